@@ -173,6 +173,9 @@ func scalesOf(c condition, now *profile.Limits) []scale {
 	within := with(func(l *profile.Limits, x float64) { l.Within = x })
 	switch k := c.(type) {
 	case *near:
+		if k.tolerance != noColumn {
+			return nil // a wider rule leaves the tickets' own limits as they are
+		}
 		return []scale{{profile.Near, now.Within, math.MaxFloat64, false, within, as}}
 	case *balance:
 		return []scale{{profile.Balance, now.Within, math.MaxFloat64, false, within, as}}

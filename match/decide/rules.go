@@ -154,7 +154,11 @@ func (pl *plan) condition(p *profile.Rule) condition {
 	switch p.Kind {
 	case profile.Near:
 		s.column = pl.number(col)
-		return &near{scope: s, perTeam: p.PerTeam, fromMean: p.FromMean}
+		n := &near{scope: s, perTeam: p.PerTeam, fromMean: p.FromMean, tolerance: noColumn}
+		if p.Tolerance != "" {
+			n.tolerance = pl.number(column{attribute: p.Tolerance, role: anyRole, optional: true})
+		}
+		return n
 	case profile.Balance:
 		s.column = pl.number(col)
 		return &balance{scope: s, teams: p.Teams}

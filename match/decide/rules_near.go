@@ -10,7 +10,11 @@ import (
 type near struct {
 	scope
 	perTeam, fromMean bool
+	tolerance         int // column of the tickets' own limits; noColumn
 }
+
+// noColumn is the column of what a rule does not have.
+const noColumn = -1
 
 func (n *near) admits(l *lineup, c *candidate, lim *profile.Limits) bool {
 	if n.perTeam || n.role != anyRole {
@@ -136,16 +140,30 @@ func (n *near) admitsPairs(l *lineup, c *candidate, r *rule) bool {
 	return true
 }
 
-// limit returns the limit of a ticket's age; of one that is in the match already there is none.
-func (*near) limit(l *lineup, r *rule, c *candidate) float64 {
+// limit returns the limit of a ticket's age, or a smaller one of its own. One that is in the match already has no age.
+func (n *near) limit(l *lineup, r *rule, c *candidate) float64 {
 	if c.seated {
-		return math.Inf(1)
+		return n.own(c)
 	}
 	lim := r.limits(l.ageOf(c))
 	if lim.Ended {
 		return math.Inf(1)
 	}
-	return lim.Within
+	return min(lim.Within, n.own(c))
+}
+
+// own returns the tolerance of a ticket: the smallest of its players'. Without one it has no limit of its own.
+func (n *near) own(c *candidate) float64 {
+	if n.tolerance == noColumn {
+		return math.Inf(1)
+	}
+	least := math.Inf(1)
+	for _, x := range c.column(n.tolerance) {
+		if x == x {
+			least = min(least, max(0, x))
+		}
+	}
+	return least
 }
 
 // narrower returns the verdict that leaves less room: one that does not hold, else the one whose value is nearest its limit.

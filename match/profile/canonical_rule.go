@@ -55,6 +55,10 @@ func canonicalOwn(d *members, r Rule) {
 	switch r.Kind {
 	case Near:
 		d.set("within", r.Within)
+		if r.Tolerance != "" {
+			(*d)[len(*d)-1].value = "ticket." + r.Tolerance
+			d.set("up_to", r.Within)
+		}
 	case Balance:
 		d.set("within", r.Within)
 		d.set("teams", balances.word(r.Teams))

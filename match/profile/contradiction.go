@@ -95,8 +95,11 @@ func (r *Rule) ofNumbers() bool { return r.Kind == Near || r.Kind == Balance || 
 
 // required returns the attributes that players need for the rule. Those who have none do not count where players are counted.
 func (r *Rule) required() (names []string) {
+	if r.Attribute != "" {
+		return []string{r.Attribute}
+	}
 	if r.Compare == nil {
-		return r.measured()
+		return nil
 	}
 	for _, m := range []*Measure{&r.Compare.Measure, r.Compare.To} {
 		if m != nil && m.Of != "" && m.Take != FoldCount {

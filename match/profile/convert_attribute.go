@@ -136,6 +136,9 @@ func (r *Rule) measured() (all []string) {
 	if r.Attribute != "" {
 		all = append(all, r.Attribute)
 	}
+	if r.Tolerance != "" {
+		all = append(all, r.Tolerance)
+	}
 	if r.Compare != nil {
 		for _, m := range []*Measure{&r.Compare.Measure, r.Compare.To} {
 			if m != nil && m.Of != "" {

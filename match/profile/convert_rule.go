@@ -3,6 +3,7 @@ package profile
 import (
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // largeMatch is the number of players above which a match is not searched for, but filled along one attribute. Only some
@@ -66,7 +67,9 @@ func (c *converter) inner(r *Rule, main *node, in within) {
 // limits reads the limits before any step.
 func (c *converter) limits(r *Rule, n, main *node) {
 	switch r.Kind {
-	case Near, Balance:
+	case Near:
+		c.within(r, n)
+	case Balance:
 		r.Within = n.get("within").number
 	case Sizes, PartySizes:
 		r.Within = main.number
@@ -86,6 +89,30 @@ func (c *converter) limits(r *Rule, n, main *node) {
 		r.Latency, r.Spread = main.duration(), n.get("spread").length(NoSpread)
 	default: // the other kinds have no limits
 	}
+}
+
+// within reads the limit of near, or the attribute in which tickets have one of their own.
+func (c *converter) within(r *Rule, n *node) {
+	limit, most := n.get("within"), n.get("up_to")
+	if limit.kind == isNumber {
+		r.Within = limit.number
+		if most != nil {
+			c.add(most, "up_to has no meaning here: within is a number, not ticket.NAME")
+		}
+		return
+	}
+	r.Tolerance = strings.TrimPrefix(limit.text, "ticket.")
+	c.use(&node{line: limit.line, column: limit.column, path: limit.path, text: r.Tolerance}, numbers, "within")
+	switch {
+	case most == nil:
+		c.add(n, "within %s needs the key up_to: the greatest number that a ticket may have", shorten(limit.text))
+		return
+	case n.has("from"):
+		c.add(n.get("from"), "from is not allowed with %s: two players are compared", shorten(limit.text))
+	case n.has("age") && ages.of(n.get("age"), Each) != Each:
+		c.add(n.get("age"), "only each is allowed with %s: every ticket has a limit of its own", shorten(limit.text))
+	}
+	r.Within, r.Age = most.number, Each
 }
 
 // checkCount reports limits of count that no match keeps.

@@ -17,11 +17,18 @@ func (c *converter) widen(r *Rule, n *node, kind ruleShape, in within) {
 	case n == nil:
 	case in.not:
 		c.add(n, "a rule within not has no widen: it would become stricter with time")
+	case r.Tolerance != "" && !endsAtOnce(n):
+		c.add(n, "only one step with within: any is allowed: tickets have limits of their own")
 	case n.kind == isObject:
 		c.linear(r, n)
 	default:
 		c.steps(r, n, kind)
 	}
+}
+
+// endsAtOnce reports whether the first of some steps ends the rule.
+func endsAtOnce(n *node) bool {
+	return n.kind == isList && (len(n.items) == 0 || anyLimit.takes(n.items[0].good("within")))
 }
 
 // steps reads listed steps. A step changes what it names and keeps the rest.

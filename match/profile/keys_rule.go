@@ -2,6 +2,7 @@ package profile
 
 import (
 	"fmt"
+	"regexp"
 	"time"
 )
 
@@ -27,12 +28,19 @@ var (
 	anything = number{lowest, highest, false}
 )
 
+// ticketAttribute names an attribute of tickets, in place of a limit.
+var ticketAttribute = text{regexp.MustCompile(`^ticket\.[^\x00-\x1F\x7F]{1,64}$`), "ticket. and the name of an attribute"}
+
 // ruleShapes are the kinds of rules, in the order of the reference.
 var ruleShapes = []ruleShape{
 	{
 		kind: Near, name: "near", of: attributeName, about: "The greatest and the least number of the players differ by at most `within`.",
 		own: []field{
-			{name: "within", of: distance, required: true, about: "The greatest difference."}, per,
+			{
+				name: "within", of: either{distance, ticketAttribute}, required: true,
+				about: "The greatest difference, or `ticket.NAME`: of two players, the smaller number NAME that their tickets have. Both sides accept it.",
+			},
+			{name: "up_to", of: distance, initial: "none; required with `ticket.NAME`", about: "The greatest number NAME that a ticket may have, and that of tickets without one."}, per,
 			{name: "from", of: literal("mean"), initial: "the least", about: "`mean`: every number is within `within` of the mean."},
 			role, missing, partyNumbers,
 		},

@@ -20,9 +20,12 @@ type Rule struct {
 	Attribute string // of near, balance, same, different, common, count and avoid
 	Limits           // before any step
 	PerTeam   bool   // near, same, different, count, avoid: each team is checked separately
-	FromMean  bool   // near: compares each value with the mean, instead of the highest with the lowest
-	Teams     Fold   // balance: how the values of players become a team's: FoldMean, FoldSum, FoldMin or FoldMax
-	TakeMean  bool   // latency: compares the mean of the players' latencies, instead of the highest
+	// Tolerance is of near: the attribute that says how far others may be from a ticket, at most Within. Of two tickets the smaller
+	// tolerance counts, and the age is Each. "": the tolerance is Within.
+	Tolerance string
+	FromMean  bool // near: compares each value with the mean, instead of the highest with the lowest
+	Teams     Fold // balance: how the values of players become a team's: FoldMean, FoldSum, FoldMin or FoldMax
+	TakeMean  bool // latency: compares the mean of the players' latencies, instead of the highest
 	AnyOf     []string
 	Compare   *Compare
 	Rules     []Rule // of or, and; of not exactly one, below which no rule has steps

@@ -259,7 +259,7 @@ func label(most int) text {
 // literal is one word. Beside text, it takes no other value.
 type literal string
 
-func (s literal) takes(n *node) bool { return n.kind == isText && n.text == string(s) }
+func (s literal) takes(n *node) bool { return n != nil && n.kind == isText && n.text == string(s) }
 
 func (s literal) check(r *report, n *node) bool {
 	return s.takes(n) || r.add(n, "%s is not allowed: it must be %s", n.shown(), s.allowed())

@@ -30,6 +30,7 @@ var accepted = map[string]string{
 	"fill": `name: filled
 teams: [{name: all, players: {fill: 16, for: 20s, then: 4}, step: 2}, {name: bots, players: {fill: 3, for: 10s, then: 1}, count: 2}]
 `,
+	"tolerance":  "name: own\nteams: [{name: all, players: 2}]\nrules: [{near: skill, within: ticket.reach, up_to: 400, per: team, widen: [{after: 30s, within: any}]}]\n",
 	"many teams": "name: royale\nteams: [{name: squad, players: 1..4, count: 64}]\n",
 	"function": `{name: f, mode: [a, b], pool: {}, function: {host: mmf.internal, port: 50502, type: rest, every: 500ms}, accept: {within: 45s}, ttl: 24h,
 regions: [eu, us], attributes: {skill: {type: number, default: 1000}}, tell: [skill]}`,
@@ -139,6 +140,13 @@ var refused = map[string][2]string{
 	"fill and roles":     {"name: a\nteams: [{name: a, players: {fill: 4, for: 20s, then: 2}, roles: {tank: 3}}]\n", "line 2, column 54: teams[0].players.then: 2 is not allowed: the roles of team a need 3 players"},
 	"fill without end":   {"name: a\nteams: [{name: a, players: {fill: 4, then: 2}}]\n", "line 2, column 28: teams[0].players: a team to fill needs the key for"},
 	"fill misspelt":      {"name: a\nteams: [{name: a, players: {fill: 4, for: 20s, then: 2, fil: 2}}]\n", "line 2, column 57: teams[0].players.fil: a team to fill has no such key: did you mean fill?"},
+	"tolerance":          {duel("{near: a, within: ticket.t}"), "line 3, column 9: rules[0]: within ticket.t needs the key up_to"},
+	"tolerance of all":   {duel("{near: a, within: 5, up_to: 6}"), "line 3, column 37: rules[0].up_to: up_to has no meaning here"},
+	"tolerance of mean":  {duel("{near: a, within: ticket.t, up_to: 6, from: mean}"), "line 3, column 53: rules[0].from: from is not allowed with ticket.t"},
+	"tolerance of age":   {duel("{near: a, within: ticket.t, up_to: 6, age: mean}"), "line 3, column 52: rules[0].age: only each is allowed with ticket.t"},
+	"tolerance widens":   {duel("{near: a, within: ticket.t, up_to: 6, widen: [{after: 1s, within: 9}]}"), "line 3, column 54: rules[0].widen: only one step with within: any is allowed"},
+	"tolerance of text":  {duel("{near: a, within: ticket.t, up_to: 6}, {common: t}"), "line 3, column 57: rules[1].common: common needs the type list, and within in line 3 needs number"},
+	"tolerance of whom":  {duel("{near: a, within: player.t, up_to: 6}"), "line 3, column 27: rules[0].within: \"player.t\" is not allowed: it must be a number of 0 or more, or ticket. and the name of an attribute"},
 	"ascending":          {duel("{near: skill, within: 5, widen: [{after: 10s, within: 6}, {after: 9s, within: 7}]}"), "line 3, column 75: rules[0].widen[1].after: 9s is not allowed: after ascends"},
 	"after any":          {duel("{near: skill, within: 5, widen: [{after: 10s, within: any}, {after: 11s, within: 7}]}"), "line 3, column 69: rules[0].widen[1]: no step can follow"},
 	"stricter":           {duel("{near: skill, within: 5, widen: [{after: 10s, within: 4}]}"), "line 3, column 63: rules[0].widen[0].within: 4 is not allowed: the step before is wider"},

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/lattice-director/director/match"
 	"github.com/lattice-director/director/match/profile"
 )
 
@@ -25,9 +26,23 @@ func (g *game) apart(r profile.Rule, entries []entry) (found []Violation) {
 	for i, a := range entries {
 		for _, b := range entries[i+1:] {
 			distance := math.Abs(a.value.Number - b.value.Number)
-			for _, l := range g.between(r, a.ticket, b.ticket) {
+			for _, l := range append(g.between(r, a.ticket, b.ticket), g.tolerances(r, a.ticket, b.ticket)...) {
 				found = append(found, atMost(r.ID, distance, l, "%s and %s are too far apart", a.who, b.who)...)
 			}
+		}
+	}
+	return found
+}
+
+// tolerances returns the limits of two tickets' own, in rules that have such.
+func (g *game) tolerances(r profile.Rule, tickets ...string) (found []profile.Limits) {
+	for _, m := range g.in("") {
+		v, ok := g.own(r.Tolerance, m)
+		if r.Tolerance == "" || !ok || v.Kind != match.Number || !slices.Contains(tickets, m.Ticket) {
+			continue
+		}
+		if m.roster || !at(r, m.age).Ended {
+			found = append(found, profile.Limits{Within: max(0, v.Number)})
 		}
 	}
 	return found

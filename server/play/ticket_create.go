@@ -156,7 +156,28 @@ func checkProfile(p *profile.Profile, d ticketbody.Draft) error {
 			}
 		}
 	}
+	checkTolerances(&c, p, p.Rules, d)
 	return c.Err()
+}
+
+// checkTolerances reports limits of the ticket's own that a rule does not allow.
+func checkTolerances(c *rest.Check, p *profile.Profile, rules []profile.Rule, d ticketbody.Draft) {
+	for i := range rules {
+		r := &rules[i]
+		checkTolerances(c, p, r.Rules, d)
+		if r.Tolerance == "" {
+			continue
+		}
+		allowed := fmt.Sprintf("must be a number from 0 to %v for profile %q", r.Within, p.Name)
+		check := func(field string, has match.Attributes) {
+			v, ok := has[r.Tolerance]
+			c.That(!ok || v.Kind == match.Number && v.Number >= 0 && v.Number <= r.Within, field+r.Tolerance, allowed)
+		}
+		check("attributes.", d.Attributes)
+		for _, player := range d.Players {
+			check("players."+player.Sub+".attributes.", player.Attributes)
+		}
+	}
 }
 
 // largestParty returns how many players of a party a match of the profile can have; 0: any number.

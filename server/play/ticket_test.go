@@ -149,14 +149,17 @@ func TestTicketsAreCheckedAgainstProfiles(t *testing.T) {
 		Rules: []profile.Rule{{
 			ID: "near-skill", Kind: profile.Near, Attribute: "skill", Limits: profile.Limits{Within: 100},
 			Widen: []profile.Step{{After: 0, Limits: profile.Limits{Within: 150}}, {After: time.Hour, Limits: profile.Limits{Within: 200}}},
-		}},
+		}, {ID: "own", Kind: profile.Near, Attribute: "skill", Tolerance: "reach", Limits: profile.Limits{Within: 300}}},
 	}})
 	for body, want := range map[string]string{
 		`{"profiles":["duel"]}`:                               `"attributes.skill"`,
 		`{"profiles":["duel"],"attributes":{"skill":"high"}}`: `"attributes.skill"`,
 		`{"profiles":["duel"],"attributes":{"skill":1},"players":{"alice":{"attributes":{"role":5}}}}`: `"players.alice.attributes.role"`,
 		`{"profiles":["dule"]}`: "profile_unknown",
-		`{"profiles":["duel"],"party":["alice","bob","carol"],"attributes":{"skill":1}}`: "party_too_large",
+		`{"profiles":["duel"],"attributes":{"skill":1,"reach":301}}`:                                       `"attributes.reach"`,
+		`{"profiles":["duel"],"attributes":{"skill":1,"reach":"far"}}`:                                     `"attributes.reach"`,
+		`{"profiles":["duel"],"attributes":{"skill":1},"players":{"alice":{"attributes":{"reach":-0.5}}}}`: `"players.alice.attributes.reach","detail":"must be a number from 0 to 300 for profile \"duel\"`,
+		`{"profiles":["duel"],"party":["alice","bob","carol"],"attributes":{"skill":1}}`:                   "party_too_large",
 	} {
 		require.Contains(t, post(e, body).Body.String(), want, body)
 	}

@@ -59,6 +59,9 @@ func (d drawer) fill(r *profile.Rule, level int) {
 		d.attribute(r, numbers, 0, 3)
 		d.foldNumbers(r)
 		r.PerTeam, r.FromMean = d.flag("per team"), d.flag("from mean")
+		if d.upTo("tolerance", 3) == 0 {
+			r.Tolerance, r.FromMean, r.Age = numbers[1], false, profile.Each
+		}
 	case profile.Balance:
 		d.attribute(r, numbers, 0, 3)
 		d.foldNumbers(r)
@@ -195,7 +198,7 @@ func (d drawer) widen(r *profile.Rule) {
 		switch {
 		case d.upTo("any", 3) == 0 || compound(r.Kind) || r.Kind == profile.Same || r.Kind == profile.Different || r.Kind == profile.Avoid:
 			limits.Ended = true
-		case r.Kind == profile.Comparison && r.Compare.To != nil:
+		case r.Kind == profile.Comparison && r.Compare.To != nil, r.Tolerance != "":
 			limits.Ended = true
 		default:
 			d.wider(r, &limits)
