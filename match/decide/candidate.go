@@ -40,7 +40,7 @@ type candidate struct {
 	watching bool  // a newcomer in its window makes it dirty
 	tries    uint8 // searches that found nothing since its last widening
 	proposed bool
-	due      int64 // when the best match that it found is due; 0: it found none that waits
+	due      int64 // when the best match that it found is due, or a search that ran out of steps is repeated; 0: never
 	slots    [slots]int32
 }
 

@@ -60,12 +60,14 @@ func (e *Engine) wait(c *candidate) {
 	c.proposed = false
 	c.tries, c.moment, c.due = 0, 0, 0
 	e.enter(c)
-	e.dirtyAround(c)
+	if e.mayMeet(c) {
+		e.dirtyAround(c)
+		e.sweep.begin()
+	}
 	e.markDirty(c)
 	if e.plan.batch >= 0 { // time changes the turn even of a dirty seed
 		e.setTimer(c)
 	}
-	e.sweep.begin()
 }
 
 // Remove forgets a ticket, waiting or proposed. An id that is unknown is ignored.

@@ -166,7 +166,7 @@ func (pl *plan) addRoles(c *candidate) {
 	}
 }
 
-// addTraits counts the players of a candidate that have each trait.
+// addTraits counts the players of a candidate that have each trait. Those of a party in one team count only as far as a team needs them.
 func (pl *plan) addTraits(c *candidate) {
 	if len(pl.traitNeeds) == 0 {
 		return
@@ -175,6 +175,11 @@ func (pl *plan) addTraits(c *candidate) {
 	for _, roles := range c.roles {
 		for _, role := range roles {
 			c.traits[role]++
+		}
+	}
+	for role, most := range pl.roleMost {
+		if !pl.split {
+			c.traits[role] = min(c.traits[role], uint8(most))
 		}
 	}
 	for i, column := range pl.counted {

@@ -196,7 +196,7 @@ func (t *team) allows(size, least int) bool {
 
 // strength is what is balanced between teams: the first `balance` rule's numbers, else the pivot's.
 func (pl *plan) strength(c *candidate, player int) float64 {
-	column := pl.balanced
+	column := pl.even.column
 	if column < 0 {
 		return 0
 	}

@@ -20,18 +20,19 @@ type plan struct {
 	atoms   []column // of texts and numbers that are compared for equality
 	lists   []column
 
-	pivot    pivot
-	buckets  []int           // atom columns that divide candidates
-	least    []leastStep     // ascending
-	moments  []time.Duration // the ages at which anything changes, ascending
-	trades   []trade
-	batch    int // number column of the profile's batch; -1: the oldest seeds first
-	balanced int // number column by which teams are made equal; -1: none
+	pivot   pivot
+	buckets []int           // atom columns that divide candidates
+	least   []leastStep     // ascending
+	moments []time.Duration // the ages at which anything changes, ascending
+	trades  []trade
+	batch   int // number column of the profile's batch; -1: the oldest seeds first
+	even    evenness
 
 	most  int  // players of a match
 	split bool // a party may be in several teams
 	// Traits are what a match needs so many players with: first the roles, then the texts of rules that count.
 	traitNeeds []int // by trait: of all teams
+	roleMost   []int // by role: the greatest number that one team needs
 	counted    []int // by trait after the roles: the number column of a rule that counts
 	modes      uint8 // a bit for each of the profile's modes
 	latency    bool  // a rule of its own limits latency
@@ -77,7 +78,7 @@ func newPlan(p *profile.Profile) *plan {
 	pl.addCounted()
 	pl.addTrades()
 	pl.choosePivot()
-	pl.chooseBalanced()
+	pl.chooseEven()
 	pl.chooseBuckets()
 	for _, o := range p.Order {
 		attribute := o.Distance
@@ -138,12 +139,12 @@ func (pl *plan) choosePivot() {
 	}
 }
 
-// chooseBalanced takes the first `balance` rule's numbers, else the pivot's.
-func (pl *plan) chooseBalanced() {
-	pl.balanced = pl.pivot.column
+// chooseEven takes the first balance rule's numbers, else the pivot's.
+func (pl *plan) chooseEven() {
+	pl.even = evenness{pl.pivot.column, pl.pivot.fold, profile.FoldMean}
 	for _, r := range pl.rules {
-		if b, ok := r.condition.(*balance); ok {
-			pl.balanced = b.column
+		if b, ok := r.condition.(*balance); ok && b.role == anyRole {
+			pl.even = evenness{b.column, b.fold, b.teams}
 			return
 		}
 	}

@@ -25,13 +25,14 @@ func (pl *plan) addTeams() {
 	}
 	slices.Sort(pl.roles)
 	pl.roles = slices.Compact(pl.roles)
-	pl.traitNeeds = make([]int, len(pl.roles))
+	pl.traitNeeds, pl.roleMost = make([]int, len(pl.roles)), make([]int, len(pl.roles))
 	for i := range p.Teams {
 		t := team{spec: &p.Teams[i]}
 		for _, r := range t.spec.Roles {
 			role := pl.role(r.Name)
 			t.roles = append(t.roles, roleNeed{role, r.Min, r.Max})
 			pl.traitNeeds[role] += r.Min
+			pl.roleMost[role] = max(pl.roleMost[role], r.Min)
 			pl.mayLeaveRoles = pl.mayLeaveRoles || r.Max > r.Min && aboutRoles(p.Rules)
 		}
 		pl.most += t.spec.Max

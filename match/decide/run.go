@@ -53,6 +53,9 @@ func (e *Engine) match(c *candidate, found *[]Proposal, spent *int) bool {
 	for _, allowed := range e.searched() {
 		ok := e.search.find(e.plan, c, e.now, allowed, nodes, e.lotOf(c))
 		*spent += nodes - e.search.nodes + e.search.choices.scanned/scannedPerStep
+		if ok {
+			e.search.even()
+		}
 		if ok && e.mustWait(c) {
 			return false
 		}
@@ -70,17 +73,16 @@ func (e *Engine) match(c *candidate, found *[]Proposal, spent *int) bool {
 // effort returns the steps of a search: more for a seed that has waited longer, and for one whose last searches found nothing, until
 // it is stuck.
 func (e *Engine) effort(c *candidate) int {
-	doubled := e.plan.momentAfter(e.ageOf(c))
-	if c.tries < stuckAfter {
-		doubled += int(c.tries)
+	if c.tries == stuckAfter {
+		return baseNodes
 	}
-	return min(maxNodes, baseNodes<<min(doubled, 8))
+	return min(maxNodes, baseNodes<<min(e.plan.momentAfter(e.ageOf(c))+int(c.tries), 8))
 }
 
-// lotOf returns the random numbers of a search. They change each second, so that a search that failed tries other orders when it is
+// lotOf returns the random numbers of a search. They change with time, so that a search that failed tries other orders when it is
 // repeated, and do not depend on earlier searches, of which a replay that begins later knows nothing.
 func (e *Engine) lotOf(c *candidate) lot {
-	return newLot(e.seed^uint64(e.now/int64(time.Second)), c.ticket.ID)
+	return newLot(e.seed^uint64(e.now/int64(retryAfter)), c.ticket.ID)
 }
 
 // scannedPerStep is how many candidates a search looks at in the time of a step.
@@ -136,7 +138,7 @@ func (e *Engine) sweepOn(effort int, found *[]Proposal) bool {
 // sweeps reports whether a newcomer may make a match possible that it cannot have when it is the seed itself: its rules are narrower
 // than those of a seed that has waited longer. It may also join an open match.
 func (e *Engine) sweeps(c *candidate) bool {
-	return e.plan.momentAfter(e.ageOf(c)) > 0 || len(e.rosters) > 0
+	return e.plan.momentAfter(e.ageOf(c)) > 0 || len(e.plan.trades) > 0 || len(e.rosters) > 0
 }
 
 // Next returns when Run has something to do without a change; ok is false if it never has. After a change, call Run first.

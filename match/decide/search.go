@@ -15,6 +15,7 @@ type search struct {
 	casting casting
 	filling filling
 	placing placing
+	evening evening
 
 	empty  int  // places of roles that nobody of the line-up fills
 	least  int  // players that a match needs now

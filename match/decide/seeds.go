@@ -27,10 +27,20 @@ func (e *Engine) dirtyAround(newcomer *candidate) {
 	}
 }
 
+// mayMeet reports whether those whom a newcomer may meet have enough players, and enough with each trait, under the limits of the one that
+// has waited longest.
+func (e *Engine) mayMeet(newcomer *candidate) bool {
+	oldest := e.ages.entry(cursor{}).c
+	return e.offers(newcomer, max(e.ageOf(oldest), e.ageOf(newcomer)))
+}
+
 // mayFill reports whether the window of a seed has enough players, and enough with each trait, who may be in one match.
 func (e *Engine) mayFill(c *candidate) bool {
+	return e.offers(c, e.ageOf(c))
+}
+
+func (e *Engine) offers(c *candidate, age time.Duration) bool {
 	p := &e.plan.pivot
-	age := e.ageOf(c)
 	reach := p.reach(p.step(age))
 	need := demand{e.plan.leastAt(age).sum, e.plan.traitNeeds}
 	return c.bucket.tree.offers(c, reach, p.width(reach), &need, &e.scratch)
@@ -50,12 +60,13 @@ func (e *Engine) rest(c *candidate, searched bool) {
 	if next := int16(e.plan.momentAfter(age)); next != c.moment {
 		c.moment, c.tries = next, 0
 	}
-	e.setTimer(c)
 	if searched && c.tries < stuckAfter {
-		if c.tries++; e.search.cut {
-			e.retry(c)
+		c.tries++
+		if e.search.cut {
+			c.due = e.now + int64(retryAfter)
 		}
 	}
+	e.setTimer(c)
 	e.unwatch(c)
 	if c.tries < stuckAfter {
 		c.step, c.watching = int16(e.plan.pivot.step(age)), true
@@ -65,15 +76,6 @@ func (e *Engine) rest(c *candidate, searched bool) {
 
 // retryAfter is the time between two searches of a seed of which the first ran out of steps: all of them are within a second.
 const retryAfter = time.Second / stuckAfter
-
-// retry makes a seed dirty soon, unless its next moment comes first.
-func (e *Engine) retry(c *candidate) {
-	at := e.now + int64(retryAfter)
-	if int(c.moment) < len(e.plan.moments) {
-		at = min(at, c.created+int64(e.plan.moments[c.moment]))
-	}
-	e.timers.put(c, at)
-}
 
 func (e *Engine) unwatch(c *candidate) {
 	if c.watching {

@@ -1,0 +1,69 @@
+package decide
+
+import (
+	"math"
+	"math/bits"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/match"
+	"github.com/lattice-director/director/match/profile"
+)
+
+// Pins teams that are much farther apart than the same players have to be: the difference of means is near that of the best split, with a
+// rule on balance and without.
+func TestTeamsAreEven(t *testing.T) {
+	t.Parallel()
+	balance := profile.Rule{ID: "balance", Kind: profile.Balance, Attribute: "skill", Teams: profile.FoldMean, Limits: profile.Limits{Within: 500}}
+	for name, p := range map[string]*profile.Profile{
+		"near": with(game(5, 5), nearSkill(400)), "balance": with(game(5, 5), nearSkill(400), balance), "balance alone": with(game(5, 5), balance),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tickets := crowd(3000, 7)
+			skills := map[string]float64{}
+			for _, ticket := range tickets {
+				skills[ticket.ID] = skillOf(ticket)
+			}
+			found := decide(p, tickets...)
+			require.Greater(t, len(found), 200)
+			total, best := 0.0, 0.0
+			for i := range found {
+				total += math.Abs(teamSum(&found[i].Teams[0], skills)-teamSum(&found[i].Teams[1], skills)) / 5
+				best += bestSplit(&found[i], skills) / 5
+			}
+			t.Logf("of %d matches: %.2f, at best %.2f", len(found), total/float64(len(found)), best/float64(len(found)))
+			require.LessOrEqual(t, total, 1.5*best)
+		})
+	}
+}
+
+func skillOf(t *match.Ticket) float64 { return t.Players[0].Attributes["skill"].Number }
+
+func teamSum(team *Team, skills map[string]float64) (total float64) {
+	for _, s := range team.Seats {
+		total += skills[s.Ticket]
+	}
+	return total
+}
+
+// bestSplit returns the least difference of the sums of two teams of 5 of the same players, by trying all.
+func bestSplit(p *Proposal, skills map[string]float64) float64 {
+	best := math.Inf(1)
+	for side := range uint(1) << len(p.Tickets) {
+		if bits.OnesCount(side) != len(p.Tickets)/2 {
+			continue
+		}
+		difference := 0.0
+		for i, id := range p.Tickets {
+			if side&(1<<i) != 0 {
+				difference += skills[id]
+			} else {
+				difference -= skills[id]
+			}
+		}
+		best = min(best, math.Abs(difference))
+	}
+	return best
+}
