@@ -121,12 +121,13 @@ test-pg18: ## Run the tests on Postgres 18 (needs npm)
 	DATABASE_URL= TEST_DATABASE_URL= DIRECTOR_TEST_PG=local DIRECTOR_PG_BINDIR=$$bindir $(MAKE) --no-print-directory test
 
 .PHONY: fuzz
-fuzz: ## Fuzz every decoder for FUZZTIME (20s) each
+fuzz: ## Fuzz every decoder, and every route, for FUZZTIME (20s) each
 	@for pkg in $$(grep -rlE --include='*_test.go' '^func Fuzz' . | xargs -r -n1 dirname | sort -u); do \
 	  for name in $$(go test -list '^Fuzz' $$pkg | grep '^Fuzz'); do \
 	    echo "== $$pkg $$name"; go test -run '^$$' -fuzz "^$$name$$" -fuzztime $(FUZZTIME) $$pkg; \
 	  done; \
 	done
+	DIRECTOR_TEST_FUZZ=$(FUZZTIME) go test ./server -run '^TestNoRequestIsAnInternalError$$' -count=1
 
 .PHONY: guards
 guards: postgres ## Remove the guards of the promises, one at a time, and demand that a test notices (GUARDS=text: those whose name contains it)

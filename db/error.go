@@ -86,6 +86,12 @@ var retryableStates = map[string]bool{
 	"25006": true, // read_only_sql_transaction: a standby after a failover
 }
 
+// unstorableText are the SQLSTATEs of text that Postgres cannot store. Faces refuse it; some protocols have it in places where no face looks.
+var unstorableText = map[string]bool{
+	"22021": true, // character_not_in_repertoire
+	"22P05": true, // untranslatable_character: U+0000 in JSON
+}
+
 // isLockTimeout reports that a transaction waited for a lock for longer than its lock_timeout.
 func isLockTimeout(err error) bool {
 	var pg *pgconn.PgError
@@ -119,8 +125,11 @@ func classify(err error) error {
 	case err == nil, errors.As(err, &e), panics.Is(err):
 		return err
 	case errors.As(err, &pg):
-		if retryableState(pg.Code) {
+		switch {
+		case retryableState(pg.Code):
 			return unavailable("the database refused for now", hinted(err))
+		case unstorableText[pg.Code]:
+			return &Error{Kind: Invalid, Code: "invalid_request", Detail: "text must be UTF-8 without the character U+0000", Err: err}
 		}
 		return err
 	case errors.Is(err, pgx.ErrTxCommitRollback):

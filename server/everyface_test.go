@@ -64,7 +64,7 @@ func (b *bundle) credentials(l server.Listener, path string) http.Header {
 	case l.Name == "control":
 		h.Set("X-Nexis-Internal-Token", controlSecret)
 	case l.Name == "console":
-		h.Set("Cookie", b.login(l))
+		h.Set("Cookie", b.cookie(l))
 	case strings.HasPrefix(path, "/ops"):
 		h.Set("Authorization", "Bearer "+opsToken)
 	case l.Name == "api":
@@ -72,6 +72,14 @@ func (b *bundle) credentials(l server.Listener, path string) http.Header {
 		h.Set("Authorization", "Bearer "+b.issuer.token(fields{"sub": "alice"}))
 	}
 	return h
+}
+
+// cookie returns the cookie of a login that all requests share.
+func (b *bundle) cookie(l server.Listener) string {
+	if b.cookies == "" {
+		b.cookies = b.login(l)
+	}
+	return b.cookies
 }
 
 // login logs in at the console, and returns the cookie.

@@ -36,17 +36,18 @@ type config struct {
 
 // bundle is a replica on a database of its own, with clients.
 type bundle struct {
-	t      *testing.T
-	store  *db.Store
-	keys   *keyring.Keeper
-	server *server.Server
-	log    *logtest.Buffer
-	issuer issuer
-	client *http.Client
-	config config
-	ticket string // see waitingTicket
-	stop   func() // stops the replica and waits for its end
-	sealer *token.Sealer
+	t       *testing.T
+	store   *db.Store
+	keys    *keyring.Keeper
+	server  *server.Server
+	log     *logtest.Buffer
+	issuer  issuer
+	client  *http.Client
+	config  config
+	ticket  string // see waitingTicket
+	cookies string // see cookie
+	stop    func() // stops the replica and waits for its end
+	sealer  *token.Sealer
 }
 
 func (b *bundle) deployments() *token.DeploymentTokens { return b.sealer.DeploymentTokens() }

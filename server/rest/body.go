@@ -39,12 +39,19 @@ func NewBodies(limit int, timeout time.Duration) *Bodies {
 }
 
 // Read is the middleware. It belongs behind authentication, which needs headers only, and before [Gate.Enter].
-func (b *Bodies) Read(c *gin.Context) { b.readAs(c, checkMedia) }
+func (b *Bodies) Read(c *gin.Context) { b.readAs(c, checkMedia, func(*gin.Context, *bodyBuffer) {}) }
 
 // ReadForm is Read for the forms of a browser. Handlers read them as usual.
-func (b *Bodies) ReadForm(c *gin.Context) { b.readAs(c, checkFormMedia) }
+func (b *Bodies) ReadForm(c *gin.Context) {
+	b.readAs(c, checkFormMedia, func(c *gin.Context, body *bodyBuffer) {
+		if !isTextForm(body.String()) {
+			Fail(c, errStrangeText)
+		}
+	})
+}
 
-func (b *Bodies) readAs(c *gin.Context, check func(http.Header) error) {
+// readAs reads a body whose headers pass the check. judge may refuse what it says.
+func (b *Bodies) readAs(c *gin.Context, check func(http.Header) error, judge func(*gin.Context, *bodyBuffer)) {
 	if c.Request.Method == http.MethodGet {
 		return
 	}
@@ -54,6 +61,9 @@ func (b *Bodies) readAs(c *gin.Context, check func(http.Header) error) {
 		return
 	}
 	defer bodyBuffers.Put(body)
+	if judge(c, body); c.IsAborted() {
+		return
+	}
 	c.Request.Body = body
 	c.Next()
 }

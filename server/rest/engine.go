@@ -76,7 +76,7 @@ func (o Options) middlewares() ([]gin.HandlerFunc, error) {
 	if o.Refused != nil {
 		chain = append(chain, refusals(o.Refused))
 	}
-	chain = append(chain, recovery(log))
+	chain = append(chain, recovery(log), checkText)
 	if len(o.CORSOrigins) > 0 {
 		allowOrigins, err := crossOrigin(o.CORSOrigins)
 		if err != nil {
