@@ -140,6 +140,30 @@ func (s *GameServer) Drain(ctx context.Context, drain bool) error {
 	return err
 }
 
+// Offer changes what the server offers: its modes, capacity, limit of sessions, labels, version and certificate. The other options stay.
+// Running sessions and the drain stay, too. If it fails, the change may be registered later. Errors: those of Start; [ErrClosed].
+func (s *GameServer) Offer(ctx context.Context, o ServerOptions) error {
+	if err := s.lockRegistration(ctx); err != nil {
+		return err
+	}
+	defer s.unlockRegistration()
+	if s.isClosing() {
+		return ErrClosed
+	}
+	s.mu.Lock()
+	s.opts.Modes, s.opts.Capacity, s.opts.MaxSessions = o.Modes, o.Capacity, o.MaxSessions
+	s.opts.Labels, s.opts.Version, s.opts.CertDigest = o.Labels, o.Version, o.CertDigest
+	s.mu.Unlock()
+	return s.registerLocked(ctx)
+}
+
+// offered returns the options as they are now.
+func (s *GameServer) offered() ServerOptions {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.opts
+}
+
 func (s *GameServer) sendDrain(ctx context.Context, drain bool) error {
 	return s.fenced(ctx, "/fleet/drain", false, func(ref instanceRef) any {
 		return drainRequest{instanceRef: ref, Drain: drain}

@@ -168,10 +168,11 @@ func (s *GameServer) registerReplacing(ctx context.Context) (answer registerAnsw
 }
 
 func (s *GameServer) registration(replaces string) registerRequest {
+	o := s.offered()
 	return registerRequest{
-		InstanceID: s.opts.InstanceID, Endpoint: s.opts.Endpoint, Region: s.opts.Region, Modes: s.opts.Modes,
-		Capacity: s.opts.Capacity, MaxSessions: s.opts.MaxSessions, Labels: s.opts.Labels, Version: s.opts.Version,
-		CertDigest: s.opts.CertDigest, ProviderRef: s.opts.ProviderRef,
+		InstanceID: o.InstanceID, Endpoint: o.Endpoint, Region: o.Region, Modes: o.Modes,
+		Capacity: o.Capacity, MaxSessions: o.MaxSessions, Labels: o.Labels, Version: o.Version,
+		CertDigest: o.CertDigest, ProviderRef: o.ProviderRef,
 		Load: s.load(), ReportsSeats: true, BootID: s.bootID, Replaces: replaces,
 	}
 }

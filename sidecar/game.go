@@ -77,6 +77,7 @@ type game struct {
 	mu       sync.Mutex
 	state    State
 	server   *sdk.GameServer // nil unless registered
+	bootID   string          // as the game server says it; empty: it says none
 	players  map[string]*admitted
 	sessions []sdk.SessionRoster
 	unwanted bool

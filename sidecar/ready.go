@@ -3,14 +3,19 @@ package sidecar
 import (
 	"context"
 	"errors"
+	"log/slog"
+	"maps"
 	"math"
+	"slices"
 
 	"github.com/lattice-director/director/sdk"
 	"github.com/lattice-director/director/server/rest"
 )
 
-// announcement is what a game server may say about itself when it is ready. What is absent is as the sidecar was started with.
+// announcement is what a game server may say about itself when it is ready. What is absent is as it was said before, or as the sidecar was
+// started with.
 type announcement struct {
+	BootID      string            `json:"boot_id"` // another one than before: the process is new, and knows nothing of players and sessions
 	InstanceID  string            `json:"instance_id"`
 	Endpoint    string            `json:"endpoint"`
 	Region      string            `json:"region"`
@@ -46,8 +51,9 @@ func set[T comparable](field *T, said T) {
 	}
 }
 
-// ready registers the server. A server that is registered stays as it is, so the call may be repeated. It waits while the director cannot be
-// reached, up to callTimeout; the caller then tries again.
+// ready registers the server. The same announcement again changes nothing, so the call may be repeated; another offer, such as another
+// capacity, is registered; another endpoint, or another boot id, is that of a new process: the sessions of the former one end. It waits while
+// the director cannot be reached, up to callTimeout; the caller then tries again.
 func (g *game) ready(ctx context.Context, a *announcement) (Status, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -57,28 +63,100 @@ func (g *game) ready(ctx context.Context, a *announcement) (Status, error) {
 	case <-ctx.Done():
 		return Status{}, ctx.Err()
 	}
-	if s := g.status(); s.State != StateStarting && s.State != StateUnhealthy {
-		if s.State == StateReady || s.State == StateDraining {
-			return s, nil
-		}
-		return Status{}, errOver(s.State)
-	}
-	o := a.over(g.options.Server)
+	before := g.announced()
+	o := a.over(before.ServerOptions)
 	if err := g.check(a, o); err != nil {
 		return Status{}, err
 	}
+	var err error
+	switch state := g.status().State; {
+	case state == StateStarting, state == StateUnhealthy:
+		err = g.start(ctx, o, a.BootID)
+	case state != StateReady && state != StateDraining:
+		err = errOver(state)
+	case before.isOtherProcess(a, o):
+		err = g.replace(ctx, o, a.BootID)
+	case !offersSame(before.ServerOptions, o):
+		err = g.offer(ctx, o)
+	}
+	return g.status(), err
+}
+
+// announced is what the game server has said about itself, or its sidecar was started with.
+type announced struct {
+	sdk.ServerOptions
+
+	bootID string
+}
+
+func (g *game) announced() announced {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return announced{g.options.Server, g.bootID}
+}
+
+// isOtherProcess reports whether an announcement is that of another process than the one before. Nobody listens at the former endpoint then.
+func (b announced) isOtherProcess(a *announcement, o sdk.ServerOptions) bool {
+	return a.BootID != "" && a.BootID != b.bootID || o.Endpoint != b.Endpoint || o.InstanceID != b.InstanceID || o.Region != b.Region
+}
+
+// offersSame reports whether two registrations of a process are the same for the director.
+func offersSame(a, b sdk.ServerOptions) bool {
+	return a.Capacity == b.Capacity && a.MaxSessions == b.MaxSessions && a.Version == b.Version && a.CertDigest == b.CertDigest &&
+		slices.Equal(slices.Sorted(slices.Values(a.Modes)), slices.Sorted(slices.Values(b.Modes))) && maps.Equal(a.Labels, b.Labels)
+}
+
+// start registers a process that is not registered.
+func (g *game) start(ctx context.Context, o sdk.ServerOptions, bootID string) error {
 	o.Load = func() float64 { return math.Float64frombits(g.load.Load()) }
 	server, err := sdk.Start(ctx, g.options.Client, o)
 	if err != nil {
-		return Status{}, err
+		return err
 	}
-	g.begin(server, o)
-	return g.status(), nil
+	g.begin(server, o, bootID)
+	return nil
+}
+
+// replace registers a process in place of the former one, whose sessions end with that. The former one is forgotten first: its heartbeats may
+// hear of the new registration before this call does. A deployed server is not deregistered, because that would end its deployment.
+func (g *game) replace(ctx context.Context, o sdk.ServerOptions, bootID string) error {
+	g.mu.Lock()
+	former := g.server
+	g.server, g.sessions = nil, nil
+	g.mu.Unlock()
+	g.enter(StateStarting, nil)
+	g.log.LogAttrs(ctx, slog.LevelWarn, "another process of the game server is ready: the sessions of the former one end")
+	err := g.start(ctx, o, bootID)
+	if former == nil || err != nil && g.options.Deployed {
+		return err
+	}
+	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
+	defer cancel()
+	if failed := former.Close(closing); failed != nil {
+		g.log.LogAttrs(ctx, slog.LevelWarn, "the director was not told that the former process ended", slog.Any("error", failed))
+	}
+	return err
+}
+
+// offer registers what a process offers now.
+func (g *game) offer(ctx context.Context, o sdk.ServerOptions) error {
+	server, err := g.registered()
+	if err == nil {
+		err = server.Offer(ctx, o)
+	}
+	if err != nil {
+		return err
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.options.Server = o
+	return nil
 }
 
 // check names what is missing, and what a deployed server may not say.
 func (g *game) check(a *announcement, o sdk.ServerOptions) error {
 	var c rest.Check
+	c.Len("boot_id", a.BootID, 0, 128)
 	if g.options.Deployed {
 		const detail = "is decided by the deployment, and may not be given"
 		c.That(a.InstanceID == "", "instance_id", detail)
@@ -98,9 +176,9 @@ func (g *game) check(a *announcement, o sdk.ServerOptions) error {
 }
 
 // begin makes a registered server the one that players are admitted to.
-func (g *game) begin(server *sdk.GameServer, o sdk.ServerOptions) {
+func (g *game) begin(server *sdk.GameServer, o sdk.ServerOptions, bootID string) {
 	g.mu.Lock()
-	g.options.Server = o
+	g.options.Server, g.bootID = o, bootID
 	g.server, g.unwanted = server, false
 	stopping := g.state == StateEnded
 	g.mu.Unlock()
@@ -157,7 +235,7 @@ func (g *game) finish(server *sdk.GameServer) {
 	}
 	g.mu.Unlock()
 	switch {
-	case !current: // the game server was unhealthy, and is ready again
+	case !current: // the game server was unhealthy or restarted, and is ready again
 	case errors.Is(server.Err(), sdk.ErrSuperseded):
 		g.enter(StateSuperseded, server.Err())
 	case state != StateUnhealthy:

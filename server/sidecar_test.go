@@ -1,0 +1,116 @@
+package server_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/sdk"
+	"github.com/lattice-director/director/sidecar"
+)
+
+// beside is a sidecar of a game server, with a real replica.
+type beside struct {
+	*bundle
+
+	url string
+}
+
+func newSidecar(t *testing.T, b *bundle) *beside {
+	t.Helper()
+	client, err := sdk.New(sdk.Options{URLs: []string{"http://" + b.server.Addr().String()}})
+	require.NoError(t, err)
+	o := sidecar.Options{Client: client, HTTP: listen(t), Server: sdk.ServerOptions{
+		InstanceID: "game", Endpoint: "game.example:7777", Region: "eu", Modes: []string{"duel"}, Capacity: 8, FleetToken: fleetToken,
+	}}
+	s, err := sidecar.New(o)
+	require.NoError(t, err)
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		require.NoError(t, <-ended)
+		client.Close()
+		http.DefaultClient.CloseIdleConnections()
+	})
+	return &beside{b, "http://" + o.HTTP.Addr().String()}
+}
+
+func (s *beside) say(method, path string, body any) fields {
+	s.t.Helper()
+	var text []byte
+	if body != nil {
+		var err error
+		text, err = json.Marshal(body)
+		require.NoError(s.t, err)
+	}
+	r, err := http.NewRequestWithContext(s.t.Context(), method, s.url+path, bytes.NewReader(text))
+	require.NoError(s.t, err)
+	res, err := http.DefaultClient.Do(r)
+	require.NoError(s.t, err)
+	defer res.Body.Close()
+	var f fields
+	require.NoError(s.t, json.NewDecoder(res.Body).Decode(&f))
+	require.Equal(s.t, http.StatusOK, res.StatusCode, "%v", f)
+	return f
+}
+
+func (s *beside) incarnation() (id string, capacity int) {
+	s.t.Helper()
+	require.NoError(s.t, s.store.Pool().QueryRow(s.t.Context(), "SELECT incarnation::text, capacity FROM instances WHERE id = 'game'").Scan(&id, &capacity))
+	return id, capacity
+}
+
+// play seats a player and admits it at the game server.
+func (s *beside) play(sub string) (endpoint any) {
+	s.t.Helper()
+	_, resolved := s.seat(sub)
+	s.say(http.MethodPost, "/players", fields{"token": resolved["session_token"]})
+	return resolved["endpoint"]
+}
+
+func (s *beside) players() []any {
+	s.t.Helper()
+	return s.say(http.MethodGet, "/players", nil)["players"].([]any)
+}
+
+// Pins a game that crashed and restarted on another port: newcomers were sent to the dead port, and its player kept the seat.
+func TestAGameThatRestartsBesideItsSidecarIsANewGame(t *testing.T) {
+	t.Parallel()
+	s := newSidecar(t, setup(t))
+	s.say(http.MethodPost, "/ready", nil)
+	first, _ := s.incarnation()
+	require.Equal(t, "game.example:7777", s.play("ada"))
+
+	s.say(http.MethodPost, "/ready", nil)
+	s.say(http.MethodPost, "/ready", fields{"endpoint": "game.example:7777", "capacity": 8})
+	again, capacity := s.incarnation()
+	require.Equal(t, []any{first, 8}, []any{again, capacity}, "a repeated announcement changes nothing")
+
+	s.say(http.MethodPost, "/ready", fields{"capacity": 16, "modes": []string{"race", "duel"}})
+	again, capacity = s.incarnation()
+	require.Equal(t, []any{first, 16}, []any{again, capacity}, "another offer is registered")
+	require.Len(t, s.players(), 1, "and the match goes on")
+
+	s.say(http.MethodPost, "/ready", fields{"endpoint": "game.example:7778"})
+	second, capacity := s.incarnation()
+	require.NotEqual(t, first, second)
+	require.Equal(t, 16, capacity)
+	s.eventually(func() bool { return len(s.players()) == 0 })
+	require.Zero(t, count(s.bundle, "SELECT count(*) FROM seats WHERE sub = 'ada' AND state <> 'left'"), "the seat of the dead match is free")
+	require.Equal(t, "game.example:7778", s.play("ada"))
+
+	s.say(http.MethodPost, "/ready", fields{"boot_id": "b2"})
+	third, _ := s.incarnation()
+	require.NotEqual(t, second, third, "a process that says that it is new")
+	s.eventually(func() bool { return len(s.players()) == 0 })
+	s.say(http.MethodPost, "/ready", fields{"boot_id": "b2"})
+	same, _ := s.incarnation()
+	require.Equal(t, third, same)
+	require.Equal(t, "ready", s.say(http.MethodGet, "/status", nil)["state"])
+}
