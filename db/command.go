@@ -55,6 +55,7 @@ type NewRoom struct {
 	ProcessUID *string // pin to the most recently joined connection of this process
 	Strategy   string
 	Labels     map[string]string // that the agent must have; ignored with a pin
+	Near       []string          // agents that look best for the room in a copy of the fleet that may be old; see room_near.go
 	NoMatch    bool              // the caller requires a label value that no agent can have, such as a number
 	Force      bool              // with a pin: also on a draining or stale agent
 	Timeout    time.Duration

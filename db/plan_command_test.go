@@ -40,6 +40,9 @@ func TestPlansOfRoomsAndCommands(t *testing.T) {
 		"RoomHosts": func(ctx context.Context, q *Queries) error {
 			return second(q.RoomHosts(ctx, RoomHostsParams{Region: "eu", Ids: some, Processes: some}))
 		},
+		"RoomHosts, named": func(ctx context.Context, q *Queries) error {
+			return second(q.RoomHosts(ctx, RoomHostsParams{Region: "eu", Ids: make([]string, 2*spareNear)}))
+		},
 		"ReserveRooms": func(ctx context.Context, q *Queries) error {
 			return second(q.ReserveRooms(ctx, ReserveRoomsParams{Region: "eu"}))
 		},

@@ -56,24 +56,42 @@ func (h *roomHosting) look(ctx context.Context, orders []*roomOrder) (l hostLook
 			hosts.Processes = append(hosts.Processes, *o.ProcessUID)
 		}
 	}
+	near := nearbyHosts(orders)
+	hosts.Ids = append(hosts.Ids, near.ids...)
 	queue(&out, &l.taken, (*Queries).TakenRooms, TakenRoomsParams{Region: h.region, Ids: ids})
 	if len(hosts.Ids)+len(hosts.Processes) > 0 {
 		queue(&out, &l.pinned, (*Queries).RoomHosts, hosts)
 	}
-	groups, wanted := groupsOf(orders)
-	var rows []RoomCandidatesRow
-	if len(groups) > 0 {
-		wanted.Region = h.region
-		queue(&out, &rows, (*Queries).RoomCandidates, wanted)
+	l.candidates = map[string][]RoomCandidatesRow{}
+	if len(near.ids) == 0 {
+		err = h.lookEverywhere(ctx, &out, l.candidates, orders)
+		return l, err
 	}
 	if err := h.q.send(ctx, &out); err != nil {
 		return l, err
 	}
-	l.candidates = map[string][]RoomCandidatesRow{}
-	for _, r := range rows {
-		l.candidates[groups[r.Group]] = append(l.candidates[groups[r.Group]], r)
+	if near.choose(l.pinned, l.candidates) {
+		return l, nil
 	}
-	return l, nil
+	clear(l.candidates)
+	return l, h.lookEverywhere(ctx, new(tx.Pipeline), l.candidates, orders)
+}
+
+// lookEverywhere sends a pipeline, and with it the statement that reads the candidates of all groups from the whole fleet.
+func (h *roomHosting) lookEverywhere(ctx context.Context, out *tx.Pipeline, candidates map[string][]RoomCandidatesRow, orders []*roomOrder) error {
+	groups, wanted := groupsOf(orders)
+	var rows []RoomCandidatesRow
+	if len(groups) > 0 {
+		wanted.Region = h.region
+		queue(out, &rows, (*Queries).RoomCandidates, wanted)
+	}
+	if err := h.q.send(ctx, out); err != nil {
+		return err
+	}
+	for _, r := range rows {
+		candidates[groups[r.Group]] = append(candidates[groups[r.Group]], r)
+	}
+	return nil
 }
 
 // lock locks the agents that deal chose, and checks the orders again. An order that still fits gets its host.

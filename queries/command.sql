@@ -46,11 +46,14 @@ FROM ranked c
 WHERE c.rank <= CASE WHEN c.busy THEN 1 ELSE c.most + (1 - abs(c.sign)) * 32 END OR c.undeclared BETWEEN 1 AND c.most;
 
 -- name: RoomHosts :many
--- Returns listed agents as hosts of rooms: the agents with the given ids, and the most recently joined agent of each given process.
+-- Returns listed agents as hosts of rooms: the agents with the given ids, and the most recently joined agent of each given process. fresh means
+-- that the agent's replica is not frozen, as in RoomCandidates.
 SELECT a.id, a.process_uid, a.joined_at, s.replica, a.room_types, a.labels, a.max_connections, a.max_rooms, a.auto_create, s.connections,
        (s.rooms + s.reserved)::int AS rooms, s.in_flight,
        agent_status(s) AS status,
-       (s.misses >= 2 OR r.ended_at IS NOT NULL OR r.seen_at <= (SELECT replica_horizon(@region)))::bool AS stale
+       (s.misses >= 2 OR r.ended_at IS NOT NULL OR r.seen_at <= (SELECT replica_horizon(@region)))::bool AS stale,
+       coalesce(r.seen_at > (SELECT max(o.seen_at) FROM replicas o WHERE o.region = @region AND o.face = 'orchestrator' AND o.ended_at IS NULL)
+           - interval '2 seconds', false)::bool AS fresh
 FROM agents a
 JOIN agent_states s ON s.region = a.region AND s.agent_id = a.id AND s.left_at IS NULL AND NOT s.doubted
 JOIN replicas r ON r.region = s.region AND r.id = s.replica

@@ -21,14 +21,15 @@ import (
 
 // The scenarios: what a caller does in each turn.
 const (
-	roomCreate = "room-create" // a room is created, on the agent that the orchestrator chooses
-	roomLife   = "room-life"   // a room is created, found and destroyed
-	agentList  = "agent-list"  // all agents and their rooms are read
-	unchanged  = "agent-304"   // the same, when nothing has changed since
-	agentStats = "agent-stats" // the counts of the fleet are read
-	agentJoin  = "agent-join"  // all agents connect at once; until the orchestrator lists the last
-	agentBusy  = "agent-busy"  // the same as agent-idle, but each agent's state changes each second
-	agentIdle  = "agent-idle"  // agents only answer polls, and the counts are read ten times: a call is a second
+	roomCreate = "room-create"       // a room is created, on the agent that the orchestrator chooses
+	roomLarge  = "room-create-large" // the same as room-create, in a large fleet
+	roomLife   = "room-life"         // a room is created, found and destroyed
+	agentList  = "agent-list"        // all agents and their rooms are read
+	unchanged  = "agent-304"         // the same, when nothing has changed since
+	agentStats = "agent-stats"       // the counts of the fleet are read
+	agentJoin  = "agent-join"        // all agents connect at once; until the orchestrator lists the last
+	agentBusy  = "agent-busy"        // the same as agent-idle, but each agent's state changes each second
+	agentIdle  = "agent-idle"        // agents only answer polls, and the counts are read ten times: a call is a second
 )
 
 // Limits of the load that one process generates.
@@ -57,6 +58,7 @@ type scenario struct {
 
 var scenarios = map[string]scenario{
 	roomCreate: {turn: (*load).create, callers: 32, agents: 200},
+	roomLarge:  {turn: (*load).create, callers: 32, agents: 5000},
 	roomLife:   {turn: (*load).live, callers: 32, agents: 200},
 	agentList:  {turn: (*load).list, callers: 1, agents: 1000, rooms: 4},
 	unchanged:  {turn: (*load).revalidate, callers: 8, agents: 1000, rooms: 4},

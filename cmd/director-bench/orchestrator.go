@@ -24,9 +24,9 @@ func (*rivalisFamily) scenarios() []string { return orchestrator.Scenarios() }
 
 func (f *rivalisFamily) addFlags(flags *pflag.FlagSet) {
 	flags.IntVar(&f.agents, "agents", 0, fmt.Sprintf(
-		"Simulated Rivalis game servers, 1 to %d. 0: as many as usual, 1,000, of room-create and room-life 200", orchestrator.MaxAgents))
+		"Simulated Rivalis game servers, 1 to %d. 0: as many as usual, 1,000, of room-create and room-life 200, of room-create-large 5,000", orchestrator.MaxAgents))
 	flags.IntVar(&f.rooms, "rooms", -1, fmt.Sprintf(
-		"Rooms that each of them has made itself, 0 to %d. -1: as many as usual, 4, of room-create and room-life none", orchestrator.MaxRooms))
+		"Rooms that each of them has made itself, 0 to %d. -1: as many as usual, 4, where rooms are created none", orchestrator.MaxRooms))
 }
 
 func (f *rivalisFamily) usual() (load bench.Load) {

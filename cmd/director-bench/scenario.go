@@ -36,6 +36,8 @@ const scenariosText = "Puts a load on a director and prints throughput, latency,
 	"  ticket-life   a new player is queued and waits for the assignment\n\n" +
 	"Scenarios of Rivalis, with simulated game servers attached (--agents):\n\n" +
 	"  room-create   a room is created, on the game server that the director chooses\n" +
+	"  room-create-large\n" +
+	"                the same, with 5,000 game servers: the cost of a call, compared with that of --agents 100, is that of the fleet's size\n" +
 	"  room-life     a room is created, found on the next replica and destroyed\n" +
 	"  agent-list    all game servers and their rooms are listed\n" +
 	"  agent-304     the same, while nothing changes: 304\n" +

@@ -39,6 +39,7 @@ type Store interface {
 type Options struct {
 	Replica    func() uuid.UUID                     // the current id of this replica
 	Timeout    time.Duration                        // time from the insertion of a command to its deadline
+	Near       func(r db.NewRoom) []string          // for [db.NewRoom.Near]; nil: the whole fleet is read for each room
 	WaitFor    func(ctx context.Context, tx uint64) // returns when the replica's roster includes the transaction, or ctx ends; nil: answers do not wait
 	MaxWaiting int                                  // maximum number of commands in progress; 0 means 4,096
 	Log        *slog.Logger                         // nil: silent
@@ -78,6 +79,9 @@ func New(store Store, region string, o Options) *Caller {
 func (c *Caller) Create(ctx context.Context, r db.NewRoom) (db.CommandAnswer, error) {
 	return c.do(ctx, func() (db.Command, error) {
 		r.Region, r.Caller, r.Timeout = c.region, c.Replica(), c.Timeout
+		if c.Near != nil {
+			r.Near = c.Near(r)
+		}
 		return c.store.CreateRoom(ctx, r)
 	})
 }

@@ -22,6 +22,8 @@ type Instance struct {
 	joined      time.Time
 	replica     uuid.UUID
 	connections int64
+	capacity    db.AgentCapacity
+	autoCreate  bool
 	synced      int64  // when its last reply was recorded, in Unix milliseconds
 	missed      bool   // it has missed a poll since synced, so the replica's heard time does not apply to it
 	head, tail  []byte // its JSON before and after lastSyncAt
@@ -39,7 +41,7 @@ type Room struct {
 func newInstance(a *db.RosterAgent) *Instance {
 	i := &Instance{
 		ID: a.Info.ID, Status: a.Info.Status, Labels: a.Info.Labels, RoomTypes: a.Info.RoomTypes, Rooms: make([]Room, 0, len(a.Info.Rooms)),
-		joined: a.Joined, replica: a.Replica, connections: a.Info.Connections, synced: a.Info.LastSyncAt, missed: a.Missed,
+		joined: a.Joined, replica: a.Replica, connections: a.Info.Connections, capacity: a.Info.Capacity, autoCreate: a.Info.AutoCreate, synced: a.Info.LastSyncAt, missed: a.Missed,
 	}
 	b := appendInstanceHead(make([]byte, 0, 512+192*len(a.Info.Rooms)), &a.Info, func(from, to int) {
 		r := &a.Info.Rooms[len(i.Rooms)]

@@ -1,0 +1,88 @@
+package db
+
+import "slices"
+
+// The candidates of a room are all agents of the fleet that may host it, of which the best one gets it. To read them costs as much as the fleet
+// is large. So a replica names the agents that look best in its copy of the fleet, in [NewRoom.Near], and this file decides by their rows alone
+// if these have places enough. A copy is milliseconds old: the rows are read anew and checked again under their locks, so it decides only which
+// agents are compared. Nothing is refused because of it: where the named agents do not suffice, the whole fleet is read.
+
+// spareNear is how many agents more than rooms are compared, so that the best ones are among them although the copies of other replicas name the
+// same ones.
+const spareNear = 32
+
+// nearby is the agents that the orders name, by group. The zero value names none: the whole fleet is read.
+type nearby struct {
+	ids    []string
+	orders map[string][]*roomOrder // by group
+	named  map[string]map[string]bool
+}
+
+// nearbyHosts returns the agents that orders without a pin name, each group as many as it has rooms and some more. It names none if an order
+// names none.
+func nearbyHosts(orders []*roomOrder) nearby {
+	n := nearby{orders: map[string][]*roomOrder{}, named: map[string]map[string]bool{}}
+	for _, o := range orders {
+		switch {
+		case o.group == "":
+		case len(o.Near) == 0, o.NoMatch:
+			return nearby{}
+		default:
+			n.orders[o.group] = append(n.orders[o.group], o)
+		}
+	}
+	for group, all := range n.orders {
+		n.named[group] = map[string]bool{}
+		for rank := range spareNear {
+			for _, o := range all {
+				if rank < len(o.Near) && len(n.named[group]) < len(all)+spareNear {
+					n.named[group][o.Near[rank]] = true
+				}
+			}
+		}
+		for id := range n.named[group] {
+			n.ids = append(n.ids, id)
+		}
+	}
+	slices.Sort(n.ids)
+	n.ids = slices.Compact(n.ids)
+	return n
+}
+
+// choose adds the candidates of each group among the rows of the named agents. It returns false if a group needs the whole fleet.
+func (n nearby) choose(rows []RoomHostsRow, candidates map[string][]RoomCandidatesRow) bool {
+	for group, orders := range n.orders {
+		places, undeclared := 0, 0
+		var found []RoomCandidatesRow
+		for _, r := range rows {
+			host := roomHost{r, agentLoad{int(r.Connections), r.MaxConnections, int(r.Rooms), r.MaxRooms, int(r.InFlight)}}
+			if !n.named[group][r.ID] || !r.Fresh || !host.takes(orders[0]) {
+				continue
+			}
+			if r.MaxConnections == nil {
+				undeclared++
+			}
+			places += host.places()
+			found = append(found, RoomCandidatesRow{
+				ID: r.ID, MaxConnections: r.MaxConnections, MaxRooms: r.MaxRooms, Connections: r.Connections, Rooms: r.Rooms, InFlight: r.InFlight,
+			})
+		}
+		if places < len(orders) || undeclared != 0 && undeclared != len(found) { // how agents are compared depends on all of them
+			return false
+		}
+		for i := range found {
+			found[i].Undeclared = int32(undeclared) //nolint:gosec // G115: at most some hundred
+		}
+		candidates[group] = found
+	}
+	return true
+}
+
+// places returns how many more rooms the agent can be told to make.
+func (r *roomHost) places() int {
+	places := maxInFlight - r.inFlight
+	if r.maxRooms != nil {
+		places = min(places, int(*r.maxRooms)-r.rooms)
+	}
+	return places
+}

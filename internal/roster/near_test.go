@@ -1,0 +1,78 @@
+package roster
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/db"
+)
+
+// fleetOf makes a view of instances that are all equal but for their connections, 0, 1, 2 …, and what change does.
+func fleetOf(n int, change func(i int, a *db.InstanceInfo)) *View {
+	v := &View{}
+	for i := range n {
+		a := db.RosterAgent{Info: db.InstanceInfo{
+			ID: fmt.Sprintf("%016d", i), Status: db.AgentActive, AutoCreate: true, RoomTypes: []string{"duel"}, Connections: int64(i), Labels: map[string]string{"zone": "a"},
+		}}
+		change(i, &a.Info)
+		v.instances = append(v.instances, newInstance(&a))
+	}
+	return v
+}
+
+// Pins a room that is compared on instances of which none is the best.
+func TestTheBestInstancesAreNamed(t *testing.T) {
+	t.Parallel()
+	v := fleetOf(1000, func(i int, a *db.InstanceInfo) {
+		switch i {
+		case 0:
+			a.Status = db.AgentDraining
+		case 1:
+			a.AutoCreate = false
+		case 2:
+			a.RoomTypes = []string{"race"}
+		case 3:
+			a.Capacity.MaxRooms = new(int32)
+		case 4, 999:
+			a.Labels = map[string]string{"zone": "b"}
+		}
+	})
+	room := db.NewRoom{Type: "duel", Labels: map[string]string{"zone": "a"}}
+	least := v.near(room)
+	require.Len(t, least, nearCount)
+	require.Equal(t, fmt.Sprintf("%016d", 5), least[0])
+	require.True(t, slices.IsSorted(least))
+	room.Strategy = "most-loaded"
+	require.Equal(t, fmt.Sprintf("%016d", 998), v.near(room)[0])
+	room.Strategy = "random"
+	require.NotEqual(t, v.near(room), v.near(room))
+	room.Strategy, room.Labels = "", map[string]string{"zone": "c"}
+	require.Empty(t, v.near(room))
+}
+
+// Pins a comparison by connections where shares of the maximum decide, and the other way around.
+func TestMaximumsDecideHowInstancesAreCompared(t *testing.T) {
+	t.Parallel()
+	shares := func(i int, a *db.InstanceInfo) { a.Capacity.MaxConnections = new(int32(1000 * (i + 1) * (i + 1))) }
+	require.Equal(t, fmt.Sprintf("%016d", 0), fleetOf(100, shares).near(db.NewRoom{Type: "duel"})[0])
+	require.Equal(t, fmt.Sprintf("%016d", 99), fleetOf(100, func(i int, a *db.InstanceInfo) { shares(i, a); a.Connections++ }).near(db.NewRoom{Type: "duel"})[0])
+	require.Empty(t, fleetOf(100, func(i int, a *db.InstanceInfo) {
+		if i > 0 {
+			shares(i, a)
+		}
+	}).near(db.NewRoom{Type: "duel"}), "some declare one, others do not")
+}
+
+func BenchmarkNear(b *testing.B) {
+	for _, n := range []int{100, 10_000} {
+		v := fleetOf(n, func(i int, a *db.InstanceInfo) { a.Connections = 0 })
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			for b.Loop() {
+				v.near(db.NewRoom{Type: "duel"})
+			}
+		})
+	}
+}
