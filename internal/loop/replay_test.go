@@ -57,7 +57,7 @@ func TestAReplayMakesTheSameMatches(t *testing.T) {
 		return matches == before && matches > 100
 	}, 20*time.Second, 1500*time.Millisecond)
 	report := b.replay("trios", from)
-	t.Log(whatif.Verdict(report))
+	t.Log(whatif.Verdict(report), whatif.FirstDifference(report))
 	require.Greater(t, report.Reproduced.SameRules, 90)
 	// All of them, but for one in about a thousand on a busy machine.
 	require.GreaterOrEqual(t, report.Reproduced.FromSame*100, report.Reproduced.SameRules*97)
