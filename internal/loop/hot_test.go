@@ -62,7 +62,7 @@ func (b *bundle) duelsWait(name string, n int) (median, took time.Duration) {
 		for k := range 2 {
 			b.ticket(float64(1000*i), party(fmt.Sprint("duel-", name, "-", i, "-", k)), "duel")
 		}
-		time.Sleep(5 * time.Millisecond) // pairs do not wait for each other
+		time.Sleep(5 * time.Millisecond) //nolint:forbidigo // pairs do not wait for each other
 	}
 	const matched = `SELECT count(*) FROM ticket_history WHERE party[1] LIKE 'duel-' || $1 || '-%' AND match_id IS NOT NULL`
 	b.eventually(2*n, matched, name)
