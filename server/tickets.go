@@ -25,7 +25,7 @@ func (s *Server) mountTickets(short, lasting gin.IRouter) {
 	o := s.options
 	s.hub = watch.New(o.Store, o.universe(), o.MaxWaiters, o.Log, panics.New(o.Log, nil))
 	play.MountTickets(short, lasting, play.Tickets{
-		Store: readyChecks{o.Store}, Profiles: play.NewLiveProfiles(o.Store, o.universe()), Hub: s.hub, Region: o.universe(),
+		Store: readyChecks{o.Store}, Profiles: play.NewLiveProfiles(o.Store, o.universe()), Hub: s.hub, Region: o.universe(), ForOthers: o.OpenMatch != nil,
 		Lease: max(o.TicketLease, 0), CallTimeout: o.CallTimeout, Stopping: s.stopping,
 	})
 }

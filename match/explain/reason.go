@@ -61,9 +61,43 @@ func textOf(l decide.Lack, p *profile.Profile, t *match.Ticket) string {
 		return fmt.Sprintf("the party of %d is larger than any team", len(t.Players))
 	case decide.LacksMode:
 		return fmt.Sprintf("its players allow none of the modes %s", words(p.Modes, "and"))
+	case decide.LacksRule:
+		return ruleText(p, l.Rule)
+	case decide.LacksPlaces:
+		return fmt.Sprintf("no team has places for its players with their roles: the roles are %s", words(roleNames(p), "and"))
 	case decide.LacksPool:
 	}
 	return string(l.Why)
+}
+
+// ruleText says that a rule refuses the ticket alone.
+func ruleText(p *profile.Profile, id string) string {
+	i := slices.IndexFunc(p.Rules, func(r profile.Rule) bool { return r.ID == id })
+	if i < 0 || p.Rules[i].Kind != profile.Latency {
+		return "its own party breaks rule " + id
+	}
+	r := p.Rules[i]
+	widest := r.Latency
+	if n := len(r.Widen); n > 0 {
+		widest = r.Widen[n-1].Limits.Latency
+	}
+	return fmt.Sprintf("no region that it measured, and that may host the match, is within %s, the widest limit of rule %s", widest, id)
+}
+
+func roleNames(p *profile.Profile) (names []string) {
+	for _, t := range p.Teams {
+		for _, r := range t.Roles {
+			names = append(names, r.Name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// NeverMatches says why a ticket can be in no match of a profile, however long it waits; nil if it may be in one. A ticket of a request
+// need not have an id yet.
+func NeverMatches(p *profile.Profile, t *match.Ticket) []Reason {
+	return reasonsOf(p, t, decide.NeverMatches(p, t))
 }
 
 // poolReasons names each filter that does not hold.

@@ -39,6 +39,9 @@ type Profiles interface {
 	Live(ctx context.Context, name string) (*profile.Profile, error)
 	// AllLive returns all live versions, in any order. It waits for the database as rarely as Live. Errors: Unavailable.
 	AllLive(ctx context.Context) ([]*profile.Profile, error)
+	// Refresh waits for a reading that began after a moment, so that nobody is refused because of a version that was replaced before.
+	// Errors: Unavailable.
+	Refresh(ctx context.Context, after time.Time) error
 }
 
 // Tickets configures the routes of tickets. Store and Hub are required.
@@ -47,6 +50,8 @@ type Tickets struct {
 	Hub      *watch.Hub
 	Profiles Profiles // nil: every name is a profile, and nothing is checked against it
 	Region   string   // of the queue
+	// ForOthers says that directors of Open Match may match tickets that name no profile, by other fields than the profiles' pools.
+	ForOthers bool
 	// Lease is how long a ticket stays without anybody who waits for it; 0: until its time in the queue is over.
 	Lease time.Duration
 	// CallTimeout bounds each reading of a call that waits; 0 means 900 ms.

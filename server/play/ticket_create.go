@@ -60,11 +60,11 @@ func (f ticketFace) createFor(ctx context.Context, in rest.In[ticketRequest], me
 	if err != nil {
 		return createdTicket{}, err
 	}
-	ttl, err := f.checkProfiles(ctx, draft)
+	body, err := ticketbody.Prepare(draft)
 	if err != nil {
 		return createdTicket{}, err
 	}
-	body, err := ticketbody.Prepare(draft)
+	ttl, err := f.admit(ctx, draft, body)
 	if err != nil {
 		return createdTicket{}, err
 	}
@@ -100,45 +100,6 @@ func partyOf(d ticketbody.Draft) (subs []string) {
 		subs = append(subs, p.Sub)
 	}
 	return subs
-}
-
-// checkProfiles returns how long the ticket may wait: what the most patient of its profiles allows. Errors: NotFound for an
-// unknown profile; 422 for a party that fits into no team of one; 400 for attributes that one requires, and for a ticket that no
-// profile would take.
-func (f ticketFace) checkProfiles(ctx context.Context, d ticketbody.Draft) (ttl time.Duration, err error) {
-	if f.Profiles == nil {
-		return defaultTTL, nil
-	}
-	if len(d.Profiles) == 0 {
-		return defaultTTL, f.checkUnnamed(ctx)
-	}
-	for _, name := range d.Profiles {
-		p, err := f.Profiles.Live(ctx, name)
-		if err != nil {
-			return 0, err
-		}
-		if err := checkProfile(p, d); err != nil {
-			return 0, err
-		}
-		ttl = max(ttl, p.TTL)
-	}
-	if ttl == 0 {
-		ttl = defaultTTL
-	}
-	return ttl, nil
-}
-
-// checkUnnamed refuses a ticket that names no profile if all live profiles want to be named. Without any profile, directors of Open
-// Match decide about tickets, by other fields.
-func (f ticketFace) checkUnnamed(ctx context.Context) error {
-	live, err := f.Profiles.AllLive(ctx)
-	if err != nil {
-		return err
-	}
-	var c rest.Check
-	takes := func(p *profile.Profile) bool { return p.Pool != nil }
-	c.That(len(live) == 0 || slices.ContainsFunc(live, takes), "profiles", "is required, because no profile has a pool: none takes tickets that name no profile")
-	return c.Err()
 }
 
 func checkProfile(p *profile.Profile, d ticketbody.Draft) error {

@@ -34,6 +34,8 @@ type LiveProfiles struct {
 
 	mu   sync.Mutex // held while the list is read, so that callers that come meanwhile wait for one reading
 	at   time.Time  // of the last reading; zero before the first
+	// began is when the last successful reading began.
+	began time.Time
 	live map[string]liveProfile
 }
 
@@ -82,10 +84,29 @@ func (l *LiveProfiles) refresh(ctx context.Context) error {
 	if time.Since(l.at) <= profilesFor {
 		return nil
 	}
-	if err := l.read(ctx); err != nil && l.at.IsZero() {
+	if err := l.readNow(ctx); err != nil && l.at.IsZero() {
 		return err
 	}
 	l.at = time.Now() // after a failure, too: an outage must not make every call wait for the database
+	return nil
+}
+
+// Refresh implements [Profiles]. Callers that come during a reading share the next one.
+func (l *LiveProfiles) Refresh(ctx context.Context, after time.Time) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.began.After(after) {
+		return nil
+	}
+	return l.readNow(ctx)
+}
+
+func (l *LiveProfiles) readNow(ctx context.Context) error {
+	began := time.Now()
+	if err := l.read(ctx); err != nil {
+		return err
+	}
+	l.at, l.began = time.Now(), began
 	return nil
 }
 

@@ -70,6 +70,8 @@ func (k known) AllLive(context.Context) ([]*profile.Profile, error) {
 	return slices.Collect(maps.Values(k)), nil
 }
 
+func (k known) Refresh(context.Context, time.Time) error { return nil }
+
 func ticketEngine(t *testing.T, profiles play.Profiles) (*gin.Engine, *ticketSink) {
 	e, err := rest.New(rest.Options{})
 	require.NoError(t, err)
@@ -188,7 +190,8 @@ func TestMisspeltTickets(t *testing.T) {
 // Where every profile wants to be named, a ticket that names none would wait for nothing.
 func TestTicketsThatNoProfileTakes(t *testing.T) {
 	t.Parallel()
-	named, pooled := &profile.Profile{Name: "duel"}, &profile.Profile{Name: "open", Pool: &match.Pool{}}
+	teams := []profile.Team{{Name: "a", Min: 1, Max: 1}, {Name: "b", Min: 1, Max: 1}}
+	named, pooled := &profile.Profile{Name: "duel", Teams: teams}, &profile.Profile{Name: "open", Teams: teams, Pool: &match.Pool{}}
 	for want, profiles := range map[int][]known{
 		http.StatusBadRequest: {{"duel": named}},
 		http.StatusCreated:    {{"duel": named, "open": pooled}, {}},

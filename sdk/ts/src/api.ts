@@ -378,7 +378,10 @@ export interface paths {
          *
          *     Attributes are what the rules of profiles compare: numbers, texts, or lists of texts in order of preference.
          *     `attributes` are those of every player; `players` replaces them for single players. A profile may require
-         *     attributes, which are then checked.
+         *     attributes, which are then checked. A ticket that can be in no match of a profile that it names, whatever the other tickets are and
+         *     however long it waits, is refused with 422 `cannot_match`, and so is one that names none if no profile with a `pool` can match it
+         *     (unless clients of Open Match are served, which may): latencies that are missing or above the last limit, an attribute that is missing or of another
+         *     type than a rule compares, roles that no team has, a party that breaks a rule by itself, or the filters of the pool.
          *
          *     A ticket without `profiles` is refused
          *     while there are profiles and none of them takes tickets that name none.
@@ -2373,7 +2376,7 @@ export interface components {
              * @description The kind of problem, for programs. Stable.
              * @enum {string}
              */
-            code: "invalid_request" | "invalid_json" | "unauthorized" | "not_owner" | "no_seat" | "origin_not_allowed" | "route_not_found" | "profile_unknown" | "instance_unknown" | "session_unknown" | "lobby_unknown" | "ticket_unknown" | "match_unknown" | "method_not_allowed" | "request_timeout" | "superseded" | "viewers_token" | "outside_deployment" | "deployment_over" | "instance_taken" | "no_connect_tokens" | "no_capacity" | "mode_unknown" | "region_unknown" | "party_conflict" | "ticket_exists" | "party_changed" | "lobby_not_ready" | "matched" | "assigned" | "too_late" | "profile_retired" | "session_closed" | "ticket_ended" | "profile_changed" | "body_too_large" | "unsupported_media_type" | "idempotency_mismatch" | "party_too_large" | "profile_invalid" | "upgrade_required" | "rate_limited" | "waiting_full" | "too_many_reserved" | "too_many_tickets" | "too_many_profiles" | "too_many_queries" | "internal" | "unavailable" | "room_pending" | "draining";
+            code: "invalid_request" | "invalid_json" | "unauthorized" | "not_owner" | "no_seat" | "origin_not_allowed" | "route_not_found" | "profile_unknown" | "instance_unknown" | "session_unknown" | "lobby_unknown" | "ticket_unknown" | "match_unknown" | "method_not_allowed" | "request_timeout" | "superseded" | "viewers_token" | "outside_deployment" | "deployment_over" | "instance_taken" | "no_connect_tokens" | "no_capacity" | "mode_unknown" | "region_unknown" | "party_conflict" | "ticket_exists" | "party_changed" | "lobby_not_ready" | "matched" | "assigned" | "too_late" | "profile_retired" | "session_closed" | "ticket_ended" | "profile_changed" | "body_too_large" | "unsupported_media_type" | "idempotency_mismatch" | "party_too_large" | "cannot_match" | "profile_invalid" | "upgrade_required" | "rate_limited" | "waiting_full" | "too_many_reserved" | "too_many_tickets" | "too_many_profiles" | "too_many_queries" | "internal" | "unavailable" | "room_pending" | "draining";
             /** @description The same as `X-Request-Id`. */
             request_id: string;
             /** @description With `invalid_request`, every field or header that is missing or outside its limits. With `profile_invalid`, every problem. */

@@ -15,7 +15,7 @@ connect(seat.endpoint, seat.session_token);
 }
 
 export async function queue(player: Player): Promise<void> {
-const ticket = await player.queue({ profiles: ['ranked-5v5'], attributes: { skill: 1480 } });
+const ticket = await player.queue({ profiles: ['ranked-5v5'], attributes: { skill: 1480, maps: ['dust'] }, latencies: { eu: 34 } });
 for await (const status of ticket.watch({ signal: leave.signal })) {
   switch (status.state) {
     case 'queued':

@@ -1,0 +1,101 @@
+package decide
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/lattice-director/director/match"
+	"github.com/lattice-director/director/match/profile"
+)
+
+// NeverMatches returns why a ticket can be in no match of a profile, whatever the other tickets are and however long it waits, nil if it
+// may be in one. It depends on the ticket alone: regions without a host count as if they had one. It is pure.
+func NeverMatches(p *profile.Profile, t *match.Ticket) []Lack {
+	pl := newPlan(p)
+	lacks := pl.lacks(t)
+	if len(lacks) > 0 || p.Function != nil {
+		return lacks
+	}
+	regions := newRegionSet(possibleRegions(p, t))
+	c := pl.normalise(t, &regions)
+	for _, r := range pl.rules {
+		if !pl.everAdmitsAlone(r, c, regions.known) {
+			lacks = append(lacks, Lack{Why: LacksRule, Rule: r.id})
+		}
+	}
+	if !pl.hasPlaces(c) {
+		lacks = append(lacks, Lack{Why: LacksPlaces})
+	}
+	return lacks
+}
+
+// possibleRegions returns the regions that may host a match of the ticket: those of the profile, else those that it measured, else any.
+func possibleRegions(p *profile.Profile, t *match.Ticket) (all []Region) {
+	for _, name := range p.Regions {
+		all = append(all, Region{Name: name})
+	}
+	for name := range t.Latencies {
+		if len(p.Regions) == 0 {
+			all = append(all, Region{Name: name})
+		}
+	}
+	if len(all) == 0 {
+		all = append(all, Region{})
+	}
+	return all
+}
+
+// longestWait is an age at which every rule has widened to its last step.
+const longestWait = 365 * 24 * time.Hour
+
+// everAdmitsAlone reports whether a rule holds for a ticket alone at some age.
+func (pl *plan) everAdmitsAlone(r *rule, c *candidate, regions uint64) bool {
+	var l lineup
+	for _, age := range slices.Concat([]time.Duration{0, longestWait}, pl.moments) {
+		l.reset(c.created+int64(age), regions, len(pl.teams))
+		if r.mayAdmit(&l, c) {
+			return true
+		}
+	}
+	return false
+}
+
+// hasPlaces reports whether a team can seat the whole party: players without a role of the team take places that no role needs.
+func (pl *plan) hasPlaces(c *candidate) bool {
+	if len(pl.roles) == 0 || pl.split {
+		return true
+	}
+	return slices.ContainsFunc(pl.teams, func(t team) bool { return t.seats(c) })
+}
+
+// seats reports whether the party fits into the team once the best others have filled the rest of its roles.
+func (t *team) seats(c *candidate) bool {
+	var places []int // the role of each place that has to be filled
+	for _, need := range t.roles {
+		places = append(places, slices.Repeat([]int{need.role}, min(need.min, math.MaxUint8))...)
+	}
+	filled := 0
+	holders := make([]int, len(places)) // the player of each place, from 1; 0: none
+	for player := range c.roles {
+		if takePlace(c, player, places, holders, make([]bool, len(places))) {
+			filled++
+		}
+	}
+	return c.size+len(places)-filled <= t.spec.Max
+}
+
+// takePlace gives a player one of the places, for which other players may change to others.
+func takePlace(c *candidate, player int, places, holders []int, visited []bool) bool {
+	for i, role := range places {
+		if visited[i] || !slices.Contains(c.roles[player], uint8(role)) {
+			continue
+		}
+		visited[i] = true
+		if holders[i] == 0 || takePlace(c, holders[i]-1, places, holders, visited) {
+			holders[i] = player + 1
+			return true
+		}
+	}
+	return false
+}
