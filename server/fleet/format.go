@@ -15,8 +15,6 @@ import (
 
 // The formats that only game servers send. api/openapi.yaml specifies them.
 var (
-	endpoint = matching(255, "host:port ([host]:port for IPv6) or a URL, up to 255 characters",
-		`^([A-Za-z][A-Za-z0-9+.-]*://[\x21-\x7E]+|(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+):[0-9]{1,5})$`)
 	certDigest  = matching(128, "up to 128 characters of A-Z a-z 0-9 : + / = _ -", `^[A-Za-z0-9:+/=_-]*$`)
 	providerRef = matching(provider.MaxRefBytes, "up to 128 characters of A-Z a-z 0-9 . _ : / -", `^[A-Za-z0-9._:/-]*$`)
 	labelKey    = matching(63, "1 to 63 characters of A-Z a-z 0-9 . _ / -", `^[A-Za-z0-9._/-]+$`)

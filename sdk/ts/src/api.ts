@@ -758,10 +758,11 @@ export interface paths {
         /**
          * Should this replica get traffic?
          * @description Answers 200 when the database is reachable, its schema is at least the version that this build needs, it is not a
-         *     restored dump without a migration since, no pooler breaks its statements, a signing key is usable, and the clock is
-         *     accurate. Otherwise it answers 503 with the reasons in `detail`, and each one in `errors`. A replica that is
-         *     shutting down answers 503 `draining` first, so that load balancers stop sending it requests. The result of the
-         *     database checks is shared by all requests and at most 0.25 seconds old.
+         *     restored dump without a migration since, it takes writes, no pooler breaks its statements, a signing key is usable,
+         *     and the clock is accurate. Otherwise it answers 503 with the reasons in `detail`, and each one in `errors`; where
+         *     Postgres is the reason, in its words. A replica that is shutting down answers 503 `draining` first, so that load
+         *     balancers stop sending it requests. All requests share the result of the database checks, which is at most 0.25
+         *     seconds old, and of the write, which is at most 3 seconds old.
          */
         get: operations["getReadiness"];
         put?: never;
@@ -917,7 +918,7 @@ export interface components {
         RegisterRequest: {
             instance_id: components["schemas"]["InstanceID"];
             /**
-             * @description The address for players, as `host:port` (IPv6 in brackets) or as a URL. Required, unless the call comes with a deployment's token: the director knows it from the provider then.
+             * @description The address that players dial, as `host:port` (IPv6 in brackets) or as a URL; not what the server binds: `0.0.0.0`, `[::]`, multicast and the port 0 are refused. Required, unless the call comes with a deployment's token: the director knows it from the provider then.
              * @example 203.0.113.7:7777
              */
             endpoint?: string | null;
@@ -2173,7 +2174,7 @@ export interface components {
             traded?: {
                 /** @description An attribute, `latency` or `balance`. */
                 of: string;
-                /** @description Points of the attribute, or milliseconds. */
+                /** @description Points of the attribute */
                 value: number;
                 /** @description What a second of waiting is worth. */
                 per_second: number;
