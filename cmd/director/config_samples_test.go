@@ -140,7 +140,7 @@ var samples = map[string]sample{
 	"sidecar-lines-addr":           {"127.0.0.1:1", "[::1]:0", []string{"9358"}},
 	"sidecar-instance-id":          {"a", "b", nil},
 	"sidecar-endpoint":             {"game.example:7777", "wss://game.example/play", nil},
-	"sidecar-region":               {"eu", "us", []string{"e u"}},
+	"sidecar-region":               {"eu", "us", []string{"e u", "us_east.1", "EU"}},
 	"sidecar-modes":                {"duel,ffa", "duel", nil},
 	"sidecar-capacity":             {"64", "1", []string{"-1", "many"}},
 	"sidecar-max-sessions":         {"8", "1", []string{"-1"}},

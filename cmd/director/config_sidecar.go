@@ -41,7 +41,7 @@ func (c *Config) sidecarSettings() []setting {
 			help: "The name of the game server, unique in the fleet. Not set: the name of the host, which is the pod's in Kubernetes"},
 		{flag: "sidecar-endpoint", section: sectionSidecar, by: bySidecar, value: text(&c.SidecarEndpoint, "host:port or a URL"),
 			help: "The address at which players connect to the game server"},
-		{flag: "sidecar-region", section: sectionSidecar, by: bySidecar, value: regionName(&c.SidecarRegion), help: "The region of the game server"},
+		{flag: "sidecar-region", section: sectionSidecar, by: bySidecar, value: gameRegion(&c.SidecarRegion), help: "The region of the game server"},
 		{flag: "sidecar-modes", section: sectionSidecar, by: bySidecar, value: list(&c.SidecarModes, "names of modes"), help: "The modes that the game server offers"},
 		{flag: "sidecar-capacity", section: sectionSidecar, def: "0", by: bySidecar, value: integer(&c.SidecarCapacity, 0, 1_000_000),
 			help: "The number of players on the game server, over all sessions. 0: the game server says it"},

@@ -17,6 +17,7 @@ import (
 
 	"github.com/lattice-director/director/internal/timetext"
 	"github.com/lattice-director/director/server/orchestrator"
+	"github.com/lattice-director/director/server/rest"
 	"github.com/lattice-director/director/token"
 )
 
@@ -204,6 +205,16 @@ func regionName(p *string) value {
 	v.set = func(text string) error {
 		*p = text
 		return v.must(modeName.MatchString(text))
+	}
+	return v
+}
+
+// gameRegion is a region in which players ask for sessions: the API knows no others.
+func gameRegion(p *string) value {
+	v := text(p, rest.Region.Allowed)
+	v.set = func(text string) error {
+		*p = text
+		return v.must(rest.Region.Valid(text))
 	}
 	return v
 }
