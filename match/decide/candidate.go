@@ -40,8 +40,10 @@ type candidate struct {
 	watching bool  // a newcomer in its window makes it dirty
 	tries    uint8 // searches that found nothing since its last widening
 	proposed bool
-	due      int64 // when the best match that it found is due, or a search that ran out of steps is repeated; 0: never
-	slots    [slots]int32
+	// autofilled says that its players take any role, because it has waited for long.
+	autofilled bool
+	due        int64 // when the best match that it found is due, or a search that ran out of steps is repeated; 0: never
+	slots      [slots]int32
 }
 
 // text is a string that compares as fast as a pointer.

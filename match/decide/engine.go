@@ -50,9 +50,18 @@ func (e *Engine) Add(t *match.Ticket) {
 	if len(e.plan.lacks(t)) > 0 {
 		return
 	}
-	c := e.plan.normalise(t, &e.regions)
+	c := e.prepare(t)
 	e.tickets[t.ID] = c
 	e.wait(c)
+}
+
+// prepare makes a candidate of a ticket that lacks nothing, as it is now.
+func (e *Engine) prepare(t *match.Ticket) *candidate {
+	c := e.plan.normalise(t, &e.regions)
+	if e.autofills(c) {
+		e.plan.takeAnyRole(c)
+	}
+	return c
 }
 
 // wait puts a candidate at its place in the queue.
@@ -65,7 +74,7 @@ func (e *Engine) wait(c *candidate) {
 		e.sweep.begin()
 	}
 	e.markDirty(c)
-	if e.plan.batch >= 0 { // time changes the turn even of a dirty seed
+	if e.plan.batch >= 0 || e.plan.profile.Autofill > 0 { // time changes the turn, or the roles, even of a dirty seed
 		e.setTimer(c)
 	}
 }

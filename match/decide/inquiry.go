@@ -105,7 +105,7 @@ func (q *Inquiry) Compare(other *match.Ticket) {
 	if other.ID == q.seed.ticket.ID || len(e.plan.lacks(other)) > 0 {
 		return
 	}
-	c := e.plan.normalise(other, &e.regions)
+	c := e.prepare(other)
 	q.findings.Others++
 	fails := q.funnel(c)
 	if len(fails) > 0 {

@@ -41,6 +41,9 @@ func (pl *plan) addSteps() {
 			pl.least[i].sum += n
 		}
 	}
+	if p.Autofill > 0 {
+		pl.moments = append(pl.moments, p.Autofill)
+	}
 	if pl.batch >= 0 {
 		pl.moments = append(pl.moments, p.Batch.For)
 	}

@@ -187,6 +187,22 @@ func (pl *plan) addTraits(c *candidate) {
 	}
 }
 
+// takeAnyRole makes the players of a ticket that has waited for so long take the roles that they did not name, after those that they did.
+func (pl *plan) takeAnyRole(c *candidate) {
+	c.autofilled = true
+	for i := range c.roles {
+		roles := slices.Clone(c.roles[i])
+		for role := range pl.roles {
+			if !slices.Contains(roles, uint8(role)) && pl.suits(c, i, role) {
+				roles = append(roles, uint8(role))
+			}
+		}
+		c.roles[i] = roles
+	}
+	pl.addTraits(c)
+	c.kind = kindOf(c)
+}
+
 // suits reports whether a player has what the rules need of those in a role.
 func (pl *plan) suits(c *candidate, player, role int) bool {
 	for kind, columns := range [][]column{pl.numbers, pl.atoms, pl.lists} {

@@ -121,11 +121,28 @@ func (e *Engine) setTimer(c *candidate) {
 	e.timers.put(c, at)
 }
 
+// autofills reports whether a candidate has waited so long that its players take any role, and they do not yet.
+func (e *Engine) autofills(c *candidate) bool {
+	after := e.plan.profile.Autofill
+	return after > 0 && !c.autofilled && e.ageOf(c) >= after
+}
+
+// autofill puts a waiting candidate at the place of one whose players take any role: seeds may want it now.
+func (e *Engine) autofill(c *candidate) {
+	e.leave(c)
+	e.plan.takeAnyRole(c)
+	e.enter(c)
+	e.dirtyAround(c)
+}
+
 // tick makes the seeds dirty whose moment has come.
 func (e *Engine) tick() {
 	for e.timers.len() > 0 && e.timers.items[0].key <= e.now {
 		c := e.timers.items[0].c
 		c.due = 0
+		if e.autofills(c) {
+			e.autofill(c)
+		}
 		if next := int16(e.plan.momentAfter(e.ageOf(c))); next != c.moment {
 			c.moment, c.tries = next, 0
 		}

@@ -47,6 +47,9 @@ func finite(x float64) *float64 {
 
 func milliseconds(d time.Duration) *float64 { return finite(float64(d) / float64(time.Millisecond)) }
 
+// autofill is the step from which the players of a ticket take any role.
+const autofill = "autofill"
+
 // stepsOf returns how far the rules that widen have widened for a ticket, and the least size of a match where it shrinks.
 func stepsOf(p *profile.Profile, t *match.Ticket, now time.Time) []Step {
 	var steps []Step
@@ -65,6 +68,10 @@ func stepsOf(p *profile.Profile, t *match.Ticket, now time.Time) []Step {
 	}
 	if len(p.Fewer) > 0 {
 		steps = append(steps, fewerOf(p, t, now))
+	}
+	if p.Autofill > 0 {
+		next := later(t, p.Autofill, now)
+		steps = append(steps, Step{Limits{Rule: autofill, Any: next == nil}, next})
 	}
 	return steps
 }

@@ -180,7 +180,11 @@ func (l Limits) text() string {
 
 func (p *Profile) writeSteps(b *strings.Builder, now time.Time) {
 	for _, s := range p.Steps {
-		fmt.Fprintf(b, "  step: %s %s", s.Rule, s.text())
+		text := s.text()
+		if s.Rule == autofill && !s.Any {
+			text = "not yet: its own roles"
+		}
+		fmt.Fprintf(b, "  step: %s %s", s.Rule, text)
 		if s.NextAt != nil {
 			fmt.Fprintf(b, ", wider in %s", s.NextAt.Sub(now).Round(100*time.Millisecond))
 		}

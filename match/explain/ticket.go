@@ -69,7 +69,7 @@ type Step struct {
 
 // Limits are the limits of a rule; which are set depends on its kind. Any reports that there is no limit.
 type Limits struct {
-	Rule      string   `json:"rule"` // its id; "fewer": the least number of players
+	Rule      string   `json:"rule"` // its id; "fewer": the least number of players; "autofill": with Any, its players take any role
 	Within    *float64 `json:"within,omitempty"`
 	To        *float64 `json:"to,omitempty"`
 	AtLeast   *int     `json:"at_least,omitempty"`

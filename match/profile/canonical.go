@@ -42,6 +42,9 @@ func (p *Profile) canonicalDecision(d *members) {
 	d.set("teams", each(p.Teams, canonicalTeam))
 	d.set("rules", each(p.Rules, canonicalRule))
 	d.set("fewer", each(p.Fewer, canonicalFewer))
+	if p.Autofill > 0 {
+		d.set("autofill", brief(p.Autofill))
+	}
 	d.set("age", ages.word(p.Age))
 	d.set("trade", canonicalTrade(p.Trade))
 	if p.Batch.By != "" {

@@ -85,6 +85,10 @@ func (c *converter) profile(n *node) {
 	c.function(n)
 	c.teams(n.good("teams"))
 	c.fewer(n.good("fewer"))
+	p.Autofill = n.good("autofill").length(0)
+	if c.teamsKnown && p.Autofill > 0 && len(c.roles) == 0 {
+		c.add(n.get("autofill"), "autofill has no meaning here: no team has roles")
+	}
 	p.Age = ages.of(n.good("age"), Oldest)
 	c.rules(n.get("rules"))
 	c.reserved(n.good("attributes"))
@@ -111,7 +115,7 @@ func (c *converter) function(n *node) {
 		return
 	}
 	for i, k := range n.keys {
-		if slices.Contains([]string{"teams", "rules", "fewer", "age", "trade", "batch", "order", "join_in_progress"}, k.name) {
+		if slices.Contains([]string{"teams", "rules", "fewer", "autofill", "age", "trade", "batch", "order", "join_in_progress"}, k.name) {
 			c.addAt(k.line, k.column, n.items[i].path, "a profile with a function has no %s: the function decides", k.name)
 		}
 	}

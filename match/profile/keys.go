@@ -72,6 +72,10 @@ var documentShape = object{what: "a profile", fields: []field{
 		about: "Smaller teams for tickets that have waited.",
 	},
 	{
+		name: "autofill", of: waiting, initial: "never",
+		about: "The waiting time from which the players of a ticket take any role: first those of their attribute `role`, then the others.",
+	},
+	{
 		name: "age", of: ageWords, initial: "oldest",
 		about: "The ticket of a match whose waiting time decides the steps: the `oldest`, the `youngest`, the `mean` of all, or `each`: " +
 			"of two tickets, the stricter of their steps.",

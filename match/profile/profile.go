@@ -22,7 +22,8 @@ type Profile struct {
 	Attributes map[string]Attribute // what tickets that name the profile must have
 	Teams      []Team               // at least one, unless Function is set; names are unique
 	Rules      []Rule
-	Fewer      []Fewer // sorted by After
+	Fewer      []Fewer       // sorted by After
+	Autofill   time.Duration // the waiting time from which the players of a ticket take any role; 0: they never do
 	Age        Age
 	Batch      Batch
 	Trade      []Trade // what waiting is worth, sorted by key; empty: a match is made at once

@@ -31,6 +31,7 @@ var accepted = map[string]string{
 teams: [{name: all, players: {fill: 16, for: 20s, then: 4}, step: 2}, {name: bots, players: {fill: 3, for: 10s, then: 1}, count: 2}]
 `,
 	"tolerance":  "name: own\nteams: [{name: all, players: 2}]\nrules: [{near: skill, within: ticket.reach, up_to: 400, per: team, widen: [{after: 30s, within: any}]}]\n",
+	"autofill":   "name: roles\nteams: [{name: all, players: 4, roles: {tank: 1}}]\nautofill: 1m30s\n",
 	"many teams": "name: royale\nteams: [{name: squad, players: 1..4, count: 64}]\n",
 	"function": `{name: f, mode: [a, b], pool: {}, function: {host: mmf.internal, port: 50502, type: rest, every: 500ms}, accept: {within: 45s}, ttl: 24h,
 regions: [eu, us], attributes: {skill: {type: number, default: 1000}}, tell: [skill]}`,
@@ -147,6 +148,9 @@ var refused = map[string][2]string{
 	"tolerance widens":   {duel("{near: a, within: ticket.t, up_to: 6, widen: [{after: 1s, within: 9}]}"), "line 3, column 54: rules[0].widen: only one step with within: any is allowed"},
 	"tolerance of text":  {duel("{near: a, within: ticket.t, up_to: 6}, {common: t}"), "line 3, column 57: rules[1].common: common needs the type list, and within in line 3 needs number"},
 	"tolerance of whom":  {duel("{near: a, within: player.t, up_to: 6}"), "line 3, column 27: rules[0].within: \"player.t\" is not allowed: it must be a number of 0 or more, or ticket. and the name of an attribute"},
+	"autofill":           {duel("") + "autofill: 60s\n", "line 4, column 11: autofill: autofill has no meaning here: no team has roles"},
+	"autofilled":         {duel2("autofill: soon"), "line 3, column 11: autofill: \"soon\" is not allowed: it must be a duration from 1ms to 24h"},
+	"autofill misspelt":  {duel2("autofil: 60s"), "line 3, column 1: autofil: a profile has no such key: did you mean autofill?"},
 	"ascending":          {duel("{near: skill, within: 5, widen: [{after: 10s, within: 6}, {after: 9s, within: 7}]}"), "line 3, column 75: rules[0].widen[1].after: 9s is not allowed: after ascends"},
 	"after any":          {duel("{near: skill, within: 5, widen: [{after: 10s, within: any}, {after: 11s, within: 7}]}"), "line 3, column 69: rules[0].widen[1]: no step can follow"},
 	"stricter":           {duel("{near: skill, within: 5, widen: [{after: 10s, within: 4}]}"), "line 3, column 63: rules[0].widen[0].within: 4 is not allowed: the step before is wider"},

@@ -104,7 +104,15 @@ func (g *game) takes(m member) bool {
 // wishes returns the roles that a player would take.
 func (g *game) wishes(m member) []string {
 	v, _ := g.own("role", m)
-	return textsOf(v)
+	wishes := textsOf(v)
+	if g.p.Autofill > 0 && !m.roster && m.age >= g.p.Autofill {
+		for _, t := range g.p.Teams {
+			for _, r := range t.Roles {
+				wishes = append(slices.Clone(wishes), r.Name)
+			}
+		}
+	}
+	return wishes
 }
 
 // joining checks whether the newcomers may join the session at all, and that they leave its teams as even as they can be.

@@ -1969,7 +1969,7 @@ export interface components {
             }[];
             /** @description The number of other tickets that are candidates of the profile. */
             others: number;
-            /** @description How far rules have widened for the age of this ticket. `fewer` is the least number of players. */
+            /** @description How far rules have widened for the age of this ticket. `fewer` is the least number of players, `autofill` with `any` that its players take any role. */
             steps?: components["schemas"]["RuleLimits"][];
             /**
              * @description The rules in the profile's order. A rule that two tickets can break has `holds`, how many others satisfy it in a pair with this
