@@ -69,7 +69,7 @@ func judgeFleet(f fleetSums, a amnestyLine) Finding {
 	const silent = "Dead servers stay in the fleet"
 	const look = "look at the hosts and the logs of these game servers: director events --since 30m --kind instance.ended"
 	switch {
-	case f.Heartbeat != nil && *f.Heartbeat > a.Lease && a.Amnesty:
+	case f.Heartbeat != nil && *f.Heartbeat > a.Lease && f.Alive > 0: // also without an amnesty: the horizon of leases stands still while all are silent
 		return failure("check the network between the game servers and the replicas, and whether replicas run; ops.drain servers that you know are dead",
 			"no game server has sent a heartbeat for %s: leases do not expire, and players may be sent to dead servers", since(*f.Heartbeat)).
 			in(silent).showing(since(*f.Heartbeat), "since the last heartbeat of any game server")

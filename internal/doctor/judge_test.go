@@ -61,7 +61,7 @@ func TestDoctorJudges(t *testing.T) {
 			judgeReplicas(roll{}, pulse(16)), judgeReplicas(rollOf([]processLine{{"director serve a/2", 9, seconds(16), nil}}, "serve"), pulse(1)),
 			judgeWorkers(nil, roll{}), judgeWorkers([]loopLine{{"history", 61, false}, {"reap", 61, true}}, roll{}),
 			judgeWorkers([]loopLine{{"rotate", 61, true}, {"reap", 3, false}}, roll{}),
-			judgeFleet(fleetSums{Alive: 4, Heartbeat: seconds(16)}, amnestyLine{Amnesty: true, Lease: 15}), judgeFleet(fleetSums{Alive: 81, Lost: 120}, amnestyLine{}),
+			judgeFleet(fleetSums{Alive: 4, Heartbeat: seconds(16)}, amnestyLine{Amnesty: true, Lease: 15}), judgeFleet(fleetSums{Alive: 4, Heartbeat: seconds(16)}, amnestyLine{Lease: 15}), judgeFleet(fleetSums{Alive: 81, Lost: 120}, amnestyLine{}),
 			judgeRefusals([]denialLine{{All: 10, Seated: 10}}), judgeTickets(queueLine{Tickets: 1, Unowned: []string{"a"}}, why.Survey{}),
 			judgeTickets(queueLine{Tickets: 217}, why.Survey{Tickets: 217, Lacking: []why.Lacking{{Tickets: 72}}}),
 			judgeKeySets([]reportedTrouble{{State: Warn, Do: "x"}, {State: Fail, Do: "y"}}), writability{Syncing: 1}.judgeUntried(), judgeKeys(nil), judgeKeys([]keyTurn{{"a", "signing", -9, 9}}),

@@ -1,0 +1,140 @@
+package broken
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/internal/cli/clitest"
+	"github.com/lattice-director/director/internal/doctor"
+	"github.com/lattice-director/director/test/rigtest"
+)
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	clitest.RemoveDirector()
+	os.Exit(code)
+}
+
+const opsToken = "an-operators-token-of-tests"
+
+// installation is a Postgres of its own with a replica that works as well and serves the console.
+type installation struct {
+	*rigtest.Rig
+
+	replica          *rigtest.Process
+	console, metrics string
+}
+
+// deadline bounds how long a fault may take to be named, on a machine that is busy.
+const deadline = 2 * time.Minute
+
+func newInstallation(t *testing.T, r *rigtest.Rig) *installation {
+	t.Helper()
+	i := &installation{Rig: r, console: rigtest.FreeAddr(t), metrics: rigtest.FreeAddr(t)}
+	i.Env = append(i.Env, "DIRECTOR_OPS_TOKENS="+opsToken)
+	i.replica = i.Serve("--work", "--console-addr", i.console, "--metrics-addr", i.metrics)
+	return i
+}
+
+// diagnose runs doctor until a diagnosis satisfies want, and returns it.
+func (i *installation) diagnose(want func(doctor.Diagnosis) bool) (d doctor.Diagnosis) {
+	i.T.Helper()
+	require.Eventually(i.T, func() bool {
+		cmd := exec.CommandContext(i.T.Context(), i.Bin, "doctor", "-o", "json")
+		cmd.Env = i.Env
+		out, _ := cmd.Output() // exit code 1: a check failed
+		d = doctor.Diagnosis{}
+		return json.Unmarshal(out, &d) == nil && want(d)
+	}, deadline, time.Second, "%+v", &d)
+	return d
+}
+
+// ready returns what /readyz of the replica answers.
+func (i *installation) ready() (status int, detail string) {
+	i.T.Helper()
+	res, err := i.Client.Get(i.replica.URL + "/readyz")
+	require.NoError(i.T, err)
+	defer func() { _ = res.Body.Close() }()
+	var p struct{ Detail string }
+	require.NoError(i.T, json.NewDecoder(res.Body).Decode(&p))
+	return res.StatusCode, p.Detail
+}
+
+// health returns the console's page of health, as an operator sees it.
+func (i *installation) health() string {
+	i.T.Helper()
+	jar, err := cookiejar.New(nil)
+	require.NoError(i.T, err)
+	client := &http.Client{Jar: jar, Timeout: 30 * time.Second}
+	res, err := client.PostForm("http://"+i.console+"/login", url.Values{"token": {opsToken}})
+	require.NoError(i.T, err)
+	_ = res.Body.Close()
+	return get(i.T, client, "http://"+i.console+"/health")
+}
+
+func get(t *testing.T, client *http.Client, at string) string {
+	t.Helper()
+	res, err := client.Get(at)
+	require.NoError(t, err)
+	defer func() { _ = res.Body.Close() }()
+	text, err := io.ReadAll(res.Body)
+	require.NoError(t, err)
+	return string(text)
+}
+
+var gauge = regexp.MustCompile(`(?m)^(director_(?:finding_severity|key_set_keys)\{[^}]*\}) ([0-9.]+)$`)
+
+// requireAlert requires that the alert fires if the gauges of the installation stay as they are. A worker needs up to 15 seconds to see a fault.
+func (i *installation) requireAlert(name string) {
+	i.T.Helper()
+	promtool, err := exec.LookPath("promtool")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "NOT TESTED: that the alerts fire (promtool is not installed)")
+		return
+	}
+	rules, err := filepath.Abs("../../ops/prometheus/alerts.yaml")
+	require.NoError(i.T, err)
+	var out []byte
+	require.Eventually(i.T, func() bool {
+		var series strings.Builder
+		for _, m := range gauge.FindAllStringSubmatch(get(i.T, i.Client, "http://"+i.metrics+"/metrics"), -1) {
+			fmt.Fprintf(&series, "      - {series: '%s', values: '%sx80'}\n", m[1], m[2])
+		}
+		file := filepath.Join(i.T.TempDir(), "alert.yaml")
+		text := fmt.Sprintf("rule_files: [%s]\nevaluation_interval: 15s\ntests:\n  - interval: 15s\n    input_series:\n%s"+
+			"    promql_expr_test:\n"+
+			"      - {expr: 'count(count by (alertname) (ALERTS{alertstate=\"firing\", alertname=\"%s\"}))', eval_time: 15m, exp_samples: [{labels: '{}', value: 1}]}\n",
+			rules, series.String(), name)
+		require.NoError(i.T, os.WriteFile(file, []byte(text), 0o600))
+		out, err = exec.CommandContext(context.WithoutCancel(i.T.Context()), promtool, "test", "rules", file).CombinedOutput()
+		return err == nil
+	}, deadline, time.Second, "%s", &out)
+}
+
+func regexpMatches(expr, text string) bool { return regexp.MustCompile(expr).MatchString(text) }
+
+// unanchored returns an expression that may match in the middle of a page.
+func unanchored(expr string) string { return strings.TrimSuffix(strings.TrimPrefix(expr, "^"), "$") }
+
+// withPassword replaces the password of a connection string.
+func withPassword(t *testing.T, at, password string) string {
+	t.Helper()
+	u, err := url.Parse(at)
+	require.NoError(t, err)
+	u.User = url.UserPassword(u.User.Username(), password)
+	return u.String()
+}
