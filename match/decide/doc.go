@@ -21,7 +21,7 @@
 //	│                │ Run: nothing found       │ Return
 //	│                ▼                          └──────▶ dirty
 //	│           ┌─────────┐
-//	├───────────│ resting │ watches its window; swept, oldest first, after every change
+//	├───────────│ resting │ watches its window; swept, oldest first, after a change that counts do not exclude
 //	│           └─────────┘
 //	│                │ four searches found nothing
 //	│                ▼

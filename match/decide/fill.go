@@ -91,7 +91,7 @@ func (s *search) fillPlace(c *candidate, role bool) bool {
 	return s.plan.split && !role && s.fillTeams(c)
 }
 
-// fillTeam puts a ticket into a team if the roles that stay empty have a place there.
+// fillTeam puts a ticket into a team if the roles that stay empty have a place there, and its rules may hold.
 func (s *search) fillTeam(c *candidate, team int, role bool) bool {
 	f, t := &s.filling, &s.plan.teams[team]
 	s.final.push(c)
@@ -101,7 +101,7 @@ func (s *search) fillTeam(c *candidate, team int, role bool) bool {
 		s.casting.begin(&s.final)
 		empty = s.casting.recast(team, t.roles)
 	}
-	if empty > f.room[team]-c.size || role && empty == f.empty[team] {
+	if empty > f.room[team]-c.size || role && empty == f.empty[team] || !s.teamsMayHold() {
 		s.final.pop()
 		return false
 	}

@@ -133,7 +133,7 @@ func (s *search) placeUnit(i int) bool {
 		}
 		p.nodes--
 		s.seatUnit(u, team)
-		if s.castable(team) && s.placeUnit(i+1) {
+		if s.castable(team) && s.teamsMayHold() && s.placeUnit(i+1) {
 			return true
 		}
 		p.sizes[team] -= u.size
@@ -147,6 +147,16 @@ func (s *search) seatUnit(u *unit, team int) {
 	s.put(u, team)
 	s.placing.sizes[team] += u.size
 	s.placing.strength[team] += u.strength
+}
+
+// teamsMayHold reports whether the teams, which need not be full, break no rule for good.
+func (s *search) teamsMayHold() bool {
+	for _, r := range s.plan.rules {
+		if r.firm && r.verdict(&s.final).over > 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // castable reports whether the places that are left in a team are enough for the roles that nobody of it fills.

@@ -16,6 +16,8 @@ type rule struct {
 	steps []profile.Step
 	// byTeam says that the rule looks at teams or roles; others hold or not for a set of tickets.
 	byTeam bool
+	// firm says that teams that break the rule break it whoever joins them, so that it can be judged before they are full.
+	firm bool
 	condition
 }
 
@@ -132,7 +134,7 @@ func (r *rule) forEach(l *lineup) verdict {
 
 // compile prepares a rule and those that it consists of.
 func (pl *plan) compile(p *profile.Rule) *rule {
-	return &rule{id: p.ID, age: p.Age, base: p.Limits, steps: p.Widen, byTeam: byTeam(p), condition: pl.condition(p)}
+	return &rule{id: p.ID, age: p.Age, base: p.Limits, steps: p.Widen, byTeam: byTeam(p), firm: isFirm(p), condition: pl.condition(p)}
 }
 
 func byTeam(p *profile.Rule) bool {
@@ -146,6 +148,13 @@ func byTeam(p *profile.Rule) bool {
 	case profile.Near, profile.Same, profile.Different, profile.Common, profile.Count, profile.Latency, profile.Avoid:
 	}
 	return p.Role != "" || p.PerTeam
+}
+
+func isFirm(p *profile.Rule) bool {
+	if !p.PerTeam || p.Role != "" {
+		return false
+	}
+	return p.Kind == profile.Near && !p.FromMean || p.Kind == profile.Same || p.Kind == profile.Different || p.Kind == profile.Avoid
 }
 
 func (pl *plan) condition(p *profile.Rule) condition {

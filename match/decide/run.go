@@ -119,9 +119,7 @@ func (e *Engine) sweepOn(effort int, found *[]Proposal) bool {
 	}
 	for ; due > 0 && effort > 0 && !e.ages.ended(at); due-- {
 		c := e.ages.entry(at).c
-		if e.sweeps(c) {
-			effort -= e.try(c, found)
-		}
+		effort -= e.try(c, found)
 		e.sweep.from = c
 		at = e.ages.after(float64(c.created), c)
 	}
@@ -133,12 +131,6 @@ func (e *Engine) sweepOn(effort int, found *[]Proposal) bool {
 		e.sweep.last = e.now
 	}
 	return effort > 0
-}
-
-// sweeps reports whether a newcomer may make a match possible that it cannot have when it is the seed itself: its rules are narrower
-// than those of a seed that has waited longer. It may also join an open match.
-func (e *Engine) sweeps(c *candidate) bool {
-	return e.plan.momentAfter(e.ageOf(c)) > 0 || len(e.plan.trades) > 0 || len(e.rosters) > 0
 }
 
 // Next returns when Run has something to do without a change; ok is false if it never has. After a change, call Run first.
