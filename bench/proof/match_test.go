@@ -22,7 +22,7 @@ func TestMatchFindings(t *testing.T) {
 	life.Steps = []bench.Step{{Name: "create", Figures: bench.Figures{Latency: bench.Latency{P50: 4}}}}
 	steady.Open, steady.Tickets = &bench.Open{Rate: 2000}, 20_000
 	r := round{
-		queueAll: result(1, 0, 600), seatAll: result(1, 0, 1_900), fetchAll: result(1, 0, 700), duelLife: life, pacedNoOp: result(200, 100, 1),
+		queueAll: result(1, 0, 1_050), seatAll: result(1, 0, 1_900), fetchAll: result(1, 0, 700), duelLife: life, pacedNoOp: result(200, 100, 1),
 		notices: result(200, 0, 0.4), commit: result(5_000, 0, 6), steadyLoad: steady, idleQueue: idle,
 	}
 	for d, micros := range map[decision]float64{duels: 4, teams: 6, fewTeams: 3, manyTeams: 6} {
@@ -31,10 +31,10 @@ func TestMatchFindings(t *testing.T) {
 	findings := rounds{r}.match(matchSizes{10_000, 50_000})
 	got, missed := values(findings)
 	idleCPU := findings[5].Value
-	require.Equal(t, []string{"600.00 ms", "1900.00 ms", "9.00 ms", "70.00 ms", "450.0 µs", idleCPU, "200.00 ms", "300.00 ms", "2.00 ×", "0"}, got)
+	require.Equal(t, []string{"1.50 ×", "1900.00 ms", "9.00 ms", "70.00 ms", "450.0 µs", idleCPU, "200.00 ms", "300.00 ms", "2.00 ×", "0"}, got)
 	require.Equal(t, []int{0, 3, 7, 8}, missed)
 	require.Equal(t, "1.5 %", idleCPU)
-	require.Equal(t, "an Open Match director takes 700.00 ms to fetch and assign as many in pairs; as many single-row commits take 2000.00 ms", findings[0].Note)
+	require.Equal(t, "1050.00 ms; an Open Match director takes 700.00 ms to fetch and assign as many in pairs, without seats; as many single-row commits take 2000.00 ms", findings[0].Note)
 	require.Contains(t, findings[2].Note, "creating 4.00 ms, of a no-op 1.00 ms, a notification 0.40 ms")
 	require.Contains(t, findings[4].Note, "1,900/s of the 2,000/s requested, beside 20,000 that wait")
 }
