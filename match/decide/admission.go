@@ -63,7 +63,7 @@ func (pl *plan) everAdmitsAlone(r *rule, c *candidate, regions uint64) bool {
 
 // hasPlaces reports whether a team can seat the whole party: players without a role of the team take places that no role needs.
 func (pl *plan) hasPlaces(c *candidate) bool {
-	if len(pl.roles) == 0 || pl.split {
+	if len(pl.roles) == 0 || pl.split || pl.profile.Autofill > 0 { // players who have waited take any role
 		return true
 	}
 	return slices.ContainsFunc(pl.teams, func(t team) bool { return t.seats(c) })

@@ -31,6 +31,7 @@ func TestTicketsThatCannotMatch(t *testing.T) {
 		"name: near\nteams: [{name: a, players: 1, count: 2}]\nrules:\n- latency: 60ms\n  widen: [{after: 10s, latency: 90ms}]\n",
 		"name: skilled\nteams: [{name: a, players: 2, count: 2}]\nrules:\n- near: skill\n  within: 100\n  widen: [{after: 20s, within: 300}]\n",
 		"name: roles\nteams: [{name: a, players: 2, count: 2, roles: {tank: 1, healer: 1}}]\n",
+		"name: filled\nautofill: 60s\nteams: [{name: a, players: 2, count: 2, roles: {tank: 1, healer: 1}}]\n",
 		"name: pooled\npool: {strings: {queue: ranked}}\nteams: [{name: a, players: 1, count: 2}]\n",
 	))
 	for body, want := range map[string]string{
@@ -57,6 +58,7 @@ func TestTicketsThatCannotMatch(t *testing.T) {
 		`{"profiles":["skilled"],"party":["alice","bo"],"attributes":{"skill":1},"players":{"bo":{"attributes":{"skill":301}}}}`,
 		`{"profiles":["roles"],"attributes":{"role":["dps","tank"]}}`,
 		`{"profiles":["roles"],"party":["alice","bo"],"attributes":{"role":["tank","healer"]}}`,
+		`{"profiles":["filled"],"attributes":{"role":"dps"}}`,
 		`{"profiles":["pooled"],"attributes":{"queue":"ranked"}}`, `{"attributes":{"queue":"ranked"}}`,
 	} {
 		require.Equal(t, http.StatusCreated, post(e, body).Code, body)

@@ -32,11 +32,11 @@ type LiveProfiles struct {
 	store  ProfileStore
 	region string
 
-	mu   sync.Mutex // held while the list is read, so that callers that come meanwhile wait for one reading
-	at   time.Time  // of the last reading; zero before the first
+	mu sync.Mutex // held while the list is read, so that callers that come meanwhile wait for one reading
+	at time.Time  // of the last reading; zero before the first
 	// began is when the last successful reading began.
 	began time.Time
-	live map[string]liveProfile
+	live  map[string]liveProfile
 }
 
 type liveProfile struct {
