@@ -71,7 +71,7 @@ func (n nearby) choose(rows []RoomHostsRow, candidates map[string][]RoomCandidat
 			return false
 		}
 		for i := range found {
-			found[i].Undeclared = int32(undeclared) //nolint:gosec // G115: at most some hundred
+			found[i].Undeclared = int32(undeclared)
 		}
 		candidates[group] = found
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -211,9 +212,8 @@ func (b *bundle) csrf() string {
 		r.Header = b.credentials(l, "/keys/rotate")
 		res, err := (&http.Client{Transport: b.plainTransport()}).Do(r)
 		require.NoError(b.t, err)
-		defer res.Body.Close()
 		page, err := io.ReadAll(res.Body)
-		require.NoError(b.t, err)
+		require.NoError(b.t, errors.Join(err, res.Body.Close()))
 		return csrfField.FindStringSubmatch(string(page))[1]
 	}
 	return ""

@@ -41,7 +41,8 @@ func (s *Server) troubles() (all []db.Trouble) {
 
 func (k keySet) trouble() (db.Trouble, bool) {
 	st := k.status()
-	t := db.Trouble{Subject: k.subject, State: doctor.Fail, Section: "Logins and players' tokens are refused", Do: "mend the key set at its issuer, which published it; roll back what changed there"}
+	t := db.Trouble{Subject: k.subject, State: doctor.Fail, Section: "Logins and players' tokens are refused",
+		Do: "mend the key set at its issuer, which published it; roll back what changed there"}
 	switch {
 	case st.Err != nil && st.InUse > 0:
 		t.Says = fmt.Sprintf("%v; the last good keys (%d) stay in use, for 15 minutes if it has no usable key", st.Err, st.InUse)
@@ -78,7 +79,8 @@ type keySetMetrics struct {
 
 func newKeySetMetrics(sets []keySet) keySetMetrics {
 	return keySetMetrics{sets, prometheus.NewDesc("director_key_set_keys",
-		"Public keys of a set that others publish, as it was last read: of the login that signs players' access tokens (players), of the issuer of the console's logins (console). "+
+		"Public keys of a set that others publish, as it was last read: of the login that signs players' access tokens (players), "+
+			"of the issuer of the console's logins (console). "+
 			"State: usable, or ignored because the director cannot use them. A set that could not be read yet has no value.", []string{"set", "state"}, nil)}
 }
 

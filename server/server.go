@@ -107,10 +107,8 @@ func New(options Options) (*Server, error) {
 	if err := o.Metrics.Watch(o.Store, o.Keys); err != nil {
 		return nil, err
 	}
-	if to := o.Metrics.Registerer(); to != nil {
-		if err := to.Register(newKeySetMetrics(s.keySets())); err != nil {
-			return nil, fmt.Errorf("server: %w", err)
-		}
+	if err := o.Metrics.Registerer().Register(newKeySetMetrics(s.keySets())); err != nil {
+		return nil, fmt.Errorf("server: %w", err)
 	}
 	s.api = s.httpServer(s.handler(), config)
 	s.metrics = rest.NewHTTPServer(rest.HTTPOptions{Handler: o.Metrics.Handler(), Log: o.Log}) // the caller chooses how long a profile takes

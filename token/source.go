@@ -222,15 +222,16 @@ func (st *sourceState) next(d Document, err error, now time.Time, algs []string)
 
 // emptied is the state after a reading without a usable key: an error, after which the set is read again soon. The former set goes only after
 // keepEmptied.
-func (st sourceState) emptied(set *KeySet, sum [sha256.Size]byte) *sourceState {
-	st.err = &noUsableKey{set.ignored}
-	if st.emptiedAt.IsZero() {
-		st.emptiedAt = st.triedAt
+func (st *sourceState) emptied(set *KeySet, sum [sha256.Size]byte) *sourceState {
+	n := *st
+	n.err = &noUsableKey{set.ignored}
+	if n.emptiedAt.IsZero() {
+		n.emptiedAt = n.triedAt
 	}
-	if st.set != nil && st.set.Len() > 0 && st.triedAt.Sub(st.emptiedAt) >= keepEmptied {
-		st.set, st.sum, st.etag = set, sum, ""
+	if n.set != nil && n.set.Len() > 0 && n.triedAt.Sub(n.emptiedAt) >= keepEmptied {
+		n.set, n.sum, n.etag = set, sum, ""
 	}
-	return &st
+	return &n
 }
 
 // noUsableKey says that a set has no key with which a token could be verified, and why.

@@ -178,7 +178,8 @@ func (all rounds) takeoverFindings() (findings []report.Finding) {
 		first := atMost(name+": first match", all.p50(name), 2000, millis)
 		tickets, profiles := all.median(func(r round) float64 { return float64(r[name].Tickets) }), all.median(func(r round) float64 { return float64(r[name].Calls) })
 		findings = append(findings,
-			noted(first, "after the only worker was killed and started again, beside %s profiles and %s tickets that no rule matches", report.Whole(profiles), report.Whole(tickets)),
+			noted(first, "after the only worker was killed and started again, beside %s profiles and %s tickets that no rule matches",
+				report.Whole(profiles), report.Whole(tickets)),
 			atMost(name+": every profile has decided", each, 5000, millis))
 	}
 	return findings

@@ -41,7 +41,8 @@ type Room struct {
 func newInstance(a *db.RosterAgent) *Instance {
 	i := &Instance{
 		ID: a.Info.ID, Status: a.Info.Status, Labels: a.Info.Labels, RoomTypes: a.Info.RoomTypes, Rooms: make([]Room, 0, len(a.Info.Rooms)),
-		joined: a.Joined, replica: a.Replica, connections: a.Info.Connections, capacity: a.Info.Capacity, autoCreate: a.Info.AutoCreate, synced: a.Info.LastSyncAt, missed: a.Missed,
+		joined: a.Joined, replica: a.Replica, connections: a.Info.Connections, capacity: a.Info.Capacity, autoCreate: a.Info.AutoCreate,
+		synced: a.Info.LastSyncAt, missed: a.Missed,
 	}
 	b := appendInstanceHead(make([]byte, 0, 512+192*len(a.Info.Rooms)), &a.Info, func(from, to int) {
 		r := &a.Info.Rooms[len(i.Rooms)]

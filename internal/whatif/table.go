@@ -107,6 +107,7 @@ func lackText(why replay.LackingCount) string {
 		return "their party is larger than any team"
 	case decide.LacksMode:
 		return "they allow none of the profile's modes"
+	case decide.LacksRule, decide.LacksPlaces: // no replay asks for them
 	}
 	return string(why.Reason)
 }

@@ -93,7 +93,6 @@ const (
 	LacksRoom      LackReason = "party_size" // its party is larger than any team
 	LacksMode      LackReason = "mode"       // it allows none of the profile's modes
 
-	// The reasons that only [NeverMatches] returns.
-	LacksRule   LackReason = "own_party" // its own players break a rule at every step
-	LacksPlaces LackReason = "roles"     // no team has places for its players with their roles
+	LacksRule   LackReason = "own_party" // only of [NeverMatches]: its own players break a rule at every step
+	LacksPlaces LackReason = "roles"     // only of [NeverMatches]: no team has places for its players with their roles
 )

@@ -44,7 +44,7 @@ func LackText(l decide.Lack, p *profile.Profile, t *match.Ticket) string {
 		}
 	case decide.LacksAttribute:
 		return fmt.Sprintf("a player has no value of attribute %s that rule %s can compare", l.Attribute, l.Rule)
-	case decide.LacksPlayer, decide.LacksLatency, decide.LacksRoom, decide.LacksMode:
+	case decide.LacksPlayer, decide.LacksLatency, decide.LacksRoom, decide.LacksMode, decide.LacksRule, decide.LacksPlaces:
 	}
 	return textOf(l, p, t)
 }

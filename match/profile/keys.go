@@ -130,7 +130,8 @@ var attributeShape = object{what: "an attribute", fields: []field{
 
 var teamShape = object{what: "a team", fields: []field{
 	{name: "name", of: teamName, required: true, about: "The name of the team."},
-	{name: "players", of: players, required: true, about: "The number of its players, or a range such as `3..5`. `{fill: 16, for: 20s, then: 4}` waits for 16, and begins with what is there, at least 4, after 20 seconds."},
+	{name: "players", of: players, required: true, about: "The number of its players, or a range such as `3..5`. " +
+		"`{fill: 16, for: 20s, then: 4}` waits for 16, and begins with what is there, at least 4, after 20 seconds."},
 	{name: "step", of: number{1, maxPlayers, true}, initial: "1", about: "The sizes of a range count up by this: `2..6` with step 2 is 2, 4 or 6."},
 	{name: "count", of: number{1, maxTeams, true}, initial: "1", about: "So many teams of this kind. With 2 or more, their names are `NAME-1`, `NAME-2` and so on."},
 	{

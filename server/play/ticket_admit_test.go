@@ -3,6 +3,7 @@ package play_test
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"testing"
 	"time"
@@ -75,9 +76,7 @@ type stale struct {
 
 func (s stale) Refresh(context.Context, time.Time) error {
 	*s.reads++
-	for name, p := range s.fresh {
-		s.known[name] = p
-	}
+	maps.Copy(s.known, s.fresh)
 	return nil
 }
 

@@ -129,7 +129,7 @@ func smallDisk(t *testing.T, data string) string {
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = os.Remove(dir) })
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=64m"); err != nil {
-		t.Skipf("NOT TESTED: a full disk (a file system cannot be mounted: %v)", err)
+		t.Skipf("NOT TESTED: a full disk (a file system cannot be mounted: %v)", err) //nolint:forbidigo // mounting needs root
 	}
 	t.Cleanup(func() { _ = syscall.Unmount(dir, syscall.MNT_DETACH) })
 	info, err := os.Stat(data)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"slices"
@@ -12,15 +13,15 @@ import (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := run(ctx); err != nil {
+	if err := run(os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "guards:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context) error {
+func run(out io.Writer) error {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
 	only := flag.String("only", "", "try only guards whose name contains this text")
 	flag.Parse()
 	guards, err := readGuards("test/guards/guards.yaml")
@@ -31,11 +32,11 @@ func run(ctx context.Context) error {
 	if len(guards) == 0 {
 		return fmt.Errorf("no guard's name contains %q", *only)
 	}
-	return tryAll(ctx, guards)
+	return tryAll(ctx, out, guards)
 }
 
 // tryAll removes one guard after the other, and prints what noticed it. Errors: a guard that no test notices.
-func tryAll(ctx context.Context, guards []Guard) error {
+func tryAll(ctx context.Context, out io.Writer, guards []Guard) error {
 	checked, unnoticed := map[string]bool{}, 0
 	for _, g := range guards {
 		if !checked[g.Package] {
@@ -51,14 +52,14 @@ func tryAll(ctx context.Context, guards []Guard) error {
 		}
 		if len(failed) == 0 {
 			unnoticed++
-			fmt.Printf("NOT NOTICED  %s (%s)\n", g.Name, g.File)
+			_, _ = fmt.Fprintf(out, "NOT NOTICED  %s (%s)\n", g.Name, g.File)
 			continue
 		}
-		fmt.Printf("noticed      %s: %s, %d s\n", g.Name, strings.Join(failed, ", "), int(time.Since(started).Seconds()))
+		_, _ = fmt.Fprintf(out, "noticed      %s: %s, %d s\n", g.Name, strings.Join(failed, ", "), int(time.Since(started).Seconds()))
 	}
 	if unnoticed > 0 {
 		return fmt.Errorf("%d of %d guards have no test that notices when they are gone", unnoticed, len(guards))
 	}
-	fmt.Printf("%d guards removed, each noticed by a test\n", len(guards))
+	_, _ = fmt.Fprintf(out, "%d guards removed, each noticed by a test\n", len(guards))
 	return nil
 }
