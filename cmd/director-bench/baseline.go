@@ -202,6 +202,7 @@ func stack(o server.Options, store interface {
 	play.Mount(engine.Group("", rest.Bearer(verify, failures), limit, bodies.Read, gate.Enter, deadline), store, o.Keys, o.Connects, o.Modes)
 	infra.Mount(engine, o.Keys, infra.Readiness{
 		Database: o.Store, Keys: o.Keys, Schema: migrations.Latest(), Timeout: o.CallTimeout, Draining: func() bool { return false },
+		Write: func(ctx context.Context) error { return o.Store.Report(ctx, nil) },
 	})
 	return engine, nil
 }

@@ -48,7 +48,7 @@ func TestSession(t *testing.T) {
 
 	require.Contains(t, w.act(sessionPath(id)+"/close").body, "Say why")
 	require.Equal(t, http.StatusUnprocessableEntity, w.act(sessionPath(id)+"/close", "reason", strings.Repeat("x", maxReason+1)).status)
-	require.Equal(t, http.StatusUnprocessableEntity, w.act(sessionPath(id)+"/close", "reason", "a\x00b").status)
+	require.Equal(t, http.StatusBadRequest, w.act(sessionPath(id)+"/close", "reason", "a\x00b").status)
 	require.Empty(t, b.actors("session.closed"))
 	require.Equal(t, http.StatusSeeOther, w.act(sessionPath(id)+"/close", "reason", "players stuck "+hostile).status)
 	closed := w.get(sessionPath(id)).body
