@@ -71,10 +71,13 @@ func TestAReplayMakesTheSameMatches(t *testing.T) {
 func (b *bundle) cancelWaiting(seenAt map[string]time.Time) {
 	b.t.Helper()
 	for id, seen := range seenAt {
-		_, err := b.CancelTicket(b.t.Context(), universe, id)
+		var sub string
+		require.NoError(b.t, b.sql.QueryRow(b.t.Context(), "SELECT min(sub) FROM ticket_players WHERE ticket_id = $1", id).Scan(&sub))
+		_, err := b.CancelPlayerTicket(b.t.Context(), universe, id, sub)
 		require.NoError(b.t, err)
-		_, err = b.sql.Exec(b.t.Context(), "UPDATE ticket_history SET seen_at = $2 WHERE id = $1", id, seen)
+		changed, err := b.sql.Exec(b.t.Context(), "UPDATE ticket_history SET seen_at = $2 WHERE id = $1", id, seen)
 		require.NoError(b.t, err)
+		require.EqualValues(b.t, 1, changed.RowsAffected())
 	}
 }
 

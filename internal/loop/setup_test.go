@@ -54,7 +54,7 @@ func newBundle(t testing.TB) *bundle {
 
 func (b *bundle) store() *db.Store {
 	b.t.Helper()
-	c := db.Config{URL: b.url, MaxConns: 8, Log: slog.New(slog.DiscardHandler)}
+	c := db.Config{URL: b.url, MaxConns: 8, Log: slog.New(slog.DiscardHandler), Describe: describeTicket}
 	for _, change := range b.change {
 		change(&c)
 	}
@@ -62,6 +62,15 @@ func (b *bundle) store() *db.Store {
 	require.NoError(b.t, err)
 	b.t.Cleanup(s.Close)
 	return s
+}
+
+func describeTicket(body []byte, party []string) db.TicketFacts {
+	var clear ticketbody.Privacy
+	facts := db.TicketFacts{Party: clear.Party(party)}
+	if t, err := ticketbody.Decode("", time.Time{}, body, ""); err == nil {
+		facts.Attributes, facts.Latencies = clear.Facts(t)
+	}
+	return facts
 }
 
 // profile makes a document the live version of a profile.
