@@ -2174,7 +2174,7 @@ export interface components {
             traded?: {
                 /** @description An attribute, `latency` or `balance`. */
                 of: string;
-                /** @description Points of the attribute */
+                /** @description Points of the attribute, or milliseconds. */
                 value: number;
                 /** @description What a second of waiting is worth. */
                 per_second: number;
