@@ -9,7 +9,7 @@ import (
 
 const maxDepth = 32 // nested objects and lists, including the body itself
 
-// OptionalBody is implemented by request types whose zero value an empty body stands for.
+// OptionalBody is implemented by request types whose zero value an empty body stands for, or null, which some clients send for none.
 type OptionalBody interface {
 	OptionalBody() // does nothing
 }
@@ -37,7 +37,7 @@ func parse(body []byte, into any) error {
 		return notJSON("the body is not valid UTF-8")
 	}
 	trimmed := bytes.TrimLeft(body, " \t\r\n")
-	if _, optional := into.(OptionalBody); optional && len(trimmed) == 0 {
+	if _, optional := into.(OptionalBody); optional && (len(trimmed) == 0 || string(trimmed) == "null") {
 		return nil
 	}
 	if len(trimmed) == 0 || trimmed[0] != '{' {
