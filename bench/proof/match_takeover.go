@@ -89,7 +89,7 @@ func (t *takeover) run(ctx context.Context, profileOf func(i int) int) (bench.Re
 	}
 	if err == nil {
 		_, err = t.store.Register(ctx, db.Registration{
-			InstanceID: "takeover", Region: "eu", Endpoint: "takeover:7000", Modes: []string{"takeover"}, Capacity: 1_000_000, BootID: uuid.NewString(),
+			InstanceID: "takeover", Region: "eu", Endpoint: "takeover:7000", Modes: []string{"takeover"}, Capacity: 100_000, BootID: uuid.NewString(),
 		})
 	}
 	if err != nil {
