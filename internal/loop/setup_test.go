@@ -65,10 +65,10 @@ func (b *bundle) store() *db.Store {
 }
 
 func describeTicket(body []byte, party []string) db.TicketFacts {
-	var clear ticketbody.Privacy
-	facts := db.TicketFacts{Party: clear.Party(party)}
+	var privacy ticketbody.Privacy
+	facts := db.TicketFacts{Party: privacy.Party(party)}
 	if t, err := ticketbody.Decode("", time.Time{}, body, ""); err == nil {
-		facts.Attributes, facts.Latencies = clear.Facts(t)
+		facts.Attributes, facts.Latencies = privacy.Facts(t)
 	}
 	return facts
 }
