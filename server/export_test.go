@@ -29,16 +29,6 @@ func (s *Server) Listeners() []Listener {
 	}
 }
 
-// GRPCMethods returns the full names of all methods over gRPC.
-func (s *Server) GRPCMethods() (names []string) {
-	for service, info := range s.openMatch.ServiceInfo() {
-		for _, method := range info.Methods {
-			names = append(names, "/"+service+"/"+method.Name)
-		}
-	}
-	return names
-}
-
 // Waiting returns the number of calls that wait for a ticket.
 func (s *Server) Waiting() int { return s.hub.Following() }
 

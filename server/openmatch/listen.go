@@ -172,6 +172,3 @@ func (s *Server) closeConns(ctx context.Context, done <-chan struct{}) error {
 		}
 	}
 }
-
-// ServiceInfo returns the services that are served over gRPC, by name.
-func (s *Server) ServiceInfo() map[string]grpc.ServiceInfo { return s.grpc.GetServiceInfo() }
