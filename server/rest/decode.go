@@ -9,7 +9,8 @@ import (
 
 const maxDepth = 32 // nested objects and lists, including the body itself
 
-// OptionalBody is implemented by request types whose zero value an empty body stands for, or null, which some clients send for none.
+// OptionalBody is implemented by request types that an empty body stands for, or null, as for any absent value. Their schemas are
+// nullable, and their bodies are not required.
 type OptionalBody interface {
 	OptionalBody() // does nothing
 }

@@ -1650,7 +1650,7 @@ export interface components {
              * @example 3f1c8a52-6f0e-4c7d-8a55-0d9be4f1a001
              */
             match_id?: string | null;
-        };
+        } | null;
         /**
          * @description A ticket, as one of its players sees it. Which fields it has depends on its state.
          * @example {
