@@ -447,6 +447,59 @@ func (q *Queries) MoveTickets(ctx context.Context, arg MoveTicketsParams) ([]str
 	return items, nil
 }
 
+const newestCandidates = `-- name: NewestCandidates :many
+SELECT t.id, t.created, t.body, coalesce(t.tx, '0')::xid8 AS tx, (t.paused_at IS NOT NULL)::bool AS paused,
+       coalesce(t.pending_at + $1::interval, 'epoch')::timestamptz AS pending_until, t.matched_in
+FROM tickets t
+WHERE t.region = $2 AND (t.expires_at IS NULL OR t.expires_at > statement_timestamp())
+ORDER BY t.id DESC LIMIT $3
+`
+
+type NewestCandidatesParams struct {
+	PendingFor time.Duration
+	Region     string
+	Most       int32
+}
+
+type NewestCandidatesRow struct {
+	ID           string
+	Created      int64
+	Body         []byte
+	Tx           uint64
+	Paused       bool
+	PendingUntil time.Time
+	MatchedIn    []byte
+}
+
+// Returns the newest tickets of the queue, with which a worker begins.
+func (q *Queries) NewestCandidates(ctx context.Context, arg NewestCandidatesParams) ([]NewestCandidatesRow, error) {
+	rows, err := q.db.Query(ctx, newestCandidates, arg.PendingFor, arg.Region, arg.Most)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []NewestCandidatesRow{}
+	for rows.Next() {
+		var i NewestCandidatesRow
+		if err := rows.Scan(
+			&i.ID,
+			&i.Created,
+			&i.Body,
+			&i.Tx,
+			&i.Paused,
+			&i.PendingUntil,
+			&i.MatchedIn,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const openMatches = `-- name: OpenMatches :many
 SELECT o.region, o.id, o.profile, o.session_id, o.roster, o.mode, o.opened_at, o.seated
 FROM unnest($1::text[]) AS p(name) CROSS JOIN LATERAL (

@@ -50,6 +50,16 @@ func (s *Store) CandidatesAfter(ctx context.Context, universe, after string) (pa
 	return page, len(rows) == queuePage, classify(err)
 }
 
+// NewestCandidates returns the newest tickets of the queue, at most so many, in any order. Errors: Unavailable.
+func (s *Store) NewestCandidates(ctx context.Context, universe string, most int) ([]Candidate, error) {
+	rows, err := s.q.NewestCandidates(ctx, NewestCandidatesParams{Region: universe, PendingFor: s.cfg.Timing.PendingFor, Most: int32(min(most, queuePage))})
+	newest := make([]Candidate, 0, len(rows))
+	for _, r := range rows {
+		newest = append(newest, candidate(CandidatesSinceRow(r)))
+	}
+	return newest, classify(err)
+}
+
 // CandidateIDsAfter returns the same page as [Store.CandidatesAfter], each id with its Tx. Errors: Unavailable.
 func (s *Store) CandidateIDsAfter(ctx context.Context, universe, after string) (page []CandidateIDsAfterRow, full bool, err error) {
 	page, err = s.q.CandidateIDsAfter(ctx, CandidateIDsAfterParams{Region: universe, After: after, Page: queuePage})

@@ -51,6 +51,14 @@ FROM tickets t
 WHERE t.region = @region AND t.id > sqlc.arg(after)::text AND (t.expires_at IS NULL OR t.expires_at > statement_timestamp())
 ORDER BY t.id LIMIT sqlc.arg(page);
 
+-- name: NewestCandidates :many
+-- Returns the newest tickets of the queue, with which a worker begins.
+SELECT t.id, t.created, t.body, coalesce(t.tx, '0')::xid8 AS tx, (t.paused_at IS NOT NULL)::bool AS paused,
+       coalesce(t.pending_at + sqlc.arg(pending_for)::interval, 'epoch')::timestamptz AS pending_until, t.matched_in
+FROM tickets t
+WHERE t.region = @region AND (t.expires_at IS NULL OR t.expires_at > statement_timestamp())
+ORDER BY t.id DESC LIMIT sqlc.arg(most);
+
 -- name: CandidateIDsAfter :many
 -- Returns the same page without bodies, to compare it with the tickets in a worker's memory.
 SELECT t.id, coalesce(t.tx, '0')::xid8 AS tx FROM tickets t

@@ -28,9 +28,10 @@ type queue struct {
 	limit     limit
 	to        listener
 
-	started bool   // changes are followed
-	loaded  bool   // all tickets of then have been read
-	last    string // the last that was
+	started bool       // changes are followed
+	loaded  bool       // all tickets of then have been read
+	last    string     // the last that was
+	ahead   *pageAhead // the page that is being read; nil: none
 	compare comparison
 
 	entries map[string]*entry
@@ -59,7 +60,7 @@ func (q *queue) full(added int) bool {
 	return len(q.entries)+added >= q.limit.tickets || q.bytes+added*entryBytes >= q.limit.bytes
 }
 
-// start reads where the changes begin that follow is to read. Then load reads the tickets of before.
+// start reads where the changes begin that follow is to read, and the newest tickets. Then load reads the tickets of before.
 func (q *queue) start(ctx context.Context) error {
 	err := reading(ctx, "reading the end of the ticket feed", func(ctx context.Context) (err error) {
 		q.changes, err = q.store.FeedEnd(ctx)
@@ -73,27 +74,7 @@ func (q *queue) start(ctx context.Context) error {
 		return err
 	}
 	q.settled, q.started = settled.Next, true
-	return nil
-}
-
-// load reads the next page of the tickets, the oldest first, so that profiles decide about them meanwhile. A ticket that leaves before
-// its page is read is in no page, and one that leaves later is in the changes.
-func (q *queue) load(ctx context.Context) error {
-	var page []db.Candidate
-	var full bool
-	err := reading(ctx, "reading a page of the ticket queue", func(ctx context.Context) (err error) {
-		page, full, err = q.store.CandidatesAfter(ctx, q.universe, q.last)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	if len(page) > 0 {
-		q.last = page[len(page)-1].ID
-	}
-	q.putPage(page)
-	q.loaded = !full || q.full(0)
-	return nil
+	return q.loadNewest(ctx)
 }
 
 // follow reads what changed since the last reading.
@@ -105,6 +86,9 @@ func (q *queue) follow(ctx context.Context) error {
 		}
 		if page.ServerChanged {
 			return errRestarted
+		}
+		for _, c := range page.Candidates {
+			q.ahead.overtake(c.ID)
 		}
 		q.putPage(page.Candidates)
 		q.changes, more = page.Next, page.More
@@ -118,6 +102,7 @@ func (q *queue) follow(ctx context.Context) error {
 			return errRestarted
 		}
 		for _, s := range page.Settled {
+			q.ahead.overtake(s.ID)
 			q.remove(s.ID)
 		}
 		q.settled, more = page.Next, page.More

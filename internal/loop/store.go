@@ -37,6 +37,7 @@ type owners interface {
 type tickets interface {
 	FeedEnd(ctx context.Context) (db.SettledPoint, error)
 	CandidatesAfter(ctx context.Context, universe, after string) (page []db.Candidate, full bool, err error)
+	NewestCandidates(ctx context.Context, universe string, most int) ([]db.Candidate, error)
 	CandidateIDsAfter(ctx context.Context, universe, after string) (page []db.CandidateIDsAfterRow, full bool, err error)
 	Candidates(ctx context.Context, universe string, ids []string) ([]db.Candidate, error)
 	CandidatesSince(ctx context.Context, universe string, since db.SettledPoint) (db.CandidatePage, error)

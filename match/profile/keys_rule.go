@@ -143,6 +143,9 @@ var (
 	}
 )
 
+// ruleID is made once: a regular expression takes longer to compile than all else of a profile to read.
+var ruleID = label(maxID)
+
 // commonFields are the keys of every rule.
 func commonFields(s ruleShape) []field {
 	steps := shape(list{of: object{what: "a step", fields: append([]field{
@@ -156,7 +159,7 @@ func commonFields(s ruleShape) []field {
 		}}}
 	}
 	return []field{
-		{name: "id", of: label(maxID), initial: "the kind and the attribute, such as near-skill", about: "Names the rule in explanations. Unique in the profile."},
+		{name: "id", of: ruleID, initial: "the kind and the attribute, such as near-skill", about: "Names the rule in explanations. Unique in the profile."},
 		{name: "age", of: ageWords, initial: "the profile's", about: "The ticket whose waiting time decides the step."},
 		{name: "widen", of: steps, initial: "none", about: fmt.Sprintf("Wider limits for tickets that have waited: at most %d steps, `after` ascending, or linear.", maxSteps)},
 	}

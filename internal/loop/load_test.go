@@ -1,0 +1,71 @@
+package loop
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/db"
+)
+
+// scripted is a database whose tickets change between the readings of a queue.
+type scripted struct {
+	Store // nil: other calls fail
+
+	pages   [][]db.Candidate
+	changed []db.Candidate
+	left    []db.Settled
+}
+
+func (s *scripted) CandidatesAfter(context.Context, string, string) (page []db.Candidate, full bool, err error) {
+	page, s.pages = s.pages[0], s.pages[1:]
+	return page, len(s.pages) > 0, nil
+}
+
+func (s *scripted) CandidatesSince(context.Context, string, db.SettledPoint) (db.CandidatePage, error) {
+	page := db.CandidatePage{Candidates: s.changed}
+	s.changed = nil
+	return page, nil
+}
+
+func (s *scripted) SettledSince(context.Context, string, db.SettledPoint) (db.SettledPage, error) {
+	page := db.SettledPage{Settled: s.left}
+	s.left = nil
+	return page, nil
+}
+
+func candidates(tx uint64, numbers ...int) (page []db.Candidate) {
+	for _, n := range numbers {
+		page = append(page, db.Candidate{ID: fmt.Sprint(n), Tx: tx, Body: playable(1)})
+	}
+	return page
+}
+
+// A page is read while the loop works on the one before it. What changed or left meanwhile is newer than the page.
+func TestAPageReadAheadIsOlderThanChanges(t *testing.T) {
+	t.Parallel()
+	s := &scripted{pages: [][]db.Candidate{candidates(1, 1, 2), candidates(1, 3, 4, 5)}}
+	q := newQueue(Options{Store: s, PlayerArg: "player", MaxCandidates: 100, Memory: 1 << 20}, undecided{})
+	require.NoError(t, q.load(t.Context()))
+	page := <-q.ahead.done // the second page was read before what follows
+	q.ahead.done <- page
+	s.changed = candidates(2, 4)
+	s.changed[0].PendingUntil = time.Unix(100, 0)
+	s.left = []db.Settled{{ID: "1"}, {ID: "3"}}
+	require.NoError(t, q.follow(t.Context()))
+	require.NoError(t, q.load(t.Context()))
+	require.True(t, q.loaded)
+	require.ElementsMatch(t, []string{"2", "4", "5"}, q.ids())
+	require.Equal(t, uint64(2), q.entries["4"].tx)
+	require.Contains(t, q.pending, "4")
+}
+
+func (q *queue) ids() (ids []string) {
+	for id := range q.entries {
+		ids = append(ids, id)
+	}
+	return ids
+}
