@@ -1,5 +1,7 @@
 package decide
 
+import "math"
+
 // maxBucketColumns bounds the rules that divide candidates into buckets; further ones are judged like any other.
 const maxBucketColumns = 4
 
@@ -12,7 +14,35 @@ type bucket struct {
 	tree    tree // along the pivot
 	windows windows
 	kinds   map[kind]int // waiting candidates
+	offers  []offer      // what is known since its last change
 }
+
+// offer says whether candidates within a range of keys may meet a demand, wherever the range is.
+type offer struct {
+	width   float64
+	players int // of the demand; its traits are always the same
+	may     bool
+}
+
+// mayOffer reports whether some candidates within a range of the width may meet the demand. The answer is kept until the bucket changes.
+func (b *bucket) mayOffer(width float64, d *demand, sum *counts) bool {
+	if !d.metBy(&b.tree.total) {
+		return false
+	}
+	if math.IsInf(width, 1) {
+		return true
+	}
+	for _, o := range b.offers {
+		if o.width == width && o.players == d.players {
+			return o.may
+		}
+	}
+	may := b.tree.offersWithin(math.Inf(-1), math.Inf(1), width, d, sum)
+	b.offers = append(b.offers, offer{width, d.players, may})
+	return may
+}
+
+func (b *bucket) changed() { b.offers = b.offers[:0] }
 
 // kind tells candidates apart that fill different places of a match.
 type kind struct {
@@ -52,6 +82,7 @@ func (e *Engine) enter(c *candidate) {
 	}
 	c.bucket = b
 	b.tree.insert(c.key, c)
+	b.changed()
 	b.kinds[c.kind]++
 	e.ages.insert(float64(c.created), c)
 }
@@ -62,6 +93,7 @@ func (e *Engine) leave(c *candidate) {
 	b := c.bucket
 	c.bucket = nil
 	b.tree.remove(c.key, c)
+	b.changed()
 	e.ages.remove(float64(c.created), c)
 	if b.kinds[c.kind]--; b.kinds[c.kind] == 0 {
 		delete(b.kinds, c.kind)

@@ -23,6 +23,7 @@ type candidate struct {
 	lists   [][]text  // nil: left out
 	roles   [][]uint8 // by player: the roles that it would take, in its order of preference; nil without roles in the profile
 	kind    kind
+	values  uint64  // a bit for each value of `different` rules, by a hash
 	traits  []uint8 // by trait of the plan: players that have it
 
 	millis   []uint16 // by region of the engine; unmeasured

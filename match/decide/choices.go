@@ -9,11 +9,13 @@ import (
 // choices are the candidates for a seed, in its order of preference. They are found as the search asks for them, because
 // most searches need only the first few.
 type choices struct {
-	plan  *plan
-	seed  *candidate
-	walk  walk
-	kinds map[kind]int // waiting candidates of the bucket
-	taken map[kind]int // of list
+	plan    *plan
+	seed    *candidate
+	walk    walk
+	kinds   map[kind]int // waiting candidates of the bucket
+	taken   map[kind]int // of list
+	variety variety
+	sets    []uint64 // of traits that are still wanted
 
 	list    []*candidate
 	sorted  []*candidate // list as it was before it was shuffled; nil: it was not
@@ -44,6 +46,7 @@ func (k *choices) begin(pl *plan, seed *candidate, low, high float64) {
 		k.taken = map[kind]int{}
 	}
 	clear(k.taken)
+	k.variety.begin(pl, k.limit/4)
 }
 
 // at returns the candidate that is i-th in the seed's preference, nil after the last.
@@ -119,7 +122,8 @@ func (s *search) pull() {
 		if c == k.seed {
 			continue
 		}
-		if !k.wanted(c.kind) {
+		rare := k.variety.isRare(c)
+		if !rare && !k.wanted(c.kind) {
 			if len(k.kept) < k.limit {
 				k.kept = append(k.kept, c)
 			}
@@ -128,6 +132,10 @@ func (s *search) pull() {
 		if because := s.refusal(&s.alone, c); because != "" {
 			k.refuse(c, because)
 			continue
+		}
+		if rare && !k.wanted(c.kind) {
+			k.variety.places--
+			k.limit++
 		}
 		k.add(c)
 		k.narrow()
@@ -144,6 +152,7 @@ func (s *search) pull() {
 func (k *choices) add(c *candidate) {
 	k.list = append(k.list, c)
 	k.taken[c.kind]++
+	k.variety.add(c)
 	k.players = append(k.players, k.players[len(k.players)-1]+c.size)
 }
 
@@ -166,21 +175,21 @@ func (k *choices) wanted(of kind) bool {
 
 // narrow lets the walk leave out leaves where nobody has a role that is still wanted, and ends it if nobody is wanted.
 func (k *choices) narrow() {
-	if 2*len(k.list) < k.limit || len(k.kinds) == 1 {
+	if 2*len(k.list) < k.limit || len(k.kinds) == 1 || k.variety.places > 0 {
 		return
 	}
-	wanted, traits := false, uint64(0)
+	wanted := k.sets[:0]
 	for of, waiting := range k.kinds {
 		if waiting <= k.taken[of] || !k.wanted(of) {
 			continue
 		}
-		wanted = true
 		if of.traits == 0 {
+			k.walk.traits = nil
 			return
 		}
-		traits |= of.traits
+		wanted = append(wanted, of.traits)
 	}
-	k.walk.traits, k.ended = traits, !wanted
+	k.sets, k.walk.traits, k.ended = wanted, wanted, len(wanted) == 0
 }
 
 // after returns how many players the choices from i on have; more is true if there may be others.

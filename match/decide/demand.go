@@ -67,6 +67,9 @@ func (l *leaf) countUpTo(from int, high float64, sum *counts) {
 // offersWithin reports whether candidates with keys from low to high and within a range of the width may meet the demand. After some
 // thousand candidates it gives the answer that promises nothing.
 func (t *tree) offersWithin(low, high, width float64, d *demand, sum *counts) bool {
+	if trait := t.scarcest(d); trait >= 0 {
+		return t.offersAround(trait, low, high, width, d, sum)
+	}
 	sum.clear()
 	first := t.seek(low)
 	steps := 0
@@ -81,4 +84,59 @@ func (t *tree) offersWithin(low, high, width float64, d *demand, sum *counts) bo
 		}
 	}
 	return false
+}
+
+// scarcest returns the trait of which the fewest players wait, of those that a match needs; -1: it needs none.
+func (t *tree) scarcest(d *demand) int {
+	scarcest := -1
+	for trait, need := range d.traits {
+		if need > 0 && (scarcest < 0 || t.total.traits[trait] < t.total.traits[scarcest]) {
+			scarcest = trait
+		}
+	}
+	return scarcest
+}
+
+// maxScarce bounds how many candidates with a scarce trait are compared with each other.
+const maxScarce = 64
+
+// offersAround is offersWithin for a match that needs a trait: it looks around each candidate that has it and may be with enough others that
+// do. Where many have it, it gives the answer that promises nothing.
+func (t *tree) offersAround(trait int, low, high, width float64, d *demand, sum *counts) bool {
+	var found [maxScarce]*candidate
+	scarce := t.having(trait, low, high, found[:0])
+	if len(scarce) == maxScarce {
+		return true
+	}
+	for _, c := range scarce {
+		has := 0
+		for _, o := range scarce {
+			if max(c.high, o.high)-min(c.low, o.low) <= width {
+				has += int(o.traits[trait])
+			}
+		}
+		if has >= d.traits[trait] && t.offersBetween(max(low, c.high-width), min(high, c.low+width), d, sum) {
+			return true
+		}
+	}
+	return false
+}
+
+// having appends the candidates with keys from low to high that have a trait, up to the capacity.
+func (t *tree) having(trait int, low, high float64, to []*candidate) []*candidate {
+	for at := t.seek(low); !t.ended(at) && len(to) < cap(to); {
+		if at.pos == 0 && t.leaves[at.leaf].counts.of(trait) == 0 {
+			at = cursor{at.leaf + 1, 0}
+			continue
+		}
+		e := t.entry(at)
+		if e.key > high {
+			break
+		}
+		if e.c.traits[trait] > 0 {
+			to = append(to, e.c)
+		}
+		at = t.next(at)
+	}
+	return to
 }

@@ -92,7 +92,8 @@ func (s *search) addPick(c *candidate, team int) bool {
 	return true
 }
 
-// replace gives the places of a ticket to an outsider: of one with as many players each, else of the team that all are in.
+// replace gives the places of a ticket to an outsider: of one with as many players each, else in the team that all are in, and of further
+// tickets there if it is larger.
 func (s *search) replace(pick int, c *candidate) bool {
 	if c == nil {
 		return false
@@ -104,7 +105,8 @@ func (s *search) replace(pick int, c *candidate) bool {
 		return false
 	}
 	if c.size != len(seats) {
-		return !slices.ContainsFunc(seats, func(t int) bool { return t != team }) && s.addPick(c, team)
+		inOneTeam := !slices.ContainsFunc(seats, func(t int) bool { return t != team })
+		return inOneTeam && s.makeRoom(team, c.size) && s.addPick(c, team)
 	}
 	if s.refusal(&s.final, c) != "" {
 		return false
@@ -112,6 +114,16 @@ func (s *search) replace(pick int, c *candidate) bool {
 	s.final.push(c)
 	copy(s.final.team[s.final.players-c.size:], seats)
 	return true
+}
+
+// makeRoom takes tickets out of a team until so many players have a place, and reports whether they have.
+func (s *search) makeRoom(team, players int) bool {
+	for pick := len(s.final.picks) - 1; pick >= 0 && !s.hasPlace(team, players); pick-- {
+		if s.final.team[s.final.first[pick]] == team {
+			s.removePick(pick)
+		}
+	}
+	return s.hasPlace(team, players)
 }
 
 // swapPicks exchanges the teams of two tickets, or of one player of each where parties may be split.

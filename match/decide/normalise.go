@@ -25,6 +25,7 @@ func (pl *plan) normalise(t *match.Ticket, regions *regionSet) *candidate {
 	pl.addRoles(c)
 	pl.addTraits(c)
 	c.kind = kindOf(c)
+	c.values = pl.valuesOf(c)
 	regions.measure(c)
 	pl.place(c)
 	return c

@@ -34,6 +34,7 @@ type plan struct {
 	traitNeeds []int // by trait: of all teams
 	roleMost   []int // by role: the greatest number that one team needs
 	counted    []int // by trait after the roles: the number column of a rule that counts
+	distinct   []int // the atom columns of `different` rules
 	modes      uint8 // a bit for each of the profile's modes
 	latency    bool  // a rule of its own limits latency
 	// byMean says that steps go by the mean age of a match: it passes them at times that no ticket knows.
@@ -42,8 +43,8 @@ type plan struct {
 	mayLeaveRoles bool
 }
 
-// pivot is the number along which candidates are sorted: what the first `near` rule compares, else the first one that is traded, else the
-// ticket's age.
+// pivot is the number along which candidates are sorted: what the first `near` rule compares, else the first one that is traded, else what
+// the first `balance` rule compares, else the ticket's age.
 type pivot struct {
 	rule   *rule // nil: no rule limits it
 	column int
@@ -115,7 +116,7 @@ func (c *column) like(o *column) bool {
 }
 
 // choosePivot takes the first `near` rule that is not part of another. Its limit gives seeds a window unless it compares
-// only some of the players.
+// only some of the players. Without one, numbers that are traded or balanced make near candidates the better ones, without a window.
 func (pl *plan) choosePivot() {
 	for _, r := range pl.rules {
 		n, ok := r.condition.(*near)
@@ -134,6 +135,12 @@ func (pl *plan) choosePivot() {
 	for _, t := range pl.trades {
 		if t.column >= 0 {
 			pl.pivot = pivot{column: t.column}
+			return
+		}
+	}
+	for _, r := range pl.rules {
+		if b, ok := r.condition.(*balance); ok && b.role == anyRole {
+			pl.pivot = pivot{column: b.column, fold: b.fold}
 			return
 		}
 	}

@@ -182,6 +182,7 @@ func (pl *plan) condition(p *profile.Rule) condition {
 		if p.Kind == profile.Same {
 			return &same{scope: s, perTeam: p.PerTeam}
 		}
+		pl.distinct = append(pl.distinct, s.column)
 		return &different{scope: s, perTeam: p.PerTeam}
 	case profile.Common:
 		s.column = addColumn(&pl.lists, col)

@@ -48,6 +48,14 @@ func (c *compare) admits(_ *lineup, other *candidate, lim *profile.Limits) bool 
 	return low > high || holds(c.is, low, lim.To) && holds(c.is, high, lim.To)
 }
 
+// mayFail implements refutable. Each player's number that does not compare breaks the rule, so that only a least or a greatest one can hold
+// for good.
+func (c *compare) mayFail(l *lineup, other *candidate, lim *profile.Limits) bool {
+	opposite := *c
+	opposite.is = opposites[c.is]
+	return c.measure.take == profile.FoldEach || opposite.admits(l, other, lim)
+}
+
 // isFirm reports whether a player's number that does not compare breaks the rule, whoever else is in the match.
 func (c *compare) isFirm() bool {
 	switch c.measure.take {
@@ -108,6 +116,12 @@ func (c *compare) pair(x, y float64) verdict {
 		v.regions, v.over = 0, math.Max(math.Abs(x-y)/(1+math.Abs(y)), 1e-9)
 	}
 	return v
+}
+
+// opposites are the operators of comparisons that hold where others do not.
+var opposites = map[profile.Operator]profile.Operator{
+	profile.Less: profile.GreaterOrEqual, profile.GreaterOrEqual: profile.Less, profile.LessOrEqual: profile.Greater, profile.Greater: profile.LessOrEqual,
+	profile.Equal: profile.NotEqual, profile.NotEqual: profile.Equal,
 }
 
 func holds(is profile.Operator, x, y float64) bool {

@@ -1,6 +1,10 @@
 package decide
 
-import "github.com/lattice-director/director/match/profile"
+import (
+	"slices"
+
+	"github.com/lattice-director/director/match/profile"
+)
 
 // or holds where one of its rules does, and where all do, not where its rule does not.
 type (
@@ -82,7 +86,32 @@ func disjoint(v verdict) verdict {
 	return v
 }
 
-func (*not) admits(*lineup, *candidate, *profile.Limits) bool { return true }
+func (n *not) admits(l *lineup, c *candidate, _ *profile.Limits) bool { return n.rule.mayFail(l, c) }
+
+// refutable is a condition of which some tickets show that it holds for every match that has them.
+type refutable interface {
+	// mayFail is what admits is, for the opposite of the condition.
+	mayFail(l *lineup, c *candidate, lim *profile.Limits) bool
+}
+
+// mayFail reports whether the rule may be broken by a match with the line-up and c. Limits that widen are not looked at.
+func (r *rule) mayFail(l *lineup, c *candidate) bool {
+	condition, ok := r.condition.(refutable)
+	return !ok || len(r.steps) > 0 || condition.mayFail(l, c, &r.base)
+}
+
+// mayFail implements refutable.
+func (o *or) mayFail(l *lineup, c *candidate, _ *profile.Limits) bool {
+	return !slices.ContainsFunc(o.rules, func(r *rule) bool { return !r.mayFail(l, c) })
+}
+
+// mayFail implements refutable.
+func (a *and) mayFail(l *lineup, c *candidate, _ *profile.Limits) bool {
+	return slices.ContainsFunc(a.rules, func(r *rule) bool { return r.mayFail(l, c) })
+}
+
+// mayFail implements refutable.
+func (n *not) mayFail(l *lineup, c *candidate, _ *profile.Limits) bool { return n.rule.mayAdmit(l, c) }
 
 func (n *not) judge(l *lineup, _ *profile.Limits) verdict {
 	v := n.rule.verdict(l)

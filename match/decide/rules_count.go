@@ -19,6 +19,12 @@ func (k *count) admits(l *lineup, c *candidate, lim *profile.Limits) bool {
 	return n <= float64(lim.Max)
 }
 
+// mayFail implements refutable: with so many players, no further one takes the count below the least.
+func (k *count) mayFail(l *lineup, c *candidate, lim *profile.Limits) bool {
+	enough := profile.Limits{Max: lim.Min - 1}
+	return lim.Max != profile.NoMax || k.admits(l, c, &enough)
+}
+
 func ones(values []float64) float64 {
 	n := 0.0
 	for _, x := range values {

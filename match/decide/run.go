@@ -113,6 +113,10 @@ func (e *Engine) sweepOn(effort int, found *[]Proposal) bool {
 	if due == 0 {
 		return true
 	}
+	if !e.mayMatch() {
+		e.sweep.end(e.now)
+		return true
+	}
 	at := cursor{}
 	if last := e.sweep.from; last != nil {
 		at = e.ages.after(float64(last.created), last)

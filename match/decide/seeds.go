@@ -3,6 +3,8 @@ package decide
 import (
 	"math"
 	"time"
+
+	"github.com/lattice-director/director/match/profile"
 )
 
 // The bounds of what a change causes.
@@ -42,8 +44,32 @@ func (e *Engine) mayFill(c *candidate) bool {
 func (e *Engine) offers(c *candidate, age time.Duration) bool {
 	p := &e.plan.pivot
 	reach := p.reach(p.step(age))
-	need := demand{e.plan.leastAt(age).sum, e.plan.traitNeeds}
-	return c.bucket.tree.offers(c, reach, p.width(reach), &need, &e.scratch)
+	need := e.demandAt(age)
+	width := p.width(reach)
+	return c.bucket.mayOffer(width, &need, &e.scratch) && c.bucket.tree.offers(c, reach, width, &need, &e.scratch)
+}
+
+// fewBuckets bounds the buckets of which mayMatch asks each.
+const fewBuckets = 16
+
+// mayMatch reports whether the candidates of any bucket may meet the demand of a match, under the widest limits that one of them has now. With
+// many buckets it gives the answer that promises nothing.
+func (e *Engine) mayMatch() bool {
+	if len(e.buckets) > fewBuckets || e.plan.profile.When != profile.Never || e.ages.len == 0 {
+		return true
+	}
+	age := e.ageOf(e.ages.entry(cursor{}).c)
+	width, need := e.plan.pivot.width(e.plan.pivot.reach(e.plan.pivot.step(age))), e.demandAt(age)
+	for _, b := range e.buckets {
+		if b.mayOffer(width, &need, &e.scratch) {
+			return true
+		}
+	}
+	return false
+}
+
+func (e *Engine) demandAt(age time.Duration) demand {
+	return demand{e.plan.leastAt(age).sum, e.plan.traitNeeds}
 }
 
 // markDirty gives a seed a turn. Newcomers change nothing for it until it had it.

@@ -48,14 +48,23 @@ func (n *counts) add(c *candidate, sign int) {
 	}
 }
 
-// anyOf reports whether a player has one of the traits.
-func (n *counts) anyOf(traits uint64) bool {
+// of returns how many players have a trait.
+func (n *counts) of(trait int) int {
+	if trait >= len(n.traits) {
+		return 0
+	}
+	return n.traits[trait]
+}
+
+// anySet reports whether the traits of one of the sets are all there.
+func (n *counts) anySet(sets []uint64) bool {
+	has := uint64(0)
 	for trait, players := range n.traits {
-		if players > 0 && traits&traitBit(trait) != 0 {
-			return true
+		if players > 0 {
+			has |= traitBit(trait)
 		}
 	}
-	return false
+	return slices.ContainsFunc(sets, func(set uint64) bool { return set&^has == 0 })
 }
 
 func (n *counts) merge(o *counts) {

@@ -7,9 +7,9 @@ import "math"
 type walk struct {
 	tree              *tree
 	middle, low, high float64
-	regions           uint64 // leaves where nobody measured any of them are left out
-	traits            uint64 // leaves where nobody has any of them are left out
-	right             cursor // the next entry with a key of at least middle
+	regions           uint64   // leaves where nobody measured any of them are left out
+	traits            []uint64 // leaves that have none of these sets are left out; nil: no leaf is
+	right             cursor   // the next entry with a key of at least middle
 
 	// Entries of equal keys are in order of age, so those below the middle come in groups of a key: the next of the group, its
 	// end, and its start.
@@ -18,13 +18,13 @@ type walk struct {
 
 func newWalk(t *tree, middle, low, high float64) walk {
 	at := t.seek(max(middle, low))
-	return walk{tree: t, middle: middle, low: low, high: high, regions: everywhere, traits: everywhere, right: at, left: at, leftEnd: at, leftStart: at}
+	return walk{tree: t, middle: middle, low: low, high: high, regions: everywhere, right: at, left: at, leftEnd: at, leftStart: at}
 }
 
 // skips reports whether nobody of a leaf has the regions or the traits.
 func (w *walk) skips(leaf int) bool {
 	n := &w.tree.leaves[leaf].counts
-	return w.regions != everywhere && n.regions&w.regions == 0 || w.traits != everywhere && !n.anyOf(w.traits)
+	return w.regions != everywhere && n.regions&w.regions == 0 || w.traits != nil && !n.anySet(w.traits)
 }
 
 // next returns the next candidate, nil after the last.
