@@ -104,8 +104,10 @@ func TestUndrainOfDeployments(t *testing.T) {
 	require.Equal(t, "ready", status())
 	b.exec("UPDATE instances SET status = 'starting'")
 	drain(false, "starting")
-	for _, op := range []string{undrain, strings.Replace(undrain, "undrain", "drain", 1)} {
-		_, err := b.Pool().Exec(t.Context(), op)
-		require.ErrorContains(t, err, "is starting")
-	}
+	_, err := b.Pool().Exec(t.Context(), undrain)
+	require.ErrorContains(t, err, "is starting")
+	b.exec(strings.Replace(undrain, "undrain", "drain", 1))
+	require.Equal(t, "starting", status())
+	b.exec("UPDATE instances SET status = 'ready'") // as when its deployment is ready
+	require.Equal(t, "draining", status())
 }

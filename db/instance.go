@@ -90,24 +90,30 @@ func (s *Store) Deregister(ctx context.Context, ref InstanceRef) error {
 	})
 }
 
-// SetDrain starts or ends draining: a draining instance gets no new players, and its sessions continue. It returns how many seats
-// of its capacity no open session has reserved. Errors: NotFound, Superseded, Unavailable.
-func (s *Store) SetDrain(ctx context.Context, ref InstanceRef, drain bool) (available int, err error) {
+// DrainStatus is the answer to SetDrain.
+type DrainStatus struct {
+	Draining  bool // also after the end of a drain, while an operator keeps the instance drained
+	Available int  // seats of its capacity that no open session has reserved
+}
+
+// SetDrain starts or ends the drain that a game server asks for: a draining instance gets no new players, and its sessions continue. It ends no
+// drain that an operator keeps. Errors: NotFound, Superseded, Unavailable.
+func (s *Store) SetDrain(ctx context.Context, ref InstanceRef, drain bool) (status DrainStatus, err error) {
 	err = s.onLive(ctx, ref, func(q *Queries, region string) error {
-		changed, err := q.SetDrain(ctx, SetDrainParams{Region: region, ID: ref.InstanceID, Drain: drain})
+		done, err := q.SetDrain(ctx, SetDrainParams{Region: region, ID: ref.InstanceID, Drain: drain})
 		if err != nil {
 			return err
 		}
-		if changed {
+		if done.Changed {
 			if err := q.RefreshShares(ctx, RefreshSharesParams{Region: region, InstanceIds: []string{ref.InstanceID}}); err != nil {
 				return err
 			}
 		}
 		n, err := q.Available(ctx, AvailableParams{Region: region, ID: ref.InstanceID})
-		available = int(n)
+		status = DrainStatus{done.Draining, int(n)}
 		return err
 	})
-	return available, err
+	return status, err
 }
 
 // Regions returns the regions that have instances, running or ended. Errors: Unavailable.

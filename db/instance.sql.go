@@ -139,11 +139,13 @@ func (q *Queries) FindInstances(ctx context.Context, instanceIds []string) ([]Fi
 
 const forgetInstances = `-- name: ForgetInstances :execrows
 WITH old AS (
-    SELECT x.id, x.incarnation FROM instances x JOIN instance_directory d ON d.instance_id = x.id
+    SELECT x.id, x.incarnation, x.deployment_id FROM instances x JOIN instance_directory d ON d.instance_id = x.id
     WHERE x.region = $1 AND x.status = 'gone' AND x.open_sessions = 0 AND x.ended_at < now() - $2::interval
     ORDER BY x.id LIMIT $3 FOR UPDATE SKIP LOCKED -- locks the directory row, too, which a registration may have locked
 ), unlisted AS (
     DELETE FROM instance_directory WHERE (instance_id, incarnation) IN (SELECT o.id, o.incarnation FROM old o)
+), lifted AS (
+    DELETE FROM instance_drains k WHERE k.region = '' AND k.target = 'instance' AND k.value IN (SELECT o.id FROM old o WHERE o.deployment_id IS NOT NULL)
 )
 DELETE FROM instances i WHERE i.region = $1 AND i.id IN (SELECT o.id FROM old o)
 `
@@ -154,7 +156,8 @@ type ForgetInstancesParams struct {
 	Batch  int32
 }
 
-// Deletes instances that ended long ago, and their directory rows, so that the table stays as small as the fleet.
+// Deletes instances that ended long ago, and their directory rows, so that the table stays as small as the fleet. The id of a deployment's
+// instance is never used again, so its drain goes with it; others stay until an operator lifts them.
 func (q *Queries) ForgetInstances(ctx context.Context, arg ForgetInstancesParams) (int64, error) {
 	result, err := q.db.Exec(ctx, forgetInstances, arg.Region, arg.Keep, arg.Batch)
 	if err != nil {
@@ -369,6 +372,24 @@ func (q *Queries) LogInstance(ctx context.Context, arg LogInstanceParams) error 
 	return err
 }
 
+const logKeptDrain = `-- name: LogKeptDrain :exec
+INSERT INTO events (region, kind, actor, instance_id, detail)
+SELECT i.region, 'instance.drained', k.actor, i.id, jsonb_build_object('kept', true, k.target, k.value)
+FROM instances i CROSS JOIN LATERAL kept_drains_of(i) k
+WHERE i.region = $1 AND i.id = $2 AND i.drain_kept AND i.status = 'draining' ORDER BY k.at LIMIT 1
+`
+
+type LogKeptDrainParams struct {
+	Region     string
+	InstanceID string
+}
+
+// Logs in the name of the operator that a new incarnation drains, because an operator keeps the instance drained.
+func (q *Queries) LogKeptDrain(ctx context.Context, arg LogKeptDrainParams) error {
+	_, err := q.db.Exec(ctx, logKeptDrain, arg.Region, arg.InstanceID)
+	return err
+}
+
 const pointDirectory = `-- name: PointDirectory :exec
 UPDATE instance_directory SET region = $1, incarnation = $2 WHERE instance_id = $3
 `
@@ -427,7 +448,8 @@ type PutInstanceParams struct {
 }
 
 // Registers an instance, or replaces its registration. An instance that keeps its incarnation stays draining. When its capacity
-// shrinks below what its open sessions have reserved, seat_ceiling keeps the reserved number. The status is that of a new incarnation.
+// shrinks below what its open sessions have reserved, seat_ceiling keeps the reserved number. The status is that of a new incarnation, unless an
+// operator keeps the instance drained: see keep_instance_drained() in migrations/00036_kept_drains_of_instances.sql.
 func (q *Queries) PutInstance(ctx context.Context, arg PutInstanceParams) error {
 	_, err := q.db.Exec(ctx, putInstance,
 		arg.Region,
@@ -543,32 +565,40 @@ func (q *Queries) Regions(ctx context.Context) ([]string, error) {
 
 const setDrain = `-- name: SetDrain :one
 WITH changed AS (
-    UPDATE instances i SET status = CASE WHEN $1::bool THEN 'draining' ELSE 'ready' END
-    WHERE i.region = $2 AND i.id = $3 AND i.status = CASE WHEN $1::bool THEN 'ready' ELSE 'draining' END
-      AND ($1::bool OR i.deployment_id IS NULL OR EXISTS (
+    UPDATE instances i SET status = CASE WHEN $3::bool THEN 'draining' ELSE 'ready' END, drain_kept = false
+    WHERE i.region = $1 AND i.id = $2 AND (i.status = CASE WHEN $3::bool THEN 'ready' ELSE 'draining' END OR $3::bool AND i.drain_kept)
+      AND ($3::bool OR i.deployment_id IS NULL OR EXISTS (
           SELECT FROM deployments d WHERE d.region = i.region AND d.id = i.deployment_id AND d.phase = 'ready' AND d.desired = 'running'
             AND d.incarnation = i.incarnation))
-    RETURNING 1
+    RETURNING i.status
 ), logged AS (
     INSERT INTO events (region, kind, instance_id)
-    SELECT $2, CASE WHEN $1::bool THEN 'instance.drained' ELSE 'instance.undrained' END, $3 FROM changed
+    SELECT $1, CASE WHEN $3::bool THEN 'instance.drained' ELSE 'instance.undrained' END, $2 FROM changed c
+    WHERE c.status = CASE WHEN $3::bool THEN 'draining' ELSE 'ready' END
 )
-SELECT (count(*) > 0)::bool AS changed FROM changed
+SELECT (coalesce((SELECT c.status FROM changed c), i.status) = 'draining')::bool AS draining, EXISTS (SELECT FROM changed) AS changed
+FROM instances i WHERE i.region = $1 AND i.id = $2
 `
 
 type SetDrainParams struct {
-	Drain  bool
 	Region string
 	ID     string
+	Drain  bool
 }
 
-// Starts or ends draining, and returns whether the status changed. A draining instance gets no new players; its sessions
-// continue. The instance of a deployment takes players again only while the deployment is ready.
-func (q *Queries) SetDrain(ctx context.Context, arg SetDrainParams) (bool, error) {
-	row := q.db.QueryRow(ctx, setDrain, arg.Drain, arg.Region, arg.ID)
-	var changed bool
-	err := row.Scan(&changed)
-	return changed, err
+type SetDrainRow struct {
+	Draining bool
+	Changed  bool
+}
+
+// Starts or ends the drain that a game server asks for, and returns whether it drains now. A draining instance gets no new players; its sessions
+// continue. The instance of a deployment takes players again only while the deployment is ready, and one that an operator keeps drained only
+// when that ends; if the game server asks for a drain meanwhile, it goes on draining then.
+func (q *Queries) SetDrain(ctx context.Context, arg SetDrainParams) (SetDrainRow, error) {
+	row := q.db.QueryRow(ctx, setDrain, arg.Region, arg.ID, arg.Drain)
+	var i SetDrainRow
+	err := row.Scan(&i.Draining, &i.Changed)
+	return i, err
 }
 
 const strandedInstances = `-- name: StrandedInstances :many

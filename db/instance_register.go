@@ -169,7 +169,10 @@ func (q *Queries) putRegistration(ctx context.Context, r Registration, incarnati
 	if err != nil {
 		return err
 	}
-	return q.LogInstance(ctx, LogInstanceParams{Region: r.Region, Kind: "instance.registered", InstanceID: &r.InstanceID, Detail: detail})
+	if err := q.LogInstance(ctx, LogInstanceParams{Region: r.Region, Kind: "instance.registered", InstanceID: &r.InstanceID, Detail: detail}); err != nil {
+		return err
+	}
+	return q.LogKeptDrain(ctx, LogKeptDrainParams{Region: r.Region, InstanceID: r.InstanceID})
 }
 
 func (q *Queries) endInstance(ctx context.Context, region, id, reason string) error {

@@ -41,7 +41,7 @@ CREATE FUNCTION ops.drain(instance text) RETURNS boolean
     SET search_path TO 'public', 'pg_temp'
     AS $$SELECT ops.set_draining(instance, true)$$;
 
-COMMENT ON FUNCTION ops.drain(instance text) IS 'Lets no new player onto the instance; its sessions go on. Answers whether that changed anything.';
+COMMENT ON FUNCTION ops.drain(instance text) IS 'Lets no new player onto the instance until ops.undrain, also after it restarts; its sessions go on. Answers whether that changed anything.';
 
 CREATE FUNCTION ops.drain_agent(agent text) RETURNS boolean
     LANGUAGE sql SECURITY DEFINER
@@ -49,6 +49,20 @@ CREATE FUNCTION ops.drain_agent(agent text) RETURNS boolean
     AS $$SELECT ops.set_agent_draining(agent, true)$$;
 
 COMMENT ON FUNCTION ops.drain_agent(agent text) IS 'Keeps the game server of an agent drained, also after it restarts: it gets no new rooms, and its rooms stay. It is identified by name and endpoint. Returns whether this changed anything.';
+
+CREATE FUNCTION ops.drain_host(host text, region text DEFAULT ''::text) RETURNS boolean
+    LANGUAGE sql SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    AS $$ SELECT ops.set_group_draining(drain_host.region, 'host', host, true) $$;
+
+COMMENT ON FUNCTION ops.drain_host(host text, region text) IS 'Lets no new player onto the instances whose endpoint has this host, in a region or, without one, in all, until ops.undrain_host: those that run, and those that register later. Returns whether this changed anything.';
+
+CREATE FUNCTION ops.drain_label(label text, region text DEFAULT ''::text) RETURNS boolean
+    LANGUAGE sql SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    AS $$ SELECT ops.set_group_draining(drain_label.region, 'label', label, true) $$;
+
+COMMENT ON FUNCTION ops.drain_label(label text, region text) IS 'Lets no new player onto the instances that have this label, given as key=value, as ops.drain_host does.';
 
 CREATE FUNCTION ops.lease_horizon() RETURNS timestamp with time zone
     LANGUAGE sql STABLE SECURITY DEFINER
@@ -241,32 +255,46 @@ CREATE FUNCTION ops.set_draining(instance text, drain boolean) RETURNS boolean
     LANGUAGE plpgsql
     AS $$
 DECLARE
-    home   text;
-    owned  uuid; -- by which deployment
-    is_now text;
-    wanted text := CASE WHEN drain THEN 'draining' ELSE 'ready' END;
+    home    text;
+    row_now instances;
+    changed boolean;
+    other   instance_drains;
 BEGIN
-    SELECT d.region INTO home FROM instance_directory d WHERE d.instance_id = instance;
-    SELECT i.status, i.deployment_id INTO is_now, owned FROM instances i WHERE i.region = home AND i.id = instance FOR NO KEY UPDATE;
-    IF is_now IS NULL THEN
+    SELECT d.region INTO home FROM instance_directory d WHERE d.instance_id = instance FOR NO KEY UPDATE;
+    SELECT * INTO row_now FROM instances i WHERE i.region = home AND i.id = instance FOR NO KEY UPDATE;
+    IF row_now.id IS NULL AND (drain OR NOT EXISTS (SELECT FROM instance_drains k WHERE k.target = 'instance' AND k.value = instance)) THEN
         RAISE EXCEPTION 'there is no instance %', coalesce(quote_literal(instance), 'NULL') USING ERRCODE = 'no_data_found';
-    ELSIF is_now = 'gone' THEN
-        RAISE EXCEPTION 'instance % is gone', quote_literal(instance) USING ERRCODE = 'object_not_in_prerequisite_state';
-    ELSIF is_now = wanted THEN
-        RETURN false;
-    ELSIF is_now = 'starting' THEN
-        RAISE EXCEPTION 'instance % is starting', quote_literal(instance)
-            USING ERRCODE = 'object_not_in_prerequisite_state', HINT = 'ops.stop_deployment ends it.';
-    ELSIF NOT drain AND owned IS NOT NULL AND NOT EXISTS (
-        SELECT FROM deployments d WHERE d.region = home AND d.id = owned AND d.phase = 'ready' AND d.desired = 'running') THEN
-        RAISE EXCEPTION 'the deployment of instance % ends', quote_literal(instance) USING ERRCODE = 'object_not_in_prerequisite_state';
+    END IF;
+    IF drain THEN
+        INSERT INTO instance_drains (region, target, value, actor) VALUES ('', 'instance', instance, acting_operator()) ON CONFLICT DO NOTHING;
+    ELSE
+        DELETE FROM instance_drains k WHERE k.region = '' AND k.target = 'instance' AND k.value = instance;
+    END IF;
+    changed := FOUND;
+    IF NOT drain AND row_now.status = 'draining' THEN
+        SELECT k.* INTO other FROM kept_drains_of(row_now) k ORDER BY k.target, k.value LIMIT 1;
+        IF FOUND THEN
+            RAISE EXCEPTION 'instance % stays draining: % keeps the % % drained', quote_literal(instance), other.actor, other.target, quote_literal(other.value)
+                USING ERRCODE = 'object_not_in_prerequisite_state', HINT = format('ops.undrain_%s ends that.', other.target);
+        ELSIF row_now.deployment_id IS NOT NULL AND NOT EXISTS (
+            SELECT FROM deployments d WHERE d.region = home AND d.id = row_now.deployment_id AND d.phase = 'ready' AND d.desired = 'running') THEN
+            RAISE EXCEPTION 'the deployment of instance % ends', quote_literal(instance) USING ERRCODE = 'object_not_in_prerequisite_state';
+        END IF;
+    ELSIF NOT drain AND NOT changed AND row_now.status IN ('starting', 'gone') THEN
+        RAISE EXCEPTION 'instance % is %', quote_literal(instance), row_now.status USING ERRCODE = 'object_not_in_prerequisite_state';
     END IF;
 
-    UPDATE instances i SET status = wanted WHERE i.region = home AND i.id = instance;
-    PERFORM refresh_shares(home, ARRAY[instance]);
-    INSERT INTO events (region, kind, actor, instance_id)
-    VALUES (home, CASE WHEN drain THEN 'instance.drained' ELSE 'instance.undrained' END, acting_operator(), instance);
-    RETURN true;
+    UPDATE instances i SET status = CASE WHEN drain THEN 'draining' ELSE 'ready' END, drain_kept = drain
+    WHERE i.region = home AND i.id = instance AND i.status = CASE WHEN drain THEN 'ready' ELSE 'draining' END;
+    IF FOUND THEN
+        changed := true;
+        PERFORM refresh_shares(home, ARRAY[instance]);
+    END IF;
+    IF changed THEN
+        INSERT INTO events (region, kind, actor, instance_id)
+        VALUES (coalesce(home, ''), CASE WHEN drain THEN 'instance.drained' ELSE 'instance.undrained' END, acting_operator(), instance);
+    END IF;
+    RETURN changed;
 END
 $$;
 
@@ -289,6 +317,54 @@ CREATE FUNCTION ops.snapshot_holders() RETURNS TABLE(kind text, holder text, sin
 $$;
 
 COMMENT ON FUNCTION ops.snapshot_holders() IS 'Who keeps vacuum from cleaning up in this database. Times of other logins'' transactions are seen only if the owner of schema ops is a superuser or has pg_read_all_stats.';
+
+CREATE FUNCTION ops.set_group_draining(p_region text, p_target text, p_value text, p_drain boolean) RETURNS boolean
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    changed     boolean;
+    group_value text := CASE p_target WHEN 'host' THEN lower(btrim(p_value, '[] ')) ELSE p_value END;
+    turned      instances;
+BEGIN
+    IF coalesce(group_value, '') = '' OR length(group_value) > 500
+        OR (CASE p_target WHEN 'host' THEN endpoint_host(CASE WHEN group_value ~ ':.*:' THEN '[' || group_value || ']' ELSE group_value END) <> group_value
+                          ELSE group_value !~ '^[^=]+=' END) THEN
+        RAISE EXCEPTION '% must be %', p_target, CASE p_target WHEN 'host' THEN 'the host of an endpoint, without its port' ELSE 'key=value' END
+            USING ERRCODE = 'invalid_parameter_value';
+    END IF;
+    PERFORM set_config('idle_in_transaction_session_timeout', '5s', true);
+    PERFORM FROM instances i WHERE (coalesce(p_region, '') IN ('', i.region)) AND i.status <> 'gone'
+        AND (p_target, group_value) IN (SELECT k.target, k.value FROM drain_keys(i.id, i.endpoint, i.labels) k) ORDER BY i.region, i.id FOR NO KEY UPDATE;
+    PERFORM pg_advisory_xact_lock(hashtext('director.instance_drains'));
+    IF p_drain THEN
+        INSERT INTO instance_drains (region, target, value, actor) VALUES (coalesce(p_region, ''), p_target, group_value, acting_operator()) ON CONFLICT DO NOTHING;
+    ELSE
+        DELETE FROM instance_drains k WHERE k.region = coalesce(p_region, '') AND k.target = p_target AND k.value = group_value;
+    END IF;
+    changed := FOUND;
+    IF NOT changed THEN
+        RETURN false;
+    END IF;
+    INSERT INTO events (region, kind, actor, detail) VALUES (coalesce(p_region, ''), CASE WHEN p_drain THEN 'drain.kept' ELSE 'drain.ended' END, acting_operator(),
+        jsonb_build_object(p_target, group_value));
+    FOR turned IN
+        UPDATE instances i SET status = CASE WHEN p_drain THEN 'draining' ELSE 'ready' END, drain_kept = p_drain
+        WHERE coalesce(p_region, '') IN ('', i.region) AND (p_target, group_value) IN (SELECT k.target, k.value FROM drain_keys(i.id, i.endpoint, i.labels) k)
+          AND CASE WHEN p_drain THEN i.status = 'ready' ELSE i.status = 'draining' AND i.drain_kept AND NOT EXISTS (SELECT FROM kept_drains_of(i))
+              AND (i.deployment_id IS NULL OR EXISTS (
+                  SELECT FROM deployments d WHERE d.region = i.region AND d.id = i.deployment_id AND d.phase = 'ready' AND d.desired = 'running')) END
+        RETURNING i.*
+    LOOP
+        PERFORM refresh_shares(turned.region, ARRAY[turned.id]);
+        INSERT INTO events (region, kind, actor, instance_id, detail)
+        VALUES (turned.region, CASE WHEN p_drain THEN 'instance.drained' ELSE 'instance.undrained' END, acting_operator(), turned.id,
+            jsonb_build_object(p_target, group_value));
+    END LOOP;
+    RETURN true;
+END
+$$;
+
+COMMENT ON FUNCTION ops.set_group_draining(p_region text, p_target text, p_value text, p_drain boolean) IS 'The common part of the functions that drain hosts and labels.';
 
 CREATE FUNCTION ops.stop_deployment(deployment uuid, reason text) RETURNS boolean
     LANGUAGE plpgsql SECURITY DEFINER
@@ -355,7 +431,7 @@ CREATE FUNCTION ops.undrain(instance text) RETURNS boolean
     SET search_path TO 'public', 'pg_temp'
     AS $$SELECT ops.set_draining(instance, false)$$;
 
-COMMENT ON FUNCTION ops.undrain(instance text) IS 'Lets players onto a draining instance again. Answers whether that changed anything.';
+COMMENT ON FUNCTION ops.undrain(instance text) IS 'Lets players onto a draining instance again, and ends a drain of ops.drain. Answers whether that changed anything.';
 
 CREATE FUNCTION ops.undrain_agent(agent text) RETURNS boolean
     LANGUAGE sql SECURITY DEFINER
@@ -382,6 +458,20 @@ CREATE FUNCTION public.agent_regions() RETURNS SETOF text
         SELECT (SELECT n.region FROM replicas n WHERE n.region > r.region ORDER BY n.region LIMIT 1) FROM r WHERE r.region IS NOT NULL)
     SELECT region FROM r WHERE region IS NOT NULL)
     UNION
+CREATE FUNCTION ops.undrain_host(host text, region text DEFAULT ''::text) RETURNS boolean
+    LANGUAGE sql SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    AS $$ SELECT ops.set_group_draining(undrain_host.region, 'host', host, false) $$;
+
+COMMENT ON FUNCTION ops.undrain_host(host text, region text) IS 'Ends a drain of ops.drain_host with the same host and region. Instances that drain for another reason go on draining. Returns whether this changed anything.';
+
+CREATE FUNCTION ops.undrain_label(label text, region text DEFAULT ''::text) RETURNS boolean
+    LANGUAGE sql SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    AS $$ SELECT ops.set_group_draining(undrain_label.region, 'label', label, false) $$;
+
+COMMENT ON FUNCTION ops.undrain_label(label text, region text) IS 'Ends a drain of ops.drain_label with the same label and region, as ops.undrain_host does.';
+
     (WITH RECURSIVE r AS (
         (SELECT region FROM agent_states ORDER BY region LIMIT 1)
         UNION ALL
@@ -582,6 +672,16 @@ END
 $$;
 
 CREATE FUNCTION public.end_instance(p_region text, p_instance text, p_reason text) RETURNS integer
+CREATE FUNCTION public.drain_keys(id text, endpoint text, labels jsonb) RETURNS TABLE(target text, value text)
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+    SELECT 'instance', drain_keys.id
+    UNION ALL SELECT 'host', endpoint_host(drain_keys.endpoint)
+    UNION ALL SELECT 'label', l.key || '=' || l.value FROM jsonb_each_text(drain_keys.labels) l
+$$;
+
+COMMENT ON FUNCTION public.drain_keys(id text, endpoint text, labels jsonb) IS 'The target and value of each drain that an instance obeys.';
+
     LANGUAGE plpgsql
     AS $$
 DECLARE
@@ -727,6 +827,68 @@ CREATE FUNCTION public.lobby_regions() RETURNS SETOF text
         (SELECT region FROM lobbies ORDER BY region LIMIT 1)
         UNION ALL
         SELECT (SELECT n.region FROM lobbies n WHERE n.region > r.region ORDER BY n.region LIMIT 1) FROM r WHERE r.region IS NOT NULL)
+CREATE FUNCTION public.keep_instance_drained() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    PERFORM pg_advisory_xact_lock_shared(hashtext('director.instance_drains'));
+    NEW.drain_kept := EXISTS (SELECT FROM kept_drains_of(NEW));
+    IF NEW.drain_kept AND NEW.status = 'ready' THEN
+        NEW.status := 'draining';
+    END IF;
+    RETURN NEW;
+END
+$$;
+
+CREATE TABLE public.instance_drains (
+    region text NOT NULL,
+    target text NOT NULL COLLATE pg_catalog."C",
+    value text NOT NULL COLLATE pg_catalog."C",
+    actor text NOT NULL,
+    at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT a_drain_is_of_an_instance_a_host_or_a_label CHECK ((target = ANY (ARRAY['instance'::text, 'host'::text, 'label'::text]))),
+    CONSTRAINT a_drain_of_an_instance_is_of_every_region CHECK (((target <> 'instance'::text) OR (region = ''::text)))
+);
+
+CREATE TABLE public.instances (
+    region text NOT NULL,
+    id text NOT NULL,
+    incarnation uuid NOT NULL,
+    boot_id text,
+    endpoint text NOT NULL,
+    modes text[] NOT NULL,
+    labels jsonb DEFAULT '{}'::jsonb NOT NULL,
+    version text,
+    cert_digest text,
+    capacity integer NOT NULL,
+    seat_ceiling integer NOT NULL,
+    reserved_seats integer DEFAULT 0 NOT NULL,
+    max_sessions integer,
+    open_sessions integer DEFAULT 0 NOT NULL,
+    status text DEFAULT 'ready'::text NOT NULL,
+    reports_seats boolean DEFAULT false NOT NULL,
+    stranded boolean DEFAULT false NOT NULL,
+    registered_at timestamp with time zone DEFAULT now() NOT NULL,
+    ended_at timestamp with time zone,
+    creates_rooms boolean DEFAULT false NOT NULL,
+    deployment_id uuid,
+    emptied_at timestamp with time zone,
+    drain_kept boolean DEFAULT false NOT NULL,
+    CONSTRAINT an_instance_has_room_for_somebody CHECK (((capacity >= 1) AND (capacity <= 100000))),
+    CONSTRAINT open_sessions_are_counted CHECK ((open_sessions >= 0)),
+    CONSTRAINT reserved_seats_never_pass_the_ceiling CHECK (((reserved_seats >= 0) AND (reserved_seats <= seat_ceiling)))
+)
+WITH (fillfactor='70');
+ALTER TABLE ONLY public.instances ALTER COLUMN region SET (n_distinct=1);
+
+CREATE FUNCTION public.kept_drains_of(i public.instances) RETURNS SETOF public.instance_drains
+    LANGUAGE sql STABLE
+    AS $$
+    SELECT d.* FROM instance_drains d WHERE d.region IN ('', i.region) AND (d.target, d.value) IN (SELECT k.target, k.value FROM drain_keys(i.id, i.endpoint, i.labels) k)
+$$;
+
+COMMENT ON FUNCTION public.kept_drains_of(i public.instances) IS 'The drains that operators keep and that an instance obeys.';
+
     SELECT region FROM r WHERE region IS NOT NULL)
     UNION
     (WITH RECURSIVE r AS (
@@ -1726,6 +1888,66 @@ COMMENT ON COLUMN ops.deployments.reason IS 'Why it ends.';
 COMMENT ON COLUMN ops.deployments.last_error IS 'The last error of the provider.';
 
 COMMENT ON COLUMN ops.deployments.claimed_ref IS 'The provider''s name of the server as the server itself gave it when it registered. Where ref is NULL, the deployment adopts it once the provider confirms it.';
+
+COMMENT ON COLUMN ops.deployments.refused IS 'Why a registration of its server was last refused, with the code of the answer. NULL: none was.';
+
+COMMENT ON COLUMN ops.deployments.refused_at IS 'When that was, to ten seconds. If later than registered_at, the server has not registered since.';
+
+CREATE TABLE public.kept_drains (
+    region text NOT NULL,
+    name text NOT NULL,
+    endpoint text NOT NULL,
+    actor text NOT NULL,
+    at timestamp with time zone DEFAULT now() NOT NULL
+);
+
+CREATE VIEW ops.drains AS
+ WITH obeying AS (
+         SELECT i.region,
+            k.target,
+            k.value
+           FROM (public.instances i
+             CROSS JOIN LATERAL public.drain_keys(i.id, i.endpoint, i.labels) k(target, value))
+          WHERE (i.status <> 'gone'::text)
+        )
+ SELECT d.region,
+    d.target,
+    d.value,
+    d.actor,
+    d.at AS since,
+    (statement_timestamp() - d.at) AS age,
+    count(o.region) AS instances
+   FROM (public.instance_drains d
+     LEFT JOIN obeying o ON (((o.target = d.target) AND (o.value = d.value) AND ((d.region = ''::text) OR (d.region = o.region)))))
+  GROUP BY d.region, d.target, d.value, d.actor, d.at
+UNION ALL
+ SELECT k.region,
+    'rivalis'::text AS target,
+    ((k.name || ' '::text) || k.endpoint) AS value,
+    k.actor,
+    k.at AS since,
+    (statement_timestamp() - k.at) AS age,
+    ( SELECT count(*) AS count
+           FROM (public.agents a
+             JOIN public.agent_states s ON (((s.region = a.region) AND (s.agent_id = a.id))))
+          WHERE ((a.region = k.region) AND (a.name = k.name) AND (a.endpoint = k.endpoint) AND (s.left_at IS NULL))) AS instances
+   FROM public.kept_drains k;
+
+COMMENT ON VIEW ops.drains IS 'The drains that operators keep: they outlive the processes of game servers.';
+
+COMMENT ON COLUMN ops.drains.region IS 'The region in which it holds; empty: in all.';
+
+COMMENT ON COLUMN ops.drains.target IS 'What it is of: instance (ops.undrain ends it), host (ops.undrain_host), label (ops.undrain_label), or rivalis, a Rivalis game server (ops.undrain_agent, or POST /v1/instances/{id}/undrain?keep=true).';
+
+COMMENT ON COLUMN ops.drains.value IS 'The id of the instance, the host, the label as key=value, or the name and endpoint of the Rivalis game server.';
+
+COMMENT ON COLUMN ops.drains.actor IS 'Who gave it.';
+
+COMMENT ON COLUMN ops.drains.since IS 'When it was given.';
+
+COMMENT ON COLUMN ops.drains.age IS 'How long ago that is.';
+
+COMMENT ON COLUMN ops.drains.instances IS 'How many game servers that have not ended obey it; 0: perhaps it was forgotten.';
 
 CREATE TABLE public.events (
     region text DEFAULT ''::text NOT NULL,
@@ -4832,14 +5054,6 @@ CREATE TABLE public.installation (
     CONSTRAINT there_is_one_installation CHECK (only_row)
 );
 
-CREATE TABLE public.kept_drains (
-    region text NOT NULL,
-    name text NOT NULL,
-    endpoint text NOT NULL,
-    actor text NOT NULL,
-    at timestamp with time zone DEFAULT now() NOT NULL
-);
-
 CREATE UNLOGGED TABLE public.lobby_log (
     region text NOT NULL,
     lobby uuid NOT NULL,
@@ -5217,6 +5431,9 @@ ALTER TABLE ONLY public.profile_owners
 
 ALTER TABLE ONLY public.profile_stats
     ADD CONSTRAINT profile_stats_pkey PRIMARY KEY (region, profile, decile);
+ALTER TABLE ONLY public.instance_drains
+    ADD CONSTRAINT instance_drains_pkey PRIMARY KEY (region, target, value);
+
 
 ALTER TABLE ONLY public.profile_versions
     ADD CONSTRAINT profile_versions_pkey PRIMARY KEY (region, name, version);
@@ -5674,3 +5891,7 @@ ALTER TABLE ONLY public.project_keys
 
 ALTER TABLE ONLY public.sessions
     ADD CONSTRAINT sessions_region_instance_id_fkey FOREIGN KEY (region, instance_id) REFERENCES public.instances(region, id);
+CREATE TRIGGER a_new_instance_that_is_kept_drained_is_not_ready BEFORE INSERT ON public.instances FOR EACH ROW WHEN ((new.status = 'ready'::text)) EXECUTE FUNCTION public.keep_instance_drained();
+
+CREATE TRIGGER an_instance_that_is_kept_drained_is_not_ready BEFORE UPDATE OF status ON public.instances FOR EACH ROW WHEN (((new.status = 'ready'::text) OR (new.incarnation <> old.incarnation))) EXECUTE FUNCTION public.keep_instance_drained();
+

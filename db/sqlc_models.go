@@ -37,6 +37,11 @@ type PoolMode struct {
 	Version string
 }
 
+type PoolTotal struct {
+	Servers int64
+	Starts  int32
+}
+
 // A project of the realtime lobby: rooms, sessions and keys belong to one. Its region is that of all its rows and never changes.
 type Project struct {
 	ID        string

@@ -16,7 +16,8 @@ FOR NO KEY UPDATE OF i;
 
 -- name: PutInstance :exec
 -- Registers an instance, or replaces its registration. An instance that keeps its incarnation stays draining. When its capacity
--- shrinks below what its open sessions have reserved, seat_ceiling keeps the reserved number. The status is that of a new incarnation.
+-- shrinks below what its open sessions have reserved, seat_ceiling keeps the reserved number. The status is that of a new incarnation, unless an
+-- operator keeps the instance drained: see keep_instance_drained() in migrations/00036_kept_drains_of_instances.sql.
 INSERT INTO instances (region, id, incarnation, boot_id, endpoint, modes, labels, version, cert_digest, capacity,
                        seat_ceiling, max_sessions, reports_seats, creates_rooms, deployment_id, status)
 VALUES (@region, @id, @incarnation, sqlc.narg(boot_id), @endpoint, @modes, @labels, sqlc.narg(version), sqlc.narg(cert_digest), @capacity,
@@ -58,6 +59,13 @@ ON CONFLICT (region, instance_id, mode) DO UPDATE SET load_bucket = excluded.loa
 
 -- name: LogInstance :exec
 INSERT INTO events (region, kind, instance_id, detail) VALUES (@region, @kind, @instance_id, @detail);
+
+-- name: LogKeptDrain :exec
+-- Logs in the name of the operator that a new incarnation drains, because an operator keeps the instance drained.
+INSERT INTO events (region, kind, actor, instance_id, detail)
+SELECT i.region, 'instance.drained', k.actor, i.id, jsonb_build_object('kept', true, k.target, k.value)
+FROM instances i CROSS JOIN LATERAL kept_drains_of(i) k
+WHERE i.region = @region AND i.id = @instance_id AND i.drain_kept AND i.status = 'draining' ORDER BY k.at LIMIT 1;
 
 -- name: Available :one
 SELECT greatest(0, capacity - reserved_seats)::int AS available FROM instances WHERE region = @region AND id = @id;
@@ -114,20 +122,23 @@ SELECT end_instance(@region, @id, @reason)::int AS closed;
 SELECT close_stranded(@region, @id, @reason)::int AS closed;
 
 -- name: SetDrain :one
--- Starts or ends draining, and returns whether the status changed. A draining instance gets no new players; its sessions
--- continue. The instance of a deployment takes players again only while the deployment is ready.
+-- Starts or ends the drain that a game server asks for, and returns whether it drains now. A draining instance gets no new players; its sessions
+-- continue. The instance of a deployment takes players again only while the deployment is ready, and one that an operator keeps drained only
+-- when that ends; if the game server asks for a drain meanwhile, it goes on draining then.
 WITH changed AS (
-    UPDATE instances i SET status = CASE WHEN @drain::bool THEN 'draining' ELSE 'ready' END
-    WHERE i.region = @region AND i.id = @id AND i.status = CASE WHEN @drain::bool THEN 'ready' ELSE 'draining' END
+    UPDATE instances i SET status = CASE WHEN @drain::bool THEN 'draining' ELSE 'ready' END, drain_kept = false
+    WHERE i.region = @region AND i.id = @id AND (i.status = CASE WHEN @drain::bool THEN 'ready' ELSE 'draining' END OR @drain::bool AND i.drain_kept)
       AND (@drain::bool OR i.deployment_id IS NULL OR EXISTS (
           SELECT FROM deployments d WHERE d.region = i.region AND d.id = i.deployment_id AND d.phase = 'ready' AND d.desired = 'running'
             AND d.incarnation = i.incarnation))
-    RETURNING 1
+    RETURNING i.status
 ), logged AS (
     INSERT INTO events (region, kind, instance_id)
-    SELECT @region, CASE WHEN @drain::bool THEN 'instance.drained' ELSE 'instance.undrained' END, @id FROM changed
+    SELECT @region, CASE WHEN @drain::bool THEN 'instance.drained' ELSE 'instance.undrained' END, @id FROM changed c
+    WHERE c.status = CASE WHEN @drain::bool THEN 'draining' ELSE 'ready' END
 )
-SELECT (count(*) > 0)::bool AS changed FROM changed;
+SELECT (coalesce((SELECT c.status FROM changed c), i.status) = 'draining')::bool AS draining, EXISTS (SELECT FROM changed) AS changed
+FROM instances i WHERE i.region = @region AND i.id = @id;
 
 -- name: RefreshShares :exec
 SELECT refresh_shares(@region, @instance_ids::text[]);
@@ -148,13 +159,16 @@ SELECT 1 FROM instances WHERE region = @region AND id = ANY (@ids::text[]) ORDER
 SELECT id FROM instances WHERE region = @region AND stranded ORDER BY id LIMIT @batch FOR NO KEY UPDATE SKIP LOCKED;
 
 -- name: ForgetInstances :execrows
--- Deletes instances that ended long ago, and their directory rows, so that the table stays as small as the fleet.
+-- Deletes instances that ended long ago, and their directory rows, so that the table stays as small as the fleet. The id of a deployment's
+-- instance is never used again, so its drain goes with it; others stay until an operator lifts them.
 WITH old AS (
-    SELECT x.id, x.incarnation FROM instances x JOIN instance_directory d ON d.instance_id = x.id
+    SELECT x.id, x.incarnation, x.deployment_id FROM instances x JOIN instance_directory d ON d.instance_id = x.id
     WHERE x.region = @region AND x.status = 'gone' AND x.open_sessions = 0 AND x.ended_at < now() - sqlc.arg(keep)::interval
     ORDER BY x.id LIMIT @batch FOR UPDATE SKIP LOCKED -- locks the directory row, too, which a registration may have locked
 ), unlisted AS (
     DELETE FROM instance_directory WHERE (instance_id, incarnation) IN (SELECT o.id, o.incarnation FROM old o)
+), lifted AS (
+    DELETE FROM instance_drains k WHERE k.region = '' AND k.target = 'instance' AND k.value IN (SELECT o.id FROM old o WHERE o.deployment_id IS NOT NULL)
 )
 DELETE FROM instances i WHERE i.region = @region AND i.id IN (SELECT o.id FROM old o);
 

@@ -110,8 +110,8 @@ func rows[T any](ctx context.Context, store *db.Store, sql string, args ...any) 
 }
 
 // changed calls a function of schema ops that returns whether it changed anything.
-func changed(ctx context.Context, store *db.Store, sql string, arg string) (did bool, err error) {
-	err = store.Pool().QueryRow(ctx, sql, arg).Scan(&did)
+func changed(ctx context.Context, store *db.Store, sql string, args ...any) (did bool, err error) {
+	err = store.Pool().QueryRow(ctx, sql, args...).Scan(&did)
 	return did, err
 }
 

@@ -14,9 +14,9 @@ func (p *program) fleet() *cobra.Command {
 	return cli.Family(&cobra.Command{
 		Use:     "fleet",
 		Short:   "List and show the game servers, drain and undrain them",
-		Long:    "Commands for game servers. The same in SQL: view ops.fleet, functions ops.drain and ops.undrain.",
-		Example: "  director fleet list --region eu-west\n  director fleet show eu-arena-7\n  director fleet drain eu-arena-7\n  director fleet undrain eu-arena-7",
-	}, p.fleetList(), p.fleetShow(), p.fleetDrain(), p.fleetUndrain())
+		Long:    "Commands for game servers. The same in SQL: views ops.fleet and ops.drains, functions ops.drain, ops.drain_host and so on.",
+		Example: "  director fleet list --region eu-west\n  director fleet show eu-arena-7\n  director fleet drain eu-arena-7\n  director fleet drain --host 10.0.3.7\n  director fleet drains",
+	}, p.fleetList(), p.fleetShow(), p.fleetDrain(), p.fleetUndrain(), p.fleetDrains())
 }
 
 // instanceLine is a row of ops.fleet.
@@ -111,24 +111,6 @@ func ago(seconds *float64) string {
 	return brief(d.Round(100*time.Millisecond)) + " ago"
 }
 
-func (p *program) fleetDrain() *cobra.Command {
-	return p.changeRows(&cobra.Command{
-		Use:     "drain INSTANCE…",
-		Short:   "Stop placing new players on game servers; their sessions continue",
-		Long:    "Stops placing new players on the game servers. Their sessions continue until they end. Heartbeats do not end a drain.",
-		Example: "  director fleet drain eu-arena-7\n  director fleet drain eu-arena-7 eu-arena-8",
-	}, ofInstances, "SELECT ops.drain($1)", "status = 'ready'")
-}
-
-func (p *program) fleetUndrain() *cobra.Command {
-	return p.changeRows(&cobra.Command{
-		Use:     "undrain INSTANCE…",
-		Short:   "Resume placing players on draining game servers",
-		Long:    "Ends a drain: the game servers get new players again.",
-		Example: "  director fleet undrain eu-arena-7",
-	}, ofInstances, "SELECT ops.undrain($1)", "status = 'draining'")
-}
-
 // opsRows are rows of a view in schema ops, which operators name in arguments.
 type opsRows struct{ noun, view, key string }
 
@@ -137,11 +119,16 @@ var (
 	ofAgents    = opsRows{"agent", "ops.agents", "agent"}
 )
 
+// completeRows offers the ids of those rows that meet the condition.
+func (p *program) completeRows(of opsRows, condition string) cobra.CompletionFunc {
+	return p.completeArgs(fmt.Sprintf(
+		"SELECT %[1]s FROM %[2]s WHERE %[3]s AND starts_with(%[1]s, $1) AND NOT %[1]s = ANY ($2) ORDER BY %[1]s LIMIT 100", of.key, of.view, condition))
+}
+
 // changeRows calls a function of schema ops for each row that the arguments name. Completion offers the rows that meet the condition.
 func (p *program) changeRows(cmd *cobra.Command, of opsRows, call, condition string) *cobra.Command {
 	cmd.Args = cli.AtLeast(1)
-	cmd.ValidArgsFunction = p.completeArgs(fmt.Sprintf(
-		"SELECT %[1]s FROM %[2]s WHERE %[3]s AND starts_with(%[1]s, $1) AND NOT %[1]s = ANY ($2) ORDER BY %[1]s LIMIT 100", of.key, of.view, condition))
+	cmd.ValidArgsFunction = p.completeRows(of, condition)
 	addFlags(cmd.Flags(), byOperator)
 	cli.AddOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, ids []string) error {

@@ -120,14 +120,46 @@ func TestFleet(t *testing.T) {
 	require.NoError(t, s.Deregister(t.Context(), db.InstanceRef{InstanceID: "eu-1"}))
 	require.Empty(t, clitest.Read[[]instanceLine](t, director, environ, "fleet", "list"))
 	require.Len(t, clitest.Read[[]instanceLine](t, director, environ, "fleet", "list", "--all"), 1)
-	require.Equal(t, "director: instance 'eu-1' is gone\n", director.Run(t, environ, "", "fleet", "drain", "eu-1").Stderr)
+	require.Equal(t, "director: instance 'eu-1' is gone\n", director.Run(t, environ, "", "fleet", "undrain", "eu-1").Stderr)
 
 	registerOn(t, s, "eu-2")
 	some := director.Run(t, environ, "", "fleet", "drain", "eu-1", "eu-2", "eu-3", "--output", "json")
 	require.Equal(t, 1, cli.ExitCode(some.Err))
-	require.Equal(t, "director: instance 'eu-1' is gone\ndirector: there is no instance 'eu-3'\n", some.Stderr)
+	require.Equal(t, "director: there is no instance 'eu-3'\n", some.Stderr)
+	require.Contains(t, some.Stdout, `"id": "eu-1"`, "it is away, and drains when it is back")
 	require.Contains(t, some.Stdout, `"id": "eu-2"`)
 	require.Equal(t, "draining", clitest.Read[[]instanceLine](t, director, environ, "fleet", "list")[0].Status)
+}
+
+// Pins a drain of a host that no command ends or lists.
+func TestFleetDrains(t *testing.T) {
+	t.Parallel()
+	url := dbtest.New(t)
+	environ, s := env("DATABASE_URL="+url), storeOn(t, url)
+	registerOn(t, s, "eu-1")
+	drain := func(args ...string) []changeLine {
+		return clitest.Read[[]changeLine](t, director, environ, append([]string{"fleet"}, args...)...)
+	}
+	require.Equal(t, []changeLine{{"host eu-1", true}, {"label rack=7", true}}, drain("drain", "--host", "eu-1", "--label", "rack=7", "--region", "eu"))
+	require.Equal(t, "draining", clitest.Read[[]instanceLine](t, director, environ, "fleet", "list")[0].Status)
+	drains := clitest.Read[[]drainLine](t, director, environ, "fleet", "drains")
+	require.Len(t, drains, 2)
+	require.Equal(t, drainLine{"eu", "host", "eu-1", drains[0].Actor, drains[0].Since, 1}, drains[0])
+	require.Contains(t, drains[0].Actor, "sql:")
+	require.Contains(t, director.OK(t, environ, "fleet", "drains"), "rack=7")
+	require.Equal(t, []changeLine{{"host eu-1", false}}, drain("undrain", "--host", "eu-1"), "another region")
+	require.Equal(t, []changeLine{{"host eu-1", true}}, drain("undrain", "--host", "eu-1", "--region", "eu"))
+	require.Equal(t, "ready", clitest.Read[[]instanceLine](t, director, environ, "fleet", "list")[0].Status)
+
+	for want, args := range map[string][]string{
+		"give --host or --label":          {"drain"},
+		"--region is of --host":           {"drain", "eu-1", "--region", "eu"},
+		"label must be key=value":         {"drain", "--label", "rack"},
+		"host must be the host":           {"undrain", "--host", "eu-1:7777"},
+		"there is no instance 'eu-1:777'": {"undrain", "eu-1:777"},
+	} {
+		require.Contains(t, director.Run(t, environ, "", append([]string{"fleet"}, args...)...).Stderr, want)
+	}
 }
 
 // Pins an open or closed session that the commands do not find.

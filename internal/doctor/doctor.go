@@ -6,6 +6,7 @@
 //	postgres.go  what makes Postgres slow
 //	processes.go replicas, workers, and what they report of themselves
 //	fleet.go     game servers and their seats
+//	drains.go    drains that operators keep
 //	players.go   players who are refused, and tickets that wait
 //	director.go  keys, invariants, history
 package doctor
@@ -109,6 +110,7 @@ var checkups = []checkup{
 	{"key sets", "Logins and players' tokens are refused", Doctor.checkKeySets, false, true},
 	{"fleet", "Game servers die or fall silent", Doctor.checkFleet, false, true},
 	{"seats", "Reserved seats far above players", Doctor.checkSeats, false, true},
+	{"drains", "A host must go down", Doctor.checkDrains, false, true},
 	{"refusals", "Players are refused", Doctor.checkRefusals, false, true},
 	{"tickets", "Players wait for a match", Doctor.checkTickets, false, true},
 	{"agents", "Rivalis game servers vanish or do not answer", Doctor.checkAgents, false, true},

@@ -24,6 +24,7 @@ func TestDoctorJudges(t *testing.T) {
 	}
 	for state, findings := range map[string][]Finding{
 		OK: {
+			judgeDrains(nil), judgeDrains([]keptDrain{{"host", "10.0.0.7", "console:ada", 7*86400 - 60, 3}}),
 			judgeConnections(79, 100), judgeWriters(9, who, true), judgeSlots([]slotLine{{"a", true, "reserved", 2 * gib}}), judgeClock(-5 * time.Second),
 			judgeSnapshots([]snapshotLine{{"transaction", 1, 60, 9_000_000, &who}, {"replication slot", 1, 0, 1_000_000, &who}}),
 			judgeReplicas(one, pulse(999)), judgeReplicas(roll{}, pulse(14)), judgeReplicas(beside(processLine{"director serve a/2", 0, nil, seconds(60)}), pulse(1)),
@@ -40,6 +41,7 @@ func TestDoctorJudges(t *testing.T) {
 			judgeLobbies([]lobbySums{{Renewed: seconds(1), Lease: 15, Connected: 10, CutOff: 5, Expired: 3, Overdue: seconds(29)}}),
 		},
 		Warn: {
+			judgeDrains([]keptDrain{{"host", "10.0.0.7", "console:ada", 7 * 86400, 0}, {"instance", "a", "sql:bob", 1, 1}}),
 			judgeConnections(80, 100), judgeWriters(11, who, true), judgeWriters(0, "", false), judgeSlots([]slotLine{{"a", false, "reserved", 2 * gib}}),
 			judgeSlots([]slotLine{{"a", false, "lost", 0}}), judgeClock(-6 * time.Second), judgeFleet(fleetSums{Last: seconds(3601)}, amnestyLine{}),
 			judgeReplicas(beside(processLine{"director serve a/2", 9, seconds(16), seconds(3)}), pulse(1)), judgeReplicas(beside(processLine{"director serve b/2", 0, nil, seconds(16)}), pulse(1)),

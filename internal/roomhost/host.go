@@ -26,7 +26,7 @@ type Store interface {
 	HostProcesses(ctx context.Context, region string, replica uuid.UUID) ([]db.HostProcess, error)
 	Register(ctx context.Context, r db.Registration) (db.Registered, error)
 	Heartbeat(ctx context.Context, ref db.InstanceRef, load *float64) (db.Alive, error)
-	SetDrain(ctx context.Context, ref db.InstanceRef, drain bool) (available int, err error)
+	SetDrain(ctx context.Context, ref db.InstanceRef, drain bool) (db.DrainStatus, error)
 	LimitSessions(ctx context.Context, region string, most map[string]int) error
 	SettleRooms(ctx context.Context, region string, replica uuid.UUID, processes []string) (db.SettledRooms, error)
 	OrphanedRooms(ctx context.Context, region string, replica uuid.UUID, processes []string) ([]string, error)
@@ -187,7 +187,7 @@ func (h *Host) drainOf(p db.HostProcess) (drain, changed bool) {
 	} else {
 		delete(h.draining, p.ID)
 	}
-	return p.Draining, p.Draining != was && p.Draining != p.Instance.Draining
+	return p.Draining, p.Draining != was
 }
 
 // logOnce logs once that a process cannot be registered. It does not log the process id, because the agent chose that text.

@@ -88,7 +88,7 @@ var drainAction = action{
 			Says: []string{
 				"No new player gets a seat on this game server.",
 				fmt.Sprintf("Its %s with %s play on until they end.", plural(i.OpenSessions, "open session", "open sessions"), plural(i.Players, "player", "players")),
-				"Undrain it to let players on again.",
+				"It drains until somebody undrains it, also after it restarts.",
 			},
 		}, err
 	},

@@ -19,9 +19,10 @@ import (
 // Store is the part of db.Store that this face calls.
 type Store interface {
 	Register(ctx context.Context, r db.Registration) (db.Registered, error)
+	NoteRefusedRegistration(ctx context.Context, of db.Joining, why string) error
 	Heartbeat(ctx context.Context, ref db.InstanceRef, load *float64) (db.Alive, error)
 	Deregister(ctx context.Context, ref db.InstanceRef) error
-	SetDrain(ctx context.Context, ref db.InstanceRef, drain bool) (available int, err error)
+	SetDrain(ctx context.Context, ref db.InstanceRef, drain bool) (db.DrainStatus, error)
 	ReportSeats(ctx context.Context, r db.SeatReport) (db.SeatReportResult, error)
 	ReportClients(ctx context.Context, l db.ClientList) (db.ClientListResult, error)
 }
@@ -31,7 +32,7 @@ type face struct{ store Store }
 // Mount adds the routes of this face under /fleet.
 func Mount(r gin.IRouter, store Store) {
 	f := face{store}
-	r.POST("/fleet/register", rest.Handle(http.StatusOK, f.register))
+	r.POST("/fleet/register", rest.Refused(f.noteRefusal), rest.Handle(http.StatusOK, f.register))
 	r.POST("/fleet/heartbeat", rest.Handle(http.StatusOK, f.heartbeat))
 	r.POST("/fleet/deregister", rest.Handle(http.StatusNoContent, f.deregister))
 	r.POST("/fleet/seats", rest.Handle(http.StatusOK, f.seats))
@@ -141,10 +142,10 @@ func (f face) drain(ctx context.Context, in rest.In[drainRequest]) (status, erro
 	if err := speaksFor(ctx, in.Body.InstanceID); err != nil {
 		return status{}, err
 	}
+	now, err := f.store.SetDrain(ctx, in.Body.ref(), *in.Body.Drain)
 	state := "ready"
-	if *in.Body.Drain {
+	if now.Draining {
 		state = "draining"
 	}
-	available, err := f.store.SetDrain(ctx, in.Body.ref(), *in.Body.Drain)
-	return status{InstanceID: in.Body.InstanceID, Status: state, Available: available}, err
+	return status{InstanceID: in.Body.InstanceID, Status: state, Available: now.Available}, err
 }

@@ -30,6 +30,8 @@ func (s sink) Register(_ context.Context, r db.Registration) (db.Registered, err
 	return db.Registered{InstanceID: r.InstanceID, Incarnation: uuid.New()}, s.load(r.Load)
 }
 
+func (s sink) NoteRefusedRegistration(context.Context, db.Joining, string) error { return nil }
+
 func (s sink) Heartbeat(_ context.Context, ref db.InstanceRef, load *float64) (db.Alive, error) {
 	require.True(s.t, rest.ID.Valid(ref.InstanceID))
 	return db.Alive{}, s.load(load)
@@ -37,7 +39,9 @@ func (s sink) Heartbeat(_ context.Context, ref db.InstanceRef, load *float64) (d
 
 func (s sink) Deregister(context.Context, db.InstanceRef) error { return nil }
 
-func (s sink) SetDrain(context.Context, db.InstanceRef, bool) (int, error) { return 0, nil }
+func (s sink) SetDrain(context.Context, db.InstanceRef, bool) (db.DrainStatus, error) {
+	return db.DrainStatus{}, nil
+}
 
 func (s sink) ReportSeats(_ context.Context, r db.SeatReport) (db.SeatReportResult, error) {
 	for _, j := range r.Joined {
