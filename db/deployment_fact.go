@@ -81,7 +81,7 @@ func (s *Store) EndDeployment(ctx context.Context, d *ClaimedDeployment, reason 
 		if err := q.EndInstanceOfDeployment(ctx, EndInstanceOfDeploymentParams{Region: d.Region, InstanceID: id, Reason: "deployment ended: " + reason}); err != nil {
 			return err
 		}
-		_, err = q.MoveToHistory(ctx, MoveToHistoryParams{Region: d.Region, ID: d.ID, Reason: reason, Now: s.virtualNow()})
+		_, err = q.MoveToHistory(ctx, MoveToHistoryParams{Region: d.Region, ID: d.ID, Reason: reason, LastError: d.LastError, Now: s.virtualNow()})
 		return err
 	})
 	if errors.Is(err, pgx.ErrNoRows) {

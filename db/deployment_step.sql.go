@@ -491,12 +491,12 @@ func (q *Queries) LogDeployment(ctx context.Context, arg LogDeploymentParams) er
 
 const moveToHistory = `-- name: MoveToHistory :one
 WITH gone AS (
-    DELETE FROM deployments d WHERE d.region = $2 AND d.id = $3 RETURNING d.region, d.id, d.app, d.version, d.provider, d.tag, d.origin, d.desired, d.phase, d.generation, d.attempt, d.intent_at, d.ref, d.polls, d.next_at, d.woken_at, d.lease, d.leased_until, d.address, d.location, d.ip, d.ports, d.endpoint, d.provider_ready_at, d.incarnation, d.registered_at, d.ready_at, d.lost_at, d.find_at, d.unlisted, d.boot_id, d.boots, d.boots_since, d.cert_digest, d.netcode_key, d.sealed_by, d.tokens_by, d.clients_seq, d.drain_at, d.ends_at, d.stop_at, d.reason, d.last_error, d.created_at, d.claimed_ref
+    DELETE FROM deployments d WHERE d.region = $3 AND d.id = $4 RETURNING d.region, d.id, d.app, d.version, d.provider, d.tag, d.origin, d.desired, d.phase, d.generation, d.attempt, d.intent_at, d.ref, d.polls, d.next_at, d.woken_at, d.lease, d.leased_until, d.address, d.location, d.ip, d.ports, d.endpoint, d.provider_ready_at, d.incarnation, d.registered_at, d.ready_at, d.lost_at, d.find_at, d.unlisted, d.boot_id, d.boots, d.boots_since, d.cert_digest, d.netcode_key, d.sealed_by, d.tokens_by, d.clients_seq, d.drain_at, d.ends_at, d.stop_at, d.reason, d.last_error, d.created_at, d.claimed_ref, d.refused, d.refused_at
 ), kept AS (
     INSERT INTO deployment_history (region, id, app, version, provider, tag, origin, attempt, ref, location, endpoint, created_at, provider_ready_at,
                                     registered_at, ready_at, stop_at, reason, last_error, gone_at)
     SELECT g.region, g.id, g.app, g.version, g.provider, g.tag, g.origin, g.attempt, g.ref, g.location, g.endpoint, g.created_at, g.provider_ready_at,
-           g.registered_at, g.ready_at, g.stop_at, coalesce(g.reason, $1::text), g.last_error, coalesce($4::timestamptz, now())
+           g.registered_at, g.ready_at, g.stop_at, coalesce(g.reason, $1::text), coalesce(g.last_error, nullif($2::text, '')), coalesce($5::timestamptz, now())
     FROM gone g
 )
 INSERT INTO events (region, kind, instance_id, detail)
@@ -506,10 +506,11 @@ RETURNING instance_id
 `
 
 type MoveToHistoryParams struct {
-	Reason string
-	Region string
-	ID     uuid.UUID
-	Now    *time.Time
+	Reason    string
+	LastError string
+	Region    string
+	ID        uuid.UUID
+	Now       *time.Time
 }
 
 func (q *Queries) MoveToHistory(ctx context.Context, arg MoveToHistoryParams) (*string, error) {
@@ -520,6 +521,7 @@ func (q *Queries) MoveToHistory(ctx context.Context, arg MoveToHistoryParams) (*
 		arg.Now,
 	)
 	var instance_id *string
+		arg.LastError,
 	err := row.Scan(&instance_id)
 	return instance_id, err
 }

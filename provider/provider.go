@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"time"
@@ -33,6 +34,22 @@ type Checker interface {
 	// Check returns nil if Deploy with this App and Version has what it needs: credentials that are accepted, and an app that exists and may
 	// be started. Errors: Permanent if somebody has to change something, else Transient or RateLimited.
 	Check(ctx context.Context, app, version string) error
+}
+
+// LogReader is implemented by a [Provider] that can read what its game servers print.
+type LogReader interface {
+	// ReadLog returns the last lines that a deployment's server has printed, at most 4 MiB, also of one that has ended lately. Errors: Gone if there
+	// is no log, Transient, Permanent.
+	ReadLog(ctx context.Context, ref Ref, lines int) ([]byte, error)
+}
+
+// LastLines returns the end of a text, of at most so many lines.
+func LastLines(text []byte, lines int) []byte {
+	at := len(bytes.TrimSuffix(text, []byte("\n")))
+	for ; lines > 0 && at >= 0; lines-- {
+		at = bytes.LastIndexByte(text[:at], '\n')
+	}
+	return text[min(at+1, len(text)):]
 }
 
 // Ref is a provider's own name of a deployment, 1 to [MaxRefBytes] bytes. It is known after Deploy, and not before.

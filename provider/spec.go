@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
@@ -56,6 +57,12 @@ type Port struct {
 	Internal uint16   `json:"internal"`
 	External uint16   `json:"external"`
 	Protocol Protocol `json:"protocol"`
+}
+
+// PortsMapping returns the ports as servers that were built for Edgegap read them, in ARBITRIUM_PORTS_MAPPING.
+func PortsMapping(ports map[string]Port) string {
+	text, _ := json.Marshal(map[string]any{"ports": ports}) //nolint:errchkjson // strings and numbers
+	return string(text)
 }
 
 // Env is the environment of a server. Its values are secrets: only its names are printed.

@@ -105,12 +105,14 @@ WITH gone AS (
     INSERT INTO deployment_history (region, id, app, version, provider, tag, origin, attempt, ref, location, endpoint, created_at, provider_ready_at,
                                     registered_at, ready_at, stop_at, reason, last_error, gone_at)
     SELECT g.region, g.id, g.app, g.version, g.provider, g.tag, g.origin, g.attempt, g.ref, g.location, g.endpoint, g.created_at, g.provider_ready_at,
-           g.registered_at, g.ready_at, g.stop_at, coalesce(g.reason, @reason::text), g.last_error, coalesce(sqlc.narg('now')::timestamptz, now())
+           g.registered_at, g.ready_at, g.stop_at, coalesce(g.reason, @reason::text), coalesce(g.last_error, nullif(@last_error::text, '')), coalesce(sqlc.narg('now')::timestamptz, now())
     FROM gone g
 )
 INSERT INTO events (region, kind, instance_id, detail)
 SELECT g.region, 'deployment.ended', g.id::text,
-       jsonb_build_object('app', g.app, 'version', g.version, 'reason', coalesce(g.reason, @reason::text), 'ref', g.ref, 'location', g.location) FROM gone g
+       jsonb_build_object('app', g.app, 'version', g.version, 'reason', coalesce(g.reason, @reason::text), 'ref', g.ref, 'location', g.location)
+       || CASE WHEN @last_error::text <> '' THEN jsonb_build_object('error', @last_error::text) ELSE '{}' END
+FROM gone g
 RETURNING instance_id;
 
 -- name: FailVersion :one

@@ -44,6 +44,7 @@ func judgeGone(d *db.ClaimedDeployment, o provider.Observation, now time.Time) v
 	reason := "the server has ended"
 	if o.Error != "" {
 		reason += ": " + o.Error
+		d.LastError = o.Error
 	}
 	r := verdict{gone: true, reason: reason}
 	if !over(d) {

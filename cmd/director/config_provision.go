@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"net/netip"
+	"os/user"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -16,6 +17,7 @@ import (
 	"github.com/lattice-director/director/provider"
 	"github.com/lattice-director/director/provider/agones"
 	"github.com/lattice-director/director/provider/docker"
+	processes "github.com/lattice-director/director/provider/process"
 )
 
 // provisionConfig says which providers a worker calls, and how.
@@ -35,6 +37,8 @@ type provisionConfig struct {
 	EdgegapURL   string
 
 	ProcessCommands  processCommands
+	ProcessVariables []string
+	ProcessUser      systemUser
 	ProcessDir       string
 	ProcessPorts     portRange
 	ProcessAdvertise netip.Addr
@@ -106,6 +110,11 @@ func (c *Config) processSettingsOfServers() []setting {
 		{flag: "process-commands", section: sectionProvision, by: byCallers, value: commands(&c.ProcessCommands),
 			help: "The game servers that may run as processes of this machine. An app version names one of them, and cannot add arguments. ${NAME} " +
 				"in an argument is replaced by that variable of the server, such as ${LATTICE_PORT_GAME}. `director dev` allows arena, if it finds it"},
+		{flag: "process-variables", section: sectionProvision, by: byCallers, value: variableNames(&c.ProcessVariables),
+			help: "The variables that app versions may set for them; GAME_* allows all that begin with GAME_. Others are refused, because an interpreter or a " +
+				"library may run code that a variable names"},
+		{flag: "process-user", section: sectionProvision, by: byCallers, value: userName(&c.ProcessUser),
+			help: "The user that they run as, if the director runs as root. Not set: the user of the director"},
 		{flag: "process-dir", section: sectionProvision, by: byCallers, value: text(&c.ProcessDir, "a directory"),
 			help: "The directory of their state and logs. Not set: servers in the directory of `director dev`, see DIRECTOR_DATA, or /var/lib/director for root"},
 		{flag: "process-ports", section: sectionProvision, def: "30000-30999", by: byCallers, value: ports(&c.ProcessPorts),
@@ -208,6 +217,45 @@ func (c processCommands) String() string {
 		items = append(items, name+"="+strings.Join(c[name], " "))
 	}
 	return strings.Join(items, ";")
+}
+
+// variableNames are names of variables, or their beginnings.
+func variableNames(p *[]string) value {
+	v := list(p, "names of variables, such as MAP or GAME_*")
+	set := v.set
+	v.set = func(text string) error {
+		err := set(text)
+		return errors.Join(err, v.must(!slices.ContainsFunc(*p, func(name string) bool { return !variableName.MatchString(name) })))
+	}
+	return v
+}
+
+var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*\*?$`)
+
+// systemUser is a user of this machine.
+type systemUser struct {
+	text string
+	user *processes.User
+}
+
+func userName(p *systemUser) value {
+	v := value{kind: "user", allowed: "the name of a user of this machine, or UID:GID", show: func() string { return p.text }}
+	v.set = func(text string) error {
+		p.text = text
+		uid, gid, numeric := strings.Cut(text, ":")
+		if !numeric {
+			found, err := user.Lookup(text)
+			if err != nil {
+				return v.must(false)
+			}
+			uid, gid = found.Uid, found.Gid
+		}
+		u, notUser := strconv.ParseUint(uid, 10, 32)
+		g, notGroup := strconv.ParseUint(gid, 10, 32)
+		p.user = &processes.User{UID: uint32(u), GID: uint32(g)}
+		return v.must(errors.Join(notUser, notGroup) == nil && u != 0)
+	}
+	return v
 }
 
 var commandName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)

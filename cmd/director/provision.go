@@ -188,7 +188,7 @@ func (c *Config) openProcesses(log *slog.Logger, keep bool) (provider.Provider, 
 	}
 	return processes.New(processes.Config{
 		Dir: dir, Commands: c.ProcessCommands, PortMin: c.ProcessPorts.first, PortMax: c.ProcessPorts.last, Advertise: c.ProcessAdvertise,
-		EndWithParent: !keep, Logger: log,
+		Variables: c.ProcessVariables, User: c.ProcessUser.user, EndWithParent: !keep, Logger: log,
 	})
 }
 

@@ -8,7 +8,8 @@ import (
 	"github.com/lattice-director/director/token"
 )
 
-// unknownAddress stands for the address of a server before its provider has said it. The context says it later.
+// unknownAddress stands for the address of a server before its provider has said it. The context says it later. The providers process and docker
+// know it before the start, and replace it and the ports.
 const unknownAddress = "0.0.0.0"
 
 // edgegap is the provider that sets these variables by itself, but for the two of the context.
@@ -44,6 +45,5 @@ func portsMapping(v db.AppVersion) string {
 	for _, p := range v.Ports {
 		ports[p.Name] = provider.Port{Name: p.Name, Internal: p.Internal, External: p.Internal, Protocol: p.Protocol}
 	}
-	text, _ := json.Marshal(map[string]any{"ports": ports}) //nolint:errchkjson // strings and numbers
-	return string(text)
+	return provider.PortsMapping(ports)
 }

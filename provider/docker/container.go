@@ -70,7 +70,7 @@ func (p *Provider) container(s provider.Spec) (createBody, error) {
 		return createBody{}, provider.Fail(provider.Permanent, "deploy", err)
 	}
 	body := createBody{
-		Image: image, Env: environ(s.Env, ports), ExposedPorts: map[string]struct{}{},
+		Image: image, Env: p.environ(s.Env, ports), ExposedPorts: map[string]struct{}{},
 		Labels: map[string]string{labelOwner: string(s.Owner), labelTag: string(s.Tag), labelPorts: string(text)},
 		HostConfig: hostConfig{
 			PortBindings: map[string][]binding{}, SecurityOpt: []string{"no-new-privileges"},
@@ -111,14 +111,21 @@ func number(ports []provider.Port) []provider.Port {
 	return numbered
 }
 
-// environ returns the variables, with the numbers of the ports.
-func environ(env provider.Env, ports []provider.Port) []string {
+// environ returns the variables, with the numbers of the ports; also in the form in which servers that were built for Edgegap read them. What players
+// dial is not known before the start, so external ports are those of the container there.
+func (p *Provider) environ(env provider.Env, ports []provider.Port) []string {
 	all := maps.Clone(env)
 	if all == nil {
 		all = provider.Env{}
 	}
-	for _, p := range ports {
-		all["LATTICE_PORT_"+strings.ToUpper(strings.ReplaceAll(p.Name, "-", "_"))] = strconv.Itoa(int(p.Internal))
+	mapped := make(map[string]provider.Port, len(ports))
+	for _, port := range ports {
+		all["LATTICE_PORT_"+strings.ToUpper(strings.ReplaceAll(port.Name, "-", "_"))] = strconv.Itoa(int(port.Internal))
+		port.External = port.Internal
+		mapped[port.Name] = port
+	}
+	if _, builtForEdgegap := env["ARBITRIUM_PORTS_MAPPING"]; builtForEdgegap {
+		all["ARBITRIUM_PORTS_MAPPING"], all["ARBITRIUM_PUBLIC_IP"] = provider.PortsMapping(mapped), p.cfg.Advertise.String()
 	}
 	var list []string
 	for _, name := range slices.Sorted(maps.Keys(all)) {

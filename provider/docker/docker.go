@@ -46,8 +46,9 @@ type Provider struct {
 }
 
 var (
-	_ provider.Provider = (*Provider)(nil)
-	_ provider.Checker  = (*Provider)(nil)
+	_ provider.Provider  = (*Provider)(nil)
+	_ provider.Checker   = (*Provider)(nil)
+	_ provider.LogReader = (*Provider)(nil)
 )
 
 // New returns a provider. It makes no call. Errors: the host has another form, or there is no image.

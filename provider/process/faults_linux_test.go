@@ -2,7 +2,11 @@ package process_test
 
 import (
 	"bufio"
+	"cmp"
 	stdcontext "context"
+	"errors"
+	"fmt"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -36,8 +40,9 @@ func deploy(t *testing.T, p *process.Provider, env ...string) provider.Ref {
 	t.Helper()
 	s := spec()
 	s.Tag, s.Owner = provider.NewTag(), "ld-test"
-	for _, name := range env {
-		s.Env[name] = "1"
+	for _, variable := range env {
+		name, value, _ := strings.Cut(variable, "=")
+		s.Env[name] = cmp.Or(value, "1")
 	}
 	o, err := p.Deploy(t.Context(), s)
 	require.NoError(t, err)
@@ -139,6 +144,45 @@ func TestChildrenAreKilled(t *testing.T) {
 	require.Zero(t, alive(dir))
 }
 
+// Pins a child in a session of its own, such as a daemon, which no signal to the process group reaches: its deployment ended never. The observers
+// of the same lock, which run all the time, must survive.
+func TestChildrenInSessionsOfTheirOwnAreKilled(t *testing.T) {
+	t.Parallel()
+	dir := dirOf(t)
+	p := open(t, config(dir, false))
+	ref := deploy(t, p, "TEST_CHILD=session")
+	require.Eventually(t, func() bool { return strings.Count(awaitLog(t, dir, ref, "args"), "args") == 2 }, within, tick)
+	require.Equal(t, 2, alive(dir))
+	require.NoError(t, p.Stop(t.Context(), ref, time.Second))
+	await(t, p, ref, provider.PhaseGone)
+	require.Zero(t, alive(dir))
+	list, err := provider.All(t.Context(), p, "ld-test")
+	require.NoError(t, err)
+	require.Empty(t, list)
+}
+
+// Pins a deployment that never ends because its lock is held by a process that cannot be killed. Here that is the test.
+func TestSurvivorsOfSIGKILLAreAbandoned(t *testing.T) {
+	t.Parallel()
+	dir := dirOf(t)
+	p := open(t, config(dir, false))
+	ref := deploy(t, p)
+	require.NoError(t, p.Stop(t.Context(), ref, time.Minute))
+	await(t, p, ref, provider.PhaseGone)
+	lock, err := os.Open(filepath.Join(dir, string(ref), "lock"))
+	require.NoError(t, err)
+	defer func() { _ = lock.Close() }()
+	require.Eventually(t, func() bool { return syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil }, within, tick)
+	o, err := p.Get(t.Context(), ref)
+	require.NoError(t, err)
+	require.Equal(t, provider.PhaseStopping, o.Phase)
+
+	stopped := fmt.Sprintf(`{"kill_at": %q, "signalled": true}`, time.Now().Add(-11*time.Second).Format(time.RFC3339Nano))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, string(ref), "stop.json"), []byte(stopped), 0o600))
+	require.Contains(t, await(t, p, ref, provider.PhaseGone).Error, "survive SIGKILL")
+	require.Equal(t, provider.Gone, provider.KindOf(p.Stop(t.Context(), ref, time.Minute)))
+}
+
 func awaitLog(t *testing.T, dir string, ref provider.Ref, word string) (text string) {
 	t.Helper()
 	require.Eventually(t, func() bool {
@@ -173,6 +217,40 @@ func TestEnvironment(t *testing.T) {
 	}
 	require.NoError(t, p.Stop(t.Context(), ref, time.Minute))
 	await(t, p, ref, provider.PhaseGone)
+}
+
+// Pins a server that was built for Edgegap and binds port 0, since the director does not know the ports when it makes the environment.
+func TestPortsOfServersBuiltForEdgegap(t *testing.T) {
+	t.Parallel()
+	dir := dirOf(t)
+	cfg := config(dir, false)
+	cfg.Advertise = netip.MustParseAddr("203.0.113.7")
+	p := open(t, cfg)
+	ref := deploy(t, p, `ARBITRIUM_PORTS_MAPPING={"ports":{"game":{"internal":0,"external":0}}}`, "ARBITRIUM_PUBLIC_IP=0.0.0.0")
+	port := await(t, p, ref, provider.PhaseReady).Ports["game"].External
+	text := awaitLog(t, dir, ref, "args")
+	require.Contains(t, text, `"ARBITRIUM_PUBLIC_IP=203.0.113.7"`)
+	require.Contains(t, text, `\"internal\":`+itoa(port)+`,\"external\":`+itoa(port))
+	require.NotContains(t, text, `\"internal\":0`)
+}
+
+func TestReadLog(t *testing.T) {
+	t.Parallel()
+	dir := dirOf(t)
+	p := open(t, config(dir, false))
+	ref := deploy(t, p, "TEST_STUBBORN")
+	awaitLog(t, dir, ref, "args")
+	require.NoError(t, os.WriteFile(filepath.Join(dir, string(ref), "log.1"), []byte("older\nold\n"), 0o600))
+	read := func(lines int) string {
+		text, err := p.ReadLog(t.Context(), ref, lines)
+		require.NoError(t, err)
+		return string(text)
+	}
+	require.True(t, strings.HasPrefix(read(2), "old\nargs "))
+	require.True(t, strings.HasPrefix(read(1), "args "))
+	require.True(t, strings.HasPrefix(read(9), "older\n"))
+	_, err := p.ReadLog(t.Context(), provider.Ref(provider.NewTag()), 1)
+	require.Equal(t, provider.Gone, provider.KindOf(err))
 }
 
 // Pins a game that fills the disk.
@@ -283,9 +361,51 @@ func TestConfigRefused(t *testing.T) {
 	s.Tag, s.Owner, s.App = provider.NewTag(), "ld-test", "absent"
 	_, err := p.Deploy(t.Context(), s)
 	require.Equal(t, provider.Permanent, provider.KindOf(err), "%v", err)
-	s.App, s.Env = "game", provider.Env{"LD_PRELOAD": "/tmp/x.so"}
-	_, err = p.Deploy(t.Context(), s)
-	require.ErrorContains(t, err, "LD_PRELOAD")
+}
+
+// Pins a row that runs code by a variable of the loader, a shell or an interpreter.
+func TestVariablesAreAllowedByName(t *testing.T) {
+	t.Parallel()
+	cfg := config(dirOf(t), false)
+	cfg.Variables = []string{"TEST_*", "MAP", "FLEET"}
+	p := open(t, cfg)
+	for _, name := range []string{"LD_PRELOAD", "BASH_ENV", "ENV", "PATH", "PYTHONPATH", "NODE_OPTIONS", "MAP2", "map", "FLEET_TOKEN2", "TEST"} {
+		s := spec()
+		s.Tag, s.Owner, s.Env[name] = provider.NewTag(), "ld-test", "x"
+		_, err := p.Deploy(t.Context(), s)
+		require.Equal(t, provider.Permanent, provider.KindOf(err))
+		require.ErrorContains(t, err, "env: "+name+" is not allowed on this host: it allows TEST_*, MAP, FLEET")
+	}
+	ref := deploy(t, p, "MAP=canyon", "LATTICE_REGION=eu", "ARBITRIUM_REQUEST_ID=a", "DIRECTOR_URL=http://a")
+	await(t, p, ref, provider.PhaseReady)
+	require.NoError(t, p.Stop(t.Context(), ref, 0))
+	await(t, p, ref, provider.PhaseGone)
+}
+
+// Pins a server that reads the director's files, or makes the director signal other processes.
+func TestServersRunAsAnotherUser(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		t.Skip("only root can start processes as another user")
+	}
+	dir := dirOf(t)
+	require.NoError(t, os.Chmod(filepath.Dir(dir), 0o755))
+	cfg := config(dir, false)
+	cfg.User = &process.User{UID: 65534, GID: 65534}
+	try := `id -u; id -G; pwd; touch mine && echo mine; cat ../state.json || echo hidden; (echo 1 >&4) || echo closed; (echo 1 >../pid) || echo kept; exec sleep 300`
+	script := filepath.Join(t.TempDir(), "try")
+	require.NoError(t, os.WriteFile(script, []byte(try), 0o644))
+	require.NoError(t, errors.Join(os.Chmod(filepath.Dir(script), 0o755), os.Chmod(filepath.Dir(filepath.Dir(script)), 0o755)))
+	cfg.Commands["game"] = []string{"/bin/sh", script}
+	p := open(t, cfg)
+	ref := deploy(t, p)
+	text := awaitLog(t, dir, ref, "kept")
+	require.Contains(t, text, "65534\n65534\n"+filepath.Join(dir, string(ref), "work")+"\nmine\n")
+	require.Contains(t, text, "hidden")
+	require.Contains(t, text, "closed")
+	await(t, p, ref, provider.PhaseReady)
+	require.NoError(t, p.Stop(t.Context(), ref, time.Minute))
+	await(t, p, ref, provider.PhaseGone)
 }
 
 func itoa(port uint16) string { return strconv.Itoa(int(port)) }

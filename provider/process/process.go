@@ -11,7 +11,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -24,8 +23,13 @@ type Config struct {
 	// Commands are the programs that may be started, by name: an absolute path and its arguments. ${NAME} in an argument is replaced by that
 	// variable of the server's environment, such as ${LATTICE_PORT_GAME}, and never becomes more than one argument.
 	Commands map[string][]string
-	PortMin  uint16 // the range of the servers' ports, inclusive; 30000 to 30999 by default
-	PortMax  uint16
+	// Variables are the variables that a Spec may set beside the director's own, or the beginnings of their names, as GAME_*. Others are refused:
+	// many interpreters and libraries run code that a variable names.
+	Variables []string
+	// User is the user of the servers; nil: that of the director, which has to be root otherwise.
+	User    *User
+	PortMin uint16 // the range of the servers' ports, inclusive; 30000 to 30999 by default
+	PortMax uint16
 	// Advertise is the address that players dial; 127.0.0.1 by default.
 	Advertise   netip.Addr
 	MaxServers  int   // that are alive at once; 100 by default
@@ -34,6 +38,9 @@ type Config struct {
 	EndWithParent bool
 	Logger        *slog.Logger // nil discards
 }
+
+// User is a user of this machine. Its processes have no other groups.
+type User struct{ UID, GID uint32 }
 
 // Provider runs processes. Safe for concurrent use.
 type Provider struct {
@@ -45,8 +52,9 @@ type Provider struct {
 }
 
 var (
-	_ provider.Provider = (*Provider)(nil)
-	_ provider.Checker  = (*Provider)(nil)
+	_ provider.Provider  = (*Provider)(nil)
+	_ provider.Checker   = (*Provider)(nil)
+	_ provider.LogReader = (*Provider)(nil)
 )
 
 // New returns a provider, and adopts the servers that an earlier one has started. It runs a goroutine until Close: that kills
@@ -64,7 +72,7 @@ func New(cfg Config) (*Provider, error) {
 	if cfg.Dir, err = filepath.Abs(cfg.Dir); err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
+	if err := makeDir(cfg.Dir, cfg.User); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -79,6 +87,9 @@ func (c Config) check() error {
 	}
 	if c.PortMin > c.PortMax {
 		return fmt.Errorf("process: the range of ports %d-%d is empty", c.PortMin, c.PortMax)
+	}
+	if c.User != nil && os.Geteuid() != 0 {
+		return errors.New("process: only root can run game servers as another user")
 	}
 	for name, argv := range c.Commands {
 		if len(argv) == 0 || !filepath.IsAbs(argv[0]) {
@@ -105,7 +116,7 @@ func (p *Provider) Deploy(ctx context.Context, s provider.Spec) (provider.Observ
 		return provider.Observation{}, err
 	}
 	argv, err := p.command(s.App)
-	if err := cmp.Or(err, checkVariables(s.Env)); err != nil {
+	if err := cmp.Or(err, p.checkVariables(s.Env)); err != nil {
 		return provider.Observation{}, provider.Fail(provider.Permanent, "deploy", err)
 	}
 	unlock, err := p.acquire(ctx, "deploy")
@@ -132,16 +143,6 @@ func (p *Provider) command(name string) ([]string, error) {
 	}
 	_, err := exec.LookPath(argv[0])
 	return argv, err
-}
-
-// checkVariables refuses the variables that make the loader run other code: rows may set variables.
-func checkVariables(env provider.Env) error {
-	for name := range env {
-		if strings.HasPrefix(name, "LD_") || strings.HasPrefix(name, "DYLD_") {
-			return fmt.Errorf("env: %s is not allowed", name)
-		}
-	}
-	return nil
 }
 
 // Check implements provider.Checker: the command is configured, and its program can be run.
@@ -207,7 +208,9 @@ func (p *Provider) List(ctx context.Context, owner provider.Owner, cursor string
 	if err := cmp.Or(ctx.Err(), err); err != nil {
 		return provider.Page{}, provider.Fail(provider.Transient, "list", err)
 	}
-	all = slices.DeleteFunc(all, func(d deployment) bool { return d.Owner != owner || string(d.Tag) <= cursor || !d.alive() })
+	all = slices.DeleteFunc(all, func(d deployment) bool {
+		return d.Owner != owner || string(d.Tag) <= cursor || !d.alive() || d.abandoned()
+	})
 	page := provider.Page{Total: -1}
 	for _, d := range all[:min(len(all), pageSize)] {
 		page.Deployments = append(page.Deployments, p.observe(d))
@@ -218,7 +221,7 @@ func (p *Provider) List(ctx context.Context, owner provider.Owner, cursor string
 	return page, nil
 }
 
-// Stop implements provider.Provider: SIGTERM to the process group now, and SIGKILL after the grace. A repeated call sends no
+// Stop implements provider.Provider: SIGTERM to the process group now, and SIGKILL to all its processes after the grace. A repeated call sends no
 // second SIGTERM, at which many games exit immediately, and does not prolong the grace.
 func (p *Provider) Stop(ctx context.Context, ref provider.Ref, grace time.Duration) error {
 	unlock, err := p.acquire(ctx, "stop")
@@ -230,7 +233,7 @@ func (p *Provider) Stop(ctx context.Context, ref provider.Ref, grace time.Durati
 	if err != nil {
 		return provider.Fail(provider.Transient, "stop", err)
 	}
-	if !ok || !d.alive() {
+	if !ok || !d.alive() || d.abandoned() {
 		return provider.Fail(provider.Gone, "stop", fmt.Errorf("no process of %.40q is alive", ref))
 	}
 	if err := d.stop(time.Now(), grace); err != nil {

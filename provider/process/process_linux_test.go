@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 }
 
 // game listens on its port until SIGTERM. It can be made to ignore that, to print without end, to start a child that ignores
-// SIGTERM, or to end at once.
+// SIGTERM, in a session of its own or not, or to end at once.
 func game() {
 	time.AfterFunc(5*time.Minute, func() { os.Exit(1) }) // a test that is killed leaves nothing for ever
 	terminated := make(chan os.Signal, 4)
@@ -51,6 +51,7 @@ func game() {
 	fmt.Printf("args %q env %q\n", os.Args[1:], os.Environ())
 	if os.Getenv("TEST_CHILD") != "" {
 		child := exec.Command(os.Args[0])
+		child.SysProcAttr = &syscall.SysProcAttr{Setsid: os.Getenv("TEST_CHILD") == "session"}
 		child.Env, child.Stdout = []string{"TEST_ROLE=game", "TEST_STUBBORN=1", "LATTICE_PORT_GAME=0"}, os.Stdout
 		if err := child.Start(); err != nil {
 			panic(err)
@@ -102,7 +103,7 @@ func config(dir string, endWithParent bool) process.Config {
 	first := uint16(20100 + 40*ranges.Add(1))
 	return process.Config{
 		Dir: dir, Commands: map[string][]string{"game": {self, "--port=${LATTICE_PORT_GAME}", "${HOME}", "a b"}, "absent": {"/no/such/file"}},
-		PortMin: first, PortMax: first + 39, EndWithParent: endWithParent,
+		PortMin: first, PortMax: first + 39, EndWithParent: endWithParent, Variables: []string{"TEST_*"},
 	}
 }
 

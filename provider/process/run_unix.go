@@ -19,8 +19,9 @@ import (
 
 var supported error
 
-// launch writes the process id and becomes the game. exec keeps the id of the shell.
-const launch = `printf '%s\n' "$$" >"$1" && shift && exec "$@"`
+// launch writes the process id and becomes the game. exec keeps the id of the shell. The game does not get the file: it could make the director
+// signal others.
+const launch = `printf '%s\n' "$$" >&4 && exec "$@" 4>&-`
 
 // run starts the server with the lock held.
 func (p *Provider) run(d deployment, env provider.Env, argv []string) error {
@@ -34,13 +35,24 @@ func (p *Provider) run(d deployment, env provider.Env, argv []string) error {
 		return err
 	}
 	defer func() { _ = log.Close() }()
-	environ, args := environment(env, d.Ports), []string{"-c", launch, "sh", d.path("pid"), argv[0]}
+	pid, err := os.OpenFile(d.path("pid"), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = pid.Close() }()
+	environ, args := p.environment(env, d.Ports), []string{"-c", launch, "sh", argv[0]}
 	for _, a := range argv[1:] {
 		args = append(args, os.Expand(a, func(name string) string { return environ[name] }))
 	}
 	cmd := exec.Command("/bin/sh", args...) //nolint:noctx // the server outlives this call
-	cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = d.dir, log, log, []*os.File{lock}
+	cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = log, log, []*os.File{lock, pid}
+	if cmd.Dir, err = d.makeWorkingDir(p.cfg.User); err != nil {
+		return err
+	}
 	cmd.SysProcAttr = attributes(p.cfg.EndWithParent)
+	if u := p.cfg.User; u != nil {
+		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: u.UID, Gid: u.GID}
+	}
 	cmd.Env = []string{} // nil would be our own
 	for name, value := range environ {
 		cmd.Env = append(cmd.Env, name+"="+value)
@@ -68,12 +80,15 @@ func start(cmd *exec.Cmd, d deployment, keepThread bool) error {
 	return <-started
 }
 
-// environment adds the ports to a server's environment.
-func environment(env provider.Env, ports map[string]provider.Port) map[string]string {
+// environment adds the ports to a server's environment, also in the form in which servers that were built for Edgegap read them.
+func (p *Provider) environment(env provider.Env, ports map[string]provider.Port) map[string]string {
 	all := make(map[string]string, len(env)+len(ports))
 	maps.Copy(all, env)
 	for name, port := range ports {
 		all["LATTICE_PORT_"+strings.ToUpper(strings.ReplaceAll(name, "-", "_"))] = fmt.Sprint(port.Internal)
+	}
+	if _, builtForEdgegap := env["ARBITRIUM_PORTS_MAPPING"]; builtForEdgegap {
+		all["ARBITRIUM_PORTS_MAPPING"], all["ARBITRIUM_PUBLIC_IP"] = provider.PortsMapping(ports), p.cfg.Advertise.String()
 	}
 	return all
 }

@@ -27,6 +27,8 @@ type state struct {
 type stopping struct {
 	KillAt    time.Time `json:"kill_at"`
 	Signalled bool      `json:"signalled"` // SIGTERM was sent
+	// Abandoned says that processes of the server survived SIGKILL for abandonAfter. Nobody waits for them any longer.
+	Abandoned bool `json:"abandoned,omitempty"`
 }
 
 // deployment is a directory of one deployment.
@@ -86,7 +88,7 @@ func (d deployment) has(file string) bool {
 
 // ran reports whether the process exists or has existed. A director that died between state.json and the start leaves a
 // directory for which this is false; Deploy then starts the server.
-func (d deployment) ran() bool { return d.has("pid") || d.alive() }
+func (d deployment) ran() bool { return d.pid() != 0 || d.alive() }
 
 // create makes the directory, and state.json last: a directory without it is no deployment.
 func (d deployment) create() error {
@@ -97,6 +99,27 @@ func (d deployment) create() error {
 		return err
 	}
 	return writeJSON(d.path("state.json"), d.state)
+}
+
+// makeWorkingDir returns the working directory of the server. Another user gets one of its own, and passes through the deployment's, whose files it
+// cannot read.
+func (d deployment) makeWorkingDir(user *User) (string, error) {
+	if user == nil {
+		return d.dir, nil
+	}
+	dir := d.path("work")
+	if err := errors.Join(os.Chmod(d.dir, 0o711), os.Mkdir(dir, 0o700)); err != nil {
+		return "", err
+	}
+	return dir, os.Chown(dir, int(user.UID), int(user.GID))
+}
+
+// makeDir makes the directory of all deployments.
+func makeDir(dir string, user *User) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil || user == nil {
+		return err
+	}
+	return os.Chmod(dir, 0o711)
 }
 
 // pid returns 0 as long as the process has not written all of it.
@@ -117,6 +140,8 @@ func (p *Provider) observe(d deployment) provider.Observation {
 	switch alive := d.alive(); {
 	case !alive:
 		o.Phase, o.Error = provider.PhaseGone, d.exit()
+	case d.abandoned():
+		o.Phase, o.Error = provider.PhaseGone, "some of its processes survive SIGKILL: look at the host"
 	case d.has("stop.json"):
 		o.Phase = provider.PhaseStopping
 	case d.pid() == 0:
@@ -126,6 +151,12 @@ func (p *Provider) observe(d deployment) provider.Observation {
 	}
 	o.Raw = string(o.Phase)
 	return o
+}
+
+// abandoned reports whether a server whose processes are alive counts as gone.
+func (d deployment) abandoned() bool {
+	var s stopping
+	return readJSON(d.path("stop.json"), &s) == nil && s.Abandoned
 }
 
 // exit returns how the process ended, if that is known.

@@ -14,6 +14,8 @@ const (
 	tidyEvery = 250 * time.Millisecond
 	// lifeGrace is the grace of a server whose lifetime is over.
 	lifeGrace = 30 * time.Second
+	// abandonAfter is how long processes may survive SIGKILL, as those that wait for a broken disk or belong to another user.
+	abandonAfter = 10 * time.Second
 	// keepGone is the time for which the directory of a gone server is kept, so that operators can read its log.
 	keepGone = time.Hour
 )
@@ -74,7 +76,7 @@ func (p *Provider) tidyOne(ctx context.Context, d deployment, now time.Time) err
 		}
 		return nil
 	case d.has("stop.json"):
-		return d.endStop(now)
+		return p.endStop(d, now)
 	default:
 		return d.stop(now, lifeGrace)
 	}
@@ -87,7 +89,7 @@ func (d deployment) due(now time.Time) bool {
 	}
 	var s stopping
 	if err := readJSON(d.path("stop.json"), &s); err == nil {
-		return !s.Signalled || now.After(s.KillAt)
+		return !s.Abandoned && (!s.Signalled || now.After(s.KillAt))
 	}
 	return !d.Ends.IsZero() && now.After(d.Ends)
 }
@@ -99,15 +101,24 @@ func (d deployment) hasRecentLog(now time.Time) bool {
 }
 
 // endStop sends SIGKILL after the grace, or SIGTERM if Stop was called before the process had written its id.
-func (d deployment) endStop(now time.Time) error {
+func (p *Provider) endStop(d deployment, now time.Time) error {
 	var s stopping
 	if err := readJSON(d.path("stop.json"), &s); err != nil {
 		return err
 	}
-	if pid := d.pid(); pid != 0 && now.After(s.KillAt) {
-		return kill(pid)
+	if !now.After(s.KillAt) {
+		return d.stop(now, 0) // stop.json holds the grace
 	}
-	return d.stop(now, 0) // stop.json holds the grace
+	if now.After(s.KillAt.Add(abandonAfter)) {
+		p.log.Error("processes of a game server survive SIGKILL: it counts as gone", slog.String("tag", string(d.Tag)), slog.Int("pid", d.pid()))
+		s.Abandoned = true
+		return writeJSON(d.path("stop.json"), s)
+	}
+	var err error
+	if pid := d.pid(); pid != 0 {
+		err = kill(pid)
+	}
+	return errors.Join(err, d.killHolders())
 }
 
 // trim moves the end of a log that is too long into log.1. It truncates the log instead of renaming it, because the server appends to the

@@ -74,6 +74,7 @@ func New(opt Options) *Fake {
 		"POST /v1.41/containers/{name}/kill":  f.kill,
 		"DELETE /v1.41/containers/{name}":     f.remove,
 		"GET /v1.41/containers/{name}/json":   f.inspect,
+		"GET /v1.41/containers/{name}/logs":   f.logs,
 		"GET /v1.41/containers/json":          f.list,
 		"GET /v1.41/events":                   f.history,
 		"GET /v1.41/images/{image}/json":      f.image,
@@ -206,6 +207,8 @@ func write(w http.ResponseWriter, status int, body any) {
 	w.WriteHeader(status)
 	switch v := body.(type) {
 	case nil:
+	case []byte:
+		_, _ = w.Write(v)
 	case []event:
 		for _, e := range v { // a stream of values
 			_ = json.NewEncoder(w).Encode(e)
