@@ -31,6 +31,7 @@ type ConsolePool struct {
 	PauseReason    string
 	Plan           string    // in words; "": none was made
 	PlannedAt      time.Time // the epoch: never
+	Workers        int64     // running ones that have its provider
 }
 
 // maxConsolePools bounds the pools of a page.
@@ -85,7 +86,7 @@ func (s *Store) ConsolePools(ctx context.Context) (v DeploymentsView, err error)
 func consolePool(r ConsolePoolsRow) ConsolePool {
 	return ConsolePool{
 		r.Region, r.App, r.Version, r.Provider, r.Modes, r.State, r.Servers, r.Starting, r.Ready, r.Busy, r.Ending, r.WaitingPlayers, r.Min, r.Max, r.Buffer,
-		r.MaxStarting, r.EmptyTtl, r.PausedUntil, r.PauseReason, r.Plan, r.PlannedAt,
+		r.MaxStarting, r.EmptyTtl, r.PausedUntil, r.PauseReason, r.Plan, r.PlannedAt, r.Workers,
 	}
 }
 
@@ -135,6 +136,8 @@ type ConsoleDeployment struct {
 	Reason          string // why it ends
 	LastError       string // of the provider
 	ClaimedRef      string // the provider's name of it that its game server gave; "": none
+	Refused         string // why a registration of its game server was last refused; "": none was
+	RefusedAt       *time.Time
 }
 
 // DeploymentFilter selects deployments. Empty fields select all.

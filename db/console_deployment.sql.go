@@ -16,7 +16,8 @@ const consoleDeployment = `-- name: ConsoleDeployment :one
 SELECT d.region, d.deployment, d.app, d.version, d.provider, d.phase, d.desired, d.origin, coalesce(d.ref, '')::text AS ref, d.tag, coalesce(d.location, '')::text AS location,
        coalesce(d.endpoint, '')::text AS endpoint, d.open_sessions::int AS open_sessions, d.reserved_seats::int AS reserved_seats, d.created_at, d.attempts, d.intent_at,
        d.provider_ready_at, d.registered_at, d.ready_at, d.lost_at, d.drain_at, d.ends_at, d.stop_at, d.next_at, d.boots, coalesce(d.reason, '')::text AS reason,
-       coalesce(d.last_error, '')::text AS last_error, coalesce(d.claimed_ref, '')::text AS claimed_ref
+       coalesce(d.last_error, '')::text AS last_error, coalesce(d.claimed_ref, '')::text AS claimed_ref,
+       coalesce(d.refused, '')::text AS refused, d.refused_at
 FROM ops.deployments d WHERE d.deployment = $1 LIMIT 1
 `
 
@@ -50,6 +51,8 @@ type ConsoleDeploymentRow struct {
 	Reason          string
 	LastError       string
 	ClaimedRef      string
+	Refused         string
+	RefusedAt       *time.Time
 }
 
 func (q *Queries) ConsoleDeployment(ctx context.Context, deployment uuid.UUID) (ConsoleDeploymentRow, error) {
@@ -85,6 +88,8 @@ func (q *Queries) ConsoleDeployment(ctx context.Context, deployment uuid.UUID) (
 		&i.Reason,
 		&i.LastError,
 		&i.ClaimedRef,
+		&i.Refused,
+		&i.RefusedAt,
 	)
 	return i, err
 }
@@ -140,7 +145,8 @@ const consoleDeployments = `-- name: ConsoleDeployments :many
 SELECT d.region, d.deployment, d.app, d.version, d.provider, d.phase, d.desired, d.origin, coalesce(d.ref, '')::text AS ref, d.tag, coalesce(d.location, '')::text AS location,
        coalesce(d.endpoint, '')::text AS endpoint, d.open_sessions::int AS open_sessions, d.reserved_seats::int AS reserved_seats, d.created_at, d.attempts, d.intent_at,
        d.provider_ready_at, d.registered_at, d.ready_at, d.lost_at, d.drain_at, d.ends_at, d.stop_at, d.next_at, d.boots, coalesce(d.reason, '')::text AS reason,
-       coalesce(d.last_error, '')::text AS last_error, coalesce(d.claimed_ref, '')::text AS claimed_ref
+       coalesce(d.last_error, '')::text AS last_error, coalesce(d.claimed_ref, '')::text AS claimed_ref,
+       coalesce(d.refused, '')::text AS refused, d.refused_at
 FROM ops.deployments d
 WHERE (d.region, d.deployment) > ($1::text, $2::uuid)
   AND ($3::text = '' OR d.region = $3::text) AND ($4::text = '' OR d.app = $4::text) AND ($5::text = '' OR d.phase = $5::text)
@@ -186,6 +192,8 @@ type ConsoleDeploymentsRow struct {
 	Reason          string
 	LastError       string
 	ClaimedRef      string
+	Refused         string
+	RefusedAt       *time.Time
 }
 
 // Returns a page of deployments in the order of region and id, after (@after_region, @after).
@@ -235,6 +243,8 @@ func (q *Queries) ConsoleDeployments(ctx context.Context, arg ConsoleDeployments
 			&i.Reason,
 			&i.LastError,
 			&i.ClaimedRef,
+			&i.Refused,
+			&i.RefusedAt,
 		); err != nil {
 			return nil, err
 		}
@@ -251,7 +261,8 @@ const consolePools = `-- name: ConsolePools :many
 SELECT p.region, p.app, p.version, p.provider, p.modes::text[] AS modes, p.state::text AS state, p.servers::bigint AS servers, p.starting::bigint AS starting,
        p.ready::bigint AS ready, p.busy::bigint AS busy, p.ending::bigint AS ending, p.waiting_players::bigint AS waiting_players, p.min, p.max, p.buffer::text AS buffer,
        p.max_starting, p.empty_ttl, coalesce(p.paused_until, 'epoch')::timestamptz AS paused_until, coalesce(p.pause_reason, '')::text AS pause_reason,
-       coalesce(p.plan, '')::text AS plan, coalesce(p.planned_at, 'epoch')::timestamptz AS planned_at
+       coalesce(p.plan, '')::text AS plan, coalesce(p.planned_at, 'epoch')::timestamptz AS planned_at,
+       coalesce((SELECT w.workers FROM ops.providers w WHERE w.provider = p.provider), 0)::bigint AS workers
 FROM ops.pools p ORDER BY p.region, p.app, p.version LIMIT $1
 `
 
@@ -277,6 +288,7 @@ type ConsolePoolsRow struct {
 	PauseReason    string
 	Plan           string
 	PlannedAt      time.Time
+	Workers        int64
 }
 
 // The console's page of deployments and pools.
@@ -311,6 +323,7 @@ func (q *Queries) ConsolePools(ctx context.Context, most int32) ([]ConsolePoolsR
 			&i.PauseReason,
 			&i.Plan,
 			&i.PlannedAt,
+			&i.Workers,
 		); err != nil {
 			return nil, err
 		}

@@ -18,7 +18,7 @@ type Trouble struct {
 	Section string `json:"section,omitempty"` // the heading in docs/operators.md that says more
 }
 
-// Report tests that the database takes writes, and stores what the calling process reports of itself: it writes the row of the process, and
+// Report tests that the database takes writes, and stores what the calling process reports of itself, with Config.Providers and Config.KeyEncryptionKeys: it writes the row of the process, and
 // then a temporary file, since a full disk may have room for the row. It costs about a millisecond. Errors: Unavailable, or whatever Postgres
 // answers; internal/dbcause says what it means.
 func (s *Store) Report(ctx context.Context, troubles []Trouble) error {
@@ -37,7 +37,9 @@ func (s *Store) report(ctx context.Context, process string, troubles []Trouble) 
 		return err
 	}
 	if err := s.inTx(ctx, func(q *Queries) error {
-		return q.ReportProcess(ctx, ReportProcessParams{Process: process, Troubles: list})
+		return q.ReportProcess(ctx, ReportProcessParams{
+			Process: process, Troubles: list, Providers: append([]string{}, s.cfg.Providers...), KeyEncryptionKeys: append([]string{}, s.cfg.KeyEncryptionKeys...),
+		})
 	}); err != nil {
 		return classify(err)
 	}

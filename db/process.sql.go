@@ -32,18 +32,26 @@ func (q *Queries) ForgetProcesses(ctx context.Context) (int64, error) {
 
 const reportProcess = `-- name: ReportProcess :exec
 
-INSERT INTO process_reports (process, troubles) VALUES ($1, $2)
-ON CONFLICT (process) DO UPDATE SET reported_at = clock_timestamp(), troubles = excluded.troubles
+INSERT INTO process_reports (process, troubles, providers, key_encryption_keys) VALUES ($1, $2, $3, $4)
+ON CONFLICT (process) DO UPDATE SET reported_at = clock_timestamp(), troubles = excluded.troubles, providers = excluded.providers,
+    key_encryption_keys = excluded.key_encryption_keys
 `
 
 type ReportProcessParams struct {
-	Process  string
-	Troubles []byte
+	Process           string
+	Troubles          []byte
+	Providers         []string
+	KeyEncryptionKeys []string
 }
 
 // What processes of the director report of themselves, and the test whether the database takes writes.
 func (q *Queries) ReportProcess(ctx context.Context, arg ReportProcessParams) error {
-	_, err := q.db.Exec(ctx, reportProcess, arg.Process, arg.Troubles)
+	_, err := q.db.Exec(ctx, reportProcess,
+		arg.Process,
+		arg.Troubles,
+		arg.Providers,
+		arg.KeyEncryptionKeys,
+	)
 	return err
 }
 

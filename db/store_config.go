@@ -56,6 +56,10 @@ type Config struct {
 	// Name is how the connections appear in pg_stat_activity and ops.processes, unless URL names them; it begins with director, and has at
 	// most 63 bytes. Empty means director.
 	Name string
+	// Providers are those through which the worker of this process starts game servers; it reports them to operators.
+	Providers []string
+	// KeyEncryptionKeys are the fingerprints of the key-encryption keys of this process, the one that seals first; it reports them to operators.
+	KeyEncryptionKeys []string
 	// Pooler is empty for a direct connection or a pooler that tracks prepared statements, and "pgbouncer" for one that does
 	// not: statements are then described, not prepared.
 	Pooler string

@@ -1,8 +1,9 @@
 -- What processes of the director report of themselves, and the test whether the database takes writes.
 
 -- name: ReportProcess :exec
-INSERT INTO process_reports (process, troubles) VALUES (@process, @troubles)
-ON CONFLICT (process) DO UPDATE SET reported_at = clock_timestamp(), troubles = excluded.troubles;
+INSERT INTO process_reports (process, troubles, providers, key_encryption_keys) VALUES (@process, @troubles, @providers, @key_encryption_keys)
+ON CONFLICT (process) DO UPDATE SET reported_at = clock_timestamp(), troubles = excluded.troubles, providers = excluded.providers,
+    key_encryption_keys = excluded.key_encryption_keys;
 
 -- name: SpillToDisk :one
 -- Writes 256 KiB to a temporary file, which Postgres deletes at the end of the statement. The update of a row fits into space that the

@@ -1,6 +1,10 @@
 package token
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"slices"
+	"strings"
+)
 
 // PurposeNetcode is the purpose of netcode keys of deployments: SealSecret and OpenSecret take it with the region and the id of the
 // deployment.
@@ -49,6 +53,25 @@ func (s *Sealer) Has(fingerprint string) bool {
 		}
 	}
 	return false
+}
+
+// Fingerprints returns those of the configured key-encryption keys: first the one that seals, then the others, sorted.
+func (s *Sealer) Fingerprints() []string {
+	all := make([]string, 0, len(s.byID))
+	for _, k := range s.byID {
+		all = append(all, k.fingerprint())
+	}
+	first := s.First()
+	slices.SortFunc(all, func(a, b string) int {
+		switch {
+		case a == first:
+			return -1
+		case b == first:
+			return 1
+		}
+		return strings.Compare(a, b)
+	})
+	return all
 }
 
 // First returns the fingerprint of the key-encryption key that seals.

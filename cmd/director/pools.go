@@ -64,18 +64,21 @@ type poolLine struct {
 	PauseReason    *string    `json:"pause_reason"`
 	Plan           *string    `json:"plan"`
 	PlannedAt      *time.Time `json:"planned_at"`
+	Workers        int64      `json:"workers"` // that have its provider
 }
 
 const selectPools = `SELECT region, app, version, provider, modes, state, servers, starting, ready, busy, ending, waiting_players, min, max, buffer, max_starting,
-    extract(epoch FROM empty_ttl)::float8 AS empty_ttl, paused_until, pause_reason, plan, planned_at
-FROM ops.pools WHERE ($1 = '' OR region = $1) AND ($2 = '' OR app = $2) AND ($3 = '' OR version = $3) ORDER BY region, app, version`
+    extract(epoch FROM empty_ttl)::float8 AS empty_ttl, paused_until, pause_reason, plan, planned_at,
+    coalesce((SELECT w.workers FROM ops.providers w WHERE w.provider = p.provider), 0) AS workers
+FROM ops.pools p WHERE ($1 = '' OR region = $1) AND ($2 = '' OR app = $2) AND ($3 = '' OR version = $3) ORDER BY region, app, version`
 
 func (p *program) poolsList() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List the pools and how many servers they have",
 		Long: "Lists the pools. The column servers counts those that are wanted, starting or ready; busy, those that host a session; ending,\n" +
-			"those that drain or stop and may still cost money; waiting, the players for whom no server has room.",
+			"those that drain or stop and may still cost money; waiting, the players for whom no server has room; workers, the running workers\n" +
+			"that have its provider.",
 		Example: "  director pools list --region eu\n  director pools list -o json | jq -r '.[] | select(.state == \"full\") | .app'",
 		Args:    cli.Exactly(0),
 	}
@@ -89,10 +92,10 @@ func (p *program) poolsList() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			header := []string{"region", "app", "version", "provider", "state", "modes", "servers", "starting", "ready", "busy", "ending", "waiting", "min", "max", "buffer"}
+			header := []string{"region", "app", "version", "provider", "state", "modes", "servers", "starting", "ready", "busy", "ending", "waiting", "min", "max", "buffer", "workers"}
 			return cli.Write(l.out.Sparing("provider", "ready", "buffer", "min", "modes", "ending"), found, header, func(l poolLine) []any {
 				return []any{
-					l.Region, l.App, l.Version, l.Provider, l.State, l.Modes, l.Servers, l.Starting, l.Ready, l.Busy, l.Ending, l.WaitingPlayers, l.Min, l.Max, l.Buffer,
+					l.Region, l.App, l.Version, l.Provider, l.State, l.Modes, l.Servers, l.Starting, l.Ready, l.Busy, l.Ending, l.WaitingPlayers, l.Min, l.Max, l.Buffer, l.Workers,
 				}
 			})
 		})
@@ -145,6 +148,9 @@ func (l poolLine) facts() [][2]string {
 	if l.PauseReason != nil {
 		state += ": " + *l.PauseReason
 	}
+	if l.Workers == 0 {
+		state += "; " + noWorkerHas(l.Provider)
+	}
 	facts := [][2]string{
 		{"pool", l.Region + "/" + l.App + "/" + l.Version},
 		{"provider", l.Provider},
@@ -159,6 +165,11 @@ func (l poolLine) facts() [][2]string {
 		plan = *l.Plan + ", at " + readableTime(l.PlannedAt)
 	}
 	return append(facts, [2]string{"last plan", plan})
+}
+
+// noWorkerHas says that servers of a provider do not start.
+func noWorkerHas(provider string) string {
+	return "no running worker has the provider " + provider + ": set DIRECTOR_PROVIDERS of one, or its servers neither start nor stop"
 }
 
 func pauseEnd(until time.Time) string {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"strings"
@@ -54,7 +55,7 @@ func (p *program) poolsApply() *cobra.Command {
 			if err != nil {
 				return atFile(*file, refusalText(declared.Locate(err)))
 			}
-			return writeApplied(l.out, done)
+			return errors.Join(writeApplied(l.out, done), p.warnProviders(ctx, l, declared.Apps))
 		})
 	}
 	return cmd
@@ -90,6 +91,21 @@ func atFile(file string, err error) error {
 		lines[i] = p.In(file)
 	}
 	return errors.New(strings.Join(lines, "\n"))
+}
+
+// warnProviders warns of providers of app versions that no running worker has.
+func (p *program) warnProviders(ctx context.Context, l operator, apps []db.AppVersion) error {
+	type provider struct{ Name string }
+	var names []string
+	for _, v := range apps {
+		names = append(names, v.Provider)
+	}
+	unserved, err := rows[provider](ctx, l.Store, `SELECT DISTINCT n.name FROM unnest($1::text[]) AS n (name)
+		WHERE NOT EXISTS (SELECT FROM ops.providers w WHERE w.provider = n.name AND w.workers > 0) ORDER BY 1`, names)
+	for _, u := range unserved {
+		fmt.Fprintln(p.stderr, "warning: "+noWorkerHas(u.Name))
+	}
+	return err
 }
 
 func writeApplied(out cli.Output, done db.PoolChanges) error {

@@ -77,6 +77,10 @@ func openProcess(ctx context.Context, command string, conf *loaded, log *slog.Lo
 	}
 	cfg := conf.store()
 	cfg.Name = connectionName(command)
+	cfg.KeyEncryptionKeys = p.sealer.Fingerprints()
+	if command != "serve" || conf.Work {
+		cfg.Providers = conf.Providers
+	}
 	cfg.Log, cfg.Observer, cfg.Tracer = log, p.metrics, p.tracing.queries()
 	if cfg.Rooms, err = conf.roomTypes(); err != nil {
 		p.tracing.stop()

@@ -8,6 +8,7 @@
 //	fleet.go     game servers and their seats
 //	drains.go    drains that operators keep
 //	players.go   players who are refused, and tickets that wait
+//	kek.go       key-encryption keys
 //	director.go  keys, invariants, history
 package doctor
 
@@ -107,6 +108,7 @@ var checkups = []checkup{
 	{"replicas", "Players get 503", Doctor.checkReplicas, false, true},
 	{"workers", "No worker runs", Doctor.checkWorkers, false, true},
 	{"signing keys", "Game servers refuse tokens, or resolve fails", Doctor.checkKeys, false, true},
+	{"sealing keys", "A key-encryption key is missing or being replaced", Doctor.checkKEKs, false, true},
 	{"key sets", "Logins and players' tokens are refused", Doctor.checkKeySets, false, true},
 	{"fleet", "Game servers die or fall silent", Doctor.checkFleet, false, true},
 	{"seats", "Reserved seats far above players", Doctor.checkSeats, false, true},

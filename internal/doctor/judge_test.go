@@ -24,6 +24,8 @@ func TestDoctorJudges(t *testing.T) {
 	}
 	for state, findings := range map[string][]Finding{
 		OK: {
+			judgeKEKs(nil), judgeKEKs([]kekUse{{Fingerprint: "a", Credentials: 3}}), judgeKEKs([]kekUse{{Fingerprint: "a", Credentials: 3, Processes: 2, First: 1}}),
+			judgeKEKs([]kekUse{{Fingerprint: "a", Others: 3, Processes: 2}}),
 			judgeDrains(nil), judgeDrains([]keptDrain{{"host", "10.0.0.7", "console:ada", 7*86400 - 60, 3}}),
 			judgeConnections(79, 100), judgeWriters(9, who, true), judgeSlots([]slotLine{{"a", true, "reserved", 2 * gib}}), judgeClock(-5 * time.Second),
 			judgeSnapshots([]snapshotLine{{"transaction", 1, 60, 9_000_000, &who}, {"replication slot", 1, 0, 1_000_000, &who}}),
@@ -41,6 +43,7 @@ func TestDoctorJudges(t *testing.T) {
 			judgeLobbies([]lobbySums{{Renewed: seconds(1), Lease: 15, Connected: 10, CutOff: 5, Expired: 3, Overdue: seconds(29)}}),
 		},
 		Warn: {
+			judgeKEKs([]kekUse{{Fingerprint: "a", Credentials: 3, Processes: 2}, {Fingerprint: "b", Credentials: 1, Processes: 2, First: 2}}),
 			judgeDrains([]keptDrain{{"host", "10.0.0.7", "console:ada", 7 * 86400, 0}, {"instance", "a", "sql:bob", 1, 1}}),
 			judgeConnections(80, 100), judgeWriters(11, who, true), judgeWriters(0, "", false), judgeSlots([]slotLine{{"a", false, "reserved", 2 * gib}}),
 			judgeSlots([]slotLine{{"a", false, "lost", 0}}), judgeClock(-6 * time.Second), judgeFleet(fleetSums{Last: seconds(3601)}, amnestyLine{}),
@@ -57,6 +60,7 @@ func TestDoctorJudges(t *testing.T) {
 			judgeAgents([]agentSums{{Renewed: seconds(9), Lease: 15, Agents: 9, Connected: 9, TimedOut: 1}, {Lease: 15}}),
 		},
 		Fail: {
+			judgeKEKs([]kekUse{{Fingerprint: "a", Credentials: 3, Processes: 2}, {Fingerprint: "b", Credentials: 1, Processes: 2, Lacking: []string{"director serve a/1"}}}),
 			judgeConnections(95, 100), judgeWriters(61, who, true), judgeSlots([]slotLine{{"a", true, "reserved", 11 * gib}}), judgeClock(31 * time.Second),
 			judgeSnapshots([]snapshotLine{{"transaction", 1, 61, 1, &who}}), judgeSnapshots([]snapshotLine{{"prepared transaction", 1, 61, 1, &who}}),
 			judgeSnapshots([]snapshotLine{{"replication slot", 1, 0, 1_000_001, &who}}), judgeReplicas(roll{}, amnestyLine{}),
@@ -89,7 +93,7 @@ func TestDoctorJudges(t *testing.T) {
 func TestDoctorJudgesPools(t *testing.T) {
 	t.Parallel()
 	recent, old, why := 1.0, 61.0, "no image"
-	works := poolCheck{Pool: "eu/arena/v1", Provider: "edgegap", State: "active", PlanAge: &recent}
+	works := poolCheck{Pool: "eu/arena/v1", Provider: "edgegap", State: "active", PlanAge: &recent, Workers: 1}
 	for _, c := range []struct {
 		pools       []poolCheck
 		state, says string
@@ -98,10 +102,13 @@ func TestDoctorJudgesPools(t *testing.T) {
 		{[]poolCheck{works}, OK, "1 are planned"},
 		{[]poolCheck{works, {Pool: "x", Provider: "edgegap", State: "active"}}, Fail, "no worker plans x (edgegap)"},
 		{[]poolCheck{{Pool: "x", Provider: "docker", State: "active", PlanAge: &old}}, Fail, "no worker plans x (docker)"},
-		{[]poolCheck{{Pool: "x", State: "version paused", Reason: &why, PlanAge: &recent}}, Warn, "paused: x: no image"},
-		{[]poolCheck{{Pool: "x", State: "active", Failed: 2, Error: &why, PlanAge: &recent}}, Warn, "x: 2: no image"},
-		{[]poolCheck{{Pool: "x", State: "full", Waiting: 3, PlanAge: &recent}}, Warn, "full: x (3 players wait)"},
-		{[]poolCheck{{Pool: "x", State: "full", PlanAge: &recent}}, OK, "1 are planned"},
+		{[]poolCheck{works, {Pool: "x", Provider: "docker", State: "active", PlanAge: &recent}}, Warn, "no running worker reports the provider of x (docker)"},
+		{[]poolCheck{{Pool: "x", Provider: "docker", State: "active", PlanAge: &old, Overdue: 2}}, Fail, "no running worker has the provider of x (docker, 2 servers wait for a worker)"},
+		{[]poolCheck{{Pool: "x", Provider: "docker", State: "off", PlanAge: &recent}}, OK, "1 are planned"},
+		{[]poolCheck{{Pool: "x", State: "version paused", Reason: &why, PlanAge: &recent, Workers: 1}}, Warn, "paused: x: no image"},
+		{[]poolCheck{{Pool: "x", State: "active", Failed: 2, Error: &why, PlanAge: &recent, Workers: 1}}, Warn, "x: 2: no image"},
+		{[]poolCheck{{Pool: "x", State: "full", Waiting: 3, PlanAge: &recent, Workers: 1}}, Warn, "full: x (3 players wait)"},
+		{[]poolCheck{{Pool: "x", State: "full", PlanAge: &recent, Workers: 1}}, OK, "1 are planned"},
 	} {
 		f := judgePools(c.pools)
 		require.Equal(t, c.state, f.State, f.Says)
