@@ -108,6 +108,36 @@ func TestParseNamesLineAndField(t *testing.T) {
 	}
 }
 
+// Pins an error that speaks of types of Go.
+func TestParseNamesTheKindThatIsExpected(t *testing.T) {
+	t.Parallel()
+	for document, want := range map[string]string{
+		"apps: {app: arena}":               "1:7: apps: this must be a list, as [a, b]",
+		"apps: arena":                      "1:7: apps: this must be a list, as [a, b]",
+		"pools: 7":                         "1:8: pools: this must be a list, as [a, b]",
+		"apps: [arena]":                    "1:8: apps[0]: this must be a mapping, as {key: value}",
+		"apps: [{modes: duel}]":            "1:16: apps[0].modes: this must be a list, as [a, b]",
+		"apps: [{ports: {name: game}}]":    "1:16: apps[0].ports: this must be a list, as [a, b]",
+		"apps: [{ports: [7777]}]":          "1:17: apps[0].ports[0]: this must be a mapping, as {key: value}",
+		"apps: [{env: [a]}]":               "1:14: apps[0].env: this must be a mapping, as {key: value}",
+		"apps: [{env: a}]":                 "1:14: apps[0].env: this must be a mapping, as {key: value}",
+		"apps: [{netcode: yes}]":           "1:18: apps[0].netcode: this must be a mapping, as {key: value}",
+		"apps: [{resources: 4}]":           "1:20: apps[0].resources: this must be a mapping, as {key: value}",
+		"apps: [{digest_required: maybe}]": "1:26: apps[0].digest_required: this must be true or false",
+		"pools: [{networks: 10.0.0.0/8}]":  "1:20: pools[0].networks: this must be a list, as [a, b]",
+		"pools: [{modes: duel}]":           "1:17: pools[0].modes: this must be a list, as [a, b]",
+		"pools: [{coordinates: here}]":     "1:23: pools[0].coordinates: this must be a mapping, as {key: value}",
+		"7":                                "1:1: this must be a mapping, as {key: value}",
+		"[a]":                              "1:1: this must be a mapping, as {key: value}",
+	} {
+		_, err := poolfile.Parse([]byte(document))
+		var refused *poolfile.Error
+		require.ErrorAs(t, err, &refused, document)
+		require.Equal(t, want, strings.TrimPrefix(refused.Problems[0].In("f"), "f:"), document)
+		require.NotContains(t, err.Error(), "poolfile")
+	}
+}
+
 func TestParseRefusesWhatIsNoDocument(t *testing.T) {
 	t.Parallel()
 	for name, document := range map[string]string{

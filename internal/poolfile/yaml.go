@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"unicode/utf8"
 
@@ -123,10 +124,43 @@ func atPosition(err error) error {
 	}
 	var at yaml.Error
 	if errors.As(err, &at) && at.GetToken() != nil {
-		return refuse(position{at.GetToken().Position.Line, at.GetToken().Position.Column}, "%s", at.GetMessage())
+		return refuse(position{at.GetToken().Position.Line, at.GetToken().Position.Column}, "%s", messageOf(at))
 	}
 	text, _, _ := strings.Cut(err.Error(), "\n")
 	return refuse(position{1, 1}, "%s", text)
+}
+
+// messageOf returns what is wrong. Where a value has another kind than is expected, the library names types of Go.
+func messageOf(err yaml.Error) string {
+	if kind, ok := errors.AsType[*yaml.TypeError](err); ok {
+		return "this must be " + kindText(kind.DstType.Kind())
+	}
+	if kind, ok := errors.AsType[*yaml.UnexpectedNodeTypeError](err); ok {
+		switch kind.Expected {
+		case ast.SequenceType:
+			return "this must be " + kindText(reflect.Slice)
+		case ast.MappingType:
+			return "this must be " + kindText(reflect.Struct)
+		default:
+			return "this must be " + kind.Expected.YAMLName()
+		}
+	}
+	return err.GetMessage()
+}
+
+func kindText(kind reflect.Kind) string {
+	switch kind {
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Slice:
+		return "a list, as [a, b]"
+	case reflect.Struct, reflect.Map, reflect.Pointer:
+		return "a mapping, as {key: value}"
+	case reflect.String:
+		return "text"
+	default:
+		return "a number"
+	}
 }
 
 // add notes where a value and what it holds begin.
