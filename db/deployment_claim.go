@@ -14,6 +14,7 @@ import (
 type ClaimedDeployment struct {
 	Deployment
 	OpenSessions int              // of its instance
+	Refused      string           // why the registration of its server was refused that it tried last; "": it was not
 	Coords       *provider.Coords // of its pool; nil: none
 	Now          time.Time        // when it was claimed, by the database's clock
 	wokenAt      time.Time
@@ -59,7 +60,7 @@ func (r *ClaimDeploymentsRow) claimed(c ClaimDeployments, lease uuid.UUID) Claim
 			ProviderReadyAt: r.ProviderReadyAt, RegisteredAt: r.RegisteredAt, ReadyAt: r.ReadyAt, LostAt: r.LostAt,
 			DrainAt: r.DrainAt, EndsAt: r.EndsAt, StopAt: r.StopAt, SealedKey: r.NetcodeKey, SealedBy: r.SealedBy, Reason: r.Reason, CreatedAt: r.CreatedAt,
 		},
-		OpenSessions: int(r.OpenSessions), Now: r.ClaimedAt, wokenAt: r.WokenAt, lease: lease,
+		OpenSessions: int(r.OpenSessions), Refused: r.Refused, Now: r.ClaimedAt, wokenAt: r.WokenAt, lease: lease,
 	}
 	if r.Latitude != nil && r.Longitude != nil {
 		d.Coords = &provider.Coords{Latitude: *r.Latitude, Longitude: *r.Longitude}

@@ -311,6 +311,29 @@ func (q *Queries) NoteDeregistered(ctx context.Context, arg NoteDeregisteredPara
 	return err
 }
 
+const noteRefusedRegistration = `-- name: NoteRefusedRegistration :exec
+WITH noted AS (
+    UPDATE deployments d SET refused = $2::text, refused_at = now()
+    FROM (SELECT x.id, x.refused FROM deployments x WHERE x.region = $1 AND x.id = $3 AND x.desired = 'running' AND x.phase NOT IN ('failed', 'stopping')
+            AND (x.refused IS DISTINCT FROM $2::text OR x.refused_at < now() - interval '10 seconds') FOR NO KEY UPDATE) was
+    WHERE d.region = $1 AND d.id = was.id
+    RETURNING d.id, d.app, d.version, was.refused IS DISTINCT FROM $2::text AS is_new
+)
+INSERT INTO events (region, kind, instance_id, detail)
+SELECT $1, 'deployment.refused', n.id::text, jsonb_build_object('app', n.app, 'version', n.version, 'error', $2::text) FROM noted n WHERE n.is_new
+`
+
+type NoteRefusedRegistrationParams struct {
+	Region  string
+	Refused string
+	ID      uuid.UUID
+}
+
+func (q *Queries) NoteRefusedRegistration(ctx context.Context, arg NoteRefusedRegistrationParams) error {
+	_, err := q.db.Exec(ctx, noteRefusedRegistration, arg.Region, arg.Refused, arg.ID)
+	return err
+}
+
 const readyDeployment = `-- name: ReadyDeployment :exec
 UPDATE deployments d SET
     phase      = 'ready',

@@ -71,6 +71,7 @@ FROM due WHERE d.region = $4 AND d.id = due.id
 RETURNING d.id, d.app, d.version, d.tag, d.origin, (d.desired = 'stopped')::bool AS stop, d.phase, d.generation, d.attempt, d.intent_at, coalesce(d.ref, '') AS ref, coalesce(d.claimed_ref, '') AS claimed_ref, d.polls,
           d.find_at, d.address, d.provider_ready_at, d.registered_at, d.ready_at, d.lost_at, d.drain_at, d.ends_at, d.stop_at, coalesce(d.woken_at, 'epoch')::timestamptz AS woken_at,
           d.netcode_key, coalesce(d.sealed_by, '') AS sealed_by, coalesce(d.reason, '') AS reason, d.created_at,
+          CASE WHEN d.refused_at > coalesce(d.registered_at, '-infinity') THEN d.refused ELSE '' END::text AS refused,
           coalesce((SELECT i.open_sessions FROM instances i WHERE i.region = d.region AND i.id = d.id::text), 0)::int AS open_sessions,
           (SELECT p.latitude FROM pools p WHERE p.region = d.region AND p.app = d.app AND p.version = d.version) AS latitude,
           (SELECT p.longitude FROM pools p WHERE p.region = d.region AND p.app = d.app AND p.version = d.version) AS longitude,
@@ -115,6 +116,7 @@ type ClaimDeploymentsRow struct {
 	SealedBy        string
 	Reason          string
 	CreatedAt       time.Time
+	Refused         string
 	OpenSessions    int32
 	Latitude        *float64
 	Longitude       *float64
@@ -168,6 +170,7 @@ func (q *Queries) ClaimDeployments(ctx context.Context, arg ClaimDeploymentsPara
 			&i.SealedBy,
 			&i.Reason,
 			&i.CreatedAt,
+			&i.Refused,
 			&i.OpenSessions,
 			&i.Latitude,
 			&i.Longitude,
@@ -501,7 +504,9 @@ WITH gone AS (
 )
 INSERT INTO events (region, kind, instance_id, detail)
 SELECT g.region, 'deployment.ended', g.id::text,
-       jsonb_build_object('app', g.app, 'version', g.version, 'reason', coalesce(g.reason, $1::text), 'ref', g.ref, 'location', g.location) FROM gone g
+       jsonb_build_object('app', g.app, 'version', g.version, 'reason', coalesce(g.reason, $1::text), 'ref', g.ref, 'location', g.location)
+       || CASE WHEN $2::text <> '' THEN jsonb_build_object('error', $2::text) ELSE '{}' END
+FROM gone g
 RETURNING instance_id
 `
 
@@ -516,12 +521,12 @@ type MoveToHistoryParams struct {
 func (q *Queries) MoveToHistory(ctx context.Context, arg MoveToHistoryParams) (*string, error) {
 	row := q.db.QueryRow(ctx, moveToHistory,
 		arg.Reason,
+		arg.LastError,
 		arg.Region,
 		arg.ID,
 		arg.Now,
 	)
 	var instance_id *string
-		arg.LastError,
 	err := row.Scan(&instance_id)
 	return instance_id, err
 }

@@ -1780,6 +1780,8 @@ CREATE TABLE public.deployments (
     drain_at timestamp with time zone,
     ends_at timestamp with time zone,
     stop_at timestamp with time zone,
+    refused text,
+    refused_at timestamp with time zone,
     reason text,
     last_error text,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
@@ -1823,7 +1825,9 @@ CREATE VIEW ops.deployments AS
     d.boots,
     d.reason,
     d.last_error,
-    d.claimed_ref
+    d.claimed_ref,
+    d.refused,
+    d.refused_at
    FROM (public.deployments d
      LEFT JOIN public.instances i ON (((i.region = d.region) AND (i.id = (d.id)::text) AND (i.status <> 'gone'::text))));
 

@@ -37,6 +37,17 @@ FROM (
 WHERE d.region = @region AND d.id = had.id
 RETURNING d.phase, d.desired, d.endpoint, d.ends_at;
 
+-- name: NoteRefusedRegistration :exec
+WITH noted AS (
+    UPDATE deployments d SET refused = @refused::text, refused_at = now()
+    FROM (SELECT x.id, x.refused FROM deployments x WHERE x.region = @region AND x.id = @id AND x.desired = 'running' AND x.phase NOT IN ('failed', 'stopping')
+            AND (x.refused IS DISTINCT FROM @refused::text OR x.refused_at < now() - interval '10 seconds') FOR NO KEY UPDATE) was
+    WHERE d.region = @region AND d.id = was.id
+    RETURNING d.id, d.app, d.version, was.refused IS DISTINCT FROM @refused::text AS is_new
+)
+INSERT INTO events (region, kind, instance_id, detail)
+SELECT @region, 'deployment.refused', n.id::text, jsonb_build_object('app', n.app, 'version', n.version, 'error', @refused::text) FROM noted n WHERE n.is_new;
+
 -- name: LockStarting :one
 -- Locks the instance of a deployment that waits to become ready. It comes before the deployment, in the order of all locks.
 SELECT i.incarnation, i.endpoint FROM instances i

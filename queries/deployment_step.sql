@@ -15,6 +15,7 @@ FROM due WHERE d.region = @region AND d.id = due.id
 RETURNING d.id, d.app, d.version, d.tag, d.origin, (d.desired = 'stopped')::bool AS stop, d.phase, d.generation, d.attempt, d.intent_at, coalesce(d.ref, '') AS ref, coalesce(d.claimed_ref, '') AS claimed_ref, d.polls,
           d.find_at, d.address, d.provider_ready_at, d.registered_at, d.ready_at, d.lost_at, d.drain_at, d.ends_at, d.stop_at, coalesce(d.woken_at, 'epoch')::timestamptz AS woken_at,
           d.netcode_key, coalesce(d.sealed_by, '') AS sealed_by, coalesce(d.reason, '') AS reason, d.created_at,
+          CASE WHEN d.refused_at > coalesce(d.registered_at, '-infinity') THEN d.refused ELSE '' END::text AS refused,
           coalesce((SELECT i.open_sessions FROM instances i WHERE i.region = d.region AND i.id = d.id::text), 0)::int AS open_sessions,
           (SELECT p.latitude FROM pools p WHERE p.region = d.region AND p.app = d.app AND p.version = d.version) AS latitude,
           (SELECT p.longitude FROM pools p WHERE p.region = d.region AND p.app = d.app AND p.version = d.version) AS longitude,

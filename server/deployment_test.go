@@ -96,6 +96,36 @@ func TestDeploymentTokensSpeakForOneInstance(t *testing.T) {
 	b.fleet("register", deployed(id)).problem(http.StatusBadRequest, "invalid_request") // the shared token: nobody else knows the endpoint
 }
 
+// Pins a refusal that only the server saw, whose log is at its provider.
+func TestRefusedRegistrationsAreKept(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	id := b.deploy(true)
+	refused := func() (text string) {
+		require.NoError(t, b.store.Pool().QueryRow(t.Context(), "SELECT coalesce(refused, '') FROM ops.deployments WHERE deployment = $1", id).Scan(&text))
+		return text
+	}
+	events := func() int {
+		return count(b, "SELECT count(*) FROM ops.events WHERE kind = 'deployment.refused' AND instance = '"+id.String()+"'")
+	}
+	for range 3 {
+		b.fleet("register", deployed(id).with("capacity", 65), b.ofDeployment(id)).problem(http.StatusForbidden, "outside_deployment")
+	}
+	require.Equal(t, "outside_deployment: the deployment may not register this capacity: its app version has a capacity of 64", refused())
+	require.Equal(t, 1, events())
+	b.fleet("register", deployed(id).with("capacity", 0), b.ofDeployment(id)).problem(http.StatusBadRequest, "invalid_request")
+	require.Contains(t, refused(), "invalid_request: ")
+	require.Contains(t, refused(), "capacity must be")
+	require.Equal(t, 2, events())
+	b.fleet("register", deployed(id).with("cert_digest", "no hex"), b.ofDeployment(id)).problem(http.StatusBadRequest, "invalid_request")
+	require.Contains(t, refused(), "cert_digest")
+	before := refused()
+	b.fleet("register", deployed(id), b.ofDeployment(id)).ok(http.StatusOK)
+	b.fleet("register", deployed(id).with("boot_id", "boot-2").with("replaces", "none"), b.ofDeployment(id)).problem(http.StatusConflict, "instance_taken")
+	require.Equal(t, before, refused(), "it is part of a restart")
+	require.Equal(t, 1, count(b, "SELECT count(*) FROM ops.deployments WHERE refused_at < registered_at"))
+}
+
 // The provider's name of a server counts only from a server of the deployment, and only if it is the deployment's.
 func TestProviderRefs(t *testing.T) {
 	t.Parallel()

@@ -114,7 +114,11 @@ func judgeSilence(d *db.ClaimedDeployment, v *db.AppVersion, now time.Time) verd
 	if d.RegisteredAt != nil {
 		reason = "registered, and was not ready within " + v.RegisterWithin.String()
 	}
-	return failBlaming(d, now, reason, "")
+	detail := ""
+	if d.Refused != "" {
+		detail = "its registration was refused: " + d.Refused
+	}
+	return failBlaming(d, now, reason, detail)
 }
 
 // judgeLost judges a server whose lease has expired and which its provider calls ready: it may register again.

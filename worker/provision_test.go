@@ -256,6 +256,20 @@ func TestPermanentErrorsPauseTheVersion(t *testing.T) {
 	require.Equal(t, "starting", w.phase(id))
 }
 
+// Pins a failure whose cause only the server knows, which the director refused.
+func TestAServerThatMayNotRegisterSaysWhy(t *testing.T) {
+	t.Parallel()
+	w := setupWorks(t)
+	p := w.worker()
+	id := w.want()
+	w.let(30*time.Second, p)
+	require.NoError(t, w.NoteRefusedRegistration(t.Context(), db.Joining{Region: "eu", ID: id}, "outside_deployment: its app version has a capacity of 8"))
+	w.let(70*time.Second, p)
+	require.Equal(t, "gone: did not register within 1m0s", w.phase(id))
+	require.Equal(t, "its registration was refused: outside_deployment: its app version has a capacity of 8",
+		one[string](w.bundle, "SELECT last_error FROM deployment_history"))
+}
+
 func TestASilentServerIsReplaced(t *testing.T) {
 	t.Parallel()
 	w := setupWorks(t)

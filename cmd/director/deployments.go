@@ -22,7 +22,7 @@ func (p *program) deployments() *cobra.Command {
 			"ops.stop_deployment.",
 		Example: "  director deployments list --region eu\n  director deployments show 01979f2e-7a36-7d44-8d7b-2d2c5f6f1a10\n" +
 			"  director deployments stop 01979f2e-7a36-7d44-8d7b-2d2c5f6f1a10 --reason 'its match is stuck'",
-	}, p.deploymentsList(), p.deploymentsShow(), p.deploymentsStart(), p.deploymentsStop(), p.deploymentsEnv())
+	}, p.deploymentsList(), p.deploymentsShow(), p.deploymentsStart(), p.deploymentsStop(), p.deploymentsEnv(), p.deploymentsLog())
 }
 
 // deploymentLine is a row of ops.deployments.
@@ -55,11 +55,13 @@ type deploymentLine struct {
 	NextAt          *time.Time `json:"next_at"`
 	Reason          *string    `json:"reason"`
 	LastError       *string    `json:"last_error"`
+	Refused         *string    `json:"refused"` // why its server's registration was refused
+	RefusedAt       *time.Time `json:"refused_at"`
 }
 
 const selectDeployments = `SELECT region, deployment, app, version, provider, phase, desired, origin, ref, claimed_ref, location, endpoint, open_sessions, reserved_seats,
     extract(epoch FROM age)::float8 AS age, attempts, created_at, intent_at, provider_ready_at, registered_at, ready_at, lost_at, drain_at, ends_at, stop_at,
-    next_at, reason, last_error
+    next_at, reason, last_error, refused, refused_at
 FROM ops.deployments WHERE ($1 = '' OR region = $1) AND ($2 = '' OR app = $2) AND ($3 = '' OR phase = $3) AND ($4::uuid IS NULL OR deployment = $4)
 ORDER BY region, created_at, deployment LIMIT 10000`
 
@@ -201,7 +203,7 @@ func (l deploymentLine) facts() [][2]string {
 	for _, fact := range []struct {
 		name  string
 		value *string
-	}{{"endpoint", l.Endpoint}, {"ref", l.Ref}, {"claimed ref", l.ClaimedRef}, {"location", l.Location}, {"reason", l.Reason}, {"last error", l.LastError}} {
+	}{{"endpoint", l.Endpoint}, {"ref", l.Ref}, {"claimed ref", l.ClaimedRef}, {"location", l.Location}, {"reason", l.Reason}, {"last error", l.LastError}, {"refused", l.Refused}} {
 		if fact.value != nil && *fact.value != "" {
 			all = append(all, [2]string{fact.name, *fact.value})
 		}
@@ -210,7 +212,7 @@ func (l deploymentLine) facts() [][2]string {
 		name string
 		at   *time.Time
 	}{
-		{"wanted", &l.CreatedAt}, {"asked", l.IntentAt}, {"started", l.ProviderReadyAt}, {"registered", l.RegisteredAt}, {"ready", l.ReadyAt},
+		{"wanted", &l.CreatedAt}, {"asked", l.IntentAt}, {"started", l.ProviderReadyAt}, {"refused at", l.RefusedAt}, {"registered", l.RegisteredAt}, {"ready", l.ReadyAt},
 		{"lost", l.LostAt}, {"drains", l.DrainAt}, {"ends", l.EndsAt}, {"stopped", l.StopAt}, {"next step", l.NextAt},
 	} {
 		if fact.at != nil {

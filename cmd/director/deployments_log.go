@@ -1,0 +1,103 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+
+	"github.com/lattice-director/director/internal/cli"
+	"github.com/lattice-director/director/provider"
+)
+
+func (p *program) deploymentsLog() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "log DEPLOYMENT",
+		Short: "Print what a game server has printed",
+		Long: "Prints the last lines that the server of a deployment has printed, also of one that ended within an hour: of the providers process and\n" +
+			"docker. Run it where a worker with the provider runs, with the worker's settings: it reads the log there. --output json is a list of lines.",
+		Example: "  director deployments log 01979f2e-7a36-7d44-8d7b-2d2c5f6f1a10\n  director deployments log 01979f2e-7a36-7d44-8d7b-2d2c5f6f1a10 --lines 1000",
+		Args:    cli.Exactly(1),
+		ValidArgsFunction: p.completeArgs("SELECT deployment::text FROM ops.deployments WHERE provider IN ('process', 'docker') AND starts_with(deployment::text, $1) " +
+			"AND cardinality($2::text[]) = 0 ORDER BY deployment LIMIT 100"),
+	}
+	lines := cmd.Flags().Int("lines", 100, "How many lines, 1 to 100000; at most 4 MiB are read")
+	addFlags(cmd.Flags(), byOperator|byProviders)
+	cli.AddOutput(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		id, err := parseDeployment(args[0])
+		if err != nil {
+			return err
+		}
+		if *lines < 1 || *lines > 100_000 {
+			return cli.Usage(errors.New("--lines must be 1 to 100000"))
+		}
+		return p.withDatabase(cmd, byOperator|byProviders, func(ctx context.Context, l operator) error {
+			text, err := l.readLog(ctx, id, *lines)
+			switch {
+			case err != nil:
+				return err
+			case l.out.JSON:
+				return cli.WriteJSON(l.out.To, strings.Split(strings.TrimSuffix(string(text), "\n"), "\n"))
+			}
+			_, err = l.out.To.Write(text)
+			return err
+		})
+	}
+	return cmd
+}
+
+func (l operator) readLog(ctx context.Context, id uuid.UUID, lines int) ([]byte, error) {
+	name, ref, err := l.serverOf(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if name != providerProcess && name != providerDocker {
+		return nil, fmt.Errorf("the director cannot read logs of %s: look for %s in its own tools", name, ref)
+	}
+	set, err := l.providersOfCommand()
+	if err != nil {
+		return nil, err
+	}
+	defer set.close()
+	reader, ok := set.byName[name].(provider.LogReader)
+	if !ok {
+		return nil, fmt.Errorf("the server is of the provider %s: run this with the DIRECTOR_PROVIDERS of a worker that has it, and on its machine", name)
+	}
+	ctx, cancel := context.WithTimeout(ctx, l.ProvisionTimeout)
+	defer cancel()
+	return reader.ReadLog(ctx, ref, lines)
+}
+
+// serverOf returns the provider of a deployment, and what the provider calls its server, also of one that has ended lately.
+func (l operator) serverOf(ctx context.Context, id uuid.UUID) (name string, ref provider.Ref, err error) {
+	d, err := l.deployment(ctx, id)
+	switch {
+	case err != nil:
+		return "", "", err
+	case d.Deployment != nil && d.Deployment.Ref == nil:
+		return "", "", errors.New("the deployment has no server yet")
+	case d.Deployment != nil:
+		return d.Deployment.Provider, provider.Ref(*d.Deployment.Ref), nil
+	}
+	var end struct {
+		App, Version string
+		Ref          *provider.Ref
+	}
+	for _, e := range d.Events {
+		if e.Kind == "deployment.ended" {
+			if err := json.Unmarshal(e.Detail, &end); err != nil {
+				return "", "", err
+			}
+		}
+	}
+	if end.Ref == nil {
+		return "", "", errors.New("the deployment had no server")
+	}
+	v, err := l.AppVersion(ctx, end.App, end.Version)
+	return v.Provider, *end.Ref, err
+}
