@@ -94,7 +94,7 @@ type NewDeployment struct {
 }
 
 // StartDeployment inserts a deployment, which a worker then starts, in addition to the servers of pools. Errors: NotFound for an unknown app version,
-// Invalid for another provider than that of the app version, Unavailable.
+// Invalid for another provider than that of the app version, Conflict where the limits over all pools let none start, Unavailable.
 func (s *Store) StartDeployment(ctx context.Context, region string, n NewDeployment) error {
 	err := s.inTx(ctx, func(q *Queries) error {
 		v, err := q.appVersion(ctx, n.App, n.Version)
@@ -105,6 +105,11 @@ func (s *Store) StartDeployment(ctx context.Context, region string, n NewDeploym
 			e := newError(Invalid, "provider_mismatch", "the provider of %s is %s", v.Name(), v.Provider)
 			e.Field = "provider"
 			return e
+		}
+		if allowed, err := q.allowedStarts(ctx); err != nil {
+			return err
+		} else if allowed == 0 && v.Provider != providerManual {
+			return newError(Conflict, "pool_limit", "the limits over all pools let no server start: 'director pools limit' shows them")
 		}
 		return q.insertDeployments(ctx, region, []NewDeployment{n})
 	})

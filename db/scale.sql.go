@@ -250,6 +250,36 @@ func (q *Queries) HostsForDemand(ctx context.Context, arg HostsForDemandParams) 
 	return items, nil
 }
 
+const lockPoolLimits = `-- name: LockPoolLimits :one
+SELECT coalesce(max_servers, -1)::int AS max_servers, coalesce(max_starts, -1)::int AS max_starts FROM pool_limits
+WHERE max_servers IS NOT NULL OR max_starts IS NOT NULL FOR UPDATE
+`
+
+type LockPoolLimitsRow struct {
+	MaxServers int32
+	MaxStarts  int32
+}
+
+// The limits over all pools, locked so that two plans cannot both take the last server. No row: there are none, and nobody waits.
+func (q *Queries) LockPoolLimits(ctx context.Context) (LockPoolLimitsRow, error) {
+	row := q.db.QueryRow(ctx, lockPoolLimits)
+	var i LockPoolLimitsRow
+	err := row.Scan(&i.MaxServers, &i.MaxStarts)
+	return i, err
+}
+
+const poolTotals = `-- name: PoolTotals :one
+SELECT servers, starts FROM pool_totals
+`
+
+// Read it after LockPoolLimits: its snapshot then has what others have started.
+func (q *Queries) PoolTotals(ctx context.Context) (PoolTotal, error) {
+	row := q.db.QueryRow(ctx, poolTotals)
+	var i PoolTotal
+	err := row.Scan(&i.Servers, &i.Starts)
+	return i, err
+}
+
 const provisionRegions = `-- name: ProvisionRegions :many
 
 SELECT provision_regions()::text AS region

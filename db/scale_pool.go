@@ -86,6 +86,13 @@ func (t *scaling) run(ctx context.Context, seal SealKey, done *Scaled) error {
 		return err
 	}
 	plan := planPool(state)
+	if plan.Start > 0 && t.version.Provider != providerManual {
+		allowed, err := t.q.allowedStarts(ctx)
+		if err != nil {
+			return err
+		}
+		plan.cutStarts(allowed)
+	}
 	text, err := json.Marshal(plan)
 	if err != nil {
 		return err

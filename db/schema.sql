@@ -71,6 +71,24 @@ CREATE FUNCTION ops.lease_horizon() RETURNS timestamp with time zone
 
 COMMENT ON FUNCTION ops.lease_horizon() IS 'Heartbeats at or before it are too old; -infinity during an amnesty.';
 
+CREATE FUNCTION ops.limit_pools(servers integer, starts integer) RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    AS $$
+BEGIN
+    IF servers < 0 OR starts < 0 THEN
+        RAISE EXCEPTION 'a limit must be 0 or more, or NULL for none' USING ERRCODE = 'invalid_parameter_value';
+    END IF;
+    UPDATE pool_limits l SET max_servers = servers, max_starts = starts WHERE (l.max_servers, l.max_starts) IS DISTINCT FROM (servers, starts);
+    IF FOUND THEN
+        INSERT INTO events (kind, actor, detail) VALUES ('pools.limited', acting_operator(), jsonb_build_object('servers', servers, 'starts', starts));
+    END IF;
+    RETURN FOUND;
+END
+$$;
+
+COMMENT ON FUNCTION ops.limit_pools(servers integer, starts integer) IS 'Sets the most servers of all pools of all regions together, and the most that may start within an hour; NULL: no limit. Servers that run stay. Returns whether this changed anything.';
+
 CREATE FUNCTION ops.pause_pool(region text, app text, version text, reason text DEFAULT ''::text, until timestamp with time zone DEFAULT NULL::timestamp with time zone) RETURNS boolean
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'public', 'pg_temp'
@@ -300,24 +318,6 @@ $$;
 
 COMMENT ON FUNCTION ops.set_draining(instance text, drain boolean) IS 'What ops.drain and ops.undrain share.';
 
-CREATE FUNCTION ops.snapshot_holders() RETURNS TABLE(kind text, holder text, since timestamp with time zone, transactions integer)
-    LANGUAGE sql STABLE SECURITY DEFINER
-    SET search_path TO 'public', 'pg_temp'
-    AS $$
-    SELECT 'transaction', format('pid %s, %s, %s', pid, usename, coalesce(nullif(application_name, ''), 'no application name')),
-           xact_start, greatest(age(backend_xmin), age(backend_xid))
-    FROM pg_stat_activity
-    WHERE (backend_xmin IS NOT NULL OR backend_xid IS NOT NULL) AND pid <> pg_backend_pid()
-      AND (datname = current_database() OR (datname IS NULL AND backend_type = 'walsender'))
-      AND backend_type IS DISTINCT FROM 'autovacuum worker' -- vacuum ignores the snapshots of other vacuums
-    UNION ALL
-    SELECT 'prepared transaction', gid, prepared, age(transaction) FROM pg_prepared_xacts WHERE database = current_database()
-    UNION ALL
-    SELECT 'replication slot', slot_name::text, NULL, age(xmin) FROM pg_replication_slots WHERE xmin IS NOT NULL
-$$;
-
-COMMENT ON FUNCTION ops.snapshot_holders() IS 'Who keeps vacuum from cleaning up in this database. Times of other logins'' transactions are seen only if the owner of schema ops is a superuser or has pg_read_all_stats.';
-
 CREATE FUNCTION ops.set_group_draining(p_region text, p_target text, p_value text, p_drain boolean) RETURNS boolean
     LANGUAGE plpgsql
     AS $$
@@ -365,6 +365,24 @@ END
 $$;
 
 COMMENT ON FUNCTION ops.set_group_draining(p_region text, p_target text, p_value text, p_drain boolean) IS 'The common part of the functions that drain hosts and labels.';
+
+CREATE FUNCTION ops.snapshot_holders() RETURNS TABLE(kind text, holder text, since timestamp with time zone, transactions integer)
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    AS $$
+    SELECT 'transaction', format('pid %s, %s, %s', pid, usename, coalesce(nullif(application_name, ''), 'no application name')),
+           xact_start, greatest(age(backend_xmin), age(backend_xid))
+    FROM pg_stat_activity
+    WHERE (backend_xmin IS NOT NULL OR backend_xid IS NOT NULL) AND pid <> pg_backend_pid()
+      AND (datname = current_database() OR (datname IS NULL AND backend_type = 'walsender'))
+      AND backend_type IS DISTINCT FROM 'autovacuum worker' -- vacuum ignores the snapshots of other vacuums
+    UNION ALL
+    SELECT 'prepared transaction', gid, prepared, age(transaction) FROM pg_prepared_xacts WHERE database = current_database()
+    UNION ALL
+    SELECT 'replication slot', slot_name::text, NULL, age(xmin) FROM pg_replication_slots WHERE xmin IS NOT NULL
+$$;
+
+COMMENT ON FUNCTION ops.snapshot_holders() IS 'Who keeps vacuum from cleaning up in this database. Times of other logins'' transactions are seen only if the owner of schema ops is a superuser or has pg_read_all_stats.';
 
 CREATE FUNCTION ops.stop_deployment(deployment uuid, reason text) RETURNS boolean
     LANGUAGE plpgsql SECURITY DEFINER
@@ -440,6 +458,20 @@ CREATE FUNCTION ops.undrain_agent(agent text) RETURNS boolean
 
 COMMENT ON FUNCTION ops.undrain_agent(agent text) IS 'Ends a drain of ops.drain_agent: the game server gets new rooms again. Returns whether this changed anything.';
 
+CREATE FUNCTION ops.undrain_host(host text, region text DEFAULT ''::text) RETURNS boolean
+    LANGUAGE sql SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    AS $$ SELECT ops.set_group_draining(undrain_host.region, 'host', host, false) $$;
+
+COMMENT ON FUNCTION ops.undrain_host(host text, region text) IS 'Ends a drain of ops.drain_host with the same host and region. Instances that drain for another reason go on draining. Returns whether this changed anything.';
+
+CREATE FUNCTION ops.undrain_label(label text, region text DEFAULT ''::text) RETURNS boolean
+    LANGUAGE sql SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    AS $$ SELECT ops.set_group_draining(undrain_label.region, 'label', label, false) $$;
+
+COMMENT ON FUNCTION ops.undrain_label(label text, region text) IS 'Ends a drain of ops.drain_label with the same label and region, as ops.undrain_host does.';
+
 CREATE FUNCTION public.acting_operator() RETURNS text
     LANGUAGE sql STABLE
     AS $$
@@ -458,20 +490,6 @@ CREATE FUNCTION public.agent_regions() RETURNS SETOF text
         SELECT (SELECT n.region FROM replicas n WHERE n.region > r.region ORDER BY n.region LIMIT 1) FROM r WHERE r.region IS NOT NULL)
     SELECT region FROM r WHERE region IS NOT NULL)
     UNION
-CREATE FUNCTION ops.undrain_host(host text, region text DEFAULT ''::text) RETURNS boolean
-    LANGUAGE sql SECURITY DEFINER
-    SET search_path TO 'public', 'pg_temp'
-    AS $$ SELECT ops.set_group_draining(undrain_host.region, 'host', host, false) $$;
-
-COMMENT ON FUNCTION ops.undrain_host(host text, region text) IS 'Ends a drain of ops.drain_host with the same host and region. Instances that drain for another reason go on draining. Returns whether this changed anything.';
-
-CREATE FUNCTION ops.undrain_label(label text, region text DEFAULT ''::text) RETURNS boolean
-    LANGUAGE sql SECURITY DEFINER
-    SET search_path TO 'public', 'pg_temp'
-    AS $$ SELECT ops.set_group_draining(undrain_label.region, 'label', label, false) $$;
-
-COMMENT ON FUNCTION ops.undrain_label(label text, region text) IS 'Ends a drain of ops.drain_label with the same label and region, as ops.undrain_host does.';
-
     (WITH RECURSIVE r AS (
         (SELECT region FROM agent_states ORDER BY region LIMIT 1)
         UNION ALL
@@ -654,6 +672,16 @@ CREATE FUNCTION public.default_partition_bound(p_table text) RETURNS text
     WHERE c.conrelid = to_regclass(quote_ident(p_table || '_default')) AND c.conname ~ '^rows_are_of_[0-9]{8}_[0-9]{8}$'
 $_$;
 
+CREATE FUNCTION public.drain_keys(id text, endpoint text, labels jsonb) RETURNS TABLE(target text, value text)
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+    SELECT 'instance', drain_keys.id
+    UNION ALL SELECT 'host', endpoint_host(drain_keys.endpoint)
+    UNION ALL SELECT 'label', l.key || '=' || l.value FROM jsonb_each_text(drain_keys.labels) l
+$$;
+
+COMMENT ON FUNCTION public.drain_keys(id text, endpoint text, labels jsonb) IS 'The target and value of each drain that an instance obeys.';
+
 CREATE FUNCTION public.drop_day_partitions(p_table text, p_before timestamp with time zone) RETURNS integer
     LANGUAGE plpgsql
     AS $$
@@ -672,16 +700,6 @@ END
 $$;
 
 CREATE FUNCTION public.end_instance(p_region text, p_instance text, p_reason text) RETURNS integer
-CREATE FUNCTION public.drain_keys(id text, endpoint text, labels jsonb) RETURNS TABLE(target text, value text)
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    AS $$
-    SELECT 'instance', drain_keys.id
-    UNION ALL SELECT 'host', endpoint_host(drain_keys.endpoint)
-    UNION ALL SELECT 'label', l.key || '=' || l.value FROM jsonb_each_text(drain_keys.labels) l
-$$;
-
-COMMENT ON FUNCTION public.drain_keys(id text, endpoint text, labels jsonb) IS 'The target and value of each drain that an instance obeys.';
-
     LANGUAGE plpgsql
     AS $$
 DECLARE
@@ -699,6 +717,14 @@ BEGIN
     RETURN close_stranded(p_region, p_instance, p_reason);
 END
 $$;
+
+CREATE FUNCTION public.endpoint_host(endpoint text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+    SELECT lower(btrim((regexp_match(endpoint, '^(?:[A-Za-z][A-Za-z0-9+.-]*://)?(?:[^/@]*@)?(\[[^]]*\]|[^:/?#]*)'))[1], '[]'))
+$$;
+
+COMMENT ON FUNCTION public.endpoint_host(endpoint text) IS 'The host of an endpoint, in lower case and without brackets.';
 
 CREATE FUNCTION public.ensure_day_partitions(p_table text, p_ahead integer) RETURNS integer
     LANGUAGE plpgsql
@@ -801,32 +827,6 @@ BEGIN
 END
 $$;
 
-CREATE FUNCTION public.lease_horizon() RETURNS timestamp with time zone
-    LANGUAGE plpgsql STABLE PARALLEL SAFE
-    AS $$
-BEGIN
-    RETURN (
-        SELECT CASE
-            WHEN pulse_at > pg_postmaster_start_time() AND steady_since <= statement_timestamp() - lease_ttl
-            THEN least(statement_timestamp(), pulse_at + lease_ttl / 5) - lease_ttl
-            ELSE '-infinity' END
-        FROM fleet_clock);
-END
-$$;
-
-CREATE FUNCTION public.load_bucket(load double precision) RETURNS smallint
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    AS $$
-    SELECT CASE WHEN load <= 1 THEN floor(load * 8) ELSE 9 + floor(least(log(2, load::numeric), 40)) END::smallint
-$$;
-
-CREATE FUNCTION public.lobby_regions() RETURNS SETOF text
-    LANGUAGE sql STABLE
-    AS $$
-    (WITH RECURSIVE r AS (
-        (SELECT region FROM lobbies ORDER BY region LIMIT 1)
-        UNION ALL
-        SELECT (SELECT n.region FROM lobbies n WHERE n.region > r.region ORDER BY n.region LIMIT 1) FROM r WHERE r.region IS NOT NULL)
 CREATE FUNCTION public.keep_instance_drained() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -889,6 +889,32 @@ $$;
 
 COMMENT ON FUNCTION public.kept_drains_of(i public.instances) IS 'The drains that operators keep and that an instance obeys.';
 
+CREATE FUNCTION public.lease_horizon() RETURNS timestamp with time zone
+    LANGUAGE plpgsql STABLE PARALLEL SAFE
+    AS $$
+BEGIN
+    RETURN (
+        SELECT CASE
+            WHEN pulse_at > pg_postmaster_start_time() AND steady_since <= statement_timestamp() - lease_ttl
+            THEN least(statement_timestamp(), pulse_at + lease_ttl / 5) - lease_ttl
+            ELSE '-infinity' END
+        FROM fleet_clock);
+END
+$$;
+
+CREATE FUNCTION public.load_bucket(load double precision) RETURNS smallint
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+    SELECT CASE WHEN load <= 1 THEN floor(load * 8) ELSE 9 + floor(least(log(2, load::numeric), 40)) END::smallint
+$$;
+
+CREATE FUNCTION public.lobby_regions() RETURNS SETOF text
+    LANGUAGE sql STABLE
+    AS $$
+    (WITH RECURSIVE r AS (
+        (SELECT region FROM lobbies ORDER BY region LIMIT 1)
+        UNION ALL
+        SELECT (SELECT n.region FROM lobbies n WHERE n.region > r.region ORDER BY n.region LIMIT 1) FROM r WHERE r.region IS NOT NULL)
     SELECT region FROM r WHERE region IS NOT NULL)
     UNION
     (WITH RECURSIVE r AS (
@@ -1090,36 +1116,6 @@ BEGIN
     RETURN (SELECT coalesce(max(version_id), 0) FROM goose_db_version WHERE is_applied);
 END
 $$;
-
-CREATE TABLE public.instances (
-    region text NOT NULL,
-    id text NOT NULL,
-    incarnation uuid NOT NULL,
-    boot_id text,
-    endpoint text NOT NULL,
-    modes text[] NOT NULL,
-    labels jsonb DEFAULT '{}'::jsonb NOT NULL,
-    version text,
-    cert_digest text,
-    capacity integer NOT NULL,
-    seat_ceiling integer NOT NULL,
-    reserved_seats integer DEFAULT 0 NOT NULL,
-    max_sessions integer,
-    open_sessions integer DEFAULT 0 NOT NULL,
-    status text DEFAULT 'ready'::text NOT NULL,
-    reports_seats boolean DEFAULT false NOT NULL,
-    stranded boolean DEFAULT false NOT NULL,
-    registered_at timestamp with time zone DEFAULT now() NOT NULL,
-    ended_at timestamp with time zone,
-    creates_rooms boolean DEFAULT false NOT NULL,
-    deployment_id uuid,
-    emptied_at timestamp with time zone,
-    CONSTRAINT an_instance_has_room_for_somebody CHECK (((capacity >= 1) AND (capacity <= 100000))),
-    CONSTRAINT open_sessions_are_counted CHECK ((open_sessions >= 0)),
-    CONSTRAINT reserved_seats_never_pass_the_ceiling CHECK (((reserved_seats >= 0) AND (reserved_seats <= seat_ceiling)))
-)
-WITH (fillfactor='70');
-ALTER TABLE ONLY public.instances ALTER COLUMN region SET (n_distinct=1);
 
 CREATE FUNCTION public.share_bucket(i public.instances) RETURNS smallint
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -1780,12 +1776,12 @@ CREATE TABLE public.deployments (
     drain_at timestamp with time zone,
     ends_at timestamp with time zone,
     stop_at timestamp with time zone,
-    refused text,
-    refused_at timestamp with time zone,
     reason text,
     last_error text,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     claimed_ref text,
+    refused text,
+    refused_at timestamp with time zone,
     CONSTRAINT a_deployment_has_a_known_phase CHECK ((phase = ANY (ARRAY['wanted'::text, 'deploying'::text, 'starting'::text, 'ready'::text, 'draining'::text, 'failed'::text, 'stopping'::text]))),
     CONSTRAINT a_deployment_is_wanted_or_not CHECK ((desired = ANY (ARRAY['running'::text, 'stopped'::text]))),
     CONSTRAINT a_lease_ends CHECK (((lease IS NULL) = (leased_until IS NULL))),
@@ -3957,6 +3953,42 @@ COMMENT ON COLUMN ops.player_tickets.match IS 'The match of this state.';
 
 COMMENT ON COLUMN ops.player_tickets.changed_at IS 'When it got this state.';
 
+CREATE TABLE public.pool_limits (
+    only_row boolean DEFAULT true NOT NULL,
+    max_servers integer,
+    max_starts integer,
+    CONSTRAINT limits_are_not_negative CHECK (((max_servers >= 0) AND (max_starts >= 0))),
+    CONSTRAINT there_is_one_row_of_limits CHECK (only_row)
+);
+
+CREATE VIEW public.pool_totals AS
+ SELECT ( SELECT count(*) AS count
+           FROM public.deployments d
+          WHERE (d.provider <> 'manual'::text)) AS servers,
+    (( SELECT count(*) AS count
+           FROM public.deployments d
+          WHERE ((d.provider <> 'manual'::text) AND (d.created_at > (statement_timestamp() - '01:00:00'::interval)))) + ( SELECT count(*) AS count
+           FROM public.deployment_history h
+          WHERE ((h.provider <> 'manual'::text) AND (h.gone_at > (statement_timestamp() - '01:00:00'::interval)) AND (h.created_at > (statement_timestamp() - '01:00:00'::interval))))) AS starts;
+
+CREATE VIEW ops.pool_limits AS
+ SELECT t.servers,
+    l.max_servers,
+    t.starts,
+    l.max_starts
+   FROM (public.pool_limits l
+     CROSS JOIN public.pool_totals t);
+
+COMMENT ON VIEW ops.pool_limits IS 'What all pools of all regions have together, and may have. Servers of provider manual do not count.';
+
+COMMENT ON COLUMN ops.pool_limits.servers IS 'Servers in any phase: one that ends counts until it is gone.';
+
+COMMENT ON COLUMN ops.pool_limits.max_servers IS 'The most servers that there may be. NULL: there is no limit.';
+
+COMMENT ON COLUMN ops.pool_limits.starts IS 'Servers that were wanted within the last hour.';
+
+COMMENT ON COLUMN ops.pool_limits.max_starts IS 'The most servers that may be wanted within an hour. NULL: there is no limit.';
+
 CREATE TABLE public.pools (
     region text NOT NULL,
     app text NOT NULL COLLATE pg_catalog."C",
@@ -4096,6 +4128,8 @@ CREATE TABLE public.process_reports (
     process text NOT NULL COLLATE pg_catalog."C",
     reported_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
     troubles jsonb DEFAULT '[]'::jsonb NOT NULL,
+    providers text[],
+    key_encryption_keys text[],
     CONSTRAINT the_troubles_of_a_process_are_a_list CHECK ((jsonb_typeof(troubles) = 'array'::text))
 )
 WITH (fillfactor='50');
@@ -4104,7 +4138,9 @@ CREATE VIEW ops.process_reports AS
  SELECT process_reports.process,
     process_reports.reported_at,
     (statement_timestamp() - process_reports.reported_at) AS age,
-    process_reports.troubles
+    process_reports.troubles,
+    process_reports.providers,
+    process_reports.key_encryption_keys
    FROM public.process_reports;
 
 COMMENT ON VIEW ops.process_reports IS 'Replicas and workers as they report of themselves, every few seconds. One that ends without shutting down, is frozen, or cannot write keeps its last report for an hour.';
@@ -4116,6 +4152,10 @@ COMMENT ON COLUMN ops.process_reports.reported_at IS 'When it last wrote its rep
 COMMENT ON COLUMN ops.process_reports.age IS 'How long ago that was.';
 
 COMMENT ON COLUMN ops.process_reports.troubles IS 'What does not work in this process and cannot be seen from outside, such as a key set without a usable key: objects with subject, says, do and section, the heading in docs/operators.md.';
+
+COMMENT ON COLUMN ops.process_reports.providers IS 'The providers through which its worker starts game servers; none for a process without a worker. NULL: it is of an older release.';
+
+COMMENT ON COLUMN ops.process_reports.key_encryption_keys IS 'The fingerprints of its key-encryption keys, as in ops.key_encryption_keys; the first seals. NULL: it is of an older release.';
 
 CREATE VIEW ops.processes AS
  SELECT a.application_name AS process,
@@ -4301,6 +4341,39 @@ COMMENT ON COLUMN ops.provider_budgets.refilled_at IS 'When a worker last took c
 COMMENT ON COLUMN ops.provider_budgets.blocked_until IS 'When the last pause that the provider asked for ends.';
 
 COMMENT ON COLUMN ops.provider_budgets.blocked IS 'Whether this pause still lasts.';
+
+CREATE VIEW ops.providers AS
+ SELECT n.provider,
+    ( SELECT count(*) AS count
+           FROM public.process_reports r
+          WHERE ((n.provider = ANY (r.providers)) AND (r.reported_at > (statement_timestamp() - '00:01:00'::interval)))) AS workers,
+    ( SELECT count(*) AS count
+           FROM (public.pools p
+             JOIN public.app_versions v ON (((v.app = p.app) AND (v.version = p.version))))
+          WHERE (v.provider = n.provider)) AS pools,
+    d.deployments,
+    d.overdue
+   FROM (( SELECT (v.provider COLLATE "default") AS provider
+           FROM public.app_versions v
+        UNION
+         SELECT unnest(r.providers) AS unnest
+           FROM public.process_reports r) n
+     CROSS JOIN LATERAL ( SELECT count(*) AS deployments,
+            count(*) FILTER (WHERE ((x.next_at < (statement_timestamp() - '00:00:30'::interval)) AND (COALESCE(x.leased_until, '-infinity'::timestamp with time zone) < (statement_timestamp() - '00:00:30'::interval)))) AS overdue
+           FROM public.deployments x
+          WHERE (x.provider = n.provider)) d);
+
+COMMENT ON VIEW ops.providers IS 'The providers that app versions or workers have.';
+
+COMMENT ON COLUMN ops.providers.provider IS 'The provider.';
+
+COMMENT ON COLUMN ops.providers.workers IS 'How many processes have a worker with it, by their reports of the last minute. Workers of older releases do not report it.';
+
+COMMENT ON COLUMN ops.providers.pools IS 'How many pools have servers of it.';
+
+COMMENT ON COLUMN ops.providers.deployments IS 'How many servers of it there are, in any phase.';
+
+COMMENT ON COLUMN ops.providers.overdue IS 'How many of these have waited for a worker for more than 30 seconds: no worker has the provider, or all of them are busy.';
 
 CREATE VIEW ops.queue AS
  SELECT tickets.region,
@@ -5358,6 +5431,9 @@ ALTER TABLE ONLY public.installation
 ALTER TABLE ONLY public.instance_directory
     ADD CONSTRAINT instance_directory_pkey PRIMARY KEY (instance_id);
 
+ALTER TABLE ONLY public.instance_drains
+    ADD CONSTRAINT instance_drains_pkey PRIMARY KEY (region, target, value);
+
 ALTER TABLE ONLY public.instance_leases
     ADD CONSTRAINT instance_leases_pkey PRIMARY KEY (region, instance_id);
 
@@ -5421,6 +5497,9 @@ ALTER TABLE ONLY public.player_refusals
 ALTER TABLE ONLY public.player_refusals_default
     ADD CONSTRAINT player_refusals_default_pkey PRIMARY KEY (sub, hour, call, code);
 
+ALTER TABLE ONLY public.pool_limits
+    ADD CONSTRAINT pool_limits_pkey PRIMARY KEY (only_row);
+
 ALTER TABLE ONLY public.pool_modes
     ADD CONSTRAINT pool_modes_pkey PRIMARY KEY (region, mode);
 
@@ -5435,9 +5514,6 @@ ALTER TABLE ONLY public.profile_owners
 
 ALTER TABLE ONLY public.profile_stats
     ADD CONSTRAINT profile_stats_pkey PRIMARY KEY (region, profile, decile);
-ALTER TABLE ONLY public.instance_drains
-    ADD CONSTRAINT instance_drains_pkey PRIMARY KEY (region, target, value);
-
 
 ALTER TABLE ONLY public.profile_versions
     ADD CONSTRAINT profile_versions_pkey PRIMARY KEY (region, name, version);
@@ -5875,6 +5951,10 @@ CREATE OR REPLACE VIEW ops.tickets_waiting AS
           ORDER BY e.n
          LIMIT 1) r ON (true));
 
+CREATE TRIGGER a_new_instance_that_is_kept_drained_is_not_ready BEFORE INSERT ON public.instances FOR EACH ROW WHEN ((new.status = 'ready'::text)) EXECUTE FUNCTION public.keep_instance_drained();
+
+CREATE TRIGGER an_instance_that_is_kept_drained_is_not_ready BEFORE UPDATE OF status ON public.instances FOR EACH ROW WHEN (((new.status = 'ready'::text) OR (new.incarnation <> old.incarnation))) EXECUTE FUNCTION public.keep_instance_drained();
+
 ALTER TABLE ONLY public.pool_modes
     ADD CONSTRAINT a_mode_belongs_to_a_pool FOREIGN KEY (region, app, version) REFERENCES public.pools(region, app, version);
 
@@ -5895,7 +5975,3 @@ ALTER TABLE ONLY public.project_keys
 
 ALTER TABLE ONLY public.sessions
     ADD CONSTRAINT sessions_region_instance_id_fkey FOREIGN KEY (region, instance_id) REFERENCES public.instances(region, id);
-CREATE TRIGGER a_new_instance_that_is_kept_drained_is_not_ready BEFORE INSERT ON public.instances FOR EACH ROW WHEN ((new.status = 'ready'::text)) EXECUTE FUNCTION public.keep_instance_drained();
-
-CREATE TRIGGER an_instance_that_is_kept_drained_is_not_ready BEFORE UPDATE OF status ON public.instances FOR EACH ROW WHEN (((new.status = 'ready'::text) OR (new.incarnation <> old.incarnation))) EXECUTE FUNCTION public.keep_instance_drained();
-

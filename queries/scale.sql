@@ -69,6 +69,15 @@ FROM near n JOIN instances i ON i.region = @region AND i.id = n.id
 LEFT JOIN instance_leases l ON l.region = i.region AND l.instance_id = i.id
 ORDER BY i.id;
 
+-- name: LockPoolLimits :one
+-- The limits over all pools, locked so that two plans cannot both take the last server. No row: there are none, and nobody waits.
+SELECT coalesce(max_servers, -1)::int AS max_servers, coalesce(max_starts, -1)::int AS max_starts FROM pool_limits
+WHERE max_servers IS NOT NULL OR max_starts IS NOT NULL FOR UPDATE;
+
+-- name: PoolTotals :one
+-- Read it after LockPoolLimits: its snapshot then has what others have started.
+SELECT servers, starts FROM pool_totals;
+
 -- name: RecordPlan :one
 -- Returns whether the surplus has lasted for long enough to end servers.
 UPDATE pools SET planned_at = now(), last_plan = @plan, surplus_since = CASE WHEN @surplus::bool THEN coalesce(surplus_since, now()) END

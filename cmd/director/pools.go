@@ -22,7 +22,7 @@ func (p *program) pools() *cobra.Command {
 			"'keys rotate' does. The same in SQL: view ops.pools, functions ops.scale_pool, ops.pause_pool and ops.resume_pool.",
 		Example: "  director pools apply -f pools.yaml\n  director pools list\n  director pools show eu/arena/v7\n" +
 			"  director pools scale eu/arena/v7 --max 40\n  director pools roll eu/arena/v7 v8",
-	}, p.poolsApply(), p.poolsList(), p.poolsShow(), p.poolsScale(), p.poolsPause(), p.poolsResume(), p.poolsRoll(), p.poolsDelete())
+	}, p.poolsApply(), p.poolsList(), p.poolsShow(), p.poolsScale(), p.poolsPause(), p.poolsResume(), p.poolsRoll(), p.poolsDelete(), p.poolsLimit())
 }
 
 // poolWords completes pools.

@@ -2,15 +2,19 @@ package main
 
 import (
 	"encoding/base64"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db/dbtest"
 	"github.com/lattice-director/director/internal/cli"
 	"github.com/lattice-director/director/internal/cli/clitest"
+	"github.com/lattice-director/director/provider"
 )
 
 const arenaPools = `apps:
@@ -64,6 +68,62 @@ func TestPools(t *testing.T) {
 	require.ErrorIs(t, director.Run(t, environ, "no\n", "pools", "delete", "eu/arena/v2").Err, errNotConfirmed)
 	require.NoError(t, director.Run(t, environ, "yes\n", "pools", "delete", "eu/arena/v2").Err)
 	require.Len(t, clitest.Read[[]poolLine](t, director, environ, "pools", "list"), 1)
+}
+
+// Pins a pool whose provider no worker has, and that looks healthy.
+func TestPoolsOfProvidersThatNoWorkerHas(t *testing.T) {
+	t.Parallel()
+	url := dbtest.New(t)
+	environ, s := env("DATABASE_URL="+url), storeOn(t, url)
+	applied := director.Run(t, environ, poolsDocument, "pools", "apply", "-f", "-")
+	require.NoError(t, applied.Err)
+	require.Contains(t, applied.Stderr, "warning: no running worker has the provider manual: set DIRECTOR_PROVIDERS")
+	require.Contains(t, applied.Stderr, "warning: no running worker has the provider process")
+	require.Contains(t, director.OK(t, environ, "pools", "show", "eu/arena/v1"), "active; no running worker has the provider manual")
+	_, err := s.Pool().Exec(t.Context(), "INSERT INTO process_reports (process, providers) VALUES ('director work a/1', '{manual}')")
+	require.NoError(t, err)
+	require.NotContains(t, director.OK(t, environ, "pools", "show", "eu/arena/v1"), "no running worker")
+	require.Equal(t, int64(1), clitest.Read[[]poolLine](t, director, environ, "pools", "list")[0].Workers)
+	require.NotContains(t, director.Run(t, environ, poolsDocument, "pools", "apply", "-f", "-").Stderr, "manual")
+}
+
+func TestPoolLimits(t *testing.T) {
+	t.Parallel()
+	environ := env("DATABASE_URL=" + dbtest.New(t))
+	require.NoError(t, director.Run(t, environ, poolsDocument, "pools", "apply", "-f", "-").Err)
+	limit := func(args ...string) limitLine {
+		return clitest.Read[[]limitLine](t, director, environ, append([]string{"pools", "limit"}, args...)...)[0]
+	}
+	one, nine := int32(1), int32(9)
+	require.Equal(t, limitLine{}, limit())
+	require.Equal(t, limitLine{MaxServers: &one}, limit("--servers", "1"))
+	require.Equal(t, limitLine{MaxServers: &one, MaxStarts: &nine}, limit("--starts-per-hour", "9"))
+	director.OK(t, environ, "deployments", "start", "eu/arena/v2")
+	require.Contains(t, director.Run(t, environ, "", "deployments", "start", "eu/arena/v2").Stderr, "the limits over all pools let no server start")
+	require.Equal(t, limitLine{Servers: 1, MaxServers: &one, Starts: 1}, limit("--starts-per-hour", "none"))
+	require.Equal(t, 2, cli.ExitCode(director.Run(t, environ, "", "pools", "limit", "--servers", "-1").Err))
+}
+
+func TestDeploymentLog(t *testing.T) {
+	t.Parallel()
+	url, dir := dbtest.New(t), t.TempDir()
+	s, id, tag := storeOn(t, url), uuid.New(), string(provider.NewTag())
+	environ := env("DATABASE_URL="+url, "DIRECTOR_PROVIDERS=process", "DIRECTOR_PROCESS_COMMANDS=arena=/bin/true", "DIRECTOR_PROCESS_DIR="+dir)
+	require.NoError(t, director.Run(t, environ, poolsDocument, "pools", "apply", "-f", "-").Err)
+	_, err := s.Pool().Exec(t.Context(), `INSERT INTO deployments (region, id, app, version, provider, tag, intent_at, ref) VALUES ('eu', $1, 'arena', 'v2', 'process', $2, now(), $2)`, id, tag)
+	require.NoError(t, err)
+	require.NoError(t, os.Mkdir(filepath.Join(dir, tag), 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, tag, "state.json"), []byte(`{"tag": "`+tag+`", "started": "2100-01-01T00:00:00Z"}`), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, tag, "log"), []byte("starts\nfails\n"), 0o600))
+	require.Equal(t, "starts\nfails\n", director.OK(t, environ, "deployments", "log", id.String()))
+	require.Equal(t, []string{"fails"}, clitest.Read[[]string](t, director, environ, "deployments", "log", id.String(), "--lines", "1"))
+
+	other := env("DATABASE_URL="+url, "DIRECTOR_PROVIDERS=manual", "DIRECTOR_PUBLIC_URL=https://director.example")
+	require.Contains(t, director.Run(t, other, "", "deployments", "log", id.String()).Stderr, "DIRECTOR_PROVIDERS of a worker that has it")
+	_, err = s.Pool().Exec(t.Context(), "UPDATE deployments SET provider = 'edgegap'")
+	require.NoError(t, err)
+	require.Contains(t, director.Run(t, environ, "", "deployments", "log", id.String()).Stderr, "cannot read logs of edgegap")
+	require.Equal(t, 2, cli.ExitCode(director.Run(t, environ, "", "deployments", "log", id.String(), "--lines", "0").Err))
 }
 
 func TestDeployments(t *testing.T) {

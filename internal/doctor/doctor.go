@@ -8,6 +8,7 @@
 //	fleet.go     game servers and their seats
 //	drains.go    drains that operators keep
 //	players.go   players who are refused, and tickets that wait
+//	pools.go     pools of servers, limits.go the limits over all of them
 //	kek.go       key-encryption keys
 //	director.go  keys, invariants, history
 package doctor
@@ -118,6 +119,7 @@ var checkups = []checkup{
 	{"agents", "Rivalis game servers vanish or do not answer", Doctor.checkAgents, false, true},
 	{"lobby", "Clients of the realtime lobby are refused or lose their connection", Doctor.checkLobby, false, true},
 	{"pools", "Servers do not start", Doctor.checkPools, false, true},
+	{"pool limits", "Servers cost too much", Doctor.checkLimits, false, true},
 	{"invariants", "An invariant has violations", Doctor.checkViolations, false, false},
 	{"partitions", "History falls into the default partition", Doctor.checkPartitions, false, false},
 	{"bloat", "Everything got slow within minutes", Doctor.checkBloat, false, false},

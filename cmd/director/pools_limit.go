@@ -1,0 +1,92 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lattice-director/director/internal/cli"
+)
+
+// limitLine is the row of ops.pool_limits.
+type limitLine struct {
+	Servers    int64  `json:"servers"`
+	MaxServers *int32 `json:"max_servers"` // null: no limit
+	Starts     int64  `json:"starts"`      // within the last hour
+	MaxStarts  *int32 `json:"max_starts"`
+}
+
+const selectLimits = `SELECT servers, max_servers, starts, max_starts FROM ops.pool_limits`
+
+func (p *program) poolsLimit() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "limit",
+		Short: "Show or set how many servers all pools may have and start together",
+		Long: "Shows how many servers all pools of all regions have, how many were started within the last hour, and the limits of both; with a flag,\n" +
+			"it sets the limit first. What is above a limit does not start; servers that run stay. Servers of provider manual do not count.",
+		Example: "  director pools limit\n  director pools limit --servers 200 --starts-per-hour 400\n  director pools limit --starts-per-hour none",
+		Args:    cli.Exactly(0),
+	}
+	servers := cmd.Flags().String("servers", "", "The most servers that there may be, those included that end; none: no limit")
+	starts := cmd.Flags().String("starts-per-hour", "", "The most servers that may start within an hour; none: no limit")
+	addFlags(cmd.Flags(), byOperator)
+	cli.AddOutput(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		return p.withDatabase(cmd, byOperator, func(ctx context.Context, l operator) error {
+			now, err := l.poolLimits(ctx)
+			if err != nil {
+				return err
+			}
+			if *servers != "" || *starts != "" {
+				if err := setLimit("servers", *servers, &now.MaxServers); err != nil {
+					return err
+				}
+				if err := setLimit("starts-per-hour", *starts, &now.MaxStarts); err != nil {
+					return err
+				}
+				if _, err := changed(ctx, l.Store, "SELECT ops.limit_pools($1, $2)", now.MaxServers, now.MaxStarts); err != nil {
+					return err
+				}
+			}
+			return cli.Write(l.out, []limitLine{now}, []string{"servers", "max servers", "starts", "max starts"}, func(n limitLine) []any {
+				return []any{n.Servers, limitText(n.MaxServers), n.Starts, limitText(n.MaxStarts)}
+			})
+		})
+	}
+	return cmd
+}
+
+func (l operator) poolLimits(ctx context.Context) (limitLine, error) {
+	found, err := rows[limitLine](ctx, l.Store, selectLimits)
+	if err != nil || len(found) == 0 {
+		return limitLine{}, err
+	}
+	return found[0], nil
+}
+
+// setLimit reads a flag: a number, or none. An empty one keeps the limit.
+func setLimit(flag, text string, to **int32) error {
+	switch text {
+	case "":
+		return nil
+	case "none":
+		*to = nil
+		return nil
+	}
+	n, err := strconv.ParseInt(text, 10, 32)
+	if err != nil || n < 0 {
+		return cli.Usage(fmt.Errorf("--%s %q must be a number, 0 or more, or none", flag, text))
+	}
+	limit := int32(n)
+	*to = &limit
+	return nil
+}
+
+func limitText(limit *int32) string {
+	if limit == nil {
+		return "none"
+	}
+	return strconv.Itoa(int(*limit))
+}

@@ -1,0 +1,53 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+)
+
+// poolLimit is the row of ops.pool_limits.
+type poolLimit struct {
+	Servers    int64
+	MaxServers *int32 // nil: no limit
+	Starts     int64  // within an hour
+	MaxStarts  *int32
+}
+
+func (d Doctor) checkLimits(ctx context.Context) (Finding, error) {
+	l, err := one[poolLimit](ctx, d, `SELECT servers, max_servers, starts, max_starts FROM ops.pool_limits`)
+	if err != nil {
+		return Finding{}, err
+	}
+	return judgeLimits(l), nil
+}
+
+// judgeLimits warns from nine tenths of a limit on, so that somebody decides before players have to wait.
+func judgeLimits(l poolLimit) Finding {
+	says := fmt.Sprintf("all pools have %d servers%s, and started %d within an hour%s", l.Servers, ofLimit(l.MaxServers), l.Starts, ofLimit(l.MaxStarts))
+	const do = "find out why there are so many: director deployments list, director events --kind 'deployment.*'; then director pools limit"
+	switch share := max(shareOf(l.Servers, l.MaxServers), shareOf(l.Starts, l.MaxStarts)); {
+	case share >= 1:
+		return failure(do, "%s: no more start", says)
+	case share >= 0.9:
+		return warning(do, "%s", says)
+	}
+	return good("%s", says)
+}
+
+func ofLimit(limit *int32) string {
+	if limit == nil {
+		return ""
+	}
+	return fmt.Sprintf(" of at most %d", *limit)
+}
+
+// shareOf returns which share of a limit is used, 0 without a limit.
+func shareOf(n int64, limit *int32) float64 {
+	switch {
+	case limit == nil:
+		return 0
+	case *limit == 0:
+		return 1
+	}
+	return float64(n) / float64(*limit)
+}
