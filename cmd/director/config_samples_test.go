@@ -101,6 +101,8 @@ var samples = map[string]sample{
 	"docker-images":                {"arena,registry:5000/team/game:1.2", "arena", nil},
 	"docker-advertise":             {"192.0.2.7", "2001:db8::1", []string{"host", "::"}},
 	"process-commands":             {"arena=/usr/bin/arena server --modes duel,ffa", "a=/a;b=/b -p ${LATTICE_PORT_GAME}", []string{"arena", "arena=arena server", "a=/a;a=/b", "=/a", "a b=/a"}},
+	"process-user":                 {"65534:65534", "1000:100", []string{"root", "0:0", "1000:", "no such user"}},
+	"process-variables":            {"MAP,GAME_*", "A", []string{"*", "A-B", "1A", "A*B"}},
 	"process-dir":                  {"/a", "b", nil},
 	"process-ports":                {"20000-20009", "40000-40000", []string{"20000", "20001-20000", "80-90", "60000-70000"}},
 	"process-advertise":            {"192.0.2.7", "2001:db8::1", []string{"host", "0.0.0.0", "192.0.2.7:80"}},
