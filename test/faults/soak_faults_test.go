@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"net/http"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -23,7 +25,8 @@ func (s *soak) makeFaults(ctx context.Context) {
 		{"kill a replica", 1, s.killReplica}, {"freeze a replica", 1, s.freezeReplica}, {"cut a replica off", 1, s.cutReplica},
 		{"kill a worker", 1, s.killWorker}, {"freeze a worker", 1, s.freezeWorker}, {"crash Postgres", 5, s.crashPostgres},
 		{"end connections", 2, s.endConnections}, {"abort calls", 1, s.abortCalls}, {"send bodies slowly", 1, s.sendBodiesSlowly},
-		{"leave a writing transaction open", 1, s.leaveTransactionOpenForAWhile},
+		{"leave a writing transaction open", 1, s.leaveTransactionOpenForAWhile}, {"send half requests", 1, s.sendHalfRequests},
+		{"send text that Postgres cannot store", 1, s.sendOddText}, {"drain a server", 1, s.drainServer},
 	}
 	var under sync.WaitGroup
 	defer under.Wait()
@@ -115,6 +118,69 @@ func (s *soak) sendBodiesSlowly(ctx context.Context) {
 		})
 	}
 	callers.Wait()
+}
+
+// halfRequests end within a header, within the body of a call that changes something, and within the body of one that waits.
+func (s *soak) halfRequests() []string {
+	authorization := "Authorization: Bearer " + s.AccessToken("half") + "\r\n"
+	return []string{
+		"GET /tickets/x HTTP/1.1\r\nHost: d\r\nAuthoriz",
+		"POST /tickets HTTP/1.1\r\nHost: d\r\n" + authorization + "Content-Type: application/json\r\nContent-Length: 60\r\n\r\n{",
+		"GET /tickets/x?wait=20s HTTP/1.1\r\nHost: d\r\n" + authorization + "Content-Length: 60\r\n\r\n{",
+		"GET /tickets/x/events HTTP/1.1\r\nHost: d\r\n" + authorization + "Transfer-Encoding: chunked\r\n\r\n1\r\n",
+	}
+}
+
+// sendHalfRequests leaves connections whose requests never end to the replica.
+func (s *soak) sendHalfRequests(ctx context.Context) {
+	requests := s.halfRequests()
+	for n := range 128 {
+		conn, err := net.Dial("tcp", s.addrs[2])
+		if err != nil {
+			return
+		}
+		defer func() { _ = conn.Close() }()
+		_, _ = conn.Write([]byte(requests[n%len(requests)]))
+	}
+	pause(ctx, moments())
+}
+
+// sendOddText sends text that Postgres cannot store in paths, queries and bodies: it is refused, or the replica is not ready.
+func (s *soak) sendOddText(ctx context.Context) {
+	for _, path := range []string{"/tickets/%00", "/tickets/%ff", "/fleet/sessions?region=%00", "/matchmake"} {
+		request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+s.addrs[2]+path, strings.NewReader(`{"region":"\u0000","mode":"m"}`))
+		if err != nil {
+			s.T.Errorf("%s: %v", path, err)
+			return
+		}
+		request.Header.Set("Authorization", "Bearer "+s.AccessToken("odd"))
+		request.Header.Set("Content-Type", "application/json")
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			continue // the replica is cut off
+		}
+		_ = response.Body.Close()
+		if response.StatusCode >= 500 && response.StatusCode != http.StatusServiceUnavailable {
+			s.T.Errorf("%s: %s", path, response.Status)
+		}
+	}
+}
+
+// drainServer takes a server out of placement for a while, in which it may restart. No session is opened on it meanwhile.
+func (s *soak) drainServer(ctx context.Context) {
+	var id string
+	err := s.query(ctx, "SELECT coalesce((SELECT id FROM instances WHERE status = 'ready' ORDER BY random() LIMIT 1), '')", &id)
+	var drained time.Time // after the transaction, so that a session of one that began before is not counted
+	if err != nil || id == "" || s.query(ctx, "SELECT ops.drain($1)", new(bool), id) != nil || s.query(ctx, "SELECT clock_timestamp()", &drained) != nil {
+		return
+	}
+	pause(ctx, 2*moments())
+	var opened int
+	err = s.query(ctx, "SELECT count(*)::int FROM sessions WHERE instance_id = $1 AND opened_at > $2", &opened, id, drained)
+	if err == nil && opened > 0 {
+		s.T.Errorf("%d sessions were opened on %s, which is drained since %s", opened, id, drained)
+	}
+	_ = s.query(context.WithoutCancel(ctx), "SELECT ops.undrain($1)", new(bool), id)
 }
 
 func (s *soak) leaveTransactionOpenForAWhile(ctx context.Context) {
