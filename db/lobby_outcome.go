@@ -72,7 +72,7 @@ func (o LobbyOutcomesRow) action(types *rooms.Types) rooms.Action {
 	if o.MatchID != nil {
 		return types.MatchedTo(o.MatchID.String(), o.Room)
 	}
-	return types.Unqueued(o.Reason)
+	return types.Unqueued(o.Reason, o.Detail)
 }
 
 // EndMatchRooms lets rooms of matches know that the session of the director in which they play has ended, at most batch. Any number of workers may

@@ -3,6 +3,7 @@ package db
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"github.com/google/uuid"
 
@@ -103,11 +104,11 @@ func (s *Store) wishOf(region string, c lobbyQueueChange) (*wish, error) {
 }
 
 func (p *RefuseLobbyParams) add(lobby uuid.UUID, err error) {
-	reason := "unavailable"
+	reason, detail := "unavailable", ""
 	if e, ok := errors.AsType[*Error](err); ok {
-		reason = e.Code
+		reason, detail = e.Code, strings.TrimSpace(e.Field+" "+e.Detail)
 	}
-	p.Lobbies, p.Reasons = append(p.Lobbies, lobby), append(p.Reasons, reason)
+	p.Lobbies, p.Reasons, p.Details = append(p.Lobbies, lobby), append(p.Reasons, reason), append(p.Details, detail)
 }
 
 // leaveRoom lets the ticket of a room leave the queue. It fails as a conflict if only another ticket may leave.

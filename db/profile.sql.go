@@ -243,6 +243,41 @@ func (q *Queries) ListProfiles(ctx context.Context, arg ListProfilesParams) ([]L
 	return items, nil
 }
 
+const liveVersions = `-- name: LiveVersions :many
+SELECT name, live FROM profiles WHERE region = $1 AND name = ANY ($2::text[]) AND retired_at IS NULL
+`
+
+type LiveVersionsParams struct {
+	Region string
+	Names  []string
+}
+
+type LiveVersionsRow struct {
+	Name string
+	Live int32
+}
+
+// The versions that decide. Profiles that are retired have none.
+func (q *Queries) LiveVersions(ctx context.Context, arg LiveVersionsParams) ([]LiveVersionsRow, error) {
+	rows, err := q.db.Query(ctx, liveVersions, arg.Region, arg.Names)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []LiveVersionsRow{}
+	for rows.Next() {
+		var i LiveVersionsRow
+		if err := rows.Scan(&i.Name, &i.Live); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const lockProfiles = `-- name: LockProfiles :exec
 
 SELECT pg_advisory_xact_lock(hashtext('director.profiles:' || $1::text))

@@ -367,7 +367,7 @@ func (q *Queries) InviteParticipants(ctx context.Context, arg InviteParticipants
 }
 
 const lobbyOutcomes = `-- name: LobbyOutcomes :many
-SELECT o.lobby, o.ticket, o.match_id, coalesce(o.room, '')::text AS room, coalesce(o.reason, '')::text AS reason,
+SELECT o.lobby, o.ticket, o.match_id, coalesce(o.room, '')::text AS room, coalesce(o.reason, '')::text AS reason, o.detail,
        coalesce(l.project, '')::text AS project, coalesce(l.id, '')::text AS lobby_id
 FROM lobby_outcomes o LEFT JOIN lobbies l ON l.region = o.region AND l.uid = o.lobby
 WHERE o.region = $1 ORDER BY o.at LIMIT $2
@@ -384,6 +384,7 @@ type LobbyOutcomesRow struct {
 	MatchID *uuid.UUID
 	Room    string
 	Reason  string
+	Detail  string
 	Project string
 	LobbyID string
 }
@@ -404,6 +405,7 @@ func (q *Queries) LobbyOutcomes(ctx context.Context, arg LobbyOutcomesParams) ([
 			&i.MatchID,
 			&i.Room,
 			&i.Reason,
+			&i.Detail,
 			&i.Project,
 			&i.LobbyID,
 		); err != nil {
@@ -582,20 +584,26 @@ func (q *Queries) RealtimeWaits(ctx context.Context, arg RealtimeWaitsParams) ([
 }
 
 const refuseLobby = `-- name: RefuseLobby :exec
-INSERT INTO lobby_outcomes (region, lobby, ticket, reason)
-SELECT $1, unnest($2::uuid[]), '', unnest($3::text[])
-ON CONFLICT (region, lobby, ticket) DO UPDATE SET reason = excluded.reason
+INSERT INTO lobby_outcomes (region, lobby, ticket, reason, detail)
+SELECT $1, unnest($2::uuid[]), '', unnest($3::text[]), unnest($4::text[])
+ON CONFLICT (region, lobby, ticket) DO UPDATE SET reason = excluded.reason, detail = excluded.detail
 `
 
 type RefuseLobbyParams struct {
 	Region  string
 	Lobbies []uuid.UUID
 	Reasons []string
+	Details []string
 }
 
 // A room that could not queue is told why.
 func (q *Queries) RefuseLobby(ctx context.Context, arg RefuseLobbyParams) error {
-	_, err := q.db.Exec(ctx, refuseLobby, arg.Region, arg.Lobbies, arg.Reasons)
+	_, err := q.db.Exec(ctx, refuseLobby,
+		arg.Region,
+		arg.Lobbies,
+		arg.Reasons,
+		arg.Details,
+	)
 	return err
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/db/internal/tx"
+	"github.com/lattice-director/director/match/profile"
 )
 
 // changeWaits decides calls of sessions of a region in one transaction. The second call of a session stays for the next batch, as does one about
@@ -37,6 +38,7 @@ type waits struct {
 	region  string
 	tickets queueing // new tickets of the universe
 	waiting []WaitingSessionsRow
+	live    map[string]*profile.Profile // of the wishes, by name; nil: a newer release wrote it, and this one cannot read it
 	leaves  map[ticketRef]leaving
 	told    []uuid.UUID // rooms that know that they do not wait any more
 	silent  []string    // sessions that know why their ticket leaves
@@ -105,13 +107,17 @@ func (t *waits) read(ctx context.Context, p *tx.Pipeline, sessions []string, lob
 		arg.Subs = append(arg.Subs, w.subs...)
 	}
 	var rows []PlayersQueuedRow
+	var live []LiveVersionsRow
 	queue(p, &t.waiting, (*Queries).WaitingSessions, arg)
 	queue(p, &rows, (*Queries).PlayersQueued, PlayersQueuedParams{Region: t.tickets.region, PendingFor: arg.PendingFor, Subs: arg.Subs})
+	if names := judgedBy(wishes); len(names) > 0 {
+		queue(p, &live, (*Queries).LiveVersions, LiveVersionsParams{Region: t.tickets.region, Names: names})
+	}
 	if err := t.q.send(ctx, p); err != nil {
 		return err
 	}
 	t.tickets.know(rows)
-	return nil
+	return t.readProfiles(ctx, live)
 }
 
 // call decides a call of a session.
@@ -159,6 +165,9 @@ func (t *waits) leave(r WaitingSessionsRow, reason string) {
 
 // enqueue makes a ticket for a wish. The tickets that it replaces leave.
 func (t *waits) enqueue(w *wish) (done QueuedRealtime, busy bool, err error) {
+	if err := t.judge(w); err != nil {
+		return done, false, err
+	}
 	var replaced []WaitingSessionsRow
 	for _, r := range t.waiting {
 		if _, left := t.leaves[r.ref()]; left || !t.replaces(w, r) {

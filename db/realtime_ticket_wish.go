@@ -4,10 +4,12 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/internal/rooms"
+	"github.com/lattice-director/director/match"
 )
 
 // wish is a ticket that sessions want.
@@ -17,6 +19,8 @@ type wish struct {
 	lobby   uuid.UUID // whose members queue together; zero for a session alone
 	members []rooms.Member
 	subs    []string // the players of the ticket, as members
+	draft   QueueDraft
+	ticket  func(created time.Time) (*match.Ticket, error) // as the profile of the draft judges it; nil: it is not judged
 	request PlayerTicketRequest
 	answer  PlayerTicketAnswer // of a ticket that was made
 }
@@ -54,6 +58,9 @@ func (s *Store) wish(region, project string, q rooms.Queue, members []rooms.Memb
 	body, err := s.cfg.Queueing.Encode(draft)
 	if err != nil {
 		return nil, err
+	}
+	if w.draft = draft; draft.Bucket == "" {
+		w.ticket = body.Ticket
 	}
 	w.request = PlayerTicketRequest{
 		Caller: w.subs[0], Party: draft.Players, Profiles: []string{draft.Profile}, Fields: body.Fields, Body: body.Body, Bytes: body.Bytes,

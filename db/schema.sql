@@ -5149,6 +5149,7 @@ CREATE TABLE public.lobby_outcomes (
     room text COLLATE pg_catalog."C",
     reason text,
     at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    detail text DEFAULT ''::text NOT NULL,
     CONSTRAINT an_outcome_is_a_match_or_a_reason CHECK ((((match_id IS NULL) = (room IS NULL)) AND ((match_id IS NULL) = (reason IS NOT NULL))))
 )
 WITH (fillfactor='80', autovacuum_vacuum_scale_factor='0.05');

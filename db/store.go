@@ -24,6 +24,7 @@ type Store struct {
 	pooled    pooledModes
 	groups    groups
 	projects  projectCaches
+	judges    judges
 	console   chan struct{} // full while as many reads of the console run as may
 }
 

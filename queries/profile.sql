@@ -59,6 +59,10 @@ WHERE p.region = @region AND p.name = @name;
 SELECT v.name, v.document FROM (SELECT unnest(@names::text[]) COLLATE "C" AS name, unnest(@versions::int[]) AS version) n
 JOIN profile_versions v ON v.region = @region AND v.name = n.name AND v.version = n.version;
 
+-- name: LiveVersions :many
+-- The versions that decide. Profiles that are retired have none.
+SELECT name, live FROM profiles WHERE region = @region AND name = ANY (@names::text[]) AND retired_at IS NULL;
+
 -- name: ListProfileVersions :many
 SELECT version, author, reason, created_at FROM profile_versions WHERE region = @region AND name = @name ORDER BY version DESC;
 

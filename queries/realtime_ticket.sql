@@ -72,9 +72,9 @@ JOIN realtime_tickets r ON r.region = @region AND r.session = w.session;
 
 -- name: RefuseLobby :exec
 -- A room that could not queue is told why.
-INSERT INTO lobby_outcomes (region, lobby, ticket, reason)
-SELECT @region, unnest(@lobbies::uuid[]), '', unnest(@reasons::text[])
-ON CONFLICT (region, lobby, ticket) DO UPDATE SET reason = excluded.reason;
+INSERT INTO lobby_outcomes (region, lobby, ticket, reason, detail)
+SELECT @region, unnest(@lobbies::uuid[]), '', unnest(@reasons::text[]), unnest(@details::text[])
+ON CONFLICT (region, lobby, ticket) DO UPDATE SET reason = excluded.reason, detail = excluded.detail;
 
 -- name: HoldTicketsOfSessions :exec
 -- Locks the tickets of sessions, so that the statement that follows sees what other transactions did to the sessions of the same ticket.
@@ -209,7 +209,7 @@ ORDER BY r.queued_at, r.ticket, r.place;
 
 -- name: LobbyOutcomes :many
 -- Returns what rooms have to be told, the oldest first.
-SELECT o.lobby, o.ticket, o.match_id, coalesce(o.room, '')::text AS room, coalesce(o.reason, '')::text AS reason,
+SELECT o.lobby, o.ticket, o.match_id, coalesce(o.room, '')::text AS room, coalesce(o.reason, '')::text AS reason, o.detail,
        coalesce(l.project, '')::text AS project, coalesce(l.id, '')::text AS lobby_id
 FROM lobby_outcomes o LEFT JOIN lobbies l ON l.region = o.region AND l.uid = o.lobby
 WHERE o.region = @region ORDER BY o.at LIMIT @batch;

@@ -163,7 +163,7 @@ func (w *walk) drawDirector(rt *rapid.T) Action {
 		return w.Ended()
 	}
 	id := rapid.StringMatching(`m[0-9]{6}`).Draw(rt, "match")
-	act := rapid.SampledFrom([]Action{w.MatchedTo(id, "duel:"+id), w.Unqueued("declined")}).Draw(rt, "outcome")
+	act := rapid.SampledFrom([]Action{w.MatchedTo(id, "duel:"+id), w.Unqueued("declined", "")}).Draw(rt, "outcome")
 	return func(r *Room) error {
 		before := len(r.Effects)
 		err := act(r)

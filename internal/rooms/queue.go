@@ -161,15 +161,22 @@ func (t *Types) Queued(q Queue) Action {
 	return t.queuing(func(r *Room, _ queuing) { setQueued(r, q) })
 }
 
-// Unqueued returns the action of a room whose members the director took out of the queue. It changes nothing in another phase.
-func (t *Types) Unqueued(reason string) Action {
+// Unqueued returns the action of a room whose members the director took out of the queue, for a reason that may be explained in words. It
+// changes nothing in another phase.
+func (t *Types) Unqueued(reason, detail string) Action {
 	return t.queuing(func(r *Room, _ queuing) {
 		if r.text("phase") != phaseQueued {
 			return
 		}
 		reopen(r)
-		r.Tell("unqueued", map[string]string{"reason": reason})
+		r.Tell("unqueued", unqueued{reason, detail})
 	})
+}
+
+// unqueued is why members left the queue.
+type unqueued struct {
+	Reason string `json:"reason"`
+	Detail string `json:"detail,omitempty"`
 }
 
 // MatchedTo returns the action of a room whose members were matched. The second one of a match changes nothing.

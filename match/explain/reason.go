@@ -3,6 +3,7 @@ package explain
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/lattice-director/director/match"
 	"github.com/lattice-director/director/match/decide"
@@ -98,6 +99,21 @@ func roleNames(p *profile.Profile) (names []string) {
 // need not have an id yet.
 func NeverMatches(p *profile.Profile, t *match.Ticket) []Reason {
 	return reasonsOf(p, t, decide.NeverMatches(p, t))
+}
+
+// maxRefusals bounds the reasons of a Refusal.
+const maxRefusals = 3
+
+// Refusal is NeverMatches as a sentence for a player; "" for a ticket that may be in a match.
+func Refusal(p *profile.Profile, t *match.Ticket) string {
+	var texts []string
+	for _, r := range NeverMatches(p, t) {
+		texts = append(texts, r.Text)
+	}
+	if len(texts) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("profile %q can never match this ticket: %s", p.Name, strings.Join(texts[:min(len(texts), maxRefusals)], ", and "))
 }
 
 // poolReasons names each filter that does not hold.

@@ -3,7 +3,6 @@ package play
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -52,7 +51,7 @@ func (f ticketFace) checkProfiles(ctx context.Context, d ticketbody.Draft, t *ma
 		if err := checkProfile(p, d); err != nil {
 			return 0, err
 		}
-		if why := neverMatches(p, t); why != "" {
+		if why := explain.Refusal(p, t); why != "" {
 			return 0, cannotMatch(why)
 		}
 		ttl = max(ttl, p.TTL)
@@ -76,7 +75,7 @@ func (f ticketFace) checkUnnamed(ctx context.Context, t *match.Ticket) error {
 	slices.SortFunc(takers, func(a, b *profile.Profile) int { return cmp.Compare(a.Name, b.Name) })
 	var all []string
 	for _, p := range takers {
-		why := neverMatches(p, t)
+		why := explain.Refusal(p, t)
 		if why == "" {
 			return nil
 		}
@@ -87,18 +86,6 @@ func (f ticketFace) checkUnnamed(ctx context.Context, t *match.Ticket) error {
 
 // maxReasons bounds the profiles of which an answer says why they cannot match a ticket.
 const maxReasons = 3
-
-// neverMatches says why a ticket can be in no match of a profile, however long it waits; "" if it may be in one.
-func neverMatches(p *profile.Profile, t *match.Ticket) string {
-	var texts []string
-	for _, r := range explain.NeverMatches(p, t) {
-		texts = append(texts, r.Text)
-	}
-	if len(texts) == 0 {
-		return ""
-	}
-	return fmt.Sprintf("profile %q can never match this ticket: %s", p.Name, strings.Join(texts, ", and "))
-}
 
 func cannotMatch(detail string) error {
 	return &rest.Problem{Status: http.StatusUnprocessableEntity, Code: "cannot_match", Title: "Cannot match", Detail: detail}

@@ -70,6 +70,7 @@ var kindFailures = map[db.Kind]failure{
 // ticketCodes are the codes of the store whose text tells a player why a ticket is refused. Clients get both.
 var ticketCodes = map[string]bool{
 	"not_queued": true, "ticket_exists": true, "party_conflict": true, "matched": true, "too_many_tickets": true, "ticket_ended": true, "too_late": true,
+	"cannot_match": true, "profile_unknown": true,
 }
 
 // failureOf turns any error into the failure that the client gets. known is false for an error of the director itself, whose text goes to the

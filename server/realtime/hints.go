@@ -19,6 +19,8 @@ var hints = map[string]string{
 	"not_a_member":          "join the room first, with room.join_or_create",
 	"unsupported_room_type": "there are chat, lobby, party, match and the types of DIRECTOR_REALTIME_ROOMS, and a room keeps its type",
 	"no_logic":              "rooms of this type accept no messages; those of the type chat relay them",
+	"cannot_match":          `"attributes" and "latencies" must be what the profile of the room type needs`,
+	"profile_unknown":       "DIRECTOR_REALTIME_ROOMS names the profile of the room type: `director profiles list` lists those that are there",
 	"not_invited":           `the room is private: a member invites the player, which is the "sub" of its token`,
 }
 

@@ -66,7 +66,10 @@ func encodeTicket(d db.QueueDraft) (db.QueueBody, error) {
 		draft.Players = append(draft.Players, match.Player{Sub: sub})
 	}
 	body, err := ticketbody.Prepare(draft)
-	return db.QueueBody{Fields: ticketbody.Fields(draft), Body: body.Body, Bytes: len(body)}, err
+	ticket := func(created time.Time) (*match.Ticket, error) {
+		return ticketbody.Decode("", created, body.Body("", created), "")
+	}
+	return db.QueueBody{Fields: ticketbody.Fields(draft), Body: body.Body, Bytes: len(body), Ticket: ticket}, err
 }
 
 func invalidTicket(field string) error {
