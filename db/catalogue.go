@@ -26,7 +26,7 @@ type catalogue struct {
 
 const (
 	catalogueAge     = 10 * time.Minute // how long a name counts as known after a reading
-	cataloguePause   = time.Second      // at least, between two readings
+	catalogueFresh   = time.Second      // how long a name counts as unknown after a reading: there is one a second at most
 	catalogueTimeout = time.Second      // of a reading
 	warnEvery        = time.Minute
 	maxWarnings      = 20  // different names within warnEvery
@@ -38,10 +38,9 @@ func newCatalogue(q *Queries, log *slog.Logger) *catalogue {
 }
 
 // explain returns the error for a request that was refused for lack of capacity: the refusal, or that no instance offers the mode
-// or the region. The latter needs a reading that began after the refusal. There is one reading a second at most; a request for
-// which it is too early gets the refusal.
+// or the region. The latter is said by a reading that is at most a second old: an instance that has registered since, and has no
+// place either, is known a second later.
 func (k *catalogue) explain(ctx context.Context, r PlaceRequest, refusal error) error {
-	refused := time.Now()
 	select {
 	case k.lock <- struct{}{}:
 		defer func() { <-k.lock }()
@@ -51,7 +50,7 @@ func (k *catalogue) explain(ctx context.Context, r PlaceRequest, refusal error) 
 	if k.knows(r) && time.Since(k.readAt) < catalogueAge {
 		return refusal
 	}
-	if k.readAt.Before(refused) && !k.renew(ctx) || k.knows(r) {
+	if !k.renew(ctx) || k.knows(r) {
 		return refusal
 	}
 	unknown := k.unknown(r)
@@ -61,10 +60,11 @@ func (k *catalogue) explain(ctx context.Context, r PlaceRequest, refusal error) 
 
 func (k *catalogue) knows(r PlaceRequest) bool { return slices.Contains(k.regions[r.Region], r.Mode) }
 
-// renew reads the catalogue again, unless it is too early. The reading continues when the caller leaves.
+// renew reads the catalogue again, unless the last reading is fresh. It returns false without a reading. The reading continues when the
+// caller leaves.
 func (k *catalogue) renew(ctx context.Context) bool {
-	if time.Since(k.readAt) < cataloguePause {
-		return false
+	if time.Since(k.readAt) < catalogueFresh {
+		return true
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), catalogueTimeout)
 	defer cancel()
