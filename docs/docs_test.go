@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/poolfile"
 	"github.com/lattice-director/director/match/profile"
 )
@@ -144,7 +145,7 @@ func TestEventKinds(t *testing.T) {
 		require.NoError(t, err)
 		require.NotEmpty(t, names, pattern)
 		for _, name := range names {
-			if strings.HasSuffix(name, "_test.go") {
+			if strings.HasSuffix(name, "_test.go") || strings.HasSuffix(name, "event_kind.go") {
 				continue
 			}
 			text, err := os.ReadFile(name)
@@ -159,6 +160,12 @@ func TestEventKinds(t *testing.T) {
 		listed[match[1]] = true
 	}
 	require.Equal(t, written, listed)
+
+	var all []string
+	for _, row := range regexp.MustCompile("(?m)^\\| (`[a-z_.`, ]+`) \\|").FindAllStringSubmatch(pages(t)["docs/reference/events.md"], -1) {
+		all = append(all, strings.Split(strings.ReplaceAll(row[1], "`", ""), ", ")...)
+	}
+	require.Equal(t, db.EventKinds, all, "director events knows what the page lists")
 }
 
 // Pins a profile of the documentation that the director refuses.

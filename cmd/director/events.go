@@ -119,13 +119,33 @@ func positive(flag string, d time.Duration) error {
 	return nil
 }
 
+// check refuses kinds that no event has: a misspelt one would select nothing, which reads as if nothing had happened.
 func (f eventFilter) check() error {
 	for _, k := range f.kinds {
 		if _, err := path.Match(k, ""); err != nil {
 			return fmt.Errorf("--kind %q is not allowed: it must be a kind such as session.closed, or a pattern such as 'instance.*'", k)
 		}
+		if !slices.ContainsFunc(db.EventKinds, func(known string) bool { same, _ := path.Match(k, known); return same }) {
+			return fmt.Errorf("--kind %q is not allowed: no event has this kind%s", k, suggestedKind(k))
+		}
 	}
 	return nil
+}
+
+// suggestedKind names the kind that was probably meant; "" when none is similar.
+func suggestedKind(pattern string) string {
+	known := db.EventKinds
+	if strings.HasSuffix(pattern, ".*") {
+		known = make([]string, len(db.EventKinds))
+		for i, k := range db.EventKinds {
+			noun, _, _ := strings.Cut(k, ".")
+			known[i] = noun + ".*"
+		}
+	}
+	if similar := cli.Nearest(pattern, known); similar != "" {
+		return fmt.Sprintf("; did you mean %s?", similar)
+	}
+	return "; docs/reference/events.md lists the kinds"
 }
 
 // parseCursor parses a cursor; "" is the beginning of the log.

@@ -66,7 +66,11 @@ func TestEvents(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, director.OK(t, environ, "events", "--since", "5m"))
 
-	for args, says := range map[string]string{"--after x": "number/uuid", "--since 0s": "more than 0", "--kind [": "a kind such as session.closed"} {
+	for args, says := range map[string]string{
+		"--after x": "number/uuid", "--since 0s": "more than 0", "--kind [": "a kind such as session.closed",
+		"--kind foo": "no event has this kind; docs/reference/events.md lists the kinds", "--kind session.close": "did you mean session.closed?",
+		"--kind session.closed,instance.draned": "did you mean instance.drained?", "--kind instnace.*": "did you mean instance.*?",
+	} {
 		r := director.Run(t, environ, "", append([]string{"events"}, strings.Fields(args)...)...)
 		require.Equal(t, 2, cli.ExitCode(r.Err), args)
 		require.ErrorContains(t, r.Err, says)

@@ -55,6 +55,9 @@ func (p *program) poolsApply() *cobra.Command {
 			if err != nil {
 				return atFile(*file, refusalText(declared.Locate(err)))
 			}
+			if *dry {
+				fmt.Fprintln(p.stderr, "dry run: nothing was applied")
+			}
 			return errors.Join(writeApplied(l.out, done), p.warnProviders(ctx, l, declared.Apps))
 		})
 	}

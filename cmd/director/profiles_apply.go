@@ -20,6 +20,7 @@ type profileFile struct {
 	document []byte
 	profile  *profile.Profile // nil if it has problems
 	problems []profile.Problem
+	warnings []profile.Problem // of a valid one
 }
 
 // readProfiles reads and parses files; "-" is standard input. The error is that of a file that cannot be read.
@@ -35,6 +36,7 @@ func (p *program) readProfiles(files []string) ([]profileFile, error) {
 		if refused, ok := errors.AsType[*profile.Error](err); ok {
 			all[i].problems = refused.Problems
 		}
+		all[i].warnings = profile.Warnings(document)
 	}
 	return all, nil
 }
@@ -51,6 +53,7 @@ type checkLine struct {
 	File     string            `json:"file"`
 	Profile  string            `json:"profile,omitempty"`
 	Problems []profile.Problem `json:"problems"`
+	Warnings []profile.Problem `json:"warnings"`
 }
 
 var errProfilesRefused = errors.New("not every file is a valid profile")
@@ -67,12 +70,23 @@ func refusals(to io.Writer, files []profileFile) error {
 	return err
 }
 
+// warn writes the warnings about files, as refusals writes problems.
+func warn(to io.Writer, files []profileFile) {
+	for _, f := range files {
+		for _, warning := range f.warnings {
+			warning.Text = "warning: " + warning.Text
+			fmt.Fprintln(to, warning.In(f.file))
+		}
+	}
+}
+
 func (p *program) profilesCheck() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check FILE…",
 		Short: "Check files without applying them",
 		Long: "Checks profiles and prints what is wrong with them, with line and column. It needs no database. With - it reads standard\n" +
-			"input. Exit code 1 when a file is not valid.",
+			"input. Exit code 1 when a file is not valid. Warnings, such as of an attribute that a rule uses and the profile does not\n" +
+			"declare, go to standard error.",
 		Example: "  director profiles check ranked.yaml casual.yaml\n  director profiles check -o json - < ranked.yaml",
 		Args:    cli.AtLeast(1),
 	}
@@ -89,6 +103,7 @@ func (p *program) profilesCheck() *cobra.Command {
 		if out.JSON {
 			return writeChecks(out, read)
 		}
+		warn(p.stderr, read)
 		if err := refusals(p.stdout, read); err != nil {
 			return err
 		}
@@ -104,7 +119,7 @@ func writeChecks(out cli.Output, files []profileFile) error {
 	lines := make([]checkLine, len(files))
 	var refused error
 	for i, f := range files {
-		lines[i] = checkLine{File: f.file, Problems: append([]profile.Problem{}, f.problems...)}
+		lines[i] = checkLine{File: f.file, Problems: append([]profile.Problem{}, f.problems...), Warnings: append([]profile.Problem{}, f.warnings...)}
 		if f.profile == nil {
 			refused = errProfilesRefused
 		} else {
@@ -145,6 +160,32 @@ func writeProfileChanges(out cli.Output, changes []profileChange) error {
 	return cli.Write(out, changes, []string{"profile", "version", "changed"}, func(c profileChange) []any { return []any{c.Name, c.Version, c.Changed} })
 }
 
+// appliedProfile is what apply did with a file, or would do.
+type appliedProfile struct {
+	profileChange
+
+	As     string `json:"as"` // live or shadow
+	DryRun bool   `json:"dry_run"`
+}
+
+func writeAppliedProfiles(out cli.Output, done []appliedProfile) error {
+	return cli.Write(out, done, []string{"profile", "version", "changed", "as"}, func(a appliedProfile) []any {
+		as := a.As
+		if a.DryRun {
+			as = "would be " + as
+		}
+		return []any{a.Name, a.Version, a.Changed, as}
+	})
+}
+
+// roleOf returns what a version is applied as.
+func roleOf(shadow bool) string {
+	if shadow {
+		return "shadow"
+	}
+	return "live"
+}
+
 func (p *program) profilesApply() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "apply -f FILE…",
@@ -152,7 +193,8 @@ func (p *program) profilesApply() *cobra.Command {
 		Long: "Stores each file as the next version of the profile that it names, and makes it live. A file that means the same as the\n" +
 			"live version changes nothing. All files are checked first: with one that is not valid, none is applied. With - it reads\n" +
 			"standard input.\n\n" +
-			"With --shadow the version only decides beside the live one, and its matches are not made. --dry-run prints what would change.",
+			"With --shadow the version only decides beside the live one, and its matches are not made. --dry-run prints what would change.\n" +
+			"The column as says which it was: live, shadow, or would be live or shadow, after a dry run. Warnings go to standard error.",
 		Example: "  director profiles apply -f ranked.yaml --reason 'wider skill window'\n" +
 			"  director profiles apply -f profiles/*.yaml --dry-run\n" +
 			"  director profiles show ranked-5v5 | sed s/100/150/ | director profiles apply -f - --expect 3",
@@ -178,12 +220,13 @@ func (p *program) profilesApply() *cobra.Command {
 		if err != nil {
 			return err
 		}
+		warn(p.stderr, read)
 		if err := refusals(p.stderr, read); err != nil {
 			return err
 		}
 		return p.withDatabase(cmd, byProfile, func(ctx context.Context, l operator) error {
 			if *dry {
-				return l.dryRun(ctx, read)
+				return l.dryRun(ctx, read, *shadow)
 			}
 			return l.apply(ctx, read, *shadow, func(name string) db.ProfileEdit { return flags.edit(cmd, l.OMRegion, name) })
 		})
@@ -193,7 +236,7 @@ func (p *program) profilesApply() *cobra.Command {
 
 // apply applies the files in turn, and ends with the first error.
 func (l operator) apply(ctx context.Context, files []profileFile, shadow bool, edit func(name string) db.ProfileEdit) error {
-	var changes []profileChange
+	var changes []appliedProfile
 	var failed error
 	for _, f := range files {
 		done, err := l.ApplyProfile(ctx, edit(f.profile.Name), f.document, shadow)
@@ -201,10 +244,10 @@ func (l operator) apply(ctx context.Context, files []profileFile, shadow bool, e
 			failed = fmt.Errorf("%s: %w", f.file, refusalText(err))
 			break
 		}
-		changes = append(changes, profileChange(done))
+		changes = append(changes, appliedProfile{profileChange: profileChange(done), As: roleOf(shadow)})
 	}
 	if len(changes) > 0 || l.out.JSON {
-		failed = errors.Join(writeProfileChanges(l.out, changes), failed)
+		failed = errors.Join(writeAppliedProfiles(l.out, changes), failed)
 	}
 	return failed
 }

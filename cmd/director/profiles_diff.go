@@ -94,8 +94,8 @@ func (p *program) twoDocuments(ctx context.Context, l operator, name string, ver
 }
 
 // dryRun prints what applying files would change.
-func (l operator) dryRun(ctx context.Context, files []profileFile) error {
-	var changes []profileChange
+func (l operator) dryRun(ctx context.Context, files []profileFile, shadow bool) error {
+	var changes []appliedProfile
 	for _, f := range files {
 		live, err := l.Profile(ctx, l.OMRegion, f.profile.Name, 0)
 		if err != nil && !db.IsKind(err, db.NotFound) {
@@ -109,12 +109,12 @@ func (l operator) dryRun(ctx context.Context, files []profileFile) error {
 		if change.Changed = before.text == "" || live.RetiredAt != nil || !sameProfile(before.text, f); change.Changed {
 			change.Version++
 		}
-		changes = append(changes, change)
+		changes = append(changes, appliedProfile{change, roleOf(shadow), true})
 		if !l.out.JSON {
 			fmt.Fprint(l.out.To, unifiedDiff(before.title, f.file, before.text, string(f.document)))
 		}
 	}
-	return writeProfileChanges(l.out, changes)
+	return writeAppliedProfiles(l.out, changes)
 }
 
 // sameProfile reports whether a stored document means the same as a file.

@@ -33,17 +33,23 @@ func TestProfiles(t *testing.T) {
 	environ := env("DATABASE_URL=" + url)
 	duel := writeFile(t, "duel.yaml", duelFile)
 	require.Empty(t, clitest.Read[[]profileLine](t, director, environ, "profiles", "list"))
-	require.Contains(t, director.OK(t, environ, "profiles", "apply", "-f", duel, "--dry-run"), "+name: duel")
+	dry := director.OK(t, environ, "profiles", "apply", "-f", duel, "--dry-run")
+	require.Contains(t, dry, "+name: duel")
+	require.Regexp(t, `duel +1 +yes +would be live\n`, dry)
+	require.Regexp(t, `duel +1 +yes +would be shadow\n`, director.OK(t, environ, "profiles", "apply", "-f", duel, "--dry-run", "--shadow"))
 	require.Empty(t, clitest.Read[[]profileLine](t, director, environ, "profiles", "list"), "a dry run changes nothing")
 
-	apply := func(args ...string) []profileChange {
-		return clitest.Read[[]profileChange](t, director, environ, append([]string{"profiles", "apply", "-f", duel}, args...)...)
+	apply := func(args ...string) []appliedProfile {
+		return clitest.Read[[]appliedProfile](t, director, environ, append([]string{"profiles", "apply", "-f", duel}, args...)...)
 	}
-	require.Equal(t, []profileChange{{"duel", 1, true}}, apply("--reason", "first", "--author", "ada"))
-	require.Equal(t, []profileChange{{"duel", 1, false}}, apply())
+	require.Equal(t, []appliedProfile{{profileChange{"duel", 1, true}, "live", true}}, apply("--dry-run"))
+	require.Equal(t, []appliedProfile{{profileChange{"duel", 1, true}, "live", false}}, apply("--reason", "first", "--author", "ada"))
+	require.Equal(t, []appliedProfile{{profileChange{"duel", 1, false}, "live", false}}, apply())
 	wider := strings.Replace(duelFile, "100", "150", 1)
 	applied := director.Run(t, environ, wider, "profiles", "apply", "-f", "-", "--expect", "1")
 	require.NoError(t, applied.Err)
+	require.Regexp(t, `duel +2 +yes +live\n`, applied.Stdout)
+	require.Contains(t, applied.Stderr, "-:3:16: rules[0].near: warning: the attribute skill is not declared")
 	require.ErrorContains(t, director.Run(t, environ, duelFile, "profiles", "apply", "-f", "-", "--expect", "1").Err, "the live version of profile \"duel\" is 2, not 1")
 
 	list := clitest.Read[[]profileLine](t, director, environ, "profiles", "list")
@@ -94,6 +100,9 @@ func TestProfilesCheck(t *testing.T) {
 	t.Parallel()
 	environ := env("DATABASE_URL=postgres://nobody@127.0.0.1:1/nowhere")
 	require.Equal(t, "-: profile duel is valid\n", director.Run(t, environ, duelFile, "profiles", "check", "-").Stdout)
+	require.Equal(t, "-:3:16: rules[0].near: warning: the attribute skill is not declared, so that a value of another type counts as none: "+
+		"add attributes: {skill: {type: number}}\n", director.Run(t, environ, duelFile, "profiles", "check", "-").Stderr)
+	require.Empty(t, director.Run(t, environ, duelFile+"attributes: {skill: {type: number}}\n", "profiles", "check", "-").Stderr)
 	wrong := writeFile(t, "wrong.yaml", "name: duel\nteams: [{name: a, player: 1}]\n")
 	refused := director.Run(t, environ, "", "profiles", "check", wrong)
 	require.Equal(t, 1, cli.ExitCode(refused.Err))
@@ -105,6 +114,8 @@ func TestProfilesCheck(t *testing.T) {
 	var lines []checkLine
 	require.NoError(t, json.Unmarshal([]byte(director.Run(t, environ, "", "profiles", "check", wrong, "-o", "json").Stdout), &lines))
 	require.NotEmpty(t, lines[0].Problems)
+	require.NoError(t, json.Unmarshal([]byte(director.Run(t, environ, duelFile, "profiles", "check", "-", "-o", "json").Stdout), &lines))
+	require.Len(t, lines[0].Warnings, 1)
 	require.True(t, json.Valid([]byte(director.OK(t, environ, "profiles", "schema"))))
 }
 

@@ -1,6 +1,7 @@
 package profile
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -33,6 +34,7 @@ type use struct {
 	kinds kindSet // that suit all of them so far
 	by    string  // what used it last
 	line  int
+	first *node // what used it first
 }
 
 // use records that part of the document, such as near, needs the attribute that n names to have one of some types. It
@@ -49,13 +51,24 @@ func (c *converter) use(n *node, kinds kindSet, by string) {
 	}
 	before, used := c.attributes[n.text]
 	if !used {
-		before.kinds = every
+		before.kinds, before.first = every, n
 	}
 	if before.kinds&kinds == 0 {
 		c.add(n, "%s needs the type %s, and %s in line %d needs %s: an attribute has one type", by, kinds, before.by, before.line, before.kinds)
 		return
 	}
-	c.attributes[n.text] = use{kinds: before.kinds & kinds, by: by, line: n.line}
+	c.attributes[n.text] = use{kinds: before.kinds & kinds, by: by, line: n.line, first: before.first}
+}
+
+// undeclared warns of attributes that are used and not declared.
+func (c *converter) undeclared() (all []Problem) {
+	for name, u := range c.attributes {
+		all = append(all, Problem{Line: u.first.line, Column: u.first.column, Path: u.first.path, Text: fmt.Sprintf(
+			"the attribute %s is not declared, so that a value of another type counts as none: add attributes: {%s: {type: %s}}",
+			shorten(name), shorten(name), strings.Split(u.kinds.String(), " ")[0])})
+	}
+	sortProblems(all)
+	return all
 }
 
 // useValue reports a value that stands in for an attribute and has another type.

@@ -8,14 +8,33 @@ import (
 // Parse reads a profile from YAML or JSON of at most [MaxBytes]. Reading is strict: keys that are not known, values of other
 // types and rules that cannot hold together are refused. Defaults are filled in. Errors: *[Error], with up to 16 problems.
 func Parse(document []byte) (*Profile, error) {
-	return parse(document, false)
+	c, err := convert(document, false)
+	if err != nil {
+		return nil, err
+	}
+	return c.p, nil
 }
 
 // ParseStored reads a document that a release has accepted, maybe an earlier one that checked less: a profile that matches nobody
 // must not become one that cannot be read. Errors: as Parse.
-func ParseStored(document []byte) (*Profile, error) { return parse(document, true) }
+func ParseStored(document []byte) (*Profile, error) {
+	c, err := convert(document, true)
+	if err != nil {
+		return nil, err
+	}
+	return c.p, nil
+}
 
-func parse(document []byte, stored bool) (*Profile, error) {
+// Warnings returns what is allowed in a document and may be a mistake. A document that [Parse] refuses has none.
+func Warnings(document []byte) []Problem {
+	c, err := convert(document, false)
+	if err != nil {
+		return nil
+	}
+	return c.undeclared()
+}
+
+func convert(document []byte, stored bool) (*converter, error) {
 	r := &report{stored: stored}
 	root := read(r, document)
 	if root == nil {
@@ -33,7 +52,7 @@ func parse(document []byte, stored bool) (*Profile, error) {
 	if err := r.err(); err != nil {
 		return nil, err
 	}
-	return c.p, nil
+	return c, nil
 }
 
 // read returns the root of a document, or nil after it reported a problem.
