@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+
+	"github.com/lattice-director/director/internal/endpoint"
 )
 
 // Joining names the deployment that a registration belongs to: its caller has authenticated with the deployment's token.
@@ -77,6 +79,11 @@ func (d DeploymentOfRow) allows(r Registration) error {
 		if !slices.Contains(d.Modes, mode) {
 			return outside("modes", "its app version has no mode %q", mode)
 		}
+	}
+	if d.DialledByRegistration && r.Endpoint != "" && !endpoint.IsDialableAddress(r.Endpoint) {
+		err := newError(Invalid, "invalid_request", "must be an IP address and a port, such as 203.0.113.7:7777: netcode connect tokens hold no host names")
+		err.Field = "endpoint"
+		return err
 	}
 	return nil
 }

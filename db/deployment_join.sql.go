@@ -44,6 +44,7 @@ func (q *Queries) DeployedInstance(ctx context.Context, arg DeployedInstancePara
 
 const deploymentOf = `-- name: DeploymentOf :one
 SELECT d.phase, d.desired, d.endpoint, coalesce(d.ref, '') AS ref, v.modes, v.capacity, v.max_sessions,
+       (v.dialect IS NOT NULL AND d.provider = 'manual')::bool AS dialled_by_registration, -- by connect tokens, which name no host
        EXISTS (SELECT FROM deployments o WHERE o.region = d.region AND o.provider = d.provider AND o.ref = $1::text AND o.id <> d.id) AS ref_taken
 FROM deployments d JOIN app_versions v ON v.app = d.app AND v.version = d.version
 WHERE d.region = $2 AND d.id = $3
@@ -56,14 +57,15 @@ type DeploymentOfParams struct {
 }
 
 type DeploymentOfRow struct {
-	Phase       string
-	Desired     string
-	Endpoint    *string
-	Ref         string
-	Modes       []string
-	Capacity    int32
-	MaxSessions *int32
-	RefTaken    bool
+	Phase                 string
+	Desired               string
+	Endpoint              *string
+	Ref                   string
+	Modes                 []string
+	Capacity              int32
+	MaxSessions           *int32
+	DialledByRegistration bool
+	RefTaken              bool
 }
 
 // A deployment and what its app version allows, read without locks. Whether another deployment has the ref that its server names.
@@ -78,6 +80,7 @@ func (q *Queries) DeploymentOf(ctx context.Context, arg DeploymentOfParams) (Dep
 		&i.Modes,
 		&i.Capacity,
 		&i.MaxSessions,
+		&i.DialledByRegistration,
 		&i.RefTaken,
 	)
 	return i, err
@@ -234,7 +237,7 @@ func (q *Queries) JoinDeployment(ctx context.Context, arg JoinDeploymentParams) 
 }
 
 const lockReady = `-- name: LockReady :one
-SELECT coalesce(host(d.ip), '')::text AS ip, d.ports, v.endpoint AS format, v.game_port
+SELECT coalesce(host(d.ip), '')::text AS ip, d.ports, v.endpoint AS format, v.game_port, (v.dialect IS NOT NULL)::bool AS netcode
 FROM deployments d JOIN app_versions v ON v.app = d.app AND v.version = d.version
 WHERE d.region = $1 AND d.id = $2 AND d.incarnation = $3 AND d.desired = 'running'
   AND (d.phase IN ('starting', 'ready') OR d.phase IN ('wanted', 'deploying') AND d.ref IS NOT NULL)
@@ -254,6 +257,7 @@ type LockReadyRow struct {
 	Ports    []byte
 	Format   string
 	GamePort string
+	Netcode  bool
 }
 
 // Locks a deployment for which nothing is missing any more: its provider says that it is ready, its server has registered, and the
@@ -267,6 +271,7 @@ func (q *Queries) LockReady(ctx context.Context, arg LockReadyParams) (LockReady
 		&i.Ports,
 		&i.Format,
 		&i.GamePort,
+		&i.Netcode,
 	)
 	return i, err
 }

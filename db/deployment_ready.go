@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/lattice-director/director/internal/endpoint"
 	"github.com/lattice-director/director/provider"
 )
 
@@ -39,17 +40,17 @@ func (q *Queries) makeReady(ctx context.Context, region string, id uuid.UUID) (b
 	if err != nil {
 		return false, ignoreNoRows(err)
 	}
-	endpoint, err := d.endpointOr(instance.Endpoint)
+	dialled, err := d.endpointOr(instance.Endpoint)
 	if err != nil {
 		return false, q.failDeployment(ctx, region, id, ReasonNoEndpoint, err)
 	}
-	if err := q.ReadyDeployment(ctx, ReadyDeploymentParams{Region: region, ID: id, Endpoint: &endpoint}); err != nil {
+	if err := q.ReadyDeployment(ctx, ReadyDeploymentParams{Region: region, ID: id, Endpoint: &dialled}); err != nil {
 		return false, err
 	}
 	if err := q.ForgiveFailures(ctx, ForgiveFailuresParams{Region: region, ID: id}); err != nil {
 		return false, err
 	}
-	return true, q.showReady(ctx, region, id.String(), endpoint)
+	return true, q.showReady(ctx, region, id.String(), dialled)
 }
 
 // showReady makes an instance a candidate of placement.
@@ -76,10 +77,16 @@ func (q *Queries) failDeployment(ctx context.Context, region string, id uuid.UUI
 // provider reports no address, as manual does, the endpoint is that of the registration.
 func (r LockReadyRow) endpointOr(registered string) (string, error) {
 	if r.Ip == "" {
-		if registered == "" {
+		switch {
+		case registered == "":
 			return "", errors.New("neither the provider nor the server has reported an address")
+		case r.Netcode && !endpoint.IsDialableAddress(registered):
+			return "", fmt.Errorf("the provider has reported no IP address, and netcode connect tokens cannot hold %q, which the server has reported", registered)
 		}
 		return registered, nil
+	}
+	if !endpoint.IsDialableHost(r.Ip) {
+		return "", fmt.Errorf("the provider has reported the address %s, which nobody can dial", r.Ip)
 	}
 	var ports map[string]provider.Port
 	if len(r.Ports) > 0 {

@@ -2,6 +2,7 @@ package match
 
 import (
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -18,6 +19,13 @@ func LatencyOf(milliseconds float64) (ms uint16, ok bool) {
 	return uint16(milliseconds), true
 }
 
+// decimal are the numbers of YAML 1.2's core schema in base ten, which include those of JSON.
+var decimal = regexp.MustCompile(`^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$`)
+
+// IsNumber reports whether a text without quotes is a number in a document of any kind: a decimal one. 010 is ten, and 0x10, 0o10, 1_000
+// and .inf are none.
+func IsNumber(text string) bool { return decimal.MatchString(text) }
+
 // ParseNumber returns the number that a decimal text says, as JSON and YAML write it. allowed says what is allowed instead, and is "" for
 // a good one. A whole number that a float64 cannot hold is refused: it is an id, and rounded it would be equal to another one.
 func ParseNumber(text string) (number float64, allowed string) {
@@ -32,4 +40,14 @@ func ParseNumber(text string) (number float64, allowed string) {
 		}
 	}
 	return number + 0, "" // -0 is 0
+}
+
+// ParseWhole returns the whole number that a text says for which [IsNumber] holds. ok is false for a fraction, and for what is beyond 64 bits.
+func ParseWhole(text string) (n int64, ok bool) {
+	if strings.ContainsAny(text, ".eE") {
+		number, err := strconv.ParseFloat(text, 64)
+		return int64(number), err == nil && number == math.Trunc(number) && math.Abs(number) < 1<<53
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	return n, err == nil
 }

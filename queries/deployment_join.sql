@@ -1,6 +1,7 @@
 -- name: DeploymentOf :one
 -- A deployment and what its app version allows, read without locks. Whether another deployment has the ref that its server names.
 SELECT d.phase, d.desired, d.endpoint, coalesce(d.ref, '') AS ref, v.modes, v.capacity, v.max_sessions,
+       (v.dialect IS NOT NULL AND d.provider = 'manual')::bool AS dialled_by_registration, -- by connect tokens, which name no host
        EXISTS (SELECT FROM deployments o WHERE o.region = d.region AND o.provider = d.provider AND o.ref = sqlc.narg(provider_ref)::text AND o.id <> d.id) AS ref_taken
 FROM deployments d JOIN app_versions v ON v.app = d.app AND v.version = d.version
 WHERE d.region = @region AND d.id = @id;
@@ -57,7 +58,7 @@ WHERE i.region = @region AND i.id = sqlc.arg(id)::uuid::text AND i.deployment_id
 -- Locks a deployment for which nothing is missing any more: its provider says that it is ready, its server has registered, and the
 -- digest of its certificate is known where the version requires one. A worker that was killed may have stored the ref, and not the phase. A
 -- server that names another ref is a second one: players would dial the deployment's own.
-SELECT coalesce(host(d.ip), '')::text AS ip, d.ports, v.endpoint AS format, v.game_port
+SELECT coalesce(host(d.ip), '')::text AS ip, d.ports, v.endpoint AS format, v.game_port, (v.dialect IS NOT NULL)::bool AS netcode
 FROM deployments d JOIN app_versions v ON v.app = d.app AND v.version = d.version
 WHERE d.region = @region AND d.id = @id AND d.incarnation = @incarnation AND d.desired = 'running'
   AND (d.phase IN ('starting', 'ready') OR d.phase IN ('wanted', 'deploying') AND d.ref IS NOT NULL)

@@ -23,6 +23,9 @@ func TestAGameServerOverHTTP(t *testing.T) {
 	status, refused := r.call("POST", "/players", fields{"token": "x"})
 	require.Equal(t, []any{http.StatusConflict, "not_ready"}, []any{status, refused["code"]})
 
+	status, refused = r.call("POST", "/ready", fields{"capacity": 2, "endpoint": "0.0.0.0:7777"})
+	require.Equal(t, []any{http.StatusBadRequest, "invalid_request"}, []any{status, refused["code"]}, "what the server binds")
+
 	events := r.sse()
 	ready := r.must("POST", "/ready", fields{"capacity": 2})
 	require.Equal(t, fields{"state": "ready", "instance_id": "engine-1", "endpoint": "game.test:7777", "players": 0.0, "sessions": 0.0, "unwanted": false}, ready)

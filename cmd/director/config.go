@@ -180,9 +180,9 @@ func (c *Config) processSettings() []setting {
 				"except when it serves Open Match, Rivalis, the realtime lobby or guests of bevygap: it then does not serve players"},
 		{flag: "auth-jwks-plain-http", section: sectionAuth, def: "false", by: byServers, value: boolean(&c.JWKSPlainHTTP),
 			help: "Also accept an http URL for auth-jwks, for a trusted network"},
-		{flag: "auth-issuer", section: sectionAuth, by: byServers | byToken, value: text(&c.AuthIssuer, "text"),
+		{flag: "auth-issuer", section: sectionAuth, by: byServers | byToken, value: line(&c.AuthIssuer),
 			help: "The required iss of access tokens. Not set: any"},
-		{flag: "auth-audience", section: sectionAuth, by: byServers | byToken, value: text(&c.AuthAudience, "text"),
+		{flag: "auth-audience", section: sectionAuth, by: byServers | byToken, value: line(&c.AuthAudience),
 			help: "The required aud of access tokens. Not set: any"},
 
 		{flag: "log-format", section: sectionLogs, def: "auto", by: byLoops | byMigrate | bySidecar, value: choice(&c.LogFormat, "auto", "text", "json"),

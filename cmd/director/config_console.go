@@ -41,7 +41,7 @@ func (c *Config) consoleSettings() []setting {
 			help: "How long a login lasts"},
 		{flag: "console-oidc-issuer", section: sectionConsole, by: byServers, value: endpoint(&c.ConsoleOIDCIssuer),
 			help: "The issuer of OpenID Connect with which people log in, such as https://login.example/realms/ops. Not set: only tokens of operators log in"},
-		{flag: "console-oidc-client-id", section: sectionConsole, by: byServers, value: text(&c.ConsoleOIDCClient, "text"),
+		{flag: "console-oidc-client-id", section: sectionConsole, by: byServers, value: line(&c.ConsoleOIDCClient),
 			help: "The client that the issuer knows the console as"},
 		{flag: "console-oidc-client-secret", section: sectionConsole, secret: true, by: byServers, value: hiddenText(&c.ConsoleOIDCSecret),
 			help: "Its secret. Not set: a public client"},

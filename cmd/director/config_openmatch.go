@@ -22,7 +22,7 @@ func (c *Config) openMatchSettings() []setting {
 			help: "The DNS, URI or common names of client certificates that are accepted, and for which service. Not set: every certificate of the CA, for all services"},
 		{flag: "om-open", section: sectionOpenMatch, def: "false", by: byServers, value: boolean(&c.OMOpen),
 			help: "Serve Open Match's clients without tokens and certificates: anybody who reaches a port can read and change all tickets"},
-		{flag: "om-region", section: sectionOpenMatch, def: "global", by: byLoops | byProfiles, value: regionName(&c.OMRegion),
+		{flag: "om-region", section: sectionOpenMatch, def: "global", by: byLoops | byProfiles, value: gameRegion(&c.OMRegion),
 			help: "The region of the tickets and profiles. Replicas and workers with the same region share one queue"},
 		{flag: "om-registration", section: sectionOpenMatch, def: "250ms", fleetWide: true, by: byLoops, value: duration(&c.OMRegistration, 0, time.Minute),
 			help: "How long a synchronization cycle accepts further FetchMatches calls. No ticket is in two matches of one cycle"},

@@ -45,7 +45,7 @@ func (c *Config) orchestratorSettings() []setting {
 				"which is safer, because callers can choose the left-most entry"},
 		{flag: "orchestrator-api", section: sectionRivalis, def: "true", by: byServers, value: boolean(&c.OrchestratorAPI),
 			help: "Serve REST and SSE in addition to the agents. /healthz and /readyz are always served"},
-		{flag: "orchestrator-region", section: sectionRivalis, def: "global", by: byServers | byAgents, value: regionName(&c.OrchestratorRegion),
+		{flag: "orchestrator-region", section: sectionRivalis, def: "global", by: byServers | byAgents, value: gameRegion(&c.OrchestratorRegion),
 			help: "The region of the fleet. Replicas with the same region act as one orchestrator"},
 		{flag: "orchestrator-max-agents", section: sectionRivalis, def: "20000", by: byServers, value: integer(&c.OrchestratorMaxAgents, 1, 1_000_000),
 			help: "The maximum number of agents connected to a replica; further agents get 503 and retry"},

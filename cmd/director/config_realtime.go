@@ -46,13 +46,13 @@ func (c *Config) realtimeSettings() []setting {
 		{flag: "realtime-control-addr", section: sectionRealtime, by: byServers, value: address(&c.RealtimeControlAddr),
 			help: "The address of the control API for projects, keys and tokens, such as :3000. Keep it private. Not set: it is not served, except by `director dev` " +
 				"at 127.0.0.1:3000"},
-		{flag: "realtime-region", section: sectionRealtime, def: "global", by: byServers | byProjects, value: regionName(&c.RealtimeRegion),
+		{flag: "realtime-region", section: sectionRealtime, def: "global", by: byServers | byProjects, value: gameRegion(&c.RealtimeRegion),
 			help: "The region of new projects, and of clients whose project does not exist. A project keeps its region"},
 		{flag: "realtime-auth", aliases: []string{"NEXIS_AUTH_MODE"}, section: sectionRealtime, def: "required", by: byServers,
 			value: choice(&c.RealtimeAuth, string(realtime.AuthRequired), string(realtime.AuthOptional), string(realtime.AuthDisabled)),
 			help:  "Which clients need a token. optional: a client may be anonymous, but a token that it presents must be valid; disabled: tokens are not verified"},
 		{flag: "realtime-master-secret", aliases: []string{"NEXIS_MASTER_SECRET"}, section: sectionRealtime, secret: true, fleetWide: true, by: byServers | byProjects,
-			value: oneSecret(&c.RealtimeMasterSecret),
+			value: signingSecret(&c.RealtimeMasterSecret),
 			help: "The secret from which the secrets of projects are derived, which sign the tokens of clients. Required with either address, unless only the secrets of " +
 				"keys sign or no client needs a token. `openssl rand -hex 24` makes one"},
 		{flag: "realtime-internal-token", aliases: []string{"NEXIS_INTERNAL_TOKEN"}, section: sectionRealtime, secret: true, by: byServers,
@@ -118,6 +118,23 @@ func oneSecret(p *string) value {
 	return v
 }
 
+// signingSecret is a secret that other programs sign with, too. Theirs may have the line break of its file: whether it belongs to the secret
+// is not for the director to decide.
+func signingSecret(p *string) value {
+	v := oneSecret(p)
+	v.exact = true
+	set := v.set
+	v.set = func(text string) error {
+		if text != strings.TrimSpace(text) {
+			return errAroundSecret
+		}
+		return set(text)
+	}
+	return v
+}
+
+var errAroundSecret = errors.New("it begins or ends with white space, such as the line break of a file: remove it there, and wherever else the secret is used")
+
 func projectSecrets(p *map[string]string) value {
 	v := value{kind: "secret", allowed: fmt.Sprintf("a JSON object of projects and their secrets, of %d characters or more", shortestSecret)}
 	v.show = func() string { return masked(len(*p)) }
@@ -125,6 +142,9 @@ func projectSecrets(p *map[string]string) value {
 		*p = nil
 		err := json.Unmarshal([]byte(text), p)
 		for project, secret := range *p {
+			if secret != strings.TrimSpace(secret) {
+				return errAroundSecret
+			}
 			if len(secret) < shortestSecret || !token.ValidProjectName(project) {
 				return v.must(false)
 			}

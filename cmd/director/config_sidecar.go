@@ -39,7 +39,7 @@ func (c *Config) sidecarSettings() []setting {
 			help: "The loopback address at which the game server sends lines of text over TCP, such as 127.0.0.1:9358. Not set: only HTTP is served"},
 		{flag: "sidecar-instance-id", section: sectionSidecar, by: bySidecar, value: text(&c.SidecarInstance, "text"),
 			help: "The name of the game server, unique in the fleet. Not set: the name of the host, which is the pod's in Kubernetes"},
-		{flag: "sidecar-endpoint", section: sectionSidecar, by: bySidecar, value: text(&c.SidecarEndpoint, "host:port or a URL"),
+		{flag: "sidecar-endpoint", section: sectionSidecar, by: bySidecar, value: dialled(&c.SidecarEndpoint),
 			help: "The address at which players connect to the game server"},
 		{flag: "sidecar-region", section: sectionSidecar, by: bySidecar, value: gameRegion(&c.SidecarRegion), help: "The region of the game server"},
 		{flag: "sidecar-modes", section: sectionSidecar, by: bySidecar, value: list(&c.SidecarModes, "names of modes"), help: "The modes that the game server offers"},

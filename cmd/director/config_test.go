@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"flag"
 	"os"
@@ -96,6 +97,48 @@ func TestValuesThatAreNotAllowed(t *testing.T) {
 	_, err := loadWith(t, []string{"--lease-ttl=1"}, "DIRECTOR_SEAT_TTL=1")
 	require.ErrorContains(t, err, "--lease-ttl")
 	require.ErrorContains(t, err, "--seat-ttl", "one error names all settings that are wrong")
+}
+
+// secretSamples are secrets that a setting of this kind allows, where it does not allow any.
+var secretSamples = map[string]string{
+	"database-url": "postgres://a@h/d", "database-url-direct": "postgres://a@h/d", "key-encryption-key": testKEK, "realtime-project-secrets": `{"p1":"0123456789abcdef"}`,
+	"om-tokens": "frontend=0123456789abcdef",
+}
+
+// Pins a secret, an issuer or a URL with the line break of its file: the replica starts, is ready, and refuses everybody.
+func TestLineBreaksOfFiles(t *testing.T) {
+	t.Parallel()
+	const secret = "0123456789abcdef-0123"
+	for _, s := range new(Config).settings() {
+		text := cmp.Or(samples[s.flag].one, secretSamples[s.flag], secret)
+		if s.flag == "mode" {
+			continue // TestModes
+		}
+		plain, err := loadWith(t, nil, s.variable()+"="+text)
+		require.NoError(t, err, s.flag)
+		for _, around := range []string{text + "\n", text + "\r\n", " " + text, "\n" + text + " \t"} {
+			for _, by := range [][]string{{"--" + s.flag + "=" + around}, nil} {
+				var environ []string
+				if by == nil {
+					environ = []string{s.variable() + "=" + around}
+				}
+				l, err := loadWith(t, by, environ...)
+				if s.value.exact {
+					require.ErrorContains(t, err, "begins or ends with white space", s.flag)
+					continue
+				}
+				require.NoError(t, err, s.flag)
+				require.Equal(t, plain.Config, l.Config, s.flag)
+			}
+		}
+		if s.value.kind == "secret" && s.flag != "realtime-project-secrets" || s.flag == "auth-issuer" || s.flag == "auth-audience" {
+			_, err := loadWith(t, nil, s.variable()+"="+text+"\n"+text)
+			require.ErrorContains(t, err, s.variable(), "a line break within")
+			require.NotContains(t, err.Error(), secret)
+		}
+	}
+	_, err := loadWith(t, nil, `DIRECTOR_REALTIME_PROJECT_SECRETS={"p1":"0123456789abcdef\n"}`)
+	require.ErrorContains(t, err, "begins or ends with white space")
 }
 
 // Pins a secret in an error, in --print-config or in the log.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/spf13/pflag"
 
@@ -137,11 +138,18 @@ func (s setting) find(flags *pflag.FlagSet, environ environment) (string, source
 	return s.def, fromDefault
 }
 
+// assign sets a value. White space around it is not meant: a value that was read from a file ends with the file's line break.
 func (s setting) assign(text string, from source) error {
+	if !s.value.exact {
+		text = strings.TrimSpace(text)
+	}
 	if text == "" {
 		return nil // not set
 	}
-	err := s.value.set(text)
+	err := s.checkLines(text)
+	if err == nil {
+		err = s.value.set(text)
+	}
 	if err == nil {
 		return nil
 	}
@@ -150,6 +158,19 @@ func (s setting) assign(text string, from source) error {
 		shown = "the secret"
 	}
 	return fmt.Errorf("--%s / %s: %s (from the %s) is not allowed: %w", s.flag, s.variable(), shown, from, err)
+}
+
+// checkLines refuses secrets that no caller can send, such as two on two lines. JSON may have several lines.
+func (s setting) checkLines(text string) error {
+	if !s.secret || strings.HasPrefix(text, "{") {
+		return nil
+	}
+	for _, item := range splitList(text) {
+		if strings.ContainsFunc(item, unicode.IsControl) {
+			return errors.New("it has a line break or another control character within: it must be on one line, several comma-separated")
+		}
+	}
+	return nil
 }
 
 // from returns the source of a setting's value.

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/jackc/pgx/v5"
 
@@ -26,6 +27,7 @@ type value struct {
 	kind    string   // for --help: duration, number, …
 	allowed string   // the allowed values, for people
 	words   []string // the allowed values, if they are few
+	exact   bool     // white space around it is a part of it, which set refuses or keeps; else it is removed
 	set     func(text string) error
 	show    func() string // the value, with secrets masked
 }
@@ -50,6 +52,16 @@ func (v value) must(ok bool) error {
 func text(p *string, allowed string) value {
 	v := value{kind: "text", allowed: allowed, show: func() string { return *p }}
 	v.set = func(text string) error { *p = text; return nil }
+	return v
+}
+
+// line is text in which nobody would see a line break.
+func line(p *string) value {
+	v := text(p, "text on one line")
+	v.set = func(text string) error {
+		*p = text
+		return v.must(!strings.ContainsFunc(text, unicode.IsControl))
+	}
 	return v
 }
 
@@ -200,16 +212,17 @@ func bytesText(n int) string {
 	return strconv.Itoa(n)
 }
 
-func regionName(p *string) value {
-	v := text(p, "1 to 64 letters, digits, dots, hyphens and underscores")
+// dialled is what players dial.
+func dialled(p *string) value {
+	v := text(p, rest.Endpoint.Allowed)
 	v.set = func(text string) error {
 		*p = text
-		return v.must(modeName.MatchString(text))
+		return v.must(rest.Endpoint.Valid(text))
 	}
 	return v
 }
 
-// gameRegion is a region in which players ask for sessions: the API knows no others.
+// gameRegion is a region. The API and the ids of sessions know no others.
 func gameRegion(p *string) value {
 	v := text(p, rest.Region.Allowed)
 	v.set = func(text string) error {

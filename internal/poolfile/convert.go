@@ -30,9 +30,9 @@ type app struct {
 	GamePort       text            `yaml:"game_port"`
 	Endpoint       text            `yaml:"endpoint"`
 	Modes          []text          `yaml:"modes"`
-	Capacity       int             `yaml:"capacity"`
-	MaxSessions    *int            `yaml:"max_sessions"`
-	MaxPlayers     int             `yaml:"max_players"`
+	Capacity       whole           `yaml:"capacity"`
+	MaxSessions    *whole          `yaml:"max_sessions"`
+	MaxPlayers     whole           `yaml:"max_players"`
 	Env            map[string]text `yaml:"env"`
 	Resources      resources       `yaml:"resources"`
 	StartWithin    text            `yaml:"start_within"`
@@ -46,29 +46,29 @@ type app struct {
 }
 
 type port struct {
-	Name     text   `yaml:"name"`
-	Internal uint16 `yaml:"internal"`
-	Protocol text   `yaml:"protocol"`
+	Name     text       `yaml:"name"`
+	Internal portNumber `yaml:"internal"`
+	Protocol text       `yaml:"protocol"`
 }
 
 type resources struct {
-	CPUUnits  int `yaml:"cpu_units"`
-	MemoryMiB int `yaml:"memory_mib"`
+	CPUUnits  whole `yaml:"cpu_units"`
+	MemoryMiB whole `yaml:"memory_mib"`
 }
 
 type connectTokens struct {
-	Dialect    text   `yaml:"dialect"`
-	ProtocolID uint64 `yaml:"protocol_id"`
+	Dialect    text       `yaml:"dialect"`
+	ProtocolID protocolID `yaml:"protocol_id"`
 }
 
 type pool struct {
 	Region      text    `yaml:"region"`
 	App         text    `yaml:"app"`
 	Version     text    `yaml:"version"`
-	Min         int     `yaml:"min"`
-	Max         int     `yaml:"max"`
+	Min         whole   `yaml:"min"`
+	Max         whole   `yaml:"max"`
 	Buffer      text    `yaml:"buffer"`
-	MaxStarting int     `yaml:"max_starting"`
+	MaxStarting whole   `yaml:"max_starting"`
 	EmptyTTL    text    `yaml:"empty_ttl"`
 	Coordinates *place  `yaml:"coordinates"`
 	Networks    []text  `yaml:"networks"`
@@ -76,8 +76,8 @@ type pool struct {
 }
 
 type place struct {
-	Latitude  float64 `yaml:"latitude"`
-	Longitude float64 `yaml:"longitude"`
+	Latitude  number `yaml:"latitude"`
+	Longitude number `yaml:"longitude"`
 }
 
 // text is a scalar as it is written: a version 1.10 is not 1.1.
@@ -126,8 +126,8 @@ func (c *converter) addf(path, format string, args ...any) {
 func (c *converter) app(path string, a app) db.AppVersion {
 	v := db.AppVersion{
 		App: string(a.App), Version: string(a.Version), Provider: string(a.Provider), Launch: string(a.Launch), LaunchVersion: string(a.LaunchVersion),
-		GamePort: string(a.GamePort), Endpoint: string(a.Endpoint), Modes: plain(a.Modes), Capacity: a.Capacity, MaxSessions: a.MaxSessions, MaxPlayers: a.MaxPlayers,
-		CPUUnits: a.Resources.CPUUnits, MemoryMiB: a.Resources.MemoryMiB,
+		GamePort: string(a.GamePort), Endpoint: string(a.Endpoint), Modes: plain(a.Modes), Capacity: int(a.Capacity), MaxSessions: (*int)(a.MaxSessions), MaxPlayers: int(a.MaxPlayers),
+		CPUUnits: int(a.Resources.CPUUnits), MemoryMiB: int(a.Resources.MemoryMiB),
 		StartWithin: c.duration(path+"start_within", a.StartWithin), RegisterWithin: c.duration(path+"register_within", a.RegisterWithin),
 		Grace: c.duration(path+"grace", a.Grace), MaxLifetime: c.duration(path+"max_lifetime", a.MaxLifetime), DrainAhead: c.duration(path+"drain_ahead", a.DrainAhead),
 		DigestRequired: a.DigestRequired, Compat: string(a.Compat),
@@ -139,10 +139,10 @@ func (c *converter) app(path string, a app) db.AppVersion {
 		v.Env[name] = string(value)
 	}
 	for _, p := range a.Ports {
-		v.Ports = append(v.Ports, db.AppPort{Name: string(p.Name), Internal: p.Internal, Protocol: provider.Protocol(p.Protocol)})
+		v.Ports = append(v.Ports, db.AppPort{Name: string(p.Name), Internal: uint16(p.Internal), Protocol: provider.Protocol(p.Protocol)})
 	}
 	if a.Netcode != nil {
-		v.Dialect, v.ProtocolID = netcode.Dialect(a.Netcode.Dialect), a.Netcode.ProtocolID
+		v.Dialect, v.ProtocolID = netcode.Dialect(a.Netcode.Dialect), uint64(a.Netcode.ProtocolID)
 		if v.Dialect == "" {
 			c.addf(path+"netcode.dialect", "is missing")
 		}
@@ -152,12 +152,12 @@ func (c *converter) app(path string, a app) db.AppVersion {
 
 func (c *converter) pool(path string, p pool) db.Pool {
 	converted := db.Pool{
-		Region: string(p.Region), App: string(p.App), Version: string(p.Version), Min: p.Min, Max: p.Max, MaxStarting: p.MaxStarting,
+		Region: string(p.Region), App: string(p.App), Version: string(p.Version), Min: int(p.Min), Max: int(p.Max), MaxStarting: int(p.MaxStarting),
 		EmptyTTL: c.duration(path+"empty_ttl", p.EmptyTTL),
 	}
 	converted.Buffer, converted.BufferPercent = c.buffer(path+"buffer", p.Buffer)
 	if p.Coordinates != nil {
-		converted.Coords = &provider.Coords{Latitude: p.Coordinates.Latitude, Longitude: p.Coordinates.Longitude}
+		converted.Coords = &provider.Coords{Latitude: float64(p.Coordinates.Latitude), Longitude: float64(p.Coordinates.Longitude)}
 	}
 	for i, text := range p.Networks {
 		network, err := netip.ParsePrefix(string(text))

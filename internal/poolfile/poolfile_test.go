@@ -94,8 +94,10 @@ func TestParseNamesLineAndField(t *testing.T) {
 		`line 33, column 16: pools[0].networks[0]: "192.0.2.0" must be a network such as 192.0.2.0/24`: {"192.0.2.0/24", "192.0.2.0"},
 		`line 34, column 12: pools[0].modes: app version arena/1.10 does not offer "solo"`:             {"modes: [duel]", "modes: [solo]"},
 		`line 10, column 9: unknown field "protokol"`:                                                  {"protocol: tcp", "protokol: tcp"},
-		`line 10, column 19: this must be text`:                                                        {"protocol: tcp", "protocol: [tcp]"},
-		`line 14, column 15: cannot unmarshal string into Go struct field`:                             {"capacity: 16", "capacity: many"},
+		`line 10, column 19: apps[0].ports[1].protocol: this must be text`:                             {"protocol: tcp", "protocol: [tcp]"},
+		`line 14, column 15: apps[0].capacity: "many" must be a whole number`:                          {"capacity: 16", "capacity: many"},
+		`line 9, column 19: apps[0].ports[1].internal: "65536" must be a whole number from 0 to 65535`: {"internal: 8080", "internal: 65536"},
+		`line 20, column 51: apps[0].netcode.protocol_id: "1.5" must be a whole number from 0 to`:      {"protocol_id: 18446744073709551615", "protocol_id: 1.5"},
 		`line 2, column 10: "&" is not allowed: write the value out`:                                   {"app: arena", "app: &a arena"},
 		`line 5, column 5: mapping key "version" already defined`:                                      {"launch: arena", "version: 2"},
 	} {

@@ -35,6 +35,21 @@ func (p positions) of(path string) position {
 	return position{1, 1}
 }
 
+// named adds the path to a problem that has none and is about a value.
+func (p positions) named(err error) error {
+	refused, ok := errors.AsType[*Error](err)
+	if !ok || refused.Problems[0].Path != "" {
+		return err
+	}
+	first := &refused.Problems[0]
+	for path, at := range p { // a mapping begins where its first key does, and no value there
+		if at == (position{first.Line, first.Column}) && len(path) > len(first.Path) {
+			first.Path = path
+		}
+	}
+	return err
+}
+
 func refuse(at position, format string, args ...any) error {
 	return &Error{Problems: []Problem{{Line: at.Line, Column: at.Column, Text: fmt.Sprintf(format, args...)}}}
 }
@@ -69,7 +84,7 @@ func decode(text []byte) (read document, at positions, err error) {
 	at.add("", body)
 	decoder := yaml.NewDecoder(bytes.NewReader(nil), yaml.Strict())
 	if err := decoder.DecodeFromNode(body, &read); err != nil {
-		return read, nil, atPosition(err)
+		return read, nil, at.named(atPosition(err))
 	}
 	return read, at, nil
 }

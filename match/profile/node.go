@@ -2,9 +2,10 @@ package profile
 
 import (
 	"math"
-	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/lattice-director/director/match"
 )
 
 // Bounds of a document. A node is a value: an alias of YAML counts as often as it is used.
@@ -100,9 +101,6 @@ func shorten(text string) string {
 	return text
 }
 
-// plainNumber are the decimal numbers of YAML 1.2's core schema, which include those of JSON.
-var plainNumber = regexp.MustCompile(`^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$`)
-
 // setPlain sets the kind and value of a scalar without quotes.
 func (n *node) setPlain(text string) {
 	n.text = text
@@ -115,7 +113,7 @@ func (n *node) setPlain(text string) {
 		n.kind, n.number = isNumber, math.NaN()
 	default:
 		n.kind = isText
-		if plainNumber.MatchString(text) {
+		if match.IsNumber(text) {
 			n.kind = isNumber
 			n.number, _ = strconv.ParseFloat(text, 64) // infinite when it is out of range, which checks refuse
 		}

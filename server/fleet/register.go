@@ -37,7 +37,7 @@ const maxCapacity = 100_000
 func (r *registerRequest) Validate(c *rest.Check) {
 	c.Match("instance_id", r.InstanceID, rest.ID)
 	if r.Endpoint != "" {
-		c.Match("endpoint", r.Endpoint, endpoint)
+		c.Match("endpoint", r.Endpoint, rest.Endpoint)
 	}
 	c.Match("region", r.Region, rest.Region)
 	c.Count("modes", len(r.Modes), 1, 32)
@@ -108,7 +108,7 @@ func (f face) register(ctx context.Context, in rest.In[registerRequest]) (regist
 	r.Joining = rest.Deployment(ctx)
 	if r.Joining == nil && r.Endpoint == "" { // only the provider of a deployment knows a better one
 		var c rest.Check
-		c.Match("endpoint", r.Endpoint, endpoint)
+		c.Match("endpoint", r.Endpoint, rest.Endpoint)
 		return registered{}, c.Err()
 	}
 	if r.Joining == nil && r.ProviderRef != "" {

@@ -2,8 +2,11 @@ package orchestrator
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/nlnwa/whatwg-url/url"
+
+	"github.com/lattice-director/director/internal/endpoint"
 )
 
 // endpointSchemes are the allowed schemes; javascript: and the like could harm a page that renders an endpoint.
@@ -19,6 +22,9 @@ func (s *snapshot) checkEndpoint() error {
 	}
 	if !slices.Contains(endpointSchemes, u.Scheme()) {
 		return refuse("endpointUrl has a scheme other than ws, wss, http and https")
+	}
+	if !endpoint.IsDialableHost(strings.Trim(u.Hostname(), "[]")) || u.Port() == "0" {
+		return refuse("endpointUrl must be what players dial, not what the server binds")
 	}
 	return nil
 }

@@ -88,7 +88,8 @@ func TestTheFirstLimitThatIsExceededIsNamed(t *testing.T) {
 			c.rooms = []room{{strings.Repeat("secret", 43), strings.Repeat("secret", 11), 1_000_001, false}}
 		}},
 		{"endpointUrl is not a URL", func() {}, func() { c.endpointURL = "secret://x" }},
-		{"endpointUrl has a scheme other than ws, wss, http and https", func() {}, func() { c.endpointURL = "ws://x" }},
+		{"endpointUrl has a scheme other than ws, wss, http and https", func() {}, func() { c.endpointURL = "ws://0" }},
+		{"endpointUrl must be what players dial, not what the server binds", func() {}, func() { c.endpointURL = "ws://x" }},
 		{"labels has more than 32 entries", func() { c.labels["one more"] = "" }, func() { c.labels = map[string]string{strings.Repeat("secret", 11): ""} }},
 		{"a key of labels has more than 64 characters", func() {}, func() { c.labels = map[string]string{"key": strings.Repeat("secret", 11)} }},
 		{"a value of labels has more than 64 characters", func() {}, func() { c.labels = nil }},
@@ -127,6 +128,23 @@ func TestNULIsRefusedOutsideIdsOfRooms(t *testing.T) {
 		require.NoError(t, s.check())
 		breaks(&s)
 		require.EqualError(t, s.check(), field+" contains U+0000")
+	}
+}
+
+// Pins agents that report what they bind, where no player finds them. WHATWG reads 0 and 0x7f.1 as addresses.
+func TestEndpointsOfAgents(t *testing.T) {
+	t.Parallel()
+	for url, dialable := range map[string]bool{
+		"ws://0.0.0.0:7350": false, "ws://0:7350": false, "ws://[::]:7350/x": false, "WSS://[::ffff:0.0.0.0]": false, "http://224.0.0.1": false, "ws://255.255.255.255": false,
+		"ws://x:0": false, "http:0.0.0.0": false, "ws://0x7f.1:7350": true, "ws://localhost:7350": true, "wss://eu1.example.com": true, "ws://[2001:db8::7]:1": true,
+		"ws://10.0.0.1": true, " ws://x ": true, "http:x": true,
+	} {
+		s := state{snapshot: snapshot{endpointURL: url}}
+		if dialable {
+			require.NoError(t, s.check(), url)
+		} else {
+			require.EqualError(t, s.check(), "endpointUrl must be what players dial, not what the server binds", url)
+		}
 	}
 }
 

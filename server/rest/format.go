@@ -1,6 +1,9 @@
 package rest
 
-import "github.com/lattice-director/director/token"
+import (
+	"github.com/lattice-director/director/internal/endpoint"
+	"github.com/lattice-director/director/token"
+)
 
 // Format is a rule for strings, with the text that error messages describe it by.
 type Format struct {
@@ -22,6 +25,8 @@ var (
 		Allowed: "1 to 64 characters of A-Z a-z 0-9 . _ -",
 		Valid:   ofBytes(64, letters+digits+"._-"),
 	}
+	// Endpoint is what players dial.
+	Endpoint = Format{Allowed: endpoint.Allowed, Valid: endpoint.IsDialable}
 	// JTI is the id of a session token (RFC 7519 section 4.1.7).
 	JTI = Format{
 		Allowed: "1 to 128 visible ASCII characters",
