@@ -4,6 +4,7 @@ import (
 	"net"
 
 	"github.com/gin-gonic/gin"
+	"google.golang.org/grpc"
 )
 
 // Routes returns all routes of the API.
@@ -28,6 +29,21 @@ func (s *Server) Listeners() []Listener {
 		{"metrics", s.MetricsAddr(), gin.RoutesInfo{{Method: "GET", Path: "/metrics"}, {Method: "GET", Path: "/debug/pprof/"}, {Method: "GET", Path: "/"}}},
 	}
 }
+
+// GRPCMethods returns the full names of the methods of Open Match.
+func (s *Server) GRPCMethods() (names []string) {
+	registered := grpc.NewServer()
+	s.openMatch.Register(registered)
+	for service, info := range registered.GetServiceInfo() {
+		for _, method := range info.Methods {
+			names = append(names, "/"+service+"/"+method.Name)
+		}
+	}
+	return names
+}
+
+// Warm reports whether the first connections are prepared.
+func (s *Server) Warm() bool { return s.warm.Load() }
 
 // Waiting returns the number of calls that wait for a ticket.
 func (s *Server) Waiting() int { return s.hub.Following() }

@@ -83,6 +83,7 @@ func (s *Server) Run(ctx context.Context) error {
 	for _, l := range s.loops() {
 		running.Go(func() { l.run(background) })
 	}
+	running.Go(func() { s.warmUp(background) })
 	if s.hub != nil {
 		running.Go(func() { _ = s.hub.Run(background) }) // its only error is a second Run
 	}

@@ -65,6 +65,7 @@ type Server struct {
 	hub       *watch.Hub                      // of players' tickets; nil when players are not served
 	explainer *why.Reader                     // of tickets and matches; it bounds how many explanations run on the replica
 	refusals  *refusals.Book                  // of all players' faces
+	warm      atomic.Bool                     // warmUp has ended
 	draining  atomic.Bool
 	stopping  chan struct{} // closed when calls that wait are to end
 
@@ -157,7 +158,8 @@ func (s *Server) mount() error {
 		return err
 	}
 	s.ready = infra.Mount(s.engine, o.Keys, infra.Readiness{
-		Database: o.Store, Write: s.report, Keys: o.Keys, Schema: o.Schema, Timeout: o.ReadyTimeout, Draining: s.draining.Load,
+		Database: o.Store, Write: s.report, Keys: o.Keys, Schema: o.Schema, Timeout: o.ReadyTimeout,
+		Draining: s.draining.Load, Warm: s.warm.Load,
 	})
 	return nil
 }

@@ -58,6 +58,7 @@ func setup(t *testing.T, change ...func(*config)) *bundle {
 	b := start(t, dbtest.New(t), change...)
 	require.NoError(t, b.store.ReadClock(t.Context()))
 	require.NoError(t, b.keys.Refresh(t.Context()))
+	b.eventually(b.server.Warm)
 	return b
 }
 

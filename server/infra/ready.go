@@ -37,6 +37,7 @@ type Readiness struct {
 	Keys     Keys
 	Schema   int64         // the oldest schema version that this build runs on
 	Timeout  time.Duration // for the database's answer
+	Warm     func() bool   // whether the first connections are prepared; nil: they are
 	Draining func() bool   // whether this replica is shutting down
 }
 
@@ -96,6 +97,9 @@ func (p *probe) checks(ctx context.Context) ([]check, error) {
 		return nil, errDraining
 	}
 	checks := slices.Concat(p.shared(ctx), []check{p.pooler(), p.signingKey(), p.clock()})
+	if p.Warm != nil && !p.Warm() {
+		checks = append(checks, check{"warm_up", "connections to the database are being opened", true})
+	}
 	return checks, failures(checks)
 }
 

@@ -287,7 +287,7 @@ export interface paths {
          *     the least loaded instance that is alive, is not draining, offers the mode and has `max_players` free seats. It
          *     answers 409 `no_capacity` only after a fresh read of the database shows neither, also while concurrent calls
          *     hold locks. If no pool serves the mode and no instance has offered it within the last day, it answers 409 `mode_unknown` or
-         *     `region_unknown`; a replica checks this at most once a second, and answers `no_capacity` in between.
+         *     `region_unknown`; a replica reads which there are at most once a second.
          *
          *     Where a pool of the director starts game servers for the mode, a party that gets 409 `no_capacity` counts for 60
          *     seconds as waiting for one, and the pool starts servers for those who wait. That answer has `Retry-After`, and
@@ -759,7 +759,7 @@ export interface paths {
          * Should this replica get traffic?
          * @description Answers 200 when the database is reachable, its schema is at least the version that this build needs, it is not a
          *     restored dump without a migration since, it takes writes, no pooler breaks its statements, a signing key is usable,
-         *     and the clock is accurate. Otherwise it answers 503 with the reasons in `detail`, and each one in `errors`; where
+         *     the clock is accurate, and, after a start, the first connections are prepared. Otherwise it answers 503 with the reasons in `detail`, and each one in `errors`; where
          *     Postgres is the reason, in its words. A replica that is shutting down answers 503 `draining` first, so that load
          *     balancers stop sending it requests. All requests share the result of the database checks, which is at most 0.25
          *     seconds old, and of the write, which is at most 3 seconds old.

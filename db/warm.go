@@ -1,0 +1,52 @@
+package db
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"golang.org/x/sync/errgroup"
+)
+
+// warmConns is how many connections [Store.WarmUp] opens: about as many as the first calls use at a time.
+const warmConns = 4
+
+// WarmUp opens some connections, and runs on each the statements of placements and rooms for no row: connecting, parsing and filling the
+// caches of a new backend would take the first calls up to half a second. Errors: Unavailable; ctx ended.
+func (s *Store) WarmUp(ctx context.Context) error {
+	var conns []*pgxpool.Conn
+	defer func() {
+		for _, conn := range conns {
+			conn.Release()
+		}
+	}()
+	for range min(warmConns, s.pool.Config().MaxConns) { // all are held until the last is there: the pool would give the same one out again
+		conn, err := s.pool.Acquire(ctx)
+		if err != nil {
+			return classify(err)
+		}
+		conns = append(conns, conn)
+	}
+	var warming errgroup.Group
+	for _, conn := range conns {
+		warming.Go(func() error { return warmUp(ctx, New(conn)) })
+	}
+	return classify(warming.Wait())
+}
+
+// warmUp runs the statements by which placements and rooms are decided.
+func warmUp(ctx context.Context, q *Queries) error {
+	for _, run := range []func() error{
+		func() error { _, err := q.WaitForOpenSessions(ctx, WaitForOpenSessionsParams{}); return err },
+		func() error { _, err := q.LockHosts(ctx, LockHostsParams{}); return err },
+		func() error { _, err := q.StillPlaceable(ctx, StillPlaceableParams{}); return err },
+		func() error { _, err := q.TakenRooms(ctx, TakenRoomsParams{}); return err },
+		func() error { _, err := q.RoomHosts(ctx, RoomHostsParams{}); return err },
+		func() error { _, err := q.RoomCandidates(ctx, RoomCandidatesParams{}); return err },
+		func() error { _, err := q.LockAgentStates(ctx, LockAgentStatesParams{}); return err },
+	} {
+		if err := run(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
