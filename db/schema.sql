@@ -5037,6 +5037,12 @@ CREATE TABLE public.agent_keys (
     CONSTRAINT the_digest_of_an_agent_key_is_sha_256 CHECK ((octet_length(digest) = 32))
 );
 
+CREATE TABLE public.console_logouts (
+    login bytea NOT NULL,
+    until timestamp with time zone NOT NULL,
+    CONSTRAINT a_login_is_a_sha_256 CHECK ((octet_length(login) = 32))
+);
+
 CREATE TABLE public.deployment_history_default (
     region text NOT NULL,
     id uuid NOT NULL,
@@ -5401,6 +5407,9 @@ ALTER TABLE ONLY public.backfills
 
 ALTER TABLE ONLY public.commands
     ADD CONSTRAINT commands_pkey PRIMARY KEY (region, id);
+
+ALTER TABLE ONLY public.console_logouts
+    ADD CONSTRAINT console_logouts_pkey PRIMARY KEY (login);
 
 ALTER TABLE ONLY public.demand
     ADD CONSTRAINT demand_pkey PRIMARY KEY (region, mode, key);

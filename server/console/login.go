@@ -30,9 +30,11 @@ func (c *Console) mountLogin(r gin.IRoutes) {
 
 func (c *Console) showLogin(g *gin.Context) {
 	next := localPath(g.Query("next"))
-	if _, ok := c.readSession(g.Request); ok {
-		g.Redirect(http.StatusSeeOther, next)
-		return
+	if s, ok := c.readSession(g.Request); ok {
+		if ended, _ := c.hasEnded(g.Request.Context(), s); !ended { // an error is that of the page that comes next
+			g.Redirect(http.StatusSeeOther, next)
+			return
+		}
 	}
 	c.writeLogin(g, http.StatusOK, next, "")
 }
@@ -68,8 +70,16 @@ func (c *Console) loginFailed(g *gin.Context, next, problem, reason string) {
 	c.writeLogin(g, http.StatusUnauthorized, next, problem)
 }
 
+// logout ends the login, for copies of its cookie as well.
 func (c *Console) logout(g *gin.Context) {
-	if !checkForm(g, sessionOf(g)) {
+	s := sessionOf(g)
+	if !checkForm(g, s) {
+		return
+	}
+	ctx, cancel := c.bounded(g.Request.Context())
+	defer cancel()
+	if err := c.Store.EndLogin(ctx, s.digest(), s.Until); err != nil {
+		rest.Fail(g, err)
 		return
 	}
 	c.clearCookie(g, purposeSession)

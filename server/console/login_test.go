@@ -40,6 +40,39 @@ func TestLoginIsRequired(t *testing.T) {
 	require.Equal(t, http.StatusSeeOther, w.get("/fleet").status)
 }
 
+// Pins a copy of a cookie that goes on counting after its owner has logged out, at another replica, too; and one that counts for changes while
+// nobody knows.
+func TestALogoutEndsCopiesOfTheCookie(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.register("eu-1")
+	owner, other := b.as(adaToken), b.as(adaToken)
+	thief := b.browser()
+	base, err := url.Parse(b.server.URL)
+	require.NoError(t, err)
+	thief.http.Jar.SetCookies(base, owner.http.Jar.Cookies(base))
+	form := url.Values{"csrf": {csrfField.FindStringSubmatch(owner.get("/instances/eu-1/drain").body)[1]}}
+	require.Equal(t, http.StatusOK, thief.get("/fleet").status)
+
+	b.exec("ALTER TABLE console_logouts RENAME TO away")
+	require.Equal(t, http.StatusOK, thief.get("/health").status)
+	require.GreaterOrEqual(t, thief.post("/instances/eu-1/drain", form).status, 500)
+	b.exec("ALTER TABLE away RENAME TO console_logouts")
+
+	require.Equal(t, http.StatusSeeOther, owner.post("/logout", form).status)
+	require.Equal(t, "/login?next=%2Ffleet", thief.get("/fleet").header.Get("Location"))
+	require.Equal(t, http.StatusUnauthorized, thief.post("/instances/eu-1/drain", form).status)
+	require.Equal(t, http.StatusOK, thief.get("/login").status, "no circle of redirects")
+	require.Equal(t, http.StatusOK, other.get("/fleet").status, "another login of the same person stays")
+
+	b.exec("UPDATE console_logouts SET until = now() - interval '2 hours'")
+	form = url.Values{"csrf": {csrfField.FindStringSubmatch(other.get("/instances/eu-1/drain").body)[1]}}
+	require.Equal(t, http.StatusSeeOther, other.post("/logout", form).status)
+	var kept int
+	require.NoError(t, b.Store.Pool().QueryRow(t.Context(), "SELECT count(*) FROM console_logouts").Scan(&kept))
+	require.Equal(t, 1, kept, "what counts no more is forgotten")
+}
+
 // Pins a wrong token that logs in, one that is written into the page, and an address that may guess for ever.
 func TestWrongTokensAreLimited(t *testing.T) {
 	t.Parallel()

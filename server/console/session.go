@@ -1,7 +1,9 @@
 package console
 
 import (
+	"context"
 	"crypto/rand"
+	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/base64"
 	"encoding/json"
@@ -15,7 +17,8 @@ import (
 	"github.com/lattice-director/director/server/rest"
 )
 
-// session is a login. The browser has it as a sealed cookie, so that every replica knows it without a query.
+// session is a login. The browser has it as a sealed cookie, so that every replica knows it; a query says only whether it has ended before its
+// time.
 type session struct {
 	Name   string    `json:"name"` // as events name the actor: console: and the name of the token, or the email or subject of OIDC
 	Viewer bool      `json:"viewer,omitempty"`
@@ -56,11 +59,20 @@ const sessionKey = "console.session"
 func sessionOf(g *gin.Context) session { return g.MustGet(sessionKey).(session) }
 
 // authenticate is the middleware that asks for a login. A login by a token that is configured no more, or has another role now, counts no
-// more.
+// more. While nobody knows whether a login has ended, nothing changes; pages still answer, because Health has to say what is wrong.
 func (c *Console) authenticate(g *gin.Context) {
 	s, ok := c.readSession(g.Request)
 	if !ok {
 		c.askLogin(g)
+		return
+	}
+	ended, err := c.hasEnded(g.Request.Context(), s)
+	switch {
+	case ended:
+		c.askLogin(g)
+		return
+	case err != nil && g.Request.Method != http.MethodGet:
+		rest.Fail(g, err)
 		return
 	}
 	rest.Identify(g, s.Name, "operator")
@@ -77,6 +89,22 @@ func (c *Console) readSession(r *http.Request) (s session, ok bool) {
 	who, ok := c.tokens.Current(s.Token)
 	s.Name, s.Viewer = actorOf(who), who.Viewer
 	return s, ok
+}
+
+// digest is how the database names a login: it could log in nobody.
+func (s session) digest() []byte {
+	sum := sha256.Sum256([]byte(s.CSRF))
+	return sum[:]
+}
+
+// lookTimeout bounds a look at whether a login has ended, without which pages answer, too.
+const lookTimeout = 500 * time.Millisecond
+
+// hasEnded reports whether somebody has logged out of the login, at any replica.
+func (c *Console) hasEnded(ctx context.Context, s session) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	defer cancel()
+	return c.Store.LoginHasEnded(ctx, s.digest())
 }
 
 // actorOf is how events name whoever has a token.

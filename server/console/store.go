@@ -1,6 +1,11 @@
 package console
 
-import "github.com/lattice-director/director/db"
+import (
+	"context"
+	"time"
+
+	"github.com/lattice-director/director/db"
+)
 
 // Store is the part of db.Store that the console calls. Each page declares what it reads.
 type Store interface {
@@ -9,6 +14,9 @@ type Store interface {
 
 	// As returns what a person may change, whom events name.
 	As(actor string) db.Act
+
+	EndLogin(ctx context.Context, login []byte, until time.Time) error
+	LoginHasEnded(ctx context.Context, login []byte) (bool, error)
 }
 
 // serverStores are what the pages of servers and of the director read.

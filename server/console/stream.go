@@ -51,7 +51,7 @@ func (c *Console) stream(g *gin.Context, p anyPage) {
 	rest.HandleEvents(func(ctx context.Context, _ rest.In[rest.None], out *rest.Events) error {
 		ctx, cancel := context.WithDeadline(ctx, earlier(s.Until, c.now().Add(streamLife)))
 		defer cancel()
-		w := watcher{console: c, page: p, query: q, operator: !s.Viewer, seen: seen(g.Request)}
+		w := watcher{console: c, login: s, page: p, query: q, operator: !s.Viewer, seen: seen(g.Request)}
 		return w.run(ctx, topic, out)
 	})(g)
 }
@@ -76,6 +76,7 @@ func earlier(a, b time.Time) time.Time {
 // watcher is one stream.
 type watcher struct {
 	console  *Console
+	login    session
 	page     anyPage
 	query    query
 	operator bool
@@ -97,6 +98,9 @@ func (w *watcher) run(ctx context.Context, t *topic, out *rest.Events) error {
 		select {
 		case <-changed:
 		case <-beat.C:
+			if ended, _ := w.console.hasEnded(ctx, w.login); ended {
+				return nil
+			}
 			if err := out.Beat(); err != nil {
 				return err
 			}
