@@ -139,12 +139,13 @@ func TestSlowRequestsDoNotDelayAStop(t *testing.T) {
 	b.waitingTicket()
 	n := 0
 	b.forEachSlowRequest(func(string, slowRequest, net.Conn) { n++ })
+	b.forEachSlowCall(func(string, *slowCall) { n++ })
 	began := time.Now()
 	stop()
 	require.NoError(t, <-stopped)
 	took := time.Since(began)
 	t.Logf("stopped in %s with %d slow requests", took, n)
-	require.Less(t, took, 4*time.Second, "under 2 s on a machine that does nothing else")
+	require.Less(t, took, 2*time.Second)
 }
 
 // waitingTicket makes a ticket that nobody matches, so that calls can wait for it.

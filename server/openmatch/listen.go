@@ -134,7 +134,7 @@ func (s *Server) End() {
 }
 
 // stopGrace is how long a client may take to send what it has begun, and to close its connection, once the server stops.
-const stopGrace = 400 * time.Millisecond
+const stopGrace = 250 * time.Millisecond
 
 // Stop calls [Server.End], lets other calls finish until ctx ends, and then cancels the rest. A call whose request does not arrive is not
 // waited for, nor is a client that keeps its connection open. Call it after the REST mapping has answered its last request. Errors: calls

@@ -37,6 +37,7 @@ type HTTPServer struct {
 	http     *http.Server
 	handler  http.Handler
 	incoming *incoming
+	lasting  []func() // which end calls that last
 }
 
 // NewHTTPServer makes a server that does nothing yet.
@@ -71,15 +72,22 @@ func (s *HTTPServer) Serve(l net.Listener) (err error) {
 	return err
 }
 
-// OnShutdown calls f when [HTTPServer.Shutdown] begins, to end calls that last.
-func (s *HTTPServer) OnShutdown(f func()) { s.http.RegisterOnShutdown(f) }
+// OnShutdown calls f in a goroutine of its own when [HTTPServer.Shutdown] begins, to end calls that last. Call it before Serve.
+func (s *HTTPServer) OnShutdown(f func()) { s.lasting = append(s.lasting, f) }
 
 // Shutdown accepts no more connections and waits for the calls in flight. A request that does not arrive within a moment is no call in
-// flight: its connection is closed. Errors: ctx ended before.
+// flight: its connection is closed. Call it once. Errors: ctx ended before.
 func (s *HTTPServer) Shutdown(ctx context.Context) error {
-	late := time.AfterFunc(receiveGrace, s.incoming.stop)
-	defer late.Stop()
-	return s.http.Shutdown(ctx)
+	for _, end := range s.lasting {
+		go end()
+	}
+	receiving, cancel := context.WithTimeout(ctx, receiveGrace)
+	defer cancel()
+	if err := s.http.Shutdown(receiving); err == nil || ctx.Err() != nil {
+		return err
+	}
+	s.incoming.stop()
+	return s.http.Shutdown(ctx) // anew: net/http looks at its connections in pauses that double up to half a second
 }
 
 // Close closes the listeners and all connections.

@@ -10,7 +10,7 @@ import (
 
 const (
 	// receiveGrace is how long a server that stops waits for requests that are on their way.
-	receiveGrace = 400 * time.Millisecond
+	receiveGrace = 250 * time.Millisecond
 	// restOfBody is how long the rest of a body may take once its request is decided. net/http reads it before it sends the answer, so
 	// that a client which sends first and reads then gets the answer.
 	restOfBody = 400 * time.Millisecond
@@ -87,12 +87,13 @@ func (b *incomingBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// end ends the receiving.
-func (b *incomingBody) end() {
+// end ends the receiving, and returns whether the server stops.
+func (b *incomingBody) end() (stopping bool) {
 	b.in.mu.Lock()
 	defer b.in.mu.Unlock()
 	b.ended = true
 	delete(b.in.bodies, b)
+	return b.in.stopping
 }
 
 // leave bounds how long the rest of a body may take that the handler has not read.
@@ -100,8 +101,9 @@ func (b *incomingBody) leave() {
 	if b.ended {
 		return
 	}
-	b.end()
-	b.endBy(time.Now().Add(restOfBody))
+	if stopping := b.end(); !stopping { // else it has no more time
+		b.endBy(time.Now().Add(restOfBody))
+	}
 }
 
 // endBy sets the time by which the body must have arrived. Errors mean that the connection has ended, or has no deadlines, in tests.
