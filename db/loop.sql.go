@@ -65,7 +65,8 @@ func (q *Queries) CandidateIDsAfter(ctx context.Context, arg CandidateIDsAfterPa
 
 const candidatesAfter = `-- name: CandidatesAfter :many
 SELECT t.id, t.created, t.body, coalesce(t.tx, '0')::xid8 AS tx, (t.paused_at IS NOT NULL)::bool AS paused,
-       coalesce(t.pending_at + $1::interval, 'epoch')::timestamptz AS pending_until, t.matched_in
+       coalesce(t.pending_at + $1::interval, 'epoch')::timestamptz AS pending_until, t.matched_in,
+       coalesce(t.seen_at, 'epoch')::timestamptz AS seen_at
 FROM tickets t
 WHERE t.region = $2 AND t.id > $3::text AND (t.expires_at IS NULL OR t.expires_at > statement_timestamp())
 ORDER BY t.id LIMIT $4
@@ -86,6 +87,7 @@ type CandidatesAfterRow struct {
 	Paused       bool
 	PendingUntil time.Time
 	MatchedIn    []byte
+	SeenAt       time.Time
 }
 
 // Returns a page of the queue, by id.
@@ -111,6 +113,7 @@ func (q *Queries) CandidatesAfter(ctx context.Context, arg CandidatesAfterParams
 			&i.Paused,
 			&i.PendingUntil,
 			&i.MatchedIn,
+			&i.SeenAt,
 		); err != nil {
 			return nil, err
 		}
@@ -124,9 +127,10 @@ func (q *Queries) CandidatesAfter(ctx context.Context, arg CandidatesAfterParams
 
 const candidatesByID = `-- name: CandidatesByID :many
 SELECT t.id, t.created, t.body, coalesce(t.tx, '0')::xid8 AS tx, (t.paused_at IS NOT NULL)::bool AS paused,
-       coalesce(t.pending_at + $1::interval, 'epoch')::timestamptz AS pending_until, t.matched_in
+       coalesce(t.pending_at + $1::interval, 'epoch')::timestamptz AS pending_until, t.matched_in,
+       coalesce(t.seen_at, 'epoch')::timestamptz AS seen_at
 FROM (SELECT unnest($2::text[]) COLLATE "C" AS id) n CROSS JOIN LATERAL (
-    SELECT o.region, o.id, o.created, o.terms, o.double_keys, o.doubles, o.body, o.pending_at, o.matched_in, o.expires_at, o.kept_alive, o.player, o.paused_at, o.version, o.tx, o.ends_at FROM tickets o WHERE o.region = $3 AND o.id = n.id AND (o.expires_at IS NULL OR o.expires_at > statement_timestamp()) OFFSET 0) t
+    SELECT o.region, o.id, o.created, o.terms, o.double_keys, o.doubles, o.body, o.pending_at, o.matched_in, o.expires_at, o.kept_alive, o.player, o.paused_at, o.version, o.tx, o.ends_at, o.seen_at FROM tickets o WHERE o.region = $3 AND o.id = n.id AND (o.expires_at IS NULL OR o.expires_at > statement_timestamp()) OFFSET 0) t
 `
 
 type CandidatesByIDParams struct {
@@ -143,6 +147,7 @@ type CandidatesByIDRow struct {
 	Paused       bool
 	PendingUntil time.Time
 	MatchedIn    []byte
+	SeenAt       time.Time
 }
 
 func (q *Queries) CandidatesByID(ctx context.Context, arg CandidatesByIDParams) ([]CandidatesByIDRow, error) {
@@ -162,6 +167,7 @@ func (q *Queries) CandidatesByID(ctx context.Context, arg CandidatesByIDParams) 
 			&i.Paused,
 			&i.PendingUntil,
 			&i.MatchedIn,
+			&i.SeenAt,
 		); err != nil {
 			return nil, err
 		}
@@ -174,10 +180,12 @@ func (q *Queries) CandidatesByID(ctx context.Context, arg CandidatesByIDParams) 
 }
 
 const candidatesLate = `-- name: CandidatesLate :many
-SELECT t.id, t.created, t.body, t.tx::xid8 AS tx, t.paused::bool AS paused, t.pending_until::timestamptz AS pending_until, t.matched_in
+SELECT t.id, t.created, t.body, t.tx::xid8 AS tx, t.paused::bool AS paused, t.pending_until::timestamptz AS pending_until, t.matched_in,
+       t.seen_at::timestamptz AS seen_at
 FROM pg_snapshot_xip($1::text::pg_snapshot) p(tx) CROSS JOIN LATERAL (
     SELECT o.id, o.created, o.body, coalesce(o.tx, '0')::xid8 AS tx, (o.paused_at IS NOT NULL)::bool AS paused,
-           coalesce(o.pending_at + $2::interval, 'epoch')::timestamptz AS pending_until, o.matched_in
+           coalesce(o.pending_at + $2::interval, 'epoch')::timestamptz AS pending_until, o.matched_in,
+           coalesce(o.seen_at, 'epoch')::timestamptz AS seen_at
     FROM tickets o WHERE o.region || '' = $3::text AND o.tx = p.tx OFFSET 0) t
 WHERE p.tx > $4::xid8
 ORDER BY t.tx FETCH FIRST $5 ROWS WITH TIES
@@ -199,6 +207,7 @@ type CandidatesLateRow struct {
 	Paused       bool
 	PendingUntil time.Time
 	MatchedIn    []byte
+	SeenAt       time.Time
 }
 
 // Returns a page of the tickets that became candidates in transactions that were in progress in the snapshot @before and have
@@ -227,6 +236,7 @@ func (q *Queries) CandidatesLate(ctx context.Context, arg CandidatesLateParams) 
 			&i.Paused,
 			&i.PendingUntil,
 			&i.MatchedIn,
+			&i.SeenAt,
 		); err != nil {
 			return nil, err
 		}
@@ -240,7 +250,8 @@ func (q *Queries) CandidatesLate(ctx context.Context, arg CandidatesLateParams) 
 
 const candidatesSince = `-- name: CandidatesSince :many
 SELECT t.id, t.created, t.body, coalesce(t.tx, '0')::xid8 AS tx, (t.paused_at IS NOT NULL)::bool AS paused,
-       coalesce(t.pending_at + $1::interval, 'epoch')::timestamptz AS pending_until, t.matched_in
+       coalesce(t.pending_at + $1::interval, 'epoch')::timestamptz AS pending_until, t.matched_in,
+       coalesce(t.seen_at, 'epoch')::timestamptz AS seen_at
 FROM tickets t
 WHERE t.region || '' = $2::text AND t.tx >= $3::xid8 ORDER BY t.tx FETCH FIRST $4 ROWS WITH TIES
 `
@@ -260,6 +271,7 @@ type CandidatesSinceRow struct {
 	Paused       bool
 	PendingUntil time.Time
 	MatchedIn    []byte
+	SeenAt       time.Time
 }
 
 // Returns a page of the tickets that became candidates in transactions from @since on. A page has all tickets of a transaction.
@@ -285,6 +297,7 @@ func (q *Queries) CandidatesSince(ctx context.Context, arg CandidatesSinceParams
 			&i.Paused,
 			&i.PendingUntil,
 			&i.MatchedIn,
+			&i.SeenAt,
 		); err != nil {
 			return nil, err
 		}
@@ -449,7 +462,8 @@ func (q *Queries) MoveTickets(ctx context.Context, arg MoveTicketsParams) ([]str
 
 const newestCandidates = `-- name: NewestCandidates :many
 SELECT t.id, t.created, t.body, coalesce(t.tx, '0')::xid8 AS tx, (t.paused_at IS NOT NULL)::bool AS paused,
-       coalesce(t.pending_at + $1::interval, 'epoch')::timestamptz AS pending_until, t.matched_in
+       coalesce(t.pending_at + $1::interval, 'epoch')::timestamptz AS pending_until, t.matched_in,
+       coalesce(t.seen_at, 'epoch')::timestamptz AS seen_at
 FROM tickets t
 WHERE t.region = $2 AND (t.expires_at IS NULL OR t.expires_at > statement_timestamp())
 ORDER BY t.id DESC LIMIT $3
@@ -469,6 +483,7 @@ type NewestCandidatesRow struct {
 	Paused       bool
 	PendingUntil time.Time
 	MatchedIn    []byte
+	SeenAt       time.Time
 }
 
 // Returns the newest tickets of the queue, with which a worker begins.
@@ -489,6 +504,7 @@ func (q *Queries) NewestCandidates(ctx context.Context, arg NewestCandidatesPara
 			&i.Paused,
 			&i.PendingUntil,
 			&i.MatchedIn,
+			&i.SeenAt,
 		); err != nil {
 			return nil, err
 		}
@@ -696,6 +712,54 @@ func (q *Queries) PutProfileStats(ctx context.Context, arg PutProfileStatsParams
 		arg.Samples,
 		arg.All,
 	)
+	return err
+}
+
+const recordLeavingSeen = `-- name: RecordLeavingSeen :exec
+UPDATE ticket_history h SET seen_at = coalesce(h.seen_at, w.seen_at), left_seen_at = w.left_seen_at
+FROM (SELECT unnest($2::text[]) AS id, unnest($3::timestamptz[]) AS seen_at, unnest($4::timestamptz[]) AS left_seen_at) w
+WHERE h.region = $1 AND h.id = ANY (ARRAY[w.id]) AND h.left_seen_at IS NULL AND h.outcome <> 'assigned'
+  AND h.left_at > statement_timestamp() - interval '1 hour' AND h.left_at < statement_timestamp() + interval '1 day'
+`
+
+type RecordLeavingSeenParams struct {
+	Universe   string
+	Ids        []string
+	SeenAt     []time.Time
+	LeftSeenAt []time.Time
+}
+
+// Records in the history when a worker learned that tickets had left, once. They left within the last hour, so that few partitions are
+// read. Matched tickets have a time already: that of their match. Each is looked up by its key.
+func (q *Queries) RecordLeavingSeen(ctx context.Context, arg RecordLeavingSeenParams) error {
+	_, err := q.db.Exec(ctx, recordLeavingSeen,
+		arg.Universe,
+		arg.Ids,
+		arg.SeenAt,
+		arg.LeftSeenAt,
+	)
+	return err
+}
+
+const recordSeen = `-- name: RecordSeen :exec
+WITH held AS MATERIALIZED (
+    SELECT l.region, l.id, w.seen_at FROM (SELECT unnest($1::text[]) COLLATE "C" AS id, unnest($2::timestamptz[]) AS seen_at ORDER BY 1) w
+    CROSS JOIN LATERAL (
+        SELECT o.region, o.id FROM tickets o WHERE o.region = $3 AND o.id = w.id AND o.seen_at IS NULL FOR NO KEY UPDATE SKIP LOCKED) l
+)
+UPDATE tickets t SET seen_at = h.seen_at FROM held h WHERE t.region = h.region AND t.id = h.id
+`
+
+type RecordSeenParams struct {
+	Ids      []string
+	SeenAt   []time.Time
+	Universe string
+}
+
+// Records when a worker first had tickets as candidates that still wait. It skips tickets that another transaction has locked: most of
+// them are about to leave.
+func (q *Queries) RecordSeen(ctx context.Context, arg RecordSeenParams) error {
+	_, err := q.db.Exec(ctx, recordSeen, arg.Ids, arg.SeenAt, arg.Universe)
 	return err
 }
 

@@ -20,6 +20,7 @@ type Candidate struct {
 	// none.
 	PendingUntil time.Time
 	ReadyCheck   uuid.UUID // the match of ours that it is in; zero: it is in none, or in one of a cycle
+	SeenAt       time.Time // when a worker first had it, if that is recorded; see [Sighting]
 }
 
 // Free reports whether a match may have the ticket now.
@@ -118,6 +119,9 @@ func candidate(r CandidatesSinceRow) Candidate {
 	c := Candidate{ID: r.ID, Created: time.Unix(0, r.Created).UTC(), Body: r.Body, Tx: r.Tx, Paused: r.Paused}
 	if r.PendingUntil.Unix() > 0 {
 		c.PendingUntil = r.PendingUntil
+	}
+	if r.SeenAt.Unix() > 0 {
+		c.SeenAt = r.SeenAt
 	}
 	if id, ours := readyCheckOf(r.MatchedIn); ours {
 		c.ReadyCheck = id

@@ -112,12 +112,13 @@ const (
 // MatchOutcome is what became of a match.
 type MatchOutcome struct {
 	Kind    MatchOutcomeKind
-	Session Placement // where the players are seated; zero for a match without seats
-	MatchID uuid.UUID // of the match that plays in the session: another one's where the players joined
-	Gone    []string  // tickets
-	Busy    []string  // players, also of RefusedSeated
-	Reason  string    // of MatchRefused
-	Err     error     // of MatchBad
+	Session Placement    // where the players are seated; zero for a match without seats
+	MatchID uuid.UUID    // of the match that plays in the session: another one's where the players joined
+	Left    []LeftTicket // of MatchCommitted: the tickets whose history is kept
+	Gone    []string     // tickets
+	Busy    []string     // players, also of RefusedSeated
+	Reason  string       // of MatchRefused
+	Err     error        // of MatchBad
 }
 
 // Bounds of one transaction of the loop.

@@ -269,14 +269,16 @@ func (q *Queries) JoinMatches(ctx context.Context, arg JoinMatchesParams) error 
 }
 
 const keepTickets = `-- name: KeepTickets :exec
-INSERT INTO ticket_history (region, id, created, seen_at, profiles, party, attributes, latencies, outcome, profile, match_id)
-SELECT $1, k.id, to_timestamp(k.created / 1e9), nullif(k.seen_at, 'epoch'), k.profiles::text[], k.party::text[],
-       nullif(k.attributes, '')::jsonb, nullif(k.latencies, '')::jsonb, $2,
+INSERT INTO ticket_history (region, id, created, seen_at, left_at, profiles, party, attributes, latencies, outcome, profile, match_id)
+SELECT $1, k.id, to_timestamp(k.created / 1e9), nullif(k.seen_at, 'epoch'), coalesce(nullif(k.left_at, 'epoch'), now()),
+       k.profiles::text[], k.party::text[], nullif(k.attributes, '')::jsonb, nullif(k.latencies, '')::jsonb, $2,
        k.decided_by, k.match_id
 FROM (SELECT unnest($3::text[]) AS id, unnest($4::bigint[]) AS created, unnest($5::timestamptz[]) AS seen_at,
-             unnest($6::text[]) AS profiles, unnest($7::text[]) AS party,
-             unnest($8::text[]) AS attributes, unnest($9::text[]) AS latencies,
-             unnest($10::text[]) AS decided_by, unnest($11::uuid[]) AS match_id) k
+             unnest($6::timestamptz[]) AS left_at,
+             unnest($7::text[]) AS profiles, unnest($8::text[]) AS party,
+             unnest($9::text[]) AS attributes, unnest($10::text[]) AS latencies,
+             unnest($11::text[]) AS decided_by, unnest($12::uuid[]) AS match_id) k
+ON CONFLICT DO NOTHING
 `
 
 type KeepTicketsParams struct {
@@ -285,6 +287,7 @@ type KeepTicketsParams struct {
 	Ids        []string
 	Created    []int64
 	SeenAt     []time.Time
+	LeftAt     []time.Time
 	Profiles   []string
 	Parties    []string
 	Attributes []string
@@ -293,7 +296,8 @@ type KeepTicketsParams struct {
 	Matches    []uuid.UUID
 }
 
-// Inserts the history of tickets that leave the queue. @seen_at is the Unix epoch for a ticket that no worker has seen.
+// Inserts the history of tickets, once. The Unix epoch stands for a ticket that no worker has seen, and for one that leaves the queue in
+// this transaction.
 func (q *Queries) KeepTickets(ctx context.Context, arg KeepTicketsParams) error {
 	_, err := q.db.Exec(ctx, keepTickets,
 		arg.Universe,
@@ -301,6 +305,7 @@ func (q *Queries) KeepTickets(ctx context.Context, arg KeepTicketsParams) error 
 		arg.Ids,
 		arg.Created,
 		arg.SeenAt,
+		arg.LeftAt,
 		arg.Profiles,
 		arg.Parties,
 		arg.Attributes,
@@ -480,7 +485,8 @@ func (q *Queries) LockMatchSessions(ctx context.Context, arg LockMatchSessionsPa
 }
 
 const lockMatchTickets = `-- name: LockMatchTickets :many
-SELECT t.id, t.created, t.tx::xid8 AS tx FROM (SELECT unnest($1::text[]) AS id, unnest($2::bytea[]) AS mark) u CROSS JOIN LATERAL (
+SELECT t.id, t.created, t.tx::xid8 AS tx, now()::timestamptz AS now
+FROM (SELECT unnest($1::text[]) AS id, unnest($2::bytea[]) AS mark) u CROSS JOIN LATERAL (
     SELECT l.id, l.created, coalesce(l.tx, '0'::xid8) AS tx FROM tickets l
     WHERE l.region = $3 AND l.id = u.id AND l.paused_at IS NULL
       AND (l.pending_at IS NULL OR l.pending_at <= clock_timestamp() - $4::interval OR l.matched_in = u.mark)
@@ -499,6 +505,7 @@ type LockMatchTicketsRow struct {
 	ID      string
 	Created int64
 	Tx      uint64
+	Now     time.Time
 }
 
 // Locks the tickets that may be matched. @ids is sorted and has no duplicates. A ticket that is not returned is pending in another
@@ -517,7 +524,12 @@ func (q *Queries) LockMatchTickets(ctx context.Context, arg LockMatchTicketsPara
 	items := []LockMatchTicketsRow{}
 	for rows.Next() {
 		var i LockMatchTicketsRow
-		if err := rows.Scan(&i.ID, &i.Created, &i.Tx); err != nil {
+		if err := rows.Scan(
+			&i.ID,
+			&i.Created,
+			&i.Tx,
+			&i.Now,
+		); err != nil {
 			return nil, err
 		}
 		items = append(items, i)

@@ -14,10 +14,11 @@ import (
 type AssignMatch func(m *NewMatch, p Placement) []byte
 
 // CommitMatches commits matches, oldest first, whose tickets are of a universe and whose sessions are to be in one game region:
-// sessions, seats, assignments, history and events of each match in one transaction. Matches share transactions, so that one
-// match may be committed and another not. The owners are those of all profiles of the matches; a worker that lost one of them
-// commits nothing. It returns an outcome for each match. With an error, those that say [MatchPlayersBusy] are not decided.
-// Errors: Superseded for a lost profile or lease; Unavailable, after which it is unknown whether undecided matches were committed.
+// sessions, seats, assignments and events of each match in one transaction. The history of their tickets is in the outcomes, and the
+// caller writes it: see [Store.KeepTickets]. Matches share transactions, so that one match may be committed and another not. The owners
+// are those of all profiles of the matches; a worker that lost one of them commits nothing. It returns an outcome for each match. With an
+// error, those that say [MatchPlayersBusy] are not decided. Errors: Superseded for a lost profile or lease; Unavailable, after which it
+// is unknown whether undecided matches were committed.
 func (s *Store) CommitMatches(ctx context.Context, universe, region string, owners []MatchOwner, matches []NewMatch, assign AssignMatch) ([]MatchOutcome, error) {
 	c := &committer{Store: s, universe: universe, region: region, owners: owners, assign: assign}
 	calls := c.calls(matches)
@@ -253,8 +254,9 @@ func (t *matchTx) answer(verdicts map[*matchCall]MatchOutcome) {
 			m.decided = true
 		}
 	}
+	free := t.freeTickets()
 	for _, s := range t.seated {
-		s.decide(MatchOutcome{Kind: MatchCommitted, Session: s.placement, MatchID: s.playing()})
+		s.decide(MatchOutcome{Kind: MatchCommitted, Session: s.placement, MatchID: s.playing(), Left: t.left(s, free)})
 	}
 	for _, m := range t.proposed {
 		m.decide(MatchOutcome{Kind: MatchProposed, MatchID: m.ID})

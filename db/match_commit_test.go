@@ -44,6 +44,8 @@ func TestACommittedMatchIsWhole(t *testing.T) {
 			`SELECT profiles, party, attributes, outcome, profile, match_id, seen_at IS NULL AND created BETWEEN now() - interval '1 hour' AND now()
 			FROM ticket_history WHERE id = $1`, k.ID))
 	}
+	m.keep(out) // as after an unknown outcome
+	require.Equal(t, 2, one[int](m.bundle, "SELECT count(*) FROM ticket_history h JOIN match_history m ON m.id = h.match_id AND m.committed_at = h.left_at"))
 	require.Equal(t, []string{fmt.Sprintf("%s|duels|3|1|%d|eu|duel|f|2|2|{\"rules\": []}", d.ID, -1<<63+7)}, m.rows(
 		`SELECT id, profile, version, epoch, seed, game_region, mode, joined, cardinality(tickets), players, why FROM match_history`))
 	require.Equal(t, []string{"eu|{\"mode\": \"duel\", \"match\": \"" + d.ID.String() + "\", \"players\": 2, \"profile\": \"duels\", \"tickets\": 2, \"version\": 3}"},

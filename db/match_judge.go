@@ -81,8 +81,8 @@ func (j *judgement) run(ctx context.Context, q *Queries) error {
 				back.Ids, back.Matches = append(back.Ids, k.ID), append(back.Matches, m.ID)
 			default:
 				leave.add(m.ID, k)
-				if !j.cfg.NoHistory {
-					kept.add(&decision, k, j.created[k.ID])
+				if !j.cfg.NoHistory && k.History != nil {
+					kept.add(LeftTicket{Ticket: k, Created: j.created[k.ID], Profile: decision.Profile, Match: decision.ID})
 				}
 			}
 		}

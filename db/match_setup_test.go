@@ -82,7 +82,18 @@ func (m *matches) commitBy(s *db.Store, owner db.MatchOwner, all ...db.NewMatch)
 	out, err := s.CommitMatches(m.t.Context(), universe, "eu", []db.MatchOwner{owner}, all, assignmentOf)
 	require.NoError(m.t, err)
 	require.Len(m.t, out, len(all))
+	m.keep(out...)
 	return out
+}
+
+// keep writes the history of committed matches, as the loop does.
+func (m *matches) keep(outcomes ...db.MatchOutcome) {
+	m.t.Helper()
+	for _, out := range outcomes {
+		refused, err := m.KeepTickets(m.t.Context(), universe, out.Left)
+		require.NoError(m.t, err)
+		require.Zero(m.t, refused)
+	}
 }
 
 func (m *matches) requireCommitted(out db.MatchOutcome) db.Placement {

@@ -2,7 +2,6 @@ package db
 
 import (
 	"encoding/json"
-	"time"
 
 	"github.com/google/uuid"
 )
@@ -24,9 +23,6 @@ func (t *matchTx) write() error {
 		queueExec(out, (*Queries).ForgetTicketPlayers, ForgetTicketPlayersParams{Universe: t.universe, Tickets: settle.Ids})
 		queueExec(out, (*Queries).SettleMatched, settle)
 		queueExec(out, (*Queries).RecordMatches, t.records())
-		if kept := t.kept(); len(kept.Ids) > 0 {
-			queueExec(out, (*Queries).KeepTickets, kept)
-		}
 		t.writeRooms()
 	}
 	if served := t.served(); len(served.Keys) > 0 {
@@ -153,36 +149,6 @@ func assignedTo(p Placement, k MatchTicket) assignment {
 		a.Teams[player.Sub] = player.Team
 	}
 	return a
-}
-
-// kept is the history of the assigned tickets.
-func (t *matchTx) kept() KeepTicketsParams {
-	p, free := KeepTicketsParams{Universe: t.universe, Outcome: "assigned"}, t.freeTickets()
-	if t.cfg.NoHistory {
-		return p
-	}
-	for _, s := range t.seated {
-		for _, k := range s.Tickets {
-			p.add(s.NewMatch, k, free[k.ID].Created)
-		}
-	}
-	return p
-}
-
-// add adds a ticket whose history is kept.
-func (p *KeepTicketsParams) add(m *NewMatch, k MatchTicket, created int64) {
-	h := k.History
-	if h == nil {
-		return
-	}
-	seen := h.SeenAt
-	if seen.IsZero() {
-		seen = time.Unix(0, 0)
-	}
-	p.Ids, p.Created, p.SeenAt = append(p.Ids, k.ID), append(p.Created, created), append(p.SeenAt, seen)
-	p.Attributes, p.Latencies = append(p.Attributes, string(h.Attributes)), append(p.Latencies, string(h.Latencies))
-	p.DecidedBy, p.Matches = append(p.DecidedBy, m.Profile), append(p.Matches, m.ID)
-	p.Profiles, p.Parties = append(p.Profiles, textArray(h.Profiles)), append(p.Parties, textArray(h.Party))
 }
 
 // records is the history of the matches.

@@ -184,14 +184,15 @@ func (q *Queries) ReplayShortages(ctx context.Context, arg ReplayShortagesParams
 
 const replayTickets = `-- name: ReplayTickets :many
 
-SELECT h.id, h.created, coalesce(h.seen_at, h.created)::timestamptz AS seen_at, h.left_at, h.profiles, h.party, h.attributes, h.latencies, h.outcome,
+SELECT h.id, h.created, coalesce(h.seen_at, h.created)::timestamptz AS seen_at, h.left_at,
+       coalesce(h.left_seen_at, 'epoch')::timestamptz AS left_seen_at, h.profiles, h.party, h.attributes, h.latencies, h.outcome,
        coalesce(h.profile, '')::text AS profile, coalesce(m.id, '00000000-0000-0000-0000-000000000000')::uuid AS match_id,
        coalesce(m.version, 0)::int AS version, coalesce(m.seed, 0)::bigint AS seed, coalesce(m.decided_at, 'epoch')::timestamptz AS decided_at,
        coalesce(m.joined, false)::bool AS joined, coalesce(cardinality(m.tickets), 0)::int AS tickets,
        coalesce(m.tickets[1] = h.id, false)::bool AS first,
        coalesce((SELECT t->>'name' FROM jsonb_array_elements(m.why->'teams') t WHERE t->'tickets' ? h.id LIMIT 1), '')::text AS team
 FROM (
-    SELECT region, id, created, seen_at, left_at, profiles, party, attributes, latencies, outcome, profile, match_id FROM ticket_history t
+    SELECT region, id, created, seen_at, left_at, profiles, party, attributes, latencies, outcome, profile, match_id, left_seen_at FROM ticket_history t
     WHERE t.region = $1 AND t.left_at >= $2::timestamptz AND t.created < $3::timestamptz
       AND (t.created, t.id) > ($4::timestamptz, $5::text)
       AND (t.profiles = '{}' OR $6::text = ANY (t.profiles))
@@ -215,6 +216,7 @@ type ReplayTicketsRow struct {
 	Created    time.Time
 	SeenAt     time.Time
 	LeftAt     time.Time
+	LeftSeenAt time.Time
 	Profiles   []string
 	Party      []string
 	Attributes []byte
@@ -256,6 +258,7 @@ func (q *Queries) ReplayTickets(ctx context.Context, arg ReplayTicketsParams) ([
 			&i.Created,
 			&i.SeenAt,
 			&i.LeftAt,
+			&i.LeftSeenAt,
 			&i.Profiles,
 			&i.Party,
 			&i.Attributes,

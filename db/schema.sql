@@ -2537,7 +2537,8 @@ CREATE TABLE public.tickets (
     paused_at timestamp with time zone,
     version integer DEFAULT 1 NOT NULL,
     tx xid8 DEFAULT pg_current_xact_id(),
-    ends_at timestamp with time zone
+    ends_at timestamp with time zone,
+    seen_at timestamp with time zone
 )
 WITH (fillfactor='45', autovacuum_vacuum_scale_factor='0.02', autovacuum_vacuum_insert_scale_factor='0.1');
 ALTER TABLE ONLY public.tickets ALTER COLUMN region SET (n_distinct=1);
@@ -3360,7 +3361,8 @@ CREATE TABLE public.ticket_history (
     latencies jsonb,
     outcome text NOT NULL,
     profile text,
-    match_id uuid
+    match_id uuid,
+    left_seen_at timestamp with time zone
 )
 PARTITION BY RANGE (left_at);
 
@@ -5350,7 +5352,8 @@ CREATE TABLE public.ticket_history_default (
     latencies jsonb,
     outcome text NOT NULL,
     profile text,
-    match_id uuid
+    match_id uuid,
+    left_seen_at timestamp with time zone
 );
 
 ALTER TABLE ONLY public.deployment_history ATTACH PARTITION public.deployment_history_default DEFAULT;

@@ -46,7 +46,8 @@ WHERE o.region = @region AND o.profile = @name AND o.worker = @worker;
 -- name: CandidatesAfter :many
 -- Returns a page of the queue, by id.
 SELECT t.id, t.created, t.body, coalesce(t.tx, '0')::xid8 AS tx, (t.paused_at IS NOT NULL)::bool AS paused,
-       coalesce(t.pending_at + sqlc.arg(pending_for)::interval, 'epoch')::timestamptz AS pending_until, t.matched_in
+       coalesce(t.pending_at + sqlc.arg(pending_for)::interval, 'epoch')::timestamptz AS pending_until, t.matched_in,
+       coalesce(t.seen_at, 'epoch')::timestamptz AS seen_at
 FROM tickets t
 WHERE t.region = @region AND t.id > sqlc.arg(after)::text AND (t.expires_at IS NULL OR t.expires_at > statement_timestamp())
 ORDER BY t.id LIMIT sqlc.arg(page);
@@ -54,7 +55,8 @@ ORDER BY t.id LIMIT sqlc.arg(page);
 -- name: NewestCandidates :many
 -- Returns the newest tickets of the queue, with which a worker begins.
 SELECT t.id, t.created, t.body, coalesce(t.tx, '0')::xid8 AS tx, (t.paused_at IS NOT NULL)::bool AS paused,
-       coalesce(t.pending_at + sqlc.arg(pending_for)::interval, 'epoch')::timestamptz AS pending_until, t.matched_in
+       coalesce(t.pending_at + sqlc.arg(pending_for)::interval, 'epoch')::timestamptz AS pending_until, t.matched_in,
+       coalesce(t.seen_at, 'epoch')::timestamptz AS seen_at
 FROM tickets t
 WHERE t.region = @region AND (t.expires_at IS NULL OR t.expires_at > statement_timestamp())
 ORDER BY t.id DESC LIMIT sqlc.arg(most);
@@ -67,7 +69,8 @@ ORDER BY t.id LIMIT sqlc.arg(page);
 
 -- name: CandidatesByID :many
 SELECT t.id, t.created, t.body, coalesce(t.tx, '0')::xid8 AS tx, (t.paused_at IS NOT NULL)::bool AS paused,
-       coalesce(t.pending_at + sqlc.arg(pending_for)::interval, 'epoch')::timestamptz AS pending_until, t.matched_in
+       coalesce(t.pending_at + sqlc.arg(pending_for)::interval, 'epoch')::timestamptz AS pending_until, t.matched_in,
+       coalesce(t.seen_at, 'epoch')::timestamptz AS seen_at
 FROM (SELECT unnest(@ids::text[]) COLLATE "C" AS id) n CROSS JOIN LATERAL (
     SELECT o.* FROM tickets o WHERE o.region = @region AND o.id = n.id AND (o.expires_at IS NULL OR o.expires_at > statement_timestamp()) OFFSET 0) t;
 
@@ -75,10 +78,12 @@ FROM (SELECT unnest(@ids::text[]) COLLATE "C" AS id) n CROSS JOIN LATERAL (
 -- Returns a page of the tickets that became candidates in transactions that were in progress in the snapshot @before and have
 -- committed since. Each transaction is looked up by itself, so that one that stays open for hours costs one lookup. The
 -- region is compared as an expression, here and below, so that the planner never chooses the primary key.
-SELECT t.id, t.created, t.body, t.tx::xid8 AS tx, t.paused::bool AS paused, t.pending_until::timestamptz AS pending_until, t.matched_in
+SELECT t.id, t.created, t.body, t.tx::xid8 AS tx, t.paused::bool AS paused, t.pending_until::timestamptz AS pending_until, t.matched_in,
+       t.seen_at::timestamptz AS seen_at
 FROM pg_snapshot_xip(sqlc.arg(before)::text::pg_snapshot) p(tx) CROSS JOIN LATERAL (
     SELECT o.id, o.created, o.body, coalesce(o.tx, '0')::xid8 AS tx, (o.paused_at IS NOT NULL)::bool AS paused,
-           coalesce(o.pending_at + sqlc.arg(pending_for)::interval, 'epoch')::timestamptz AS pending_until, o.matched_in
+           coalesce(o.pending_at + sqlc.arg(pending_for)::interval, 'epoch')::timestamptz AS pending_until, o.matched_in,
+           coalesce(o.seen_at, 'epoch')::timestamptz AS seen_at
     FROM tickets o WHERE o.region || '' = sqlc.arg(region)::text AND o.tx = p.tx OFFSET 0) t
 WHERE p.tx > @after::xid8
 ORDER BY t.tx FETCH FIRST sqlc.arg(page) ROWS WITH TIES;
@@ -86,9 +91,28 @@ ORDER BY t.tx FETCH FIRST sqlc.arg(page) ROWS WITH TIES;
 -- name: CandidatesSince :many
 -- Returns a page of the tickets that became candidates in transactions from @since on. A page has all tickets of a transaction.
 SELECT t.id, t.created, t.body, coalesce(t.tx, '0')::xid8 AS tx, (t.paused_at IS NOT NULL)::bool AS paused,
-       coalesce(t.pending_at + sqlc.arg(pending_for)::interval, 'epoch')::timestamptz AS pending_until, t.matched_in
+       coalesce(t.pending_at + sqlc.arg(pending_for)::interval, 'epoch')::timestamptz AS pending_until, t.matched_in,
+       coalesce(t.seen_at, 'epoch')::timestamptz AS seen_at
 FROM tickets t
 WHERE t.region || '' = sqlc.arg(region)::text AND t.tx >= @since::xid8 ORDER BY t.tx FETCH FIRST sqlc.arg(page) ROWS WITH TIES;
+
+-- name: RecordSeen :exec
+-- Records when a worker first had tickets as candidates that still wait. It skips tickets that another transaction has locked: most of
+-- them are about to leave.
+WITH held AS MATERIALIZED (
+    SELECT l.region, l.id, w.seen_at FROM (SELECT unnest(@ids::text[]) COLLATE "C" AS id, unnest(@seen_at::timestamptz[]) AS seen_at ORDER BY 1) w
+    CROSS JOIN LATERAL (
+        SELECT o.region, o.id FROM tickets o WHERE o.region = @universe AND o.id = w.id AND o.seen_at IS NULL FOR NO KEY UPDATE SKIP LOCKED) l
+)
+UPDATE tickets t SET seen_at = h.seen_at FROM held h WHERE t.region = h.region AND t.id = h.id;
+
+-- name: RecordLeavingSeen :exec
+-- Records in the history when a worker learned that tickets had left, once. They left within the last hour, so that few partitions are
+-- read. Matched tickets have a time already: that of their match. Each is looked up by its key.
+UPDATE ticket_history h SET seen_at = coalesce(h.seen_at, w.seen_at), left_seen_at = w.left_seen_at
+FROM (SELECT unnest(@ids::text[]) AS id, unnest(@seen_at::timestamptz[]) AS seen_at, unnest(@left_seen_at::timestamptz[]) AS left_seen_at) w
+WHERE h.region = @universe AND h.id = ANY (ARRAY[w.id]) AND h.left_seen_at IS NULL AND h.outcome <> 'assigned'
+  AND h.left_at > statement_timestamp() - interval '1 hour' AND h.left_at < statement_timestamp() + interval '1 day';
 
 -- name: HostRegions :many
 -- Returns the game regions that have instances of a mode, with the free seats of the instance that has most, and of all of them. A region

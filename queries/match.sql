@@ -18,7 +18,8 @@ CROSS JOIN LATERAL (
 -- name: LockMatchTickets :many
 -- Locks the tickets that may be matched. @ids is sorted and has no duplicates. A ticket that is not returned is pending in another
 -- match, paused, assigned, deleted or expired. Each is looked up by its key, whatever the table's statistics say.
-SELECT t.id, t.created, t.tx::xid8 AS tx FROM (SELECT unnest(@ids::text[]) AS id, unnest(@marks::bytea[]) AS mark) u CROSS JOIN LATERAL (
+SELECT t.id, t.created, t.tx::xid8 AS tx, now()::timestamptz AS now
+FROM (SELECT unnest(@ids::text[]) AS id, unnest(@marks::bytea[]) AS mark) u CROSS JOIN LATERAL (
     SELECT l.id, l.created, coalesce(l.tx, '0'::xid8) AS tx FROM tickets l
     WHERE l.region = @universe AND l.id = u.id AND l.paused_at IS NULL
       AND (l.pending_at IS NULL OR l.pending_at <= clock_timestamp() - sqlc.arg(pending_for)::interval OR l.matched_in = u.mark)
@@ -119,15 +120,18 @@ SELECT @universe, g.id, g.version + 1, 'assigned', (@playing::uuid[])[h.match], 
 FROM gone g JOIN held h ON h.id = g.id;
 
 -- name: KeepTickets :exec
--- Inserts the history of tickets that leave the queue. @seen_at is the Unix epoch for a ticket that no worker has seen.
-INSERT INTO ticket_history (region, id, created, seen_at, profiles, party, attributes, latencies, outcome, profile, match_id)
-SELECT @universe, k.id, to_timestamp(k.created / 1e9), nullif(k.seen_at, 'epoch'), k.profiles::text[], k.party::text[],
-       nullif(k.attributes, '')::jsonb, nullif(k.latencies, '')::jsonb, @outcome,
+-- Inserts the history of tickets, once. The Unix epoch stands for a ticket that no worker has seen, and for one that leaves the queue in
+-- this transaction.
+INSERT INTO ticket_history (region, id, created, seen_at, left_at, profiles, party, attributes, latencies, outcome, profile, match_id)
+SELECT @universe, k.id, to_timestamp(k.created / 1e9), nullif(k.seen_at, 'epoch'), coalesce(nullif(k.left_at, 'epoch'), now()),
+       k.profiles::text[], k.party::text[], nullif(k.attributes, '')::jsonb, nullif(k.latencies, '')::jsonb, @outcome,
        k.decided_by, k.match_id
 FROM (SELECT unnest(@ids::text[]) AS id, unnest(@created::bigint[]) AS created, unnest(@seen_at::timestamptz[]) AS seen_at,
+             unnest(@left_at::timestamptz[]) AS left_at,
              unnest(@profiles::text[]) AS profiles, unnest(@parties::text[]) AS party,
              unnest(@attributes::text[]) AS attributes, unnest(@latencies::text[]) AS latencies,
-             unnest(@decided_by::text[]) AS decided_by, unnest(@matches::uuid[]) AS match_id) k;
+             unnest(@decided_by::text[]) AS decided_by, unnest(@matches::uuid[]) AS match_id) k
+ON CONFLICT DO NOTHING;
 
 -- name: RecordMatches :exec
 -- Inserts an event for each committed match and, with @keep, its history.

@@ -3,7 +3,8 @@
 -- name: ReplayTickets :many
 -- Returns a page of the tickets that may have been candidates of a profile and were in the queue between two times, by creation. The
 -- match of a ticket was committed when the ticket left, so left_at selects the partition of the match.
-SELECT h.id, h.created, coalesce(h.seen_at, h.created)::timestamptz AS seen_at, h.left_at, h.profiles, h.party, h.attributes, h.latencies, h.outcome,
+SELECT h.id, h.created, coalesce(h.seen_at, h.created)::timestamptz AS seen_at, h.left_at,
+       coalesce(h.left_seen_at, 'epoch')::timestamptz AS left_seen_at, h.profiles, h.party, h.attributes, h.latencies, h.outcome,
        coalesce(h.profile, '')::text AS profile, coalesce(m.id, '00000000-0000-0000-0000-000000000000')::uuid AS match_id,
        coalesce(m.version, 0)::int AS version, coalesce(m.seed, 0)::bigint AS seed, coalesce(m.decided_at, 'epoch')::timestamptz AS decided_at,
        coalesce(m.joined, false)::bool AS joined, coalesce(cardinality(m.tickets), 0)::int AS tickets,

@@ -93,6 +93,7 @@ const (
 	byDoctor
 	byProfiles // profiles, which are of a region of tickets
 	byExplain  // explain, which decodes tickets
+	byReplay   // replay, which reads tickets as workers record them
 	byAgents   // agents key, whose keys are of a fleet
 	byProviders
 	byDeploy   // deployments start and env, which make keys and credentials of servers

@@ -21,7 +21,7 @@ func (c *Config) loopSettings() []setting {
 				"if there are more, the oldest are kept"},
 		{flag: "match-history", section: sectionLoop, def: "168h", fleetWide: true, by: byLoops, value: duration(&c.MatchHistory, 0, 3650*day),
 			help: "How long matches, and the tickets that left the queue, are kept for explanations and replays, in whole days. 0: nothing is recorded"},
-		{flag: "match-history-attributes", section: sectionLoop, def: "plain", fleetWide: true, by: byLoops,
+		{flag: "match-history-attributes", section: sectionLoop, def: "plain", fleetWide: true, by: byLoops | byReplay,
 			value: choice(&c.MatchHistoryAttributes, "plain", "hashed", "none"),
 			help: "What this history keeps of players. hashed: unkeyed hashes of their ids and attributes, which show only which are equal. " +
 				"none: hashes of their ids. Replays need plain"},

@@ -52,7 +52,7 @@ func (c *Config) openMatchSettings() []setting {
 				"Not set: match functions are called in plain text, and the system's CAs verify an evaluator's certificate"},
 		{flag: "om-evaluator", section: sectionOpenMatch, by: byLoops, value: evaluatorURL(&c.OMEvaluator),
 			help: "The evaluator that decides between proposals for the same tickets. Not set: the built-in default evaluator, by score"},
-		{flag: "om-player-arg", section: sectionOpenMatch, fleetWide: true, by: byLoops | byExplain, value: text(&c.OMPlayerArg, "the name of a string_arg"),
+		{flag: "om-player-arg", section: sectionOpenMatch, fleetWide: true, by: byLoops | byExplain | byReplay, value: text(&c.OMPlayerArg, "the name of a string_arg"),
 			help: "The string_arg that identifies the player; a player may then have only one live ticket. Not set: any number"},
 		{flag: "ticket-lease", section: sectionOpenMatch, def: "30s", fleetWide: true, by: byServers, value: duration(&c.TicketLease, 0, day),
 			help: "A ticket of POST /tickets expires when none of its players has waited for it for this time. 0: only when its time in the queue is over"},

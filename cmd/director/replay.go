@@ -24,12 +24,16 @@ type replayFlags struct {
 	accept                                    float64
 }
 
+// byReplayed are the settings of replay.
+const byReplayed = byProfile | byReplay
+
 func (p *program) replay() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "replay",
 		Short: "Try a profile on recorded tickets",
 		Long: "Runs a profile on recorded tickets, in virtual time, and compares waiting times and match quality with the recorded ones. It\n" +
-			"reads the history that DIRECTOR_MATCH_HISTORY keeps, in pages, and writes nothing, so DATABASE_URL may name a standby.\n\n" +
+			"reads the history that DIRECTOR_MATCH_HISTORY keeps, in pages, and the tickets that wait, and writes nothing, so DATABASE_URL\n" +
+			"may name a standby.\n\n" +
 			"A replay of the version that was live repeats its matches, except where servers were missing or another worker took over; the\n" +
 			"last line counts them. Every form of the report lists what the replay does not reproduce.",
 		Example: "  director replay --profile new.yaml --from 24h\n" +
@@ -51,13 +55,13 @@ func (p *program) replay() *cobra.Command {
 	flags.StringVar(&f.report, "report", "", "Also write a page with plots to this file")
 	_ = cmd.RegisterFlagCompletionFunc("name", p.completeProfiles())
 	_ = cmd.RegisterFlagCompletionFunc("capacity", cobra.FixedCompletions([]string{"unlimited", "recorded"}, cobra.ShellCompDirectiveNoFileComp))
-	addFlags(flags, byProfile)
+	addFlags(flags, byReplayed)
 	cli.AddOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if err := f.check(); err != nil {
 			return cli.Usage(err)
 		}
-		return p.withDatabase(cmd, byProfile, func(ctx context.Context, l operator) error { return p.runReplay(ctx, cmd, l, f) })
+		return p.withDatabase(cmd, byReplayed, func(ctx context.Context, l operator) error { return p.runReplay(ctx, cmd, l, f) })
 	}
 	return cmd
 }
@@ -82,7 +86,7 @@ func (p *program) runReplay(ctx context.Context, cmd *cobra.Command, l operator,
 	if err != nil {
 		return err
 	}
-	in, err := whatif.Past(ctx, l, past, rules)
+	in, err := whatif.Past(ctx, l, past, rules, whatif.Recording{PlayerArg: l.OMPlayerArg, Privacy: l.privacy()})
 	if err != nil {
 		return err
 	}

@@ -20,6 +20,7 @@ const (
 type commits struct {
 	store    Store
 	universe string
+	history  *historian
 	outcomes chan outcomes
 	ended    chan struct{} // closed when nobody takes outcomes any more
 	returned []outcomes    // taken from the channel, not handled yet
@@ -48,8 +49,11 @@ type outcomes struct {
 	took     time.Duration
 }
 
-func newCommits(store Store, universe string) *commits {
-	return &commits{store: store, universe: universe, outcomes: make(chan outcomes, 64), ended: make(chan struct{}), lines: map[line]*lineState{}, asking: map[string]int{}}
+func newCommits(store Store, universe string, history *historian) *commits {
+	return &commits{
+		store: store, universe: universe, history: history, outcomes: make(chan outcomes, 64), ended: make(chan struct{}),
+		lines: map[line]*lineState{}, asking: map[string]int{},
+	}
 }
 
 // add queues a match: the oldest first.
@@ -126,6 +130,9 @@ func (c *commits) transact(ctx context.Context, to line, jobs []*job) outcomes {
 		o.outcomes, o.err = c.store.CommitMatches(ctx, c.universe, to.region, owners, matches, assign)
 	}
 	o.took = time.Since(started)
+	for _, outcome := range o.outcomes {
+		c.history.keep(outcome.Left)
+	}
 	return o
 }
 

@@ -21,7 +21,7 @@ type entry struct {
 	paused       bool
 	pendingUntil time.Time // it is in a match until then; zero: in none
 	readyCheck   uuid.UUID // the match of ours that it is in
-	seen         time.Time // when this worker first had it
+	seen         time.Time // when a worker first had it, if that is recorded, else this one
 
 	profiles []string // that the ticket asks for; none: each whose pool holds it
 	decoded  atomic.Pointer[match.Ticket]
@@ -29,6 +29,9 @@ type entry struct {
 
 func newEntry(c db.Candidate, seen time.Time, playerArg string) *entry {
 	e := &entry{id: c.ID, created: c.Created, tx: c.Tx, paused: c.Paused, pendingUntil: c.PendingUntil, readyCheck: c.ReadyCheck, seen: seen}
+	if !c.SeenAt.IsZero() {
+		e.seen = c.SeenAt
+	}
 	if profiles, players := ticketbody.Requested(c.Body, playerArg); players { // most tickets of Open Match name no player
 		slices.Sort(profiles)
 		e.profiles, e.body = slices.Compact(profiles), c.Body

@@ -73,6 +73,7 @@ type Loop struct {
 	news       bool // the queue has changed, as far as notifications tell
 	holds      holds
 	commits    *commits
+	historian  *historian
 	waiting    waiting
 	calls      *calls
 	frees      []delayedFree
@@ -96,10 +97,13 @@ func New(o Options) (*Loop, error) {
 	l := &Loop{Options: o, lease: newLease(o.Store, uuid.New(), o.Lease), profiles: map[string]*owned{}, freeFor: map[string]int{}, bad: map[string]int{},
 		unreadable: map[string]int{}, turnTime: turnTime, maxLate: maxLate, turns: newTurns(runtime.GOMAXPROCS(0), o.Guard)}
 	l.emptyQueue()
-	l.commits, l.calls = newCommits(o.Store, o.Universe), newCalls(o)
 	var err error
-	l.metrics, err = newMetrics(o.Metrics, l.lag)
-	return l, err
+	if l.metrics, err = newMetrics(o.Metrics, l.lag); err != nil {
+		return nil, err
+	}
+	l.historian = newHistorian(o, l.metrics.lost)
+	l.commits, l.calls = newCommits(o.Store, o.Universe, l.historian), newCalls(o)
+	return l, nil
 }
 
 const (
@@ -115,6 +119,7 @@ const (
 func (l *Loop) Run(ctx context.Context) {
 	defer l.runMatchmaker(ctx)()
 	defer func() { l.turns.drop() }()
+	defer l.historian.start(ctx)()
 	for ctx.Err() == nil {
 		err := l.guarded(ctx)
 		if ctx.Err() != nil {
@@ -162,7 +167,7 @@ func (l *Loop) reset() {
 	l.ordered, l.adopts = nil, nil
 	l.emptyQueue()
 	close(l.commits.ended)
-	l.commits = newCommits(l.Store, l.Universe)
+	l.commits = newCommits(l.Store, l.Universe, l.historian)
 	l.holds, l.waiting, l.hosts = nil, waiting{}, hosts{}
 }
 
@@ -302,6 +307,7 @@ func (l *Loop) second(ctx context.Context) error {
 		return err
 	}
 	l.putShadows(ctx)
+	l.sightWaiting()
 	return l.serveWaiting(ctx)
 }
 

@@ -10,6 +10,7 @@ type metrics struct {
 	commit     prometheus.Histogram
 	waited     prometheus.Histogram
 	candidates prometheus.Gauge
+	leftOut    prometheus.Gauge
 	owned      prometheus.Gauge
 	waiting    prometheus.Gauge
 	oldest     prometheus.Gauge
@@ -18,6 +19,7 @@ type metrics struct {
 	takeovers  prometheus.Counter
 	matches    *prometheus.CounterVec
 	dropped    *prometheus.CounterVec
+	lost       prometheus.Counter
 	accepts    *prometheus.CounterVec
 	anew       *prometheus.CounterVec
 
@@ -38,6 +40,10 @@ func newMetrics(r prometheus.Registerer, lag func() float64) (*metrics, error) {
 			Buckets: prometheus.ExponentialBuckets(0.01, 2, 17)}),
 		candidates: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "director_loop_candidates", Help: "Tickets of the queue that this worker knows."}),
+		leftOut: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "director_loop_left_out_tickets",
+			Help: "Tickets of the queue that this worker has no place for in memory (DIRECTOR_LOOP_CANDIDATES, or a quarter of the memory limit), and so does not match; " +
+				"counted once a minute."}),
 		owned: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "director_loop_profiles", Help: "Profiles that this worker decides for."}),
 		waiting: prometheus.NewGauge(prometheus.GaugeOpts{
@@ -57,6 +63,9 @@ func newMetrics(r prometheus.Registerer, lag func() float64) (*metrics, error) {
 			Name: "director_loop_dropped_total",
 			Help: "Decided matches that were not committed, by why: gone (a ticket left or was taken), busy (another transaction decided about a player), " +
 				"refused (a player is about to take a seat), bad (the database refused the data), error."}, []string{"why"}),
+		lost: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "director_loop_history_lost_total",
+			Help: "Tickets whose history was not written, or not when this worker saw them: the database could not be reached for too long, or refused the data."}),
 		accepts: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "director_loop_accept_total",
 			Help: "Ready checks that ended, by outcome: accepted (the match was committed), failed (a player declined or did not answer, or a ticket left)."}, []string{"outcome"}),
@@ -75,20 +84,26 @@ func newMetrics(r prometheus.Registerer, lag func() float64) (*metrics, error) {
 	for _, why := range []string{anewReading, anewLease, anewRestored, anewFailed} {
 		m.anew.WithLabelValues(why) // so that the first one is an increase
 	}
+	return m, m.register(r)
+}
+
+// register registers the metrics, unless r is nil.
+func (m *metrics) register(r prometheus.Registerer) error {
 	if r == nil {
-		return m, nil
+		return nil
 	}
-	for _, c := range []prometheus.Collector{m.decide, m.commit, m.waited, m.candidates, m.owned, m.waiting, m.takeovers,
-		m.matches, m.dropped, m.anew, m.oldest, m.unowned, m.lag, m.accepts, m.functionCalls, m.functionRefused} {
+	for _, c := range []prometheus.Collector{m.decide, m.commit, m.waited, m.candidates, m.leftOut, m.owned, m.waiting, m.takeovers,
+		m.matches, m.dropped, m.lost, m.anew, m.oldest, m.unowned, m.lag, m.accepts, m.functionCalls, m.functionRefused} {
 		if err := r.Register(c); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return m, nil
+	return nil
 }
 
 func (m *metrics) observe(l *Loop) {
 	m.candidates.Set(float64(l.queue.len()))
+	m.leftOut.Set(float64(l.queue.leftOut))
 	m.owned.Set(float64(len(l.profiles)))
 	m.waiting.Set(float64(len(l.waiting.jobs)))
 	m.oldest.Set(l.oldestWaiting().Seconds())

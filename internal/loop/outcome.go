@@ -3,6 +3,7 @@ package loop
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"time"
 
 	"github.com/lattice-director/director/db"
@@ -126,13 +127,26 @@ func (l *Loop) badPause(anchor string) time.Duration {
 	return min(badPause<<min(n, 5), badPauseMax)
 }
 
-// lost reads the tickets that turned out not to be free, and makes the others candidates again.
+// lost reads the tickets that turned out not to be free, and then makes the others candidates again: after a pause if that told nothing
+// new, so that the same match is not decided and refused without end.
 func (l *Loop) lost(ctx context.Context, j *job, gone []string) {
 	l.metrics.dropped.WithLabelValues("gone").Inc()
-	l.giveBack(j, 0, "")
-	if err := l.queue.refresh(ctx, gone); err != nil {
+	known := l.queue.freeVersions(gone)
+	err := l.queue.refresh(ctx, gone)
+	if err != nil {
 		l.Log.LogAttrs(ctx, slog.LevelWarn, "tickets could not be read", slog.Any("error", err))
 	}
+	for _, id := range gone {
+		if !db.IssuedHere(l.Universe, db.TicketID, id) {
+			l.Log.LogAttrs(ctx, slog.LevelError, "a ticket cannot be matched: its id was not issued for its region", slog.String("ticket", id))
+			l.queue.bar(id)
+		}
+	}
+	pause := time.Duration(0)
+	if unchanged := len(known) == len(gone) && maps.Equal(known, l.queue.freeVersions(gone)); err != nil || unchanged {
+		pause = l.badPause(j.anchor)
+	}
+	l.giveBack(j, pause, "")
 }
 
 // giveBack drops a match: its tickets are candidates again, at their place, after a pause.

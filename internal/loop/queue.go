@@ -16,6 +16,7 @@ type listener interface {
 	moment() time.Time
 	ticketFree(e *entry)
 	ticketGone(e *entry)
+	ticketLeft(e *entry) // before ticketGone: it left the queue, as far as is known without a match
 }
 
 // queue is the queue of a universe as this worker knows it. It reads everything once and then what changes. The changes since
@@ -33,6 +34,7 @@ type queue struct {
 	last    string     // the last that was
 	ahead   *pageAhead // the page that is being read; nil: none
 	compare comparison
+	leftOut int // tickets of the queue that the last comparison found no place for
 
 	entries map[string]*entry
 	index   index
@@ -41,6 +43,8 @@ type queue struct {
 	overdue time.Time         // the earliest of these times, or an earlier one; zero: none is pending
 	changes db.SettledPoint
 	settled db.SettledPoint
+
+	unrecorded []unrecorded // oldest first
 }
 
 // limit bounds the tickets in memory.
@@ -69,7 +73,7 @@ func (q *queue) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	settled, err := q.left(ctx, db.SettledPoint{})
+	settled, err := q.settledSince(ctx, db.SettledPoint{})
 	if err != nil {
 		return err
 	}
@@ -94,7 +98,7 @@ func (q *queue) follow(ctx context.Context) error {
 		q.changes, more = page.Next, page.More
 	}
 	for more := true; more; {
-		page, err := q.left(ctx, q.settled)
+		page, err := q.settledSince(ctx, q.settled)
 		if err != nil {
 			return err
 		}
@@ -103,6 +107,9 @@ func (q *queue) follow(ctx context.Context) error {
 		}
 		for _, s := range page.Settled {
 			q.ahead.overtake(s.ID)
+			if !s.Assigned {
+				q.announceLeft(s.ID)
+			}
 			q.remove(s.ID)
 		}
 		q.settled, more = page.Next, page.More
@@ -120,8 +127,8 @@ func (q *queue) changed(ctx context.Context) (page db.CandidatePage, err error) 
 	return page, err
 }
 
-// left reads a page of what left the queue.
-func (q *queue) left(ctx context.Context, since db.SettledPoint) (page db.SettledPage, err error) {
+// settledSince reads a page of what left the queue.
+func (q *queue) settledSince(ctx context.Context, since db.SettledPoint) (page db.SettledPage, err error) {
 	err = reading(ctx, "reading which tickets left the queue", func(ctx context.Context) (err error) {
 		page, err = q.store.SettledSince(ctx, q.universe, since)
 		return err
@@ -156,6 +163,9 @@ func (q *queue) put(c db.Candidate, at time.Time) {
 		}
 		q.remove(c.ID)
 	}
+	if old == nil && e.playable() && c.SeenAt.IsZero() {
+		q.unrecorded = append(q.unrecorded, unrecorded{e.id, e.seen})
+	}
 	q.entries[c.ID] = e
 	q.index.add(e)
 	q.bytes += e.bytes()
@@ -178,6 +188,18 @@ func (q *queue) remove(id string) {
 	delete(q.pending, id)
 	q.index.remove(e)
 	q.to.ticketGone(e)
+}
+
+// bar makes a ticket no candidate, until another version of it is read.
+func (q *queue) bar(id string) {
+	e := q.entries[id]
+	if e == nil {
+		return
+	}
+	q.remove(id)
+	barred := &entry{id: e.id, created: e.created, tx: e.tx, seen: e.seen}
+	q.entries[id] = barred
+	q.bytes += barred.bytes()
 }
 
 // freeOverdue frees tickets of matches that were neither assigned nor released in time. It is called at each step, so it reads the
@@ -208,6 +230,17 @@ func (q *queue) soonest(at time.Time) {
 	}
 }
 
+// freeVersions returns the versions of those of the tickets that are candidates.
+func (q *queue) freeVersions(ids []string) map[string]uint64 {
+	free, now := map[string]uint64{}, q.to.moment()
+	for _, id := range ids {
+		if e := q.entries[id]; e != nil && e.playable() && e.free(now) {
+			free[id] = e.tx
+		}
+	}
+	return free
+}
+
 // refreshPage bounds the tickets that one call of refresh reads.
 const refreshPage = 1000
 
@@ -225,11 +258,18 @@ func (q *queue) refresh(ctx context.Context, ids []string) error {
 	at := q.to.moment()
 	for _, c := range found {
 		there[c.ID] = true
+		if old := q.entries[c.ID]; old != nil {
+			if old.tx == c.Tx && old.free(at) && c.Free(at) {
+				continue // it is as it was: its match is given back
+			}
+			c.SeenAt = old.seen
+		}
 		q.remove(c.ID) // so that put tells of it even if nothing but a mark changed
 		q.put(c, at)
 	}
 	for _, id := range ids {
 		if !there[id] {
+			q.announceLeft(id)
 			q.remove(id)
 		}
 	}

@@ -18,6 +18,7 @@ type undecided struct{}
 func (undecided) moment() time.Time { return time.Unix(1, 0) }
 func (undecided) ticketFree(*entry) {}
 func (undecided) ticketGone(*entry) {}
+func (undecided) ticketLeft(*entry) {}
 
 // playable is a body with a player, of about so many bytes, and exactly so many for any two calls with the same.
 func playable(padding int) []byte {

@@ -14,6 +14,8 @@ type comparison struct {
 	began time.Time // zero: none is under way
 	last  string    // the last ticket that was compared
 	known map[string]bool
+
+	leftOut int // tickets that are not in memory, since it is full
 }
 
 // reconcile begins a comparison.
@@ -47,6 +49,7 @@ func (q *queue) reconcileOn(ctx context.Context) error {
 	}
 	if !full {
 		q.removeUnknown()
+		q.leftOut = q.compare.leftOut
 		q.compare = comparison{}
 	}
 	return nil
@@ -56,7 +59,10 @@ func (q *queue) reconcileOn(ctx context.Context) error {
 func (q *queue) differing(page []db.CandidateIDsAfterRow) (ids []string) {
 	for _, r := range page {
 		q.compare.known[r.ID] = true
-		if e := q.entries[r.ID]; e == nil && !q.full(len(ids)) || e != nil && e.tx != r.Tx {
+		switch e := q.entries[r.ID]; {
+		case e == nil && q.full(len(ids)):
+			q.compare.leftOut++
+		case e == nil || e.tx != r.Tx:
 			ids = append(ids, r.ID)
 		}
 	}
@@ -67,6 +73,7 @@ func (q *queue) differing(page []db.CandidateIDsAfterRow) (ids []string) {
 func (q *queue) removeUnknown() {
 	for id, e := range q.entries {
 		if !q.compare.known[id] && e.seen.Before(q.compare.began) {
+			q.announceLeft(id)
 			q.remove(id)
 		}
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 // A comparison finds what no change said: tickets that are gone, that are there, and that an older release changed. Pins workers that,
-// without a profile in the universe, compared the whole queue each minute although they keep none of it.
+// without a profile in the universe, compared the whole queue each minute although they keep none of it, and tickets that waited unseen.
 func TestTheQueueIsCompared(t *testing.T) {
 	t.Parallel()
 	url := dbtest.New(t)
@@ -49,4 +49,13 @@ func TestTheQueueIsCompared(t *testing.T) {
 	require.Len(t, q.entries, 2)
 	require.True(t, q.entries[ids[1]].paused)
 	require.NotNil(t, q.entries[ids[2]])
+	require.Zero(t, q.leftOut)
+
+	q.remove(ids[2])
+	q.limit.tickets = 1 // beside the one that is there
+	q.reconcile()
+	for !q.compare.began.IsZero() {
+		require.NoError(t, q.reconcileOn(t.Context()))
+	}
+	require.Equal(t, 1, q.leftOut, "a ticket without a place is counted")
 }

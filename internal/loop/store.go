@@ -48,6 +48,8 @@ type tickets interface {
 type matches interface {
 	CommitMatches(ctx context.Context, universe, region string, owners []db.MatchOwner, matches []db.NewMatch,
 		assign db.AssignMatch) ([]db.MatchOutcome, error)
+	KeepTickets(ctx context.Context, universe string, tickets []db.LeftTicket) (refused int, err error)
+	RecordSightings(ctx context.Context, universe string, sightings []db.Sighting) error
 	ProposeMatches(ctx context.Context, universe string, owners []db.MatchOwner, matches []db.NewMatch, within time.Duration) ([]db.MatchOutcome, error)
 	OpenReadyChecks(ctx context.Context, universe, profile string) ([]db.OpenReadyCheck, error)
 	JudgeReadyChecks(ctx context.Context, universe string, owners []db.MatchOwner, overdue time.Duration, batch int) (db.JudgedReadyChecks, error)

@@ -33,8 +33,11 @@ func (h *history) arrival(row db.ReplayTicketsRow) (replay.Arrival, error) {
 	}
 	a := replay.Arrival{Ticket: t, Seen: later(row.SeenAt, row.Created).UTC()}
 	a.Recorded = h.recorded(row)
-	if a.Recorded == nil {
+	if a.Recorded == nil && row.Outcome != stillWaits {
 		a.Left, a.Why = row.LeftAt.UTC(), leaving(row.Outcome)
+	}
+	if row.LeftSeenAt.Unix() > 0 {
+		a.LeftSeen = row.LeftSeenAt.UTC()
 	}
 	return a, nil
 }

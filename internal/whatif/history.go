@@ -19,6 +19,7 @@ import (
 
 // Store is what a replay reads; [db.Store] implements it.
 type Store interface {
+	CandidatesAfter(ctx context.Context, universe, after string) (page []db.Candidate, full bool, err error)
 	PastTickets(ctx context.Context, p db.Past, f func(db.ReplayTicketsRow) error) error
 	PastMatches(ctx context.Context, p db.Past, f func(db.ReplayMatchesRow) error) error
 	PastVersions(ctx context.Context, p db.Past) ([]db.ReplayVersionsRow, error)
@@ -28,11 +29,14 @@ type Store interface {
 	Profile(ctx context.Context, region, name string, version int) (db.ProfileVersion, error)
 }
 
-// Past returns the input of a replay of rules over the history of a profile: its tickets, matches, game regions and seed. The profile of
-// the rules has the same name. Ctx bounds all reads, including those of the arrivals. Errors: there is no history, or it lacks attributes
-// that the rules compare; the store's.
-func Past(ctx context.Context, s Store, past db.Past, rules decide.Version) (replay.Input, error) {
-	h := &history{ctx: ctx, store: s, past: past, needs: needsOf(rules.Profile)}
+// Past returns the input of a replay of rules over the history of a profile: its tickets, with those that still wait, matches, game regions
+// and seed. The profile of the rules has the same name. Ctx bounds all reads, including those of the arrivals. The tickets that wait are
+// in memory. Errors: there is no history, or it lacks attributes that the rules compare; the store's.
+func Past(ctx context.Context, s Store, past db.Past, rules decide.Version, recording Recording) (replay.Input, error) {
+	h := &history{ctx: ctx, store: s, past: past, needs: needsOf(rules.Profile), recording: recording}
+	if err := h.readQueue(); err != nil {
+		return replay.Input{}, err
+	}
 	if err := h.check(rules); err != nil {
 		return replay.Input{}, err
 	}
@@ -76,6 +80,10 @@ type history struct {
 	store Store
 	past  db.Past
 	needs needs
+
+	recording Recording
+	waiting   []replay.Arrival // tickets that wait, by creation
+	waits     map[string]bool  // the same by id
 }
 
 // errEnough ends a reading.
@@ -84,6 +92,10 @@ var errEnough = errors.New("enough was read")
 // check returns an error if there is no history of that time, or it has no ticket for these rules.
 func (h *history) check(rules decide.Version) error {
 	engine, others := decide.New(rules, 0), 0
+	takes := func(a replay.Arrival) bool {
+		ok, _ := engine.Candidate(a.Ticket)
+		return ok || slices.Contains(a.Ticket.Profiles, h.past.Profile)
+	}
 	err := h.store.PastTickets(h.ctx, h.past, func(row db.ReplayTicketsRow) error {
 		if slices.Contains(row.Profiles, h.past.Profile) {
 			return errEnough
@@ -92,7 +104,7 @@ func (h *history) check(rules decide.Version) error {
 		if err != nil {
 			return err
 		}
-		if ok, _ := engine.Candidate(a.Ticket); ok {
+		if takes(a) {
 			return errEnough
 		}
 		others++
@@ -110,8 +122,10 @@ func (h *history) check(rules decide.Version) error {
 		return err
 	case begins.IsZero():
 		return errors.New("there is no history of tickets: DIRECTOR_MATCH_HISTORY says for how long replicas and workers keep it, and 0 is not at all")
+	case slices.ContainsFunc(h.waiting, takes):
+		return nil
 	}
-	return fmt.Errorf("no ticket of profile %s left the queue between %s and %s%s; tickets that still wait are not in the history, which begins at %s "+
+	return fmt.Errorf("no ticket of profile %s was in the queue between %s and %s%s; the history begins at %s "+
 		"(DIRECTOR_MATCH_HISTORY); --name replays the tickets of another profile", h.past.Profile, h.past.From.UTC().Format(time.RFC3339),
 		h.past.To.UTC().Format(time.RFC3339), unnamed(others, rules.Profile), begins.UTC().Format(time.RFC3339))
 }
@@ -170,10 +184,10 @@ func (h *bySeen) Pop() any {
 }
 
 // arrivals yields the tickets in the order in which workers saw them. They are read by creation, and no ticket is seen before it: tickets that
-// were seen later than the next one was created wait in a heap.
+// were seen later than the next one was created wait in a heap. A ticket that waited when the queue was read counts as one that waits.
 func (h *history) arrivals(yield func(replay.Arrival, error) bool) {
 	var late bySeen
-	stopped := false
+	waiting, stopped := h.waiting, false
 	release := func(until time.Time) bool {
 		for len(late) > 0 && (until.IsZero() || late[0].Seen.Before(until)) {
 			a, _ := heap.Pop(&late).(replay.Arrival)
@@ -185,6 +199,13 @@ func (h *history) arrivals(yield func(replay.Arrival, error) bool) {
 		return true
 	}
 	err := h.store.PastTickets(h.ctx, h.past, func(row db.ReplayTicketsRow) error {
+		if h.waits[row.ID] {
+			return nil
+		}
+		for len(waiting) > 0 && !waiting[0].Ticket.Created.After(row.Created) {
+			heap.Push(&late, waiting[0])
+			waiting = waiting[1:]
+		}
 		if !release(row.Created) {
 			return errEnough
 		}
@@ -199,6 +220,9 @@ func (h *history) arrivals(yield func(replay.Arrival, error) bool) {
 	case err != nil:
 		yield(replay.Arrival{}, err)
 	default:
+		for _, a := range waiting {
+			heap.Push(&late, a)
+		}
 		release(time.Time{})
 	}
 }

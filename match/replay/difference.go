@@ -69,8 +69,10 @@ func (r *run) othersOf(w *waiting, p *proposal) (others, gone string) {
 		}
 		named = append(named, o.Ticket.ID)
 		if gone == "" && o.Recorded == nil && o.Why != Stayed {
-			gone = fmt.Sprintf("%s left the queue %s after that, and the history does not record when the worker learned of it",
-				o.Ticket.ID, o.Left.Sub(p.at).Round(time.Millisecond))
+			gone = fmt.Sprintf("%s left the queue %s after that", o.Ticket.ID, o.Left.Sub(p.at).Round(time.Millisecond))
+			if o.LeftSeen.IsZero() {
+				gone += ", and the history does not record when the worker learned of it"
+			}
 		}
 	}
 	if len(named) == 0 && len(p.tickets) < w.Recorded.Tickets {

@@ -35,8 +35,11 @@ type Arrival struct {
 	Ticket *match.Ticket
 	Seen   time.Time // when it became a candidate
 	// Left is when it left without a match of this profile, for the reason in Why; zero: it waits until it is matched.
-	Left     time.Time
-	Why      Leaving
+	Left time.Time
+	Why  Leaving
+	// LeftSeen is when the worker learned that it had left: until then it had a part in searches, and a match with it could not be
+	// committed. Zero: at once, or not known.
+	LeftSeen time.Time
 	Recorded *RecordedMatch // its match in the history; nil: none of this profile
 }
 

@@ -20,7 +20,7 @@ func (r *run) notes() []string {
 		r.acceptNote(),
 		r.capacityNote(),
 		fmt.Sprintf("Other profiles and directors took what they took, when they took it: %d tickets.", r.replayed.side.NeverMatched.Taken),
-		"Tickets that still wait are not in the history.",
+		"A ticket that has waited for less than a few seconds now counts as seen when it was created, and one that was matched a second ago may be missing.",
 		"A ticket that was paused or released stays a candidate, since the history does not record pauses.",
 		"The replay begins with the tickets that waited at its first moment, and without what the engine remembered of earlier searches.",
 	}

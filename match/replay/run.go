@@ -165,7 +165,7 @@ func (r *run) arrive(a Arrival) {
 	r.queue[a.Ticket.ID] = w
 	r.engine.Add(a.Ticket)
 	if a.Why != Stayed && (a.Why != Declined || r.Accept.Drawn) {
-		r.events.put(event{at: a.Left, ticket: a.Ticket.ID, leaves: true})
+		r.events.put(event{at: later(a.Left, a.LeftSeen), ticket: a.Ticket.ID, leaves: true})
 	}
 }
 
@@ -206,7 +206,7 @@ func (r *run) propose(found decide.Proposal, at time.Time) {
 	for _, id := range found.Tickets {
 		p.tickets = append(p.tickets, r.queue[id])
 	}
-	if r.Version.Profile.Accept > 0 && !r.accepted(p) {
+	if r.lost(p) || r.Version.Profile.Accept > 0 && !r.accepted(p) {
 		return
 	}
 	var regions []string
@@ -222,6 +222,25 @@ func (r *run) propose(found decide.Proposal, at time.Time) {
 		return
 	}
 	r.servers.waiting = append(r.servers.waiting, decided{p, regions})
+}
+
+// lost drops a match of which a ticket had left already, when the worker learns of it: its commit failed, and the other tickets are
+// candidates again.
+func (r *run) lost(p *proposal) bool {
+	var at time.Time
+	var stay []string
+	for _, w := range p.tickets {
+		if w.Why != Stayed && w.Why != Declined && !w.Left.After(p.at) {
+			at = later(at, w.LeftSeen)
+		} else {
+			stay = append(stay, w.Ticket.ID)
+		}
+	}
+	if at.IsZero() {
+		return false
+	}
+	r.events.put(event{at: at, returns: stay})
+	return true
 }
 
 // accepted asks the players. A party that declines leaves when the ready check ends, and the others are candidates again.

@@ -118,6 +118,23 @@ func TestTheFirstDifference(t *testing.T) {
 	require.Nil(t, r.Reproduced.First)
 }
 
+// A worker that does not know yet that a ticket has left decides a match with it, which cannot be committed; the others are candidates
+// again when it learns of it. Pins replays that ended a cancelled ticket's part in searches when it left.
+func TestAMatchWithATicketThatHasLeft(t *testing.T) {
+	t.Parallel()
+	quit := at(0, "ada", 1000)
+	quit.Why, quit.Left, quit.LeftSeen = replay.Quit, begin.Add(900*time.Millisecond), begin.Add(1100*time.Millisecond)
+	r := run(t, duel, nil, quit, matched(at(1, "bo", 1000), "m", true, 1.1), matched(at(1.05, "cy", 1000), "m", false, 1.1))
+	require.Nil(t, r.Reproduced.First)
+	require.Equal(t, 1, r.Reproduced.FromSame)
+	require.InDelta(t, 0.1, r.Replayed.Waiting.Max, 0.001, "bo was in the match with ada until then")
+	require.Equal(t, replay.Unmatched{Quit: 1}, r.Replayed.NeverMatched)
+
+	quit.Left = begin.Add(1050 * time.Millisecond) // after that match
+	r = run(t, duel, nil, quit, at(1, "bo", 1000))
+	require.Equal(t, 2, r.Replayed.Matched)
+}
+
 // A party that declined in the past declines its first match, and the other one is matched again after the ready check.
 func TestAReadyCheckFails(t *testing.T) {
 	t.Parallel()

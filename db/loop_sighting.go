@@ -1,0 +1,45 @@
+package db
+
+import (
+	"context"
+	"slices"
+	"time"
+)
+
+// Sighting is when a worker had a ticket as a candidate, which a replay repeats.
+type Sighting struct {
+	Ticket     string
+	SeenAt     time.Time // when it first had the ticket
+	LeftSeenAt time.Time // when it learned that the ticket had left without a match; zero: the ticket waits
+}
+
+// RecordSightings records sightings: of tickets that wait in their rows, of others in their history. What another worker has recorded
+// stays, so a call whose outcome is unknown may be repeated. Errors: Unavailable.
+func (s *Store) RecordSightings(ctx context.Context, universe string, sightings []Sighting) error {
+	for page := range slices.Chunk(sightings, maxKept) {
+		if err := s.recordSightings(ctx, universe, page); err != nil {
+			return classify(err)
+		}
+	}
+	return nil
+}
+
+func (s *Store) recordSightings(ctx context.Context, universe string, sightings []Sighting) error {
+	waiting, left := RecordSeenParams{Universe: universe}, RecordLeavingSeenParams{Universe: universe}
+	for _, k := range sightings {
+		if k.LeftSeenAt.IsZero() {
+			waiting.Ids, waiting.SeenAt = append(waiting.Ids, k.Ticket), append(waiting.SeenAt, k.SeenAt)
+			continue
+		}
+		left.Ids, left.SeenAt, left.LeftSeenAt = append(left.Ids, k.Ticket), append(left.SeenAt, k.SeenAt), append(left.LeftSeenAt, k.LeftSeenAt)
+	}
+	return s.inBulkTxWithRetries(ctx, func(q *Queries) error {
+		if len(waiting.Ids) > 0 {
+			queueExec(q.deferred(), (*Queries).RecordSeen, waiting)
+		}
+		if len(left.Ids) > 0 {
+			queueExec(q.deferred(), (*Queries).RecordLeavingSeen, left)
+		}
+		return nil
+	})
+}

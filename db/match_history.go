@@ -1,0 +1,84 @@
+package db
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// LeftTicket is a ticket that left the queue in a match, as its history has it.
+type LeftTicket struct {
+	Ticket  MatchTicket
+	Created int64 // Unix nanoseconds, as tickets.created
+	LeftAt  time.Time
+	Profile string // that matched it
+	Match   uuid.UUID
+}
+
+// left returns the tickets of a committed match whose history is kept.
+func (t *matchTx) left(s seatedMatch, free map[string]LockMatchTicketsRow) (all []LeftTicket) {
+	for _, k := range s.Tickets {
+		if row := free[k.ID]; k.History != nil && !t.cfg.NoHistory {
+			all = append(all, LeftTicket{Ticket: k, Created: row.Created, LeftAt: row.Now, Profile: s.Profile, Match: s.ID})
+		}
+	}
+	return all
+}
+
+// maxKept is how many tickets one statement of KeepTickets inserts.
+const maxKept = 2048
+
+// KeepTickets inserts the history of tickets that were assigned. A ticket that is there already stays as it is, so that a call whose
+// outcome is unknown may be repeated. It leaves out tickets whose data Postgres refuses, and returns how many. Errors: Unavailable.
+func (s *Store) KeepTickets(ctx context.Context, universe string, tickets []LeftTicket) (refused int, err error) {
+	for page := range slices.Chunk(tickets, maxKept) {
+		n, err := s.keep(ctx, universe, page)
+		if refused += n; err != nil {
+			return refused, classify(err)
+		}
+	}
+	return refused, nil
+}
+
+// keep inserts the history of tickets. After an error of the data it tries them by halves, until the bad ticket is alone.
+func (s *Store) keep(ctx context.Context, universe string, tickets []LeftTicket) (refused int, err error) {
+	arg := KeepTicketsParams{Universe: universe, Outcome: "assigned"}
+	for _, k := range tickets {
+		arg.add(k)
+	}
+	err = s.inBulkTx(ctx, func(q *Queries) error { return q.KeepTickets(ctx, arg) })
+	switch {
+	case !isDataError(err):
+		return 0, err
+	case len(tickets) == 1:
+		return 1, nil
+	}
+	half := len(tickets) / 2
+	for _, part := range [][]LeftTicket{tickets[:half], tickets[half:]} {
+		n, err := s.keep(ctx, universe, part)
+		if refused += n; err != nil {
+			return refused, err
+		}
+	}
+	return refused, nil
+}
+
+// add adds a ticket that has a history.
+func (p *KeepTicketsParams) add(k LeftTicket) {
+	h := k.Ticket.History
+	p.Ids, p.Created = append(p.Ids, k.Ticket.ID), append(p.Created, k.Created)
+	p.SeenAt, p.LeftAt = append(p.SeenAt, orEpoch(h.SeenAt)), append(p.LeftAt, orEpoch(k.LeftAt))
+	p.Attributes, p.Latencies = append(p.Attributes, string(h.Attributes)), append(p.Latencies, string(h.Latencies))
+	p.DecidedBy, p.Matches = append(p.DecidedBy, k.Profile), append(p.Matches, k.Match)
+	p.Profiles, p.Parties = append(p.Profiles, textArray(h.Profiles)), append(p.Parties, textArray(h.Party))
+}
+
+// orEpoch returns the time, the Unix epoch for none.
+func orEpoch(at time.Time) time.Time {
+	if at.IsZero() {
+		return time.Unix(0, 0)
+	}
+	return at
+}
