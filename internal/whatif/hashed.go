@@ -53,12 +53,9 @@ func (n needs) rules(rules []profile.Rule) {
 	for i := range rules {
 		r := &rules[i]
 		switch r.Kind {
-		case profile.Near, profile.Balance, profile.Count:
-			n[r.Attribute] = "rule " + r.ID
-		case profile.Comparison:
-			n[r.Compare.Measure.Of] = "rule " + r.ID
-			if r.Compare.To != nil {
-				n[r.Compare.To.Of] = "rule " + r.ID
+		case profile.Near, profile.Balance, profile.Comparison, profile.Count:
+			for _, attribute := range r.Measured() {
+				n[attribute] = "rule " + r.ID
 			}
 		case profile.Same, profile.Different, profile.Common, profile.Avoid, profile.Sizes, profile.PartySizes, profile.Latency,
 			profile.Or, profile.And, profile.Not:

@@ -19,6 +19,9 @@ func NeverMatches(p *profile.Profile, t *match.Ticket) []Lack {
 	}
 	regions := newRegionSet(possibleRegions(p, t))
 	c := pl.normalise(t, &regions)
+	if p.Autofill > 0 {
+		pl.takeAnyRole(c)
+	}
 	for _, r := range pl.rules {
 		if !pl.everAdmitsAlone(r, c, regions.known) {
 			lacks = append(lacks, Lack{Why: LacksRule, Rule: r.id})

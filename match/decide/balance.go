@@ -74,9 +74,18 @@ func (s *search) violation() float64 {
 
 // violationWith casts the least number of every role's places, or more of them.
 func (s *search) violationWith(more bool) float64 {
-	total := float64(s.castAll(more))
+	empty := s.castAll(more)
+	v := s.violationOf(empty)
+	if v > 0 && empty == 0 && s.plan.rates {
+		return s.exchangeRoles(v)
+	}
+	return v
+}
+
+// violationOf judges the rules that look at teams or roles, of which so many places are empty.
+func (s *search) violationOf(empty int) float64 {
 	over, regions := s.judge(true)
-	total += over
+	total := float64(empty) + over
 	if regions&s.placing.regions == 0 && s.final.allowed != 0 && total == 0 {
 		return 1
 	}

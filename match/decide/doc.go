@@ -46,6 +46,7 @@
 //	fill.go, mend.go             filling teams in random orders; changes that bring what is no match nearer to one
 //	pack.go, place.go            whether parties fit; tickets into teams
 //	balance.go, roles.go         exchanges until the rules hold; players into roles
+//	ratings.go                   numbers that depend on the role that a player gets
 //	even.go                      teams made as equal as the rules allow
 //	regions.go                   game regions that suit everybody
 //	rules.go, rules_KIND.go      what all rules have, and one kind a file

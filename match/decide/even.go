@@ -8,7 +8,8 @@ import (
 
 // evenness is what the teams of a match are made equal by: the first balance rule's numbers, else the pivot's means.
 type evenness struct {
-	column int // of numbers; -1: none
+	column int   // of numbers; -1: none
+	byRole []int // as of a scope
 	party  profile.Fold
 	teams  profile.Fold
 }
@@ -30,8 +31,16 @@ type evening struct {
 	weights []weight // by unit
 	teams   []weight // by team
 	team    []int    // by unit
-	best    []int    // by player: the most even teams so far
+	best    seating  // the most even teams so far
 	judges  int      // that are left
+}
+
+// seating is where the players of a line-up are.
+type seating struct{ team, role []int }
+
+// keep makes it the seating of a line-up.
+func (s *seating) keep(l *lineup) {
+	s.team, s.role = append(s.team[:0], l.team...), append(s.role[:0], l.role...)
 }
 
 // even exchanges players between the teams of a match, as long as that makes the teams' values more equal and every rule holds. It begins
@@ -41,9 +50,10 @@ func (s *search) even() {
 		return
 	}
 	e := &s.evening
+	s.cutUnits(s.plan.split)
 	s.weigh()
 	e.judges = evenJudges
-	e.best = append(e.best[:0], s.final.team...)
+	e.best.keep(&s.final)
 	least := s.unevenValue()
 	for try := 0; try < evenTries && least > 0 && e.judges > 0; try++ {
 		if try > 0 {
@@ -51,37 +61,39 @@ func (s *search) even() {
 		}
 		if value := s.descendEven(try == 0); value < least && s.violation() == 0 {
 			least = value
-			e.best = append(e.best[:0], s.final.team...)
+			e.best.keep(&s.final)
 		}
 	}
-	copy(s.final.team, e.best)
-	s.violation() // casts the roles and sets the verdicts of these teams
+	copy(s.final.team, e.best.team)
+	copy(s.final.role, e.best.role)
+	s.judge(true) // sets the verdicts of these teams
 }
 
-// weigh computes what each unit adds to its team.
+// weigh computes what each unit adds to its team, with the roles that its players have.
 func (s *search) weigh() {
 	e := &s.evening
-	s.cutUnits(s.plan.split)
 	e.weights, e.team = e.weights[:0], e.team[:0]
 	e.teams = append(e.teams[:0], make([]weight, len(s.plan.teams))...)
 	for i := range s.placing.units {
 		u := &s.placing.units[i]
-		values := s.final.picks[u.pick].column(s.plan.even.column)
-		if u.player >= 0 {
-			values = values[u.player : u.player+1]
-		}
-		kept := s.final.values[:0]
-		for _, x := range values {
-			if x == x {
-				kept = append(kept, x)
-			}
-		}
-		kept = foldParty(kept, 0, s.plan.even.party)
+		kept := foldParty(s.numbersOf(u, s.final.values[:0]), 0, s.plan.even.party)
 		s.final.values = kept
 		low, high := extremes(kept)
 		e.weights = append(e.weights, weight{sum(kept), low, high, len(kept)})
 		e.team = append(e.team, s.teamOf(u))
 	}
+}
+
+// numbersOf appends the numbers of a unit's players.
+func (s *search) numbersOf(u *unit, to []float64) []float64 {
+	c, first := s.final.picks[u.pick], s.final.first[u.pick]
+	of := scope{column: s.plan.even.column, byRole: s.plan.even.byRole}
+	for p := range c.size {
+		if x := c.rating(&of, p, s.final.role[first+p]); (u.player < 0 || u.player == p) && x == x {
+			to = append(to, x)
+		}
+	}
+	return to
 }
 
 // unevenValue is by how much the teams' values differ.
@@ -126,7 +138,10 @@ func (w *weight) value(f profile.Fold) float64 {
 // judged, every rule holds after each exchange.
 func (s *search) descendEven(judged bool) float64 {
 	e := &s.evening
-	least := s.unevenValue()
+	least, holds := s.evenerThan(math.Inf(1), false)
+	if !holds { // with ratings by role, mixed teams may give roles with which a rule does not hold
+		return math.Inf(1)
+	}
 	for improved := true; improved; {
 		improved = false
 		for i := range e.team {
@@ -135,16 +150,29 @@ func (s *search) descendEven(judged bool) float64 {
 					continue
 				}
 				s.exchangeUnits(i, j)
-				value := s.unevenValue()
-				if value >= least || judged && !s.holdsEven() {
-					s.exchangeUnits(i, j)
+				if value, better := s.evenerThan(least, judged); better {
+					least, improved = value, true
 					continue
 				}
-				least, improved = value, true
+				s.exchangeUnits(i, j)
 			}
 		}
 	}
 	return least
+}
+
+// evenerThan reports whether the teams are more even than before and, with judged, whether every rule holds.
+func (s *search) evenerThan(least float64, judged bool) (value float64, better bool) {
+	if s.plan.even.byRole != nil { // the numbers depend on the roles, which depend on the teams
+		if !s.holdsEven() {
+			return 0, false
+		}
+		s.weigh()
+		value = s.unevenValue()
+		return value, value < least
+	}
+	value = s.unevenValue()
+	return value, value < least && (!judged || s.holdsEven())
 }
 
 // holdsEven reports whether every rule holds, and false when it has judged often enough.

@@ -39,6 +39,62 @@ func TestTeamsAreEven(t *testing.T) {
 	}
 }
 
+// Pins a party of two that is never exchanged for two players who came alone, so that it stays in the team where it was put.
+func TestTeamsWithPartiesAreEven(t *testing.T) {
+	t.Parallel()
+	p := with(game(5, 5), nearSkill(400))
+	tickets := crowd(3000, 7)
+	skills := map[string]float64{}
+	for i, ticket := range tickets {
+		if i%3 == 0 {
+			party(2)(ticket)
+		}
+		skills[ticket.ID] = float64(len(ticket.Players)) * skillOf(ticket)
+	}
+	total, best := 0.0, 0.0
+	found := decide(p, tickets...)
+	require.Greater(t, len(found), 200)
+	for i := range found {
+		total += math.Abs(ticketSum(&found[i].Teams[0], skills)-ticketSum(&found[i].Teams[1], skills)) / 5
+		best += bestPartySplit(&found[i], skills) / 5
+	}
+	t.Logf("of %d matches: %.2f, at best %.2f", len(found), total/float64(len(found)), best/float64(len(found)))
+	require.LessOrEqual(t, total, 1.5*best)
+}
+
+// ticketSum adds up the numbers of a team's tickets.
+func ticketSum(team *Team, of map[string]float64) (total float64) {
+	for i, s := range team.Seats {
+		if i == 0 || team.Seats[i-1].Ticket != s.Ticket {
+			total += of[s.Ticket]
+		}
+	}
+	return total
+}
+
+// bestPartySplit is bestSplit where parties stay together.
+func bestPartySplit(p *Proposal, skills map[string]float64) float64 {
+	sizes := map[string]int{}
+	for _, team := range p.Teams {
+		for _, s := range team.Seats {
+			sizes[s.Ticket]++
+		}
+	}
+	best := math.Inf(1)
+	for side := range uint(1) << len(p.Tickets) {
+		difference, players := 0.0, 0
+		for i, id := range p.Tickets {
+			sign := 1 - 2*int(side>>i&1)
+			difference += float64(sign) * skills[id]
+			players += sign * sizes[id]
+		}
+		if players == 0 {
+			best = min(best, math.Abs(difference))
+		}
+	}
+	return best
+}
+
 func skillOf(t *match.Ticket) float64 { return t.Players[0].Attributes["skill"].Number }
 
 func teamSum(team *Team, skills map[string]float64) (total float64) {

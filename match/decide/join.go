@@ -172,6 +172,9 @@ func (s *search) holdsInTeams() bool {
 		}
 		s.casting.castMore(team, needs)
 	}
-	over, regions := s.judge(true)
-	return over == 0 && (regions&s.placing.regions != 0 || s.final.allowed == 0)
+	v := s.violationOf(0)
+	if v > 0 && s.plan.rates {
+		v = s.exchangeRoles(v)
+	}
+	return v == 0
 }

@@ -166,6 +166,9 @@ func (l *lineup) gatherPick(to []float64, pick int, s scope) []float64 {
 	}
 	present := false
 	for p, x := range l.picks[pick].column(s.column) {
+		if s.byRole != nil {
+			x = l.picks[pick].rating(&s, p, l.role[first+p])
+		}
 		if l.in(first+p, member) && x == x {
 			to = append(to, x)
 			present = present || l.in(first+p, s)

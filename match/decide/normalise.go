@@ -50,7 +50,7 @@ func (pl *plan) place(c *candidate) {
 		c.key = float64(c.created)
 		return
 	}
-	c.low, c.high = c.span(pl.pivot.column, pl.pivot.fold)
+	c.low, c.high = pl.pivot.span(c)
 	if c.low > c.high { // all left out
 		c.low, c.high = 0, 0
 	}

@@ -206,13 +206,12 @@ func (t *team) allows(size, least int) bool {
 
 // strength is what is balanced between teams: the first `balance` rule's numbers, else the pivot's.
 func (pl *plan) strength(c *candidate, player int) float64 {
-	column := pl.even.column
-	if column < 0 {
+	if pl.even.column < 0 {
 		return 0
 	}
 	total := 0.0
-	for i, x := range c.column(column) {
-		if (player < 0 || i == player) && x == x {
+	for i := range c.size {
+		if x := c.wishedRating(pl.even.column, pl.even.byRole, i); (player < 0 || i == player) && x == x {
 			total += x
 		}
 	}

@@ -37,6 +37,7 @@ type plan struct {
 	distinct   []int // the atom columns of `different` rules
 	modes      uint8 // a bit for each of the profile's modes
 	latency    bool  // a rule of its own limits latency
+	rates      bool  // a rule compares numbers that depend on the role that a player gets
 	// byMean says that steps go by the mean age of a match: it passes them at times that no ticket knows.
 	byMean bool
 	// mayLeaveRoles says that a match may be valid only if fewer players than possible have a role: rules look at those who have it.
@@ -48,6 +49,7 @@ type plan struct {
 type pivot struct {
 	rule   *rule // nil: no rule limits it
 	column int
+	byRole []int // as of a scope
 	fold   profile.Fold
 	factor float64 // a seed's window reaches so many times the rule's limit; 0: it is not limited by the rule
 }
@@ -91,6 +93,7 @@ func newPlan(p *profile.Profile) *plan {
 	if p.Batch.By != "" {
 		pl.batch = pl.number(column{attribute: p.Batch.By, role: anyRole, optional: true})
 	}
+	pl.rates = rates(p.Rules)
 	pl.byMean = byMean(p.Rules) || p.Age == profile.Mean && len(p.Fewer) > 0
 	pl.modes = uint8(1<<len(p.Modes) - 1)
 	pl.addSteps()
@@ -123,11 +126,11 @@ func (pl *plan) choosePivot() {
 		if !ok {
 			continue
 		}
-		pl.pivot = pivot{rule: r, column: n.column, fold: n.fold, factor: 1}
+		pl.pivot = pivot{rule: r, column: n.column, byRole: n.byRole, fold: n.fold, factor: 1}
 		if n.fromMean {
 			pl.pivot.factor = 2
 		}
-		if n.perTeam || n.role != anyRole || pl.numbers[n.column].optional {
+		if n.perTeam || n.role != anyRole || n.byRole != nil || pl.numbers[n.column].optional {
 			pl.pivot.factor = 0
 		}
 		return
@@ -140,7 +143,7 @@ func (pl *plan) choosePivot() {
 	}
 	for _, r := range pl.rules {
 		if b, ok := r.condition.(*balance); ok && b.role == anyRole {
-			pl.pivot = pivot{column: b.column, fold: b.fold}
+			pl.pivot = pivot{column: b.column, byRole: b.byRole, fold: b.fold}
 			return
 		}
 	}
@@ -148,10 +151,10 @@ func (pl *plan) choosePivot() {
 
 // chooseEven takes the first balance rule's numbers, else the pivot's.
 func (pl *plan) chooseEven() {
-	pl.even = evenness{pl.pivot.column, pl.pivot.fold, profile.FoldMean}
+	pl.even = evenness{pl.pivot.column, pl.pivot.byRole, pl.pivot.fold, profile.FoldMean}
 	for _, r := range pl.rules {
 		if b, ok := r.condition.(*balance); ok && b.role == anyRole {
-			pl.even = evenness{b.column, b.fold, b.teams}
+			pl.even = evenness{b.column, b.byRole, b.fold, b.teams}
 			return
 		}
 	}

@@ -68,7 +68,7 @@ func (pl *plan) alike(a, b *profile.Team) bool {
 
 // aboutRoles reports whether a rule looks at players in a role.
 func aboutRoles(rules []profile.Rule) bool {
-	return slices.ContainsFunc(rules, func(r profile.Rule) bool { return r.Role != "" || aboutRoles(r.Rules) })
+	return slices.ContainsFunc(rules, func(r profile.Rule) bool { return r.Role != "" || r.Rates() || aboutRoles(r.Rules) })
 }
 
 // names reports whether a rule measures that team alone.

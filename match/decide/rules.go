@@ -142,17 +142,20 @@ func byTeam(p *profile.Rule) bool {
 	case profile.Balance, profile.Sizes, profile.PartySizes:
 		return true
 	case profile.Comparison:
-		return p.Role != "" || p.Compare.Measure.In != "" || p.Compare.To != nil && p.Compare.To.In != ""
+		return p.Role != "" || p.Rates() || p.Compare.Measure.In != "" || p.Compare.To != nil && p.Compare.To.In != ""
 	case profile.Or, profile.And, profile.Not:
 		return slices.ContainsFunc(p.Rules, func(r profile.Rule) bool { return byTeam(&r) })
 	case profile.Near, profile.Same, profile.Different, profile.Common, profile.Count, profile.Latency, profile.Avoid:
 	}
-	return p.Role != "" || p.PerTeam
+	return p.Role != "" || p.PerTeam || p.Rates()
 }
 
 func isFirm(p *profile.Rule) bool {
 	if !p.PerTeam || p.Role != "" {
 		return false
+	}
+	if p.Rates() {
+		return false // who joins may change the roles of others
 	}
 	return p.Kind == profile.Near && !p.FromMean || p.Kind == profile.Same || p.Kind == profile.Different || p.Kind == profile.Avoid
 }
@@ -162,14 +165,14 @@ func (pl *plan) condition(p *profile.Rule) condition {
 	col := column{rule: p.ID, attribute: p.Attribute, missing: p.Missing, role: s.role, optional: p.Missing.Pass}
 	switch p.Kind {
 	case profile.Near:
-		s.column = pl.number(col)
-		n := &near{scope: s, perTeam: p.PerTeam, fromMean: p.FromMean, tolerance: noColumn}
+		s.column, s.byRole = pl.number(col), pl.byRole(p.ByRole, col)
+		n := &near{scope: s, perTeam: p.PerTeam, fromMean: p.FromMean, tolerance: noColumn, mayHaveNoRole: pl.mayHaveNoRole()}
 		if p.Tolerance != "" {
 			n.tolerance = pl.number(column{attribute: p.Tolerance, role: anyRole, optional: true})
 		}
 		return n
 	case profile.Balance:
-		s.column = pl.number(col)
+		s.column, s.byRole = pl.number(col), pl.byRole(p.ByRole, col)
 		return &balance{scope: s, teams: p.Teams}
 	case profile.Sizes:
 		return &sizes{}
@@ -212,6 +215,7 @@ func (always) judge(*lineup, *profile.Limits) verdict { return verdict{regions: 
 // scope says whose numbers a rule takes, and how those of a party become one.
 type scope struct {
 	column int
+	byRole []int // by role: the column of players in it; nil: all have the same one
 	fold   profile.Fold
 	role   int
 	team   int

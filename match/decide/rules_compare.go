@@ -32,7 +32,7 @@ func (pl *plan) measure(m *profile.Measure, s scope, col column) measure {
 	if m.Take == profile.FoldCount {
 		col.present, col.optional = true, true
 	}
-	s.column = pl.number(col)
+	s.column, s.byRole = pl.number(col), pl.byRole(m.ByRole, col)
 	if m.In != "" {
 		s.team = pl.teamNamed(m.In)
 	}
@@ -41,10 +41,11 @@ func (pl *plan) measure(m *profile.Measure, s scope, col column) measure {
 
 // admits finds numbers that no further player mends: of each player, or the greatest or the least of the match.
 func (c *compare) admits(_ *lineup, other *candidate, lim *profile.Limits) bool {
-	if c.to != nil || c.measure.role != anyRole || c.measure.team != anyTeam || !c.isFirm() {
+	m := &c.measure
+	if c.to != nil || m.role != anyRole || m.byRole != nil || m.team != anyTeam || !c.isFirm() {
 		return true
 	}
-	low, high := other.span(c.measure.column, c.measure.fold)
+	low, high := other.span(m.column, m.fold)
 	return low > high || holds(c.is, low, lim.To) && holds(c.is, high, lim.To)
 }
 

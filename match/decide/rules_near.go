@@ -10,7 +10,8 @@ import (
 type near struct {
 	scope
 	perTeam, fromMean bool
-	tolerance         int // column of the tickets' own limits; noColumn
+	tolerance         int  // column of the tickets' own limits; noColumn
+	mayHaveNoRole     bool // a match may have players in no role
 }
 
 // noColumn is the column of what a rule does not have.
@@ -20,9 +21,9 @@ func (n *near) admits(l *lineup, c *candidate, lim *profile.Limits) bool {
 	if n.perTeam || n.role != anyRole {
 		return true
 	}
-	low, high := c.span(n.column, n.fold)
+	low, high := n.bounds(c)
 	for _, pick := range l.picks {
-		a, b := pick.span(n.column, n.fold)
+		a, b := n.bounds(pick)
 		low, high = min(low, a), max(high, b)
 	}
 	if n.fromMean { // numbers on both sides of their mean
@@ -127,12 +128,12 @@ func (n *near) admitsPairs(l *lineup, c *candidate, r *rule) bool {
 		return true
 	}
 	own := n.limit(l, r, c)
-	low, high := c.span(n.column, n.fold)
+	low, high := n.bounds(c)
 	if high-low > own {
 		return false
 	}
 	for _, pick := range l.picks {
-		a, b := pick.span(n.column, n.fold)
+		a, b := n.bounds(pick)
 		if max(high-a, b-low) > min(own, n.limit(l, r, pick)) {
 			return false
 		}

@@ -21,16 +21,18 @@ import (
 type trade struct {
 	profile.Trade
 
-	column int // -1: it has none
+	column int   // -1: it has none
+	byRole []int // as of a scope
 }
 
 func (pl *plan) addTrades() {
 	for _, t := range pl.profile.Trade {
-		numbers := -1
+		added := trade{Trade: t, column: -1}
 		if t.Attribute != "" {
-			numbers = pl.number(column{attribute: t.Attribute, role: anyRole, optional: true})
+			numbers := column{attribute: t.Attribute, role: anyRole, optional: true}
+			added.column, added.byRole = pl.number(numbers), pl.byRole(t.ByRole, numbers)
 		}
-		pl.trades = append(pl.trades, trade{t, numbers})
+		pl.trades = append(pl.trades, added)
 	}
 }
 
@@ -94,7 +96,7 @@ func (s *search) paidForBalance(t *trade) float64 {
 	l := &s.final
 	var teams, players []float64
 	for team := range l.teams {
-		l.values = l.gather(l.values[:0], scope{column: t.column, role: anyRole, team: team})
+		l.values = l.gather(l.values[:0], scope{column: t.column, byRole: t.byRole, role: anyRole, team: team})
 		if len(l.values) > 0 {
 			teams, players = append(teams, fold(l.values, t.Teams)), append(players, float64(len(l.values)))
 		}

@@ -1,5 +1,5 @@
 // Package parity_test proves that profiles can say what other matchmakers can: testdata holds a profile for each kind of
-// rule of FlexMatch, PlayFab, Unity and Nakama and for FlexMatch's public examples, each with tickets that must match and
+// rule of FlexMatch, PlayFab, Unity and Nakama, for FlexMatch's public examples and for queues of games, each with tickets that must match and
 // tickets that must not. docs/how-to/move-from-other-matchmakers.md explains them.
 package parity_test
 
@@ -44,7 +44,7 @@ func TestPageNamesTheExamples(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../docs/how-to/move-from-other-matchmakers.md")
 	require.NoError(t, err)
-	named := regexp.MustCompile("`((?:flexmatch|playfab|unity|nakama)-[a-z0-9-]+)`").FindAllStringSubmatch(string(page), -1)
+	named := regexp.MustCompile("`((?:flexmatch|playfab|unity|nakama|overwatch)-[a-z0-9-]+)`").FindAllStringSubmatch(string(page), -1)
 	var onPage, there []string
 	for _, match := range named {
 		onPage = append(onPage, match[1])

@@ -9,7 +9,7 @@ func canonicalRule(r Rule) members {
 	d.set("age", ages.word(r.Age))
 	d.set("role", r.Role)
 	canonicalOwn(&d, r)
-	if len(r.measured()) > 0 {
+	if len(r.Measured()) > 0 {
 		d.set("missing", canonicalMissing(r.Missing))
 	}
 	d.set("widen", canonicalWiden(r, kind))
@@ -38,6 +38,14 @@ func canonicalMeasure(m Measure) members {
 	d := members{{"take", takes.word(m.Take)}}
 	d.set("of", m.Of)
 	d.set("in", m.In)
+	d.set("by_role", canonicalByRole(m.ByRole))
+	return d
+}
+
+func canonicalByRole(all []RoleAttribute) (d members) {
+	for _, by := range all {
+		d = append(d, member{by.Role, by.Attribute})
+	}
 	return d
 }
 
@@ -49,6 +57,7 @@ func canonicalOwn(d *members, r Rule) {
 	if r.FromMean {
 		d.set("from", "mean")
 	}
+	d.set("by_role", canonicalByRole(r.ByRole))
 	if r.Party != FoldEach {
 		d.set("party", parties.word(r.Party))
 	}

@@ -110,19 +110,21 @@ func (r *Rule) required() (names []string) {
 }
 
 // column names the values that a rule compares. Two rules with the same column compare the same values.
-func (s *satisfier) column(r *Rule) string { return s.columnOf(r, r.Attribute, r.ofNumbers()) }
+func (s *satisfier) column(r *Rule) string {
+	return s.columnOf(r, r.Attribute, r.ByRole, r.ofNumbers())
+}
 
-func (s *satisfier) columnOf(r *Rule, attribute string, numbers bool) string {
+func (s *satisfier) columnOf(r *Rule, attribute string, byRole []RoleAttribute, numbers bool) string {
 	has := s.kinds[attribute]
 	missing := fmt.Sprint(canonicalMissing(r.Missing))
-	if numbers && has.number || !numbers && has.value {
+	if len(byRole) == 0 && (numbers && has.number || !numbers && has.value) {
 		missing = "fail"
 	}
 	kind := "value"
 	if numbers || has.number {
 		kind = "number"
 	}
-	return strings.Join([]string{attribute, kind, missing, parties.word(r.Party)}, "\x01")
+	return strings.Join([]string{attribute, fmt.Sprint(byRole), kind, missing, parties.word(r.Party)}, "\x01")
 }
 
 func (s *satisfier) team(name string) int {

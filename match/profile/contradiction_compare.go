@@ -29,7 +29,7 @@ func (o Operator) inverse() Operator {
 }
 
 func (s *satisfier) measureGroup(r *Rule, m Measure) group {
-	column := s.columnOf(r, m.Of, true)
+	column := s.columnOf(r, m.Of, m.ByRole, true)
 	return group{column, s.team(m.In), r.Role}
 }
 

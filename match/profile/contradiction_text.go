@@ -23,6 +23,9 @@ func (c *claim) String() string {
 
 func (c *claim) demand(r *Rule, l Limits) string {
 	name := shorten(r.Attribute)
+	if r.Rates() {
+		name += " by role"
+	}
 	switch r.Kind {
 	case Near:
 		if r.FromMean {

@@ -133,7 +133,7 @@ func (c *converter) told() []string {
 	add = func(rules []Rule) {
 		for i := range rules {
 			if r := &rules[i]; r.Kind != Avoid {
-				all = append(all, r.measured()...)
+				all = append(all, r.Measured()...)
 			}
 			add(rules[i].Rules)
 		}
@@ -144,8 +144,9 @@ func (c *converter) told() []string {
 	return all[:min(len(all), maxAttributes)]
 }
 
-// measured returns the attributes of a rule.
-func (r *Rule) measured() (all []string) {
+// Measured returns the attributes that a rule compares, without those of rules within: its own first. Of near, balance and compare they
+// are numbers, except of a measure that counts players.
+func (r *Rule) Measured() (all []string) {
 	if r.Attribute != "" {
 		all = append(all, r.Attribute)
 	}
@@ -159,5 +160,23 @@ func (r *Rule) measured() (all []string) {
 			}
 		}
 	}
+	for _, by := range r.byRole() {
+		all = append(all, by.Attribute)
+	}
 	return all
 }
+
+// byRole returns the attributes of players in a role, of the rule and its measures.
+func (r *Rule) byRole() []RoleAttribute {
+	all := slices.Clone(r.ByRole)
+	if r.Compare != nil {
+		all = append(all, r.Compare.Measure.ByRole...)
+		if r.Compare.To != nil {
+			all = append(all, r.Compare.To.ByRole...)
+		}
+	}
+	return all
+}
+
+// Rates reports whether the rule compares numbers that depend on the role that a player gets.
+func (r *Rule) Rates() bool { return len(r.byRole()) > 0 }

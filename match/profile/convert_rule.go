@@ -1,6 +1,7 @@
 package profile
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -144,6 +145,10 @@ func (c *converter) measure(r *Rule, n, main *node) {
 		r.TakeMean = n.get("take").str() == "mean"
 	default: // the other kinds have no attribute
 	}
+	r.ByRole = c.byRole(n.get("by_role"))
+	if r.Rates() && r.Role != "" {
+		c.add(n.get("role"), "role has no meaning beside by_role: only players in one role count, so name their attribute")
+	}
 	if kinds != 0 {
 		r.Attribute = main.text
 		c.use(main, kinds, shapeOf(r.Kind).name)
@@ -170,7 +175,7 @@ func (c *converter) compare(r *Rule, n, main *node) {
 }
 
 func (c *converter) measureOf(n *node) Measure {
-	m := Measure{Take: takes.of(n.get("take"), FoldEach), Of: n.get("of").str(), In: n.get("in").str()}
+	m := Measure{Take: takes.of(n.get("take"), FoldEach), Of: n.get("of").str(), In: n.get("in").str(), ByRole: c.byRole(n.get("by_role"))}
 	if m.In == "match" {
 		m.In = ""
 	}
@@ -179,6 +184,9 @@ func (c *converter) measureOf(n *node) Measure {
 	}
 	if m.Take == FoldCount {
 		c.use(n.get("of"), every, "compare")
+		if m.ByRole != nil {
+			c.add(n.get("by_role"), "by_role has no meaning here: players are counted, not their numbers")
+		}
 		return m
 	}
 	if m.Of == "" {
@@ -186,6 +194,22 @@ func (c *converter) measureOf(n *node) Measure {
 	}
 	c.use(n.get("of"), numbers, "compare")
 	return m
+}
+
+// byRole reads the attributes that count in place of another one for players in a role.
+func (c *converter) byRole(n *node) (all []RoleAttribute) {
+	if n == nil {
+		return nil
+	}
+	for i, item := range n.items {
+		if role := n.keys[i]; c.teamsKnown && !c.roles[role.name] {
+			c.addAt(role.line, role.column, item.path, "no team has a role %q", shorten(role.name))
+		}
+		c.use(item, numbers, "by_role")
+		all = append(all, RoleAttribute{n.keys[i].name, item.text})
+	}
+	slices.SortFunc(all, func(a, b RoleAttribute) int { return cmp.Compare(a.Role, b.Role) })
+	return all
 }
 
 func (c *converter) teamNames() []string {
@@ -220,7 +244,7 @@ func (c *converter) name(r *Rule, n *node, kind ruleShape, in within) {
 
 func (in within) defaultID(kind string, r *Rule) string {
 	id := kind
-	if measured := r.measured(); len(measured) > 0 {
+	if measured := r.Measured(); len(measured) > 0 {
 		id += "-" + measured[0]
 	}
 	if in.id != "" {
@@ -232,7 +256,7 @@ func (in within) defaultID(kind string, r *Rule) string {
 // missing reads what the rule does about players without its attribute.
 func (c *converter) missing(r *Rule, n *node) {
 	m := n.get("missing")
-	measured := r.measured()
+	measured := r.Measured()
 	switch {
 	case m == nil:
 		r.Missing.Pass = r.Kind == Avoid // who lists nobody avoids nobody

@@ -43,7 +43,7 @@ var ruleShapes = []ruleShape{
 			{name: "up_to", of: distance, initial: "none; required with `ticket.NAME`",
 				about: "The greatest number NAME that a ticket may have, and that of tickets without one."}, per,
 			{name: "from", of: literal("mean"), initial: "the least", about: "`mean`: every number is within `within` of the mean."},
-			role, missing, partyNumbers,
+			byRole, role, missing, partyNumbers,
 		},
 		steps: []field{{name: "within", of: either{distance, anyLimit}, about: "The new limit."}}, add: distance, until: distance,
 	},
@@ -51,7 +51,8 @@ var ruleShapes = []ruleShape{
 		kind: Balance, name: "balance", of: attributeName, about: "The values of the teams differ by at most `within`.",
 		own: []field{
 			{name: "within", of: distance, required: true, about: "The greatest difference."},
-			{name: "teams", of: balanceWords, initial: "mean", about: "The value of a team, of the numbers of its players."}, role, missing, partyNumbers,
+			{name: "teams", of: balanceWords, initial: "mean", about: "The value of a team, of the numbers of its players."},
+			byRole, role, missing, partyNumbers,
 		},
 		steps: []field{{name: "within", of: either{distance, anyLimit}, about: "The new limit."}}, add: distance, until: distance,
 	},
@@ -137,6 +138,11 @@ var (
 		name: "missing", of: value, initial: "fail",
 		about: "About players without the attribute. `fail`: their ticket is no candidate. `pass`: the rule leaves them out. Any other value stands in for theirs.",
 	}
+	byRole = field{
+		name: "by_role", of: dict{roleName, attributeName, 1, maxRoles}, initial: "none",
+		about: "A rating per role: the numbers that count for players who fill a role, such as `{tank: skill_tank, healer: skill_healer}`. " +
+			"Players in other roles, or in none, count with the attribute itself. Without the number of a role, a player does not get the role, unless `missing` says otherwise.",
+	}
 	partyNumbers = field{
 		name: "party", of: words{"each", "min", "max", "mean"}, initial: "each",
 		about: "How the numbers of a party become one, before anything else: `each` leaves them as they are.",
@@ -174,4 +180,5 @@ var measureShape = object{what: "a measure", fields: []field{
 	{name: "take", of: takeWords, initial: "each", about: "What is taken of the players' numbers. `each`: the comparison holds for every player; `count`: the number of players."},
 	{name: "of", of: attributeName, about: "The attribute. With `count`: only players who have it count."},
 	{name: "in", of: teamName, initial: "match", about: "`match`, or the name of a team."},
+	byRole,
 }}

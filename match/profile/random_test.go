@@ -80,6 +80,8 @@ func randomRule(t *rapid.T, i, depth int) string {
 		fmt.Sprintf("{common: l%d, at_least: 3, widen: {every: 1m, add: -1, until: 1}}", i),
 		fmt.Sprintf("{latency: 60ms, widen: {every: 1s, add: %dms, until: 4s}, id: latency-%d-%d}", 20+i, i, depth),
 		fmt.Sprintf("{avoid: l%d, role: tank, per: team}", i),
+		fmt.Sprintf("{near: n%d, within: %v%s%s%s, by_role: {tank: t%d}}", i, limit, widen, missing, party, i),
+		fmt.Sprintf("{compare: {take: max, of: n%d, by_role: {tank: t%d}}, is: '<', to: %v, id: m%d-%d}", i, i, limit, i, depth),
 	}
 	if depth < 3 {
 		inner := randomRule(t, i, depth+1)

@@ -18,8 +18,10 @@ type Rule struct {
 	Widen   []Step
 
 	Attribute string // of near, balance, same, different, common, count and avoid
-	Limits           // before any step
-	PerTeam   bool   // near, same, different, count, avoid: each team is checked separately
+	// ByRole are of near and balance: the attributes that count in place of Attribute for players who fill a role, sorted by role.
+	ByRole  []RoleAttribute
+	Limits       // before any step
+	PerTeam bool // near, same, different, count, avoid: each team is checked separately
 	// Tolerance is of near: the attribute that says how far others may be from a ticket, at most Within. Of two tickets the smaller
 	// tolerance counts, and the age is Each. "": the tolerance is Within.
 	Tolerance string
@@ -111,7 +113,12 @@ type Measure struct {
 	Take Fold   // FoldEach: the comparison must hold for each player; else FoldSum, FoldMean, FoldMin, FoldMax or FoldCount
 	Of   string // an attribute
 	In   string // the name of a team; "": the whole match
+	// ByRole are the attributes that count in place of Of for players who fill a role, sorted by role.
+	ByRole []RoleAttribute
 }
+
+// RoleAttribute is the attribute that counts for players who fill a role.
+type RoleAttribute struct{ Role, Attribute string }
 
 // Operator compares two numbers.
 type Operator uint8

@@ -31,6 +31,15 @@ var accepted = map[string]string{
 teams: [{name: all, players: {fill: 16, for: 20s, then: 4}, step: 2}, {name: bots, players: {fill: 3, for: 10s, then: 1}, count: 2}]
 `,
 	"tolerance":  "name: own\nteams: [{name: all, players: 2}]\nrules: [{near: skill, within: ticket.reach, up_to: 400, per: team, widen: [{after: 30s, within: any}]}]\n",
+	"ratings": `name: rated
+attributes: {skill_tank: {type: number, default: 1000}}
+teams: [{name: red, players: 3, roles: {tank: 1, healer: 1}}, {name: blue, players: 3, roles: {tank: 1}}]
+rules:
+  - {near: skill, within: 100, by_role: {tank: skill_tank, healer: skill_healer}, party: mean, widen: [{after: 9s, within: any}]}
+  - {balance: skill, within: 30, by_role: {tank: skill_tank}, missing: 900}
+  - {compare: {take: sum, of: skill, in: red, by_role: {healer: skill_healer}}, is: "<", to: {take: sum, of: skill, by_role: {tank: skill_tank}}, missing: pass}
+trade: {balance: 5 per second}
+`,
 	"autofill":   "name: roles\nteams: [{name: all, players: 4, roles: {tank: 1}}]\nautofill: 1m30s\n",
 	"many teams": "name: royale\nteams: [{name: squad, players: 1..4, count: 64}]\n",
 	"function": `{name: f, mode: [a, b], pool: {}, function: {host: mmf.internal, port: 50502, type: rest, every: 500ms}, accept: {within: 45s}, ttl: 24h,
@@ -148,6 +157,13 @@ var refused = map[string][2]string{
 	"tolerance widens":   {duel("{near: a, within: ticket.t, up_to: 6, widen: [{after: 1s, within: 9}]}"), "line 3, column 54: rules[0].widen: only one step with within: any is allowed"},
 	"tolerance of text":  {duel("{near: a, within: ticket.t, up_to: 6}, {common: t}"), "line 3, column 57: rules[1].common: common needs the type list, and within in line 3 needs number"},
 	"tolerance of whom":  {duel("{near: a, within: player.t, up_to: 6}"), "line 3, column 27: rules[0].within: \"player.t\" is not allowed: it must be a number of 0 or more, or ticket. and the name of an attribute"},
+	"rating of nobody":   {duel("{near: a, within: 5, by_role: {tank: b}}"), `line 3, column 40: rules[0].by_role.tank: no team has a role "tank"`},
+	"rating of a text":   {duel2("rules: [{near: a, within: 5, by_role: {tank: b}}, {common: b}]"), "line 3, column 60: rules[1].common: common needs the type list, and by_role in line 3 needs number"},
+	"rating of a list":   {duel2("rules: [{near: a, within: 5, by_role: {tank: [b]}}]"), "line 3, column 46: rules[0].by_role.tank: a list is not allowed"},
+	"ratings of one":     {duel2("rules: [{near: a, within: 5, by_role: {tank: b}, role: tank}]"), "line 3, column 56: rules[0].role: role has no meaning beside by_role"},
+	"rating of same":     {duel2("rules: [{same: a, by_role: {tank: b}}]"), `line 3, column 19: rules[0].by_role: a rule of the kind "same" has no such key`},
+	"ratings of none":    {duel2("rules: [{near: a, within: 5, by_role: {}}]"), "line 3, column 39: rules[0].by_role: a mapping of 0 keys is not allowed"},
+	"rating of a count":  {duel2("rules: [{compare: {take: count, of: a, by_role: {tank: b}}, is: '<', to: 3}]"), "line 3, column 49: rules[0].compare.by_role: by_role has no meaning here: players are counted"},
 	"autofill":           {duel("") + "autofill: 60s\n", "line 4, column 11: autofill: autofill has no meaning here: no team has roles"},
 	"autofilled":         {duel2("autofill: soon"), "line 3, column 11: autofill: \"soon\" is not allowed: it must be a duration from 1ms to 24h"},
 	"autofill misspelt":  {duel2("autofil: 60s"), "line 3, column 1: autofil: a profile has no such key: did you mean autofill?"},

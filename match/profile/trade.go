@@ -12,9 +12,10 @@ import (
 // its quality costs them; the cost of several trades adds up.
 type Trade struct {
 	Of        Quality
-	Attribute string  // of OfAttribute and OfBalance
-	Teams     Fold    // of OfBalance: how the values of players become a team's
-	PerSecond float64 // points of the attribute or, of OfLatency, milliseconds; more than 0
+	Attribute string          // of OfAttribute and OfBalance
+	ByRole    []RoleAttribute // of OfBalance: as of a rule
+	Teams     Fold            // of OfBalance: how the values of players become a team's
+	PerSecond float64         // points of the attribute or, of OfLatency, milliseconds; more than 0
 }
 
 // Quality is what a [Trade] measures of each player. Players who lack it cost nothing.
@@ -109,10 +110,10 @@ func (c *converter) useTraded(k key, path string) {
 // that is traded.
 func (c *converter) balanceTrade(t *Trade, n *node) {
 	t.Teams = FoldMean
-	if i := slices.IndexFunc(c.p.Rules, func(r Rule) bool { return r.Kind == Balance }); i >= 0 {
-		t.Attribute, t.Teams = c.p.Rules[i].Attribute, c.p.Rules[i].Teams
-	} else {
-		t.Attribute = c.p.Pivot()
+	if r := c.first(Balance); r != nil {
+		t.Attribute, t.ByRole, t.Teams = r.Attribute, r.ByRole, r.Teams
+	} else if r := c.first(Near); r != nil {
+		t.Attribute, t.ByRole = r.Attribute, r.ByRole
 	}
 	for _, other := range c.p.Trade {
 		if t.Attribute == "" && other.Of == OfAttribute {
@@ -125,6 +126,15 @@ func (c *converter) balanceTrade(t *Trade, n *node) {
 	case t.Attribute == "":
 		c.add(n, "which number is balanced is not known: a balance or near rule, or another key of trade, must name it")
 	}
+}
+
+// first returns the first rule of a kind; nil without one.
+func (c *converter) first(kind RuleKind) *Rule {
+	i := slices.IndexFunc(c.p.Rules, func(r Rule) bool { return r.Kind == kind })
+	if i < 0 {
+		return nil
+	}
+	return &c.p.Rules[i]
 }
 
 // rate returns the rate as a document has it.

@@ -65,18 +65,13 @@ func (f *fields) rules(rules []profile.Rule) {
 	for i := range rules {
 		r := &rules[i]
 		switch r.Kind {
-		case profile.Near, profile.Balance:
-			f.number(r.Attribute)
+		case profile.Near, profile.Balance, profile.Comparison:
+			f.number(r.Measured()...)
 		case profile.Same, profile.Different:
 			f.kinds[r.Attribute] = match.Text
 		case profile.Common, profile.Count, profile.Avoid:
 			f.kinds[r.Attribute] = match.List
 			f.words[r.Attribute] = append(f.words[r.Attribute], r.AnyOf...)
-		case profile.Comparison:
-			f.number(r.Compare.Measure.Of)
-			if r.Compare.To != nil {
-				f.number(r.Compare.To.Of)
-			}
 		case profile.Sizes, profile.PartySizes, profile.Latency, profile.Or, profile.And, profile.Not:
 		}
 		if r.Kind == profile.Avoid {

@@ -122,7 +122,9 @@ func (f *finder) slots() (slots []slot) {
 	return slots
 }
 
-func aboutRole(r profile.Rule) bool { return r.Role != "" || slices.ContainsFunc(r.Rules, aboutRole) }
+func aboutRole(r profile.Rule) bool {
+	return r.Role != "" || r.Rates() || slices.ContainsFunc(r.Rules, aboutRole)
+}
 
 // fill tries each player for the first of the slots, then for the others.
 func (f *finder) fill(slots []slot) bool {

@@ -47,7 +47,7 @@ func firm(rules []profile.Rule) []profile.Rule {
 		case profile.Same, profile.Different, profile.Common, profile.Avoid:
 			return r.Role != ""
 		case profile.Near:
-			return r.Role != "" || r.FromMean
+			return r.Role != "" || r.FromMean || r.Rates()
 		case profile.Latency:
 			return r.Role != "" || r.TakeMean
 		default:

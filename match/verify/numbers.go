@@ -10,7 +10,7 @@ import (
 
 // near: the greatest difference of two players, or from the mean of all, is within the limit.
 func (g *game) near(r profile.Rule) (found []Violation) {
-	entries := g.entries(r, r.Attribute, numbers...)
+	entries := g.rated(r, r.Attribute, r.ByRole, numbers...)
 	for _, team := range g.scopes(r.PerTeam) {
 		there := of(entries, team)
 		if r.FromMean {
@@ -68,7 +68,7 @@ func atMost(rule string, value float64, l profile.Limits, format string, args ..
 
 // balance: the teams' values differ by no more than the limit. A team of which no player counts has none.
 func (g *game) balance(r profile.Rule) []Violation {
-	entries := g.entries(r, r.Attribute, numbers...)
+	entries := g.rated(r, r.Attribute, r.ByRole, numbers...)
 	var values []float64
 	for _, team := range g.teamNames() {
 		if there := numbersOf(of(entries, team)); len(there) > 0 {
@@ -139,7 +139,7 @@ func (g *game) measure(r profile.Rule, m profile.Measure) []float64 {
 	if m.Take == profile.FoldCount {
 		kinds = anything
 	}
-	values := numbersOf(of(g.entries(r, m.Of, kinds...), m.In))
+	values := numbersOf(of(g.rated(r, m.Of, m.ByRole, kinds...), m.In))
 	if m.Take == profile.FoldEach {
 		return values
 	}

@@ -39,13 +39,13 @@ func (g *game) paid(t profile.Trade) float64 {
 		return g.paidForBalance(t)
 	case profile.OfAttribute:
 	}
-	all := g.numbersIn("", t.Attribute)
+	all := g.numbersIn("", t)
 	return fromMean(all, slices.Repeat([]int{1}, len(all)))
 }
 
-func (g *game) numbersIn(team, attribute string) (all []float64) {
+func (g *game) numbersIn(team string, t profile.Trade) (all []float64) {
 	for _, m := range g.in(team) {
-		if v, ok := g.own(attribute, m); ok && v.Kind == match.Number {
+		if v, ok := g.own(inRole(m, t.Attribute, t.ByRole), m); ok && v.Kind == match.Number {
 			all = append(all, v.Number)
 		}
 	}
@@ -65,7 +65,7 @@ func (g *game) paidForBalance(t profile.Trade) float64 {
 	var values []float64
 	var players []int
 	for _, team := range g.teamNames() {
-		if there := g.numbersIn(team, t.Attribute); len(there) > 0 {
+		if there := g.numbersIn(team, t); len(there) > 0 {
 			value, _ := take(t.Teams, there)
 			values, players = append(values, value), append(players, len(there))
 		}

@@ -16,13 +16,28 @@ type entry struct {
 }
 
 // entries returns what the rule compares of that attribute. Players without it are left out: if the rule does not allow that, absent says so.
-func (g *game) entries(r profile.Rule, attribute string, kinds ...match.Kind) (found []entry) {
+func (g *game) entries(r profile.Rule, attribute string, kinds ...match.Kind) []entry {
+	return g.rated(r, attribute, nil, kinds...)
+}
+
+// rated is entries with other attributes for players in some roles.
+func (g *game) rated(r profile.Rule, attribute string, byRole []profile.RoleAttribute, kinds ...match.Kind) (found []entry) {
 	for _, m := range g.counted(r) {
-		if v, ok := g.value(r, attribute, m, kinds); ok {
+		if v, ok := g.value(r, inRole(m, attribute, byRole), m, kinds); ok {
 			found = append(found, entry{m.Ticket, m.Sub, []string{m.Team}, v})
 		}
 	}
 	return fold(r.Party, found)
+}
+
+// inRole returns the attribute that counts for a player in the role that it has.
+func inRole(m member, attribute string, byRole []profile.RoleAttribute) string {
+	for _, by := range byRole {
+		if by.Role == m.Role {
+			return by.Attribute
+		}
+	}
+	return attribute
 }
 
 // counted returns the players that a rule is about: all, or those who fill its role.
@@ -79,8 +94,9 @@ func (g *game) absent(rules []profile.Rule) (found []Violation) {
 		if r.Missing.Pass {
 			continue
 		}
-		for _, attribute := range attributes(r) {
+		for _, compared := range attributes(r) {
 			for _, m := range g.counted(r) {
+				attribute := inRole(m, compared.name, compared.byRole)
 				if _, ok := g.value(r, attribute, m, kindsOf(r.Kind)); !ok {
 					found = append(found, violation(r.ID, "player %s has no %s that the rule can compare", m.Sub, attribute))
 				}
@@ -90,18 +106,26 @@ func (g *game) absent(rules []profile.Rule) (found []Violation) {
 	return found
 }
 
-// attributes returns the names of the attributes that a rule needs. Who has no value does not count, where players are counted.
-func attributes(r profile.Rule) (names []string) {
+// compared is an attribute that a rule compares, with those of players in some roles.
+type compared struct {
+	name   string
+	byRole []profile.RoleAttribute
+}
+
+// attributes returns the attributes that a rule needs. Who has no value does not count, where players are counted.
+func attributes(r profile.Rule) (all []compared) {
 	if r.Attribute != "" {
-		names = append(names, r.Attribute)
+		all = append(all, compared{r.Attribute, r.ByRole})
 	}
-	if r.Compare != nil && r.Compare.Measure.Take != profile.FoldCount {
-		names = append(names, r.Compare.Measure.Of)
+	if r.Compare == nil {
+		return all
 	}
-	if r.Compare != nil && r.Compare.To != nil && r.Compare.To.Take != profile.FoldCount {
-		names = append(names, r.Compare.To.Of)
+	for _, m := range []*profile.Measure{&r.Compare.Measure, r.Compare.To} {
+		if m != nil && m.Take != profile.FoldCount {
+			all = append(all, compared{m.Of, m.ByRole})
+		}
 	}
-	return names
+	return all
 }
 
 // fold makes one entry of each party's, where the fold is about values of that kind.

@@ -37,7 +37,30 @@ func RandomQueue(random *rand.Rand) Queue {
 	for i := range 60 + random.IntN(91) {
 		made.Tickets = append(made.Tickets, q.ticket(p, i))
 	}
+	if p.Teams[0].Roles != nil && q.one(3) {
+		q.rate(made)
+	}
 	return made
+}
+
+// rate gives players a rating per role, and the rules on numbers compare it.
+func (q queueDrawer) rate(made Queue) {
+	var byRole []profile.RoleAttribute
+	for _, r := range made.Profile.Teams[0].Roles {
+		byRole = append(byRole, profile.RoleAttribute{Role: r.Name, Attribute: "skill_" + r.Name})
+	}
+	for i := range made.Profile.Rules {
+		if r := &made.Profile.Rules[i]; r.Kind == profile.Near || r.Kind == profile.Balance {
+			r.ByRole = byRole
+		}
+	}
+	for _, t := range made.Tickets {
+		for _, p := range t.Players {
+			for _, by := range byRole {
+				p.Attributes[by.Attribute] = match.Value{Kind: match.Number, Number: math.Round(p.Attributes["skill"].Number + 100*q.random.NormFloat64())}
+			}
+		}
+	}
 }
 
 // Balanced reports whether a rule of the queue's profile compares the teams' values.

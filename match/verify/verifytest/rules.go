@@ -101,9 +101,23 @@ func (d drawer) attribute(r *profile.Rule, names []string, least, most int) {
 	r.Attribute = pick(d, "attribute", names...)
 	r.Within = float64(rapid.IntRange(least, most).Draw(d.t, "within"))
 	d.missing(r, r.Attribute)
-	if d.p.Teams[0].Roles != nil && d.upTo("role", 3) == 0 {
-		r.Role = pick(d, "of role", roles...)
+	if d.p.Teams[0].Roles == nil {
+		return
 	}
+	switch d.upTo("role", 3) {
+	case 0:
+		r.Role = pick(d, "of role", roles...)
+	case 1:
+		if r.Kind == profile.Near || r.Kind == profile.Balance {
+			r.ByRole = d.byRole()
+		}
+	}
+}
+
+// byRole draws which numbers count for players in some roles.
+func (d drawer) byRole() []profile.RoleAttribute {
+	all := []profile.RoleAttribute{{Role: "healer", Attribute: numbers[0]}, {Role: "tank", Attribute: numbers[1]}}
+	return pick(d, "which", all[:1], all[1:], all)
 }
 
 func (d drawer) missing(r *profile.Rule, attribute string) {
@@ -144,6 +158,9 @@ func (d drawer) measure(some ...profile.Fold) profile.Measure {
 	}
 	if m.Take == profile.FoldCount {
 		m.Of = pick(d, "count of", "", numbers[0], words[0])
+	}
+	if m.Take != profile.FoldCount && d.p.Teams[0].Roles != nil && d.upTo("by role", 3) == 0 {
+		m.ByRole = d.byRole()
 	}
 	if d.flag("in a team") {
 		m.In = pick(d, "in", d.p.Teams...).Name
