@@ -23,7 +23,7 @@ func needsOf(p *profile.Profile) needs {
 	for _, o := range p.Order {
 		n[o.Distance], n[o.Value] = "order", "order"
 	}
-	n[p.Batch.By] = "batch"
+	n[p.Batch.By], n[p.Priority.By] = "batch", "priority"
 	for name, a := range p.Attributes {
 		if a.Kind == match.Number {
 			n[name] = "a number"

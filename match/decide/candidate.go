@@ -14,6 +14,7 @@ import (
 type candidate struct {
 	ticket  *match.Ticket
 	created int64  // nanoseconds since 1970
+	turn    int64  // when it would have been created, if it had waited for as long as its priority says; created without one
 	size    int    // players
 	subs    uint64 // a bit for each player, by a hash of the sub
 
@@ -73,6 +74,9 @@ func (c *candidate) older(o *candidate) bool {
 func byAge(a, b *candidate) int {
 	return cmp.Or(cmp.Compare(a.created, b.created), strings.Compare(a.ticket.ID, b.ticket.ID))
 }
+
+// byTurn orders by the profile's priority, then by age.
+func byTurn(a, b *candidate) int { return cmp.Or(cmp.Compare(a.turn, b.turn), byAge(a, b)) }
 
 // column returns the numbers of a column, one a player.
 func (c *candidate) column(i int) []float64 { return c.numbers[i*c.size : (i+1)*c.size] }

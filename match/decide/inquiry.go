@@ -34,6 +34,8 @@ type Findings struct {
 	Excluded map[string]int
 	// Nearest is the candidate that breaks the fewest rules and exceeds their limits the least. Nil: no candidate breaks a rule.
 	Nearest *Nearest
+	// HeadStart is by how much the ticket takes its turn earlier than its age says, by the profile's priority.
+	HeadStart time.Duration
 	// Refused is the rule that the ticket's own party breaks; empty: none.
 	Refused string
 	Best    Best
@@ -90,6 +92,7 @@ func Inquire(v Version, t *match.Ticket, regions []Region, now time.Time) (q *In
 		q.pairs = append(q.pairs, ofPairs(r))
 		q.findings.Rules = append(q.findings.Rules, Reach{ID: r.id, OfPairs: ofPairs(r)})
 	}
+	q.findings.HeadStart = pl.headStart(q.seed)
 	q.findings.Excluded = map[string]int{}
 	q.fit = newShortlist(q.seed, pl, min(max(64, 8*pl.most), maxScanned))
 	for range pl.rules {

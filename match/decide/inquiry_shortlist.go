@@ -41,7 +41,7 @@ func (l *shortlist) prefer(a, b listed) int {
 		return first(a.now, b.now)
 	}
 	if len(l.order.plan.order) == 0 {
-		return cmp.Or(cmp.Compare(a.nearest, b.nearest), byAge(a.c, b.c))
+		return cmp.Or(cmp.Compare(a.nearest, b.nearest), byTurn(a.c, b.c))
 	}
 	return l.order.prefer(a.c, b.c)
 }

@@ -27,6 +27,7 @@ func (pl *plan) normalise(t *match.Ticket, regions *regionSet) *candidate {
 	c.kind = kindOf(c)
 	c.values = pl.valuesOf(c)
 	regions.measure(c)
+	c.turn = c.created - int64(pl.headStart(c))
 	pl.place(c)
 	return c
 }
@@ -47,7 +48,7 @@ func fill[V any](columns []column, t *match.Ticket, value func(*column, *match.P
 // place computes where the candidate is along the pivot.
 func (pl *plan) place(c *candidate) {
 	if pl.pivot.column < 0 {
-		c.key = float64(c.created)
+		c.key = float64(c.turn)
 		return
 	}
 	c.low, c.high = pl.pivot.span(c)

@@ -26,7 +26,9 @@ type plan struct {
 	moments []time.Duration // the ages at which anything changes, ascending
 	trades  []trade
 	batch   int // number column of the profile's batch; -1: the oldest seeds first
-	even    evenness
+	// priority is the number column of the profile's priority; noColumn.
+	priority int
+	even     evenness
 
 	most  int  // players of a match
 	split bool // a party may be in several teams
@@ -73,7 +75,7 @@ type column struct {
 }
 
 func newPlan(p *profile.Profile) *plan {
-	pl := &plan{profile: p, batch: -1, pivot: pivot{column: -1}}
+	pl := &plan{profile: p, batch: -1, priority: noColumn, pivot: pivot{column: -1}}
 	pl.addTeams()
 	for i := range p.Rules {
 		pl.rules = append(pl.rules, pl.compile(&p.Rules[i]))
@@ -92,6 +94,9 @@ func newPlan(p *profile.Profile) *plan {
 	}
 	if p.Batch.By != "" {
 		pl.batch = pl.number(column{attribute: p.Batch.By, role: anyRole, optional: true})
+	}
+	if p.Priority.By != "" {
+		pl.priority = pl.number(column{attribute: p.Priority.By, role: anyRole, optional: true})
 	}
 	pl.rates = rates(p.Rules)
 	pl.byMean = byMean(p.Rules) || p.Age == profile.Mean && len(p.Fewer) > 0

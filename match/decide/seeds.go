@@ -110,14 +110,30 @@ func (e *Engine) unwatch(c *candidate) {
 	}
 }
 
-// turn orders the dirty seeds: the oldest first. With a batch, seeds that are younger than it wait for all older ones and
+// headStart returns by how much a ticket takes its turn earlier than its age says. It is bounded, so that everybody's turn comes: a ticket
+// is overtaken only by those that arrive within the greatest head start after it.
+func (pl *plan) headStart(c *candidate) time.Duration {
+	if pl.priority == noColumn {
+		return 0
+	}
+	least := pl.profile.Priority.UpTo.Seconds()
+	for _, x := range c.column(pl.priority) {
+		if !(x > 0) { // players without the number have none
+			return 0
+		}
+		least = min(least, x)
+	}
+	return time.Duration(least * float64(time.Second))
+}
+
+// turn orders the dirty seeds: the oldest first, or those with a head start. With a batch, seeds that are younger than it wait for all older ones and
 // come in the order of its number, so that neighbours follow each other.
 func (e *Engine) turn(c *candidate) int64 {
 	if e.plan.batch < 0 {
-		return c.created
+		return c.turn
 	}
-	if e.ageOf(c) >= e.plan.profile.Batch.For {
-		return math.MinInt64/2 + c.created/2 // before all numbers; ties go by age
+	if time.Duration(e.now-c.turn) >= e.plan.profile.Batch.For {
+		return math.MinInt64/2 + c.turn/2 // before all numbers; ties go by age
 	}
 	return max(0, sortable(c.middle(e.plan.batch)))/2 + min(0, sortable(c.middle(e.plan.batch)))/4
 }
@@ -139,6 +155,9 @@ func (e *Engine) setTimer(c *candidate) {
 	}
 	if c.due > 0 {
 		at = min(at, c.due)
+	}
+	if first := c.turn + int64(e.plan.profile.Batch.For); e.plan.batch >= 0 && first > e.now {
+		at = min(at, first)
 	}
 	if at == math.MaxInt64 {
 		e.timers.remove(c)

@@ -61,10 +61,10 @@ func (w *windows) at(step int) *tree {
 	return &w.byStep[step]
 }
 
-// windowKey is a candidate's key in the tree of its step. Windows without an end hold everybody: those are sorted by age.
+// windowKey is a candidate's key in the tree of its step. Windows without an end hold everybody: those are sorted by their turns.
 func windowKey(p *pivot, c *candidate) float64 {
 	if math.IsInf(p.reach(int(c.step)), 1) {
-		return float64(c.created)
+		return float64(c.turn)
 	}
 	return c.key
 }
@@ -74,7 +74,7 @@ func (w *windows) insert(p *pivot, c *candidate) { w.at(int(c.step)).insert(wind
 func (w *windows) remove(p *pivot, c *candidate) { w.at(int(c.step)).remove(windowKey(p, c), c) }
 
 // holding calls f with the seeds whose window may hold the newcomer until f returns false: those that passed the most steps
-// first, for they waited longest, and of those the nearest, or the oldest if their windows have no end.
+// first, for they waited longest, and of those the nearest, or the first in turn if their windows have no end.
 func (w *windows) holding(p *pivot, newcomer *candidate, f func(*candidate) bool) {
 	for step := len(w.byStep) - 1; step >= 0; step-- {
 		t := &w.byStep[step]

@@ -135,7 +135,7 @@ func (e *Explanation) Answer(partial bool) Ticket {
 }
 
 func (p *Profile) take(f decide.Findings) {
-	p.Others, p.Match, p.Joins = f.Others, f.Match, f.Joins
+	p.Others, p.Match, p.Joins, p.HeadStart = f.Others, f.Match, f.Joins, f.HeadStart.Seconds()
 	if !f.Due.IsZero() {
 		p.MatchAt = &f.Due
 	}

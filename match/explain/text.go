@@ -56,6 +56,9 @@ func (p *Profile) write(b *strings.Builder, t Ticket) {
 		fmt.Fprintf(b, "  %s\n", r.Text)
 	}
 	p.writeSteps(b, t.AsOf)
+	if p.HeadStart > 0 {
+		fmt.Fprintf(b, "  priority: it takes its turn as if it had waited for %s s longer\n", number(p.HeadStart))
+	}
 	p.writeFunnel(b)
 	if n := p.Nearest; n != nil && p.Match == nil {
 		fmt.Fprintf(b, "  nearest that cannot play with it: %s, which fails %s\n", n.TicketID, failsText(n.Fails))

@@ -30,10 +30,12 @@ type Profile struct {
 	Candidate bool     `json:"candidate"`
 	Why       []Reason `json:"why,omitempty"` // why it is no candidate
 
-	Steps  []Step   `json:"steps,omitempty"`
-	Others int      `json:"others"` // candidates of the profile
-	Funnel []Funnel `json:"funnel,omitempty"`
-	Best   *Best    `json:"best,omitempty"`
+	Steps []Step `json:"steps,omitempty"`
+	// HeadStart is by how many seconds the ticket takes its turn earlier, by the profile's priority.
+	HeadStart float64  `json:"head_start_s,omitempty"`
+	Others    int      `json:"others"` // candidates of the profile
+	Funnel    []Funnel `json:"funnel,omitempty"`
+	Best      *Best    `json:"best,omitempty"`
 	// Nearest is, of the tickets that cannot be in a match with this one, the one that breaks the fewest rules by the least.
 	Nearest *Nearest `json:"nearest,omitempty"`
 	// Match are the tickets of a match that this ticket can have now, and Joins the session of an open match that it can

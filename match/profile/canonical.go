@@ -50,6 +50,9 @@ func (p *Profile) canonicalDecision(d *members) {
 	if p.Batch.By != "" {
 		d.set("batch", members{{"by", p.Batch.By}, {"for", brief(p.Batch.For)}})
 	}
+	if p.Priority.By != "" {
+		d.set("priority", members{{"by", p.Priority.By}, {"up_to", brief(p.Priority.UpTo)}})
+	}
 	d.set("order", each(p.Order, canonicalOrder))
 	join := members{{"when", joinings.word(p.JoinInProgress.When)}}
 	if p.JoinInProgress.Within > 0 {

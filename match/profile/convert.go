@@ -115,7 +115,7 @@ func (c *converter) function(n *node) {
 		return
 	}
 	for i, k := range n.keys {
-		if slices.Contains([]string{"teams", "rules", "fewer", "autofill", "age", "trade", "batch", "order", "join_in_progress"}, k.name) {
+		if slices.Contains([]string{"teams", "rules", "fewer", "autofill", "age", "trade", "batch", "priority", "order", "join_in_progress"}, k.name) {
 			c.addAt(k.line, k.column, n.items[i].path, "a profile with a function has no %s: the function decides", k.name)
 		}
 	}
@@ -168,6 +168,10 @@ func (c *converter) choosing(n *node) {
 	if batch := n.good("batch"); batch != nil && batch.kind == isObject {
 		c.p.Batch = Batch{By: batch.good("by").str(), For: batch.good("for").length(30 * time.Second)}
 		c.use(batch.good("by"), numbers, "batch")
+	}
+	if priority := n.good("priority"); priority != nil {
+		c.p.Priority = Priority{By: priority.good("by").str(), UpTo: priority.good("up_to").length(0)}
+		c.use(priority.good("by"), numbers, "priority")
 	}
 	if order := n.good("order"); order != nil {
 		for _, item := range order.items {

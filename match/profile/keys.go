@@ -88,6 +88,10 @@ var documentShape = object{what: "a profile", fields: []field{
 			"distance of the team from the mean of the teams.",
 	},
 	{name: "batch", of: either{literal("oldest"), batchShape}, initial: "oldest", about: "The tickets that are tried first: the `oldest`, or neighbours by a number."},
+	{
+		name: "priority", of: priorityShape, initial: "none: who came first is first",
+		about: "Tickets that take their turn earlier, such as those of players whose last match was broken off. Rules, steps and `trade` count their real waiting time.",
+	},
 	{name: "order", of: list{of: orderShape, max: 8}, initial: "by age", about: "The order in which a ticket prefers others. Age decides between equals."},
 	{
 		name: "join_in_progress", of: either{joinWords, joinShape}, initial: "never",
@@ -156,6 +160,17 @@ var waiting = length{time.Millisecond, maxWait}
 var batchShape = object{what: "batch", fields: []field{
 	{name: "by", of: attributeName, required: true, about: "Neighbours by this number are tried first."},
 	{name: "for", of: length{time.Second, time.Hour}, initial: "30s", about: "Tickets that have waited for longer are tried first, the oldest before the others."},
+}}
+
+var priorityShape = object{what: "priority", fields: []field{
+	{
+		name: "by", of: attributeName, required: true,
+		about: "A number of seconds: a ticket takes its turn as if it had waited for so much longer. Of a party the least counts, and players without the number have 0.",
+	},
+	{
+		name: "up_to", of: length{time.Second, time.Hour}, required: true,
+		about: "The most that counts. No ticket is overtaken by one that arrives later than this after it.",
+	},
 }}
 
 var orderShape = object{what: "a criterion of order", fields: []field{

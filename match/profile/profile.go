@@ -26,6 +26,7 @@ type Profile struct {
 	Autofill   time.Duration // the waiting time from which the players of a ticket take any role; 0: they never do
 	Age        Age
 	Batch      Batch
+	Priority   Priority
 	Trade      []Trade // what waiting is worth, sorted by key; empty: a match is made at once
 	Order      []Order // how a seed orders its candidates; the older of equal ones is first
 	JoinInProgress
@@ -89,6 +90,12 @@ const (
 type Batch struct {
 	By  string        // the attribute by which neighbours are tried first; "": the oldest first
 	For time.Duration // tickets that have waited for longer are tried first in any case
+}
+
+// Priority lets tickets take their turn earlier, as if they had waited for longer.
+type Priority struct {
+	By   string        // the attribute with the seconds; of a party the least counts, and players without it have 0. "": nobody does
+	UpTo time.Duration // the most that counts: who arrives later than that after another ticket never overtakes it
 }
 
 // Order is one criterion by which a seed orders its candidates.

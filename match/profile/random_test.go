@@ -49,6 +49,7 @@ func randomProfile(t *rapid.T) string {
 	optional("attributes: {declared: {type: list, default: [a, b]}}")
 	optional("age: " + rapid.SampledFrom([]string{"oldest", "youngest", "mean", "each"}).Draw(t, "age"))
 	optional("batch: {by: skill, for: 90s}")
+	optional("priority: {by: ahead, up_to: 1m30s}")
 	trades := []string{"latency: 5ms per second"}
 	if len(rules) > 0 && strings.HasPrefix(rules[0], "{near") {
 		trades = append(trades, "n0: 0.5 per second", "balance: 12.25 per second")

@@ -34,7 +34,7 @@ func fieldsOf(p *profile.Profile) fields {
 	for _, o := range p.Order {
 		f.number(o.Distance, o.Value)
 	}
-	f.number(p.Batch.By)
+	f.number(p.Batch.By, p.Priority.By)
 	for name, a := range p.Attributes {
 		f.kinds[name], f.declared[name] = a.Kind, a.Kind
 	}

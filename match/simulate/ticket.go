@@ -85,6 +85,9 @@ func (m *maker) number(name string, of party) float64 {
 	if d, ok := m.Numbers[name]; ok {
 		return d.at((of.levels[name] + apart) / math.Hypot(1, withinParty))
 	}
+	if name == m.Profile.Priority.By {
+		return 0 // unless somebody says whose turn comes earlier
+	}
 	return math.Round(m.Skill.Mean + m.Skill.Deviation*(of.level+apart))
 }
 

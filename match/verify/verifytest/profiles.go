@@ -57,6 +57,9 @@ func drawPreferences(t *rapid.T, p *profile.Profile) {
 	if rapid.IntRange(0, 3).Draw(t, "batch") == 0 {
 		p.Batch = profile.Batch{By: "skill", For: later.Draw(t, "batch for")}
 	}
+	if rapid.IntRange(0, 3).Draw(t, "priority") == 0 {
+		p.Priority = profile.Priority{By: "level", UpTo: later.Draw(t, "priority up to")}
+	}
 	drawTrade(t, p)
 	switch rapid.IntRange(0, 5).Draw(t, "order") {
 	case 0:
