@@ -20,6 +20,7 @@ type needs map[string]string // by attribute: a description of what reads it
 func needsOf(p *profile.Profile) needs {
 	n := needs{}
 	n.rules(p.Rules)
+	n.rules(p.Preferred())
 	for _, o := range p.Order {
 		n[o.Distance], n[o.Value] = "order", "order"
 	}

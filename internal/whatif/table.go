@@ -43,6 +43,9 @@ func Lines(r *replay.Report) []Line {
 	for _, id := range rules(r) {
 		add(id+", mean p50 p95 max", func(s *replay.Side) string { return values(qualityOf(s, id)) })
 	}
+	for _, p := range r.Replayed.Preferences {
+		lines = append(lines, Line{Measure: p.Rule + ", satisfied", Replayed: share(p.Matches, r.Replayed.Matches)})
+	}
 	if t := r.Replayed.Trade; t != nil {
 		add("cost a player, in seconds", costOf)
 		for i, part := range t.Parts {

@@ -50,6 +50,7 @@
 //	even.go                      teams made as equal as the rules allow
 //	regions.go                   game regions that suit everybody
 //	rules.go, rules_KIND.go      what all rules have, and one kind a file
+//	prefer.go                    the match whose preferences weigh most
 //	trade.go                     when a match is due that its players shall wait for
 //	roster.go, join.go           joining an open match
 //	reason.go, proposal.go       what a proposal says about itself

@@ -12,9 +12,12 @@ import (
 type plan struct {
 	profile *profile.Profile
 	rules   []*rule
-	order   []preference
-	teams   []team
-	roles   []string // in order of their names
+	// preferred are the profile's preferences, and preferredSets all sets of them, the heaviest first.
+	preferred     []preferred
+	preferredSets []preferredSet
+	order         []preference
+	teams         []team
+	roles         []string // in order of their names
 
 	numbers []column // of float64
 	atoms   []column // of texts and numbers that are compared for equality
@@ -80,6 +83,7 @@ func newPlan(p *profile.Profile) *plan {
 	for i := range p.Rules {
 		pl.rules = append(pl.rules, pl.compile(&p.Rules[i]))
 	}
+	pl.addPreferred()
 	pl.addCounted()
 	pl.addTrades()
 	pl.choosePivot()
@@ -98,7 +102,7 @@ func newPlan(p *profile.Profile) *plan {
 	if p.Priority.By != "" {
 		pl.priority = pl.number(column{attribute: p.Priority.By, role: anyRole, optional: true})
 	}
-	pl.rates = rates(p.Rules)
+	pl.rates = rates(p.Rules) || rates(p.Preferred())
 	pl.byMean = byMean(p.Rules) || p.Age == profile.Mean && len(p.Fewer) > 0
 	pl.modes = uint8(1<<len(p.Modes) - 1)
 	pl.addSteps()
@@ -154,10 +158,10 @@ func (pl *plan) choosePivot() {
 	}
 }
 
-// chooseEven takes the first balance rule's numbers, else the pivot's.
+// chooseEven takes the first balance rule's numbers, else those of one that is preferred, else the pivot's.
 func (pl *plan) chooseEven() {
 	pl.even = evenness{pl.pivot.column, pl.pivot.byRole, pl.pivot.fold, profile.FoldMean}
-	for _, r := range pl.rules {
+	for _, r := range pl.preferredSet(func(int) bool { return true }).rules {
 		if b, ok := r.condition.(*balance); ok && b.role == anyRole {
 			pl.even = evenness{b.column, b.byRole, b.fold, b.teams}
 			return

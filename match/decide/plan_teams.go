@@ -33,7 +33,7 @@ func (pl *plan) addTeams() {
 			t.roles = append(t.roles, roleNeed{role, r.Min, r.Max})
 			pl.traitNeeds[role] += r.Min
 			pl.roleMost[role] = max(pl.roleMost[role], r.Min)
-			pl.mayLeaveRoles = pl.mayLeaveRoles || r.Max > r.Min && aboutRoles(p.Rules)
+			pl.mayLeaveRoles = pl.mayLeaveRoles || r.Max > r.Min && (aboutRoles(p.Rules) || aboutRoles(p.Preferred()))
 		}
 		pl.most += t.spec.Max
 		pl.split = pl.split && t.spec.AllowSplit
@@ -63,7 +63,8 @@ func (pl *plan) alike(a, b *profile.Team) bool {
 			return false
 		}
 	}
-	return !names(pl.profile.Rules, a.Name) && !names(pl.profile.Rules, b.Name)
+	rules := slices.Concat(pl.profile.Rules, pl.profile.Preferred())
+	return !names(rules, a.Name) && !names(rules, b.Name)
 }
 
 // aboutRoles reports whether a rule looks at players in a role.

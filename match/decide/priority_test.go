@@ -32,8 +32,8 @@ func overtaken(upTo time.Duration) (others []time.Duration, matched bool) {
 		e.Add(t)
 	}
 	arrive("patient", 0, textOf("role", "damage"))
-	for second := range time.Duration(120) {
-		at := second * time.Second
+	for second := range 120 {
+		at := time.Duration(second) * time.Second
 		for i := range 2 {
 			arrive(fmt.Sprintf("first-%03d-%d", second, i), at, textOf("role", "damage"), number("ahead", 1e6))
 		}

@@ -28,6 +28,8 @@ type Proposal struct {
 	Chosen map[string]string
 	// Rules say what held, in the profile's order.
 	Rules []RuleValue
+	// Preferences say which preferences hold, in the profile's order.
+	Preferences []PreferenceValue
 	// Traded says what the match costs its players, in the order of the profile's trades.
 	Traded []Traded
 	// Session is the open match's; empty for a new match.
@@ -57,6 +59,7 @@ type RegionChoice struct {
 	Measured bool
 	Worst    int
 	Mean     float64
+	Weight   float64 // of the preferences that hold there
 }
 
 // RuleValue says how a rule held.
@@ -65,6 +68,13 @@ type RuleValue struct {
 	Value float64 // what was measured: a difference, a number of values, milliseconds
 	Limit float64 // what it was compared with
 	Text  string  // "ended" after a step that ends the rule; of a text rule, the text
+}
+
+// PreferenceValue says whether a preference holds, in the best region of the match.
+type PreferenceValue struct {
+	ID     string
+	Weight float64
+	Holds  bool
 }
 
 // PassedOver names a ticket that was nearer than one that was taken.

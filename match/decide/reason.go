@@ -18,6 +18,7 @@ func (s *search) proposal(regions *regionSet) Proposal {
 
 		PassedOver: s.passedOver(),
 	}
+	p.Preferences = s.preferenceValues(p.Regions, regions)
 	for _, c := range s.newcomers() {
 		p.Tickets = append(p.Tickets, c.ticket.ID)
 	}

@@ -107,8 +107,11 @@ func each(set uint64, f func(region int)) {
 // choose lists the regions of a set, best first.
 func (s *regionSet) choose(set uint64, l *lineup, pl *plan) []RegionChoice {
 	var choices []RegionChoice
+	preferences := pl.preferences(l)
 	each(set&s.known, func(region int) {
-		choices = append(choices, s.choice(region, l))
+		choice := s.choice(region, l)
+		choice.Weight = pl.weightIn(1<<region, preferences)
+		choices = append(choices, choice)
 	})
 	preferred := func(name string) int {
 		if i := slices.Index(pl.profile.Regions, name); i >= 0 {
@@ -121,7 +124,7 @@ func (s *regionSet) choose(set uint64, l *lineup, pl *plan) []RegionChoice {
 		if pl.latency {
 			worst = cmp.Compare(a.Worst, b.Worst)
 		}
-		return cmp.Or(first(a.Room, b.Room), first(a.Measured, b.Measured), worst, cmp.Compare(a.Mean, b.Mean),
+		return cmp.Or(first(a.Room, b.Room), cmp.Compare(b.Weight, a.Weight), first(a.Measured, b.Measured), worst, cmp.Compare(a.Mean, b.Mean),
 			cmp.Compare(preferred(a.Name), preferred(b.Name)), strings.Compare(a.Name, b.Name))
 	})
 	return choices

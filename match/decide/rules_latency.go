@@ -59,7 +59,7 @@ func (k *latency) within(c *candidate, limit time.Duration) uint64 {
 func millis(ms uint16) time.Duration { return time.Duration(ms) * time.Millisecond }
 
 func (k *latency) leftOut(c *candidate) bool {
-	return c.seated || k.missing.Pass && len(c.ticket.Latencies) == 0
+	return c.seated || k.missing.Pass && k.missing.Value == nil && len(c.ticket.Latencies) == 0
 }
 
 // required reports whether a ticket without latencies fails.

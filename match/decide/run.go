@@ -51,15 +51,16 @@ func (e *Engine) match(c *candidate, found *[]Proposal, spent *int) bool {
 	}
 	nodes := e.effort(c)
 	for _, allowed := range e.searched() {
-		ok := e.search.find(e.plan, c, e.now, allowed, nodes, e.lotOf(c))
-		*spent += nodes - e.search.nodes + e.search.choices.scanned/scannedPerStep
+		ok, steps := e.find(c, allowed, nodes)
+		*spent += steps
 		if ok {
-			e.search.even()
+			e.search.evenPreferred()
 		}
 		if ok && e.mustWait(c) {
 			return false
 		}
 		if ok {
+			*spent += e.prefer(c, allowed, nodes)
 			random := newLot(e.seed, c.ticket.ID)
 			e.search.drawSides(&random)
 			e.propose(found)
@@ -68,6 +69,12 @@ func (e *Engine) match(c *candidate, found *[]Proposal, spent *int) bool {
 	}
 	e.rest(c, true)
 	return false
+}
+
+// find searches for a match of a seed, and returns the steps that it took.
+func (e *Engine) find(c *candidate, allowed uint64, nodes int) (ok bool, spent int) {
+	ok = e.search.find(e.plan, c, e.now, allowed, nodes, e.lotOf(c))
+	return ok, nodes - e.search.nodes + e.search.choices.scanned/scannedPerStep
 }
 
 // effort returns the steps of a search: more for a seed that has waited longer, and for one whose last searches found nothing, until

@@ -175,7 +175,8 @@ func decided(t *testing.T) explain.Match {
 func proposal(tickets int) decide.Proposal {
 	p := decide.Proposal{
 		Anchor: "t-0", Rules: []decide.RuleValue{{ID: "near-skill", Value: 143, Limit: 200}, {ID: "common-maps", Value: 2, Limit: 1, Text: "dust"}},
-		Teams: []decide.Team{{Name: "red"}, {Name: "blue"}}, Regions: []decide.RegionChoice{{Name: "eu", Measured: true, Worst: 71}, {Name: "us"}},
+		Preferences: []decide.PreferenceValue{{ID: "prefer/common-languages", Weight: 3, Holds: true}, {ID: "prefer/party_sizes", Weight: 0.5}},
+		Teams:       []decide.Team{{Name: "red"}, {Name: "blue"}}, Regions: []decide.RegionChoice{{Name: "eu", Measured: true, Worst: 71}, {Name: "us"}},
 		PassedOver: []decide.PassedOver{{Ticket: "t-9", Because: "latency"}},
 	}
 	for i := range tickets {

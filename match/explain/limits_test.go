@@ -25,3 +25,11 @@ func TestStepsNameAutofill(t *testing.T) {
 	require.Equal(t, "  step: autofill not yet: its own roles, wider in 1s\n", text(59*time.Second))
 	require.Equal(t, "  step: autofill any\n", text(60*time.Second))
 }
+
+// Pins an explanation that does not say why a ticket is tried before older ones.
+func TestTextNamesTheHeadStart(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	(&Profile{Name: "a", Candidate: true, HeadStart: 90}).write(&b, Ticket{})
+	require.Contains(t, b.String(), "  priority: it takes its turn as if it had waited for 90 s longer\n")
+}

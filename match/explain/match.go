@@ -46,13 +46,14 @@ const whyBytes = 4096
 
 // Why are the stored reasons of a decision: at most 4 KiB of JSON. Later releases may add fields.
 type Why struct {
-	Anchor     string        `json:"anchor,omitempty"` // the ticket that the search started with
-	Rules      []MatchRule   `json:"rules,omitempty"`
-	Traded     []MatchTrade  `json:"traded,omitempty"`
-	Teams      []MatchTeam   `json:"teams,omitempty"`
-	Regions    []MatchRegion `json:"regions,omitempty"`
-	PassedOver []PassedOver  `json:"passed_over,omitempty"`
-	Truncated  bool          `json:"truncated,omitempty"` // the least important fields were left out
+	Anchor      string            `json:"anchor,omitempty"` // the ticket that the search started with
+	Rules       []MatchRule       `json:"rules,omitempty"`
+	Traded      []MatchTrade      `json:"traded,omitempty"`
+	Preferences []MatchPreference `json:"preferences,omitempty"`
+	Teams       []MatchTeam       `json:"teams,omitempty"`
+	Regions     []MatchRegion     `json:"regions,omitempty"`
+	PassedOver  []PassedOver      `json:"passed_over,omitempty"`
+	Truncated   bool              `json:"truncated,omitempty"` // the least important fields were left out
 }
 
 // MatchRule is the value and limit of a rule. Text is "ended" after a step that ends it; for a rule over texts it is the shared value.
@@ -68,6 +69,13 @@ type MatchTrade struct {
 	Of        string  `json:"of"` // the key of the trade
 	Value     float64 `json:"value"`
 	PerSecond float64 `json:"per_second"`
+}
+
+// MatchPreference says whether a preference held in the best region of the match.
+type MatchPreference struct {
+	Rule   string  `json:"rule"`
+	Weight float64 `json:"weight"`
+	Holds  bool    `json:"holds"`
 }
 
 // MatchTeam has the tickets of a team, by age.
@@ -125,6 +133,9 @@ func whyOf(found decide.Proposal) Why {
 	}
 	for _, t := range found.Traded {
 		w.Traded = append(w.Traded, MatchTrade(t))
+	}
+	for _, p := range found.Preferences {
+		w.Preferences = append(w.Preferences, MatchPreference{p.ID, p.Weight, p.Holds})
 	}
 	for _, t := range found.Teams {
 		team := MatchTeam{Name: t.Name, Tickets: []string{}}

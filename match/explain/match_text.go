@@ -24,6 +24,9 @@ func (m Match) Text() string {
 	for _, t := range m.Traded {
 		fmt.Fprintf(&b, "  trade %s: costs a player %s, or %.3g s of waiting\n", t.Of, number(t.Value), t.Value/t.PerSecond)
 	}
+	for _, p := range m.Preferences {
+		fmt.Fprintf(&b, "  preference %s, weight %s: %s\n", p.Rule, number(p.Weight), map[bool]string{true: "holds", false: "does not hold"}[p.Holds])
+	}
 	for _, t := range m.Teams {
 		fmt.Fprintf(&b, "  team %s: %s\n", t.Name, strings.Join(t.Tickets, ", "))
 	}

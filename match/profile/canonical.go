@@ -41,6 +41,7 @@ func (p *Profile) Canonical() []byte {
 func (p *Profile) canonicalDecision(d *members) {
 	d.set("teams", each(p.Teams, canonicalTeam))
 	d.set("rules", each(p.Rules, canonicalRule))
+	d.set("prefer", each(p.Prefer, canonicalPreference))
 	d.set("fewer", each(p.Fewer, canonicalFewer))
 	if p.Autofill > 0 {
 		d.set("autofill", brief(p.Autofill))

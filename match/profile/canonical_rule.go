@@ -16,6 +16,10 @@ func canonicalRule(r Rule) members {
 	return d
 }
 
+func canonicalPreference(p Preference) members {
+	return members{{"rule", canonicalRule(p.Rule)}, {"weight", p.Weight}}
+}
+
 // canonicalMain returns the value of the key that says the rule's kind.
 func canonicalMain(r Rule) any {
 	switch r.Kind {
@@ -97,10 +101,10 @@ func canonicalOwn(d *members, r Rule) {
 
 func canonicalMissing(m Missing) any {
 	switch {
-	case m.Pass:
-		return "pass"
 	case m.Value != nil:
 		return canonicalValue(*m.Value)
+	case m.Pass:
+		return "pass"
 	}
 	return "fail"
 }

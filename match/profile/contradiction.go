@@ -15,20 +15,33 @@ func (c *converter) contradictions() {
 	if c.stored || len(c.problems) > 0 || c.p.Function != nil {
 		return
 	}
-	s := newSatisfier(c.p)
-	if s.satisfiable(c.p.Rules, way{}) {
+	if c.contradict("this", c.p.Rules) {
 		return
+	}
+	for i := range c.p.Prefer {
+		if c.contradict("this preference", append(slices.Clone(c.p.Rules), c.p.Prefer[i].Rule)) {
+			return
+		}
+	}
+}
+
+// contradict reports whether no match can satisfy some rules, and says so.
+func (c *converter) contradict(what string, rules []Rule) bool {
+	s := newSatisfier(c.p)
+	if s.satisfiable(rules, way{}) {
+		return false
 	}
 	claims, facts := s.conflict.parts(c.nodes)
 	if len(claims) == 0 {
-		return
+		return false
 	}
 	last := claims[len(claims)-1]
 	demands := []string{last.String()}
 	for _, other := range claims[:len(claims)-1] {
 		demands = append(demands, fmt.Sprintf("by %s in line %d %s", shorten(other.rule.ID), c.nodes[other.rule.ID].line, other))
 	}
-	c.add(c.nodes[last.rule.ID], "no match can satisfy this: %s", strings.Join(append(demands, facts...), ", and "))
+	c.add(c.nodes[last.rule.ID], "no match can satisfy %s: %s", what, strings.Join(append(demands, facts...), ", and "))
+	return true
 }
 
 // conflict is bounds that cannot hold together.
@@ -119,6 +132,8 @@ func (s *satisfier) columnOf(r *Rule, attribute string, byRole []RoleAttribute, 
 	missing := fmt.Sprint(canonicalMissing(r.Missing))
 	if len(byRole) == 0 && (numbers && has.number || !numbers && has.value) {
 		missing = "fail"
+	} else if r.Missing.Pass && r.Missing.Value != nil { // a preference leaves out those with a value of another type
+		missing += "\x01pass"
 	}
 	kind := "value"
 	if numbers || has.number {

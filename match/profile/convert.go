@@ -91,6 +91,7 @@ func (c *converter) profile(n *node) {
 	}
 	p.Age = ages.of(n.good("age"), Oldest)
 	c.rules(n.get("rules"))
+	c.prefer(n.get("prefer"))
 	c.reserved(n.good("attributes"))
 	c.choosing(n)
 	p.Accept = n.good("accept").good("within").length(0)
@@ -115,7 +116,7 @@ func (c *converter) function(n *node) {
 		return
 	}
 	for i, k := range n.keys {
-		if slices.Contains([]string{"teams", "rules", "fewer", "autofill", "age", "trade", "batch", "priority", "order", "join_in_progress"}, k.name) {
+		if slices.Contains([]string{"teams", "rules", "prefer", "fewer", "autofill", "age", "trade", "batch", "priority", "order", "join_in_progress"}, k.name) {
 			c.addAt(k.line, k.column, n.items[i].path, "a profile with a function has no %s: the function decides", k.name)
 		}
 	}

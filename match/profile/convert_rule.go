@@ -16,6 +16,8 @@ type within struct {
 	id  string // of the rule around it; "" at the top
 	age Age    // its default
 	not bool   // somewhere below not
+	// preferred says that the rule is a preference, or within one.
+	preferred bool
 }
 
 func (c *converter) rules(n *node) {
@@ -27,9 +29,31 @@ func (c *converter) rules(n *node) {
 			c.p.Rules = append(c.p.Rules, c.rule(item, within{age: c.p.Age}))
 		}
 	}
+	c.checkRules(n)
+}
+
+func (c *converter) checkRules(n *node) {
 	if c.ruleCount > maxRules {
-		c.add(n, "%d rules are too many: a profile has at most %d, counting those within or, and, not", c.ruleCount, maxRules)
+		c.add(n, "%d rules are too many: a profile has at most %d, counting those within or, and, not, and preferences", c.ruleCount, maxRules)
 	}
+}
+
+// prefer reads the preferences.
+func (c *converter) prefer(n *node) {
+	if n == nil || n.kind != isList {
+		return
+	}
+	for _, item := range n.items {
+		if !item.valid() {
+			continue
+		}
+		p := Preference{Rule: c.rule(item.get("rule"), within{id: "prefer", age: c.p.Age, preferred: true}), Weight: 1}
+		if weight := item.get("weight"); weight != nil {
+			p.Weight = weight.number
+		}
+		c.p.Prefer = append(c.p.Prefer, p)
+	}
+	c.checkRules(n)
 }
 
 // rule reads a rule that its shape has accepted.
@@ -42,9 +66,9 @@ func (c *converter) rule(n *node, in within) Rule {
 	c.measure(&r, n, main)
 	c.name(&r, n, kind, in)
 	c.nodes[r.ID] = n
-	c.missing(&r, n)
+	c.missing(&r, n, in)
 	c.checkSetting(n, kind, &r)
-	c.inner(&r, main, within{id: r.ID, age: r.Age, not: in.not || r.Kind == Not})
+	c.inner(&r, main, within{id: r.ID, age: r.Age, not: in.not || r.Kind == Not, preferred: in.preferred})
 	c.widen(&r, n.get("widen"), kind, in)
 	return r
 }
@@ -254,10 +278,12 @@ func (in within) defaultID(kind string, r *Rule) string {
 }
 
 // missing reads what the rule does about players without its attribute.
-func (c *converter) missing(r *Rule, n *node) {
+func (c *converter) missing(r *Rule, n *node, in within) {
 	m := n.get("missing")
 	measured := r.Measured()
 	switch {
+	case in.preferred && m != nil && m.kind == isText && m.text == "fail":
+		c.add(m, "fail is not allowed: a preference excludes no ticket; write pass or a value")
 	case m == nil:
 		r.Missing.Pass = r.Kind == Avoid // who lists nobody avoids nobody
 	case m.kind == isText && (m.text == "pass" || m.text == "fail"):
@@ -267,6 +293,7 @@ func (c *converter) missing(r *Rule, n *node) {
 	default:
 		r.Missing.Value = c.useValue(m, measured[0], every)
 	}
+	r.Missing.Pass = r.Missing.Pass || in.preferred
 }
 
 // checkSetting reports a rule that does not suit the teams.

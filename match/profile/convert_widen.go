@@ -17,6 +17,8 @@ func (c *converter) widen(r *Rule, n *node, kind ruleShape, in within) {
 	case n == nil:
 	case in.not:
 		c.add(n, "a rule within not has no widen: it would become stricter with time")
+	case in.preferred:
+		c.add(n, "a preference has no widen: no match waits for it")
 	case r.Tolerance != "" && !endsAtOnce(n):
 		c.add(n, "only one step with within: any is allowed: tickets have limits of their own")
 	case n.kind == isObject:

@@ -14,6 +14,7 @@ const (
 	maxID         = 256
 	maxSteps      = 16 // as a document lists them
 	maxExpanded   = 256
+	maxPrefer     = 5 // every set of them may be searched for
 	maxAttributes = 64
 	maxModes      = 8
 	maxData       = 4 << 10
@@ -67,6 +68,11 @@ var documentShape = object{what: "a profile", fields: []field{
 	},
 	{name: "teams", of: list{of: teamShape, min: 1, max: maxTeams}, about: "The teams of a match. One team is a free-for-all. Required, unless `function` decides."},
 	{name: "rules", of: ruleList{most: maxRules}, initial: "none", about: "What must hold for the players of a match. All rules must hold."},
+	{
+		name: "prefer", of: list{of: preferShape, max: maxPrefer}, initial: "none",
+		about: "Rules that a match should satisfy, and need not. Of the matches that the search finds, it makes one whose satisfied preferences weigh most, in sum. " +
+			"No match is missed or delayed for them.",
+	},
 	{
 		name: "fewer", of: list{of: fewerShape, max: maxSteps}, initial: "none",
 		about: "Smaller teams for tickets that have waited.",
@@ -144,6 +150,11 @@ var teamShape = object{what: "a team", fields: []field{
 			"order of preference. The others have none.",
 	},
 	{name: "allow_split", of: truth{}, initial: "false", about: "A party may be split over teams with this key."},
+}}
+
+var preferShape = object{what: "a preference", fields: []field{
+	{name: "rule", of: innerRule{}, required: true, about: "A rule of any kind, without `widen`. `missing` is `pass`, or a value: a preference excludes no ticket."},
+	{name: "weight", of: number{0.001, 1e6, false}, initial: "1", about: "What it weighs beside the others."},
 }}
 
 var fewerShape = object{what: "a step of fewer", fields: []field{

@@ -22,6 +22,7 @@ type Profile struct {
 	Attributes map[string]Attribute // what tickets that name the profile must have
 	Teams      []Team               // at least one, unless Function is set; names are unique
 	Rules      []Rule
+	Prefer     []Preference  // what a match should satisfy, and need not
 	Fewer      []Fewer       // sorted by After
 	Autofill   time.Duration // the waiting time from which the players of a ticket take any role; 0: they never do
 	Age        Age
@@ -46,6 +47,15 @@ func (p *Profile) Pivot() string {
 		}
 	}
 	return ""
+}
+
+// Preferred returns the rules of the preferences.
+func (p *Profile) Preferred() []Rule {
+	rules := make([]Rule, len(p.Prefer))
+	for i := range p.Prefer {
+		rules[i] = p.Prefer[i].Rule
+	}
+	return rules
 }
 
 // Attribute is the type of an attribute and its default.

@@ -44,6 +44,7 @@ func randomProfile(t *rapid.T) string {
 		rules = append(rules, randomRule(t, i, 0))
 	}
 	lines = append(lines, "rules: ["+strings.Join(rules, ", ")+"]")
+	optional("prefer: [{rule: {near: soft, within: 5}}, {rule: {or: [{same: clan, missing: x}, {latency: 30ms}]}, weight: 2.5}]")
 	optional("mode: [a, b.c]")
 	optional("pool: {tags: [z, y], doubles: {x: {min: -1.5, exclude: both}}}")
 	optional("attributes: {declared: {type: list, default: [a, b]}}")

@@ -25,7 +25,8 @@ func Reference() []Section {
 	}{
 		{"pool", "", poolShape}, {"pool.doubles", "A range of a double_arg.", doubleShape}, {"attributes", "By the name of the attribute.", attributeShape},
 		{"teams", "", teamShape}, {"teams.players", "In place of a number; `fewer` says the same of several steps.", fillShape},
-		{"fewer", "", fewerShape}, {"batch", "", batchShape}, {"priority", "", priorityShape}, {"order", "Exactly one of `distance` and `value`.", orderShape},
+		{"prefer", "", preferShape}, {"fewer", "", fewerShape}, {"batch", "", batchShape}, {"priority", "", priorityShape},
+		{"order", "Exactly one of `distance` and `value`.", orderShape},
 		{"join_in_progress", "", joinShape}, {"accept", "", acceptShape}, {"function", "", functionShape},
 	} {
 		all = append(all, Section{part.title, part.about, keysOf(part.of)})

@@ -35,6 +35,12 @@ type Rule struct {
 	linear *linear // what Widen was expanded from, if it has more steps than a document may list
 }
 
+// Preference is a rule that a match should satisfy, but need not.
+type Preference struct {
+	Rule   Rule    // without steps. It leaves out players whom it cannot compare, so that it excludes no ticket
+	Weight float64 // more than 0: of two matches, the one whose preferences weigh more is made
+}
+
 // Limits are the values that the steps of a rule change. Limits that the rule's kind does not have are ignored.
 type Limits struct {
 	Ended   bool          // the rule always holds
@@ -82,7 +88,7 @@ const (
 
 // Missing says how a rule treats a player without its attribute. By default avoid passes, and the others fail.
 type Missing struct {
-	Pass  bool         // the rule ignores the player
+	Pass  bool         // the rule ignores a player whose value is missing or has another type
 	Value *match.Value // replaces the missing value; nil without Pass: the ticket is not a candidate
 }
 

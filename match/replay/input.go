@@ -72,6 +72,7 @@ type Match struct {
 	Region           string // where it was played; "": nowhere
 	Latency          int    // of its worst player there, in milliseconds; 0: not measured
 	Rules            []decide.RuleValue
+	Preferences      []decide.PreferenceValue // of a replayed match
 }
 
 // check returns an error if the input cannot be replayed.

@@ -99,9 +99,11 @@ type Side struct {
 	// rule. Only of the replayed side, and of bands that have matches.
 	Bands   []Band    `json:"spread_by_waiting,omitempty"`
 	Quality []Quality `json:"quality"`
-	Latency Quantiles `json:"latency_ms"` // of the worst player of a match, where it is measured
-	Fill    Quantiles `json:"fill"`       // players of a match for each seat
-	Line    []Point   `json:"timeline"`
+	// Preferences are how many matches satisfy the profile's preferences. Only of the replayed side.
+	Preferences []Satisfied `json:"preferences,omitempty"`
+	Latency     Quantiles   `json:"latency_ms"` // of the worst player of a match, where it is measured
+	Fill        Quantiles   `json:"fill"`       // players of a match for each seat
+	Line        []Point     `json:"timeline"`
 }
 
 // Unmatched counts the tickets that were not matched, by outcome.
@@ -145,6 +147,13 @@ type Quality struct {
 	Rule   string    `json:"rule"`
 	Values Quantiles `json:"values"`
 	Ended  int       `json:"ended"` // matches for which a step had ended the rule
+}
+
+// Satisfied counts the matches that satisfy a preference.
+type Satisfied struct {
+	Rule    string  `json:"rule"`
+	Weight  float64 `json:"weight"`
+	Matches int     `json:"matches"`
 }
 
 // Point is a part of the time.

@@ -127,6 +127,14 @@ func (s *sums) match(m Match) {
 	if m.Latency > 0 {
 		s.pings.add(float64(m.Latency))
 	}
+	for i, p := range m.Preferences {
+		if i == len(s.side.Preferences) {
+			s.side.Preferences = append(s.side.Preferences, Satisfied{Rule: p.ID, Weight: p.Weight})
+		}
+		if p.Holds {
+			s.side.Preferences[i].Matches++
+		}
+	}
 	for _, r := range m.Rules {
 		sum := s.rules[r.ID]
 		if sum == nil {
@@ -143,7 +151,7 @@ func (s *sums) match(m Match) {
 
 // matchOf converts a proposal to a match.
 func matchOf(version int, found *decide.Proposal) Match {
-	m := Match{Version: version, Rules: found.Rules}
+	m := Match{Version: version, Rules: found.Rules, Preferences: found.Preferences}
 	for _, t := range found.Teams {
 		m.Players += len(t.Seats)
 	}

@@ -31,6 +31,7 @@ var kindWords = map[match.Kind]string{match.Number: "number", match.Text: "text"
 func fieldsOf(p *profile.Profile) fields {
 	f := fields{kinds: map[string]match.Kind{}, words: map[string][]string{}, declared: map[string]match.Kind{}}
 	f.rules(p.Rules)
+	f.rules(p.Preferred())
 	for _, o := range p.Order {
 		f.number(o.Distance, o.Value)
 	}

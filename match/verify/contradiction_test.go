@@ -22,7 +22,7 @@ func TestContradictoryProfilesHaveNoMatch(t *testing.T) {
 			p.Rules = append(p.Rules, verifytest.Denial(rapid.SampledFrom(p.Rules).Draw(t, "rule")))
 		}
 		_, err := profile.Parse(p.Canonical())
-		contradictory := err != nil && strings.Contains(err.Error(), "no match can satisfy")
+		contradictory := err != nil && strings.Contains(err.Error(), "no match can satisfy this:")
 		for range 4 {
 			m, found := verify.Find(p, verifytest.Tickets(5).Draw(t, "tickets"), nil, verifytest.Now)
 			if found {

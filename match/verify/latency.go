@@ -41,13 +41,14 @@ func (g *game) latencies(r profile.Rule) (found []entry, missing []Violation) {
 	for _, m := range g.counted(r) {
 		ms, ok := m.latencies[g.region]
 		v := match.Value{Kind: match.Number, Number: float64(ms)}
-		if !ok && r.Missing.Value != nil {
+		none := len(m.latencies) == 0 // who has measured other regions cannot play in this one
+		if none && r.Missing.Value != nil {
 			v, ok = *r.Missing.Value, true
 		}
 		switch {
 		case ok:
 			found = append(found, entry{m.Ticket, m.Sub, []string{m.Team}, v})
-		case !r.Missing.Pass && !(m.roster && m.latencies == nil):
+		case !(r.Missing.Pass && none) && !(m.roster && m.latencies == nil):
 			missing = append(missing, violation(r.ID, "player %s did not report region %q", m.Sub, g.region))
 		}
 	}

@@ -48,6 +48,9 @@ func Profiles() *rapid.Generator[*profile.Profile] {
 		for i := range rapid.IntRange(0, 4).Draw(t, "rules") {
 			p.Rules = append(p.Rules, d.rule(fmt.Sprintf("rule-%d", i), 0))
 		}
+		for i := range max(0, rapid.IntRange(-3, 3).Draw(t, "preferences")) {
+			p.Prefer = append(p.Prefer, d.preference(fmt.Sprintf("prefer-%d", i)))
+		}
 		return p
 	})
 }

@@ -40,7 +40,21 @@ func RandomQueue(random *rand.Rand) Queue {
 	if p.Teams[0].Roles != nil && q.one(3) {
 		q.rate(made)
 	}
+	if q.one(4) {
+		for i := range 1 + random.IntN(3) {
+			p.Prefer = append(p.Prefer, q.preference(p, fmt.Sprintf("prefer-%d", i)))
+		}
+	}
 	return made
+}
+
+// preference draws a preference, which excludes no ticket.
+func (q queueDrawer) preference(p *profile.Profile, id string) profile.Preference {
+	r := q.rule(p, true)
+	r.ID = id
+	steady(&r)
+	soften(&r)
+	return profile.Preference{Rule: r, Weight: float64(1 + q.random.IntN(3))}
 }
 
 // rate gives players a rating per role, and the rules on numbers compare it.

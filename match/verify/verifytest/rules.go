@@ -120,6 +120,22 @@ func (d drawer) byRole() []profile.RoleAttribute {
 	return pick(d, "which", all[:1], all[1:], all)
 }
 
+// preference draws a preference, which excludes no ticket.
+func (d drawer) preference(id string) profile.Preference {
+	r := d.rule(id, 0)
+	steady(&r)
+	soften(&r)
+	return profile.Preference{Rule: r, Weight: float64(1 + d.upTo("weight", 3))}
+}
+
+// soften lets a rule, and those inside, leave out players whom it cannot compare.
+func soften(r *profile.Rule) {
+	r.Missing.Pass = true
+	for i := range r.Rules {
+		soften(&r.Rules[i])
+	}
+}
+
 func (d drawer) missing(r *profile.Rule, attribute string) {
 	switch pick(d, "missing", "fail", "pass", "value") {
 	case "pass":

@@ -2020,6 +2020,8 @@ export interface components {
              * @description When that match is made at the latest, by the profile's `trade`, unless one of its tickets leaves; absent: at once.
              */
             match_at?: string;
+            /** @description By how many seconds the ticket takes its turn earlier, by the profile's `priority`; absent: it does not. */
+            head_start_s?: number;
             /** @description The session of an open match that the ticket can join. */
             joins?: string;
             /** @description Changes of a rule's limits that would give a match, each alone; those that change least first. */
@@ -2178,6 +2180,15 @@ export interface components {
                 value: number;
                 /** @description What a second of waiting is worth. */
                 per_second: number;
+            }[];
+            /** @description Which of the profile's preferences (`prefer`) hold, in the best game region of the match. */
+            preferences?: {
+                /** @description The id of its rule. */
+                rule: string;
+                /** @description Its weight. */
+                weight: number;
+                /** @description Whether it holds. */
+                holds: boolean;
             }[];
             /** @description The tickets of each team. */
             teams?: {
