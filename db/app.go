@@ -44,11 +44,8 @@ type AppVersion struct {
 	DigestRequired bool            // its servers are ready only once they have reported the digest of their certificate
 	Compat         string          // CompatArbitrium or ""
 
-	Failures    int        // permanent errors of Deploy, and silent servers, since the last success
-	PausedUntil *time.Time // nil: it is not paused
-	PauseReason string
-	Used        bool // a server of it was started: what running servers depend on does not change any more
-	AppliedAt   time.Time
+	Used      bool // a server of it was started: what running servers depend on does not change any more
+	AppliedAt time.Time
 }
 
 // CompatArbitrium is the AppVersion.Compat of servers that read the environment that Edgegap gives, at any provider.
@@ -89,7 +86,7 @@ func (r GetAppVersionRow) appVersion() (AppVersion, error) {
 		CPUUnits: int(r.CpuUnits), MemoryMiB: int(r.MemoryMib),
 		StartWithin: r.StartWithin, RegisterWithin: r.RegisterWithin, Grace: r.Grace, MaxLifetime: r.MaxLifetime, DrainAhead: r.DrainAhead,
 		Dialect: netcode.Dialect(r.Dialect), DigestRequired: r.DigestRequired, Compat: r.Compat,
-		Failures: int(r.Failures), PausedUntil: r.PausedUntil, PauseReason: r.PauseReason, Used: r.Used, AppliedAt: r.AppliedAt,
+		Used: r.Used, AppliedAt: r.AppliedAt,
 	}
 	err := errors.Join(json.Unmarshal(r.Ports, &v.Ports), json.Unmarshal(r.Env, &v.Env))
 	if r.ProtocolID != "" {

@@ -35,11 +35,9 @@ func TestAppVersionReadsEveryColumn(t *testing.T) {
 func TestAppVersionThatWasUsed(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.exec(`INSERT INTO app_versions (app, version, provider, launch, ports, game_port, modes, capacity, max_players, paused_until, pause_reason, used_at)
-	        VALUES ('arena', 'v1', 'process', 'arena', '[]', 'game', '{duel}', 8, 2, now() + interval '1 minute', 'broken', now())`)
+	b.exec(`INSERT INTO app_versions (app, version, provider, launch, ports, game_port, modes, capacity, max_players, used_at)
+	        VALUES ('arena', 'v1', 'process', 'arena', '[]', 'game', '{duel}', 8, 2, now())`)
 	v, err := b.AppVersion(t.Context(), "arena", "v1")
 	require.NoError(t, err)
 	require.True(t, v.Used)
-	require.Equal(t, "broken", v.PauseReason)
-	require.WithinDuration(t, time.Now(), *v.PausedUntil, time.Hour)
 }

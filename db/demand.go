@@ -33,8 +33,24 @@ type Waiting struct {
 type Outlook struct {
 	Region, Mode string
 	Starting     int  // servers of the pool that start now, as of its last plan
-	Full         bool // the pool has as many servers as it may have
-	Paused       bool // the pool, or its app version, starts no servers now
+	Full         bool // the pool has as many servers as it may have, with those that drain or end
+
+	// PausedUntil is when the pool starts servers again, by this replica's clock and to the second; zero: it starts them now. Without an operator
+	// the cause is its provider, which had no capacity, or failures of its servers.
+	PausedUntil      time.Time
+	PausedByOperator bool
+}
+
+// retryAfter returns when a party that found no capacity should ask again.
+func (o *Outlook) retryAfter() time.Duration {
+	switch {
+	case !o.PausedUntil.IsZero():
+		return min(max(time.Until(o.PausedUntil), retryStarting), retryFull)
+	case o.Full && o.Starting == 0:
+		return retryFull
+	default:
+		return retryStarting
+	}
 }
 
 // PutWaiting records parties that wait, so that pools start servers for them, and returns the outlook for each of their modes that a
@@ -66,9 +82,18 @@ func (s *Store) putWaiting(ctx context.Context, region, source string, ttl time.
 	outlooks := make([]Outlook, len(rows))
 	for i, r := range rows {
 		s.pooled.learn(region, r.Mode)
-		outlooks[i] = Outlook{region, r.Mode, int(r.Starting), r.IsFull, r.Paused}
+		outlooks[i] = s.outlook(region, r)
 	}
 	return outlooks, nil
+}
+
+// outlook rounds the end of a pause, so that two readings of one pause are equal although the offset between the clocks varies.
+func (s *Store) outlook(region string, r PutWaitingRow) Outlook {
+	o := Outlook{Region: region, Mode: r.Mode, Starting: int(r.Starting), Full: r.IsFull, PausedByOperator: r.PausedByOperator}
+	if now := s.Now(); r.PausedUntil.After(now) {
+		o.PausedUntil = r.PausedUntil.Add(time.Since(now)).Round(time.Second)
+	}
+	return o
 }
 
 // waitingRows makes one row of each mode and player, of the last that is given.

@@ -7,9 +7,9 @@ package db
 
 import (
 	"context"
+	"time"
 
 	"github.com/google/uuid"
-	"time"
 )
 
 const demandRegions = `-- name: DemandRegions :many
@@ -115,8 +115,11 @@ WITH asked AS (
     RETURNING 1
 )
 SELECT p.mode, EXISTS (SELECT FROM put) AS written, coalesce((l.last_plan ->> 'coming')::int, 0)::int AS starting,
-       coalesce((l.last_plan ->> 'live')::int + (l.last_plan ->> 'coming')::int >= l.max_servers, l.max_servers = 0)::bool AS is_full,
-       coalesce(greatest(l.paused_until, v.paused_until) > now(), false)::bool AS paused
+       coalesce((l.last_plan ->> 'live')::int + (l.last_plan ->> 'coming')::int + coalesce((l.last_plan ->> 'draining')::int, 0)
+           + coalesce((l.last_plan ->> 'ending')::int, 0) >= l.max_servers, l.max_servers = 0)::bool AS is_full,
+       coalesce(l.paused_until > now(), false)::bool AS paused_by_operator,
+       coalesce(greatest(l.paused_until, v.paused_until, (
+           SELECT max(s.until) FROM start_pauses s WHERE s.region = $1 AND s.app = p.app AND s.version = p.version)), 'epoch')::timestamptz AS paused_until
 FROM pooled p
 JOIN pools l ON l.region = $1 AND l.app = p.app AND l.version = p.version
 JOIN app_versions v ON v.app = p.app AND v.version = p.version
@@ -136,11 +139,12 @@ type PutWaitingParams struct {
 }
 
 type PutWaitingRow struct {
-	Mode     string
-	Written  bool
-	Starting int32
-	IsFull   bool
-	Paused   bool
+	Mode             string
+	Written          bool
+	Starting         int32
+	IsFull           bool
+	PausedByOperator bool
+	PausedUntil      time.Time
 }
 
 // Who waits for a server that a pool could start. The rows of the director loop are written in loop.sql and match.sql.
@@ -172,7 +176,8 @@ func (q *Queries) PutWaiting(ctx context.Context, arg PutWaitingParams) ([]PutWa
 			&i.Written,
 			&i.Starting,
 			&i.IsFull,
-			&i.Paused,
+			&i.PausedByOperator,
+			&i.PausedUntil,
 		); err != nil {
 			return nil, err
 		}

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// When a party that found no capacity should ask again.
+// When a party that found no capacity should ask again. Where the pool is paused for less than retryFull, it is when the pause ends.
 const (
 	retryStarting = 2 * time.Second  // servers start, or are about to
 	retryFull     = 10 * time.Second // the pool may not start any
@@ -42,10 +42,7 @@ func (s *Store) awaitServers(ctx context.Context, region string, requests []*req
 
 // expect adds an outlook to a refusal, and when to ask again.
 func (e *Error) expect(o Outlook) {
-	e.Outlook, e.RetryAfter = &o, retryStarting
-	if o.Paused || o.Full && o.Starting == 0 {
-		e.RetryAfter = retryFull
-	}
+	e.Outlook, e.RetryAfter = &o, o.retryAfter()
 }
 
 // endWaiting removes the demand of players that are being seated, in modes that pools serve.

@@ -93,16 +93,22 @@ func TestOutlooksOfPoolsThatStartNothing(t *testing.T) {
 	}{
 		{`UPDATE pools SET last_plan = '{"live": 9, "coming": 1}'`, db.Outlook{Starting: 1, Full: true}, 2 * time.Second},
 		{`UPDATE pools SET last_plan = '{"live": 10, "coming": 0}'`, db.Outlook{Full: true}, 10 * time.Second},
-		{"UPDATE pools SET last_plan = NULL, paused_until = '9999-01-01'", db.Outlook{Paused: true}, 10 * time.Second},
+		{`UPDATE pools SET last_plan = '{"live": 8, "coming": 0, "draining": 1, "ending": 1}'`, db.Outlook{Full: true}, 10 * time.Second},
+		{"UPDATE pools SET last_plan = NULL, paused_until = '9999-01-01'", db.Outlook{PausedUntil: db.Forever(), PausedByOperator: true}, 10 * time.Second},
 		{"UPDATE pools SET paused_until = NULL, max_servers = 0", db.Outlook{Full: true}, 10 * time.Second},
 		{"UPDATE pools SET max_servers = 10", db.Outlook{}, 2 * time.Second},
-		{"UPDATE app_versions SET paused_until = now() + interval '1 hour'", db.Outlook{Paused: true}, 10 * time.Second},
+		{"INSERT INTO start_pauses SELECT 'us', app, version, 'failures', 3, now() + interval '1 hour', 'x' FROM pools", db.Outlook{}, 2 * time.Second},
+		{"INSERT INTO start_pauses SELECT 'eu', app, version, 'failures', 3, now() + interval '1 hour', 'x' FROM pools", db.Outlook{PausedUntil: time.Now().Add(time.Hour)}, 10 * time.Second},
+		{"UPDATE start_pauses SET cause = 'capacity', until = now() + interval '5 seconds'", db.Outlook{PausedUntil: time.Now().Add(5 * time.Second)}, 5 * time.Second},
+		{"UPDATE start_pauses SET until = now() - interval '1 second'", db.Outlook{}, 2 * time.Second},
 	} {
 		b.exec(c.change)
 		c.want.Region, c.want.Mode = "eu", "duel"
 		refused := b.refusal(waits(request("ann", 4)))
+		require.WithinDuration(t, c.want.PausedUntil, refused.Outlook.PausedUntil, time.Minute, c.change)
+		c.want.PausedUntil = refused.Outlook.PausedUntil
 		require.Equal(t, &c.want, refused.Outlook, c.change)
-		require.Equal(t, c.retry, refused.RetryAfter, c.change)
+		require.InDelta(t, c.retry, refused.RetryAfter, float64(2*time.Second), c.change)
 	}
 }
 

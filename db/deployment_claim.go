@@ -15,6 +15,7 @@ type ClaimedDeployment struct {
 	Deployment
 	OpenSessions int              // of its instance
 	Refused      string           // why the registration of its server was refused that it tried last; "": it was not
+	PausedUntil  time.Time        // until when its app version starts no servers in its region, after failures; the past: it does
 	Coords       *provider.Coords // of its pool; nil: none
 	Now          time.Time        // when it was claimed, by the database's clock
 	wokenAt      time.Time
@@ -60,7 +61,7 @@ func (r *ClaimDeploymentsRow) claimed(c ClaimDeployments, lease uuid.UUID) Claim
 			ProviderReadyAt: r.ProviderReadyAt, RegisteredAt: r.RegisteredAt, ReadyAt: r.ReadyAt, LostAt: r.LostAt,
 			DrainAt: r.DrainAt, EndsAt: r.EndsAt, StopAt: r.StopAt, SealedKey: r.NetcodeKey, SealedBy: r.SealedBy, Reason: r.Reason, CreatedAt: r.CreatedAt,
 		},
-		OpenSessions: int(r.OpenSessions), Refused: r.Refused, Now: r.ClaimedAt, wokenAt: r.WokenAt, lease: lease,
+		OpenSessions: int(r.OpenSessions), Refused: r.Refused, PausedUntil: r.PausedUntil, Now: r.ClaimedAt, wokenAt: r.WokenAt, lease: lease,
 	}
 	if r.Latitude != nil && r.Longitude != nil {
 		d.Coords = &provider.Coords{Latitude: *r.Latitude, Longitude: *r.Longitude}

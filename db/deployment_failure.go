@@ -8,15 +8,39 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// FailVersion counts a failure of an app version that an operator has to repair. The third in a row pauses the version for a minute, each further
-// one for twice as long, 30 minutes at most. least is how many there were in a row, as far as the caller knows. It returns whether the version is paused
-// now. Errors: Unavailable.
-func (s *Store) FailVersion(ctx context.Context, app, version, reason string, least int) (paused bool, err error) {
-	paused, err = s.q.FailVersion(ctx, FailVersionParams{App: app, Version: version, Reason: reason, Least: int32(least), Now: s.virtualNow()})
+// The causes of pauses of an app version in a region. The function start_pause says how long they last.
+const (
+	pauseOfFailures = "failures"
+	pauseOfCapacity = "capacity"
+)
+
+// FailVersion counts a failure of a deployment's app version in its region that an operator has to repair. The third in a row pauses the
+// version there for a minute, each further one for twice as long, 30 minutes at most. least is how many there were in a row, as far as the
+// caller knows. It returns whether this failure has paused the version. Errors: Unavailable.
+func (s *Store) FailVersion(ctx context.Context, d *Deployment, reason string, least int) (paused bool, err error) {
+	return s.countPause(ctx, d, pauseOfFailures, reason, least)
+}
+
+// PauseWithoutCapacity makes the pool of a deployment start no further servers for a while: 5 seconds, doubled by each refusal, 5 minutes at
+// most. Errors: Unavailable.
+func (s *Store) PauseWithoutCapacity(ctx context.Context, d *Deployment, reason string) error {
+	_, err := s.countPause(ctx, d, pauseOfCapacity, reason, 0)
+	return err
+}
+
+func (s *Store) countPause(ctx context.Context, d *Deployment, cause, reason string, least int) (paused bool, err error) {
+	paused, err = s.q.CountStartPause(ctx, CountStartPauseParams{
+		Region: d.Region, App: d.App, Version: d.Version, Cause: cause, Reason: reason, Least: int32(least), Now: s.virtualNow(),
+	})
 	if errors.Is(err, pgx.ErrNoRows) {
-		return false, nil
+		return false, nil // it is paused already
 	}
 	return paused, classify(err)
+}
+
+// ForgiveRefusals ends the count of PauseWithoutCapacity. Errors: Unavailable.
+func (s *Store) ForgiveRefusals(ctx context.Context, d *Deployment) error {
+	return classify(s.q.ForgiveRefusals(ctx, ForgiveRefusalsParams{Region: d.Region, App: d.App, Version: d.Version}))
 }
 
 // Crashes are the servers of an app version in a region that tell whether it crashes again and again.
@@ -31,17 +55,4 @@ func (s *Store) CrashesOf(ctx context.Context, d *Deployment, survives time.Dura
 		Region: d.Region, App: d.App, Version: d.Version, Crash: ReasonCrashed, TooManyBoots: ReasonTooManyBoots, Survives: survives, Now: s.virtualNow(),
 	})
 	return Crashes{int(r.Crashed), int(r.Young)}, classify(err)
-}
-
-// PausePoolWithoutCapacity makes the pool of a deployment start no further servers for a while: 5 seconds, doubled by each refusal, 5 minutes at
-// most. Errors: Unavailable.
-func (s *Store) PausePoolWithoutCapacity(ctx context.Context, d *Deployment, reason string) error {
-	return classify(s.q.PausePoolWithoutCapacity(ctx, PausePoolWithoutCapacityParams{
-		Region: d.Region, App: d.App, Version: d.Version, Reason: reason, Now: s.virtualNow(),
-	}))
-}
-
-// PoolHasCapacity ends the count of PausePoolWithoutCapacity. Errors: Unavailable.
-func (s *Store) PoolHasCapacity(ctx context.Context, d *Deployment) error {
-	return classify(s.q.PoolHasCapacity(ctx, PoolHasCapacityParams{Region: d.Region, App: d.App, Version: d.Version}))
 }

@@ -146,10 +146,16 @@ func (q *Queries) FailDeployment(ctx context.Context, arg FailDeploymentParams) 
 }
 
 const forgiveFailures = `-- name: ForgiveFailures :exec
-UPDATE app_versions v SET failures = 0
-FROM (SELECT l.app, l.version FROM deployments d JOIN app_versions l ON l.app = d.app AND l.version = d.version
-      WHERE d.region = $1 AND d.id = $2 AND l.failures > 0 FOR NO KEY UPDATE OF l SKIP LOCKED) h
-WHERE v.app = h.app AND v.version = h.version
+WITH counted_by_old_workers AS (
+    UPDATE app_versions v SET failures = 0
+    FROM (SELECT l.app, l.version FROM deployments d JOIN app_versions l ON l.app = d.app AND l.version = d.version
+          WHERE d.region = $1 AND d.id = $2 AND l.failures > 0 FOR NO KEY UPDATE OF l SKIP LOCKED) h
+    WHERE v.app = h.app AND v.version = h.version
+)
+UPDATE start_pauses s SET count = 0
+FROM (SELECT l.app, l.version FROM deployments d JOIN start_pauses l ON l.region = d.region AND l.app = d.app AND l.version = d.version
+      WHERE d.region = $1 AND d.id = $2 AND l.cause = 'failures' AND l.count > 0 FOR NO KEY UPDATE OF l SKIP LOCKED) h
+WHERE s.region = $1 AND s.app = h.app AND s.version = h.version AND s.cause = 'failures'
 `
 
 type ForgiveFailuresParams struct {
@@ -157,8 +163,8 @@ type ForgiveFailuresParams struct {
 	ID     uuid.UUID
 }
 
-// A server of the version became ready: failures before it do not pause the version any more. The version is locked by those who change its
-// pools, who lock deployments after it, so this does not wait: the next server that becomes ready forgives them, too.
+// A server of the version became ready: failures before it do not pause the version in this region any more. Pauses and versions are locked by
+// those who change pools, who lock deployments after them, so this does not wait: the next server that becomes ready forgives them, too.
 func (q *Queries) ForgiveFailures(ctx context.Context, arg ForgiveFailuresParams) error {
 	_, err := q.db.Exec(ctx, forgiveFailures, arg.Region, arg.ID)
 	return err

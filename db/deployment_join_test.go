@@ -16,8 +16,9 @@ import (
 // deploy inserts an app version and a deployment of it in a phase, with an intent and a ref.
 func (b *bundle) deploy(phase string, change ...string) uuid.UUID {
 	b.t.Helper()
-	b.exec(`INSERT INTO app_versions (app, version, provider, launch, ports, game_port, endpoint, modes, capacity, max_players, failures)
-		VALUES ('arena', '1', 'process', 'arena', '[]', 'game', 'ws://{ip}:{port}/play', '{duel,ffa}', 16, 8, 2) ON CONFLICT DO NOTHING`)
+	b.exec(`INSERT INTO app_versions (app, version, provider, launch, ports, game_port, endpoint, modes, capacity, max_players)
+		VALUES ('arena', '1', 'process', 'arena', '[]', 'game', 'ws://{ip}:{port}/play', '{duel,ffa}', 16, 8) ON CONFLICT DO NOTHING`)
+	b.exec(`INSERT INTO start_pauses (region, app, version, cause, count, reason) SELECT r, 'arena', '1', 'failures', 2, 'x' FROM unnest('{eu,us}'::text[]) r ON CONFLICT DO NOTHING`)
 	id := uuid.New()
 	b.exec(`INSERT INTO deployments (region, id, app, version, provider, tag, phase, intent_at, ref, next_at)
 		VALUES ('eu', $1, 'arena', '1', 'process', $2, $3, now(), $2, NULL)`, id, id.String()[:20], phase)
@@ -99,7 +100,8 @@ func (b *bundle) requireHosts(id uuid.UUID) {
 	p := b.place(request("ann", 8))
 	require.Equal(b.t, "ws://192.0.2.7:31504/play", p.Endpoint)
 	require.Equal(b.t, "ready", b.phaseOf(id))
-	require.Equal(b.t, 0, one[int](b, "SELECT failures FROM app_versions"), "a server that became ready ends a row of failures")
+	require.Equal(b.t, "eu 0, us 2", one[string](b, "SELECT string_agg(region || ' ' || count, ', ' ORDER BY region) FROM start_pauses"),
+		"a server that became ready ends a row of failures in its region")
 	require.Equal(b.t, 23*time.Hour, one[time.Duration](b, "SELECT date_trunc('hour', next_at - now() + '1 minute') FROM deployments WHERE id = $1", id))
 	b.requireInvariants()
 }

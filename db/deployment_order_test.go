@@ -50,8 +50,8 @@ func TestDeploymentsAreLockedInOrder(t *testing.T) {
 	}
 }
 
-// A server that becomes ready holds its deployment: it must not wait for a version that an operator's change of pools holds, which
-// then locks deployments.
+// A server that becomes ready holds its deployment: it must not wait for a version or its failures that an operator's change of pools holds,
+// which then locks deployments.
 func TestReadyDoesNotWaitForItsVersion(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -60,8 +60,10 @@ func TestReadyDoesNotWaitForItsVersion(t *testing.T) {
 	tx, err := b.Pool().Begin(t.Context())
 	require.NoError(t, err)
 	defer func() { _ = tx.Rollback(t.Context()) }()
-	_, err = tx.Exec(t.Context(), "SELECT 1 FROM app_versions FOR NO KEY UPDATE")
-	require.NoError(t, err)
+	for _, table := range []string{"app_versions", "start_pauses"} {
+		_, err = tx.Exec(t.Context(), "SELECT 1 FROM "+table+" FOR NO KEY UPDATE")
+		require.NoError(t, err)
+	}
 	ready, err := b.MakeReady(t.Context(), "eu", id)
 	require.NoError(t, err)
 	require.True(t, ready)

@@ -73,6 +73,8 @@ RETURNING d.id, d.app, d.version, d.tag, d.origin, (d.desired = 'stopped')::bool
           d.netcode_key, coalesce(d.sealed_by, '') AS sealed_by, coalesce(d.reason, '') AS reason, d.created_at,
           CASE WHEN d.refused_at > coalesce(d.registered_at, '-infinity') THEN d.refused ELSE '' END::text AS refused,
           coalesce((SELECT i.open_sessions FROM instances i WHERE i.region = d.region AND i.id = d.id::text), 0)::int AS open_sessions,
+          coalesce(greatest((SELECT s.until FROM start_pauses s WHERE s.region = d.region AND s.app = d.app AND s.version = d.version AND s.cause = 'failures'),
+                            (SELECT v.paused_until FROM app_versions v WHERE v.app = d.app AND v.version = d.version)), 'epoch')::timestamptz AS paused_until,
           (SELECT p.latitude FROM pools p WHERE p.region = d.region AND p.app = d.app AND p.version = d.version) AS latitude,
           (SELECT p.longitude FROM pools p WHERE p.region = d.region AND p.app = d.app AND p.version = d.version) AS longitude,
           coalesce($2::timestamptz, now())::timestamptz AS claimed_at
@@ -118,6 +120,7 @@ type ClaimDeploymentsRow struct {
 	CreatedAt       time.Time
 	Refused         string
 	OpenSessions    int32
+	PausedUntil     time.Time
 	Latitude        *float64
 	Longitude       *float64
 	ClaimedAt       time.Time
@@ -172,6 +175,7 @@ func (q *Queries) ClaimDeployments(ctx context.Context, arg ClaimDeploymentsPara
 			&i.CreatedAt,
 			&i.Refused,
 			&i.OpenSessions,
+			&i.PausedUntil,
 			&i.Latitude,
 			&i.Longitude,
 			&i.ClaimedAt,
@@ -250,6 +254,44 @@ func (q *Queries) CountDeployments(ctx context.Context, regions []string) ([]Cou
 		return nil, err
 	}
 	return items, nil
+}
+
+const countStartPause = `-- name: CountStartPause :one
+INSERT INTO start_pauses AS s (region, app, version, cause, count, until, reason)
+VALUES ($1, $2, $3, $4::text, greatest(1, $5::int),
+        coalesce($6::timestamptz, now()) + start_pause($4::text, greatest(1, $5::int)), $7)
+ON CONFLICT (region, app, version, cause) DO UPDATE
+SET count = greatest(s.count + 1, $5::int), reason = excluded.reason,
+    until = coalesce($6::timestamptz, now()) + start_pause(excluded.cause, greatest(s.count + 1, $5::int))
+WHERE s.until IS NULL OR s.until <= coalesce($6::timestamptz, now())
+RETURNING (s.until IS NOT NULL)::bool AS paused
+`
+
+type CountStartPauseParams struct {
+	Region  string
+	App     string
+	Version string
+	Cause   string
+	Least   int32
+	Now     *time.Time
+	Reason  string
+}
+
+// Counts a failure or a refusal of an app version in a region, and pauses it there as start_pause says. There were @least of them at least. While
+// the pause lasts none is counted: the others have the same cause.
+func (q *Queries) CountStartPause(ctx context.Context, arg CountStartPauseParams) (bool, error) {
+	row := q.db.QueryRow(ctx, countStartPause,
+		arg.Region,
+		arg.App,
+		arg.Version,
+		arg.Cause,
+		arg.Least,
+		arg.Now,
+		arg.Reason,
+	)
+	var paused bool
+	err := row.Scan(&paused)
+	return paused, err
 }
 
 const crashesOfVersion = `-- name: CrashesOfVersion :one
@@ -416,38 +458,20 @@ func (q *Queries) EndInstanceOfDeployment(ctx context.Context, arg EndInstanceOf
 	return err
 }
 
-const failVersion = `-- name: FailVersion :one
-UPDATE app_versions v
-SET failures = greatest(v.failures + 1, $1::int),
-    paused_until = CASE WHEN greatest(v.failures + 1, $1::int) >= 3
-                        THEN coalesce($2::timestamptz, now()) + least(interval '1 minute' * power(2, least(greatest(v.failures + 1, $1::int) - 3, 10)), interval '30 minutes')
-                   ELSE v.paused_until END,
-    pause_reason = CASE WHEN greatest(v.failures + 1, $1::int) >= 3 THEN $3::text ELSE v.pause_reason END
-WHERE v.app = $4 AND v.version = $5 AND (v.paused_until IS NULL OR v.paused_until <= coalesce($2::timestamptz, now()))
-RETURNING (v.failures >= 3)::bool AS paused
+const forgiveRefusals = `-- name: ForgiveRefusals :exec
+UPDATE start_pauses SET count = 0 WHERE region = $1 AND app = $2 AND version = $3 AND cause = 'capacity' AND count > 0
 `
 
-type FailVersionParams struct {
-	Least   int32
-	Now     *time.Time
-	Reason  string
+type ForgiveRefusalsParams struct {
+	Region  string
 	App     string
 	Version string
 }
 
-// Counts a failure that somebody has to repair. The third one pauses the version for a minute, further ones for twice as long each, half
-// an hour at most. There were @least failures at least. A paused version counts none: its other servers fail for the same reason.
-func (q *Queries) FailVersion(ctx context.Context, arg FailVersionParams) (bool, error) {
-	row := q.db.QueryRow(ctx, failVersion,
-		arg.Least,
-		arg.Now,
-		arg.Reason,
-		arg.App,
-		arg.Version,
-	)
-	var paused bool
-	err := row.Scan(&paused)
-	return paused, err
+// The provider has started a server. A pause that lasts goes on: the provider has little room.
+func (q *Queries) ForgiveRefusals(ctx context.Context, arg ForgiveRefusalsParams) error {
+	_, err := q.db.Exec(ctx, forgiveRefusals, arg.Region, arg.App, arg.Version)
+	return err
 }
 
 const lockDeployment = `-- name: LockDeployment :one
@@ -637,48 +661,6 @@ func (q *Queries) NoteRef(ctx context.Context, arg NoteRefParams) (string, error
 	var ref string
 	err := row.Scan(&ref)
 	return ref, err
-}
-
-const pausePoolWithoutCapacity = `-- name: PausePoolWithoutCapacity :exec
-UPDATE pools p
-SET failures = p.failures + 1, pause_reason = $1::text,
-    paused_until = coalesce($2::timestamptz, now()) + least(interval '5 seconds' * power(2, least(p.failures, 10)), interval '5 minutes')
-WHERE p.region = $3 AND p.app = $4 AND p.version = $5 AND (p.paused_until IS NULL OR p.paused_until <= coalesce($2::timestamptz, now()))
-`
-
-type PausePoolWithoutCapacityParams struct {
-	Reason  string
-	Now     *time.Time
-	Region  string
-	App     string
-	Version string
-}
-
-// The pool starts no further servers for a while: 5 seconds, doubled by each refusal, 5 minutes at most. An operator's pause stays.
-func (q *Queries) PausePoolWithoutCapacity(ctx context.Context, arg PausePoolWithoutCapacityParams) error {
-	_, err := q.db.Exec(ctx, pausePoolWithoutCapacity,
-		arg.Reason,
-		arg.Now,
-		arg.Region,
-		arg.App,
-		arg.Version,
-	)
-	return err
-}
-
-const poolHasCapacity = `-- name: PoolHasCapacity :exec
-UPDATE pools SET failures = 0 WHERE region = $1 AND app = $2 AND version = $3 AND failures > 0
-`
-
-type PoolHasCapacityParams struct {
-	Region  string
-	App     string
-	Version string
-}
-
-func (q *Queries) PoolHasCapacity(ctx context.Context, arg PoolHasCapacityParams) error {
-	_, err := q.db.Exec(ctx, poolHasCapacity, arg.Region, arg.App, arg.Version)
-	return err
 }
 
 const putBackDeployments = `-- name: PutBackDeployments :exec

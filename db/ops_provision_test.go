@@ -41,8 +41,18 @@ func TestOpsPoolsAndDeployments(t *testing.T) {
 		"arena|v1|edgegap|{duet,solo}|active|2|1|1|1|1|3|1|5|20%|1 used + 1 buffer = 2|f|",
 		"arena|v2|edgegap|{}|off|0|0|0|0|0|0|0|0|0||t|",
 	}, d.table(pools))
-	d.exec(`UPDATE app_versions SET paused_until = now() + interval '1 minute', pause_reason = 'no image' WHERE version = 'v1'`)
-	require.Equal(t, []string{"version paused|no image"}, d.table(`SELECT state, pause_reason FROM ops.pools WHERE version = 'v1'`))
+	d.exec(`UPDATE pools SET max_servers = 3 WHERE version = 'v1'`)
+	require.Equal(t, []string{"full"}, d.table(`SELECT state FROM ops.pools WHERE version = 'v1'`), "the server that ends takes the last place")
+	d.exec(`INSERT INTO start_pauses (region, app, version, cause, count, until, reason) VALUES ('us', 'arena', 'v1', 'failures', 3, now() + interval '1 hour', 'in the us'),
+		('eu', 'arena', 'v1', 'capacity', 1, now(), 'over'), ('eu', 'arena', 'v2', 'failures', 1, NULL, 'once')`)
+	require.Equal(t, []string{"full|", "off|"}, d.table(`SELECT state, pause_reason FROM ops.pools ORDER BY version`))
+	d.exec(`UPDATE start_pauses SET until = now() + interval '1 minute' WHERE region = 'eu' AND version = 'v1'`)
+	require.Equal(t, []string{"paused|over|t"}, d.table(`SELECT state, pause_reason, paused_until > now() FROM ops.pools WHERE version = 'v1'`))
+	d.exec(`INSERT INTO start_pauses (region, app, version, cause, count, until, reason) VALUES ('eu', 'arena', 'v1', 'failures', 3, now() + interval '2 minutes', 'no image')`)
+	require.Equal(t, []string{"version paused|no image|t"}, d.table(`SELECT state, pause_reason, paused_until > now() + interval '1 minute' FROM ops.pools WHERE version = 'v1'`))
+	d.exec(`DELETE FROM start_pauses`)
+	d.exec(`UPDATE app_versions SET paused_until = now() + interval '1 minute', pause_reason = 'by a worker of the release before' WHERE version = 'v1'`)
+	require.Equal(t, []string{"version paused|by a worker of the release before"}, d.table(`SELECT state, pause_reason FROM ops.pools WHERE version = 'v1'`))
 	d.exec(`UPDATE pools SET paused_until = now() + interval '1 minute', pause_reason = 'launch day' WHERE version = 'v1'`)
 	require.Equal(t, []string{"paused|launch day|t"}, d.table(`SELECT state, pause_reason, paused_until > now() FROM ops.pools WHERE version = 'v1'`))
 
@@ -106,7 +116,7 @@ func TestOpsPausePoolsAndProfiles(t *testing.T) {
 	d.exec(`INSERT INTO profiles (region, name, live) VALUES ('global', 'duel', 1), ('global', 'old', 1)`)
 	d.exec(`INSERT INTO profile_versions (region, name, version, document, canonical, author) SELECT region, name, 1, '', '{}', 'test' FROM profiles`)
 	d.exec(`UPDATE profiles SET retired_at = now() WHERE name = 'old'`)
-	d.exec(`UPDATE app_versions SET failures = 3, paused_until = now() + interval '1 hour' WHERE version = 'v1'`)
+	d.exec(`INSERT INTO start_pauses (region, app, version, cause, count, until, reason) VALUES ('eu', 'arena', 'v1', 'failures', 3, now() + interval '1 hour', 'x')`)
 	operator := d.roles().operator
 	for _, step := range []struct{ sql, want string }{
 		{`SELECT ops.pause_pool('eu', 'arena', 'v1', ' an outage ')`, "t"},

@@ -28,8 +28,7 @@ type Pool struct {
 	Modes []string
 
 	Servers     int        // that players are on, or may be: wanted, starting and ready ones
-	Failures    int        // refusals for lack of capacity since the last success
-	PausedUntil *time.Time // it starts no servers until then; nil: it is not paused
+	PausedUntil *time.Time // an operator wants no servers of it started until then; nil: nobody does
 	PauseReason string
 	LastPlan    json.RawMessage // the sum that the last plan made, for people
 	PlannedAt   *time.Time

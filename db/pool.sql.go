@@ -150,7 +150,7 @@ const getAppVersion = `-- name: GetAppVersion :one
 
 SELECT app, version, provider, launch, launch_version, ports, game_port, endpoint, modes, capacity, max_sessions, max_players, env, cpu_units, memory_mib,
        start_within, register_within, grace, max_lifetime, drain_ahead, coalesce(dialect, '') AS dialect, coalesce(protocol_id, '') AS protocol_id,
-       digest_required, coalesce(compat, '') AS compat, failures, paused_until, coalesce(pause_reason, '') AS pause_reason, (used_at IS NOT NULL)::bool AS used, applied_at
+       digest_required, coalesce(compat, '') AS compat, (used_at IS NOT NULL)::bool AS used, applied_at
 FROM app_versions WHERE app = $1 AND version = $2
 `
 
@@ -184,9 +184,6 @@ type GetAppVersionRow struct {
 	ProtocolID     string
 	DigestRequired bool
 	Compat         string
-	Failures       int32
-	PausedUntil    *time.Time
-	PauseReason    string
 	Used           bool
 	AppliedAt      time.Time
 }
@@ -220,9 +217,6 @@ func (q *Queries) GetAppVersion(ctx context.Context, arg GetAppVersionParams) (G
 		&i.ProtocolID,
 		&i.DigestRequired,
 		&i.Compat,
-		&i.Failures,
-		&i.PausedUntil,
-		&i.PauseReason,
 		&i.Used,
 		&i.AppliedAt,
 	)
@@ -255,7 +249,7 @@ func (q *Queries) InsertPoolModes(ctx context.Context, arg InsertPoolModesParams
 const listAppVersions = `-- name: ListAppVersions :many
 SELECT app, version, provider, launch, launch_version, ports, game_port, endpoint, modes, capacity, max_sessions, max_players, env, cpu_units, memory_mib,
        start_within, register_within, grace, max_lifetime, drain_ahead, coalesce(dialect, '') AS dialect, coalesce(protocol_id, '') AS protocol_id,
-       digest_required, coalesce(compat, '') AS compat, failures, paused_until, coalesce(pause_reason, '') AS pause_reason, (used_at IS NOT NULL)::bool AS used, applied_at
+       digest_required, coalesce(compat, '') AS compat, (used_at IS NOT NULL)::bool AS used, applied_at
 FROM app_versions ORDER BY app, version
 `
 
@@ -284,9 +278,6 @@ type ListAppVersionsRow struct {
 	ProtocolID     string
 	DigestRequired bool
 	Compat         string
-	Failures       int32
-	PausedUntil    *time.Time
-	PauseReason    string
 	Used           bool
 	AppliedAt      time.Time
 }
@@ -325,9 +316,6 @@ func (q *Queries) ListAppVersions(ctx context.Context) ([]ListAppVersionsRow, er
 			&i.ProtocolID,
 			&i.DigestRequired,
 			&i.Compat,
-			&i.Failures,
-			&i.PausedUntil,
-			&i.PauseReason,
 			&i.Used,
 			&i.AppliedAt,
 		); err != nil {
@@ -372,7 +360,7 @@ func (q *Queries) ListPoolModes(ctx context.Context) ([]PoolMode, error) {
 
 const listPools = `-- name: ListPools :many
 SELECT p.region, p.app, p.version, p.min_servers, p.max_servers, p.buffer, p.buffer_percent, p.max_starting, p.empty_ttl, p.latitude, p.longitude, p.networks,
-       p.failures, p.paused_until, coalesce(p.pause_reason, '') AS pause_reason, p.last_plan,
+       p.paused_until, coalesce(p.pause_reason, '') AS pause_reason, p.last_plan,
        greatest(p.planned_at, 'epoch')::timestamptz AS planned_at,
        ARRAY(SELECT m.mode FROM pool_modes m WHERE m.region = p.region AND m.app = p.app AND m.version = p.version ORDER BY m.mode)::text[] AS modes,
        (SELECT count(*) FROM deployments d WHERE d.region = p.region AND d.app = p.app AND d.version = p.version
@@ -394,7 +382,6 @@ type ListPoolsRow struct {
 	Latitude      *float64
 	Longitude     *float64
 	Networks      []netip.Prefix
-	Failures      int32
 	PausedUntil   *time.Time
 	PauseReason   string
 	LastPlan      []byte
@@ -426,7 +413,6 @@ func (q *Queries) ListPools(ctx context.Context, region string) ([]ListPoolsRow,
 			&i.Latitude,
 			&i.Longitude,
 			&i.Networks,
-			&i.Failures,
 			&i.PausedUntil,
 			&i.PauseReason,
 			&i.LastPlan,
@@ -547,9 +533,12 @@ func (q *Queries) MovePoolModes(ctx context.Context, arg MovePoolModesParams) ([
 }
 
 const pausePool = `-- name: PausePool :exec
-WITH resumed AS (
+WITH resumed_of_old_workers AS (
     UPDATE app_versions v SET failures = 0, paused_until = NULL, pause_reason = NULL
     WHERE v.app = $4 AND v.version = $5 AND $1::timestamptz IS NULL AND (v.failures > 0 OR v.paused_until IS NOT NULL)
+), resumed AS (
+    DELETE FROM start_pauses s
+    WHERE s.region = $3 AND s.app = $4 AND s.version = $5 AND $1::timestamptz IS NULL
 )
 UPDATE pools p SET paused_until = $1, pause_reason = nullif($2::text, ''),
                    failures = CASE WHEN $1::timestamptz IS NULL THEN 0 ELSE p.failures END
@@ -564,7 +553,7 @@ type PausePoolParams struct {
 	Version string
 }
 
-// Starts no servers until then; without a time, it starts them again, and the app version is tried again, too.
+// Starts no servers until then; without a time, it starts them again, whatever has paused them.
 func (q *Queries) PausePool(ctx context.Context, arg PausePoolParams) error {
 	_, err := q.db.Exec(ctx, pausePool,
 		arg.Until,
@@ -599,6 +588,9 @@ func (q *Queries) PoolHasUndrained(ctx context.Context, arg PoolHasUndrainedPara
 }
 
 const saveAppVersion = `-- name: SaveAppVersion :exec
+WITH resumed AS (
+    DELETE FROM start_pauses s WHERE s.app = $1 AND s.version = $2
+)
 INSERT INTO app_versions AS v (app, version, provider, launch, launch_version, ports, game_port, endpoint, modes, capacity, max_sessions, max_players, env,
                                cpu_units, memory_mib, start_within, register_within, grace, max_lifetime, drain_ahead, dialect, protocol_id, digest_required, compat)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13,
@@ -640,7 +632,7 @@ type SaveAppVersionParams struct {
 	Compat         string
 }
 
-// A change ends the pause, since what failed may be right now.
+// A change ends the pauses in all regions, since what failed may be right now.
 func (q *Queries) SaveAppVersion(ctx context.Context, arg SaveAppVersionParams) error {
 	_, err := q.db.Exec(ctx, saveAppVersion,
 		arg.App,

@@ -94,10 +94,11 @@ func (s *Store) PausePool(ctx context.Context, edit PoolEdit, until time.Time) (
 	})
 }
 
-// ResumePool ends the pause of a pool and of its app version, so that servers start at once if players need them. Errors: NotFound, Unavailable.
+// ResumePool ends the pauses of a pool, so that servers start at once if players need them: an operator's, and those after failures and for lack
+// of capacity. Errors: NotFound, Unavailable.
 func (s *Store) ResumePool(ctx context.Context, edit PoolEdit) (Pool, error) {
 	return s.changePool(ctx, edit, func(q *Queries, p Pool) (Pool, error) {
-		p.PausedUntil, p.PauseReason, p.Failures = nil, "", 0
+		p.PausedUntil, p.PauseReason = nil, ""
 		q.pause(edit, p, "pool.resumed", nil)
 		return p, nil
 	})

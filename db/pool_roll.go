@@ -80,7 +80,7 @@ func (q *Queries) nextPool(ctx context.Context, from Pool, next poolKey) (Pool, 
 	pool, err := q.pool(ctx, next)
 	if IsKind(err, NotFound) {
 		pool, err = from, nil
-		pool.Version, pool.Modes, pool.Failures, pool.PausedUntil, pool.PauseReason, pool.Servers = next.version, nil, 0, nil, "", 0
+		pool.Version, pool.Modes, pool.PausedUntil, pool.PauseReason, pool.Servers = next.version, nil, nil, "", 0
 	}
 	return pool, err
 }

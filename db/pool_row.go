@@ -75,7 +75,7 @@ func (q *Queries) pools(ctx context.Context, region string) ([]Pool, error) {
 	for i, r := range rows {
 		all[i] = Pool{
 			Region: r.Region, App: r.App, Version: r.Version, Min: int(r.MinServers), Max: int(r.MaxServers), Buffer: int(r.Buffer), BufferPercent: r.BufferPercent,
-			MaxStarting: int(r.MaxStarting), EmptyTTL: r.EmptyTtl, Networks: r.Networks, Modes: r.Modes, Servers: int(r.Servers), Failures: int(r.Failures),
+			MaxStarting: int(r.MaxStarting), EmptyTTL: r.EmptyTtl, Networks: r.Networks, Modes: r.Modes, Servers: int(r.Servers),
 			PausedUntil: r.PausedUntil, PauseReason: r.PauseReason, LastPlan: r.LastPlan,
 		}
 		if r.Latitude != nil && r.Longitude != nil {

@@ -53,6 +53,10 @@ func (b *bundle) deployed(version, phase string) (id string) {
 	return id
 }
 
+// failing makes version v1 pause in two regions, after failures and for lack of capacity.
+const failing = `INSERT INTO start_pauses (region, app, version, cause, count, until, reason)
+	SELECT r, 'arena', 'v1', c, 3, now() + interval '1 hour', 'x' FROM unnest('{eu,us}'::text[]) r, unnest('{failures,capacity}'::text[]) c`
+
 func TestApplyPoolsReadsBackWhatWasDeclared(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -101,15 +105,13 @@ func TestApplyPoolsKeepsWhatServersDependOn(t *testing.T) {
 	larger.Capacity = 16
 	require.Equal(t, []string{"capacity"}, b.declare([]db.AppVersion{larger}).Apps[0].Fields) // no server was started
 
-	b.exec("UPDATE app_versions SET used_at = now(), failures = 3, paused_until = now() + interval '1 hour'")
+	b.exec("UPDATE app_versions SET used_at = now()")
+	b.exec(failing)
 	e := b.refused(db.Conflict, []db.AppVersion{arenaVersion("v1")})
 	require.Equal(t, "apps[0].capacity", e.Field)
 	larger.Grace = time.Minute
 	require.Equal(t, []string{"grace"}, b.declare([]db.AppVersion{larger}).Apps[0].Fields)
-	v, err := b.AppVersion(t.Context(), "arena", "v1")
-	require.NoError(t, err)
-	require.Zero(t, v.Failures)
-	require.Nil(t, v.PausedUntil)
+	require.Zero(t, one[int](b, "SELECT count(*) FROM start_pauses"), "a change ends the pauses of all regions")
 }
 
 // Pins a document that moves a mode between its pools, whose order decided whether it was applied.
@@ -205,10 +207,12 @@ func TestScalePauseAndResumePool(t *testing.T) {
 	require.Equal(t, db.Forever(), pools[0].PausedUntil.UTC())
 	require.Equal(t, "launch day", pools[0].PauseReason)
 
-	b.exec("UPDATE app_versions SET failures = 3, paused_until = now() + interval '1 hour', pause_reason = 'x'")
+	b.exec("UPDATE app_versions SET failures = 3, paused_until = now() + interval '1 hour', pause_reason = 'by a worker of the release before'")
+	b.exec(failing)
 	_, err = b.ResumePool(t.Context(), edit)
 	require.NoError(t, err)
 	require.Equal(t, 0, one[int](b, "SELECT count(*) FROM pools p, app_versions v WHERE p.paused_until IS NOT NULL OR v.paused_until IS NOT NULL OR v.failures > 0"))
+	require.Equal(t, "us", one[string](b, "SELECT string_agg(DISTINCT region, ' ') FROM start_pauses"), "the other region's pool was not resumed")
 	require.Equal(t, "ann", one[string](b, "SELECT actor FROM events WHERE kind = 'pool.scaled' AND detail ->> 'reason' = 'launch day'"))
 
 	edit.Version = "v2"

@@ -14,10 +14,11 @@ type poolState struct {
 	maxStarting   int
 	paused        bool
 
-	live   int // servers that take players
-	busy   int // of them, those with an open session
-	coming int // servers that start
-	ending int // servers that end, or do not answer, and may still run at their provider
+	live     int // servers that take players
+	busy     int // of them, those with an open session
+	coming   int // servers that start
+	draining int // servers that take no new players, and may have some
+	ending   int // servers that end, or do not answer, and may still run at their provider
 
 	waiting  []waitingParty // oldest first
 	sessions []packedSession
@@ -35,8 +36,9 @@ type waitingParty struct {
 type poolPlan struct {
 	Live     int    `json:"live"`
 	Busy     int    `json:"busy"`
-	Coming   int    `json:"coming"`  // with those that this plan starts
-	Ending   int    `json:"ending"`  // servers that do not count, and may still run at their provider
+	Coming   int    `json:"coming"` // with those that this plan starts
+	Draining int    `json:"draining"`
+	Ending   int    `json:"ending"`  // servers that take no players, and may still run at their provider
 	Waiting  int    `json:"waiting"` // parties
 	Used     int    `json:"used"`    // servers that are busy, or that the waiting parties fill
 	Buffer   int    `json:"buffer"`  // servers
@@ -56,9 +58,9 @@ type poolPlan struct {
 // onto as many new ones as it takes. Starting and new servers are filled one after the other, so that as few as possible start.
 // It is pure.
 func planPool(s poolState) poolPlan {
-	p := poolPlan{Live: s.live, Busy: s.busy, Coming: s.coming, Ending: s.ending, Waiting: len(s.waiting), Max: s.max}
+	p := poolPlan{Live: s.live, Busy: s.busy, Coming: s.coming, Draining: s.draining, Ending: s.ending, Waiting: len(s.waiting), Max: s.max}
 	have := s.live + s.coming
-	room := max(0, min(s.maxStarting-s.coming, s.max-have-s.ending))
+	room := max(0, min(s.maxStarting-s.coming, s.places()))
 	left, used := s.packRunning()
 	filled, near, left := s.packNew(left, s.coming, room)
 	p.Used, p.Unseated = s.busy+used+filled, len(left)
@@ -76,6 +78,9 @@ func planPool(s poolState) poolPlan {
 	p.Text = s.text(p)
 	return p
 }
+
+// places is how many more servers the pool may have. Whatever may run at the provider counts, since it costs money.
+func (s *poolState) places() int { return s.max - s.live - s.coming - s.draining - s.ending }
 
 // packRunning seats parties in open sessions and on running servers. It returns the parties that are left, and how many unused servers of
 // the pool got some.
@@ -143,6 +148,9 @@ func (s *poolState) spare(used int) int {
 func (s *poolState) text(p poolPlan) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s, %d of them with players; %d starting", count(p.Live, "live server"), p.Busy, s.coming)
+	if p.Draining > 0 {
+		fmt.Fprintf(&b, "; %d draining", p.Draining)
+	}
 	if p.Ending > 0 {
 		fmt.Fprintf(&b, "; %d ending", p.Ending)
 	}
@@ -174,10 +182,10 @@ func (s *poolState) verdict(p poolPlan) string {
 
 // limit names the setting that keeps the pool from starting more servers.
 func (s *poolState) limit() string {
-	if s.maxStarting-s.coming <= s.max-s.live-s.coming-s.ending {
+	if s.maxStarting-s.coming <= s.places() {
 		return fmt.Sprintf("at most %d start at a time", s.maxStarting)
 	}
-	return fmt.Sprintf("max is %d, and servers that are ending count until they are gone", s.max)
+	return fmt.Sprintf("max is %d, and servers that drain or end count until they are gone", s.max)
 }
 
 func count(n int, what string) string {

@@ -14,7 +14,8 @@ import (
 
 const claimPool = `-- name: ClaimPool :one
 SELECT p.app, p.version, p.min_servers, p.max_servers, p.buffer, p.buffer_percent, p.max_starting, p.empty_ttl, p.surplus_since,
-       coalesce(greatest(p.paused_until, v.paused_until) > now(), false)::bool AS paused
+       coalesce(greatest(p.paused_until, v.paused_until, (
+           SELECT max(s.until) FROM start_pauses s WHERE s.region = p.region AND s.app = p.app AND s.version = p.version)) > now(), false)::bool AS paused
 FROM pools p JOIN app_versions v ON v.app = p.app AND v.version = p.version
 WHERE p.region = $1 AND p.planned_at <= now() - $2::interval
 ORDER BY p.planned_at, p.app, p.version LIMIT 1
@@ -243,6 +244,55 @@ func (q *Queries) HostsForDemand(ctx context.Context, arg HostsForDemandParams) 
 			return nil, err
 		}
 		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const lockDrained = `-- name: LockDrained :many
+WITH empty AS (
+    SELECT d.id FROM deployments d JOIN instances i ON i.region = d.region AND i.id = d.id::text
+    WHERE d.region = $1 AND d.app = $2 AND d.version = $3 AND d.origin = 'pool'
+      AND d.desired = 'running' AND d.phase = 'ready' AND d.lost_at IS NULL
+      AND i.status = 'draining' AND i.open_sessions = 0 AND greatest(i.emptied_at, d.ready_at) <= now() - $4::interval
+    ORDER BY d.id LIMIT $5
+)
+SELECT i.deployment_id FROM instances i
+WHERE i.region = $1 AND i.id = ANY (ARRAY(SELECT e.id::text FROM empty e)) AND i.status = 'draining' AND i.open_sessions = 0
+ORDER BY i.id FOR NO KEY UPDATE SKIP LOCKED
+`
+
+type LockDrainedParams struct {
+	Region   string
+	App      string
+	Version  string
+	EmptyTtl time.Duration
+	AtMost   int32
+}
+
+// Servers of a pool that drain, because an operator or the game wants it, and have been empty for the pool's empty_ttl. The locks last until they
+// are stopped, so that nobody lets players onto them again meanwhile.
+func (q *Queries) LockDrained(ctx context.Context, arg LockDrainedParams) ([]*uuid.UUID, error) {
+	rows, err := q.db.Query(ctx, lockDrained,
+		arg.Region,
+		arg.App,
+		arg.Version,
+		arg.EmptyTtl,
+		arg.AtMost,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []*uuid.UUID{}
+	for rows.Next() {
+		var deployment_id *uuid.UUID
+		if err := rows.Scan(&deployment_id); err != nil {
+			return nil, err
+		}
+		items = append(items, deployment_id)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, err

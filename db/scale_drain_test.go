@@ -1,9 +1,11 @@
 package db
 
 import (
+	"context"
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 )
@@ -16,44 +18,87 @@ const waitingClock = `
 		RETURN pg_catalog.now();
 	END $$`
 
-// Pins a server that ends with players on it: the reservation is committed after the snapshot of the statement that chooses empty servers.
-func TestAReservationBehindTheSnapshotKeepsItsServer(t *testing.T) {
+// Pins a server that ends with players on it: what changes the instance is committed after the snapshot of the statement that chooses servers to
+// end, a reservation, or an operator who lets players onto it again.
+func TestAServerThatGetsPlayersBehindTheSnapshotIsKept(t *testing.T) {
 	t.Parallel()
+	for name, c := range map[string]struct {
+		choose          func(context.Context, *Queries) ([]*uuid.UUID, error)
+		before, between string // what is set of the instance
+	}{
+		"one too many": {func(ctx context.Context, q *Queries) ([]*uuid.UUID, error) {
+			return q.DrainEmpty(ctx, DrainEmptyParams{Region: "eu", App: "lone", Version: "1", EmptyTtl: time.Minute, AtMost: 10})
+		}, "status = 'ready', open_sessions = 0", "open_sessions = 1"},
+		"it drains": {func(ctx context.Context, q *Queries) ([]*uuid.UUID, error) {
+			return q.LockDrained(ctx, LockDrainedParams{Region: "eu", App: "lone", Version: "1", EmptyTtl: time.Minute, AtMost: 10})
+		}, "status = 'draining', open_sessions = 0", "status = 'ready'"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newSnapshotRace(t)
+			r.set(c.before)
+			chosen := make(chan int, 1)
+			go func() { chosen <- r.count(c.choose) }()
+			r.awaitSnapshot()
+			r.set(c.between)
+			r.exec("SELECT pg_advisory_unlock(7)")
+			require.Zero(t, <-chosen, "somebody has a seat on it, or may have one soon")
+			r.set(c.before)
+			require.Equal(t, 1, r.count(c.choose), "as before")
+		})
+	}
+}
+
+// snapshotRace has a connection whose statements stop after their snapshot until the other one unlocks them.
+type snapshotRace struct {
+	t           *testing.T
+	slow, other *pgx.Conn
+}
+
+func newSnapshotRace(t *testing.T) *snapshotRace {
+	t.Helper()
 	store := storeWith(t, deployedState+`;
 		UPDATE deployments SET app = 'lone', ready_at = now() - interval '1 hour', drain_at = NULL, lost_at = NULL WHERE id = (SELECT id FROM deployments LIMIT 1);`+waitingClock)
-	other, err := pgx.Connect(t.Context(), store.cfg.URL)
-	require.NoError(t, err)
-	defer func() { require.NoError(t, other.Close(t.Context())) }()
-	exec := func(query string) {
-		t.Helper()
-		_, err := other.Exec(t.Context(), query)
+	r := &snapshotRace{t: t}
+	for _, c := range []**pgx.Conn{&r.slow, &r.other} {
+		connection, err := pgx.Connect(t.Context(), store.cfg.URL)
 		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, connection.Close(context.Background())) })
+		*c = connection
 	}
-	exec("UPDATE instances SET status = 'ready', open_sessions = 0, emptied_at = pg_catalog.now() - interval '1 hour' WHERE deployment_id = (SELECT id FROM deployments WHERE app = 'lone')")
-	exec("SELECT pg_advisory_lock(7)")
+	_, err := r.slow.Exec(t.Context(), "SET search_path = public, pg_catalog")
+	require.NoError(t, err)
+	r.exec("SELECT pg_advisory_lock(7)")
+	return r
+}
 
-	slow, err := pgx.Connect(t.Context(), store.cfg.URL)
-	require.NoError(t, err)
-	defer func() { require.NoError(t, slow.Close(t.Context())) }()
-	_, err = slow.Exec(t.Context(), "SET search_path = public, pg_catalog")
-	require.NoError(t, err)
-	drain := func() int {
-		ids, err := New(slow).DrainEmpty(t.Context(), DrainEmptyParams{Region: "eu", App: "lone", Version: "1", EmptyTtl: time.Minute, AtMost: 10})
-		if err != nil {
-			t.Error(err)
-		}
-		return len(ids)
+func (r *snapshotRace) exec(query string) {
+	r.t.Helper()
+	_, err := r.other.Exec(r.t.Context(), query)
+	require.NoError(r.t, err)
+}
+
+// set changes the instance.
+func (r *snapshotRace) set(columns string) {
+	r.t.Helper()
+	r.exec("UPDATE instances SET emptied_at = pg_catalog.now() - interval '1 hour', " + columns + " WHERE deployment_id = (SELECT id FROM deployments WHERE app = 'lone')")
+}
+
+// count returns how many servers a statement chooses.
+func (r *snapshotRace) count(choose func(context.Context, *Queries) ([]*uuid.UUID, error)) int {
+	ids, err := choose(r.t.Context(), New(r.slow))
+	if err != nil {
+		r.t.Error(err)
 	}
-	drained := make(chan int, 1)
-	go func() { drained <- drain() }()
-	require.Eventually(t, func() bool {
+	return len(ids)
+}
+
+// awaitSnapshot waits until the statement has its snapshot.
+func (r *snapshotRace) awaitSnapshot() {
+	r.t.Helper()
+	require.Eventually(r.t, func() bool {
 		var blocked bool
-		require.NoError(t, other.QueryRow(t.Context(), "SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted)").Scan(&blocked))
+		require.NoError(r.t, r.other.QueryRow(r.t.Context(), "SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted)").Scan(&blocked))
 		return blocked
 	}, 30*time.Second, time.Millisecond)
-	exec("UPDATE instances SET open_sessions = 1 WHERE deployment_id = (SELECT id FROM deployments WHERE app = 'lone')")
-	exec("SELECT pg_advisory_unlock(7)")
-	require.Zero(t, <-drained, "somebody has a seat on it")
-	exec("UPDATE instances SET open_sessions = 0 WHERE deployment_id = (SELECT id FROM deployments WHERE app = 'lone')")
-	require.Equal(t, 1, drain(), "empty again")
 }

@@ -33,7 +33,7 @@ type SealKey func(region string, id uuid.UUID) (sealed []byte, by string, err er
 type Scaled struct{ Planned, Started, Ended int }
 
 // ScalePools plans the pools of a region that were not planned within the duration every, which is positive, and carries the plans out: it inserts deployments,
-// and drains servers that a pool has too many. Several workers may call it: each pool is planned by one of them. The first error ends it;
+// drains servers that a pool has too many, and ends empty ones that drain. Several workers may call it: each pool is planned by one of them. The first error ends it;
 // what was done until then stays, and is returned. Errors: seal's, Unavailable.
 func (s *Store) ScalePools(ctx context.Context, region string, every time.Duration, seal SealKey) (done Scaled, err error) {
 	for began := time.Now(); ; {
@@ -103,16 +103,41 @@ func (t *scaling) run(ctx context.Context, seal SealKey, done *Scaled) error {
 	if err != nil {
 		return err
 	}
+	if done.Ended, err = t.endDrained(ctx, plan); err != nil {
+		return err
+	}
 	if done.Started = plan.Start; plan.Start > 0 {
 		return t.start(ctx, plan.near, seal)
 	}
+	ended, err := t.endSurplus(ctx, plan, settled)
+	done.Ended += ended
+	return err
+}
+
+// endDrained ends servers that drain and are empty, which take places of the pool, and returns how many.
+func (t *scaling) endDrained(ctx context.Context, plan poolPlan) (int, error) {
+	if plan.Draining == 0 {
+		return 0, nil
+	}
+	drained, err := t.q.LockDrained(ctx, LockDrainedParams{
+		Region: t.region, App: t.pool.App, Version: t.pool.Version, EmptyTtl: t.pool.EmptyTtl, AtMost: maxDrained,
+	})
+	if err != nil {
+		return 0, err
+	}
+	return t.stop(ctx, drained, "drained")
+}
+
+// endSurplus ends servers that nobody needs, and returns how many.
+func (t *scaling) endSurplus(ctx context.Context, plan poolPlan, settled bool) (int, error) {
 	switch {
 	case plan.Surplus > 0 && plan.Coming > 0:
-		done.Ended, err = t.cancel(ctx, min(plan.Surplus, maxDrained))
+		return t.cancel(ctx, min(plan.Surplus, maxDrained))
 	case settled && plan.End > 0:
-		done.Ended, err = t.end(ctx, min(plan.End, maxDrained))
+		return t.end(ctx, min(plan.End, maxDrained))
+	default:
+		return 0, nil
 	}
-	return err
 }
 
 // state reads what the plan is made from.
@@ -125,7 +150,7 @@ func (t *scaling) state(ctx context.Context) (poolState, error) {
 	if err != nil {
 		return s, err
 	}
-	s.live, s.busy, s.coming, s.ending = int(supply.Live), int(supply.Busy), int(supply.Coming), int(supply.Ending)
+	s.live, s.busy, s.coming, s.draining, s.ending = int(supply.Live), int(supply.Busy), int(supply.Coming), int(supply.Draining), int(supply.Ending)
 	demand, err := t.q.DemandOfPool(ctx, DemandOfPoolParams{Region: t.region, App: t.pool.App, Version: t.pool.Version, AtMost: maxPlanParties})
 	if err != nil || len(demand) == 0 {
 		return s, err
@@ -244,13 +269,21 @@ func (t *scaling) end(ctx context.Context, n int) (int, error) {
 	drained, err := t.q.DrainEmpty(ctx, DrainEmptyParams{
 		Region: t.region, App: t.pool.App, Version: t.pool.Version, EmptyTtl: t.pool.EmptyTtl, AtMost: int32(n),
 	})
-	if err != nil || len(drained) == 0 {
+	if err != nil {
 		return 0, err
+	}
+	return t.stop(ctx, drained, "surplus")
+}
+
+// stop ends deployments whose instances take no players any more, and returns how many.
+func (t *scaling) stop(ctx context.Context, drained []*uuid.UUID, reason string) (int, error) {
+	if len(drained) == 0 {
+		return 0, nil
 	}
 	var ids []uuid.UUID
 	for _, id := range drained {
 		ids = append(ids, *id)
 	}
-	ended, err := t.q.StopDeployments(ctx, StopDeploymentsParams{Region: t.region, Ids: ids, Reason: "surplus"})
+	ended, err := t.q.StopDeployments(ctx, StopDeploymentsParams{Region: t.region, Ids: ids, Reason: reason})
 	return int(ended), err
 }

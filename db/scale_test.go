@@ -51,7 +51,11 @@ func TestPlans(t *testing.T) {
 		},
 		"servers that end count": {
 			poolState{max: 3, live: 1, busy: 1, ending: 2, waiting: duelParties(1, 1, 8), buffer: 1}, 0, 2, 0,
-			"1 live server, 1 of them with players; 0 starting; 2 ending; 1 party waiting. Used 1 + buffer 1 = 2: 1 missing, but max is 3, and servers that are ending count until they are gone",
+			"1 live server, 1 of them with players; 0 starting; 2 ending; 1 party waiting. Used 1 + buffer 1 = 2: 1 missing, but max is 3, and servers that drain or end count until they are gone",
+		},
+		"servers that drain count": {
+			poolState{max: 3, live: 1, busy: 1, draining: 1, ending: 1, waiting: duelParties(1, 1, 8), buffer: 1}, 0, 2, 0,
+			"1 live server, 1 of them with players; 0 starting; 1 draining; 1 ending; 1 party waiting. Used 1 + buffer 1 = 2: 1 missing, but max is 3, and servers that drain or end count until they are gone",
 		},
 		"paused": {
 			poolState{max: 3, paused: true, waiting: duelParties(1, 1, 8)}, 0, 1, 0,
@@ -94,7 +98,7 @@ func drawState(t *rapid.T) poolState {
 	s := poolState{
 		max: rapid.IntRange(0, 12).Draw(t, "max"), buffer: rapid.IntRange(0, 4).Draw(t, "buffer"), maxStarting: rapid.IntRange(0, 6).Draw(t, "maxStarting"),
 		paused: rapid.IntRange(0, 9).Draw(t, "paused") == 0, coming: rapid.IntRange(0, 4).Draw(t, "coming"), ending: rapid.IntRange(0, 3).Draw(t, "ending"),
-		server: duelServer,
+		draining: rapid.IntRange(0, 3).Draw(t, "draining"), server: duelServer,
 	}
 	s.min = rapid.IntRange(0, s.max).Draw(t, "min")
 	if rapid.Bool().Draw(t, "percent") {
@@ -128,7 +132,7 @@ func TestAPlanStartsNothingOverItsLimits(t *testing.T) {
 		if p.Start < 0 || p.Surplus < 0 || p.Start > 0 && p.Surplus > 0 || len(p.near) != p.Start {
 			t.Fatalf("start %d, surplus %d, near %d", p.Start, p.Surplus, len(p.near))
 		}
-		if p.Start > 0 && (s.live+s.coming+s.ending+p.Start > s.max || s.coming+p.Start > s.maxStarting || s.paused) {
+		if p.Start > 0 && (s.live+s.coming+s.draining+s.ending+p.Start > s.max || s.coming+p.Start > s.maxStarting || s.paused) {
 			t.Fatalf("%d servers started: %+v", p.Start, s)
 		}
 		if p.Target < s.min || p.Target > s.max {
@@ -144,7 +148,7 @@ func TestNoPartyThatFitsStarves(t *testing.T) {
 		s := drawState(t)
 		s.paused = false
 		p := planPool(s)
-		room := max(0, min(s.maxStarting-s.coming, s.max-s.live-s.coming-s.ending))
+		room := max(0, min(s.maxStarting-s.coming, s.max-s.live-s.coming-s.draining-s.ending))
 		fits := 0
 		for _, w := range s.waiting {
 			if w.maxPlayers <= duelServer.capacity && w.mode != "none" {
@@ -166,7 +170,7 @@ func TestConstantDemandDoesNotOscillate(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawState(t)
-		s.paused, s.ending = false, 0
+		s.paused, s.draining, s.ending = false, 0, 0
 		s.maxStarting++
 		for ended, steps := false, 0; ; steps++ {
 			p := planPool(s)

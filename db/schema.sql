@@ -187,6 +187,8 @@ BEGIN
     UPDATE app_versions v SET failures = 0, paused_until = NULL, pause_reason = NULL
     WHERE v.app = was.app AND v.version = was.version AND (v.failures > 0 OR v.paused_until IS NOT NULL);
     tried_again := FOUND;
+    DELETE FROM start_pauses s WHERE s.region = was.region AND s.app = was.app AND s.version = was.version;
+    tried_again := tried_again OR FOUND;
     IF NOT tried_again AND was.failures = 0 AND (was.paused_until IS NULL OR was.paused_until <= now()) THEN
         RETURN false;
     END IF;
@@ -196,7 +198,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION ops.resume_pool(region text, app text, version text) IS 'Ends the pause of a pool and that of its app version after failures, so that servers start if players need them. Returns whether this changed anything.';
+COMMENT ON FUNCTION ops.resume_pool(region text, app text, version text) IS 'Ends the pause of a pool, and those of its region after failures and for lack of capacity, so that servers start if players need them. Returns whether this changed anything.';
 
 CREATE FUNCTION ops.resume_profile(region text, profile text) RETURNS boolean
     LANGUAGE plpgsql SECURITY DEFINER
@@ -1124,6 +1126,15 @@ CREATE FUNCTION public.share_bucket(i public.instances) RETURNS smallint
         WHEN i.status <> 'ready' OR i.reserved_seats >= i.capacity OR i.open_sessions >= i.max_sessions THEN 99
         ELSE i.reserved_seats * 8 / i.capacity END::smallint
 $$;
+
+CREATE FUNCTION public.start_pause(p_cause text, p_number integer) RETURNS interval
+    LANGUAGE sql IMMUTABLE
+    AS $$
+    SELECT CASE WHEN p_cause = 'capacity' THEN least(interval '5 seconds' * power(2, least(p_number - 1, 10)), interval '5 minutes')
+                WHEN p_number >= 3 THEN least(interval '1 minute' * power(2, least(p_number - 3, 10)), interval '30 minutes') END
+$$;
+
+COMMENT ON FUNCTION public.start_pause(p_cause text, p_number integer) IS 'How long the number-th failure or refusal in a row pauses an app version in a region; NULL: not at all.';
 
 CREATE FUNCTION public.stop_deployment(p_region text, p_id uuid, p_reason text, p_now timestamp with time zone DEFAULT now(), p_actor text DEFAULT 'director'::text) RETURNS boolean
     LANGUAGE plpgsql
@@ -4017,6 +4028,18 @@ CREATE TABLE public.pools (
 )
 WITH (fillfactor='50');
 
+CREATE TABLE public.start_pauses (
+    region text NOT NULL,
+    app text NOT NULL COLLATE pg_catalog."C",
+    version text NOT NULL COLLATE pg_catalog."C",
+    cause text NOT NULL COLLATE pg_catalog."C",
+    count integer NOT NULL,
+    until timestamp with time zone,
+    reason text NOT NULL,
+    CONSTRAINT a_start_pause_has_a_known_cause CHECK ((cause = ANY (ARRAY['failures'::text, 'capacity'::text]))),
+    CONSTRAINT a_start_pause_has_an_end CHECK (isfinite(until))
+);
+
 CREATE VIEW ops.pools AS
  SELECT p.region,
     p.app,
@@ -4027,10 +4050,10 @@ CREATE VIEW ops.pools AS
           WHERE ((m.region = p.region) AND (m.app = p.app) AND (m.version = p.version))
           ORDER BY m.mode) AS modes,
         CASE
-            WHEN (p.paused_until > statement_timestamp()) THEN 'paused'::text
-            WHEN (v.paused_until > statement_timestamp()) THEN 'version paused'::text
+            WHEN ((p.paused_until > statement_timestamp()) OR (s.cause = 'capacity'::text)) THEN 'paused'::text
+            WHEN (s.cause = 'failures'::text) THEN 'version paused'::text
             WHEN (p.max_servers = 0) THEN 'off'::text
-            WHEN (d.servers >= p.max_servers) THEN 'full'::text
+            WHEN ((d.servers + d.ending) >= p.max_servers) THEN 'full'::text
             ELSE 'active'::text
         END AS state,
     d.servers,
@@ -4052,23 +4075,33 @@ CREATE VIEW ops.pools AS
         CASE
             WHEN (p.paused_until > statement_timestamp()) THEN p.paused_until
             ELSE NULL::timestamp with time zone
-        END,
-        CASE
-            WHEN (v.paused_until > statement_timestamp()) THEN v.paused_until
-            ELSE NULL::timestamp with time zone
-        END) AS paused_until,
+        END, s.until) AS paused_until,
         CASE
             WHEN (p.paused_until > statement_timestamp()) THEN p.pause_reason
-            WHEN (v.paused_until > statement_timestamp()) THEN v.pause_reason
-            ELSE NULL::text
+            ELSE s.reason
         END AS pause_reason,
     (p.last_plan ->> 'text'::text) AS plan,
         CASE
             WHEN isfinite(p.planned_at) THEN p.planned_at
             ELSE NULL::timestamp with time zone
         END AS planned_at
-   FROM (((public.pools p
+   FROM ((((public.pools p
      JOIN public.app_versions v ON (((v.app = p.app) AND (v.version = p.version))))
+     LEFT JOIN LATERAL ( SELECT t.cause,
+            t.reason,
+            t.until
+           FROM ( SELECT o.cause,
+                    o.reason,
+                    o.until
+                   FROM public.start_pauses o
+                  WHERE ((o.region = p.region) AND (o.app = p.app) AND (o.version = p.version) AND (o.until > statement_timestamp()))
+                UNION ALL
+                 SELECT 'failures'::text,
+                    v.pause_reason,
+                    v.paused_until
+                  WHERE (v.paused_until > statement_timestamp())) t
+          ORDER BY t.until DESC
+         LIMIT 1) s ON (true))
      CROSS JOIN LATERAL ( SELECT count(*) FILTER (WHERE ((x.desired = 'running'::text) AND (x.phase = ANY (ARRAY['wanted'::text, 'deploying'::text, 'starting'::text, 'ready'::text])))) AS servers,
             count(*) FILTER (WHERE ((x.desired = 'running'::text) AND (x.phase = ANY (ARRAY['wanted'::text, 'deploying'::text, 'starting'::text])))) AS starting,
             count(*) FILTER (WHERE ((x.desired = 'running'::text) AND (x.phase = 'ready'::text))) AS ready,
@@ -4094,7 +4127,7 @@ COMMENT ON COLUMN ops.pools.provider IS 'The provider that runs the servers: pro
 
 COMMENT ON COLUMN ops.pools.modes IS 'The modes for which servers are started; a mode belongs to one pool of a region. A pool without modes starts none.';
 
-COMMENT ON COLUMN ops.pools.state IS 'active; full: it has max servers; off: max is 0; paused: by an operator, or because the provider had no capacity; version paused: servers of the version failed, in any region.';
+COMMENT ON COLUMN ops.pools.state IS 'active; full: it has max servers, with those that end; off: max is 0; paused: by an operator, or because the provider had no capacity; version paused: servers of the version failed in this region.';
 
 COMMENT ON COLUMN ops.pools.servers IS 'Servers that are wanted, starting or ready.';
 
@@ -4110,7 +4143,7 @@ COMMENT ON COLUMN ops.pools.waiting_players IS 'Players who wait for a server of
 
 COMMENT ON COLUMN ops.pools.min IS 'The number of servers that run whether players need them or not.';
 
-COMMENT ON COLUMN ops.pools.max IS 'The most servers that it may have.';
+COMMENT ON COLUMN ops.pools.max IS 'The most servers that it may have, with those that drain or end.';
 
 COMMENT ON COLUMN ops.pools.buffer IS 'The number of ready servers without players, or a share of all servers.';
 
@@ -4118,7 +4151,7 @@ COMMENT ON COLUMN ops.pools.max_starting IS 'The most servers that start at the 
 
 COMMENT ON COLUMN ops.pools.empty_ttl IS 'How long a surplus server must have been empty before it ends.';
 
-COMMENT ON COLUMN ops.pools.paused_until IS 'When the pause of the pool or of its version ends; in the year 9999: when an operator resumes it. NULL: there is no pause.';
+COMMENT ON COLUMN ops.pools.paused_until IS 'When its last pause ends; in the year 9999: when an operator resumes it. NULL: there is no pause.';
 
 COMMENT ON COLUMN ops.pools.pause_reason IS 'Why it is paused.';
 
@@ -5582,6 +5615,9 @@ ALTER TABLE ONLY public.shadow_matches
 ALTER TABLE ONLY public.signing_keys
     ADD CONSTRAINT signing_keys_pkey PRIMARY KEY (kid);
 
+ALTER TABLE ONLY public.start_pauses
+    ADD CONSTRAINT start_pauses_pkey PRIMARY KEY (region, app, version, cause);
+
 ALTER TABLE ONLY public.ticket_events
     ADD CONSTRAINT ticket_events_pkey PRIMARY KEY (region, ticket_id, n, at);
 
@@ -5973,6 +6009,9 @@ ALTER TABLE ONLY public.pool_modes
 
 ALTER TABLE ONLY public.pools
     ADD CONSTRAINT a_pool_has_an_app_version FOREIGN KEY (app, version) REFERENCES public.app_versions(app, version);
+
+ALTER TABLE ONLY public.start_pauses
+    ADD CONSTRAINT a_start_pause_is_of_an_app_version FOREIGN KEY (app, version) REFERENCES public.app_versions(app, version) ON DELETE CASCADE;
 
 ALTER TABLE ONLY public.instance_leases
     ADD CONSTRAINT instance_leases_region_instance_id_fkey FOREIGN KEY (region, instance_id) REFERENCES public.instances(region, id) ON DELETE CASCADE;

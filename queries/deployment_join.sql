@@ -91,12 +91,18 @@ UPDATE deployments SET phase = 'failed', reason = @reason, last_error = @last_er
 WHERE region = @region AND id = @id;
 
 -- name: ForgiveFailures :exec
--- A server of the version became ready: failures before it do not pause the version any more. The version is locked by those who change its
--- pools, who lock deployments after it, so this does not wait: the next server that becomes ready forgives them, too.
-UPDATE app_versions v SET failures = 0
-FROM (SELECT l.app, l.version FROM deployments d JOIN app_versions l ON l.app = d.app AND l.version = d.version
-      WHERE d.region = @region AND d.id = @id AND l.failures > 0 FOR NO KEY UPDATE OF l SKIP LOCKED) h
-WHERE v.app = h.app AND v.version = h.version;
+-- A server of the version became ready: failures before it do not pause the version in this region any more. Pauses and versions are locked by
+-- those who change pools, who lock deployments after them, so this does not wait: the next server that becomes ready forgives them, too.
+WITH counted_by_old_workers AS (
+    UPDATE app_versions v SET failures = 0
+    FROM (SELECT l.app, l.version FROM deployments d JOIN app_versions l ON l.app = d.app AND l.version = d.version
+          WHERE d.region = @region AND d.id = @id AND l.failures > 0 FOR NO KEY UPDATE OF l SKIP LOCKED) h
+    WHERE v.app = h.app AND v.version = h.version
+)
+UPDATE start_pauses s SET count = 0
+FROM (SELECT l.app, l.version FROM deployments d JOIN start_pauses l ON l.region = d.region AND l.app = d.app AND l.version = d.version
+      WHERE d.region = @region AND d.id = @id AND l.cause = 'failures' AND l.count > 0 FOR NO KEY UPDATE OF l SKIP LOCKED) h
+WHERE s.region = @region AND s.app = h.app AND s.version = h.version AND s.cause = 'failures';
 
 -- name: ShowInstance :exec
 -- Sets the status and the endpoint of an instance that belongs to a deployment.

@@ -17,6 +17,8 @@ RETURNING d.id, d.app, d.version, d.tag, d.origin, (d.desired = 'stopped')::bool
           d.netcode_key, coalesce(d.sealed_by, '') AS sealed_by, coalesce(d.reason, '') AS reason, d.created_at,
           CASE WHEN d.refused_at > coalesce(d.registered_at, '-infinity') THEN d.refused ELSE '' END::text AS refused,
           coalesce((SELECT i.open_sessions FROM instances i WHERE i.region = d.region AND i.id = d.id::text), 0)::int AS open_sessions,
+          coalesce(greatest((SELECT s.until FROM start_pauses s WHERE s.region = d.region AND s.app = d.app AND s.version = d.version AND s.cause = 'failures'),
+                            (SELECT v.paused_until FROM app_versions v WHERE v.app = d.app AND v.version = d.version)), 'epoch')::timestamptz AS paused_until,
           (SELECT p.latitude FROM pools p WHERE p.region = d.region AND p.app = d.app AND p.version = d.version) AS latitude,
           (SELECT p.longitude FROM pools p WHERE p.region = d.region AND p.app = d.app AND p.version = d.version) AS longitude,
           coalesce(sqlc.narg('now')::timestamptz, now())::timestamptz AS claimed_at;
@@ -116,18 +118,6 @@ SELECT g.region, 'deployment.ended', g.id::text,
 FROM gone g
 RETURNING instance_id;
 
--- name: FailVersion :one
--- Counts a failure that somebody has to repair. The third one pauses the version for a minute, further ones for twice as long each, half
--- an hour at most. There were @least failures at least. A paused version counts none: its other servers fail for the same reason.
-UPDATE app_versions v
-SET failures = greatest(v.failures + 1, @least::int),
-    paused_until = CASE WHEN greatest(v.failures + 1, @least::int) >= 3
-                        THEN coalesce(sqlc.narg('now')::timestamptz, now()) + least(interval '1 minute' * power(2, least(greatest(v.failures + 1, @least::int) - 3, 10)), interval '30 minutes')
-                   ELSE v.paused_until END,
-    pause_reason = CASE WHEN greatest(v.failures + 1, @least::int) >= 3 THEN @reason::text ELSE v.pause_reason END
-WHERE v.app = @app AND v.version = @version AND (v.paused_until IS NULL OR v.paused_until <= coalesce(sqlc.narg('now')::timestamptz, now()))
-RETURNING (v.failures >= 3)::bool AS paused;
-
 -- name: CrashesOfVersion :one
 -- Counts the servers of a version that crashed soon after they were ready, within an hour and since the last one that survived @survives; and those
 -- that are ready for less than that. It reads the deployments of one pool and the history of an hour.
@@ -151,15 +141,21 @@ WITH clock AS (
 SELECT (SELECT count(*) FROM servers s, last_survivor l WHERE s.crashed AND s.ready_at > l.ready_at)::int AS crashed,
        (SELECT count(*) FROM live l WHERE NOT l.crashed AND NOT l.survived)::int AS young;
 
--- name: PausePoolWithoutCapacity :exec
--- The pool starts no further servers for a while: 5 seconds, doubled by each refusal, 5 minutes at most. An operator's pause stays.
-UPDATE pools p
-SET failures = p.failures + 1, pause_reason = @reason::text,
-    paused_until = coalesce(sqlc.narg('now')::timestamptz, now()) + least(interval '5 seconds' * power(2, least(p.failures, 10)), interval '5 minutes')
-WHERE p.region = @region AND p.app = @app AND p.version = @version AND (p.paused_until IS NULL OR p.paused_until <= coalesce(sqlc.narg('now')::timestamptz, now()));
+-- name: CountStartPause :one
+-- Counts a failure or a refusal of an app version in a region, and pauses it there as start_pause says. There were @least of them at least. While
+-- the pause lasts none is counted: the others have the same cause.
+INSERT INTO start_pauses AS s (region, app, version, cause, count, until, reason)
+VALUES (@region, @app, @version, @cause::text, greatest(1, @least::int),
+        coalesce(sqlc.narg('now')::timestamptz, now()) + start_pause(@cause::text, greatest(1, @least::int)), @reason)
+ON CONFLICT (region, app, version, cause) DO UPDATE
+SET count = greatest(s.count + 1, @least::int), reason = excluded.reason,
+    until = coalesce(sqlc.narg('now')::timestamptz, now()) + start_pause(excluded.cause, greatest(s.count + 1, @least::int))
+WHERE s.until IS NULL OR s.until <= coalesce(sqlc.narg('now')::timestamptz, now())
+RETURNING (s.until IS NOT NULL)::bool AS paused;
 
--- name: PoolHasCapacity :exec
-UPDATE pools SET failures = 0 WHERE region = @region AND app = @app AND version = @version AND failures > 0;
+-- name: ForgiveRefusals :exec
+-- The provider has started a server. A pause that lasts goes on: the provider has little room.
+UPDATE start_pauses SET count = 0 WHERE region = @region AND app = @app AND version = @version AND cause = 'capacity' AND count > 0;
 
 -- name: PutBudgets :exec
 INSERT INTO provider_budgets (provider, class, tokens, refilled_at)

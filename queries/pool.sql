@@ -3,7 +3,7 @@
 -- name: GetAppVersion :one
 SELECT app, version, provider, launch, launch_version, ports, game_port, endpoint, modes, capacity, max_sessions, max_players, env, cpu_units, memory_mib,
        start_within, register_within, grace, max_lifetime, drain_ahead, coalesce(dialect, '') AS dialect, coalesce(protocol_id, '') AS protocol_id,
-       digest_required, coalesce(compat, '') AS compat, failures, paused_until, coalesce(pause_reason, '') AS pause_reason, (used_at IS NOT NULL)::bool AS used, applied_at
+       digest_required, coalesce(compat, '') AS compat, (used_at IS NOT NULL)::bool AS used, applied_at
 FROM app_versions WHERE app = @app AND version = @version;
 
 -- name: LockDeclarations :exec
@@ -24,13 +24,13 @@ ORDER BY app, version FOR NO KEY UPDATE;
 -- name: ListAppVersions :many
 SELECT app, version, provider, launch, launch_version, ports, game_port, endpoint, modes, capacity, max_sessions, max_players, env, cpu_units, memory_mib,
        start_within, register_within, grace, max_lifetime, drain_ahead, coalesce(dialect, '') AS dialect, coalesce(protocol_id, '') AS protocol_id,
-       digest_required, coalesce(compat, '') AS compat, failures, paused_until, coalesce(pause_reason, '') AS pause_reason, (used_at IS NOT NULL)::bool AS used, applied_at
+       digest_required, coalesce(compat, '') AS compat, (used_at IS NOT NULL)::bool AS used, applied_at
 FROM app_versions ORDER BY app, version;
 
 -- name: ListPools :many
 -- Of all regions for ''. servers are those that may have or get players.
 SELECT p.region, p.app, p.version, p.min_servers, p.max_servers, p.buffer, p.buffer_percent, p.max_starting, p.empty_ttl, p.latitude, p.longitude, p.networks,
-       p.failures, p.paused_until, coalesce(p.pause_reason, '') AS pause_reason, p.last_plan,
+       p.paused_until, coalesce(p.pause_reason, '') AS pause_reason, p.last_plan,
        greatest(p.planned_at, 'epoch')::timestamptz AS planned_at,
        ARRAY(SELECT m.mode FROM pool_modes m WHERE m.region = p.region AND m.app = p.app AND m.version = p.version ORDER BY m.mode)::text[] AS modes,
        (SELECT count(*) FROM deployments d WHERE d.region = p.region AND d.app = p.app AND d.version = p.version
@@ -42,7 +42,10 @@ ORDER BY p.region, p.app, p.version;
 SELECT region, mode, app, version FROM pool_modes ORDER BY region, mode;
 
 -- name: SaveAppVersion :exec
--- A change ends the pause, since what failed may be right now.
+-- A change ends the pauses in all regions, since what failed may be right now.
+WITH resumed AS (
+    DELETE FROM start_pauses s WHERE s.app = @app AND s.version = @version
+)
 INSERT INTO app_versions AS v (app, version, provider, launch, launch_version, ports, game_port, endpoint, modes, capacity, max_sessions, max_players, env,
                                cpu_units, memory_mib, start_within, register_within, grace, max_lifetime, drain_ahead, dialect, protocol_id, digest_required, compat)
 VALUES (@app, @version, @provider, @launch, @launch_version, @ports, @game_port, @endpoint, @modes, @capacity, sqlc.narg(max_sessions), @max_players, @env,
@@ -75,10 +78,13 @@ ON CONFLICT DO NOTHING;
 UPDATE pool_modes SET version = @version WHERE region = @region AND app = @app AND version = @from_version RETURNING mode;
 
 -- name: PausePool :exec
--- Starts no servers until then; without a time, it starts them again, and the app version is tried again, too.
-WITH resumed AS (
+-- Starts no servers until then; without a time, it starts them again, whatever has paused them.
+WITH resumed_of_old_workers AS (
     UPDATE app_versions v SET failures = 0, paused_until = NULL, pause_reason = NULL
     WHERE v.app = @app AND v.version = @version AND sqlc.narg(until)::timestamptz IS NULL AND (v.failures > 0 OR v.paused_until IS NOT NULL)
+), resumed AS (
+    DELETE FROM start_pauses s
+    WHERE s.region = @region AND s.app = @app AND s.version = @version AND sqlc.narg(until)::timestamptz IS NULL
 )
 UPDATE pools p SET paused_until = sqlc.narg(until), pause_reason = nullif(sqlc.arg(reason)::text, ''),
                    failures = CASE WHEN sqlc.narg(until)::timestamptz IS NULL THEN 0 ELSE p.failures END

@@ -7,7 +7,8 @@ SELECT provision_regions()::text AS region;
 -- The pool of a region that was planned longest ago, if that is @every ago. The lock lasts until the plan is carried out, so that one
 -- worker at a time starts servers of a pool.
 SELECT p.app, p.version, p.min_servers, p.max_servers, p.buffer, p.buffer_percent, p.max_starting, p.empty_ttl, p.surplus_since,
-       coalesce(greatest(p.paused_until, v.paused_until) > now(), false)::bool AS paused
+       coalesce(greatest(p.paused_until, v.paused_until, (
+           SELECT max(s.until) FROM start_pauses s WHERE s.region = p.region AND s.app = p.app AND s.version = p.version)) > now(), false)::bool AS paused
 FROM pools p JOIN app_versions v ON v.app = p.app AND v.version = p.version
 WHERE p.region = @region AND p.planned_at <= now() - sqlc.arg(every)::interval
 ORDER BY p.planned_at, p.app, p.version LIMIT 1
@@ -100,6 +101,20 @@ WITH empty AS (
 )
 UPDATE instances i SET status = 'draining' FROM held h WHERE i.region = @region AND i.id = h.id
 RETURNING i.deployment_id;
+
+-- name: LockDrained :many
+-- Servers of a pool that drain, because an operator or the game wants it, and have been empty for the pool's empty_ttl. The locks last until they
+-- are stopped, so that nobody lets players onto them again meanwhile.
+WITH empty AS (
+    SELECT d.id FROM deployments d JOIN instances i ON i.region = d.region AND i.id = d.id::text
+    WHERE d.region = @region AND d.app = @app AND d.version = @version AND d.origin = 'pool'
+      AND d.desired = 'running' AND d.phase = 'ready' AND d.lost_at IS NULL
+      AND i.status = 'draining' AND i.open_sessions = 0 AND greatest(i.emptied_at, d.ready_at) <= now() - sqlc.arg(empty_ttl)::interval
+    ORDER BY d.id LIMIT @at_most
+)
+SELECT i.deployment_id FROM instances i
+WHERE i.region = @region AND i.id = ANY (ARRAY(SELECT e.id::text FROM empty e)) AND i.status = 'draining' AND i.open_sessions = 0
+ORDER BY i.id FOR NO KEY UPDATE SKIP LOCKED;
 
 -- name: StopUnstarted :one
 -- Ends servers of a pool that have waited for their provider for a while, the newest first. Nothing of them was started: the provider has no

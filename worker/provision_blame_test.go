@@ -13,6 +13,12 @@ import (
 	"github.com/lattice-director/director/provider"
 )
 
+// failures returns how many failures in a row count against the version in a region.
+func (w *works) failures(region string) int {
+	w.bundle.t.Helper()
+	return one[int](w.bundle, "SELECT coalesce(sum(count), 0)::int FROM start_pauses WHERE region = $1 AND cause = 'failures'", region)
+}
+
 // Pins servers that end as soon as they start and are replaced for ever, each of them paid for.
 func TestACrashLoopPausesTheVersion(t *testing.T) {
 	t.Parallel()
@@ -40,9 +46,9 @@ func TestACrashLoopPausesTheVersion(t *testing.T) {
 					w.let(time.Second, p)
 					require.Less(t, n, 300, w.phase(id))
 				}
-				require.Equal(t, i+1, one[int](w.bundle, "SELECT failures FROM app_versions"))
+				require.Equal(t, i+1, w.failures("eu"))
 			}
-			require.True(t, one[bool](w.bundle, "SELECT paused_until > $1 FROM app_versions", w.Now()))
+			require.True(t, one[bool](w.bundle, "SELECT until > $1 FROM start_pauses", w.Now()))
 			require.Empty(t, w.refs())
 		})
 	}
@@ -64,7 +70,7 @@ func TestServersThatWereReadyAreNoFailures(t *testing.T) {
 	require.NoError(t, w.StopDeployment(t.Context(), "eu", id, "enough"))
 	w.let(20*time.Second, p)
 	require.Equal(t, "gone: enough", w.phase(id))
-	require.Zero(t, one[int](w.bundle, "SELECT failures FROM app_versions"))
+	require.Zero(t, w.failures("eu"))
 }
 
 // crash makes servers that were ready just now end by themselves.
@@ -87,12 +93,12 @@ func TestACrashLoopAfterReadyPausesTheVersion(t *testing.T) {
 	p := w.worker()
 	for i := range 3 {
 		w.crash(p, w.ready(p))
-		require.Equal(t, i+1, one[int](w.bundle, "SELECT failures FROM app_versions"))
+		require.Equal(t, i+1, w.failures("eu"))
 	}
-	require.Equal(t, time.Minute, one[time.Duration](w.bundle, "SELECT paused_until - $1 FROM app_versions", w.Now()).Round(time.Second))
+	require.Equal(t, time.Minute, one[time.Duration](w.bundle, "SELECT until - $1 FROM start_pauses WHERE cause = 'failures'", w.Now()).Round(time.Second))
 	w.let(2*time.Minute, p)
 	w.crash(p, w.ready(p))
-	require.Equal(t, 2*time.Minute, one[time.Duration](w.bundle, "SELECT paused_until - $1 FROM app_versions", w.Now()).Round(time.Second))
+	require.Equal(t, 2*time.Minute, one[time.Duration](w.bundle, "SELECT until - $1 FROM start_pauses WHERE cause = 'failures'", w.Now()).Round(time.Second))
 
 	w.let(3*time.Minute, p)
 	survivor := w.ready(p)
@@ -102,7 +108,7 @@ func TestACrashLoopAfterReadyPausesTheVersion(t *testing.T) {
 	w.let(20*time.Second, p)
 	require.Equal(t, "gone: surplus", w.phase(survivor))
 	w.crash(p, w.ready(p))
-	require.Equal(t, 1, one[int](w.bundle, "SELECT failures FROM app_versions"), "one survived in between")
+	require.Equal(t, 1, w.failures("eu"), "one survived in between")
 }
 
 // Pins a region that is paused because three of many servers have crashed.
@@ -120,11 +126,11 @@ func TestAFewCrashesOfManyServersAreNoLoop(t *testing.T) {
 	}
 	w.let(30*time.Second, p)
 	w.crash(p, ids[:4]...)
-	require.Equal(t, 4, one[int](w.bundle, "SELECT failures FROM app_versions"), "half of them")
-	w.exec("UPDATE app_versions SET failures = 0, paused_until = NULL")
+	require.Equal(t, 4, w.failures("eu"), "half of them")
+	w.exec("DELETE FROM start_pauses")
 	w.exec("DELETE FROM deployment_history WHERE id <> $1", ids[0])
 	w.crash(p, ids[4])
-	require.Zero(t, one[int](w.bundle, "SELECT failures FROM app_versions"), "two crashed, three may live")
+	require.Zero(t, w.failures("eu"), "two crashed, three may live")
 }
 
 // A server that deregisters ends in order, however soon. If it registers again, it has not ended, and may crash.
@@ -140,7 +146,7 @@ func TestAServerThatDeregistersIsNoCrash(t *testing.T) {
 	w.shop.end("ref-0")
 	w.let(10*time.Second, p)
 	require.Equal(t, "gone: deregistered", w.phase(id))
-	require.Zero(t, one[int](w.bundle, "SELECT failures FROM app_versions"))
+	require.Zero(t, w.failures("eu"))
 }
 
 // Pins a server that drains as soon as it is ready, and is replaced by one that does the same: the provider ends servers earlier than the

@@ -16,8 +16,8 @@ const pausedPoll = 15 * time.Second
 // deploy commits the intent, and starts a server.
 func (s *step) deploy(ctx context.Context) error {
 	now := s.now()
-	if until := s.v.PausedUntil; until != nil && until.After(now) {
-		return s.conclude(ctx, verdict{next: earliest(until, at(now, pausedPoll))})
+	if until := s.d.PausedUntil; until.After(now) {
+		return s.conclude(ctx, verdict{next: earliest(&until, at(now, pausedPoll))})
 	}
 	if s.d.Phase == db.DeploymentDeploying && !s.can.NativeNames && !s.intentIsOld(now) {
 		return s.conclude(ctx, verdict{next: at(now, pollPause(s.d.Polls))}) // the provider cannot list what the last Deploy may have started
@@ -85,7 +85,7 @@ func (s *step) deployed(ctx context.Context, o provider.Observation) error {
 			return err
 		}
 	}
-	if err := s.store.PoolHasCapacity(ctx, &s.d.Deployment); err != nil {
+	if err := s.store.ForgiveRefusals(ctx, &s.d.Deployment); err != nil {
 		return err
 	}
 	s.d.Phase, s.d.Polls = db.DeploymentStarting, 0
@@ -123,7 +123,7 @@ func (s *step) deployFailed(ctx context.Context, cause error, before *time.Time)
 
 // withoutCapacity lets the pool wait. A server that exists in error is stopped.
 func (s *step) withoutCapacity(ctx context.Context, cause error, before *time.Time) error {
-	if err := s.store.PausePoolWithoutCapacity(ctx, &s.d.Deployment, s.d.LastError); err != nil {
+	if err := s.store.PauseWithoutCapacity(ctx, &s.d.Deployment, s.d.LastError); err != nil {
 		return err
 	}
 	if refused, ok := errors.AsType[*provider.Error](cause); ok && refused.Ref != "" {
@@ -155,9 +155,10 @@ func (s *step) blame(ctx context.Context, reason string) error {
 
 // failVersion counts a failure that an operator has to repair, the number least or later in a row.
 func (s *step) failVersion(ctx context.Context, reason string, least int) error {
-	paused, err := s.store.FailVersion(ctx, s.d.App, s.d.Version, reason, least)
+	paused, err := s.store.FailVersion(ctx, &s.d.Deployment, reason, least)
 	if paused {
-		s.log.Warn("version paused after three failures in a row", slog.String("app", s.v.Name()), slog.String("reason", reason))
+		s.log.Warn("version paused in a region after three failures in a row", slog.String("app", s.v.Name()), slog.String("region", s.d.Region),
+			slog.String("reason", reason))
 	}
 	return err
 }

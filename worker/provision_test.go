@@ -70,8 +70,13 @@ func (w *works) let(d time.Duration, workers ...*provisioner) {
 
 func (w *works) want() uuid.UUID {
 	w.bundle.t.Helper()
+	return w.wantIn("eu")
+}
+
+func (w *works) wantIn(region string) uuid.UUID {
+	w.bundle.t.Helper()
 	n := db.NewDeployment{ID: uuid.New(), App: "arena", Version: "1.0", Provider: "shop", Tag: provider.NewTag(), Origin: db.OriginPool}
-	require.NoError(w.bundle.t, w.StartDeployment(w.bundle.t.Context(), "eu", n))
+	require.NoError(w.bundle.t, w.StartDeployment(w.bundle.t.Context(), region, n))
 	w.exec("UPDATE deployments SET next_at = $1, created_at = $1 WHERE id = $2", w.Now(), n.ID)
 	return n.ID
 }
@@ -251,7 +256,7 @@ func TestPermanentErrorsPauseTheVersion(t *testing.T) {
 	w.let(50*time.Second, p)
 	require.Equal(t, 3, w.count("deploy"))
 	require.Equal(t, "wanted", w.phase(id))
-	require.Contains(t, one[string](w.bundle, "SELECT pause_reason FROM app_versions"), "no such version")
+	require.Contains(t, one[string](w.bundle, "SELECT reason FROM start_pauses"), "no such version")
 	w.let(20*time.Second, p)
 	require.Equal(t, "starting", w.phase(id))
 }
@@ -279,7 +284,7 @@ func TestASilentServerIsReplaced(t *testing.T) {
 	require.Equal(t, "starting", w.phase(id))
 	w.let(30*time.Second, p)
 	require.Equal(t, "gone: did not register within 1m0s", w.phase(id))
-	require.Equal(t, 1, one[int](w.bundle, "SELECT failures FROM app_versions"))
+	require.Equal(t, 1, w.failures("eu"))
 	require.Empty(t, w.refs())
 }
 
@@ -311,7 +316,7 @@ func TestCapacityWithARefIsStopped(t *testing.T) {
 	w.let(10*time.Second, p)
 	require.Equal(t, "gone: the provider has no capacity", w.phase(id))
 	require.Empty(t, w.refs())
-	require.Equal(t, 5*time.Second, one[time.Duration](w.bundle, "SELECT paused_until - $1 FROM pools", one[time.Time](w.bundle, "SELECT created_at FROM deployment_history")).Round(time.Second))
+	require.Equal(t, 5*time.Second, one[time.Duration](w.bundle, "SELECT until - $1 FROM start_pauses WHERE cause = 'capacity'", one[time.Time](w.bundle, "SELECT created_at FROM deployment_history")).Round(time.Second))
 }
 
 // The provider says that a server is gone: its sessions close, amnesty or not.

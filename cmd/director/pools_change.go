@@ -111,7 +111,7 @@ func (p *program) poolsResume() *cobra.Command {
 	return p.changePool(&cobra.Command{
 		Use:     "resume REGION/APP/VERSION",
 		Short:   "Start servers in a pool again, at once",
-		Long:    "Ends the pause of a pool, and that of its app version after failures, so that servers start at once if players need them.",
+		Long:    "Ends the pauses of a pool, also those after failures and for lack of capacity, so that servers start at once if players need them.",
 		Example: "  director pools resume eu/arena/v7",
 	}, 1, func(ctx context.Context, l operator, edit db.PoolEdit, _ []string) error {
 		resumed, err := l.ResumePool(ctx, edit)

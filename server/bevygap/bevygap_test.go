@@ -169,9 +169,17 @@ func TestNobodyCouldHost(t *testing.T) {
 	}{
 		"in time":     {want: `{"Error":[408,"no server could host you within 0s"]}`},
 		"a full pool": {outlook: db.Outlook{Region: "eu", Mode: "duel", Full: true}, want: `{"Error":[409,"all servers are full, and no more may be started: nobody could host you within 0s"]}`},
-		"paused":      {outlook: db.Outlook{Region: "eu", Mode: "duel", Paused: true}, want: `{"Error":[503,"no servers of this version are started now"]}`},
-		"an outage":   {err: errAway, want: `{"Error":[503,"the director cannot decide now: ask again"]}`},
-		"a bug":       {err: errors.New("a secret text"), want: `{"Error":[500,"internal error"]}`},
+		"paused by an operator": {
+			outlook: db.Outlook{Region: "eu", Mode: "duel", PausedUntil: time.Now(), PausedByOperator: true}, want: `{"Error":[503,"no servers of this version are started now"]}`,
+		},
+		"paused for longer than it may wait": {
+			outlook: db.Outlook{Region: "eu", Mode: "duel", PausedUntil: time.Now().Add(time.Minute)}, want: `{"Error":[503,"no servers of this version are started now"]}`,
+		},
+		"paused while servers start": {
+			outlook: db.Outlook{Region: "eu", Mode: "duel", PausedUntil: db.Forever(), PausedByOperator: true, Starting: 1}, want: `{"Error":[408,"no server could host you within 0s"]}`,
+		},
+		"an outage": {err: errAway, want: `{"Error":[503,"the director cannot decide now: ask again"]}`},
+		"a bug":     {err: errors.New("a secret text"), want: `{"Error":[500,"internal error"]}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -186,6 +194,21 @@ func TestNobodyCouldHost(t *testing.T) {
 			b.await(t, "no demand is left", func() bool { return len(b.demand) == 0 && b.face.room.Waiting() == 0 })
 		})
 	}
+}
+
+// Pins a provider without capacity for five seconds, whose answer ended the requests of all who could wait for a minute.
+func TestAPauseThatIsOverInTimeEndsNoRequest(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.change(func() {
+		b.outlook = db.Outlook{Region: "eu", Mode: "duel", PausedUntil: time.Now().Add(5 * time.Second)}
+	})
+	c := b.ask("")
+	require.Equal(t, `"Acknowledged"`, c.read())
+	require.Contains(t, c.read(), "SessionRequestAccepted")
+	require.Equal(t, `{"ProgressReport":"no server can be started now: waiting for the next try"}`, c.read())
+	b.open(1)
+	c.expect(readyFrame)
 }
 
 func TestAClientThatLeavesTakesItsDemandAlong(t *testing.T) {

@@ -212,7 +212,7 @@ func (c *conversation) await(ctx context.Context) (*db.Placement, *failure) {
 		case state.Seat != nil:
 			c.accept(state.Seat.SessionID)
 			return state.Seat, nil
-		case state.Recorded && state.Outlook.Paused:
+		case state.Recorded && startsNone(ctx, state.Outlook):
 			return nil, fail(http.StatusServiceUnavailable, "no servers of this version are started now")
 		}
 		if c.report(ctx, state) != nil {
@@ -226,6 +226,16 @@ func (c *conversation) await(ctx context.Context) (*db.Placement, *failure) {
 			return nil, interrupted(ctx, func() *failure { return c.overdue(c.player.State()) })
 		}
 	}
+}
+
+// startsNone reports whether the pool starts no server before ctx ends. A pause that ends earlier, such as that after a provider had no capacity
+// for a moment, is no reason to end a request: bevygap's client never asks again.
+func startsNone(ctx context.Context, o db.Outlook) bool {
+	if o.PausedUntil.IsZero() || o.Starting > 0 {
+		return false
+	}
+	deadline, limited := ctx.Deadline()
+	return o.PausedByOperator || limited && o.PausedUntil.After(deadline)
 }
 
 // accept tells the client, once, that its request is stored, under which id. A client that is gone is noticed at the next frame.
@@ -266,6 +276,8 @@ func outlook(state waiting.State) string {
 	switch n := state.Outlook.Starting; {
 	case state.Trouble != nil:
 		return "waiting for the database"
+	case n == 0 && !state.Outlook.PausedUntil.IsZero():
+		return "no server can be started now: waiting for the next try"
 	case n == 0:
 		return "waiting for a server"
 	case n == 1:

@@ -68,7 +68,7 @@ var resumePoolAction = action{
 			Title: "Resume " + poolName(p) + "?", Button: "Resume", Back: "/deployments",
 			Says: []string{
 				"The pool starts servers again, at once if players need them.",
-				"A pause of its version after failures ends too, in all regions.",
+				"Its pauses after failures and for lack of capacity end too.",
 			},
 		}, err
 	},
