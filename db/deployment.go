@@ -30,11 +30,13 @@ type Deployment struct {
 	ClaimedRef provider.Ref // with which its server has registered; "": none, or the provider did not confirm it
 	Polls      int          // calls without progress
 	FindAt     *time.Time   // when to look for a second server under the tag; nil: no need
-	Address    netip.Addr   // of a player near whom it should run; the zero Addr if unknown
-	Location   string
-	IP         netip.Addr
-	Ports      map[string]provider.Port
-	Endpoint   string // "" until it is ready
+	// MissingSince is since when its provider has neither listed nor known it; nil: it does, or was not asked since the last call of Deploy.
+	MissingSince *time.Time
+	Address      netip.Addr // of a player near whom it should run; the zero Addr if unknown
+	Location     string
+	IP           netip.Addr
+	Ports        map[string]provider.Port
+	Endpoint     string // "" until it is ready
 
 	ProviderReadyAt *time.Time
 	RegisteredAt    *time.Time

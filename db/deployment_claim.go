@@ -57,7 +57,7 @@ func (r *ClaimDeploymentsRow) claimed(c ClaimDeployments, lease uuid.UUID) Claim
 		Deployment: Deployment{
 			Region: c.Region, ID: r.ID, App: r.App, Version: r.Version, Provider: c.Provider, Tag: provider.Tag(r.Tag), Origin: r.Origin,
 			Stop: r.Stop, Phase: DeploymentPhase(r.Phase), Generation: r.Generation, Attempt: int(r.Attempt), IntentAt: r.IntentAt,
-			Ref: provider.Ref(r.Ref), ClaimedRef: provider.Ref(r.ClaimedRef), Polls: int(r.Polls), FindAt: r.FindAt, Address: addrOrZero(r.Address),
+			Ref: provider.Ref(r.Ref), ClaimedRef: provider.Ref(r.ClaimedRef), Polls: int(r.Polls), FindAt: r.FindAt, MissingSince: r.MissingSince, Address: addrOrZero(r.Address),
 			ProviderReadyAt: r.ProviderReadyAt, RegisteredAt: r.RegisteredAt, ReadyAt: r.ReadyAt, LostAt: r.LostAt,
 			DrainAt: r.DrainAt, EndsAt: r.EndsAt, StopAt: r.StopAt, SealedKey: r.NetcodeKey, SealedBy: r.SealedBy, Reason: r.Reason, CreatedAt: r.CreatedAt,
 		},

@@ -10,7 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// PutIntent commits the intent to call Deploy, and updates d with it: Phase, Attempt, IntentAt, FindAt, DrainAt and EndsAt. It returns false if
+// PutIntent commits the intent to call Deploy, and updates d with it: Phase, Attempt, IntentAt, FindAt, MissingSince, DrainAt and EndsAt. It returns false if
 // another decision was made since d was claimed; then Deploy must not be called. Errors: Unavailable; the intent may be committed.
 func (s *Store) PutIntent(ctx context.Context, d *ClaimedDeployment, lifetime, drainAhead time.Duration) (bool, error) {
 	r, err := s.q.PutIntent(ctx, PutIntentParams{
@@ -22,12 +22,13 @@ func (s *Store) PutIntent(ctx context.Context, d *ClaimedDeployment, lifetime, d
 	if err != nil {
 		return false, classify(err)
 	}
-	d.Phase, d.Polls = DeploymentDeploying, 0
+	d.Phase, d.Polls, d.MissingSince = DeploymentDeploying, 0, nil
 	d.Generation, d.Attempt, d.IntentAt, d.FindAt, d.DrainAt, d.EndsAt = r.Generation, int(r.Attempt), r.IntentAt, r.FindAt, r.DrainAt, r.EndsAt
 	return true, nil
 }
 
-// DecideDeployment writes the decision of a step, which is d as the step has changed it: Phase, Polls, IntentAt, FindAt, Stop, Reason and LastError. The
+// DecideDeployment writes the decision of a step, which is d as the step has changed it: Phase, Polls, IntentAt, FindAt, MissingSince, Stop, Reason
+// and LastError. The
 // deployment is due again at next; nil means only when it is woken. A decision to drain or to end it takes effect for players in the same
 // transaction. It returns false, and writes nothing, if another decision was made since d was claimed. Errors: Unavailable.
 func (s *Store) DecideDeployment(ctx context.Context, d *ClaimedDeployment, next *time.Time) (bool, error) {
@@ -39,7 +40,7 @@ func (s *Store) DecideDeployment(ctx context.Context, d *ClaimedDeployment, next
 		}
 		_, err := q.DecideDeployment(ctx, DecideDeploymentParams{
 			Region: d.Region, ID: d.ID, Generation: d.Generation, Phase: string(d.Phase), Polls: int32(d.Polls), IntentAt: d.IntentAt, FindAt: d.FindAt,
-			Stop: d.Stop, Now: s.virtualNow(), Reason: d.Reason, LastError: d.LastError, WokenAt: d.wokenAt, NextAt: next,
+			MissingSince: d.MissingSince, Stop: d.Stop, Now: s.virtualNow(), Reason: d.Reason, LastError: d.LastError, WokenAt: d.wokenAt, NextAt: next,
 		})
 		if err != nil || d.Phase != DeploymentFailed {
 			return err

@@ -22,7 +22,7 @@ func (s *Store) NoteRef(ctx context.Context, d *ClaimedDeployment, ref provider.
 	if err != nil {
 		return "", classify(err)
 	}
-	d.Ref = provider.Ref(own)
+	d.Ref, d.MissingSince = provider.Ref(own), nil
 	return d.Ref, nil
 }
 
@@ -33,7 +33,7 @@ func (s *Store) AdoptClaimedRef(ctx context.Context, d *ClaimedDeployment) (bool
 	if err != nil || n == 0 {
 		return false, classify(err)
 	}
-	d.Ref = d.ClaimedRef
+	d.Ref, d.MissingSince = d.ClaimedRef, nil
 	return true, nil
 }
 
@@ -59,7 +59,11 @@ func (s *Store) NoteObservation(ctx context.Context, d *ClaimedDeployment, o pro
 		}
 		p.Ports = text
 	}
-	return classify(s.q.NoteObservation(ctx, p))
+	if err := s.q.NoteObservation(ctx, p); err != nil {
+		return classify(err)
+	}
+	d.MissingSince = nil
+	return nil
 }
 
 // EndDeployment moves a deployment of which nothing is left at its provider into the history, and ends its instance, even during an amnesty: the

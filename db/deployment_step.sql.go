@@ -14,7 +14,7 @@ import (
 )
 
 const adoptClaimedRef = `-- name: AdoptClaimedRef :execrows
-UPDATE deployments SET ref = claimed_ref, address = NULL
+UPDATE deployments SET ref = claimed_ref, address = NULL, missing_since = NULL
 WHERE region = $1 AND id = $2 AND ref IS NULL AND claimed_ref = $3::text AND intent_at IS NOT NULL
 `
 
@@ -69,7 +69,7 @@ SET lease = $1::uuid, leased_until = coalesce($2::timestamptz, now()) + $3::inte
     next_at = coalesce($2::timestamptz, now()) + $3::interval
 FROM due WHERE d.region = $4 AND d.id = due.id
 RETURNING d.id, d.app, d.version, d.tag, d.origin, (d.desired = 'stopped')::bool AS stop, d.phase, d.generation, d.attempt, d.intent_at, coalesce(d.ref, '') AS ref, coalesce(d.claimed_ref, '') AS claimed_ref, d.polls,
-          d.find_at, d.address, d.provider_ready_at, d.registered_at, d.ready_at, d.lost_at, d.drain_at, d.ends_at, d.stop_at, coalesce(d.woken_at, 'epoch')::timestamptz AS woken_at,
+          d.find_at, d.missing_since, d.address, d.provider_ready_at, d.registered_at, d.ready_at, d.lost_at, d.drain_at, d.ends_at, d.stop_at, coalesce(d.woken_at, 'epoch')::timestamptz AS woken_at,
           d.netcode_key, coalesce(d.sealed_by, '') AS sealed_by, coalesce(d.reason, '') AS reason, d.created_at,
           CASE WHEN d.refused_at > coalesce(d.registered_at, '-infinity') THEN d.refused ELSE '' END::text AS refused,
           coalesce((SELECT i.open_sessions FROM instances i WHERE i.region = d.region AND i.id = d.id::text), 0)::int AS open_sessions,
@@ -105,6 +105,7 @@ type ClaimDeploymentsRow struct {
 	ClaimedRef      string
 	Polls           int32
 	FindAt          *time.Time
+	MissingSince    *time.Time
 	Address         *netip.Addr
 	ProviderReadyAt *time.Time
 	RegisteredAt    *time.Time
@@ -160,6 +161,7 @@ func (q *Queries) ClaimDeployments(ctx context.Context, arg ClaimDeploymentsPara
 			&i.ClaimedRef,
 			&i.Polls,
 			&i.FindAt,
+			&i.MissingSince,
 			&i.Address,
 			&i.ProviderReadyAt,
 			&i.RegisteredAt,
@@ -350,31 +352,32 @@ func (q *Queries) CrashesOfVersion(ctx context.Context, arg CrashesOfVersionPara
 
 const decideDeployment = `-- name: DecideDeployment :one
 UPDATE deployments d
-SET phase = $1, polls = $2, intent_at = $3, find_at = $4, generation = d.generation + 1,
-    desired = CASE WHEN $5::bool THEN 'stopped' ELSE d.desired END,
-    stop_at = CASE WHEN $5::bool THEN coalesce(d.stop_at, coalesce($6::timestamptz, now())) ELSE d.stop_at END,
-    reason = coalesce(d.reason, nullif($7::text, '')), last_error = coalesce(nullif($8::text, ''), d.last_error),
+SET phase = $1, polls = $2, intent_at = $3, find_at = $4, missing_since = $5, generation = d.generation + 1,
+    desired = CASE WHEN $6::bool THEN 'stopped' ELSE d.desired END,
+    stop_at = CASE WHEN $6::bool THEN coalesce(d.stop_at, coalesce($7::timestamptz, now())) ELSE d.stop_at END,
+    reason = coalesce(d.reason, nullif($8::text, '')), last_error = coalesce(nullif($9::text, ''), d.last_error),
     lease = NULL, leased_until = NULL,
-    next_at = CASE WHEN coalesce(d.woken_at, 'epoch') <> $9::timestamptz THEN coalesce($6::timestamptz, now())
-                   ELSE $10::timestamptz END
-WHERE d.region = $11 AND d.id = $12 AND d.generation = $13
+    next_at = CASE WHEN coalesce(d.woken_at, 'epoch') <> $10::timestamptz THEN coalesce($7::timestamptz, now())
+                   ELSE $11::timestamptz END
+WHERE d.region = $12 AND d.id = $13 AND d.generation = $14
 RETURNING d.generation
 `
 
 type DecideDeploymentParams struct {
-	Phase      string
-	Polls      int32
-	IntentAt   *time.Time
-	FindAt     *time.Time
-	Stop       bool
-	Now        *time.Time
-	Reason     string
-	LastError  string
-	WokenAt    time.Time
-	NextAt     *time.Time
-	Region     string
-	ID         uuid.UUID
-	Generation int64
+	Phase        string
+	Polls        int32
+	IntentAt     *time.Time
+	FindAt       *time.Time
+	MissingSince *time.Time
+	Stop         bool
+	Now          *time.Time
+	Reason       string
+	LastError    string
+	WokenAt      time.Time
+	NextAt       *time.Time
+	Region       string
+	ID           uuid.UUID
+	Generation   int64
 }
 
 // Writes the decision of a step unless another one was made since the step was claimed. A deployment that was woken during the step is due at once.
@@ -384,6 +387,7 @@ func (q *Queries) DecideDeployment(ctx context.Context, arg DecideDeploymentPara
 		arg.Polls,
 		arg.IntentAt,
 		arg.FindAt,
+		arg.MissingSince,
 		arg.Stop,
 		arg.Now,
 		arg.Reason,
@@ -518,7 +522,7 @@ func (q *Queries) LogDeployment(ctx context.Context, arg LogDeploymentParams) er
 
 const moveToHistory = `-- name: MoveToHistory :one
 WITH gone AS (
-    DELETE FROM deployments d WHERE d.region = $3 AND d.id = $4 RETURNING d.region, d.id, d.app, d.version, d.provider, d.tag, d.origin, d.desired, d.phase, d.generation, d.attempt, d.intent_at, d.ref, d.polls, d.next_at, d.woken_at, d.lease, d.leased_until, d.address, d.location, d.ip, d.ports, d.endpoint, d.provider_ready_at, d.incarnation, d.registered_at, d.ready_at, d.lost_at, d.find_at, d.unlisted, d.boot_id, d.boots, d.boots_since, d.cert_digest, d.netcode_key, d.sealed_by, d.tokens_by, d.clients_seq, d.drain_at, d.ends_at, d.stop_at, d.reason, d.last_error, d.created_at, d.claimed_ref, d.refused, d.refused_at
+    DELETE FROM deployments d WHERE d.region = $3 AND d.id = $4 RETURNING d.region, d.id, d.app, d.version, d.provider, d.tag, d.origin, d.desired, d.phase, d.generation, d.attempt, d.intent_at, d.ref, d.polls, d.next_at, d.woken_at, d.lease, d.leased_until, d.address, d.location, d.ip, d.ports, d.endpoint, d.provider_ready_at, d.incarnation, d.registered_at, d.ready_at, d.lost_at, d.find_at, d.unlisted, d.boot_id, d.boots, d.boots_since, d.cert_digest, d.netcode_key, d.sealed_by, d.tokens_by, d.clients_seq, d.drain_at, d.ends_at, d.stop_at, d.reason, d.last_error, d.created_at, d.claimed_ref, d.missing_since, d.refused, d.refused_at
 ), kept AS (
     INSERT INTO deployment_history (region, id, app, version, provider, tag, origin, attempt, ref, location, endpoint, created_at, provider_ready_at,
                                     registered_at, ready_at, stop_at, reason, last_error, gone_at)
@@ -601,7 +605,7 @@ SET location = coalesce(nullif($1::text, ''), location), ip = coalesce(nullif($2
     ends_at = least(ends_at, $4::timestamptz),
     drain_at = least(drain_at, $4::timestamptz - least($5::interval, greatest($4::timestamptz - coalesce(intent_at, created_at), '0') / 4)),
     provider_ready_at = CASE WHEN $6::bool THEN coalesce(provider_ready_at, coalesce($7::timestamptz, now())) ELSE provider_ready_at END,
-    unlisted = 0
+    unlisted = 0, missing_since = NULL
 WHERE region = $8 AND id = $9 AND ref = $10::text
 `
 
@@ -638,7 +642,7 @@ func (q *Queries) NoteObservation(ctx context.Context, arg NoteObservationParams
 
 const noteRef = `-- name: NoteRef :one
 UPDATE deployments
-SET ref = coalesce(ref, $1::text), address = NULL, intent_at = coalesce(intent_at, coalesce($2::timestamptz, now()))
+SET ref = coalesce(ref, $1::text), address = NULL, missing_since = NULL, intent_at = coalesce(intent_at, coalesce($2::timestamptz, now()))
 WHERE region = $3 AND id = $4
 RETURNING ref::text
 `
@@ -719,7 +723,7 @@ func (q *Queries) PutBudgets(ctx context.Context, arg PutBudgetsParams) error {
 
 const putIntent = `-- name: PutIntent :one
 UPDATE deployments d
-SET phase = 'deploying', attempt = d.attempt + 1, polls = 0, generation = d.generation + 1,
+SET phase = 'deploying', attempt = d.attempt + 1, polls = 0, missing_since = NULL, generation = d.generation + 1,
     find_at = CASE WHEN d.intent_at IS NOT NULL THEN coalesce($1::timestamptz, now()) + interval '30 seconds' ELSE d.find_at END,
     intent_at = coalesce($1::timestamptz, now()),
     ends_at = coalesce($1::timestamptz, now()) + $2::interval,

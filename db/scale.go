@@ -19,6 +19,7 @@ type poolState struct {
 	coming   int // servers that start
 	draining int // servers that take no new players, and may have some
 	ending   int // servers that end, or do not answer, and may still run at their provider
+	lost     int // of these, servers that were perhaps never started: the call had no answer, and the provider does not list them
 
 	waiting  []waitingParty // oldest first
 	sessions []packedSession
@@ -38,10 +39,12 @@ type poolPlan struct {
 	Busy     int    `json:"busy"`
 	Coming   int    `json:"coming"` // with those that this plan starts
 	Draining int    `json:"draining"`
-	Ending   int    `json:"ending"`  // servers that take no players, and may still run at their provider
-	Waiting  int    `json:"waiting"` // parties
-	Used     int    `json:"used"`    // servers that are busy, or that the waiting parties fill
-	Buffer   int    `json:"buffer"`  // servers
+	Ending   int    `json:"ending"`   // servers that take no players, and may still run at their provider
+	Lost     int    `json:"lost"`     // of these, servers that were perhaps never started
+	Replaced int    `json:"replaced"` // of these, servers that nobody needs any more if they turn up
+	Waiting  int    `json:"waiting"`  // parties
+	Used     int    `json:"used"`     // servers that are busy, or that the waiting parties fill
+	Buffer   int    `json:"buffer"`   // servers
 	Target   int    `json:"target"`
 	Max      int    `json:"max"`
 	Start    int    `json:"start"`
@@ -58,7 +61,7 @@ type poolPlan struct {
 // onto as many new ones as it takes. Starting and new servers are filled one after the other, so that as few as possible start.
 // It is pure.
 func planPool(s poolState) poolPlan {
-	p := poolPlan{Live: s.live, Busy: s.busy, Coming: s.coming, Draining: s.draining, Ending: s.ending, Waiting: len(s.waiting), Max: s.max}
+	p := poolPlan{Live: s.live, Busy: s.busy, Coming: s.coming, Draining: s.draining, Ending: s.ending, Lost: s.lost, Waiting: len(s.waiting), Max: s.max}
 	have := s.live + s.coming
 	room := max(0, min(s.maxStarting-s.coming, s.places()))
 	left, used := s.packRunning()
@@ -68,6 +71,9 @@ func planPool(s poolState) poolPlan {
 	p.Target = min(max(p.Used+p.Buffer, s.min), s.max)
 	if !s.paused {
 		p.Start = max(0, min(p.Target-have, room))
+	}
+	if have >= p.Target {
+		p.Replaced = s.lost
 	}
 	if p.Surplus = max(0, have-p.Target); s.coming == 0 {
 		p.End = p.Surplus // while servers start, it is not known on which servers the players will be placed
@@ -153,6 +159,9 @@ func (s *poolState) text(p poolPlan) string {
 	}
 	if p.Ending > 0 {
 		fmt.Fprintf(&b, "; %d ending", p.Ending)
+	}
+	if p.Lost > 0 {
+		fmt.Fprintf(&b, ", %d of them perhaps never started", p.Lost)
 	}
 	fmt.Fprintf(&b, "; %s waiting. Used %d + buffer %d = %d", countParties(p.Waiting), p.Used, p.Buffer, p.Used+p.Buffer)
 	if p.Target != p.Used+p.Buffer {

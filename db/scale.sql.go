@@ -467,7 +467,7 @@ const stopUnstarted = `-- name: StopUnstarted :one
 SELECT count(*) FILTER (WHERE stop_deployment($1, w.id, $2))::int AS stopped FROM (
     SELECT d.id FROM deployments d
     WHERE d.region = $1 AND d.app = $3 AND d.version = $4 AND d.origin = 'pool' AND d.desired = 'running'
-      AND d.phase = 'wanted' AND d.intent_at IS NULL AND d.created_at <= now() - $5::interval
+      AND (d.phase = 'wanted' AND d.intent_at IS NULL OR is_lost(d)) AND d.created_at <= now() - $5::interval
     ORDER BY d.created_at DESC, d.id LIMIT $6 FOR NO KEY UPDATE SKIP LOCKED) w
 `
 
@@ -481,7 +481,7 @@ type StopUnstartedParams struct {
 }
 
 // Ends servers of a pool that have waited for their provider for a while, the newest first. Nothing of them was started: the provider has no
-// room, or the app version is paused.
+// room, or the app version is paused; or they are lost, and are looked for, so that they end if they turn up.
 func (q *Queries) StopUnstarted(ctx context.Context, arg StopUnstartedParams) (int32, error) {
 	row := q.db.QueryRow(ctx, stopUnstarted,
 		arg.Region,
@@ -499,11 +499,12 @@ func (q *Queries) StopUnstarted(ctx context.Context, arg StopUnstartedParams) (i
 const supplyOfPool = `-- name: SupplyOfPool :one
 SELECT count(*) FILTER (WHERE s.live)::int AS live, count(*) FILTER (WHERE s.live AND s.open_sessions > 0)::int AS busy,
        count(*) FILTER (WHERE s.coming)::int AS coming, count(*) FILTER (WHERE s.draining AND NOT s.live)::int AS draining,
-       count(*) FILTER (WHERE NOT s.live AND NOT s.coming AND NOT s.draining)::int AS ending
+       count(*) FILTER (WHERE NOT s.live AND NOT s.coming AND NOT s.draining)::int AS ending, count(*) FILTER (WHERE s.lost)::int AS lost
 FROM (
     SELECT d.desired = 'running' AND d.phase = 'ready' AND d.lost_at IS NULL AND coalesce(i.status = 'ready', false)
                AND coalesce(d.drain_at > now(), true) AS live,
-           d.desired = 'running' AND d.phase IN ('wanted', 'deploying', 'starting') AS coming,
+           d.desired = 'running' AND d.phase IN ('wanted', 'deploying', 'starting') AND NOT is_lost(d) AS coming,
+           d.desired = 'running' AND is_lost(d) AS lost,
            d.desired = 'running' AND d.phase IN ('ready', 'draining') AND d.lost_at IS NULL AS draining, coalesce(i.open_sessions, 0) AS open_sessions
     FROM deployments d LEFT JOIN instances i ON i.region = d.region AND i.id = d.id::text AND i.status <> 'gone'
     WHERE d.region = $1 AND d.app = $2 AND d.version = $3) s
@@ -521,10 +522,11 @@ type SupplyOfPoolRow struct {
 	Coming   int32
 	Draining int32
 	Ending   int32
+	Lost     int32
 }
 
 // Counts the servers of a pool. Live ones take players, and some of them are busy; coming ones start; draining ones take no players any
-// more but may have some; the others end, or do not answer, and may still run at their provider.
+// more but may have some; the others end, or do not answer, and may still run at their provider. Lost ones are among these.
 func (q *Queries) SupplyOfPool(ctx context.Context, arg SupplyOfPoolParams) (SupplyOfPoolRow, error) {
 	row := q.db.QueryRow(ctx, supplyOfPool, arg.Region, arg.App, arg.Version)
 	var i SupplyOfPoolRow
@@ -534,6 +536,7 @@ func (q *Queries) SupplyOfPool(ctx context.Context, arg SupplyOfPoolParams) (Sup
 		&i.Coming,
 		&i.Draining,
 		&i.Ending,
+		&i.Lost,
 	)
 	return i, err
 }

@@ -131,8 +131,8 @@ func (t *scaling) endDrained(ctx context.Context, plan poolPlan) (int, error) {
 // endSurplus ends servers that nobody needs, and returns how many.
 func (t *scaling) endSurplus(ctx context.Context, plan poolPlan, settled bool) (int, error) {
 	switch {
-	case plan.Surplus > 0 && plan.Coming > 0:
-		return t.cancel(ctx, min(plan.Surplus, maxDrained))
+	case plan.Replaced > 0, plan.Surplus > 0 && plan.Coming > 0:
+		return t.cancel(ctx, min(plan.Surplus+plan.Replaced, maxDrained))
 	case settled && plan.End > 0:
 		return t.end(ctx, min(plan.End, maxDrained))
 	default:
@@ -150,7 +150,8 @@ func (t *scaling) state(ctx context.Context) (poolState, error) {
 	if err != nil {
 		return s, err
 	}
-	s.live, s.busy, s.coming, s.draining, s.ending = int(supply.Live), int(supply.Busy), int(supply.Coming), int(supply.Draining), int(supply.Ending)
+	s.live, s.busy, s.coming = int(supply.Live), int(supply.Busy), int(supply.Coming)
+	s.draining, s.ending, s.lost = int(supply.Draining), int(supply.Ending), int(supply.Lost)
 	demand, err := t.q.DemandOfPool(ctx, DemandOfPoolParams{Region: t.region, App: t.pool.App, Version: t.pool.Version, AtMost: maxPlanParties})
 	if err != nil || len(demand) == 0 {
 		return s, err

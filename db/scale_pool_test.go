@@ -377,3 +377,28 @@ func TestAnEmptyServerThatDrainsEnds(t *testing.T) {
 	b.exec("DELETE FROM deployments WHERE desired = 'stopped'")
 	require.Equal(t, 2, b.scale().Started)
 }
+
+// Pins a player who waits for a server that was never started, and a second server that is started for nobody when the first one is given up.
+func TestALostServerIsReplaced(t *testing.T) {
+	t.Parallel()
+	b := setup(t).withPool()
+	b.exec("UPDATE pools SET max_servers = 1")
+	b.isRefused(waits(request("ann", 8)))
+	require.Equal(t, 1, b.scale().Started)
+	b.exec("UPDATE deployments SET phase = 'deploying', intent_at = now(), missing_since = now() - interval '4 seconds'")
+	require.Zero(t, b.scale().Started, "it may be listed soon")
+	b.exec("UPDATE deployments SET missing_since = now() - interval '6 seconds'")
+	require.Zero(t, b.scale().Started, "it counts, since it may run")
+	require.Equal(t, "0 live servers, 0 of them with players; 0 starting; 1 ending, 1 of them perhaps never started; 1 party waiting. Used 0 + buffer 0 = 0: nothing to do", b.plan().Text)
+	require.True(t, b.refusal(waits(request("ann", 8))).Outlook.Full)
+	b.exec("UPDATE pools SET max_servers = 3")
+	require.Equal(t, db.Scaled{Planned: 1, Started: 1}, b.scale())
+	require.Equal(t, db.Scaled{Planned: 1}, b.scale())
+
+	b.exec("UPDATE deployments SET created_at = now() - interval '31 seconds' WHERE phase = 'deploying'")
+	require.Equal(t, db.Scaled{Planned: 1, Ended: 1}, b.scale(), "else it would be started again")
+	require.Equal(t, "deploying", one[string](b, "SELECT phase FROM deployments WHERE desired = 'stopped' AND reason = 'surplus' AND next_at <= now()"))
+	b.exec("UPDATE deployments SET desired = 'running', ref = 'r', phase = 'starting' WHERE phase = 'deploying'")
+	b.scale()
+	require.Equal(t, 2, b.plan().Coming, "it has turned up")
+}

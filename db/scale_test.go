@@ -100,6 +100,7 @@ func drawState(t *rapid.T) poolState {
 		paused: rapid.IntRange(0, 9).Draw(t, "paused") == 0, coming: rapid.IntRange(0, 4).Draw(t, "coming"), ending: rapid.IntRange(0, 3).Draw(t, "ending"),
 		draining: rapid.IntRange(0, 3).Draw(t, "draining"), server: duelServer,
 	}
+	s.lost = rapid.IntRange(0, s.ending).Draw(t, "lost")
 	s.min = rapid.IntRange(0, s.max).Draw(t, "min")
 	if rapid.Bool().Draw(t, "percent") {
 		s.buffer, s.bufferPercent = rapid.IntRange(0, 99).Draw(t, "share"), true
@@ -134,6 +135,9 @@ func TestAPlanStartsNothingOverItsLimits(t *testing.T) {
 		}
 		if p.Start > 0 && (s.live+s.coming+s.draining+s.ending+p.Start > s.max || s.coming+p.Start > s.maxStarting || s.paused) {
 			t.Fatalf("%d servers started: %+v", p.Start, s)
+		}
+		if p.Replaced != 0 && (p.Replaced != s.lost || p.Start > 0) {
+			t.Fatalf("%d of %d lost servers are replaced while %d start", p.Replaced, s.lost, p.Start)
 		}
 		if p.Target < s.min || p.Target > s.max {
 			t.Fatalf("target %d", p.Target)
@@ -170,7 +174,7 @@ func TestConstantDemandDoesNotOscillate(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawState(t)
-		s.paused, s.draining, s.ending = false, 0, 0
+		s.paused, s.draining, s.ending, s.lost = false, 0, 0, 0
 		s.maxStarting++
 		for ended, steps := false, 0; ; steps++ {
 			p := planPool(s)

@@ -792,6 +792,72 @@ CREATE FUNCTION public.hot_tables() RETURNS regclass[]
                  'realtime_sessions', 'lobbies', 'lobby_members', 'lobby_log', 'realtime_tickets', 'realtime_expired', 'lobby_outcomes']::regclass[]
 $$;
 
+CREATE TABLE public.deployments (
+    region text NOT NULL,
+    id uuid NOT NULL,
+    app text NOT NULL COLLATE pg_catalog."C",
+    version text NOT NULL COLLATE pg_catalog."C",
+    provider text NOT NULL COLLATE pg_catalog."C",
+    tag text NOT NULL COLLATE pg_catalog."C",
+    origin text DEFAULT 'pool'::text NOT NULL,
+    desired text DEFAULT 'running'::text NOT NULL,
+    phase text DEFAULT 'wanted'::text NOT NULL,
+    generation bigint DEFAULT 0 NOT NULL,
+    attempt integer DEFAULT 0 NOT NULL,
+    intent_at timestamp with time zone,
+    ref text,
+    polls integer DEFAULT 0 NOT NULL,
+    next_at timestamp with time zone DEFAULT now(),
+    woken_at timestamp with time zone,
+    lease uuid,
+    leased_until timestamp with time zone,
+    address inet,
+    location text,
+    ip inet,
+    ports jsonb,
+    endpoint text,
+    provider_ready_at timestamp with time zone,
+    incarnation uuid,
+    registered_at timestamp with time zone,
+    ready_at timestamp with time zone,
+    lost_at timestamp with time zone,
+    find_at timestamp with time zone,
+    unlisted integer DEFAULT 0 NOT NULL,
+    boot_id text,
+    boots integer DEFAULT 0 NOT NULL,
+    boots_since timestamp with time zone,
+    cert_digest text,
+    netcode_key bytea,
+    sealed_by text,
+    tokens_by text,
+    clients_seq bigint DEFAULT 0 NOT NULL,
+    drain_at timestamp with time zone,
+    ends_at timestamp with time zone,
+    stop_at timestamp with time zone,
+    reason text,
+    last_error text,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    claimed_ref text,
+    missing_since timestamp with time zone,
+    refused text,
+    refused_at timestamp with time zone,
+    CONSTRAINT a_deployment_has_a_known_phase CHECK ((phase = ANY (ARRAY['wanted'::text, 'deploying'::text, 'starting'::text, 'ready'::text, 'draining'::text, 'failed'::text, 'stopping'::text]))),
+    CONSTRAINT a_deployment_is_wanted_or_not CHECK ((desired = ANY (ARRAY['running'::text, 'stopped'::text]))),
+    CONSTRAINT a_lease_ends CHECK (((lease IS NULL) = (leased_until IS NULL))),
+    CONSTRAINT a_ready_deployment_has_an_endpoint CHECK (((phase <> 'ready'::text) OR ((endpoint IS NOT NULL) AND (incarnation IS NOT NULL)))),
+    CONSTRAINT a_ref_has_an_intent CHECK (((ref IS NULL) OR (intent_at IS NOT NULL)))
+)
+WITH (fillfactor='50', autovacuum_vacuum_scale_factor='0.02');
+ALTER TABLE ONLY public.deployments ALTER COLUMN region SET (n_distinct=1);
+
+CREATE FUNCTION public.is_lost(d public.deployments) RETURNS boolean
+    LANGUAGE sql STABLE
+    AS $$
+    SELECT d.phase = 'deploying' AND d.ref IS NULL AND coalesce(d.missing_since <= now() - interval '5 seconds', false)
+$$;
+
+COMMENT ON FUNCTION public.is_lost(d public.deployments) IS 'Whether the answer of the last call to start a deployment was lost, and its provider has not listed the server for 5 seconds.';
+
 CREATE FUNCTION public.keep_drain(p_region text, p_name text, p_endpoint text, p_actor text, p_keep boolean) RETURNS TABLE(changed boolean, replicas uuid[])
     LANGUAGE plpgsql
     AS $$
@@ -1744,63 +1810,6 @@ COMMENT ON COLUMN ops.deployment_outcomes.ready_p95 IS 'The 95th percentile of t
 COMMENT ON COLUMN ops.deployment_outcomes.server_seconds IS 'The seconds that they ran at the provider, summed up: roughly what it charges for.';
 
 COMMENT ON COLUMN ops.deployment_outcomes.last_error IS 'An error of the provider about one of them; NULL: none.';
-
-CREATE TABLE public.deployments (
-    region text NOT NULL,
-    id uuid NOT NULL,
-    app text NOT NULL COLLATE pg_catalog."C",
-    version text NOT NULL COLLATE pg_catalog."C",
-    provider text NOT NULL COLLATE pg_catalog."C",
-    tag text NOT NULL COLLATE pg_catalog."C",
-    origin text DEFAULT 'pool'::text NOT NULL,
-    desired text DEFAULT 'running'::text NOT NULL,
-    phase text DEFAULT 'wanted'::text NOT NULL,
-    generation bigint DEFAULT 0 NOT NULL,
-    attempt integer DEFAULT 0 NOT NULL,
-    intent_at timestamp with time zone,
-    ref text,
-    polls integer DEFAULT 0 NOT NULL,
-    next_at timestamp with time zone DEFAULT now(),
-    woken_at timestamp with time zone,
-    lease uuid,
-    leased_until timestamp with time zone,
-    address inet,
-    location text,
-    ip inet,
-    ports jsonb,
-    endpoint text,
-    provider_ready_at timestamp with time zone,
-    incarnation uuid,
-    registered_at timestamp with time zone,
-    ready_at timestamp with time zone,
-    lost_at timestamp with time zone,
-    find_at timestamp with time zone,
-    unlisted integer DEFAULT 0 NOT NULL,
-    boot_id text,
-    boots integer DEFAULT 0 NOT NULL,
-    boots_since timestamp with time zone,
-    cert_digest text,
-    netcode_key bytea,
-    sealed_by text,
-    tokens_by text,
-    clients_seq bigint DEFAULT 0 NOT NULL,
-    drain_at timestamp with time zone,
-    ends_at timestamp with time zone,
-    stop_at timestamp with time zone,
-    reason text,
-    last_error text,
-    created_at timestamp with time zone DEFAULT now() NOT NULL,
-    claimed_ref text,
-    refused text,
-    refused_at timestamp with time zone,
-    CONSTRAINT a_deployment_has_a_known_phase CHECK ((phase = ANY (ARRAY['wanted'::text, 'deploying'::text, 'starting'::text, 'ready'::text, 'draining'::text, 'failed'::text, 'stopping'::text]))),
-    CONSTRAINT a_deployment_is_wanted_or_not CHECK ((desired = ANY (ARRAY['running'::text, 'stopped'::text]))),
-    CONSTRAINT a_lease_ends CHECK (((lease IS NULL) = (leased_until IS NULL))),
-    CONSTRAINT a_ready_deployment_has_an_endpoint CHECK (((phase <> 'ready'::text) OR ((endpoint IS NOT NULL) AND (incarnation IS NOT NULL)))),
-    CONSTRAINT a_ref_has_an_intent CHECK (((ref IS NULL) OR (intent_at IS NOT NULL)))
-)
-WITH (fillfactor='50', autovacuum_vacuum_scale_factor='0.02');
-ALTER TABLE ONLY public.deployments ALTER COLUMN region SET (n_distinct=1);
 
 CREATE VIEW ops.deployments AS
  SELECT d.region,

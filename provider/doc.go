@@ -9,7 +9,8 @@
 //	            └──────────┴── failed ─── Stop ┘
 //
 // A provider may skip phases, and may report one late. Only ready, failed and gone are decisions; an unknown phase means that
-// the provider has not decided yet. A failed deployment may still cost money: it ends only by Stop.
+// the provider has not decided yet, and absent that it does not know the deployment: not yet, or not any more. A failed deployment
+// may still cost money: it ends only by Stop.
 //
 // # A crash between the provider's answer and our commit
 //

@@ -21,7 +21,7 @@ const (
 	Ambiguous Kind = "ambiguous"
 	// Permanent: the same call fails again until somebody changes a setting. Nothing has happened.
 	Permanent Kind = "permanent"
-	// Gone: there is nothing to stop under this ref.
+	// Gone: there is nothing to stop under this ref, as far as the provider knows now. As with PhaseAbsent, it may know it later.
 	Gone Kind = "gone"
 )
 

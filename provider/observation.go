@@ -16,6 +16,7 @@ const (
 	PhaseFailed   Phase = "failed"   // it does not run, and must be stopped
 	PhaseStopping Phase = "stopping" // Stop was accepted, or it is being ended
 	PhaseGone     Phase = "gone"     // nothing of it is left
+	PhaseAbsent   Phase = "absent"   // the provider does not know it: not yet, or not any more
 	PhaseUnknown  Phase = "unknown"  // a word of the provider that we do not know: treat it as pending
 )
 
@@ -33,6 +34,9 @@ type Observation struct {
 	Raw      string    // the phase in the provider's words
 	Error    string    // the provider's reason of PhaseFailed or PhaseGone, at most MaxErrorBytes
 }
+
+// Exists reports whether the provider knows the deployment, and something of it may be left.
+func (o Observation) Exists() bool { return o.Phase != PhaseGone && o.Phase != PhaseAbsent }
 
 // MaxErrorBytes bounds Observation.Error.
 const MaxErrorBytes = 500

@@ -13,7 +13,8 @@ type Provider interface {
 	// A provider with [Capabilities].NativeNames returns the deployment that exists under the tag, and starts no second one.
 	// Errors: any kind but Gone. Only after Ambiguous may a server have been started, or after Capacity with a Ref.
 	Deploy(ctx context.Context, s Spec) (Observation, error)
-	// Get returns the state of a deployment. One that the provider does not know (any more) is in [PhaseGone], without an error.
+	// Get returns the state of a deployment. One that has ended is in [PhaseGone], and one that the provider does not know in [PhaseAbsent],
+	// without an error: a provider may know a deployment late, so a single such answer proves nothing.
 	// Errors: Transient, RateLimited, Permanent.
 	Get(ctx context.Context, ref Ref) (Observation, error)
 	// Find returns the deployments with this owner and tag, at most [MaxFound]. Several are possible without NativeNames. None

@@ -13,7 +13,7 @@ SET lease = @lease::uuid, leased_until = coalesce(sqlc.narg('now')::timestamptz,
     next_at = coalesce(sqlc.narg('now')::timestamptz, now()) + sqlc.arg(hold)::interval
 FROM due WHERE d.region = @region AND d.id = due.id
 RETURNING d.id, d.app, d.version, d.tag, d.origin, (d.desired = 'stopped')::bool AS stop, d.phase, d.generation, d.attempt, d.intent_at, coalesce(d.ref, '') AS ref, coalesce(d.claimed_ref, '') AS claimed_ref, d.polls,
-          d.find_at, d.address, d.provider_ready_at, d.registered_at, d.ready_at, d.lost_at, d.drain_at, d.ends_at, d.stop_at, coalesce(d.woken_at, 'epoch')::timestamptz AS woken_at,
+          d.find_at, d.missing_since, d.address, d.provider_ready_at, d.registered_at, d.ready_at, d.lost_at, d.drain_at, d.ends_at, d.stop_at, coalesce(d.woken_at, 'epoch')::timestamptz AS woken_at,
           d.netcode_key, coalesce(d.sealed_by, '') AS sealed_by, coalesce(d.reason, '') AS reason, d.created_at,
           CASE WHEN d.refused_at > coalesce(d.registered_at, '-infinity') THEN d.refused ELSE '' END::text AS refused,
           coalesce((SELECT i.open_sessions FROM instances i WHERE i.region = d.region AND i.id = d.id::text), 0)::int AS open_sessions,
@@ -37,7 +37,7 @@ WHERE d.region = @region AND d.id = b.id;
 -- The intent to call Deploy is committed before the call: after a crash somebody looks for the server before a second call. While an earlier
 -- call may have started a server that no list has yet, the tag is looked up again later.
 UPDATE deployments d
-SET phase = 'deploying', attempt = d.attempt + 1, polls = 0, generation = d.generation + 1,
+SET phase = 'deploying', attempt = d.attempt + 1, polls = 0, missing_since = NULL, generation = d.generation + 1,
     find_at = CASE WHEN d.intent_at IS NOT NULL THEN coalesce(sqlc.narg('now')::timestamptz, now()) + interval '30 seconds' ELSE d.find_at END,
     intent_at = coalesce(sqlc.narg('now')::timestamptz, now()),
     ends_at = coalesce(sqlc.narg('now')::timestamptz, now()) + sqlc.arg(lifetime)::interval,
@@ -48,7 +48,7 @@ RETURNING d.generation, d.attempt, d.intent_at, d.find_at, d.drain_at, d.ends_at
 -- name: DecideDeployment :one
 -- Writes the decision of a step unless another one was made since the step was claimed. A deployment that was woken during the step is due at once.
 UPDATE deployments d
-SET phase = @phase, polls = @polls, intent_at = sqlc.narg(intent_at), find_at = sqlc.narg(find_at), generation = d.generation + 1,
+SET phase = @phase, polls = @polls, intent_at = sqlc.narg(intent_at), find_at = sqlc.narg(find_at), missing_since = sqlc.narg(missing_since), generation = d.generation + 1,
     desired = CASE WHEN @stop::bool THEN 'stopped' ELSE d.desired END,
     stop_at = CASE WHEN @stop::bool THEN coalesce(d.stop_at, coalesce(sqlc.narg('now')::timestamptz, now())) ELSE d.stop_at END,
     reason = coalesce(d.reason, nullif(@reason::text, '')), last_error = coalesce(nullif(@last_error::text, ''), d.last_error),
@@ -72,13 +72,13 @@ INSERT INTO events (region, kind, instance_id, detail) VALUES (@region, @kind, @
 -- name: NoteRef :one
 -- A fact, whatever the generation. Returns the ref that the deployment has: another one than the argument is a second server.
 UPDATE deployments
-SET ref = coalesce(ref, @ref::text), address = NULL, intent_at = coalesce(intent_at, coalesce(sqlc.narg('now')::timestamptz, now()))
+SET ref = coalesce(ref, @ref::text), address = NULL, missing_since = NULL, intent_at = coalesce(intent_at, coalesce(sqlc.narg('now')::timestamptz, now()))
 WHERE region = @region AND id = @id
 RETURNING ref::text;
 
 -- name: AdoptClaimedRef :execrows
 -- Changes nothing if the deployment has a ref, or another server has registered meanwhile.
-UPDATE deployments SET ref = claimed_ref, address = NULL
+UPDATE deployments SET ref = claimed_ref, address = NULL, missing_since = NULL
 WHERE region = @region AND id = @id AND ref IS NULL AND claimed_ref = @ref::text AND intent_at IS NOT NULL;
 
 -- name: DropClaimedRef :exec
@@ -92,7 +92,7 @@ SET location = coalesce(nullif(@location::text, ''), location), ip = coalesce(nu
     ends_at = least(ends_at, sqlc.narg(ends_at)::timestamptz),
     drain_at = least(drain_at, sqlc.narg(ends_at)::timestamptz - least(sqlc.arg(drain_ahead)::interval, greatest(sqlc.narg(ends_at)::timestamptz - coalesce(intent_at, created_at), '0') / 4)),
     provider_ready_at = CASE WHEN @ready::bool THEN coalesce(provider_ready_at, coalesce(sqlc.narg('now')::timestamptz, now())) ELSE provider_ready_at END,
-    unlisted = 0
+    unlisted = 0, missing_since = NULL
 WHERE region = @region AND id = @id AND ref = @ref::text;
 
 -- name: LockDeployment :one

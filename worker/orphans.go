@@ -107,7 +107,7 @@ func (p *orphanSweeper) orphans(listed []provider.Observation, known map[provide
 	seen := map[provider.Ref]time.Time{}
 	for _, o := range listed {
 		own, ok := known[o.Tag]
-		if ok && (own == "" || own == o.Ref) || o.Ref == "" || o.Phase == provider.PhaseGone || o.Phase == provider.PhaseStopping {
+		if ok && (own == "" || own == o.Ref) || o.Ref == "" || !o.Exists() || o.Phase == provider.PhaseStopping {
 			continue
 		}
 		since := o.Started

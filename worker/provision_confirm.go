@@ -19,10 +19,22 @@ func (s *step) confirm(ctx context.Context) error {
 	if err != nil && provider.KindOf(err) != provider.Permanent && provider.KindOf(err) != provider.Gone {
 		return s.retry(ctx, err)
 	}
-	if err != nil || o.Phase == provider.PhaseGone || o.Ref != s.d.ClaimedRef || o.Tag != s.d.Tag {
+	if err == nil && o.Phase == provider.PhaseAbsent {
+		return s.unknown(ctx)
+	}
+	if err != nil || !o.Exists() || o.Ref != s.d.ClaimedRef || o.Tag != s.d.Tag {
 		return s.unconfirmed(ctx)
 	}
 	return s.confirmed(ctx, o)
+}
+
+// unknown asks about a ref once more that the provider does not know: the server may be as young as its name.
+func (s *step) unknown(ctx context.Context) error {
+	s.d.MissingSince = orTime(s.d.MissingSince, s.now())
+	if mayTurnUp(&s.d, s.now()) {
+		return s.conclude(ctx, verdict{next: at(*s.d.MissingSince, absentFor)})
+	}
+	return s.unconfirmed(ctx)
 }
 
 func (s *step) confirmed(ctx context.Context, o provider.Observation) error {

@@ -20,7 +20,8 @@ func (s *step) deploy(ctx context.Context) error {
 		return s.conclude(ctx, verdict{next: earliest(&until, at(now, pausedPoll))})
 	}
 	if s.d.Phase == db.DeploymentDeploying && !s.can.NativeNames && !s.intentIsOld(now) {
-		return s.conclude(ctx, verdict{next: at(now, pollPause(s.d.Polls))}) // the provider cannot list what the last Deploy may have started
+		s.d.MissingSince = orTime(s.d.MissingSince, now) // the provider cannot list what the last Deploy may have started
+		return s.conclude(ctx, verdict{next: at(now, pollPause(s.d.Polls))})
 	}
 	lifetime, drainAhead := s.lifetime()
 	before := s.d.IntentAt

@@ -17,8 +17,13 @@ type verdict struct {
 
 // judge changes a deployment according to an observation of its provider. now is the database's time. It reads nothing but its arguments.
 func judge(d *db.ClaimedDeployment, v *db.AppVersion, o provider.Observation, now time.Time, lease time.Duration) verdict {
+	if o.Phase == provider.PhaseAbsent {
+		d.MissingSince = orTime(d.MissingSince, now)
+	}
 	switch {
-	case o.Phase == provider.PhaseGone:
+	case o.Phase == provider.PhaseAbsent && mayTurnUp(d, now):
+		return verdict{next: earliest(at(*d.MissingSince, absentFor), d.FindAt)}
+	case !o.Exists():
 		return judgeGone(d, o, now)
 	case over(d):
 		return judgeEnding(d, now)
@@ -39,9 +44,20 @@ func judge(d *db.ClaimedDeployment, v *db.AppVersion, o provider.Observation, no
 	}
 }
 
+// absentFor is how far apart the answers are that make a server gone that its provider does not know. A young one may be known late.
+const absentFor = 5 * time.Second
+
+// mayTurnUp reports whether the provider has not known a server for so short a time that this proves nothing.
+func mayTurnUp(d *db.ClaimedDeployment, now time.Time) bool {
+	return d.MissingSince != nil && now.Before(d.MissingSince.Add(absentFor))
+}
+
 // judgeGone keeps a deployment for which a second server may still appear until that is decided.
 func judgeGone(d *db.ClaimedDeployment, o provider.Observation, now time.Time) verdict {
 	reason := "the server has ended"
+	if o.Phase == provider.PhaseAbsent {
+		reason = "the provider does not know the server"
+	}
 	if o.Error != "" {
 		reason += ": " + o.Error
 		d.LastError = o.Error
@@ -154,6 +170,14 @@ func orReason(first, second string) string {
 		return first
 	}
 	return second
+}
+
+// orTime returns the time if there is one, else now.
+func orTime(t *time.Time, now time.Time) *time.Time {
+	if t != nil {
+		return t
+	}
+	return &now
 }
 
 func at(now time.Time, pause time.Duration) *time.Time {

@@ -77,7 +77,7 @@ func (s *step) observed(ctx context.Context, o provider.Observation) error {
 	if o.Phase == provider.PhaseReady && !o.IP.IsValid() && o.FQDN != "" {
 		o.IP = s.resolve(ctx, o.FQDN)
 	}
-	if o.Phase != provider.PhaseGone {
+	if o.Exists() {
 		if err := s.store.NoteObservation(ctx, &s.d, o, s.v.DrainAhead); err != nil {
 			return err
 		}
@@ -153,7 +153,7 @@ func (s *step) retry(ctx context.Context, cause error) error {
 func (s *step) stop(ctx context.Context) error {
 	err := s.call(ctx, opStop, func(ctx context.Context) error { return s.provider.Stop(ctx, s.d.Ref, s.v.Grace) })
 	if err != nil && provider.KindOf(err) == provider.Gone {
-		return s.observed(ctx, provider.Observation{Ref: s.d.Ref, Phase: provider.PhaseGone})
+		return s.observed(ctx, provider.Observation{Ref: s.d.Ref, Phase: provider.PhaseAbsent})
 	}
 	if err != nil {
 		return s.retry(ctx, err)
@@ -200,7 +200,7 @@ func (s *step) find(ctx context.Context) error {
 	if err != nil {
 		return s.retry(ctx, err)
 	}
-	found = slices.DeleteFunc(found, func(o provider.Observation) bool { return o.Ref == "" || o.Phase == provider.PhaseGone })
+	found = slices.DeleteFunc(found, func(o provider.Observation) bool { return o.Ref == "" || !o.Exists() })
 	if isDue(s.d.FindAt, s.d.Now) {
 		s.d.FindAt = s.nextFind()
 	}
@@ -236,6 +236,7 @@ func (s *step) foundNothing(ctx context.Context) error {
 		s.d.Phase = db.DeploymentWanted
 		return s.conclude(ctx, verdict{next: at(now, pollPause(s.d.Attempt-1))})
 	case !s.intentIsOld(now):
+		s.d.MissingSince = orTime(s.d.MissingSince, now)
 		s.d.Polls++
 		return s.conclude(ctx, verdict{next: at(now, pollPause(s.d.Polls))})
 	case over(&s.d) && s.d.FindAt != nil:

@@ -20,6 +20,7 @@ type shop struct {
 	can   provider.Capabilities
 	start time.Duration // from Deploy to ready
 	lists time.Duration // from Deploy until lists have it
+	knows time.Duration // from Deploy until Get and Stop know it
 	lives time.Duration // after which the shop ends a server; 0: never
 
 	mu       sync.Mutex
@@ -136,10 +137,16 @@ func (s *shop) observe(v *server) provider.Observation {
 	return o
 }
 
+// known returns a server, unless it is too young to be known. The caller holds mu.
+func (s *shop) known(ref provider.Ref) (*server, bool) {
+	v, ok := s.servers[ref]
+	return v, ok && (s.knows == 0 || !s.now.Before(v.Started.Add(s.knows)))
+}
+
 func (s *shop) Get(_ context.Context, ref provider.Ref) (o provider.Observation, err error) {
 	err = s.call("get", func() {
-		o = provider.Observation{Ref: ref, Phase: provider.PhaseGone}
-		if v, ok := s.servers[ref]; ok {
+		o = provider.Observation{Ref: ref, Phase: provider.PhaseAbsent}
+		if v, ok := s.known(ref); ok {
 			o = s.observe(v)
 		}
 	})
@@ -169,7 +176,7 @@ func (s *shop) List(context.Context, provider.Owner, string) (page provider.Page
 func (s *shop) Stop(_ context.Context, ref provider.Ref, _ time.Duration) (err error) {
 	gone := false
 	err = s.call("stop", func() {
-		v, ok := s.servers[ref]
+		v, ok := s.known(ref)
 		gone = !ok || !v.stopped.IsZero() && !s.now.Before(v.stopped)
 		if ok && v.stopped.IsZero() {
 			v.stopped = s.now.Add(5 * time.Second)

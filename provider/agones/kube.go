@@ -19,13 +19,13 @@ const pageSize = 100
 
 // Get implements provider.Provider. Without access to Kubernetes, a deployment is taken for ready: its heartbeats say more.
 func (p *Provider) Get(ctx context.Context, ref provider.Ref) (provider.Observation, error) {
-	gone := provider.Observation{Ref: ref, Phase: provider.PhaseGone}
+	absent := provider.Observation{Ref: ref, Phase: provider.PhaseAbsent}
 	if err := ctx.Err(); err != nil {
 		return provider.Observation{}, provider.Fail(provider.Transient, "get", err)
 	}
 	name, tag, ok := parseRef(ref)
 	if !ok {
-		return gone, nil
+		return absent, nil
 	}
 	if !p.hasKube() {
 		return provider.Observation{Ref: ref, Tag: tag, Phase: provider.PhaseReady, Raw: "no access to Kubernetes"}, nil
@@ -34,8 +34,10 @@ func (p *Provider) Get(ctx context.Context, ref provider.Ref) (provider.Observat
 	switch {
 	case err != nil:
 		return provider.Observation{}, err
-	case !ok || g.tag() != tag:
-		return gone, nil
+	case !ok:
+		return absent, nil
+	case g.tag() != tag:
+		return provider.Observation{Ref: ref, Phase: provider.PhaseGone}, nil
 	}
 	o, err := g.observe()
 	if err != nil {

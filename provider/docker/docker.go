@@ -169,10 +169,14 @@ func (p *Provider) Get(ctx context.Context, ref provider.Ref) (provider.Observat
 	if err != nil {
 		return provider.Observation{}, err
 	}
-	if !ok || c.State.Status == stateCreated {
+	switch {
+	case !ok:
+		return provider.Observation{Ref: ref, Phase: provider.PhaseAbsent}, nil
+	case c.State.Status == stateCreated:
 		return provider.Observation{Ref: ref, Phase: provider.PhaseGone}, nil
+	default:
+		return p.observe(c), nil
 	}
-	return p.observe(c), nil
 }
 
 // Find implements provider.Provider.

@@ -88,19 +88,22 @@ var refusals = map[int]bool{400: true, 401: true, 403: true, 404: true, 409: tru
 
 // Get implements provider.Provider.
 func (p *Provider) Get(ctx context.Context, ref provider.Ref) (provider.Observation, error) {
-	gone := provider.Observation{Ref: ref, Phase: provider.PhaseGone}
+	absent := provider.Observation{Ref: ref, Phase: provider.PhaseAbsent}
 	if err := ctx.Err(); err != nil {
 		return provider.Observation{}, provider.Fail(provider.Transient, "get", err)
 	}
 	if !validRef(string(ref)) {
-		return gone, nil
+		return absent, nil
 	}
 	a, err := p.client.call(ctx, call{op: "get", class: &p.client.gets, method: http.MethodGet, path: "/v1/status/" + string(ref)})
 	if err != nil {
 		return provider.Observation{}, err
 	}
+	if a.status == http.StatusGone && a.unknown() {
+		return provider.Observation{Ref: ref, Phase: provider.PhaseGone}, nil
+	}
 	if a.unknown() {
-		return gone, nil
+		return absent, nil
 	}
 	if a.status != http.StatusOK {
 		return provider.Observation{}, a.fail("get")

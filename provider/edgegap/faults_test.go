@@ -192,6 +192,21 @@ func TestListLate(t *testing.T) {
 	}, 5*time.Second, 10*time.Millisecond)
 }
 
+// Pins a young server that is taken for gone because its status is known late.
+func TestAServerThatIsNotKnownIsNotGone(t *testing.T) {
+	t.Parallel()
+	e := start(t, edgegaptest.Options{})
+	p := e.client(t, fast)
+	o, err := p.Deploy(t.Context(), spec())
+	require.NoError(t, err)
+	e.Next("get", edgegaptest.NotKnown)
+	for _, want := range []provider.Phase{provider.PhaseAbsent, provider.PhasePending} {
+		got, err := p.Get(t.Context(), o.Ref)
+		require.NoError(t, err)
+		require.Equal(t, want, got.Phase)
+	}
+}
+
 func TestUnknownStatusAndSpontaneousEnd(t *testing.T) {
 	t.Parallel()
 	e := start(t, edgegaptest.Options{})

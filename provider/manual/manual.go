@@ -42,7 +42,7 @@ func (Provider) Get(ctx context.Context, ref provider.Ref) (provider.Observation
 	if tag := provider.Tag(ref); tag.Valid() {
 		return observe(tag), nil
 	}
-	return provider.Observation{Ref: ref, Phase: provider.PhaseGone}, nil
+	return provider.Observation{Ref: ref, Phase: provider.PhaseAbsent}, nil
 }
 
 // Find implements provider.Provider.

@@ -41,7 +41,7 @@ func TestManualRefuses(t *testing.T) {
 	require.Equal(t, provider.Permanent, provider.KindOf(err))
 	o, err := p.Get(t.Context(), "../..")
 	require.NoError(t, err)
-	require.Equal(t, provider.PhaseGone, o.Phase)
+	require.Equal(t, provider.PhaseAbsent, o.Phase)
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err = p.Deploy(ended, provider.Spec{Tag: provider.NewTag(), Owner: "ld-test", App: "arena"})

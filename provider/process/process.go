@@ -181,10 +181,14 @@ func (p *Provider) Get(ctx context.Context, ref provider.Ref) (provider.Observat
 	if err := cmp.Or(ctx.Err(), err); err != nil {
 		return provider.Observation{}, provider.Fail(provider.Transient, "get", err)
 	}
-	if !ok || !d.ran() {
+	switch {
+	case !ok:
+		return provider.Observation{Ref: ref, Phase: provider.PhaseAbsent}, nil
+	case !d.ran():
 		return provider.Observation{Ref: ref, Phase: provider.PhaseGone}, nil
+	default:
+		return p.observe(d), nil
 	}
-	return p.observe(d), nil
 }
 
 // Find implements provider.Provider.

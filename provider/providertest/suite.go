@@ -101,6 +101,17 @@ func (b *bench) await(ref provider.Ref, phase provider.Phase) (o provider.Observ
 	return o
 }
 
+// awaitEnd reads the deployment until it is gone, or the provider has forgotten it.
+func (b *bench) awaitEnd(ref provider.Ref) {
+	b.Helper()
+	b.until("ended", func() bool {
+		o, err := b.Get(b.Context(), ref)
+		require.NoError(b, err)
+		require.Equal(b, ref, o.Ref)
+		return !o.Exists()
+	})
+}
+
 func (b *bench) until(what string, ok func() bool) {
 	b.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)
@@ -143,7 +154,7 @@ func (b *bench) all() (all []provider.Observation) {
 // stopAll stops the remaining deployments of a test, and checks that the provider's list contained all of them.
 func (b *bench) stopAll() {
 	for _, o := range b.all() {
-		if o.Phase == provider.PhaseGone {
+		if !o.Exists() {
 			continue
 		}
 		if err := b.Stop(b.Context(), o.Ref, grace); err != nil {
@@ -218,7 +229,7 @@ func testLostReply(b *bench) {
 	b.await(ref, provider.PhaseReady)
 	require.Equal(b, 1, b.Alive(b.T))
 	require.NoError(b, successor.Stop(b.Context(), ref, grace))
-	b.await(ref, provider.PhaseGone)
+	b.awaitEnd(ref)
 }
 
 // Pins an error of a stop that is repeated because its answer was lost, and a server that survives it.
@@ -231,16 +242,16 @@ func testStop(b *bench) {
 			require.Equal(b, provider.Gone, provider.KindOf(err), "%v", err)
 		}
 	}
-	b.await(ref, provider.PhaseGone)
+	b.awaitEnd(ref)
 	err := b.New(b.T).Stop(b.Context(), ref, grace)
 	require.Equal(b, provider.Gone, provider.KindOf(err), "%v", err)
 	b.await(other, provider.PhaseReady)
 	require.NoError(b, b.Stop(b.Context(), other, grace))
-	b.await(other, provider.PhaseGone)
+	b.awaitEnd(other)
 
 	starting := b.deploy(b.spec()).Ref // a server may be stopped before it is ready
 	require.NoError(b, b.Stop(b.Context(), starting, grace))
-	b.await(starting, provider.PhaseGone)
+	b.awaitEnd(starting)
 }
 
 // Pins a panic or an internal error for a ref that the provider does not know.
@@ -248,7 +259,7 @@ func testUnknown(b *bench) {
 	for _, ref := range []provider.Ref{"0123456789ab", "", "../..", "a/b?c#d", "x y\n", provider.Ref(make([]byte, 300))} {
 		o, err := b.Get(b.Context(), ref)
 		require.NoError(b, err)
-		require.Equal(b, provider.PhaseGone, o.Phase)
+		require.Equal(b, provider.PhaseAbsent, o.Phase, "%q", ref)
 		err = b.Stop(b.Context(), ref, grace)
 		require.Equal(b, provider.Gone, provider.KindOf(err), "%q %v", ref, err)
 	}

@@ -16,6 +16,7 @@ const (
 	TooManyRetryAfter       // 429, retry after 7 s
 	Refuse                  // 503 in the form of the API, nothing was executed
 	Proxy404                // 404 with the page of a proxy
+	NotKnown                // 404 in the form of the API: it does not know the deployment yet
 	Redirect                // 307 to another host
 
 	LoseAnswer // the connection breaks after the execution
@@ -34,6 +35,8 @@ func (f Fault) before(w http.ResponseWriter) (answered bool) {
 		panic(http.ErrAbortHandler)
 	case Refuse:
 		write(w, http.StatusServiceUnavailable, message("Try again"))
+	case NotKnown:
+		write(w, http.StatusNotFound, message("Deployment not found"))
 	case Proxy404:
 		page(w, http.StatusNotFound)
 	case Redirect:
