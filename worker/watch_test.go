@@ -1,0 +1,52 @@
+package worker
+
+import (
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/internal/doctor"
+)
+
+// Pins alerts that fire on what was wrong long ago: a check that cannot be made any more has no value, and one that is well again has 0.
+func TestFindingsAreExported(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	registry := prometheus.NewRegistry()
+	w, err := newWatcher(doctor.Doctor{Store: b.Store}, registry)
+	require.NoError(t, err)
+	severity := func(check string) float64 {
+		_, err := w.runOnce(t.Context())
+		require.NoError(t, err)
+		return testutil.ToFloat64(w.severity.WithLabelValues(check))
+	}
+	require.InDelta(t, 0, severity("database"), 0)
+	require.InDelta(t, 2, severity("workers"), 0, "none has run")
+	series := testutil.CollectAndCount(w.severity)
+	require.Greater(t, series, 8)
+
+	_, err = b.Pool().Exec(t.Context(), "INSERT INTO worker_loops (loop, every) VALUES ('reap', '1 s')")
+	require.NoError(t, err)
+	require.InDelta(t, 0, severity("workers"), 0)
+
+	_, err = b.Pool().Exec(t.Context(), "DELETE FROM goose_db_version WHERE version_id > 1")
+	require.NoError(t, err)
+	require.InDelta(t, 2, severity("schema"), 0)
+	require.Equal(t, 2, testutil.CollectAndCount(w.severity), "what follows a vital check is not known")
+}
+
+// Pins a worker of which nobody can tell whether it runs.
+func TestAWorkerReports(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	_, err := reporter{b.Store}.runOnce(t.Context())
+	require.NoError(t, err)
+	var age float64
+	require.NoError(t, b.Pool().QueryRow(t.Context(), "SELECT extract(epoch FROM age)::float8 FROM ops.process_reports").Scan(&age))
+	require.Less(t, age, 60.0)
+	b.Close()
+	_, err = reporter{b.Store}.runOnce(t.Context())
+	require.Error(t, err)
+}
