@@ -62,6 +62,9 @@ func (d Doctor) checkSchema(ctx context.Context) (Finding, error) {
 	switch {
 	case err != nil:
 		return Finding{}, err
+	case version == 0:
+		return failure("run 'director migrate up', or correct the search_path of the role or of DATABASE_URL",
+			"the director's tables are not there; this build needs version %d", latest), nil
 	case version < latest:
 		return failure("director migrate up", "at version %d, and this build needs %d", version, latest), nil
 	case version > latest:

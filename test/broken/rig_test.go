@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"html"
 	"io"
 	"net/http"
 	"net/http/cookiejar"
@@ -39,6 +40,9 @@ type installation struct {
 	console, metrics string
 }
 
+// heartbeat is the interval of game servers that are alive: a third of the lease.
+const heartbeat = time.Second
+
 // deadline bounds how long a fault may take to be named, on a machine that is busy.
 const deadline = 2 * time.Minute
 
@@ -48,6 +52,14 @@ func newInstallation(t *testing.T, r *rigtest.Rig) *installation {
 	i.Env = append(i.Env, "DIRECTOR_OPS_TOKENS="+opsToken)
 	i.replica = i.Serve("--work", "--console-addr", i.console, "--metrics-addr", i.metrics)
 	return i
+}
+
+// applyPools applies app versions and pools, in YAML.
+func (i *installation) applyPools(document string) {
+	i.T.Helper()
+	file := filepath.Join(i.T.TempDir(), "pools.yaml")
+	require.NoError(i.T, os.WriteFile(file, []byte(document), 0o600))
+	i.Run("pools", "apply", "-f", file)
 }
 
 // diagnose runs doctor until a diagnosis satisfies want, and returns it.
@@ -83,7 +95,7 @@ func (i *installation) health() string {
 	res, err := client.PostForm("http://"+i.console+"/login", url.Values{"token": {opsToken}})
 	require.NoError(i.T, err)
 	_ = res.Body.Close()
-	return get(i.T, client, "http://"+i.console+"/health")
+	return html.UnescapeString(get(i.T, client, "http://"+i.console+"/health"))
 }
 
 func get(t *testing.T, client *http.Client, at string) string {

@@ -1,0 +1,187 @@
+package broken
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/internal/cli/clitest"
+	"github.com/lattice-director/director/internal/doctor"
+	"github.com/lattice-director/director/test/rigtest"
+)
+
+// breakage breaks what one check of doctor looks at, in a database without a replica, and says what that check says.
+type breakage struct {
+	breaks      func(i *installation) (mend func())
+	state, says string
+}
+
+// breakages are by the name of the check.
+var breakages = map[string]breakage{
+	"pooler": {
+		func(i *installation) func() {
+			env := i.Env
+			i.Env = append(slices.Clone(env), "DIRECTOR_POOLER=pgbouncer")
+			return func() { i.Env = env }
+		},
+		doctor.Warn, "^none, but DIRECTOR_POOLER is pgbouncer$",
+	},
+	"schema": {
+		func(i *installation) func() {
+			i.Exec("CREATE TABLE kept AS SELECT * FROM goose_db_version ORDER BY version_id DESC LIMIT 1")
+			i.Exec("DELETE FROM goose_db_version v USING kept k WHERE v.id = k.id")
+			return func() { i.Exec("INSERT INTO goose_db_version OVERRIDING SYSTEM VALUE SELECT * FROM kept") }
+		},
+		doctor.Fail, `^at version \d+, and this build needs \d+$`,
+	},
+	"restored dump": {
+		func(i *installation) func() {
+			i.Exec("INSERT INTO events (kind, tx) VALUES ('instance.ended', '900000000000000')")
+			return func() { i.Exec("DELETE FROM events WHERE tx = '900000000000000'") }
+		},
+		doctor.Fail, "^rows have transaction ids of another server",
+	},
+	"locks": {
+		func(i *installation) func() {
+			i.Exec("CREATE TABLE locked ()")
+			holder, err := i.Pool.Begin(i.T.Context())
+			require.NoError(i.T, err)
+			_, err = holder.Exec(i.T.Context(), "LOCK TABLE locked")
+			require.NoError(i.T, err)
+			waits := make(chan error, 1)
+			go func() { _, err := i.Pool.Exec(i.T.Context(), "SELECT FROM locked"); waits <- err }()
+			return func() {
+				require.NoError(i.T, holder.Rollback(i.T.Context()))
+				require.NoError(i.T, <-waits)
+			}
+		},
+		doctor.Fail, "^1 wait for locks, the longest for .*, blocked by pid",
+	},
+	"writers": {
+		func(i *installation) func() {
+			writer, err := i.Pool.Begin(i.T.Context())
+			require.NoError(i.T, err)
+			_, err = writer.Exec(i.T.Context(), "INSERT INTO events (kind) VALUES ('instance.ended')")
+			require.NoError(i.T, err)
+			return func() { require.NoError(i.T, writer.Rollback(i.T.Context())) }
+		},
+		doctor.Warn, "^a transaction has been writing for 1",
+	},
+	"workers":      {unbroken, doctor.Fail, "^no worker has run on this database$"},
+	"signing keys": {unbroken, doctor.Fail, "^no key signs"},
+	"seats": {
+		func(i *installation) func() {
+			i.Serve()
+			i.KeepAlive(heartbeat, "s0")
+			i.Exec("UPDATE instances SET capacity = 8")
+			i.play("ada", "duel")
+			return func() {}
+		},
+		doctor.Warn, "^8 of 8 reserved by sessions, [01] players in them",
+	},
+	"lobby": {
+		func(i *installation) func() {
+			i.Exec(`INSERT INTO realtime_sessions (region, id, project, player, authenticated, ttl, owner) VALUES ('eu', 'a', 'p', 'a', true, '30 s', gen_random_uuid())`)
+			return func() { i.Exec("DELETE FROM realtime_sessions") }
+		},
+		doctor.Fail, "and no replica serves them$",
+	},
+	"pools": {
+		func(i *installation) func() {
+			i.applyPools("apps: [{app: arena, version: a, provider: manual, launch: arena, modes: [duel], capacity: 8, max_players: 2}]\npools: [{region: eu, app: arena, version: a, max: 1}]\n")
+			return func() {}
+		},
+		doctor.Fail, `^no worker plans eu/arena/a \(manual\)$`,
+	},
+	"drains": {
+		func(i *installation) func() {
+			i.Exec("INSERT INTO instance_drains (region, target, value, actor, at) VALUES ('', 'host', 'gone', 'ada', now() - interval '8 days')")
+			return func() { i.Exec("DELETE FROM instance_drains") }
+		},
+		doctor.Warn, "^1 drains are kept; the oldest is of host gone, by ada, 192h ago, and 0 game servers obey it$",
+	},
+	"pool limits": {
+		func(i *installation) func() {
+			i.Exec("UPDATE pool_limits SET max_servers = 0")
+			return func() { i.Exec("UPDATE pool_limits SET max_servers = NULL") }
+		},
+		doctor.Fail, "^all pools have 0 servers of at most 0, .*: no more start$",
+	},
+	"partitions": {
+		func(i *installation) func() {
+			i.Exec(`DO $$ DECLARE p text; BEGIN
+				FOR p IN SELECT name FROM history_partitions('events') WHERE last_day > (now() AT TIME ZONE 'UTC')::date LOOP EXECUTE 'DROP TABLE ' || p; END LOOP;
+			END $$`)
+			return func() {}
+		},
+		doctor.Warn, "^events reaches only 0 days ahead$",
+	},
+	"bloat": {
+		func(i *installation) func() {
+			i.Exec("CREATE TABLE bloated WITH (autovacuum_enabled = off) AS SELECT generate_series(1, 30000)")
+			i.Exec("DELETE FROM bloated")
+			return func() { i.Exec("DROP TABLE bloated") }
+		},
+		doctor.Warn, "^bloated has 30000 dead rows and 0 live ones$",
+	},
+}
+
+func unbroken(*installation) func() { return func() {} }
+
+// judged are checks that a test cannot break in a minute on one machine: internal/doctor tests what they conclude from numbers.
+var judged = map[string]string{
+	"sealing keys": "processes with different key-encryption keys",
+	"postgres":     "it needs a Postgres of a release that is not supported",
+	"connections":  "hundreds of connections",
+	"snapshots":    "a snapshot that is older than a minute",
+	"agents":       "Rivalis game servers that stay away; test/faults kills replicas that serve them",
+	"replication":  "a gigabyte of WAL",
+	"clock":        "a machine with a wrong clock",
+}
+
+// Pins a check of doctor that sees nothing, or the wrong thing.
+func TestEachCheckSeesWhatItIsFor(t *testing.T) {
+	t.Parallel()
+	i := &installation{Rig: rigtest.New(t, clitest.BuildDirector(t), "DIRECTOR_LEASE_TTL=3s")}
+	order := []string{
+		"workers", "signing keys", "pooler", "schema", "restored dump", "locks", "writers", "lobby", "drains", "pool limits", "partitions", "bloat", "pools",
+		"seats",
+	}
+	require.Len(t, order, len(breakages))
+	for _, check := range order {
+		b := breakages[check]
+		mend := b.breaks(i)
+		var found doctor.Finding
+		i.diagnose(func(d doctor.Diagnosis) bool {
+			at := slices.IndexFunc(d.Checks, func(f doctor.Finding) bool { return f.Check == check })
+			if at >= 0 {
+				found = d.Checks[at]
+			}
+			return found.State == b.state && regexpMatches(b.says, found.Says)
+		})
+		require.NotEmpty(t, found.Do, check)
+		require.NotEmpty(t, found.Section, check)
+		mend()
+	}
+}
+
+// A new check of doctor is broken by a test, or says here why it is not.
+func TestEachCheckIsBroken(t *testing.T) {
+	t.Parallel()
+	i := &installation{Rig: rigtest.New(t, clitest.BuildDirector(t))}
+	tested := map[string]string{"database": "TestConnectionsThatFail", "writes": "TestAFullDisk"}
+	for name, f := range faults {
+		tested[f.check] = name
+	}
+	for check := range breakages {
+		tested[check] = "TestEachCheckSeesWhatItIsFor"
+	}
+	d := i.diagnose(func(d doctor.Diagnosis) bool { return len(d.Checks) > 20 })
+	for _, f := range d.Checks {
+		_, isJudged := judged[f.Check]
+		require.NotEqual(t, tested[f.Check] != "", isJudged, fmt.Sprintf("%s must be broken by a test, or be in judged", f.Check))
+	}
+	require.Len(t, d.Checks, len(tested)+len(judged), "a check that does not exist any more")
+}

@@ -1,0 +1,113 @@
+package broken
+
+import (
+	"net/url"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/db/dbtest"
+	"github.com/lattice-director/director/internal/cli/clitest"
+	"github.com/lattice-director/director/internal/doctor"
+	"github.com/lattice-director/director/internal/pglocal"
+	"github.com/lattice-director/director/test/rigtest"
+)
+
+// asRole is the database of an installation for another role.
+func (i *installation) asRole(role string) string {
+	i.T.Helper()
+	u, err := url.Parse(i.Cluster.URL("postgres"))
+	require.NoError(i.T, err)
+	q := u.Query()
+	q.Set("user", role)
+	u.RawQuery = q.Encode()
+	return u.String()
+}
+
+// connections are databases that doctor alone cannot use, and what it says first.
+var connections = map[string]struct {
+	database    func(i *installation) string
+	check       string
+	says, cause string
+}{
+	"the database does not exist": {
+		func(i *installation) string { return i.Cluster.URL("nowhere") },
+		"database", "^refuses the connection$", `^database "nowhere" does not exist \(SQLSTATE 3D000\)$`,
+	},
+	"nobody listens": {
+		func(*installation) string { return "postgres://u@127.0.0.1:1/d" },
+		"database", "^does not answer$", "^connection refused$",
+	},
+	"the host is unknown": {
+		func(*installation) string { return "postgres://u@host.invalid/d" },
+		"database", "^does not answer$", "^the host name cannot be resolved$",
+	},
+	"the role does not exist": {
+		func(i *installation) string { return i.asRole("stranger") },
+		"database", "^refuses the connection$", `^role "stranger" does not exist \(SQLSTATE 28000\)$`,
+	},
+	"the role has too many connections": {
+		func(i *installation) string {
+			i.Exec("CREATE ROLE crowded LOGIN CONNECTION LIMIT 0")
+			return i.asRole("crowded")
+		},
+		"database", "^refuses the connection$", `^too many connections for role "crowded" \(SQLSTATE 53300\)$`,
+	},
+	"the role may read nothing": {
+		func(i *installation) string {
+			i.Exec("CREATE ROLE nosy LOGIN")
+			return i.asRole("nosy")
+		},
+		"schema", "^not known: it could not be checked$", `^permission denied .* \(SQLSTATE 42501\)$`,
+	},
+	"the schema is on no path": {
+		func(i *installation) string {
+			i.Exec("CREATE ROLE lost LOGIN")
+			i.Exec("ALTER ROLE lost SET search_path = nowhere")
+			return i.asRole("lost")
+		},
+		"schema", `^the director's tables are not there; this build needs version \d+$`, "",
+	},
+	"Postgres is stopping": {
+		func(i *installation) string {
+			i.Exec("SELECT 1") // a smart shutdown waits for this connection
+			require.NoError(i.T, syscall.Kill(i.Cluster.PID(), syscall.SIGTERM))
+			return i.Cluster.URL("postgres")
+		},
+		"database", "^refuses the connection$", `^the database system is shutting down \(SQLSTATE 57P03\)$`,
+	},
+}
+
+// Pins a database that cannot be used, and of which doctor does not say why and what to do.
+func TestConnectionsThatFail(t *testing.T) {
+	t.Parallel()
+	for name, c := range connections {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			i := &installation{Rig: rigtest.New(t, clitest.BuildDirector(t))}
+			i.Env = append(i.Env, "DATABASE_URL="+c.database(i))
+			i.require(fault{check: c.check, state: doctor.Fail, says: c.says, cause: c.cause})
+		})
+	}
+}
+
+// Over TCP, Postgres asks for the password, and speaks no TLS here.
+func TestConnectionsOverTCP(t *testing.T) {
+	t.Parallel()
+	cluster := dbtest.NewMigratedCluster(t, pglocal.Options{TCPPort: pglocal.AnyPort})
+	for name, c := range map[string]struct{ url, says, cause string }{
+		"password": {
+			withPassword(t, cluster.TCPURL("postgres"), "wrong"), "refuses the connection", `^password authentication failed for user "postgres" \(SQLSTATE 28P01\)$`,
+		},
+		"TLS": {
+			strings.Replace(cluster.TCPURL("postgres"), "sslmode=disable", "sslmode=require", 1), "does not answer", "^TLS: the server does not speak it$",
+		},
+	} {
+		i := &installation{Rig: rigtest.On(t, clitest.BuildDirector(t), cluster.URL("postgres"))}
+		i.Env = append(i.Env, "DATABASE_URL="+c.url)
+		i.require(fault{check: "database", state: doctor.Fail, says: c.says, cause: c.cause})
+		require.NotEmpty(t, name)
+	}
+}

@@ -1,0 +1,117 @@
+package broken
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"syscall"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/internal/doctor"
+	"github.com/lattice-director/director/test/rigtest"
+)
+
+// newServers registers game servers, which send no heartbeat afterwards.
+func (i *installation) newServers(n int) {
+	i.T.Helper()
+	for k := range n {
+		status, answer, err := i.Fleet("/fleet/register", rigtest.Fields{
+			"instance_id": fmt.Sprintf("s%d", k), "endpoint": fmt.Sprintf("203.0.113.1:%d", 7000+k), "region": "eu", "modes": []string{"duel"}, "capacity": 4,
+		})
+		require.NoError(i.T, err)
+		require.Equal(i.T, http.StatusOK, status, answer)
+	}
+}
+
+// play seats a player in a mode, or has it refused.
+func (i *installation) play(sub, mode string) {
+	i.T.Helper()
+	_, _, err := i.Play(sub, "/matchmake", rigtest.Fields{"region": "eu", "mode": mode})
+	require.NoError(i.T, err)
+}
+
+// emptyKeySet serves a key set without a key.
+func (i *installation) emptyKeySet() (url string) {
+	i.T.Helper()
+	issuer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`{"keys":[]}`)) }))
+	i.T.Cleanup(issuer.Close)
+	return issuer.URL
+}
+
+// faults are ways in which a running installation breaks.
+var faults = map[string]fault{
+	"all game servers lose their network": {
+		breaks: func(i *installation) { i.newServers(4) },
+		check:  "fleet", state: doctor.Fail, says: `^no game server has sent a heartbeat for [0-9.ms]+: leases do not expire, and players may be sent to dead servers$`,
+		ready: http.StatusOK, alert: "DirectorGameServersLost",
+	},
+	"most game servers died": {
+		breaks: func(i *installation) {
+			i.newServers(5)
+			i.KeepAlive(heartbeat, "s0", "s1")
+		},
+		check: "fleet", state: doctor.Fail, says: `^3 of 5 game servers died: no heartbeat came and their leases expired; 2 alive`,
+		ready: http.StatusOK, alert: "DirectorGameServersLost",
+	},
+	"the database is read-only": {
+		breaks: func(i *installation) {
+			i.Exec("ALTER DATABASE postgres SET default_transaction_read_only = on")
+			i.Exec("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'director%'")
+		},
+		check: "writes", state: doctor.Fail, says: `transactions are read-only by default, as set by: database`, cause: `^cannot execute INSERT in a read-only transaction \(SQLSTATE 25006\)$`,
+		ready: http.StatusServiceUnavailable, reason: `does not take writes: cannot execute INSERT in a read-only transaction`, alert: "DirectorDatabaseRefusesWrites",
+	},
+	"players are refused": {
+		breaks: func(i *installation) {
+			i.KeepAlive(heartbeat, "s0")
+			for k := range 20 {
+				i.play(fmt.Sprint("p", k), "brawl")
+			}
+		},
+		check: "refusals", state: doctor.Fail, says: `^20 players were refused in the last ten minutes, 0 have a seat; mostly (mode_unknown|no_capacity) by POST /matchmake in region eu for mode brawl`,
+		ready: http.StatusOK, alert: "DirectorPlayersRefused",
+	},
+	"tickets can be in no match": {
+		breaks: func(i *installation) {
+			const crowd = "name: ranked\nteams: [{name: a, players: 32, count: 2}]\n"
+			i.ApplyProfile(crowd)
+			for k := range 6 {
+				status, answer, err := i.Play(fmt.Sprint("p", k), "/tickets", rigtest.Fields{"profiles": []string{"ranked"}})
+				require.NoError(i.T, err)
+				require.Equal(i.T, http.StatusCreated, status, answer)
+			}
+			i.ApplyProfile(crowd + "rules: [{latency: 60ms}]\n")
+		},
+		check: "tickets", state: doctor.Fail, says: `^6 tickets wait in global, the oldest for \S+; 6 of them can be in no match, mostly of profile ranked: the ticket measured no latency`,
+		ready: http.StatusOK, alert: "DirectorTicketsWithoutMatch",
+	},
+	"one of two replicas is frozen": {
+		breaks: func(i *installation) {
+			second := i.Serve()
+			require.NoError(i.T, second.Signal(syscall.SIGSTOP))
+			i.T.Cleanup(func() { _ = second.Signal(syscall.SIGCONT) })
+		},
+		check: "replicas", state: doctor.Warn, says: `^1 of 2 replicas run; frozen or cut off: director serve \S+/\d+ \(silent for \d`,
+		ready: http.StatusOK, alert: "DirectorReplicaLost",
+	},
+	"the login publishes no key": {
+		breaks: func(i *installation) {
+			i.Env = append(i.Env, "DIRECTOR_AUTH_JWKS="+i.emptyKeySet(), "DIRECTOR_AUTH_JWKS_PLAIN_HTTP=true")
+			i.replica.Kill()
+			i.replica = i.Serve("--work", "--console-addr", i.console, "--metrics-addr", i.metrics)
+			i.SetURLs(i.replica.URL)
+		},
+		check: "key sets", state: doctor.Fail, says: `^the key set of players' access tokens \(DIRECTOR_AUTH_JWKS\): .*every token is refused`,
+		ready: http.StatusOK, alert: "DirectorNoUsableKey",
+	},
+	"an invariant is violated": {
+		breaks: func(i *installation) {
+			i.KeepAlive(heartbeat, "s0")
+			i.play("ada", "duel")
+			i.Exec("UPDATE sessions SET player_count = player_count + 1")
+		},
+		check: "invariants", state: doctor.Fail, says: `^violated: seat count drift \(1\)`,
+		ready: http.StatusOK,
+	},
+}
