@@ -1,9 +1,9 @@
 import type { Client } from './client.js';
 import { UnreachableError, UnreadableError } from './errors.js';
-import { objectOf, type Call } from './http.js';
+import { objectOf, type Call, type CallOptions } from './http.js';
 import { RetryPolicy } from './pacer.js';
-import { checkTicket, type QueuedTicket } from './queued.js';
 import { EventParser, OversizeError } from './sse.js';
+import { checkTicket } from './ticket.js';
 import { isFinal, type Ticket } from './types.js';
 
 /** How long a stream may send nothing, in milliseconds: the director sends a comment every 15 seconds. */
@@ -13,8 +13,17 @@ const streamFailures = 3;
 /** After which life of a stream, in milliseconds, the next failure counts as the first. */
 const steady = 10_000;
 
+/** A ticket whose states are followed. */
+export interface FollowedTicket {
+  readonly id: string;
+  /** The last state that is known; undefined: none. */
+  status: Ticket | undefined;
+  read(options: CallOptions): Promise<Ticket>;
+  next(options: CallOptions): Promise<Ticket>;
+}
+
 /** Yields the states of a ticket until a final one, and keeps its status. */
-export async function* follow(ticket: QueuedTicket, client: Client, signal: AbortSignal | undefined): AsyncGenerator<Ticket, void, void> {
+export async function* follow(ticket: FollowedTicket, client: Client, signal: AbortSignal | undefined): AsyncGenerator<Ticket, void, void> {
   const known = ticket.status;
   if (known && isFinal(known.state)) return yield known;
   const news = new News(ticket);
@@ -42,7 +51,7 @@ export async function* follow(ticket: QueuedTicket, client: Client, signal: Abor
   yield* poll(ticket, news, signal);
 }
 
-async function* poll(ticket: QueuedTicket, news: News, signal: AbortSignal | undefined): AsyncGenerator<Ticket, void, void> {
+async function* poll(ticket: FollowedTicket, news: News, signal: AbortSignal | undefined): AsyncGenerator<Ticket, void, void> {
   const options = signal ? { signal } : {};
   for (let state = await ticket.read(options); ; state = await ticket.next(options)) {
     if (news.take(state)) yield state;
@@ -56,7 +65,7 @@ class News {
   seen = 0;
   private last: Ticket | undefined;
 
-  constructor(private readonly ticket: QueuedTicket) {}
+  constructor(private readonly ticket: FollowedTicket) {}
 
   take(state: Ticket): boolean {
     this.seen++;
@@ -72,7 +81,7 @@ function same(a: Ticket, b: Ticket): boolean {
   return a.version === b.version && a.state === b.state && JSON.stringify(a.step) === JSON.stringify(b.step);
 }
 
-function callOf(ticket: QueuedTicket): Call {
+function callOf(ticket: FollowedTicket): Call {
   const headers: Record<string, string> = ticket.status ? { 'Last-Event-ID': String(ticket.status.version) } : {};
   return { method: 'GET', path: `/tickets/${encodeURIComponent(ticket.id)}/events`, headers };
 }

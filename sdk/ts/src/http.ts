@@ -14,6 +14,12 @@ export interface Call {
   readonly wait?: number;
 }
 
+/** Options of one call. */
+export interface CallOptions {
+  /** Ends the call, which then rejects with the signal's reason. Without a signal a call retries until the director decides. */
+  signal?: AbortSignal;
+}
+
 /** Names a call in errors, without its query. */
 export const nameOf = (call: Call): string => `${call.method} ${call.path.split('?')[0]}`;
 

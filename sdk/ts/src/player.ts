@@ -1,14 +1,9 @@
 import { Client, type PlayerOptions } from './client.js';
 import { DirectorError } from './errors.js';
-import type { Call } from './http.js';
-import { checkTicket, QueuedTicket } from './queued.js';
+import type { Call, CallOptions } from './http.js';
+import { QueuedTicket } from './queued.js';
+import { checkTicket } from './ticket.js';
 import type { Connection, Match, MatchRequest, Seat, TicketRequest } from './types.js';
-
-/** Options of one call. */
-export interface CallOptions {
-  /** Ends the call, which then rejects with the signal's reason. Without a signal a call retries until the director decides. */
-  signal?: AbortSignal;
-}
 
 /** Options of `Player.seat`. */
 export interface SeatOptions extends CallOptions {

@@ -1,8 +1,7 @@
 import type { Client } from './client.js';
-import { UnreadableError } from './errors.js';
 import { follow } from './follow.js';
-import type { Call } from './http.js';
-import type { CallOptions } from './player.js';
+import type { Call, CallOptions } from './http.js';
+import { checkTicket } from './ticket.js';
 import { isFinal, type Ticket } from './types.js';
 import { sleep } from './wait.js';
 
@@ -94,12 +93,4 @@ export class QueuedTicket {
   private async ask(call: Call, signal: AbortSignal | undefined): Promise<Ticket> {
     return checkTicket(await this.client.call(call, signal), this.id);
   }
-}
-
-/** Returns a document as a ticket. Throws UnreadableError if it is none, or not the one with this id, unless that is undefined. */
-export function checkTicket(value: unknown, id: string | undefined): Ticket {
-  const ticket = value as Partial<Ticket> | undefined;
-  const whole = typeof ticket?.ticket_id === 'string' && typeof ticket.state === 'string' && Number.isInteger(ticket.version);
-  if (!whole || (id !== undefined && ticket.ticket_id !== id)) throw new UnreadableError('the answer is not the ticket');
-  return ticket as Ticket;
 }
