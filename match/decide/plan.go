@@ -130,7 +130,7 @@ func (c *column) like(o *column) bool {
 // choosePivot takes the first `near` rule that is not part of another. Its limit gives seeds a window unless it compares
 // only some of the players. Without one, numbers that are traded or balanced make near candidates the better ones, without a window.
 func (pl *plan) choosePivot() {
-	for _, r := range pl.rules {
+	for _, r := range allOf(pl.rules) {
 		n, ok := r.condition.(*near)
 		if !ok {
 			continue
@@ -171,7 +171,7 @@ func (pl *plan) chooseEven() {
 
 // addCounted makes traits of what a match needs a least number of players with.
 func (pl *plan) addCounted() {
-	for _, r := range pl.rules {
+	for _, r := range allOf(pl.rules) {
 		k, ok := r.condition.(*count)
 		if !ok || k.role != anyRole || r.base.Min == 0 {
 			continue
@@ -194,12 +194,24 @@ func (pl *plan) roleNeeds() []int { return pl.traitNeeds[:len(pl.roles)] }
 
 // chooseBuckets takes the `same` rules that always divide all players.
 func (pl *plan) chooseBuckets() {
-	for _, r := range pl.rules {
+	for _, r := range allOf(pl.rules) {
 		s, ok := r.condition.(*same)
 		if ok && len(r.steps) == 0 && !s.perTeam && s.role == anyRole && !pl.atoms[s.column].optional && len(pl.buckets) < maxBucketColumns {
 			pl.buckets = append(pl.buckets, s.column)
 		}
 	}
+}
+
+// allOf returns the rules that must all hold at any time: those of an `and` that never ends stand for it.
+func allOf(rules []*rule) (all []*rule) {
+	for _, r := range rules {
+		if a, ok := r.condition.(*and); ok && len(r.steps) == 0 {
+			all = append(all, allOf(a.rules)...)
+		} else {
+			all = append(all, r)
+		}
+	}
+	return all
 }
 
 // value returns a player's value of an attribute: its own if it has the declared type, else the profile's default.
