@@ -43,9 +43,27 @@ type AppVersion struct {
 	ProtocolID     uint64          // of its connect tokens
 	DigestRequired bool            // its servers are ready only once they have reported the digest of their certificate
 	Compat         string          // CompatArbitrium or ""
+	// Fallback says how its servers start when Provider has no room; nil: they wait.
+	Fallback *AppFallback
 
 	Used      bool // a server of it was started: what running servers depend on does not change any more
 	AppliedAt time.Time
+}
+
+// AppFallback is how the servers of an app version start at another provider. All but these is as at its own.
+type AppFallback struct {
+	Provider      string `json:"provider"` // as AppVersion.Provider, and another one
+	Launch        string `json:"launch"`
+	LaunchVersion string `json:"launch_version,omitempty"`
+}
+
+// At returns the app version as it is started at a provider: its own, or the fallback's.
+func (v *AppVersion) At(provider string) AppVersion {
+	at := *v
+	if f := v.Fallback; f != nil && f.Provider == provider {
+		at.Provider, at.Launch, at.LaunchVersion = f.Provider, f.Launch, f.LaunchVersion
+	}
+	return at
 }
 
 // CompatArbitrium is the AppVersion.Compat of servers that read the environment that Edgegap gives, at any provider.
@@ -89,6 +107,9 @@ func (r GetAppVersionRow) appVersion() (AppVersion, error) {
 		Used: r.Used, AppliedAt: r.AppliedAt,
 	}
 	err := errors.Join(json.Unmarshal(r.Ports, &v.Ports), json.Unmarshal(r.Env, &v.Env))
+	if r.Fallback != nil {
+		err = errors.Join(err, json.Unmarshal(r.Fallback, &v.Fallback))
+	}
 	if r.ProtocolID != "" {
 		var wrong error
 		v.ProtocolID, wrong = strconv.ParseUint(r.ProtocolID, 10, 64)

@@ -117,6 +117,7 @@ func (v *AppVersion) check(p problems) {
 	if v.LaunchVersion != "" {
 		p.text("launch_version", v.LaunchVersion, launched, "at most 200 characters without spaces")
 	}
+	v.checkFallback(p)
 	v.checkPorts(p)
 	v.checkModes(p)
 	p.number("max_players", v.MaxPlayers, 1, maxCapacity)
@@ -134,6 +135,27 @@ func (v *AppVersion) check(p problems) {
 	}
 }
 
+func (v *AppVersion) checkFallback(p problems) {
+	f := v.Fallback
+	if f == nil {
+		return
+	}
+	_, known := providerLifetimes[f.Provider]
+	if !known || f.Provider == v.Provider || f.Provider == "manual" || v.Provider == "manual" {
+		p.addf("fallback.provider", "%.40q must be a provider that starts servers, and another one than %q", f.Provider, v.Provider)
+	}
+	p.text("fallback.launch", f.Launch, launched, "1 to 200 characters without spaces: a command's name, an image, an application or a fleet")
+	if f.LaunchVersion != "" {
+		p.text("fallback.launch_version", f.LaunchVersion, launched, "at most 200 characters without spaces")
+	}
+}
+
+// needsPortNumbers reports whether a provider of the app version chooses no ports inside its servers.
+func (v *AppVersion) needsPortNumbers() bool {
+	needs := func(provider string) bool { return provider == "docker" || provider == "edgegap" }
+	return needs(v.Provider) || v.Fallback != nil && needs(v.Fallback.Provider)
+}
+
 func (v *AppVersion) checkPorts(p problems) {
 	if len(v.Ports) > provider.MaxPorts || len(v.Ports) == 0 && v.Provider != "manual" {
 		p.addf("ports", "must be 1 to %d, not %d", provider.MaxPorts, len(v.Ports))
@@ -148,7 +170,7 @@ func (v *AppVersion) checkPorts(p problems) {
 		if seen[port.Name] {
 			at.addf("name", "%q occurs twice", port.Name)
 		}
-		if port.Internal == 0 && (v.Provider == "docker" || v.Provider == "edgegap") {
+		if port.Internal == 0 && v.needsPortNumbers() {
 			at.addf("internal", "must be 1 to 65535: the port on which the server listens")
 		}
 		seen[port.Name] = true

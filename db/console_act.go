@@ -27,13 +27,14 @@ func (a Act) Because(reason string) Act {
 	return a
 }
 
-// Drain lets no new players onto a game server. changed is false where it drained before. Errors: NotFound; Conflict, when it is gone,
-// starting, or its deployment ends; Unavailable.
+// Drain lets no new players onto a game server until Undrain, also after it restarts. changed is false where an operator drained it before. Errors:
+// NotFound, Unavailable.
 func (a Act) Drain(ctx context.Context, instance string) (changed bool, err error) {
 	return acts(ctx, a, (*Queries).OpsDrain, instance)
 }
 
-// Undrain lets players onto a draining game server again. Errors as of Drain.
+// Undrain lets players onto a draining game server again. Errors: NotFound; Conflict, when it is gone or starting and was not drained, when an
+// operator keeps its host or label drained, and when its deployment ends; Unavailable.
 func (a Act) Undrain(ctx context.Context, instance string) (changed bool, err error) {
 	return acts(ctx, a, (*Queries).OpsUndrain, instance)
 }

@@ -66,6 +66,16 @@ func (s *Store) NoteObservation(ctx context.Context, d *ClaimedDeployment, o pro
 	return nil
 }
 
+// MoveToFallback leaves a deployment of which nothing is at its provider to another one, and ends the claim. It returns false, and changes nothing, if
+// another decision was made since d was claimed or its intent was stored. Errors: Unavailable.
+func (s *Store) MoveToFallback(ctx context.Context, d *ClaimedDeployment, to string) (bool, error) {
+	n, err := s.q.MoveToFallback(ctx, MoveToFallbackParams{Region: d.Region, ID: d.ID, Generation: d.Generation, Provider: to, LastError: d.LastError, Now: s.virtualNow()})
+	if err == nil && n > 0 {
+		s.Notify(TopicDeployments, d.Region)
+	}
+	return n > 0, classify(err)
+}
+
 // EndDeployment moves a deployment of which nothing is left at its provider into the history, and ends its instance, even during an amnesty: the
 // provider has seen that it is gone. A deployment with another ref than d's stays, as does one without a ref about which another decision was
 // made. It returns whether the deployment has ended. Errors: Unavailable.

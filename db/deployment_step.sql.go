@@ -520,6 +520,46 @@ func (q *Queries) LogDeployment(ctx context.Context, arg LogDeploymentParams) er
 	return err
 }
 
+const moveToFallback = `-- name: MoveToFallback :execrows
+WITH moved AS (
+    UPDATE deployments d
+    SET provider = $3, phase = 'wanted', intent_at = NULL, missing_since = NULL, find_at = NULL, ends_at = NULL, drain_at = NULL, polls = 0, generation = d.generation + 1,
+        last_error = $2::text, lease = NULL, leased_until = NULL, next_at = coalesce($4::timestamptz, now()), woken_at = clock_timestamp()
+    FROM (SELECT x.id, x.provider FROM deployments x WHERE x.region = $1 AND x.id = $5 AND x.generation = $6 AND x.ref IS NULL
+            AND x.desired = 'running' FOR NO KEY UPDATE) was
+    WHERE d.region = $1 AND d.id = was.id
+    RETURNING d.id, d.app, d.version, d.provider, was.provider AS former
+)
+INSERT INTO events (region, kind, instance_id, detail)
+SELECT $1, 'deployment.fell_back', m.id::text,
+       jsonb_build_object('app', m.app, 'version', m.version, 'provider', m.provider, 'from', m.former, 'error', $2::text) FROM moved m
+`
+
+type MoveToFallbackParams struct {
+	Region     string
+	LastError  string
+	Provider   string
+	Now        *time.Time
+	ID         uuid.UUID
+	Generation int64
+}
+
+// Ends the claim, too. Another worker may have the provider.
+func (q *Queries) MoveToFallback(ctx context.Context, arg MoveToFallbackParams) (int64, error) {
+	result, err := q.db.Exec(ctx, moveToFallback,
+		arg.Region,
+		arg.LastError,
+		arg.Provider,
+		arg.Now,
+		arg.ID,
+		arg.Generation,
+	)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
 const moveToHistory = `-- name: MoveToHistory :one
 WITH gone AS (
     DELETE FROM deployments d WHERE d.region = $3 AND d.id = $4 RETURNING d.region, d.id, d.app, d.version, d.provider, d.tag, d.origin, d.desired, d.phase, d.generation, d.attempt, d.intent_at, d.ref, d.polls, d.next_at, d.woken_at, d.lease, d.leased_until, d.address, d.location, d.ip, d.ports, d.endpoint, d.provider_ready_at, d.incarnation, d.registered_at, d.ready_at, d.lost_at, d.find_at, d.unlisted, d.boot_id, d.boots, d.boots_since, d.cert_digest, d.netcode_key, d.sealed_by, d.tokens_by, d.clients_seq, d.drain_at, d.ends_at, d.stop_at, d.reason, d.last_error, d.created_at, d.claimed_ref, d.missing_since, d.refused, d.refused_at

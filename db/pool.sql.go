@@ -150,7 +150,7 @@ const getAppVersion = `-- name: GetAppVersion :one
 
 SELECT app, version, provider, launch, launch_version, ports, game_port, endpoint, modes, capacity, max_sessions, max_players, env, cpu_units, memory_mib,
        start_within, register_within, grace, max_lifetime, drain_ahead, coalesce(dialect, '') AS dialect, coalesce(protocol_id, '') AS protocol_id,
-       digest_required, coalesce(compat, '') AS compat, (used_at IS NOT NULL)::bool AS used, applied_at
+       digest_required, coalesce(compat, '') AS compat, fallback, (used_at IS NOT NULL)::bool AS used, applied_at
 FROM app_versions WHERE app = $1 AND version = $2
 `
 
@@ -184,6 +184,7 @@ type GetAppVersionRow struct {
 	ProtocolID     string
 	DigestRequired bool
 	Compat         string
+	Fallback       []byte
 	Used           bool
 	AppliedAt      time.Time
 }
@@ -217,6 +218,7 @@ func (q *Queries) GetAppVersion(ctx context.Context, arg GetAppVersionParams) (G
 		&i.ProtocolID,
 		&i.DigestRequired,
 		&i.Compat,
+		&i.Fallback,
 		&i.Used,
 		&i.AppliedAt,
 	)
@@ -249,7 +251,7 @@ func (q *Queries) InsertPoolModes(ctx context.Context, arg InsertPoolModesParams
 const listAppVersions = `-- name: ListAppVersions :many
 SELECT app, version, provider, launch, launch_version, ports, game_port, endpoint, modes, capacity, max_sessions, max_players, env, cpu_units, memory_mib,
        start_within, register_within, grace, max_lifetime, drain_ahead, coalesce(dialect, '') AS dialect, coalesce(protocol_id, '') AS protocol_id,
-       digest_required, coalesce(compat, '') AS compat, (used_at IS NOT NULL)::bool AS used, applied_at
+       digest_required, coalesce(compat, '') AS compat, fallback, (used_at IS NOT NULL)::bool AS used, applied_at
 FROM app_versions ORDER BY app, version
 `
 
@@ -278,6 +280,7 @@ type ListAppVersionsRow struct {
 	ProtocolID     string
 	DigestRequired bool
 	Compat         string
+	Fallback       []byte
 	Used           bool
 	AppliedAt      time.Time
 }
@@ -316,6 +319,7 @@ func (q *Queries) ListAppVersions(ctx context.Context) ([]ListAppVersionsRow, er
 			&i.ProtocolID,
 			&i.DigestRequired,
 			&i.Compat,
+			&i.Fallback,
 			&i.Used,
 			&i.AppliedAt,
 		); err != nil {
@@ -592,16 +596,17 @@ WITH resumed AS (
     DELETE FROM start_pauses s WHERE s.app = $1 AND s.version = $2
 )
 INSERT INTO app_versions AS v (app, version, provider, launch, launch_version, ports, game_port, endpoint, modes, capacity, max_sessions, max_players, env,
-                               cpu_units, memory_mib, start_within, register_within, grace, max_lifetime, drain_ahead, dialect, protocol_id, digest_required, compat)
+                               cpu_units, memory_mib, start_within, register_within, grace, max_lifetime, drain_ahead, dialect, protocol_id, digest_required, compat, fallback)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13,
         $14, $15, $16, $17, $18, $19, $20, nullif($21::text, ''), nullif($22::text, ''),
-        $23, nullif($24::text, ''))
+        $23, nullif($24::text, ''), $25)
 ON CONFLICT (app, version) DO UPDATE
 SET provider = excluded.provider, launch = excluded.launch, launch_version = excluded.launch_version, ports = excluded.ports, game_port = excluded.game_port,
     endpoint = excluded.endpoint, modes = excluded.modes, capacity = excluded.capacity, max_sessions = excluded.max_sessions, max_players = excluded.max_players,
     env = excluded.env, cpu_units = excluded.cpu_units, memory_mib = excluded.memory_mib, start_within = excluded.start_within,
     register_within = excluded.register_within, grace = excluded.grace, max_lifetime = excluded.max_lifetime, drain_ahead = excluded.drain_ahead,
     dialect = excluded.dialect, protocol_id = excluded.protocol_id, digest_required = excluded.digest_required, compat = excluded.compat,
+    fallback = excluded.fallback,
     failures = 0, paused_until = NULL, pause_reason = NULL, applied_at = now()
 `
 
@@ -630,6 +635,7 @@ type SaveAppVersionParams struct {
 	ProtocolID     string
 	DigestRequired bool
 	Compat         string
+	Fallback       []byte
 }
 
 // A change ends the pauses in all regions, since what failed may be right now.
@@ -659,6 +665,7 @@ func (q *Queries) SaveAppVersion(ctx context.Context, arg SaveAppVersionParams) 
 		arg.ProtocolID,
 		arg.DigestRequired,
 		arg.Compat,
+		arg.Fallback,
 	)
 	return err
 }

@@ -200,7 +200,7 @@ func changedFields(was, now map[string]any) []string {
 }
 
 // mutable are the fields of an app version that may change while servers of it run.
-var mutable = map[string]bool{"start_within": true, "register_within": true, "grace": true, "max_lifetime": true, "drain_ahead": true}
+var mutable = map[string]bool{"start_within": true, "register_within": true, "grace": true, "max_lifetime": true, "drain_ahead": true, "fallback": true}
 
 func refuseChange(i int, was AppVersion, fields []string) error {
 	for _, field := range fields {

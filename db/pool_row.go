@@ -17,7 +17,7 @@ func (v *AppVersion) fields() map[string]any {
 		"modes": slices.Sorted(slices.Values(v.Modes)), "capacity": v.Capacity, "max_sessions": v.MaxSessions, "max_players": v.MaxPlayers, "env": v.Env,
 		"resources": [2]int{v.CPUUnits, v.MemoryMiB}, "start_within": v.StartWithin, "register_within": v.RegisterWithin, "grace": v.Grace,
 		"max_lifetime": v.MaxLifetime, "drain_ahead": v.DrainAhead, "netcode": [2]any{v.Dialect, v.ProtocolID},
-		"digest_required": v.DigestRequired, "compat": v.Compat,
+		"digest_required": v.DigestRequired, "compat": v.Compat, "fallback": v.Fallback,
 	}
 }
 
@@ -43,6 +43,11 @@ func (v *AppVersion) row() (SaveAppVersionParams, error) {
 		Endpoint: v.Endpoint, Modes: v.Modes, Capacity: int32(v.Capacity), MaxPlayers: int32(v.MaxPlayers), Env: env, CpuUnits: int32(v.CPUUnits),
 		MemoryMib: int32(v.MemoryMiB), StartWithin: v.StartWithin, RegisterWithin: v.RegisterWithin, Grace: v.Grace, MaxLifetime: v.MaxLifetime,
 		DrainAhead: v.DrainAhead, Dialect: string(v.Dialect), DigestRequired: v.DigestRequired, Compat: v.Compat,
+	}
+	if v.Fallback != nil {
+		if p.Fallback, err = json.Marshal(v.Fallback); err != nil {
+			return SaveAppVersionParams{}, err
+		}
 	}
 	if v.MaxSessions != nil {
 		n := int32(*v.MaxSessions)

@@ -2,6 +2,7 @@ package db_test
 
 import (
 	"net/netip"
+	"strings"
 	"testing"
 	"time"
 
@@ -112,6 +113,25 @@ func TestApplyPoolsKeepsWhatServersDependOn(t *testing.T) {
 	larger.Grace = time.Minute
 	require.Equal(t, []string{"grace"}, b.declare([]db.AppVersion{larger}).Apps[0].Fields)
 	require.Zero(t, one[int](b, "SELECT count(*) FROM start_pauses"), "a change ends the pauses of all regions")
+	larger.Fallback = &db.AppFallback{Provider: "agones", Launch: "fleet"}
+	require.Equal(t, []string{"fallback"}, b.declare([]db.AppVersion{larger}).Apps[0].Fields, "an outage of the provider is the time to add one")
+	v, err := b.AppVersion(t.Context(), "arena", "v1")
+	require.NoError(t, err)
+	require.Equal(t, larger.Fallback, v.Fallback)
+}
+
+func TestFallbacksThatCannotStart(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for field, f := range map[string]db.AppFallback{
+		"apps[0].fallback.provider": {Provider: "shop", Launch: "a"}, "apps[0].fallback.launch": {Provider: "agones"},
+		"apps[0].fallback.launch_version": {Provider: "agones", Launch: "a", LaunchVersion: "a b"}, "apps[0].fallback.provider ": {Provider: "manual", Launch: "a"},
+		"apps[0].fallback.provider  ": {Provider: arenaVersion("v1").Provider, Launch: "a"},
+	} {
+		v := arenaVersion("v1")
+		v.Fallback = &f
+		require.Equal(t, strings.TrimSpace(field), b.refused(db.Invalid, []db.AppVersion{v}).Field)
+	}
 }
 
 // Pins a document that moves a mode between its pools, whose order decided whether it was applied.

@@ -2353,6 +2353,7 @@ CREATE TABLE public.app_versions (
     pause_reason text,
     used_at timestamp with time zone,
     applied_at timestamp with time zone DEFAULT now() NOT NULL,
+    fallback jsonb,
     CONSTRAINT a_pause_of_a_version_has_an_end CHECK (isfinite(paused_until)),
     CONSTRAINT an_app_version_has_a_mode CHECK (((cardinality(modes) >= 1) AND (cardinality(modes) <= 64))),
     CONSTRAINT an_app_version_hosts_a_whole_session CHECK (((max_players >= 1) AND ((capacity >= max_players) AND (capacity <= 100000)))),
@@ -4400,6 +4401,10 @@ CREATE VIEW ops.providers AS
    FROM (( SELECT (v.provider COLLATE "default") AS provider
            FROM public.app_versions v
         UNION
+         SELECT (v.fallback ->> 'provider'::text)
+           FROM public.app_versions v
+          WHERE (v.fallback IS NOT NULL)
+        UNION
          SELECT unnest(r.providers) AS unnest
            FROM public.process_reports r) n
      CROSS JOIN LATERAL ( SELECT count(*) AS deployments,
@@ -5413,6 +5418,9 @@ ALTER TABLE ONLY public.session_history ATTACH PARTITION public.session_history_
 ALTER TABLE ONLY public.ticket_events ATTACH PARTITION public.ticket_events_default DEFAULT;
 
 ALTER TABLE ONLY public.ticket_history ATTACH PARTITION public.ticket_history_default DEFAULT;
+
+ALTER TABLE public.app_versions
+    ADD CONSTRAINT a_fallback_says_what_it_starts CHECK ((((fallback ->> 'provider'::text) <> ''::text) AND ((fallback ->> 'launch'::text) <> ''::text))) NOT VALID;
 
 ALTER TABLE ONLY public.sessions
     ADD CONSTRAINT a_handle_names_one_session UNIQUE (region, handle);

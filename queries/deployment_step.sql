@@ -95,6 +95,21 @@ SET location = coalesce(nullif(@location::text, ''), location), ip = coalesce(nu
     unlisted = 0, missing_since = NULL
 WHERE region = @region AND id = @id AND ref = @ref::text;
 
+-- name: MoveToFallback :execrows
+-- Ends the claim, too. Another worker may have the provider.
+WITH moved AS (
+    UPDATE deployments d
+    SET provider = @provider, phase = 'wanted', intent_at = NULL, missing_since = NULL, find_at = NULL, ends_at = NULL, drain_at = NULL, polls = 0, generation = d.generation + 1,
+        last_error = @last_error::text, lease = NULL, leased_until = NULL, next_at = coalesce(sqlc.narg('now')::timestamptz, now()), woken_at = clock_timestamp()
+    FROM (SELECT x.id, x.provider FROM deployments x WHERE x.region = @region AND x.id = @id AND x.generation = @generation AND x.ref IS NULL
+            AND x.desired = 'running' FOR NO KEY UPDATE) was
+    WHERE d.region = @region AND d.id = was.id
+    RETURNING d.id, d.app, d.version, d.provider, was.provider AS former
+)
+INSERT INTO events (region, kind, instance_id, detail)
+SELECT @region, 'deployment.fell_back', m.id::text,
+       jsonb_build_object('app', m.app, 'version', m.version, 'provider', m.provider, 'from', m.former, 'error', @last_error::text) FROM moved m;
+
 -- name: LockDeployment :one
 SELECT coalesce(ref, '') AS ref, generation FROM deployments WHERE region = @region AND id = @id FOR UPDATE;
 

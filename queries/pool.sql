@@ -3,7 +3,7 @@
 -- name: GetAppVersion :one
 SELECT app, version, provider, launch, launch_version, ports, game_port, endpoint, modes, capacity, max_sessions, max_players, env, cpu_units, memory_mib,
        start_within, register_within, grace, max_lifetime, drain_ahead, coalesce(dialect, '') AS dialect, coalesce(protocol_id, '') AS protocol_id,
-       digest_required, coalesce(compat, '') AS compat, (used_at IS NOT NULL)::bool AS used, applied_at
+       digest_required, coalesce(compat, '') AS compat, fallback, (used_at IS NOT NULL)::bool AS used, applied_at
 FROM app_versions WHERE app = @app AND version = @version;
 
 -- name: LockDeclarations :exec
@@ -24,7 +24,7 @@ ORDER BY app, version FOR NO KEY UPDATE;
 -- name: ListAppVersions :many
 SELECT app, version, provider, launch, launch_version, ports, game_port, endpoint, modes, capacity, max_sessions, max_players, env, cpu_units, memory_mib,
        start_within, register_within, grace, max_lifetime, drain_ahead, coalesce(dialect, '') AS dialect, coalesce(protocol_id, '') AS protocol_id,
-       digest_required, coalesce(compat, '') AS compat, (used_at IS NOT NULL)::bool AS used, applied_at
+       digest_required, coalesce(compat, '') AS compat, fallback, (used_at IS NOT NULL)::bool AS used, applied_at
 FROM app_versions ORDER BY app, version;
 
 -- name: ListPools :many
@@ -47,16 +47,17 @@ WITH resumed AS (
     DELETE FROM start_pauses s WHERE s.app = @app AND s.version = @version
 )
 INSERT INTO app_versions AS v (app, version, provider, launch, launch_version, ports, game_port, endpoint, modes, capacity, max_sessions, max_players, env,
-                               cpu_units, memory_mib, start_within, register_within, grace, max_lifetime, drain_ahead, dialect, protocol_id, digest_required, compat)
+                               cpu_units, memory_mib, start_within, register_within, grace, max_lifetime, drain_ahead, dialect, protocol_id, digest_required, compat, fallback)
 VALUES (@app, @version, @provider, @launch, @launch_version, @ports, @game_port, @endpoint, @modes, @capacity, sqlc.narg(max_sessions), @max_players, @env,
         @cpu_units, @memory_mib, @start_within, @register_within, @grace, @max_lifetime, @drain_ahead, nullif(@dialect::text, ''), nullif(@protocol_id::text, ''),
-        @digest_required, nullif(@compat::text, ''))
+        @digest_required, nullif(@compat::text, ''), sqlc.narg(fallback))
 ON CONFLICT (app, version) DO UPDATE
 SET provider = excluded.provider, launch = excluded.launch, launch_version = excluded.launch_version, ports = excluded.ports, game_port = excluded.game_port,
     endpoint = excluded.endpoint, modes = excluded.modes, capacity = excluded.capacity, max_sessions = excluded.max_sessions, max_players = excluded.max_players,
     env = excluded.env, cpu_units = excluded.cpu_units, memory_mib = excluded.memory_mib, start_within = excluded.start_within,
     register_within = excluded.register_within, grace = excluded.grace, max_lifetime = excluded.max_lifetime, drain_ahead = excluded.drain_ahead,
     dialect = excluded.dialect, protocol_id = excluded.protocol_id, digest_required = excluded.digest_required, compat = excluded.compat,
+    fallback = excluded.fallback,
     failures = 0, paused_until = NULL, pause_reason = NULL, applied_at = now();
 
 -- name: SavePool :exec

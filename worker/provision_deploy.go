@@ -54,12 +54,13 @@ func (s *step) lifetime() (lifetime, drainAhead time.Duration) {
 }
 
 func (s *step) spec(lifetime time.Duration) (provider.Spec, error) {
-	env, webhook, err := s.opt.Environment(s.d.Deployment, *s.v)
+	v := s.v.At(s.d.Provider)
+	env, webhook, err := s.opt.Environment(s.d.Deployment, v)
 	if err != nil {
 		return provider.Spec{}, err
 	}
 	spec := provider.Spec{
-		Tag: s.d.Tag, Owner: s.opt.Owner, App: s.v.Launch, Version: s.v.LaunchVersion, Env: env, Webhook: webhook, Lifetime: lifetime,
+		Tag: s.d.Tag, Owner: s.opt.Owner, App: v.Launch, Version: v.LaunchVersion, Env: env, Webhook: webhook, Lifetime: lifetime,
 		Hint:      provider.Hint{Addr: s.d.Address, Coords: s.d.Coords},
 		Resources: provider.Resources{CPUUnits: s.v.CPUUnits, MemoryMiB: s.v.MemoryMiB},
 	}
@@ -124,6 +125,9 @@ func (s *step) deployFailed(ctx context.Context, cause error, before *time.Time)
 
 // withoutCapacity lets the pool wait. A server that exists in error is stopped.
 func (s *step) withoutCapacity(ctx context.Context, cause error, before *time.Time) error {
+	if s.fallsBack(cause, before) {
+		return s.fallBack(ctx)
+	}
 	if err := s.store.PauseWithoutCapacity(ctx, &s.d.Deployment, s.d.LastError); err != nil {
 		return err
 	}

@@ -102,6 +102,9 @@ func (p *program) warnProviders(ctx context.Context, l operator, apps []db.AppVe
 	var names []string
 	for _, v := range apps {
 		names = append(names, v.Provider)
+		if v.Fallback != nil {
+			names = append(names, v.Fallback.Provider)
+		}
 	}
 	unserved, err := rows[provider](ctx, l.Store, `SELECT DISTINCT n.name FROM unnest($1::text[]) AS n (name)
 		WHERE NOT EXISTS (SELECT FROM ops.providers w WHERE w.provider = n.name AND w.workers > 0) ORDER BY 1`, names)

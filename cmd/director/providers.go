@@ -161,14 +161,14 @@ func (l operator) checkProviders(ctx context.Context, set *providerSet, versions
 		lines = append(lines, l.checkProvider(ctx, name, p))
 		checker, ok := p.(provider.Checker)
 		for i := range versions {
-			v := &versions[i]
+			v := versions[i].At(name)
 			if !ok || v.Provider != name {
 				continue
 			}
 			ctx, cancel := context.WithTimeout(ctx, l.ProvisionTimeout)
 			err := checker.Check(ctx, v.Launch, v.LaunchVersion)
 			cancel()
-			lines = append(lines, providerCheck{Provider: name, App: v.App, Version: v.Version, Launch: launchText(v), Error: errorText(err)})
+			lines = append(lines, providerCheck{Provider: name, App: v.App, Version: v.Version, Launch: launchText(&v), Error: errorText(err)})
 		}
 	}
 	return lines

@@ -43,6 +43,13 @@ type app struct {
 	Netcode        *connectTokens  `yaml:"netcode"`
 	DigestRequired bool            `yaml:"digest_required"`
 	Compat         text            `yaml:"compat"`
+	Fallback       *fallback       `yaml:"fallback"`
+}
+
+type fallback struct {
+	Provider      text `yaml:"provider"`
+	Launch        text `yaml:"launch"`
+	LaunchVersion text `yaml:"launch_version"`
 }
 
 type port struct {
@@ -131,6 +138,9 @@ func (c *converter) app(path string, a app) db.AppVersion {
 		StartWithin: c.duration(path+"start_within", a.StartWithin), RegisterWithin: c.duration(path+"register_within", a.RegisterWithin),
 		Grace: c.duration(path+"grace", a.Grace), MaxLifetime: c.duration(path+"max_lifetime", a.MaxLifetime), DrainAhead: c.duration(path+"drain_ahead", a.DrainAhead),
 		DigestRequired: a.DigestRequired, Compat: string(a.Compat),
+	}
+	if f := a.Fallback; f != nil {
+		v.Fallback = &db.AppFallback{Provider: string(f.Provider), Launch: string(f.Launch), LaunchVersion: string(f.LaunchVersion)}
 	}
 	if a.Env != nil {
 		v.Env = make(map[string]string, len(a.Env))

