@@ -196,21 +196,6 @@ func TestNobodyCouldHost(t *testing.T) {
 	}
 }
 
-// Pins a provider without capacity for five seconds, whose answer ended the requests of all who could wait for a minute.
-func TestAPauseThatIsOverInTimeEndsNoRequest(t *testing.T) {
-	t.Parallel()
-	b := setup(t)
-	b.change(func() {
-		b.outlook = db.Outlook{Region: "eu", Mode: "duel", PausedUntil: time.Now().Add(5 * time.Second)}
-	})
-	c := b.ask("")
-	require.Equal(t, `"Acknowledged"`, c.read())
-	require.Contains(t, c.read(), "SessionRequestAccepted")
-	require.Equal(t, `{"ProgressReport":"no server can be started now: waiting for the next try"}`, c.read())
-	b.open(1)
-	c.expect(readyFrame)
-}
-
 func TestAClientThatLeavesTakesItsDemandAlong(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
