@@ -18,6 +18,7 @@ type evenness struct {
 const (
 	evenTries  = 6
 	evenJudges = 64
+	evenUnits  = 24 // of larger matches, parties are exchanged for parties of the same size only
 )
 
 // weight is what a unit adds to the value of its team.
@@ -134,8 +135,8 @@ func (w *weight) value(f profile.Fold) float64 {
 	}
 }
 
-// descendEven makes the exchanges of two units that bring the teams nearer, until there is none, and returns how far they are apart. With
-// judged, every rule holds after each exchange.
+// descendEven makes the exchanges of two units, or of a party for two units, that bring the teams nearer, until there is none, and returns
+// how far they are apart. With judged, every rule holds after each exchange.
 func (s *search) descendEven(judged bool) float64 {
 	e := &s.evening
 	least, holds := s.evenerThan(math.Inf(1), false)
@@ -156,9 +157,32 @@ func (s *search) descendEven(judged bool) float64 {
 				}
 				s.exchangeUnits(i, j)
 			}
+			improved = s.descendForTwo(i, &least, judged) || improved
 		}
 	}
 	return least
+}
+
+// descendForTwo exchanges a party for two units of another team that have as many players, as descendEven does for one.
+func (s *search) descendForTwo(i int, least *float64, judged bool) (improved bool) {
+	n := len(s.evening.team)
+	if s.placing.units[i].size < 2 || n > evenUnits {
+		return false
+	}
+	for j := range n {
+		for k := j + 1; k < n; k++ {
+			if !s.mayExchangeForTwo(i, j, k) {
+				continue
+			}
+			s.exchangeForTwo(i, j, k)
+			if value, better := s.evenerThan(*least, judged); better {
+				*least, improved = value, true
+				continue
+			}
+			s.exchangeForTwo(i, j, k)
+		}
+	}
+	return improved
 }
 
 // evenerThan reports whether the teams are more even than before and, with judged, whether every rule holds.
@@ -186,10 +210,27 @@ func (s *search) mayExchange(i, j int) bool {
 }
 
 func (s *search) exchangeUnits(i, j int) {
-	e := &s.evening
-	e.team[i], e.team[j] = e.team[j], e.team[i]
-	s.put(&s.placing.units[i], e.team[i])
-	s.put(&s.placing.units[j], e.team[j])
+	a, b := s.evening.team[i], s.evening.team[j]
+	s.move(i, b)
+	s.move(j, a)
+}
+
+func (s *search) mayExchangeForTwo(i, j, k int) bool {
+	team, units := s.evening.team, s.placing.units
+	return team[j] == team[k] && team[i] != team[j] && units[i].size == units[j].size+units[k].size
+}
+
+// exchangeForTwo puts a unit into the team of two others, and those into its team. Done twice, it changes nothing.
+func (s *search) exchangeForTwo(i, j, k int) {
+	a := s.evening.team[i]
+	s.move(i, s.evening.team[j])
+	s.move(j, a)
+	s.move(k, a)
+}
+
+func (s *search) move(unit, team int) {
+	s.evening.team[unit] = team
+	s.put(&s.placing.units[unit], team)
 }
 
 // mix exchanges units of equal size at random.
