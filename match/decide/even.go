@@ -88,9 +88,12 @@ func (s *search) weigh() {
 // numbersOf appends the numbers of a unit's players.
 func (s *search) numbersOf(u *unit, to []float64) []float64 {
 	c, first := s.final.picks[u.pick], s.final.first[u.pick]
-	of := scope{column: s.plan.even.column, byRole: s.plan.even.byRole}
-	for p := range c.size {
-		if x := c.rating(&of, p, s.final.role[first+p]); (u.player < 0 || u.player == p) && x == x {
+	even := &s.plan.even
+	for p, x := range c.column(even.column) {
+		if even.byRole != nil {
+			x = c.rating(&scope{column: even.column, byRole: even.byRole}, p, s.final.role[first+p])
+		}
+		if (u.player < 0 || u.player == p) && x == x {
 			to = append(to, x)
 		}
 	}

@@ -210,8 +210,11 @@ func (pl *plan) strength(c *candidate, player int) float64 {
 		return 0
 	}
 	total := 0.0
-	for i := range c.size {
-		if x := c.wishedRating(pl.even.column, pl.even.byRole, i); (player < 0 || i == player) && x == x {
+	for i, x := range c.column(pl.even.column) {
+		if pl.even.byRole != nil {
+			x = c.wishedRating(pl.even.column, pl.even.byRole, i)
+		}
+		if (player < 0 || i == player) && x == x {
 			total += x
 		}
 	}

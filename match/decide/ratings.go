@@ -53,11 +53,8 @@ func (c *candidate) rating(s *scope, player, role int) float64 {
 
 // wishedRating returns the number with which a player counts in the first of its roles.
 func (c *candidate) wishedRating(column int, byRole []int, player int) float64 {
-	if byRole == nil {
-		return c.numbers[column*c.size+player]
-	}
 	role := noRole
-	if len(c.roles) > 0 && len(c.roles[player]) > 0 {
+	if len(c.roles[player]) > 0 {
 		role = int(c.roles[player][0])
 	}
 	return c.rating(&scope{column: column, byRole: byRole}, player, role)
