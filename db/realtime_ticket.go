@@ -68,8 +68,8 @@ const maxPosition = 1000
 // EnqueueRealtime makes a ticket for a session. A session that waits for the same room type and size already keeps its ticket and its place; a
 // ticket for another one is replaced, also that of a room whose members queued together. Where players are known by name, a ticket that another
 // session of the player made alone is replaced, too. Calls of a region that wait at the same time share a transaction. Errors: Superseded for
-// another epoch; Invalid for attributes, and "cannot_match" for a ticket that can be in no match of its profile; NotFound, "profile_unknown"; Conflict, "ticket_exists", "party_conflict" or "matched", as for [Store.CreatePlayerTicket]; TooMany;
-// Unavailable, after which the session may wait or not.
+// another epoch; Invalid for attributes, and "cannot_match" for a ticket that can be in no match of its profile; NotFound, "profile_unknown";
+// Conflict, "ticket_exists", "party_conflict" or "matched", as for [Store.CreatePlayerTicket]; TooMany; Unavailable, after which the session may wait or not.
 func (s *Store) EnqueueRealtime(ctx context.Context, e EnqueueRealtime) (QueuedRealtime, error) {
 	if s.cfg.Queueing == nil {
 		return QueuedRealtime{}, unavailable("sessions do not queue here", nil)

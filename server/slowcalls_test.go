@@ -29,7 +29,7 @@ var slowCalls = map[string]struct {
 	"headers alone":          {},
 	"half a length":          {message: []byte{0, 0}},
 	"half a message":         {message: []byte{0, 0, 0, 0, 100, 10, 50}},
-	"a message byte by byte": {drip: append([]byte{0, 0, 0, 4, 0}, bytes.Repeat([]byte{0}, 1024)...)},
+	"a message byte by byte": {drip: append([]byte{0, 0, 0, 4, 0}, make([]byte, 1024)...)},
 }
 
 // openCall connects to the listener of gRPC, and sends the beginning of a call.

@@ -203,7 +203,10 @@ func (l deploymentLine) facts() [][2]string {
 	for _, fact := range []struct {
 		name  string
 		value *string
-	}{{"endpoint", l.Endpoint}, {"ref", l.Ref}, {"claimed ref", l.ClaimedRef}, {"location", l.Location}, {"reason", l.Reason}, {"last error", l.LastError}, {"refused", l.Refused}} {
+	}{
+		{"endpoint", l.Endpoint}, {"ref", l.Ref}, {"claimed ref", l.ClaimedRef}, {"location", l.Location}, {"reason", l.Reason},
+		{"last error", l.LastError}, {"refused", l.Refused},
+	} {
 		if fact.value != nil && *fact.value != "" {
 			all = append(all, [2]string{fact.name, *fact.value})
 		}

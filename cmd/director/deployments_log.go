@@ -85,8 +85,9 @@ func (l operator) serverOf(ctx context.Context, id uuid.UUID) (name string, ref 
 		return d.Deployment.Provider, provider.Ref(*d.Deployment.Ref), nil
 	}
 	var end struct {
-		App, Version string
-		Ref          *provider.Ref
+		App     string        `json:"app"`
+		Version string        `json:"version"`
+		Ref     *provider.Ref `json:"ref"`
 	}
 	for _, e := range d.Events {
 		if e.Kind == "deployment.ended" {

@@ -12,10 +12,11 @@ import (
 
 func (p *program) fleet() *cobra.Command {
 	return cli.Family(&cobra.Command{
-		Use:     "fleet",
-		Short:   "List and show the game servers, drain and undrain them",
-		Long:    "Commands for game servers. The same in SQL: views ops.fleet and ops.drains, functions ops.drain, ops.drain_host and so on.",
-		Example: "  director fleet list --region eu-west\n  director fleet show eu-arena-7\n  director fleet drain eu-arena-7\n  director fleet drain --host 10.0.3.7\n  director fleet drains",
+		Use:   "fleet",
+		Short: "List and show the game servers, drain and undrain them",
+		Long:  "Commands for game servers. The same in SQL: views ops.fleet and ops.drains, functions ops.drain, ops.drain_host and so on.",
+		Example: "  director fleet list --region eu-west\n  director fleet show eu-arena-7\n  director fleet drain eu-arena-7\n" +
+			"  director fleet drain --host 10.0.3.7\n  director fleet drains",
 	}, p.fleetList(), p.fleetShow(), p.fleetDrain(), p.fleetUndrain(), p.fleetDrains())
 }
 

@@ -92,7 +92,9 @@ func (p *program) poolsList() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			header := []string{"region", "app", "version", "provider", "state", "modes", "servers", "starting", "ready", "busy", "ending", "waiting", "min", "max", "buffer", "workers"}
+			header := []string{
+				"region", "app", "version", "provider", "state", "modes", "servers", "starting", "ready", "busy", "ending", "waiting", "min", "max", "buffer", "workers",
+			}
 			return cli.Write(l.out.Sparing("provider", "ready", "buffer", "min", "modes", "ending"), found, header, func(l poolLine) []any {
 				return []any{
 					l.Region, l.App, l.Version, l.Provider, l.State, l.Modes, l.Servers, l.Starting, l.Ready, l.Busy, l.Ending, l.WaitingPlayers, l.Min, l.Max, l.Buffer, l.Workers,

@@ -133,7 +133,8 @@ func (c *converter) addf(path, format string, args ...any) {
 func (c *converter) app(path string, a app) db.AppVersion {
 	v := db.AppVersion{
 		App: string(a.App), Version: string(a.Version), Provider: string(a.Provider), Launch: string(a.Launch), LaunchVersion: string(a.LaunchVersion),
-		GamePort: string(a.GamePort), Endpoint: string(a.Endpoint), Modes: plain(a.Modes), Capacity: int(a.Capacity), MaxSessions: (*int)(a.MaxSessions), MaxPlayers: int(a.MaxPlayers),
+		GamePort: string(a.GamePort), Endpoint: string(a.Endpoint), Modes: plain(a.Modes),
+		Capacity: int(a.Capacity), MaxSessions: (*int)(a.MaxSessions), MaxPlayers: int(a.MaxPlayers),
 		CPUUnits: int(a.Resources.CPUUnits), MemoryMiB: int(a.Resources.MemoryMiB),
 		StartWithin: c.duration(path+"start_within", a.StartWithin), RegisterWithin: c.duration(path+"register_within", a.RegisterWithin),
 		Grace: c.duration(path+"grace", a.Grace), MaxLifetime: c.duration(path+"max_lifetime", a.MaxLifetime), DrainAhead: c.duration(path+"drain_ahead", a.DrainAhead),

@@ -178,7 +178,9 @@ func TestAMatchThatWasMade(t *testing.T) {
 	one, two := b.ticket("ada", 1000, "duel"), b.ticket("bo", 1090, "duel")
 	b.work()
 	var id uuid.UUID
-	require.Eventually(t, func() bool { return b.sql.QueryRow(t.Context(), "SELECT match_id FROM ticket_history GROUP BY 1 HAVING count(*) = 2").Scan(&id) == nil }, 20*time.Second, 20*time.Millisecond)
+	require.Eventually(t, func() bool {
+		return b.sql.QueryRow(t.Context(), "SELECT match_id FROM ticket_history GROUP BY 1 HAVING count(*) = 2").Scan(&id) == nil
+	}, 20*time.Second, 20*time.Millisecond)
 
 	m, err := b.Reader.Match(t.Context(), id)
 	require.NoError(t, err)

@@ -1,7 +1,6 @@
 package broken
 
 import (
-	"fmt"
 	"slices"
 	"testing"
 
@@ -181,7 +180,7 @@ func TestEachCheckIsBroken(t *testing.T) {
 	d := i.diagnose(func(d doctor.Diagnosis) bool { return len(d.Checks) > 20 })
 	for _, f := range d.Checks {
 		_, isJudged := judged[f.Check]
-		require.NotEqual(t, tested[f.Check] != "", isJudged, fmt.Sprintf("%s must be broken by a test, or be in judged", f.Check))
+		require.NotEqual(t, tested[f.Check] != "", isJudged, "%s must be broken by a test, or be in judged", f.Check)
 	}
 	require.Len(t, d.Checks, len(tested)+len(judged), "a check that does not exist any more")
 }

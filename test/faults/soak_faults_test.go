@@ -133,16 +133,19 @@ func (s *soak) halfRequests() []string {
 
 // sendHalfRequests leaves connections whose requests never end to the replica.
 func (s *soak) sendHalfRequests(ctx context.Context) {
-	requests := s.halfRequests()
-	for n := range 128 {
-		conn, err := net.Dial("tcp", s.addrs[2])
-		if err != nil {
-			return
+	var conns []net.Conn
+	for range 32 {
+		for _, request := range s.halfRequests() {
+			if conn, err := net.Dial("tcp", s.addrs[2]); err == nil {
+				conns = append(conns, conn)
+				_, _ = conn.Write([]byte(request))
+			}
 		}
-		defer func() { _ = conn.Close() }()
-		_, _ = conn.Write([]byte(requests[n%len(requests)]))
 	}
 	pause(ctx, moments())
+	for _, conn := range conns {
+		_ = conn.Close()
+	}
 }
 
 // sendOddText sends text that Postgres cannot store in paths, queries and bodies: it is refused, or the replica is not ready.
