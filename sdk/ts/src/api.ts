@@ -213,8 +213,9 @@ export interface paths {
         /**
          * Stop or resume the placement of new players
          * @description A draining instance gets no new players. Its sessions continue, its players can still resolve and rejoin, and it
-         *     must keep sending heartbeats. `drain: false` resumes; so does a new [incarnation](#incarnations). Drain before
-         *     you shut down, and deregister when the last match has ended. A repeated call changes nothing.
+         *     must keep sending heartbeats. `drain: false` resumes; so does a new [incarnation](#incarnations). Neither ends a
+         *     drain that an operator keeps: then `status` is `draining`. Drain before you shut down, and deregister when the
+         *     last match has ended. A repeated call changes nothing.
          */
         post: operations["drainInstance"];
         delete?: never;
