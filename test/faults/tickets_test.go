@@ -277,8 +277,9 @@ func (l *omRig) requireConsistent(ctx context.Context) {
 			require.Empty(l.T, settled)
 		default:
 			require.NotEqual(l.T, cancelled, l.told[id], "%s was cancelled, and yet is assigned", id)
-			require.Contains(l.T, l.matches, where)
-			require.Contains(l.T, l.matches[where].tickets, id, "assigned to a match that it is not in")
+			m, known := l.matches[where] // require.Contains reads the whole map
+			require.True(l.T, known, where)
+			require.Contains(l.T, m.tickets, id, "assigned to a match that it is not in")
 			if len(settled) > 0 {
 				require.Equal(l.T, settled[0], where, "assigned to another match")
 			}
