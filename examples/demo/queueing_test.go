@@ -72,6 +72,27 @@ func TestBrokenRulesAreFound(t *testing.T) {
 	h.broken(h.rulesHold(t.Context()), "match "+bad.String()+" breaks near-skill")
 }
 
+// Only a worker that was killed may have lost the tickets of a match, and only of its last.
+func TestUnrecordedTicketsAreFound(t *testing.T) {
+	t.Parallel()
+	h := newHistory(t)
+	h.workerKilledAt = after(0)
+	h.match(1, -10, eight(1500, 1500))
+	last := h.match(1, -1, eight(1500, 1500))
+	h.exec(`DELETE FROM ticket_history WHERE match_id = $1`, last)
+	p := h.rulesHold(t.Context())
+	require.True(t, p.ok, p.evidence)
+	require.Contains(t, p.evidence, "1 matches were checked")
+	require.Contains(t, p.evidence, "the tickets of its last 1")
+	require.True(t, h.oneSeatEach(t.Context()).ok)
+	h.exec(`DELETE FROM seat_history WHERE match_id = $1 AND sub = 'bot-3'`, last)
+	h.broken(h.oneSeatEach(t.Context()), last.String()+" with 8 players and 7 seats")
+
+	later := h.match(1, 10, eight(1500, 1500))
+	h.exec(`DELETE FROM ticket_history WHERE match_id = $1`, later)
+	h.broken(h.rulesHold(t.Context()), "the tickets of match "+later.String()+" are not in the history")
+}
+
 // The proof finds a queue in which nothing was matched after the worker had been killed.
 func TestAStoppedQueueIsFound(t *testing.T) {
 	t.Parallel()

@@ -25,6 +25,10 @@ func (j *judge) rulesHold(ctx context.Context) proof {
 	if err != nil {
 		return proof{claim: p.claim, evidence: err.Error()}
 	}
+	unrecorded, err := j.unrecorded(ctx)
+	if err != nil {
+		return proof{claim: p.claim, evidence: err.Error()}
+	}
 	for _, d := range all {
 		for _, v := range verify.Check(rules, d.Match, d.At) {
 			p.evidence = fmt.Sprintf("match %s breaks %s: %s", d.ID, v.Rule, v.Text)
@@ -32,7 +36,27 @@ func (j *judge) rulesHold(ctx context.Context) proof {
 		}
 	}
 	p.ok, p.evidence = len(all) > 0, fmt.Sprintf("%d matches were checked against skill, balance, teams and parties", len(all))
+	if unrecorded > 0 {
+		p.evidence += fmt.Sprintf("; the worker that was killed had not yet recorded the tickets of its last %d", unrecorded)
+	}
 	return p
+}
+
+// recordedWithin is how long after its commit a match may be without the tickets in the history: the worker gathers them for a second.
+const recordedWithin = 3 * time.Second
+
+// unrecorded returns how many matches have no tickets in the history because their worker was killed just after. Others are an error.
+func (j *judge) unrecorded(ctx context.Context) (lost int, err error) {
+	var missing []string
+	err = j.db.QueryRow(ctx, `
+		SELECT count(*) FILTER (WHERE just), coalesce(array_agg(id::text) FILTER (WHERE NOT just), '{}') FROM (
+			SELECT m.id, m.decided_at BETWEEN $1::timestamptz - $2::interval AND $1 AS just FROM match_history m
+			WHERE m.profile = $3 AND cardinality(m.tickets) <> (SELECT count(*) FROM ticket_history t WHERE t.match_id = m.id)) m`,
+		j.workerKilledAt, recordedWithin, profileName).Scan(&lost, &missing)
+	if err == nil && len(missing) > 0 {
+		err = fmt.Errorf("the tickets of match %s are not in the history", missing[0])
+	}
+	return lost, err
 }
 
 // decided is a match from the history.
@@ -43,7 +67,7 @@ type decided struct {
 	At time.Time
 }
 
-// decided returns all matches of the profile that were made.
+// decided returns the matches of the profile that were made, of which the history has the tickets.
 func (j *judge) decided(ctx context.Context) ([]decided, error) {
 	rows, err := j.db.Query(ctx, `
 		SELECT m.id::text, m.decided_at, m.mode, m.game_region,
@@ -52,7 +76,7 @@ func (j *judge) decided(ctx context.Context) ([]decided, error) {
 			(SELECT json_agg(DISTINCT jsonb_build_object('ticket', t.id, 'sub', s.sub, 'team', s.team))
 				FROM (SELECT match_id, sub, team FROM seats UNION ALL SELECT match_id, sub, team FROM seat_history) s
 				JOIN ticket_history t ON t.match_id = m.id AND s.sub = ANY (t.party) WHERE s.match_id = m.id)
-		FROM match_history m WHERE m.profile = $1`, profileName)
+		FROM match_history m WHERE m.profile = $1 AND cardinality(m.tickets) = (SELECT count(*) FROM ticket_history t WHERE t.match_id = m.id)`, profileName)
 	if err != nil {
 		return nil, err
 	}
