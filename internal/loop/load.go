@@ -59,8 +59,8 @@ func (q *queue) loadNewest(ctx context.Context) error {
 	})
 }
 
-// load takes the next page of the tickets, the oldest first, so that profiles decide about them meanwhile. Those that are known are left. A ticket that leaves before its
-// page is read is in no page, and one that leaves later is in the changes.
+// load takes the next page of the tickets, the oldest first, so that profiles decide about them meanwhile. Tickets that are known stay as they
+// are. One that leaves before its page is read is in no page, and one that leaves later is in the changes.
 func (q *queue) load(ctx context.Context) error {
 	if q.ahead == nil {
 		q.ahead = q.readAhead(ctx)

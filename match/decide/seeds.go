@@ -126,8 +126,8 @@ func (pl *plan) headStart(c *candidate) time.Duration {
 	return time.Duration(least * float64(time.Second))
 }
 
-// turn orders the dirty seeds: the oldest first, or those with a head start. With a batch, seeds that are younger than it wait for all older ones and
-// come in the order of its number, so that neighbours follow each other.
+// turn orders the dirty seeds: the oldest first, or those with a head start. With a batch, seeds that are younger than it wait for all older
+// ones and come in the order of its number, so that neighbours follow each other.
 func (e *Engine) turn(c *candidate) int64 {
 	if e.plan.batch < 0 {
 		return c.turn
