@@ -30,7 +30,8 @@ func (l lobby) Open(o Opening) (State, error) {
 		if err != nil {
 			return nil, err
 		}
-		if json.Unmarshal(cleaned, &settings) != nil || len(settings) > maxSettings {
+		// A number beyond a double, as 1e400, is cleaned to null.
+		if json.Unmarshal(cleaned, &settings) != nil || settings == nil || len(settings) > maxSettings {
 			return nil, Invalid("options.settings", "must be an object of at most %d settings", maxSettings)
 		}
 	}
@@ -107,8 +108,11 @@ func setting(r *Room, _ Member, f fields) error {
 	if err != nil {
 		return err
 	}
-	settings := map[string]json.RawMessage{}
+	var settings map[string]json.RawMessage
 	_ = json.Unmarshal(r.State["settings"], &settings)
+	if settings == nil { // rooms made before settings of null were refused
+		settings = map[string]json.RawMessage{}
+	}
 	value := f.raw("value")
 	if value == nil {
 		delete(settings, key)

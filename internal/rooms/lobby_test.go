@@ -23,6 +23,16 @@ func TestALobbyHasAnOwnerSettingsAndMembers(t *testing.T) {
 	require.JSONEq(t, `{"name":"bo","ready":true,"away":true}`, h.value("m:s2"))
 }
 
+func TestSettingsThatAreCleanedToNullAreRefused(t *testing.T) {
+	t.Parallel()
+	h := setup(t, "lobby")
+	requireCode(t, "invalid", h.join("s1", "settings", `1e400`))
+	h.mustJoin("s1")
+	h.room.State["settings"] = []byte(`null`)
+	h.mustSend("s1", "set", `{"key":"map","value":"dust"}`)
+	require.JSONEq(t, `{"map":"dust"}`, h.value("settings"))
+}
+
 func TestOnlyTheOwnerOfALobbySetsLocksKicksAndStarts(t *testing.T) {
 	t.Parallel()
 	h := setup(t, "lobby")
