@@ -28,11 +28,11 @@ const (
 // Error is an error of a provider. Its text holds neither credentials nor values of the environment, so it may be stored and
 // shown to operators.
 type Error struct {
-	Kind  Kind
-	Op    string        // deploy, get, find, stop, list
-	Ref   Ref           // of Capacity: the deployment to stop, or empty
-	After time.Duration // of RateLimited: how long to wait, positive
-	Err   error
+	Kind       Kind
+	Op         string        // deploy, get, find, stop, list
+	Ref        Ref           // of Capacity: the deployment to stop, or empty
+	RetryAfter time.Duration // of RateLimited: how long to wait, positive
+	Err        error
 }
 
 // Error implements error.

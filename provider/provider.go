@@ -88,9 +88,9 @@ type Page struct {
 // maxPages bounds All: providers return 10 or more deployments in a page.
 const maxPages = 1000
 
-// All returns the complete list of an owner's deployments, each once, or an error. The list changes while its pages are read,
+// ListAll returns the complete list of an owner's deployments, each once, or an error. The list changes while its pages are read,
 // so a deployment may be on two pages or on none; the second is an error of kind Transient wherever the provider counts.
-func All(ctx context.Context, p Provider, owner Owner) ([]Observation, error) {
+func ListAll(ctx context.Context, p Provider, owner Owner) ([]Observation, error) {
 	return Collect(func(cursor string) (Page, error) { return p.List(ctx, owner, cursor) })
 }
 

@@ -106,7 +106,7 @@ func TestSpecIsNotPrinted(t *testing.T) {
 
 func TestKindOf(t *testing.T) {
 	t.Parallel()
-	err := fmt.Errorf("deploy eu: %w", &provider.Error{Kind: provider.RateLimited, Op: "deploy", After: time.Second, Err: context.Canceled})
+	err := fmt.Errorf("deploy eu: %w", &provider.Error{Kind: provider.RateLimited, Op: "deploy", RetryAfter: time.Second, Err: context.Canceled})
 	require.Equal(t, provider.RateLimited, provider.KindOf(err))
 	require.ErrorIs(t, err, context.Canceled)
 	require.Equal(t, provider.Ambiguous, provider.KindOf(errors.New("something else")), "an unknown error must not lead to a second Deploy")
@@ -150,7 +150,7 @@ func TestAllIsCompleteOrAnError(t *testing.T) {
 			}
 			p.list = append(p.list, page)
 		}
-		all, err := provider.All(context.Background(), p, "ld-test")
+		all, err := provider.ListAll(context.Background(), p, "ld-test")
 		if len(distinct) < total {
 			require.Equal(t, provider.Transient, provider.KindOf(err))
 			return
@@ -163,6 +163,6 @@ func TestAllIsCompleteOrAnError(t *testing.T) {
 func TestAllEnds(t *testing.T) {
 	t.Parallel()
 	endless := pages{list: make([]provider.Page, 1_000_000)}
-	_, err := provider.All(t.Context(), endless, "ld-test")
+	_, err := provider.ListAll(t.Context(), endless, "ld-test")
 	require.Equal(t, provider.Transient, provider.KindOf(err))
 }

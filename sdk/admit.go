@@ -88,7 +88,7 @@ func (s *GameServer) Admit(ctx context.Context, sessionToken string) (*Admission
 	if !s.isMine(ctx, claims.Endpoint) {
 		return nil, ErrWrongServer
 	}
-	connection, ok := s.spent.spend(claims.ID, claims.Expires, time.Now())
+	connection, ok := s.spentTokens.spend(claims.ID, claims.Expires, time.Now())
 	if !ok {
 		return nil, ErrReplay
 	}
@@ -108,7 +108,7 @@ func (s *GameServer) seat(ctx context.Context, seat *Admission) (*Admission, err
 	}
 	seat.end(err)
 	if !refused(err) {
-		s.spent.restore(seat.TokenID)
+		s.spentTokens.restore(seat.TokenID)
 	}
 	s.log.LogAttrs(ctx, slog.LevelInfo, "player not admitted",
 		slog.String("session_id", seat.SessionID), slog.Any("error", err))

@@ -122,8 +122,8 @@ func (s *GameServer) hear(a deployedAnswer) {
 	if s.opts.Endpoint == "" && a.Endpoint != "" {
 		s.endpoint = a.Endpoint
 	}
-	if a.Desired == "stopped" && !s.told {
-		s.told = true
+	if a.Desired == "stopped" && !s.isUnwantedClosed {
+		s.isUnwantedClosed = true
 		close(s.unwanted)
 	}
 }

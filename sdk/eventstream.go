@@ -27,10 +27,10 @@ var (
 
 // eventStream is an open stream of events, for one goroutine. Its errors are unreachableErrors: another replica, or a poll, may work.
 type eventStream struct {
-	body  io.ReadCloser
-	lines *bufio.Scanner
-	timer *time.Timer // ends the connection
-	cut   context.CancelCauseFunc
+	body      io.ReadCloser
+	lines     *bufio.Scanner
+	timer     *time.Timer // ends the connection
+	cutStream context.CancelCauseFunc
 }
 
 // openEvents sends k to one replica once. The replica has Options.AttemptTimeout to begin the stream, or to send its refusal.
@@ -43,7 +43,7 @@ func (c *Client) openEvents(ctx context.Context, base string, k call) (*eventStr
 		cut(nil)
 		return nil, err
 	}
-	s.timer, s.cut = timer, cut
+	s.timer, s.cutStream = timer, cut
 	return s, nil
 }
 
@@ -104,6 +104,6 @@ func (s *eventStream) next(out any) error {
 // close ends the connection.
 func (s *eventStream) close() {
 	s.timer.Stop()
-	s.cut(nil)
+	s.cutStream(nil)
 	_ = s.body.Close()
 }

@@ -55,14 +55,14 @@ type ServerOptions struct {
 // GameServer is a registered game server. It sends heartbeats until it is closed or superseded, also through an outage of
 // the director: an outage keeps new players out, and ends no running session. Safe for concurrent use.
 type GameServer struct {
-	opts     ServerOptions
-	client   *Client
-	log      *slog.Logger
-	bootID   string
-	keys     *token.KeySource
-	verifier *token.SessionVerifier
-	seats    *seatReporter
-	spent    *spentTokens
+	opts        ServerOptions
+	client      *Client
+	log         *slog.Logger
+	bootID      string
+	keys        *token.KeySource
+	verifier    *token.SessionVerifier
+	seats       *seatReporter
+	spentTokens *spentTokens
 
 	life  context.Context //nolint:containedctx // ends with the reason that Err returns
 	end   context.CancelCauseFunc
@@ -73,12 +73,12 @@ type GameServer struct {
 	// registering is a lock, held during a registration; a channel, so that waiting for it can end with a context.
 	registering chan struct{}
 
-	mu          sync.Mutex
-	incarnation string
-	endpoint    string
-	told        bool // unwanted is closed
-	draining    bool
-	closing     bool
+	mu               sync.Mutex
+	incarnation      string
+	endpoint         string
+	isUnwantedClosed bool // unwanted is closed
+	draining         bool
+	closing          bool
 
 	clients    sync.Mutex
 	clientsSeq int64 // of the last list of clients
@@ -106,7 +106,7 @@ func Start(ctx context.Context, client *Client, opts ServerOptions) (*GameServer
 func newGameServer(client *Client, opts ServerOptions) (*GameServer, error) {
 	opts.HeartbeatEvery = positive(opts.HeartbeatEvery, defaultHeartbeatEvery)
 	s := &GameServer{
-		opts: opts, client: client, bootID: rand.Text(), spent: newSpentTokens(),
+		opts: opts, client: client, bootID: rand.Text(), spentTokens: newSpentTokens(),
 		log:         client.opts.Logger.With(slog.String("instance_id", opts.InstanceID)),
 		registering: make(chan struct{}, 1), endpoint: opts.Endpoint, unwanted: make(chan struct{}),
 	}

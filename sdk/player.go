@@ -106,7 +106,7 @@ func (p *Player) Seat(ctx context.Context, req MatchRequest) (Seat, error) {
 	seat, err := backoff.Retry(ctx, func() (seat Seat, err error) {
 		seat, err = p.seatOnce(ctx, req)
 		last = err
-		pace.after(err)
+		pace.noteResult(err)
 		if answer, answered := errors.AsType[*Error](err); answered && answer.ServersStarting != nil {
 			pace.Reset() // the director says when to ask again, and forgets players who ask too late
 		}

@@ -27,7 +27,7 @@ const (
 // Watch follows a stream of events and, where a stream breaks, connects again without a loss. A replica that does not answer within
 // Options.AttemptTimeout is left for the next one. Where streams bring nothing, as behind a proxy that buffers answers, it polls.
 func (q *Queued) Watch(ctx context.Context) (states <-chan QueueStatus, err func() error) {
-	w := &watch{Queued: q, out: make(chan QueueStatus)}
+	w := &watch{queued: q, out: make(chan QueueStatus)}
 	var failed error
 	go func() {
 		defer close(w.out)
@@ -38,30 +38,30 @@ func (q *Queued) Watch(ctx context.Context) (states <-chan QueueStatus, err func
 
 // watch is one call of [Queued.Watch].
 type watch struct {
-	*Queued
-	out    chan QueueStatus
-	passed *QueueStatus // the last state that was passed on; nil before the first
-	seen   int          // counts the states that arrived, also those that are no news
-	broken bool         // a replica has answered with an internal error
+	queued           *Queued
+	out              chan QueueStatus
+	passed           *QueueStatus // the last state that was passed on; nil before the first
+	statesSeen       int          // counts the states that arrived, also those that are no news
+	hadInternalError bool         // a replica has answered with an internal error
 }
 
 // follow passes on the ticket's states until a final one.
 func (w *watch) follow(ctx context.Context) error {
-	if w.last.State.Final() {
-		return w.pass(ctx, w.last)
+	if w.queued.last.State.Final() {
+		return w.pass(ctx, w.queued.last)
 	}
-	pause := newPacer(w.player.client.opts)
+	pause := newPacer(w.queued.player.client.opts)
 	for empty := 0; empty < streamFailures; {
-		opened, seen := time.Now(), w.seen
+		opened, seen := time.Now(), w.statesSeen
 		err := w.stream(ctx)
 		switch {
-		case w.last.State.Final():
+		case w.queued.last.State.Final():
 			return err
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case !w.again(err):
+		case !w.mayRetry(err):
 			return err
-		case w.seen == seen:
+		case w.statesSeen == seen:
 			empty++
 		case time.Since(opened) >= steadyStream:
 			pause.Reset()
@@ -69,7 +69,7 @@ func (w *watch) follow(ctx context.Context) error {
 		default:
 			empty = 0
 		}
-		pause.after(err)
+		pause.noteResult(err)
 		if err := sleep(ctx, pause); err != nil {
 			return err
 		}
@@ -77,10 +77,10 @@ func (w *watch) follow(ctx context.Context) error {
 	return w.poll(ctx)
 }
 
-// again returns whether another stream may work. An internal error is repeated once, as docs/players.md says.
-func (w *watch) again(err error) bool {
-	if answer, answered := errors.AsType[*Error](err); answered && answer.Status == http.StatusInternalServerError && !w.broken {
-		w.broken = true
+// mayRetry returns whether another stream may work. An internal error is repeated once, as docs/players.md says.
+func (w *watch) mayRetry(err error) bool {
+	if answer, answered := errors.AsType[*Error](err); answered && answer.Status == http.StatusInternalServerError && !w.hadInternalError {
+		w.hadInternalError = true
 		return true
 	}
 	return retryable(err)
@@ -88,11 +88,11 @@ func (w *watch) again(err error) bool {
 
 // pass passes on a state, unless the program has it: a new stream begins with the current state.
 func (w *watch) pass(ctx context.Context, s QueueStatus) error {
-	w.seen++
+	w.statesSeen++
 	if p := w.passed; p != nil && (s.Version < p.Version || s.Version == p.Version && s.State == p.State && reflect.DeepEqual(s.Step, p.Step)) {
 		return nil
 	}
-	w.passed, w.last = &s, s
+	w.passed, w.queued.last = &s, s
 	select {
 	case w.out <- s:
 		return nil
@@ -103,12 +103,12 @@ func (w *watch) pass(ctx context.Context, s QueueStatus) error {
 
 func (w *watch) poll(ctx context.Context) error {
 	var s QueueStatus
-	err := w.player.do(ctx, call{method: http.MethodGet, path: w.path("")}, &s)
+	err := w.queued.player.do(ctx, call{method: http.MethodGet, path: w.queued.path("")}, &s)
 	for err == nil {
 		if err = w.pass(ctx, s); err != nil || s.State.Final() {
 			return err
 		}
-		s, err = w.Next(ctx)
+		s, err = w.queued.Next(ctx)
 	}
 	return err
 }
@@ -136,8 +136,8 @@ func (w *watch) stream(ctx context.Context) error {
 		if err := events.next(&s); err != nil {
 			return err
 		}
-		if s.TicketID != w.id {
-			return &unreachableError{fmt.Errorf("an event is not of ticket %s", w.id)}
+		if s.TicketID != w.queued.id {
+			return &unreachableError{fmt.Errorf("an event is not of ticket %s", w.queued.id)}
 		}
 		if err := w.pass(ctx, s); err != nil || s.State.Final() {
 			return err
@@ -147,15 +147,15 @@ func (w *watch) stream(ctx context.Context) error {
 
 // connect opens a stream at the next replica that answers.
 func (w *watch) connect(ctx context.Context) (events *eventStream, err error) {
-	token, err := w.player.token(ctx)
+	token, err := w.queued.player.token(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("sdk: access token: %w", err)
 	}
-	k := call{method: http.MethodGet, path: w.path("/events"), header: http.Header{"Authorization": {"Bearer " + token}}}
-	if w.last.Version > 0 {
-		k.header.Set("Last-Event-ID", strconv.Itoa(w.last.Version))
+	k := call{method: http.MethodGet, path: w.queued.path("/events"), header: http.Header{"Authorization": {"Bearer " + token}}}
+	if w.queued.last.Version > 0 {
+		k.header.Set("Last-Event-ID", strconv.Itoa(w.queued.last.Version))
 	}
-	c := w.player.client
+	c := w.queued.player.client
 	for range c.replicas.count() {
 		rep := c.replicas.pick(time.Now())
 		events, err = c.openEvents(ctx, rep.base, k)

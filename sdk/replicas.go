@@ -13,7 +13,7 @@ const failureCooldown = 2 * time.Second
 // that game servers that start together do not all call the same replica.
 type replicas struct {
 	mu   sync.Mutex
-	all  []*replica
+	list []*replica
 	next int
 }
 
@@ -25,20 +25,20 @@ type replica struct {
 func newReplicas(bases []string) *replicas {
 	r := &replicas{next: rand.IntN(len(bases))}
 	for _, base := range bases {
-		r.all = append(r.all, &replica{base: base})
+		r.list = append(r.list, &replica{base: base})
 	}
 	return r
 }
 
-func (r *replicas) count() int { return len(r.all) }
+func (r *replicas) count() int { return len(r.list) }
 
 // pick returns the next replica that is not in its cooldown. When all are, it returns the one whose cooldown ends first.
 func (r *replicas) pick(now time.Time) *replica {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	best := r.all[r.next]
-	for i := range r.all {
-		candidate := r.all[(r.next+i)%len(r.all)]
+	best := r.list[r.next]
+	for i := range r.list {
+		candidate := r.list[(r.next+i)%len(r.list)]
 		if !candidate.skipUntil.After(now) {
 			best = candidate
 			r.next += i
@@ -48,7 +48,7 @@ func (r *replicas) pick(now time.Time) *replica {
 			best = candidate
 		}
 	}
-	r.next = (r.next + 1) % len(r.all)
+	r.next = (r.next + 1) % len(r.list)
 	return best
 }
 

@@ -36,7 +36,7 @@ func (c *Client) do(ctx context.Context, k call, out any) error {
 		if last != nil && !retryable(last) {
 			return struct{}{}, backoff.Permanent(last)
 		}
-		pause.after(last)
+		pause.noteResult(last)
 		return struct{}{}, last
 	}, backoff.WithBackOff(pause), backoff.WithMaxElapsedTime(0), backoff.WithNotify(c.retrying(ctx, k)))
 	if last == nil || !retryable(last) {
@@ -102,7 +102,7 @@ func newPacer(opts Options) *pacer {
 	}}
 }
 
-func (p *pacer) after(err error) {
+func (p *pacer) noteResult(err error) {
 	p.retryAfter = 0
 	if answer, answered := errors.AsType[*Error](err); answered {
 		p.retryAfter = min(answer.RetryAfter, maxRetryAfter)

@@ -93,7 +93,7 @@ func (s *GameServer) followSessions(ctx context.Context, out chan<- []SessionRos
 		case err != nil && ctx.Err() == nil && !errors.Is(err, ErrUnknownInstance):
 			s.log.LogAttrs(ctx, slog.LevelWarn, "could not read the sessions", slog.Any("error", err))
 		}
-		pause.after(err) // also after an early answer, from a stopping replica or because several programs poll for this instance
+		pause.noteResult(err) // also after an early answer, from a stopping replica or because several programs poll for this instance
 		_ = sleep(ctx, pause)
 	}
 }

@@ -128,7 +128,7 @@ func (b *seatReporter) work(s *session) {
 }
 
 func (b *seatReporter) wait(s *session, pause *pacer, err error) {
-	pause.after(err)
+	pause.noteResult(err)
 	d := pause.NextBackOff()
 	b.opts.Logger.LogAttrs(s.ctx, slog.LevelWarn, "retrying seat report",
 		slog.String("session_id", s.id), slog.Duration("pause", d), slog.Any("error", err))

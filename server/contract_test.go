@@ -84,7 +84,7 @@ func TestEachViolatedConstraintIsNamed(t *testing.T) {
 	forEachBody(t, func(t *testing.T, path string, s *openapi3.Schema) {
 		b := setup(t)
 		before := rows(b)
-		for _, c := range contracttest.Broken(s) {
+		for _, c := range contracttest.BrokenCases(s) {
 			a := b.post(path, c.Body)
 			require.Equal(t, http.StatusBadRequest, a.status, "%s: %s", c.Name, a.body)
 			if c.Field == "" {

@@ -64,7 +64,7 @@ func TestInvalidProfilesOverHTTP(t *testing.T) {
 	for path, schema := range map[string]string{"profiles/duel": "ApplyProfileRequest", "profiles/duel/rollback": "RollbackProfileRequest"} {
 		s := document(t).Components.Schemas[schema].Value
 		method := map[bool]string{false: http.MethodPut, true: http.MethodPost}[strings.HasSuffix(path, "rollback")]
-		for _, c := range contracttest.Broken(s) {
+		for _, c := range contracttest.BrokenCases(s) {
 			a := b.ops(method, path, c.Body)
 			require.Equal(t, http.StatusBadRequest, a.status, "%s: %s", c.Name, a.body)
 		}

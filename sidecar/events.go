@@ -54,10 +54,10 @@ func (e *events) listen() (first []event, next <-chan event, stop func(), err er
 func (e *events) drop(c chan event) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.cut(c)
+	e.endStream(c)
 }
 
-func (e *events) cut(c chan event) {
+func (e *events) endStream(c chan event) {
 	if _, listens := e.listeners[c]; listens {
 		delete(e.listeners, c)
 		close(c)
@@ -71,7 +71,7 @@ func (e *events) publish(name string, data any) {
 		select {
 		case c <- event{name, data}:
 		default:
-			e.cut(c)
+			e.endStream(c)
 		}
 	}
 }

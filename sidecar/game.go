@@ -64,13 +64,13 @@ type admitted struct {
 
 // game is the game server as its sidecar knows it. Safe for concurrent use.
 type game struct {
-	options Options
-	log     *slog.Logger
-	events  *events
-	load    atomic.Uint64 // the bits of a float64
-	began   time.Time     // with a monotonic clock, which no correction of the machine's clock moves
-	heard   atomic.Int64  // when the game server called last, in nanoseconds since began
-	over    chan struct{} // closed in a final state
+	options           Options
+	log               *slog.Logger
+	events            *events
+	load              atomic.Uint64 // the bits of a float64
+	began             time.Time     // with a monotonic clock, which no correction of the machine's clock moves
+	lastCallAt        atomic.Int64  // when the game server called last, in nanoseconds since began
+	finalStateReached chan struct{} // closed in a final state
 
 	readying chan struct{} // a lock, held while the server registers; a channel, so that waiting for it can end
 
@@ -86,7 +86,7 @@ type game struct {
 
 func newGame(o Options) *game {
 	g := &game{
-		options: o, log: o.Log, began: time.Now(), over: make(chan struct{}), readying: make(chan struct{}, 1), state: StateStarting, players: map[string]*admitted{},
+		options: o, log: o.Log, began: time.Now(), finalStateReached: make(chan struct{}), readying: make(chan struct{}, 1), state: StateStarting, players: map[string]*admitted{},
 	}
 	g.events = newEvents(g.now)
 	g.hear()
@@ -94,10 +94,12 @@ func newGame(o Options) *game {
 }
 
 // hear notes that the game server called.
-func (g *game) hear() { g.heard.Store(int64(time.Since(g.began))) }
+func (g *game) hear() { g.lastCallAt.Store(int64(time.Since(g.began))) }
 
-// silent returns how long ago the game server called last.
-func (g *game) silent() time.Duration { return time.Since(g.began) - time.Duration(g.heard.Load()) }
+// silentFor returns how long ago the game server called last.
+func (g *game) silentFor() time.Duration {
+	return time.Since(g.began) - time.Duration(g.lastCallAt.Load())
+}
 
 // status returns the current status.
 func (g *game) status() Status {
@@ -128,7 +130,7 @@ func (g *game) enter(state State, err error) {
 	g.events.publish("status", g.statusLocked())
 	if state == StateEnded || state == StateSuperseded {
 		g.err = err
-		close(g.over)
+		close(g.finalStateReached)
 	}
 }
 

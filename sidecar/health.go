@@ -19,7 +19,7 @@ func (g *game) watchHealth() {
 			select {
 			case <-ticks.C:
 				g.judgeHealth()
-			case <-g.over:
+			case <-g.finalStateReached:
 				return
 			}
 		}
@@ -27,7 +27,7 @@ func (g *game) watchHealth() {
 }
 
 func (g *game) judgeHealth() {
-	silent := g.silent()
+	silent := g.silentFor()
 	g.mu.Lock()
 	server, state := g.server, g.state
 	g.mu.Unlock()

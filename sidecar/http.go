@@ -169,7 +169,7 @@ func (g *game) getEvents(ctx context.Context, _ rest.In[rest.None], out *rest.Ev
 			err = send(e)
 		case <-beats.C:
 			err = out.Beat()
-		case <-g.over:
+		case <-g.finalStateReached:
 			return g.sendRest(next, send)
 		case <-ctx.Done():
 			return nil

@@ -29,19 +29,19 @@ type linesServer struct {
 	listener net.Listener
 	log      *slog.Logger
 
-	open sync.WaitGroup
-	mu   sync.Mutex
-	all  map[net.Conn]struct{}
-	done bool
+	openConnections sync.WaitGroup
+	mu              sync.Mutex
+	connections     map[net.Conn]struct{}
+	isStopped       bool
 }
 
 func newLinesServer(g *game, l net.Listener, log *slog.Logger) *linesServer {
-	return &linesServer{game: g, listener: l, log: log, all: map[net.Conn]struct{}{}}
+	return &linesServer{game: g, listener: l, log: log, connections: map[net.Conn]struct{}{}}
 }
 
 // serve serves connections until close. It returns when they have ended.
 func (s *linesServer) serve() {
-	defer s.open.Wait()
+	defer s.openConnections.Wait()
 	for {
 		conn, err := s.listener.Accept()
 		if err != nil {
@@ -54,7 +54,7 @@ func (s *linesServer) serve() {
 			_ = conn.Close()
 			continue
 		}
-		s.open.Go(func() {
+		s.openConnections.Go(func() {
 			defer s.remove(conn)
 			newLineConn(s.game, conn).run()
 		})
@@ -64,10 +64,10 @@ func (s *linesServer) serve() {
 func (s *linesServer) add(conn net.Conn) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.done || len(s.all) == maxConns {
+	if s.isStopped || len(s.connections) == maxConns {
 		return false
 	}
-	s.all[conn] = struct{}{}
+	s.connections[conn] = struct{}{}
 	return true
 }
 
@@ -75,15 +75,15 @@ func (s *linesServer) remove(conn net.Conn) {
 	_ = conn.Close()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.all, conn)
+	delete(s.connections, conn)
 }
 
 func (s *linesServer) close() {
 	_ = s.listener.Close()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.done = true
-	for conn := range s.all {
+	s.isStopped = true
+	for conn := range s.connections {
 		_ = conn.SetReadDeadline(time.Now()) // the answer under way goes out
 	}
 }

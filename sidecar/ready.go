@@ -27,8 +27,8 @@ type announcement struct {
 	CertDigest  string            `json:"cert_digest"`
 }
 
-// over returns the options of a server with what it says about itself.
-func (a *announcement) over(o sdk.ServerOptions) sdk.ServerOptions {
+// applyTo returns the options of a server with what it says about itself.
+func (a *announcement) applyTo(o sdk.ServerOptions) sdk.ServerOptions {
 	set(&o.InstanceID, a.InstanceID)
 	set(&o.Endpoint, a.Endpoint)
 	set(&o.Region, a.Region)
@@ -64,7 +64,7 @@ func (g *game) ready(ctx context.Context, a *announcement) (Status, error) {
 		return Status{}, ctx.Err()
 	}
 	before := g.announced()
-	o := a.over(before.ServerOptions)
+	o := a.applyTo(before.ServerOptions)
 	if err := g.check(a, o); err != nil {
 		return Status{}, err
 	}

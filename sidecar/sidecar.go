@@ -74,7 +74,7 @@ func (s *Sidecar) Run(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, func() { s.game.shutdown(s.options.Grace) })
 	defer stop()
 	s.game.watchHealth()
-	<-s.game.over
+	<-s.game.finalStateReached
 	s.close()
 	serving.Wait()
 	return s.game.failure()

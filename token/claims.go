@@ -66,7 +66,7 @@ func (t *times) check(now time.Time, skew time.Duration) error {
 		return MissingClaim
 	case !now.Before(t.exp.time().Add(skew)):
 		return Expired
-	case t.nbf.after(now, skew), t.iat.after(now, skew):
+	case t.nbf.isAfter(now, skew), t.iat.isAfter(now, skew):
 		return NotYetValid
 	}
 	return nil
@@ -74,6 +74,6 @@ func (t *times) check(now time.Time, skew time.Duration) error {
 
 func (d *date) time() time.Time { return time.Unix(d.unix, 0).UTC() }
 
-func (d *date) after(now time.Time, skew time.Duration) bool {
+func (d *date) isAfter(now time.Time, skew time.Duration) bool {
 	return d.set && d.time().After(now.Add(skew))
 }

@@ -56,12 +56,12 @@ type DeploymentTokens struct{ keks []deploymentKeys }
 
 // deploymentKeys are the keys that one key-encryption key gives, by purpose.
 type deploymentKeys struct {
-	by    string // fingerprint of the key-encryption key, in hex
-	macOf map[DeploymentPurpose][]byte
+	fingerprint string // fingerprint of the key-encryption key, in hex
+	macOf       map[DeploymentPurpose][]byte
 }
 
 func newDeploymentKeys(kekID string, secret []byte) (deploymentKeys, error) {
-	k := deploymentKeys{by: hex.EncodeToString([]byte(kekID)), macOf: make(map[DeploymentPurpose][]byte, len(deploymentPurposes))}
+	k := deploymentKeys{fingerprint: hex.EncodeToString([]byte(kekID)), macOf: make(map[DeploymentPurpose][]byte, len(deploymentPurposes))}
 	for _, purpose := range deploymentPurposes {
 		key, err := hkdf.Key(sha256.New, secret, nil, "lattice-director deployment "+string(purpose), sha256.Size)
 		if err != nil {
@@ -119,7 +119,7 @@ func (t *DeploymentTokens) VerifyMAC(purpose DeploymentPurpose, d Deployment, ma
 	}
 	for _, k := range t.keks {
 		if subtle.ConstantTimeCompare(k.mac(purpose, d), got) == 1 && !ok {
-			by, ok = k.by, true
+			by, ok = k.fingerprint, true
 		}
 	}
 	return by, ok

@@ -55,9 +55,9 @@ func (w *simulation) ring(loadedAt time.Time) *Ring {
 	from := start.Add(-1000 * time.Hour)
 	for _, u := range w.turns {
 		key := u.key
-		key.PublishAt, key.SignFrom, key.SignUntil = u.publish, from, u.end(loadedAt)
-		key.VerifyUntil = key.SignUntil.Add(w.overlap)
-		if from = key.SignUntil; !loadedAt.Before(key.PublishAt) && loadedAt.Before(key.VerifyUntil) {
+		key.key.PublishAt, key.key.SignFrom, key.key.SignUntil = u.publish, from, u.end(loadedAt)
+		key.key.VerifyUntil = key.key.SignUntil.Add(w.overlap)
+		if from = key.key.SignUntil; !loadedAt.Before(key.key.PublishAt) && loadedAt.Before(key.key.VerifyUntil) {
 			r.keys = append(r.keys, key)
 		}
 	}

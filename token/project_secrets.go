@@ -23,20 +23,20 @@ type ProjectSecrets struct {
 // that of the key. Errors: ErrSealed.
 func (s ProjectSecrets) Signing(project, key string, sealed []byte) (string, error) {
 	if s.KeysOnly {
-		return s.open(project, key, sealed)
+		return s.openSecret(project, key, sealed)
 	}
-	return s.of(project), nil
+	return s.sealerOf(project), nil
 }
 
 // Verifying returns the secrets that may have signed a token of a key. sealed is the key's secret; nil: the token names no key that exists.
 // A secret that does not open is left out, unless no other one remains. Errors: ErrSealed.
 func (s ProjectSecrets) Verifying(project, key string, sealed []byte) (secrets []string, err error) {
 	if !s.KeysOnly {
-		secrets = append(secrets, s.of(project))
+		secrets = append(secrets, s.sealerOf(project))
 	}
 	if sealed != nil {
 		var own string
-		if own, err = s.open(project, key, sealed); err == nil {
+		if own, err = s.openSecret(project, key, sealed); err == nil {
 			secrets = append(secrets, own)
 		}
 	}
@@ -56,14 +56,14 @@ func (s *Sealer) NewProjectSecret(project, key string) (secret string, sealed []
 	return secret, sealed, sealedBy
 }
 
-func (s ProjectSecrets) of(project string) string {
+func (s ProjectSecrets) sealerOf(project string) string {
 	if secret, ok := s.Projects[project]; ok {
 		return secret
 	}
 	return ProjectSecret(s.Master, project)
 }
 
-func (s ProjectSecrets) open(project, key string, sealed []byte) (string, error) {
+func (s ProjectSecrets) openSecret(project, key string, sealed []byte) (string, error) {
 	if s.Sealer == nil {
 		return "", errors.New("no key-encryption key is configured")
 	}

@@ -27,7 +27,7 @@ type Ring struct {
 }
 
 type ringKey struct {
-	Key
+	key     Key
 	private ed25519.PrivateKey
 	header  string // encoded, including the dot after it
 	jwk     []byte
@@ -58,7 +58,7 @@ func NewRing(keys []Key, sealer *Sealer, loadedAt time.Time, maxStale time.Durat
 		r.keys = append(r.keys, opened)
 	}
 	slices.SortFunc(r.keys, func(a, b ringKey) int {
-		return cmp.Or(a.SignFrom.Compare(b.SignFrom), cmp.Compare(a.KID, b.KID))
+		return cmp.Or(a.key.SignFrom.Compare(b.key.SignFrom), cmp.Compare(a.key.KID, b.key.KID))
 	})
 	return r, nil
 }
@@ -73,7 +73,7 @@ func openKey(key Key, sealer *Sealer) (ringKey, error) {
 		return ringKey{}, err
 	}
 	header := fmt.Sprintf(`{"alg":%q,"kid":%q,"typ":"JWT"}`, key.Alg, key.KID)
-	return ringKey{Key: key, private: private, jwk: public, header: b64.EncodeToString([]byte(header)) + "."}, nil
+	return ringKey{key: key, private: private, jwk: public, header: b64.EncodeToString([]byte(header)) + "."}, nil
 }
 
 // LoadedAt returns the time at which the keys were read.
@@ -86,7 +86,7 @@ func (r *Ring) Signer(now time.Time) (kid string, err error) {
 	if err != nil {
 		return "", err
 	}
-	return key.KID, nil
+	return key.key.KID, nil
 }
 
 // signer decides which key signs: the one with the latest SignFrom that is not after issued, if issued is before its
@@ -96,7 +96,7 @@ func (r *Ring) signer(now, issued time.Time) (*ringKey, error) {
 		return nil, ErrStale
 	}
 	for i := len(r.keys) - 1; i >= 0; i-- {
-		if k := &r.keys[i]; !issued.Before(k.SignFrom) && issued.Before(k.SignUntil) {
+		if k := &r.keys[i]; !issued.Before(k.key.SignFrom) && issued.Before(k.key.SignUntil) {
 			return k, nil
 		}
 	}
@@ -131,7 +131,7 @@ func (r *Ring) Sign(now time.Time, c SessionClaims) (string, error) {
 func (r *Ring) JWKS(now time.Time) (document []byte, etag string) {
 	var published [][]byte
 	for _, k := range r.keys {
-		if !now.Before(k.PublishAt) && now.Before(k.VerifyUntil) {
+		if !now.Before(k.key.PublishAt) && now.Before(k.key.VerifyUntil) {
 			published = append(published, k.jwk)
 		}
 	}

@@ -111,7 +111,7 @@ func newKEK(secret []byte) (kek, error) {
 // Open returns the private key of m. It checks that the key was sealed for this kid, and that the kid is its thumbprint.
 // Errors: ErrSealed.
 func (s *Sealer) Open(m Material) (ed25519.PrivateKey, error) {
-	seed, err := s.open(sealVersion, m.Sealed, []byte(m.KID))
+	seed, err := s.openVersion(sealVersion, m.Sealed, []byte(m.KID))
 	if err == nil && len(seed) != ed25519.SeedSize {
 		err = fmt.Errorf("%w: %d bytes are no seed", ErrSealed, len(seed))
 	}
@@ -151,8 +151,8 @@ func (s *Sealer) seal(version byte, secret, data []byte) []byte {
 	return s.first.aead.Seal(header, nil, secret, data) //nolint:gosec // G407: this AEAD makes its own random nonces
 }
 
-// open reverses seal, with any of the key-encryption keys. Errors: ErrSealed.
-func (s *Sealer) open(version byte, sealed, data []byte) ([]byte, error) {
+// openVersion reverses seal, with any of the key-encryption keys. Errors: ErrSealed.
+func (s *Sealer) openVersion(version byte, sealed, data []byte) ([]byte, error) {
 	if len(sealed) < sealHeader || sealed[0] != version {
 		return nil, fmt.Errorf("%w: not in a known format", ErrSealed)
 	}

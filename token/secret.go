@@ -18,7 +18,7 @@ func (s *Sealer) SealSecret(purpose, region, id string, secret []byte) (sealed [
 
 // OpenSecret returns the secret that SealSecret encrypted for this purpose, region and id. Errors: ErrSealed.
 func (s *Sealer) OpenSecret(purpose, region, id string, sealed []byte) ([]byte, error) {
-	return s.open(secretVersion, sealed, secretData(purpose, region, id))
+	return s.openVersion(secretVersion, sealed, secretData(purpose, region, id))
 }
 
 // ResealSecret encrypts a sealed secret with the first key-encryption key; false means that it already was. Errors: ErrSealed.

@@ -102,7 +102,7 @@ func TestAServerOfEdgegapThatIsNotKnownYetIsKept(t *testing.T) {
 	w.step(m.provision)
 	w.join(id)
 	w.until(m.provision, id, "ready")
-	require.Equal(t, 1, fake.Alive())
+	require.Equal(t, 1, fake.AliveCount())
 	require.Equal(t, 1, fake.Calls("deploy"))
 	require.Zero(t, w.failures("eu"))
 }

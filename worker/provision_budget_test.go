@@ -16,7 +16,7 @@ func TestAPauseThatTheProviderAsksForBindsAllWorkers(t *testing.T) {
 	w := setupWorks(t)
 	w.can.Rates.Deploy = 100
 	p, other := w.worker(), w.worker()
-	w.next("deploy", &provider.Error{Kind: provider.RateLimited, Op: "deploy", After: 30 * time.Second, Err: errors.New("429")})
+	w.next("deploy", &provider.Error{Kind: provider.RateLimited, Op: "deploy", RetryAfter: 30 * time.Second, Err: errors.New("429")})
 	w.want()
 	w.step(p)
 	w.want()

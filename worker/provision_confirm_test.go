@@ -36,7 +36,7 @@ func allocate(t *testing.T, kubernetes bool) *allocator {
 	a.id = a.want()
 	a.step(a.provisioner)
 	require.Equal(t, "deploying", a.phase(a.id))
-	require.Equal(t, 1, a.cluster.Alive(), "the allocation was made")
+	require.Equal(t, 1, a.cluster.AliveCount(), "the allocation was made")
 	return a
 }
 

@@ -84,7 +84,7 @@ func dockerFake(t *testing.T) (provider.Provider, string, string, func() int) {
 	})
 	require.NoError(t, err)
 	t.Cleanup(p.Close)
-	return p, "arena", "1.0", f.Alive
+	return p, "arena", "1.0", f.AliveCount
 }
 
 func edgegapFake(t *testing.T) (provider.Provider, string, string, func() int) {
@@ -96,7 +96,7 @@ func edgegapFake(t *testing.T) (provider.Provider, string, string, func() int) {
 	})
 	p, err := edgegap.New(edgegap.Config{Token: "edgegap-test-key", URL: s.URL})
 	require.NoError(t, err)
-	return p, "arena", "1.0", f.Alive
+	return p, "arena", "1.0", f.AliveCount
 }
 
 func manualServers(*testing.T) (provider.Provider, string, string, func() int) {
@@ -105,7 +105,7 @@ func manualServers(*testing.T) (provider.Provider, string, string, func() int) {
 
 func agonesFake(t *testing.T, kubernetes bool) (provider.Provider, string, string, func() int) {
 	f, p := agonesCluster(t, kubernetes)
-	return p, "arena", "", f.Alive
+	return p, "arena", "", f.AliveCount
 }
 
 func agonesCluster(t *testing.T, kubernetes bool) (*agonestest.Fake, *agones.Provider) {

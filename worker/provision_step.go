@@ -53,7 +53,7 @@ func (s *step) call(ctx context.Context, op operation, fn func(context.Context) 
 	err := fn(ctx)
 	s.metrics.call(s.d.Provider, op, err, time.Since(start))
 	if limited, ok := errors.AsType[*provider.Error](err); ok && limited.Kind == provider.RateLimited {
-		if blocked := s.store.BlockBudget(ctx, s.d.Provider, op.class(), limited.After); blocked != nil {
+		if blocked := s.store.BlockBudget(ctx, s.d.Provider, op.class(), limited.RetryAfter); blocked != nil {
 			s.log.LogAttrs(ctx, slog.LevelWarn, "a pause that a provider asked for could not be stored", slog.Any("error", blocked))
 		}
 	}
@@ -143,7 +143,7 @@ func (s *step) retry(ctx context.Context, cause error) error {
 	s.d.LastError = cause.Error()
 	pause := retryPause(s.d.Polls)
 	if limited, ok := errors.AsType[*provider.Error](cause); ok && limited.Kind == provider.RateLimited {
-		pause += limited.After
+		pause += limited.RetryAfter
 	}
 	s.d.Polls++
 	_, err := s.store.DecideDeployment(ctx, &s.d, at(s.now(), pause))

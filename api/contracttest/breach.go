@@ -11,7 +11,7 @@ import (
 
 // breach is a value in which one constraint is violated, possibly in a nested value.
 type breach struct {
-	at    string // path of the violation in the value: ".joined[0].sub"
+	path  string // path of the violation in the value: ".joined[0].sub"
 	name  string // the rule, with a suffix if there are several violations of one rule
 	value any
 }
@@ -70,7 +70,7 @@ func ofString(s *openapi3.Schema) []breach {
 func ofNumber(s *openapi3.Schema) []breach {
 	list := []breach{{name: "type", value: "7"}}
 	if s.Type.Is("integer") {
-		list = append(list, breach{name: "type fraction", value: least(s) + 0.5})
+		list = append(list, breach{name: "type fraction", value: leastValid(s) + 0.5})
 	}
 	if s.Min != nil {
 		list = append(list, breach{name: "minimum", value: *s.Min - 1})
@@ -96,7 +96,7 @@ func ofArray(s *openapi3.Schema) []breach {
 	for _, b := range breaches(s.Items.Value) {
 		value := items(s, max(1, int(s.MinItems)))
 		value[0] = b.value
-		list = append(list, breach{at: "[0]" + b.at, name: b.name, value: value})
+		list = append(list, breach{path: "[0]" + b.path, name: b.name, value: value})
 	}
 	return list
 }
@@ -105,14 +105,14 @@ func ofObject(s *openapi3.Schema) []breach {
 	list := []breach{{name: "type", value: "x"}}
 	object := smallest(s)
 	for _, name := range s.Required {
-		list = append(list, breach{at: "." + name, name: "required", value: without(object, name)})
+		list = append(list, breach{path: "." + name, name: "required", value: without(object, name)})
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
 		if misspelt := name + "x"; len(name) > 2 { // nobody can tell what a mistake in two letters stands for
-			list = append(list, breach{at: "." + misspelt, name: "x-misspelt", value: with(object, misspelt, nil)})
+			list = append(list, breach{path: "." + misspelt, name: "x-misspelt", value: with(object, misspelt, nil)})
 		}
 		for _, b := range breaches(s.Properties[name].Value) {
-			list = append(list, breach{at: "." + name + b.at, name: b.name, value: with(object, name, b.value)})
+			list = append(list, breach{path: "." + name + b.path, name: b.name, value: with(object, name, b.value)})
 		}
 	}
 	return append(list, ofMap(s)...)
@@ -136,7 +136,7 @@ func ofMap(s *openapi3.Schema) []breach {
 		list = append(list, breach{name: "x-key-pattern", value: map[string]any{" ": smallest(values.Value)}})
 	}
 	for _, b := range breaches(values.Value) {
-		list = append(list, breach{at: ".a" + b.at, name: b.name, value: map[string]any{"a": b.value}})
+		list = append(list, breach{path: ".a" + b.path, name: b.name, value: map[string]any{"a": b.value}})
 	}
 	return list
 }

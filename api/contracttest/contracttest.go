@@ -40,11 +40,11 @@ type Case struct {
 	Body  []byte // JSON
 }
 
-// Broken returns one case for each constraint of the schema and of its nested schemas.
-func Broken(s *openapi3.Schema) []Case {
+// BrokenCases returns one case for each constraint of the schema and of its nested schemas.
+func BrokenCases(s *openapi3.Schema) []Case {
 	var cases []Case
 	for _, b := range breaches(s) {
-		field := strings.TrimPrefix(b.at, ".")
+		field := strings.TrimPrefix(b.path, ".")
 		cases = append(cases, Case{Name: cmp.Or(field, "body") + " " + b.name, Field: field, Rule: b.rule(), Body: encode(b.value)})
 	}
 	return cases

@@ -28,11 +28,11 @@ func smallest(s *openapi3.Schema) any {
 	case s.Type.Is("boolean"):
 		return false
 	default:
-		return least(s)
+		return leastValid(s)
 	}
 }
 
-func least(s *openapi3.Schema) float64 {
+func leastValid(s *openapi3.Schema) float64 {
 	if s.Min == nil {
 		return 0
 	}

@@ -185,7 +185,7 @@ func (l operator) checkProvider(ctx context.Context, name string, p provider.Pro
 		ctx, cancel := context.WithTimeout(ctx, l.ProvisionTimeout)
 		defer cancel()
 		var all []provider.Observation
-		if all, err = provider.All(ctx, p, owner); err == nil {
+		if all, err = provider.ListAll(ctx, p, owner); err == nil {
 			n := len(all)
 			line.Servers = &n
 		}

@@ -156,7 +156,7 @@ func TestArena(t *testing.T) {
 	m.director.Expire(dead)
 	m.every("its players play on the other server", func(b bots.BotStats) bool {
 		last := len(b.Visits) - 1
-		return !victims[b.Name] || b.Visits[last].At.After(killed) && b.Visits[last].Endpoint != endpoint
+		return !victims[b.Name] || b.Visits[last].StartedAt.After(killed) && b.Visits[last].Endpoint != endpoint
 	})
 
 	m.stop()

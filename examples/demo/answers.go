@@ -15,27 +15,27 @@ import (
 
 // answers is the players' HTTP transport. It records every seat that a replica acknowledges, before the player reads it.
 type answers struct {
-	*http.Transport
+	transport *http.Transport
 
 	login devlogin.Issuer
 
-	mu      sync.Mutex
-	all     []answer             // in the order of arrival
-	asked   map[string]time.Time // when a call was first made, by Idempotency-Key
-	players map[string]string    // by access token
+	mu            sync.Mutex
+	inOrder       []answer             // in the order of arrival
+	firstCalledAt map[string]time.Time // when a call was first made, by Idempotency-Key
+	players       map[string]string    // by access token
 }
 
 // answer is an answer of /matchmake or /resolve that gives a player a seat.
 type answer struct {
-	sdk.Ticket // without a token in an answer of /matchmake
+	ticket sdk.Ticket // without a token in an answer of /matchmake
 
-	player, replica string    // replica as its base URL
-	asked, at       time.Time // asked is that of the first attempt: a retry returns what the first attempt decided
+	player, replica           string    // replica as its base URL
+	firstCalledAt, answeredAt time.Time // asked is that of the first attempt: a retry returns what the first attempt decided
 }
 
 func newAnswers(login devlogin.Issuer) *answers {
 	transport := &http.Transport{MaxIdleConnsPerHost: botCount}
-	return &answers{Transport: transport, login: login, asked: map[string]time.Time{}, players: map[string]string{}}
+	return &answers{transport: transport, login: login, firstCalledAt: map[string]time.Time{}, players: map[string]string{}}
 }
 
 // accessToken makes an access token of a player, whom RoundTrip finds by the token.
@@ -50,7 +50,7 @@ func (a *answers) accessToken(_ context.Context, player string) (string, error) 
 // RoundTrip implements http.RoundTripper.
 func (a *answers) RoundTrip(req *http.Request) (*http.Response, error) {
 	asked := a.firstAsked(req.Header.Get("Idempotency-Key"))
-	resp, err := a.Transport.RoundTrip(req)
+	resp, err := a.transport.RoundTrip(req)
 	if err != nil || resp.StatusCode != http.StatusOK {
 		return resp, err
 	}
@@ -67,31 +67,31 @@ func (a *answers) RoundTrip(req *http.Request) (*http.Response, error) {
 func (a *answers) firstAsked(key string) time.Time {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	first, ok := a.asked[key]
+	first, ok := a.firstCalledAt[key]
 	if key == "" || !ok {
 		first = time.Now()
-		a.asked[key] = first
+		a.firstCalledAt[key] = first
 	}
 	return first
 }
 
 // add records an answer that has a seat in it. It is the caller's seat; each other member of a party calls /resolve itself.
 func (a *answers) add(req *http.Request, asked time.Time, body []byte) {
-	one := answer{replica: "http://" + req.URL.Host, asked: asked, at: time.Now()}
-	if json.Unmarshal(body, &one.Ticket) != nil || one.SessionID == "" {
+	one := answer{replica: "http://" + req.URL.Host, firstCalledAt: asked, answeredAt: time.Now()}
+	if json.Unmarshal(body, &one.ticket) != nil || one.ticket.SessionID == "" {
 		return
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	one.player = a.players[req.Header.Get("Authorization")]
-	a.all = append(a.all, one)
+	a.inOrder = append(a.inOrder, one)
 }
 
 // where returns the answers that are wanted, in the order of arrival.
 func (a *answers) where(wanted func(answer) bool) (found []answer) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for _, one := range a.all {
+	for _, one := range a.inOrder {
 		if wanted(one) {
 			found = append(found, one)
 		}

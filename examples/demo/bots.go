@@ -18,7 +18,7 @@ const (
 
 // players is the swarm of bots with its client and its log.
 type players struct {
-	*bots.Swarm
+	swarm *bots.Swarm
 
 	client  *sdk.Client
 	answers *answers
@@ -36,7 +36,7 @@ func newPlayers(c *cluster) (p *players, err error) {
 	if err != nil {
 		return nil, err
 	}
-	p.Swarm, err = bots.New(bots.Config{
+	p.swarm, err = bots.New(bots.Config{
 		Director: p.client, AccessToken: p.answers.accessToken, Count: botCount, Region: region, Modes: modes, Profiles: map[string]string{rankedMode: profileName},
 		MaxParty: largestParty, MaxPlayers: sessionSize, Logger: log,
 		PlayFor: bots.Span{Min: 4 * time.Second, Max: 12 * time.Second}, Rest: bots.Span{Min: 200 * time.Millisecond, Max: 1500 * time.Millisecond},
@@ -46,7 +46,7 @@ func newPlayers(c *cluster) (p *players, err error) {
 
 // count counts the bots that are connected now, and those that a game server has welcomed at least once.
 func (p *players) count() (playing, welcomed int) {
-	for _, b := range p.Stats().Bots {
+	for _, b := range p.swarm.Stats().Bots {
 		if b.Playing {
 			playing++
 		}

@@ -9,7 +9,7 @@ import (
 
 // chaos injects the faults, and does what an operator does. One goroutine runs it; the proofs read its record afterwards.
 type chaos struct {
-	judge
+	judge judge
 
 	cluster     *cluster
 	screen      *screen
@@ -26,21 +26,21 @@ type record struct {
 	replicaKilledAt time.Time
 	replicaBackAt   time.Time // zero: not yet
 
-	drained            string
+	drainedServer      string
 	drainedIncarnation uuid.UUID // a server that registers again gets another one
 	drainedAt          time.Time
 
 	tokensShown, tokensRefused int
 
-	queueing
+	queueing queueing
 }
 
 // step is one thing that happens: after a share of the whole length, and when the system is ready for it. On a machine that
 // stalls for seconds, faults wait.
 type step struct {
-	at    float64
-	ready func(context.Context) bool
-	do    func(context.Context) error
+	afterShare float64
+	ready      func(context.Context) bool
+	do         func(context.Context) error
 }
 
 func (c *chaos) steps() []step {
@@ -64,8 +64,8 @@ func (c *chaos) steps() []step {
 func (c *chaos) run(ctx context.Context, length time.Duration) error {
 	last := time.Now()
 	for _, s := range c.steps() {
-		at := c.screen.begun.Add(time.Duration(s.at * float64(length)))
-		if soonest := last.Add(length / 20); s.at > 0 && at.Before(soonest) {
+		at := c.screen.startedAt.Add(time.Duration(s.afterShare * float64(length)))
+		if soonest := last.Add(length / 20); s.afterShare > 0 && at.Before(soonest) {
 			at = soonest
 		}
 		if !await(ctx, func() bool { return time.Now().After(at) && s.ready(ctx) }) {
@@ -95,7 +95,7 @@ func await(ctx context.Context, holds func() bool) bool {
 
 // crowded reports whether more than half of the bots are playing, so that faults meet players.
 func (c *chaos) crowded(context.Context) bool {
-	playing, _ := c.players.count()
+	playing, _ := c.judge.players.count()
 	return playing > botCount/2
 }
 
@@ -106,10 +106,10 @@ func (c *chaos) crowdedWithFriends(ctx context.Context) bool {
 
 // busiest returns the ready server with the most connected players, but not one that was killed before.
 func (c *chaos) busiest(ctx context.Context) (server string, connected int, now time.Time, err error) {
-	err = c.db.QueryRow(ctx, `
+	err = c.judge.db.QueryRow(ctx, `
 		SELECT f.instance, (SELECT count(*) FROM ops.seats s WHERE s.instance = f.instance AND s.state = 'connected'), clock_timestamp()
 		FROM ops.fleet f WHERE f.alive AND f.status = 'ready' AND f.instance <> $1 AND f.region = $2 ORDER BY 2 DESC, 1 LIMIT 1`,
-		c.server, region).Scan(&server, &connected, &now)
+		c.judge.record.server, region).Scan(&server, &connected, &now)
 	return server, connected, now, err
 }
 
@@ -118,43 +118,45 @@ func (c *chaos) killServer(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.server, c.serverKilledAt = server, now
+	c.judge.record.server, c.judge.record.serverKilledAt = server, now
 	c.cluster.process(server).Kill()
 	c.screen.eventf("!", "kill -9 %s, with %d players on it; its lease expires within %s", server, connected, leaseTTL)
 	return nil
 }
 
-func (c *chaos) evictedPlay(ctx context.Context) bool { return c.evictedPlayOn(ctx).ok }
+func (c *chaos) evictedPlay(ctx context.Context) bool { return c.judge.evictedPlayOn(ctx).ok }
 
 func (c *chaos) reportEvicted(ctx context.Context) error {
-	c.screen.eventf("✓", "%s", c.evictedPlayOn(ctx).evidence)
+	c.screen.eventf("✓", "%s", c.judge.evictedPlayOn(ctx).evidence)
 	return nil
 }
 
 func (c *chaos) killReplica(context.Context) error {
-	c.replica = c.cluster.replicas[1]
-	c.cluster.process(c.replica.Name).Kill()
-	c.replicaKilledAt = time.Now()
-	c.screen.eventf("!", "kill -9 %s, which had answered %d calls of players", c.replica.Name, c.count(c.beforeKill))
+	c.judge.record.replica = c.cluster.replicas[1]
+	c.cluster.process(c.judge.record.replica.Name).Kill()
+	c.judge.record.replicaKilledAt = time.Now()
+	c.screen.eventf("!", "kill -9 %s, which had answered %d calls of players", c.judge.record.replica.Name, c.judge.count(c.judge.record.beforeKill))
 	return nil
 }
 
-func (c *chaos) answeredWithoutReplica(context.Context) bool { return c.count(c.withoutReplica) > 0 }
+func (c *chaos) answeredWithoutReplica(context.Context) bool {
+	return c.judge.count(c.judge.record.withoutReplica) > 0
+}
 
 func (c *chaos) restartReplica(ctx context.Context) error {
 	start := time.Now()
-	if err := c.cluster.launch(ctx, c.replica); err != nil {
+	if err := c.cluster.launch(ctx, c.judge.record.replica); err != nil {
 		return err
 	}
-	c.replicaBackAt = time.Now()
-	c.screen.eventf("✓", "%s was started again, ready %s", c.replica.Name, took(start))
+	c.judge.record.replicaBackAt = time.Now()
+	c.screen.eventf("✓", "%s was started again, ready %s", c.judge.record.replica.Name, took(start))
 	return nil
 }
 
 // everythingSeen reports whether what the proofs need has happened: all bots have played, and the restarted replica answers.
 func (c *chaos) everythingSeen(context.Context) bool {
-	_, welcomed := c.players.count()
-	return welcomed == botCount && c.count(c.afterRestart) > 0
+	_, welcomed := c.judge.players.count()
+	return welcomed == botCount && c.judge.count(c.judge.record.afterRestart) > 0
 }
 
 // drainServer runs the SQL that an operator types into psql.
@@ -163,19 +165,19 @@ func (c *chaos) drainServer(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if _, err := c.db.Exec(ctx, `SELECT ops.drain($1)`, server); err != nil {
+	if _, err := c.judge.db.Exec(ctx, `SELECT ops.drain($1)`, server); err != nil {
 		return err
 	}
-	c.drained = server
+	c.judge.record.drainedServer = server
 	c.screen.eventf("·", "an operator: SELECT ops.drain('%s'); it gets no new players", server)
-	return c.db.QueryRow(ctx, `SELECT clock_timestamp(), incarnation FROM instances WHERE id = $1`, server).
-		Scan(&c.drainedAt, &c.drainedIncarnation)
+	return c.judge.db.QueryRow(ctx, `SELECT clock_timestamp(), incarnation FROM instances WHERE id = $1`, server).
+		Scan(&c.judge.record.drainedAt, &c.judge.record.drainedIncarnation)
 }
 
 func (c *chaos) stealTokens(ctx context.Context) error {
-	shown, refused := c.players.steal(ctx)
-	c.tokensShown += shown
-	c.tokensRefused += refused
+	shown, refused := c.judge.players.steal(ctx)
+	c.judge.record.tokensShown += shown
+	c.judge.record.tokensRefused += refused
 	c.screen.eventf("·", "a thief shows %d tokens of players who are in a match: %d refused", shown, refused)
 	return nil
 }

@@ -83,9 +83,9 @@ func run(ctx context.Context, opts options, out io.Writer) (code int) {
 
 // ending is how the demo ended.
 type ending struct {
-	proofs []proof
-	shown  int // how many of the proofs are printed
-	err    error
+	proofs        []proof
+	printedProofs int // how many of the proofs are printed
+	err           error
 }
 
 // perform starts everything, plays, proves and stops everything.
@@ -109,23 +109,23 @@ func perform(ctx context.Context, c *cluster, s *screen, opts options) (end endi
 	s.printf("  %-9s %d bots, alone or in parties of up to %d; they know both replicas\n\n", "players", botCount, largestParty)
 	end.proofs, end.err = play(ctx, c, players, s, opts.length)
 	if end.err == nil && opts.stay > 0 {
-		end.shown = len(end.proofs)
+		end.printedProofs = len(end.proofs)
 		s.summary(end.proofs, end.proofs)
-		end.err = visit{opts.stay, c.console, players.Run, c.unexpectedExit}.lookAround(ctx, s)
+		end.err = visit{opts.stay, c.console, players.swarm.Run, c.unexpectedExit}.lookAround(ctx, s)
 	}
 	return end
 }
 
 // play runs the bots and the chaos until all steps are done, and then makes the proofs.
 func play(ctx context.Context, c *cluster, players *players, s *screen, length time.Duration) ([]proof, error) {
-	s.begun = time.Now()
+	s.startedAt = time.Now()
 	timed, end := context.WithTimeout(ctx, length+extraTime)
 	defer end()
 	group, stage := errgroup.WithContext(timed) // the first error ends the play
 	met := newLobby(c, s)
 	chaos := &chaos{cluster: c, screen: s, judge: judge{db: c.db, players: players}, friendsPlay: met.isPlaying}
 	w := &watcher{cluster: c, players: players, screen: s}
-	group.Go(func() error { players.Run(stage); return nil })
+	group.Go(func() error { players.swarm.Run(stage); return nil })
 	group.Go(func() error { return w.run(stage) })
 	started := &provisioning{cluster: c, screen: s}
 	group.Go(func() error {
@@ -139,27 +139,27 @@ func play(ctx context.Context, c *cluster, players *players, s *screen, length t
 	if err := errors.Join(group.Wait(), ctx.Err()); err != nil {
 		return nil, err
 	}
-	chaos.tally, chaos.started, chaos.together = w.tally, started.started, met.together
-	why, err := chaos.explain(ctx, c)
+	chaos.judge.tally, chaos.judge.started, chaos.judge.together = w.tally, started.started, met.together
+	why, err := chaos.judge.explain(ctx, c)
 	if err != nil {
 		return nil, err
 	}
 	s.printf("\nWhy one of the matches was made, as `director explain match` says:\n\n%s", why)
-	return chaos.proofs(ctx), nil
+	return chaos.judge.proofs(ctx), nil
 }
 
 // conclude prints the result. It keeps the logs when a promise was broken.
 func conclude(ctx context.Context, c *cluster, s *screen, end ending) (code int) {
 	switch {
-	case ctx.Err() != nil && end.shown == 0: // after the proofs, Ctrl-C is the usual end
+	case ctx.Err() != nil && end.printedProofs == 0: // after the proofs, Ctrl-C is the usual end
 		c.remove()
 		s.printf("\nInterrupted; everything has been stopped and removed.\n")
 		return exitInterrupted
 	case end.err != nil:
 		s.printf("\nThe demo failed: %v\n", end.err)
-	case s.summary(end.proofs[end.shown:], end.proofs):
+	case s.summary(end.proofs[end.printedProofs:], end.proofs):
 		c.remove()
-		if end.shown == 0 {
+		if end.printedProofs == 0 {
 			s.printf("%s", howToLook)
 		}
 		return exitKept

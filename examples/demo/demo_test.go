@@ -125,9 +125,9 @@ func TestConclude(t *testing.T) {
 	}{
 		"in CI":                 {t.Context(), ending{proofs: []proof{kept, kept}}, exitKept, howToLook},
 		"interrupted":           {interrupted, ending{err: context.Canceled}, exitInterrupted, "removed.\n"},
-		"Ctrl-C after all":      {interrupted, ending{proofs: []proof{kept, kept}, shown: 1}, exitKept, "All promises were kept.\n"},
-		"Ctrl-C after a broken": {interrupted, ending{proofs: []proof{broken, kept}, shown: 1}, exitBroken, "/logs\n"},
-		"a process died":        {t.Context(), ending{proofs: []proof{kept}, shown: 1, err: errors.New("killed")}, exitBroken, "/logs\n"},
+		"Ctrl-C after all":      {interrupted, ending{proofs: []proof{kept, kept}, printedProofs: 1}, exitKept, "All promises were kept.\n"},
+		"Ctrl-C after a broken": {interrupted, ending{proofs: []proof{broken, kept}, printedProofs: 1}, exitBroken, "/logs\n"},
+		"a process died":        {t.Context(), ending{proofs: []proof{kept}, printedProofs: 1, err: errors.New("killed")}, exitBroken, "/logs\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -135,7 +135,7 @@ func TestConclude(t *testing.T) {
 			c := &cluster{dir: t.TempDir()}
 			require.Equal(t, test.code, conclude(test.ctx, c, &screen{out: &out}, test.end))
 			require.Truef(t, strings.HasSuffix(out.String(), test.last), "ends with %s", out.String())
-			require.Equal(t, test.end.shown == 0 && test.end.err == nil, strings.Contains(out.String(), "✓ one\n    kept\n✓ one"), "what was shown is not repeated")
+			require.Equal(t, test.end.printedProofs == 0 && test.end.err == nil, strings.Contains(out.String(), "✓ one\n    kept\n✓ one"), "what was shown is not repeated")
 		})
 	}
 }

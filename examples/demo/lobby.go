@@ -36,12 +36,12 @@ var friendNames = []string{"ada", "bo", "cleo", "dan"}
 // lobby is the part of the play in the realtime lobby: friends on two replicas go from a private lobby to a game server, and lose a replica while
 // they play. It runs beside everything else.
 type lobby struct {
-	cluster *cluster
-	screen  *screen
-	group   friends.Group
-	match   friends.Match
-	playing chan struct{} // closed when all play; chaos kills the replica afterwards
-	together
+	cluster  *cluster
+	screen   *screen
+	group    friends.Group
+	match    friends.Match
+	playing  chan struct{} // closed when all play; chaos kills the replica afterwards
+	together together
 }
 
 // together records what happened to the friends. The proofs read it after the play.
@@ -140,14 +140,14 @@ func (l *lobby) meet(ctx context.Context) error {
 		return err
 	}
 	first, second := l.on(l.cluster.lobbies[0]), l.on(l.cluster.lobbies[1])
-	l.replicas = min(len(first), 1) + min(len(second), 1)
+	l.together.replicas = min(len(first), 1) + min(len(second), 1)
 	l.screen.eventf("·", "%s (at %s) and %s (at %s) meet in a private lobby; all hear the same %d lines of chat",
 		names(first), l.cluster.replicas[0].Name, names(second), l.cluster.replicas[1].Name, len(lines))
 	begun := time.Now()
 	if l.match, err = l.group.Start(ctx, friendsLobby, friendsMatch, map[string]int{friendsRegion: 1}); err != nil {
 		return err
 	}
-	l.seated = time.Since(begun)
+	l.together.seated = time.Since(begun)
 	return nil
 }
 
@@ -163,7 +163,7 @@ func (l *lobby) play(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		l.session = seat.SessionID
+		l.together.session = seat.SessionID
 		games.Go(func() error { return f.Play(stage, seat, func() { admitted <- f.Name }) })
 	}
 	for range l.group {
@@ -173,8 +173,8 @@ func (l *lobby) play(ctx context.Context) error {
 			return errors.Join(games.Wait(), ctx.Err())
 		}
 	}
-	l.seated += time.Since(begun)
-	l.screen.eventf("✓", "all are ready, %s starts: a match is found, and all play on %s, %.1f s later", l.group[0].Name, friendsServer, l.seated.Seconds())
+	l.together.seated += time.Since(begun)
+	l.screen.eventf("✓", "all are ready, %s starts: a match is found, and all play on %s, %.1f s later", l.group[0].Name, friendsServer, l.together.seated.Seconds())
 	close(l.playing)
 	if err := l.losesReplica(stage); err != nil {
 		return errors.Join(err, games.Wait())
@@ -183,7 +183,7 @@ func (l *lobby) play(ctx context.Context) error {
 	if err := games.Wait(); err != nil {
 		return err
 	}
-	return l.over(ctx)
+	return l.waitForEnd(ctx)
 }
 
 // losesReplica waits for the end of a replica, and until its clients are at another. Meanwhile the host changes the lobby.
@@ -192,7 +192,7 @@ func (l *lobby) losesReplica(ctx context.Context) error {
 	sessions := map[string]string{}
 	for _, f := range victims {
 		sessions[f.Name] = f.Status().Session
-		l.moved = append(l.moved, f.Name)
+		l.together.moved = append(l.together.moved, f.Name)
 	}
 	for _, f := range victims {
 		if err := f.Await(ctx, func() bool { s := f.Status(); return !s.Connected || s.Resumed > 0 }); err != nil {
@@ -204,19 +204,19 @@ func (l *lobby) losesReplica(ctx context.Context) error {
 	if err := host.Send(ctx, friendsLobby, "set", map[string]any{"key": "map", "value": "dust"}); err != nil {
 		return err
 	}
-	l.resumed = true
+	l.together.resumed = true
 	for _, f := range victims {
 		if err := f.Await(ctx, func() bool { return f.Status().Resumed > 0 && f.Status().Connected }); err != nil {
 			return err
 		}
-		l.resumed = l.resumed && f.Status().Session == sessions[f.Name]
+		l.together.resumed = l.together.resumed && f.Status().Session == sessions[f.Name]
 	}
-	l.back = time.Since(begun)
+	l.together.back = time.Since(begun)
 	if err := l.agree(ctx); err != nil {
 		return err
 	}
 	l.screen.eventf("✓", "%s lost their replica: %.1f s later they are at %s in the same rooms, and see the map that %s chose meanwhile; their game went on",
-		names(victims), l.back.Seconds(), l.cluster.replicas[0].Name, host.Name)
+		names(victims), l.together.back.Seconds(), l.cluster.replicas[0].Name, host.Name)
 	return nil
 }
 
@@ -235,19 +235,19 @@ func (l *lobby) agree(ctx context.Context) error {
 	if _, err := l.group.Chat(ctx, friendsLobby, "still here"); err != nil {
 		return err
 	}
-	l.sameState = await(ctx, func() bool { return l.group.SameState(friendsLobby) && l.group.SameState(l.match.Room) })
-	l.sameOrder, l.lines = l.group.SameOrder(friendsLobby), len(l.group[0].Heard(friendsLobby))
+	l.together.sameState = await(ctx, func() bool { return l.group.SameState(friendsLobby) && l.group.SameState(l.match.Room) })
+	l.together.sameOrder, l.together.lines = l.group.SameOrder(friendsLobby), len(l.group[0].LinesHeard(friendsLobby))
 	return ctx.Err()
 }
 
-// over waits until the room of the match says to everybody that it has ended.
-func (l *lobby) over(ctx context.Context) error {
+// waitForEnd waits until the room of the match says to everybody that it has ended.
+func (l *lobby) waitForEnd(ctx context.Context) error {
 	for _, f := range l.group {
 		if err := f.Await(ctx, func() bool { room, _ := f.Room(l.match.Room); return room.Text("phase") == "ended" }); err != nil {
 			return err
 		}
 	}
-	l.matchOver = true
+	l.together.matchOver = true
 	l.screen.eventf("✓", "the friends leave the game: the room of their match says to all that it has ended")
 	return nil
 }

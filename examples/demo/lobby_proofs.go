@@ -9,9 +9,9 @@ import (
 // friendsMet proves that a room is one room on all replicas.
 func (j *judge) friendsMet() proof {
 	return proof{
-		claim: "Friends on two replicas share one room", ok: j.replicas == 2 && j.lines == 2*len(friendNames) && j.sameOrder,
-		evidence: fmt.Sprintf("%d friends on %d replicas heard %d lines of chat, %s", len(friendNames), j.replicas, j.lines,
-			either(j.sameOrder, "all in the same order", "not all in the same order")),
+		claim: "Friends on two replicas share one room", ok: j.together.replicas == 2 && j.together.lines == 2*len(friendNames) && j.together.sameOrder,
+		evidence: fmt.Sprintf("%d friends on %d replicas heard %d lines of chat, %s", len(friendNames), j.together.replicas, j.together.lines,
+			either(j.together.sameOrder, "all in the same order", "not all in the same order")),
 	}
 }
 
@@ -22,16 +22,16 @@ func (j *judge) friendsPlayed(ctx context.Context) proof {
 			format('%s of %s friends were admitted on %s with tokens from the room of their match, within %s s; %s',
 				count(*) FILTER (WHERE connected_at IS NOT NULL), $2::int, coalesce(min(instance_id), 'no server'), $4::text,
 				CASE WHEN $3 THEN 'the room knows that the match is over' ELSE 'the room does not know whether the match is over' END)
-		FROM seat WHERE region || '.' || session_id = $1`, j.session, len(friendNames), j.matchOver, fmt.Sprintf("%.1f", j.seated.Seconds()))
+		FROM seat WHERE region || '.' || session_id = $1`, j.together.session, len(friendNames), j.together.matchOver, fmt.Sprintf("%.1f", j.together.seated.Seconds()))
 }
 
 // friendsStayed proves that the clients of a killed replica lose neither their session nor a change of their rooms.
 func (j *judge) friendsStayed() proof {
 	return proof{
-		claim: "The killed replica's clients kept their rooms", ok: len(j.moved) > 0 && j.resumed && j.sameState,
-		evidence: fmt.Sprintf("%s were connected to it: %.1f s later they %s, and %s", strings.Join(j.moved, " and "), j.back.Seconds(),
-			either(j.resumed, "had resumed their sessions at the other", "had no or other sessions"),
-			either(j.sameState, "all friends see the same state of both rooms, with what changed meanwhile", "not all friends see the same")),
+		claim: "The killed replica's clients kept their rooms", ok: len(j.together.moved) > 0 && j.together.resumed && j.together.sameState,
+		evidence: fmt.Sprintf("%s were connected to it: %.1f s later they %s, and %s", strings.Join(j.together.moved, " and "), j.together.back.Seconds(),
+			either(j.together.resumed, "had resumed their sessions at the other", "had no or other sessions"),
+			either(j.together.sameState, "all friends see the same state of both rooms, with what changed meanwhile", "not all friends see the same")),
 	}
 }
 

@@ -27,27 +27,27 @@ func TestWhatTheLobbyMustNotDo(t *testing.T) {
 	require.Equal(t, "4 of 4 friends were admitted on arena-friends with tokens from the room of their match, within 0.3 s; the room knows that the match is over",
 		h.friendsPlayed(t.Context()).evidence)
 
-	h.replicas = 1
+	h.together.replicas = 1
 	h.broken(h.friendsMet(), "on 1 replicas")
-	h.replicas, h.sameOrder = 2, false
+	h.together.replicas, h.together.sameOrder = 2, false
 	h.broken(h.friendsMet(), "not all in the same order")
-	h.sameOrder, h.lines = true, 7
+	h.together.sameOrder, h.together.lines = true, 7
 	h.broken(h.friendsMet(), "7 lines")
 
-	h.matchOver = false
+	h.together.matchOver = false
 	h.broken(h.friendsPlayed(t.Context()), "does not know")
-	h.matchOver = true
+	h.together.matchOver = true
 	h.exec(`UPDATE seat_history SET connected_at = NULL WHERE sub = 'bo'`)
 	h.broken(h.friendsPlayed(t.Context()), "3 of 4")
 	h.exec(`DELETE FROM seat_history WHERE sub = 'bo'`)
 	h.broken(h.friendsPlayed(t.Context()), "3 of 4")
-	h.session = "local." + uuid.NewString()
+	h.together.session = "local." + uuid.NewString()
 	h.broken(h.friendsPlayed(t.Context()), "0 of 4 friends were admitted on no server")
 
-	h.resumed = false
+	h.together.resumed = false
 	h.broken(h.friendsStayed(), "no or other sessions")
-	h.resumed, h.sameState = true, false
+	h.together.resumed, h.together.sameState = true, false
 	h.broken(h.friendsStayed(), "not all friends see the same")
-	h.sameState, h.moved = true, nil
+	h.together.sameState, h.together.moved = true, nil
 	h.broken(h.friendsStayed(), " were connected to it")
 }

@@ -40,7 +40,7 @@ const neededServers = (guestCount + serverSeats - 1) / serverSeats
 type provisioning struct {
 	cluster *cluster
 	screen  *screen
-	started // read by the proofs, after the play
+	started started // read by the proofs, after the play
 }
 
 // started records what happened in the region of the pool.
@@ -49,9 +49,9 @@ type started struct {
 	allPlayed   time.Duration // from the first call of a guest until all of them had been admitted
 	shrunk      time.Duration // from the last guest's end until no server was left
 	starting    int           // servers that started when the worker was killed
-	most        int           // servers that were alive at a time
+	mostAlive   int           // servers that were alive at a time
 	stranger    string        // a server that no row knew
-	left        int           // servers that are alive at the end
+	aliveAtEnd  int           // servers that are alive at the end
 	looksAtPool int
 }
 
@@ -83,17 +83,17 @@ func (p *provisioning) play(ctx context.Context, guests *bots.Swarm) error {
 	var group errgroup.Group
 	group.Go(func() error { guests.Run(playing); return nil })
 	p.killProvisioner(ctx)
-	served := await(ctx, func() bool { p.welcomed = welcomed(guests); return p.welcomed == guestCount })
-	p.allPlayed = time.Since(begun)
+	served := await(ctx, func() bool { p.started.welcomed = welcomed(guests); return p.started.welcomed == guestCount })
+	p.started.allPlayed = time.Since(begun)
 	leave()
 	if err := group.Wait(); err != nil || !served {
 		return err
 	}
-	p.screen.eventf("✓", "all guests play in %s, %s after they came; now they leave", poolRegion, p.allPlayed.Round(100*time.Millisecond))
+	p.screen.eventf("✓", "all guests play in %s, %s after they came; now they leave", poolRegion, p.started.allPlayed.Round(100*time.Millisecond))
 	begun = time.Now()
 	if await(ctx, func() bool { return p.empty(ctx) }) {
-		p.shrunk = time.Since(begun)
-		p.screen.eventf("✓", "the pool of %s is empty again, %s later", poolRegion, p.shrunk.Round(time.Second))
+		p.started.shrunk = time.Since(begun)
+		p.screen.eventf("✓", "the pool of %s is empty again, %s later", poolRegion, p.started.shrunk.Round(time.Second))
 	}
 	return nil
 }
@@ -101,14 +101,14 @@ func (p *provisioning) play(ctx context.Context, guests *bots.Swarm) error {
 // killProvisioner kills a worker while servers start.
 func (p *provisioning) killProvisioner(ctx context.Context) {
 	starting := func() bool {
-		err := p.cluster.db.QueryRow(ctx, `SELECT count(*) FROM deployments WHERE region = $1 AND phase IN ('deploying', 'starting')`, poolRegion).Scan(&p.starting)
-		return err == nil && p.starting > 0
+		err := p.cluster.db.QueryRow(ctx, `SELECT count(*) FROM deployments WHERE region = $1 AND phase IN ('deploying', 'starting')`, poolRegion).Scan(&p.started.starting)
+		return err == nil && p.started.starting > 0
 	}
 	if !await(ctx, starting) {
 		return
 	}
 	p.cluster.process(firstProvisioner).Kill()
-	p.screen.eventf("!", "kill -9 %s, while %d game servers start", firstProvisioner, p.starting)
+	p.screen.eventf("!", "kill -9 %s, while %d game servers start", firstProvisioner, p.started.starting)
 }
 
 // empty reports whether neither a row nor a process of a server is left.
@@ -151,10 +151,10 @@ func (p *provisioning) compare(ctx context.Context, alive []string) error {
 	if err != nil {
 		return err
 	}
-	p.looksAtPool++
-	p.most, p.left = max(p.most, len(alive)), len(alive)
-	if p.stranger == "" {
-		p.stranger = unknown
+	p.started.looksAtPool++
+	p.started.mostAlive, p.started.aliveAtEnd = max(p.started.mostAlive, len(alive)), len(alive)
+	if p.started.stranger == "" {
+		p.started.stranger = unknown
 	}
 	return nil
 }

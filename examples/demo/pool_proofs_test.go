@@ -22,7 +22,7 @@ func (h *history) ended(ready int) (tag string) {
 func TestWhatThePoolMustNotDo(t *testing.T) {
 	t.Parallel()
 	h := newHistory(t)
-	h.started = started{welcomed: guestCount, allPlayed: 2 * time.Second, shrunk: 30 * time.Second, starting: 1, most: neededServers, looksAtPool: 9}
+	h.started = started{welcomed: guestCount, allPlayed: 2 * time.Second, shrunk: 30 * time.Second, starting: 1, mostAlive: neededServers, looksAtPool: 9}
 	h.broken(h.poolServed(t.Context()), "0 started")
 	h.broken(h.poolKept(t.Context()), "0 of 0 became ready")
 	h.ended(3)
@@ -30,18 +30,18 @@ func TestWhatThePoolMustNotDo(t *testing.T) {
 		require.True(t, p.ok, "%s: %s", p.claim, p.evidence)
 	}
 
-	h.most++
+	h.started.mostAlive++
 	h.broken(h.poolServed(t.Context()), "at most 4 were alive, 3 were needed")
-	h.most, h.welcomed = 3, guestCount-1
+	h.started.mostAlive, h.started.welcomed = 3, guestCount-1
 	h.broken(h.poolServed(t.Context()), "19 of 20 guests played")
-	h.stranger = "twin"
+	h.started.stranger = "twin"
 	h.broken(h.poolKept(t.Context()), "but not twin")
-	h.stranger, h.starting = "", 0
+	h.started.stranger, h.started.starting = "", 0
 	h.broken(h.poolKept(t.Context()), "0 started when it died")
-	h.starting = 1
+	h.started.starting = 1
 	h.ended(-1)
 	h.broken(h.poolKept(t.Context()), "1 of 2 became ready")
-	h.shrunk, h.left = 0, 2
+	h.started.shrunk, h.started.aliveAtEnd = 0, 2
 	h.broken(h.poolShrank(), "2 servers were alive at the end")
 }
 
@@ -54,10 +54,10 @@ func TestStrangersAreFound(t *testing.T) {
 		VALUES ('arena', '1', 'process', 'arena', '[]', 'game', '{ffa}', 8, 4)`)
 	h.exec(`INSERT INTO deployments (region, id, app, version, provider, tag) VALUES ('cloud', gen_random_uuid(), 'arena', '1', 'process', 'runs')`)
 	require.NoError(t, p.compare(t.Context(), []string{"runs", h.ended(1)}))
-	require.Empty(t, p.stranger)
-	require.Equal(t, 2, p.most)
+	require.Empty(t, p.started.stranger)
+	require.Equal(t, 2, p.started.mostAlive)
 	require.NoError(t, p.compare(t.Context(), []string{"runs", "twin"}))
 	require.NoError(t, p.compare(t.Context(), []string{}))
-	require.Equal(t, "twin", p.stranger)
-	require.Zero(t, p.left)
+	require.Equal(t, "twin", p.started.stranger)
+	require.Zero(t, p.started.aliveAtEnd)
 }

@@ -17,12 +17,12 @@ type proof struct {
 
 // judge makes the proofs from the database, the players' answers, the watcher's tally and the record of chaos.
 type judge struct {
-	db      *pgxpool.Pool
-	players *players
-	tally
-	record
-	started
-	together
+	db       *pgxpool.Pool
+	players  *players
+	tally    tally
+	record   record
+	started  started
+	together together
 }
 
 // proofs makes all proofs but [endedWell]. The play must be over.
@@ -58,7 +58,7 @@ func (j *judge) ask(ctx context.Context, claim, query string, args ...any) proof
 
 func (j *judge) everybodyPlayed(ctx context.Context) proof {
 	_, welcomed := j.players.count()
-	total := j.players.Stats().Total()
+	total := j.players.swarm.Stats().Total()
 	return j.ask(ctx, "Every bot played", `
 		SELECT count(DISTINCT sub) = $1 AND $2 = $1,
 			format('%s of %s were admitted with a verified token, %s times; they picked up %s coins', least(count(DISTINCT sub), $2), $1, $3::int, $4::int)
@@ -66,10 +66,10 @@ func (j *judge) everybodyPlayed(ctx context.Context) proof {
 }
 
 func (j *judge) nobodyOverCapacity() proof {
-	p := proof{claim: "Nobody over capacity", ok: j.looks > 0 && j.over == ""}
-	p.evidence = fmt.Sprintf("checked %d times; matches took at most %.0f %% of the seats of a server", j.looks, 100*j.fullest)
-	if j.over != "" {
-		p.evidence = "over capacity: " + j.over
+	p := proof{claim: "Nobody over capacity", ok: j.tally.looks > 0 && j.tally.overCapacity == ""}
+	p.evidence = fmt.Sprintf("checked %d times; matches took at most %.0f %% of the seats of a server", j.tally.looks, 100*j.tally.fullest)
+	if j.tally.overCapacity != "" {
+		p.evidence = "over capacity: " + j.tally.overCapacity
 	}
 	return p
 }
@@ -93,7 +93,7 @@ func (j *judge) evictedPlayOn(ctx context.Context) proof {
 			format('%s of %s on %s (%s inside) play elsewhere, the last after %s s', playing, players, $1, inside, round(slowest, 1)) ||
 			CASE WHEN open > 0 THEN format('; %s sessions are still open there', open) ELSE '' END ||
 			coalesce('; ' || array_to_string(missing[:5], ', '), '')
-		FROM total`, j.server, j.serverKilledAt)
+		FROM total`, j.record.server, j.record.serverKilledAt)
 }
 
 // transactionSlack is how long before a call the transaction may have begun that ended the seat, without the call seeing it.
@@ -105,8 +105,8 @@ func (j *judge) nothingLost(ctx context.Context) proof {
 	var sessions, players []string
 	var from, until []time.Time
 	for _, a := range j.players.answers.where(func(answer) bool { return true }) {
-		sessions, players = append(sessions, a.SessionID), append(players, a.player)
-		from, until = append(from, a.asked.Add(-transactionSlack)), append(until, a.at)
+		sessions, players = append(sessions, a.ticket.SessionID), append(players, a.player)
+		from, until = append(from, a.firstCalledAt.Add(-transactionSlack)), append(until, a.answeredAt)
 	}
 	return j.ask(ctx, "The killed replica lost nothing", `, lost AS (
 			SELECT DISTINCT t.sub || ' in ' || t.session AS seat
@@ -118,15 +118,15 @@ func (j *judge) nothingLost(ctx context.Context) proof {
 		SELECT count(*) = 0 AND $5::int > 0, CASE count(*)
 			WHEN 0 THEN format('%s answers gave a seat, %s of them by %s: the database has all seats', cardinality($1), $5, $6::text)
 			ELSE format('players got %s seats that the database does not have, such as %s', count(*), min(seat)) END
-		FROM lost`, sessions, players, from, until, j.count(j.beforeKill), j.replica.Name)
+		FROM lost`, sessions, players, from, until, j.count(j.record.beforeKill), j.record.replica.Name)
 }
 
 // wentOn proves that other replicas answered players while the killed one was down, and it itself after its restart.
 func (j *judge) wentOn() proof {
-	meanwhile, since := j.count(j.withoutReplica), j.count(j.afterRestart)
+	meanwhile, since := j.count(j.record.withoutReplica), j.count(j.record.afterRestart)
 	return proof{
 		claim: "Everything went on without it", ok: meanwhile > 0 && since > 0,
-		evidence: fmt.Sprintf("%d calls were answered while %s was down; after its restart it answered %d", meanwhile, j.replica.Name, since),
+		evidence: fmt.Sprintf("%d calls were answered while %s was down; after its restart it answered %d", meanwhile, j.record.replica.Name, since),
 	}
 }
 
@@ -134,17 +134,17 @@ func (j *judge) count(wanted func(answer) bool) int { return len(j.players.answe
 
 // beforeKill selects the answers of the killed replica before it was killed.
 func (r *record) beforeKill(a answer) bool {
-	return a.replica == r.replica.url && a.at.Before(r.replicaKilledAt)
+	return a.replica == r.replica.url && a.answeredAt.Before(r.replicaKilledAt)
 }
 
 // withoutReplica selects the answers of other replicas while the killed one was down.
 func (r *record) withoutReplica(a answer) bool {
-	return a.replica != r.replica.url && a.at.After(r.replicaKilledAt) && (r.replicaBackAt.IsZero() || a.at.Before(r.replicaBackAt))
+	return a.replica != r.replica.url && a.answeredAt.After(r.replicaKilledAt) && (r.replicaBackAt.IsZero() || a.answeredAt.Before(r.replicaBackAt))
 }
 
 // afterRestart selects the answers of the killed replica after its restart.
 func (r *record) afterRestart(a answer) bool {
-	return !r.replicaBackAt.IsZero() && a.replica == r.replica.url && a.at.After(r.replicaBackAt)
+	return !r.replicaBackAt.IsZero() && a.replica == r.replica.url && a.answeredAt.After(r.replicaBackAt)
 }
 
 func (j *judge) drainHeld(ctx context.Context) proof {
@@ -152,13 +152,13 @@ func (j *judge) drainHeld(ctx context.Context) proof {
 		SELECT $3 <> '' AND count(*) FILTER (WHERE reserved_at > $2) = 0,
 			format('%s seats given on %s since; %s players finished their match there',
 				count(*) FILTER (WHERE reserved_at > $2), $3, count(*) FILTER (WHERE left_at > $2 AND reason = 'left'))
-		FROM seat WHERE incarnation = $1`, j.drainedIncarnation, j.drainedAt, j.drained)
+		FROM seat WHERE incarnation = $1`, j.record.drainedIncarnation, j.record.drainedAt, j.record.drainedServer)
 }
 
 func (j *judge) thiefRefused() proof {
 	return proof{
-		claim: "Replayed tokens were refused", ok: j.tokensShown > 0 && j.tokensShown == j.tokensRefused,
-		evidence: fmt.Sprintf("%d of %d", j.tokensRefused, j.tokensShown),
+		claim: "Replayed tokens were refused", ok: j.record.tokensShown > 0 && j.record.tokensShown == j.record.tokensRefused,
+		evidence: fmt.Sprintf("%d of %d", j.record.tokensRefused, j.record.tokensShown),
 	}
 }
 
@@ -171,7 +171,7 @@ func (j *judge) invariantsHold(ctx context.Context) proof {
 			WHEN sum(violations) > 0 THEN 'broken now: ' || string_agg(name || ': ' || violations, ', ') FILTER (WHERE violations > 0)
 			WHEN $2 <> '' THEN 'broken during the play: ' || $2
 			ELSE format('%s of %s views ops.invariant_* are empty now, and were in each of %s earlier checks', count(*), known, $1::int) END
-		FROM ops.invariants, view GROUP BY known`, j.looks, j.broken)
+		FROM ops.invariants, view GROUP BY known`, j.tally.looks, j.tally.brokenInvariants)
 }
 
 // endedWell is the last proof, made after everything was stopped.

@@ -54,7 +54,7 @@ func (h *history) seat(player, server, reason string, given, left int) (session,
 }
 
 func given(player string, session uuid.UUID, asked, at int) answer {
-	return answer{Ticket: sdk.Ticket{SessionID: "local." + session.String()}, player: player, replica: "http://victim", asked: after(asked), at: after(at)}
+	return answer{ticket: sdk.Ticket{SessionID: "local." + session.String()}, player: player, replica: "http://victim", firstCalledAt: after(asked), answeredAt: after(at)}
 }
 
 // broken requires that a proof fails with this evidence.
@@ -90,7 +90,7 @@ func TestLostSeatsAreMissed(t *testing.T) {
 	t.Parallel()
 	h := newHistory(t)
 	session, _ := h.seat("ann", "other", "left", -10, 10)
-	h.players.answers.all = []answer{
+	h.players.answers.inOrder = []answer{
 		given("ann", session, -9, -9),
 		given("ann", session, -9, 30), // the player left during the call, which is allowed
 	}
@@ -98,8 +98,8 @@ func TestLostSeatsAreMissed(t *testing.T) {
 	require.True(t, p.ok, p.evidence)
 
 	for _, lie := range []answer{given("ben", session, -9, -9), given("ann", session, -11, -11), given("ann", session, 30, 30), given("ann", uuid.New(), -9, -9)} {
-		h.players.answers.all = []answer{given("ann", session, -9, -9), lie}
-		h.broken(h.nothingLost(t.Context()), lie.player+" in "+lie.SessionID)
+		h.players.answers.inOrder = []answer{given("ann", session, -9, -9), lie}
+		h.broken(h.nothingLost(t.Context()), lie.player+" in "+lie.ticket.SessionID)
 	}
 }
 
@@ -107,16 +107,16 @@ func TestLostSeatsAreMissed(t *testing.T) {
 func TestIntrudersAreFound(t *testing.T) {
 	t.Parallel()
 	h := newHistory(t)
-	_, h.drainedIncarnation = h.seat("ann", "drained", "left", -10, 10)
+	_, h.record.drainedIncarnation = h.seat("ann", "drained", "left", -10, 10)
 	h.seat("ben", "drained", "left", 5, 10)
-	h.drainedAt = killedAt
+	h.record.drainedAt = killedAt
 	h.broken(h.drainHeld(t.Context()), "0 seats given on  since") // nothing was drained
 
-	h.drained = "drained"
+	h.record.drainedServer = "drained"
 	p := h.drainHeld(t.Context())
 	require.True(t, p.ok, p.evidence)
 
-	h.drainedAt = after(-60)
+	h.record.drainedAt = after(-60)
 	h.broken(h.drainHeld(t.Context()), "1 seats given on drained")
 }
 
@@ -127,7 +127,7 @@ func TestBrokenInvariantsAreFound(t *testing.T) {
 	p := h.invariantsHold(t.Context())
 	require.True(t, p.ok, p.evidence)
 
-	h.tally = tally{looks: 9, over: "full", broken: "seat count drift: 1"}
+	h.tally = tally{looks: 9, overCapacity: "full", brokenInvariants: "seat count drift: 1"}
 	h.broken(h.nobodyOverCapacity(), "over capacity: full")
 	h.broken(h.invariantsHold(t.Context()), "broken during the play: seat count drift: 1")
 
@@ -155,15 +155,15 @@ func TestRepeatedCallsCountFromTheFirst(t *testing.T) {
 	login, err := devlogin.New()
 	require.NoError(t, err)
 	a := newAnswers(login)
-	defer a.CloseIdleConnections()
+	defer a.transport.CloseIdleConnections()
 	client, err := sdk.New(sdk.Options{URLs: []string{director.URL}, HTTPClient: &http.Client{Transport: a}, FirstBackoff: 10 * time.Millisecond})
 	require.NoError(t, err)
 	before := time.Now()
 	player := sdk.NewPlayer(client, func(ctx context.Context) (string, error) { return a.accessToken(ctx, "ann") })
 	_, err = player.Matchmake(t.Context(), sdk.MatchRequest{})
 	require.NoError(t, err)
-	require.Len(t, a.all, 1)
-	got := a.all[0]
-	require.WithinRange(t, got.asked, before, got.at.Add(-10*time.Millisecond), "two pauses of at least 5 ms")
-	require.Equal(t, answer{Ticket: sdk.Ticket{SessionID: "local.1", SessionToken: "secret"}, player: "ann", replica: director.URL, asked: got.asked, at: got.at}, got)
+	require.Len(t, a.inOrder, 1)
+	got := a.inOrder[0]
+	require.WithinRange(t, got.firstCalledAt, before, got.answeredAt.Add(-10*time.Millisecond), "two pauses of at least 5 ms")
+	require.Equal(t, answer{ticket: sdk.Ticket{SessionID: "local.1", SessionToken: "secret"}, player: "ann", replica: director.URL, firstCalledAt: got.firstCalledAt, answeredAt: got.answeredAt}, got)
 }

@@ -18,16 +18,16 @@ type queueing struct {
 // matchesWait reports whether matches wait for the first game server.
 func (c *chaos) matchesWait(ctx context.Context) bool {
 	var waiting int
-	err := c.db.QueryRow(ctx, `SELECT count(DISTINCT ticket_id) FROM ticket_events WHERE state = 'waiting_for_server'`).Scan(&waiting)
+	err := c.judge.db.QueryRow(ctx, `SELECT count(DISTINCT ticket_id) FROM ticket_events WHERE state = 'waiting_for_server'`).Scan(&waiting)
 	return err == nil && waiting > 2
 }
 
 func (c *chaos) openArena(ctx context.Context) error {
 	var tickets, players int
-	err := c.db.QueryRow(ctx, `
+	err := c.judge.db.QueryRow(ctx, `
 		SELECT count(*), coalesce(sum(players), 0), clock_timestamp() FROM (
 			SELECT count(DISTINCT p.sub) AS players FROM ticket_events e JOIN ticket_players p USING (region, ticket_id)
-			WHERE e.state = 'waiting_for_server' GROUP BY ticket_id) t`).Scan(&tickets, &players, &c.serversStartAt)
+			WHERE e.state = 'waiting_for_server' GROUP BY ticket_id) t`).Scan(&tickets, &players, &c.judge.record.queueing.serversStartAt)
 	if err != nil {
 		return err
 	}
@@ -45,11 +45,11 @@ func (c *chaos) killWorker(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := c.db.QueryRow(ctx, `SELECT clock_timestamp()`).Scan(&c.workerKilledAt); err != nil {
+	if err := c.judge.db.QueryRow(ctx, `SELECT clock_timestamp()`).Scan(&c.judge.record.queueing.workerKilledAt); err != nil {
 		return err
 	}
 	c.cluster.process(owner).Kill()
-	c.epochKilled = epoch
+	c.judge.record.queueing.epochKilled = epoch
 	c.screen.eventf("!", "kill -9 %s, which decided for the profile %s", owner, profileName)
 	return nil
 }
@@ -57,18 +57,18 @@ func (c *chaos) killWorker(ctx context.Context) error {
 // takenOver reports whether another worker has made a match of the profile. It compares epochs, not times: the killed worker may have
 // handed the profile over in the moment before.
 func (c *chaos) takenOver(ctx context.Context) bool {
-	since, ok := c.cluster.ownedSince(ctx, c.epochKilled)
+	since, ok := c.cluster.ownedSince(ctx, c.judge.record.queueing.epochKilled)
 	var matches int
-	err := c.db.QueryRow(ctx, `SELECT count(*) FROM match_history WHERE profile = $1 AND epoch > $2`, profileName, c.epochKilled).Scan(&matches)
+	err := c.judge.db.QueryRow(ctx, `SELECT count(*) FROM match_history WHERE profile = $1 AND epoch > $2`, profileName, c.judge.record.queueing.epochKilled).Scan(&matches)
 	if !ok || err != nil || matches == 0 {
 		return false
 	}
-	c.takenOverAt = since
+	c.judge.record.queueing.takenOverAt = since
 	return true
 }
 
 func (c *chaos) reportTakeover(context.Context) error {
-	c.screen.eventf("✓", "another worker decides for it, %.1f s later", c.takenOverAt.Sub(c.workerKilledAt).Seconds())
+	c.screen.eventf("✓", "another worker decides for it, %.1f s later", c.judge.record.queueing.takenOverAt.Sub(c.judge.record.queueing.workerKilledAt).Seconds())
 	return nil
 }
 
@@ -82,7 +82,7 @@ func (j *judge) waitersSeated(ctx context.Context) proof {
 		)
 		SELECT count(*) > 0 AND bool_and(state IS NOT DISTINCT FROM 'assigned'), format('%s tickets waited before the first game server; %s were assigned, all within %s s',
 			count(*), count(*) FILTER (WHERE state = 'assigned'), round(extract(epoch FROM max(at) - $1), 1))
-		FROM ended`, j.serversStartAt)
+		FROM ended`, j.record.queueing.serversStartAt)
 }
 
 // matchingWentOn proves that another worker made matches after the first one was killed.
@@ -91,8 +91,8 @@ func (j *judge) matchingWentOn(ctx context.Context) proof {
 		SELECT count(*) FILTER (WHERE m.epoch > $3) > 0 AND count(*) FILTER (WHERE m.epoch <= $3) > 0,
 			format('%s matches before, %s after another took over within %s s', count(*) FILTER (WHERE m.epoch <= $3),
 				count(*) FILTER (WHERE m.epoch > $3), round(extract(epoch FROM greatest($2::timestamptz - $1::timestamptz, '0')), 1))
-		FROM match_history m WHERE profile = $4`, j.workerKilledAt, j.takenOverAt, j.epochKilled, profileName)
-	p.ok = p.ok && !j.takenOverAt.IsZero()
+		FROM match_history m WHERE profile = $4`, j.record.queueing.workerKilledAt, j.record.queueing.takenOverAt, j.record.queueing.epochKilled, profileName)
+	p.ok = p.ok && !j.record.queueing.takenOverAt.IsZero()
 	return p
 }
 

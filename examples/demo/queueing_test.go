@@ -76,7 +76,7 @@ func TestBrokenRulesAreFound(t *testing.T) {
 func TestUnrecordedTicketsAreFound(t *testing.T) {
 	t.Parallel()
 	h := newHistory(t)
-	h.workerKilledAt = after(0)
+	h.record.queueing.workerKilledAt = after(0)
 	h.match(1, -10, eight(1500, 1500))
 	last := h.match(1, -1, eight(1500, 1500))
 	h.exec(`DELETE FROM ticket_history WHERE match_id = $1`, last)
@@ -97,18 +97,18 @@ func TestUnrecordedTicketsAreFound(t *testing.T) {
 func TestAStoppedQueueIsFound(t *testing.T) {
 	t.Parallel()
 	h := newHistory(t)
-	h.workerKilledAt, h.takenOverAt, h.epochKilled = after(0), after(1), 1
+	h.record.queueing.workerKilledAt, h.record.queueing.takenOverAt, h.record.queueing.epochKilled = after(0), after(1), 1
 	h.match(1, -5, eight(1500, 1500))
 	h.broken(h.matchingWentOn(t.Context()), "1 matches before, 0 after")
 	h.match(2, 3, eight(1500, 1500))
 	p := h.matchingWentOn(t.Context())
 	require.True(t, p.ok, p.evidence)
 	require.Equal(t, "1 matches before, 1 after another took over within 1.0 s", p.evidence)
-	h.takenOverAt = after(-1) // handed over in the moment before the kill
+	h.record.queueing.takenOverAt = after(-1) // handed over in the moment before the kill
 	p = h.matchingWentOn(t.Context())
 	require.True(t, p.ok, p.evidence)
 	require.Contains(t, p.evidence, "1 after another took over within 0.0 s")
-	h.takenOverAt = time.Time{}
+	h.record.queueing.takenOverAt = time.Time{}
 	require.False(t, h.matchingWentOn(t.Context()).ok, "nobody took over")
 }
 
@@ -116,7 +116,7 @@ func TestAStoppedQueueIsFound(t *testing.T) {
 func TestForgottenWaitersAreFound(t *testing.T) {
 	t.Parallel()
 	h := newHistory(t)
-	h.serversStartAt = after(0)
+	h.record.queueing.serversStartAt = after(0)
 	require.False(t, h.waitersSeated(t.Context()).ok, "nobody waited")
 	event := func(ticket, state string, n, at int) {
 		h.exec(`INSERT INTO ticket_events (region, ticket_id, n, at, state, party) VALUES ('global', $1, $2, $3, $4, '{ann}')`, ticket, n, after(at), state)

@@ -21,7 +21,7 @@ func (j *judge) rulesHold(ctx context.Context) proof {
 	if err != nil {
 		return proof{claim: p.claim, evidence: err.Error()}
 	}
-	all, err := j.decided(ctx)
+	all, err := j.readDecisions(ctx)
 	if err != nil {
 		return proof{claim: p.claim, evidence: err.Error()}
 	}
@@ -30,7 +30,7 @@ func (j *judge) rulesHold(ctx context.Context) proof {
 		return proof{claim: p.claim, evidence: err.Error()}
 	}
 	for _, d := range all {
-		for _, v := range verify.Check(rules, d.Match, d.At) {
+		for _, v := range verify.Check(rules, d.match, d.DecidedAt) {
 			p.evidence = fmt.Sprintf("match %s breaks %s: %s", d.ID, v.Rule, v.Text)
 			return p
 		}
@@ -52,7 +52,7 @@ func (j *judge) unrecorded(ctx context.Context) (lost int, err error) {
 		SELECT count(*) FILTER (WHERE just), coalesce(array_agg(id::text) FILTER (WHERE NOT just), '{}') FROM (
 			SELECT m.id, m.decided_at BETWEEN $1::timestamptz - $2::interval AND $1 AS just FROM match_history m
 			WHERE m.profile = $3 AND cardinality(m.tickets) <> (SELECT count(*) FROM ticket_history t WHERE t.match_id = m.id)) m`,
-		j.workerKilledAt, recordedWithin, profileName).Scan(&lost, &missing)
+		j.record.queueing.workerKilledAt, recordedWithin, profileName).Scan(&lost, &missing)
 	if err == nil && len(missing) > 0 {
 		err = fmt.Errorf("the tickets of match %s are not in the history", missing[0])
 	}
@@ -61,14 +61,14 @@ func (j *judge) unrecorded(ctx context.Context) (lost int, err error) {
 
 // decided is a match from the history.
 type decided struct {
-	verify.Match
+	match verify.Match
 
-	ID string
-	At time.Time
+	ID        string
+	DecidedAt time.Time
 }
 
-// decided returns the matches of the profile that were made, of which the history has the tickets.
-func (j *judge) decided(ctx context.Context) ([]decided, error) {
+// readDecisions returns the matches of the profile that were made, of which the history has the tickets.
+func (j *judge) readDecisions(ctx context.Context) ([]decided, error) {
 	rows, err := j.db.Query(ctx, `
 		SELECT m.id::text, m.decided_at, m.mode, m.game_region,
 			(SELECT json_agg(json_build_object('id', t.id, 'created', t.created, 'profiles', t.profiles, 'attributes', t.attributes, 'latencies', t.latencies))
@@ -82,14 +82,14 @@ func (j *judge) decided(ctx context.Context) ([]decided, error) {
 	}
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (d decided, err error) {
 		var tickets, seats []byte
-		if err := row.Scan(&d.ID, &d.At, &d.Mode, &d.Region, &tickets, &seats); err != nil {
+		if err := row.Scan(&d.ID, &d.DecidedAt, &d.match.Mode, &d.match.Region, &tickets, &seats); err != nil {
 			return d, err
 		}
-		d.At = d.At.Add(time.Microsecond) // the precision of the database's times
-		if d.Tickets, err = ticketsIn(tickets); err != nil {
+		d.DecidedAt = d.DecidedAt.Add(time.Microsecond) // the precision of the database's times
+		if d.match.Tickets, err = ticketsIn(tickets); err != nil {
 			return d, err
 		}
-		d.Seats, err = seatsIn(seats)
+		d.match.Seats, err = seatsIn(seats)
 		return d, err
 	})
 }

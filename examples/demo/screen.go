@@ -9,7 +9,7 @@ import (
 
 // screen prints lines. Safe for concurrent use.
 type screen struct {
-	begun time.Time // when the play began
+	startedAt time.Time // when the play began
 
 	mu  sync.Mutex
 	out io.Writer
@@ -23,7 +23,7 @@ func (s *screen) printf(format string, args ...any) {
 
 // eventf prints a line of the play. mark is "!" for a fault, "✓" for a success, "·" and " " for others.
 func (s *screen) eventf(mark, format string, args ...any) {
-	s.printf("%6s  %s %s\n", time.Since(s.begun).Truncate(time.Second), mark, fmt.Sprintf(format, args...))
+	s.printf("%6s  %s %s\n", time.Since(s.startedAt).Truncate(time.Second), mark, fmt.Sprintf(format, args...))
 }
 
 // step prints the name of a step, which may take minutes, makes it, and prints its outcome and duration.

@@ -30,7 +30,7 @@ func (c *cluster) adopt() (err error) {
 
 // aliveServers returns the tags of the servers that are alive.
 func (c *cluster) aliveServers(ctx context.Context) (tags []string, err error) {
-	all, err := provider.All(ctx, c.launched, owner)
+	all, err := provider.ListAll(ctx, c.launched, owner)
 	tags = []string{}
 	for _, o := range all {
 		tags = append(tags, string(o.Tag))

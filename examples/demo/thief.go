@@ -13,13 +13,13 @@ const maxStolen = 5
 // steal shows game servers the tokens of players who are connected, as an eavesdropper could, and counts the refusals. The
 // players stay connected; the other proofs would notice if they did not.
 func (p *players) steal(ctx context.Context) (shown, refused int) {
-	for _, b := range p.Stats().Bots {
+	for _, b := range p.swarm.Stats().Bots {
 		stolen, ok := p.redeemedToken(b)
 		if !ok || shown == maxStolen {
 			continue
 		}
-		match := sdk.Match{SessionID: stolen.SessionID, Endpoint: stolen.Endpoint}
-		admitted, err := p.Try(ctx, sdk.Seat{Match: match, SessionToken: stolen.SessionToken})
+		match := sdk.Match{SessionID: stolen.ticket.SessionID, Endpoint: stolen.ticket.Endpoint}
+		admitted, err := p.swarm.Try(ctx, sdk.Seat{Match: match, SessionToken: stolen.ticket.SessionToken})
 		if err != nil {
 			continue // the server may just have been killed, which is no refusal
 		}
@@ -33,10 +33,10 @@ func (p *players) steal(ctx context.Context) (shown, refused int) {
 
 // redeemedToken returns the newest token of a bot if the bot plays with it: a token that is not redeemed yet admits anybody.
 func (p *players) redeemedToken(b bots.BotStats) (newest answer, ok bool) {
-	tokens := p.answers.where(func(a answer) bool { return a.player == b.Name && a.SessionToken != "" })
+	tokens := p.answers.where(func(a answer) bool { return a.player == b.Name && a.ticket.SessionToken != "" })
 	if !b.Playing || len(tokens) == 0 {
 		return answer{}, false
 	}
 	newest, visit := tokens[len(tokens)-1], b.Visits[len(b.Visits)-1]
-	return newest, newest.SessionID == visit.SessionID && newest.at.Before(visit.At)
+	return newest, newest.ticket.SessionID == visit.SessionID && newest.answeredAt.Before(visit.StartedAt)
 }

@@ -14,15 +14,15 @@ type watcher struct {
 	players *players
 	screen  *screen
 	printed time.Time
-	tally
+	tally   tally
 }
 
 // tally is the summary of all that the watcher saw.
 type tally struct {
-	looks   int
-	fullest float64 // the largest share of a server's seats that its sessions took
-	over    string  // the servers that were first seen over capacity
-	broken  string  // the invariants that were first seen broken
+	looks            int
+	fullest          float64 // the largest share of a server's seats that its sessions took
+	overCapacity     string  // the servers that were first seen over capacity
+	brokenInvariants string  // the invariants that were first seen broken
 }
 
 // run looks until ctx ends. Errors: a query failed, or a process ended by itself.
@@ -54,8 +54,8 @@ func (w *watcher) look(ctx context.Context) error {
 	if err := errors.Join(w.cluster.unexpectedExit(), err); err != nil {
 		return err
 	}
-	w.looks++
-	w.fullest, w.over, w.broken = max(w.fullest, fullest), cmp.Or(w.over, over), cmp.Or(w.broken, broken)
+	w.tally.looks++
+	w.tally.fullest, w.tally.overCapacity, w.tally.brokenInvariants = max(w.tally.fullest, fullest), cmp.Or(w.tally.overCapacity, over), cmp.Or(w.tally.brokenInvariants, broken)
 	if time.Since(w.printed) > 3*time.Second {
 		w.printed = time.Now()
 		w.print(fleet)

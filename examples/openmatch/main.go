@@ -63,7 +63,7 @@ func run(ctx context.Context, log *slog.Logger, args []string) error {
 	}
 	switch c.part {
 	case "":
-		return c.all(ctx, log)
+		return c.runAll(ctx, log)
 	case "frontend":
 		return c.play(ctx, log)
 	case "director":

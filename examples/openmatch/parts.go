@@ -41,8 +41,8 @@ func dial(addr string) (*grpc.ClientConn, error) {
 	return grpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
 }
 
-// all runs the three together until the players have played.
-func (c config) all(ctx context.Context, log *slog.Logger) error {
+// runAll runs the three together until the players have played.
+func (c config) runAll(ctx context.Context, log *slog.Logger) error {
 	ctx, stop := context.WithCancel(ctx)
 	parts, ctx := errgroup.WithContext(ctx)
 	defer stop()

@@ -11,9 +11,9 @@ import (
 
 // account is the user of the operating system that Postgres runs as.
 type account struct {
-	other    bool // not the user of this process; only then uid and gid are set
-	uid, gid uint32
-	name     string
+	isOtherUser bool // not the user of this process; only then uid and gid are set
+	uid, gid    uint32
+	name        string
 }
 
 // accountFor returns the user that runs Postgres: that of this process, unless it is root, which Postgres refuses.
@@ -23,7 +23,7 @@ func accountFor(data string) (account, error) {
 	}
 	if info, err := os.Stat(data); err == nil {
 		if uid, gid := ownerOf(info); uid != 0 {
-			return account{other: true, uid: uid, gid: gid, name: "user " + strconv.Itoa(int(uid))}, nil
+			return account{isOtherUser: true, uid: uid, gid: gid, name: "user " + strconv.Itoa(int(uid))}, nil
 		}
 	}
 	for _, name := range []string{"postgres", "_postgres", "nobody"} {
@@ -43,12 +43,12 @@ func accountOf(found *user.User) (account, error) {
 	if err != nil {
 		return account{}, fmt.Errorf("user %s: %w", found.Username, err)
 	}
-	return account{other: true, uid: uint32(uid), gid: uint32(gid), name: "user " + found.Username}, nil
+	return account{isOtherUser: true, uid: uint32(uid), gid: uint32(gid), name: "user " + found.Username}, nil
 }
 
 // chown makes the account the owner of path.
 func (a account) chown(path string) error {
-	if !a.other {
+	if !a.isOtherUser {
 		return nil
 	}
 	return os.Lchown(path, int(a.uid), int(a.gid))
@@ -78,7 +78,7 @@ func (a account) privateDir(path string) error {
 // checkReach returns an error that names the first directory on the way to path that the account may not enter. It does not
 // check the user of this process.
 func (a account) checkReach(path string) error {
-	if !a.other {
+	if !a.isOtherUser {
 		return nil
 	}
 	for dir := path; ; dir = filepath.Dir(dir) {

@@ -15,7 +15,7 @@ import (
 // Cluster is a private Postgres server and its data. It is safe for concurrent use.
 type Cluster struct {
 	options Options
-	at      layout
+	files   layout
 	port    int
 	log     *slog.Logger
 
@@ -51,7 +51,7 @@ func prepareCluster(ctx context.Context, o Options) (*Cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("pglocal: %w", err)
 	}
-	c := &Cluster{options: o, at: at, port: o.TCPPort, log: o.Log}
+	c := &Cluster{options: o, files: at, port: o.TCPPort, log: o.Log}
 	if c.log == nil {
 		c.log = slog.New(slog.DiscardHandler)
 	}
@@ -66,14 +66,14 @@ func prepareCluster(ctx context.Context, o Options) (*Cluster, error) {
 
 // URL returns the URL of a database of the cluster, such as "postgres", over the Unix socket, as the superuser. It does not
 // change with a restart.
-func (c *Cluster) URL(database string) string { return c.at.socketURL(database, c.port) }
+func (c *Cluster) URL(database string) string { return c.files.socketURL(database, c.port) }
 
 // TCPURL returns the URL of a database over 127.0.0.1, as the superuser. It contains the password: keep it out of logs. It
 // does not change with a restart. It is only valid with [Options.TCPPort].
 func (c *Cluster) TCPURL(database string) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.at.tcpURL(database, c.port, c.password)
+	return c.files.tcpURL(database, c.port, c.password)
 }
 
 // PID returns the postmaster's process id, 0 while the cluster is stopped.
@@ -100,7 +100,7 @@ func (c *Cluster) Err() error {
 	if c.stopping || c.server.running() {
 		return nil
 	}
-	return fmt.Errorf("pglocal: Postgres ended by itself (%v), see %s", c.server.cmd.ProcessState, c.at.log)
+	return fmt.Errorf("pglocal: Postgres ended by itself (%v), see %s", c.server.cmd.ProcessState, c.files.log)
 }
 
 // Stop stops the server: it rolls back open transactions and writes everything to disk. If ctx ends first, it stops the

@@ -44,7 +44,7 @@ func pidFilePath(data string) string { return filepath.Join(data, "postmaster.pi
 // because Postgres would mistake that program for a running server.
 func endOrphan(ctx context.Context, data string) error {
 	file := readPIDFile(data)
-	if file.pid == 0 || !alive(file.pid) {
+	if file.pid == 0 || !isAlive(file.pid) {
 		return nil
 	}
 	if !runsIn(file.pid, data) {
@@ -55,7 +55,7 @@ func endOrphan(ctx context.Context, data string) error {
 	}
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	for alive(file.pid) && runsIn(file.pid, data) {
+	for isAlive(file.pid) && runsIn(file.pid, data) {
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("the server left in %s (pid %d) does not stop: %w", data, file.pid, ctx.Err())
@@ -65,7 +65,7 @@ func endOrphan(ctx context.Context, data string) error {
 	return nil
 }
 
-func alive(pid int) bool {
+func isAlive(pid int) bool {
 	err := signalPID(pid, syscall.Signal(0))
 	return err == nil || errors.Is(err, syscall.EPERM)
 }

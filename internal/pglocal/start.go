@@ -20,7 +20,7 @@ func (c *Cluster) Start(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.server != nil && c.server.running() {
-		return fmt.Errorf("pglocal: %s is running already", c.at.dir)
+		return fmt.Errorf("pglocal: %s is running already", c.files.dir)
 	}
 	if err := c.start(ctx); err != nil {
 		c.unlock()
@@ -32,7 +32,7 @@ func (c *Cluster) Start(ctx context.Context) error {
 func (c *Cluster) start(ctx context.Context) (err error) {
 	begun := time.Now()
 	if c.lock == nil {
-		if c.lock, err = acquire(c.at); err != nil {
+		if c.lock, err = acquire(c.files); err != nil {
 			return err
 		}
 	}
@@ -45,7 +45,7 @@ func (c *Cluster) start(ctx context.Context) (err error) {
 		return err
 	}
 	c.server, c.stopping = server, false
-	c.log.LogAttrs(ctx, slog.LevelInfo, "postgres started", slog.String("dir", c.at.dir),
+	c.log.LogAttrs(ctx, slog.LevelInfo, "postgres started", slog.String("dir", c.files.dir),
 		slog.Int("pid", server.pid()), slog.Duration("took", time.Since(begun)))
 	return nil
 }
@@ -69,12 +69,12 @@ func (c *Cluster) spawnRetrying(ctx context.Context, as account, b Binaries) (*p
 
 // spawn starts the server and waits until it is ready.
 func (c *Cluster) spawn(ctx context.Context, as account, b Binaries) (*process, error) {
-	output, err := openLog(c.at.log)
+	output, err := openLog(c.files.log)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = output.Close() }()
-	cmd := exec.Command(b.path("postgres"), c.options.arguments(c.at, c.port)...)
+	cmd := exec.Command(b.path("postgres"), c.options.arguments(c.files, c.port)...)
 	cmd.Stdout, cmd.Stderr = output, output
 	server, err := launch(cmd, as, c.deathSignal(), c.lock)
 	if err != nil {
@@ -97,36 +97,36 @@ func (c *Cluster) deathSignal() syscall.Signal {
 
 // prepare checks, and makes if necessary, all files that the server needs.
 func (c *Cluster) prepare(ctx context.Context) (as account, b Binaries, err error) {
-	made, err := majorOf(c.at.data)
+	made, err := majorOf(c.files.data)
 	if err != nil {
 		return as, b, err
 	}
-	if b, err = binariesFor(c.options, c.at.data, made); err != nil {
+	if b, err = binariesFor(c.options, c.files.data, made); err != nil {
 		return as, b, err
 	}
-	if as, err = accountFor(c.at.data); err != nil {
+	if as, err = accountFor(c.files.data); err != nil {
 		return as, b, err
 	}
 	if err := as.checkReach(b.Dir); err != nil {
 		return as, b, err
 	}
-	if err := as.checkReach(c.at.dir); err != nil {
+	if err := as.checkReach(c.files.dir); err != nil {
 		return as, b, fmt.Errorf("%w: use another directory, such as /var/lib/director", err)
 	}
-	if err := as.privateDir(c.at.socket); err != nil {
+	if err := as.privateDir(c.files.socket); err != nil {
 		return as, b, err
 	}
 	if made == 0 {
-		if err := initdb(ctx, b, as, c.at, c.options.Durable); err != nil {
+		if err := initdb(ctx, b, as, c.files, c.options.Durable); err != nil {
 			return as, b, err
 		}
 	}
 	if c.options.TCPPort != 0 {
-		if c.password, err = readPassword(c.at.password); err != nil {
+		if c.password, err = readPassword(c.files.password); err != nil {
 			return as, b, err
 		}
 	}
-	return as, b, endOrphan(ctx, c.at.data)
+	return as, b, endOrphan(ctx, c.files.data)
 }
 
 func openLog(path string) (*os.File, error) {
@@ -142,15 +142,15 @@ func (c *Cluster) awaitReady(ctx context.Context, server *process) error {
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		if file := readPIDFile(c.at.data); file.pid == server.pid() && file.state == "ready" {
+		if file := readPIDFile(c.files.data); file.pid == server.pid() && file.state == "ready" {
 			return nil
 		}
 		select {
 		case <-server.done:
-			return fmt.Errorf("Postgres did not start (%v): %s", server.cmd.ProcessState, tail(c.at.log))
+			return fmt.Errorf("Postgres did not start (%v): %s", server.cmd.ProcessState, tail(c.files.log))
 		case <-ctx.Done():
 			_ = server.end(context.Background(), syscall.SIGQUIT)
-			return fmt.Errorf("Postgres did not start in time: %w: %s", ctx.Err(), tail(c.at.log))
+			return fmt.Errorf("Postgres did not start in time: %w: %s", ctx.Err(), tail(c.files.log))
 		case <-tick.C:
 		}
 	}

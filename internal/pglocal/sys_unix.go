@@ -27,7 +27,7 @@ func release(file *os.File) {
 // process ends.
 func attributes(as account, signal syscall.Signal) *syscall.SysProcAttr {
 	attr := &syscall.SysProcAttr{Setpgid: true}
-	if as.other {
+	if as.isOtherUser {
 		attr.Credential = &syscall.Credential{Uid: as.uid, Gid: as.gid}
 	}
 	bind(attr, signal)

@@ -78,7 +78,7 @@ func TestConformance(t *testing.T) {
 		return providertest.Engine{
 			New:        func(t *testing.T) provider.Provider { return open(t, e.cfg) },
 			Spec:       spec(),
-			Alive:      func(*testing.T) int { return e.Alive() },
+			AliveCount: func(*testing.T) int { return e.AliveCount() },
 			LoseReply:  func(*testing.T) { e.Next("allocate", agonestest.LoseAnswer) },
 			Block:      func(*testing.T) func() { return e.Block() },
 			UnknownApp: provider.Capacity,

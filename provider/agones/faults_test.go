@@ -53,13 +53,13 @@ func TestAServerThatWentBackIsGone(t *testing.T) {
 	}
 	e.SetState(nameOf(t, o.Ref), "Ready")
 	gone("it is in its fleet")
-	all, err := provider.All(t.Context(), p, s.Owner)
+	all, err := provider.ListAll(t.Context(), p, s.Owner)
 	require.NoError(t, err)
 	require.Empty(t, all, "nobody stops a server of the fleet as a leftover")
 	e.SetState(nameOf(t, o.Ref), "Allocated")
 	e.SetLabel(nameOf(t, o.Ref), agones.LabelTag, string(provider.NewTag()))
 	gone("another deployment has it")
-	require.Equal(t, 1, e.Alive())
+	require.Equal(t, 1, e.AliveCount())
 }
 
 func TestStates(t *testing.T) {
@@ -95,7 +95,7 @@ func TestAllocationErrors(t *testing.T) {
 	e.Next("allocate", agonestest.NotJSON)
 	_, err := p.Deploy(t.Context(), spec())
 	require.Equal(t, provider.Ambiguous, provider.KindOf(err), "%v", err)
-	require.Equal(t, 1, e.Alive())
+	require.Equal(t, 1, e.AliveCount())
 	_, err = p.Deploy(t.Context(), spec())
 	require.Equal(t, provider.Capacity, provider.KindOf(err), "%v", err)
 	var full *provider.Error
@@ -168,7 +168,7 @@ func TestMutualTLS(t *testing.T) {
 	foreign.CA = stranger.File("ca.pem")
 	_, err = open(t, foreign).Deploy(t.Context(), spec())
 	require.Equal(t, provider.Transient, provider.KindOf(err), "%v", err)
-	require.Zero(t, e.Alive())
+	require.Zero(t, e.AliveCount())
 
 	p := open(t, e.cfg)
 	require.NoError(t, e.authority.Issue("client"), "the files are renewed")

@@ -146,7 +146,7 @@ func (p *Provider) ask(ctx context.Context, op, method, path string, query url.V
 	if a.Status == http.StatusTooManyRequests {
 		seconds, _ := strconv.Atoi(a.Header.Get("Retry-After"))
 		after := time.Duration(min(max(seconds, 1), 300)) * time.Second
-		return httpcall.Answer{}, &provider.Error{Kind: provider.RateLimited, Op: op, After: after, Err: errors.New("Kubernetes has asked for a pause")}
+		return httpcall.Answer{}, &provider.Error{Kind: provider.RateLimited, Op: op, RetryAfter: after, Err: errors.New("Kubernetes has asked for a pause")}
 	}
 	return a, nil
 }

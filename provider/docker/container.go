@@ -61,7 +61,7 @@ func (p *Provider) container(s provider.Spec) (createBody, error) {
 		return createBody{}, err
 	}
 	image := imageOf(s.App, s.Version)
-	if !p.allowed(image) {
+	if !p.isAllowed(image) {
 		return createBody{}, provider.Fail(provider.Permanent, "deploy", fmt.Errorf("the image %s is not allowed on this host", image))
 	}
 	ports := number(s.Ports)

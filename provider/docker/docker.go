@@ -194,7 +194,7 @@ func (p *Provider) Find(ctx context.Context, owner provider.Owner, tag provider.
 // Check implements provider.Checker: the image is allowed, and the engine has it.
 func (p *Provider) Check(ctx context.Context, app, version string) error {
 	image := imageOf(app, version)
-	if !p.allowed(image) {
+	if !p.isAllowed(image) {
 		return provider.Fail(provider.Permanent, "check", fmt.Errorf("the image %s is not allowed on this host", image))
 	}
 	a, err := p.call(ctx, call{op: "check", method: http.MethodGet, path: "/images/" + image + "/json"})
@@ -224,8 +224,8 @@ func imageOf(app, version string) string {
 // reference has the characters of images' references, and none that a path would give another meaning.
 var reference = regexp.MustCompile(`^[A-Za-z0-9]+([._/:@-]+[A-Za-z0-9]+)*$`)
 
-// allowed reports whether the list has the image, or its repository.
-func (p *Provider) allowed(image string) bool {
+// isAllowed reports whether the list has the image, or its repository.
+func (p *Provider) isAllowed(image string) bool {
 	if !reference.MatchString(image) || strings.Contains(image, "..") {
 		return false
 	}

@@ -64,11 +64,11 @@ func TestConformance(t *testing.T) {
 			providertest.Run(t, func(t *testing.T) providertest.Engine {
 				e := start(t, opt)
 				return providertest.Engine{
-					New:       func(t *testing.T) provider.Provider { return e.open(t) },
-					Spec:      spec(),
-					Alive:     func(*testing.T) int { return e.Alive() },
-					LoseReply: func(*testing.T) { e.Next("start", dockertest.LoseAnswer) },
-					Block:     func(*testing.T) func() { return e.Block() },
+					New:        func(t *testing.T) provider.Provider { return e.open(t) },
+					Spec:       spec(),
+					AliveCount: func(*testing.T) int { return e.AliveCount() },
+					LoseReply:  func(*testing.T) { e.Next("start", dockertest.LoseAnswer) },
+					Block:      func(*testing.T) func() { return e.Block() },
 				}
 			})
 		})

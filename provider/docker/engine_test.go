@@ -204,7 +204,7 @@ func TestConformanceOnARealEngine(t *testing.T) {
 				New: func(t *testing.T) provider.Provider {
 					return scoped{open(t, docker.Config{Host: host, Images: []string{image}}), owner}
 				},
-				Spec: realSpec(), Alive: func(t *testing.T) int { return len(containers(t, owner, true)) }, Within: time.Minute,
+				Spec: realSpec(), AliveCount: func(t *testing.T) int { return len(containers(t, owner, true)) }, Within: time.Minute,
 			}
 		})
 	}

@@ -24,14 +24,14 @@ func TestCreatedIsNotDeployed(t *testing.T) {
 	_, err := p.Deploy(t.Context(), s)
 	require.Equal(t, provider.Ambiguous, provider.KindOf(err))
 	require.Equal(t, 1, e.Containers())
-	require.Zero(t, e.Alive())
+	require.Zero(t, e.AliveCount())
 	found, err := p.Find(t.Context(), s.Owner, s.Tag)
 	require.NoError(t, err)
 	require.Empty(t, found)
 	o, err := p.Deploy(t.Context(), s)
 	require.NoError(t, err)
 	require.Equal(t, provider.Ref(s.Tag), o.Ref)
-	require.Equal(t, 1, e.Alive())
+	require.Equal(t, 1, e.AliveCount())
 	require.Equal(t, 1, e.Containers())
 }
 
@@ -117,7 +117,7 @@ func TestForeignContainer(t *testing.T) {
 	s.Owner = "ld-somebody"
 	_, err = p.Deploy(t.Context(), s)
 	require.Equal(t, provider.Permanent, provider.KindOf(err), "%v", err)
-	require.Equal(t, 1, e.Alive())
+	require.Equal(t, 1, e.AliveCount())
 }
 
 // Pins a second SIGTERM, at which many games exit at once, and a server that ignores the first one for ever.
@@ -131,11 +131,11 @@ func TestStopSendsOneSignal(t *testing.T) {
 		require.NoError(t, worker.Stop(t.Context(), provider.Ref(s.Tag), time.Hour))
 	}
 	require.Equal(t, 1, e.Signals(nameOf(s)))
-	require.Equal(t, 1, e.Alive(), "its grace is not over")
+	require.Equal(t, 1, e.AliveCount(), "its grace is not over")
 	e.Age(30 * time.Minute)
 	require.NoError(t, p.Stop(t.Context(), provider.Ref(s.Tag), 10*time.Minute), "the engine has not killed it")
 	require.Equal(t, 2, e.Signals(nameOf(s)))
-	require.Zero(t, e.Alive())
+	require.Zero(t, e.AliveCount())
 	require.Equal(t, provider.Gone, provider.KindOf(p.Stop(t.Context(), provider.Ref(s.Tag), 0)))
 }
 
@@ -154,7 +154,7 @@ func TestEnded(t *testing.T) {
 	again, err := p.Deploy(t.Context(), s)
 	require.NoError(t, err)
 	require.Equal(t, provider.PhaseGone, again.Phase, "a tag is one server")
-	require.Zero(t, e.Alive())
+	require.Zero(t, e.AliveCount())
 }
 
 // Pins containers that stay for ever after their end, and logs that go before anybody could read them.
@@ -172,7 +172,7 @@ func TestTidy(t *testing.T) {
 	_, err := p.Deploy(t.Context(), created)
 	require.Error(t, err)
 	list := func() int {
-		all, err := provider.All(t.Context(), p, "ld-test")
+		all, err := provider.ListAll(t.Context(), p, "ld-test")
 		require.NoError(t, err)
 		require.Len(t, all, 1)
 		return e.Containers()
@@ -196,7 +196,7 @@ func TestPages(t *testing.T) {
 			e.End(nameOf(s), 0)
 		}
 	}
-	all, err := provider.All(t.Context(), p, "ld-test")
+	all, err := provider.ListAll(t.Context(), p, "ld-test")
 	require.NoError(t, err)
 	require.Len(t, all, n-5)
 	require.NotZero(t, all[0].Ports["game"].External)

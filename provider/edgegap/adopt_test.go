@@ -81,7 +81,7 @@ func TestOneServerSurvivesForEachRow(t *testing.T) {
 			}
 		}
 	}
-	require.Eventually(t, func() bool { return e.Alive() == rows }, 5*time.Second, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return e.AliveCount() == rows }, 5*time.Second, 5*time.Millisecond)
 	for _, r := range all {
 		o, err := p.Get(t.Context(), r.ref)
 		require.NoError(t, err)

@@ -67,11 +67,11 @@ func TestConformance(t *testing.T) {
 				e := start(t, opt)
 				t.Cleanup(func() { require.Zero(t, e.Violations()) })
 				return providertest.Engine{
-					New:       func(t *testing.T) provider.Provider { return e.client(t, fast) },
-					Spec:      spec(),
-					Alive:     func(*testing.T) int { return e.Alive() },
-					LoseReply: func(*testing.T) { e.Next("deploy", edgegaptest.LoseAnswer) },
-					Block:     func(*testing.T) func() { return e.Block() },
+					New:        func(t *testing.T) provider.Provider { return e.client(t, fast) },
+					Spec:       spec(),
+					AliveCount: func(*testing.T) int { return e.AliveCount() },
+					LoseReply:  func(*testing.T) { e.Next("deploy", edgegaptest.LoseAnswer) },
+					Block:      func(*testing.T) func() { return e.Block() },
 				}
 			})
 		})

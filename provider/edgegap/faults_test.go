@@ -46,7 +46,7 @@ func TestDeployKinds(t *testing.T) {
 		_, err := p.Deploy(t.Context(), spec())
 		require.Error(t, err)
 		require.Equal(t, want.kind, provider.KindOf(err), "fault %d: %v", fault, err)
-		require.Equal(t, want.alive, e.Alive(), "fault %d", fault)
+		require.Equal(t, want.alive, e.AliveCount(), "fault %d", fault)
 		require.Equal(t, 1, e.Calls("deploy"), "fault %d", fault)
 		require.NotContains(t, err.Error(), key)
 		require.NotContains(t, err.Error(), "s3cret")
@@ -69,13 +69,13 @@ func TestReadKinds(t *testing.T) {
 		}
 		_, err := p.Get(t.Context(), o.Ref)
 		require.Equal(t, provider.Transient, provider.KindOf(err), "get, fault %d: %v", fault, err)
-		_, err = provider.All(t.Context(), p, "ld-test")
+		_, err = provider.ListAll(t.Context(), p, "ld-test")
 		require.Equal(t, provider.Transient, provider.KindOf(err), "list, fault %d: %v", fault, err)
 		e.Drain()
 	}
 	e.Next("stop", edgegaptest.Proxy404)
 	require.Equal(t, provider.Transient, provider.KindOf(p.Stop(t.Context(), o.Ref, 0)))
-	require.Equal(t, 1, e.Alive())
+	require.Equal(t, 1, e.AliveCount())
 }
 
 // Pins a deployment in error that nobody stops, and one that its provider calls failed but running.
@@ -93,7 +93,7 @@ func TestInError(t *testing.T) {
 	require.Equal(t, provider.PhaseFailed, o.Phase)
 	require.Contains(t, o.Error, "No capacity")
 	require.NoError(t, p.Stop(t.Context(), failed.Ref, 0))
-	require.Eventually(t, func() bool { return e.Alive() == 0 }, 5*time.Second, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return e.AliveCount() == 0 }, 5*time.Second, 5*time.Millisecond)
 }
 
 // Pins calls that continue after a 429.
@@ -105,11 +105,11 @@ func TestPause(t *testing.T) {
 	_, err := p.Deploy(t.Context(), spec())
 	var limited *provider.Error
 	require.ErrorAs(t, err, &limited)
-	require.Equal(t, 7*time.Second, limited.After)
+	require.Equal(t, 7*time.Second, limited.RetryAfter)
 	_, err = p.Deploy(t.Context(), spec())
 	require.ErrorAs(t, err, &limited)
 	require.Equal(t, provider.RateLimited, limited.Kind)
-	require.InDelta(t, 7, limited.After.Seconds(), 1)
+	require.InDelta(t, 7, limited.RetryAfter.Seconds(), 1)
 	require.Equal(t, 1, e.Calls("deploy"), "the second call was not made")
 	_, err = p.List(t.Context(), "ld-test", "")
 	require.NoError(t, err, "another class has its own limit")
@@ -165,12 +165,12 @@ func TestListOverPages(t *testing.T) {
 		require.NoError(t, err)
 	}
 	e.Leak("somebody-else")
-	all, err := provider.All(t.Context(), p, "ld-test")
+	all, err := provider.ListAll(t.Context(), p, "ld-test")
 	require.NoError(t, err)
 	require.Len(t, all, 10)
 	require.Equal(t, 4, e.Calls("list"))
 	e.Next("list", edgegaptest.None, edgegaptest.None, edgegaptest.Fail500)
-	_, err = provider.All(t.Context(), p, "ld-test")
+	_, err = provider.ListAll(t.Context(), p, "ld-test")
 	require.Error(t, err, "three pages of four are no list")
 }
 

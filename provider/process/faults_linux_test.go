@@ -155,7 +155,7 @@ func TestChildrenInSessionsOfTheirOwnAreKilled(t *testing.T) {
 	require.NoError(t, p.Stop(t.Context(), ref, time.Second))
 	await(t, p, ref, provider.PhaseGone)
 	require.Zero(t, alive(dir))
-	list, err := provider.All(t.Context(), p, "ld-test")
+	list, err := provider.ListAll(t.Context(), p, "ld-test")
 	require.NoError(t, err)
 	require.Empty(t, list)
 }

@@ -10,7 +10,7 @@ import (
 
 // allocate gives each port a number of the range that no server of this directory has, and that can be bound now.
 func (p *Provider) allocate(wanted []provider.Port) (map[string]provider.Port, error) {
-	taken, alive, err := p.taken()
+	taken, alive, err := p.takenPorts()
 	if err != nil {
 		return nil, provider.Fail(provider.Transient, "deploy", err)
 	}
@@ -20,7 +20,7 @@ func (p *Provider) allocate(wanted []provider.Port) (map[string]provider.Port, e
 	ports := make(map[string]provider.Port, len(wanted))
 	next := int(p.cfg.PortMin)
 	for _, w := range wanted {
-		for next <= int(p.cfg.PortMax) && (taken[uint16(next)] || !free(w.Protocol, next)) {
+		for next <= int(p.cfg.PortMax) && (taken[uint16(next)] || !isFree(w.Protocol, next)) {
 			next++
 		}
 		if next > int(p.cfg.PortMax) {
@@ -33,24 +33,24 @@ func (p *Provider) allocate(wanted []provider.Port) (map[string]provider.Port, e
 	return ports, nil
 }
 
-// taken returns the ports of the servers that are alive, and the number of these servers.
-func (p *Provider) taken() (ports map[uint16]bool, alive int, err error) {
+// takenPorts returns the ports of the servers that are alive, and the number of these servers.
+func (p *Provider) takenPorts() (ports map[uint16]bool, alive int, err error) {
 	all, err := p.deployments()
 	ports = map[uint16]bool{}
 	for _, d := range all {
-		if !d.alive() {
+		if !d.isAlive() {
 			continue
 		}
 		alive++
-		for _, port := range d.Ports {
+		for _, port := range d.state.Ports {
 			ports[port.External] = true
 		}
 	}
 	return ports, alive, err
 }
 
-// free reports whether a port can be bound on all addresses: another program may use it.
-func free(protocol provider.Protocol, port int) bool {
+// isFree reports whether a port can be bound on all addresses: another program may use it.
+func isFree(protocol provider.Protocol, port int) bool {
 	addr := ":" + strconv.Itoa(port)
 	if protocol == provider.UDP {
 		c, err := net.ListenPacket("udp", addr) //nolint:noctx // binding does not wait

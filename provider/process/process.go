@@ -162,7 +162,7 @@ func (p *Provider) start(s provider.Spec, argv []string) (provider.Observation, 
 	now := time.Now()
 	d := deployment{dir: p.dir(s.Tag), state: state{Tag: s.Tag, Owner: s.Owner, App: s.App, Ports: ports, Started: now}}
 	if s.Lifetime > 0 {
-		d.Ends = now.Add(s.Lifetime)
+		d.state.Ends = now.Add(s.Lifetime)
 	}
 	if err := d.create(); err != nil {
 		return provider.Observation{}, provider.Fail(provider.Transient, "deploy", err)
@@ -197,7 +197,7 @@ func (p *Provider) Find(ctx context.Context, owner provider.Owner, tag provider.
 	if err := cmp.Or(ctx.Err(), err); err != nil {
 		return nil, provider.Fail(provider.Transient, "find", err)
 	}
-	if !ok || d.Owner != owner || !d.ran() {
+	if !ok || d.state.Owner != owner || !d.ran() {
 		return nil, nil
 	}
 	return []provider.Observation{p.observe(d)}, nil
@@ -213,14 +213,14 @@ func (p *Provider) List(ctx context.Context, owner provider.Owner, cursor string
 		return provider.Page{}, provider.Fail(provider.Transient, "list", err)
 	}
 	all = slices.DeleteFunc(all, func(d deployment) bool {
-		return d.Owner != owner || string(d.Tag) <= cursor || !d.alive() || d.abandoned()
+		return d.state.Owner != owner || string(d.state.Tag) <= cursor || !d.isAlive() || d.abandoned()
 	})
 	page := provider.Page{Total: -1}
 	for _, d := range all[:min(len(all), pageSize)] {
 		page.Deployments = append(page.Deployments, p.observe(d))
 	}
 	if len(all) > pageSize {
-		page.Next = string(all[pageSize-1].Tag)
+		page.Next = string(all[pageSize-1].state.Tag)
 	}
 	return page, nil
 }
@@ -237,7 +237,7 @@ func (p *Provider) Stop(ctx context.Context, ref provider.Ref, grace time.Durati
 	if err != nil {
 		return provider.Fail(provider.Transient, "stop", err)
 	}
-	if !ok || !d.alive() || d.abandoned() {
+	if !ok || !d.isAlive() || d.abandoned() {
 		return provider.Fail(provider.Gone, "stop", fmt.Errorf("no process of %.40q is alive", ref))
 	}
 	if err := d.stop(time.Now(), grace); err != nil {

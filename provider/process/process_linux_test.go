@@ -155,9 +155,9 @@ func TestConformance(t *testing.T) {
 	providertest.Run(t, func(t *testing.T) providertest.Engine {
 		dir := dirOf(t)
 		return providertest.Engine{
-			New:   func(t *testing.T) provider.Provider { return open(t, config(dir, false)) },
-			Spec:  spec(),
-			Alive: func(*testing.T) int { return alive(dir) },
+			New:        func(t *testing.T) provider.Provider { return open(t, config(dir, false)) },
+			Spec:       spec(),
+			AliveCount: func(*testing.T) int { return alive(dir) },
 		}
 	})
 }
@@ -177,7 +177,7 @@ func TestConformanceWithArena(t *testing.T) {
 			Spec: provider.Spec{
 				App: "arena", Env: provider.Env{"FLEET_TOKEN": "s3cret-value-of-a-token"}, Ports: []provider.Port{{Name: "game", Protocol: provider.TCP}},
 			},
-			Alive: func(*testing.T) int { return alive(dir) },
+			AliveCount: func(*testing.T) int { return alive(dir) },
 		}
 	})
 }

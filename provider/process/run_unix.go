@@ -40,7 +40,7 @@ func (p *Provider) run(d deployment, env provider.Env, argv []string) error {
 		return err
 	}
 	defer func() { _ = pid.Close() }()
-	environ, args := p.environment(env, d.Ports), []string{"-c", launch, "sh", argv[0]}
+	environ, args := p.environment(env, d.state.Ports), []string{"-c", launch, "sh", argv[0]}
 	for _, a := range argv[1:] {
 		args = append(args, os.Expand(a, func(name string) string { return environ[name] }))
 	}
@@ -129,9 +129,9 @@ func flock(file *os.File, how int) error {
 	}
 }
 
-// alive reports whether a process of the deployment holds the lock. Observers share theirs, so that they do not see each other.
+// isAlive reports whether a process of the deployment holds the lock. Observers share theirs, so that they do not see each other.
 // If the file cannot be opened, as with too many open files, the process may be alive.
-func (d deployment) alive() bool {
+func (d deployment) isAlive() bool {
 	file, err := os.Open(d.path("lock"))
 	if err != nil {
 		return !errors.Is(err, os.ErrNotExist)

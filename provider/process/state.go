@@ -33,7 +33,7 @@ type stopping struct {
 
 // deployment is a directory of one deployment.
 type deployment struct {
-	state
+	state state
 
 	dir string
 }
@@ -54,7 +54,7 @@ func (p *Provider) read(tag provider.Tag) (deployment, bool, error) {
 	if err != nil {
 		return deployment{}, false, err // such as too many open files: this does not mean that there is none
 	}
-	if err := json.Unmarshal(text, &d.state); err != nil || d.Tag != tag {
+	if err := json.Unmarshal(text, &d.state); err != nil || d.state.Tag != tag {
 		return deployment{}, false, nil //nolint:nilerr // see above
 	}
 	return d, true, nil
@@ -88,7 +88,7 @@ func (d deployment) has(file string) bool {
 
 // ran reports whether the process exists or has existed. A director that died between state.json and the start leaves a
 // directory for which this is false; Deploy then starts the server.
-func (d deployment) ran() bool { return d.pid() != 0 || d.alive() }
+func (d deployment) ran() bool { return d.pid() != 0 || d.isAlive() }
 
 // create makes the directory, and state.json last: a directory without it is no deployment.
 func (d deployment) create() error {
@@ -135,9 +135,9 @@ func (d deployment) pid() int {
 
 func (p *Provider) observe(d deployment) provider.Observation {
 	o := provider.Observation{
-		Ref: provider.Ref(d.Tag), Tag: d.Tag, IP: p.cfg.Advertise, Ports: d.Ports, Started: d.Started, Ends: d.Ends,
+		Ref: provider.Ref(d.state.Tag), Tag: d.state.Tag, IP: p.cfg.Advertise, Ports: d.state.Ports, Started: d.state.Started, Ends: d.state.Ends,
 	}
-	switch alive := d.alive(); {
+	switch alive := d.isAlive(); {
 	case !alive:
 		o.Phase, o.Error = provider.PhaseGone, d.exit()
 	case d.abandoned():

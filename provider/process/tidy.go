@@ -53,7 +53,7 @@ func (p *Provider) tidyAll(ctx context.Context) error {
 	var errs []error
 	for _, d := range all {
 		if err := p.tidyOne(ctx, d, time.Now()); err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", d.Tag, err))
+			errs = append(errs, fmt.Errorf("%s: %w", d.state.Tag, err))
 		}
 	}
 	return errors.Join(errs...)
@@ -61,7 +61,7 @@ func (p *Provider) tidyAll(ctx context.Context) error {
 
 // tidyOne takes the lock only if there is something to do, and then checks again.
 func (p *Provider) tidyOne(ctx context.Context, d deployment, now time.Time) error {
-	if !d.due(now) {
+	if !d.isDue(now) {
 		return d.trim(p.cfg.MaxLogBytes)
 	}
 	unlock, err := p.acquire(ctx, "stop")
@@ -70,8 +70,8 @@ func (p *Provider) tidyOne(ctx context.Context, d deployment, now time.Time) err
 	}
 	defer unlock()
 	switch {
-	case !d.alive():
-		if now.Sub(d.Started) > keepGone && !d.hasRecentLog(now) {
+	case !d.isAlive():
+		if now.Sub(d.state.Started) > keepGone && !d.hasRecentLog(now) {
 			return os.RemoveAll(d.dir)
 		}
 		return nil
@@ -82,16 +82,16 @@ func (p *Provider) tidyOne(ctx context.Context, d deployment, now time.Time) err
 	}
 }
 
-// due reports whether the server must be signalled or its directory deleted.
-func (d deployment) due(now time.Time) bool {
-	if !d.alive() {
-		return now.Sub(d.Started) > keepGone && !d.hasRecentLog(now)
+// isDue reports whether the server must be signalled or its directory deleted.
+func (d deployment) isDue(now time.Time) bool {
+	if !d.isAlive() {
+		return now.Sub(d.state.Started) > keepGone && !d.hasRecentLog(now)
 	}
 	var s stopping
 	if err := readJSON(d.path("stop.json"), &s); err == nil {
 		return !s.Abandoned && (!s.Signalled || now.After(s.KillAt))
 	}
-	return !d.Ends.IsZero() && now.After(d.Ends)
+	return !d.state.Ends.IsZero() && now.After(d.state.Ends)
 }
 
 // hasRecentLog reports whether the server may have been alive within keepGone.
@@ -110,7 +110,7 @@ func (p *Provider) endStop(d deployment, now time.Time) error {
 		return d.stop(now, 0) // stop.json holds the grace
 	}
 	if now.After(s.KillAt.Add(abandonAfter)) {
-		p.log.Error("processes of a game server survive SIGKILL: it counts as gone", slog.String("tag", string(d.Tag)), slog.Int("pid", d.pid()))
+		p.log.Error("processes of a game server survive SIGKILL: it counts as gone", slog.String("tag", string(d.state.Tag)), slog.Int("pid", d.pid()))
 		s.Abandoned = true
 		return writeJSON(d.path("stop.json"), s)
 	}

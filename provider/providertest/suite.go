@@ -20,8 +20,8 @@ type Engine struct {
 	New func(t *testing.T) provider.Provider
 	// Spec is a game server that becomes ready. The suite sets Tag and Owner.
 	Spec provider.Spec
-	// Alive returns how many game servers run or cost money, by looking at the engine and not through the provider.
-	Alive func(t *testing.T) int
+	// AliveCount returns how many game servers run or cost money, by looking at the engine and not through the provider.
+	AliveCount func(t *testing.T) int
 	// LoseReply makes the engine execute the next Deploy and lose its answer. Nil where no answer can be lost.
 	LoseReply func(t *testing.T)
 	// Block makes calls hang until the returned function is called. Nil where the engine cannot.
@@ -138,12 +138,12 @@ func (b *bench) find(p provider.Provider, tag provider.Tag) []provider.Observati
 	return found
 }
 
-// all returns the complete list. While deployments end, a page may come short, which is an error of kind Transient.
-func (b *bench) all() (all []provider.Observation) {
+// listAll returns the complete list. While deployments end, a page may come short, which is an error of kind Transient.
+func (b *bench) listAll() (all []provider.Observation) {
 	b.Helper()
 	b.until("a complete list", func() bool {
 		var err error
-		if all, err = provider.All(b.Context(), b.Provider, owner); err != nil {
+		if all, err = provider.ListAll(b.Context(), b.Provider, owner); err != nil {
 			require.Equal(b, provider.Transient, provider.KindOf(err), "%v", err)
 		}
 		return err == nil
@@ -153,7 +153,7 @@ func (b *bench) all() (all []provider.Observation) {
 
 // stopAll stops the remaining deployments of a test, and checks that the provider's list contained all of them.
 func (b *bench) stopAll() {
-	for _, o := range b.all() {
+	for _, o := range b.listAll() {
 		if !o.Exists() {
 			continue
 		}
@@ -161,7 +161,7 @@ func (b *bench) stopAll() {
 			require.Equal(b, provider.Gone, provider.KindOf(err), "%v", err)
 		}
 	}
-	b.until("nothing is alive", func() bool { return b.Alive(b.T) == 0 })
+	b.until("nothing is alive", func() bool { return b.AliveCount(b.T) == 0 })
 }
 
 // parallel runs f n times at once and waits.
@@ -185,7 +185,7 @@ func testReady(b *bench) {
 		require.NotZero(b, o.Ports[p.Name].Internal, p.Name)
 		require.Equal(b, p.Protocol, o.Ports[p.Name].Protocol)
 	}
-	require.Equal(b, 1, b.Alive(b.T))
+	require.Equal(b, 1, b.AliveCount(b.T))
 	for _, p := range []provider.Provider{b.Provider, b.New(b.T)} {
 		found := b.find(p, s.Tag)
 		require.Len(b, found, 1)
@@ -205,7 +205,7 @@ func testTwoDeploys(b *bench) {
 	if b.Capabilities().NativeNames {
 		require.Equal(b, first.Ref, second.Ref)
 		require.Len(b, b.find(b.Provider, s.Tag), 1)
-		require.Equal(b, 1, b.Alive(b.T))
+		require.Equal(b, 1, b.AliveCount(b.T))
 		return
 	}
 	require.NotEqual(b, first.Ref, second.Ref)
@@ -227,7 +227,7 @@ func testLostReply(b *bench) {
 	b.until("found by tag", func() bool { return len(b.find(successor, s.Tag)) == 1 })
 	ref := b.find(successor, s.Tag)[0].Ref
 	b.await(ref, provider.PhaseReady)
-	require.Equal(b, 1, b.Alive(b.T))
+	require.Equal(b, 1, b.AliveCount(b.T))
 	require.NoError(b, successor.Stop(b.Context(), ref, grace))
 	b.awaitEnd(ref)
 }
@@ -263,7 +263,7 @@ func testUnknown(b *bench) {
 		err = b.Stop(b.Context(), ref, grace)
 		require.Equal(b, provider.Gone, provider.KindOf(err), "%q %v", ref, err)
 	}
-	require.Empty(b, b.all())
+	require.Empty(b, b.listAll())
 }
 
 // Pins a call that runs on without its caller, and a Deploy whose outcome is taken for certain.
@@ -348,8 +348,8 @@ func testConcurrent(b *bench) {
 	for i := range n {
 		require.NoError(b, errs[i])
 	}
-	require.Len(b, b.all(), n)
-	require.Equal(b, n, b.Alive(b.T))
+	require.Len(b, b.listAll(), n)
+	require.Equal(b, n, b.AliveCount(b.T))
 	parallel(n, func(i int) { errs[i] = workers[i%len(workers)].Stop(b.Context(), refs[i], grace) })
 	for i := range n {
 		require.NoError(b, errs[i])
@@ -378,5 +378,5 @@ func testRefused(b *bench) {
 		require.Equal(b, want, provider.KindOf(err), "%s: %v", name, err)
 		require.NotContains(b, err.Error(), secret)
 	}
-	require.Zero(b, b.Alive(b.T))
+	require.Zero(b, b.AliveCount(b.T))
 }

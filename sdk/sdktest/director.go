@@ -36,15 +36,15 @@ type Director struct {
 	ring *token.Ring
 	mux  *http.ServeMux
 
-	mu        sync.Mutex
-	instances map[string]*instance
-	over      map[string]bool         // deployments that have ended, by id
-	latest    map[string]*instance    // by id, the last one that registered, whether or not it still exists
-	sessions  []*session              // in the order they were opened
-	redeemed  map[string]redemption   // by jti
-	answers   map[string]storedAnswer // by caller and Idempotency-Key
-	tickets   map[string]*ticket      // by id
-	changed   chan struct{}           // closed when a ticket or a session may have changed
+	mu               sync.Mutex
+	instances        map[string]*instance
+	endedDeployments map[string]bool         // deployments that have ended, by id
+	latest           map[string]*instance    // by id, the last one that registered, whether or not it still exists
+	sessions         []*session              // in the order they were opened
+	redeemed         map[string]redemption   // by jti
+	answers          map[string]storedAnswer // by caller and Idempotency-Key
+	tickets          map[string]*ticket      // by id
+	changed          chan struct{}           // closed when a ticket or a session may have changed
 }
 
 // New returns a director without instances, with its own signing key.
@@ -63,7 +63,7 @@ func New(opts Options) (*Director, error) {
 		return nil, err
 	}
 	d := &Director{
-		opts: opts, ring: ring, mux: http.NewServeMux(), instances: map[string]*instance{}, latest: map[string]*instance{}, over: map[string]bool{},
+		opts: opts, ring: ring, mux: http.NewServeMux(), instances: map[string]*instance{}, latest: map[string]*instance{}, endedDeployments: map[string]bool{},
 		redeemed: map[string]redemption{}, answers: map[string]storedAnswer{}, tickets: map[string]*ticket{}, changed: make(chan struct{}),
 	}
 	d.routes()

@@ -66,7 +66,7 @@ func (d *Director) Unwant(instanceID string) {
 func (d *Director) EndDeployment(instanceID string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.over[instanceID] = true
+	d.endedDeployments[instanceID] = true
 	d.end(instanceID)
 	d.wake()
 }
@@ -132,7 +132,7 @@ func (d *Director) register(r *http.Request) (any, *problem) {
 		i.Endpoint, i.deployed = i.InstanceID+".deployed:7777", true
 		same = old != nil && old.BootID == i.BootID
 	}
-	if d.over[i.InstanceID] {
+	if d.endedDeployments[i.InstanceID] {
 		return nil, newProblem(http.StatusGone, "deployment_over", "%s is over", i.InstanceID)
 	}
 	if p := d.fence(i, same); p != nil {

@@ -190,7 +190,7 @@ func (d *Director) resolve(r *http.Request, sub string) (any, *problem) {
 	if p := read(r, &req); p != nil {
 		return nil, p
 	}
-	s, p := d.open(func(s *session) bool { return s.handle == req.Handle })
+	s, p := d.openSession(func(s *session) bool { return s.handle == req.Handle })
 	if p != nil {
 		return nil, p
 	}
@@ -211,14 +211,14 @@ func (d *Director) resolve(r *http.Request, sub string) (any, *problem) {
 }
 
 func (d *Director) session(r *http.Request, _ string) (any, *problem) {
-	s, p := d.open(func(s *session) bool { return s.id == r.PathValue("id") })
+	s, p := d.openSession(func(s *session) bool { return s.id == r.PathValue("id") })
 	if p != nil {
 		return nil, p
 	}
 	return s.placement(), nil
 }
 
-func (d *Director) open(matches func(*session) bool) (*session, *problem) {
+func (d *Director) openSession(matches func(*session) bool) (*session, *problem) {
 	for _, s := range d.sessions {
 		switch {
 		case !matches(s):

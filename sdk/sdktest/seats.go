@@ -135,20 +135,20 @@ func (d *Director) seats(r *http.Request) (any, *problem) {
 		if i < len(req.LeftConnections) {
 			connection = req.LeftConnections[i]
 		}
-		report.add(sub, "", s.leave(sub, connection), &report.left)
+		report.add(sub, "", s.leave(sub, connection), &report.leftCount)
 	}
 	if req.Ended || len(req.Left) > 0 && s.count() == 0 {
 		s.close()
 	}
 	return map[string]any{
-		"session_id": s.id, "joined": report.joined, "left": report.left,
+		"session_id": s.id, "joined": report.joined, "left": report.leftCount,
 		"player_count": s.count(), "closed": s.closed, "results": report.results,
 	}, nil
 }
 
 type seatReport struct {
-	joined, left int
-	results      []map[string]any
+	joined, leftCount int
+	results           []map[string]any
 }
 
 func (r *seatReport) add(sub, jti, result string, ok *int) {

@@ -101,7 +101,7 @@ func TestKilledWorkersStartEachServerOnce(t *testing.T) {
 		r.joinAll()
 		return one[int](r.rig, "SELECT count(*)::int FROM deployments WHERE phase = 'ready' AND find_at IS NULL") == servers
 	}, 6*time.Minute, time.Second)
-	require.Equal(t, servers, r.fake.Alive())
+	require.Equal(t, servers, r.fake.AliveCount())
 	require.Equal(t, servers, one[int](r.rig, "SELECT count(DISTINCT ref)::int FROM deployments"))
 
 	ids := one[[]string](r.rig, "SELECT array_agg(id::text) FROM deployments")
@@ -111,7 +111,7 @@ func TestKilledWorkersStartEachServerOnce(t *testing.T) {
 	require.Eventually(t, func() bool {
 		return one[int](r.rig, "SELECT count(*)::int FROM deployment_history WHERE reason = 'enough'") == servers/2
 	}, time.Minute, time.Second)
-	require.Equal(t, servers/2, r.fake.Alive())
+	require.Equal(t, servers/2, r.fake.AliveCount())
 	calls := r.fake.Calls("deploy") + r.fake.Calls("get") + r.fake.Calls("list") + r.fake.Calls("stop")
 	require.LessOrEqual(t, r.fake.Violations(), calls/100, "calls over the provider's limits: a busy machine may delay some that were granted before")
 	require.Less(t, r.fake.Calls("deploy"), 2*servers)

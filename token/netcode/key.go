@@ -24,7 +24,7 @@ type Key struct{ box *box[[KeyBytes]byte] }
 
 // box hides the bytes from fmt if a Key or Token is an unexported field. For such fields fmt calls no method, and with an unsuitable verb, such
 // as %s, it follows one pointer but not two.
-type box[T any] struct{ at *T }
+type box[T any] struct{ value *T }
 
 // NewKey returns a random key.
 func NewKey() Key {
@@ -47,7 +47,7 @@ func (k Key) Secret() []byte {
 	if k.box == nil {
 		return nil
 	}
-	return bytes.Clone(k.box.at[:])
+	return bytes.Clone(k.box.value[:])
 }
 
 // Hex returns the key as 64 hexadecimal digits, for the environment of a game server. Do not print or log it.
@@ -87,7 +87,7 @@ func (t Token) Bytes() []byte {
 	if t.box == nil {
 		return nil
 	}
-	return bytes.Clone(t.box.at[:])
+	return bytes.Clone(t.box.value[:])
 }
 
 // Base64 returns the token in standard base64 with padding, 2,732 characters: the form that clients of Lightyear decode. Do not
@@ -96,7 +96,7 @@ func (t Token) Base64() string {
 	if t.box == nil {
 		return ""
 	}
-	return base64.StdEncoding.EncodeToString(t.box.at[:])
+	return base64.StdEncoding.EncodeToString(t.box.value[:])
 }
 
 // Format implements fmt.Formatter with a placeholder.

@@ -14,20 +14,20 @@ type bot struct {
 	name   string
 	player *sdk.Player
 	skill  float64
-	record
+	record record
 }
 
 func (s *Swarm) newBot(name string, skill float64) *bot {
 	token := func(ctx context.Context) (string, error) { return s.cfg.AccessToken(ctx, name) }
 	b := &bot{swarm: s, name: name, player: sdk.NewPlayer(s.cfg.Director, token), skill: skill}
-	b.stats = BotStats{Name: name, Errors: map[string]int{}}
+	b.record.stats = BotStats{Name: name, Errors: map[string]int{}}
 	return b
 }
 
 // play plays one match for the planned time. It connects with the party's seat first and, when the connection is lost, with
 // the seat that the director returns next.
 func (b *bot) play(ctx context.Context, match sdk.Match, stay time.Duration) {
-	defer b.rests()
+	defer b.record.rests()
 	seat, err := b.resolve(ctx, match)
 	if err != nil {
 		b.failed(ctx, err)
@@ -35,7 +35,7 @@ func (b *bot) play(ctx context.Context, match sdk.Match, stay time.Duration) {
 	pause := pauses()
 	for left := stay; left > 0 && ctx.Err() == nil; {
 		if err != nil {
-			seat, err = again(ctx, b, func() (sdk.Seat, error) { return b.player.Seat(ctx, b.alone(match)) })
+			seat, err = retryForever(ctx, b, func() (sdk.Seat, error) { return b.player.Seat(ctx, b.soloRequest(match)) })
 			if err != nil {
 				return
 			}
@@ -59,8 +59,8 @@ func (b *bot) resolve(ctx context.Context, match sdk.Match) (sdk.Seat, error) {
 	return sdk.Seat{Match: match, SessionToken: ticket.SessionToken}, err
 }
 
-// alone calls matchmake for this bot only. The director returns the session that the bot has a seat in, if it still exists.
-func (b *bot) alone(match sdk.Match) sdk.MatchRequest {
+// soloRequest calls matchmake for this bot only. The director returns the session that the bot has a seat in, if it still exists.
+func (b *bot) soloRequest(match sdk.Match) sdk.MatchRequest {
 	return sdk.MatchRequest{Region: match.Region, Mode: match.Mode, MaxPlayers: match.MaxPlayers}
 }
 
@@ -70,7 +70,7 @@ func (b *bot) sit(ctx context.Context, seat sdk.Seat, stay time.Duration) (time.
 	if err != nil {
 		return 0, err
 	}
-	b.seated(seat)
+	b.record.seated(seat)
 	start := time.Now()
 	err = conn.play(ctx, b, stay)
 	return time.Since(start), err
@@ -80,6 +80,6 @@ func (b *bot) failed(ctx context.Context, err error) {
 	if ctx.Err() != nil {
 		return
 	}
-	b.trouble(err)
+	b.record.trouble(err)
 	b.swarm.cfg.Logger.LogAttrs(ctx, slog.LevelWarn, "bot in trouble", slog.String("bot", b.name), slog.Any("error", err))
 }

@@ -20,9 +20,9 @@ const maxFrame = 1 << 20
 
 // connection is an open connection to a game server that has welcomed the bot.
 type connection struct {
-	ws        *websocket.Conn
-	silentFor time.Duration
-	left      atomic.Bool // the bot closed it
+	ws            *websocket.Conn
+	silentFor     time.Duration
+	isClosedByBot atomic.Bool // the bot closed it
 }
 
 // connect sends the token of a seat and waits for the welcome.
@@ -92,7 +92,7 @@ func (c *connection) play(ctx context.Context, b *bot, stay time.Duration) error
 		err := c.chase(context.WithoutCancel(ctx), b) // the end of ctx closes the connection, see leave
 		switch {
 		case err == nil:
-		case c.left.Load():
+		case c.isClosedByBot.Load():
 			return nil
 		default:
 			return err
@@ -102,7 +102,7 @@ func (c *connection) play(ctx context.Context, b *bot, stay time.Duration) error
 
 // leave closes the connection, which ends the reading in play.
 func (c *connection) leave() {
-	c.left.Store(true)
+	c.isClosedByBot.Store(true)
 	_ = c.ws.Close(websocket.StatusNormalClosure, "bye")
 }
 
@@ -115,7 +115,7 @@ func (c *connection) chase(ctx context.Context, b *bot) error {
 	if err != nil || m.State == nil {
 		return err
 	}
-	b.saw(m.State)
+	b.record.saw(m.State)
 	if m.State.Tick%3 != 0 {
 		return nil // steering three times a second is enough
 	}

@@ -68,15 +68,15 @@ func (p *party) gather(ctx context.Context) (sdk.Match, error) {
 	if len(req.Party) > 0 {
 		req.Party = append(req.Party, leader.name)
 	}
-	return again(ctx, leader, func() (sdk.Match, error) { return leader.player.Matchmake(ctx, req) })
+	return retryForever(ctx, leader, func() (sdk.Match, error) { return leader.player.Matchmake(ctx, req) })
 }
 
 func (p *party) request() sdk.MatchRequest {
 	return sdk.MatchRequest{Region: p.swarm.cfg.Region, Mode: p.mode, MaxPlayers: p.swarm.cfg.MaxPlayers}
 }
 
-// again repeats do with growing pauses until it succeeds or ctx ends, and counts errors.
-func again[T any](ctx context.Context, b *bot, do func() (T, error)) (T, error) {
+// retryForever repeats do with growing pauses until it succeeds or ctx ends, and counts errors.
+func retryForever[T any](ctx context.Context, b *bot, do func() (T, error)) (T, error) {
 	return backoff.Retry(ctx, func() (T, error) {
 		got, err := do()
 		if err != nil && ctx.Err() == nil {

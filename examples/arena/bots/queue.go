@@ -14,7 +14,7 @@ const cancelWithin = 2 * time.Second
 // queue queues the party until it is assigned. It replaces a ticket that leaves the queue in another way.
 func (p *party) queue(ctx context.Context) (sdk.Match, error) {
 	leader := p.members[0]
-	return again(ctx, leader, func() (sdk.Match, error) {
+	return retryForever(ctx, leader, func() (sdk.Match, error) {
 		queued, err := leader.player.Queue(ctx, p.ticket())
 		if err != nil {
 			return sdk.Match{}, err

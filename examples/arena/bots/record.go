@@ -15,11 +15,11 @@ import (
 
 // record keeps one bot's statistics.
 type record struct {
-	mu     sync.Mutex
-	stats  BotStats
-	lostIn string // the session that it was disconnected from and rejoins
-	score  int    // in the last state of this visit
-	seen   bool   // a state of this visit has arrived
+	mu       sync.Mutex
+	stats    BotStats
+	lostIn   string // the session that it was disconnected from and rejoins
+	score    int    // in the last state of this visit
+	hasState bool   // a state of this visit has arrived
 }
 
 func (r *record) snapshot() BotStats {
@@ -35,7 +35,7 @@ func (r *record) snapshot() BotStats {
 func (r *record) seated(seat sdk.Seat) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	visit := Visit{At: time.Now(), Endpoint: seat.Endpoint, SessionID: seat.SessionID, Reason: Matched}
+	visit := Visit{StartedAt: time.Now(), Endpoint: seat.Endpoint, SessionID: seat.SessionID, Reason: Matched}
 	switch r.lostIn {
 	case "":
 		r.stats.Matches++
@@ -50,7 +50,7 @@ func (r *record) seated(seat sdk.Seat) {
 		r.stats.Visits = slices.Delete(r.stats.Visits, 0, 1)
 	}
 	r.stats.Visits = append(r.stats.Visits, visit)
-	r.stats.Playing, r.lostIn, r.seen = true, "", false
+	r.stats.Playing, r.lostIn, r.hasState = true, "", false
 }
 
 // rests ends a match.
@@ -81,10 +81,10 @@ func (r *record) saw(state *game.State) {
 		if p.Name != r.stats.Name {
 			continue
 		}
-		if r.seen {
+		if r.hasState {
 			r.stats.Coins += p.Score - r.score
 		}
-		r.score, r.seen = p.Score, true
+		r.score, r.hasState = p.Score, true
 	}
 }
 

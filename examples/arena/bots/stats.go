@@ -20,7 +20,7 @@ const (
 
 // Visit is one connection that a game server welcomed.
 type Visit struct {
-	At        time.Time `json:"at"`
+	StartedAt time.Time `json:"at"`
 	Endpoint  string    `json:"endpoint"`
 	SessionID string    `json:"session_id"`
 	Reason    Reason    `json:"reason"`
@@ -64,7 +64,7 @@ type Stats struct {
 func (s *Swarm) Stats() Stats {
 	all := Stats{}
 	for _, b := range s.bots {
-		all.Bots = append(all.Bots, b.snapshot())
+		all.Bots = append(all.Bots, b.record.snapshot())
 	}
 	return all
 }

@@ -44,9 +44,9 @@ func (p Point) clamped() Point {
 
 // PlayerState is the public state of a player.
 type PlayerState struct {
-	Name  string `json:"name"`
-	At    Point  `json:"at"`
-	Score int    `json:"score"`
+	Name     string `json:"name"`
+	Position Point  `json:"at"`
+	Score    int    `json:"score"`
 }
 
 // State is the world as players see it.
@@ -61,7 +61,7 @@ func (s *State) ToNearestCoin(name string) Point {
 	var me, best Point
 	for _, p := range s.Players {
 		if p.Name == name {
-			me = p.At
+			me = p.Position
 		}
 	}
 	for i, coin := range s.Coins {
@@ -82,8 +82,8 @@ type World struct {
 }
 
 type player struct {
-	at, heading Point
-	score       int
+	position, heading Point
+	score             int
 }
 
 // NewWorld makes an empty field. The same seed and moves give the same match.
@@ -94,7 +94,7 @@ func NewWorld(seed uint64) *World {
 // Join puts a player on the field, with the former score if the player has been here before.
 func (w *World) Join(name string) {
 	if w.players[name] == nil {
-		w.players[name] = &player{at: w.somewhere(), score: w.scores[name]}
+		w.players[name] = &player{position: w.somewhere(), score: w.scores[name]}
 	}
 }
 
@@ -119,9 +119,9 @@ func (w *World) Step() {
 	for _, name := range w.names() { // in order, so that the same seed gives the same match
 		p := w.players[name]
 		reach := Speed * TickEvery.Seconds()
-		p.at = Point{p.at.X + p.heading.X*reach, p.at.Y + p.heading.Y*reach}.clamped()
+		p.position = Point{p.position.X + p.heading.X*reach, p.position.Y + p.heading.Y*reach}.clamped()
 		before := len(w.coins)
-		w.coins = slices.DeleteFunc(w.coins, func(c Point) bool { return c.Distance(p.at) <= Reach })
+		w.coins = slices.DeleteFunc(w.coins, func(c Point) bool { return c.Distance(p.position) <= Reach })
 		p.score += before - len(w.coins)
 	}
 	for len(w.coins) < CoinsPerHead*len(w.players) {
@@ -133,7 +133,7 @@ func (w *World) Step() {
 func (w *World) State() State {
 	s := State{Tick: w.tick, Players: []PlayerState{}, Coins: append([]Point{}, w.coins...)}
 	for _, name := range w.names() {
-		s.Players = append(s.Players, PlayerState{name, w.players[name].at, w.players[name].score})
+		s.Players = append(s.Players, PlayerState{name, w.players[name].position, w.players[name].score})
 	}
 	slices.SortStableFunc(s.Players, func(a, b PlayerState) int { return cmp.Compare(b.Score, a.Score) })
 	return s

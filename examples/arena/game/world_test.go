@@ -41,8 +41,8 @@ func checkStep(t *rapid.T, before, after game.State) {
 		was[p.Name] = p
 	}
 	for _, p := range after.Players {
-		require.True(t, p.At.X >= 0 && p.At.X <= game.Size && p.At.Y >= 0 && p.At.Y <= game.Size)
-		require.LessOrEqual(t, p.At.Distance(was[p.Name].At), game.Speed*game.TickEvery.Seconds()+1e-9)
+		require.True(t, p.Position.X >= 0 && p.Position.X <= game.Size && p.Position.Y >= 0 && p.Position.Y <= game.Size)
+		require.LessOrEqual(t, p.Position.Distance(was[p.Name].Position), game.Speed*game.TickEvery.Seconds()+1e-9)
 		require.GreaterOrEqual(t, p.Score, was[p.Name].Score)
 	}
 	require.GreaterOrEqual(t, len(after.Coins), game.CoinsPerHead*len(after.Players))
@@ -55,7 +55,7 @@ func TestScoreSurvivesLeaving(t *testing.T) {
 	w.Join("alice")
 	for w.Step(); w.State().Players[0].Score == 0; w.Step() {
 		s := w.State()
-		w.Steer("alice", s.Players[0].At.Towards(s.Coins[0]))
+		w.Steer("alice", s.Players[0].Position.Towards(s.Coins[0]))
 	}
 	score := w.State().Players[0].Score
 	w.Leave("alice")

@@ -19,12 +19,12 @@ type rooms struct {
 	work     sync.WaitGroup
 	closed   <-chan struct{}
 
-	mu   sync.Mutex
-	open map[string]*room
+	mu        sync.Mutex
+	openRooms map[string]*room
 }
 
 func newRooms(cfg Config, ended func(string), closed <-chan struct{}) *rooms {
-	return &rooms{log: cfg.Logger, emptyFor: cfg.EmptyFor, ended: ended, closed: closed, open: map[string]*room{}}
+	return &rooms{log: cfg.Logger, emptyFor: cfg.EmptyFor, ended: ended, closed: closed, openRooms: map[string]*room{}}
 }
 
 // enter adds a connection to the room of its session. The first one opens the room, whose mode and size are in its token. All
@@ -32,10 +32,10 @@ func newRooms(cfg Config, ended func(string), closed <-chan struct{}) *rooms {
 func (r *rooms) enter(c *conn) *room {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	place := r.open[c.session]
+	place := r.openRooms[c.session]
 	if place == nil {
 		place = &room{session: c.session, world: game.NewWorld(rand.Uint64()), conns: map[string]*conn{}}
-		r.open[c.session] = place
+		r.openRooms[c.session] = place
 		r.log.LogAttrs(context.Background(), slog.LevelInfo, "session opened", slog.String("session_id", c.session),
 			slog.String("mode", c.mode), slog.Int("max_players", c.maxPlayers))
 		r.work.Go(func() { r.run(place) })
@@ -72,14 +72,14 @@ func (r *rooms) retire(place *room) bool {
 	if place.count() > 0 {
 		return false
 	}
-	delete(r.open, place.session)
+	delete(r.openRooms, place.session)
 	return true
 }
 
 func (r *rooms) players() (n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, place := range r.open {
+	for _, place := range r.openRooms {
 		n += place.count()
 	}
 	return n

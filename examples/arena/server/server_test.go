@@ -126,9 +126,9 @@ func TestPlayerPlays(t *testing.T) {
 	require.Equal(t, 1, b.server.Players())
 	steer := `{"type":"steer","heading":{"x":1e300,"y":0}}`
 	require.NoError(t, ws.Write(t.Context(), websocket.MessageText, []byte(steer)))
-	at := b.receive(ws).State.Players[0].At
+	at := b.receive(ws).State.Players[0].Position
 	for range 100 {
-		now := b.receive(ws).State.Players[0].At
+		now := b.receive(ws).State.Players[0].Position
 		require.LessOrEqual(t, now.Distance(at), game.Speed*game.TickEvery.Seconds()+1e-9, "nobody runs faster by asking")
 		if at = now; at.X == game.Size {
 			break

@@ -73,7 +73,7 @@ func Connect(ctx context.Context, o Options) (*Client, error) {
 	c := &Client{options: o, ended: make(chan struct{}), changed: make(chan struct{}), rooms: map[string]Room{}, calls: map[string]chan reply{}}
 	var failed error
 	for _, url := range o.URLs {
-		err := c.open(ctx, url)
+		err := c.openSocket(ctx, url)
 		if err == nil {
 			running, end := context.WithCancel(context.WithoutCancel(ctx))
 			c.end = end
@@ -219,8 +219,8 @@ func (c *Client) Send(ctx context.Context, room, kind string, data any) error {
 	return c.Call(ctx, "room.message", room, map[string]any{"type": kind, "data": data}, nil)
 }
 
-// others returns the URLs, beginning behind the last one that was used.
-func (c *Client) others() []string {
+// otherMembers returns the URLs, beginning behind the last one that was used.
+func (c *Client) otherMembers() []string {
 	urls := c.options.URLs
 	i := slices.Index(urls, c.Status().URL) + 1
 	return slices.Concat(urls[i:], urls[:i])

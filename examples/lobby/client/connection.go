@@ -41,8 +41,8 @@ func write(ctx context.Context, ws *websocket.Conn, v any) {
 	}
 }
 
-// open connects to a replica, with the session that the client has.
-func (c *Client) open(ctx context.Context, url string) error {
+// openSocket connects to a replica, with the session that the client has.
+func (c *Client) openSocket(ctx context.Context, url string) error {
 	ctx, cancel := context.WithTimeout(ctx, dialFor)
 	defer cancel()
 	ws, _, err := websocket.Dial(ctx, url, nil)
@@ -106,8 +106,8 @@ func (c *Client) run(ctx context.Context) {
 // reopen connects to the replicas by turns. Errors: ctx ended; the token or its key was refused, which no other replica would accept.
 func (c *Client) reopen(ctx context.Context) error {
 	for wait := firstPause; ; wait = min(2*wait, lastPause) {
-		for _, url := range c.others() {
-			err := c.open(ctx, url)
+		for _, url := range c.otherMembers() {
+			err := c.openSocket(ctx, url)
 			refused := (*Error)(nil)
 			if err == nil || errors.As(err, &refused) && (refused.Code == "token_refused" || refused.Code == "key_refused") {
 				return err

@@ -19,10 +19,10 @@ type Friend struct {
 
 	Name string
 
-	mu      sync.Mutex
-	invited []string // rooms
-	found   []Match
-	said    []Line
+	mu           sync.Mutex
+	invited      []string // rooms
+	foundMatches []Match
+	said         []Line
 }
 
 // Line is something that a member of a room has said.
@@ -53,7 +53,7 @@ func (f *Friend) note(e client.Event) {
 	case "match.found":
 		var m Match
 		if json.Unmarshal(e.P, &m) == nil {
-			f.found = append(f.found, m)
+			f.foundMatches = append(f.foundMatches, m)
 		}
 	case "room.message":
 		var m struct {
@@ -69,8 +69,8 @@ func (f *Friend) note(e client.Event) {
 	}
 }
 
-// Heard returns what the friend has heard in a room, in its order.
-func (f *Friend) Heard(room string) (lines []Line) {
+// LinesHeard returns what the friend has heard in a room, in its order.
+func (f *Friend) LinesHeard(room string) (lines []Line) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, l := range f.said {
@@ -96,10 +96,10 @@ func (f *Friend) isInvited(room string) bool {
 func (f *Friend) newest() (m Match, ok bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if len(f.found) == 0 {
+	if len(f.foundMatches) == 0 {
 		return Match{}, false
 	}
-	return f.found[len(f.found)-1], true
+	return f.foundMatches[len(f.foundMatches)-1], true
 }
 
 // member is a member in the state of a lobby, under the key "m:" and its session.

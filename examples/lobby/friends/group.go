@@ -63,21 +63,21 @@ func (g Group) Meet(ctx context.Context, room string) error {
 
 // Chat lets each friend say something at the same time as the others, and waits until all have heard everything. It returns what they heard.
 func (g Group) Chat(ctx context.Context, room, text string) ([]Line, error) {
-	before := len(g[0].Heard(room))
+	before := len(g[0].LinesHeard(room))
 	err := g.each(ctx, func(ctx context.Context, f *Friend) error { return f.Say(ctx, room, text) })
 	if err != nil {
 		return nil, err
 	}
 	err = g.each(ctx, func(ctx context.Context, f *Friend) error {
-		return f.Await(ctx, func() bool { return len(f.Heard(room)) >= before+len(g) })
+		return f.Await(ctx, func() bool { return len(f.LinesHeard(room)) >= before+len(g) })
 	})
-	return g[0].Heard(room)[before:], err
+	return g[0].LinesHeard(room)[before:], err
 }
 
 // SameOrder reports whether all friends have heard the same in the same order.
 func (g Group) SameOrder(room string) bool {
-	first := g[0].Heard(room)
-	return !slices.ContainsFunc(g, func(f *Friend) bool { return !slices.Equal(f.Heard(room), first) })
+	first := g[0].LinesHeard(room)
+	return !slices.ContainsFunc(g, func(f *Friend) bool { return !slices.Equal(f.LinesHeard(room), first) })
 }
 
 // SameState reports whether all friends are in a room and see the same state of it.

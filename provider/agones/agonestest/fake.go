@@ -56,7 +56,7 @@ type server struct {
 	name, fleet, state, version string
 	labels, annotations         map[string]string
 	port                        int
-	created, gone               time.Time // gone is zero until it is deleted
+	created, goneAt             time.Time // gone is zero until it is deleted
 }
 
 // New returns a fake.
@@ -103,8 +103,8 @@ func (f *Fake) Kubernetes() http.Handler {
 	})
 }
 
-// Alive returns how many game servers are allocated.
-func (f *Fake) Alive() (n int) {
+// AliveCount returns how many game servers are allocated.
+func (f *Fake) AliveCount() (n int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.sweep()
@@ -224,7 +224,7 @@ func (f *Fake) touch(s *server) {
 // sweep ends the servers that were deleted.
 func (f *Fake) sweep() {
 	now := time.Now()
-	f.servers = slices.DeleteFunc(f.servers, func(s *server) bool { return !s.gone.IsZero() && now.After(s.gone) })
+	f.servers = slices.DeleteFunc(f.servers, func(s *server) bool { return !s.goneAt.IsZero() && now.After(s.goneAt) })
 }
 
 // find returns a game server, or nil.
@@ -248,7 +248,7 @@ func (f *Fake) get(r *http.Request) (int, any) {
 
 func (s *server) object() object {
 	about := object{"name": s.name, "uid": "uid-" + s.name, "resourceVersion": s.version, "labels": s.labels, "creationTimestamp": s.created.UTC().Format(time.RFC3339)}
-	if !s.gone.IsZero() {
+	if !s.goneAt.IsZero() {
 		about["deletionTimestamp"] = time.Now().UTC().Format(time.RFC3339)
 	}
 	return object{
@@ -276,7 +276,7 @@ func (f *Fake) remove(r *http.Request) (int, any) {
 	case body.Preconditions.UID != "uid-"+s.name || body.Preconditions.ResourceVersion != s.version:
 		return 409, failure("the ResourceVersion in the precondition does not match")
 	}
-	s.gone = time.Now().Add(f.opt.StopAfter)
+	s.goneAt = time.Now().Add(f.opt.StopAfter)
 	f.touch(s)
 	return 200, s.object()
 }

@@ -87,8 +87,8 @@ func New(opt Options) *Fake {
 // ServeHTTP implements http.Handler.
 func (f *Fake) ServeHTTP(w http.ResponseWriter, r *http.Request) { f.mux.ServeHTTP(w, r) }
 
-// Alive returns how many containers run.
-func (f *Fake) Alive() (n int) {
+// AliveCount returns how many containers run.
+func (f *Fake) AliveCount() (n int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, c := range f.order {

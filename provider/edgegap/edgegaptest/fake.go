@@ -107,8 +107,8 @@ func (f *Fake) Close() {
 // ServeHTTP implements http.Handler.
 func (f *Fake) ServeHTTP(w http.ResponseWriter, r *http.Request) { f.mux.ServeHTTP(w, r) }
 
-// Alive returns how many deployments run or cost money.
-func (f *Fake) Alive() (n int) {
+// AliveCount returns how many deployments run or cost money.
+func (f *Fake) AliveCount() (n int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, d := range f.order {
@@ -148,12 +148,12 @@ func (f *Fake) guarded(op string, do func(r *http.Request, fault Fault) (int, an
 			write(w, http.StatusTooManyRequests, message("Too many requests"))
 			return
 		}
-		if fault.before(w) {
+		if fault.applyBefore(w) {
 			return
 		}
 		status, body := do(r, fault)
 		f.Blocked(r.Context())
-		if !fault.after(w) {
+		if !fault.applyAfter(w) {
 			write(w, status, body)
 		}
 	})

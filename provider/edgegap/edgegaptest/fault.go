@@ -28,8 +28,8 @@ const (
 	Echo       // a Deploy is refused with a message that repeats the request and the key
 )
 
-// before answers where a fault prevents the execution.
-func (f Fault) before(w http.ResponseWriter) (answered bool) {
+// applyBefore answers where a fault prevents the execution.
+func (f Fault) applyBefore(w http.ResponseWriter) (answered bool) {
 	switch f {
 	case CutBefore:
 		panic(http.ErrAbortHandler)
@@ -48,8 +48,8 @@ func (f Fault) before(w http.ResponseWriter) (answered bool) {
 	return true
 }
 
-// after answers where a fault replaces the answer.
-func (f Fault) after(w http.ResponseWriter) (answered bool) {
+// applyAfter answers where a fault replaces the answer.
+func (f Fault) applyAfter(w http.ResponseWriter) (answered bool) {
 	switch f {
 	case LoseAnswer:
 		panic(http.ErrAbortHandler)
