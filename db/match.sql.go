@@ -85,6 +85,21 @@ func (q *Queries) DeclineTickets(ctx context.Context, arg DeclineTicketsParams) 
 	return err
 }
 
+const deleteLockedTickets = `-- name: DeleteLockedTickets :exec
+DELETE FROM tickets t WHERE t.region = $1 AND t.id = ANY ($2::text[])
+`
+
+type DeleteLockedTicketsParams struct {
+	Universe string
+	Ids      []string
+}
+
+// Deletes tickets that this transaction has locked.
+func (q *Queries) DeleteLockedTickets(ctx context.Context, arg DeleteLockedTicketsParams) error {
+	_, err := q.db.Exec(ctx, deleteLockedTickets, arg.Universe, arg.Ids)
+	return err
+}
+
 const dueMatches = `-- name: DueMatches :many
 SELECT m.id, m.tickets FROM matches m
 WHERE m.region || '' = $1::text AND m.state <> 'playing' AND m.deadline <= clock_timestamp() - $2::interval
@@ -485,9 +500,9 @@ func (q *Queries) LockMatchSessions(ctx context.Context, arg LockMatchSessionsPa
 }
 
 const lockMatchTickets = `-- name: LockMatchTickets :many
-SELECT t.id, t.created, t.tx::xid8 AS tx, now()::timestamptz AS now
+SELECT t.id, t.created, t.tx::xid8 AS tx, t.version, t.body::bytea AS body, now()::timestamptz AS now
 FROM (SELECT unnest($1::text[]) AS id, unnest($2::bytea[]) AS mark) u CROSS JOIN LATERAL (
-    SELECT l.id, l.created, coalesce(l.tx, '0'::xid8) AS tx FROM tickets l
+    SELECT l.id, l.created, coalesce(l.tx, '0'::xid8) AS tx, l.version, CASE WHEN l.ends_at IS NULL THEN l.body END AS body FROM tickets l
     WHERE l.region = $3 AND l.id = u.id AND l.paused_at IS NULL
       AND (l.pending_at IS NULL OR l.pending_at <= clock_timestamp() - $4::interval OR l.matched_in = u.mark)
       AND (l.expires_at IS NULL OR l.expires_at > clock_timestamp())
@@ -505,11 +520,14 @@ type LockMatchTicketsRow struct {
 	ID      string
 	Created int64
 	Tx      uint64
+	Version int32
+	Body    []byte
 	Now     time.Time
 }
 
 // Locks the tickets that may be matched. @ids is sorted and has no duplicates. A ticket that is not returned is pending in another
-// match, paused, assigned, deleted or expired. Each is looked up by its key, whatever the table's statistics say.
+// match, paused, assigned, deleted or expired. Each is looked up by its key, whatever the table's statistics say. The body is
+// NULL for tickets of players, which have none once they have left the queue.
 func (q *Queries) LockMatchTickets(ctx context.Context, arg LockMatchTicketsParams) ([]LockMatchTicketsRow, error) {
 	rows, err := q.db.Query(ctx, lockMatchTickets,
 		arg.Ids,
@@ -528,6 +546,8 @@ func (q *Queries) LockMatchTickets(ctx context.Context, arg LockMatchTicketsPara
 			&i.ID,
 			&i.Created,
 			&i.Tx,
+			&i.Version,
+			&i.Body,
 			&i.Now,
 		); err != nil {
 			return nil, err
@@ -1053,41 +1073,39 @@ func (q *Queries) ServeDemand(ctx context.Context, arg ServeDemandParams) error 
 }
 
 const settleMatched = `-- name: SettleMatched :exec
-WITH held AS MATERIALIZED (
-    SELECT l.region, l.id, w.match, w.detail, w.party
-    FROM (SELECT unnest($3::text[]) AS id, unnest($4::int[]) AS match, unnest($5::text[]) AS detail,
-                 unnest($6::text[]) AS party) w
-    CROSS JOIN LATERAL (SELECT o.region, o.id FROM tickets o WHERE o.region = $1 AND o.id = w.id OFFSET 0) l
-), gone AS (
-    DELETE FROM tickets t USING held h WHERE t.region = h.region AND t.id = h.id RETURNING t.id, t.body, t.version
+WITH w AS (
+    SELECT unnest($3::text[]) AS id, unnest($4::int[]) AS version, unnest($5::bytea[]) AS body, unnest($6::int[]) AS match,
+           unnest($7::text[]) AS detail, unnest($8::text[]) AS party
 ), settled AS (
     INSERT INTO settled_tickets (region, id, body, assignment)
-    SELECT $1, g.id, g.body, coalesce(($7::bytea[])[h.match], '') FROM gone g JOIN held h ON h.id = g.id
+    SELECT $1, w.id, w.body, coalesce(($9::bytea[])[w.match], '') FROM w
 ), unmatched AS (
-    DELETE FROM backfill_tickets b WHERE b.region = $1 AND b.ticket_id IN (SELECT g.id FROM gone g)
+    DELETE FROM backfill_tickets b WHERE b.region = $1 AND b.ticket_id IN (SELECT w.id FROM w)
 )
 INSERT INTO ticket_events (region, ticket_id, n, state, match_id, detail, party)
-SELECT $1, g.id, g.version + 1, 'assigned', ($2::uuid[])[h.match], h.detail::jsonb, h.party::text[]
-FROM gone g JOIN held h ON h.id = g.id
+SELECT $1, w.id, w.version + 1, 'assigned', ($2::uuid[])[w.match], w.detail::jsonb, w.party::text[] FROM w
 `
 
 type SettleMatchedParams struct {
 	Universe    string
 	Playing     []uuid.UUID
 	Ids         []string
+	Versions    []int32
+	Bodies      [][]byte
 	Match       []int32
 	Details     []string
 	Parties     []string
 	Assignments [][]byte
 }
 
-// Assigns tickets that this transaction has locked: moves them out of the queue and records their last state. It does not check again
-// whether a ticket has expired since it was locked.
+// Records the last state and the assignment of tickets that this transaction deletes.
 func (q *Queries) SettleMatched(ctx context.Context, arg SettleMatchedParams) error {
 	_, err := q.db.Exec(ctx, settleMatched,
 		arg.Universe,
 		arg.Playing,
 		arg.Ids,
+		arg.Versions,
+		arg.Bodies,
 		arg.Match,
 		arg.Details,
 		arg.Parties,
@@ -1173,6 +1191,64 @@ func (q *Queries) TakeMatchSeats(ctx context.Context, arg TakeMatchSeatsParams) 
 		arg.Teams,
 	)
 	return err
+}
+
+const takeMatchTickets = `-- name: TakeMatchTickets :many
+DELETE FROM tickets t
+WHERE t.region = $1 AND t.id = ANY ($2::text[]) AND t.paused_at IS NULL
+  AND (t.pending_at IS NULL OR t.pending_at <= clock_timestamp() - $3::interval OR t.matched_in = ANY ($4::bytea[]))
+  AND (t.expires_at IS NULL OR t.expires_at > clock_timestamp())
+RETURNING t.id, t.created, coalesce(t.tx, '0')::xid8 AS tx, t.version, (CASE WHEN t.ends_at IS NULL THEN t.body END)::bytea AS body, now()::timestamptz AS now
+`
+
+type TakeMatchTicketsParams struct {
+	Universe   string
+	Ids        []string
+	PendingFor time.Duration
+	Marks      [][]byte
+}
+
+type TakeMatchTicketsRow struct {
+	ID      string
+	Created int64
+	Tx      uint64
+	Version int32
+	Body    []byte
+	Now     time.Time
+}
+
+// Deletes the tickets that LockMatchTickets would lock, in the order of their ids: the scan of the index follows the sorted list. A mark is
+// of one match, so a ticket with one of @marks is in a match of this transaction.
+func (q *Queries) TakeMatchTickets(ctx context.Context, arg TakeMatchTicketsParams) ([]TakeMatchTicketsRow, error) {
+	rows, err := q.db.Query(ctx, takeMatchTickets,
+		arg.Universe,
+		arg.Ids,
+		arg.PendingFor,
+		arg.Marks,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []TakeMatchTicketsRow{}
+	for rows.Next() {
+		var i TakeMatchTicketsRow
+		if err := rows.Scan(
+			&i.ID,
+			&i.Created,
+			&i.Tx,
+			&i.Version,
+			&i.Body,
+			&i.Now,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const ticketAssigned = `-- name: TicketAssigned :one

@@ -13,14 +13,21 @@ import (
 // seats. It may be called more than once for a match.
 type AssignMatch func(m *NewMatch, p Placement) []byte
 
+// HostShare is the part of a region's game servers on which a caller opens sessions first, so that callers with different shares
+// do not wait for each other: every Lanes-th, beginning with Lane. The zero value is all of them. A match that finds no room in
+// the share looks for it on all game servers.
+type HostShare struct{ Lane, Lanes int }
+
 // CommitMatches commits matches, oldest first, whose tickets are of a universe and whose sessions are to be in one game region:
 // sessions, seats, assignments and events of each match in one transaction. The history of their tickets is in the outcomes, and the
 // caller writes it: see [Store.KeepTickets]. Matches share transactions, so that one match may be committed and another not. The owners
 // are those of all profiles of the matches; a worker that lost one of them commits nothing. It returns an outcome for each match. With an
 // error, those that say [MatchPlayersBusy] are not decided. Errors: Superseded for a lost profile or lease; Unavailable, after which it
 // is unknown whether undecided matches were committed.
-func (s *Store) CommitMatches(ctx context.Context, universe, region string, owners []MatchOwner, matches []NewMatch, assign AssignMatch) ([]MatchOutcome, error) {
-	c := &committer{Store: s, universe: universe, region: region, owners: owners, assign: assign}
+func (s *Store) CommitMatches(ctx context.Context, universe, region string, share HostShare, owners []MatchOwner, matches []NewMatch,
+	assign AssignMatch,
+) ([]MatchOutcome, error) {
+	c := &committer{Store: s, universe: universe, region: region, share: share, owners: owners, assign: assign}
 	calls := c.calls(matches)
 	var err error
 	for _, batch := range matchBatches(calls) {
@@ -54,6 +61,7 @@ func endpointsOf(outcomes []MatchOutcome) (endpoints []string) {
 type committer struct {
 	*Store
 	universe, region string
+	share            HostShare
 	owners           []MatchOwner
 	assign           AssignMatch
 }
@@ -118,10 +126,10 @@ func undecided(calls []*matchCall) (left []*matchCall) {
 // are full now, while others have room.
 const waitsForHosts = 3
 
-// commitBatch decides matches first without waiting for hosts, which is enough for most; then it waits. Matches whose players
-// must give seats up have a transaction each, so that they keep the seats when there is no host.
+// commitBatch decides matches first without waiting for hosts, on its share of them, which is enough for most; then it waits for
+// all. Matches whose players must give seats up have a transaction each, so that they keep the seats when there is no host.
 func (c *committer) commitBatch(ctx context.Context, calls []*matchCall) error {
-	alone, err := c.attempt(ctx, calls, matchTx{})
+	alone, err := c.attempt(ctx, calls, matchTx{takes: !slices.ContainsFunc(calls, (*matchCall).mayStay)})
 	for n := 0; err == nil && n < waitsForHosts && contended(calls, alone); n++ {
 		_, err = c.attempt(ctx, slices.DeleteFunc(undecided(calls), func(m *matchCall) bool { return slices.Contains(alone, m) }), matchTx{wait: true})
 	}
@@ -158,6 +166,9 @@ func (c *committer) attempt(ctx context.Context, calls []*matchCall, how matchTx
 		}
 	}
 	switch {
+	case errors.Is(err, errSomeStay):
+		how.takes = false
+		return c.attempt(ctx, calls, how)
 	case isLockTimeout(err):
 		return nil, nil
 	case !isDataError(err):
@@ -175,10 +186,17 @@ func (c *committer) attempt(ctx context.Context, calls []*matchCall, how matchTx
 	return append(first, second...), err
 }
 
+// errSomeStay rolls back a transaction that has deleted the tickets of all its matches and cannot commit all of them.
+var errSomeStay = errors.New("tickets of some matches stay in the queue")
+
+// mayStay reports whether a match is likely not to be committed: it waited for a server before.
+func (c *matchCall) mayStay() bool { return c.Demand != DemandKey{} }
+
 // matchTx is one transaction over matches. The zero value, with matches, waits for no host and gives no seat up.
 type matchTx struct {
 	*committer
 	calls []*matchCall
+	takes bool // deletes the tickets instead of locking them first, which is half the work; it commits all matches or none
 	wait  bool // for hosts that other transactions hold
 	alone bool // players may give up seats
 	// propose is how long the players are asked; 0 commits the matches.
@@ -238,6 +256,9 @@ func (t *matchTx) run(ctx context.Context, verdicts map[*matchCall]MatchOutcome)
 		return err
 	}
 	t.place(c, open)
+	if t.takes && len(t.seated) < len(t.calls) {
+		return errSomeStay
+	}
 	if t.alone && len(t.unplaced) > 0 {
 		if t.placeable, err = t.q.StillPlaceable(ctx, t.stillPlaceable()); err == nil {
 			err = errKeepSeats

@@ -65,7 +65,7 @@ func TestAMatchWithoutModesHasNoSeats(t *testing.T) {
 	m := setupMatches(t)
 	d := m.duel("ann", "bob")
 	d.Modes = nil
-	out, err := m.CommitMatches(t.Context(), universe, "", []db.MatchOwner{m.owner}, []db.NewMatch{d}, assignmentOf)
+	out, err := m.CommitMatches(t.Context(), universe, "", db.HostShare{}, []db.MatchOwner{m.owner}, []db.NewMatch{d}, assignmentOf)
 	require.NoError(t, err)
 	require.Zero(t, m.requireCommitted(out[0]))
 	require.Equal(t, []string{"0|0|2|1|1"}, m.rows(`SELECT (SELECT count(*) FROM sessions), (SELECT count(*) FROM matches), (SELECT count(*) FROM settled_tickets),
@@ -218,7 +218,7 @@ func TestTheFenceStopsASupersededOwner(t *testing.T) {
 			m := setupMatches(t)
 			d := m.duel("ann", "bob")
 			m.exec(lose)
-			_, err := m.CommitMatches(t.Context(), universe, "eu", []db.MatchOwner{m.owner}, []db.NewMatch{d}, assignmentOf)
+			_, err := m.CommitMatches(t.Context(), universe, "eu", db.HostShare{}, []db.MatchOwner{m.owner}, []db.NewMatch{d}, assignmentOf)
 			requireKind(t, db.Superseded, "profile_lost", err)
 			_, err = m.ProposeMatches(t.Context(), universe, []db.MatchOwner{m.owner}, []db.NewMatch{d}, time.Second)
 			requireKind(t, db.Superseded, "profile_lost", err)
@@ -226,7 +226,7 @@ func TestTheFenceStopsASupersededOwner(t *testing.T) {
 		})
 	}
 	m := setupMatches(t)
-	_, err := m.CommitMatches(t.Context(), universe, "eu", nil, []db.NewMatch{m.duel("ann", "bob")}, assignmentOf)
+	_, err := m.CommitMatches(t.Context(), universe, "eu", db.HostShare{}, nil, []db.NewMatch{m.duel("ann", "bob")}, assignmentOf)
 	requireKind(t, db.Superseded, "profile_lost", err)
 }
 

@@ -76,9 +76,14 @@ func (p *HoldProfilesParams) add(o MatchOwner) {
 
 func (t *matchTx) queueTickets(out *tx.Pipeline) {
 	arg := t.ticketsOf(t.calls)
-	queue(out, &t.locked.tickets, (*Queries).LockMatchTickets, arg)
+	if t.takes {
+		queue(out, &t.locked.tickets, (*Queries).takeMatchTickets, arg)
+		queueExec(out, (*Queries).ForgetTicketPlayers, ForgetTicketPlayersParams{Universe: t.universe, Tickets: arg.Ids})
+	} else {
+		queue(out, &t.locked.tickets, (*Queries).LockMatchTickets, arg)
+		queueExec(out, (*Queries).LockTicketPlayers, LockTicketPlayersParams{Universe: t.universe, Tickets: arg.Ids})
+	}
 	queue(out, &t.locked.waiting, (*Queries).WaitingOfTickets, WaitingOfTicketsParams{Universe: t.universe, Tickets: arg.Ids})
-	queueExec(out, (*Queries).LockTicketPlayers, LockTicketPlayersParams{Universe: t.universe, Tickets: arg.Ids})
 	var proposed []uuid.UUID
 	for _, m := range t.calls {
 		if m.Accepted {
@@ -88,6 +93,16 @@ func (t *matchTx) queueTickets(out *tx.Pipeline) {
 	if len(proposed) > 0 {
 		queue(out, &t.locked.accepted, (*Queries).LockAcceptedMatches, LockAcceptedMatchesParams{Universe: t.universe, Ids: proposed})
 	}
+}
+
+func (q *Queries) takeMatchTickets(ctx context.Context, arg LockMatchTicketsParams) (tickets []LockMatchTicketsRow, err error) {
+	rows, err := q.TakeMatchTickets(ctx, TakeMatchTicketsParams{
+		Universe: arg.Universe, Ids: arg.Ids, Marks: arg.Marks, PendingFor: arg.PendingFor,
+	})
+	for _, r := range rows {
+		tickets = append(tickets, LockMatchTicketsRow(r))
+	}
+	return tickets, err
 }
 
 // ticketsOf names the tickets of matches, sorted and each once, with the marks that are free for them.
@@ -160,6 +175,9 @@ func (t *matchTx) queueSessions(out *tx.Pipeline, ids []uuid.UUID) {
 // hostsFor asks for as many hosts of each mode and size as there are matches that want a session of their own.
 func (t *matchTx) hostsFor(calls []*matchCall) LockHostsParams {
 	arg := LockHostsParams{Region: t.region, Wait: t.wait}
+	if !t.wait {
+		arg.Lane, arg.Lanes = int32(t.share.Lane), int32(t.share.Lanes)
+	}
 	wanted := map[shape]int32{}
 	for _, m := range calls {
 		for _, mode := range m.Modes {

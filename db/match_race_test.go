@@ -37,7 +37,7 @@ func TestManyOwnersCommitBesideCancels(t *testing.T) {
 					d.Profile = owner.Profile
 					all = append(all, d)
 				}
-				out, err := s.CommitMatches(t.Context(), universe, "eu", []db.MatchOwner{owner}, all, assignmentOf)
+				out, err := s.CommitMatches(t.Context(), universe, "eu", db.HostShare{}, []db.MatchOwner{owner}, all, assignmentOf)
 				if err != nil {
 					return err
 				}

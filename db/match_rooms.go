@@ -33,14 +33,30 @@ func (t *matchTx) writeRooms() {
 		return
 	}
 	t.rooms = newMatchRooms(t.universe)
-	for _, s := range t.seated {
+	for i, sessions := range t.waitingByMatch() {
+		s := t.seated[i]
 		m := matchedRoom{id: s.ID, gameRegion: s.placement.Region, session: s.session}
 		m.Matched = rooms.Matched{MatchID: s.ID.String(), Profile: s.Profile, Size: len(s.subs), Server: serverOf(s.placement)}
-		t.rooms.add(t.Store, m, slices.DeleteFunc(slices.Clone(t.locked.waiting), func(r WaitingOfTicketsRow) bool {
-			return !slices.Contains(s.ticketIDs(), r.Ticket)
-		}))
+		t.rooms.add(t.Store, m, sessions)
 	}
 	t.rooms.write(t.q)
+}
+
+// waitingByMatch returns the sessions that wait with the tickets of each seated match, in the order of the queue.
+func (t *matchTx) waitingByMatch() [][]WaitingOfTicketsRow {
+	matches := map[string]int{} // by ticket
+	for i, s := range t.seated {
+		for _, ticket := range s.ticketIDs() {
+			matches[ticket] = i
+		}
+	}
+	sessions := make([][]WaitingOfTicketsRow, len(t.seated))
+	for _, w := range t.locked.waiting {
+		if i, ok := matches[w.Ticket]; ok {
+			sessions[i] = append(sessions[i], w)
+		}
+	}
+	return sessions
 }
 
 // askSessions wakes, after the commit, the replicas of sessions that wait with proposed tickets: their clients have to accept.

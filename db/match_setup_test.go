@@ -79,7 +79,7 @@ func (m *matches) commit(all ...db.NewMatch) []db.MatchOutcome {
 
 func (m *matches) commitBy(s *db.Store, owner db.MatchOwner, all ...db.NewMatch) []db.MatchOutcome {
 	m.t.Helper()
-	out, err := s.CommitMatches(m.t.Context(), universe, "eu", []db.MatchOwner{owner}, all, assignmentOf)
+	out, err := s.CommitMatches(m.t.Context(), universe, "eu", db.HostShare{}, []db.MatchOwner{owner}, all, assignmentOf)
 	require.NoError(m.t, err)
 	require.Len(m.t, out, len(all))
 	m.keep(out...)

@@ -20,7 +20,10 @@ func (t *matchTx) write() error {
 		if err != nil {
 			return err
 		}
-		queueExec(out, (*Queries).ForgetTicketPlayers, ForgetTicketPlayersParams{Universe: t.universe, Tickets: settle.Ids})
+		if !t.takes {
+			queueExec(out, (*Queries).ForgetTicketPlayers, ForgetTicketPlayersParams{Universe: t.universe, Tickets: settle.Ids})
+			queueExec(out, (*Queries).DeleteLockedTickets, DeleteLockedTicketsParams{Universe: t.universe, Ids: settle.Ids})
+		}
 		queueExec(out, (*Queries).SettleMatched, settle)
 		queueExec(out, (*Queries).RecordMatches, t.records())
 		t.writeRooms()
@@ -117,7 +120,7 @@ func (t *matchTx) requeueEnded() {
 
 // settlement is what becomes of the tickets.
 func (t *matchTx) settlement() (SettleMatchedParams, error) {
-	arg := SettleMatchedParams{Universe: t.universe}
+	arg, free := SettleMatchedParams{Universe: t.universe}, t.freeTickets()
 	for i, s := range t.seated {
 		arg.Assignments = append(arg.Assignments, t.assign(s.NewMatch, s.placement))
 		arg.Playing = append(arg.Playing, s.playing())
@@ -128,6 +131,11 @@ func (t *matchTx) settlement() (SettleMatchedParams, error) {
 			}
 			arg.Ids, arg.Match, arg.Details = append(arg.Ids, k.ID), append(arg.Match, int32(i+1)), append(arg.Details, string(detail))
 			arg.Parties = append(arg.Parties, textArray(k.subs()))
+			row := free[k.ID]
+			if row.Body == nil {
+				row.Body = bareTicket(k.ID)
+			}
+			arg.Versions, arg.Bodies = append(arg.Versions, row.Version), append(arg.Bodies, row.Body)
 		}
 	}
 	return arg, nil

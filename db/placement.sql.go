@@ -208,17 +208,20 @@ WITH wanted AS (
 ), near AS (
     SELECT c.id FROM wanted w CROSS JOIN LATERAL (
         SELECT t.id FROM (
-            SELECT h.id, h.load, h.reserved_seats::float8 / h.capacity AS share FROM open_hosts h
-            WHERE h.region = $4 AND h.mode = w.mode AND h.free_seats >= w.max_players
-            ORDER BY h.bucket LIMIT w.sessions + 16
-        ) t ORDER BY greatest(t.load, t.share), t.share, t.id LIMIT w.sessions
+            SELECT o.id, o.load, o.share, row_number() OVER (ORDER BY o.id) AS place FROM (
+                SELECT h.id, h.load, h.reserved_seats::float8 / h.capacity AS share FROM open_hosts h
+                WHERE h.region = $4 AND h.mode = w.mode AND h.free_seats >= w.max_players
+                ORDER BY h.bucket LIMIT w.sessions * greatest($5::int, 1) + 16
+            ) o
+        ) t WHERE t.place % greatest($5::int, 1) = $6::int
+        ORDER BY greatest(t.load, t.share), t.share, t.id LIMIT w.sessions
     ) c
-    UNION SELECT unnest($5::text[])
+    UNION SELECT unnest($7::text[])
 ), waited AS (
-    SELECT i.region, i.id, i.incarnation, i.boot_id, i.endpoint, i.modes, i.labels, i.version, i.cert_digest, i.capacity, i.seat_ceiling, i.reserved_seats, i.max_sessions, i.open_sessions, i.status, i.reports_seats, i.stranded, i.registered_at, i.ended_at, i.creates_rooms, i.deployment_id, i.emptied_at, i.drain_kept FROM instances i WHERE $6::bool AND i.region = $4 AND i.id IN (SELECT n.id FROM near n)
+    SELECT i.region, i.id, i.incarnation, i.boot_id, i.endpoint, i.modes, i.labels, i.version, i.cert_digest, i.capacity, i.seat_ceiling, i.reserved_seats, i.max_sessions, i.open_sessions, i.status, i.reports_seats, i.stranded, i.registered_at, i.ended_at, i.creates_rooms, i.deployment_id, i.emptied_at, i.drain_kept FROM instances i WHERE $8::bool AND i.region = $4 AND i.id IN (SELECT n.id FROM near n)
     ORDER BY i.id FOR NO KEY UPDATE
 ), free AS (
-    SELECT i.region, i.id, i.incarnation, i.boot_id, i.endpoint, i.modes, i.labels, i.version, i.cert_digest, i.capacity, i.seat_ceiling, i.reserved_seats, i.max_sessions, i.open_sessions, i.status, i.reports_seats, i.stranded, i.registered_at, i.ended_at, i.creates_rooms, i.deployment_id, i.emptied_at, i.drain_kept FROM instances i WHERE NOT $6::bool AND i.region = $4 AND i.id IN (SELECT n.id FROM near n)
+    SELECT i.region, i.id, i.incarnation, i.boot_id, i.endpoint, i.modes, i.labels, i.version, i.cert_digest, i.capacity, i.seat_ceiling, i.reserved_seats, i.max_sessions, i.open_sessions, i.status, i.reports_seats, i.stranded, i.registered_at, i.ended_at, i.creates_rooms, i.deployment_id, i.emptied_at, i.drain_kept FROM instances i WHERE NOT $8::bool AND i.region = $4 AND i.id IN (SELECT n.id FROM near n)
     ORDER BY i.id FOR NO KEY UPDATE SKIP LOCKED
 )
 SELECT i.id, i.incarnation, i.endpoint, i.modes, i.capacity, i.reserved_seats, i.max_sessions, i.open_sessions, i.creates_rooms, coalesce(l.load, 0)::float8 AS load,
@@ -233,6 +236,8 @@ type LockHostsParams struct {
 	MaxPlayers []int32
 	Sessions   []int32
 	Region     string
+	Lanes      int32
+	Lane       int32
 	Also       []string
 	Wait       bool
 }
@@ -252,14 +257,17 @@ type LockHostsRow struct {
 }
 
 // Locks instances that could open a session. It reads a bounded number of instances of the least loaded buckets, and locks the
-// least loaded of these, one for each session that is needed. It adds the instances @also, whose seats may become free. With
-// @wait it waits for instances that another transaction has locked; without, it skips them.
+// least loaded of these, one for each session that is needed. Where @lanes transactions need sessions at a time, each locks every
+// @lanes-th instance, beginning with @lane, so that each has some and all are as loaded. It adds the instances @also, whose seats may
+// become free. With @wait it waits for instances that another transaction has locked; without, it skips them.
 func (q *Queries) LockHosts(ctx context.Context, arg LockHostsParams) ([]LockHostsRow, error) {
 	rows, err := q.db.Query(ctx, lockHosts,
 		arg.Modes,
 		arg.MaxPlayers,
 		arg.Sessions,
 		arg.Region,
+		arg.Lanes,
+		arg.Lane,
 		arg.Also,
 		arg.Wait,
 	)

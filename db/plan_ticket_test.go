@@ -3,6 +3,7 @@ package db
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 )
@@ -64,6 +65,16 @@ func TestTicketPlansReadWhatTheyTake(t *testing.T) {
 		"LockFreeTickets": func(ctx context.Context, q *Queries) error {
 			_, err := q.LockFreeTickets(ctx, LockFreeTicketsParams{Region: "eu", Ids: ids})
 			return err
+		},
+		"TakeMatchTickets": func(ctx context.Context, q *Queries) error {
+			_, err := q.TakeMatchTickets(ctx, TakeMatchTicketsParams{Universe: "eu", Ids: ids, Marks: bytes})
+			return err
+		},
+		"DeleteLockedTickets": func(ctx context.Context, q *Queries) error {
+			return q.DeleteLockedTickets(ctx, DeleteLockedTicketsParams{Universe: "eu", Ids: ids})
+		},
+		"RecordSeen": func(ctx context.Context, q *Queries) error {
+			return q.RecordSeen(ctx, RecordSeenParams{Universe: "eu", Ids: ids, SeenAt: []time.Time{time.Now()}})
 		},
 		"CancelTicket": func(ctx context.Context, q *Queries) error {
 			_, err := q.CancelTicket(ctx, CancelTicketParams{Region: "eu", ID: "t1"})

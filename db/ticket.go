@@ -33,6 +33,11 @@ func (t Ticket) Encoded() []byte {
 	return append(binary.AppendUvarint(b, uint64(len(t.Assignment))), t.Assignment...)
 }
 
+// bareTicket is an openmatch.Ticket that has only its id (field 1).
+func bareTicket(id string) []byte {
+	return append(binary.AppendUvarint([]byte{1<<3 | 2}, uint64(len(id))), id...)
+}
+
 func ticketUnknown(id string) error {
 	return newError(NotFound, "ticket_unknown", "Ticket id: %s not found", id)
 }

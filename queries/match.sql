@@ -17,14 +17,24 @@ CROSS JOIN LATERAL (
 
 -- name: LockMatchTickets :many
 -- Locks the tickets that may be matched. @ids is sorted and has no duplicates. A ticket that is not returned is pending in another
--- match, paused, assigned, deleted or expired. Each is looked up by its key, whatever the table's statistics say.
-SELECT t.id, t.created, t.tx::xid8 AS tx, now()::timestamptz AS now
+-- match, paused, assigned, deleted or expired. Each is looked up by its key, whatever the table's statistics say. The body is
+-- NULL for tickets of players, which have none once they have left the queue.
+SELECT t.id, t.created, t.tx::xid8 AS tx, t.version, t.body::bytea AS body, now()::timestamptz AS now
 FROM (SELECT unnest(@ids::text[]) AS id, unnest(@marks::bytea[]) AS mark) u CROSS JOIN LATERAL (
-    SELECT l.id, l.created, coalesce(l.tx, '0'::xid8) AS tx FROM tickets l
+    SELECT l.id, l.created, coalesce(l.tx, '0'::xid8) AS tx, l.version, CASE WHEN l.ends_at IS NULL THEN l.body END AS body FROM tickets l
     WHERE l.region = @universe AND l.id = u.id AND l.paused_at IS NULL
       AND (l.pending_at IS NULL OR l.pending_at <= clock_timestamp() - sqlc.arg(pending_for)::interval OR l.matched_in = u.mark)
       AND (l.expires_at IS NULL OR l.expires_at > clock_timestamp())
     FOR UPDATE) t;
+
+-- name: TakeMatchTickets :many
+-- Deletes the tickets that LockMatchTickets would lock, in the order of their ids: the scan of the index follows the sorted list. A mark is
+-- of one match, so a ticket with one of @marks is in a match of this transaction.
+DELETE FROM tickets t
+WHERE t.region = @universe AND t.id = ANY (@ids::text[]) AND t.paused_at IS NULL
+  AND (t.pending_at IS NULL OR t.pending_at <= clock_timestamp() - sqlc.arg(pending_for)::interval OR t.matched_in = ANY (@marks::bytea[]))
+  AND (t.expires_at IS NULL OR t.expires_at > clock_timestamp())
+RETURNING t.id, t.created, coalesce(t.tx, '0')::xid8 AS tx, t.version, (CASE WHEN t.ends_at IS NULL THEN t.body END)::bytea AS body, now()::timestamptz AS now;
 
 -- name: LockTicketPlayers :exec
 -- Locks the players of tickets. The region is compared as an expression so that the planner finds them by the index of tickets.
@@ -99,25 +109,23 @@ WITH held AS MATERIALIZED (
 )
 DELETE FROM ticket_players p USING held h WHERE p.region = h.region AND p.sub = h.sub AND p.profile = h.profile;
 
+-- name: DeleteLockedTickets :exec
+-- Deletes tickets that this transaction has locked.
+DELETE FROM tickets t WHERE t.region = @universe AND t.id = ANY (@ids::text[]);
+
 -- name: SettleMatched :exec
--- Assigns tickets that this transaction has locked: moves them out of the queue and records their last state. It does not check again
--- whether a ticket has expired since it was locked.
-WITH held AS MATERIALIZED (
-    SELECT l.region, l.id, w.match, w.detail, w.party
-    FROM (SELECT unnest(@ids::text[]) AS id, unnest(@match::int[]) AS match, unnest(@details::text[]) AS detail,
-                 unnest(@parties::text[]) AS party) w
-    CROSS JOIN LATERAL (SELECT o.region, o.id FROM tickets o WHERE o.region = @universe AND o.id = w.id OFFSET 0) l
-), gone AS (
-    DELETE FROM tickets t USING held h WHERE t.region = h.region AND t.id = h.id RETURNING t.id, t.body, t.version
+-- Records the last state and the assignment of tickets that this transaction deletes.
+WITH w AS (
+    SELECT unnest(@ids::text[]) AS id, unnest(@versions::int[]) AS version, unnest(@bodies::bytea[]) AS body, unnest(@match::int[]) AS match,
+           unnest(@details::text[]) AS detail, unnest(@parties::text[]) AS party
 ), settled AS (
     INSERT INTO settled_tickets (region, id, body, assignment)
-    SELECT @universe, g.id, g.body, coalesce((@assignments::bytea[])[h.match], '') FROM gone g JOIN held h ON h.id = g.id
+    SELECT @universe, w.id, w.body, coalesce((@assignments::bytea[])[w.match], '') FROM w
 ), unmatched AS (
-    DELETE FROM backfill_tickets b WHERE b.region = @universe AND b.ticket_id IN (SELECT g.id FROM gone g)
+    DELETE FROM backfill_tickets b WHERE b.region = @universe AND b.ticket_id IN (SELECT w.id FROM w)
 )
 INSERT INTO ticket_events (region, ticket_id, n, state, match_id, detail, party)
-SELECT @universe, g.id, g.version + 1, 'assigned', (@playing::uuid[])[h.match], h.detail::jsonb, h.party::text[]
-FROM gone g JOIN held h ON h.id = g.id;
+SELECT @universe, w.id, w.version + 1, 'assigned', (@playing::uuid[])[w.match], w.detail::jsonb, w.party::text[] FROM w;
 
 -- name: KeepTickets :exec
 -- Inserts the history of tickets, once. The Unix epoch stands for a ticket that no worker has seen, and for one that leaves the queue in

@@ -123,17 +123,21 @@ ORDER BY s.id FOR NO KEY UPDATE OF s;
 
 -- name: LockHosts :many
 -- Locks instances that could open a session. It reads a bounded number of instances of the least loaded buckets, and locks the
--- least loaded of these, one for each session that is needed. It adds the instances @also, whose seats may become free. With
--- @wait it waits for instances that another transaction has locked; without, it skips them.
+-- least loaded of these, one for each session that is needed. Where @lanes transactions need sessions at a time, each locks every
+-- @lanes-th instance, beginning with @lane, so that each has some and all are as loaded. It adds the instances @also, whose seats may
+-- become free. With @wait it waits for instances that another transaction has locked; without, it skips them.
 WITH wanted AS (
     SELECT unnest(@modes::text[]) AS mode, unnest(@max_players::int[]) AS max_players, unnest(@sessions::int[]) AS sessions
 ), near AS (
     SELECT c.id FROM wanted w CROSS JOIN LATERAL (
         SELECT t.id FROM (
-            SELECT h.id, h.load, h.reserved_seats::float8 / h.capacity AS share FROM open_hosts h
-            WHERE h.region = @region AND h.mode = w.mode AND h.free_seats >= w.max_players
-            ORDER BY h.bucket LIMIT w.sessions + 16
-        ) t ORDER BY greatest(t.load, t.share), t.share, t.id LIMIT w.sessions
+            SELECT o.*, row_number() OVER (ORDER BY o.id) AS place FROM (
+                SELECT h.id, h.load, h.reserved_seats::float8 / h.capacity AS share FROM open_hosts h
+                WHERE h.region = @region AND h.mode = w.mode AND h.free_seats >= w.max_players
+                ORDER BY h.bucket LIMIT w.sessions * greatest(@lanes::int, 1) + 16
+            ) o
+        ) t WHERE t.place % greatest(@lanes::int, 1) = @lane::int
+        ORDER BY greatest(t.load, t.share), t.share, t.id LIMIT w.sessions
     ) c
     UNION SELECT unnest(@also::text[])
 ), waited AS (

@@ -12,11 +12,15 @@ import (
 // What one transaction takes at most.
 const (
 	batchMatches = 256
-	batchPlayers = 2048
+	batchPlayers = 1024
 )
 
-// commits sends matches to the database: one transaction at a time for each game region, and one for ready checks, beside each
-// other. What waits meanwhile is the next batch.
+// commitLanes is how many transactions of one game region run at a time while more matches wait than one takes, each on a backend of
+// its own. Each has its share of the region's game servers, since it locks those on which it may open sessions.
+const commitLanes = 2
+
+// commits sends matches to the database: one transaction at a time for each game region, or one in each lane, and one for ready
+// checks, beside each other. What waits meanwhile is the next batch.
 type commits struct {
 	store    Store
 	universe string
@@ -37,12 +41,14 @@ type line struct {
 
 type lineState struct {
 	queue []*job
-	sent  []*job // nil: none is under way
+	sent  [commitLanes][]*job // by lane; nil: none is under way
+	lanes int                 // in use
 }
 
 // outcomes is what became of a batch. On an error nothing is known about its matches.
 type outcomes struct {
 	line     line
+	lane     int
 	jobs     []*job
 	outcomes []db.MatchOutcome
 	err      error
@@ -76,44 +82,65 @@ func (c *commits) add(j *job) {
 	s.queue = slices.Insert(s.queue, at, j)
 }
 
-// send sends a batch on each line that has jobs and no transaction under way.
+// send sends a batch on each free lane of the lines that have jobs.
 func (c *commits) send(ctx context.Context) {
 	for to, s := range c.lines {
-		if s.sent != nil {
-			continue
+		if len(s.sending()) == 0 {
+			if len(s.queue) == 0 {
+				delete(c.lines, to)
+				continue
+			}
+			s.chooseLanes(to)
 		}
-		if len(s.queue) == 0 {
-			delete(c.lines, to)
-			continue
+		for lane := range s.lanes {
+			if s.sent[lane] == nil && len(s.queue) > 0 {
+				s.sent[lane] = s.batch()
+				c.under++
+				go c.report(ctx, to, db.HostShare{Lane: lane, Lanes: s.lanes}, s.sent[lane])
+			}
 		}
-		s.sent = s.batch()
-		c.under++
-		go c.report(ctx, to, s.sent)
+	}
+}
+
+// sending are the matches under way.
+func (s *lineState) sending() []*job { return slices.Concat(s.sent[:]...) }
+
+// chooseLanes uses all lanes if more matches wait than one transaction takes. Where one is enough it chooses among all game servers.
+func (s *lineState) chooseLanes(to line) {
+	s.lanes = 1
+	if !to.asks && s.batchSize() < len(s.queue) {
+		s.lanes = commitLanes
 	}
 }
 
 // report runs the transaction of a batch and hands in its outcomes.
-func (c *commits) report(ctx context.Context, to line, jobs []*job) {
+func (c *commits) report(ctx context.Context, to line, share db.HostShare, jobs []*job) {
 	select {
-	case c.outcomes <- c.transact(ctx, to, jobs):
+	case c.outcomes <- c.transact(ctx, to, share, jobs):
 	case <-c.ended:
 	}
 }
 
-// batch takes the next batch off the queue. Matches with and without a completed ready check may share it.
-func (s *lineState) batch() []*job {
-	n, players := 0, 0
+// batchSize is how many of the queued matches the next transaction takes.
+func (s *lineState) batchSize() (n int) {
+	players := 0
 	for n < len(s.queue) && n < batchMatches && (n == 0 || players+s.queue[n].players() <= batchPlayers) {
 		players += s.queue[n].players()
 		n++
 	}
+	return n
+}
+
+// batch takes the next batch off the queue. Matches with and without a completed ready check may share it.
+func (s *lineState) batch() []*job {
+	n := s.batchSize()
 	batch := slices.Clone(s.queue[:n])
 	s.queue = slices.Delete(s.queue, 0, n)
 	return batch
 }
 
 // transact runs the transaction of a batch. It uses nothing that the loop changes meanwhile.
-func (c *commits) transact(ctx context.Context, to line, jobs []*job) outcomes {
+func (c *commits) transact(ctx context.Context, to line, share db.HostShare, jobs []*job) outcomes {
 	started := time.Now()
 	matches, owners, within := make([]db.NewMatch, len(jobs)), []db.MatchOwner{}, time.Duration(0)
 	for i, j := range jobs {
@@ -123,11 +150,11 @@ func (c *commits) transact(ctx context.Context, to line, jobs []*job) outcomes {
 			owners = append(owners, j.owner)
 		}
 	}
-	o := outcomes{line: to, jobs: jobs}
+	o := outcomes{line: to, lane: share.Lane, jobs: jobs}
 	if to.asks {
 		o.outcomes, o.err = c.store.ProposeMatches(ctx, c.universe, owners, matches, within)
 	} else {
-		o.outcomes, o.err = c.store.CommitMatches(ctx, c.universe, to.region, owners, matches, assign)
+		o.outcomes, o.err = c.store.CommitMatches(ctx, c.universe, to.region, share, owners, matches, assign)
 	}
 	o.took = time.Since(started)
 	for _, outcome := range o.outcomes {
@@ -151,7 +178,7 @@ func assign(m *db.NewMatch, p db.Placement) []byte {
 // jobs are all that are queued or under way.
 func (c *commits) jobs() (all []*job) {
 	for _, s := range c.lines {
-		all = append(append(all, s.queue...), s.sent...)
+		all = append(append(all, s.queue...), s.sending()...)
 	}
 	return all
 }
@@ -159,7 +186,7 @@ func (c *commits) jobs() (all []*job) {
 func (c *commits) len() int {
 	n := 0
 	for _, s := range c.lines {
-		n += len(s.queue) + len(s.sent)
+		n += len(s.queue) + len(s.sending())
 	}
 	return n
 }

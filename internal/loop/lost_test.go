@@ -19,7 +19,9 @@ type refusing struct {
 	commits  chan []string
 }
 
-func (s *refusing) CommitMatches(ctx context.Context, universe, region string, owners []db.MatchOwner, matches []db.NewMatch, assign db.AssignMatch) ([]db.MatchOutcome, error) {
+func (s *refusing) CommitMatches(ctx context.Context, universe, region string, share db.HostShare, owners []db.MatchOwner,
+	matches []db.NewMatch, assign db.AssignMatch,
+) ([]db.MatchOutcome, error) {
 	var tickets []string
 	for _, m := range matches {
 		for _, k := range m.Tickets {
@@ -28,7 +30,7 @@ func (s *refusing) CommitMatches(ctx context.Context, universe, region string, o
 	}
 	s.commits <- tickets
 	if s.refusals == 0 {
-		return s.Store.CommitMatches(ctx, universe, region, owners, matches, assign)
+		return s.Store.CommitMatches(ctx, universe, region, share, owners, matches, assign)
 	}
 	s.refusals--
 	return []db.MatchOutcome{{Kind: db.MatchTicketsGone, Gone: tickets}}, nil

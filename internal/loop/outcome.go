@@ -26,7 +26,7 @@ func (l *Loop) takeOutcomes(ctx context.Context) {
 	for _, o := range all {
 		l.commits.under--
 		if s := l.commits.lines[o.line]; s != nil {
-			s.sent = nil
+			s.sent[o.lane] = nil
 		}
 		for _, j := range o.jobs {
 			l.commits.asked(j)

@@ -46,7 +46,7 @@ type tickets interface {
 }
 
 type matches interface {
-	CommitMatches(ctx context.Context, universe, region string, owners []db.MatchOwner, matches []db.NewMatch,
+	CommitMatches(ctx context.Context, universe, region string, share db.HostShare, owners []db.MatchOwner, matches []db.NewMatch,
 		assign db.AssignMatch) ([]db.MatchOutcome, error)
 	KeepTickets(ctx context.Context, universe string, tickets []db.LeftTicket) (refused int, err error)
 	RecordSightings(ctx context.Context, universe string, sightings []db.Sighting) error

@@ -1,0 +1,82 @@
+package loop
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/db"
+)
+
+// slowCommits is a store whose transactions end when the test says so.
+type slowCommits struct {
+	Store
+	begun chan begunCommit
+	end   chan struct{}
+}
+
+type begunCommit struct {
+	region  string
+	share   db.HostShare
+	matches int
+}
+
+func (s slowCommits) CommitMatches(_ context.Context, _, region string, share db.HostShare, _ []db.MatchOwner, matches []db.NewMatch, _ db.AssignMatch) ([]db.MatchOutcome, error) {
+	s.begun <- begunCommit{region, share, len(matches)}
+	<-s.end
+	return make([]db.MatchOutcome, len(matches)), nil
+}
+
+func jobIn(region string) *job {
+	return &job{match: db.NewMatch{ID: uuid.New(), Regions: []string{region}, Tickets: []db.MatchTicket{{Players: []db.MatchPlayer{{Sub: "ann"}}}}}}
+}
+
+// A long queue of a game region is sent on all lanes, each with its share of the game servers; what fits into one transaction has
+// all of them, and waits until transactions with shares have ended.
+func TestLanesOfAGameRegion(t *testing.T) {
+	t.Parallel()
+	s := slowCommits{begun: make(chan begunCommit, 8), end: make(chan struct{})}
+	c := newCommits(s, "global", newHistorian(Options{}, prometheus.NewCounter(prometheus.CounterOpts{})))
+	for range 2*batchMatches + 1 {
+		c.add(jobIn("eu"))
+	}
+	c.add(jobIn("us"))
+	c.send(t.Context())
+	begun := []begunCommit{<-s.begun, <-s.begun, <-s.begun}
+	require.ElementsMatch(t, []begunCommit{
+		{"eu", db.HostShare{Lane: 0, Lanes: 2}, batchMatches}, {"eu", db.HostShare{Lane: 1, Lanes: 2}, batchMatches}, {"us", db.HostShare{Lane: 0, Lanes: 1}, 1},
+	}, begun)
+	require.Equal(t, 2*batchMatches+2, c.len())
+	require.Len(t, c.jobs(), c.len())
+	c.send(t.Context())
+	require.Empty(t, s.begun, "all lanes are taken")
+
+	free := func() {
+		o := <-c.outcomes
+		c.under--
+		c.lines[o.line].sent[o.lane] = nil
+	}
+	for range 3 {
+		s.end <- struct{}{}
+		free()
+	}
+	require.Zero(t, c.under)
+	c.send(t.Context())
+	require.Equal(t, begunCommit{"eu", db.HostShare{Lane: 0, Lanes: 1}, 1}, <-s.begun)
+	c.add(jobIn("eu"))
+	c.send(t.Context())
+	require.Empty(t, s.begun, "the transaction under way may have locked all game servers")
+	s.end <- struct{}{}
+	free()
+	c.send(t.Context())
+	require.Equal(t, begunCommit{"eu", db.HostShare{Lane: 0, Lanes: 1}, 1}, <-s.begun)
+	s.end <- struct{}{}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	c.wait(ctx)
+	require.Zero(t, c.under)
+}
