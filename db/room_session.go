@@ -32,13 +32,13 @@ type HostProcess struct {
 
 // HostInstance is the registration of a process.
 type HostInstance struct {
-	Live        bool // registered, with a running lease
-	Incarnation uuid.UUID
-	Draining    bool
-	Endpoint    string
-	Modes       []string
-	Capacity    int
-	MaxSessions *int32 // nil is unlimited
+	Live         bool // registered, with a running lease
+	Incarnation  uuid.UUID
+	DrainsItself bool // it drains because its agent did, and not only because an operator keeps it drained
+	Endpoint     string
+	Modes        []string
+	Capacity     int
+	MaxSessions  *int32 // nil is unlimited
 }
 
 // maxHosts limits the processes that one replica registers. It equals the default limit of its agents.
@@ -60,7 +60,7 @@ func (r HostProcessesRow) process() HostProcess {
 		ID: r.ProcessUid, Endpoint: r.Endpoint, RoomTypes: r.RoomTypes, MaxConnections: r.MaxConnections, MaxRooms: r.MaxRooms,
 		Connections: int(r.Connections), Others: int(r.Others), Draining: r.Status != AgentActive || !r.AutoCreate, Silent: r.Silent, Taken: r.Taken,
 		Instance: HostInstance{
-			Live: r.Alive && r.InstanceStatus != "gone", Incarnation: r.Incarnation, Draining: r.InstanceStatus == "draining",
+			Live: r.Alive && r.InstanceStatus != "gone", Incarnation: r.Incarnation, DrainsItself: r.InstanceDrainsItself,
 			Endpoint: r.InstanceEndpoint, Modes: r.InstanceModes, Capacity: int(r.InstanceCapacity), MaxSessions: r.InstanceMaxSessions,
 		},
 	}

@@ -20,6 +20,7 @@ SELECT a.process_uid, a.endpoint, a.room_types, a.max_connections, a.max_rooms, 
        coalesce(d.region <> a.region OR NOT i.creates_rooms, false)::bool AS taken,
        coalesce(l.heartbeat_at > (SELECT lease_horizon()), false)::bool AS alive,
        coalesce(i.incarnation, '00000000-0000-0000-0000-000000000000')::uuid AS incarnation, coalesce(i.status, 'gone')::text AS instance_status,
+       coalesce(i.status = 'draining' AND NOT i.drain_kept, false)::bool AS instance_drains_itself,
        coalesce(i.endpoint, '')::text AS instance_endpoint, coalesce(i.modes, '{}')::text[] AS instance_modes, coalesce(i.capacity, 0)::int AS instance_capacity,
        i.max_sessions AS instance_max_sessions
 FROM ( -- OFFSET 0: the partial index of hosts first, which is empty in most fleets
@@ -41,24 +42,25 @@ type HostProcessesParams struct {
 }
 
 type HostProcessesRow struct {
-	ProcessUid          string
-	Endpoint            string
-	RoomTypes           []string
-	MaxConnections      *int32
-	MaxRooms            *int32
-	AutoCreate          bool
-	Connections         int64
-	Status              string
-	Silent              bool
-	Others              int32
-	Taken               bool
-	Alive               bool
-	Incarnation         uuid.UUID
-	InstanceStatus      string
-	InstanceEndpoint    string
-	InstanceModes       []string
-	InstanceCapacity    int32
-	InstanceMaxSessions *int32
+	ProcessUid           string
+	Endpoint             string
+	RoomTypes            []string
+	MaxConnections       *int32
+	MaxRooms             *int32
+	AutoCreate           bool
+	Connections          int64
+	Status               string
+	Silent               bool
+	Others               int32
+	Taken                bool
+	Alive                bool
+	Incarnation          uuid.UUID
+	InstanceStatus       string
+	InstanceDrainsItself bool
+	InstanceEndpoint     string
+	InstanceModes        []string
+	InstanceCapacity     int32
+	InstanceMaxSessions  *int32
 }
 
 // Returns the processes that host sessions and whose newest connection the replica holds, with their instances if they are registered. taken
@@ -87,6 +89,7 @@ func (q *Queries) HostProcesses(ctx context.Context, arg HostProcessesParams) ([
 			&i.Alive,
 			&i.Incarnation,
 			&i.InstanceStatus,
+			&i.InstanceDrainsItself,
 			&i.InstanceEndpoint,
 			&i.InstanceModes,
 			&i.InstanceCapacity,

@@ -53,6 +53,7 @@ SELECT a.process_uid, a.endpoint, a.room_types, a.max_connections, a.max_rooms, 
        coalesce(d.region <> a.region OR NOT i.creates_rooms, false)::bool AS taken,
        coalesce(l.heartbeat_at > (SELECT lease_horizon()), false)::bool AS alive,
        coalesce(i.incarnation, '00000000-0000-0000-0000-000000000000')::uuid AS incarnation, coalesce(i.status, 'gone')::text AS instance_status,
+       coalesce(i.status = 'draining' AND NOT i.drain_kept, false)::bool AS instance_drains_itself,
        coalesce(i.endpoint, '')::text AS instance_endpoint, coalesce(i.modes, '{}')::text[] AS instance_modes, coalesce(i.capacity, 0)::int AS instance_capacity,
        i.max_sessions AS instance_max_sessions
 FROM ( -- OFFSET 0: the partial index of hosts first, which is empty in most fleets

@@ -48,8 +48,7 @@ type Options struct {
 // Host registers the processes of this replica's agents, and makes their rooms match their sessions. Make it with [New], and Run it once.
 type Host struct {
 	Options
-	draining map[string]bool // processes whose agent was draining in the last run
-	taken    map[string]bool // processes that cannot be registered; each is logged once
+	taken map[string]bool // processes that cannot be registered; each is logged once
 }
 
 // New returns a host.
@@ -57,7 +56,7 @@ func New(o Options) *Host {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Host{Options: o, draining: map[string]bool{}, taken: map[string]bool{}}
+	return &Host{Options: o, taken: map[string]bool{}}
 }
 
 // Run runs the host until ctx ends. During a database outage it retries.
@@ -141,9 +140,8 @@ func (h *Host) register(ctx context.Context, processes []db.HostProcess, beat bo
 			if r.MaxSessions != nil && *r.MaxSessions != int(*p.Instance.MaxSessions) {
 				limits[p.ID] = *r.MaxSessions
 			}
-			drain, changed := h.drainOf(p)
-			if beat || changed {
-				calls.Go(func() error { return h.beat(callsCtx, p, r, drain, changed) })
+			if beat || mustChangeDrain(p) {
+				calls.Go(func() error { return h.beat(callsCtx, p, r) })
 			}
 		}
 	}
@@ -164,30 +162,19 @@ func (h *Host) registerOne(ctx context.Context, p db.HostProcess, r db.Registrat
 	return err
 }
 
-// beat renews the lease of a process. It drains or undrains the instance if the agent's status has changed. An operator's drain of the
-// instance stays in force.
-func (h *Host) beat(ctx context.Context, p db.HostProcess, r db.Registration, drain, changed bool) error {
+// beat renews the lease of a process, and drains or undrains its instance as its agent does. An operator's drain of the instance stays in
+// force.
+func (h *Host) beat(ctx context.Context, p db.HostProcess, r db.Registration) error {
 	ref := db.InstanceRef{InstanceID: p.ID, Incarnation: &p.Instance.Incarnation}
 	_, err := h.Store.Heartbeat(ctx, ref, r.Load)
-	if err == nil && changed {
-		_, err = h.Store.SetDrain(ctx, ref, drain)
+	if err == nil && mustChangeDrain(p) {
+		_, err = h.Store.SetDrain(ctx, ref, p.Draining)
 	}
 	var refused *db.Error
 	if errors.As(err, &refused) && refused.Kind != db.Unavailable {
 		return nil // the process was registered again in the meantime, or its lease expired: the next run registers it
 	}
 	return err
-}
-
-// drainOf returns whether the agent of a process is draining, and whether its instance must be drained or undrained now.
-func (h *Host) drainOf(p db.HostProcess) (drain, changed bool) {
-	was := h.draining[p.ID]
-	if p.Draining {
-		h.draining[p.ID] = true
-	} else {
-		delete(h.draining, p.ID)
-	}
-	return p.Draining, p.Draining != was
 }
 
 // logOnce logs once that a process cannot be registered. It does not log the process id, because the agent chose that text.

@@ -248,6 +248,33 @@ func TestADrainFollowsTheAgent(t *testing.T) {
 	b.eventually(1, "SELECT count(*) FROM instances WHERE status = 'ready'")
 }
 
+// Pins an instance that stays drained for ever: its agent drained on a connection to one replica, and ended that on one to another. An operator's
+// drain is not the agent's to end, and costs no write at each heartbeat.
+func TestAnAgentUndrainsAtAnotherReplica(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	stop := b.run(b.replica)
+	draining := b.agent(b.replica, 1)
+	draining.Content.Status = db.AgentDraining
+	b.join(draining)
+	b.eventually(1, "SELECT count(*) FROM instances WHERE status = 'draining'")
+	stop()
+	require.NoError(t, b.LeaveAgent(t.Context(), draining.Ref))
+
+	other := b.begin()
+	b.run(other)
+	b.join(b.agent(other, 1))
+	b.eventually(1, "SELECT count(*) FROM instances WHERE status = 'ready'")
+
+	b.exec("SELECT ops.drain(id) FROM instances")
+	b.eventually(1, "SELECT count(*) FROM instances WHERE status = 'draining' AND drain_kept")
+	drained := b.count("SELECT xmin::text::int FROM instances")
+	b.exec("UPDATE instance_leases SET heartbeat_at = heartbeat_at - interval '1 second'")
+	b.eventually(1, "SELECT count(*) FROM instance_leases WHERE heartbeat_at > now() - interval '500 milliseconds'")
+	require.Equal(t, drained, b.count("SELECT xmin::text::int FROM instances"), "heartbeats write nothing but the lease")
+	require.Equal(t, 1, b.count("SELECT count(*) FROM instances WHERE status = 'draining'"))
+}
+
 // An agent key does not authorize game servers, so an agent cannot take over the instance of another game server.
 func TestAnAgentTakesNoOtherInstance(t *testing.T) {
 	t.Parallel()

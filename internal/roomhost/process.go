@@ -60,3 +60,7 @@ func mustRegister(p db.HostProcess, r db.Registration) bool {
 	return !i.Live || i.Endpoint != r.Endpoint || i.Capacity != r.Capacity || (i.MaxSessions == nil) != (r.MaxSessions == nil) ||
 		slices.CompareFunc(modes, r.Modes, cmp.Compare[string]) != 0
 }
+
+// mustChangeDrain reports whether the agent of a process drains and its instance does not, or the other way round. It compares with the row, because
+// the agent may have drained on a connection to another replica.
+func mustChangeDrain(p db.HostProcess) bool { return p.Draining != p.Instance.DrainsItself }
