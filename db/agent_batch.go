@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // agentBatch makes changes of agents of one region in one transaction, at most one change for each agent. Further changes of an agent stay for
@@ -176,7 +178,7 @@ func (t *agentTx) answer(c agentChange) (AgentState, error) {
 	case c.leave != nil:
 		return AgentState{}, nil
 	case a == nil || a.left || a.ref.Replica != ref.Replica:
-		return AgentState{}, newError(Superseded, "agent_left", "the agent has left: close its connection")
+		return AgentState{}, fault.New(fault.Superseded, "agent_left", "the agent has left: close its connection")
 	}
 	return a.state(), nil
 }

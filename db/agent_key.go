@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // maxAgentKeys limits the number of unrevoked keys of a region, because each handshake compares with all of them.
@@ -39,7 +41,7 @@ type NewAgentKey struct {
 // subprotocol may have. Errors: Invalid (the name), Conflict (agent_key_exists), TooMany, Unavailable.
 func (s *Store) CreateAgentKey(ctx context.Context, n NewAgentKey) (string, AgentKey, error) {
 	if !validKeyName(n.Name) {
-		return "", AgentKey{}, &Error{Kind: Invalid, Code: "invalid_name", Field: "name", Detail: "a name has 1 to 64 letters, digits and . _ -"}
+		return "", AgentKey{}, &fault.Error{Kind: fault.Invalid, Code: "invalid_name", Field: "name", Detail: "a name has 1 to 64 letters, digits and . _ -"}
 	}
 	secret := make([]byte, 32)
 	_, _ = rand.Read(secret) // never fails, by its contract
@@ -53,7 +55,7 @@ func (s *Store) CreateAgentKey(ctx context.Context, n NewAgentKey) (string, Agen
 			Region: n.Region, ID: made.ID, Name: n.Name, Digest: made.Digest[:], BoundName: n.BoundName, BoundLabels: made.BoundLabels, Most: maxAgentKeys,
 		})
 		if err == nil && rows == 0 {
-			err = newError(TooMany, "too_many_agent_keys", "the fleet has %d keys of agents: revoke some", maxAgentKeys)
+			err = fault.New(fault.TooMany, "too_many_agent_keys", "the fleet has %d keys of agents: revoke some", maxAgentKeys)
 		}
 		if err != nil {
 			return keyConflict(err, n.Name)
@@ -69,7 +71,7 @@ func (s *Store) CreateAgentKey(ctx context.Context, n NewAgentKey) (string, Agen
 func keyConflict(err error, name string) error {
 	var pg *pgconn.PgError
 	if errors.As(err, &pg) && pg.ConstraintName == "a_name_is_of_one_agent_key" {
-		return newError(Conflict, "agent_key_exists", "there is a key of agents with the name %q: revoke it first, or choose another name", name)
+		return fault.New(fault.Conflict, "agent_key_exists", "there is a key of agents with the name %q: revoke it first, or choose another name", name)
 	}
 	return err
 }
@@ -91,7 +93,7 @@ func (s *Store) RevokeAgentKey(ctx context.Context, region, name, actor string) 
 			return err
 		}
 		if rows == 0 {
-			return newError(NotFound, "agent_key_unknown", "there is no key of agents with the name %q, or it is revoked", name)
+			return fault.New(fault.NotFound, "agent_key_unknown", "there is no key of agents with the name %q, or it is revoked", name)
 		}
 		return q.logAgentKey(ctx, region, "agent_key.revoked", actor, name)
 	}))

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // Pins three bugs: keys that can be read from the database, keys that stay valid after they are revoked, and two keys with one name.
@@ -30,13 +31,13 @@ func TestAgentKeys(t *testing.T) {
 	require.Equal(t, made, keys[0])
 
 	_, _, err = r.CreateAgentKey(t.Context(), db.NewAgentKey{Region: fleetRegion, Name: "eu.1"})
-	require.True(t, db.IsKind(err, db.Conflict), "%v", err)
+	require.True(t, fault.Is(err, fault.Conflict), "%v", err)
 	for _, bad := range []string{"", "a b", "ü", strings.Repeat("a", 65)} {
 		_, _, err = r.CreateAgentKey(t.Context(), db.NewAgentKey{Region: fleetRegion, Name: bad})
-		require.True(t, db.IsKind(err, db.Invalid), "%v", err)
+		require.True(t, fault.Is(err, fault.Invalid), "%v", err)
 	}
 	require.NoError(t, r.RevokeAgentKey(t.Context(), fleetRegion, "eu.1", "sql:ann"))
-	require.True(t, db.IsKind(r.RevokeAgentKey(t.Context(), fleetRegion, "eu.1", "sql:ann"), db.NotFound))
+	require.True(t, fault.Is(r.RevokeAgentKey(t.Context(), fleetRegion, "eu.1", "sql:ann"), fault.NotFound))
 	keys, err = r.AgentKeys(t.Context(), fleetRegion)
 	require.NoError(t, err)
 	require.Empty(t, keys)
@@ -51,5 +52,5 @@ func TestAgentKeysAreBounded(t *testing.T) {
 	r := setupAgents(t)
 	r.exec("INSERT INTO agent_keys (region, name, digest) SELECT $1, 'k' || n, sha256(n::text::bytea) FROM generate_series(1, 1000) n", fleetRegion)
 	_, _, err := r.CreateAgentKey(t.Context(), db.NewAgentKey{Region: fleetRegion, Name: "more"})
-	require.True(t, db.IsKind(err, db.TooMany), "%v", err)
+	require.True(t, fault.Is(err, fault.TooMany), "%v", err)
 }

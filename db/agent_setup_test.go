@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // rivalis is a database with replicas that hold connections of agents.
@@ -189,7 +190,7 @@ func (r *rivalis) requireCounted() {
 
 func requireSuperseded(t *testing.T, err error) {
 	t.Helper()
-	require.True(t, db.IsKind(err, db.Superseded), "%v", err)
+	require.True(t, fault.Is(err, fault.Superseded), "%v", err)
 }
 
 // wakes waits for a notification of a topic.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/provider"
 	"github.com/lattice-director/director/token/netcode"
 )
@@ -88,7 +89,7 @@ func (s *Store) AppVersion(ctx context.Context, app, version string) (AppVersion
 func (q *Queries) appVersion(ctx context.Context, app, version string) (AppVersion, error) {
 	r, err := q.GetAppVersion(ctx, GetAppVersionParams{App: app, Version: version})
 	if errors.Is(err, pgx.ErrNoRows) {
-		return AppVersion{}, newError(NotFound, "app_version_unknown", "there is no version %q of an app %q", version, app)
+		return AppVersion{}, fault.New(fault.NotFound, "app_version_unknown", "there is no version %q of an app %q", version, app)
 	}
 	if err != nil {
 		return AppVersion{}, err

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/provider"
 	"github.com/lattice-director/director/token/netcode"
 )
@@ -29,7 +30,7 @@ func TestAppVersionReadsEveryColumn(t *testing.T) {
 	}, v)
 
 	_, err = b.AppVersion(t.Context(), "arena", "v2")
-	require.True(t, db.IsKind(err, db.NotFound), "%v", err)
+	require.True(t, fault.Is(err, fault.NotFound), "%v", err)
 }
 
 func TestAppVersionThatWasUsed(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/match"
 )
 
@@ -47,7 +48,7 @@ func (s *Store) CreateBackfill(ctx context.Context, region string, b NewBackfill
 			return out, classify(err)
 		}
 	}
-	return Backfill{}, unavailable("each id tried is in use", nil)
+	return Backfill{}, fault.NewUnavailable("each id tried is in use", nil)
 }
 
 // draftBackfill returns a new backfill, and the parameters that store it.
@@ -64,7 +65,7 @@ func (s *Store) draftBackfill(region string, b NewBackfill) (Backfill, CreateBac
 }
 
 func backfillUnknown(id string) error {
-	return newError(NotFound, "backfill_unknown", "Backfill id: %s not found", id)
+	return fault.New(fault.NotFound, "backfill_unknown", "Backfill id: %s not found", id)
 }
 
 // GetBackfill returns a backfill, also an expired one until a worker has deleted it. Errors: NotFound, Unavailable.
@@ -89,7 +90,7 @@ func (q *Queries) lockBackfill(ctx context.Context, region, id string, t Timing,
 	case len(rows) == 0:
 		return Backfill{}, nil, backfillUnknown(id)
 	case !rows[0].Alive:
-		return Backfill{}, nil, newError(Unavailable, "backfill_expired", expired, id)
+		return Backfill{}, nil, fault.New(fault.Unavailable, "backfill_expired", expired, id)
 	}
 	r := rows[0]
 	return storedBackfill(r.ID, r.Body, r.Generation, r.Created), r.Acknowledged, nil

@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/match"
 	"github.com/lattice-director/director/match/matchtest"
 )
@@ -101,12 +102,12 @@ func TestBackfillLifecycle(t *testing.T) {
 	require.NoError(t, b.DeleteBackfill(ctx, universe, f.ID))
 	for _, id := range []string{f.ID, "", "never", "\x00"} {
 		_, err = b.GetBackfill(ctx, universe, id)
-		requireKind(t, db.NotFound, "backfill_unknown", err)
+		requireKind(t, fault.NotFound, "backfill_unknown", err)
 		require.ErrorContains(t, err, "Backfill id: "+id+" not found")
 		_, _, err = b.AcknowledgeBackfill(ctx, universe, id, nil)
-		requireKind(t, db.NotFound, "backfill_unknown", err)
+		requireKind(t, fault.NotFound, "backfill_unknown", err)
 		_, err = b.UpdateBackfill(ctx, universe, id, nil)
-		requireKind(t, db.NotFound, "backfill_unknown", err)
+		requireKind(t, fault.NotFound, "backfill_unknown", err)
 	}
 }
 
@@ -169,7 +170,7 @@ func TestBackfillsExpireWithoutAcknowledgements(t *testing.T) {
 	b.ageBackfill(f.ID, time.Second)
 	require.Empty(t, b.backfillsIn(match.Pool{}), "expired after four fifths of PendingFor")
 	_, err = b.UpdateBackfill(ctx, universe, f.ID, func(db.Backfill) (db.NewBackfill, error) { return db.NewBackfill{}, errors.New("not asked") })
-	requireKind(t, db.Unavailable, "backfill_expired", err)
+	requireKind(t, fault.Unavailable, "backfill_expired", err)
 	require.ErrorContains(t, err, "can not update an expired backfill, id: "+f.ID)
 	_, _, err = b.AcknowledgeBackfill(ctx, universe, f.ID, nil)
 	require.ErrorContains(t, err, "can not acknowledge an expired backfill, id: "+f.ID)

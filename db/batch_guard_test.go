@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // Two callers, or two transactions, that decide about one thing in one batch or at one time.
@@ -26,7 +28,7 @@ func TestASupersededProcessReportsNoSeats(t *testing.T) {
 		{Ref: superseded, SessionID: p.SessionID, Ended: true},
 	} {
 		_, err := s.ReportSeats(t.Context(), r)
-		require.True(t, IsKind(err, Superseded), "%v", err)
+		require.True(t, fault.Is(err, fault.Superseded), "%v", err)
 	}
 	res, err := s.ReportSeats(t.Context(), SeatReport{Ref: current, SessionID: p.SessionID, Joined: []Joined{{Sub: "ann", JTI: "t2"}, {Sub: "bob", JTI: "t3"}}})
 	require.NoError(t, err)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/nearest"
 )
 
@@ -81,18 +82,18 @@ func (k *catalogue) renew(ctx context.Context) bool {
 	return true
 }
 
-func (k *catalogue) unknown(r PlaceRequest) *Error {
+func (k *catalogue) unknown(r PlaceRequest) *fault.Error {
 	modes, ok := k.regions[r.Region]
 	if !ok {
-		return newError(NoCapacity, "region_unknown", "no instance runs, or ran lately, in region %q%s", r.Region,
+		return fault.New(fault.NoCapacity, "region_unknown", "no instance runs, or ran lately, in region %q%s", r.Region,
 			suggestion(r.Region, slices.Sorted(maps.Keys(k.regions))))
 	}
-	return newError(NoCapacity, "mode_unknown", "no instance in region %q offers, or offered lately, mode %q%s", r.Region, r.Mode, suggestion(r.Mode, modes))
+	return fault.New(fault.NoCapacity, "mode_unknown", "no instance in region %q offers, or offered lately, mode %q%s", r.Region, r.Mode, suggestion(r.Mode, modes))
 }
 
 // warn logs that players request a mode or region that no instance offers: for each name once a minute, and for a bounded number
 // of names.
-func (k *catalogue) warn(ctx context.Context, r PlaceRequest, unknown *Error) {
+func (k *catalogue) warn(ctx context.Context, r PlaceRequest, unknown *fault.Error) {
 	if time.Since(k.warnedSince) > warnEvery {
 		k.warnedSince = time.Now()
 		clear(k.warned)

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // Pins a misspelt name that is refused for lack of capacity, again and again, without a hint or a log.
@@ -18,14 +20,14 @@ func TestMisspeltNamesAreNoLackOfCapacity(t *testing.T) {
 	t.Parallel()
 	s := smallFleet(t, 8, "a")
 	s.mustPlace(t, duelFor(8, "p1", "p2", "p3", "p4", "p5", "p6", "p7", "p8"))
-	ask := func(region, mode string) *Error {
+	ask := func(region, mode string) *fault.Error {
 		s.catalogue.readAt = time.Time{} // it is not too early to read again
 		r := duelFor(8, "ann")
 		r.Region, r.Mode = region, mode
 		_, err := s.Place(t.Context(), r)
-		var refusal *Error
+		var refusal *fault.Error
 		require.ErrorAs(t, err, &refusal)
-		require.Equal(t, NoCapacity, refusal.Kind)
+		require.Equal(t, fault.NoCapacity, refusal.Kind)
 		return refusal
 	}
 	require.Equal(t, "no_capacity", ask("eu", "duel").Code)
@@ -51,7 +53,7 @@ func TestTheCatalogueIsReadOnceASecond(t *testing.T) {
 	reads, known := 0, []KnownModesRow{{"eu", "duel"}}
 	k := newCatalogue(nil, slog.New(slog.DiscardHandler))
 	k.read = func(context.Context) ([]KnownModesRow, error) { reads++; return known, nil }
-	refusal := newError(NoCapacity, "no_capacity", "full")
+	refusal := fault.New(fault.NoCapacity, "no_capacity", "full")
 	ask := func(mode string) error {
 		return k.explain(t.Context(), PlaceRequest{Region: "eu", Mode: mode}, refusal)
 	}

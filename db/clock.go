@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync/atomic"
 	"time"
+
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // clock is this pod's clock, and its measured offset to the database's.
@@ -76,7 +78,7 @@ func (s *Store) ReadClock(ctx context.Context) error {
 	after := s.clock.pod()
 	trip := after.Sub(before)
 	if trip > 2*time.Second {
-		return unavailable("the database answers too slowly to read its clock", nil)
+		return fault.NewUnavailable("the database answers too slowly to read its clock", nil)
 	}
 	reading := ClockReading{Offset: now.Sub(before.Add(trip / 2)), Roundtrip: trip, Measured: after, At: after}
 	if last := s.clock.reading.Load(); last != nil {

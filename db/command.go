@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // CommandOp is the operation of a command.
@@ -96,19 +98,19 @@ const (
 )
 
 func roomExists(id string) error {
-	return newError(Conflict, CodeRoomExists, "there is a room %q", id)
+	return fault.New(fault.Conflict, CodeRoomExists, "there is a room %q", id)
 }
 
 func roomNotFound(id string) error {
-	return newError(NotFound, CodeRoomNotFound, "there is no room %q", id)
+	return fault.New(fault.NotFound, CodeRoomNotFound, "there is no room %q", id)
 }
 
 func agentNotFound(id string) error {
-	return newError(NotFound, CodeInstanceNotFound, "there is no instance %q", id)
+	return fault.New(fault.NotFound, CodeInstanceNotFound, "there is no instance %q", id)
 }
 
 func agentBusy() error {
-	return newError(TooMany, CodeInstanceBusy, "each instance that could has %d commands that it has not acknowledged", maxInFlight)
+	return fault.New(fault.TooMany, CodeInstanceBusy, "each instance that could has %d commands that it has not acknowledged", maxInFlight)
 }
 
 // notifyReplicas wakes replicas. It ignores the zero id.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/lattice-director/director/db/internal/batch"
 	"github.com/lattice-director/director/db/internal/tx"
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // AcknowledgeCommand settles a command with the ack of its agent. The same transaction lists a created room, deletes a destroyed room, or records
@@ -268,7 +269,7 @@ func (t *ackTx) write() error {
 func (t *ackTx) answer(ref AgentRef) (AgentState, error) {
 	a, ok := t.agents[ref.ID]
 	if !ok || !a.isOf(ref) {
-		return AgentState{}, newError(Superseded, "agent_left", "the agent has left: close its connection")
+		return AgentState{}, fault.New(fault.Superseded, "agent_left", "the agent has left: close its connection")
 	}
 	return AgentState{Status: echoed(a.effective()), Owes: a.OwesReply, Doubted: a.Doubted}, nil
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 func TestAnAcknowledgedRoomIsThere(t *testing.T) {
@@ -87,7 +88,7 @@ func TestDestroyedRoomsAreGone(t *testing.T) {
 
 	for _, id := range []string{"s", "reserved", "%00", "r\x00", "\xff"} {
 		_, err := f.DestroyRoom(t.Context(), "eu", id, f.caller, "x", time.Minute)
-		requireKind(t, db.NotFound, db.CodeRoomNotFound, err)
+		requireKind(t, fault.NotFound, db.CodeRoomNotFound, err)
 	}
 	f.ack(reserved)
 	f.requireCounted()
@@ -131,7 +132,7 @@ func TestDrains(t *testing.T) {
 	require.Equal(t, []string{"agent.drained", "agent.undrained"}, f.rows("SELECT kind FROM events ORDER BY tx"))
 	for _, id := range []string{"nobody", "", "\x00"} {
 		_, err := f.CommandAgent(t.Context(), "eu", id, db.CommandDrain, false, f.caller, "x", time.Minute)
-		requireKind(t, db.NotFound, db.CodeInstanceNotFound, err)
+		requireKind(t, fault.NotFound, db.CodeInstanceNotFound, err)
 	}
 	f.requireCounted()
 }
@@ -151,7 +152,7 @@ func TestKeptDrains(t *testing.T) {
 	require.Empty(t, f.rows("SELECT name FROM kept_drains"))
 	f.create("x")
 	_, err = f.CommandAgent(t.Context(), "eu", "nobody", db.CommandDrain, true, f.caller, "x", time.Minute)
-	requireKind(t, db.NotFound, db.CodeInstanceNotFound, err)
+	requireKind(t, fault.NotFound, db.CodeInstanceNotFound, err)
 	f.requireCounted()
 }
 
@@ -164,9 +165,9 @@ func TestCommandsOfABusyAgent(t *testing.T) {
 		f.command(a, db.CommandDrain)
 	}
 	_, err := f.CommandAgent(t.Context(), "eu", a, db.CommandUndrain, false, f.caller, "x", time.Minute)
-	requireKind(t, db.TooMany, db.CodeInstanceBusy, err)
+	requireKind(t, fault.TooMany, db.CodeInstanceBusy, err)
 	_, err = f.DestroyRoom(t.Context(), "eu", "r", f.caller, "x", time.Minute)
-	requireKind(t, db.TooMany, db.CodeInstanceBusy, err)
+	requireKind(t, fault.TooMany, db.CodeInstanceBusy, err)
 	f.requireCounted()
 }
 
@@ -179,7 +180,7 @@ func TestAcknowledgementsAreFenced(t *testing.T) {
 	wrong := func(change func(*db.CommandAck)) {
 		t.Helper()
 		_, err := f.AcknowledgeCommand(t.Context(), f.ackOf(c, change))
-		requireKind(t, db.Superseded, "agent_left", err)
+		requireKind(t, fault.Superseded, "agent_left", err)
 	}
 	wrong(func(a *db.CommandAck) { a.Ref.Replica = uuid.New() })
 	wrong(func(a *db.CommandAck) { a.Ref.ID = agentID(9) })
@@ -208,7 +209,7 @@ func TestCommandsTimeOut(t *testing.T) {
 	require.Equal(t, []string{"command.timed_out|key#11111111|" + a + "|r"}, f.events())
 	require.Equal(t, db.CommandTimedOut, f.expire(c).State)
 	_, err := f.ExpireCommand(t.Context(), "eu", uuid.New())
-	requireKind(t, db.NotFound, "command_unknown", err)
+	requireKind(t, fault.NotFound, "command_unknown", err)
 	f.requireCounted()
 }
 
@@ -295,9 +296,9 @@ func TestFindAgent(t *testing.T) {
 	f.exec("UPDATE agent_states SET left_at = now(), rooms = 0, reserved = 0, in_flight = 0, connections = 0")
 	for _, id := range []string{a, "x", "", "\x00", "\xff"} {
 		_, err = f.FindAgent(t.Context(), "eu", id)
-		requireKind(t, db.NotFound, db.CodeInstanceNotFound, err)
+		requireKind(t, fault.NotFound, db.CodeInstanceNotFound, err)
 		_, err = f.FindRoom(t.Context(), "eu", id)
-		requireKind(t, db.NotFound, db.CodeRoomNotFound, err)
+		requireKind(t, fault.NotFound, db.CodeRoomNotFound, err)
 	}
 	f.requireNoRoom("a")
 }

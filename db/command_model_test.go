@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // commandModel is a fleet of three agents on one replica, with the expected states of its commands.
@@ -113,7 +114,7 @@ func (m *commandModel) acknowledge(rt *rapid.T) {
 	c := m.draw(rt)
 	if _, connected := m.agents[c.AgentID]; !connected {
 		_, err := m.AcknowledgeCommand(m.t.Context(), m.ackOf(c))
-		require.True(rt, db.IsKind(err, db.Superseded), "%v", err)
+		require.True(rt, fault.Is(err, fault.Superseded), "%v", err)
 		return
 	}
 	ok := rapid.Bool().Draw(rt, "ok")

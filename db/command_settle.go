@@ -9,6 +9,7 @@ import (
 
 	"github.com/lattice-director/director/db/internal/batch"
 	"github.com/lattice-director/director/db/internal/tx"
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // CommandPage is the maximum number of commands that [Store.PendingCommands] returns.
@@ -76,7 +77,7 @@ func (s *Store) expireCommands(ctx context.Context, region string, calls []*batc
 	for _, c := range calls {
 		i := slices.IndexFunc(answers, func(a CommandAnswer) bool { return a.ID == c.Req })
 		if i < 0 {
-			c.Answer(CommandAnswer{}, newError(NotFound, "command_unknown", "the command is not remembered"))
+			c.Answer(CommandAnswer{}, fault.New(fault.NotFound, "command_unknown", "the command is not remembered"))
 			continue
 		}
 		c.Answer(answers[i], nil)

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // fleet is a region with a replica to which agents are connected.
@@ -98,7 +99,7 @@ func (f *fleet) requireRefused(code string, r db.NewRoom) {
 	const state = "SELECT jsonb_agg(to_jsonb(x))::text FROM (SELECT s.*, (SELECT count(*) FROM rooms) AS r, (SELECT count(*) FROM commands) AS c FROM agent_states s) x"
 	before := one[string](f.bundle, state)
 	_, err := f.CreateRoom(f.t.Context(), r)
-	var e *db.Error
+	var e *fault.Error
 	require.ErrorAs(f.t, err, &e)
 	require.Equal(f.t, code, e.Code, "%v", err)
 	require.Equal(f.t, before, one[string](f.bundle, state))
@@ -179,7 +180,7 @@ func (f *fleet) expire(c db.Command) db.CommandAnswer {
 func (f *fleet) requireNoRoom(id string) {
 	f.t.Helper()
 	_, err := f.FindRoom(f.t.Context(), "eu", id)
-	requireKind(f.t, db.NotFound, db.CodeRoomNotFound, err)
+	requireKind(f.t, fault.NotFound, db.CodeRoomNotFound, err)
 }
 
 func (f *fleet) events() []string {

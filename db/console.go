@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/db/internal/tx"
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 const (
@@ -78,7 +79,7 @@ func instant(t time.Time) *time.Time {
 func ParseSessionID(id string) (region string, room uuid.UUID, err error) {
 	region, room, ok := parseSessionID(id)
 	if !ok {
-		return "", uuid.Nil, &Error{Kind: Invalid, Code: "invalid", Field: "session", Detail: "must be the id of a session, region.uuid"}
+		return "", uuid.Nil, &fault.Error{Kind: fault.Invalid, Code: "invalid", Field: "session", Detail: "must be the id of a session, region.uuid"}
 	}
 	return region, room, nil
 }

@@ -7,6 +7,8 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // Act changes the fleet in the name of a person, by the functions of schema ops, which write an event with that name. It is for one person
@@ -127,11 +129,11 @@ func refusal(err error) error {
 	}
 	switch pg.Code {
 	case "P0002": // no_data_found
-		return newError(NotFound, "not_found", "%s", pg.Message)
+		return fault.New(fault.NotFound, "not_found", "%s", pg.Message)
 	case "55000": // object_not_in_prerequisite_state
-		return newError(Conflict, "conflict", "%s", pg.Message)
+		return fault.New(fault.Conflict, "conflict", "%s", pg.Message)
 	case "22023": // invalid_parameter_value
-		return newError(Invalid, "invalid", "%s", pg.Message)
+		return fault.New(fault.Invalid, "invalid", "%s", pg.Message)
 	}
 	return classify(err)
 }

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // ConsoleAgent is a connected game server of the orchestrator as ops.agents shows it.
@@ -65,7 +67,7 @@ func (s *Store) ConsoleAgent(ctx context.Context, id string) (ConsoleAgent, erro
 		}
 	}
 	if err == nil {
-		err = newError(NotFound, "agent_unknown", "no agent %q is connected", id)
+		err = fault.New(fault.NotFound, "agent_unknown", "no agent %q is connected", id)
 	}
 	return ConsoleAgent{}, err
 }

@@ -7,6 +7,8 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // ConsolePool is a pool and its last plan, as ops.pools shows it.
@@ -174,7 +176,7 @@ func (s *Store) ConsoleDeployment(ctx context.Context, id uuid.UUID) (ConsoleDep
 		return err
 	})
 	if errors.Is(err, pgx.ErrNoRows) {
-		return d, newError(NotFound, "deployment_unknown", "no deployment %s: those that are gone are in the log of events", id)
+		return d, fault.New(fault.NotFound, "deployment_unknown", "no deployment %s: those that are gone are in the log of events", id)
 	}
 	return d, err
 }

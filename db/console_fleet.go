@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // ConsoleInstance is a game server as ops.fleet shows it.
@@ -98,7 +100,7 @@ func (s *Store) ConsoleInstance(ctx context.Context, id string) (ConsoleInstance
 		return err
 	})
 	if errors.Is(err, pgx.ErrNoRows) {
-		return in, newError(NotFound, "instance_unknown", "no instance %q: ended ones are forgotten after some time", id)
+		return in, fault.New(fault.NotFound, "instance_unknown", "no instance %q: ended ones are forgotten after some time", id)
 	}
 	return in, err
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // matched writes the history of a match of two tickets, which waited 30 seconds and were assigned some time ago (an interval).
@@ -128,7 +129,7 @@ func TestConsoleAgentsRoomsAndLobbies(t *testing.T) {
 		require.Equal(t, want, got[0].Agent)
 	}
 	_, err = c.ConsoleAgent(t.Context(), "00000000000000")
-	requireKind(t, db.NotFound, "agent_unknown", err)
+	requireKind(t, fault.NotFound, "agent_unknown", err)
 	one, err := c.ConsoleAgent(t.Context(), "0000000000000001")
 	require.NoError(t, err)
 	require.Equal(t, "eu0", one.Name)
@@ -186,5 +187,5 @@ func TestConsolePoolsAndDeployments(t *testing.T) {
 	require.NoError(t, err)
 	require.EqualValues(t, 1, d.OpenSessions)
 	_, err = c.ConsoleDeployment(t.Context(), uuid.New())
-	requireKind(t, db.NotFound, "deployment_unknown", err)
+	requireKind(t, fault.NotFound, "deployment_unknown", err)
 }

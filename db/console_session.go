@@ -7,6 +7,8 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // ConsoleSession is an open session as ops.sessions shows it.
@@ -141,7 +143,7 @@ func (s *Store) ConsoleSession(ctx context.Context, id string) (v SessionView, e
 	})
 	v.Left, v.LeftMore = page(v.Left, MaxConsolePage)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return v, newError(NotFound, "session_unknown", "no session %s: closed ones are forgotten after some time", id)
+		return v, fault.New(fault.NotFound, "session_unknown", "no session %s: closed ones are forgotten after some time", id)
 	}
 	return v, err
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // console is a Store over the database of an opsDB, as the console uses it.
@@ -75,7 +76,7 @@ func TestConsoleFleetPagesAndFilters(t *testing.T) {
 	require.Equal(t, map[string]string{"rack": "7"}, in.Labels)
 	require.EqualValues(t, 1, in.Players)
 	_, err = c.ConsoleInstance(t.Context(), "zz")
-	requireKind(t, db.NotFound, "instance_unknown", err)
+	requireKind(t, fault.NotFound, "instance_unknown", err)
 
 	counts, err := c.ConsoleFleetCounts(t.Context())
 	require.NoError(t, err)
@@ -118,9 +119,9 @@ func TestConsoleSessionIsKnownAfterItCloses(t *testing.T) {
 	require.Equal(t, "session cheating", v.Left[0].Reason)
 	require.Len(t, v.Left, 2)
 	_, err = c.ConsoleSession(t.Context(), "eu."+uuid.NewString())
-	requireKind(t, db.NotFound, "session_unknown", err)
+	requireKind(t, fault.NotFound, "session_unknown", err)
 	_, err = c.ConsoleSession(t.Context(), "nonsense")
-	requireKind(t, db.Invalid, "invalid", err)
+	requireKind(t, fault.Invalid, "invalid", err)
 }
 
 func TestConsolePlayerHasTheirHistory(t *testing.T) {
@@ -343,9 +344,9 @@ func TestConsoleActsInTheNameOfAPerson(t *testing.T) {
 	require.Empty(t, c.table(`SELECT kind FROM ops.events WHERE actor LIKE 'sql:%'`))
 
 	_, err = ada.Drain(ctx, "zz")
-	requireKind(t, db.NotFound, "not_found", err)
-	requireKind(t, db.Conflict, "conflict", ada.CloseSession(ctx, s, "again"))
-	requireKind(t, db.Invalid, "invalid", ada.CloseSession(ctx, s, " "))
+	requireKind(t, fault.NotFound, "not_found", err)
+	requireKind(t, fault.Conflict, "conflict", ada.CloseSession(ctx, s, "again"))
+	requireKind(t, fault.Invalid, "invalid", ada.CloseSession(ctx, s, " "))
 
 	c.exec(`SELECT ops.drain('arena')`)
 	require.Equal(t, []string{"t"}, c.table(`SELECT actor = 'sql:' || session_user FROM ops.events WHERE kind = 'instance.drained' AND actor <> 'console:ada'`),
@@ -372,6 +373,6 @@ func TestConsoleReadsAreBounded(t *testing.T) {
 	c.hold(`LOCK TABLE instances`)
 	began := time.Now()
 	_, _, err := c.ConsoleFleet(t.Context(), db.FleetFilter{})
-	require.True(t, db.IsKind(err, db.Unavailable), "%v", err)
+	require.True(t, fault.Is(err, fault.Unavailable), "%v", err)
 	require.Less(t, time.Since(began), 30*time.Second)
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/db/internal/tx"
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // The states of a cycle, in their order.
@@ -46,7 +47,9 @@ type CycleRef struct {
 func (r CycleRef) Mark(matchID string) []byte { return append(r.ID[:], matchID...) }
 
 // cycleLost is the error when another replica owns the cycle, or the cycle has ended.
-func cycleLost() error { return newError(Superseded, "cycle_lost", "another replica runs the cycle") }
+func cycleLost() error {
+	return fault.New(fault.Superseded, "cycle_lost", "another replica runs the cycle")
+}
 
 // JoinCycle adds callers of a replica to the cycle that is registering, or opens a cycle for them. joined is false when the
 // running cycle is past registration. The ids of callers must never have been used before. Errors: Unavailable, after which the

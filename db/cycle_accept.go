@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/lattice-director/director/db/internal/tx"
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/match"
 )
 
@@ -59,7 +60,7 @@ func (s *Store) AcceptMatches(ctx context.Context, ref CycleRef, matches []Accep
 			return nil, classify(err)
 		}
 	}
-	return nil, unavailable("no decision about the matches", err)
+	return nil, fault.NewUnavailable("no decision about the matches", err)
 }
 
 // acceptance is one transaction that decides about matches.

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/match"
 )
 
@@ -189,10 +190,10 @@ func TestOtherReplicasReadVerdicts(t *testing.T) {
 	status, err = b.FollowCycle(ctx, other, nil)
 	require.NoError(t, err)
 	require.Equal(t, "noluck\uFFFD", status.Failure)
-	requireKind(t, db.Superseded, "cycle_lost", b.EndCycle(ctx, ref, ""))
-	requireKind(t, db.Superseded, "cycle_lost", b.RenewCycle(ctx, ref))
+	requireKind(t, fault.Superseded, "cycle_lost", b.EndCycle(ctx, ref, ""))
+	requireKind(t, fault.Superseded, "cycle_lost", b.RenewCycle(ctx, ref))
 	_, err = b.AcceptMatches(ctx, ref, nil, readBackfill)
-	requireKind(t, db.Superseded, "cycle_lost", err)
+	requireKind(t, fault.Superseded, "cycle_lost", err)
 	b.exec("UPDATE match_cycles SET ended_at = ended_at - interval '31 seconds'")
 	n, err := b.ForgetCycles(ctx, universe)
 	require.NoError(t, err)

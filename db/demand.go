@@ -8,6 +8,8 @@ import (
 	"net/netip"
 	"slices"
 	"time"
+
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // The sources of demand, beside the director loop.
@@ -29,34 +31,10 @@ type Waiting struct {
 	Address      netip.Addr // of the player, a hint for where a server should start; the zero value: not known
 }
 
-// Outlook is what a party that waits can expect of the pool of its mode.
-type Outlook struct {
-	Region, Mode string
-	Starting     int  // servers of the pool that start now, as of its last plan
-	Full         bool // the pool has as many servers as it may have, with those that drain or end
-
-	// PausedUntil is when the pool starts servers again, by this replica's clock and to the second; zero: it starts them now. Without an operator
-	// the cause is its provider, which had no capacity, or failures of its servers.
-	PausedUntil      time.Time
-	PausedByOperator bool
-}
-
-// retryAfter returns when a party that found no capacity should ask again.
-func (o *Outlook) retryAfter() time.Duration {
-	switch {
-	case !o.PausedUntil.IsZero():
-		return min(max(time.Until(o.PausedUntil), retryStarting), retryFull)
-	case o.Full && o.Starting == 0:
-		return retryFull
-	default:
-		return retryStarting
-	}
-}
-
 // PutWaiting records parties that wait, so that pools start servers for them, and returns the outlook for each of their modes that a
 // pool serves; it records nothing for other modes. The rows lapse after ttl, a positive duration, unless PutWaiting is called again; that
 // renewal writes a row only when half of its time is over. [Store.Place] removes the rows of the players that it seats. Errors: Unavailable.
-func (s *Store) PutWaiting(ctx context.Context, source string, ttl time.Duration, waiting []Waiting) (all []Outlook, err error) {
+func (s *Store) PutWaiting(ctx context.Context, source string, ttl time.Duration, waiting []Waiting) (all []fault.Outlook, err error) {
 	byRegion := map[string][]Waiting{}
 	for _, w := range waiting {
 		byRegion[w.Region] = append(byRegion[w.Region], w)
@@ -71,7 +49,7 @@ func (s *Store) PutWaiting(ctx context.Context, source string, ttl time.Duration
 	return all, nil
 }
 
-func (s *Store) putWaiting(ctx context.Context, region, source string, ttl time.Duration, waiting []Waiting) ([]Outlook, error) {
+func (s *Store) putWaiting(ctx context.Context, region, source string, ttl time.Duration, waiting []Waiting) ([]fault.Outlook, error) {
 	rows, err := s.q.PutWaiting(ctx, waitingRows(region, source, ttl, waiting))
 	if err != nil || len(rows) == 0 {
 		return nil, err
@@ -79,7 +57,7 @@ func (s *Store) putWaiting(ctx context.Context, region, source string, ttl time.
 	if rows[0].Written {
 		s.Notify(TopicDemand, "")
 	}
-	outlooks := make([]Outlook, len(rows))
+	outlooks := make([]fault.Outlook, len(rows))
 	for i, r := range rows {
 		s.pooled.learn(region, r.Mode)
 		outlooks[i] = s.outlook(region, r)
@@ -88,8 +66,8 @@ func (s *Store) putWaiting(ctx context.Context, region, source string, ttl time.
 }
 
 // outlook rounds the end of a pause, so that two readings of one pause are equal although the offset between the clocks varies.
-func (s *Store) outlook(region string, r PutWaitingRow) Outlook {
-	o := Outlook{Region: region, Mode: r.Mode, Starting: int(r.Starting), Full: r.IsFull, PausedByOperator: r.PausedByOperator}
+func (s *Store) outlook(region string, r PutWaitingRow) fault.Outlook {
+	o := fault.Outlook{Region: region, Mode: r.Mode, Starting: int(r.Starting), Full: r.IsFull, PausedByOperator: r.PausedByOperator}
 	if now := s.Now(); r.PausedUntil.After(now) {
 		o.PausedUntil = r.PausedUntil.Add(time.Since(now)).Round(time.Second)
 	}

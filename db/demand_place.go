@@ -6,16 +6,14 @@ import (
 	"maps"
 	"sync"
 	"time"
-)
 
-// When a party that found no capacity should ask again. Where the pool is paused for less than retryFull, it is when the pause ends.
-const (
-	retryStarting = 2 * time.Second  // servers start, or are about to
-	retryFull     = 10 * time.Second // the pool may not start any
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // waits reports whether a request, which is decided, waits for a server that a pool may start.
-func (r *request) waits() bool { return r.req.WaitFor > 0 && r.err != nil && r.err.Kind == NoCapacity }
+func (r *request) waits() bool {
+	return r.req.WaitFor > 0 && r.err != nil && r.err.Kind == fault.NoCapacity
+}
 
 // awaitServers records the demand of requests that found no capacity, in one statement, and adds the outlook to their errors.
 // If the statement fails, the errors have no outlook, and a later request of the player records the demand.
@@ -34,15 +32,10 @@ func (s *Store) awaitServers(ctx context.Context, region string, requests []*req
 	for _, r := range requests {
 		for _, o := range outlooks {
 			if o.Mode == r.req.Mode {
-				r.err.expect(o)
+				r.err.AddOutlook(o)
 			}
 		}
 	}
-}
-
-// expect adds an outlook to a refusal, and when to ask again.
-func (e *Error) expect(o Outlook) {
-	e.Outlook, e.RetryAfter = &o, o.retryAfter()
 }
 
 // endWaiting removes the demand of players that are being seated, in modes that pools serve.

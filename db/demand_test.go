@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // withPool makes a pool that serves mode duel in region eu.
@@ -26,12 +27,12 @@ func waits(r db.PlaceRequest) db.PlaceRequest {
 	return r
 }
 
-func (b *bundle) refusal(r db.PlaceRequest) *db.Error {
+func (b *bundle) refusal(r db.PlaceRequest) *fault.Error {
 	b.t.Helper()
 	_, err := b.Place(b.t.Context(), r)
-	var refused *db.Error
+	var refused *fault.Error
 	require.ErrorAs(b.t, err, &refused)
-	require.Equal(b.t, db.NoCapacity, refused.Kind)
+	require.Equal(b.t, fault.NoCapacity, refused.Kind)
 	return refused
 }
 
@@ -50,7 +51,7 @@ func TestARefusedPartyIsDemand(t *testing.T) {
 	r.Address = netip.MustParseAddr("::ffff:192.0.2.7")
 	refused := b.refusal(r)
 	require.Equal(t, "no_capacity", refused.Code, "no instance was ever there, but a pool serves the mode")
-	require.Equal(t, &db.Outlook{Region: "eu", Mode: "duel", Starting: 3}, refused.Outlook)
+	require.Equal(t, &fault.Outlook{Region: "eu", Mode: "duel", Starting: 3}, refused.Outlook)
 	require.Equal(t, 2*time.Second, refused.RetryAfter)
 	require.Equal(t, "matchmake 2 4 1 2 192.0.2.7 00:01:00", one[string](b, `SELECT concat_ws(' ', source, party, max_players, matches, players, host(address),
 		expires_at - updated_at) FROM demand WHERE region = 'eu' AND mode = 'duel'`))
@@ -88,19 +89,19 @@ func TestOutlooksOfPoolsThatStartNothing(t *testing.T) {
 	b := setup(t).withPool()
 	for _, c := range []struct {
 		change string
-		want   db.Outlook
+		want   fault.Outlook
 		retry  time.Duration
 	}{
-		{`UPDATE pools SET last_plan = '{"live": 9, "coming": 1}'`, db.Outlook{Starting: 1, Full: true}, 2 * time.Second},
-		{`UPDATE pools SET last_plan = '{"live": 10, "coming": 0}'`, db.Outlook{Full: true}, 10 * time.Second},
-		{`UPDATE pools SET last_plan = '{"live": 8, "coming": 0, "draining": 1, "ending": 1}'`, db.Outlook{Full: true}, 10 * time.Second},
-		{"UPDATE pools SET last_plan = NULL, paused_until = '9999-01-01'", db.Outlook{PausedUntil: db.Forever(), PausedByOperator: true}, 10 * time.Second},
-		{"UPDATE pools SET paused_until = NULL, max_servers = 0", db.Outlook{Full: true}, 10 * time.Second},
-		{"UPDATE pools SET max_servers = 10", db.Outlook{}, 2 * time.Second},
-		{"INSERT INTO start_pauses SELECT 'us', app, version, 'failures', 3, now() + interval '1 hour', 'x' FROM pools", db.Outlook{}, 2 * time.Second},
-		{"INSERT INTO start_pauses SELECT 'eu', app, version, 'failures', 3, now() + interval '1 hour', 'x' FROM pools", db.Outlook{PausedUntil: time.Now().Add(time.Hour)}, 10 * time.Second},
-		{"UPDATE start_pauses SET cause = 'capacity', until = now() + interval '5 seconds'", db.Outlook{PausedUntil: time.Now().Add(5 * time.Second)}, 5 * time.Second},
-		{"UPDATE start_pauses SET until = now() - interval '1 second'", db.Outlook{}, 2 * time.Second},
+		{`UPDATE pools SET last_plan = '{"live": 9, "coming": 1}'`, fault.Outlook{Starting: 1, Full: true}, 2 * time.Second},
+		{`UPDATE pools SET last_plan = '{"live": 10, "coming": 0}'`, fault.Outlook{Full: true}, 10 * time.Second},
+		{`UPDATE pools SET last_plan = '{"live": 8, "coming": 0, "draining": 1, "ending": 1}'`, fault.Outlook{Full: true}, 10 * time.Second},
+		{"UPDATE pools SET last_plan = NULL, paused_until = '9999-01-01'", fault.Outlook{PausedUntil: db.Forever(), PausedByOperator: true}, 10 * time.Second},
+		{"UPDATE pools SET paused_until = NULL, max_servers = 0", fault.Outlook{Full: true}, 10 * time.Second},
+		{"UPDATE pools SET max_servers = 10", fault.Outlook{}, 2 * time.Second},
+		{"INSERT INTO start_pauses SELECT 'us', app, version, 'failures', 3, now() + interval '1 hour', 'x' FROM pools", fault.Outlook{}, 2 * time.Second},
+		{"INSERT INTO start_pauses SELECT 'eu', app, version, 'failures', 3, now() + interval '1 hour', 'x' FROM pools", fault.Outlook{PausedUntil: time.Now().Add(time.Hour)}, 10 * time.Second},
+		{"UPDATE start_pauses SET cause = 'capacity', until = now() + interval '5 seconds'", fault.Outlook{PausedUntil: time.Now().Add(5 * time.Second)}, 5 * time.Second},
+		{"UPDATE start_pauses SET until = now() - interval '1 second'", fault.Outlook{}, 2 * time.Second},
 	} {
 		b.exec(c.change)
 		c.want.Region, c.want.Mode = "eu", "duel"
@@ -183,7 +184,7 @@ func TestManyRefusalsAtOnceAreDemand(t *testing.T) {
 		}()
 	}
 	for range 50 {
-		var e *db.Error
+		var e *fault.Error
 		require.ErrorAs(t, <-refused, &e)
 		require.NotNil(t, e.Outlook)
 	}

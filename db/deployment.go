@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/provider"
 )
 
@@ -104,14 +105,14 @@ func (s *Store) StartDeployment(ctx context.Context, region string, n NewDeploym
 			return err
 		}
 		if v.Provider != n.Provider {
-			e := newError(Invalid, "provider_mismatch", "the provider of %s is %s", v.Name(), v.Provider)
+			e := fault.New(fault.Invalid, "provider_mismatch", "the provider of %s is %s", v.Name(), v.Provider)
 			e.Field = "provider"
 			return e
 		}
 		if allowed, err := q.allowedStarts(ctx); err != nil {
 			return err
 		} else if allowed == 0 && v.Provider != providerManual {
-			return newError(Conflict, "pool_limit", "the limits over all pools let no server start: 'director pools limit' shows them")
+			return fault.New(fault.Conflict, "pool_limit", "the limits over all pools let no server start: 'director pools limit' shows them")
 		}
 		return q.insertDeployments(ctx, region, []NewDeployment{n})
 	})
@@ -154,7 +155,7 @@ func (s *Store) StopDeployment(ctx context.Context, region string, id uuid.UUID,
 			return err
 		}
 		if _, err = q.DeploymentPhase(ctx, DeploymentPhaseParams{Region: region, ID: id}); errors.Is(err, pgx.ErrNoRows) {
-			return newError(NotFound, "deployment_unknown", "there is no deployment %s in region %q", id, region)
+			return fault.New(fault.NotFound, "deployment_unknown", "there is no deployment %s in region %q", id, region)
 		}
 		return err
 	})

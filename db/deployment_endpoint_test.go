@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // Pins an address of a provider that nobody can dial: players were sent there.
@@ -35,7 +36,7 @@ func TestNetcodeNeedsAnAddress(t *testing.T) {
 	}
 	for _, endpoint := range []string{"game.example:7777", "wss://203.0.113.7:7777/play"} {
 		_, err := b.joinAs(id, "boot-1", at(endpoint))
-		requireKind(t, db.Invalid, "invalid_request", err)
+		requireKind(t, fault.Invalid, "invalid_request", err)
 		require.ErrorContains(t, err, "must be an IP address and a port")
 	}
 	require.Equal(t, "starting", b.phaseOf(id))

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/endpoint"
 )
 
@@ -73,7 +74,7 @@ func (d DeploymentOfRow) allows(r Registration) error {
 	case r.ProviderRef != "" && d.RefTaken:
 		return outside("provider_ref", "another deployment has this server")
 	case r.ProviderRef != "" && d.Ref != "" && d.Ref != r.ProviderRef:
-		return newError(Gone, "deployment_over", "deployment %s has another server than provider_ref: stop, do not register again", r.Joining.ID)
+		return fault.New(fault.Gone, "deployment_over", "deployment %s has another server than provider_ref: stop, do not register again", r.Joining.ID)
 	}
 	for _, mode := range r.Modes {
 		if !slices.Contains(d.Modes, mode) {
@@ -81,7 +82,7 @@ func (d DeploymentOfRow) allows(r Registration) error {
 		}
 	}
 	if d.DialledByRegistration && r.Endpoint != "" && !endpoint.IsDialableAddress(r.Endpoint) {
-		err := newError(Invalid, "invalid_request", "must be an IP address and a port, such as 203.0.113.7:7777: netcode connect tokens hold no host names")
+		err := fault.New(fault.Invalid, "invalid_request", "must be an IP address and a port, such as 203.0.113.7:7777: netcode connect tokens hold no host names")
 		err.Field = "endpoint"
 		return err
 	}
@@ -89,11 +90,11 @@ func (d DeploymentOfRow) allows(r Registration) error {
 }
 
 func outside(field, format string, args ...any) error {
-	return newError(Forbidden, "outside_deployment", "the deployment may not register this %s: %s", field, fmt.Sprintf(format, args...))
+	return fault.New(fault.Forbidden, "outside_deployment", "the deployment may not register this %s: %s", field, fmt.Sprintf(format, args...))
 }
 
 func deploymentOver(id uuid.UUID) error {
-	return newError(Gone, "deployment_over", "deployment %s is over: stop, do not register again", id)
+	return fault.New(fault.Gone, "deployment_over", "deployment %s is over: stop, do not register again", id)
 }
 
 // digestHex is the length of a SHA-256 in hex.
@@ -103,7 +104,7 @@ const digestHex = 64
 func normalDigest(text string) (string, error) {
 	hex := strings.ToLower(strings.ReplaceAll(text, ":", ""))
 	if len(hex) != digestHex || strings.Trim(hex, "0123456789abcdef") != "" {
-		err := newError(Invalid, "invalid_request", "must be a SHA-256 in hex, with or without colons")
+		err := fault.New(fault.Invalid, "invalid_request", "must be a SHA-256 in hex, with or without colons")
 		err.Field = "cert_digest"
 		return "", err
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // deploy inserts an app version and a deployment of it in a phase, with an intent and a ref.
@@ -64,7 +65,7 @@ func TestReadyIsBoth(t *testing.T) {
 		in := b.requireJoined(id, "boot-1")
 		require.Equal(t, &db.Deployed{}, in.Deployed)
 		_, err := b.Place(t.Context(), request("ann", 8))
-		requireKind(t, db.NoCapacity, "no_capacity", err)
+		requireKind(t, fault.NoCapacity, "no_capacity", err)
 		ready, err := b.MakeReady(t.Context(), "eu", id)
 		require.NoError(t, err)
 		require.False(t, ready, "its provider has not said so")
@@ -115,7 +116,7 @@ func TestReadyNeedsTheDigest(t *testing.T) {
 	in := b.requireJoined(id, "boot-1")
 	require.False(t, in.Deployed.Ready)
 	_, err := b.joinAs(id, "boot-1", func(r *db.Registration) { r.CertDigest = "AB" })
-	requireKind(t, db.Invalid, "invalid_request", err)
+	requireKind(t, fault.Invalid, "invalid_request", err)
 
 	again := b.requireJoined(id, "boot-1", func(r *db.Registration) { r.CertDigest = strings.Repeat("AB", 32) })
 	require.Equal(t, in.Incarnation, again.Incarnation)
@@ -165,7 +166,7 @@ func TestRegistrationsOutsideTheDeployment(t *testing.T) {
 		"modes":       func(r *db.Registration) { r.Modes = []string{"duel", "race"} },
 	} {
 		_, err := b.joinAs(id, "boot-1", change)
-		requireKind(t, db.Forbidden, "outside_deployment", err)
+		requireKind(t, fault.Forbidden, "outside_deployment", err)
 		require.ErrorContains(t, err, field)
 	}
 	require.Zero(t, one[int](b, "SELECT count(*) FROM instances"))
@@ -177,10 +178,10 @@ func TestDeploymentsThatAreOver(t *testing.T) {
 	b := setup(t)
 	for _, phase := range []string{"failed", "stopping"} {
 		_, err := b.joinAs(b.deploy(phase), "boot-1")
-		requireKind(t, db.Gone, "deployment_over", err)
+		requireKind(t, fault.Gone, "deployment_over", err)
 	}
 	_, err := b.joinAs(uuid.New(), "boot-1")
-	requireKind(t, db.Gone, "deployment_over", err)
+	requireKind(t, fault.Gone, "deployment_over", err)
 	require.Zero(t, one[int](b, "SELECT count(*) FROM instances"))
 	require.Zero(t, one[int](b, "SELECT count(*) FROM instance_directory"))
 }
@@ -230,12 +231,12 @@ func TestTooManyBoots(t *testing.T) {
 		b.requireJoined(id, fmt.Sprint("boot-", 6+n))
 	}
 	_, err := b.joinAs(id, "boot-10")
-	requireKind(t, db.Gone, "deployment_over", err)
+	requireKind(t, fault.Gone, "deployment_over", err)
 	require.Equal(t, "failed", b.phaseOf(id))
 	require.Equal(t, "gone", one[string](b, "SELECT status FROM instances"))
 	require.True(t, one[bool](b, "SELECT next_at <= now() AND reason = 'too_many_boots' FROM deployments"))
 	_, err = b.joinAs(id, "boot-11")
-	requireKind(t, db.Gone, "deployment_over", err)
+	requireKind(t, fault.Gone, "deployment_over", err)
 	b.requireInvariants()
 }
 

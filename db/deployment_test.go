@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/provider"
 )
 
@@ -41,17 +42,17 @@ func TestStartAndStopDeployment(t *testing.T) {
 	require.NoError(t, b.StopDeployment(t.Context(), "eu", n.ID, "again"))
 	require.Equal(t, "stopped too expensive 1", one[string](b, "SELECT desired || ' ' || reason || ' ' || generation FROM deployments WHERE next_at IS NOT NULL"))
 	require.Equal(t, 1, one[int](b, "SELECT count(*)::int FROM events WHERE kind = 'deployment.stopped'"))
-	requireKind(t, db.NotFound, "deployment_unknown", b.StopDeployment(t.Context(), "us", n.ID, ""))
+	requireKind(t, fault.NotFound, "deployment_unknown", b.StopDeployment(t.Context(), "us", n.ID, ""))
 }
 
 func TestStartDeploymentChecksTheVersion(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	requireKind(t, db.NotFound, "app_version_unknown", b.StartDeployment(t.Context(), "eu", newArena()))
+	requireKind(t, fault.NotFound, "app_version_unknown", b.StartDeployment(t.Context(), "eu", newArena()))
 	b.arena()
 	n := newArena()
 	n.Provider = "docker"
-	requireKind(t, db.Invalid, "provider_mismatch", b.StartDeployment(t.Context(), "eu", n))
+	requireKind(t, fault.Invalid, "provider_mismatch", b.StartDeployment(t.Context(), "eu", n))
 	require.Zero(t, one[int](b, "SELECT count(*)::int FROM deployments"))
 }
 
@@ -66,5 +67,5 @@ func TestAStoppedDeploymentGetsNoPlayers(t *testing.T) {
 	b.place(request("anna", 2))
 	require.NoError(t, b.StopDeployment(t.Context(), "eu", n.ID, "done"))
 	_, err := b.Place(t.Context(), request("ben", 2))
-	requireKind(t, db.NoCapacity, "no_capacity", err)
+	requireKind(t, fault.NoCapacity, "no_capacity", err)
 }

@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // KnownMatch is a decided match, as far as the database still has it.
@@ -47,7 +49,7 @@ func (s *Store) ExplainMatch(ctx context.Context, universe string, id uuid.UUID)
 		m, err = s.currentMatch(ctx, universe, id)
 	}
 	if errors.Is(err, pgx.ErrNoRows) {
-		return m, newError(NotFound, "match_unknown", "match %s is not known: matches are remembered for DIRECTOR_MATCH_HISTORY after they were committed", id)
+		return m, fault.New(fault.NotFound, "match_unknown", "match %s is not known: matches are remembered for DIRECTOR_MATCH_HISTORY after they were committed", id)
 	}
 	if err != nil {
 		return m, classify(err)

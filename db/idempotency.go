@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/lattice-director/director/db/internal/tx"
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // answersOf returns the parameters that select the stored answers of calls with an idempotency key.
@@ -26,7 +27,7 @@ func replay(requests []*request, stored []StoredAnswersRow) error {
 		switch {
 		case i < 0:
 		case !bytes.Equal(stored[i].RequestHash, r.req.RequestHash):
-			r.err = newError(Mismatch, "idempotency_mismatch", "this Idempotency-Key was used with another body")
+			r.err = fault.New(fault.Mismatch, "idempotency_mismatch", "this Idempotency-Key was used with another body")
 		default:
 			r.answer = new(Placement)
 			if err := json.Unmarshal(stored[i].Answer, r.answer); err != nil {

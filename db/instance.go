@@ -6,6 +6,8 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // InstanceRef names the calling instance. A nil Incarnation means a legacy server, which is identified by its id alone.
@@ -49,11 +51,11 @@ func (d directory) live(ref InstanceRef) (region string, err error) {
 }
 
 func instanceUnknown(ref InstanceRef) error {
-	return newError(NotFound, "instance_unknown", "instance %q is unknown or its lease has expired: register again", ref.InstanceID)
+	return fault.New(fault.NotFound, "instance_unknown", "instance %q is unknown or its lease has expired: register again", ref.InstanceID)
 }
 
 func superseded(ref InstanceRef) error {
-	return newError(Superseded, "superseded", "a newer incarnation of instance %q is registered: stop, do not register again", ref.InstanceID)
+	return fault.New(fault.Superseded, "superseded", "a newer incarnation of instance %q is registered: stop, do not register again", ref.InstanceID)
 }
 
 // onLive runs fn in a transaction that has locked the row of a live instance.

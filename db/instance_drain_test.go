@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // drains are the ways in which an operator drains the game server a, each with its end.
@@ -45,7 +46,7 @@ func TestAnOperatorsDrainOutlivesTheProcess(t *testing.T) {
 				b.register("a", 16, inRack7, func(r *db.Registration) { restart(b, r) })
 				b.requireStatus("a", "draining")
 				_, err := b.Place(t.Context(), request("ann", 8))
-				requireKind(t, db.NoCapacity, "no_capacity", err)
+				requireKind(t, fault.NoCapacity, "no_capacity", err)
 				require.Equal(t, []string{"true"}, texts(b, "SELECT DISTINCT (actor = 'sql:' || session_user)::text FROM ops.events WHERE kind = 'instance.drained'"))
 
 				require.True(t, one[bool](b, drain.end))

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/db/internal/batch"
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 type heartbeat struct {
@@ -92,7 +93,7 @@ func (s *Store) refuseHeartbeats(ctx context.Context, calls []*heartbeatCall) er
 		_, err := known.live(c.Req.ref)
 		if err == nil {
 			// A registration has committed since the heartbeat was refused: the next heartbeat succeeds.
-			err = unavailable("the instance was being registered", nil)
+			err = fault.NewUnavailable("the instance was being registered", nil)
 		}
 		c.Answer(Alive{}, err)
 	}

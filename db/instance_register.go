@@ -7,6 +7,8 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // Registration is what an instance offers. Each registration replaces the one before as a whole.
@@ -132,7 +134,7 @@ func fence(r Registration, current uuid.UUID, own, same bool) error {
 	case r.Replaces == nil || *r.Replaces == current || own && same:
 		return nil
 	case own || *r.Replaces == uuid.Nil:
-		err := newError(Conflict, "instance_taken", "instance %q is registered already: to take its place, name its incarnation in replaces", r.InstanceID)
+		err := fault.New(fault.Conflict, "instance_taken", "instance %q is registered already: to take its place, name its incarnation in replaces", r.InstanceID)
 		err.Incarnation = current.String()
 		return err
 	}

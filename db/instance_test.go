@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 func TestSameBootKeepsItsSessions(t *testing.T) {
@@ -21,7 +22,7 @@ func TestSameBootKeepsItsSessions(t *testing.T) {
 	_, err := b.Session(t.Context(), p.SessionID)
 	require.NoError(t, err)
 	_, err = b.Place(t.Context(), request("bob", 4))
-	requireKind(t, db.NoCapacity, "mode_unknown", err)
+	requireKind(t, fault.NoCapacity, "mode_unknown", err)
 	b.requireInvariants()
 }
 
@@ -43,17 +44,17 @@ func TestNewIncarnations(t *testing.T) {
 			require.NotEqual(t, old.Incarnation, fresh.Incarnation)
 			require.Equal(t, 16, fresh.Available)
 			_, err := b.Session(t.Context(), p.SessionID)
-			requireKind(t, db.Gone, "session_closed", err)
+			requireKind(t, fault.Gone, "session_closed", err)
 			_, err = b.Resolve(t.Context(), p.SessionHandle, "ann")
-			requireKind(t, db.Gone, "session_closed", err)
+			requireKind(t, fault.Gone, "session_closed", err)
 
 			_, err = b.Heartbeat(t.Context(), refOf(old), nil)
-			requireKind(t, db.Superseded, "superseded", err)
-			requireKind(t, db.Superseded, "superseded", b.Deregister(t.Context(), refOf(old)))
+			requireKind(t, fault.Superseded, "superseded", err)
+			requireKind(t, fault.Superseded, "superseded", b.Deregister(t.Context(), refOf(old)))
 			_, err = b.SetDrain(t.Context(), refOf(old), true)
-			requireKind(t, db.Superseded, "superseded", err)
+			requireKind(t, fault.Superseded, "superseded", err)
 			_, err = b.ReportSeats(t.Context(), db.SeatReport{Ref: refOf(old), SessionID: p.SessionID, Left: gone("ann")})
-			requireKind(t, db.Superseded, "superseded", err)
+			requireKind(t, fault.Superseded, "superseded", err)
 			_, err = b.Heartbeat(t.Context(), refOf(fresh), nil)
 			require.NoError(t, err)
 			_, err = b.Heartbeat(t.Context(), ref("a"), nil)
@@ -92,21 +93,21 @@ func TestLateRegistrations(t *testing.T) {
 	require.Equal(t, first.Incarnation, again.Incarnation)
 
 	_, err = b.registerReplacing("boot-2", never)
-	requireKind(t, db.Conflict, "instance_taken", err)
-	var taken *db.Error
+	requireKind(t, fault.Conflict, "instance_taken", err)
+	var taken *fault.Error
 	require.ErrorAs(t, err, &taken)
 	require.Equal(t, first.Incarnation.String(), taken.Incarnation, "the incarnation that it has to name")
 	second, err := b.registerReplacing("boot-2", first.Incarnation)
 	require.NoError(t, err)
 
 	_, err = b.registerReplacing("boot-3", never)
-	requireKind(t, db.Conflict, "instance_taken", err)
+	requireKind(t, fault.Conflict, "instance_taken", err)
 	_, err = b.registerReplacing("boot-1", first.Incarnation)
-	requireKind(t, db.Superseded, "superseded", err)
+	requireKind(t, fault.Superseded, "superseded", err)
 	_, err = b.registerReplacing("boot-3", first.Incarnation)
-	requireKind(t, db.Superseded, "superseded", err)
+	requireKind(t, fault.Superseded, "superseded", err)
 	_, err = b.registerReplacing("", first.Incarnation)
-	requireKind(t, db.Superseded, "superseded", err)
+	requireKind(t, fault.Superseded, "superseded", err)
 	_, err = b.Heartbeat(t.Context(), refOf(second), nil)
 	require.NoError(t, err, "no refused registration has superseded it")
 
@@ -116,14 +117,14 @@ func TestLateRegistrations(t *testing.T) {
 	b.endAmnesty()
 	b.ageHeartbeat("a", time.Minute)
 	_, err = b.registerReplacing("boot-2", first.Incarnation)
-	requireKind(t, db.Conflict, "instance_taken", err)
+	requireKind(t, fault.Conflict, "instance_taken", err)
 	third, err := b.registerReplacing("boot-2", second.Incarnation)
 	require.NoError(t, err, "after its lease has expired, the same process gets another incarnation")
 	require.NoError(t, b.Deregister(t.Context(), refOf(third)))
 	_, err = b.registerReplacing("boot-3", never)
-	requireKind(t, db.Conflict, "instance_taken", err)
+	requireKind(t, fault.Conflict, "instance_taken", err)
 	_, err = b.registerReplacing("boot-2", second.Incarnation)
-	requireKind(t, db.Conflict, "instance_taken", err)
+	requireKind(t, fault.Conflict, "instance_taken", err)
 	_, err = b.registerReplacing("boot-3", third.Incarnation)
 	require.NoError(t, err)
 	b.requireInvariants()
@@ -153,7 +154,7 @@ func TestTwoRegistrationsReplaceOneIncarnation(t *testing.T) {
 		one, other = other, one
 	}
 	require.NoError(t, other)
-	requireKind(t, db.Superseded, "superseded", one)
+	requireKind(t, fault.Superseded, "superseded", one)
 	b.requireInvariants()
 }
 
@@ -161,16 +162,16 @@ func TestRefusedHeartbeats(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	_, err := b.Heartbeat(t.Context(), ref("unknown"), nil)
-	requireKind(t, db.NotFound, "instance_unknown", err)
+	requireKind(t, fault.NotFound, "instance_unknown", err)
 	stranger := uuid.New()
 	b.register("a", 16)
 	_, err = b.Heartbeat(t.Context(), db.InstanceRef{InstanceID: "a", Incarnation: &stranger}, nil)
-	requireKind(t, db.Superseded, "superseded", err)
+	requireKind(t, fault.Superseded, "superseded", err)
 	_, err = b.Heartbeat(t.Context(), db.InstanceRef{InstanceID: "a", Incarnation: &uuid.Nil}, nil)
-	requireKind(t, db.Superseded, "superseded", err)
+	requireKind(t, fault.Superseded, "superseded", err)
 	require.NoError(t, b.Deregister(t.Context(), ref("a")))
 	_, err = b.Heartbeat(t.Context(), ref("a"), nil)
-	requireKind(t, db.NotFound, "instance_unknown", err)
+	requireKind(t, fault.NotFound, "instance_unknown", err)
 }
 
 // An instance whose lease has expired gets no players at once, before a reaper has run. The reaper closes its sessions later.
@@ -183,15 +184,15 @@ func TestAnExpiredLeaseCountsAtOnce(t *testing.T) {
 	b.ageHeartbeat("a", 16*time.Second)
 
 	_, err := b.Place(t.Context(), request("bob", 8))
-	requireKind(t, db.NoCapacity, "no_capacity", err)
+	requireKind(t, fault.NoCapacity, "no_capacity", err)
 	_, err = b.Resolve(t.Context(), p.SessionHandle, "ann")
-	requireKind(t, db.Gone, "session_closed", err)
+	requireKind(t, fault.Gone, "session_closed", err)
 	_, err = b.Session(t.Context(), p.SessionID)
-	requireKind(t, db.Gone, "session_closed", err)
+	requireKind(t, fault.Gone, "session_closed", err)
 	_, err = b.Heartbeat(t.Context(), refOf(in), nil)
-	requireKind(t, db.NotFound, "instance_unknown", err)
+	requireKind(t, fault.NotFound, "instance_unknown", err)
 	_, err = b.ReportSeats(t.Context(), db.SeatReport{Ref: refOf(in), SessionID: p.SessionID, Left: gone("ann")})
-	requireKind(t, db.NotFound, "instance_unknown", err)
+	requireKind(t, fault.NotFound, "instance_unknown", err)
 
 	ended, sessions, err := b.ReapInstances(t.Context(), "eu", 100)
 	require.NoError(t, err)
@@ -199,7 +200,7 @@ func TestAnExpiredLeaseCountsAtOnce(t *testing.T) {
 	require.Zero(t, one[int64](b, "SELECT count(*) FROM sessions"))
 	require.Equal(t, "session lease expired", one[string](b, "SELECT reason FROM seat_history WHERE sub = 'ann'"))
 	_, err = b.Resolve(t.Context(), p.SessionHandle, "ann")
-	requireKind(t, db.Gone, "session_closed", err)
+	requireKind(t, fault.Gone, "session_closed", err)
 	b.requireInvariants()
 }
 
@@ -212,9 +213,9 @@ func TestClosedSessionsBecomeUnknown(t *testing.T) {
 	require.NoError(t, b.Deregister(t.Context(), ref("a")))
 	b.exec("UPDATE session_history SET closed_at = closed_at - interval '25 hours'")
 	_, err := b.Resolve(t.Context(), p.SessionHandle, "ann")
-	requireKind(t, db.NotFound, "session_unknown", err)
+	requireKind(t, fault.NotFound, "session_unknown", err)
 	_, err = b.Session(t.Context(), p.SessionID)
-	requireKind(t, db.NotFound, "session_unknown", err)
+	requireKind(t, fault.NotFound, "session_unknown", err)
 }
 
 // An outage of the director must not end the fleet's sessions: while no replica can receive heartbeats, and for a lease after, no
@@ -317,7 +318,7 @@ func TestStrandedSessionsAreClosed(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, b.Deregister(t.Context(), ref("a")), "it does not wait for the session")
 	_, err = b.Session(t.Context(), p.SessionID)
-	requireKind(t, db.Gone, "session_closed", err)
+	requireKind(t, fault.Gone, "session_closed", err)
 	again := b.register("a", 16)
 	require.Equal(t, 8, again.Available, "the seats of the old session are not free yet")
 	require.NoError(t, tx.Rollback(t.Context()))

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // KeyMaterial is a signing key as it is stored: the private key is sealed, so that nobody can sign with the database alone.
@@ -246,7 +248,7 @@ func (s *Store) TaintKey(ctx context.Context, kid string) error {
 	err := s.q.TaintKey(ctx, kid)
 	var pg *pgconn.PgError
 	if errors.As(err, &pg) && pg.Code == "P0002" { // no_data_found
-		return newError(NotFound, "key_unknown", "no key %q", kid)
+		return fault.New(fault.NotFound, "key_unknown", "no key %q", kid)
 	}
 	return classify(err)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 var policy = db.KeyPolicy{Period: 24 * time.Hour, Lead: 5 * time.Minute, Overlap: 10 * time.Minute}
@@ -118,7 +119,7 @@ func TestTaintedKeyIsReplacedAtOnce(t *testing.T) {
 	require.NoError(t, b.TaintKey(t.Context(), next.KID))
 	require.Len(t, b.rotate(false), 1)
 	b.requireInvariants()
-	requireKind(t, db.NotFound, "key_unknown", b.TaintKey(t.Context(), "no-such-key"))
+	requireKind(t, fault.NotFound, "key_unknown", b.TaintKey(t.Context(), "no-such-key"))
 }
 
 // When the signing key is tainted during the lead of the next one, a key is made that signs until that lead is over. Verifiers have

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/db/internal/tx"
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/rooms"
 )
 
@@ -80,7 +81,7 @@ func (t *waits) changeRoom(c lobbyQueueChange, w *wish, refused *RefuseLobbyPara
 	}
 	_, busy, err := t.enqueue(w)
 	if busy {
-		err = newError(Conflict, "party_conflict", "a member queues in another room at the same time")
+		err = fault.New(fault.Conflict, "party_conflict", "a member queues in another room at the same time")
 	}
 	if err != nil {
 		refused.add(c.Lobby, err)
@@ -94,7 +95,7 @@ func (s *Store) wishOf(region string, c lobbyQueueChange) (*wish, error) {
 		return c.wishFor(), nil
 	}
 	if s.cfg.Queueing == nil {
-		return nil, unavailable("sessions do not queue here", nil)
+		return nil, fault.NewUnavailable("sessions do not queue here", nil)
 	}
 	w, err := s.wish(region, c.Project, *c.Queue, c.Members)
 	if err == nil {
@@ -105,7 +106,7 @@ func (s *Store) wishOf(region string, c lobbyQueueChange) (*wish, error) {
 
 func (p *RefuseLobbyParams) add(lobby uuid.UUID, err error) {
 	reason, detail := "unavailable", ""
-	if e, ok := errors.AsType[*Error](err); ok {
+	if e, ok := errors.AsType[*fault.Error](err); ok {
 		reason, detail = e.Code, strings.TrimSpace(e.Field+" "+e.Detail)
 	}
 	p.Lobbies, p.Reasons, p.Details = append(p.Lobbies, lobby), append(p.Reasons, reason), append(p.Details, detail)

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/rooms"
 )
 
@@ -120,6 +121,6 @@ func TestAFrozenReplicaHoldsNoRoom(t *testing.T) {
 	}, 30*time.Second, time.Millisecond)
 	require.Len(t, l.act(l.Store, l.joining("b", "r", "counter_plugin_room")).Room.Members, 2)
 	close(goOn)
-	requireKind(t, db.Unavailable, "unavailable", <-outcome)
+	requireKind(t, fault.Unavailable, "unavailable", <-outcome)
 	require.JSONEq(t, `{"counter":0}`, string(l.snapshot(room).State.JSON()), "what it does on waking is refused")
 }

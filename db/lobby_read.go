@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/rooms"
 )
 
@@ -40,7 +41,7 @@ type LobbySnapshot struct {
 // MaxLobbySnapshots rooms; Unavailable.
 func (s *Store) LobbySnapshots(ctx context.Context, region string, lobbies []uuid.UUID) ([]LobbySnapshot, error) {
 	if len(lobbies) > MaxLobbySnapshots {
-		return nil, &Error{Kind: Invalid, Code: CodeValidation, Field: "lobbies", Detail: "too many rooms at once"}
+		return nil, &fault.Error{Kind: fault.Invalid, Code: CodeValidation, Field: "lobbies", Detail: "too many rooms at once"}
 	}
 	rows, err := s.q.LobbySnapshots(ctx, LobbySnapshotsParams{Region: region, Uids: lobbies})
 	if err != nil {

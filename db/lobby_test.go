@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/logtest"
 	"github.com/lattice-director/director/internal/rooms"
 )
@@ -67,7 +68,7 @@ func TestOnlyTheOwnerOfASessionActs(t *testing.T) {
 	}
 	for name, a := range late {
 		_, err := l.ActInLobby(t.Context(), a)
-		requireKind(t, db.Superseded, "session_superseded", err)
+		requireKind(t, fault.Superseded, "session_superseded", err)
 		require.Equal(t, int64(1), l.snapshot(l.room("r")).Pos, name)
 	}
 	now := l.saying("a", "r", "inc")

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/lattice-director/director/db/internal/tx"
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/rooms"
 )
 
@@ -25,7 +26,7 @@ type LobbyTicketRequest struct {
 func (s *Store) LobbyPlayers(ctx context.Context, project, room, caller string) ([]string, error) {
 	region, err := s.ProjectRegion(ctx, project)
 	switch {
-	case IsKind(err, NotFound) || err == nil && !rooms.ValidID(room):
+	case fault.Is(err, fault.NotFound) || err == nil && !rooms.ValidID(room):
 		return nil, lobbyUnknown()
 	case err != nil:
 		return nil, err
@@ -44,7 +45,7 @@ func (s *Store) LobbyPlayers(ctx context.Context, project, room, caller string) 
 func (s *Store) CreateLobbyTicket(ctx context.Context, universe string, r LobbyTicketRequest) (PlayerTicketAnswer, error) {
 	region, err := s.ProjectRegion(ctx, r.Project)
 	switch {
-	case IsKind(err, NotFound):
+	case fault.Is(err, fault.NotFound):
 		return PlayerTicketAnswer{}, lobbyUnknown()
 	case err != nil:
 		return PlayerTicketAnswer{}, err
@@ -109,11 +110,11 @@ func (k *askedTicket) replay(ctx context.Context, q *Queries) (done bool, err er
 	case err != nil:
 		return false, err
 	case len(granted) == 0:
-		return false, unavailable("a call with the same Idempotency-Key is being decided", nil)
+		return false, fault.NewUnavailable("a call with the same Idempotency-Key is being decided", nil)
 	case len(stored) == 0:
 		return false, nil
 	case !bytes.Equal(stored[0].RequestHash, r.RequestHash):
-		return false, newError(Mismatch, "idempotency_mismatch", "this Idempotency-Key was used with another body")
+		return false, fault.New(fault.Mismatch, "idempotency_mismatch", "this Idempotency-Key was used with another body")
 	}
 	var answer storedTicket
 	err = json.Unmarshal(stored[0].Answer, &answer)
@@ -128,7 +129,7 @@ func (t *waits) enqueueAsked(k *askedTicket, w *wish) error {
 			continue
 		}
 		if k.request.sameTicket(t.tickets.rows[k.request.Caller]) != r.Ticket {
-			return ofTicket(r.Ticket, newError(Conflict, "ticket_exists", "the room waits with another ticket: cancel it first"))
+			return ofTicket(r.Ticket, fault.New(fault.Conflict, "ticket_exists", "the room waits with another ticket: cancel it first"))
 		}
 		k.answer.ID = r.Ticket
 		return nil
@@ -150,8 +151,8 @@ func (c lobbyQueueChange) wishFor() *wish {
 	return w
 }
 
-func lobbyUnknown() *Error {
-	return newError(NotFound, "lobby_unknown", "there is no such room, or you are not a member")
+func lobbyUnknown() *fault.Error {
+	return fault.New(fault.NotFound, "lobby_unknown", "there is no such room, or you are not a member")
 }
 
 // lobbyTicketError translates the errors of rooms.
@@ -163,9 +164,9 @@ func lobbyTicketError(err error) error {
 	case refused == rooms.ErrNotFound || refused == rooms.ErrNotMember || refused == rooms.ErrWrongType:
 		return lobbyUnknown()
 	case refused == rooms.ErrNotOwner:
-		return newError(Forbidden, "not_owner", "only the owner of the room queues its members")
+		return fault.New(fault.Forbidden, "not_owner", "only the owner of the room queues its members")
 	case refused == rooms.ErrChanged:
-		return newError(Conflict, "party_changed", "the members of the room have changed")
+		return fault.New(fault.Conflict, "party_changed", "the members of the room have changed")
 	}
-	return newError(Conflict, "lobby_not_ready", "%s", refused.Text)
+	return fault.New(fault.Conflict, "lobby_not_ready", "%s", refused.Text)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/db/internal/tx"
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/rooms"
 )
 
@@ -66,7 +67,7 @@ func lockingSessions(run func(further []string) error) error {
 		}
 		further = append(further, more.ids...)
 	}
-	return unavailable("the members of a room changed too often", nil)
+	return fault.NewUnavailable("the members of a room changed too often", nil)
 }
 
 // actIn runs steps in a transaction, at most once in it: it locks the sessions of steps with an epoch and those of locked, locks and reads the
@@ -171,7 +172,7 @@ func (t *lobbyTurn) read(found []LockLobbiesRow, members []LobbyMembersRow) erro
 // take runs the action of a step, and returns the room if it succeeds.
 func (t *lobbyTurn) take(step lobbyStep) (*lobbyRoom, lobbyResult) {
 	if epoch, live := t.live[step.Session.ID]; step.Session.Epoch != 0 && (!live || epoch != step.Session.Epoch) {
-		return nil, lobbyResult{Err: newError(Superseded, "session_superseded", "another connection owns the session, or it has ended")}
+		return nil, lobbyResult{Err: fault.New(fault.Superseded, "session_superseded", "another connection owns the session, or it has ended")}
 	}
 	r := t.room(step)
 	switch {

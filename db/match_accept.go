@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/db/internal/tx"
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // ReadyCheck is what a player sees of the ready check that its ticket is in.
@@ -68,13 +69,13 @@ func (s *Store) askedIn(ctx context.Context, universe string, r ReadyCheckAnswer
 	case !marked:
 		return uuid.Nil, tooLate()
 	case r.MatchID != uuid.Nil && r.MatchID != id:
-		return uuid.Nil, newError(Conflict, "too_late", "the match %s has ended, and another one waits for your answer", r.MatchID)
+		return uuid.Nil, fault.New(fault.Conflict, "too_late", "the match %s has ended, and another one waits for your answer", r.MatchID)
 	}
 	return id, nil
 }
 
-func tooLate() *Error {
-	return newError(Conflict, "too_late", "no ready check waits for your answer")
+func tooLate() *fault.Error {
+	return fault.New(fault.Conflict, "too_late", "no ready check waits for your answer")
 }
 
 // acceptedHold is how long an accepted match keeps its tickets before its worker renews the marks. A ready check ends that much

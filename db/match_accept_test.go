@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/match"
 )
 
@@ -79,7 +80,7 @@ func TestAReadyCheckThatAllAccept(t *testing.T) {
 	require.Zero(t, one[int](m.bundle, "SELECT count(*) FROM match_accepts"))
 	require.Equal(t, "assigned", m.state(d.Tickets[0].ID))
 	_, err = m.AnswerReadyCheck(t.Context(), universe, db.ReadyCheckAnswer{Ticket: d.Tickets[0].ID, Sub: "ann", Accept: true})
-	requireKind(t, db.Conflict, "too_late", err)
+	requireKind(t, fault.Conflict, "too_late", err)
 	ended, err = m.RenewAccepted(t.Context(), universe, []db.MatchOwner{m.owner}, []db.NewMatch{again})
 	require.NoError(t, err)
 	require.Len(t, ended, 1)
@@ -113,7 +114,7 @@ func TestADeclineEndsAReadyCheck(t *testing.T) {
 	first.Until, again.Until = time.Time{}, time.Time{} // the first has ended the check
 	require.Equal(t, first, again)
 	_, err = m.AnswerReadyCheck(t.Context(), universe, db.ReadyCheckAnswer{Ticket: silent.ID, Sub: "eve", Accept: true})
-	requireKind(t, db.Conflict, "too_late", err)
+	requireKind(t, fault.Conflict, "too_late", err)
 
 	done, err := m.JudgeReadyChecks(t.Context(), universe, []db.MatchOwner{m.owner}, 0, 100)
 	require.NoError(t, err)
@@ -146,7 +147,7 @@ func TestAReadyCheckThatFails(t *testing.T) {
 	require.Equal(t, []string{"0|0|1|2|2"}, m.rows(`SELECT (SELECT count(*) FROM matches), (SELECT count(*) FROM match_accepts), (SELECT count(*) FROM ticket_players),
 		(SELECT count(*) FROM settled_tickets WHERE body IS NULL), (SELECT count(*) FROM ticket_history WHERE outcome = 'declined')`))
 	_, err := m.AnswerReadyCheck(t.Context(), universe, db.ReadyCheckAnswer{Ticket: silent.ID, Sub: "bob", Accept: true})
-	requireKind(t, db.Conflict, "too_late", err)
+	requireKind(t, fault.Conflict, "too_late", err)
 	accepted.Tx = one[uint64](m.bundle, "SELECT tx FROM tickets")
 	m.requireCommitted(m.commit(matchOf(accepted, m.queued("blue", "fay")))[0])
 	m.requireInvariants()
@@ -161,7 +162,7 @@ func TestADeclineStands(t *testing.T) {
 	m.answer(d.Tickets[0], "ann", true)
 	require.False(t, *m.answer(d.Tickets[0], "ann", false).You)
 	_, err := m.AnswerReadyCheck(t.Context(), universe, db.ReadyCheckAnswer{Ticket: d.Tickets[0].ID, Sub: "ann", Accept: true})
-	requireKind(t, db.Conflict, "too_late", err)
+	requireKind(t, fault.Conflict, "too_late", err)
 	done, err := m.JudgeReadyChecks(t.Context(), universe, []db.MatchOwner{m.owner}, 0, 100)
 	require.NoError(t, err)
 	require.Equal(t, []string{d.Tickets[1].ID}, done.Returned)
@@ -178,7 +179,7 @@ func TestWhoJudgesAReadyCheck(t *testing.T) {
 	lost := m.owner
 	lost.Epoch--
 	_, err := m.JudgeReadyChecks(t.Context(), universe, []db.MatchOwner{lost}, 0, 100)
-	requireKind(t, db.Superseded, "profile_lost", err)
+	requireKind(t, fault.Superseded, "profile_lost", err)
 	early, err := m.JudgeReadyChecks(t.Context(), universe, nil, 5*time.Second, 100)
 	require.NoError(t, err)
 	require.Empty(t, early, "the owner has a while to do it")
@@ -194,11 +195,11 @@ func TestStrangersAnswerNothing(t *testing.T) {
 	m := setupMatches(t)
 	d := m.duel("ann", "bob")
 	_, err := m.AnswerReadyCheck(t.Context(), universe, db.ReadyCheckAnswer{Ticket: d.Tickets[0].ID, Sub: "ann", Accept: true})
-	requireKind(t, db.Conflict, "too_late", err)
+	requireKind(t, fault.Conflict, "too_late", err)
 	m.propose(d)
 	for _, ticket := range []string{d.Tickets[1].ID, "unknown"} {
 		_, err = m.AnswerReadyCheck(t.Context(), universe, db.ReadyCheckAnswer{Ticket: ticket, Sub: "ann", Accept: true})
-		requireKind(t, db.NotFound, "ticket_unknown", err)
+		requireKind(t, fault.NotFound, "ticket_unknown", err)
 	}
 }
 
@@ -211,7 +212,7 @@ func TestAnAnswerAboutAnotherMatch(t *testing.T) {
 	for _, accept := range []bool{true, false} {
 		answer := db.ReadyCheckAnswer{Ticket: d.Tickets[0].ID, Sub: "ann", MatchID: uuid.New(), Accept: accept}
 		_, err := m.AnswerReadyCheck(t.Context(), universe, answer)
-		requireKind(t, db.Conflict, "too_late", err)
+		requireKind(t, fault.Conflict, "too_late", err)
 	}
 	require.Zero(t, one[int](m.bundle, "SELECT count(*) FROM match_accepts"))
 	check, err := m.AnswerReadyCheck(t.Context(), universe, db.ReadyCheckAnswer{Ticket: d.Tickets[0].ID, Sub: "ann", MatchID: d.ID, Accept: true})
@@ -227,7 +228,7 @@ func TestAnAnswerAfterTheDeadline(t *testing.T) {
 	m.propose(d)
 	m.exec("UPDATE matches SET deadline = now()")
 	_, err := m.AnswerReadyCheck(t.Context(), universe, db.ReadyCheckAnswer{Ticket: d.Tickets[0].ID, Sub: "ann", Accept: true})
-	requireKind(t, db.Conflict, "too_late", err)
+	requireKind(t, fault.Conflict, "too_late", err)
 }
 
 // A mark that somebody cleared ends the proposal: the other tickets are back at their place.

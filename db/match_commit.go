@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // AssignMatch returns the assignment of a match's tickets, an openmatch.Assignment. The placement is zero for a match without
@@ -307,7 +309,7 @@ func (c *committer) ownerOf(m *matchCall) (o MatchOwner, ok bool) {
 }
 
 func profileLost() error {
-	return newError(Superseded, "profile_lost", "another worker decides for the profile now")
+	return fault.New(fault.Superseded, "profile_lost", "another worker decides for the profile now")
 }
 
 // seatedMatch is a match that is to be committed, with its session.

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // All that a match is: session, seats, assignments, the last states of its tickets, history and an event.
@@ -219,15 +220,15 @@ func TestTheFenceStopsASupersededOwner(t *testing.T) {
 			d := m.duel("ann", "bob")
 			m.exec(lose)
 			_, err := m.CommitMatches(t.Context(), universe, "eu", db.HostShare{}, []db.MatchOwner{m.owner}, []db.NewMatch{d}, assignmentOf)
-			requireKind(t, db.Superseded, "profile_lost", err)
+			requireKind(t, fault.Superseded, "profile_lost", err)
 			_, err = m.ProposeMatches(t.Context(), universe, []db.MatchOwner{m.owner}, []db.NewMatch{d}, time.Second)
-			requireKind(t, db.Superseded, "profile_lost", err)
+			requireKind(t, fault.Superseded, "profile_lost", err)
 			require.Equal(t, 2, one[int](m.bundle, "SELECT count(*) FROM tickets"))
 		})
 	}
 	m := setupMatches(t)
 	_, err := m.CommitMatches(t.Context(), universe, "eu", db.HostShare{}, nil, []db.NewMatch{m.duel("ann", "bob")}, assignmentOf)
-	requireKind(t, db.Superseded, "profile_lost", err)
+	requireKind(t, fault.Superseded, "profile_lost", err)
 }
 
 // One match with data that Postgres refuses must not take the others of its batch down.

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // Workers of overlapping profiles, players who cancel or ask for a seat themselves, and a full fleet: each ticket ends in one
@@ -68,7 +69,7 @@ func TestManyOwnersCommitBesideCancels(t *testing.T) {
 	race.Go(func() error {
 		for _, at := range rand.Perm(len(tickets))[:40] {
 			_, err := m.Place(t.Context(), request(tickets[at].Players[0].Sub, 2))
-			if err != nil && !db.IsKind(err, db.NoCapacity) {
+			if err != nil && !fault.Is(err, fault.NoCapacity) {
 				return err
 			}
 		}

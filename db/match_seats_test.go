@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // Unused seats are given up for the match's, and the sessions that they leave empty make room for it.
@@ -67,7 +68,7 @@ func TestAStrangerTakesNobodyOutOfAMatch(t *testing.T) {
 	m := setupMatches(t)
 	m.requireCommitted(m.commit(m.duel("ann", "bob"))[0])
 	_, err := m.Place(t.Context(), request("eve", 8, "ann"))
-	requireKind(t, db.Conflict, "party_conflict", err)
+	requireKind(t, fault.Conflict, "party_conflict", err)
 }
 
 // A player with tickets in two profiles is in the first match that is committed. The second would empty the first match's seat

@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/migrations"
 )
 
@@ -37,5 +37,5 @@ func TestMigrationsWithData(t *testing.T) {
 	require.Equal(t, migrations.Latest(), version)
 	b.register("a", 16)
 	_, err = b.Resolve(t.Context(), p.SessionHandle, "ann")
-	requireKind(t, db.NotFound, "session_unknown", err)
+	requireKind(t, fault.NotFound, "session_unknown", err)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/provider"
 	"github.com/lattice-director/director/token/netcode"
 )
@@ -86,7 +87,7 @@ func (s *NetcodeSeat) known() bool { return s.Addr.IsValid() && s.Addr.Port() !=
 // check returns an error if players cannot dial the server yet.
 func (s *NetcodeSeat) check() error {
 	if !s.known() {
-		return unavailable("the IP address and port of the session's server are not known", nil)
+		return fault.NewUnavailable("the IP address and port of the session's server are not known", nil)
 	}
 	return nil
 }

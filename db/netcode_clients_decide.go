@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/db/internal/batch"
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // clientList is a list while it is being decided.
@@ -40,7 +41,7 @@ func (l *clientList) judge() {
 	case err != nil:
 		l.call.Answer(ClientListResult{}, err)
 	case !l.server.Netcode:
-		l.call.Answer(ClientListResult{}, newError(Conflict, "no_connect_tokens",
+		l.call.Answer(ClientListResult{}, fault.New(fault.Conflict, "no_connect_tokens",
 			"players get no connect tokens for instance %q, so it has no clients to list: report its players as seats", ref.InstanceID))
 	case l.call.Req.Seq < l.server.Seq:
 		l.call.Answer(ClientListResult{}, nil)

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // netcodeGame is a netcode server with its lists of clients.
@@ -161,7 +162,7 @@ func TestListsOfOtherServersAreRefused(t *testing.T) {
 		"superseded":        {Ref: db.InstanceRef{InstanceID: g.InstanceID, Incarnation: &plain.Incarnation}},
 	} {
 		_, err := g.ReportClients(t.Context(), l)
-		kinds := map[string]db.Kind{"no_connect_tokens": db.Conflict, "instance_unknown": db.NotFound, "superseded": db.Superseded}
+		kinds := map[string]fault.Kind{"no_connect_tokens": fault.Conflict, "instance_unknown": fault.NotFound, "superseded": fault.Superseded}
 		requireKind(t, kinds[code], code, err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/token/netcode"
 )
 
@@ -97,7 +98,7 @@ func TestANetcodeServerWithoutAProvidersAddress(t *testing.T) {
 	b.exec(`UPDATE deployments SET ip = NULL, ports = NULL`)
 	p := b.place(request("ann", 2))
 	_, err := b.Resolve(t.Context(), p.SessionHandle, "ann")
-	requireKind(t, db.Unavailable, "unavailable", err)
+	requireKind(t, fault.Unavailable, "unavailable", err)
 	b.exec(`UPDATE instances SET endpoint = '[2001:db8::7]:5000'`)
 	seat := b.resolve(p, "ann").Netcode
 	require.Equal(t, netip.MustParseAddrPort("[2001:db8::7]:5000"), seat.Addr)

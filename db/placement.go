@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/lattice-director/director/db/internal/batch"
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // PlaceRequest asks for seats for a party in one session.
@@ -44,7 +45,7 @@ func (s *Store) Place(ctx context.Context, r PlaceRequest) (Placement, error) {
 	switch {
 	case err == nil:
 		s.bus.Notify(topicSessions, p.Region, p.Endpoint)
-	case IsKind(err, NoCapacity) && !s.servedByPool(ctx, r.Region, r.Mode):
+	case fault.Is(err, fault.NoCapacity) && !s.servedByPool(ctx, r.Region, r.Mode):
 		err = s.catalogue.explain(ctx, r, err)
 	}
 	return p, err

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // Hosts and sessions that a request reaches through a seat of its own, which it gives up, are judged as all others: these tests
@@ -24,7 +25,7 @@ func soon(t *testing.T) context.Context {
 func (b *bundle) refusesPlacement(r db.PlaceRequest) {
 	b.t.Helper()
 	_, err := b.Place(soon(b.t), r)
-	requireKind(b.t, db.NoCapacity, "no_capacity", err)
+	requireKind(b.t, fault.NoCapacity, "no_capacity", err)
 }
 
 // Pins `status = 'ready'` of WaitForOpenSessions: a larger party than before is not seated in the caller's own session on a

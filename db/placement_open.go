@@ -9,6 +9,7 @@ import (
 
 	"github.com/lattice-director/director/db/internal/batch"
 	"github.com/lattice-director/director/db/internal/tx"
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // errKeepSeats rolls back a transaction that would give up seats without getting others.
@@ -48,7 +49,7 @@ func (s *Store) openBatch(ctx context.Context, region string, calls []*placeCall
 func (s *Store) refuseExpired(calls []*placeCall) []*placeCall {
 	for _, c := range calls {
 		if time.Since(c.Queued) > s.cfg.BatchTimeout {
-			c.Answer(Placement{}, unavailable("no decision in time", nil))
+			c.Answer(Placement{}, fault.NewUnavailable("no decision in time", nil))
 		}
 	}
 	return batch.Unanswered(calls)

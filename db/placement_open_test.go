@@ -11,6 +11,7 @@ import (
 
 	"github.com/lattice-director/director/db/dbtest"
 	"github.com/lattice-director/director/db/internal/batch"
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // smallFleet opens a store on a database of its own, in which instances of a capacity offer the mode duel.
@@ -102,7 +103,7 @@ func TestASessionThatOnePartyMayNotJoinIsFilledByOthers(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, filling.Commit(t.Context()))
 	require.NoError(t, <-done)
-	require.True(t, IsKind(errorOf(calls[0]), NoCapacity), "there is no other session for ann and pal: %v", errorOf(calls[0]))
+	require.True(t, fault.Is(errorOf(calls[0]), fault.NoCapacity), "there is no other session for ann and pal: %v", errorOf(calls[0]))
 	require.NoError(t, errorOf(calls[1]), "ann's session has a free seat for another player")
 	require.Equal(t, anns.SessionID, s.mustPlace(t, duelFor(8, "jon")).SessionID)
 }
@@ -280,7 +281,7 @@ func TestPlacementsDoNotWaitForEver(t *testing.T) {
 	s.cfg.BatchTimeout = 500 * time.Millisecond
 	lockOpener(t, s, 8)
 	_, err := s.Place(t.Context(), duelFor(8, "ann"))
-	require.True(t, IsKind(err, Unavailable), "%v", err)
+	require.True(t, fault.Is(err, fault.Unavailable), "%v", err)
 }
 
 // A player who gives up a seat waits until the seat's session is unlocked, keeps the seat meanwhile, and delays no others.
@@ -296,5 +297,5 @@ func TestGivingUpASeatWaitsForItsSession(t *testing.T) {
 	require.NoError(t, frozen.Rollback(t.Context()))
 	require.NoError(t, (<-ann).err)
 	_, err := s.Session(t.Context(), old.SessionID)
-	require.True(t, IsKind(err, Gone), "%v", err)
+	require.True(t, fault.Is(err, fault.Gone), "%v", err)
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/google/uuid"
+
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // seatRef names a seat.
@@ -17,7 +19,7 @@ type seatRef struct {
 // verdict is what the seats around a request mean for it: an answer, or what to do before the request is placed.
 type verdict struct {
 	answer   *Placement
-	err      *Error
+	err      *fault.Error
 	giveUp   []seatRef   // seats superseded by this request
 	playedIn []uuid.UUID // sessions where a member is connected
 }
@@ -44,7 +46,7 @@ func resume(r PlaceRequest, seats []SeatsAroundRow, maxReserved int) verdict {
 	v := verdict{playedIn: h.playedIn(r.Party)}
 	v.giveUp, v.err = h.supersede(r)
 	if v.err == nil && h.elsewhere+len(r.Party) > maxReserved {
-		v.err = &Error{Kind: TooMany, Code: "too_many_reserved", RetryAfter: retryAfter,
+		v.err = &fault.Error{Kind: fault.TooMany, Code: "too_many_reserved", RetryAfter: fault.RetryAfter,
 			Detail: "the caller holds too many reserved seats: have them resolved, or let them expire"}
 	}
 	return v
@@ -89,10 +91,10 @@ func (h *holdings) playing(r PlaceRequest) *Placement {
 }
 
 // supersede returns the unused seats that this request replaces, or a conflict when one of them is a member's own.
-func (h *holdings) supersede(r PlaceRequest) (giveUp []seatRef, err *Error) {
+func (h *holdings) supersede(r PlaceRequest) (giveUp []seatRef, err *fault.Error) {
 	for sub, st := range h.reserved {
 		if sub != r.Caller && st.ReservedBy != r.Caller && ownsSeat(st) {
-			return nil, newError(Conflict, "party_conflict", "player %q of the party holds a seat elsewhere in this mode", sub)
+			return nil, fault.New(fault.Conflict, "party_conflict", "player %q of the party holds a seat elsewhere in this mode", sub)
 		}
 		giveUp = append(giveUp, seatRef{st.SessionID, sub})
 	}

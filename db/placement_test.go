@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // placeAll places all requests at once, spread over the stores, and returns their answers.
@@ -46,7 +47,7 @@ func TestReplicasPlaceExactlyAndPack(t *testing.T) {
 
 	_, errs = placeAll(t, stores, []db.PlaceRequest{request("late-1", 8), request("late-2", 8), request("late-3", 8)})
 	for _, err := range errs {
-		requireKind(t, db.NoCapacity, "no_capacity", err)
+		requireKind(t, fault.NoCapacity, "no_capacity", err)
 	}
 	b.requireInvariants()
 }
@@ -147,7 +148,7 @@ func TestPlacementSkipsInstancesThatCannotHost(t *testing.T) {
 			spoil(b)
 			_, err := b.Place(t.Context(), request("ann", 8))
 			code := map[string]string{"another region": "region_unknown", "another mode": "mode_unknown"}[name]
-			requireKind(t, db.NoCapacity, cmp.Or(code, "no_capacity"), err)
+			requireKind(t, fault.NoCapacity, cmp.Or(code, "no_capacity"), err)
 		})
 	}
 }
@@ -161,7 +162,7 @@ func TestDrainedSessionsAreNotFilled(t *testing.T) {
 	_, err := b.SetDrain(t.Context(), ref("a"), true)
 	require.NoError(t, err)
 	_, err = b.Place(t.Context(), request("bob", 8))
-	requireKind(t, db.NoCapacity, "no_capacity", err)
+	requireKind(t, fault.NoCapacity, "no_capacity", err)
 	require.Equal(t, p.SessionID, b.place(request("ann", 8)).SessionID, "a player keeps a reserved seat")
 	b.resolve(p, "ann")
 	_, err = b.SetDrain(t.Context(), ref("a"), false)
@@ -179,7 +180,7 @@ func TestAnInstanceWithLoweredCapacityOpensNoSession(t *testing.T) {
 	require.Zero(t, got.Available)
 	require.Equal(t, p.SessionID, b.place(request("bob", 8)).SessionID, "the open session is still filled")
 	_, err := b.Place(t.Context(), request("cid", 4))
-	requireKind(t, db.NoCapacity, "no_capacity", err)
+	requireKind(t, fault.NoCapacity, "no_capacity", err)
 	b.requireInvariants()
 }
 
@@ -214,7 +215,7 @@ func TestIdempotencyKeys(t *testing.T) {
 	other := r
 	other.RequestHash = []byte("body two")
 	_, err := b.Place(t.Context(), other)
-	requireKind(t, db.Mismatch, "idempotency_mismatch", err)
+	requireKind(t, fault.Mismatch, "idempotency_mismatch", err)
 	bob := request("bob", 8)
 	bob.IdempotencyKey, bob.RequestHash = "k1", []byte("body two")
 	require.NotEqual(t, first.SessionID, b.place(bob).SessionID, "a key belongs to its caller")
@@ -222,7 +223,7 @@ func TestIdempotencyKeys(t *testing.T) {
 	none := request("cid", 99)
 	none.IdempotencyKey, none.RequestHash = "k2", []byte("x")
 	_, err = b.Place(t.Context(), none)
-	requireKind(t, db.NoCapacity, "no_capacity", err)
+	requireKind(t, fault.NoCapacity, "no_capacity", err)
 	b.register("big", 99)
 	require.NotEmpty(t, b.place(none).SessionID, "a refusal is not stored")
 }
@@ -237,9 +238,9 @@ func TestAChangedRequestGivesTheSeatUp(t *testing.T) {
 	fresh := b.place(request("ann", 4))
 	require.NotEqual(t, old.SessionID, fresh.SessionID)
 	_, err := b.Session(t.Context(), old.SessionID)
-	requireKind(t, db.Gone, "session_closed", err)
+	requireKind(t, fault.Gone, "session_closed", err)
 	_, err = b.Place(t.Context(), request("ann", 16))
-	requireKind(t, db.NoCapacity, "no_capacity", err)
+	requireKind(t, fault.NoCapacity, "no_capacity", err)
 	require.Equal(t, fresh.SessionID, b.place(request("ann", 4)).SessionID, "the seat is kept when there is no other")
 	b.requireInvariants()
 }
@@ -254,7 +255,7 @@ func TestGivenUpSessionClosesWhenEmpty(t *testing.T) {
 	fresh := b.place(request("ann", 4))
 	require.Equal(t, 2, fresh.PlayerCount)
 	_, err := b.Session(t.Context(), old.SessionID)
-	requireKind(t, db.Gone, "session_closed", err)
+	requireKind(t, fault.Gone, "session_closed", err)
 	b.requireInvariants()
 }
 
@@ -266,9 +267,9 @@ func TestSeatsReservedByOtherCallers(t *testing.T) {
 	mine := b.place(request("ann", 4))
 	require.NotEqual(t, eve.SessionID, mine.SessionID, "a reservation by another caller does not bind ann")
 	_, err := b.Resolve(t.Context(), eve.SessionHandle, "ann")
-	requireKind(t, db.Forbidden, "no_seat", err)
+	requireKind(t, fault.Forbidden, "no_seat", err)
 	_, err = b.Place(t.Context(), request("eve", 8, "ann"))
-	requireKind(t, db.Conflict, "party_conflict", err)
+	requireKind(t, fault.Conflict, "party_conflict", err)
 	b.resolve(mine, "ann")
 	b.requireInvariants()
 }
@@ -281,7 +282,7 @@ func TestReservedSeatsOfACallerAreBounded(t *testing.T) {
 	more := request("eve", 8, "p3")
 	more.Mode = "race"
 	_, err := b.Place(t.Context(), more)
-	requireKind(t, db.TooMany, "too_many_reserved", err)
+	requireKind(t, fault.TooMany, "too_many_reserved", err)
 }
 
 func TestRejoin(t *testing.T) {
@@ -314,13 +315,13 @@ func TestOneBadCallDoesNotFailItsBatch(t *testing.T) {
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err := b.Place(gone, request("gone", 8))
-	requireKind(t, db.Unavailable, "unavailable", err)
+	requireKind(t, fault.Unavailable, "unavailable", err)
 
 	_, errs := placeAll(t, []*db.Store{b.Store}, requests)
 	for i, err := range errs {
 		if i%10 == 3 {
 			require.Error(t, err)
-			require.False(t, db.IsKind(err, db.Unavailable), "a retry would not help")
+			require.False(t, fault.Is(err, fault.Unavailable), "a retry would not help")
 		} else {
 			require.NoError(t, err)
 		}

@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/db/internal/tx"
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // placing is one transaction of placement.
@@ -233,7 +234,7 @@ func (p placing) refuse(ctx context.Context, requests []*request) error {
 	for _, i := range arg.Requests {
 		if !slices.Contains(placeable, i) {
 			r := requests[i]
-			r.err = newError(NoCapacity, "no_capacity", "no instance in region %q can host mode %q for %d players now", p.region, r.req.Mode, r.req.MaxPlayers)
+			r.err = fault.New(fault.NoCapacity, "no_capacity", "no instance in region %q can host mode %q for %d players now", p.region, r.req.Mode, r.req.MaxPlayers)
 		}
 	}
 	return nil

@@ -11,6 +11,7 @@ import (
 
 	"github.com/lattice-director/director/db/internal/batch"
 	"github.com/lattice-director/director/db/internal/tx"
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/match"
 )
 
@@ -152,7 +153,7 @@ func (t *queueing) replay(c *playerTicketCall) (done bool, err error) {
 		return false, nil
 	}
 	if !bytes.Equal(t.stored[i].RequestHash, c.Req.RequestHash) {
-		t.answers(c, PlayerTicketAnswer{}, newError(Mismatch, "idempotency_mismatch", "this Idempotency-Key was used with another body"))
+		t.answers(c, PlayerTicketAnswer{}, fault.New(fault.Mismatch, "idempotency_mismatch", "this Idempotency-Key was used with another body"))
 		return true, nil
 	}
 	var stored storedTicket

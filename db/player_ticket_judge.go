@@ -3,6 +3,8 @@ package db
 import (
 	"bytes"
 	"slices"
+
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // playerVerdict is what becomes of a request for a ticket: one of err, same, or a new ticket after some have left.
@@ -56,16 +58,16 @@ func (r PlayerTicketRequest) clearOwn(own []PlayersQueuedRow, v *playerVerdict) 
 		}
 		switch {
 		case row.Posted:
-			return ofTicket(row.TicketID, newError(Conflict, "ticket_exists", "you wait with another ticket for this profile: cancel it first"))
+			return ofTicket(row.TicketID, fault.New(fault.Conflict, "ticket_exists", "you wait with another ticket for this profile: cancel it first"))
 		case row.Seen, row.Pending:
-			return ofTicket(row.TicketID, newError(Conflict, "party_conflict", "you wait with the ticket of your party for this profile: cancel it first"))
+			return ofTicket(row.TicketID, fault.New(fault.Conflict, "party_conflict", "you wait with the ticket of your party for this profile: cancel it first"))
 		}
 		v.leave = append(v.leave, leaving{row.TicketID, TicketCancelled, reasonElsewhere, false})
 	}
 	return nil
 }
 
-func ofTicket(id string, e *Error) *Error {
+func ofTicket(id string, e *fault.Error) *fault.Error {
 	e.TicketID = id
 	return e
 }
@@ -85,14 +87,14 @@ func (r PlayerTicketRequest) checkMember(sub string, rows []PlayersQueuedRow, v 
 		case row.Over:
 			v.leave = append(v.leave, leaving{row.TicketID, TicketExpired, reasonTTL, true})
 		case slices.Contains(r.wished(), row.Profile):
-			return newError(Conflict, "party_conflict", "another member of the party waits with a ticket of its own for this profile")
+			return fault.New(fault.Conflict, "party_conflict", "another member of the party waits with a ticket of its own for this profile")
 		case (sub != r.Caller || row.Seen) && !slices.Contains(tickets, row.TicketID):
 			tickets = append(tickets, row.TicketID)
 		}
 	}
 	if len(tickets) >= maxTicketsOfPlayer {
-		e := newError(TooMany, "too_many_tickets", "a player waits with at most %d tickets", maxTicketsOfPlayer)
-		e.RetryAfter = retryAfter
+		e := fault.New(fault.TooMany, "too_many_tickets", "a player waits with at most %d tickets", maxTicketsOfPlayer)
+		e.RetryAfter = fault.RetryAfter
 		return e
 	}
 	return nil

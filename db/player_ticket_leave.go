@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // TicketFacts are the fields of a ticket that the history keeps.
@@ -111,7 +113,7 @@ func (q *Queries) mayLeave(ctx context.Context, region string, held LockPlayerTi
 	}
 	id, ours := readyCheckOf(held.MatchedIn)
 	if !ours {
-		return uuid.Nil, newError(Conflict, "matched", "the ticket is in a match that an Open Match director assigns soon")
+		return uuid.Nil, fault.New(fault.Conflict, "matched", "the ticket is in a match that an Open Match director assigns soon")
 	}
 	state, err := q.ReadyCheckState(ctx, ReadyCheckStateParams{Region: region, ID: id})
 	if state == "proposed" {

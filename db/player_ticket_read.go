@@ -9,6 +9,7 @@ import (
 
 	"github.com/lattice-director/director/db/internal/batch"
 	"github.com/lattice-director/director/db/internal/tx"
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/match"
 )
 
@@ -91,7 +92,7 @@ func (r PlayerTicketsRow) ticket(asked ticketReading, assignedFor time.Duration)
 	}
 	t, err := r.toTicket(asked.id)
 	if err == nil && t.State.Final() && t.At.Add(assignedFor).Before(r.Now) {
-		err = newError(Gone, "ticket_ended", "the ticket has left the queue")
+		err = fault.New(fault.Gone, "ticket_ended", "the ticket has left the queue")
 	}
 	if err != nil {
 		return PlayerTicket{}, err

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/match"
 )
 
@@ -42,9 +43,9 @@ func (b *bundle) sees(sub, id string) db.PlayerTicket {
 	return t
 }
 
-func refusedTicket(t *testing.T, err error, kind db.Kind, code, ticket string) {
+func refusedTicket(t *testing.T, err error, kind fault.Kind, code, ticket string) {
 	t.Helper()
-	var e *db.Error
+	var e *fault.Error
 	require.ErrorAs(t, err, &e)
 	require.Equal(t, kind, e.Kind)
 	require.Equal(t, code, e.Code)
@@ -71,12 +72,12 @@ func TestAPartyQueuesOnce(t *testing.T) {
 	require.Equal(t, time.Minute, seen.Lease)
 	require.Equal(t, "body of "+id, string(seen.Body))
 	_, err := b.PlayerTicket(t.Context(), universe, id, "eve")
-	refusedTicket(t, err, db.NotFound, "ticket_unknown", "")
+	refusedTicket(t, err, fault.NotFound, "ticket_unknown", "")
 
 	_, err = b.CreatePlayerTicket(t.Context(), universe, asks("ada", []string{"ada"}, "race"))
-	refusedTicket(t, err, db.Conflict, "ticket_exists", id)
+	refusedTicket(t, err, fault.Conflict, "ticket_exists", id)
 	_, err = b.CreatePlayerTicket(t.Context(), universe, asks("cy", []string{"cy", "bo"}, "race"))
-	refusedTicket(t, err, db.Conflict, "party_conflict", "")
+	refusedTicket(t, err, fault.Conflict, "party_conflict", "")
 	b.queues(asks("ada", []string{"ada"}, "solo")) // another profile
 }
 
@@ -94,7 +95,7 @@ func TestAMemberQueuesElsewhere(t *testing.T) {
 	second := b.queues(asks("ada", []string{"ada", "cy"}, "duel"))
 	b.sees("cy", second)
 	_, err := b.CreatePlayerTicket(t.Context(), universe, asks("cy", []string{"cy"}, "duel"))
-	refusedTicket(t, err, db.Conflict, "party_conflict", second)
+	refusedTicket(t, err, fault.Conflict, "party_conflict", second)
 	require.Equal(t, db.TicketQueued, b.sees("bo", own).State)
 	require.Equal(t, []string{"cancelled", "queued", "queued"}, many[string](b, "SELECT state FROM ticket_events WHERE state <> 'queued' OR ticket_id <> $1 ORDER BY 1", first))
 }
@@ -182,7 +183,7 @@ func TestClientsOfOpenMatchTakeAPlayersTicket(t *testing.T) {
 	b.exec("UPDATE tickets SET pending_at = now(), matched_in = '0123456789abcdefmatch' WHERE id = $1", assigned)
 	require.Equal(t, db.TicketMatched, b.sees("ada", assigned).State)
 	_, err := b.CancelPlayerTicket(t.Context(), universe, assigned, "ada")
-	refusedTicket(t, err, db.Conflict, "matched", "")
+	refusedTicket(t, err, fault.Conflict, "matched", "")
 	_, err = b.AssignTickets(t.Context(), universe, []db.Assignment{{Tickets: []string{assigned}, Assignment: []byte("there")}}, true)
 	require.NoError(t, err)
 	require.NoError(t, b.DeleteTicket(t.Context(), universe, deleted))
@@ -208,7 +209,7 @@ func TestClientsOfOpenMatchTakeAPlayersTicket(t *testing.T) {
 	b.queues(asks("bo", []string{"bo"}, "duel"))
 	b.exec("UPDATE ticket_events SET at = at - interval '20 minutes'")
 	_, err = b.PlayerTicket(t.Context(), universe, assigned, "ada")
-	require.True(t, db.IsKind(err, db.NotFound) || db.IsKind(err, db.Gone), "%v", err)
+	require.True(t, fault.Is(err, fault.NotFound) || fault.Is(err, fault.Gone), "%v", err)
 }
 
 // A row whose ticket was deleted, and not recorded yet, keeps nobody out of the queue.
@@ -267,7 +268,7 @@ func TestReadingKeepsATicketAlive(t *testing.T) {
 	}
 	b.exec("UPDATE tickets SET expires_at = now() + interval '35 seconds'")
 	_, err := b.PlayerTicket(t.Context(), universe, id, "eve")
-	refusedTicket(t, err, db.NotFound, "ticket_unknown", "")
+	refusedTicket(t, err, fault.NotFound, "ticket_unknown", "")
 	require.Less(t, left(), 36*time.Second)
 	_, err = b.AnyTicket(t.Context(), universe, id)
 	require.NoError(t, err)
@@ -304,9 +305,9 @@ func TestAPlayerWaitsWithSixteenTickets(t *testing.T) {
 		b.queues(asks("ada", []string{"ada", fmt.Sprint("bo", i)}, fmt.Sprint("p", i)))
 	}
 	_, err := b.CreatePlayerTicket(t.Context(), universe, asks("ada", []string{"ada"}, "one-more"))
-	require.True(t, db.IsKind(err, db.TooMany), "%v", err)
+	require.True(t, fault.Is(err, fault.TooMany), "%v", err)
 	_, err = b.CreatePlayerTicket(t.Context(), universe, asks("cy", []string{"cy", "ada"}, "one-more"))
-	require.True(t, db.IsKind(err, db.TooMany), "%v", err)
+	require.True(t, fault.Is(err, fault.TooMany), "%v", err)
 	b.queues(asks("bo1", []string{"bo1"}, "one-more"))
 }
 
@@ -324,7 +325,7 @@ func TestAnIdempotencyKeyOutlivesTheTicket(t *testing.T) {
 	require.Equal(t, db.PlayerTicketAnswer{ID: id}, again)
 	request.RequestHash = []byte("another")
 	_, err = b.CreatePlayerTicket(t.Context(), universe, request)
-	require.True(t, db.IsKind(err, db.Mismatch), "%v", err)
+	require.True(t, fault.Is(err, fault.Mismatch), "%v", err)
 }
 
 // A ticket that nothing is asked of any more does not keep its players.

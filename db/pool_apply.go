@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // PoolChange is what a declaration changed.
@@ -48,7 +50,7 @@ func (p *Pool) key() poolKey { return poolKey{p.Region, p.App, p.Version} }
 // Errors: Invalid and Conflict with the path of the value in Field, TooMany, Unavailable.
 func (s *Store) ApplyPools(ctx context.Context, edit PoolEdit, apps []AppVersion, pools []Pool, dry bool) (PoolChanges, error) {
 	if wrong := CheckPools(apps, pools); len(wrong) > 0 {
-		return PoolChanges{}, problemError(Invalid, "invalid", wrong[0])
+		return PoolChanges{}, problemError(fault.Invalid, "invalid", wrong[0])
 	}
 	d := declared{apps: each(apps, withAppDefaults), pools: each(pools, withPoolDefaults)}
 	var done PoolChanges
@@ -82,8 +84,8 @@ func each[T any](list []T, change func(T) T) []T {
 	return changed
 }
 
-func problemError(kind Kind, code string, p PoolProblem) *Error {
-	e := newError(kind, code, "%s", p.Text)
+func problemError(kind fault.Kind, code string, p PoolProblem) *fault.Error {
+	e := fault.New(kind, code, "%s", p.Text)
 	e.Field = p.Path
 	return e
 }
@@ -175,7 +177,7 @@ func (d *declared) plan() (PoolChanges, error) {
 		done.Pools = append(done.Pools, change)
 	}
 	if len(d.versions) > maxAppCount || len(d.current) > maxPoolCount {
-		return done, newError(TooMany, "too_many_pools", "there would be %d app versions and %d pools: at most %d and %d are allowed; delete pools that nobody uses",
+		return done, fault.New(fault.TooMany, "too_many_pools", "there would be %d app versions and %d pools: at most %d and %d are allowed; delete pools that nobody uses",
 			len(d.versions), len(d.current), maxAppCount, maxPoolCount)
 	}
 	return done, nil
@@ -205,7 +207,7 @@ var mutable = map[string]bool{"start_within": true, "register_within": true, "gr
 func refuseChange(i int, was AppVersion, fields []string) error {
 	for _, field := range fields {
 		if was.Used && !mutable[field] {
-			return problemError(Conflict, "app_version_used", PoolProblem{
+			return problemError(fault.Conflict, "app_version_used", PoolProblem{
 				Path: "apps[" + strconv.Itoa(i) + "]." + field,
 				Text: "servers of app version " + was.Name() + " were started: " + field + " does not change any more. " +
 					"Apply it as another version, and move the pool to that with 'director pools roll'",
@@ -220,7 +222,7 @@ func (d *declared) resolveModes() error {
 	for i, p := range d.pools {
 		v, known := d.versions[p.Name()]
 		if !known {
-			return problemError(Invalid, "invalid", PoolProblem{
+			return problemError(fault.Invalid, "invalid", PoolProblem{
 				Path: "pools[" + strconv.Itoa(i) + "].version",
 				Text: "there is no app version " + p.Name() + ": declare it under apps",
 			})
@@ -251,7 +253,7 @@ func (d *declared) refusePool(i int, p, was Pool) error {
 		}
 	}
 	if len(wrong) > 0 {
-		return problemError(Conflict, "mode_taken", wrong[0])
+		return problemError(fault.Conflict, "mode_taken", wrong[0])
 	}
 	return nil
 }

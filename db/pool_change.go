@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/lattice-director/director/db/internal/tx"
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // PoolEdit says which pool changes, who changes it and why. ApplyPools reads Author and Reason only.
@@ -50,7 +51,7 @@ func (s *Store) ScalePool(ctx context.Context, edit PoolEdit, to PoolScale) (Poo
 		p = to.of(p)
 		var wrong []PoolProblem
 		if p.check(problems{all: &wrong}); len(wrong) > 0 {
-			return p, problemError(Invalid, "invalid", wrong[0])
+			return p, problemError(fault.Invalid, "invalid", wrong[0])
 		}
 		changed := changedFields(was, p.fields())
 		if len(changed) == 0 {
@@ -136,7 +137,7 @@ func (s *Store) changePool(ctx context.Context, edit PoolEdit, change func(*Quer
 
 func checkReason(reason string) error {
 	if utf8.RuneCountInString(reason) > maxReason {
-		return problemError(Invalid, "invalid", PoolProblem{"reason", "the reason must have at most 500 characters"})
+		return problemError(fault.Invalid, "invalid", PoolProblem{"reason", "the reason must have at most 500 characters"})
 	}
 	return nil
 }
@@ -151,7 +152,7 @@ func (q *Queries) pool(ctx context.Context, key poolKey) (Pool, error) {
 			return p, nil
 		}
 	}
-	return Pool{}, newError(NotFound, "pool_unknown", "there is no pool %s in region %q", key.name(), key.region)
+	return Pool{}, fault.New(fault.NotFound, "pool_unknown", "there is no pool %s in region %q", key.name(), key.region)
 }
 
 // notifyPools wakes the loops of pools and of their regions' deployments.

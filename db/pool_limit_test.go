@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // Pins pools that together start more servers than somebody can pay.
@@ -23,7 +24,7 @@ func TestLimitsOverAllPools(t *testing.T) {
 	require.Equal(t, 3, b.plan().Coming)
 	require.Equal(t, db.Scaled{Planned: 1}, b.scale())
 	extra := db.NewDeployment{ID: uuid.New(), App: "arena", Version: "1", Provider: "process", Tag: "t"}
-	requireKind(t, db.Conflict, "pool_limit", b.StartDeployment(t.Context(), "eu", extra))
+	requireKind(t, fault.Conflict, "pool_limit", b.StartDeployment(t.Context(), "eu", extra))
 
 	b.exec("UPDATE deployments SET phase = 'stopping', desired = 'stopped'")
 	require.Equal(t, 0, b.scale().Started, "a server that ends counts until it is gone")

@@ -3,6 +3,8 @@ package db
 import (
 	"context"
 	"slices"
+
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // PoolRoll is what a roll did.
@@ -63,10 +65,10 @@ func (q *Queries) rollPool(ctx context.Context, edit PoolEdit, next poolKey) (do
 // nextPool returns the pool that modes are moved to, as it is now or as it will be made.
 func (q *Queries) nextPool(ctx context.Context, from Pool, next poolKey) (Pool, error) {
 	if next.version == from.Version {
-		return Pool{}, newError(Conflict, "same_version", "pool %s has that version already", from.Name())
+		return Pool{}, fault.New(fault.Conflict, "same_version", "pool %s has that version already", from.Name())
 	}
 	if len(from.Modes) == 0 {
-		return Pool{}, newError(Conflict, "pool_without_modes", "pool %s of region %s has no modes that could be moved", from.Name(), from.Region)
+		return Pool{}, fault.New(fault.Conflict, "pool_without_modes", "pool %s of region %s has no modes that could be moved", from.Name(), from.Region)
 	}
 	v, err := q.appVersion(ctx, next.app, next.version)
 	if err != nil {
@@ -75,10 +77,10 @@ func (q *Queries) nextPool(ctx context.Context, from Pool, next poolKey) (Pool, 
 	var wrong []PoolProblem
 	wanted := Pool{App: next.app, Version: next.version, Modes: from.Modes}
 	if wanted.checkOffer(problems{all: &wrong}, v.Modes); len(wrong) > 0 {
-		return Pool{}, newError(Conflict, "mode_not_offered", "%s", wrong[0].Text)
+		return Pool{}, fault.New(fault.Conflict, "mode_not_offered", "%s", wrong[0].Text)
 	}
 	pool, err := q.pool(ctx, next)
-	if IsKind(err, NotFound) {
+	if fault.Is(err, fault.NotFound) {
 		pool, err = from, nil
 		pool.Version, pool.Modes, pool.PausedUntil, pool.PauseReason, pool.Servers = next.version, nil, nil, "", 0
 	}

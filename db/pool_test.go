@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/provider"
 	"github.com/lattice-director/director/token/netcode"
 )
@@ -33,10 +34,10 @@ func (b *bundle) declare(apps []db.AppVersion, pools ...db.Pool) db.PoolChanges 
 }
 
 // refused returns the error of a declaration that is not applied.
-func (b *bundle) refused(kind db.Kind, apps []db.AppVersion, pools ...db.Pool) *db.Error {
+func (b *bundle) refused(kind fault.Kind, apps []db.AppVersion, pools ...db.Pool) *fault.Error {
 	b.t.Helper()
 	_, err := b.ApplyPools(b.t.Context(), db.PoolEdit{}, apps, pools, false)
-	var e *db.Error
+	var e *fault.Error
 	require.ErrorAs(b.t, err, &e)
 	require.Equal(b.t, kind, e.Kind, "%v", err)
 	return e
@@ -91,11 +92,11 @@ func TestApplyPoolsIsAllOrNothing(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.declare([]db.AppVersion{arenaVersion("v1")}, euPool("v1", "duel"))
-	e := b.refused(db.Conflict, []db.AppVersion{arenaVersion("v2")}, db.Pool{Region: "us", App: "arena", Version: "v2", Max: 1}, euPool("v2", "solo", "duel"))
+	e := b.refused(fault.Conflict, []db.AppVersion{arenaVersion("v2")}, db.Pool{Region: "us", App: "arena", Version: "v2", Max: 1}, euPool("v2", "solo", "duel"))
 	require.Equal(t, "pools[1].modes", e.Field)
 	require.Contains(t, e.Detail, "belongs to pool arena/v1")
 	_, err := b.AppVersion(t.Context(), "arena", "v2")
-	require.True(t, db.IsKind(err, db.NotFound))
+	require.True(t, fault.Is(err, fault.NotFound))
 }
 
 func TestApplyPoolsKeepsWhatServersDependOn(t *testing.T) {
@@ -108,7 +109,7 @@ func TestApplyPoolsKeepsWhatServersDependOn(t *testing.T) {
 
 	b.exec("UPDATE app_versions SET used_at = now()")
 	b.exec(failing)
-	e := b.refused(db.Conflict, []db.AppVersion{arenaVersion("v1")})
+	e := b.refused(fault.Conflict, []db.AppVersion{arenaVersion("v1")})
 	require.Equal(t, "apps[0].capacity", e.Field)
 	larger.Grace = time.Minute
 	require.Equal(t, []string{"grace"}, b.declare([]db.AppVersion{larger}).Apps[0].Fields)
@@ -130,7 +131,7 @@ func TestFallbacksThatCannotStart(t *testing.T) {
 	} {
 		v := arenaVersion("v1")
 		v.Fallback = &f
-		require.Equal(t, strings.TrimSpace(field), b.refused(db.Invalid, []db.AppVersion{v}).Field)
+		require.Equal(t, strings.TrimSpace(field), b.refused(fault.Invalid, []db.AppVersion{v}).Field)
 	}
 }
 
@@ -142,7 +143,7 @@ func TestApplyPoolsMovesAModeBetweenPoolsWithoutServers(t *testing.T) {
 	b.declare([]db.AppVersion{v1, v2}, euPool("v1"), db.Pool{Region: "eu", App: "arena", Version: "v2", Modes: []string{}})
 	b.declare(nil, euPool("v2"), db.Pool{Region: "eu", App: "arena", Version: "v1", Modes: []string{}})
 	require.Equal(t, 2, one[int](b, "SELECT count(*) FROM pool_modes WHERE version = 'v2'"))
-	e := b.refused(db.Conflict, nil, euPool("v1"))
+	e := b.refused(fault.Conflict, nil, euPool("v1"))
 	require.Contains(t, e.Detail, "belongs to pool arena/v2")
 }
 
@@ -160,7 +161,7 @@ func TestApplyPoolsRefusesToTakeAModeFromServers(t *testing.T) {
 	b := setup(t)
 	b.declare([]db.AppVersion{arenaVersion("v1")}, euPool("v1", "duel", "solo"))
 	id := b.deployed("v1", "starting")
-	e := b.refused(db.Conflict, nil, euPool("v1", "solo"))
+	e := b.refused(fault.Conflict, nil, euPool("v1", "solo"))
 	require.Equal(t, "pools[0].modes", e.Field)
 	b.exec("UPDATE deployments SET desired = 'stopped', phase = 'stopping' WHERE id = $1::uuid", id)
 	b.declare(nil, euPool("v1", "solo"))
@@ -218,7 +219,7 @@ func TestScalePauseAndResumePool(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []int{2, 10}, []int{p.Min, p.Max})
 	_, err = b.ScalePool(t.Context(), edit, db.PoolScale{Min: &eleven})
-	require.True(t, db.IsKind(err, db.Invalid), "%v", err)
+	require.True(t, fault.Is(err, fault.Invalid), "%v", err)
 
 	_, err = b.PausePool(t.Context(), edit, db.Forever())
 	require.NoError(t, err)
@@ -237,7 +238,7 @@ func TestScalePauseAndResumePool(t *testing.T) {
 
 	edit.Version = "v2"
 	_, err = b.ResumePool(t.Context(), edit)
-	require.True(t, db.IsKind(err, db.NotFound), "%v", err)
+	require.True(t, fault.Is(err, fault.NotFound), "%v", err)
 }
 
 func TestRollPoolMovesModesAndDrains(t *testing.T) {
@@ -259,12 +260,12 @@ func TestRollPoolMovesModesAndDrains(t *testing.T) {
 	require.Equal(t, 0, one[int](b, "SELECT count(*) FROM instance_modes WHERE share_bucket < 99"))
 
 	_, err = b.RollPool(t.Context(), edit, "v2")
-	require.True(t, db.IsKind(err, db.Conflict), "%v", err) // no modes are left
+	require.True(t, fault.Is(err, fault.Conflict), "%v", err) // no modes are left
 	edit.Version = "v2"
 	_, err = b.RollPool(t.Context(), edit, "v1") // back
 	require.NoError(t, err)
 	_, err = b.RollPool(t.Context(), edit, "v3")
-	require.True(t, db.IsKind(err, db.Conflict), "%v", err)
+	require.True(t, fault.Is(err, fault.Conflict), "%v", err)
 }
 
 func TestDeletePool(t *testing.T) {

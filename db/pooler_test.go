@@ -7,6 +7,8 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // Pins a pooler whose mode the director's settings do not match: an internal error that does not name the cause.
@@ -26,10 +28,10 @@ func TestPoolerErrorsAreUnavailableWithAHint(t *testing.T) {
 			continue
 		}
 		require.Contains(t, hint, row.hint)
-		require.True(t, IsKind(err, Unavailable))
+		require.True(t, fault.Is(err, fault.Unavailable))
 		require.ErrorContains(t, err, row.hint, "for the log")
 		require.ErrorContains(t, err, row.message, "for the log")
-		var e *Error
+		var e *fault.Error
 		require.ErrorAs(t, err, &e)
 		require.NotContains(t, e.Detail, "DIRECTOR_POOLER", "callers do not get the director's settings")
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/match/profile"
 )
 
@@ -90,11 +91,11 @@ func (s *Store) ProfileDocuments(ctx context.Context, region string, versions ma
 	return documents, classify(err)
 }
 
-func noProfile(name string, version int) *Error {
+func noProfile(name string, version int) *fault.Error {
 	if version == 0 {
-		return newError(NotFound, "profile_unknown", "there is no profile %q", name)
+		return fault.New(fault.NotFound, "profile_unknown", "there is no profile %q", name)
 	}
-	return newError(NotFound, "profile_unknown", "there is no version %d of a profile %q", version, name)
+	return fault.New(fault.NotFound, "profile_unknown", "there is no version %d of a profile %q", version, name)
 }
 
 // ProfileVersions returns the versions of a profile without their documents, the latest first. A profile that does not exist
@@ -115,7 +116,7 @@ func (s *Store) ProfileVersions(ctx context.Context, region, name string) ([]Pro
 func (s *Store) checkAccept(p *profile.Profile) error {
 	const reserve = 10 * time.Second // to commit the match after the last accept
 	if most := s.cfg.Timing.PendingFor - reserve; p.Accept > max(most, 0) {
-		e := newError(Invalid, "invalid", "accept.within must be at most %s, 10s less than DIRECTOR_OM_PENDING_FOR", max(most, 0))
+		e := fault.New(fault.Invalid, "invalid", "accept.within must be at most %s, 10s less than DIRECTOR_OM_PENDING_FOR", max(most, 0))
 		e.Field = "accept.within"
 		return e
 	}

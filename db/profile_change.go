@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/match/profile"
 )
 
@@ -62,7 +63,7 @@ func (s *Store) ApplyProfile(ctx context.Context, edit ProfileEdit, document []b
 		return ProfileChange{}, err
 	}
 	if edit.Name != "" && edit.Name != p.Name {
-		e := newError(Invalid, "invalid", "the document is of profile %q, not of %q", p.Name, edit.Name)
+		e := fault.New(fault.Invalid, "invalid", "the document is of profile %q, not of %q", p.Name, edit.Name)
 		e.Field = "name"
 		return ProfileChange{}, e
 	}
@@ -94,7 +95,7 @@ func (s profileState) apply(canonical []byte) (profileState, string, error) {
 
 func (s profileState) applyShadow(canonical []byte) (profileState, string, error) {
 	if !s.decides() {
-		return s, "", newError(Conflict, "profile_retired", "a shadow runs beside a live version, and there is none: apply the document without shadow")
+		return s, "", fault.New(fault.Conflict, "profile_retired", "a shadow runs beside a live version, and there is none: apply the document without shadow")
 	}
 	if s.shadow > 0 && bytes.Equal(s.shadowText, canonical) {
 		return s, "", nil
@@ -119,7 +120,7 @@ func (s *Store) RollbackProfile(ctx context.Context, edit ProfileEdit, version i
 		case was.retired:
 			return was, "", retiredProfile(edit.Name)
 		case now.live < 1:
-			return was, "", newError(NotFound, "profile_unknown", "the live version of profile %q is its first: there is none before it", edit.Name)
+			return was, "", fault.New(fault.NotFound, "profile_unknown", "the live version of profile %q is its first: there is none before it", edit.Name)
 		case now.live > was.latest:
 			return was, "", noProfile(edit.Name, now.live)
 		case now.live == was.live:
@@ -129,8 +130,8 @@ func (s *Store) RollbackProfile(ctx context.Context, edit ProfileEdit, version i
 	})
 }
 
-func retiredProfile(name string) *Error {
-	return newError(Conflict, "profile_retired", "profile %q is retired: apply a document to use it again", name)
+func retiredProfile(name string) *fault.Error {
+	return fault.New(fault.Conflict, "profile_retired", "profile %q is retired: apply a document to use it again", name)
 }
 
 // RetireProfile ends a profile: it makes no matches from now on, and tickets that ask for no other profile leave the queue. Its versions
@@ -176,7 +177,7 @@ func (s *Store) ShadowProfile(ctx context.Context, edit ProfileEdit, version int
 // there is one, and the event that decide names. An event of "" changes nothing.
 func (s *Store) changeProfile(ctx context.Context, edit ProfileEdit, next *profileText, decide func(profileState) (profileState, string, error)) (ProfileChange, error) {
 	if utf8.RuneCountInString(edit.Reason) > maxReason {
-		e := newError(Invalid, "invalid", "the reason must have at most %d characters", maxReason)
+		e := fault.New(fault.Invalid, "invalid", "the reason must have at most %d characters", maxReason)
 		e.Field = "reason"
 		return ProfileChange{}, e
 	}
@@ -229,7 +230,7 @@ func (q *Queries) lockProfile(ctx context.Context, edit ProfileEdit) (was profil
 		current = 0
 	}
 	if edit.Expected != nil && *edit.Expected != current {
-		return was, newError(Conflict, "profile_changed", "the live version of profile %q is %d, not %d: read it again", edit.Name, current, *edit.Expected)
+		return was, fault.New(fault.Conflict, "profile_changed", "the live version of profile %q is %d, not %d: read it again", edit.Name, current, *edit.Expected)
 	}
 	return was, nil
 }
@@ -276,7 +277,7 @@ func (q *Queries) writeProfile(ctx context.Context, edit ProfileEdit, was, now p
 
 func (q *Queries) insertProfileVersion(ctx context.Context, edit ProfileEdit, version int, next *profileText) error {
 	if version > maxProfileVersions {
-		return newError(TooMany, "too_many_profiles", "profile %q has %d versions, which is the most: use another name", edit.Name, maxProfileVersions)
+		return fault.New(fault.TooMany, "too_many_profiles", "profile %q has %d versions, which is the most: use another name", edit.Name, maxProfileVersions)
 	}
 	if version == 1 {
 		n, err := q.CountProfiles(ctx, edit.Region)
@@ -284,7 +285,7 @@ func (q *Queries) insertProfileVersion(ctx context.Context, edit ProfileEdit, ve
 			return err
 		}
 		if n >= maxProfiles {
-			return newError(TooMany, "too_many_profiles", "there are %d profiles, which is the most, counting retired ones", maxProfiles)
+			return fault.New(fault.TooMany, "too_many_profiles", "there are %d profiles, which is the most, counting retired ones", maxProfiles)
 		}
 	}
 	return q.InsertProfileVersion(ctx, InsertProfileVersionParams{

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/match/profile"
 )
 
@@ -73,24 +74,24 @@ func TestApplyProfileRefuses(t *testing.T) {
 	other := duelEdit
 	other.Name = "ranked"
 	_, err = b.ApplyProfile(t.Context(), other, duelProfile(1), false)
-	require.True(t, db.IsKind(err, db.Invalid), "%v", err)
+	require.True(t, fault.Is(err, fault.Invalid), "%v", err)
 
 	_, err = b.ApplyProfile(t.Context(), duelEdit, duelProfile(1), true)
-	require.True(t, db.IsKind(err, db.Conflict), "a shadow of nothing: %v", err)
+	require.True(t, fault.Is(err, fault.Conflict), "a shadow of nothing: %v", err)
 
 	b.apply(duelProfile(1))
 	for _, expected := range []int{0, 2} {
 		edit := duelEdit
 		edit.Expected = &expected
 		_, err = b.ApplyProfile(t.Context(), edit, duelProfile(2), false)
-		require.True(t, db.IsKind(err, db.Conflict), "%v", err)
+		require.True(t, fault.Is(err, fault.Conflict), "%v", err)
 	}
 	_, err = b.Profile(t.Context(), "global", "duel", 2)
-	require.True(t, db.IsKind(err, db.NotFound), "%v", err)
+	require.True(t, fault.Is(err, fault.NotFound), "%v", err)
 
 	short := setup(t, func(c *db.Config) { c.Timing.PendingFor = 20 * time.Second })
 	_, err = short.ApplyProfile(t.Context(), duelEdit, append(duelProfile(1), "accept: {within: 11s}\n"...), false)
-	require.True(t, db.IsKind(err, db.Invalid), "tickets would return to the queue before the last accept: %v", err)
+	require.True(t, fault.Is(err, fault.Invalid), "tickets would return to the queue before the last accept: %v", err)
 }
 
 func TestRollbackProfile(t *testing.T) {
@@ -110,7 +111,7 @@ func TestRollbackProfile(t *testing.T) {
 	require.False(t, done.Changed)
 	for _, version := range []int{0, 4} {
 		_, err = b.RollbackProfile(t.Context(), duelEdit, version)
-		require.True(t, db.IsKind(err, db.NotFound), "%d: %v", version, err)
+		require.True(t, fault.Is(err, fault.NotFound), "%d: %v", version, err)
 	}
 	require.Equal(t, 4, b.apply(duelProfile(9)).Version, "versions are never used again")
 	require.Equal(t, []string{"profile.applied 1", "profile.applied 2", "profile.applied 3", "profile.rolled_back 2", "profile.rolled_back 1", "profile.applied 4"}, profileEvents(b))
@@ -129,9 +130,9 @@ func TestRetireProfile(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, all)
 	_, err = b.RollbackProfile(t.Context(), duelEdit, 1)
-	require.True(t, db.IsKind(err, db.Conflict), "%v", err)
+	require.True(t, fault.Is(err, fault.Conflict), "%v", err)
 	_, err = b.ShadowProfile(t.Context(), duelEdit, 1)
-	require.True(t, db.IsKind(err, db.Conflict), "%v", err)
+	require.True(t, fault.Is(err, fault.Conflict), "%v", err)
 
 	edit, none := duelEdit, 0
 	edit.Expected = &none
@@ -139,7 +140,7 @@ func TestRetireProfile(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, db.ProfileChange{Name: "duel", Version: 1, Changed: true}, done, "the same document is no new version")
 	_, err = b.RetireProfile(t.Context(), db.ProfileEdit{Region: "global", Name: "nobody"})
-	require.True(t, db.IsKind(err, db.NotFound), "%v", err)
+	require.True(t, fault.Is(err, fault.NotFound), "%v", err)
 }
 
 func TestShadowProfile(t *testing.T) {
@@ -168,7 +169,7 @@ func TestShadowProfile(t *testing.T) {
 		require.Equal(t, c.want, second)
 	}
 	_, err := b.ShadowProfile(t.Context(), duelEdit, 3)
-	require.True(t, db.IsKind(err, db.NotFound), "%v", err)
+	require.True(t, fault.Is(err, fault.NotFound), "%v", err)
 }
 
 // Pins two authors whose documents get one version, or deadlock.
@@ -197,12 +198,12 @@ func TestProfilesAreBounded(t *testing.T) {
 	b.exec(`INSERT INTO profile_versions (region, name, version, document, canonical, author)
 		SELECT 'global', 'duel', n, '', '', 'x' FROM generate_series(2, 1000) n`)
 	_, err := b.ApplyProfile(t.Context(), duelEdit, duelProfile(1), false)
-	require.True(t, db.IsKind(err, db.TooMany), "%v", err)
+	require.True(t, fault.Is(err, fault.TooMany), "%v", err)
 
 	b.exec(`WITH p AS (INSERT INTO profiles (region, name, live) SELECT 'global', 'p' || n, 1 FROM generate_series(2, 1000) n RETURNING name)
 		INSERT INTO profile_versions (region, name, version, document, canonical, author) SELECT 'global', name, 1, '', '', 'x' FROM p`)
 	_, err = b.ApplyProfile(t.Context(), db.ProfileEdit{Region: "global"}, []byte("name: more\nteams: [{name: a, players: 2}]\n"), false)
-	require.True(t, db.IsKind(err, db.TooMany), "%v", err)
+	require.True(t, fault.Is(err, fault.TooMany), "%v", err)
 }
 
 // Pins a worker that decides by an old version until it polls.

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/rooms"
 )
 
@@ -35,7 +36,7 @@ func (s *Store) CreateProject(ctx context.Context, n NewProject) (Project, error
 		n.ID = uuid.NewString()
 	}
 	if !rooms.ValidID(n.ID) {
-		return Project{}, &Error{Kind: Invalid, Code: "invalid", Field: "id", Detail: "id must have 1 to 128 bytes without spaces and control characters"}
+		return Project{}, &fault.Error{Kind: fault.Invalid, Code: "invalid", Field: "id", Detail: "id must have 1 to 128 bytes without spaces and control characters"}
 	}
 	if err := checkProjectName(n.Name); err != nil {
 		return Project{}, err
@@ -74,7 +75,7 @@ func (s *Store) ProjectRegion(ctx context.Context, id string) (string, error) {
 	})
 }
 
-func projectUnknown() error { return newError(NotFound, "project_unknown", "project not found") }
+func projectUnknown() error { return fault.New(fault.NotFound, "project_unknown", "project not found") }
 
 // ProjectCounts counts the projects and keys of the fleet.
 type ProjectCounts = ProjectCountsRow
@@ -87,10 +88,10 @@ func (s *Store) ProjectCounts(ctx context.Context) (ProjectCounts, error) {
 
 func checkProjectName(name string) error {
 	if strings.TrimSpace(name) == "" {
-		return &Error{Kind: Invalid, Code: "invalid", Field: "name", Detail: "name is required"}
+		return &fault.Error{Kind: fault.Invalid, Code: "invalid", Field: "name", Detail: "name is required"}
 	}
 	if utf8.RuneCountInString(name) > maxProjectName || !isStorable(name) {
-		return &Error{Kind: Invalid, Code: "invalid", Field: "name", Detail: "name must have at most 200 characters, and none of them U+0000"}
+		return &fault.Error{Kind: fault.Invalid, Code: "invalid", Field: "name", Detail: "name must have at most 200 characters, and none of them U+0000"}
 	}
 	return nil
 }
@@ -98,7 +99,7 @@ func checkProjectName(name string) error {
 func projectConflict(err error, id string) error {
 	var pg *pgconn.PgError
 	if errors.As(err, &pg) && pg.ConstraintName == "projects_pkey" {
-		return newError(Conflict, "project_exists", "there is a project with the id %q", id)
+		return fault.New(fault.Conflict, "project_exists", "there is a project with the id %q", id)
 	}
 	return err
 }

@@ -3,6 +3,8 @@ package db
 import (
 	"sync"
 	"time"
+
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // projectCaches holds what never changes of projects.
@@ -39,7 +41,7 @@ func (c *foreverCache[K, V]) get(key K, read func() (V, error)) (V, error) {
 	switch {
 	case err == nil:
 		c.put(key, v)
-	case IsKind(err, NotFound):
+	case fault.Is(err, fault.NotFound):
 		c.miss(key, err)
 	}
 	return v, err

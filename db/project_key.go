@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/rooms"
 )
 
@@ -56,7 +57,7 @@ func (s *Store) CreateProjectKey(ctx context.Context, n NewProjectKey) (secret s
 			Project: n.Project, ID: n.ID, Name: n.Name, Scopes: made.Scopes, SealedSecret: made.SealedSecret, SealedBy: made.SealedBy, Most: maxProjectKeys,
 		})
 		if errors.Is(err, pgx.ErrNoRows) {
-			return newError(TooMany, "too_many_keys", "the project has %d keys: revoke some", maxProjectKeys)
+			return fault.New(fault.TooMany, "too_many_keys", "the project has %d keys: revoke some", maxProjectKeys)
 		}
 		if err != nil {
 			return projectKeyConflict(err, n.ID)
@@ -71,10 +72,10 @@ func (s *Store) CreateProjectKey(ctx context.Context, n NewProjectKey) (secret s
 
 func (n NewProjectKey) check() error {
 	if !rooms.ValidID(n.ID) {
-		return &Error{Kind: Invalid, Code: "invalid", Field: "id", Detail: "id must have 1 to 128 bytes without spaces and control characters"}
+		return &fault.Error{Kind: fault.Invalid, Code: "invalid", Field: "id", Detail: "id must have 1 to 128 bytes without spaces and control characters"}
 	}
 	if len(n.Scopes) > maxScopes || slices.ContainsFunc(n.Scopes, func(s string) bool { return s == "" || len(s) > maxScopeBytes || !isStorable(s) }) {
-		return &Error{Kind: Invalid, Code: "invalid", Field: "scopes", Detail: "scopes must be at most 16, of 1 to 64 bytes each"}
+		return &fault.Error{Kind: fault.Invalid, Code: "invalid", Field: "scopes", Detail: "scopes must be at most 16, of 1 to 64 bytes each"}
 	}
 	return checkProjectName(n.Name)
 }
@@ -123,4 +124,4 @@ func (k projectKeyName) valid() bool {
 
 func (k projectKeyName) bytes() int { return textBytes(k.project, k.id) }
 
-func projectKeyUnknown() error { return newError(NotFound, "key_unknown", "key not found") }
+func projectKeyUnknown() error { return fault.New(fault.NotFound, "key_unknown", "key not found") }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/lattice-director/director/db/internal/batch"
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // CountMinted counts a token that is to be minted for a key, and returns the key. Calls that wait at the same time share a transaction. Errors: NotFound
@@ -49,9 +50,9 @@ func mayMint(k ProjectKey) (ProjectKey, error) {
 	case k.ID == "":
 		return ProjectKey{}, projectKeyUnknown()
 	case k.RevokedAt != nil:
-		return ProjectKey{}, newError(Forbidden, "key_revoked", "key revoked")
+		return ProjectKey{}, fault.New(fault.Forbidden, "key_revoked", "key revoked")
 	case !slices.Contains(k.Scopes, ScopeMint):
-		return ProjectKey{}, newError(Forbidden, "key_scope", "key missing token:mint scope")
+		return ProjectKey{}, fault.New(fault.Forbidden, "key_scope", "key missing token:mint scope")
 	}
 	return k, nil
 }

@@ -8,6 +8,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // RevokeProjectKey revokes a key: it mints no tokens from now on, its tokens are refused, and replicas close the connections that were made with
@@ -49,7 +51,7 @@ type RotateKey struct {
 // at the same time one succeeds. Errors: NotFound (key_unknown), Conflict (key_revoked), Invalid (grace_seconds), Unavailable.
 func (s *Store) RotateProjectKey(ctx context.Context, k RotateKey) (secret string, made ProjectKey, err error) {
 	if k.Grace < 0 || k.Grace > MaxProjectGrace {
-		return "", ProjectKey{}, &Error{Kind: Invalid, Code: "invalid", Field: "grace_seconds", Detail: "grace_seconds must be 0 to 2592000"}
+		return "", ProjectKey{}, &fault.Error{Kind: fault.Invalid, Code: "invalid", Field: "grace_seconds", Detail: "grace_seconds must be 0 to 2592000"}
 	}
 	region, err := s.regionOfKey(ctx, k.Project, k.ID)
 	if err != nil {
@@ -62,7 +64,7 @@ func (s *Store) RotateProjectKey(ctx context.Context, k RotateKey) (secret strin
 			Project: k.Project, Old: &k.ID, ID: id, SealedSecret: sealed, SealedBy: by, GraceSeconds: k.Grace.Seconds(),
 		})
 		if errors.Is(err, pgx.ErrNoRows) {
-			return newError(Conflict, "key_revoked", "key already revoked")
+			return fault.New(fault.Conflict, "key_revoked", "key already revoked")
 		}
 		if err != nil {
 			return err
@@ -90,7 +92,7 @@ func (s *Store) regionOfKey(ctx context.Context, project, id string) (string, er
 func projectKeyConflict(err error, id string) error {
 	var pg *pgconn.PgError
 	if errors.As(err, &pg) && pg.ConstraintName == "project_keys_pkey" {
-		return newError(Conflict, "key_exists", "the project has a key with the id %q", id)
+		return fault.New(fault.Conflict, "key_exists", "the project has a key with the id %q", id)
 	}
 	return err
 }

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/token"
 )
 
@@ -41,8 +42,8 @@ func (p *lobbyProject) rotation(id string, grace time.Duration) db.RotateKey {
 	return db.RotateKey{Project: "p1", ID: id, Grace: grace, Actor: "test", Seal: p.sealer.NewProjectSecret}
 }
 
-func requireCode(t require.TestingT, err error, kind db.Kind, code string) {
-	var e *db.Error
+func requireCode(t require.TestingT, err error, kind fault.Kind, code string) {
+	var e *fault.Error
 	require.ErrorAs(t, err, &e)
 	require.Equal(t, kind, e.Kind, "%v", err)
 	require.Equal(t, code, e.Code)
@@ -73,10 +74,10 @@ func TestProjectsAreRefused(t *testing.T) {
 	p := setupProject(t)
 	for _, bad := range []db.NewProject{{Name: ""}, {Name: "  "}, {Name: strings.Repeat("ü", 201)}, {Name: "a\x00"}, {Name: "a", ID: "a b"}, {Name: "a", ID: strings.Repeat("a", 129)}} {
 		_, err := p.CreateProject(t.Context(), bad)
-		requireCode(t, err, db.Invalid, "invalid")
+		requireCode(t, err, fault.Invalid, "invalid")
 	}
 	_, err := p.CreateProject(t.Context(), db.NewProject{ID: "p1", Name: "again", Region: "us"})
-	requireCode(t, err, db.Conflict, "project_exists")
+	requireCode(t, err, fault.Conflict, "project_exists")
 	_, err = p.CreateProject(t.Context(), db.NewProject{Name: strings.Repeat("ü", 200), Region: "us"})
 	require.NoError(t, err)
 }
@@ -90,7 +91,7 @@ func TestTheRegionOfAProjectIsCached(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, "eu", region)
 		_, err = p.ProjectRegion(t.Context(), "p2")
-		requireCode(t, err, db.NotFound, "project_unknown")
+		requireCode(t, err, fault.NotFound, "project_unknown")
 	}
 	p.exec("UPDATE projects SET region = 'us'") // which nothing does
 	region, err := p.ProjectRegion(t.Context(), "p1")
@@ -130,9 +131,9 @@ func TestKeysOfAProject(t *testing.T) {
 		require.NoError(t, err)
 		require.Empty(t, list)
 		_, _, err = p.ProjectKey(t.Context(), project, "k1")
-		requireCode(t, err, db.NotFound, "key_unknown")
+		requireCode(t, err, fault.NotFound, "key_unknown")
 		_, err = p.ProjectKeySecret(t.Context(), project, "k1")
-		requireCode(t, err, db.NotFound, "key_unknown")
+		requireCode(t, err, fault.NotFound, "key_unknown")
 	}
 }
 
@@ -149,13 +150,13 @@ func TestKeysOfAProjectAreRefused(t *testing.T) {
 		{Name: "a", Scopes: []string{strings.Repeat("a", 65)}}, {Name: "a", Scopes: []string{"\x00"}},
 	} {
 		bad.Project = "p1"
-		requireCode(t, create(bad), db.Invalid, "invalid")
+		requireCode(t, create(bad), fault.Invalid, "invalid")
 	}
-	requireCode(t, create(db.NewProjectKey{Project: "p2", Name: "a"}), db.NotFound, "project_unknown")
+	requireCode(t, create(db.NewProjectKey{Project: "p2", Name: "a"}), fault.NotFound, "project_unknown")
 	p.key("k1")
-	requireCode(t, create(db.NewProjectKey{Project: "p1", ID: "k1", Name: "a"}), db.Conflict, "key_exists")
+	requireCode(t, create(db.NewProjectKey{Project: "p1", ID: "k1", Name: "a"}), fault.Conflict, "key_exists")
 	p.exec("INSERT INTO project_keys (project, id, name, scopes, sealed_secret, sealed_by) SELECT 'p1', n::text, 'a', '{}', '', '' FROM generate_series(1, 999) n")
-	requireCode(t, create(db.NewProjectKey{Project: "p1", Name: "a"}), db.TooMany, "too_many_keys")
+	requireCode(t, create(db.NewProjectKey{Project: "p1", Name: "a"}), fault.TooMany, "too_many_keys")
 }
 
 // Pins a revoked key that mints or whose revocation moves, and a grace that outlives an explicit revocation.
@@ -178,9 +179,9 @@ func TestRevokedKeysMintNothing(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, retired)
 	_, err = p.CountMinted(t.Context(), "p1", "k1")
-	requireCode(t, err, db.Forbidden, "key_revoked")
+	requireCode(t, err, fault.Forbidden, "key_revoked")
 	_, _, err = p.RotateProjectKey(t.Context(), p.rotation("k1", 0))
-	requireCode(t, err, db.Conflict, "key_revoked")
+	requireCode(t, err, fault.Conflict, "key_revoked")
 
 	_, _, err = p.RotateProjectKey(t.Context(), p.rotation("k2", time.Hour))
 	require.NoError(t, err)
@@ -188,7 +189,7 @@ func TestRevokedKeysMintNothing(t *testing.T) {
 	require.NoError(t, err)
 	require.False(t, retired, "its tokens are accepted for an hour")
 	_, err = p.CountMinted(t.Context(), "p1", "k2")
-	requireCode(t, err, db.Forbidden, "key_revoked")
+	requireCode(t, err, fault.Forbidden, "key_revoked")
 	ended, err := p.RevokeProjectKey(t.Context(), "p1", "k2", "ann")
 	require.NoError(t, err)
 	<-wake
@@ -198,7 +199,7 @@ func TestRevokedKeysMintNothing(t *testing.T) {
 	require.True(t, retired)
 
 	_, err = p.RevokeProjectKey(t.Context(), "p2", "k1", "ann")
-	requireCode(t, err, db.NotFound, "key_unknown")
+	requireCode(t, err, fault.NotFound, "key_unknown")
 	require.Equal(t, []string{
 		"project.created test", "project_key.created test", "project_key.created test", "project_key.revoked ann", "project_key.rotated test", "project_key.revoked ann",
 	}, one[[]string](p.bundle, "SELECT array_agg(kind || ' ' || actor ORDER BY tx, id) FROM events WHERE region = 'eu' AND kind LIKE 'project%'"))
@@ -224,10 +225,10 @@ func TestRotatedKeysHaveTheScopesOfTheOldOnes(t *testing.T) {
 	require.Len(t, made.Name, 200)
 	for _, grace := range []time.Duration{-1, db.MaxProjectGrace + 1} {
 		_, _, err = p.RotateProjectKey(t.Context(), p.rotation(made.ID, grace))
-		requireCode(t, err, db.Invalid, "invalid")
+		requireCode(t, err, fault.Invalid, "invalid")
 	}
 	_, _, err = p.RotateProjectKey(t.Context(), p.rotation("k9", 0))
-	requireCode(t, err, db.NotFound, "key_unknown")
+	requireCode(t, err, fault.NotFound, "key_unknown")
 }
 
 // Pins two new keys of one rotation, of which a caller would never learn.
@@ -249,7 +250,7 @@ func TestTenRacersRotateAKeyOnce(t *testing.T) {
 			made++
 			continue
 		}
-		requireCode(t, err, db.Conflict, "key_revoked")
+		requireCode(t, err, fault.Conflict, "key_revoked")
 	}
 	require.Equal(t, 1, made)
 	require.Equal(t, 1, one[int](p.bundle, "SELECT count(*) FROM project_keys WHERE rotated_from = 'k1'"))
@@ -269,9 +270,9 @@ func TestMintedTokensAreCountedInGroups(t *testing.T) {
 			key, err := p.CountMinted(t.Context(), "p1", name)
 			switch name {
 			case "reader":
-				requireCode(t, err, db.Forbidden, "key_scope")
+				requireCode(t, err, fault.Forbidden, "key_scope")
 			case "unknown":
-				requireCode(t, err, db.NotFound, "key_unknown")
+				requireCode(t, err, fault.NotFound, "key_unknown")
 			default:
 				require.NoError(t, err)
 				require.Equal(t, name, key.ID)

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/db/internal/tx"
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 const (
@@ -74,7 +75,7 @@ func (f openFacts) judge(o OpenRealtime) (OpenedRealtime, error) {
 		return OpenedRealtime{}, err
 	}
 	if slices.Contains(f.ended, o.Replica) {
-		return OpenedRealtime{}, unavailable("the lease of this replica has expired", nil)
+		return OpenedRealtime{}, fault.NewUnavailable("the lease of this replica has expired", nil)
 	}
 	if !resumed {
 		id := newSessionID()
@@ -86,8 +87,8 @@ func (f openFacts) judge(o OpenRealtime) (OpenedRealtime, error) {
 	}
 	live := row.Owner != nil
 	if live && row.Contested && row.Takeovers >= maxTakeovers {
-		e := newError(TooMany, "takeovers", "the session is open elsewhere, and was taken over %d times within ten seconds", maxTakeovers)
-		e.RetryAfter = retryAfter
+		e := fault.New(fault.TooMany, "takeovers", "the session is open elsewhere, and was taken over %d times within ten seconds", maxTakeovers)
+		e.RetryAfter = fault.RetryAfter
 		return OpenedRealtime{}, e
 	}
 	return OpenedRealtime{ID: row.ID, Epoch: row.Epoch + 1, Player: row.Player, Resumed: true, TookOver: live}, nil
@@ -110,7 +111,7 @@ func (f openFacts) judgeToken(o OpenRealtime, identical bool) error {
 	expired := o.Expired || expires && f.now.After(o.TokenExpires.Add(tokenLeeway))
 	tooOld := expires && f.now.After(o.TokenExpires.Add(resumeExpired))
 	if expired && !identical || tooOld {
-		return newError(Forbidden, "token_expired", "the token has expired")
+		return fault.New(fault.Forbidden, "token_expired", "the token has expired")
 	}
 	return nil
 }
@@ -122,15 +123,15 @@ func (f openFacts) judgeKey(o OpenRealtime) error {
 	key, known := f.keys[projectKeyName{o.Project, o.Key}]
 	switch {
 	case o.Key == "" && o.KeyRequired:
-		return newError(Forbidden, "key_required", "the token names no key")
+		return fault.New(fault.Forbidden, "key_required", "the token names no key")
 	case o.Key == "":
 		return nil
 	case !known:
-		return newError(Forbidden, "key_unknown", "the project has no such key")
+		return fault.New(fault.Forbidden, "key_unknown", "the project has no such key")
 	case key.Revoked:
-		return newError(Forbidden, "key_revoked", "the key is revoked")
+		return fault.New(fault.Forbidden, "key_revoked", "the key is revoked")
 	case o.Scope != "" && !slices.Contains(key.Scopes, o.Scope):
-		return newError(Forbidden, "key_scope", "the key lacks the scope %s", o.Scope)
+		return fault.New(fault.Forbidden, "key_scope", "the key lacks the scope %s", o.Scope)
 	}
 	return nil
 }

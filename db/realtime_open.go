@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/lattice-director/director/db/internal/batch"
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/rooms"
 )
 
@@ -16,10 +17,10 @@ import (
 // (token_expired, key_required, key_unknown, key_revoked, key_scope), TooMany (takeovers: ten within ten seconds), Unavailable.
 func (s *Store) OpenRealtime(ctx context.Context, o OpenRealtime) (OpenedRealtime, error) {
 	if n := utf8.RuneCountInString(o.Project); n == 0 || n > maxProjectID || !isStorable(o.Project) {
-		return OpenedRealtime{}, &Error{Kind: Invalid, Code: "invalid", Field: "project_id", Detail: "a project id has 1 to 128 characters"}
+		return OpenedRealtime{}, &fault.Error{Kind: fault.Invalid, Code: "invalid", Field: "project_id", Detail: "a project id has 1 to 128 characters"}
 	}
 	if !isStorable(o.Player) || !isStorable(o.Key) {
-		return OpenedRealtime{}, &Error{Kind: Invalid, Code: "invalid", Field: "token", Detail: "a claim of the token has characters that cannot be stored"}
+		return OpenedRealtime{}, &fault.Error{Kind: fault.Invalid, Code: "invalid", Field: "token", Detail: "a claim of the token has characters that cannot be stored"}
 	}
 	return s.groups.realtimeOpens.Do(ctx, o.Region, o)
 }

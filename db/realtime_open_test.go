@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 func TestANewSessionHasItsOwnID(t *testing.T) {
@@ -82,7 +83,7 @@ func TestATokenIsJudgedByTheClockOfTheDatabase(t *testing.T) {
 	refused := func(o db.OpenRealtime) {
 		t.Helper()
 		_, err := n.OpenRealtime(t.Context(), o)
-		requireKind(t, db.Forbidden, "token_expired", err)
+		requireKind(t, fault.Forbidden, "token_expired", err)
 	}
 	first := n.open(n.client("ann", expired(-time.Hour)))
 	n.open(n.client("leeway", expired(0)))
@@ -115,10 +116,10 @@ func TestAKeyOpensSessionsUntilItRetires(t *testing.T) {
 			require.NoError(t, err, key)
 			continue
 		}
-		requireKind(t, db.Forbidden, code, err)
+		requireKind(t, fault.Forbidden, code, err)
 	}
 	_, err := n.OpenRealtime(t.Context(), n.client("ann", resuming(first), func(o *db.OpenRealtime) { o.Key = "revoked" }))
-	requireKind(t, db.Forbidden, "key_revoked", err)
+	requireKind(t, fault.Forbidden, "key_revoked", err)
 	n.open(n.client("bob", func(o *db.OpenRealtime) { o.Key, o.KeyRequired = "", false }))
 }
 
@@ -134,7 +135,7 @@ func TestTakeoversOfALiveSessionAreBounded(t *testing.T) {
 		last = next
 	}
 	_, err := n.OpenRealtime(t.Context(), n.client("ann", resuming(last)))
-	requireKind(t, db.TooMany, "takeovers", err)
+	requireKind(t, fault.TooMany, "takeovers", err)
 	require.Equal(t, "11 live", n.row(last.ID), "its owner keeps it")
 	n.suspend(true, last)
 	last = n.open(n.client("ann", resuming(last)))
@@ -220,7 +221,7 @@ func TestAnEndedReplicaOpensNoSessions(t *testing.T) {
 	require.NoError(t, n.EndRealtimeReplica(t.Context(), lobbyRegion, n.replica))
 	for _, replica := range []uuid.UUID{n.replica, uuid.New()} {
 		_, err := n.OpenRealtime(t.Context(), n.client("ann", at(replica)))
-		requireKind(t, db.Unavailable, "unavailable", err)
+		requireKind(t, fault.Unavailable, "unavailable", err)
 	}
 	require.Zero(t, one[int](n.bundle, "SELECT count(*) FROM realtime_sessions"))
 }
@@ -233,6 +234,6 @@ func TestTextThatCannotBeStoredIsInvalid(t *testing.T) {
 		func(o *db.OpenRealtime) { o.Key = "\x00" },
 	} {
 		_, err := n.OpenRealtime(t.Context(), n.client("ann", change))
-		requireKind(t, db.Invalid, "invalid", err)
+		requireKind(t, fault.Invalid, "invalid", err)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/rooms"
 )
 
@@ -86,10 +87,10 @@ func TestAFormerOwnerChangesNothing(t *testing.T) {
 		chats(t).Join(rooms.Join{Type: "chat", Session: first.ID, Player: first.Player}),
 	} {
 		_, err := n.actAs(first, "chat:1", act)
-		requireKind(t, db.Superseded, "session_superseded", err)
+		requireKind(t, fault.Superseded, "session_superseded", err)
 	}
 	_, err := n.actAs(first, "chat:2", chats(t).Join(rooms.Join{Type: "chat", Session: first.ID, Player: first.Player}))
-	requireKind(t, db.Superseded, "session_superseded", err)
+	requireKind(t, fault.Superseded, "session_superseded", err)
 	n.suspend(true, first)
 	require.Len(t, n.entries("chat:1"), said)
 	n.requireInvariants()
@@ -102,7 +103,7 @@ func TestASuspendedSessionActsNoMore(t *testing.T) {
 	ann := n.open(n.client("ann"))
 	n.suspend(true, ann)
 	_, err := n.actAs(ann, "chat:1", chats(t).Join(rooms.Join{Type: "chat", Session: ann.ID, Player: ann.Player}))
-	requireKind(t, db.Superseded, "session_superseded", err)
+	requireKind(t, fault.Superseded, "session_superseded", err)
 }
 
 func TestAnEndedSessionLeavesItsRoomsAndLosesItsInvitations(t *testing.T) {
@@ -171,14 +172,14 @@ func (n *nexis) wander(ctx context.Context, types *rooms.Types, stores []*db.Sto
 		act := func(action rooms.Action) {
 			_, err := store.ActInLobby(ctx, db.LobbyAction{Region: lobbyRegion, Project: "p1", Session: epochOf(o), Room: room, Make: true, Act: action})
 			var refused *rooms.Error
-			if !errors.As(err, &refused) && !db.IsKind(err, db.Superseded) {
+			if !errors.As(err, &refused) && !fault.Is(err, fault.Superseded) {
 				require.NoError(n.t, err)
 			}
 		}
 		switch {
 		case o.ID == "" || step < 25:
 			opened, err := store.OpenRealtime(ctx, n.client(fmt.Sprint("client", client), resuming(o), func(r *db.OpenRealtime) { r.Back = types.Back }))
-			if !db.IsKind(err, db.TooMany) {
+			if !fault.Is(err, fault.TooMany) {
 				require.NoError(n.t, err)
 				o = opened
 			}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/lattice-director/director/db/internal/batch"
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/rooms"
 	"github.com/lattice-director/director/match"
 )
@@ -72,7 +73,7 @@ const maxPosition = 1000
 // Conflict, "ticket_exists", "party_conflict" or "matched", as for [Store.CreatePlayerTicket]; TooMany; Unavailable, after which the session may wait or not.
 func (s *Store) EnqueueRealtime(ctx context.Context, e EnqueueRealtime) (QueuedRealtime, error) {
 	if s.cfg.Queueing == nil {
-		return QueuedRealtime{}, unavailable("sessions do not queue here", nil)
+		return QueuedRealtime{}, fault.NewUnavailable("sessions do not queue here", nil)
 	}
 	wish, err := s.wish(e.Region, e.Project, e.Queue, []rooms.Member{{Session: e.Session.ID, Player: e.Player}})
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/match/explain"
 	"github.com/lattice-director/director/match/profile"
 )
@@ -27,7 +28,7 @@ func (t *waits) judge(w *wish) error {
 	}
 	p, known := t.live[w.draft.Profile]
 	if !known {
-		return newError(NotFound, "profile_unknown", "there is no profile %q, or it is retired", w.draft.Profile)
+		return fault.New(fault.NotFound, "profile_unknown", "there is no profile %q, or it is retired", w.draft.Profile)
 	}
 	if p == nil {
 		return nil
@@ -37,7 +38,7 @@ func (t *waits) judge(w *wish) error {
 		return err
 	}
 	if why := explain.Refusal(p, ticket); why != "" {
-		return newError(Invalid, "cannot_match", "%s", why)
+		return fault.New(fault.Invalid, "cannot_match", "%s", why)
 	}
 	return nil
 }

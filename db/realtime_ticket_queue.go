@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/db/internal/tx"
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/match/profile"
 )
 
@@ -125,7 +126,7 @@ func (t *waits) call(c waitChange, held bool) (a waitAnswer, busy bool) {
 	row, waits := t.of(c.session.ID)
 	switch {
 	case !held:
-		a.err = newError(Superseded, "session_superseded", "another connection owns the session now")
+		a.err = fault.New(fault.Superseded, "session_superseded", "another connection owns the session now")
 	case c.wish == nil:
 		if a.removed = waits && row.Queued && !row.elsewhere(); a.removed {
 			t.leave(row, reasonByMember)
@@ -174,7 +175,7 @@ func (t *waits) enqueue(w *wish) (done QueuedRealtime, busy bool, err error) {
 			continue
 		}
 		if r.elsewhere() {
-			return done, false, ofTicket(r.Ticket, newError(Conflict, "matched", "the session is in a match that an Open Match director assigns soon"))
+			return done, false, ofTicket(r.Ticket, fault.New(fault.Conflict, "matched", "the session is in a match that an Open Match director assigns soon"))
 		}
 		replaced = append(replaced, r)
 	}

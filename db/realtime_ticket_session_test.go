@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/rooms"
 )
 
@@ -91,9 +92,9 @@ func TestASuspendedSessionDoesNotQueue(t *testing.T) {
 	k := n.enqueue(wants(bo, "duel", 2))
 	n.suspend(true, ada, bo)
 	_, err := n.EnqueueRealtime(t.Context(), wants(ada, "duel", 2))
-	requireKind(t, db.Superseded, "session_superseded", err)
+	requireKind(t, fault.Superseded, "session_superseded", err)
 	_, err = n.DequeueRealtime(t.Context(), lobbyRegion, epochOf(bo))
-	requireKind(t, db.Superseded, "session_superseded", err)
+	requireKind(t, fault.Superseded, "session_superseded", err)
 	require.Equal(t, "paused", n.state(k.Ticket))
 	require.Equal(t, 1, one[int](n.bundle, "SELECT count(*) FROM realtime_tickets"))
 	n.requireInvariants()

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/rooms"
 	"github.com/lattice-director/director/match"
 )
@@ -115,9 +116,9 @@ func TestOneTicketOnTwoReplicas(t *testing.T) {
 	calls.Go(func() { _, current = n.EnqueueRealtime(t.Context(), wants(now, "duel", 2)) })
 	calls.Wait()
 	require.NoError(t, current)
-	require.True(t, db.IsKind(late, db.Superseded), "%v", late)
+	require.True(t, fault.Is(late, fault.Superseded), "%v", late)
 	_, err := other.DequeueRealtime(t.Context(), lobbyRegion, epochOf(was))
-	require.True(t, db.IsKind(err, db.Superseded), "%v", err)
+	require.True(t, fault.Is(err, fault.Superseded), "%v", err)
 	require.Equal(t, []string{"2"}, n.rows("SELECT size FROM realtime_tickets"))
 	require.Equal(t, 1, one[int](n.bundle, "SELECT count(*) FROM tickets"))
 	n.requireInvariants()

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/rooms"
 	"github.com/lattice-director/director/match"
 )
@@ -38,7 +39,7 @@ func (s *Store) wish(region, project string, q rooms.Queue, members []rooms.Memb
 	draft := QueueDraft{Profile: s.profileOf(q.RoomType), Queue: q}
 	if builtIn := draft.Profile == ""; builtIn {
 		if len(members) > q.Size {
-			e := newError(Invalid, "invalid", "%d players are more than the match has", len(members))
+			e := fault.New(fault.Invalid, "invalid", "%d players are more than the match has", len(members))
 			e.Field = "size"
 			return nil, e
 		}
@@ -50,7 +51,7 @@ func (s *Store) wish(region, project string, q rooms.Queue, members []rooms.Memb
 			sub = m.Session
 		}
 		if slices.Contains(w.subs, sub) {
-			return nil, newError(Conflict, "party_conflict", "a player is in the party with two sessions")
+			return nil, fault.New(fault.Conflict, "party_conflict", "a player is in the party with two sessions")
 		}
 		w.subs = append(w.subs, sub)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db/dbtest"
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // lookups counts the statements that look up why calls were refused.
@@ -52,7 +53,7 @@ func TestRefusalsOfABatchShareOneLookup(t *testing.T) {
 	require.NoError(t, s.heartbeatBatch(t.Context(), "", calls))
 	require.NoError(t, errorOf(calls[0]))
 	for _, c := range calls[1:] {
-		require.True(t, IsKind(errorOf(c), NotFound), "%v", errorOf(c))
+		require.True(t, fault.Is(errorOf(c), fault.NotFound), "%v", errorOf(c))
 	}
 	require.Equal(t, int64(1), seen.n.Swap(0))
 
@@ -60,11 +61,11 @@ func TestRefusalsOfABatchShareOneLookup(t *testing.T) {
 	require.NoError(t, s.reportBatch(t.Context(), "eu", answers))
 	require.Equal(t, []SeatOutcome{{"ann", "t", SeatUnknown}}, resultOf(answers[0]).Outcomes)
 	for _, c := range answers[1:41] {
-		require.True(t, IsKind(errorOf(c), NotFound), "%v", errorOf(c))
+		require.True(t, fault.Is(errorOf(c), fault.NotFound), "%v", errorOf(c))
 	}
-	require.True(t, IsKind(errorOf(answers[41]), Superseded), "%v", errorOf(answers[41]))
+	require.True(t, fault.Is(errorOf(answers[41]), fault.Superseded), "%v", errorOf(answers[41]))
 	require.Equal(t, int64(1), seen.n.Swap(0))
 
 	_, err = s.Heartbeat(t.Context(), InstanceRef{"a", &none}, nil)
-	require.True(t, IsKind(err, Superseded), "no instance has the nil incarnation: %v", err)
+	require.True(t, fault.Is(err, fault.Superseded), "no instance has the nil incarnation: %v", err)
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/db/internal/tx"
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // BeginReplica records that a process of the director accepts connections of a region's agents, and returns the new replica's id. Errors:
@@ -25,7 +26,7 @@ func (s *Store) BeginReplica(ctx context.Context, region string) (uuid.UUID, err
 func (s *Store) RenewReplica(ctx context.Context, region string, id uuid.UUID, silence time.Duration) error {
 	renewed, err := s.q.RenewReplica(ctx, RenewReplicaParams{Region: region, ID: id, Silence: silence})
 	if err == nil && renewed == 0 {
-		return newError(Superseded, "replica_ended", "the lease of this replica has expired: begin anew")
+		return fault.New(fault.Superseded, "replica_ended", "the lease of this replica has expired: begin anew")
 	}
 	return classify(err)
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/db/internal/batch"
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // CreateRoom reserves a room on an agent and inserts the command that creates it. The agent's ack settles the command: see
@@ -19,7 +20,7 @@ func (s *Store) CreateRoom(ctx context.Context, r NewRoom) (Command, error) {
 		r.RoomID = newRoomID()
 	}
 	if !validRoomID(r.RoomID) {
-		return Command{}, &Error{Kind: Invalid, Code: CodeValidation, Field: "roomId", Detail: "an id has 1 to 64 letters, digits, _ and -"}
+		return Command{}, &fault.Error{Kind: fault.Invalid, Code: CodeValidation, Field: "roomId", Detail: "an id has 1 to 64 letters, digits, _ and -"}
 	}
 	return s.groups.newRooms.Do(ctx, r.Region, r)
 }

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // Of 1,000 creates of 100 ids from three replicas, one per id gets the room, and no agent gets more rooms than its maximum.
@@ -52,7 +53,7 @@ func TestManyReplicasCreateTheSameRooms(t *testing.T) {
 }
 
 func codeOf(err error) string {
-	var e *db.Error
+	var e *fault.Error
 	switch {
 	case err == nil:
 		return ""
@@ -124,7 +125,7 @@ func TestOneIDAtOnce(t *testing.T) {
 			f.waitBlocked(1)
 			if commit {
 				require.NoError(t, tx.Commit(t.Context()))
-				requireKind(t, db.Conflict, db.CodeRoomExists, <-answer)
+				requireKind(t, fault.Conflict, db.CodeRoomExists, <-answer)
 				require.Equal(t, []string{"0|0"}, f.rows("SELECT reserved, in_flight FROM agent_states"))
 				return
 			}
@@ -159,7 +160,7 @@ func TestAnAgentThatIsTakenMeanwhile(t *testing.T) {
 			f.waitBlocked(1)
 			require.NoError(t, tx.Commit(t.Context()))
 			if !other {
-				requireKind(t, db.NoCapacity, db.CodeNoCandidate, <-answer)
+				requireKind(t, fault.NoCapacity, db.CodeNoCandidate, <-answer)
 				return
 			}
 			require.NoError(t, <-answer)

@@ -4,6 +4,8 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"slices"
+
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // hostLook is the part of a snapshot that concerns the orders.
@@ -20,11 +22,11 @@ func (l hostLook) refuse(orders []*roomOrder) {
 		case slices.Contains(l.taken, o.RoomID):
 			o.err = roomExists(o.RoomID)
 		case o.InstanceID != nil && o.ProcessUID != nil:
-			o.err = newError(Invalid, CodeValidation, "a room is pinned to an instance or to a process, not to both")
+			o.err = fault.New(fault.Invalid, CodeValidation, "a room is pinned to an instance or to a process, not to both")
 		case o.group == "":
 			o.agent, o.err = l.pin(o)
 		case len(l.candidates[o.group]) == 0:
-			o.err = newError(NoCapacity, CodeNoCandidate, "no instance takes a room of type %q with these labels now", o.Type)
+			o.err = fault.New(fault.NoCapacity, CodeNoCandidate, "no instance takes a room of type %q with these labels now", o.Type)
 		case !slices.ContainsFunc(l.candidates[o.group], func(c RoomCandidatesRow) bool { return c.InFlight < maxInFlight }):
 			o.err = agentBusy()
 		}
@@ -64,11 +66,11 @@ func (r RoomHostsRow) isNewerThan(other *RoomHostsRow) bool {
 func (r RoomHostsRow) pinRefusal(o *roomOrder) error {
 	switch {
 	case r.Status == AgentDraining && !o.Force:
-		return newError(Conflict, CodeInstanceDraining, "the instance %s is draining", r.ID)
+		return fault.New(fault.Conflict, CodeInstanceDraining, "the instance %s is draining", r.ID)
 	case r.Stale && !o.Force:
-		return newError(Gone, CodeInstanceDisconnected, "the instance %s has not answered lately", r.ID)
+		return fault.New(fault.Gone, CodeInstanceDisconnected, "the instance %s has not answered lately", r.ID)
 	case !r.AutoCreate:
-		return newError(NoCapacity, CodeNoCandidate, "the instance %s creates no rooms on request", r.ID)
+		return fault.New(fault.NoCapacity, CodeNoCandidate, "the instance %s creates no rooms on request", r.ID)
 	case r.InFlight >= maxInFlight:
 		return agentBusy()
 	}

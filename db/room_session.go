@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // A session on the process of an agent is a room with the session's id. The transaction that opens such a session requests the room
@@ -179,13 +181,13 @@ func (s *Store) OrphanedRooms(ctx context.Context, region string, replica uuid.U
 }
 
 func roomPending() error {
-	err := unavailable("the game server is creating the room of the session", nil)
+	err := fault.NewUnavailable("the game server is creating the room of the session", nil)
 	err.Code = "room_pending"
 	return err
 }
 
 func isRoomPending(err error) bool {
-	var pending *Error
+	var pending *fault.Error
 	return errors.As(err, &pending) && pending.Code == "room_pending"
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 func sealTest(region string, id uuid.UUID) ([]byte, string, error) {
@@ -204,7 +205,7 @@ func TestSurplusAgainstReservations(t *testing.T) {
 	for i := range 100 {
 		callers.Go(func() {
 			_, err := replicas[i%2].Place(t.Context(), request(fmt.Sprint("p", i), 8))
-			if err != nil && !db.IsKind(err, db.NoCapacity) {
+			if err != nil && !fault.Is(err, fault.NoCapacity) {
 				t.Error(err)
 			}
 		})

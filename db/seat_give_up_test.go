@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 func TestAGivenUpSeatIsFree(t *testing.T) {
@@ -17,7 +18,7 @@ func TestAGivenUpSeatIsFree(t *testing.T) {
 	b.resolve(p, "ann")
 	require.NoError(t, b.GiveUpSeat(t.Context(), p.SessionID, "ann"))
 	_, err := b.Session(t.Context(), p.SessionID)
-	requireKind(t, db.Gone, "session_closed", err)
+	requireKind(t, fault.Gone, "session_closed", err)
 	require.Equal(t, "given up", one[string](b, "SELECT reason FROM seat_history WHERE sub = 'ann'"))
 	b.place(request("bob", 2, "cid"))
 	require.NoError(t, b.GiveUpSeat(t.Context(), p.SessionID, "ann"), "again")

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 func (b *bundle) joined(instance, session, sub, jti string) db.SeatResult {
@@ -41,7 +42,7 @@ func TestSeatLifecycle(t *testing.T) {
 	require.Equal(t, 2, res.Left, "a seat is freed, connected or not")
 	require.True(t, res.Closed, "the session is empty")
 	_, err := b.Session(t.Context(), p.SessionID)
-	requireKind(t, db.Gone, "session_closed", err)
+	requireKind(t, fault.Gone, "session_closed", err)
 	require.Equal(t, db.SeatUnknown, b.joined("a", p.SessionID, "ann", "j1"), "the session is closed")
 	b.requireInvariants()
 }
@@ -259,11 +260,11 @@ func TestRefusedResolves(t *testing.T) {
 	p := b.place(request("ann", 8))
 	for _, handle := range []string{"", "eu", "eu.short", "EU." + p.SessionHandle[3:], "us." + p.SessionHandle[3:], p.SessionHandle[:len(p.SessionHandle)-1] + "!"} {
 		_, err := b.Resolve(t.Context(), handle, "ann")
-		requireKind(t, db.NotFound, "session_unknown", err)
+		requireKind(t, fault.NotFound, "session_unknown", err)
 	}
 	_, err := b.Resolve(t.Context(), p.SessionHandle, "eve")
-	requireKind(t, db.Forbidden, "no_seat", err)
+	requireKind(t, fault.Forbidden, "no_seat", err)
 	b.left("a", p.SessionID, "ann")
 	_, err = b.Resolve(t.Context(), p.SessionHandle, "eve")
-	requireKind(t, db.Gone, "session_closed", err)
+	requireKind(t, fault.Gone, "session_closed", err)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/lattice-director/director/db/internal/batch"
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // Resolved is the endpoint of a seat, and the claims of a session token for it. The times are the database's, to the second.
@@ -45,10 +46,10 @@ func (s *Store) Resolve(ctx context.Context, handle, sub string) (Resolved, erro
 	return resolved, err
 }
 
-func sessionUnknown() error { return newError(NotFound, "session_unknown", "no such session") }
+func sessionUnknown() error { return fault.New(fault.NotFound, "session_unknown", "no such session") }
 
 func sessionClosed() error {
-	return newError(Gone, "session_closed", "the session has ended: request a match again")
+	return fault.New(fault.Gone, "session_closed", "the session has ended: request a match again")
 }
 
 func (s *Store) resolveBatch(ctx context.Context, region string, calls []*batch.Call[resolveRequest, Resolved]) error {
@@ -135,7 +136,7 @@ func (r UnresolvedRow) reason() error {
 	case r.Live && r.Seated:
 		return nil
 	case r.Live:
-		return newError(Forbidden, "no_seat", "you hold no seat in this session")
+		return fault.New(fault.Forbidden, "no_seat", "you hold no seat in this session")
 	case r.Ended:
 		return sessionClosed()
 	default:

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/db/internal/batch"
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // RosterState is what a game server needs to wait for a change of its sessions.
@@ -105,7 +106,7 @@ func (s *Store) SessionRosters(ctx context.Context, state RosterState, after str
 	if after != "" {
 		region, id, ok := parseSessionID(after)
 		if !ok || region != state.region {
-			return nil, false, newError(Invalid, "invalid_request", "after must be a session id of this instance")
+			return nil, false, fault.New(fault.Invalid, "invalid_request", "after must be a session id of this instance")
 		}
 		p.After = id
 	}

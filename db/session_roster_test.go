@@ -8,6 +8,7 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/db/internal/notify/notifytest"
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 func (b *bundle) rosterState(r db.InstanceRef) db.RosterState {
@@ -119,15 +120,15 @@ func TestRostersOfOtherIncarnations(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	_, err := b.RosterState(t.Context(), ref("a"))
-	requireKind(t, db.NotFound, "instance_unknown", err)
+	requireKind(t, fault.NotFound, "instance_unknown", err)
 	old := b.register("a", 8)
 	b.place(request("ann", 8))
 	b.register("a", 8, func(r *db.Registration) { r.BootID = "boot-2" })
 	_, err = b.RosterState(t.Context(), refOf(old))
-	requireKind(t, db.Superseded, "superseded", err)
+	requireKind(t, fault.Superseded, "superseded", err)
 	require.Empty(t, b.rosters("a"), "its sessions ended with the incarnation before")
 	_, _, err = b.SessionRosters(t.Context(), b.rosterState(ref("a")), "us.0b8f9a3e-5f0c-4d59-9d5b-0f7d0e1c2a33")
-	requireKind(t, db.Invalid, "invalid_request", err)
+	requireKind(t, fault.Invalid, "invalid_request", err)
 }
 
 // Pages bound what one answer takes, and leave nothing out: by number, and by size.

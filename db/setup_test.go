@@ -11,6 +11,7 @@ import (
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/db/dbtest"
 	"github.com/lattice-director/director/db/storetest"
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // bundle is a database of a test's own, with a store on it.
@@ -124,9 +125,9 @@ func refOf(r db.Registered) db.InstanceRef {
 	return db.InstanceRef{InstanceID: r.InstanceID, Incarnation: &r.Incarnation}
 }
 
-func requireKind(t *testing.T, want db.Kind, code string, err error) {
+func requireKind(t *testing.T, want fault.Kind, code string, err error) {
 	t.Helper()
-	var e *db.Error
+	var e *fault.Error
 	require.ErrorAs(t, err, &e)
 	require.Equal(t, want, e.Kind, "%v", err)
 	require.Equal(t, code, e.Code)

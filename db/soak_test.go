@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // Random placements, resolves, reports, heartbeats, registrations, drains and reaping, all at once on three replicas: nothing
@@ -71,7 +72,7 @@ func (s *soak) until(ctx context.Context, step func(context.Context, *db.Store))
 
 // check accepts the errors that callers get, such as refusals. An internal error is a bug.
 func (s *soak) check(ctx context.Context, err error) {
-	var e *db.Error
+	var e *fault.Error
 	var pg *pgconn.PgError
 	if err == nil || ctx.Err() != nil || errors.As(err, &e) && !errors.As(err, &pg) {
 		return

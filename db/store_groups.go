@@ -6,6 +6,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/db/internal/batch"
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // groups are the frequent calls. Calls of one kind that wait at the same time share a transaction. A new group is a field here
@@ -93,7 +94,7 @@ func (c Config) batches() batch.Config {
 		MaxWaiting: c.MaxWaiting, MaxWaitingBytes: c.MaxWaitingBytes, Timeout: c.BatchTimeout, Observer: c.Observer, Log: c.Log,
 		Errors: batch.Errors{
 			IsConflict: isConflict, IsData: isDataError, Classify: classify,
-			Unavailable: func(detail string, cause error) error { return unavailable(detail, cause) },
+			Unavailable: func(detail string, cause error) error { return fault.NewUnavailable(detail, cause) },
 		},
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 const (
@@ -46,5 +48,5 @@ func busyReaders(ctx context.Context, err error, detail string) error {
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return ctx.Err()
 	}
-	return &Error{Kind: TooMany, Code: "too_many_queries", Detail: detail, RetryAfter: retryAfter, Err: err}
+	return &fault.Error{Kind: fault.TooMany, Code: "too_many_queries", Detail: detail, RetryAfter: fault.RetryAfter, Err: err}
 }

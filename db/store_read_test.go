@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/match"
 )
 
@@ -22,12 +23,12 @@ func TestReadersInUseAreNoOutage(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	_, err := store.QueryTickets("eu", match.Pool{}, true).Next(ctx)
-	require.True(t, IsKind(err, TooMany), "%v", err)
+	require.True(t, fault.Is(err, fault.TooMany), "%v", err)
 	require.ErrorContains(t, err, "too many queries are being read")
 	_, err = store.CountTickets(ctx, "eu", match.Pool{})
-	require.True(t, IsKind(err, TooMany), "%v", err)
+	require.True(t, fault.Is(err, fault.TooMany), "%v", err)
 	_, err = store.QueryBackfills("eu", match.Pool{}).Next(ctx)
-	require.True(t, IsKind(err, TooMany), "%v", err)
+	require.True(t, fault.Is(err, fault.TooMany), "%v", err)
 
 	gone, leave := context.WithCancel(t.Context())
 	leave()
@@ -45,12 +46,12 @@ func TestPagesInUseAreNoOutage(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	_, err := store.ConsoleHealth(ctx)
-	require.True(t, IsKind(err, TooMany), "%v", err)
+	require.True(t, fault.Is(err, fault.TooMany), "%v", err)
 	require.ErrorContains(t, err, "too many pages are being read")
 
 	gone, leave := context.WithCancel(t.Context())
 	leave()
 	_, err = store.ConsoleHealth(gone)
 	require.ErrorIs(t, err, context.Canceled)
-	require.False(t, IsKind(err, TooMany), "%v", err)
+	require.False(t, fault.Is(err, fault.TooMany), "%v", err)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/lattice-director/director/db/internal/batch"
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/match"
 )
 
@@ -39,7 +40,7 @@ func bareTicket(id string) []byte {
 }
 
 func ticketUnknown(id string) error {
-	return newError(NotFound, "ticket_unknown", "Ticket id: %s not found", id)
+	return fault.New(fault.NotFound, "ticket_unknown", "Ticket id: %s not found", id)
 }
 
 // GetTicket returns a ticket that is queued, or was assigned less than Timing.AssignedFor ago. Calls that wait at the same time
@@ -125,7 +126,7 @@ func (s *Store) UpdateTicket(ctx context.Context, region, id string, t NewTicket
 			return err
 		}
 		if locked.Pending {
-			return newError(Conflict, "matched", "the ticket is in a match")
+			return fault.New(fault.Conflict, "matched", "the ticket is in a match")
 		}
 		at := time.Unix(0, locked.Created).UTC()
 		t.Fields.Created = match.MomentOf(at)
@@ -137,9 +138,9 @@ func (s *Store) UpdateTicket(ctx context.Context, region, id string, t NewTicket
 		return nil
 	})
 	s.notifyQueue(region, err == nil, false)
-	if IsKind(err, NotFound) {
+	if fault.Is(err, fault.NotFound) {
 		if _, err := s.GetTicket(ctx, region, id); err == nil {
-			return Ticket{}, newError(Conflict, "matched", "the ticket is assigned")
+			return Ticket{}, fault.New(fault.Conflict, "matched", "the ticket is assigned")
 		}
 	}
 	return out, classify(err)

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/db/internal/batch"
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/match"
 )
 
@@ -147,7 +148,7 @@ func (s *Store) answerConflicts(ctx context.Context, region string, left []*crea
 	}
 	for _, c := range left {
 		if slices.Contains(waiting, c.Req.Player) {
-			c.Answer(Ticket{}, newError(Conflict, "player_waits", "this player has a ticket already: delete or cancel it first"))
+			c.Answer(Ticket{}, fault.New(fault.Conflict, "player_waits", "this player has a ticket already: delete or cancel it first"))
 			continue
 		}
 		c.Req = s.draftTicket(region, c.Req.NewTicket)

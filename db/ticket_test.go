@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/match"
 	"github.com/lattice-director/director/match/matchtest"
 )
@@ -112,14 +113,14 @@ func TestAllReplicasSeeTicketsAtOnce(t *testing.T) {
 	require.Equal(t, ids[2:], b.waiting(other, match.Pool{}))
 	for _, id := range []string{ids[1], "", "no such id", "00000000000000000000", "\x00"} {
 		_, err = other.GetTicket(ctx, universe, id)
-		requireKind(t, db.NotFound, "ticket_unknown", err)
+		requireKind(t, fault.NotFound, "ticket_unknown", err)
 		require.ErrorContains(t, err, "Ticket id: "+id+" not found")
 		require.NoError(t, b.DeleteTicket(ctx, universe, id))
 	}
 	require.Len(t, b.waiting(other, match.Pool{}), 18)
 	require.NoError(t, b.DeleteTicket(ctx, universe, ids[0]), "an assigned one")
 	_, err = b.GetTicket(ctx, universe, ids[0])
-	requireKind(t, db.NotFound, "ticket_unknown", err)
+	requireKind(t, fault.NotFound, "ticket_unknown", err)
 }
 
 // Pins times that count only after a worker has run: none runs here.
@@ -149,7 +150,7 @@ func TestTimesCountWithoutWorkers(t *testing.T) {
 	require.NoError(t, err)
 	b.exec("UPDATE settled_tickets SET settled_at = settled_at - interval '1 second'")
 	_, err = b.GetTicket(ctx, universe, id)
-	requireKind(t, db.NotFound, "ticket_unknown", err)
+	requireKind(t, fault.NotFound, "ticket_unknown", err)
 	require.Equal(t, []string{id}, b.assign(false, id))
 
 	brief := ticketOf(match.Fields{}, "")
@@ -228,7 +229,7 @@ func TestOneLiveTicketOfAPlayer(t *testing.T) {
 	mine.Player, mine.TTL = "alice", time.Hour
 	first := b.ticket(mine)
 	_, err := b.CreateTicket(t.Context(), universe, mine)
-	requireKind(t, db.Conflict, "player_waits", err)
+	requireKind(t, fault.Conflict, "player_waits", err)
 	b.assign(false, first.ID)
 	second := b.ticket(mine)
 	require.NoError(t, b.DeleteTicket(t.Context(), universe, second.ID))
@@ -268,7 +269,7 @@ func TestTicketsOfTheSamePlayersAtTwoReplicas(t *testing.T) {
 				n := ticketOf(match.Fields{}, "")
 				n.Player = fmt.Sprint([]int{i, players - 1 - i}[k])
 				_, err := s.CreateTicket(t.Context(), universe, n)
-				if e := (*db.Error)(nil); errors.As(err, &e) && e.Code == "player_waits" {
+				if e := (*fault.Error)(nil); errors.As(err, &e) && e.Code == "player_waits" {
 					return nil
 				}
 				return err
@@ -293,7 +294,7 @@ func TestCancelAndUpdate(t *testing.T) {
 
 	b.mark(id, 0)
 	_, err = b.UpdateTicket(ctx, universe, id, ticketOf(match.Fields{}, ""))
-	requireKind(t, db.Conflict, "matched", err)
+	requireKind(t, fault.Conflict, "matched", err)
 	got, err := b.CancelTicket(ctx, universe, id)
 	require.NoError(t, err)
 	require.Equal(t, db.Cancelled{MatchedIn: []byte("m")}, got)
@@ -302,7 +303,7 @@ func TestCancelAndUpdate(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, got.Cancelled)
 	_, err = b.CancelTicket(ctx, universe, id)
-	requireKind(t, db.NotFound, "ticket_unknown", err)
+	requireKind(t, fault.NotFound, "ticket_unknown", err)
 
 	id = b.ticket(ticketOf(match.Fields{}, "")).ID
 	b.assign(false, id)
@@ -310,7 +311,7 @@ func TestCancelAndUpdate(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "there", string(got.Assigned.Assignment))
 	_, err = b.UpdateTicket(ctx, universe, id, ticketOf(match.Fields{}, ""))
-	requireKind(t, db.Conflict, "matched", err)
+	requireKind(t, fault.Conflict, "matched", err)
 }
 
 // Pins deadlocks, and a ticket that is lost, or cancelled and assigned, when several replicas change it at once.
@@ -348,7 +349,7 @@ func TestConcurrentCallsOfTickets(t *testing.T) {
 					}
 				case 1:
 					got, err := s.CancelTicket(ctx, universe, some[0])
-					if err != nil && !db.IsKind(err, db.NotFound) {
+					if err != nil && !fault.Is(err, fault.NotFound) {
 						t.Error(err)
 					}
 					if got.Cancelled {

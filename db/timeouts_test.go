@@ -15,6 +15,7 @@ import (
 
 	"github.com/lattice-director/director/db/dbtest"
 	"github.com/lattice-director/director/db/internal/tx"
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // withShortHold opens a store with one connection, whose transactions Postgres ends after 200 ms.
@@ -92,7 +93,7 @@ func TestAFrozenProcessLosesItsLocks(t *testing.T) {
 					queueExec(q.deferred(), (*Queries).WaitForOpeners, []int64{2})
 					return nil
 				})
-				require.True(t, IsKind(classify(err), Unavailable), "%v", err)
+				require.True(t, fault.Is(classify(err), fault.Unavailable), "%v", err)
 			})
 		}
 	}
@@ -117,7 +118,7 @@ func TestAHotStatementDoesNotWaitForLong(t *testing.T) {
 			var pg *pgconn.PgError
 			require.ErrorAs(t, err, &pg)
 			require.Equal(t, "57014", pg.Code)
-			require.True(t, IsKind(classify(err), Unavailable))
+			require.True(t, fault.Is(classify(err), fault.Unavailable))
 		})
 	}
 }
@@ -177,7 +178,7 @@ func TestACommitThatRollsBackIsAnError(t *testing.T) {
 		return nil
 	})
 	require.ErrorIs(t, err, pgx.ErrTxCommitRollback)
-	require.True(t, IsKind(classify(err), Unavailable))
+	require.True(t, fault.Is(classify(err), fault.Unavailable))
 }
 
 // Deferred statements run before COMMIT: when one fails, nothing is committed.

@@ -32,7 +32,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/refusals"
 	"github.com/lattice-director/director/internal/watch"
 	"github.com/lattice-director/director/internal/why"
@@ -227,7 +227,7 @@ func (s *Server) mountOpenMatch(config *tls.Config) (err error) {
 }
 
 // verifier returns the function that verifies access tokens and returns their sub. A key set that cannot be read makes it
-// return db.Unavailable, since the token may be valid.
+// return fault.Unavailable, since the token may be valid.
 func (o Options) verifier() (func(ctx context.Context, raw string) (string, error), error) {
 	o.Access.Now = o.Store.Now
 	access, err := token.NewAccessVerifier(o.Access)
@@ -239,8 +239,8 @@ func (o Options) verifier() (func(ctx context.Context, raw string) (string, erro
 		defer cancel()
 		claims, err := access.Verify(ctx, raw)
 		if errors.Is(err, token.ErrKeysUnavailable) {
-			err = &db.Error{
-				Kind: db.Unavailable, Code: "unavailable", Detail: "access tokens cannot be verified now", RetryAfter: time.Second, Err: err,
+			err = &fault.Error{
+				Kind: fault.Unavailable, Code: "unavailable", Detail: "access tokens cannot be verified now", RetryAfter: time.Second, Err: err,
 			}
 		}
 		return claims.Subject, err

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // drain repeats a step that handles at most batch rows until a step handles fewer: the backlog is then empty, or another
@@ -33,7 +33,7 @@ func eachRegion(ctx context.Context, list func(context.Context) ([]string, error
 			continue
 		}
 		failed = append(failed, fmt.Errorf("region %s: %w", region, err))
-		if ctx.Err() != nil || db.IsKind(err, db.Unavailable) {
+		if ctx.Err() != nil || fault.Is(err, fault.Unavailable) {
 			break
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/provider"
 )
 
@@ -197,7 +198,7 @@ func (p *provisioner) prepare(ctx context.Context, name string, claimed []db.Cla
 	for i := range claimed {
 		d := claimed[i]
 		v, err := versions.get(ctx, p.store, d.App, d.Version)
-		if db.IsKind(err, db.NotFound) {
+		if fault.Is(err, fault.NotFound) {
 			p.log.LogAttrs(ctx, slog.LevelError, "a deployment has no app version", slog.String("deployment", d.ID.String()), slog.Any("error", err))
 			continue // it is due again when the claim ends
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/provider"
 	"github.com/lattice-director/director/provider/agones/agonestest"
 )
@@ -106,7 +107,7 @@ func TestTheFirstConfirmedRefWins(t *testing.T) {
 	first, second := a.cluster.Refs()[0], a.cluster.Refs()[1]
 	require.NoError(t, a.claim(second))
 	a.until(a.provisioner, a.id, "ready")
-	var refused *db.Error
+	var refused *fault.Error
 	require.ErrorAs(t, a.claim(first), &refused)
 	require.Equal(t, "deployment_over", refused.Code)
 	require.Equal(t, second, a.ref())

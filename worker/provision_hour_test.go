@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/provider"
 )
 
@@ -118,7 +119,7 @@ func (h *hour) serve() {
 			h.crashed[h.ids[o.Tag]] = h.Now().Add(16 * time.Second)
 		case h.joined[o.Ref] && h.rand.IntN(800) == 0:
 			err := h.StopDeployment(h.bundle.t.Context(), "eu", h.ids[o.Tag], "an operator")
-			require.True(h.bundle.t, err == nil || db.IsKind(err, db.NotFound), err)
+			require.True(h.bundle.t, err == nil || fault.Is(err, fault.NotFound), err)
 		}
 	}
 }
@@ -131,7 +132,7 @@ func (h *hour) joinOrEnd(o provider.Observation) {
 	switch {
 	case err == nil:
 		h.joined[o.Ref] = true
-	case db.IsKind(err, db.Gone):
+	case fault.Is(err, fault.Gone):
 		h.shop.end(o.Ref) // it is told not to register again
 	default:
 		require.NoError(h.bundle.t, err)

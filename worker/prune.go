@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 const pruneBatch = 1000
@@ -27,7 +28,7 @@ func (p pruner) runOnce(ctx context.Context) (Done, error) {
 		done.add("idempotency_keys", n)
 		return n, err
 	})
-	if db.IsKind(failed, db.Unavailable) {
+	if fault.Is(failed, fault.Unavailable) {
 		return done, failed
 	}
 	keys, err := p.store.PruneKeys(ctx, p.retention)

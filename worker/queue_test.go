@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // Pins expired rows that stay forever, and a sweep that deletes rows which are still in use.
@@ -38,7 +39,7 @@ func TestQueueIsSwept(t *testing.T) {
 	_, err = b.GetTicket(t.Context(), "global", ids[3])
 	require.NoError(t, err)
 	_, err = b.GetBackfill(t.Context(), "global", backfill.ID)
-	require.True(t, db.IsKind(err, db.NotFound))
+	require.True(t, fault.Is(err, fault.NotFound))
 }
 
 // Pins rows of match cycles that stay forever where Open Match directors call and no tickets wait.

@@ -15,8 +15,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/stretchr/testify/require"
 
-	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/db/dbtest"
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // driven is a running worker whose pauses end with a tick, and whose results the test receives.
@@ -75,7 +75,7 @@ func TestWorkerSurvivesAnUnavailableDatabase(t *testing.T) {
 	for range 4 {
 		d.tick <- struct{}{}
 		r := <-d.results
-		require.True(t, db.IsKind(r.err, db.Unavailable), "%v", r.err)
+		require.True(t, fault.Is(r.err, fault.Unavailable), "%v", r.err)
 		pauses = append(pauses, r.next)
 	}
 	require.Greater(t, pauses[3], pauses[0], "pauses grow while the database is unavailable")
@@ -200,7 +200,7 @@ func TestEachRegionGetsItsTurn(t *testing.T) {
 		return seen
 	}
 	require.Equal(t, []string{"eu", "us", "za"}, turns(errors.New("a bug")))
-	require.Equal(t, []string{"eu"}, turns(&db.Error{Kind: db.Unavailable}))
+	require.Equal(t, []string{"eu"}, turns(&fault.Error{Kind: fault.Unavailable}))
 }
 
 func TestNewRefusesMissingOptions(t *testing.T) {

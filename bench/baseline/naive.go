@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // Naive is placement as most people write it first: each call has a transaction of its own, and seats the party in the
@@ -49,9 +50,9 @@ func (n Naive) Place(ctx context.Context, r db.PlaceRequest) (p db.Placement, er
 	}
 	switch {
 	case isTaken(err):
-		err = &db.Error{Kind: db.Conflict, Code: "party_conflict", Detail: "a player of the party holds a seat elsewhere in this mode"}
+		err = &fault.Error{Kind: fault.Conflict, Code: "party_conflict", Detail: "a player of the party holds a seat elsewhere in this mode"}
 	case errors.Is(err, pgx.ErrNoRows):
-		err = &db.Error{Kind: db.NoCapacity, Code: "no_capacity", Detail: "no instance was found that can host it now"}
+		err = &fault.Error{Kind: fault.NoCapacity, Code: "no_capacity", Detail: "no instance was found that can host it now"}
 	}
 	return p, err
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // Pins a baseline whose ids and handles the rest of the product does not accept.
@@ -62,7 +63,7 @@ func TestNaiveLetsNobodyOntoADrainingInstance(t *testing.T) {
 	_, err := b.SetDrain(t.Context(), db.InstanceRef{InstanceID: "a"}, true)
 	require.NoError(t, err)
 	_, err = b.Place(t.Context(), request("bob"))
-	requireKind(t, db.NoCapacity, err)
+	requireKind(t, fault.NoCapacity, err)
 }
 
 // Pins two seats for one player. In a retry storm, calls get the seat that do not run at the same time as the first one.
@@ -74,13 +75,13 @@ func TestNaiveSeatsAPlayerOnce(t *testing.T) {
 	require.Contains(t, errs, nil)
 	for _, err := range errs {
 		if err != nil {
-			requireKind(t, db.NoCapacity, err)
+			requireKind(t, fault.NoCapacity, err)
 		}
 	}
 	seat := b.place(request("ann", "bob"))
 	require.Equal(t, seat, b.place(request("ann", "bob")))
 	_, err := b.Place(t.Context(), request("ann"))
-	requireKind(t, db.Conflict, err)
+	requireKind(t, fault.Conflict, err)
 	require.Equal(t, 2, one[int](b, "SELECT count(*) FROM seats"))
 	b.requireInvariants()
 }
@@ -100,7 +101,7 @@ func TestNaiveNeverExceedsCapacity(t *testing.T) {
 			if err == nil {
 				placed++
 			} else {
-				requireKind(t, db.NoCapacity, err)
+				requireKind(t, fault.NoCapacity, err)
 			}
 		}
 	}
@@ -135,7 +136,7 @@ func TestNaiveSaysNoCapacityWhereThereIsSome(t *testing.T) {
 			require.NoError(t, err)
 
 			_, err = b.Place(t.Context(), request("hasty"))
-			requireKind(t, db.NoCapacity, err)
+			requireKind(t, fault.NoCapacity, err)
 			product := make(chan error, 1)
 			go func() { _, err := b.Store.Place(t.Context(), request("patient")); product <- err }()
 			require.Eventually(t, func() bool {

@@ -12,6 +12,7 @@ import (
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/db/dbtest"
 	"github.com/lattice-director/director/db/storetest"
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 func TestMain(m *testing.M) { dbtest.VerifyNoLeaks(m) }
@@ -85,7 +86,7 @@ func (b *bundle) requireInvariants() {
 		WHERE e.kind IS NULL OR s.id IS NULL AND e.kind = 'session.opened'`), "sessions without their event")
 }
 
-func requireKind(t *testing.T, want db.Kind, err error) {
+func requireKind(t *testing.T, want fault.Kind, err error) {
 	t.Helper()
-	require.True(t, db.IsKind(err, want), "%v", err)
+	require.True(t, fault.Is(err, want), "%v", err)
 }

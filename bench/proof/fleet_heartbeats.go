@@ -11,6 +11,7 @@ import (
 
 	"github.com/lattice-director/director/bench"
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // member is a game server of a fleet.
@@ -92,7 +93,7 @@ func (b *heartbeats) add(took time.Duration, err error) {
 }
 
 func kindOf(err error) string {
-	if known, ok := errors.AsType[*db.Error](err); ok {
+	if known, ok := errors.AsType[*fault.Error](err); ok {
 		return known.Code
 	}
 	return "not sent"

@@ -10,9 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/bench"
-	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/db/dbtest"
 	"github.com/lattice-director/director/db/storetest"
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // Pins heartbeats in bursts, twice for one server and never for another, or with wrong incarnations.
@@ -73,7 +73,7 @@ func TestFleetFindings(t *testing.T) {
 	for range 1990 {
 		f.add(time.Millisecond, nil)
 	}
-	f.add(0, &db.Error{Kind: db.Unavailable, Code: "unavailable"})
+	f.add(0, &fault.Error{Kind: fault.Unavailable, Code: "unavailable"})
 	f.Batch("heartbeat", 8, 0, 0)
 	f.tables = []tableSizes{at(0, 100, 100, 10<<20), at(9, 0, 0, 11<<20), at(11, 1000, 900, 20<<20), at(20, 2100, 2080, 30<<20)}
 	f.used = bench.Reading{PostgresCPU: 30 * time.Second}

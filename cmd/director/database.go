@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/cli"
 	"github.com/lattice-director/director/internal/dbcause"
 )
@@ -81,7 +82,7 @@ func explainDatabaseError(err error) error {
 	switch {
 	case dbcause.IsPostgres(err) && known:
 		return fmt.Errorf("the database refuses: %s: %s", cause.Words, cause.Do)
-	case db.IsKind(err, db.Unavailable), unreachable(err):
+	case fault.Is(err, fault.Unavailable), unreachable(err):
 		return fmt.Errorf("the database cannot be reached: %s: %w", cause.Do, err)
 	}
 	return err

@@ -5,6 +5,7 @@ import (
 	"maps"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // The values with which Nexis runs for development, so that its scripts and examples work against `director dev` as they are.
@@ -46,13 +47,13 @@ func (c *Config) useNexisSecrets() {
 // makeDemoProject makes the project and the key of Nexis' examples, unless they exist.
 func (p *process) makeDemoProject(ctx context.Context) error {
 	_, err := p.store.CreateProject(ctx, db.NewProject{ID: nexisDemoProject, Name: "demo", Region: p.conf.RealtimeRegion, Actor: "director dev"})
-	if err != nil && !db.IsKind(err, db.Conflict) {
+	if err != nil && !fault.Is(err, fault.Conflict) {
 		return err
 	}
 	_, _, err = p.store.CreateProjectKey(ctx, db.NewProjectKey{
 		Project: nexisDemoProject, ID: nexisDemoKey, Name: "demo-default", Scopes: []string{db.ScopeMint}, Actor: "director dev", Seal: p.sealer.NewProjectSecret,
 	})
-	if err != nil && !db.IsKind(err, db.Conflict) {
+	if err != nil && !fault.Is(err, fault.Conflict) {
 		return err
 	}
 	return nil

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/cli"
 )
 
@@ -243,5 +244,5 @@ func (e eventLine) print(out cli.Output) error {
 
 // isUnavailable reports whether the database did not answer, as opposed to an answer with an error.
 func isUnavailable(err error) bool {
-	return err != nil && (db.IsKind(err, db.Unavailable) || unreachable(err))
+	return err != nil && (fault.Is(err, fault.Unavailable) || unreachable(err))
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/db/dbtest"
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/cli"
 	"github.com/lattice-director/director/internal/cli/clitest"
 	"github.com/lattice-director/director/migrations"
@@ -102,7 +103,7 @@ func TestFleet(t *testing.T) {
 
 	require.Equal(t, []changeLine{{"eu-1", true}}, clitest.Read[[]changeLine](t, director, environ, "fleet", "drain", "eu-1"))
 	_, err := placeOn(t, s, "anna")
-	require.True(t, db.IsKind(err, db.NoCapacity), "%v", err)
+	require.True(t, fault.Is(err, fault.NoCapacity), "%v", err)
 	require.Equal(t, "draining", clitest.Read[[]instanceLine](t, director, environ, "fleet", "list")[0].Status)
 
 	require.Equal(t, []changeLine{{"eu-1", true}}, clitest.Read[[]changeLine](t, director, environ, "fleet", "undrain", "eu-1"))

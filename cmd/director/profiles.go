@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/cli"
 	"github.com/lattice-director/director/match/profile"
 )
@@ -170,7 +171,7 @@ func parseVersion(arg string) (name string, version int, err error) {
 
 // fieldText is refusalText with the name of the field.
 func fieldText(err error) error {
-	var refused *db.Error
+	var refused *fault.Error
 	if errors.As(err, &refused) && refused.Field != "" {
 		return fmt.Errorf("%s: %s", refused.Field, refused.Detail)
 	}
@@ -179,8 +180,8 @@ func fieldText(err error) error {
 
 // refusalText returns the detail of a refusal of the store, which is for people, as an error.
 func refusalText(err error) error {
-	var refused *db.Error
-	if errors.As(err, &refused) && refused.Kind != db.Unavailable {
+	var refused *fault.Error
+	if errors.As(err, &refused) && refused.Kind != fault.Unavailable {
 		return errors.New(refused.Detail)
 	}
 	return err

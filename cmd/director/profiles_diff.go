@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/cli"
 	"github.com/lattice-director/director/match/profile"
 )
@@ -98,7 +99,7 @@ func (l operator) dryRun(ctx context.Context, files []profileFile, shadow bool) 
 	var changes []appliedProfile
 	for _, f := range files {
 		live, err := l.Profile(ctx, l.OMRegion, f.profile.Name, 0)
-		if err != nil && !db.IsKind(err, db.NotFound) {
+		if err != nil && !fault.Is(err, fault.NotFound) {
 			return err
 		}
 		change := profileChange{Name: f.profile.Name, Version: live.Version}

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/cli"
 	"github.com/lattice-director/director/token"
 )
@@ -29,7 +30,7 @@ func (p *program) projects() *cobra.Command {
 // inProject runs a command about the project args[0], or its key args[1]. An error says how to find those that exist.
 func (p *program) inProject(cmd *cobra.Command, args []string, run func(context.Context, operator) error) error {
 	err := p.withDatabase(cmd, byProjectCommands, run)
-	if e, ok := errors.AsType[*db.Error](err); ok {
+	if e, ok := errors.AsType[*fault.Error](err); ok {
 		switch e.Code {
 		case "project_unknown":
 			return fmt.Errorf("there is no project %q; 'director projects list' lists them", args[0])

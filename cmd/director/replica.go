@@ -18,6 +18,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/connect"
 	"github.com/lattice-director/director/internal/ticketbody"
 	"github.com/lattice-director/director/internal/usercode"
@@ -172,7 +173,7 @@ func (p *process) checkSchema(ctx context.Context) error {
 	version, err := p.store.SchemaVersion(ctx)
 	latest := migrations.Latest()
 	switch {
-	case db.IsKind(err, db.Unavailable):
+	case fault.Is(err, fault.Unavailable):
 		p.log.LogAttrs(ctx, slog.LevelWarn, "the database is unreachable: starting anyway, ready once it is reachable", slog.Any("error", err))
 		return nil
 	case err != nil:

@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/panics"
 	"github.com/lattice-director/director/internal/wait"
 )
@@ -216,5 +217,5 @@ func (b *inbox) renew() {
 }
 
 func unavailable(detail string, cause error) error {
-	return &db.Error{Kind: db.Unavailable, Code: "unavailable", Detail: detail, RetryAfter: time.Second, Err: cause}
+	return &fault.Error{Kind: fault.Unavailable, Code: "unavailable", Detail: detail, RetryAfter: time.Second, Err: cause}
 }

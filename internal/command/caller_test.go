@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 func TestACallHereForAConnectionThere(t *testing.T) {
@@ -23,18 +24,18 @@ func TestACallHereForAConnectionThere(t *testing.T) {
 	require.Equal(t, db.RoomInfo{ID: "r", Type: "duel", InstanceID: agent, EndpointURL: "wss://eu0"}, a.Room)
 	require.Equal(t, []uint64{a.Tx}, b.shownTxs, "it waits for the roster")
 	_, err = b.caller.Create(t.Context(), room("r"))
-	require.True(t, db.IsKind(err, db.Conflict), "%v", err)
+	require.True(t, fault.Is(err, fault.Conflict), "%v", err)
 
 	a, err = b.caller.Drain(t.Context(), agent, "key#11111111", false)
 	b.requireAnswer(db.CommandDone, a, err)
 	_, err = b.caller.Create(t.Context(), room("s"))
-	require.True(t, db.IsKind(err, db.NoCapacity), "%v", err)
+	require.True(t, fault.Is(err, fault.NoCapacity), "%v", err)
 	a, err = b.caller.Undrain(t.Context(), agent, "key#11111111")
 	b.requireAnswer(db.CommandDone, a, err)
 	a, err = b.caller.Destroy(t.Context(), "r", "key#11111111")
 	b.requireAnswer(db.CommandDone, a, err)
 	_, err = b.here.FindRoom(t.Context(), region, "r")
-	require.True(t, db.IsKind(err, db.NotFound), "%v", err)
+	require.True(t, fault.Is(err, fault.NotFound), "%v", err)
 }
 
 // Without notifications the answers are the same but arrive later.
@@ -168,7 +169,7 @@ func TestRefusedCallsFreeTheirPlace(t *testing.T) {
 	b.connect(b.ack)
 	for range 3 {
 		_, err := b.caller.Destroy(t.Context(), "nothing", "x")
-		require.True(t, db.IsKind(err, db.NotFound), "%v", err)
+		require.True(t, fault.Is(err, fault.NotFound), "%v", err)
 	}
 	for _, id := range []string{"a", "b"} {
 		a, err := b.caller.Create(t.Context(), room(id))

@@ -12,6 +12,7 @@ import (
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/db/dbtest"
 	"github.com/lattice-director/director/db/storetest"
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 func TestMain(m *testing.M) { dbtest.VerifyNoLeaks(m) }
@@ -148,5 +149,5 @@ func (b *bundle) requireAnswer(want db.CommandState, a db.CommandAnswer, err err
 
 func requireUnavailable(t *testing.T, err error) {
 	t.Helper()
-	require.True(t, db.IsKind(err, db.Unavailable), "%v", err)
+	require.True(t, fault.Is(err, fault.Unavailable), "%v", err)
 }

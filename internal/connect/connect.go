@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/token"
 	"github.com/lattice-director/director/token/netcode"
 )
@@ -34,7 +35,7 @@ type Minter struct {
 func New(sealer *token.Sealer) *Minter { return &Minter{sealer: sealer} }
 
 // Ticket mints the token of a resolved seat. Call it once for each call of [db.Store.Resolve]: a client id belongs to one token. The
-// result is nil where the session's server takes no connect tokens. Errors: db.Unavailable when the deployment's key does not open
+// result is nil where the session's server takes no connect tokens. Errors: fault.Unavailable when the deployment's key does not open
 // here: workers replace such deployments, so that a later match succeeds.
 func (m *Minter) Ticket(r db.Resolved) (*Ticket, error) {
 	seat := r.Netcode
@@ -43,8 +44,8 @@ func (m *Minter) Ticket(r db.Resolved) (*Ticket, error) {
 	}
 	minter, err := m.minter(r.Region, seat)
 	if err != nil {
-		return nil, &db.Error{
-			Kind: db.Unavailable, Code: "unavailable", Detail: "no connect token can be made for this session's server now", RetryAfter: time.Second, Err: err,
+		return nil, &fault.Error{
+			Kind: fault.Unavailable, Code: "unavailable", Detail: "no connect token can be made for this session's server now", RetryAfter: time.Second, Err: err,
 		}
 	}
 	minted, err := minter.Mint(netcode.Claims{

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/connect"
 	"github.com/lattice-director/director/token"
 	"github.com/lattice-director/director/token/netcode"
@@ -93,7 +94,7 @@ func TestForeignKeysMintNothing(t *testing.T) {
 		change(&bad, &seat)
 		_, err := m.Ticket(bad)
 		require.ErrorIs(t, err, token.ErrSealed, name)
-		require.True(t, db.IsKind(err, db.Unavailable), name)
+		require.True(t, fault.Is(err, fault.Unavailable), name)
 	}
 }
 

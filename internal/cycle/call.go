@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/wait"
 )
 
@@ -105,7 +105,7 @@ func (c *call) end(err error) {
 }
 
 func (c *call) resultOf(err error) error {
-	known, isDB := errors.AsType[*db.Error](err)
+	known, isDB := errors.AsType[*fault.Error](err)
 	switch {
 	case isDB && !c.anyMatch:
 		return err

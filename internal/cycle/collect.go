@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // remoteInterval is how often an owner reads the rows of other replicas' calls when no notification arrives.
@@ -35,7 +36,7 @@ func (o *owner) readRemote(ctx context.Context) error {
 	switch {
 	case err == nil:
 		o.addChanges(changes)
-	case db.IsKind(err, db.Unavailable) && o.remote != nil:
+	case fault.Is(err, fault.Unavailable) && o.remote != nil:
 		return nil
 	}
 	return err

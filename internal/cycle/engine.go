@@ -91,7 +91,7 @@ func New(o Options) (*Engine, error) {
 }
 
 // Fetch takes part in the next cycle and returns when that has ended for this caller. Errors: ctx's; the error of Deliver;
-// [*Error]; a db.Error of kind Unavailable when the cycle could not be run and nothing was delivered.
+// [*Error]; a *fault.Error of kind Unavailable when the cycle could not be run and nothing was delivered.
 func (e *Engine) Fetch(ctx context.Context, caller Caller) error {
 	c := newCall(ctx, e, caller)
 	if err := e.enqueue(c); err != nil {

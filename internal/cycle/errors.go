@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/panics"
 )
 
@@ -23,12 +23,12 @@ func (e *Error) Error() string {
 }
 
 func unavailable(detail string) error {
-	return &db.Error{Kind: db.Unavailable, Code: "unavailable", Detail: detail, RetryAfter: time.Second}
+	return &fault.Error{Kind: fault.Unavailable, Code: "unavailable", Detail: detail, RetryAfter: time.Second}
 }
 
 // public returns the error that callers get for an internal one: without statements and addresses of the database.
 func public(err error) error {
-	var known *db.Error
+	var known *fault.Error
 	switch {
 	case err == nil:
 		return nil
@@ -36,7 +36,7 @@ func public(err error) error {
 		return unavailable("this replica is stopping")
 	case errors.Is(err, panics.ErrInternal):
 		return panics.ErrInternal
-	case db.IsKind(err, db.Superseded):
+	case fault.Is(err, fault.Superseded):
 		return unavailable("another replica has taken the cycle over")
 	case errors.As(err, &known):
 		return unavailable(known.Detail)

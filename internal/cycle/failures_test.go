@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/cycle"
 )
 
@@ -83,7 +84,7 @@ func TestAnotherReplicaTakesOver(t *testing.T) {
 				require.Equal(t, int64(1), one[int64](b, "SELECT count(*) FROM match_cycles"))
 				first.stop()
 				err := lost.wait(t)
-				require.True(t, db.IsKind(err, db.Unavailable), "%v", err)
+				require.True(t, fault.Is(err, fault.Unavailable), "%v", err)
 			})
 		}
 	}
@@ -138,7 +139,7 @@ func TestAPausedOwnerCommitsNothing(t *testing.T) {
 			b.exec(sql)
 			close(resume)
 			err := f.wait(t)
-			require.True(t, db.IsKind(err, db.Unavailable), "%v", err)
+			require.True(t, fault.Is(err, fault.Unavailable), "%v", err)
 			require.Empty(t, f.ids())
 			require.Equal(t, ids, b.waiting())
 		})
@@ -175,7 +176,7 @@ func TestALostCycleEndsItsCalls(t *testing.T) {
 	}, 10*time.Second, 10*time.Millisecond)
 	for _, c := range []*fetching{f, s} {
 		err := c.wait(t)
-		require.True(t, db.IsKind(err, db.Unavailable), "%v", err)
+		require.True(t, fault.Is(err, fault.Unavailable), "%v", err)
 	}
 }
 
@@ -191,7 +192,7 @@ func TestAFollowerWithoutADatabaseEndsItsCalls(t *testing.T) {
 	b.callers(2)
 	second.store.Close()
 	err := s.wait(t)
-	require.True(t, db.IsKind(err, db.Unavailable), "%v", err)
+	require.True(t, fault.Is(err, fault.Unavailable), "%v", err)
 }
 
 // Pins calls that outlive their replica, or that a stopped replica accepts.
@@ -203,7 +204,7 @@ func TestAReplicaThatStopsEndsItsCalls(t *testing.T) {
 	b.owned(r)
 	r.stop()
 	for _, err := range []error{f.wait(t), r.fetch(proposes())} {
-		require.True(t, db.IsKind(err, db.Unavailable), "%v", err)
+		require.True(t, fault.Is(err, fault.Unavailable), "%v", err)
 	}
 }
 
@@ -234,7 +235,7 @@ func TestReplicasComeAndGo(t *testing.T) {
 					own = append(own, proposal(fmt.Sprintf("%d %d %d", n, round, k), 1, ids[at], ids[(at+1)%len(ids)]))
 				}
 				f := pick(n + round).start(proposes(own...))
-				if err := f.wait(t); err != nil && !db.IsKind(err, db.Unavailable) {
+				if err := f.wait(t); err != nil && !fault.Is(err, fault.Unavailable) {
 					require.ErrorAs(t, err, new(*cycle.Error))
 				}
 				mu.Lock()

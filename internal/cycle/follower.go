@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 const (
@@ -44,7 +45,7 @@ func (f *follower) step(ctx context.Context) (over bool, err error) {
 	if over, err := f.readStatus(ctx); over || err != nil {
 		return over, err
 	}
-	if err := f.write(ctx); err != nil && !db.IsKind(err, db.Unavailable) { // readStatus ends a long outage
+	if err := f.write(ctx); err != nil && !fault.Is(err, fault.Unavailable) { // readStatus ends a long outage
 		return false, err
 	}
 	if len(f.local()) > 0 || time.Now().Before(f.registersUntil) {
@@ -68,7 +69,7 @@ func (f *follower) readStatus(ctx context.Context) (over bool, err error) {
 	switch {
 	case err == nil:
 		f.answeredAt = time.Now()
-	case db.IsKind(err, db.Unavailable) && time.Since(f.answeredAt) < f.Lease:
+	case fault.Is(err, fault.Unavailable) && time.Since(f.answeredAt) < f.Lease:
 		return false, nil
 	}
 	return over, err

@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // Pins a replica that serves no FetchMatches after a statement of one cycle got no answer: each statement has a deadline, after
@@ -24,7 +24,7 @@ func TestAHangingDatabaseEndsCallsAndBlocksNoOthers(t *testing.T) {
 	entering := r.start(proposes())
 	for _, f := range []*fetching{entering, running} {
 		err := f.wait(t)
-		require.True(t, db.IsKind(err, db.Unavailable), "%v", err)
+		require.True(t, fault.Is(err, fault.Unavailable), "%v", err)
 	}
 	require.NoError(t, holder.Rollback(t.Context()))
 	d := proposes(proposal("1", 1, ids[0]))

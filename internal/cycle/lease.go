@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // keepLease renews the lease, so that a slow step does not lose the cycle. Errors: ctx's; the cycle is lost: another replica
@@ -23,7 +23,7 @@ func (o *owner) keepLease(ctx context.Context) error {
 		switch {
 		case err == nil:
 			renewed = time.Now()
-		case !db.IsKind(err, db.Unavailable) || time.Since(renewed) > o.Lease:
+		case !fault.Is(err, fault.Unavailable) || time.Since(renewed) > o.Lease:
 			return err
 		}
 	}

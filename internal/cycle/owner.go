@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/wait"
 )
 
@@ -165,7 +166,7 @@ func (o *owner) end(ctx context.Context) {
 		text = o.failure.Error()
 		o.Log.LogAttrs(ctx, slog.LevelWarn, "a cycle failed for all callers", slog.String("cycle", o.ref.ID.String()), slog.Any("error", o.failure))
 	}
-	if err := o.Store.EndCycle(ctx, o.ref, text); err != nil && !db.IsKind(err, db.Superseded) {
+	if err := o.Store.EndCycle(ctx, o.ref, text); err != nil && !fault.Is(err, fault.Superseded) {
 		o.Log.LogAttrs(ctx, slog.LevelWarn, "the end of a cycle could not be written: the next one waits for the lease", slog.Any("error", err))
 	}
 }

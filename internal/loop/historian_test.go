@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/loop"
 )
 
@@ -19,7 +20,7 @@ type forgetful struct {
 
 func (s *forgetful) KeepTickets(ctx context.Context, universe string, tickets []db.LeftTicket) (int, error) {
 	if s.refusals.Add(-1) >= 0 {
-		return 0, &db.Error{Kind: db.Unavailable}
+		return 0, &fault.Error{Kind: fault.Unavailable}
 	}
 	return s.Store.KeepTickets(ctx, universe, tickets)
 }

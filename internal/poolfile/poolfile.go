@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/located"
 )
 
@@ -55,7 +56,7 @@ func Parse(document []byte) (*File, error) {
 
 // Locate adds line and column to an error of [db.Store.ApplyPools] that names a value of the document. Other errors stay as they are.
 func (f *File) Locate(err error) error {
-	var refused *db.Error
+	var refused *fault.Error
 	if !errors.As(err, &refused) || refused.Field == "" {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/poolfile"
 	"github.com/lattice-director/director/provider"
 	"github.com/lattice-director/director/token/netcode"
@@ -164,10 +165,10 @@ func TestLocateAddsTheLine(t *testing.T) {
 	f, err := poolfile.Parse([]byte(arena))
 	require.NoError(t, err)
 	for path, line := range map[string]int{"pools[1].modes": 36, "apps[0].capacity": 14, "apps[0].grace": 2, "": 1} {
-		err := f.Locate(&db.Error{Kind: db.Conflict, Detail: "x", Field: path})
+		err := f.Locate(&fault.Error{Kind: fault.Conflict, Detail: "x", Field: path})
 		var refused *poolfile.Error
 		if path == "" {
-			require.True(t, db.IsKind(err, db.Conflict))
+			require.True(t, fault.Is(err, fault.Conflict))
 			continue
 		}
 		require.ErrorAs(t, err, &refused)

@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 const (
@@ -113,7 +114,7 @@ func (b *Book) Flush(ctx context.Context) error {
 	err := b.store.RecordRefusals(ctx, rows(taken))
 	for _, e := range taken {
 		switch {
-		case db.IsKind(err, db.Unavailable):
+		case fault.Is(err, fault.Unavailable):
 			b.add(e)
 		case err != nil:
 			b.lost.Add(float64(e.times))

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/wait"
 )
 
@@ -81,7 +82,7 @@ func TestRepeatedRefusalsAreOneRow(t *testing.T) {
 func TestAnOutageOfTheDatabaseLosesNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := &table{fail: &db.Error{Kind: db.Unavailable}}
+		s := &table{fail: &fault.Error{Kind: fault.Unavailable}}
 		b := newBook(t, s)
 		b.Record(of("ann", "unavailable"))
 		s.during = func() { b.Record(of("ann", "unavailable")) }

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/panics"
 	"github.com/lattice-director/director/internal/wait"
 )
@@ -170,8 +171,8 @@ func (h *Host) beat(ctx context.Context, p db.HostProcess, r db.Registration) er
 	if err == nil && mustChangeDrain(p) {
 		_, err = h.Store.SetDrain(ctx, ref, p.Draining)
 	}
-	var refused *db.Error
-	if errors.As(err, &refused) && refused.Kind != db.Unavailable {
+	var refused *fault.Error
+	if errors.As(err, &refused) && refused.Kind != fault.Unavailable {
 		return nil // the process was registered again in the meantime, or its lease expired: the next run registers it
 	}
 	return err
@@ -202,8 +203,8 @@ func (h *Host) settle(ctx context.Context, replica uuid.UUID, processes []string
 func (h *Host) destroyOrphans(ctx context.Context, replica uuid.UUID, processes []string) error {
 	rooms, err := h.Store.OrphanedRooms(ctx, h.Region, replica, processes)
 	for _, id := range rooms {
-		var refused *db.Error
-		if err := h.Destroy(ctx, id); err != nil && !(errors.As(err, &refused) && refused.Kind != db.Unavailable) {
+		var refused *fault.Error
+		if err := h.Destroy(ctx, id); err != nil && !(errors.As(err, &refused) && refused.Kind != fault.Unavailable) {
 			return err // other errors, such as a busy agent, are retried in the next run
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // created changes the rows as a successful ack of a create command does.
@@ -38,12 +39,12 @@ func TestASessionIsARoomOfItsID(t *testing.T) {
 	require.Equal(t, 1, b.count("SELECT reserved * in_flight FROM agent_states WHERE agent_id = $1", j.Ref.ID))
 
 	_, err := b.resolve(ann, "ann")
-	var pending *db.Error
+	var pending *fault.Error
 	require.ErrorAs(t, err, &pending)
 	require.Equal(t, "room_pending", pending.Code)
-	require.Equal(t, db.Unavailable, pending.Kind)
+	require.Equal(t, fault.Unavailable, pending.Kind)
 	_, err = b.resolve(ann, "bob")
-	require.True(t, db.IsKind(err, db.Forbidden), "a stranger: %v", err)
+	require.True(t, fault.Is(err, fault.Forbidden), "a stranger: %v", err)
 
 	b.created(id)
 	found, err := b.resolve(ann, "ann")
@@ -80,7 +81,7 @@ func TestTheGameClosesTheRoomOfASession(t *testing.T) {
 	b.Notify(db.TopicFleet, region)
 	b.eventually(1, "SELECT count(*) FROM session_history WHERE reason = 'room_gone'")
 	_, err := b.resolve(ann, "ann")
-	require.True(t, db.IsKind(err, db.Gone), "%v", err)
+	require.True(t, fault.Is(err, fault.Gone), "%v", err)
 	require.NotEqual(t, sessionOf(ann), sessionOf(b.place("ann", "duel")))
 	require.Equal(t, 1, b.count("SELECT count(*) FROM agent_states WHERE agent_id = $1 AND in_flight = 1", j.Ref.ID))
 }
@@ -141,7 +142,7 @@ func TestASessionWithoutARoomIsClosed(t *testing.T) {
 	b.run(b.replica)
 	b.eventually(1, "SELECT count(*) FROM session_history WHERE reason = 'room_failed'")
 	_, err := b.resolve(ann, "ann")
-	require.True(t, db.IsKind(err, db.Gone), "%v", err)
+	require.True(t, fault.Is(err, fault.Gone), "%v", err)
 }
 
 func TestRoomsOfEndedSessionsAreDestroyed(t *testing.T) {
@@ -178,7 +179,7 @@ func TestLimitsOfTheAgentHold(t *testing.T) {
 		b.place(fmt.Sprint("player", n), "duel") // two players per session
 	}
 	_, err := b.Place(t.Context(), db.PlaceRequest{Caller: "eve", Region: region, Mode: "duel", MaxPlayers: 2, Party: []string{"eve"}})
-	require.True(t, db.IsKind(err, db.NoCapacity), "the third room is the game's own: %v", err)
+	require.True(t, fault.Is(err, fault.NoCapacity), "the third room is the game's own: %v", err)
 	require.Equal(t, 2, b.count("SELECT reserved FROM agent_states"))
 }
 

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/wait"
 )
 
@@ -126,7 +127,7 @@ func TestListsEventsAndLookupsAgree(t *testing.T) {
 		s.t = rt
 		for range rapid.IntRange(1, 8).Draw(rt, "acts") {
 			if err := p.acts(rt); err != nil {
-				require.True(rt, db.IsKind(err, db.Superseded), "%v", err)
+				require.True(rt, fault.Is(err, fault.Superseded), "%v", err)
 			}
 		}
 		last := fmt.Sprintf("end%d", p.n)

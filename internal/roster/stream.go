@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/wait"
 )
 
@@ -34,8 +35,8 @@ type Stream struct {
 // Stream has returned. The caller must close it. Errors: TooMany beyond the limit of streams; Unavailable.
 func (e *Events) Stream(ctx context.Context, lastEventID string) (*Stream, error) {
 	if !e.join() {
-		return nil, &db.Error{
-			Kind: db.TooMany, Code: "too_many_streams", Detail: "too many streams of events on this replica: retry, another replica may have room", RetryAfter: time.Second,
+		return nil, &fault.Error{
+			Kind: fault.TooMany, Code: "too_many_streams", Detail: "too many streams of events on this replica: retry, another replica may have room", RetryAfter: time.Second,
 		}
 	}
 	s := &Stream{events: e, live: true}
@@ -240,5 +241,5 @@ func (s *Stream) stats(ctx context.Context, kind string, upTo position) ([]entry
 }
 
 func unavailable(detail string) error {
-	return &db.Error{Kind: db.Unavailable, Code: "unavailable", Detail: detail, RetryAfter: time.Second}
+	return &fault.Error{Kind: fault.Unavailable, Code: "unavailable", Detail: detail, RetryAfter: time.Second}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // A stream that is not read does not delay the others. Once the events that it has not received are dropped from memory, it continues from the
@@ -103,7 +104,7 @@ func TestStreamsBeginAndEnd(t *testing.T) {
 	stop := f.run(alert)
 	s := f.stream("")
 	_, err := f.events.Stream(t.Context(), "")
-	require.True(t, db.IsKind(err, db.TooMany))
+	require.True(t, fault.Is(err, fault.TooMany))
 	s.Close()
 	s.Close()
 	require.Zero(t, f.events.Streams())
@@ -116,10 +117,10 @@ func TestStreamsBeginAndEnd(t *testing.T) {
 	for err == nil {
 		_, err = s.Next(t.Context())
 	}
-	require.True(t, db.IsKind(err, db.Unavailable))
+	require.True(t, fault.Is(err, fault.Unavailable))
 	s.Close()
 	_, err = f.events.Stream(t.Context(), "")
-	require.True(t, err == nil || db.IsKind(err, db.Unavailable))
+	require.True(t, err == nil || fault.Is(err, fault.Unavailable))
 	require.Error(t, f.events.Run(t.Context()))
 }
 

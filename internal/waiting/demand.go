@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // recordDemand writes the demand of the players until ctx ends: of new players at once, and of each again every five seconds.
@@ -82,7 +83,7 @@ func (r *Room) unserved(now time.Time) (players []*Player, demand []db.Waiting) 
 }
 
 // learn stores an outlook for all players of a mode. It is called with the mutex locked.
-func (r *Room) learn(o db.Outlook) {
+func (r *Room) learn(o fault.Outlook) {
 	for _, q := range r.queues {
 		if q.region != o.Region || q.mode != o.Mode || q.outlook == o {
 			continue

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/wait"
 )
 
@@ -30,7 +31,7 @@ type State struct {
 	Seat     *db.Placement // nil while the player waits
 	Err      error         // why the player cannot get a seat, whatever capacity there is
 	Recorded bool          // the database knows that the player waits
-	Outlook  db.Outlook    // of the mode's pool, when it was last recorded; zero before
+	Outlook  fault.Outlook // of the mode's pool, when it was last recorded; zero before
 	Trouble  error         // of the last call of the database; nil when it succeeded
 }
 

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/wait"
 )
 
@@ -25,9 +26,9 @@ type queue struct {
 	wake    chan struct{}
 	players []*Player // that have no seat
 	runs    bool
-	missed  bool       // the last call found no capacity: the next one waits for a wake-up
-	outlook db.Outlook // of the mode's pool
-	trouble error      // of the last call of the database
+	missed  bool          // the last call found no capacity: the next one waits for a wake-up
+	outlook fault.Outlook // of the mode's pool
+	trouble error         // of the last call of the database
 }
 
 // add is called with the room's mutex locked.
@@ -127,7 +128,7 @@ func (p *Player) ask(ctx context.Context) {
 	switch {
 	case err == nil:
 		p.settle(&seat, nil)
-	case db.IsKind(err, db.NoCapacity), db.IsKind(err, db.Unavailable):
+	case fault.Is(err, fault.NoCapacity), fault.Is(err, fault.Unavailable):
 		p.waitOn(err)
 	default:
 		p.settle(nil, err)
@@ -161,7 +162,7 @@ func (p *Player) waitOn(err error) {
 	q := p.queue
 	q.missed = true
 	q.trouble = nil
-	if db.IsKind(err, db.Unavailable) {
+	if fault.Is(err, fault.Unavailable) {
 		q.trouble = err
 	}
 	r.wakeDemand()

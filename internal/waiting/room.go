@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/panics"
 	"github.com/lattice-director/director/internal/wait"
 )
@@ -16,7 +17,7 @@ import (
 type Store interface {
 	Place(ctx context.Context, r db.PlaceRequest) (db.Placement, error)
 	GiveUpSeat(ctx context.Context, sessionID, sub string) error
-	PutWaiting(ctx context.Context, source string, ttl time.Duration, waiting []db.Waiting) ([]db.Outlook, error)
+	PutWaiting(ctx context.Context, source string, ttl time.Duration, waiting []db.Waiting) ([]fault.Outlook, error)
 	EndWaiting(ctx context.Context, waiting []db.Waiting) error
 	Subscribe(topic, region string) (wake <-chan struct{}, stop func())
 }
@@ -72,7 +73,7 @@ func (r *Room) Join(request Request) (*Player, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.count >= r.limit {
-		return nil, &db.Error{Kind: db.TooMany, Code: "waiting_full", Detail: "too many players wait in this replica", RetryAfter: lookEvery}
+		return nil, &fault.Error{Kind: fault.TooMany, Code: "waiting_full", Detail: "too many players wait in this replica", RetryAfter: lookEvery}
 	}
 	r.count++
 	p := &Player{room: r, request: request, changed: make(chan struct{}, 1), renewAt: time.Now().Add(renewEvery)}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // servers is a fake of the store: it has seats, and counts the calls.
@@ -18,7 +19,7 @@ type servers struct {
 	mu      sync.Mutex
 	seats   map[string]int // free, by mode
 	err     error          // of Place and PutWaiting
-	outlook db.Outlook
+	outlook fault.Outlook
 	record
 
 	begun    chan struct{} // if set, Place sends to it and then waits for resume
@@ -70,7 +71,7 @@ func (s *servers) Place(_ context.Context, r db.PlaceRequest) (db.Placement, err
 	case s.err != nil:
 		return db.Placement{}, s.err
 	case s.seats[r.Mode] == 0:
-		return db.Placement{}, &db.Error{Kind: db.NoCapacity, Code: "no_capacity"}
+		return db.Placement{}, &fault.Error{Kind: fault.NoCapacity, Code: "no_capacity"}
 	}
 	s.seats[r.Mode]--
 	s.seated = append(s.seated, r.Caller)
@@ -85,7 +86,7 @@ func (s *servers) GiveUpSeat(_ context.Context, _, sub string) error {
 	return nil
 }
 
-func (s *servers) PutWaiting(_ context.Context, _ string, _ time.Duration, waiting []db.Waiting) ([]db.Outlook, error) {
+func (s *servers) PutWaiting(_ context.Context, _ string, _ time.Duration, waiting []db.Waiting) ([]fault.Outlook, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.err != nil {
@@ -95,7 +96,7 @@ func (s *servers) PutWaiting(_ context.Context, _ string, _ time.Duration, waiti
 	for _, w := range waiting {
 		s.demand[w.Player], s.written[w.Player] = w, time.Now()
 	}
-	return []db.Outlook{s.outlook}, nil
+	return []fault.Outlook{s.outlook}, nil
 }
 
 func (s *servers) EndWaiting(_ context.Context, waiting []db.Waiting) error {

@@ -10,10 +10,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
-var errAway = &db.Error{Kind: db.Unavailable, Code: "unavailable"}
+var errAway = &fault.Error{Kind: fault.Unavailable, Code: "unavailable"}
 
 func TestAPlayerGetsAFreeSeatAtOnce(t *testing.T) {
 	t.Parallel()
@@ -129,7 +129,7 @@ func TestASeatThatComesTooLateIsGivenBack(t *testing.T) {
 func TestAnErrorThatCapacityCannotCureEndsTheWait(t *testing.T) {
 	t.Parallel()
 	setup(t, func(t *testing.T, s *servers, r *Room) {
-		conflict := &db.Error{Kind: db.Conflict, Code: "party_conflict"}
+		conflict := &fault.Error{Kind: fault.Conflict, Code: "party_conflict"}
 		s.change(func() { s.err = conflict })
 		p := join(t, r, "ann")[0]
 		settled()
@@ -164,7 +164,7 @@ func TestPlayersLearnTheOutlookOfTheirPool(t *testing.T) {
 		p := join(t, r, "ann")[0]
 		settled()
 		<-p.Changed()
-		s.change(func() { s.outlook = db.Outlook{Region: "eu", Mode: "duel", Starting: 2} })
+		s.change(func() { s.outlook = fault.Outlook{Region: "eu", Mode: "duel", Starting: 2} })
 		<-time.After(renewEvery)
 		<-p.Changed()
 		require.Equal(t, 2, p.State().Outlook.Starting)
@@ -176,7 +176,7 @@ func TestAFullRoomRefuses(t *testing.T) {
 	r := New(Options{Store: newServers(), Limit: 1})
 	p := join(t, r, "ann")[0]
 	_, err := r.Join(Request{Region: "eu", Mode: "duel", Sub: "bob", MaxPlayers: 2})
-	require.True(t, db.IsKind(err, db.TooMany))
+	require.True(t, fault.Is(err, fault.TooMany))
 	require.NoError(t, p.Leave(t.Context()))
 	join(t, r, "bob")
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // queues creates a ticket of a player.
@@ -130,7 +131,7 @@ func TestFollowersAreBounded(t *testing.T) {
 	b.hub.limit = 1
 	f := b.follow("x")
 	_, err := b.hub.Follow("x")
-	require.True(t, db.IsKind(err, db.Unavailable))
+	require.True(t, fault.Is(err, fault.Unavailable))
 	f.Stop()
 	f.Stop()
 	b.follow("x").Stop()

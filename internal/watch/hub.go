@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/panics"
 	"github.com/lattice-director/director/internal/wait"
 )
@@ -257,5 +258,5 @@ func (h *Hub) stoppedError() error {
 }
 
 func unavailable(detail string) error {
-	return &db.Error{Kind: db.Unavailable, Code: "unavailable", Detail: detail, RetryAfter: time.Second}
+	return &fault.Error{Kind: fault.Unavailable, Code: "unavailable", Detail: detail, RetryAfter: time.Second}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/db/dbtest"
 	"github.com/lattice-director/director/db/storetest"
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 func TestMain(m *testing.M) { dbtest.VerifyNoLeaks(m) }
@@ -227,8 +228,8 @@ func (w *watching) ends() error {
 
 func (w *watching) endsWithout(id string) {
 	w.t.Helper()
-	var e *db.Error
+	var e *fault.Error
 	require.ErrorAs(w.t, w.ends(), &e)
-	require.Equal(w.t, db.NotFound, e.Kind)
+	require.Equal(w.t, fault.NotFound, e.Kind)
 	require.Equal(w.t, "Ticket id: "+id+" not found", e.Detail)
 }

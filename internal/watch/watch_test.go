@@ -12,6 +12,7 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/db/dbtest"
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/pglocal"
 )
 
@@ -225,7 +226,7 @@ func TestWatchersOutlastTheDatabase(t *testing.T) {
 	two.gets("a")
 	b.idle(2)
 	require.NoError(t, cluster.StopImmediate())
-	require.True(t, db.IsKind(b.hub.Watch(t.Context(), id, nil), db.Unavailable), "a call during the outage fails")
+	require.True(t, fault.Is(b.hub.Watch(t.Context(), id, nil), fault.Unavailable), "a call during the outage fails")
 	require.NoError(t, cluster.Start(t.Context()))
 	b.there.Pool().Reset()
 	b.assign("b", id)
@@ -275,8 +276,8 @@ func TestWhyAWatchEnds(t *testing.T) {
 	require.Equal(t, broken, b.hub.Watch(t.Context(), id, func([]byte) error { return broken }))
 
 	stop()
-	require.True(t, db.IsKind(staying.ends(), db.Unavailable))
-	require.True(t, db.IsKind(b.hub.Watch(t.Context(), id, nil), db.Unavailable))
+	require.True(t, fault.Is(staying.ends(), fault.Unavailable))
+	require.True(t, fault.Is(b.hub.Watch(t.Context(), id, nil), fault.Unavailable))
 	require.Zero(t, b.hub.Watching())
 }
 
@@ -290,7 +291,7 @@ func TestWatchersAreBounded(t *testing.T) {
 	b.assign("a", id)
 	first := b.watch(id)
 	first.gets("a")
-	require.True(t, db.IsKind(b.watch(id).ends(), db.Unavailable))
+	require.True(t, fault.Is(b.watch(id).ends(), fault.Unavailable))
 	first.leave()
 	require.ErrorIs(t, first.ends(), context.Canceled)
 	b.watch(id).gets("a")

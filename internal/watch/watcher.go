@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // Watch calls send with a ticket's assignment, at once if the ticket is assigned, and again with each new assignment until
@@ -94,7 +95,7 @@ func (w *watcher) look(ctx context.Context) (db.Ticket, error) {
 // lookAgain reads the ticket. During an outage it tries again each second: the ticket cannot change meanwhile.
 func (w *watcher) lookAgain(ctx context.Context) error {
 	t, err := w.look(ctx)
-	if db.IsKind(err, db.Unavailable) {
+	if fault.Is(err, fault.Unavailable) {
 		w.lookDue = time.After(time.Second)
 		return nil
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/loop"
 	"github.com/lattice-director/director/internal/ticketbody"
 	"github.com/lattice-director/director/match"
@@ -23,7 +24,7 @@ func (r *Reader) Ticket(ctx context.Context, id string) (explain.Ticket, error) 
 	}
 	defer leave()
 	known, err := r.Store.AnyTicket(ctx, r.Universe, id)
-	if db.IsKind(err, db.NotFound) {
+	if fault.Is(err, fault.NotFound) {
 		return r.remembered(ctx, id)
 	}
 	if err != nil {
@@ -45,8 +46,8 @@ func (r *Reader) gone(t db.PlayerTicket) explain.Ticket {
 
 // remembered looks up a ticket in the history, after its events have been deleted.
 func (r *Reader) remembered(ctx context.Context, id string) (explain.Ticket, error) {
-	unknown := &db.Error{
-		Kind: db.NotFound, Code: "ticket_unknown", Detail: "ticket " + id + " is not known: tickets that left the queue are remembered for DIRECTOR_MATCH_HISTORY",
+	unknown := &fault.Error{
+		Kind: fault.NotFound, Code: "ticket_unknown", Detail: "ticket " + id + " is not known: tickets that left the queue are remembered for DIRECTOR_MATCH_HISTORY",
 	}
 	if !db.IssuedHere(r.Universe, db.TicketID, id) {
 		return explain.Ticket{}, unknown
@@ -226,7 +227,7 @@ func holds(p *profile.Profile, t *match.Ticket) bool {
 func (r *Reader) profile(ctx context.Context, name string) (explain.Asked, error) {
 	a := explain.Asked{Name: name}
 	stored, err := r.Store.Profile(ctx, r.Universe, name, 0)
-	if db.IsKind(err, db.NotFound) {
+	if fault.Is(err, fault.NotFound) {
 		a.Unusable = explain.Reason{Reason: explain.Unknown, Text: "there is no such profile"}
 		return a, nil
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // Store has the reads of explanations; [db.Store] implements it.
@@ -60,8 +61,8 @@ func (r *Reader) enter(ctx context.Context) (leave func(), err error) {
 	case r.slot <- struct{}{}:
 		return func() { <-r.slot }, nil
 	case <-ctx.Done():
-		return nil, &db.Error{
-			Kind: db.TooMany, Code: "too_many_queries", Detail: "this replica explains other tickets: call again", RetryAfter: time.Second, Err: ctx.Err(),
+		return nil, &fault.Error{
+			Kind: fault.TooMany, Code: "too_many_queries", Detail: "this replica explains other tickets: call again", RetryAfter: time.Second, Err: ctx.Err(),
 		}
 	}
 }

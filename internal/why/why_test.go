@@ -13,6 +13,7 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/db/dbtest"
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/loop"
 	"github.com/lattice-director/director/internal/ticketbody"
 	"github.com/lattice-director/director/internal/why"
@@ -255,11 +256,11 @@ func TestWhatIsNotKnown(t *testing.T) {
 	}
 	for _, id := range []string{"nonsense", gone} {
 		_, err := b.Reader.Ticket(t.Context(), id)
-		require.True(t, db.IsKind(err, db.NotFound))
+		require.True(t, fault.Is(err, fault.NotFound))
 		require.ErrorContains(t, err, "DIRECTOR_MATCH_HISTORY")
 	}
 	_, err := b.Reader.Match(t.Context(), uuid.New())
-	require.True(t, db.IsKind(err, db.NotFound))
+	require.True(t, fault.Is(err, fault.NotFound))
 	require.ErrorContains(t, err, "DIRECTOR_MATCH_HISTORY")
 }
 
@@ -277,7 +278,7 @@ func TestOneExplanationAtATime(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err := blocked.Ticket(ctx, me)
-	require.True(t, db.IsKind(err, db.TooMany))
+	require.True(t, fault.Is(err, fault.TooMany))
 	close(leave)
 	require.NoError(t, <-done)
 }

@@ -39,7 +39,7 @@ type Options struct {
 	Store Store // The caller closes it.
 	// Connect exchanges the handle of a seat for a connection. Errors: NotFound, Gone, Forbidden if the seat is lost; Unavailable.
 	Connect func(ctx context.Context, handle, sub string) (Connection, error)
-	// Verify verifies an access token and returns its sub. A db.Error means that it could not be verified. nil: every token is refused.
+	// Verify verifies an access token and returns its sub. A *fault.Error means that it could not be verified. nil: every token is refused.
 	Verify func(ctx context.Context, raw string) (sub string, err error)
 	// Guests lets clients play without an access token, each as a new player.
 	Guests bool

@@ -17,13 +17,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/server/rest"
 )
 
 var (
 	readyFrame = `{"SessionReady":{"token":"` + base64.StdEncoding.EncodeToString(tokenOfTests) +
 		`","ip":"192.0.2.7","port":31504,"cert_digest":"0a:1b:2c","client_id":"7"}}`
-	errAway = &db.Error{Kind: db.Unavailable, Code: "unavailable"}
+	errAway = &fault.Error{Kind: fault.Unavailable, Code: "unavailable"}
 )
 
 func TestAClientGetsAServerThatIsThere(t *testing.T) {
@@ -46,7 +47,7 @@ func TestAClientWaitsForAServer(t *testing.T) {
 	require.Equal(t, `"Acknowledged"`, c.read())
 	require.Regexp(t, `^{"SessionRequestAccepted":"[0-9a-f]{32}"}$`, c.read())
 	requireFrame(t, `{"ProgressReport":"waiting for a server"}`, c.read())
-	b.change(func() { b.outlook = db.Outlook{Region: "eu", Mode: "duel", Starting: 1} })
+	b.change(func() { b.outlook = fault.Outlook{Region: "eu", Mode: "duel", Starting: 1} })
 	next := c.read()
 	for next == `{"ProgressReport":"waiting for a server"}` { // repeated every five seconds, as is the call that reads the outlook
 		next = c.read()
@@ -163,20 +164,20 @@ func TestLaterMessagesAreIgnoredAndAFloodCloses(t *testing.T) {
 func TestNobodyCouldHost(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		outlook db.Outlook
+		outlook fault.Outlook
 		err     error
 		want    string
 	}{
 		"in time":     {want: `{"Error":[408,"no server could host you within 0s"]}`},
-		"a full pool": {outlook: db.Outlook{Region: "eu", Mode: "duel", Full: true}, want: `{"Error":[409,"all servers are full, and no more may be started: nobody could host you within 0s"]}`},
+		"a full pool": {outlook: fault.Outlook{Region: "eu", Mode: "duel", Full: true}, want: `{"Error":[409,"all servers are full, and no more may be started: nobody could host you within 0s"]}`},
 		"paused by an operator": {
-			outlook: db.Outlook{Region: "eu", Mode: "duel", PausedUntil: time.Now(), PausedByOperator: true}, want: `{"Error":[503,"no servers of this version are started now"]}`,
+			outlook: fault.Outlook{Region: "eu", Mode: "duel", PausedUntil: time.Now(), PausedByOperator: true}, want: `{"Error":[503,"no servers of this version are started now"]}`,
 		},
 		"paused for longer than it may wait": {
-			outlook: db.Outlook{Region: "eu", Mode: "duel", PausedUntil: time.Now().Add(time.Minute)}, want: `{"Error":[503,"no servers of this version are started now"]}`,
+			outlook: fault.Outlook{Region: "eu", Mode: "duel", PausedUntil: time.Now().Add(time.Minute)}, want: `{"Error":[503,"no servers of this version are started now"]}`,
 		},
 		"paused while servers start": {
-			outlook: db.Outlook{Region: "eu", Mode: "duel", PausedUntil: db.Forever(), PausedByOperator: true, Starting: 1}, want: `{"Error":[408,"no server could host you within 0s"]}`,
+			outlook: fault.Outlook{Region: "eu", Mode: "duel", PausedUntil: db.Forever(), PausedByOperator: true, Starting: 1}, want: `{"Error":[408,"no server could host you within 0s"]}`,
 		},
 		"an outage": {err: errAway, want: `{"Error":[503,"the director cannot decide now: ask again"]}`},
 		"a bug":     {err: errors.New("a secret text"), want: `{"Error":[500,"internal error"]}`},
@@ -249,7 +250,7 @@ func TestALostSeatIsReplaced(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.change(func() {
-		b.connects = []error{errAway, &db.Error{Kind: db.Gone, Code: "session_closed"}, &db.Error{Kind: db.NotFound, Code: "session_unknown"}}
+		b.connects = []error{errAway, &fault.Error{Kind: fault.Gone, Code: "session_closed"}, &fault.Error{Kind: fault.NotFound, Code: "session_unknown"}}
 	})
 	b.open(3)
 	b.ask("").expect(`"Acknowledged"`, `{"SessionRequestAccepted":"eu.s"}`, readyFrame)

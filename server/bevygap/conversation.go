@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/wait"
 	"github.com/lattice-director/director/internal/waiting"
 	"github.com/lattice-director/director/server/rest"
@@ -176,7 +177,7 @@ func (c *conversation) offer(ctx context.Context) (*db.Offer, *failure) {
 			return nil, fail(http.StatusNotFound, "there is no version %q of a game %q", c.version, c.game)
 		case err == nil:
 			return &offer, nil
-		case !db.IsKind(err, db.Unavailable):
+		case !fault.Is(err, fault.Unavailable):
 			return nil, c.internal(ctx, err)
 		case !wait.For(ctx, retryEvery):
 			return nil, interrupted(ctx, databaseAway)
@@ -230,7 +231,7 @@ func (c *conversation) await(ctx context.Context) (*db.Placement, *failure) {
 
 // startsNone reports whether the pool starts no server before ctx ends. A pause that ends earlier, such as that after a provider had no capacity
 // for a moment, is no reason to end a request: bevygap's client never asks again.
-func startsNone(ctx context.Context, o db.Outlook) bool {
+func startsNone(ctx context.Context, o fault.Outlook) bool {
 	if o.PausedUntil.IsZero() || o.Starting > 0 {
 		return false
 	}
@@ -309,11 +310,11 @@ func (c *conversation) connect(ctx context.Context, handle, sub string) (_ *Conn
 		switch {
 		case err == nil:
 			return c.checked(ctx, connection)
-		case db.IsKind(err, db.NotFound), db.IsKind(err, db.Gone), db.IsKind(err, db.Forbidden):
+		case fault.Is(err, fault.NotFound), fault.Is(err, fault.Gone), fault.Is(err, fault.Forbidden):
 			if wait.For(ctx, retryEvery) { // a server that ends again and again must not make this a busy loop
 				return nil, nil, true
 			}
-		case !db.IsKind(err, db.Unavailable) && !errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
+		case !fault.Is(err, fault.Unavailable) && !errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
 			return nil, c.internal(ctx, err), false
 		case wait.For(ctx, retryEvery):
 			continue

@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // failure is why a request ends without a server. bevygap's client shows both to the player.
@@ -21,21 +21,21 @@ func fail(code int, format string, args ...any) *failure {
 }
 
 // kinds is the one table from the store's error kinds to codes. Other errors are internal, and their text is not sent.
-var kinds = map[db.Kind]int{
-	db.NotFound:    http.StatusNotFound,
-	db.Conflict:    http.StatusConflict,
-	db.NoCapacity:  http.StatusRequestTimeout,
-	db.Superseded:  http.StatusConflict,
-	db.Gone:        http.StatusGone,
-	db.Forbidden:   http.StatusForbidden,
-	db.Invalid:     http.StatusBadRequest,
-	db.Mismatch:    http.StatusConflict,
-	db.TooMany:     http.StatusTooManyRequests,
-	db.Unavailable: http.StatusServiceUnavailable,
+var kinds = map[fault.Kind]int{
+	fault.NotFound:    http.StatusNotFound,
+	fault.Conflict:    http.StatusConflict,
+	fault.NoCapacity:  http.StatusRequestTimeout,
+	fault.Superseded:  http.StatusConflict,
+	fault.Gone:        http.StatusGone,
+	fault.Forbidden:   http.StatusForbidden,
+	fault.Invalid:     http.StatusBadRequest,
+	fault.Mismatch:    http.StatusConflict,
+	fault.TooMany:     http.StatusTooManyRequests,
+	fault.Unavailable: http.StatusServiceUnavailable,
 }
 
 func failureOf(err error) *failure {
-	if stored, is := errors.AsType[*db.Error](err); is {
+	if stored, is := errors.AsType[*fault.Error](err); is {
 		if code, ok := kinds[stored.Kind]; ok {
 			return fail(code, "%s", stored.Detail)
 		}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // Pins a provider without capacity for five seconds, whose answer ended the requests of all who could wait for a minute.
@@ -14,7 +14,7 @@ func TestAPauseThatIsOverInTimeEndsNoRequest(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.change(func() {
-		b.outlook = db.Outlook{Region: "eu", Mode: "duel", PausedUntil: time.Now().Add(5 * time.Second)}
+		b.outlook = fault.Outlook{Region: "eu", Mode: "duel", PausedUntil: time.Now().Add(5 * time.Second)}
 	})
 	c := b.ask("")
 	requireFrame(t, `"Acknowledged"`, c.read())

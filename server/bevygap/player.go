@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/server/rest"
 	"github.com/lattice-director/director/token"
 )
@@ -47,7 +47,7 @@ func (f *Face) verify(ctx context.Context, who caller) (sub string, _ *failure) 
 	}
 	sub, err := f.options.Verify(ctx, who.token)
 	switch {
-	case db.IsKind(err, db.Unavailable):
+	case fault.Is(err, fault.Unavailable):
 		return "", failureOf(err)
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded): // it says nothing about the token
 		return "", databaseAway()

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/logtest"
 	"github.com/lattice-director/director/server/rest"
 )
@@ -27,7 +28,7 @@ type world struct {
 	offers   []db.Offer
 	seats    int
 	err      error // of every call
-	outlook  db.Outlook
+	outlook  fault.Outlook
 	demand   map[string]db.Waiting
 	ended    int
 	givenUp  []string
@@ -77,7 +78,7 @@ func (w *world) Place(_ context.Context, r db.PlaceRequest) (db.Placement, error
 	case w.err != nil:
 		return db.Placement{}, w.err
 	case w.seats == 0:
-		return db.Placement{}, &db.Error{Kind: db.NoCapacity, Code: "no_capacity"}
+		return db.Placement{}, &fault.Error{Kind: fault.NoCapacity, Code: "no_capacity"}
 	}
 	w.seats--
 	w.seated = append(w.seated, r)
@@ -92,7 +93,7 @@ func (w *world) GiveUpSeat(_ context.Context, _, sub string) error {
 	return nil
 }
 
-func (w *world) PutWaiting(_ context.Context, _ string, _ time.Duration, waiting []db.Waiting) ([]db.Outlook, error) {
+func (w *world) PutWaiting(_ context.Context, _ string, _ time.Duration, waiting []db.Waiting) ([]fault.Outlook, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.err != nil {
@@ -101,7 +102,7 @@ func (w *world) PutWaiting(_ context.Context, _ string, _ time.Duration, waiting
 	for _, one := range waiting {
 		w.demand[one.Player] = one
 	}
-	return []db.Outlook{w.outlook}, nil
+	return []fault.Outlook{w.outlook}, nil
 }
 
 func (w *world) EndWaiting(_ context.Context, waiting []db.Waiting) error {

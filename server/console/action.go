@@ -10,7 +10,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/server/rest"
 )
 
@@ -130,8 +130,8 @@ func checkReason(reason string, required bool) string {
 
 // refusal returns why the store refuses an action, "" if it does not.
 func refusal(err error) string {
-	var stored *db.Error
-	if errors.As(err, &stored) && (stored.Kind == db.Conflict || stored.Kind == db.Invalid || stored.Kind == db.Gone) {
+	var stored *fault.Error
+	if errors.As(err, &stored) && (stored.Kind == fault.Conflict || stored.Kind == fault.Invalid || stored.Kind == fault.Gone) {
 		return stored.Detail
 	}
 	return ""

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // eventStore is what the page of events reads.
@@ -89,7 +90,7 @@ func parseUntil(text string) (time.Time, error) {
 			return t, nil
 		}
 	}
-	return time.Time{}, &db.Error{Kind: db.Invalid, Code: "invalid_request", Field: "until", Detail: "until must be a time of UTC, such as 2026-11-24T02:45"}
+	return time.Time{}, &fault.Error{Kind: fault.Invalid, Code: "invalid_request", Field: "until", Detail: "until must be a time of UTC, such as 2026-11-24T02:45"}
 }
 
 // subjectPath returns the page of what an event concerns: a deployment, an agent or a game server, which share a column.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // keyStore is what the page of keys reads.
@@ -64,7 +65,7 @@ func keyOf(ctx context.Context, s Store, kid string) (db.ConsoleKey, error) {
 		}
 	}
 	if err == nil {
-		err = &db.Error{Kind: db.NotFound, Code: "not_found", Detail: fmt.Sprintf("There is no key %q.", kid)}
+		err = &fault.Error{Kind: fault.NotFound, Code: "not_found", Detail: fmt.Sprintf("There is no key %q.", kid)}
 	}
 	return db.ConsoleKey{}, err
 }

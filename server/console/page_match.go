@@ -5,7 +5,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/match/explain"
 )
 
@@ -35,7 +35,7 @@ func matchPage(e Explainer) page[matchView] {
 func idParam(q query, noun string) (uuid.UUID, error) {
 	id, err := uuid.Parse(q.Param("id"))
 	if err != nil {
-		return id, &db.Error{Kind: db.Invalid, Code: "invalid", Field: "id", Detail: "the id of a " + noun + " is a UUID"}
+		return id, &fault.Error{Kind: fault.Invalid, Code: "invalid", Field: "id", Detail: "the id of a " + noun + " is a UUID"}
 	}
 	return id, nil
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 var scaleAction = action{
@@ -87,7 +88,7 @@ func poolOf(ctx context.Context, s Store, q query) (db.ConsolePool, error) {
 		}
 	}
 	if err == nil {
-		err = &db.Error{Kind: db.NotFound, Code: "pool_unknown", Detail: "there is no such pool among the first 200: use director pools scale"}
+		err = &fault.Error{Kind: fault.NotFound, Code: "pool_unknown", Detail: "there is no such pool among the first 200: use director pools scale"}
 	}
 	return db.ConsolePool{}, err
 }
@@ -95,7 +96,7 @@ func poolOf(ctx context.Context, s Store, q query) (db.ConsolePool, error) {
 func wholeNumber(d deed, name, noun string) (int32, error) {
 	n, err := strconv.ParseInt(d.Values[name], 10, 32)
 	if err != nil || n < 0 {
-		return 0, &db.Error{Kind: db.Invalid, Code: "invalid", Field: name, Detail: noun + " must be a whole number from 0 to 100,000"}
+		return 0, &fault.Error{Kind: fault.Invalid, Code: "invalid", Field: name, Detail: noun + " must be a whole number from 0 to 100,000"}
 	}
 	return int32(n), nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // pauseProfileAction keeps a profile of a universe from making matches.
@@ -55,7 +56,7 @@ func profileOf(ctx context.Context, s Store, universe string, q query) (db.Conso
 		}
 	}
 	if err == nil {
-		err = &db.Error{Kind: db.NotFound, Code: "profile_unknown", Detail: "there is no such profile among the first 200: use director profiles pause"}
+		err = &fault.Error{Kind: fault.NotFound, Code: "profile_unknown", Detail: "there is no such profile among the first 200: use director profiles pause"}
 	}
 	return db.ConsoleProfile{}, err
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // sessionStore is what the page of a session reads.
@@ -65,7 +66,7 @@ var closeAction = action{
 	},
 	do: func(ctx context.Context, s Store, q query, d deed) (string, error) {
 		err := s.As(d.Actor).CloseSession(ctx, q.Param("id"), d.Reason)
-		if db.IsKind(err, db.Conflict) {
+		if fault.Is(err, fault.Conflict) {
 			return "The session was closed before: nothing changed.", nil
 		}
 		return "The session is closed: " + d.Reason, err

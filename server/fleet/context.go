@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/provider"
 	"github.com/lattice-director/director/server/rest"
 )
@@ -144,14 +145,14 @@ func (f contextFace) next(ctx context.Context, d *db.Joining) (db.DeploymentPlac
 			return db.DeploymentPlace{}, ctx.Err()
 		}
 		place, err := f.place(ctx, d)
-		if err != nil && !db.IsKind(err, db.Unavailable) || err == nil && place.IP != "" {
+		if err != nil && !fault.Is(err, fault.Unavailable) || err == nil && place.IP != "" {
 			return place, err
 		}
 	}
 }
 
 func tooEarly() error {
-	return &db.Error{Kind: db.Unavailable, Code: "unavailable", Detail: "the provider has not said the address yet: retry", RetryAfter: time.Second}
+	return &fault.Error{Kind: fault.Unavailable, Code: "unavailable", Detail: "the provider has not said the address yet: retry", RetryAfter: time.Second}
 }
 
 // end stops the deployment of the caller, as a server at Edgegap can.
@@ -163,8 +164,8 @@ func (f contextFace) end(ctx context.Context, _ rest.In[rest.None]) (rest.None, 
 	ctx, cancel := context.WithTimeout(ctx, f.CallTimeout)
 	defer cancel()
 	err := f.Store.StopDeployment(ctx, d.Region, d.ID, "server_asked")
-	if db.IsKind(err, db.NotFound) {
-		return rest.None{}, &db.Error{Kind: db.Gone, Code: "deployment_over", Detail: "the deployment is over"}
+	if fault.Is(err, fault.NotFound) {
+		return rest.None{}, &fault.Error{Kind: fault.Gone, Code: "deployment_over", Detail: "the deployment is over"}
 	}
 	return rest.None{}, err
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/server/rest"
 )
 
@@ -56,7 +57,7 @@ func (r caller) ref() db.InstanceRef {
 func speaksFor(ctx context.Context, instanceID string) error {
 	rest.AddLogAttrs(ctx, slog.String("instance_id", instanceID))
 	if d := rest.Deployment(ctx); d != nil && d.ID.String() != instanceID {
-		return &db.Error{Kind: db.Forbidden, Code: "outside_deployment", Detail: "the token is valid for instance " + d.ID.String() + " alone"}
+		return &fault.Error{Kind: fault.Forbidden, Code: "outside_deployment", Detail: "the token is valid for instance " + d.ID.String() + " alone"}
 	}
 	return nil
 }

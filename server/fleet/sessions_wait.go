@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/server/rest"
 )
 
@@ -81,7 +82,7 @@ func (f sessionFace) next(ctx context.Context, l listing, known db.RosterState) 
 		switch {
 		case ctx.Err() != nil:
 			return known, ctx.Err()
-		case db.IsKind(err, db.Unavailable):
+		case fault.Is(err, fault.Unavailable):
 		case err != nil || state.Digest != l.cursor:
 			return state, err
 		}

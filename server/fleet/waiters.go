@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 const (
@@ -56,8 +56,8 @@ func (ws *waiters) join(instance string, now time.Time) (*waiter, error) {
 	return w, nil
 }
 
-func tooManyWait(detail string) *db.Error {
-	return &db.Error{Kind: db.Unavailable, Code: "unavailable", Detail: detail, RetryAfter: waitsAtLeast}
+func tooManyWait(detail string) *fault.Error {
+	return &fault.Error{Kind: fault.Unavailable, Code: "unavailable", Detail: detail, RetryAfter: waitsAtLeast}
 }
 
 func (ws *waiters) len() int {

@@ -10,7 +10,7 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
-	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/server/rest"
 	"github.com/lattice-director/director/token"
 )
@@ -37,7 +37,7 @@ func (f face) wake(ctx context.Context, in rest.In[rest.None]) (rest.None, error
 	_, ok := f.tokens.VerifyMAC(token.ForHook, d, in.Param("mac"))
 	id, err := uuid.Parse(d.ID)
 	if !ok || err != nil {
-		return rest.None{}, &db.Error{Kind: db.NotFound, Code: "route_not_found", Detail: "there is no such webhook"}
+		return rest.None{}, &fault.Error{Kind: fault.NotFound, Code: "route_not_found", Detail: "there is no such webhook"}
 	}
 	return rest.None{}, f.store.WakeDeployment(ctx, d.Region, id)
 }

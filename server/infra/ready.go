@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/dbcause"
 	"github.com/lattice-director/director/server/rest"
 )
@@ -156,7 +157,7 @@ func (r Readiness) database(ctx context.Context) []check {
 	reachable := check{"database", "the database answers", false}
 	schema := check{"schema", fmt.Sprintf("the schema is at version %d, at least %d is needed", version, r.Schema), version < r.Schema}
 	switch {
-	case db.IsKind(err, db.Unavailable):
+	case fault.Is(err, fault.Unavailable):
 		reachable = check{"database", "the database cannot be reached" + words(err), true}
 		schema = check{"schema", "the version of the schema is unknown", false}
 	case err != nil:

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/server/infra"
 	"github.com/lattice-director/director/server/rest"
 )
@@ -74,7 +75,7 @@ func query(t *testing.T, e environment) (status int, body map[string]any) {
 // small offset needs no correction.
 func TestReadiness(t *testing.T) {
 	t.Parallel()
-	away := &db.Error{Kind: db.Unavailable, Code: "unavailable"}
+	away := &fault.Error{Kind: fault.Unavailable, Code: "unavailable"}
 	for name, row := range map[string]struct {
 		environment
 		failed []string

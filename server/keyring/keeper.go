@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/keymint"
 	"github.com/lattice-director/director/token"
 )
@@ -59,7 +60,7 @@ func New(store Store, sealer *token.Sealer, alg string, schedule Schedule) *Keep
 
 // Refresh reads the keys. If no key will be able to sign soon, it makes one: usually a worker does, but players cannot
 // wait for one. After an error the keys of the last good reading stay in use. Errors: token.ErrSealed for a key that no
-// configured key-encryption key opens, db.Unavailable.
+// configured key-encryption key opens, fault.Unavailable.
 func (k *Keeper) Refresh(ctx context.Context) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -123,7 +124,7 @@ func (k *Keeper) Wanted() <-chan struct{} { return k.wanted }
 func (k *Keeper) MaxAge() time.Duration { return k.schedule.MaxAge }
 
 // Sign makes the session token of c. The database's time c.IssuedAt (see db.Resolved) decides which key signs and whether
-// the keys were read too long ago; this machine's clock is not used. Errors: db.Unavailable when no key can sign.
+// the keys were read too long ago; this machine's clock is not used. Errors: fault.Unavailable when no key can sign.
 func (k *Keeper) Sign(c token.SessionClaims) (string, error) {
 	s := k.last.Load()
 	if s == nil {
@@ -143,7 +144,7 @@ func (k *Keeper) unusable(err error) error {
 	case k.wanted <- struct{}{}:
 	default:
 	}
-	return &db.Error{Kind: db.Unavailable, Code: "unavailable", Detail: "no signing key can be used now", RetryAfter: time.Second, Err: err}
+	return &fault.Error{Kind: fault.Unavailable, Code: "unavailable", Detail: "no signing key can be used now", RetryAfter: time.Second, Err: err}
 }
 
 // Usable returns nil when a token could be signed now, else the reason why not.
@@ -160,7 +161,7 @@ func (k *Keeper) Usable() error {
 }
 
 // JWKS returns the key set to publish now, and its entity tag, quoted for the ETag header. Once keys were read it needs
-// no database. Errors: db.Unavailable when there is no key to publish, because verifiers would cache an empty set.
+// no database. Errors: fault.Unavailable when there is no key to publish, because verifiers would cache an empty set.
 func (k *Keeper) JWKS() (document []byte, etag string, err error) {
 	s := k.last.Load()
 	if s == nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/db/dbtest"
 	"github.com/lattice-director/director/db/storetest"
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/server/keyring"
 	"github.com/lattice-director/director/token"
 )
@@ -84,7 +85,7 @@ func TestTheFirstReplicasMakeTheFirstKeys(t *testing.T) {
 	b := setup(t)
 	require.Error(t, b.Usable())
 	_, _, err := b.JWKS()
-	require.True(t, db.IsKind(err, db.Unavailable))
+	require.True(t, fault.Is(err, fault.Unavailable))
 	_, known := b.State()
 	require.False(t, known)
 
@@ -153,7 +154,7 @@ func TestKeysDuringAnOutage(t *testing.T) {
 	_, err := b.Sign(within)
 	require.NoError(t, err)
 	_, err = b.Sign(beyond)
-	require.True(t, db.IsKind(err, db.Unavailable))
+	require.True(t, fault.Is(err, fault.Unavailable))
 	require.ErrorIs(t, err, token.ErrStale)
 	<-b.Wanted() // The refresh loop is woken.
 }

@@ -7,23 +7,23 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/cycle"
 	"github.com/lattice-director/director/match"
 )
 
 // statusCodes maps the store's kinds of errors to gRPC codes.
-var statusCodes = map[db.Kind]codes.Code{
-	db.NotFound:    codes.NotFound,
-	db.Conflict:    codes.FailedPrecondition,
-	db.NoCapacity:  codes.ResourceExhausted,
-	db.Superseded:  codes.FailedPrecondition,
-	db.Gone:        codes.NotFound,
-	db.Forbidden:   codes.PermissionDenied,
-	db.Invalid:     codes.InvalidArgument,
-	db.Mismatch:    codes.InvalidArgument,
-	db.TooMany:     codes.ResourceExhausted,
-	db.Unavailable: codes.Unavailable,
+var statusCodes = map[fault.Kind]codes.Code{
+	fault.NotFound:    codes.NotFound,
+	fault.Conflict:    codes.FailedPrecondition,
+	fault.NoCapacity:  codes.ResourceExhausted,
+	fault.Superseded:  codes.FailedPrecondition,
+	fault.Gone:        codes.NotFound,
+	fault.Forbidden:   codes.PermissionDenied,
+	fault.Invalid:     codes.InvalidArgument,
+	fault.Mismatch:    codes.InvalidArgument,
+	fault.TooMany:     codes.ResourceExhausted,
+	fault.Unavailable: codes.Unavailable,
 }
 
 // codePlayerWaits is the store's code for a player who has a live ticket already; gRPC has the code AlreadyExists for it.
@@ -41,7 +41,7 @@ func statusOf(err error) (internal bool, answer error) {
 		return false, nil // before the variables of errors.As, which would be allocated in each call
 	}
 	var refused match.Invalid
-	var stored *db.Error
+	var stored *fault.Error
 	var fetched *cycle.Error
 	switch {
 	case errors.As(err, &fetched):
@@ -61,7 +61,7 @@ func statusOf(err error) (internal bool, answer error) {
 	return true, errInternal
 }
 
-func codeOf(e *db.Error) codes.Code {
+func codeOf(e *fault.Error) codes.Code {
 	if e.Code == codePlayerWaits {
 		return codes.AlreadyExists
 	}

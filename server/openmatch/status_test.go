@@ -14,7 +14,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/cycle"
 )
 
@@ -28,13 +28,13 @@ func TestErrorsOfCallers(t *testing.T) {
 		text string
 	}{
 		"refused":        {fmt.Errorf("wrapped: %w", invalid(".pool is required")), codes.InvalidArgument, ".pool is required"},
-		"not there":      {&db.Error{Kind: db.NotFound, Code: "ticket_unknown", Detail: "Ticket id: x not found"}, codes.NotFound, "Ticket id: x not found"},
-		"in a match":     {&db.Error{Kind: db.Conflict, Code: "matched", Detail: "it is"}, codes.FailedPrecondition, "it is"},
-		"a player":       {&db.Error{Kind: db.Conflict, Code: "player_waits", Detail: "waits"}, codes.AlreadyExists, "waits"},
-		"away":           {&db.Error{Kind: db.Unavailable, Detail: "the database cannot be reached", Err: cause}, codes.Unavailable, "the database cannot be reached"},
-		"of no kind":     {&db.Error{Detail: "what?"}, codes.Internal, "what?"},
+		"not there":      {&fault.Error{Kind: fault.NotFound, Code: "ticket_unknown", Detail: "Ticket id: x not found"}, codes.NotFound, "Ticket id: x not found"},
+		"in a match":     {&fault.Error{Kind: fault.Conflict, Code: "matched", Detail: "it is"}, codes.FailedPrecondition, "it is"},
+		"a player":       {&fault.Error{Kind: fault.Conflict, Code: "player_waits", Detail: "waits"}, codes.AlreadyExists, "waits"},
+		"away":           {&fault.Error{Kind: fault.Unavailable, Detail: "the database cannot be reached", Err: cause}, codes.Unavailable, "the database cannot be reached"},
+		"of no kind":     {&fault.Error{Detail: "what?"}, codes.Internal, "what?"},
 		"fetching":       {&cycle.Error{MMFErr: errors.New("boo")}, codes.Unknown, "error(s) in FetchMatches call. syncErr=[<nil>], mmfErr=[boo]"},
-		"fetching, away": {&cycle.Error{SyncErr: &db.Error{Kind: db.NotFound, Code: "c", Detail: "d"}}, codes.Unknown, "error(s) in FetchMatches call. syncErr=[c: d], mmfErr=[<nil>]"},
+		"fetching, away": {&cycle.Error{SyncErr: &fault.Error{Kind: fault.NotFound, Code: "c", Detail: "d"}}, codes.Unknown, "error(s) in FetchMatches call. syncErr=[c: d], mmfErr=[<nil>]"},
 		"too late":       {fmt.Errorf("wrapped: %w", context.DeadlineExceeded), codes.DeadlineExceeded, "the call was not decided in time"},
 		"gone":           {context.Canceled, codes.Canceled, "the caller is gone"},
 		"a status":       {status.Error(codes.Aborted, "the caller watches no longer"), codes.Aborted, "the caller watches no longer"},
@@ -45,7 +45,7 @@ func TestErrorsOfCallers(t *testing.T) {
 		require.Equal(t, c.text, status.Convert(told).Message(), name)
 		require.Equal(t, name == "a bug", unforeseen, name)
 	}
-	for kind := db.NotFound; kind <= db.Unavailable; kind++ {
+	for kind := fault.NotFound; kind <= fault.Unavailable; kind++ {
 		require.Contains(t, statusCodes, kind)
 	}
 }

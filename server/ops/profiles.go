@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/match/profile"
 	"github.com/lattice-director/director/server/rest"
 )
@@ -164,7 +165,7 @@ func (f face) edit(ctx context.Context, name, ifMatch, reason string) (db.Profil
 // problemOf maps an error to a problem with a specific status.
 func problemOf(err error) error {
 	var refused *profile.Error
-	var stored *db.Error
+	var stored *fault.Error
 	switch {
 	case errors.As(err, &refused):
 		p := &rest.Problem{Status: http.StatusUnprocessableEntity, Code: "profile_invalid", Title: "Invalid profile", Detail: refused.Problems[0].String()}
@@ -174,7 +175,7 @@ func problemOf(err error) error {
 		return p
 	case errors.As(err, &stored) && stored.Code == "profile_changed": // RFC 9110 section 13.1.1
 		return &rest.Problem{Status: http.StatusPreconditionFailed, Code: stored.Code, Title: "Precondition failed", Detail: stored.Detail}
-	case errors.As(err, &stored) && stored.Kind == db.Invalid:
+	case errors.As(err, &stored) && stored.Kind == fault.Invalid:
 		return &rest.Problem{Status: http.StatusUnprocessableEntity, Code: "profile_invalid", Title: "Invalid profile", Detail: stored.Detail}
 	}
 	return err

@@ -16,6 +16,7 @@ import (
 
 	"github.com/lattice-director/director/bench/agents/wire"
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/logtest"
 	"github.com/lattice-director/director/server/rest"
 )
@@ -58,7 +59,7 @@ func (a *accepting) BeginReplica(context.Context, string) (uuid.UUID, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.away {
-		return uuid.Nil, &db.Error{Kind: db.Unavailable}
+		return uuid.Nil, &fault.Error{Kind: fault.Unavailable}
 	}
 	a.superseded = false
 	return uuid.New(), nil
@@ -68,7 +69,7 @@ func (a *accepting) RenewReplica(context.Context, string, uuid.UUID, time.Durati
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.superseded {
-		return &db.Error{Kind: db.Superseded}
+		return &fault.Error{Kind: fault.Superseded}
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/server/rest"
 )
 
@@ -105,7 +106,7 @@ const tooManyStreams = "too_many_streams"
 // rejectionOf converts an error to the rejection that callers see. An error without a protocol code only shows whether a retry may succeed.
 func rejectionOf(err error) rejection {
 	var own rejection
-	var stored *db.Error
+	var stored *fault.Error
 	switch {
 	case errors.As(err, &own):
 		return own
@@ -132,7 +133,7 @@ func rejectionOf(err error) rejection {
 	}
 }
 
-func rejectionOfStore(err *db.Error) rejection {
+func rejectionOfStore(err *fault.Error) rejection {
 	if status, ok := statuses[err.Code]; ok {
 		return rejection{status, err.Code}
 	}
@@ -140,7 +141,7 @@ func rejectionOfStore(err *db.Error) rejection {
 		return errTooManyStreams
 	}
 	switch err.Kind {
-	case db.Unavailable, db.TooMany, db.Superseded: // superseded: this replica was ended and continues under another id
+	case fault.Unavailable, fault.TooMany, fault.Superseded: // superseded: this replica was ended and continues under another id
 		return errNotReady
 	default:
 		return errInternal

@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/wait"
 )
 
@@ -69,7 +70,7 @@ func (l *lane) try(ctx context.Context, j job) bool {
 			return true
 		case ctx.Err() != nil:
 			return false
-		case db.IsKind(err, db.Superseded):
+		case fault.Is(err, fault.Superseded):
 			l.host.fenced()
 			return false
 		case !isTemporary(err):
@@ -83,7 +84,7 @@ func (l *lane) try(ctx context.Context, j job) bool {
 }
 
 func isTemporary(err error) bool {
-	return db.IsKind(err, db.Unavailable) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
+	return fault.Is(err, fault.Unavailable) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 }
 
 func (l *lane) do(ctx context.Context, j job) error {

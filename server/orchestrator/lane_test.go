@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // ledger is a fake store: it records the calls of a lane and fails as configured.
@@ -241,7 +242,7 @@ func TestTheQueueIsBounded(t *testing.T) {
 func TestACallIsRepeatedWhileTheDatabaseIsAway(t *testing.T) {
 	t.Parallel()
 	k := newLaneTest(t)
-	away := &db.Error{Kind: db.Unavailable, Code: "unavailable"}
+	away := &fault.Error{Kind: fault.Unavailable, Code: "unavailable"}
 	k.ledger.fails = []error{away, context.DeadlineExceeded, away}
 	k.push(k.snapshot("h1"), ackOf(opDrain, "", true))
 	k.does("join h1", "join h1", "join h1", "join h1", "ack")
@@ -266,7 +267,7 @@ func TestARefusedWriteIsNotRepeated(t *testing.T) {
 func TestAFencedLaneStops(t *testing.T) {
 	t.Parallel()
 	k := newLaneTest(t)
-	k.ledger.fails = []error{&db.Error{Kind: db.Superseded}}
+	k.ledger.fails = []error{&fault.Error{Kind: fault.Superseded}}
 	k.push(k.snapshot("h1"), ackOf(opDrain, "", true))
 	k.does("join h1")
 	require.True(t, k.seat.closed)
@@ -277,7 +278,7 @@ func TestALaneStopsWithItsContext(t *testing.T) {
 	k := newLaneTest(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	k.retry = func(int) time.Duration { cancel(); return time.Hour }
-	k.ledger.fails = slices.Repeat([]error{&db.Error{Kind: db.Unavailable}}, 9)
+	k.ledger.fails = slices.Repeat([]error{&fault.Error{Kind: fault.Unavailable}}, 9)
 	k.push(k.snapshot("h1"))
 	k.run(ctx)
 	require.Equal(t, []string{"join h1"}, k.ledger.order)

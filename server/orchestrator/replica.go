@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/wait"
 )
 
@@ -151,7 +152,7 @@ func (l *life) renew(ctx context.Context, ended chan<- struct{}) {
 	defer every.Stop()
 	for {
 		err := l.renewOnce(ctx)
-		if db.IsKind(err, db.Superseded) {
+		if fault.Is(err, fault.Superseded) {
 			close(ended)
 			return
 		}

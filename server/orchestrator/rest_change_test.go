@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/server/rest"
 )
 
@@ -158,7 +159,9 @@ func TestCommandsAreNamedAndKept(t *testing.T) {
 // Each outcome of a command has one status and one code.
 func TestOutcomesOfCommands(t *testing.T) {
 	t.Parallel()
-	stored := func(kind db.Kind, code string) error { return &db.Error{Kind: kind, Code: code, Detail: "secret"} }
+	stored := func(kind fault.Kind, code string) error {
+		return &fault.Error{Kind: kind, Code: code, Detail: "secret"}
+	}
 	for _, tc := range []struct {
 		state  db.CommandState
 		err    error
@@ -170,19 +173,19 @@ func TestOutcomesOfCommands(t *testing.T) {
 		{db.CommandDisconnected, nil, 502, "INSTANCE_DISCONNECTED"},
 		{db.CommandTimedOut, nil, 504, "COMMAND_TIMEOUT"},
 		{db.CommandPending, nil, 504, "COMMAND_TIMEOUT"},
-		{"", stored(db.Invalid, db.CodeValidation), 400, "VALIDATION"},
-		{"", stored(db.NotFound, db.CodeInstanceNotFound), 404, "INSTANCE_NOT_FOUND"},
-		{"", stored(db.NotFound, db.CodeRoomNotFound), 404, "ROOM_NOT_FOUND"},
-		{"", stored(db.Conflict, db.CodeRoomExists), 409, "ROOM_EXISTS"},
-		{"", stored(db.Conflict, db.CodeInstanceDraining), 409, "INSTANCE_DRAINING"},
-		{"", stored(db.NoCapacity, db.CodeNoCandidate), 409, "NO_CANDIDATE"},
-		{"", stored(db.TooMany, db.CodeInstanceBusy), 429, "INSTANCE_BUSY"},
-		{"", stored(db.Gone, db.CodeInstanceDisconnected), 502, "INSTANCE_DISCONNECTED"},
+		{"", stored(fault.Invalid, db.CodeValidation), 400, "VALIDATION"},
+		{"", stored(fault.NotFound, db.CodeInstanceNotFound), 404, "INSTANCE_NOT_FOUND"},
+		{"", stored(fault.NotFound, db.CodeRoomNotFound), 404, "ROOM_NOT_FOUND"},
+		{"", stored(fault.Conflict, db.CodeRoomExists), 409, "ROOM_EXISTS"},
+		{"", stored(fault.Conflict, db.CodeInstanceDraining), 409, "INSTANCE_DRAINING"},
+		{"", stored(fault.NoCapacity, db.CodeNoCandidate), 409, "NO_CANDIDATE"},
+		{"", stored(fault.TooMany, db.CodeInstanceBusy), 429, "INSTANCE_BUSY"},
+		{"", stored(fault.Gone, db.CodeInstanceDisconnected), 502, "INSTANCE_DISCONNECTED"},
 		{"", errAway, 503, "NOT_READY"},
-		{"", stored(db.TooMany, "busy"), 503, "NOT_READY"},
-		{"", stored(db.Superseded, "ended"), 503, "NOT_READY"},
-		{"", stored(db.Conflict, "conflict"), 500, "INTERNAL"},
-		{"", stored(db.NotFound, "not_found"), 500, "INTERNAL"},
+		{"", stored(fault.TooMany, "busy"), 503, "NOT_READY"},
+		{"", stored(fault.Superseded, "ended"), 503, "NOT_READY"},
+		{"", stored(fault.Conflict, "conflict"), 500, "INTERNAL"},
+		{"", stored(fault.NotFound, "not_found"), 500, "INTERNAL"},
 		{"", errors.New("secret"), 500, "INTERNAL"},
 	} {
 		f := duelFleet()

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/roster"
 )
 
@@ -100,7 +101,7 @@ func TestEventsThatCannotBegin(t *testing.T) {
 	t.Parallel()
 	f := newFeed()
 	b := newRig(t, duelFleet(), f.option)
-	f.err = &db.Error{Kind: db.TooMany, Code: tooManyStreams}
+	f.err = &fault.Error{Kind: fault.TooMany, Code: tooManyStreams}
 	rejected(t, b.get("/v1/events"), 429, "SSE_LIMIT")
 	f.err = errAway
 	rejected(t, b.get("/v1/events"), 503, "NOT_READY")

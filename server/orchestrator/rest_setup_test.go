@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/roster"
 )
 
@@ -57,9 +58,9 @@ func duelFleet() *fleet {
 }
 
 var (
-	errAway     = &db.Error{Kind: db.Unavailable, Code: "unavailable", Detail: "away", RetryAfter: time.Second}
-	errNoAgent  = &db.Error{Kind: db.NotFound, Code: db.CodeInstanceNotFound}
-	errNoRoom   = &db.Error{Kind: db.NotFound, Code: db.CodeRoomNotFound}
+	errAway     = &fault.Error{Kind: fault.Unavailable, Code: "unavailable", Detail: "away", RetryAfter: time.Second}
+	errNoAgent  = &fault.Error{Kind: fault.NotFound, Code: db.CodeInstanceNotFound}
+	errNoRoom   = &fault.Error{Kind: fault.NotFound, Code: db.CodeRoomNotFound}
 	theReplica  = uuid.MustParse("0190b5a0-0000-7000-8000-000000000001")
 	duelsJoined = time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
 )

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/ticketbody"
 	"github.com/lattice-director/director/match"
 	"github.com/lattice-director/director/match/explain"
@@ -27,7 +27,7 @@ func (f ticketFace) admit(ctx context.Context, d ticketbody.Draft, body ticketbo
 	if err != nil {
 		return 0, err
 	}
-	if ttl, err = f.checkProfiles(ctx, d, t); err == nil || db.IsKind(err, db.Unavailable) {
+	if ttl, err = f.checkProfiles(ctx, d, t); err == nil || fault.Is(err, fault.Unavailable) {
 		return ttl, err
 	}
 	if err := f.Profiles.Refresh(ctx, now); err != nil {

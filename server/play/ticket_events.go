@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/match"
 	"github.com/lattice-director/director/server/rest"
 )
@@ -86,7 +87,7 @@ func (s *stream) idle(ctx context.Context, changed, stopped <-chan struct{}, bea
 // update sends what the caller does not know yet. While the database cannot be reached there is nothing to send.
 func (s *stream) update(ctx context.Context) (lease time.Duration, final bool, err error) {
 	t, err := s.read(ctx, s.id)
-	if db.IsKind(err, db.Unavailable) && s.last != "" {
+	if fault.Is(err, fault.Unavailable) && s.last != "" {
 		return 0, false, nil
 	}
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/server/rest"
 )
 
@@ -34,7 +35,7 @@ func (f ticketFace) cancel(ctx context.Context, in rest.In[rest.None]) (ticket, 
 func isTooLate(err error) bool { return hasCode(err, "too_late") }
 
 func hasCode(err error, code string) bool {
-	e, ok := errors.AsType[*db.Error](err)
+	e, ok := errors.AsType[*fault.Error](err)
 	return ok && e.Code == code
 }
 
@@ -80,8 +81,8 @@ func (f ticketFace) declined(ctx context.Context, id string, tooLate error) (tic
 // answer returns the ticket after a call that changed it, or was refused because of its state. A ticket in the state refused is
 // a conflict as well.
 func (f ticketFace) answer(ctx context.Context, id string, err error, refused db.TicketState) (ticket, error) {
-	conflict, isConflict := errors.AsType[*db.Error](err)
-	isConflict = isConflict && conflict.Kind == db.Conflict
+	conflict, isConflict := errors.AsType[*fault.Error](err)
+	isConflict = isConflict && conflict.Kind == fault.Conflict
 	if err != nil && !isConflict {
 		return ticket{}, err
 	}

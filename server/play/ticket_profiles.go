@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/nearest"
 	"github.com/lattice-director/director/match/profile"
 )
@@ -63,7 +64,7 @@ func (l *LiveProfiles) Live(ctx context.Context, name string) (*profile.Profile,
 	if similar := nearest.Name(name, slices.Sorted(maps.Keys(l.live)), similarName); similar != "" {
 		detail += fmt.Sprintf("; did you mean %q?", similar)
 	}
-	return nil, &db.Error{Kind: db.NotFound, Code: "profile_unknown", Detail: detail}
+	return nil, &fault.Error{Kind: fault.NotFound, Code: "profile_unknown", Detail: detail}
 }
 
 // AllLive implements [Profiles], as Live does.
@@ -125,7 +126,7 @@ func (l *LiveProfiles) read(ctx context.Context) error {
 		p, ok := l.live[o.Profile]
 		if !ok || p.version != o.Live {
 			switch fresh, err := l.parse(ctx, o); {
-			case db.IsKind(err, db.Unavailable):
+			case fault.Is(err, fault.Unavailable):
 				return err
 			case err != nil && !ok:
 				continue

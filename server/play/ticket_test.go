@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/ticketbody"
 	"github.com/lattice-director/director/internal/watch"
 	"github.com/lattice-director/director/match"
@@ -63,7 +64,7 @@ func (k known) Live(_ context.Context, name string) (*profile.Profile, error) {
 	if p := k[name]; p != nil {
 		return p, nil
 	}
-	return nil, &db.Error{Kind: db.NotFound, Code: "profile_unknown", Detail: "there is no profile " + name}
+	return nil, &fault.Error{Kind: fault.NotFound, Code: "profile_unknown", Detail: "there is no profile " + name}
 }
 
 func (k known) AllLive(context.Context) ([]*profile.Profile, error) {

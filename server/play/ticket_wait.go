@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/watch"
 	"github.com/lattice-director/director/server/rest"
 )
@@ -77,7 +78,7 @@ func (f ticketFace) last(ctx context.Context, id string, known db.PlayerTicket) 
 		return ticket{}, err
 	}
 	t, err := f.read(ctx, id)
-	if db.IsKind(err, db.Unavailable) {
+	if fault.Is(err, fault.Unavailable) {
 		t, err = known, nil // nothing has changed as far as this replica knows
 	}
 	if err != nil {

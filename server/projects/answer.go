@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/server/rest"
 )
 
@@ -83,7 +83,7 @@ func writeError(w http.ResponseWriter, err error) string {
 
 // invalid is the answer to a body that has a wrong field.
 func invalid(field, text string) error {
-	return &db.Error{Kind: db.Invalid, Code: "invalid", Field: field, Detail: text}
+	return &fault.Error{Kind: fault.Invalid, Code: "invalid", Field: field, Detail: text}
 }
 
 // postgresTime formats a time as Postgres does in UTC.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/server/rest"
 )
 
@@ -96,7 +97,7 @@ func (f *face) keyStatus(ctx context.Context, in rest.In[rest.None]) (reply, err
 	}
 	key, retired, err := f.Store.ProjectKey(ctx, s.Project, s.Key)
 	switch {
-	case db.IsKind(err, db.NotFound):
+	case fault.Is(err, fault.NotFound):
 		return reply{200, s}, nil
 	case err != nil:
 		return reply{}, err

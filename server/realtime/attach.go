@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // maxSessionID bounds the id that a client wants to resume; a longer one is not ours.
@@ -39,7 +40,7 @@ func (h *handshake) attach(ctx context.Context, who identity, chosen codec, resu
 // lifeOf returns this replica's life in the region of a project. A client without a token may name a project that does not exist.
 func (h *handshake) lifeOf(ctx context.Context, who identity) (*life, *refusal) {
 	name, err := h.store.ProjectRegion(ctx, who.project)
-	if db.IsKind(err, db.NotFound) {
+	if fault.Is(err, fault.NotFound) {
 		name, err = h.options.Region, nil
 	}
 	if err != nil {

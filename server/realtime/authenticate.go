@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/token"
 )
 
@@ -57,7 +57,7 @@ func (h *handshake) authenticate(ctx context.Context, a asked) (identity, *refus
 
 // warn logs an error of the store, unless it is one that callers expect.
 func (h *handshake) warn(ctx context.Context, what string, err error) {
-	if db.IsKind(err, db.Unavailable) {
+	if fault.Is(err, fault.Unavailable) {
 		return // the lease reports outages
 	}
 	h.options.Log.LogAttrs(ctx, slog.LevelError, "a handshake failed", slog.String("what", what), slog.Any("error", err))
@@ -98,7 +98,7 @@ func (h *handshake) keyRefusal(code, key string) *refusal {
 
 // refusalOf turns an error of the store into what the client gets.
 func (h *handshake) refusalOf(ctx context.Context, who identity, err error) *refusal {
-	var e *db.Error
+	var e *fault.Error
 	if !errors.As(err, &e) {
 		h.warn(ctx, "a session was not opened", err)
 		return refuseUnavailable
@@ -106,7 +106,7 @@ func (h *handshake) refusalOf(ctx context.Context, who identity, err error) *ref
 	if refused := h.keyRefusal(e.Code, who.key); refused != nil {
 		return refused
 	}
-	if e.Kind == db.TooMany {
+	if e.Kind == fault.TooMany {
 		return refuseTakeovers
 	}
 	h.warn(ctx, "a session was not opened", err)
@@ -123,7 +123,7 @@ func (h *handshake) judgeKey(ctx context.Context, who identity) *refusal {
 	}
 	key, retired, err := h.store.ProjectKey(ctx, who.project, who.key)
 	switch {
-	case db.IsKind(err, db.NotFound):
+	case fault.Is(err, fault.NotFound):
 		return h.keyRefusal("key_unknown", who.key)
 	case err != nil:
 		return refuseUnavailable

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/panics"
 )
 
@@ -154,7 +155,7 @@ func (c *conn) waitForSpace() {
 // answer queues the one rpc.response of a frame with a rid.
 func (c *conn) answer(e envelope, a answer, err error) {
 	switch {
-	case db.IsKind(err, db.Superseded):
+	case fault.Is(err, fault.Superseded):
 		c.fail(e, failUnavailable)
 		c.close(closeSuperseded, reasonSuperseded)
 		return

@@ -5,7 +5,7 @@ import (
 	"maps"
 	"time"
 
-	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/rooms"
 )
 
@@ -56,15 +56,15 @@ func badFrame(rid string, err error) error {
 }
 
 // kindFailures is by kind of an error of the store. Kinds that are not listed are internal, and so unavailable to clients.
-var kindFailures = map[db.Kind]failure{
-	db.NotFound:    {Code: rooms.ErrNotFound.Code, Text: rooms.ErrNotFound.Text},
-	db.Gone:        {Code: rooms.ErrNotFound.Code, Text: rooms.ErrNotFound.Text},
-	db.Forbidden:   {Code: codeRefused, Text: "not allowed"},
-	db.Conflict:    {Code: codeRefused, Text: "not possible now"},
-	db.NoCapacity:  {Code: codeUnavailable, Text: "no capacity"},
-	db.Invalid:     {Code: codeInvalid, Text: "invalid request"},
-	db.TooMany:     {Code: codeRateLimited, Text: "rate limited"},
-	db.Unavailable: {Code: codeUnavailable, Text: "temporarily unavailable"},
+var kindFailures = map[fault.Kind]failure{
+	fault.NotFound:    {Code: rooms.ErrNotFound.Code, Text: rooms.ErrNotFound.Text},
+	fault.Gone:        {Code: rooms.ErrNotFound.Code, Text: rooms.ErrNotFound.Text},
+	fault.Forbidden:   {Code: codeRefused, Text: "not allowed"},
+	fault.Conflict:    {Code: codeRefused, Text: "not possible now"},
+	fault.NoCapacity:  {Code: codeUnavailable, Text: "no capacity"},
+	fault.Invalid:     {Code: codeInvalid, Text: "invalid request"},
+	fault.TooMany:     {Code: codeRateLimited, Text: "rate limited"},
+	fault.Unavailable: {Code: codeUnavailable, Text: "temporarily unavailable"},
 }
 
 // ticketCodes are the codes of the store whose text tells a player why a ticket is refused. Clients get both.
@@ -74,12 +74,12 @@ var ticketCodes = map[string]bool{
 }
 
 // failureOf turns any error into the failure that the client gets. known is false for an error of the director itself, whose text goes to the
-// log only. Callers handle db.Superseded before.
+// log only. Callers handle fault.Superseded before.
 func failureOf(err error) (fail *failure, known bool) {
 	var ours *failure
 	var room *rooms.Error
 	var frame *frameError
-	var store *db.Error
+	var store *fault.Error
 	switch {
 	case errors.As(err, &ours):
 		return ours, true
@@ -93,7 +93,7 @@ func failureOf(err error) (fail *failure, known bool) {
 	return failUnavailable, false
 }
 
-func storeFailure(err *db.Error) (*failure, bool) {
+func storeFailure(err *fault.Error) (*failure, bool) {
 	fail, listed := kindFailures[err.Kind]
 	if !listed {
 		return failUnavailable, false

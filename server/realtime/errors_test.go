@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/rooms"
 	"github.com/lattice-director/director/token"
 )
@@ -25,12 +25,12 @@ func TestFailures(t *testing.T) {
 	}{
 		{rooms.ErrNoLogic, failure{Code: "no_logic", Text: "room type has no wasm plugin"}},
 		{fmt.Errorf("wrapped: %w", rooms.Invalid("team", "must be a number")), failure{Code: "invalid", Text: "team must be a number", Field: "team"}},
-		{&db.Error{Kind: db.NotFound, Code: "lobby_unknown", Detail: "no lobby"}, failure{Code: "room_not_found", Text: "room not found"}},
-		{&db.Error{Kind: db.Unavailable, Code: "unavailable", Detail: "connection lost", RetryAfter: time.Second, Err: errors.New("secret")},
+		{&fault.Error{Kind: fault.NotFound, Code: "lobby_unknown", Detail: "no lobby"}, failure{Code: "room_not_found", Text: "room not found"}},
+		{&fault.Error{Kind: fault.Unavailable, Code: "unavailable", Detail: "connection lost", RetryAfter: time.Second, Err: errors.New("secret")},
 			failure{Code: "unavailable", Text: "temporarily unavailable", RetryAfter: time.Second}},
-		{&db.Error{Kind: db.TooMany, Code: "too_many", Detail: "30 tickets", RetryAfter: time.Minute}, failure{Code: "rate_limited", Text: "rate limited", RetryAfter: time.Minute}},
-		{&db.Error{Kind: db.Invalid, Code: "invalid", Detail: "must be short", Field: "attributes"}, failure{Code: "invalid", Text: "attributes must be short", Field: "attributes"}},
-		{&db.Error{Kind: db.Conflict, Code: "ticket_exists", Detail: "cancel it first"}, failure{Code: "ticket_exists", Text: "cancel it first"}},
+		{&fault.Error{Kind: fault.TooMany, Code: "too_many", Detail: "30 tickets", RetryAfter: time.Minute}, failure{Code: "rate_limited", Text: "rate limited", RetryAfter: time.Minute}},
+		{&fault.Error{Kind: fault.Invalid, Code: "invalid", Detail: "must be short", Field: "attributes"}, failure{Code: "invalid", Text: "attributes must be short", Field: "attributes"}},
+		{&fault.Error{Kind: fault.Conflict, Code: "ticket_exists", Detail: "cancel it first"}, failure{Code: "ticket_exists", Text: "cancel it first"}},
 		{&frameError{codeTooLarge, "payload exceeds maximum size", "r"}, failure{Code: "too_large", Text: "payload exceeds maximum size"}},
 		{failRefused, *failRefused},
 	} {
@@ -38,7 +38,7 @@ func TestFailures(t *testing.T) {
 		require.True(t, known)
 		require.Equal(t, &c.want, got)
 	}
-	for _, err := range []error{errors.New("a secret of the director"), &db.Error{Kind: db.Superseded, Code: "superseded"}} {
+	for _, err := range []error{errors.New("a secret of the director"), &fault.Error{Kind: fault.Superseded, Code: "superseded"}} {
 		got, known := failureOf(err)
 		require.False(t, known, "it belongs into the log")
 		require.Equal(t, failUnavailable, got)
@@ -47,9 +47,9 @@ func TestFailures(t *testing.T) {
 
 func TestEveryKindOfTheStoreHasAFailureOrIsInternal(t *testing.T) {
 	t.Parallel()
-	for kind := db.NotFound; kind <= db.Unavailable; kind++ {
+	for kind := fault.NotFound; kind <= fault.Unavailable; kind++ {
 		fail, listed := kindFailures[kind]
-		require.Equal(t, kind != db.Superseded && kind != db.Mismatch, listed, "%d", kind)
+		require.Equal(t, kind != fault.Superseded && kind != fault.Mismatch, listed, "%d", kind)
 		require.Equal(t, listed, fail.Code != "" && fail.Text != "", "%d", kind)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 const (
@@ -73,7 +74,7 @@ func (l *life) run(ctx context.Context) (superseded bool) {
 	empty := l.emptied()
 	for {
 		err := l.renew(ctx)
-		if db.IsKind(err, db.Superseded) {
+		if fault.Is(err, fault.Superseded) {
 			return true
 		}
 		l.trouble.Report(ctx, "renew lease", err)

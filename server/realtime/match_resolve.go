@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/server/keyring"
 	"github.com/lattice-director/director/token"
 )
@@ -32,7 +33,7 @@ func resolve(ctx context.Context, c *conn, e envelope) (answer, error) {
 	handle, _ := server["session_handle"].(string)
 	sub := c.player
 	found, err := c.server.store.Resolve(ctx, handle, sub)
-	if (db.IsKind(err, db.NotFound) || db.IsKind(err, db.Forbidden)) && sub != c.session.ID { // in a match of a bucket, players are sessions
+	if (fault.Is(err, fault.NotFound) || fault.Is(err, fault.Forbidden)) && sub != c.session.ID { // in a match of a bucket, players are sessions
 		sub = c.session.ID
 		found, err = c.server.store.Resolve(ctx, handle, sub)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/db/dbtest"
 	"github.com/lattice-director/director/db/storetest"
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/loop"
 	"github.com/lattice-director/director/internal/rooms"
 	"github.com/lattice-director/director/server/realtime/realtimetest"
@@ -149,9 +150,9 @@ func FuzzTicketAttributes(f *testing.F) {
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		body, err := encodeTicket(db.QueueDraft{Profile: "duel", Bucket: "b", Players: []string{"ada"}, Queue: rooms.Queue{Attributes: raw}})
 		if err != nil {
-			var invalid *db.Error
+			var invalid *fault.Error
 			require.ErrorAs(t, err, &invalid)
-			require.Equal(t, db.Invalid, invalid.Kind)
+			require.Equal(t, fault.Invalid, invalid.Kind)
 			return
 		}
 		require.Equal(t, "b", body.Fields.Strings[db.QueueAttribute])

@@ -13,6 +13,7 @@ import (
 	"unicode"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/ticketbody"
 	"github.com/lattice-director/director/match"
 	"github.com/lattice-director/director/server/rest"
@@ -73,7 +74,7 @@ func encodeTicket(d db.QueueDraft) (db.QueueBody, error) {
 }
 
 func invalidTicket(field string) error {
-	return &db.Error{Kind: db.Invalid, Code: codeInvalid, Field: field, Detail: field + " are not those of a ticket"}
+	return &fault.Error{Kind: fault.Invalid, Code: codeInvalid, Field: field, Detail: field + " are not those of a ticket"}
 }
 
 // attributesOf converts the attributes of a request: numbers, texts and lists of texts; null is absent.

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/token"
 )
 
@@ -34,7 +35,7 @@ func (s *secrets) sealed(ctx context.Context, project, key string) ([]byte, erro
 		return nil, nil
 	}
 	sealed, err := s.store.ProjectKeySecret(ctx, project, key)
-	if db.IsKind(err, db.NotFound) {
+	if fault.Is(err, fault.NotFound) {
 		return nil, nil
 	}
 	return sealed, err

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // unattended finds sessions that this replica owns and that have no connection: the outcome of the calls that opened them is unknown, and their
@@ -22,8 +23,8 @@ type unattended struct {
 
 // suspect takes the error of a call that opens a session.
 func (u *unattended) suspect(err error) {
-	var e *db.Error
-	if errors.As(err, &e) && e.Kind != db.Unavailable {
+	var e *fault.Error
+	if errors.As(err, &e) && e.Kind != fault.Unavailable {
 		return
 	}
 	u.mu.Lock()

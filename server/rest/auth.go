@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/token"
 )
 
@@ -92,7 +93,7 @@ func indexOf(hashes [][sha256.Size]byte, got string) int {
 
 // Bearer accepts requests whose access token verify accepts (RFC 6750). The sub that verify returns must be a valid [Sub];
 // handlers read it with [Caller]. The text of verify's error is sent to the caller, so it must be short and hold no
-// secret. A *db.Error or the error of an ended context means that the token could not be verified; it is answered by
+// secret. A *fault.Error or the error of an ended context means that the token could not be verified; it is answered by
 // [Fail] and is no failure of the caller. failures limits how often an address may fail; nil sets no limit.
 func Bearer(verify func(ctx context.Context, raw string) (sub string, err error), failures *Limiter) gin.HandlerFunc {
 	return func(c *gin.Context) {
@@ -136,7 +137,7 @@ func bearerToken(header string) (raw string, ok bool) {
 
 // saysNothingAboutToken reports whether verification failed for a reason other than the token.
 func saysNothingAboutToken(err error) bool {
-	var stored *db.Error
+	var stored *fault.Error
 	return errors.As(err, &stored) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 }
 

@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/server/rest"
 )
 
@@ -99,7 +99,7 @@ func TestBearerRefusesSubsThatCannotBeStored(t *testing.T) {
 func TestBearerWithoutKeysIsUnavailable(t *testing.T) {
 	t.Parallel()
 	failures := rest.NewLimiter(rest.Rate{PerSecond: 1, Burst: 1})
-	for _, err := range []error{&db.Error{Kind: db.Unavailable, Detail: "No keys yet."}, context.DeadlineExceeded} {
+	for _, err := range []error{&fault.Error{Kind: fault.Unavailable, Detail: "No keys yet."}, context.DeadlineExceeded} {
 		b := setup(t, rest.Options{}, rest.Bearer(func(context.Context, string) (string, error) { return "", err }, failures))
 		for range 3 {
 			w := b.post(with(`"seats":1`), "Authorization", "Bearer x")

@@ -10,7 +10,7 @@
 //
 //	func (f *Face) resolve(ctx context.Context, in rest.In[resolveRequest]) (resolveAnswer, error)
 //
-// Handlers return errors and never write them. A *db.Error is answered with the status of its Kind, a failed [Check] with
+// Handlers return errors and never write them. A *fault.Error is answered with the status of its Kind, a failed [Check] with
 // a 400 that names the fields, and any other error with a 500 whose text appears only in the log.
 //
 // # What is not gin's

@@ -10,11 +10,11 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // Problem is an error document (RFC 9457). Code is stable and for programs; Detail is for people and may change. Any
-// handler may return a Problem as its error; most return a *db.Error or a failed [Check] instead.
+// handler may return a Problem as its error; most return a *fault.Error or a failed [Check] instead.
 type Problem struct {
 	Type        string        `json:"type"` // a URI reference made of Code; Fail fills it in
 	Title       string        `json:"title"`
@@ -48,17 +48,17 @@ const (
 )
 
 // kinds is the one table from the store's error kinds to HTTP answers.
-var kinds = map[db.Kind]Problem{
-	db.NotFound:    {Status: http.StatusNotFound, Code: "not_found", Title: "Not found"},
-	db.Conflict:    {Status: http.StatusConflict, Code: "conflict", Title: "Conflict"},
-	db.NoCapacity:  {Status: http.StatusConflict, Code: "no_capacity", Title: "No capacity"},
-	db.Superseded:  {Status: http.StatusConflict, Code: "superseded", Title: "Superseded"},
-	db.Gone:        {Status: http.StatusGone, Code: "gone", Title: "Gone"},
-	db.Forbidden:   {Status: http.StatusForbidden, Code: "forbidden", Title: "Forbidden"},
-	db.Invalid:     {Status: http.StatusBadRequest, Code: "invalid_request", Title: "Invalid request"},
-	db.Mismatch:    {Status: http.StatusUnprocessableEntity, Code: "mismatch", Title: "Another request"},
-	db.TooMany:     {Status: http.StatusTooManyRequests, Code: "too_many", Title: "Too many"},
-	db.Unavailable: {Status: http.StatusServiceUnavailable, Code: "unavailable", Title: "Unavailable"},
+var kinds = map[fault.Kind]Problem{
+	fault.NotFound:    {Status: http.StatusNotFound, Code: "not_found", Title: "Not found"},
+	fault.Conflict:    {Status: http.StatusConflict, Code: "conflict", Title: "Conflict"},
+	fault.NoCapacity:  {Status: http.StatusConflict, Code: "no_capacity", Title: "No capacity"},
+	fault.Superseded:  {Status: http.StatusConflict, Code: "superseded", Title: "Superseded"},
+	fault.Gone:        {Status: http.StatusGone, Code: "gone", Title: "Gone"},
+	fault.Forbidden:   {Status: http.StatusForbidden, Code: "forbidden", Title: "Forbidden"},
+	fault.Invalid:     {Status: http.StatusBadRequest, Code: "invalid_request", Title: "Invalid request"},
+	fault.Mismatch:    {Status: http.StatusUnprocessableEntity, Code: "mismatch", Title: "Another request"},
+	fault.TooMany:     {Status: http.StatusTooManyRequests, Code: "too_many", Title: "Too many"},
+	fault.Unavailable: {Status: http.StatusServiceUnavailable, Code: "unavailable", Title: "Unavailable"},
 }
 
 // ErrorWriter writes errors in the format of a protocol that has one of its own, and returns the code for the log. err is
@@ -112,7 +112,7 @@ func writeProblem(w http.ResponseWriter, r *http.Request, p Problem) {
 // ProblemOf returns the answer for err. An error of no known type is internal, and its text is not sent.
 func ProblemOf(err error) Problem {
 	var ours *Problem
-	var stored *db.Error
+	var stored *fault.Error
 	switch {
 	case errors.As(err, &ours):
 		return *ours
@@ -126,7 +126,7 @@ func ProblemOf(err error) Problem {
 	}
 }
 
-func storeProblem(e *db.Error) Problem {
+func storeProblem(e *fault.Error) Problem {
 	p, ok := kinds[e.Kind]
 	if !ok {
 		return internal()

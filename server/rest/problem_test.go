@@ -11,18 +11,18 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/server/rest"
 )
 
 func TestEveryKindHasItsStatus(t *testing.T) {
 	t.Parallel()
-	want := map[db.Kind]int{
-		db.NotFound: 404, db.Conflict: 409, db.NoCapacity: 409, db.Superseded: 409, db.Gone: 410, db.Forbidden: 403,
-		db.Invalid: 400, db.Mismatch: 422, db.TooMany: 429, db.Unavailable: 503,
+	want := map[fault.Kind]int{
+		fault.NotFound: 404, fault.Conflict: 409, fault.NoCapacity: 409, fault.Superseded: 409, fault.Gone: 410, fault.Forbidden: 403,
+		fault.Invalid: 400, fault.Mismatch: 422, fault.TooMany: 429, fault.Unavailable: 503,
 	}
-	for kind := db.NotFound; kind <= db.Unavailable; kind++ {
-		err := fmt.Errorf("place: %w", &db.Error{Kind: kind, Code: "some_code", Detail: "Words.", Err: errors.New("cause")})
+	for kind := fault.NotFound; kind <= fault.Unavailable; kind++ {
+		err := fmt.Errorf("place: %w", &fault.Error{Kind: kind, Code: "some_code", Detail: "Words.", Err: errors.New("cause")})
 		w := setup(t, rest.Options{}).fails(err).get("/fail")
 		require.Equal(t, want[kind], w.Code, "kind %d", kind)
 		p := problem(t, w)
@@ -30,13 +30,13 @@ func TestEveryKindHasItsStatus(t *testing.T) {
 		require.Equal(t, "Words.", p.Detail)
 		require.NotContains(t, w.Body.String(), "cause", "the cause is for the log")
 	}
-	w := setup(t, rest.Options{}).fails(&db.Error{Kind: 99, Code: "new", Detail: "?"}).get("/fail")
+	w := setup(t, rest.Options{}).fails(&fault.Error{Kind: 99, Code: "new", Detail: "?"}).get("/fail")
 	require.Equal(t, http.StatusInternalServerError, w.Code, "a kind that is not in the table")
 }
 
 func TestFieldOfAStoreErrorIsNamed(t *testing.T) {
 	t.Parallel()
-	err := &db.Error{Kind: db.Invalid, Field: "party", Detail: "must contain the caller"}
+	err := &fault.Error{Kind: fault.Invalid, Field: "party", Detail: "must contain the caller"}
 	w := setup(t, rest.Options{}).fails(err).get("/fail")
 	p := problem(t, w)
 	require.Equal(t, "invalid_request", p.Code, "the code of the kind, since the error has none")
@@ -47,18 +47,18 @@ func TestFieldOfAStoreErrorIsNamed(t *testing.T) {
 func TestRetryAfter(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
-		kind db.Kind
+		kind fault.Kind
 		wait time.Duration
 		want string
 	}{
-		{db.Unavailable, 0, "1"},
-		{db.Unavailable, time.Millisecond, "1"},
-		{db.Unavailable, 1001 * time.Millisecond, "2"},
-		{db.TooMany, 0, "1"},
-		{db.Conflict, 3 * time.Second, "3"},
-		{db.Conflict, 0, ""},
+		{fault.Unavailable, 0, "1"},
+		{fault.Unavailable, time.Millisecond, "1"},
+		{fault.Unavailable, 1001 * time.Millisecond, "2"},
+		{fault.TooMany, 0, "1"},
+		{fault.Conflict, 3 * time.Second, "3"},
+		{fault.Conflict, 0, ""},
 	} {
-		w := setup(t, rest.Options{}).fails(&db.Error{Kind: tc.kind, Detail: "x", RetryAfter: tc.wait}).get("/fail")
+		w := setup(t, rest.Options{}).fails(&fault.Error{Kind: tc.kind, Detail: "x", RetryAfter: tc.wait}).get("/fail")
 		require.Equal(t, tc.want, w.Header().Get("Retry-After"), "%+v", tc)
 	}
 }
@@ -101,7 +101,7 @@ func TestDeadlineIsUnavailable(t *testing.T) {
 // A caller that disconnects is no failure of the director: counted as 503 it would raise alerts.
 func TestClientGone(t *testing.T) {
 	t.Parallel()
-	for _, err := range []error{context.Canceled, &db.Error{Kind: db.Unavailable, Detail: "x"}, errors.New("broken pipe")} {
+	for _, err := range []error{context.Canceled, &fault.Error{Kind: fault.Unavailable, Detail: "x"}, errors.New("broken pipe")} {
 		b := setup(t, rest.Options{}).fails(err)
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()

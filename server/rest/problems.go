@@ -6,7 +6,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // The problems of HTTP itself, which any call may have.
@@ -52,7 +52,7 @@ func internal() Problem {
 }
 
 func unavailable(detail string) Problem {
-	p := kinds[db.Unavailable]
+	p := kinds[fault.Unavailable]
 	p.Detail = detail
 	return p
 }
@@ -77,7 +77,7 @@ func fieldProblem(field, detail string) *Problem {
 }
 
 func fieldProblems(errors []FieldError) *Problem {
-	p := kinds[db.Invalid]
+	p := kinds[fault.Invalid]
 	p.Detail = errors[0].Field + " " + errors[0].Detail
 	p.Errors = errors
 	return &p

@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // streaming is a server with one route of events. Its deadlines are as short as those that a stream must not have.
@@ -54,7 +54,7 @@ func TestEvents(t *testing.T) {
 // An error before the first event is a problem, and one after it ends the stream.
 func TestEventsThatFail(t *testing.T) {
 	t.Parallel()
-	refused := &db.Error{Kind: db.NotFound, Code: "ticket_unknown", Detail: "x"}
+	refused := &fault.Error{Kind: fault.NotFound, Code: "ticket_unknown", Detail: "x"}
 	s := streaming(t, time.Minute, func(context.Context, In[None], *Events) error { return refused })
 	res, err := http.Get(s.URL + "/events")
 	require.NoError(t, err)

@@ -8,12 +8,12 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // errStrangeText is the answer to a query or a form with text that cannot be stored.
 var errStrangeText = &Problem{
-	Status: http.StatusBadRequest, Code: kinds[db.Invalid].Code, Title: kinds[db.Invalid].Title,
+	Status: http.StatusBadRequest, Code: kinds[fault.Invalid].Code, Title: kinds[fault.Invalid].Title,
 	Detail: "The request must be UTF-8 without the character U+0000.",
 }
 
