@@ -33,7 +33,7 @@ func (s *Server) loops() []*loop {
 	o := s.options
 	pulse := min(time.Second, o.Store.Timing().LeaseTTL/10)
 	loops := []*loop{
-		{name: "keys", every: o.Keys.Every(), retry: 500 * time.Millisecond, wake: o.Keys.Wanted(), do: o.Keys.Refresh},
+		{name: "keys", every: o.Keys.Every(), retry: 500 * time.Millisecond, wake: o.Keys.RefreshRequests(), do: o.Keys.Refresh},
 		{name: "pulse", every: pulse, retry: pulse, do: o.Store.Pulse},
 		{name: "clock", every: 10 * time.Second, retry: 250 * time.Millisecond, do: o.Store.ReadClock},
 		{name: "report", every: reportEvery, retry: time.Second, do: s.report},

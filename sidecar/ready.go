@@ -169,7 +169,7 @@ func (g *game) check(a *announcement, o sdk.ServerOptions) error {
 	const detail = "is required, here or when the sidecar is started"
 	c.That(o.InstanceID != "", "instance_id", detail)
 	c.That(o.Endpoint != "", "endpoint", detail)
-	c.That(o.Endpoint == "" || rest.Endpoint.Valid(o.Endpoint), "endpoint", "must be "+rest.Endpoint.Allowed)
+	c.That(o.Endpoint == "" || rest.Endpoint.Valid(o.Endpoint), "endpoint", "must be "+rest.Endpoint.Description)
 	c.That(o.Region != "", "region", detail)
 	c.That(len(o.Modes) > 0, "modes", detail)
 	c.That(o.Capacity > 0, "capacity", detail+", and 1 or more")

@@ -22,26 +22,26 @@ const (
 
 // orphanSweeper looks for servers that run at a provider without a deployment, and stops them; and for deployments whose server a provider does not list.
 type orphanSweeper struct {
-	*provisioner
+	provisioner *provisioner
 
-	mu   sync.Mutex
-	seen map[provider.Ref]time.Time // when servers whose start time the provider does not report were first seen
+	mu        sync.Mutex
+	firstSeen map[provider.Ref]time.Time // when servers whose start time the provider does not report were first seen
 }
 
 func (p *orphanSweeper) runOnce(ctx context.Context) (Done, error) {
 	done := Done{}
 	var failed []error
-	for name, by := range p.all {
+	for name, by := range p.provisioner.providers {
 		if !by.Capabilities().List {
 			continue
 		}
-		now, due, err := p.store.ClaimSweep(ctx, name, p.opt.SweepEvery)
+		now, due, err := p.provisioner.store.ClaimSweep(ctx, name, p.provisioner.opt.SweepEvery)
 		if err == nil && due {
 			err = p.sweep(ctx, name, by, now, done)
 		}
 		if err != nil {
 			failed = append(failed, fmt.Errorf("provider %s: %w", name, err))
-			_ = p.store.DelaySweep(ctx, name, min(orphanRetry, p.opt.SweepEvery)) // else the next sweep is due after SweepEvery
+			_ = p.provisioner.store.DelaySweep(ctx, name, min(orphanRetry, p.provisioner.opt.SweepEvery)) // else the next sweep is due after SweepEvery
 		}
 	}
 	return done, errors.Join(failed...)
@@ -49,7 +49,7 @@ func (p *orphanSweeper) runOnce(ctx context.Context) (Done, error) {
 
 // sweep reads the complete list first and the deployments then: what is listed had its deployment before it was started.
 func (p *orphanSweeper) sweep(ctx context.Context, name string, by provider.Provider, now time.Time, done Done) error {
-	if stored, err := p.store.ClaimOwner(ctx, p.opt.Owner); err != nil || stored != p.opt.Owner {
+	if stored, err := p.provisioner.store.ClaimOwner(ctx, p.provisioner.opt.Owner); err != nil || stored != p.provisioner.opt.Owner {
 		return err // a restored copy of the database lacks the servers that were started since the backup
 	}
 	listed, err := p.list(ctx, name, by)
@@ -60,15 +60,15 @@ func (p *orphanSweeper) sweep(ctx context.Context, name string, by provider.Prov
 	for _, o := range listed {
 		tags, refs = append(tags, string(o.Tag)), append(refs, string(o.Ref))
 	}
-	known, err := p.store.RefsOfTags(ctx, tags)
+	known, err := p.provisioner.store.RefsOfTags(ctx, tags)
 	if err != nil {
 		return err
 	}
 	if err := p.stopOrphans(ctx, name, by, p.orphans(listed, known, now), done); err != nil {
 		return err
 	}
-	return eachRegion(ctx, p.store.ProvisionRegions, func(region string) error {
-		due, err := p.store.NoteList(ctx, region, name, refs, now)
+	return eachRegion(ctx, p.provisioner.store.ProvisionRegions, func(region string) error {
+		due, err := p.provisioner.store.NoteList(ctx, region, name, refs, now)
 		done.add("unlisted", due)
 		return err
 	})
@@ -79,7 +79,7 @@ func (p *orphanSweeper) list(ctx context.Context, name string, by provider.Provi
 	can := by.Capabilities()
 	return provider.Collect(func(cursor string) (page provider.Page, err error) {
 		for {
-			granted, err := p.budget(ctx, name, can, []operation{opFind})
+			granted, err := p.provisioner.budget(ctx, name, can, []operation{opFind})
 			if err != nil {
 				return page, err
 			}
@@ -90,11 +90,11 @@ func (p *orphanSweeper) list(ctx context.Context, name string, by provider.Provi
 				return page, ctx.Err()
 			}
 		}
-		call, cancel := context.WithTimeout(ctx, p.opt.Timeout)
+		call, cancel := context.WithTimeout(ctx, p.provisioner.opt.Timeout)
 		defer cancel()
 		start := time.Now()
-		page, err = by.List(call, p.opt.Owner, cursor)
-		p.metrics.call(name, "list", err, time.Since(start))
+		page, err = by.List(call, p.provisioner.opt.Owner, cursor)
+		p.provisioner.metrics.call(name, "list", err, time.Since(start))
 		return page, err
 	})
 }
@@ -112,8 +112,8 @@ func (p *orphanSweeper) orphans(listed []provider.Observation, known map[provide
 		}
 		since := o.Started
 		if since.IsZero() {
-			if since = now; !p.seen[o.Ref].IsZero() {
-				since = p.seen[o.Ref]
+			if since = now; !p.firstSeen[o.Ref].IsZero() {
+				since = p.firstSeen[o.Ref]
 			}
 			seen[o.Ref] = since
 		}
@@ -121,28 +121,28 @@ func (p *orphanSweeper) orphans(listed []provider.Observation, known map[provide
 			orphans = append(orphans, o)
 		}
 	}
-	p.seen = seen
+	p.firstSeen = seen
 	return orphans
 }
 
 func (p *orphanSweeper) stopOrphans(ctx context.Context, name string, by provider.Provider, orphans []provider.Observation, done Done) error {
 	if len(orphans) > orphansInOne {
-		p.log.LogAttrs(ctx, slog.LevelWarn, "more orphans than one sweep stops", slog.String("provider", name), slog.Int("orphans", len(orphans)))
+		p.provisioner.log.LogAttrs(ctx, slog.LevelWarn, "more orphans than one sweep stops", slog.String("provider", name), slog.Int("orphans", len(orphans)))
 		orphans = orphans[:orphansInOne]
 	}
 	for _, o := range orphans {
-		call, cancel := context.WithTimeout(ctx, p.opt.Timeout)
+		call, cancel := context.WithTimeout(ctx, p.provisioner.opt.Timeout)
 		start := time.Now()
 		err := by.Stop(call, o.Ref, 0)
 		cancel()
-		p.metrics.call(name, opStop, err, time.Since(start))
+		p.provisioner.metrics.call(name, opStop, err, time.Since(start))
 		if err != nil && provider.KindOf(err) != provider.Gone {
 			return err
 		}
-		p.log.LogAttrs(ctx, slog.LevelWarn, "stopped a server without a deployment", slog.String("provider", name), slog.String("ref", string(o.Ref)))
-		p.metrics.orphans.WithLabelValues(name).Inc()
+		p.provisioner.log.LogAttrs(ctx, slog.LevelWarn, "stopped a server without a deployment", slog.String("provider", name), slog.String("ref", string(o.Ref)))
+		p.provisioner.metrics.orphans.WithLabelValues(name).Inc()
 		done.add("orphans", 1)
-		if err := p.store.LogOrphan(ctx, name, o); err != nil {
+		if err := p.provisioner.store.LogOrphan(ctx, name, o); err != nil {
 			return err
 		}
 	}

@@ -52,11 +52,11 @@ const (
 // provisioner claims due deployments and makes one step for each. Its calls run beside each other and beside the next claims, with no transaction
 // open and no lock held.
 type provisioner struct {
-	store   *db.Store
-	opt     ProvisionOptions
-	all     map[string]provider.Provider
-	log     *slog.Logger
-	metrics *provisionMetrics
+	store     *db.Store
+	opt       ProvisionOptions
+	providers map[string]provider.Provider
+	log       *slog.Logger
+	metrics   *provisionMetrics
 
 	life    context.Context // of the worker; its end starts no more calls
 	calls   context.Context // ends shutdownGrace after life
@@ -71,7 +71,7 @@ func newProvisioner(o Options, m *provisionMetrics) (*provisioner, error) {
 		return nil, fmt.Errorf("worker: providers need an owner and an environment")
 	}
 	p := &provisioner{
-		store: o.Store, opt: o.Provision.withDefaults(), all: o.Providers, log: o.Log.With(slog.String("loop", "provision")), metrics: m,
+		store: o.Store, opt: o.Provision.withDefaults(), providers: o.Providers, log: o.Log.With(slog.String("loop", "provision")), metrics: m,
 		running: map[string]*atomic.Int64{}, wake: newWaker(o.Store),
 	}
 	for name := range o.Providers {
@@ -106,7 +106,7 @@ func (p *provisioner) runOnce(ctx context.Context) (Done, error) {
 	}
 	err := eachRegion(ctx, p.store.ProvisionRegions, func(region string) error {
 		p.wake.follow(region)
-		for name := range p.all {
+		for name := range p.providers {
 			if err := p.claim(ctx, region, name, done); err != nil {
 				return fmt.Errorf("provider %s: %w", name, err)
 			}
@@ -168,7 +168,7 @@ func (p *provisioner) start(ctx context.Context, name string, claimed []db.Claim
 	steps, ops, err := p.prepare(ctx, name, claimed, started)
 	var granted grants
 	if err == nil {
-		granted, err = p.budget(ctx, name, p.all[name].Capabilities(), ops)
+		granted, err = p.budget(ctx, name, p.providers[name].Capabilities(), ops)
 	}
 	if err != nil {
 		return errors.Join(err, p.putBack(ctx, claimed, claimed[0].Now)) // else they wait for the end of the claim
@@ -194,7 +194,7 @@ func (p *provisioner) putBack(ctx context.Context, claimed []db.ClaimedDeploymen
 
 // prepare plans the steps. A deployment without an app version, which an operator has deleted, must not block the others of its batch.
 func (p *provisioner) prepare(ctx context.Context, name string, claimed []db.ClaimedDeployment, started time.Time) (steps []*step, ops []operation, err error) {
-	can, versions := p.all[name].Capabilities(), versionCache{}
+	can, versions := p.providers[name].Capabilities(), versionCache{}
 	for i := range claimed {
 		d := claimed[i]
 		v, err := versions.get(ctx, p.store, d.App, d.Version)
@@ -211,7 +211,7 @@ func (p *provisioner) prepare(ctx context.Context, name string, claimed []db.Cla
 		if !can.List || can.NativeNames {
 			d.FindAt = nil // a second server cannot be found, or cannot exist
 		}
-		steps = append(steps, &step{provisioner: p, provider: p.all[name], can: can, d: d, v: v, started: started})
+		steps = append(steps, &step{provisioner: p, provider: p.providers[name], capabilities: can, d: d, v: v, started: started})
 		ops = append(ops, plan(&d, can, v.Grace))
 	}
 	return steps, ops, nil

@@ -12,9 +12,9 @@ import (
 type grants map[db.CallClass]*grant
 
 type grant struct {
-	left int
-	rate float64
-	free time.Time // when the next call that has none gets one
+	callsLeft  int
+	rate       float64
+	nextFreeAt time.Time // when the next call that has none gets one
 }
 
 // budget takes the calls of a batch from the budgets that all workers share.
@@ -39,7 +39,7 @@ func (p *provisioner) budget(ctx context.Context, name string, can provider.Capa
 	g := grants{}
 	for class, w := range wants {
 		got := granted[class]
-		g[class] = &grant{left: got.Calls, rate: w.Rate, free: got.FreeAt}
+		g[class] = &grant{callsLeft: got.Calls, rate: w.Rate, nextFreeAt: got.FreeAt}
 	}
 	return g, nil
 }
@@ -51,11 +51,11 @@ func (g grants) take(op operation) *time.Time {
 	if !limited {
 		return nil
 	}
-	if b.left > 0 {
-		b.left--
+	if b.callsLeft > 0 {
+		b.callsLeft--
 		return nil
 	}
-	b.free = b.free.Add(time.Duration(float64(time.Second) / b.rate))
-	free := b.free
+	b.nextFreeAt = b.nextFreeAt.Add(time.Duration(float64(time.Second) / b.rate))
+	free := b.nextFreeAt
 	return &free
 }

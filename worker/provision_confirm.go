@@ -32,18 +32,18 @@ func (s *step) confirm(ctx context.Context) error {
 func (s *step) unknown(ctx context.Context) error {
 	s.d.MissingSince = orTime(s.d.MissingSince, s.now())
 	if mayTurnUp(&s.d, s.now()) {
-		return s.conclude(ctx, verdict{next: at(*s.d.MissingSince, absentFor)})
+		return s.conclude(ctx, verdict{next: pausedUntil(*s.d.MissingSince, absentFor)})
 	}
 	return s.unconfirmed(ctx)
 }
 
 func (s *step) confirmed(ctx context.Context, o provider.Observation) error {
-	adopted, err := s.store.AdoptClaimedRef(ctx, &s.d)
+	adopted, err := s.provisioner.store.AdoptClaimedRef(ctx, &s.d)
 	if err != nil {
 		return err
 	}
-	if !adopted || over(&s.d) {
-		return s.conclude(ctx, verdict{next: at(s.now(), 0)})
+	if !adopted || isOver(&s.d) {
+		return s.conclude(ctx, verdict{next: pausedUntil(s.now(), 0)})
 	}
 	s.d.Phase, s.d.Polls = db.DeploymentStarting, 0
 	return s.observed(ctx, o)
@@ -51,11 +51,11 @@ func (s *step) confirmed(ctx context.Context, o provider.Observation) error {
 
 // unconfirmed forgets a ref that the provider does not know as this deployment's. What Deploy has started is then looked for as without it.
 func (s *step) unconfirmed(ctx context.Context) error {
-	s.log.LogAttrs(ctx, slog.LevelWarn, "the provider does not confirm the provider_ref of a server", slog.String("deployment", s.d.ID.String()),
+	s.provisioner.log.LogAttrs(ctx, slog.LevelWarn, "the provider does not confirm the provider_ref of a server", slog.String("deployment", s.d.ID.String()),
 		slog.String("region", s.d.Region), slog.String("ref", string(s.d.ClaimedRef)))
 	s.d.LastError = "the provider does not confirm the provider_ref with which the server has registered"
-	if err := s.store.DropClaimedRef(ctx, &s.d); err != nil {
+	if err := s.provisioner.store.DropClaimedRef(ctx, &s.d); err != nil {
 		return err
 	}
-	return s.conclude(ctx, verdict{next: at(s.now(), 0)})
+	return s.conclude(ctx, verdict{next: pausedUntil(s.now(), 0)})
 }

@@ -17,15 +17,15 @@ const pausedPoll = 15 * time.Second
 func (s *step) deploy(ctx context.Context) error {
 	now := s.now()
 	if until := s.d.PausedUntil; until.After(now) {
-		return s.conclude(ctx, verdict{next: earliest(&until, at(now, pausedPoll))})
+		return s.conclude(ctx, verdict{next: earliest(&until, pausedUntil(now, pausedPoll))})
 	}
-	if s.d.Phase == db.DeploymentDeploying && !s.can.NativeNames && !s.intentIsOld(now) {
+	if s.d.Phase == db.DeploymentDeploying && !s.capabilities.NativeNames && !s.intentIsOld(now) {
 		s.d.MissingSince = orTime(s.d.MissingSince, now) // the provider cannot list what the last Deploy may have started
-		return s.conclude(ctx, verdict{next: at(now, pollPause(s.d.Polls))})
+		return s.conclude(ctx, verdict{next: pausedUntil(now, pollPause(s.d.Polls))})
 	}
 	lifetime, drainAhead := s.lifetime()
 	before := s.d.IntentAt
-	if intended, err := s.store.PutIntent(ctx, &s.d, lifetime, drainAhead); err != nil || !intended {
+	if intended, err := s.provisioner.store.PutIntent(ctx, &s.d, lifetime, drainAhead); err != nil || !intended {
 		return err // the claim ends by itself; the decision that came before has made it due
 	}
 	spec, err := s.spec(lifetime)
@@ -47,7 +47,7 @@ func (s *step) deploy(ctx context.Context) error {
 // lifetime returns how long a server lives, and how long before its end it drains. Where the provider allows less than the app version, it
 // drains for a quarter of its life at most: one that drains as soon as it is ready would be replaced for ever.
 func (s *step) lifetime() (lifetime, drainAhead time.Duration) {
-	if limit := s.can.MaxLifetime; limit > 0 && limit < s.v.MaxLifetime {
+	if limit := s.capabilities.MaxLifetime; limit > 0 && limit < s.v.MaxLifetime {
 		return limit, min(s.v.DrainAhead, limit/4)
 	}
 	return s.v.MaxLifetime, s.v.DrainAhead
@@ -55,12 +55,12 @@ func (s *step) lifetime() (lifetime, drainAhead time.Duration) {
 
 func (s *step) spec(lifetime time.Duration) (provider.Spec, error) {
 	v := s.v.At(s.d.Provider)
-	env, webhook, err := s.opt.Environment(s.d.Deployment, v)
+	env, webhook, err := s.provisioner.opt.Environment(s.d.Deployment, v)
 	if err != nil {
 		return provider.Spec{}, err
 	}
 	spec := provider.Spec{
-		Tag: s.d.Tag, Owner: s.opt.Owner, App: v.Launch, Version: v.LaunchVersion, Env: env, Webhook: webhook, Lifetime: lifetime,
+		Tag: s.d.Tag, Owner: s.provisioner.opt.Owner, App: v.Launch, Version: v.LaunchVersion, Env: env, Webhook: webhook, Lifetime: lifetime,
 		Hint:      provider.Hint{Addr: s.d.Address, Coords: s.d.Coords},
 		Resources: provider.Resources{CPUUnits: s.v.CPUUnits, MemoryMiB: s.v.MemoryMiB},
 	}
@@ -72,27 +72,27 @@ func (s *step) spec(lifetime time.Duration) (provider.Spec, error) {
 
 // deployed stores the ref of a server that was started. If the deployment is gone meanwhile, or has another server, this one is stopped.
 func (s *step) deployed(ctx context.Context, o provider.Observation) error {
-	own, err := s.store.NoteRef(ctx, &s.d, o.Ref)
+	own, err := s.provisioner.store.NoteRef(ctx, &s.d, o.Ref)
 	if err != nil {
 		return err
 	}
 	if own != o.Ref {
 		return s.stopExtra(ctx, o.Ref)
 	}
-	if !s.can.List && o.IP.IsValid() {
+	if !s.capabilities.List && o.IP.IsValid() {
 		// Get may say less than Deploy did where the provider cannot list. That the server is ready is left to the next step, as below.
 		facts := o
 		facts.Phase = provider.PhaseStarting
-		if err := s.store.NoteObservation(ctx, &s.d, facts, s.v.DrainAhead); err != nil {
+		if err := s.provisioner.store.NoteObservation(ctx, &s.d, facts, s.v.DrainAhead); err != nil {
 			return err
 		}
 	}
-	if err := s.store.ForgiveRefusals(ctx, &s.d.Deployment); err != nil {
+	if err := s.provisioner.store.ForgiveRefusals(ctx, &s.d.Deployment); err != nil {
 		return err
 	}
 	s.d.Phase, s.d.Polls = db.DeploymentStarting, 0
 	if o.Phase != provider.PhaseReady {
-		return s.conclude(ctx, verdict{next: earliest(at(s.now(), pollPause(0)), s.d.FindAt)})
+		return s.conclude(ctx, verdict{next: earliest(pausedUntil(s.now(), pollPause(0)), s.d.FindAt)})
 	}
 	now := s.now()
 	return s.conclude(ctx, verdict{next: &now}) // the next step sees it ready, in a phase that others may change
@@ -100,13 +100,13 @@ func (s *step) deployed(ctx context.Context, o provider.Observation) error {
 
 // deployFailed decides after an error of Deploy. before is the intent before this one: nil means that no earlier call may have started a server.
 func (s *step) deployFailed(ctx context.Context, cause error, before *time.Time) error {
-	if s.life.Err() != nil {
+	if s.provisioner.life.Err() != nil {
 		return s.handBack(ctx) // the next worker looks for the server
 	}
 	s.d.LastError = cause.Error()
 	switch provider.KindOf(cause) {
 	case provider.Ambiguous, provider.Gone: // Deploy never answers Gone
-		_, err := s.store.DecideDeployment(ctx, &s.d, at(s.now(), pollPause(0)))
+		_, err := s.provisioner.store.DecideDeployment(ctx, &s.d, pausedUntil(s.now(), pollPause(0)))
 		return err
 	case provider.Permanent:
 		s.d.IntentAt = before
@@ -128,11 +128,11 @@ func (s *step) withoutCapacity(ctx context.Context, cause error, before *time.Ti
 	if s.fallsBack(cause, before) {
 		return s.fallBack(ctx)
 	}
-	if err := s.store.PauseWithoutCapacity(ctx, &s.d.Deployment, s.d.LastError); err != nil {
+	if err := s.provisioner.store.PauseWithoutCapacity(ctx, &s.d.Deployment, s.d.LastError); err != nil {
 		return err
 	}
 	if refused, ok := errors.AsType[*provider.Error](cause); ok && refused.Ref != "" {
-		own, err := s.store.NoteRef(ctx, &s.d, refused.Ref)
+		own, err := s.provisioner.store.NoteRef(ctx, &s.d, refused.Ref)
 		if err != nil {
 			return err
 		}
@@ -151,7 +151,7 @@ func (s *step) blame(ctx context.Context, reason string) error {
 	if s.d.ReadyAt == nil {
 		return s.failVersion(ctx, reason, 0)
 	}
-	of, err := s.store.CrashesOf(ctx, &s.d.Deployment, survives)
+	of, err := s.provisioner.store.CrashesOf(ctx, &s.d.Deployment, survives)
 	if err != nil || of.Young > of.Crashed {
 		return err
 	}
@@ -160,9 +160,9 @@ func (s *step) blame(ctx context.Context, reason string) error {
 
 // failVersion counts a failure that an operator has to repair, the number least or later in a row.
 func (s *step) failVersion(ctx context.Context, reason string, least int) error {
-	paused, err := s.store.FailVersion(ctx, &s.d.Deployment, reason, least)
+	paused, err := s.provisioner.store.FailVersion(ctx, &s.d.Deployment, reason, least)
 	if paused {
-		s.log.Warn("version paused in a region after three failures in a row", slog.String("app", s.v.Name()), slog.String("region", s.d.Region),
+		s.provisioner.log.Warn("version paused in a region after three failures in a row", slog.String("app", s.v.Name()), slog.String("region", s.d.Region),
 			slog.String("reason", reason))
 	}
 	return err

@@ -12,9 +12,9 @@ import (
 // fallBack leaves the deployment to the fallback provider of its app version. Nothing of it may be at its provider: another worker, which may not
 // have that provider, would have to look for it.
 func (s *step) fallBack(ctx context.Context) error {
-	moved, err := s.store.MoveToFallback(ctx, &s.d, s.v.Fallback.Provider)
+	moved, err := s.provisioner.store.MoveToFallback(ctx, &s.d, s.v.Fallback.Provider)
 	if moved {
-		s.log.LogAttrs(ctx, slog.LevelWarn, "the provider has no room: a deployment starts at the fallback provider", slog.String("app", s.v.Name()),
+		s.provisioner.log.LogAttrs(ctx, slog.LevelWarn, "the provider has no room: a deployment starts at the fallback provider", slog.String("app", s.v.Name()),
 			slog.String("region", s.d.Region), slog.String("provider", s.v.Fallback.Provider), slog.String("error", s.d.LastError))
 	}
 	return err

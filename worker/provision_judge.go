@@ -9,7 +9,7 @@ import (
 
 // verdict is what an observation means for a deployment.
 type verdict struct {
-	gone   bool
+	isGone bool
 	reason string // of gone
 	blames bool   // the app version: a server of it never became ready. It counts towards the pause of the version
 	next   *time.Time
@@ -22,16 +22,16 @@ func judge(d *db.ClaimedDeployment, v *db.AppVersion, o provider.Observation, no
 	}
 	switch {
 	case o.Phase == provider.PhaseAbsent && mayTurnUp(d, now):
-		return verdict{next: earliest(at(*d.MissingSince, absentFor), d.FindAt)}
+		return verdict{next: earliest(pausedUntil(*d.MissingSince, absentFor), d.FindAt)}
 	case !o.Exists():
 		return judgeGone(d, o, now)
-	case over(d):
+	case isOver(d):
 		return judgeEnding(d, now)
 	case o.Phase == provider.PhaseFailed:
 		return failBlaming(d, now, "the provider could not run it", o.Error)
 	case o.Phase == provider.PhaseStopping:
 		d.Stop, d.Phase, d.Polls, d.Reason = true, db.DeploymentStopping, 0, orReason(d.Reason, "the provider ends it")
-		return verdict{next: at(now, pollPause(0))}
+		return verdict{next: pausedUntil(now, pollPause(0))}
 	case d.Phase == db.DeploymentStarting && o.Phase == provider.PhaseReady:
 		return judgeSilence(d, v, now)
 	case d.Phase == db.DeploymentStarting:
@@ -62,13 +62,13 @@ func judgeGone(d *db.ClaimedDeployment, o provider.Observation, now time.Time) v
 		reason += ": " + o.Error
 		d.LastError = o.Error
 	}
-	r := verdict{gone: true, reason: reason}
-	if !over(d) {
+	r := verdict{isGone: true, reason: reason}
+	if !isOver(d) {
 		r.reason, r.blames = crashed(d, now, reason), blames(d, now)
 	}
 	if d.FindAt != nil {
 		d.Stop, d.Phase, d.Reason = true, db.DeploymentStopping, orReason(d.Reason, r.reason)
-		r.gone, r.next = false, latest(d.FindAt, now.Add(pollPause(0)))
+		r.isGone, r.next = false, latest(d.FindAt, now.Add(pollPause(0)))
 	}
 	return r
 }
@@ -103,7 +103,7 @@ func judgeEnding(d *db.ClaimedDeployment, now time.Time) verdict {
 	if d.Polls%callsToStop == 0 {
 		d.Phase = db.DeploymentFailed // Stop is called again: an accepted one may be lost
 	}
-	return verdict{next: earliest(at(now, pollPause(d.Polls)), d.FindAt)}
+	return verdict{next: earliest(pausedUntil(now, pollPause(d.Polls)), d.FindAt)}
 }
 
 func judgeStart(d *db.ClaimedDeployment, v *db.AppVersion, now time.Time) verdict {
@@ -111,7 +111,7 @@ func judgeStart(d *db.ClaimedDeployment, v *db.AppVersion, now time.Time) verdic
 		return failBlaming(d, now, "not ready within "+v.StartWithin.String(), "")
 	}
 	d.Polls++
-	return verdict{next: earliest(at(now, pollPause(d.Polls)), d.FindAt)}
+	return verdict{next: earliest(pausedUntil(now, pollPause(d.Polls)), d.FindAt)}
 }
 
 // judgeSilence judges a server that the provider calls ready and that is not ready for players. It is woken when it registers, so that its
@@ -144,7 +144,7 @@ func judgeLost(d *db.ClaimedDeployment, now time.Time, lease time.Duration) verd
 		return failBlaming(d, now, "lost its lease and did not register again", "")
 	}
 	d.Polls++
-	return verdict{next: earliest(&deadline, at(now, pollPause(d.Polls)))}
+	return verdict{next: earliest(&deadline, pausedUntil(now, pollPause(d.Polls)))}
 }
 
 // fail ends a deployment that does not work.
@@ -180,7 +180,7 @@ func orTime(t *time.Time, now time.Time) *time.Time {
 	return &now
 }
 
-func at(now time.Time, pause time.Duration) *time.Time {
+func pausedUntil(now time.Time, pause time.Duration) *time.Time {
 	t := now.Add(pause)
 	return &t
 }

@@ -36,8 +36,8 @@ const (
 	callsToStop  = 8                // polls after which Stop is repeated
 )
 
-// over reports whether the only steps left are those that end a deployment.
-func over(d *db.ClaimedDeployment) bool {
+// isOver reports whether the only steps left are those that end a deployment.
+func isOver(d *db.ClaimedDeployment) bool {
 	return d.Stop || d.Phase == db.DeploymentFailed || d.Phase == db.DeploymentStopping
 }
 
@@ -46,7 +46,7 @@ func plan(d *db.ClaimedDeployment, can provider.Capabilities, grace time.Duratio
 	switch {
 	case claims(d):
 		return opConfirm
-	case over(d):
+	case isOver(d):
 		return planEnd(d, can)
 	case d.Phase == db.DeploymentWanted:
 		return opDeploy

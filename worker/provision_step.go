@@ -14,12 +14,12 @@ import (
 
 // step is one step of one deployment: a call of its provider, and what follows from the answer.
 type step struct {
-	*provisioner
-	provider provider.Provider
-	can      provider.Capabilities
-	d        db.ClaimedDeployment
-	v        *db.AppVersion
-	started  time.Time
+	provisioner  *provisioner
+	provider     provider.Provider
+	capabilities provider.Capabilities
+	d            db.ClaimedDeployment
+	v            *db.AppVersion
+	started      time.Time
 }
 
 // now returns the database's time.
@@ -27,7 +27,7 @@ func (s *step) now() time.Time { return s.d.Now.Add(time.Since(s.started)) }
 
 // run makes the step. Its calls end before the claim does, so that a process that was frozen makes no call after another worker has claimed the deployment.
 func (s *step) run(ctx context.Context, op operation) error {
-	ctx, cancel := context.WithDeadline(ctx, s.started.Add(2*s.opt.Timeout))
+	ctx, cancel := context.WithDeadline(ctx, s.started.Add(2*s.provisioner.opt.Timeout))
 	defer cancel()
 	switch op {
 	case opDeploy:
@@ -47,14 +47,14 @@ func (s *step) run(ctx context.Context, op operation) error {
 
 // call makes one call of the provider and counts it.
 func (s *step) call(ctx context.Context, op operation, fn func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, s.opt.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, s.provisioner.opt.Timeout)
 	defer cancel()
 	start := time.Now()
 	err := fn(ctx)
-	s.metrics.call(s.d.Provider, op, err, time.Since(start))
+	s.provisioner.metrics.call(s.d.Provider, op, err, time.Since(start))
 	if limited, ok := errors.AsType[*provider.Error](err); ok && limited.Kind == provider.RateLimited {
-		if blocked := s.store.BlockBudget(ctx, s.d.Provider, op.class(), limited.RetryAfter); blocked != nil {
-			s.log.LogAttrs(ctx, slog.LevelWarn, "a pause that a provider asked for could not be stored", slog.Any("error", blocked))
+		if blocked := s.provisioner.store.BlockBudget(ctx, s.d.Provider, op.class(), limited.RetryAfter); blocked != nil {
+			s.provisioner.log.LogAttrs(ctx, slog.LevelWarn, "a pause that a provider asked for could not be stored", slog.Any("error", blocked))
 		}
 	}
 	return err
@@ -75,16 +75,16 @@ func (s *step) get(ctx context.Context) error {
 // observed stores the facts of an observation, and then decides.
 func (s *step) observed(ctx context.Context, o provider.Observation) error {
 	if o.Phase == provider.PhaseReady && !o.IP.IsValid() && o.FQDN != "" {
-		o.IP = s.resolve(ctx, o.FQDN)
+		o.IP = s.provisioner.resolve(ctx, o.FQDN)
 	}
 	if o.Exists() {
-		if err := s.store.NoteObservation(ctx, &s.d, o, s.v.DrainAhead); err != nil {
+		if err := s.provisioner.store.NoteObservation(ctx, &s.d, o, s.v.DrainAhead); err != nil {
 			return err
 		}
 	}
-	if s.d.Phase == db.DeploymentStarting && o.Phase == provider.PhaseReady && !over(&s.d) {
+	if s.d.Phase == db.DeploymentStarting && o.Phase == provider.PhaseReady && !isOver(&s.d) {
 		// A server that registers meanwhile finds provider_ready_at, so that one of the two makes it ready.
-		ready, err := s.store.MakeReady(ctx, s.d.Region, s.d.ID)
+		ready, err := s.provisioner.store.MakeReady(ctx, s.d.Region, s.d.ID)
 		if err != nil {
 			return err
 		}
@@ -92,28 +92,28 @@ func (s *step) observed(ctx context.Context, o provider.Observation) error {
 			return s.release(ctx)
 		}
 	}
-	return s.conclude(ctx, judge(&s.d, s.v, o, s.now(), s.store.Timing().LeaseTTL))
+	return s.conclude(ctx, judge(&s.d, s.v, o, s.now(), s.provisioner.store.Timing().LeaseTTL))
 }
 
 // handBack makes the deployment due for another worker, because this one ends.
 func (s *step) handBack(ctx context.Context) error {
-	return s.putBack(ctx, []db.ClaimedDeployment{s.d}, s.now())
+	return s.provisioner.putBack(ctx, []db.ClaimedDeployment{s.d}, s.now())
 }
 
 // release ends the claim without a decision.
 func (s *step) release(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 	defer cancel()
-	return s.store.ReleaseDeployment(ctx, &s.d)
+	return s.provisioner.store.ReleaseDeployment(ctx, &s.d)
 }
 
 func (s *step) conclude(ctx context.Context, r verdict) error {
-	if r.gone {
+	if r.isGone {
 		return s.end(ctx, r)
 	}
-	decided, err := s.store.DecideDeployment(ctx, &s.d, r.next)
+	decided, err := s.provisioner.store.DecideDeployment(ctx, &s.d, r.next)
 	if decided && s.d.Phase == db.DeploymentFailed && s.d.Polls == 0 {
-		s.log.LogAttrs(ctx, slog.LevelWarn, "deployment failed", slog.String("deployment", s.d.ID.String()), slog.String("region", s.d.Region),
+		s.provisioner.log.LogAttrs(ctx, slog.LevelWarn, "deployment failed", slog.String("deployment", s.d.ID.String()), slog.String("region", s.d.Region),
 			slog.String("app", s.v.Name()), slog.String("reason", s.d.Reason), slog.String("error", s.d.LastError))
 	}
 	if decided && r.blames {
@@ -124,9 +124,9 @@ func (s *step) conclude(ctx context.Context, r verdict) error {
 
 func (s *step) end(ctx context.Context, r verdict) error {
 	reason := orReason(s.d.Reason, r.reason)
-	ended, err := s.store.EndDeployment(ctx, &s.d, reason)
+	ended, err := s.provisioner.store.EndDeployment(ctx, &s.d, reason)
 	if ended {
-		s.log.LogAttrs(ctx, slog.LevelInfo, "deployment ended", slog.String("deployment", s.d.ID.String()), slog.String("region", s.d.Region),
+		s.provisioner.log.LogAttrs(ctx, slog.LevelInfo, "deployment ended", slog.String("deployment", s.d.ID.String()), slog.String("region", s.d.Region),
 			slog.String("reason", reason))
 	}
 	if ended && r.blames {
@@ -137,7 +137,7 @@ func (s *step) end(ctx context.Context, r verdict) error {
 
 // retry makes the deployment due again after an error that has changed nothing.
 func (s *step) retry(ctx context.Context, cause error) error {
-	if s.life.Err() != nil {
+	if s.provisioner.life.Err() != nil {
 		return s.handBack(ctx) // the error says nothing about the provider
 	}
 	s.d.LastError = cause.Error()
@@ -146,7 +146,7 @@ func (s *step) retry(ctx context.Context, cause error) error {
 		pause += limited.RetryAfter
 	}
 	s.d.Polls++
-	_, err := s.store.DecideDeployment(ctx, &s.d, at(s.now(), pause))
+	_, err := s.provisioner.store.DecideDeployment(ctx, &s.d, pausedUntil(s.now(), pause))
 	return err
 }
 
@@ -158,7 +158,7 @@ func (s *step) stop(ctx context.Context) error {
 	if err != nil {
 		return s.retry(ctx, err)
 	}
-	r := verdict{next: at(s.now(), pollPause(0)), blames: s.d.StopAt == nil && (s.d.Reason == db.ReasonNoEndpoint || s.d.Reason == db.ReasonTooManyBoots)}
+	r := verdict{next: pausedUntil(s.now(), pollPause(0)), blames: s.d.StopAt == nil && (s.d.Reason == db.ReasonNoEndpoint || s.d.Reason == db.ReasonTooManyBoots)}
 	s.d.Stop, s.d.Phase, s.d.Polls = true, db.DeploymentStopping, 0
 	return s.conclude(ctx, r)
 }
@@ -167,10 +167,10 @@ func (s *step) stop(ctx context.Context) error {
 func (s *step) decide(ctx context.Context) error {
 	now := s.now()
 	switch {
-	case over(&s.d) && (s.d.Ref != "" || s.d.IntentAt == nil || s.intentIsOld(now)):
+	case isOver(&s.d) && (s.d.Ref != "" || s.d.IntentAt == nil || s.intentIsOld(now)):
 		return s.end(ctx, verdict{reason: "no server was started"})
-	case over(&s.d):
-		return s.conclude(ctx, verdict{next: at(now, pollPause(s.d.Polls))})
+	case isOver(&s.d):
+		return s.conclude(ctx, verdict{next: pausedUntil(now, pollPause(s.d.Polls))})
 	case isDue(s.d.EndsAt, now.Add(s.v.Grace)):
 		s.d.Stop, s.d.Reason = true, orReason(s.d.Reason, "its lifetime is over")
 		return s.conclude(ctx, verdict{next: &now})
@@ -187,14 +187,14 @@ func (s *step) decide(ctx context.Context) error {
 
 // intentIsOld reports whether a server that the last Deploy has started would be found by now.
 func (s *step) intentIsOld(now time.Time) bool {
-	return s.d.IntentAt == nil || now.After(s.d.IntentAt.Add(s.opt.Timeout+findGrace))
+	return s.d.IntentAt == nil || now.After(s.d.IntentAt.Add(s.provisioner.opt.Timeout+findGrace))
 }
 
 // find looks for the servers under the deployment's tag: it adopts one if the deployment has none, and stops all others.
 func (s *step) find(ctx context.Context) error {
 	var found []provider.Observation
 	err := s.call(ctx, opFind, func(ctx context.Context) (err error) {
-		found, err = s.provider.Find(ctx, s.opt.Owner, s.d.Tag)
+		found, err = s.provider.Find(ctx, s.provisioner.opt.Owner, s.d.Tag)
 		return err
 	})
 	if err != nil {
@@ -215,7 +215,7 @@ func (s *step) find(ctx context.Context) error {
 	if err := s.stopOthers(ctx, found); err != nil {
 		return s.retry(ctx, err)
 	}
-	return s.conclude(ctx, verdict{next: at(s.now(), 0)})
+	return s.conclude(ctx, verdict{next: pausedUntil(s.now(), 0)})
 }
 
 // nextFind returns when to look again for a second server.
@@ -232,16 +232,16 @@ func (s *step) nextFind() *time.Time {
 func (s *step) foundNothing(ctx context.Context) error {
 	now := s.now()
 	switch {
-	case s.can.NativeNames && !over(&s.d):
+	case s.capabilities.NativeNames && !isOver(&s.d):
 		s.d.Phase = db.DeploymentWanted
-		return s.conclude(ctx, verdict{next: at(now, pollPause(s.d.Attempt-1))})
+		return s.conclude(ctx, verdict{next: pausedUntil(now, pollPause(s.d.Attempt-1))})
 	case !s.intentIsOld(now):
 		s.d.MissingSince = orTime(s.d.MissingSince, now)
 		s.d.Polls++
-		return s.conclude(ctx, verdict{next: at(now, pollPause(s.d.Polls))})
-	case over(&s.d) && s.d.FindAt != nil:
+		return s.conclude(ctx, verdict{next: pausedUntil(now, pollPause(s.d.Polls))})
+	case isOver(&s.d) && s.d.FindAt != nil:
 		return s.conclude(ctx, verdict{next: s.d.FindAt})
-	case over(&s.d):
+	case isOver(&s.d):
 		return s.end(ctx, verdict{reason: "no server was started"})
 	default:
 		s.d.Phase = db.DeploymentWanted // IntentAt stays: the next intent knows that an earlier one may have started a server
@@ -260,7 +260,7 @@ func (s *step) adopt(ctx context.Context, found []provider.Observation) error {
 		}
 		return strings.Compare(string(a.Ref), string(b.Ref))
 	})
-	own, err := s.store.NoteRef(ctx, &s.d, found[0].Ref)
+	own, err := s.provisioner.store.NoteRef(ctx, &s.d, found[0].Ref)
 	if err != nil {
 		return err
 	}
@@ -291,7 +291,7 @@ func (s *step) stopOthers(ctx context.Context, found []provider.Observation) err
 
 // stopExtra stops a server that no deployment has.
 func (s *step) stopExtra(ctx context.Context, ref provider.Ref) error {
-	s.log.LogAttrs(ctx, slog.LevelWarn, "stopping a second server of a deployment", slog.String("deployment", s.d.ID.String()), slog.String("ref", string(ref)))
+	s.provisioner.log.LogAttrs(ctx, slog.LevelWarn, "stopping a second server of a deployment", slog.String("deployment", s.d.ID.String()), slog.String("ref", string(ref)))
 	err := s.call(ctx, opStop, func(ctx context.Context) error { return s.provider.Stop(ctx, ref, s.v.Grace) })
 	if err != nil && provider.KindOf(err) == provider.Gone {
 		return nil

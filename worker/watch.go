@@ -11,13 +11,13 @@ import (
 
 // watcher makes the cheap checks of doctor, so that alerts fire on what `director doctor` and the console say. It changes nothing.
 type watcher struct {
-	doctor   doctor.Doctor
-	severity *prometheus.GaugeVec
-	seen     map[string]bool // checks that have a series
+	doctor     doctor.Doctor
+	severity   *prometheus.GaugeVec
+	seenChecks map[string]bool // checks that have a series
 }
 
 func newWatcher(d doctor.Doctor, to prometheus.Registerer) (*watcher, error) {
-	w := &watcher{doctor: d, seen: map[string]bool{}, severity: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+	w := &watcher{doctor: d, seenChecks: map[string]bool{}, severity: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "director_finding_severity",
 		Help: "What the checks of `director doctor` found that workers make every 15 seconds: 0 ok, 1 warn, 2 fail. " +
 			"A check that could not be made, since an earlier one failed, has no value.",
@@ -36,11 +36,11 @@ func (w *watcher) runOnce(ctx context.Context) (Done, error) {
 	if ctx.Err() != nil {
 		return Done{}, ctx.Err()
 	}
-	missing := w.seen
-	w.seen = map[string]bool{}
+	missing := w.seenChecks
+	w.seenChecks = map[string]bool{}
 	for _, f := range found.Checks {
 		w.severity.WithLabelValues(f.Check).Set(float64(f.Severity()))
-		w.seen[f.Check] = true
+		w.seenChecks[f.Check] = true
 		delete(missing, f.Check)
 	}
 	for check := range missing {

@@ -86,14 +86,14 @@ func (f findings) write(out cli.Output) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(out.To)
+	fmt.Fprintln(out.Writer)
 	for _, one := range f.list() {
 		if one.Note != "" {
-			fmt.Fprintf(out.To, "%s, %s: %s\n", one.experiment, one.Claim, one.Note)
+			fmt.Fprintf(out.Writer, "%s, %s: %s\n", one.experiment, one.Claim, one.Note)
 		}
 	}
-	fmt.Fprintln(out.To, f.method())
-	_, err = fmt.Fprintln(out.To, f.machine)
+	fmt.Fprintln(out.Writer, f.method())
+	_, err = fmt.Fprintln(out.Writer, f.machine)
 	return err
 }
 
@@ -102,7 +102,7 @@ func (f findings) writeJSON(out cli.Output) error {
 	for _, e := range f.all {
 		all = append(all, e.proven())
 	}
-	return cli.WriteJSON(out.To, struct {
+	return cli.WriteJSON(out.Writer, struct {
 		Quick       bool     `json:"quick"`
 		Rounds      int      `json:"rounds"`
 		Machine     machine  `json:"machine"`

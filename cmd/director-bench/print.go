@@ -31,22 +31,22 @@ type measurements struct {
 func (m measurements) write(out cli.Output) error {
 	switch {
 	case out.JSON && len(m.runs) == 1:
-		return cli.WriteJSON(out.To, m.runs[0])
+		return cli.WriteJSON(out.Writer, m.runs[0])
 	case out.JSON:
-		return cli.WriteJSON(out.To, m.runs)
+		return cli.WriteJSON(out.Writer, m.runs)
 	}
 	header := []string{"ms", "callers", "calls", "failed", "per second", "p50", "p90", "p99", "p99.9", "max"}
 	if err := cli.Write(out, m.lines(), header, lineCells); err != nil {
 		return err
 	}
-	fmt.Fprintln(out.To)
+	fmt.Fprintln(out.Writer)
 	if err := m.writeCosts(out); err != nil {
 		return err
 	}
 	m.writeRemarks(out)
 	first := m.runs[0]
-	fmt.Fprintf(out.To, "%s, %s after a warm-up of %s\n", sizes(first.Result), seconds(first.Seconds), seconds(first.WarmUp))
-	_, err := fmt.Fprintln(out.To, m.machine)
+	fmt.Fprintf(out.Writer, "%s, %s after a warm-up of %s\n", sizes(first.Result), seconds(first.Seconds), seconds(first.WarmUp))
+	_, err := fmt.Fprintln(out.Writer, m.machine)
 	return err
 }
 
@@ -100,7 +100,7 @@ func (m measurements) writeCosts(out cli.Output) error {
 	if err := cli.Write(out, known, header, costCells); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintln(out.To)
+	_, err := fmt.Fprintln(out.Writer)
 	return err
 }
 
@@ -131,10 +131,10 @@ func (m measurements) writeRemarks(out cli.Output) {
 	for _, r := range m.runs {
 		who := fmt.Sprintf("%s, %s", r.name, plural(r.Callers, "caller"))
 		for _, kind := range slices.Sorted(maps.Keys(r.Errors)) {
-			fmt.Fprintf(out.To, "failed: %d × %s (%s)\n", r.Errors[kind], kind, who)
+			fmt.Fprintf(out.Writer, "failed: %d × %s (%s)\n", r.Errors[kind], kind, who)
 		}
 		if o := r.Open; o != nil {
-			fmt.Fprintf(out.To, "%.0f turns a second were requested, %.0f began: %d never began, %d waited for a free caller; "+
+			fmt.Fprintf(out.Writer, "%.0f turns a second were requested, %.0f began: %d never began, %d waited for a free caller; "+
 				"the load generator was late by %.2f ms at p50, %.2f at p99 (%s)\n",
 				o.Rate, o.Reached, o.Missed, o.Blocked, o.Late.P50, o.Late.P99, who)
 		}

@@ -65,7 +65,7 @@ func TestFindingsPrinted(t *testing.T) {
 	require.Contains(t, r.Stderr, "round 1 of 1: naive matchmake")
 
 	var told strings.Builder
-	j := &proving{program: &program{}, out: cli.Output{To: &told}}
+	j := &proving{program: &program{}, out: cli.Output{Writer: &told}}
 	some := findings{rounds: 3, all: []experiment{{name: "x"}}}
 	some.all[0].Findings = []report.Finding{{Name: "one", Met: true}, {Name: "two"}}
 	require.NoError(t, j.print(some))

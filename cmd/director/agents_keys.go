@@ -86,9 +86,9 @@ func (p *program) agentKeyCreate() *cobra.Command {
 				return err
 			}
 			if l.out.JSON {
-				return cli.WriteJSON(l.out.To, newAgentKeyLine{lineOfKey(made), key})
+				return cli.WriteJSON(l.out.Writer, newAgentKeyLine{lineOfKey(made), key})
 			}
-			fmt.Fprintln(l.out.To, key)
+			fmt.Fprintln(l.out.Writer, key)
 			fmt.Fprintf(cmd.ErrOrStderr(), "This is key %s, %s. It is not kept and cannot be shown again.\n", made.Name, lineOfKey(made).Fingerprint)
 			return nil
 		})

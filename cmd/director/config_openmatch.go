@@ -66,7 +66,7 @@ func (c *Config) openMatchOptions() *openmatch.Options {
 	}
 	return &openmatch.Options{
 		Region: c.OMRegion, Registration: c.OMRegistration, Collection: c.OMCollection, Evaluator: c.OMEvaluator, Functions: c.OMFunctions, FunctionCA: c.OMFunctionCA,
-		PlayerArg: c.OMPlayerArg, Addrs: c.GRPCAddrs, HTTPAddr: c.Addr, Tokens: c.OMTokens, ClientCA: c.OMClientCA, Clients: c.OMClients, Open: c.OMOpen,
+		PlayerArg: c.OMPlayerArg, Addrs: c.GRPCAddrs, HTTPAddr: c.Addr, Tokens: c.OMTokens, ClientCA: c.OMClientCA, Clients: c.OMClients, OpenToAll: c.OMOpen,
 		MaxTicket: c.OMMaxTicket, MaxWatchers: c.OMMaxWatchers, PageSize: c.OMPageSize,
 		QueryMemory: memoryOr(c.OMQueryMemory, 128<<20), ProposalMemory: memoryOr(c.OMProposalMemory, 512<<20), QueueMemory: memoryOr(0, 128<<20) / 2,
 	}

@@ -78,7 +78,7 @@ func explainDatabaseError(err error) error {
 	case db.PoolerHint(err) != "":
 		return fmt.Errorf("%s (%w)", db.PoolerHint(err), err)
 	}
-	cause, known := dbcause.Of(err)
+	cause, known := dbcause.FromError(err)
 	switch {
 	case dbcause.IsPostgres(err) && known:
 		return fmt.Errorf("the database refuses: %s: %s", cause.Words, cause.Do)

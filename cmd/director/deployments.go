@@ -140,7 +140,7 @@ func (p *program) deploymentsShow() *cobra.Command {
 				return err
 			}
 			if l.out.JSON {
-				return cli.WriteJSON(l.out.To, d)
+				return cli.WriteJSON(l.out.Writer, d)
 			}
 			return d.write(l.out)
 		})
@@ -176,13 +176,13 @@ func (l operator) deployment(ctx context.Context, id uuid.UUID) (d deploymentDet
 
 func (d deploymentDetails) write(out cli.Output) error {
 	if d.Deployment == nil {
-		fmt.Fprintln(out.To, "The deployment is gone: nothing of it is left at its provider.")
+		fmt.Fprintln(out.Writer, "The deployment is gone: nothing of it is left at its provider.")
 	} else {
 		for _, fact := range d.Deployment.facts() {
-			fmt.Fprintf(out.To, "%-12s %s\n", fact[0], fact[1])
+			fmt.Fprintf(out.Writer, "%-12s %s\n", fact[0], fact[1])
 		}
 	}
-	fmt.Fprintln(out.To)
+	fmt.Fprintln(out.Writer)
 	var before *time.Time
 	return cli.Write(out, d.Events, []string{"at", "after", "event", "by", "detail"}, func(e happened) []any {
 		after := ""

@@ -161,10 +161,10 @@ func (p *program) deploymentsEnv() *cobra.Command {
 // writeEnvironment prints variables as a shell reads them.
 func writeEnvironment(out cli.Output, env provider.Env) error {
 	if out.JSON {
-		return cli.WriteJSON(out.To, map[string]string(env))
+		return cli.WriteJSON(out.Writer, map[string]string(env))
 	}
 	for _, name := range slices.Sorted(maps.Keys(env)) {
-		if _, err := io.WriteString(out.To, name+"="+shellQuoted(env[name])+"\n"); err != nil {
+		if _, err := io.WriteString(out.Writer, name+"="+shellQuoted(env[name])+"\n"); err != nil {
 			return err
 		}
 	}

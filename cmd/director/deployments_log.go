@@ -42,9 +42,9 @@ func (p *program) deploymentsLog() *cobra.Command {
 			case err != nil:
 				return err
 			case l.out.JSON:
-				return cli.WriteJSON(l.out.To, strings.Split(strings.TrimSuffix(string(text), "\n"), "\n"))
+				return cli.WriteJSON(l.out.Writer, strings.Split(strings.TrimSuffix(string(text), "\n"), "\n"))
 			}
-			_, err = l.out.To.Write(text)
+			_, err = l.out.Writer.Write(text)
 			return err
 		})
 	}

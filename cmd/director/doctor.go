@@ -44,19 +44,19 @@ func (p *program) doctor() *cobra.Command {
 
 func (d diagnosis) write(out cli.Output) error {
 	if out.JSON {
-		return cli.WriteJSON(out.To, d)
+		return cli.WriteJSON(out.Writer, d)
 	}
 	for _, f := range d.Checks {
-		fmt.Fprintf(out.To, "%-4s  %-13s  %s\n", f.State, f.Check, f.Says)
+		fmt.Fprintf(out.Writer, "%-4s  %-13s  %s\n", f.State, f.Check, f.Says)
 		for _, line := range details(f) {
-			fmt.Fprintf(out.To, "%21s> %s\n", "", line)
+			fmt.Fprintf(out.Writer, "%21s> %s\n", "", line)
 		}
 	}
 	if d.First == "" {
-		_, err := fmt.Fprintln(out.To, "\nNo problems found.")
+		_, err := fmt.Fprintln(out.Writer, "\nNo problems found.")
 		return err
 	}
-	_, err := fmt.Fprintf(out.To, "\nFirst: %s\n", d.First)
+	_, err := fmt.Fprintf(out.Writer, "\nFirst: %s\n", d.First)
 	return err
 }
 

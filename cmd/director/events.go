@@ -223,7 +223,7 @@ func (e eventLine) print(out cli.Output) error {
 		if err != nil {
 			return err
 		}
-		_, err = fmt.Fprintln(out.To, string(line))
+		_, err = fmt.Fprintln(out.Writer, string(line))
 		return err
 	}
 	words := []string{e.At.UTC().Format("2006-01-02T15:04:05.000Z"), fmt.Sprintf("%-20s", e.Kind)}
@@ -238,7 +238,7 @@ func (e eventLine) print(out cli.Output) error {
 	if e.Actor != "director" {
 		words = append(words, "by "+e.Actor)
 	}
-	_, err := fmt.Fprintln(out.To, strings.TrimRight(strings.Join(words, "  "), " "))
+	_, err := fmt.Fprintln(out.Writer, strings.TrimRight(strings.Join(words, "  "), " "))
 	return err
 }
 

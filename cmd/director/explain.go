@@ -78,9 +78,9 @@ func (p *program) explainCommand(cmd *cobra.Command, explain func(ctx context.Co
 				return refusalText(err)
 			}
 			if l.out.JSON {
-				return cli.WriteJSON(l.out.To, found)
+				return cli.WriteJSON(l.out.Writer, found)
 			}
-			_, err = fmt.Fprint(l.out.To, found.Text())
+			_, err = fmt.Fprint(l.out.Writer, found.Text())
 			return err
 		})
 	}

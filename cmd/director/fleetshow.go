@@ -52,7 +52,7 @@ func (p *program) fleetShow() *cobra.Command {
 				return err
 			}
 			if l.out.JSON {
-				return cli.WriteJSON(l.out.To, i)
+				return cli.WriteJSON(l.out.Writer, i)
 			}
 			return i.write(l.out)
 		})
@@ -75,12 +75,12 @@ func (l operator) instance(ctx context.Context, id string) (i instanceDetails, e
 
 func (i instanceDetails) write(out cli.Output) error {
 	for _, fact := range i.facts() {
-		fmt.Fprintf(out.To, "%-14s %s\n", fact[0], fact[1])
+		fmt.Fprintf(out.Writer, "%-14s %s\n", fact[0], fact[1])
 	}
 	if len(i.Sessions) == 0 {
 		return nil
 	}
-	fmt.Fprintln(out.To)
+	fmt.Fprintln(out.Writer)
 	header := []string{"session", "mode", "players", "connected", "max", "opened", "who"}
 	return cli.Write(out.Sparing("connected", "mode", "max", "opened", "players"), i.Sessions, header, func(s hostedLine) []any {
 		return []any{s.Session, s.Mode, s.Players, s.Connected, s.MaxPlayers, ago(&s.Age), s.Who}

@@ -204,11 +204,11 @@ func (i inspected) claimTime(claim string) time.Time {
 
 func (i inspected) write(out cli.Output) error {
 	if out.JSON {
-		if err := cli.WriteJSON(out.To, i); err != nil {
+		if err := cli.WriteJSON(out.Writer, i); err != nil {
 			return err
 		}
 	} else {
-		i.writeText(out.To)
+		i.writeText(out.Writer)
 	}
 	if !i.Valid {
 		return fmt.Errorf("%w: %s", errTokenRefused, i.Says)

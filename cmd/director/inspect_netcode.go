@@ -47,11 +47,11 @@ func decodeNetcode(raw string, now time.Time) (i inspectedNetcode, ok bool) {
 
 func (i inspectedNetcode) write(out cli.Output, now time.Time) error {
 	if out.JSON {
-		if err := cli.WriteJSON(out.To, i); err != nil {
+		if err := cli.WriteJSON(out.Writer, i); err != nil {
 			return err
 		}
 	} else {
-		i.writeText(out.To)
+		i.writeText(out.Writer)
 	}
 	if i.Expired {
 		return fmt.Errorf("%w: it expired %s ago: the player resolves again", errTokenRefused, brief(now.Sub(*i.Expires).Round(time.Second)))

@@ -77,7 +77,7 @@ func writeInvariants(out cli.Output, all []invariantLine) error {
 	}
 	for _, i := range all {
 		for _, row := range i.Rows {
-			fmt.Fprintf(out.To, "%s: %s\n", i.Name, row)
+			fmt.Fprintf(out.Writer, "%s: %s\n", i.Name, row)
 		}
 	}
 	return nil

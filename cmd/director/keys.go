@@ -104,7 +104,7 @@ func (p *program) keysRotate() *cobra.Command {
 			if *force {
 				return l.printNext(ctx)
 			}
-			fmt.Fprintln(l.out.To, "No key is due: a key signs and the next one is published. See 'director keys list'. Use --force to switch now.")
+			fmt.Fprintln(l.out.Writer, "No key is due: a key signs and the next one is published. See 'director keys list'. Use --force to switch now.")
 			return nil
 		})
 	}
@@ -119,7 +119,7 @@ func (l operator) printNext(ctx context.Context) error {
 	}
 	for _, k := range keys {
 		if k.SignFrom.After(now) {
-			fmt.Fprintf(l.out.To, "%s signs from %s, as soon as all verifiers can know it.\n", k.KID, k.SignFrom.Format(time.RFC3339))
+			fmt.Fprintf(l.out.Writer, "%s signs from %s, as soon as all verifiers can know it.\n", k.KID, k.SignFrom.Format(time.RFC3339))
 		}
 	}
 	return nil

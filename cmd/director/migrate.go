@@ -222,12 +222,12 @@ func reportMigration(ctx context.Context, url string, out cli.Output, word strin
 		return err
 	}
 	if out.JSON {
-		return cli.WriteJSON(out.To, migrationResult{append([]int64{}, done...), version})
+		return cli.WriteJSON(out.Writer, migrationResult{append([]int64{}, done...), version})
 	}
 	if len(done) == 0 {
-		fmt.Fprintf(out.To, "Nothing to do: the schema is at version %d.\n", version)
+		fmt.Fprintf(out.Writer, "Nothing to do: the schema is at version %d.\n", version)
 		return nil
 	}
-	fmt.Fprintf(out.To, "%d %s: the schema is at version %d.\n", len(done), word, version)
+	fmt.Fprintf(out.Writer, "%d %s: the schema is at version %d.\n", len(done), word, version)
 	return nil
 }

@@ -130,10 +130,10 @@ func (p *program) poolsShow() *cobra.Command {
 			case len(found) == 0:
 				return fmt.Errorf("there is no pool %s; 'director pools list' lists them", args[0])
 			case l.out.JSON:
-				return cli.WriteJSON(l.out.To, found[0])
+				return cli.WriteJSON(l.out.Writer, found[0])
 			}
 			for _, fact := range found[0].facts() {
-				fmt.Fprintf(l.out.To, "%-10s %s\n", fact[0], fact[1])
+				fmt.Fprintf(l.out.Writer, "%-10s %s\n", fact[0], fact[1])
 			}
 			return nil
 		})

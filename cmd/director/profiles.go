@@ -139,10 +139,10 @@ func (p *program) profilesShow() *cobra.Command {
 			}
 			d := detailsOf(v)
 			if l.out.JSON {
-				return cli.WriteJSON(l.out.To, d)
+				return cli.WriteJSON(l.out.Writer, d)
 			}
 			fmt.Fprintf(p.stderr, "%s@%d, %s, applied at %s by %s%s\n", d.Name, d.Version, d.State, d.CreatedAt.UTC().Format(time.RFC3339), d.Author, because(d.Reason))
-			fmt.Fprintln(l.out.To, strings.TrimRight(d.Document, "\n"))
+			fmt.Fprintln(l.out.Writer, strings.TrimRight(d.Document, "\n"))
 			return nil
 		})
 	}

@@ -126,7 +126,7 @@ func writeChecks(out cli.Output, files []profileFile) error {
 			lines[i].Profile = f.profile.Name
 		}
 	}
-	return errors.Join(cli.WriteJSON(out.To, lines), refused)
+	return errors.Join(cli.WriteJSON(out.Writer, lines), refused)
 }
 
 // editFlags are the flags of commands that change a profile.

@@ -47,9 +47,9 @@ func (p *program) profilesDiff() *cobra.Command {
 			}
 			diff := unifiedDiff(from.title, to.title, from.text, to.text)
 			if l.out.JSON {
-				return cli.WriteJSON(l.out.To, documentDiff{from.title, to.title, diff})
+				return cli.WriteJSON(l.out.Writer, documentDiff{from.title, to.title, diff})
 			}
-			fmt.Fprint(l.out.To, diff)
+			fmt.Fprint(l.out.Writer, diff)
 			return nil
 		})
 	}
@@ -112,7 +112,7 @@ func (l operator) dryRun(ctx context.Context, files []profileFile, shadow bool) 
 		}
 		changes = append(changes, appliedProfile{change, roleOf(shadow), true})
 		if !l.out.JSON {
-			fmt.Fprint(l.out.To, unifiedDiff(before.title, f.file, before.text, string(f.document)))
+			fmt.Fprint(l.out.Writer, unifiedDiff(before.title, f.file, before.text, string(f.document)))
 		}
 	}
 	return writeAppliedProfiles(l.out, changes)

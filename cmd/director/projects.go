@@ -75,9 +75,9 @@ func (p *program) projectsCreate() *cobra.Command {
 				return err
 			}
 			if l.out.JSON {
-				return cli.WriteJSON(l.out.To, projectLine(made))
+				return cli.WriteJSON(l.out.Writer, projectLine(made))
 			}
-			fmt.Fprintln(l.out.To, made.ID)
+			fmt.Fprintln(l.out.Writer, made.ID)
 			return nil
 		})
 	}
@@ -146,9 +146,9 @@ func (p *program) projectToken() *cobra.Command {
 				return err
 			}
 			if l.out.JSON {
-				return cli.WriteJSON(l.out.To, line)
+				return cli.WriteJSON(l.out.Writer, line)
 			}
-			fmt.Fprintln(l.out.To, line.Token)
+			fmt.Fprintln(l.out.Writer, line.Token)
 			return nil
 		})
 	}

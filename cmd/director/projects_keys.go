@@ -119,9 +119,9 @@ func (p *program) projectKeyCreate() *cobra.Command {
 
 func writeNewProjectKey(cmd *cobra.Command, out cli.Output, made db.ProjectKey, secret string) error {
 	if out.JSON {
-		return cli.WriteJSON(out.To, newProjectKeyLine{lineOfProjectKey(made), secret})
+		return cli.WriteJSON(out.Writer, newProjectKeyLine{lineOfProjectKey(made), secret})
 	}
-	fmt.Fprintf(out.To, "%s %s\n", made.ID, secret)
+	fmt.Fprintf(out.Writer, "%s %s\n", made.ID, secret)
 	fmt.Fprintln(cmd.ErrOrStderr(), "These are the key's id and its secret, which cannot be shown again.")
 	return nil
 }

@@ -42,7 +42,7 @@ func (p *progress) end() {
 // writeReport prints the table of a report, and what the replay does not reproduce.
 func writeReport(out cli.Output, report *replay.Report) error {
 	if out.JSON {
-		return cli.WriteJSON(out.To, report)
+		return cli.WriteJSON(out.Writer, report)
 	}
 	header, cells := []string{"measure", "recorded", "with these rules"}, func(l whatif.Line) []any { return []any{l.Measure, l.Recorded, l.Replayed} }
 	if report.Recorded == nil {
@@ -54,13 +54,13 @@ func writeReport(out cli.Output, report *replay.Report) error {
 	writeList(out, "No candidates:", whatif.NoCandidates(report), "- ")
 	writeList(out, "Spread of the matches by the mean waiting of their tickets:", whatif.Bands(report), "")
 	if optimum := whatif.Optimum(report); optimum != "" {
-		fmt.Fprintf(out.To, "\n%s\n", optimum)
+		fmt.Fprintf(out.Writer, "\n%s\n", optimum)
 	}
 	if verdict := whatif.Verdict(report); verdict != "" {
-		fmt.Fprintf(out.To, "\n%s\n", verdict)
+		fmt.Fprintf(out.Writer, "\n%s\n", verdict)
 	}
 	if difference := whatif.FirstDifference(report); difference != "" {
-		fmt.Fprintln(out.To, difference)
+		fmt.Fprintln(out.Writer, difference)
 	}
 	writeList(out, "Not reproduced:", report.NotReproduced, "- ")
 	return nil
@@ -71,8 +71,8 @@ func writeList(out cli.Output, title string, lines []string, mark string) {
 	if len(lines) == 0 {
 		return
 	}
-	fmt.Fprintf(out.To, "\n%s\n", title)
+	fmt.Fprintf(out.Writer, "\n%s\n", title)
 	for _, line := range lines {
-		fmt.Fprintf(out.To, "%s%s\n", mark, line)
+		fmt.Fprintf(out.Writer, "%s%s\n", mark, line)
 	}
 }

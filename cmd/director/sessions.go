@@ -136,7 +136,7 @@ func (p *program) sessionsShow() *cobra.Command {
 				return err
 			}
 			if l.out.JSON {
-				return cli.WriteJSON(l.out.To, s)
+				return cli.WriteJSON(l.out.Writer, s)
 			}
 			return s.write(l.out)
 		})
@@ -204,7 +204,7 @@ func (s sessionDetails) write(out cli.Output) error {
 	if err := writeSessions(out, []sessionLine{*s.Open}); err != nil {
 		return err
 	}
-	fmt.Fprintln(out.To)
+	fmt.Fprintln(out.Writer)
 	header := []string{"player", "state", "reserved by", "reserved at", "resolved at", "connected at", "expires at"}
 	return cli.Write(out.Sparing("reserved by", "expires at", "resolved at"), s.Seats, header, func(t seatLine) []any {
 		return []any{t.Player, t.State, t.ReservedBy, t.ReservedAt, t.ResolvedAt, t.ConnectedAt, t.ExpiresAt}

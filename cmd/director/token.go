@@ -74,9 +74,9 @@ func (c *Config) mint(out cli.Output, sub string, ttl time.Duration) error {
 		return err
 	}
 	if out.JSON {
-		return cli.WriteJSON(out.To, tokenLine{raw, sub, expires.UTC()})
+		return cli.WriteJSON(out.Writer, tokenLine{raw, sub, expires.UTC()})
 	}
-	fmt.Fprintln(out.To, raw)
+	fmt.Fprintln(out.Writer, raw)
 	return nil
 }
 

@@ -214,7 +214,7 @@ func bytesText(n int) string {
 
 // dialled is what players dial.
 func dialled(p *string) value {
-	v := text(p, rest.Endpoint.Allowed)
+	v := text(p, rest.Endpoint.Description)
 	v.set = func(text string) error {
 		*p = text
 		return v.must(rest.Endpoint.Valid(text))
@@ -224,7 +224,7 @@ func dialled(p *string) value {
 
 // gameRegion is a region. The API and the ids of sessions know no others.
 func gameRegion(p *string) value {
-	v := text(p, rest.Region.Allowed)
+	v := text(p, rest.Region.Description)
 	v.set = func(text string) error {
 		*p = text
 		return v.must(rest.Region.Valid(text))

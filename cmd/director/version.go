@@ -55,9 +55,9 @@ func (p *program) version() *cobra.Command {
 		}
 		b := buildVersion()
 		if out.JSON {
-			return cli.WriteJSON(out.To, b)
+			return cli.WriteJSON(out.Writer, b)
 		}
-		fmt.Fprintf(out.To, "director %s (schema %d, %s, %s)\n", b.Version, b.Schema, b.Go, b.Platform)
+		fmt.Fprintf(out.Writer, "director %s (schema %d, %s, %s)\n", b.Version, b.Schema, b.Go, b.Platform)
 		return nil
 	}
 	return cmd

@@ -15,8 +15,8 @@ import (
 
 // Output is the destination and format of data: a table for people, or JSON with stable fields for scripts.
 type Output struct {
-	To   io.Writer
-	JSON bool
+	Writer io.Writer
+	JSON   bool
 
 	notes io.Writer // for messages about the output, which are not part of it
 	width int       // the terminal's width in characters; 0: no limit
@@ -47,9 +47,9 @@ func OutputOf(cmd *cobra.Command) (Output, error) {
 	if err == nil && !slices.Contains([]string{"table", "json"}, format) {
 		err = Usage(fmt.Errorf("--output %q is not allowed: it must be table or json", format))
 	}
-	out := Output{To: cmd.OutOrStdout(), JSON: format == "json", notes: cmd.ErrOrStderr()}
+	out := Output{Writer: cmd.OutOrStdout(), JSON: format == "json", notes: cmd.ErrOrStderr()}
 	if wide, _ := cmd.Flags().GetBool(wideFlag); !wide {
-		out.width = terminalWidth(out.To)
+		out.width = terminalWidth(out.Writer)
 	}
 	return out, err
 }
@@ -57,7 +57,7 @@ func OutputOf(cmd *cobra.Command) (Output, error) {
 // Write prints a list: as a JSON array of the items, never null, or as a table with a row of cells for each item.
 func Write[T any](out Output, items []T, header []string, cells func(T) []any) error {
 	if out.JSON {
-		return WriteJSON(out.To, append([]T{}, items...))
+		return WriteJSON(out.Writer, append([]T{}, items...))
 	}
 	rows := make([]table.Row, len(items))
 	for i, item := range items {

@@ -33,7 +33,7 @@ func (o Output) writeTable(header []string, rows []table.Row) error {
 	for ; o.width > 0 && widest(text) > o.width && left < len(o.spare); left++ {
 		text = renderTable(header, rows, o.spare[:left+1])
 	}
-	if _, err := fmt.Fprintln(o.To, text); err != nil {
+	if _, err := fmt.Fprintln(o.Writer, text); err != nil {
 		return err
 	}
 	if left > 0 {

@@ -38,18 +38,18 @@ type Store interface {
 
 // Options configures a Caller.
 type Options struct {
-	Replica    func() uuid.UUID                     // the current id of this replica
-	Timeout    time.Duration                        // time from the insertion of a command to its deadline
-	Near       func(r db.NewRoom) []string          // for [db.NewRoom.Near]; nil: the whole fleet is read for each room
-	WaitFor    func(ctx context.Context, tx uint64) // returns when the replica's roster includes the transaction, or ctx ends; nil: answers do not wait
-	MaxWaiting int                                  // maximum number of commands in progress; 0 means 4,096
-	Log        *slog.Logger                         // nil: silent
-	Guard      *panics.Guard                        // recovers panics of the caller's goroutines, which then try again; may be nil
+	Replica       func() uuid.UUID                     // the current id of this replica
+	Timeout       time.Duration                        // time from the insertion of a command to its deadline
+	NearestAgents func(r db.NewRoom) []string          // for [db.NewRoom.Near]; nil: the whole fleet is read for each room
+	WaitFor       func(ctx context.Context, tx uint64) // returns when the replica's roster includes the transaction, or ctx ends; nil: answers do not wait
+	MaxWaiting    int                                  // maximum number of commands in progress; 0 means 4,096
+	Log           *slog.Logger                         // nil: silent
+	Guard         *panics.Guard                        // recovers panics of the caller's goroutines, which then try again; may be nil
 }
 
 // Caller inserts commands of a region and waits for their answers. Make it with [New], and Run it once. Safe for concurrent use.
 type Caller struct {
-	Options
+	options Options
 
 	store  Store
 	region string
@@ -71,7 +71,7 @@ type Caller struct {
 func New(store Store, region string, o Options) *Caller {
 	o.MaxWaiting = cmp.Or(o.MaxWaiting, maxWaiting)
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
-	return &Caller{Options: o, store: store, region: region, stopped: make(chan struct{}), kick: make(chan struct{}, 1), waiting: map[uuid.UUID]*waiter{}}
+	return &Caller{options: o, store: store, region: region, stopped: make(chan struct{}), kick: make(chan struct{}, 1), waiting: map[uuid.UUID]*waiter{}}
 }
 
 // Create creates a room. It returns when the room exists, when it cannot be created, or at the deadline. It sets Region, Caller and Timeout.
@@ -79,9 +79,9 @@ func New(store Store, region string, o Options) *Caller {
 // [db.CommandTimedOut]. If ctx ends, the command continues. Errors: those of [db.Store.CreateRoom]; Unavailable if the outcome is unknown.
 func (c *Caller) Create(ctx context.Context, r db.NewRoom) (db.CommandAnswer, error) {
 	return c.do(ctx, func() (db.Command, error) {
-		r.Region, r.Caller, r.Timeout = c.region, c.Replica(), c.Timeout
-		if c.Near != nil {
-			r.Near = c.Near(r)
+		r.Region, r.Caller, r.Timeout = c.region, c.options.Replica(), c.options.Timeout
+		if c.options.NearestAgents != nil {
+			r.Near = c.options.NearestAgents(r)
 		}
 		return c.store.CreateRoom(ctx, r)
 	})
@@ -90,7 +90,7 @@ func (c *Caller) Create(ctx context.Context, r db.NewRoom) (db.CommandAnswer, er
 // Destroy destroys a room. Otherwise it works as Create. Errors: those of [db.Store.DestroyRoom]; Unavailable if the outcome is unknown.
 func (c *Caller) Destroy(ctx context.Context, roomID, actor string) (db.CommandAnswer, error) {
 	return c.do(ctx, func() (db.Command, error) {
-		return c.store.DestroyRoom(ctx, c.region, roomID, c.Replica(), actor, c.Timeout)
+		return c.store.DestroyRoom(ctx, c.region, roomID, c.options.Replica(), actor, c.options.Timeout)
 	})
 }
 
@@ -107,7 +107,7 @@ func (c *Caller) Undrain(ctx context.Context, agentID, actor string) (db.Command
 
 func (c *Caller) commandAgent(ctx context.Context, agentID string, op db.CommandOp, actor string, keep bool) (db.CommandAnswer, error) {
 	return c.do(ctx, func() (db.Command, error) {
-		return c.store.CommandAgent(ctx, c.region, agentID, op, keep, c.Replica(), actor, c.Timeout)
+		return c.store.CommandAgent(ctx, c.region, agentID, op, keep, c.options.Replica(), actor, c.options.Timeout)
 	})
 }
 
@@ -133,10 +133,10 @@ func (c *Caller) do(ctx context.Context, insert func() (db.Command, error)) (db.
 	case <-c.stopped:
 		return db.CommandAnswer{}, unavailable("this replica stops: the command goes on, its outcome is not known yet", nil)
 	}
-	if w.err == nil && c.WaitFor != nil && (w.answer.State == db.CommandDone || w.answer.State == db.CommandDoneLate) {
+	if w.err == nil && c.options.WaitFor != nil && (w.answer.State == db.CommandDone || w.answer.State == db.CommandDoneLate) {
 		ctx, cancel := context.WithTimeout(ctx, rosterWait)
 		defer cancel()
-		c.WaitFor(ctx, w.answer.Tx)
+		c.options.WaitFor(ctx, w.answer.Tx)
 	}
 	return w.answer, w.err
 }
@@ -148,7 +148,7 @@ func (c *Caller) Run(ctx context.Context) error {
 		return errors.New("command: a caller runs once")
 	}
 	defer c.stop()
-	inbox := &inbox{Caller: c, stop: func() {}}
+	inbox := &inbox{caller: c, stop: func() {}}
 	defer func() { inbox.stop() }()
 	inbox.renew()
 	tick := time.NewTicker(readInterval)
@@ -163,7 +163,7 @@ func (c *Caller) Run(ctx context.Context) error {
 		case <-tick.C:
 			inbox.renew()
 		}
-		c.report(ctx, c.Guard.Do("command answers", func() error { return c.read(ctx) }))
+		c.report(ctx, c.options.Guard.Do("command answers", func() error { return c.read(ctx) }))
 		wait.For(ctx, readPause)
 	}
 }
@@ -190,9 +190,9 @@ func (c *Caller) report(ctx context.Context, err error) {
 	switch {
 	case ctx.Err() != nil:
 	case err != nil && !c.failing:
-		c.Log.LogAttrs(ctx, slog.LevelWarn, "answers of agents cannot be read: callers wait", slog.Any("error", err))
+		c.options.Log.LogAttrs(ctx, slog.LevelWarn, "answers of agents cannot be read: callers wait", slog.Any("error", err))
 	case err == nil && c.failing:
-		c.Log.LogAttrs(ctx, slog.LevelInfo, "answers of agents can be read again")
+		c.options.Log.LogAttrs(ctx, slog.LevelInfo, "answers of agents can be read again")
 	}
 	c.failing = err != nil
 }
@@ -200,7 +200,7 @@ func (c *Caller) report(ctx context.Context, err error) {
 // inbox wakes its Caller when a notification is addressed to the replica. A replica that was ended continues under another id, and
 // therefore with another topic.
 type inbox struct {
-	*Caller
+	caller *Caller
 
 	id   uuid.UUID
 	wake <-chan struct{}
@@ -209,10 +209,10 @@ type inbox struct {
 
 // renew subscribes to the topic of the replica's current id. Run calls it at each tick.
 func (b *inbox) renew() {
-	if id := b.Replica(); id != b.id {
+	if id := b.caller.options.Replica(); id != b.id {
 		b.stop()
 		b.id = id
-		b.wake, b.stop = b.store.Subscribe(db.TopicReplica(id), b.region)
+		b.wake, b.stop = b.caller.store.Subscribe(db.TopicReplica(id), b.caller.region)
 	}
 }
 

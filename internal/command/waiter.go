@@ -21,7 +21,7 @@ type waiter struct {
 func (c *Caller) takeSlot() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.slots >= c.MaxWaiting {
+	if c.slots >= c.options.MaxWaiting {
 		return unavailable("too many calls wait for agents on this replica: retry, another one may have room", nil)
 	}
 	if c.hasStopped() {
@@ -43,7 +43,7 @@ func (c *Caller) wait(id uuid.UUID) *waiter {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.waiting[id] = w
-	w.deadline = time.AfterFunc(c.Timeout, func() { c.expire(id) })
+	w.deadline = time.AfterFunc(c.options.Timeout, func() { c.expire(id) })
 	return w
 }
 
@@ -81,7 +81,7 @@ func (c *Caller) expire(id uuid.UUID) {
 	ctx, cancel := context.WithTimeout(context.Background(), readTimeout)
 	defer cancel()
 	var a db.CommandAnswer
-	err := c.Guard.Do("command deadlines", func() (err error) {
+	err := c.options.Guard.Do("command deadlines", func() (err error) {
 		a, err = c.store.ExpireCommand(ctx, c.region, id)
 		return err
 	})

@@ -81,7 +81,7 @@ func (c *call) start(r *round) {
 	c.stop = stop
 	c.function.Go(func() {
 		defer stop()
-		c.finish(c.engine.Guard.Do("match function", func() error { return c.caller.Run(ctx, c.propose) }))
+		c.finish(c.engine.options.Guard.Do("match function", func() error { return c.caller.Run(ctx, c.propose) }))
 	})
 }
 

@@ -16,10 +16,10 @@ const remoteInterval = 50 * time.Millisecond
 
 // collect takes the new proposals of this replica's calls.
 func (o *owner) collect() {
-	for _, c := range o.local() {
-		more, _ := c.proposalsAfter(o.seen[c.id])
+	for _, c := range o.round.local() {
+		more, _ := c.proposalsAfter(o.lastProposal[c.id])
 		for _, p := range more {
-			o.seen[c.id] = p.seq
+			o.lastProposal[c.id] = p.seq
 			o.evaluation.add(p)
 		}
 	}
@@ -28,11 +28,11 @@ func (o *owner) collect() {
 // readRemote reads the rows of other replicas' calls when that is due. A database that cannot be reached is tried again
 // later, until the lease has expired.
 func (o *owner) readRemote(ctx context.Context) error {
-	if o.alone || time.Now().Before(o.readAt) {
+	if o.hasNoRemote || time.Now().Before(o.round.readAt) {
 		return nil
 	}
-	changes, err := o.Store.CycleChanges(ctx, o.ref, o.seen)
-	o.readAt = time.Now().Add(remoteInterval)
+	changes, err := o.round.engine.options.Store.CycleChanges(ctx, o.round.ref, o.lastProposal)
+	o.round.readAt = time.Now().Add(remoteInterval)
 	switch {
 	case err == nil:
 		o.addChanges(changes)
@@ -46,13 +46,13 @@ func (o *owner) readRemote(ctx context.Context) error {
 func (o *owner) addChanges(changes db.CycleChanges) {
 	o.remote = map[uuid.UUID]db.CycleCaller{}
 	for _, c := range changes.Callers {
-		if c.Replica != o.Replica {
+		if c.Replica != o.round.engine.options.Replica {
 			o.remote[c.ID] = c
 		}
 	}
 	for _, p := range changes.Proposals {
-		o.seen[p.Caller] = p.Seq
-		o.evaluation.add(&candidate{Proposal: proposalOf(p), caller: p.Caller, seq: p.Seq, decided: p.Decided})
+		o.lastProposal[p.Caller] = p.Seq
+		o.evaluation.add(&candidate{Proposal: proposalOf(p), caller: p.Caller, seq: p.Seq, isDecided: p.Decided})
 	}
 }
 
@@ -63,7 +63,7 @@ func (o *owner) mayPropose() bool {
 			return true
 		}
 	}
-	return slices.ContainsFunc(o.local(), (*call).isProposing)
+	return slices.ContainsFunc(o.round.local(), (*call).isProposing)
 }
 
 // isDeserted reports whether all callers have left.
@@ -73,7 +73,7 @@ func (o *owner) isDeserted() bool {
 			return false
 		}
 	}
-	return !slices.ContainsFunc(o.local(), func(c *call) bool { return !c.isOver() })
+	return !slices.ContainsFunc(o.round.local(), func(c *call) bool { return !c.isOver() })
 }
 
 // isOver reports whether the caller of a candidate waits for no more matches.

@@ -26,9 +26,9 @@ func (o *owner) commitBatch(ctx context.Context) (left int, err error) {
 	for i, c := range batch {
 		matches[i] = c.acceptedMatch()
 	}
-	final, err := o.Store.AcceptMatches(ctx, o.ref, matches, o.Backfill)
+	final, err := o.round.engine.options.Store.AcceptMatches(ctx, o.round.ref, matches, o.round.engine.options.Backfill)
 	for i, f := range final {
-		o.metrics.verdicts.WithLabelValues(f.Verdict.String()).Inc()
+		o.round.engine.metrics.verdicts.WithLabelValues(f.Verdict.String()).Inc()
 		batch[i].decide(f.Verdict == match.Kept, f.Created)
 	}
 	return left, err
@@ -47,13 +47,13 @@ func (c *candidate) acceptedMatch() db.AcceptedMatch {
 // tickets free for the next cycle.
 func (o *owner) outOfTime(ctx context.Context, left int) bool {
 	if o.commitsUntil.IsZero() {
-		o.commitsUntil = time.Now().Add(o.Acceptance)
+		o.commitsUntil = time.Now().Add(o.round.engine.options.Acceptance)
 	}
 	if time.Now().Before(o.commitsUntil) {
 		return false
 	}
-	o.metrics.verdicts.WithLabelValues(outOfTime).Add(float64(left))
-	o.Log.LogAttrs(ctx, slog.LevelWarn, "a cycle has more matches than it has time to commit: the others are dropped, their tickets stay free",
-		slog.String("cycle", o.ref.ID.String()), slog.Int("dropped", left))
+	o.round.engine.metrics.verdicts.WithLabelValues(outOfTime).Add(float64(left))
+	o.round.engine.options.Log.LogAttrs(ctx, slog.LevelWarn, "a cycle has more matches than it has time to commit: the others are dropped, their tickets stay free",
+		slog.String("cycle", o.round.ref.ID.String()), slog.Int("dropped", left))
 	return true
 }

@@ -56,7 +56,7 @@ const (
 
 // Engine runs the cycles of a region, together with the engines of other replicas. It is safe for concurrent use.
 type Engine struct {
-	Options
+	options Options
 
 	customEvaluator bool
 	metrics         *metrics
@@ -86,7 +86,7 @@ func New(o Options) (*Engine, error) {
 		return nil, err
 	}
 	return &Engine{
-		Options: o, customEvaluator: customEvaluator, metrics: m, rounds: map[uuid.UUID]*round{}, arrived: make(chan struct{}, 1),
+		options: o, customEvaluator: customEvaluator, metrics: m, rounds: map[uuid.UUID]*round{}, arrived: make(chan struct{}, 1),
 	}, nil
 }
 
@@ -104,7 +104,7 @@ func (e *Engine) Fetch(ctx context.Context, caller Caller) error {
 
 // do calls fn in a goroutine of the engine, with the deadline of a step. A panic of fn becomes an error.
 func (e *Engine) do(ctx context.Context, goroutine string, fn func(context.Context) error) error {
-	return e.Guard.Do(goroutine, func() error { return inStep(ctx, fn) })
+	return e.options.Guard.Do(goroutine, func() error { return inStep(ctx, fn) })
 }
 
 // inStep calls fn with the deadline of a step.

@@ -47,14 +47,14 @@ type evaluation struct {
 func (r *round) evaluate(ctx context.Context) *evaluation {
 	v := &evaluation{
 		changed: r.changed, queued: make(chan struct{}, 1), candidates: map[string]*candidate{},
-		accepted: queue{of: map[uuid.UUID][]*candidate{}},
+		accepted: queue{byCaller: map[uuid.UUID][]*candidate{}},
 	}
 	ctx, v.cancel = context.WithCancel(ctx)
 	in := make(chan Proposal, 256)
-	r.running.Go(func() { v.feed(ctx, in) })
-	r.running.Go(func() {
-		v.end(r.Guard.Do("evaluator", func() error {
-			return r.Evaluator.Evaluate(ctx, in, func(id string) error { return v.accept(ctx, id) })
+	r.engine.running.Go(func() { v.feed(ctx, in) })
+	r.engine.running.Go(func() {
+		v.end(r.engine.options.Guard.Do("evaluator", func() error {
+			return r.engine.options.Evaluator.Evaluate(ctx, in, func(id string) error { return v.accept(ctx, id) })
 		}))
 	})
 	return v
@@ -98,7 +98,7 @@ func (v *evaluation) add(c *candidate) {
 		return
 	}
 	v.candidates[c.ID] = nil
-	if !c.decided {
+	if !c.isDecided {
 		v.candidates[c.ID] = c
 		v.queue = append(v.queue, c.Proposal)
 		wait.Wake(v.queued)

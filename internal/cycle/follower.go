@@ -21,14 +21,14 @@ const (
 // follower is the [role] of a replica that connects its calls with the owner of the cycle, through rows: it writes their
 // proposals and delivers the matches that the owner has committed.
 type follower struct {
-	*round
+	round *round
 
 	written    map[uuid.UUID]int32 // the number of the last proposal in batch, or before it, of each call
 	finished   map[uuid.UUID]bool  // calls of which no proposals follow those
 	batch      proposalBatch
 	collecting bool      // the owner takes proposals
 	answeredAt time.Time // when the database answered last
-	taken      *db.Cycle // the cycle, once this replica has taken it over
+	ownCycle   *db.Cycle // the cycle, once this replica has taken it over
 }
 
 func newFollower(r *round) *follower {
@@ -37,7 +37,7 @@ func newFollower(r *round) *follower {
 }
 
 // idle implements [role].
-func (f *follower) idle() time.Duration { return time.Until(f.readAt) }
+func (f *follower) idle() time.Duration { return time.Until(f.round.readAt) }
 
 // step implements [role]. The role ends with the cycle, when no call of this replica is left in it, or when this replica has
 // taken it over.
@@ -48,28 +48,28 @@ func (f *follower) step(ctx context.Context) (over bool, err error) {
 	if err := f.write(ctx); err != nil && !fault.Is(err, fault.Unavailable) { // readStatus ends a long outage
 		return false, err
 	}
-	if len(f.local()) > 0 || time.Now().Before(f.registersUntil) {
+	if len(f.round.local()) > 0 || time.Now().Before(f.round.registersUntil) {
 		return false, nil
 	}
-	f.awaitJoining()
-	return len(f.local()) == 0, nil
+	f.round.engine.awaitJoining()
+	return len(f.round.local()) == 0, nil
 }
 
 // readStatus reads the cycle's status when that is due. Like an owner, it tolerates a database that has been unavailable for
 // less than the lease.
 func (f *follower) readStatus(ctx context.Context) (over bool, err error) {
-	if time.Now().Before(f.readAt) {
+	if time.Now().Before(f.round.readAt) {
 		return false, nil
 	}
-	status, err := f.Store.FollowCycle(ctx, f.ref, idsOf(f.local()))
+	status, err := f.round.engine.options.Store.FollowCycle(ctx, f.round.ref, idsOf(f.round.local()))
 	if err == nil {
 		over, err = f.takeStatus(ctx, status)
 	}
-	f.readAt = time.Now().Add(min(statusInterval, f.Lease/4))
+	f.round.readAt = time.Now().Add(min(statusInterval, f.round.engine.options.Lease/4))
 	switch {
 	case err == nil:
 		f.answeredAt = time.Now()
-	case fault.Is(err, fault.Unavailable) && time.Since(f.answeredAt) < f.Lease:
+	case fault.Is(err, fault.Unavailable) && time.Since(f.answeredAt) < f.round.engine.options.Lease:
 		return false, nil
 	}
 	return over, err
@@ -79,16 +79,16 @@ func (f *follower) readStatus(ctx context.Context) (over bool, err error) {
 // when its lease has expired.
 func (f *follower) takeStatus(ctx context.Context, status db.CycleStatus) (over bool, err error) {
 	f.takeVerdicts(status.Decided)
-	if status.State == db.CycleEvaluating || !time.Now().Before(f.collectsUntil) {
-		f.cancelFunctions()
+	if status.State == db.CycleEvaluating || !time.Now().Before(f.round.collectsUntil) {
+		f.round.cancelFunctions()
 	}
 	switch {
 	case !status.Exists:
-		f.failure = unavailable("the cycle is lost: the database has restarted")
+		f.round.failure = unavailable("the cycle is lost: the database has restarted")
 		return true, nil
 	case status.State == db.CycleEnded:
 		if status.Failure != "" {
-			f.failure = errors.New(status.Failure)
+			f.round.failure = errors.New(status.Failure)
 		}
 		return true, nil
 	case status.LeaseExpired:
@@ -99,25 +99,25 @@ func (f *follower) takeStatus(ctx context.Context, status db.CycleStatus) (over 
 
 // takeOver makes this replica the owner, unless another one was first.
 func (f *follower) takeOver(ctx context.Context) (taken bool, err error) {
-	c, decided, err := f.Store.TakeOverCycle(ctx, f.ref, idsOf(f.local()))
+	c, decided, err := f.round.engine.options.Store.TakeOverCycle(ctx, f.round.ref, idsOf(f.round.local()))
 	if err != nil || c == nil {
 		return false, err
 	}
 	f.takeVerdicts(decided)
-	f.setTimes(*c)
-	f.taken = c
+	f.round.setTimes(*c)
+	f.ownCycle = c
 	return true, nil
 }
 
 // takeVerdicts delivers matches of this replica's calls that another owner of the cycle has committed, each once.
 func (f *follower) takeVerdicts(verdicts []db.DecidedProposal) {
 	calls := map[uuid.UUID]*call{}
-	for _, c := range f.local() {
+	for _, c := range f.round.local() {
 		calls[c.id] = c
 	}
 	for _, v := range verdicts {
 		proposals, _ := calls[v.Caller].proposalsAfter(v.Seq - 1)
-		if p := proposals[0]; !p.decided {
+		if p := proposals[0]; !p.isDecided {
 			p.decide(v.Kept, f.createdBackfill(p.Proposal, v))
 		}
 	}
@@ -128,7 +128,7 @@ func (f *follower) createdBackfill(p Proposal, d db.DecidedProposal) *db.Backfil
 	if d.CreatedBackfill == "" {
 		return nil
 	}
-	created, err := f.Backfill(p.BackfillBody, nil)
+	created, err := f.round.engine.options.Backfill(p.BackfillBody, nil)
 	if err != nil {
 		return nil
 	}

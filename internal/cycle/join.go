@@ -17,7 +17,7 @@ const joinInterval = 100 * time.Millisecond
 // Run puts calls into cycles and runs these until ctx ends. Then it ends all calls as Unavailable, leaves its cycles to
 // other replicas, and returns nil. Call it once.
 func (e *Engine) Run(ctx context.Context) error {
-	notified, stop := e.Store.Subscribe(db.TopicCycle, e.Region)
+	notified, stop := e.options.Store.Subscribe(db.TopicCycle, e.options.Region)
 	defer stop()
 	defer e.running.Wait()
 	defer e.close()
@@ -73,7 +73,7 @@ func (e *Engine) joinWaiting(ctx context.Context) (done bool) {
 	c, joined, err := e.joinCycle(ctx, idsOf(calls))
 	switch {
 	case err != nil:
-		e.Log.LogAttrs(ctx, slog.LevelWarn, "calls of FetchMatches could not join a cycle", slog.Int("calls", len(calls)), slog.Any("error", err))
+		e.options.Log.LogAttrs(ctx, slog.LevelWarn, "calls of FetchMatches could not join a cycle", slog.Int("calls", len(calls)), slog.Any("error", err))
 		for _, c := range calls {
 			c.end(public(err))
 		}
@@ -95,9 +95,9 @@ func (e *Engine) awaitJoining() {
 }
 
 func (e *Engine) joinCycle(ctx context.Context, ids []uuid.UUID) (c db.Cycle, joined bool, err error) {
-	phases := db.NewCycle{Registration: e.Registration, Collection: e.Collection, Lease: e.Lease}
+	phases := db.NewCycle{Registration: e.options.Registration, Collection: e.options.Collection, Lease: e.options.Lease}
 	err = e.do(ctx, "cycles", func(ctx context.Context) (err error) {
-		c, joined, err = e.Store.JoinCycle(ctx, e.Region, e.Replica, ids, phases)
+		c, joined, err = e.options.Store.JoinCycle(ctx, e.options.Region, e.options.Replica, ids, phases)
 		return err
 	})
 	return c, joined, err

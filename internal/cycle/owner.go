@@ -14,12 +14,12 @@ import (
 
 // owner is the [role] of the replica that runs a cycle.
 type owner struct {
-	*round
+	round *round
 
-	phase  string                       // the state of the cycle
-	seen   map[uuid.UUID]int32          // the number of the last proposal that was taken of each caller
-	remote map[uuid.UUID]db.CycleCaller // callers of other replicas; nil: not read yet
-	alone  bool                         // remote is empty, and stays so
+	phase        string                       // the state of the cycle
+	lastProposal map[uuid.UUID]int32          // the number of the last proposal that was taken of each caller
+	remote       map[uuid.UUID]db.CycleCaller // callers of other replicas; nil: not read yet
+	hasNoRemote  bool                         // remote is empty, and stays so
 
 	evaluation     *evaluation
 	evaluatesUntil time.Time // once nobody proposes
@@ -30,30 +30,30 @@ type owner struct {
 // newOwner returns the owner of a cycle that this replica has opened.
 func newOwner(r *round, c db.Cycle) *owner {
 	o := takenOver(r, c)
-	o.remote, o.alone = map[uuid.UUID]db.CycleCaller{}, c.State == db.CycleCollecting
-	o.readAt = time.Now().Add(o.Registration) // or when a follower notifies
+	o.remote, o.hasNoRemote = map[uuid.UUID]db.CycleCaller{}, c.State == db.CycleCollecting
+	o.round.readAt = time.Now().Add(o.round.engine.options.Registration) // or when a follower notifies
 	return o
 }
 
 // takenOver returns the owner of a cycle that another replica owned before.
 func takenOver(r *round, c db.Cycle) *owner {
 	r.batchDelay, r.readAt = 0, time.Time{}
-	return &owner{round: r, phase: c.State, seen: map[uuid.UUID]int32{}, evaluatesUntil: time.Now().Add(r.Evaluation)}
+	return &owner{round: r, phase: c.State, lastProposal: map[uuid.UUID]int32{}, evaluatesUntil: time.Now().Add(r.engine.options.Evaluation)}
 }
 
 // run runs the cycle to its end. Errors: the cycle could not be run, by no fault of a caller or the evaluator.
 func (o *owner) run(ctx context.Context) error {
 	// Not ctx: an evaluator that is canceled because this replica stops would fail the cycle for the callers of all replicas.
-	o.evaluation = o.evaluate(context.WithoutCancel(ctx))
+	o.evaluation = o.round.evaluate(context.WithoutCancel(ctx))
 	defer o.evaluation.cancel()
 	leased, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	o.running.Go(func() { cancel(o.keepLease(leased)) })
-	if err := o.play(leased, o); err != nil {
-		o.metrics.ended("lost", o.began)
+	o.round.engine.running.Go(func() { cancel(o.keepLease(leased)) })
+	if err := o.round.play(leased, o); err != nil {
+		o.round.engine.metrics.ended("lost", o.round.began)
 		return err
 	}
-	o.metrics.ended(o.result, o.began)
+	o.round.engine.metrics.ended(o.result, o.round.began)
 	o.end(ctx)
 	return nil
 }
@@ -63,19 +63,19 @@ func (o *owner) idle() time.Duration {
 	until := o.evaluatesUntil
 	switch o.phase {
 	case db.CycleRegistering:
-		until = o.registersUntil
+		until = o.round.registersUntil
 	case db.CycleCollecting:
-		until = o.collectsUntil
+		until = o.round.collectsUntil
 	}
 	if len(o.remote) > 0 {
-		return min(time.Until(until), time.Until(o.readAt))
+		return min(time.Until(until), time.Until(o.round.readAt))
 	}
 	return time.Until(until)
 }
 
 // step implements [role].
 func (o *owner) step(ctx context.Context) (over bool, err error) {
-	for _, c := range o.over() {
+	for _, c := range o.round.takeFinished() {
 		c.end(nil) // no commit is under way between two steps, and later ones leave its matches out
 	}
 	o.collect()
@@ -90,10 +90,10 @@ func (o *owner) step(ctx context.Context) (over bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	o.failure = failure
+	o.round.failure = failure
 	o.result = o.resultOf(evaluated)
 	if left > 0 && (o.result == "" || !o.outOfTime(ctx, left)) {
-		wait.Wake(o.changed) // to commit the next batch after the other steps that are due
+		wait.Wake(o.round.changed) // to commit the next batch after the other steps that are due
 		return false, nil
 	}
 	return o.result != "", nil
@@ -104,19 +104,19 @@ func (o *owner) closePhase(ctx context.Context) error {
 	now := time.Now()
 	switch o.phase {
 	case db.CycleRegistering:
-		if now.Before(o.registersUntil) {
+		if now.Before(o.round.registersUntil) {
 			return nil
 		}
 		err := o.advance(ctx, db.CycleCollecting)
-		o.awaitJoining()
+		o.round.engine.awaitJoining()
 		return err
 	case db.CycleCollecting:
-		if evaluated, _ := o.evaluation.state(); !evaluated && o.mayPropose() && now.Before(o.collectsUntil) {
+		if evaluated, _ := o.evaluation.state(); !evaluated && o.mayPropose() && now.Before(o.round.collectsUntil) {
 			return nil
 		}
-		o.cancelFunctions()
+		o.round.cancelFunctions()
 		o.collect()
-		o.evaluatesUntil = now.Add(o.Evaluation)
+		o.evaluatesUntil = now.Add(o.round.engine.options.Evaluation)
 		return o.advance(ctx, db.CycleEvaluating)
 	}
 	o.evaluation.complete()
@@ -130,14 +130,14 @@ func (o *owner) closePhase(ctx context.Context) error {
 // other replica reads it.
 func (o *owner) advance(ctx context.Context, phase string) error {
 	o.phase = phase
-	wait.Wake(o.changed) // this phase may be over, too
-	if o.alone {
+	wait.Wake(o.round.changed) // this phase may be over, too
+	if o.hasNoRemote {
 		return nil
 	}
-	changes, err := o.Store.AdvanceCycle(ctx, o.ref, phase, o.seen)
+	changes, err := o.round.engine.options.Store.AdvanceCycle(ctx, o.round.ref, phase, o.lastProposal)
 	if err == nil {
 		o.addChanges(changes)
-		o.alone = len(o.remote) == 0
+		o.hasNoRemote = len(o.remote) == 0
 	}
 	return err
 }
@@ -145,7 +145,7 @@ func (o *owner) advance(ctx context.Context, phase string) error {
 // resultOf returns how the cycle ends; empty while it does not.
 func (o *owner) resultOf(evaluated bool) string {
 	switch {
-	case o.failure != nil:
+	case o.round.failure != nil:
 		return "failed"
 	case o.phase == db.CycleRegistering:
 		return ""
@@ -162,11 +162,11 @@ func (o *owner) end(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTimeout)
 	defer cancel()
 	var text string
-	if o.failure != nil {
-		text = o.failure.Error()
-		o.Log.LogAttrs(ctx, slog.LevelWarn, "a cycle failed for all callers", slog.String("cycle", o.ref.ID.String()), slog.Any("error", o.failure))
+	if o.round.failure != nil {
+		text = o.round.failure.Error()
+		o.round.engine.options.Log.LogAttrs(ctx, slog.LevelWarn, "a cycle failed for all callers", slog.String("cycle", o.round.ref.ID.String()), slog.Any("error", o.round.failure))
 	}
-	if err := o.Store.EndCycle(ctx, o.ref, text); err != nil && !fault.Is(err, fault.Superseded) {
-		o.Log.LogAttrs(ctx, slog.LevelWarn, "the end of a cycle could not be written: the next one waits for the lease", slog.Any("error", err))
+	if err := o.round.engine.options.Store.EndCycle(ctx, o.round.ref, text); err != nil && !fault.Is(err, fault.Superseded) {
+		o.round.engine.options.Log.LogAttrs(ctx, slog.LevelWarn, "the end of a cycle could not be written: the next one waits for the lease", slog.Any("error", err))
 	}
 }

@@ -21,10 +21,10 @@ const (
 type candidate struct {
 	Proposal
 
-	local   *call // the caller; nil for one of another replica
-	caller  uuid.UUID
-	seq     int32 // its number among those of the caller, from 1
-	decided bool  // it is committed or dropped; the round's goroutine only
+	local     *call // the caller; nil for one of another replica
+	caller    uuid.UUID
+	seq       int32 // its number among those of the caller, from 1
+	isDecided bool  // it is committed or dropped; the round's goroutine only
 
 	accepted bool // by the evaluator of this replica
 	place    int  // in the order of acceptance
@@ -32,7 +32,7 @@ type candidate struct {
 
 // decide takes the verdict. A caller of another replica reads it from its row.
 func (c *candidate) decide(kept bool, created *db.Backfill) {
-	c.decided = true
+	c.isDecided = true
 	if kept && c.local != nil {
 		c.local.accept(Accepted{Proposal: c.Proposal, CreatedBackfill: created})
 	}
@@ -83,7 +83,7 @@ func (c *call) charge(p Proposal) error {
 		return errTooMany
 	case c.bytes > maxBytes:
 		return errTooLarge
-	case total > c.engine.Memory:
+	case total > c.engine.options.Memory:
 		return errFull
 	}
 	return nil
@@ -92,7 +92,7 @@ func (c *call) charge(p Proposal) error {
 // Hold counts the bytes of a match function's answer that are in memory before they are proposals, against the bound of
 // all proposals. Each successful Hold needs a Release. Errors: the memory is in use. Safe for concurrent use.
 func (e *Engine) Hold(bytes int) error {
-	if e.memory.Add(int64(bytes)) > e.Memory {
+	if e.memory.Add(int64(bytes)) > e.options.Memory {
 		e.Release(bytes)
 		return errFull
 	}

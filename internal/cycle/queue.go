@@ -10,18 +10,18 @@ import (
 // queue holds the matches that the evaluator has accepted and that are not committed yet. Callers take turns, so that one
 // with very many matches does not delay those of the others.
 type queue struct {
-	size  int
-	added int
-	turns []uuid.UUID // callers that have matches here, in the order of their turns
-	of    map[uuid.UUID][]*candidate
+	size     int
+	added    int
+	turns    []uuid.UUID // callers that have matches here, in the order of their turns
+	byCaller map[uuid.UUID][]*candidate
 }
 
 func (q *queue) add(c *candidate) {
-	if len(q.of[c.caller]) == 0 {
+	if len(q.byCaller[c.caller]) == 0 {
 		q.turns = append(q.turns, c.caller)
 	}
 	c.place = q.added
-	q.of[c.caller] = append(q.of[c.caller], c)
+	q.byCaller[c.caller] = append(q.byCaller[c.caller], c)
 	q.added++
 	q.size++
 }
@@ -31,14 +31,14 @@ func (q *queue) add(c *candidate) {
 func (q *queue) next(limit int) (batch []*candidate) {
 	for weight := 0; q.size > 0; {
 		caller := q.turns[0]
-		first := q.of[caller][0]
+		first := q.byCaller[caller][0]
 		if weight += 1 + len(first.Tickets); weight > limit && len(batch) > 0 {
 			break
 		}
 		batch = append(batch, first)
 		q.size--
 		q.turns = q.turns[1:]
-		if q.of[caller] = q.of[caller][1:]; len(q.of[caller]) > 0 {
+		if q.byCaller[caller] = q.byCaller[caller][1:]; len(q.byCaller[caller]) > 0 {
 			q.turns = append(q.turns, caller)
 		}
 	}

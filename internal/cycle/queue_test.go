@@ -14,7 +14,7 @@ import (
 func TestProposersTakeTurns(t *testing.T) {
 	t.Parallel()
 	many, few := uuid.New(), uuid.New()
-	q := queue{of: map[uuid.UUID][]*candidate{}}
+	q := queue{byCaller: map[uuid.UUID][]*candidate{}}
 	add := func(caller uuid.UUID, id string, tickets ...string) {
 		q.add(&candidate{Proposal: Proposal{Proposal: match.Proposal{ID: id, Tickets: tickets}}, caller: caller})
 	}

@@ -33,36 +33,36 @@ func (f *follower) write(ctx context.Context) error {
 	if err := f.leaveOver(ctx); err != nil || !f.collecting {
 		return err
 	}
-	for _, c := range f.local() {
+	for _, c := range f.round.local() {
 		f.fill(c)
 	}
 	if len(f.batch.proposals)+len(f.batch.finished) == 0 {
 		return nil
 	}
-	collecting, err := f.Store.Propose(ctx, f.ref, f.batch.proposals, f.batch.finished)
+	collecting, err := f.round.engine.options.Store.Propose(ctx, f.round.ref, f.batch.proposals, f.batch.finished)
 	if err != nil {
 		return err // the same batch is written again
 	}
 	f.batch = proposalBatch{}
-	wait.Wake(f.changed) // to write the next one
+	wait.Wake(f.round.changed) // to write the next one
 	if f.collecting = collecting; !collecting {
-		f.cancelFunctions()
+		f.round.cancelFunctions()
 	}
 	return nil
 }
 
 // leaveOver takes calls that are over out of the cycle, and delivers what was committed for them before.
 func (f *follower) leaveOver(ctx context.Context) error {
-	over := f.over()
+	over := f.round.takeFinished()
 	if len(over) == 0 {
 		return nil
 	}
-	verdicts, err := f.Store.LeaveCycle(ctx, f.ref, idsOf(over))
+	verdicts, err := f.round.engine.options.Store.LeaveCycle(ctx, f.round.ref, idsOf(over))
 	if err != nil {
 		return err
 	}
 	f.takeVerdicts(verdicts)
-	f.drop(over)
+	f.round.drop(over)
 	return nil
 }
 
@@ -94,7 +94,7 @@ func (f *follower) rowOf(p *candidate) db.CycleProposal {
 	if p.Score != nil {
 		row.Score = *p.Score
 	}
-	if f.customEvaluator {
+	if f.round.engine.customEvaluator {
 		row.Match = p.Match
 	}
 	return row

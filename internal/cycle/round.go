@@ -15,7 +15,7 @@ import (
 
 // round is a cycle as this replica takes part in it. Its goroutine plays one [role] at a time.
 type round struct {
-	*Engine
+	engine *Engine
 
 	ref      db.CycleRef
 	began    time.Time
@@ -43,7 +43,7 @@ type role interface {
 
 func newRound(e *Engine, c db.Cycle) *round {
 	r := &round{
-		Engine: e, ref: db.CycleRef{Region: e.Region, ID: c.ID, Replica: e.Replica, Lease: e.Lease}, began: time.Now(),
+		engine: e, ref: db.CycleRef{Region: e.options.Region, ID: c.ID, Replica: e.options.Replica, Lease: e.options.Lease}, began: time.Now(),
 		changed: make(chan struct{}, 1), proposed: make(chan struct{}, 1),
 	}
 	r.setTimes(c)
@@ -58,7 +58,7 @@ func (r *round) setTimes(c db.Cycle) {
 // run takes part in the cycle until it has ended for the calls of this replica. After a panic another replica may take the
 // cycle over once the lease has expired.
 func (r *round) run(ctx context.Context, c db.Cycle) {
-	err := r.Guard.Do("cycle", func() error {
+	err := r.engine.options.Guard.Do("cycle", func() error {
 		err := r.takePart(ctx, c)
 		if err != nil {
 			r.leaveCycle(ctx)
@@ -67,22 +67,22 @@ func (r *round) run(ctx context.Context, c db.Cycle) {
 	})
 	r.close(err)
 	if err != nil && ctx.Err() == nil {
-		r.Log.LogAttrs(ctx, slog.LevelWarn, "a cycle ended early on this replica", slog.String("cycle", r.ref.ID.String()), slog.Any("error", err))
+		r.engine.options.Log.LogAttrs(ctx, slog.LevelWarn, "a cycle ended early on this replica", slog.String("cycle", r.ref.ID.String()), slog.Any("error", err))
 	}
 }
 
 func (r *round) takePart(ctx context.Context, c db.Cycle) error {
-	notified, stop := r.Store.Subscribe(db.TopicCycle, r.Region)
+	notified, stop := r.engine.options.Store.Subscribe(db.TopicCycle, r.engine.options.Region)
 	defer stop()
 	r.notified = notified
-	if c.Owner == r.Replica {
+	if c.Owner == r.engine.options.Replica {
 		return newOwner(r, c).run(ctx)
 	}
 	f := newFollower(r)
-	if err := r.play(ctx, f); err != nil || f.taken == nil {
+	if err := r.play(ctx, f); err != nil || f.ownCycle == nil {
 		return err
 	}
-	return takenOver(r, *f.taken).run(ctx)
+	return takenOver(r, *f.ownCycle).run(ctx)
 }
 
 // play takes steps until the role is over. Errors: those of a step; the cause of ctx's end.
@@ -126,19 +126,19 @@ func (r *round) wait(ctx context.Context, most time.Duration) {
 func (r *round) leaveCycle(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTimeout)
 	defer cancel()
-	if _, err := r.Store.LeaveCycle(ctx, r.ref, idsOf(r.local())); err != nil {
-		r.Log.LogAttrs(ctx, slog.LevelDebug, "a cycle could not be left: others wait for the lease", slog.Any("error", err))
+	if _, err := r.engine.options.Store.LeaveCycle(ctx, r.ref, idsOf(r.local())); err != nil {
+		r.engine.options.Log.LogAttrs(ctx, slog.LevelDebug, "a cycle could not be left: others wait for the lease", slog.Any("error", err))
 	}
 }
 
 // close ends the calls. err is why the round ended early; nil when the cycle has ended, or has no more calls here.
 func (r *round) close(err error) {
 	if err == nil {
-		r.awaitJoining()
+		r.engine.awaitJoining()
 	}
-	r.Engine.mu.Lock()
-	delete(r.rounds, r.ref.ID)
-	r.Engine.mu.Unlock()
+	r.engine.mu.Lock()
+	delete(r.engine.rounds, r.ref.ID)
+	r.engine.mu.Unlock()
 	if err = public(err); err == nil {
 		err = r.failure
 	}
@@ -169,8 +169,8 @@ func (r *round) local() []*call {
 	return slices.Clip(r.calls)
 }
 
-// over returns the calls of this replica that wait for no more matches.
-func (r *round) over() (over []*call) {
+// takeFinished returns the calls of this replica that wait for no more matches.
+func (r *round) takeFinished() (over []*call) {
 	for _, c := range r.local() {
 		if c.isOver() {
 			over = append(over, c)

@@ -30,8 +30,8 @@ const (
 	writesSection      = "The database refuses writes"
 )
 
-// Of returns the cause of an error. known is false where the table has none: then Words is empty and Do is general.
-func Of(err error) (c Cause, known bool) {
+// FromError returns the cause of an error. known is false where the table has none: then Words is empty and Do is general.
+func FromError(err error) (c Cause, known bool) {
 	if pg, is := errors.AsType[*pgconn.PgError](err); is {
 		c, known = ofState(pg.Code)
 		c.Words = fmt.Sprintf("%s (SQLSTATE %s)", strings.Join(strings.Fields(pg.Message), " "), pg.Code)

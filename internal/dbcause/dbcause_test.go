@@ -57,7 +57,7 @@ func TestEachCauseHasItsRemedy(t *testing.T) {
 		"no answer":           {context.DeadlineExceeded, "no answer in time"},
 		"closed by a firewal": {io.ErrUnexpectedEOF, "the connection was closed"},
 	} {
-		found, known := dbcause.Of(fmt.Errorf("unavailable: %w", c.err))
+		found, known := dbcause.FromError(fmt.Errorf("unavailable: %w", c.err))
 		require.True(t, known, name)
 		require.Contains(t, found.Words, c.words, name)
 		require.NotContains(t, found.Words, "db.secret", name)
@@ -68,6 +68,6 @@ func TestEachCauseHasItsRemedy(t *testing.T) {
 		}
 		seen[found.Do] = name
 	}
-	_, known := dbcause.Of(errors.New("something else"))
+	_, known := dbcause.FromError(errors.New("something else"))
 	require.False(t, known)
 }

@@ -16,7 +16,7 @@ func (d Doctor) checkDatabase(ctx context.Context) (Finding, error) {
 	if err == nil {
 		return good("answers in %s", time.Since(begun).Round(time.Millisecond)), nil
 	}
-	c, known := dbcause.Of(err)
+	c, known := dbcause.FromError(err)
 	switch {
 	case dbcause.IsPostgres(err):
 		return failure("", "refuses the connection").from(c), nil
@@ -64,7 +64,7 @@ func (d Doctor) checkWrites(ctx context.Context) (Finding, error) {
 const startStandby = "start the synchronous standby, or take it out of synchronous_standby_names and reload"
 
 func (w writability) judge(failed error) Finding {
-	c, _ := dbcause.Of(failed)
+	c, _ := dbcause.FromError(failed)
 	switch {
 	case w.Standby:
 		return failure("", "the database takes no writes: this server is a standby").from(c)

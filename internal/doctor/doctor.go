@@ -215,7 +215,7 @@ func (c checkup) examine(ctx context.Context, d Doctor) Finding {
 // unchecked says that a check could not be made, and why.
 func unchecked(err error) Finding {
 	f := failure("see the error; the role needs the views of schema ops (ops/grants.sql)", "not known: it could not be checked: %s", oneLine(err))
-	if c, known := dbcause.Of(err); known {
+	if c, known := dbcause.FromError(err); known {
 		f = failure("", "not known: it could not be checked").from(c)
 	}
 	return f

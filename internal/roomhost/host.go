@@ -49,7 +49,7 @@ type Options struct {
 // Host registers the processes of this replica's agents, and makes their rooms match their sessions. Make it with [New], and Run it once.
 type Host struct {
 	Options
-	taken map[string]bool // processes that cannot be registered; each is logged once
+	refusedProcesses map[string]bool // processes that cannot be registered; each is logged once
 }
 
 // New returns a host.
@@ -57,7 +57,7 @@ func New(o Options) *Host {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Host{Options: o, taken: map[string]bool{}}
+	return &Host{Options: o, refusedProcesses: map[string]bool{}}
 }
 
 // Run runs the host until ctx ends. During a database outage it retries.
@@ -180,11 +180,11 @@ func (h *Host) beat(ctx context.Context, p db.HostProcess, r db.Registration) er
 
 // logOnce logs once that a process cannot be registered. It does not log the process id, because the agent chose that text.
 func (h *Host) logOnce(ctx context.Context, p db.HostProcess) {
-	if len(h.taken) > 1000 {
-		clear(h.taken)
+	if len(h.refusedProcesses) > 1000 {
+		clear(h.refusedProcesses)
 	}
-	if !h.taken[p.ID] {
-		h.taken[p.ID] = true
+	if !h.refusedProcesses[p.ID] {
+		h.refusedProcesses[p.ID] = true
 		h.Log.LogAttrs(ctx, slog.LevelWarn, "the process of an agent cannot host sessions: it has no endpoint, no room type that is a mode, "+
 			"no connections, or its id is another game server's", slog.Bool("taken", p.Taken))
 	}

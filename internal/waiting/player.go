@@ -43,10 +43,10 @@ type Player struct {
 	changed chan struct{}
 
 	// Guarded by the room's mutex.
-	state  State
-	asking bool // a call of Place is running
-	left   bool
-	put    bool // a row of demand may exist
+	state   State
+	asking  bool // a call of Place is running
+	hasLeft bool
+	put     bool // a row of demand may exist
 
 	renewAt time.Time // when its demand is to be written again
 }

@@ -140,7 +140,7 @@ func (p *Player) settle(seat *db.Placement, err error) {
 	r := p.room
 	r.mu.Lock()
 	p.asking = false
-	unwanted := p.left
+	unwanted := p.hasLeft
 	p.state.Seat, p.state.Err = seat, err
 	p.queue.drop(p)
 	p.queue.trouble = nil

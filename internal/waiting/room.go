@@ -92,10 +92,10 @@ func (r *Room) Join(request Request) (*Player, error) {
 func (r *Room) remove(p *Player) (seat *db.Placement) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if p.left {
+	if p.hasLeft {
 		return nil
 	}
-	p.left = true
+	p.hasLeft = true
 	r.count--
 	p.queue.drop(p)
 	if p.put && p.state.Seat == nil {

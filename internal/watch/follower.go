@@ -10,11 +10,11 @@ import (
 // Follower wakes its caller after each change of a ticket: a new state, or that it has left the queue. Make it with
 // [Hub.Follow] and Stop it. Safe for concurrent use.
 type Follower struct {
-	hub     *Hub
-	id      string
-	changed chan struct{} // holds one signal
-	stop    sync.Once
-	kept    func() // ends what KeepAlive began; nil without
+	hub          *Hub
+	id           string
+	changed      chan struct{} // holds one signal
+	stop         sync.Once
+	endKeepAlive func() // ends what KeepAlive began; nil without
 }
 
 // Follow begins to follow a ticket, which need not exist. A change that is committed after Follow has returned is signalled.
@@ -48,16 +48,16 @@ func (f *Follower) Stopped() <-chan struct{} { return f.hub.stopped }
 
 // KeepAlive extends the ticket's life by its lease now and then until Stop. Only the first call counts; a lease of 0 needs none.
 func (f *Follower) KeepAlive(lease time.Duration) {
-	if f.kept == nil && lease > 0 {
-		f.kept = f.hub.alive.add(f.id, lease)
+	if f.endKeepAlive == nil && lease > 0 {
+		f.endKeepAlive = f.hub.keepAlive.add(f.id, lease)
 	}
 }
 
 // Stop ends following.
 func (f *Follower) Stop() {
 	f.stop.Do(func() {
-		if f.kept != nil {
-			f.kept()
+		if f.endKeepAlive != nil {
+			f.endKeepAlive()
 		}
 		h := f.hub
 		h.mu.Lock()

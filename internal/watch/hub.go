@@ -52,14 +52,14 @@ type Hub struct {
 	guard  *panics.Guard
 	poll   time.Duration
 
-	running atomic.Bool
-	ready   chan struct{}   // closed after the first reading of the feed
-	stopped chan struct{}   // closed when Run has ended
-	since   db.SettledPoint // where the next reading begins; zero before the first. Only Run's goroutine uses it
-	events  db.SettledPoint // as since, of the feed of events; zero while nobody follows
-	failing bool            // the last reading failed. Only Run's goroutine uses it
-	nudge   chan struct{}   // wakes Run: somebody follows a ticket
-	alive   keepAlive
+	running   atomic.Bool
+	ready     chan struct{}   // closed after the first reading of the feed
+	stopped   chan struct{}   // closed when Run has ended
+	since     db.SettledPoint // where the next reading begins; zero before the first. Only Run's goroutine uses it
+	events    db.SettledPoint // as since, of the feed of events; zero while nobody follows
+	failing   bool            // the last reading failed. Only Run's goroutine uses it
+	nudge     chan struct{}   // wakes Run: somebody follows a ticket
+	keepAlive keepAlive
 
 	mu        sync.Mutex
 	watchers  map[string][]*watcher
@@ -73,7 +73,7 @@ type Hub struct {
 func New(store Store, region string, limit int, log *slog.Logger, guard *panics.Guard) *Hub {
 	return &Hub{
 		store: store, region: region, limit: limit, log: cmp.Or(log, slog.New(slog.DiscardHandler)), guard: guard, poll: pollInterval,
-		ready: make(chan struct{}), stopped: make(chan struct{}), alive: newKeepAlive(), watchers: map[string][]*watcher{},
+		ready: make(chan struct{}), stopped: make(chan struct{}), keepAlive: newKeepAlive(), watchers: map[string][]*watcher{},
 		nudge: make(chan struct{}, 1), followers: map[string]map[*Follower]struct{}{},
 	}
 }

@@ -18,7 +18,7 @@ type keepAlive struct {
 type watched struct {
 	watchers int
 	ttl      time.Duration
-	due      time.Time // of the next extension, by this replica's clock
+	dueAt    time.Time // of the next extension, by this replica's clock
 }
 
 func newKeepAlive() keepAlive {
@@ -51,13 +51,13 @@ func (k *keepAlive) remove(id string) {
 	}
 }
 
-// due returns the tickets whose extension is due.
-func (k *keepAlive) due(now time.Time) []string {
+// dueTickets returns the tickets whose extension is due.
+func (k *keepAlive) dueTickets(now time.Time) []string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	var ids []string
 	for id, t := range k.tickets {
-		if !t.due.After(now) {
+		if !t.dueAt.After(now) {
 			ids = append(ids, id)
 		}
 	}
@@ -70,7 +70,7 @@ func (k *keepAlive) extended(ids []string, now time.Time) {
 	defer k.mu.Unlock()
 	for _, id := range ids {
 		if t := k.tickets[id]; t != nil {
-			t.due = now.Add(t.ttl / 3)
+			t.dueAt = now.Add(t.ttl / 3)
 		}
 	}
 }
@@ -83,7 +83,7 @@ func (h *Hub) extendLives(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-h.alive.added:
+		case <-h.keepAlive.added:
 		case <-tick.C:
 		}
 		_ = h.guard.Do("watched tickets", func() error { h.extendDue(ctx, time.Now()); return nil }) // after a panic they stay due
@@ -92,7 +92,7 @@ func (h *Hub) extendLives(ctx context.Context) {
 
 // extendDue extends all tickets that are due in one statement.
 func (h *Hub) extendDue(ctx context.Context, now time.Time) {
-	ids := h.alive.due(now)
+	ids := h.keepAlive.dueTickets(now)
 	if len(ids) == 0 {
 		return
 	}
@@ -102,5 +102,5 @@ func (h *Hub) extendDue(ctx context.Context, now time.Time) {
 		h.log.LogAttrs(ctx, slog.LevelDebug, "the lives of watched tickets could not be extended; they stay due", slog.Int("tickets", len(ids)), slog.Any("error", err))
 		return
 	}
-	h.alive.extended(ids, now)
+	h.keepAlive.extended(ids, now)
 }

@@ -29,7 +29,7 @@ func (h *Hub) Watch(ctx context.Context, id string, send func(assignment []byte)
 		return err
 	}
 	if t.KeptAlive > 0 {
-		defer h.alive.add(id, t.KeptAlive)()
+		defer h.keepAlive.add(id, t.KeptAlive)()
 	}
 	if err := w.updateFrom(t); err != nil {
 		return err

@@ -44,7 +44,7 @@ func Past(ctx context.Context, s Store, past db.Past, rules decide.Version, reco
 	if err != nil {
 		return replay.Input{}, err
 	}
-	same, err := h.same(versions, rules.Profile)
+	same, err := h.sameVersions(versions, rules.Profile)
 	if err != nil {
 		return replay.Input{}, err
 	}
@@ -83,7 +83,7 @@ type history struct {
 
 	recording Recording
 	waiting   []replay.Arrival // tickets that wait, by creation
-	waits     map[string]bool  // the same by id
+	isWaiting map[string]bool  // the same by id
 }
 
 // errEnough ends a reading.
@@ -141,8 +141,8 @@ func unnamed(tickets int, p *profile.Profile) string {
 	return fmt.Sprintf(", but %d that named no profile, of which its pool and rules take none", tickets)
 }
 
-// same returns the versions whose rules are equal to these.
-func (h *history) same(versions []db.ReplayVersionsRow, p *profile.Profile) (map[int]bool, error) {
+// sameVersions returns the versions whose rules are equal to these.
+func (h *history) sameVersions(versions []db.ReplayVersionsRow, p *profile.Profile) (map[int]bool, error) {
 	same, canonical := map[int]bool{}, string(p.Canonical())
 	for _, v := range versions {
 		number := int(v.Version)
@@ -199,7 +199,7 @@ func (h *history) arrivals(yield func(replay.Arrival, error) bool) {
 		return true
 	}
 	err := h.store.PastTickets(h.ctx, h.past, func(row db.ReplayTicketsRow) error {
-		if h.waits[row.ID] {
+		if h.isWaiting[row.ID] {
 			return nil
 		}
 		for len(waiting) > 0 && !waiting[0].Ticket.Created.After(row.Created) {

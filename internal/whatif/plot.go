@@ -31,8 +31,8 @@ type bar struct {
 type path struct{ Side, D string }
 
 type tick struct {
-	At   float64
-	Text string
+	Position float64
+	Text     string
 }
 
 func newPlot(title string, most float64, unit func(float64) string) plot {

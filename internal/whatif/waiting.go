@@ -21,7 +21,7 @@ const stillWaits = ""
 
 // readQueue reads the tickets of the profile that wait: they are in no history, and have a part in each search.
 func (h *history) readQueue() error {
-	h.waits = map[string]bool{}
+	h.isWaiting = map[string]bool{}
 	for after, more := "", true; more; {
 		page, full, err := h.store.CandidatesAfter(h.ctx, h.past.Region, after)
 		if err != nil {
@@ -59,7 +59,7 @@ func (h *history) readWaiting(c *db.Candidate) error {
 	row.Attributes, row.Latencies = h.recording.Privacy.Facts(t)
 	a, err := h.arrival(row)
 	if err == nil {
-		h.waits[c.ID], h.waiting = true, append(h.waiting, a)
+		h.isWaiting[c.ID], h.waiting = true, append(h.waiting, a)
 	}
 	return err
 }

@@ -92,8 +92,8 @@ func (s Survey) sorted(groups map[string]*Lacking) Survey {
 
 // surveyed is a profile with what its rules compare.
 type surveyed struct {
-	asked  explain.Asked
-	engine *decide.Engine // nil: a match function decides, or this release cannot read the profile
+	askedProfile explain.Asked
+	engine       *decide.Engine // nil: a match function decides, or this release cannot read the profile
 }
 
 type surveyedProfiles map[string]surveyed
@@ -109,7 +109,7 @@ func (r *Reader) liveProfiles(ctx context.Context) (surveyedProfiles, error) {
 		if err != nil {
 			return nil, err
 		}
-		p := surveyed{asked: asked}
+		p := surveyed{askedProfile: asked}
 		if asked.Profile != nil {
 			p.engine = decide.New(decide.Version{Profile: asked.Profile}, 0)
 		}
@@ -175,5 +175,5 @@ func (all surveyedProfiles) lack(name string, t *match.Ticket) string {
 	if ok {
 		return ""
 	}
-	return explain.LackText(lacks[0], p.asked.Profile, t)
+	return explain.LackText(lacks[0], p.askedProfile.Profile, t)
 }

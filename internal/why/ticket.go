@@ -31,13 +31,13 @@ func (r *Reader) Ticket(ctx context.Context, id string) (explain.Ticket, error) 
 		return explain.Ticket{}, err
 	}
 	if known.State.Final() {
-		return r.gone(known), nil
+		return r.explainGone(known), nil
 	}
 	return r.waiting(ctx, known)
 }
 
-// gone describes a ticket that has left the queue.
-func (r *Reader) gone(t db.PlayerTicket) explain.Ticket {
+// explainGone describes a ticket that has left the queue.
+func (r *Reader) explainGone(t db.PlayerTicket) explain.Ticket {
 	return explain.Ticket{
 		Schema: explain.Schema, TicketID: t.ID, AsOf: r.Store.Now().UTC(), State: string(t.State), Reason: t.Reason, MatchID: t.MatchID, Party: t.Party,
 		Profiles: []explain.Profile{},
@@ -59,7 +59,7 @@ func (r *Reader) remembered(ctx context.Context, id string) (explain.Ticket, err
 	if found[0].Outcome == "" {
 		return explain.Ticket{}, unknown
 	}
-	return r.gone(db.PlayerTicket{ID: id, State: db.TicketState(found[0].Outcome)}), nil
+	return r.explainGone(db.PlayerTicket{ID: id, State: db.TicketState(found[0].Outcome)}), nil
 }
 
 // waiting explains a ticket in the queue, in comparison with the others.
@@ -67,12 +67,12 @@ func (r *Reader) waiting(ctx context.Context, known db.PlayerTicket) (explain.Ti
 	q := explain.Question{Now: r.Store.Now(), State: string(known.State)}
 	var err error
 	if q.Ticket, err = ticketbody.Decode(known.ID, known.Created, known.Body, r.PlayerArg); err != nil {
-		t := r.gone(known)
+		t := r.explainGone(known)
 		t.Reason = "its body cannot be read: " + err.Error()
 		return t, nil //nolint:nilerr // that the ticket cannot be read is the explanation
 	}
 	var left []string
-	if q.Profiles, left, err = r.asked(ctx, q.Ticket); err != nil {
+	if q.Profiles, left, err = r.askedProfiles(ctx, q.Ticket); err != nil {
 		return explain.Ticket{}, err
 	}
 	if err := r.surroundings(ctx, &q); err != nil {
@@ -179,9 +179,9 @@ const (
 	maxLooked = 200
 )
 
-// asked returns the profiles that a ticket asks for. For a ticket that asks for none it returns profiles with a pool: first those
+// askedProfiles returns the profiles that a ticket asks for. For a ticket that asks for none it returns profiles with a pool: first those
 // whose pool admits it. left names further profiles whose pool admits it.
-func (r *Reader) asked(ctx context.Context, t *match.Ticket) (asked []explain.Asked, left []string, err error) {
+func (r *Reader) askedProfiles(ctx context.Context, t *match.Ticket) (asked []explain.Asked, left []string, err error) {
 	if len(t.Profiles) > 0 {
 		for i, name := range t.Profiles {
 			if i >= maxProfiles {

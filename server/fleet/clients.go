@@ -17,7 +17,7 @@ type clientsRequest struct {
 
 // clientID has one form for each number, so that a list names a client once.
 var clientID = rest.Format{
-	Allowed: "a number from 1 to 9223372036854775807, in decimal without leading zeros",
+	Description: "a number from 1 to 9223372036854775807, in decimal without leading zeros",
 	Valid: func(s string) bool {
 		n, err := strconv.ParseInt(s, 10, 64)
 		return err == nil && n > 0 && strconv.FormatInt(n, 10) == s

@@ -40,7 +40,7 @@ const (
 )
 
 type contextFace struct {
-	Context
+	engine  Context
 	waiters *waiters
 }
 
@@ -117,9 +117,9 @@ func (f contextFace) context(ctx context.Context, _ rest.In[rest.None]) (deploym
 }
 
 func (f contextFace) place(ctx context.Context, d *db.Joining) (db.DeploymentPlace, error) {
-	ctx, cancel := context.WithTimeout(ctx, f.CallTimeout)
+	ctx, cancel := context.WithTimeout(ctx, f.engine.CallTimeout)
 	defer cancel()
-	return f.Store.DeploymentPlace(ctx, d.Region, d.ID)
+	return f.engine.Store.DeploymentPlace(ctx, d.Region, d.ID)
 }
 
 // next waits until the address is known. An unreachable database counts as not known.
@@ -129,7 +129,7 @@ func (f contextFace) next(ctx context.Context, d *db.Joining) (db.DeploymentPlac
 		return db.DeploymentPlace{}, err
 	}
 	defer f.waiters.leave(w)
-	over, poll := time.NewTimer(f.wait), time.NewTicker(f.poll)
+	over, poll := time.NewTimer(f.engine.wait), time.NewTicker(f.engine.poll)
 	defer over.Stop()
 	defer poll.Stop()
 	for {
@@ -139,7 +139,7 @@ func (f contextFace) next(ctx context.Context, d *db.Joining) (db.DeploymentPlac
 			return db.DeploymentPlace{}, tooEarly()
 		case <-w.displaced:
 			return db.DeploymentPlace{}, tooEarly()
-		case <-f.Stopping:
+		case <-f.engine.Stopping:
 			return db.DeploymentPlace{}, tooEarly()
 		case <-ctx.Done():
 			return db.DeploymentPlace{}, ctx.Err()
@@ -161,9 +161,9 @@ func (f contextFace) end(ctx context.Context, _ rest.In[rest.None]) (rest.None, 
 	if err := speaksFor(ctx, d.ID.String()); err != nil {
 		return rest.None{}, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, f.CallTimeout)
+	ctx, cancel := context.WithTimeout(ctx, f.engine.CallTimeout)
 	defer cancel()
-	err := f.Store.StopDeployment(ctx, d.Region, d.ID, "server_asked")
+	err := f.engine.Store.StopDeployment(ctx, d.Region, d.ID, "server_asked")
 	if fault.Is(err, fault.NotFound) {
 		return rest.None{}, &fault.Error{Kind: fault.Gone, Code: "deployment_over", Detail: "the deployment is over"}
 	}

@@ -20,8 +20,8 @@ var (
 	labelKey    = matching(63, "1 to 63 characters of A-Z a-z 0-9 . _ / -", `^[A-Za-z0-9._/-]+$`)
 	labelValue  = text(0, 255)
 	incarnation = rest.Format{
-		Allowed: `"none" or an incarnation, a UUID`,
-		Valid:   func(s string) bool { return s == noIncarnation || len(s) == 36 && uuid.Validate(s) == nil },
+		Description: `"none" or an incarnation, a UUID`,
+		Valid:       func(s string) bool { return s == noIncarnation || len(s) == 36 && uuid.Validate(s) == nil },
 	}
 	version = text(0, 64)
 	tokenID = text(1, 128)
@@ -31,14 +31,14 @@ var (
 // the tables of rest.Format.
 func matching(maxLen int, allowed, pattern string) rest.Format {
 	re := regexp.MustCompile(pattern)
-	return rest.Format{Allowed: allowed, Valid: func(s string) bool { return len(s) <= maxLen && re.MatchString(s) }}
+	return rest.Format{Description: allowed, Valid: func(s string) bool { return len(s) <= maxLen && re.MatchString(s) }}
 }
 
 // text is a format of minLen to maxLen characters. Control characters are not allowed: Postgres cannot store U+0000, and
 // the others change how terminals display a log.
 func text(minLen, maxLen int) rest.Format {
 	return rest.Format{
-		Allowed: fmt.Sprintf("%d to %d characters without control characters", minLen, maxLen),
+		Description: fmt.Sprintf("%d to %d characters without control characters", minLen, maxLen),
 		Valid: func(s string) bool {
 			n := utf8.RuneCountInString(s)
 			return n >= minLen && n <= maxLen && !strings.ContainsFunc(s, unicode.IsControl)

@@ -64,7 +64,7 @@ func (r *registerRequest) checkLabels(c *rest.Check) {
 	c.Count("labels", len(r.Labels), 0, 64)
 	for _, key := range slices.Sorted(maps.Keys(r.Labels)) {
 		if !labelKey.Valid(key) {
-			c.That(false, "labels", "must have names of "+labelKey.Allowed)
+			c.That(false, "labels", "must have names of "+labelKey.Description)
 		} else if value := r.Labels[key]; value != nil {
 			c.Match("labels."+key, *value, labelValue)
 		}

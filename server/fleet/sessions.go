@@ -33,7 +33,7 @@ type Sessions struct {
 }
 
 type sessionFace struct {
-	Sessions
+	engine  Sessions
 	waiters *waiters
 }
 
@@ -85,9 +85,9 @@ type player struct {
 
 // page returns the sessions after the session with the id after, at least as new as the digest of state.
 func (f sessionFace) page(ctx context.Context, id string, state db.RosterState, after string) (rosters, error) {
-	ctx, cancel := context.WithTimeout(ctx, f.CallTimeout)
+	ctx, cancel := context.WithTimeout(ctx, f.engine.CallTimeout)
 	defer cancel()
-	read, more, err := f.Store.SessionRosters(ctx, state, after)
+	read, more, err := f.engine.Store.SessionRosters(ctx, state, after)
 	if err != nil {
 		return rosters{}, err
 	}

@@ -13,10 +13,10 @@ import (
 
 // listing is a request of a game server.
 type listing struct {
-	ref    db.InstanceRef
-	cursor string // of the caller's last answer; "": none
-	after  string // the last session of the previous page; "": none
-	wait   time.Duration
+	ref          db.InstanceRef
+	cursor       string // of the caller's last answer; "": none
+	afterSession string // the last session of the previous page; "": none
+	wait         time.Duration
 }
 
 // maxCursor bounds a caller's cursor, in bytes; ours are shorter.
@@ -24,7 +24,7 @@ const maxCursor = 128
 
 func listingOf(in rest.In[rest.None]) (listing, error) {
 	var c rest.Check
-	l := listing{ref: db.InstanceRef{InstanceID: in.Query("instance_id")}, cursor: in.Query("cursor"), after: in.Query("after"), wait: c.Wait(in.Query("wait"))}
+	l := listing{ref: db.InstanceRef{InstanceID: in.Query("instance_id")}, cursor: in.Query("cursor"), afterSession: in.Query("after"), wait: c.Wait(in.Query("wait"))}
 	c.Match("instance_id", l.ref.InstanceID, rest.ID)
 	if text := in.Query("incarnation"); text != "" {
 		id, err := uuid.Parse(text)
@@ -32,8 +32,8 @@ func listingOf(in rest.In[rest.None]) (listing, error) {
 		l.ref.Incarnation = &id
 	}
 	c.Len("cursor", l.cursor, 0, maxCursor)
-	if l.after != "" {
-		c.Match("after", l.after, rest.ID)
+	if l.afterSession != "" {
+		c.Match("after", l.afterSession, rest.ID)
 	}
 	return l, c.Err()
 }
@@ -55,13 +55,13 @@ func (f sessionFace) sessions(ctx context.Context, in rest.In[rest.None]) (roste
 	if err != nil {
 		return rosters{}, err
 	}
-	return f.page(ctx, l.ref.InstanceID, state, l.after)
+	return f.page(ctx, l.ref.InstanceID, state, l.afterSession)
 }
 
 func (f sessionFace) state(ctx context.Context, ref db.InstanceRef) (db.RosterState, error) {
-	ctx, cancel := context.WithTimeout(ctx, f.CallTimeout)
+	ctx, cancel := context.WithTimeout(ctx, f.engine.CallTimeout)
 	defer cancel()
-	return f.Store.RosterState(ctx, ref)
+	return f.engine.Store.RosterState(ctx, ref)
 }
 
 // next returns the first state that differs from the known one, or the known one when the call must end. An unreachable database
@@ -72,9 +72,9 @@ func (f sessionFace) next(ctx context.Context, l listing, known db.RosterState) 
 		return known, err
 	}
 	defer f.waiters.leave(w)
-	wake, stop := f.Store.SubscribeSessions(known)
+	wake, stop := f.engine.Store.SubscribeSessions(known)
 	defer stop()
-	over, poll := time.NewTimer(l.wait), time.NewTicker(f.poll)
+	over, poll := time.NewTimer(l.wait), time.NewTicker(f.engine.poll)
 	defer over.Stop()
 	defer poll.Stop()
 	for {
@@ -93,7 +93,7 @@ func (f sessionFace) next(ctx context.Context, l listing, known db.RosterState) 
 			return known, nil
 		case <-w.displaced:
 			return known, nil
-		case <-f.Stopping:
+		case <-f.engine.Stopping:
 			return known, nil
 		case <-ctx.Done():
 			return known, ctx.Err()

@@ -28,7 +28,7 @@ type Keys interface {
 //
 // It returns what /readyz checks, for the probes of other listeners: nil means that this replica should get traffic.
 func Mount(r gin.IRouter, keys Keys, ready Readiness) func(ctx context.Context) error {
-	p := &probe{Readiness: ready}
+	p := &probe{readiness: ready}
 	serve := func(path string, answer gin.HandlerFunc) {
 		r.Match([]string{http.MethodGet, http.MethodHead}, path, answer)
 	}

@@ -71,13 +71,13 @@ const (
 // probe answers /readyz. It queries the database once at a time, and a query is not canceled when the callers that wait
 // for it disconnect. Safe for concurrent use.
 type probe struct {
-	Readiness
+	readiness Readiness
 
-	mu      sync.Mutex
-	latest  []check // the last result of the database
-	at      time.Time
-	write   check // the last result of a write
-	writeAt time.Time
+	mu        sync.Mutex
+	latest    []check // the last result of the database
+	checkedAt time.Time
+	write     check // the last result of a write
+	writeAt   time.Time
 }
 
 func (p *probe) answer(ctx context.Context, _ rest.In[rest.None]) (readyAnswer, error) {
@@ -94,11 +94,11 @@ func (p *probe) ready(ctx context.Context) error {
 }
 
 func (p *probe) checks(ctx context.Context) ([]check, error) {
-	if p.Draining() {
+	if p.readiness.Draining() {
 		return nil, errDraining
 	}
-	checks := slices.Concat(p.shared(ctx), []check{p.pooler(), p.signingKey(), p.clock()})
-	if p.Warm != nil && !p.Warm() {
+	checks := slices.Concat(p.shared(ctx), []check{p.readiness.pooler(), p.readiness.signingKey(), p.readiness.clock()})
+	if p.readiness.Warm != nil && !p.readiness.Warm() {
 		checks = append(checks, check{"warm_up", "connections to the database are being opened", true})
 	}
 	return checks, failures(checks)
@@ -108,18 +108,18 @@ func (p *probe) checks(ctx context.Context) ([]check, error) {
 func (p *probe) shared(ctx context.Context) []check {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.latest == nil || time.Since(p.at) >= shareFor {
+	if p.latest == nil || time.Since(p.checkedAt) >= shareFor {
 		p.latest = p.examine(context.WithoutCancel(ctx))
-		p.at = time.Now()
+		p.checkedAt = time.Now()
 	}
 	return p.latest
 }
 
 // examine checks the database within [Readiness.Timeout], at last whether it takes writes.
 func (p *probe) examine(ctx context.Context) []check {
-	ctx, cancel := context.WithTimeout(ctx, p.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, p.readiness.Timeout)
 	defer cancel()
-	checks := p.database(ctx)
+	checks := p.readiness.database(ctx)
 	if slices.ContainsFunc(checks, func(c check) bool { return c.failed }) {
 		return checks
 	}
@@ -128,7 +128,7 @@ func (p *probe) examine(ctx context.Context) []check {
 		pause = retryWrite
 	}
 	if p.writeAt.IsZero() || time.Since(p.writeAt) >= pause {
-		p.write = p.writable(ctx)
+		p.write = p.readiness.writable(ctx)
 		p.writeAt = time.Now()
 	}
 	return append(checks, p.write)
@@ -193,7 +193,7 @@ func (r Readiness) writable(ctx context.Context) check {
 
 // words are why the database failed, as Postgres or the network says it. They hold no address and no secret, since anybody may call /readyz.
 func words(err error) string {
-	if c, _ := dbcause.Of(err); c.Words != "" {
+	if c, _ := dbcause.FromError(err); c.Words != "" {
 		return ": " + c.Words
 	}
 	return ""

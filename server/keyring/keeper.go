@@ -32,14 +32,14 @@ type Store interface {
 
 // Keeper holds the keys of the last good reading of the key table. Safe for concurrent use.
 type Keeper struct {
-	store    Store
-	sealer   *token.Sealer
-	mint     db.MintFunc
-	schedule Schedule
-	wanted   chan struct{}
-	mu       sync.Mutex // held by Refresh, so that one runs at a time
-	last     atomic.Pointer[snapshot]
-	openErr  atomic.Pointer[error] // why a key of the last reading could not be opened; nil: all could
+	store           Store
+	sealer          *token.Sealer
+	mint            db.MintFunc
+	schedule        Schedule
+	refreshRequests chan struct{}
+	mu              sync.Mutex // held by Refresh, so that one runs at a time
+	last            atomic.Pointer[snapshot]
+	openErr         atomic.Pointer[error] // why a key of the last reading could not be opened; nil: all could
 }
 
 // snapshot is one reading of the key table. It is immutable.
@@ -54,7 +54,7 @@ type snapshot struct {
 // token.AlgEd25519) if the table has none.
 func New(store Store, sealer *token.Sealer, alg string, schedule Schedule) *Keeper {
 	return &Keeper{
-		store: store, sealer: sealer, mint: keymint.With(sealer, alg), schedule: schedule.withDefaults(), wanted: make(chan struct{}, 1),
+		store: store, sealer: sealer, mint: keymint.With(sealer, alg), schedule: schedule.withDefaults(), refreshRequests: make(chan struct{}, 1),
 	}
 }
 
@@ -117,8 +117,8 @@ func (s *snapshot) now() time.Time { return s.readAt.Add(time.Since(s.localAt)) 
 // Every returns the interval in which Refresh should be called.
 func (k *Keeper) Every() time.Duration { return k.schedule.Refresh }
 
-// Wanted returns a channel that receives when a token could not be signed, so that Refresh should be called at once.
-func (k *Keeper) Wanted() <-chan struct{} { return k.wanted }
+// RefreshRequests returns a channel that receives when a token could not be signed, so that Refresh should be called at once.
+func (k *Keeper) RefreshRequests() <-chan struct{} { return k.refreshRequests }
 
 // MaxAge returns how long verifiers may cache the key set.
 func (k *Keeper) MaxAge() time.Duration { return k.schedule.MaxAge }
@@ -141,7 +141,7 @@ var errNotRead = errors.New("the signing keys could not be read yet")
 
 func (k *Keeper) unusable(err error) error {
 	select {
-	case k.wanted <- struct{}{}:
+	case k.refreshRequests <- struct{}{}:
 	default:
 	}
 	return &fault.Error{Kind: fault.Unavailable, Code: "unavailable", Detail: "no signing key can be used now", RetryAfter: time.Second, Err: err}

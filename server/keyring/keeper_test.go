@@ -156,7 +156,7 @@ func TestKeysDuringAnOutage(t *testing.T) {
 	_, err = b.Sign(beyond)
 	require.True(t, fault.Is(err, fault.Unavailable))
 	require.ErrorIs(t, err, token.ErrStale)
-	<-b.Wanted() // The refresh loop is woken.
+	<-b.RefreshRequests() // The refresh loop is woken.
 }
 
 // A new key that this replica cannot open does not replace the keys that it has.

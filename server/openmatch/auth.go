@@ -31,7 +31,7 @@ const shortestSecret = 16
 // Exposed returns the first address at which clients of other machines need no credentials though Open is not set; "" where
 // there is none.
 func (o Options) Exposed() string {
-	if o.Open || len(o.Tokens) > 0 || o.ClientCA != "" {
+	if o.OpenToAll || len(o.Tokens) > 0 || o.ClientCA != "" {
 		return ""
 	}
 	return o.offLoopback()
@@ -81,7 +81,7 @@ type credential struct {
 
 // access authenticates callers.
 type access struct {
-	open         bool
+	isOpenToAll  bool
 	tokens       []credential
 	certificates bool
 	names        []credential // of certificates; none means any
@@ -94,7 +94,7 @@ func (s *Server) makeAccess() error {
 		return fmt.Errorf("clients that reach %s need no credentials: set tokens or the authority of callers' certificates, "+
 			"listen on loopback, or say that the server is open", addr)
 	}
-	a := &access{open: len(o.Tokens) == 0 && o.ClientCA == "", certificates: o.ClientCA != "", failures: rest.NewLimiter(o.FailureRate)}
+	a := &access{isOpenToAll: len(o.Tokens) == 0 && o.ClientCA == "", certificates: o.ClientCA != "", failures: rest.NewLimiter(o.FailureRate)}
 	for i, text := range o.Tokens {
 		service, secret := scoped(text)
 		if len(secret) < shortestSecret {
@@ -132,7 +132,7 @@ var (
 
 // authenticate returns nil if a caller may use a service. Any valid credential opens the service "".
 func (a *access) authenticate(service string, c caller) error {
-	if a.open {
+	if a.isOpenToAll {
 		return nil
 	}
 	opens, known := a.byToken(service, c.authorization)

@@ -278,7 +278,7 @@ func TestSettingsThatAreRefused(t *testing.T) {
 	_, err := openmatch.New(openmatch.Options{})
 	require.ErrorContains(t, err, "a store is required")
 	for _, fine := range []openmatch.Options{
-		{Addrs: []string{"127.0.0.1:1", "[::1]:1", "localhost:1"}, HTTPAddr: "127.0.0.1:8080"}, {Addrs: []string{":50504"}, Open: true},
+		{Addrs: []string{"127.0.0.1:1", "[::1]:1", "localhost:1"}, HTTPAddr: "127.0.0.1:8080"}, {Addrs: []string{":50504"}, OpenToAll: true},
 		{Addrs: []string{":50504"}, Tokens: []string{anyToken}},
 	} {
 		require.NoError(t, makes(fine))

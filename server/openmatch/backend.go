@@ -17,13 +17,13 @@ import (
 // backend is openmatch.BackendService; FetchMatches is in fetch.go.
 type backend struct {
 	pb.UnimplementedBackendServiceServer
-	*Server
+	server *Server
 }
 
 // AssignTickets implements pb.BackendServiceServer. The answer lists missing tickets; the others are assigned, unless the
 // caller asks for all or none.
 func (b backend) AssignTickets(ctx context.Context, r *pb.AssignTicketsRequest) (*pb.AssignTicketsResponse, error) {
-	groups, err := b.options.assignments(r.GetAssignments())
+	groups, err := b.server.options.assignments(r.GetAssignments())
 	if err != nil || len(groups) == 0 {
 		return &pb.AssignTicketsResponse{}, err
 	}
@@ -31,7 +31,7 @@ func (b backend) AssignTickets(ctx context.Context, r *pb.AssignTicketsRequest) 
 	if err != nil {
 		return nil, err
 	}
-	missing, err := b.options.Store.AssignTickets(ctx, b.options.Region, groups, allOrNone)
+	missing, err := b.server.options.Store.AssignTickets(ctx, b.server.options.Region, groups, allOrNone)
 	if err != nil {
 		return nil, err
 	}
@@ -85,10 +85,10 @@ const maxAssigned = 64 << 20
 
 // ReleaseTickets implements pb.BackendServiceServer.
 func (b backend) ReleaseTickets(ctx context.Context, r *pb.ReleaseTicketsRequest) (*pb.ReleaseTicketsResponse, error) {
-	return &pb.ReleaseTicketsResponse{}, b.options.Store.ReleaseTickets(ctx, b.options.Region, r.GetTicketIds())
+	return &pb.ReleaseTicketsResponse{}, b.server.options.Store.ReleaseTickets(ctx, b.server.options.Region, r.GetTicketIds())
 }
 
 // ReleaseAllTickets implements pb.BackendServiceServer.
 func (b backend) ReleaseAllTickets(ctx context.Context, _ *pb.ReleaseAllTicketsRequest) (*pb.ReleaseAllTicketsResponse, error) {
-	return &pb.ReleaseAllTicketsResponse{}, b.options.Store.ReleaseAllTickets(ctx, b.options.Region)
+	return &pb.ReleaseAllTicketsResponse{}, b.server.options.Store.ReleaseAllTickets(ctx, b.server.options.Region)
 }

@@ -20,11 +20,11 @@ func (f frontend) CreateBackfill(ctx context.Context, r *pb.CreateBackfillReques
 	case b.GetCreateTime() != nil:
 		return nil, invalid("backfills cannot be created with create time set")
 	}
-	n, err := usercode.NewBackfill(b, f.options.MaxTicket)
+	n, err := usercode.NewBackfill(b, f.server.options.MaxTicket)
 	if err != nil {
 		return nil, err
 	}
-	created, err := f.options.Store.CreateBackfill(ctx, f.options.Region, n)
+	created, err := f.server.options.Store.CreateBackfill(ctx, f.server.options.Region, n)
 	if err != nil {
 		return nil, err
 	}
@@ -33,7 +33,7 @@ func (f frontend) CreateBackfill(ctx context.Context, r *pb.CreateBackfillReques
 
 // GetBackfill implements pb.FrontendServiceServer.
 func (f frontend) GetBackfill(ctx context.Context, r *pb.GetBackfillRequest) (*pb.Backfill, error) {
-	b, err := f.options.Store.GetBackfill(ctx, f.options.Region, r.GetBackfillId())
+	b, err := f.server.options.Store.GetBackfill(ctx, f.server.options.Region, r.GetBackfillId())
 	if err != nil {
 		return nil, err
 	}
@@ -50,11 +50,11 @@ func (f frontend) UpdateBackfill(ctx context.Context, r *pb.UpdateBackfillReques
 	if id == "" {
 		return nil, invalid("backfill ID should exist")
 	}
-	n, err := usercode.NewBackfill(b, f.options.MaxTicket)
+	n, err := usercode.NewBackfill(b, f.server.options.MaxTicket)
 	if err != nil {
 		return nil, err
 	}
-	updated, err := f.options.Store.UpdateBackfill(ctx, f.options.Region, id, func(db.Backfill) (db.NewBackfill, error) { return n, nil })
+	updated, err := f.server.options.Store.UpdateBackfill(ctx, f.server.options.Region, id, func(db.Backfill) (db.NewBackfill, error) { return n, nil })
 	if err != nil {
 		return nil, err
 	}
@@ -69,11 +69,11 @@ func (f frontend) AcknowledgeBackfill(ctx context.Context, r *pb.AcknowledgeBack
 	case r.GetAssignment() == nil:
 		return nil, invalid(".Assignment is required")
 	}
-	assignment, err := ticketbody.EncodeWithin(f.options.MaxTicket, "the assignment", r.GetAssignment())
+	assignment, err := ticketbody.EncodeWithin(f.server.options.MaxTicket, "the assignment", r.GetAssignment())
 	if err != nil {
 		return nil, err
 	}
-	b, assigned, err := f.options.Store.AcknowledgeBackfill(ctx, f.options.Region, r.GetBackfillId(), assignment)
+	b, assigned, err := f.server.options.Store.AcknowledgeBackfill(ctx, f.server.options.Region, r.GetBackfillId(), assignment)
 	if err != nil {
 		return nil, err
 	}
@@ -89,5 +89,5 @@ func (f frontend) DeleteBackfill(ctx context.Context, r *pb.DeleteBackfillReques
 	if r.GetBackfillId() == "" {
 		return nil, invalid(".BackfillId is required")
 	}
-	return &emptypb.Empty{}, f.options.Store.DeleteBackfill(ctx, f.options.Region, r.GetBackfillId())
+	return &emptypb.Empty{}, f.server.options.Store.DeleteBackfill(ctx, f.server.options.Region, r.GetBackfillId())
 }

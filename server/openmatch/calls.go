@@ -20,13 +20,13 @@ import (
 
 // calls counts calls, over gRPC and over REST.
 type calls struct {
-	open *prometheus.GaugeVec     // by method
-	took *prometheus.HistogramVec // by method and code
+	openCalls *prometheus.GaugeVec     // by method
+	took      *prometheus.HistogramVec // by method and code
 }
 
 func (s *Server) makeCalls() error {
 	s.calls = &calls{
-		open: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		openCalls: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "director_openmatch_calls_open", Help: "Running calls of Open Match clients, by method; streams of watchers included.",
 		}, []string{"method"}),
 		took: prometheus.NewHistogramVec(prometheus.HistogramOpts{
@@ -37,7 +37,7 @@ func (s *Server) makeCalls() error {
 	if s.options.Metrics == nil {
 		return nil
 	}
-	return errors.Join(s.options.Metrics.Register(s.calls.open), s.options.Metrics.Register(s.calls.took))
+	return errors.Join(s.options.Metrics.Register(s.calls.openCalls), s.options.Metrics.Register(s.calls.took))
 }
 
 // maxProbes bounds the streams that watch the health: they need no credentials.
@@ -131,7 +131,7 @@ func (s *Server) stream(srv any, stream grpc.ServerStream, info *grpc.StreamServ
 // observe counts an authenticated call. The caller defers the returned function, which counts the end, turns a panic into an
 // error, so that it ends this call only, and replaces err with the error for the client.
 func (s *Server) observe(ctx context.Context, method string, err *error) (ended func()) {
-	began, open := time.Now(), s.calls.open.WithLabelValues(nameOf(method))
+	began, open := time.Now(), s.calls.openCalls.WithLabelValues(nameOf(method))
 	open.Inc()
 	return func() {
 		open.Dec()

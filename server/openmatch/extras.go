@@ -11,7 +11,7 @@ import (
 // tickets is director.openmatch.v1.Tickets: calls that Open Match does not have.
 type tickets struct {
 	pb.UnimplementedTicketsServer
-	*Server
+	server *Server
 }
 
 // UpdateTicket implements pb.TicketsServer.
@@ -26,11 +26,11 @@ func (t tickets) UpdateTicket(ctx context.Context, r *pb.UpdateTicketRequest) (*
 		return nil, invalid("tickets cannot be updated with an assignment")
 	}
 	id := ticket.GetId()
-	n, err := t.draft(ctx, ticket)
+	n, err := t.server.draft(ctx, ticket)
 	if err != nil {
 		return nil, err
 	}
-	updated, err := t.options.Store.UpdateTicket(ctx, t.options.Region, id, n)
+	updated, err := t.server.options.Store.UpdateTicket(ctx, t.server.options.Region, id, n)
 	if err != nil {
 		return nil, err
 	}
@@ -39,7 +39,7 @@ func (t tickets) UpdateTicket(ctx context.Context, r *pb.UpdateTicketRequest) (*
 
 // CancelTicket implements pb.TicketsServer.
 func (t tickets) CancelTicket(ctx context.Context, r *pb.CancelTicketRequest) (*pb.CancelTicketResponse, error) {
-	result, err := t.options.Store.CancelTicket(ctx, t.options.Region, r.GetTicketId())
+	result, err := t.server.options.Store.CancelTicket(ctx, t.server.options.Region, r.GetTicketId())
 	switch {
 	case err != nil:
 		return nil, err
@@ -72,6 +72,6 @@ func (t tickets) CountPool(ctx context.Context, r *pb.CountPoolRequest) (*pb.Cou
 	if err := pool.Check(); err != nil {
 		return nil, err
 	}
-	n, err := t.options.Store.CountTickets(ctx, t.options.Region, pool)
+	n, err := t.server.options.Store.CountTickets(ctx, t.server.options.Region, pool)
 	return &pb.CountPoolResponse{Tickets: n}, err
 }

@@ -22,19 +22,19 @@ func (b backend) FetchMatches(r *pb.FetchMatchesRequest, stream grpc.ServerStrea
 	case r.GetProfile() == nil:
 		return invalid(".profile is required")
 	}
-	return b.matchmaker.Fetch(stream.Context(), &fetch{Server: b.Server, request: r, stream: stream})
+	return b.server.matchmaker.Fetch(stream.Context(), &fetch{server: b.server, request: r, stream: stream})
 }
 
 // fetch is one call; it implements [cycle.Caller].
 type fetch struct {
-	*Server
+	server  *Server
 	request *pb.FetchMatchesRequest
 	stream  grpc.ServerStreamingServer[pb.FetchMatchesResponse]
 }
 
 // Run implements [cycle.Caller]: it calls the match function that the caller names.
 func (f *fetch) Run(ctx context.Context, propose func(cycle.Proposal) error) error {
-	return f.matchmaker.Propose(ctx, f.request.GetConfig(), f.request.GetProfile(), propose)
+	return f.server.matchmaker.Propose(ctx, f.request.GetConfig(), f.request.GetProfile(), propose)
 }
 
 // Deliver implements [cycle.Caller].
@@ -53,5 +53,5 @@ func (f *fetch) Deliver(a cycle.Accepted) error {
 }
 
 func (f *fetch) deliver(answer *pb.FetchMatchesResponse) error {
-	return f.send(f.stream.Context(), func() error { return f.stream.Send(answer) })
+	return f.server.send(f.stream.Context(), func() error { return f.stream.Send(answer) })
 }

@@ -19,7 +19,7 @@ import (
 // frontend is openmatch.FrontendService; its backfills are in backfill.go.
 type frontend struct {
 	pb.UnimplementedFrontendServiceServer
-	*Server
+	server *Server
 }
 
 // CreateTicket implements pb.FrontendServiceServer.
@@ -33,11 +33,11 @@ func (f frontend) CreateTicket(ctx context.Context, r *pb.CreateTicketRequest) (
 	case t.GetCreateTime() != nil:
 		return nil, invalid("tickets cannot be created with create time set")
 	}
-	n, err := f.draft(ctx, t)
+	n, err := f.server.draft(ctx, t)
 	if err != nil {
 		return nil, err
 	}
-	created, err := f.options.Store.CreateTicket(ctx, f.options.Region, n)
+	created, err := f.server.options.Store.CreateTicket(ctx, f.server.options.Region, n)
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +70,7 @@ func (o Options) playerOf(t *pb.Ticket) (string, error) {
 
 // GetTicket implements pb.FrontendServiceServer.
 func (f frontend) GetTicket(ctx context.Context, r *pb.GetTicketRequest) (*pb.Ticket, error) {
-	t, err := f.options.Store.GetTicket(ctx, f.options.Region, r.GetTicketId())
+	t, err := f.server.options.Store.GetTicket(ctx, f.server.options.Region, r.GetTicketId())
 	if err != nil {
 		return nil, err
 	}
@@ -79,15 +79,15 @@ func (f frontend) GetTicket(ctx context.Context, r *pb.GetTicketRequest) (*pb.Ti
 
 // DeleteTicket implements pb.FrontendServiceServer.
 func (f frontend) DeleteTicket(ctx context.Context, r *pb.DeleteTicketRequest) (*emptypb.Empty, error) {
-	return &emptypb.Empty{}, f.options.Store.DeleteTicket(ctx, f.options.Region, r.GetTicketId())
+	return &emptypb.Empty{}, f.server.options.Store.DeleteTicket(ctx, f.server.options.Region, r.GetTicketId())
 }
 
 // WatchAssignments implements pb.FrontendServiceServer. The stream continues after an assignment, because the ticket may be
 // assigned again, and ends when the ticket is gone.
 func (f frontend) WatchAssignments(r *pb.WatchAssignmentsRequest, stream grpc.ServerStreamingServer[pb.WatchAssignmentsResponse]) error {
-	err := f.hub.Watch(stream.Context(), r.GetTicketId(), func(assignment []byte) error {
+	err := f.server.hub.Watch(stream.Context(), r.GetTicketId(), func(assignment []byte) error {
 		answer := ticketbody.Raw(&pb.WatchAssignmentsResponse{}, ticketbody.AppendMessage(nil, watchAssignment, assignment))
-		if err := f.send(stream.Context(), func() error { return stream.Send(answer) }); err != nil {
+		if err := f.server.send(stream.Context(), func() error { return stream.Send(answer) }); err != nil {
 			return status.Error(codes.Aborted, "the assignment could not be sent")
 		}
 		return nil

@@ -15,7 +15,7 @@ func TestOffLoopback(t *testing.T) {
 	}{
 		"nobody else reaches the director": {Options{Addrs: []string{"127.0.0.1:0", "[::1]:0"}, HTTPAddr: "localhost:8080"}, ""},
 		"others reach gRPC":                {Options{Addrs: []string{"127.0.0.1:0", ":50504"}, Tokens: []string{"0123456789abcdef"}}, ":50504"},
-		"others reach REST":                {Options{Addrs: []string{"127.0.0.1:0"}, HTTPAddr: "0.0.0.0:8080", Open: true}, "0.0.0.0:8080"},
+		"others reach REST":                {Options{Addrs: []string{"127.0.0.1:0"}, HTTPAddr: "0.0.0.0:8080", OpenToAll: true}, "0.0.0.0:8080"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -80,8 +80,8 @@ type Options struct {
 	// Clients are the names (DNS, URI or common) that a certificate must have to open services, in the form of Tokens;
 	// none means that any certificate of ClientCA opens all.
 	Clients []string
-	// Open lets callers in without credentials where there are no Tokens and no ClientCA.
-	Open bool
+	// OpenToAll lets callers in without credentials where there are no Tokens and no ClientCA.
+	OpenToAll bool
 	// FailureRate limits failed authentications from one address; zero means rest.DefaultFailureRate, below zero no limit.
 	FailureRate rest.Rate
 
@@ -203,8 +203,8 @@ func (s *Server) makeMatchmaker() (err error) {
 
 // Register adds the services to a gRPC server, without authentication, deadlines and metrics.
 func (s *Server) Register(r grpc.ServiceRegistrar) {
-	pb.RegisterFrontendServiceServer(r, frontend{Server: s})
-	pb.RegisterBackendServiceServer(r, backend{Server: s})
-	pb.RegisterQueryServiceServer(r, query{Server: s})
-	pb.RegisterTicketsServer(r, tickets{Server: s})
+	pb.RegisterFrontendServiceServer(r, frontend{server: s})
+	pb.RegisterBackendServiceServer(r, backend{server: s})
+	pb.RegisterQueryServiceServer(r, query{server: s})
+	pb.RegisterTicketsServer(r, tickets{server: s})
 }

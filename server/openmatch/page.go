@@ -9,9 +9,9 @@ type pages struct {
 	maxItems int // of a page
 	maxBytes int // of a page with more than one item
 
-	done  [][]byte
-	page  []byte
-	items int
+	finishedPages [][]byte
+	page          []byte
+	items         int
 }
 
 func (p *pages) add(item []byte) {
@@ -25,14 +25,14 @@ func (p *pages) add(item []byte) {
 }
 
 func (p *pages) flush() {
-	p.done = append(p.done, p.page)
+	p.finishedPages = append(p.finishedPages, p.page)
 	p.page, p.items = nil, 0
 }
 
-// all returns the pages; none where nothing was added.
-func (p *pages) all() [][]byte {
+// allPages returns the pages; none where nothing was added.
+func (p *pages) allPages() [][]byte {
 	if p.items > 0 {
 		p.flush()
 	}
-	return p.done
+	return p.finishedPages
 }

@@ -25,7 +25,7 @@ func TestPages(t *testing.T) {
 			want = append(want, n)
 		}
 		var got []int
-		pages := p.all()
+		pages := p.allPages()
 		for i, page := range pages {
 			var m pb.QueryTicketIdsResponse
 			require.NoError(t, proto.Unmarshal(page, &m))

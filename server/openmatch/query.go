@@ -28,14 +28,14 @@ var errQueryMemory = status.Error(codes.ResourceExhausted, "the answers of other
 // query is openmatch.QueryService.
 type query struct {
 	pb.UnimplementedQueryServiceServer
-	*Server
+	server *Server
 }
 
 // QueryTickets implements pb.QueryServiceServer. Tickets are sent as they are stored: decoding and encoding ten thousand
 // tickets would take longer than finding them.
 func (q query) QueryTickets(r *pb.QueryTicketsRequest, stream grpc.ServerStreamingServer[pb.QueryTicketsResponse]) error {
 	return q.answer(stream, r.GetPool(), func(pool match.Pool) part {
-		tickets := q.options.Store.QueryTickets(q.options.Region, pool, true)
+		tickets := q.server.options.Store.QueryTickets(q.server.options.Region, pool, true)
 		return partOf(tickets.Next, func(t db.QueriedTicket) []byte { return t.Body })
 	})
 }
@@ -43,7 +43,7 @@ func (q query) QueryTickets(r *pb.QueryTicketsRequest, stream grpc.ServerStreami
 // QueryTicketIds implements pb.QueryServiceServer.
 func (q query) QueryTicketIds(r *pb.QueryTicketIdsRequest, stream grpc.ServerStreamingServer[pb.QueryTicketIdsResponse]) error {
 	return q.answer(stream, r.GetPool(), func(pool match.Pool) part {
-		tickets := q.options.Store.QueryTickets(q.options.Region, pool, false)
+		tickets := q.server.options.Store.QueryTickets(q.server.options.Region, pool, false)
 		return partOf(tickets.Next, func(t db.QueriedTicket) []byte { return []byte(t.ID) })
 	})
 }
@@ -51,7 +51,7 @@ func (q query) QueryTicketIds(r *pb.QueryTicketIdsRequest, stream grpc.ServerStr
 // QueryBackfills implements pb.QueryServiceServer.
 func (q query) QueryBackfills(r *pb.QueryBackfillsRequest, stream grpc.ServerStreamingServer[pb.QueryBackfillsResponse]) error {
 	return q.answer(stream, r.GetPool(), func(pool match.Pool) part {
-		return partOf(q.options.Store.QueryBackfills(q.options.Region, pool).Next, encodedBackfill)
+		return partOf(q.server.options.Store.QueryBackfills(q.server.options.Region, pool).Next, encodedBackfill)
 	})
 }
 
@@ -94,19 +94,19 @@ func (q query) read(ctx context.Context, next part, conn *queueingConn) ([]*queu
 	if err := q.takeMemory(ctx); err != nil {
 		return nil, err
 	}
-	p := pages{maxItems: q.options.PageSize, maxBytes: maxPage}
+	p := pages{maxItems: q.server.options.PageSize, maxBytes: maxPage}
 	if conn != nil && conn.gateway {
 		p.maxBytes = maxGatewayPage
 	}
 	err := next(ctx, &p)
 	held := int64(0)
 	var answers []*queuedAnswer
-	for _, page := range p.all() {
-		a := &queuedAnswer{encoded: page, size: min(int64(len(page)), readingBytes-held), room: q.Server.answers, queues: q.queues, conn: conn}
+	for _, page := range p.allPages() {
+		a := &queuedAnswer{encoded: page, size: min(int64(len(page)), readingBytes-held), room: q.server.answers, queues: q.server.queues, conn: conn}
 		held += a.size
 		answers = append(answers, a)
 	}
-	q.Server.answers.Release(readingBytes - held)
+	q.server.answers.Release(readingBytes - held)
 	if err != nil {
 		releaseAll(answers)
 		return nil, err
@@ -117,7 +117,7 @@ func (q query) read(ctx context.Context, next part, conn *queueingConn) ([]*queu
 func (q query) takeMemory(ctx context.Context) error {
 	waiting, cancel := context.WithTimeout(ctx, memoryWait)
 	defer cancel()
-	if q.Server.answers.Acquire(waiting, readingBytes) == nil {
+	if q.server.answers.Acquire(waiting, readingBytes) == nil {
 		return nil
 	}
 	if errors.Is(ctx.Err(), context.Canceled) {

@@ -19,16 +19,16 @@ var errReceive = status.Errorf(codes.DeadlineExceeded, "the request did not arri
 type receivingStream struct {
 	grpc.ServerStream
 
-	late    *time.Timer // nil: the call has a deadline
-	expired atomic.Bool
-	arrived func() // called once, when the request has arrived
+	deadline *time.Timer // nil: the call has a deadline
+	expired  atomic.Bool
+	arrived  func() // called once, when the request has arrived
 }
 
 // newReceivingStream begins the time in which the request has to arrive.
 func newReceivingStream(stream grpc.ServerStream, arrived func()) *receivingStream {
 	s := &receivingStream{ServerStream: stream, arrived: arrived}
 	if cut, lasts := stream.Context().Value(cutKey{}).(context.CancelFunc); lasts {
-		s.late = time.AfterFunc(receiveTimeout, func() {
+		s.deadline = time.AfterFunc(receiveTimeout, func() {
 			s.expired.Store(true)
 			cut()
 		})
@@ -39,8 +39,8 @@ func newReceivingStream(stream grpc.ServerStream, arrived func()) *receivingStre
 // RecvMsg implements [grpc.ServerStream].
 func (s *receivingStream) RecvMsg(m any) error {
 	err := s.ServerStream.RecvMsg(m)
-	if s.late != nil {
-		s.late.Stop()
+	if s.deadline != nil {
+		s.deadline.Stop()
 	}
 	if s.expired.Load() {
 		return errReceive

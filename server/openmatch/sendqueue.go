@@ -74,7 +74,7 @@ func (q *sendQueues) push(a *queuedAnswer) {
 	if a.conn == nil || a.conn.gateway || a.conn.closed { // gRPC frees answers on a closed connection at once
 		return
 	}
-	a.at, a.place = time.Now(), q.answers.PushBack(a)
+	a.queuedAt, a.place = time.Now(), q.answers.PushBack(a)
 	q.checkIn(q.timeout)
 }
 
@@ -103,7 +103,7 @@ func (q *sendQueues) check() {
 	defer q.mu.Unlock()
 	q.checks = false
 	if first := q.answers.Front(); first != nil {
-		q.checkIn(q.timeout - time.Since(first.Value.(*queuedAnswer).at))
+		q.checkIn(q.timeout - time.Since(first.Value.(*queuedAnswer).queuedAt))
 	}
 }
 
@@ -111,7 +111,7 @@ func (q *sendQueues) check() {
 func (q *sendQueues) closeSlowest(age time.Duration) bool {
 	q.mu.Lock()
 	first := q.answers.Front()
-	if first == nil || time.Since(first.Value.(*queuedAnswer).at) < age {
+	if first == nil || time.Since(first.Value.(*queuedAnswer).queuedAt) < age {
 		q.mu.Unlock()
 		return false
 	}
@@ -205,10 +205,10 @@ type queuedAnswer struct {
 	queues  *sendQueues
 	conn    *queueingConn // nil on a gRPC server of another package
 
-	at    time.Time     // guarded by the queues
-	place *list.Element // guarded by the queues; nil: in no list
-	once  sync.Once
-	sent  bool // to gRPC, which releases it
+	queuedAt time.Time     // guarded by the queues
+	place    *list.Element // guarded by the queues; nil: in no list
+	once     sync.Once
+	sent     bool // to gRPC, which releases it
 }
 
 func (a *queuedAnswer) release() {

@@ -55,7 +55,7 @@ func TestACallThatPanics(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
 	registry := prometheus.NewRegistry()
-	s := &Server{options: Options{Log: slog.New(slog.NewTextHandler(&log, nil)), Metrics: registry}.withDefaults(), access: &access{open: true}}
+	s := &Server{options: Options{Log: slog.New(slog.NewTextHandler(&log, nil)), Metrics: registry}.withDefaults(), access: &access{isOpenToAll: true}}
 	require.NoError(t, s.makeCalls())
 	info := &grpc.UnaryServerInfo{FullMethod: "/openmatch.FrontendService/GetTicket"}
 	_, err := s.unary(t.Context(), nil, info, func(context.Context, any) (any, error) { panic("hunter2") })

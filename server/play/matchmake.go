@@ -36,7 +36,7 @@ func (m Modes) size(mode string) int {
 func (m Modes) Validate() error {
 	for mode, n := range m {
 		if !rest.Mode.Valid(mode) || n < 1 || n > maxPlayers {
-			return fmt.Errorf("mode %q with %d players: a mode is %s, and has 1 to %d players", mode, n, rest.Mode.Allowed, maxPlayers)
+			return fmt.Errorf("mode %q with %d players: a mode is %s, and has 1 to %d players", mode, n, rest.Mode.Description, maxPlayers)
 		}
 	}
 	return nil

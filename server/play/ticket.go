@@ -34,9 +34,9 @@ type TicketStore interface {
 
 // Profiles finds the live versions of profiles.
 type Profiles interface {
-	// Live returns the live version of a profile. It is called for each ticket that is created or shown, so it must not wait for
+	// LiveProfile returns the live version of a profile. It is called for each ticket that is created or shown, so it must not wait for
 	// the database as a rule. Errors: NotFound, "profile_unknown", with the most similar name; Unavailable.
-	Live(ctx context.Context, name string) (*profile.Profile, error)
+	LiveProfile(ctx context.Context, name string) (*profile.Profile, error)
 	// AllLive returns all live versions, in any order. It waits for the database as rarely as Live. Errors: Unavailable.
 	AllLive(ctx context.Context) ([]*profile.Profile, error)
 	// Refresh waits for a reading that began after a moment, so that nobody is refused because of a version that was replaced before.
@@ -63,7 +63,7 @@ type Tickets struct {
 }
 
 type ticketFace struct {
-	Tickets
+	tickets   Tickets
 	places    *places
 	estimates *estimates
 }
@@ -88,14 +88,14 @@ func MountTickets(short, lasting gin.IRouter, t Tickets) {
 
 // read returns a ticket as the caller sees it.
 func (f ticketFace) read(ctx context.Context, id string) (db.PlayerTicket, error) {
-	ctx, cancel := context.WithTimeout(ctx, f.CallTimeout)
+	ctx, cancel := context.WithTimeout(ctx, f.tickets.CallTimeout)
 	defer cancel()
-	return f.Store.PlayerTicket(ctx, f.Region, id, rest.Caller(ctx))
+	return f.tickets.Store.PlayerTicket(ctx, f.tickets.Region, id, rest.Caller(ctx))
 }
 
 // show returns the document of a ticket.
 func (f ticketFace) show(ctx context.Context, t db.PlayerTicket) ticket {
-	ctx, cancel := context.WithTimeout(ctx, f.CallTimeout)
+	ctx, cancel := context.WithTimeout(ctx, f.tickets.CallTimeout)
 	defer cancel()
 	return f.document(ctx, t, rest.Caller(ctx))
 }

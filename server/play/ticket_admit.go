@@ -19,18 +19,18 @@ import (
 // admit returns how long a ticket may wait, or why it is refused. Before it refuses, it reads the profiles again: the versions in memory
 // may be a second old.
 func (f ticketFace) admit(ctx context.Context, d ticketbody.Draft, body ticketbody.Prepared) (ttl time.Duration, err error) {
-	if f.Profiles == nil {
+	if f.tickets.Profiles == nil {
 		return defaultTTL, nil
 	}
 	now := time.Now()
-	t, err := ticketbody.Decode("", f.Store.Now(), body.Body("", f.Store.Now()), "")
+	t, err := ticketbody.Decode("", f.tickets.Store.Now(), body.Body("", f.tickets.Store.Now()), "")
 	if err != nil {
 		return 0, err
 	}
 	if ttl, err = f.checkProfiles(ctx, d, t); err == nil || fault.Is(err, fault.Unavailable) {
 		return ttl, err
 	}
-	if err := f.Profiles.Refresh(ctx, now); err != nil {
+	if err := f.tickets.Profiles.Refresh(ctx, now); err != nil {
 		return 0, err
 	}
 	return f.checkProfiles(ctx, d, t)
@@ -44,7 +44,7 @@ func (f ticketFace) checkProfiles(ctx context.Context, d ticketbody.Draft, t *ma
 		return defaultTTL, f.checkUnnamed(ctx, t)
 	}
 	for _, name := range d.Profiles {
-		p, err := f.Profiles.Live(ctx, name)
+		p, err := f.tickets.Profiles.LiveProfile(ctx, name)
 		if err != nil {
 			return 0, err
 		}
@@ -62,14 +62,14 @@ func (f ticketFace) checkProfiles(ctx context.Context, d ticketbody.Draft, t *ma
 // checkUnnamed refuses a ticket that names no profile if all live profiles want to be named, or none can match it. Without any profile,
 // directors of Open Match decide about tickets, by other fields.
 func (f ticketFace) checkUnnamed(ctx context.Context, t *match.Ticket) error {
-	live, err := f.Profiles.AllLive(ctx)
+	live, err := f.tickets.Profiles.AllLive(ctx)
 	if err != nil || len(live) == 0 {
 		return err
 	}
 	var c rest.Check
 	takers := slices.DeleteFunc(live, func(p *profile.Profile) bool { return p.Pool == nil })
 	c.That(len(takers) > 0, "profiles", "is required, because no profile has a pool: none takes tickets that name no profile")
-	if len(takers) == 0 || f.ForOthers {
+	if len(takers) == 0 || f.tickets.ForOthers {
 		return c.Err()
 	}
 	slices.SortFunc(takers, func(a, b *profile.Profile) int { return cmp.Compare(a.Name, b.Name) })

@@ -112,7 +112,7 @@ func TestRefreshReadsWhatIsOlderThanTheRequest(t *testing.T) {
 	lists := 0
 	live := play.NewLiveProfiles(oneProfile{&lists}, "global")
 	early := time.Now()
-	_, err := live.Live(t.Context(), "duel")
+	_, err := live.LiveProfile(t.Context(), "duel")
 	require.NoError(t, err)
 	require.NoError(t, live.Refresh(t.Context(), early))
 	require.Equal(t, 1, lists)

@@ -42,7 +42,7 @@ func (f ticketFace) create(ctx context.Context, in rest.In[ticketRequest]) (t cr
 	}
 	for range maxLobbyTries {
 		var members []string
-		members, err = f.Store.LobbyPlayers(ctx, in.Body.Lobby.Project, in.Body.Lobby.Room, rest.Caller(ctx))
+		members, err = f.tickets.Store.LobbyPlayers(ctx, in.Body.Lobby.Project, in.Body.Lobby.Room, rest.Caller(ctx))
 		if err != nil {
 			return t, err
 		}
@@ -70,7 +70,7 @@ func (f ticketFace) createFor(ctx context.Context, in rest.In[ticketRequest], me
 	}
 	request := db.PlayerTicketRequest{
 		Caller: caller, Party: partyOf(draft), Profiles: draft.Profiles, Fields: ticketbody.Fields(draft), Body: body.Body, Bytes: len(body),
-		TTL: ttl, Lease: f.Lease, IdempotencyKey: key, RequestHash: hashOf(draft, in.Body.Lobby),
+		TTL: ttl, Lease: f.tickets.Lease, IdempotencyKey: key, RequestHash: hashOf(draft, in.Body.Lobby),
 	}
 	answer, err := f.queue(ctx, request, in.Body.Lobby)
 	if err != nil {
@@ -90,9 +90,9 @@ func (f ticketFace) createFor(ctx context.Context, in rest.In[ticketRequest], me
 
 func (f ticketFace) queue(ctx context.Context, r db.PlayerTicketRequest, lobby *ticketLobby) (db.PlayerTicketAnswer, error) {
 	if lobby == nil {
-		return f.Store.CreatePlayerTicket(ctx, f.Region, r)
+		return f.tickets.Store.CreatePlayerTicket(ctx, f.tickets.Region, r)
 	}
-	return f.Store.CreateLobbyTicket(ctx, f.Region, db.LobbyTicketRequest{PlayerTicketRequest: r, Project: lobby.Project, Room: lobby.Room})
+	return f.tickets.Store.CreateLobbyTicket(ctx, f.tickets.Region, db.LobbyTicketRequest{PlayerTicketRequest: r, Project: lobby.Project, Room: lobby.Room})
 }
 
 func partyOf(d ticketbody.Draft) (subs []string) {

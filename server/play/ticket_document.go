@@ -90,12 +90,12 @@ func (f ticketFace) outlookOf(ctx context.Context, t db.PlayerTicket) *outlook {
 	if len(t.Profiles) == 0 {
 		return o
 	}
-	o.Place = f.places.of(ctx, t.Profiles[0], t.Created)
-	if f.Profiles == nil {
+	o.Place = f.places.placeIn(ctx, t.Profiles[0], t.Created)
+	if f.tickets.Profiles == nil {
 		return o
 	}
-	if p, err := f.Profiles.Live(ctx, t.Profiles[0]); err == nil {
-		o.Step, o.Estimate = stepOf(p, t.Created, f.Store.Now()), f.estimates.of(ctx, p, t.Body)
+	if p, err := f.tickets.Profiles.LiveProfile(ctx, t.Profiles[0]); err == nil {
+		o.Step, o.Estimate = stepOf(p, t.Created, f.tickets.Store.Now()), f.estimates.estimateFor(ctx, p, t.Body)
 	}
 	return o
 }

@@ -14,7 +14,7 @@ import (
 // stream is one caller that follows a ticket. What it sends is what the database holds when it sends, so a caller that reads
 // slowly costs no memory: states that it has missed are read again.
 type stream struct {
-	ticketFace
+	face ticketFace
 	out  *rest.Events
 	id   string
 	sent int            // the version of the last event
@@ -24,7 +24,7 @@ type stream struct {
 
 // watch streams the states of a ticket until it has left the queue.
 func (f ticketFace) watch(ctx context.Context, in rest.In[rest.None], out *rest.Events) error {
-	s := &stream{ticketFace: f, out: out, id: in.Param("id")}
+	s := &stream{face: f, out: out, id: in.Param("id")}
 	if text := in.Header("Last-Event-ID"); text != "" {
 		var c rest.Check
 		n, err := strconv.Atoi(text)
@@ -36,12 +36,12 @@ func (f ticketFace) watch(ctx context.Context, in rest.In[rest.None], out *rest.
 	} else {
 		s.sent = -1 // the states so far are no news
 	}
-	follower, err := f.Hub.Follow(s.id)
+	follower, err := f.tickets.Hub.Follow(s.id)
 	if err != nil {
 		return err
 	}
 	defer follower.Stop()
-	beat := time.NewTicker(f.beat)
+	beat := time.NewTicker(f.tickets.beat)
 	defer beat.Stop()
 	for {
 		lease, final, err := s.update(ctx)
@@ -60,7 +60,7 @@ func (f ticketFace) watch(ctx context.Context, in rest.In[rest.None], out *rest.
 func (s *stream) idle(ctx context.Context, changed, stopped <-chan struct{}, beat <-chan time.Time) (more bool, err error) {
 	var widens <-chan time.Time
 	if !s.step.IsZero() {
-		timer := time.NewTimer(max(s.step.Sub(s.Store.Now()), 0) + time.Millisecond)
+		timer := time.NewTimer(max(s.step.Sub(s.face.tickets.Store.Now()), 0) + time.Millisecond)
 		defer timer.Stop()
 		widens = timer.C
 	}
@@ -76,7 +76,7 @@ func (s *stream) idle(ctx context.Context, changed, stopped <-chan struct{}, bea
 			}
 		case <-ctx.Done():
 			return false, ctx.Err()
-		case <-s.Stopping:
+		case <-s.face.tickets.Stopping:
 			return false, nil
 		case <-stopped:
 			return false, nil
@@ -86,7 +86,7 @@ func (s *stream) idle(ctx context.Context, changed, stopped <-chan struct{}, bea
 
 // update sends what the caller does not know yet. While the database cannot be reached there is nothing to send.
 func (s *stream) update(ctx context.Context) (lease time.Duration, final bool, err error) {
-	t, err := s.read(ctx, s.id)
+	t, err := s.face.read(ctx, s.id)
 	if fault.Is(err, fault.Unavailable) && s.last != "" {
 		return 0, false, nil
 	}
@@ -98,7 +98,7 @@ func (s *stream) update(ctx context.Context) (lease time.Duration, final bool, e
 			return 0, false, err
 		}
 	}
-	d := s.show(ctx, t)
+	d := s.face.show(ctx, t)
 	widened := s.widened(d.outlook)
 	switch {
 	case t.Version != s.sent || t.State != s.last:
@@ -112,7 +112,7 @@ func (s *stream) update(ctx context.Context) (lease time.Duration, final bool, e
 
 // widened reports whether a rule has widened since the last update, and remembers when it widens next.
 func (s *stream) widened(o *outlook) bool {
-	due := !s.step.IsZero() && !s.step.After(s.Store.Now())
+	due := !s.step.IsZero() && !s.step.After(s.face.tickets.Store.Now())
 	s.step = time.Time{}
 	if o == nil || o.Step == nil {
 		return false
@@ -125,9 +125,9 @@ func (s *stream) widened(o *outlook) bool {
 
 // replay sends the states between the last one that the caller knows and the current one.
 func (s *stream) replay(ctx context.Context, t db.PlayerTicket) error {
-	ctx, cancel := context.WithTimeout(ctx, s.CallTimeout)
+	ctx, cancel := context.WithTimeout(ctx, s.face.tickets.CallTimeout)
 	defer cancel()
-	events, err := s.Store.TicketEvents(ctx, s.Region, s.id, s.sent)
+	events, err := s.face.tickets.Store.TicketEvents(ctx, s.face.tickets.Region, s.id, s.sent)
 	if err != nil {
 		return err
 	}

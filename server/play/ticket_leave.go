@@ -21,11 +21,11 @@ func (f ticketFace) cancel(ctx context.Context, in rest.In[rest.None]) (ticket, 
 	var err error
 	for range maxCancels {
 		var declines uuid.UUID
-		declines, err = f.Store.CancelPlayerTicket(ctx, f.Region, id, rest.Caller(ctx))
+		declines, err = f.tickets.Store.CancelPlayerTicket(ctx, f.tickets.Region, id, rest.Caller(ctx))
 		if err != nil || declines == uuid.Nil {
 			break
 		}
-		if err = f.Store.AnswerReadyCheck(ctx, f.Region, readyAnswer{&declines}.of(ctx, id, false)); !isTooLate(err) {
+		if err = f.tickets.Store.AnswerReadyCheck(ctx, f.tickets.Region, readyAnswer{&declines}.forTicket(ctx, id, false)); !isTooLate(err) {
 			break
 		}
 	}
@@ -47,7 +47,7 @@ type readyAnswer struct {
 // OptionalBody implements rest.OptionalBody: clients that send no body answer whichever match asks.
 func (readyAnswer) OptionalBody() {}
 
-func (r readyAnswer) of(ctx context.Context, ticket string, accept bool) db.ReadyCheckAnswer {
+func (r readyAnswer) forTicket(ctx context.Context, ticket string, accept bool) db.ReadyCheckAnswer {
 	a := db.ReadyCheckAnswer{Ticket: ticket, Sub: rest.Caller(ctx), Accept: accept}
 	if r.MatchID != nil {
 		a.MatchID = *r.MatchID
@@ -56,12 +56,12 @@ func (r readyAnswer) of(ctx context.Context, ticket string, accept bool) db.Read
 }
 
 func (f ticketFace) accept(ctx context.Context, in rest.In[readyAnswer]) (ticket, error) {
-	err := f.Store.AnswerReadyCheck(ctx, f.Region, in.Body.of(ctx, in.Param("id"), true))
+	err := f.tickets.Store.AnswerReadyCheck(ctx, f.tickets.Region, in.Body.forTicket(ctx, in.Param("id"), true))
 	return f.answer(ctx, in.Param("id"), err, "")
 }
 
 func (f ticketFace) decline(ctx context.Context, in rest.In[readyAnswer]) (ticket, error) {
-	err := f.Store.AnswerReadyCheck(ctx, f.Region, in.Body.of(ctx, in.Param("id"), false))
+	err := f.tickets.Store.AnswerReadyCheck(ctx, f.tickets.Region, in.Body.forTicket(ctx, in.Param("id"), false))
 	if isTooLate(err) {
 		return f.declined(ctx, in.Param("id"), err)
 	}

@@ -24,32 +24,32 @@ const minSamples = 20
 // places knows when the tickets of each profile were created, so that a ticket's place is a search in a list that all its
 // readers share. Safe for concurrent use.
 type places struct {
-	Tickets
+	tickets Tickets
 
-	mu  sync.Mutex
-	all map[string]*placesOf
+	mu        sync.Mutex
+	byProfile map[string]*placesOf
 }
 
 // placesOf is the reading of one profile.
 type placesOf struct {
 	mu      sync.Mutex // held while it is read, so that callers that come meanwhile wait for one reading
-	at      time.Time
+	readAt  time.Time
 	created []int64
 }
 
-func newPlaces(t Tickets) *places { return &places{Tickets: t, all: map[string]*placesOf{}} }
+func newPlaces(t Tickets) *places { return &places{tickets: t, byProfile: map[string]*placesOf{}} }
 
-// of returns the place of a ticket in the queue of a profile, from 1; 0 where it cannot be read.
-func (p *places) of(ctx context.Context, name string, created time.Time) int {
+// placeIn returns the place of a ticket in the queue of a profile, from 1; 0 where it cannot be read.
+func (p *places) placeIn(ctx context.Context, name string, created time.Time) int {
 	entry := p.entry(name)
 	entry.mu.Lock()
 	defer entry.mu.Unlock()
-	if time.Since(entry.at) > placesFor {
-		read, err := p.Store.QueuedFor(ctx, p.Region, ticketbody.ProfileTag+name)
+	if time.Since(entry.readAt) > placesFor {
+		read, err := p.tickets.Store.QueuedFor(ctx, p.tickets.Region, ticketbody.ProfileTag+name)
 		if err != nil {
 			return 0
 		}
-		entry.created, entry.at = read, time.Now()
+		entry.created, entry.readAt = read, time.Now()
 	}
 	before, _ := slices.BinarySearch(entry.created, created.UnixNano())
 	return before + 1
@@ -58,21 +58,21 @@ func (p *places) of(ctx context.Context, name string, created time.Time) int {
 func (p *places) entry(name string) *placesOf {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	entry := p.all[name]
+	entry := p.byProfile[name]
 	if entry == nil {
 		p.forget()
 		entry = &placesOf{}
-		p.all[name] = entry
+		p.byProfile[name] = entry
 	}
 	return entry
 }
 
 // forget drops the readings that nobody renewed.
 func (p *places) forget() {
-	for name, entry := range p.all {
+	for name, entry := range p.byProfile {
 		if entry.mu.TryLock() {
-			if time.Since(entry.at) > placesKept {
-				delete(p.all, name)
+			if time.Since(entry.readAt) > placesKept {
+				delete(p.byProfile, name)
 			}
 			entry.mu.Unlock()
 		}
@@ -81,17 +81,17 @@ func (p *places) forget() {
 
 // estimates knows the waiting times of all profiles. Safe for concurrent use.
 type estimates struct {
-	Tickets
+	tickets Tickets
 
-	mu  sync.Mutex
-	at  time.Time
-	all map[string][]db.WaitingTime
+	mu        sync.Mutex
+	readAt    time.Time
+	byProfile map[string][]db.WaitingTime
 }
 
-func newEstimates(t Tickets) *estimates { return &estimates{Tickets: t} }
+func newEstimates(t Tickets) *estimates { return &estimates{tickets: t} }
 
-// of returns how long tickets like this one waited of late; nil where too few did.
-func (e *estimates) of(ctx context.Context, p *profile.Profile, body []byte) *estimate {
+// estimateFor returns how long tickets like this one waited of late; nil where too few did.
+func (e *estimates) estimateFor(ctx context.Context, p *profile.Profile, body []byte) *estimate {
 	times := e.read(ctx)[p.Name]
 	if len(times) == 0 {
 		return nil
@@ -112,11 +112,11 @@ func (e *estimates) of(ctx context.Context, p *profile.Profile, body []byte) *es
 func (e *estimates) read(ctx context.Context) map[string][]db.WaitingTime {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if time.Since(e.at) <= estimatesFor {
-		return e.all
+	if time.Since(e.readAt) <= estimatesFor {
+		return e.byProfile
 	}
-	if all, err := e.Store.WaitingTimes(ctx, e.Region); err == nil {
-		e.all, e.at = all, time.Now()
+	if all, err := e.tickets.Store.WaitingTimes(ctx, e.tickets.Region); err == nil {
+		e.byProfile, e.readAt = all, time.Now()
 	}
-	return e.all
+	return e.byProfile
 }

@@ -33,11 +33,11 @@ type LiveProfiles struct {
 	store  ProfileStore
 	region string
 
-	mu sync.Mutex // held while the list is read, so that callers that come meanwhile wait for one reading
-	at time.Time  // of the last reading; zero before the first
+	mu     sync.Mutex // held while the list is read, so that callers that come meanwhile wait for one reading
+	readAt time.Time  // of the last reading; zero before the first
 	// began is when the last successful reading began.
-	began time.Time
-	live  map[string]liveProfile
+	began  time.Time
+	byName map[string]liveProfile
 }
 
 type liveProfile struct {
@@ -50,18 +50,18 @@ func NewLiveProfiles(store ProfileStore, region string) *LiveProfiles {
 	return &LiveProfiles{store: store, region: region}
 }
 
-// Live implements [Profiles]. While the database cannot be reached, the profiles are those of the last reading.
-func (l *LiveProfiles) Live(ctx context.Context, name string) (*profile.Profile, error) {
+// LiveProfile implements [Profiles]. While the database cannot be reached, the profiles are those of the last reading.
+func (l *LiveProfiles) LiveProfile(ctx context.Context, name string) (*profile.Profile, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := l.refresh(ctx); err != nil {
 		return nil, err
 	}
-	if p, ok := l.live[name]; ok {
+	if p, ok := l.byName[name]; ok {
 		return p.profile, nil
 	}
 	detail := fmt.Sprintf("there is no profile %q", name)
-	if similar := nearest.Name(name, slices.Sorted(maps.Keys(l.live)), similarName); similar != "" {
+	if similar := nearest.Name(name, slices.Sorted(maps.Keys(l.byName)), similarName); similar != "" {
 		detail += fmt.Sprintf("; did you mean %q?", similar)
 	}
 	return nil, &fault.Error{Kind: fault.NotFound, Code: "profile_unknown", Detail: detail}
@@ -74,7 +74,7 @@ func (l *LiveProfiles) AllLive(ctx context.Context) (all []*profile.Profile, err
 	if err := l.refresh(ctx); err != nil {
 		return nil, err
 	}
-	for _, p := range l.live {
+	for _, p := range l.byName {
 		all = append(all, p.profile)
 	}
 	return all, nil
@@ -82,13 +82,13 @@ func (l *LiveProfiles) AllLive(ctx context.Context) (all []*profile.Profile, err
 
 // refresh reads the list again if the last reading is too old. It fails only if there was none.
 func (l *LiveProfiles) refresh(ctx context.Context) error {
-	if time.Since(l.at) <= profilesFor {
+	if time.Since(l.readAt) <= profilesFor {
 		return nil
 	}
-	if err := l.readNow(ctx); err != nil && l.at.IsZero() {
+	if err := l.readNow(ctx); err != nil && l.readAt.IsZero() {
 		return err
 	}
-	l.at = time.Now() // after a failure, too: an outage must not make every call wait for the database
+	l.readAt = time.Now() // after a failure, too: an outage must not make every call wait for the database
 	return nil
 }
 
@@ -107,7 +107,7 @@ func (l *LiveProfiles) readNow(ctx context.Context) error {
 	if err := l.read(ctx); err != nil {
 		return err
 	}
-	l.at, l.began = time.Now(), began
+	l.readAt, l.began = time.Now(), began
 	return nil
 }
 
@@ -123,7 +123,7 @@ func (l *LiveProfiles) read(ctx context.Context) error {
 		if db.IsRealtimeProfile(o.Profile) {
 			continue
 		}
-		p, ok := l.live[o.Profile]
+		p, ok := l.byName[o.Profile]
 		if !ok || p.version != o.Live {
 			switch fresh, err := l.parse(ctx, o); {
 			case fault.Is(err, fault.Unavailable):
@@ -136,7 +136,7 @@ func (l *LiveProfiles) read(ctx context.Context) error {
 		}
 		next[o.Profile] = p
 	}
-	l.live = next
+	l.byName = next
 	return nil
 }
 

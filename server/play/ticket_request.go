@@ -27,13 +27,13 @@ const (
 
 var (
 	profileName = rest.Format{
-		Allowed: "1 to 64 characters of a-z 0-9 -",
+		Description: "1 to 64 characters of a-z 0-9 -",
 		Valid: func(s string) bool {
 			return len(s) <= 64 && s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789-") == ""
 		},
 	}
 	attributeName = rest.Mode // the same alphabet and length
-	lobbyID       = rest.Format{Allowed: "1 to 128 bytes of UTF-8 without spaces and control characters", Valid: rooms.ValidID}
+	lobbyID       = rest.Format{Description: "1 to 128 bytes of UTF-8 without spaces and control characters", Valid: rooms.ValidID}
 )
 
 // ticketRequest asks for a ticket. Values of attributes are numbers, texts or lists of texts.
@@ -84,7 +84,7 @@ func (r *ticketRequest) Validate(c *rest.Check) {
 	c.Count("players", len(r.Players), 0, ticketbody.MaxPlayers)
 	c.Count("latencies", len(r.Latencies), 0, ticketbody.MaxRegions)
 	for _, region := range slices.Sorted(maps.Keys(r.Latencies)) {
-		c.That(rest.Region.Valid(region), "latencies."+region, "the name must be "+rest.Region.Allowed)
+		c.That(rest.Region.Valid(region), "latencies."+region, "the name must be "+rest.Region.Description)
 		if ms := r.Latencies[region]; ms != nil {
 			_, ok := match.LatencyOf(*ms)
 			c.That(ok, "latencies."+region, fmt.Sprintf("must be a whole number of milliseconds from 0 to %d", match.MaxLatency))
@@ -140,7 +140,7 @@ func attributesOf(c *rest.Check, field string, values map[string]attribute) matc
 		}
 		v, err := valueOf(values[name].value)
 		at := field + "." + name
-		c.That(attributeName.Valid(name), at, "the name must be "+attributeName.Allowed)
+		c.That(attributeName.Valid(name), at, "the name must be "+attributeName.Description)
 		c.That(err == "", at, err)
 		c.That(v.Kind != match.List || name != "profile", at, "must not be a list: tags of that name are those of profiles")
 		out[name] = v

@@ -60,7 +60,7 @@ func (s *ticketSink) Now() time.Time { return time.Now() }
 // known are profiles by name.
 type known map[string]*profile.Profile
 
-func (k known) Live(_ context.Context, name string) (*profile.Profile, error) {
+func (k known) LiveProfile(_ context.Context, name string) (*profile.Profile, error) {
 	if p := k[name]; p != nil {
 		return p, nil
 	}

@@ -46,7 +46,7 @@ func (f ticketFace) get(ctx context.Context, in rest.In[rest.None]) (ticket, err
 }
 
 func (f ticketFace) getNext(ctx context.Context, id string, w waiting) (ticket, error) {
-	follower, err := f.Hub.Follow(id)
+	follower, err := f.tickets.Hub.Follow(id)
 	if err != nil {
 		return ticket{}, err
 	}
@@ -94,7 +94,7 @@ func (f ticketFace) await(ctx context.Context, follower *watch.Follower, over <-
 		return true
 	case <-over:
 	case <-ctx.Done():
-	case <-f.Stopping:
+	case <-f.tickets.Stopping:
 	case <-follower.Stopped():
 	}
 	return false

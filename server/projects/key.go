@@ -42,8 +42,8 @@ func (f *face) createKey(ctx context.Context, in rest.In[newKey]) (reply, error)
 	if len(scopes) == 0 {
 		scopes = []string{db.ScopeMint}
 	}
-	secret, made, err := f.Store.CreateProjectKey(ctx, db.NewProjectKey{
-		Project: in.Param("id"), Name: cmp.Or(textOf(in.Body.Name), "default"), Scopes: scopes, Actor: rest.Caller(ctx), Seal: f.Secrets.Sealer.NewProjectSecret,
+	secret, made, err := f.options.Store.CreateProjectKey(ctx, db.NewProjectKey{
+		Project: in.Param("id"), Name: cmp.Or(textOf(in.Body.Name), "default"), Scopes: scopes, Actor: rest.Caller(ctx), Seal: f.options.Secrets.Sealer.NewProjectSecret,
 	})
 	return reply{201, jsonOfKey(made, secret)}, err
 }
@@ -53,7 +53,7 @@ func (f *face) keys(ctx context.Context, in rest.In[rest.None]) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	found, err := f.Store.ProjectKeys(ctx, in.Param("id"), after, limit)
+	found, err := f.options.Store.ProjectKeys(ctx, in.Param("id"), after, limit)
 	list := make([]keyJSON, len(found))
 	for i, k := range found {
 		list[i] = jsonOfKey(k, "")
@@ -62,7 +62,7 @@ func (f *face) keys(ctx context.Context, in rest.In[rest.None]) (reply, error) {
 }
 
 func (f *face) revoke(ctx context.Context, in rest.In[rest.None]) (reply, error) {
-	key, err := f.Store.RevokeProjectKey(ctx, in.Param("id"), in.Param("keyId"), rest.Caller(ctx))
+	key, err := f.options.Store.RevokeProjectKey(ctx, in.Param("id"), in.Param("keyId"), rest.Caller(ctx))
 	return reply{200, jsonOfKey(key, "")}, err
 }
 
@@ -75,9 +75,9 @@ func (f *face) rotate(ctx context.Context, in rest.In[rotation]) (reply, error) 
 	if in.Body.Grace != nil && !isNumber || grace < 0 || grace > db.MaxProjectGrace.Seconds() {
 		return reply{}, invalid("grace_seconds", "grace_seconds must be 0 to 2592000")
 	}
-	secret, made, err := f.Store.RotateProjectKey(ctx, db.RotateKey{
+	secret, made, err := f.options.Store.RotateProjectKey(ctx, db.RotateKey{
 		Project: in.Param("id"), ID: in.Param("keyId"), Grace: time.Duration(math.Floor(grace)) * time.Second, Actor: rest.Caller(ctx),
-		Seal: f.Secrets.Sealer.NewProjectSecret,
+		Seal: f.options.Secrets.Sealer.NewProjectSecret,
 	})
 	return reply{201, jsonOfKey(made, secret)}, err
 }
@@ -95,7 +95,7 @@ func (f *face) keyStatus(ctx context.Context, in rest.In[rest.None]) (reply, err
 	if s.Project == "" || s.Key == "" {
 		return reply{}, invalid("", idsRequired)
 	}
-	key, retired, err := f.Store.ProjectKey(ctx, s.Project, s.Key)
+	key, retired, err := f.options.Store.ProjectKey(ctx, s.Project, s.Key)
 	switch {
 	case fault.Is(err, fault.NotFound):
 		return reply{200, s}, nil

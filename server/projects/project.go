@@ -27,7 +27,7 @@ type counters struct {
 }
 
 func (f *face) metrics(ctx context.Context, _ rest.In[rest.None]) (reply, error) {
-	rows, err := f.Store.ProjectCounts(ctx)
+	rows, err := f.options.Store.ProjectCounts(ctx)
 	if err != nil {
 		return reply{}, err
 	}
@@ -54,7 +54,7 @@ type projectJSON struct {
 func jsonOf(p db.Project) projectJSON { return projectJSON{p.ID, p.Name, postgresTime(p.CreatedAt)} }
 
 func (f *face) createProject(ctx context.Context, in rest.In[newProject]) (reply, error) {
-	made, err := f.Store.CreateProject(ctx, db.NewProject{Name: textOf(in.Body.Name), Region: f.Region, Actor: rest.Caller(ctx)})
+	made, err := f.options.Store.CreateProject(ctx, db.NewProject{Name: textOf(in.Body.Name), Region: f.options.Region, Actor: rest.Caller(ctx)})
 	return reply{201, jsonOf(made)}, err
 }
 
@@ -63,7 +63,7 @@ func (f *face) projects(ctx context.Context, in rest.In[rest.None]) (reply, erro
 	if err != nil {
 		return reply{}, err
 	}
-	found, err := f.Store.Projects(ctx, after, limit)
+	found, err := f.options.Store.Projects(ctx, after, limit)
 	list := make([]projectJSON, len(found))
 	for i, p := range found {
 		list[i] = jsonOf(p)

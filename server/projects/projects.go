@@ -43,7 +43,7 @@ const (
 
 // face is the API.
 type face struct {
-	Options
+	options Options
 
 	started          time.Time
 	requests, denied atomic.Int64 // of this process
@@ -57,7 +57,7 @@ func New(o Options) (http.Handler, error) {
 	if o.CallTimeout == 0 {
 		o.CallTimeout = 900 * time.Millisecond
 	}
-	f := &face{Options: o, started: time.Now()}
+	f := &face{options: o, started: time.Now()}
 	engine, err := rest.New(rest.Options{
 		Log: o.Log, Metrics: o.Metrics, Tracer: o.Tracer, TrustedProxies: o.TrustedProxies, Errors: writeError,
 		QuietRoutes: []string{"/health", "/metrics"}, UntracedRoutes: []string{"/health"},
@@ -76,10 +76,10 @@ func New(o Options) (http.Handler, error) {
 
 func (f *face) mount(engine *gin.Engine) {
 	engine.GET("/health", rest.Handle(http.StatusOK, f.health))
-	gate := rest.NewGate(maxCalls, f.Metrics, f.Log)
+	gate := rest.NewGate(maxCalls, f.options.Metrics, f.options.Log)
 	bodies := rest.NewBodies(maxBodies, bodyTimeout)
-	calls := engine.Group("", gate.RefuseWhenFull, rest.Secret(headerToken, f.Tokens, rest.NewLimiter(f.FailureRate)),
-		bodies.Read, absentIsEmpty, gate.Enter, rest.Deadline(f.CallTimeout))
+	calls := engine.Group("", gate.RefuseWhenFull, rest.Secret(headerToken, f.options.Tokens, rest.NewLimiter(f.options.FailureRate)),
+		bodies.Read, absentIsEmpty, gate.Enter, rest.Deadline(f.options.CallTimeout))
 	calls.GET("/metrics", rest.Handle(http.StatusOK, f.metrics))
 	calls.POST("/projects", rest.Handle(http.StatusCreated, f.createProject))
 	calls.GET("/projects", rest.Handle(http.StatusOK, f.projects))

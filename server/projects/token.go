@@ -40,15 +40,15 @@ func (f *face) minted(ctx context.Context, n newToken) (tokenJSON, error) {
 	case n.Subject != nil && !token.ValidSubject(c.Subject):
 		return tokenJSON{}, invalid("sub", "sub must have 1 to 255 bytes without control characters")
 	}
-	key, err := f.Store.CountMinted(ctx, c.ProjectID, c.KeyID)
+	key, err := f.options.Store.CountMinted(ctx, c.ProjectID, c.KeyID)
 	if err != nil {
 		return tokenJSON{}, err
 	}
-	secret, err := f.Secrets.Signing(key.Project, key.ID, key.SealedSecret)
+	secret, err := f.options.Secrets.Signing(key.Project, key.ID, key.SealedSecret)
 	if err != nil {
 		return tokenJSON{}, err
 	}
-	c.IssuedAt = f.Store.Now()
+	c.IssuedAt = f.options.Store.Now()
 	c.Expires = c.IssuedAt.Add(time.Duration(ttlOf(n.TTL)) * time.Second)
 	return tokenJSON{token.MintProject(secret, c), c.JSON()}, nil
 }

@@ -113,7 +113,7 @@ func Bearer(verify func(ctx context.Context, raw string) (sub string, err error)
 		case err != nil:
 			refuseToken(c, failures, err.Error())
 		case !Sub.Valid(sub):
-			refuseToken(c, failures, "sub must be "+Sub.Allowed)
+			refuseToken(c, failures, "sub must be "+Sub.Description)
 		default:
 			scopeOf(c).caller = sub
 		}

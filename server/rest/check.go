@@ -30,9 +30,9 @@ func (c *Check) Match(field, value string, f Format) {
 	switch {
 	case f.Valid(value):
 	case value == "":
-		c.add(field, "is required and must be "+f.Allowed)
+		c.add(field, "is required and must be "+f.Description)
 	default:
-		c.add(field, "must be "+f.Allowed)
+		c.add(field, "must be "+f.Description)
 	}
 }
 
@@ -40,7 +40,7 @@ func (c *Check) Match(field, value string, f Format) {
 func (c *Check) Each(field string, values []string, f Format) {
 	for i, v := range values {
 		if !f.Valid(v) {
-			c.add(element(field, i), "must be "+f.Allowed)
+			c.add(element(field, i), "must be "+f.Description)
 		}
 	}
 }

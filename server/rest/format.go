@@ -7,35 +7,35 @@ import (
 
 // Format is a rule for strings, with the text that error messages describe it by.
 type Format struct {
-	Allowed string // completes the sentence "must be …"
-	Valid   func(string) bool
+	Description string // completes the sentence "must be …"
+	Valid       func(string) bool
 }
 
 // The formats that all faces share. api/openapi.yaml specifies them.
 var (
 	ID = Format{
-		Allowed: "1 to 128 characters of A-Z a-z 0-9 . _ : -",
-		Valid:   ofBytes(128, letters+digits+"._:-"),
+		Description: "1 to 128 characters of A-Z a-z 0-9 . _ : -",
+		Valid:       ofBytes(128, letters+digits+"._:-"),
 	}
 	Region = Format{
-		Allowed: "1 to 32 characters of a-z 0-9 -",
-		Valid:   ofBytes(32, lower+digits+"-"),
+		Description: "1 to 32 characters of a-z 0-9 -",
+		Valid:       ofBytes(32, lower+digits+"-"),
 	}
 	Mode = Format{
-		Allowed: "1 to 64 characters of A-Z a-z 0-9 . _ -",
-		Valid:   ofBytes(64, letters+digits+"._-"),
+		Description: "1 to 64 characters of A-Z a-z 0-9 . _ -",
+		Valid:       ofBytes(64, letters+digits+"._-"),
 	}
 	// Endpoint is what players dial.
-	Endpoint = Format{Allowed: endpoint.Allowed, Valid: endpoint.IsDialable}
+	Endpoint = Format{Description: endpoint.Allowed, Valid: endpoint.IsDialable}
 	// JTI is the id of a session token (RFC 7519 section 4.1.7).
 	JTI = Format{
-		Allowed: "1 to 128 visible ASCII characters",
-		Valid:   ofBytes(128, letters+digits+"!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"),
+		Description: "1 to 128 visible ASCII characters",
+		Valid:       ofBytes(128, letters+digits+"!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"),
 	}
 	// Sub is a player's id, the claim sub of access tokens (RFC 7519 section 4.1.2).
 	Sub = Format{
-		Allowed: "1 to 255 bytes of UTF-8 without control characters and without U+FFFD",
-		Valid:   token.ValidSubject,
+		Description: "1 to 255 bytes of UTF-8 without control characters and without U+FFFD",
+		Valid:       token.ValidSubject,
 	}
 )
 

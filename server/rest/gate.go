@@ -51,13 +51,13 @@ func (g *Gate) Enter(c *gin.Context) {
 
 // RefuseWhenFull is the middleware that refuses requests while no slot is free. It takes no slot.
 func (g *Gate) RefuseWhenFull(c *gin.Context) {
-	if g.full() {
+	if g.isFull() {
 		Fail(c, &errBusy)
 	}
 }
 
-// full reports whether no slot is free.
-func (g *Gate) full() bool { return g != nil && g.limit > 0 && g.inFlight.Load() >= g.limit }
+// isFull reports whether no slot is free.
+func (g *Gate) isFull() bool { return g != nil && g.limit > 0 && g.inFlight.Load() >= g.limit }
 
 // Guard refuses requests before next sees them, while no slot is free and guarded reports true. It takes no slot, so
 // the routes of next need [Gate.Enter]. Requests with an Origin header always reach next: only its CORS middleware can
@@ -67,7 +67,7 @@ func (g *Gate) Guard(next http.Handler, guarded func(*http.Request) bool) http.H
 		return next
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !g.full() || r.Header.Get("Origin") != "" || !guarded(r) {
+		if !g.isFull() || r.Header.Get("Origin") != "" || !guarded(r) {
 			next.ServeHTTP(w, r)
 			return
 		}

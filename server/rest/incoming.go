@@ -45,7 +45,7 @@ func (in *incoming) watch(conn net.Conn, state http.ConnState) {
 
 // begin begins to receive a body.
 func (in *incoming) begin(w http.ResponseWriter, body io.ReadCloser) *incomingBody {
-	b := &incomingBody{ReadCloser: body, control: http.NewResponseController(w), in: in}
+	b := &incomingBody{ReadCloser: body, control: http.NewResponseController(w), source: in}
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	in.bodies[b] = struct{}{}
@@ -74,7 +74,7 @@ type incomingBody struct {
 	io.ReadCloser
 
 	control *http.ResponseController
-	in      *incoming
+	source  *incoming
 	ended   bool // its end or an error was read
 }
 
@@ -89,11 +89,11 @@ func (b *incomingBody) Read(p []byte) (int, error) {
 
 // end ends the receiving, and returns whether the server stops.
 func (b *incomingBody) end() (stopping bool) {
-	b.in.mu.Lock()
-	defer b.in.mu.Unlock()
+	b.source.mu.Lock()
+	defer b.source.mu.Unlock()
 	b.ended = true
-	delete(b.in.bodies, b)
-	return b.in.stopping
+	delete(b.source.bodies, b)
+	return b.source.stopping
 }
 
 // leave bounds how long the rest of a body may take that the handler has not read.

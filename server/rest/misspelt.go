@@ -60,9 +60,9 @@ func misspelt(name string, known []string) string {
 
 // speller reads a body and compares its names with those of a type.
 type speller struct {
-	body  []byte
-	at    int
-	check Check
+	body     []byte
+	position int
+	check    Check
 }
 
 // member is a place in the body. A parent of nil is the body itself.
@@ -94,16 +94,16 @@ func unquoted(name []byte) (text string) {
 
 // value reads one value.
 func (s *speller) value(t *fieldTree, at *member) {
-	switch s.skipSpace(); s.body[s.at] {
+	switch s.skipSpace(); s.body[s.position] {
 	case '{':
 		s.object(t, at)
 	case '[':
 		s.list(t, at)
 	case '"':
-		s.at = stringEnd(s.body, s.at) + 1
+		s.position = stringEnd(s.body, s.position) + 1
 	default:
-		for s.at < len(s.body) && !strings.ContainsRune(",]} \t\r\n", rune(s.body[s.at])) {
-			s.at++
+		for s.position < len(s.body) && !strings.ContainsRune(",]} \t\r\n", rune(s.body[s.position])) {
+			s.position++
 		}
 	}
 }
@@ -112,7 +112,7 @@ func (s *speller) object(t *fieldTree, at *member) {
 	for s.next('}') {
 		name := s.name()
 		s.skipSpace()
-		s.at++ // the colon
+		s.position++ // the colon
 		m := member{parent: at, name: name}
 		var child *fieldTree
 		if t != nil {
@@ -137,13 +137,13 @@ func (s *speller) list(t *fieldTree, at *member) {
 // next moves behind an opening bracket or a comma, and reports false at the end of the object or list, which it moves behind.
 func (s *speller) next(end byte) bool {
 	s.skipSpace()
-	s.at++
-	if s.body[s.at-1] == end {
+	s.position++
+	if s.body[s.position-1] == end {
 		return false
 	}
 	s.skipSpace()
-	if s.body[s.at] == end { // an empty one
-		s.at++
+	if s.body[s.position] == end { // an empty one
+		s.position++
 		return false
 	}
 	return true
@@ -151,9 +151,9 @@ func (s *speller) next(end byte) bool {
 
 // name reads the name of a member, with its quotes.
 func (s *speller) name() []byte {
-	begin := s.at
-	s.at = stringEnd(s.body, s.at) + 1
-	return s.body[begin:s.at]
+	begin := s.position
+	s.position = stringEnd(s.body, s.position) + 1
+	return s.body[begin:s.position]
 }
 
 // bare returns a name without its quotes and escapes.
@@ -165,8 +165,8 @@ func bare(quoted []byte) []byte {
 }
 
 func (s *speller) skipSpace() {
-	for s.at < len(s.body) && strings.IndexByte(" \t\r\n", s.body[s.at]) >= 0 {
-		s.at++
+	for s.position < len(s.body) && strings.IndexByte(" \t\r\n", s.body[s.position]) >= 0 {
+		s.position++
 	}
 }
 

@@ -70,6 +70,6 @@ func FuzzSpelling(f *testing.F) {
 		s := speller{body: []byte(body)}
 		s.value(fieldsOf(reflect.TypeFor[spelled]()), nil)
 		s.skipSpace()
-		require.Equal(t, len(body), s.at)
+		require.Equal(t, len(body), s.position)
 	})
 }
