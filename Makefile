@@ -83,7 +83,7 @@ lint: $(BIN)/golangci-lint ## Check style and the direction of imports
 	@$(BIN)/golangci-lint run $(PKGS)
 
 .PHONY: generate
-generate: postgres protoc $(BIN)/sqlc $(PLUGINS) $(SDK_TS)/node_modules ## Generate db/*.sql.go and db/schema.sql from queries/ and migrations/, api/*/pb, api/docs.html, and the types of sdk/ts
+generate: postgres protoc $(BIN)/sqlc $(PLUGINS) $(SDK_TS)/node_modules ## Generate db/query/*.sql.go and db/schema.sql from queries/ and migrations/, api/*/pb, api/docs.html, and the types of sdk/ts
 	@$(BIN)/sqlc generate
 	@go run ./db/dbtest/dumpschema db/schema.sql
 	@api/openmatch/generate.sh api/openmatch/pb

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
 )
 
@@ -62,7 +63,7 @@ func (s *Store) onAgents(ctx context.Context, region string, heavy bool, fn func
 	var further []string
 	for range maxConflictRetries {
 		var t *agentTx
-		err := run(ctx, func(q *Queries) error {
+		err := run(ctx, func(q *query.Queries) error {
 			t = newAgentTx(s, q, region, further)
 			if err := fn(t); err != nil {
 				return err
@@ -92,17 +93,17 @@ var errAgentRace = &pgconn.PgError{Code: "40001", Message: "rooms of other agent
 // agentTx is one transaction on agents of a region: the rows that it has locked and read, and the changes to write.
 type agentTx struct {
 	*Store
-	q      *Queries
+	q      *query.Queries
 	region string
 
 	agents map[string]*agentRow
 	rooms  map[roomKey]*roomRow
 	ofID   map[string][]*roomRow // rooms by agent
 	drains []keptDrain
-	waits  map[string][]PendingOfAgentsRow // pending commands by agent
-	kept   map[keptKey]string              // actors
-	ended  map[uuid.UUID]bool              // replicas that accept no agents
-	left   map[string][]predecessor        // by joining agent
+	waits  map[string][]query.PendingOfAgentsRow // pending commands by agent
+	kept   map[keptKey]string                    // actors
+	ended  map[uuid.UUID]bool                    // replicas that accept no agents
+	left   map[string][]predecessor              // by joining agent
 
 	now     time.Time // of the database; each joining agent gets a later time than the one before
 	further []string  // further agents to lock
@@ -132,10 +133,10 @@ type keptDrain struct {
 	actor string
 }
 
-func newAgentTx(s *Store, q *Queries, region string, further []string) *agentTx {
+func newAgentTx(s *Store, q *query.Queries, region string, further []string) *agentTx {
 	return &agentTx{
 		Store: s, q: q, region: region, agents: map[string]*agentRow{}, rooms: map[roomKey]*roomRow{}, ofID: map[string][]*roomRow{},
-		waits: map[string][]PendingOfAgentsRow{}, kept: map[keptKey]string{}, ended: map[uuid.UUID]bool{}, left: map[string][]predecessor{},
+		waits: map[string][]query.PendingOfAgentsRow{}, kept: map[keptKey]string{}, ended: map[uuid.UUID]bool{}, left: map[string][]predecessor{},
 		further: further, wake: map[uuid.UUID]bool{},
 	}
 }

@@ -1,6 +1,10 @@
 package db
 
-import "context"
+import (
+	"context"
+
+	"github.com/lattice-director/director/db/query"
+)
 
 // A transaction that ends agents reads all their rooms.
 const (
@@ -12,12 +16,12 @@ const (
 // they have many rooms, and 0 if none are left. It skips agents that another transaction has locked. Errors: Unavailable.
 func (s *Store) EndAgents(ctx context.Context, region string) (ended int, err error) {
 	err = s.onAgents(ctx, region, true, func(t *agentTx) error {
-		rows, err := t.q.AgentsToEnd(ctx, AgentsToEndParams{Region: region, Most: endedAgents})
+		rows, err := t.q.AgentsToEnd(ctx, query.AgentsToEndParams{Region: region, Most: endedAgents})
 		ids := withinRooms(rows)
 		if ended = len(ids); err != nil || ended == 0 {
 			return err
 		}
-		if err := t.read(ctx, ids, ids, nil, ReadRoomsParams{}); err != nil {
+		if err := t.read(ctx, ids, ids, nil, query.ReadRoomsParams{}); err != nil {
 			return err
 		}
 		for _, id := range ids {
@@ -29,7 +33,7 @@ func (s *Store) EndAgents(ctx context.Context, region string) (ended int, err er
 }
 
 // withinRooms returns the first agents that together have at most endedRooms rooms, but at least one agent.
-func withinRooms(rows []AgentsToEndRow) (ids []string) {
+func withinRooms(rows []query.AgentsToEndRow) (ids []string) {
 	var rooms int32
 	for _, r := range rows {
 		if rooms += r.Rooms; rooms > endedRooms && len(ids) > 0 {
@@ -42,6 +46,6 @@ func withinRooms(rows []AgentsToEndRow) (ids []string) {
 
 // ForgetAgents deletes agents that left ten minutes ago, at most the given number, and returns how many. Errors: Unavailable.
 func (s *Store) ForgetAgents(ctx context.Context, region string, most int) (int, error) {
-	n, err := s.q.ForgetAgents(ctx, ForgetAgentsParams{Region: region, Most: int64(most)})
+	n, err := s.q.ForgetAgents(ctx, query.ForgetAgentsParams{Region: region, Most: int64(most)})
 	return int(n), classify(err)
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/db/internal/tx"
+	"github.com/lattice-director/director/db/query"
 )
 
 // AgentEvent is a row of the log about agents or rooms. Tx and ID order the log.
@@ -53,33 +54,35 @@ func (s *Store) AgentEventsEnd(ctx context.Context) (AgentEventPage, error) {
 // AgentEventsAfter returns the events of a region after a point, in the same order for all readers. It returns a committed event only after
 // all older transactions of the server have ended, so that no event can later appear before it. Errors: Unavailable.
 func (s *Store) AgentEventsAfter(ctx context.Context, region string, after AgentEventPoint) (AgentEventPage, error) {
-	page, err := s.q.agentEventsAfter(ctx, region, after)
+	page, err := readAgentEvents(ctx, s.q, region, after)
 	return page, classify(err)
 }
 
 // ReplayAgentEvents is AgentEventsAfter for callers that read many pages; few of them read at a time. Errors: TooMany, Unavailable.
 func (s *Store) ReplayAgentEvents(ctx context.Context, region string, after AgentEventPoint) (page AgentEventPage, err error) {
-	err = s.read(ctx, func(ctx context.Context, q *Queries) error {
-		page, err = q.agentEventsAfter(ctx, region, after)
+	err = s.read(ctx, func(ctx context.Context, q *query.Queries) error {
+		page, err = readAgentEvents(ctx, q, region, after)
 		return err
 	})
 	return page, err
 }
 
-func (q *Queries) agentEventsAfter(ctx context.Context, region string, after AgentEventPoint) (AgentEventPage, error) {
+func readAgentEvents(ctx context.Context, q *query.Queries, region string, after AgentEventPoint) (AgentEventPage, error) {
 	var p tx.Pipeline
-	var now EventHorizonRow
-	var rows []AgentEventsAfterRow
+	var now query.EventHorizonRow
+	var rows []query.AgentEventsAfterRow
 	var held bool
 	reach := AgentEventReach + agentEventsBehind
 	// Each statement has a snapshot of its own. This one is the first: if the older transaction ended between the page and it, the page would
 	// lack the event, and nothing would say so.
-	queue(&p, &held, (*Queries).AgentEventsHeld, AgentEventsHeldParams{Region: region, Kinds: agentEventKinds, Reach: reach})
-	queue(&p, &now, func(q *Queries, ctx context.Context, _ struct{}) (EventHorizonRow, error) { return q.EventHorizon(ctx) }, struct{}{})
-	queue(&p, &rows, (*Queries).AgentEventsAfter, AgentEventsAfterParams{
+	query.Queue(&p, &held, (*query.Queries).AgentEventsHeld, query.AgentEventsHeldParams{Region: region, Kinds: agentEventKinds, Reach: reach})
+	query.Queue(&p, &now, func(q *query.Queries, ctx context.Context, _ struct{}) (query.EventHorizonRow, error) {
+		return q.EventHorizon(ctx)
+	}, struct{}{})
+	query.Queue(&p, &rows, (*query.Queries).AgentEventsAfter, query.AgentEventsAfterParams{
 		Region: region, Tx: after.Tx, ID: after.ID, Kinds: agentEventKinds, Reach: reach, Page: agentEventPage, Bytes: agentEventBytes,
 	})
-	if err := q.send(ctx, &p); err != nil {
+	if err := q.Send(ctx, &p); err != nil {
 		return AgentEventPage{Next: after}, err
 	}
 	page := AgentEventPage{Next: after, Held: held, Server: now.Server, Events: make([]AgentEvent, 0, len(rows))}
@@ -96,8 +99,8 @@ func (q *Queries) agentEventsAfter(ctx context.Context, region string, after Age
 
 // FindAgentEvent returns an event of the log that is not older than AgentEventReach. Errors: TooMany, Unavailable.
 func (s *Store) FindAgentEvent(ctx context.Context, region string, at AgentEventPoint) (e AgentEvent, found bool, err error) {
-	err = s.read(ctx, func(ctx context.Context, q *Queries) error {
-		rows, err := q.AgentEvent(ctx, AgentEventParams{Region: region, Tx: at.Tx, ID: at.ID, Kinds: agentEventKinds, Reach: AgentEventReach})
+	err = s.read(ctx, func(ctx context.Context, q *query.Queries) error {
+		rows, err := q.AgentEvent(ctx, query.AgentEventParams{Region: region, Tx: at.Tx, ID: at.ID, Kinds: agentEventKinds, Reach: AgentEventReach})
 		for _, r := range rows {
 			e, found = AgentEvent(r), true
 		}

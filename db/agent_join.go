@@ -1,5 +1,7 @@
 package db
 
+import "github.com/lattice-director/director/db/query"
+
 // join lists an agent. A doubted agent is listed again; the join of a listed agent is a repetition.
 func (t *agentTx) join(a *agentRow, j AgentJoin) {
 	returns := a.isNew || a.doubted
@@ -87,7 +89,7 @@ func (t *agentTx) moveRoom(from, to *agentRow, r *roomRow) {
 }
 
 // evidence returns the outcome of a command whose ack is lost, judged by the rooms and the status that the process reports.
-func evidence(c PendingOfAgentsRow, shown map[string]bool, status string) CommandState {
+func evidence(c query.PendingOfAgentsRow, shown map[string]bool, status string) CommandState {
 	var done bool
 	switch CommandOp(c.Op) {
 	case CommandCreate:
@@ -120,7 +122,7 @@ func (t *agentTx) leave(a *agentRow) {
 	a.left = true
 }
 
-func (t *agentTx) settle(c PendingOfAgentsRow, state CommandState, agent string) {
+func (t *agentTx) settle(c query.PendingOfAgentsRow, state CommandState, agent string) {
 	t.settled = append(t.settled, settledCommand{c.ID, state, agent})
 	if c.Caller != nil {
 		t.wake[*c.Caller] = true

@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
 )
 
@@ -50,8 +51,8 @@ func (s *Store) CreateAgentKey(ctx context.Context, n NewAgentKey) (string, Agen
 	if made.BoundLabels == nil {
 		made.BoundLabels = map[string]string{}
 	}
-	err := s.inTx(ctx, func(q *Queries) error {
-		rows, err := q.CreateAgentKey(ctx, CreateAgentKeyParams{
+	err := s.inTx(ctx, func(q *query.Queries) error {
+		rows, err := q.CreateAgentKey(ctx, query.CreateAgentKeyParams{
 			Region: n.Region, ID: made.ID, Name: n.Name, Digest: made.Digest[:], BoundName: n.BoundName, BoundLabels: made.BoundLabels, Most: maxAgentKeys,
 		})
 		if err == nil && rows == 0 {
@@ -60,7 +61,7 @@ func (s *Store) CreateAgentKey(ctx context.Context, n NewAgentKey) (string, Agen
 		if err != nil {
 			return keyConflict(err, n.Name)
 		}
-		return q.logAgentKey(ctx, n.Region, "agent_key.created", n.Actor, n.Name)
+		return logAgentKey(ctx, q, n.Region, "agent_key.created", n.Actor, n.Name)
 	})
 	if err != nil {
 		return "", AgentKey{}, classify(err)
@@ -87,24 +88,24 @@ func validKeyName(name string) bool {
 
 // RevokeAgentKey revokes a key. Within seconds, replicas refuse it and close the connections that use it. Errors: NotFound, Unavailable.
 func (s *Store) RevokeAgentKey(ctx context.Context, region, name, actor string) error {
-	return classify(s.inTx(ctx, func(q *Queries) error {
-		rows, err := q.RevokeAgentKey(ctx, RevokeAgentKeyParams{Region: region, Name: name})
+	return classify(s.inTx(ctx, func(q *query.Queries) error {
+		rows, err := q.RevokeAgentKey(ctx, query.RevokeAgentKeyParams{Region: region, Name: name})
 		if err != nil {
 			return err
 		}
 		if rows == 0 {
 			return fault.New(fault.NotFound, "agent_key_unknown", "there is no key of agents with the name %q, or it is revoked", name)
 		}
-		return q.logAgentKey(ctx, region, "agent_key.revoked", actor, name)
+		return logAgentKey(ctx, q, region, "agent_key.revoked", actor, name)
 	}))
 }
 
-func (q *Queries) logAgentKey(ctx context.Context, region, kind, actor, name string) error {
+func logAgentKey(ctx context.Context, q *query.Queries, region, kind, actor, name string) error {
 	detail, err := json.Marshal(map[string]string{"name": name})
 	if err != nil {
 		return err
 	}
-	return q.LogAgentKey(ctx, LogAgentKeyParams{Region: region, Kind: kind, Actor: actor, Detail: detail})
+	return q.LogAgentKey(ctx, query.LogAgentKeyParams{Region: region, Kind: kind, Actor: actor, Detail: detail})
 }
 
 // AgentKeys returns the keys of a region that are not revoked, by name. Errors: Unavailable.

@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/db/internal/tx"
+	"github.com/lattice-director/director/db/query"
 )
 
 // load locks the agents of the calls, and reads the rows on which the changes depend.
@@ -15,12 +16,12 @@ func (t *agentTx) load(ctx context.Context, calls []*agentCall) error {
 		return err
 	}
 	var whole, judged []string
-	var rooms ReadRoomsParams
+	var rooms query.ReadRoomsParams
 	for _, c := range calls {
 		id := c.Req.ref().ID
 		if c.Req.snapshot != nil {
 			judged = append(judged, id)
-			rooms.add(id, *c.Req.snapshot)
+			addRoomsToRead(&rooms, id, *c.Req.snapshot)
 			continue
 		}
 		if c.Req.miss == nil || c.Req.miss.Misses != 1 {
@@ -35,7 +36,7 @@ func (t *agentTx) load(ctx context.Context, calls []*agentCall) error {
 	return t.read(ctx, t.lockedIDs(calls), whole, judged, rooms)
 }
 
-func (p *ReadRoomsParams) add(agent string, s AgentSnapshot) {
+func addRoomsToRead(p *query.ReadRoomsParams, agent string, s AgentSnapshot) {
 	for _, r := range s.Changed {
 		p.Agents, p.Bases = append(p.Agents, agent), append(p.Bases, roomBase(r.RawID))
 	}
@@ -46,33 +47,33 @@ func (p *ReadRoomsParams) add(agent string, s AgentSnapshot) {
 
 // loadJoins reads what must be known before the locks: the agents that the joining agents replace, and the kept drains.
 func (t *agentTx) loadJoins(ctx context.Context, calls []*agentCall) error {
-	var kept ReadKeptDrainsParams
-	var find FindPredecessorsParams
+	var kept query.ReadKeptDrainsParams
+	var find query.FindPredecessorsParams
 	var replicas []uuid.UUID
 	for _, c := range calls {
 		if r := c.Req; r.join != nil {
-			find.add(*r.join)
-			kept.add(r.join.Content)
+			addPredecessorToFind(&find, *r.join)
+			addDrainToRead(&kept, r.join.Content)
 			replicas = append(replicas, r.join.Ref.Replica)
 		} else if r.snapshot != nil && r.snapshot.Content != nil {
-			kept.add(*r.snapshot.Content)
+			addDrainToRead(&kept, *r.snapshot.Content)
 		}
 	}
 	if len(kept.Names) == 0 {
 		return nil
 	}
 	var p tx.Pipeline
-	var found []FindPredecessorsRow
-	var drains []ReadKeptDrainsRow
+	var found []query.FindPredecessorsRow
+	var drains []query.ReadKeptDrainsRow
 	var ended []uuid.UUID
 	find.Region, kept.Region = t.region, t.region
-	queueExec(&p, (*Queries).ShareKeptDrains, t.region)
-	queue(&p, &drains, (*Queries).ReadKeptDrains, kept)
+	query.QueueExec(&p, (*query.Queries).ShareKeptDrains, t.region)
+	query.Queue(&p, &drains, (*query.Queries).ReadKeptDrains, kept)
 	if len(replicas) > 0 {
-		queue(&p, &found, (*Queries).FindPredecessors, find)
-		queue(&p, &ended, (*Queries).EndedReplicas, EndedReplicasParams{Region: t.region, Ids: replicas})
+		query.Queue(&p, &found, (*query.Queries).FindPredecessors, find)
+		query.Queue(&p, &ended, (*query.Queries).EndedReplicas, query.EndedReplicasParams{Region: t.region, Ids: replicas})
 	}
-	if err := t.q.send(ctx, &p); err != nil {
+	if err := t.q.Send(ctx, &p); err != nil {
 		return err
 	}
 	for _, k := range drains {
@@ -87,7 +88,7 @@ func (t *agentTx) loadJoins(ctx context.Context, calls []*agentCall) error {
 	return nil
 }
 
-func (p *FindPredecessorsParams) add(j AgentJoin) {
+func addPredecessorToFind(p *query.FindPredecessorsParams, j AgentJoin) {
 	p.Joining = append(p.Joining, j.Ref.ID)
 	p.Processes = append(p.Processes, j.Content.ProcessUID)
 	p.Names = append(p.Names, j.Content.Name)
@@ -95,33 +96,33 @@ func (p *FindPredecessorsParams) add(j AgentJoin) {
 	p.Replicas = append(p.Replicas, j.Ref.Replica)
 }
 
-func (p *ReadKeptDrainsParams) add(c AgentContent) {
+func addDrainToRead(p *query.ReadKeptDrainsParams, c AgentContent) {
 	p.Names, p.Endpoints = append(p.Names, c.Name), append(p.Endpoints, c.EndpointURL)
 }
 
 // read locks agents and reads them: with all rooms and commands for the agents in whole, with their rooms if needed for the agents in
 // judged, and with single rooms.
-func (t *agentTx) read(ctx context.Context, ids, whole, judged []string, some ReadRoomsParams) error {
+func (t *agentTx) read(ctx context.Context, ids, whole, judged []string, some query.ReadRoomsParams) error {
 	var p tx.Pipeline
-	var states []LockAgentStatesRow
-	var agents []ReadAgentsRow
-	var rooms []RoomsOfAgentsRow
-	var single []ReadRoomsRow
-	var pending []PendingOfAgentsRow
-	queue(&p, &states, (*Queries).LockAgentStates, LockAgentStatesParams{Region: t.region, Ids: ids}) // first: later statements then see the last holders' writes
-	queue(&p, &t.now, func(q *Queries, ctx context.Context, _ struct{}) (time.Time, error) { return q.ClockReading(ctx) }, struct{}{})
-	queue(&p, &agents, (*Queries).ReadAgents, ReadAgentsParams{Region: t.region, Ids: ids})
+	var states []query.LockAgentStatesRow
+	var agents []query.ReadAgentsRow
+	var rooms []query.RoomsOfAgentsRow
+	var single []query.ReadRoomsRow
+	var pending []query.PendingOfAgentsRow
+	query.Queue(&p, &states, (*query.Queries).LockAgentStates, query.LockAgentStatesParams{Region: t.region, Ids: ids}) // first: later statements then see the last holders' writes
+	query.Queue(&p, &t.now, func(q *query.Queries, ctx context.Context, _ struct{}) (time.Time, error) { return q.ClockReading(ctx) }, struct{}{})
+	query.Queue(&p, &agents, (*query.Queries).ReadAgents, query.ReadAgentsParams{Region: t.region, Ids: ids})
 	if len(whole)+len(judged) > 0 {
-		queue(&p, &rooms, (*Queries).RoomsOfAgents, RoomsOfAgentsParams{Region: t.region, Agents: whole, Judged: judged})
+		query.Queue(&p, &rooms, (*query.Queries).RoomsOfAgents, query.RoomsOfAgentsParams{Region: t.region, Agents: whole, Judged: judged})
 	}
 	if len(some.Agents) > 0 {
 		some.Region = t.region
-		queue(&p, &single, (*Queries).ReadRooms, some)
+		query.Queue(&p, &single, (*query.Queries).ReadRooms, some)
 	}
 	if len(whole) > 0 {
-		queue(&p, &pending, (*Queries).PendingOfAgents, PendingOfAgentsParams{Region: t.region, Ids: whole})
+		query.Queue(&p, &pending, (*query.Queries).PendingOfAgents, query.PendingOfAgentsParams{Region: t.region, Ids: whole})
 	}
-	if err := t.q.send(ctx, &p); err != nil {
+	if err := t.q.Send(ctx, &p); err != nil {
 		return err
 	}
 	t.addAgents(states, agents)
@@ -139,7 +140,7 @@ func (t *agentTx) read(ctx context.Context, ids, whole, judged []string, some Re
 	return nil
 }
 
-func (t *agentTx) addAgents(states []LockAgentStatesRow, agents []ReadAgentsRow) {
+func (t *agentTx) addAgents(states []query.LockAgentStatesRow, agents []query.ReadAgentsRow) {
 	for _, s := range states {
 		a := &agentRow{
 			ref: AgentRef{t.region, s.AgentID, s.Replica}, kept: s.Kept, misses: s.Misses, connections: s.Connections, rooms: s.Rooms,

@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	"github.com/google/uuid"
+
+	"github.com/lattice-director/director/db/query"
 )
 
 const actorDirector = "director"
@@ -56,7 +58,7 @@ func (l *eventLog) rename(a *agentRow, r *roomRow, id string) {
 }
 
 func (t *agentTx) writeEvents() error {
-	p := LogAgentEventsParams{Region: t.region}
+	p := query.LogAgentEventsParams{Region: t.region}
 	for i, e := range slices.Concat(t.log.gone, t.log.renamed, t.log.come) {
 		detail, err := json.Marshal(t.detail(e))
 		if err != nil {
@@ -66,7 +68,7 @@ func (t *agentTx) writeEvents() error {
 		p.Agents, p.Details = append(p.Agents, e.agent), append(p.Details, string(detail))
 	}
 	if len(p.Ids) > 0 {
-		queueExec(t.q.deferred(), (*Queries).LogAgentEvents, p)
+		query.QueueExec(t.q.Deferred(), (*query.Queries).LogAgentEvents, p)
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/lattice-director/director/db/internal/batch"
+	"github.com/lattice-director/director/db/query"
 )
 
 // FindAgent reads an agent with its rooms from the database. The id is compared unchanged. Errors, with the code: NotFound,
@@ -19,7 +20,7 @@ func (s *Store) FindRoom(ctx context.Context, region, publicID string) (RoomInfo
 }
 
 func (s *Store) findRooms(ctx context.Context, region string, calls []*batch.Call[string, RoomInfo]) error {
-	rows, err := s.q.FindRooms(ctx, FindRoomsParams{Region: region, Ids: storableIDs(calls)})
+	rows, err := s.q.FindRooms(ctx, query.FindRoomsParams{Region: region, Ids: storableIDs(calls)})
 	if err != nil {
 		return err
 	}
@@ -53,11 +54,11 @@ const maxRoomsRead = 50_000
 
 // findAgents reads agents, and then the rooms of the first of them, up to maxRoomsRead rooms. The other agents stay for the next batch.
 func (s *Store) findAgents(ctx context.Context, region string, calls []*batch.Call[string, InstanceInfo]) error {
-	rows, err := s.q.FindAgents(ctx, FindAgentsParams{Region: region, Ids: storableIDs(calls)})
+	rows, err := s.q.FindAgents(ctx, query.FindAgentsParams{Region: region, Ids: storableIDs(calls)})
 	if err != nil {
 		return err
 	}
-	agents, ids, rooms := make(map[string]FindAgentsRow, len(rows)), []string{}, int32(0)
+	agents, ids, rooms := make(map[string]query.FindAgentsRow, len(rows)), []string{}, int32(0)
 	known := make(map[string]bool, len(rows))
 	for _, r := range rows {
 		known[r.ID] = true
@@ -73,7 +74,7 @@ func (s *Store) findAgents(ctx context.Context, region string, calls []*batch.Ca
 		r, ok := agents[c.Req]
 		switch {
 		case ok:
-			c.Answer(r.info(of[r.ID]), nil)
+			c.Answer(instanceInfoOf(r, of[r.ID]), nil)
 		case !known[c.Req]:
 			c.Answer(InstanceInfo{}, agentNotFound(c.Req))
 		}
@@ -86,9 +87,9 @@ func (s *Store) roomsOf(ctx context.Context, region string, agents []string) (ma
 	if len(agents) == 0 {
 		return of, nil
 	}
-	var rows []RoomsOfFoundAgentsRow
-	err := s.read(ctx, func(ctx context.Context, q *Queries) (err error) {
-		rows, err = q.RoomsOfFoundAgents(ctx, RoomsOfFoundAgentsParams{Region: region, Agents: agents})
+	var rows []query.RoomsOfFoundAgentsRow
+	err := s.read(ctx, func(ctx context.Context, q *query.Queries) (err error) {
+		rows, err = q.RoomsOfFoundAgents(ctx, query.RoomsOfFoundAgentsParams{Region: region, Agents: agents})
 		return err
 	})
 	for _, r := range rows {
@@ -97,7 +98,7 @@ func (s *Store) roomsOf(ctx context.Context, region string, agents []string) (ma
 	return of, err
 }
 
-func (r FindAgentsRow) info(rooms []RoomInfo) InstanceInfo {
+func instanceInfoOf(r query.FindAgentsRow, rooms []RoomInfo) InstanceInfo {
 	if rooms == nil {
 		rooms = []RoomInfo{}
 	}

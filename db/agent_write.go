@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"github.com/google/uuid"
+
+	"github.com/lattice-director/director/db/query"
 )
 
 // write stores the changes in lock order. The statements are sent together with COMMIT.
@@ -20,24 +22,24 @@ func (t *agentTx) write() error {
 }
 
 func (t *agentTx) writeAgents() error {
-	wide := PutAgentsParams{Region: t.region, Unlimited: unlimited}
-	states := PutAgentStatesParams{Region: t.region}
+	wide := query.PutAgentsParams{Region: t.region, Unlimited: unlimited}
+	states := query.PutAgentStatesParams{Region: t.region}
 	for _, id := range slices.Sorted(maps.Keys(t.agents)) {
 		a := t.agents[id]
 		if a.wide {
-			if err := wide.add(a); err != nil {
+			if err := addAgentToPut(&wide, a); err != nil {
 				return err
 			}
 		}
 		if a.wide || a.changed {
-			states.add(a)
+			addAgentStateToPut(&states, a)
 		}
 	}
 	if len(wide.Ids) > 0 {
-		queueExec(t.q.deferred(), (*Queries).PutAgents, wide)
+		query.QueueExec(t.q.Deferred(), (*query.Queries).PutAgents, wide)
 	}
 	if len(states.Ids) > 0 {
-		queueExec(t.q.deferred(), (*Queries).PutAgentStates, states)
+		query.QueueExec(t.q.Deferred(), (*query.Queries).PutAgentStates, states)
 	}
 	return nil
 }
@@ -52,7 +54,7 @@ func limitOf(n *int32) int64 {
 	return int64(*n)
 }
 
-func (p *PutAgentsParams) add(a *agentRow) error {
+func addAgentToPut(p *query.PutAgentsParams, a *agentRow) error {
 	c := a.content
 	labels, err := json.Marshal(c.Labels)
 	if err != nil {
@@ -71,7 +73,7 @@ func (p *PutAgentsParams) add(a *agentRow) error {
 	return nil
 }
 
-func (p *PutAgentStatesParams) add(a *agentRow) {
+func addAgentStateToPut(p *query.PutAgentStatesParams, a *agentRow) {
 	p.Ids, p.Replicas = append(p.Ids, a.ref.ID), append(p.Replicas, a.ref.Replica)
 	p.Statuses, p.Overrides, p.Kept = append(p.Statuses, a.content.Status), append(p.Overrides, a.override), append(p.Kept, a.kept)
 	p.Misses, p.Connections = append(p.Misses, a.misses), append(p.Connections, a.connections)
@@ -82,9 +84,9 @@ func (p *PutAgentStatesParams) add(a *agentRow) {
 
 // writeRooms frees public ids before it gives them to other rooms.
 func (t *agentTx) writeRooms() {
-	remove := DeleteRoomsParams{Region: t.region}
-	put := PutRoomsParams{Region: t.region}
-	insert := InsertRoomsParams{Region: t.region}
+	remove := query.DeleteRoomsParams{Region: t.region}
+	put := query.PutRoomsParams{Region: t.region}
+	insert := query.InsertRoomsParams{Region: t.region}
 	for agent, rooms := range t.ofID {
 		for _, r := range rooms {
 			switch {
@@ -93,47 +95,47 @@ func (t *agentTx) writeRooms() {
 				remove.Ids = append(remove.Ids, r.was)
 			case r.deleted:
 			case r.isNew:
-				insert.add(r)
+				addRoomToInsert(&insert, r)
 			case r.changed:
-				put.add(r)
+				addRoomToPut(&put, r)
 			}
 		}
 	}
 	if len(remove.Ids) > 0 {
-		queueExec(t.q.deferred(), (*Queries).DeleteRooms, remove)
+		query.QueueExec(t.q.Deferred(), (*query.Queries).DeleteRooms, remove)
 	}
 	if len(put.Ids) > 0 {
-		queueExec(t.q.deferred(), (*Queries).PutRooms, put)
+		query.QueueExec(t.q.Deferred(), (*query.Queries).PutRooms, put)
 	}
 	if len(insert.Ids) > 0 {
-		queueExec(t.q.deferred(), (*Queries).InsertRooms, insert)
+		query.QueueExec(t.q.Deferred(), (*query.Queries).InsertRooms, insert)
 	}
 }
 
-func (p *PutRoomsParams) add(r *roomRow) {
+func addRoomToPut(p *query.PutRoomsParams, r *roomRow) {
 	p.Was, p.Ids, p.Agents, p.Types = append(p.Was, r.was), append(p.Ids, r.id), append(p.Agents, r.agent), append(p.Types, r.kind)
 	p.Connections, p.Locals, p.States = append(p.Connections, r.live), append(p.Locals, r.local), append(p.States, r.state)
 }
 
-func (p *InsertRoomsParams) add(r *roomRow) {
+func addRoomToInsert(p *query.InsertRoomsParams, r *roomRow) {
 	p.Ids, p.Agents, p.Bases, p.Types = append(p.Ids, r.id), append(p.Agents, r.agent), append(p.Bases, r.base), append(p.Types, r.kind)
 	p.Connections, p.Locals = append(p.Connections, r.live), append(p.Locals, r.local)
 }
 
 func (t *agentTx) writeCommands() {
 	if len(t.settled) > 0 {
-		p := SettleCommandsOfAgentsParams{Region: t.region}
+		p := query.SettleCommandsOfAgentsParams{Region: t.region}
 		for _, c := range t.settled {
 			p.Ids, p.States, p.Agents = append(p.Ids, c.id), append(p.States, string(c.state)), append(p.Agents, c.agent)
 		}
-		queueExec(t.q.deferred(), (*Queries).SettleCommandsOfAgents, p)
+		query.QueueExec(t.q.Deferred(), (*query.Queries).SettleCommandsOfAgents, p)
 	}
 	if len(t.drains) > 0 {
-		p := InsertDrainsParams{Region: t.region}
+		p := query.InsertDrainsParams{Region: t.region}
 		for _, d := range t.drains {
 			p.Ids, p.Agents = append(p.Ids, uuid.New()), append(p.Agents, d.agent.ref.ID)
 			p.Replicas, p.Actors = append(p.Replicas, d.agent.ref.Replica), append(p.Actors, d.actor)
 		}
-		queueExec(t.q.deferred(), (*Queries).InsertDrains, p)
+		query.QueueExec(t.q.Deferred(), (*query.Queries).InsertDrains, p)
 	}
 }

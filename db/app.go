@@ -10,6 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/provider"
 	"github.com/lattice-director/director/token/netcode"
@@ -82,23 +83,23 @@ func (v *AppVersion) Name() string { return v.App + "/" + v.Version }
 
 // AppVersion returns an app version. Errors: NotFound, Unavailable.
 func (s *Store) AppVersion(ctx context.Context, app, version string) (AppVersion, error) {
-	v, err := s.q.appVersion(ctx, app, version)
+	v, err := readAppVersion(ctx, s.q, app, version)
 	return v, classify(err)
 }
 
-func (q *Queries) appVersion(ctx context.Context, app, version string) (AppVersion, error) {
-	r, err := q.GetAppVersion(ctx, GetAppVersionParams{App: app, Version: version})
+func readAppVersion(ctx context.Context, q *query.Queries, app, version string) (AppVersion, error) {
+	r, err := q.GetAppVersion(ctx, query.GetAppVersionParams{App: app, Version: version})
 	if errors.Is(err, pgx.ErrNoRows) {
 		return AppVersion{}, fault.New(fault.NotFound, "app_version_unknown", "there is no version %q of an app %q", version, app)
 	}
 	if err != nil {
 		return AppVersion{}, err
 	}
-	return r.appVersion()
+	return appVersionOf(r)
 }
 
-// appVersion decodes a row.
-func (r GetAppVersionRow) appVersion() (AppVersion, error) {
+// appVersionOf decodes a row.
+func appVersionOf(r query.GetAppVersionRow) (AppVersion, error) {
 	v := AppVersion{
 		App: r.App, Version: r.Version, Provider: r.Provider, Launch: r.Launch, LaunchVersion: r.LaunchVersion, GamePort: r.GamePort, Endpoint: r.Endpoint,
 		Modes: r.Modes, Capacity: int(r.Capacity), MaxSessions: intOrNil(r.MaxSessions), MaxPlayers: int(r.MaxPlayers),

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"slices"
 	"time"
+
+	"github.com/lattice-director/director/db/query"
 )
 
 // Assignment is the assignment of a group of tickets.
@@ -19,7 +21,7 @@ var errSomeMissing = errors.New("some tickets do not exist")
 // kept. Whether the tickets are in a match is not checked. No ticket may be named twice. It returns the tickets that do not exist;
 // with allOrNone nothing is assigned then. Errors: Unavailable.
 func (s *Store) AssignTickets(ctx context.Context, region string, groups []Assignment, allOrNone bool) (missing []string, err error) {
-	var p SettleTicketsParams
+	var p query.SettleTicketsParams
 	p.Region = region
 	var unissued []string
 	for _, g := range groups {
@@ -34,8 +36,8 @@ func (s *Store) AssignTickets(ctx context.Context, region string, groups []Assig
 	if len(p.Ids) == 0 || allOrNone && len(unissued) > 0 {
 		return unissued, nil
 	}
-	err = s.inBulkTxWithRetries(ctx, func(q *Queries) (err error) {
-		missing, err = q.settle(ctx, p, s.cfg.Timing.AssignedFor)
+	err = s.inBulkTxWithRetries(ctx, func(q *query.Queries) (err error) {
+		missing, err = settleTickets(ctx, q, p, s.cfg.Timing.AssignedFor)
 		if err == nil && allOrNone && len(missing) > 0 {
 			return errSomeMissing
 		}
@@ -48,13 +50,13 @@ func (s *Store) AssignTickets(ctx context.Context, region string, groups []Assig
 	return append(unissued, missing...), nil
 }
 
-// settle assigns tickets, and returns those that do not exist.
-func (q *Queries) settle(ctx context.Context, p SettleTicketsParams, assignedFor time.Duration) (missing []string, err error) {
+// settleTickets assigns tickets, and returns those that do not exist.
+func settleTickets(ctx context.Context, q *query.Queries, p query.SettleTicketsParams, assignedFor time.Duration) (missing []string, err error) {
 	settled, err := q.SettleTickets(ctx, p)
 	if err != nil || len(settled) == len(p.Ids) {
 		return nil, err
 	}
-	again := ReassignTicketsParams{Region: p.Region, AssignedFor: assignedFor}
+	again := query.ReassignTicketsParams{Region: p.Region, AssignedFor: assignedFor}
 	done := setOf(settled)
 	for i, id := range p.Ids {
 		if !done[id] {
@@ -80,11 +82,11 @@ func (s *Store) ReleaseTickets(ctx context.Context, region string, ids []string)
 	if len(ids) == 0 {
 		return nil
 	}
-	err := s.inBulkTxWithRetries(ctx, func(q *Queries) error {
-		if err := q.LockMatchedTickets(ctx, LockMatchedTicketsParams{Region: region, Ids: ids}); err != nil {
+	err := s.inBulkTxWithRetries(ctx, func(q *query.Queries) error {
+		if err := q.LockMatchedTickets(ctx, query.LockMatchedTicketsParams{Region: region, Ids: ids}); err != nil {
 			return err
 		}
-		queueExec(q.deferred(), (*Queries).ReleaseTickets, ReleaseTicketsParams{Region: region, Ids: ids})
+		query.QueueExec(q.Deferred(), (*query.Queries).ReleaseTickets, query.ReleaseTicketsParams{Region: region, Ids: ids})
 		return nil
 	})
 	s.notifyQueue(region, err == nil, false)
@@ -97,7 +99,7 @@ const releasePage = 2000
 // ReleaseAllTickets returns all tickets of a region that are in a match to the queue, one page after the other. When it fails,
 // some are released; the next call releases the others. Errors: Unavailable.
 func (s *Store) ReleaseAllTickets(ctx context.Context, region string) error {
-	p := MatchedTicketsParams{Region: region, Page: releasePage}
+	p := query.MatchedTicketsParams{Region: region, Page: releasePage}
 	for {
 		ids, err := s.q.MatchedTickets(ctx, p)
 		if err != nil {

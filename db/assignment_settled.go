@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/lattice-director/director/db/internal/tx"
+	"github.com/lattice-director/director/db/query"
 )
 
 // Settled is a ticket that was assigned or deleted.
@@ -53,37 +54,37 @@ const settledPage = 1000
 // the zero point, it returns no tickets, and the current point. It reads new rows only. Errors: Unavailable.
 func (s *Store) SettledSince(ctx context.Context, region string, since SettledPoint) (SettledPage, error) {
 	var p tx.Pipeline
-	var now CurrentSnapshotRow
-	var late []SettledLateRow
-	var newer []SettledSinceRow
-	queue(&p, &now, func(q *Queries, ctx context.Context, _ struct{}) (CurrentSnapshotRow, error) {
+	var now query.CurrentSnapshotRow
+	var late []query.SettledLateRow
+	var newer []query.SettledSinceRow
+	query.Queue(&p, &now, func(q *query.Queries, ctx context.Context, _ struct{}) (query.CurrentSnapshotRow, error) {
 		return q.CurrentSnapshot(ctx)
 	}, struct{}{})
 	if since.read != "" {
 		from := max(snapshotEnd(since.read), since.after+1)
-		queue(&p, &late, (*Queries).SettledLate, SettledLateParams{Region: region, Before: since.read, After: since.after, Page: settledPage})
-		queue(&p, &newer, (*Queries).SettledSince, SettledSinceParams{Region: region, Since: from, Page: settledPage})
+		query.Queue(&p, &late, (*query.Queries).SettledLate, query.SettledLateParams{Region: region, Before: since.read, After: since.after, Page: settledPage})
+		query.Queue(&p, &newer, (*query.Queries).SettledSince, query.SettledSinceParams{Region: region, Since: from, Page: settledPage})
 	}
-	if err := s.q.send(ctx, &p); err != nil {
+	if err := s.q.Send(ctx, &p); err != nil {
 		return SettledPage{Next: since}, classify(err)
 	}
 	if since.read != "" && !since.isOf(now) {
 		return SettledPage{Next: SettledPoint{server: now.Server, read: now.Snapshot}, ServerChanged: true}, nil
 	}
-	rows := make([]SettledSinceRow, 0, len(late)+len(newer))
+	rows := make([]query.SettledSinceRow, 0, len(late)+len(newer))
 	for _, r := range late {
-		rows = append(rows, SettledSinceRow(r))
+		rows = append(rows, query.SettledSinceRow(r))
 	}
-	rows, next, more := advance(since, now, rows, newer, settledPage, func(r SettledSinceRow) uint64 { return r.Tx })
+	rows, next, more := advance(since, now, rows, newer, settledPage, func(r query.SettledSinceRow) uint64 { return r.Tx })
 	return SettledPage{Settled: settledOf(rows), Next: next, More: more}, nil
 }
 
 // isOf reports whether the point is from the server that answered, which has not lost transactions since.
-func (p SettledPoint) isOf(now CurrentSnapshotRow) bool {
+func (p SettledPoint) isOf(now query.CurrentSnapshotRow) bool {
 	return p.server.Equal(now.Server) && snapshotEnd(now.Snapshot) >= snapshotEnd(p.read)
 }
 
-func settledOf(rows []SettledSinceRow) []Settled {
+func settledOf(rows []query.SettledSinceRow) []Settled {
 	all := make([]Settled, 0, len(rows))
 	for _, r := range rows {
 		all = append(all, Settled{ID: r.ID, Assigned: r.Assigned, Assignment: r.Assignment, At: r.SettledAt})

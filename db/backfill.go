@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/match"
 )
@@ -52,12 +53,12 @@ func (s *Store) CreateBackfill(ctx context.Context, region string, b NewBackfill
 }
 
 // draftBackfill returns a new backfill, and the parameters that store it.
-func (s *Store) draftBackfill(region string, b NewBackfill) (Backfill, CreateBackfillsParams) {
+func (s *Store) draftBackfill(region string, b NewBackfill) (Backfill, query.CreateBackfillsParams) {
 	out := Backfill{Generation: 1, Created: s.Now().UTC()}
 	out.ID = s.ids.next(region, BackfillID, out.Created)
 	row, body := b.row(out.ID, out.Created)
 	out.Body = body
-	return out, CreateBackfillsParams{
+	return out, query.CreateBackfillsParams{
 		Region: region, Ids: []string{out.ID}, Created: []int64{row.Created}, Bodies: [][]byte{body},
 		Terms: row.Terms, TermsFrom: []int32{1}, TermsTo: []int32{int32(len(row.Terms))},
 		DoubleKeys: row.Keys, Doubles: row.Doubles, DoublesFrom: []int32{1}, DoublesTo: []int32{int32(len(row.Keys))},
@@ -73,7 +74,7 @@ func (s *Store) GetBackfill(ctx context.Context, region, id string) (Backfill, e
 	if !IssuedHere(region, BackfillID, id) {
 		return Backfill{}, backfillUnknown(id)
 	}
-	row, err := s.q.GetBackfill(ctx, GetBackfillParams{Region: region, ID: id})
+	row, err := s.q.GetBackfill(ctx, query.GetBackfillParams{Region: region, ID: id})
 	if errors.Is(err, pgx.ErrNoRows) {
 		return Backfill{}, backfillUnknown(id)
 	}
@@ -82,8 +83,8 @@ func (s *Store) GetBackfill(ctx context.Context, region, id string) (Backfill, e
 
 // lockBackfill locks a backfill that has not expired. acknowledged are the tickets that acknowledgements have assigned at its
 // present generation. expired is the text of the error for an expired one, with a verb for its id.
-func (q *Queries) lockBackfill(ctx context.Context, region, id string, t Timing, expired string) (b Backfill, acknowledged []string, err error) {
-	rows, err := q.LockBackfills(ctx, LockBackfillsParams{Region: region, Ids: []string{id}, AckedFor: t.backfillTTL()})
+func lockBackfill(ctx context.Context, q *query.Queries, region, id string, t Timing, expired string) (b Backfill, acknowledged []string, err error) {
+	rows, err := q.LockBackfills(ctx, query.LockBackfillsParams{Region: region, Ids: []string{id}, AckedFor: t.backfillTTL()})
 	switch {
 	case err != nil:
 		return Backfill{}, nil, err
@@ -104,8 +105,8 @@ func (s *Store) UpdateBackfill(ctx context.Context, region, id string, change fu
 		return Backfill{}, backfillUnknown(id)
 	}
 	var out Backfill
-	err := s.inBulkTxWithRetries(ctx, func(q *Queries) error {
-		old, _, err := q.lockBackfill(ctx, region, id, s.cfg.Timing, "can not update an expired backfill, id: %s")
+	err := s.inBulkTxWithRetries(ctx, func(q *query.Queries) error {
+		old, _, err := lockBackfill(ctx, q, region, id, s.cfg.Timing, "can not update an expired backfill, id: %s")
 		if err != nil {
 			return err
 		}
@@ -113,12 +114,12 @@ func (s *Store) UpdateBackfill(ctx context.Context, region, id string, change fu
 		if err != nil {
 			return err
 		}
-		if err := q.releaseTicketsOfBackfills(ctx, region, id); err != nil {
+		if err := releaseTicketsOfBackfills(ctx, q, region, id); err != nil {
 			return err
 		}
 		row, body := b.row(id, old.Created)
 		out = Backfill{ID: id, Body: body, Generation: old.Generation + 1, Created: old.Created}
-		queueExec(q.deferred(), (*Queries).PutBackfill, PutBackfillParams{
+		query.QueueExec(q.Deferred(), (*query.Queries).PutBackfill, query.PutBackfillParams{
 			Region: region, ID: id, Terms: row.Terms, DoubleKeys: row.Keys, Doubles: row.Doubles, Body: body,
 		})
 		return nil
@@ -130,16 +131,16 @@ func (s *Store) UpdateBackfill(ctx context.Context, region, id string, change fu
 // releaseTicketsOfBackfills returns the tickets of backfills, which this transaction has locked, to the queue. It locks the tickets, in
 // their order, before it reads which backfills they are associated with: another transaction may be matching a ticket again
 // whose time in the match has passed.
-func (q *Queries) releaseTicketsOfBackfills(ctx context.Context, region string, backfills ...string) error {
-	of := TicketsOfBackfillParams{Region: region, BackfillIds: backfills}
-	if err := q.LockTicketsOfBackfill(ctx, LockTicketsOfBackfillParams(of)); err != nil {
+func releaseTicketsOfBackfills(ctx context.Context, q *query.Queries, region string, backfills ...string) error {
+	of := query.TicketsOfBackfillParams{Region: region, BackfillIds: backfills}
+	if err := q.LockTicketsOfBackfill(ctx, query.LockTicketsOfBackfillParams(of)); err != nil {
 		return err
 	}
 	ids, err := q.TicketsOfBackfill(ctx, of)
 	if err != nil || len(ids) == 0 {
 		return err
 	}
-	return q.ReleaseTickets(ctx, ReleaseTicketsParams{Region: region, Ids: ids})
+	return q.ReleaseTickets(ctx, query.ReleaseTicketsParams{Region: region, Ids: ids})
 }
 
 // AcknowledgeBackfill postpones the expiry of a backfill, and assigns the tickets that are matched into it. It returns these, and
@@ -150,16 +151,16 @@ func (s *Store) AcknowledgeBackfill(ctx context.Context, region, id string, assi
 		return Backfill{}, nil, backfillUnknown(id)
 	}
 	var matched []string
-	err = s.inBulkTxWithRetries(ctx, func(q *Queries) (err error) {
+	err = s.inBulkTxWithRetries(ctx, func(q *query.Queries) (err error) {
 		var earlier []string
-		b, earlier, err = q.lockBackfill(ctx, region, id, s.cfg.Timing, "can not acknowledge an expired backfill, id: %s")
+		b, earlier, err = lockBackfill(ctx, q, region, id, s.cfg.Timing, "can not acknowledge an expired backfill, id: %s")
 		if err != nil {
 			return err
 		}
-		if matched, err = q.assignBackfill(ctx, region, id, assignment, s.cfg.Timing); err != nil {
+		if matched, err = assignBackfill(ctx, q, region, id, assignment, s.cfg.Timing); err != nil {
 			return err
 		}
-		assigned, err = q.acknowledge(ctx, region, id, append(earlier, matched...), s.cfg.Timing)
+		assigned, err = acknowledgeBackfill(ctx, q, region, id, append(earlier, matched...), s.cfg.Timing)
 		return err
 	})
 	if err != nil {
@@ -171,37 +172,37 @@ func (s *Store) AcknowledgeBackfill(ctx context.Context, region, id string, assi
 	return b, assigned, nil
 }
 
-// acknowledge returns those of the tickets that still exist, and defers the statement that stores them as acknowledged.
-func (q *Queries) acknowledge(ctx context.Context, region, id string, tickets []string, t Timing) (assigned []Ticket, err error) {
+// acknowledgeBackfill returns those of the tickets that still exist, and defers the statement that stores them as acknowledged.
+func acknowledgeBackfill(ctx context.Context, q *query.Queries, region, id string, tickets []string, t Timing) (assigned []Ticket, err error) {
 	if len(tickets) > 0 {
-		if assigned, err = q.tickets(ctx, region, tickets, t); err != nil {
+		if assigned, err = readTickets(ctx, q, region, tickets, t); err != nil {
 			return nil, err
 		}
 	}
-	p := AckBackfillParams{Region: region, ID: id, Acknowledged: make([]string, 0, len(assigned))}
+	p := query.AckBackfillParams{Region: region, ID: id, Acknowledged: make([]string, 0, len(assigned))}
 	for _, ticket := range assigned {
 		p.Acknowledged = append(p.Acknowledged, ticket.ID)
 	}
-	queueExec(q.deferred(), (*Queries).AckBackfill, p)
+	query.QueueExec(q.Deferred(), (*query.Queries).AckBackfill, p)
 	return assigned, nil
 }
 
 // assignBackfill assigns the tickets that are matched into a backfill, and returns their ids. It locks them first, as
 // releaseTicketsOfBackfills does.
-func (q *Queries) assignBackfill(ctx context.Context, region, id string, assignment []byte, t Timing) ([]string, error) {
-	of := TicketsOfBackfillParams{Region: region, BackfillIds: []string{id}}
-	if err := q.LockTicketsOfBackfill(ctx, LockTicketsOfBackfillParams(of)); err != nil {
+func assignBackfill(ctx context.Context, q *query.Queries, region, id string, assignment []byte, t Timing) ([]string, error) {
+	of := query.TicketsOfBackfillParams{Region: region, BackfillIds: []string{id}}
+	if err := q.LockTicketsOfBackfill(ctx, query.LockTicketsOfBackfillParams(of)); err != nil {
 		return nil, err
 	}
 	ids, err := q.TicketsOfBackfill(ctx, of)
 	if err != nil || len(ids) == 0 {
 		return nil, err
 	}
-	p := SettleTicketsParams{Region: region, Ids: ids}
+	p := query.SettleTicketsParams{Region: region, Ids: ids}
 	for range ids {
 		p.Assignments = append(p.Assignments, assignment)
 	}
-	_, err = q.settle(ctx, p, t.AssignedFor)
+	_, err = settleTickets(ctx, q, p, t.AssignedFor)
 	return ids, err
 }
 
@@ -211,20 +212,20 @@ func (s *Store) DeleteBackfill(ctx context.Context, region, id string) error {
 	if !IssuedHere(region, BackfillID, id) {
 		return nil
 	}
-	err := s.inBulkTxWithRetries(ctx, func(q *Queries) error {
-		locked, err := q.LockBackfills(ctx, LockBackfillsParams{Region: region, Ids: []string{id}, AckedFor: s.cfg.Timing.backfillTTL()})
+	err := s.inBulkTxWithRetries(ctx, func(q *query.Queries) error {
+		locked, err := q.LockBackfills(ctx, query.LockBackfillsParams{Region: region, Ids: []string{id}, AckedFor: s.cfg.Timing.backfillTTL()})
 		if err != nil || len(locked) == 0 {
 			return err
 		}
-		return q.deleteBackfills(ctx, region, id)
+		return deleteBackfills(ctx, q, region, id)
 	})
 	s.notifyQueue(region, err == nil, false)
 	return classify(err)
 }
 
-func (q *Queries) deleteBackfills(ctx context.Context, region string, ids ...string) error {
-	if err := q.releaseTicketsOfBackfills(ctx, region, ids...); err != nil {
+func deleteBackfills(ctx context.Context, q *query.Queries, region string, ids ...string) error {
+	if err := releaseTicketsOfBackfills(ctx, q, region, ids...); err != nil {
 		return err
 	}
-	return q.DeleteBackfills(ctx, DeleteBackfillsParams{Region: region, Ids: ids})
+	return q.DeleteBackfills(ctx, query.DeleteBackfillsParams{Region: region, Ids: ids})
 }

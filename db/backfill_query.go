@@ -3,25 +3,26 @@ package db
 import (
 	"context"
 
+	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/match"
 )
 
 // QueryBackfills returns a query of the backfills in a pool, which has passed its Check, without expired ones.
 func (s *Store) QueryBackfills(region string, p match.Pool) *PoolQuery[Backfill] {
-	query, some := p.Query()
-	params := QueryBackfillsParams{
-		Region: region, Terms: query.Terms, Present: query.Present, AckedFor: s.cfg.Timing.backfillTTL(),
-		CreatedAfter: query.After, CreatedBefore: query.Before, Most: partBytes, Rows: partBytes / QueryRowBytes,
+	poolQuery, some := p.Query()
+	params := query.QueryBackfillsParams{
+		Region: region, Terms: poolQuery.Terms, Present: poolQuery.Present, AckedFor: s.cfg.Timing.backfillTTL(),
+		CreatedAfter: poolQuery.After, CreatedBefore: poolQuery.Before, Most: partBytes, Rows: partBytes / QueryRowBytes,
 	}
-	params.RangeKeys, params.Lows, params.Highs = rangeParams(query.Ranges)
+	params.RangeKeys, params.Lows, params.Highs = rangeParams(poolQuery.Ranges)
 	r := &backfillReader{params}
 	return &PoolQuery[Backfill]{store: s, read: r.read, over: !some}
 }
 
 // backfillReader reads the backfills of a pool for a PoolQuery.
-type backfillReader struct{ params QueryBackfillsParams }
+type backfillReader struct{ params query.QueryBackfillsParams }
 
-func (r *backfillReader) read(ctx context.Context, q *Queries) (part []Backfill, over bool, err error) {
+func (r *backfillReader) read(ctx context.Context, q *query.Queries) (part []Backfill, over bool, err error) {
 	rows, err := q.QueryBackfills(ctx, r.params)
 	bytes := 0
 	for _, row := range rows {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/nearest"
 )
@@ -16,7 +17,7 @@ import (
 // distinguish a misspelt name from a lack of capacity. Nothing else uses it.
 type catalogue struct {
 	lock    chan struct{} // full while a goroutine uses the catalogue
-	read    func(context.Context) ([]KnownModesRow, error)
+	read    func(context.Context) ([]query.KnownModesRow, error)
 	log     *slog.Logger
 	readAt  time.Time // when the last reading began; zero: never
 	regions map[string][]string
@@ -34,7 +35,7 @@ const (
 	maxSuggestions   = 256 // known names that a misspelt one is compared with
 )
 
-func newCatalogue(q *Queries, log *slog.Logger) *catalogue {
+func newCatalogue(q *query.Queries, log *slog.Logger) *catalogue {
 	return &catalogue{lock: make(chan struct{}, 1), read: q.KnownModes, log: log, warned: map[string]bool{}}
 }
 

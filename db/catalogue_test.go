@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
 )
 
@@ -50,9 +51,9 @@ func TestMisspeltNamesAreNoLackOfCapacity(t *testing.T) {
 // before. The number of readings must be bounded, and a mode that was added is known a second later.
 func TestTheCatalogueIsReadOnceASecond(t *testing.T) {
 	t.Parallel()
-	reads, known := 0, []KnownModesRow{{"eu", "duel"}}
+	reads, known := 0, []query.KnownModesRow{{Region: "eu", Mode: "duel"}}
 	k := newCatalogue(nil, slog.New(slog.DiscardHandler))
-	k.read = func(context.Context) ([]KnownModesRow, error) { reads++; return known, nil }
+	k.read = func(context.Context) ([]query.KnownModesRow, error) { reads++; return known, nil }
 	refusal := fault.New(fault.NoCapacity, "no_capacity", "full")
 	ask := func(mode string) error {
 		return k.explain(t.Context(), PlaceRequest{Region: "eu", Mode: mode}, refusal)
@@ -65,12 +66,12 @@ func TestTheCatalogueIsReadOnceASecond(t *testing.T) {
 		require.Equal(t, refusal, ask("duel"))
 	}
 	require.LessOrEqual(t, reads, 2+int(time.Since(start)/catalogueFresh))
-	known = append(known, KnownModesRow{"eu", "race"})
+	known = append(known, query.KnownModesRow{Region: "eu", Mode: "race"})
 	k.readAt = time.Now().Add(-catalogueFresh)
 	require.Equal(t, refusal, ask("race"))
 
 	k.readAt = time.Time{}
-	k.read = func(context.Context) ([]KnownModesRow, error) { return nil, errors.New("the database is away") }
+	k.read = func(context.Context) ([]query.KnownModesRow, error) { return nil, errors.New("the database is away") }
 	require.Equal(t, refusal, ask("dule"), "without a reading no name is unknown")
 }
 
@@ -78,7 +79,9 @@ func TestUnknownNamesAreLoggedWithinBounds(t *testing.T) {
 	t.Parallel()
 	var text bytes.Buffer
 	k := newCatalogue(nil, slog.New(slog.NewTextHandler(&text, nil)))
-	k.read = func(context.Context) ([]KnownModesRow, error) { return []KnownModesRow{{"eu", "duel"}}, nil }
+	k.read = func(context.Context) ([]query.KnownModesRow, error) {
+		return []query.KnownModesRow{{Region: "eu", Mode: "duel"}}, nil
+	}
 	for i := range 100 {
 		for range 3 {
 			k.readAt = time.Time{}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/lattice-director/director/db/internal/batch"
 	"github.com/lattice-director/director/db/internal/tx"
+	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
 )
 
@@ -28,8 +29,8 @@ func (s *Store) acknowledge(ctx context.Context, region string, calls []*ackCall
 	var t *ackTx
 	var further []string
 	for range maxConflictRetries {
-		err := s.inTx(ctx, func(q *Queries) error {
-			t = &ackTx{q: q, region: region, further: further, agents: map[string]LockAgentStatesRow{}, commands: map[uuid.UUID]AcknowledgedCommandsRow{}}
+		err := s.inTx(ctx, func(q *query.Queries) error {
+			t = &ackTx{q: q, region: region, further: further, agents: map[string]query.LockAgentStatesRow{}, commands: map[uuid.UUID]query.AcknowledgedCommandsRow{}}
 			return t.run(ctx, calls)
 		})
 		more, ok := errors.AsType[*lockMore](err)
@@ -74,19 +75,19 @@ func (a CommandAck) bytes() int {
 
 // ackTx is one transaction of acks: the rows that it has locked and read, and the changes to write.
 type ackTx struct {
-	q       *Queries
+	q       *query.Queries
 	region  string
 	further []string // further agents to lock
 
-	agents   map[string]LockAgentStatesRow
-	commands map[uuid.UUID]AcknowledgedCommandsRow
+	agents   map[string]query.LockAgentStatesRow
+	commands map[uuid.UUID]query.AcknowledgedCommandsRow
 
-	settle    SettleAcknowledgedParams
+	settle    query.SettleAcknowledgedParams
 	confirmed []string // ids of rooms
 	deleted   []string
 	late      []lateRoom
-	renamed   RenameRoomsParams
-	log       LogAgentEventsParams
+	renamed   query.RenameRoomsParams
+	log       query.LogAgentEventsParams
 	callers   []uuid.UUID // replicas that wait for the commands
 }
 
@@ -96,7 +97,7 @@ func (t *ackTx) run(ctx context.Context, calls []*ackCall) error {
 	}
 	for _, c := range calls {
 		cmd, known := t.commands[c.Req.CommandID]
-		if a, ok := t.agents[c.Req.Ref.ID]; ok && known && a.isOf(c.Req.Ref) && cmd.AgentID == a.AgentID {
+		if a, ok := t.agents[c.Req.Ref.ID]; ok && known && isStateOf(a, c.Req.Ref) && cmd.AgentID == a.AgentID {
 			t.apply(c.Req, cmd)
 		}
 	}
@@ -108,15 +109,15 @@ func (t *ackTx) run(ctx context.Context, calls []*ackCall) error {
 
 func (t *ackTx) load(ctx context.Context, calls []*ackCall) error {
 	var p tx.Pipeline
-	var agents []LockAgentStatesRow
-	var commands []AcknowledgedCommandsRow
-	lock, read := LockAgentStatesParams{Region: t.region, Ids: slices.Clone(t.further)}, AcknowledgedCommandsParams{Region: t.region}
+	var agents []query.LockAgentStatesRow
+	var commands []query.AcknowledgedCommandsRow
+	lock, read := query.LockAgentStatesParams{Region: t.region, Ids: slices.Clone(t.further)}, query.AcknowledgedCommandsParams{Region: t.region}
 	for _, c := range calls {
 		lock.Ids, read.Ids = append(lock.Ids, c.Req.Ref.ID), append(read.Ids, c.Req.CommandID)
 	}
-	queue(&p, &agents, (*Queries).LockAgentStates, lock) // first: the next statement then sees the last holders' writes
-	queue(&p, &commands, (*Queries).AcknowledgedCommands, read)
-	if err := t.q.send(ctx, &p); err != nil {
+	query.Queue(&p, &agents, (*query.Queries).LockAgentStates, lock) // first: the next statement then sees the last holders' writes
+	query.Queue(&p, &commands, (*query.Queries).AcknowledgedCommands, read)
+	if err := t.q.Send(ctx, &p); err != nil {
 		return err
 	}
 	for _, a := range agents {
@@ -128,7 +129,9 @@ func (t *ackTx) load(ctx context.Context, calls []*ackCall) error {
 	return nil
 }
 
-func (r LockAgentStatesRow) isOf(ref AgentRef) bool { return !r.HasLeft && r.Replica == ref.Replica }
+func isStateOf(r query.LockAgentStatesRow, ref AgentRef) bool {
+	return !r.HasLeft && r.Replica == ref.Replica
+}
 
 // change holds the changes that an ack makes to the counters and the status of its agent.
 type ackChange struct {
@@ -139,7 +142,7 @@ type ackChange struct {
 }
 
 // apply settles a command that is pending or has timed out.
-func (t *ackTx) apply(ack CommandAck, cmd AcknowledgedCommandsRow) {
+func (t *ackTx) apply(ack CommandAck, cmd query.AcknowledgedCommandsRow) {
 	was := CommandState(cmd.State)
 	if was != CommandPending && was != CommandTimedOut {
 		return
@@ -179,12 +182,12 @@ func settledState(ack CommandAck, was CommandState) CommandState {
 
 // applyCreate lists the room, or frees its id if the agent refused. The id may since be reserved by another command for the same agent. A room that
 // an earlier reply contained is already listed.
-func (t *ackTx) applyCreate(ack CommandAck, cmd AcknowledgedCommandsRow) (c ackChange) {
+func (t *ackTx) applyCreate(ack CommandAck, cmd query.AcknowledgedCommandsRow) (c ackChange) {
 	reserved := cmd.RoomState == roomReserved
 	switch {
 	case ack.OK && reserved:
 		t.confirmed = append(t.confirmed, cmd.RoomID)
-		t.event(EventRoomCreated, cmd, cmd.roomInfo())
+		t.event(EventRoomCreated, cmd, roomInfoOfCommand(cmd))
 		return ackChange{rooms: 1, reserved: -1, owing: true}
 	case ack.OK && cmd.RoomState == "" && !t.agents[cmd.AgentID].Doubted:
 		t.late = append(t.late, lateRoom{AcknowledgedCommandsRow: cmd})
@@ -197,16 +200,16 @@ func (t *ackTx) applyCreate(ack CommandAck, cmd AcknowledgedCommandsRow) (c ackC
 }
 
 // applyDestroy deletes the room. It keeps a reserved room, which was requested after the agent had destroyed the former room with that id.
-func (t *ackTx) applyDestroy(ack CommandAck, cmd AcknowledgedCommandsRow) (c ackChange) {
+func (t *ackTx) applyDestroy(ack CommandAck, cmd query.AcknowledgedCommandsRow) (c ackChange) {
 	if !ack.OK || cmd.RoomState == roomReserved || cmd.RoomState == "" {
 		return c
 	}
 	t.deleted = append(t.deleted, cmd.RoomID)
-	t.event(EventRoomDestroyed, cmd, cmd.roomInfo())
+	t.event(EventRoomDestroyed, cmd, roomInfoOfCommand(cmd))
 	return ackChange{rooms: -1, connections: -int64(cmd.Connections)}
 }
 
-func (t *ackTx) applyStatus(ack CommandAck, cmd AcknowledgedCommandsRow, status, event string) (c ackChange) {
+func (t *ackTx) applyStatus(ack CommandAck, cmd query.AcknowledgedCommandsRow, status, event string) (c ackChange) {
 	if !ack.OK {
 		return c
 	}
@@ -214,14 +217,14 @@ func (t *ackTx) applyStatus(ack CommandAck, cmd AcknowledgedCommandsRow, status,
 	return ackChange{override: status}
 }
 
-func (r AcknowledgedCommandsRow) roomInfo() RoomInfo {
+func roomInfoOfCommand(r query.AcknowledgedCommandsRow) RoomInfo {
 	return RoomInfo{ID: r.RoomID, Type: r.RoomType, Connections: r.Connections, InstanceID: r.AgentID, EndpointURL: r.Endpoint, Local: r.Local}
 }
 
 // maxFailure limits the stored error text of an agent that refuses a command, in bytes.
 const maxFailure = 512
 
-func (t *ackTx) count(cmd AcknowledgedCommandsRow, state, was CommandState, failure string, c ackChange) {
+func (t *ackTx) count(cmd query.AcknowledgedCommandsRow, state, was CommandState, failure string, c ackChange) {
 	p, settled := &t.settle, int32(0)
 	if was == CommandPending {
 		settled = 1
@@ -242,25 +245,25 @@ func (t *ackTx) write() error {
 	if len(t.settle.Ids) == 0 {
 		return nil
 	}
-	out := t.q.deferred()
+	out := t.q.Deferred()
 	t.settle.Region, t.log.Region = t.region, t.region
-	queueExec(out, (*Queries).SettleAcknowledged, t.settle)
+	query.QueueExec(out, (*query.Queries).SettleAcknowledged, t.settle)
 	if ids := t.deleted; len(ids) > 0 {
 		slices.Sort(ids)
-		queueExec(out, (*Queries).DeleteRooms, DeleteRoomsParams{Region: t.region, Ids: ids})
+		query.QueueExec(out, (*query.Queries).DeleteRooms, query.DeleteRoomsParams{Region: t.region, Ids: ids})
 	}
 	if len(t.confirmed) > 0 {
-		queueExec(out, (*Queries).ConfirmRooms, ConfirmRoomsParams{Region: t.region, Ids: t.confirmed})
+		query.QueueExec(out, (*query.Queries).ConfirmRooms, query.ConfirmRoomsParams{Region: t.region, Ids: t.confirmed})
 	}
 	if len(t.renamed.Ids) > 0 {
 		t.renamed.Region = t.region
-		queueExec(out, (*Queries).RenameRooms, t.renamed)
+		query.QueueExec(out, (*query.Queries).RenameRooms, t.renamed)
 	}
 	if len(t.late) > 0 {
-		queueExec(out, (*Queries).InsertLateRooms, t.lateRooms())
+		query.QueueExec(out, (*query.Queries).InsertLateRooms, t.lateRooms())
 	}
 	if len(t.log.Ids) > 0 {
-		queueExec(out, (*Queries).LogAgentEvents, t.log)
+		query.QueueExec(out, (*query.Queries).LogAgentEvents, t.log)
 	}
 	return nil
 }
@@ -268,8 +271,8 @@ func (t *ackTx) write() error {
 // answer returns the result of a call after the commit.
 func (t *ackTx) answer(ref AgentRef) (AgentState, error) {
 	a, ok := t.agents[ref.ID]
-	if !ok || !a.isOf(ref) {
+	if !ok || !isStateOf(a, ref) {
 		return AgentState{}, fault.New(fault.Superseded, "agent_left", "the agent has left: close its connection")
 	}
-	return AgentState{Status: echoed(a.effective()), Owes: a.OwesReply, Doubted: a.Doubted}, nil
+	return AgentState{Status: echoed(effectiveState(a)), Owes: a.OwesReply, Doubted: a.Doubted}, nil
 }

@@ -6,11 +6,13 @@ import (
 	"slices"
 
 	"github.com/google/uuid"
+
+	"github.com/lattice-director/director/db/query"
 )
 
 // lateRoom is a room that an agent has created after its reservation had ended.
 type lateRoom struct {
-	AcknowledgedCommandsRow
+	query.AcknowledgedCommandsRow
 
 	publicID string
 }
@@ -30,8 +32,8 @@ func (t *ackTx) nameLateRooms(ctx context.Context) error {
 		if err := r.name(t, holders); err != nil {
 			return err
 		}
-		holders = append(holders, RoomHoldersRow{ID: r.publicID, AgentID: r.AgentID, Base: r.Base, ProcessUid: r.ProcessUid, JoinedAt: r.JoinedAt})
-		info := r.roomInfo()
+		holders = append(holders, query.RoomHoldersRow{ID: r.publicID, AgentID: r.AgentID, Base: r.Base, ProcessUid: r.ProcessUid, JoinedAt: r.JoinedAt})
+		info := roomInfoOfCommand(r.AcknowledgedCommandsRow)
 		info.ID, info.Type = r.publicID, r.Type
 		t.event(EventRoomCreated, r.AcknowledgedCommandsRow, info)
 	}
@@ -39,22 +41,22 @@ func (t *ackTx) nameLateRooms(ctx context.Context) error {
 }
 
 // holders returns the rooms whose public id could be chosen for a late room, or for the room that loses its id to a late room.
-func (t *ackTx) holders(ctx context.Context) ([]RoomHoldersRow, error) {
+func (t *ackTx) holders(ctx context.Context) ([]query.RoomHoldersRow, error) {
 	var ids []string
 	for _, r := range t.late {
 		ids = append(ids, r.named().ids(r.Base)...)
 	}
-	holders, err := t.q.RoomHolders(ctx, RoomHoldersParams{Region: t.region, Ids: ids})
+	holders, err := t.q.RoomHolders(ctx, query.RoomHoldersParams{Region: t.region, Ids: ids})
 	if err != nil {
 		return nil, err
 	}
 	ids = nil
 	for _, h := range holders {
-		ids = append(ids, h.named().ids(h.Base)...)
+		ids = append(ids, namedRoomOf(h).ids(h.Base)...)
 	}
-	others, err := t.q.RoomHolders(ctx, RoomHoldersParams{Region: t.region, Ids: ids})
+	others, err := t.q.RoomHolders(ctx, query.RoomHoldersParams{Region: t.region, Ids: ids})
 	for _, o := range others {
-		if !slices.ContainsFunc(holders, func(h RoomHoldersRow) bool { return h.ID == o.ID }) {
+		if !slices.ContainsFunc(holders, func(h query.RoomHoldersRow) bool { return h.ID == o.ID }) {
 			holders = append(holders, o)
 		}
 	}
@@ -65,7 +67,7 @@ func (r *lateRoom) named() namedRoom {
 	return namedRoom{agentID: r.AgentID, processUID: r.ProcessUid, joined: r.JoinedAt, isNew: true}
 }
 
-func (r RoomHoldersRow) named() namedRoom {
+func namedRoomOf(r query.RoomHoldersRow) namedRoom {
 	return namedRoom{agentID: r.AgentID, processUID: r.ProcessUid, joined: r.JoinedAt, local: r.Local, publicID: r.ID}
 }
 
@@ -73,11 +75,11 @@ func (r RoomHoldersRow) named() namedRoom {
 func (r namedRoom) ids(base string) []string { return append(r.ownNames(base), base) }
 
 // name chooses the public id of a late room, and renames the room that loses that id.
-func (r *lateRoom) name(t *ackTx, holders []RoomHoldersRow) error {
-	rooms, rows := []namedRoom{r.named()}, []*RoomHoldersRow{nil}
+func (r *lateRoom) name(t *ackTx, holders []query.RoomHoldersRow) error {
+	rooms, rows := []namedRoom{r.named()}, []*query.RoomHoldersRow{nil}
 	for i, h := range holders {
 		if h.Base == r.Base {
-			rooms, rows = append(rooms, h.named()), append(rows, &holders[i])
+			rooms, rows = append(rooms, namedRoomOf(h)), append(rows, &holders[i])
 		}
 	}
 	ids := nameRooms(r.Base, rooms)
@@ -94,9 +96,9 @@ func (r *lateRoom) name(t *ackTx, holders []RoomHoldersRow) error {
 	return nil
 }
 
-func (t *ackTx) rename(h *RoomHoldersRow, id string) {
+func (t *ackTx) rename(h *query.RoomHoldersRow, id string) {
 	room := RoomInfo{ID: h.ID, Type: h.Type, Connections: h.Connections, InstanceID: h.AgentID, EndpointURL: h.Endpoint, Local: h.Local}
-	of := AcknowledgedCommandsRow{AgentID: h.AgentID, Actor: actorDirector}
+	of := query.AcknowledgedCommandsRow{AgentID: h.AgentID, Actor: actorDirector}
 	t.event(EventRoomDestroyed, of, room)
 	room.ID = id
 	t.event(EventRoomCreated, of, room)
@@ -105,7 +107,7 @@ func (t *ackTx) rename(h *RoomHoldersRow, id string) {
 	h.ID = id
 }
 
-func (t *ackTx) lateRooms() (p InsertLateRoomsParams) {
+func (t *ackTx) lateRooms() (p query.InsertLateRoomsParams) {
 	p.Region = t.region
 	for _, r := range t.late {
 		p.Ids, p.Agents, p.Bases = append(p.Ids, r.publicID), append(p.Agents, r.AgentID), append(p.Bases, r.Base)
@@ -122,15 +124,15 @@ type commandDetail struct {
 }
 
 // event logs an event about the agent of a command.
-func (t *ackTx) event(kind string, cmd AcknowledgedCommandsRow, detail any) {
+func (t *ackTx) event(kind string, cmd query.AcknowledgedCommandsRow, detail any) {
 	text, _ := json.Marshal(detail) // cannot fail: every detail has a JSON form
 	l := &t.log
 	l.Ids, l.Kinds, l.Actors = append(l.Ids, eventID(len(l.Ids))), append(l.Kinds, kind), append(l.Actors, cmd.Actor)
 	l.Agents, l.Details = append(l.Agents, cmd.AgentID), append(l.Details, string(text))
 }
 
-// effective returns the effective status; it must agree with agent_status in SQL.
-func (r LockAgentStatesRow) effective() string {
+// effectiveState returns the effective status; it must agree with agent_status in SQL.
+func effectiveState(r query.LockAgentStatesRow) string {
 	switch {
 	case r.Kept:
 		return AgentDraining

@@ -10,6 +10,7 @@ import (
 
 	"github.com/lattice-director/director/db/internal/batch"
 	"github.com/lattice-director/director/db/internal/tx"
+	"github.com/lattice-director/director/db/query"
 )
 
 // DestroyRoom inserts the command that destroys a room. The id is compared unchanged. Errors, with the code: NotFound, ROOM_NOT_FOUND;
@@ -37,7 +38,7 @@ func (s *Store) keepStatus(ctx context.Context, region, agentID string, op Comma
 	if !isStorable(agentID) {
 		return agentNotFound(agentID)
 	}
-	found, err := s.q.FindAgents(ctx, FindAgentsParams{Region: region, Ids: []string{agentID}})
+	found, err := s.q.FindAgents(ctx, query.FindAgentsParams{Region: region, Ids: []string{agentID}})
 	switch {
 	case err != nil:
 		return classify(err)
@@ -71,8 +72,8 @@ type commandCall = batch.Call[commandOrder, Command]
 // sendCommands handles calls of one region in one transaction.
 func (s *Store) sendCommands(ctx context.Context, region string, calls []*commandCall) error {
 	var t *sendTx
-	err := s.inTx(ctx, func(q *Queries) error {
-		t = &sendTx{q: q, region: region, agents: map[string]LockAgentStatesRow{}, rooms: map[string]RoomsToDestroyRow{}}
+	err := s.inTx(ctx, func(q *query.Queries) error {
+		t = &sendTx{q: q, region: region, agents: map[string]query.LockAgentStatesRow{}, rooms: map[string]query.RoomsToDestroyRow{}}
 		return t.run(ctx, calls)
 	})
 	if err != nil {
@@ -92,16 +93,16 @@ func (s *Store) sendCommands(ctx context.Context, region string, calls []*comman
 
 // sendTx is one transaction that inserts commands.
 type sendTx struct {
-	q      *Queries
+	q      *query.Queries
 	region string
 
-	agents map[string]LockAgentStatesRow
-	rooms  map[string]RoomsToDestroyRow
+	agents map[string]query.LockAgentStatesRow
+	rooms  map[string]query.RoomsToDestroyRow
 
 	commands []Command // of the calls; zero for a refused call
 	errs     []error
-	send     SendCommandsParams
-	sent     []SendCommandsRow // known once the transaction has committed
+	send     query.SendCommandsParams
+	sent     []query.SendCommandsRow // known once the transaction has committed
 }
 
 func (t *sendTx) run(ctx context.Context, calls []*commandCall) error {
@@ -116,14 +117,14 @@ func (t *sendTx) run(ctx context.Context, calls []*commandCall) error {
 	}
 	if len(t.send.Ids) > 0 {
 		t.send.Region = t.region
-		queue(t.q.deferred(), &t.sent, (*Queries).SendCommands, t.send)
+		query.Queue(t.q.Deferred(), &t.sent, (*query.Queries).SendCommands, t.send)
 	}
 	return nil
 }
 
 // load finds the agents of the rooms, locks these and the named agents, and reads the rooms again, because they may be gone by then.
 func (t *sendTx) load(ctx context.Context, calls []*commandCall) error {
-	destroy, lock := RoomsToDestroyParams{Region: t.region}, LockAgentStatesParams{Region: t.region}
+	destroy, lock := query.RoomsToDestroyParams{Region: t.region}, query.LockAgentStatesParams{Region: t.region}
 	for _, c := range calls {
 		if o := c.Req; o.op == CommandDestroy && isStorable(o.room) {
 			destroy.Ids = append(destroy.Ids, o.room)
@@ -131,7 +132,7 @@ func (t *sendTx) load(ctx context.Context, calls []*commandCall) error {
 			lock.Ids = append(lock.Ids, o.agent)
 		}
 	}
-	var rooms []RoomsToDestroyRow
+	var rooms []query.RoomsToDestroyRow
 	if len(destroy.Ids) > 0 {
 		found, err := t.q.RoomsToDestroy(ctx, destroy)
 		if err != nil {
@@ -144,12 +145,12 @@ func (t *sendTx) load(ctx context.Context, calls []*commandCall) error {
 	slices.Sort(lock.Ids)
 	lock.Ids = slices.Compact(lock.Ids)
 	var p tx.Pipeline
-	var agents []LockAgentStatesRow
-	queue(&p, &agents, (*Queries).LockAgentStates, lock)
+	var agents []query.LockAgentStatesRow
+	query.Queue(&p, &agents, (*query.Queries).LockAgentStates, lock)
 	if len(destroy.Ids) > 0 {
-		queue(&p, &rooms, (*Queries).RoomsToDestroy, destroy)
+		query.Queue(&p, &rooms, (*query.Queries).RoomsToDestroy, destroy)
 	}
-	if err := t.q.send(ctx, &p); err != nil {
+	if err := t.q.Send(ctx, &p); err != nil {
 		return err
 	}
 	for _, a := range agents {
@@ -189,11 +190,11 @@ func (t *sendTx) decide(o commandOrder) (Command, error) {
 	}
 	a.InFlight++
 	t.agents[a.AgentID], cmd.Replica = a, a.Replica
-	t.send.add(o, cmd, base)
+	addCommandToSend(&t.send, o, cmd, base)
 	return cmd, nil
 }
 
-func (p *SendCommandsParams) add(o commandOrder, cmd Command, base string) {
+func addCommandToSend(p *query.SendCommandsParams, o commandOrder, cmd Command, base string) {
 	p.Ids, p.Agents, p.Replicas = append(p.Ids, cmd.ID), append(p.Agents, cmd.AgentID), append(p.Replicas, cmd.Replica)
 	p.Callers, p.Ops, p.Rooms = append(p.Callers, o.caller), append(p.Ops, string(o.op)), append(p.Rooms, cmd.RoomID)
 	p.Bases, p.Actors, p.Timeouts = append(p.Bases, base), append(p.Actors, o.actor), append(p.Timeouts, o.timeout.Seconds())

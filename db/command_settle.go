@@ -9,6 +9,7 @@ import (
 
 	"github.com/lattice-director/director/db/internal/batch"
 	"github.com/lattice-director/director/db/internal/tx"
+	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
 )
 
@@ -18,7 +19,7 @@ const CommandPage = 4096
 // PendingCommands returns up to [CommandPage] commands that a replica must send, with ids after the given id; start with the zero id. A
 // shorter page is the last. The pages include commands that were sent but are not acked yet. Errors: Unavailable.
 func (s *Store) PendingCommands(ctx context.Context, region string, replica, after uuid.UUID) ([]Command, error) {
-	rows, err := s.q.PendingCommands(ctx, PendingCommandsParams{Region: region, Replica: replica, After: after, Page: CommandPage})
+	rows, err := s.q.PendingCommands(ctx, query.PendingCommandsParams{Region: region, Replica: replica, After: after, Page: CommandPage})
 	if err != nil {
 		return nil, classify(err)
 	}
@@ -41,7 +42,7 @@ func (s *Store) PendingCommands(ctx context.Context, region string, replica, aft
 
 // CommandAnswers returns the outcomes of settled commands, in any order. It leaves out deleted commands. Errors: Unavailable.
 func (s *Store) CommandAnswers(ctx context.Context, region string, ids []uuid.UUID) ([]CommandAnswer, error) {
-	rows, err := s.q.CommandAnswers(ctx, CommandAnswersParams{Region: region, Ids: ids})
+	rows, err := s.q.CommandAnswers(ctx, query.CommandAnswersParams{Region: region, Ids: ids})
 	if err != nil {
 		return nil, classify(err)
 	}
@@ -87,17 +88,17 @@ func (s *Store) expireCommands(ctx context.Context, region string, calls []*batc
 
 // timeOut settles the commands that are pending after their deadline, and returns their number.
 func (s *Store) timeOut(ctx context.Context, region string, ids []uuid.UUID) (n int, err error) {
-	agents, err := s.q.AgentsOfCommands(ctx, AgentsOfCommandsParams{Region: region, Ids: ids})
+	agents, err := s.q.AgentsOfCommands(ctx, query.AgentsOfCommandsParams{Region: region, Ids: ids})
 	if err != nil || len(agents) == 0 {
 		return 0, err
 	}
-	var locked []LockAgentStatesRow
-	var due []ExpireCommandsRow
-	err = s.inTx(ctx, func(q *Queries) error {
+	var locked []query.LockAgentStatesRow
+	var due []query.ExpireCommandsRow
+	err = s.inTx(ctx, func(q *query.Queries) error {
 		var p tx.Pipeline
-		queue(&p, &locked, (*Queries).LockAgentStates, LockAgentStatesParams{Region: region, Ids: agents})
-		queue(&p, &due, (*Queries).ExpireCommands, ExpireCommandsParams{Region: region, Ids: ids, Agents: agents})
-		return q.send(ctx, &p)
+		query.Queue(&p, &locked, (*query.Queries).LockAgentStates, query.LockAgentStatesParams{Region: region, Ids: agents})
+		query.Queue(&p, &due, (*query.Queries).ExpireCommands, query.ExpireCommandsParams{Region: region, Ids: ids, Agents: agents})
+		return q.Send(ctx, &p)
 	})
 	if err != nil {
 		return 0, err
@@ -119,7 +120,7 @@ const (
 // ExpireCommands settles commands that are still pending a second after their deadline, because the replicas of their callers have ended. It
 // returns their number; fewer than 512 means that none are left. Errors: Unavailable.
 func (s *Store) ExpireCommands(ctx context.Context, region string) (int, error) {
-	ids, err := s.q.ForgottenCommands(ctx, ForgottenCommandsParams{Region: region, Overdue: overdue, Batch: settleBatch})
+	ids, err := s.q.ForgottenCommands(ctx, query.ForgottenCommandsParams{Region: region, Overdue: overdue, Batch: settleBatch})
 	if err != nil || len(ids) == 0 {
 		return 0, classify(err)
 	}
@@ -130,6 +131,6 @@ func (s *Store) ExpireCommands(ctx context.Context, region string) (int, error) 
 // ForgetCommands deletes commands that were settled a minute ago, or ten minutes ago if their agent may still ack them. It returns their number;
 // fewer than 512 means that none are left. Errors: Unavailable.
 func (s *Store) ForgetCommands(ctx context.Context, region string) (int, error) {
-	n, err := s.q.DeleteSettledCommands(ctx, DeleteSettledCommandsParams{Region: region, Batch: settleBatch})
+	n, err := s.q.DeleteSettledCommands(ctx, query.DeleteSettledCommandsParams{Region: region, Batch: settleBatch})
 	return int(n), classify(err)
 }

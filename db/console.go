@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/db/internal/tx"
+	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
 )
 
@@ -45,7 +46,7 @@ func page[R any](rows []R, n int32) ([]R, bool) {
 // readConsole runs the statements of one page in a read-only transaction on a connection of the readers. They read views of schema ops
 // and nothing else. Errors: TooMany when as many pages are being read as may; context.Canceled, when the caller leaves while it waits; Unavailable,
 // also for a statement that takes too long; do's.
-func (s *Store) readConsole(ctx context.Context, do func(context.Context, *Queries) error) error {
+func (s *Store) readConsole(ctx context.Context, do func(context.Context, *query.Queries) error) error {
 	waiting, cancel := context.WithTimeout(ctx, readerWait)
 	defer cancel()
 	select {
@@ -59,7 +60,7 @@ func (s *Store) readConsole(ctx context.Context, do func(context.Context, *Queri
 	defer done()
 	limits := tx.Timeouts{Idle: s.cfg.idleTimeout(), Statement: consoleStatement, Transaction: consoleRead}
 	return classify(tx.Run(ctx, s.readers, limits, func(t *tx.Tx) error {
-		q := New(t)
+		q := query.New(t)
 		if err := q.ReadOnly(ctx); err != nil {
 			return err
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
 )
 
@@ -32,27 +33,27 @@ func (a Act) Because(reason string) Act {
 // Drain lets no new players onto a game server until Undrain, also after it restarts. changed is false where an operator drained it before. Errors:
 // NotFound, Unavailable.
 func (a Act) Drain(ctx context.Context, instance string) (changed bool, err error) {
-	return acts(ctx, a, (*Queries).OpsDrain, instance)
+	return acts(ctx, a, (*query.Queries).OpsDrain, instance)
 }
 
 // Undrain lets players onto a draining game server again. Errors: NotFound; Conflict, when it is gone or starting and was not drained, when an
 // operator keeps its host or label drained, and when its deployment ends; Unavailable.
 func (a Act) Undrain(ctx context.Context, instance string) (changed bool, err error) {
-	return acts(ctx, a, (*Queries).OpsUndrain, instance)
+	return acts(ctx, a, (*query.Queries).OpsUndrain, instance)
 }
 
 // CloseSession closes a session, given as region.uuid. Errors: Invalid, for a malformed id and an empty reason; NotFound; Conflict when it
 // was closed before; Unavailable.
 func (a Act) CloseSession(ctx context.Context, session, reason string) error {
-	_, err := acts(ctx, a, func(q *Queries, ctx context.Context, p OpsCloseSessionParams) (bool, error) {
+	_, err := acts(ctx, a, func(q *query.Queries, ctx context.Context, p query.OpsCloseSessionParams) (bool, error) {
 		return true, q.OpsCloseSession(ctx, p)
-	}, OpsCloseSessionParams{Session: session, Reason: reason})
+	}, query.OpsCloseSessionParams{Session: session, Reason: reason})
 	return err
 }
 
 // TaintKey takes a signing key out of use at once. changed is false where it was tainted before. Errors: NotFound, Unavailable.
 func (a Act) TaintKey(ctx context.Context, kid string) (changed bool, err error) {
-	return acts(ctx, a, (*Queries).OpsTaintKey, kid)
+	return acts(ctx, a, (*query.Queries).OpsTaintKey, kid)
 }
 
 // RotateKeys is [Store.RotateKeys] in the name of the person.
@@ -62,52 +63,52 @@ func (a Act) RotateKeys(ctx context.Context, policy KeyPolicy, force bool, mint 
 
 // DrainAgent keeps the game server of an agent drained. Errors: NotFound, Unavailable.
 func (a Act) DrainAgent(ctx context.Context, agent string) (changed bool, err error) {
-	return acts(ctx, a, (*Queries).OpsDrainAgent, agent)
+	return acts(ctx, a, (*query.Queries).OpsDrainAgent, agent)
 }
 
 // UndrainAgent ends a drain of DrainAgent. Errors: NotFound, Unavailable.
 func (a Act) UndrainAgent(ctx context.Context, agent string) (changed bool, err error) {
-	return acts(ctx, a, (*Queries).OpsUndrainAgent, agent)
+	return acts(ctx, a, (*query.Queries).OpsUndrainAgent, agent)
 }
 
 // StopDeployment ends a deployment. Errors: Invalid, for a reason that has not 1 to 500 characters; NotFound; Unavailable.
 func (a Act) StopDeployment(ctx context.Context, deployment uuid.UUID, reason string) (changed bool, err error) {
-	return acts(ctx, a, (*Queries).OpsStopDeployment, OpsStopDeploymentParams{Deployment: deployment, Reason: reason})
+	return acts(ctx, a, (*query.Queries).OpsStopDeployment, query.OpsStopDeploymentParams{Deployment: deployment, Reason: reason})
 }
 
 // ScalePool sets the least and the most servers of a pool. Errors: Invalid, unless 0 <= least <= most <= 100,000; NotFound; Unavailable.
 func (a Act) ScalePool(ctx context.Context, region, app, version string, least, most int32) (changed bool, err error) {
-	return acts(ctx, a, (*Queries).OpsScalePool, OpsScalePoolParams{Region: region, App: app, Version: version, Least: least, Most: most})
+	return acts(ctx, a, (*query.Queries).OpsScalePool, query.OpsScalePoolParams{Region: region, App: app, Version: version, Least: least, Most: most})
 }
 
 // PausePool makes a pool start no servers until a time; the zero time means until it is resumed. Errors: Invalid, for a time that is past;
 // NotFound; Unavailable.
 func (a Act) PausePool(ctx context.Context, region, app, version string, until time.Time) (changed bool, err error) {
-	p := OpsPausePoolParams{Region: region, App: app, Version: version, Reason: a.reason}
+	p := query.OpsPausePoolParams{Region: region, App: app, Version: version, Reason: a.reason}
 	if !until.IsZero() {
 		p.Until = &until
 	}
-	return acts(ctx, a, (*Queries).OpsPausePool, p)
+	return acts(ctx, a, (*query.Queries).OpsPausePool, p)
 }
 
 // ResumePool ends the pause of a pool and of its app version. Errors: NotFound, Unavailable.
 func (a Act) ResumePool(ctx context.Context, region, app, version string) (changed bool, err error) {
-	return acts(ctx, a, (*Queries).OpsResumePool, OpsResumePoolParams{Region: region, App: app, Version: version})
+	return acts(ctx, a, (*query.Queries).OpsResumePool, query.OpsResumePoolParams{Region: region, App: app, Version: version})
 }
 
 // PauseProfile makes a profile make no matches; its tickets keep their place. Errors: NotFound; Conflict, for a retired profile; Unavailable.
 func (a Act) PauseProfile(ctx context.Context, universe, profile string) (changed bool, err error) {
-	return acts(ctx, a, (*Queries).OpsPauseProfile, OpsPauseProfileParams{Universe: universe, Profile: profile, Reason: a.reason})
+	return acts(ctx, a, (*query.Queries).OpsPauseProfile, query.OpsPauseProfileParams{Universe: universe, Profile: profile, Reason: a.reason})
 }
 
 // ResumeProfile ends the pause of a profile. Errors: NotFound, Unavailable.
 func (a Act) ResumeProfile(ctx context.Context, universe, profile string) (changed bool, err error) {
-	return acts(ctx, a, (*Queries).OpsResumeProfile, OpsResumeProfileParams{Universe: universe, Profile: profile})
+	return acts(ctx, a, (*query.Queries).OpsResumeProfile, query.OpsResumeProfileParams{Universe: universe, Profile: profile})
 }
 
 // acts calls a function of schema ops in a transaction that names the person.
-func acts[Arg any](ctx context.Context, a Act, call func(*Queries, context.Context, Arg) (bool, error), arg Arg) (changed bool, err error) {
-	err = a.store.inTxWithRetries(ctx, func(q *Queries) error {
+func acts[Arg any](ctx context.Context, a Act, call func(*query.Queries, context.Context, Arg) (bool, error), arg Arg) (changed bool, err error) {
+	err = a.store.inTxWithRetries(ctx, func(q *query.Queries) error {
 		if err := q.SetActor(ctx, a.actor); err != nil {
 			return err
 		}

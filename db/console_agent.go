@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
 )
 
@@ -47,8 +48,8 @@ type AgentFilter struct {
 // ConsoleAgents returns a page of agents in the order of region and id, and whether more follow. Errors: TooMany, Unavailable.
 func (s *Store) ConsoleAgents(ctx context.Context, f AgentFilter) (agents []ConsoleAgent, more bool, err error) {
 	most := f.Page.rows()
-	err = s.readConsole(ctx, func(ctx context.Context, q *Queries) error {
-		rows, err := q.ConsoleAgents(ctx, ConsoleAgentsParams{State: f.State, Text: f.Text, AfterRegion: f.AfterRegion, After: f.After, Most: most + 1})
+	err = s.readConsole(ctx, func(ctx context.Context, q *query.Queries) error {
+		rows, err := q.ConsoleAgents(ctx, query.ConsoleAgentsParams{State: f.State, Text: f.Text, AfterRegion: f.AfterRegion, After: f.After, Most: most + 1})
 		for _, r := range rows {
 			agents = append(agents, ConsoleAgent(r))
 		}
@@ -97,8 +98,8 @@ type RoomFilter struct {
 // ConsoleRooms returns a page of rooms in the order of region and id, and whether more follow. Errors: TooMany, Unavailable.
 func (s *Store) ConsoleRooms(ctx context.Context, f RoomFilter) (rooms []ConsoleRoom, more bool, err error) {
 	most := f.Page.rows()
-	err = s.readConsole(ctx, func(ctx context.Context, q *Queries) error {
-		rows, err := q.ConsoleRooms(ctx, ConsoleRoomsParams{Agent: f.Agent, Text: f.Text, AfterRegion: f.AfterRegion, After: f.After, Most: most + 1})
+	err = s.readConsole(ctx, func(ctx context.Context, q *query.Queries) error {
+		rows, err := q.ConsoleRooms(ctx, query.ConsoleRoomsParams{Agent: f.Agent, Text: f.Text, AfterRegion: f.AfterRegion, After: f.After, Most: most + 1})
 		for _, r := range rows {
 			rooms = append(rooms, ConsoleRoom(r))
 		}
@@ -128,8 +129,8 @@ type ConsoleCommand struct {
 // ConsoleCommands returns the latest commands to an agent or, for "", to all. Settled ones are kept for minutes. Errors: TooMany,
 // Unavailable.
 func (s *Store) ConsoleCommands(ctx context.Context, agent string, size ConsolePage) (commands []ConsoleCommand, err error) {
-	err = s.readConsole(ctx, func(ctx context.Context, q *Queries) error {
-		rows, err := q.ConsoleCommands(ctx, ConsoleCommandsParams{Agent: agent, Most: size.rows()})
+	err = s.readConsole(ctx, func(ctx context.Context, q *query.Queries) error {
+		rows, err := q.ConsoleCommands(ctx, query.ConsoleCommandsParams{Agent: agent, Most: size.rows()})
 		for _, r := range rows {
 			commands = append(commands, ConsoleCommand(r))
 		}

@@ -3,6 +3,8 @@ package db
 import (
 	"context"
 	"time"
+
+	"github.com/lattice-director/director/db/query"
 )
 
 // ConsoleCapacity is what a region can take of a mode, as ops.placement_outlook and ops.capacity show it.
@@ -62,8 +64,8 @@ type CapacityFilter struct {
 // Unavailable.
 func (s *Store) ConsoleCapacity(ctx context.Context, f CapacityFilter) (capacity []ConsoleCapacity, more bool, err error) {
 	most := f.Page.rows()
-	err = s.readConsole(ctx, func(ctx context.Context, q *Queries) error {
-		rows, err := q.ConsoleCapacity(ctx, ConsoleCapacityParams{Region: f.Region, AfterRegion: f.AfterRegion, After: f.After, Most: most + 1})
+	err = s.readConsole(ctx, func(ctx context.Context, q *query.Queries) error {
+		rows, err := q.ConsoleCapacity(ctx, query.ConsoleCapacityParams{Region: f.Region, AfterRegion: f.AfterRegion, After: f.After, Most: most + 1})
 		for _, r := range rows {
 			capacity = append(capacity, ConsoleCapacity(r))
 		}
@@ -90,7 +92,7 @@ type ConsoleDemand struct {
 
 // ConsoleDemand returns who waits for servers, most players first, at most 500 rows. Errors: TooMany, Unavailable.
 func (s *Store) ConsoleDemand(ctx context.Context) (demand []ConsoleDemand, err error) {
-	err = s.readConsole(ctx, func(ctx context.Context, q *Queries) error {
+	err = s.readConsole(ctx, func(ctx context.Context, q *query.Queries) error {
 		rows, err := q.ConsoleDemand(ctx)
 		for _, r := range rows {
 			demand = append(demand, ConsoleDemand(r))

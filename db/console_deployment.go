@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
 )
 
@@ -71,7 +72,7 @@ type DeploymentOutcomes struct {
 
 // ConsolePools returns the pools, budgets and outcomes. Errors: TooMany, Unavailable.
 func (s *Store) ConsolePools(ctx context.Context) (v DeploymentsView, err error) {
-	err = s.readConsole(ctx, func(ctx context.Context, q *Queries) error {
+	err = s.readConsole(ctx, func(ctx context.Context, q *query.Queries) error {
 		pools, err := q.ConsolePools(ctx, maxConsolePools+1)
 		if err != nil {
 			return err
@@ -85,14 +86,14 @@ func (s *Store) ConsolePools(ctx context.Context) (v DeploymentsView, err error)
 	return v, err
 }
 
-func consolePool(r ConsolePoolsRow) ConsolePool {
+func consolePool(r query.ConsolePoolsRow) ConsolePool {
 	return ConsolePool{
 		r.Region, r.App, r.Version, r.Provider, r.Modes, r.State, r.Servers, r.Starting, r.Ready, r.Busy, r.Ending, r.WaitingPlayers, r.Min, r.Max, r.Buffer,
 		r.MaxStarting, r.EmptyTtl, r.PausedUntil, r.PauseReason, r.Plan, r.PlannedAt, r.Workers,
 	}
 }
 
-func (v *DeploymentsView) readRest(ctx context.Context, q *Queries) error {
+func (v *DeploymentsView) readRest(ctx context.Context, q *query.Queries) error {
 	providers, err := q.ConsoleProviders(ctx)
 	if err != nil {
 		return err
@@ -154,8 +155,8 @@ type DeploymentFilter struct {
 // ConsoleDeployments returns a page of deployments in the order of region and id, and whether more follow. Errors: TooMany, Unavailable.
 func (s *Store) ConsoleDeployments(ctx context.Context, f DeploymentFilter) (all []ConsoleDeployment, more bool, err error) {
 	most := f.Page.rows()
-	err = s.readConsole(ctx, func(ctx context.Context, q *Queries) error {
-		rows, err := q.ConsoleDeployments(ctx, ConsoleDeploymentsParams{
+	err = s.readConsole(ctx, func(ctx context.Context, q *query.Queries) error {
+		rows, err := q.ConsoleDeployments(ctx, query.ConsoleDeploymentsParams{
 			Region: f.Region, App: f.App, Phase: f.Phase, AfterRegion: f.AfterRegion, After: f.After, Most: most + 1,
 		})
 		for _, r := range rows {
@@ -170,7 +171,7 @@ func (s *Store) ConsoleDeployments(ctx context.Context, f DeploymentFilter) (all
 // ConsoleDeployment returns a deployment by its id. Errors: NotFound, "deployment_unknown"; TooMany; Unavailable.
 func (s *Store) ConsoleDeployment(ctx context.Context, id uuid.UUID) (ConsoleDeployment, error) {
 	var d ConsoleDeployment
-	err := s.readConsole(ctx, func(ctx context.Context, q *Queries) error {
+	err := s.readConsole(ctx, func(ctx context.Context, q *query.Queries) error {
 		r, err := q.ConsoleDeployment(ctx, id)
 		d = ConsoleDeployment(r)
 		return err

@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+
+	"github.com/lattice-director/director/db/query"
 )
 
 // eventScan is how many events one page reads at most, so that a filter which selects few events costs no more than one that selects all.
@@ -62,8 +64,8 @@ type EventPage struct {
 // later, before the latest ones: a tail reads ConsoleTail instead. Errors: TooMany, Unavailable.
 func (s *Store) ConsoleEvents(ctx context.Context, before EventCursor, f EventFilter) (p EventPage, err error) {
 	most := int(f.Page.rows())
-	err = s.readConsole(ctx, func(ctx context.Context, q *Queries) error {
-		rows, err := q.eventsBefore(ctx, before, f, int32(most)+1)
+	err = s.readConsole(ctx, func(ctx context.Context, q *query.Queries) error {
+		rows, err := readEventsBefore(ctx, q, before, f, int32(most)+1)
 		p = eventPage(rows, most)
 		return err
 	})
@@ -74,31 +76,31 @@ func (s *Store) ConsoleEvents(ctx context.Context, before EventCursor, f EventFi
 // event has the time at which its transaction began, so that beside those of a long transaction it may be off by the length of that.
 // Errors: TooMany, Unavailable.
 func (s *Store) ConsoleEventsUntil(ctx context.Context, until time.Time) (c EventCursor, err error) {
-	err = s.readConsole(ctx, func(ctx context.Context, q *Queries) error {
+	err = s.readConsole(ctx, func(ctx context.Context, q *query.Queries) error {
 		c.Tx, err = q.ConsoleEventsUntil(ctx, until)
 		return err
 	})
 	return c, err
 }
 
-func (q *Queries) eventsBefore(ctx context.Context, before EventCursor, f EventFilter, most int32) ([]ConsoleEventsBeforeRow, error) {
+func readEventsBefore(ctx context.Context, q *query.Queries, before EventCursor, f EventFilter, most int32) ([]query.ConsoleEventsBeforeRow, error) {
 	if f.Instance == "" {
-		return q.ConsoleEventsBefore(ctx, ConsoleEventsBeforeParams{
+		return q.ConsoleEventsBefore(ctx, query.ConsoleEventsBeforeParams{
 			Tx: before.Tx, ID: before.ID, Scan: eventScan, Most: most, Kinds: f.Kinds, Region: f.Region, Actor: f.Actor, Session: f.Session,
 		})
 	}
-	rows, err := q.ConsoleEventsOfInstance(ctx, ConsoleEventsOfInstanceParams{
+	rows, err := q.ConsoleEventsOfInstance(ctx, query.ConsoleEventsOfInstanceParams{
 		Instance: f.Instance, Tx: before.Tx, ID: before.ID, Scan: eventScan, Most: most, Kinds: f.Kinds, Region: f.Region, Actor: f.Actor, Session: f.Session,
 	})
-	all := make([]ConsoleEventsBeforeRow, len(rows))
+	all := make([]query.ConsoleEventsBeforeRow, len(rows))
 	for i, r := range rows {
-		all[i] = ConsoleEventsBeforeRow(r)
+		all[i] = query.ConsoleEventsBeforeRow(r)
 	}
 	return all, err
 }
 
 // eventPage makes a page of at most so many events. The last row may be one that the filter does not select: where reading ended.
-func eventPage(rows []ConsoleEventsBeforeRow, most int) (p EventPage) {
+func eventPage(rows []query.ConsoleEventsBeforeRow, most int) (p EventPage) {
 	for i, r := range rows {
 		e := Event{r.Tx, r.ID, r.At, r.Region, r.Kind, r.Actor, r.Instance, r.Session, r.Detail}
 		cut := r.Scanned == eventScan && i == len(rows)-1
@@ -124,7 +126,7 @@ func at(e Event) *EventCursor {
 
 // FeedCursor returns the cursor after the latest event that ConsoleTail returns now. Errors: TooMany, Unavailable.
 func (s *Store) FeedCursor(ctx context.Context) (c EventCursor, err error) {
-	err = s.readConsole(ctx, func(ctx context.Context, q *Queries) error {
+	err = s.readConsole(ctx, func(ctx context.Context, q *query.Queries) error {
 		r, err := q.ConsoleFeedEnd(ctx)
 		c = EventCursor(r)
 		return err
@@ -138,8 +140,8 @@ func (s *Store) FeedCursor(ctx context.Context) (c EventCursor, err error) {
 // ConsoleTail returns the events after a cursor in the order of the feed, oldest first: read on after the last one. No event appears behind
 // a cursor later. Errors: TooMany, Unavailable.
 func (s *Store) ConsoleTail(ctx context.Context, after EventCursor, size ConsolePage) (events []Event, err error) {
-	err = s.readConsole(ctx, func(ctx context.Context, q *Queries) error {
-		rows, err := q.ConsoleEventsAfter(ctx, ConsoleEventsAfterParams{Tx: after.Tx, ID: after.ID, Most: size.rows()})
+	err = s.readConsole(ctx, func(ctx context.Context, q *query.Queries) error {
+		rows, err := q.ConsoleEventsAfter(ctx, query.ConsoleEventsAfterParams{Tx: after.Tx, ID: after.ID, Most: size.rows()})
 		for _, r := range rows {
 			events = append(events, Event{r.Tx, r.ID, r.At, r.Region, r.Kind, r.Actor, r.Instance, r.Session, r.Detail})
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
 )
 
@@ -56,8 +57,8 @@ type FleetFilter struct {
 // ConsoleFleet returns a page of game servers in the order of region and id, and whether more follow. Errors: TooMany, Unavailable.
 func (s *Store) ConsoleFleet(ctx context.Context, f FleetFilter) (fleet []ConsoleInstance, more bool, err error) {
 	most := f.Page.rows()
-	err = s.readConsole(ctx, func(ctx context.Context, q *Queries) error {
-		rows, err := q.ConsoleFleet(ctx, ConsoleFleetParams{
+	err = s.readConsole(ctx, func(ctx context.Context, q *query.Queries) error {
+		rows, err := q.ConsoleFleet(ctx, query.ConsoleFleetParams{
 			Region: f.Region, Mode: f.Mode, Status: f.State, Prefix: f.Prefix, AfterRegion: f.AfterRegion, After: f.After, Most: most + 1,
 		})
 		for _, r := range rows {
@@ -81,7 +82,7 @@ type FleetCount struct {
 
 // ConsoleFleetCounts counts game servers by region and state. Errors: TooMany, Unavailable.
 func (s *Store) ConsoleFleetCounts(ctx context.Context) (counts []FleetCount, err error) {
-	err = s.readConsole(ctx, func(ctx context.Context, q *Queries) error {
+	err = s.readConsole(ctx, func(ctx context.Context, q *query.Queries) error {
 		rows, err := q.ConsoleFleetCounts(ctx)
 		for _, r := range rows {
 			counts = append(counts, FleetCount(r))
@@ -94,7 +95,7 @@ func (s *Store) ConsoleFleetCounts(ctx context.Context) (counts []FleetCount, er
 // ConsoleInstance returns a game server by its id. Errors: NotFound, "instance_unknown"; TooMany; Unavailable.
 func (s *Store) ConsoleInstance(ctx context.Context, id string) (ConsoleInstance, error) {
 	var in ConsoleInstance
-	err := s.readConsole(ctx, func(ctx context.Context, q *Queries) error {
+	err := s.readConsole(ctx, func(ctx context.Context, q *query.Queries) error {
 		r, err := q.ConsoleInstance(ctx, id)
 		in = ConsoleInstance(r)
 		return err
@@ -107,7 +108,7 @@ func (s *Store) ConsoleInstance(ctx context.Context, id string) (ConsoleInstance
 
 // ConsoleNames returns the regions and modes of the fleet, sorted, for filters: at most 1,000 of each. Errors: TooMany, Unavailable.
 func (s *Store) ConsoleNames(ctx context.Context) (regions, modes []string, err error) {
-	err = s.readConsole(ctx, func(ctx context.Context, q *Queries) error {
+	err = s.readConsole(ctx, func(ctx context.Context, q *query.Queries) error {
 		var err error
 		if regions, err = q.ConsoleRegions(ctx); err != nil {
 			return err

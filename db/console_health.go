@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/lattice-director/director/db/query"
 )
 
 // HealthView is the state of the director as schema ops shows it.
@@ -78,7 +80,7 @@ type PartitionView struct {
 
 // ConsoleHealth returns the state of the director. Errors: TooMany, Unavailable.
 func (s *Store) ConsoleHealth(ctx context.Context) (v HealthView, err error) {
-	err = s.readConsole(ctx, func(ctx context.Context, q *Queries) error {
+	err = s.readConsole(ctx, func(ctx context.Context, q *query.Queries) error {
 		a, err := q.ConsoleAmnesty(ctx)
 		if err != nil {
 			return err
@@ -92,7 +94,7 @@ func (s *Store) ConsoleHealth(ctx context.Context) (v HealthView, err error) {
 	return v, err
 }
 
-func (v *HealthView) readProcesses(ctx context.Context, q *Queries) error {
+func (v *HealthView) readProcesses(ctx context.Context, q *query.Queries) error {
 	replicas, err := q.ConsoleReplicas(ctx)
 	if err != nil {
 		return err
@@ -114,7 +116,7 @@ func (v *HealthView) readProcesses(ctx context.Context, q *Queries) error {
 	return err
 }
 
-func (v *HealthView) readPostgres(ctx context.Context, q *Queries) error {
+func (v *HealthView) readPostgres(ctx context.Context, q *query.Queries) error {
 	snapshots, err := q.ConsoleSnapshots(ctx)
 	if err != nil {
 		return err
@@ -138,7 +140,7 @@ type InvariantCount struct {
 // ConsoleInvariants counts violations, most first. It reads all hot tables, so call it when somebody asks for it, not on a timer. Errors:
 // TooMany, Unavailable.
 func (s *Store) ConsoleInvariants(ctx context.Context) (counts []InvariantCount, err error) {
-	err = s.readConsole(ctx, func(ctx context.Context, q *Queries) error {
+	err = s.readConsole(ctx, func(ctx context.Context, q *query.Queries) error {
 		rows, err := q.ConsoleInvariants(ctx)
 		for _, r := range rows {
 			counts = append(counts, InvariantCount(r))

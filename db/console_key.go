@@ -3,6 +3,8 @@ package db
 import (
 	"context"
 	"time"
+
+	"github.com/lattice-director/director/db/query"
 )
 
 // ConsoleKey is a signing key as ops.keys shows it, without its private part.
@@ -38,7 +40,7 @@ type KeysView struct {
 // ConsoleKeys returns the latest signing keys. Errors: TooMany, Unavailable.
 func (s *Store) ConsoleKeys(ctx context.Context, size ConsolePage) (v KeysView, err error) {
 	most := size.rows()
-	err = s.readConsole(ctx, func(ctx context.Context, q *Queries) error {
+	err = s.readConsole(ctx, func(ctx context.Context, q *query.Queries) error {
 		keys, err := q.ConsoleKeys(ctx, most+1)
 		if err != nil {
 			return err
@@ -79,8 +81,8 @@ type ProjectKeyView struct {
 // TooMany, Unavailable.
 func (s *Store) ConsoleProjectKeys(ctx context.Context, after [3]string, size ConsolePage) (keys []ProjectKeyView, more bool, err error) {
 	most := size.rows()
-	err = s.readConsole(ctx, func(ctx context.Context, q *Queries) error {
-		rows, err := q.ConsoleProjectKeys(ctx, ConsoleProjectKeysParams{AfterRegion: after[0], AfterProject: after[1], After: after[2], Most: most + 1})
+	err = s.readConsole(ctx, func(ctx context.Context, q *query.Queries) error {
+		rows, err := q.ConsoleProjectKeys(ctx, query.ConsoleProjectKeysParams{AfterRegion: after[0], AfterProject: after[1], After: after[2], Most: most + 1})
 		for _, r := range rows {
 			keys = append(keys, ProjectKeyView(r))
 		}

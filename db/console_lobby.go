@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/lattice-director/director/db/query"
 )
 
 // LobbyTotals are the numbers of the realtime lobby in a region, as ops.realtime shows them.
@@ -21,7 +23,7 @@ type LobbyTotals struct {
 
 // ConsoleRealtime returns the numbers of the realtime lobby, at most 100 regions. Errors: TooMany, Unavailable.
 func (s *Store) ConsoleRealtime(ctx context.Context) (totals []LobbyTotals, err error) {
-	err = s.readConsole(ctx, func(ctx context.Context, q *Queries) error {
+	err = s.readConsole(ctx, func(ctx context.Context, q *query.Queries) error {
 		rows, err := q.ConsoleRealtime(ctx)
 		for _, r := range rows {
 			totals = append(totals, LobbyTotals(r))
@@ -60,8 +62,8 @@ type LobbyFilter struct {
 // ConsoleLobbies returns a page of rooms in the order of region, project and id, and whether more follow. Errors: TooMany, Unavailable.
 func (s *Store) ConsoleLobbies(ctx context.Context, f LobbyFilter) (rooms []LobbyRoom, more bool, err error) {
 	most := f.Page.rows()
-	err = s.readConsole(ctx, func(ctx context.Context, q *Queries) error {
-		rows, err := q.ConsoleLobbies(ctx, ConsoleLobbiesParams{
+	err = s.readConsole(ctx, func(ctx context.Context, q *query.Queries) error {
+		rows, err := q.ConsoleLobbies(ctx, query.ConsoleLobbiesParams{
 			Project: f.Project, Text: f.Text, AfterRegion: f.After[0], AfterProject: f.After[1], After: f.After[2], Most: most + 1,
 		})
 		for _, r := range rows {

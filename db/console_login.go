@@ -3,12 +3,14 @@ package db
 import (
 	"context"
 	"time"
+
+	"github.com/lattice-director/director/db/query"
 )
 
 // EndLogin ends a login to the console, given as the SHA-256 of its secret, on all replicas. until is when its cookie expires: then the row is
 // forgotten. Ending a login twice is the same as once. Errors: Unavailable.
 func (s *Store) EndLogin(ctx context.Context, login []byte, until time.Time) error {
-	return classify(s.q.EndLogin(ctx, EndLoginParams{Login: login, Until: until}))
+	return classify(s.q.EndLogin(ctx, query.EndLoginParams{Login: login, Until: until}))
 }
 
 // LoginHasEnded reports whether EndLogin was called for a login. Errors: Unavailable.

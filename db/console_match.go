@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/lattice-director/director/db/query"
 )
 
 // ConsoleMatch is a match that plays, or whose players are asked or wait for a server, as ops.matches shows it.
@@ -50,8 +52,8 @@ type MatchFilter struct {
 // ConsoleMatches returns the latest matches that play or are proposed, and whether there are more. Errors: TooMany, Unavailable.
 func (s *Store) ConsoleMatches(ctx context.Context, f MatchFilter) (matches []ConsoleMatch, more bool, err error) {
 	most := f.Page.rows()
-	err = s.readConsole(ctx, func(ctx context.Context, q *Queries) error {
-		rows, err := q.ConsoleMatches(ctx, ConsoleMatchesParams{Universe: f.Universe, Profile: f.Profile, Most: most + 1})
+	err = s.readConsole(ctx, func(ctx context.Context, q *query.Queries) error {
+		rows, err := q.ConsoleMatches(ctx, query.ConsoleMatchesParams{Universe: f.Universe, Profile: f.Profile, Most: most + 1})
 		for _, r := range rows {
 			matches = append(matches, ConsoleMatch(r))
 		}
@@ -67,8 +69,8 @@ func (s *Store) ConsolePastMatches(ctx context.Context, f MatchFilter) (matches 
 	if f.Before.IsZero() {
 		f.Before = endOfTime
 	}
-	err = s.readConsole(ctx, func(ctx context.Context, q *Queries) error {
-		rows, err := q.ConsolePastMatches(ctx, ConsolePastMatchesParams{Universe: f.Universe, Profile: f.Profile, Before: f.Before, ID: f.ID, Most: most + 1})
+	err = s.readConsole(ctx, func(ctx context.Context, q *query.Queries) error {
+		rows, err := q.ConsolePastMatches(ctx, query.ConsolePastMatchesParams{Universe: f.Universe, Profile: f.Profile, Before: f.Before, ID: f.ID, Most: most + 1})
 		for _, r := range rows {
 			matches = append(matches, PastMatch(r))
 		}
@@ -92,8 +94,8 @@ type MatchMinute struct {
 // ConsoleMatchMinutes returns the measures of the last hour, of one profile or, for "", of all, in the order of measure, profile, version
 // and time; at most 10,000 rows. They are those of some matches of each minute, so that its cost is bounded. Errors: TooMany, Unavailable.
 func (s *Store) ConsoleMatchMinutes(ctx context.Context, universe, profile string) (minutes []MatchMinute, err error) {
-	err = s.readConsole(ctx, func(ctx context.Context, q *Queries) error {
-		rows, err := q.ConsoleMatchMinutes(ctx, ConsoleMatchMinutesParams{Universe: universe, Profile: profile})
+	err = s.readConsole(ctx, func(ctx context.Context, q *query.Queries) error {
+		rows, err := q.ConsoleMatchMinutes(ctx, query.ConsoleMatchMinutesParams{Universe: universe, Profile: profile})
 		for _, r := range rows {
 			minutes = append(minutes, MatchMinute(r))
 		}

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/db/query"
 )
 
 // consoleState is an installation with long histories, spread over two days and two regions.
@@ -72,60 +74,64 @@ func TestConsolePlansReadAPage(t *testing.T) {
 	const nobody = "'00000000-0000-0000-0000-000000000000'"
 	for name, c := range map[string]struct {
 		values, index string
-		run           func(context.Context, *Queries) error
+		run           func(context.Context, *query.Queries) error
 	}{
-		"instance": {"'i7'", "instance_directory_pkey", func(ctx context.Context, q *Queries) error { return second(q.ConsoleInstance(ctx, "")) }},
-		"sessions of an instance": {"'r1', 'i7', " + nobody + ", 51", "sessions_", func(ctx context.Context, q *Queries) error {
-			return second(q.ConsoleSessionsOfInstance(ctx, ConsoleSessionsOfInstanceParams{}))
+		"instance": {"'i7'", "instance_directory_pkey", func(ctx context.Context, q *query.Queries) error { return second(q.ConsoleInstance(ctx, "")) }},
+		"sessions of an instance": {"'r1', 'i7', " + nobody + ", 51", "sessions_", func(ctx context.Context, q *query.Queries) error {
+			return second(q.ConsoleSessionsOfInstance(ctx, query.ConsoleSessionsOfInstanceParams{}))
 		}},
-		"session": {"'r1', " + nobody, "sessions_pkey", func(ctx context.Context, q *Queries) error {
-			return second(q.ConsoleSession(ctx, ConsoleSessionParams{}))
+		"session": {"'r1', " + nobody, "sessions_pkey", func(ctx context.Context, q *query.Queries) error {
+			return second(q.ConsoleSession(ctx, query.ConsoleSessionParams{}))
 		}},
-		"past session": {"'r1', " + nobody, "session_history_", func(ctx context.Context, q *Queries) error {
-			return second(q.ConsolePastSession(ctx, ConsolePastSessionParams{}))
+		"past session": {"'r1', " + nobody, "session_history_", func(ctx context.Context, q *query.Queries) error {
+			return second(q.ConsolePastSession(ctx, query.ConsolePastSessionParams{}))
 		}},
-		"seats": {"'r1', " + nobody, "seats_", func(ctx context.Context, q *Queries) error { return second(q.ConsoleSeats(ctx, ConsoleSeatsParams{})) }},
-		"past seats": {"'r1', " + nobody + ", '', 51", "_region_session_id", func(ctx context.Context, q *Queries) error {
-			return second(q.ConsolePastSeats(ctx, ConsolePastSeatsParams{}))
+		"seats": {"'r1', " + nobody, "seats_", func(ctx context.Context, q *query.Queries) error {
+			return second(q.ConsoleSeats(ctx, query.ConsoleSeatsParams{}))
 		}},
-		"seats of a player": {"'p7'", "seats_", func(ctx context.Context, q *Queries) error { return second(q.ConsoleSeatsOfPlayer(ctx, "")) }},
-		"past seats of a player": {"'p7', now(), 51", "seat_history_of_player", func(ctx context.Context, q *Queries) error {
-			return second(q.ConsolePastSeatsOfPlayer(ctx, ConsolePastSeatsOfPlayerParams{}))
+		"past seats": {"'r1', " + nobody + ", '', 51", "_region_session_id", func(ctx context.Context, q *query.Queries) error {
+			return second(q.ConsolePastSeats(ctx, query.ConsolePastSeatsParams{}))
 		}},
-		"refusals of a player": {"'p7'", "player_refusals_", func(ctx context.Context, q *Queries) error {
+		"seats of a player": {"'p7'", "seats_", func(ctx context.Context, q *query.Queries) error { return second(q.ConsoleSeatsOfPlayer(ctx, "")) }},
+		"past seats of a player": {"'p7', now(), 51", "seat_history_of_player", func(ctx context.Context, q *query.Queries) error {
+			return second(q.ConsolePastSeatsOfPlayer(ctx, query.ConsolePastSeatsOfPlayerParams{}))
+		}},
+		"refusals of a player": {"'p7'", "player_refusals_", func(ctx context.Context, q *query.Queries) error {
 			return second(q.ConsoleRefusalsOfPlayer(ctx, ""))
 		}},
-		"tickets of a player": {"'global', 'p7'", "ticket_players_pkey", func(ctx context.Context, q *Queries) error {
-			return second(q.ConsoleTicketsOfPlayer(ctx, ConsoleTicketsOfPlayerParams{}))
+		"tickets of a player": {"'global', 'p7'", "ticket_players_pkey", func(ctx context.Context, q *query.Queries) error {
+			return second(q.ConsoleTicketsOfPlayer(ctx, query.ConsoleTicketsOfPlayerParams{}))
 		}},
-		"states of a ticket": {"'global', 't7'", "ticket_events_", func(ctx context.Context, q *Queries) error {
-			return second(q.ConsoleTicketStates(ctx, ConsoleTicketStatesParams{}))
+		"states of a ticket": {"'global', 't7'", "ticket_events_", func(ctx context.Context, q *query.Queries) error {
+			return second(q.ConsoleTicketStates(ctx, query.ConsoleTicketStatesParams{}))
 		}},
-		"events": {"'', '', '', '', 51, '7', " + nobody + ", 5000", "_tx_id_idx", func(ctx context.Context, q *Queries) error {
-			return second(q.ConsoleEventsBefore(ctx, ConsoleEventsBeforeParams{}))
+		"events": {"'', '', '', '', 51, '7', " + nobody + ", 5000", "_tx_id_idx", func(ctx context.Context, q *query.Queries) error {
+			return second(q.ConsoleEventsBefore(ctx, query.ConsoleEventsBeforeParams{}))
 		}},
-		"events of an instance": {"'', '', '', '', 51, 'i7', '7', " + nobody + ", 5000", "events_of_instance", func(ctx context.Context, q *Queries) error {
-			return second(q.ConsoleEventsOfInstance(ctx, ConsoleEventsOfInstanceParams{}))
+		"events of an instance": {"'', '', '', '', 51, 'i7', '7', " + nobody + ", 5000", "events_of_instance", func(ctx context.Context, q *query.Queries) error {
+			return second(q.ConsoleEventsOfInstance(ctx, query.ConsoleEventsOfInstanceParams{}))
 		}},
-		"time of an event": {"now()", "_tx_id_idx", func(ctx context.Context, q *Queries) error { return second(q.ConsoleEventsUntil(ctx, time.Time{})) }},
-		"tail": {"'7', " + nobody + ", 51", "_tx_id_idx", func(ctx context.Context, q *Queries) error {
-			return second(q.ConsoleEventsAfter(ctx, ConsoleEventsAfterParams{}))
+		"time of an event": {"now()", "_tx_id_idx", func(ctx context.Context, q *query.Queries) error {
+			return second(q.ConsoleEventsUntil(ctx, time.Time{}))
 		}},
-		"end of the feed": {"", "_tx_id_idx", func(ctx context.Context, q *Queries) error { return second(q.ConsoleFeedEnd(ctx)) }},
-		"past matches": {"now(), " + nobody + ", 'global', '', 51", "_region_profile_committed_at", func(ctx context.Context, q *Queries) error {
-			return second(q.ConsolePastMatches(ctx, ConsolePastMatchesParams{}))
+		"tail": {"'7', " + nobody + ", 51", "_tx_id_idx", func(ctx context.Context, q *query.Queries) error {
+			return second(q.ConsoleEventsAfter(ctx, query.ConsoleEventsAfterParams{}))
 		}},
-		"measures of matches": {"'global', ''", "_region_profile_committed_at", func(ctx context.Context, q *Queries) error {
-			return second(q.ConsoleMatchMinutes(ctx, ConsoleMatchMinutesParams{}))
+		"end of the feed": {"", "_tx_id_idx", func(ctx context.Context, q *query.Queries) error { return second(q.ConsoleFeedEnd(ctx)) }},
+		"past matches": {"now(), " + nobody + ", 'global', '', 51", "_region_profile_committed_at", func(ctx context.Context, q *query.Queries) error {
+			return second(q.ConsolePastMatches(ctx, query.ConsolePastMatchesParams{}))
 		}},
-		"measures of minutes": {"'{matches}', ''", "minute_samples_pkey", func(ctx context.Context, q *Queries) error {
-			return second(q.ConsoleSamples(ctx, ConsoleSamplesParams{}))
+		"measures of matches": {"'global', ''", "_region_profile_committed_at", func(ctx context.Context, q *query.Queries) error {
+			return second(q.ConsoleMatchMinutes(ctx, query.ConsoleMatchMinutesParams{}))
+		}},
+		"measures of minutes": {"'{matches}', ''", "minute_samples_pkey", func(ctx context.Context, q *query.Queries) error {
+			return second(q.ConsoleSamples(ctx, query.ConsoleSamplesParams{}))
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			e := &explainer{pool: pool, values: c.values}
-			require.ErrorIs(t, c.run(t.Context(), New(e)), errExplained)
+			require.ErrorIs(t, c.run(t.Context(), query.New(e)), errExplained)
 			require.NoError(t, e.err)
 			require.Empty(t, seqScans(e.plan), "%s", e.plan)
 			require.Contains(t, string(e.plan), c.index, "%s", strings.ReplaceAll(string(e.plan), "\n", ""))

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/lattice-director/director/db/query"
 )
 
 // PlayerView is what is known of a player: where they are, where they were, and why they were refused.
@@ -73,11 +75,11 @@ func (s *Store) ConsolePlayer(ctx context.Context, f PlayerFilter) (v PlayerView
 	if f.Before.IsZero() {
 		f.Before = endOfTime
 	}
-	err = s.readConsole(ctx, func(ctx context.Context, q *Queries) error {
+	err = s.readConsole(ctx, func(ctx context.Context, q *query.Queries) error {
 		if err := v.readPresent(ctx, q, f); err != nil {
 			return err
 		}
-		rows, err := q.ConsolePastSeatsOfPlayer(ctx, ConsolePastSeatsOfPlayerParams{Player: f.Player, Before: f.Before, Most: most + 1})
+		rows, err := q.ConsolePastSeatsOfPlayer(ctx, query.ConsolePastSeatsOfPlayerParams{Player: f.Player, Before: f.Before, Most: most + 1})
 		for _, r := range rows {
 			v.Past = append(v.Past, PastSeat(r))
 		}
@@ -90,7 +92,7 @@ func (s *Store) ConsolePlayer(ctx context.Context, f PlayerFilter) (v PlayerView
 // endOfTime is after every time in the database.
 var endOfTime = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)
 
-func (v *PlayerView) readPresent(ctx context.Context, q *Queries, f PlayerFilter) error {
+func (v *PlayerView) readPresent(ctx context.Context, q *query.Queries, f PlayerFilter) error {
 	seats, err := q.ConsoleSeatsOfPlayer(ctx, f.Player)
 	if err != nil {
 		return err
@@ -98,7 +100,7 @@ func (v *PlayerView) readPresent(ctx context.Context, q *Queries, f PlayerFilter
 	for _, r := range seats {
 		v.Seats = append(v.Seats, ConsoleSeat(r))
 	}
-	tickets, err := q.ConsoleTicketsOfPlayer(ctx, ConsoleTicketsOfPlayerParams{Region: f.Universe, Player: f.Player})
+	tickets, err := q.ConsoleTicketsOfPlayer(ctx, query.ConsoleTicketsOfPlayerParams{Region: f.Universe, Player: f.Player})
 	if err != nil {
 		return err
 	}
@@ -131,8 +133,8 @@ type TicketStep struct {
 // ConsoleTicketSteps returns the states of a ticket in their order, at most 200. A ticket of which no state is known has none. Errors:
 // TooMany, Unavailable.
 func (s *Store) ConsoleTicketSteps(ctx context.Context, universe, ticket string) (steps []TicketStep, err error) {
-	err = s.readConsole(ctx, func(ctx context.Context, q *Queries) error {
-		rows, err := q.ConsoleTicketStates(ctx, ConsoleTicketStatesParams{Region: universe, Ticket: ticket})
+	err = s.readConsole(ctx, func(ctx context.Context, q *query.Queries) error {
+		rows, err := q.ConsoleTicketStates(ctx, query.ConsoleTicketStatesParams{Region: universe, Ticket: ticket})
 		for _, r := range rows {
 			steps = append(steps, TicketStep(r))
 		}

@@ -3,6 +3,8 @@ package db
 import (
 	"context"
 	"time"
+
+	"github.com/lattice-director/director/db/query"
 )
 
 // QueueView is the queue of a universe.
@@ -38,7 +40,7 @@ const maxConsoleProfiles = 200
 
 // ConsoleQueue returns the queue of a universe. Errors: TooMany, Unavailable.
 func (s *Store) ConsoleQueue(ctx context.Context, universe string) (v QueueView, err error) {
-	err = s.readConsole(ctx, func(ctx context.Context, q *Queries) error {
+	err = s.readConsole(ctx, func(ctx context.Context, q *query.Queries) error {
 		totals, err := q.ConsoleQueue(ctx)
 		if err != nil {
 			return err
@@ -48,7 +50,7 @@ func (s *Store) ConsoleQueue(ctx context.Context, universe string) (v QueueView,
 				v.Tickets, v.Matched, v.OldestAge = r.Tickets, r.Matched, time.Duration(r.OldestSeconds*float64(time.Second))
 			}
 		}
-		rows, err := q.ConsoleProfiles(ctx, ConsoleProfilesParams{Universe: universe, Most: maxConsoleProfiles + 1})
+		rows, err := q.ConsoleProfiles(ctx, query.ConsoleProfilesParams{Universe: universe, Most: maxConsoleProfiles + 1})
 		for _, r := range rows {
 			v.Profiles = append(v.Profiles, ConsoleProfile(r))
 		}
@@ -72,8 +74,8 @@ type QueueWait struct {
 // ConsoleQueueWaits returns the waits of the last hour, oldest first, of one profile or, for "", of all; at most 10,000 rows. Its cost grows
 // with the tickets that left in that hour. Errors: TooMany, Unavailable.
 func (s *Store) ConsoleQueueWaits(ctx context.Context, universe, profile string) (waits []QueueWait, err error) {
-	err = s.readConsole(ctx, func(ctx context.Context, q *Queries) error {
-		rows, err := q.ConsoleQueueWaits(ctx, ConsoleQueueWaitsParams{Universe: universe, Profile: profile})
+	err = s.readConsole(ctx, func(ctx context.Context, q *query.Queries) error {
+		rows, err := q.ConsoleQueueWaits(ctx, query.ConsoleQueueWaitsParams{Universe: universe, Profile: profile})
 		for _, r := range rows {
 			waits = append(waits, QueueWait(r))
 		}

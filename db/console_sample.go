@@ -3,6 +3,8 @@ package db
 import (
 	"context"
 	"time"
+
+	"github.com/lattice-director/director/db/query"
 )
 
 // Sample is a measure of a minute, as ops.minute_samples shows it.
@@ -16,8 +18,8 @@ type Sample struct {
 // ConsoleSamples returns measures of the last hour, oldest first, summed over all regions or, with a region, of that one; at most 20,000. Errors:
 // TooMany, Unavailable.
 func (s *Store) ConsoleSamples(ctx context.Context, region string, measures ...string) (samples []Sample, err error) {
-	err = s.readConsole(ctx, func(ctx context.Context, q *Queries) error {
-		rows, err := q.ConsoleSamples(ctx, ConsoleSamplesParams{Region: region, Measures: measures})
+	err = s.readConsole(ctx, func(ctx context.Context, q *query.Queries) error {
+		rows, err := q.ConsoleSamples(ctx, query.ConsoleSamplesParams{Region: region, Measures: measures})
 		for _, r := range rows {
 			samples = append(samples, Sample(r))
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
 )
 
@@ -88,8 +89,8 @@ type SessionFilter struct {
 // ConsoleSessions returns a page of open sessions in the order of region and id, and whether more follow. Errors: TooMany, Unavailable.
 func (s *Store) ConsoleSessions(ctx context.Context, f SessionFilter) (sessions []ConsoleSession, more bool, err error) {
 	most := f.Page.rows()
-	err = s.readConsole(ctx, func(ctx context.Context, q *Queries) error {
-		rows, err := q.ConsoleSessions(ctx, ConsoleSessionsParams{Region: f.Region, Mode: f.Mode, AfterRegion: f.AfterRegion, After: f.After, Most: most + 1})
+	err = s.readConsole(ctx, func(ctx context.Context, q *query.Queries) error {
+		rows, err := q.ConsoleSessions(ctx, query.ConsoleSessionsParams{Region: f.Region, Mode: f.Mode, AfterRegion: f.AfterRegion, After: f.After, Most: most + 1})
 		for _, r := range rows {
 			sessions = append(sessions, ConsoleSession(r))
 		}
@@ -103,8 +104,8 @@ func (s *Store) ConsoleSessions(ctx context.Context, f SessionFilter) (sessions 
 // follow. Errors: TooMany, Unavailable.
 func (s *Store) ConsoleSessionsOfInstance(ctx context.Context, region, instance string, after uuid.UUID, size ConsolePage) (sessions []ConsoleSession, more bool, err error) {
 	most := size.rows()
-	err = s.readConsole(ctx, func(ctx context.Context, q *Queries) error {
-		rows, err := q.ConsoleSessionsOfInstance(ctx, ConsoleSessionsOfInstanceParams{Region: region, Instance: instance, After: after, Most: most + 1})
+	err = s.readConsole(ctx, func(ctx context.Context, q *query.Queries) error {
+		rows, err := q.ConsoleSessionsOfInstance(ctx, query.ConsoleSessionsOfInstanceParams{Region: region, Instance: instance, After: after, Most: most + 1})
 		for _, r := range rows {
 			sessions = append(sessions, ConsoleSession(r))
 		}
@@ -131,11 +132,11 @@ func (s *Store) ConsoleSession(ctx context.Context, id string) (v SessionView, e
 	if err != nil {
 		return v, err
 	}
-	err = s.readConsole(ctx, func(ctx context.Context, q *Queries) error {
+	err = s.readConsole(ctx, func(ctx context.Context, q *query.Queries) error {
 		if err := v.read(ctx, q, region, room); err != nil {
 			return err
 		}
-		rows, err := q.ConsolePastSeats(ctx, ConsolePastSeatsParams{Region: region, ID: room, Most: MaxConsolePage + 1})
+		rows, err := q.ConsolePastSeats(ctx, query.ConsolePastSeatsParams{Region: region, ID: room, Most: MaxConsolePage + 1})
 		for _, r := range rows {
 			v.Left = append(v.Left, PastSeat(r))
 		}
@@ -149,10 +150,10 @@ func (s *Store) ConsoleSession(ctx context.Context, id string) (v SessionView, e
 }
 
 // read fills in Open and Seats, or Past.
-func (v *SessionView) read(ctx context.Context, q *Queries, region string, room uuid.UUID) error {
-	open, err := q.ConsoleSession(ctx, ConsoleSessionParams{Region: region, ID: room})
+func (v *SessionView) read(ctx context.Context, q *query.Queries, region string, room uuid.UUID) error {
+	open, err := q.ConsoleSession(ctx, query.ConsoleSessionParams{Region: region, ID: room})
 	if errors.Is(err, pgx.ErrNoRows) {
-		past, err := q.ConsolePastSession(ctx, ConsolePastSessionParams{Region: region, ID: room})
+		past, err := q.ConsolePastSession(ctx, query.ConsolePastSessionParams{Region: region, ID: room})
 		v.Past = (*PastSession)(&past)
 		return err
 	}
@@ -160,7 +161,7 @@ func (v *SessionView) read(ctx context.Context, q *Queries, region string, room 
 		return err
 	}
 	v.Open = (*ConsoleSession)(&open)
-	rows, err := q.ConsoleSeats(ctx, ConsoleSeatsParams{Region: region, ID: room})
+	rows, err := q.ConsoleSeats(ctx, query.ConsoleSeatsParams{Region: region, ID: room})
 	for _, r := range rows {
 		v.Seats = append(v.Seats, ConsoleSeat(r))
 	}

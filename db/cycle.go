@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/db/internal/tx"
+	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
 )
 
@@ -56,16 +57,16 @@ func cycleLost() error {
 // callers may have joined or not.
 func (s *Store) JoinCycle(ctx context.Context, region string, replica uuid.UUID, callers []uuid.UUID, n NewCycle) (c Cycle, joined bool, err error) {
 	var p tx.Pipeline
-	var first, second []JoinCycleRow
-	var opened []OpenCycleRow
-	join := JoinCycleParams{Region: region, Replica: replica, Callers: callers}
-	queueExec(&p, (*Queries).EndDesertedCycle, EndDesertedCycleParams{Region: region, Lease: n.Lease})
-	queue(&p, &first, (*Queries).JoinCycle, join)
-	queue(&p, &opened, (*Queries).OpenCycle, OpenCycleParams{
+	var first, second []query.JoinCycleRow
+	var opened []query.OpenCycleRow
+	join := query.JoinCycleParams{Region: region, Replica: replica, Callers: callers}
+	query.QueueExec(&p, (*query.Queries).EndDesertedCycle, query.EndDesertedCycleParams{Region: region, Lease: n.Lease})
+	query.Queue(&p, &first, (*query.Queries).JoinCycle, join)
+	query.Queue(&p, &opened, (*query.Queries).OpenCycle, query.OpenCycleParams{
 		Region: region, ID: newID(), Replica: replica, Callers: callers, Lease: n.Lease, Registration: n.Registration, Collection: n.Collection,
 	})
-	queue(&p, &second, (*Queries).JoinCycle, join) // another replica may have opened a cycle while OpenCycle waited for it
-	if err := s.q.send(ctx, &p); err != nil {
+	query.Queue(&p, &second, (*query.Queries).JoinCycle, join) // another replica may have opened a cycle while OpenCycle waited for it
+	if err := s.q.Send(ctx, &p); err != nil {
 		return Cycle{}, false, classify(err)
 	}
 	for _, row := range append(first, second...) {
@@ -99,9 +100,9 @@ type DecidedProposal struct {
 // the last renewal. Errors: Unavailable.
 func (s *Store) FollowCycle(ctx context.Context, ref CycleRef, callers []uuid.UUID) (status CycleStatus, err error) {
 	var p tx.Pipeline
-	var cycles []GetCycleRow
-	queueExec(&p, (*Queries).RenewCallers, RenewCallersParams{Region: ref.Region, Cycle: ref.ID, Ids: callers, Lease: ref.Lease})
-	queue(&p, &cycles, (*Queries).GetCycle, GetCycleParams{Region: ref.Region, ID: ref.ID})
+	var cycles []query.GetCycleRow
+	query.QueueExec(&p, (*query.Queries).RenewCallers, query.RenewCallersParams{Region: ref.Region, Cycle: ref.ID, Ids: callers, Lease: ref.Lease})
+	query.Queue(&p, &cycles, (*query.Queries).GetCycle, query.GetCycleParams{Region: ref.Region, ID: ref.ID})
 	// The verdicts are read after the cycle: if it has ended, no more follow.
 	status.Decided, err = s.decidedProposals(ctx, ref, callers, &p)
 	for _, row := range cycles {
@@ -112,9 +113,9 @@ func (s *Store) FollowCycle(ctx context.Context, ref CycleRef, callers []uuid.UU
 
 // decidedProposals runs a pipeline, and then reads the verdicts on proposals of callers.
 func (s *Store) decidedProposals(ctx context.Context, ref CycleRef, callers []uuid.UUID, p *tx.Pipeline) (decided []DecidedProposal, err error) {
-	var rows []DecidedProposalsRow
-	queue(p, &rows, (*Queries).DecidedProposals, DecidedProposalsParams{Region: ref.Region, Cycle: ref.ID, Callers: callers})
-	if err := s.q.send(ctx, p); err != nil {
+	var rows []query.DecidedProposalsRow
+	query.Queue(p, &rows, (*query.Queries).DecidedProposals, query.DecidedProposalsParams{Region: ref.Region, Cycle: ref.ID, Callers: callers})
+	if err := s.q.Send(ctx, p); err != nil {
 		return nil, classify(err)
 	}
 	for _, row := range rows {
@@ -131,8 +132,8 @@ func (s *Store) decidedProposals(ctx context.Context, ref CycleRef, callers []uu
 // proposals of callers. c is nil when the lease has not expired, or when another replica has taken the cycle over. Errors: Unavailable.
 func (s *Store) TakeOverCycle(ctx context.Context, ref CycleRef, callers []uuid.UUID) (c *Cycle, decided []DecidedProposal, err error) {
 	var p tx.Pipeline
-	var rows []TakeOverCycleRow
-	queue(&p, &rows, (*Queries).TakeOverCycle, TakeOverCycleParams{Region: ref.Region, ID: ref.ID, Replica: ref.Replica, Lease: ref.Lease})
+	var rows []query.TakeOverCycleRow
+	query.Queue(&p, &rows, (*query.Queries).TakeOverCycle, query.TakeOverCycleParams{Region: ref.Region, ID: ref.ID, Replica: ref.Replica, Lease: ref.Lease})
 	decided, err = s.decidedProposals(ctx, ref, callers, &p)
 	if err != nil || len(rows) == 0 {
 		return nil, nil, err
@@ -142,7 +143,7 @@ func (s *Store) TakeOverCycle(ctx context.Context, ref CycleRef, callers []uuid.
 
 // RenewCycle renews the owner's lease. Errors: Superseded when the replica is no longer the owner, Unavailable.
 func (s *Store) RenewCycle(ctx context.Context, ref CycleRef) error {
-	n, err := s.q.RenewCycle(ctx, RenewCycleParams{Region: ref.Region, ID: ref.ID, Replica: ref.Replica, Lease: ref.Lease})
+	n, err := s.q.RenewCycle(ctx, query.RenewCycleParams{Region: ref.Region, ID: ref.ID, Replica: ref.Replica, Lease: ref.Lease})
 	if err == nil && n == 0 {
 		return cycleLost()
 	}
@@ -152,7 +153,7 @@ func (s *Store) RenewCycle(ctx context.Context, ref CycleRef) error {
 // EndCycle ends a cycle, after which the next one may begin. failure is why it failed for all callers; empty when it did not.
 // Errors: Superseded when the replica is no longer the owner, Unavailable.
 func (s *Store) EndCycle(ctx context.Context, ref CycleRef, failure string) error {
-	n, err := s.q.EndCycle(ctx, EndCycleParams{Region: ref.Region, ID: ref.ID, Replica: ref.Replica, Failure: plainText(failure)})
+	n, err := s.q.EndCycle(ctx, query.EndCycleParams{Region: ref.Region, ID: ref.ID, Replica: ref.Replica, Failure: plainText(failure)})
 	switch {
 	case err != nil:
 		return classify(err)
@@ -168,8 +169,8 @@ func (s *Store) EndCycle(ctx context.Context, ref CycleRef, failure string) erro
 // cycle may begin. Errors: Unavailable.
 func (s *Store) LeaveCycle(ctx context.Context, ref CycleRef, callers []uuid.UUID) (decided []DecidedProposal, err error) {
 	var p tx.Pipeline
-	queueExec(&p, (*Queries).LeaveCycle, LeaveCycleParams{Region: ref.Region, Cycle: ref.ID, Ids: callers})
-	queueExec(&p, (*Queries).ResignCycle, ResignCycleParams{Region: ref.Region, ID: ref.ID, Replica: ref.Replica})
+	query.QueueExec(&p, (*query.Queries).LeaveCycle, query.LeaveCycleParams{Region: ref.Region, Cycle: ref.ID, Ids: callers})
+	query.QueueExec(&p, (*query.Queries).ResignCycle, query.ResignCycleParams{Region: ref.Region, ID: ref.ID, Replica: ref.Replica})
 	decided, err = s.decidedProposals(ctx, ref, callers, &p)
 	if err == nil {
 		s.Notify(TopicCycle, ref.Region)

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/lattice-director/director/db/internal/tx"
+	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/match"
 )
@@ -42,7 +43,7 @@ func (s *Store) AcceptMatches(ctx context.Context, ref CycleRef, matches []Accep
 	var err error
 	for range maxConflictRetries {
 		a := s.newAcceptance(ref, matches, fill)
-		if err = s.inTxWithin(ctx, s.cfg.acceptanceTimeouts(), func(q *Queries) error { return a.run(ctx, q) }); err != nil && a.decided && outcomeUnknown(err) {
+		if err = s.inTxWithin(ctx, s.cfg.acceptanceTimeouts(), func(q *query.Queries) error { return a.run(ctx, q) }); err != nil && a.decided && outcomeUnknown(err) {
 			var done bool
 			if done, err = a.wasCommitted(ctx); done {
 				err = nil
@@ -77,14 +78,14 @@ type acceptance struct {
 
 	decided bool
 	final   []FinalMatch
-	marks   MarkPendingParams
+	marks   query.MarkPendingParams
 	changed map[string]Backfill // backfills as they are after the commit
 }
 
 func (s *Store) newAcceptance(ref CycleRef, matches []AcceptedMatch, fill BackfillFunc) *acceptance {
 	a := &acceptance{
 		Store: s, ref: ref, matches: matches, fill: fill, backfills: map[string]Backfill{}, alive: map[string]int64{}, present: map[uuid.UUID]bool{},
-		final: make([]FinalMatch, len(matches)), changed: map[string]Backfill{}, marks: MarkPendingParams{Region: ref.Region},
+		final: make([]FinalMatch, len(matches)), changed: map[string]Backfill{}, marks: query.MarkPendingParams{Region: ref.Region},
 	}
 	for _, m := range matches {
 		issued := issuedTickets(ref.Region, m.Tickets)
@@ -95,7 +96,7 @@ func (s *Store) newAcceptance(ref CycleRef, matches []AcceptedMatch, fill Backfi
 }
 
 // run locks the cycle, the backfills and the tickets, decides, and defers its writes to the commit.
-func (a *acceptance) run(ctx context.Context, q *Queries) error {
+func (a *acceptance) run(ctx context.Context, q *query.Queries) error {
 	free, err := a.lock(ctx, q)
 	if err != nil {
 		return err
@@ -104,8 +105,8 @@ func (a *acceptance) run(ctx context.Context, q *Queries) error {
 	for n, v := range match.Keep(claims, func(id string) bool { return free[id] }, a.alive) {
 		a.final[of[n]].Verdict = v
 	}
-	out := q.deferred()
-	associate := AssociateTicketsParams{Region: a.ref.Region}
+	out := q.Deferred()
+	associate := query.AssociateTicketsParams{Region: a.ref.Region}
 	for i, m := range a.matches {
 		if a.final[i].Verdict != match.Kept {
 			continue
@@ -127,23 +128,23 @@ func (a *acceptance) run(ctx context.Context, q *Queries) error {
 }
 
 // lock locks the cycle, so that no other replica takes it over, then backfills and tickets, and returns the free tickets.
-func (a *acceptance) lock(ctx context.Context, q *Queries) (free map[string]bool, err error) {
+func (a *acceptance) lock(ctx context.Context, q *query.Queries) (free map[string]bool, err error) {
 	var p tx.Pipeline
 	var state string
-	var backfills []LockBackfillsRow
+	var backfills []query.LockBackfillsRow
 	var ids []string
-	var callers []CallersOfCycleRow
-	queue(&p, &state, (*Queries).LockCycle, LockCycleParams{Region: a.ref.Region, ID: a.ref.ID, Replica: a.ref.Replica})
+	var callers []query.CallersOfCycleRow
+	query.Queue(&p, &state, (*query.Queries).LockCycle, query.LockCycleParams{Region: a.ref.Region, ID: a.ref.ID, Replica: a.ref.Replica})
 	if wanted := a.wantedBackfills(); len(wanted) > 0 {
-		queue(&p, &backfills, (*Queries).LockBackfills, LockBackfillsParams{Region: a.ref.Region, Ids: wanted, AckedFor: a.cfg.Timing.backfillTTL()})
+		query.Queue(&p, &backfills, (*query.Queries).LockBackfills, query.LockBackfillsParams{Region: a.ref.Region, Ids: wanted, AckedFor: a.cfg.Timing.backfillTTL()})
 	}
 	if wanted := a.wantedTickets(); len(wanted) > 0 {
-		queue(&p, &ids, (*Queries).LockFreeTickets, LockFreeTicketsParams{Region: a.ref.Region, Ids: wanted, PendingFor: a.cfg.Timing.PendingFor})
+		query.Queue(&p, &ids, (*query.Queries).LockFreeTickets, query.LockFreeTicketsParams{Region: a.ref.Region, Ids: wanted, PendingFor: a.cfg.Timing.PendingFor})
 	}
 	if a.awaitedElsewhere() { // from now on a caller that leaves waits for our lock of the cycle
-		queue(&p, &callers, (*Queries).CallersOfCycle, CallersOfCycleParams{Region: a.ref.Region, Cycle: a.ref.ID, Lease: a.ref.Lease})
+		query.Queue(&p, &callers, (*query.Queries).CallersOfCycle, query.CallersOfCycleParams{Region: a.ref.Region, Cycle: a.ref.ID, Lease: a.ref.Lease})
 	}
-	if err := q.send(ctx, &p); err != nil {
+	if err := q.Send(ctx, &p); err != nil {
 		return nil, err
 	}
 	for _, c := range callers {
@@ -208,12 +209,12 @@ func (a *acceptance) fillBackfill(out *tx.Pipeline, i int) (id string) {
 	}
 	if old == nil {
 		created, p := a.draftBackfill(a.ref.Region, contents)
-		queueExec(out, (*Queries).CreateBackfills, p)
+		query.QueueExec(out, (*query.Queries).CreateBackfills, p)
 		a.final[i].Created, a.changed[created.ID] = &created, created
 		return created.ID
 	}
 	row, body := contents.row(old.ID, old.Created)
-	queueExec(out, (*Queries).PutBackfill, PutBackfillParams{
+	query.QueueExec(out, (*query.Queries).PutBackfill, query.PutBackfillParams{
 		Region: a.ref.Region, ID: old.ID, Terms: row.Terms, DoubleKeys: row.Keys, Doubles: row.Doubles, Body: body,
 	})
 	a.changed[old.ID] = Backfill{ID: old.ID, Body: body, Generation: old.Generation + 1}
@@ -221,14 +222,14 @@ func (a *acceptance) fillBackfill(out *tx.Pipeline, i int) (id string) {
 }
 
 // write defers marks, associations and verdicts. It also renews the lease, since writing the marks may take long.
-func (a *acceptance) write(out *tx.Pipeline, associate AssociateTicketsParams) {
+func (a *acceptance) write(out *tx.Pipeline, associate query.AssociateTicketsParams) {
 	if len(a.marks.Ids) > 0 {
-		queueExec(out, (*Queries).MarkPending, a.marks)
+		query.QueueExec(out, (*query.Queries).MarkPending, a.marks)
 	}
 	if len(associate.Tickets) > 0 {
-		queueExec(out, (*Queries).AssociateTickets, associate)
+		query.QueueExec(out, (*query.Queries).AssociateTickets, associate)
 	}
-	verdicts := StoreVerdictsParams{Region: a.ref.Region, Cycle: a.ref.ID}
+	verdicts := query.StoreVerdictsParams{Region: a.ref.Region, Cycle: a.ref.ID}
 	for i, m := range a.matches {
 		if m.Seq == 0 {
 			continue
@@ -243,10 +244,10 @@ func (a *acceptance) write(out *tx.Pipeline, associate AssociateTicketsParams) {
 		verdicts.CreatedBackfills, verdicts.BackfillsCreated = append(verdicts.CreatedBackfills, id), append(verdicts.BackfillsCreated, created)
 	}
 	if len(verdicts.Seqs) > 0 {
-		queueExec(out, (*Queries).StoreVerdicts, verdicts)
+		query.QueueExec(out, (*query.Queries).StoreVerdicts, verdicts)
 	}
 	var renewed int64
-	queue(out, &renewed, (*Queries).RenewCycle, RenewCycleParams{Region: a.ref.Region, ID: a.ref.ID, Replica: a.ref.Replica, Lease: a.ref.Lease})
+	query.Queue(out, &renewed, (*query.Queries).RenewCycle, query.RenewCycleParams{Region: a.ref.Region, ID: a.ref.ID, Replica: a.ref.Replica, Lease: a.ref.Lease})
 }
 
 // awaitedElsewhere reports whether callers of other replicas wait for the verdicts.

@@ -9,6 +9,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/lattice-director/director/db/query"
 )
 
 // outcomeUnknown reports whether a transaction that failed at COMMIT may have been committed. It was not when COMMIT reported a
@@ -41,11 +43,11 @@ func (a *acceptance) wasCommitted(ctx context.Context) (done bool, err error) {
 
 // findCommit looks for rows that only the lost transaction can have written.
 func (a *acceptance) findCommit(ctx context.Context) (done bool, err error) {
-	if err := a.q.AwaitAcceptance(ctx, AwaitAcceptanceParams{Region: a.ref.Region, ID: a.ref.ID}); err != nil {
+	if err := a.q.AwaitAcceptance(ctx, query.AwaitAcceptanceParams{Region: a.ref.Region, ID: a.ref.ID}); err != nil {
 		return false, err
 	}
 	if len(a.marks.Ids) > 0 {
-		rows, err := a.q.MatchesOfTickets(ctx, MatchesOfTicketsParams{Region: a.ref.Region, Ids: a.marks.Ids})
+		rows, err := a.q.MatchesOfTickets(ctx, query.MatchesOfTicketsParams{Region: a.ref.Region, Ids: a.marks.Ids})
 		if err != nil {
 			return false, err
 		}
@@ -63,7 +65,7 @@ func (a *acceptance) findCommit(ctx context.Context) (done bool, err error) {
 	for id := range a.changed {
 		ids = append(ids, id)
 	}
-	rows, err := a.q.LockBackfills(ctx, LockBackfillsParams{Region: a.ref.Region, Ids: ids, AckedFor: a.cfg.Timing.backfillTTL()})
+	rows, err := a.q.LockBackfills(ctx, query.LockBackfillsParams{Region: a.ref.Region, Ids: ids, AckedFor: a.cfg.Timing.backfillTTL()})
 	for _, r := range rows {
 		done = done || a.provesCommit(r)
 	}
@@ -72,7 +74,7 @@ func (a *acceptance) findCommit(ctx context.Context) (done bool, err error) {
 
 // provesCommit reports whether a backfill proves that this decision was committed. A created one does. An existing one may have
 // reached the same generation by another change, so it counts only when there are no tickets, whose marks are proof enough.
-func (a *acceptance) provesCommit(r LockBackfillsRow) bool {
+func (a *acceptance) provesCommit(r query.LockBackfillsRow) bool {
 	f := a.changed[r.ID]
 	return f.Generation == 1 || len(a.marks.Ids) == 0 && r.Generation == f.Generation && bytes.Equal(r.Body, f.Body)
 }

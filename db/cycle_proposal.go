@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/db/internal/tx"
+	"github.com/lattice-director/director/db/query"
 )
 
 // CycleProposal is a proposed match as a follower writes it for the owner of the cycle.
@@ -47,7 +48,7 @@ type CycleChanges struct {
 // Propose writes proposals for the owner of the cycle, and which callers will propose no more. collecting is false when the cycle
 // takes no more proposals: then nothing was written. The same proposals may be written again. Errors: Unavailable.
 func (s *Store) Propose(ctx context.Context, ref CycleRef, proposals []CycleProposal, finished []uuid.UUID) (collecting bool, err error) {
-	p := ProposeParams{Region: ref.Region, Cycle: ref.ID, Finished: finished}
+	p := query.ProposeParams{Region: ref.Region, Cycle: ref.ID, Finished: finished}
 	for _, c := range proposals {
 		p.Callers, p.Seqs = append(p.Callers, c.Caller), append(p.Seqs, c.Seq)
 		p.MatchIds, p.Scores = append(p.MatchIds, []byte(c.MatchID)), append(p.Scores, c.Score)
@@ -72,7 +73,7 @@ func (s *Store) CycleChanges(ctx context.Context, ref CycleRef, seen map[uuid.UU
 func (s *Store) AdvanceCycle(ctx context.Context, ref CycleRef, state string, seen map[uuid.UUID]int32) (CycleChanges, error) {
 	var p tx.Pipeline
 	var advanced int64
-	queue(&p, &advanced, (*Queries).AdvanceCycle, AdvanceCycleParams{Region: ref.Region, ID: ref.ID, Replica: ref.Replica, State: state, Lease: ref.Lease})
+	query.Queue(&p, &advanced, (*query.Queries).AdvanceCycle, query.AdvanceCycleParams{Region: ref.Region, ID: ref.ID, Replica: ref.Replica, State: state, Lease: ref.Lease})
 	changes, err := s.cycleChanges(ctx, ref, seen, &p)
 	if err == nil && advanced == 0 {
 		return CycleChanges{}, cycleLost()
@@ -81,15 +82,15 @@ func (s *Store) AdvanceCycle(ctx context.Context, ref CycleRef, state string, se
 }
 
 func (s *Store) cycleChanges(ctx context.Context, ref CycleRef, seen map[uuid.UUID]int32, p *tx.Pipeline) (CycleChanges, error) {
-	var callers []CallersOfCycleRow
-	var rows []ProposalsSinceRow
-	since := ProposalsSinceParams{Region: ref.Region, Cycle: ref.ID, Replica: ref.Replica, Callers: []uuid.UUID{}, Seqs: []int32{}}
+	var callers []query.CallersOfCycleRow
+	var rows []query.ProposalsSinceRow
+	since := query.ProposalsSinceParams{Region: ref.Region, Cycle: ref.ID, Replica: ref.Replica, Callers: []uuid.UUID{}, Seqs: []int32{}}
 	for caller, seq := range seen {
 		since.Callers, since.Seqs = append(since.Callers, caller), append(since.Seqs, seq)
 	}
-	queue(p, &callers, (*Queries).CallersOfCycle, CallersOfCycleParams{Region: ref.Region, Cycle: ref.ID, Lease: ref.Lease})
-	queue(p, &rows, (*Queries).ProposalsSince, since) // after the callers, so that no proposal of a finished caller is missing
-	if err := s.q.send(ctx, p); err != nil {
+	query.Queue(p, &callers, (*query.Queries).CallersOfCycle, query.CallersOfCycleParams{Region: ref.Region, Cycle: ref.ID, Lease: ref.Lease})
+	query.Queue(p, &rows, (*query.Queries).ProposalsSince, since) // after the callers, so that no proposal of a finished caller is missing
+	if err := s.q.Send(ctx, p); err != nil {
 		return CycleChanges{}, classify(err)
 	}
 	var changes CycleChanges
@@ -106,7 +107,7 @@ func (s *Store) cycleChanges(ctx context.Context, ref CycleRef, seen map[uuid.UU
 	return changes, nil
 }
 
-func proposalOf(row ProposalsSinceRow) (CycleProposal, error) {
+func proposalOf(row query.ProposalsSinceRow) (CycleProposal, error) {
 	c := CycleProposal{Caller: row.Caller, Seq: row.Seq, MatchID: string(row.MatchID), Match: row.Match, Decided: row.Accepted != nil}
 	if row.Score != nil {
 		c.Score = *row.Score

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
 )
 
@@ -66,7 +67,7 @@ func (s *Store) putWaiting(ctx context.Context, region, source string, ttl time.
 }
 
 // outlook rounds the end of a pause, so that two readings of one pause are equal although the offset between the clocks varies.
-func (s *Store) outlook(region string, r PutWaitingRow) fault.Outlook {
+func (s *Store) outlook(region string, r query.PutWaitingRow) fault.Outlook {
 	o := fault.Outlook{Region: region, Mode: r.Mode, Starting: int(r.Starting), Full: r.IsFull, PausedByOperator: r.PausedByOperator}
 	if now := s.Now(); r.PausedUntil.After(now) {
 		o.PausedUntil = r.PausedUntil.Add(time.Since(now)).Round(time.Second)
@@ -75,8 +76,8 @@ func (s *Store) outlook(region string, r PutWaitingRow) fault.Outlook {
 }
 
 // waitingRows makes one row of each mode and player, of the last that is given.
-func waitingRows(region, source string, ttl time.Duration, waiting []Waiting) PutWaitingParams {
-	p := PutWaitingParams{Region: region, Source: source, Ttl: ttl, AtMost: maxDemand}
+func waitingRows(region, source string, ttl time.Duration, waiting []Waiting) query.PutWaitingParams {
+	p := query.PutWaitingParams{Region: region, Source: source, Ttl: ttl, AtMost: maxDemand}
 	last := map[DemandKey]Waiting{}
 	for _, w := range waiting {
 		last[DemandKey{w.Mode, demandKey(w.Player)}] = w
@@ -98,10 +99,10 @@ func waitingRows(region, source string, ttl time.Duration, waiting []Waiting) Pu
 
 // EndWaiting removes the rows of parties that wait no longer. Errors: Unavailable.
 func (s *Store) EndWaiting(ctx context.Context, waiting []Waiting) error {
-	byRegion := map[string]EndWaitingParams{}
+	byRegion := map[string]query.EndWaitingParams{}
 	for _, w := range waiting {
 		p := byRegion[w.Region]
-		p.add(w.Mode, w.Player)
+		addWaitingToEnd(&p, w.Mode, w.Player)
 		byRegion[w.Region] = p
 	}
 	for _, region := range slices.Sorted(maps.Keys(byRegion)) {
@@ -114,7 +115,7 @@ func (s *Store) EndWaiting(ctx context.Context, waiting []Waiting) error {
 	return nil
 }
 
-func (p *EndWaitingParams) add(mode, player string) {
+func addWaitingToEnd(p *query.EndWaitingParams, mode, player string) {
 	p.Modes, p.Keys = append(p.Modes, mode), append(p.Keys, demandKey(player))
 }
 
@@ -133,6 +134,6 @@ func (s *Store) DemandRegions(ctx context.Context) ([]string, error) {
 // SweepDemand deletes at most batch rows of demand that lapsed, and returns how many. Readers ignore such rows.
 // Errors: Unavailable.
 func (s *Store) SweepDemand(ctx context.Context, region string, batch int) (int, error) {
-	n, err := s.q.SweepDemand(ctx, SweepDemandParams{Region: region, Batch: int32(batch)})
+	n, err := s.q.SweepDemand(ctx, query.SweepDemandParams{Region: region, Batch: int32(batch)})
 	return int(n), classify(err)
 }

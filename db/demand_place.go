@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
 )
 
@@ -40,17 +41,17 @@ func (s *Store) awaitServers(ctx context.Context, region string, requests []*req
 
 // endWaiting removes the demand of players that are being seated, in modes that pools serve.
 func (p placing) endWaiting(seated []*request) {
-	arg := EndWaitingParams{Region: p.region}
+	arg := query.EndWaitingParams{Region: p.region}
 	for _, r := range seated {
 		if !p.pooled[regionMode{p.region, r.req.Mode}] {
 			continue
 		}
 		for _, sub := range r.req.Party {
-			arg.add(r.req.Mode, sub)
+			addWaitingToEnd(&arg, r.req.Mode, sub)
 		}
 	}
 	if len(arg.Keys) > 0 {
-		queueExec(p.q.deferred(), (*Queries).EndWaiting, arg)
+		query.QueueExec(p.q.Deferred(), (*query.Queries).EndWaiting, arg)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/provider"
 )
@@ -99,8 +100,8 @@ type NewDeployment struct {
 // StartDeployment inserts a deployment, which a worker then starts, in addition to the servers of pools. Errors: NotFound for an unknown app version,
 // Invalid for another provider than that of the app version, Conflict where the limits over all pools let none start, Unavailable.
 func (s *Store) StartDeployment(ctx context.Context, region string, n NewDeployment) error {
-	err := s.inTx(ctx, func(q *Queries) error {
-		v, err := q.appVersion(ctx, n.App, n.Version)
+	err := s.inTx(ctx, func(q *query.Queries) error {
+		v, err := readAppVersion(ctx, q, n.App, n.Version)
 		if err != nil {
 			return err
 		}
@@ -109,12 +110,12 @@ func (s *Store) StartDeployment(ctx context.Context, region string, n NewDeploym
 			e.Field = "provider"
 			return e
 		}
-		if allowed, err := q.allowedStarts(ctx); err != nil {
+		if allowed, err := countAllowedStarts(ctx, q); err != nil {
 			return err
 		} else if allowed == 0 && v.Provider != providerManual {
 			return fault.New(fault.Conflict, "pool_limit", "the limits over all pools let no server start: 'director pools limit' shows them")
 		}
-		return q.insertDeployments(ctx, region, []NewDeployment{n})
+		return insertDeployments(ctx, q, region, []NewDeployment{n})
 	})
 	if err == nil {
 		s.Notify(TopicDeployments, region)
@@ -123,8 +124,8 @@ func (s *Store) StartDeployment(ctx context.Context, region string, n NewDeploym
 }
 
 // insertDeployments inserts deployments that are wanted, and their events. The caller sends TopicDeployments after its commit.
-func (q *Queries) insertDeployments(ctx context.Context, region string, all []NewDeployment) error {
-	p := InsertDeploymentsParams{Region: region}
+func insertDeployments(ctx context.Context, q *query.Queries, region string, all []NewDeployment) error {
+	p := query.InsertDeploymentsParams{Region: region}
 	for i := range all {
 		n := &all[i]
 		p.Ids, p.Apps, p.Versions = append(p.Ids, n.ID), append(p.Apps, n.App), append(p.Versions, n.Version)
@@ -132,7 +133,7 @@ func (q *Queries) insertDeployments(ctx context.Context, region string, all []Ne
 		p.NetcodeKeys, p.SealedBys = append(p.NetcodeKeys, n.SealedKey), append(p.SealedBys, n.SealedBy)
 		p.Addresses = append(p.Addresses, addressText(n.Address))
 	}
-	if err := q.MarkVersionsUsed(ctx, MarkVersionsUsedParams{Apps: p.Apps, Versions: p.Versions}); err != nil {
+	if err := q.MarkVersionsUsed(ctx, query.MarkVersionsUsedParams{Apps: p.Apps, Versions: p.Versions}); err != nil {
 		return err
 	}
 	return q.InsertDeployments(ctx, p)
@@ -149,12 +150,12 @@ func addressText(a netip.Addr) string {
 // StopDeployment ends a deployment: from now on its instance gets no new players, and a worker stops the server, whose sessions close.
 // It may be repeated; the first reason stays. Errors: NotFound if there is no such deployment (any more), Unavailable.
 func (s *Store) StopDeployment(ctx context.Context, region string, id uuid.UUID, reason string) error {
-	err := s.inTx(ctx, func(q *Queries) error {
-		stopped, err := q.StopDeployment(ctx, StopDeploymentParams{Region: region, ID: id, Reason: reason, Now: s.virtualNow()})
+	err := s.inTx(ctx, func(q *query.Queries) error {
+		stopped, err := q.StopDeployment(ctx, query.StopDeploymentParams{Region: region, ID: id, Reason: reason, Now: s.virtualNow()})
 		if err != nil || stopped {
 			return err
 		}
-		if _, err = q.DeploymentPhase(ctx, DeploymentPhaseParams{Region: region, ID: id}); errors.Is(err, pgx.ErrNoRows) {
+		if _, err = q.DeploymentPhase(ctx, query.DeploymentPhaseParams{Region: region, ID: id}); errors.Is(err, pgx.ErrNoRows) {
 			return fault.New(fault.NotFound, "deployment_unknown", "there is no deployment %s in region %q", id, region)
 		}
 		return err

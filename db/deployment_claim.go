@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/provider"
 )
 
@@ -34,7 +35,7 @@ type ClaimDeployments struct {
 // ClaimDeployments claims due deployments, the longest due first. It skips those that others have claimed or locked. Errors: Unavailable.
 func (s *Store) ClaimDeployments(ctx context.Context, c ClaimDeployments) ([]ClaimedDeployment, error) {
 	lease := uuid.New()
-	rows, err := s.q.ClaimDeployments(ctx, ClaimDeploymentsParams{
+	rows, err := s.q.ClaimDeployments(ctx, query.ClaimDeploymentsParams{
 		Region: c.Region, Provider: c.Provider, Now: s.virtualNow(), Owner: ownerText(c.Owner), Batch: int32(c.Batch), Lease: lease, Hold: c.Hold,
 	})
 	if err != nil {
@@ -42,7 +43,7 @@ func (s *Store) ClaimDeployments(ctx context.Context, c ClaimDeployments) ([]Cla
 	}
 	claimed := make([]ClaimedDeployment, len(rows))
 	for i := range rows {
-		claimed[i] = rows[i].claimed(c, lease)
+		claimed[i] = claimedDeployment(&rows[i], c, lease)
 	}
 	return claimed, nil
 }
@@ -52,7 +53,7 @@ func ownerText(o provider.Owner) *string {
 	return &text
 }
 
-func (r *ClaimDeploymentsRow) claimed(c ClaimDeployments, lease uuid.UUID) ClaimedDeployment {
+func claimedDeployment(r *query.ClaimDeploymentsRow, c ClaimDeployments, lease uuid.UUID) ClaimedDeployment {
 	d := ClaimedDeployment{
 		Deployment: Deployment{
 			Region: c.Region, ID: r.ID, App: r.App, Version: r.Version, Provider: c.Provider, Tag: provider.Tag(r.Tag), Origin: r.Origin,
@@ -82,7 +83,7 @@ func (s *Store) PutBackDeployments(ctx context.Context, claimed []ClaimedDeploym
 	if len(claimed) == 0 {
 		return nil
 	}
-	p := PutBackDeploymentsParams{Region: claimed[0].Region, Lease: claimed[0].lease, Nexts: next}
+	p := query.PutBackDeploymentsParams{Region: claimed[0].Region, Lease: claimed[0].lease, Nexts: next}
 	for i := range claimed {
 		p.Ids, p.Wakes = append(p.Ids, claimed[i].ID), append(p.Wakes, claimed[i].wokenAt)
 	}

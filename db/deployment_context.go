@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/provider"
 )
 
@@ -24,7 +25,7 @@ type DeploymentPlace struct {
 
 // DeploymentPlace returns where a server runs, as far as its provider has said it. Errors: Gone for a deployment that is over, Unavailable.
 func (s *Store) DeploymentPlace(ctx context.Context, region string, id uuid.UUID) (DeploymentPlace, error) {
-	r, err := s.q.DeploymentPlace(ctx, DeploymentPlaceParams{Region: region, ID: id})
+	r, err := s.q.DeploymentPlace(ctx, query.DeploymentPlaceParams{Region: region, ID: id})
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 		return DeploymentPlace{}, deploymentOver(id)
@@ -43,7 +44,7 @@ func (s *Store) DeploymentPlace(ctx context.Context, region string, id uuid.UUID
 // WakeDeployment makes a deployment due, at most once a second, because its provider says that something has changed. For a deployment
 // that is over it does nothing. Errors: Unavailable.
 func (s *Store) WakeDeployment(ctx context.Context, region string, id uuid.UUID) error {
-	woken, err := s.q.WakeDeployment(ctx, WakeDeploymentParams{Region: region, ID: id})
+	woken, err := s.q.WakeDeployment(ctx, query.WakeDeploymentParams{Region: region, ID: id})
 	if err == nil && woken {
 		s.Notify(TopicDeployments, region)
 	}

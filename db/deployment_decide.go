@@ -8,12 +8,14 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/lattice-director/director/db/query"
 )
 
 // PutIntent commits the intent to call Deploy, and updates d with it: Phase, Attempt, IntentAt, FindAt, MissingSince, DrainAt and EndsAt. It returns false if
 // another decision was made since d was claimed; then Deploy must not be called. Errors: Unavailable; the intent may be committed.
 func (s *Store) PutIntent(ctx context.Context, d *ClaimedDeployment, lifetime, drainAhead time.Duration) (bool, error) {
-	r, err := s.q.PutIntent(ctx, PutIntentParams{
+	r, err := s.q.PutIntent(ctx, query.PutIntentParams{
 		Now: s.virtualNow(), Lifetime: lifetime, DrainAhead: drainAhead, Region: d.Region, ID: d.ID, Generation: d.Generation,
 	})
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -32,20 +34,20 @@ func (s *Store) PutIntent(ctx context.Context, d *ClaimedDeployment, lifetime, d
 // deployment is due again at next; nil means only when it is woken. A decision to drain or to end it takes effect for players in the same
 // transaction. It returns false, and writes nothing, if another decision was made since d was claimed. Errors: Unavailable.
 func (s *Store) DecideDeployment(ctx context.Context, d *ClaimedDeployment, next *time.Time) (bool, error) {
-	err := s.inTx(ctx, func(q *Queries) error {
+	err := s.inTx(ctx, func(q *query.Queries) error {
 		if d.takesNoPlayers() {
-			if err := q.DrainInstance(ctx, DrainInstanceParams{Region: d.Region, ID: d.ID.String()}); err != nil {
+			if err := q.DrainInstance(ctx, query.DrainInstanceParams{Region: d.Region, ID: d.ID.String()}); err != nil {
 				return err
 			}
 		}
-		_, err := q.DecideDeployment(ctx, DecideDeploymentParams{
+		_, err := q.DecideDeployment(ctx, query.DecideDeploymentParams{
 			Region: d.Region, ID: d.ID, Generation: d.Generation, Phase: string(d.Phase), Polls: int32(d.Polls), IntentAt: d.IntentAt, FindAt: d.FindAt,
 			MissingSince: d.MissingSince, Stop: d.Stop, Now: s.virtualNow(), Reason: d.Reason, LastError: d.LastError, WokenAt: d.wokenAt, NextAt: next,
 		})
 		if err != nil || d.Phase != DeploymentFailed {
 			return err
 		}
-		return q.logDeployment(ctx, d, "deployment.failed", map[string]string{"reason": d.Reason, "error": d.LastError})
+		return logDeployment(ctx, q, d, "deployment.failed", map[string]string{"reason": d.Reason, "error": d.LastError})
 	})
 	if errors.Is(err, pgx.ErrNoRows) {
 		return false, s.ReleaseDeployment(ctx, d)
@@ -61,15 +63,15 @@ func (d *Deployment) takesNoPlayers() bool {
 // ReleaseDeployment ends a claim without a decision, unless another worker has claimed the deployment meanwhile. The deployment is due at the time that the last decision set, or
 // when the claim would have ended. Errors: Unavailable; the claim then ends by itself.
 func (s *Store) ReleaseDeployment(ctx context.Context, d *ClaimedDeployment) error {
-	return classify(s.q.ReleaseDeployment(ctx, ReleaseDeploymentParams{Region: d.Region, ID: d.ID, Lease: d.lease}))
+	return classify(s.q.ReleaseDeployment(ctx, query.ReleaseDeploymentParams{Region: d.Region, ID: d.ID, Lease: d.lease}))
 }
 
 // logDeployment writes an event about a deployment.
-func (q *Queries) logDeployment(ctx context.Context, d *ClaimedDeployment, kind string, detail map[string]string) error {
+func logDeployment(ctx context.Context, q *query.Queries, d *ClaimedDeployment, kind string, detail map[string]string) error {
 	text, err := json.Marshal(detail)
 	if err != nil {
 		return fmt.Errorf("detail of %s: %w", kind, err)
 	}
 	id := d.ID.String()
-	return q.LogDeployment(ctx, LogDeploymentParams{Region: d.Region, Kind: kind, ID: &id, Detail: text})
+	return q.LogDeployment(ctx, query.LogDeploymentParams{Region: d.Region, Kind: kind, ID: &id, Detail: text})
 }

@@ -9,13 +9,14 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/provider"
 )
 
 // NoteRef stores the provider's name of a deployment, whatever was decided since it was claimed, and returns the ref that the deployment has. A
 // server with another ref is a second one, and "" means that the deployment is gone: the caller must stop the server then. Errors: Unavailable.
 func (s *Store) NoteRef(ctx context.Context, d *ClaimedDeployment, ref provider.Ref) (provider.Ref, error) {
-	own, err := s.q.NoteRef(ctx, NoteRefParams{Region: d.Region, ID: d.ID, Ref: string(ref), Now: s.virtualNow()})
+	own, err := s.q.NoteRef(ctx, query.NoteRefParams{Region: d.Region, ID: d.ID, Ref: string(ref), Now: s.virtualNow()})
 	if errors.Is(err, pgx.ErrNoRows) {
 		return "", nil
 	}
@@ -29,7 +30,7 @@ func (s *Store) NoteRef(ctx context.Context, d *ClaimedDeployment, ref provider.
 // AdoptClaimedRef gives a deployment without a ref the one with which its server has registered, after the provider has confirmed it. It returns
 // false if it has a ref meanwhile, or if another server has registered. Errors: Unavailable.
 func (s *Store) AdoptClaimedRef(ctx context.Context, d *ClaimedDeployment) (bool, error) {
-	n, err := s.q.AdoptClaimedRef(ctx, AdoptClaimedRefParams{Region: d.Region, ID: d.ID, Ref: string(d.ClaimedRef)})
+	n, err := s.q.AdoptClaimedRef(ctx, query.AdoptClaimedRefParams{Region: d.Region, ID: d.ID, Ref: string(d.ClaimedRef)})
 	if err != nil || n == 0 {
 		return false, classify(err)
 	}
@@ -39,13 +40,13 @@ func (s *Store) AdoptClaimedRef(ctx context.Context, d *ClaimedDeployment) (bool
 
 // DropClaimedRef forgets the ref with which the server of a deployment has registered, unless another one has come meanwhile. Errors: Unavailable.
 func (s *Store) DropClaimedRef(ctx context.Context, d *ClaimedDeployment) error {
-	return classify(s.q.DropClaimedRef(ctx, DropClaimedRefParams{Region: d.Region, ID: d.ID, Ref: string(d.ClaimedRef)}))
+	return classify(s.q.DropClaimedRef(ctx, query.DropClaimedRefParams{Region: d.Region, ID: d.ID, Ref: string(d.ClaimedRef)}))
 }
 
 // NoteObservation stores what a provider said about a deployment, whatever was decided since it was claimed. An observation of another server
 // than the deployment's changes nothing. Errors: Unavailable.
 func (s *Store) NoteObservation(ctx context.Context, d *ClaimedDeployment, o provider.Observation, drainAhead time.Duration) error {
-	p := NoteObservationParams{
+	p := query.NoteObservationParams{
 		Location: o.Location, Ip: addressText(o.IP), DrainAhead: drainAhead, Ready: o.Phase == provider.PhaseReady, Now: s.virtualNow(),
 		Region: d.Region, ID: d.ID, Ref: string(o.Ref),
 	}
@@ -69,7 +70,7 @@ func (s *Store) NoteObservation(ctx context.Context, d *ClaimedDeployment, o pro
 // MoveToFallback leaves a deployment of which nothing is at its provider to another one, and ends the claim. It returns false, and changes nothing, if
 // another decision was made since d was claimed or its intent was stored. Errors: Unavailable.
 func (s *Store) MoveToFallback(ctx context.Context, d *ClaimedDeployment, to string) (bool, error) {
-	n, err := s.q.MoveToFallback(ctx, MoveToFallbackParams{Region: d.Region, ID: d.ID, Generation: d.Generation, Provider: to, LastError: d.LastError, Now: s.virtualNow()})
+	n, err := s.q.MoveToFallback(ctx, query.MoveToFallbackParams{Region: d.Region, ID: d.ID, Generation: d.Generation, Provider: to, LastError: d.LastError, Now: s.virtualNow()})
 	if err == nil && n > 0 {
 		s.Notify(TopicDeployments, d.Region)
 	}
@@ -80,22 +81,22 @@ func (s *Store) MoveToFallback(ctx context.Context, d *ClaimedDeployment, to str
 // provider has seen that it is gone. A deployment with another ref than d's stays, as does one without a ref about which another decision was
 // made. It returns whether the deployment has ended. Errors: Unavailable.
 func (s *Store) EndDeployment(ctx context.Context, d *ClaimedDeployment, reason string) (ended bool, err error) {
-	err = s.inTx(ctx, func(q *Queries) error {
+	err = s.inTx(ctx, func(q *query.Queries) error {
 		id := d.ID.String()
-		if err := q.LockInstances(ctx, LockInstancesParams{Region: d.Region, Ids: []string{id}}); err != nil {
+		if err := q.LockInstances(ctx, query.LockInstancesParams{Region: d.Region, Ids: []string{id}}); err != nil {
 			return err
 		}
-		row, err := q.LockDeployment(ctx, LockDeploymentParams{Region: d.Region, ID: d.ID})
+		row, err := q.LockDeployment(ctx, query.LockDeploymentParams{Region: d.Region, ID: d.ID})
 		if err != nil {
 			return err
 		}
 		if row.Ref != string(d.Ref) || d.Ref == "" && row.Generation != d.Generation {
 			return pgx.ErrNoRows
 		}
-		if err := q.EndInstanceOfDeployment(ctx, EndInstanceOfDeploymentParams{Region: d.Region, InstanceID: id, Reason: "deployment ended: " + reason}); err != nil {
+		if err := q.EndInstanceOfDeployment(ctx, query.EndInstanceOfDeploymentParams{Region: d.Region, InstanceID: id, Reason: "deployment ended: " + reason}); err != nil {
 			return err
 		}
-		_, err = q.MoveToHistory(ctx, MoveToHistoryParams{Region: d.Region, ID: d.ID, Reason: reason, LastError: d.LastError, Now: s.virtualNow()})
+		_, err = q.MoveToHistory(ctx, query.MoveToHistoryParams{Region: d.Region, ID: d.ID, Reason: reason, LastError: d.LastError, Now: s.virtualNow()})
 		return err
 	})
 	if errors.Is(err, pgx.ErrNoRows) {

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/lattice-director/director/db/query"
 )
 
 // The causes of pauses of an app version in a region. The function start_pause says how long they last.
@@ -29,7 +31,7 @@ func (s *Store) PauseWithoutCapacity(ctx context.Context, d *Deployment, reason 
 }
 
 func (s *Store) countPause(ctx context.Context, d *Deployment, cause, reason string, least int) (paused bool, err error) {
-	paused, err = s.q.CountStartPause(ctx, CountStartPauseParams{
+	paused, err = s.q.CountStartPause(ctx, query.CountStartPauseParams{
 		Region: d.Region, App: d.App, Version: d.Version, Cause: cause, Reason: reason, Least: int32(least), Now: s.virtualNow(),
 	})
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -40,7 +42,7 @@ func (s *Store) countPause(ctx context.Context, d *Deployment, cause, reason str
 
 // ForgiveRefusals ends the count of PauseWithoutCapacity. Errors: Unavailable.
 func (s *Store) ForgiveRefusals(ctx context.Context, d *Deployment) error {
-	return classify(s.q.ForgiveRefusals(ctx, ForgiveRefusalsParams{Region: d.Region, App: d.App, Version: d.Version}))
+	return classify(s.q.ForgiveRefusals(ctx, query.ForgiveRefusalsParams{Region: d.Region, App: d.App, Version: d.Version}))
 }
 
 // Crashes are the servers of an app version in a region that tell whether it crashes again and again.
@@ -51,7 +53,7 @@ type Crashes struct {
 
 // CrashesOf returns those of the app version of a deployment. A server that is ready for survives has survived. Errors: Unavailable.
 func (s *Store) CrashesOf(ctx context.Context, d *Deployment, survives time.Duration) (Crashes, error) {
-	r, err := s.q.CrashesOfVersion(ctx, CrashesOfVersionParams{
+	r, err := s.q.CrashesOfVersion(ctx, query.CrashesOfVersionParams{
 		Region: d.Region, App: d.App, Version: d.Version, Crash: ReasonCrashed, TooManyBoots: ReasonTooManyBoots, Survives: survives, Now: s.virtualNow(),
 	})
 	return Crashes{int(r.Crashed), int(r.Young)}, classify(err)

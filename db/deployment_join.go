@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/endpoint"
 )
@@ -35,17 +36,17 @@ type Deployed struct {
 // maxBoots is how often a server may start within ten minutes before its deployment has failed.
 const maxBoots = 5
 
-// within checks that a registration stays within its app version, and returns it with the values that the deployment decides. It locks
+// completeRegistration checks that a registration stays within its app version, and returns it with the values that the deployment decides. It locks
 // nothing: the columns that it reads do not change once a server has started.
-func (q *Queries) within(ctx context.Context, r Registration) (Registration, error) {
-	d, err := q.DeploymentOf(ctx, DeploymentOfParams{Region: r.Joining.Region, ID: r.Joining.ID, ProviderRef: orNull(r.ProviderRef)})
+func completeRegistration(ctx context.Context, q *query.Queries, r Registration) (Registration, error) {
+	d, err := q.DeploymentOf(ctx, query.DeploymentOfParams{Region: r.Joining.Region, ID: r.Joining.ID, ProviderRef: orNull(r.ProviderRef)})
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 		return r, deploymentOver(r.Joining.ID)
 	case err != nil:
 		return r, err
 	}
-	if err := d.allows(r); err != nil {
+	if err := allowRegistration(d, r); err != nil {
 		return r, err
 	}
 	if r.CertDigest != "" {
@@ -62,8 +63,8 @@ func (q *Queries) within(ctx context.Context, r Registration) (Registration, err
 	return r, nil
 }
 
-// allows refuses a registration that offers more than its app version allows.
-func (d DeploymentOfRow) allows(r Registration) error {
+// allowRegistration refuses a registration that offers more than its app version allows.
+func allowRegistration(d query.DeploymentOfRow, r Registration) error {
 	switch {
 	case r.InstanceID != r.Joining.ID.String():
 		return outside("instance_id", "its token is valid for instance %s alone", r.Joining.ID)
@@ -115,11 +116,11 @@ func normalDigest(text string) (string, error) {
 	return strings.Join(pairs, ":"), nil
 }
 
-// join ties a deployment to the incarnation that its server has just registered, and makes it ready if nothing is missing. A
+// joinDeployment ties a deployment to the incarnation that its server has just registered, and makes it ready if nothing is missing. A
 // deployment that is over refuses. One that has started too often fails: the failure is stored, and the registration is then refused.
-func (q *Queries) join(ctx context.Context, r Registration, incarnation uuid.UUID) (*Deployed, error) {
+func joinDeployment(ctx context.Context, q *query.Queries, r Registration, incarnation uuid.UUID) (*Deployed, error) {
 	region, id := r.Joining.Region, r.Joining.ID
-	d, err := q.JoinDeployment(ctx, JoinDeploymentParams{
+	d, err := q.JoinDeployment(ctx, query.JoinDeploymentParams{
 		Region: region, ID: id, Incarnation: &incarnation, BootID: orNull(r.BootID), CertDigest: orNull(r.CertDigest), ProviderRef: orNull(r.ProviderRef),
 		TokensBy: &r.Joining.TokenBy, MaxBoots: maxBoots,
 	})
@@ -131,16 +132,16 @@ func (q *Queries) join(ctx context.Context, r Registration, incarnation uuid.UUI
 	}
 	switch d.Phase {
 	case "failed":
-		return &Deployed{failed: true}, q.endInstance(ctx, region, r.InstanceID, ReasonTooManyBoots)
+		return &Deployed{failed: true}, endInstance(ctx, q, region, r.InstanceID, ReasonTooManyBoots)
 	case "draining":
-		err = q.ShowInstance(ctx, ShowInstanceParams{Region: region, ID: r.InstanceID, Status: "draining", Endpoint: r.Endpoint})
+		err = q.ShowInstance(ctx, query.ShowInstanceParams{Region: region, ID: r.InstanceID, Status: "draining", Endpoint: r.Endpoint})
 	case "starting", "ready":
-		_, err = q.makeReady(ctx, region, id)
+		_, err = makeReady(ctx, q, region, id)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return q.deployed(ctx, region, id)
+	return readDeployed(ctx, q, region, id)
 }
 
 // refused returns why a registration is refused although it was written: its server has started too often.
@@ -151,9 +152,9 @@ func (r Registered) refused(of Registration) error {
 	return nil
 }
 
-// deployed reads the deployment's part of the answer to a registration.
-func (q *Queries) deployed(ctx context.Context, region string, id uuid.UUID) (*Deployed, error) {
-	r, err := q.DeployedInstance(ctx, DeployedInstanceParams{Region: region, ID: id})
+// readDeployed reads the deployment's part of the answer to a registration.
+func readDeployed(ctx context.Context, q *query.Queries, region string, id uuid.UUID) (*Deployed, error) {
+	r, err := q.DeployedInstance(ctx, query.DeployedInstanceParams{Region: region, ID: id})
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/endpoint"
 	"github.com/lattice-director/director/provider"
 )
@@ -19,8 +20,8 @@ import (
 // the digest of its certificate where its version requires one. It returns whether the server became ready now. The caller that
 // writes the last of these facts calls it afterwards; a registration does so by itself. Errors: Unavailable.
 func (s *Store) MakeReady(ctx context.Context, region string, id uuid.UUID) (ready bool, err error) {
-	err = s.inTx(ctx, func(q *Queries) error {
-		ready, err = q.makeReady(ctx, region, id)
+	err = s.inTx(ctx, func(q *query.Queries) error {
+		ready, err = makeReady(ctx, q, region, id)
 		return err
 	})
 	if err == nil && ready {
@@ -31,51 +32,51 @@ func (s *Store) MakeReady(ctx context.Context, region string, id uuid.UUID) (rea
 
 // makeReady is MakeReady within a transaction that has locked no deployment yet: instances are locked before deployments. A
 // deployment without a known endpoint fails.
-func (q *Queries) makeReady(ctx context.Context, region string, id uuid.UUID) (bool, error) {
-	instance, err := q.LockStarting(ctx, LockStartingParams{Region: region, ID: id})
+func makeReady(ctx context.Context, q *query.Queries, region string, id uuid.UUID) (bool, error) {
+	instance, err := q.LockStarting(ctx, query.LockStartingParams{Region: region, ID: id})
 	if err != nil {
 		return false, ignoreNoRows(err)
 	}
-	d, err := q.LockReady(ctx, LockReadyParams{Region: region, ID: id, Incarnation: &instance.Incarnation})
+	d, err := q.LockReady(ctx, query.LockReadyParams{Region: region, ID: id, Incarnation: &instance.Incarnation})
 	if err != nil {
 		return false, ignoreNoRows(err)
 	}
-	dialled, err := d.endpointOr(instance.Endpoint)
+	dialled, err := endpointOr(d, instance.Endpoint)
 	if err != nil {
-		return false, q.failDeployment(ctx, region, id, ReasonNoEndpoint, err)
+		return false, failDeployment(ctx, q, region, id, ReasonNoEndpoint, err)
 	}
-	if err := q.ReadyDeployment(ctx, ReadyDeploymentParams{Region: region, ID: id, Endpoint: &dialled}); err != nil {
+	if err := q.ReadyDeployment(ctx, query.ReadyDeploymentParams{Region: region, ID: id, Endpoint: &dialled}); err != nil {
 		return false, err
 	}
-	if err := q.ForgiveFailures(ctx, ForgiveFailuresParams{Region: region, ID: id}); err != nil {
+	if err := q.ForgiveFailures(ctx, query.ForgiveFailuresParams{Region: region, ID: id}); err != nil {
 		return false, err
 	}
-	return true, q.showReady(ctx, region, id.String(), dialled)
+	return true, showReady(ctx, q, region, id.String(), dialled)
 }
 
 // showReady makes an instance a candidate of placement.
-func (q *Queries) showReady(ctx context.Context, region, id, endpoint string) error {
-	if err := q.ShowInstance(ctx, ShowInstanceParams{Region: region, ID: id, Status: "ready", Endpoint: endpoint}); err != nil {
+func showReady(ctx context.Context, q *query.Queries, region, id, endpoint string) error {
+	if err := q.ShowInstance(ctx, query.ShowInstanceParams{Region: region, ID: id, Status: "ready", Endpoint: endpoint}); err != nil {
 		return err
 	}
 	detail, err := json.Marshal(map[string]any{"endpoint": endpoint})
 	if err != nil {
 		return err
 	}
-	if err := q.LogInstance(ctx, LogInstanceParams{Region: region, Kind: "instance.ready", InstanceID: &id, Detail: detail}); err != nil {
+	if err := q.LogInstance(ctx, query.LogInstanceParams{Region: region, Kind: "instance.ready", InstanceID: &id, Detail: detail}); err != nil {
 		return err
 	}
-	return q.RefreshShares(ctx, RefreshSharesParams{Region: region, InstanceIds: []string{id}})
+	return q.RefreshShares(ctx, query.RefreshSharesParams{Region: region, InstanceIds: []string{id}})
 }
 
-func (q *Queries) failDeployment(ctx context.Context, region string, id uuid.UUID, reason string, cause error) error {
+func failDeployment(ctx context.Context, q *query.Queries, region string, id uuid.UUID, reason string, cause error) error {
 	text := cause.Error()
-	return q.FailDeployment(ctx, FailDeploymentParams{Region: region, ID: id, Reason: &reason, LastError: &text})
+	return q.FailDeployment(ctx, query.FailDeploymentParams{Region: region, ID: id, Reason: &reason, LastError: &text})
 }
 
 // endpointOr returns the endpoint that players dial: the version's format with the address and port from the provider. Where the
 // provider reports no address, as manual does, the endpoint is that of the registration.
-func (r LockReadyRow) endpointOr(registered string) (string, error) {
+func endpointOr(r query.LockReadyRow, registered string) (string, error) {
 	if r.Ip == "" {
 		switch {
 		case registered == "":

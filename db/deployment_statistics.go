@@ -3,6 +3,8 @@ package db
 import (
 	"context"
 	"time"
+
+	"github.com/lattice-director/director/db/query"
 )
 
 // DeploymentCount is how many deployments of a provider are in a phase.
@@ -38,7 +40,7 @@ func (s *Store) DeploymentStatistics(ctx context.Context, since map[string]time.
 			since[region] = s.Now()
 			continue
 		}
-		rows, err := s.q.ReadySince(ctx, ReadySinceParams{Region: region, Since: from})
+		rows, err := s.q.ReadySince(ctx, query.ReadySinceParams{Region: region, Since: from})
 		if err != nil {
 			return nil, nil, classify(err)
 		}

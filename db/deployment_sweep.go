@@ -9,13 +9,14 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/provider"
 )
 
 // ClaimSweep claims the sweep of a provider for an interval, in which no other worker sweeps it. It returns the database's time, and false if the sweep
 // is not due. Errors: Unavailable.
 func (s *Store) ClaimSweep(ctx context.Context, provider string, every time.Duration) (time.Time, bool, error) {
-	now, err := s.q.ClaimSweep(ctx, ClaimSweepParams{Provider: provider, Now: s.virtualNow(), Every: every})
+	now, err := s.q.ClaimSweep(ctx, query.ClaimSweepParams{Provider: provider, Now: s.virtualNow(), Every: every})
 	if errors.Is(err, pgx.ErrNoRows) {
 		return time.Time{}, false, nil
 	}
@@ -24,7 +25,7 @@ func (s *Store) ClaimSweep(ctx context.Context, provider string, every time.Dura
 
 // DelaySweep makes the next sweep of a provider due after a pause. Errors: Unavailable.
 func (s *Store) DelaySweep(ctx context.Context, provider string, pause time.Duration) error {
-	return classify(s.q.DelaySweep(ctx, DelaySweepParams{Provider: provider, Now: s.virtualNow(), Pause: pause}))
+	return classify(s.q.DelaySweep(ctx, query.DelaySweepParams{Provider: provider, Now: s.virtualNow(), Pause: pause}))
 }
 
 // RefsOfTags returns the refs of the deployments, of all regions, that have one of these tags: "" where the ref is not known. A tag without a deployment
@@ -36,7 +37,7 @@ func (s *Store) RefsOfTags(ctx context.Context, tags []string) (map[provider.Tag
 		return nil, classify(err)
 	}
 	for _, region := range regions {
-		rows, err := s.q.RefsOfTags(ctx, RefsOfTagsParams{Region: region, Tags: tags})
+		rows, err := s.q.RefsOfTags(ctx, query.RefsOfTagsParams{Region: region, Tags: tags})
 		if err != nil {
 			return nil, classify(err)
 		}
@@ -50,7 +51,7 @@ func (s *Store) RefsOfTags(ctx context.Context, tags []string) (map[provider.Tag
 // NoteList compares a complete list of a provider, which began at a time, with the ready deployments of a region. A deployment that is missing
 // from two lists in a row becomes due. It returns the number of these. Errors: Unavailable.
 func (s *Store) NoteList(ctx context.Context, region, name string, refs []string, began time.Time) (int, error) {
-	due, err := s.q.NoteList(ctx, NoteListParams{Region: region, Provider: name, Refs: refs, Began: &began, Now: s.virtualNow()})
+	due, err := s.q.NoteList(ctx, query.NoteListParams{Region: region, Provider: name, Refs: refs, Began: &began, Now: s.virtualNow()})
 	if err == nil && due > 0 {
 		s.Notify(TopicDeployments, region)
 	}
@@ -63,5 +64,5 @@ func (s *Store) LogOrphan(ctx context.Context, name string, o provider.Observati
 	if err != nil {
 		return fmt.Errorf("detail of an orphan: %w", err)
 	}
-	return classify(s.q.LogDeployment(ctx, LogDeploymentParams{Kind: "deployment.orphan_stopped", Detail: detail}))
+	return classify(s.q.LogDeployment(ctx, query.LogDeploymentParams{Kind: "deployment.orphan_stopped", Detail: detail}))
 }

@@ -2,8 +2,8 @@
 // in one transaction over the statements of queries/.
 //
 // Each capability has files named alike in queries/ and here: instance, placement, session, seat, ticket, assignment,
-// backfill, cycle, key, idempotency, history, clock, maintenance, schema. schema.sql is the schema after all migrations. sqlc generates x.sql.go from queries/x.sql; it
-// lies beside the x.go that uses it.
+// backfill, cycle, key, idempotency, history, clock, maintenance, schema. schema.sql is the schema after all migrations. sqlc generates
+// query/x.sql.go from queries/x.sql.
 //
 // A placement begins in placement.go; placement_open.go decides the requests that must wait for locks. Both run the steps of
 // placement_transaction.go, top to bottom: lock players and read (placement_lock.go), find seats that the players have already

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
 )
 
@@ -63,7 +64,7 @@ func (s *Store) ExplainMatch(ctx context.Context, universe string, id uuid.UUID)
 }
 
 func (s *Store) rememberedMatch(ctx context.Context, universe string, id uuid.UUID) (KnownMatch, error) {
-	r, err := s.q.RememberedMatch(ctx, RememberedMatchParams{Universe: universe, ID: id})
+	r, err := s.q.RememberedMatch(ctx, query.RememberedMatchParams{Universe: universe, ID: id})
 	m := KnownMatch{
 		ID: id, State: "ended", Profile: r.Profile, Version: int(r.Version), Seed: uint64(r.Seed), DecidedAt: r.DecidedAt, CommittedAt: &r.CommittedAt,
 		Joined: r.Joined, Mode: r.Mode, Region: r.GameRegion, Host: r.Host, Why: r.Why, Tickets: unknownOutcomes(r.Tickets),
@@ -78,7 +79,7 @@ func (s *Store) rememberedMatch(ctx context.Context, universe string, id uuid.UU
 }
 
 func (s *Store) currentMatch(ctx context.Context, universe string, id uuid.UUID) (KnownMatch, error) {
-	r, err := s.q.CurrentMatch(ctx, CurrentMatchParams{Universe: universe, ID: id})
+	r, err := s.q.CurrentMatch(ctx, query.CurrentMatchParams{Universe: universe, ID: id})
 	if err != nil {
 		return KnownMatch{}, err
 	}
@@ -107,7 +108,7 @@ func unknownOutcomes(ids []string) []TicketOutcome {
 
 // TicketOutcomes returns the latest states of tickets since a moment, in the order of the ids. Errors: Unavailable.
 func (s *Store) TicketOutcomes(ctx context.Context, universe string, ids []string, since time.Time) ([]TicketOutcome, error) {
-	rows, err := s.q.TicketOutcomes(ctx, TicketOutcomesParams{Universe: universe, Ids: ids, Since: since})
+	rows, err := s.q.TicketOutcomes(ctx, query.TicketOutcomesParams{Universe: universe, Ids: ids, Since: since})
 	if err != nil {
 		return nil, classify(err)
 	}
@@ -134,12 +135,12 @@ type HeldSeat struct{ Sub, Mode, Session string }
 func (s *Store) HeldSeats(ctx context.Context, regions, subs []string, created time.Time) ([]HeldSeat, error) {
 	var held []HeldSeat
 	for _, region := range regions {
-		rows, err := s.q.SeatsAround(ctx, SeatsAroundParams{Region: region, Subs: subs})
+		rows, err := s.q.SeatsAround(ctx, query.SeatsAroundParams{Region: region, Subs: subs})
 		if err != nil {
 			return nil, classify(err)
 		}
 		for _, r := range rows {
-			if r.keeps(created) {
+			if keepsQueuedSince(r, created) {
 				held = append(held, HeldSeat{r.Sub, r.Mode, sessionID(region, r.SessionID)})
 			}
 		}
@@ -150,10 +151,10 @@ func (s *Store) HeldSeats(ctx context.Context, regions, subs []string, created t
 // ReadCandidates returns the same page as [Store.CandidatesAfter], on a connection for large reads, so that a caller that pages through
 // the whole queue delays no others. Errors: TooMany, Unavailable.
 func (s *Store) ReadCandidates(ctx context.Context, universe, after string) (page []Candidate, full bool, err error) {
-	err = s.read(ctx, func(ctx context.Context, q *Queries) error {
-		rows, err := q.CandidatesAfter(ctx, CandidatesAfterParams{Region: universe, After: after, PendingFor: s.cfg.Timing.PendingFor, Page: queuePage})
+	err = s.read(ctx, func(ctx context.Context, q *query.Queries) error {
+		rows, err := q.CandidatesAfter(ctx, query.CandidatesAfterParams{Region: universe, After: after, PendingFor: s.cfg.Timing.PendingFor, Page: queuePage})
 		for _, r := range rows {
-			page = append(page, candidate(CandidatesSinceRow(r)))
+			page = append(page, candidate(query.CandidatesSinceRow(r)))
 		}
 		full = len(rows) == queuePage
 		return err

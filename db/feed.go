@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/lattice-director/director/db/query"
 )
 
 // FeedEnd returns a point from which a feed returns all later changes. A caller can therefore read everything, and then the changes made in the
@@ -27,7 +29,7 @@ func (p SettledPoint) Includes(tx uint64) bool {
 // are of later transactions, and are taken only when all late rows are in the page. size is how many rows a statement returns, not
 // counting further rows of its last transaction, and tx returns the transaction of a row. The results are the rows of the page,
 // the point after them, and whether another page has rows from before the beginning of this reading.
-func advance[R any](since SettledPoint, now CurrentSnapshotRow, late, newer []R, size int, tx func(R) uint64) (rows []R, next SettledPoint, more bool) {
+func advance[R any](since SettledPoint, now query.CurrentSnapshotRow, late, newer []R, size int, tx func(R) uint64) (rows []R, next SettledPoint, more bool) {
 	target := since.target
 	if target == "" {
 		target = now.Snapshot

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/lattice-director/director/db/query"
 )
 
 // historyTables are partitioned by day.
@@ -59,20 +61,20 @@ func (s *Store) turnTable(ctx context.Context, table string, ahead int, keep tim
 		return err
 	}
 	err := addUp(&turn.Made, 1, func() (int32, error) {
-		return s.q.EnsurePartitions(ctx, EnsurePartitionsParams{HistoryTable: table, Ahead: int32(ahead)})
+		return s.q.EnsurePartitions(ctx, query.EnsurePartitionsParams{HistoryTable: table, Ahead: int32(ahead)})
 	})
 	if err != nil {
 		return err
 	}
 	return addUp(&turn.Dropped, 1, func() (int32, error) {
-		return s.q.DropPartitions(ctx, DropPartitionsParams{HistoryTable: table, Keep: keep})
+		return s.q.DropPartitions(ctx, query.DropPartitionsParams{HistoryTable: table, Keep: keep})
 	})
 }
 
 // repairDefault replaces a default partition that has rows.
 func (s *Store) repairDefault(ctx context.Context, table string, keep time.Duration, turn *HistoryTurn) error {
 	err := addUp(&turn.Pruned, historyPruneBatch, func() (int32, error) {
-		return s.q.PruneDefaultPartition(ctx, PruneDefaultPartitionParams{HistoryTable: table, Keep: keep, Batch: historyPruneBatch})
+		return s.q.PruneDefaultPartition(ctx, query.PruneDefaultPartitionParams{HistoryTable: table, Keep: keep, Batch: historyPruneBatch})
 	})
 	if err != nil {
 		return err

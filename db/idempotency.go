@@ -7,11 +7,12 @@ import (
 	"slices"
 
 	"github.com/lattice-director/director/db/internal/tx"
+	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // answersOf returns the parameters that select the stored answers of calls with an idempotency key.
-func answersOf(calls []*placeCall) (arg StoredAnswersParams) {
+func answersOf(calls []*placeCall) (arg query.StoredAnswersParams) {
 	for _, c := range calls {
 		if c.Req.IdempotencyKey != "" {
 			arg.Callers, arg.Keys = append(arg.Callers, c.Req.Caller), append(arg.Keys, c.Req.IdempotencyKey)
@@ -21,9 +22,9 @@ func answersOf(calls []*placeCall) (arg StoredAnswersParams) {
 }
 
 // replay answers requests whose idempotency key has a stored answer.
-func replay(requests []*request, stored []StoredAnswersRow) error {
+func replay(requests []*request, stored []query.StoredAnswersRow) error {
 	for _, r := range requests {
-		i := slices.IndexFunc(stored, func(a StoredAnswersRow) bool { return a.Caller == r.req.Caller && a.Key == r.req.IdempotencyKey })
+		i := slices.IndexFunc(stored, func(a query.StoredAnswersRow) bool { return a.Caller == r.req.Caller && a.Key == r.req.IdempotencyKey })
 		switch {
 		case i < 0:
 		case !bytes.Equal(stored[i].RequestHash, r.req.RequestHash):
@@ -40,7 +41,7 @@ func replay(requests []*request, stored []StoredAnswersRow) error {
 
 // storeAnswers stores the answers of requests with an idempotency key.
 func (p placing) storeAnswers(out *tx.Pipeline, decided []*request) error {
-	arg := StoreAnswersParams{Keep: p.cfg.Timing.IdempotencyTTL}
+	arg := query.StoreAnswersParams{Keep: p.cfg.Timing.IdempotencyTTL}
 	for _, r := range decided {
 		if r.req.IdempotencyKey == "" || r.answer == nil {
 			continue
@@ -55,7 +56,7 @@ func (p placing) storeAnswers(out *tx.Pipeline, decided []*request) error {
 	if len(arg.Keys) == 0 {
 		return nil
 	}
-	queueExec(out, (*Queries).StoreAnswers, arg)
+	query.QueueExec(out, (*query.Queries).StoreAnswers, arg)
 	return nil
 }
 

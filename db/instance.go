@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
 )
 
@@ -17,10 +18,10 @@ type InstanceRef struct {
 }
 
 // directory is the rows of instances, by id.
-type directory map[string]FindInstancesRow
+type directory map[string]query.FindInstancesRow
 
 // findInstances looks up all instances in one statement, and sends none when there are no refs.
-func (q *Queries) findInstances(ctx context.Context, refs ...InstanceRef) (directory, error) {
+func findInstances(ctx context.Context, q *query.Queries, refs ...InstanceRef) (directory, error) {
 	if len(refs) == 0 {
 		return directory{}, nil
 	}
@@ -59,9 +60,9 @@ func superseded(ref InstanceRef) error {
 }
 
 // onLive runs fn in a transaction that has locked the row of a live instance.
-func (s *Store) onLive(ctx context.Context, ref InstanceRef, fn func(q *Queries, region string) error) error {
-	return classify(s.inTx(ctx, func(q *Queries) error {
-		known, err := q.findInstances(ctx, ref)
+func (s *Store) onLive(ctx context.Context, ref InstanceRef, fn func(q *query.Queries, region string) error) error {
+	return classify(s.inTx(ctx, func(q *query.Queries) error {
+		known, err := findInstances(ctx, q, ref)
 		if err != nil {
 			return err
 		}
@@ -69,7 +70,7 @@ func (s *Store) onLive(ctx context.Context, ref InstanceRef, fn func(q *Queries,
 		if err != nil {
 			return err
 		}
-		locked, err := q.LockInstance(ctx, LockInstanceParams{Region: region, ID: ref.InstanceID})
+		locked, err := q.LockInstance(ctx, query.LockInstanceParams{Region: region, ID: ref.InstanceID})
 		switch {
 		case errors.Is(err, pgx.ErrNoRows) || (err == nil && locked.Status == "gone"):
 			return instanceUnknown(ref)
@@ -84,11 +85,11 @@ func (s *Store) onLive(ctx context.Context, ref InstanceRef, fn func(q *Queries,
 
 // Deregister ends an instance: it gets no more players, and its sessions close. Errors: NotFound, Superseded, Unavailable.
 func (s *Store) Deregister(ctx context.Context, ref InstanceRef) error {
-	return s.onLive(ctx, ref, func(q *Queries, region string) error {
-		if err := q.NoteDeregistered(ctx, NoteDeregisteredParams{Region: region, ID: ref.InstanceID}); err != nil {
+	return s.onLive(ctx, ref, func(q *query.Queries, region string) error {
+		if err := q.NoteDeregistered(ctx, query.NoteDeregisteredParams{Region: region, ID: ref.InstanceID}); err != nil {
 			return err
 		}
-		return q.endInstance(ctx, region, ref.InstanceID, ReasonDeregistered)
+		return endInstance(ctx, q, region, ref.InstanceID, ReasonDeregistered)
 	})
 }
 
@@ -101,17 +102,17 @@ type DrainStatus struct {
 // SetDrain starts or ends the drain that a game server asks for: a draining instance gets no new players, and its sessions continue. It ends no
 // drain that an operator keeps. Errors: NotFound, Superseded, Unavailable.
 func (s *Store) SetDrain(ctx context.Context, ref InstanceRef, drain bool) (status DrainStatus, err error) {
-	err = s.onLive(ctx, ref, func(q *Queries, region string) error {
-		done, err := q.SetDrain(ctx, SetDrainParams{Region: region, ID: ref.InstanceID, Drain: drain})
+	err = s.onLive(ctx, ref, func(q *query.Queries, region string) error {
+		done, err := q.SetDrain(ctx, query.SetDrainParams{Region: region, ID: ref.InstanceID, Drain: drain})
 		if err != nil {
 			return err
 		}
 		if done.Changed {
-			if err := q.RefreshShares(ctx, RefreshSharesParams{Region: region, InstanceIds: []string{ref.InstanceID}}); err != nil {
+			if err := q.RefreshShares(ctx, query.RefreshSharesParams{Region: region, InstanceIds: []string{ref.InstanceID}}); err != nil {
 				return err
 			}
 		}
-		n, err := q.Available(ctx, AvailableParams{Region: region, ID: ref.InstanceID})
+		n, err := q.Available(ctx, query.AvailableParams{Region: region, ID: ref.InstanceID})
 		status = DrainStatus{done.Draining, int(n)}
 		return err
 	})

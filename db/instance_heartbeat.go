@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/db/internal/batch"
+	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
 )
 
@@ -36,7 +37,7 @@ func (s *Store) heartbeatBatch(ctx context.Context, _ string, calls []*heartbeat
 	// the next batch.
 	calls = slices.SortedStableFunc(slices.Values(calls), func(a, b *heartbeatCall) int { return cmp.Compare(a.Req.ref.InstanceID, b.Req.ref.InstanceID) })
 	seen := make(map[string]bool, len(calls))
-	var p HeartbeatsParams
+	var p query.HeartbeatsParams
 	var decided, refused []*heartbeatCall
 	for _, c := range calls {
 		id := c.Req.ref.InstanceID
@@ -45,7 +46,7 @@ func (s *Store) heartbeatBatch(ctx context.Context, _ string, calls []*heartbeat
 			refused = append(refused, c)
 		case !seen[id]:
 			seen[id] = true
-			p.add(c.Req)
+			addHeartbeat(&p, c.Req)
 			decided = append(decided, c)
 		}
 	}
@@ -55,7 +56,7 @@ func (s *Store) heartbeatBatch(ctx context.Context, _ string, calls []*heartbeat
 	}
 	alive := make(map[string]Alive, len(rows))
 	for _, r := range rows {
-		alive[r.ID] = r.alive()
+		alive[r.ID] = aliveOf(r)
 	}
 	for _, c := range decided {
 		if a, ok := alive[c.Req.ref.InstanceID]; ok {
@@ -67,7 +68,7 @@ func (s *Store) heartbeatBatch(ctx context.Context, _ string, calls []*heartbeat
 	return s.refuseHeartbeats(ctx, refused)
 }
 
-func (r HeartbeatsRow) alive() Alive {
+func aliveOf(r query.HeartbeatsRow) Alive {
 	a := Alive{Available: int(r.Available)}
 	if r.Deployed {
 		a.Deployed = &Deployed{Ready: r.Status != "starting", Endpoint: r.Endpoint, EndsAt: r.EndsAt, Ending: r.Ending}
@@ -85,7 +86,7 @@ func (s *Store) refuseHeartbeats(ctx context.Context, calls []*heartbeatCall) er
 	for i, c := range calls {
 		refs[i] = c.Req.ref
 	}
-	known, err := s.q.findInstances(ctx, refs...)
+	known, err := findInstances(ctx, s.q, refs...)
 	if err != nil {
 		return err
 	}
@@ -100,7 +101,7 @@ func (s *Store) refuseHeartbeats(ctx context.Context, calls []*heartbeatCall) er
 	return nil
 }
 
-func (p *HeartbeatsParams) add(h heartbeat) {
+func addHeartbeat(p *query.HeartbeatsParams, h heartbeat) {
 	load, incarnation := math.NaN(), uuid.Nil
 	if h.load != nil {
 		load = *h.load

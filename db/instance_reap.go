@@ -3,18 +3,20 @@ package db
 import (
 	"context"
 	"time"
+
+	"github.com/lattice-director/director/db/query"
 )
 
 // ReapInstances ends instances of a region whose lease has expired, at most batch, and closes the stranded sessions of at most
 // batch instances. It skips locked rows, which a later call finds. Errors: Unavailable.
 func (s *Store) ReapInstances(ctx context.Context, region string, batch int) (ended, sessions int, err error) {
-	err = s.inBulkTx(ctx, func(q *Queries) error {
-		expired, err := q.ExpiredInstances(ctx, ExpiredInstancesParams{Region: region, Batch: int32(batch)})
+	err = s.inBulkTx(ctx, func(q *query.Queries) error {
+		expired, err := q.ExpiredInstances(ctx, query.ExpiredInstancesParams{Region: region, Batch: int32(batch)})
 		if err != nil {
 			return err
 		}
 		for _, id := range expired {
-			n, err := q.EndInstance(ctx, EndInstanceParams{Region: region, ID: id, Reason: "lease expired"})
+			n, err := q.EndInstance(ctx, query.EndInstanceParams{Region: region, ID: id, Reason: "lease expired"})
 			if err != nil {
 				return err
 			}
@@ -30,13 +32,13 @@ func (s *Store) ReapInstances(ctx context.Context, region string, batch int) (en
 }
 
 func (s *Store) reapStranded(ctx context.Context, region string, batch int) (sessions int, err error) {
-	err = s.inBulkTx(ctx, func(q *Queries) error {
-		stranded, err := q.StrandedInstances(ctx, StrandedInstancesParams{Region: region, Batch: int32(batch)})
+	err = s.inBulkTx(ctx, func(q *query.Queries) error {
+		stranded, err := q.StrandedInstances(ctx, query.StrandedInstancesParams{Region: region, Batch: int32(batch)})
 		if err != nil {
 			return err
 		}
 		for _, id := range stranded {
-			n, err := q.CloseStranded(ctx, CloseStrandedParams{Region: region, ID: id, Reason: "instance gone"})
+			n, err := q.CloseStranded(ctx, query.CloseStrandedParams{Region: region, ID: id, Reason: "instance gone"})
 			if err != nil {
 				return err
 			}
@@ -49,6 +51,6 @@ func (s *Store) reapStranded(ctx context.Context, region string, batch int) (ses
 
 // ForgetInstances deletes instances of a region that ended longer than keep ago, at most batch. Errors: Unavailable.
 func (s *Store) ForgetInstances(ctx context.Context, region string, keep time.Duration, batch int) (int, error) {
-	n, err := s.q.ForgetInstances(ctx, ForgetInstancesParams{Region: region, Keep: keep, Batch: int32(batch)})
+	n, err := s.q.ForgetInstances(ctx, query.ForgetInstancesParams{Region: region, Keep: keep, Batch: int32(batch)})
 	return int(n), classify(err)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
 )
 
@@ -48,8 +49,8 @@ type Registered struct {
 // one close. The endpoint of a deployment's server is the director's and decides nothing. Errors: Superseded or Conflict when Replaces
 // is not the current incarnation; Gone, Forbidden or Invalid for a deployment; Unavailable.
 func (s *Store) Register(ctx context.Context, r Registration) (out Registered, err error) {
-	err = s.inTx(ctx, func(q *Queries) error {
-		out, err = q.register(ctx, r)
+	err = s.inTx(ctx, func(q *query.Queries) error {
+		out, err = registerInstance(ctx, q, r)
 		return err
 	})
 	if err == nil {
@@ -59,42 +60,42 @@ func (s *Store) Register(ctx context.Context, r Registration) (out Registered, e
 	return out, classify(err)
 }
 
-func (q *Queries) register(ctx context.Context, r Registration) (Registered, error) {
+func registerInstance(ctx context.Context, q *query.Queries, r Registration) (Registered, error) {
 	if r.Joining != nil {
 		var err error
-		if r, err = q.within(ctx, r); err != nil {
+		if r, err = completeRegistration(ctx, q, r); err != nil {
 			return Registered{}, err
 		}
 	}
-	incarnation, err := q.chooseIncarnation(ctx, r)
+	incarnation, err := chooseIncarnation(ctx, q, r)
 	if err != nil {
 		return Registered{}, err
 	}
-	if err := q.putRegistration(ctx, r, incarnation); err != nil {
+	if err := putRegistration(ctx, q, r, incarnation); err != nil {
 		return Registered{}, err
 	}
 	out := Registered{InstanceID: r.InstanceID, Incarnation: incarnation}
 	if r.Joining != nil {
-		if out.Deployed, err = q.join(ctx, r, incarnation); err != nil {
+		if out.Deployed, err = joinDeployment(ctx, q, r, incarnation); err != nil {
 			return Registered{}, err
 		}
 	}
-	available, err := q.Available(ctx, AvailableParams{Region: r.Region, ID: r.InstanceID})
+	available, err := q.Available(ctx, query.AvailableParams{Region: r.Region, ID: r.InstanceID})
 	out.Available = int(available)
 	return out, err
 }
 
 // chooseIncarnation decides whether the registration continues an incarnation, and ends the previous one if not.
-func (q *Queries) chooseIncarnation(ctx context.Context, r Registration) (uuid.UUID, error) {
+func chooseIncarnation(ctx context.Context, q *query.Queries, r Registration) (uuid.UUID, error) {
 	fresh := uuid.New()
-	known, err := q.LockInstanceID(ctx, LockInstanceIDParams{InstanceID: r.InstanceID, Region: r.Region, Incarnation: fresh})
+	known, err := q.LockInstanceID(ctx, query.LockInstanceIDParams{InstanceID: r.InstanceID, Region: r.Region, Incarnation: fresh})
 	if err != nil || known.IsNew {
 		return fresh, err
 	}
-	old, err := q.LockInstance(ctx, LockInstanceParams{Region: known.Region, ID: r.InstanceID})
+	old, err := q.LockInstance(ctx, query.LockInstanceParams{Region: known.Region, ID: r.InstanceID})
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
-		return fresh, q.pointDirectory(ctx, r, fresh)
+		return fresh, pointDirectory(ctx, q, r, fresh)
 	case err != nil:
 		return fresh, err
 	}
@@ -106,22 +107,22 @@ func (q *Queries) chooseIncarnation(ctx context.Context, r Registration) (uuid.U
 	case same:
 		return old.Incarnation, nil
 	case old.Status != "gone":
-		if err := q.endInstance(ctx, known.Region, r.InstanceID, "superseded"); err != nil {
+		if err := endInstance(ctx, q, known.Region, r.InstanceID, "superseded"); err != nil {
 			return fresh, err
 		}
 	}
-	return fresh, q.pointDirectory(ctx, r, fresh)
+	return fresh, pointDirectory(ctx, q, r, fresh)
 }
 
-func (q *Queries) pointDirectory(ctx context.Context, r Registration, incarnation uuid.UUID) error {
-	return q.PointDirectory(ctx, PointDirectoryParams{InstanceID: r.InstanceID, Region: r.Region, Incarnation: incarnation})
+func pointDirectory(ctx context.Context, q *query.Queries, r Registration, incarnation uuid.UUID) error {
+	return q.PointDirectory(ctx, query.PointDirectoryParams{InstanceID: r.InstanceID, Region: r.Region, Incarnation: incarnation})
 }
 
-func continues(old LockInstanceRow, r Registration) bool {
+func continues(old query.LockInstanceRow, r Registration) bool {
 	return old.Status != "gone" && old.Alive && (r.BootID == "" || sameBoot(old, r)) && (r.Joining != nil || old.Endpoint == r.Endpoint)
 }
 
-func sameBoot(old LockInstanceRow, r Registration) bool {
+func sameBoot(old query.LockInstanceRow, r Registration) bool {
 	return r.BootID != "" && old.BootID != nil && *old.BootID == r.BootID
 }
 
@@ -141,7 +142,7 @@ func fence(r Registration, current uuid.UUID, own, same bool) error {
 	return superseded(InstanceRef{InstanceID: r.InstanceID})
 }
 
-func (q *Queries) putRegistration(ctx context.Context, r Registration, incarnation uuid.UUID) error {
+func putRegistration(ctx context.Context, q *query.Queries, r Registration, incarnation uuid.UUID) error {
 	load := 0.0
 	if r.Load != nil {
 		load = *r.Load
@@ -153,7 +154,7 @@ func (q *Queries) putRegistration(ctx context.Context, r Registration, incarnati
 	if r.Joining != nil {
 		status, deployment = "starting", &r.Joining.ID
 	}
-	if err := q.PutInstance(ctx, PutInstanceParams{
+	if err := q.PutInstance(ctx, query.PutInstanceParams{
 		Region: r.Region, ID: r.InstanceID, Incarnation: incarnation, BootID: orNull(r.BootID), Endpoint: r.Endpoint,
 		Modes: r.Modes, Labels: r.Labels, Version: orNull(r.Version), CertDigest: orNull(r.CertDigest),
 		Capacity: int32(r.Capacity), MaxSessions: toInt32(r.MaxSessions), ReportsSeats: r.ReportsSeats, CreatesRooms: r.CreatesRooms,
@@ -161,24 +162,24 @@ func (q *Queries) putRegistration(ctx context.Context, r Registration, incarnati
 	}); err != nil {
 		return err
 	}
-	if err := q.PutLease(ctx, PutLeaseParams{Region: r.Region, InstanceID: r.InstanceID, Incarnation: incarnation, Load: load}); err != nil {
+	if err := q.PutLease(ctx, query.PutLeaseParams{Region: r.Region, InstanceID: r.InstanceID, Incarnation: incarnation, Load: load}); err != nil {
 		return err
 	}
-	if err := q.PutModes(ctx, PutModesParams{Region: r.Region, InstanceID: r.InstanceID, Modes: r.Modes, Load: load}); err != nil {
+	if err := q.PutModes(ctx, query.PutModesParams{Region: r.Region, InstanceID: r.InstanceID, Modes: r.Modes, Load: load}); err != nil {
 		return err
 	}
 	detail, err := json.Marshal(map[string]any{"endpoint": r.Endpoint, "incarnation": incarnation, "capacity": r.Capacity})
 	if err != nil {
 		return err
 	}
-	if err := q.LogInstance(ctx, LogInstanceParams{Region: r.Region, Kind: "instance.registered", InstanceID: &r.InstanceID, Detail: detail}); err != nil {
+	if err := q.LogInstance(ctx, query.LogInstanceParams{Region: r.Region, Kind: "instance.registered", InstanceID: &r.InstanceID, Detail: detail}); err != nil {
 		return err
 	}
-	return q.LogKeptDrain(ctx, LogKeptDrainParams{Region: r.Region, InstanceID: r.InstanceID})
+	return q.LogKeptDrain(ctx, query.LogKeptDrainParams{Region: r.Region, InstanceID: r.InstanceID})
 }
 
-func (q *Queries) endInstance(ctx context.Context, region, id, reason string) error {
-	_, err := q.EndInstance(ctx, EndInstanceParams{Region: region, ID: id, Reason: reason})
+func endInstance(ctx context.Context, q *query.Queries, region, id, reason string) error {
+	_, err := q.EndInstance(ctx, query.EndInstanceParams{Region: region, ID: id, Reason: reason})
 	return err
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
 )
 
@@ -52,12 +53,12 @@ func (s *Store) Keys(ctx context.Context) ([]SigningKey, time.Time, error) {
 	keys := make([]SigningKey, len(rows))
 	for i, r := range rows {
 		now = r.Now
-		keys[i] = r.signingKey()
+		keys[i] = signingKeyOf(r)
 	}
 	return keys, now, nil
 }
 
-func (r PublishedKeysRow) signingKey() SigningKey {
+func signingKeyOf(r query.PublishedKeysRow) SigningKey {
 	return SigningKey{
 		KeyMaterial: KeyMaterial{KID: r.Kid, Alg: r.Alg, PublicJWK: r.PublicJwk, Sealed: r.SealedPrivate, SealedBy: r.SealedBy},
 		PublishAt:   r.PublishAt, SignFrom: r.SignFrom, SignUntil: r.SignUntil, VerifyUntil: r.VerifyUntil, Lead: r.Lead, Overlap: r.Overlap,
@@ -111,7 +112,7 @@ func (s *Store) rotateKeys(ctx context.Context, r rotation, force bool, mint Min
 
 // takeTurn stores the material as the key that is due; it does nothing when none is due any more.
 func (s *Store) takeTurn(ctx context.Context, by rotation, force bool, material KeyMaterial) (made *SigningKey, err error) {
-	err = s.inTx(ctx, func(q *Queries) error {
+	err = s.inTx(ctx, func(q *query.Queries) error {
 		if err := q.LockKeys(ctx); err != nil {
 			return err
 		}
@@ -121,7 +122,7 @@ func (s *Store) takeTurn(ctx context.Context, by rotation, force bool, material 
 		}
 		keys, now := make([]SigningKey, len(rows)), time.Time{}
 		for i, r := range rows {
-			keys[i], now = r.signingKey(), r.Now
+			keys[i], now = signingKeyOf(r), r.Now
 		}
 		if len(rows) == 0 {
 			if now, err = q.ClockReading(ctx); err != nil {
@@ -129,7 +130,7 @@ func (s *Store) takeTurn(ctx context.Context, by rotation, force bool, material 
 			}
 		}
 		if force {
-			if keys, err = q.advanceNext(ctx, keys, now, by); err != nil {
+			if keys, err = advanceNextKey(ctx, q, keys, now, by); err != nil {
 				return err
 			}
 		}
@@ -139,7 +140,7 @@ func (s *Store) takeTurn(ctx context.Context, by rotation, force bool, material 
 		}
 		turn.KeyMaterial = material
 		made = &turn
-		return q.insertTurn(ctx, keys, turn, by.actor)
+		return insertTurn(ctx, q, keys, turn, by.actor)
 	})
 	return made, err
 }
@@ -192,25 +193,25 @@ func later(a, b time.Time) time.Time {
 }
 
 // insertTurn inserts a key. If the turn of the key before would end earlier, it is extended until the new key signs.
-func (q *Queries) insertTurn(ctx context.Context, keys []SigningKey, turn SigningKey, actor string) error {
+func insertTurn(ctx context.Context, q *query.Queries, keys []SigningKey, turn SigningKey, actor string) error {
 	if last := lastTurn(keys); last != nil && turn.Lead > 0 && last.SignUntil.Before(turn.SignFrom) {
-		if err := q.setTurn(ctx, *last, last.SignFrom, turn.SignFrom, turn.Overlap); err != nil {
+		if err := setTurn(ctx, q, *last, last.SignFrom, turn.SignFrom, turn.Overlap); err != nil {
 			return err
 		}
 	}
-	if err := q.InsertKey(ctx, InsertKeyParams{
+	if err := q.InsertKey(ctx, query.InsertKeyParams{
 		Kid: turn.KID, Alg: turn.Alg, PublicJwk: turn.PublicJWK, SealedPrivate: turn.Sealed, SealedBy: turn.SealedBy,
 		PublishAt: turn.PublishAt, SignFrom: turn.SignFrom, SignUntil: turn.SignUntil, VerifyUntil: turn.VerifyUntil,
 		Lead: turn.Lead, Overlap: turn.Overlap,
 	}); err != nil {
 		return err
 	}
-	return q.logKey(ctx, "key.made", turn.KID, actor)
+	return logKey(ctx, q, "key.made", turn.KID, actor)
 }
 
-// advanceNext ends the signing key's turn as soon as the next key may sign. Without a next key it does nothing: RotateKeys is about
+// advanceNextKey ends the signing key's turn as soon as the next key may sign. Without a next key it does nothing: RotateKeys is about
 // to make one.
-func (q *Queries) advanceNext(ctx context.Context, keys []SigningKey, now time.Time, by rotation) ([]SigningKey, error) {
+func advanceNextKey(ctx context.Context, q *query.Queries, keys []SigningKey, now time.Time, by rotation) ([]SigningKey, error) {
 	signing, next := signingTurn(keys, now), lastTurn(keys)
 	if signing == nil || !now.Before(next.SignFrom) {
 		return keys, nil
@@ -219,26 +220,26 @@ func (q *Queries) advanceNext(ctx context.Context, keys []SigningKey, now time.T
 	if !from.Before(next.SignFrom) {
 		return keys, nil // its turn cannot be any earlier
 	}
-	if err := q.setTurn(ctx, *signing, signing.SignFrom, from, by.Overlap); err != nil {
+	if err := setTurn(ctx, q, *signing, signing.SignFrom, from, by.Overlap); err != nil {
 		return nil, err
 	}
-	if err := q.setTurn(ctx, *next, from, from.Add(by.Period), by.Overlap); err != nil {
+	if err := setTurn(ctx, q, *next, from, from.Add(by.Period), by.Overlap); err != nil {
 		return nil, err
 	}
 	signing.SignUntil, next.SignFrom, next.SignUntil = from, from, from.Add(by.Period)
-	return keys, q.logKey(ctx, "key.advanced", next.KID, by.actor)
+	return keys, logKey(ctx, q, "key.advanced", next.KID, by.actor)
 }
 
-func (q *Queries) setTurn(ctx context.Context, k SigningKey, from, until time.Time, overlap time.Duration) error {
-	return q.SetSigningTimes(ctx, SetSigningTimesParams{Kid: k.KID, SignFrom: from, SignUntil: until, Overlap: overlap})
+func setTurn(ctx context.Context, q *query.Queries, k SigningKey, from, until time.Time, overlap time.Duration) error {
+	return q.SetSigningTimes(ctx, query.SetSigningTimesParams{Kid: k.KID, SignFrom: from, SignUntil: until, Overlap: overlap})
 }
 
-func (q *Queries) logKey(ctx context.Context, kind, kid, actor string) error {
+func logKey(ctx context.Context, q *query.Queries, kind, kid, actor string) error {
 	detail, err := json.Marshal(map[string]string{"kid": kid})
 	if err != nil {
 		return err
 	}
-	return q.LogKey(ctx, LogKeyParams{Kind: kind, Actor: actor, Detail: detail})
+	return q.LogKey(ctx, query.LogKeyParams{Kind: kind, Actor: actor, Detail: detail})
 }
 
 // TaintKey takes a key out of use at once: no replica signs with it, and the JWKS does not list it. The next key signs as soon as
@@ -256,7 +257,7 @@ func (s *Store) TaintKey(ctx context.Context, kid string) error {
 // ResealKey replaces a sealed private key, old, by the same key sealed with the key-encryption key that by names. done is false
 // when old is not the stored one any more. Errors: Unavailable.
 func (s *Store) ResealKey(ctx context.Context, kid string, old, sealed []byte, by string) (done bool, err error) {
-	n, err := s.q.ResealKey(ctx, ResealKeyParams{Kid: kid, OldSealed: old, SealedPrivate: sealed, SealedBy: by})
+	n, err := s.q.ResealKey(ctx, query.ResealKeyParams{Kid: kid, OldSealed: old, SealedPrivate: sealed, SealedBy: by})
 	return n == 1, classify(err)
 }
 

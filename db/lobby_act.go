@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/lattice-director/director/db/internal/batch"
+	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/panics"
 	"github.com/lattice-director/director/internal/rooms"
 )
@@ -40,7 +41,7 @@ func (s *Store) lobbyBatch(ctx context.Context, region string, calls []*lobbyCal
 	}
 	var t *lobbyTurn
 	err := lockingSessions(func(further []string) error {
-		return s.inTx(ctx, func(q *Queries) (err error) {
+		return s.inTx(ctx, func(q *query.Queries) (err error) {
 			t, err = s.actIn(ctx, q, region, steps, further)
 			return err
 		})

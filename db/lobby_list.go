@@ -1,6 +1,10 @@
 package db
 
-import "context"
+import (
+	"context"
+
+	"github.com/lattice-director/director/db/query"
+)
 
 // LobbyQuery asks for a page of the rooms of a project, by id.
 type LobbyQuery struct {
@@ -37,10 +41,10 @@ func (s *Store) ListLobbies(ctx context.Context, q LobbyQuery) (page LobbyPage, 
 	if limit < 1 || limit > maxLobbyPage {
 		limit = maxLobbyPage
 	}
-	p := ListLobbiesParams{
+	p := query.ListLobbiesParams{
 		Region: q.Region, Project: q.Project, After: q.After, OfType: q.Type, Page: int32(limit), MostSeen: int32(limit * lobbiesSeen),
 	}
-	err = s.read(ctx, func(ctx context.Context, q *Queries) error {
+	err = s.read(ctx, func(ctx context.Context, q *query.Queries) error {
 		rows, err := q.ListLobbies(ctx, p)
 		page = lobbyPage(rows, p)
 		return err
@@ -48,7 +52,7 @@ func (s *Store) ListLobbies(ctx context.Context, q LobbyQuery) (page LobbyPage, 
 	return page, err
 }
 
-func lobbyPage(rows []ListLobbiesRow, p ListLobbiesParams) (page LobbyPage) {
+func lobbyPage(rows []query.ListLobbiesRow, p query.ListLobbiesParams) (page LobbyPage) {
 	for _, r := range rows {
 		if r.ID != "" {
 			page.Rooms = append(page.Rooms, LobbyInfo{ID: r.ID, Type: r.Type, Members: int(r.Members)})

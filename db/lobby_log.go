@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/rooms"
 )
 
@@ -56,7 +57,7 @@ func (s *Store) LobbyLog(ctx context.Context, region string, after []LobbyPos) (
 		if left <= 0 {
 			return page, true, nil
 		}
-		p := LobbyLogParams{Region: region, MostRows: maxLogRows, MostBytes: int64(left)}
+		p := query.LobbyLogParams{Region: region, MostRows: maxLogRows, MostBytes: int64(left)}
 		for _, a := range part {
 			p.Lobbies, p.Positions = append(p.Lobbies, a.Lobby), append(p.Positions, a.Pos)
 		}
@@ -66,7 +67,7 @@ func (s *Store) LobbyLog(ctx context.Context, region string, after []LobbyPos) (
 		}
 		ofRoom := map[uuid.UUID]int{}
 		for _, r := range rows {
-			row, err := r.decode()
+			row, err := decodeLobbyLog(r)
 			if err != nil {
 				return nil, false, err
 			}
@@ -79,7 +80,7 @@ func (s *Store) LobbyLog(ctx context.Context, region string, after []LobbyPos) (
 	return page, more || left <= 0, nil
 }
 
-func (r LobbyLogRow) decode() (LobbyRow, error) {
+func decodeLobbyLog(r query.LobbyLogRow) (LobbyRow, error) {
 	var body lobbyLogBody
 	if err := json.Unmarshal([]byte(r.Body), &body); err != nil {
 		return LobbyRow{}, fmt.Errorf("row %d of the log of room %s: %w", r.Pos, r.Lobby, err)

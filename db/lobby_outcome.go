@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/rooms"
 )
 
@@ -14,9 +15,9 @@ import (
 func (s *Store) TellLobbies(ctx context.Context, region string, batch int) (told int, err error) {
 	var turn *lobbyTurn
 	err = lockingSessions(func(further []string) error {
-		return s.inBulkTxWithRetries(ctx, func(q *Queries) error {
+		return s.inBulkTxWithRetries(ctx, func(q *query.Queries) error {
 			turn = nil
-			outcomes, err := q.LobbyOutcomes(ctx, LobbyOutcomesParams{Region: region, Batch: int32(batch)})
+			outcomes, err := q.LobbyOutcomes(ctx, query.LobbyOutcomesParams{Region: region, Batch: int32(batch)})
 			if told = len(outcomes); err != nil || told == 0 {
 				return err
 			}
@@ -34,21 +35,21 @@ func (s *Store) TellLobbies(ctx context.Context, region string, batch int) (told
 }
 
 // tell runs the actions by which rooms hear the outcomes of their tickets.
-func (s *Store) tell(ctx context.Context, q *Queries, region string, outcomes []LobbyOutcomesRow, further []string) (*lobbyTurn, error) {
-	forget := ForgetOutcomesParams{Region: region}
+func (s *Store) tell(ctx context.Context, q *query.Queries, region string, outcomes []query.LobbyOutcomesRow, further []string) (*lobbyTurn, error) {
+	forget := query.ForgetOutcomesParams{Region: region}
 	var all []uuid.UUID
 	for _, o := range outcomes {
 		all = append(all, o.Lobby)
 		forget.Lobbies, forget.Tickets = append(forget.Lobbies, o.Lobby), append(forget.Tickets, o.Ticket)
 	}
-	before, err := q.RoomsThatQueue(ctx, RoomsThatQueueParams{Region: region, Lobbies: all})
+	before, err := q.RoomsThatQueue(ctx, query.RoomsThatQueueParams{Region: region, Lobbies: all})
 	if err != nil {
 		return nil, err
 	}
 	var steps []lobbyStep
 	for _, o := range outcomes {
 		if !slices.Contains(before, o.Lobby) && o.LobbyID != "" {
-			steps = append(steps, lobbyStep{Lobby: o.Lobby, LobbyAction: LobbyAction{Region: region, Project: o.Project, Room: o.LobbyID, Act: o.action(s.cfg.Rooms)}})
+			steps = append(steps, lobbyStep{Lobby: o.Lobby, LobbyAction: LobbyAction{Region: region, Project: o.Project, Room: o.LobbyID, Act: lobbyActionOf(o, s.cfg.Rooms)}})
 		}
 	}
 	var turn *lobbyTurn
@@ -56,7 +57,7 @@ func (s *Store) tell(ctx context.Context, q *Queries, region string, outcomes []
 		if turn, err = s.actIn(ctx, q, region, steps, further); err != nil {
 			return nil, err
 		}
-		after, err := q.RoomsThatQueue(ctx, RoomsThatQueueParams{Region: region, Lobbies: all}) // the rooms are locked now
+		after, err := q.RoomsThatQueue(ctx, query.RoomsThatQueueParams{Region: region, Lobbies: all}) // the rooms are locked now
 		if err != nil {
 			return nil, err
 		}
@@ -64,11 +65,11 @@ func (s *Store) tell(ctx context.Context, q *Queries, region string, outcomes []
 			return nil, errRolledBack
 		}
 	}
-	queueExec(q.deferred(), (*Queries).ForgetOutcomes, forget)
+	query.QueueExec(q.Deferred(), (*query.Queries).ForgetOutcomes, forget)
 	return turn, nil
 }
 
-func (o LobbyOutcomesRow) action(types *rooms.Types) rooms.Action {
+func lobbyActionOf(o query.LobbyOutcomesRow, types *rooms.Types) rooms.Action {
 	if o.MatchID != nil {
 		return types.MatchedTo(o.MatchID.String(), o.Room)
 	}
@@ -80,13 +81,13 @@ func (o LobbyOutcomesRow) action(types *rooms.Types) rooms.Action {
 func (s *Store) EndMatchRooms(ctx context.Context, region string, batch int) (n int, err error) {
 	var turn *lobbyTurn
 	err = lockingSessions(func(further []string) error {
-		return s.inBulkTxWithRetries(ctx, func(q *Queries) error {
+		return s.inBulkTxWithRetries(ctx, func(q *query.Queries) error {
 			turn = nil
-			ended, err := q.RoomsOfEndedSessions(ctx, RoomsOfEndedSessionsParams{Region: region, Batch: int32(batch)})
+			ended, err := q.RoomsOfEndedSessions(ctx, query.RoomsOfEndedSessionsParams{Region: region, Batch: int32(batch)})
 			if n = len(ended); err != nil || n == 0 {
 				return err
 			}
-			forget := ForgetSessionOfRoomsParams{Region: region}
+			forget := query.ForgetSessionOfRoomsParams{Region: region}
 			steps := make([]lobbyStep, n)
 			for i, r := range ended {
 				steps[i] = lobbyStep{Lobby: r.Uid, LobbyAction: LobbyAction{Region: region, Project: r.Project, Room: r.ID, Act: s.cfg.Rooms.Ended()}}
@@ -95,7 +96,7 @@ func (s *Store) EndMatchRooms(ctx context.Context, region string, batch int) (n 
 			if turn, err = s.actIn(ctx, q, region, steps, further); err != nil {
 				return err
 			}
-			queueExec(q.deferred(), (*Queries).ForgetSessionOfRooms, forget)
+			query.QueueExec(q.Deferred(), (*query.Queries).ForgetSessionOfRooms, forget)
 			return nil
 		})
 	})

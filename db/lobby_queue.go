@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/db/internal/tx"
+	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/rooms"
 )
@@ -24,12 +25,12 @@ type lobbyQueueChange struct {
 
 // queueLobby makes and removes the tickets of rooms, in the transaction that changes the rooms. A room that may not queue stays as its action left
 // it; a worker lets it know the reason afterwards. Call notifyTickets after the commit.
-func (s *Store) queueLobby(ctx context.Context, q *Queries, region string, changes []lobbyQueueChange) error {
+func (s *Store) queueLobby(ctx context.Context, q *query.Queries, region string, changes []lobbyQueueChange) error {
 	t := s.newWaits(q, region)
 	if k := changes[0].Asked; k != nil {
 		t.tickets.region, t.add.TicketRegion = k.universe, k.universe
 	}
-	refused := RefuseLobbyParams{Region: region}
+	refused := query.RefuseLobbyParams{Region: region}
 	wishes, err := t.readLobbies(ctx, changes, &refused)
 	if err != nil {
 		return err
@@ -40,7 +41,7 @@ func (s *Store) queueLobby(ctx context.Context, q *Queries, region string, chang
 		}
 	}
 	if len(refused.Lobbies) > 0 {
-		queueExec(q.deferred(), (*Queries).RefuseLobby, refused)
+		query.QueueExec(q.Deferred(), (*query.Queries).RefuseLobby, refused)
 	}
 	if err := t.write(ctx); err != nil {
 		return err
@@ -50,7 +51,7 @@ func (s *Store) queueLobby(ctx context.Context, q *Queries, region string, chang
 }
 
 // readLobbies reads what rooms and their members wait for, and returns the wish of each change: nil for one without, or that is refused.
-func (t *waits) readLobbies(ctx context.Context, changes []lobbyQueueChange, refused *RefuseLobbyParams) ([]*wish, error) {
+func (t *waits) readLobbies(ctx context.Context, changes []lobbyQueueChange, refused *query.RefuseLobbyParams) ([]*wish, error) {
 	wishes := make([]*wish, len(changes))
 	var wanted []*wish
 	for i, c := range changes {
@@ -60,7 +61,7 @@ func (t *waits) readLobbies(ctx context.Context, changes []lobbyQueueChange, ref
 		}
 		w, err := t.wishOf(t.region, c)
 		if err != nil {
-			refused.add(c.Lobby, err)
+			addLobbyToRefuse(refused, c.Lobby, err)
 			continue
 		}
 		wishes[i], wanted = w, append(wanted, w)
@@ -72,7 +73,7 @@ func (t *waits) readLobbies(ctx context.Context, changes []lobbyQueueChange, ref
 }
 
 // changeRoom decides about the ticket of a room.
-func (t *waits) changeRoom(c lobbyQueueChange, w *wish, refused *RefuseLobbyParams) error {
+func (t *waits) changeRoom(c lobbyQueueChange, w *wish, refused *query.RefuseLobbyParams) error {
 	if w == nil {
 		return t.leaveRoom(c)
 	}
@@ -84,7 +85,7 @@ func (t *waits) changeRoom(c lobbyQueueChange, w *wish, refused *RefuseLobbyPara
 		err = fault.New(fault.Conflict, "party_conflict", "a member queues in another room at the same time")
 	}
 	if err != nil {
-		refused.add(c.Lobby, err)
+		addLobbyToRefuse(refused, c.Lobby, err)
 	}
 	return nil
 }
@@ -104,7 +105,7 @@ func (s *Store) wishOf(region string, c lobbyQueueChange) (*wish, error) {
 	return w, err
 }
 
-func (p *RefuseLobbyParams) add(lobby uuid.UUID, err error) {
+func addLobbyToRefuse(p *query.RefuseLobbyParams, lobby uuid.UUID, err error) {
 	reason, detail := "unavailable", ""
 	if e, ok := errors.AsType[*fault.Error](err); ok {
 		reason, detail = e.Code, strings.TrimSpace(e.Field+" "+e.Detail)
@@ -115,7 +116,7 @@ func (p *RefuseLobbyParams) add(lobby uuid.UUID, err error) {
 // leaveRoom lets the ticket of a room leave the queue. It fails as a conflict if only another ticket may leave.
 func (t *waits) leaveRoom(c lobbyQueueChange) error {
 	for _, r := range t.waiting {
-		if r.Lobby == nil || *r.Lobby != c.Lobby || r.elsewhere() {
+		if r.Lobby == nil || *r.Lobby != c.Lobby || waitsElsewhere(r) {
 			continue
 		}
 		if c.Ticket != "" && (c.Ticket != r.Ticket || r.Pending) {

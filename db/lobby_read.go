@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/rooms"
 )
@@ -17,7 +18,7 @@ const maxLobbyPositions = 10_000
 func (s *Store) LobbyPositions(ctx context.Context, region string, lobbies []uuid.UUID) (map[uuid.UUID]int64, error) {
 	positions := make(map[uuid.UUID]int64, len(lobbies))
 	for part := range slices.Chunk(lobbies, maxLobbyPositions) {
-		rows, err := s.q.LobbyPositions(ctx, LobbyPositionsParams{Region: region, Uids: part})
+		rows, err := s.q.LobbyPositions(ctx, query.LobbyPositionsParams{Region: region, Uids: part})
 		if err != nil {
 			return nil, classify(err)
 		}
@@ -43,20 +44,20 @@ func (s *Store) LobbySnapshots(ctx context.Context, region string, lobbies []uui
 	if len(lobbies) > MaxLobbySnapshots {
 		return nil, &fault.Error{Kind: fault.Invalid, Code: CodeValidation, Field: "lobbies", Detail: "too many rooms at once"}
 	}
-	rows, err := s.q.LobbySnapshots(ctx, LobbySnapshotsParams{Region: region, Uids: lobbies})
+	rows, err := s.q.LobbySnapshots(ctx, query.LobbySnapshotsParams{Region: region, Uids: lobbies})
 	if err != nil {
 		return nil, classify(err)
 	}
 	out := make([]LobbySnapshot, len(rows))
 	for i, r := range rows {
-		if out[i], err = r.snapshot(); err != nil {
+		if out[i], err = lobbySnapshotOf(r); err != nil {
 			return nil, err
 		}
 	}
 	return out, nil
 }
 
-func (r LobbySnapshotsRow) snapshot() (LobbySnapshot, error) {
+func lobbySnapshotOf(r query.LobbySnapshotsRow) (LobbySnapshot, error) {
 	state, err := rooms.ParseState(r.State)
 	out := LobbySnapshot{r.Uid, rooms.Snapshot{Project: r.Project, ID: r.ID, Type: r.Type, Pos: r.Pos, Seq: r.Seq, State: state}}
 	for i, session := range r.Sessions {

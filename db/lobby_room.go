@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/panics"
 	"github.com/lattice-director/director/internal/rooms"
 )
@@ -31,7 +32,7 @@ func newLobby(project, id string) *lobbyRoom {
 	return &lobbyRoom{uid: newID(), isNew: true, was: room, now: room}
 }
 
-func readLobby(row LockLobbiesRow) (*lobbyRoom, error) {
+func readLobby(row query.LockLobbiesRow) (*lobbyRoom, error) {
 	state, err := rooms.ParseState(row.State)
 	room := rooms.Room{
 		Project: row.Project, ID: row.ID, Type: row.Type, State: state, Seq: row.Seq, MaxMembers: int(row.MaxMembers), Grace: row.Grace,
@@ -40,7 +41,7 @@ func readLobby(row LockLobbiesRow) (*lobbyRoom, error) {
 	return &lobbyRoom{uid: row.Uid, pos: row.Pos, was: room, now: room}, err
 }
 
-func (r *lobbyRoom) addMember(row LobbyMembersRow) {
+func (r *lobbyRoom) addMember(row query.LobbyMembersRow) {
 	m := rooms.Member{Session: row.Session, Player: row.Player, Away: row.Away}
 	if row.JoinOrder == nil {
 		r.was.Invited = append(r.was.Invited, m)

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/lattice-director/director/db/query"
 )
 
 // LobbyRegions returns the regions that have rooms of the realtime lobby, or rows of their logs. Errors: Unavailable.
@@ -16,12 +18,12 @@ func (s *Store) LobbyRegions(ctx context.Context) ([]string, error) {
 // CloseEmptyLobbies closes rooms that have had neither members nor invitations for their grace. It looks at up to batch rooms, skips those that
 // another transaction has locked, and returns the number that it looked at and the number that it closed. Errors: Unavailable.
 func (s *Store) CloseEmptyLobbies(ctx context.Context, region string, batch int) (seen, closed int, err error) {
-	err = s.inTx(ctx, func(q *Queries) error {
-		due, err := q.LobbiesToClose(ctx, LobbiesToCloseParams{Region: region, Most: int32(batch)})
+	err = s.inTx(ctx, func(q *query.Queries) error {
+		due, err := q.LobbiesToClose(ctx, query.LobbiesToCloseParams{Region: region, Most: int32(batch)})
 		if seen, closed = len(due), 0; err != nil || seen == 0 {
 			return err
 		}
-		closed, err = q.closeLobbies(ctx, region, due)
+		closed, err = closeLobbies(ctx, q, region, due)
 		return err
 	})
 	if err != nil {
@@ -31,26 +33,26 @@ func (s *Store) CloseEmptyLobbies(ctx context.Context, region string, batch int)
 }
 
 // closeLobbies deletes those of the locked rooms that are empty. The others do not close.
-func (q *Queries) closeLobbies(ctx context.Context, region string, due []uuid.UUID) (int, error) {
-	closed, err := q.CloseLobbies(ctx, CloseLobbiesParams{Region: region, Uids: due})
+func closeLobbies(ctx context.Context, q *query.Queries, region string, due []uuid.UUID) (int, error) {
+	closed, err := q.CloseLobbies(ctx, query.CloseLobbiesParams{Region: region, Uids: due})
 	if err != nil {
 		return 0, err
 	}
-	deferRows(q.deferred(), len(closed), (*Queries).DeleteMembersOfLobbies, DeleteMembersOfLobbiesParams{Region: region, Uids: closed})
-	deferRows(q.deferred(), len(due)-len(closed), (*Queries).KeepLobbies, KeepLobbiesParams{Region: region, Uids: due})
+	deferRows(q.Deferred(), len(closed), (*query.Queries).DeleteMembersOfLobbies, query.DeleteMembersOfLobbiesParams{Region: region, Uids: closed})
+	deferRows(q.Deferred(), len(due)-len(closed), (*query.Queries).KeepLobbies, query.KeepLobbiesParams{Region: region, Uids: due})
 	return len(closed), nil
 }
 
 // DropExpiredInvitations deletes the expired invitations of up to batch rooms and returns the number of these rooms, 0 if none are left. It skips
 // rooms that another transaction has locked. A room that has neither members nor invitations then closes after its grace. Errors: Unavailable.
 func (s *Store) DropExpiredInvitations(ctx context.Context, region string, batch int) (n int, err error) {
-	err = s.inTx(ctx, func(q *Queries) error {
-		uids, err := q.LobbiesWithExpiredInvitations(ctx, LobbiesWithExpiredInvitationsParams{Region: region, Most: int32(batch)})
+	err = s.inTx(ctx, func(q *query.Queries) error {
+		uids, err := q.LobbiesWithExpiredInvitations(ctx, query.LobbiesWithExpiredInvitationsParams{Region: region, Most: int32(batch)})
 		if n = len(uids); err != nil || n == 0 {
 			return err
 		}
-		queueExec(q.deferred(), (*Queries).DeleteExpiredInvitations, DeleteExpiredInvitationsParams{Region: region, Uids: uids})
-		queueExec(q.deferred(), (*Queries).StartGrace, StartGraceParams{Region: region, Uids: uids})
+		query.QueueExec(q.Deferred(), (*query.Queries).DeleteExpiredInvitations, query.DeleteExpiredInvitationsParams{Region: region, Uids: uids})
+		query.QueueExec(q.Deferred(), (*query.Queries).StartGrace, query.StartGraceParams{Region: region, Uids: uids})
 		return nil
 	})
 	if err != nil {
@@ -66,7 +68,7 @@ const lobbyLogKept = time.Minute
 // newest row that the former call deleted, which it returns with their number. A call without it would read all deleted rows again, which takes
 // longer and longer while an old snapshot keeps vacuum from removing them. Errors: Unavailable.
 func (s *Store) PruneLobbyLog(ctx context.Context, region string, since time.Time, batch int) (int, time.Time, error) {
-	row, err := s.q.PruneLobbyLog(ctx, PruneLobbyLogParams{Region: region, Since: since, Keep: lobbyLogKept, Most: int32(batch)})
+	row, err := s.q.PruneLobbyLog(ctx, query.PruneLobbyLogParams{Region: region, Since: since, Keep: lobbyLogKept, Most: int32(batch)})
 	if err != nil {
 		return 0, since, classify(err)
 	}

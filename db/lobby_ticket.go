@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/lattice-director/director/db/internal/tx"
+	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/rooms"
 )
@@ -31,7 +32,7 @@ func (s *Store) LobbyPlayers(ctx context.Context, project, room, caller string) 
 	case err != nil:
 		return nil, err
 	}
-	players, err := s.q.PlayersOfLobby(ctx, PlayersOfLobbyParams{Region: region, Project: project, ID: room})
+	players, err := s.q.PlayersOfLobby(ctx, query.PlayersOfLobbyParams{Region: region, Project: project, ID: room})
 	if err == nil && !slices.Contains(players, caller) {
 		return nil, lobbyUnknown()
 	}
@@ -54,7 +55,7 @@ func (s *Store) CreateLobbyTicket(ctx context.Context, universe string, r LobbyT
 	var asked *askedTicket
 	var turn *lobbyTurn
 	err = lockingSessions(func(further []string) error {
-		return s.inTxWithRetries(ctx, func(q *Queries) (err error) {
+		return s.inTxWithRetries(ctx, func(q *query.Queries) (err error) {
 			asked, turn = &askedTicket{universe: universe, request: r.PlayerTicketRequest}, nil
 			if done, err := asked.replay(ctx, q); done || err != nil {
 				return err
@@ -74,7 +75,7 @@ func (s *Store) CreateLobbyTicket(ctx context.Context, universe string, r LobbyT
 }
 
 // askIn queues the members of a room with a ticket.
-func (s *Store) askIn(ctx context.Context, q *Queries, region string, r LobbyTicketRequest, asked *askedTicket, further []string) (*lobbyTurn, error) {
+func (s *Store) askIn(ctx context.Context, q *query.Queries, region string, r LobbyTicketRequest, asked *askedTicket, further []string) (*lobbyTurn, error) {
 	var profile string
 	if len(r.Profiles) > 0 {
 		profile = r.Profiles[0]
@@ -96,17 +97,17 @@ type askedTicket struct {
 }
 
 // replay answers from the stored answer of the idempotency key.
-func (k *askedTicket) replay(ctx context.Context, q *Queries) (done bool, err error) {
+func (k *askedTicket) replay(ctx context.Context, q *query.Queries) (done bool, err error) {
 	r := k.request
 	if r.IdempotencyKey == "" {
 		return false, nil
 	}
 	var p tx.Pipeline
 	var granted []int32
-	var stored []StoredAnswersRow
-	queue(&p, &granted, (*Queries).TryLocks, TryLocksParams{Requests: []int32{0}, Locks: r.locks()})
-	queue(&p, &stored, (*Queries).StoredAnswers, StoredAnswersParams{Callers: []string{r.Caller}, Keys: []string{r.IdempotencyKey}})
-	switch err := q.send(ctx, &p); {
+	var stored []query.StoredAnswersRow
+	query.Queue(&p, &granted, (*query.Queries).TryLocks, query.TryLocksParams{Requests: []int32{0}, Locks: r.locks()})
+	query.Queue(&p, &stored, (*query.Queries).StoredAnswers, query.StoredAnswersParams{Callers: []string{r.Caller}, Keys: []string{r.IdempotencyKey}})
+	switch err := q.Send(ctx, &p); {
 	case err != nil:
 		return false, err
 	case len(granted) == 0:

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/db/internal/tx"
+	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/rooms"
 )
@@ -73,7 +74,7 @@ func lockingSessions(run func(further []string) error) error {
 // actIn runs steps in a transaction, at most once in it: it locks the sessions of steps with an epoch and those of locked, locks and reads the
 // rooms, runs the actions in order, and defers the writes to the commit. locked are further sessions, all or none of which the caller has locked
 // before. Call announce after the commit. Errors: lockSessions, only if an action enqueues; those of statements.
-func (s *Store) actIn(ctx context.Context, q *Queries, region string, steps []lobbyStep, locked []string) (*lobbyTurn, error) {
+func (s *Store) actIn(ctx context.Context, q *query.Queries, region string, steps []lobbyStep, locked []string) (*lobbyTurn, error) {
 	t := &lobbyTurn{
 		region: region, results: make([]lobbyResult, len(steps)),
 		live: map[string]int64{}, held: map[string]bool{}, byUID: map[uuid.UUID]*lobbyRoom{}, byID: map[lobbyID]*lobbyRoom{},
@@ -100,19 +101,19 @@ func (s *Store) actIn(ctx context.Context, q *Queries, region string, steps []lo
 }
 
 // load locks sessions and rooms, and reads them.
-func (t *lobbyTurn) load(ctx context.Context, q *Queries, steps []lobbyStep, locked []string) error {
+func (t *lobbyTurn) load(ctx context.Context, q *query.Queries, steps []lobbyStep, locked []string) error {
 	var p tx.Pipeline
-	var sessions []LockLobbySessionsRow
-	var found []LockLobbiesRow
-	var members []LobbyMembersRow
+	var sessions []query.LockLobbySessionsRow
+	var found []query.LockLobbiesRow
+	var members []query.LobbyMembersRow
 	ids := sessionsOf(steps, locked)
 	if len(ids) > 0 {
-		queue(&p, &sessions, (*Queries).LockLobbySessions, LockLobbySessionsParams{Region: t.region, Ids: ids})
+		query.Queue(&p, &sessions, (*query.Queries).LockLobbySessions, query.LockLobbySessionsParams{Region: t.region, Ids: ids})
 	}
 	which := lobbiesOf(t.region, steps)
-	queue(&p, &found, (*Queries).LockLobbies, which)
-	queue(&p, &members, (*Queries).LobbyMembers, LobbyMembersParams(which))
-	if err := q.send(ctx, &p); err != nil {
+	query.Queue(&p, &found, (*query.Queries).LockLobbies, which)
+	query.Queue(&p, &members, (*query.Queries).LobbyMembers, query.LobbyMembersParams(which))
+	if err := q.Send(ctx, &p); err != nil {
 		return err
 	}
 	for _, r := range sessions {
@@ -136,8 +137,8 @@ func sessionsOf(steps []lobbyStep, locked []string) []string {
 }
 
 // lobbiesOf returns the parameters that name the rooms of steps, each once.
-func lobbiesOf(region string, steps []lobbyStep) LockLobbiesParams {
-	p := LockLobbiesParams{Region: region}
+func lobbiesOf(region string, steps []lobbyStep) query.LockLobbiesParams {
+	p := query.LockLobbiesParams{Region: region}
 	uids, ids := map[uuid.UUID]bool{}, map[lobbyID]bool{}
 	for _, step := range steps {
 		id := lobbyID{step.Project, step.Room}
@@ -153,7 +154,7 @@ func lobbiesOf(region string, steps []lobbyStep) LockLobbiesParams {
 	return p
 }
 
-func (t *lobbyTurn) read(found []LockLobbiesRow, members []LobbyMembersRow) error {
+func (t *lobbyTurn) read(found []query.LockLobbiesRow, members []query.LobbyMembersRow) error {
 	for _, row := range found {
 		r, err := readLobby(row)
 		if err != nil {

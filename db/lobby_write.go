@@ -4,11 +4,12 @@ import (
 	"context"
 
 	"github.com/lattice-director/director/db/internal/tx"
+	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/rooms"
 )
 
 // writeLobbies decides what the rooms have become, and defers the statements that write it to the commit.
-func (s *Store) writeLobbies(ctx context.Context, q *Queries, t *lobbyTurn) error {
+func (s *Store) writeLobbies(ctx context.Context, q *query.Queries, t *lobbyTurn) error {
 	w := newLobbyWrites(t.region)
 	at := s.Now()
 	for _, r := range t.used {
@@ -23,7 +24,7 @@ func (s *Store) writeLobbies(ctx context.Context, q *Queries, t *lobbyTurn) erro
 			t.keys = append(t.keys, r.uid.String())
 		}
 	}
-	w.queue(q.deferred(), &t.invited)
+	w.queue(q.Deferred(), &t.invited)
 	if len(t.queue) == 0 {
 		return nil
 	}
@@ -32,13 +33,13 @@ func (s *Store) writeLobbies(ctx context.Context, q *Queries, t *lobbyTurn) erro
 
 // lobbyWrites are the parameters of the statements that write the rooms of a transaction.
 type lobbyWrites struct {
-	insert InsertLobbiesParams
-	put    PutLobbiesParams
-	end    DeleteLobbiesParams
-	join   PutLobbyMembersParams
-	leave  DeleteLobbyMembersParams
-	invite InvitePlayersParams
-	log    InsertLobbyLogParams
+	insert query.InsertLobbiesParams
+	put    query.PutLobbiesParams
+	end    query.DeleteLobbiesParams
+	join   query.PutLobbyMembersParams
+	leave  query.DeleteLobbyMembersParams
+	invite query.InvitePlayersParams
+	log    query.InsertLobbyLogParams
 }
 
 func newLobbyWrites(region string) (w lobbyWrites) {
@@ -124,21 +125,21 @@ func (w *lobbyWrites) addLog(r *lobbyRoom) error {
 
 // queue defers the statements that have rows, rooms before members. The invited sessions are in invited after the commit.
 func (w *lobbyWrites) queue(out *tx.Pipeline, invited *[]string) {
-	deferRows(out, len(w.insert.Uids), (*Queries).InsertLobbies, w.insert)
-	deferRows(out, len(w.put.Uids), (*Queries).PutLobbies, w.put)
-	deferRows(out, len(w.end.Uids), (*Queries).DeleteLobbies, w.end)
-	deferRows(out, len(w.end.Uids), (*Queries).DeleteMembersOfLobbies, DeleteMembersOfLobbiesParams(w.end))
-	deferRows(out, len(w.leave.Lobbies), (*Queries).DeleteLobbyMembers, w.leave)
-	deferRows(out, len(w.join.Lobbies), (*Queries).PutLobbyMembers, w.join)
+	deferRows(out, len(w.insert.Uids), (*query.Queries).InsertLobbies, w.insert)
+	deferRows(out, len(w.put.Uids), (*query.Queries).PutLobbies, w.put)
+	deferRows(out, len(w.end.Uids), (*query.Queries).DeleteLobbies, w.end)
+	deferRows(out, len(w.end.Uids), (*query.Queries).DeleteMembersOfLobbies, query.DeleteMembersOfLobbiesParams(w.end))
+	deferRows(out, len(w.leave.Lobbies), (*query.Queries).DeleteLobbyMembers, w.leave)
+	deferRows(out, len(w.join.Lobbies), (*query.Queries).PutLobbyMembers, w.join)
 	if len(w.invite.Lobbies) > 0 {
-		queue(out, invited, (*Queries).InvitePlayers, w.invite)
+		query.Queue(out, invited, (*query.Queries).InvitePlayers, w.invite)
 	}
-	deferRows(out, len(w.log.Lobbies), (*Queries).InsertLobbyLog, w.log)
+	deferRows(out, len(w.log.Lobbies), (*query.Queries).InsertLobbyLog, w.log)
 }
 
 // deferRows adds a statement for a number of rows to a pipeline, unless there are none.
-func deferRows[Arg any](p *tx.Pipeline, rows int, statement func(*Queries, context.Context, Arg) error, arg Arg) {
+func deferRows[Arg any](p *tx.Pipeline, rows int, statement func(*query.Queries, context.Context, Arg) error, arg Arg) {
 	if rows > 0 {
-		queueExec(p, statement, arg)
+		query.QueueExec(p, statement, arg)
 	}
 }

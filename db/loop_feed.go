@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/db/internal/tx"
+	"github.com/lattice-director/director/db/query"
 )
 
 // Candidate is a ticket of the queue as the director loop reads it.
@@ -44,35 +45,35 @@ const (
 // CandidatesAfter returns a page of the queue in the order of ids, which ends with a page that is not full: 5,000 tickets.
 // Errors: Unavailable.
 func (s *Store) CandidatesAfter(ctx context.Context, universe, after string) (page []Candidate, full bool, err error) {
-	rows, err := s.q.CandidatesAfter(ctx, CandidatesAfterParams{Region: universe, After: after, PendingFor: s.cfg.Timing.PendingFor, Page: queuePage})
+	rows, err := s.q.CandidatesAfter(ctx, query.CandidatesAfterParams{Region: universe, After: after, PendingFor: s.cfg.Timing.PendingFor, Page: queuePage})
 	for _, r := range rows {
-		page = append(page, candidate(CandidatesSinceRow(r)))
+		page = append(page, candidate(query.CandidatesSinceRow(r)))
 	}
 	return page, len(rows) == queuePage, classify(err)
 }
 
 // NewestCandidates returns the newest tickets of the queue, at most so many, in any order. Errors: Unavailable.
 func (s *Store) NewestCandidates(ctx context.Context, universe string, most int) ([]Candidate, error) {
-	rows, err := s.q.NewestCandidates(ctx, NewestCandidatesParams{Region: universe, PendingFor: s.cfg.Timing.PendingFor, Most: int32(min(most, queuePage))})
+	rows, err := s.q.NewestCandidates(ctx, query.NewestCandidatesParams{Region: universe, PendingFor: s.cfg.Timing.PendingFor, Most: int32(min(most, queuePage))})
 	newest := make([]Candidate, 0, len(rows))
 	for _, r := range rows {
-		newest = append(newest, candidate(CandidatesSinceRow(r)))
+		newest = append(newest, candidate(query.CandidatesSinceRow(r)))
 	}
 	return newest, classify(err)
 }
 
 // CandidateIDsAfter returns the same page as [Store.CandidatesAfter], each id with its Tx. Errors: Unavailable.
-func (s *Store) CandidateIDsAfter(ctx context.Context, universe, after string) (page []CandidateIDsAfterRow, full bool, err error) {
-	page, err = s.q.CandidateIDsAfter(ctx, CandidateIDsAfterParams{Region: universe, After: after, Page: queuePage})
+func (s *Store) CandidateIDsAfter(ctx context.Context, universe, after string) (page []query.CandidateIDsAfterRow, full bool, err error) {
+	page, err = s.q.CandidateIDsAfter(ctx, query.CandidateIDsAfterParams{Region: universe, After: after, Page: queuePage})
 	return page, len(page) == queuePage, classify(err)
 }
 
 // Candidates returns those of the tickets that are in the queue, in any order. Errors: Unavailable.
 func (s *Store) Candidates(ctx context.Context, universe string, ids []string) ([]Candidate, error) {
-	rows, err := s.q.CandidatesByID(ctx, CandidatesByIDParams{Region: universe, Ids: ids, PendingFor: s.cfg.Timing.PendingFor})
+	rows, err := s.q.CandidatesByID(ctx, query.CandidatesByIDParams{Region: universe, Ids: ids, PendingFor: s.cfg.Timing.PendingFor})
 	found := make([]Candidate, 0, len(rows))
 	for _, r := range rows {
-		found = append(found, candidate(CandidatesSinceRow(r)))
+		found = append(found, candidate(query.CandidatesSinceRow(r)))
 	}
 	return found, classify(err)
 }
@@ -83,28 +84,28 @@ func (s *Store) Candidates(ctx context.Context, universe string, ids []string) (
 // Errors: Unavailable.
 func (s *Store) CandidatesSince(ctx context.Context, universe string, since SettledPoint) (CandidatePage, error) {
 	var p tx.Pipeline
-	var now CurrentSnapshotRow
-	var late []CandidatesLateRow
-	var young []CandidatesSinceRow
+	var now query.CurrentSnapshotRow
+	var late []query.CandidatesLateRow
+	var young []query.CandidatesSinceRow
 	from, pending := max(snapshotEnd(since.read), since.after+1), s.cfg.Timing.PendingFor
-	queue(&p, &now, func(q *Queries, ctx context.Context, _ struct{}) (CurrentSnapshotRow, error) {
+	query.Queue(&p, &now, func(q *query.Queries, ctx context.Context, _ struct{}) (query.CurrentSnapshotRow, error) {
 		return q.CurrentSnapshot(ctx)
 	}, struct{}{})
-	queue(&p, &late, (*Queries).CandidatesLate, CandidatesLateParams{
+	query.Queue(&p, &late, (*query.Queries).CandidatesLate, query.CandidatesLateParams{
 		Region: universe, Before: since.read, After: since.after, Page: changesPage, PendingFor: pending,
 	})
-	queue(&p, &young, (*Queries).CandidatesSince, CandidatesSinceParams{Region: universe, Since: from, Page: changesPage, PendingFor: pending})
-	if err := s.q.send(ctx, &p); err != nil {
+	query.Queue(&p, &young, (*query.Queries).CandidatesSince, query.CandidatesSinceParams{Region: universe, Since: from, Page: changesPage, PendingFor: pending})
+	if err := s.q.Send(ctx, &p); err != nil {
 		return CandidatePage{Next: since}, classify(err)
 	}
 	if !since.isOf(now) {
 		return CandidatePage{Next: SettledPoint{server: now.Server, read: now.Snapshot}, ServerChanged: true}, nil
 	}
-	rows := make([]CandidatesSinceRow, 0, len(late)+len(young))
+	rows := make([]query.CandidatesSinceRow, 0, len(late)+len(young))
 	for _, r := range late {
-		rows = append(rows, CandidatesSinceRow(r))
+		rows = append(rows, query.CandidatesSinceRow(r))
 	}
-	rows, next, more := advance(since, now, rows, young, changesPage, func(r CandidatesSinceRow) uint64 { return r.Tx })
+	rows, next, more := advance(since, now, rows, young, changesPage, func(r query.CandidatesSinceRow) uint64 { return r.Tx })
 	page := CandidatePage{Next: next, More: more}
 	for _, r := range rows {
 		page.Candidates = append(page.Candidates, candidate(r))
@@ -115,7 +116,7 @@ func (s *Store) CandidatesSince(ctx context.Context, universe string, since Sett
 // readyCheckMark begins the mark of tickets that are in a match of ours; the id of the match follows.
 var readyCheckMark = []byte("loop")
 
-func candidate(r CandidatesSinceRow) Candidate {
+func candidate(r query.CandidatesSinceRow) Candidate {
 	c := Candidate{ID: r.ID, Created: time.Unix(0, r.Created).UTC(), Body: r.Body, Tx: r.Tx, Paused: r.Paused}
 	if r.PendingUntil.Unix() > 0 {
 		c.PendingUntil = r.PendingUntil

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/lattice-director/director/db/query"
 )
 
 // LoopWorker is a worker of the director loop whose lease runs.
@@ -26,7 +28,7 @@ type ProfileOwner struct {
 
 // RenewLoopWorker extends the lease of a worker of the director loop by lease from now on. Errors: Unavailable.
 func (s *Store) RenewLoopWorker(ctx context.Context, w LoopWorker, lease time.Duration) error {
-	return classify(s.q.RenewLoopWorker(ctx, RenewLoopWorkerParams{ID: w.ID, Weight: int32(w.Weight), Lease: lease}))
+	return classify(s.q.RenewLoopWorker(ctx, query.RenewLoopWorkerParams{ID: w.ID, Weight: int32(w.Weight), Lease: lease}))
 }
 
 // EndLoopWorker ends the lease of a worker, so that others take over its profiles at once. Errors: Unavailable.
@@ -61,8 +63,8 @@ func (s *Store) ProfileOwners(ctx context.Context, universe string) ([]ProfileOw
 // TakeProfiles makes a worker, whose lease runs, the owner of those of the named profiles that no other worker with a running
 // lease owns, and returns their epochs. It waits for commits of former owners. Errors: Unavailable.
 func (s *Store) TakeProfiles(ctx context.Context, universe string, worker uuid.UUID, names []string) (epochs map[string]int64, err error) {
-	err = s.inBulkTxWithRetries(ctx, func(q *Queries) error {
-		rows, err := q.TakeProfiles(ctx, TakeProfilesParams{Region: universe, Worker: worker, Names: names})
+	err = s.inBulkTxWithRetries(ctx, func(q *query.Queries) error {
+		rows, err := q.TakeProfiles(ctx, query.TakeProfilesParams{Region: universe, Worker: worker, Names: names})
 		epochs = make(map[string]int64, len(rows))
 		for _, r := range rows {
 			epochs[r.Profile] = r.Epoch
@@ -74,5 +76,5 @@ func (s *Store) TakeProfiles(ctx context.Context, universe string, worker uuid.U
 
 // GiveUpProfile leaves a profile to whichever worker takes it next. Errors: Unavailable.
 func (s *Store) GiveUpProfile(ctx context.Context, universe string, worker uuid.UUID, name string) error {
-	return classify(s.q.GiveUpProfile(ctx, GiveUpProfileParams{Region: universe, Worker: worker, Name: name}))
+	return classify(s.q.GiveUpProfile(ctx, query.GiveUpProfileParams{Region: universe, Worker: worker, Name: name}))
 }

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/lattice-director/director/db/query"
 )
 
 // OpenMatch is a playing match that newcomers may join.
@@ -29,7 +31,7 @@ const (
 // OpenMatches returns playing matches of profiles with free seats, ordered by profile and age. It returns the oldest matches of each profile:
 // 1,000 for a single profile; for several profiles equal shares of 1,000, but at least 10 each. Errors: Unavailable.
 func (s *Store) OpenMatches(ctx context.Context, universe string, profiles []string) ([]OpenMatch, error) {
-	rows, err := s.q.OpenMatches(ctx, OpenMatchesParams{Universe: universe, Profiles: profiles, Most: int32(max(openMatchesPage/max(len(profiles), 1), openMatchesMin))})
+	rows, err := s.q.OpenMatches(ctx, query.OpenMatchesParams{Universe: universe, Profiles: profiles, Most: int32(max(openMatchesPage/max(len(profiles), 1), openMatchesMin))})
 	if err != nil {
 		return nil, classify(err)
 	}

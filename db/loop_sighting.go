@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 	"time"
+
+	"github.com/lattice-director/director/db/query"
 )
 
 // Sighting is when a worker had a ticket as a candidate, which a replay repeats.
@@ -25,7 +27,7 @@ func (s *Store) RecordSightings(ctx context.Context, universe string, sightings 
 }
 
 func (s *Store) recordSightings(ctx context.Context, universe string, sightings []Sighting) error {
-	waiting, left := RecordSeenParams{Universe: universe}, RecordLeavingSeenParams{Universe: universe}
+	waiting, left := query.RecordSeenParams{Universe: universe}, query.RecordLeavingSeenParams{Universe: universe}
 	for _, k := range sightings {
 		if k.LeftSeenAt.IsZero() {
 			waiting.Ids, waiting.SeenAt = append(waiting.Ids, k.Ticket), append(waiting.SeenAt, k.SeenAt)
@@ -33,12 +35,12 @@ func (s *Store) recordSightings(ctx context.Context, universe string, sightings 
 		}
 		left.Ids, left.SeenAt, left.LeftSeenAt = append(left.Ids, k.Ticket), append(left.SeenAt, k.SeenAt), append(left.LeftSeenAt, k.LeftSeenAt)
 	}
-	return s.inBulkTxWithRetries(ctx, func(q *Queries) error {
+	return s.inBulkTxWithRetries(ctx, func(q *query.Queries) error {
 		if len(waiting.Ids) > 0 {
-			queueExec(q.deferred(), (*Queries).RecordSeen, waiting)
+			query.QueueExec(q.Deferred(), (*query.Queries).RecordSeen, waiting)
 		}
 		if len(left.Ids) > 0 {
-			queueExec(q.deferred(), (*Queries).RecordLeavingSeen, left)
+			query.QueueExec(q.Deferred(), (*query.Queries).RecordLeavingSeen, left)
 		}
 		return nil
 	})

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/lattice-director/director/db/query"
 )
 
 // HostRegion is a game region with instances of a mode.
@@ -35,24 +37,24 @@ type Demand struct {
 
 // PutDemand replaces what matches of these profiles of a universe wait for. Errors: Unavailable.
 func (s *Store) PutDemand(ctx context.Context, universe string, profiles []string, demand []Demand) error {
-	p := PutDemandParams{Universe: universe, Profiles: profiles}
+	p := query.PutDemandParams{Universe: universe, Profiles: profiles}
 	for _, d := range demand {
 		p.Regions, p.Modes, p.Keys = append(p.Regions, d.Region), append(p.Modes, d.Mode), append(p.Keys, d.Key)
 		p.Matches, p.Players, p.Waits = append(p.Matches, int32(d.Matches)), append(p.Players, int32(d.Players)), append(p.Waits, d.Waits)
 	}
-	return classify(s.inBulkTxWithRetries(ctx, func(q *Queries) error { return q.PutDemand(ctx, p) }))
+	return classify(s.inBulkTxWithRetries(ctx, func(q *query.Queries) error { return q.PutDemand(ctx, p) }))
 }
 
 // PutWaitingTimes replaces the waiting times of these profiles. Errors: Unavailable.
 func (s *Store) PutWaitingTimes(ctx context.Context, region string, times map[string][]WaitingTime) error {
-	p := PutProfileStatsParams{Region: region, All: slices.Sorted(maps.Keys(times))}
+	p := query.PutProfileStatsParams{Region: region, All: slices.Sorted(maps.Keys(times))}
 	for _, name := range p.All {
 		for i, t := range times[name] {
 			p.Profiles, p.Deciles, p.Upto = append(p.Profiles, name), append(p.Deciles, int16(i)), append(p.Upto, t.UpTo)
 			p.P50, p.P90, p.Samples = append(p.P50, t.P50), append(p.P90, t.P90), append(p.Samples, int32(t.Samples))
 		}
 	}
-	return classify(s.inBulkTxWithRetries(ctx, func(q *Queries) error { return q.PutProfileStats(ctx, p) }))
+	return classify(s.inBulkTxWithRetries(ctx, func(q *query.Queries) error { return q.PutProfileStats(ctx, p) }))
 }
 
 // MoveTickets records that tickets entered a state, which their players see. Tickets that left the queue are left out.
@@ -61,11 +63,11 @@ func (s *Store) MoveTickets(ctx context.Context, universe string, state TicketSt
 	if len(ids) == 0 {
 		return nil
 	}
-	p := MoveTicketsParams{Region: universe, State: string(state), Ids: ids}
+	p := query.MoveTicketsParams{Region: universe, State: string(state), Ids: ids}
 	for range ids {
 		p.Reasons = append(p.Reasons, reason)
 	}
-	err := s.inBulkTxWithRetries(ctx, func(q *Queries) error { _, err := q.MoveTickets(ctx, p); return err })
+	err := s.inBulkTxWithRetries(ctx, func(q *query.Queries) error { _, err := q.MoveTickets(ctx, p); return err })
 	s.Notify(TopicTicketEvents, universe)
 	return classify(err)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/db/internal/tx"
+	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
 )
 
@@ -42,7 +43,7 @@ func (s *Store) AnswerReadyCheck(ctx context.Context, universe string, r ReadyCh
 	if err != nil {
 		return check, err
 	}
-	err = s.inTx(ctx, func(q *Queries) error {
+	err = s.inTx(ctx, func(q *query.Queries) error {
 		a := answering{Queries: q, hold: acceptedHold, universe: universe, match: match, ticket: r.Ticket, sub: r.Sub}
 		check, err = a.run(ctx, r.Accept)
 		return err
@@ -58,7 +59,7 @@ func (s *Store) askedIn(ctx context.Context, universe string, r ReadyCheckAnswer
 	if !IssuedHere(universe, TicketID, r.Ticket) {
 		return uuid.Nil, ticketUnknown(r.Ticket)
 	}
-	row, err := s.q.TicketMark(ctx, TicketMarkParams{Universe: universe, Ticket: r.Ticket, Sub: r.Sub})
+	row, err := s.q.TicketMark(ctx, query.TicketMarkParams{Universe: universe, Ticket: r.Ticket, Sub: r.Sub})
 	if err != nil {
 		return uuid.Nil, classify(err)
 	}
@@ -84,7 +85,7 @@ const acceptedHold = 10 * time.Second
 
 // answering is an answer to a ready check.
 type answering struct {
-	*Queries
+	*query.Queries
 	hold             time.Duration
 	universe, ticket string
 	sub              string
@@ -93,7 +94,7 @@ type answering struct {
 
 // proposal is a ready check as a transaction sees it.
 type proposal struct {
-	row     LockProposalRow
+	row     query.LockProposalRow
 	roster  []rosterPlayer
 	answers map[string]bool
 }
@@ -101,12 +102,12 @@ type proposal struct {
 // run stores the answer under the lock of the match. The last one, or one that declines, ends the ready check.
 func (a answering) run(ctx context.Context, accept bool) (ReadyCheck, error) {
 	var out tx.Pipeline
-	var rows []LockProposalRow
-	var answers []MatchAnswersRow
-	queueExec(&out, (*Queries).SeeTicket, SeeTicketParams{Universe: a.universe, Ticket: a.ticket, Sub: a.sub})
-	queue(&out, &rows, (*Queries).LockProposal, LockProposalParams{Universe: a.universe, ID: a.match})
-	queue(&out, &answers, (*Queries).MatchAnswers, MatchAnswersParams{Universe: a.universe, Ids: []uuid.UUID{a.match}})
-	if err := a.send(ctx, &out); err != nil {
+	var rows []query.LockProposalRow
+	var answers []query.MatchAnswersRow
+	query.QueueExec(&out, (*query.Queries).SeeTicket, query.SeeTicketParams{Universe: a.universe, Ticket: a.ticket, Sub: a.sub})
+	query.Queue(&out, &rows, (*query.Queries).LockProposal, query.LockProposalParams{Universe: a.universe, ID: a.match})
+	query.Queue(&out, &answers, (*query.Queries).MatchAnswers, query.MatchAnswersParams{Universe: a.universe, Ids: []uuid.UUID{a.match}})
+	if err := a.Send(ctx, &out); err != nil {
 		return ReadyCheck{}, err
 	}
 	p, err := a.proposal(rows, answers)
@@ -128,16 +129,16 @@ func (a answering) run(ctx context.Context, accept bool) (ReadyCheck, error) {
 }
 
 func (a answering) write(p proposal, accept bool) {
-	queueExec(a.deferred(), (*Queries).AnswerMatch, AnswerMatchParams{Universe: a.universe, ID: a.match, Sub: a.sub, Accepted: accept})
+	query.QueueExec(a.Deferred(), (*query.Queries).AnswerMatch, query.AnswerMatchParams{Universe: a.universe, ID: a.match, Sub: a.sub, Accepted: accept})
 	if check := p.check(a); check.Done {
-		queueExec(a.deferred(), (*Queries).EndReadyCheck, EndReadyCheckParams{
+		query.QueueExec(a.Deferred(), (*query.Queries).EndReadyCheck, query.EndReadyCheckParams{
 			Universe: a.universe, ID: a.match, Accepted: check.Accepted == check.Players, Hold: a.hold,
 		})
 	}
 }
 
 // proposal decodes a ready check that the player is asked in.
-func (a answering) proposal(rows []LockProposalRow, answers []MatchAnswersRow) (p proposal, err error) {
+func (a answering) proposal(rows []query.LockProposalRow, answers []query.MatchAnswersRow) (p proposal, err error) {
 	if len(rows) == 0 {
 		return p, tooLate()
 	}

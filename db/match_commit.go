@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
 )
 
@@ -204,7 +205,7 @@ type matchTx struct {
 	// propose is how long the players are asked; 0 commits the matches.
 	propose time.Duration
 
-	q           *Queries
+	q           *query.Queries
 	locked      matchLocks
 	mustBeAlone []*matchCall
 	seated      []seatedMatch // to be committed, oldest first
@@ -222,7 +223,7 @@ type matchTx struct {
 // try runs the transaction and, once it is committed, gives the matches their outcomes.
 func (t *matchTx) try(ctx context.Context) error {
 	verdicts := map[*matchCall]MatchOutcome{}
-	err := t.inTx(ctx, func(q *Queries) error {
+	err := t.inTx(ctx, func(q *query.Queries) error {
 		t.q = q
 		return t.run(ctx, verdicts)
 	})

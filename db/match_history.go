@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/lattice-director/director/db/query"
 )
 
 // LeftTicket is a ticket that left the queue in a match, as its history has it.
@@ -18,7 +20,7 @@ type LeftTicket struct {
 }
 
 // left returns the tickets of a committed match whose history is kept.
-func (t *matchTx) left(s seatedMatch, free map[string]LockMatchTicketsRow) (all []LeftTicket) {
+func (t *matchTx) left(s seatedMatch, free map[string]query.LockMatchTicketsRow) (all []LeftTicket) {
 	for _, k := range s.Tickets {
 		if row := free[k.ID]; k.History != nil && !t.cfg.NoHistory {
 			all = append(all, LeftTicket{Ticket: k, Created: row.Created, LeftAt: row.Now, Profile: s.Profile, Match: s.ID})
@@ -44,11 +46,11 @@ func (s *Store) KeepTickets(ctx context.Context, universe string, tickets []Left
 
 // keep inserts the history of tickets. After an error of the data it tries them by halves, until the bad ticket is alone.
 func (s *Store) keep(ctx context.Context, universe string, tickets []LeftTicket) (refused int, err error) {
-	arg := KeepTicketsParams{Universe: universe, Outcome: "assigned"}
+	arg := query.KeepTicketsParams{Universe: universe, Outcome: "assigned"}
 	for _, k := range tickets {
-		arg.add(k)
+		addTicketToKeep(&arg, k)
 	}
-	err = s.inBulkTx(ctx, func(q *Queries) error { return q.KeepTickets(ctx, arg) })
+	err = s.inBulkTx(ctx, func(q *query.Queries) error { return q.KeepTickets(ctx, arg) })
 	switch {
 	case !isDataError(err):
 		return 0, err
@@ -65,8 +67,8 @@ func (s *Store) keep(ctx context.Context, universe string, tickets []LeftTicket)
 	return refused, nil
 }
 
-// add adds a ticket that has a history.
-func (p *KeepTicketsParams) add(k LeftTicket) {
+// addTicketToKeep adds a ticket that has a history.
+func addTicketToKeep(p *query.KeepTicketsParams, k LeftTicket) {
 	h := k.Ticket.History
 	p.Ids, p.Created = append(p.Ids, k.Ticket.ID), append(p.Created, k.Created)
 	p.SeenAt, p.LeftAt = append(p.SeenAt, orEpoch(h.SeenAt)), append(p.LeftAt, orEpoch(k.LeftAt))

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/db/internal/tx"
+	"github.com/lattice-director/director/db/query"
 )
 
 // JudgedReadyChecks is what JudgeReadyChecks did.
@@ -25,7 +26,7 @@ type JudgedReadyChecks struct {
 // profiles, and fails as Superseded if one of the owners is lost. Without owners, which any worker may use, it judges all matches.
 // Errors: Superseded, Unavailable.
 func (s *Store) JudgeReadyChecks(ctx context.Context, universe string, owners []MatchOwner, overdue time.Duration, batch int) (done JudgedReadyChecks, err error) {
-	arg := DueMatchesParams{Universe: universe, Overdue: overdue, Batch: int32(batch), Profiles: []string{}}
+	arg := query.DueMatchesParams{Universe: universe, Overdue: overdue, Batch: int32(batch), Profiles: []string{}}
 	for _, o := range owners {
 		arg.Profiles = append(arg.Profiles, o.Profile)
 	}
@@ -35,7 +36,7 @@ func (s *Store) JudgeReadyChecks(ctx context.Context, universe string, owners []
 	}
 	for range matchTries {
 		j := judgement{committer: &committer{Store: s, universe: universe, owners: owners}, overdue: overdue, due: due}
-		if err = s.inBulkTx(ctx, func(q *Queries) error { return j.run(ctx, q) }); !isConflict(err) {
+		if err = s.inBulkTx(ctx, func(q *query.Queries) error { return j.run(ctx, q) }); !isConflict(err) {
 			done = j.done
 			break
 		}
@@ -53,21 +54,21 @@ func (s *Store) JudgeReadyChecks(ctx context.Context, universe string, owners []
 type judgement struct {
 	*committer
 	overdue time.Duration
-	due     []DueMatchesRow
+	due     []query.DueMatchesRow
 
 	held    map[string]uuid.UUID // tickets that are still in their match
 	created map[string]int64
-	matches []LockDueMatchesRow
+	matches []query.LockDueMatchesRow
 	answers map[uuid.UUID]map[string]bool
 	done    JudgedReadyChecks
 }
 
-func (j *judgement) run(ctx context.Context, q *Queries) error {
+func (j *judgement) run(ctx context.Context, q *query.Queries) error {
 	if err := j.lock(ctx, q); err != nil || len(j.matches) == 0 {
 		return err
 	}
-	back, leave := RequeueTicketsParams{Universe: j.universe}, DeclineTicketsParams{Universe: j.universe}
-	kept := KeepTicketsParams{Universe: j.universe, Outcome: "declined"}
+	back, leave := query.RequeueTicketsParams{Universe: j.universe}, query.DeclineTicketsParams{Universe: j.universe}
+	kept := query.KeepTicketsParams{Universe: j.universe, Outcome: "declined"}
 	for _, m := range j.matches {
 		var decision NewMatch
 		if err := json.Unmarshal(m.Decision, &decision); err != nil {
@@ -80,21 +81,21 @@ func (j *judgement) run(ctx context.Context, q *Queries) error {
 			case j.stays(m, k):
 				back.Ids, back.Matches = append(back.Ids, k.ID), append(back.Matches, m.ID)
 			default:
-				leave.add(m.ID, k)
+				addTicketToDecline(&leave, m.ID, k)
 				if !j.cfg.NoHistory && k.History != nil {
-					kept.add(LeftTicket{Ticket: k, Created: j.created[k.ID], Profile: decision.Profile, Match: decision.ID})
+					addTicketToKeep(&kept, LeftTicket{Ticket: k, Created: j.created[k.ID], Profile: decision.Profile, Match: decision.ID})
 				}
 			}
 		}
 	}
 	j.done.Returned, j.done.Declined = back.Ids, leave.Ids
-	j.write(q.deferred(), back, leave, kept)
+	j.write(q.Deferred(), back, leave, kept)
 	return nil
 }
 
 // lock locks tickets, their players and the matches, and reads the answers under these locks.
-func (j *judgement) lock(ctx context.Context, q *Queries) error {
-	arg := LockMarkedTicketsParams{Universe: j.universe}
+func (j *judgement) lock(ctx context.Context, q *query.Queries) error {
+	arg := query.LockMarkedTicketsParams{Universe: j.universe}
 	of := map[string]uuid.UUID{}
 	var ids []uuid.UUID
 	for _, m := range j.due {
@@ -110,18 +111,18 @@ func (j *judgement) lock(ctx context.Context, q *Queries) error {
 	}
 	var out tx.Pipeline
 	var profiles []string
-	var tickets []LockMarkedTicketsRow
-	var answers []MatchAnswersRow
-	fence := HoldProfilesParams{Universe: j.universe}
+	var tickets []query.LockMarkedTicketsRow
+	var answers []query.MatchAnswersRow
+	fence := query.HoldProfilesParams{Universe: j.universe}
 	for _, o := range j.owners {
-		fence.add(o)
+		addProfileToHold(&fence, o)
 	}
-	queue(&out, &profiles, (*Queries).HoldProfiles, fence)
-	queue(&out, &tickets, (*Queries).LockMarkedTickets, arg)
-	queueExec(&out, (*Queries).LockTicketPlayers, LockTicketPlayersParams{Universe: j.universe, Tickets: arg.Ids})
-	queue(&out, &j.matches, (*Queries).LockDueMatches, LockDueMatchesParams{Universe: j.universe, Ids: ids, Overdue: j.overdue})
-	queue(&out, &answers, (*Queries).MatchAnswers, MatchAnswersParams{Universe: j.universe, Ids: ids})
-	if err := q.send(ctx, &out); err != nil {
+	query.Queue(&out, &profiles, (*query.Queries).HoldProfiles, fence)
+	query.Queue(&out, &tickets, (*query.Queries).LockMarkedTickets, arg)
+	query.QueueExec(&out, (*query.Queries).LockTicketPlayers, query.LockTicketPlayersParams{Universe: j.universe, Tickets: arg.Ids})
+	query.Queue(&out, &j.matches, (*query.Queries).LockDueMatches, query.LockDueMatchesParams{Universe: j.universe, Ids: ids, Overdue: j.overdue})
+	query.Queue(&out, &answers, (*query.Queries).MatchAnswers, query.MatchAnswersParams{Universe: j.universe, Ids: ids})
+	if err := q.Send(ctx, &out); err != nil {
 		return err
 	}
 	if len(profiles) < len(j.owners) {
@@ -142,7 +143,7 @@ func (j *judgement) lock(ctx context.Context, q *Queries) error {
 
 // stays reports whether a party returns to the queue. A decline ends the ready check before its deadline, so players that had not answered by
 // then do not count as silent.
-func (j *judgement) stays(m LockDueMatchesRow, k MatchTicket) bool {
+func (j *judgement) stays(m query.LockDueMatchesRow, k MatchTicket) bool {
 	ended := slices.Contains(slices.Collect(maps.Values(j.answers[m.ID])), false)
 	return !slices.ContainsFunc(k.Players, func(p MatchPlayer) bool {
 		accepted, answered := j.answers[m.ID][p.Sub]
@@ -150,23 +151,23 @@ func (j *judgement) stays(m LockDueMatchesRow, k MatchTicket) bool {
 	})
 }
 
-func (p *DeclineTicketsParams) add(match uuid.UUID, k MatchTicket) {
+func addTicketToDecline(p *query.DeclineTicketsParams, match uuid.UUID, k MatchTicket) {
 	p.Ids, p.Matches = append(p.Ids, k.ID), append(p.Matches, match)
 	p.Parties = append(p.Parties, textArray(k.subs()))
 }
 
-func (j *judgement) write(out *tx.Pipeline, back RequeueTicketsParams, leave DeclineTicketsParams, kept KeepTicketsParams) {
+func (j *judgement) write(out *tx.Pipeline, back query.RequeueTicketsParams, leave query.DeclineTicketsParams, kept query.KeepTicketsParams) {
 	if len(leave.Ids) > 0 {
-		queueExec(out, (*Queries).ForgetTicketPlayers, ForgetTicketPlayersParams{Universe: j.universe, Tickets: leave.Ids})
+		query.QueueExec(out, (*query.Queries).ForgetTicketPlayers, query.ForgetTicketPlayersParams{Universe: j.universe, Tickets: leave.Ids})
 	}
-	queueExec(out, (*Queries).EndProposals, EndProposalsParams{Universe: j.universe, Ids: j.done.Matches})
+	query.QueueExec(out, (*query.Queries).EndProposals, query.EndProposalsParams{Universe: j.universe, Ids: j.done.Matches})
 	if len(back.Ids) > 0 {
-		queueExec(out, (*Queries).RequeueTickets, back)
+		query.QueueExec(out, (*query.Queries).RequeueTickets, back)
 	}
 	if len(leave.Ids) > 0 {
-		queueExec(out, (*Queries).DeclineTickets, leave)
+		query.QueueExec(out, (*query.Queries).DeclineTickets, leave)
 	}
 	if len(kept.Ids) > 0 {
-		queueExec(out, (*Queries).KeepTickets, kept)
+		query.QueueExec(out, (*query.Queries).KeepTickets, kept)
 	}
 }

@@ -9,19 +9,20 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/db/internal/tx"
+	"github.com/lattice-director/director/db/query"
 )
 
 // matchLocks is what a transaction over matches has locked and read.
 type matchLocks struct {
 	profiles []string
-	tickets  []LockMatchTicketsRow
-	waiting  []WaitingOfTicketsRow // with these tickets
+	tickets  []query.LockMatchTicketsRow
+	waiting  []query.WaitingOfTicketsRow // with these tickets
 	accepted []uuid.UUID
 	granted  []int32 // indexes of players
-	around   []SeatsAroundRow
-	sessions []LockMatchSessionsRow
-	playing  []PlayingMatchesRow
-	hosts    []LockHostsRow
+	around   []query.SeatsAroundRow
+	sessions []query.LockMatchSessionsRow
+	playing  []query.PlayingMatchesRow
+	hosts    []query.LockHostsRow
 }
 
 // lock locks and reads, in one round trip and in the lock order, what the decision about the matches needs. It fails where a
@@ -30,23 +31,23 @@ func (t *matchTx) lock(ctx context.Context) error {
 	var out tx.Pipeline
 	l := &t.locked
 	if t.wait {
-		queueExec(&out, (*Queries).LimitLockWait, max(1, int32(t.cfg.LockWait.Milliseconds())))
+		query.QueueExec(&out, (*query.Queries).LimitLockWait, max(1, int32(t.cfg.LockWait.Milliseconds())))
 	}
 	fence, err := t.fence()
 	if err != nil {
 		return err
 	}
-	queue(&out, &l.profiles, (*Queries).HoldProfiles, fence)
+	query.Queue(&out, &l.profiles, (*query.Queries).HoldProfiles, fence)
 	t.queueTickets(&out)
 	if t.region != "" {
-		queue(&out, &l.granted, (*Queries).TryLocks, t.playerLocks())
-		queue(&out, &l.around, (*Queries).SeatsAround, SeatsAroundParams{Region: t.region, Subs: t.players()})
+		query.Queue(&out, &l.granted, (*query.Queries).TryLocks, t.playerLocks())
+		query.Queue(&out, &l.around, (*query.Queries).SeatsAround, query.SeatsAroundParams{Region: t.region, Subs: t.players()})
 	}
 	if t.region != "" && !t.alone {
 		t.queueSessions(&out, t.joins())
-		queue(&out, &l.hosts, (*Queries).LockHosts, t.hostsFor(t.calls))
+		query.Queue(&out, &l.hosts, (*query.Queries).LockHosts, t.hostsFor(t.calls))
 	}
-	if err := t.q.send(ctx, &out); err != nil {
+	if err := t.q.Send(ctx, &out); err != nil {
 		return err
 	}
 	if len(l.profiles) < len(fence.Profiles) {
@@ -56,7 +57,7 @@ func (t *matchTx) lock(ctx context.Context) error {
 }
 
 // fence names the profiles of the matches, with their owners. It fails where one has no owner here.
-func (t *matchTx) fence() (arg HoldProfilesParams, err error) {
+func (t *matchTx) fence() (arg query.HoldProfilesParams, err error) {
 	arg.Universe = t.universe
 	for _, m := range t.calls {
 		o, ok := t.ownerOf(m)
@@ -64,26 +65,28 @@ func (t *matchTx) fence() (arg HoldProfilesParams, err error) {
 			return arg, profileLost()
 		}
 		if !slices.Contains(arg.Profiles, o.Profile) {
-			arg.add(o)
+			addProfileToHold(&arg, o)
 		}
 	}
 	return arg, nil
 }
 
-func (p *HoldProfilesParams) add(o MatchOwner) {
+func addProfileToHold(p *query.HoldProfilesParams, o MatchOwner) {
 	p.Profiles, p.Workers, p.Epochs = append(p.Profiles, o.Profile), append(p.Workers, o.Worker), append(p.Epochs, o.Epoch)
 }
 
 func (t *matchTx) queueTickets(out *tx.Pipeline) {
 	arg := t.ticketsOf(t.calls)
 	if t.takes {
-		queue(out, &t.locked.tickets, (*Queries).takeMatchTickets, arg)
-		queueExec(out, (*Queries).ForgetTicketPlayers, ForgetTicketPlayersParams{Universe: t.universe, Tickets: arg.Ids})
+		query.Queue(out, &t.locked.tickets, func(q *query.Queries, ctx context.Context, arg query.LockMatchTicketsParams) ([]query.LockMatchTicketsRow, error) {
+			return takeMatchTickets(ctx, q, arg)
+		}, arg)
+		query.QueueExec(out, (*query.Queries).ForgetTicketPlayers, query.ForgetTicketPlayersParams{Universe: t.universe, Tickets: arg.Ids})
 	} else {
-		queue(out, &t.locked.tickets, (*Queries).LockMatchTickets, arg)
-		queueExec(out, (*Queries).LockTicketPlayers, LockTicketPlayersParams{Universe: t.universe, Tickets: arg.Ids})
+		query.Queue(out, &t.locked.tickets, (*query.Queries).LockMatchTickets, arg)
+		query.QueueExec(out, (*query.Queries).LockTicketPlayers, query.LockTicketPlayersParams{Universe: t.universe, Tickets: arg.Ids})
 	}
-	queue(out, &t.locked.waiting, (*Queries).WaitingOfTickets, WaitingOfTicketsParams{Universe: t.universe, Tickets: arg.Ids})
+	query.Queue(out, &t.locked.waiting, (*query.Queries).WaitingOfTickets, query.WaitingOfTicketsParams{Universe: t.universe, Tickets: arg.Ids})
 	var proposed []uuid.UUID
 	for _, m := range t.calls {
 		if m.Accepted {
@@ -91,22 +94,22 @@ func (t *matchTx) queueTickets(out *tx.Pipeline) {
 		}
 	}
 	if len(proposed) > 0 {
-		queue(out, &t.locked.accepted, (*Queries).LockAcceptedMatches, LockAcceptedMatchesParams{Universe: t.universe, Ids: proposed})
+		query.Queue(out, &t.locked.accepted, (*query.Queries).LockAcceptedMatches, query.LockAcceptedMatchesParams{Universe: t.universe, Ids: proposed})
 	}
 }
 
-func (q *Queries) takeMatchTickets(ctx context.Context, arg LockMatchTicketsParams) (tickets []LockMatchTicketsRow, err error) {
-	rows, err := q.TakeMatchTickets(ctx, TakeMatchTicketsParams{
+func takeMatchTickets(ctx context.Context, q *query.Queries, arg query.LockMatchTicketsParams) (tickets []query.LockMatchTicketsRow, err error) {
+	rows, err := q.TakeMatchTickets(ctx, query.TakeMatchTicketsParams{
 		Universe: arg.Universe, Ids: arg.Ids, Marks: arg.Marks, PendingFor: arg.PendingFor,
 	})
 	for _, r := range rows {
-		tickets = append(tickets, LockMatchTicketsRow(r))
+		tickets = append(tickets, query.LockMatchTicketsRow(r))
 	}
 	return tickets, err
 }
 
 // ticketsOf names the tickets of matches, sorted and each once, with the marks that are free for them.
-func (t *matchTx) ticketsOf(calls []*matchCall) LockMatchTicketsParams {
+func (t *matchTx) ticketsOf(calls []*matchCall) query.LockMatchTicketsParams {
 	marks := map[string][]byte{}
 	for _, m := range calls {
 		for _, k := range m.Tickets {
@@ -115,7 +118,7 @@ func (t *matchTx) ticketsOf(calls []*matchCall) LockMatchTicketsParams {
 			}
 		}
 	}
-	arg := LockMatchTicketsParams{Universe: t.universe, PendingFor: t.cfg.Timing.PendingFor}
+	arg := query.LockMatchTicketsParams{Universe: t.universe, PendingFor: t.cfg.Timing.PendingFor}
 	for id := range marks {
 		arg.Ids = append(arg.Ids, id)
 	}
@@ -138,7 +141,7 @@ func (t *matchTx) players() (subs []string) {
 
 // playerLocks asks for the locks that placement takes of the same players, in each mode that the match may have. The requests
 // are numbered as players are.
-func (t *matchTx) playerLocks() (arg TryLocksParams) {
+func (t *matchTx) playerLocks() (arg query.TryLocksParams) {
 	n := int32(0)
 	for _, m := range t.calls {
 		if len(m.Modes) == 0 {
@@ -168,13 +171,13 @@ func (t *matchTx) queueSessions(out *tx.Pipeline, ids []uuid.UUID) {
 	if len(ids) == 0 {
 		return
 	}
-	queue(out, &t.locked.sessions, (*Queries).LockMatchSessions, LockMatchSessionsParams{Region: t.region, Ids: ids})
-	queue(out, &t.locked.playing, (*Queries).PlayingMatches, PlayingMatchesParams{Region: t.region, Sessions: ids})
+	query.Queue(out, &t.locked.sessions, (*query.Queries).LockMatchSessions, query.LockMatchSessionsParams{Region: t.region, Ids: ids})
+	query.Queue(out, &t.locked.playing, (*query.Queries).PlayingMatches, query.PlayingMatchesParams{Region: t.region, Sessions: ids})
 }
 
 // hostsFor asks for as many hosts of each mode and size as there are matches that want a session of their own.
-func (t *matchTx) hostsFor(calls []*matchCall) LockHostsParams {
-	arg := LockHostsParams{Region: t.region, Wait: t.wait}
+func (t *matchTx) hostsFor(calls []*matchCall) query.LockHostsParams {
+	arg := query.LockHostsParams{Region: t.region, Wait: t.wait}
 	if !t.wait {
 		arg.Lane, arg.Lanes = int32(t.share.Lane), int32(t.share.Lanes)
 	}
@@ -225,8 +228,8 @@ func (t *matchTx) judge(verdicts map[*matchCall]MatchOutcome) (open []*matchCall
 	return open
 }
 
-func (t *matchTx) freeTickets() map[string]LockMatchTicketsRow {
-	free := make(map[string]LockMatchTicketsRow, len(t.locked.tickets))
+func (t *matchTx) freeTickets() map[string]query.LockMatchTicketsRow {
+	free := make(map[string]query.LockMatchTicketsRow, len(t.locked.tickets))
 	for _, k := range t.locked.tickets {
 		free[k.ID] = k
 	}
@@ -234,7 +237,7 @@ func (t *matchTx) freeTickets() map[string]LockMatchTicketsRow {
 }
 
 // gone returns the tickets of a match that are not as it was decided about them.
-func (t *matchTx) gone(m *matchCall, free map[string]LockMatchTicketsRow) (ids []string) {
+func (t *matchTx) gone(m *matchCall, free map[string]query.LockMatchTicketsRow) (ids []string) {
 	for _, k := range m.Tickets {
 		if row, ok := free[k.ID]; !ok || k.Tx != 0 && k.Tx != row.Tx {
 			ids = append(ids, k.ID)
@@ -263,13 +266,13 @@ func (t *matchTx) busyPlayers() map[string]bool {
 
 // seatedElsewhere returns the players of a match that keep another seat: one that they resolved, one of a match that took them
 // while the ticket waited, or one in the session that the match is to join.
-func seatedElsewhere(m *matchCall, seats map[string][]SeatsAroundRow, tickets map[string]LockMatchTicketsRow) (subs []string) {
+func seatedElsewhere(m *matchCall, seats map[string][]query.SeatsAroundRow, tickets map[string]query.LockMatchTicketsRow) (subs []string) {
 	for _, k := range m.Tickets {
 		queued := time.Unix(0, tickets[k.ID].Created)
 		for _, sub := range k.subs() {
-			if slices.ContainsFunc(seats[sub], func(st SeatsAroundRow) bool {
+			if slices.ContainsFunc(seats[sub], func(st query.SeatsAroundRow) bool {
 				mine := st.MatchID != nil && *st.MatchID == m.ID && !st.Resolved
-				unused := slices.Contains(m.Modes, st.Mode) && !mine && st.keeps(queued)
+				unused := slices.Contains(m.Modes, st.Mode) && !mine && keepsQueuedSince(st, queued)
 				return unused || m.Join != "" && strings.HasSuffix(m.Join, st.SessionID.String())
 			}) {
 				subs = append(subs, sub)
@@ -279,14 +282,14 @@ func seatedElsewhere(m *matchCall, seats map[string][]SeatsAroundRow, tickets ma
 	return subs
 }
 
-// keeps reports whether a player that was queued at a moment keeps an unused seat: the player has resolved it, or a later match reserved it.
-func (st SeatsAroundRow) keeps(queued time.Time) bool {
+// keepsQueuedSince reports whether a player that was queued at a moment keeps an unused seat: the player has resolved it, or a later match reserved it.
+func keepsQueuedSince(st query.SeatsAroundRow, queued time.Time) bool {
 	since := st.MatchID != nil && st.ReservedAt.After(queued)
 	return st.State == "reserved" && st.Live && (st.Resolved || since)
 }
 
 // givenUp returns the unused seats in the modes of the match that its players leave for it.
-func givenUp(m *matchCall, seats map[string][]SeatsAroundRow) (refs []seatRef) {
+func givenUp(m *matchCall, seats map[string][]query.SeatsAroundRow) (refs []seatRef) {
 	for _, sub := range m.subs {
 		for _, st := range seats[sub] {
 			if st.State == "reserved" && slices.Contains(m.Modes, st.Mode) {

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/lattice-director/director/db/query"
 )
 
 // errRolledBack stands for a transaction of unknown outcome that turned out to be rolled back: it is tried again.
@@ -16,12 +18,12 @@ func (t *matchTx) happened(ctx context.Context) (done bool, err error) {
 	case len(t.seated) > 0:
 		first := t.seated[0]
 		return t.foundOut(ctx, first.Tickets[0].ID, func(ctx context.Context) (bool, error) {
-			return t.Store.q.TicketAssigned(ctx, TicketAssignedParams{Universe: t.universe, Ticket: first.Tickets[0].ID, MatchID: first.playing()})
+			return t.Store.q.TicketAssigned(ctx, query.TicketAssignedParams{Universe: t.universe, Ticket: first.Tickets[0].ID, MatchID: first.playing()})
 		})
 	case len(t.proposed) > 0:
 		first := t.proposed[0]
 		return t.foundOut(ctx, first.Tickets[0].ID, func(ctx context.Context) (bool, error) {
-			return t.Store.q.MatchProposed(ctx, MatchProposedParams{Universe: t.universe, ID: first.ID})
+			return t.Store.q.MatchProposed(ctx, query.MatchProposedParams{Universe: t.universe, ID: first.ID})
 		})
 	}
 	return false, nil // nothing that a repetition could do twice
@@ -33,7 +35,7 @@ func (c *committer) foundOut(ctx context.Context, ticket string, look func(conte
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.cfg.HoldTimeout+time.Second)
 	defer cancel()
 	for {
-		if err = c.q.AwaitTicket(ctx, AwaitTicketParams{Universe: c.universe, ID: ticket}); err == nil {
+		if err = c.q.AwaitTicket(ctx, query.AwaitTicketParams{Universe: c.universe, ID: ticket}); err == nil {
 			done, err = look(ctx)
 		}
 		if err == nil || ctx.Err() != nil {

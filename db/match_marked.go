@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/google/uuid"
+
+	"github.com/lattice-director/director/db/query"
 )
 
 // MarkedTickets are tickets that are pending in a match of a cycle, and their mark ([CycleRef.Mark]). Tickets that by now store
@@ -28,11 +30,11 @@ func (s *Store) FreeMarkedTickets(ctx context.Context, universe string, all []Ma
 		}
 	}
 	for ids := range slices.Chunk(slices.Sorted(maps.Keys(marks)), releasePage) {
-		arg := LockMarkedTicketsParams{Universe: universe, Ids: ids}
+		arg := query.LockMarkedTicketsParams{Universe: universe, Ids: ids}
 		for _, id := range ids {
 			arg.Marks = append(arg.Marks, marks[id])
 		}
-		if err := s.inBulkTxWithRetries(ctx, func(q *Queries) error { return q.freeMarked(ctx, arg) }); err != nil {
+		if err := s.inBulkTxWithRetries(ctx, func(q *query.Queries) error { return freeMarkedTickets(ctx, q, arg) }); err != nil {
 			return classify(err)
 		}
 	}
@@ -55,7 +57,7 @@ const maxAbandoned = 50_000
 // FreeAbandonedTickets returns tickets to their place in the queue, 50,000 at most: the tickets of matches that functions of these profiles
 // proposed to former owners, which have lower epochs. Former owners can no longer commit these matches. Errors: as FreeMarkedTickets.
 func (s *Store) FreeAbandonedTickets(ctx context.Context, universe string, epochs map[string]int64) (freed int, err error) {
-	arg := MarkedByFunctionsParams{Universe: universe, Most: maxAbandoned}
+	arg := query.MarkedByFunctionsParams{Universe: universe, Most: maxAbandoned}
 	for _, profile := range slices.Sorted(maps.Keys(epochs)) {
 		arg.Prefixes = append(arg.Prefixes, []byte(functionMatches+profile+"/"))
 	}
@@ -89,16 +91,16 @@ func functionOf(mark []byte) (profile string, epoch int64, ok bool) {
 	return parts[0], epoch, err == nil
 }
 
-// freeMarked locks the tickets that are still in their matches, and defers their release.
-func (q *Queries) freeMarked(ctx context.Context, arg LockMarkedTicketsParams) error {
+// freeMarkedTickets locks the tickets that are still in their matches, and defers their release.
+func freeMarkedTickets(ctx context.Context, q *query.Queries, arg query.LockMarkedTicketsParams) error {
 	rows, err := q.LockMarkedTickets(ctx, arg)
 	if err != nil || len(rows) == 0 {
 		return err
 	}
-	free := ReleaseTicketsParams{Region: arg.Universe}
+	free := query.ReleaseTicketsParams{Region: arg.Universe}
 	for _, r := range rows {
 		free.Ids = append(free.Ids, r.ID)
 	}
-	queueExec(q.deferred(), (*Queries).ReleaseTickets, free)
+	query.QueueExec(q.Deferred(), (*query.Queries).ReleaseTickets, free)
 	return nil
 }

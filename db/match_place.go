@@ -7,12 +7,13 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/db/internal/tx"
+	"github.com/lattice-director/director/db/query"
 )
 
 // joinedMatch is a match that plays already, in a session that this transaction holds.
 type joinedMatch struct {
 	id          uuid.UUID
-	session     LockMatchSessionsRow
+	session     query.LockMatchSessionsRow
 	subs        []string
 	rosterBytes int
 	taken       bool // by a match of this transaction
@@ -38,17 +39,17 @@ func (t *matchTx) sessionsAndHosts(ctx context.Context, open []*matchCall, verdi
 // giveSeatsUp frees the unused seats of the players, closes the sessions that are empty then, and locks hosts.
 func (t *matchTx) giveSeatsUp(ctx context.Context, open []*matchCall) error {
 	seats := byPlayer(t.locked.around).of
-	release := ReleaseSeatsParams{Region: t.region, Reason: "given up"}
+	release := query.ReleaseSeatsParams{Region: t.region, Reason: "given up"}
 	for _, m := range open {
 		for _, ref := range givenUp(m, seats) {
 			release.SessionIds, release.Subs = append(release.SessionIds, ref.session), append(release.Subs, ref.sub)
 		}
 	}
 	var out tx.Pipeline
-	var freed []ReleaseSeatsRow
+	var freed []query.ReleaseSeatsRow
 	t.queueSessions(&out, slices.Concat(t.joins(), release.SessionIds))
-	queue(&out, &freed, (*Queries).ReleaseSeats, release)
-	if err := t.q.send(ctx, &out); err != nil {
+	query.Queue(&out, &freed, (*query.Queries).ReleaseSeats, release)
+	if err := t.q.Send(ctx, &out); err != nil {
 		return err
 	}
 	hosts, empty := t.hostsFor(open), t.emptied(freed)
@@ -57,8 +58,8 @@ func (t *matchTx) giveSeatsUp(ctx context.Context, open []*matchCall) error {
 	}
 	rows, err := t.q.LockHosts(ctx, hosts)
 	if err == nil && len(empty) > 0 {
-		if _, err = t.q.CloseSessions(ctx, CloseSessionsParams{Region: t.region, Ids: vacatedIDs(empty), Reason: "empty"}); err == nil {
-			rows, err = t.q.LockHosts(ctx, LockHostsParams{Region: t.region, Also: hostIDs(rows), Wait: true}) // with the room that they have now
+		if _, err = t.q.CloseSessions(ctx, query.CloseSessionsParams{Region: t.region, Ids: vacatedIDs(empty), Reason: "empty"}); err == nil {
+			rows, err = t.q.LockHosts(ctx, query.LockHostsParams{Region: t.region, Also: hostIDs(rows), Wait: true}) // with the room that they have now
 		}
 	}
 	t.locked.hosts = rows
@@ -66,7 +67,7 @@ func (t *matchTx) giveSeatsUp(ctx context.Context, open []*matchCall) error {
 }
 
 // emptied returns the sessions in which no seat is left.
-func (t *matchTx) emptied(freed []ReleaseSeatsRow) (empty []vacatedSession) {
+func (t *matchTx) emptied(freed []query.ReleaseSeatsRow) (empty []vacatedSession) {
 	seats := map[uuid.UUID]int{}
 	for _, f := range freed {
 		seats[f.SessionID]++
@@ -105,7 +106,7 @@ func (t *matchTx) judgeJoins(open []*matchCall, verdicts map[*matchCall]MatchOut
 func (t *matchTx) playingMatches() map[string]*joinedMatch {
 	all := map[string]*joinedMatch{}
 	for _, s := range t.locked.sessions {
-		i := slices.IndexFunc(t.locked.playing, func(m PlayingMatchesRow) bool { return m.SessionID == s.ID })
+		i := slices.IndexFunc(t.locked.playing, func(m query.PlayingMatchesRow) bool { return m.SessionID == s.ID })
 		if i >= 0 {
 			m := t.locked.playing[i]
 			all[sessionID(t.region, s.ID)] = &joinedMatch{id: m.ID, session: s, subs: m.Subs, rosterBytes: int(m.RosterBytes)}
@@ -174,8 +175,8 @@ func (t *matchTx) opening(c *candidates, m *matchCall) (s seatedMatch, ok bool) 
 }
 
 // stillPlaceable asks which unplaced matches a fresh snapshot shows room for.
-func (t *matchTx) stillPlaceable() StillPlaceableParams {
-	arg := StillPlaceableParams{Region: t.region}
+func (t *matchTx) stillPlaceable() query.StillPlaceableParams {
+	arg := query.StillPlaceableParams{Region: t.region}
 	for i, m := range t.unplaced {
 		for _, mode := range m.Modes {
 			arg.Requests, arg.Modes = append(arg.Requests, int32(i)), append(arg.Modes, mode)

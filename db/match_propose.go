@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/db/internal/tx"
+	"github.com/lattice-director/director/db/query"
 )
 
 // ProposeMatches asks the players of matches whether they accept: their tickets are in no other match until the ready check
@@ -60,10 +61,10 @@ func (c *committer) dropWithoutHost(ctx context.Context, calls []*matchCall) err
 
 // proposeAll defers the rows of proposed matches, whose tickets it holds, and their marks.
 func (t *matchTx) proposeAll(open []*matchCall) error {
-	put := ProposeMatchesParams{Universe: t.universe, Within: t.propose}
-	mark := MarkProposedParams{Universe: t.universe}
+	put := query.ProposeMatchesParams{Universe: t.universe, Within: t.propose}
+	mark := query.MarkProposedParams{Universe: t.universe}
 	for _, m := range open {
-		if err := put.add(m); err != nil {
+		if err := addMatchToPropose(&put, m); err != nil {
 			return err
 		}
 		for _, id := range m.ticketIDs() {
@@ -71,15 +72,15 @@ func (t *matchTx) proposeAll(open []*matchCall) error {
 		}
 	}
 	if t.proposed = open; len(open) > 0 {
-		queueExec(t.q.deferred(), (*Queries).ProposeMatches, put)
-		queueExec(t.q.deferred(), (*Queries).MarkProposed, mark)
+		query.QueueExec(t.q.Deferred(), (*query.Queries).ProposeMatches, put)
+		query.QueueExec(t.q.Deferred(), (*query.Queries).MarkProposed, mark)
 		t.askSessions(mark.Ids)
 	}
 	t.written = true
 	return nil
 }
 
-func (p *ProposeMatchesParams) add(m *matchCall) error {
+func addMatchToPropose(p *query.ProposeMatchesParams, m *matchCall) error {
 	decision, err := json.Marshal(m.NewMatch)
 	if err != nil {
 		return err
@@ -101,7 +102,7 @@ type OpenReadyCheck struct {
 // Errors: Unavailable.
 func (s *Store) OpenReadyChecks(ctx context.Context, universe, profile string) (all []OpenReadyCheck, err error) {
 	const page = 100
-	arg := OpenProposalsParams{Universe: universe, Profile: profile, Page: page}
+	arg := query.OpenProposalsParams{Universe: universe, Profile: profile, Page: page}
 	for {
 		rows, err := s.q.OpenProposals(ctx, arg)
 		if err != nil {
@@ -129,7 +130,7 @@ func (s *Store) RenewAccepted(ctx context.Context, universe string, owners []Mat
 	for _, batch := range matchBatches(c.calls(matches)) {
 		t := matchTx{committer: c, calls: batch}
 		var gone []uuid.UUID
-		err := s.inTx(ctx, func(q *Queries) (err error) {
+		err := s.inTx(ctx, func(q *query.Queries) (err error) {
 			t.q = q
 			gone, err = t.renew(ctx)
 			return err
@@ -150,28 +151,28 @@ func (t *matchTx) renew(ctx context.Context) (ended []uuid.UUID, err error) {
 	}
 	var out tx.Pipeline
 	var profiles []string
-	var held []LockMarkedTicketsRow
+	var held []query.LockMarkedTicketsRow
 	var renewed []uuid.UUID
-	tickets := LockMarkedTicketsParams{Universe: t.universe}
+	tickets := query.LockMarkedTicketsParams{Universe: t.universe}
 	arg := t.ticketsOf(t.calls)
 	tickets.Ids, tickets.Marks = arg.Ids, arg.Marks
-	accepted := RenewAcceptedParams{Universe: t.universe, Hold: t.cfg.Timing.PendingFor}
+	accepted := query.RenewAcceptedParams{Universe: t.universe, Hold: t.cfg.Timing.PendingFor}
 	for _, m := range t.calls {
 		accepted.Ids = append(accepted.Ids, m.ID)
 	}
-	queue(&out, &profiles, (*Queries).HoldProfiles, fence)
-	queue(&out, &held, (*Queries).LockMarkedTickets, tickets)
-	queue(&out, &renewed, (*Queries).RenewAccepted, accepted)
-	if err := t.q.send(ctx, &out); err != nil {
+	query.Queue(&out, &profiles, (*query.Queries).HoldProfiles, fence)
+	query.Queue(&out, &held, (*query.Queries).LockMarkedTickets, tickets)
+	query.Queue(&out, &renewed, (*query.Queries).RenewAccepted, accepted)
+	if err := t.q.Send(ctx, &out); err != nil {
 		return nil, err
 	}
 	if len(profiles) < len(fence.Profiles) {
 		return nil, profileLost()
 	}
-	marks := RenewMarksParams{Universe: t.universe}
+	marks := query.RenewMarksParams{Universe: t.universe}
 	for _, k := range held {
 		marks.Ids = append(marks.Ids, k.ID)
 	}
-	queueExec(t.q.deferred(), (*Queries).RenewMarks, marks)
+	query.QueueExec(t.q.Deferred(), (*query.Queries).RenewMarks, marks)
 	return slices.DeleteFunc(accepted.Ids, func(id uuid.UUID) bool { return slices.Contains(renewed, id) }), nil
 }

@@ -7,24 +7,25 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/rooms"
 )
 
 // matchRooms are the rooms of the realtime lobby that a transaction makes for matches, whose sessions it invites.
 type matchRooms struct {
 	made map[string]*madeRooms // by region
-	ends EndSessionsWaitingParams
+	ends query.EndSessionsWaitingParams
 
 	others map[string][]string // further sessions whose replicas wake after the commit, by region
 }
 
 type madeRooms struct {
-	rooms   InsertMatchLobbiesParams
-	members InviteParticipantsParams
+	rooms   query.InsertMatchLobbiesParams
+	members query.InviteParticipantsParams
 }
 
 func newMatchRooms(universe string) *matchRooms {
-	return &matchRooms{made: map[string]*madeRooms{}, others: map[string][]string{}, ends: EndSessionsWaitingParams{TicketRegion: universe}}
+	return &matchRooms{made: map[string]*madeRooms{}, others: map[string][]string{}, ends: query.EndSessionsWaitingParams{TicketRegion: universe}}
 }
 
 // writeRooms defers the rooms of the matches with tickets of sessions.
@@ -43,14 +44,14 @@ func (t *matchTx) writeRooms() {
 }
 
 // waitingByMatch returns the sessions that wait with the tickets of each seated match, in the order of the queue.
-func (t *matchTx) waitingByMatch() [][]WaitingOfTicketsRow {
+func (t *matchTx) waitingByMatch() [][]query.WaitingOfTicketsRow {
 	matches := map[string]int{} // by ticket
 	for i, s := range t.seated {
 		for _, ticket := range s.ticketIDs() {
 			matches[ticket] = i
 		}
 	}
-	sessions := make([][]WaitingOfTicketsRow, len(t.seated))
+	sessions := make([][]query.WaitingOfTicketsRow, len(t.seated))
 	for _, w := range t.locked.waiting {
 		if i, ok := matches[w.Ticket]; ok {
 			sessions[i] = append(sessions[i], w)
@@ -87,10 +88,10 @@ func serverOf(p Placement) *rooms.Server {
 }
 
 // add adds the rooms of a match, one in each project of its sessions, which are in the order of the queue. Its type is the one that the first asked for.
-func (r *matchRooms) add(s *Store, m matchedRoom, sessions []WaitingOfTicketsRow) {
+func (r *matchRooms) add(s *Store, m matchedRoom, sessions []query.WaitingOfTicketsRow) {
 	for len(sessions) > 0 {
 		first := sessions[0]
-		here := func(w WaitingOfTicketsRow) bool { return w.Region == first.Region && w.Project == first.Project }
+		here := func(w query.WaitingOfTicketsRow) bool { return w.Region == first.Region && w.Project == first.Project }
 		m.Project, m.Type, m.ID, m.Participants = first.Project, first.RoomType, matchRoomID(first.RoomType, m.id), nil
 		if IsRealtimeProfile(m.Profile) {
 			m.Size = int(first.Size)
@@ -98,7 +99,7 @@ func (r *matchRooms) add(s *Store, m matchedRoom, sessions []WaitingOfTicketsRow
 		for _, w := range sessions {
 			if here(w) {
 				m.Participants = append(m.Participants, rooms.Member{Session: w.Session, Player: w.Player})
-				r.ends.add(w.Ticket, m.id, m.ID)
+				addSessionWaitingToEnd(&r.ends, w.Ticket, m.id, m.ID)
 			}
 		}
 		if r.made[first.Region] == nil {
@@ -110,7 +111,7 @@ func (r *matchRooms) add(s *Store, m matchedRoom, sessions []WaitingOfTicketsRow
 }
 
 func newMadeRooms(region string) *madeRooms {
-	return &madeRooms{InsertMatchLobbiesParams{Region: region}, InviteParticipantsParams{Region: region}}
+	return &madeRooms{query.InsertMatchLobbiesParams{Region: region}, query.InviteParticipantsParams{Region: region}}
 }
 
 func (p *madeRooms) add(m matchedRoom, room *rooms.Room) {
@@ -126,7 +127,7 @@ func (p *madeRooms) add(m matchedRoom, room *rooms.Room) {
 	}
 }
 
-func (p *EndSessionsWaitingParams) add(ticket string, match uuid.UUID, room string) {
+func addSessionWaitingToEnd(p *query.EndSessionsWaitingParams, ticket string, match uuid.UUID, room string) {
 	if !slices.Contains(p.Tickets, ticket) {
 		p.Tickets, p.Matches, p.Rooms = append(p.Tickets, ticket), append(p.Matches, match), append(p.Rooms, room)
 	}
@@ -138,14 +139,14 @@ func matchRoomID(roomType string, match uuid.UUID) string {
 }
 
 // write defers the rooms to the commit. They lock nothing.
-func (r *matchRooms) write(q *Queries) {
-	out := q.deferred()
+func (r *matchRooms) write(q *query.Queries) {
+	out := q.Deferred()
 	for _, region := range slices.Sorted(maps.Keys(r.made)) {
-		queueExec(out, (*Queries).InsertMatchLobbies, r.made[region].rooms)
-		queueExec(out, (*Queries).InviteParticipants, r.made[region].members)
+		query.QueueExec(out, (*query.Queries).InsertMatchLobbies, r.made[region].rooms)
+		query.QueueExec(out, (*query.Queries).InviteParticipants, r.made[region].members)
 	}
 	if len(r.ends.Tickets) > 0 {
-		queueExec(out, (*Queries).EndSessionsWaiting, r.ends)
+		query.QueueExec(out, (*query.Queries).EndSessionsWaiting, r.ends)
 	}
 }
 

@@ -4,15 +4,17 @@ import (
 	"encoding/json"
 
 	"github.com/google/uuid"
+
+	"github.com/lattice-director/director/db/query"
 )
 
 // write defers what is to be written to the commit, in the lock order. It ends with the question which of the unplaced matches
 // a fresh snapshot shows room for.
 func (t *matchTx) write() error {
-	out := t.q.deferred()
+	out := t.q.Deferred()
 	t.writeSessions()
 	if ended := t.endedProposals(); len(ended) > 0 {
-		queueExec(out, (*Queries).EndProposals, EndProposalsParams{Universe: t.universe, Ids: ended})
+		query.QueueExec(out, (*query.Queries).EndProposals, query.EndProposalsParams{Universe: t.universe, Ids: ended})
 	}
 	t.requeueEnded()
 	if len(t.seated) > 0 {
@@ -21,18 +23,18 @@ func (t *matchTx) write() error {
 			return err
 		}
 		if !t.takes {
-			queueExec(out, (*Queries).ForgetTicketPlayers, ForgetTicketPlayersParams{Universe: t.universe, Tickets: settle.Ids})
-			queueExec(out, (*Queries).DeleteLockedTickets, DeleteLockedTicketsParams{Universe: t.universe, Ids: settle.Ids})
+			query.QueueExec(out, (*query.Queries).ForgetTicketPlayers, query.ForgetTicketPlayersParams{Universe: t.universe, Tickets: settle.Ids})
+			query.QueueExec(out, (*query.Queries).DeleteLockedTickets, query.DeleteLockedTicketsParams{Universe: t.universe, Ids: settle.Ids})
 		}
-		queueExec(out, (*Queries).SettleMatched, settle)
-		queueExec(out, (*Queries).RecordMatches, t.records())
+		query.QueueExec(out, (*query.Queries).SettleMatched, settle)
+		query.QueueExec(out, (*query.Queries).RecordMatches, t.records())
 		t.writeRooms()
 	}
 	if served := t.served(); len(served.Keys) > 0 {
-		queueExec(out, (*Queries).ServeDemand, served)
+		query.QueueExec(out, (*query.Queries).ServeDemand, served)
 	}
 	if len(t.unplaced) > 0 {
-		queue(out, &t.placeable, (*Queries).StillPlaceable, t.stillPlaceable())
+		query.Queue(out, &t.placeable, (*query.Queries).StillPlaceable, t.stillPlaceable())
 	}
 	t.written = true
 	return nil
@@ -40,35 +42,35 @@ func (t *matchTx) write() error {
 
 // writeSessions defers sessions, seats and playing matches.
 func (t *matchTx) writeSessions() {
-	out := t.q.deferred()
-	fill, seats := FillSessionsParams{Region: t.region}, TakeMatchSeatsParams{Region: t.region, SeatTtl: t.cfg.Timing.SeatTTL}
-	start, join := StartMatchesParams{Region: t.region, Universe: t.universe}, JoinMatchesParams{Region: t.region}
+	out := t.q.Deferred()
+	fill, seats := query.FillSessionsParams{Region: t.region}, query.TakeMatchSeatsParams{Region: t.region, SeatTtl: t.cfg.Timing.SeatTTL}
+	start, join := query.StartMatchesParams{Region: t.region, Universe: t.universe}, query.JoinMatchesParams{Region: t.region}
 	for _, s := range t.seated {
 		if s.mode == "" {
 			continue
 		}
-		seats.add(s)
+		addSeatsToTake(&seats, s)
 		if s.joined == nil {
-			start.add(s)
+			addMatchToStart(&start, s)
 			continue
 		}
 		fill.Ids, fill.Players = append(fill.Ids, s.session), append(fill.Players, int32(len(s.subs)))
-		join.add(s)
+		addMatchToJoin(&join, s)
 	}
 	if len(fill.Ids) > 0 {
-		queueExec(out, (*Queries).FillSessions, fill)
-		queueExec(out, (*Queries).JoinMatches, join)
+		query.QueueExec(out, (*query.Queries).FillSessions, fill)
+		query.QueueExec(out, (*query.Queries).JoinMatches, join)
 	}
 	if len(seats.Subs) > 0 {
-		queueExec(out, (*Queries).TakeMatchSeats, seats)
+		query.QueueExec(out, (*query.Queries).TakeMatchSeats, seats)
 	}
 	if len(start.Ids) > 0 {
-		queueExec(out, (*Queries).StartMatches, start)
+		query.QueueExec(out, (*query.Queries).StartMatches, start)
 		t.sessions.queue(out, &t.senders)
 	}
 }
 
-func (p *TakeMatchSeatsParams) add(s seatedMatch) {
+func addSeatsToTake(p *query.TakeMatchSeatsParams, s seatedMatch) {
 	for _, k := range s.Tickets {
 		key := partyKey(k.subs())
 		for _, player := range k.Players {
@@ -78,14 +80,14 @@ func (p *TakeMatchSeatsParams) add(s seatedMatch) {
 	}
 }
 
-func (p *StartMatchesParams) add(s seatedMatch) {
+func addMatchToStart(p *query.StartMatchesParams, s seatedMatch) {
 	p.Ids, p.Sessions = append(p.Ids, s.ID), append(p.Sessions, s.session)
 	p.Profiles, p.Versions, p.DecidedAt = append(p.Profiles, s.Profile), append(p.Versions, int32(s.Version)), append(p.DecidedAt, s.DecidedAt)
 	p.Chosen, p.Rosters, p.Data = append(p.Chosen, objectText(s.Chosen)), append(p.Rosters, string(s.roster)), append(p.Data, string(s.Data))
 	p.Tickets = append(p.Tickets, textArray(s.ticketIDs()))
 }
 
-func (p *JoinMatchesParams) add(s seatedMatch) {
+func addMatchToJoin(p *query.JoinMatchesParams, s seatedMatch) {
 	p.Ids, p.Rosters = append(p.Ids, s.joined.id), append(p.Rosters, string(s.roster))
 	p.Tickets = append(p.Tickets, textArray(s.ticketIDs()))
 }
@@ -105,7 +107,7 @@ func (t *matchTx) endedProposals() (ids []uuid.UUID) {
 
 // requeueEnded gives back the tickets of accepted matches that lost another ticket.
 func (t *matchTx) requeueEnded() {
-	arg, free := RequeueTicketsParams{Universe: t.universe}, t.freeTickets()
+	arg, free := query.RequeueTicketsParams{Universe: t.universe}, t.freeTickets()
 	for _, m := range t.ended {
 		for _, k := range m.Tickets {
 			if _, held := free[k.ID]; held {
@@ -114,13 +116,13 @@ func (t *matchTx) requeueEnded() {
 		}
 	}
 	if len(arg.Ids) > 0 {
-		queueExec(t.q.deferred(), (*Queries).RequeueTickets, arg)
+		query.QueueExec(t.q.Deferred(), (*query.Queries).RequeueTickets, arg)
 	}
 }
 
 // settlement is what becomes of the tickets.
-func (t *matchTx) settlement() (SettleMatchedParams, error) {
-	arg, free := SettleMatchedParams{Universe: t.universe}, t.freeTickets()
+func (t *matchTx) settlement() (query.SettleMatchedParams, error) {
+	arg, free := query.SettleMatchedParams{Universe: t.universe}, t.freeTickets()
 	for i, s := range t.seated {
 		arg.Assignments = append(arg.Assignments, t.assign(s.NewMatch, s.placement))
 		arg.Playing = append(arg.Playing, s.playing())
@@ -160,8 +162,8 @@ func assignedTo(p Placement, k MatchTicket) assignment {
 }
 
 // records is the history of the matches.
-func (t *matchTx) records() RecordMatchesParams {
-	p := RecordMatchesParams{Universe: t.universe, Region: t.region, Keep: !t.cfg.NoHistory}
+func (t *matchTx) records() query.RecordMatchesParams {
+	p := query.RecordMatchesParams{Universe: t.universe, Region: t.region, Keep: !t.cfg.NoHistory}
 	for _, s := range t.seated {
 		o, _ := t.ownerOf(s.matchCall)
 		p.Ids, p.Profiles, p.Versions = append(p.Ids, s.ID), append(p.Profiles, s.Profile), append(p.Versions, int32(s.Version))
@@ -174,8 +176,8 @@ func (t *matchTx) records() RecordMatchesParams {
 }
 
 // served returns the demand of the committed matches, which no longer wait for a server.
-func (t *matchTx) served() ServeDemandParams {
-	arg := ServeDemandParams{Region: t.region}
+func (t *matchTx) served() query.ServeDemandParams {
+	arg := query.ServeDemandParams{Region: t.region}
 	for _, s := range t.seated {
 		if s.Demand != (DemandKey{}) {
 			arg.Modes, arg.Keys, arg.Players = append(arg.Modes, s.Demand.Mode), append(arg.Keys, s.Demand.Key), append(arg.Players, int32(len(s.subs)))

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/provider"
 	"github.com/lattice-director/director/token/netcode"
@@ -55,8 +56,8 @@ func newClientIDs(n int) []int64 {
 	return ids
 }
 
-// netcodeSeat decodes the column netcode of a seat.
-func (r ResolveSeatsRow) netcodeSeat(issued time.Time, t Timing) (*NetcodeSeat, error) {
+// netcodeSeatOf decodes the column netcode of a seat.
+func netcodeSeatOf(r query.ResolveSeatsRow, issued time.Time, t Timing) (*NetcodeSeat, error) {
 	var row struct {
 		ClientID   uint64          `json:"client_id"`
 		Deployment uuid.UUID       `json:"deployment"`
@@ -98,6 +99,6 @@ type Pruned struct{ Seen, Deleted int }
 // PruneNetcodeTokens deletes the client ids of at most batch tokens that can no longer be used. It keeps those of connected players, and looks
 // at them again ten minutes later. Errors: Unavailable.
 func (s *Store) PruneNetcodeTokens(ctx context.Context, region string, batch int) (Pruned, error) {
-	r, err := s.q.PruneNetcodeTokens(ctx, PruneNetcodeTokensParams{Region: region, Batch: int32(batch)})
+	r, err := s.q.PruneNetcodeTokens(ctx, query.PruneNetcodeTokensParams{Region: region, Batch: int32(batch)})
 	return Pruned{int(r.Seen), int(r.Deleted)}, classify(err)
 }

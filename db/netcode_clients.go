@@ -7,6 +7,7 @@ import (
 
 	"github.com/lattice-director/director/db/internal/batch"
 	"github.com/lattice-director/director/db/internal/tx"
+	"github.com/lattice-director/director/db/query"
 )
 
 // ClientList is the report of a netcode server about its connections: the client ids of all connected clients. Its number, Seq, grows
@@ -70,7 +71,7 @@ func (s *Store) clientsBatch(ctx context.Context, _ string, calls []*clientsCall
 func (s *Store) readClients(ctx context.Context, calls []*clientsCall) (map[string]*clientList, error) {
 	lists := make(map[string]*clientList, len(calls))
 	var ids []string
-	var listed ListedClientsParams
+	var listed query.ListedClientsParams
 	for _, c := range calls {
 		id := c.Req.Ref.InstanceID
 		if lists[id] != nil {
@@ -83,12 +84,12 @@ func (s *Store) readClients(ctx context.Context, calls []*clientsCall) (map[stri
 		}
 	}
 	var out tx.Pipeline
-	var servers []ClientServersRow
-	var seats []ListedClientsRow
-	var connected []ConnectedClientsRow
-	queue(&out, &servers, (*Queries).ClientServers, ids)
-	queue(&out, &seats, (*Queries).ListedClients, listed)
-	queue(&out, &connected, (*Queries).ConnectedClients, ids)
+	var servers []query.ClientServersRow
+	var seats []query.ListedClientsRow
+	var connected []query.ConnectedClientsRow
+	query.Queue(&out, &servers, (*query.Queries).ClientServers, ids)
+	query.Queue(&out, &seats, (*query.Queries).ListedClients, listed)
+	query.Queue(&out, &connected, (*query.Queries).ConnectedClients, ids)
 	if err := out.Send(ctx, s.pool); err != nil {
 		return nil, err
 	}
@@ -119,7 +120,7 @@ func (s *Store) writeClients(ctx context.Context, region string, lists []*client
 			rt.silent = append(rt.silent, l.server.InstanceID)
 		}
 	}
-	err := s.inTx(ctx, func(q *Queries) error {
+	err := s.inTx(ctx, func(q *query.Queries) error {
 		rt.q = q
 		known, err := rt.load(ctx, calls)
 		if err != nil {
@@ -129,7 +130,7 @@ func (s *Store) writeClients(ctx context.Context, region string, lists []*client
 		if started, err = rt.write(ctx, reports); err != nil {
 			return err
 		}
-		return q.advanceClients(ctx, region, lists)
+		return advanceClients(ctx, q, region, lists)
 	})
 	if err != nil {
 		return err
@@ -143,8 +144,8 @@ func (s *Store) writeClients(ctx context.Context, region string, lists []*client
 }
 
 // advanceClients comes last: deployments are locked after sessions, seats and instances.
-func (q *Queries) advanceClients(ctx context.Context, region string, lists []*clientList) error {
-	p := AdvanceClientsParams{Region: region}
+func advanceClients(ctx context.Context, q *query.Queries, region string, lists []*clientList) error {
+	p := query.AdvanceClientsParams{Region: region}
 	for _, l := range lists {
 		id, err := uuid.Parse(l.server.InstanceID)
 		if err != nil {

@@ -8,21 +8,22 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/db/internal/batch"
+	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // clientList is a list while it is being decided.
 type clientList struct {
 	call   *clientsCall
-	server ClientServersRow
+	server query.ClientServersRow
 	listed map[uint64]bool
-	seats  map[uint64]ListedClientsRow
-	left   []ConnectedClientsRow
+	seats  map[uint64]query.ListedClientsRow
+	left   []query.ConnectedClientsRow
 	asked  map[string]*reportCall // by session, once the list was turned into seat reports
 }
 
 func newClientList(c *clientsCall) *clientList {
-	l := &clientList{call: c, listed: make(map[uint64]bool, len(c.Req.Clients)), seats: make(map[uint64]ListedClientsRow, len(c.Req.Clients))}
+	l := &clientList{call: c, listed: make(map[uint64]bool, len(c.Req.Clients)), seats: make(map[uint64]query.ListedClientsRow, len(c.Req.Clients))}
 	for _, id := range c.Req.Clients {
 		l.listed[id] = true
 	}
@@ -34,7 +35,9 @@ func (l *clientList) judge() {
 	ref := l.call.Req.Ref
 	known := directory{}
 	if r := l.server; r.InstanceID != "" {
-		known[r.InstanceID] = FindInstancesRow{r.InstanceID, r.Region, r.Incarnation, r.Alive}
+		known[r.InstanceID] = query.FindInstancesRow{
+			InstanceID: r.InstanceID, Region: r.Region, Incarnation: r.Incarnation, Alive: r.Alive,
+		}
 	}
 	_, err := known.live(ref)
 	switch {
@@ -49,7 +52,7 @@ func (l *clientList) judge() {
 }
 
 // holds adds a connected client of the server, which has left if it is not listed.
-func (l *clientList) holds(r ConnectedClientsRow) {
+func (l *clientList) holds(r query.ConnectedClientsRow) {
 	id, err := strconv.ParseUint(r.ClientID, 10, 64)
 	if err == nil && !l.listed[id] {
 		l.left = append(l.left, r)

@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"github.com/google/uuid"
+
+	"github.com/lattice-director/director/db/query"
 )
 
 // DeploymentKey is the sealed netcode key of a deployment.
@@ -19,7 +21,7 @@ type DeploymentKey struct {
 // DeploymentKeys returns up to batch keys of a region after an id, in the order of the ids, without those that the key-encryption key
 // with the fingerprint except seals already; "" excludes none. Errors: Unavailable.
 func (s *Store) DeploymentKeys(ctx context.Context, region, except string, after uuid.UUID, batch int) ([]DeploymentKey, error) {
-	rows, err := s.q.DeploymentKeys(ctx, DeploymentKeysParams{Region: region, SealedBy: except, After: after, Batch: int32(batch)})
+	rows, err := s.q.DeploymentKeys(ctx, query.DeploymentKeysParams{Region: region, SealedBy: except, After: after, Batch: int32(batch)})
 	keys := make([]DeploymentKey, len(rows))
 	for i, r := range rows {
 		keys[i] = DeploymentKey{r.ID, r.NetcodeKey, r.SealedBy, r.Drains, r.Needed}
@@ -30,11 +32,11 @@ func (s *Store) DeploymentKeys(ctx context.Context, region, except string, after
 // ResealDeployments replaces keys by others, which the key-encryption key with that fingerprint seals, unless they changed since they were
 // read. It returns how many. Errors: Unavailable.
 func (s *Store) ResealDeployments(ctx context.Context, region string, old []DeploymentKey, sealed [][]byte, by string) (n int, err error) {
-	p := ResealDeploymentsParams{Region: region, SealedBy: by, Sealed: sealed}
+	p := query.ResealDeploymentsParams{Region: region, SealedBy: by, Sealed: sealed}
 	for _, k := range old {
 		p.Ids, p.Old = append(p.Ids, k.ID), append(p.Old, k.Sealed)
 	}
-	err = s.inBulkTxWithRetries(ctx, func(q *Queries) error {
+	err = s.inBulkTxWithRetries(ctx, func(q *query.Queries) error {
 		resealed, err := q.ResealDeployments(ctx, p)
 		n = int(resealed)
 		return err
@@ -50,19 +52,19 @@ func (s *Store) DrainDeployments(ctx context.Context, region, reason string, ids
 		names[i] = id.String()
 	}
 	slices.Sort(names)
-	err = s.inBulkTxWithRetries(ctx, func(q *Queries) error {
-		if err := q.LockInstances(ctx, LockInstancesParams{Region: region, Ids: names}); err != nil {
+	err = s.inBulkTxWithRetries(ctx, func(q *query.Queries) error {
+		if err := q.LockInstances(ctx, query.LockInstancesParams{Region: region, Ids: names}); err != nil {
 			return err
 		}
 		for _, id := range names {
-			if err := q.DrainInstance(ctx, DrainInstanceParams{Region: region, ID: id}); err != nil {
+			if err := q.DrainInstance(ctx, query.DrainInstanceParams{Region: region, ID: id}); err != nil {
 				return err
 			}
 		}
-		if err := q.RefreshShares(ctx, RefreshSharesParams{Region: region, InstanceIds: names}); err != nil {
+		if err := q.RefreshShares(ctx, query.RefreshSharesParams{Region: region, InstanceIds: names}); err != nil {
 			return err
 		}
-		drained, err := q.DrainDeployments(ctx, DrainDeploymentsParams{Region: region, Reason: reason, Ids: ids})
+		drained, err := q.DrainDeployments(ctx, query.DrainDeploymentsParams{Region: region, Reason: reason, Ids: ids})
 		n = int(drained)
 		return err
 	})

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 
+	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/token/netcode"
 )
 
@@ -37,7 +38,7 @@ func (s *Store) Offers(ctx context.Context) ([]Offer, error) {
 		if r.Region == "" {
 			continue
 		}
-		region, err := r.region()
+		region, err := offerRegionOf(r)
 		if err != nil {
 			return nil, err
 		}
@@ -47,7 +48,7 @@ func (s *Store) Offers(ctx context.Context) ([]Offer, error) {
 	return offers, nil
 }
 
-func (r OffersRow) region() (OfferRegion, error) {
+func offerRegionOf(r query.OffersRow) (OfferRegion, error) {
 	region := OfferRegion{Region: r.Region, Modes: r.Modes}
 	for _, text := range r.Networks {
 		network, err := netip.ParsePrefix(text)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/lattice-director/director/db/internal/batch"
+	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
 )
 
@@ -107,7 +108,7 @@ func (s *Store) placeOne(ctx context.Context, region string, c *placeCall) (done
 	if r.IdempotencyKey != "" || len(r.Party) == r.MaxPlayers || len(r.Party) > s.cfg.MaxReserved || s.servedByPool(ctx, region, r.Mode) {
 		return false, nil
 	}
-	rows, err := s.q.FillForOne(ctx, FillForOneParams{
+	rows, err := s.q.FillForOne(ctx, query.FillForOneParams{
 		Region: region, Locks: playerLocks(r), Subs: r.Party, Caller: r.Caller, Mode: r.Mode, MaxPlayers: int32(r.MaxPlayers),
 		Size: int32(len(r.Party)), Party: partyKey(r.Party), SeatTtl: s.cfg.Timing.SeatTTL,
 	})

@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/db/internal/tx"
+	"github.com/lattice-director/director/db/query"
 )
 
 // candidates are the sessions and hosts that a placement transaction has locked, and the sessions that it chose for its
@@ -15,7 +16,7 @@ type candidates struct {
 	region   string
 	sessions []packedSession
 	hosts    []host
-	rows     []LockHostsRow // of hosts, index by index
+	rows     []query.LockHostsRow // of hosts, index by index
 	access   map[uuid.UUID]sessionAccess
 
 	packed []packedSession // sessions after pack, with the new ones behind the others
@@ -37,7 +38,7 @@ func (c *candidates) dropSessions(ids []uuid.UUID) {
 	c.sessions = slices.DeleteFunc(c.sessions, func(r packedSession) bool { return slices.Contains(ids, r.id) })
 }
 
-func (c *candidates) addHost(r LockHostsRow) {
+func (c *candidates) addHost(r query.LockHostsRow) {
 	slots := int(r.Capacity) // without max_sessions, only the seats limit
 	if r.MaxSessions != nil {
 		slots = int(*r.MaxSessions - r.OpenSessions)
@@ -67,12 +68,12 @@ func (c *candidates) pack(requests []*request) (seated []*request) {
 // writes are the rows to write for the seated requests.
 type writes struct {
 	open  opening
-	fill  FillSessionsParams
-	seats TakeSeatsParams
+	fill  query.FillSessionsParams
+	seats query.TakeSeatsParams
 }
 
 func (c *candidates) writes(seated []*request, seatTTL time.Duration) writes {
-	d := writes{newOpening(c.region), FillSessionsParams{Region: c.region}, TakeSeatsParams{Region: c.region, SeatTtl: seatTTL}}
+	d := writes{newOpening(c.region), query.FillSessionsParams{Region: c.region}, query.TakeSeatsParams{Region: c.region, SeatTtl: seatTTL}}
 	for i, r := range c.packed {
 		switch {
 		case r.host != alreadyOpen:
@@ -98,9 +99,9 @@ func (c *candidates) writes(seated []*request, seatTTL time.Duration) writes {
 // queue adds the statements to a pipeline, in the lock order. For senders see opening.
 func (d writes) queue(out *tx.Pipeline, senders *[]uuid.UUID) {
 	if len(d.fill.Ids) > 0 {
-		queueExec(out, (*Queries).FillSessions, d.fill)
+		query.QueueExec(out, (*query.Queries).FillSessions, d.fill)
 	}
-	queueExec(out, (*Queries).TakeSeats, d.seats)
+	query.QueueExec(out, (*query.Queries).TakeSeats, d.seats)
 	d.open.queue(out, senders)
 }
 

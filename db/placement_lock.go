@@ -6,35 +6,36 @@ import (
 	"strconv"
 
 	"github.com/lattice-director/director/db/internal/tx"
+	"github.com/lattice-director/director/db/query"
 )
 
 // locked is what a batch has locked and read before anything is decided about its calls.
 type locked struct {
 	granted  []int32 // requests that got their locks, see locksOf
-	stored   []StoredAnswersRow
-	around   []SeatsAroundRow
-	sessions []FillOpenSessionsRow
+	stored   []query.StoredAnswersRow
+	around   []query.SeatsAroundRow
+	sessions []query.FillOpenSessionsRow
 }
 
 // queue adds what every placement transaction begins with to a pipeline. The locks come first, so that the statements after
 // them see what the last holders of the locks wrote.
 func (l *locked) queue(p *tx.Pipeline, region string, calls []*placeCall, opening []shape) {
-	queue(p, &l.granted, (*Queries).TryLocks, locksOf(region, calls, opening))
+	query.Queue(p, &l.granted, (*query.Queries).TryLocks, locksOf(region, calls, opening))
 	if arg := answersOf(calls); len(arg.Keys) > 0 {
-		queue(p, &l.stored, (*Queries).StoredAnswers, arg)
+		query.Queue(p, &l.stored, (*query.Queries).StoredAnswers, arg)
 	}
-	arg := SeatsAroundParams{Region: region}
+	arg := query.SeatsAroundParams{Region: region}
 	for _, call := range calls {
 		arg.Subs = append(arg.Subs, call.Req.Party...)
 		arg.Callers = append(arg.Callers, call.Req.Caller)
 	}
-	queue(p, &l.around, (*Queries).SeatsAround, arg)
+	query.Queue(p, &l.around, (*query.Queries).SeatsAround, arg)
 }
 
 // locksOf returns the locks of a batch: lock request i is for call i, and lock request len(calls)+i is for the right to open
 // sessions of the i-th shape. A call that shares a player with an older call of the batch requests no lock and so gets none.
-func locksOf(region string, calls []*placeCall, opening []shape) TryLocksParams {
-	var arg TryLocksParams
+func locksOf(region string, calls []*placeCall, opening []shape) query.TryLocksParams {
+	var arg query.TryLocksParams
 	taken := map[int64]bool{}
 	for i, c := range calls {
 		locks := playerLocks(c.Req)
@@ -86,10 +87,12 @@ func (p placing) newRequests(calls []*placeCall, l *locked) ([]*request, error) 
 }
 
 // seatsByPlayer finds seats by their player, and by the caller that reserved them for another player.
-type seatsByPlayer struct{ of, reservedBy map[string][]SeatsAroundRow }
+type seatsByPlayer struct {
+	of, reservedBy map[string][]query.SeatsAroundRow
+}
 
-func byPlayer(rows []SeatsAroundRow) seatsByPlayer {
-	s := seatsByPlayer{map[string][]SeatsAroundRow{}, map[string][]SeatsAroundRow{}}
+func byPlayer(rows []query.SeatsAroundRow) seatsByPlayer {
+	s := seatsByPlayer{map[string][]query.SeatsAroundRow{}, map[string][]query.SeatsAroundRow{}}
 	for _, st := range rows {
 		s.of[st.Sub] = append(s.of[st.Sub], st)
 		if st.State == "reserved" && st.ReservedBy != st.Sub {
@@ -99,8 +102,8 @@ func byPlayer(rows []SeatsAroundRow) seatsByPlayer {
 	return s
 }
 
-func (s seatsByPlayer) around(r PlaceRequest) []SeatsAroundRow {
-	var mine []SeatsAroundRow
+func (s seatsByPlayer) around(r PlaceRequest) []query.SeatsAroundRow {
+	var mine []query.SeatsAroundRow
 	for _, sub := range r.Party {
 		mine = append(mine, s.of[sub]...)
 	}

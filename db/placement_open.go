@@ -9,6 +9,7 @@ import (
 
 	"github.com/lattice-director/director/db/internal/batch"
 	"github.com/lattice-director/director/db/internal/tx"
+	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
 )
 
@@ -63,13 +64,13 @@ func (s *Store) placeWaiting(ctx context.Context, region string, calls []*placeC
 	var decided, open []*request
 	var senders []uuid.UUID
 	pooled := s.pooledModes(ctx)
-	err = s.inTx(ctx, func(q *Queries) error {
+	err = s.inTx(ctx, func(q *query.Queries) error {
 		p := placing{Store: s, q: q, region: region, pooled: pooled, senders: &senders, wait: true}
 		var out tx.Pipeline
 		l := locked{}
-		queueExec(&out, (*Queries).LimitLockWait, max(1, int32(lockWait.Milliseconds())))
+		query.QueueExec(&out, (*query.Queries).LimitLockWait, max(1, int32(lockWait.Milliseconds())))
 		l.queue(&out, region, calls, nil)
-		if err := q.send(ctx, &out); err != nil {
+		if err := q.Send(ctx, &out); err != nil {
 			return err
 		}
 		requests, err := p.newRequests(calls, &l)
@@ -122,7 +123,7 @@ func (p placing) open(ctx context.Context, requests, decided []*request) error {
 func (p placing) lockSessions(ctx context.Context, requests []*request) (*candidates, []vacatedSession, error) {
 	k := wanted(requests)
 	refs := seatsGivenUp(requests)
-	rows, err := p.q.WaitForOpenSessions(ctx, WaitForOpenSessionsParams{
+	rows, err := p.q.WaitForOpenSessions(ctx, query.WaitForOpenSessionsParams{
 		Region: p.region, Modes: k.modes, MaxPlayers: k.maxPlayers, Sizes: k.sizes, Parties: k.parties, Also: refs.SessionIds,
 	})
 	if err != nil {
@@ -168,8 +169,8 @@ func vacatedIDs(sessions []vacatedSession) []uuid.UUID {
 	return ids
 }
 
-func seatsGivenUp(requests []*request) ReleaseSeatsParams {
-	var p ReleaseSeatsParams
+func seatsGivenUp(requests []*request) query.ReleaseSeatsParams {
+	var p query.ReleaseSeatsParams
 	for _, r := range requests {
 		for _, ref := range r.giveUp {
 			p.SessionIds = append(p.SessionIds, ref.session)

@@ -6,6 +6,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/db/internal/tx"
+	"github.com/lattice-director/director/db/query"
 )
 
 // roomTimeout is the time in which an agent must create the room of a session. It equals the default timeout of the orchestrator's commands.
@@ -13,15 +14,15 @@ const roomTimeout = 10 * time.Second
 
 // opening holds the sessions that a transaction opens. On instances that are agents' processes, it also requests the sessions' rooms.
 type opening struct {
-	sessions OpenSessionsParams
-	rooms    RequestRoomsParams
+	sessions query.OpenSessionsParams
+	rooms    query.RequestRoomsParams
 }
 
 func newOpening(region string) opening {
-	return opening{OpenSessionsParams{Region: region}, RequestRoomsParams{Region: region, Timeout: roomTimeout}}
+	return opening{query.OpenSessionsParams{Region: region}, query.RequestRoomsParams{Region: region, Timeout: roomTimeout}}
 }
 
-func (o *opening) add(r packedSession, on LockHostsRow, handle string, match uuid.UUID) {
+func (o *opening) add(r packedSession, on query.LockHostsRow, handle string, match uuid.UUID) {
 	s := &o.sessions
 	s.Ids = append(s.Ids, r.id)
 	s.Handles = append(s.Handles, handle)
@@ -32,11 +33,11 @@ func (o *opening) add(r packedSession, on LockHostsRow, handle string, match uui
 	s.MaxPlayers = append(s.MaxPlayers, int32(r.maxPlayers))
 	s.Matches = append(s.Matches, match)
 	if on.CreatesRooms {
-		o.rooms.add(r.id, on.ID, r.mode)
+		addRoomToRequest(&o.rooms, r.id, on.ID, r.mode)
 	}
 }
 
-func (p *RequestRoomsParams) add(session uuid.UUID, process, mode string) {
+func addRoomToRequest(p *query.RequestRoomsParams, session uuid.UUID, process, mode string) {
 	p.Sessions, p.Instances, p.Modes = append(p.Sessions, session), append(p.Instances, process), append(p.Modes, mode)
 }
 
@@ -46,9 +47,9 @@ func (o *opening) queue(out *tx.Pipeline, senders *[]uuid.UUID) {
 	if len(o.sessions.Ids) == 0 {
 		return
 	}
-	queueExec(out, (*Queries).OpenSessions, o.sessions)
+	query.QueueExec(out, (*query.Queries).OpenSessions, o.sessions)
 	if len(o.rooms.Sessions) > 0 {
-		queue(out, senders, (*Queries).RequestRooms, o.rooms)
+		query.Queue(out, senders, (*query.Queries).RequestRooms, o.rooms)
 	}
 }
 

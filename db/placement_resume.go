@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
 )
 
@@ -34,8 +35,8 @@ type verdict struct {
 //
 // Seats in sessions that are not live do not count. seats are those of the party's members, and those that the caller
 // reserved.
-func resume(r PlaceRequest, seats []SeatsAroundRow, maxReserved int) verdict {
-	h := holdings{reserved: map[string]SeatsAroundRow{}, connected: map[string][]SeatsAroundRow{}}
+func resume(r PlaceRequest, seats []query.SeatsAroundRow, maxReserved int) verdict {
+	h := holdings{reserved: map[string]query.SeatsAroundRow{}, connected: map[string][]query.SeatsAroundRow{}}
 	h.take(r, seats)
 	if again := h.unusedSeat(r); again != nil {
 		return verdict{answer: again}
@@ -54,12 +55,12 @@ func resume(r PlaceRequest, seats []SeatsAroundRow, maxReserved int) verdict {
 
 // holdings are the seats around a request, by player.
 type holdings struct {
-	reserved  map[string]SeatsAroundRow // in the request's mode, in which a constraint allows one per player
-	connected map[string][]SeatsAroundRow
+	reserved  map[string]query.SeatsAroundRow // in the request's mode, in which a constraint allows one per player
+	connected map[string][]query.SeatsAroundRow
 	elsewhere int // seats that the caller has reserved in other modes, for any player
 }
 
-func (h *holdings) take(r PlaceRequest, seats []SeatsAroundRow) {
+func (h *holdings) take(r PlaceRequest, seats []query.SeatsAroundRow) {
 	for _, st := range seats {
 		switch {
 		case st.Mode == r.Mode && st.State == "reserved":
@@ -76,7 +77,7 @@ func (h *holdings) unusedSeat(r PlaceRequest) *Placement {
 	own, ok := h.reserved[r.Caller]
 	same := ok && own.Live && own.Party == partyKey(r.Party) && int(own.MaxPlayers) == r.MaxPlayers
 	if same && h.allIn(r.Party, own.SessionID) {
-		return own.placement(r.Region)
+		return placementOfSeat(own, r.Region)
 	}
 	return nil
 }
@@ -84,7 +85,7 @@ func (h *holdings) unusedSeat(r PlaceRequest) *Placement {
 func (h *holdings) playing(r PlaceRequest) *Placement {
 	for _, st := range h.connected[r.Caller] {
 		if h.allIn(r.Party, st.SessionID) {
-			return st.placement(r.Region)
+			return placementOfSeat(st, r.Region)
 		}
 	}
 	return nil
@@ -115,7 +116,7 @@ func (h *holdings) allIn(subs []string, session uuid.UUID) bool {
 	for _, sub := range subs {
 		st, ok := h.reserved[sub]
 		in := ok && st.SessionID == session ||
-			slices.ContainsFunc(h.connected[sub], func(st SeatsAroundRow) bool { return st.SessionID == session })
+			slices.ContainsFunc(h.connected[sub], func(st query.SeatsAroundRow) bool { return st.SessionID == session })
 		if !in {
 			return false
 		}
@@ -124,9 +125,11 @@ func (h *holdings) allIn(subs []string, session uuid.UUID) bool {
 }
 
 // ownsSeat reports whether the player reserved or resolved the seat itself, so that no other caller may take it away.
-func ownsSeat(st SeatsAroundRow) bool { return st.Live && (st.ReservedBy == st.Sub || st.Resolved) }
+func ownsSeat(st query.SeatsAroundRow) bool {
+	return st.Live && (st.ReservedBy == st.Sub || st.Resolved)
+}
 
-func (st SeatsAroundRow) placement(region string) *Placement {
+func placementOfSeat(st query.SeatsAroundRow, region string) *Placement {
 	return &Placement{
 		SessionID: sessionID(region, st.SessionID), SessionHandle: st.Handle, Endpoint: st.Endpoint, Region: region,
 		Mode: st.Mode, PlayerCount: int(st.PlayerCount), MaxPlayers: int(st.MaxPlayers),

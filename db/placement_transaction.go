@@ -7,13 +7,14 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/db/internal/tx"
+	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // placing is one transaction of placement.
 type placing struct {
 	*Store
-	q      *Queries
+	q      *query.Queries
 	region string
 	pooled map[regionMode]bool // modes that pools serve
 
@@ -32,7 +33,7 @@ func (s *Store) placeWithoutWaiting(ctx context.Context, region string, calls []
 	var decided, open []*request
 	var senders []uuid.UUID
 	pooled := s.pooledModes(ctx)
-	err = s.inTx(ctx, func(q *Queries) error {
+	err = s.inTx(ctx, func(q *query.Queries) error {
 		p := placing{Store: s, q: q, region: region, pooled: pooled, senders: &senders, lastResort: lastResort}
 		l, shapes := locked{}, shapesOf(calls)
 		if err := p.lock(ctx, &l, calls, shapes); err != nil {
@@ -86,10 +87,10 @@ func (p placing) lock(ctx context.Context, l *locked, calls []*placeCall, openin
 	for _, call := range calls {
 		k.add(call.Req, 1)
 	}
-	queue(&out, &l.sessions, (*Queries).FillOpenSessions, FillOpenSessionsParams{
+	query.Queue(&out, &l.sessions, (*query.Queries).FillOpenSessions, query.FillOpenSessionsParams{
 		Region: p.region, Modes: k.modes, MaxPlayers: k.maxPlayers, Sizes: k.sizes, Parties: p.withExtra(k.parties),
 	})
-	return p.q.send(ctx, &out)
+	return p.q.Send(ctx, &out)
 }
 
 // extraCandidates is how many more sessions and hosts than needed the last resort reads, for each shape and party size.
@@ -106,7 +107,7 @@ func (p placing) withExtra(counts []int32) []int32 {
 
 // lockedSessions splits sessions into candidates, which this transaction has locked, and contested shapes, of which another
 // transaction has locked a session.
-func (p placing) lockedSessions(rows []FillOpenSessionsRow) (c *candidates, contested map[shape]bool) {
+func (p placing) lockedSessions(rows []query.FillOpenSessionsRow) (c *candidates, contested map[shape]bool) {
 	c, contested = newCandidates(p.region), map[shape]bool{}
 	for _, r := range rows {
 		sh := shape{r.Mode, int(r.MaxPlayers)}
@@ -152,11 +153,11 @@ func (p placing) seat(ctx context.Context, c *candidates, requests, decided []*r
 	if len(vacated)+len(left) == 0 {
 		return nil
 	}
-	if err := p.q.flush(ctx); err != nil {
+	if err := p.q.Flush(ctx); err != nil {
 		return err
 	}
 	if len(vacated) > 0 {
-		if _, err := p.q.CloseEmptySessions(ctx, CloseEmptySessionsParams{Region: p.region, Ids: vacatedIDs(vacated)}); err != nil {
+		if _, err := p.q.CloseEmptySessions(ctx, query.CloseEmptySessionsParams{Region: p.region, Ids: vacatedIDs(vacated)}); err != nil {
 			return err
 		}
 	}
@@ -178,7 +179,7 @@ func unseated(requests []*request) (left []*request) {
 // now. It locks no others then: one of them could come before these in the lock order.
 func (p placing) lockHosts(ctx context.Context, c *candidates, requests []*request, vacated []vacatedSession) error {
 	k := wanted(requests)
-	arg := LockHostsParams{Region: p.region, Modes: k.modes, MaxPlayers: k.maxPlayers, Sessions: p.withExtra(k.sessions()), Wait: p.wait}
+	arg := query.LockHostsParams{Region: p.region, Modes: k.modes, MaxPlayers: k.maxPlayers, Sessions: p.withExtra(k.sessions()), Wait: p.wait}
 	var empty []uuid.UUID
 	for _, g := range vacated {
 		if g.empty {
@@ -188,9 +189,9 @@ func (p placing) lockHosts(ctx context.Context, c *candidates, requests []*reque
 	}
 	rows, err := p.q.LockHosts(ctx, arg)
 	if err == nil && len(empty) > 0 {
-		if _, err = p.q.CloseSessions(ctx, CloseSessionsParams{Region: p.region, Ids: empty, Reason: "empty"}); err == nil {
+		if _, err = p.q.CloseSessions(ctx, query.CloseSessionsParams{Region: p.region, Ids: empty, Reason: "empty"}); err == nil {
 			c.dropSessions(empty)
-			rows, err = p.q.LockHosts(ctx, LockHostsParams{Region: p.region, Also: hostIDs(rows), Wait: p.wait})
+			rows, err = p.q.LockHosts(ctx, query.LockHostsParams{Region: p.region, Also: hostIDs(rows), Wait: p.wait})
 		}
 	}
 	if err != nil {
@@ -204,7 +205,7 @@ func (p placing) lockHosts(ctx context.Context, c *candidates, requests []*reque
 	return nil
 }
 
-func hostIDs(rows []LockHostsRow) []string {
+func hostIDs(rows []query.LockHostsRow) []string {
 	ids := make([]string, len(rows))
 	for i, r := range rows {
 		ids[i] = r.ID
@@ -214,7 +215,7 @@ func hostIDs(rows []LockHostsRow) []string {
 
 // refuse answers NoCapacity to requests for which a fresh snapshot shows no free seats, locked or not.
 func (p placing) refuse(ctx context.Context, requests []*request) error {
-	arg := StillPlaceableParams{Region: p.region}
+	arg := query.StillPlaceableParams{Region: p.region}
 	for i, r := range requests {
 		arg.Requests = append(arg.Requests, int32(i))
 		arg.Modes = append(arg.Modes, r.req.Mode)
@@ -244,13 +245,13 @@ func (p placing) refuse(ctx context.Context, requests []*request) error {
 // answers of the seated requests.
 func (p placing) write(c *candidates, seated, decided []*request) error {
 	if len(seated) > 0 {
-		c.writes(seated, p.cfg.Timing.SeatTTL).queue(p.q.deferred(), p.senders)
+		c.writes(seated, p.cfg.Timing.SeatTTL).queue(p.q.Deferred(), p.senders)
 		p.endWaiting(seated)
 	}
 	for _, r := range seated {
 		r.answer = c.placement(r.session)
 	}
-	return p.storeAnswers(p.q.deferred(), append(slices.Clip(decided), seated...))
+	return p.storeAnswers(p.q.Deferred(), append(slices.Clip(decided), seated...))
 }
 
 // answerAll answers the requests that are decided. Those that wait for a server come last: their demand is recorded first.

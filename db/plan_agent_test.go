@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/db/query"
 )
 
 // largeFleet inserts 10,000 agents of two replicas, each with 4 rooms and every hundredth with a pending command; 10,000 agents that have left;
@@ -32,76 +34,78 @@ func TestAgentPlansReadWhatTheyTake(t *testing.T) {
 	t.Parallel()
 	store := storeWith(t, largeFleet)
 	ids, replica, none := []string{"0000000000000001"}, uuid.New(), []uuid.UUID{{}}
-	readWhatTheyTake(t, store.pool, map[string]func(context.Context, *Queries) error{
-		"FindPredecessors": func(ctx context.Context, q *Queries) error {
-			return second(q.FindPredecessors(ctx, FindPredecessorsParams{Region: "eu"}))
+	readWhatTheyTake(t, store.pool, map[string]func(context.Context, *query.Queries) error{
+		"FindPredecessors": func(ctx context.Context, q *query.Queries) error {
+			return second(q.FindPredecessors(ctx, query.FindPredecessorsParams{Region: "eu"}))
 		},
-		"LockAgentStates": func(ctx context.Context, q *Queries) error {
-			return second(q.LockAgentStates(ctx, LockAgentStatesParams{Region: "eu", Ids: ids}))
+		"LockAgentStates": func(ctx context.Context, q *query.Queries) error {
+			return second(q.LockAgentStates(ctx, query.LockAgentStatesParams{Region: "eu", Ids: ids}))
 		},
-		"ReadAgents": func(ctx context.Context, q *Queries) error {
-			return second(q.ReadAgents(ctx, ReadAgentsParams{Region: "eu", Ids: ids}))
+		"ReadAgents": func(ctx context.Context, q *query.Queries) error {
+			return second(q.ReadAgents(ctx, query.ReadAgentsParams{Region: "eu", Ids: ids}))
 		},
-		"ReadKeptDrains": func(ctx context.Context, q *Queries) error {
-			return second(q.ReadKeptDrains(ctx, ReadKeptDrainsParams{Region: "eu"}))
+		"ReadKeptDrains": func(ctx context.Context, q *query.Queries) error {
+			return second(q.ReadKeptDrains(ctx, query.ReadKeptDrainsParams{Region: "eu"}))
 		},
-		"PutAgents": func(ctx context.Context, q *Queries) error { return q.PutAgents(ctx, PutAgentsParams{Region: "eu"}) },
-		"PutAgentStates": func(ctx context.Context, q *Queries) error {
-			return q.PutAgentStates(ctx, PutAgentStatesParams{Region: "eu"})
+		"PutAgents": func(ctx context.Context, q *query.Queries) error {
+			return q.PutAgents(ctx, query.PutAgentsParams{Region: "eu"})
 		},
-		"PendingOfAgents": func(ctx context.Context, q *Queries) error {
-			return second(q.PendingOfAgents(ctx, PendingOfAgentsParams{Region: "eu", Ids: ids}))
+		"PutAgentStates": func(ctx context.Context, q *query.Queries) error {
+			return q.PutAgentStates(ctx, query.PutAgentStatesParams{Region: "eu"})
 		},
-		"SettleCommandsOfAgents": func(ctx context.Context, q *Queries) error {
-			return q.SettleCommandsOfAgents(ctx, SettleCommandsOfAgentsParams{Region: "eu", Ids: none})
+		"PendingOfAgents": func(ctx context.Context, q *query.Queries) error {
+			return second(q.PendingOfAgents(ctx, query.PendingOfAgentsParams{Region: "eu", Ids: ids}))
 		},
-		"ReadRooms": func(ctx context.Context, q *Queries) error {
-			return second(q.ReadRooms(ctx, ReadRoomsParams{Region: "eu", Agents: ids, Bases: ids}))
+		"SettleCommandsOfAgents": func(ctx context.Context, q *query.Queries) error {
+			return q.SettleCommandsOfAgents(ctx, query.SettleCommandsOfAgentsParams{Region: "eu", Ids: none})
 		},
-		"RoomsOfAgents": func(ctx context.Context, q *Queries) error {
-			return second(q.RoomsOfAgents(ctx, RoomsOfAgentsParams{Region: "eu", Agents: ids, Judged: ids}))
+		"ReadRooms": func(ctx context.Context, q *query.Queries) error {
+			return second(q.ReadRooms(ctx, query.ReadRoomsParams{Region: "eu", Agents: ids, Bases: ids}))
 		},
-		"RoomHolders": func(ctx context.Context, q *Queries) error {
-			return second(q.RoomHolders(ctx, RoomHoldersParams{Region: "eu", Ids: ids}))
+		"RoomsOfAgents": func(ctx context.Context, q *query.Queries) error {
+			return second(q.RoomsOfAgents(ctx, query.RoomsOfAgentsParams{Region: "eu", Agents: ids, Judged: ids}))
 		},
-		"DeleteRooms": func(ctx context.Context, q *Queries) error {
-			return q.DeleteRooms(ctx, DeleteRoomsParams{Region: "eu", Ids: ids})
+		"RoomHolders": func(ctx context.Context, q *query.Queries) error {
+			return second(q.RoomHolders(ctx, query.RoomHoldersParams{Region: "eu", Ids: ids}))
 		},
-		"PutRooms": func(ctx context.Context, q *Queries) error {
-			return q.PutRooms(ctx, PutRoomsParams{Region: "eu", Ids: ids})
+		"DeleteRooms": func(ctx context.Context, q *query.Queries) error {
+			return q.DeleteRooms(ctx, query.DeleteRoomsParams{Region: "eu", Ids: ids})
 		},
-		"OwnAgents": func(ctx context.Context, q *Queries) error {
-			return second(q.OwnAgents(ctx, OwnAgentsParams{Region: "eu", Since: 19_990, Replica: replica}))
+		"PutRooms": func(ctx context.Context, q *query.Queries) error {
+			return q.PutRooms(ctx, query.PutRoomsParams{Region: "eu", Ids: ids})
 		},
-		"AllOwnAgents": func(ctx context.Context, q *Queries) error {
-			return second(q.AllOwnAgents(ctx, AllOwnAgentsParams{Region: "eu", Replica: replica}))
+		"OwnAgents": func(ctx context.Context, q *query.Queries) error {
+			return second(q.OwnAgents(ctx, query.OwnAgentsParams{Region: "eu", Since: 19_990, Replica: replica}))
 		},
-		"AgentsToEnd": func(ctx context.Context, q *Queries) error {
-			return second(q.AgentsToEnd(ctx, AgentsToEndParams{Region: "eu", Most: endedAgents}))
+		"AllOwnAgents": func(ctx context.Context, q *query.Queries) error {
+			return second(q.AllOwnAgents(ctx, query.AllOwnAgentsParams{Region: "eu", Replica: replica}))
 		},
-		"ForgetAgents": func(ctx context.Context, q *Queries) error {
-			return second(q.ForgetAgents(ctx, ForgetAgentsParams{Region: "eu", Most: 1000}))
+		"AgentsToEnd": func(ctx context.Context, q *query.Queries) error {
+			return second(q.AgentsToEnd(ctx, query.AgentsToEndParams{Region: "eu", Most: endedAgents}))
 		},
-		"PendingCommands": func(ctx context.Context, q *Queries) error {
-			return second(q.PendingCommands(ctx, PendingCommandsParams{Region: "eu", Replica: replica, Page: 4096}))
+		"ForgetAgents": func(ctx context.Context, q *query.Queries) error {
+			return second(q.ForgetAgents(ctx, query.ForgetAgentsParams{Region: "eu", Most: 1000}))
 		},
-		"ForgottenCommands": func(ctx context.Context, q *Queries) error {
-			return second(q.ForgottenCommands(ctx, ForgottenCommandsParams{Region: "eu", Batch: 512}))
+		"PendingCommands": func(ctx context.Context, q *query.Queries) error {
+			return second(q.PendingCommands(ctx, query.PendingCommandsParams{Region: "eu", Replica: replica, Page: 4096}))
 		},
-		"DeleteSettledCommands": func(ctx context.Context, q *Queries) error {
-			return second(q.DeleteSettledCommands(ctx, DeleteSettledCommandsParams{Region: "eu", Batch: 512}))
+		"ForgottenCommands": func(ctx context.Context, q *query.Queries) error {
+			return second(q.ForgottenCommands(ctx, query.ForgottenCommandsParams{Region: "eu", Batch: 512}))
 		},
-		"ExpireCommands": func(ctx context.Context, q *Queries) error {
-			return second(q.ExpireCommands(ctx, ExpireCommandsParams{Region: "eu", Ids: none, Agents: ids}))
+		"DeleteSettledCommands": func(ctx context.Context, q *query.Queries) error {
+			return second(q.DeleteSettledCommands(ctx, query.DeleteSettledCommandsParams{Region: "eu", Batch: 512}))
 		},
-		"CommandAnswers": func(ctx context.Context, q *Queries) error {
-			return second(q.CommandAnswers(ctx, CommandAnswersParams{Region: "eu", Ids: none}))
+		"ExpireCommands": func(ctx context.Context, q *query.Queries) error {
+			return second(q.ExpireCommands(ctx, query.ExpireCommandsParams{Region: "eu", Ids: none, Agents: ids}))
 		},
-		"RosterSince": func(ctx context.Context, q *Queries) error {
-			return second(q.RosterSince(ctx, RosterSinceParams{Region: "eu", Page: 1000}))
+		"CommandAnswers": func(ctx context.Context, q *query.Queries) error {
+			return second(q.CommandAnswers(ctx, query.CommandAnswersParams{Region: "eu", Ids: none}))
 		},
-		"RosterAfter": func(ctx context.Context, q *Queries) error {
-			return second(q.RosterAfter(ctx, RosterAfterParams{Region: "eu", Page: 1000}))
+		"RosterSince": func(ctx context.Context, q *query.Queries) error {
+			return second(q.RosterSince(ctx, query.RosterSinceParams{Region: "eu", Page: 1000}))
+		},
+		"RosterAfter": func(ctx context.Context, q *query.Queries) error {
+			return second(q.RosterAfter(ctx, query.RosterAfterParams{Region: "eu", Page: 1000}))
 		},
 	})
 }

@@ -6,6 +6,8 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/db/query"
 )
 
 // commandedFleet is a fleet of 10,000 agents with 40,000 rooms and a command in flight for each agent. All agents offer one type,
@@ -33,60 +35,60 @@ func TestPlansOfRoomsAndCommands(t *testing.T) {
 	t.Parallel()
 	pool := storeWith(t, commandedFleet).Pool()
 	some, ids := []string{"x"}, []uuid.UUID{uuid.New()}
-	readWhatTheyTake(t, pool, map[string]func(context.Context, *Queries) error{
-		"TakenRooms": func(ctx context.Context, q *Queries) error {
-			return second(q.TakenRooms(ctx, TakenRoomsParams{Region: "eu", Ids: some}))
+	readWhatTheyTake(t, pool, map[string]func(context.Context, *query.Queries) error{
+		"TakenRooms": func(ctx context.Context, q *query.Queries) error {
+			return second(q.TakenRooms(ctx, query.TakenRoomsParams{Region: "eu", Ids: some}))
 		},
-		"RoomHosts": func(ctx context.Context, q *Queries) error {
-			return second(q.RoomHosts(ctx, RoomHostsParams{Region: "eu", Ids: some, Processes: some}))
+		"RoomHosts": func(ctx context.Context, q *query.Queries) error {
+			return second(q.RoomHosts(ctx, query.RoomHostsParams{Region: "eu", Ids: some, Processes: some}))
 		},
-		"RoomHosts, named": func(ctx context.Context, q *Queries) error {
-			return second(q.RoomHosts(ctx, RoomHostsParams{Region: "eu", Ids: make([]string, 2*spareNear)}))
+		"RoomHosts, named": func(ctx context.Context, q *query.Queries) error {
+			return second(q.RoomHosts(ctx, query.RoomHostsParams{Region: "eu", Ids: make([]string, 2*spareNear)}))
 		},
-		"ReserveRooms": func(ctx context.Context, q *Queries) error {
-			return second(q.ReserveRooms(ctx, ReserveRoomsParams{Region: "eu"}))
+		"ReserveRooms": func(ctx context.Context, q *query.Queries) error {
+			return second(q.ReserveRooms(ctx, query.ReserveRoomsParams{Region: "eu"}))
 		},
-		"RoomsToDestroy": func(ctx context.Context, q *Queries) error {
-			return second(q.RoomsToDestroy(ctx, RoomsToDestroyParams{Region: "eu", Ids: some}))
+		"RoomsToDestroy": func(ctx context.Context, q *query.Queries) error {
+			return second(q.RoomsToDestroy(ctx, query.RoomsToDestroyParams{Region: "eu", Ids: some}))
 		},
-		"SendCommands": func(ctx context.Context, q *Queries) error {
-			return second(q.SendCommands(ctx, SendCommandsParams{Region: "eu"}))
+		"SendCommands": func(ctx context.Context, q *query.Queries) error {
+			return second(q.SendCommands(ctx, query.SendCommandsParams{Region: "eu"}))
 		},
-		"PendingCommands": func(ctx context.Context, q *Queries) error {
-			return second(q.PendingCommands(ctx, PendingCommandsParams{Region: "eu", Replica: ids[0], Page: CommandPage}))
+		"PendingCommands": func(ctx context.Context, q *query.Queries) error {
+			return second(q.PendingCommands(ctx, query.PendingCommandsParams{Region: "eu", Replica: ids[0], Page: CommandPage}))
 		},
-		"AcknowledgedCommands": func(ctx context.Context, q *Queries) error {
-			return second(q.AcknowledgedCommands(ctx, AcknowledgedCommandsParams{Region: "eu", Ids: ids}))
+		"AcknowledgedCommands": func(ctx context.Context, q *query.Queries) error {
+			return second(q.AcknowledgedCommands(ctx, query.AcknowledgedCommandsParams{Region: "eu", Ids: ids}))
 		},
-		"SettleAcknowledged": func(ctx context.Context, q *Queries) error {
-			return q.SettleAcknowledged(ctx, SettleAcknowledgedParams{Region: "eu"})
+		"SettleAcknowledged": func(ctx context.Context, q *query.Queries) error {
+			return q.SettleAcknowledged(ctx, query.SettleAcknowledgedParams{Region: "eu"})
 		},
-		"ConfirmRooms": func(ctx context.Context, q *Queries) error {
-			return q.ConfirmRooms(ctx, ConfirmRoomsParams{Region: "eu", Ids: some})
+		"ConfirmRooms": func(ctx context.Context, q *query.Queries) error {
+			return q.ConfirmRooms(ctx, query.ConfirmRoomsParams{Region: "eu", Ids: some})
 		},
-		"AgentsOfCommands": func(ctx context.Context, q *Queries) error {
-			return second(q.AgentsOfCommands(ctx, AgentsOfCommandsParams{Region: "eu", Ids: ids}))
+		"AgentsOfCommands": func(ctx context.Context, q *query.Queries) error {
+			return second(q.AgentsOfCommands(ctx, query.AgentsOfCommandsParams{Region: "eu", Ids: ids}))
 		},
-		"ExpireCommands": func(ctx context.Context, q *Queries) error {
-			return second(q.ExpireCommands(ctx, ExpireCommandsParams{Region: "eu", Ids: ids, Agents: some}))
+		"ExpireCommands": func(ctx context.Context, q *query.Queries) error {
+			return second(q.ExpireCommands(ctx, query.ExpireCommandsParams{Region: "eu", Ids: ids, Agents: some}))
 		},
-		"ForgottenCommands": func(ctx context.Context, q *Queries) error {
-			return second(q.ForgottenCommands(ctx, ForgottenCommandsParams{Region: "eu", Batch: 100}))
+		"ForgottenCommands": func(ctx context.Context, q *query.Queries) error {
+			return second(q.ForgottenCommands(ctx, query.ForgottenCommandsParams{Region: "eu", Batch: 100}))
 		},
-		"DeleteSettledCommands": func(ctx context.Context, q *Queries) error {
-			return second(q.DeleteSettledCommands(ctx, DeleteSettledCommandsParams{Region: "eu", Batch: 100}))
+		"DeleteSettledCommands": func(ctx context.Context, q *query.Queries) error {
+			return second(q.DeleteSettledCommands(ctx, query.DeleteSettledCommandsParams{Region: "eu", Batch: 100}))
 		},
-		"CommandAnswers": func(ctx context.Context, q *Queries) error {
-			return second(q.CommandAnswers(ctx, CommandAnswersParams{Region: "eu", Ids: ids}))
+		"CommandAnswers": func(ctx context.Context, q *query.Queries) error {
+			return second(q.CommandAnswers(ctx, query.CommandAnswersParams{Region: "eu", Ids: ids}))
 		},
-		"FindRooms": func(ctx context.Context, q *Queries) error {
-			return second(q.FindRooms(ctx, FindRoomsParams{Region: "eu", Ids: some}))
+		"FindRooms": func(ctx context.Context, q *query.Queries) error {
+			return second(q.FindRooms(ctx, query.FindRoomsParams{Region: "eu", Ids: some}))
 		},
-		"FindAgents": func(ctx context.Context, q *Queries) error {
-			return second(q.FindAgents(ctx, FindAgentsParams{Region: "eu", Ids: some}))
+		"FindAgents": func(ctx context.Context, q *query.Queries) error {
+			return second(q.FindAgents(ctx, query.FindAgentsParams{Region: "eu", Ids: some}))
 		},
-		"RoomsOfFoundAgents": func(ctx context.Context, q *Queries) error {
-			return second(q.RoomsOfFoundAgents(ctx, RoomsOfFoundAgentsParams{Region: "eu", Agents: some}))
+		"RoomsOfFoundAgents": func(ctx context.Context, q *query.Queries) error {
+			return second(q.RoomsOfFoundAgents(ctx, query.RoomsOfFoundAgentsParams{Region: "eu", Agents: some}))
 		},
 	})
 }
@@ -95,7 +97,7 @@ func TestPlansOfRoomsAndCommands(t *testing.T) {
 func TestThePlanOfCandidates(t *testing.T) {
 	t.Parallel()
 	e := &explainer{pool: storeWith(t, commandedFleet).Pool()}
-	_, err := New(e).RoomCandidates(t.Context(), RoomCandidatesParams{})
+	_, err := query.New(e).RoomCandidates(t.Context(), query.RoomCandidatesParams{})
 	require.ErrorIs(t, err, errExplained)
 	require.NoError(t, e.err)
 	for _, scan := range wholeScans(e.plan) {

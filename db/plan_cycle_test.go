@@ -3,6 +3,8 @@ package db
 import (
 	"context"
 	"testing"
+
+	"github.com/lattice-director/director/db/query"
 )
 
 // manyCycles is the ended cycles of half a minute in each of 50 regions, and a running one.
@@ -28,33 +30,57 @@ func TestCyclePlansReadWhatTheyTake(t *testing.T) {
 	}
 }
 
-var cycleStatements = map[string]func(context.Context, *Queries) error{
-	"EndDesertedCycle": func(ctx context.Context, q *Queries) error { return q.EndDesertedCycle(ctx, EndDesertedCycleParams{}) },
-	"JoinCycle":        func(ctx context.Context, q *Queries) error { return second(q.JoinCycle(ctx, JoinCycleParams{})) },
-	"OpenCycle":        func(ctx context.Context, q *Queries) error { return second(q.OpenCycle(ctx, OpenCycleParams{})) },
-	"RenewCycle":       func(ctx context.Context, q *Queries) error { return second(q.RenewCycle(ctx, RenewCycleParams{})) },
-	"TakeOverCycle": func(ctx context.Context, q *Queries) error {
-		return second(q.TakeOverCycle(ctx, TakeOverCycleParams{}))
+var cycleStatements = map[string]func(context.Context, *query.Queries) error{
+	"EndDesertedCycle": func(ctx context.Context, q *query.Queries) error {
+		return q.EndDesertedCycle(ctx, query.EndDesertedCycleParams{})
 	},
-	"ResignCycle":  func(ctx context.Context, q *Queries) error { return q.ResignCycle(ctx, ResignCycleParams{}) },
-	"AdvanceCycle": func(ctx context.Context, q *Queries) error { return second(q.AdvanceCycle(ctx, AdvanceCycleParams{})) },
-	"EndCycle":     func(ctx context.Context, q *Queries) error { return second(q.EndCycle(ctx, EndCycleParams{})) },
-	"CallersOfCycle": func(ctx context.Context, q *Queries) error {
-		return second(q.CallersOfCycle(ctx, CallersOfCycleParams{}))
+	"JoinCycle": func(ctx context.Context, q *query.Queries) error {
+		return second(q.JoinCycle(ctx, query.JoinCycleParams{}))
 	},
-	"RenewCallers": func(ctx context.Context, q *Queries) error { return q.RenewCallers(ctx, RenewCallersParams{}) },
-	"LeaveCycle":   func(ctx context.Context, q *Queries) error { return q.LeaveCycle(ctx, LeaveCycleParams{}) },
-	"Propose":      func(ctx context.Context, q *Queries) error { return second(q.Propose(ctx, ProposeParams{})) },
-	"ProposalsSince": func(ctx context.Context, q *Queries) error {
-		return second(q.ProposalsSince(ctx, ProposalsSinceParams{}))
+	"OpenCycle": func(ctx context.Context, q *query.Queries) error {
+		return second(q.OpenCycle(ctx, query.OpenCycleParams{}))
 	},
-	"DecidedProposals": func(ctx context.Context, q *Queries) error {
-		return second(q.DecidedProposals(ctx, DecidedProposalsParams{}))
+	"RenewCycle": func(ctx context.Context, q *query.Queries) error {
+		return second(q.RenewCycle(ctx, query.RenewCycleParams{}))
 	},
-	"LockCycle": func(ctx context.Context, q *Queries) error { return second(q.LockCycle(ctx, LockCycleParams{})) },
-	"AwaitAcceptance": func(ctx context.Context, q *Queries) error {
-		return q.AwaitAcceptance(ctx, AwaitAcceptanceParams{})
+	"TakeOverCycle": func(ctx context.Context, q *query.Queries) error {
+		return second(q.TakeOverCycle(ctx, query.TakeOverCycleParams{}))
 	},
-	"StoreVerdicts": func(ctx context.Context, q *Queries) error { return q.StoreVerdicts(ctx, StoreVerdictsParams{}) },
-	"GetCycle":      func(ctx context.Context, q *Queries) error { return second(q.GetCycle(ctx, GetCycleParams{})) },
+	"ResignCycle": func(ctx context.Context, q *query.Queries) error {
+		return q.ResignCycle(ctx, query.ResignCycleParams{})
+	},
+	"AdvanceCycle": func(ctx context.Context, q *query.Queries) error {
+		return second(q.AdvanceCycle(ctx, query.AdvanceCycleParams{}))
+	},
+	"EndCycle": func(ctx context.Context, q *query.Queries) error {
+		return second(q.EndCycle(ctx, query.EndCycleParams{}))
+	},
+	"CallersOfCycle": func(ctx context.Context, q *query.Queries) error {
+		return second(q.CallersOfCycle(ctx, query.CallersOfCycleParams{}))
+	},
+	"RenewCallers": func(ctx context.Context, q *query.Queries) error {
+		return q.RenewCallers(ctx, query.RenewCallersParams{})
+	},
+	"LeaveCycle": func(ctx context.Context, q *query.Queries) error { return q.LeaveCycle(ctx, query.LeaveCycleParams{}) },
+	"Propose": func(ctx context.Context, q *query.Queries) error {
+		return second(q.Propose(ctx, query.ProposeParams{}))
+	},
+	"ProposalsSince": func(ctx context.Context, q *query.Queries) error {
+		return second(q.ProposalsSince(ctx, query.ProposalsSinceParams{}))
+	},
+	"DecidedProposals": func(ctx context.Context, q *query.Queries) error {
+		return second(q.DecidedProposals(ctx, query.DecidedProposalsParams{}))
+	},
+	"LockCycle": func(ctx context.Context, q *query.Queries) error {
+		return second(q.LockCycle(ctx, query.LockCycleParams{}))
+	},
+	"AwaitAcceptance": func(ctx context.Context, q *query.Queries) error {
+		return q.AwaitAcceptance(ctx, query.AwaitAcceptanceParams{})
+	},
+	"StoreVerdicts": func(ctx context.Context, q *query.Queries) error {
+		return q.StoreVerdicts(ctx, query.StoreVerdictsParams{})
+	},
+	"GetCycle": func(ctx context.Context, q *query.Queries) error {
+		return second(q.GetCycle(ctx, query.GetCycleParams{}))
+	},
 }

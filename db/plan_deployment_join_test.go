@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/uuid"
+
+	"github.com/lattice-director/director/db/query"
 )
 
 // deployedState is a fleet of 10,000 deployments whose servers have registered, and 1,000 game servers that somebody else started.
@@ -32,25 +34,25 @@ func TestPlansOfJoiningReadWhatTheyTake(t *testing.T) {
 	incarnation := uuid.MustParse("00000000-0000-0000-0000-000000000001")
 	words, endpoint := "x", "h:1"
 
-	readWhatTheyTake(t, pool, map[string]func(context.Context, *Queries) error{
-		"Heartbeats": func(ctx context.Context, q *Queries) error {
-			_, err := q.Heartbeats(ctx, HeartbeatsParams{InstanceIds: []string{id.String(), "i7"}, Loads: []float64{1, 1}, Incarnations: []uuid.UUID{incarnation, incarnation}})
+	readWhatTheyTake(t, pool, map[string]func(context.Context, *query.Queries) error{
+		"Heartbeats": func(ctx context.Context, q *query.Queries) error {
+			_, err := q.Heartbeats(ctx, query.HeartbeatsParams{InstanceIds: []string{id.String(), "i7"}, Loads: []float64{1, 1}, Incarnations: []uuid.UUID{incarnation, incarnation}})
 			return err
 		},
-		"DeploymentOf": func(ctx context.Context, q *Queries) error {
-			return second(q.DeploymentOf(ctx, DeploymentOfParams{Region: "eu", ID: id}))
+		"DeploymentOf": func(ctx context.Context, q *query.Queries) error {
+			return second(q.DeploymentOf(ctx, query.DeploymentOfParams{Region: "eu", ID: id}))
 		},
-		"JoinDeployment": func(ctx context.Context, q *Queries) error {
-			return second(q.JoinDeployment(ctx, JoinDeploymentParams{Region: "eu", ID: id, Incarnation: &incarnation, TokensBy: &words, MaxBoots: 5}))
+		"JoinDeployment": func(ctx context.Context, q *query.Queries) error {
+			return second(q.JoinDeployment(ctx, query.JoinDeploymentParams{Region: "eu", ID: id, Incarnation: &incarnation, TokensBy: &words, MaxBoots: 5}))
 		},
-		"LockStarting": func(ctx context.Context, q *Queries) error {
-			return second(q.LockStarting(ctx, LockStartingParams{Region: "eu", ID: id}))
+		"LockStarting": func(ctx context.Context, q *query.Queries) error {
+			return second(q.LockStarting(ctx, query.LockStartingParams{Region: "eu", ID: id}))
 		},
-		"ReadyDeployment": func(ctx context.Context, q *Queries) error {
-			return q.ReadyDeployment(ctx, ReadyDeploymentParams{Region: "eu", ID: id, Endpoint: &endpoint})
+		"ReadyDeployment": func(ctx context.Context, q *query.Queries) error {
+			return q.ReadyDeployment(ctx, query.ReadyDeploymentParams{Region: "eu", ID: id, Endpoint: &endpoint})
 		},
-		"DeployedInstance": func(ctx context.Context, q *Queries) error {
-			return second(q.DeployedInstance(ctx, DeployedInstanceParams{Region: "eu", ID: id}))
+		"DeployedInstance": func(ctx context.Context, q *query.Queries) error {
+			return second(q.DeployedInstance(ctx, query.DeployedInstanceParams{Region: "eu", ID: id}))
 		},
 	})
 }

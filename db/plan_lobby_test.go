@@ -8,6 +8,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/db/query"
 )
 
 // crowdedLobbies is a region with 10,000 rooms of three members each, of which some close soon, and a minute of their logs.
@@ -29,63 +31,63 @@ func TestPlansOfLobbies(t *testing.T) {
 	t.Parallel()
 	store := storeWith(t, crowdedLobbies)
 	one := []uuid.UUID{uuid.New()}
-	readWhatTheyTake(t, store.pool, map[string]func(context.Context, *Queries) error{
-		"LockLobbySessions": func(ctx context.Context, q *Queries) error {
-			return second(q.LockLobbySessions(ctx, LockLobbySessionsParams{Region: "eu", Ids: []string{"s1"}}))
+	readWhatTheyTake(t, store.pool, map[string]func(context.Context, *query.Queries) error{
+		"LockLobbySessions": func(ctx context.Context, q *query.Queries) error {
+			return second(q.LockLobbySessions(ctx, query.LockLobbySessionsParams{Region: "eu", Ids: []string{"s1"}}))
 		},
-		"LockLobbies": func(ctx context.Context, q *Queries) error {
-			return second(q.LockLobbies(ctx, LockLobbiesParams{Region: "eu", Uids: one}))
+		"LockLobbies": func(ctx context.Context, q *query.Queries) error {
+			return second(q.LockLobbies(ctx, query.LockLobbiesParams{Region: "eu", Uids: one}))
 		},
-		"LobbyMembers": func(ctx context.Context, q *Queries) error {
-			return second(q.LobbyMembers(ctx, LobbyMembersParams{Region: "eu", Uids: one}))
+		"LobbyMembers": func(ctx context.Context, q *query.Queries) error {
+			return second(q.LobbyMembers(ctx, query.LobbyMembersParams{Region: "eu", Uids: one}))
 		},
-		"PutLobbies": func(ctx context.Context, q *Queries) error {
-			return q.PutLobbies(ctx, PutLobbiesParams{Region: "eu", Uids: one})
+		"PutLobbies": func(ctx context.Context, q *query.Queries) error {
+			return q.PutLobbies(ctx, query.PutLobbiesParams{Region: "eu", Uids: one})
 		},
-		"DeleteLobbies": func(ctx context.Context, q *Queries) error {
-			return q.DeleteLobbies(ctx, DeleteLobbiesParams{Region: "eu", Uids: one})
+		"DeleteLobbies": func(ctx context.Context, q *query.Queries) error {
+			return q.DeleteLobbies(ctx, query.DeleteLobbiesParams{Region: "eu", Uids: one})
 		},
-		"DeleteMembersOfLobbies": func(ctx context.Context, q *Queries) error {
-			return q.DeleteMembersOfLobbies(ctx, DeleteMembersOfLobbiesParams{Region: "eu", Uids: one})
+		"DeleteMembersOfLobbies": func(ctx context.Context, q *query.Queries) error {
+			return q.DeleteMembersOfLobbies(ctx, query.DeleteMembersOfLobbiesParams{Region: "eu", Uids: one})
 		},
-		"DeleteLobbyMembers": func(ctx context.Context, q *Queries) error {
-			return q.DeleteLobbyMembers(ctx, DeleteLobbyMembersParams{Region: "eu", Lobbies: one})
+		"DeleteLobbyMembers": func(ctx context.Context, q *query.Queries) error {
+			return q.DeleteLobbyMembers(ctx, query.DeleteLobbyMembersParams{Region: "eu", Lobbies: one})
 		},
-		"InvitePlayers": func(ctx context.Context, q *Queries) error {
-			return second(q.InvitePlayers(ctx, InvitePlayersParams{Region: "eu", Lobbies: one}))
+		"InvitePlayers": func(ctx context.Context, q *query.Queries) error {
+			return second(q.InvitePlayers(ctx, query.InvitePlayersParams{Region: "eu", Lobbies: one}))
 		},
-		"LobbyLog": func(ctx context.Context, q *Queries) error {
-			return second(q.LobbyLog(ctx, LobbyLogParams{Region: "eu", Lobbies: one}))
+		"LobbyLog": func(ctx context.Context, q *query.Queries) error {
+			return second(q.LobbyLog(ctx, query.LobbyLogParams{Region: "eu", Lobbies: one}))
 		},
-		"LobbyPositions": func(ctx context.Context, q *Queries) error {
-			return second(q.LobbyPositions(ctx, LobbyPositionsParams{Region: "eu", Uids: one}))
+		"LobbyPositions": func(ctx context.Context, q *query.Queries) error {
+			return second(q.LobbyPositions(ctx, query.LobbyPositionsParams{Region: "eu", Uids: one}))
 		},
-		"LobbySnapshots": func(ctx context.Context, q *Queries) error {
-			return second(q.LobbySnapshots(ctx, LobbySnapshotsParams{Region: "eu", Uids: one}))
+		"LobbySnapshots": func(ctx context.Context, q *query.Queries) error {
+			return second(q.LobbySnapshots(ctx, query.LobbySnapshotsParams{Region: "eu", Uids: one}))
 		},
-		"ListLobbies": func(ctx context.Context, q *Queries) error {
-			return second(q.ListLobbies(ctx, ListLobbiesParams{Region: "eu", Project: "p1"}))
+		"ListLobbies": func(ctx context.Context, q *query.Queries) error {
+			return second(q.ListLobbies(ctx, query.ListLobbiesParams{Region: "eu", Project: "p1"}))
 		},
-		"LobbiesToClose": func(ctx context.Context, q *Queries) error {
-			return second(q.LobbiesToClose(ctx, LobbiesToCloseParams{Region: "eu", Most: 100}))
+		"LobbiesToClose": func(ctx context.Context, q *query.Queries) error {
+			return second(q.LobbiesToClose(ctx, query.LobbiesToCloseParams{Region: "eu", Most: 100}))
 		},
-		"CloseLobbies": func(ctx context.Context, q *Queries) error {
-			return second(q.CloseLobbies(ctx, CloseLobbiesParams{Region: "eu", Uids: one}))
+		"CloseLobbies": func(ctx context.Context, q *query.Queries) error {
+			return second(q.CloseLobbies(ctx, query.CloseLobbiesParams{Region: "eu", Uids: one}))
 		},
-		"KeepLobbies": func(ctx context.Context, q *Queries) error {
-			return q.KeepLobbies(ctx, KeepLobbiesParams{Region: "eu", Uids: one})
+		"KeepLobbies": func(ctx context.Context, q *query.Queries) error {
+			return q.KeepLobbies(ctx, query.KeepLobbiesParams{Region: "eu", Uids: one})
 		},
-		"LobbiesWithExpiredInvitations": func(ctx context.Context, q *Queries) error {
-			return second(q.LobbiesWithExpiredInvitations(ctx, LobbiesWithExpiredInvitationsParams{Region: "eu", Most: 100}))
+		"LobbiesWithExpiredInvitations": func(ctx context.Context, q *query.Queries) error {
+			return second(q.LobbiesWithExpiredInvitations(ctx, query.LobbiesWithExpiredInvitationsParams{Region: "eu", Most: 100}))
 		},
-		"DeleteExpiredInvitations": func(ctx context.Context, q *Queries) error {
-			return q.DeleteExpiredInvitations(ctx, DeleteExpiredInvitationsParams{Region: "eu", Uids: one})
+		"DeleteExpiredInvitations": func(ctx context.Context, q *query.Queries) error {
+			return q.DeleteExpiredInvitations(ctx, query.DeleteExpiredInvitationsParams{Region: "eu", Uids: one})
 		},
-		"StartGrace": func(ctx context.Context, q *Queries) error {
-			return q.StartGrace(ctx, StartGraceParams{Region: "eu", Uids: one})
+		"StartGrace": func(ctx context.Context, q *query.Queries) error {
+			return q.StartGrace(ctx, query.StartGraceParams{Region: "eu", Uids: one})
 		},
-		"PruneLobbyLog": func(ctx context.Context, q *Queries) error {
-			return second(q.PruneLobbyLog(ctx, PruneLobbyLogParams{Region: "eu", Most: 100}))
+		"PruneLobbyLog": func(ctx context.Context, q *query.Queries) error {
+			return second(q.PruneLobbyLog(ctx, query.PruneLobbyLogParams{Region: "eu", Most: 100}))
 		},
 	})
 }

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/uuid"
+
+	"github.com/lattice-director/director/db/query"
 )
 
 // largeState is a fleet of 10,000 instances with 100,000 sessions, in which a plan that scans or sorts whole tables is visible.
@@ -40,115 +42,115 @@ func TestHotPlansReadWhatTheyTake(t *testing.T) {
 	duel, eight, one := []string{"duel"}, []int32{8}, []int32{1}
 	ann, handle, ids := []string{"ann"}, []string{"eu.77"}, []uuid.UUID{uuid.New()}
 
-	readWhatTheyTake(t, pool, map[string]func(context.Context, *Queries) error{
-		"SeatsAround": func(ctx context.Context, q *Queries) error {
-			_, err := q.SeatsAround(ctx, SeatsAroundParams{Region: "eu", Subs: ann, Callers: ann})
+	readWhatTheyTake(t, pool, map[string]func(context.Context, *query.Queries) error{
+		"SeatsAround": func(ctx context.Context, q *query.Queries) error {
+			_, err := q.SeatsAround(ctx, query.SeatsAroundParams{Region: "eu", Subs: ann, Callers: ann})
 			return err
 		},
-		"FillOpenSessions": func(ctx context.Context, q *Queries) error {
-			_, err := q.FillOpenSessions(ctx, FillOpenSessionsParams{Region: "eu", Modes: duel, MaxPlayers: eight, Sizes: one, Parties: one})
+		"FillOpenSessions": func(ctx context.Context, q *query.Queries) error {
+			_, err := q.FillOpenSessions(ctx, query.FillOpenSessionsParams{Region: "eu", Modes: duel, MaxPlayers: eight, Sizes: one, Parties: one})
 			return err
 		},
-		"FillForOne": func(ctx context.Context, q *Queries) error {
-			_, err := q.FillForOne(ctx, FillForOneParams{Region: "eu", Subs: ann})
+		"FillForOne": func(ctx context.Context, q *query.Queries) error {
+			_, err := q.FillForOne(ctx, query.FillForOneParams{Region: "eu", Subs: ann})
 			return err
 		},
-		"WaitForOpenSessions": func(ctx context.Context, q *Queries) error {
-			_, err := q.WaitForOpenSessions(ctx, WaitForOpenSessionsParams{Region: "eu", Modes: duel, MaxPlayers: eight, Sizes: one, Parties: one, Also: ids})
+		"WaitForOpenSessions": func(ctx context.Context, q *query.Queries) error {
+			_, err := q.WaitForOpenSessions(ctx, query.WaitForOpenSessionsParams{Region: "eu", Modes: duel, MaxPlayers: eight, Sizes: one, Parties: one, Also: ids})
 			return err
 		},
-		"LockHosts": func(ctx context.Context, q *Queries) error {
-			_, err := q.LockHosts(ctx, LockHostsParams{Region: "eu", Modes: duel, MaxPlayers: eight, Sessions: one, Also: ann})
+		"LockHosts": func(ctx context.Context, q *query.Queries) error {
+			_, err := q.LockHosts(ctx, query.LockHostsParams{Region: "eu", Modes: duel, MaxPlayers: eight, Sessions: one, Also: ann})
 			return err
 		},
-		"StillPlaceable": func(ctx context.Context, q *Queries) error {
-			_, err := q.StillPlaceable(ctx, StillPlaceableParams{Region: "eu", Requests: one, Modes: duel, MaxPlayers: eight, Sizes: one, Players: one, PlayedIn: ids})
+		"StillPlaceable": func(ctx context.Context, q *query.Queries) error {
+			_, err := q.StillPlaceable(ctx, query.StillPlaceableParams{Region: "eu", Requests: one, Modes: duel, MaxPlayers: eight, Sizes: one, Players: one, PlayedIn: ids})
 			return err
 		},
-		"OpenSessions": func(ctx context.Context, q *Queries) error {
-			return q.OpenSessions(ctx, OpenSessionsParams{Region: "eu"})
+		"OpenSessions": func(ctx context.Context, q *query.Queries) error {
+			return q.OpenSessions(ctx, query.OpenSessionsParams{Region: "eu"})
 		},
-		"FillSessions": func(ctx context.Context, q *Queries) error {
-			return q.FillSessions(ctx, FillSessionsParams{Region: "eu", Ids: ids, Players: one})
+		"FillSessions": func(ctx context.Context, q *query.Queries) error {
+			return q.FillSessions(ctx, query.FillSessionsParams{Region: "eu", Ids: ids, Players: one})
 		},
-		"TakeSeats": func(ctx context.Context, q *Queries) error {
-			return q.TakeSeats(ctx, TakeSeatsParams{Region: "eu"})
+		"TakeSeats": func(ctx context.Context, q *query.Queries) error {
+			return q.TakeSeats(ctx, query.TakeSeatsParams{Region: "eu"})
 		},
-		"RefreshShares": func(ctx context.Context, q *Queries) error {
-			return q.RefreshShares(ctx, RefreshSharesParams{Region: "eu", InstanceIds: ann})
+		"RefreshShares": func(ctx context.Context, q *query.Queries) error {
+			return q.RefreshShares(ctx, query.RefreshSharesParams{Region: "eu", InstanceIds: ann})
 		},
-		"Heartbeats": func(ctx context.Context, q *Queries) error {
-			_, err := q.Heartbeats(ctx, HeartbeatsParams{InstanceIds: ann, Loads: []float64{1}, Incarnations: ids})
+		"Heartbeats": func(ctx context.Context, q *query.Queries) error {
+			_, err := q.Heartbeats(ctx, query.HeartbeatsParams{InstanceIds: ann, Loads: []float64{1}, Incarnations: ids})
 			return err
 		},
-		"FindInstances": func(ctx context.Context, q *Queries) error {
+		"FindInstances": func(ctx context.Context, q *query.Queries) error {
 			return second(q.FindInstances(ctx, ann))
 		},
-		"ResolveSeats": func(ctx context.Context, q *Queries) error {
-			_, err := q.ResolveSeats(ctx, ResolveSeatsParams{Region: "eu", Handles: handle, Subs: ann})
+		"ResolveSeats": func(ctx context.Context, q *query.Queries) error {
+			_, err := q.ResolveSeats(ctx, query.ResolveSeatsParams{Region: "eu", Handles: handle, Subs: ann})
 			return err
 		},
-		"ClientServers": func(ctx context.Context, q *Queries) error {
+		"ClientServers": func(ctx context.Context, q *query.Queries) error {
 			return second(q.ClientServers(ctx, ann))
 		},
-		"ListedClients": func(ctx context.Context, q *Queries) error {
-			return second(q.ListedClients(ctx, ListedClientsParams{InstanceIds: ann, ClientIds: []int64{7}}))
+		"ListedClients": func(ctx context.Context, q *query.Queries) error {
+			return second(q.ListedClients(ctx, query.ListedClientsParams{InstanceIds: ann, ClientIds: []int64{7}}))
 		},
-		"ConnectedClients": func(ctx context.Context, q *Queries) error {
+		"ConnectedClients": func(ctx context.Context, q *query.Queries) error {
 			return second(q.ConnectedClients(ctx, ann))
 		},
-		"AdvanceClients": func(ctx context.Context, q *Queries) error {
-			return second(q.AdvanceClients(ctx, AdvanceClientsParams{Region: "eu", Ids: ids, Incarnations: ids, Before: []int64{1}, Seqs: []int64{2}}))
+		"AdvanceClients": func(ctx context.Context, q *query.Queries) error {
+			return second(q.AdvanceClients(ctx, query.AdvanceClientsParams{Region: "eu", Ids: ids, Incarnations: ids, Before: []int64{1}, Seqs: []int64{2}}))
 		},
-		"PruneNetcodeTokens": func(ctx context.Context, q *Queries) error {
-			return second(q.PruneNetcodeTokens(ctx, PruneNetcodeTokensParams{Region: "eu", Batch: 1000}))
+		"PruneNetcodeTokens": func(ctx context.Context, q *query.Queries) error {
+			return second(q.PruneNetcodeTokens(ctx, query.PruneNetcodeTokensParams{Region: "eu", Batch: 1000}))
 		},
-		"Unresolved": func(ctx context.Context, q *Queries) error {
-			_, err := q.Unresolved(ctx, UnresolvedParams{Region: "eu", Handles: handle, Subs: ann})
+		"Unresolved": func(ctx context.Context, q *query.Queries) error {
+			_, err := q.Unresolved(ctx, query.UnresolvedParams{Region: "eu", Handles: handle, Subs: ann})
 			return err
 		},
-		"GetSession": func(ctx context.Context, q *Queries) error {
-			_, err := q.GetSession(ctx, GetSessionParams{Region: "eu", ID: ids[0]})
+		"GetSession": func(ctx context.Context, q *query.Queries) error {
+			_, err := q.GetSession(ctx, query.GetSessionParams{Region: "eu", ID: ids[0]})
 			return err
 		},
-		"RosterStates": func(ctx context.Context, q *Queries) error {
+		"RosterStates": func(ctx context.Context, q *query.Queries) error {
 			return second(q.RosterStates(ctx, ann))
 		},
-		"SessionRosters": func(ctx context.Context, q *Queries) error {
-			return second(q.SessionRosters(ctx, SessionRostersParams{Region: "eu", InstanceID: "i7", Most: 256, MostBytes: 1 << 18}))
+		"SessionRosters": func(ctx context.Context, q *query.Queries) error {
+			return second(q.SessionRosters(ctx, query.SessionRostersParams{Region: "eu", InstanceID: "i7", Most: 256, MostBytes: 1 << 18}))
 		},
-		"LockReportedSessions": func(ctx context.Context, q *Queries) error {
-			_, err := q.LockReportedSessions(ctx, LockReportedSessionsParams{Region: "eu", Ids: ids})
+		"LockReportedSessions": func(ctx context.Context, q *query.Queries) error {
+			_, err := q.LockReportedSessions(ctx, query.LockReportedSessionsParams{Region: "eu", Ids: ids})
 			return err
 		},
-		"ReportedSeats": func(ctx context.Context, q *Queries) error {
-			_, err := q.ReportedSeats(ctx, ReportedSeatsParams{Region: "eu", SessionIds: ids, Subs: ann})
+		"ReportedSeats": func(ctx context.Context, q *query.Queries) error {
+			_, err := q.ReportedSeats(ctx, query.ReportedSeatsParams{Region: "eu", SessionIds: ids, Subs: ann})
 			return err
 		},
-		"ReleaseSeats": func(ctx context.Context, q *Queries) error {
-			_, err := q.ReleaseSeats(ctx, ReleaseSeatsParams{Region: "eu", SessionIds: ids, Subs: ann})
+		"ReleaseSeats": func(ctx context.Context, q *query.Queries) error {
+			_, err := q.ReleaseSeats(ctx, query.ReleaseSeatsParams{Region: "eu", SessionIds: ids, Subs: ann})
 			return err
 		},
-		"ConnectSeats": func(ctx context.Context, q *Queries) error {
-			return q.ConnectSeats(ctx, ConnectSeatsParams{Region: "eu", SessionIds: ids, Subs: ann, Jtis: ann, Modes: duel, Parties: ids})
+		"ConnectSeats": func(ctx context.Context, q *query.Queries) error {
+			return q.ConnectSeats(ctx, query.ConnectSeatsParams{Region: "eu", SessionIds: ids, Subs: ann, Jtis: ann, Modes: duel, Parties: ids})
 		},
-		"StoredAnswers": func(ctx context.Context, q *Queries) error {
-			_, err := q.StoredAnswers(ctx, StoredAnswersParams{Callers: ann, Keys: ann})
+		"StoredAnswers": func(ctx context.Context, q *query.Queries) error {
+			_, err := q.StoredAnswers(ctx, query.StoredAnswersParams{Callers: ann, Keys: ann})
 			return err
 		},
-		"LockSessionsToLookAt": func(ctx context.Context, q *Queries) error {
-			_, err := q.LockSessionsToLookAt(ctx, LockSessionsToLookAtParams{Region: "eu", Batch: 100})
+		"LockSessionsToLookAt": func(ctx context.Context, q *query.Queries) error {
+			_, err := q.LockSessionsToLookAt(ctx, query.LockSessionsToLookAtParams{Region: "eu", Batch: 100})
 			return err
 		},
-		"ExpiredSeats": func(ctx context.Context, q *Queries) error {
-			_, err := q.ExpiredSeats(ctx, ExpiredSeatsParams{Region: "eu", SessionIds: ids})
+		"ExpiredSeats": func(ctx context.Context, q *query.Queries) error {
+			_, err := q.ExpiredSeats(ctx, query.ExpiredSeatsParams{Region: "eu", SessionIds: ids})
 			return err
 		},
-		"ExpireSeatsWithTokens": func(ctx context.Context, q *Queries) error {
-			return q.ExpireSeatsWithTokens(ctx, ExpireSeatsWithTokensParams{Region: "eu", InstanceIds: ann})
+		"ExpireSeatsWithTokens": func(ctx context.Context, q *query.Queries) error {
+			return q.ExpireSeatsWithTokens(ctx, query.ExpireSeatsWithTokensParams{Region: "eu", InstanceIds: ann})
 		},
-		"PostponeLookAt": func(ctx context.Context, q *Queries) error {
-			_, err := q.PostponeLookAt(ctx, PostponeLookAtParams{Region: "eu", SessionIds: ids})
+		"PostponeLookAt": func(ctx context.Context, q *query.Queries) error {
+			_, err := q.PostponeLookAt(ctx, query.PostponeLookAtParams{Region: "eu", SessionIds: ids})
 			return err
 		},
 	})

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/uuid"
+
+	"github.com/lattice-director/director/db/query"
 )
 
 // largeLobby inserts 20,000 sessions of two replicas: half of them connected, the others suspended, a few of these due. Each is a member of two rooms,
@@ -31,48 +33,48 @@ func TestRealtimePlansReadWhatTheyTake(t *testing.T) {
 	t.Parallel()
 	store := storeWith(t, largeLobby)
 	ids, replica, page := []string{"s-1", "s-10001"}, uuid.New(), int64(128)
-	readWhatTheyTake(t, store.pool, map[string]func(context.Context, *Queries) error{
-		"LockRealtimeSessions": func(ctx context.Context, q *Queries) error {
-			return second(q.LockRealtimeSessions(ctx, LockRealtimeSessionsParams{Region: "eu", Ids: ids}))
+	readWhatTheyTake(t, store.pool, map[string]func(context.Context, *query.Queries) error{
+		"LockRealtimeSessions": func(ctx context.Context, q *query.Queries) error {
+			return second(q.LockRealtimeSessions(ctx, query.LockRealtimeSessionsParams{Region: "eu", Ids: ids}))
 		},
-		"JudgeRealtimeKeys": func(ctx context.Context, q *Queries) error {
-			return second(q.JudgeRealtimeKeys(ctx, JudgeRealtimeKeysParams{}))
+		"JudgeRealtimeKeys": func(ctx context.Context, q *query.Queries) error {
+			return second(q.JudgeRealtimeKeys(ctx, query.JudgeRealtimeKeysParams{}))
 		},
-		"InsertRealtimeSessions": func(ctx context.Context, q *Queries) error {
-			return q.InsertRealtimeSessions(ctx, InsertRealtimeSessionsParams{Region: "eu"})
+		"InsertRealtimeSessions": func(ctx context.Context, q *query.Queries) error {
+			return q.InsertRealtimeSessions(ctx, query.InsertRealtimeSessionsParams{Region: "eu"})
 		},
-		"AttachRealtimeSessions": func(ctx context.Context, q *Queries) error {
-			return q.AttachRealtimeSessions(ctx, AttachRealtimeSessionsParams{Region: "eu"})
+		"AttachRealtimeSessions": func(ctx context.Context, q *query.Queries) error {
+			return q.AttachRealtimeSessions(ctx, query.AttachRealtimeSessionsParams{Region: "eu"})
 		},
-		"SuspendRealtimeSessions": func(ctx context.Context, q *Queries) error {
-			return q.SuspendRealtimeSessions(ctx, SuspendRealtimeSessionsParams{Region: "eu"})
+		"SuspendRealtimeSessions": func(ctx context.Context, q *query.Queries) error {
+			return q.SuspendRealtimeSessions(ctx, query.SuspendRealtimeSessionsParams{Region: "eu"})
 		},
-		"RoomsOfRealtimeSessions": func(ctx context.Context, q *Queries) error {
-			return second(q.RoomsOfRealtimeSessions(ctx, RoomsOfRealtimeSessionsParams{Region: "eu", Sessions: ids}))
+		"RoomsOfRealtimeSessions": func(ctx context.Context, q *query.Queries) error {
+			return second(q.RoomsOfRealtimeSessions(ctx, query.RoomsOfRealtimeSessionsParams{Region: "eu", Sessions: ids}))
 		},
-		"RealtimeInvitations": func(ctx context.Context, q *Queries) error {
-			return second(q.RealtimeInvitations(ctx, RealtimeInvitationsParams{Region: "eu", Sessions: ids}))
+		"RealtimeInvitations": func(ctx context.Context, q *query.Queries) error {
+			return second(q.RealtimeInvitations(ctx, query.RealtimeInvitationsParams{Region: "eu", Sessions: ids}))
 		},
-		"RealtimeNews": func(ctx context.Context, q *Queries) error {
-			return second(q.RealtimeNews(ctx, RealtimeNewsParams{Region: "eu", Replica: replica}))
+		"RealtimeNews": func(ctx context.Context, q *query.Queries) error {
+			return second(q.RealtimeNews(ctx, query.RealtimeNewsParams{Region: "eu", Replica: replica}))
 		},
-		"OwnedRealtime": func(ctx context.Context, q *Queries) error {
-			return second(q.OwnedRealtime(ctx, OwnedRealtimeParams{Region: "eu", Replica: replica, Page: page}))
+		"OwnedRealtime": func(ctx context.Context, q *query.Queries) error {
+			return second(q.OwnedRealtime(ctx, query.OwnedRealtimeParams{Region: "eu", Replica: replica, Page: page}))
 		},
-		"SessionsOfEndedReplicas": func(ctx context.Context, q *Queries) error {
-			return second(q.SessionsOfEndedReplicas(ctx, SessionsOfEndedReplicasParams{Region: "eu", Most: page}))
+		"SessionsOfEndedReplicas": func(ctx context.Context, q *query.Queries) error {
+			return second(q.SessionsOfEndedReplicas(ctx, query.SessionsOfEndedReplicasParams{Region: "eu", Most: page}))
 		},
-		"SessionsToAnnounce": func(ctx context.Context, q *Queries) error {
-			return second(q.SessionsToAnnounce(ctx, SessionsToAnnounceParams{Region: "eu", Most: page}))
+		"SessionsToAnnounce": func(ctx context.Context, q *query.Queries) error {
+			return second(q.SessionsToAnnounce(ctx, query.SessionsToAnnounceParams{Region: "eu", Most: page}))
 		},
-		"AnnounceRealtimeSessions": func(ctx context.Context, q *Queries) error {
-			return q.AnnounceRealtimeSessions(ctx, AnnounceRealtimeSessionsParams{Region: "eu", Ids: ids})
+		"AnnounceRealtimeSessions": func(ctx context.Context, q *query.Queries) error {
+			return q.AnnounceRealtimeSessions(ctx, query.AnnounceRealtimeSessionsParams{Region: "eu", Ids: ids})
 		},
-		"SessionsToEnd": func(ctx context.Context, q *Queries) error {
-			return second(q.SessionsToEnd(ctx, SessionsToEndParams{Region: "eu", Most: page}))
+		"SessionsToEnd": func(ctx context.Context, q *query.Queries) error {
+			return second(q.SessionsToEnd(ctx, query.SessionsToEndParams{Region: "eu", Most: page}))
 		},
-		"DeleteRealtimeSessions": func(ctx context.Context, q *Queries) error {
-			return q.DeleteRealtimeSessions(ctx, DeleteRealtimeSessionsParams{Region: "eu", Ids: ids})
+		"DeleteRealtimeSessions": func(ctx context.Context, q *query.Queries) error {
+			return q.DeleteRealtimeSessions(ctx, query.DeleteRealtimeSessionsParams{Region: "eu", Ids: ids})
 		},
 	})
 }

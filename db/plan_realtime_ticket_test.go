@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/uuid"
+
+	"github.com/lattice-director/director/db/query"
 )
 
 // largeRealtimeQueue is 20,000 sessions that wait, a quarter of them in rooms of four, among 50,000 tickets; and as many rooms of matches.
@@ -35,72 +37,72 @@ func TestRealtimeTicketPlansReadWhatTheyTake(t *testing.T) {
 	t.Parallel()
 	store := storeWith(t, largeRealtimeQueue)
 	ids, sessions, lobbies := []string{"t1"}, []string{"s-1"}, []uuid.UUID{{1}}
-	readWhatTheyTake(t, store.pool, map[string]func(context.Context, *Queries) error{
-		"HoldSessionEpochs": func(ctx context.Context, q *Queries) error {
-			return second(q.HoldSessionEpochs(ctx, HoldSessionEpochsParams{Region: "eu", Ids: sessions, Epochs: []int64{1}}))
+	readWhatTheyTake(t, store.pool, map[string]func(context.Context, *query.Queries) error{
+		"HoldSessionEpochs": func(ctx context.Context, q *query.Queries) error {
+			return second(q.HoldSessionEpochs(ctx, query.HoldSessionEpochsParams{Region: "eu", Ids: sessions, Epochs: []int64{1}}))
 		},
-		"WaitingSessions": func(ctx context.Context, q *Queries) error {
-			return second(q.WaitingSessions(ctx, WaitingSessionsParams{Region: "eu", Universe: "global", Sessions: sessions, Lobbies: lobbies, Subs: sessions}))
+		"WaitingSessions": func(ctx context.Context, q *query.Queries) error {
+			return second(q.WaitingSessions(ctx, query.WaitingSessionsParams{Region: "eu", Universe: "global", Sessions: sessions, Lobbies: lobbies, Subs: sessions}))
 		},
-		"ForgetWaiting": func(ctx context.Context, q *Queries) error {
-			return q.ForgetWaiting(ctx, ForgetWaitingParams{TicketRegion: "global", Tickets: ids, Reasons: ids, Told: lobbies, Silent: sessions})
+		"ForgetWaiting": func(ctx context.Context, q *query.Queries) error {
+			return q.ForgetWaiting(ctx, query.ForgetWaitingParams{TicketRegion: "global", Tickets: ids, Reasons: ids, Told: lobbies, Silent: sessions})
 		},
-		"AddWaiting": func(ctx context.Context, q *Queries) error {
-			return q.AddWaiting(ctx, AddWaitingParams{Region: "eu", TicketRegion: "global", Sessions: sessions, Tickets: ids})
+		"AddWaiting": func(ctx context.Context, q *query.Queries) error {
+			return q.AddWaiting(ctx, query.AddWaitingParams{Region: "eu", TicketRegion: "global", Sessions: sessions, Tickets: ids})
 		},
-		"WaitingPositions": func(ctx context.Context, q *Queries) error {
-			return second(q.WaitingPositions(ctx, WaitingPositionsParams{Region: "eu", Most: 1000, Sessions: sessions}))
+		"WaitingPositions": func(ctx context.Context, q *query.Queries) error {
+			return second(q.WaitingPositions(ctx, query.WaitingPositionsParams{Region: "eu", Most: 1000, Sessions: sessions}))
 		},
-		"RefuseLobby": func(ctx context.Context, q *Queries) error {
-			return q.RefuseLobby(ctx, RefuseLobbyParams{Region: "eu", Lobbies: lobbies, Reasons: ids})
+		"RefuseLobby": func(ctx context.Context, q *query.Queries) error {
+			return q.RefuseLobby(ctx, query.RefuseLobbyParams{Region: "eu", Lobbies: lobbies, Reasons: ids})
 		},
-		"HoldTicketsOfSessions": func(ctx context.Context, q *Queries) error {
-			return q.HoldTicketsOfSessions(ctx, HoldTicketsOfSessionsParams{Region: "eu", Sessions: sessions})
+		"HoldTicketsOfSessions": func(ctx context.Context, q *query.Queries) error {
+			return q.HoldTicketsOfSessions(ctx, query.HoldTicketsOfSessionsParams{Region: "eu", Sessions: sessions})
 		},
-		"PauseTicketsOfSessions": func(ctx context.Context, q *Queries) error {
-			return q.PauseTicketsOfSessions(ctx, PauseTicketsOfSessionsParams{Region: "eu", Sessions: sessions})
+		"PauseTicketsOfSessions": func(ctx context.Context, q *query.Queries) error {
+			return q.PauseTicketsOfSessions(ctx, query.PauseTicketsOfSessionsParams{Region: "eu", Sessions: sessions})
 		},
-		"WaitingOfTickets": func(ctx context.Context, q *Queries) error {
-			return second(q.WaitingOfTickets(ctx, WaitingOfTicketsParams{Universe: "global", Tickets: ids}))
+		"WaitingOfTickets": func(ctx context.Context, q *query.Queries) error {
+			return second(q.WaitingOfTickets(ctx, query.WaitingOfTicketsParams{Universe: "global", Tickets: ids}))
 		},
-		"InsertMatchLobbies": func(ctx context.Context, q *Queries) error {
-			return q.InsertMatchLobbies(ctx, InsertMatchLobbiesParams{Region: "eu"})
+		"InsertMatchLobbies": func(ctx context.Context, q *query.Queries) error {
+			return q.InsertMatchLobbies(ctx, query.InsertMatchLobbiesParams{Region: "eu"})
 		},
-		"InviteParticipants": func(ctx context.Context, q *Queries) error {
-			return q.InviteParticipants(ctx, InviteParticipantsParams{Region: "eu"})
+		"InviteParticipants": func(ctx context.Context, q *query.Queries) error {
+			return q.InviteParticipants(ctx, query.InviteParticipantsParams{Region: "eu"})
 		},
-		"EndSessionsWaiting": func(ctx context.Context, q *Queries) error {
-			return q.EndSessionsWaiting(ctx, EndSessionsWaitingParams{TicketRegion: "global", Tickets: ids, Matches: lobbies, Rooms: ids})
+		"EndSessionsWaiting": func(ctx context.Context, q *query.Queries) error {
+			return q.EndSessionsWaiting(ctx, query.EndSessionsWaitingParams{TicketRegion: "global", Tickets: ids, Matches: lobbies, Rooms: ids})
 		},
-		"RealtimeWaits": func(ctx context.Context, q *Queries) error {
-			return second(q.RealtimeWaits(ctx, RealtimeWaitsParams{Region: "eu", Sessions: sessions}))
+		"RealtimeWaits": func(ctx context.Context, q *query.Queries) error {
+			return second(q.RealtimeWaits(ctx, query.RealtimeWaitsParams{Region: "eu", Sessions: sessions}))
 		},
-		"ExpiredWaits": func(ctx context.Context, q *Queries) error {
-			return second(q.ExpiredWaits(ctx, ExpiredWaitsParams{Region: "eu", Sessions: sessions}))
+		"ExpiredWaits": func(ctx context.Context, q *query.Queries) error {
+			return second(q.ExpiredWaits(ctx, query.ExpiredWaitsParams{Region: "eu", Sessions: sessions}))
 		},
-		"ForgetExpiredWaits": func(ctx context.Context, q *Queries) error {
-			return second(q.ForgetExpiredWaits(ctx, ForgetExpiredWaitsParams{Region: "eu", Batch: 100}))
+		"ForgetExpiredWaits": func(ctx context.Context, q *query.Queries) error {
+			return second(q.ForgetExpiredWaits(ctx, query.ForgetExpiredWaitsParams{Region: "eu", Batch: 100}))
 		},
-		"TicketsOfSessions": func(ctx context.Context, q *Queries) error {
-			return second(q.TicketsOfSessions(ctx, TicketsOfSessionsParams{Region: "eu", Sessions: sessions}))
+		"TicketsOfSessions": func(ctx context.Context, q *query.Queries) error {
+			return second(q.TicketsOfSessions(ctx, query.TicketsOfSessionsParams{Region: "eu", Sessions: sessions}))
 		},
-		"WaitingOfSession": func(ctx context.Context, q *Queries) error {
-			return second(q.WaitingOfSession(ctx, WaitingOfSessionParams{Region: "eu", Session: "s-1"}))
+		"WaitingOfSession": func(ctx context.Context, q *query.Queries) error {
+			return second(q.WaitingOfSession(ctx, query.WaitingOfSessionParams{Region: "eu", Session: "s-1"}))
 		},
-		"LockPlayerTicket": func(ctx context.Context, q *Queries) error {
-			return second(q.LockPlayerTicket(ctx, LockPlayerTicketParams{Region: "global", ID: "t1", Sub: "p1"}))
+		"LockPlayerTicket": func(ctx context.Context, q *query.Queries) error {
+			return second(q.LockPlayerTicket(ctx, query.LockPlayerTicketParams{Region: "global", ID: "t1", Sub: "p1"}))
 		},
-		"PlayersOfLobby": func(ctx context.Context, q *Queries) error {
-			return second(q.PlayersOfLobby(ctx, PlayersOfLobbyParams{Region: "eu", Project: "p", ID: "r1"}))
+		"PlayersOfLobby": func(ctx context.Context, q *query.Queries) error {
+			return second(q.PlayersOfLobby(ctx, query.PlayersOfLobbyParams{Region: "eu", Project: "p", ID: "r1"}))
 		},
-		"RoomsThatQueue": func(ctx context.Context, q *Queries) error {
-			return second(q.RoomsThatQueue(ctx, RoomsThatQueueParams{Region: "eu", Lobbies: lobbies}))
+		"RoomsThatQueue": func(ctx context.Context, q *query.Queries) error {
+			return second(q.RoomsThatQueue(ctx, query.RoomsThatQueueParams{Region: "eu", Lobbies: lobbies}))
 		},
-		"ForgetOutcomes": func(ctx context.Context, q *Queries) error {
-			return q.ForgetOutcomes(ctx, ForgetOutcomesParams{Region: "eu", Lobbies: lobbies, Tickets: ids})
+		"ForgetOutcomes": func(ctx context.Context, q *query.Queries) error {
+			return q.ForgetOutcomes(ctx, query.ForgetOutcomesParams{Region: "eu", Lobbies: lobbies, Tickets: ids})
 		},
-		"ForgetSessionOfRooms": func(ctx context.Context, q *Queries) error {
-			return q.ForgetSessionOfRooms(ctx, ForgetSessionOfRoomsParams{Region: "eu", Uids: lobbies})
+		"ForgetSessionOfRooms": func(ctx context.Context, q *query.Queries) error {
+			return q.ForgetSessionOfRooms(ctx, query.ForgetSessionOfRoomsParams{Region: "eu", Uids: lobbies})
 		},
 	})
 }

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/uuid"
+
+	"github.com/lattice-director/director/db/query"
 )
 
 // hostState is a fleet of 10,000 agents that host 40,000 sessions.
@@ -27,24 +29,24 @@ ANALYZE;`
 func TestPlansOfRoomsOfSessions(t *testing.T) {
 	t.Parallel()
 	process, session := []string{"p_000000000000000000000001"}, []uuid.UUID{uuid.New()}
-	readWhatTheyTake(t, storeWith(t, hostState).Pool(), map[string]func(context.Context, *Queries) error{
-		"RequestRooms": func(ctx context.Context, q *Queries) error {
-			return second(q.RequestRooms(ctx, RequestRoomsParams{Region: "eu", Sessions: session, Instances: process, Modes: []string{"duel"}}))
+	readWhatTheyTake(t, storeWith(t, hostState).Pool(), map[string]func(context.Context, *query.Queries) error{
+		"RequestRooms": func(ctx context.Context, q *query.Queries) error {
+			return second(q.RequestRooms(ctx, query.RequestRoomsParams{Region: "eu", Sessions: session, Instances: process, Modes: []string{"duel"}}))
 		},
-		"HostProcesses": func(ctx context.Context, q *Queries) error {
-			return second(q.HostProcesses(ctx, HostProcessesParams{Region: "eu", Replica: uuid.New(), Most: 1000}))
+		"HostProcesses": func(ctx context.Context, q *query.Queries) error {
+			return second(q.HostProcesses(ctx, query.HostProcessesParams{Region: "eu", Replica: uuid.New(), Most: 1000}))
 		},
-		"LimitSessions": func(ctx context.Context, q *Queries) error {
-			return q.LimitSessions(ctx, LimitSessionsParams{Region: "eu", Ids: process, Most: []int32{3}})
+		"LimitSessions": func(ctx context.Context, q *query.Queries) error {
+			return q.LimitSessions(ctx, query.LimitSessionsParams{Region: "eu", Ids: process, Most: []int32{3}})
 		},
-		"UnsettledRooms": func(ctx context.Context, q *Queries) error {
-			return second(q.UnsettledRooms(ctx, UnsettledRoomsParams{Region: "eu", Processes: process, Most: 1000}))
+		"UnsettledRooms": func(ctx context.Context, q *query.Queries) error {
+			return second(q.UnsettledRooms(ctx, query.UnsettledRoomsParams{Region: "eu", Processes: process, Most: 1000}))
 		},
-		"MarkRooms": func(ctx context.Context, q *Queries) error {
-			return q.MarkRooms(ctx, MarkRoomsParams{Region: "eu", Ids: session})
+		"MarkRooms": func(ctx context.Context, q *query.Queries) error {
+			return q.MarkRooms(ctx, query.MarkRoomsParams{Region: "eu", Ids: session})
 		},
-		"OrphanedRooms": func(ctx context.Context, q *Queries) error {
-			return second(q.OrphanedRooms(ctx, OrphanedRoomsParams{Region: "eu", Processes: process, Most: 1000}))
+		"OrphanedRooms": func(ctx context.Context, q *query.Queries) error {
+			return second(q.OrphanedRooms(ctx, query.OrphanedRoomsParams{Region: "eu", Processes: process, Most: 1000}))
 		},
 	})
 }

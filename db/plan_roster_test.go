@@ -7,6 +7,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/db/query"
 )
 
 // rosterState is a fleet of 10,000 agents with 40,000 rooms, in a database with a long event log.
@@ -24,12 +26,12 @@ ANALYZE;`
 func TestRosterPlansReadWhatTheyTake(t *testing.T) {
 	t.Parallel()
 	pool := storeWith(t, rosterState).Pool()
-	readWhatTheyTake(t, pool, map[string]func(context.Context, *Queries) error{
-		"RosterSince": func(ctx context.Context, q *Queries) error {
-			return second(q.RosterSince(ctx, RosterSinceParams{Region: "eu", Before: "10:20:10", Page: rosterPage}))
+	readWhatTheyTake(t, pool, map[string]func(context.Context, *query.Queries) error{
+		"RosterSince": func(ctx context.Context, q *query.Queries) error {
+			return second(q.RosterSince(ctx, query.RosterSinceParams{Region: "eu", Before: "10:20:10", Page: rosterPage}))
 		},
-		"RosterAfter": func(ctx context.Context, q *Queries) error {
-			return second(q.RosterAfter(ctx, RosterAfterParams{Region: "eu", Page: rosterPage}))
+		"RosterAfter": func(ctx context.Context, q *query.Queries) error {
+			return second(q.RosterAfter(ctx, query.RosterAfterParams{Region: "eu", Page: rosterPage}))
 		},
 	})
 }
@@ -55,19 +57,19 @@ func TestAgentEventPlansReadTheLogInOrder(t *testing.T) {
 func requireLogOrder(t *testing.T, pool *pgxpool.Pool) {
 	t.Helper()
 	const kinds = "'{agent.joined,room.created}'"
-	for values, run := range map[string]func(context.Context, *Queries) error{
-		"'10', '00000000-0000-0000-0000-000000000000', 'eu', " + kinds + ", '25 hours', 500, 1000000": func(ctx context.Context, q *Queries) error {
-			return second(q.AgentEventsAfter(ctx, AgentEventsAfterParams{}))
+	for values, run := range map[string]func(context.Context, *query.Queries) error{
+		"'10', '00000000-0000-0000-0000-000000000000', 'eu', " + kinds + ", '25 hours', 500, 1000000": func(ctx context.Context, q *query.Queries) error {
+			return second(q.AgentEventsAfter(ctx, query.AgentEventsAfterParams{}))
 		},
-		"'eu', " + kinds + ", '25 hours'": func(ctx context.Context, q *Queries) error {
-			return second(q.AgentEventsHeld(ctx, AgentEventsHeldParams{}))
+		"'eu', " + kinds + ", '25 hours'": func(ctx context.Context, q *query.Queries) error {
+			return second(q.AgentEventsHeld(ctx, query.AgentEventsHeldParams{}))
 		},
-		"'10', '00000000-0000-0000-0000-000000000000', 'eu', " + kinds + ", '24 hours'": func(ctx context.Context, q *Queries) error {
-			return second(q.AgentEvent(ctx, AgentEventParams{}))
+		"'10', '00000000-0000-0000-0000-000000000000', 'eu', " + kinds + ", '24 hours'": func(ctx context.Context, q *query.Queries) error {
+			return second(q.AgentEvent(ctx, query.AgentEventParams{}))
 		},
 	} {
 		e := &explainer{pool: pool, values: values}
-		require.ErrorIs(t, run(t.Context(), New(e)), errExplained)
+		require.ErrorIs(t, run(t.Context(), query.New(e)), errExplained)
 		require.NoError(t, e.err)
 		require.Contains(t, string(e.plan), "_tx_id_idx", values)
 		require.NotContains(t, string(e.plan), "_pkey", values)

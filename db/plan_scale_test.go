@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/uuid"
+
+	"github.com/lattice-director/director/db/query"
 )
 
 // largePool is a region whose pool has 10,000 servers, half of all there are, and in which 10,000 players wait in each of two modes.
@@ -28,36 +30,36 @@ func TestPlansOfDemandReadWhatTheyTake(t *testing.T) {
 	t.Parallel()
 	pool := storeWith(t, largePool).Pool()
 	modes, keys, ints := []string{"m1"}, []string{"k1"}, []int32{1}
-	readWhatTheyTake(t, pool, map[string]func(context.Context, *Queries) error{
-		"PutWaiting": func(ctx context.Context, q *Queries) error {
-			_, err := q.PutWaiting(ctx, PutWaitingParams{Region: "r1", Modes: modes, Keys: keys, PartyKeys: []uuid.UUID{{}}, Sizes: ints, MaxPlayers: ints, Addresses: keys})
+	readWhatTheyTake(t, pool, map[string]func(context.Context, *query.Queries) error{
+		"PutWaiting": func(ctx context.Context, q *query.Queries) error {
+			_, err := q.PutWaiting(ctx, query.PutWaitingParams{Region: "r1", Modes: modes, Keys: keys, PartyKeys: []uuid.UUID{{}}, Sizes: ints, MaxPlayers: ints, Addresses: keys})
 			return err
 		},
-		"EndWaiting": func(ctx context.Context, q *Queries) error {
-			return q.EndWaiting(ctx, EndWaitingParams{Region: "r1", Modes: modes, Keys: keys})
+		"EndWaiting": func(ctx context.Context, q *query.Queries) error {
+			return q.EndWaiting(ctx, query.EndWaitingParams{Region: "r1", Modes: modes, Keys: keys})
 		},
-		"SweepDemand": func(ctx context.Context, q *Queries) error {
-			_, err := q.SweepDemand(ctx, SweepDemandParams{Region: "r1", Batch: 10})
+		"SweepDemand": func(ctx context.Context, q *query.Queries) error {
+			_, err := q.SweepDemand(ctx, query.SweepDemandParams{Region: "r1", Batch: 10})
 			return err
 		},
-		"DemandOfPool": func(ctx context.Context, q *Queries) error {
-			_, err := q.DemandOfPool(ctx, DemandOfPoolParams{Region: "r1", App: "arena", Version: "1", AtMost: 10})
+		"DemandOfPool": func(ctx context.Context, q *query.Queries) error {
+			_, err := q.DemandOfPool(ctx, query.DemandOfPoolParams{Region: "r1", App: "arena", Version: "1", AtMost: 10})
 			return err
 		},
-		"RoomForDemand": func(ctx context.Context, q *Queries) error {
-			_, err := q.RoomForDemand(ctx, RoomForDemandParams{Region: "r1", Modes: modes, MaxPlayers: ints, Sizes: ints, Parties: ints})
+		"RoomForDemand": func(ctx context.Context, q *query.Queries) error {
+			_, err := q.RoomForDemand(ctx, query.RoomForDemandParams{Region: "r1", Modes: modes, MaxPlayers: ints, Sizes: ints, Parties: ints})
 			return err
 		},
-		"HostsForDemand": func(ctx context.Context, q *Queries) error {
-			_, err := q.HostsForDemand(ctx, HostsForDemandParams{Region: "r1", Modes: modes, MaxPlayers: ints, Sessions: ints})
+		"HostsForDemand": func(ctx context.Context, q *query.Queries) error {
+			_, err := q.HostsForDemand(ctx, query.HostsForDemandParams{Region: "r1", Modes: modes, MaxPlayers: ints, Sessions: ints})
 			return err
 		},
-		"RecordPlan": func(ctx context.Context, q *Queries) error {
-			_, err := q.RecordPlan(ctx, RecordPlanParams{Region: "r1", App: "arena", Version: "1", Plan: []byte("{}")})
+		"RecordPlan": func(ctx context.Context, q *query.Queries) error {
+			_, err := q.RecordPlan(ctx, query.RecordPlanParams{Region: "r1", App: "arena", Version: "1", Plan: []byte("{}")})
 			return err
 		},
-		"StopDeployments": func(ctx context.Context, q *Queries) error {
-			_, err := q.StopDeployments(ctx, StopDeploymentsParams{Region: "r1", Ids: []uuid.UUID{{}}})
+		"StopDeployments": func(ctx context.Context, q *query.Queries) error {
+			_, err := q.StopDeployments(ctx, query.StopDeploymentsParams{Region: "r1", Ids: []uuid.UUID{{}}})
 			return err
 		},
 	})

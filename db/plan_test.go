@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db/dbtest"
+	"github.com/lattice-director/director/db/query"
 )
 
 // The tests of plans require that hot statements read the rows they use, never a whole table or region, whatever the sizes.
@@ -84,13 +85,13 @@ func second[T any](_ T, err error) error { return err }
 var smallTables = []string{"fleet_clock", "one_cycle_runs_at_a_time", "replicas", "replicas_pkey", "app_versions", "app_versions_pkey", "installation"}
 
 // readWhatTheyTake requires that the plans of statements, on connections of the pool, scan no whole table and no whole region.
-func readWhatTheyTake(t *testing.T, pool *pgxpool.Pool, statements map[string]func(context.Context, *Queries) error) {
+func readWhatTheyTake(t *testing.T, pool *pgxpool.Pool, statements map[string]func(context.Context, *query.Queries) error) {
 	t.Helper()
 	for name, run := range statements {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			e := &explainer{pool: pool}
-			require.ErrorIs(t, run(t.Context(), New(e)), errExplained)
+			require.ErrorIs(t, run(t.Context(), query.New(e)), errExplained)
 			require.NoError(t, e.err)
 			require.NotEmpty(t, e.plan)
 			for _, scan := range wholeScans(e.plan) {

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/lattice-director/director/db/query"
 )
 
 // largeQueue is 50,000 queued tickets, as many assigned ones, and few tickets for each term.
@@ -21,98 +23,98 @@ func TestTicketPlansReadWhatTheyTake(t *testing.T) {
 	t.Parallel()
 	store := storeWith(t, largeQueue)
 	ids, bytes := []string{"t1"}, [][]byte{{1}}
-	readWhatTheyTake(t, store.pool, map[string]func(context.Context, *Queries) error{
-		"GetTickets": func(ctx context.Context, q *Queries) error {
-			_, err := q.GetTickets(ctx, GetTicketsParams{Region: "eu", Ids: ids})
+	readWhatTheyTake(t, store.pool, map[string]func(context.Context, *query.Queries) error{
+		"GetTickets": func(ctx context.Context, q *query.Queries) error {
+			_, err := q.GetTickets(ctx, query.GetTicketsParams{Region: "eu", Ids: ids})
 			return err
 		},
-		"DeleteQueued": func(ctx context.Context, q *Queries) error {
-			_, err := q.DeleteQueued(ctx, DeleteQueuedParams{Region: "eu", Ids: ids})
+		"DeleteQueued": func(ctx context.Context, q *query.Queries) error {
+			_, err := q.DeleteQueued(ctx, query.DeleteQueuedParams{Region: "eu", Ids: ids})
 			return err
 		},
-		"DeleteAssigned": func(ctx context.Context, q *Queries) error {
-			return q.DeleteAssigned(ctx, DeleteAssignedParams{Region: "eu", Ids: ids})
+		"DeleteAssigned": func(ctx context.Context, q *query.Queries) error {
+			return q.DeleteAssigned(ctx, query.DeleteAssignedParams{Region: "eu", Ids: ids})
 		},
-		"SettleTickets": func(ctx context.Context, q *Queries) error {
-			_, err := q.SettleTickets(ctx, SettleTicketsParams{Region: "eu", Ids: ids, Assignments: bytes})
+		"SettleTickets": func(ctx context.Context, q *query.Queries) error {
+			_, err := q.SettleTickets(ctx, query.SettleTicketsParams{Region: "eu", Ids: ids, Assignments: bytes})
 			return err
 		},
-		"ReassignTickets": func(ctx context.Context, q *Queries) error {
-			_, err := q.ReassignTickets(ctx, ReassignTicketsParams{Region: "eu", Ids: ids, Assignments: bytes})
+		"ReassignTickets": func(ctx context.Context, q *query.Queries) error {
+			_, err := q.ReassignTickets(ctx, query.ReassignTicketsParams{Region: "eu", Ids: ids, Assignments: bytes})
 			return err
 		},
-		"ExpiredTickets": func(ctx context.Context, q *Queries) error {
-			return second(q.ExpiredTickets(ctx, ExpiredTicketsParams{Region: "eu", Batch: 1000}))
+		"ExpiredTickets": func(ctx context.Context, q *query.Queries) error {
+			return second(q.ExpiredTickets(ctx, query.ExpiredTicketsParams{Region: "eu", Batch: 1000}))
 		},
-		"ForgetSettled": func(ctx context.Context, q *Queries) error {
-			return second(q.ForgetSettled(ctx, ForgetSettledParams{Region: "eu", Batch: 1000}))
+		"ForgetSettled": func(ctx context.Context, q *query.Queries) error {
+			return second(q.ForgetSettled(ctx, query.ForgetSettledParams{Region: "eu", Batch: 1000}))
 		},
-		"LockMatchedTickets": func(ctx context.Context, q *Queries) error {
-			return q.LockMatchedTickets(ctx, LockMatchedTicketsParams{Region: "eu", Ids: ids})
+		"LockMatchedTickets": func(ctx context.Context, q *query.Queries) error {
+			return q.LockMatchedTickets(ctx, query.LockMatchedTicketsParams{Region: "eu", Ids: ids})
 		},
-		"ReleaseTickets": func(ctx context.Context, q *Queries) error {
-			return q.ReleaseTickets(ctx, ReleaseTicketsParams{Region: "eu", Ids: ids})
+		"ReleaseTickets": func(ctx context.Context, q *query.Queries) error {
+			return q.ReleaseTickets(ctx, query.ReleaseTicketsParams{Region: "eu", Ids: ids})
 		},
-		"MatchesOfTickets": func(ctx context.Context, q *Queries) error {
-			return second(q.MatchesOfTickets(ctx, MatchesOfTicketsParams{Region: "eu", Ids: ids}))
+		"MatchesOfTickets": func(ctx context.Context, q *query.Queries) error {
+			return second(q.MatchesOfTickets(ctx, query.MatchesOfTicketsParams{Region: "eu", Ids: ids}))
 		},
-		"MatchedTickets": func(ctx context.Context, q *Queries) error {
-			return second(q.MatchedTickets(ctx, MatchedTicketsParams{Region: "eu", After: "t1", Page: releasePage}))
+		"MatchedTickets": func(ctx context.Context, q *query.Queries) error {
+			return second(q.MatchedTickets(ctx, query.MatchedTicketsParams{Region: "eu", After: "t1", Page: releasePage}))
 		},
-		"MarkPending": func(ctx context.Context, q *Queries) error {
-			return q.MarkPending(ctx, MarkPendingParams{Region: "eu", Ids: ids})
+		"MarkPending": func(ctx context.Context, q *query.Queries) error {
+			return q.MarkPending(ctx, query.MarkPendingParams{Region: "eu", Ids: ids})
 		},
-		"LockFreeTickets": func(ctx context.Context, q *Queries) error {
-			_, err := q.LockFreeTickets(ctx, LockFreeTicketsParams{Region: "eu", Ids: ids})
+		"LockFreeTickets": func(ctx context.Context, q *query.Queries) error {
+			_, err := q.LockFreeTickets(ctx, query.LockFreeTicketsParams{Region: "eu", Ids: ids})
 			return err
 		},
-		"TakeMatchTickets": func(ctx context.Context, q *Queries) error {
-			_, err := q.TakeMatchTickets(ctx, TakeMatchTicketsParams{Universe: "eu", Ids: ids, Marks: bytes})
+		"TakeMatchTickets": func(ctx context.Context, q *query.Queries) error {
+			_, err := q.TakeMatchTickets(ctx, query.TakeMatchTicketsParams{Universe: "eu", Ids: ids, Marks: bytes})
 			return err
 		},
-		"DeleteLockedTickets": func(ctx context.Context, q *Queries) error {
-			return q.DeleteLockedTickets(ctx, DeleteLockedTicketsParams{Universe: "eu", Ids: ids})
+		"DeleteLockedTickets": func(ctx context.Context, q *query.Queries) error {
+			return q.DeleteLockedTickets(ctx, query.DeleteLockedTicketsParams{Universe: "eu", Ids: ids})
 		},
-		"RecordSeen": func(ctx context.Context, q *Queries) error {
-			return q.RecordSeen(ctx, RecordSeenParams{Universe: "eu", Ids: ids, SeenAt: []time.Time{time.Now()}})
+		"RecordSeen": func(ctx context.Context, q *query.Queries) error {
+			return q.RecordSeen(ctx, query.RecordSeenParams{Universe: "eu", Ids: ids, SeenAt: []time.Time{time.Now()}})
 		},
-		"CancelTicket": func(ctx context.Context, q *Queries) error {
-			_, err := q.CancelTicket(ctx, CancelTicketParams{Region: "eu", ID: "t1"})
+		"CancelTicket": func(ctx context.Context, q *query.Queries) error {
+			_, err := q.CancelTicket(ctx, query.CancelTicketParams{Region: "eu", ID: "t1"})
 			return err
 		},
-		"KeepAlive": func(ctx context.Context, q *Queries) error {
-			return q.KeepAlive(ctx, KeepAliveParams{Region: "eu", Ids: ids})
+		"KeepAlive": func(ctx context.Context, q *query.Queries) error {
+			return q.KeepAlive(ctx, query.KeepAliveParams{Region: "eu", Ids: ids})
 		},
-		"SettledLate": func(ctx context.Context, q *Queries) error {
-			_, err := q.SettledLate(ctx, SettledLateParams{Region: "eu"})
+		"SettledLate": func(ctx context.Context, q *query.Queries) error {
+			_, err := q.SettledLate(ctx, query.SettledLateParams{Region: "eu"})
 			return err
 		},
-		"SettledSince": func(ctx context.Context, q *Queries) error {
-			_, err := q.SettledSince(ctx, SettledSinceParams{Region: "eu"})
+		"SettledSince": func(ctx context.Context, q *query.Queries) error {
+			_, err := q.SettledSince(ctx, query.SettledSinceParams{Region: "eu"})
 			return err
 		},
-		"LockBackfills": func(ctx context.Context, q *Queries) error {
-			_, err := q.LockBackfills(ctx, LockBackfillsParams{Region: "eu", Ids: ids})
+		"LockBackfills": func(ctx context.Context, q *query.Queries) error {
+			_, err := q.LockBackfills(ctx, query.LockBackfillsParams{Region: "eu", Ids: ids})
 			return err
 		},
-		"TicketsOfBackfill": func(ctx context.Context, q *Queries) error {
-			_, err := q.TicketsOfBackfill(ctx, TicketsOfBackfillParams{Region: "eu", BackfillIds: ids})
+		"TicketsOfBackfill": func(ctx context.Context, q *query.Queries) error {
+			_, err := q.TicketsOfBackfill(ctx, query.TicketsOfBackfillParams{Region: "eu", BackfillIds: ids})
 			return err
 		},
-		"LockTicketsOfBackfill": func(ctx context.Context, q *Queries) error {
-			return q.LockTicketsOfBackfill(ctx, LockTicketsOfBackfillParams{Region: "eu", BackfillIds: ids})
+		"LockTicketsOfBackfill": func(ctx context.Context, q *query.Queries) error {
+			return q.LockTicketsOfBackfill(ctx, query.LockTicketsOfBackfillParams{Region: "eu", BackfillIds: ids})
 		},
 	})
-	readWhatTheyTake(t, store.readers, map[string]func(context.Context, *Queries) error{
-		"QueryByTerms": func(ctx context.Context, q *Queries) error {
-			_, err := q.QueryByTerms(ctx, QueryByTermsParams{Region: "eu", Terms: []uuid.UUID{{}}, Rows: 1000, Most: 1000})
+	readWhatTheyTake(t, store.readers, map[string]func(context.Context, *query.Queries) error{
+		"QueryByTerms": func(ctx context.Context, q *query.Queries) error {
+			_, err := q.QueryByTerms(ctx, query.QueryByTermsParams{Region: "eu", Terms: []uuid.UUID{{}}, Rows: 1000, Most: 1000})
 			return err
 		},
-		"QueryInOrder": func(ctx context.Context, q *Queries) error {
-			return second(q.QueryInOrder(ctx, QueryInOrderParams{Region: "eu", Terms: []uuid.UUID{{}}, After: "t1", Rows: 1000, Most: 1000}))
+		"QueryInOrder": func(ctx context.Context, q *query.Queries) error {
+			return second(q.QueryInOrder(ctx, query.QueryInOrderParams{Region: "eu", Terms: []uuid.UUID{{}}, After: "t1", Rows: 1000, Most: 1000}))
 		},
-		"QueryBackfills": func(ctx context.Context, q *Queries) error {
-			return second(q.QueryBackfills(ctx, QueryBackfillsParams{Region: "eu", Terms: []uuid.UUID{{}}, After: "b1", Rows: 1000, Most: 1000}))
+		"QueryBackfills": func(ctx context.Context, q *query.Queries) error {
+			return second(q.QueryBackfills(ctx, query.QueryBackfillsParams{Region: "eu", Terms: []uuid.UUID{{}}, After: "b1", Rows: 1000, Most: 1000}))
 		},
 	})
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/lattice-director/director/db/internal/batch"
 	"github.com/lattice-director/director/db/internal/tx"
+	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/match"
 )
@@ -20,14 +21,14 @@ type playerTicketCall = batch.Call[PlayerTicketRequest, PlayerTicketAnswer]
 // queueing is one transaction that puts parties into the queue.
 type queueing struct {
 	*Store
-	q      *Queries
+	q      *query.Queries
 	region string
 
-	rows   map[string][]PlayersQueuedRow // of every player of the batch
-	stored []StoredAnswersRow
+	rows   map[string][]query.PlayersQueuedRow // of every player of the batch
+	stored []query.StoredAnswersRow
 	busy   map[string]bool // players that an older call of the batch decides about
 	leave  []leaving
-	forget ForgetPlayersParams
+	forget query.ForgetPlayersParams
 	create playerTicketParams
 	alive  []string // tickets that were there before
 	answer []func() // after the commit
@@ -37,7 +38,7 @@ type queueing struct {
 // whose idempotency key another transaction holds, stay for the next batch.
 func (s *Store) createPlayerTickets(ctx context.Context, region string, calls []*playerTicketCall) error {
 	var t *queueing
-	err := s.inTx(ctx, func(q *Queries) (err error) {
+	err := s.inTx(ctx, func(q *query.Queries) (err error) {
 		t = &queueing{Store: s, q: q, region: region, busy: map[string]bool{}}
 		free, err := t.read(ctx, calls)
 		if err != nil {
@@ -75,9 +76,9 @@ func (s *Store) notifyQueue(region string, joined, left bool) {
 func (t *queueing) read(ctx context.Context, calls []*playerTicketCall) (free []*playerTicketCall, err error) {
 	var p tx.Pipeline
 	var granted []int32
-	var rows []PlayersQueuedRow
-	locks, keys := TryLocksParams{}, StoredAnswersParams{}
-	asked := PlayersQueuedParams{Region: t.region, PendingFor: t.cfg.Timing.PendingFor}
+	var rows []query.PlayersQueuedRow
+	locks, keys := query.TryLocksParams{}, query.StoredAnswersParams{}
+	asked := query.PlayersQueuedParams{Region: t.region, PendingFor: t.cfg.Timing.PendingFor}
 	for i, c := range calls {
 		for _, l := range c.Req.locks() {
 			locks.Requests, locks.Locks = append(locks.Requests, int32(i)), append(locks.Locks, l)
@@ -86,11 +87,11 @@ func (t *queueing) read(ctx context.Context, calls []*playerTicketCall) (free []
 		asked.Subs = append(asked.Subs, c.Req.Party...)
 	}
 	if len(keys.Keys) > 0 {
-		queue(&p, &granted, (*Queries).TryLocks, locks)
-		queue(&p, &t.stored, (*Queries).StoredAnswers, keys)
+		query.Queue(&p, &granted, (*query.Queries).TryLocks, locks)
+		query.Queue(&p, &t.stored, (*query.Queries).StoredAnswers, keys)
 	}
-	queue(&p, &rows, (*Queries).PlayersQueued, asked)
-	if err := t.q.send(ctx, &p); err != nil {
+	query.Queue(&p, &rows, (*query.Queries).PlayersQueued, asked)
+	if err := t.q.Send(ctx, &p); err != nil {
 		return nil, err
 	}
 	t.know(rows)
@@ -103,8 +104,8 @@ func (t *queueing) read(ctx context.Context, calls []*playerTicketCall) (free []
 }
 
 // know stores what players wait for.
-func (t *queueing) know(rows []PlayersQueuedRow) {
-	t.rows = make(map[string][]PlayersQueuedRow, len(rows))
+func (t *queueing) know(rows []query.PlayersQueuedRow) {
+	t.rows = make(map[string][]query.PlayersQueuedRow, len(rows))
 	for _, r := range rows {
 		t.rows[r.Sub] = append(t.rows[r.Sub], r)
 	}
@@ -148,7 +149,7 @@ func (t *queueing) answers(c *playerTicketCall, a PlayerTicketAnswer, err error)
 
 // replay answers a call whose idempotency key has a stored answer.
 func (t *queueing) replay(c *playerTicketCall) (done bool, err error) {
-	i := slices.IndexFunc(t.stored, func(a StoredAnswersRow) bool { return a.Caller == c.Req.Caller && a.Key == c.Req.IdempotencyKey })
+	i := slices.IndexFunc(t.stored, func(a query.StoredAnswersRow) bool { return a.Caller == c.Req.Caller && a.Key == c.Req.IdempotencyKey })
 	if i < 0 || c.Req.IdempotencyKey == "" {
 		return false, nil
 	}
@@ -193,13 +194,13 @@ func (t *queueing) write(ctx context.Context) error {
 	if err := t.leaveQueue(ctx, t.q, t.region, t.leave); err != nil {
 		return err
 	}
-	out := t.q.deferred()
+	out := t.q.Deferred()
 	if len(t.alive) > 0 {
-		queueExec(out, (*Queries).KeepAlive, KeepAliveParams{Region: t.region, Ids: t.alive})
+		query.QueueExec(out, (*query.Queries).KeepAlive, query.KeepAliveParams{Region: t.region, Ids: t.alive})
 	}
 	if len(t.forget.Subs) > 0 {
 		t.forget.Region = t.region
-		queueExec(out, (*Queries).ForgetPlayers, t.forget)
+		query.QueueExec(out, (*query.Queries).ForgetPlayers, t.forget)
 	}
 	t.create.queue(out, t.region, t.cfg.Timing.IdempotencyTTL)
 	return nil
@@ -207,9 +208,9 @@ func (t *queueing) write(ctx context.Context) error {
 
 // playerTicketParams are the rows of new tickets.
 type playerTicketParams struct {
-	tickets QueuePlayerTicketsParams
-	players JoinPlayersParams
-	answers StoreAnswersParams
+	tickets query.QueuePlayerTicketsParams
+	players query.JoinPlayersParams
+	answers query.StoreAnswersParams
 }
 
 func (p *playerTicketParams) add(r PlayerTicketRequest, id string, at time.Time) {
@@ -237,10 +238,10 @@ func (p *playerTicketParams) queue(out *tx.Pipeline, region string, keep time.Du
 		return
 	}
 	p.tickets.Region, p.players.Region, p.answers.Keep = region, region, keep
-	queueExec(out, (*Queries).QueuePlayerTickets, p.tickets)
-	queueExec(out, (*Queries).JoinPlayers, p.players)
-	queueExec(out, (*Queries).RecordQueued, RecordQueuedParams{Region: region, Tickets: p.tickets.Ids})
+	query.QueueExec(out, (*query.Queries).QueuePlayerTickets, p.tickets)
+	query.QueueExec(out, (*query.Queries).JoinPlayers, p.players)
+	query.QueueExec(out, (*query.Queries).RecordQueued, query.RecordQueuedParams{Region: region, Tickets: p.tickets.Ids})
 	if len(p.answers.Keys) > 0 {
-		queueExec(out, (*Queries).StoreAnswers, p.answers)
+		query.QueueExec(out, (*query.Queries).StoreAnswers, p.answers)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/lattice-director/director/db/internal/tx"
+	"github.com/lattice-director/director/db/query"
 )
 
 // TicketEventsPage is a part of the feed of ticket_events.
@@ -18,28 +19,28 @@ type TicketEventsPage struct {
 // left the queue. From the zero point on it returns the point of now only. Errors: Unavailable.
 func (s *Store) TicketEventsSince(ctx context.Context, region string, since SettledPoint) (TicketEventsPage, error) {
 	var p tx.Pipeline
-	var now CurrentSnapshotRow
-	var late []EventsLateRow
-	var young []EventsSinceRow
-	queue(&p, &now, func(q *Queries, ctx context.Context, _ struct{}) (CurrentSnapshotRow, error) {
+	var now query.CurrentSnapshotRow
+	var late []query.EventsLateRow
+	var young []query.EventsSinceRow
+	query.Queue(&p, &now, func(q *query.Queries, ctx context.Context, _ struct{}) (query.CurrentSnapshotRow, error) {
 		return q.CurrentSnapshot(ctx)
 	}, struct{}{})
 	if since.read != "" {
 		from := max(snapshotEnd(since.read), since.after+1)
-		queue(&p, &late, (*Queries).EventsLate, EventsLateParams{Region: region, Before: since.read, After: since.after, Page: settledPage})
-		queue(&p, &young, (*Queries).EventsSince, EventsSinceParams{Region: region, Since: from, Page: settledPage})
+		query.Queue(&p, &late, (*query.Queries).EventsLate, query.EventsLateParams{Region: region, Before: since.read, After: since.after, Page: settledPage})
+		query.Queue(&p, &young, (*query.Queries).EventsSince, query.EventsSinceParams{Region: region, Since: from, Page: settledPage})
 	}
-	if err := s.q.send(ctx, &p); err != nil {
+	if err := s.q.Send(ctx, &p); err != nil {
 		return TicketEventsPage{Next: since}, classify(err)
 	}
 	if since.read != "" && !since.isOf(now) {
 		return TicketEventsPage{Next: SettledPoint{server: now.Server, read: now.Snapshot}, ServerChanged: true}, nil
 	}
-	rows := make([]EventsSinceRow, 0, len(late)+len(young))
+	rows := make([]query.EventsSinceRow, 0, len(late)+len(young))
 	for _, r := range late {
-		rows = append(rows, EventsSinceRow(r))
+		rows = append(rows, query.EventsSinceRow(r))
 	}
-	rows, next, more := advance(since, now, rows, young, settledPage, func(r EventsSinceRow) uint64 { return r.Tx })
+	rows, next, more := advance(since, now, rows, young, settledPage, func(r query.EventsSinceRow) uint64 { return r.Tx })
 	page := TicketEventsPage{Next: next, More: more}
 	for _, r := range rows {
 		page.Tickets = append(page.Tickets, r.TicketID)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"slices"
 
+	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
 )
 
@@ -12,7 +13,7 @@ type playerVerdict struct {
 	err   error
 	same  string // the ticket that the caller waits with already
 	leave []leaving
-	stale []PlayersQueuedRow // whose tickets are gone
+	stale []query.PlayersQueuedRow // whose tickets are gone
 }
 
 // leaving is a ticket that leaves the queue.
@@ -24,7 +25,7 @@ type leaving struct {
 }
 
 // judge decides about a request. rows are what each player of its party waits for.
-func (r PlayerTicketRequest) judge(rows map[string][]PlayersQueuedRow) (v playerVerdict) {
+func (r PlayerTicketRequest) judge(rows map[string][]query.PlayersQueuedRow) (v playerVerdict) {
 	if v.same = r.sameTicket(rows[r.Caller]); v.same != "" {
 		return v
 	}
@@ -40,7 +41,7 @@ func (r PlayerTicketRequest) judge(rows map[string][]PlayersQueuedRow) (v player
 }
 
 // sameTicket returns the ticket with which the caller waits since it, or another member, sent the same request.
-func (r PlayerTicketRequest) sameTicket(own []PlayersQueuedRow) string {
+func (r PlayerTicketRequest) sameTicket(own []query.PlayersQueuedRow) string {
 	for _, row := range own {
 		if row.Waits && !row.Over && bytes.Equal(row.RequestHash, r.RequestHash) && slices.Contains(r.wished(), row.Profile) {
 			return row.TicketID
@@ -51,7 +52,7 @@ func (r PlayerTicketRequest) sameTicket(own []PlayersQueuedRow) string {
 
 // clearOwn takes the caller out of the ticket of a party that it has not joined. Errors: it waits with a ticket for one of the
 // profiles that it posted or joined, or that is in a match.
-func (r PlayerTicketRequest) clearOwn(own []PlayersQueuedRow, v *playerVerdict) error {
+func (r PlayerTicketRequest) clearOwn(own []query.PlayersQueuedRow, v *playerVerdict) error {
 	for _, row := range own {
 		if !row.Waits || row.Over || !slices.Contains(r.wished(), row.Profile) {
 			continue
@@ -74,7 +75,7 @@ func ofTicket(id string, e *fault.Error) *fault.Error {
 
 // checkMember makes room for a member's row. Errors: the member waits for one of the profiles elsewhere, or has too many
 // tickets. Of the caller's tickets only those count that it posted or joined, so that nobody can fill its share.
-func (r PlayerTicketRequest) checkMember(sub string, rows []PlayersQueuedRow, v *playerVerdict) error {
+func (r PlayerTicketRequest) checkMember(sub string, rows []query.PlayersQueuedRow, v *playerVerdict) error {
 	var tickets []string
 	for _, row := range rows {
 		leaves := slices.ContainsFunc(v.leave, func(l leaving) bool { return l.id == row.TicketID })

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
 )
 
@@ -54,16 +55,16 @@ type cancelling struct {
 // cancelTicket cancels a ticket, unless it is that of a room.
 func (s *Store) cancelTicket(ctx context.Context, c *cancelling) error {
 	var left bool
-	err := s.inTx(ctx, func(q *Queries) error {
+	err := s.inTx(ctx, func(q *query.Queries) error {
 		c.declines, c.lobby, left = uuid.Nil, nil, false
-		held, err := q.LockPlayerTicket(ctx, LockPlayerTicketParams{Region: c.universe, ID: c.ticket, Sub: c.sub, PendingFor: s.cfg.Timing.PendingFor})
+		held, err := q.LockPlayerTicket(ctx, query.LockPlayerTicketParams{Region: c.universe, ID: c.ticket, Sub: c.sub, PendingFor: s.cfg.Timing.PendingFor})
 		if errors.Is(err, pgx.ErrNoRows) {
 			return nil // it has left, or is another's: the caller reads it next
 		}
 		if err != nil {
 			return err
 		}
-		if c.declines, err = q.mayLeave(ctx, c.universe, held); err != nil || c.declines != uuid.Nil {
+		if c.declines, err = checkMayLeave(ctx, q, c.universe, held); err != nil || c.declines != uuid.Nil {
 			return err
 		}
 		c.region, c.session = held.SessionRegion, held.Session
@@ -72,7 +73,7 @@ func (s *Store) cancelTicket(ctx context.Context, c *cancelling) error {
 		}
 		left, c.lobby = true, nil
 		if c.session != "" {
-			queueExec(q.deferred(), (*Queries).ForgetWaiting, ForgetWaitingParams{
+			query.QueueExec(q.Deferred(), (*query.Queries).ForgetWaiting, query.ForgetWaitingParams{
 				TicketRegion: c.universe, Tickets: []string{c.ticket}, Reasons: []string{reasonByMember}, Told: []uuid.UUID{}, Silent: []string{},
 			})
 		}
@@ -90,7 +91,7 @@ func (s *Store) cancelTicket(ctx context.Context, c *cancelling) error {
 func (s *Store) cancelInLobby(ctx context.Context, c *cancelling) error {
 	var turn *lobbyTurn
 	err := lockingSessions(func(further []string) error {
-		return s.inTx(ctx, func(q *Queries) (err error) {
+		return s.inTx(ctx, func(q *query.Queries) (err error) {
 			step := lobbyStep{Lobby: *c.lobby, ticket: c.ticket, LobbyAction: LobbyAction{Region: c.region, Act: s.cfg.Rooms.Cancelled()}}
 			turn, err = s.actIn(ctx, q, c.region, []lobbyStep{step}, further)
 			return err
@@ -105,9 +106,9 @@ func (s *Store) cancelInLobby(ctx context.Context, c *cancelling) error {
 	return nil
 }
 
-// mayLeave decides whether a ticket that is locked may be cancelled. A match that was accepted by all and waits for a server
+// checkMayLeave decides whether a ticket that is locked may be cancelled. A match that was accepted by all and waits for a server
 // ends when one of its tickets leaves.
-func (q *Queries) mayLeave(ctx context.Context, region string, held LockPlayerTicketRow) (declines uuid.UUID, err error) {
+func checkMayLeave(ctx context.Context, q *query.Queries, region string, held query.LockPlayerTicketRow) (declines uuid.UUID, err error) {
 	if !held.Pending {
 		return uuid.Nil, nil
 	}
@@ -115,7 +116,7 @@ func (q *Queries) mayLeave(ctx context.Context, region string, held LockPlayerTi
 	if !ours {
 		return uuid.Nil, fault.New(fault.Conflict, "matched", "the ticket is in a match that an Open Match director assigns soon")
 	}
-	state, err := q.ReadyCheckState(ctx, ReadyCheckStateParams{Region: region, ID: id})
+	state, err := q.ReadyCheckState(ctx, query.ReadyCheckStateParams{Region: region, ID: id})
 	if state == "proposed" {
 		return id, err
 	}
@@ -132,14 +133,14 @@ func readyCheckOf(mark []byte) (id uuid.UUID, ours bool) {
 }
 
 // leaveQueue takes tickets out of the queue and defers their rows of history. A ticket may be listed twice.
-func (s *Store) leaveQueue(ctx context.Context, q *Queries, region string, tickets []leaving) error {
+func (s *Store) leaveQueue(ctx context.Context, q *query.Queries, region string, tickets []leaving) error {
 	_, err := s.takeOut(ctx, q, region, tickets)
 	return err
 }
 
 // takeOut is leaveQueue that returns the tickets which it has taken out.
-func (s *Store) takeOut(ctx context.Context, q *Queries, region string, tickets []leaving) ([]LeaveQueueRow, error) {
-	p := LeaveQueueParams{Region: region, PendingFor: s.cfg.Timing.PendingFor}
+func (s *Store) takeOut(ctx context.Context, q *query.Queries, region string, tickets []leaving) ([]query.LeaveQueueRow, error) {
+	p := query.LeaveQueueParams{Region: region, PendingFor: s.cfg.Timing.PendingFor}
 	for _, t := range tickets {
 		if !slices.Contains(p.Ids, t.id) {
 			p.Ids, p.States = append(p.Ids, t.id), append(p.States, string(t.state))
@@ -158,11 +159,11 @@ func (s *Store) takeOut(ctx context.Context, q *Queries, region string, tickets 
 }
 
 // recordHistory defers the rows of history of tickets that have left.
-func (s *Store) recordHistory(q *Queries, region string, rows []LeaveQueueRow) {
+func (s *Store) recordHistory(q *query.Queries, region string, rows []query.LeaveQueueRow) {
 	if s.cfg.NoHistory || s.cfg.Describe == nil || len(rows) == 0 {
 		return
 	}
-	p := RecordHistoryParams{Region: region}
+	p := query.RecordHistoryParams{Region: region}
 	for _, r := range rows {
 		if len(r.Party) == 0 {
 			continue
@@ -172,7 +173,7 @@ func (s *Store) recordHistory(q *Queries, region string, rows []LeaveQueueRow) {
 		p.Profiles, p.Parties = append(p.Profiles, strings.Join(r.Profiles, "\n")), append(p.Parties, strings.Join(facts.Party, "\n"))
 		p.Attributes, p.Latencies = append(p.Attributes, string(facts.Attributes)), append(p.Latencies, string(facts.Latencies))
 	}
-	queueExec(q.deferred(), (*Queries).RecordHistory, p)
+	query.QueueExec(q.Deferred(), (*query.Queries).RecordHistory, p)
 }
 
 // PauseTickets stops tickets from being candidates, without a loss of their place, and ResumeTickets makes them candidates
@@ -187,7 +188,7 @@ func (s *Store) ResumeTickets(ctx context.Context, region string, ids []string) 
 }
 
 func (s *Store) pauseTickets(ctx context.Context, region string, ids []string, pause bool) error {
-	moved, err := s.q.PauseTickets(ctx, PauseTicketsParams{
+	moved, err := s.q.PauseTickets(ctx, query.PauseTicketsParams{
 		Region: region, Ids: issuedTickets(region, ids), Pause: pause, PendingFor: s.cfg.Timing.PendingFor,
 	})
 	if len(moved) > 0 {

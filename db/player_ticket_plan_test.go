@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/db/query"
 )
 
 // largePlayerQueue is 50,000 tickets of two players each, with their events and matches. Sessions of the realtime lobby wait with some.
@@ -29,39 +31,39 @@ func TestPlayerTicketPlansReadWhatTheyTake(t *testing.T) {
 	store := storeWith(t, largePlayerQueue)
 	ids, subs, one := []string{"t1"}, []string{"p1a"}, []string{"duel"}
 	now := []time.Time{time.Now()}
-	readWhatTheyTake(t, store.pool, map[string]func(context.Context, *Queries) error{
-		"PlayersQueued": func(ctx context.Context, q *Queries) error {
-			return second(q.PlayersQueued(ctx, PlayersQueuedParams{Region: "eu", Subs: subs}))
+	readWhatTheyTake(t, store.pool, map[string]func(context.Context, *query.Queries) error{
+		"PlayersQueued": func(ctx context.Context, q *query.Queries) error {
+			return second(q.PlayersQueued(ctx, query.PlayersQueuedParams{Region: "eu", Subs: subs}))
 		},
-		"ForgetPlayers": func(ctx context.Context, q *Queries) error {
-			return q.ForgetPlayers(ctx, ForgetPlayersParams{Region: "eu", Subs: subs, Profiles: one, Tickets: ids})
+		"ForgetPlayers": func(ctx context.Context, q *query.Queries) error {
+			return q.ForgetPlayers(ctx, query.ForgetPlayersParams{Region: "eu", Subs: subs, Profiles: one, Tickets: ids})
 		},
-		"LockPlayerTicket": func(ctx context.Context, q *Queries) error {
-			return second(q.LockPlayerTicket(ctx, LockPlayerTicketParams{Region: "eu", ID: "t1", Sub: "p1a"}))
+		"LockPlayerTicket": func(ctx context.Context, q *query.Queries) error {
+			return second(q.LockPlayerTicket(ctx, query.LockPlayerTicketParams{Region: "eu", ID: "t1", Sub: "p1a"}))
 		},
-		"LeaveQueue": func(ctx context.Context, q *Queries) error {
-			return second(q.LeaveQueue(ctx, LeaveQueueParams{Region: "eu", Ids: ids, States: one, Reasons: one, Forced: []bool{true}}))
+		"LeaveQueue": func(ctx context.Context, q *query.Queries) error {
+			return second(q.LeaveQueue(ctx, query.LeaveQueueParams{Region: "eu", Ids: ids, States: one, Reasons: one, Forced: []bool{true}}))
 		},
-		"PauseTickets": func(ctx context.Context, q *Queries) error {
-			return second(q.PauseTickets(ctx, PauseTicketsParams{Region: "eu", Ids: ids}))
+		"PauseTickets": func(ctx context.Context, q *query.Queries) error {
+			return second(q.PauseTickets(ctx, query.PauseTicketsParams{Region: "eu", Ids: ids}))
 		},
-		"SeeTickets": func(ctx context.Context, q *Queries) error {
-			return q.SeeTickets(ctx, SeeTicketsParams{Region: "eu", Tickets: ids, Subs: subs})
+		"SeeTickets": func(ctx context.Context, q *query.Queries) error {
+			return q.SeeTickets(ctx, query.SeeTicketsParams{Region: "eu", Tickets: ids, Subs: subs})
 		},
-		"PlayerTickets": func(ctx context.Context, q *Queries) error {
-			return second(q.PlayerTickets(ctx, PlayerTicketsParams{Region: "eu", Ids: ids, Subs: subs, Since: now}))
+		"PlayerTickets": func(ctx context.Context, q *query.Queries) error {
+			return second(q.PlayerTickets(ctx, query.PlayerTicketsParams{Region: "eu", Ids: ids, Subs: subs, Since: now}))
 		},
-		"TicketEvents": func(ctx context.Context, q *Queries) error {
-			return second(q.TicketEvents(ctx, TicketEventsParams{Region: "eu", ID: "t1", Since: now[0]}))
+		"TicketEvents": func(ctx context.Context, q *query.Queries) error {
+			return second(q.TicketEvents(ctx, query.TicketEventsParams{Region: "eu", ID: "t1", Since: now[0]}))
 		},
-		"EventsLate": func(ctx context.Context, q *Queries) error {
-			return second(q.EventsLate(ctx, EventsLateParams{Region: "eu"}))
+		"EventsLate": func(ctx context.Context, q *query.Queries) error {
+			return second(q.EventsLate(ctx, query.EventsLateParams{Region: "eu"}))
 		},
-		"WithPlayers": func(ctx context.Context, q *Queries) error {
-			return second(q.WithPlayers(ctx, WithPlayersParams{Region: "eu", Ids: ids}))
+		"WithPlayers": func(ctx context.Context, q *query.Queries) error {
+			return second(q.WithPlayers(ctx, query.WithPlayersParams{Region: "eu", Ids: ids}))
 		},
-		"RecordLost": func(ctx context.Context, q *Queries) error {
-			return second(q.RecordLost(ctx, RecordLostParams{Region: "eu", Ids: ids}))
+		"RecordLost": func(ctx context.Context, q *query.Queries) error {
+			return second(q.RecordLost(ctx, query.RecordLostParams{Region: "eu", Ids: ids}))
 		},
 	})
 }
@@ -70,16 +72,16 @@ func TestPlayerTicketPlansReadWhatTheyTake(t *testing.T) {
 func TestTheFeedOfEventsReadsByTransaction(t *testing.T) {
 	t.Parallel()
 	store := storeWith(t, `INSERT INTO ticket_events (region, ticket_id, n, state) SELECT 'eu', 't' || n, 1, 'queued' FROM generate_series(1, 10000) n`)
-	for name, run := range map[string]func(context.Context, *Queries) error{
-		"EventsLate": func(ctx context.Context, q *Queries) error {
-			return second(q.EventsLate(ctx, EventsLateParams{Region: "eu", Before: "10:20:10", Page: 100}))
+	for name, run := range map[string]func(context.Context, *query.Queries) error{
+		"EventsLate": func(ctx context.Context, q *query.Queries) error {
+			return second(q.EventsLate(ctx, query.EventsLateParams{Region: "eu", Before: "10:20:10", Page: 100}))
 		},
-		"EventsSince": func(ctx context.Context, q *Queries) error {
-			return second(q.EventsSince(ctx, EventsSinceParams{Region: "eu", Since: 10, Page: 100}))
+		"EventsSince": func(ctx context.Context, q *query.Queries) error {
+			return second(q.EventsSince(ctx, query.EventsSinceParams{Region: "eu", Since: 10, Page: 100}))
 		},
 	} {
 		e := &explainer{pool: store.pool}
-		require.ErrorIs(t, run(t.Context(), New(e)), errExplained)
+		require.ErrorIs(t, run(t.Context(), query.New(e)), errExplained)
 		require.NoError(t, e.err)
 		require.Contains(t, string(e.plan), "_tx_idx", name)
 		require.NotContains(t, string(e.plan), "_pkey", name)
@@ -96,16 +98,16 @@ func TestReadyChecksAreFoundBesidePlayingMatches(t *testing.T) {
 			_, err := store.pool.Exec(t.Context(), "ANALYZE matches")
 			require.NoError(t, err)
 		}
-		for name, run := range map[string]func(context.Context, *Queries) error{
-			"OpenProposals": func(ctx context.Context, q *Queries) error {
-				return second(q.OpenProposals(ctx, OpenProposalsParams{Universe: "eu", Profile: "duel", Page: 100}))
+		for name, run := range map[string]func(context.Context, *query.Queries) error{
+			"OpenProposals": func(ctx context.Context, q *query.Queries) error {
+				return second(q.OpenProposals(ctx, query.OpenProposalsParams{Universe: "eu", Profile: "duel", Page: 100}))
 			},
-			"DueMatches": func(ctx context.Context, q *Queries) error {
-				return second(q.DueMatches(ctx, DueMatchesParams{Universe: "eu", Profiles: []string{"duel"}, Batch: 100}))
+			"DueMatches": func(ctx context.Context, q *query.Queries) error {
+				return second(q.DueMatches(ctx, query.DueMatchesParams{Universe: "eu", Profiles: []string{"duel"}, Batch: 100}))
 			},
 		} {
 			e := &explainer{pool: store.pool}
-			require.ErrorIs(t, run(t.Context(), New(e)), errExplained)
+			require.ErrorIs(t, run(t.Context(), query.New(e)), errExplained)
 			require.NoError(t, e.err)
 			require.Contains(t, string(e.plan), "matches_to_accept", "%s, analyzed: %v", name, analyzed)
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/lattice-director/director/db/internal/batch"
 	"github.com/lattice-director/director/db/internal/tx"
+	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/match"
 )
@@ -29,7 +30,7 @@ func (s *Store) PlayerTicket(ctx context.Context, region, id, sub string) (Playe
 }
 
 func (s *Store) readPlayerTickets(ctx context.Context, region string, calls []*batch.Call[ticketReading, PlayerTicket]) error {
-	p := PlayerTicketsParams{Region: region, PendingFor: s.cfg.Timing.PendingFor}
+	p := query.PlayerTicketsParams{Region: region, PendingFor: s.cfg.Timing.PendingFor}
 	for _, c := range calls {
 		p.Ids, p.Subs, p.Since = append(p.Ids, c.Req.id), append(p.Subs, c.Req.sub), append(p.Since, issuedAfter(c.Req.id))
 	}
@@ -42,14 +43,14 @@ func (s *Store) readPlayerTickets(ctx context.Context, region string, calls []*b
 	}
 	for _, r := range rows {
 		c := calls[r.N-1]
-		c.Answer(r.ticket(c.Req, s.cfg.Timing.AssignedFor))
+		c.Answer(playerTicketOf(r, c.Req, s.cfg.Timing.AssignedFor))
 	}
 	return nil
 }
 
 // noteReads stores which players have read a waiting ticket for the first time, and keeps tickets alive whose players still ask.
-func (s *Store) noteReads(ctx context.Context, region string, calls []*batch.Call[ticketReading, PlayerTicket], rows []PlayerTicketsRow) error {
-	seen, alive := SeeTicketsParams{Region: region}, KeepAliveParams{Region: region}
+func (s *Store) noteReads(ctx context.Context, region string, calls []*batch.Call[ticketReading, PlayerTicket], rows []query.PlayerTicketsRow) error {
+	seen, alive := query.SeeTicketsParams{Region: region}, query.KeepAliveParams{Region: region}
 	for _, r := range rows {
 		c := calls[r.N-1]
 		if !r.Waits || !slices.Contains(r.Party, c.Req.sub) {
@@ -64,15 +65,15 @@ func (s *Store) noteReads(ctx context.Context, region string, calls []*batch.Cal
 	}
 	var p tx.Pipeline
 	if len(seen.Tickets) > 0 {
-		queueExec(&p, (*Queries).SeeTickets, seen)
+		query.QueueExec(&p, (*query.Queries).SeeTickets, seen)
 	}
 	if len(alive.Ids) > 0 {
-		queueExec(&p, (*Queries).KeepAlive, alive)
+		query.QueueExec(&p, (*query.Queries).KeepAlive, alive)
 	}
 	if p.Empty() {
 		return nil
 	}
-	return s.q.send(ctx, &p)
+	return s.q.Send(ctx, &p)
 }
 
 // clockSkew allows for the clock of the replica that made an id.
@@ -85,12 +86,12 @@ func issuedAfter(id string) time.Time {
 	return time.Unix(seconds, 0).Add(-clockSkew)
 }
 
-// ticket returns what the row says to a player.
-func (r PlayerTicketsRow) ticket(asked ticketReading, assignedFor time.Duration) (PlayerTicket, error) {
-	if party := r.anyParty(); !slices.Contains(party, asked.sub) {
+// playerTicketOf returns what the row says to a player.
+func playerTicketOf(r query.PlayerTicketsRow, asked ticketReading, assignedFor time.Duration) (PlayerTicket, error) {
+	if party := anyPartyOf(r); !slices.Contains(party, asked.sub) {
 		return PlayerTicket{}, ticketUnknown(asked.id)
 	}
-	t, err := r.toTicket(asked.id)
+	t, err := toPlayerTicket(r, asked.id)
 	if err == nil && t.State.Final() && t.At.Add(assignedFor).Before(r.Now) {
 		err = fault.New(fault.Gone, "ticket_ended", "the ticket has left the queue")
 	}
@@ -100,23 +101,23 @@ func (r PlayerTicketsRow) ticket(asked ticketReading, assignedFor time.Duration)
 	return t, nil
 }
 
-// anyParty returns the players of the ticket, also after it has left the queue.
-func (r PlayerTicketsRow) anyParty() []string {
+// anyPartyOf returns the players of the ticket, also after it has left the queue.
+func anyPartyOf(r query.PlayerTicketsRow) []string {
 	if len(r.Party) == 0 {
 		return r.PastParty
 	}
 	return r.Party
 }
 
-// toTicket returns the ticket of the row without checking who asks.
-func (r PlayerTicketsRow) toTicket(id string) (t PlayerTicket, err error) {
-	t = PlayerTicket{ID: id, Version: int(r.Version), Party: r.anyParty(), Profiles: named(r.Profiles), At: r.At, Lease: r.KeptAlive}
+// toPlayerTicket returns the ticket of the row without checking who asks.
+func toPlayerTicket(r query.PlayerTicketsRow, id string) (t PlayerTicket, err error) {
+	t = PlayerTicket{ID: id, Version: int(r.Version), Party: anyPartyOf(r), Profiles: named(r.Profiles), At: r.At, Lease: r.KeptAlive}
 	if r.Waits {
 		t.Created, t.Body = time.Unix(0, r.Created).UTC(), r.Body
-		r.whileItWaits(&t)
+		describeWaitingTicket(r, &t)
 		return t, nil
 	}
-	return t, r.onceItLeft(&t)
+	return t, describeSettledTicket(r, &t)
 }
 
 // AnyTicket returns a player's ticket to an operator, as long as its events are kept, and without recording that a player has
@@ -125,7 +126,7 @@ func (s *Store) AnyTicket(ctx context.Context, region, id string) (PlayerTicket,
 	if !IssuedHere(region, TicketID, id) {
 		return PlayerTicket{}, ticketUnknown(id)
 	}
-	rows, err := s.q.PlayerTickets(ctx, PlayerTicketsParams{
+	rows, err := s.q.PlayerTickets(ctx, query.PlayerTicketsParams{
 		Region: region, PendingFor: s.cfg.Timing.PendingFor, Ids: []string{id}, Subs: []string{""}, Since: []time.Time{issuedAfter(id)},
 	})
 	if err != nil {
@@ -134,7 +135,7 @@ func (s *Store) AnyTicket(ctx context.Context, region, id string) (PlayerTicket,
 	if r := rows[0]; !r.Waits && !r.Settled && r.Event == 0 {
 		return PlayerTicket{}, ticketUnknown(id)
 	}
-	return rows[0].toTicket(id)
+	return toPlayerTicket(rows[0], id)
 }
 
 // named leaves out the row that stands for every profile.
@@ -142,29 +143,29 @@ func named(profiles []string) []string {
 	return slices.DeleteFunc(profiles, func(name string) bool { return name == "" })
 }
 
-func (r PlayerTicketsRow) whileItWaits(t *PlayerTicket) {
+func describeWaitingTicket(r query.PlayerTicketsRow, t *PlayerTicket) {
 	_, ours := readyCheckOf(r.MatchedIn)
 	switch {
 	case r.Paused:
 		t.State = TicketPaused
-	case r.Pending && ours && r.asks():
-		t.State, t.MatchID, t.ReadyCheck = TicketAccepting, r.matchID(), r.readyCheck()
+	case r.Pending && ours && asksReadyCheck(r):
+		t.State, t.MatchID, t.ReadyCheck = TicketAccepting, matchIDOf(r), readyCheckOfTicket(r)
 	case r.Pending && !ours:
 		t.State = TicketMatched
 	case r.State == string(TicketWaitingForServer):
-		t.State, t.MatchID = TicketWaitingForServer, r.matchID()
+		t.State, t.MatchID = TicketWaitingForServer, matchIDOf(r)
 	default:
 		t.State = TicketQueued
 	}
 }
 
-// asks reports whether the ticket is in a ready check. That of a match which all accepted ends when the match is committed or
+// asksReadyCheck reports whether the ticket is in a ready check. That of a match which all accepted ends when the match is committed or
 // begins to wait for a server, some milliseconds later.
-func (r PlayerTicketsRow) asks() bool {
+func asksReadyCheck(r query.PlayerTicketsRow) bool {
 	return r.MatchState == "proposed" || r.MatchState == "accepted" && r.State == string(TicketAccepting)
 }
 
-func (r PlayerTicketsRow) readyCheck() *PlayerReadyCheck {
+func readyCheckOfTicket(r query.PlayerTicketsRow) *PlayerReadyCheck {
 	until := r.Deadline
 	if r.MatchState == "accepted" {
 		until = until.Add(-acceptedHold)
@@ -172,12 +173,12 @@ func (r PlayerTicketsRow) readyCheck() *PlayerReadyCheck {
 	return &PlayerReadyCheck{Until: until, Players: int(r.Players), Accepted: int(r.Accepted), You: r.Mine, Declined: r.Declined}
 }
 
-// onceItLeft reads the last event, or, where an older release or a client of Open Match took the ticket out, what became of it.
-func (r PlayerTicketsRow) onceItLeft(t *PlayerTicket) error {
+// describeSettledTicket reads the last event, or, where an older release or a client of Open Match took the ticket out, what became of it.
+func describeSettledTicket(r query.PlayerTicketsRow, t *PlayerTicket) error {
 	t.Version = int(r.Event)
 	if state := TicketState(r.State); state.Final() {
 		t.State, t.Reason = state, r.Reason
-		return r.seat(t)
+		return describeSeat(r, t)
 	}
 	t.Version++
 	if r.Settled {
@@ -190,11 +191,11 @@ func (r PlayerTicketsRow) onceItLeft(t *PlayerTicket) error {
 	return nil
 }
 
-func (r PlayerTicketsRow) seat(t *PlayerTicket) error {
+func describeSeat(r query.PlayerTicketsRow, t *PlayerTicket) error {
 	if t.State != TicketAssigned {
 		return nil
 	}
-	t.MatchID, t.Assignment = r.matchID(), r.Assignment
+	t.MatchID, t.Assignment = matchIDOf(r), r.Assignment
 	var seat MatchSeat
 	if err := json.Unmarshal([]byte(r.Detail), &seat); err != nil {
 		return fmt.Errorf("what is stored of the assignment of ticket %s: %w", t.ID, err)
@@ -205,7 +206,7 @@ func (r PlayerTicketsRow) seat(t *PlayerTicket) error {
 	return nil
 }
 
-func (r PlayerTicketsRow) matchID() string {
+func matchIDOf(r query.PlayerTicketsRow) string {
 	if r.MatchID == nil {
 		return ""
 	}
@@ -227,7 +228,7 @@ func (s *Store) TicketEvents(ctx context.Context, region, id string, after int) 
 	if !IssuedHere(region, TicketID, id) {
 		return nil, ticketUnknown(id)
 	}
-	rows, err := s.q.TicketEvents(ctx, TicketEventsParams{Region: region, ID: id, After: int32(after), Since: issuedAfter(id)})
+	rows, err := s.q.TicketEvents(ctx, query.TicketEventsParams{Region: region, ID: id, After: int32(after), Since: issuedAfter(id)})
 	events := make([]TicketEvent, 0, len(rows))
 	for _, r := range rows {
 		e := TicketEvent{N: int(r.N), State: TicketState(r.State), Reason: r.Reason, At: r.At}
@@ -246,8 +247,8 @@ const mostQueued = 100_000
 // Errors: TooMany, Unavailable.
 func (s *Store) QueuedFor(ctx context.Context, region, tag string) (created []int64, err error) {
 	terms := match.Fields{Tags: []string{tag}}.Row().Terms
-	err = s.read(ctx, func(ctx context.Context, read *Queries) error {
-		created, err = read.QueuedSince(ctx, QueuedSinceParams{Region: region, Terms: terms, Most: mostQueued})
+	err = s.read(ctx, func(ctx context.Context, read *query.Queries) error {
+		created, err = read.QueuedSince(ctx, query.QueuedSinceParams{Region: region, Terms: terms, Most: mostQueued})
 		return err
 	})
 	return created, err

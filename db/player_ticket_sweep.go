@@ -4,11 +4,13 @@ import (
 	"context"
 	"slices"
 	"time"
+
+	"github.com/lattice-director/director/db/query"
 )
 
 // expire takes expired tickets, which the transaction has locked, out of the queue. Those of players get a final state.
-func (s *Store) expire(ctx context.Context, q *Queries, region string, ids []string) (n int, err error) {
-	rows, err := q.WithPlayers(ctx, WithPlayersParams{Region: region, Ids: ids})
+func (s *Store) expire(ctx context.Context, q *query.Queries, region string, ids []string) (n int, err error) {
+	rows, err := q.WithPlayers(ctx, query.WithPlayersParams{Region: region, Ids: ids})
 	if err != nil {
 		return 0, err
 	}
@@ -19,7 +21,7 @@ func (s *Store) expire(ctx context.Context, q *Queries, region string, ids []str
 	others := slices.DeleteFunc(ids, func(id string) bool {
 		return slices.ContainsFunc(leave, func(l leaving) bool { return l.id == id })
 	})
-	gone, err := q.DeleteQueued(ctx, DeleteQueuedParams{Region: region, Ids: others})
+	gone, err := q.DeleteQueued(ctx, query.DeleteQueuedParams{Region: region, Ids: others})
 	if err != nil {
 		return 0, err
 	}
@@ -30,18 +32,18 @@ func (s *Store) expire(ctx context.Context, q *Queries, region string, ids []str
 // the queue, at most batch. Players see that state already: they need the record once the ticket itself is forgotten.
 // Errors: Unavailable.
 func (s *Store) RecordLostTickets(ctx context.Context, region string, batch int) (n int, err error) {
-	err = s.inBulkTxWithRetries(ctx, func(q *Queries) error {
-		ids, err := q.LostTickets(ctx, LostTicketsParams{Region: region, Batch: int32(batch)})
+	err = s.inBulkTxWithRetries(ctx, func(q *query.Queries) error {
+		ids, err := q.LostTickets(ctx, query.LostTicketsParams{Region: region, Batch: int32(batch)})
 		if n = len(ids); err != nil || n == 0 {
 			return err
 		}
-		rows, err := q.RecordLost(ctx, RecordLostParams{Region: region, Ids: ids})
+		rows, err := q.RecordLost(ctx, query.RecordLostParams{Region: region, Ids: ids})
 		if err != nil {
 			return err
 		}
-		left := make([]LeaveQueueRow, 0, len(rows))
+		left := make([]query.LeaveQueueRow, 0, len(rows))
 		for _, r := range rows {
-			left = append(left, LeaveQueueRow{ID: r.ID, Created: issuedAfter(r.ID).Add(clockSkew).UnixNano(), Body: r.Body, State: r.State, Party: r.Party, Profiles: r.Profiles})
+			left = append(left, query.LeaveQueueRow{ID: r.ID, Created: issuedAfter(r.ID).Add(clockSkew).UnixNano(), Body: r.Body, State: r.State, Party: r.Party, Profiles: r.Profiles})
 		}
 		s.recordHistory(q, region, left)
 		return nil
@@ -58,7 +60,7 @@ const newlyRetired = 10 * time.Second
 // CancelNewlyRetired calls [Store.CancelRetired] only if a profile was retired within the last ten seconds, so that it is usually
 // cheap.
 func (s *Store) CancelNewlyRetired(ctx context.Context, region string, batch int) (int, error) {
-	retired, err := s.q.RetiredRecently(ctx, RetiredRecentlyParams{Region: region, Within: newlyRetired})
+	retired, err := s.q.RetiredRecently(ctx, query.RetiredRecentlyParams{Region: region, Within: newlyRetired})
 	if err != nil || !retired {
 		return 0, classify(err)
 	}
@@ -68,8 +70,8 @@ func (s *Store) CancelNewlyRetired(ctx context.Context, region string, batch int
 // CancelRetired cancels tickets that wait for retired profiles only, at most batch. Those that are in a match stay until it has
 // ended. Errors: Unavailable.
 func (s *Store) CancelRetired(ctx context.Context, region string, batch int) (n int, err error) {
-	err = s.inBulkTxWithRetries(ctx, func(q *Queries) error {
-		ids, err := q.TicketsOfRetired(ctx, TicketsOfRetiredParams{Region: region, Batch: int32(batch), PendingFor: s.cfg.Timing.PendingFor})
+	err = s.inBulkTxWithRetries(ctx, func(q *query.Queries) error {
+		ids, err := q.TicketsOfRetired(ctx, query.TicketsOfRetiredParams{Region: region, Batch: int32(batch), PendingFor: s.cfg.Timing.PendingFor})
 		if n = len(ids); err != nil || n == 0 {
 			return err
 		}

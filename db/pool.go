@@ -39,13 +39,13 @@ func (p *Pool) Name() string { return p.App + "/" + p.Version }
 
 // Pools returns the pools of a region, or of all regions for "", in the order of their keys. Errors: Unavailable.
 func (s *Store) Pools(ctx context.Context, region string) ([]Pool, error) {
-	pools, err := s.q.pools(ctx, region)
+	pools, err := readPools(ctx, s.q, region)
 	return pools, classify(err)
 }
 
 // AppVersions returns all app versions in the order of their keys. Errors: Unavailable.
 func (s *Store) AppVersions(ctx context.Context) ([]AppVersion, error) {
-	versions, err := s.q.appVersions(ctx)
+	versions, err := readAppVersions(ctx, s.q)
 	return versions, classify(err)
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
 )
 
@@ -54,8 +55,8 @@ func (s *Store) ApplyPools(ctx context.Context, edit PoolEdit, apps []AppVersion
 	}
 	d := declared{apps: each(apps, withAppDefaults), pools: each(pools, withPoolDefaults)}
 	var done PoolChanges
-	err := s.inBulkTxWithRetries(ctx, func(q *Queries) error {
-		if err := q.lockDeclarations(ctx, d.keys()...); err != nil {
+	err := s.inBulkTxWithRetries(ctx, func(q *query.Queries) error {
+		if err := lockDeclarations(ctx, q, d.keys()...); err != nil {
 			return err
 		}
 		if err := d.read(ctx, q); err != nil {
@@ -65,7 +66,7 @@ func (s *Store) ApplyPools(ctx context.Context, edit PoolEdit, apps []AppVersion
 		if done, err = d.plan(); err != nil || dry {
 			return err
 		}
-		return q.writePools(edit, d, done)
+		return writePools(q, edit, d, done)
 	})
 	if err != nil {
 		return PoolChanges{}, classify(err)
@@ -104,7 +105,7 @@ func (d *declared) keys() []poolKey {
 
 // lockDeclarations locks pools and then their app versions, so that no server of them is started or deployed meanwhile. The order is that
 // of the loops.
-func (q *Queries) lockDeclarations(ctx context.Context, keys ...poolKey) error {
+func lockDeclarations(ctx context.Context, q *query.Queries, keys ...poolKey) error {
 	if err := q.LockDeclarations(ctx); err != nil {
 		return err
 	}
@@ -112,19 +113,19 @@ func (q *Queries) lockDeclarations(ctx context.Context, keys ...poolKey) error {
 	for _, k := range keys {
 		regions, apps, versions = append(regions, k.region), append(apps, k.app), append(versions, k.version)
 	}
-	if err := q.LockPools(ctx, LockPoolsParams{Regions: regions, Apps: apps, Versions: versions}); err != nil {
+	if err := q.LockPools(ctx, query.LockPoolsParams{Regions: regions, Apps: apps, Versions: versions}); err != nil {
 		return err
 	}
-	return q.LockAppVersions(ctx, LockAppVersionsParams{Apps: apps, Versions: versions})
+	return q.LockAppVersions(ctx, query.LockAppVersionsParams{Apps: apps, Versions: versions})
 }
 
 // read fills in what the database holds.
-func (d *declared) read(ctx context.Context, q *Queries) error {
-	versions, err := q.appVersions(ctx)
+func (d *declared) read(ctx context.Context, q *query.Queries) error {
+	versions, err := readAppVersions(ctx, q)
 	if err != nil {
 		return err
 	}
-	pools, err := q.pools(ctx, "")
+	pools, err := readPools(ctx, q, "")
 	if err != nil {
 		return err
 	}
@@ -259,8 +260,8 @@ func (d *declared) refusePool(i int, p, was Pool) error {
 }
 
 // writePools writes what plan decided.
-func (q *Queries) writePools(edit PoolEdit, d declared, done PoolChanges) error {
-	batch := q.deferred()
+func writePools(q *query.Queries, edit PoolEdit, d declared, done PoolChanges) error {
+	batch := q.Deferred()
 	for i, c := range done.Apps {
 		if c.Change == "unchanged" {
 			continue
@@ -269,7 +270,7 @@ func (q *Queries) writePools(edit PoolEdit, d declared, done PoolChanges) error 
 		if err != nil {
 			return err
 		}
-		queueExec(batch, (*Queries).SaveAppVersion, row)
+		query.QueueExec(batch, (*query.Queries).SaveAppVersion, row)
 		edit.log(batch, "app_version.applied", c, nil)
 	}
 	for i, c := range done.Pools {
@@ -277,12 +278,12 @@ func (q *Queries) writePools(edit PoolEdit, d declared, done PoolChanges) error 
 			continue
 		}
 		p := d.pools[i]
-		queueExec(batch, (*Queries).SavePool, p.row())
-		queueExec(batch, (*Queries).DeletePoolModes, DeletePoolModesParams{Region: p.Region, App: p.App, Version: p.Version, Keep: p.Modes})
+		query.QueueExec(batch, (*query.Queries).SavePool, p.row())
+		query.QueueExec(batch, (*query.Queries).DeletePoolModes, query.DeletePoolModesParams{Region: p.Region, App: p.App, Version: p.Version, Keep: p.Modes})
 		edit.log(batch, "pool.applied", c, nil)
 	}
 	for _, p := range d.pools { // after the modes were released
-		queueExec(batch, (*Queries).InsertPoolModes, InsertPoolModesParams{Region: p.Region, App: p.App, Version: p.Version, Modes: p.Modes})
+		query.QueueExec(batch, (*query.Queries).InsertPoolModes, query.InsertPoolModesParams{Region: p.Region, App: p.App, Version: p.Version, Modes: p.Modes})
 	}
 	return nil
 }

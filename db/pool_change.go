@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/lattice-director/director/db/internal/tx"
+	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
 )
 
@@ -34,7 +35,7 @@ func (e PoolEdit) log(batch *tx.Pipeline, kind string, c PoolChange, more map[st
 	}
 	maps.Copy(detail, more)
 	text, _ := json.Marshal(detail) // texts and numbers alone
-	queueExec(batch, (*Queries).LogPool, LogPoolParams{Region: c.Region, Kind: kind, Author: e.Author, Detail: text})
+	query.QueueExec(batch, (*query.Queries).LogPool, query.LogPoolParams{Region: c.Region, Kind: kind, Author: e.Author, Detail: text})
 }
 
 // PoolScale is what ScalePool changes; nil fields stay.
@@ -46,7 +47,7 @@ type PoolScale struct {
 
 // ScalePool changes how many servers a pool has. Errors: NotFound, Invalid with the name of the number in Field, Unavailable.
 func (s *Store) ScalePool(ctx context.Context, edit PoolEdit, to PoolScale) (Pool, error) {
-	return s.changePool(ctx, edit, func(q *Queries, p Pool) (Pool, error) {
+	return s.changePool(ctx, edit, func(q *query.Queries, p Pool) (Pool, error) {
 		was := p.fields()
 		p = to.of(p)
 		var wrong []PoolProblem
@@ -57,8 +58,8 @@ func (s *Store) ScalePool(ctx context.Context, edit PoolEdit, to PoolScale) (Poo
 		if len(changed) == 0 {
 			return p, nil
 		}
-		batch := q.deferred()
-		queueExec(batch, (*Queries).SavePool, p.row())
+		batch := q.Deferred()
+		query.QueueExec(batch, (*query.Queries).SavePool, p.row())
 		numbers := map[string]any{"min": p.Min, "max": p.Max, "buffer": p.bufferText()}
 		edit.log(batch, "pool.scaled", PoolChange{Region: p.Region, App: p.App, Version: p.Version, Fields: changed}, numbers)
 		return p, nil
@@ -88,9 +89,9 @@ func (s *Store) PausePool(ctx context.Context, edit PoolEdit, until time.Time) (
 	if until.After(Forever()) {
 		until = Forever()
 	}
-	return s.changePool(ctx, edit, func(q *Queries, p Pool) (Pool, error) {
+	return s.changePool(ctx, edit, func(q *query.Queries, p Pool) (Pool, error) {
 		p.PausedUntil, p.PauseReason = &until, edit.Reason
-		q.pause(edit, p, "pool.paused", map[string]any{"until": until.UTC().Format(time.RFC3339)})
+		pausePool(q, edit, p, "pool.paused", map[string]any{"until": until.UTC().Format(time.RFC3339)})
 		return p, nil
 	})
 }
@@ -98,30 +99,30 @@ func (s *Store) PausePool(ctx context.Context, edit PoolEdit, until time.Time) (
 // ResumePool ends the pauses of a pool, so that servers start at once if players need them: an operator's, and those after failures and for lack
 // of capacity. Errors: NotFound, Unavailable.
 func (s *Store) ResumePool(ctx context.Context, edit PoolEdit) (Pool, error) {
-	return s.changePool(ctx, edit, func(q *Queries, p Pool) (Pool, error) {
+	return s.changePool(ctx, edit, func(q *query.Queries, p Pool) (Pool, error) {
 		p.PausedUntil, p.PauseReason = nil, ""
-		q.pause(edit, p, "pool.resumed", nil)
+		pausePool(q, edit, p, "pool.resumed", nil)
 		return p, nil
 	})
 }
 
-func (q *Queries) pause(edit PoolEdit, p Pool, kind string, more map[string]any) {
-	batch := q.deferred()
-	queueExec(batch, (*Queries).PausePool, PausePoolParams{Region: p.Region, App: p.App, Version: p.Version, Until: p.PausedUntil, Reason: p.PauseReason})
+func pausePool(q *query.Queries, edit PoolEdit, p Pool, kind string, more map[string]any) {
+	batch := q.Deferred()
+	query.QueueExec(batch, (*query.Queries).PausePool, query.PausePoolParams{Region: p.Region, App: p.App, Version: p.Version, Until: p.PausedUntil, Reason: p.PauseReason})
 	edit.log(batch, kind, PoolChange{Region: p.Region, App: p.App, Version: p.Version}, more)
 }
 
 // changePool runs a change of one pool under its lock.
-func (s *Store) changePool(ctx context.Context, edit PoolEdit, change func(*Queries, Pool) (Pool, error)) (Pool, error) {
+func (s *Store) changePool(ctx context.Context, edit PoolEdit, change func(*query.Queries, Pool) (Pool, error)) (Pool, error) {
 	if err := checkReason(edit.Reason); err != nil {
 		return Pool{}, err
 	}
 	var p Pool
-	err := s.inBulkTxWithRetries(ctx, func(q *Queries) error {
-		if err := q.lockDeclarations(ctx, edit.key()); err != nil {
+	err := s.inBulkTxWithRetries(ctx, func(q *query.Queries) error {
+		if err := lockDeclarations(ctx, q, edit.key()); err != nil {
 			return err
 		}
-		was, err := q.pool(ctx, edit.key())
+		was, err := readPool(ctx, q, edit.key())
 		if err != nil {
 			return err
 		}
@@ -142,8 +143,8 @@ func checkReason(reason string) error {
 	return nil
 }
 
-func (q *Queries) pool(ctx context.Context, key poolKey) (Pool, error) {
-	pools, err := q.pools(ctx, key.region)
+func readPool(ctx context.Context, q *query.Queries, key poolKey) (Pool, error) {
+	pools, err := readPools(ctx, q, key.region)
 	if err != nil {
 		return Pool{}, err
 	}

@@ -7,13 +7,15 @@ import (
 	"math"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/lattice-director/director/db/query"
 )
 
 // providerManual is the provider of servers that people start. The limits do not concern them.
 const providerManual = "manual"
 
-// allowedStarts returns how many servers the limits over all pools let start now. It locks the limits, if there are any, until the transaction ends.
-func (q *Queries) allowedStarts(ctx context.Context) (int, error) {
+// countAllowedStarts returns how many servers the limits over all pools let start now. It locks the limits, if there are any, until the transaction ends.
+func countAllowedStarts(ctx context.Context, q *query.Queries) (int, error) {
 	limits, err := q.LockPoolLimits(ctx)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return math.MaxInt, nil

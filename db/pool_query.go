@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/match"
 )
 
@@ -23,7 +24,7 @@ const (
 // database between two parts, so callers may take their time. It is not safe for concurrent use.
 type PoolQuery[T any] struct {
 	store *Store
-	read  func(ctx context.Context, q *Queries) (part []T, over bool, err error)
+	read  func(ctx context.Context, q *query.Queries) (part []T, over bool, err error)
 	over  bool
 }
 
@@ -34,7 +35,7 @@ func (q *PoolQuery[T]) Next(ctx context.Context) (part []T, err error) {
 	if q.over {
 		return nil, nil
 	}
-	err = q.store.read(ctx, func(ctx context.Context, read *Queries) error {
+	err = q.store.read(ctx, func(ctx context.Context, read *query.Queries) error {
 		part, q.over, err = q.read(ctx, read)
 		return err
 	})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
 )
 
@@ -23,11 +24,11 @@ func (s *Store) RollPool(ctx context.Context, edit PoolEdit, to string) (PoolRol
 	}
 	next := poolKey{edit.Region, edit.App, to}
 	var done PoolRoll
-	err := s.inBulkTxWithRetries(ctx, func(q *Queries) (err error) {
-		if err := q.lockDeclarations(ctx, edit.key(), next); err != nil {
+	err := s.inBulkTxWithRetries(ctx, func(q *query.Queries) (err error) {
+		if err := lockDeclarations(ctx, q, edit.key(), next); err != nil {
 			return err
 		}
-		done, err = q.rollPool(ctx, edit, next)
+		done, err = rollPool(ctx, q, edit, next)
 		return err
 	})
 	if err != nil {
@@ -37,40 +38,40 @@ func (s *Store) RollPool(ctx context.Context, edit PoolEdit, to string) (PoolRol
 	return done, nil
 }
 
-func (q *Queries) rollPool(ctx context.Context, edit PoolEdit, next poolKey) (done PoolRoll, err error) {
-	from, err := q.pool(ctx, edit.key())
+func rollPool(ctx context.Context, q *query.Queries, edit PoolEdit, next poolKey) (done PoolRoll, err error) {
+	from, err := readPool(ctx, q, edit.key())
 	if err != nil {
 		return done, err
 	}
-	if done.Pool, err = q.nextPool(ctx, from, next); err != nil {
+	if done.Pool, err = readNextPool(ctx, q, from, next); err != nil {
 		return done, err
 	}
 	if err := q.SavePool(ctx, done.Pool.row()); err != nil {
 		return done, err
 	}
-	done.Modes, err = q.MovePoolModes(ctx, MovePoolModesParams{Region: from.Region, App: from.App, FromVersion: from.Version, Version: next.version})
+	done.Modes, err = q.MovePoolModes(ctx, query.MovePoolModesParams{Region: from.Region, App: from.App, FromVersion: from.Version, Version: next.version})
 	if err != nil {
 		return done, err
 	}
 	slices.Sort(done.Modes)
 	done.Pool.Modes = slices.Sorted(slices.Values(append(done.Pool.Modes, done.Modes...)))
-	if done.Drained, err = q.drainPool(ctx, edit, "rolled"); err != nil {
+	if done.Drained, err = drainPool(ctx, q, edit, "rolled"); err != nil {
 		return done, err
 	}
-	edit.log(q.deferred(), "pool.rolled", PoolChange{Region: from.Region, App: from.App, Version: next.version},
+	edit.log(q.Deferred(), "pool.rolled", PoolChange{Region: from.Region, App: from.App, Version: next.version},
 		map[string]any{"before": from.Version, "modes": done.Modes, "drained": done.Drained})
 	return done, nil
 }
 
-// nextPool returns the pool that modes are moved to, as it is now or as it will be made.
-func (q *Queries) nextPool(ctx context.Context, from Pool, next poolKey) (Pool, error) {
+// readNextPool returns the pool that modes are moved to, as it is now or as it will be made.
+func readNextPool(ctx context.Context, q *query.Queries, from Pool, next poolKey) (Pool, error) {
 	if next.version == from.Version {
 		return Pool{}, fault.New(fault.Conflict, "same_version", "pool %s has that version already", from.Name())
 	}
 	if len(from.Modes) == 0 {
 		return Pool{}, fault.New(fault.Conflict, "pool_without_modes", "pool %s of region %s has no modes that could be moved", from.Name(), from.Region)
 	}
-	v, err := q.appVersion(ctx, next.app, next.version)
+	v, err := readAppVersion(ctx, q, next.app, next.version)
 	if err != nil {
 		return Pool{}, err
 	}
@@ -79,7 +80,7 @@ func (q *Queries) nextPool(ctx context.Context, from Pool, next poolKey) (Pool, 
 	if wanted.checkOffer(problems{all: &wrong}, v.Modes); len(wrong) > 0 {
 		return Pool{}, fault.New(fault.Conflict, "mode_not_offered", "%s", wrong[0].Text)
 	}
-	pool, err := q.pool(ctx, next)
+	pool, err := readPool(ctx, q, next)
 	if fault.Is(err, fault.NotFound) {
 		pool, err = from, nil
 		pool.Version, pool.Modes, pool.PausedUntil, pool.PauseReason, pool.Servers = next.version, nil, nil, "", 0
@@ -88,19 +89,19 @@ func (q *Queries) nextPool(ctx context.Context, from Pool, next poolKey) (Pool, 
 }
 
 // drainPool ends what a pool has: servers with players when they are empty, the others now. It returns how many.
-func (q *Queries) drainPool(ctx context.Context, edit PoolEdit, reason string) (int, error) {
-	drained, err := q.DrainInstancesOfPool(ctx, DrainInstancesOfPoolParams{Region: edit.Region, App: edit.App, Version: edit.Version, Actor: edit.Author})
+func drainPool(ctx context.Context, q *query.Queries, edit PoolEdit, reason string) (int, error) {
+	drained, err := q.DrainInstancesOfPool(ctx, query.DrainInstancesOfPoolParams{Region: edit.Region, App: edit.App, Version: edit.Version, Actor: edit.Author})
 	if err != nil {
 		return 0, err
 	}
-	if err := q.RefreshShares(ctx, RefreshSharesParams{Region: edit.Region, InstanceIds: drained}); err != nil {
+	if err := q.RefreshShares(ctx, query.RefreshSharesParams{Region: edit.Region, InstanceIds: drained}); err != nil {
 		return 0, err
 	}
-	n, err := q.DrainDeploymentsOfPool(ctx, DrainDeploymentsOfPoolParams{Region: edit.Region, App: edit.App, Version: edit.Version, Reason: &reason})
+	n, err := q.DrainDeploymentsOfPool(ctx, query.DrainDeploymentsOfPoolParams{Region: edit.Region, App: edit.App, Version: edit.Version, Reason: &reason})
 	if err != nil {
 		return 0, err
 	}
-	undrained, err := q.PoolHasUndrained(ctx, PoolHasUndrainedParams{Region: edit.Region, App: edit.App, Version: edit.Version})
+	undrained, err := q.PoolHasUndrained(ctx, query.PoolHasUndrainedParams{Region: edit.Region, App: edit.App, Version: edit.Version})
 	if err == nil && undrained {
 		err = errRolledBack
 	}
@@ -110,21 +111,21 @@ func (q *Queries) drainPool(ctx context.Context, edit PoolEdit, reason string) (
 // DeletePool drains the servers of a pool and deletes it, and its app version unless something of that is left. Players who wait for its
 // modes wait for nothing any more. It returns how many servers it drains. Errors: NotFound, Unavailable.
 func (s *Store) DeletePool(ctx context.Context, edit PoolEdit) (drained int, err error) {
-	_, err = s.changePool(ctx, edit, func(q *Queries, p Pool) (Pool, error) {
+	_, err = s.changePool(ctx, edit, func(q *query.Queries, p Pool) (Pool, error) {
 		var err error
-		if drained, err = q.drainPool(ctx, edit, "pool_deleted"); err != nil {
+		if drained, err = drainPool(ctx, q, edit, "pool_deleted"); err != nil {
 			return p, err
 		}
-		if err := q.DeletePoolModes(ctx, DeletePoolModesParams{Region: p.Region, App: p.App, Version: p.Version, Keep: []string{}}); err != nil {
+		if err := q.DeletePoolModes(ctx, query.DeletePoolModesParams{Region: p.Region, App: p.App, Version: p.Version, Keep: []string{}}); err != nil {
 			return p, err
 		}
-		if err := q.DeletePool(ctx, DeletePoolParams{Region: p.Region, App: p.App, Version: p.Version}); err != nil {
+		if err := q.DeletePool(ctx, query.DeletePoolParams{Region: p.Region, App: p.App, Version: p.Version}); err != nil {
 			return p, err
 		}
-		if err := q.DeleteUnusedAppVersion(ctx, DeleteUnusedAppVersionParams{App: p.App, Version: p.Version}); err != nil {
+		if err := q.DeleteUnusedAppVersion(ctx, query.DeleteUnusedAppVersionParams{App: p.App, Version: p.Version}); err != nil {
 			return p, err
 		}
-		edit.log(q.deferred(), "pool.deleted", PoolChange{Region: p.Region, App: p.App, Version: p.Version}, map[string]any{"drained": drained})
+		edit.log(q.Deferred(), "pool.deleted", PoolChange{Region: p.Region, App: p.App, Version: p.Version}, map[string]any{"drained": drained})
 		return p, nil
 	})
 	return drained, err

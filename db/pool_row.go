@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/provider"
 )
 
@@ -29,16 +30,16 @@ func (p *Pool) fields() map[string]any {
 }
 
 // row encodes an app version.
-func (v *AppVersion) row() (SaveAppVersionParams, error) {
+func (v *AppVersion) row() (query.SaveAppVersionParams, error) {
 	ports, err := json.Marshal(v.Ports)
 	if err != nil {
-		return SaveAppVersionParams{}, err
+		return query.SaveAppVersionParams{}, err
 	}
 	env, err := json.Marshal(v.Env)
 	if err != nil {
-		return SaveAppVersionParams{}, err
+		return query.SaveAppVersionParams{}, err
 	}
-	p := SaveAppVersionParams{
+	p := query.SaveAppVersionParams{
 		App: v.App, Version: v.Version, Provider: v.Provider, Launch: v.Launch, LaunchVersion: v.LaunchVersion, Ports: ports, GamePort: v.GamePort,
 		Endpoint: v.Endpoint, Modes: v.Modes, Capacity: int32(v.Capacity), MaxPlayers: int32(v.MaxPlayers), Env: env, CpuUnits: int32(v.CPUUnits),
 		MemoryMib: int32(v.MemoryMiB), StartWithin: v.StartWithin, RegisterWithin: v.RegisterWithin, Grace: v.Grace, MaxLifetime: v.MaxLifetime,
@@ -46,7 +47,7 @@ func (v *AppVersion) row() (SaveAppVersionParams, error) {
 	}
 	if v.Fallback != nil {
 		if p.Fallback, err = json.Marshal(v.Fallback); err != nil {
-			return SaveAppVersionParams{}, err
+			return query.SaveAppVersionParams{}, err
 		}
 	}
 	if v.MaxSessions != nil {
@@ -59,8 +60,8 @@ func (v *AppVersion) row() (SaveAppVersionParams, error) {
 	return p, nil
 }
 
-func (p *Pool) row() SavePoolParams {
-	r := SavePoolParams{
+func (p *Pool) row() query.SavePoolParams {
+	r := query.SavePoolParams{
 		Region: p.Region, App: p.App, Version: p.Version, MinServers: int32(p.Min), MaxServers: int32(p.Max), Buffer: int32(p.Buffer),
 		BufferPercent: p.BufferPercent, MaxStarting: int32(p.MaxStarting), EmptyTtl: p.EmptyTTL, Networks: p.Networks,
 	}
@@ -70,8 +71,8 @@ func (p *Pool) row() SavePoolParams {
 	return r
 }
 
-// pools returns the pools of a region, or of all for "".
-func (q *Queries) pools(ctx context.Context, region string) ([]Pool, error) {
+// readPools returns the pools of a region, or of all for "".
+func readPools(ctx context.Context, q *query.Queries, region string) ([]Pool, error) {
 	rows, err := q.ListPools(ctx, region)
 	if err != nil {
 		return nil, err
@@ -93,14 +94,14 @@ func (q *Queries) pools(ctx context.Context, region string) ([]Pool, error) {
 	return all, nil
 }
 
-func (q *Queries) appVersions(ctx context.Context) ([]AppVersion, error) {
+func readAppVersions(ctx context.Context, q *query.Queries) ([]AppVersion, error) {
 	rows, err := q.ListAppVersions(ctx)
 	if err != nil {
 		return nil, err
 	}
 	all := make([]AppVersion, len(rows))
 	for i, r := range rows {
-		if all[i], err = GetAppVersionRow(r).appVersion(); err != nil {
+		if all[i], err = appVersionOf(query.GetAppVersionRow(r)); err != nil {
 			return nil, err
 		}
 	}

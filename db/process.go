@@ -7,6 +7,8 @@ import (
 	"errors"
 
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/lattice-director/director/db/query"
 )
 
 // Trouble is something that does not work in a process and cannot be seen from outside, in words for operators.
@@ -36,14 +38,14 @@ func (s *Store) report(ctx context.Context, process string, troubles []Trouble) 
 	if err != nil {
 		return err
 	}
-	if err := s.inTx(ctx, func(q *Queries) error {
-		return q.ReportProcess(ctx, ReportProcessParams{
+	if err := s.inTx(ctx, func(q *query.Queries) error {
+		return q.ReportProcess(ctx, query.ReportProcessParams{
 			Process: process, Troubles: list, Providers: append([]string{}, s.cfg.Providers...), KeyEncryptionKeys: append([]string{}, s.cfg.KeyEncryptionKeys...),
 		})
 	}); err != nil {
 		return classify(err)
 	}
-	return classify(s.inTx(ctx, func(q *Queries) error {
+	return classify(s.inTx(ctx, func(q *query.Queries) error {
 		_, err := q.SpillToDisk(ctx)
 		return exceptLimit(err)
 	}))

@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/match/profile"
 )
@@ -28,7 +29,7 @@ type ProfileInfo struct {
 
 // Profiles returns the profiles of a region by name, without those that are retired unless the caller asks for them. Errors: Unavailable.
 func (s *Store) Profiles(ctx context.Context, region string, retired bool) ([]ProfileInfo, error) {
-	rows, err := s.q.ListProfiles(ctx, ListProfilesParams{Region: region, Retired: retired})
+	rows, err := s.q.ListProfiles(ctx, query.ListProfilesParams{Region: region, Retired: retired})
 	if err != nil {
 		return nil, classify(err)
 	}
@@ -64,7 +65,7 @@ type ProfileVersion struct {
 
 // Profile returns a version of a profile; version 0 is the live one, which a retired profile has as well. Errors: NotFound, Unavailable.
 func (s *Store) Profile(ctx context.Context, region, name string, version int) (ProfileVersion, error) {
-	r, err := s.q.GetProfileVersion(ctx, GetProfileVersionParams{Region: region, Name: name, Version: int32(version)})
+	r, err := s.q.GetProfileVersion(ctx, query.GetProfileVersionParams{Region: region, Name: name, Version: int32(version)})
 	if errors.Is(err, pgx.ErrNoRows) {
 		return ProfileVersion{}, noProfile(name, version)
 	}
@@ -79,7 +80,7 @@ func (s *Store) Profile(ctx context.Context, region, name string, version int) (
 
 // ProfileDocuments returns the documents of one version of each profile, by name; versions that do not exist are left out. Errors: Unavailable.
 func (s *Store) ProfileDocuments(ctx context.Context, region string, versions map[string]int) (documents map[string]string, err error) {
-	arg := ListProfileDocumentsParams{Region: region}
+	arg := query.ListProfileDocumentsParams{Region: region}
 	for name, version := range versions {
 		arg.Names, arg.Versions = append(arg.Names, name), append(arg.Versions, int32(version))
 	}
@@ -101,7 +102,7 @@ func noProfile(name string, version int) *fault.Error {
 // ProfileVersions returns the versions of a profile without their documents, the latest first. A profile that does not exist
 // has none. Errors: Unavailable.
 func (s *Store) ProfileVersions(ctx context.Context, region, name string) ([]ProfileVersion, error) {
-	rows, err := s.q.ListProfileVersions(ctx, ListProfileVersionsParams{Region: region, Name: name})
+	rows, err := s.q.ListProfileVersions(ctx, query.ListProfileVersionsParams{Region: region, Name: name})
 	if err != nil {
 		return nil, classify(err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/match/profile"
 )
@@ -182,8 +183,8 @@ func (s *Store) changeProfile(ctx context.Context, edit ProfileEdit, next *profi
 		return ProfileChange{}, e
 	}
 	var done ProfileChange
-	err := s.inTx(ctx, func(q *Queries) error {
-		was, err := q.lockProfile(ctx, edit)
+	err := s.inTx(ctx, func(q *query.Queries) error {
+		was, err := lockProfile(ctx, q, edit)
 		if err != nil {
 			return err
 		}
@@ -198,7 +199,7 @@ func (s *Store) changeProfile(ctx context.Context, edit ProfileEdit, next *profi
 		if event == "" {
 			return nil
 		}
-		return q.writeProfile(ctx, edit, was, now, next, event)
+		return writeProfile(ctx, q, edit, was, now, next, event)
 	})
 	if err != nil {
 		return ProfileChange{}, classify(err)
@@ -213,11 +214,11 @@ func (s *Store) changeProfile(ctx context.Context, edit ProfileEdit, next *profi
 const maxReason = 500
 
 // lockProfile reads a profile for a change, and refuses the change if its author has seen another version.
-func (q *Queries) lockProfile(ctx context.Context, edit ProfileEdit) (was profileState, err error) {
+func lockProfile(ctx context.Context, q *query.Queries, edit ProfileEdit) (was profileState, err error) {
 	if err := q.LockProfiles(ctx, edit.Region); err != nil {
 		return was, err
 	}
-	r, err := q.ProfileForChange(ctx, ProfileForChangeParams{Region: edit.Region, Name: edit.Name})
+	r, err := q.ProfileForChange(ctx, query.ProfileForChangeParams{Region: edit.Region, Name: edit.Name})
 	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
 		return was, err
 	}
@@ -236,13 +237,13 @@ func (q *Queries) lockProfile(ctx context.Context, edit ProfileEdit) (was profil
 }
 
 // writeProfile writes what decide decided.
-func (q *Queries) writeProfile(ctx context.Context, edit ProfileEdit, was, now profileState, next *profileText, event string) error {
+func writeProfile(ctx context.Context, q *query.Queries, edit ProfileEdit, was, now profileState, next *profileText, event string) error {
 	if now.latest > was.latest {
-		if err := q.insertProfileVersion(ctx, edit, now.latest, next); err != nil {
+		if err := insertProfileVersion(ctx, q, edit, now.latest, next); err != nil {
 			return err
 		}
 	}
-	save := SaveProfileParams{Region: edit.Region, Name: edit.Name, Live: int32(now.live), Retired: now.retired}
+	save := query.SaveProfileParams{Region: edit.Region, Name: edit.Name, Live: int32(now.live), Retired: now.retired}
 	if now.shadow > 0 {
 		shadow := int32(now.shadow)
 		save.Shadow = &shadow
@@ -250,11 +251,11 @@ func (q *Queries) writeProfile(ctx context.Context, edit ProfileEdit, was, now p
 	if err := q.SaveProfile(ctx, save); err != nil {
 		return err
 	}
-	if err := q.writePause(ctx, edit, was, now); err != nil {
+	if err := writePause(ctx, q, edit, was, now); err != nil {
 		return err
 	}
 	if now.shadow != was.shadow || now.live != was.live {
-		if err := q.ForgetShadow(ctx, ForgetShadowParams{Region: edit.Region, Profile: edit.Name}); err != nil {
+		if err := q.ForgetShadow(ctx, query.ForgetShadowParams{Region: edit.Region, Profile: edit.Name}); err != nil {
 			return err
 		}
 	}
@@ -272,10 +273,10 @@ func (q *Queries) writeProfile(ctx context.Context, edit ProfileEdit, was, now p
 	if err != nil {
 		return err
 	}
-	return q.LogProfile(ctx, LogProfileParams{Region: edit.Region, Kind: event, Author: edit.Author, Detail: text})
+	return q.LogProfile(ctx, query.LogProfileParams{Region: edit.Region, Kind: event, Author: edit.Author, Detail: text})
 }
 
-func (q *Queries) insertProfileVersion(ctx context.Context, edit ProfileEdit, version int, next *profileText) error {
+func insertProfileVersion(ctx context.Context, q *query.Queries, edit ProfileEdit, version int, next *profileText) error {
 	if version > maxProfileVersions {
 		return fault.New(fault.TooMany, "too_many_profiles", "profile %q has %d versions, which is the most: use another name", edit.Name, maxProfileVersions)
 	}
@@ -288,7 +289,7 @@ func (q *Queries) insertProfileVersion(ctx context.Context, edit ProfileEdit, ve
 			return fault.New(fault.TooMany, "too_many_profiles", "there are %d profiles, which is the most, counting retired ones", maxProfiles)
 		}
 	}
-	return q.InsertProfileVersion(ctx, InsertProfileVersionParams{
+	return q.InsertProfileVersion(ctx, query.InsertProfileVersionParams{
 		Region: edit.Region, Name: edit.Name, Version: int32(version), Document: next.document, Canonical: next.canonical,
 		Author: edit.Author, Reason: edit.Reason,
 	})

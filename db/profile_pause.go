@@ -1,6 +1,10 @@
 package db
 
-import "context"
+import (
+	"context"
+
+	"github.com/lattice-director/director/db/query"
+)
 
 // PauseProfile makes a profile make no matches until it is resumed, within a second. Its tickets keep their place, and matches that were
 // decided are played. New versions are applied without an end of the pause. Errors: NotFound; Conflict for a retired profile, or another
@@ -38,9 +42,9 @@ func (s *Store) ResumeProfile(ctx context.Context, edit ProfileEdit) (ProfileCha
 }
 
 // writePause writes a change of the pause.
-func (q *Queries) writePause(ctx context.Context, edit ProfileEdit, was, now profileState) error {
+func writePause(ctx context.Context, q *query.Queries, edit ProfileEdit, was, now profileState) error {
 	if was.paused == now.paused {
 		return nil
 	}
-	return q.PauseProfile(ctx, PauseProfileParams{Region: edit.Region, Name: edit.Name, Paused: now.paused, Reason: edit.Reason})
+	return q.PauseProfile(ctx, query.PauseProfileParams{Region: edit.Region, Name: edit.Name, Paused: now.paused, Reason: edit.Reason})
 }

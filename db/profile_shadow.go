@@ -3,6 +3,8 @@ package db
 import (
 	"context"
 	"time"
+
+	"github.com/lattice-director/director/db/query"
 )
 
 // ShadowMatches are matches that the live version of a profile and its shadow decided.
@@ -20,7 +22,7 @@ const shadowKept = 10_000
 // RecordShadow adds matches to the comparison of a profile's shadow. It does nothing if the profile now has other versions.
 // Errors: Unavailable.
 func (s *Store) RecordShadow(ctx context.Context, region string, m ShadowMatches) error {
-	return classify(s.q.RecordShadow(ctx, RecordShadowParams{
+	return classify(s.q.RecordShadow(ctx, query.RecordShadowParams{
 		Region: region, Profile: m.Profile, Live: int32(m.Live), Shadow: int32(m.Shadow), Keep: shadowKept,
 		Sides: m.Sides, DecidedAt: m.DecidedAt, Measures: m.Measures,
 	}))

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/rooms"
 )
@@ -31,33 +32,33 @@ type NewProject struct {
 }
 
 // CreateProject creates a project. Errors: Invalid (name, id), Conflict (project_exists), Unavailable.
-func (s *Store) CreateProject(ctx context.Context, n NewProject) (Project, error) {
+func (s *Store) CreateProject(ctx context.Context, n NewProject) (query.Project, error) {
 	if n.ID == "" {
 		n.ID = uuid.NewString()
 	}
 	if !rooms.ValidID(n.ID) {
-		return Project{}, &fault.Error{Kind: fault.Invalid, Code: "invalid", Field: "id", Detail: "id must have 1 to 128 bytes without spaces and control characters"}
+		return query.Project{}, &fault.Error{Kind: fault.Invalid, Code: "invalid", Field: "id", Detail: "id must have 1 to 128 bytes without spaces and control characters"}
 	}
 	if err := checkProjectName(n.Name); err != nil {
-		return Project{}, err
+		return query.Project{}, err
 	}
-	made := Project{ID: n.ID, Name: n.Name, Region: n.Region}
-	err := s.inTx(ctx, func(q *Queries) (err error) {
-		if made.CreatedAt, err = q.CreateProject(ctx, CreateProjectParams{ID: n.ID, Name: n.Name, Region: n.Region}); err != nil {
+	made := query.Project{ID: n.ID, Name: n.Name, Region: n.Region}
+	err := s.inTx(ctx, func(q *query.Queries) (err error) {
+		if made.CreatedAt, err = q.CreateProject(ctx, query.CreateProjectParams{ID: n.ID, Name: n.Name, Region: n.Region}); err != nil {
 			return projectConflict(err, n.ID)
 		}
-		return q.logProject(ctx, n.Region, "project.created", n.Actor, map[string]string{"project": n.ID, "name": n.Name})
+		return logProject(ctx, q, n.Region, "project.created", n.Actor, map[string]string{"project": n.ID, "name": n.Name})
 	})
 	return made, classify(err)
 }
 
 // Projects returns up to limit projects, at most MaxProjectPage, the newest first. after is the id of the last project of the previous page; "" begins.
 // Errors: Unavailable.
-func (s *Store) Projects(ctx context.Context, after string, limit int) ([]Project, error) {
+func (s *Store) Projects(ctx context.Context, after string, limit int) ([]query.Project, error) {
 	if !isStorable(after) {
 		return nil, nil
 	}
-	list, err := s.q.Projects(ctx, ProjectsParams{After: after, Batch: int32(min(limit, MaxProjectPage))})
+	list, err := s.q.Projects(ctx, query.ProjectsParams{After: after, Batch: int32(min(limit, MaxProjectPage))})
 	return list, classify(err)
 }
 
@@ -78,7 +79,7 @@ func (s *Store) ProjectRegion(ctx context.Context, id string) (string, error) {
 func projectUnknown() error { return fault.New(fault.NotFound, "project_unknown", "project not found") }
 
 // ProjectCounts counts the projects and keys of the fleet.
-type ProjectCounts = ProjectCountsRow
+type ProjectCounts = query.ProjectCountsRow
 
 // ProjectCounts counts projects, keys, and the tokens that were minted. Errors: Unavailable.
 func (s *Store) ProjectCounts(ctx context.Context) (ProjectCounts, error) {
@@ -105,10 +106,10 @@ func projectConflict(err error, id string) error {
 }
 
 // logProject records an event.
-func (q *Queries) logProject(ctx context.Context, region, kind, actor string, facts map[string]string) error {
+func logProject(ctx context.Context, q *query.Queries, region, kind, actor string, facts map[string]string) error {
 	detail, err := json.Marshal(facts)
 	if err != nil {
 		return err
 	}
-	return q.LogProject(ctx, LogProjectParams{Region: region, Kind: kind, Actor: actor, Detail: detail})
+	return q.LogProject(ctx, query.LogProjectParams{Region: region, Kind: kind, Actor: actor, Detail: detail})
 }

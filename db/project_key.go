@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/rooms"
 )
@@ -39,21 +40,21 @@ type NewProjectKey struct {
 
 // CreateProjectKey creates a key and returns its secret, which the caller shows once. Errors: Invalid (name, scopes, id), NotFound (project_unknown),
 // Conflict (key_exists), TooMany, Unavailable.
-func (s *Store) CreateProjectKey(ctx context.Context, n NewProjectKey) (secret string, made ProjectKey, err error) {
+func (s *Store) CreateProjectKey(ctx context.Context, n NewProjectKey) (secret string, made query.ProjectKey, err error) {
 	if n.ID == "" {
 		n.ID = uuid.NewString()
 	}
 	if err := n.check(); err != nil {
-		return "", ProjectKey{}, err
+		return "", query.ProjectKey{}, err
 	}
 	region, err := s.ProjectRegion(ctx, n.Project)
 	if err != nil {
-		return "", ProjectKey{}, err
+		return "", query.ProjectKey{}, err
 	}
-	made = ProjectKey{Project: n.Project, ID: n.ID, Name: n.Name, Scopes: append([]string{}, n.Scopes...)}
+	made = query.ProjectKey{Project: n.Project, ID: n.ID, Name: n.Name, Scopes: append([]string{}, n.Scopes...)}
 	secret, made.SealedSecret, made.SealedBy = n.Seal(n.Project, n.ID)
-	err = s.inTx(ctx, func(q *Queries) (err error) {
-		made.CreatedAt, err = q.CreateProjectKey(ctx, CreateProjectKeyParams{
+	err = s.inTx(ctx, func(q *query.Queries) (err error) {
+		made.CreatedAt, err = q.CreateProjectKey(ctx, query.CreateProjectKeyParams{
 			Project: n.Project, ID: n.ID, Name: n.Name, Scopes: made.Scopes, SealedSecret: made.SealedSecret, SealedBy: made.SealedBy, Most: maxProjectKeys,
 		})
 		if errors.Is(err, pgx.ErrNoRows) {
@@ -62,10 +63,10 @@ func (s *Store) CreateProjectKey(ctx context.Context, n NewProjectKey) (secret s
 		if err != nil {
 			return projectKeyConflict(err, n.ID)
 		}
-		return q.logProject(ctx, region, "project_key.created", n.Actor, map[string]string{"project": n.Project, "key": n.ID, "name": n.Name})
+		return logProject(ctx, q, region, "project_key.created", n.Actor, map[string]string{"project": n.Project, "key": n.ID, "name": n.Name})
 	})
 	if err != nil {
-		return "", ProjectKey{}, classify(err)
+		return "", query.ProjectKey{}, classify(err)
 	}
 	return secret, made, nil
 }
@@ -82,22 +83,22 @@ func (n NewProjectKey) check() error {
 
 // ProjectKeys returns up to limit keys of a project, at most MaxProjectPage, the newest first, with the revoked ones. after is the id of the last key
 // of the previous page; "" begins. A project that does not exist has none. Errors: Unavailable.
-func (s *Store) ProjectKeys(ctx context.Context, project, after string, limit int) ([]ProjectKey, error) {
+func (s *Store) ProjectKeys(ctx context.Context, project, after string, limit int) ([]query.ProjectKey, error) {
 	if !isStorable(project) || !isStorable(after) {
 		return nil, nil
 	}
-	list, err := s.q.ProjectKeys(ctx, ProjectKeysParams{Project: project, After: after, Batch: int32(min(limit, MaxProjectPage))})
+	list, err := s.q.ProjectKeys(ctx, query.ProjectKeysParams{Project: project, After: after, Batch: int32(min(limit, MaxProjectPage))})
 	return list, classify(err)
 }
 
 // ProjectKey returns a key, and whether its tokens are refused now. Errors: NotFound (key_unknown), Unavailable.
-func (s *Store) ProjectKey(ctx context.Context, project, id string) (key ProjectKey, retired bool, err error) {
+func (s *Store) ProjectKey(ctx context.Context, project, id string) (key query.ProjectKey, retired bool, err error) {
 	if !(projectKeyName{project, id}).valid() {
-		return ProjectKey{}, false, projectKeyUnknown()
+		return query.ProjectKey{}, false, projectKeyUnknown()
 	}
-	r, err := s.q.ProjectKey(ctx, ProjectKeyParams{Project: project, ID: id})
+	r, err := s.q.ProjectKey(ctx, query.ProjectKeyParams{Project: project, ID: id})
 	if errors.Is(err, pgx.ErrNoRows) {
-		return ProjectKey{}, false, projectKeyUnknown()
+		return query.ProjectKey{}, false, projectKeyUnknown()
 	}
 	return r.ProjectKey, r.Retired, classify(err)
 }

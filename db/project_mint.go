@@ -5,30 +5,31 @@ import (
 	"slices"
 
 	"github.com/lattice-director/director/db/internal/batch"
+	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // CountMinted counts a token that is to be minted for a key, and returns the key. Calls that wait at the same time share a transaction. Errors: NotFound
 // (key_unknown), Forbidden (key_revoked, key_scope: it lacks ScopeMint), Unavailable.
-func (s *Store) CountMinted(ctx context.Context, project, id string) (ProjectKey, error) {
+func (s *Store) CountMinted(ctx context.Context, project, id string) (query.ProjectKey, error) {
 	name := projectKeyName{project, id}
 	if !name.valid() {
-		return ProjectKey{}, projectKeyUnknown()
+		return query.ProjectKey{}, projectKeyUnknown()
 	}
 	return s.groups.minted.Do(ctx, "", name)
 }
 
-func (s *Store) countMinted(ctx context.Context, _ string, calls []*batch.Call[projectKeyName, ProjectKey]) error {
+func (s *Store) countMinted(ctx context.Context, _ string, calls []*batch.Call[projectKeyName, query.ProjectKey]) error {
 	tokens := map[projectKeyName]int64{}
 	for _, c := range calls {
 		tokens[c.Req]++
 	}
-	p := CountMintedTokensParams{Scope: ScopeMint}
+	p := query.CountMintedTokensParams{Scope: ScopeMint}
 	for k, n := range tokens {
 		p.Projects, p.Ids, p.Tokens = append(p.Projects, k.project), append(p.Ids, k.id), append(p.Tokens, n)
 	}
-	keys := make(map[projectKeyName]ProjectKey, len(tokens))
-	err := s.inTx(ctx, func(q *Queries) error {
+	keys := make(map[projectKeyName]query.ProjectKey, len(tokens))
+	err := s.inTx(ctx, func(q *query.Queries) error {
 		rows, err := q.CountMintedTokens(ctx, p)
 		for _, r := range rows {
 			keys[projectKeyName{r.Project, r.ID}] = r
@@ -45,14 +46,14 @@ func (s *Store) countMinted(ctx context.Context, _ string, calls []*batch.Call[p
 }
 
 // mayMint judges a key; the zero value is none.
-func mayMint(k ProjectKey) (ProjectKey, error) {
+func mayMint(k query.ProjectKey) (query.ProjectKey, error) {
 	switch {
 	case k.ID == "":
-		return ProjectKey{}, projectKeyUnknown()
+		return query.ProjectKey{}, projectKeyUnknown()
 	case k.RevokedAt != nil:
-		return ProjectKey{}, fault.New(fault.Forbidden, "key_revoked", "key revoked")
+		return query.ProjectKey{}, fault.New(fault.Forbidden, "key_revoked", "key revoked")
 	case !slices.Contains(k.Scopes, ScopeMint):
-		return ProjectKey{}, fault.New(fault.Forbidden, "key_scope", "key missing token:mint scope")
+		return query.ProjectKey{}, fault.New(fault.Forbidden, "key_scope", "key missing token:mint scope")
 	}
 	return k, nil
 }

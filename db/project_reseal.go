@@ -1,25 +1,29 @@
 package db
 
-import "context"
+import (
+	"context"
+
+	"github.com/lattice-director/director/db/query"
+)
 
 // SealedProjectKey is the sealed secret of a project's key.
-type SealedProjectKey = SealedProjectKeysRow
+type SealedProjectKey = query.SealedProjectKeysRow
 
 // SealedProjectKeys returns up to batch keys after another one, in the order of projects and ids, without those that the key-encryption key with the
 // fingerprint except seals already; "" excludes none. Errors: Unavailable.
 func (s *Store) SealedProjectKeys(ctx context.Context, except string, after SealedProjectKey, batch int) ([]SealedProjectKey, error) {
-	rows, err := s.q.SealedProjectKeys(ctx, SealedProjectKeysParams{SealedBy: except, AfterProject: after.Project, AfterID: after.ID, Batch: int32(batch)})
+	rows, err := s.q.SealedProjectKeys(ctx, query.SealedProjectKeysParams{SealedBy: except, AfterProject: after.Project, AfterID: after.ID, Batch: int32(batch)})
 	return rows, classify(err)
 }
 
 // ResealProjectKeys replaces sealed secrets by others, which the key-encryption key with that fingerprint seals, unless they changed since they were read.
 // It returns how many. Errors: Unavailable.
 func (s *Store) ResealProjectKeys(ctx context.Context, old []SealedProjectKey, sealed [][]byte, by string) (n int, err error) {
-	p := ResealProjectKeysParams{SealedBy: by, Sealed: sealed}
+	p := query.ResealProjectKeysParams{SealedBy: by, Sealed: sealed}
 	for _, k := range old {
 		p.Projects, p.Ids, p.Old = append(p.Projects, k.Project), append(p.Ids, k.ID), append(p.Old, k.SealedSecret)
 	}
-	err = s.inBulkTxWithRetries(ctx, func(q *Queries) error {
+	err = s.inBulkTxWithRetries(ctx, func(q *query.Queries) error {
 		resealed, err := q.ResealProjectKeys(ctx, p)
 		n = int(resealed)
 		return err

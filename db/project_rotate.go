@@ -9,29 +9,30 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // RevokeProjectKey revokes a key: it mints no tokens from now on, its tokens are refused, and replicas close the connections that were made with
 // them within a second. Of a key that is revoked already it ends the grace, and returns the key with its first time. Errors: NotFound (key_unknown), Unavailable.
-func (s *Store) RevokeProjectKey(ctx context.Context, project, id, actor string) (ProjectKey, error) {
+func (s *Store) RevokeProjectKey(ctx context.Context, project, id, actor string) (query.ProjectKey, error) {
 	region, err := s.regionOfKey(ctx, project, id)
 	if err != nil {
-		return ProjectKey{}, err
+		return query.ProjectKey{}, err
 	}
-	var r RevokeProjectKeyRow
-	err = s.inTx(ctx, func(q *Queries) (err error) {
-		r, err = q.RevokeProjectKey(ctx, RevokeProjectKeyParams{Project: project, ID: id})
+	var r query.RevokeProjectKeyRow
+	err = s.inTx(ctx, func(q *query.Queries) (err error) {
+		r, err = q.RevokeProjectKey(ctx, query.RevokeProjectKeyParams{Project: project, ID: id})
 		if errors.Is(err, pgx.ErrNoRows) {
 			return projectKeyUnknown()
 		}
 		if err != nil || !r.Changed {
 			return err
 		}
-		return q.logProject(ctx, region, "project_key.revoked", actor, map[string]string{"project": project, "key": id})
+		return logProject(ctx, q, region, "project_key.revoked", actor, map[string]string{"project": project, "key": id})
 	})
 	if err != nil {
-		return ProjectKey{}, classify(err)
+		return query.ProjectKey{}, classify(err)
 	}
 	if r.Changed {
 		s.Notify(TopicRealtime, region)
@@ -49,18 +50,18 @@ type RotateKey struct {
 
 // RotateProjectKey revokes a key and makes another with its scopes, in one transaction, and returns the new one's secret. Of several rotations of a key
 // at the same time one succeeds. Errors: NotFound (key_unknown), Conflict (key_revoked), Invalid (grace_seconds), Unavailable.
-func (s *Store) RotateProjectKey(ctx context.Context, k RotateKey) (secret string, made ProjectKey, err error) {
+func (s *Store) RotateProjectKey(ctx context.Context, k RotateKey) (secret string, made query.ProjectKey, err error) {
 	if k.Grace < 0 || k.Grace > MaxProjectGrace {
-		return "", ProjectKey{}, &fault.Error{Kind: fault.Invalid, Code: "invalid", Field: "grace_seconds", Detail: "grace_seconds must be 0 to 2592000"}
+		return "", query.ProjectKey{}, &fault.Error{Kind: fault.Invalid, Code: "invalid", Field: "grace_seconds", Detail: "grace_seconds must be 0 to 2592000"}
 	}
 	region, err := s.regionOfKey(ctx, k.Project, k.ID)
 	if err != nil {
-		return "", ProjectKey{}, err
+		return "", query.ProjectKey{}, err
 	}
 	id := uuid.NewString()
 	secret, sealed, by := k.Seal(k.Project, id)
-	err = s.inTx(ctx, func(q *Queries) error {
-		r, err := q.RotateProjectKey(ctx, RotateProjectKeyParams{
+	err = s.inTx(ctx, func(q *query.Queries) error {
+		r, err := q.RotateProjectKey(ctx, query.RotateProjectKeyParams{
 			Project: k.Project, Old: &k.ID, ID: id, SealedSecret: sealed, SealedBy: by, GraceSeconds: k.Grace.Seconds(),
 		})
 		if errors.Is(err, pgx.ErrNoRows) {
@@ -70,10 +71,10 @@ func (s *Store) RotateProjectKey(ctx context.Context, k RotateKey) (secret strin
 			return err
 		}
 		made = r
-		return q.logProject(ctx, region, "project_key.rotated", k.Actor, map[string]string{"project": k.Project, "key": k.ID, "new_key": id, "name": made.Name})
+		return logProject(ctx, q, region, "project_key.rotated", k.Actor, map[string]string{"project": k.Project, "key": k.ID, "new_key": id, "name": made.Name})
 	})
 	if err != nil {
-		return "", ProjectKey{}, classify(err)
+		return "", query.ProjectKey{}, classify(err)
 	}
 	if k.Grace == 0 {
 		s.Notify(TopicRealtime, region)

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/token"
 )
@@ -57,7 +58,7 @@ func TestProjectsAreListedFromTheNewestInPages(t *testing.T) {
 	require.Len(t, made.ID, 36)
 	first, err := p.Projects(t.Context(), "", 1)
 	require.NoError(t, err)
-	require.Equal(t, []db.Project{made}, first)
+	require.Equal(t, []query.Project{made}, first)
 	rest, err := p.Projects(t.Context(), made.ID, 10)
 	require.NoError(t, err)
 	require.Len(t, rest, 1)
@@ -125,7 +126,7 @@ func TestKeysOfAProject(t *testing.T) {
 	require.Equal(t, "k2", list[0].ID)
 	list, err = p.ProjectKeys(t.Context(), "p1", "k2", 10)
 	require.NoError(t, err)
-	require.Equal(t, []db.ProjectKey{key}, list)
+	require.Equal(t, []query.ProjectKey{key}, list)
 	for _, project := range []string{"p2", "\x00"} {
 		list, err = p.ProjectKeys(t.Context(), project, "", 10)
 		require.NoError(t, err)

@@ -3,6 +3,8 @@ package db
 import (
 	"context"
 	"slices"
+
+	"github.com/lattice-director/director/db/query"
 )
 
 // sweptSessions bounds the sessions of a worker's transaction, which reads and writes all their rooms.
@@ -12,11 +14,11 @@ const sweptSessions = 128
 // skips sessions that another transaction has locked. Errors: Unavailable.
 func (s *Store) SuspendDeadReplicas(ctx context.Context, region string) (int, error) {
 	return s.sweepSessions(ctx, region, func(t *sessionTx) ([]string, error) {
-		ids, err := t.q.SessionsOfEndedReplicas(ctx, SessionsOfEndedReplicasParams{Region: region, Most: sweptSessions})
+		ids, err := t.q.SessionsOfEndedReplicas(ctx, query.SessionsOfEndedReplicasParams{Region: region, Most: sweptSessions})
 		if err != nil {
 			return nil, err
 		}
-		return ids, t.suspend(ctx, SuspendRealtimeSessionsParams{Ids: ids, Announced: slices.Repeat([]bool{true}, len(ids))}, s.cfg.Rooms.Away)
+		return ids, t.suspend(ctx, query.SuspendRealtimeSessionsParams{Ids: ids, Announced: slices.Repeat([]bool{true}, len(ids))}, s.cfg.Rooms.Away)
 	})
 }
 
@@ -24,11 +26,11 @@ func (s *Store) SuspendDeadReplicas(ctx context.Context, region string) (int, er
 // resumed. It returns the number of sessions, 0 if none are left. It skips sessions that another transaction has locked. Errors: Unavailable.
 func (s *Store) AnnounceSuspended(ctx context.Context, region string) (int, error) {
 	return s.sweepSessions(ctx, region, func(t *sessionTx) ([]string, error) {
-		ids, err := t.q.SessionsToAnnounce(ctx, SessionsToAnnounceParams{Region: region, Most: sweptSessions})
+		ids, err := t.q.SessionsToAnnounce(ctx, query.SessionsToAnnounceParams{Region: region, Most: sweptSessions})
 		if err != nil || len(ids) == 0 {
 			return nil, err
 		}
-		queueExec(t.q.deferred(), (*Queries).AnnounceRealtimeSessions, AnnounceRealtimeSessionsParams{Region: region, Ids: ids})
+		query.QueueExec(t.q.Deferred(), (*query.Queries).AnnounceRealtimeSessions, query.AnnounceRealtimeSessionsParams{Region: region, Ids: ids})
 		_, err = t.inRooms(ctx, ids, false, s.cfg.Rooms.Away)
 		return ids, err
 	})
@@ -38,7 +40,7 @@ func (s *Store) AnnounceSuspended(ctx context.Context, region string) (int, erro
 // deleted. It returns their number, 0 if none are left. It skips sessions that another transaction has locked. Errors: Unavailable.
 func (s *Store) EndExpiredRealtime(ctx context.Context, region string) (int, error) {
 	return s.sweepSessions(ctx, region, func(t *sessionTx) ([]string, error) {
-		ids, err := t.q.SessionsToEnd(ctx, SessionsToEndParams{Region: region, Most: sweptSessions})
+		ids, err := t.q.SessionsToEnd(ctx, query.SessionsToEndParams{Region: region, Most: sweptSessions})
 		if err != nil || len(ids) == 0 {
 			return nil, err
 		}
@@ -48,7 +50,7 @@ func (s *Store) EndExpiredRealtime(ctx context.Context, region string) (int, err
 		if err := t.leaveSessions(ctx, t.q, region, ids); err != nil {
 			return nil, err
 		}
-		queueExec(t.q.deferred(), (*Queries).DeleteRealtimeSessions, DeleteRealtimeSessionsParams{Region: region, Ids: ids})
+		query.QueueExec(t.q.Deferred(), (*query.Queries).DeleteRealtimeSessions, query.DeleteRealtimeSessionsParams{Region: region, Ids: ids})
 		return ids, nil
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/db/internal/tx"
+	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
 )
 
@@ -22,8 +23,8 @@ const (
 // openFacts is what a transaction has read to judge which sessions to open.
 type openFacts struct {
 	now      time.Time // of the database
-	sessions map[string]LockRealtimeSessionsRow
-	keys     map[projectKeyName]JudgeRealtimeKeysRow
+	sessions map[string]query.LockRealtimeSessionsRow
+	keys     map[projectKeyName]query.JudgeRealtimeKeysRow
 	ended    []uuid.UUID // replicas
 }
 
@@ -31,7 +32,7 @@ type openFacts struct {
 func (t *sessionTx) loadOpenings(ctx context.Context, calls []*openCall) (openFacts, error) {
 	ids := slices.Clone(t.further)
 	var replicas []uuid.UUID
-	var keys JudgeRealtimeKeysParams
+	var keys query.JudgeRealtimeKeysParams
 	for _, c := range calls {
 		if id := c.Req.resumes(); id != "" {
 			ids = append(ids, id)
@@ -44,21 +45,21 @@ func (t *sessionTx) loadOpenings(ctx context.Context, calls []*openCall) (openFa
 		}
 	}
 	var p tx.Pipeline
-	var locked []LockRealtimeSessionsRow
-	var known []JudgeRealtimeKeysRow
+	var locked []query.LockRealtimeSessionsRow
+	var known []query.JudgeRealtimeKeysRow
 	var f openFacts
 	if len(ids) > 0 {
-		queue(&p, &locked, (*Queries).LockRealtimeSessions, LockRealtimeSessionsParams{Region: t.region, Ids: ids})
+		query.Queue(&p, &locked, (*query.Queries).LockRealtimeSessions, query.LockRealtimeSessionsParams{Region: t.region, Ids: ids})
 	}
 	if len(keys.Ids) > 0 {
-		queue(&p, &known, (*Queries).JudgeRealtimeKeys, keys)
+		query.Queue(&p, &known, (*query.Queries).JudgeRealtimeKeys, keys)
 	}
-	queue(&p, &f.ended, (*Queries).EndedReplicas, EndedReplicasParams{Region: t.region, Ids: replicas})
-	queue(&p, &f.now, func(q *Queries, ctx context.Context, _ struct{}) (time.Time, error) { return q.ClockReading(ctx) }, struct{}{})
-	if err := t.q.send(ctx, &p); err != nil {
+	query.Queue(&p, &f.ended, (*query.Queries).EndedReplicas, query.EndedReplicasParams{Region: t.region, Ids: replicas})
+	query.Queue(&p, &f.now, func(q *query.Queries, ctx context.Context, _ struct{}) (time.Time, error) { return q.ClockReading(ctx) }, struct{}{})
+	if err := t.q.Send(ctx, &p); err != nil {
 		return openFacts{}, err
 	}
-	f.sessions, f.keys = byID(locked), make(map[projectKeyName]JudgeRealtimeKeysRow, len(known))
+	f.sessions, f.keys = byID(locked), make(map[projectKeyName]query.JudgeRealtimeKeysRow, len(known))
 	for _, k := range known {
 		f.keys[projectKeyName{k.Project, k.ID}] = k
 	}
@@ -95,7 +96,7 @@ func (f openFacts) judge(o OpenRealtime) (OpenedRealtime, error) {
 }
 
 // resumable returns the session that the client asks for, if it may resume it.
-func (f openFacts) resumable(o OpenRealtime) (LockRealtimeSessionsRow, bool) {
+func (f openFacts) resumable(o OpenRealtime) (query.LockRealtimeSessionsRow, bool) {
 	row, ok := f.sessions[o.resumes()]
 	if !ok || row.Expired || row.Project != o.Project {
 		return row, false

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/db/internal/tx"
+	"github.com/lattice-director/director/db/query"
 )
 
 // newsAtOnce bounds the sessions of a statement, and of a page of OwnedRealtime.
@@ -29,20 +30,20 @@ func (s *Store) RealtimeNews(ctx context.Context, region string, replica uuid.UU
 
 // newsOf reads in one round trip.
 func (s *Store) newsOf(ctx context.Context, region string, replica uuid.UUID, sessions []SessionEpoch) ([]RealtimeNews, error) {
-	ask := RealtimeNewsParams{Region: region, Replica: replica}
+	ask := query.RealtimeNewsParams{Region: region, Replica: replica}
 	for _, e := range sessions {
 		ask.Ids, ask.Epochs = append(ask.Ids, e.ID), append(ask.Epochs, e.Epoch)
 	}
 	var p tx.Pipeline
-	var rows []RealtimeNewsRow
-	var invited []RealtimeInvitationsRow
-	var waits []RealtimeWaitsRow
-	var expired []ExpiredWaitsRow
-	queue(&p, &rows, (*Queries).RealtimeNews, ask)
-	queue(&p, &waits, (*Queries).RealtimeWaits, RealtimeWaitsParams{Region: region, Sessions: ask.Ids})
-	queue(&p, &invited, (*Queries).RealtimeInvitations, RealtimeInvitationsParams{Region: region, Sessions: ask.Ids})
-	queue(&p, &expired, (*Queries).ExpiredWaits, ExpiredWaitsParams{Region: region, Sessions: ask.Ids})
-	if err := s.q.send(ctx, &p); err != nil {
+	var rows []query.RealtimeNewsRow
+	var invited []query.RealtimeInvitationsRow
+	var waits []query.RealtimeWaitsRow
+	var expired []query.ExpiredWaitsRow
+	query.Queue(&p, &rows, (*query.Queries).RealtimeNews, ask)
+	query.Queue(&p, &waits, (*query.Queries).RealtimeWaits, query.RealtimeWaitsParams{Region: region, Sessions: ask.Ids})
+	query.Queue(&p, &invited, (*query.Queries).RealtimeInvitations, query.RealtimeInvitationsParams{Region: region, Sessions: ask.Ids})
+	query.Queue(&p, &expired, (*query.Queries).ExpiredWaits, query.ExpiredWaitsParams{Region: region, Sessions: ask.Ids})
+	if err := s.q.Send(ctx, &p); err != nil {
 		return nil, err
 	}
 	n := newsBySession{}
@@ -72,7 +73,7 @@ func (n newsBySession) of(id string) *RealtimeNews {
 }
 
 // judge adds whether the replica owns a session. One that it does not own has nothing to deliver.
-func (n newsBySession) judge(r RealtimeNewsRow) {
+func (n newsBySession) judge(r query.RealtimeNewsRow) {
 	if r.Superseded {
 		n[r.ID] = &RealtimeNews{ID: r.ID}
 	}
@@ -88,13 +89,13 @@ func (n newsBySession) list() []RealtimeNews {
 	return list
 }
 
-// realtimeInvitations returns the open invitations of sessions.
-func (q *Queries) realtimeInvitations(ctx context.Context, region string, sessions []string) (map[string][]RealtimeInvitation, error) {
-	rows, err := q.RealtimeInvitations(ctx, RealtimeInvitationsParams{Region: region, Sessions: sessions})
+// readInvitations returns the open invitations of sessions.
+func readInvitations(ctx context.Context, q *query.Queries, region string, sessions []string) (map[string][]RealtimeInvitation, error) {
+	rows, err := q.RealtimeInvitations(ctx, query.RealtimeInvitationsParams{Region: region, Sessions: sessions})
 	return invitationsBySession(rows), err
 }
 
-func invitationsBySession(rows []RealtimeInvitationsRow) map[string][]RealtimeInvitation {
+func invitationsBySession(rows []query.RealtimeInvitationsRow) map[string][]RealtimeInvitation {
 	open := make(map[string][]RealtimeInvitation)
 	for _, r := range rows {
 		i := RealtimeInvitation{
@@ -111,7 +112,7 @@ func invitationsBySession(rows []RealtimeInvitationsRow) map[string][]RealtimeIn
 // OwnedRealtime returns a page of the sessions that a replica owns, by id: up to 1,000 behind the id after. A session without a connection was
 // opened by a call whose outcome the replica does not know: suspend it. Errors: Unavailable.
 func (s *Store) OwnedRealtime(ctx context.Context, region string, replica uuid.UUID, after string) ([]SessionEpoch, error) {
-	rows, err := s.q.OwnedRealtime(ctx, OwnedRealtimeParams{Region: region, Replica: replica, After: after, Page: newsAtOnce})
+	rows, err := s.q.OwnedRealtime(ctx, query.OwnedRealtimeParams{Region: region, Replica: replica, After: after, Page: newsAtOnce})
 	if err != nil {
 		return nil, classify(err)
 	}

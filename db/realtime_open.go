@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/lattice-director/director/db/internal/batch"
+	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/rooms"
 )
@@ -88,14 +89,14 @@ type realtimeOpening struct {
 	refused []error          // by call; nil: opened
 	rooms   sessionRooms
 	invited map[string][]RealtimeInvitation // by session
-	tickets []TicketsOfSessionsRow
+	tickets []query.TicketsOfSessionsRow
 }
 
 func (t *realtimeOpening) run(ctx context.Context, calls []*openCall) (err error) {
 	if t.facts, err = t.loadOpenings(ctx, calls); err != nil {
 		return err
 	}
-	made, attached := InsertRealtimeSessionsParams{Region: t.region}, AttachRealtimeSessionsParams{Region: t.region}
+	made, attached := query.InsertRealtimeSessionsParams{Region: t.region}, query.AttachRealtimeSessionsParams{Region: t.region}
 	back := make(map[string]func(string) rooms.Action)
 	for i, c := range calls {
 		o := &t.opened[i]
@@ -103,22 +104,22 @@ func (t *realtimeOpening) run(ctx context.Context, calls []*openCall) (err error
 			continue
 		}
 		if !o.Resumed {
-			made.add(c.Req, *o)
+			addSessionToInsert(&made, c.Req, *o)
 			continue
 		}
-		attached.add(c.Req, *o)
+		addSessionToAttach(&attached, c.Req, *o)
 		back[o.ID] = c.Req.Back
 		if o.TookOver {
 			t.changed = append(t.changed, o.ID)
 		}
 	}
 	if len(made.Ids) > 0 {
-		queueExec(t.q.deferred(), (*Queries).InsertRealtimeSessions, made)
+		query.QueueExec(t.q.Deferred(), (*query.Queries).InsertRealtimeSessions, made)
 	}
 	if len(attached.Ids) == 0 {
 		return nil
 	}
-	queueExec(t.q.deferred(), (*Queries).AttachRealtimeSessions, attached)
+	query.QueueExec(t.q.Deferred(), (*query.Queries).AttachRealtimeSessions, attached)
 	return t.comeBack(ctx, attached.Ids, func(session string) rooms.Action { return back[session](session) })
 }
 
@@ -127,11 +128,11 @@ func (t *realtimeOpening) comeBack(ctx context.Context, sessions []string, back 
 	if t.rooms, err = t.inRooms(ctx, sessions, false, back); err != nil {
 		return err
 	}
-	if t.invited, err = t.q.realtimeInvitations(ctx, t.region, sessions); err != nil {
+	if t.invited, err = readInvitations(ctx, t.q, t.region, sessions); err != nil {
 		return err
 	}
 	t.pauseSessions(t.q, t.region, sessions, false)
-	queue(t.q.deferred(), &t.tickets, (*Queries).TicketsOfSessions, TicketsOfSessionsParams{Region: t.region, Sessions: sessions})
+	query.Queue(t.q.Deferred(), &t.tickets, (*query.Queries).TicketsOfSessions, query.TicketsOfSessionsParams{Region: t.region, Sessions: sessions})
 	return nil
 }
 
@@ -154,13 +155,13 @@ func (t *realtimeOpening) addAnswers(calls []*openCall) {
 	}
 }
 
-func (p *InsertRealtimeSessionsParams) add(o OpenRealtime, opened OpenedRealtime) {
+func addSessionToInsert(p *query.InsertRealtimeSessionsParams, o OpenRealtime, opened OpenedRealtime) {
 	p.Ids, p.Projects, p.Players = append(p.Ids, opened.ID), append(p.Projects, o.Project), append(p.Players, opened.Player)
 	p.Authenticated, p.KeyIds, p.Digests = append(p.Authenticated, o.Authenticated), append(p.KeyIds, o.Key), append(p.Digests, o.TokenDigest)
 	p.Expires, p.Ttls, p.Owners = append(p.Expires, o.TokenExpires), append(p.Ttls, o.TTL), append(p.Owners, o.Replica)
 }
 
-func (p *AttachRealtimeSessionsParams) add(o OpenRealtime, opened OpenedRealtime) {
+func addSessionToAttach(p *query.AttachRealtimeSessionsParams, o OpenRealtime, opened OpenedRealtime) {
 	p.Ids, p.TookOver = append(p.Ids, opened.ID), append(p.TookOver, opened.TookOver)
 	p.Authenticated, p.KeyIds, p.Digests = append(p.Authenticated, o.Authenticated), append(p.KeyIds, o.Key), append(p.Digests, o.TokenDigest)
 	p.Expires, p.Ttls, p.Owners = append(p.Expires, o.TokenExpires), append(p.Ttls, o.TTL), append(p.Owners, o.Replica)

@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"github.com/google/uuid"
+
+	"github.com/lattice-director/director/db/query"
 )
 
 // Faces whose replicas hold connections. Replicas of one face never affect the leases of the other.
@@ -27,19 +29,19 @@ func (s *Store) RenewRealtimeReplica(ctx context.Context, region string, id uuid
 // EndRealtimeReplica ends a replica that stops. Suspend its sessions first: a worker suspends those that are left, and lets their rooms know at
 // once. Errors: Unavailable.
 func (s *Store) EndRealtimeReplica(ctx context.Context, region string, id uuid.UUID) error {
-	return classify(s.q.EndReplica(ctx, EndReplicaParams{Region: region, ID: id}))
+	return classify(s.q.EndReplica(ctx, query.EndReplicaParams{Region: region, ID: id}))
 }
 
 // EndExpiredRealtimeReplicas ends the replicas of a region's realtime lobby whose lease has expired, and returns their number. See
 // SuspendDeadReplicas. Errors: Unavailable.
 func (s *Store) EndExpiredRealtimeReplicas(ctx context.Context, region string) (int, error) {
-	ended, err := s.q.EndExpiredReplicas(ctx, EndExpiredReplicasParams{Region: region, Face: faceRealtime})
+	ended, err := s.q.EndExpiredReplicas(ctx, query.EndExpiredReplicasParams{Region: region, Face: faceRealtime})
 	return len(ended), classify(err)
 }
 
 // ForgetRealtimeReplicas deletes the replicas of a region's realtime lobby that ended ten minutes ago. Errors: Unavailable.
 func (s *Store) ForgetRealtimeReplicas(ctx context.Context, region string) (int, error) {
-	n, err := s.q.ForgetReplicas(ctx, ForgetReplicasParams{Region: region, Face: faceRealtime})
+	n, err := s.q.ForgetReplicas(ctx, query.ForgetReplicasParams{Region: region, Face: faceRealtime})
 	return int(n), classify(err)
 }
 
@@ -51,7 +53,7 @@ func (s *Store) RealtimeRegions(ctx context.Context) ([]string, error) {
 
 func (s *Store) beginReplica(ctx context.Context, region, face string) (uuid.UUID, error) {
 	id := uuid.New()
-	if err := s.q.BeginReplica(ctx, BeginReplicaParams{Region: region, ID: id, Face: face}); err != nil {
+	if err := s.q.BeginReplica(ctx, query.BeginReplicaParams{Region: region, ID: id, Face: face}); err != nil {
 		return uuid.Nil, classify(err)
 	}
 	return id, nil

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/lattice-director/director/db/internal/batch"
+	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/rooms"
 )
 
@@ -65,7 +66,7 @@ func (t *sessionTx) suspendThose(ctx context.Context, calls []*suspendCall) erro
 		return err
 	}
 	away := make(map[string]func(string) rooms.Action)
-	var suspended SuspendRealtimeSessionsParams
+	var suspended query.SuspendRealtimeSessionsParams
 	for _, c := range calls {
 		for _, e := range c.Req.sessions {
 			row, ok := rows[e.ID]
@@ -80,12 +81,12 @@ func (t *sessionTx) suspendThose(ctx context.Context, calls []*suspendCall) erro
 }
 
 // suspend suspends sessions that the transaction has locked, and lets the rooms of announced ones know.
-func (t *sessionTx) suspend(ctx context.Context, p SuspendRealtimeSessionsParams, away func(session string) rooms.Action) error {
+func (t *sessionTx) suspend(ctx context.Context, p query.SuspendRealtimeSessionsParams, away func(session string) rooms.Action) error {
 	if len(p.Ids) == 0 {
 		return nil
 	}
 	p.Region = t.region
-	queueExec(t.q.deferred(), (*Queries).SuspendRealtimeSessions, p)
+	query.QueueExec(t.q.Deferred(), (*query.Queries).SuspendRealtimeSessions, p)
 	var announced []string
 	for i, id := range p.Ids {
 		if p.Announced[i] {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/match/explain"
 	"github.com/lattice-director/director/match/profile"
@@ -44,12 +45,12 @@ func (t *waits) judge(w *wish) error {
 }
 
 // readProfiles reads the profiles that judge. Versions never change, so that a document is read once.
-func (t *waits) readProfiles(ctx context.Context, live []LiveVersionsRow) error {
+func (t *waits) readProfiles(ctx context.Context, live []query.LiveVersionsRow) error {
 	t.live = make(map[string]*profile.Profile, len(live))
 	for _, row := range live {
 		p, known := t.judges.get(row)
 		if !known {
-			stored, err := t.q.GetProfileVersion(ctx, GetProfileVersionParams{Region: t.tickets.region, Name: row.Name, Version: row.Live})
+			stored, err := t.q.GetProfileVersion(ctx, query.GetProfileVersionParams{Region: t.tickets.region, Name: row.Name, Version: row.Live})
 			if err != nil {
 				return fmt.Errorf("version %d of profile %s: %w", row.Live, row.Name, err)
 			}
@@ -72,14 +73,14 @@ type judge struct {
 	profile *profile.Profile // nil: this release cannot read it
 }
 
-func (j *judges) get(row LiveVersionsRow) (*profile.Profile, bool) {
+func (j *judges) get(row query.LiveVersionsRow) (*profile.Profile, bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	kept, known := j.byName[row.Name]
 	return kept.profile, known && kept.version == row.Live
 }
 
-func (j *judges) put(row LiveVersionsRow, p *profile.Profile) {
+func (j *judges) put(row query.LiveVersionsRow, p *profile.Profile) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.byName == nil {

@@ -4,16 +4,17 @@ import (
 	"context"
 
 	"github.com/lattice-director/director/db/internal/tx"
+	"github.com/lattice-director/director/db/query"
 )
 
 // pauseSessions defers statements that pause the tickets of sessions which this transaction suspends, or with pause false resume the tickets of
 // sessions which it attaches: those without another suspended session. Call notifyTickets after the commit.
-func (s *Store) pauseSessions(q *Queries, region string, sessions []string, pause bool) {
+func (s *Store) pauseSessions(q *query.Queries, region string, sessions []string, pause bool) {
 	if len(sessions) == 0 {
 		return
 	}
-	queueExec(q.deferred(), (*Queries).HoldTicketsOfSessions, HoldTicketsOfSessionsParams{Region: region, Sessions: sessions})
-	queueExec(q.deferred(), (*Queries).PauseTicketsOfSessions, PauseTicketsOfSessionsParams{
+	query.QueueExec(q.Deferred(), (*query.Queries).HoldTicketsOfSessions, query.HoldTicketsOfSessionsParams{Region: region, Sessions: sessions})
+	query.QueueExec(q.Deferred(), (*query.Queries).PauseTicketsOfSessions, query.PauseTicketsOfSessionsParams{
 		Region: region, Sessions: sessions, Pause: pause, PendingFor: s.cfg.Timing.PendingFor,
 	})
 }
@@ -21,7 +22,7 @@ func (s *Store) pauseSessions(q *Queries, region string, sessions []string, paus
 // leaveSessions takes the tickets of sessions that this transaction ends out of the queue. A room that queued with one learns of it from a worker.
 // Call notifyTickets after the commit. Errors: a conflict where a match was committed meanwhile, whose room invites the sessions by now: the
 // transaction must be repeated.
-func (s *Store) leaveSessions(ctx context.Context, q *Queries, region string, sessions []string) error {
+func (s *Store) leaveSessions(ctx context.Context, q *query.Queries, region string, sessions []string) error {
 	t := s.newWaits(q, region)
 	t.silent = sessions
 	if err := t.read(ctx, &tx.Pipeline{}, sessions, nil, nil); err != nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/db/internal/tx"
+	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/match/profile"
 )
@@ -16,7 +17,7 @@ import (
 // players about whom an older call has decided.
 func (s *Store) changeWaits(ctx context.Context, region string, calls []*waitCall) error {
 	var t *waits
-	err := s.inTx(ctx, func(q *Queries) error {
+	err := s.inTx(ctx, func(q *query.Queries) error {
 		t = s.newWaits(q, region)
 		return t.decide(ctx, calls)
 	})
@@ -35,17 +36,17 @@ func (s *Store) changeWaits(ctx context.Context, region string, calls []*waitCal
 // waits is a transaction that changes with which tickets sessions of a region wait.
 type waits struct {
 	*Store
-	q       *Queries
+	q       *query.Queries
 	region  string
 	tickets queueing // new tickets of the universe
-	waiting []WaitingSessionsRow
+	waiting []query.WaitingSessionsRow
 	live    map[string]*profile.Profile // of the wishes, by name; nil: a newer release wrote it, and this one cannot read it
 	leaves  map[ticketRef]leaving
 	told    []uuid.UUID // rooms that know that they do not wait any more
 	silent  []string    // sessions that know why their ticket leaves
-	add     AddWaitingParams
+	add     query.AddWaitingParams
 	placed  []string // sessions whose position is counted
-	places  []WaitingPositionsRow
+	places  []query.WaitingPositionsRow
 	answers map[*waitCall]waitAnswer
 }
 
@@ -58,13 +59,13 @@ type waitAnswer struct {
 	err error
 }
 
-func (s *Store) newWaits(q *Queries, region string) *waits {
+func (s *Store) newWaits(q *query.Queries, region string) *waits {
 	t := &waits{Store: s, q: q, region: region, leaves: map[ticketRef]leaving{}, answers: map[*waitCall]waitAnswer{}}
 	t.tickets = queueing{Store: s, q: q, busy: map[string]bool{}}
 	if c := s.cfg.Queueing; c != nil {
 		t.tickets.region = c.Universe
 	}
-	t.add = AddWaitingParams{Region: region, TicketRegion: t.tickets.region}
+	t.add = query.AddWaitingParams{Region: region, TicketRegion: t.tickets.region}
 	return t
 }
 
@@ -73,7 +74,7 @@ func (t *waits) decide(ctx context.Context, calls []*waitCall) error {
 	var p tx.Pipeline
 	var held, sessions []string
 	var wishes []*wish
-	hold, first := HoldSessionEpochsParams{Region: t.region}, []*waitCall{}
+	hold, first := query.HoldSessionEpochsParams{Region: t.region}, []*waitCall{}
 	for _, c := range calls {
 		id := c.Req.session.ID
 		if slices.Contains(sessions, id) {
@@ -86,7 +87,7 @@ func (t *waits) decide(ctx context.Context, calls []*waitCall) error {
 		}
 	}
 	t.silent = sessions
-	queue(&p, &held, (*Queries).HoldSessionEpochs, hold)
+	query.Queue(&p, &held, (*query.Queries).HoldSessionEpochs, hold)
 	if err := t.read(ctx, &p, sessions, nil, wishes); err != nil {
 		return err
 	}
@@ -101,20 +102,20 @@ func (t *waits) decide(ctx context.Context, calls []*waitCall) error {
 
 // read sends a pipeline that ends with what sessions, rooms and the players of wishes wait for.
 func (t *waits) read(ctx context.Context, p *tx.Pipeline, sessions []string, lobbies []uuid.UUID, wishes []*wish) error {
-	arg := WaitingSessionsParams{
+	arg := query.WaitingSessionsParams{
 		Region: t.region, Universe: t.tickets.region, PendingFor: t.cfg.Timing.PendingFor, Sessions: sessions, Lobbies: lobbies, Subs: []string{},
 	}
 	for _, w := range wishes {
 		arg.Subs = append(arg.Subs, w.subs...)
 	}
-	var rows []PlayersQueuedRow
-	var live []LiveVersionsRow
-	queue(p, &t.waiting, (*Queries).WaitingSessions, arg)
-	queue(p, &rows, (*Queries).PlayersQueued, PlayersQueuedParams{Region: t.tickets.region, PendingFor: arg.PendingFor, Subs: arg.Subs})
+	var rows []query.PlayersQueuedRow
+	var live []query.LiveVersionsRow
+	query.Queue(p, &t.waiting, (*query.Queries).WaitingSessions, arg)
+	query.Queue(p, &rows, (*query.Queries).PlayersQueued, query.PlayersQueuedParams{Region: t.tickets.region, PendingFor: arg.PendingFor, Subs: arg.Subs})
 	if names := judgedBy(wishes); len(names) > 0 {
-		queue(p, &live, (*Queries).LiveVersions, LiveVersionsParams{Region: t.tickets.region, Names: names})
+		query.Queue(p, &live, (*query.Queries).LiveVersions, query.LiveVersionsParams{Region: t.tickets.region, Names: names})
 	}
-	if err := t.q.send(ctx, p); err != nil {
+	if err := t.q.Send(ctx, p); err != nil {
 		return err
 	}
 	t.tickets.know(rows)
@@ -128,7 +129,7 @@ func (t *waits) call(c waitChange, held bool) (a waitAnswer, busy bool) {
 	case !held:
 		a.err = fault.New(fault.Superseded, "session_superseded", "another connection owns the session now")
 	case c.wish == nil:
-		if a.removed = waits && row.Queued && !row.elsewhere(); a.removed {
+		if a.removed = waits && row.Queued && !waitsElsewhere(row); a.removed {
 			t.leave(row, reasonByMember)
 		}
 	case waits && c.wish.is(row):
@@ -142,26 +143,26 @@ func (t *waits) call(c waitChange, held bool) (a waitAnswer, busy bool) {
 }
 
 // of returns the row of a session that waits, unless its ticket leaves.
-func (t *waits) of(session string) (row WaitingSessionsRow, waits bool) {
-	i := slices.IndexFunc(t.waiting, func(r WaitingSessionsRow) bool { return r.Session == session })
+func (t *waits) of(session string) (row query.WaitingSessionsRow, waits bool) {
+	i := slices.IndexFunc(t.waiting, func(r query.WaitingSessionsRow) bool { return r.Session == session })
 	if i < 0 {
 		return row, false
 	}
-	_, left := t.leaves[t.waiting[i].ref()]
+	_, left := t.leaves[ticketRefOf(t.waiting[i])]
 	return t.waiting[i], !left
 }
 
-func (r WaitingSessionsRow) ref() ticketRef { return ticketRef{r.TicketRegion, r.Ticket} }
+func ticketRefOf(r query.WaitingSessionsRow) ticketRef { return ticketRef{r.TicketRegion, r.Ticket} }
 
-// elsewhere reports whether the ticket is in a match of a cycle, which a director of Open Match assigns.
-func (r WaitingSessionsRow) elsewhere() bool {
+// waitsElsewhere reports whether the ticket is in a match of a cycle, which a director of Open Match assigns.
+func waitsElsewhere(r query.WaitingSessionsRow) bool {
 	_, ours := readyCheckOf(r.MatchedIn)
 	return r.Pending && !ours
 }
 
 // leave lets a ticket leave the queue, also out of a ready check.
-func (t *waits) leave(r WaitingSessionsRow, reason string) {
-	t.leaves[r.ref()] = leaving{id: r.Ticket, state: TicketCancelled, reason: reason, forced: r.Pending}
+func (t *waits) leave(r query.WaitingSessionsRow, reason string) {
+	t.leaves[ticketRefOf(r)] = leaving{id: r.Ticket, state: TicketCancelled, reason: reason, forced: r.Pending}
 }
 
 // enqueue makes a ticket for a wish. The tickets that it replaces leave.
@@ -169,12 +170,12 @@ func (t *waits) enqueue(w *wish) (done QueuedRealtime, busy bool, err error) {
 	if err := t.judge(w); err != nil {
 		return done, false, err
 	}
-	var replaced []WaitingSessionsRow
+	var replaced []query.WaitingSessionsRow
 	for _, r := range t.waiting {
-		if _, left := t.leaves[r.ref()]; left || !t.replaces(w, r) {
+		if _, left := t.leaves[ticketRefOf(r)]; left || !t.replaces(w, r) {
 			continue
 		}
-		if r.elsewhere() {
+		if waitsElsewhere(r) {
 			return done, false, ofTicket(r.Ticket, fault.New(fault.Conflict, "matched", "the session is in a match that an Open Match director assigns soon"))
 		}
 		replaced = append(replaced, r)
@@ -188,19 +189,19 @@ func (t *waits) enqueue(w *wish) (done QueuedRealtime, busy bool, err error) {
 	}
 	w.answer = answer
 	for i, m := range w.members {
-		t.add.add(w, i, m, answer.ID)
+		addWaitingSession(&t.add, w, i, m, answer.ID)
 		t.placed = append(t.placed, m.Session)
 	}
 	return QueuedRealtime{Ticket: answer.ID, Sub: w.subs[0], Size: w.queue.Size}, false, nil
 }
 
 // admitWithout decides the request of a wish as if the tickets that it replaces, and those that leave, had left.
-func (t *waits) admitWithout(replaced []WaitingSessionsRow, w *wish) (a PlayerTicketAnswer, busy bool, err error) {
-	leaves := func(r PlayersQueuedRow) bool {
+func (t *waits) admitWithout(replaced []query.WaitingSessionsRow, w *wish) (a PlayerTicketAnswer, busy bool, err error) {
+	leaves := func(r query.PlayersQueuedRow) bool {
 		_, left := t.leaves[ticketRef{t.tickets.region, r.TicketID}]
-		return left || slices.ContainsFunc(replaced, func(o WaitingSessionsRow) bool { return o.Ticket == r.TicketID })
+		return left || slices.ContainsFunc(replaced, func(o query.WaitingSessionsRow) bool { return o.Ticket == r.TicketID })
 	}
-	kept := make(map[string][]PlayersQueuedRow, len(w.subs))
+	kept := make(map[string][]query.PlayersQueuedRow, len(w.subs))
 	for _, sub := range w.subs {
 		kept[sub] = t.tickets.rows[sub]
 		t.tickets.rows[sub] = slices.DeleteFunc(slices.Clone(kept[sub]), leaves)
@@ -211,7 +212,7 @@ func (t *waits) admitWithout(replaced []WaitingSessionsRow, w *wish) (a PlayerTi
 
 // replaces reports whether a ticket leaves the queue for the wish: it is of a member or of the room, or another session of a player made it alone,
 // for the same profile.
-func (t *waits) replaces(w *wish, r WaitingSessionsRow) bool {
+func (t *waits) replaces(w *wish, r query.WaitingSessionsRow) bool {
 	for i, m := range w.members {
 		if m.Session == r.Session || r.Lobby == nil && r.Sub == w.subs[i] && t.profileOf(r.RoomType) == t.profileOf(w.queue.RoomType) {
 			return true

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/rooms"
 )
 
@@ -21,8 +22,8 @@ func (s *Store) WaitingRegions(ctx context.Context) ([]string, error) {
 // assignment. Any number of workers may call it at the same time. Errors: Unavailable.
 func (s *Store) SettleLostTickets(ctx context.Context, region string, batch int, connection func(assignment []byte) (string, error)) (n int, err error) {
 	var made *matchRooms
-	err = s.inBulkTxWithRetries(ctx, func(q *Queries) error {
-		rows, err := q.LostWaiting(ctx, LostWaitingParams{Region: region, Batch: int32(batch)})
+	err = s.inBulkTxWithRetries(ctx, func(q *query.Queries) error {
+		rows, err := q.LostWaiting(ctx, query.LostWaitingParams{Region: region, Batch: int32(batch)})
 		n, made = 0, newMatchRooms("")
 		if err != nil {
 			return err
@@ -41,7 +42,7 @@ func (s *Store) SettleLostTickets(ctx context.Context, region string, batch int,
 }
 
 // byTicket returns the rows of each universe, by its tickets.
-func byTicket(rows []LostWaitingRow) (all [][]LostWaitingRow) {
+func byTicket(rows []query.LostWaitingRow) (all [][]query.LostWaitingRow) {
 	of := map[ticketRef]int{}
 	for _, r := range rows {
 		ref := ticketRef{r.TicketRegion, r.Ticket}
@@ -59,11 +60,11 @@ func byTicket(rows []LostWaitingRow) (all [][]LostWaitingRow) {
 var assignedRooms = uuid.MustParse("6f1d2d0e-6b5c-4e0b-9f63-6e6578697321")
 
 // settleLost defers what becomes of the sessions of one ticket.
-func (s *Store) settleLost(q *Queries, lost []LostWaitingRow, connection func([]byte) (string, error), all *matchRooms) {
+func (s *Store) settleLost(q *query.Queries, lost []query.LostWaitingRow, connection func([]byte) (string, error), all *matchRooms) {
 	first := lost[0]
 	endpoint, err := connection(first.Assignment)
 	if len(first.Assignment) == 0 || err != nil {
-		queueExec(q.deferred(), (*Queries).ForgetWaiting, ForgetWaitingParams{
+		query.QueueExec(q.Deferred(), (*query.Queries).ForgetWaiting, query.ForgetWaitingParams{
 			TicketRegion: first.TicketRegion, Tickets: []string{first.Ticket}, Reasons: []string{reasonOf(first)}, Told: []uuid.UUID{},
 			Lost: true, Silent: []string{},
 		})
@@ -78,9 +79,12 @@ func (s *Store) settleLost(q *Queries, lost []LostWaitingRow, connection func([]
 	if endpoint != "" {
 		m.Server = &rooms.Server{Endpoint: endpoint}
 	}
-	var sessions []WaitingOfTicketsRow
+	var sessions []query.WaitingOfTicketsRow
 	for _, r := range lost {
-		sessions = append(sessions, WaitingOfTicketsRow{r.Region, r.Session, r.Ticket, r.Project, r.Player, r.RoomType, r.Size, r.Lobby})
+		sessions = append(sessions, query.WaitingOfTicketsRow{
+			Region: r.Region, Session: r.Session, Ticket: r.Ticket, Project: r.Project, Player: r.Player,
+			RoomType: r.RoomType, Size: r.Size, Lobby: r.Lobby,
+		})
 		all.wake(r.Region, r.Session)
 	}
 	made.add(s, m, sessions)
@@ -88,7 +92,7 @@ func (s *Store) settleLost(q *Queries, lost []LostWaitingRow, connection func([]
 }
 
 // reasonOf returns why a ticket left the queue, for the room that queued with it.
-func reasonOf(r LostWaitingRow) string {
+func reasonOf(r query.LostWaitingRow) string {
 	switch {
 	case r.Reason != "":
 		return r.Reason
@@ -101,8 +105,8 @@ func reasonOf(r LostWaitingRow) string {
 // PauseForgottenTickets pauses the tickets of suspended sessions, at most batch, that were in a match when the sessions were suspended and are in the
 // queue again. Errors: Unavailable.
 func (s *Store) PauseForgottenTickets(ctx context.Context, region string, batch int) (n int, err error) {
-	err = s.inBulkTxWithRetries(ctx, func(q *Queries) error {
-		ids, err := q.SuspendedAndQueued(ctx, SuspendedAndQueuedParams{Region: region, Batch: int32(batch), PendingFor: s.cfg.Timing.PendingFor})
+	err = s.inBulkTxWithRetries(ctx, func(q *query.Queries) error {
+		ids, err := q.SuspendedAndQueued(ctx, query.SuspendedAndQueuedParams{Region: region, Batch: int32(batch), PendingFor: s.cfg.Timing.PendingFor})
 		n = len(ids)
 		s.pauseSessions(q, region, slices.Compact(ids), true)
 		return err
@@ -113,6 +117,6 @@ func (s *Store) PauseForgottenTickets(ctx context.Context, region string, batch 
 // ForgetExpiredWaits deletes what sessions were told of tickets that left the queue more than five minutes ago, at most batch rows. Errors:
 // Unavailable.
 func (s *Store) ForgetExpiredWaits(ctx context.Context, region string, batch int) (int, error) {
-	n, err := s.q.ForgetExpiredWaits(ctx, ForgetExpiredWaitsParams{Region: region, Batch: int32(batch)})
+	n, err := s.q.ForgetExpiredWaits(ctx, query.ForgetExpiredWaitsParams{Region: region, Batch: int32(batch)})
 	return int(n), classify(err)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/rooms"
 	"github.com/lattice-director/director/match"
@@ -87,6 +88,6 @@ func (w *wish) hash(region string) []byte {
 }
 
 // is reports whether a session that waits has this wish already.
-func (w *wish) is(row WaitingSessionsRow) bool {
+func (w *wish) is(row query.WaitingSessionsRow) bool {
 	return row.Queued && row.RoomType == w.queue.RoomType && int(row.Size) == w.queue.Size
 }

@@ -8,11 +8,12 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/rooms"
 )
 
-// add adds the row of a member of a wish.
-func (p *AddWaitingParams) add(w *wish, i int, m rooms.Member, ticket string) {
+// addWaitingSession adds the row of a member of a wish.
+func addWaitingSession(p *query.AddWaitingParams, w *wish, i int, m rooms.Member, ticket string) {
 	p.Sessions, p.Tickets, p.Places = append(p.Sessions, m.Session), append(p.Tickets, ticket), append(p.Places, int32(i+1))
 	p.Projects, p.Players, p.Subs = append(p.Projects, w.project), append(p.Players, cmp.Or(m.Player, m.Session)), append(p.Subs, w.subs[i])
 	p.RoomTypes, p.Sizes = append(p.RoomTypes, w.queue.RoomType), append(p.Sizes, int32(w.queue.Size))
@@ -31,12 +32,12 @@ func (t *waits) write(ctx context.Context) error {
 	if err := t.tickets.write(ctx); err != nil {
 		return err
 	}
-	out := t.q.deferred()
+	out := t.q.Deferred()
 	if len(t.add.Sessions) > 0 {
-		queueExec(out, (*Queries).AddWaiting, t.add)
+		query.QueueExec(out, (*query.Queries).AddWaiting, t.add)
 	}
 	if len(t.placed) > 0 {
-		queue(out, &t.places, (*Queries).WaitingPositions, WaitingPositionsParams{Region: t.region, Most: maxPosition, Sessions: t.placed})
+		query.Queue(out, &t.places, (*query.Queries).WaitingPositions, query.WaitingPositionsParams{Region: t.region, Most: maxPosition, Sessions: t.placed})
 	}
 	return nil
 }
@@ -67,21 +68,21 @@ func (t *waits) takeOutOf(ctx context.Context, universe string, leaves []leaving
 	for _, r := range rows {
 		left[r.ID] = true
 	}
-	forget := ForgetWaitingParams{TicketRegion: universe, Told: append([]uuid.UUID{}, t.told...), Silent: append([]string{}, t.silent...)}
+	forget := query.ForgetWaitingParams{TicketRegion: universe, Told: append([]uuid.UUID{}, t.told...), Silent: append([]string{}, t.silent...)}
 	for _, l := range leaves {
 		if !left[l.id] && t.queued(ticketRef{universe, l.id}) {
 			return errRolledBack
 		}
 		forget.Tickets, forget.Reasons = append(forget.Tickets, l.id), append(forget.Reasons, l.reason)
 	}
-	queueExec(t.q.deferred(), (*Queries).ForgetWaiting, forget)
+	query.QueueExec(t.q.Deferred(), (*query.Queries).ForgetWaiting, forget)
 	return nil
 }
 
 // expired returns the sessions whose tickets leave without their doing.
 func (t *waits) expired() (sessions []string) {
 	for _, r := range t.waiting {
-		if _, left := t.leaves[r.ref()]; left && !slices.Contains(t.silent, r.Session) {
+		if _, left := t.leaves[ticketRefOf(r)]; left && !slices.Contains(t.silent, r.Session) {
 			sessions = append(sessions, r.Session)
 		}
 	}
@@ -90,5 +91,5 @@ func (t *waits) expired() (sessions []string) {
 
 // queued reports whether a ticket of a session was in the queue when it was read.
 func (t *waits) queued(ref ticketRef) bool {
-	return slices.ContainsFunc(t.waiting, func(r WaitingSessionsRow) bool { return r.ref() == ref && r.Queued })
+	return slices.ContainsFunc(t.waiting, func(r query.WaitingSessionsRow) bool { return ticketRefOf(r) == ref && r.Queued })
 }

@@ -4,13 +4,14 @@ import (
 	"context"
 	"slices"
 
+	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/rooms"
 )
 
 // sessionTx is one transaction on sessions of a region and on their rooms.
 type sessionTx struct {
 	*Store
-	q       *Queries
+	q       *query.Queries
 	region  string
 	further []string // sessions to lock as well: see lockSessions
 	turn    *lobbyTurn
@@ -21,7 +22,7 @@ type sessionTx struct {
 func (s *Store) onSessions(ctx context.Context, region string, fn func(*sessionTx) error) error {
 	var t *sessionTx
 	err := lockingSessions(func(further []string) error {
-		return s.inTx(ctx, func(q *Queries) error {
+		return s.inTx(ctx, func(q *query.Queries) error {
 			t = &sessionTx{Store: s, q: q, region: region, further: further}
 			return fn(t)
 		})
@@ -38,13 +39,13 @@ func (s *Store) onSessions(ctx context.Context, region string, fn func(*sessionT
 }
 
 // lock locks sessions, and the further ones, in the order of their ids. It returns those of ids that exist.
-func (t *sessionTx) lock(ctx context.Context, ids []string) (map[string]LockRealtimeSessionsRow, error) {
-	rows, err := t.q.LockRealtimeSessions(ctx, LockRealtimeSessionsParams{Region: t.region, Ids: append(slices.Clone(ids), t.further...)})
+func (t *sessionTx) lock(ctx context.Context, ids []string) (map[string]query.LockRealtimeSessionsRow, error) {
+	rows, err := t.q.LockRealtimeSessions(ctx, query.LockRealtimeSessionsParams{Region: t.region, Ids: append(slices.Clone(ids), t.further...)})
 	return byID(rows), err
 }
 
-func byID(rows []LockRealtimeSessionsRow) map[string]LockRealtimeSessionsRow {
-	found := make(map[string]LockRealtimeSessionsRow, len(rows))
+func byID(rows []query.LockRealtimeSessionsRow) map[string]query.LockRealtimeSessionsRow {
+	found := make(map[string]query.LockRealtimeSessionsRow, len(rows))
 	for _, r := range rows {
 		found[r.ID] = r
 	}
@@ -59,7 +60,7 @@ type sessionRooms []struct {
 
 // inRooms lets actions act in all rooms of locked sessions, and with invited in those to which they are invited. Call it once in a transaction.
 func (t *sessionTx) inRooms(ctx context.Context, sessions []string, invited bool, act func(session string) rooms.Action) (sessionRooms, error) {
-	rows, err := t.q.RoomsOfRealtimeSessions(ctx, RoomsOfRealtimeSessionsParams{Region: t.region, Sessions: sessions, Invited: invited})
+	rows, err := t.q.RoomsOfRealtimeSessions(ctx, query.RoomsOfRealtimeSessionsParams{Region: t.region, Sessions: sessions, Invited: invited})
 	if err != nil || len(rows) == 0 {
 		return nil, err
 	}

@@ -3,6 +3,8 @@ package db
 import (
 	"context"
 	"time"
+
+	"github.com/lattice-director/director/db/query"
 )
 
 // Refusal is why a request of a player was refused, as ops.refusals shows it.
@@ -28,7 +30,7 @@ type Refusals struct {
 // RecordRefusals adds refusals to ops.refusals, in one statement. No two of them may have the same player, call and code. Texts must be valid
 // UTF-8 without NUL. Errors: Unavailable; all or none of them were added then.
 func (s *Store) RecordRefusals(ctx context.Context, all []Refusals) error {
-	var p RecordRefusalsParams
+	var p query.RecordRefusalsParams
 	for _, r := range all {
 		p.Subs, p.Calls, p.Codes = append(p.Subs, r.Player), append(p.Calls, r.Call), append(p.Codes, r.Code)
 		p.Regions, p.Modes = append(p.Regions, r.Region), append(p.Modes, r.Mode)

@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/db/internal/tx"
+	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
 )
 
@@ -24,7 +25,7 @@ func (s *Store) BeginReplica(ctx context.Context, region string) (uuid.UUID, err
 // have missed no poll, 0 without agents. Errors: Superseded (the replica was ended: close all connections and call BeginReplica for a new
 // id), Unavailable.
 func (s *Store) RenewReplica(ctx context.Context, region string, id uuid.UUID, silence time.Duration) error {
-	renewed, err := s.q.RenewReplica(ctx, RenewReplicaParams{Region: region, ID: id, Silence: silence})
+	renewed, err := s.q.RenewReplica(ctx, query.RenewReplicaParams{Region: region, ID: id, Silence: silence})
 	if err == nil && renewed == 0 {
 		return fault.New(fault.Superseded, "replica_ended", "the lease of this replica has expired: begin anew")
 	}
@@ -35,7 +36,7 @@ func (s *Store) RenewReplica(ctx context.Context, region string, id uuid.UUID, s
 // Otherwise they leave at once, and so do the remaining agents of replicas that ended earlier. Errors: Unavailable.
 func (s *Store) EndReplica(ctx context.Context, region string, id uuid.UUID, keep time.Duration) error {
 	var alone bool
-	err := s.inTx(ctx, func(q *Queries) error {
+	err := s.inTx(ctx, func(q *query.Queries) error {
 		others, err := q.LockReplicas(ctx, region) // if two replicas stop at the same time, the second one must see that no other is live
 		if err != nil {
 			return err
@@ -43,7 +44,7 @@ func (s *Store) EndReplica(ctx context.Context, region string, id uuid.UUID, kee
 		if alone = noneLives(others, id); alone {
 			keep = 0
 		}
-		return q.EndReplica(ctx, EndReplicaParams{Region: region, ID: id, Keep: keep, Alone: alone})
+		return q.EndReplica(ctx, query.EndReplicaParams{Region: region, ID: id, Keep: keep, Alone: alone})
 	})
 	if err != nil {
 		return classify(err)
@@ -58,7 +59,7 @@ func (s *Store) EndReplica(ctx context.Context, region string, id uuid.UUID, kee
 	return nil
 }
 
-func noneLives(replicas []LockReplicasRow, but uuid.UUID) bool {
+func noneLives(replicas []query.LockReplicasRow, but uuid.UUID) bool {
 	for _, r := range replicas {
 		if r.Live && r.ID != but {
 			return false
@@ -69,7 +70,7 @@ func noneLives(replicas []LockReplicasRow, but uuid.UUID) bool {
 
 // EndExpiredReplicas ends the replicas of a region whose lease has expired, and returns their number. See EndAgents. Errors: Unavailable.
 func (s *Store) EndExpiredReplicas(ctx context.Context, region string) (int, error) {
-	ended, err := s.q.EndExpiredReplicas(ctx, EndExpiredReplicasParams{Region: region, Face: faceOrchestrator})
+	ended, err := s.q.EndExpiredReplicas(ctx, query.EndExpiredReplicasParams{Region: region, Face: faceOrchestrator})
 	if err != nil {
 		return 0, classify(err)
 	}
@@ -82,7 +83,7 @@ func (s *Store) EndExpiredReplicas(ctx context.Context, region string) (int, err
 
 // ForgetReplicas deletes the replicas of a region that ended ten minutes ago. Errors: Unavailable.
 func (s *Store) ForgetReplicas(ctx context.Context, region string) (int, error) {
-	n, err := s.q.ForgetReplicas(ctx, ForgetReplicasParams{Region: region, Face: faceOrchestrator})
+	n, err := s.q.ForgetReplicas(ctx, query.ForgetReplicasParams{Region: region, Face: faceOrchestrator})
 	return int(n), classify(err)
 }
 
@@ -107,42 +108,44 @@ func (s *Store) OwnAgents(ctx context.Context, region string, replica uuid.UUID,
 	}
 	var p tx.Pipeline
 	var out OwnAgents
-	var rows []OwnAgentsRow
+	var rows []query.OwnAgentsRow
 	queueOldest(&p, &out.Next)
-	queue(&p, &rows, (*Queries).OwnAgents, OwnAgentsParams{Region: region, Since: since, Replica: replica})
-	if err := s.q.send(ctx, &p); err != nil {
+	query.Queue(&p, &rows, (*query.Queries).OwnAgents, query.OwnAgentsParams{Region: region, Since: since, Replica: replica})
+	if err := s.q.Send(ctx, &p); err != nil {
 		return OwnAgents{}, classify(err)
 	}
 	if out.Next < since { // after a failover, another server numbers the transactions differently
 		return s.allOwnAgents(ctx, region, replica)
 	}
 	for _, r := range rows {
-		out.Changed = append(out.Changed, r.agent())
+		out.Changed = append(out.Changed, ownAgentOf(r))
 	}
 	return out, nil
 }
 
 func (s *Store) allOwnAgents(ctx context.Context, region string, replica uuid.UUID) (OwnAgents, error) {
 	var p tx.Pipeline
-	var rows []AllOwnAgentsRow
+	var rows []query.AllOwnAgentsRow
 	out := OwnAgents{All: true}
 	queueOldest(&p, &out.Next)
-	queue(&p, &rows, (*Queries).AllOwnAgents, AllOwnAgentsParams{Region: region, Replica: replica})
-	if err := s.q.send(ctx, &p); err != nil {
+	query.Queue(&p, &rows, (*query.Queries).AllOwnAgents, query.AllOwnAgentsParams{Region: region, Replica: replica})
+	if err := s.q.Send(ctx, &p); err != nil {
 		return OwnAgents{}, classify(err)
 	}
 	for _, r := range rows {
-		out.Changed = append(out.Changed, OwnAgentsRow(r).agent())
+		out.Changed = append(out.Changed, ownAgentOf(query.OwnAgentsRow(r)))
 	}
 	return out, nil
 }
 
 // queueOldest must be queued before the statement that reads rows, so that the snapshot of that statement is at least as new.
 func queueOldest(p *tx.Pipeline, into *uint64) {
-	queue(p, into, func(q *Queries, ctx context.Context, _ struct{}) (uint64, error) { return q.OldestTransaction(ctx) }, struct{}{})
+	query.Queue(p, into, func(q *query.Queries, ctx context.Context, _ struct{}) (uint64, error) {
+		return q.OldestTransaction(ctx)
+	}, struct{}{})
 }
 
-func (r OwnAgentsRow) agent() OwnAgent {
+func ownAgentOf(r query.OwnAgentsRow) OwnAgent {
 	return OwnAgent{ID: r.AgentID, Left: r.HasLeft, AgentState: AgentState{Status: echoed(r.Status), Owes: r.OwesReply, Doubted: r.Doubted}}
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/db/internal/batch"
+	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
 )
 
@@ -32,7 +33,7 @@ type newRoomCall = batch.Call[NewRoom, Command]
 func (s *Store) createRooms(ctx context.Context, region string, calls []*newRoomCall) error {
 	orders := newOrders(calls)
 	h := roomHosting{region: region}
-	err := s.inTx(ctx, func(q *Queries) error {
+	err := s.inTx(ctx, func(q *query.Queries) error {
 		h.q = q
 		return h.open(ctx, orders)
 	})

@@ -7,11 +7,12 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/db/internal/tx"
+	"github.com/lattice-director/director/db/query"
 )
 
 // roomHost is an agent that the transaction has locked, with counts of the rooms that the transaction gives it.
 type roomHost struct {
-	RoomHostsRow
+	query.RoomHostsRow
 
 	agentLoad
 }
@@ -19,10 +20,10 @@ type roomHost struct {
 // roomHosting reserves rooms on agents within a transaction. The transaction may already hold locks that come before agents in the lock
 // order, so other transactions can use it to reserve rooms as well.
 type roomHosting struct {
-	q      *Queries
+	q      *query.Queries
 	region string
 
-	made []ReserveRoomsRow // known once the transaction has committed
+	made []query.ReserveRoomsRow // known once the transaction has committed
 }
 
 // open decides orders. It sets the error of refused orders, and queues the statement that reserves the other rooms with the commit. First it
@@ -46,7 +47,7 @@ func (h *roomHosting) open(ctx context.Context, orders []*roomOrder) error {
 func (h *roomHosting) look(ctx context.Context, orders []*roomOrder) (l hostLook, err error) {
 	var out tx.Pipeline
 	var ids []string
-	hosts := RoomHostsParams{Region: h.region}
+	hosts := query.RoomHostsParams{Region: h.region}
 	for _, o := range orders {
 		ids = append(ids, o.RoomID)
 		if o.InstanceID != nil && isStorable(*o.InstanceID) {
@@ -58,16 +59,16 @@ func (h *roomHosting) look(ctx context.Context, orders []*roomOrder) (l hostLook
 	}
 	near := nearbyHosts(orders)
 	hosts.Ids = append(hosts.Ids, near.ids...)
-	queue(&out, &l.taken, (*Queries).TakenRooms, TakenRoomsParams{Region: h.region, Ids: ids})
+	query.Queue(&out, &l.taken, (*query.Queries).TakenRooms, query.TakenRoomsParams{Region: h.region, Ids: ids})
 	if len(hosts.Ids)+len(hosts.Processes) > 0 {
-		queue(&out, &l.pinned, (*Queries).RoomHosts, hosts)
+		query.Queue(&out, &l.pinned, (*query.Queries).RoomHosts, hosts)
 	}
-	l.candidates = map[string][]RoomCandidatesRow{}
+	l.candidates = map[string][]query.RoomCandidatesRow{}
 	if len(near.ids) == 0 {
 		err = h.lookEverywhere(ctx, &out, l.candidates, orders)
 		return l, err
 	}
-	if err := h.q.send(ctx, &out); err != nil {
+	if err := h.q.Send(ctx, &out); err != nil {
 		return l, err
 	}
 	if near.choose(l.pinned, l.candidates) {
@@ -78,14 +79,14 @@ func (h *roomHosting) look(ctx context.Context, orders []*roomOrder) (l hostLook
 }
 
 // lookEverywhere sends a pipeline, and with it the statement that reads the candidates of all groups from the whole fleet.
-func (h *roomHosting) lookEverywhere(ctx context.Context, out *tx.Pipeline, candidates map[string][]RoomCandidatesRow, orders []*roomOrder) error {
+func (h *roomHosting) lookEverywhere(ctx context.Context, out *tx.Pipeline, candidates map[string][]query.RoomCandidatesRow, orders []*roomOrder) error {
 	groups, wanted := groupsOf(orders)
-	var rows []RoomCandidatesRow
+	var rows []query.RoomCandidatesRow
 	if len(groups) > 0 {
 		wanted.Region = h.region
-		queue(out, &rows, (*Queries).RoomCandidates, wanted)
+		query.Queue(out, &rows, (*query.Queries).RoomCandidates, wanted)
 	}
-	if err := h.q.send(ctx, out); err != nil {
+	if err := h.q.Send(ctx, out); err != nil {
 		return err
 	}
 	for _, r := range rows {
@@ -104,11 +105,12 @@ func (h *roomHosting) lock(ctx context.Context, orders []*roomOrder) error {
 		ids = append(ids, o.agent)
 	}
 	var out tx.Pipeline
-	var rows []RoomHostsRow
-	var states []LockAgentStatesRow
-	queue(&out, &states, (*Queries).LockAgentStates, LockAgentStatesParams{Region: h.region, Ids: ids}) // first: the next statement then sees the last holders' writes
-	queue(&out, &rows, (*Queries).RoomHosts, RoomHostsParams{Region: h.region, Ids: ids})
-	if err := h.q.send(ctx, &out); err != nil {
+	var rows []query.RoomHostsRow
+	var states []query.LockAgentStatesRow
+	// Before the hosts are read, so that the next statement sees the last holders' writes.
+	query.Queue(&out, &states, (*query.Queries).LockAgentStates, query.LockAgentStatesParams{Region: h.region, Ids: ids})
+	query.Queue(&out, &rows, (*query.Queries).RoomHosts, query.RoomHostsParams{Region: h.region, Ids: ids})
+	if err := h.q.Send(ctx, &out); err != nil {
 		return err
 	}
 	hosts := map[string]*roomHost{}
@@ -131,7 +133,7 @@ func (r *roomHost) takes(o *roomOrder) bool {
 		return false
 	}
 	if o.group == "" {
-		return r.pinRefusal(o) == nil
+		return pinRefusal(r.RoomHostsRow, o) == nil
 	}
 	for k, v := range o.Labels {
 		if has, ok := r.Labels[k]; !ok || has != v {
@@ -143,7 +145,7 @@ func (r *roomHost) takes(o *roomOrder) bool {
 
 // reserve queues the statement that reserves the rooms of the orders with a host.
 func (h *roomHosting) reserve(orders []*roomOrder) {
-	p := ReserveRoomsParams{Region: h.region}
+	p := query.ReserveRoomsParams{Region: h.region}
 	for _, o := range orders {
 		if o.host != nil {
 			p.Ids, p.Types, p.Agents = append(p.Ids, o.RoomID), append(p.Types, o.Type), append(p.Agents, o.host.ID)
@@ -152,7 +154,7 @@ func (h *roomHosting) reserve(orders []*roomOrder) {
 		}
 	}
 	if len(p.Ids) > 0 {
-		queue(h.q.deferred(), &h.made, (*Queries).ReserveRooms, p)
+		query.Queue(h.q.Deferred(), &h.made, (*query.Queries).ReserveRooms, p)
 	}
 }
 

@@ -5,14 +5,15 @@ import (
 	"encoding/binary"
 	"slices"
 
+	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // hostLook is the part of a snapshot that concerns the orders.
 type hostLook struct {
 	taken      []string // ids of rooms
-	pinned     []RoomHostsRow
-	candidates map[string][]RoomCandidatesRow // by group
+	pinned     []query.RoomHostsRow
+	candidates map[string][]query.RoomCandidatesRow // by group
 }
 
 // refuse refuses the orders for which the snapshot has no agent. It checks the reasons in the documented order.
@@ -27,7 +28,7 @@ func (l hostLook) refuse(orders []*roomOrder) {
 			o.agent, o.err = l.pin(o)
 		case len(l.candidates[o.group]) == 0:
 			o.err = fault.New(fault.NoCapacity, CodeNoCandidate, "no instance takes a room of type %q with these labels now", o.Type)
-		case !slices.ContainsFunc(l.candidates[o.group], func(c RoomCandidatesRow) bool { return c.InFlight < maxInFlight }):
+		case !slices.ContainsFunc(l.candidates[o.group], func(c query.RoomCandidatesRow) bool { return c.InFlight < maxInFlight }):
 			o.err = agentBusy()
 		}
 	}
@@ -35,17 +36,17 @@ func (l hostLook) refuse(orders []*roomOrder) {
 
 // pin returns the agent that an order is pinned to.
 func (l hostLook) pin(o *roomOrder) (agent string, err error) {
-	var host *RoomHostsRow
+	var host *query.RoomHostsRow
 	for i, r := range l.pinned {
 		named := o.InstanceID != nil && *o.InstanceID == r.ID || o.ProcessUID != nil && *o.ProcessUID == r.ProcessUid
-		if named && (host == nil || r.isNewerThan(host)) {
+		if named && (host == nil || isNewerHost(r, host)) {
 			host = &l.pinned[i]
 		}
 	}
 	if host == nil {
 		return "", agentNotFound(o.pinText())
 	}
-	return host.ID, host.pinRefusal(o)
+	return host.ID, pinRefusal(*host, o)
 }
 
 func (o *roomOrder) pinText() string {
@@ -55,7 +56,7 @@ func (o *roomOrder) pinText() string {
 	return *o.ProcessUID
 }
 
-func (r RoomHostsRow) isNewerThan(other *RoomHostsRow) bool {
+func isNewerHost(r query.RoomHostsRow, other *query.RoomHostsRow) bool {
 	if !r.JoinedAt.Equal(other.JoinedAt) {
 		return r.JoinedAt.After(other.JoinedAt)
 	}
@@ -63,7 +64,7 @@ func (r RoomHostsRow) isNewerThan(other *RoomHostsRow) bool {
 }
 
 // pinRefusal returns the reason why an order may not go to the agent that it is pinned to; nil: it may.
-func (r RoomHostsRow) pinRefusal(o *roomOrder) error {
+func pinRefusal(r query.RoomHostsRow, o *roomOrder) error {
 	switch {
 	case r.Status == AgentDraining && !o.Force:
 		return fault.New(fault.Conflict, CodeInstanceDraining, "the instance %s is draining", r.ID)
@@ -111,7 +112,7 @@ type roomDeal struct {
 	index, at map[string]int // of agents, of groups
 }
 
-func (d *roomDeal) add(o *roomOrder, candidates []RoomCandidatesRow) {
+func (d *roomDeal) add(o *roomOrder, candidates []query.RoomCandidatesRow) {
 	g, known := d.at[o.group]
 	if !known {
 		g = len(d.groups)
@@ -122,13 +123,13 @@ func (d *roomDeal) add(o *roomOrder, candidates []RoomCandidatesRow) {
 	d.orders[g] = append(d.orders[g], o)
 }
 
-func (d *roomDeal) newGroup(strategy string, candidates []RoomCandidatesRow) roomGroup {
+func (d *roomDeal) newGroup(strategy string, candidates []query.RoomCandidatesRow) roomGroup {
 	g := roomGroup{strategy: strategy}
 	for _, c := range candidates {
 		i, known := d.index[c.ID]
 		if !known {
 			i = len(d.agents)
-			d.index[c.ID], d.ids, d.agents = i, append(d.ids, c.ID), append(d.agents, c.load())
+			d.index[c.ID], d.ids, d.agents = i, append(d.ids, c.ID), append(d.agents, candidateLoad(c))
 		}
 		g.agents = append(g.agents, i)
 		if c.MaxConnections == nil {
@@ -141,6 +142,6 @@ func (d *roomDeal) newGroup(strategy string, candidates []RoomCandidatesRow) roo
 	return g
 }
 
-func (c RoomCandidatesRow) load() agentLoad {
+func candidateLoad(c query.RoomCandidatesRow) agentLoad {
 	return agentLoad{int(c.Connections), c.MaxConnections, int(c.Rooms), c.MaxRooms, int(c.InFlight)}
 }

@@ -3,6 +3,8 @@ package db
 import (
 	"context"
 	"slices"
+
+	"github.com/lattice-director/director/db/query"
 )
 
 // nameRooms gives the new rooms of the transaction their public ids.
@@ -47,7 +49,7 @@ func (t *agentTx) holders(ctx context.Context, ids []string) (map[string][]heldR
 	if len(ids) == 0 {
 		return held, nil
 	}
-	rows, err := t.q.RoomHolders(ctx, RoomHoldersParams{Region: t.region, Ids: ids})
+	rows, err := t.q.RoomHolders(ctx, query.RoomHoldersParams{Region: t.region, Ids: ids})
 	if err != nil {
 		return nil, err
 	}

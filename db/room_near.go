@@ -1,6 +1,10 @@
 package db
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/lattice-director/director/db/query"
+)
 
 // The candidates of a room are all agents of the fleet that may host it, of which the best one gets it. To read them costs as much as the fleet
 // is large. So a replica names the agents that look best in its copy of the fleet, in [NewRoom.Near], and this file decides by their rows alone
@@ -50,10 +54,10 @@ func nearbyHosts(orders []*roomOrder) nearby {
 }
 
 // choose adds the candidates of each group among the rows of the named agents. It returns false if a group needs the whole fleet.
-func (n nearby) choose(rows []RoomHostsRow, candidates map[string][]RoomCandidatesRow) bool {
+func (n nearby) choose(rows []query.RoomHostsRow, candidates map[string][]query.RoomCandidatesRow) bool {
 	for group, orders := range n.orders {
 		places, undeclared := 0, 0
-		var found []RoomCandidatesRow
+		var found []query.RoomCandidatesRow
 		for _, r := range rows {
 			host := roomHost{r, agentLoad{int(r.Connections), r.MaxConnections, int(r.Rooms), r.MaxRooms, int(r.InFlight)}}
 			if !n.named[group][r.ID] || !r.Fresh || !host.takes(orders[0]) {
@@ -63,7 +67,7 @@ func (n nearby) choose(rows []RoomHostsRow, candidates map[string][]RoomCandidat
 				undeclared++
 			}
 			places += host.places()
-			found = append(found, RoomCandidatesRow{
+			found = append(found, query.RoomCandidatesRow{
 				ID: r.ID, MaxConnections: r.MaxConnections, MaxRooms: r.MaxRooms, Connections: r.Connections, Rooms: r.Rooms, InFlight: r.InFlight,
 			})
 		}

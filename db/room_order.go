@@ -8,6 +8,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/uuid"
+
+	"github.com/lattice-director/director/db/query"
 )
 
 // roomOrder is a requested room.
@@ -48,7 +50,7 @@ func (o *roomOrder) labels() string {
 func isStorable(text string) bool { return utf8.ValidString(text) && !strings.Contains(text, "\x00") }
 
 // groupsOf returns the groups of orders, and the parameters of the query for their candidates.
-func groupsOf(orders []*roomOrder) (groups []string, p RoomCandidatesParams) {
+func groupsOf(orders []*roomOrder) (groups []string, p query.RoomCandidatesParams) {
 	p.MaxInFlight = maxInFlight
 	for _, o := range orders {
 		if o.group == "" || o.NoMatch {

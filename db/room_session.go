@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
 )
 
@@ -49,15 +50,15 @@ const maxHosts = 20_000
 // HostProcesses returns the processes that host sessions and whose newest connection the replica holds, ordered by id, at most 20,000.
 // Errors: Unavailable.
 func (s *Store) HostProcesses(ctx context.Context, region string, replica uuid.UUID) ([]HostProcess, error) {
-	rows, err := s.q.HostProcesses(ctx, HostProcessesParams{Region: region, Replica: replica, Most: maxHosts})
+	rows, err := s.q.HostProcesses(ctx, query.HostProcessesParams{Region: region, Replica: replica, Most: maxHosts})
 	hosts := make([]HostProcess, 0, len(rows))
 	for _, r := range rows {
-		hosts = append(hosts, r.process())
+		hosts = append(hosts, hostProcessOf(r))
 	}
 	return hosts, classify(err)
 }
 
-func (r HostProcessesRow) process() HostProcess {
+func hostProcessOf(r query.HostProcessesRow) HostProcess {
 	return HostProcess{
 		ID: r.ProcessUid, Endpoint: r.Endpoint, RoomTypes: r.RoomTypes, MaxConnections: r.MaxConnections, MaxRooms: r.MaxRooms,
 		Connections: int(r.Connections), Others: int(r.Others), Draining: r.Status != AgentActive || !r.AutoCreate, Silent: r.Silent, Taken: r.Taken,
@@ -70,18 +71,18 @@ func (r HostProcessesRow) process() HostProcess {
 
 // LimitSessions sets the maximum number of sessions of instances, by instance id. Errors: Unavailable.
 func (s *Store) LimitSessions(ctx context.Context, region string, most map[string]int) error {
-	p := LimitSessionsParams{Region: region}
+	p := query.LimitSessionsParams{Region: region}
 	for _, id := range slices.Sorted(maps.Keys(most)) {
 		p.Ids, p.Most = append(p.Ids, id), append(p.Most, int32(most[id]))
 	}
-	return classify(s.inTx(ctx, func(q *Queries) error {
-		if err := q.LockInstances(ctx, LockInstancesParams{Region: region, Ids: p.Ids}); err != nil {
+	return classify(s.inTx(ctx, func(q *query.Queries) error {
+		if err := q.LockInstances(ctx, query.LockInstancesParams{Region: region, Ids: p.Ids}); err != nil {
 			return err
 		}
 		if err := q.LimitSessions(ctx, p); err != nil {
 			return err
 		}
-		return q.RefreshShares(ctx, RefreshSharesParams{Region: region, InstanceIds: p.Ids})
+		return q.RefreshShares(ctx, query.RefreshSharesParams{Region: region, InstanceIds: p.Ids})
 	}))
 }
 
@@ -104,14 +105,14 @@ type SettledRooms struct {
 // missing rooms, closes sessions whose room the game has closed (reason room_gone), and closes sessions without a room after 11 seconds
 // (reason room_failed). Errors: Unavailable.
 func (s *Store) SettleRooms(ctx context.Context, region string, replica uuid.UUID, processes []string) (SettledRooms, error) {
-	rows, err := s.q.UnsettledRooms(ctx, UnsettledRoomsParams{Region: region, Replica: replica, Processes: processes, Most: maxSettled})
+	rows, err := s.q.UnsettledRooms(ctx, query.UnsettledRoomsParams{Region: region, Replica: replica, Processes: processes, Most: maxSettled})
 	if err != nil || len(rows) == 0 {
 		return SettledRooms{}, classify(err)
 	}
 	w := settleRooms(rows)
 	done := SettledRooms{Created: len(w.created), Closed: len(w.gone) + len(w.failed), Full: len(rows) == maxSettled}
 	if len(w.created) > 0 {
-		if err := s.q.MarkRooms(ctx, MarkRoomsParams{Region: region, Ids: w.created}); err != nil {
+		if err := s.q.MarkRooms(ctx, query.MarkRoomsParams{Region: region, Ids: w.created}); err != nil {
 			return SettledRooms{}, classify(err)
 		}
 	}
@@ -119,8 +120,8 @@ func (s *Store) SettleRooms(ctx context.Context, region string, replica uuid.UUI
 		if len(ids) == 0 {
 			continue
 		}
-		if err := s.inTx(ctx, func(q *Queries) error {
-			_, err := q.CloseSessions(ctx, CloseSessionsParams{Region: region, Ids: ids, Reason: reason})
+		if err := s.inTx(ctx, func(q *query.Queries) error {
+			_, err := q.CloseSessions(ctx, query.CloseSessionsParams{Region: region, Ids: ids, Reason: reason})
 			return err
 		}); err != nil {
 			return SettledRooms{}, classify(err)
@@ -131,13 +132,13 @@ func (s *Store) SettleRooms(ctx context.Context, region string, replica uuid.UUI
 }
 
 // requestRooms reserves rooms for sessions without a room, and inserts the commands.
-func (s *Store) requestRooms(ctx context.Context, region string, p RequestRoomsParams) error {
+func (s *Store) requestRooms(ctx context.Context, region string, p query.RequestRoomsParams) error {
 	if len(p.Sessions) == 0 {
 		return nil
 	}
 	p.Region, p.Timeout = region, roomTimeout
 	var senders []uuid.UUID
-	err := s.inTx(ctx, func(q *Queries) (err error) {
+	err := s.inTx(ctx, func(q *query.Queries) (err error) {
 		senders, err = q.RequestRooms(ctx, p)
 		return err
 	})
@@ -150,11 +151,11 @@ func (s *Store) requestRooms(ctx context.Context, region string, p RequestRoomsP
 // roomWork is the result of settleRooms: the changes to make.
 type roomWork struct {
 	created, gone, failed []uuid.UUID // sessions
-	request               RequestRoomsParams
+	request               query.RequestRoomsParams
 }
 
 // settleRooms judges sessions without a known room. It is pure.
-func settleRooms(rows []UnsettledRoomsRow) (w roomWork) {
+func settleRooms(rows []query.UnsettledRoomsRow) (w roomWork) {
 	for _, r := range rows {
 		switch {
 		case r.Room == "reserved": // its command decides
@@ -165,7 +166,7 @@ func settleRooms(rows []UnsettledRoomsRow) (w roomWork) {
 		case r.Age > roomPatience:
 			w.failed = append(w.failed, r.ID)
 		default:
-			w.request.add(r.ID, r.InstanceID, r.Mode)
+			addRoomToRequest(&w.request, r.ID, r.InstanceID, r.Mode)
 		}
 	}
 	return w
@@ -174,7 +175,7 @@ func settleRooms(rows []UnsettledRoomsRow) (w roomWork) {
 // OrphanedRooms returns the public ids of rooms whose session has ended, at most 1,000, on processes of which the replica holds a connection.
 // Errors: Unavailable.
 func (s *Store) OrphanedRooms(ctx context.Context, region string, replica uuid.UUID, processes []string) ([]string, error) {
-	ids, err := s.q.OrphanedRooms(ctx, OrphanedRoomsParams{
+	ids, err := s.q.OrphanedRooms(ctx, query.OrphanedRoomsParams{
 		Region: region, Replica: replica, Processes: processes, Memory: s.cfg.Timing.ClosedMemory, Most: maxSettled,
 	})
 	return slices.Clip(ids), classify(err)

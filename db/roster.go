@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/db/internal/tx"
+	"github.com/lattice-director/director/db/query"
 )
 
 // RosterAgent is an agent as it appears in lists. LastSyncAt of Info is the time at which its last reply was recorded; see [RosterReplica] for
@@ -46,14 +47,14 @@ const rosterPage = 500
 // RosterAfter returns a page of the agents that have not left, ordered by id. Each page but the last has 500 agents. Errors: TooMany,
 // Unavailable.
 func (s *Store) RosterAfter(ctx context.Context, region, after string) (page RosterPage, full bool, err error) {
-	err = s.read(ctx, func(ctx context.Context, q *Queries) error {
-		rows, err := q.RosterAfter(ctx, RosterAfterParams{Region: region, After: after, Page: rosterPage})
+	err = s.read(ctx, func(ctx context.Context, q *query.Queries) error {
+		rows, err := q.RosterAfter(ctx, query.RosterAfterParams{Region: region, After: after, Page: rosterPage})
 		if err != nil {
 			return err
 		}
 		full = len(rows) == rosterPage
 		for i := range rows {
-			page.Agents = append(page.Agents, rosterAgent((*RosterSinceRow)(&rows[i])))
+			page.Agents = append(page.Agents, rosterAgent((*query.RosterSinceRow)(&rows[i])))
 		}
 		replicas, err := q.RosterReplicas(ctx, region)
 		page.Replicas = replicasOf(replicas)
@@ -66,27 +67,27 @@ func (s *Store) RosterAfter(ctx context.Context, region, after string) (page Ros
 // misses no change, in whatever order transactions commit; an agent may be returned twice. Errors: Unavailable.
 func (s *Store) RosterSince(ctx context.Context, region string, since SettledPoint) (RosterPage, error) {
 	var p tx.Pipeline
-	var now CurrentSnapshotRow
-	var changed []RosterSinceRow
-	var replicas []RosterReplicasRow
-	queue(&p, &now, func(q *Queries, ctx context.Context, _ struct{}) (CurrentSnapshotRow, error) {
+	var now query.CurrentSnapshotRow
+	var changed []query.RosterSinceRow
+	var replicas []query.RosterReplicasRow
+	query.Queue(&p, &now, func(q *query.Queries, ctx context.Context, _ struct{}) (query.CurrentSnapshotRow, error) {
 		return q.CurrentSnapshot(ctx)
 	}, struct{}{})
-	queue(&p, &changed, (*Queries).RosterSince, RosterSinceParams{
+	query.Queue(&p, &changed, (*query.Queries).RosterSince, query.RosterSinceParams{
 		Region: region, Before: since.read, After: since.after, Since: max(snapshotEnd(since.read), since.after+1), Page: rosterPage,
 	})
-	queue(&p, &replicas, (*Queries).RosterReplicas, region)
-	if err := s.q.send(ctx, &p); err != nil {
+	query.Queue(&p, &replicas, (*query.Queries).RosterReplicas, region)
+	if err := s.q.Send(ctx, &p); err != nil {
 		return RosterPage{Next: since}, classify(err)
 	}
 	if !since.isOf(now) {
 		return RosterPage{Next: SettledPoint{server: now.Server, read: now.Snapshot}, ServerChanged: true}, nil
 	}
-	late := slices.IndexFunc(changed, func(r RosterSinceRow) bool { return !r.Late })
+	late := slices.IndexFunc(changed, func(r query.RosterSinceRow) bool { return !r.Late })
 	if late < 0 {
 		late = len(changed)
 	}
-	rows, next, more := advance(since, now, changed[:late:late], changed[late:], rosterPage, func(r RosterSinceRow) uint64 { return r.Tx })
+	rows, next, more := advance(since, now, changed[:late:late], changed[late:], rosterPage, func(r query.RosterSinceRow) uint64 { return r.Tx })
 	page := RosterPage{Replicas: replicasOf(replicas), Next: next, More: more}
 	for i := range rows {
 		page.Agents = append(page.Agents, rosterAgent(&rows[i]))
@@ -94,7 +95,7 @@ func (s *Store) RosterSince(ctx context.Context, region string, since SettledPoi
 	return page, nil
 }
 
-func rosterAgent(r *RosterSinceRow) RosterAgent {
+func rosterAgent(r *query.RosterSinceRow) RosterAgent {
 	a := RosterAgent{Replica: r.Replica, Joined: r.JoinedAt, Tx: r.Tx, Missed: r.Misses > 0, Doubted: r.Doubted, Left: r.HasLeft}
 	a.Info.ID = r.AgentID
 	if r.HasLeft {
@@ -112,7 +113,7 @@ func rosterAgent(r *RosterSinceRow) RosterAgent {
 	return a
 }
 
-func replicasOf(rows []RosterReplicasRow) []RosterReplica {
+func replicasOf(rows []query.RosterReplicasRow) []RosterReplica {
 	all := make([]RosterReplica, 0, len(rows))
 	for _, r := range rows {
 		all = append(all, RosterReplica{ID: r.ID, Live: r.Listed, HeardSince: r.HeardSince})

@@ -8,6 +8,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/db/query"
 )
 
 // waitingClock makes now() of a session with the search path public, pg_catalog wait for an advisory lock: its statements stop after their snapshot.
@@ -23,14 +25,14 @@ const waitingClock = `
 func TestAServerThatGetsPlayersBehindTheSnapshotIsKept(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		choose          func(context.Context, *Queries) ([]*uuid.UUID, error)
+		choose          func(context.Context, *query.Queries) ([]*uuid.UUID, error)
 		before, between string // what is set of the instance
 	}{
-		"one too many": {func(ctx context.Context, q *Queries) ([]*uuid.UUID, error) {
-			return q.DrainEmpty(ctx, DrainEmptyParams{Region: "eu", App: "lone", Version: "1", EmptyTtl: time.Minute, AtMost: 10})
+		"one too many": {func(ctx context.Context, q *query.Queries) ([]*uuid.UUID, error) {
+			return q.DrainEmpty(ctx, query.DrainEmptyParams{Region: "eu", App: "lone", Version: "1", EmptyTtl: time.Minute, AtMost: 10})
 		}, "status = 'ready', open_sessions = 0", "open_sessions = 1"},
-		"it drains": {func(ctx context.Context, q *Queries) ([]*uuid.UUID, error) {
-			return q.LockDrained(ctx, LockDrainedParams{Region: "eu", App: "lone", Version: "1", EmptyTtl: time.Minute, AtMost: 10})
+		"it drains": {func(ctx context.Context, q *query.Queries) ([]*uuid.UUID, error) {
+			return q.LockDrained(ctx, query.LockDrainedParams{Region: "eu", App: "lone", Version: "1", EmptyTtl: time.Minute, AtMost: 10})
 		}, "status = 'draining', open_sessions = 0", "status = 'ready'"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -85,8 +87,8 @@ func (r *snapshotRace) set(columns string) {
 }
 
 // count returns how many servers a statement chooses.
-func (r *snapshotRace) count(choose func(context.Context, *Queries) ([]*uuid.UUID, error)) int {
-	ids, err := choose(r.t.Context(), New(r.slow))
+func (r *snapshotRace) count(choose func(context.Context, *query.Queries) ([]*uuid.UUID, error)) int {
+	ids, err := choose(r.t.Context(), query.New(r.slow))
 	if err != nil {
 		r.t.Error(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/provider"
 )
 
@@ -49,9 +50,9 @@ func (s *Store) ScalePools(ctx context.Context, region string, every time.Durati
 }
 
 func (s *Store) scalePool(ctx context.Context, region string, every time.Duration, seal SealKey) (done Scaled, err error) {
-	err = s.inBulkTxWithRetries(ctx, func(q *Queries) error {
+	err = s.inBulkTxWithRetries(ctx, func(q *query.Queries) error {
 		done = Scaled{}
-		pool, err := q.ClaimPool(ctx, ClaimPoolParams{Region: region, Every: every})
+		pool, err := q.ClaimPool(ctx, query.ClaimPoolParams{Region: region, Every: every})
 		if errors.Is(err, pgx.ErrNoRows) {
 			return nil
 		}
@@ -59,7 +60,7 @@ func (s *Store) scalePool(ctx context.Context, region string, every time.Duratio
 			return err
 		}
 		done.Planned = 1
-		version, err := q.appVersion(ctx, pool.App, pool.Version)
+		version, err := readAppVersion(ctx, q, pool.App, pool.Version)
 		if err != nil {
 			return err
 		}
@@ -74,9 +75,9 @@ func (s *Store) scalePool(ctx context.Context, region string, every time.Duratio
 
 // scaling is the transaction that plans a pool.
 type scaling struct {
-	q       *Queries
+	q       *query.Queries
 	region  string
-	pool    ClaimPoolRow
+	pool    query.ClaimPoolRow
 	version AppVersion
 }
 
@@ -87,7 +88,7 @@ func (t *scaling) run(ctx context.Context, seal SealKey, done *Scaled) error {
 	}
 	plan := planPool(state)
 	if plan.Start > 0 && t.version.Provider != providerManual {
-		allowed, err := t.q.allowedStarts(ctx)
+		allowed, err := countAllowedStarts(ctx, t.q)
 		if err != nil {
 			return err
 		}
@@ -97,7 +98,7 @@ func (t *scaling) run(ctx context.Context, seal SealKey, done *Scaled) error {
 	if err != nil {
 		return err
 	}
-	settled, err := t.q.RecordPlan(ctx, RecordPlanParams{
+	settled, err := t.q.RecordPlan(ctx, query.RecordPlanParams{
 		Region: t.region, App: t.pool.App, Version: t.pool.Version, Plan: text, Surplus: plan.End > 0, Settle: surplusSettles,
 	})
 	if err != nil {
@@ -119,7 +120,7 @@ func (t *scaling) endDrained(ctx context.Context, plan poolPlan) (int, error) {
 	if plan.Draining == 0 {
 		return 0, nil
 	}
-	drained, err := t.q.LockDrained(ctx, LockDrainedParams{
+	drained, err := t.q.LockDrained(ctx, query.LockDrainedParams{
 		Region: t.region, App: t.pool.App, Version: t.pool.Version, EmptyTtl: t.pool.EmptyTtl, AtMost: maxDrained,
 	})
 	if err != nil {
@@ -146,13 +147,13 @@ func (t *scaling) state(ctx context.Context) (poolState, error) {
 		min: int(t.pool.MinServers), max: int(t.pool.MaxServers), buffer: int(t.pool.Buffer), bufferPercent: t.pool.BufferPercent,
 		maxStarting: int(t.pool.MaxStarting), paused: t.pool.Paused, server: t.version.emptyServer(),
 	}
-	supply, err := t.q.SupplyOfPool(ctx, SupplyOfPoolParams{Region: t.region, App: t.pool.App, Version: t.pool.Version})
+	supply, err := t.q.SupplyOfPool(ctx, query.SupplyOfPoolParams{Region: t.region, App: t.pool.App, Version: t.pool.Version})
 	if err != nil {
 		return s, err
 	}
 	s.live, s.busy, s.coming = int(supply.Live), int(supply.Busy), int(supply.Coming)
 	s.draining, s.ending, s.lost = int(supply.Draining), int(supply.Ending), int(supply.Lost)
-	demand, err := t.q.DemandOfPool(ctx, DemandOfPoolParams{Region: t.region, App: t.pool.App, Version: t.pool.Version, AtMost: maxPlanParties})
+	demand, err := t.q.DemandOfPool(ctx, query.DemandOfPoolParams{Region: t.region, App: t.pool.App, Version: t.pool.Version, AtMost: maxPlanParties})
 	if err != nil || len(demand) == 0 {
 		return s, err
 	}
@@ -171,7 +172,7 @@ func (v *AppVersion) emptyServer() host {
 
 // waitingParties are the parties of demand, in its order. Matches of the loop need a whole session each. Several players may have asked
 // for the same party.
-func waitingParties(demand []DemandOfPoolRow) (all []waitingParty) {
+func waitingParties(demand []query.DemandOfPoolRow) (all []waitingParty) {
 	type same struct {
 		mode string
 		key  uuid.UUID
@@ -199,14 +200,14 @@ func waitingParties(demand []DemandOfPoolRow) (all []waitingParty) {
 // readRoom reads the sessions and servers that have room for those who wait.
 func (t *scaling) readRoom(ctx context.Context, s *poolState) error {
 	k := keysOf(s.waiting)
-	sessions, err := t.q.RoomForDemand(ctx, RoomForDemandParams{Region: t.region, Modes: k.modes, MaxPlayers: k.maxPlayers, Sizes: k.sizes, Parties: k.parties})
+	sessions, err := t.q.RoomForDemand(ctx, query.RoomForDemandParams{Region: t.region, Modes: k.modes, MaxPlayers: k.maxPlayers, Sizes: k.sizes, Parties: k.parties})
 	if err != nil {
 		return err
 	}
 	for _, r := range sessions {
 		s.sessions = append(s.sessions, packedSession{shape{r.Mode, int(r.MaxPlayers)}, r.ID, int(r.PlayerCount), alreadyOpen})
 	}
-	arg := HostsForDemandParams{Region: t.region, App: t.pool.App, Version: t.pool.Version, Modes: k.modes, MaxPlayers: k.maxPlayers, Sessions: k.sessions()}
+	arg := query.HostsForDemandParams{Region: t.region, App: t.pool.App, Version: t.pool.Version, Modes: k.modes, MaxPlayers: k.maxPlayers, Sessions: k.sessions()}
 	for i, n := range arg.Sessions {
 		arg.Sessions[i] = min(n+extraCandidates, maxPlanHosts)
 	}
@@ -253,13 +254,13 @@ func (t *scaling) start(ctx context.Context, near []netip.Addr, seal SealKey) er
 		}
 		all[i] = n
 	}
-	return t.q.insertDeployments(ctx, t.region, all)
+	return insertDeployments(ctx, t.q, t.region, all)
 }
 
 // cancel ends servers that nobody needs any more and that their provider has not started, at most n, and returns how many. No server ends
 // while others are coming, so that those which a provider without room refuses would keep the empty ones that take its room.
 func (t *scaling) cancel(ctx context.Context, n int) (int, error) {
-	ended, err := t.q.StopUnstarted(ctx, StopUnstartedParams{
+	ended, err := t.q.StopUnstarted(ctx, query.StopUnstartedParams{
 		Region: t.region, App: t.pool.App, Version: t.pool.Version, Reason: "surplus", Settle: surplusSettles, AtMost: int32(n),
 	})
 	return int(ended), err
@@ -267,7 +268,7 @@ func (t *scaling) cancel(ctx context.Context, n int) (int, error) {
 
 // end drains and ends servers that are empty, at most n, and returns how many.
 func (t *scaling) end(ctx context.Context, n int) (int, error) {
-	drained, err := t.q.DrainEmpty(ctx, DrainEmptyParams{
+	drained, err := t.q.DrainEmpty(ctx, query.DrainEmptyParams{
 		Region: t.region, App: t.pool.App, Version: t.pool.Version, EmptyTtl: t.pool.EmptyTtl, AtMost: int32(n),
 	})
 	if err != nil {
@@ -285,6 +286,6 @@ func (t *scaling) stop(ctx context.Context, drained []*uuid.UUID, reason string)
 	for _, id := range drained {
 		ids = append(ids, *id)
 	}
-	ended, err := t.q.StopDeployments(ctx, StopDeploymentsParams{Region: t.region, Ids: ids, Reason: reason})
+	ended, err := t.q.StopDeployments(ctx, query.StopDeploymentsParams{Region: t.region, Ids: ids, Reason: reason})
 	return int(ended), err
 }

@@ -52,7 +52,7 @@ type SeatReportResult struct {
 func (s *Store) ReportSeats(ctx context.Context, r SeatReport) (SeatReportResult, error) {
 	region, _, ok := parseSessionID(r.SessionID)
 	if !ok {
-		known, err := s.q.findInstances(ctx, r.Ref)
+		known, err := findInstances(ctx, s.q, r.Ref)
 		if err != nil {
 			return SeatReportResult{}, classify(err)
 		}

@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"github.com/google/uuid"
+
+	"github.com/lattice-director/director/db/query"
 )
 
 // GiveUpSeat frees the seat of a player who has not connected, and closes the session if nobody else holds a seat in it. It does nothing
@@ -14,8 +16,8 @@ func (s *Store) GiveUpSeat(ctx context.Context, sessionID, sub string) error {
 		return nil
 	}
 	var closed []uuid.UUID
-	err := s.inTx(ctx, func(q *Queries) (err error) {
-		closed, err = q.giveUpSeat(ctx, region, id, sub)
+	err := s.inTx(ctx, func(q *query.Queries) (err error) {
+		closed, err = giveUpSeat(ctx, q, region, id, sub)
 		return err
 	})
 	if err == nil && len(closed) > 0 {
@@ -24,14 +26,14 @@ func (s *Store) GiveUpSeat(ctx context.Context, sessionID, sub string) error {
 	return classify(err)
 }
 
-func (q *Queries) giveUpSeat(ctx context.Context, region string, session uuid.UUID, sub string) (closed []uuid.UUID, err error) {
+func giveUpSeat(ctx context.Context, q *query.Queries, region string, session uuid.UUID, sub string) (closed []uuid.UUID, err error) {
 	ids := []uuid.UUID{session}
-	if _, err := q.LockReportedSessions(ctx, LockReportedSessionsParams{Region: region, Ids: ids}); err != nil {
+	if _, err := q.LockReportedSessions(ctx, query.LockReportedSessionsParams{Region: region, Ids: ids}); err != nil {
 		return nil, err
 	}
-	freed, err := q.ReleaseSeats(ctx, ReleaseSeatsParams{Region: region, SessionIds: ids, Subs: []string{sub}, Reason: "given up"})
+	freed, err := q.ReleaseSeats(ctx, query.ReleaseSeatsParams{Region: region, SessionIds: ids, Subs: []string{sub}, Reason: "given up"})
 	if err != nil || len(freed) == 0 {
 		return nil, err
 	}
-	return q.CloseEmptySessions(ctx, CloseEmptySessionsParams{Region: region, Ids: ids})
+	return q.CloseEmptySessions(ctx, query.CloseEmptySessionsParams{Region: region, Ids: ids})
 }

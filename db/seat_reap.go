@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"github.com/google/uuid"
+
+	"github.com/lattice-director/director/db/query"
 )
 
 // ReapedSeats is what ReapSeats did.
@@ -16,21 +18,21 @@ type ReapedSeats struct {
 // ReapSeats frees the seats of a region whose players did not connect in time, in at most batch sessions, and closes sessions
 // that become empty. Errors: Unavailable.
 func (s *Store) ReapSeats(ctx context.Context, region string, batch int) (done ReapedSeats, err error) {
-	err = s.inBulkTx(ctx, func(q *Queries) error {
+	err = s.inBulkTx(ctx, func(q *query.Queries) error {
 		done = ReapedSeats{}
-		sessions, err := q.LockSessionsToLookAt(ctx, LockSessionsToLookAtParams{Region: region, Batch: int32(batch)})
+		sessions, err := q.LockSessionsToLookAt(ctx, query.LockSessionsToLookAtParams{Region: region, Batch: int32(batch)})
 		if err != nil || len(sessions) == 0 {
 			return err
 		}
-		if done.Freed, err = q.releaseExpired(ctx, region, sessions); err != nil {
+		if done.Freed, err = releaseExpiredSeats(ctx, q, region, sessions); err != nil {
 			return err
 		}
-		postponed, err := q.PostponeLookAt(ctx, PostponeLookAtParams{Region: region, SessionIds: sessions})
+		postponed, err := q.PostponeLookAt(ctx, query.PostponeLookAtParams{Region: region, SessionIds: sessions})
 		if err != nil {
 			return err
 		}
 		done.Looked = done.Freed + int(postponed)
-		closed, err := q.CloseEmptySessions(ctx, CloseEmptySessionsParams{Region: region, Ids: sessions})
+		closed, err := q.CloseEmptySessions(ctx, query.CloseEmptySessionsParams{Region: region, Ids: sessions})
 		done.Closed = len(closed)
 		return err
 	})
@@ -40,12 +42,12 @@ func (s *Store) ReapSeats(ctx context.Context, region string, batch int) (done R
 	return done, classify(err)
 }
 
-func (q *Queries) releaseExpired(ctx context.Context, region string, sessions []uuid.UUID) (int, error) {
-	expired, err := q.ExpiredSeats(ctx, ExpiredSeatsParams{Region: region, SessionIds: sessions})
+func releaseExpiredSeats(ctx context.Context, q *query.Queries, region string, sessions []uuid.UUID) (int, error) {
+	expired, err := q.ExpiredSeats(ctx, query.ExpiredSeatsParams{Region: region, SessionIds: sessions})
 	if err != nil || len(expired) == 0 {
 		return 0, err
 	}
-	p := ReleaseSeatsParams{Region: region, Reason: "expired"}
+	p := query.ReleaseSeatsParams{Region: region, Reason: "expired"}
 	for _, st := range expired {
 		p.SessionIds, p.Subs = append(p.SessionIds, st.SessionID), append(p.Subs, st.Sub)
 	}
@@ -55,6 +57,6 @@ func (q *Queries) releaseExpired(ctx context.Context, region string, sessions []
 
 // PruneRedeemedTokens deletes token ids of a region that no valid token can have any more, at most batch. Errors: Unavailable.
 func (s *Store) PruneRedeemedTokens(ctx context.Context, region string, batch int) (int, error) {
-	n, err := s.q.PruneRedeemedTokens(ctx, PruneRedeemedTokensParams{Region: region, Batch: int32(batch)})
+	n, err := s.q.PruneRedeemedTokens(ctx, query.PruneRedeemedTokensParams{Region: region, Batch: int32(batch)})
 	return int(n), classify(err)
 }

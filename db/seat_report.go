@@ -10,6 +10,7 @@ import (
 
 	"github.com/lattice-director/director/db/internal/batch"
 	"github.com/lattice-director/director/db/internal/tx"
+	"github.com/lattice-director/director/db/query"
 )
 
 // errTokenRace rolls back a transaction when another one redeemed a token id between its read and its write.
@@ -23,7 +24,7 @@ func (s *Store) reportBatch(ctx context.Context, region string, calls []*reportC
 	var foreign []*reportCall
 	var reports []*report
 	var started []string
-	err := s.inTx(ctx, func(q *Queries) error {
+	err := s.inTx(ctx, func(q *query.Queries) error {
 		rt := reporting{Store: s, q: q, region: region}
 		known, err := rt.load(ctx, calls)
 		if err != nil {
@@ -46,7 +47,7 @@ func (s *Store) expireWithTokens(ctx context.Context, region string, started []s
 	if len(started) == 0 {
 		return
 	}
-	err := s.q.ExpireSeatsWithTokens(ctx, ExpireSeatsWithTokensParams{Region: region, InstanceIds: started, TokenHold: s.cfg.Timing.longestTokenHold()})
+	err := s.q.ExpireSeatsWithTokens(ctx, query.ExpireSeatsWithTokensParams{Region: region, InstanceIds: started, TokenHold: s.cfg.Timing.longestTokenHold()})
 	if err != nil {
 		s.cfg.Log.Warn("seats of instances that report for the first time are held for longer than needed", slog.Any("error", err))
 	}
@@ -68,7 +69,7 @@ func (s *Store) answerForeign(ctx context.Context, calls []*reportCall) error {
 	for i, c := range calls {
 		refs[i] = c.Req.Ref
 	}
-	known, err := s.q.findInstances(ctx, refs...)
+	known, err := findInstances(ctx, s.q, refs...)
 	if err != nil {
 		return err
 	}
@@ -81,16 +82,16 @@ func (s *Store) answerForeign(ctx context.Context, calls []*reportCall) error {
 // reporting is one transaction of seat reports.
 type reporting struct {
 	*Store
-	q      *Queries
+	q      *query.Queries
 	region string
 	silent []string // instances that report for the first time, beside those of the reports
 }
 
 // load locks the sessions of the calls and reads the seats and tokens that decide about them.
 func (rt reporting) load(ctx context.Context, calls []*reportCall) (reported, error) {
-	sessions := LockReportedSessionsParams{Region: rt.region}
-	seats := ReportedSeatsParams{Region: rt.region}
-	tokens := RedeemedTokensParams{Region: rt.region}
+	sessions := query.LockReportedSessionsParams{Region: rt.region}
+	seats := query.ReportedSeatsParams{Region: rt.region}
+	tokens := query.RedeemedTokensParams{Region: rt.region}
 	for _, c := range calls {
 		_, id, _ := parseSessionID(c.Req.SessionID)
 		sessions.Ids = append(sessions.Ids, id)
@@ -103,13 +104,13 @@ func (rt reporting) load(ctx context.Context, calls []*reportCall) (reported, er
 		}
 	}
 	var out tx.Pipeline
-	var locked []LockReportedSessionsRow
-	var seated []ReportedSeatsRow
-	var redeemed []RedeemedTokensRow
-	queue(&out, &locked, (*Queries).LockReportedSessions, sessions) // first, so that the others see what the last holders of the locks wrote
-	queue(&out, &seated, (*Queries).ReportedSeats, seats)
-	queue(&out, &redeemed, (*Queries).RedeemedTokens, tokens)
-	err := rt.q.send(ctx, &out)
+	var locked []query.LockReportedSessionsRow
+	var seated []query.ReportedSeatsRow
+	var redeemed []query.RedeemedTokensRow
+	query.Queue(&out, &locked, (*query.Queries).LockReportedSessions, sessions) // first, so that the others see what the last holders of the locks wrote
+	query.Queue(&out, &seated, (*query.Queries).ReportedSeats, seats)
+	query.Queue(&out, &redeemed, (*query.Queries).RedeemedTokens, tokens)
+	err := rt.q.Send(ctx, &out)
 	return reportedOf(rt.region, locked, seated, redeemed), err
 }
 
@@ -122,21 +123,21 @@ func (rt reporting) write(ctx context.Context, reports []*report) (started []str
 	}
 	var out tx.Pipeline
 	var fresh []string
-	var released []ReleaseSeatsRow
+	var released []query.ReleaseSeatsRow
 	redeem, connect := rt.connects(reports)
 	release, visits := rt.releases(reports)
 	if len(release.Subs) > 0 {
-		queue(&out, &released, (*Queries).ReleaseSeats, release)
+		query.Queue(&out, &released, (*query.Queries).ReleaseSeats, release)
 	}
 	if len(redeem.Jtis) > 0 {
-		queue(&out, &fresh, (*Queries).RedeemTokens, redeem)
-		queueExec(&out, (*Queries).ConnectSeats, connect)
+		query.Queue(&out, &fresh, (*query.Queries).RedeemTokens, redeem)
+		query.QueueExec(&out, (*query.Queries).ConnectSeats, connect)
 	}
 	if len(visits.Subs) > 0 {
-		queue(&out, &released, (*Queries).ReleaseSeats, visits)
+		query.Queue(&out, &released, (*query.Queries).ReleaseSeats, visits)
 	}
 	rt.closes(&out, reports, &started)
-	if err := rt.q.send(ctx, &out); err != nil {
+	if err := rt.q.Send(ctx, &out); err != nil {
 		return nil, err
 	}
 	if len(fresh) < len(redeem.Jtis) {
@@ -167,22 +168,22 @@ func (rt reporting) closes(out *tx.Pipeline, reports []*report, started *[]strin
 	if len(silent)+len(touched) == 0 {
 		return
 	}
-	queueExec(out, (*Queries).LockInstances, LockInstancesParams{Region: rt.region, Ids: append(touched, silent...)})
+	query.QueueExec(out, (*query.Queries).LockInstances, query.LockInstancesParams{Region: rt.region, Ids: append(touched, silent...)})
 	var closed []uuid.UUID
 	if len(ended) > 0 {
-		queue(out, &closed, (*Queries).CloseSessions, CloseSessionsParams{Region: rt.region, Ids: ended, Reason: "ended"})
+		query.Queue(out, &closed, (*query.Queries).CloseSessions, query.CloseSessionsParams{Region: rt.region, Ids: ended, Reason: "ended"})
 	}
 	if len(emptied) > 0 {
-		queue(out, &closed, (*Queries).CloseSessions, CloseSessionsParams{Region: rt.region, Ids: emptied, Reason: "empty"})
+		query.Queue(out, &closed, (*query.Queries).CloseSessions, query.CloseSessionsParams{Region: rt.region, Ids: emptied, Reason: "empty"})
 	}
 	if len(silent) > 0 {
-		queue(out, started, (*Queries).StartReporting, StartReportingParams{Region: rt.region, InstanceIds: silent})
+		query.Queue(out, started, (*query.Queries).StartReporting, query.StartReportingParams{Region: rt.region, InstanceIds: silent})
 	}
 }
 
-func (rt reporting) connects(reports []*report) (RedeemTokensParams, ConnectSeatsParams) {
-	redeem := RedeemTokensParams{Region: rt.region, Memory: rt.cfg.Timing.longestTokenHold()}
-	seats := ConnectSeatsParams{Region: rt.region}
+func (rt reporting) connects(reports []*report) (query.RedeemTokensParams, query.ConnectSeatsParams) {
+	redeem := query.RedeemTokensParams{Region: rt.region, Memory: rt.cfg.Timing.longestTokenHold()}
+	seats := query.ConnectSeatsParams{Region: rt.region}
 	for _, r := range reports {
 		last := map[string]Joined{}
 		for _, j := range r.connect {
@@ -192,14 +193,14 @@ func (rt reporting) connects(reports []*report) (RedeemTokensParams, ConnectSeat
 		}
 		for _, j := range r.connect {
 			if last[j.Sub] == j {
-				seats.add(r.session.LockReportedSessionsRow, j)
+				addSeatToConnect(&seats, r.session.LockReportedSessionsRow, j)
 			}
 		}
 	}
 	return redeem, seats
 }
 
-func (p *ConnectSeatsParams) add(s LockReportedSessionsRow, j Joined) {
+func addSeatToConnect(p *query.ConnectSeatsParams, s query.LockReportedSessionsRow, j Joined) {
 	p.SessionIds = append(p.SessionIds, s.ID)
 	p.Subs = append(p.Subs, j.Sub)
 	p.Jtis = append(p.Jtis, j.JTI)
@@ -210,8 +211,8 @@ func (p *ConnectSeatsParams) add(s LockReportedSessionsRow, j Joined) {
 
 // releases returns the seats to free: before, and apart from them those of players that joined in the same report, whose
 // joining is written first.
-func (rt reporting) releases(reports []*report) (before, visits ReleaseSeatsParams) {
-	before = ReleaseSeatsParams{Region: rt.region, EvenConnected: true, Reason: "left"}
+func (rt reporting) releases(reports []*report) (before, visits query.ReleaseSeatsParams) {
+	before = query.ReleaseSeatsParams{Region: rt.region, EvenConnected: true, Reason: "left"}
 	visits = before
 	for _, r := range reports {
 		for _, sub := range r.release {

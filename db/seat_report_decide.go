@@ -1,6 +1,10 @@
 package db
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/lattice-director/director/db/query"
+)
 
 // Pure decisions about a batch of seat reports, given the rows of their sessions, seats and tokens.
 
@@ -13,7 +17,7 @@ type reported struct {
 
 // reportedSession is a session that the transaction has locked.
 type reportedSession struct {
-	LockReportedSessionsRow
+	query.LockReportedSessionsRow
 
 	players int
 	closed  bool
@@ -32,7 +36,7 @@ func (s seatState) heldBy(connection string) bool {
 	return s.state == "connected" && (connection == "" || s.connection == "" || s.connection == connection)
 }
 
-func reportedOf(region string, sessions []LockReportedSessionsRow, seats []ReportedSeatsRow, tokens []RedeemedTokensRow) reported {
+func reportedOf(region string, sessions []query.LockReportedSessionsRow, seats []query.ReportedSeatsRow, tokens []query.RedeemedTokensRow) reported {
 	k := reported{map[string]*reportedSession{}, map[seatRef]seatState{}, map[string]seatRef{}}
 	for _, s := range sessions {
 		k.sessions[sessionID(region, s.ID)] = &reportedSession{s, int(s.PlayerCount), false, false, map[string]bool{}}
@@ -70,7 +74,7 @@ func (k reported) decide(calls []*reportCall) (reports []*report, foreign []*rep
 	return reports, foreign
 }
 
-func speaksFor(ref InstanceRef, s LockReportedSessionsRow) bool {
+func speaksFor(ref InstanceRef, s query.LockReportedSessionsRow) bool {
 	return s.Live && s.InstanceID == ref.InstanceID && (ref.Incarnation == nil || *ref.Incarnation == s.Incarnation)
 }
 

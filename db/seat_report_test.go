@@ -5,6 +5,8 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/db/query"
 )
 
 // Reports about one session in one batch are decided one after the other. A report that needs rows which the batch has not written
@@ -23,10 +25,16 @@ func TestReportsOfOneBatch(t *testing.T) {
 		}
 		return &reportCall{Req: r}
 	}
-	row := LockReportedSessionsRow{ID: id, InstanceID: "arena", Incarnation: incarnation, PlayerCount: 2, MaxPlayers: 3, Live: true}
-	seats := []ReportedSeatsRow{{id, "ann", "reserved", "", true}, {id, "bob", "connected", "", true}, {id, "cid", "", "", true}, {id, "dan", "", "", true}, {id, "eve", "", "", false}}
+	row := query.LockReportedSessionsRow{ID: id, InstanceID: "arena", Incarnation: incarnation, PlayerCount: 2, MaxPlayers: 3, Live: true}
+	seats := []query.ReportedSeatsRow{
+		{SessionID: id, Sub: "ann", State: "reserved", HadOne: true},
+		{SessionID: id, Sub: "bob", State: "connected", HadOne: true},
+		{SessionID: id, Sub: "cid", State: "", HadOne: true},
+		{SessionID: id, Sub: "dan", State: "", HadOne: true},
+		{SessionID: id, Sub: "eve", State: "", HadOne: false},
+	}
 	decide := func(calls ...*reportCall) (reports []*report) {
-		reports, foreign := reportedOf("eu", []LockReportedSessionsRow{row}, seats, nil).decide(calls)
+		reports, foreign := reportedOf("eu", []query.LockReportedSessionsRow{row}, seats, nil).decide(calls)
 		require.Empty(t, foreign)
 		return reports
 	}
@@ -50,7 +58,7 @@ func TestReportsOfOneBatch(t *testing.T) {
 	require.Len(t, decide(ask("ann", "", true), ask("", "bob", false)), 1, "no report is decided after the end")
 
 	row.Live = false
-	reports, foreign := reportedOf("eu", []LockReportedSessionsRow{row}, seats, nil).decide([]*reportCall{ask("ann", "", false)})
+	reports, foreign := reportedOf("eu", []query.LockReportedSessionsRow{row}, seats, nil).decide([]*reportCall{ask("ann", "", false)})
 	require.Empty(t, reports)
 	require.Len(t, foreign, 1)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/lattice-director/director/db/internal/batch"
+	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
 )
 
@@ -54,7 +55,7 @@ func sessionClosed() error {
 
 func (s *Store) resolveBatch(ctx context.Context, region string, calls []*batch.Call[resolveRequest, Resolved]) error {
 	t := s.cfg.Timing
-	p := ResolveSeatsParams{
+	p := query.ResolveSeatsParams{
 		Region: region, ClientIds: newClientIDs(len(calls)),
 		TokenHold: t.TokenTTL + t.ConnectGrace, NetcodeHold: t.netcodeHold(), LongestHold: t.LongestHold, UnreportedHold: t.UnreportedSeatTTL,
 	}
@@ -67,7 +68,7 @@ func (s *Store) resolveBatch(ctx context.Context, region string, calls []*batch.
 	}
 	found := make(map[resolveRequest]Resolved, len(rows))
 	for _, r := range rows {
-		resolved, err := r.resolved(region, t)
+		resolved, err := resolvedSeat(r, region, t)
 		if err != nil {
 			return err
 		}
@@ -88,7 +89,7 @@ func (s *Store) resolveBatch(ctx context.Context, region string, calls []*batch.
 	return s.explainMissing(ctx, region, missing)
 }
 
-func (r ResolveSeatsRow) resolved(region string, t Timing) (resolved Resolved, err error) {
+func resolvedSeat(r query.ResolveSeatsRow, region string, t Timing) (resolved Resolved, err error) {
 	issued := r.IssuedAt.Truncate(time.Second)
 	resolved = Resolved{
 		SessionID: sessionID(region, r.SessionID), SessionHandle: r.Handle, Endpoint: r.Endpoint, Region: region,
@@ -98,7 +99,7 @@ func (r ResolveSeatsRow) resolved(region string, t Timing) (resolved Resolved, e
 		resolved.MatchID = *r.MatchID
 	}
 	if r.Netcode != nil {
-		resolved.Netcode, err = r.netcodeSeat(issued, t)
+		resolved.Netcode, err = netcodeSeatOf(r, issued, t)
 	}
 	return resolved, err
 }
@@ -109,7 +110,7 @@ func (s *Store) explainMissing(ctx context.Context, region string, calls []*batc
 	if len(calls) == 0 {
 		return nil
 	}
-	p := UnresolvedParams{Region: region, Memory: s.cfg.Timing.ClosedMemory}
+	p := query.UnresolvedParams{Region: region, Memory: s.cfg.Timing.ClosedMemory}
 	for _, c := range calls {
 		p.Handles, p.Subs = append(p.Handles, c.Req.handle), append(p.Subs, c.Req.sub)
 	}
@@ -119,7 +120,7 @@ func (s *Store) explainMissing(ctx context.Context, region string, calls []*batc
 	}
 	why := make(map[resolveRequest]error, len(rows))
 	for _, r := range rows {
-		why[resolveRequest{r.Handle, r.Sub}] = r.reason()
+		why[resolveRequest{r.Handle, r.Sub}] = unresolvedReason(r)
 	}
 	for _, c := range calls {
 		if err := why[c.Req]; err != nil {
@@ -129,7 +130,7 @@ func (s *Store) explainMissing(ctx context.Context, region string, calls []*batc
 	return nil
 }
 
-func (r UnresolvedRow) reason() error {
+func unresolvedReason(r query.UnresolvedRow) error {
 	switch {
 	case r.AwaitsRoom && r.Seated:
 		return roomPending()
@@ -150,9 +151,9 @@ func (s *Store) Session(ctx context.Context, id string) (Placement, error) {
 	if !ok {
 		return Placement{}, sessionUnknown()
 	}
-	row, err := s.q.GetSession(ctx, GetSessionParams{Region: region, ID: uid})
+	row, err := s.q.GetSession(ctx, query.GetSessionParams{Region: region, ID: uid})
 	if errors.Is(err, pgx.ErrNoRows) {
-		ended, err := s.q.SessionEnded(ctx, SessionEndedParams{Region: region, ID: uid, Memory: s.cfg.Timing.ClosedMemory})
+		ended, err := s.q.SessionEnded(ctx, query.SessionEndedParams{Region: region, ID: uid, Memory: s.cfg.Timing.ClosedMemory})
 		switch {
 		case err != nil:
 			return Placement{}, classify(err)

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/db/internal/batch"
+	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
 )
 
@@ -80,7 +81,7 @@ func (s *Store) rosterStateBatch(ctx context.Context, _ string, calls []*rosterC
 	}
 	known, states := make(directory, len(rows)), make(map[string]RosterState, len(rows))
 	for _, r := range rows {
-		known[r.InstanceID] = FindInstancesRow{InstanceID: r.InstanceID, Region: r.Region, Incarnation: r.Incarnation, Alive: r.Alive}
+		known[r.InstanceID] = query.FindInstancesRow{InstanceID: r.InstanceID, Region: r.Region, Incarnation: r.Incarnation, Alive: r.Alive}
 		states[r.InstanceID] = RosterState{strconv.FormatUint(uint64(r.Digest), 36), r.InstanceID, r.Region, r.Endpoint, r.Incarnation}
 	}
 	for _, c := range calls {
@@ -100,7 +101,7 @@ func (s *Store) SubscribeSessions(state RosterState) (wake <-chan struct{}, stop
 // the first): at most 256, and about 256 KiB or the first. more reports whether others follow. The result is at least as new
 // as the digest. Errors: Invalid for an id of another region; Unavailable.
 func (s *Store) SessionRosters(ctx context.Context, state RosterState, after string) (rosters []SessionRoster, more bool, err error) {
-	p := SessionRostersParams{
+	p := query.SessionRostersParams{
 		Region: state.region, InstanceID: state.instance, Incarnation: state.incarnation, Most: rostersPage, MostBytes: rostersPageBytes,
 	}
 	if after != "" {
@@ -116,14 +117,14 @@ func (s *Store) SessionRosters(ctx context.Context, state RosterState, after str
 	}
 	rosters = make([]SessionRoster, len(rows))
 	for i, r := range rows {
-		if rosters[i], err = r.roster(state.region); err != nil {
+		if rosters[i], err = sessionRosterOf(r, state.region); err != nil {
 			return nil, false, classify(err)
 		}
 	}
 	return rosters, len(rows) > 0 && rows[len(rows)-1].Followed, nil
 }
 
-func (r SessionRostersRow) roster(region string) (SessionRoster, error) {
+func sessionRosterOf(r query.SessionRostersRow, region string) (SessionRoster, error) {
 	out := SessionRoster{
 		SessionID: sessionID(region, r.ID), SessionHandle: r.Handle, Mode: r.Mode, PlayerCount: int(r.PlayerCount), MaxPlayers: int(r.MaxPlayers),
 		OpenedAt: r.OpenedAt, MatchID: r.MatchID, Profile: r.Profile, Version: int(r.Version), Chosen: orNil(r.Chosen), Data: orNil(r.Data),

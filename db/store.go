@@ -6,6 +6,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/lattice-director/director/db/internal/notify"
+	"github.com/lattice-director/director/db/query"
 )
 
 // Store reads and decides all state. It is safe for concurrent use. In memory it has only connections, waiting calls, and
@@ -15,7 +16,7 @@ type Store struct {
 	pool      *pgxpool.Pool
 	readers   *pgxpool.Pool // of its own, so that large reads cannot starve short transactions
 	pooler    poolerErrors
-	q         *Queries
+	q         *query.Queries
 	clock     clock
 	ids       *idMint
 	catalogue *catalogue
@@ -39,7 +40,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if s.bus, err = s.newBus(); err != nil {
 		return nil, err
 	}
-	s.catalogue = newCatalogue(New(s.readers), cfg.Log)
+	s.catalogue = newCatalogue(query.New(s.readers), cfg.Log)
 	s.groups = s.newGroups()
 	return s, nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/lattice-director/director/db/internal/conn"
 	"github.com/lattice-director/director/db/internal/tx"
+	"github.com/lattice-director/director/db/query"
 )
 
 // openPools makes the pool of short transactions and the pool of large reads. Neither connects yet.
@@ -29,7 +30,7 @@ func (s *Store) openPools(ctx context.Context) error {
 	if s.readers, err = pgxpool.NewWithConfig(ctx, rc); err != nil {
 		return fmt.Errorf("database pool: %w", err)
 	}
-	s.q = New(s.pool)
+	s.q = query.New(s.pool)
 	return nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/db/internal/batch"
+	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
 )
 
@@ -35,7 +36,7 @@ type groups struct {
 	agentReads *batch.Group[string, InstanceInfo]
 	roomReads  *batch.Group[string, RoomInfo]
 
-	minted  *batch.Group[projectKeyName, ProjectKey]
+	minted  *batch.Group[projectKeyName, query.ProjectKey]
 	lobbies *batch.Group[LobbyAction, LobbyAnswer]
 
 	realtimeOpens *batch.Group[OpenRealtime, OpenedRealtime]

@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
 )
 
@@ -20,7 +21,7 @@ const (
 
 // read runs one short reading of a large table on a connection of the readers. Errors: TooMany when they are all taken,
 // Unavailable, do's.
-func (s *Store) read(ctx context.Context, do func(context.Context, *Queries) error) error {
+func (s *Store) read(ctx context.Context, do func(context.Context, *query.Queries) error) error {
 	conn, err := s.reader(ctx)
 	if err != nil {
 		return classify(err)
@@ -28,7 +29,7 @@ func (s *Store) read(ctx context.Context, do func(context.Context, *Queries) err
 	defer conn.Release()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTimeout)
 	defer cancel()
-	return classify(do(ctx, New(conn)))
+	return classify(do(ctx, query.New(conn)))
 }
 
 func (s *Store) reader(ctx context.Context) (*pgxpool.Conn, error) {

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/lattice-director/director/db/internal/batch"
+	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/match"
 )
@@ -57,7 +58,7 @@ func (s *Store) getBatch(ctx context.Context, region string, calls []*batch.Call
 	for _, c := range calls {
 		ids = append(ids, c.Req)
 	}
-	all, err := s.q.tickets(ctx, region, ids, s.cfg.Timing)
+	all, err := readTickets(ctx, s.q, region, ids, s.cfg.Timing)
 	if err != nil {
 		return err
 	}
@@ -81,11 +82,11 @@ func (s *Store) GetTickets(ctx context.Context, region string, ids []string) ([]
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	return s.q.tickets(ctx, region, ids, s.cfg.Timing)
+	return readTickets(ctx, s.q, region, ids, s.cfg.Timing)
 }
 
-func (q *Queries) tickets(ctx context.Context, region string, ids []string, timing Timing) ([]Ticket, error) {
-	rows, err := q.GetTickets(ctx, GetTicketsParams{Region: region, Ids: ids, AssignedFor: timing.AssignedFor})
+func readTickets(ctx context.Context, q *query.Queries, region string, ids []string, timing Timing) ([]Ticket, error) {
+	rows, err := q.GetTickets(ctx, query.GetTicketsParams{Region: region, Ids: ids, AssignedFor: timing.AssignedFor})
 	if err != nil {
 		return nil, classify(err)
 	}
@@ -117,8 +118,8 @@ func (s *Store) UpdateTicket(ctx context.Context, region, id string, t NewTicket
 		return Ticket{}, ticketUnknown(id)
 	}
 	var out Ticket
-	err := s.inTx(ctx, func(q *Queries) error {
-		locked, err := q.LockTicket(ctx, LockTicketParams{Region: region, ID: id, PendingFor: s.cfg.Timing.PendingFor})
+	err := s.inTx(ctx, func(q *query.Queries) error {
+		locked, err := q.LockTicket(ctx, query.LockTicketParams{Region: region, ID: id, PendingFor: s.cfg.Timing.PendingFor})
 		if errors.Is(err, pgx.ErrNoRows) {
 			return ticketUnknown(id)
 		}
@@ -132,7 +133,7 @@ func (s *Store) UpdateTicket(ctx context.Context, region, id string, t NewTicket
 		t.Fields.Created = match.MomentOf(at)
 		row := t.Fields.Row()
 		out = Ticket{ID: id, Body: t.Encode(id, at)}
-		queueExec(q.deferred(), (*Queries).PutTicket, PutTicketParams{
+		query.QueueExec(q.Deferred(), (*query.Queries).PutTicket, query.PutTicketParams{
 			Region: region, ID: id, Terms: row.Terms, DoubleKeys: row.Keys, Doubles: row.Doubles, Body: out.Body,
 		})
 		return nil
@@ -149,5 +150,5 @@ func (s *Store) UpdateTicket(ctx context.Context, region, id string, t NewTicket
 // KeepAlive sets the expiry of queued tickets that were created with KeepAlive to one TTL from now. It ignores other ids.
 // Errors: Unavailable.
 func (s *Store) KeepAlive(ctx context.Context, region string, ids []string) error {
-	return classify(s.q.KeepAlive(ctx, KeepAliveParams{Region: region, Ids: issuedTickets(region, ids)}))
+	return classify(s.q.KeepAlive(ctx, query.KeepAliveParams{Region: region, Ids: issuedTickets(region, ids)}))
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/db/internal/batch"
+	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/match"
 )
@@ -74,7 +75,7 @@ func (s *Store) createBatch(ctx context.Context, region string, calls []*createC
 func (s *Store) insertTickets(ctx context.Context, region string, calls []*createCall) (ids []string, err error) {
 	p, players, plain := createParams(region, calls)
 	if plain {
-		err := s.q.CreatePlainTickets(ctx, CreatePlainTicketsParams{
+		err := s.q.CreatePlainTickets(ctx, query.CreatePlainTicketsParams{
 			Region: region, Ids: p.Ids, Created: p.Created, Bodies: p.Bodies, Terms: p.Terms, TermsFrom: p.TermsFrom, TermsTo: p.TermsTo,
 			DoubleKeys: p.DoubleKeys, Doubles: p.Doubles, DoublesFrom: p.DoublesFrom, DoublesTo: p.DoublesTo,
 		})
@@ -85,13 +86,13 @@ func (s *Store) insertTickets(ctx context.Context, region string, calls []*creat
 	if players == nil {
 		return s.q.CreateTickets(ctx, p)
 	}
-	err = s.inTx(ctx, func(q *Queries) error {
-		expired, err := q.ExpiredOfPlayers(ctx, ExpiredOfPlayersParams{Region: region, Players: players})
+	err = s.inTx(ctx, func(q *query.Queries) error {
+		expired, err := q.ExpiredOfPlayers(ctx, query.ExpiredOfPlayersParams{Region: region, Players: players})
 		if err != nil {
 			return err
 		}
 		if len(expired) > 0 {
-			if _, err := q.DeleteQueued(ctx, DeleteQueuedParams{Region: region, Ids: expired}); err != nil {
+			if _, err := q.DeleteQueued(ctx, query.DeleteQueuedParams{Region: region, Ids: expired}); err != nil {
 				return err
 			}
 		}
@@ -103,14 +104,14 @@ func (s *Store) insertTickets(ctx context.Context, region string, calls []*creat
 
 // createParams returns the parameters of the statements, and the players of the tickets. plain means that no ticket has a TTL or
 // a player.
-func createParams(region string, calls []*createCall) (p CreateTicketsParams, players []string, plain bool) {
+func createParams(region string, calls []*createCall) (p query.CreateTicketsParams, players []string, plain bool) {
 	n, terms, doubles := len(calls), 0, 0
 	plain = true
 	for _, c := range calls {
 		terms, doubles = terms+len(c.Req.row.Terms), doubles+len(c.Req.row.Doubles)
 		plain = plain && c.Req.TTL == 0 && c.Req.Player == ""
 	}
-	p = CreateTicketsParams{
+	p = query.CreateTicketsParams{
 		Region: region, Ids: make([]string, 0, n), Created: make([]int64, 0, n), Bodies: make([][]byte, 0, n),
 		TermsFrom: make([]int32, 0, n), TermsTo: make([]int32, 0, n), DoublesFrom: make([]int32, 0, n), DoublesTo: make([]int32, 0, n),
 		Terms: make([]uuid.UUID, 0, terms), DoubleKeys: make([]uuid.UUID, 0, doubles), Doubles: make([]float64, 0, doubles),
@@ -142,7 +143,7 @@ func (s *Store) answerConflicts(ctx context.Context, region string, left []*crea
 	for _, c := range left {
 		players = append(players, c.Req.Player)
 	}
-	waiting, err := s.q.PlayersWaiting(ctx, PlayersWaitingParams{Region: region, Players: players})
+	waiting, err := s.q.PlayersWaiting(ctx, query.PlayersWaitingParams{Region: region, Players: players})
 	if err != nil {
 		return err
 	}

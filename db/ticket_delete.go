@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/lattice-director/director/db/internal/batch"
+	"github.com/lattice-director/director/db/query"
 )
 
 // DeleteTicket deletes a queued or assigned ticket. Queries that begin after it returns do not find the ticket. An unknown id is
@@ -24,10 +25,10 @@ func (s *Store) deleteBatch(ctx context.Context, region string, calls []*batch.C
 	for _, c := range calls {
 		ids = append(ids, c.Req)
 	}
-	err := s.inTx(ctx, func(q *Queries) error {
+	err := s.inTx(ctx, func(q *query.Queries) error {
 		// Two statements: the second has to see tickets that were assigned while the first waited for their rows.
-		_, err := q.DeleteQueued(ctx, DeleteQueuedParams{Region: region, Ids: ids})
-		queueExec(q.deferred(), (*Queries).DeleteAssigned, DeleteAssignedParams{Region: region, Ids: ids})
+		_, err := q.DeleteQueued(ctx, query.DeleteQueuedParams{Region: region, Ids: ids})
+		query.QueueExec(q.Deferred(), (*query.Queries).DeleteAssigned, query.DeleteAssignedParams{Region: region, Ids: ids})
 		return err
 	})
 	if err != nil {
@@ -53,7 +54,7 @@ func (s *Store) CancelTicket(ctx context.Context, region, id string) (Cancelled,
 	if !IssuedHere(region, TicketID, id) {
 		return Cancelled{}, ticketUnknown(id)
 	}
-	row, err := s.q.CancelTicket(ctx, CancelTicketParams{Region: region, ID: id, PendingFor: s.cfg.Timing.PendingFor})
+	row, err := s.q.CancelTicket(ctx, query.CancelTicketParams{Region: region, ID: id, PendingFor: s.cfg.Timing.PendingFor})
 	if errors.Is(err, pgx.ErrNoRows) {
 		t, err := s.GetTicket(ctx, region, id)
 		return Cancelled{Assigned: &t}, err

@@ -3,6 +3,7 @@ package db
 import (
 	"context"
 
+	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/match"
 )
 
@@ -15,29 +16,29 @@ type QueriedTicket struct {
 // QueryTickets returns a query of the queued tickets in a pool, which has passed its Check, without those that are in a match. It
 // leaves their bodies out unless bodies is true.
 func (s *Store) QueryTickets(region string, p match.Pool, bodies bool) *PoolQuery[QueriedTicket] {
-	query, some := p.Query()
-	params := QueryInOrderParams{
-		Region: region, Bodies: bodies, Terms: query.Terms, Present: query.Present, PendingFor: s.cfg.Timing.PendingFor,
-		CreatedAfter: query.After, CreatedBefore: query.Before, Most: partBytes, Rows: partBytes / QueryRowBytes,
+	poolQuery, some := p.Query()
+	params := query.QueryInOrderParams{
+		Region: region, Bodies: bodies, Terms: poolQuery.Terms, Present: poolQuery.Present, PendingFor: s.cfg.Timing.PendingFor,
+		CreatedAfter: poolQuery.After, CreatedBefore: poolQuery.Before, Most: partBytes, Rows: partBytes / QueryRowBytes,
 	}
-	if len(query.Ranges) > 0 {
-		params.Key1, params.Low1, params.High1 = &query.Ranges[0].Key, query.Ranges[0].Low, query.Ranges[0].High
+	if len(poolQuery.Ranges) > 0 {
+		params.Key1, params.Low1, params.High1 = &poolQuery.Ranges[0].Key, poolQuery.Ranges[0].Low, poolQuery.Ranges[0].High
 	}
-	if len(query.Ranges) > 1 {
-		params.Key2, params.Low2, params.High2 = &query.Ranges[1].Key, query.Ranges[1].Low, query.Ranges[1].High
+	if len(poolQuery.Ranges) > 1 {
+		params.Key2, params.Low2, params.High2 = &poolQuery.Ranges[1].Key, poolQuery.Ranges[1].Low, poolQuery.Ranges[1].High
 	}
-	params.RangeKeys, params.Lows, params.Highs = rangeParams(query.Ranges[min(2, len(query.Ranges)):])
-	r := &ticketReader{params: params, tryIndex: len(query.Terms) > 0}
+	params.RangeKeys, params.Lows, params.Highs = rangeParams(poolQuery.Ranges[min(2, len(poolQuery.Ranges)):])
+	r := &ticketReader{params: params, tryIndex: len(poolQuery.Terms) > 0}
 	return &PoolQuery[QueriedTicket]{store: s, read: r.read, over: !some}
 }
 
 // ticketReader reads the tickets of a pool for a PoolQuery.
 type ticketReader struct {
-	params   QueryInOrderParams
+	params   query.QueryInOrderParams
 	tryIndex bool // read by the index of terms first: the pool may be small
 }
 
-func (r *ticketReader) read(ctx context.Context, q *Queries) (part []QueriedTicket, over bool, err error) {
+func (r *ticketReader) read(ctx context.Context, q *query.Queries) (part []QueriedTicket, over bool, err error) {
 	if r.tryIndex {
 		r.tryIndex = false
 		rows, err := q.QueryByTerms(ctx, r.byTerms())
@@ -54,7 +55,7 @@ func (r *ticketReader) read(ctx context.Context, q *Queries) (part []QueriedTick
 }
 
 // queried returns the rows, and the bytes that they count.
-func queried[R QueryByTermsRow | QueryInOrderRow](rows []R) (tickets []QueriedTicket, bytes int) {
+func queried[R query.QueryByTermsRow | query.QueryInOrderRow](rows []R) (tickets []QueriedTicket, bytes int) {
 	tickets = make([]QueriedTicket, 0, len(rows))
 	for _, r := range rows {
 		t := QueriedTicket(r)
@@ -65,9 +66,9 @@ func queried[R QueryByTermsRow | QueryInOrderRow](rows []R) (tickets []QueriedTi
 }
 
 // byTerms returns the parameters for reading the same pool by the index of terms.
-func (r *ticketReader) byTerms() QueryByTermsParams {
+func (r *ticketReader) byTerms() query.QueryByTermsParams {
 	p := r.params
-	return QueryByTermsParams{
+	return query.QueryByTermsParams{
 		Region: p.Region, Bodies: p.Bodies, Terms: p.Terms, Present: p.Present, PendingFor: p.PendingFor, CreatedAfter: p.CreatedAfter, CreatedBefore: p.CreatedBefore,
 		Key1: p.Key1, Low1: p.Low1, High1: p.High1, Key2: p.Key2, Low2: p.Low2, High2: p.High2, RangeKeys: p.RangeKeys, Lows: p.Lows, Highs: p.Highs,
 		Most: QueryBytes, Rows: QueryBytes / QueryRowBytes,
@@ -76,15 +77,15 @@ func (r *ticketReader) byTerms() QueryByTermsParams {
 
 // CountTickets returns how many tickets [Store.QueryTickets] would find. Errors: TooMany, Unavailable.
 func (s *Store) CountTickets(ctx context.Context, region string, p match.Pool) (n int64, err error) {
-	query, some := p.Query()
+	poolQuery, some := p.Query()
 	if !some {
 		return 0, nil
 	}
-	params := CountTicketsParams{
-		Region: region, Terms: query.Terms, Present: query.Present, PendingFor: s.cfg.Timing.PendingFor, CreatedAfter: query.After, CreatedBefore: query.Before,
+	params := query.CountTicketsParams{
+		Region: region, Terms: poolQuery.Terms, Present: poolQuery.Present, PendingFor: s.cfg.Timing.PendingFor, CreatedAfter: poolQuery.After, CreatedBefore: poolQuery.Before,
 	}
-	params.RangeKeys, params.Lows, params.Highs = rangeParams(query.Ranges)
-	err = s.read(ctx, func(ctx context.Context, read *Queries) error {
+	params.RangeKeys, params.Lows, params.Highs = rangeParams(poolQuery.Ranges)
+	err = s.read(ctx, func(ctx context.Context, read *query.Queries) error {
 		n, err = read.CountTickets(ctx, params)
 		return err
 	})

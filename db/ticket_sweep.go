@@ -1,6 +1,10 @@
 package db
 
-import "context"
+import (
+	"context"
+
+	"github.com/lattice-director/director/db/query"
+)
 
 // TicketRegions returns the regions that have rows of tickets, settled tickets, backfills or cycles. Errors: Unavailable.
 func (s *Store) TicketRegions(ctx context.Context) ([]string, error) {
@@ -11,8 +15,8 @@ func (s *Store) TicketRegions(ctx context.Context) ([]string, error) {
 // SweepTickets deletes expired tickets, at most batch. Queries ignore these already. Tickets of players get the final state
 // "expired". Errors: Unavailable.
 func (s *Store) SweepTickets(ctx context.Context, region string, batch int) (n int, err error) {
-	err = s.inBulkTx(ctx, func(q *Queries) error {
-		ids, err := q.ExpiredTickets(ctx, ExpiredTicketsParams{Region: region, Batch: int32(batch)})
+	err = s.inBulkTx(ctx, func(q *query.Queries) error {
+		ids, err := q.ExpiredTickets(ctx, query.ExpiredTicketsParams{Region: region, Batch: int32(batch)})
 		if err != nil || len(ids) == 0 {
 			return err
 		}
@@ -26,18 +30,18 @@ func (s *Store) SweepTickets(ctx context.Context, region string, batch int) (n i
 // ForgetSettled deletes the rows of tickets that were assigned or deleted longer ago than Timing.AssignedFor, at most batch.
 // Errors: Unavailable.
 func (s *Store) ForgetSettled(ctx context.Context, region string, batch int) (int, error) {
-	n, err := s.q.ForgetSettled(ctx, ForgetSettledParams{Region: region, Batch: int32(batch), Keep: s.cfg.Timing.AssignedFor})
+	n, err := s.q.ForgetSettled(ctx, query.ForgetSettledParams{Region: region, Batch: int32(batch), Keep: s.cfg.Timing.AssignedFor})
 	return int(n), classify(err)
 }
 
 // SweepBackfills deletes expired backfills, at most batch, and returns their tickets to the queue. Errors: Unavailable.
 func (s *Store) SweepBackfills(ctx context.Context, region string, batch int) (n int, err error) {
-	err = s.inBulkTxWithRetries(ctx, func(q *Queries) error {
-		ids, err := q.ExpiredBackfills(ctx, ExpiredBackfillsParams{Region: region, Batch: int32(batch), AckedFor: s.cfg.Timing.backfillTTL()})
+	err = s.inBulkTxWithRetries(ctx, func(q *query.Queries) error {
+		ids, err := q.ExpiredBackfills(ctx, query.ExpiredBackfillsParams{Region: region, Batch: int32(batch), AckedFor: s.cfg.Timing.backfillTTL()})
 		if n = len(ids); err != nil || n == 0 {
 			return err
 		}
-		return q.deleteBackfills(ctx, region, ids...)
+		return deleteBackfills(ctx, q, region, ids...)
 	})
 	if err != nil {
 		return 0, classify(err)

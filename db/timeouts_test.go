@@ -15,6 +15,7 @@ import (
 
 	"github.com/lattice-director/director/db/dbtest"
 	"github.com/lattice-director/director/db/internal/tx"
+	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
 )
 
@@ -69,12 +70,12 @@ func TestAFrozenProcessLosesItsLocks(t *testing.T) {
 	for name, way := range map[string]func(*testing.T, string) string{
 		"direct": func(_ *testing.T, u string) string { return u }, "by way of a pooler": poolerURL,
 	} {
-		for beginning, first := range map[string]func(context.Context, *Queries) error{
-			"a statement": func(ctx context.Context, q *Queries) error { return q.WaitForOpeners(ctx, []int64{1}) },
-			"a pipeline": func(ctx context.Context, q *Queries) error {
+		for beginning, first := range map[string]func(context.Context, *query.Queries) error{
+			"a statement": func(ctx context.Context, q *query.Queries) error { return q.WaitForOpeners(ctx, []int64{1}) },
+			"a pipeline": func(ctx context.Context, q *query.Queries) error {
 				var p tx.Pipeline
-				queueExec(&p, (*Queries).WaitForOpeners, []int64{1})
-				return q.send(ctx, &p)
+				query.QueueExec(&p, (*query.Queries).WaitForOpeners, []int64{1})
+				return q.Send(ctx, &p)
 			},
 		} {
 			t.Run(name+" after "+beginning, func(t *testing.T) {
@@ -83,14 +84,14 @@ func TestAFrozenProcessLosesItsLocks(t *testing.T) {
 				other, err := pgxpool.New(t.Context(), direct)
 				require.NoError(t, err)
 				t.Cleanup(other.Close)
-				err = withShortHold(t, way(t, direct)).inTx(t.Context(), func(q *Queries) error {
+				err = withShortHold(t, way(t, direct)).inTx(t.Context(), func(q *query.Queries) error {
 					if err := first(t.Context(), q); err != nil {
 						return err
 					}
 					// It is idle until another connection gets its lock.
 					_, err := other.Exec(t.Context(), "SELECT pg_advisory_lock(1)")
 					require.NoError(t, err)
-					queueExec(q.deferred(), (*Queries).WaitForOpeners, []int64{2})
+					query.QueueExec(q.Deferred(), (*query.Queries).WaitForOpeners, []int64{2})
 					return nil
 				})
 				require.True(t, fault.Is(classify(err), fault.Unavailable), "%v", err)
@@ -114,7 +115,7 @@ func TestAHotStatementDoesNotWaitForLong(t *testing.T) {
 			t.Cleanup(func() { _ = other.Close(context.Background()) })
 			_, err = other.Exec(t.Context(), "SELECT pg_advisory_lock(1)")
 			require.NoError(t, err)
-			err = withShortHold(t, way(t, direct)).inTx(t.Context(), func(q *Queries) error { return q.WaitForOpeners(t.Context(), []int64{1}) })
+			err = withShortHold(t, way(t, direct)).inTx(t.Context(), func(q *query.Queries) error { return q.WaitForOpeners(t.Context(), []int64{1}) })
 			var pg *pgconn.PgError
 			require.ErrorAs(t, err, &pg)
 			require.Equal(t, "57014", pg.Code)
@@ -136,19 +137,19 @@ func TestSessionsBehindAPoolerAreNotChanged(t *testing.T) {
 	}
 	require.Equal(t, "1min", setting(t, direct.readers, "statement_timeout"))
 	for _, s := range []*Store{direct, pooled} {
-		require.NoError(t, s.inTx(t.Context(), func(q *Queries) error {
-			require.Equal(t, "75ms", setting(t, q.db, "idle_in_transaction_session_timeout"))
-			require.Equal(t, "100ms", setting(t, q.db, "statement_timeout"))
+		require.NoError(t, s.inTx(t.Context(), func(q *query.Queries) error {
+			require.Equal(t, "75ms", setting(t, q.Tx(), "idle_in_transaction_session_timeout"))
+			require.Equal(t, "100ms", setting(t, q.Tx(), "statement_timeout"))
 			var version int
-			require.NoError(t, q.db.QueryRow(t.Context(), "SELECT current_setting('server_version_num')::int / 10000").Scan(&version))
+			require.NoError(t, q.Tx().QueryRow(t.Context(), "SELECT current_setting('server_version_num')::int / 10000").Scan(&version))
 			if version >= 17 { // the setting is new there
-				require.Equal(t, "200ms", setting(t, q.db, "transaction_timeout"))
+				require.Equal(t, "200ms", setting(t, q.Tx(), "transaction_timeout"))
 			}
 			return nil
 		}))
-		require.NoError(t, s.inTxWithin(t.Context(), s.cfg.acceptanceTimeouts(), func(q *Queries) error {
-			require.Equal(t, "200ms", setting(t, q.db, "idle_in_transaction_session_timeout"))
-			require.Equal(t, "30s", setting(t, q.db, "statement_timeout"))
+		require.NoError(t, s.inTxWithin(t.Context(), s.cfg.acceptanceTimeouts(), func(q *query.Queries) error {
+			require.Equal(t, "200ms", setting(t, q.Tx(), "idle_in_transaction_session_timeout"))
+			require.Equal(t, "30s", setting(t, q.Tx(), "statement_timeout"))
 			return nil
 		}))
 	}
@@ -160,20 +161,20 @@ func TestSessionsBehindAPoolerAreNotChanged(t *testing.T) {
 func TestACommitThatRollsBackIsAnError(t *testing.T) {
 	t.Parallel()
 	s := withShortHold(t, dbtest.New(t))
-	for name, last := range map[string]func(q *Queries){
-		"alone":            func(*Queries) {},
-		"with a statement": func(q *Queries) { queueExec(q.deferred(), (*Queries).WaitForOpeners, []int64{1}) },
+	for name, last := range map[string]func(q *query.Queries){
+		"alone":            func(*query.Queries) {},
+		"with a statement": func(q *query.Queries) { query.QueueExec(q.Deferred(), (*query.Queries).WaitForOpeners, []int64{1}) },
 	} {
-		err := s.inTx(t.Context(), func(q *Queries) error {
-			_, err := q.db.Exec(t.Context(), "SELECT 1/0")
+		err := s.inTx(t.Context(), func(q *query.Queries) error {
+			_, err := q.Tx().Exec(t.Context(), "SELECT 1/0")
 			require.Error(t, err)
 			last(q)
 			return nil
 		})
 		require.Error(t, err, name)
 	}
-	err := s.inTx(t.Context(), func(q *Queries) error {
-		_, err := q.db.Exec(t.Context(), "SELECT 1/0")
+	err := s.inTx(t.Context(), func(q *query.Queries) error {
+		_, err := q.Tx().Exec(t.Context(), "SELECT 1/0")
 		require.Error(t, err)
 		return nil
 	})
@@ -187,11 +188,11 @@ func TestAFailedDeferredStatementCommitsNothing(t *testing.T) {
 	s := withShortHold(t, dbtest.New(t))
 	_, err := s.pool.Exec(t.Context(), "CREATE TABLE notes (n int)")
 	require.NoError(t, err)
-	err = s.inTx(t.Context(), func(q *Queries) error {
-		_, err := q.db.Exec(t.Context(), "INSERT INTO notes VALUES (1)")
+	err = s.inTx(t.Context(), func(q *query.Queries) error {
+		_, err := q.Tx().Exec(t.Context(), "INSERT INTO notes VALUES (1)")
 		require.NoError(t, err)
-		queueExec(q.deferred(), func(q *Queries, ctx context.Context, _ struct{}) error {
-			_, err := q.db.Exec(ctx, "SELECT 1/0")
+		query.QueueExec(q.Deferred(), func(q *query.Queries, ctx context.Context, _ struct{}) error {
+			_, err := q.Tx().Exec(ctx, "SELECT 1/0")
 			return err
 		}, struct{}{})
 		return nil

@@ -5,6 +5,8 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/lattice-director/director/db/query"
 )
 
 // warmConns is how many connections [Store.WarmUp] opens: about as many as the first calls use at a time.
@@ -28,21 +30,21 @@ func (s *Store) WarmUp(ctx context.Context) error {
 	}
 	var warming errgroup.Group
 	for _, conn := range conns {
-		warming.Go(func() error { return warmUp(ctx, New(conn)) })
+		warming.Go(func() error { return warmUp(ctx, query.New(conn)) })
 	}
 	return classify(warming.Wait())
 }
 
 // warmUp runs the statements by which placements and rooms are decided.
-func warmUp(ctx context.Context, q *Queries) error {
+func warmUp(ctx context.Context, q *query.Queries) error {
 	for _, run := range []func() error{
-		func() error { _, err := q.WaitForOpenSessions(ctx, WaitForOpenSessionsParams{}); return err },
-		func() error { _, err := q.LockHosts(ctx, LockHostsParams{}); return err },
-		func() error { _, err := q.StillPlaceable(ctx, StillPlaceableParams{}); return err },
-		func() error { _, err := q.TakenRooms(ctx, TakenRoomsParams{}); return err },
-		func() error { _, err := q.RoomHosts(ctx, RoomHostsParams{}); return err },
-		func() error { _, err := q.RoomCandidates(ctx, RoomCandidatesParams{}); return err },
-		func() error { _, err := q.LockAgentStates(ctx, LockAgentStatesParams{}); return err },
+		func() error { _, err := q.WaitForOpenSessions(ctx, query.WaitForOpenSessionsParams{}); return err },
+		func() error { _, err := q.LockHosts(ctx, query.LockHostsParams{}); return err },
+		func() error { _, err := q.StillPlaceable(ctx, query.StillPlaceableParams{}); return err },
+		func() error { _, err := q.TakenRooms(ctx, query.TakenRoomsParams{}); return err },
+		func() error { _, err := q.RoomHosts(ctx, query.RoomHostsParams{}); return err },
+		func() error { _, err := q.RoomCandidates(ctx, query.RoomCandidatesParams{}); return err },
+		func() error { _, err := q.LockAgentStates(ctx, query.LockAgentStatesParams{}); return err },
 	} {
 		if err := run(); err != nil {
 			return err

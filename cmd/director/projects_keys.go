@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/cli"
 )
 
@@ -31,7 +32,7 @@ type newProjectKeyLine struct {
 	Secret string `json:"secret"`
 }
 
-func lineOfProjectKey(k db.ProjectKey) projectKeyLine {
+func lineOfProjectKey(k query.ProjectKey) projectKeyLine {
 	return projectKeyLine{k.ID, k.Project, k.Name, k.Scopes, k.RevokedAt, k.RetiresAt, k.RotatedFrom, k.TokensMinted, k.CreatedAt}
 }
 
@@ -117,7 +118,7 @@ func (p *program) projectKeyCreate() *cobra.Command {
 	return cmd
 }
 
-func writeNewProjectKey(cmd *cobra.Command, out cli.Output, made db.ProjectKey, secret string) error {
+func writeNewProjectKey(cmd *cobra.Command, out cli.Output, made query.ProjectKey, secret string) error {
 	if out.JSON {
 		return cli.WriteJSON(out.Writer, newProjectKeyLine{lineOfProjectKey(made), secret})
 	}

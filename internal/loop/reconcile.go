@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/query"
 )
 
 // comparison compares the whole queue with the database, a page at a time: an older release changes tickets without a new tx, and a limit
@@ -30,7 +30,7 @@ func (q *queue) reconcileOn(ctx context.Context) error {
 	if q.compare.began.IsZero() {
 		return nil
 	}
-	var page []db.CandidateIDsAfterRow
+	var page []query.CandidateIDsAfterRow
 	var full bool
 	err := reading(ctx, "comparing the ticket queue", func(ctx context.Context) (err error) {
 		page, full, err = q.store.CandidateIDsAfter(ctx, q.universe, q.compare.last)
@@ -56,7 +56,7 @@ func (q *queue) reconcileOn(ctx context.Context) error {
 }
 
 // differing returns the tickets of a page that this worker knows otherwise, or not at all though it has room for them.
-func (q *queue) differing(page []db.CandidateIDsAfterRow) (ids []string) {
+func (q *queue) differing(page []query.CandidateIDsAfterRow) (ids []string) {
 	for _, r := range page {
 		q.compare.known[r.ID] = true
 		switch e := q.entries[r.ID]; {

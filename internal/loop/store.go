@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/query"
 )
 
 // Store is what the loop needs of the database; [db.Store] implements it.
@@ -38,7 +39,7 @@ type tickets interface {
 	FeedEnd(ctx context.Context) (db.SettledPoint, error)
 	CandidatesAfter(ctx context.Context, universe, after string) (page []db.Candidate, full bool, err error)
 	NewestCandidates(ctx context.Context, universe string, most int) ([]db.Candidate, error)
-	CandidateIDsAfter(ctx context.Context, universe, after string) (page []db.CandidateIDsAfterRow, full bool, err error)
+	CandidateIDsAfter(ctx context.Context, universe, after string) (page []query.CandidateIDsAfterRow, full bool, err error)
 	Candidates(ctx context.Context, universe string, ids []string) ([]db.Candidate, error)
 	CandidatesSince(ctx context.Context, universe string, since db.SettledPoint) (db.CandidatePage, error)
 	SettledSince(ctx context.Context, region string, since db.SettledPoint) (db.SettledPage, error)

@@ -7,14 +7,14 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/ticketbody"
 	"github.com/lattice-director/director/match"
 	"github.com/lattice-director/director/match/replay"
 )
 
 // arrival makes a ticket from its history. Errors: it lacks attributes that the rules compare.
-func (h *history) arrival(row db.ReplayTicketsRow) (replay.Arrival, error) {
+func (h *history) arrival(row query.ReplayTicketsRow) (replay.Arrival, error) {
 	if row.Attributes == nil && len(h.needs) > 0 && row.Outcome == "assigned" {
 		return replay.Arrival{}, fmt.Errorf("the history has no attributes of players, which the rules compare: a replay needs %s=plain from before the time "+
 			"that it replays", attributesSetting)
@@ -50,7 +50,7 @@ func later(a, b time.Time) time.Time {
 }
 
 // recorded returns the match that the profile made of a ticket; nil: it made none, or the ticket joined an open match.
-func (h *history) recorded(row db.ReplayTicketsRow) *replay.RecordedMatch {
+func (h *history) recorded(row query.ReplayTicketsRow) *replay.RecordedMatch {
 	if row.MatchID == uuid.Nil || row.Profile != h.past.Profile || row.Joined {
 		return nil
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/match/decide"
 	"github.com/lattice-director/director/match/explain"
 	"github.com/lattice-director/director/match/profile"
@@ -20,11 +21,11 @@ import (
 // Store is what a replay reads; [db.Store] implements it.
 type Store interface {
 	CandidatesAfter(ctx context.Context, universe, after string) (page []db.Candidate, full bool, err error)
-	PastTickets(ctx context.Context, p db.Past, f func(db.ReplayTicketsRow) error) error
-	PastMatches(ctx context.Context, p db.Past, f func(db.ReplayMatchesRow) error) error
-	PastVersions(ctx context.Context, p db.Past) ([]db.ReplayVersionsRow, error)
+	PastTickets(ctx context.Context, p db.Past, f func(query.ReplayTicketsRow) error) error
+	PastMatches(ctx context.Context, p db.Past, f func(query.ReplayMatchesRow) error) error
+	PastVersions(ctx context.Context, p db.Past) ([]query.ReplayVersionsRow, error)
 	PastRegions(ctx context.Context, p db.Past) ([]string, error)
-	PastShortages(ctx context.Context, p db.Past, longer time.Duration) ([]db.ReplayShortagesRow, error)
+	PastShortages(ctx context.Context, p db.Past, longer time.Duration) ([]query.ReplayShortagesRow, error)
 	HistoryBegins(ctx context.Context, region string) (time.Time, error)
 	Profile(ctx context.Context, region, name string, version int) (db.ProfileVersion, error)
 }
@@ -96,7 +97,7 @@ func (h *history) check(rules decide.Version) error {
 		ok, _ := engine.Candidate(a.Ticket)
 		return ok || slices.Contains(a.Ticket.Profiles, h.past.Profile)
 	}
-	err := h.store.PastTickets(h.ctx, h.past, func(row db.ReplayTicketsRow) error {
+	err := h.store.PastTickets(h.ctx, h.past, func(row query.ReplayTicketsRow) error {
 		if slices.Contains(row.Profiles, h.past.Profile) {
 			return errEnough
 		}
@@ -142,7 +143,7 @@ func unnamed(tickets int, p *profile.Profile) string {
 }
 
 // sameVersions returns the versions whose rules are equal to these.
-func (h *history) sameVersions(versions []db.ReplayVersionsRow, p *profile.Profile) (map[int]bool, error) {
+func (h *history) sameVersions(versions []query.ReplayVersionsRow, p *profile.Profile) (map[int]bool, error) {
 	same, canonical := map[int]bool{}, string(p.Canonical())
 	for _, v := range versions {
 		number := int(v.Version)
@@ -198,7 +199,7 @@ func (h *history) arrivals(yield func(replay.Arrival, error) bool) {
 		}
 		return true
 	}
-	err := h.store.PastTickets(h.ctx, h.past, func(row db.ReplayTicketsRow) error {
+	err := h.store.PastTickets(h.ctx, h.past, func(row query.ReplayTicketsRow) error {
 		if h.isWaiting[row.ID] {
 			return nil
 		}
@@ -231,7 +232,7 @@ var _ iter.Seq2[replay.Arrival, error] = (*history)(nil).arrivals
 
 // matches yields the matches that the profile made.
 func (h *history) matches(yield func(replay.Match, error) bool) {
-	err := h.store.PastMatches(h.ctx, h.past, func(row db.ReplayMatchesRow) error {
+	err := h.store.PastMatches(h.ctx, h.past, func(row query.ReplayMatchesRow) error {
 		if !yield(matchOf(row), nil) {
 			return errEnough
 		}
@@ -242,7 +243,7 @@ func (h *history) matches(yield func(replay.Match, error) bool) {
 	}
 }
 
-func matchOf(row db.ReplayMatchesRow) replay.Match {
+func matchOf(row query.ReplayMatchesRow) replay.Match {
 	m := replay.Match{Version: int(row.Version), Players: int(row.Players), Region: row.GameRegion}
 	var why explain.Why
 	_ = json.Unmarshal(row.Why, &why) // an unknown form, of a newer release, yields fewer fields

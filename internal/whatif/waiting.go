@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/ticketbody"
 	"github.com/lattice-director/director/match/replay"
 )
@@ -51,7 +52,7 @@ func (h *history) readWaiting(c *db.Candidate) error {
 	if err != nil {
 		return nil //nolint:nilerr // see above
 	}
-	row := db.ReplayTicketsRow{ID: c.ID, Created: c.Created, SeenAt: c.SeenAt, Profiles: t.Profiles, Outcome: stillWaits}
+	row := query.ReplayTicketsRow{ID: c.ID, Created: c.Created, SeenAt: c.SeenAt, Profiles: t.Profiles, Outcome: stillWaits}
 	for _, p := range t.Players {
 		row.Party = append(row.Party, p.Sub)
 	}

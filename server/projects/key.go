@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/server/rest"
 )
@@ -28,7 +29,7 @@ type keyJSON struct {
 	CreatedAt   string   `json:"created_at"`
 }
 
-func jsonOfKey(k db.ProjectKey, secret string) keyJSON {
+func jsonOfKey(k query.ProjectKey, secret string) keyJSON {
 	j := keyJSON{ID: k.ID, Project: k.Project, Name: k.Name, Secret: secret, Scopes: k.Scopes, RotatedFrom: k.RotatedFrom, CreatedAt: postgresTime(k.CreatedAt)}
 	if k.RevokedAt != nil {
 		revoked := postgresTime(*k.RevokedAt)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/server/rest"
 )
 
@@ -51,7 +52,7 @@ type projectJSON struct {
 	CreatedAt string `json:"created_at"`
 }
 
-func jsonOf(p db.Project) projectJSON { return projectJSON{p.ID, p.Name, postgresTime(p.CreatedAt)} }
+func jsonOf(p query.Project) projectJSON { return projectJSON{p.ID, p.Name, postgresTime(p.CreatedAt)} }
 
 func (f *face) createProject(ctx context.Context, in rest.In[newProject]) (reply, error) {
 	made, err := f.options.Store.CreateProject(ctx, db.NewProject{Name: textOf(in.Body.Name), Region: f.options.Region, Actor: rest.Caller(ctx)})
