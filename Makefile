@@ -85,7 +85,7 @@ lint: $(BIN)/golangci-lint ## Check style and the direction of imports
 .PHONY: generate
 generate: postgres protoc $(BIN)/sqlc $(PLUGINS) $(SDK_TS)/node_modules ## Generate db/query/*.sql.go and db/schema.sql from queries/ and migrations/, api/*/pb, api/docs.html, and the types of sdk/ts
 	@$(BIN)/sqlc generate
-	@go run ./db/dbtest/dumpschema db/schema.sql
+	@go run ./internal/dev/dumpschema db/schema.sql
 	@api/openmatch/generate.sh api/openmatch/pb
 	@api/ticket/generate.sh api/ticket/pb
 	@go generate ./...
@@ -98,7 +98,7 @@ reference: postgres ## Generate docs/reference/ and the tables of docs/configura
 .PHONY: generate-check
 generate-check: postgres protoc $(BIN)/sqlc $(PLUGINS) $(SDK_TS)/node_modules ## Fail when generated code is not current (a test checks api/docs.html)
 	@$(BIN)/sqlc diff
-	@go run ./db/dbtest/dumpschema -check db/schema.sql
+	@go run ./internal/dev/dumpschema -check db/schema.sql
 	@npm --prefix $(SDK_TS) run --silent generate -- --check || { echo "$(SDK_TS)/src/api.ts is not current: make generate" >&2; exit 1; }
 	@fresh=$$(mktemp -d); trap 'rm -r "$$fresh"' EXIT; \
 	for protocol in openmatch ticket; do \

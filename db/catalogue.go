@@ -10,7 +10,7 @@ import (
 
 	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
-	"github.com/lattice-director/director/internal/nearest"
+	"github.com/lattice-director/director/internal/base/nearest"
 )
 
 // catalogue caches the regions and modes that instances offer, or offered in the last day. With it a refused placement can

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/lattice-director/director/db"
-	"github.com/lattice-director/director/db/dbtest"
+	"github.com/lattice-director/director/internal/testkit/dbtest"
 	"github.com/lattice-director/director/match"
 )
 

@@ -12,8 +12,8 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/lattice-director/director/db/query"
+	"github.com/lattice-director/director/internal/base/endpoint"
 	"github.com/lattice-director/director/internal/base/fault"
-	"github.com/lattice-director/director/internal/endpoint"
 )
 
 // Joining names the deployment that a registration belongs to: its caller has authenticated with the deployment's token.

@@ -12,7 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/lattice-director/director/db/query"
-	"github.com/lattice-director/director/internal/endpoint"
+	"github.com/lattice-director/director/internal/base/endpoint"
 	"github.com/lattice-director/director/provider"
 )
 

@@ -5,7 +5,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/lattice-director/director/internal/rooms"
+	"github.com/lattice-director/director/lobby"
 )
 
 // SessionEpoch names a realtime session as an owner knows it. A write with an epoch that is no longer the session's changes nothing.
@@ -20,16 +20,16 @@ type LobbyAction struct {
 	Session         SessionEpoch // whose epoch is judged; zero for an action of the director itself
 	Room            string       // the room's id
 	Make            bool         // make the room if there is none; then Act gets a room with New and nothing but its ids
-	Act             rooms.Action
+	Act             lobby.Action
 	Bytes           int // of memory that the action takes while it waits, about
 }
 
 // LobbyAnswer is what a committed action did.
 type LobbyAnswer struct {
 	Lobby    uuid.UUID
-	Room     *rooms.Snapshot // after the transaction; shared with other answers: read only
+	Room     *lobby.Snapshot // after the transaction; shared with other answers: read only
 	Row      *LobbyRow       // of the transaction; nil: nothing changed for members. Shared, read only
-	Answer   any             // of [rooms.Room]
+	Answer   any             // of [lobby.Room]
 	Closed   bool            // the room ended
 	Previous int64           // the Pos before the transaction
 }
@@ -40,7 +40,7 @@ type LobbyRow struct {
 	Pos     int64
 	At      time.Time
 	Seq     int64          // after Patch; 0 without Patch
-	Patch   []rooms.Op     // sent first
-	Entries []rooms.Entry  // sent after it, in order
-	Members []rooms.Member // joined, after the row; nil where only the log is read
+	Patch   []lobby.Op     // sent first
+	Entries []lobby.Entry  // sent after it, in order
+	Members []lobby.Member // joined, after the row; nil where only the log is read
 }

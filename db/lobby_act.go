@@ -10,12 +10,12 @@ import (
 
 	"github.com/lattice-director/director/db/internal/batch"
 	"github.com/lattice-director/director/db/query"
-	"github.com/lattice-director/director/internal/panics"
-	"github.com/lattice-director/director/internal/rooms"
+	"github.com/lattice-director/director/internal/base/panics"
+	"github.com/lattice-director/director/lobby"
 )
 
 // ActInLobby runs an action in a room, in one transaction with the other actions that wait for rooms of the region. The actions of a replica in a
-// room run in the order of their calls. An action that fails changes nothing. Errors: the action's [rooms.Error]; rooms.ErrNotFound for a room
+// room run in the order of their calls. An action that fails changes nothing. Errors: the action's [lobby.Error]; lobby.ErrNotFound for a room
 // that does not exist, unless Make is set; Superseded if the session has another epoch, is suspended or has ended; Unavailable, in which case
 // the action may or may not have been committed.
 func (s *Store) ActInLobby(ctx context.Context, a LobbyAction) (LobbyAnswer, error) {
@@ -25,8 +25,8 @@ func (s *Store) ActInLobby(ctx context.Context, a LobbyAction) (LobbyAnswer, err
 // BeginInLobby is ActInLobby in two steps, for a caller whose actions have an order: when it returns, the action has its place among those of the
 // region. It does not block. wait returns the answer; call it once.
 func (s *Store) BeginInLobby(ctx context.Context, a LobbyAction) (wait func() (LobbyAnswer, error)) {
-	if !rooms.ValidID(a.Room) || !isStorable(a.Project) {
-		return func() (LobbyAnswer, error) { return LobbyAnswer{}, rooms.ErrNotFound }
+	if !lobby.ValidID(a.Room) || !isStorable(a.Project) {
+		return func() (LobbyAnswer, error) { return LobbyAnswer{}, lobby.ErrNotFound }
 	}
 	return s.groups.lobbies.Begin(ctx, a.Region, a)
 }
@@ -67,9 +67,9 @@ func lobbyError(err error) error {
 	}
 	switch pg.ConstraintName {
 	case "a_room_state_has_up_to_64_kib":
-		return fmt.Errorf("%w: %w", rooms.ErrStateTooBig, err)
+		return fmt.Errorf("%w: %w", lobby.ErrStateTooBig, err)
 	case "a_room_has_up_to_its_members":
-		return fmt.Errorf("%w: %w", rooms.ErrFull, err)
+		return fmt.Errorf("%w: %w", lobby.ErrFull, err)
 	}
 	return err
 }

@@ -11,14 +11,14 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/lattice-director/director/db/query"
-	"github.com/lattice-director/director/internal/rooms"
+	"github.com/lattice-director/director/lobby"
 )
 
 // lobbyLogBody is the body of a row of lobby_log.
 type lobbyLogBody struct {
 	Seq     int64         `json:"q,omitempty"`
-	Patch   []rooms.Op    `json:"p,omitempty"`
-	Entries []rooms.Entry `json:"e,omitempty"`
+	Patch   []lobby.Op    `json:"p,omitempty"`
+	Entries []lobby.Entry `json:"e,omitempty"`
 }
 
 // encodeLobbyRow returns the body of a row. Its error is one of the data, so that the action that made it fails alone.

@@ -7,7 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/db/query"
-	"github.com/lattice-director/director/internal/rooms"
+	"github.com/lattice-director/director/lobby"
 )
 
 // TellLobbies lets rooms know what became of the tickets with which their members queued, at most batch. A room that queues again by now is not told.
@@ -69,7 +69,7 @@ func (s *Store) tell(ctx context.Context, q *query.Queries, region string, outco
 	return turn, nil
 }
 
-func lobbyActionOf(o query.LobbyOutcomesRow, types *rooms.Types) rooms.Action {
+func lobbyActionOf(o query.LobbyOutcomesRow, types *lobby.Types) lobby.Action {
 	if o.MatchID != nil {
 		return types.MatchedTo(o.MatchID.String(), o.Room)
 	}

@@ -14,7 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/lattice-director/director/db"
-	"github.com/lattice-director/director/internal/rooms"
+	"github.com/lattice-director/director/lobby"
 )
 
 // lobbyModel is a few sessions that act in two rooms through three replicas.
@@ -55,7 +55,7 @@ func (m *lobbyModel) burst(t *rapid.T) {
 		store, a := m.replicas[rapid.IntRange(0, len(m.replicas)-1).Draw(t, "replica")], m.draw(t)
 		all.Go(func() error {
 			answer, err := store.ActInLobby(context.Background(), a)
-			if _, refused := errors.AsType[*rooms.Error](err); refused {
+			if _, refused := errors.AsType[*lobby.Error](err); refused {
 				return nil
 			}
 			m.note(answer)
@@ -78,7 +78,7 @@ func (m *lobbyModel) draw(t *rapid.T) db.LobbyAction {
 	case 5:
 		return actionOf(session, room, m.types.Back(session))
 	case 6:
-		return actionOf(session, room, func(r *rooms.Room) error { _ = adding(r); return rooms.ErrLocked })
+		return actionOf(session, room, func(r *lobby.Room) error { _ = adding(r); return lobby.ErrLocked })
 	}
 	return m.saying(session, room, "inc")
 }
@@ -107,7 +107,7 @@ func (m *lobbyModel) check(t *rapid.T) {
 				continue
 			}
 			require.Len(t, m.rows[uid], len(rows), "each row is in the answers of its transaction")
-			copied := &memberCopy{state: rooms.State{"counter": []byte("0")}, members: map[string]bool{}, seq: 1}
+			copied := &memberCopy{state: lobby.State{"counter": []byte("0")}, members: map[string]bool{}, seq: 1}
 			for _, row := range rows {
 				copied.apply(t, row)
 				said := m.rows[uid][row.Pos]
@@ -153,7 +153,7 @@ func (f *memberCopy) names() []string {
 	return names
 }
 
-func namesOf(members []rooms.Member) []string {
+func namesOf(members []lobby.Member) []string {
 	names := []string{}
 	for _, m := range members {
 		names = append(names, m.Session)

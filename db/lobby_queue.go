@@ -10,15 +10,15 @@ import (
 	"github.com/lattice-director/director/db/internal/tx"
 	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
-	"github.com/lattice-director/director/internal/rooms"
+	"github.com/lattice-director/director/lobby"
 )
 
 // lobbyQueueChange says that the members of a room enter or leave the queue. Sessions that enter it are locked.
 type lobbyQueueChange struct {
 	Lobby   uuid.UUID
 	Project string
-	Members []rooms.Member
-	Queue   *rooms.Queue // nil: they leave the queue
+	Members []lobby.Member
+	Queue   *lobby.Queue // nil: they leave the queue
 	Asked   *askedTicket // with which they enter it; nil: one is made for Queue. A transaction with it has no other change
 	Ticket  string       // with which they leave it; "": any
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/fault"
-	"github.com/lattice-director/director/internal/rooms"
+	"github.com/lattice-director/director/lobby"
 )
 
 // Pins two rooms of one id, and a joiner that gets the unique violation of the other's transaction.
@@ -76,19 +76,19 @@ func TestARoomThatEndsInABatch(t *testing.T) {
 	release := l.holdRoom(old)
 	running := l.begin(l.saying("a", "r", "inc"))
 	l.waitBlocked(1)
-	closing := l.begin(actionOf("a", "r", func(r *rooms.Room) error { r.Closed = true; return nil }))
+	closing := l.begin(actionOf("a", "r", func(r *lobby.Room) error { r.Closed = true; return nil }))
 	joining := l.begin(l.joining("b", "r", "counter_plugin_room"))
 	release()
 	require.NoError(t, (<-running).err)
 	closed := <-closing
 	require.True(t, closed.Closed)
-	require.Equal(t, []rooms.Entry{{Kind: rooms.EntryLeft, Session: "a", Reason: "closed"}}, closed.Row.Entries)
+	require.Equal(t, []lobby.Entry{{Kind: lobby.EntryLeft, Session: "a", Reason: "closed"}}, closed.Row.Entries)
 	anew := <-joining
 	require.NoError(t, anew.err)
 	require.NotEqual(t, old, anew.Lobby)
 	require.Len(t, anew.Room.Members, 1)
 	_, err := l.ActInLobby(t.Context(), l.saying("a", "r", "inc"))
-	require.ErrorIs(t, err, rooms.ErrNotMember)
+	require.ErrorIs(t, err, lobby.ErrNotMember)
 }
 
 type lobbyOutcome struct {
@@ -113,7 +113,7 @@ func TestAFrozenReplicaHoldsNoRoom(t *testing.T) {
 	room := l.act(l.Store, l.joining("a", "r", "counter_plugin_room")).Lobby
 	frozen := l.replica(func(c *db.Config) { c.HoldTimeout = 200 * time.Millisecond })
 	goOn := make(chan struct{})
-	stopped := actionOf("a", "r", func(r *rooms.Room) error { <-goOn; return adding(r) })
+	stopped := actionOf("a", "r", func(r *lobby.Room) error { <-goOn; return adding(r) })
 	outcome := make(chan error, 1)
 	go func() { _, err := frozen.ActInLobby(t.Context(), stopped); outcome <- err }()
 	require.Eventually(t, func() bool {

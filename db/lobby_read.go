@@ -8,7 +8,7 @@ import (
 
 	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
-	"github.com/lattice-director/director/internal/rooms"
+	"github.com/lattice-director/director/lobby"
 )
 
 // maxLobbyPositions bounds the rooms of one statement of LobbyPositions.
@@ -35,7 +35,7 @@ const MaxLobbySnapshots = 256
 // LobbySnapshot is a room as its members see it.
 type LobbySnapshot struct {
 	Lobby uuid.UUID
-	rooms.Snapshot
+	lobby.Snapshot
 }
 
 // LobbySnapshots reads rooms, each as one transaction has left it. A room that has ended is missing. Errors: Invalid for more than
@@ -58,10 +58,10 @@ func (s *Store) LobbySnapshots(ctx context.Context, region string, lobbies []uui
 }
 
 func lobbySnapshotOf(r query.LobbySnapshotsRow) (LobbySnapshot, error) {
-	state, err := rooms.ParseState(r.State)
-	out := LobbySnapshot{r.Uid, rooms.Snapshot{Project: r.Project, ID: r.ID, Type: r.Type, Pos: r.Pos, Seq: r.Seq, State: state}}
+	state, err := lobby.ParseState(r.State)
+	out := LobbySnapshot{r.Uid, lobby.Snapshot{Project: r.Project, ID: r.ID, Type: r.Type, Pos: r.Pos, Seq: r.Seq, State: state}}
 	for i, session := range r.Sessions {
-		out.Members = append(out.Members, rooms.Member{Session: session, Player: r.Players[i], Order: r.Orders[i], Away: r.Away[i]})
+		out.Members = append(out.Members, lobby.Member{Session: session, Player: r.Players[i], Order: r.Orders[i], Away: r.Away[i]})
 	}
 	return out, err
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/db/query"
-	"github.com/lattice-director/director/internal/panics"
-	"github.com/lattice-director/director/internal/rooms"
+	"github.com/lattice-director/director/internal/base/panics"
+	"github.com/lattice-director/director/lobby"
 )
 
 // lobbyRoom is a room that a transaction has locked, or makes.
@@ -16,25 +16,25 @@ type lobbyRoom struct {
 	uid     uuid.UUID
 	isNew   bool
 	used    bool       // an action has succeeded
-	was     rooms.Room // before the transaction; of a new room, its State is that after the action that made it
-	now     rooms.Room // after the actions so far
+	was     lobby.Room // before the transaction; of a new room, its State is that after the action that made it
+	now     lobby.Room // after the actions so far
 	pos     int64      // before the transaction
-	invites []rooms.Effect
+	invites []lobby.Effect
 
 	// After all actions:
 	row    *LobbyRow // nil: the members receive nothing
 	ends   bool
-	shared *rooms.Snapshot // of all answers
+	shared *lobby.Snapshot // of all answers
 }
 
 func newLobby(project, id string) *lobbyRoom {
-	room := rooms.Room{Project: project, ID: id, New: true, Seq: 1}
+	room := lobby.Room{Project: project, ID: id, New: true, Seq: 1}
 	return &lobbyRoom{uid: newID(), isNew: true, was: room, now: room}
 }
 
 func readLobby(row query.LockLobbiesRow) (*lobbyRoom, error) {
-	state, err := rooms.ParseState(row.State)
-	room := rooms.Room{
+	state, err := lobby.ParseState(row.State)
+	room := lobby.Room{
 		Project: row.Project, ID: row.ID, Type: row.Type, State: state, Seq: row.Seq, MaxMembers: int(row.MaxMembers), Grace: row.Grace,
 		Private: row.Private, Locked: row.Locked, Participants: row.Participants, Joins: row.Joins,
 	}
@@ -42,7 +42,7 @@ func readLobby(row query.LockLobbiesRow) (*lobbyRoom, error) {
 }
 
 func (r *lobbyRoom) addMember(row query.LobbyMembersRow) {
-	m := rooms.Member{Session: row.Session, Player: row.Player, Away: row.Away}
+	m := lobby.Member{Session: row.Session, Player: row.Player, Away: row.Away}
 	if row.JoinOrder == nil {
 		r.was.Invited = append(r.was.Invited, m)
 		r.now.Invited = r.was.Invited
@@ -55,7 +55,7 @@ func (r *lobbyRoom) addMember(row query.LobbyMembersRow) {
 
 // act runs an action on a copy, so that one that fails or panics leaves nothing. Values of a state are replaced and never changed, and so are
 // Members and Invited; Entries and Effects are appended to.
-func (r *lobbyRoom) act(action rooms.Action) (answer any, effects []rooms.Effect, err error) {
+func (r *lobbyRoom) act(action lobby.Action) (answer any, effects []lobby.Effect, err error) {
 	next := r.now
 	next.State, next.Answer = r.now.State.Clone(), nil
 	if err := panics.Catch(func() error { return action(&next) }); err != nil {
@@ -69,8 +69,8 @@ func (r *lobbyRoom) act(action rooms.Action) (answer any, effects []rooms.Effect
 	return answer, effects, nil
 }
 
-func (r *lobbyRoom) invite(e rooms.Effect) {
-	known := func(k rooms.Effect) bool { return k.Player == e.Player }
+func (r *lobbyRoom) invite(e lobby.Effect) {
+	known := func(k lobby.Effect) bool { return k.Player == e.Player }
 	if !slices.ContainsFunc(r.invites, known) {
 		r.invites = append(r.invites, e)
 	}
@@ -82,7 +82,7 @@ func (r *lobbyRoom) finish(at time.Time) {
 	if r.now.Closed {
 		r.dismiss()
 	}
-	patch := rooms.Diff(r.was.State, r.now.State)
+	patch := lobby.Diff(r.was.State, r.now.State)
 	if len(patch) == 0 && len(r.now.Entries) == 0 {
 		return
 	}
@@ -96,7 +96,7 @@ func (r *lobbyRoom) finish(at time.Time) {
 // dismiss lets the members of a room leave that its logic has closed.
 func (r *lobbyRoom) dismiss() {
 	for _, m := range r.now.Members {
-		r.now.Entries = append(r.now.Entries, rooms.Entry{Kind: rooms.EntryLeft, Session: m.Session, Reason: "closed"})
+		r.now.Entries = append(r.now.Entries, lobby.Entry{Kind: lobby.EntryLeft, Session: m.Session, Reason: "closed"})
 	}
 	r.now.Members, r.now.Invited = nil, nil
 }
@@ -123,7 +123,7 @@ func (r *lobbyRoom) lastPos() int64 {
 // complete adds to an answer what all answers of the room have in common.
 func (r *lobbyRoom) complete(a *LobbyAnswer) {
 	if r.shared == nil {
-		r.shared = &rooms.Snapshot{
+		r.shared = &lobby.Snapshot{
 			Project: r.now.Project, ID: r.now.ID, Type: r.now.Type, Pos: r.lastPos(), Seq: r.now.Seq, State: r.now.State, Members: r.now.Members,
 		}
 	}

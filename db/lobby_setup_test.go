@@ -9,20 +9,20 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
-	"github.com/lattice-director/director/internal/rooms"
+	"github.com/lattice-director/director/lobby"
 )
 
 // lobbies is a database with realtime sessions of the project "p" in the region "eu".
 type lobbies struct {
 	*bundle
 
-	types *rooms.Types
+	types *lobby.Types
 	owner uuid.UUID
 }
 
 func setupLobbies(t *testing.T, change ...func(*db.Config)) *lobbies {
 	t.Helper()
-	types, err := rooms.NewTypes(true, nil)
+	types, err := lobby.NewTypes(true, nil)
 	require.NoError(t, err)
 	return &lobbies{bundle: setup(t, change...), types: types, owner: uuid.New()}
 }
@@ -36,12 +36,12 @@ func (l *lobbies) session(ids ...string) {
 }
 
 // actionOf is an action of a session of the first epoch.
-func actionOf(session, room string, act rooms.Action) db.LobbyAction {
+func actionOf(session, room string, act lobby.Action) db.LobbyAction {
 	return db.LobbyAction{Region: "eu", Project: "p", Session: db.SessionEpoch{ID: session, Epoch: 1}, Room: room, Act: act}
 }
 
 func (l *lobbies) joining(session, room, kind string) db.LobbyAction {
-	a := actionOf(session, room, l.types.Join(rooms.Join{Type: kind, Session: session, Player: session}))
+	a := actionOf(session, room, l.types.Join(lobby.Join{Type: kind, Session: session, Player: session}))
 	a.Make = true
 	return a
 }
@@ -51,7 +51,7 @@ func (l *lobbies) leaving(session, room string) db.LobbyAction {
 }
 
 func (l *lobbies) saying(session, room, kind string) db.LobbyAction {
-	return actionOf(session, room, l.types.Message(rooms.Message{Session: session, Player: session, Type: kind, Data: json.RawMessage(`{}`)}))
+	return actionOf(session, room, l.types.Message(lobby.Message{Session: session, Player: session, Type: kind, Data: json.RawMessage(`{}`)}))
 }
 
 func (l *lobbies) act(s *db.Store, a db.LobbyAction) db.LobbyAnswer {
@@ -62,10 +62,10 @@ func (l *lobbies) act(s *db.Store, a db.LobbyAction) db.LobbyAnswer {
 }
 
 // setting is an action that sets a key of the state of a room that it makes.
-func setting(key, value string) rooms.Action {
-	return func(r *rooms.Room) error {
+func setting(key, value string) lobby.Action {
+	return func(r *lobby.Room) error {
 		if r.New {
-			r.Type, r.State, r.MaxMembers = "test", rooms.State{}, 10
+			r.Type, r.State, r.MaxMembers = "test", lobby.State{}, 10
 			r.Grace = 60_000_000_000
 		}
 		r.State[key] = json.RawMessage(value)
@@ -74,7 +74,7 @@ func setting(key, value string) rooms.Action {
 }
 
 // adding is an action that adds one to a counter of the state.
-func adding(r *rooms.Room) error {
+func adding(r *lobby.Room) error {
 	n, _ := strconv.Atoi(string(r.State["counter"]))
 	return setting("counter", strconv.Itoa(n+1))(r)
 }
@@ -97,7 +97,7 @@ func (l *lobbies) snapshot(room uuid.UUID) db.LobbySnapshot {
 
 // memberCopy is the copy of a room that a member has.
 type memberCopy struct {
-	state   rooms.State
+	state   lobby.State
 	members map[string]bool
 	pos     int64
 	seq     int64
@@ -120,10 +120,10 @@ func (f *memberCopy) apply(t require.TestingT, row db.LobbyRow) {
 	}
 	for _, e := range row.Entries {
 		switch e.Kind {
-		case rooms.EntryJoined:
+		case lobby.EntryJoined:
 			require.False(t, f.members[e.Session], "%s joined twice", e.Session)
 			f.members[e.Session] = true
-		case rooms.EntryLeft:
+		case lobby.EntryLeft:
 			require.True(t, f.members[e.Session], "%s left without joining", e.Session)
 			delete(f.members, e.Session)
 		}
@@ -131,7 +131,7 @@ func (f *memberCopy) apply(t require.TestingT, row db.LobbyRow) {
 }
 
 // follow returns the copy of a member that begins with a snapshot.
-func follow(s rooms.Snapshot) *memberCopy {
+func follow(s lobby.Snapshot) *memberCopy {
 	f := &memberCopy{state: s.State.Clone(), members: map[string]bool{}, pos: s.Pos, seq: s.Seq}
 	for _, m := range s.Members {
 		f.members[m.Session] = true
@@ -140,7 +140,7 @@ func follow(s rooms.Snapshot) *memberCopy {
 }
 
 // requireEqual requires that the copy is what a snapshot says.
-func (f *memberCopy) requireEqual(t require.TestingT, s rooms.Snapshot) {
+func (f *memberCopy) requireEqual(t require.TestingT, s lobby.Snapshot) {
 	want := follow(s)
 	require.Equal(t, want.pos, f.pos)
 	require.Equal(t, want.seq, f.seq)

@@ -10,8 +10,8 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/fault"
-	"github.com/lattice-director/director/internal/logtest"
-	"github.com/lattice-director/director/internal/rooms"
+	"github.com/lattice-director/director/internal/testkit/logtest"
+	"github.com/lattice-director/director/lobby"
 )
 
 func TestARoomLivesFromItsFirstMemberToItsLast(t *testing.T) {
@@ -23,13 +23,13 @@ func TestARoomLivesFromItsFirstMemberToItsLast(t *testing.T) {
 	require.Equal(t, int64(1), made.Room.Pos)
 	require.Equal(t, int64(0), made.Previous)
 	require.Empty(t, made.Row.Patch, "the first state is no change")
-	require.Equal(t, []rooms.Entry{{Kind: rooms.EntryJoined, Session: "a"}}, made.Row.Entries)
+	require.Equal(t, []lobby.Entry{{Kind: lobby.EntryJoined, Session: "a"}}, made.Row.Entries)
 	joined := l.act(l.replica(), l.joining("b", "counter:1", "counter_plugin_room"))
 	require.Equal(t, made.Lobby, joined.Lobby)
 	require.Len(t, joined.Row.Members, 2)
 	said := l.act(l.Store, l.saying("b", "counter:1", "inc"))
 	require.Equal(t, int64(2), said.Room.Seq)
-	require.Equal(t, []rooms.Op{{Op: "set", Path: "/counter", Value: json.RawMessage("1")}}, said.Row.Patch)
+	require.Equal(t, []lobby.Op{{Op: "set", Path: "/counter", Value: json.RawMessage("1")}}, said.Row.Patch)
 
 	f := follow(*made.Room)
 	for _, row := range l.log(made.Lobby, 1) {
@@ -49,7 +49,7 @@ func TestARoomLivesFromItsFirstMemberToItsLast(t *testing.T) {
 	require.Zero(t, one[int](l.bundle, "SELECT count(*) FROM lobby_members"))
 	require.Len(t, l.log(made.Lobby, 3), 2, "members on other replicas receive that they left")
 	_, err := l.ActInLobby(t.Context(), l.leaving("b", "counter:1"))
-	require.ErrorIs(t, err, rooms.ErrNotFound)
+	require.ErrorIs(t, err, lobby.ErrNotFound)
 
 	anew := l.act(l.Store, l.joining("a", "counter:1", "counter_plugin_room"))
 	require.NotEqual(t, made.Lobby, anew.Lobby, "a room that is made again has its own log")
@@ -94,18 +94,18 @@ func TestABadActionFailsAlone(t *testing.T) {
 	first.Make = true
 	uid := l.act(l.Store, first).Lobby
 	big, _ := json.Marshal(string(make([]byte, 70<<10)))
-	bad := map[string]rooms.Action{
-		"refused": func(r *rooms.Room) error {
-			r.State["bad"], r.Members, r.Entries = json.RawMessage("1"), nil, append(r.Entries, rooms.Entry{Kind: "bad"})
-			return rooms.ErrLocked
+	bad := map[string]lobby.Action{
+		"refused": func(r *lobby.Room) error {
+			r.State["bad"], r.Members, r.Entries = json.RawMessage("1"), nil, append(r.Entries, lobby.Entry{Kind: "bad"})
+			return lobby.ErrLocked
 		},
-		"panics":    func(r *rooms.Room) error { r.State["bad"] = json.RawMessage("1"); panic("a bug") },
+		"panics":    func(r *lobby.Room) error { r.State["bad"] = json.RawMessage("1"); panic("a bug") },
 		"too large": setting("bad", string(big)),
 		"no JSON":   setting("bad", "{"),
 		"no UTF-8":  setting("bad", "\"\xff\""),
-		"more than its size": func(r *rooms.Room) error {
+		"more than its size": func(r *lobby.Room) error {
 			r.MaxMembers = 0
-			return l.types.Join(rooms.Join{Type: "test", Session: "x"})(r)
+			return l.types.Join(lobby.Join{Type: "test", Session: "x"})(r)
 		},
 	}
 	hold := l.holdRoom(uid)
@@ -126,15 +126,15 @@ func TestABadActionFailsAlone(t *testing.T) {
 	for range cap(good) {
 		require.NoError(t, <-good)
 	}
-	require.ErrorIs(t, <-answers["refused"], rooms.ErrLocked)
-	require.ErrorIs(t, <-answers["too large"], rooms.ErrStateTooBig)
+	require.ErrorIs(t, <-answers["refused"], lobby.ErrLocked)
+	require.ErrorIs(t, <-answers["too large"], lobby.ErrStateTooBig)
 	for _, name := range []string{"panics", "no JSON", "no UTF-8", "more than its size"} {
 		require.Error(t, <-answers[name], name)
 	}
 	require.Equal(t, 1, log.Count("an action in a room panicked"))
 	s := l.snapshot(uid)
 	require.JSONEq(t, `{"good":1,"counter":21}`, string(s.State.JSON()))
-	f := follow(rooms.Snapshot{Pos: 0, Seq: 1, State: rooms.State{"good": json.RawMessage("1")}})
+	f := follow(lobby.Snapshot{Pos: 0, Seq: 1, State: lobby.State{"good": json.RawMessage("1")}})
 	for _, row := range l.log(uid, 0) {
 		f.apply(t, row)
 		require.Empty(t, row.Entries)
@@ -175,7 +175,7 @@ func TestIDsThatNoRoomHas(t *testing.T) {
 	l.session("a")
 	for _, id := range []string{"", "a b", "\x00", "\xff", string(make([]byte, 129))} {
 		_, err := l.ActInLobby(t.Context(), l.joining("a", id, "counter_plugin_room"))
-		var refused *rooms.Error
+		var refused *lobby.Error
 		require.ErrorAs(t, err, &refused, "%q", id)
 	}
 }

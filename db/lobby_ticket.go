@@ -10,7 +10,7 @@ import (
 	"github.com/lattice-director/director/db/internal/tx"
 	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
-	"github.com/lattice-director/director/internal/rooms"
+	"github.com/lattice-director/director/lobby"
 )
 
 // LobbyTicketRequest asks for a ticket with which the members of a room of the realtime lobby, a party or a lobby, wait together.
@@ -27,7 +27,7 @@ type LobbyTicketRequest struct {
 func (s *Store) LobbyPlayers(ctx context.Context, project, room, caller string) ([]string, error) {
 	region, err := s.ProjectRegion(ctx, project)
 	switch {
-	case fault.Is(err, fault.NotFound) || err == nil && !rooms.ValidID(room):
+	case fault.Is(err, fault.NotFound) || err == nil && !lobby.ValidID(room):
 		return nil, lobbyUnknown()
 	case err != nil:
 		return nil, err
@@ -80,7 +80,7 @@ func (s *Store) askIn(ctx context.Context, q *query.Queries, region string, r Lo
 	if len(r.Profiles) > 0 {
 		profile = r.Profiles[0]
 	}
-	act := s.cfg.Rooms.Asked(r.Caller, r.Party, rooms.Queue{RoomType: s.cfg.Rooms.TypeOf(profile), Size: rooms.Size(float64(len(r.Party)))})
+	act := s.cfg.Rooms.Asked(r.Caller, r.Party, lobby.Queue{RoomType: s.cfg.Rooms.TypeOf(profile), Size: lobby.Size(float64(len(r.Party)))})
 	step := lobbyStep{asked: asked, LobbyAction: LobbyAction{Region: region, Project: r.Project, Room: r.Room, Act: act}}
 	turn, err := s.actIn(ctx, q, region, []lobbyStep{step}, further)
 	if err != nil {
@@ -158,15 +158,15 @@ func lobbyUnknown() *fault.Error {
 
 // lobbyTicketError translates the errors of rooms.
 func lobbyTicketError(err error) error {
-	refused, ok := errors.AsType[*rooms.Error](err)
+	refused, ok := errors.AsType[*lobby.Error](err)
 	switch {
 	case !ok:
 		return err
-	case refused == rooms.ErrNotFound || refused == rooms.ErrNotMember || refused == rooms.ErrWrongType:
+	case refused == lobby.ErrNotFound || refused == lobby.ErrNotMember || refused == lobby.ErrWrongType:
 		return lobbyUnknown()
-	case refused == rooms.ErrNotOwner:
+	case refused == lobby.ErrNotOwner:
 		return fault.New(fault.Forbidden, "not_owner", "only the owner of the room queues its members")
-	case refused == rooms.ErrChanged:
+	case refused == lobby.ErrChanged:
 		return fault.New(fault.Conflict, "party_changed", "the members of the room have changed")
 	}
 	return fault.New(fault.Conflict, "lobby_not_ready", "%s", refused.Text)

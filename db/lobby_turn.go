@@ -10,7 +10,7 @@ import (
 	"github.com/lattice-director/director/db/internal/tx"
 	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
-	"github.com/lattice-director/director/internal/rooms"
+	"github.com/lattice-director/director/lobby"
 )
 
 // lobbyStep is an action of a transaction. With Session.Epoch 0 the session is not judged: the transaction has locked it, or the director itself
@@ -27,7 +27,7 @@ type lobbyStep struct {
 type lobbyResult struct {
 	LobbyAnswer
 
-	Err error // a *rooms.Error, an *Error of the kind Superseded, or errRoomEnds
+	Err error // a *lobby.Error, an *Error of the kind Superseded, or errRoomEnds
 }
 
 // errRoomEnds is the error of a step in a room that an older step of the transaction has ended. Another transaction finds no such room.
@@ -178,7 +178,7 @@ func (t *lobbyTurn) take(step lobbyStep) (*lobbyRoom, lobbyResult) {
 	r := t.room(step)
 	switch {
 	case r == nil:
-		return nil, lobbyResult{Err: rooms.ErrNotFound}
+		return nil, lobbyResult{Err: lobby.ErrNotFound}
 	case r.now.Closed:
 		return nil, lobbyResult{Err: errRoomEnds}
 	}
@@ -213,19 +213,19 @@ func (t *lobbyTurn) use(r *lobbyRoom) {
 }
 
 // note collects the effects of an action beside its room.
-func (t *lobbyTurn) note(r *lobbyRoom, step lobbyStep, effects []rooms.Effect) {
+func (t *lobbyTurn) note(r *lobbyRoom, step lobbyStep, effects []lobby.Effect) {
 	for _, e := range effects {
 		switch e.Kind {
-		case rooms.EffectInvite:
+		case lobby.EffectInvite:
 			r.invite(e)
-		case rooms.EffectRemove:
+		case lobby.EffectRemove:
 			t.keys = append(t.keys, e.Session)
-		case rooms.EffectEnqueue:
+		case lobby.EffectEnqueue:
 			t.queue = append(t.queue, lobbyQueueChange{Lobby: r.uid, Project: r.now.Project, Members: r.now.Members, Queue: &e.Queue, Asked: step.asked})
 			for _, m := range r.now.Members {
 				t.keys = append(t.keys, m.Session)
 			}
-		case rooms.EffectDequeue:
+		case lobby.EffectDequeue:
 			t.queue = append(t.queue, lobbyQueueChange{Lobby: r.uid, Project: r.now.Project, Members: r.now.Members, Ticket: step.ticket})
 		}
 	}

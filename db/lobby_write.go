@@ -5,7 +5,7 @@ import (
 
 	"github.com/lattice-director/director/db/internal/tx"
 	"github.com/lattice-director/director/db/query"
-	"github.com/lattice-director/director/internal/rooms"
+	"github.com/lattice-director/director/lobby"
 )
 
 // writeLobbies decides what the rooms have become, and defers the statements that write it to the commit.
@@ -90,7 +90,7 @@ func (w *lobbyWrites) addMembers(r *lobbyRoom) {
 	if !r.joined() {
 		return
 	}
-	before, after := map[string]rooms.Member{}, map[string]bool{}
+	before, after := map[string]lobby.Member{}, map[string]bool{}
 	for _, m := range r.was.Members {
 		before[m.Session] = m
 	}
@@ -105,7 +105,7 @@ func (w *lobbyWrites) addMembers(r *lobbyRoom) {
 	for _, m := range r.now.Invited {
 		after[m.Session] = true
 	}
-	for _, all := range [][]rooms.Member{r.was.Members, r.was.Invited} {
+	for _, all := range [][]lobby.Member{r.was.Members, r.was.Invited} {
 		for _, m := range all {
 			if !after[m.Session] {
 				w.leave.Lobbies, w.leave.Sessions = append(w.leave.Lobbies, r.uid), append(w.leave.Sessions, m.Session)

@@ -8,7 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/db/query"
-	"github.com/lattice-director/director/internal/rooms"
+	"github.com/lattice-director/director/lobby"
 )
 
 // matchRooms are the rooms of the realtime lobby that a transaction makes for matches, whose sessions it invites.
@@ -37,7 +37,7 @@ func (t *matchTx) writeRooms() {
 	for i, sessions := range t.waitingByMatch() {
 		s := t.seated[i]
 		m := matchedRoom{id: s.ID, gameRegion: s.placement.Region, session: s.session}
-		m.Matched = rooms.Matched{MatchID: s.ID.String(), Profile: s.Profile, Size: len(s.subs), Server: serverOf(s.placement)}
+		m.Matched = lobby.Matched{MatchID: s.ID.String(), Profile: s.Profile, Size: len(s.subs), Server: serverOf(s.placement)}
 		t.rooms.add(t.Store, m, sessions)
 	}
 	t.rooms.write(t.q)
@@ -72,7 +72,7 @@ func (t *matchTx) askSessions(tickets []string) {
 
 // matchedRoom is a match for which a room is made.
 type matchedRoom struct {
-	rooms.Matched
+	lobby.Matched
 
 	id         uuid.UUID // of the match
 	gameRegion string    // of the director's session; "": it has none
@@ -80,11 +80,11 @@ type matchedRoom struct {
 }
 
 // serverOf returns what members of a match's room see of its server; nil for a match without one.
-func serverOf(p Placement) *rooms.Server {
+func serverOf(p Placement) *lobby.Server {
 	if p == (Placement{}) {
 		return nil
 	}
-	return &rooms.Server{Endpoint: p.Endpoint, SessionID: p.SessionID, SessionHandle: p.SessionHandle, Region: p.Region, Mode: p.Mode}
+	return &lobby.Server{Endpoint: p.Endpoint, SessionID: p.SessionID, SessionHandle: p.SessionHandle, Region: p.Region, Mode: p.Mode}
 }
 
 // add adds the rooms of a match, one in each project of its sessions, which are in the order of the queue. Its type is the one that the first asked for.
@@ -98,7 +98,7 @@ func (r *matchRooms) add(s *Store, m matchedRoom, sessions []query.WaitingOfTick
 		}
 		for _, w := range sessions {
 			if here(w) {
-				m.Participants = append(m.Participants, rooms.Member{Session: w.Session, Player: w.Player})
+				m.Participants = append(m.Participants, lobby.Member{Session: w.Session, Player: w.Player})
 				addSessionWaitingToEnd(&r.ends, w.Ticket, m.id, m.ID)
 			}
 		}
@@ -114,7 +114,7 @@ func newMadeRooms(region string) *madeRooms {
 	return &madeRooms{query.InsertMatchLobbiesParams{Region: region}, query.InviteParticipantsParams{Region: region}}
 }
 
-func (p *madeRooms) add(m matchedRoom, room *rooms.Room) {
+func (p *madeRooms) add(m matchedRoom, room *lobby.Room) {
 	r, uid := &p.rooms, newID()
 	r.Uids, r.Projects, r.Ids, r.Types = append(r.Uids, uid), append(r.Projects, room.Project), append(r.Ids, room.ID), append(r.Types, room.Type)
 	r.States, r.Seqs, r.MaxMembers = append(r.States, string(room.State.JSON())), append(r.Seqs, room.Seq), append(r.MaxMembers, int32(room.MaxMembers))

@@ -14,8 +14,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
-	"github.com/lattice-director/director/db/dbtest"
 	"github.com/lattice-director/director/db/query"
+	"github.com/lattice-director/director/internal/testkit/dbtest"
 )
 
 // The tests of plans require that hot statements read the rows they use, never a whole table or region, whatever the sizes.

@@ -22,7 +22,7 @@ type Trouble struct {
 
 // Report tests that the database takes writes, and stores what the calling process reports of itself, with Config.Providers and
 // Config.KeyEncryptionKeys: it writes the row of the process, and then a temporary file, since a full disk may have room for the row. It costs
-// about a millisecond. Errors: Unavailable, or whatever Postgres answers; internal/dbcause says what it means.
+// about a millisecond. Errors: Unavailable, or whatever Postgres answers; internal/base/dbcause says what it means.
 func (s *Store) Report(ctx context.Context, troubles []Trouble) error {
 	return s.report(ctx, s.processName(), troubles)
 }

@@ -13,7 +13,7 @@ import (
 
 	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
-	"github.com/lattice-director/director/internal/rooms"
+	"github.com/lattice-director/director/lobby"
 )
 
 const (
@@ -25,7 +25,7 @@ const (
 
 // NewProject describes a project to create.
 type NewProject struct {
-	ID     string // see rooms.ValidID; "": a new one
+	ID     string // see lobby.ValidID; "": a new one
 	Name   string // 1 to 200 characters
 	Region string
 	Actor  string
@@ -36,7 +36,7 @@ func (s *Store) CreateProject(ctx context.Context, n NewProject) (query.Project,
 	if n.ID == "" {
 		n.ID = uuid.NewString()
 	}
-	if !rooms.ValidID(n.ID) {
+	if !lobby.ValidID(n.ID) {
 		return query.Project{}, &fault.Error{Kind: fault.Invalid, Code: "invalid", Field: "id", Detail: "id must have 1 to 128 bytes without spaces and control characters"}
 	}
 	if err := checkProjectName(n.Name); err != nil {
@@ -64,7 +64,7 @@ func (s *Store) Projects(ctx context.Context, after string, limit int) ([]query.
 
 // ProjectRegion returns the region of a project. It is cached, since it never changes. Errors: NotFound (project_unknown), Unavailable.
 func (s *Store) ProjectRegion(ctx context.Context, id string) (string, error) {
-	if !rooms.ValidID(id) {
+	if !lobby.ValidID(id) {
 		return "", projectUnknown() // not cached, since it may be long
 	}
 	return s.projects.regions.get(id, func() (string, error) {

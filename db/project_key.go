@@ -11,7 +11,7 @@ import (
 
 	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
-	"github.com/lattice-director/director/internal/rooms"
+	"github.com/lattice-director/director/lobby"
 )
 
 const (
@@ -31,7 +31,7 @@ type SealProjectKey func(project, key string) (secret string, sealed []byte, sea
 // NewProjectKey describes a key to create.
 type NewProjectKey struct {
 	Project string
-	ID      string   // see rooms.ValidID; "": a new one
+	ID      string   // see lobby.ValidID; "": a new one
 	Name    string   // 1 to 200 characters
 	Scopes  []string // at most 16 of up to 64 bytes; without ScopeMint it mints no tokens
 	Actor   string
@@ -72,7 +72,7 @@ func (s *Store) CreateProjectKey(ctx context.Context, n NewProjectKey) (secret s
 }
 
 func (n NewProjectKey) check() error {
-	if !rooms.ValidID(n.ID) {
+	if !lobby.ValidID(n.ID) {
 		return &fault.Error{Kind: fault.Invalid, Code: "invalid", Field: "id", Detail: "id must have 1 to 128 bytes without spaces and control characters"}
 	}
 	if len(n.Scopes) > maxScopes || slices.ContainsFunc(n.Scopes, func(s string) bool { return s == "" || len(s) > maxScopeBytes || !isStorable(s) }) {
@@ -120,7 +120,7 @@ func (s *Store) ProjectKeySecret(ctx context.Context, project, id string) ([]byt
 type projectKeyName struct{ project, id string }
 
 func (k projectKeyName) valid() bool {
-	return rooms.ValidID(k.project) && rooms.ValidID(k.id)
+	return lobby.ValidID(k.project) && lobby.ValidID(k.id)
 }
 
 func (k projectKeyName) bytes() int { return textBytes(k.project, k.id) }

@@ -5,7 +5,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/lattice-director/director/internal/rooms"
+	"github.com/lattice-director/director/lobby"
 )
 
 // OpenRealtime asks for the session of a client of the realtime lobby that has just connected.
@@ -25,7 +25,7 @@ type OpenRealtime struct {
 	Resume       string        // the session to resume; "": none
 	ResumeByKey  bool          // any token of the same key resumes a session
 	Replica      uuid.UUID     // that holds the connection, from BeginRealtimeReplica
-	Back         func(session string) rooms.Action
+	Back         func(session string) lobby.Action
 }
 
 // OpenedRealtime is a session with a new owner.

@@ -9,7 +9,7 @@ import (
 	"github.com/lattice-director/director/db/internal/batch"
 	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
-	"github.com/lattice-director/director/internal/rooms"
+	"github.com/lattice-director/director/lobby"
 )
 
 // OpenRealtime opens a session, or resumes the one that the client names, and makes the replica its owner. A session is resumed while it is live
@@ -97,7 +97,7 @@ func (t *realtimeOpening) run(ctx context.Context, calls []*openCall) (err error
 		return err
 	}
 	made, attached := query.InsertRealtimeSessionsParams{Region: t.region}, query.AttachRealtimeSessionsParams{Region: t.region}
-	back := make(map[string]func(string) rooms.Action)
+	back := make(map[string]func(string) lobby.Action)
 	for i, c := range calls {
 		o := &t.opened[i]
 		if *o, t.refused[i] = t.facts.judge(c.Req); t.refused[i] != nil {
@@ -120,11 +120,11 @@ func (t *realtimeOpening) run(ctx context.Context, calls []*openCall) (err error
 		return nil
 	}
 	query.QueueExec(t.q.Deferred(), (*query.Queries).AttachRealtimeSessions, attached)
-	return t.comeBack(ctx, attached.Ids, func(session string) rooms.Action { return back[session](session) })
+	return t.comeBack(ctx, attached.Ids, func(session string) lobby.Action { return back[session](session) })
 }
 
 // comeBack lets the rooms of resumed sessions know, and reads what they need.
-func (t *realtimeOpening) comeBack(ctx context.Context, sessions []string, back func(string) rooms.Action) (err error) {
+func (t *realtimeOpening) comeBack(ctx context.Context, sessions []string, back func(string) lobby.Action) (err error) {
 	if t.rooms, err = t.inRooms(ctx, sessions, false, back); err != nil {
 		return err
 	}

@@ -14,24 +14,24 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/fault"
-	"github.com/lattice-director/director/internal/rooms"
+	"github.com/lattice-director/director/lobby"
 )
 
 // chats are the types of rooms in these tests.
-func chats(t *testing.T) *rooms.Types {
+func chats(t *testing.T) *lobby.Types {
 	t.Helper()
-	types, err := rooms.NewTypes(true, nil)
+	types, err := lobby.NewTypes(true, nil)
 	require.NoError(t, err)
 	return types
 }
 
-func (n *nexis) actAs(o db.OpenedRealtime, room string, act rooms.Action) (db.LobbyAnswer, error) {
+func (n *nexis) actAs(o db.OpenedRealtime, room string, act lobby.Action) (db.LobbyAnswer, error) {
 	return n.ActInLobby(context.WithoutCancel(n.t.Context()), db.LobbyAction{Region: lobbyRegion, Project: "p1", Session: epochOf(o), Room: room, Make: true, Act: act})
 }
 
 func (n *nexis) join(o db.OpenedRealtime, kind, room string) db.LobbyAnswer {
 	n.t.Helper()
-	answer, err := n.actAs(o, room, chats(n.t).Join(rooms.Join{Type: kind, Session: o.ID, Player: o.Player}))
+	answer, err := n.actAs(o, room, chats(n.t).Join(lobby.Join{Type: kind, Session: o.ID, Player: o.Player}))
 	require.NoError(n.t, err)
 	return answer
 }
@@ -82,14 +82,14 @@ func TestAFormerOwnerChangesNothing(t *testing.T) {
 	n.join(first, "chat", "chat:1")
 	n.open(n.client("ann", resuming(first), func(o *db.OpenRealtime) { o.Back = chats(t).Back }))
 	said := len(n.entries("chat:1"))
-	for _, act := range []rooms.Action{
-		chats(t).Leave(first.ID), chats(t).Message(rooms.Message{Session: first.ID, Type: "say", Data: json.RawMessage(`{}`)}),
-		chats(t).Join(rooms.Join{Type: "chat", Session: first.ID, Player: first.Player}),
+	for _, act := range []lobby.Action{
+		chats(t).Leave(first.ID), chats(t).Message(lobby.Message{Session: first.ID, Type: "say", Data: json.RawMessage(`{}`)}),
+		chats(t).Join(lobby.Join{Type: "chat", Session: first.ID, Player: first.Player}),
 	} {
 		_, err := n.actAs(first, "chat:1", act)
 		requireKind(t, fault.Superseded, "session_superseded", err)
 	}
-	_, err := n.actAs(first, "chat:2", chats(t).Join(rooms.Join{Type: "chat", Session: first.ID, Player: first.Player}))
+	_, err := n.actAs(first, "chat:2", chats(t).Join(lobby.Join{Type: "chat", Session: first.ID, Player: first.Player}))
 	requireKind(t, fault.Superseded, "session_superseded", err)
 	n.suspend(true, first)
 	require.Len(t, n.entries("chat:1"), said)
@@ -102,7 +102,7 @@ func TestASuspendedSessionActsNoMore(t *testing.T) {
 	n := setupRealtime(t)
 	ann := n.open(n.client("ann"))
 	n.suspend(true, ann)
-	_, err := n.actAs(ann, "chat:1", chats(t).Join(rooms.Join{Type: "chat", Session: ann.ID, Player: ann.Player}))
+	_, err := n.actAs(ann, "chat:1", chats(t).Join(lobby.Join{Type: "chat", Session: ann.ID, Player: ann.Player}))
 	requireKind(t, fault.Superseded, "session_superseded", err)
 }
 
@@ -116,7 +116,7 @@ func TestAnEndedSessionLeavesItsRoomsAndLosesItsInvitations(t *testing.T) {
 	n.join(bob, "chat", "chat:1")
 	n.join(ann, "echo_room", "echo_room:1") // ends with its last member
 	n.join(bob, "party", "party:1")
-	_, err := n.actAs(bob, "party:1", chats(t).Message(rooms.Message{Session: bob.ID, Type: "invite", Data: json.RawMessage(`{"player":"ann"}`)}))
+	_, err := n.actAs(bob, "party:1", chats(t).Message(lobby.Message{Session: bob.ID, Type: "invite", Data: json.RawMessage(`{"player":"ann"}`)}))
 	require.NoError(t, err)
 	require.Len(t, n.news(ann), 1)
 	n.suspend(true, ann)
@@ -164,14 +164,14 @@ func TestSessionsAndRoomsAgreeUnderRandomRaces(t *testing.T) {
 }
 
 // wander is a client that does what the steps say.
-func (n *nexis) wander(ctx context.Context, types *rooms.Types, stores []*db.Store, client int, steps []int) {
+func (n *nexis) wander(ctx context.Context, types *lobby.Types, stores []*db.Store, client int, steps []int) {
 	var o db.OpenedRealtime
 	for _, step := range steps {
 		store := stores[step%len(stores)]
 		room := fmt.Sprintf("counter_room:%d", step%3)
-		act := func(action rooms.Action) {
+		act := func(action lobby.Action) {
 			_, err := store.ActInLobby(ctx, db.LobbyAction{Region: lobbyRegion, Project: "p1", Session: epochOf(o), Room: room, Make: true, Act: action})
-			var refused *rooms.Error
+			var refused *lobby.Error
 			if !errors.As(err, &refused) && !fault.Is(err, fault.Superseded) {
 				require.NoError(n.t, err)
 			}
@@ -184,9 +184,9 @@ func (n *nexis) wander(ctx context.Context, types *rooms.Types, stores []*db.Sto
 				o = opened
 			}
 		case step < 55:
-			act(types.Join(rooms.Join{Type: "counter_room", Session: o.ID, Player: o.Player}))
+			act(types.Join(lobby.Join{Type: "counter_room", Session: o.ID, Player: o.Player}))
 		case step < 75:
-			act(types.Message(rooms.Message{Session: o.ID, Type: "inc", Data: json.RawMessage(`{"by":1}`)}))
+			act(types.Message(lobby.Message{Session: o.ID, Type: "inc", Data: json.RawMessage(`{"by":1}`)}))
 		case step < 85:
 			act(types.Leave(o.ID))
 		default:

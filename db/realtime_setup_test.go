@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
-	"github.com/lattice-director/director/internal/rooms"
+	"github.com/lattice-director/director/lobby"
 )
 
 // nexis is a database with a replica that holds connections of the realtime lobby, and a project with a key.
@@ -113,18 +113,18 @@ func (n *nexis) row(id string) string {
 }
 
 // away and back are what the types of rooms do, for any room.
-func away(session string) rooms.Action { return present(session, true, rooms.EntryDropped) }
+func away(session string) lobby.Action { return present(session, true, lobby.EntryDropped) }
 
-func back(session string) rooms.Action { return present(session, false, rooms.EntryReconnected) }
+func back(session string) lobby.Action { return present(session, false, lobby.EntryReconnected) }
 
-func present(session string, away bool, entry string) rooms.Action {
-	return func(r *rooms.Room) error {
-		i := slices.IndexFunc(r.Members, func(m rooms.Member) bool { return m.Session == session })
+func present(session string, away bool, entry string) lobby.Action {
+	return func(r *lobby.Room) error {
+		i := slices.IndexFunc(r.Members, func(m lobby.Member) bool { return m.Session == session })
 		if i < 0 {
-			return rooms.ErrNotMember
+			return lobby.ErrNotMember
 		}
 		r.Members[i].Away = away
-		r.Entries = append(r.Entries, rooms.Entry{Kind: entry, Session: session})
+		r.Entries = append(r.Entries, lobby.Entry{Kind: entry, Session: session})
 		return nil
 	}
 }

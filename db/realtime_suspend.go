@@ -6,13 +6,13 @@ import (
 
 	"github.com/lattice-director/director/db/internal/batch"
 	"github.com/lattice-director/director/db/query"
-	"github.com/lattice-director/director/internal/rooms"
+	"github.com/lattice-director/director/lobby"
 )
 
 // SuspendRealtime records that sessions have lost their connections, and pauses their tickets. A session with another epoch stays as it is. With
 // announce, away acts in all their rooms at once; without it a worker lets it act after five seconds, unless the session is resumed by then.
 // Errors: Unavailable.
-func (s *Store) SuspendRealtime(ctx context.Context, region string, sessions []SessionEpoch, away func(session string) rooms.Action, announce bool) error {
+func (s *Store) SuspendRealtime(ctx context.Context, region string, sessions []SessionEpoch, away func(session string) lobby.Action, announce bool) error {
 	for part := range slices.Chunk(sessions, suspendedAtOnce) {
 		if _, err := s.groups.suspensions.Do(ctx, region, suspension{part, away, announce}); err != nil {
 			return err
@@ -26,7 +26,7 @@ const suspendedAtOnce = 256
 
 type suspension struct {
 	sessions []SessionEpoch
-	away     func(session string) rooms.Action
+	away     func(session string) lobby.Action
 	announce bool
 }
 
@@ -65,7 +65,7 @@ func (t *sessionTx) suspendThose(ctx context.Context, calls []*suspendCall) erro
 	if err != nil {
 		return err
 	}
-	away := make(map[string]func(string) rooms.Action)
+	away := make(map[string]func(string) lobby.Action)
 	var suspended query.SuspendRealtimeSessionsParams
 	for _, c := range calls {
 		for _, e := range c.Req.sessions {
@@ -77,11 +77,11 @@ func (t *sessionTx) suspendThose(ctx context.Context, calls []*suspendCall) erro
 			suspended.Ids, suspended.Announced = append(suspended.Ids, e.ID), append(suspended.Announced, c.Req.announce)
 		}
 	}
-	return t.suspend(ctx, suspended, func(session string) rooms.Action { return away[session](session) })
+	return t.suspend(ctx, suspended, func(session string) lobby.Action { return away[session](session) })
 }
 
 // suspend suspends sessions that the transaction has locked, and lets the rooms of announced ones know.
-func (t *sessionTx) suspend(ctx context.Context, p query.SuspendRealtimeSessionsParams, away func(session string) rooms.Action) error {
+func (t *sessionTx) suspend(ctx context.Context, p query.SuspendRealtimeSessionsParams, away func(session string) lobby.Action) error {
 	if len(p.Ids) == 0 {
 		return nil
 	}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/lattice-director/director/db/internal/batch"
 	"github.com/lattice-director/director/internal/base/fault"
-	"github.com/lattice-director/director/internal/rooms"
+	"github.com/lattice-director/director/lobby"
 	"github.com/lattice-director/director/match"
 )
 
@@ -25,7 +25,7 @@ type QueueDraft struct {
 	Profile string // whose queue it is for
 	Bucket  string // of a built-in profile, which matches only tickets with the same one; "" for other profiles
 	Players []string
-	Queue   rooms.Queue
+	Queue   lobby.Queue
 }
 
 // QueueBody is an encoded ticket.
@@ -52,7 +52,7 @@ type EnqueueRealtime struct {
 	Region, Project string
 	Session         SessionEpoch
 	Player          string
-	Queue           rooms.Queue
+	Queue           lobby.Queue
 }
 
 // QueuedRealtime is the place of a session in the queue.
@@ -75,7 +75,7 @@ func (s *Store) EnqueueRealtime(ctx context.Context, e EnqueueRealtime) (QueuedR
 	if s.cfg.Queueing == nil {
 		return QueuedRealtime{}, fault.NewUnavailable("sessions do not queue here", nil)
 	}
-	wish, err := s.wish(e.Region, e.Project, e.Queue, []rooms.Member{{Session: e.Session.ID, Player: e.Player}})
+	wish, err := s.wish(e.Region, e.Project, e.Queue, []lobby.Member{{Session: e.Session.ID, Player: e.Player}})
 	if err != nil {
 		return QueuedRealtime{}, err
 	}

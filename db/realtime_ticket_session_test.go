@@ -9,12 +9,12 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/fault"
-	"github.com/lattice-director/director/internal/rooms"
+	"github.com/lattice-director/director/lobby"
 )
 
 func (n *nexis) say(o db.OpenedRealtime, room, kind, data string) {
 	n.t.Helper()
-	_, err := n.actAs(o, room, chats(n.t).Message(rooms.Message{Session: o.ID, Player: o.Player, Type: kind, Data: json.RawMessage(data)}))
+	_, err := n.actAs(o, room, chats(n.t).Message(lobby.Message{Session: o.ID, Player: o.Player, Type: kind, Data: json.RawMessage(data)}))
 	require.NoError(n.t, err)
 }
 

@@ -7,7 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/db/query"
-	"github.com/lattice-director/director/internal/rooms"
+	"github.com/lattice-director/director/lobby"
 )
 
 // WaitingRegions returns the regions of the realtime lobby with sessions that wait for a match, rooms that must hear what became of their tickets, or
@@ -75,9 +75,9 @@ func (s *Store) settleLost(q *query.Queries, lost []query.LostWaitingRow, connec
 	}
 	made := newMatchRooms(first.TicketRegion)
 	m := matchedRoom{id: uuid.NewSHA1(assignedRooms, []byte(first.TicketRegion+" "+first.Ticket))}
-	m.Matched = rooms.Matched{MatchID: m.id.String(), Size: int(first.Size)}
+	m.Matched = lobby.Matched{MatchID: m.id.String(), Size: int(first.Size)}
 	if endpoint != "" {
-		m.Server = &rooms.Server{Endpoint: endpoint}
+		m.Server = &lobby.Server{Endpoint: endpoint}
 	}
 	var sessions []query.WaitingOfTicketsRow
 	for _, r := range lost {

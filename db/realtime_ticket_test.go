@@ -11,7 +11,7 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/fault"
-	"github.com/lattice-director/director/internal/rooms"
+	"github.com/lattice-director/director/lobby"
 	"github.com/lattice-director/director/match"
 )
 
@@ -29,7 +29,7 @@ func setupQueue(t *testing.T) *nexis { return setupRealtime(t, queues) }
 
 // wants is a call by which a session enters the queue for matches of a size.
 func wants(o db.OpenedRealtime, roomType string, size int) db.EnqueueRealtime {
-	return db.EnqueueRealtime{Region: lobbyRegion, Project: "p1", Session: epochOf(o), Player: o.Player, Queue: rooms.Queue{RoomType: roomType, Size: size}}
+	return db.EnqueueRealtime{Region: lobbyRegion, Project: "p1", Session: epochOf(o), Player: o.Player, Queue: lobby.Queue{RoomType: roomType, Size: size}}
 }
 
 func (n *nexis) enqueue(e db.EnqueueRealtime) db.QueuedRealtime {

@@ -10,16 +10,16 @@ import (
 
 	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
-	"github.com/lattice-director/director/internal/rooms"
+	"github.com/lattice-director/director/lobby"
 	"github.com/lattice-director/director/match"
 )
 
 // wish is a ticket that sessions want.
 type wish struct {
 	project string
-	queue   rooms.Queue
+	queue   lobby.Queue
 	lobby   uuid.UUID // whose members queue together; zero for a session alone
-	members []rooms.Member
+	members []lobby.Member
 	subs    []string // the players of the ticket, as members
 	draft   QueueDraft
 	ticket  func(created time.Time) (*match.Ticket, error) // as the profile of the draft judges it; nil: it is not judged
@@ -34,7 +34,7 @@ const (
 )
 
 // wish returns the ticket that the members of a room, or a session alone, want. Errors: Invalid.
-func (s *Store) wish(region, project string, q rooms.Queue, members []rooms.Member) (*wish, error) {
+func (s *Store) wish(region, project string, q lobby.Queue, members []lobby.Member) (*wish, error) {
 	q.Size = min(max(q.Size, minMatchSize), maxMatchSize)
 	w := &wish{project: project, queue: q, members: members}
 	draft := QueueDraft{Profile: s.profileOf(q.RoomType), Queue: q}

@@ -9,11 +9,11 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/db/query"
-	"github.com/lattice-director/director/internal/rooms"
+	"github.com/lattice-director/director/lobby"
 )
 
 // addWaitingSession adds the row of a member of a wish.
-func addWaitingSession(p *query.AddWaitingParams, w *wish, i int, m rooms.Member, ticket string) {
+func addWaitingSession(p *query.AddWaitingParams, w *wish, i int, m lobby.Member, ticket string) {
 	p.Sessions, p.Tickets, p.Places = append(p.Sessions, m.Session), append(p.Tickets, ticket), append(p.Places, int32(i+1))
 	p.Projects, p.Players, p.Subs = append(p.Projects, w.project), append(p.Players, cmp.Or(m.Player, m.Session)), append(p.Subs, w.subs[i])
 	p.RoomTypes, p.Sizes = append(p.RoomTypes, w.queue.RoomType), append(p.Sizes, int32(w.queue.Size))

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/lattice-director/director/db/query"
-	"github.com/lattice-director/director/internal/rooms"
+	"github.com/lattice-director/director/lobby"
 )
 
 // sessionTx is one transaction on sessions of a region and on their rooms.
@@ -59,7 +59,7 @@ type sessionRooms []struct {
 }
 
 // inRooms lets actions act in all rooms of locked sessions, and with invited in those to which they are invited. Call it once in a transaction.
-func (t *sessionTx) inRooms(ctx context.Context, sessions []string, invited bool, act func(session string) rooms.Action) (sessionRooms, error) {
+func (t *sessionTx) inRooms(ctx context.Context, sessions []string, invited bool, act func(session string) lobby.Action) (sessionRooms, error) {
 	rows, err := t.q.RoomsOfRealtimeSessions(ctx, query.RoomsOfRealtimeSessionsParams{Region: t.region, Sessions: sessions, Invited: invited})
 	if err != nil || len(rows) == 0 {
 		return nil, err

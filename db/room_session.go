@@ -14,7 +14,7 @@ import (
 )
 
 // A session on the process of an agent is a room with the session's id. The transaction that opens such a session requests the room
-// (placement_opening.go). This file holds the later steps, which internal/roomhost calls for the agents whose connections its replica holds.
+// (placement_opening.go). This file holds the later steps, which internal/rivalis/roomhost calls for the agents whose connections its replica holds.
 
 // HostProcess is the process of an agent with the label matchmaking=true, which therefore hosts sessions, and the instance as which it is
 // registered.

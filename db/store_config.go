@@ -7,7 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/lattice-director/director/db/internal/batch"
-	"github.com/lattice-director/director/internal/rooms"
+	"github.com/lattice-director/director/lobby"
 )
 
 // Timing is how long rows count. All replicas and workers of a fleet must have the same.
@@ -90,7 +90,7 @@ type Config struct {
 	// NoHistory says that nothing is written to match_history and ticket_history.
 	NoHistory bool
 	// Rooms are the types of rooms of the realtime lobby; nil: those that are built in. Replicas and workers should have the same.
-	Rooms *rooms.Types
+	Rooms *lobby.Types
 	// Queueing says how sessions of the realtime lobby queue; nil: they do not queue at this process.
 	Queueing *Queueing
 	Tracer   pgx.QueryTracer  // may be nil
@@ -114,7 +114,7 @@ func (c Config) withDefaults() Config {
 	c.HoldTimeout = orDefault(c.HoldTimeout, 2*time.Second)
 	c.LockWait = orDefault(c.LockWait, 200*time.Millisecond)
 	if c.Rooms == nil {
-		c.Rooms, _ = rooms.NewTypes(false, nil) // without a configuration nothing is wrong
+		c.Rooms, _ = lobby.NewTypes(false, nil) // without a configuration nothing is wrong
 	}
 	c.Timing = orDefault(c.Timing, DefaultTiming())
 	c.Timing.NetcodeExpire = orDefault(c.Timing.NetcodeExpire, DefaultTiming().NetcodeExpire)

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"pgregory.net/rapid"
 
-	"github.com/lattice-director/director/db/dbtest"
+	"github.com/lattice-director/director/internal/testkit/dbtest"
 )
 
 // Open Match's clients check the form of an id.

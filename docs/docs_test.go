@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
-	"github.com/lattice-director/director/internal/poolfile"
+	"github.com/lattice-director/director/internal/provisioning/poolfile"
 	"github.com/lattice-director/director/match/profile"
 )
 

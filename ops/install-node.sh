@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs Node.js with npm if they are missing: tests run the codec and the collation of JavaScript clients. The tests install the npm packages
-# that they need themselves (internal/nodetest). Safe to run again. Uses sudo or doas unless it runs as root.
+# that they need themselves (internal/testkit/nodetest). Safe to run again. Uses sudo or doas unless it runs as root.
 set -eu
 . "$(dirname "$0")/packages.sh"
 

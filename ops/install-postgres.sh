@@ -6,7 +6,7 @@
 #                                         DIRECTOR_PG_BINDIR; for development and tests, not for production
 #
 # The first form does nothing if DATABASE_URL or TEST_DATABASE_URL is set. It searches the same directories as
-# internal/pglocal.
+# internal/dev/pglocal.
 set -eu
 . "$(dirname "$0")/packages.sh"
 

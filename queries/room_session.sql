@@ -1,5 +1,5 @@
 -- Sessions whose instance is the process of an agent: each is a room with the session's id. Placement and the director loop reserve the
--- room and insert the create command in the transaction that opens the session. internal/roomhost registers the processes and runs the other
+-- room and insert the create command in the transaction that opens the session. internal/rivalis/roomhost registers the processes and runs the other
 -- statements.
 
 -- name: RequestRooms :many

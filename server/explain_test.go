@@ -9,7 +9,7 @@ import (
 )
 
 // Pins an explanation that its contract does not describe, and one that a player may read. What explanations say is tested in
-// internal/why.
+// internal/matching/explainer.
 func TestExplanationsOverHTTP(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -7,13 +7,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
-	"github.com/lattice-director/director/internal/rooms"
+	"github.com/lattice-director/director/lobby"
 )
 
 // The owner of a party of the realtime lobby queues its members over HTTP; the party and its ticket change together.
 func TestTheMembersOfALobbyQueueTogether(t *testing.T) {
 	t.Parallel()
-	types, err := rooms.NewTypes(false, nil)
+	types, err := lobby.NewTypes(false, nil)
 	require.NoError(t, err)
 	b := setup(t, func(c *config) { c.db.Rooms = types })
 	b.profile("ranked", ranked)
@@ -21,8 +21,8 @@ func TestTheMembersOfALobbyQueueTogether(t *testing.T) {
 	require.NoError(t, err)
 	for _, sub := range []string{"alice", "bob"} {
 		b.exec(`INSERT INTO realtime_sessions (region, id, project, player, authenticated, ttl, owner) VALUES ('eu', 's-' || $1, 'game', $1, true, '30 s', gen_random_uuid())`, sub)
-		options := rooms.Options{"private": []byte("false")}
-		b.inParty(sub, types.Join(rooms.Join{Type: "party", Session: "s-" + sub, Player: sub, Options: options}))
+		options := lobby.Options{"private": []byte("false")}
+		b.inParty(sub, types.Join(lobby.Join{Type: "party", Session: "s-" + sub, Player: sub, Options: options}))
 	}
 	body := fields{"profiles": []string{"ranked"}, "lobby": fields{"project": "game", "room": "party:1"}, "players": fields{"bob": fields{"attributes": fields{"role": "tank"}}}}
 	b.ticketCall("bob", http.MethodPost, "", body).problem(http.StatusForbidden, "not_owner")
@@ -47,7 +47,7 @@ func TestTheMembersOfALobbyQueueTogether(t *testing.T) {
 }
 
 // inParty runs an action of a player in the party.
-func (b *bundle) inParty(sub string, act rooms.Action) {
+func (b *bundle) inParty(sub string, act lobby.Action) {
 	b.t.Helper()
 	_, err := b.store.ActInLobby(b.t.Context(), db.LobbyAction{
 		Region: "eu", Project: "game", Session: db.SessionEpoch{ID: "s-" + sub, Epoch: 1}, Room: "party:1", Make: true, Act: act,

@@ -12,8 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/lattice-director/director/db/storetest"
-	"github.com/lattice-director/director/internal/loop"
+	"github.com/lattice-director/director/internal/matching/loop"
+	"github.com/lattice-director/director/internal/testkit/storetest"
 )
 
 // worker runs the director's loop with a store of its own, as in another pod.

@@ -10,10 +10,10 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/lattice-director/director/internal/command"
-	"github.com/lattice-director/director/internal/panics"
-	"github.com/lattice-director/director/internal/roomhost"
-	"github.com/lattice-director/director/internal/roster"
+	"github.com/lattice-director/director/internal/base/panics"
+	"github.com/lattice-director/director/internal/rivalis/command"
+	"github.com/lattice-director/director/internal/rivalis/roomhost"
+	"github.com/lattice-director/director/internal/rivalis/roster"
 	"github.com/lattice-director/director/server/orchestrator"
 )
 

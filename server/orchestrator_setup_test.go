@@ -17,7 +17,7 @@ import (
 
 	"github.com/lattice-director/director/bench/agents"
 	"github.com/lattice-director/director/db"
-	"github.com/lattice-director/director/db/dbtest"
+	"github.com/lattice-director/director/internal/testkit/dbtest"
 	"github.com/lattice-director/director/server"
 	"github.com/lattice-director/director/server/orchestrator"
 )

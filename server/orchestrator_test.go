@@ -18,8 +18,8 @@ import (
 	"github.com/lattice-director/director/bench/agents"
 	"github.com/lattice-director/director/bench/agents/wire"
 	"github.com/lattice-director/director/db"
-	"github.com/lattice-director/director/db/dbtest"
-	"github.com/lattice-director/director/internal/pglocal"
+	"github.com/lattice-director/director/internal/dev/pglocal"
+	"github.com/lattice-director/director/internal/testkit/dbtest"
 )
 
 // The life of rooms and game servers, on one, two and three replicas.

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
-	"github.com/lattice-director/director/db/dbtest"
-	"github.com/lattice-director/director/internal/pglocal"
+	"github.com/lattice-director/director/internal/dev/pglocal"
+	"github.com/lattice-director/director/internal/testkit/dbtest"
 )
 
 // production sets the default timeouts.

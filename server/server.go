@@ -33,9 +33,9 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"github.com/lattice-director/director/internal/base/fault"
+	"github.com/lattice-director/director/internal/matching/explainer"
+	"github.com/lattice-director/director/internal/matching/watch"
 	"github.com/lattice-director/director/internal/refusals"
-	"github.com/lattice-director/director/internal/watch"
-	"github.com/lattice-director/director/internal/why"
 	"github.com/lattice-director/director/server/bevygap"
 	"github.com/lattice-director/director/server/fleet"
 	"github.com/lattice-director/director/server/hook"
@@ -63,7 +63,7 @@ type Server struct {
 	console   *consoleServer                  // nil where it is not served
 	ready     func(ctx context.Context) error // what /readyz checks
 	hub       *watch.Hub                      // of players' tickets; nil when players are not served
-	explainer *why.Reader                     // of tickets and matches; it bounds how many explanations run on the replica
+	explainer *explainer.Reader               // of tickets and matches; it bounds how many explanations run on the replica
 	refusals  *refusals.Book                  // of all players' faces
 	warm      atomic.Bool                     // warmUp has ended
 	draining  atomic.Bool
@@ -82,7 +82,7 @@ func New(options Options) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{options: o, stopping: make(chan struct{})}
-	s.explainer = why.New(why.Options{Store: o.Store, Universe: o.universe(), PlayerArg: o.PlayerArg, MaxCandidates: o.MaxCandidates})
+	s.explainer = explainer.New(explainer.Options{Store: o.Store, Universe: o.universe(), PlayerArg: o.PlayerArg, MaxCandidates: o.MaxCandidates})
 	if s.refusals, err = refusals.New(o.Store, o.Metrics.Registerer()); err != nil {
 		return nil, fmt.Errorf("server: %w", err)
 	}

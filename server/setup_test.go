@@ -13,9 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
-	"github.com/lattice-director/director/db/dbtest"
 	"github.com/lattice-director/director/internal/connect"
-	"github.com/lattice-director/director/internal/logtest"
+	"github.com/lattice-director/director/internal/testkit/dbtest"
+	"github.com/lattice-director/director/internal/testkit/logtest"
 	"github.com/lattice-director/director/server"
 	"github.com/lattice-director/director/server/keyring"
 	"github.com/lattice-director/director/token"

@@ -7,8 +7,8 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"github.com/lattice-director/director/db"
-	"github.com/lattice-director/director/internal/panics"
-	"github.com/lattice-director/director/internal/watch"
+	"github.com/lattice-director/director/internal/base/panics"
+	"github.com/lattice-director/director/internal/matching/watch"
 	"github.com/lattice-director/director/server/play"
 )
 

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/lattice-director/director/db/dbtest"
+	"github.com/lattice-director/director/internal/testkit/dbtest"
 )
 
 // Pins a replica that is ready without a connection, whose first calls take half a second, and one that a slow statement keeps from being ready.

@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"github.com/lattice-director/director/internal/toolstest"
+	"github.com/lattice-director/director/internal/testkit/toolstest"
 	"github.com/lattice-director/director/sdk"
 	"github.com/lattice-director/director/sdk/sdktest"
 	"github.com/lattice-director/director/sidecar"

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/lattice-director/director/internal/wait"
+	"github.com/lattice-director/director/internal/base/wait"
 	"github.com/lattice-director/director/provider"
 )
 

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/lattice-director/director/db"
-	"github.com/lattice-director/director/internal/wait"
+	"github.com/lattice-director/director/internal/base/wait"
 )
 
 // waker wakes the loop provision when deployments of a region become due, and when a step has ended that kept others waiting.

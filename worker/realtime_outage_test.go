@@ -10,11 +10,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
-	"github.com/lattice-director/director/internal/rooms"
+	"github.com/lattice-director/director/lobby"
 )
 
 // tokenClient is a client whose token resumes its session.
-func tokenClient(types *rooms.Types, replica uuid.UUID, token, resume string) db.OpenRealtime {
+func tokenClient(types *lobby.Types, replica uuid.UUID, token, resume string) db.OpenRealtime {
 	sum := sha256.Sum256([]byte(token))
 	return db.OpenRealtime{
 		Region: "eu", Project: "p1", Authenticated: true, TokenDigest: sum[:], TTL: 30 * time.Second, Replica: replica, Back: types.Back, Resume: resume,
@@ -42,7 +42,7 @@ func (b *bundle) steadyReplica() uuid.UUID {
 func TestSessionsOfAReplicaWithoutARowEnd(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	types, err := rooms.NewTypes(false, nil)
+	types, err := lobby.NewTypes(false, nil)
 	require.NoError(t, err)
 	l := loopOf(t, b.options(), "realtime")
 	lost, _ := b.lobbyReplica(types, 140)
@@ -65,7 +65,7 @@ func TestSessionsOfAReplicaWithoutARowEnd(t *testing.T) {
 func TestARestoredDumpGivesSessionsTheirWholeTTL(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	types, err := rooms.NewTypes(false, nil)
+	types, err := lobby.NewTypes(false, nil)
 	require.NoError(t, err)
 	l := loopOf(t, b.options(), "realtime")
 	old, _ := b.lobbyReplica(types, 3)
@@ -92,7 +92,7 @@ func TestARestoredDumpGivesSessionsTheirWholeTTL(t *testing.T) {
 func TestAWeekWithoutAWorker(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	types, err := rooms.NewTypes(false, nil)
+	types, err := lobby.NewTypes(false, nil)
 	require.NoError(t, err)
 	live := b.steadyReplica()
 	gone, owned := b.lobbyReplica(types, 190)

@@ -8,11 +8,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
-	"github.com/lattice-director/director/internal/rooms"
+	"github.com/lattice-director/director/lobby"
 )
 
 // lobbyReplica begins a replica of the realtime lobby with sessions, all members of one chat room.
-func (b *bundle) lobbyReplica(types *rooms.Types, sessions int) (uuid.UUID, []db.SessionEpoch) {
+func (b *bundle) lobbyReplica(types *lobby.Types, sessions int) (uuid.UUID, []db.SessionEpoch) {
 	b.t.Helper()
 	ctx := b.t.Context()
 	replica, err := b.BeginRealtimeReplica(ctx, "eu")
@@ -23,7 +23,7 @@ func (b *bundle) lobbyReplica(types *rooms.Types, sessions int) (uuid.UUID, []db
 		require.NoError(b.t, err)
 		owned[i] = db.SessionEpoch{ID: o.ID, Epoch: o.Epoch}
 		_, err = b.ActInLobby(ctx, db.LobbyAction{
-			Region: "eu", Project: "p1", Session: owned[i], Room: "chat:default", Make: true, Act: types.Join(rooms.Join{Type: "chat", Session: o.ID, Player: o.Player}),
+			Region: "eu", Project: "p1", Session: owned[i], Room: "chat:default", Make: true, Act: types.Join(lobby.Join{Type: "chat", Session: o.ID, Player: o.Player}),
 		})
 		require.NoError(b.t, err)
 	}
@@ -39,7 +39,7 @@ func (b *bundle) lobbyEntries(kind string) int {
 func TestSessionsOfADeadReplicaAreSuspendedOnceAndThenEnd(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	types, err := rooms.NewTypes(false, nil)
+	types, err := lobby.NewTypes(false, nil)
 	require.NoError(t, err)
 	l := loopOf(t, b.options(), "realtime")
 	require.Empty(t, once(t, l))
@@ -66,7 +66,7 @@ func TestSessionsOfADeadReplicaAreSuspendedOnceAndThenEnd(t *testing.T) {
 func TestADrainIsAnnouncedOnlyForSessionsThatStayAway(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	types, err := rooms.NewTypes(false, nil)
+	types, err := lobby.NewTypes(false, nil)
 	require.NoError(t, err)
 	l := loopOf(t, b.options(), "realtime")
 	drained, owned := b.lobbyReplica(types, 3)

@@ -5,7 +5,7 @@ import (
 	"errors"
 
 	"github.com/lattice-director/director/db"
-	"github.com/lattice-director/director/internal/ticketbody"
+	"github.com/lattice-director/director/internal/matching/ticketbody"
 )
 
 const waitingBatch = 100

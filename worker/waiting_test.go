@@ -7,19 +7,19 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
-	"github.com/lattice-director/director/db/storetest"
-	"github.com/lattice-director/director/internal/rooms"
+	"github.com/lattice-director/director/internal/testkit/storetest"
+	"github.com/lattice-director/director/lobby"
 )
 
 // queuedParty is a party whose room waits for a match, without a ticket.
-func queuedParty(b *bundle, types *rooms.Types) (uid uuid.UUID) {
+func queuedParty(b *bundle, types *lobby.Types) (uid uuid.UUID) {
 	b.t.Helper()
 	_, err := b.ActInLobby(b.t.Context(), db.LobbyAction{
-		Region: "eu", Project: "p1", Room: "party:1", Make: true, Act: types.Join(rooms.Join{Type: "party", Session: "s-1", Player: "ada"}),
+		Region: "eu", Project: "p1", Room: "party:1", Make: true, Act: types.Join(lobby.Join{Type: "party", Session: "s-1", Player: "ada"}),
 	})
 	require.NoError(b.t, err)
 	a, err := b.ActInLobby(b.t.Context(), db.LobbyAction{
-		Region: "eu", Project: "p1", Room: "party:1", Act: types.Queued(rooms.Queue{RoomType: "duel", Size: 2}),
+		Region: "eu", Project: "p1", Room: "party:1", Act: types.Queued(lobby.Queue{RoomType: "duel", Size: 2}),
 	})
 	require.NoError(b.t, err)
 	return a.Lobby
@@ -29,7 +29,7 @@ func queuedParty(b *bundle, types *rooms.Types) (uid uuid.UUID) {
 func TestRoomsLearnWhatBecameOfTheirTickets(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	types, err := rooms.NewTypes(false, nil)
+	types, err := lobby.NewTypes(false, nil)
 	require.NoError(t, err)
 	b.Store = storetest.Open(t, b.url, func(c *db.Config) { c.Rooms = types })
 	l := loopOf(t, b.options(), "waiting")

@@ -26,7 +26,7 @@
 //	scale    Pools have the servers that their players need: it decides how many, and which end. Runs with providers only.
 //	provision Deployments are started and stopped at their providers, each exactly once: see the comment of migration 00026.
 //	orphans  Servers that run at a provider without a deployment are stopped; servers that it does not list any more are looked at.
-//	match    Tickets of profiles become matches. This is the director loop, internal/loop, with a schedule of its own.
+//	match    Tickets of profiles become matches. This is the director loop, internal/matching/loop, with a schedule of its own.
 //
 // A loop runs when its worker starts, and then at its interval. Jitter of a tenth keeps many workers from running in step.
 // Each run has a timeout. A run that fails or panics is retried with growing pauses; other loops are not affected. Each
@@ -45,10 +45,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/wait"
 	"github.com/lattice-director/director/internal/doctor"
 	"github.com/lattice-director/director/internal/keymint"
-	matchloop "github.com/lattice-director/director/internal/loop"
-	"github.com/lattice-director/director/internal/wait"
+	matchloop "github.com/lattice-director/director/internal/matching/loop"
 	"github.com/lattice-director/director/provider"
 	"github.com/lattice-director/director/token"
 )

@@ -15,8 +15,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/stretchr/testify/require"
 
-	"github.com/lattice-director/director/db/dbtest"
 	"github.com/lattice-director/director/internal/base/fault"
+	"github.com/lattice-director/director/internal/testkit/dbtest"
 )
 
 // driven is a running worker whose pauses end with a tick, and whose results the test receives.

@@ -10,8 +10,8 @@ import (
 
 	"github.com/lattice-director/director/bench"
 	"github.com/lattice-director/director/bench/baseline"
-	"github.com/lattice-director/director/db/dbtest"
-	"github.com/lattice-director/director/internal/pglocal"
+	"github.com/lattice-director/director/internal/dev/pglocal"
+	"github.com/lattice-director/director/internal/testkit/dbtest"
 )
 
 func tablesLeft(t *testing.T, url string) (n int) {

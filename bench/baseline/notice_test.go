@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/bench/baseline"
-	"github.com/lattice-director/director/db/dbtest"
+	"github.com/lattice-director/director/internal/testkit/dbtest"
 )
 
 // Pins notifications of the warm-up that are counted, and a measurement that outlasts its caller.

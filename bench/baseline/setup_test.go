@@ -10,9 +10,9 @@ import (
 
 	"github.com/lattice-director/director/bench/baseline"
 	"github.com/lattice-director/director/db"
-	"github.com/lattice-director/director/db/dbtest"
-	"github.com/lattice-director/director/db/storetest"
 	"github.com/lattice-director/director/internal/base/fault"
+	"github.com/lattice-director/director/internal/testkit/dbtest"
+	"github.com/lattice-director/director/internal/testkit/storetest"
 )
 
 func TestMain(m *testing.M) { dbtest.VerifyNoLeaks(m) }

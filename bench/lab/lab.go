@@ -19,7 +19,7 @@ import (
 	"time"
 
 	"github.com/lattice-director/director/bench"
-	"github.com/lattice-director/director/internal/pglocal"
+	"github.com/lattice-director/director/internal/dev/pglocal"
 	"github.com/lattice-director/director/migrations"
 )
 

@@ -5,7 +5,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/lattice-director/director/internal/subprocess"
+	"github.com/lattice-director/director/internal/dev/subprocess"
 )
 
 // Process is a server process of a lab.

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
-	"github.com/lattice-director/director/db/dbtest"
-	"github.com/lattice-director/director/db/storetest"
+	"github.com/lattice-director/director/internal/testkit/dbtest"
+	"github.com/lattice-director/director/internal/testkit/storetest"
 )
 
 func count(t *testing.T, b *testbed, statement string) (n int) {

@@ -13,7 +13,7 @@ import (
 	"github.com/lattice-director/director/bench/lab"
 	"github.com/lattice-director/director/bench/report"
 	"github.com/lattice-director/director/db"
-	"github.com/lattice-director/director/internal/ticketbody"
+	"github.com/lattice-director/director/internal/matching/ticketbody"
 	"github.com/lattice-director/director/match"
 )
 

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/bench"
-	"github.com/lattice-director/director/db/dbtest"
+	"github.com/lattice-director/director/internal/testkit/dbtest"
 )
 
 // Pins statements that no longer fit the schema, and players or servers that are counted twice or not at all.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/lattice-director/director/bench/lab"
 	"github.com/lattice-director/director/internal/cli/clitest"
-	"github.com/lattice-director/director/internal/devlogin"
+	"github.com/lattice-director/director/internal/dev/devlogin"
 )
 
 // Pins a no-op that costs less than the calls it stands for because it checks less or answers less, and a naive placement

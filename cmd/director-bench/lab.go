@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/lattice-director/director/bench/lab"
-	"github.com/lattice-director/director/internal/devlogin"
+	"github.com/lattice-director/director/internal/dev/devlogin"
 )
 
 // inLab measures a director of its own, and its baselines, with default settings whatever the environment contains, so that

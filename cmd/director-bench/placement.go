@@ -7,7 +7,7 @@ import (
 
 	"github.com/lattice-director/director/bench"
 	"github.com/lattice-director/director/bench/lab"
-	"github.com/lattice-director/director/internal/devlogin"
+	"github.com/lattice-director/director/internal/dev/devlogin"
 )
 
 // placementFamily is the scenarios of placed players and of their game servers.

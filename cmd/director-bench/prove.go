@@ -15,7 +15,7 @@ import (
 	"github.com/lattice-director/director/bench/lab"
 	"github.com/lattice-director/director/bench/proof"
 	"github.com/lattice-director/director/internal/cli"
-	"github.com/lattice-director/director/internal/devlogin"
+	"github.com/lattice-director/director/internal/dev/devlogin"
 )
 
 func (p *program) prove() *cobra.Command {

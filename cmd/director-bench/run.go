@@ -8,7 +8,7 @@ import (
 
 	"github.com/lattice-director/director/bench"
 	"github.com/lattice-director/director/internal/cli"
-	"github.com/lattice-director/director/internal/devlogin"
+	"github.com/lattice-director/director/internal/dev/devlogin"
 )
 
 // The baselines.

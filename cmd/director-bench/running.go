@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/lattice-director/director/bench/lab"
-	"github.com/lattice-director/director/internal/devlogin"
-	"github.com/lattice-director/director/internal/pglocal"
+	"github.com/lattice-director/director/internal/dev/devlogin"
+	"github.com/lattice-director/director/internal/dev/pglocal"
 )
 
 // runningDirector holds the flags about a director that runs elsewhere. Secrets come from the director's own environment

@@ -11,7 +11,7 @@ import (
 
 	"github.com/lattice-director/director/bench/lab"
 	"github.com/lattice-director/director/internal/cli/clitest"
-	"github.com/lattice-director/director/internal/devlogin"
+	"github.com/lattice-director/director/internal/dev/devlogin"
 )
 
 // asProgram makes this test binary the program itself: a laboratory runs it for its baselines.

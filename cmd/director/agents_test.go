@@ -10,10 +10,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
-	"github.com/lattice-director/director/db/dbtest"
 	"github.com/lattice-director/director/internal/cli"
 	"github.com/lattice-director/director/internal/cli/clitest"
 	"github.com/lattice-director/director/internal/doctor"
+	"github.com/lattice-director/director/internal/testkit/dbtest"
 )
 
 func TestAgentKeys(t *testing.T) {

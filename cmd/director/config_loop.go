@@ -3,9 +3,9 @@ package main
 import (
 	"time"
 
-	"github.com/lattice-director/director/internal/loop"
-	"github.com/lattice-director/director/internal/ticketbody"
-	"github.com/lattice-director/director/internal/usercode"
+	"github.com/lattice-director/director/internal/matching/loop"
+	"github.com/lattice-director/director/internal/matching/ticketbody"
+	"github.com/lattice-director/director/internal/openmatch/functions"
 )
 
 // loopSettings are how workers decide about the tickets of profiles.
@@ -40,10 +40,10 @@ func (c *Config) privacy() ticketbody.Privacy {
 }
 
 // matchmaker makes the matchmaker of this process, which its director loop runs and closes.
-func (p *process) matchmaker() (*usercode.Matchmaker, error) {
+func (p *process) matchmaker() (*functions.Matchmaker, error) {
 	c := p.conf
 	served := c.openMatchOptions()
-	return usercode.New(usercode.Options{
+	return functions.New(functions.Options{
 		Store: p.store, Region: c.OMRegion, Registration: c.OMRegistration, Collection: c.OMCollection, Evaluator: c.OMEvaluator,
 		Functions: c.OMFunctions, Loopback: served != nil && served.OnLoopback(), FunctionCA: c.OMFunctionCA, MaxBackfill: c.OMMaxTicket,
 		Memory: int64(c.loopMemory(c.OMProposalMemory, 512<<20)), Log: p.log, Metrics: p.registry, Tracer: p.tracing.provider(),

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/lattice-director/director/internal/rooms"
+	"github.com/lattice-director/director/lobby"
 	"github.com/lattice-director/director/server"
 	"github.com/lattice-director/director/server/projects"
 	"github.com/lattice-director/director/server/realtime"
@@ -158,7 +158,7 @@ func roomTypes(p *string) value {
 	v := text(p, "a JSON object of room types")
 	v.set = func(text string) error {
 		*p = text
-		if _, err := rooms.NewTypes(false, []byte(text)); err != nil {
+		if _, err := lobby.NewTypes(false, []byte(text)); err != nil {
 			return fmt.Errorf("it must be %s: %w", v.allowed, err)
 		}
 		return nil
@@ -195,8 +195,8 @@ func (c *Config) realtimeOptions(sealer *token.Sealer) (*realtime.Options, error
 }
 
 // roomTypes returns the types of rooms that this process knows.
-func (c *Config) roomTypes() (*rooms.Types, error) {
-	types, err := rooms.NewTypes(c.RealtimeConformance, []byte(c.RealtimeRooms))
+func (c *Config) roomTypes() (*lobby.Types, error) {
+	types, err := lobby.NewTypes(c.RealtimeConformance, []byte(c.RealtimeRooms))
 	if err != nil {
 		return nil, fmt.Errorf("DIRECTOR_REALTIME_ROOMS: %w", err)
 	}

@@ -13,9 +13,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/dbcause"
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/cli"
-	"github.com/lattice-director/director/internal/dbcause"
 )
 
 // operator has what a command on the database uses: settings, store and output.

@@ -13,8 +13,8 @@ import (
 	"strings"
 
 	"github.com/lattice-director/director/internal/cli"
-	"github.com/lattice-director/director/internal/devlogin"
-	"github.com/lattice-director/director/internal/pglocal"
+	"github.com/lattice-director/director/internal/dev/devlogin"
+	"github.com/lattice-director/director/internal/dev/pglocal"
 	"github.com/lattice-director/director/token"
 )
 

@@ -14,7 +14,7 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/cli"
-	"github.com/lattice-director/director/internal/serverenv"
+	"github.com/lattice-director/director/internal/provisioning/serverenv"
 	"github.com/lattice-director/director/provider"
 	"github.com/lattice-director/director/token"
 	"github.com/lattice-director/director/token/netcode"

@@ -12,8 +12,8 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/cli"
-	"github.com/lattice-director/director/internal/pglocal"
-	"github.com/lattice-director/director/internal/poolfile"
+	"github.com/lattice-director/director/internal/dev/pglocal"
+	"github.com/lattice-director/director/internal/provisioning/poolfile"
 	"github.com/lattice-director/director/migrations"
 	"github.com/lattice-director/director/server"
 )

@@ -8,9 +8,9 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"github.com/lattice-director/director/db/dbtest"
 	"github.com/lattice-director/director/internal/cli"
 	"github.com/lattice-director/director/internal/doctor"
+	"github.com/lattice-director/director/internal/testkit/dbtest"
 )
 
 // examined runs doctor, and returns its findings and the exit code.

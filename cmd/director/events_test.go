@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
-	"github.com/lattice-director/director/db/dbtest"
 	"github.com/lattice-director/director/internal/cli"
+	"github.com/lattice-director/director/internal/testkit/dbtest"
 )
 
 func printedEvents(t *testing.T, text string) (all []eventLine) {

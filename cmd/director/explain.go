@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lattice-director/director/internal/cli"
-	"github.com/lattice-director/director/internal/why"
+	"github.com/lattice-director/director/internal/matching/explainer"
 )
 
 func (p *program) explain() *cobra.Command {
@@ -42,7 +42,7 @@ func (p *program) explainTicket() *cobra.Command {
 		Args: cli.Exactly(1),
 		ValidArgsFunction: p.completeArgs("SELECT id FROM tickets WHERE starts_with(id, $1) AND cardinality($2::text[]) = 0" +
 			" ORDER BY created LIMIT 100"),
-	}, func(ctx context.Context, r *why.Reader, id string) (explained, error) { return r.Ticket(ctx, id) })
+	}, func(ctx context.Context, r *explainer.Reader, id string) (explained, error) { return r.Ticket(ctx, id) })
 }
 
 func (p *program) explainMatch() *cobra.Command {
@@ -58,7 +58,7 @@ func (p *program) explainMatch() *cobra.Command {
 		Args: cli.Exactly(1),
 		ValidArgsFunction: p.completeArgs("SELECT match::text FROM ops.matches WHERE starts_with(match::text, $1) AND cardinality($2::text[]) = 0" +
 			" ORDER BY decided_at DESC LIMIT 100"),
-	}, func(ctx context.Context, r *why.Reader, arg string) (explained, error) {
+	}, func(ctx context.Context, r *explainer.Reader, arg string) (explained, error) {
 		id, err := uuid.Parse(arg)
 		if err != nil {
 			return nil, cli.Usage(fmt.Errorf("%q is no id of a match: it must be a UUID", arg))
@@ -68,12 +68,12 @@ func (p *program) explainMatch() *cobra.Command {
 }
 
 // explainCommand completes a command that prints an explanation: as text, or as the document.
-func (p *program) explainCommand(cmd *cobra.Command, explain func(ctx context.Context, r *why.Reader, id string) (explained, error)) *cobra.Command {
+func (p *program) explainCommand(cmd *cobra.Command, explain func(ctx context.Context, r *explainer.Reader, id string) (explained, error)) *cobra.Command {
 	addFlags(cmd.Flags(), byExplained)
 	cli.AddOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return p.withDatabase(cmd, byExplained, func(ctx context.Context, l operator) error {
-			found, err := explain(ctx, why.New(why.Options{Store: l.Store, Universe: l.OMRegion, PlayerArg: l.OMPlayerArg, MaxCandidates: l.LoopCandidates}), args[0])
+			found, err := explain(ctx, explainer.New(explainer.Options{Store: l.Store, Universe: l.OMRegion, PlayerArg: l.OMPlayerArg, MaxCandidates: l.LoopCandidates}), args[0])
 			if err != nil {
 				return refusalText(err)
 			}

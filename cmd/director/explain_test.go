@@ -8,10 +8,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
-	"github.com/lattice-director/director/db/dbtest"
 	"github.com/lattice-director/director/internal/cli"
 	"github.com/lattice-director/director/internal/cli/clitest"
-	"github.com/lattice-director/director/internal/ticketbody"
+	"github.com/lattice-director/director/internal/matching/ticketbody"
+	"github.com/lattice-director/director/internal/testkit/dbtest"
 	"github.com/lattice-director/director/match"
 	"github.com/lattice-director/director/match/explain"
 )

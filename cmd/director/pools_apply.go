@@ -12,7 +12,7 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/cli"
-	"github.com/lattice-director/director/internal/poolfile"
+	"github.com/lattice-director/director/internal/provisioning/poolfile"
 )
 
 // appliedLine is the output of `pools apply` for an app version or a pool.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/cli"
-	"github.com/lattice-director/director/internal/poolfile"
+	"github.com/lattice-director/director/internal/provisioning/poolfile"
 )
 
 // poolNumbers is the output of `pools scale`, `pause` and `resume`.

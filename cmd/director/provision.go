@@ -13,7 +13,7 @@ import (
 	"strings"
 
 	"github.com/lattice-director/director/db"
-	"github.com/lattice-director/director/internal/serverenv"
+	"github.com/lattice-director/director/internal/provisioning/serverenv"
 	"github.com/lattice-director/director/provider"
 	"github.com/lattice-director/director/provider/agones"
 	"github.com/lattice-director/director/provider/docker"

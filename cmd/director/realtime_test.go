@@ -10,28 +10,28 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/lattice-director/director/db/dbtest"
+	"github.com/lattice-director/director/internal/testkit/dbtest"
 	"github.com/lattice-director/director/server/realtime/realtimetest"
 	"github.com/lattice-director/director/token"
 )
 
 // lobby is a running replica that serves the realtime lobby and its control API.
-type lobby struct{ *running }
+type runningLobby struct{ *running }
 
-func startLobby(t *testing.T, url string, environ ...string) lobby {
+func startLobby(t *testing.T, url string, environ ...string) runningLobby {
 	t.Helper()
-	return lobby{start(t, env(append([]string{
+	return runningLobby{start(t, env(append([]string{
 		"DATABASE_URL=" + url, "DIRECTOR_KEY_ENCRYPTION_KEY=" + testKEK, "DIRECTOR_ADDR=127.0.0.1:0", "NEXIS_MASTER_SECRET=" + lobbyMaster, "NEXIS_INTERNAL_TOKEN=" + lobbyToken,
 		"DIRECTOR_REALTIME_ADDR=127.0.0.1:0", "DIRECTOR_REALTIME_CONTROL_ADDR=127.0.0.1:0", "DIRECTOR_REALTIME_CONFORMANCE=true",
 	}, environ...)...), "serve", "--work")}
 }
 
 // post calls the control API and decodes its answer.
-func (l lobby) post(path, body string, into any) int {
+func (l runningLobby) post(path, body string, into any) int {
 	return l.postAs(lobbyToken, path, body, into)
 }
 
-func (l lobby) postAs(internalToken, path, body string, into any) int {
+func (l runningLobby) postAs(internalToken, path, body string, into any) int {
 	l.t.Helper()
 	r, err := http.NewRequestWithContext(l.t.Context(), http.MethodPost, "http://"+l.logged("listening", "realtime_control_addr")+path, strings.NewReader(body))
 	require.NoError(l.t, err)
@@ -44,14 +44,14 @@ func (l lobby) postAs(internalToken, path, body string, into any) int {
 	return res.StatusCode
 }
 
-func (l lobby) token(project, key string) string {
+func (l runningLobby) token(project, key string) string {
 	l.t.Helper()
 	var minted struct{ Token string }
 	require.Equal(l.t, http.StatusOK, l.post("/tokens", fmt.Sprintf(`{"project_id":%q,"key_id":%q}`, project, key), &minted))
 	return minted.Token
 }
 
-func (l lobby) client(raw string) realtimetest.Options {
+func (l runningLobby) client(raw string) realtimetest.Options {
 	return realtimetest.Options{URL: "ws://" + l.logged("listening", "realtime_addr") + "/", Token: raw}
 }
 
@@ -79,7 +79,7 @@ func TestServeTheRealtimeLobbyAlone(t *testing.T) {
 	for _, c := range []*realtimetest.Client{ann, bob} {
 		c.Wait(t, "the end of a connection of the key", func(v *realtimetest.View) bool { return v.Closed() == 4403 })
 	}
-	for _, l := range []lobby{here, there} {
+	for _, l := range []runningLobby{here, there} {
 		_, err := realtimetest.Connect(t.Context(), l.client(revoked))
 		var refused *realtimetest.RefusedError
 		require.ErrorAs(t, err, &refused)
@@ -101,7 +101,7 @@ func TestDevServesTheExamplesOfNexis(t *testing.T) {
 	t.Parallel()
 	url, data := dbtest.Empty(t), scratch(t)
 	for range 2 { // the second run finds the project
-		l := lobby{start(t, env("DATABASE_URL="+url), "dev", "--data", data, "--addr", "127.0.0.1:0", "--metrics-addr", "127.0.0.1:0", "--orchestrator-addr", "127.0.0.1:0",
+		l := runningLobby{start(t, env("DATABASE_URL="+url), "dev", "--data", data, "--addr", "127.0.0.1:0", "--metrics-addr", "127.0.0.1:0", "--orchestrator-addr", "127.0.0.1:0",
 			"--realtime-addr", "127.0.0.1:0", "--realtime-control-addr", "127.0.0.1:0", "--console-addr", "127.0.0.1:0")}
 		require.Contains(t, l.stdout.wait(t, "  Lobby "), "ws://"+l.logged("listening", "realtime_addr"))
 		require.Contains(t, l.stdout.wait(t, "  ada=$("), `/tokens -H "x-nexis-internal-token: nexis-dev-internal-token"`)

@@ -11,7 +11,7 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/cli"
-	"github.com/lattice-director/director/internal/whatif"
+	"github.com/lattice-director/director/internal/matching/replayer"
 	"github.com/lattice-director/director/match/decide"
 	"github.com/lattice-director/director/match/profile"
 	"github.com/lattice-director/director/match/replay"
@@ -86,12 +86,12 @@ func (p *program) runReplay(ctx context.Context, cmd *cobra.Command, l operator,
 	if err != nil {
 		return err
 	}
-	in, err := whatif.Past(ctx, l, past, rules, whatif.Recording{PlayerArg: l.OMPlayerArg, Privacy: l.privacy()})
+	in, err := replayer.Past(ctx, l, past, rules, replayer.Recording{PlayerArg: l.OMPlayerArg, Privacy: l.privacy()})
 	if err != nil {
 		return err
 	}
 	if f.capacity == "recorded" {
-		if in.Capacity, err = whatif.Capacity(ctx, l, past, rules.Profile); err != nil {
+		if in.Capacity, err = replayer.Capacity(ctx, l, past, rules.Profile); err != nil {
 			return err
 		}
 	}

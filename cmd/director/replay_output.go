@@ -8,7 +8,7 @@ import (
 	"github.com/schollz/progressbar/v3"
 
 	"github.com/lattice-director/director/internal/cli"
-	"github.com/lattice-director/director/internal/whatif"
+	"github.com/lattice-director/director/internal/matching/replayer"
 	"github.com/lattice-director/director/match/replay"
 )
 
@@ -44,22 +44,22 @@ func writeReport(out cli.Output, report *replay.Report) error {
 	if out.JSON {
 		return cli.WriteJSON(out.Writer, report)
 	}
-	header, cells := []string{"measure", "recorded", "with these rules"}, func(l whatif.Line) []any { return []any{l.Measure, l.Recorded, l.Replayed} }
+	header, cells := []string{"measure", "recorded", "with these rules"}, func(l replayer.Line) []any { return []any{l.Measure, l.Recorded, l.Replayed} }
 	if report.Recorded == nil {
-		header, cells = []string{"measure", "simulated"}, func(l whatif.Line) []any { return []any{l.Measure, l.Replayed} }
+		header, cells = []string{"measure", "simulated"}, func(l replayer.Line) []any { return []any{l.Measure, l.Replayed} }
 	}
-	if err := cli.Write(out, whatif.Lines(report), header, cells); err != nil {
+	if err := cli.Write(out, replayer.Lines(report), header, cells); err != nil {
 		return err
 	}
-	writeList(out, "No candidates:", whatif.NoCandidates(report), "- ")
-	writeList(out, "Spread of the matches by the mean waiting of their tickets:", whatif.Bands(report), "")
-	if optimum := whatif.Optimum(report); optimum != "" {
+	writeList(out, "No candidates:", replayer.NoCandidates(report), "- ")
+	writeList(out, "Spread of the matches by the mean waiting of their tickets:", replayer.Bands(report), "")
+	if optimum := replayer.Optimum(report); optimum != "" {
 		fmt.Fprintf(out.Writer, "\n%s\n", optimum)
 	}
-	if verdict := whatif.Verdict(report); verdict != "" {
+	if verdict := replayer.Verdict(report); verdict != "" {
 		fmt.Fprintf(out.Writer, "\n%s\n", verdict)
 	}
-	if difference := whatif.FirstDifference(report); difference != "" {
+	if difference := replayer.FirstDifference(report); difference != "" {
 		fmt.Fprintln(out.Writer, difference)
 	}
 	writeList(out, "Not reproduced:", report.NotReproduced, "- ")

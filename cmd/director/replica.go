@@ -20,8 +20,8 @@ import (
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/connect"
-	"github.com/lattice-director/director/internal/ticketbody"
-	"github.com/lattice-director/director/internal/usercode"
+	"github.com/lattice-director/director/internal/matching/ticketbody"
+	"github.com/lattice-director/director/internal/openmatch/functions"
 	"github.com/lattice-director/director/migrations"
 	"github.com/lattice-director/director/server"
 	"github.com/lattice-director/director/server/keyring"
@@ -44,8 +44,8 @@ type process struct {
 	store    *db.Store
 	sealer   *token.Sealer
 
-	functions *usercode.Matchmaker // of the director loop; nil without one
-	providers *providerSet         // of the worker; nil without one
+	functions *functions.Matchmaker // of the director loop; nil without one
+	providers *providerSet          // of the worker; nil without one
 	listening atomic.Pointer[net.Addr]
 }
 

@@ -14,10 +14,10 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"github.com/lattice-director/director/db/dbtest"
 	"github.com/lattice-director/director/internal/cli"
 	"github.com/lattice-director/director/internal/cli/clitest"
-	"github.com/lattice-director/director/internal/devlogin"
+	"github.com/lattice-director/director/internal/dev/devlogin"
+	"github.com/lattice-director/director/internal/testkit/dbtest"
 	"github.com/lattice-director/director/migrations"
 )
 

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lattice-director/director/internal/cli"
-	"github.com/lattice-director/director/internal/whatif"
+	"github.com/lattice-director/director/internal/matching/replayer"
 	"github.com/lattice-director/director/match/decide"
 	"github.com/lattice-director/director/match/profile"
 	"github.com/lattice-director/director/match/replay"
@@ -121,5 +121,5 @@ func writeReportPage(file string, report *replay.Report) (err error) {
 		return fmt.Errorf("--report: %w", err)
 	}
 	defer func() { err = errors.Join(err, to.Close()) }()
-	return whatif.WritePage(to, report)
+	return replayer.WritePage(to, report)
 }

@@ -16,7 +16,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/lattice-director/director/internal/timetext"
+	"github.com/lattice-director/director/internal/base/timetext"
 	"github.com/lattice-director/director/server/orchestrator"
 	"github.com/lattice-director/director/server/rest"
 	"github.com/lattice-director/director/token"

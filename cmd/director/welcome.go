@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/lattice-director/director/internal/pglocal"
+	"github.com/lattice-director/director/internal/dev/pglocal"
 	"github.com/lattice-director/director/server"
 )
 

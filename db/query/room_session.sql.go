@@ -233,7 +233,7 @@ type RequestRoomsParams struct {
 }
 
 // Sessions whose instance is the process of an agent: each is a room with the session's id. Placement and the director loop reserve the
-// room and insert the create command in the transaction that opens the session. internal/roomhost registers the processes and runs the other
+// room and insert the create command in the transaction that opens the session. internal/rivalis/roomhost registers the processes and runs the other
 // statements.
 // For sessions that have no room: reserves it and inserts the command, on the connection that the process made last. A session gets none
 // while that agent has 32 commands in flight, as many rooms as it takes, or no connection, and while another transaction holds its lock: this one

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/lattice-director/director/internal/devlogin"
+	"github.com/lattice-director/director/internal/dev/devlogin"
 	"github.com/lattice-director/director/sdk"
 )
 

@@ -19,9 +19,9 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/lattice-director/director/examples/lobby/client"
-	"github.com/lattice-director/director/internal/devlogin"
-	"github.com/lattice-director/director/internal/pglocal"
-	"github.com/lattice-director/director/internal/subprocess"
+	"github.com/lattice-director/director/internal/dev/devlogin"
+	"github.com/lattice-director/director/internal/dev/pglocal"
+	"github.com/lattice-director/director/internal/dev/subprocess"
 	"github.com/lattice-director/director/provider/process"
 )
 

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/lattice-director/director/examples/arena/bots"
-	"github.com/lattice-director/director/internal/subprocess"
+	"github.com/lattice-director/director/internal/dev/subprocess"
 	"github.com/lattice-director/director/sdk"
 )
 

@@ -12,8 +12,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
-	"github.com/lattice-director/director/db/dbtest"
-	"github.com/lattice-director/director/internal/devlogin"
+	"github.com/lattice-director/director/internal/dev/devlogin"
+	"github.com/lattice-director/director/internal/testkit/dbtest"
 	"github.com/lattice-director/director/sdk"
 )
 

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"github.com/lattice-director/director/internal/lastwill"
+	"github.com/lattice-director/director/internal/dev/lastwill"
 	"github.com/lattice-director/director/provider"
 	"github.com/lattice-director/director/provider/process"
 )

@@ -3,7 +3,7 @@ package cli
 import (
 	"strings"
 
-	"github.com/lattice-director/director/internal/nearest"
+	"github.com/lattice-director/director/internal/base/nearest"
 )
 
 // Nearest returns the known word most similar to a mistyped one: a word that begins with it, or else the one with the smallest

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/lattice-director/director/internal/dbcause"
+	"github.com/lattice-director/director/internal/base/dbcause"
 )
 
 // Whether the database answers, and whether it takes writes.

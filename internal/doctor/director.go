@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/lattice-director/director/internal/timetext"
+	"github.com/lattice-director/director/internal/base/timetext"
 )
 
 // The checks of the director's own tables, through the views of schema ops.

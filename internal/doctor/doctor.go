@@ -21,7 +21,7 @@ import (
 	"time"
 
 	"github.com/lattice-director/director/db"
-	"github.com/lattice-director/director/internal/dbcause"
+	"github.com/lattice-director/director/internal/base/dbcause"
 )
 
 // Doctor examines an installation. Safe for concurrent use.

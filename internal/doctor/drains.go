@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/lattice-director/director/internal/timetext"
+	"github.com/lattice-director/director/internal/base/timetext"
 )
 
 // keptDrain is a drain that an operator keeps.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/lattice-director/director/internal/why"
+	"github.com/lattice-director/director/internal/matching/explainer"
 )
 
 // Pins a limit whose violation is not reported. States that take long to arise are tested with given numbers.
@@ -35,7 +35,7 @@ func TestDoctorJudges(t *testing.T) {
 			judgeKeys([]keyTurn{{"a", "signing", -9, 9}, {"b", "next", 9, 99}}), judgeFleet(fleetSums{Alive: 2, Draining: 1}, amnestyLine{}), judgeFleet(fleetSums{Agents: 2}, amnestyLine{}),
 			judgeFleet(fleetSums{}, amnestyLine{}), judgeFleet(fleetSums{Alive: 3, Heartbeat: seconds(14)}, amnestyLine{Amnesty: true, EndsIn: seconds(3), Lease: 15}),
 			judgeFleet(fleetSums{Alive: 99, Lost: 11}, amnestyLine{}), judgeRefusals(nil), judgeRefusals([]denialLine{{All: 2}}), judgeRefusals([]denialLine{{All: 49, Seated: 951}}),
-			judgeTickets(queueLine{Tickets: 9, Oldest: 300}, why.Survey{}), judgeKeySets(nil), writability{Allowed: false}.judgeUntried(),
+			judgeTickets(queueLine{Tickets: 9, Oldest: 300}, explainer.Survey{}), judgeKeySets(nil), writability{Allowed: false}.judgeUntried(),
 			judgeSeats(fleetSums{Capacity: 100, Reserved: 79}), judgeSeats(fleetSums{}), judgeSeats(fleetSums{Capacity: 100, Reserved: 90, Players: 80}),
 			judgePartitions([]partitionLine{{"events", 2, 0}}), judgeAgents(nil), judgeAgents([]agentSums{{Renewed: seconds(9), Lease: 15}}), judgeAgents([]agentSums{{Lease: 15}}),
 			judgeAgents([]agentSums{{Renewed: seconds(9), Lease: 15, Agents: 10, Connected: 9, Draining: 8}}),
@@ -50,7 +50,7 @@ func TestDoctorJudges(t *testing.T) {
 			judgeReplicas(beside(processLine{"director serve a/2", 9, seconds(16), seconds(3)}), pulse(1)), judgeReplicas(beside(processLine{"director serve b/2", 0, nil, seconds(16)}), pulse(1)),
 			judgeWorkers([]loopLine{{"reap", 3, false}}, rollOf([]processLine{{"director work a/2", 9, seconds(16), nil}}, "work")),
 			judgeFleet(fleetSums{Alive: 79, Lost: 10}, amnestyLine{}), judgeRefusals([]denialLine{{All: 3}}), judgeRefusals([]denialLine{{All: 50, Seated: 950}}),
-			judgeTickets(queueLine{Tickets: 9, Oldest: 301}, why.Survey{}), judgeTickets(queueLine{Tickets: 9}, why.Survey{Tickets: 9, Lacking: []why.Lacking{{Tickets: 4}}}),
+			judgeTickets(queueLine{Tickets: 9, Oldest: 301}, explainer.Survey{}), judgeTickets(queueLine{Tickets: 9}, explainer.Survey{Tickets: 9, Lacking: []explainer.Lacking{{Tickets: 4}}}),
 			judgeKeySets([]reportedTrouble{{State: Warn, Do: "x"}}), writability{Standby: true}.judgeUntried(),
 			judgeFleet(fleetSums{Expired: 9}, amnestyLine{Amnesty: true}),
 			judgeSeats(fleetSums{Capacity: 100, Reserved: 80, Players: 39}), judgeSeats(fleetSums{Capacity: 100, Reserved: 95, Players: 90}),
@@ -68,8 +68,8 @@ func TestDoctorJudges(t *testing.T) {
 			judgeWorkers(nil, roll{}), judgeWorkers([]loopLine{{"history", 61, false}, {"reap", 61, true}}, roll{}),
 			judgeWorkers([]loopLine{{"rotate", 61, true}, {"reap", 3, false}}, roll{}),
 			judgeFleet(fleetSums{Alive: 4, Heartbeat: seconds(16)}, amnestyLine{Amnesty: true, Lease: 15}), judgeFleet(fleetSums{Alive: 4, Heartbeat: seconds(16)}, amnestyLine{Lease: 15}), judgeFleet(fleetSums{Alive: 81, Lost: 120}, amnestyLine{}),
-			judgeRefusals([]denialLine{{All: 10, Seated: 10}}), judgeTickets(queueLine{Tickets: 1, Unowned: []string{"a"}}, why.Survey{}),
-			judgeTickets(queueLine{Tickets: 217}, why.Survey{Tickets: 217, Lacking: []why.Lacking{{Tickets: 72}}}),
+			judgeRefusals([]denialLine{{All: 10, Seated: 10}}), judgeTickets(queueLine{Tickets: 1, Unowned: []string{"a"}}, explainer.Survey{}),
+			judgeTickets(queueLine{Tickets: 217}, explainer.Survey{Tickets: 217, Lacking: []explainer.Lacking{{Tickets: 72}}}),
 			judgeKeySets([]reportedTrouble{{State: Warn, Do: "x"}, {State: Fail, Do: "y"}}), writability{Syncing: 1}.judgeUntried(), judgeKeys(nil), judgeKeys([]keyTurn{{"a", "signing", -9, 9}}),
 			judgeKeys([]keyTurn{{"a", "signing", -9, 9}, {"b", "next", 11, 99}}), judgeFleet(fleetSums{Expired: 1}, amnestyLine{}),
 			judgeFleet(fleetSums{Ended: 1}, amnestyLine{}),

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/lattice-director/director/internal/timetext"
-	"github.com/lattice-director/director/internal/why"
+	"github.com/lattice-director/director/internal/base/timetext"
+	"github.com/lattice-director/director/internal/matching/explainer"
 )
 
 // Players who are refused, and tickets that wait.
@@ -96,7 +96,7 @@ func (d Doctor) checkTickets(ctx context.Context) (Finding, error) {
 	}
 	worst := good("no ticket waits")
 	for i, q := range queues {
-		survey, err := why.New(why.Options{Store: d.Store, Universe: q.Region, PlayerArg: d.PlayerArg, MaxCandidates: surveyed}).Survey(ctx)
+		survey, err := explainer.New(explainer.Options{Store: d.Store, Universe: q.Region, PlayerArg: d.PlayerArg, MaxCandidates: surveyed}).Survey(ctx)
 		if err != nil {
 			return Finding{}, err
 		}
@@ -111,7 +111,7 @@ func (d Doctor) checkTickets(ctx context.Context) (Finding, error) {
 const slowMatch = 5 * time.Minute
 
 // judgeTickets reports first what no other ticket can mend.
-func judgeTickets(q queueLine, s why.Survey) Finding {
+func judgeTickets(q queueLine, s explainer.Survey) Finding {
 	oldest := timetext.Brief((time.Duration(q.Oldest * float64(time.Second))).Round(time.Second))
 	says := fmt.Sprintf("%d tickets wait in %s, the oldest for %s", q.Tickets, q.Region, oldest)
 	lacking := s.WithoutMatch()

@@ -9,7 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"github.com/lattice-director/director/internal/timetext"
+	"github.com/lattice-director/director/internal/base/timetext"
 	"github.com/lattice-director/director/migrations"
 )
 

@@ -17,7 +17,7 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/fault"
-	"github.com/lattice-director/director/internal/wait"
+	"github.com/lattice-director/director/internal/base/wait"
 )
 
 // table is what a store has recorded.

@@ -5,14 +5,14 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/lattice-director/director/internal/located"
+	"github.com/lattice-director/director/internal/base/document"
 )
 
 // Error lists what is wrong with a document: 1 to 16 problems, in the order of their lines.
-type Error = located.Error
+type Error = document.Error
 
 // Problem is one thing that is wrong with a document, and what is allowed instead.
-type Problem = located.Problem
+type Problem = document.Problem
 
 // maxProblems bounds an Error: a document with more problems was not meant as a profile.
 const maxProblems = 16

@@ -1,6 +1,6 @@
 package profile
 
-import "github.com/lattice-director/director/internal/nearest"
+import "github.com/lattice-director/director/internal/base/nearest"
 
 // nearestTo returns the known word that a mistyped one was probably meant to be, or "".
 func nearestTo(word string, known []string) string {

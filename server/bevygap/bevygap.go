@@ -14,14 +14,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/lattice-director/director/db"
-	"github.com/lattice-director/director/internal/panics"
-	"github.com/lattice-director/director/internal/waiting"
+	"github.com/lattice-director/director/internal/base/panics"
+	"github.com/lattice-director/director/internal/matching/waitingroom"
 	"github.com/lattice-director/director/server/rest"
 )
 
 // Store is the part of db.Store that this face calls.
 type Store interface {
-	waiting.Store
+	waitingroom.Store
 	Offers(ctx context.Context) ([]db.Offer, error)
 }
 
@@ -93,7 +93,7 @@ const spareSlots = 256
 // Face serves bevygap's clients. Make it with [New], [Face.Mount] it, [Face.Run] it once, and [Face.Stop] it. Safe for concurrent use.
 type Face struct {
 	options Options
-	room    *waiting.Room
+	room    *waitingroom.Room
 	offers  offers
 	slots   *slots
 	guests  *rest.Limiter
@@ -122,7 +122,7 @@ func New(options Options) (*Face, error) {
 	f.life, f.end = context.WithCancel(context.Background())
 	f.metrics = newMetrics(func() float64 { return float64(f.room.Waiting()) })
 	f.guard = panics.New(o.Log, f.metrics.panics)
-	f.room = waiting.New(waiting.Options{Store: o.Store, Source: db.DemandBevygap, Limit: o.MaxWaiting, Log: o.Log, Guard: f.guard})
+	f.room = waitingroom.New(waitingroom.Options{Store: o.Store, Source: db.DemandBevygap, Limit: o.MaxWaiting, Log: o.Log, Guard: f.guard})
 	if o.Metrics != nil {
 		if err := f.metrics.register(o.Metrics); err != nil {
 			return nil, err

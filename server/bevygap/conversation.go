@@ -11,8 +11,8 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/fault"
-	"github.com/lattice-director/director/internal/wait"
-	"github.com/lattice-director/director/internal/waiting"
+	"github.com/lattice-director/director/internal/base/wait"
+	"github.com/lattice-director/director/internal/matching/waitingroom"
 	"github.com/lattice-director/director/server/rest"
 )
 
@@ -66,7 +66,7 @@ type conversation struct {
 	out outlet
 
 	began    time.Time
-	player   *waiting.Player // nil while it waits for nothing
+	player   *waitingroom.Player // nil while it waits for nothing
 	accepted bool
 	reported string    // the text of the last report
 	at       time.Time // of the last report
@@ -248,7 +248,7 @@ func (c *conversation) accept(id string) {
 }
 
 // report sends what is new about a request that waits, and something every five seconds. Errors: the client is gone.
-func (c *conversation) report(ctx context.Context, state waiting.State) error {
+func (c *conversation) report(ctx context.Context, state waitingroom.State) error {
 	if state.Recorded {
 		c.accept(rest.RequestID(ctx))
 	}
@@ -260,7 +260,7 @@ func (c *conversation) report(ctx context.Context, state waiting.State) error {
 }
 
 // untilReport returns how long the report of a state has to wait.
-func (c *conversation) untilReport(state waiting.State) time.Duration {
+func (c *conversation) untilReport(state waitingroom.State) time.Duration {
 	since := time.Since(c.at)
 	switch {
 	case state.Recorded && c.reported == "":
@@ -273,7 +273,7 @@ func (c *conversation) untilReport(state waiting.State) time.Duration {
 }
 
 // outlook says what a request waits for.
-func outlook(state waiting.State) string {
+func outlook(state waitingroom.State) string {
 	switch n := state.Outlook.Starting; {
 	case state.Trouble != nil:
 		return "waiting for the database"
@@ -289,7 +289,7 @@ func outlook(state waiting.State) string {
 }
 
 // overdue says why nobody could host the player in time.
-func (c *conversation) overdue(state waiting.State) *failure {
+func (c *conversation) overdue(state waitingroom.State) *failure {
 	waited := waitedFor(c.options.Wait)
 	switch {
 	case state.Trouble != nil || !state.Recorded:

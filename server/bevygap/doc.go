@@ -1,6 +1,6 @@
 // Package bevygap serves unmodified clients of bevygap: a game asks for a server over a WebSocket or a streamed answer, waits until a pool has
 // started one, and gets its address with a connect token. It owns the wire: frames, error codes, limits per address. The players
-// who wait are in internal/waiting; db decides which of them get seats, and internal/connect makes connect tokens.
+// who wait are in internal/matching/waitingroom; db decides which of them get seats, and internal/connect makes connect tokens.
 //
 // A request:
 //

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/lattice-director/director/db"
-	"github.com/lattice-director/director/internal/waiting"
+	"github.com/lattice-director/director/internal/matching/waitingroom"
 )
 
 // offersFor is how long a reading of the app versions stays usable: a version that is applied can be asked for within a second.
@@ -96,8 +96,8 @@ func longest(r db.OfferRegion, a netip.Addr) int {
 }
 
 // seek returns what a player asks the store for.
-func seek(offer db.Offer, region, mode, sub string, from netip.Addr) waiting.Request {
-	r := waiting.Request{Region: region, Mode: mode, Sub: sub, MaxPlayers: offer.MaxPlayers}
+func seek(offer db.Offer, region, mode, sub string, from netip.Addr) waitingroom.Request {
+	r := waitingroom.Request{Region: region, Mode: mode, Sub: sub, MaxPlayers: offer.MaxPlayers}
 	if public(from) {
 		r.Address = from
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
-	"github.com/lattice-director/director/internal/chromiumtest"
-	"github.com/lattice-director/director/internal/nodetest"
+	"github.com/lattice-director/director/internal/testkit/chromiumtest"
+	"github.com/lattice-director/director/internal/testkit/nodetest"
 )
 
 func TestMain(m *testing.M) {

@@ -9,7 +9,7 @@ import (
 	"github.com/lattice-director/director/match/explain"
 )
 
-// Explainer explains tickets and matches; internal/why implements it. An explanation of a ticket takes seconds, and it bounds how many run.
+// Explainer explains tickets and matches; internal/matching/explainer implements it. An explanation of a ticket takes seconds, and it bounds how many run.
 type Explainer interface {
 	Ticket(ctx context.Context, id string) (explain.Ticket, error)
 	Match(ctx context.Context, id uuid.UUID) (explain.Match, error)

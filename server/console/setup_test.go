@@ -15,11 +15,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
-	"github.com/lattice-director/director/db/dbtest"
-	"github.com/lattice-director/director/db/storetest"
 	"github.com/lattice-director/director/internal/doctor"
 	"github.com/lattice-director/director/internal/keymint"
-	"github.com/lattice-director/director/internal/why"
+	"github.com/lattice-director/director/internal/matching/explainer"
+	"github.com/lattice-director/director/internal/testkit/dbtest"
+	"github.com/lattice-director/director/internal/testkit/storetest"
 	"github.com/lattice-director/director/token"
 )
 
@@ -48,7 +48,7 @@ func setup(t *testing.T, change ...func(*Options)) *bundle {
 	b.rotate = func(ctx context.Context, by db.Act) ([]db.SigningKey, error) {
 		return by.RotateKeys(ctx, policy, true, keymint.With(sealer, token.AlgEdDSA))
 	}
-	o := Options{Store: b.Store, Doctor: doctor.Doctor{Store: b.Store}, Rotate: b.rotate, Cookies: sealer.Cookies(), Explain: why.New(why.Options{Store: b.Store, Universe: universe}), Universe: universe,
+	o := Options{Store: b.Store, Doctor: doctor.Doctor{Store: b.Store}, Rotate: b.rotate, Cookies: sealer.Cookies(), Explain: explainer.New(explainer.Options{Store: b.Store, Universe: universe}), Universe: universe,
 		Tokens: []string{"ada=" + adaToken, "ivy:viewer=" + ivyToken}, Version: "v0.0.0-test"}
 	for _, c := range change {
 		c(&o)

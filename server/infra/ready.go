@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/dbcause"
 	"github.com/lattice-director/director/internal/base/fault"
-	"github.com/lattice-director/director/internal/dbcause"
 	"github.com/lattice-director/director/server/rest"
 )
 

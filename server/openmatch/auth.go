@@ -18,7 +18,7 @@ import (
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 
-	"github.com/lattice-director/director/internal/usercode"
+	"github.com/lattice-director/director/internal/openmatch/functions"
 	"github.com/lattice-director/director/server/rest"
 )
 
@@ -63,7 +63,7 @@ func (o Options) ClientTLS(config *tls.Config) (*tls.Config, error) {
 	if o.ClientCA == "" || config == nil {
 		return config, nil
 	}
-	signers, err := usercode.CertificatesIn(o.ClientCA)
+	signers, err := functions.CertificatesIn(o.ClientCA)
 	if err != nil {
 		return nil, fmt.Errorf("the authority of callers' certificates: %w", err)
 	}

@@ -7,8 +7,8 @@ import (
 
 	"github.com/lattice-director/director/api/openmatch/pb"
 	"github.com/lattice-director/director/db"
-	"github.com/lattice-director/director/internal/ticketbody"
-	"github.com/lattice-director/director/internal/usercode"
+	"github.com/lattice-director/director/internal/matching/ticketbody"
+	"github.com/lattice-director/director/internal/openmatch/functions"
 )
 
 // CreateBackfill implements pb.FrontendServiceServer.
@@ -20,7 +20,7 @@ func (f frontend) CreateBackfill(ctx context.Context, r *pb.CreateBackfillReques
 	case b.GetCreateTime() != nil:
 		return nil, invalid("backfills cannot be created with create time set")
 	}
-	n, err := usercode.NewBackfill(b, f.server.options.MaxTicket)
+	n, err := functions.NewBackfill(b, f.server.options.MaxTicket)
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +50,7 @@ func (f frontend) UpdateBackfill(ctx context.Context, r *pb.UpdateBackfillReques
 	if id == "" {
 		return nil, invalid("backfill ID should exist")
 	}
-	n, err := usercode.NewBackfill(b, f.server.options.MaxTicket)
+	n, err := functions.NewBackfill(b, f.server.options.MaxTicket)
 	if err != nil {
 		return nil, err
 	}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/lattice-director/director/api/openmatch/pb"
 	"github.com/lattice-director/director/db"
-	"github.com/lattice-director/director/internal/usercode"
+	"github.com/lattice-director/director/internal/openmatch/functions"
 	"github.com/lattice-director/director/match"
 	"github.com/lattice-director/director/match/matchtest"
 )
@@ -81,7 +81,7 @@ func stamp(m *match.Moment) *timestamppb.Timestamp {
 
 func TestEncodedBackfill(t *testing.T) {
 	t.Parallel()
-	n, err := usercode.NewBackfill(&pb.Backfill{Id: "mine", Generation: 9, SearchFields: &pb.SearchFields{Tags: []string{"a"}}}, math.MaxInt)
+	n, err := functions.NewBackfill(&pb.Backfill{Id: "mine", Generation: 9, SearchFields: &pb.SearchFields{Tags: []string{"a"}}}, math.MaxInt)
 	require.NoError(t, err)
 	at := time.Unix(5, 7).UTC()
 	var got pb.Backfill

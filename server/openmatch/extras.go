@@ -5,7 +5,7 @@ import (
 	"errors"
 
 	"github.com/lattice-director/director/api/openmatch/pb"
-	"github.com/lattice-director/director/internal/ticketbody"
+	"github.com/lattice-director/director/internal/matching/ticketbody"
 )
 
 // tickets is director.openmatch.v1.Tickets: calls that Open Match does not have.

@@ -9,11 +9,11 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/lattice-director/director/api/openmatch/pb"
-	"github.com/lattice-director/director/internal/cycle"
-	"github.com/lattice-director/director/internal/ticketbody"
+	"github.com/lattice-director/director/internal/matching/ticketbody"
+	"github.com/lattice-director/director/internal/openmatch/cycle"
 )
 
-// FetchMatches implements pb.BackendServiceServer. internal/cycle matches tickets; this file is its side of the protocol. The
+// FetchMatches implements pb.BackendServiceServer. internal/openmatch/cycle matches tickets; this file is its side of the protocol. The
 // stream ends when the call's cycle has ended and all its matches are sent.
 func (b backend) FetchMatches(r *pb.FetchMatchesRequest, stream grpc.ServerStreamingServer[pb.FetchMatchesResponse]) error {
 	switch {

@@ -13,7 +13,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/lattice-director/director/api/openmatch/pb"
-	"github.com/lattice-director/director/internal/usercode/usercodetest"
+	"github.com/lattice-director/director/internal/openmatch/functions/functionstest"
 )
 
 func scored(t *testing.T, m *pb.Match, score float64) *pb.Match {
@@ -106,7 +106,7 @@ func TestFetchMatchesOfAnInvalidEvaluator(t *testing.T) {
 	} {
 		t.Run(text, func(t *testing.T) {
 			t.Parallel()
-			evaluator := usercodetest.Judge(func(shown func() (*pb.Match, error), accept func(string) error) error {
+			evaluator := functionstest.Judge(func(shown func() (*pb.Match, error), accept func(string) error) error {
 				if _, err := shown(); err != nil {
 					return err
 				}
@@ -128,7 +128,7 @@ func TestFetchMatchesOfAnInvalidEvaluator(t *testing.T) {
 // With an evaluator that accepts at once, a match is delivered before the cycle ends: here, while another function runs.
 func TestFetchMatchesStreams(t *testing.T) {
 	t.Parallel()
-	evaluator := usercodetest.Judge(func(shown func() (*pb.Match, error), accept func(string) error) error {
+	evaluator := functionstest.Judge(func(shown func() (*pb.Match, error), accept func(string) error) error {
 		for {
 			m, err := shown()
 			if m == nil || err != nil {
@@ -144,7 +144,7 @@ func TestFetchMatchesStreams(t *testing.T) {
 			t.Parallel()
 			b := setup(t, window(0, time.Minute), func(c *config) { c.Evaluator = target })
 			arrived := make(chan struct{})
-			at := usercodetest.ServeMMF(t, func(_ *pb.RunRequest, stream usercodetest.RunServer) error {
+			at := functionstest.ServeMMF(t, func(_ *pb.RunRequest, stream functionstest.RunServer) error {
 				if err := stream.Send(&pb.RunResponse{Proposal: &pb.Match{MatchId: "early"}}); err != nil {
 					return err
 				}

@@ -17,7 +17,7 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 
 	"github.com/lattice-director/director/api/openmatch/pb"
-	"github.com/lattice-director/director/internal/usercode/usercodetest"
+	"github.com/lattice-director/director/internal/openmatch/functions/functionstest"
 )
 
 // Pins a failure of a match function that only its caller sees.
@@ -25,7 +25,7 @@ func TestAFunctionThatFailsIsLogged(t *testing.T) {
 	t.Parallel()
 	log := make(lines, 1000)
 	b := setup(t, window(0, time.Minute), func(c *config) { c.Log = slog.New(slog.NewTextHandler(log, nil)) })
-	_, err := b.fetch(usercodetest.ServeMMF(t, func(*pb.RunRequest, usercodetest.RunServer) error { return errors.New("no idea") }))
+	_, err := b.fetch(functionstest.ServeMMF(t, func(*pb.RunRequest, functionstest.RunServer) error { return errors.New("no idea") }))
 	require.ErrorContains(t, err, "no idea")
 	for !strings.Contains(<-log, `msg="a match function failed" match_function.profile=p match_function.host=127.0.0.1`) {
 	}
@@ -62,7 +62,7 @@ func (b *bundle) fetch(at *pb.FunctionConfig, pools ...*pb.Pool) (matches []*pb.
 
 // proposing is a match function that proposes given matches.
 func proposing(t *testing.T, matches ...*pb.Match) *pb.FunctionConfig {
-	return usercodetest.ServeMMF(t, func(_ *pb.RunRequest, stream usercodetest.RunServer) error {
+	return functionstest.ServeMMF(t, func(_ *pb.RunRequest, stream functionstest.RunServer) error {
 		for _, m := range matches {
 			if err := stream.Send(&pb.RunResponse{Proposal: m}); err != nil {
 				return err
@@ -74,7 +74,7 @@ func proposing(t *testing.T, matches ...*pb.Match) *pb.FunctionConfig {
 
 // pairing is a match function that queries the first pool of its profile and puts two tickets into a match.
 func pairing(b *bundle) *pb.FunctionConfig {
-	return usercodetest.ServeMMF(b.t, func(r *pb.RunRequest, stream usercodetest.RunServer) error {
+	return functionstest.ServeMMF(b.t, func(r *pb.RunRequest, stream functionstest.RunServer) error {
 		query, err := b.QueryTickets(stream.Context(), &pb.QueryTicketsRequest{Pool: r.GetProfile().GetPools()[0]})
 		if err != nil {
 			return err
@@ -176,13 +176,13 @@ func TestFetchMatchesEndsWithTheWindow(t *testing.T) {
 func TestFetchMatchesReturnsTheFunctionsError(t *testing.T) {
 	t.Parallel()
 	b := setup(t, window(0, 300*time.Millisecond))
-	failing := func(_ *pb.RunRequest, stream usercodetest.RunServer) error {
+	failing := func(_ *pb.RunRequest, stream functionstest.RunServer) error {
 		if err := stream.Send(&pb.RunResponse{Proposal: &pb.Match{MatchId: "before"}}); err != nil {
 			return err
 		}
 		return status.Error(codes.DataLoss, "no idea whom to match")
 	}
-	hanging := func(_ *pb.RunRequest, stream usercodetest.RunServer) error {
+	hanging := func(_ *pb.RunRequest, stream functionstest.RunServer) error {
 		if err := stream.Send(&pb.RunResponse{Proposal: &pb.Match{MatchId: "before"}}); err != nil {
 			return err
 		}
@@ -195,10 +195,10 @@ func TestFetchMatchesReturnsTheFunctionsError(t *testing.T) {
 		text    string
 		matches int
 	}{
-		"an error":                 {usercodetest.ServeMMF(t, failing), "syncErr=[<nil>], mmfErr=[rpc error: code = DataLoss desc = no idea whom to match]", 1},
+		"an error":                 {functionstest.ServeMMF(t, failing), "syncErr=[<nil>], mmfErr=[rpc error: code = DataLoss desc = no idea whom to match]", 1},
 		"an id twice":              {proposing(t, &pb.Match{MatchId: "m"}, &pb.Match{MatchId: "m"}), `MatchMakingFunction returned same match_id twice: "m"`, 0},
-		"a function that hangs":    {usercodetest.ServeMMF(t, hanging), "mmfErr=[match function ran longer than proposal window, canceling]", 1},
-		"garbage":                  {usercodetest.ServeREST(t, garbage), "the match function cannot be called", 0},
+		"a function that hangs":    {functionstest.ServeMMF(t, hanging), "mmfErr=[match function ran longer than proposal window, canceling]", 1},
+		"garbage":                  {functionstest.ServeREST(t, garbage), "the match function cannot be called", 0},
 		"an answer without match":  {proposing(t, nil), "an answer without a match", 0},
 		"a type that is none":      {&pb.FunctionConfig{Host: "127.0.0.1", Port: 1, Type: 7}, "provided match function type is not supported", 0},
 		"a host that is none":      {&pb.FunctionConfig{Host: "a b", Port: 1}, ".config.host must be a host's name or address", 0},
@@ -216,17 +216,17 @@ func TestFetchMatchesReturnsTheFunctionsError(t *testing.T) {
 // The failures of one match function affect its caller only. Another caller in the same cycle gets its matches in time.
 func TestFetchMatchesOfABadNeighbour(t *testing.T) {
 	t.Parallel()
-	million := usercodetest.Proposes(1_000_000)
+	million := functionstest.Proposes(1_000_000)
 	for name, bad := range map[string]func(*testing.T) *pb.FunctionConfig{
-		"a million matches": func(t *testing.T) *pb.FunctionConfig { return usercodetest.ServeMMF(t, million) },
+		"a million matches": func(t *testing.T) *pb.FunctionConfig { return functionstest.ServeMMF(t, million) },
 		"hangs": func(t *testing.T) *pb.FunctionConfig {
-			return usercodetest.ServeMMF(t, func(_ *pb.RunRequest, stream usercodetest.RunServer) error {
+			return functionstest.ServeMMF(t, func(_ *pb.RunRequest, stream functionstest.RunServer) error {
 				<-stream.Context().Done()
 				return nil
 			})
 		},
 		"an endless answer": func(t *testing.T) *pb.FunctionConfig {
-			return usercodetest.ServeREST(t, func(w http.ResponseWriter, r *http.Request) {
+			return functionstest.ServeREST(t, func(w http.ResponseWriter, r *http.Request) {
 				for r.Context().Err() == nil {
 					if _, err := io.WriteString(w, strings.Repeat(" ", 1<<16)); err != nil {
 						return
@@ -235,7 +235,7 @@ func TestFetchMatchesOfABadNeighbour(t *testing.T) {
 			})
 		},
 		"fails": func(t *testing.T) *pb.FunctionConfig {
-			return usercodetest.ServeMMF(t, func(*pb.RunRequest, usercodetest.RunServer) error { return errors.New("broken") })
+			return functionstest.ServeMMF(t, func(*pb.RunRequest, functionstest.RunServer) error { return errors.New("broken") })
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -286,7 +286,7 @@ func TestFetchMatchesEndsWithTheCaller(t *testing.T) {
 	t.Parallel()
 	b := setup(t, window(0, time.Minute))
 	called, gone := make(chan struct{}), make(chan struct{})
-	at := usercodetest.ServeMMF(t, func(_ *pb.RunRequest, stream usercodetest.RunServer) error {
+	at := functionstest.ServeMMF(t, func(_ *pb.RunRequest, stream functionstest.RunServer) error {
 		close(called)
 		<-stream.Context().Done()
 		close(gone)

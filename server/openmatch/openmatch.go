@@ -3,11 +3,11 @@
 // and the texts of errors are the same.
 //
 // Where is a ticket matched? Not here: this package translates protobuf into calls of the store and of two engines. A ticket
-// is created in frontend.go; fetch.go passes FetchMatches to internal/cycle, which matches tickets (its commit.go and
-// db.Store.AcceptMatches); backend.go assigns the matched tickets; internal/watch pushes the assignments.
+// is created in frontend.go; fetch.go passes FetchMatches to internal/openmatch/cycle, which matches tickets (its commit.go and
+// db.Store.AcceptMatches); backend.go assigns the matched tickets; internal/matching/watch pushes the assignments.
 //
 // frontend.go, backfill.go, backend.go, query.go and extras.go are the calls, convert.go converts values and status.go errors.
-// internal/usercode calls match functions and the evaluator. listen.go is the gRPC server, calls.go its interceptors, auth.go
+// internal/openmatch/functions calls match functions and the evaluator. listen.go is the gRPC server, calls.go its interceptors, auth.go
 // authenticates callers, sendqueue.go bounds the memory of unread answers, gateway.go is REST.
 package openmatch
 
@@ -29,9 +29,9 @@ import (
 	"google.golang.org/grpc/health"
 
 	"github.com/lattice-director/director/api/openmatch/pb"
-	"github.com/lattice-director/director/internal/panics"
-	"github.com/lattice-director/director/internal/usercode"
-	"github.com/lattice-director/director/internal/watch"
+	"github.com/lattice-director/director/internal/base/panics"
+	"github.com/lattice-director/director/internal/matching/watch"
+	"github.com/lattice-director/director/internal/openmatch/functions"
 	"github.com/lattice-director/director/server/rest"
 )
 
@@ -43,7 +43,7 @@ type Options struct {
 	// Hub wakes the calls of WatchAssignments; it is of the same region, and the caller runs it. Nil: the server has one of its own.
 	Hub *watch.Hub
 	// Matchmaker runs the cycles of FetchMatches with the same settings; the caller runs and closes it. Nil: the server makes one.
-	Matchmaker *usercode.Matchmaker
+	Matchmaker *functions.Matchmaker
 	// Region holds the tickets of this universe; "" means global. Replicas of one region are one Open Match.
 	Region string
 	// Registration is how long calls of FetchMatches may join the cycle that the first of them opened; 0: only the calls that
@@ -136,7 +136,7 @@ type Server struct {
 	options    Options
 	access     *access
 	hub        *watch.Hub
-	matchmaker *usercode.Matchmaker
+	matchmaker *functions.Matchmaker
 	calls      *calls
 	methods    map[string]grpc.MethodInfo // by full name
 	probes     atomic.Int64               // streams that watch the health
@@ -193,7 +193,7 @@ func (s *Server) makeMatchmaker() (err error) {
 	if s.matchmaker = o.Matchmaker; s.matchmaker != nil {
 		return nil
 	}
-	s.matchmaker, err = usercode.New(usercode.Options{
+	s.matchmaker, err = functions.New(functions.Options{
 		Store: o.Store, Region: o.Region, Registration: o.Registration, Collection: o.Collection,
 		Evaluator: o.Evaluator, Functions: o.Functions, Loopback: o.OnLoopback(), FunctionCA: o.FunctionCA,
 		MaxBackfill: o.MaxTicket, Memory: int64(o.ProposalMemory), Log: o.Log, Metrics: o.Metrics, Tracer: o.Tracer, Guard: o.guard,

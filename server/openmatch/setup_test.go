@@ -23,8 +23,8 @@ import (
 
 	"github.com/lattice-director/director/api/openmatch/pb"
 	"github.com/lattice-director/director/db"
-	"github.com/lattice-director/director/db/dbtest"
-	"github.com/lattice-director/director/db/storetest"
+	"github.com/lattice-director/director/internal/testkit/dbtest"
+	"github.com/lattice-director/director/internal/testkit/storetest"
 	"github.com/lattice-director/director/server/openmatch"
 	"github.com/lattice-director/director/server/rest"
 )

@@ -8,7 +8,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/lattice-director/director/internal/base/fault"
-	"github.com/lattice-director/director/internal/cycle"
+	"github.com/lattice-director/director/internal/openmatch/cycle"
 	"github.com/lattice-director/director/match"
 )
 

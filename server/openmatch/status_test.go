@@ -15,7 +15,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/lattice-director/director/internal/base/fault"
-	"github.com/lattice-director/director/internal/cycle"
+	"github.com/lattice-director/director/internal/openmatch/cycle"
 )
 
 // Pins an error that shows internals to the caller, or has the wrong code.

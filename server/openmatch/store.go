@@ -4,8 +4,8 @@ import (
 	"context"
 
 	"github.com/lattice-director/director/db"
-	"github.com/lattice-director/director/internal/cycle"
-	"github.com/lattice-director/director/internal/watch"
+	"github.com/lattice-director/director/internal/matching/watch"
+	"github.com/lattice-director/director/internal/openmatch/cycle"
 	"github.com/lattice-director/director/match"
 )
 

@@ -14,7 +14,7 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	"github.com/lattice-director/director/api/openmatch/pb"
-	"github.com/lattice-director/director/internal/usercode/usercodetest"
+	"github.com/lattice-director/director/internal/openmatch/functions/functionstest"
 	"github.com/lattice-director/director/server/rest"
 )
 
@@ -58,11 +58,11 @@ func TestCallsAreTraced(t *testing.T) {
 
 	told := make(chan []string, 1)
 	for name, at := range map[string]*pb.FunctionConfig{
-		"openmatch.MatchFunction/Run": usercodetest.ServeMMF(t, func(_ *pb.RunRequest, stream usercodetest.RunServer) error {
+		"openmatch.MatchFunction/Run": functionstest.ServeMMF(t, func(_ *pb.RunRequest, stream functionstest.RunServer) error {
 			told <- metadata.ValueFromIncomingContext(stream.Context(), "traceparent")
 			return nil
 		}),
-		"HTTP POST": usercodetest.ServeREST(t, func(_ http.ResponseWriter, r *http.Request) { told <- r.Header.Values("Traceparent") }),
+		"HTTP POST": functionstest.ServeREST(t, func(_ http.ResponseWriter, r *http.Request) { told <- r.Header.Values("Traceparent") }),
 	} {
 		stream, err := b.FetchMatches(ctx, &pb.FetchMatchesRequest{Config: at, Profile: &pb.MatchProfile{}})
 		require.NoError(t, err)

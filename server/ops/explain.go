@@ -11,7 +11,7 @@ import (
 	"github.com/lattice-director/director/server/rest"
 )
 
-// Reader explains tickets and matches; internal/why implements it.
+// Reader explains tickets and matches; internal/matching/explainer implements it.
 type Reader interface {
 	Ticket(ctx context.Context, id string) (explain.Ticket, error)
 	Match(ctx context.Context, id uuid.UUID) (explain.Match, error)

@@ -17,7 +17,7 @@ import (
 	"github.com/lattice-director/director/bench/agents/wire"
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/fault"
-	"github.com/lattice-director/director/internal/logtest"
+	"github.com/lattice-director/director/internal/testkit/logtest"
 	"github.com/lattice-director/director/server/rest"
 )
 

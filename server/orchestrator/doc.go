@@ -20,8 +20,8 @@
 //
 // REST and events: rest.go mounts the routes, answer.go writes answers and errors; each resource has a file of its own.
 //
-// Package db makes the ids of rooms (room_id.go, room_name.go) and chooses an agent for a room (spread.go). Package internal/command
-// waits for the acks of commands; internal/roster keeps this replica's copy of the fleet.
+// Package db makes the ids of rooms (room_id.go, room_name.go) and chooses an agent for a room (spread.go). Package internal/rivalis/command
+// waits for the acks of commands; internal/rivalis/roster keeps this replica's copy of the fleet.
 //
 // The states of a connection, as conversation has them:
 //

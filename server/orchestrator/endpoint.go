@@ -6,7 +6,7 @@ import (
 
 	"github.com/nlnwa/whatwg-url/url"
 
-	"github.com/lattice-director/director/internal/endpoint"
+	"github.com/lattice-director/director/internal/base/endpoint"
 )
 
 // endpointSchemes are the allowed schemes; javascript: and the like could harm a page that renders an endpoint.

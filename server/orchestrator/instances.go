@@ -5,7 +5,7 @@ import (
 	"net/http"
 
 	"github.com/lattice-director/director/db"
-	"github.com/lattice-director/director/internal/roster"
+	"github.com/lattice-director/director/internal/rivalis/roster"
 	"github.com/lattice-director/director/server/rest"
 )
 

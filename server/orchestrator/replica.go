@@ -13,7 +13,7 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/fault"
-	"github.com/lattice-director/director/internal/wait"
+	"github.com/lattice-director/director/internal/base/wait"
 )
 
 // Replicas is the part of db.Store that a replica needs for its lease and its agents.

@@ -11,7 +11,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/lattice-director/director/db"
-	"github.com/lattice-director/director/internal/roster"
+	"github.com/lattice-director/director/internal/rivalis/roster"
 	"github.com/lattice-director/director/server/rest"
 )
 

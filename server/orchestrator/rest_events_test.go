@@ -17,7 +17,7 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/fault"
-	"github.com/lattice-director/director/internal/roster"
+	"github.com/lattice-director/director/internal/rivalis/roster"
 )
 
 // holding is a fleet whose commands block until the test releases them.

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
-	"github.com/lattice-director/director/internal/roster"
+	"github.com/lattice-director/director/internal/rivalis/roster"
 )
 
 const (

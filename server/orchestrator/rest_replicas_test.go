@@ -15,10 +15,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
-	"github.com/lattice-director/director/db/dbtest"
-	"github.com/lattice-director/director/db/storetest"
-	commands "github.com/lattice-director/director/internal/command"
-	"github.com/lattice-director/director/internal/roster"
+	commands "github.com/lattice-director/director/internal/rivalis/command"
+	"github.com/lattice-director/director/internal/rivalis/roster"
+	"github.com/lattice-director/director/internal/testkit/dbtest"
+	"github.com/lattice-director/director/internal/testkit/storetest"
 )
 
 // replica is the REST API of one replica on a real database. The test plays the agents' connections.

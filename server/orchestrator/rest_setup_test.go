@@ -16,7 +16,7 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/fault"
-	"github.com/lattice-director/director/internal/roster"
+	"github.com/lattice-director/director/internal/rivalis/roster"
 )
 
 const (

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/lattice-director/director/db"
-	"github.com/lattice-director/director/internal/roster"
+	"github.com/lattice-director/director/internal/rivalis/roster"
 	"github.com/lattice-director/director/server/rest"
 )
 

@@ -17,8 +17,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/semaphore"
 
-	"github.com/lattice-director/director/internal/panics"
-	"github.com/lattice-director/director/internal/trouble"
+	"github.com/lattice-director/director/internal/base/outage"
+	"github.com/lattice-director/director/internal/base/panics"
 	"github.com/lattice-director/director/server/rest"
 )
 
@@ -75,7 +75,7 @@ type Server struct {
 	failures *rest.Limiter
 	guard    *panics.Guard
 	metrics  *metrics
-	trouble  *trouble.Log
+	trouble  *outage.Log
 
 	handshakes, refusals, agents chan struct{} // slots
 	largeFrames                  *semaphore.Weighted
@@ -113,7 +113,7 @@ func New(options Options) (*Server, error) {
 	}
 	s := &Server{
 		options: o, keys: newKeyring(o.AgentKeys), proxies: trusted, failures: rest.NewLimiter(o.FailureRate), guard: panics.New(o.Log, m.panics), metrics: m,
-		trouble: trouble.New(o.Log), handshakes: make(chan struct{}, maxHandshakes), refusals: make(chan struct{}, maxHandshakes),
+		trouble: outage.New(o.Log), handshakes: make(chan struct{}, maxHandshakes), refusals: make(chan struct{}, maxHandshakes),
 		agents: make(chan struct{}, o.MaxAgents), largeFrames: semaphore.NewWeighted(maxLargeFrames), stopping: make(chan struct{}), ran: make(chan struct{}),
 	}
 	s.http = rest.NewHTTPServer(rest.HTTPOptions{Handler: s, TLS: o.TLS, HTTP1: true, Log: o.Log})

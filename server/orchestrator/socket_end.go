@@ -9,7 +9,7 @@ import (
 
 	"github.com/coder/websocket"
 
-	"github.com/lattice-director/director/internal/panics"
+	"github.com/lattice-director/director/internal/base/panics"
 )
 
 // The end of a connection.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/lattice-director/director/internal/roster"
+	"github.com/lattice-director/director/internal/rivalis/roster"
 )
 
 // stats answers GET /v1/stats.

@@ -10,7 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/db"
-	"github.com/lattice-director/director/internal/watch"
+	"github.com/lattice-director/director/internal/matching/watch"
 	"github.com/lattice-director/director/match/profile"
 	"github.com/lattice-director/director/server/rest"
 )

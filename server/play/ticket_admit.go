@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/lattice-director/director/internal/base/fault"
-	"github.com/lattice-director/director/internal/ticketbody"
+	"github.com/lattice-director/director/internal/matching/ticketbody"
 	"github.com/lattice-director/director/match"
 	"github.com/lattice-director/director/match/explain"
 	"github.com/lattice-director/director/match/profile"

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/lattice-director/director/db"
-	"github.com/lattice-director/director/internal/ticketbody"
+	"github.com/lattice-director/director/internal/matching/ticketbody"
 	"github.com/lattice-director/director/match"
 	"github.com/lattice-director/director/match/profile"
 )

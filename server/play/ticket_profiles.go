@@ -10,7 +10,7 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/fault"
-	"github.com/lattice-director/director/internal/nearest"
+	"github.com/lattice-director/director/internal/base/nearest"
 	"github.com/lattice-director/director/match/profile"
 )
 

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/lattice-director/director/internal/rooms"
-	"github.com/lattice-director/director/internal/ticketbody"
+	"github.com/lattice-director/director/internal/matching/ticketbody"
+	"github.com/lattice-director/director/lobby"
 	"github.com/lattice-director/director/match"
 	"github.com/lattice-director/director/server/rest"
 )
@@ -33,7 +33,7 @@ var (
 		},
 	}
 	attributeName = rest.Mode // the same alphabet and length
-	lobbyID       = rest.Format{Description: "1 to 128 bytes of UTF-8 without spaces and control characters", Valid: rooms.ValidID}
+	lobbyID       = rest.Format{Description: "1 to 128 bytes of UTF-8 without spaces and control characters", Valid: lobby.ValidID}
 )
 
 // ticketRequest asks for a ticket. Values of attributes are numbers, texts or lists of texts.

@@ -16,8 +16,8 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/fault"
-	"github.com/lattice-director/director/internal/ticketbody"
-	"github.com/lattice-director/director/internal/watch"
+	"github.com/lattice-director/director/internal/matching/ticketbody"
+	"github.com/lattice-director/director/internal/matching/watch"
 	"github.com/lattice-director/director/match"
 	"github.com/lattice-director/director/match/profile"
 	"github.com/lattice-director/director/server/play"

@@ -7,7 +7,7 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/fault"
-	"github.com/lattice-director/director/internal/watch"
+	"github.com/lattice-director/director/internal/matching/watch"
 	"github.com/lattice-director/director/server/rest"
 )
 

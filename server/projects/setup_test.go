@@ -14,8 +14,8 @@ import (
 
 	"github.com/lattice-director/director/api/contracttest"
 	"github.com/lattice-director/director/db"
-	"github.com/lattice-director/director/db/dbtest"
-	"github.com/lattice-director/director/db/storetest"
+	"github.com/lattice-director/director/internal/testkit/dbtest"
+	"github.com/lattice-director/director/internal/testkit/storetest"
 	"github.com/lattice-director/director/token"
 )
 

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 
-	"github.com/lattice-director/director/internal/esjson"
+	"github.com/lattice-director/director/lobby/esjson"
 )
 
 // jsonCodec sends JSON as text messages.

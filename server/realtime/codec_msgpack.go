@@ -11,7 +11,7 @@ import (
 	"github.com/vmihailenco/msgpack/v5"
 	"github.com/vmihailenco/msgpack/v5/msgpcode"
 
-	"github.com/lattice-director/director/internal/esjson"
+	"github.com/lattice-director/director/lobby/esjson"
 )
 
 // msgpackCodec sends MessagePack as binary messages. The library reads and writes single elements only: its own walk of values fails at

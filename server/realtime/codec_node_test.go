@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/lattice-director/director/internal/nodetest"
+	"github.com/lattice-director/director/internal/testkit/nodetest"
 )
 
 // msgpackr packs what it gets as JSON, or unpacks base64: the packer and the settings are those of the SDK. An integer that it reads as a

@@ -13,7 +13,7 @@ import (
 	"github.com/vmihailenco/msgpack/v5/msgpcode"
 	"pgregory.net/rapid"
 
-	"github.com/lattice-director/director/internal/esjson"
+	"github.com/lattice-director/director/lobby/esjson"
 )
 
 var codecs = []codec{jsonCodec{}, msgpackCodec{}}

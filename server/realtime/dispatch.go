@@ -9,7 +9,7 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/fault"
-	"github.com/lattice-director/director/internal/panics"
+	"github.com/lattice-director/director/internal/base/panics"
 )
 
 const (

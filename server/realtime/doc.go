@@ -1,6 +1,6 @@
 // Package realtime serves the realtime lobby: clients of Nexis, unmodified, and any client of the same wire hold a WebSocket, on which they join
 // rooms, change their small states, exchange a few messages per second and queue for matches. It owns the wire and the connections. What
-// happens in rooms is decided in internal/rooms, and committed by db.
+// happens in rooms is decided in lobby, and committed by db.
 //
 // A connection:
 //

@@ -7,7 +7,7 @@ import (
 
 	"github.com/coder/websocket"
 
-	"github.com/lattice-director/director/internal/wait"
+	"github.com/lattice-director/director/internal/base/wait"
 )
 
 // maxSpread bounds the time over which a replica that stops closes its connections. Clients reconnect 250 ms after a close, so they arrive at

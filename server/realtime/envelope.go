@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/lattice-director/director/internal/rooms"
+	"github.com/lattice-director/director/lobby"
 )
 
 // protocolVersion is the v of every frame.
@@ -107,7 +107,7 @@ func (e envelope) roomType(otherwise string) (string, *failure) {
 		return otherwise, nil
 	}
 	name, is := v.(string)
-	if !is || !rooms.ValidType(name) {
+	if !is || !lobby.ValidType(name) {
 		return "", invalid("room_type", "must have 1 to 64 bytes, without spaces, control characters and colons")
 	}
 	return name, nil
@@ -169,7 +169,7 @@ func (e envelope) joinedRoom(roomType string) (string, *failure) {
 
 func checkRoom(v value) (string, *failure) {
 	room, is := v.(string)
-	if !is || !rooms.ValidID(room) {
+	if !is || !lobby.ValidID(room) {
 		return "", invalid("room", "must have 1 to 128 bytes, without spaces and control characters")
 	}
 	return room, nil

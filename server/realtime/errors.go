@@ -6,10 +6,10 @@ import (
 	"time"
 
 	"github.com/lattice-director/director/internal/base/fault"
-	"github.com/lattice-director/director/internal/rooms"
+	"github.com/lattice-director/director/lobby"
 )
 
-// The codes of failures, beside those of internal/rooms.
+// The codes of failures, beside those of lobby.
 const (
 	codeBadFrame     = "bad_frame"
 	codeVersion      = "unsupported_version"
@@ -57,8 +57,8 @@ func badFrame(rid string, err error) error {
 
 // kindFailures is by kind of an error of the store. Kinds that are not listed are internal, and so unavailable to clients.
 var kindFailures = map[fault.Kind]failure{
-	fault.NotFound:    {Code: rooms.ErrNotFound.Code, Text: rooms.ErrNotFound.Text},
-	fault.Gone:        {Code: rooms.ErrNotFound.Code, Text: rooms.ErrNotFound.Text},
+	fault.NotFound:    {Code: lobby.ErrNotFound.Code, Text: lobby.ErrNotFound.Text},
+	fault.Gone:        {Code: lobby.ErrNotFound.Code, Text: lobby.ErrNotFound.Text},
 	fault.Forbidden:   {Code: codeRefused, Text: "not allowed"},
 	fault.Conflict:    {Code: codeRefused, Text: "not possible now"},
 	fault.NoCapacity:  {Code: codeUnavailable, Text: "no capacity"},
@@ -77,7 +77,7 @@ var ticketCodes = map[string]bool{
 // log only. Callers handle fault.Superseded before.
 func failureOf(err error) (fail *failure, known bool) {
 	var ours *failure
-	var room *rooms.Error
+	var room *lobby.Error
 	var frame *frameError
 	var store *fault.Error
 	switch {

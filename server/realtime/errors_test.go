@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/internal/base/fault"
-	"github.com/lattice-director/director/internal/rooms"
+	"github.com/lattice-director/director/lobby"
 	"github.com/lattice-director/director/token"
 )
 
@@ -23,8 +23,8 @@ func TestFailures(t *testing.T) {
 		err  error
 		want failure
 	}{
-		{rooms.ErrNoLogic, failure{Code: "no_logic", Text: "room type has no wasm plugin"}},
-		{fmt.Errorf("wrapped: %w", rooms.Invalid("team", "must be a number")), failure{Code: "invalid", Text: "team must be a number", Field: "team"}},
+		{lobby.ErrNoLogic, failure{Code: "no_logic", Text: "room type has no wasm plugin"}},
+		{fmt.Errorf("wrapped: %w", lobby.Invalid("team", "must be a number")), failure{Code: "invalid", Text: "team must be a number", Field: "team"}},
 		{&fault.Error{Kind: fault.NotFound, Code: "lobby_unknown", Detail: "no lobby"}, failure{Code: "room_not_found", Text: "room not found"}},
 		{&fault.Error{Kind: fault.Unavailable, Code: "unavailable", Detail: "connection lost", RetryAfter: time.Second, Err: errors.New("secret")},
 			failure{Code: "unavailable", Text: "temporarily unavailable", RetryAfter: time.Second}},
@@ -62,7 +62,7 @@ func TestHintsNameWhatIsServed(t *testing.T) {
 	})
 	named := regexp.MustCompile(`[a-z]+\.[a-z._]+|echo`).FindAllString(hints[codeUnknownType], -1)
 	require.ElementsMatch(t, append(served, "state.ack"), named)
-	for _, e := range []*rooms.Error{rooms.ErrNotFound, rooms.ErrNotMember, rooms.ErrWrongType, rooms.ErrNoLogic, rooms.ErrNotInvited} {
+	for _, e := range []*lobby.Error{lobby.ErrNotFound, lobby.ErrNotMember, lobby.ErrWrongType, lobby.ErrNoLogic, lobby.ErrNotInvited} {
 		require.NotEmpty(t, hints[e.Code], e.Code)
 	}
 	for _, r := range []*refusal{refuseSilence, refuseVersion, refuseCodec, refuseFrame("x"), refuseKey("x")} {

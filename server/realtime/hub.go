@@ -8,9 +8,9 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/db"
-	"github.com/lattice-director/director/internal/panics"
-	"github.com/lattice-director/director/internal/rooms"
-	"github.com/lattice-director/director/internal/trouble"
+	"github.com/lattice-director/director/internal/base/outage"
+	"github.com/lattice-director/director/internal/base/panics"
+	"github.com/lattice-director/director/lobby"
 )
 
 // delivered is the part of db.Store from which a hub learns what its members are sent.
@@ -54,7 +54,7 @@ type hub struct {
 
 	log     reader
 	news    newsReader
-	trouble *trouble.Log
+	trouble *outage.Log
 
 	mu       sync.RWMutex
 	sessions map[string]*attached // by id
@@ -74,7 +74,7 @@ type attached struct {
 // newHub returns a hub. Its run must be called, and ends the subscription to notifications.
 func newHub(o hubOptions) *hub {
 	h := &hub{
-		hubOptions: o, trouble: trouble.New(o.Log), sessions: map[string]*attached{}, rooms: map[uuid.UUID]*hubRoom{},
+		hubOptions: o, trouble: outage.New(o.Log), sessions: map[string]*attached{}, rooms: map[uuid.UUID]*hubRoom{},
 	}
 	h.log.init(h)
 	h.news.init(h)
@@ -109,7 +109,7 @@ func (h *hub) attach(c receiver, opened db.OpenedRealtime) {
 	h.news.ask(c.ref().ID) // for what happened before Watch
 	invite := after(len(opened.Rooms), func() { s.inviteAlso(opened.Invitations) })
 	for _, a := range opened.Rooms {
-		h.enter(&joining{session: s, answer: a, kind: rooms.EntryReconnected, done: invite})
+		h.enter(&joining{session: s, answer: a, kind: lobby.EntryReconnected, done: invite})
 	}
 }
 
@@ -193,7 +193,7 @@ func (h *hub) memberIn(c receiver, room string) *member {
 // outbox.
 func (h *hub) joined(c receiver, a db.LobbyAnswer) {
 	if s := h.session(c); s != nil {
-		h.enter(&joining{session: s, answer: a, kind: rooms.EntryJoined, done: func() {}})
+		h.enter(&joining{session: s, answer: a, kind: lobby.EntryJoined, done: func() {}})
 	}
 }
 

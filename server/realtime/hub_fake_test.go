@@ -16,9 +16,9 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/db"
-	"github.com/lattice-director/director/internal/esjson"
-	"github.com/lattice-director/director/internal/panics"
-	"github.com/lattice-director/director/internal/rooms"
+	"github.com/lattice-director/director/internal/base/panics"
+	"github.com/lattice-director/director/lobby"
+	"github.com/lattice-director/director/lobby/esjson"
 )
 
 // logRows is how many rows a page of a memoryLog has.
@@ -29,7 +29,7 @@ type memoryLog struct {
 	uid uuid.UUID
 
 	mu   sync.Mutex
-	room rooms.Snapshot
+	room lobby.Snapshot
 	rows []db.LobbyRow
 	all  []db.LobbyRow // without what was pruned from the log
 }
@@ -65,7 +65,7 @@ func (l *memoryLog) RealtimeNews(context.Context, string, uuid.UUID, []db.Sessio
 }
 
 // act is a transaction: it sets a key, unless that is "", and adds entries.
-func (l *memoryLog) act(key string, entries ...rooms.Entry) db.LobbyAnswer {
+func (l *memoryLog) act(key string, entries ...lobby.Entry) db.LobbyAnswer {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	next := l.room
@@ -75,15 +75,15 @@ func (l *memoryLog) act(key string, entries ...rooms.Entry) db.LobbyAnswer {
 		next.Seq++
 		next.State = maps.Clone(next.State)
 		next.State[key] = json.RawMessage(strconv.FormatInt(next.Seq, 10))
-		row.Seq, row.Patch = next.Seq, []rooms.Op{{Op: "set", Path: "/" + key, Value: next.State[key]}}
+		row.Seq, row.Patch = next.Seq, []lobby.Op{{Op: "set", Path: "/" + key, Value: next.State[key]}}
 	}
 	next.Members = slices.Clone(next.Members)
 	for _, e := range entries {
 		switch e.Kind {
-		case rooms.EntryJoined:
-			next.Members = append(next.Members, rooms.Member{Session: e.Session, Order: next.Pos})
-		case rooms.EntryLeft:
-			next.Members = slices.DeleteFunc(next.Members, func(m rooms.Member) bool { return m.Session == e.Session })
+		case lobby.EntryJoined:
+			next.Members = append(next.Members, lobby.Member{Session: e.Session, Order: next.Pos})
+		case lobby.EntryLeft:
+			next.Members = slices.DeleteFunc(next.Members, func(m lobby.Member) bool { return m.Session == e.Session })
 		}
 	}
 	l.room, l.rows, l.all = next, append(l.rows, row), append(l.all, row)
@@ -193,7 +193,7 @@ func newTestHub(t *testing.T, l *memoryLog) (h *hub, stop func()) {
 }
 
 func newMemoryLog() *memoryLog {
-	return &memoryLog{uid: uuid.New(), room: rooms.Snapshot{ID: testRoom, Seq: 1, State: rooms.State{}}}
+	return &memoryLog{uid: uuid.New(), room: lobby.Snapshot{ID: testRoom, Seq: 1, State: lobby.State{}}}
 }
 
 func (h *hub) listen(session string, acks bool) *listener {

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/lattice-director/director/internal/rooms"
+	"github.com/lattice-director/director/lobby"
 )
 
 // smallRoom is the number of members up to which all of them get a list of the members after each change. In a larger room they get at most one
@@ -28,7 +28,7 @@ func (r *hubRoom) members() *shared {
 }
 
 // membersOf is members for a snapshot of the room, which may be behind the last row that was applied.
-func (r *hubRoom) membersOf(s *rooms.Snapshot) *shared {
+func (r *hubRoom) membersOf(s *lobby.Snapshot) *shared {
 	if r.list.frame == nil || r.list.pos != s.Pos {
 		ids := make([]string, len(s.Members))
 		for i, m := range s.Members {

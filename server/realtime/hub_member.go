@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/lattice-director/director/internal/rooms"
+	"github.com/lattice-director/director/lobby"
 )
 
 // behindPause is how long a member waits for the room to catch up with what it has seen.
@@ -27,7 +27,7 @@ type member struct {
 	shown   struct { // the snapshot that it was sent last
 		seq  int64
 		sum  string
-		kind rooms.ChecksumKind
+		kind lobby.ChecksumKind
 	}
 
 	held    []heldFrame // a patch that waits at the gate, and all that follows it
@@ -167,14 +167,14 @@ func (m *member) pushHeld(held []heldFrame) {
 }
 
 // checksum returns the checksum of the state that the member was sent last.
-func (m *member) checksum() (string, rooms.ChecksumKind) {
+func (m *member) checksum() (string, lobby.ChecksumKind) {
 	switch m.seq {
 	case m.room.state.seq:
 		return m.room.state.checksum()
 	case m.shown.seq:
 		return m.shown.sum, m.shown.kind
 	}
-	return "", rooms.ChecksumNone
+	return "", lobby.ChecksumNone
 }
 
 func (m *member) dropPatches() {

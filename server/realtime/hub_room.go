@@ -9,7 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/db"
-	"github.com/lattice-director/director/internal/rooms"
+	"github.com/lattice-director/director/lobby"
 )
 
 const (
@@ -60,7 +60,7 @@ type batch struct {
 // offer is a row, and the room after it where that is known.
 type offer struct {
 	row   db.LobbyRow
-	after *rooms.Snapshot
+	after *lobby.Snapshot
 }
 
 // listFrame is the frame of the members after a row.
@@ -86,7 +86,7 @@ func newHubRoom(h *hub, a db.LobbyAnswer) *hubRoom {
 }
 
 // adopt replaces all that is known of the room.
-func (r *hubRoom) adopt(s rooms.Snapshot) {
+func (r *hubRoom) adopt(s lobby.Snapshot) {
 	r.pos, r.state, r.tail = s.Pos, newStateFrames(r.id, s.Seq, s.State), nil
 	r.ids = make(map[string]bool, len(s.Members))
 	for _, m := range s.Members {
@@ -111,7 +111,7 @@ func (r *hubRoom) queue(job func(*batch)) {
 }
 
 // offer queues a row unless it is known.
-func (r *hubRoom) offer(row db.LobbyRow, after *rooms.Snapshot) {
+func (r *hubRoom) offer(row db.LobbyRow, after *lobby.Snapshot) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
@@ -246,12 +246,12 @@ func (r *hubRoom) apply(b *batch, o offer) {
 }
 
 // count keeps the members by the entries of a row, and forgets those that left with it.
-func (r *hubRoom) count(b *batch, e rooms.Entry) {
+func (r *hubRoom) count(b *batch, e lobby.Entry) {
 	switch e.Kind {
-	case rooms.EntryJoined:
+	case lobby.EntryJoined:
 		r.ids[e.Session] = true
 		b.presence = true
-	case rooms.EntryLeft:
+	case lobby.EntryLeft:
 		delete(r.ids, e.Session)
 		b.presence = true
 		if m := r.local[e.Session]; m != nil && m.from < r.pos {
@@ -279,13 +279,13 @@ func (r *hubRoom) send(frame *shared) {
 // end takes all members out of a room that has ended. Those that its last rows did not take out are told so.
 func (r *hubRoom) end() {
 	for _, m := range r.local {
-		m.session.push(pushEvent, r.id, newShared(entryMessage(r.id, rooms.Entry{Kind: rooms.EntryLeft, Session: m.id, Reason: "closed"})))
+		m.session.push(pushEvent, r.id, newShared(entryMessage(r.id, lobby.Entry{Kind: lobby.EntryLeft, Session: m.id, Reason: "closed"})))
 		r.forget(m)
 	}
 }
 
 // reset sends every member the room as it was read, since rows that the room has not applied cannot be read any more.
-func (r *hubRoom) reset(b *batch, s rooms.Snapshot) {
+func (r *hubRoom) reset(b *batch, s lobby.Snapshot) {
 	if s.Pos < r.pos {
 		return
 	}
@@ -294,7 +294,7 @@ func (r *hubRoom) reset(b *batch, s rooms.Snapshot) {
 		switch {
 		case m.from > r.pos:
 		case !r.ids[m.id]:
-			m.session.push(pushEvent, r.id, newShared(entryMessage(r.id, rooms.Entry{Kind: rooms.EntryLeft, Session: m.id})))
+			m.session.push(pushEvent, r.id, newShared(entryMessage(r.id, lobby.Entry{Kind: lobby.EntryLeft, Session: m.id})))
 			r.forget(m)
 		default:
 			m.show(b, r.state)

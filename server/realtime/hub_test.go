@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/lattice-director/director/internal/esjson"
-	"github.com/lattice-director/director/internal/rooms"
+	"github.com/lattice-director/director/lobby"
+	"github.com/lattice-director/director/lobby/esjson"
 )
 
 // The sessions of a room here and elsewhere join, leave and speak in any order; answers overtake each other, and some never arrive. Each
@@ -108,9 +108,9 @@ func (w *world) take(s step) {
 	}
 }
 
-func (w *world) message(from string) rooms.Entry {
+func (w *world) message(from string) lobby.Entry {
 	w.said++
-	return rooms.Entry{Kind: rooms.EntryMessage, Session: from, Type: "say", Data: json.RawMessage(strconv.Quote(strconv.Itoa(w.said)))}
+	return lobby.Entry{Kind: lobby.EntryMessage, Session: from, Type: "say", Data: json.RawMessage(strconv.Quote(strconv.Itoa(w.said)))}
 }
 
 // join joins, unless the session has done so before: a session's own join and leave reach the hub in order.
@@ -118,7 +118,7 @@ func (w *world) join(r *resident, key string) {
 	if r.from > 0 {
 		return
 	}
-	a := w.log.act(key, w.message("s-elsewhere"), rooms.Entry{Kind: rooms.EntryJoined, Session: r.session.ID}, w.message(r.session.ID))
+	a := w.log.act(key, w.message("s-elsewhere"), lobby.Entry{Kind: lobby.EntryJoined, Session: r.session.ID}, w.message(r.session.ID))
 	r.inside, r.from = true, a.Room.Pos
 	w.answers = append(w.answers, func() { w.hub.joined(r.listener, a) })
 }
@@ -127,7 +127,7 @@ func (w *world) leave(r *resident, key string) {
 	if !r.inside {
 		return
 	}
-	a := w.log.act(key, w.message(r.session.ID), rooms.Entry{Kind: rooms.EntryLeft, Session: r.session.ID})
+	a := w.log.act(key, w.message(r.session.ID), lobby.Entry{Kind: lobby.EntryLeft, Session: r.session.ID})
 	r.inside, r.to = false, a.Room.Pos
 	w.answers = append(w.answers, func() { w.hub.left(r.listener, a) })
 }
@@ -191,11 +191,11 @@ func (w *world) sent(r *resident) []string {
 		for _, e := range row.Entries {
 			own := e.Session == r.session.ID
 			switch {
-			case own && e.Kind == rooms.EntryJoined:
+			case own && e.Kind == lobby.EntryJoined:
 				inside = true
-			case own && e.Kind == rooms.EntryLeft:
+			case own && e.Kind == lobby.EntryLeft:
 				return said
-			case inside && e.Kind == rooms.EntryMessage && row.Pos != r.to:
+			case inside && e.Kind == lobby.EntryMessage && row.Pos != r.to:
 				said = append(said, strings.Trim(string(e.Data), `"`))
 			}
 		}

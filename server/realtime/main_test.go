@@ -3,8 +3,8 @@ package realtime
 import (
 	"testing"
 
-	"github.com/lattice-director/director/db/dbtest"
-	"github.com/lattice-director/director/internal/nodetest"
+	"github.com/lattice-director/director/internal/testkit/dbtest"
+	"github.com/lattice-director/director/internal/testkit/nodetest"
 )
 
 func TestMain(m *testing.M) {

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/lattice-director/director/db"
-	"github.com/lattice-director/director/internal/rooms"
+	"github.com/lattice-director/director/lobby"
 )
 
 const (
@@ -31,7 +31,7 @@ func enqueue(ctx context.Context, c *conn, e envelope) (answer, error) {
 	if failed != nil {
 		return answer{}, failed
 	}
-	q := rooms.Queue{RoomType: roomType, Size: integer(e.fields()["size"], defaultMatchSize, defaultMatchSize, maxMatchSize)}
+	q := lobby.Queue{RoomType: roomType, Size: integer(e.fields()["size"], defaultMatchSize, defaultMatchSize, maxMatchSize)}
 	if v := e.fields()["attributes"]; v != nil {
 		q.Attributes = rawJSON(v)
 	}

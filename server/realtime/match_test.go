@@ -10,11 +10,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
-	"github.com/lattice-director/director/db/dbtest"
-	"github.com/lattice-director/director/db/storetest"
 	"github.com/lattice-director/director/internal/base/fault"
-	"github.com/lattice-director/director/internal/loop"
-	"github.com/lattice-director/director/internal/rooms"
+	"github.com/lattice-director/director/internal/matching/loop"
+	"github.com/lattice-director/director/internal/testkit/dbtest"
+	"github.com/lattice-director/director/internal/testkit/storetest"
+	"github.com/lattice-director/director/lobby"
 	"github.com/lattice-director/director/server/realtime/realtimetest"
 	"github.com/lattice-director/director/token"
 )
@@ -28,7 +28,7 @@ func (signed) Sign(c token.SessionClaims) (string, error) { return c.Subject + "
 func matchmaking(t *testing.T) (a, b *served) {
 	t.Helper()
 	url := dbtest.New(t)
-	types, err := rooms.NewTypes(true, []byte(`{"duel": {"logic": "match", "profile": "duel"}}`))
+	types, err := lobby.NewTypes(true, []byte(`{"duel": {"logic": "match", "profile": "duel"}}`))
 	require.NoError(t, err)
 	open := func() *db.Store {
 		return storetest.Open(t, url, func(c *db.Config) { c.Rooms, c.Queueing = types, Queueing("global", 0) })
@@ -148,7 +148,7 @@ func FuzzTicketAttributes(f *testing.F) {
 	f.Add([]byte(`{"skill":1000,"maps":["dust"],"name":"x","none":null}`))
 	f.Add([]byte(`{"profile":["x"],"a b":1,"n":1e999}`))
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		body, err := encodeTicket(db.QueueDraft{Profile: "duel", Bucket: "b", Players: []string{"ada"}, Queue: rooms.Queue{Attributes: raw}})
+		body, err := encodeTicket(db.QueueDraft{Profile: "duel", Bucket: "b", Players: []string{"ada"}, Queue: lobby.Queue{Attributes: raw}})
 		if err != nil {
 			var invalid *fault.Error
 			require.ErrorAs(t, err, &invalid)

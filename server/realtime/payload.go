@@ -4,26 +4,26 @@ import (
 	"encoding/json"
 
 	"github.com/lattice-director/director/db"
-	"github.com/lattice-director/director/internal/rooms"
+	"github.com/lattice-director/director/lobby"
 )
 
 // entryTypes are the types of the messages about entries of a room's log.
 var entryTypes = map[string]string{
-	rooms.EntryJoined: "room.joined", rooms.EntryLeft: "room.left", rooms.EntryDropped: "room.dropped", rooms.EntryReconnected: "room.reconnected",
-	rooms.EntryMessage: "room.message", rooms.EntryBytes: "room.message.bytes",
+	lobby.EntryJoined: "room.joined", lobby.EntryLeft: "room.left", lobby.EntryDropped: "room.dropped", lobby.EntryReconnected: "room.reconnected",
+	lobby.EntryMessage: "room.message", lobby.EntryBytes: "room.message.bytes",
 }
 
 // entryMessage returns the message about an entry of a room's log.
-func entryMessage(room string, e rooms.Entry) outgoing {
+func entryMessage(room string, e lobby.Entry) outgoing {
 	return outgoing{Type: entryTypes[e.Kind], Room: room, P: entryPayload(e)}
 }
 
-func entryPayload(e rooms.Entry) map[string]any {
+func entryPayload(e lobby.Entry) map[string]any {
 	p := map[string]any{}
 	switch e.Kind {
-	case rooms.EntryMessage:
+	case lobby.EntryMessage:
 		p["type"], p["data"] = e.Type, e.Data
-	case rooms.EntryBytes:
+	case lobby.EntryBytes:
 		p["type"], p["data_b64"] = e.Type, e.Data
 	default:
 		p["client_id"] = e.Session
@@ -52,7 +52,7 @@ func snapshotMessage(room string, seq int64, state json.RawMessage, checksum str
 	return outgoing{Type: "state.snapshot", Room: room, P: p}
 }
 
-func patchMessage(room string, seq int64, ops []rooms.Op) outgoing {
+func patchMessage(room string, seq int64, ops []lobby.Op) outgoing {
 	list := make([]any, len(ops))
 	for i, op := range ops {
 		o := map[string]any{"op": op.Op, "path": op.Path}

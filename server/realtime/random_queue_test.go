@@ -12,10 +12,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
-	"github.com/lattice-director/director/db/dbtest"
-	"github.com/lattice-director/director/db/storetest"
-	"github.com/lattice-director/director/internal/loop"
-	"github.com/lattice-director/director/internal/rooms"
+	"github.com/lattice-director/director/internal/matching/loop"
+	"github.com/lattice-director/director/internal/testkit/dbtest"
+	"github.com/lattice-director/director/internal/testkit/storetest"
+	"github.com/lattice-director/director/lobby"
 	"github.com/lattice-director/director/server/realtime/realtimetest"
 )
 
@@ -25,7 +25,7 @@ type queueTown struct {
 
 	random   *rand.Rand
 	url      string
-	types    *rooms.Types
+	types    *lobby.Types
 	replicas []*served
 	workers  []func() // end one
 	players  []*queuer
@@ -60,7 +60,7 @@ func newQueueTown(t *testing.T, random *rand.Rand) *queueTown {
 	t.Helper()
 	w := &queueTown{T: t, random: random, url: dbtest.New(t)}
 	var err error
-	w.types, err = rooms.NewTypes(true, nil)
+	w.types, err = lobby.NewTypes(true, nil)
 	require.NoError(t, err)
 	w.replicas = []*served{w.replica(), w.replica(), w.replica(mute)}
 	w.workers = []func(){w.worker(), w.worker()}

@@ -16,9 +16,9 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/lattice-director/director/db"
-	"github.com/lattice-director/director/internal/panics"
-	"github.com/lattice-director/director/internal/rooms"
-	"github.com/lattice-director/director/internal/trouble"
+	"github.com/lattice-director/director/internal/base/outage"
+	"github.com/lattice-director/director/internal/base/panics"
+	"github.com/lattice-director/director/lobby"
 	"github.com/lattice-director/director/server/rest"
 	"github.com/lattice-director/director/token"
 )
@@ -59,7 +59,7 @@ type Options struct {
 	Universe string
 	Signer   Signer // of session tokens; nil: match.resolve is refused
 
-	Rooms          *rooms.Types // nil: the built-in types
+	Rooms          *lobby.Types // nil: the built-in types
 	Conformance    bool         // echo and position.update reach members on the same replica
 	Origins        []string     // pages that may connect; none: any may, because nothing here depends on cookies
 	MaxConnections int          // 0 means 20,000
@@ -110,7 +110,7 @@ func (o Options) withDefaults() (Options, error) {
 		return o, nil
 	}
 	var err error
-	o.Rooms, err = rooms.NewTypes(o.Conformance, nil)
+	o.Rooms, err = lobby.NewTypes(o.Conformance, nil)
 	return o, err
 }
 
@@ -133,7 +133,7 @@ type Server struct {
 	failures    *rest.Limiter
 	guard       *panics.Guard
 	metrics     *metrics
-	trouble     *trouble.Log
+	trouble     *outage.Log
 	wheel       *wheel
 	connected   atomic.Int64 // connections, also those before their handshake
 	largeFrames *semaphore.Weighted
@@ -169,7 +169,7 @@ func New(store *db.Store, options Options) (*Server, error) {
 		return nil, fmt.Errorf("realtime: trusted proxies: %w", err)
 	}
 	s := &Server{
-		store: store, options: o, secrets: newSecrets(store, o), proxies: trusted, failures: rest.NewLimiter(o.FailureRate), trouble: trouble.New(o.Log),
+		store: store, options: o, secrets: newSecrets(store, o), proxies: trusted, failures: rest.NewLimiter(o.FailureRate), trouble: outage.New(o.Log),
 		regions: map[string]*region{}, largeFrames: semaphore.NewWeighted(maxLargeFrames), stopping: make(chan struct{}), ran: make(chan struct{}),
 	}
 	s.welcoming, s.endWelcome = context.WithCancel(context.Background())

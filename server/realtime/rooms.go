@@ -6,7 +6,7 @@ import (
 	"encoding/json"
 
 	"github.com/lattice-director/director/db"
-	"github.com/lattice-director/director/internal/rooms"
+	"github.com/lattice-director/director/lobby"
 )
 
 const (
@@ -56,7 +56,7 @@ func join(ctx context.Context, c *conn, e envelope) (func() (answer, error), err
 		options[name] = rawJSON(v)
 		size += len(name) + len(options[name])
 	}
-	act := c.server.options.Rooms.Join(rooms.Join{Type: roomType, Session: c.session.ID, Player: c.player, Options: options})
+	act := c.server.options.Rooms.Join(lobby.Join{Type: roomType, Session: c.session.ID, Player: c.player, Options: options})
 	finish := c.inRoom(ctx, db.LobbyAction{Make: true, Act: act, Bytes: size}, room, func(did db.LobbyAnswer) { c.hub.joined(c, did) })
 	return func() (answer, error) {
 		a, err := finish()
@@ -91,7 +91,7 @@ func message(ctx context.Context, c *conn, e envelope) (func() (answer, error), 
 	if failed != nil {
 		return nil, failed
 	}
-	return c.say(ctx, room, rooms.Message{Type: kind, Data: rawJSON(e.fields()["data"])}), nil
+	return c.say(ctx, room, lobby.Message{Type: kind, Data: rawJSON(e.fields()["data"])}), nil
 }
 
 // messageType returns the type of a message; a number becomes text.
@@ -124,10 +124,10 @@ func messageBytes(ctx context.Context, c *conn, e envelope) (func() (answer, err
 	case len(raw) > maxMessageBytes:
 		return nil, &failure{Code: codeTooLarge, Text: "payload exceeds maximum size", Field: "data_b64"}
 	}
-	return c.say(ctx, room, rooms.Message{Type: kind, Data: rawJSON(encoded), Bytes: true}), nil
+	return c.say(ctx, room, lobby.Message{Type: kind, Data: rawJSON(encoded), Bytes: true}), nil
 }
 
-func (c *conn) say(ctx context.Context, room string, m rooms.Message) func() (answer, error) {
+func (c *conn) say(ctx context.Context, room string, m lobby.Message) func() (answer, error) {
 	m.Session, m.Player = c.session.ID, c.player
 	return c.inRoom(ctx, db.LobbyAction{Act: c.server.options.Rooms.Message(m), Bytes: len(m.Data)}, room, c.hub.answered)
 }
@@ -139,7 +139,7 @@ func resync(_ context.Context, c *conn, e envelope) (func() (answer, error), err
 	case failed != nil:
 		return nil, failed
 	case !c.hub.resync(c, room) && e.RID != "":
-		return nil, rooms.ErrNotMember
+		return nil, lobby.ErrNotMember
 	}
 	return nil, nil //nolint:nilnil // there is nothing to wait for
 }

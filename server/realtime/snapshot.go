@@ -6,22 +6,22 @@ import (
 	"strings"
 
 	"github.com/lattice-director/director/db"
-	"github.com/lattice-director/director/internal/rooms"
+	"github.com/lattice-director/director/lobby"
 )
 
 // stateFrames is a state of a room, which does not change, with its checksum and its frames, which are made once. Not safe for concurrent use.
 type stateFrames struct {
 	room  string
 	seq   int64
-	state rooms.State
+	state lobby.State
 
 	summed bool
 	sum    string
-	kind   rooms.ChecksumKind
+	kind   lobby.ChecksumKind
 	frames [2]*shared // without and with checksum
 }
 
-func newStateFrames(room string, seq int64, state rooms.State) *stateFrames {
+func newStateFrames(room string, seq int64, state lobby.State) *stateFrames {
 	return &stateFrames{room: room, seq: seq, state: state}
 }
 
@@ -34,7 +34,7 @@ func (s *stateFrames) after(o offer) *stateFrames {
 }
 
 // patched returns a copy of a state with changes.
-func patched(s rooms.State, ops []rooms.Op) rooms.State {
+func patched(s lobby.State, ops []lobby.Op) lobby.State {
 	next := maps.Clone(s)
 	for _, op := range ops {
 		key := unescapeKey.Replace(strings.TrimPrefix(op.Path, "/"))
@@ -49,7 +49,7 @@ func patched(s rooms.State, ops []rooms.Op) rooms.State {
 
 var unescapeKey = strings.NewReplacer("~1", "/", "~0", "~")
 
-func (s *stateFrames) checksum() (string, rooms.ChecksumKind) {
+func (s *stateFrames) checksum() (string, lobby.ChecksumKind) {
 	if !s.summed {
 		s.sum, s.kind = s.state.Checksum()
 		s.summed = true
@@ -73,7 +73,7 @@ func (s *stateFrames) frame(withChecksum bool) *shared {
 type rowFrames struct {
 	pos, seq int64
 	patch    *shared // nil: the row does not change the state
-	entries  []rooms.Entry
+	entries  []lobby.Entry
 	events   []*shared // of the entries
 	left     map[string]int
 }
@@ -87,7 +87,7 @@ func newRowFrames(room string, row db.LobbyRow) *rowFrames {
 	for i, e := range row.Entries {
 		f.events[i] = newShared(entryMessage(room, e))
 		f.events[i].decided = row.At
-		if e.Kind == rooms.EntryLeft {
+		if e.Kind == lobby.EntryLeft {
 			if f.left == nil {
 				f.left = map[string]int{}
 			}
@@ -116,10 +116,10 @@ func (f *rowFrames) welcome(room, session, kind string) (presence, messages []*s
 		}
 	}
 	if first < 0 {
-		return []*shared{newShared(entryMessage(room, rooms.Entry{Kind: kind, Session: session}))}, nil
+		return []*shared{newShared(entryMessage(room, lobby.Entry{Kind: kind, Session: session}))}, nil
 	}
 	for i, e := range f.entries[first:] {
-		if e.Kind == rooms.EntryMessage || e.Kind == rooms.EntryBytes {
+		if e.Kind == lobby.EntryMessage || e.Kind == lobby.EntryBytes {
 			messages = append(messages, f.events[first+i])
 		} else {
 			presence = append(presence, f.events[first+i])
@@ -197,7 +197,7 @@ func (r *hubRoom) add(m *member) bool {
 	return true
 }
 
-func contains(members []rooms.Member, session string) bool {
+func contains(members []lobby.Member, session string) bool {
 	for _, m := range members {
 		if m.Session == session {
 			return true
@@ -217,7 +217,7 @@ func (r *hubRoom) framesOf(row db.LobbyRow) *rowFrames {
 }
 
 // stateOf returns the state of a snapshot that is not before the room's own.
-func (r *hubRoom) stateOf(s *rooms.Snapshot) *stateFrames {
+func (r *hubRoom) stateOf(s *lobby.Snapshot) *stateFrames {
 	switch {
 	case s.Seq <= r.state.seq:
 		return r.state
@@ -231,7 +231,7 @@ func (r *hubRoom) stateOf(s *rooms.Snapshot) *stateFrames {
 func (r *hubRoom) messagesAfter(pos int64) (messages []*shared) {
 	for _, f := range r.tail {
 		for i, e := range f.entries {
-			if f.pos > pos && (e.Kind == rooms.EntryMessage || e.Kind == rooms.EntryBytes) {
+			if f.pos > pos && (e.Kind == lobby.EntryMessage || e.Kind == lobby.EntryBytes) {
 				messages = append(messages, f.events[i])
 			}
 		}

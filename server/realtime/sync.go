@@ -3,7 +3,7 @@ package realtime
 import (
 	"time"
 
-	"github.com/lattice-director/director/internal/rooms"
+	"github.com/lattice-director/director/lobby"
 )
 
 // Limits of the policy.
@@ -39,7 +39,7 @@ type follower struct {
 }
 
 // snapshot reports whether a snapshot that goes out now carries its checksum. It closes the gate.
-func (f *follower) snapshot(now time.Time, seq int64, kind rooms.ChecksumKind) (checksum bool) {
+func (f *follower) snapshot(now time.Time, seq int64, kind lobby.ChecksumKind) (checksum bool) {
 	checksum = f.counts(now, kind)
 	if f.owed {
 		copy(f.forced[:], f.forced[1:])
@@ -47,7 +47,7 @@ func (f *follower) snapshot(now time.Time, seq int64, kind rooms.ChecksumKind) (
 		f.owed = false
 	}
 	f.seq, f.opens = seq, now.Add(maxGate)
-	f.unsure = checksum && kind == rooms.ChecksumLocal
+	f.unsure = checksum && kind == lobby.ChecksumLocal
 	return checksum
 }
 
@@ -62,7 +62,7 @@ func (f *follower) open(now time.Time) (open bool, opens time.Time) {
 
 // ack notes that the client has applied seq and computed that checksum, which is empty if it did not. at is the seq of what was sent last, and
 // sum returns the checksum of that state. It reports whether the client has to get a snapshot.
-func (f *follower) ack(now time.Time, seq float64, checksum string, at int64, sum func() (string, rooms.ChecksumKind)) (again bool) {
+func (f *follower) ack(now time.Time, seq float64, checksum string, at int64, sum func() (string, lobby.ChecksumKind)) (again bool) {
 	if seq >= float64(f.seq) {
 		f.opens = earlier(f.opens, now)
 		f.unsure = false
@@ -94,17 +94,17 @@ func (f *follower) storm(now time.Time) bool {
 }
 
 // counts reports whether a checksum of that kind is sent and compared.
-func (f *follower) counts(now time.Time, kind rooms.ChecksumKind) bool {
+func (f *follower) counts(now time.Time, kind lobby.ChecksumKind) bool {
 	switch {
 	case f.storm(now):
 		return false
-	case kind == rooms.ChecksumLocal:
+	case kind == lobby.ChecksumLocal:
 		return !f.foreign
 	}
-	return kind == rooms.ChecksumSafe
+	return kind == lobby.ChecksumSafe
 }
 
-func (f *follower) differs(now time.Time, checksum string, sum func() (string, rooms.ChecksumKind)) bool {
+func (f *follower) differs(now time.Time, checksum string, sum func() (string, lobby.ChecksumKind)) bool {
 	ours, kind := sum()
 	return f.counts(now, kind) && checksum != ours
 }

@@ -5,13 +5,13 @@ import (
 	"slices"
 	"time"
 
-	"github.com/lattice-director/director/internal/rooms"
+	"github.com/lattice-director/director/lobby"
 )
 
 // line is one session in one room: a room that changes, a sender that keeps to its follower, two wires, and a client. Time passes only by wait.
 type line struct {
 	now    time.Time
-	states []rooms.State // by seq - 1
+	states []lobby.State // by seq - 1
 
 	policy follower
 	sent   int64   // seq of what was sent last
@@ -44,37 +44,37 @@ type said struct {
 // modelClient is the SDK, as it behaves in a locale; or a script that says nothing.
 type modelClient struct {
 	silent  bool
-	wrong   func(rooms.ChecksumKind) bool // of which states it computes another checksum than the director
+	wrong   func(lobby.ChecksumKind) bool // of which states it computes another checksum than the director
 	seq     int64
 	resyncs int
 }
 
-func newLine(client modelClient, kind rooms.ChecksumKind) *line {
+func newLine(client modelClient, kind lobby.ChecksumKind) *line {
 	l := &line{now: time.Unix(1_000_000, 0), client: client}
-	l.states = []rooms.State{stateOf(1, kind)}
+	l.states = []lobby.State{stateOf(1, kind)}
 	l.due = true
 	l.work()
 	return l
 }
 
 // stateOf returns a state that is unlike those of other seqs.
-func stateOf(seq int64, kind rooms.ChecksumKind) rooms.State {
+func stateOf(seq int64, kind lobby.ChecksumKind) lobby.State {
 	value := fmt.Appendf(nil, "%d", seq)
 	switch kind {
-	case rooms.ChecksumSafe:
-		return rooms.State{"counter": value}
-	case rooms.ChecksumLocal:
-		return rooms.State{"aa": value, "z": value}
-	case rooms.ChecksumNone:
+	case lobby.ChecksumSafe:
+		return lobby.State{"counter": value}
+	case lobby.ChecksumLocal:
+		return lobby.State{"aa": value, "z": value}
+	case lobby.ChecksumNone:
 	}
-	return rooms.State{"é": value, "z": value}
+	return lobby.State{"é": value, "z": value}
 }
 
-func (l *line) state(seq int64) rooms.State { return l.states[seq-1] }
+func (l *line) state(seq int64) lobby.State { return l.states[seq-1] }
 func (l *line) seq() int64                  { return int64(len(l.states)) }
 
 // change gives the room another state.
-func (l *line) change(kind rooms.ChecksumKind) {
+func (l *line) change(kind lobby.ChecksumKind) {
 	l.states = append(l.states, stateOf(l.seq()+1, kind))
 	if !l.broken {
 		l.held = append(l.held, l.seq())

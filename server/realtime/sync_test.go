@@ -8,16 +8,16 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/lattice-director/director/internal/rooms"
+	"github.com/lattice-director/director/lobby"
 )
 
-var kinds = rapid.SampledFrom([]rooms.ChecksumKind{rooms.ChecksumSafe, rooms.ChecksumLocal, rooms.ChecksumNone})
+var kinds = rapid.SampledFrom([]lobby.ChecksumKind{lobby.ChecksumSafe, lobby.ChecksumLocal, lobby.ChecksumNone})
 
 // Clients, by the states of which they compute another checksum than the director.
 var (
-	americans  = func(kind rooms.ChecksumKind) bool { return kind == rooms.ChecksumNone }
-	foreigners = func(kind rooms.ChecksumKind) bool { return kind != rooms.ChecksumSafe }
-	faulty     = func(rooms.ChecksumKind) bool { return true }
+	americans  = func(kind lobby.ChecksumKind) bool { return kind == lobby.ChecksumNone }
+	foreigners = func(kind lobby.ChecksumKind) bool { return kind != lobby.ChecksumSafe }
+	faulty     = func(lobby.ChecksumKind) bool { return true }
 )
 
 // play changes the room, delivers messages and lets time pass, in any order.
@@ -26,7 +26,7 @@ func play(t *rapid.T, l *line, more map[string]func(*rapid.T)) {
 		"change": func(t *rapid.T) { l.change(kinds.Draw(t, "kind")) },
 		"burst": func(t *rapid.T) {
 			for range rapid.IntRange(1, 2*maxHeld).Draw(t, "changes") {
-				l.change(rooms.ChecksumSafe)
+				l.change(lobby.ChecksumSafe)
 			}
 		},
 		"deliver": func(*rapid.T) { l.deliver(0) },
@@ -89,7 +89,7 @@ func TestAScriptThatNeverAcksGetsEverything(t *testing.T) {
 func TestNoClientStaysStaleAndNoStormIsUnbounded(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		client := rapid.SampledFrom([]func(rooms.ChecksumKind) bool{americans, foreigners, faulty}).Draw(t, "client")
+		client := rapid.SampledFrom([]func(lobby.ChecksumKind) bool{americans, foreigners, faulty}).Draw(t, "client")
 		l := newLine(modelClient{wrong: client}, kinds.Draw(t, "first"))
 		play(t, l, map[string]func(*rapid.T){
 			"deliver the second": func(*rapid.T) { l.deliver(1) },
@@ -105,9 +105,9 @@ func TestNoClientStaysStaleAndNoStormIsUnbounded(t *testing.T) {
 // Nexis' own cadence makes its SDK ask for 180 resyncs here.
 func TestABurstOf200ChangesNeedsNoResync(t *testing.T) {
 	t.Parallel()
-	l := newLine(modelClient{}, rooms.ChecksumSafe)
+	l := newLine(modelClient{}, lobby.ChecksumSafe)
 	for range 200 {
-		l.change(rooms.ChecksumSafe)
+		l.change(lobby.ChecksumSafe)
 		l.deliver(0)
 		l.hear()
 	}
@@ -119,12 +119,12 @@ func TestABurstOf200ChangesNeedsNoResync(t *testing.T) {
 func TestPatchesWaitForTheAckOfASnapshot(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(0, 0)
-	safe := func() (string, rooms.ChecksumKind) { return "sum", rooms.ChecksumSafe }
+	safe := func() (string, lobby.ChecksumKind) { return "sum", lobby.ChecksumSafe }
 	var f follower
 	open, opens := f.open(now)
 	require.False(t, open, "before the first snapshot")
 	require.Zero(t, opens)
-	require.True(t, f.snapshot(now, 7, rooms.ChecksumSafe))
+	require.True(t, f.snapshot(now, 7, lobby.ChecksumSafe))
 	open, opens = f.open(now)
 	require.False(t, open)
 	require.Equal(t, now.Add(2*time.Second), opens)
@@ -134,7 +134,7 @@ func TestPatchesWaitForTheAckOfASnapshot(t *testing.T) {
 	require.False(t, f.ack(now, 7, "sum", 7, safe))
 	open, _ = f.open(now)
 	require.True(t, open)
-	f.snapshot(now, 8, rooms.ChecksumSafe)
+	f.snapshot(now, 8, lobby.ChecksumSafe)
 	open, _ = f.open(now.Add(2 * time.Second))
 	require.True(t, open, "not every client acks")
 }
@@ -142,24 +142,24 @@ func TestPatchesWaitForTheAckOfASnapshot(t *testing.T) {
 func TestAcksThatForceASnapshot(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(0, 0)
-	sum := func(kind rooms.ChecksumKind) func() (string, rooms.ChecksumKind) {
-		return func() (string, rooms.ChecksumKind) { return "sum", kind }
+	sum := func(kind lobby.ChecksumKind) func() (string, lobby.ChecksumKind) {
+		return func() (string, lobby.ChecksumKind) { return "sum", kind }
 	}
 	for _, c := range []struct {
 		why      string
 		seq      float64
 		checksum string
-		kind     rooms.ChecksumKind
+		kind     lobby.ChecksumKind
 		again    bool
 	}{
-		{"as ours", 7, "sum", rooms.ChecksumSafe, false},
-		{"without a checksum", 7, "", rooms.ChecksumSafe, false},
-		{"from the future", 8, "", rooms.ChecksumSafe, true},
-		{"a wrong checksum", 7, "other", rooms.ChecksumSafe, true},
-		{"a wrong one of en-US", 7, "other", rooms.ChecksumLocal, true},
-		{"a checksum that does not count", 7, "other", rooms.ChecksumNone, false},
-		{"a checksum of an older state", 6, "other", rooms.ChecksumSafe, false},
-		{"older than the last ack", 4, "", rooms.ChecksumSafe, true},
+		{"as ours", 7, "sum", lobby.ChecksumSafe, false},
+		{"without a checksum", 7, "", lobby.ChecksumSafe, false},
+		{"from the future", 8, "", lobby.ChecksumSafe, true},
+		{"a wrong checksum", 7, "other", lobby.ChecksumSafe, true},
+		{"a wrong one of en-US", 7, "other", lobby.ChecksumLocal, true},
+		{"a checksum that does not count", 7, "other", lobby.ChecksumNone, false},
+		{"a checksum of an older state", 6, "other", lobby.ChecksumSafe, false},
+		{"older than the last ack", 4, "", lobby.ChecksumSafe, true},
 	} {
 		var f follower
 		f.snapshot(now, 5, c.kind)
@@ -175,12 +175,12 @@ func TestFiveSnapshotsMayBeForcedAtOnce(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(0, 0)
 	var f follower
-	require.True(t, f.snapshot(now, 1, rooms.ChecksumSafe))
+	require.True(t, f.snapshot(now, 1, lobby.ChecksumSafe))
 	force := func() (wait time.Duration, checksum bool) {
 		f.resync()
 		wait = f.due(now)
 		now = now.Add(wait)
-		return wait, f.snapshot(now, 1, rooms.ChecksumSafe)
+		return wait, f.snapshot(now, 1, lobby.ChecksumSafe)
 	}
 	for range maxForced {
 		wait, checksum := force()
@@ -191,7 +191,7 @@ func TestFiveSnapshotsMayBeForcedAtOnce(t *testing.T) {
 		wait, checksum := force()
 		require.Equal(t, forcedPause, wait)
 		require.False(t, checksum)
-		require.False(t, f.ack(now, 1, "other", 1, func() (string, rooms.ChecksumKind) { return "sum", rooms.ChecksumSafe }))
+		require.False(t, f.ack(now, 1, "other", 1, func() (string, lobby.ChecksumKind) { return "sum", lobby.ChecksumSafe }))
 	}
 	now = now.Add(forcedWindow)
 	wait, checksum := force()
@@ -203,15 +203,15 @@ func TestAResyncAfterAnEnglishChecksumEndsThem(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(0, 0)
 	var f follower
-	require.True(t, f.snapshot(now, 1, rooms.ChecksumLocal))
+	require.True(t, f.snapshot(now, 1, lobby.ChecksumLocal))
 	f.resync()
-	require.False(t, f.snapshot(now, 1, rooms.ChecksumLocal))
-	require.False(t, f.ack(now, 1, "other", 1, func() (string, rooms.ChecksumKind) { return "sum", rooms.ChecksumLocal }))
-	require.True(t, f.snapshot(now, 2, rooms.ChecksumSafe), "others are right in each locale")
+	require.False(t, f.snapshot(now, 1, lobby.ChecksumLocal))
+	require.False(t, f.ack(now, 1, "other", 1, func() (string, lobby.ChecksumKind) { return "sum", lobby.ChecksumLocal }))
+	require.True(t, f.snapshot(now, 2, lobby.ChecksumSafe), "others are right in each locale")
 
 	f = follower{}
-	require.True(t, f.snapshot(now, 1, rooms.ChecksumLocal))
-	f.ack(now, 1, "sum", 1, func() (string, rooms.ChecksumKind) { return "sum", rooms.ChecksumLocal })
+	require.True(t, f.snapshot(now, 1, lobby.ChecksumLocal))
+	f.ack(now, 1, "sum", 1, func() (string, lobby.ChecksumKind) { return "sum", lobby.ChecksumLocal })
 	f.resync()
-	require.True(t, f.snapshot(now, 1, rooms.ChecksumLocal), "it asks for another reason")
+	require.True(t, f.snapshot(now, 1, lobby.ChecksumLocal), "it asks for another reason")
 }

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 
-	"github.com/lattice-director/director/internal/esjson"
+	"github.com/lattice-director/director/lobby/esjson"
 )
 
 // value is a decoded payload: nil, bool, float64, string, []any, or map[string]any. What is passed through, such as states and the data of

@@ -1,7 +1,7 @@
 package rest
 
 import (
-	"github.com/lattice-director/director/internal/endpoint"
+	"github.com/lattice-director/director/internal/base/endpoint"
 	"github.com/lattice-director/director/token"
 )
 

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/lattice-director/director/internal/nearest"
+	"github.com/lattice-director/director/internal/base/nearest"
 )
 
 // similarPart is how many letters of a name stand for one that may be wrong: 2 of "profiles".

@@ -9,10 +9,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/lattice-director/director/db/dbtest"
 	"github.com/lattice-director/director/internal/cli/clitest"
+	"github.com/lattice-director/director/internal/dev/pglocal"
 	"github.com/lattice-director/director/internal/doctor"
-	"github.com/lattice-director/director/internal/pglocal"
+	"github.com/lattice-director/director/internal/testkit/dbtest"
 	"github.com/lattice-director/director/test/rigtest"
 )
 

@@ -7,8 +7,8 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
-	"github.com/lattice-director/director/internal/chromiumtest"
 	"github.com/lattice-director/director/internal/cli/clitest"
+	"github.com/lattice-director/director/internal/testkit/chromiumtest"
 	"github.com/lattice-director/director/test/rigtest"
 )
 

@@ -4,8 +4,8 @@ import (
 	"os"
 	"testing"
 
-	"github.com/lattice-director/director/internal/chromiumtest"
 	"github.com/lattice-director/director/internal/cli/clitest"
+	"github.com/lattice-director/director/internal/testkit/chromiumtest"
 )
 
 func TestMain(m *testing.M) {

@@ -15,9 +15,9 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/lattice-director/director/db"
-	"github.com/lattice-director/director/db/dbtest"
-	"github.com/lattice-director/director/db/storetest"
-	"github.com/lattice-director/director/internal/logtest"
+	"github.com/lattice-director/director/internal/testkit/dbtest"
+	"github.com/lattice-director/director/internal/testkit/logtest"
+	"github.com/lattice-director/director/internal/testkit/storetest"
 	"github.com/lattice-director/director/server"
 	"github.com/lattice-director/director/server/keyring"
 	"github.com/lattice-director/director/server/openmatch"

@@ -18,7 +18,7 @@ import (
 
 	"github.com/lattice-director/director/api/openmatch/pb"
 	"github.com/lattice-director/director/db"
-	"github.com/lattice-director/director/db/storetest"
+	"github.com/lattice-director/director/internal/testkit/storetest"
 )
 
 // trap is a tracer of Postgres's driver that panics once, at the statement of queries/ that it is armed with.

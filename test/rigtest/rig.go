@@ -17,9 +17,9 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
-	"github.com/lattice-director/director/db/dbtest"
-	"github.com/lattice-director/director/internal/pglocal"
-	"github.com/lattice-director/director/internal/subprocess"
+	"github.com/lattice-director/director/internal/dev/pglocal"
+	"github.com/lattice-director/director/internal/dev/subprocess"
+	"github.com/lattice-director/director/internal/testkit/dbtest"
 )
 
 // FleetToken is the secret of the game servers.

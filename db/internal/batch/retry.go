@@ -5,7 +5,7 @@ import (
 	"errors"
 	"log/slog"
 
-	"github.com/lattice-director/director/internal/panics"
+	"github.com/lattice-director/director/internal/base/panics"
 )
 
 const maxConflictRetries = 5

@@ -9,8 +9,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
-	"github.com/lattice-director/director/db/dbtest"
 	"github.com/lattice-director/director/db/internal/notify/notifytest"
+	"github.com/lattice-director/director/internal/testkit/dbtest"
 )
 
 func unchanged(*listener) {}

@@ -11,7 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"github.com/lattice-director/director/internal/panics"
+	"github.com/lattice-director/director/internal/base/panics"
 )
 
 type subscription struct {

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/lattice-director/director/internal/panics"
+	"github.com/lattice-director/director/internal/base/panics"
 )
 
 // sendInterval is the least time between two equal notices: each one makes all replicas query, and Postgres holds a lock of

@@ -13,8 +13,8 @@ import (
 	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/require"
 
-	"github.com/lattice-director/director/internal/chromiumtest"
-	"github.com/lattice-director/director/internal/subprocess"
+	"github.com/lattice-director/director/internal/dev/subprocess"
+	"github.com/lattice-director/director/internal/testkit/chromiumtest"
 	"github.com/lattice-director/director/test/rigtest"
 )
 

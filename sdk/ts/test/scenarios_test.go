@@ -8,9 +8,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/lattice-director/director/db/dbtest"
-	"github.com/lattice-director/director/internal/chromiumtest"
-	"github.com/lattice-director/director/internal/nodetest"
+	"github.com/lattice-director/director/internal/testkit/chromiumtest"
+	"github.com/lattice-director/director/internal/testkit/dbtest"
+	"github.com/lattice-director/director/internal/testkit/nodetest"
 )
 
 // scenarios run in Node.js and in Chromium.

@@ -13,7 +13,7 @@ import (
 	"github.com/coder/websocket"
 	"github.com/stretchr/testify/require"
 
-	"github.com/lattice-director/director/internal/wait"
+	"github.com/lattice-director/director/internal/base/wait"
 )
 
 // Options say how a client connects. Only URL is required.

@@ -11,10 +11,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/lattice-director/director/db/dbtest"
-	"github.com/lattice-director/director/db/storetest"
 	"github.com/lattice-director/director/internal/cli/clitest"
-	"github.com/lattice-director/director/internal/nodetest"
+	"github.com/lattice-director/director/internal/testkit/dbtest"
+	"github.com/lattice-director/director/internal/testkit/nodetest"
+	"github.com/lattice-director/director/internal/testkit/storetest"
 	"github.com/lattice-director/director/server/realtime"
 )
 

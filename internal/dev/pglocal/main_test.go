@@ -1,0 +1,161 @@
+//go:build linux || darwin
+
+package pglocal_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/internal/dev/pglocal"
+)
+
+// parentEnv makes this test binary a program that starts the cluster in the directory that the variable names, prints the
+// postmaster's pid, and runs until its input ends.
+const parentEnv = "PGLOCAL_TEST_PARENT"
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(parentEnv); dir != "" {
+		if err := beParent(dir); err != nil {
+			fmt.Println("error:", err)
+			os.Exit(1)
+		}
+		return
+	}
+	syscall.Umask(0o022) // so that the user of Postgres may enter the directories of the tests
+	code := m.Run()
+	_ = pglocal.Remove(context.Background(), seedDir())
+	os.Exit(code)
+}
+
+func beParent(dir string) error {
+	c, err := pglocal.Start(context.Background(), pglocal.Options{Dir: dir, Durable: true})
+	if err != nil {
+		return err
+	}
+	fmt.Println(c.PID())
+	_, err = bufio.NewReader(os.Stdin).ReadString('\n')
+	return errors.Join(err, c.Stop(context.Background()))
+}
+
+// parent runs beParent in a process of its own, and returns the process with the first line that it prints.
+func parent(t *testing.T, program, dir string, as *account) (*exec.Cmd, string) {
+	t.Helper()
+	cmd := exec.Command(program)
+	cmd.Env = append(os.Environ(), parentEnv+"="+dir)
+	cmd.Dir, cmd.Stderr = "/", os.Stderr
+	cmd.SysProcAttr = as.attributes()
+	stdin, err := cmd.StdinPipe()
+	require.NoError(t, err)
+	stdout, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() {
+		_ = stdin.Close()
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	line, err := bufio.NewReader(stdout).ReadString('\n')
+	require.NoError(t, err, "the parent printed nothing")
+	return cmd, strings.TrimSpace(line)
+}
+
+// scratch returns a directory that Postgres can use whichever user runs the test. A cluster in it is removed at the end.
+func scratch(t *testing.T) string {
+	t.Helper()
+	base, err := os.MkdirTemp(fastDir(), "pglocal-test-")
+	require.NoError(t, err)
+	require.NoError(t, os.Chmod(base, 0o711))
+	t.Cleanup(func() { require.NoError(t, os.RemoveAll(base)) })
+	dir := filepath.Join(base, "c")
+	t.Cleanup(func() { require.NoError(t, pglocal.Remove(context.Background(), dir)) })
+	return dir
+}
+
+// seed makes one cluster. The other tests copy it, because initdb takes half a second.
+var seed = sync.OnceValue(func() error {
+	c, err := pglocal.Start(context.Background(), pglocal.Options{Dir: seedDir()})
+	if err != nil {
+		return err
+	}
+	return c.Stop(context.Background())
+})
+
+func seedDir() string { return filepath.Join(fastDir(), fmt.Sprintf("pglocal-seed-%d", os.Getpid())) }
+
+// seeded returns a scratch directory with a stopped cluster in it.
+func seeded(t *testing.T) string {
+	t.Helper()
+	dir := scratch(t)
+	require.NoError(t, seed())
+	require.NoError(t, exec.Command("cp", "-a", seedDir(), dir).Run())
+	return dir
+}
+
+// oddData makes a data directory that contains only its version.
+func oddData(t *testing.T, dir, name, version string) {
+	t.Helper()
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, name), 0o711))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, name, "PG_VERSION"), []byte(version+"\n"), 0o600))
+}
+
+func fastDir() string {
+	if _, err := os.Stat("/dev/shm"); err == nil {
+		return "/dev/shm"
+	}
+	return os.TempDir()
+}
+
+func start(t *testing.T, o pglocal.Options) *pglocal.Cluster {
+	t.Helper()
+	o.Log = slog.New(slog.NewTextHandler(testWriter{t}, nil))
+	c, err := pglocal.Start(t.Context(), o)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, c.StopImmediate()) })
+	return c
+}
+
+type testWriter struct{ t *testing.T }
+
+func (w testWriter) Write(p []byte) (int, error) {
+	w.t.Logf("%s", p)
+	return len(p), nil
+}
+
+func connect(t *testing.T, url string) (*pgx.Conn, error) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), url)
+	if err == nil {
+		t.Cleanup(func() { _ = conn.Close(context.Background()) })
+	}
+	return conn, err
+}
+
+func execute(t *testing.T, url, sql string) {
+	t.Helper()
+	conn, err := connect(t, url)
+	require.NoError(t, err)
+	_, err = conn.Exec(t.Context(), sql)
+	require.NoError(t, err)
+}
+
+func ask[T any](t *testing.T, url, sql string) T {
+	t.Helper()
+	conn, err := connect(t, url)
+	require.NoError(t, err)
+	var answer T
+	require.NoError(t, conn.QueryRow(t.Context(), sql).Scan(&answer))
+	return answer
+}

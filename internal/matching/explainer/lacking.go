@@ -1,0 +1,179 @@
+package explainer
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/lattice-director/director/internal/matching/ticketbody"
+	"github.com/lattice-director/director/match"
+	"github.com/lattice-director/director/match/decide"
+	"github.com/lattice-director/director/match/explain"
+)
+
+// Lacking are waiting tickets that no match of a profile can have, whatever other tickets come, and the reason.
+type Lacking struct {
+	Profile string // empty: tickets that name none, and that no pool admits
+	Why     string // in words, of the first of them
+	Tickets int
+	Oldest  time.Duration // how long the oldest of them has waited
+}
+
+// Survey is what a look at the queue found.
+type Survey struct {
+	Tickets int           // that wait, of those that were read
+	Oldest  time.Duration // how long the oldest has waited
+	Partial bool          // the queue has more tickets than were read
+	Lacking []Lacking     // the most tickets first
+}
+
+// WithoutMatch returns how many tickets are in Lacking.
+func (s Survey) WithoutMatch() (n int) {
+	for _, l := range s.Lacking {
+		n += l.Tickets
+	}
+	return n
+}
+
+// Survey compares each waiting ticket, of the oldest that fit into MaxCandidates, with the profiles that it asks for. A ticket counts only if
+// it can be in a match of none of them. Errors: TooMany, Unavailable.
+func (r *Reader) Survey(ctx context.Context) (s Survey, err error) {
+	leave, err := r.enter(ctx)
+	if err != nil {
+		return s, err
+	}
+	defer leave()
+	profiles, err := r.liveProfiles(ctx)
+	if err != nil {
+		return s, err
+	}
+	now := r.Store.Now()
+	groups := map[string]*Lacking{}
+	after := ""
+	for full := true; full; {
+		page, more, err := r.Store.ReadCandidates(ctx, r.Universe, after)
+		if err != nil {
+			return s, err
+		}
+		for _, c := range page {
+			if s.Tickets == r.MaxCandidates {
+				s.Partial = true
+				return s.sorted(groups), nil
+			}
+			after = c.ID
+			if !c.Free(now) {
+				continue
+			}
+			waited := now.Sub(c.Created)
+			s.Tickets++
+			s.Oldest = max(s.Oldest, waited)
+			if t, err := ticketbody.Decode(c.ID, c.Created, c.Body, r.PlayerArg); err == nil {
+				profiles.count(t, waited, groups)
+			}
+		}
+		full = more
+	}
+	return s.sorted(groups), nil
+}
+
+func (s Survey) sorted(groups map[string]*Lacking) Survey {
+	for _, g := range groups {
+		s.Lacking = append(s.Lacking, *g)
+	}
+	slices.SortFunc(s.Lacking, func(a, b Lacking) int {
+		if a.Tickets != b.Tickets {
+			return b.Tickets - a.Tickets
+		}
+		return strings.Compare(a.Profile+a.Why, b.Profile+b.Why)
+	})
+	return s
+}
+
+// surveyed is a profile with what its rules compare.
+type surveyed struct {
+	askedProfile explain.Asked
+	engine       *decide.Engine // nil: a match function decides, or this release cannot read the profile
+}
+
+type surveyedProfiles map[string]surveyed
+
+func (r *Reader) liveProfiles(ctx context.Context) (surveyedProfiles, error) {
+	live, err := r.Store.Profiles(ctx, r.Universe, false)
+	if err != nil {
+		return nil, err
+	}
+	all := surveyedProfiles{}
+	for _, info := range live[:min(len(live), maxLooked)] {
+		asked, err := r.profile(ctx, info.Name)
+		if err != nil {
+			return nil, err
+		}
+		p := surveyed{askedProfile: asked}
+		if asked.Profile != nil {
+			p.engine = decide.New(decide.Version{Profile: asked.Profile}, 0)
+		}
+		all[info.Name] = p
+	}
+	return all, nil
+}
+
+// count adds a ticket to the group of its first profile and of what it lacks there, unless one of its profiles may match it.
+func (all surveyedProfiles) count(t *match.Ticket, waited time.Duration, groups map[string]*Lacking) {
+	names := t.Profiles
+	if len(names) == 0 {
+		if all.anyHolds(t) {
+			return
+		}
+		names = []string{""}
+	}
+	first := Lacking{}
+	for i, name := range names {
+		why := all.lack(name, t)
+		if why == "" {
+			return
+		}
+		if i == 0 {
+			first = Lacking{Profile: name, Why: why}
+		}
+	}
+	key := first.Profile + "\x00" + first.Why
+	g := groups[key]
+	if g == nil {
+		g = &first
+		groups[key] = g
+	}
+	g.Tickets++
+	g.Oldest = max(g.Oldest, waited)
+}
+
+func (all surveyedProfiles) anyHolds(t *match.Ticket) bool {
+	for _, p := range all {
+		if p.engine == nil {
+			return true // a match function may take it
+		}
+		if ok, _ := p.engine.Candidate(t); ok {
+			return true
+		}
+	}
+	return false
+}
+
+// lack says what a ticket lacks for a profile; empty: nothing, or it is not known.
+func (all surveyedProfiles) lack(name string, t *match.Ticket) string {
+	if name == "" {
+		return "it names no profile, and no pool of a profile admits it"
+	}
+	p, found := all[name]
+	switch {
+	case !found:
+		return "there is no live profile of this name"
+	case p.engine == nil:
+		return ""
+	}
+	ok, lacks := p.engine.Candidate(t)
+	if ok {
+		return ""
+	}
+	return explain.LackText(lacks[0], p.askedProfile.Profile, t)
+}

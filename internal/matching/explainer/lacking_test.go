@@ -1,0 +1,48 @@
+package explainer_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/internal/matching/explainer"
+)
+
+// Pins a queue of tickets that can never match, of which nobody hears, and one whose tickets only have to wait and is called broken.
+func TestSurveyCountsTicketsWithoutMatch(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.profile("ranked", "teams: [{name: a, players: 8, count: 2}]\nrules: [{near: skill, within: 10}]\n")
+	b.profile("near", "teams: [{name: a, players: 8, count: 2}]\nrules: [{latency: 60ms}]\n")
+	b.profile("pooled", "pool: {strings: {playlist: fun}}\nteams: [{name: a, players: 8, count: 2}]\n")
+	b.ticket("waits", 1, "ranked")
+	b.ticket("one-of-two", 1, "near", "ranked")
+	for i := range 3 {
+		b.ticket(fmt.Sprint("far-", i), 1, "near")
+	}
+	b.ticket("unnamed", 1)
+	b.ticket("misspelt", 1, "rankd")
+	s, err := b.Survey(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 7, s.Tickets)
+	require.Equal(t, 5, s.WithoutMatch())
+	require.False(t, s.Partial)
+	for i, want := range []explainer.Lacking{
+		{Profile: "near", Why: "the ticket measured no latency, which rule latency needs", Tickets: 3},
+		{Profile: "", Why: "it names no profile, and no pool of a profile admits it", Tickets: 1},
+		{Profile: "rankd", Why: "there is no live profile of this name", Tickets: 1},
+	} {
+		got := s.Lacking[i]
+		require.Positive(t, got.Oldest)
+		require.GreaterOrEqual(t, s.Oldest, got.Oldest)
+		got.Oldest = 0
+		require.Equal(t, want, got)
+	}
+
+	bounded := explainer.New(explainer.Options{Store: b.Store, Universe: universe, MaxCandidates: 2})
+	s, err = bounded.Survey(t.Context())
+	require.NoError(t, err)
+	require.True(t, s.Partial)
+	require.Equal(t, 2, s.Tickets)
+}

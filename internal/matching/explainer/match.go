@@ -1,0 +1,53 @@
+package explainer
+
+import (
+	"context"
+	"encoding/json"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/match/explain"
+)
+
+// Match explains a match. Errors: NotFound, "match_unknown"; Unavailable.
+func (r *Reader) Match(ctx context.Context, id uuid.UUID) (explain.Match, error) {
+	known, err := r.Store.ExplainMatch(ctx, r.Universe, id)
+	if err != nil {
+		return explain.Match{}, err
+	}
+	m := explain.Match{
+		Schema: explain.Schema, MatchID: id.String(), AsOf: r.Store.Now().UTC(), State: known.State, Profile: known.Profile, Version: known.Version,
+		DecidedAt: known.DecidedAt.UTC(), CommittedAt: utc(known.CommittedAt), Deadline: utc(known.Deadline), Joined: known.Joined,
+		Mode: known.Mode, Region: known.Region, Session: known.Session, Host: known.Host, Tickets: outcomes(known.Tickets),
+	}
+	if known.Seed != 0 {
+		m.Seed = strconv.FormatUint(known.Seed, 10)
+	}
+	if len(known.Why) > 0 {
+		err = json.Unmarshal(known.Why, &m.Why)
+	}
+	return m, err
+}
+
+func utc(t *time.Time) *time.Time {
+	if t == nil {
+		return nil
+	}
+	at := t.UTC()
+	return &at
+}
+
+func outcomes(tickets []db.TicketOutcome) []explain.TicketOutcome {
+	all := make([]explain.TicketOutcome, len(tickets))
+	for i, t := range tickets {
+		all[i] = explain.TicketOutcome{TicketID: t.ID, Outcome: t.Outcome}
+		if t.Waited != nil {
+			ms := t.Waited.Milliseconds()
+			all[i].WaitedMS = &ms
+		}
+	}
+	return all
+}

@@ -1,0 +1,250 @@
+package explainer
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
+	"github.com/lattice-director/director/internal/matching/loop"
+	"github.com/lattice-director/director/internal/matching/ticketbody"
+	"github.com/lattice-director/director/match"
+	"github.com/lattice-director/director/match/decide"
+	"github.com/lattice-director/director/match/explain"
+	"github.com/lattice-director/director/match/profile"
+)
+
+// Ticket explains a ticket. One that has left the queue is known for as long as its events or its history are kept. Errors:
+// NotFound, "ticket_unknown"; TooMany; Unavailable.
+func (r *Reader) Ticket(ctx context.Context, id string) (explain.Ticket, error) {
+	leave, err := r.enter(ctx)
+	if err != nil {
+		return explain.Ticket{}, err
+	}
+	defer leave()
+	known, err := r.Store.AnyTicket(ctx, r.Universe, id)
+	if fault.Is(err, fault.NotFound) {
+		return r.remembered(ctx, id)
+	}
+	if err != nil {
+		return explain.Ticket{}, err
+	}
+	if known.State.Final() {
+		return r.explainGone(known), nil
+	}
+	return r.waiting(ctx, known)
+}
+
+// explainGone describes a ticket that has left the queue.
+func (r *Reader) explainGone(t db.PlayerTicket) explain.Ticket {
+	return explain.Ticket{
+		Schema: explain.Schema, TicketID: t.ID, AsOf: r.Store.Now().UTC(), State: string(t.State), Reason: t.Reason, MatchID: t.MatchID, Party: t.Party,
+		Profiles: []explain.Profile{},
+	}
+}
+
+// remembered looks up a ticket in the history, after its events have been deleted.
+func (r *Reader) remembered(ctx context.Context, id string) (explain.Ticket, error) {
+	unknown := &fault.Error{
+		Kind: fault.NotFound, Code: "ticket_unknown", Detail: "ticket " + id + " is not known: tickets that left the queue are remembered for DIRECTOR_MATCH_HISTORY",
+	}
+	if !db.IssuedHere(r.Universe, db.TicketID, id) {
+		return explain.Ticket{}, unknown
+	}
+	found, err := r.Store.TicketOutcomes(ctx, r.Universe, []string{id}, r.Store.Now().AddDate(-10, 0, 0))
+	if err != nil {
+		return explain.Ticket{}, err
+	}
+	if found[0].Outcome == "" {
+		return explain.Ticket{}, unknown
+	}
+	return r.explainGone(db.PlayerTicket{ID: id, State: db.TicketState(found[0].Outcome)}), nil
+}
+
+// waiting explains a ticket in the queue, in comparison with the others.
+func (r *Reader) waiting(ctx context.Context, known db.PlayerTicket) (explain.Ticket, error) {
+	q := explain.Question{Now: r.Store.Now(), State: string(known.State)}
+	var err error
+	if q.Ticket, err = ticketbody.Decode(known.ID, known.Created, known.Body, r.PlayerArg); err != nil {
+		t := r.explainGone(known)
+		t.Reason = "its body cannot be read: " + err.Error()
+		return t, nil //nolint:nilerr // that the ticket cannot be read is the explanation
+	}
+	var left []string
+	if q.Profiles, left, err = r.askedProfiles(ctx, q.Ticket); err != nil {
+		return explain.Ticket{}, err
+	}
+	if err := r.surroundings(ctx, &q); err != nil {
+		return explain.Ticket{}, err
+	}
+	e := explain.Begin(q)
+	partial := false
+	if e.NeedsOthers() {
+		if partial, err = r.compare(ctx, e, q); err != nil {
+			return explain.Ticket{}, err
+		}
+	}
+	answer := e.Answer(partial)
+	answer.NotExplained, answer.MatchID = left, known.MatchID
+	return answer, nil
+}
+
+// surroundings adds hosts, open matches and the seats of the players to the question.
+func (r *Reader) surroundings(ctx context.Context, q *explain.Question) error {
+	modes, joinable := map[string]bool{}, map[string]int{}
+	for i, p := range q.Profiles {
+		if p.Profile == nil {
+			continue
+		}
+		for _, m := range p.Profile.Modes {
+			modes[m] = true
+		}
+		if p.Profile.When != profile.Never {
+			joinable[p.Name] = i
+		}
+	}
+	hosts, err := r.Store.HostRegions(ctx, slices.Sorted(maps.Keys(modes)))
+	if err != nil {
+		return err
+	}
+	q.Hosts = explain.Hosts{}
+	for _, h := range hosts {
+		if q.Hosts[h.Region] == nil {
+			q.Hosts[h.Region] = map[string]int{}
+		}
+		q.Hosts[h.Region][h.Mode] = h.FreeSeats
+	}
+	if err := r.rosters(ctx, q, joinable); err != nil {
+		return err
+	}
+	return r.seats(ctx, q)
+}
+
+func (r *Reader) rosters(ctx context.Context, q *explain.Question, joinable map[string]int) error {
+	if len(joinable) == 0 {
+		return nil
+	}
+	open, err := r.Store.OpenMatches(ctx, r.Universe, slices.Sorted(maps.Keys(joinable)))
+	if err != nil {
+		return err
+	}
+	for _, m := range open {
+		p := &q.Profiles[joinable[m.Profile]]
+		p.Rosters = append(p.Rosters, loop.RosterOf(p.Profile, m))
+	}
+	return nil
+}
+
+func (r *Reader) seats(ctx context.Context, q *explain.Question) error {
+	var subs []string
+	for _, p := range q.Ticket.Players {
+		subs = append(subs, p.Sub)
+	}
+	held, err := r.Store.HeldSeats(ctx, slices.Sorted(maps.Keys(q.Hosts)), subs, q.Ticket.Created)
+	for _, h := range held {
+		q.Seats = append(q.Seats, explain.OtherSeat{Player: h.Sub, Mode: h.Mode, Session: h.Session})
+	}
+	return err
+}
+
+// compare reads the queue, page by page. It reports whether the queue has more tickets than it read.
+func (r *Reader) compare(ctx context.Context, e *explain.Explanation, q explain.Question) (partial bool, err error) {
+	after, read := "", 0
+	for full := true; full; {
+		var page []db.Candidate
+		if page, full, err = r.Store.ReadCandidates(ctx, r.Universe, after); err != nil {
+			return false, err
+		}
+		for _, c := range page {
+			after = c.ID
+			if c.ID == q.Ticket.ID || !c.Free(q.Now) {
+				continue
+			}
+			if read++; read > r.MaxCandidates {
+				return true, nil
+			}
+			if t, err := ticketbody.Decode(c.ID, c.Created, c.Body, r.PlayerArg); err == nil {
+				e.Compare(t)
+			}
+		}
+	}
+	return false, nil
+}
+
+const (
+	// maxProfiles bounds the profiles of an explanation: as many as a ticket may ask for.
+	maxProfiles = 8
+	// maxLooked bounds the profiles that are read for a ticket that asks for none.
+	maxLooked = 200
+)
+
+// askedProfiles returns the profiles that a ticket asks for. For a ticket that asks for none it returns profiles with a pool: first those
+// whose pool admits it. left names further profiles whose pool admits it.
+func (r *Reader) askedProfiles(ctx context.Context, t *match.Ticket) (asked []explain.Asked, left []string, err error) {
+	if len(t.Profiles) > 0 {
+		for i, name := range t.Profiles {
+			if i >= maxProfiles {
+				left = append(left, name)
+				continue
+			}
+			a, err := r.profile(ctx, name)
+			if err != nil {
+				return nil, nil, err
+			}
+			asked = append(asked, a)
+		}
+		return asked, left, nil
+	}
+	live, err := r.Store.Profiles(ctx, r.Universe, false)
+	if err != nil {
+		return nil, nil, err
+	}
+	var others []explain.Asked
+	for _, p := range live[:min(len(live), maxLooked)] {
+		a, err := r.profile(ctx, p.Name)
+		switch {
+		case err != nil:
+			return nil, nil, err
+		case a.Profile == nil || a.Profile.Pool == nil:
+		case !holds(a.Profile, t):
+			others = append(others, a)
+		case len(asked) < maxProfiles:
+			asked = append(asked, a)
+		default:
+			left = append(left, a.Name)
+		}
+	}
+	return append(asked, others[:min(len(others), maxProfiles-len(asked))]...), left, nil
+}
+
+func holds(p *profile.Profile, t *match.Ticket) bool {
+	_, lacks := decide.New(decide.Version{Profile: p}, 0).Candidate(t)
+	return !slices.ContainsFunc(lacks, func(l decide.Lack) bool { return l.Why == decide.LacksPool })
+}
+
+// profile reads the live version of a profile.
+func (r *Reader) profile(ctx context.Context, name string) (explain.Asked, error) {
+	a := explain.Asked{Name: name}
+	stored, err := r.Store.Profile(ctx, r.Universe, name, 0)
+	if fault.Is(err, fault.NotFound) {
+		a.Unusable = explain.Reason{Reason: explain.Unknown, Text: "there is no such profile"}
+		return a, nil
+	}
+	if err != nil {
+		return a, err
+	}
+	a.Version = stored.Version
+	read, err := profile.ParseStored([]byte(stored.Document))
+	switch {
+	case stored.RetiredAt != nil:
+		a.Unusable = explain.Reason{Reason: explain.Retired, Text: "the profile is retired"}
+	case err != nil:
+		a.Unusable = explain.Reason{Reason: explain.Unreadable, Text: "this release cannot read the profile: " + err.Error()}
+	case read.Function != nil:
+		a.Unusable = explain.Reason{Reason: explain.Function, Text: "a match function decides for the profile, not teams and rules"}
+	default:
+		a.Profile = read
+	}
+	return a, nil
+}

@@ -1,0 +1,297 @@
+package explainer_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
+	"github.com/lattice-director/director/internal/matching/explainer"
+	"github.com/lattice-director/director/internal/matching/loop"
+	"github.com/lattice-director/director/internal/matching/ticketbody"
+	"github.com/lattice-director/director/internal/testkit/dbtest"
+	"github.com/lattice-director/director/match"
+	"github.com/lattice-director/director/match/explain"
+)
+
+func TestMain(m *testing.M) { dbtest.VerifyNoLeaks(m) }
+
+const universe = "global"
+
+type bundle struct {
+	*db.Store
+	*explainer.Reader
+
+	t   *testing.T
+	sql *pgxpool.Pool
+}
+
+func setup(t *testing.T) *bundle {
+	t.Helper()
+	b := &bundle{t: t}
+	url := dbtest.New(t)
+	var err error
+	b.Store, err = db.Open(t.Context(), db.Config{URL: url, MaxConns: 8, Log: slog.New(slog.DiscardHandler)})
+	require.NoError(t, err)
+	t.Cleanup(b.Store.Close)
+	b.sql, err = pgxpool.New(t.Context(), url)
+	require.NoError(t, err)
+	t.Cleanup(b.sql.Close)
+	b.Reader = explainer.New(explainer.Options{Store: b.Store, Universe: universe})
+	return b
+}
+
+// profile makes a document the live version of a profile.
+func (b *bundle) profile(name, document string) {
+	b.t.Helper()
+	_, err := b.ApplyProfile(b.t.Context(), db.ProfileEdit{Region: universe, Author: "test"}, []byte("name: "+name+"\n"+document), false)
+	require.NoError(b.t, err)
+}
+
+func (b *bundle) host(id string, capacity int, modes ...string) db.Registered {
+	b.t.Helper()
+	r, err := b.Register(b.t.Context(), db.Registration{InstanceID: id, Region: "eu", Endpoint: id + ":7000", Modes: modes, Capacity: capacity})
+	require.NoError(b.t, err)
+	return r
+}
+
+// ticket queues one player.
+func (b *bundle) ticket(sub string, skill float64, profiles ...string) string {
+	b.t.Helper()
+	d := ticketbody.Draft{Profiles: profiles, Attributes: match.Attributes{"skill": {Kind: match.Number, Number: skill}}, Players: []match.Player{{Sub: sub}}}
+	prepared, err := ticketbody.Prepare(d)
+	require.NoError(b.t, err)
+	created, err := b.CreatePlayerTicket(b.t.Context(), universe, db.PlayerTicketRequest{
+		Caller: sub, Party: []string{sub}, Profiles: profiles, Fields: ticketbody.Fields(d), Body: prepared.Body, TTL: time.Hour, RequestHash: []byte(sub),
+	})
+	require.NoError(b.t, err)
+	return created.ID
+}
+
+func (b *bundle) explained(id string) explain.Ticket {
+	b.t.Helper()
+	t, err := b.Reader.Ticket(b.t.Context(), id)
+	require.NoError(b.t, err)
+	return t
+}
+
+const duel = "mode: duel\nteams: [{name: a, players: 1, count: 2}]\nrules: [{near: skill, within: 100}]\n"
+
+// Pins an explanation that does not see what the database says of the ticket, the others, the profile or the hosts.
+func TestATicketThatWaits(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.profile("duel", duel)
+	b.profile("old", duel)
+	_, err := b.RetireProfile(t.Context(), db.ProfileEdit{Region: universe, Name: "old", Author: "test"})
+	require.NoError(t, err)
+	me := b.ticket("ada", 1000, "duel", "missing", "old")
+	b.ticket("bo", 1231, "duel")
+	b.ticket("cy", 3000, "duel")
+	b.ticket("dee", 1000, "other")
+
+	found := b.explained(me)
+	require.Equal(t, [3]any{"queued", []string{"ada"}, 3}, [3]any{found.State, found.Party, found.Read})
+	p := found.Profiles[0]
+	require.Equal(t, []string{"duel", "missing", "old"}, []string{p.Name, found.Profiles[1].Name, found.Profiles[2].Name})
+	require.True(t, p.Candidate)
+	require.Equal(t, 2, p.Others)
+	require.Equal(t, 0, *p.Funnel[0].Left)
+	require.Equal(t, 231.0, *p.WouldMatch[0].Within)
+	require.Equal(t, "complete", p.Search)
+	require.Equal(t, "no game region has a host of mode duel", p.NoHost)
+	require.Equal(t, explain.Unknown, found.Profiles[1].Why[0].Reason)
+	require.Equal(t, explain.Retired, found.Profiles[2].Why[0].Reason)
+
+	b.host("eu-1", 10, "duel")
+	b.ticket("eve", 1050, "duel")
+	p = b.explained(me).Profiles[0]
+	require.Len(t, p.Match, 2)
+	require.Equal(t, []explain.Region{{Region: "eu", Room: 10}}, p.Regions)
+
+	_, err = b.sql.Exec(t.Context(), "UPDATE tickets SET paused_at = now() WHERE id = $1", me)
+	require.NoError(t, err)
+	found = b.explained(me)
+	require.Equal(t, "paused", found.State)
+	require.Equal(t, explain.InState, found.Profiles[0].Why[0].Reason)
+}
+
+// Pins a bound that is not said, and tickets of another region that count.
+func TestTheBoundOfAnExplanation(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.profile("duel", duel)
+	me := b.ticket("ada", 1000, "duel")
+	for i := range 5 {
+		b.ticket(fmt.Sprint("p", i), 5000, "duel")
+	}
+	b.MaxCandidates = 3
+	found := b.explained(me)
+	require.True(t, found.Partial)
+	require.Equal(t, 3, found.Read)
+	require.Contains(t, found.Text(), "only 3 other tickets were read, by DIRECTOR_LOOP_CANDIDATES")
+}
+
+// Pins a ticket without profiles that is explained in none, or in those that do not hold it first.
+func TestATicketThatNamesNoProfile(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.profile("a-tagged", "pool: {tags: [x]}\n"+duel)
+	b.profile("b-open", "pool: {}\n"+duel)
+	b.profile("c-named", duel)
+	found := b.explained(b.ticket("ada", 1000))
+	require.Len(t, found.Profiles, 2)
+	require.Equal(t, [2]any{"b-open", true}, [2]any{found.Profiles[0].Name, found.Profiles[0].Candidate})
+	require.Equal(t, "tag x", found.Profiles[1].Why[0].Filter)
+}
+
+// Pins a player with a seat whose ticket looks as if it could be matched.
+func TestAResolvedSeatIsAReason(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.profile("duel", duel)
+	b.host("eu-1", 10, "duel")
+	placed, err := b.Place(t.Context(), db.PlaceRequest{Caller: "ada", Party: []string{"ada"}, Region: "eu", Mode: "duel", MaxPlayers: 2})
+	require.NoError(t, err)
+	me := b.ticket("ada", 1000, "duel")
+	require.True(t, b.explained(me).Profiles[0].Candidate, "an unused seat is given up")
+	_, err = b.sql.Exec(t.Context(), "UPDATE seats SET resolved_at = now()")
+	require.NoError(t, err)
+	w := b.explained(me).Profiles[0].Why
+	require.Len(t, w, 1)
+	require.Equal(t, [2]string{explain.Seated, "ada"}, [2]string{w[0].Reason, w[0].Player})
+	require.Contains(t, w[0].Text, placed.SessionID)
+}
+
+// The whole way: two tickets are matched, and the match and both tickets are explained afterwards.
+func TestAMatchThatWasMade(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.profile("duel", duel)
+	b.host("eu-1", 10, "duel")
+	one, two := b.ticket("ada", 1000, "duel"), b.ticket("bo", 1090, "duel")
+	b.work()
+	var id uuid.UUID
+	require.Eventually(t, func() bool {
+		return b.sql.QueryRow(t.Context(), "SELECT match_id FROM ticket_history GROUP BY 1 HAVING count(*) = 2").Scan(&id) == nil
+	}, 20*time.Second, 20*time.Millisecond)
+
+	m, err := b.Reader.Match(t.Context(), id)
+	require.NoError(t, err)
+	require.Equal(t, [5]any{"playing", "duel", 1, "eu", "eu-1"}, [5]any{m.State, m.Profile, m.Version, m.Region, m.Host})
+	require.NotEmpty(t, m.Seed)
+	require.Contains(t, []string{one, two}, m.Anchor)
+	require.Equal(t, []explain.MatchRule{{Rule: "near-skill", Value: 90, Limit: 100}}, m.Rules)
+	require.Len(t, m.Teams, 2)
+	require.Len(t, m.Tickets, 2)
+	for _, ticket := range m.Tickets {
+		require.Equal(t, "assigned", ticket.Outcome)
+		require.NotNil(t, ticket.WaitedMS)
+	}
+	require.NotNil(t, m.CommittedAt)
+	require.Contains(t, m.Text(), "rule near-skill: 90, limit 100")
+
+	found := b.explained(one)
+	require.Equal(t, [3]any{"assigned", id.String(), []string{"ada"}}, [3]any{found.State, found.MatchID, found.Party})
+	_, err = b.sql.Exec(t.Context(), "DELETE FROM ticket_events")
+	require.NoError(t, err)
+	_, err = b.sql.Exec(t.Context(), "DELETE FROM settled_tickets")
+	require.NoError(t, err)
+	require.Equal(t, "assigned", b.explained(one).State, "the history knows it for longer")
+
+	_, err = b.sql.Exec(t.Context(), "SELECT close_sessions('eu', ARRAY(SELECT id FROM sessions), 'test')")
+	require.NoError(t, err)
+	m, err = b.Reader.Match(t.Context(), id)
+	require.NoError(t, err)
+	require.Equal(t, [2]string{"ended", "eu-1"}, [2]string{m.State, m.Host})
+}
+
+// work runs a worker until the test ends.
+func (b *bundle) work() {
+	b.t.Helper()
+	l, err := loop.New(loop.Options{Store: b.Store, Universe: universe, Log: slog.New(slog.DiscardHandler)})
+	require.NoError(b.t, err)
+	ctx, cancel := context.WithCancel(context.WithoutCancel(b.t.Context()))
+	done := make(chan struct{})
+	go func() { defer close(done); l.Run(ctx) }()
+	b.t.Cleanup(func() { cancel(); <-done })
+}
+
+// Pins a match whose players are asked, or which plays without history, that is said not to exist.
+func TestAMatchWithoutHistory(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.profile("duel", duel+"accept: {within: 20s}\n")
+	b.host("eu-1", 10, "duel")
+	b.ticket("ada", 1000, "duel")
+	me := b.ticket("bo", 1090, "duel")
+	b.work()
+	var id uuid.UUID
+	require.Eventually(t, func() bool { return b.sql.QueryRow(t.Context(), "SELECT id FROM matches").Scan(&id) == nil }, 20*time.Second, 20*time.Millisecond)
+	m, err := b.Reader.Match(t.Context(), id)
+	require.NoError(t, err)
+	require.Equal(t, "proposed", m.State)
+	require.NotNil(t, m.Deadline)
+	require.NotEmpty(t, m.Rules)
+	require.Equal(t, "accepting", m.Tickets[0].Outcome)
+	found := b.explained(me)
+	require.Equal(t, [2]string{"accepting", id.String()}, [2]string{found.State, found.MatchID})
+}
+
+// Pins a stranger's id that is an internal error, and an answer that does not say for how long things are remembered.
+func TestWhatIsNotKnown(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	gone := b.ticket("ada", 1000)
+	for _, table := range []string{"tickets", "ticket_events", "ticket_players"} {
+		_, err := b.sql.Exec(t.Context(), "DELETE FROM "+table)
+		require.NoError(t, err)
+	}
+	for _, id := range []string{"nonsense", gone} {
+		_, err := b.Reader.Ticket(t.Context(), id)
+		require.True(t, fault.Is(err, fault.NotFound))
+		require.ErrorContains(t, err, "DIRECTOR_MATCH_HISTORY")
+	}
+	_, err := b.Reader.Match(t.Context(), uuid.New())
+	require.True(t, fault.Is(err, fault.NotFound))
+	require.ErrorContains(t, err, "DIRECTOR_MATCH_HISTORY")
+}
+
+// Pins explanations that take all cores of a replica: the second waits, and gives up with its caller.
+func TestOneExplanationAtATime(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.profile("duel", duel)
+	me := b.ticket("ada", 1000, "duel")
+	entered, leave := make(chan struct{}), make(chan struct{})
+	blocked := explainer.New(explainer.Options{Store: slowStore{b.Store, entered, leave}, Universe: universe})
+	done := make(chan error, 1)
+	go func() { _, err := blocked.Ticket(context.WithoutCancel(t.Context()), me); done <- err }()
+	<-entered
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := blocked.Ticket(ctx, me)
+	require.True(t, fault.Is(err, fault.TooMany))
+	close(leave)
+	require.NoError(t, <-done)
+}
+
+// slowStore waits before it reads the queue.
+type slowStore struct {
+	*db.Store
+
+	entered, leave chan struct{}
+}
+
+func (s slowStore) ReadCandidates(ctx context.Context, universe, after string) ([]db.Candidate, bool, error) {
+	s.entered <- struct{}{}
+	<-s.leave
+	return s.Store.ReadCandidates(ctx, universe, after)
+}

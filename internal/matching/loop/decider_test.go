@@ -1,0 +1,186 @@
+package loop
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/panics"
+	"github.com/lattice-director/director/internal/matching/ticketbody"
+	"github.com/lattice-director/director/match"
+	"github.com/lattice-director/director/match/decide"
+	"github.com/lattice-director/director/match/profile"
+)
+
+var start = time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
+
+const pairs = `name: pairs
+attributes: {skill: {type: number}}
+teams: [{name: red, players: 1..2}, {name: blue, players: 1..2}]
+rules: [{near: skill, within: 50, widen: [{after: 300ms, within: 100}, {after: 2s, within: 300}]}]
+`
+
+func newPairs(t require.TestingT) *decider {
+	p, err := profile.Parse([]byte(pairs))
+	require.NoError(t, err)
+	return newDecider(decide.Version{Profile: p, Number: 1}, 7)
+}
+
+// waitsSince is the ticket of a player who has waited since a moment.
+func waitsSince(t require.TestingT, n int, skill float64, since time.Time) *entry {
+	body, err := ticketbody.Encode("", since, ticketbody.Draft{
+		Profiles: []string{"pairs"}, Attributes: match.Attributes{"skill": {Kind: match.Number, Number: skill}},
+		Players: []match.Player{{Sub: fmt.Sprint("player-", n)}},
+	})
+	require.NoError(t, err)
+	return newEntry(db.Candidate{ID: fmt.Sprintf("t%05d", n), Created: since, Body: body}, since, "")
+}
+
+// drain runs turns until the decider has nothing to do by now, and returns what they decided.
+func drain(d *decider, now time.Time, template turn) (all []string) {
+	for turns := 0; d.mayFind(now) && turns < 100_000; turns++ {
+		one := template
+		one.now = now
+		t := d.begin(&one)
+		t.run()
+		d.end(t)
+		for _, f := range t.found {
+			all = append(all, fmt.Sprint(f.at.Sub(start), " ", slices.Sorted(slices.Values(f.Tickets))))
+		}
+	}
+	return all
+}
+
+var whole = turn{decides: true, lasts: time.Hour, maxLate: time.Hour, effort: turnEffort, most: turnMatches}
+
+// Pins decisions that depend on how busy a worker is: in one turn, or in many that end after each piece of work and of which some begin
+// when more has changed already, a profile makes the same matches at the same moments.
+func TestDecisionsDoNotDependOnTurns(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		quiet, busy := newPairs(t), newPairs(t)
+		var calm, divided []string
+		short := whole
+		short.lasts = 0
+		now := start
+		for n := range rapid.IntRange(1, 40).Draw(t, "changes") {
+			now = now.Add(time.Duration(rapid.IntRange(1, 400).Draw(t, "pause")) * time.Millisecond)
+			c := change{at: now, kind: candidatesCame}
+			for k := range rapid.IntRange(1, 4).Draw(t, "tickets") {
+				c.entries = append(c.entries, waitsSince(t, 10*n+k, float64(rapid.IntRange(0, 600).Draw(t, "skill")), now))
+			}
+			if rapid.IntRange(0, 4).Draw(t, "leaves") == 0 {
+				c = change{at: now, kind: candidatesLeft, ids: []string{fmt.Sprintf("t%05d", 10*rapid.IntRange(0, n).Draw(t, "which"))}}
+			}
+			quiet.put(c)
+			busy.put(c)
+			calm = append(calm, drain(quiet, now, whole)...)
+			if rapid.Bool().Draw(t, "a turn is free") {
+				divided = append(divided, drain(busy, now, short)...)
+			}
+		}
+		now = now.Add(10 * time.Second)
+		require.Equal(t, append(calm, drain(quiet, now, whole)...), append(divided, drain(busy, now, short)...))
+	})
+}
+
+// Pins changes that wait for ever behind a search that does not end: they are applied once they are late.
+func TestLateChangesDoNotWaitForADecision(t *testing.T) {
+	t.Parallel()
+	d := newPairs(t)
+	one := whole
+	one.lasts, one.maxLate, one.now = 0, time.Second, start
+	d.search.wake(start) // it still has something to search for
+	d.put(change{at: start.Add(time.Millisecond), kind: candidatesCame, entries: []*entry{waitsSince(t, 1, 1, start)}})
+	next := d.begin(&one)
+	require.False(t, next.appliesNext(d.search))
+	next.now = start.Add(2 * time.Second)
+	require.True(t, next.appliesNext(d.search))
+}
+
+// A profile that may not decide learns of changes all the same, so that they do not pile up, and decides about all of them afterwards.
+func TestAPausedProfileLearnsOfChanges(t *testing.T) {
+	t.Parallel()
+	d := newPairs(t)
+	paused := whole
+	paused.decides, paused.now = false, start
+	for n := range 6 {
+		d.put(change{at: start.Add(time.Duration(n) * time.Second), kind: candidatesCame, entries: []*entry{waitsSince(t, n, 1, start)}})
+		applied := paused
+		turn := d.begin(&applied)
+		turn.run()
+		d.end(turn)
+		require.Empty(t, turn.found)
+		require.Empty(t, d.changes)
+		require.Equal(t, n+1, d.candidates)
+	}
+	require.Len(t, drain(d, start.Add(time.Minute), whole), 2, "two against two, and one against one")
+}
+
+// Two deciders that learn of the same newcomers do not share the list that they append to.
+func TestDecidersDoNotShareNewcomers(t *testing.T) {
+	t.Parallel()
+	live, shadow := newPairs(t), newPairs(t)
+	entries := make([]*entry, 1, 8)
+	entries[0] = waitsSince(t, 0, 1, start)
+	for _, d := range []*decider{live, shadow} {
+		d.put(change{at: start, kind: candidatesCame, entries: entries})
+	}
+	live.put(change{at: start, kind: candidatesCame, entries: []*entry{waitsSince(t, 1, 1, start)}})
+	shadow.put(change{at: start, kind: candidatesCame, entries: []*entry{waitsSince(t, 2, 1, start)}})
+	require.Equal(t, "t00001", live.changes[0].entries[1].id)
+	require.Equal(t, "t00002", shadow.changes[0].entries[1].id)
+}
+
+// turnOf is a turn that runs until it is released.
+func turnOf(t *testing.T, hot bool) *turn {
+	t.Helper()
+	one := whole
+	turn := newPairs(t).begin(&one)
+	turn.hot = hot
+	return turn
+}
+
+// Hot profiles leave a goroutine to the others, and have one however many others there are.
+func TestTurnsAreSharedFairly(t *testing.T) {
+	t.Parallel()
+	q := newTurns(3, nil)
+	q.running = 3 // nothing runs by itself
+	hot := []*turn{turnOf(t, true), turnOf(t, true), turnOf(t, true)}
+	for _, h := range hot {
+		q.begin(h)
+	}
+	first, second := q.next(nil), q.next(nil)
+	require.Same(t, hot[0], first)
+	require.Same(t, hot[1], second)
+	require.Nil(t, q.next(nil), "the last goroutine is for others")
+	require.Equal(t, 2, q.running)
+	for range 5 {
+		q.light = append(q.light, turnOf(t, false))
+	}
+	light := q.light[0]
+	require.Same(t, light, q.next(nil), "which begin at once")
+	require.NotSame(t, hot[2], q.next(first), "while one hot turn runs, others come first")
+	require.Same(t, hot[2], q.next(second), "else a hot one")
+	require.Len(t, q.take(), 2)
+	require.Empty(t, q.take())
+}
+
+// A turn that panics ends with an error, and the others go on.
+func TestATurnThatPanics(t *testing.T) {
+	t.Parallel()
+	q := newTurns(2, panics.New(nil, nil))
+	broken, fine := turnOf(t, false), turnOf(t, false)
+	broken.of = &decider{search: &searching{}} // without an engine
+	q.begin(broken)
+	q.begin(fine)
+	q.working.Wait()
+	require.Len(t, q.take(), 2)
+	require.ErrorIs(t, broken.err, panics.ErrInternal)
+	require.NoError(t, fine.err)
+}

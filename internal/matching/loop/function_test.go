@@ -1,0 +1,338 @@
+package loop_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/protobuf/types/known/anypb"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"github.com/lattice-director/director/api/openmatch/pb"
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/matching/loop"
+	"github.com/lattice-director/director/internal/openmatch/functions"
+	"github.com/lattice-director/director/internal/openmatch/functions/functionstest"
+	"github.com/lattice-director/director/server/openmatch"
+)
+
+// functions is a database with a server for queries of match functions.
+type matchFunctions struct {
+	*bundle
+	query pb.QueryServiceClient
+}
+
+func setupFunctions(t *testing.T, change ...func(*db.Config)) *matchFunctions {
+	t.Helper()
+	b := setup(t)
+	b.change = change
+	server, err := openmatch.New(openmatch.Options{Store: b.store(), Region: universe, Addrs: []string{"127.0.0.1:0"}})
+	require.NoError(t, err)
+	require.NoError(t, server.Listen(t.Context()))
+	go func() { _ = server.Serve() }()
+	conn, err := grpc.NewClient(server.Addrs()[0].String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		require.NoError(t, conn.Close())
+		require.NoError(t, server.Stop(context.WithoutCancel(t.Context())))
+	})
+	return &matchFunctions{b, pb.NewQueryServiceClient(conn)}
+}
+
+// propose runs a function that proposes what make makes of the tickets of the pool, oldest first.
+func (f *matchFunctions) propose(makes func(tickets []*pb.Ticket) ([]*pb.Match, error)) func(*pb.RunRequest, functionstest.RunServer) error {
+	return func(r *pb.RunRequest, stream functionstest.RunServer) error {
+		tickets, err := f.queued(stream.Context(), r.GetProfile().GetPools()[0])
+		if err != nil {
+			return err
+		}
+		matches, err := makes(tickets)
+		for _, m := range matches {
+			if err := stream.Send(&pb.RunResponse{Proposal: m}); err != nil {
+				return err
+			}
+		}
+		return err
+	}
+}
+
+func (f *matchFunctions) queued(ctx context.Context, pool *pb.Pool) (all []*pb.Ticket, err error) {
+	stream, err := f.query.QueryTickets(ctx, &pb.QueryTicketsRequest{Pool: pool})
+	if err != nil {
+		return nil, err
+	}
+	for {
+		page, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			slices.SortFunc(all, func(a, b *pb.Ticket) int { return a.GetCreateTime().AsTime().Compare(b.GetCreateTime().AsTime()) })
+			return all, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, page.GetTickets()...)
+	}
+}
+
+func matchOf(tickets ...*pb.Ticket) *pb.Match {
+	return &pb.Match{MatchId: "one and the same", Tickets: tickets}
+}
+
+// pairs matches neighbours.
+func pairs(tickets []*pb.Ticket) (all []*pb.Match, err error) {
+	for pair := range slices.Chunk(tickets, 2) {
+		if len(pair) == 2 {
+			all = append(all, matchOf(pair...))
+		}
+	}
+	return all, nil
+}
+
+// functionProfile makes a profile with a function live.
+func (f *matchFunctions) functionProfile(name string, at *pb.FunctionConfig, more string) {
+	f.t.Helper()
+	kind := "grpc"
+	if at.GetType() == pb.FunctionConfig_REST {
+		kind = "rest"
+	}
+	f.profile(name, fmt.Sprintf("mode: arena\nfunction: {host: %s, port: %d, type: %s, every: 100ms}\n%s", at.GetHost(), at.GetPort(), kind, more))
+}
+
+// calls lets a worker call functions.
+func (f *matchFunctions) calls(change ...func(*functions.Options)) func(*loop.Options) {
+	return func(o *loop.Options) {
+		options := functions.Options{Store: o.Store.(*db.Store), Region: universe, Loopback: true, Collection: time.Second, Log: o.Log}
+		for _, c := range change {
+			c(&options)
+		}
+		m, err := functions.New(options)
+		require.NoError(f.t, err)
+		o.Matchmaker = m
+	}
+}
+
+// series counts the values of a metric.
+func series(t *testing.T, metrics *prometheus.Registry, name string) int {
+	all, err := metrics.Gather()
+	require.NoError(t, err)
+	for _, m := range all {
+		if m.GetName() == name {
+			return len(m.GetMetric())
+		}
+	}
+	return 0
+}
+
+const assigned = "SELECT count(*) FROM settled_tickets WHERE assignment IS NOT NULL"
+
+// The players of a function's matches have seats, and the teams that the function named, when anybody learns of the match.
+func TestAFunctionMakesMatches(t *testing.T) {
+	t.Parallel()
+	f := setupFunctions(t)
+	f.host("host-1", 100, "arena")
+	named := func(tickets []*pb.Ticket) ([]*pb.Match, error) {
+		all, err := pairs(tickets)
+		for _, m := range all {
+			teams, _ := structpb.NewStruct(map[string]any{"red": []any{m.GetTickets()[0].GetId()}, "blue": []any{m.GetTickets()[1].GetId()}})
+			packed, _ := anypb.New(teams)
+			m.Extensions = map[string]*anypb.Any{"director.teams": packed}
+		}
+		return all, err
+	}
+	f.functionProfile("duel", functionstest.ServeMMF(t, f.propose(named)), "")
+	f.worker(f.calls())
+	f.ticket(1000, party("ada", "al"), "duel")
+	f.ticket(1000, party("bo"), "duel")
+	f.eventually(2, assigned)
+	require.Equal(t, 1, f.count("SELECT count(*) FROM sessions WHERE mode = 'arena' AND max_players = 3 AND player_count = 3"))
+	require.Equal(t, 2, f.count("SELECT count(*) FROM seats WHERE team = 'red' AND sub IN ('ada', 'al')"))
+	require.Equal(t, 1, f.count("SELECT count(*) FROM seats WHERE team = 'blue' AND sub = 'bo'"))
+	require.Equal(t, 1, f.count("SELECT count(*) FROM match_history WHERE profile = 'duel' AND players = 3 AND (why->'teams') IS NOT NULL"))
+	require.Equal(t, 1, f.count("SELECT count(DISTINCT xmin::text) FROM (SELECT xmin FROM sessions UNION ALL SELECT xmin FROM seats UNION ALL SELECT xmin FROM settled_tickets) x"),
+		"one transaction")
+	f.requireInvariants()
+}
+
+// Hundreds of matches of one call share cycles and transactions.
+func TestAFunctionMakesManyMatches(t *testing.T) {
+	t.Parallel()
+	f := setupFunctions(t)
+	f.host("host-1", 1000, "arena")
+	for i := range 200 {
+		f.ticket(1000, party(fmt.Sprint("player-", i)), "duel")
+	}
+	f.functionProfile("duel", functionstest.ServeMMF(t, f.propose(pairs)), "")
+	f.worker(f.calls())
+	f.eventually(200, assigned)
+	require.Equal(t, 100, f.count("SELECT count(*) FROM sessions"))
+	f.requireInvariants()
+}
+
+// A function that fails, hangs or floods hurts its own profile only, and is called again when it works.
+func TestAFunctionFailsAndWorksAgain(t *testing.T) {
+	t.Parallel()
+	hang := func(_ *pb.RunRequest, stream functionstest.RunServer) error {
+		<-stream.Context().Done()
+		return stream.Context().Err()
+	}
+	for name, broken := range map[string]func(*pb.RunRequest, functionstest.RunServer) error{
+		"an error":            func(*pb.RunRequest, functionstest.RunServer) error { return errors.New("no idea") },
+		"a hang":              hang,
+		"answers without end": functionstest.Proposes(1_000_000),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := setupFunctions(t)
+			f.host("host-1", 100, "arena")
+			var works atomic.Bool
+			f.functionProfile("duel", functionstest.ServeMMF(t, func(r *pb.RunRequest, stream functionstest.RunServer) error {
+				if works.Load() {
+					return f.propose(pairs)(r, stream)
+				}
+				return broken(r, stream)
+			}), "")
+			f.profile("other", duel)
+			metrics := prometheus.NewRegistry()
+			f.worker(f.calls(), func(o *loop.Options) { o.Metrics = metrics })
+			f.ticket(1000, party("ada"), "duel")
+			f.ticket(1000, party("bo"), "duel")
+			require.Eventually(t, func() bool {
+				return series(t, metrics, "director_loop_function_calls_total") == 1
+			}, 20*time.Second, 10*time.Millisecond, "the call failed")
+			f.ticket(1000, party("cy"), "other")
+			f.ticket(1000, party("di"), "other")
+			f.eventually(2, assigned)
+			works.Store(true)
+			f.eventually(4, assigned)
+			f.requireInvariants()
+		})
+	}
+}
+
+// Matches that cannot be committed are refused before they take a ticket from anybody, and good ones of the same call are made.
+func TestAFunctionProposesGarbage(t *testing.T) {
+	t.Parallel()
+	f := setupFunctions(t)
+	f.host("host-1", 100, "arena")
+	f.profile("other", duel)
+	strange := f.ticket(1000, party("eve"), "other")
+	f.ticket(1000, party("ada"), "duel")
+	f.ticket(1000, party("bo"), "duel")
+	mixed := func(tickets []*pb.Ticket) ([]*pb.Match, error) {
+		good, err := pairs(tickets)
+		if len(good) == 0 {
+			return nil, err
+		}
+		a, b := tickets[0], tickets[1]
+		backfill, teams := matchOf(a, b), matchOf(a, b)
+		backfill.Backfill = &pb.Backfill{}
+		teams.Extensions = map[string]*anypb.Any{"director.teams": {TypeUrl: "type.googleapis.com/game.Unheard"}}
+		return append([]*pb.Match{
+			matchOf(a, a), matchOf(a, &pb.Ticket{Id: "nobody's"}), matchOf(), matchOf(a, &pb.Ticket{Id: strange}), backfill, teams,
+		}, good...), nil
+	}
+	f.functionProfile("duel", functionstest.ServeMMF(t, f.propose(mixed)), "")
+	metrics := prometheus.NewRegistry()
+	f.worker(f.calls(), func(o *loop.Options) { o.Metrics = metrics })
+	f.eventually(2, assigned)
+	require.Equal(t, 6, series(t, metrics, "director_loop_function_refused_total"), "reasons")
+	require.Zero(t, f.count("SELECT count(*) FROM tickets WHERE pending_at IS NOT NULL"))
+	f.requireInvariants()
+}
+
+// A match without a server keeps its tickets for a while, and is seated when there is one.
+func TestAMatchOfAFunctionWaitsForAServer(t *testing.T) {
+	t.Parallel()
+	f := setupFunctions(t)
+	f.functionProfile("duel", functionstest.ServeMMF(t, f.propose(pairs)), "")
+	f.worker(f.calls())
+	f.host("host-1", 1, "arena")
+	f.ticket(1000, party("ada"), "duel")
+	f.ticket(1000, party("bo"), "duel")
+	f.eventually(2, "SELECT count(*) FROM ticket_events WHERE state = 'waiting_for_server'")
+	f.eventually(1, "SELECT count(*) FROM demand WHERE matches = 1 AND players = 2 AND key = 'duel/2/global'")
+	f.host("host-2", 2, "arena")
+	f.eventually(2, assigned)
+	f.eventually(0, "SELECT count(*) FROM demand")
+	f.requireInvariants()
+}
+
+// A match that waits for long is given up, so that the function may propose its tickets anew.
+func TestAMatchOfAFunctionIsGivenUp(t *testing.T) {
+	t.Parallel()
+	f := setupFunctions(t, func(c *db.Config) { c.Timing.PendingFor = 4 * time.Second })
+	f.functionProfile("duel", functionstest.ServeMMF(t, f.propose(pairs)), "")
+	f.worker(f.calls())
+	f.host("host-1", 1, "arena")
+	f.ticket(1000, party("ada"), "duel")
+	f.ticket(1000, party("bo"), "duel")
+	f.eventually(4, "SELECT count(*) FROM ticket_events WHERE state = 'waiting_for_server'")
+	f.host("host-2", 2, "arena")
+	f.eventually(2, assigned)
+	f.requireInvariants()
+}
+
+// Players of a function's match are asked first where the profile says so.
+func TestAMatchOfAFunctionIsAccepted(t *testing.T) {
+	t.Parallel()
+	f := setupFunctions(t)
+	f.host("host-1", 100, "arena")
+	f.functionProfile("duel", functionstest.ServeMMF(t, f.propose(pairs)), "accept: {within: 40s}")
+	f.worker(f.calls())
+	tickets := map[string]string{"ada": f.ticket(1000, party("ada"), "duel"), "bo": f.ticket(1000, party("bo"), "duel")}
+	f.eventually(2, "SELECT count(*) FROM ticket_events WHERE state = 'accepting'")
+	for sub, id := range tickets {
+		_, err := f.AnswerReadyCheck(t.Context(), universe, db.ReadyCheckAnswer{Ticket: id, Sub: sub, Accept: true})
+		require.NoError(t, err)
+	}
+	f.eventually(2, assigned)
+	f.requireInvariants()
+}
+
+// Tickets of a worker that stopped, or died between the cycle and the commit, are matched by the next one.
+func TestAFunctionIsTakenOver(t *testing.T) {
+	t.Parallel()
+	f := setupFunctions(t, func(c *db.Config) { c.Timing.PendingFor = 3 * time.Second })
+	f.functionProfile("duel", functionstest.ServeMMF(t, f.propose(pairs)), "")
+	f.host("host-1", 1, "arena")
+	stop := f.worker(f.calls())
+	f.ticket(1000, party("ada"), "duel")
+	f.ticket(1000, party("bo"), "duel")
+	f.eventually(2, "SELECT count(*) FROM ticket_events WHERE state = 'waiting_for_server'")
+	stop()
+	require.Zero(t, f.count("SELECT count(*) FROM tickets WHERE pending_at IS NOT NULL"), "a worker that stops gives its tickets back")
+	_, err := f.sql.Exec(t.Context(), "UPDATE tickets SET pending_at = now(), matched_in = 'a cycle of the past'")
+	require.NoError(t, err)
+	f.host("host-2", 2, "arena")
+	f.worker(f.calls())
+	f.eventually(2, assigned)
+	f.requireInvariants()
+}
+
+// The matches of functions, of rules and of a director outside share the queue, and no ticket is in two of them.
+func TestFunctionsOfTwoWorkersShareTheQueue(t *testing.T) {
+	t.Parallel()
+	f := setupFunctions(t)
+	f.host("host-1", 1000, "arena")
+	at := functionstest.ServeMMF(t, f.propose(pairs))
+	f.functionProfile("one", at, "")
+	f.functionProfile("two", at, "")
+	f.profile("three", duel)
+	f.worker(f.calls())
+	f.worker(f.calls())
+	for i := range 60 {
+		f.ticket(1000, party(fmt.Sprint("player-", i)), "one", "two", "three")
+	}
+	f.eventually(60, assigned)
+	require.Equal(t, 60, f.count("SELECT count(DISTINCT sub) FROM seats"))
+	f.requireInvariants()
+}

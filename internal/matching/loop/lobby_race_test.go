@@ -1,0 +1,200 @@
+package loop_test
+
+import (
+	"errors"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
+	"github.com/lattice-director/director/internal/matching/ticketbody"
+	"github.com/lattice-director/director/lobby"
+	"github.com/lattice-director/director/match"
+)
+
+func codeOf(err error) string {
+	if e, ok := errors.AsType[*fault.Error](err); ok {
+		return e.Code
+	}
+	return ""
+}
+
+// partyRace is a party that changes while the loop commits a match with it.
+type partyRace struct {
+	*lobbies
+
+	other  *db.Store // another replica
+	ticket string    // of the party
+	room   string
+}
+
+// changes are what may happen to a party in the queue. Each returns whether it has taken the party out of the queue.
+var changes = map[string]func(*partyRace) error{
+	"leave": func(r *partyRace) error {
+		_, err := r.on(r.other, "bo", r.types.Leave(r.opened["bo"].ID))
+		return err
+	},
+	"cancel": func(r *partyRace) error {
+		_, err := r.on(r.other, "bo", r.types.Message(lobby.Message{Session: r.opened["bo"].ID, Player: "bo", Type: "cancel"}))
+		return err
+	},
+	"cancel the ticket": func(r *partyRace) error {
+		_, err := r.other.CancelPlayerTicket(r.t.Context(), universe, r.ticket, "ada")
+		return err
+	},
+	"queue alone": func(r *partyRace) error {
+		_, err := r.other.EnqueueRealtime(r.t.Context(), r.alone("bo", "elsewhere", 16))
+		return err
+	},
+	"dequeue": func(r *partyRace) error {
+		o := r.opened["bo"]
+		_, err := r.other.DequeueRealtime(r.t.Context(), region, db.SessionEpoch{ID: o.ID, Epoch: o.Epoch})
+		return err
+	},
+	"end": func(r *partyRace) error {
+		o := r.opened["bo"]
+		ended := []db.SessionEpoch{{ID: o.ID, Epoch: o.Epoch}}
+		if err := r.other.SuspendRealtime(r.t.Context(), region, ended, r.types.Away, true); err != nil {
+			return err
+		}
+		_, err := r.sql.Exec(r.t.Context(), `WITH live AS (UPDATE replicas SET steady_since = clock_timestamp() - interval '1 hour', seen_at = clock_timestamp())
+			UPDATE realtime_sessions SET expires_at = clock_timestamp() - interval '1 hour', ttl = '0 s' WHERE id = $1`, o.ID)
+		if err != nil {
+			return err
+		}
+		_, err = r.other.EndExpiredRealtime(r.t.Context(), region)
+		return err
+	},
+}
+
+func (r *partyRace) on(s *db.Store, player string, act lobby.Action) (db.LobbyAnswer, error) {
+	o := r.opened[player]
+	return s.ActInLobby(r.t.Context(), db.LobbyAction{Region: region, Project: "p1", Session: db.SessionEpoch{ID: o.ID, Epoch: o.Epoch}, Room: r.room, Act: act})
+}
+
+func (r *partyRace) alone(player, roomType string, size int) db.EnqueueRealtime {
+	o := r.opened[player]
+	return db.EnqueueRealtime{
+		Region: region, Project: "p1", Session: db.SessionEpoch{ID: o.ID, Epoch: o.Epoch}, Player: player, Queue: lobby.Queue{RoomType: roomType, Size: size},
+	}
+}
+
+// A party changes while the loop commits a match with it: the ticket is in the match, or it has left the queue, and never both. Both ways into the
+// queue, any order.
+func TestAPartyThatChangesBesideItsMatch(t *testing.T) {
+	t.Parallel()
+	l := setupParties(t)
+	other := l.store()
+	l.worker()
+	seen := map[string]int{}
+	for round := range 10 {
+		for name, change := range changes {
+			r := &partyRace{lobbies: l, other: other, room: "party:1"}
+			seen[r.run(t, round%2 == 0, name, change)]++
+		}
+	}
+	t.Log(seen)
+	l.requireInvariants()
+}
+
+// run lets a party of two and a player alone queue for a match of three, and the party change at some time. It returns the last state of the ticket.
+func (r *partyRace) run(t *testing.T, overHTTP bool, name string, change func(*partyRace) error) string {
+	t.Helper()
+	r.party(r.room, "ada", "bo")
+	r.open("cy")
+	if overHTTP {
+		r.ticket = r.asked("ada", r.room, "ada", "bo")
+	} else {
+		r.send("ada", r.room, "queue", `{"room_type":"three","size":3}`)
+		require.NoError(t, r.sql.QueryRow(t.Context(), "SELECT min(ticket) FROM realtime_tickets WHERE lobby IS NOT NULL").Scan(&r.ticket))
+	}
+	var race errgroup.Group
+	race.Go(func() error {
+		r.pause(t, rand.IntN(40))
+		if overHTTP {
+			return r.joinQueue("cy", "trio")
+		}
+		_, err := r.EnqueueRealtime(t.Context(), r.alone("cy", "three", 3))
+		return err
+	})
+	race.Go(func() error {
+		r.pause(t, rand.IntN(60))
+		return change(r)
+	})
+	require.NoError(t, race.Wait(), name)
+	r.eventually(1, "SELECT count(*) FROM ticket_events WHERE ticket_id = $1 AND state IN ('assigned', 'cancelled')", r.ticket)
+	state := r.state(r.ticket)
+	matches := 0
+	if state == "assigned" {
+		matches = 1
+	}
+	require.Equal(t, matches, r.count(matchRooms+" AND $1 = ANY (participants)", r.opened["ada"].ID), name)
+	require.Equal(t, matches, r.count(matchRooms+" AND $1 = ANY (participants)", r.opened["bo"].ID), name)
+	require.Zero(t, r.count("SELECT count(*) FROM realtime_tickets WHERE session = $1", r.opened["ada"].ID), name)
+	r.settle(t)
+	phase := map[string]string{"assigned": "matched", "cancelled": "open"}[state]
+	if r.count("SELECT count(*) FROM lobbies WHERE id = $1", r.room) > 0 && name != "leave" && name != "end" {
+		require.Equal(t, phase, r.phase(r.room), name)
+	}
+	r.clear(t)
+	return state
+}
+
+// joinQueue queues a player alone, as POST /tickets does.
+func (l *lobbies) joinQueue(player, profile string) error {
+	draft := ticketbody.Draft{
+		Profiles: []string{profile}, Attributes: match.Attributes{"skill": {Kind: match.Number, Number: 1}}, Players: []match.Player{{Sub: player}},
+	}
+	body, err := ticketbody.Prepare(draft)
+	if err != nil {
+		return err
+	}
+	_, err = l.CreatePlayerTicket(l.t.Context(), universe, db.PlayerTicketRequest{
+		Caller: player, Party: party(player), Profiles: draft.Profiles, Fields: ticketbody.Fields(draft), Body: body.Body, Bytes: len(body),
+		TTL: time.Hour, RequestHash: []byte(player),
+	})
+	return err
+}
+
+// pause lets some time pass: that of so many questions to the database.
+func (r *partyRace) pause(t *testing.T, questions int) {
+	t.Helper()
+	for range questions {
+		_, _ = r.sql.Exec(t.Context(), "SELECT 1")
+	}
+}
+
+// settle does what workers do.
+func (r *partyRace) settle(t *testing.T) {
+	t.Helper()
+	_, err := r.SettleLostTickets(t.Context(), region, 100, func([]byte) (string, error) { return "", nil })
+	require.NoError(t, err)
+	r.tell()
+}
+
+// clear empties the queue and the rooms for the next race.
+func (r *partyRace) clear(t *testing.T) {
+	t.Helper()
+	r.eventually(0, "SELECT count(*) FROM realtime_tickets r WHERE NOT EXISTS (SELECT FROM tickets t WHERE t.id = r.ticket)")
+	rows, err := r.sql.Query(t.Context(), "SELECT ticket_id, min(sub) FROM ticket_players GROUP BY 1")
+	require.NoError(t, err)
+	waiting := map[string]string{}
+	for rows.Next() {
+		var id, sub string
+		require.NoError(t, rows.Scan(&id, &sub))
+		waiting[id] = sub
+	}
+	require.NoError(t, rows.Err())
+	for id, sub := range waiting {
+		_, err := r.CancelPlayerTicket(t.Context(), universe, id, sub)
+		require.NoError(t, err)
+	}
+	for _, statement := range []string{"DELETE FROM lobby_members", "DELETE FROM lobbies", "DELETE FROM realtime_sessions", "DELETE FROM realtime_expired", "DELETE FROM lobby_outcomes"} {
+		_, err := r.sql.Exec(t.Context(), statement)
+		require.NoError(t, err)
+	}
+}

@@ -1,0 +1,234 @@
+package loop_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/matching/ticketbody"
+	"github.com/lattice-director/director/internal/testkit/dbtest"
+	"github.com/lattice-director/director/lobby"
+	"github.com/lattice-director/director/match"
+)
+
+// lobbies is a database with sessions of the realtime lobby, whose rooms queue for a match.
+type lobbies struct {
+	*bundle
+
+	types   *lobby.Types
+	replica uuid.UUID
+	opened  map[string]db.OpenedRealtime // by player
+}
+
+func setupLobbies(t *testing.T) *lobbies {
+	t.Helper()
+	types, err := lobby.NewTypes(false, []byte(`{"ranked": {"logic": "match", "profile": "duel"}}`))
+	require.NoError(t, err)
+	l := &lobbies{bundle: &bundle{t: t, url: dbtest.New(t)}, types: types, opened: map[string]db.OpenedRealtime{}}
+	l.change = []func(*db.Config){func(c *db.Config) {
+		c.Rooms, c.Queueing = types, &db.Queueing{Universe: universe, Lease: time.Hour, Encode: encodeQueued}
+	}}
+	l.Store = l.store()
+	l.sql = l.Pool()
+	require.NoError(t, l.EnsureRealtimeProfiles(t.Context(), universe))
+	l.replica, err = l.BeginRealtimeReplica(t.Context(), region)
+	require.NoError(t, err)
+	return l
+}
+
+func encodeQueued(d db.QueueDraft) (db.QueueBody, error) {
+	draft := ticketbody.Draft{Profiles: []string{d.Profile}, Attributes: match.Attributes{"skill": {Kind: match.Number, Number: 1000}}}
+	if d.Bucket != "" {
+		draft.Attributes[db.QueueAttribute] = match.Value{Kind: match.Text, Text: d.Bucket}
+	}
+	for _, sub := range d.Players {
+		draft.Players = append(draft.Players, match.Player{Sub: sub})
+	}
+	body, err := ticketbody.Prepare(draft)
+	return db.QueueBody{Fields: ticketbody.Fields(draft), Body: body.Body, Bytes: len(body)}, err
+}
+
+// open connects a client of a player.
+func (l *lobbies) open(player string) string {
+	l.t.Helper()
+	o, err := l.OpenRealtime(l.t.Context(), db.OpenRealtime{
+		Region: region, Project: "p1", Player: player, Authenticated: true, TokenDigest: []byte(player), TTL: time.Minute, Replica: l.replica, Back: l.types.Back,
+	})
+	require.NoError(l.t, err)
+	l.opened[player] = o
+	return o.ID
+}
+
+// act runs an action of a player in a room.
+func (l *lobbies) act(player, room string, act lobby.Action) (db.LobbyAnswer, error) {
+	l.t.Helper()
+	o := l.opened[player]
+	return l.ActInLobby(l.t.Context(), db.LobbyAction{
+		Region: region, Project: "p1", Session: db.SessionEpoch{ID: o.ID, Epoch: o.Epoch}, Room: room, Make: true, Act: act,
+	})
+}
+
+func (l *lobbies) join(roomType, room string, players ...string) {
+	l.t.Helper()
+	for _, p := range players {
+		options := lobby.Options{"private": json.RawMessage("false")}
+		_, err := l.act(p, room, l.types.Join(lobby.Join{Type: roomType, Session: l.opened[p].ID, Player: p, Options: options}))
+		require.NoError(l.t, err, p)
+	}
+}
+
+func (l *lobbies) send(player, room, kind, data string) db.LobbyAnswer {
+	l.t.Helper()
+	a, err := l.act(player, room, l.types.Message(lobby.Message{Session: l.opened[player].ID, Player: player, Type: kind, Data: json.RawMessage(data)}))
+	require.NoError(l.t, err, kind)
+	return a
+}
+
+// party makes a party of players.
+func (l *lobbies) party(room string, players ...string) {
+	l.t.Helper()
+	for _, p := range players {
+		l.open(p)
+	}
+	l.join("party", room, players...)
+}
+
+// lobby makes a lobby of players that are ready.
+func (l *lobbies) lobby(room string, players ...string) {
+	l.t.Helper()
+	for _, p := range players {
+		l.open(p)
+	}
+	l.join("lobby", room, players...)
+	for _, p := range players {
+		l.send(p, room, "ready", `{"ready":true}`)
+	}
+}
+
+func (l *lobbies) phase(room string) (phase string) {
+	l.t.Helper()
+	require.NoError(l.t, l.sql.QueryRow(l.t.Context(), "SELECT state->>'phase' FROM lobbies WHERE id = $1", room).Scan(&phase))
+	return phase
+}
+
+// tell lets rooms know what became of their tickets, as workers do.
+func (l *lobbies) tell() {
+	l.t.Helper()
+	_, err := l.TellLobbies(l.t.Context(), region, 100)
+	require.NoError(l.t, err)
+}
+
+const matchRooms = "SELECT count(*) FROM lobbies WHERE match_id IS NOT NULL"
+
+// From the rooms to the match: what a client sees of it.
+func TestAPartyAndALobbyMeetInAMatch(t *testing.T) {
+	t.Parallel()
+	l := setupLobbies(t)
+	l.party("party:1", "ada", "bo")
+	l.lobby("lobby:1", "cy", "di")
+	l.send("ada", "party:1", "queue", `{"room_type":"arena","size":4}`)
+	l.send("cy", "lobby:1", "start", `{"room_type":"arena","size":4}`)
+	l.worker()
+	l.eventually(1, matchRooms)
+	l.tell()
+	require.Equal(t, "matched", l.phase("party:1"))
+	require.Equal(t, "matched", l.phase("lobby:1"))
+
+	var room string
+	require.NoError(t, l.sql.QueryRow(t.Context(), "SELECT id FROM lobbies WHERE match_id IS NOT NULL").Scan(&room))
+	require.Equal(t, 1, l.count("SELECT count(*) FROM lobbies WHERE id = 'party:1' AND state->'match'->>'room' = $1", room))
+	l.open("eve")
+	_, err := l.act("eve", room, l.types.Join(lobby.Join{Type: "arena", Session: l.opened["eve"].ID, Player: "eve"}))
+	require.ErrorIs(t, err, lobby.ErrNotInvited)
+	l.join("arena", room, "ada", "bo", "cy", "di")
+	require.Equal(t, 4, l.count("SELECT members FROM lobbies WHERE id = $1", room))
+	require.Zero(t, l.count("SELECT count(*) FROM realtime_tickets"))
+	l.tell()
+	require.Equal(t, 2, l.count("SELECT count(*) FROM lobbies WHERE state->>'phase' = 'matched'"))
+	l.requireInvariants()
+}
+
+// A type with a profile seats its players on a game server, in the transaction of the match.
+func TestAPartyIsSeatedByAProfile(t *testing.T) {
+	t.Parallel()
+	l := setupLobbies(t)
+	l.profile("duel", duel)
+	l.host("host-1", 100, "arena")
+	l.party("party:1", "ada")
+	l.party("party:2", "bo")
+	for i, owner := range []string{"ada", "bo"} {
+		l.send(owner, fmt.Sprint("party:", i+1), "queue", `{"room_type":"ranked"}`)
+	}
+	l.worker()
+	l.eventually(2, "SELECT count(*) FROM seats WHERE sub IN ('ada', 'bo')")
+	require.Equal(t, 1, l.count(matchRooms+" AND type = 'ranked' AND state->'server'->>'endpoint' = 'host-1:7000' AND session_id IS NOT NULL"))
+	l.tell()
+	require.Equal(t, "matched", l.phase("party:1"))
+	l.requireInvariants()
+}
+
+// Each of these takes the members out of the queue in the transaction of the change, so that no match is made of them.
+func TestAPartyThatChangesIsInNoMatch(t *testing.T) {
+	t.Parallel()
+	l := setupLobbies(t)
+	l.party("party:1", "ada", "bo")
+	queue := func() { l.send("ada", "party:1", "queue", `{"room_type":"arena","size":2}`) }
+	waiting := "SELECT count(*) FROM realtime_tickets"
+	queue()
+	require.Equal(t, 2, l.count(waiting))
+	l.send("bo", "party:1", "cancel", `{}`)
+	require.Zero(t, l.count(waiting))
+	queue()
+	_, err := l.act("bo", "party:1", l.types.Leave(l.opened["bo"].ID))
+	require.NoError(t, err)
+	require.Zero(t, l.count(waiting))
+	require.Zero(t, l.count("SELECT count(*) FROM tickets"))
+	require.Equal(t, "open", l.phase("party:1"))
+	l.tell()
+	require.Equal(t, "open", l.phase("party:1"))
+	l.requireInvariants()
+}
+
+// The tickets of the house end in many ways; the room hears of each.
+func TestAPartyWhoseTicketLeavesTheQueueIsOpenAgain(t *testing.T) {
+	t.Parallel()
+	l := setupLobbies(t)
+	l.party("party:1", "ada", "bo")
+	l.send("ada", "party:1", "queue", `{"room_type":"arena","size":4}`)
+	_, err := l.sql.Exec(t.Context(), "UPDATE tickets SET expires_at = clock_timestamp(), ends_at = clock_timestamp()")
+	require.NoError(t, err)
+	n, err := l.SweepTickets(t.Context(), universe, 100)
+	require.NoError(t, err)
+	require.Equal(t, 1, n)
+	n, err = l.SettleLostTickets(t.Context(), region, 100, ticketbody.Connection)
+	require.NoError(t, err)
+	require.Equal(t, 2, n, "sessions")
+	l.tell()
+	require.Equal(t, "open", l.phase("party:1"))
+	require.Equal(t, 1, l.count("SELECT count(*) FROM lobby_log WHERE body LIKE '%unqueued%'"))
+	require.Zero(t, l.count("SELECT count(*) FROM realtime_tickets"))
+	l.requireInvariants()
+}
+
+// A member that queues alone cannot be in two matches: its party leaves the queue.
+func TestAMemberThatQueuesAloneTakesItsPartyOutOfTheQueue(t *testing.T) {
+	t.Parallel()
+	l := setupLobbies(t)
+	l.party("party:1", "ada", "bo")
+	l.send("ada", "party:1", "queue", `{"room_type":"arena","size":4}`)
+	o := l.opened["bo"]
+	_, err := l.EnqueueRealtime(t.Context(), db.EnqueueRealtime{
+		Region: region, Project: "p1", Session: db.SessionEpoch{ID: o.ID, Epoch: o.Epoch}, Player: "bo", Queue: lobby.Queue{RoomType: "arena", Size: 2},
+	})
+	require.NoError(t, err)
+	l.tell()
+	require.Equal(t, "open", l.phase("party:1"))
+	require.Equal(t, 1, l.count("SELECT count(*) FROM realtime_tickets"))
+	require.Equal(t, 1, l.count("SELECT count(*) FROM tickets"))
+	l.requireInvariants()
+}

@@ -1,0 +1,381 @@
+package loop
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/panics"
+	"github.com/lattice-director/director/internal/base/wait"
+	"github.com/lattice-director/director/internal/matching/ticketbody"
+	"github.com/lattice-director/director/internal/openmatch/functions"
+)
+
+// Options configure a [Loop]. Store and Universe are required; the zero value of every other field is usable.
+type Options struct {
+	Store    Store
+	Universe string // the region that is the queue
+	// PlayerArg is the string_arg of an Open Match ticket that names its player; "": such tickets are no candidates.
+	PlayerArg string
+	// Lease is how long this worker owns its profiles without a sign of life; 0 means 1 s.
+	Lease time.Duration
+	// MaxCandidates bounds the tickets in memory; 0 means 200,000. Beyond it the oldest are kept.
+	MaxCandidates int
+	// Memory bounds, in bytes, what these tickets take; 0 means 1 KiB for each of MaxCandidates.
+	Memory    int
+	NoHistory bool               // the store keeps no history of matches and tickets: see [db.Config]
+	Privacy   ticketbody.Privacy // of the history of tickets
+	// Matchmaker calls the match functions of profiles. It runs as long as the loop. Nil: profiles with a function are left to
+	// other workers.
+	Matchmaker *functions.Matchmaker
+	Log        *slog.Logger          // nil: no log
+	Metrics    prometheus.Registerer // nil: no metrics
+	Guard      *panics.Guard         // nil: panics are recovered and logged, and counted only as beginnings anew
+}
+
+func (o Options) withDefaults() Options {
+	if o.Lease == 0 {
+		o.Lease = time.Second
+	}
+	if o.MaxCandidates == 0 {
+		o.MaxCandidates = 200_000
+	}
+	if o.Memory == 0 {
+		o.Memory = o.MaxCandidates << 10
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	o.Guard = cmp.Or(o.Guard, panics.New(o.Log, nil))
+	return o
+}
+
+// Loop decides for the profiles that it owns. Make one with [New], and Run it once.
+type Loop struct {
+	Options
+
+	metrics    *metrics
+	lease      *lease
+	queue      *queue
+	profiles   map[string]*owned
+	ordered    []*owned          // the same by name; nil: not known
+	adopts     []db.ProfileOwner // profiles to take, to resume, or to follow to another version
+	turns      *turns
+	hasWork    bool // there are profiles in the universe
+	news       bool // the queue has changed, as far as notifications tell
+	holds      holds
+	commits    *commits
+	historian  *historian
+	waiting    waiting
+	calls      *calls
+	frees      []delayedFree
+	hosts      hosts
+	unreadable map[string]int // versions of profiles that this release cannot read
+	bad        map[string]int // how often the database refused a match of this seed
+	freeFor    map[string]int // how many looks a profile has been without an owner
+	now        time.Time      // the last moment
+	renewed    time.Time      // when the tickets of accepted matches were last kept
+	followedAt time.Time      // when the changes of the queue were last read
+	followed   atomic.Int64   // when the changes of the queue were last read, in Unix nanoseconds; 0: not yet
+	waitsPut   time.Time      // when waiting times were last recorded
+	shared     time.Time      // when this worker last considered giving a profile up
+
+	turnTime, maxLate time.Duration // the constants of these names; tests of replays change them
+}
+
+// New makes a loop. Errors: its metrics are registered already.
+func New(o Options) (*Loop, error) {
+	o = o.withDefaults()
+	l := &Loop{Options: o, lease: newLease(o.Store, uuid.New(), o.Lease), profiles: map[string]*owned{}, freeFor: map[string]int{}, bad: map[string]int{},
+		unreadable: map[string]int{}, turnTime: turnTime, maxLate: maxLate, turns: newTurns(runtime.GOMAXPROCS(0), o.Guard)}
+	l.emptyQueue()
+	var err error
+	if l.metrics, err = newMetrics(o.Metrics, l.lag); err != nil {
+		return nil, err
+	}
+	l.historian = newHistorian(o, l.metrics.lost)
+	l.commits, l.calls = newCommits(o.Store, o.Universe, l.historian), newCalls(o)
+	return l, nil
+}
+
+const (
+	tick           = time.Second // between two looks at what notifications should have reported
+	lookInterval   = 250 * time.Millisecond
+	reconcileEvery = time.Minute
+	retryPause     = 500 * time.Millisecond
+	// followEvery is how often the changes of the queue are read while turns, commits and calls wake the loop and no notification does.
+	followEvery = 25 * time.Millisecond
+)
+
+// Run decides until ctx ends. It outlasts an outage of the database: then it begins anew.
+func (l *Loop) Run(ctx context.Context) {
+	defer l.runMatchmaker(ctx)()
+	defer func() { l.turns.drop() }()
+	defer l.historian.start(ctx)()
+	for ctx.Err() == nil {
+		err := l.guarded(ctx)
+		if ctx.Err() != nil {
+			break
+		}
+		l.beginAnew(ctx, err)
+		wait.For(ctx, retryPause)
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer cancel()
+	l.commits.wait(ctx)
+	l.freeAll("")
+	l.dropCalls()
+	l.freeMarked(ctx)
+	_ = l.Store.EndLoopWorker(ctx, l.lease.id) // it expires by itself
+}
+
+func (l *Loop) guarded(ctx context.Context) error {
+	return l.Guard.Do("director loop", func() error { return l.run(ctx) })
+}
+
+// runMatchmaker runs the matchmaker in a goroutine until the returned function is called.
+func (l *Loop) runMatchmaker(ctx context.Context) (end func()) {
+	if l.Matchmaker == nil {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	var running sync.WaitGroup
+	running.Go(func() { _ = l.Matchmaker.Run(ctx) }) // its errors end calls
+	return func() {
+		cancel()
+		running.Wait()
+		l.Matchmaker.Close()
+	}
+}
+
+// reset forgets what was read and decided. Transactions that are under way end on their own; what they commit is found in the
+// queue that is read next.
+func (l *Loop) reset() {
+	l.freeAll("")
+	l.dropCalls()
+	l.turns.drop()
+	l.turns = newTurns(l.turns.slots, l.Guard)
+	l.profiles, l.freeFor, l.bad = map[string]*owned{}, map[string]int{}, map[string]int{}
+	l.ordered, l.adopts = nil, nil
+	l.emptyQueue()
+	close(l.commits.ended)
+	l.commits = newCommits(l.Store, l.Universe, l.historian)
+	l.holds, l.waiting, l.hosts = nil, waiting{}, hosts{}
+}
+
+// run reads the queue and decides until ctx ends or a reading fails.
+func (l *Loop) run(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	l.calls.ctx = ctx
+	if err := l.lease.begin(ctx, func() { cancel(errLeaseLost) }); err != nil {
+		return err
+	}
+	wakes := l.subscribe()
+	defer wakes.stop()
+	t := newTimers()
+	defer t.stop()
+	for ctx.Err() == nil {
+		if err := l.step(ctx, t); err != nil && ctx.Err() == nil {
+			return err
+		}
+		l.sleep(ctx, wakes, t)
+	}
+	return context.Cause(ctx)
+}
+
+// step does what is due: it looks after the owners, reads changes, takes what was decided and sends it, and lets profiles decide. Each of
+// its parts is short, whatever waits: long work is divided between steps, and searches run beside them.
+func (l *Loop) step(ctx context.Context, t *timers) error {
+	l.moment()
+	for _, part := range []func(context.Context, *timers) error{l.lookAfterOwners, l.followQueue, l.periodic} {
+		if err := part(ctx, t); err != nil {
+			return err
+		}
+	}
+	l.takeOutcomes(ctx)
+	if err := l.takeCalls(ctx); err != nil {
+		return err
+	}
+	l.release()
+	l.takeTurns(ctx)
+	if err := l.missingRosters(ctx); err != nil {
+		return err
+	}
+	l.beginTurns()
+	l.commits.send(ctx)
+	l.freeMarked(ctx)
+	l.metrics.observe(l)
+	return nil
+}
+
+// lookAfterOwners looks at the owners of profiles now and then, and takes the next profiles.
+func (l *Loop) lookAfterOwners(ctx context.Context, t *timers) error {
+	if t.due(lookAt) {
+		if err := l.look(ctx); err != nil {
+			return err
+		}
+	}
+	if err := l.adoptSome(ctx); err != nil {
+		return err
+	}
+	if err := l.restoreWaits(ctx); err != nil {
+		return err
+	}
+	if !l.knowHosts() { // before a profile that was just taken decides
+		return l.readHosts(ctx)
+	}
+	return nil
+}
+
+// followQueue reads what changed in the queue, and pages of the whole queue: at the beginning, and now and then to compare it.
+func (l *Loop) followQueue(ctx context.Context, t *timers) error {
+	if !l.hasWork {
+		l.followed.Store(time.Now().UnixNano())
+		return nil
+	}
+	if !l.queue.started {
+		if err := l.queue.start(ctx); err != nil {
+			return err
+		}
+	}
+	if l.news || time.Since(l.followedAt) >= followEvery {
+		l.news = false
+		if err := l.queue.follow(ctx); err != nil {
+			return err
+		}
+		l.followedAt = time.Now()
+		l.followed.Store(l.followedAt.UnixNano())
+	}
+	if !l.queue.loaded {
+		return l.loadQueue(ctx)
+	}
+	if t.due(reconcileAt) {
+		l.queue.reconcile()
+	}
+	return l.queue.reconcileOn(ctx)
+}
+
+// loadQueue reads the next page of the queue.
+func (l *Loop) loadQueue(ctx context.Context) error {
+	err := l.queue.load(ctx)
+	if err == nil && l.queue.loaded {
+		l.Log.LogAttrs(ctx, slog.LevelInfo, "the director loop follows the queue", slog.String("universe", l.Universe), slog.Int("tickets", l.queue.len()))
+	}
+	return err
+}
+
+// periodic does what is due at times, besides the owners.
+func (l *Loop) periodic(ctx context.Context, t *timers) error {
+	if t.due(checkAt) {
+		if err := l.readReadyChecks(ctx); err != nil {
+			return err
+		}
+	}
+	if t.due(tickAt) {
+		return l.second(ctx)
+	}
+	return nil
+}
+
+// lag returns the seconds since this worker last read the changes of the queue.
+func (l *Loop) lag() float64 {
+	at := l.followed.Load()
+	if at == 0 {
+		return 0
+	}
+	return time.Since(time.Unix(0, at)).Seconds()
+}
+
+// second does what is done once a second, or at once when capacity changed.
+func (l *Loop) second(ctx context.Context) error {
+	if err := l.readHosts(ctx); err != nil {
+		return err
+	}
+	if err := l.readRosters(ctx); err != nil {
+		return err
+	}
+	if err := l.putWaits(ctx); err != nil {
+		return err
+	}
+	l.putShadows(ctx)
+	l.sightWaiting()
+	return l.serveWaiting(ctx)
+}
+
+// sleep waits until something may be due.
+func (l *Loop) sleep(ctx context.Context, w *wakes, t *timers) {
+	if l.readsOn() {
+		w.poll(l)
+		return
+	}
+	t.sleepUntil(l.nextDecision())
+	select {
+	case <-ctx.Done():
+	case <-t.timer.C:
+	case <-l.turns.wake:
+	case <-w.queue:
+		l.news = true
+	case <-w.settled:
+		l.news = true
+	case <-w.profiles:
+		t.now(lookAt)
+	case <-w.capacity:
+		t.now(tickAt)
+	case <-w.matches:
+		t.now(checkAt)
+	case o := <-l.commits.outcomes:
+		l.commits.returned = append(l.commits.returned, o)
+	case c := <-l.calls.results:
+		l.calls.returned = append(l.calls.returned, c)
+	}
+}
+
+// readsOn reports whether a step has something to read at once.
+func (l *Loop) readsOn() bool {
+	return len(l.adopts) > 0 || l.hasWork && !l.queue.loaded || !l.queue.compare.began.IsZero()
+}
+
+// wakes are the notifications that end a sleep.
+type wakes struct {
+	queue, settled, profiles, capacity, matches <-chan struct{}
+	stops                                       []func()
+}
+
+func (l *Loop) subscribe() *wakes {
+	w := &wakes{}
+	subscribe := func(topic, region string) <-chan struct{} {
+		wake, stop := l.Store.Subscribe(topic, region)
+		w.stops = append(w.stops, stop)
+		return wake
+	}
+	w.queue, w.settled = subscribe(db.TopicQueue, l.Universe), subscribe(db.TopicTickets, l.Universe)
+	w.profiles, w.matches = subscribe(db.TopicProfiles, l.Universe), subscribe(db.TopicMatches, l.Universe)
+	w.capacity = subscribe(db.TopicCapacity, "")
+	return w
+}
+
+func (w *wakes) stop() {
+	for _, stop := range w.stops {
+		stop()
+	}
+}
+
+// poll notes notifications without waiting for one.
+func (w *wakes) poll(l *Loop) {
+	select {
+	case <-w.queue:
+		l.news = true
+	case <-w.settled:
+		l.news = true
+	default:
+	}
+}

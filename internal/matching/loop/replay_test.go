@@ -1,0 +1,134 @@
+package loop_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/matching/loop"
+	"github.com/lattice-director/director/internal/matching/replayer"
+	"github.com/lattice-director/director/internal/matching/ticketbody"
+	"github.com/lattice-director/director/match/decide"
+	"github.com/lattice-director/director/match/profile"
+	"github.com/lattice-director/director/match/replay"
+)
+
+const trios = `
+mode: arena
+attributes: {skill: {type: number}}
+teams: [{name: red, players: 3}, {name: blue, players: 3}]
+rules: [{near: skill, within: 60, widen: [{after: 300ms, within: 150}, {after: 1s, within: 400}]}, {balance: skill, teams: mean, within: 40}]
+`
+
+// A replay of the version that ran makes the matches that it made: of the same tickets, in the same teams. Pins decisions at moments
+// that nothing records, rounds of the engine that depend on what was decided long ago, tickets that were cancelled, which left when the
+// worker learned of it, and tickets that wait, which are in no history and have a part in each search.
+func TestAReplayMakesTheSameMatches(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.host("host-1", 5000, "arena")
+	b.profile("trios", trios)
+	l := b.loop(func(o *loop.Options) { o.Lease = time.Minute }) // a worker that loses its lease begins anew, with another seed
+	l.Unhurried()
+	b.run(l)
+	for n := range 6 { // the worker knows the game regions once a match is committed
+		b.ticket(5000, party(fmt.Sprint("early-", n)), "trios")
+	}
+	b.eventually(6, "SELECT count(*) FROM ticket_history")
+	from, random, matches := b.Now(), rand.New(rand.NewPCG(1, 2)), 0
+	for n := range 400 {
+		members := party(fmt.Sprint("player-", n, "-a"), fmt.Sprint("player-", n, "-b"), fmt.Sprint("player-", n, "-c"))[:1+n%3]
+		b.ticket(float64(1200+random.IntN(600)), members, "trios")
+		if n%100 == 99 {
+			matches = b.untilNothingMatches(matches)
+			b.cancelSome() // while nothing is decided: of a match that loses a ticket under way, nothing records when the others returned
+		}
+	}
+	require.Positive(t, b.count("SELECT count(*) FROM tickets"), "some wait")
+	b.eventually(0, "SELECT count(*) FROM tickets WHERE seen_at IS NULL")
+	b.eventually(0, "SELECT count(*) FROM ticket_history WHERE outcome = 'cancelled' AND (seen_at IS NULL OR left_seen_at IS NULL)")
+	b.eventually(0, `SELECT count(*) FROM match_history m
+		WHERE cardinality(m.tickets) <> (SELECT count(*) FROM ticket_history h WHERE h.match_id = m.id)`)
+	report := b.replay("trios", from)
+	t.Log(replayer.Verdict(report), replayer.FirstDifference(report))
+	require.Greater(t, report.Reproduced.SameRules, 90)
+	require.Equal(t, report.Reproduced.SameRules, report.Reproduced.FromSame, replayer.FirstDifference(report))
+	require.Equal(t, 1, report.Reproduced.Owners)
+}
+
+// untilNothingMatches waits until the tickets that wait make no match any more, and there are more than so many. It returns how many.
+func (b *bundle) untilNothingMatches(more int) (matches int) {
+	b.t.Helper()
+	require.Eventually(b.t, func() bool {
+		before := matches
+		matches = b.count("SELECT count(*) FROM match_history")
+		return matches == before && matches > more
+	}, 20*time.Second, 1500*time.Millisecond)
+	return matches
+}
+
+// cancelSome cancels every third of the tickets that wait.
+func (b *bundle) cancelSome() {
+	b.t.Helper()
+	rows, err := b.sql.Query(b.t.Context(), "SELECT ticket_id, min(sub) FROM ticket_players GROUP BY 1 ORDER BY 1")
+	require.NoError(b.t, err)
+	type member struct{ Ticket, Sub string }
+	members, err := pgx.CollectRows(rows, pgx.RowToStructByPos[member])
+	require.NoError(b.t, err)
+	for i := 0; i < len(members); i += 3 {
+		_, err := b.CancelPlayerTicket(b.t.Context(), universe, members[i].Ticket, members[i].Sub)
+		require.NoError(b.t, err)
+	}
+}
+
+// replay replays the live version of a profile from then on.
+func (b *bundle) replay(name string, from time.Time) *replay.Report {
+	b.t.Helper()
+	in, err := replayer.Past(b.t.Context(), b.Store, db.Past{Region: universe, Profile: name, From: from, To: b.Now()}, b.rules(name), replayer.Recording{})
+	require.NoError(b.t, err)
+	report, err := replay.Run(b.t.Context(), in)
+	require.NoError(b.t, err)
+	return report
+}
+
+func (b *bundle) rules(name string) decide.Version {
+	b.t.Helper()
+	stored, err := b.Profile(b.t.Context(), universe, name, 0)
+	require.NoError(b.t, err)
+	p, err := profile.Parse([]byte(stored.Document))
+	require.NoError(b.t, err)
+	return decide.Version{Profile: p, Number: stored.Version}
+}
+
+// A history that has not what the rules compare is refused, with the setting that says so.
+func TestWhatAHistoryCannotReplay(t *testing.T) {
+	t.Parallel()
+	for want, change := range map[string]func(*loop.Options){
+		`attribute "skill", which`:       func(o *loop.Options) { o.Privacy = ticketbody.Hashed },
+		"the history has no attributes":  func(o *loop.Options) { o.Privacy = ticketbody.NoAttributes },
+		"there is no history of tickets": func(o *loop.Options) { o.NoHistory = true },
+	} {
+		t.Run(want, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			b.host("host-1", 100, "arena")
+			b.profile("duel", duel)
+			stop := b.worker(change)
+			b.ticket(1000, party("ada"), "duel")
+			b.ticket(1000, party("bo"), "duel")
+			b.eventually(2, "SELECT count(*) FROM settled_tickets WHERE assignment IS NOT NULL")
+			stop() // it has written the history then
+			in, err := replayer.Past(t.Context(), b.Store, db.Past{Region: universe, Profile: "duel", From: time.Now().Add(-time.Hour), To: b.Now()}, b.rules("duel"), replayer.Recording{})
+			if err == nil {
+				_, err = replay.Run(t.Context(), in)
+			}
+			require.ErrorContains(t, err, want)
+			require.ErrorContains(t, err, "DIRECTOR_MATCH_HISTORY")
+		})
+	}
+}

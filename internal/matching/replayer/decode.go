@@ -1,0 +1,72 @@
+package replayer
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/lattice-director/director/db/query"
+	"github.com/lattice-director/director/internal/matching/ticketbody"
+	"github.com/lattice-director/director/match"
+	"github.com/lattice-director/director/match/replay"
+)
+
+// arrival makes a ticket from its history. Errors: it lacks attributes that the rules compare.
+func (h *history) arrival(row query.ReplayTicketsRow) (replay.Arrival, error) {
+	if row.Attributes == nil && len(h.needs) > 0 && row.Outcome == "assigned" {
+		return replay.Arrival{}, fmt.Errorf("the history has no attributes of players, which the rules compare: a replay needs %s=plain from before the time "+
+			"that it replays", attributesSetting)
+	}
+	t, err := ticketbody.FromFacts(match.Ticket{ID: row.ID, Created: row.Created.UTC(), Profiles: row.Profiles}, row.Attributes, row.Latencies)
+	if err == nil {
+		err = h.needs.refuse(t)
+	}
+	if err != nil {
+		return replay.Arrival{}, err
+	}
+	if row.Attributes == nil {
+		for _, sub := range slices.Sorted(slices.Values(row.Party)) {
+			t.Players = append(t.Players, match.Player{Sub: sub, Attributes: match.Attributes{}})
+		}
+	}
+	a := replay.Arrival{Ticket: t, Seen: later(row.SeenAt, row.Created).UTC()}
+	a.Recorded = h.recorded(row)
+	if a.Recorded == nil && row.Outcome != stillWaits {
+		a.Left, a.Why = row.LeftAt.UTC(), leaving(row.Outcome)
+	}
+	if row.LeftSeenAt.Unix() > 0 {
+		a.LeftSeen = row.LeftSeenAt.UTC()
+	}
+	return a, nil
+}
+
+func later(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
+}
+
+// recorded returns the match that the profile made of a ticket; nil: it made none, or the ticket joined an open match.
+func (h *history) recorded(row query.ReplayTicketsRow) *replay.RecordedMatch {
+	if row.MatchID == uuid.Nil || row.Profile != h.past.Profile || row.Joined {
+		return nil
+	}
+	return &replay.RecordedMatch{
+		Match: row.MatchID.String(), Version: int(row.Version), Seed: uint64(row.Seed), Tickets: int(row.Tickets), First: row.First, Team: row.Team,
+		Decided: row.DecidedAt.UTC(), Seated: row.LeftAt.UTC(),
+	}
+}
+
+// leaving converts the outcome of a ticket that the profile did not match.
+func leaving(outcome string) replay.Leaving {
+	switch outcome {
+	case "assigned":
+		return replay.Taken
+	case "declined":
+		return replay.Declined
+	}
+	return replay.Quit
+}

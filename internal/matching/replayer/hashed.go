@@ -1,0 +1,82 @@
+package replayer
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+
+	"github.com/lattice-director/director/match"
+	"github.com/lattice-director/director/match/profile"
+)
+
+const attributesSetting = "DIRECTOR_MATCH_HISTORY_ATTRIBUTES"
+
+// hash is the form of a value in a hashed history.
+var hash = regexp.MustCompile(`^[0-9a-f]{16}$`)
+
+// needs are the attributes of a profile whose values a replay must know; for other attributes it is enough to know which are equal.
+type needs map[string]string // by attribute: a description of what reads it
+
+func needsOf(p *profile.Profile) needs {
+	n := needs{}
+	n.rules(p.Rules)
+	n.rules(p.Preferred())
+	for _, o := range p.Order {
+		n[o.Distance], n[o.Value] = "order", "order"
+	}
+	n[p.Batch.By], n[p.Priority.By] = "batch", "priority"
+	for name, a := range p.Attributes {
+		if a.Kind == match.Number {
+			n[name] = "a number"
+		}
+	}
+	for _, t := range p.Teams {
+		if len(t.Roles) > 0 {
+			n["role"] = "roles"
+		}
+	}
+	if len(p.Modes) > 0 {
+		n["modes"] = "modes"
+	}
+	if p.Pool != nil {
+		for _, d := range p.Pool.Doubles {
+			n[d.Arg] = "pool"
+		}
+		for _, s := range p.Pool.Strings {
+			n[s.Arg] = "pool"
+		}
+	}
+	delete(n, "")
+	return n
+}
+
+func (n needs) rules(rules []profile.Rule) {
+	for i := range rules {
+		r := &rules[i]
+		switch r.Kind {
+		case profile.Near, profile.Balance, profile.Comparison, profile.Count:
+			for _, attribute := range r.Measured() {
+				n[attribute] = "rule " + r.ID
+			}
+		case profile.Same, profile.Different, profile.Common, profile.Avoid, profile.Sizes, profile.PartySizes, profile.Latency,
+			profile.Or, profile.And, profile.Not:
+		}
+		n.rules(r.Rules)
+	}
+}
+
+// refuse returns an error if a value that the profile compares is a hash.
+func (n needs) refuse(t *match.Ticket) error {
+	for _, p := range t.Players {
+		for name, by := range n {
+			v := p.Attributes[name]
+			if v.Kind == match.Text && hash.MatchString(v.Text) || v.Kind == match.List && len(v.List) > 0 && !slices.ContainsFunc(v.List, plain) {
+				return fmt.Errorf("attribute %q, which %s reads, is recorded as a hash: a replay needs %s=plain from before the time that it replays",
+					name, by, attributesSetting)
+			}
+		}
+	}
+	return nil
+}
+
+func plain(text string) bool { return !hash.MatchString(text) }

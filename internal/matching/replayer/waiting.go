@@ -1,0 +1,66 @@
+package replayer
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/query"
+	"github.com/lattice-director/director/internal/matching/ticketbody"
+	"github.com/lattice-director/director/match/replay"
+)
+
+// Recording is how workers read tickets and record them, so that tickets that still wait are like those in the history. The zero value
+// is that of workers with default settings.
+type Recording struct {
+	PlayerArg string // as in loop.Options
+	Privacy   ticketbody.Privacy
+}
+
+// stillWaits stands for the outcome of a ticket that has none yet.
+const stillWaits = ""
+
+// readQueue reads the tickets of the profile that wait: they are in no history, and have a part in each search.
+func (h *history) readQueue() error {
+	h.isWaiting = map[string]bool{}
+	for after, more := "", true; more; {
+		page, full, err := h.store.CandidatesAfter(h.ctx, h.past.Region, after)
+		if err != nil {
+			return err
+		}
+		for i := range page {
+			if err := h.readWaiting(&page[i]); err != nil {
+				return err
+			}
+			after = page[i].ID
+		}
+		more = full
+	}
+	slices.SortFunc(h.waiting, func(a, b replay.Arrival) int {
+		return cmp.Or(a.Ticket.Created.Compare(b.Ticket.Created), cmp.Compare(a.Ticket.ID, b.Ticket.ID))
+	})
+	return nil
+}
+
+// readWaiting adds a ticket that waits, as the history will have it. What cannot be decoded is no candidate of a worker either.
+func (h *history) readWaiting(c *db.Candidate) error {
+	profiles, players := ticketbody.Requested(c.Body, h.recording.PlayerArg)
+	if !players || !c.Created.Before(h.past.To) || len(profiles) > 0 && !slices.Contains(profiles, h.past.Profile) {
+		return nil
+	}
+	t, err := ticketbody.Decode(c.ID, c.Created, c.Body, h.recording.PlayerArg)
+	if err != nil {
+		return nil //nolint:nilerr // see above
+	}
+	row := query.ReplayTicketsRow{ID: c.ID, Created: c.Created, SeenAt: c.SeenAt, Profiles: t.Profiles, Outcome: stillWaits}
+	for _, p := range t.Players {
+		row.Party = append(row.Party, p.Sub)
+	}
+	row.Party = h.recording.Privacy.Party(row.Party)
+	row.Attributes, row.Latencies = h.recording.Privacy.Facts(t)
+	a, err := h.arrival(row)
+	if err == nil {
+		h.isWaiting[c.ID], h.waiting = true, append(h.waiting, a)
+	}
+	return err
+}

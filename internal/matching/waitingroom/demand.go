@@ -1,0 +1,129 @@
+package waitingroom
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
+)
+
+// recordDemand writes the demand of the players until ctx ends: of new players at once, and of each again every five seconds.
+func (r *Room) recordDemand(ctx context.Context) {
+	every := time.NewTicker(renewEvery / renewParts)
+	defer every.Stop()
+	for ctx.Err() == nil {
+		select {
+		case <-r.newWork:
+		case <-every.C:
+		case <-ctx.Done():
+			continue
+		}
+		r.report(ctx, r.guard.Do("demand", func() error { return r.writeOnce(ctx) }))
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
+	defer cancel()
+	r.report(ctx, r.deleteEnded(ctx))
+}
+
+// writeOnce writes before it deletes: a player that left during the write is then deleted.
+func (r *Room) writeOnce(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	if err := r.putDemand(ctx); err != nil {
+		return err
+	}
+	return r.deleteEnded(ctx)
+}
+
+func (r *Room) putDemand(ctx context.Context) error {
+	players, demand := r.unserved(time.Now())
+	if len(demand) == 0 {
+		return nil
+	}
+	outlooks, err := r.store.PutWaiting(ctx, r.source, TTL, demand)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, p := range players {
+		if p.state.Seat != nil { // seated during the call, which may have written the row again
+			r.ended = append(r.ended, p.request.demand())
+		}
+		p.state.Recorded = p.state.Recorded || err == nil
+		p.signal()
+	}
+	for _, o := range outlooks {
+		r.learn(o)
+	}
+	return err
+}
+
+// unserved returns the players whose demand must be written now: new players for whom there was no capacity, and those that are due to be
+// renewed, at most one part of all. So many players that joined together are renewed over five seconds, not at one moment.
+func (r *Room) unserved(now time.Time) (players []*Player, demand []db.Waiting) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	renewals := r.count/renewParts + 1
+	for _, q := range r.queues {
+		for _, p := range q.players {
+			due := renewals > 0 && !now.Before(p.renewAt)
+			switch {
+			case p.state.Recorded && !due, p.asking && !p.state.Recorded:
+				continue
+			case !p.state.Recorded && !q.missed && !due:
+				continue // it may get a seat without a new server
+			case due:
+				renewals--
+			}
+			p.put, p.renewAt = true, now.Add(renewEvery)
+			players, demand = append(players, p), append(demand, p.request.demand())
+		}
+	}
+	return players, demand
+}
+
+// learn stores an outlook for all players of a mode. It is called with the mutex locked.
+func (r *Room) learn(o fault.Outlook) {
+	for _, q := range r.queues {
+		if q.region != o.Region || q.mode != o.Mode || q.outlook == o {
+			continue
+		}
+		q.outlook = o
+		for _, p := range q.players {
+			p.signal()
+		}
+	}
+}
+
+// deleteEnded deletes the demand of the players who left. What cannot be deleted is deleted with the next, or lapses.
+func (r *Room) deleteEnded(ctx context.Context) error {
+	r.mu.Lock()
+	ended := r.ended
+	r.ended = nil
+	r.mu.Unlock()
+	if len(ended) == 0 {
+		return nil
+	}
+	err := r.store.EndWaiting(ctx, ended)
+	if err != nil {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.ended = append(r.ended, ended...)
+		r.ended = r.ended[max(0, len(r.ended)-r.limit):] // what is older has lapsed
+	}
+	return err
+}
+
+// report logs the first failure and the first success after it. Only one goroutine calls it.
+func (r *Room) report(ctx context.Context, err error) {
+	if ctx.Err() != nil && err != nil {
+		return
+	}
+	switch {
+	case err != nil && !r.failing:
+		r.log.LogAttrs(ctx, slog.LevelWarn, "demand of waiting players cannot be written", slog.Any("error", err))
+	case err == nil && r.failing:
+		r.log.LogAttrs(ctx, slog.LevelInfo, "demand of waiting players can be written again")
+	}
+	r.failing = err != nil
+}

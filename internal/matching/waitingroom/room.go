@@ -1,0 +1,149 @@
+package waitingroom
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
+	"github.com/lattice-director/director/internal/base/panics"
+	"github.com/lattice-director/director/internal/base/wait"
+)
+
+// Store is what a room needs of the database; [db.Store] implements it.
+type Store interface {
+	Place(ctx context.Context, r db.PlaceRequest) (db.Placement, error)
+	GiveUpSeat(ctx context.Context, sessionID, sub string) error
+	PutWaiting(ctx context.Context, source string, ttl time.Duration, waiting []db.Waiting) ([]fault.Outlook, error)
+	EndWaiting(ctx context.Context, waiting []db.Waiting) error
+	Subscribe(topic, region string) (wake <-chan struct{}, stop func())
+}
+
+// Options configure a [Room]. Store is required.
+type Options struct {
+	Store  Store
+	Source string // of the demand; "" means bevygap
+	Limit  int    // of players; 0 means 10,000
+
+	Log   *slog.Logger  // nil: no log
+	Guard *panics.Guard // recovers panics, after which the goroutine continues; nil: it only recovers
+}
+
+// Room holds the players who wait in this replica. Make it with [New], and Run it once. Safe for concurrent use.
+type Room struct {
+	store  Store
+	source string
+	limit  int
+	log    *slog.Logger
+	guard  *panics.Guard
+
+	asking  sync.WaitGroup // counts the goroutines of queues
+	newWork chan struct{}  // wakes the goroutine that records demand
+
+	mu     sync.Mutex
+	ctx    context.Context //nolint:containedctx // of Run, for the goroutines of queues; nil before Run
+	count  int
+	queues map[queueKey]*queue
+	ended  []db.Waiting // demand of players who left, to be deleted
+
+	failing bool // the last call about demand failed; of the goroutine that records demand
+}
+
+// New makes a room. It starts nothing.
+func New(o Options) *Room {
+	return &Room{
+		store: o.Store, source: cmp.Or(o.Source, db.DemandBevygap), limit: cmp.Or(o.Limit, 10_000), log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)), guard: o.Guard,
+		newWork: make(chan struct{}, 1), queues: map[queueKey]*queue{},
+	}
+}
+
+// Waiting returns the number of players in the room.
+func (r *Room) Waiting() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.count
+}
+
+// Join adds a player, who then waits until it gets a seat or leaves: call Use or Leave when done. Players who join before Run has begun wait
+// for it. Errors: TooMany, "waiting_full", if the room is full.
+func (r *Room) Join(request Request) (*Player, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.count >= r.limit {
+		return nil, &fault.Error{Kind: fault.TooMany, Code: "waiting_full", Detail: "too many players wait in this replica", RetryAfter: lookEvery}
+	}
+	r.count++
+	p := &Player{room: r, request: request, changed: make(chan struct{}, 1), renewAt: time.Now().Add(renewEvery)}
+	key := queueKey{request.Region, request.Mode, request.MaxPlayers}
+	p.queue = r.queues[key]
+	if p.queue == nil {
+		p.queue = &queue{queueKey: key, room: r, wake: make(chan struct{}, 1)}
+		r.queues[key] = p.queue
+	}
+	p.queue.add(p)
+	return p, nil
+}
+
+// remove returns the seat of the player, if it has one. A player that leaves while its call of Place runs gives the seat back when the
+// call returns.
+func (r *Room) remove(p *Player) (seat *db.Placement) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if p.hasLeft {
+		return nil
+	}
+	p.hasLeft = true
+	r.count--
+	p.queue.drop(p)
+	if p.put && p.state.Seat == nil {
+		r.ended = append(r.ended, p.request.demand())
+		r.wakeDemand()
+	}
+	return p.state.Seat
+}
+
+func (r *Room) wakeDemand() { wait.Wake(r.newWork) }
+
+// Run asks for seats and records demand until ctx ends. Then it deletes the demand of the players who have left.
+func (r *Room) Run(ctx context.Context) {
+	capacity, stop := r.store.Subscribe(db.TopicCapacity, "")
+	defer stop()
+	var running sync.WaitGroup
+	running.Go(func() { r.recordDemand(ctx) })
+	r.begin(ctx)
+	every := time.NewTicker(lookEvery)
+	defer every.Stop()
+	for ctx.Err() == nil {
+		select {
+		case <-capacity:
+			r.wakeQueues()
+		case <-every.C:
+			r.wakeQueues()
+		case <-ctx.Done():
+		}
+	}
+	running.Wait()
+	r.asking.Wait()
+}
+
+// begin starts the queues of the players who joined before Run.
+func (r *Room) begin(ctx context.Context) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ctx = ctx
+	for _, q := range r.queues {
+		q.start()
+	}
+}
+
+func (r *Room) wakeQueues() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, q := range r.queues {
+		q.missed = false
+		q.signal()
+	}
+}

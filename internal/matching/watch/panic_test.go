@@ -1,0 +1,35 @@
+package watch
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/testkit/dbtest"
+)
+
+// Pins a replica that crashes by a panic in a hub's goroutine. The hub reads again, so watchers only wait longer.
+func TestAHubRetriesAfterAPanic(t *testing.T) {
+	t.Parallel()
+	for name, method := range map[string]string{"feed": "SettledSince", "watched tickets": "KeepAlive"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setupOn(t, dbtest.New(t))
+			b.hub.poll = 20 * time.Millisecond
+			panicked := make(chan struct{})
+			b.statements.connecting.set(method, func() { close(panicked); panic("in " + method) })
+			b.run()
+			id := b.create(func(n *db.NewTicket) { n.TTL, n.KeepAlive = time.Hour, true })
+			w := b.watch(id)
+			select {
+			case <-panicked:
+			case <-time.After(testTimeout):
+				require.Fail(t, "the hub never called it")
+			}
+			b.assign("a", id)
+			w.gets("a")
+		})
+	}
+}

@@ -1,0 +1,235 @@
+package watch
+
+import (
+	"bytes"
+	"context"
+	"runtime/debug"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
+	"github.com/lattice-director/director/internal/testkit/dbtest"
+	"github.com/lattice-director/director/internal/testkit/storetest"
+)
+
+func TestMain(m *testing.M) { dbtest.VerifyNoLeaks(m) }
+
+const region = "eu"
+
+// bundle is two replicas on one database: here watches tickets, there assigns them.
+type bundle struct {
+	t          *testing.T
+	url        string
+	here       *db.Store
+	there      *db.Store
+	hub        *Hub
+	statements *counter // that here has sent
+}
+
+// counter counts statements and pipelines. Its hooks run once, before or after a statement, or when a method of the store
+// acquires a connection.
+type counter struct {
+	n             atomic.Int64
+	before, after hook
+	connecting    hook
+}
+
+type hook struct {
+	name string // of a statement as sqlc names it, or of a method
+	do   atomic.Pointer[func()]
+}
+
+func (h *hook) set(name string, do func()) {
+	h.name = name
+	h.do.Store(&do)
+}
+
+func (h *hook) at(sql string) {
+	if h.do.Load() != nil && strings.HasPrefix(sql, "-- name: "+h.name+" ") {
+		h.once()
+	}
+}
+
+func (h *hook) in(stack []byte) {
+	if h.do.Load() != nil && bytes.Contains(stack, []byte("(*Store)."+h.name+"(")) {
+		h.once()
+	}
+}
+
+func (h *hook) once() {
+	if do := h.do.Swap(nil); do != nil {
+		(*do)()
+	}
+}
+
+func (c *counter) TraceAcquireStart(ctx context.Context, _ *pgxpool.Pool, _ pgxpool.TraceAcquireStartData) context.Context {
+	if c.connecting.do.Load() != nil {
+		c.connecting.in(debug.Stack())
+	}
+	return ctx
+}
+
+func (*counter) TraceAcquireEnd(context.Context, *pgxpool.Pool, pgxpool.TraceAcquireEndData) {}
+
+type traced struct{}
+
+func (c *counter) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceQueryStartData) context.Context {
+	c.n.Add(1)
+	c.before.at(data.SQL)
+	return context.WithValue(ctx, traced{}, data.SQL)
+}
+
+func (c *counter) TraceQueryEnd(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryEndData) {
+	c.after.at(ctx.Value(traced{}).(string))
+}
+
+func (c *counter) TraceBatchStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceBatchStartData) context.Context {
+	c.n.Add(1)
+	c.before.at(data.Batch.QueuedQueries[0].SQL)
+	return ctx
+}
+
+func (*counter) TraceBatchQuery(context.Context, *pgx.Conn, pgx.TraceBatchQueryData) {}
+
+func (*counter) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData) {}
+
+// setup runs a hub that never reads the feed without a notification, so that each assignment that arrives was pushed.
+func setup(t *testing.T, change ...func(*db.Config)) *bundle {
+	t.Helper()
+	b := setupOn(t, dbtest.New(t), change...)
+	b.hub.poll = time.Hour
+	b.run()
+	return b
+}
+
+func setupOn(t *testing.T, url string, change ...func(*db.Config)) *bundle {
+	t.Helper()
+	b := &bundle{t: t, url: url, statements: &counter{}}
+	b.here = b.store(append(change, func(c *db.Config) { c.Tracer = b.statements })...)
+	b.there = b.store(change...)
+	b.hub = New(b.here, region, 5000, nil, nil)
+	return b
+}
+
+func (b *bundle) store(change ...func(*db.Config)) *db.Store {
+	b.t.Helper()
+	return storetest.Open(b.t, b.url, change...)
+}
+
+// run runs the hub until the test ends, or stop is called.
+func (b *bundle) run() (stop func()) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(b.t.Context()))
+	ended := make(chan error, 1)
+	go func() { ended <- b.hub.Run(ctx) }()
+	stop = func() {
+		cancel()
+		if err, open := <-ended; open {
+			require.NoError(b.t, err)
+			close(ended)
+		}
+	}
+	b.t.Cleanup(stop)
+	return stop
+}
+
+func (b *bundle) create(change ...func(*db.NewTicket)) (id string) {
+	b.t.Helper()
+	n := db.NewTicket{Encode: func(id string, _ time.Time) []byte { return []byte(id) }}
+	for _, c := range change {
+		c(&n)
+	}
+	t, err := b.there.CreateTicket(b.t.Context(), region, n)
+	require.NoError(b.t, err)
+	return t.ID
+}
+
+func (b *bundle) assign(assignment string, ids ...string) {
+	b.t.Helper()
+	missing, err := b.there.AssignTickets(b.t.Context(), region, []db.Assignment{{Tickets: ids, Assignment: []byte(assignment)}}, false)
+	require.NoError(b.t, err)
+	require.Empty(b.t, missing)
+}
+
+func (b *bundle) delete(id string) {
+	b.t.Helper()
+	require.NoError(b.t, b.there.DeleteTicket(b.t.Context(), region, id))
+}
+
+func (b *bundle) exec(sql string, args ...any) {
+	b.t.Helper()
+	_, err := b.there.Pool().Exec(b.t.Context(), sql, args...)
+	require.NoError(b.t, err)
+}
+
+// watching is a call of Watch in the background.
+type watching struct {
+	t     *testing.T
+	sent  chan string
+	ended chan error
+	leave context.CancelFunc
+}
+
+func (b *bundle) watch(id string) *watching {
+	b.t.Helper()
+	ctx, cancel := context.WithCancel(b.t.Context())
+	w := &watching{t: b.t, sent: make(chan string, 100), ended: make(chan error, 1), leave: cancel}
+	b.t.Cleanup(cancel)
+	go func() {
+		w.ended <- b.hub.Watch(ctx, id, func(a []byte) error { w.sent <- string(a); return nil })
+	}()
+	return w
+}
+
+// idle waits until so many calls watch and no statement was sent for 300 ms.
+func (b *bundle) idle(watchers int) {
+	b.t.Helper()
+	var last int64
+	since := time.Now()
+	require.Eventually(b.t, func() bool {
+		if n := b.statements.n.Load(); n != last || b.hub.Watching() != watchers {
+			last, since = n, time.Now()
+		}
+		return time.Since(since) > 300*time.Millisecond
+	}, testTimeout, 5*time.Millisecond)
+}
+
+const testTimeout = 30 * time.Second
+
+func (w *watching) gets(want string) {
+	w.t.Helper()
+	select {
+	case got := <-w.sent:
+		require.Equal(w.t, want, got)
+	case err := <-w.ended:
+		require.Fail(w.t, "ended", "%v instead of %q", err, want)
+	case <-time.After(testTimeout):
+		require.Fail(w.t, "got nothing", "instead of %q", want)
+	}
+}
+
+func (w *watching) ends() error {
+	w.t.Helper()
+	select {
+	case err := <-w.ended:
+		require.Empty(w.t, w.sent)
+		return err
+	case <-time.After(testTimeout):
+		require.Fail(w.t, "did not end")
+		return nil
+	}
+}
+
+func (w *watching) endsWithout(id string) {
+	w.t.Helper()
+	var e *fault.Error
+	require.ErrorAs(w.t, w.ends(), &e)
+	require.Equal(w.t, fault.NotFound, e.Kind)
+	require.Equal(w.t, "Ticket id: "+id+" not found", e.Detail)
+}

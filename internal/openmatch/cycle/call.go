@@ -1,0 +1,186 @@
+package cycle
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/google/uuid"
+
+	"github.com/lattice-director/director/internal/base/fault"
+	"github.com/lattice-director/director/internal/base/wait"
+)
+
+// callState is the state of a call. It only advances. The package comment has the diagram.
+type callState int
+
+const (
+	waiting callState = iota
+	proposing
+	proposed
+	failing
+	ended
+	left
+)
+
+// call is one call of Fetch. The goroutine of Fetch, the match function's and the round's share it.
+type call struct {
+	engine   *Engine
+	caller   Caller
+	id       uuid.UUID       // in the cycle; set when the call joins one
+	ctx      context.Context // ends when Fetch returns
+	cancel   context.CancelFunc
+	changed  chan struct{}  // wakes Fetch
+	function sync.WaitGroup // the match function's goroutine
+
+	mu        sync.Mutex
+	state     callState
+	round     *round             // nil while waiting
+	stop      context.CancelFunc // cancels the match function
+	ids       map[string]bool    // of matches
+	proposals []*candidate
+	bytes     int
+	mmfErr    error
+	outbox    []Accepted
+	anyMatch  bool // at least one match was accepted
+	result    error
+}
+
+func newCall(ctx context.Context, e *Engine, caller Caller) *call {
+	c := &call{engine: e, caller: caller, changed: make(chan struct{}, 1), ids: map[string]bool{}}
+	c.ctx, c.cancel = context.WithCancel(ctx)
+	return c
+}
+
+// advance moves the call to a later state. It returns false where the call is already in that state or a later one. The
+// match function is canceled in every state after proposing. The caller holds mu.
+func (c *call) advance(to callState) bool {
+	if c.state >= to {
+		return false
+	}
+	c.state = to
+	if c.stop != nil && to > proposing {
+		c.stop()
+	}
+	wait.Wake(c.changed)
+	if c.round != nil {
+		wait.Wake(c.round.changed)
+	}
+	return true
+}
+
+// start starts the match function for a cycle, unless the call has ended before.
+func (c *call) start(r *round) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.round = r
+	if !c.advance(proposing) {
+		return
+	}
+	ctx, stop := context.WithCancel(c.ctx)
+	c.stop = stop
+	c.function.Go(func() {
+		defer stop()
+		c.finish(c.engine.options.Guard.Do("match function", func() error { return c.caller.Run(ctx, c.propose) }))
+	})
+}
+
+// finish ends proposing. err is the match function's; only the first one counts.
+func (c *call) finish(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.advance(proposed) {
+		c.mmfErr = err
+	}
+}
+
+// end ends the call; err is the cycle's. Fetch returns once it has delivered all matches.
+func (c *call) end(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.state < failing {
+		c.result = c.resultOf(err)
+	}
+	c.advance(ended)
+}
+
+func (c *call) resultOf(err error) error {
+	known, isDB := errors.AsType[*fault.Error](err)
+	switch {
+	case isDB && !c.anyMatch:
+		return err
+	case isDB:
+		return &Error{SyncErr: errors.New(known.Detail), MMFErr: c.mmfErr}
+	case err != nil || c.mmfErr != nil:
+		return &Error{SyncErr: err, MMFErr: c.mmfErr}
+	}
+	return nil
+}
+
+// fail ends the call by itself. Fetch does not return before end, because matches of the call may be committed right now.
+// The caller holds mu.
+func (c *call) fail(err error) {
+	if c.advance(failing) {
+		c.result = &Error{SyncErr: err, MMFErr: c.mmfErr}
+	}
+}
+
+// isOver reports whether the caller waits for no more matches.
+func (c *call) isOver() bool { return c.current() >= failing }
+
+// isProposing reports whether more proposals may follow.
+func (c *call) isProposing() bool { return c.current() == proposing }
+
+func (c *call) current() callState {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.state
+}
+
+// accept queues a match for delivery.
+func (c *call) accept(m Accepted) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.anyMatch = true
+	m.Mark = c.round.ref.Mark(m.ID)
+	c.outbox = append(c.outbox, m)
+	wait.Wake(c.changed)
+}
+
+// deliver delivers matches until the call has ended.
+func (c *call) deliver() error {
+	for {
+		matches, ended, result := c.takeMatches()
+		for _, m := range matches {
+			if err := c.caller.Deliver(m); err != nil {
+				return err
+			}
+		}
+		if ended {
+			return result
+		}
+		select {
+		case <-c.changed:
+		case <-c.ctx.Done():
+			return c.ctx.Err()
+		}
+	}
+}
+
+func (c *call) takeMatches() (matches []Accepted, isEnded bool, result error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	matches, c.outbox = c.outbox, nil
+	return matches, c.state == ended, c.result
+}
+
+// leave cancels the match function, waits until it has ended, and frees the call's memory.
+func (c *call) leave() {
+	c.cancel()
+	c.mu.Lock()
+	c.advance(left)
+	c.mu.Unlock()
+	c.function.Wait()
+	c.engine.Release(c.bytes)
+	c.engine.remove()
+}

@@ -1,0 +1,172 @@
+package cycle
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
+	"github.com/lattice-director/director/internal/base/wait"
+)
+
+// owner is the [role] of the replica that runs a cycle.
+type owner struct {
+	round *round
+
+	phase        string                       // the state of the cycle
+	lastProposal map[uuid.UUID]int32          // the number of the last proposal that was taken of each caller
+	remote       map[uuid.UUID]db.CycleCaller // callers of other replicas; nil: not read yet
+	hasNoRemote  bool                         // remote is empty, and stays so
+
+	evaluation     *evaluation
+	evaluatesUntil time.Time // once nobody proposes
+	commitsUntil   time.Time // once the evaluator has ended; zero before
+	result         string    // ok, failed or deserted; empty while the cycle runs
+}
+
+// newOwner returns the owner of a cycle that this replica has opened.
+func newOwner(r *round, c db.Cycle) *owner {
+	o := takenOver(r, c)
+	o.remote, o.hasNoRemote = map[uuid.UUID]db.CycleCaller{}, c.State == db.CycleCollecting
+	o.round.readAt = time.Now().Add(o.round.engine.options.Registration) // or when a follower notifies
+	return o
+}
+
+// takenOver returns the owner of a cycle that another replica owned before.
+func takenOver(r *round, c db.Cycle) *owner {
+	r.batchDelay, r.readAt = 0, time.Time{}
+	return &owner{round: r, phase: c.State, lastProposal: map[uuid.UUID]int32{}, evaluatesUntil: time.Now().Add(r.engine.options.Evaluation)}
+}
+
+// run runs the cycle to its end. Errors: the cycle could not be run, by no fault of a caller or the evaluator.
+func (o *owner) run(ctx context.Context) error {
+	// Not ctx: an evaluator that is canceled because this replica stops would fail the cycle for the callers of all replicas.
+	o.evaluation = o.round.evaluate(context.WithoutCancel(ctx))
+	defer o.evaluation.cancel()
+	leased, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	o.round.engine.running.Go(func() { cancel(o.keepLease(leased)) })
+	if err := o.round.play(leased, o); err != nil {
+		o.round.engine.metrics.ended("lost", o.round.began)
+		return err
+	}
+	o.round.engine.metrics.ended(o.result, o.round.began)
+	o.end(ctx)
+	return nil
+}
+
+// idle implements [role].
+func (o *owner) idle() time.Duration {
+	until := o.evaluatesUntil
+	switch o.phase {
+	case db.CycleRegistering:
+		until = o.round.registersUntil
+	case db.CycleCollecting:
+		until = o.round.collectsUntil
+	}
+	if len(o.remote) > 0 {
+		return min(time.Until(until), time.Until(o.round.readAt))
+	}
+	return time.Until(until)
+}
+
+// step implements [role].
+func (o *owner) step(ctx context.Context) (over bool, err error) {
+	for _, c := range o.round.takeFinished() {
+		c.end(nil) // no commit is under way between two steps, and later ones leave its matches out
+	}
+	o.collect()
+	if err := o.readRemote(ctx); err != nil {
+		return false, err
+	}
+	if err := o.closePhase(ctx); err != nil {
+		return false, err
+	}
+	evaluated, failure := o.evaluation.state() // before commitBatch: once the evaluator has ended, no acceptance follows
+	left, err := o.commitBatch(ctx)
+	if err != nil {
+		return false, err
+	}
+	o.round.failure = failure
+	o.result = o.resultOf(evaluated)
+	if left > 0 && (o.result == "" || !o.outOfTime(ctx, left)) {
+		wait.Wake(o.round.changed) // to commit the next batch after the other steps that are due
+		return false, nil
+	}
+	return o.result != "", nil
+}
+
+// closePhase moves the cycle to its next phase when this one is over.
+func (o *owner) closePhase(ctx context.Context) error {
+	now := time.Now()
+	switch o.phase {
+	case db.CycleRegistering:
+		if now.Before(o.round.registersUntil) {
+			return nil
+		}
+		err := o.advance(ctx, db.CycleCollecting)
+		o.round.engine.awaitJoining()
+		return err
+	case db.CycleCollecting:
+		if evaluated, _ := o.evaluation.state(); !evaluated && o.mayPropose() && now.Before(o.round.collectsUntil) {
+			return nil
+		}
+		o.round.cancelFunctions()
+		o.collect()
+		o.evaluatesUntil = now.Add(o.round.engine.options.Evaluation)
+		return o.advance(ctx, db.CycleEvaluating)
+	}
+	o.evaluation.complete()
+	if !now.Before(o.evaluatesUntil) {
+		o.evaluation.end(errSlow)
+	}
+	return nil
+}
+
+// advance moves the cycle to a phase, and reads all callers and proposals from before. It leaves the row unchanged when no
+// other replica reads it.
+func (o *owner) advance(ctx context.Context, phase string) error {
+	o.phase = phase
+	wait.Wake(o.round.changed) // this phase may be over, too
+	if o.hasNoRemote {
+		return nil
+	}
+	changes, err := o.round.engine.options.Store.AdvanceCycle(ctx, o.round.ref, phase, o.lastProposal)
+	if err == nil {
+		o.addChanges(changes)
+		o.hasNoRemote = len(o.remote) == 0
+	}
+	return err
+}
+
+// resultOf returns how the cycle ends; empty while it does not.
+func (o *owner) resultOf(evaluated bool) string {
+	switch {
+	case o.round.failure != nil:
+		return "failed"
+	case o.phase == db.CycleRegistering:
+		return ""
+	case evaluated && o.phase == db.CycleEvaluating:
+		return "ok"
+	case o.isDeserted():
+		return "deserted"
+	}
+	return ""
+}
+
+// end ends the cycle's row, so that the next cycle may begin.
+func (o *owner) end(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTimeout)
+	defer cancel()
+	var text string
+	if o.round.failure != nil {
+		text = o.round.failure.Error()
+		o.round.engine.options.Log.LogAttrs(ctx, slog.LevelWarn, "a cycle failed for all callers", slog.String("cycle", o.round.ref.ID.String()), slog.Any("error", o.round.failure))
+	}
+	if err := o.round.engine.options.Store.EndCycle(ctx, o.round.ref, text); err != nil && !fault.Is(err, fault.Superseded) {
+		o.round.engine.options.Log.LogAttrs(ctx, slog.LevelWarn, "the end of a cycle could not be written: the next one waits for the lease", slog.Any("error", err))
+	}
+}

@@ -1,0 +1,204 @@
+package cycle
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/wait"
+)
+
+// round is a cycle as this replica takes part in it. Its goroutine plays one [role] at a time.
+type round struct {
+	engine *Engine
+
+	ref      db.CycleRef
+	began    time.Time
+	changed  chan struct{}   // wakes the round: a call of this replica or the evaluation has another state
+	proposed chan struct{}   // wakes the round: a call of this replica has a new proposal
+	notified <-chan struct{} // wakes the round: rows of the region's cycle may have changed
+
+	registersUntil, collectsUntil time.Time // by this process's monotonic clock
+
+	readAt     time.Time     // when the rows of other replicas are to be read again
+	batchDelay time.Duration // how long a new proposal waits for more of them
+	failure    error         // why the cycle failed for all callers
+
+	mu    sync.Mutex
+	calls []*call
+}
+
+// role is what a replica does in a cycle: it owns the cycle, or follows it.
+type role interface {
+	// step does what is due, and reports whether the role is over.
+	step(ctx context.Context) (over bool, err error)
+	// idle returns how long no step is due if nothing changes.
+	idle() time.Duration
+}
+
+func newRound(e *Engine, c db.Cycle) *round {
+	r := &round{
+		engine: e, ref: db.CycleRef{Region: e.options.Region, ID: c.ID, Replica: e.options.Replica, Lease: e.options.Lease}, began: time.Now(),
+		changed: make(chan struct{}, 1), proposed: make(chan struct{}, 1),
+	}
+	r.setTimes(c)
+	return r
+}
+
+func (r *round) setTimes(c db.Cycle) {
+	now := time.Now()
+	r.registersUntil, r.collectsUntil = now.Add(c.RegistersIn), now.Add(c.CollectsIn)
+}
+
+// run takes part in the cycle until it has ended for the calls of this replica. After a panic another replica may take the
+// cycle over once the lease has expired.
+func (r *round) run(ctx context.Context, c db.Cycle) {
+	err := r.engine.options.Guard.Do("cycle", func() error {
+		err := r.takePart(ctx, c)
+		if err != nil {
+			r.leaveCycle(ctx)
+		}
+		return err
+	})
+	r.close(err)
+	if err != nil && ctx.Err() == nil {
+		r.engine.options.Log.LogAttrs(ctx, slog.LevelWarn, "a cycle ended early on this replica", slog.String("cycle", r.ref.ID.String()), slog.Any("error", err))
+	}
+}
+
+func (r *round) takePart(ctx context.Context, c db.Cycle) error {
+	notified, stop := r.engine.options.Store.Subscribe(db.TopicCycle, r.engine.options.Region)
+	defer stop()
+	r.notified = notified
+	if c.Owner == r.engine.options.Replica {
+		return newOwner(r, c).run(ctx)
+	}
+	f := newFollower(r)
+	if err := r.play(ctx, f); err != nil || f.ownCycle == nil {
+		return err
+	}
+	return takenOver(r, *f.ownCycle).run(ctx)
+}
+
+// play takes steps until the role is over. Errors: those of a step; the cause of ctx's end.
+func (r *round) play(ctx context.Context, as role) error {
+	for ctx.Err() == nil {
+		over := false
+		err := inStep(ctx, func(ctx context.Context) (err error) { over, err = as.step(ctx); return err })
+		if over || err != nil && ctx.Err() == nil {
+			return err
+		}
+		r.wait(ctx, as.idle())
+	}
+	return context.Cause(ctx)
+}
+
+// wait waits for a change, for a duration at most.
+func (r *round) wait(ctx context.Context, most time.Duration) {
+	timeout, batch := time.After(most), (<-chan time.Time)(nil)
+	for {
+		select {
+		case <-r.proposed:
+			if r.batchDelay > 0 {
+				if batch == nil {
+					batch = time.After(r.batchDelay)
+				}
+				continue
+			}
+		case <-batch:
+		case <-r.changed:
+		case <-r.notified:
+			r.readAt = time.Time{}
+		case <-timeout:
+		case <-ctx.Done():
+		}
+		return
+	}
+}
+
+// leaveCycle takes this replica's calls out of a cycle in which it can take part no longer, and lets another replica own it.
+// If that fails, the calls count as gone, and the owner as well, once the lease has expired.
+func (r *round) leaveCycle(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTimeout)
+	defer cancel()
+	if _, err := r.engine.options.Store.LeaveCycle(ctx, r.ref, idsOf(r.local())); err != nil {
+		r.engine.options.Log.LogAttrs(ctx, slog.LevelDebug, "a cycle could not be left: others wait for the lease", slog.Any("error", err))
+	}
+}
+
+// close ends the calls. err is why the round ended early; nil when the cycle has ended, or has no more calls here.
+func (r *round) close(err error) {
+	if err == nil {
+		r.engine.awaitJoining()
+	}
+	r.engine.mu.Lock()
+	delete(r.engine.rounds, r.ref.ID)
+	r.engine.mu.Unlock()
+	if err = public(err); err == nil {
+		err = r.failure
+	}
+	for _, c := range r.local() {
+		if err == nil {
+			c.finish(errOverrun)
+		}
+		c.end(err)
+	}
+}
+
+// add adds calls that have joined the cycle, and starts their match functions. The caller holds the engine's lock and has
+// found the round under it: a round leaves the engine's map before it ends its calls.
+func (r *round) add(calls []*call) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.calls = append(r.calls, calls...)
+	for _, c := range calls {
+		c.start(r)
+	}
+	wait.Wake(r.changed)
+}
+
+// local returns the calls of this replica. More may join while the cycle registers.
+func (r *round) local() []*call {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clip(r.calls)
+}
+
+// takeFinished returns the calls of this replica that wait for no more matches.
+func (r *round) takeFinished() (over []*call) {
+	for _, c := range r.local() {
+		if c.isOver() {
+			over = append(over, c)
+		}
+	}
+	return over
+}
+
+// drop ends calls and takes them out of the round.
+func (r *round) drop(calls []*call) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.calls = slices.DeleteFunc(slices.Clone(r.calls), func(c *call) bool { return slices.Contains(calls, c) })
+	for _, c := range calls {
+		c.end(nil)
+	}
+}
+
+func idsOf(calls []*call) (ids []uuid.UUID) {
+	for _, c := range calls {
+		ids = append(ids, c.id)
+	}
+	return ids
+}
+
+// cancelFunctions cancels the match functions that still run.
+func (r *round) cancelFunctions() {
+	for _, c := range r.local() {
+		c.finish(errOverrun)
+	}
+}

@@ -1,0 +1,243 @@
+package cycle_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/openmatch/cycle"
+	"github.com/lattice-director/director/internal/testkit/dbtest"
+	"github.com/lattice-director/director/internal/testkit/storetest"
+	"github.com/lattice-director/director/match"
+)
+
+const universe = "global"
+
+func TestMain(m *testing.M) { dbtest.VerifyNoLeaks(m) }
+
+// bundle is a database of its own for a test, with a store on it.
+type bundle struct {
+	*db.Store
+
+	t      *testing.T
+	url    string
+	timing db.Timing
+}
+
+func setup(t *testing.T) *bundle {
+	t.Helper()
+	b := &bundle{t: t, url: dbtest.New(t), timing: db.DefaultTiming()}
+	b.Store = b.store()
+	return b
+}
+
+func (b *bundle) store(change ...func(*db.Config)) *db.Store {
+	b.t.Helper()
+	quiet := func(c *db.Config) { c.Timing, c.Log = b.timing, slog.New(slog.DiscardHandler) }
+	return storetest.Open(b.t, b.url, append([]func(*db.Config){quiet}, change...)...)
+}
+
+// replica is a running engine with a store of its own, as in another pod.
+type replica struct {
+	*cycle.Engine
+
+	b     *bundle
+	id    uuid.UUID
+	store *db.Store
+	stop  func() // stops the engine and waits for it
+}
+
+func (b *bundle) replica(change ...func(*cycle.Options)) *replica {
+	b.t.Helper()
+	o := cycle.Options{
+		Store: b.store(), Region: universe, Replica: uuid.New(), Registration: 50 * time.Millisecond, Collection: 20 * time.Second, Backfill: readBackfill,
+	}
+	for _, c := range change {
+		c(&o)
+	}
+	e, err := cycle.New(o)
+	require.NoError(b.t, err)
+	ctx, cancel := context.WithCancel(context.WithoutCancel(b.t.Context()))
+	done := make(chan error, 1)
+	go func() { done <- e.Run(ctx) }()
+	r := &replica{Engine: e, b: b, id: o.Replica, store: o.Store.(*db.Store)}
+	r.stop = sync.OnceFunc(func() { cancel(); require.NoError(b.t, <-done) })
+	b.t.Cleanup(r.stop)
+	return r
+}
+
+func window(d time.Duration) func(*cycle.Options) {
+	return func(o *cycle.Options) { o.Registration = d }
+}
+
+// readBackfill has texts as backfills; a change appends to the old text.
+func readBackfill(sent []byte, old *db.Backfill) (db.NewBackfill, error) {
+	if string(sent) == "bad" {
+		return db.NewBackfill{}, fmt.Errorf("unreadable")
+	}
+	text := string(sent)
+	if old != nil {
+		_, before, _ := strings.Cut(string(old.Body), " ")
+		text = before + "+" + text
+	}
+	return backfill(text), nil
+}
+
+func backfill(text string) db.NewBackfill {
+	return db.NewBackfill{Fields: match.Fields{Tags: []string{text}}, Encode: func(id string, _ time.Time) []byte { return []byte(id + " " + text) }}
+}
+
+func (b *bundle) tickets(n int) (ids []string) {
+	b.t.Helper()
+	for range n {
+		t, err := b.CreateTicket(b.t.Context(), universe, db.NewTicket{Encode: func(id string, _ time.Time) []byte { return []byte(id) }})
+		require.NoError(b.t, err)
+		ids = append(ids, t.ID)
+	}
+	return ids
+}
+
+// waiting returns the tickets that a query finds.
+func (b *bundle) waiting() []string {
+	b.t.Helper()
+	ids := []string{}
+	part, err := b.QueryTickets(universe, match.Pool{}, false).Next(context.WithoutCancel(b.t.Context()))
+	require.NoError(b.t, err)
+	for _, t := range part {
+		ids = append(ids, t.ID)
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+func (b *bundle) exec(sql string, args ...any) int64 {
+	b.t.Helper()
+	tag, err := b.Pool().Exec(b.t.Context(), sql, args...)
+	require.NoError(b.t, err)
+	return tag.RowsAffected()
+}
+
+func one[T any](b *bundle, sql string, args ...any) (v T) {
+	b.t.Helper()
+	require.NoError(b.t, b.Pool().QueryRow(b.t.Context(), sql, args...).Scan(&v))
+	return v
+}
+
+// eventually waits until a query returns true.
+func (b *bundle) eventually(sql string, args ...any) {
+	b.t.Helper()
+	require.Eventually(b.t, func() bool { return one[bool](b, sql, args...) }, 10*time.Second, 2*time.Millisecond, sql)
+}
+
+func proposal(id string, score float64, tickets ...string) cycle.Proposal {
+	return cycle.Proposal{Proposal: match.Proposal{ID: id, Score: &score, Tickets: tickets}, Match: []byte("match " + id)}
+}
+
+// director is a caller whose match function is a Go function.
+type director struct {
+	run     func(ctx context.Context, propose func(cycle.Proposal) error) error
+	deliver func(cycle.Accepted) error
+
+	mu  sync.Mutex
+	got []cycle.Accepted
+}
+
+func (d *director) Run(ctx context.Context, propose func(cycle.Proposal) error) error {
+	return d.run(ctx, propose)
+}
+
+func (d *director) Deliver(m cycle.Accepted) error {
+	d.mu.Lock()
+	d.got = append(d.got, m)
+	d.mu.Unlock()
+	if d.deliver != nil {
+		return d.deliver(m)
+	}
+	return nil
+}
+
+func (d *director) ids() []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	ids := []string{}
+	for _, m := range d.got {
+		ids = append(ids, m.ID)
+	}
+	return ids
+}
+
+// proposes makes a director whose match function proposes these matches and ends.
+func proposes(all ...cycle.Proposal) *director {
+	return &director{run: func(_ context.Context, propose func(cycle.Proposal) error) error {
+		for _, p := range all {
+			if err := propose(p); err != nil {
+				return err
+			}
+		}
+		return nil
+	}}
+}
+
+// proposesThenWaits makes a director whose match function never ends by itself.
+func proposesThenWaits(all ...cycle.Proposal) *director {
+	d := proposes(all...)
+	propose := d.run
+	d.run = func(ctx context.Context, p func(cycle.Proposal) error) error {
+		if err := propose(ctx, p); err != nil {
+			return err
+		}
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	return d
+}
+
+// fetching is a running call.
+type fetching struct {
+	*director
+
+	cancel context.CancelFunc
+	done   chan error
+}
+
+func (r *replica) start(d *director) *fetching {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(r.b.t.Context()))
+	f := &fetching{director: d, cancel: cancel, done: make(chan error, 1)}
+	go func() { f.done <- r.Fetch(ctx, d) }()
+	r.b.t.Cleanup(cancel)
+	return f
+}
+
+func (f *fetching) wait(t *testing.T) error {
+	t.Helper()
+	select {
+	case err := <-f.done:
+		return err
+	case <-time.After(15 * time.Second):
+		require.FailNow(t, "the call does not end")
+		return nil
+	}
+}
+
+func (r *replica) fetch(d *director) error {
+	r.b.t.Helper()
+	return r.start(d).wait(r.b.t)
+}
+
+const text = "error(s) in FetchMatches call. syncErr=[%s], mmfErr=[%s]"
+
+func requireText(t *testing.T, err error, syncErr, mmfErr string) {
+	t.Helper()
+	var e *cycle.Error
+	require.ErrorAs(t, err, &e)
+	require.Equal(t, fmt.Sprintf(text, syncErr, mmfErr), err.Error())
+}

@@ -1,0 +1,144 @@
+package functions
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+)
+
+// allowList limits the hosts of match functions. The caller of FetchMatches names the host, so that without a list it could
+// make the director connect to any host that the director reaches. The zero value allows nothing. It is immutable.
+type allowList struct {
+	loopback bool     // all of loopback, listed or not
+	hosts    []string // in lower case; with a leading dot every name below
+	networks []netip.Prefix
+}
+
+// parseAllowList reads a list. An entry is a host name, "*." and a name for all names below it, an address, or a network
+// such as "10.1.0.0/16". No entry allows what [neverDialled] lists, and only "localhost" and networks within loopback allow
+// loopback: services there trust everybody who reaches them.
+func parseAllowList(entries []string, loopback bool) (allowList, error) {
+	list := allowList{loopback: loopback}
+	for _, entry := range entries {
+		entry = strings.ToLower(strings.TrimSpace(entry))
+		if network, err := parseNetwork(entry); err == nil {
+			list.networks = append(list.networks, network)
+			continue
+		}
+		name, below := strings.CutPrefix(entry, "*.")
+		if !isHostName(name) {
+			return allowList{}, fmt.Errorf("%q is not a host, an address or a network that match functions may have", entry)
+		}
+		name = strings.TrimSuffix(name, ".")
+		if below {
+			name = "." + name
+		}
+		list.hosts = append(list.hosts, name)
+	}
+	return list, nil
+}
+
+// parseNetwork reads a network, or an address as the network it is alone in.
+func parseNetwork(text string) (netip.Prefix, error) {
+	if network, err := netip.ParsePrefix(text); err == nil {
+		return network.Masked(), nil
+	}
+	ip, err := netip.ParseAddr(text)
+	if err != nil {
+		return netip.Prefix{}, err
+	}
+	return ip.Unmap().WithZone("").Prefix(ip.Unmap().BitLen())
+}
+
+// neverDialled are networks that no list allows: cloud metadata services, and addresses that are not one machine.
+var neverDialled = []netip.Prefix{
+	netip.MustParsePrefix("0.0.0.0/8"),          // on Linux, 0.0.0.0 is this machine
+	netip.MustParsePrefix("::/128"),             // the same
+	netip.MustParsePrefix("169.254.0.0/16"),     // link-local: metadata of most clouds, credentials of their containers
+	netip.MustParsePrefix("fe80::/10"),          // link-local
+	netip.MustParsePrefix("224.0.0.0/4"),        // multicast
+	netip.MustParsePrefix("ff00::/8"),           // multicast
+	netip.MustParsePrefix("255.255.255.255/32"), // broadcast
+	netip.MustParsePrefix("fd00:ec2::/32"),      // metadata of Amazon
+	netip.MustParsePrefix("fd20:ce::/32"),       // metadata of Google
+	netip.MustParsePrefix("100.100.100.200/32"), // metadata of Alibaba
+	netip.MustParsePrefix("192.0.0.192/32"),     // metadata of Oracle
+	netip.MustParsePrefix("168.63.129.16/32"),   // metadata of Azure
+}
+
+// embeddings are IPv6 networks whose addresses contain an IPv4 address, to which a packet may be forwarded, and the byte at
+// which that begins.
+var embeddings = []struct {
+	network netip.Prefix
+	at      int
+	flipped bool
+}{
+	{network: netip.MustParsePrefix("::/96"), at: 12},                    // IPv4-compatible (RFC 4291)
+	{network: netip.MustParsePrefix("::ffff:0:0:0/96"), at: 12},          // IPv4-translated (RFC 2765)
+	{network: netip.MustParsePrefix("64:ff9b::/96"), at: 12},             // NAT64 (RFC 6052)
+	{network: netip.MustParsePrefix("64:ff9b:1::/48"), at: 12},           // NAT64 of one's own (RFC 8215)
+	{network: netip.MustParsePrefix("2002::/16"), at: 2},                 // 6to4 (RFC 3056)
+	{network: netip.MustParsePrefix("2001::/32"), at: 4},                 // Teredo (RFC 4380): the server
+	{network: netip.MustParsePrefix("2001::/32"), at: 12, flipped: true}, // and the client, each bit of it flipped
+}
+
+// destinations returns an address and the IPv4 addresses that it contains.
+func destinations(ip netip.Addr) []netip.Addr {
+	all := []netip.Addr{ip}
+	if ip.IsLoopback() || ip.IsUnspecified() {
+		return all // ::1 and :: look like 0.0.0.1 and 0.0.0.0
+	}
+	for _, e := range embeddings {
+		if !e.network.Contains(ip) {
+			continue
+		}
+		bytes := ip.As16()
+		four := [4]byte(bytes[e.at:])
+		if e.flipped {
+			four = [4]byte{^four[0], ^four[1], ^four[2], ^four[3]}
+		}
+		all = append(all, netip.AddrFrom4(four))
+	}
+	return all
+}
+
+// allows reports whether a connection may go to the address that a host's name was resolved to. The name alone does not
+// decide: its owner can change the address at any time.
+func (l allowList) allows(host string, ip netip.Addr) bool {
+	ip = ip.Unmap().WithZone("") // a network does not contain an address with a zone
+	for _, meant := range destinations(ip) {
+		if within(neverDialled, meant) || meant.IsLoopback() && !l.allowsLoopback(host, meant) {
+			return false
+		}
+	}
+	return ip.IsLoopback() || l.lists(host) || within(l.networks, ip)
+}
+
+func (l allowList) allowsLoopback(host string, ip netip.Addr) bool {
+	if l.loopback || strings.EqualFold(strings.TrimSuffix(host, "."), "localhost") && l.lists(host) {
+		return true
+	}
+	return slices.ContainsFunc(l.networks, func(n netip.Prefix) bool { return n.Addr().IsLoopback() && n.Contains(ip) })
+}
+
+func (l allowList) lists(host string) bool {
+	host = strings.TrimSuffix(strings.ToLower(host), ".")
+	return slices.ContainsFunc(l.hosts, func(h string) bool {
+		return host == h || strings.HasPrefix(h, ".") && strings.HasSuffix(host, h)
+	})
+}
+
+func within(networks []netip.Prefix, ip netip.Addr) bool {
+	return slices.ContainsFunc(networks, func(n netip.Prefix) bool { return n.Contains(ip) })
+}
+
+// isHostName reports whether a text is a host name: labels of letters, digits, hyphens and underscores, between dots. Resolvers
+// accept more, but other parsers may read such a name differently.
+func isHostName(s string) bool {
+	return len(s) <= 253 && !slices.ContainsFunc(strings.Split(strings.TrimSuffix(s, "."), "."), func(label string) bool {
+		return label == "" || len(label) > 63 || strings.ContainsFunc(label, func(r rune) bool {
+			return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_')
+		})
+	})
+}

@@ -1,0 +1,230 @@
+package functions
+
+import (
+	"container/list"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/connectivity"
+	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/status"
+)
+
+// maxConnections bounds the cached connections: more than a game has match functions, and few enough that callers that name
+// ever new addresses take little memory.
+const maxConnections = 256
+
+// maxRestartWait bounds how long a call waits for a match function that restarts. The wait is also at most the registration
+// interval, which the call's cycle lasts anyway.
+const maxRestartWait = time.Second
+
+// idleTime is how long a connection without calls stays open: longer than directors wait between two calls of FetchMatches.
+// Without a limit, gRPC would reconnect every second, without end, to a function that accepts connections and closes them.
+const idleTime = 30 * time.Second
+
+// connections caches a gRPC connection for each address; it balances calls over all machines behind a name, round robin. Safe
+// for concurrent use.
+type connections struct {
+	dialer      dialer
+	restartWait time.Duration // for a match function that restarts
+	idle        time.Duration // without a call, after which a connection is closed until the next call
+
+	mu     sync.Mutex
+	open   map[address]*connection
+	recent *list.List // of *connection, the one used last in front
+	closed bool
+}
+
+// connection is shared by the calls to an address.
+type connection struct {
+	*grpc.ClientConn
+	at      address
+	refused atomic.Bool // the allow-list refused the last address
+	reached atomic.Bool // a TCP connection was once accepted
+	tried   atomic.Bool // by a call
+
+	// Guarded by the lock of connections.
+	place *list.Element // nil: retired, no new call uses it
+	calls int
+}
+
+func newConnections(d dialer, restartWait time.Duration) *connections {
+	return &connections{dialer: d, restartWait: min(restartWait, maxRestartWait), idle: idleTime, open: map[address]*connection{}, recent: list.New()}
+}
+
+// use returns the connection of an address. The caller must call done after its call.
+func (c *connections) use(at address) (*connection, error) {
+	at.host = strings.ToLower(at.host)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	conn := c.open[at]
+	if conn == nil {
+		var err error
+		if conn, err = c.dial(at); err != nil {
+			return nil, err
+		}
+		c.remember(conn)
+	}
+	if conn.place != nil {
+		c.recent.MoveToFront(conn.place)
+	}
+	conn.calls++
+	return conn, nil
+}
+
+func (c *connections) remember(conn *connection) {
+	if c.closed {
+		return // the connection is closed after this call
+	}
+	c.open[conn.at] = conn
+	conn.place = c.recent.PushFront(conn)
+	if c.recent.Len() > maxConnections {
+		c.forget(c.recent.Back().Value.(*connection))
+	}
+}
+
+// call makes a call to an address. If the connection is lost before the first answer, it makes the call once more on a new
+// connection: the match function may have restarted, perhaps at another address of the same name. some reports whether try got
+// an answer.
+func (c *connections) call(ctx context.Context, at address, try func(*connection) (some bool, err error)) error {
+	conn, err := c.use(at)
+	if err != nil {
+		return status.Error(codes.Internal, err.Error())
+	}
+	defer c.done(conn)
+	first := !conn.tried.Swap(true)
+	some, err := try(conn)
+	lost := !some && status.Code(err) == codes.Unavailable && !conn.refused.Load()
+	if !lost || first && !conn.reached.Load() || ctx.Err() != nil {
+		return conn.explain(err)
+	}
+	c.retire(conn)
+	fresh, err := c.use(at)
+	if err != nil {
+		return status.Error(codes.Internal, err.Error())
+	}
+	defer c.done(fresh)
+	fresh.tried.Store(true)
+	if conn.reached.Load() { // do not wait for an address that never accepted a connection: the other callers of the cycle wait, too
+		fresh.becomeReady(ctx, c.restartWait)
+	}
+	_, err = try(fresh)
+	return fresh.explain(err)
+}
+
+func (c *connections) done(conn *connection) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	conn.calls--
+	conn.closeUnused()
+}
+
+// retire removes a connection from the cache. Running calls keep it.
+func (c *connections) retire(conn *connection) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.forget(conn)
+}
+
+// close retires all connections, also those that are still to be made.
+func (c *connections) close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closed = true
+	for _, conn := range c.open {
+		c.forget(conn)
+	}
+}
+
+func (c *connections) forget(conn *connection) {
+	if conn.place == nil {
+		return
+	}
+	c.recent.Remove(conn.place)
+	delete(c.open, conn.at)
+	conn.place = nil
+	conn.closeUnused()
+}
+
+func (c *connection) closeUnused() {
+	if c.place == nil && c.calls == 0 {
+		_ = c.Close() // the only error: it is closed already
+	}
+}
+
+// dial makes a connection, which connects when it is first used. Service configs in TXT records are ignored: the name's owner
+// must not configure this client.
+func (c *connections) dial(at address) (*connection, error) {
+	conn := &connection{at: at}
+	client, err := grpc.NewClient("dns:///"+url.PathEscape(at.String()), append(c.dialer.tracing.ofClient(),
+		grpc.WithTransportCredentials(c.dialer.credentials()),
+		grpc.WithContextDialer(func(ctx context.Context, addr string) (net.Conn, error) {
+			raw, err := c.dialer.connect(ctx, at.host, addr)
+			conn.refused.Store(errors.Is(err, errRefused))
+			if err == nil {
+				conn.reached.Store(true)
+			}
+			return raw, err
+		}),
+		grpc.WithIdleTimeout(c.idle),
+		grpc.WithDisableServiceConfig(),
+		grpc.WithDefaultServiceConfig(`{"loadBalancingConfig": [{"round_robin": {}}]}`),
+		grpc.WithConnectParams(grpc.ConnectParams{
+			Backoff:           backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: time.Second},
+			MinConnectTimeout: connectTimeout,
+		}),
+		// Pings only during calls: servers disconnect clients that ping more often than they allow.
+		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 20 * time.Second, Timeout: 5 * time.Second}),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage)),
+		grpc.WithStaticStreamWindowSize(window), grpc.WithStaticConnWindowSize(window), // fixed: a dynamic window grows to 16 MiB
+	)...)
+	conn.ClientConn = client
+	return conn, err
+}
+
+// becomeReady waits until the connection is established, at most for a limit.
+func (c *connection) becomeReady(ctx context.Context, limit time.Duration) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	for state := c.GetState(); state != connectivity.Ready && !c.refused.Load(); state = c.GetState() {
+		c.Connect()
+		if !c.WaitForStateChange(ctx, state) {
+			return
+		}
+	}
+}
+
+// explain returns the error of a call for its caller.
+func (c *connection) explain(err error) error {
+	if status.Code(err) == codes.Unavailable && c.refused.Load() {
+		return errNotAllowed
+	}
+	return err
+}
+
+// receive takes all answers of a stream, and reports whether there were some.
+func receive[A any](next func() (A, error), take func(A) error) (some bool, err error) {
+	for {
+		answer, err := next()
+		if errors.Is(err, io.EOF) {
+			return some, nil
+		}
+		if err != nil {
+			return some, err
+		}
+		some = true
+		if err := take(answer); err != nil {
+			return some, err
+		}
+	}
+}

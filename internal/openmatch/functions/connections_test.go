@@ -1,0 +1,181 @@
+package functions
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/connectivity"
+
+	"github.com/lattice-director/director/api/openmatch/pb"
+	"github.com/lattice-director/director/internal/openmatch/functions/functionstest"
+)
+
+func makeConnections(t *testing.T) *connections {
+	c := newConnections(dialer{}, time.Second)
+	t.Cleanup(c.close)
+	return c
+}
+
+func TestConnectionIsShared(t *testing.T) {
+	t.Parallel()
+	c := makeConnections(t)
+	a, err := c.use(address{host: "Localhost", port: 1})
+	require.NoError(t, err)
+	b, err := c.use(address{host: "localhost", port: 1})
+	require.NoError(t, err)
+	require.Same(t, a, b)
+	c.done(a)
+	c.done(b)
+	require.NotEqual(t, connectivity.Shutdown, a.GetState(), "kept for the next call")
+}
+
+// Pins a replica that reconnects each second for ever to a server that accepts connections and closes them.
+func TestAConnectionWithoutCallsIsNotMadeAnew(t *testing.T) {
+	t.Parallel()
+	l := functionstest.Listen(t, "127.0.0.1:0")
+	defer func() { _ = l.Close() }()
+	accepted := make(chan struct{}, 1000)
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			accepted <- struct{}{}
+			_ = conn.Close()
+		}
+	}()
+	c := makeConnections(t)
+	c.idle = 100 * time.Millisecond
+	at, err := addressOf(functionstest.ConfigOf(l.Addr()))
+	require.NoError(t, err)
+	call := func(conn *connection) (bool, error) {
+		some, _, err := conn.run(t.Context(), &pb.MatchProfile{}, func(*pb.Match) error { return nil })
+		return some, err
+	}
+	for range 2 { // an idle connection is made when it is called
+		require.Error(t, c.call(t.Context(), at, call))
+		<-accepted
+		conn, err := c.use(at)
+		require.NoError(t, err)
+		require.Eventually(t, func() bool { return conn.GetState() == connectivity.Idle }, 20*time.Second, time.Millisecond)
+		c.done(conn)
+		for len(accepted) > 0 {
+			<-accepted
+		}
+	}
+}
+
+// Callers that name ever new addresses evict other connections from the cache, but cancel no calls.
+func TestConnectionsAreBounded(t *testing.T) {
+	t.Parallel()
+	c := makeConnections(t)
+	used, err := c.use(address{host: "localhost", port: 1})
+	require.NoError(t, err)
+	for port := range maxConnections + 10 {
+		conn, err := c.use(address{host: "localhost", port: 1000 + port})
+		require.NoError(t, err)
+		c.done(conn)
+	}
+	require.Len(t, c.open, maxConnections)
+	require.Equal(t, maxConnections, c.recent.Len())
+	require.Nil(t, used.place, "the least recently used one")
+	require.NotEqual(t, connectivity.Shutdown, used.GetState())
+	c.done(used)
+	require.Equal(t, connectivity.Shutdown, used.GetState())
+}
+
+func TestTheConnectionUsedLastStays(t *testing.T) {
+	t.Parallel()
+	c := makeConnections(t)
+	var first *connection
+	for port := range maxConnections + 10 {
+		for _, p := range []int{1, 1000 + port} {
+			conn, err := c.use(address{host: "localhost", port: p})
+			require.NoError(t, err)
+			if p == 1 && first == nil {
+				first = conn
+			}
+			c.done(conn)
+		}
+	}
+	require.Same(t, first, c.open[address{host: "localhost", port: 1}])
+}
+
+// Two calls that both find a connection broken replace it once.
+func TestRetireLeavesTheNextConnection(t *testing.T) {
+	t.Parallel()
+	c := makeConnections(t)
+	at := address{host: "localhost", port: 1}
+	broken, err := c.use(at)
+	require.NoError(t, err)
+	c.retire(broken)
+	next, err := c.use(at)
+	require.NoError(t, err)
+	c.retire(broken)
+	require.Same(t, next, c.open[at])
+	c.done(next)
+	c.done(broken)
+	require.Equal(t, connectivity.Shutdown, broken.GetState())
+	require.NotEqual(t, connectivity.Shutdown, next.GetState())
+}
+
+func TestCloseLetsCallsFinish(t *testing.T) {
+	t.Parallel()
+	c := makeConnections(t)
+	conn, err := c.use(address{host: "localhost", port: 1})
+	require.NoError(t, err)
+	c.close()
+	require.NotEqual(t, connectivity.Shutdown, conn.GetState())
+	c.done(conn)
+	require.Equal(t, connectivity.Shutdown, conn.GetState())
+
+	late, err := c.use(address{host: "localhost", port: 1})
+	require.NoError(t, err)
+	c.done(late)
+	require.Equal(t, connectivity.Shutdown, late.GetState(), "nothing would close it later")
+}
+
+func TestConnectionsOfManyCalls(t *testing.T) {
+	t.Parallel()
+	c := makeConnections(t)
+	var calls sync.WaitGroup
+	for i := range 16 {
+		calls.Go(func() {
+			for n := range 100 {
+				conn, err := c.use(address{host: "localhost", port: 1 + (n*i)%40})
+				if err != nil || conn.GetState() == connectivity.Shutdown {
+					panic("a call got a closed connection")
+				}
+				if n%7 == 0 {
+					c.retire(conn)
+				}
+				c.done(conn)
+			}
+		})
+	}
+	calls.Wait()
+	for _, conn := range c.open {
+		require.Zero(t, conn.calls)
+	}
+}
+
+// Waiting for an unreachable address ends with the context.
+func TestBecomeReadyEndsWithTheContext(t *testing.T) {
+	t.Parallel()
+	l := functionstest.Listen(t, "127.0.0.1:0")
+	l.Close()
+	at, err := addressOf(functionstest.ConfigOf(l.Addr()))
+	require.NoError(t, err)
+	c := makeConnections(t)
+	conn, err := c.use(at)
+	require.NoError(t, err)
+	defer c.done(conn)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	conn.becomeReady(ctx, time.Hour)
+	require.NotEqual(t, connectivity.Ready, conn.GetState())
+}

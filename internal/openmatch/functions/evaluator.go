@@ -1,0 +1,115 @@
+package functions
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/lattice-director/director/api/openmatch/pb"
+	"github.com/lattice-director/director/internal/base/panics"
+	"github.com/lattice-director/director/internal/openmatch/cycle"
+)
+
+// evaluator makes the client of the evaluator at "grpc://host:port" or "http://host:port", or with TLS at grpcs or https. For ""
+// it returns nil: the default evaluator.
+func (f *functions) evaluator(target string) (cycle.Evaluator, error) {
+	if target == "" {
+		return nil, nil //nolint:nilnil // cycle.Options.Evaluator: nil is the default
+	}
+	u, err := url.Parse(target)
+	if err != nil {
+		return nil, fmt.Errorf("the evaluator's address cannot be read: %w", err)
+	}
+	at := address{host: u.Hostname()}
+	if at.port, err = strconv.Atoi(u.Port()); err != nil || at.host == "" {
+		return nil, errors.New("the evaluator's address needs a host and a port")
+	}
+	d := dialer{tracing: f.tracing}
+	if strings.HasSuffix(u.Scheme, "s") {
+		d.tls = f.tls()
+	}
+	switch u.Scheme {
+	case "http", "https":
+		f.trustedHTTP = newRESTClient(d)
+		return &restEvaluator{client: f.trustedHTTP, target: at.url(u.Scheme, "/v1/evaluator/matches:evaluate").String(), log: f.log, guard: f.guard}, nil
+	case "grpc", "grpcs":
+		f.trusted = newConnections(d, f.restartWait)
+		return &grpcEvaluator{connections: f.trusted, at: at, guard: f.guard}, nil
+	}
+	return nil, errors.New("the evaluator's address begins with none of grpc://, grpcs://, http:// and https://")
+}
+
+// grpcEvaluator calls an evaluator over gRPC, once in each cycle.
+type grpcEvaluator struct {
+	connections *connections
+	at          address
+	guard       *panics.Guard
+}
+
+// Evaluate implements [cycle.Evaluator]. It sends proposals while it receives acceptances. If the evaluator restarts before it
+// has accepted a match, it gets all proposals again.
+func (e *grpcEvaluator) Evaluate(ctx context.Context, in <-chan cycle.Proposal, accept func(id string) error) error {
+	proposals := &evaluatorInput{in: in, guard: e.guard}
+	return e.connections.call(ctx, e.at, func(c *connection) (some bool, err error) { return c.evaluate(ctx, proposals, accept) })
+}
+
+// evaluate reports whether a match was accepted.
+func (c *connection) evaluate(ctx context.Context, proposals *evaluatorInput, accept func(id string) error) (some bool, err error) {
+	var sending sync.WaitGroup
+	defer sending.Wait()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	stream, err := pb.NewEvaluatorClient(c).Evaluate(ctx)
+	if err != nil {
+		return false, err
+	}
+	sending.Go(func() { proposals.sendOrCancel(stream, cancel) })
+	some, err = receive(stream.Recv, func(answer *pb.EvaluateResponse) error { return accept(answer.GetMatchId()) })
+	if errors.Is(context.Cause(ctx), panics.ErrInternal) {
+		err = panics.ErrInternal
+	}
+	return some, err
+}
+
+// evaluatorInput holds the proposals of a cycle for an evaluator that may restart.
+type evaluatorInput struct {
+	in    <-chan cycle.Proposal
+	sent  []cycle.Proposal
+	guard *panics.Guard
+}
+
+// sendOrCancel calls send, and cancels the stream's context if that panics.
+func (x *evaluatorInput) sendOrCancel(stream pb.Evaluator_EvaluateClient, cancel context.CancelCauseFunc) {
+	err := x.guard.Do("evaluator's input", func() error { x.send(stream); return nil })
+	if err != nil {
+		cancel(err)
+	}
+}
+
+// send sends all proposals until there are no more or the stream has ended. The receiving side gets the stream's error.
+func (x *evaluatorInput) send(stream pb.Evaluator_EvaluateClient) {
+	for _, p := range x.sent {
+		if stream.Send(asRequest(p)) != nil {
+			return
+		}
+	}
+	for {
+		select {
+		case <-stream.Context().Done():
+			return
+		case p, more := <-x.in:
+			if !more {
+				_ = stream.CloseSend()
+				return
+			}
+			x.sent = append(x.sent, p)
+			if stream.Send(asRequest(p)) != nil {
+				return
+			}
+		}
+	}
+}

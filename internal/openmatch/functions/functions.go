@@ -1,0 +1,150 @@
+package functions
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/lattice-director/director/api/openmatch/pb"
+	"github.com/lattice-director/director/internal/base/panics"
+)
+
+const (
+	// maxMessage bounds, in bytes, a message over gRPC: gRPC's clients have the same limit by default.
+	maxMessage = 4 << 20
+	// window is the flow-control window, in bytes, of a call and of a connection. It is fixed, because gRPC's dynamic window grows
+	// to 16 MiB.
+	window = 1 << 20
+	// maxMatch bounds, in bytes, a match, so that the message around it stays below maxMessage, which clients accept.
+	maxMatch = maxMessage - 1<<10
+	// maxAnswer bounds, in bytes, the JSON answer of a match function or an evaluator.
+	maxAnswer = 64 << 20
+	// maxAnswerText bounds, in bytes, the text of an error in such an answer.
+	maxAnswerText = 1 << 10
+)
+
+// functions calls user code: match functions at addresses that callers of FetchMatches and profiles name, and the evaluator at
+// the address that the operator names. Safe for concurrent use.
+type functions struct {
+	log         *slog.Logger
+	guard       *panics.Guard
+	restartWait time.Duration // see connections
+	tracing     tracing
+	roots       *x509.CertPool // of certificates; nil: the system's
+	connections *connections
+	http        *restClient
+
+	// The evaluator's connections, which no allow-list limits.
+	trusted     *connections
+	trustedHTTP *restClient
+}
+
+// newFunctions makes the clients, which connect when they are used. Errors: Functions or FunctionCA is invalid.
+func newFunctions(o Options) (*functions, error) {
+	list, err := parseAllowList(o.Functions, o.Loopback)
+	if err != nil {
+		return nil, err
+	}
+	f := &functions{log: o.Log, guard: o.Guard, restartWait: o.Registration, tracing: tracing{o.Tracer}}
+	guarded := dialer{allows: list.allows, tracing: f.tracing}
+	if o.FunctionCA != "" {
+		if f.roots, err = CertificatesIn(o.FunctionCA); err != nil {
+			return nil, fmt.Errorf("the authority of match functions' certificates: %w", err)
+		}
+		guarded.tls = f.tls()
+	}
+	f.connections, f.http = newConnections(guarded, o.Registration), newRESTClient(guarded)
+	return f, nil
+}
+
+// CertificatesIn reads a PEM file. Errors: it cannot be read, or has no certificate.
+func CertificatesIn(file string) (*x509.CertPool, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(text) {
+		return nil, fmt.Errorf("no certificate in %s", file)
+	}
+	return pool, nil
+}
+
+func (f *functions) tls() *tls.Config {
+	return &tls.Config{RootCAs: f.roots, MinVersion: tls.VersionTLS12}
+}
+
+// limitMemory counts JSON answers against a memory while they are read.
+func (f *functions) limitMemory(m memory) {
+	f.http.memory = m
+	if f.trustedHTTP != nil {
+		f.trustedHTTP.memory = m
+	}
+}
+
+// close closes idle connections at once, and the others after their calls.
+func (f *functions) close() {
+	f.connections.close()
+	f.http.close()
+	if f.trusted != nil {
+		f.trusted.close()
+	}
+	if f.trustedHTTP != nil {
+		f.trustedHTTP.close()
+	}
+}
+
+// run calls a match function for a profile, and propose with each match as it arrives. Errors: the function's own, the one
+// that propose returned, or the cause of the context's end.
+func (f *functions) run(ctx context.Context, config *pb.FunctionConfig, profile *pb.MatchProfile, propose func(*pb.Match) error) error {
+	call := f.runGRPC // answered: a match function answered, not something else at its address
+	switch config.GetType() {
+	case pb.FunctionConfig_GRPC:
+	case pb.FunctionConfig_REST:
+		call = f.runREST
+	default:
+		return status.Error(codes.InvalidArgument, "provided match function type is not supported")
+	}
+	at, err := addressOf(config)
+	if err != nil {
+		return err
+	}
+	answered, err := call(ctx, at, profile, propose)
+	switch {
+	case err != nil && ctx.Err() != nil && status.Code(err) != codes.Unavailable: // Unavailable says more than a timeout
+		return context.Cause(ctx)
+	case err != nil && !answered:
+		return &unreachableError{err}
+	}
+	return err
+}
+
+// runGRPC calls a match function over gRPC.
+func (f *functions) runGRPC(ctx context.Context, at address, profile *pb.MatchProfile, propose func(*pb.Match) error) (answered bool, err error) {
+	err = f.connections.call(ctx, at, func(c *connection) (some bool, err error) {
+		some, answered, err = c.run(ctx, profile, propose)
+		return some, err
+	})
+	return answered, err
+}
+
+// run reports whether there were proposals, and whether a match function answered: the errors that the client makes of a failed
+// connection, or of an answer that is not gRPC, have no headers.
+func (c *connection) run(ctx context.Context, profile *pb.MatchProfile, propose func(*pb.Match) error) (some, answered bool, err error) {
+	ctx, cancel := context.WithCancel(ctx) // its end cancels the function's call
+	defer cancel()
+	stream, err := pb.NewMatchFunctionClient(c).Run(ctx, &pb.RunRequest{Profile: profile})
+	if err != nil {
+		return false, false, err
+	}
+	some, err = receive(stream.Recv, func(answer *pb.RunResponse) error { return propose(answer.GetProposal()) })
+	header, failed := stream.Header()
+	return some, some || failed == nil && header != nil || len(stream.Trailer()) > 0, err
+}

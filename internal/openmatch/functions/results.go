@@ -1,0 +1,157 @@
+package functions
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// restClient calls user code over HTTP. It follows no redirects, and has no timeout: a match function may run as long as its
+// cycle.
+type restClient struct {
+	http   *http.Client
+	scheme string
+	limit  int64  // bytes of an answer
+	memory memory // nil: not bounded
+	close  func() // closes idle connections
+}
+
+func newRESTClient(d dialer) *restClient {
+	transport := d.transport()
+	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &restClient{
+		http: &http.Client{Transport: d.tracing.ofHTTP(transport), CheckRedirect: stay}, scheme: d.scheme(), limit: maxAnswer, close: transport.CloseIdleConnections,
+	}
+}
+
+// results sends a request and reads the answer of a gRPC stream mapped to REST: JSON objects, each with a result or an error.
+// Errors: one in the stream, or the one that each returned. answered is false if nothing in the response looks like such a
+// stream.
+func (c *restClient) results(request *http.Request, each func(result []byte) error) (answered bool, err error) {
+	request.Header.Set("Content-Type", "application/json")
+	response, err := c.http.Do(request)
+	if err != nil {
+		return false, httpError(err)
+	}
+	defer response.Body.Close()
+	body := &answerBody{Reader: http.MaxBytesReader(nil, response.Body, c.limit), memory: c.memory}
+	defer body.close()
+	objects := json.NewDecoder(body)
+	for {
+		var object answerObject
+		err := objects.Decode(&object)
+		switch {
+		case body.refused != nil:
+			return true, body.refused
+		case errors.Is(err, io.EOF) && response.StatusCode == http.StatusOK:
+			return true, nil
+		case err != nil:
+			_, tooMuch := errors.AsType[*http.MaxBytesError](err)
+			return answered || tooMuch, object.failure(response, err)
+		case object.Result == nil || response.StatusCode != http.StatusOK:
+			return answered || object.isAnswer(), object.failure(response, nil)
+		}
+		answered = true
+		if err := each(object.Result); err != nil {
+			return true, err
+		}
+		body.release(objects.InputOffset())
+	}
+}
+
+// memory counts the bytes of answers while they are read; see [cycle.Engine.Hold].
+type memory interface {
+	Hold(bytes int) error
+	Release(bytes int)
+}
+
+const (
+	// maxObject bounds, in bytes, one object of an answer: a match of maxMatch in JSON.
+	maxObject = 8 << 20
+	// decodingCost is how many bytes of memory a byte of JSON takes until it is decoded: in the decoder's buffer, which doubles, in
+	// a copy, and in the message.
+	decodingCost = 4
+)
+
+// answerBody reads an answer, and counts the bytes of it that are in memory.
+type answerBody struct {
+	io.Reader
+	memory  memory
+	read    int64 // bytes
+	decoded int64 // of those
+	held    int
+	refused error // why nothing more is read
+}
+
+// Read implements [io.Reader].
+func (b *answerBody) Read(p []byte) (int, error) {
+	n, err := b.Reader.Read(p)
+	b.read += int64(n)
+	if b.read-b.decoded > maxObject {
+		b.refused = status.Errorf(codes.ResourceExhausted, "an object of the answer has more than %d bytes", maxObject)
+		return 0, b.refused
+	}
+	if b.memory != nil {
+		if b.refused = b.memory.Hold(n * decodingCost); b.refused != nil {
+			return 0, b.refused
+		}
+		b.held += n * decodingCost
+	}
+	return n, err
+}
+
+// release releases the memory of the answer up to an offset.
+func (b *answerBody) release(offset int64) {
+	b.decoded = offset
+	if b.memory != nil {
+		left := int(b.read-b.decoded) * decodingCost
+		b.memory.Release(b.held - left)
+		b.held = left
+	}
+}
+
+func (b *answerBody) close() { b.release(b.read) }
+
+// answerObject is a result or an error; an error before the stream began has its fields in the object itself.
+type answerObject struct {
+	Result json.RawMessage `json:"result"`
+	Error  json.RawMessage `json:"error"`
+
+	restError
+}
+
+type restError struct {
+	Code    codes.Code `json:"code"`
+	Message string     `json:"message"`
+}
+
+// isAnswer reports whether the object has a field of a match function's answer.
+func (o answerObject) isAnswer() bool { return o.Result != nil || o.Error != nil || o.Message != "" }
+
+// failure returns the object as an error. unread is the error of decoding it, or nil.
+func (o answerObject) failure(response *http.Response, unread error) error {
+	if tooMuch, ok := errors.AsType[*http.MaxBytesError](unread); ok {
+		return status.Errorf(codes.ResourceExhausted, "the answer has more than %d bytes", tooMuch.Limit)
+	}
+	failed := o.restError
+	if o.Error != nil && json.Unmarshal(o.Error, &failed) != nil {
+		failed.Message = string(o.Error) // an error of another form is shown as it is
+	}
+	switch {
+	case failed.Message != "":
+	case response.StatusCode != http.StatusOK:
+		failed.Message = "answered HTTP " + response.Status
+	case unread != nil:
+		failed.Message = "the answer cannot be read: " + unread.Error()
+	default:
+		failed.Message = "the answer has neither a result nor an error"
+	}
+	if failed.Code == codes.OK || failed.Code > codes.Unauthenticated {
+		failed.Code = codes.Internal
+	}
+	return status.Error(failed.Code, failed.Message[:min(len(failed.Message), maxAnswerText)])
+}

@@ -1,0 +1,32 @@
+package functions
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/api/openmatch/pb"
+)
+
+func makeFunctions(t *testing.T, allowed ...string) *functions {
+	return functionsOf(t, Options{Functions: allowed, Loopback: true})
+}
+
+func functionsOf(t *testing.T, o Options) *functions {
+	o.Registration = time.Second
+	f, err := newFunctions(o.withDefaults())
+	require.NoError(t, err)
+	t.Cleanup(f.close)
+	return f
+}
+
+// runs calls a match function and returns the ids of its proposals.
+func runs(ctx context.Context, f *functions, at *pb.FunctionConfig) (ids []string, err error) {
+	err = f.run(ctx, at, &pb.MatchProfile{Name: "a profile"}, func(m *pb.Match) error {
+		ids = append(ids, m.GetMatchId())
+		return nil
+	})
+	return ids, err
+}

@@ -1,0 +1,216 @@
+package poolfile
+
+import (
+	"fmt"
+	"net/netip"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml/ast"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/provider"
+	"github.com/lattice-director/director/token/netcode"
+)
+
+// document is a file as YAML has it. Its keys are the paths of problems.
+type poolDocument struct {
+	Apps  []app  `yaml:"apps"`
+	Pools []pool `yaml:"pools"`
+}
+
+type app struct {
+	App            text            `yaml:"app"`
+	Version        text            `yaml:"version"`
+	Provider       text            `yaml:"provider"`
+	Launch         text            `yaml:"launch"`
+	LaunchVersion  text            `yaml:"launch_version"`
+	Ports          []port          `yaml:"ports"`
+	GamePort       text            `yaml:"game_port"`
+	Endpoint       text            `yaml:"endpoint"`
+	Modes          []text          `yaml:"modes"`
+	Capacity       whole           `yaml:"capacity"`
+	MaxSessions    *whole          `yaml:"max_sessions"`
+	MaxPlayers     whole           `yaml:"max_players"`
+	Env            map[string]text `yaml:"env"`
+	Resources      resources       `yaml:"resources"`
+	StartWithin    text            `yaml:"start_within"`
+	RegisterWithin text            `yaml:"register_within"`
+	Grace          text            `yaml:"grace"`
+	MaxLifetime    text            `yaml:"max_lifetime"`
+	DrainAhead     text            `yaml:"drain_ahead"`
+	Netcode        *connectTokens  `yaml:"netcode"`
+	DigestRequired bool            `yaml:"digest_required"`
+	Compat         text            `yaml:"compat"`
+	Fallback       *fallback       `yaml:"fallback"`
+}
+
+type fallback struct {
+	Provider      text `yaml:"provider"`
+	Launch        text `yaml:"launch"`
+	LaunchVersion text `yaml:"launch_version"`
+}
+
+type port struct {
+	Name     text       `yaml:"name"`
+	Internal portNumber `yaml:"internal"`
+	Protocol text       `yaml:"protocol"`
+}
+
+type resources struct {
+	CPUUnits  whole `yaml:"cpu_units"`
+	MemoryMiB whole `yaml:"memory_mib"`
+}
+
+type connectTokens struct {
+	Dialect    text       `yaml:"dialect"`
+	ProtocolID protocolID `yaml:"protocol_id"`
+}
+
+type pool struct {
+	Region      text    `yaml:"region"`
+	App         text    `yaml:"app"`
+	Version     text    `yaml:"version"`
+	Min         whole   `yaml:"min"`
+	Max         whole   `yaml:"max"`
+	Buffer      text    `yaml:"buffer"`
+	MaxStarting whole   `yaml:"max_starting"`
+	EmptyTTL    text    `yaml:"empty_ttl"`
+	Coordinates *place  `yaml:"coordinates"`
+	Networks    []text  `yaml:"networks"`
+	Modes       *[]text `yaml:"modes"`
+}
+
+type place struct {
+	Latitude  number `yaml:"latitude"`
+	Longitude number `yaml:"longitude"`
+}
+
+// text is a scalar as it is written: a version 1.10 is not 1.1.
+type text string
+
+// UnmarshalYAML implements yaml.NodeUnmarshaler.
+func (t *text) UnmarshalYAML(n ast.Node) error {
+	switch n := n.(type) {
+	case *ast.StringNode:
+		*t = text(n.Value)
+	case *ast.LiteralNode:
+		*t = text(n.Value.Value)
+	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode, *ast.InfinityNode, *ast.NanNode:
+		*t = text(n.GetToken().Value)
+	case *ast.NullNode:
+		*t = ""
+	default:
+		return refuse(positionOf(n), "this must be text")
+	}
+	return nil
+}
+
+func plain(list []text) []string {
+	var all []string
+	for _, t := range list {
+		all = append(all, string(t))
+	}
+	return all
+}
+
+// converter makes the types of the store, and collects what cannot be read.
+type converter struct {
+	file     *File
+	problems []Problem
+}
+
+// maxProblems bounds an Error.
+const maxProblems = 16
+
+func (c *converter) addf(path, format string, args ...any) {
+	if len(c.problems) < maxProblems {
+		c.problems = append(c.problems, c.file.problem(path, fmt.Sprintf(format, args...)))
+	}
+}
+
+func (c *converter) app(path string, a app) db.AppVersion {
+	v := db.AppVersion{
+		App: string(a.App), Version: string(a.Version), Provider: string(a.Provider), Launch: string(a.Launch), LaunchVersion: string(a.LaunchVersion),
+		GamePort: string(a.GamePort), Endpoint: string(a.Endpoint), Modes: plain(a.Modes),
+		Capacity: int(a.Capacity), MaxSessions: (*int)(a.MaxSessions), MaxPlayers: int(a.MaxPlayers),
+		CPUUnits: int(a.Resources.CPUUnits), MemoryMiB: int(a.Resources.MemoryMiB),
+		StartWithin: c.duration(path+"start_within", a.StartWithin), RegisterWithin: c.duration(path+"register_within", a.RegisterWithin),
+		Grace: c.duration(path+"grace", a.Grace), MaxLifetime: c.duration(path+"max_lifetime", a.MaxLifetime), DrainAhead: c.duration(path+"drain_ahead", a.DrainAhead),
+		DigestRequired: a.DigestRequired, Compat: string(a.Compat),
+	}
+	if f := a.Fallback; f != nil {
+		v.Fallback = &db.AppFallback{Provider: string(f.Provider), Launch: string(f.Launch), LaunchVersion: string(f.LaunchVersion)}
+	}
+	if a.Env != nil {
+		v.Env = make(map[string]string, len(a.Env))
+	}
+	for name, value := range a.Env {
+		v.Env[name] = string(value)
+	}
+	for _, p := range a.Ports {
+		v.Ports = append(v.Ports, db.AppPort{Name: string(p.Name), Internal: uint16(p.Internal), Protocol: provider.Protocol(p.Protocol)})
+	}
+	if a.Netcode != nil {
+		v.Dialect, v.ProtocolID = netcode.Dialect(a.Netcode.Dialect), uint64(a.Netcode.ProtocolID)
+		if v.Dialect == "" {
+			c.addf(path+"netcode.dialect", "is missing")
+		}
+	}
+	return v
+}
+
+func (c *converter) pool(path string, p pool) db.Pool {
+	converted := db.Pool{
+		Region: string(p.Region), App: string(p.App), Version: string(p.Version), Min: int(p.Min), Max: int(p.Max), MaxStarting: int(p.MaxStarting),
+		EmptyTTL: c.duration(path+"empty_ttl", p.EmptyTTL),
+	}
+	converted.Buffer, converted.BufferPercent = c.buffer(path+"buffer", p.Buffer)
+	if p.Coordinates != nil {
+		converted.Coords = &provider.Coords{Latitude: float64(p.Coordinates.Latitude), Longitude: float64(p.Coordinates.Longitude)}
+	}
+	for i, text := range p.Networks {
+		network, err := netip.ParsePrefix(string(text))
+		if err != nil {
+			c.addf(fmt.Sprintf("%snetworks[%d]", path, i), "%.60q must be a network such as 192.0.2.0/24", text)
+		}
+		converted.Networks = append(converted.Networks, network)
+	}
+	if p.Modes != nil {
+		converted.Modes = append([]string{}, plain(*p.Modes)...)
+	}
+	return converted
+}
+
+// duration reads a duration; "" is the default.
+func (c *converter) duration(path string, text text) time.Duration {
+	if text == "" {
+		return 0
+	}
+	d, err := time.ParseDuration(string(text))
+	if err != nil || d <= 0 {
+		c.addf(path, "%.40q must be a duration above 0, such as 90s, 5m or 24h", text)
+	}
+	return d
+}
+
+// Buffer reads a number of servers or a share of them, such as 2 or 20%.
+func Buffer(text string) (n int, percent bool, err error) {
+	number, percent := strings.CutSuffix(text, "%")
+	if n, err = strconv.Atoi(number); err != nil || n < 0 {
+		return 0, false, fmt.Errorf("%.40q must be a number of servers or a share of them, such as 2 or 20%%", text)
+	}
+	return n, percent, nil
+}
+
+func (c *converter) buffer(path string, text text) (int, bool) {
+	if text == "" {
+		return 0, false
+	}
+	n, percent, err := Buffer(string(text))
+	if err != nil {
+		c.addf(path, "%s", err)
+	}
+	return n, percent
+}

@@ -1,0 +1,221 @@
+package command
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
+	"github.com/lattice-director/director/internal/base/panics"
+	"github.com/lattice-director/director/internal/base/wait"
+)
+
+const (
+	readInterval = time.Second            // between two reads without a notification
+	readPause    = 2 * time.Millisecond   // between two reads, so that commands settled in the meantime share the next read
+	readTimeout  = 5 * time.Second        // timeout of one read
+	lookAgain    = 100 * time.Millisecond // delay before a command is read again if its deadline has not passed by the database's clock
+	rosterWait   = 250 * time.Millisecond // within which the replica's roster should include the change of an answer
+	maxWaiting   = 4096
+)
+
+// Store is the part of the database that a Caller uses; [db.Store] implements it.
+type Store interface {
+	Subscribe(topic, region string) (wake <-chan struct{}, stop func())
+	CreateRoom(ctx context.Context, r db.NewRoom) (db.Command, error)
+	DestroyRoom(ctx context.Context, region, roomID string, caller uuid.UUID, actor string, timeout time.Duration) (db.Command, error)
+	CommandAgent(ctx context.Context, region, agentID string, op db.CommandOp, keep bool, caller uuid.UUID, actor string, timeout time.Duration) (db.Command, error)
+	CommandAnswers(ctx context.Context, region string, ids []uuid.UUID) ([]db.CommandAnswer, error)
+	ExpireCommand(ctx context.Context, region string, id uuid.UUID) (db.CommandAnswer, error)
+}
+
+// Options configures a Caller.
+type Options struct {
+	Replica       func() uuid.UUID                     // the current id of this replica
+	Timeout       time.Duration                        // time from the insertion of a command to its deadline
+	NearestAgents func(r db.NewRoom) []string          // for [db.NewRoom.Near]; nil: the whole fleet is read for each room
+	WaitFor       func(ctx context.Context, tx uint64) // returns when the replica's roster includes the transaction, or ctx ends; nil: answers do not wait
+	MaxWaiting    int                                  // maximum number of commands in progress; 0 means 4,096
+	Log           *slog.Logger                         // nil: silent
+	Guard         *panics.Guard                        // recovers panics of the caller's goroutines, which then try again; may be nil
+}
+
+// Caller inserts commands of a region and waits for their answers. Make it with [New], and Run it once. Safe for concurrent use.
+type Caller struct {
+	options Options
+
+	store  Store
+	region string
+
+	running atomic.Bool
+	stopped chan struct{} // closed when Run has ended
+	kick    chan struct{} // holds one signal: read now
+	wakes   atomic.Uint64 // notifications so far
+	failing bool          // the last read failed; only Run's goroutine uses it
+
+	expiring sync.WaitGroup
+
+	mu      sync.Mutex
+	slots   int // taken by calls that insert a command, or wait for one
+	waiting map[uuid.UUID]*waiter
+}
+
+// New returns a Caller.
+func New(store Store, region string, o Options) *Caller {
+	o.MaxWaiting = cmp.Or(o.MaxWaiting, maxWaiting)
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
+	return &Caller{options: o, store: store, region: region, stopped: make(chan struct{}), kick: make(chan struct{}, 1), waiting: map[uuid.UUID]*waiter{}}
+}
+
+// Create creates a room. It returns when the room exists, when it cannot be created, or at the deadline. It sets Region, Caller and Timeout.
+// The state of the answer is [db.CommandDone], [db.CommandDoneLate], [db.CommandExists], [db.CommandFailed], [db.CommandDisconnected] or
+// [db.CommandTimedOut]. If ctx ends, the command continues. Errors: those of [db.Store.CreateRoom]; Unavailable if the outcome is unknown.
+func (c *Caller) Create(ctx context.Context, r db.NewRoom) (db.CommandAnswer, error) {
+	return c.do(ctx, func() (db.Command, error) {
+		r.Region, r.Caller, r.Timeout = c.region, c.options.Replica(), c.options.Timeout
+		if c.options.NearestAgents != nil {
+			r.Near = c.options.NearestAgents(r)
+		}
+		return c.store.CreateRoom(ctx, r)
+	})
+}
+
+// Destroy destroys a room. Otherwise it works as Create. Errors: those of [db.Store.DestroyRoom]; Unavailable if the outcome is unknown.
+func (c *Caller) Destroy(ctx context.Context, roomID, actor string) (db.CommandAnswer, error) {
+	return c.do(ctx, func() (db.Command, error) {
+		return c.store.DestroyRoom(ctx, c.region, roomID, c.options.Replica(), actor, c.options.Timeout)
+	})
+}
+
+// Drain drains an agent; with keep, also agents that join later with the same name and endpoint. Otherwise it works as Create. Errors: those
+// of [db.Store.CommandAgent]; Unavailable if the outcome is unknown.
+func (c *Caller) Drain(ctx context.Context, agentID, actor string, keep bool) (db.CommandAnswer, error) {
+	return c.commandAgent(ctx, agentID, db.CommandDrain, actor, keep)
+}
+
+// Undrain makes an agent active again. Otherwise it works as Drain.
+func (c *Caller) Undrain(ctx context.Context, agentID, actor string) (db.CommandAnswer, error) {
+	return c.commandAgent(ctx, agentID, db.CommandUndrain, actor, false)
+}
+
+func (c *Caller) commandAgent(ctx context.Context, agentID string, op db.CommandOp, actor string, keep bool) (db.CommandAnswer, error) {
+	return c.do(ctx, func() (db.Command, error) {
+		return c.store.CommandAgent(ctx, c.region, agentID, op, keep, c.options.Replica(), actor, c.options.Timeout)
+	})
+}
+
+// do inserts a command and waits for its answer.
+func (c *Caller) do(ctx context.Context, insert func() (db.Command, error)) (db.CommandAnswer, error) {
+	if err := c.takeSlot(); err != nil {
+		return db.CommandAnswer{}, err
+	}
+	before := c.wakes.Load()
+	cmd, err := insert()
+	if err != nil {
+		c.freeSlot()
+		return db.CommandAnswer{}, err
+	}
+	w := c.wait(cmd.ID)
+	if c.wakes.Load() != before {
+		wait.Wake(c.kick) // the notification of the answer may have arrived before the call was registered
+	}
+	select {
+	case <-w.done:
+	case <-ctx.Done():
+		return db.CommandAnswer{}, unavailable("the command goes on: its outcome is not known yet", ctx.Err())
+	case <-c.stopped:
+		return db.CommandAnswer{}, unavailable("this replica stops: the command goes on, its outcome is not known yet", nil)
+	}
+	if w.err == nil && c.options.WaitFor != nil && (w.answer.State == db.CommandDone || w.answer.State == db.CommandDoneLate) {
+		ctx, cancel := context.WithTimeout(ctx, rosterWait)
+		defer cancel()
+		c.options.WaitFor(ctx, w.answer.Tx)
+	}
+	return w.answer, w.err
+}
+
+// Run reads the answers until ctx ends; then all waiting calls return Unavailable. During a database outage it retries. Errors: Run was called
+// before.
+func (c *Caller) Run(ctx context.Context) error {
+	if c.running.Swap(true) {
+		return errors.New("command: a caller runs once")
+	}
+	defer c.stop()
+	inbox := &inbox{caller: c, stop: func() {}}
+	defer func() { inbox.stop() }()
+	inbox.renew()
+	tick := time.NewTicker(readInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-inbox.wake:
+			c.wakes.Add(1)
+		case <-c.kick:
+		case <-tick.C:
+			inbox.renew()
+		}
+		c.report(ctx, c.options.Guard.Do("command answers", func() error { return c.read(ctx) }))
+		wait.For(ctx, readPause)
+	}
+}
+
+// read answers the calls whose commands are settled. It reads them in one statement.
+func (c *Caller) read(ctx context.Context) error {
+	ids := c.waitingFor()
+	if len(ids) == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	answers, err := c.store.CommandAnswers(ctx, c.region, ids)
+	for _, a := range answers {
+		if a.State != db.CommandPending {
+			c.answer(a.ID, a, nil)
+		}
+	}
+	return err
+}
+
+// report logs the start and the end of an outage.
+func (c *Caller) report(ctx context.Context, err error) {
+	switch {
+	case ctx.Err() != nil:
+	case err != nil && !c.failing:
+		c.options.Log.LogAttrs(ctx, slog.LevelWarn, "answers of agents cannot be read: callers wait", slog.Any("error", err))
+	case err == nil && c.failing:
+		c.options.Log.LogAttrs(ctx, slog.LevelInfo, "answers of agents can be read again")
+	}
+	c.failing = err != nil
+}
+
+// inbox wakes its Caller when a notification is addressed to the replica. A replica that was ended continues under another id, and
+// therefore with another topic.
+type inbox struct {
+	caller *Caller
+
+	id   uuid.UUID
+	wake <-chan struct{}
+	stop func()
+}
+
+// renew subscribes to the topic of the replica's current id. Run calls it at each tick.
+func (b *inbox) renew() {
+	if id := b.caller.options.Replica(); id != b.id {
+		b.stop()
+		b.id = id
+		b.wake, b.stop = b.caller.store.Subscribe(db.TopicReplica(id), b.caller.region)
+	}
+}
+
+func unavailable(detail string, cause error) error {
+	return &fault.Error{Kind: fault.Unavailable, Code: "unavailable", Detail: detail, RetryAfter: time.Second, Err: cause}
+}

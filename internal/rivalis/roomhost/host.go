@@ -1,0 +1,212 @@
+package roomhost
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/google/uuid"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
+	"github.com/lattice-director/director/internal/base/panics"
+	"github.com/lattice-director/director/internal/base/wait"
+)
+
+const (
+	beatInterval  = time.Second           // a tenth of the lease where that is shorter
+	minInterval   = 50 * time.Millisecond // between two runs: many replicas may notify at once
+	callTimeout   = 5 * time.Second       // timeout of the database calls of one run
+	maxConcurrent = 64                    // registrations and heartbeats at a time; the others wait, and share transactions
+)
+
+// Store is the part of the database that a host uses; [db.Store] implements it.
+type Store interface {
+	HostProcesses(ctx context.Context, region string, replica uuid.UUID) ([]db.HostProcess, error)
+	Register(ctx context.Context, r db.Registration) (db.Registered, error)
+	Heartbeat(ctx context.Context, ref db.InstanceRef, load *float64) (db.Alive, error)
+	SetDrain(ctx context.Context, ref db.InstanceRef, drain bool) (db.DrainStatus, error)
+	LimitSessions(ctx context.Context, region string, most map[string]int) error
+	SettleRooms(ctx context.Context, region string, replica uuid.UUID, processes []string) (db.SettledRooms, error)
+	OrphanedRooms(ctx context.Context, region string, replica uuid.UUID, processes []string) ([]string, error)
+	Subscribe(topic, region string) (wake <-chan struct{}, stop func())
+	Timing() db.Timing
+}
+
+// Options configure a [Host]. All but Log and Guard are required.
+type Options struct {
+	Store   Store
+	Region  string           // region of the fleet and of the instances
+	Replica func() uuid.UUID // the current id of this replica; zero: it has none at the moment
+	// Destroy sends the command that destroys a room; it does not have to wait for the answer.
+	Destroy func(ctx context.Context, roomID string) error
+	Log     *slog.Logger  // nil is silent
+	Guard   *panics.Guard // nil: a panic ends the process
+}
+
+// Host registers the processes of this replica's agents, and makes their rooms match their sessions. Make it with [New], and Run it once.
+type Host struct {
+	Options
+	refusedProcesses map[string]bool // processes that cannot be registered; each is logged once
+}
+
+// New returns a host.
+func New(o Options) *Host {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Host{Options: o, refusedProcesses: map[string]bool{}}
+}
+
+// Run runs the host until ctx ends. During a database outage it retries.
+func (h *Host) Run(ctx context.Context) {
+	wake, stop := h.Store.Subscribe(db.TopicFleet, h.Region)
+	defer stop()
+	every := min(beatInterval, h.Store.Timing().LeaseTTL/10)
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	failing, beat := false, true
+	for ctx.Err() == nil {
+		begun := time.Now()
+		err := h.guarded(ctx, beat)
+		if err != nil != failing && ctx.Err() == nil {
+			failing = err != nil
+			h.Log.LogAttrs(ctx, slog.LevelWarn, "sessions of agents' processes", slog.Bool("failing", failing), slog.Any("error", err))
+		}
+		wait.For(ctx, restAfter(time.Since(begun), every))
+		beat = false
+		select {
+		case <-ctx.Done():
+		case <-wake:
+		case <-tick.C:
+			beat = true
+		}
+	}
+}
+
+func (h *Host) guarded(ctx context.Context, beat bool) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	if h.Guard == nil {
+		return h.runOnce(ctx, beat)
+	}
+	return h.Guard.Do("rooms of sessions", func() error { return h.runOnce(ctx, beat) })
+}
+
+// restAfter returns the pause after a run: twice its time, so that a large fleet that never rests costs a third of a connection, but not so
+// long that leases are renewed late.
+func restAfter(took, beat time.Duration) time.Duration {
+	return min(max(2*took, minInterval), beat)
+}
+
+// runOnce registers the processes and settles their rooms once. With beat it also renews their leases.
+func (h *Host) runOnce(ctx context.Context, beat bool) error {
+	replica := h.Replica()
+	if replica == uuid.Nil {
+		return nil
+	}
+	processes, err := h.Store.HostProcesses(ctx, h.Region, replica)
+	if err != nil || len(processes) == 0 {
+		return err
+	}
+	if err := h.register(ctx, processes, beat); err != nil {
+		return err
+	}
+	ids := make([]string, len(processes))
+	for i, p := range processes {
+		ids[i] = p.ID
+	}
+	if err := h.settle(ctx, replica, ids); err != nil {
+		return err
+	}
+	return h.destroyOrphans(ctx, replica, ids)
+}
+
+// register updates the registrations of processes.
+func (h *Host) register(ctx context.Context, processes []db.HostProcess, beat bool) error {
+	limits := map[string]int{}
+	calls, callsCtx := errgroup.WithContext(ctx)
+	calls.SetLimit(maxConcurrent)
+	for _, p := range processes {
+		r, ok := registrationOf(p, h.Region)
+		switch {
+		case p.Taken || !ok:
+			h.logOnce(ctx, p)
+		case p.Silent:
+		case mustRegister(p, r):
+			calls.Go(func() error { return h.registerOne(callsCtx, p, r) })
+		default:
+			if r.MaxSessions != nil && *r.MaxSessions != int(*p.Instance.MaxSessions) {
+				limits[p.ID] = *r.MaxSessions
+			}
+			if beat || mustChangeDrain(p) {
+				calls.Go(func() error { return h.beat(callsCtx, p, r) })
+			}
+		}
+	}
+	if err := calls.Wait(); err != nil {
+		return err
+	}
+	if len(limits) == 0 {
+		return nil
+	}
+	return h.Store.LimitSessions(ctx, h.Region, limits)
+}
+
+func (h *Host) registerOne(ctx context.Context, p db.HostProcess, r db.Registration) error {
+	done, err := h.Store.Register(ctx, r)
+	if err == nil && p.Draining {
+		_, err = h.Store.SetDrain(ctx, db.InstanceRef{InstanceID: p.ID, Incarnation: &done.Incarnation}, true)
+	}
+	return err
+}
+
+// beat renews the lease of a process, and drains or undrains its instance as its agent does. An operator's drain of the instance stays in
+// force.
+func (h *Host) beat(ctx context.Context, p db.HostProcess, r db.Registration) error {
+	ref := db.InstanceRef{InstanceID: p.ID, Incarnation: &p.Instance.Incarnation}
+	_, err := h.Store.Heartbeat(ctx, ref, r.Load)
+	if err == nil && mustChangeDrain(p) {
+		_, err = h.Store.SetDrain(ctx, ref, p.Draining)
+	}
+	var refused *fault.Error
+	if errors.As(err, &refused) && refused.Kind != fault.Unavailable {
+		return nil // the process was registered again in the meantime, or its lease expired: the next run registers it
+	}
+	return err
+}
+
+// logOnce logs once that a process cannot be registered. It does not log the process id, because the agent chose that text.
+func (h *Host) logOnce(ctx context.Context, p db.HostProcess) {
+	if len(h.refusedProcesses) > 1000 {
+		clear(h.refusedProcesses)
+	}
+	if !h.refusedProcesses[p.ID] {
+		h.refusedProcesses[p.ID] = true
+		h.Log.LogAttrs(ctx, slog.LevelWarn, "the process of an agent cannot host sessions: it has no endpoint, no room type that is a mode, "+
+			"no connections, or its id is another game server's", slog.Bool("taken", p.Taken))
+	}
+}
+
+// settle compares the sessions on processes with their rooms.
+func (h *Host) settle(ctx context.Context, replica uuid.UUID, processes []string) error {
+	for {
+		done, err := h.Store.SettleRooms(ctx, h.Region, replica, processes)
+		if err != nil || !done.Full || done.Created+done.Closed == 0 {
+			return err
+		}
+	}
+}
+
+func (h *Host) destroyOrphans(ctx context.Context, replica uuid.UUID, processes []string) error {
+	rooms, err := h.Store.OrphanedRooms(ctx, h.Region, replica, processes)
+	for _, id := range rooms {
+		var refused *fault.Error
+		if err := h.Destroy(ctx, id); err != nil && !(errors.As(err, &refused) && refused.Kind != fault.Unavailable) {
+			return err // other errors, such as a busy agent, are retried in the next run
+		}
+	}
+	return err
+}

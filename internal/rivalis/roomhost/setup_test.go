@@ -1,0 +1,141 @@
+package roomhost_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/rivalis/roomhost"
+	"github.com/lattice-director/director/internal/testkit/dbtest"
+)
+
+func TestMain(m *testing.M) { dbtest.VerifyNoLeaks(m) }
+
+const region = "global"
+
+// bundle is a test's own database, with a replica that holds agents' connections.
+type bundle struct {
+	*db.Store
+
+	t       *testing.T
+	sql     *pgxpool.Pool
+	replica uuid.UUID
+
+	mu        sync.Mutex
+	destroyed []string // rooms that the host destroyed
+	agents    int
+}
+
+func setup(t *testing.T, change ...func(*db.Config)) *bundle {
+	t.Helper()
+	url := dbtest.New(t)
+	cfg := db.Config{URL: url, MaxConns: 8, Log: slog.New(slog.DiscardHandler)}
+	for _, c := range change {
+		c(&cfg)
+	}
+	store, err := db.Open(t.Context(), cfg)
+	require.NoError(t, err)
+	t.Cleanup(store.Close)
+	pool, err := pgxpool.New(t.Context(), url)
+	require.NoError(t, err)
+	t.Cleanup(pool.Close)
+	b := &bundle{Store: store, t: t, sql: pool}
+	b.replica = b.begin()
+	return b
+}
+
+func (b *bundle) begin() uuid.UUID {
+	b.t.Helper()
+	id, err := b.BeginReplica(b.t.Context(), region)
+	require.NoError(b.t, err)
+	return id
+}
+
+// run runs the host of a replica until the test ends or stop is called.
+func (b *bundle) run(replica uuid.UUID) (stop func()) {
+	b.t.Helper()
+	h := roomhost.New(roomhost.Options{
+		Store: b.Store, Region: region, Replica: func() uuid.UUID { return replica }, Destroy: b.destroy,
+		Log: slog.New(slog.NewTextHandler(b.t.Output(), nil)),
+	})
+	ctx, cancel := context.WithCancel(context.WithoutCancel(b.t.Context()))
+	done := make(chan struct{})
+	go func() { defer close(done); h.Run(ctx) }()
+	stop = sync.OnceFunc(func() { cancel(); <-done })
+	b.t.Cleanup(stop)
+	return stop
+}
+
+func (b *bundle) destroy(_ context.Context, room string) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.destroyed = append(b.destroyed, room)
+	return nil
+}
+
+// agent is the agent of a process with the label matchmaking=true.
+func (b *bundle) agent(replica uuid.UUID, n int, change ...func(*db.AgentContent)) db.AgentJoin {
+	b.agents++
+	j := db.AgentJoin{
+		Ref: db.AgentRef{Region: region, ID: fmt.Sprintf("%016x", b.agents), Replica: replica}, Key: "key#01234567", Hash: "h", Seq: 1,
+		Content: db.AgentContent{
+			Name: fmt.Sprint("eu", n), ProcessUID: fmt.Sprintf("p_%024x", n), AgentVersion: "8.0.0", ProtocolVersion: 3, EndpointURL: fmt.Sprintf("wss://eu%d.example", n),
+			Labels: map[string]string{"matchmaking": "true"}, RoomTypes: []string{"duel", "no mode!"}, AutoCreate: true, Status: db.AgentActive,
+		},
+	}
+	for _, c := range change {
+		c(&j.Content)
+	}
+	return j
+}
+
+func (b *bundle) join(j db.AgentJoin) db.AgentJoin {
+	b.t.Helper()
+	_, err := b.JoinAgent(b.t.Context(), j)
+	require.NoError(b.t, err)
+	b.Notify(db.TopicFleet, region)
+	return j
+}
+
+// place waits for a game server and then places a player.
+func (b *bundle) place(player, mode string) db.Placement {
+	b.t.Helper()
+	var placed db.Placement
+	require.Eventually(b.t, func() bool {
+		var err error
+		placed, err = b.Place(b.t.Context(), db.PlaceRequest{Caller: player, Region: region, Mode: mode, MaxPlayers: 2, Party: []string{player}})
+		return err == nil
+	}, 10*time.Second, 20*time.Millisecond)
+	return placed
+}
+
+func sessionOf(p db.Placement) string { return p.SessionID[strings.LastIndex(p.SessionID, ".")+1:] }
+
+func (b *bundle) count(query string, args ...any) (n int) {
+	b.t.Helper()
+	require.NoError(b.t, b.sql.QueryRow(b.t.Context(), query, args...).Scan(&n))
+	return n
+}
+
+func (b *bundle) eventually(n int, query string, args ...any) {
+	b.t.Helper()
+	var got int
+	require.Eventually(b.t, func() bool {
+		return b.sql.QueryRow(b.t.Context(), query, args...).Scan(&got) == nil && got == n
+	}, 10*time.Second, 20*time.Millisecond, "%s: want %d", query, n)
+}
+
+func (b *bundle) exec(query string, args ...any) {
+	b.t.Helper()
+	_, err := b.sql.Exec(b.t.Context(), query, args...)
+	require.NoError(b.t, err)
+}

@@ -1,0 +1,237 @@
+package roster
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/panics"
+	"github.com/lattice-director/director/internal/base/wait"
+)
+
+const (
+	pollInterval    = 2 * time.Second      // between two reads without a notification
+	minReadInterval = 5 * time.Millisecond // between two reads: many replicas may notify at once
+	readTimeout     = 5 * time.Second      // of one page
+	// maxAge is the age from which the copy is read completely instead of updated. The rows of agents that left are kept for twice as long.
+	maxAge = 5 * time.Minute
+)
+
+// Store is the part of the database that a roster uses; [db.Store] implements it.
+type Store interface {
+	Subscribe(topic, region string) (wake <-chan struct{}, stop func())
+	FeedEnd(ctx context.Context) (db.SettledPoint, error)
+	RosterAfter(ctx context.Context, region, after string) (page db.RosterPage, full bool, err error)
+	RosterSince(ctx context.Context, region string, since db.SettledPoint) (db.RosterPage, error)
+}
+
+// Config configures a roster or its events. The zero value is usable.
+type Config struct {
+	Log     *slog.Logger          // nil is silent
+	Guard   *panics.Guard         // recovers panics of goroutines, which then try again; may be nil
+	Metrics prometheus.Registerer // nil: not registered
+}
+
+// Roster is this replica's copy of a region's fleet. Make it with [New], and Run it once. Its methods are safe for concurrent use.
+type Roster struct {
+	store  Store
+	region string
+	log    *slog.Logger
+	guard  *panics.Guard
+	poll   time.Duration
+	maxAge time.Duration
+
+	readSeconds prometheus.Histogram
+
+	running atomic.Bool
+	nudge   chan struct{} // wakes Run: a caller waits for a transaction
+	state   atomic.Pointer[reading]
+
+	// Only Run's goroutine uses these.
+	failing  bool // the last read failed
+	panicked bool // a panic may have interrupted a change of the copy, so the copy must be discarded
+}
+
+// reading is the copy after one read.
+type reading struct {
+	fleet *fleet // nil before the end of the first read
+	view  *View
+	point db.SettledPoint
+	at    time.Time     // when the read began
+	next  chan struct{} // closed when a later reading has replaced this one
+}
+
+// New returns a roster of a region's fleet. Errors: its metrics are already registered.
+func New(store Store, region string, cfg Config) (*Roster, error) {
+	r := &Roster{
+		store: store, region: region, log: cmp.Or(cfg.Log, slog.New(slog.DiscardHandler)), guard: cfg.Guard, poll: pollInterval, maxAge: maxAge,
+		nudge: make(chan struct{}, 1),
+	}
+	r.state.Store(&reading{next: make(chan struct{})})
+	return r, r.register(cfg.Metrics)
+}
+
+// Run updates the copy until ctx ends. During a database outage the copy stays as it was. Errors: Run was called before.
+func (r *Roster) Run(ctx context.Context) error {
+	if r.running.Swap(true) {
+		return errors.New("roster: a roster runs once")
+	}
+	notified, stop := r.store.Subscribe(db.TopicFleet, r.region)
+	defer stop()
+	tick := time.NewTicker(r.poll)
+	defer tick.Stop()
+	for ctx.Err() == nil {
+		r.report(ctx, r.guard.Do("roster", func() error { return r.read(ctx) }))
+		wait.For(ctx, minReadInterval)
+		select {
+		case <-ctx.Done():
+		case <-notified:
+		case <-r.nudge:
+		case <-tick.C:
+		}
+	}
+	return nil
+}
+
+// View returns the latest view; nil before the end of the first read.
+func (r *Roster) View() *View { return r.state.Load().view }
+
+// Ready reports whether the first read has ended.
+func (r *Roster) Ready() bool { return r.View() != nil }
+
+// Age returns the time since the latest read began. It is zero before the first read.
+func (r *Roster) Age() time.Duration {
+	if at := r.state.Load().at; !at.IsZero() {
+		return time.Since(at)
+	}
+	return 0
+}
+
+// Instance returns a listed instance. View().AppendInstance appends its JSON.
+func (r *Roster) Instance(id string) (*Instance, bool) {
+	if s := r.state.Load(); s.fleet != nil {
+		return s.fleet.instance(id)
+	}
+	return nil, false
+}
+
+// AppendRoom appends the JSON of a listed room, and reports whether there is a room with that id.
+func (r *Roster) AppendRoom(b []byte, id string) ([]byte, bool) {
+	if s := r.state.Load(); s.fleet != nil {
+		if p, ok := s.fleet.room(id); ok {
+			return append(b, p.Instance.room(p.n)...), true
+		}
+	}
+	return b, false
+}
+
+// WaitFor waits until the copy includes the changes of a committed transaction. It starts a read at once and does not wait for a notification.
+// Errors: ctx's.
+func (r *Roster) WaitFor(ctx context.Context, tx uint64) error {
+	for {
+		s := r.state.Load()
+		if s.point.Includes(tx) {
+			return nil
+		}
+		wait.Wake(r.nudge)
+		select {
+		case <-s.next:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// read updates the copy. After an error the start point stays, and the pages before the error are read again.
+func (r *Roster) read(ctx context.Context) error {
+	s := r.state.Load()
+	begun := time.Now()
+	if s.fleet == nil || r.panicked || begun.Sub(s.at) > r.maxAge {
+		return r.readAll(ctx, begun)
+	}
+	point, err := r.readSince(ctx, s.fleet, s.point)
+	if errors.Is(err, errServerChanged) {
+		return r.readAll(ctx, begun)
+	}
+	if err == nil {
+		r.publish(&reading{fleet: s.fleet, view: s.fleet.view(), point: point, at: begun})
+	}
+	return err
+}
+
+var errServerChanged = errors.New("Postgres was restarted or replaced")
+
+// readSince applies the changes since a point, page by page.
+func (r *Roster) readSince(ctx context.Context, f *fleet, since db.SettledPoint) (db.SettledPoint, error) {
+	for more := true; more; {
+		page, err := within(ctx, func(ctx context.Context) (db.RosterPage, error) { return r.store.RosterSince(ctx, r.region, since) })
+		if err != nil {
+			return since, err
+		}
+		if page.ServerChanged {
+			return since, errServerChanged
+		}
+		f.apply(&page)
+		since, more = page.Next, page.More
+	}
+	return since, nil
+}
+
+// readAll makes a new copy. Lists are answered from the old copy until the new one is complete.
+func (r *Roster) readAll(ctx context.Context, begun time.Time) error {
+	point, err := within(ctx, r.store.FeedEnd)
+	if err != nil {
+		return err
+	}
+	f := newFleet()
+	for after, full := "", true; full; {
+		page, err := within(ctx, func(ctx context.Context) (page db.RosterPage, err error) {
+			page, full, err = r.store.RosterAfter(ctx, r.region, after)
+			return page, err
+		})
+		if err != nil {
+			return err
+		}
+		f.apply(&page)
+		if full {
+			after = page.Agents[len(page.Agents)-1].Info.ID
+		}
+	}
+	// Changes made while the pages were read come after the point.
+	if point, err = r.readSince(ctx, f, point); err != nil {
+		return err
+	}
+	r.panicked = false
+	r.publish(&reading{fleet: f, view: f.view(), point: point, at: begun})
+	return nil
+}
+
+func (r *Roster) publish(s *reading) {
+	s.next = make(chan struct{})
+	r.readSeconds.Observe(time.Since(s.at).Seconds())
+	close(r.state.Swap(s).next)
+}
+
+// report logs the start and the end of an outage.
+func (r *Roster) report(ctx context.Context, err error) {
+	switch {
+	case ctx.Err() != nil:
+	case err != nil && !r.failing:
+		r.log.LogAttrs(ctx, slog.LevelWarn, "the fleet cannot be read: lists stay as they are until the database is back", slog.Any("error", err))
+	case err == nil && r.failing:
+		r.log.LogAttrs(ctx, slog.LevelInfo, "the fleet can be read again")
+	}
+	r.failing, r.panicked = err != nil, r.panicked || errors.Is(err, panics.ErrInternal)
+}
+
+func within[T any](ctx context.Context, read func(context.Context) (T, error)) (T, error) {
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	return read(ctx)
+}

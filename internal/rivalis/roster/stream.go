@@ -1,0 +1,245 @@
+package roster
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
+	"github.com/lattice-director/director/internal/base/wait"
+)
+
+const (
+	maxReplay = 10_000                 // events
+	settleFor = 250 * time.Millisecond // how long a Resync waits until the copy includes the changes of the log
+)
+
+// Stream is one stream of events. Only one goroutine may use it, except for Close.
+type Stream struct {
+	events *Events
+	close  sync.Once
+
+	live     bool
+	mark     mark     // of the next event in the log, while live
+	pos      position // after the last event that Next has returned
+	lookUp   bool     // pos is the position of an event whose row may contain further events
+	gap      bool     // events are missing: a Resync is next
+	replayed int      // events replayed since the stream was last live
+}
+
+// Stream opens a stream after the event with the given id. If that event is not among the last 24 hours and 10,000 events, the stream begins
+// with a Resync. With an invalid id, such as the empty one, the stream begins at the present: it contains all changes that are committed after
+// Stream has returned. The caller must close it. Errors: TooMany beyond the limit of streams; Unavailable.
+func (e *Events) Stream(ctx context.Context, lastEventID string) (*Stream, error) {
+	if !e.join() {
+		return nil, &fault.Error{
+			Kind: fault.TooMany, Code: "too_many_streams", Detail: "too many streams of events on this replica: retry, another replica may have room", RetryAfter: time.Second,
+		}
+	}
+	s := &Stream{events: e, live: true}
+	if err := e.awaitLog(ctx); err != nil {
+		s.Close()
+		return nil, err
+	}
+	s.mark, s.pos = e.recent.newest()
+	if at, ok := parsePosition(lastEventID); ok {
+		s.pos, s.live, s.lookUp = at, false, true
+	}
+	return s, nil
+}
+
+func (e *Events) join() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.streams >= e.limit {
+		return false
+	}
+	e.streams++
+	wait.Wake(e.nudge)
+	return true
+}
+
+// awaitLog waits until the reader has started.
+func (e *Events) awaitLog(ctx context.Context) error {
+	timeout := time.NewTimer(beginWithin)
+	defer timeout.Stop()
+	for {
+		running, changed := e.recent.isRunning()
+		if running {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-e.stopped:
+			return unavailable("this replica is shutting down")
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-timeout.C:
+			return unavailable("the database cannot be reached")
+		}
+	}
+}
+
+// Close ends the stream.
+func (s *Stream) Close() {
+	s.close.Do(func() {
+		s.events.mu.Lock()
+		defer s.events.mu.Unlock()
+		s.events.streams--
+	})
+}
+
+// Next waits for events and returns them in order. After an error other than ctx's the caller must close the stream and may resume with a
+// new one. Errors: ctx's; TooMany and Unavailable if a stream that is not live cannot be replayed; Unavailable if the replica stops.
+func (s *Stream) Next(ctx context.Context) ([]Event, error) {
+	for {
+		entries, err := s.step(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if len(entries) > 0 {
+			return s.passOn(entries), nil
+		}
+	}
+}
+
+func (s *Stream) passOn(entries []entry) []Event {
+	events := make([]Event, len(entries))
+	for i := range entries {
+		events[i] = entries[i].Event
+	}
+	return events
+}
+
+// step returns the next events. It returns none after it has waited or has changed the stream's state.
+func (s *Stream) step(ctx context.Context) ([]entry, error) {
+	switch {
+	case s.gap:
+		return s.resync(ctx)
+	case s.live:
+		return s.follow(ctx)
+	case s.lookUp:
+		return s.resume(ctx)
+	default:
+		return s.replay(ctx)
+	}
+}
+
+// follow takes events from the log, or waits for them.
+func (s *Stream) follow(ctx context.Context) ([]entry, error) {
+	entries, after, wait, behind := s.events.recent.take(s.mark)
+	if behind {
+		s.live, s.gap = false, !s.events.recent.continues(s.mark.epoch)
+		return nil, nil
+	}
+	if len(entries) > 0 {
+		s.mark = after
+		if entries = notBefore(s.pos, entries); len(entries) == 0 {
+			return nil, nil
+		}
+		last := &entries[len(entries)-1]
+		s.pos, s.lookUp = last.at, last.ID != ""
+		return entries, nil
+	}
+	select {
+	case <-wait:
+		return nil, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-s.events.stopped:
+		return nil, unavailable("this replica is shutting down")
+	}
+}
+
+// notBefore returns the entries without those that a stream at pos has received: it has replayed them from the database before this replica
+// read them. A Sync at pos may be a new one.
+func notBefore(pos position, entries []entry) []entry {
+	for i := range entries {
+		if c := entries[i].at.compare(pos); c > 0 || c == 0 && entries[i].Type == Sync {
+			return entries[i:]
+		}
+	}
+	return nil
+}
+
+// resume finds the event at the stream's position, in memory or in the database, and returns the remaining events of its row.
+func (s *Stream) resume(ctx context.Context) ([]entry, error) {
+	if m, ok := s.events.recent.find(s.pos); ok {
+		return s.goLive(ctx, m)
+	}
+	row, found, err := s.events.store.FindAgentEvent(ctx, s.events.region, db.AgentEventPoint{Tx: s.pos.tx, ID: s.pos.id})
+	if err != nil {
+		return nil, err
+	}
+	s.lookUp, s.gap = false, !found
+	if !found {
+		return nil, nil
+	}
+	rest := s.events.expandAll([]db.AgentEvent{row})
+	rest = rest[min(s.pos.n+1, len(rest)):]
+	s.pos.n = maxInRow
+	return s.count(rest), nil
+}
+
+// replay reads events from the database until the following events are in memory.
+func (s *Stream) replay(ctx context.Context) ([]entry, error) {
+	if m, ok := s.events.recent.enter(s.pos); ok {
+		return s.goLive(ctx, m)
+	}
+	page, err := s.events.store.ReplayAgentEvents(ctx, s.events.region, db.AgentEventPoint{Tx: s.pos.tx, ID: s.pos.id})
+	if err != nil {
+		return nil, err
+	}
+	s.pos = position{tx: page.Next.Tx, id: page.Next.ID, n: lastOfRow(page.Next.ID)}
+	return s.count(s.events.expandAll(page.Events)), nil
+}
+
+// count counts replayed events. Beyond the limit it drops them and schedules a Resync.
+func (s *Stream) count(entries []entry) []entry {
+	s.replayed += len(entries)
+	if s.replayed > maxReplay {
+		s.gap = true
+		return nil
+	}
+	return entries
+}
+
+// goLive switches from the database to the events in memory. It sends a Sync, because the stream may have been cut before the one it was due.
+func (s *Stream) goLive(ctx context.Context, m mark) ([]entry, error) {
+	if m.epoch != s.mark.epoch {
+		s.gap = true
+		return nil, nil
+	}
+	s.live, s.lookUp, s.mark, s.replayed = true, false, m, 0
+	return s.stats(ctx, Sync, s.pos)
+}
+
+// resync starts again at the end of the log.
+func (s *Stream) resync(ctx context.Context) ([]entry, error) {
+	m, end := s.events.recent.newest()
+	s.live, s.gap, s.lookUp, s.mark, s.pos, s.replayed = true, false, false, m, end, 0
+	return s.stats(ctx, Resync, end)
+}
+
+// stats returns an event with the totals. They include the changes of all events up to a position.
+func (s *Stream) stats(ctx context.Context, kind string, upTo position) ([]entry, error) {
+	waiting, cancel := context.WithTimeout(ctx, settleFor)
+	defer cancel()
+	last := upTo.tx
+	if upTo.id == (uuid.UUID{}) {
+		last-- // the position is before all events of this transaction
+	}
+	_ = s.events.roster.WaitFor(waiting, last) // in an outage the last copy is used
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	s.events.counts.sent(kind)
+	return []entry{{Event{Type: kind, Data: s.events.roster.View().stats.AppendJSON(nil)}, upTo}}, nil
+}
+
+func unavailable(detail string) error {
+	return &fault.Error{Kind: fault.Unavailable, Code: "unavailable", Detail: detail, RetryAfter: time.Second}
+}

@@ -1,0 +1,102 @@
+package dbtest
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/lattice-director/director/internal/dev/lastwill"
+	"github.com/lattice-director/director/internal/dev/pglocal"
+	"github.com/lattice-director/director/migrations"
+)
+
+// roomForTests is what the databases of a large test run take: about nine megabytes each.
+const roomForTests = 2 << 30
+
+// NewCluster starts a private Postgres for a test that stops, kills or restarts it, and discards it when the test ends.
+// It has no migrations applied. It needs the binaries on this machine, wherever the other tests' server is. The zero
+// options are for speed; set Durable to test what is kept. Dir is chosen when it is empty.
+func NewCluster(t testing.TB, o pglocal.Options) *pglocal.Cluster {
+	t.Helper()
+	if o.Dir == "" {
+		o.Dir = newDir()
+	}
+	c, err := pglocal.Start(t.Context(), o)
+	if err != nil {
+		t.Fatalf("dbtest: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := errors.Join(c.StopImmediate(), pglocal.Remove(context.Background(), o.Dir)); err != nil {
+			t.Errorf("dbtest: %v", err)
+		}
+	})
+	return c
+}
+
+// NewMigratedCluster is [NewCluster], with all migrations applied to its database postgres.
+func NewMigratedCluster(t testing.TB, o pglocal.Options) *pglocal.Cluster {
+	t.Helper()
+	c := NewCluster(t, o)
+	if _, err := migrations.Up(t.Context(), c.URL("postgres"), nil); err != nil {
+		t.Fatalf("dbtest: %v", err)
+	}
+	return c
+}
+
+// startLocal starts the private cluster that the tests of this process share.
+func startLocal(ctx context.Context) (*server, error) {
+	sweepDirs(ctx)
+	dir := newDir()
+	c, err := pglocal.Start(ctx, pglocal.Options{Dir: dir})
+	if err != nil {
+		return nil, err
+	}
+	// The server ends with us; its files are in memory and would stay there. A second try, since it may still write.
+	if _, err := lastwill.Leave(`rm -rf "$1" || { sleep 1; rm -rf "$1"; }`, dir); err != nil {
+		return nil, err
+	}
+	return newServer(c.URL("postgres"), fileCopy, false)
+}
+
+const dirPrefix = "director-test-"
+
+// newDir names a directory that does not exist yet; the cluster makes it.
+func newDir() string {
+	return filepath.Join(fastDir(), fmt.Sprintf("%s%d-%s", dirPrefix, os.Getpid(), rand.Text()[:6]))
+}
+
+// fastDir is in memory where there is room: on a disk, file systems slow down when thousands of files come and go.
+func fastDir() string {
+	if freeBytes("/dev/shm") >= roomForTests {
+		return "/dev/shm"
+	}
+	return os.TempDir()
+}
+
+// sweepDirs removes clusters whose processes were killed together with what should have cleaned up after them.
+func sweepDirs(ctx context.Context) {
+	for _, base := range []string{"/dev/shm", os.TempDir()} {
+		dirs, _ := filepath.Glob(filepath.Join(base, dirPrefix+"*")) // the pattern is well-formed
+		for _, dir := range dirs {
+			if !ownerLives(dir) {
+				_ = pglocal.Remove(ctx, dir) // another user's stay
+			}
+		}
+	}
+}
+
+// ownerLives tells whether the test process that made a directory still runs. Its cluster may be stopped at the moment,
+// by a test of exactly that.
+func ownerLives(dir string) bool {
+	var pid int
+	if _, err := fmt.Sscanf(filepath.Base(dir), dirPrefix+"%d-", &pid); err != nil {
+		return false
+	}
+	p, err := os.FindProcess(pid)
+	return err == nil && p.Signal(syscall.Signal(0)) == nil
+}

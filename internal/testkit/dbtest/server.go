@@ -1,0 +1,129 @@
+package dbtest
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/lattice-director/director/internal/dev/pglocal"
+)
+
+const (
+	startTimeout = 2 * time.Minute // a container's image may have to be pulled
+	dropTimeout  = 30 * time.Second
+
+	testPrefix     = "director_test_"
+	templatePrefix = "director_template_"
+)
+
+// server is where the databases of this process's tests are made.
+type server struct {
+	url      *url.URL // of the database from which orders are given
+	strategy string   // of CREATE DATABASE
+	shared   bool     // the server outlives us, so we clean up
+	template func() (string, error)
+}
+
+// fileCopy is the faster way to copy a database where nothing is synced to disk, and the slower one elsewhere.
+const fileCopy = " strategy file_copy"
+
+// choose finds a server as the package comment says.
+func choose(ctx context.Context) (*server, error) {
+	address := os.Getenv("TEST_DATABASE_URL")
+	switch wanted := os.Getenv("DIRECTOR_TEST_PG"); {
+	case wanted == "url" && address == "":
+		return nil, errors.New("DIRECTOR_TEST_PG=url needs TEST_DATABASE_URL")
+	case wanted == "url", wanted == "" && address != "":
+		return newServer(address, "", true)
+	case wanted == "local":
+		return startLocal(ctx)
+	case wanted == "docker":
+		return startContainer(ctx)
+	case wanted != "":
+		return nil, fmt.Errorf("DIRECTOR_TEST_PG is url, local or docker, not %q", wanted)
+	}
+	local, err := startLocal(ctx)
+	if !errors.Is(err, pglocal.ErrNotInstalled) {
+		return local, err
+	}
+	container, noDocker := startContainer(ctx)
+	if noDocker != nil {
+		return nil, fmt.Errorf("the tests need a Postgres. Run ops/install-postgres.sh, or start Docker, or set "+
+			"TEST_DATABASE_URL.\n  local: %w\n  docker: %w", err, noDocker)
+	}
+	return container, nil
+}
+
+func newServer(address, strategy string, shared bool) (*server, error) {
+	u, err := url.Parse(address)
+	if err != nil || !strings.HasPrefix(u.Scheme, "postgres") {
+		return nil, errors.New("TEST_DATABASE_URL must have the form postgres://user:password@host:port/database")
+	}
+	s := &server{url: u, strategy: strategy, shared: shared}
+	s.template = s.templateOnce()
+	return s, nil
+}
+
+// create makes a database out of a template, for one test.
+func (s *server) create(t testing.TB, template string) string {
+	t.Helper()
+	name := newName()
+	if err := s.order(t.Context(), s.createStatement(name, template)); err != nil {
+		t.Fatalf("dbtest: %v", err)
+	}
+	if s.shared {
+		t.Cleanup(func() { s.drop(t, name) })
+	}
+	return s.urlOf(name)
+}
+
+func (s *server) createStatement(name, template string) string {
+	return "create database " + name + " template " + template + s.strategy
+}
+
+func (s *server) drop(t testing.TB, name string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), dropTimeout)
+	defer cancel()
+	if err := s.order(ctx, "drop database if exists "+name+" with (force)"); err != nil {
+		t.Errorf("dbtest: %v", err)
+	}
+}
+
+// newName holds the time, by which a later process knows what was left behind.
+func newName() string {
+	return fmt.Sprintf("%s%d_%s", testPrefix, time.Now().Unix(), strings.ToLower(rand.Text()[:8]))
+}
+
+func (s *server) urlOf(database string) string {
+	u := *s.url
+	u.Path = "/" + database
+	return u.String()
+}
+
+// order runs statements, each in a transaction of its own, on a connection of its own.
+func (s *server) order(ctx context.Context, statements ...string) error {
+	conn, err := pgx.Connect(ctx, s.url.String())
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
+	return run(ctx, conn, statements...)
+}
+
+func run(ctx context.Context, conn *pgx.Conn, statements ...string) error {
+	for _, statement := range statements {
+		if _, err := conn.Exec(ctx, statement); err != nil {
+			return fmt.Errorf("%s: %w", statement, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,102 @@
+// Package nodetest runs scripts with Node.js, for tests that compare the director with clients written in JavaScript. Tests that need it have
+// names that begin with TestNode, and their package has a TestMain that calls Prepare.
+package nodetest
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/internal/testkit/toolstest"
+)
+
+// locale decides what localeCompare does.
+const locale = "en_US.UTF-8"
+
+// modules is the directory of the packages that package.json pins; empty if they are not installed.
+var modules string
+
+// Prepare is what a TestMain calls first. Where Node.js or the pinned packages are missing and cannot be installed, it says so on stderr and
+// leaves out the tests that need them; in CI it ends the process.
+func Prepare() { prepare(manifest, lock) }
+
+// PrepareFor is like Prepare, with the packages of a folder that has a package.json and a package-lock.json.
+func PrepareFor(dir string) {
+	manifest, err := os.ReadFile(filepath.Join(dir, "package.json"))
+	lock, errLock := os.ReadFile(filepath.Join(dir, "package-lock.json"))
+	if err = errors.Join(err, errLock); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	prepare(manifest, lock)
+}
+
+func prepare(manifest, lock []byte) {
+	flag.Parse()
+	var err error
+	modules, err = install(context.Background(), manifest, lock)
+	toolstest.LeaveOut(err, "^TestNode", "Node.js (run ops/install-node.sh)")
+}
+
+// Modules returns the directory of the packages that Prepare installed.
+func Modules() string { return modules }
+
+// File returns the content of a file of the pinned packages, such as axe-core/axe.min.js.
+func File(t testing.TB, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(modules, filepath.FromSlash(name)))
+	require.NoError(t, err)
+	return string(text)
+}
+
+// Script is a running script that answers each line of JSON with one.
+type Script struct {
+	in  *json.Encoder
+	out *json.Decoder
+}
+
+// Start starts a script of CommonJS, which ends with the test. Its variable answer is a function that it sets: from a request to the answer, or
+// to a promise of it.
+// Without a locale (such as da_DK.UTF-8) it is en-US.
+func Start(t testing.TB, script string, locales ...string) *Script {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute) // a script that hangs fails the test
+	command := exec.CommandContext(ctx, "node", "-e", script+loop)
+	command.Env = append(os.Environ(), "NODE_PATH="+modules, "LC_ALL="+append(locales, locale)[0])
+	command.Stderr = t.Output()
+	in, err := command.StdinPipe()
+	require.NoError(t, err)
+	out, err := command.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, command.Start())
+	t.Cleanup(func() {
+		in.Close()
+		_, _ = io.Copy(io.Discard, out)
+		_ = command.Wait()
+		cancel()
+	})
+	encoder := json.NewEncoder(in)
+	encoder.SetEscapeHTML(false)
+	return &Script{encoder, json.NewDecoder(bufio.NewReader(out))}
+}
+
+// loop calls answer for each line.
+const loop = `
+require('readline').createInterface({input: process.stdin}).on('line', async line => console.log(JSON.stringify(await answer(JSON.parse(line)))));`
+
+// Ask sends a request and reads the answer into a pointer. Not safe for concurrent use.
+func (s *Script) Ask(t require.TestingT, request, answer any) {
+	require.NoError(t, s.in.Encode(request))
+	require.NoError(t, s.out.Decode(answer))
+}

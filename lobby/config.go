@@ -1,0 +1,266 @@
+package lobby
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Bounds of a configuration.
+const (
+	maxConfigBytes = 1 << 20
+	maxConfigTypes = 256
+	maxChat        = 2_000 // members
+	maxGroup       = 200   // members: each has a key of the state
+	maxParty       = maxMatch
+	maxGrace       = time.Hour
+	maxProfile     = 63 // bytes
+)
+
+// settings reads one key of a type each. A logic has those that are in its list.
+var (
+	readers = map[string]func(*Type, json.RawMessage) error{
+		"max_members": readMaxMembers,
+		"grace":       readGrace,
+		"private":     readPrivate,
+		"state":       readState,
+		"profile":     readProfile,
+		"queue":       readQueue,
+	}
+	keysOf = map[string][]string{
+		"chat":  {"max_members", "grace", "private", "state"},
+		"lobby": {"max_members", "grace", "private", "queue"},
+		"party": {"max_members", "grace", "private"},
+		"match": {"grace", "profile"},
+	}
+	maxMembersOf = map[string]int{"chat": maxChat, "lobby": maxGroup, "party": maxParty}
+)
+
+func (t *Types) configure(config []byte) error {
+	if len(bytes.TrimSpace(config)) == 0 {
+		return nil
+	}
+	if len(config) > maxConfigBytes {
+		return fmt.Errorf("the configuration of room types has more than %d bytes", maxConfigBytes)
+	}
+	entries, err := readObject(config)
+	if err != nil {
+		return fmt.Errorf("the configuration of room types %w", err)
+	}
+	if len(entries) > maxConfigTypes {
+		return fmt.Errorf("the configuration has more than %d room types", maxConfigTypes)
+	}
+	for _, e := range entries {
+		if !ValidType(e.key) {
+			return fmt.Errorf("room type %q: the name must have 1 to %d bytes without spaces, colons and control characters", e.key, maxTypeBytes)
+		}
+		typ, err := t.read(e.key, e.value)
+		if err != nil {
+			return fmt.Errorf("room type %q: %w", e.key, err)
+		}
+		t.byName[e.key] = typ
+	}
+	return nil
+}
+
+// read reads one type: its settings, or the state of its rooms as in Nexis.
+func (t *Types) read(name string, config json.RawMessage) (Type, error) {
+	entries, err := readObject(config)
+	if err != nil {
+		return Type{}, err
+	}
+	at := slices.IndexFunc(entries, func(e entry) bool { return e.key == "logic" })
+	if at < 0 {
+		return t.template(name, entries, config)
+	}
+	var logic string
+	if err := json.Unmarshal(entries[at].value, &logic); err != nil || keysOf[logic] == nil {
+		return Type{}, errors.New(`key "logic" must be chat, lobby, party or match`)
+	}
+	typ := t.base(logic)
+	typ.Name = name
+	for _, e := range slices.Delete(entries, at, at+1) {
+		if !slices.Contains(keysOf[logic], e.key) {
+			return Type{}, fmt.Errorf("key %q is unknown; logic %s has %s", e.key, logic, strings.Join(keysOf[logic], ", "))
+		}
+		if err := readers[e.key](&typ, e.value); err != nil {
+			return Type{}, fmt.Errorf("key %q %w", e.key, err)
+		}
+	}
+	return typ, nil
+}
+
+// base is the type that is built in with a logic.
+func (t *Types) base(logic string) Type {
+	known := builtIn(t)
+	return known[slices.IndexFunc(known, func(typ Type) bool { return typ.Name == logic })]
+}
+
+// template reads Nexis' form: the state of new rooms of a type.
+func (t *Types) template(name string, entries []entry, config json.RawMessage) (Type, error) {
+	for _, e := range entries {
+		if readers[e.key] != nil && e.key != "state" {
+			return Type{}, fmt.Errorf(`key %q is one of a type with the key "logic", which is absent`, e.key)
+		}
+	}
+	typ := t.base("chat")
+	typ.Name = name
+	if err := readState(&typ, config); err != nil {
+		return Type{}, fmt.Errorf("the state of its rooms %w", err)
+	}
+	return typ, nil
+}
+
+func readMaxMembers(typ *Type, raw json.RawMessage) error {
+	most := maxMembersOf[logicName(typ.logic)]
+	var n float64
+	if !isNumber(raw) || json.Unmarshal(raw, &n) != nil || n != math.Trunc(n) || n < 1 || n > float64(most) {
+		return fmt.Errorf("must be a whole number from 1 to %d", most)
+	}
+	typ.MaxMembers = int(n)
+	return nil
+}
+
+func logicName(l Logic) string {
+	switch l.(type) {
+	case lobby:
+		return "lobby"
+	case party:
+		return "party"
+	}
+	return "chat"
+}
+
+func readGrace(typ *Type, raw json.RawMessage) error {
+	grace, err := time.ParseDuration(unquoted(raw))
+	if err != nil || grace < 0 || grace > maxGrace {
+		return fmt.Errorf("must be a duration from %q to %q", "0s", maxGrace)
+	}
+	typ.Grace = grace
+	return nil
+}
+
+func readPrivate(typ *Type, raw json.RawMessage) error {
+	if string(raw) != "true" && string(raw) != "false" {
+		return errors.New("must be true or false")
+	}
+	typ.Private = string(raw) == "true"
+	return nil
+}
+
+func readProfile(typ *Type, raw json.RawMessage) error {
+	name := unquoted(raw)
+	if !validName(name, maxProfile) {
+		return fmt.Errorf("must be the name of a profile, of at most %d bytes", maxProfile)
+	}
+	typ.Profile = name
+	return nil
+}
+
+func readState(typ *Type, raw json.RawMessage) error {
+	entries, err := readObject(raw)
+	if err != nil {
+		return err
+	}
+	state := State{}
+	for _, e := range entries {
+		value, err := clean("a value", e.value)
+		if err != nil {
+			return fmt.Errorf("has the key %q, whose value is not JSON", e.key)
+		}
+		if e.key == "" {
+			return errors.New("has an empty key, which clients cannot read")
+		}
+		state[e.key] = value
+	}
+	if len(state) > maxStateKeys-1 || state.Bytes() > maxStateBytes/2 { // room for a topic, and what comes later
+		return fmt.Errorf("must have at most %d keys and %d bytes", maxStateKeys-1, maxStateBytes/2)
+	}
+	typ.logic = chat{state: state}
+	return nil
+}
+
+func readQueue(typ *Type, raw json.RawMessage) error {
+	entries, err := readObject(raw)
+	if err != nil {
+		return err
+	}
+	var q Queue
+	for _, e := range entries {
+		switch e.key {
+		case "room_type":
+			if q.RoomType = unquoted(e.value); !ValidType(q.RoomType) {
+				return errors.New(`has a "room_type" that must be the name of a room type`)
+			}
+		case "size":
+			var n float64
+			if !isNumber(e.value) || json.Unmarshal(e.value, &n) != nil || n != math.Trunc(n) || n < minMatch || n > maxMatch {
+				return fmt.Errorf(`has a "size" that must be a whole number from %d to %d`, minMatch, maxMatch)
+			}
+			q.Size = int(n)
+		default:
+			return fmt.Errorf("has the unknown key %q; it has room_type, size", e.key)
+		}
+	}
+	if q.RoomType == "" {
+		return errors.New(`has no "room_type"`)
+	}
+	if l, ok := typ.logic.(lobby); ok {
+		l.queue = q
+		typ.logic = l
+	}
+	return nil
+}
+
+func isNumber(raw json.RawMessage) bool {
+	return len(raw) > 0 && (raw[0] == '-' || raw[0] >= '0' && raw[0] <= '9')
+}
+
+// unquoted returns a string, or "" for another value.
+func unquoted(raw json.RawMessage) string {
+	var s string
+	_ = json.Unmarshal(raw, &s)
+	return s
+}
+
+// entry is a key of an object with its value.
+type entry struct {
+	key   string
+	value json.RawMessage
+}
+
+// readObject reads the keys of an object in their order. A key that is there twice is an error: the second would hide the first.
+func readObject(raw []byte) ([]entry, error) {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	if first, err := d.Token(); err != nil || first != json.Delim('{') {
+		return nil, errors.New("must be a JSON object")
+	}
+	var entries []entry
+	for d.More() {
+		key, err := d.Token()
+		if err != nil {
+			return nil, fmt.Errorf("is not JSON: %w", err)
+		}
+		e := entry{key: key.(string)}
+		if slices.ContainsFunc(entries, func(o entry) bool { return o.key == e.key }) {
+			return nil, fmt.Errorf("has the key %q twice", e.key)
+		}
+		if err := d.Decode(&e.value); err != nil {
+			return nil, fmt.Errorf("is not JSON: %w", err)
+		}
+		entries = append(entries, e)
+	}
+	if _, err := d.Token(); err != nil {
+		return nil, fmt.Errorf("is not JSON: %w", err)
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("must be one JSON object, with nothing behind it")
+	}
+	return entries, nil
+}

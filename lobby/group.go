@@ -1,0 +1,197 @@
+package lobby
+
+import (
+	"encoding/json"
+	"slices"
+)
+
+const (
+	maxName        = 64 // bytes
+	maxPlayer      = 255
+	maxSaid        = 4 << 10
+	maxInvitations = 64 // that are open in one room
+)
+
+// group is what lobbies and parties have in common: an owner, whom the member with the longest stay follows, invitations, and a place in
+// the queue for all members together.
+type group struct {
+	types *Types // whose profiles have their own sizes
+}
+
+// card is a member in the state of a group. A party has no teams and no readiness.
+type card struct {
+	Name  string          `json:"name"`
+	Team  json.RawMessage `json:"team,omitempty"`
+	Ready *bool           `json:"ready,omitempty"`
+	Away  bool            `json:"away"`
+}
+
+func (r *Room) card(session string) (c card) {
+	_ = json.Unmarshal(r.State[memberKey(session)], &c)
+	return c
+}
+
+func (r *Room) setCard(session string, c card) { r.Set(memberKey(session), c) }
+
+func (group) oncePerPlayer() {}
+
+func (group) Open(Opening) (State, error) { return State{"phase": encode(phaseOpen)}, nil }
+
+// join gives a new member its card. Its arrival takes the members out of the queue.
+func (group) join(r *Room, m Member, o Options, c card) error {
+	name, err := o.fields().text("name", maxName)
+	if err != nil {
+		return err
+	}
+	if c.Name = name; name == "" {
+		c.Name = named(m)
+	}
+	r.setCard(m.Session, c)
+	ensureOwner(r)
+	takeBack(r)
+	return nil
+}
+
+func (group) Leave(r *Room, _ Member) error {
+	ensureOwner(r)
+	takeBack(r)
+	return nil
+}
+
+// Away ends a countdown. In the queue, the tickets of an absent member are paused.
+func (group) Away(r *Room, m Member) error {
+	c := r.card(m.Session)
+	c.Away = true
+	r.setCard(m.Session, c)
+	if r.text("phase") == phaseCountdown {
+		takeBack(r)
+	}
+	return nil
+}
+
+func (group) Back(r *Room, m Member) error {
+	c := r.card(m.Session)
+	c.Away = false
+	r.setCard(m.Session, c)
+	return nil
+}
+
+// ensureOwner makes the member with the longest stay the owner if the owner is none of the members.
+func ensureOwner(r *Room) {
+	if _, ok := r.Member(r.text("owner")); ok || len(r.Members) == 0 {
+		return
+	}
+	r.Set("owner", r.Members[0].Session)
+}
+
+// message handles the messages that lobbies and parties have in common.
+func (g group) message(r *Room, m Member, msg Message, f fields) error {
+	switch msg.Type {
+	case "say":
+		return say(r, m, f)
+	case "invite":
+		return invite(r, m, f)
+	case "lock":
+		return byOwner(r, m, f, lock)
+	case "kick":
+		return byOwner(r, m, f, g.kick)
+	case "owner":
+		return byOwner(r, m, f, handOver)
+	case "cancel":
+		takeBack(r)
+		return nil
+	}
+	return Invalid("type", "is not a message of this type of room")
+}
+
+// fieldsOfMessage reads the data of a message, which lobbies and parties want to be an object.
+func fieldsOfMessage(m Message) (fields, error) {
+	if m.Bytes {
+		return fields{}, Invalid("type", "is not a message of this type of room")
+	}
+	return fieldsOf("data", m.Data)
+}
+
+// byOwner is a message that only the owner may send.
+func byOwner(r *Room, m Member, f fields, act func(*Room, Member, fields) error) error {
+	if r.text("owner") != m.Session {
+		return ErrNotOwner
+	}
+	return act(r, m, f)
+}
+
+func say(r *Room, m Member, f fields) error {
+	var text string
+	if json.Unmarshal(f.raw("text"), &text) != nil || text == "" || len(text) > maxSaid {
+		return Invalid("text", "must be a string of 1 to %d bytes", maxSaid)
+	}
+	r.TellFrom(m.Session, "say", map[string]string{"text": text})
+	return nil
+}
+
+func invite(r *Room, m Member, f fields) error {
+	name, err := f.required("player", maxPlayer)
+	if err != nil {
+		return err
+	}
+	switch {
+	case slices.ContainsFunc(r.Members, func(o Member) bool { return o.Player == name }):
+		return nil
+	case len(r.Members) >= r.MaxMembers:
+		return ErrFull
+	case len(r.Invited)+pendingInvitations(r) >= maxInvitations:
+		return Invalid("player", "cannot be invited while %d invitations are open", maxInvitations)
+	}
+	r.Invite(name, m.Session)
+	return nil
+}
+
+// pendingInvitations counts those of this transaction, which are in Invited only afterwards.
+func pendingInvitations(r *Room) (n int) {
+	for _, e := range r.Effects {
+		if e.Kind == EffectInvite {
+			n++
+		}
+	}
+	return n
+}
+
+func lock(r *Room, _ Member, f fields) error {
+	locked, err := f.flag("locked", true)
+	if err != nil {
+		return err
+	}
+	r.Locked = locked
+	r.Set("locked", locked)
+	return nil
+}
+
+func (g group) kick(r *Room, m Member, f fields) error {
+	session, err := otherMember(r, m, f)
+	if err != nil {
+		return err
+	}
+	kicked, _ := r.Remove(session, "kicked")
+	return g.Leave(r, kicked)
+}
+
+func handOver(r *Room, m Member, f fields) error {
+	session, err := otherMember(r, m, f)
+	if err != nil {
+		return err
+	}
+	r.Set("owner", session)
+	return nil
+}
+
+// otherMember reads which member a message of the owner is about.
+func otherMember(r *Room, m Member, f fields) (string, error) {
+	session, err := f.required("session", maxIDBytes)
+	if err != nil {
+		return "", err
+	}
+	if _, ok := r.Member(session); !ok || session == m.Session {
+		return "", Invalid("session", "must be that of another member")
+	}
+	return session, nil
+}

@@ -1,0 +1,137 @@
+package lobby
+
+import "encoding/json"
+
+// Phases of the rooms of matches.
+const (
+	phaseReady = "ready"
+	phaseEnded = "ended"
+)
+
+// Server is where the members of a match play.
+type Server struct {
+	Endpoint      string `json:"endpoint"`
+	SessionID     string `json:"session_id,omitempty"`
+	SessionHandle string `json:"session_handle,omitempty"`
+	Region        string `json:"region,omitempty"`
+	Mode          string `json:"mode,omitempty"`
+}
+
+// Matched is a match that was made, for its room.
+type Matched struct {
+	Project, ID, Type string
+	MatchID           string
+	Profile           string
+	Size              int      // as it was asked for
+	Participants      []Member // in the order of the queue
+	Server            *Server  // nil: the match has none
+}
+
+// Matched returns the room of a match, in which its participants are invited. Each call of the result returns a new, equal room.
+func (t *Types) Matched(m Matched) func() *Room {
+	return func() *Room {
+		typ := t.ofMatch(m.Type)
+		r := &Room{
+			Project: m.Project, ID: m.ID, Type: m.Type, New: true, Seq: 1,
+			MaxMembers: len(m.Participants), Grace: typ.Grace, Private: true, Participants: []string{},
+		}
+		for _, p := range m.Participants {
+			r.Invited = append(r.Invited, Member{Session: p.Session, Player: p.Player})
+			r.Participants = append(r.Participants, p.Session)
+		}
+		r.State, _ = typ.logic.Open(Opening{Type: typ}) // without options, no logic refuses
+		if logic, ok := typ.logic.(match); ok {
+			logic.begin(r, m)
+		}
+		return r
+	}
+}
+
+// Ended returns the action by which a match ends. It changes nothing for other rooms, and nothing the second time.
+func (t *Types) Ended() Action {
+	return atomic(func(r *Room) error {
+		if _, ok := t.logic(r).(match); ok && r.text("phase") != phaseEnded {
+			r.Set("phase", phaseEnded)
+		}
+		return nil
+	})
+}
+
+// ServerOf returns the action by which a member asks for the session handle of the match's server, in the Answer. It changes nothing.
+// Errors: [ErrNotMember], [ErrNoServer].
+func (t *Types) ServerOf(session string) Action {
+	return atomic(func(r *Room) error {
+		if _, ok := r.Member(session); !ok {
+			return ErrNotMember
+		}
+		var server Server
+		if _, ok := t.logic(r).(match); ok {
+			_ = json.Unmarshal(r.State["server"], &server)
+		}
+		if server.SessionHandle == "" {
+			return ErrNoServer
+		}
+		r.Answer = map[string]any{"session_handle": server.SessionHandle}
+		return nil
+	})
+}
+
+// match is the room of a match. The director makes it and invites the participants; it relays what they send.
+type match struct{}
+
+// player is a member in the state of a match.
+type player struct {
+	Player string `json:"player,omitempty"` // if its token names one
+	Name   string `json:"name,omitempty"`
+	Away   bool   `json:"away"`
+}
+
+func (match) Open(Opening) (State, error) { return State{"phase": encode(phaseReady)}, nil }
+
+func (match) begin(r *Room, m Matched) {
+	r.Set("match", struct {
+		ID       string `json:"id"`
+		Profile  string `json:"profile,omitempty"`
+		RoomType string `json:"room_type"`
+		Size     int    `json:"size"`
+	}{m.MatchID, m.Profile, m.Type, m.Size})
+	if m.Server != nil {
+		r.Set("server", m.Server)
+	}
+}
+
+func (match) Join(r *Room, m Member, o Options) error {
+	name, err := o.fields().text("name", maxName)
+	if err != nil {
+		return err
+	}
+	r.Set(memberKey(m.Session), player{Player: named(m), Name: name})
+	return nil
+}
+
+func (match) Leave(*Room, Member) error { return nil }
+
+func (match) Away(r *Room, m Member) error { return notePresence(r, m) }
+
+func (match) Back(r *Room, m Member) error { return notePresence(r, m) }
+
+func notePresence(r *Room, m Member) error {
+	var p player
+	_ = json.Unmarshal(r.State[memberKey(m.Session)], &p)
+	p.Away = m.Away
+	r.Set(memberKey(m.Session), p)
+	return nil
+}
+
+func (match) Message(r *Room, _ Member, m Message) error {
+	r.Relay(m)
+	return nil
+}
+
+// named returns the player's name if a token names it.
+func named(m Member) string {
+	if m.Player == m.Session {
+		return ""
+	}
+	return m.Player
+}

@@ -1,0 +1,62 @@
+package lobby
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"strings"
+)
+
+const maxMessageType = 128 // bytes
+
+// Message returns the action of a message from a member.
+func (t *Types) Message(m Message) Action {
+	checked, invalid := m.checked()
+	return bounded(func(r *Room) error {
+		if r.Type == "" {
+			return ErrNotFound
+		}
+		member, ok := r.Member(m.Session)
+		if !ok {
+			return ErrNotMember
+		}
+		logic := t.logic(r)
+		if logic == nil {
+			return ErrWrongType
+		}
+		if invalid != nil {
+			return invalid
+		}
+		return logic.Message(r, member, checked)
+	})
+}
+
+func (m Message) checked() (Message, error) {
+	if m.Type = strings.ToValidUTF8(m.Type, "\uFFFD"); m.Type == "" || len(m.Type) > maxMessageType {
+		return m, Invalid("type", "must have 1 to %d bytes", maxMessageType)
+	}
+	if len(m.Data) > maxDataBytes {
+		return m, ErrTooLarge
+	}
+	var err error
+	if m.Bytes {
+		m.Data, err = checkBytes(m.Data)
+	} else {
+		m.Data, err = clean("data", m.Data)
+	}
+	return m, err
+}
+
+func checkBytes(data json.RawMessage) (json.RawMessage, error) {
+	var text string
+	if json.Unmarshal(data, &text) != nil {
+		return nil, Invalid("data_b64", "must be a string")
+	}
+	raw, err := base64.StdEncoding.Strict().DecodeString(text)
+	switch {
+	case err != nil || strings.ContainsAny(text, "\r\n"):
+		return nil, Invalid("data_b64", "must be padded standard base64")
+	case len(raw) > maxBytesMessage:
+		return nil, ErrTooLarge
+	}
+	return encode(text), nil
+}

@@ -1,0 +1,102 @@
+package lobby
+
+import (
+	"encoding/json"
+	"math"
+	"strings"
+	"unicode"
+)
+
+// Options are the options with which a client joins or makes a room. What a type does not know, it ignores.
+type Options map[string]json.RawMessage
+
+// fields are the fields of a client's object. Names have a form with underscores; clients may use camelCase instead.
+type fields struct {
+	of     map[string]json.RawMessage
+	prefix string // of the field that an error names
+}
+
+func (o Options) fields() fields { return fields{of: o, prefix: "options."} }
+
+// fieldsOf reads an object; null, and nothing, is an empty one.
+func fieldsOf(field string, raw json.RawMessage) (fields, error) {
+	f := fields{}
+	if len(raw) > 0 && json.Unmarshal(raw, &f.of) != nil {
+		return f, Invalid(field, "must be an object")
+	}
+	return f, nil
+}
+
+// raw returns a field, or nil if it is absent or null.
+func (f fields) raw(name string) json.RawMessage {
+	raw, ok := f.of[name]
+	if !ok {
+		raw = f.of[camel(name)]
+	}
+	if string(raw) == "null" {
+		return nil
+	}
+	return raw
+}
+
+func camel(name string) string {
+	words := strings.Split(name, "_")
+	for i, w := range words[1:] {
+		words[i+1] = strings.ToUpper(w[:1]) + w[1:]
+	}
+	return strings.Join(words, "")
+}
+
+// text returns a string of at most so many bytes, "" if it is absent.
+func (f fields) text(name string, maxBytes int) (string, error) {
+	raw := f.raw(name)
+	var s string
+	if raw != nil && (json.Unmarshal(raw, &s) != nil || len(s) > maxBytes || strings.ContainsFunc(s, unicode.IsControl)) {
+		return "", Invalid(f.prefix+name, "must be a string of at most %d bytes without control characters", maxBytes)
+	}
+	return s, nil
+}
+
+// required returns a string that must not be empty.
+func (f fields) required(name string, maxBytes int) (string, error) {
+	s, err := f.text(name, maxBytes)
+	if err == nil && s == "" {
+		return "", Invalid(f.prefix+name, "is required")
+	}
+	return s, err
+}
+
+func (f fields) flag(name string, absent bool) (bool, error) {
+	raw, value := f.raw(name), absent
+	if raw != nil && json.Unmarshal(raw, &value) != nil {
+		return false, Invalid(f.prefix+name, "must be true or false")
+	}
+	return value, nil
+}
+
+// whole returns a whole number of a range; absent has its own value.
+func (f fields) whole(name string, from, to, absent int) (int, error) {
+	raw := f.raw(name)
+	if raw == nil {
+		return absent, nil
+	}
+	var n float64
+	if json.Unmarshal(raw, &n) != nil || n != math.Trunc(n) || n < float64(from) || n > float64(to) {
+		return 0, Invalid(f.prefix+name, "must be a whole number from %d to %d", from, to)
+	}
+	return int(n), nil
+}
+
+const (
+	minMatch = 2 // players of a match
+	maxMatch = 16
+)
+
+// Size is the number of players of a match that a client asked for: a number is clamped to 2 to 16, and anything else is 2.
+func Size(asked any) int {
+	n, ok := asked.(float64)
+	if !ok || math.IsNaN(n) {
+		return minMatch
+	}
+	return int(min(max(n, minMatch), maxMatch))
+}

@@ -1,0 +1,27 @@
+package lobby
+
+// party is a group of friends that plays together. Its members queue for any room type.
+type party struct{ group }
+
+func (p party) Join(r *Room, m Member, o Options) error { return p.join(r, m, o, card{}) }
+
+func (p party) Message(r *Room, m Member, msg Message) error {
+	f, err := fieldsOfMessage(msg)
+	if err != nil {
+		return err
+	}
+	if msg.Type == "queue" {
+		return byOwner(r, m, f, p.queue)
+	}
+	return p.message(r, m, msg, f)
+}
+
+func (p party) queue(r *Room, _ Member, f fields) error {
+	q, err := queueOf(r, f, Queue{})
+	if err != nil {
+		return err
+	}
+	return p.enqueue(r, q)
+}
+
+func (party) matched(*Room) {}

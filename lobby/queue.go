@@ -1,0 +1,209 @@
+package lobby
+
+import (
+	"encoding/json"
+	"maps"
+	"math"
+	"slices"
+)
+
+// Phases of lobbies and parties.
+const (
+	phaseOpen      = "open"
+	phaseCountdown = "countdown"
+	phaseQueued    = "queued"
+	phaseMatched   = "matched"
+)
+
+const (
+	maxAttributes = 16 << 10 // bytes
+	maxLatencies  = 64
+	maxLatency    = 10_000 // milliseconds
+)
+
+// queuing is a logic whose members queue together.
+type queuing interface {
+	matched(r *Room) // changes what a match changes beside the phase
+	// enqueues decides whether the members may queue, for a caller outside of the room.
+	enqueues(r *Room, q Queue) error
+}
+
+// queued is a place in the queue, in the state of a room.
+type queued struct {
+	RoomType string `json:"room_type"`
+	Size     int    `json:"size"`
+}
+
+// lastMatch is the match to which a room led last, in its state.
+type lastMatch struct {
+	ID   string `json:"id"`
+	Room string `json:"room"`
+}
+
+// takeBack returns a room to the phase open, and takes its members out of the queue.
+func takeBack(r *Room) {
+	if r.text("phase") == phaseQueued {
+		r.Dequeue()
+	}
+	reopen(r)
+}
+
+// reopen returns a room whose members are in no queue to the phase open.
+func reopen(r *Room) {
+	if r.text("phase") != phaseOpen {
+		r.Set("phase", phaseOpen)
+	}
+	r.Delete("queue")
+	r.Delete("countdown")
+}
+
+// enqueue puts the members of a room into a queue. The queue in which they are already keeps their place.
+func (g group) enqueue(r *Room, q Queue) error {
+	if err := g.ready(r, q); err != nil {
+		return err
+	}
+	now := encode(queued{RoomType: q.RoomType, Size: q.Size})
+	if r.text("phase") != phaseQueued || string(r.State["queue"]) != string(now) {
+		takeBack(r)
+		r.Enqueue(q)
+		setQueued(r, q)
+	}
+	r.Answer = map[string]any{"queued": true, "room_type": q.RoomType, "size": q.Size}
+	return nil
+}
+
+func setQueued(r *Room, q Queue) {
+	r.Set("phase", phaseQueued)
+	r.Set("queue", queued{RoomType: q.RoomType, Size: q.Size})
+	r.Delete("countdown")
+}
+
+func (g group) enqueues(r *Room, q Queue) error { return g.ready(r, q) }
+
+// ready decides whether the members of a room may queue together.
+func (g group) ready(r *Room, q Queue) error {
+	typ, _ := g.types.Lookup(q.RoomType)
+	switch {
+	case slices.ContainsFunc(r.Members, func(m Member) bool { return m.Away }):
+		return Invalid("members", "must all be connected")
+	case len(r.Members) > maxMatch:
+		return Invalid("members", "must be at most %d to queue", maxMatch)
+	case typ.Profile == "" && q.Size < len(r.Members):
+		return Invalid("size", "must be at least the number of members")
+	}
+	return nil
+}
+
+// queueOf reads for what the members want to queue; otherwise is what they queue for if they say nothing.
+func queueOf(r *Room, f fields, otherwise Queue) (Queue, error) {
+	q := otherwise
+	name, err := f.text("room_type", maxTypeBytes)
+	if err != nil {
+		return q, err
+	}
+	if name != "" {
+		q.RoomType = name
+	}
+	if !ValidType(q.RoomType) {
+		return q, Invalid("room_type", "must be the name of a room type")
+	}
+	q.Size = sizeOf(r, f, q.Size)
+	if q.Attributes, err = attributesOf(f); err != nil {
+		return q, err
+	}
+	q.Latencies, err = latenciesOf(f)
+	return q, err
+}
+
+// sizeOf reads the size of a match: without one, the members are a whole match.
+func sizeOf(r *Room, f fields, otherwise int) int {
+	if raw := f.raw("size"); raw != nil {
+		var asked any
+		_ = json.Unmarshal(raw, &asked)
+		return Size(asked)
+	}
+	if otherwise > 0 {
+		return otherwise
+	}
+	return Size(float64(len(r.Members)))
+}
+
+func attributesOf(f fields) (json.RawMessage, error) {
+	raw := f.raw("attributes")
+	if _, err := fieldsOf("attributes", raw); err != nil {
+		return nil, err
+	}
+	if len(raw) > maxAttributes {
+		return nil, Invalid("attributes", "must have at most %d bytes", maxAttributes)
+	}
+	return slices.Clone(raw), nil
+}
+
+func latenciesOf(f fields) (map[string]float64, error) {
+	raw := f.raw("latencies")
+	if raw == nil {
+		return nil, nil //nolint:nilnil // none is no error
+	}
+	var by map[string]float64
+	if json.Unmarshal(raw, &by) != nil || len(by) > maxLatencies {
+		return nil, Invalid("latencies", "must be an object of at most %d regions with milliseconds from 0 to %d", maxLatencies, maxLatency)
+	}
+	for _, region := range slices.Sorted(maps.Keys(by)) {
+		if ms := by[region]; ms < 0 || ms > maxLatency || ms != math.Trunc(ms) {
+			return nil, Invalid("latencies."+region, "must be a whole number of milliseconds from 0 to %d", maxLatency)
+		}
+	}
+	return by, nil
+}
+
+// Queued returns the action of a room whose members are in a queue again, as after a ready check that failed.
+func (t *Types) Queued(q Queue) Action {
+	return t.queuing(func(r *Room, _ queuing) { setQueued(r, q) })
+}
+
+// Unqueued returns the action of a room whose members the director took out of the queue, for a reason that may be explained in words. It
+// changes nothing in another phase.
+func (t *Types) Unqueued(reason, detail string) Action {
+	return t.queuing(func(r *Room, _ queuing) {
+		if r.text("phase") != phaseQueued {
+			return
+		}
+		reopen(r)
+		r.Tell("unqueued", unqueued{reason, detail})
+	})
+}
+
+// unqueued is why members left the queue.
+type unqueued struct {
+	Reason string `json:"reason"`
+	Detail string `json:"detail,omitempty"`
+}
+
+// MatchedTo returns the action of a room whose members were matched. The second one of a match changes nothing.
+func (t *Types) MatchedTo(matchID, room string) Action {
+	return t.queuing(func(r *Room, logic queuing) {
+		var last lastMatch
+		_ = json.Unmarshal(r.State["match"], &last)
+		if last.ID == matchID {
+			return
+		}
+		r.Delete("queue")
+		r.Delete("countdown")
+		r.Set("phase", phaseMatched)
+		r.Set("match", lastMatch{ID: matchID, Room: room})
+		logic.matched(r)
+		r.Tell("matched", lastMatch{ID: matchID, Room: room})
+	})
+}
+
+// queuing makes an action of a room whose members can queue; for others it is [ErrWrongType].
+func (t *Types) queuing(act func(*Room, queuing)) Action {
+	return atomic(func(r *Room) error {
+		logic, ok := t.logic(r).(queuing)
+		if !ok {
+			return ErrWrongType
+		}
+		act(r, logic)
+		return nil
+	})
+}

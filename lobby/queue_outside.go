@@ -1,0 +1,66 @@
+package lobby
+
+import "slices"
+
+// Asked returns the action by which the owner of a room, a player, queues its members from outside of the room, with a ticket that was made for these
+// players, in sorted order. A room whose members are queued stays so; whoever runs the action compares the tickets. Errors: [ErrWrongType];
+// [ErrNotMember]; [ErrNotOwner]; [ErrChanged] if the members are other players by now; code invalid if they may not queue.
+func (t *Types) Asked(owner string, players []string, q Queue) Action {
+	return atomic(func(r *Room) error {
+		logic, ok := t.logic(r).(queuing)
+		if !ok {
+			return ErrWrongType
+		}
+		at := slices.IndexFunc(r.Members, func(m Member) bool { return m.Player == owner })
+		switch {
+		case at < 0:
+			return ErrNotMember
+		case r.Members[at].Session != r.text("owner"):
+			return ErrNotOwner
+		case !slices.Equal(playersOf(r), players):
+			return ErrChanged
+		}
+		if err := logic.enqueues(r, q); err != nil {
+			return err
+		}
+		r.Enqueue(q)
+		setQueued(r, q)
+		return nil
+	})
+}
+
+// playersOf returns the players of the members, sorted.
+func playersOf(r *Room) (players []string) {
+	for _, m := range r.Members {
+		players = append(players, m.Player)
+	}
+	slices.Sort(players)
+	return players
+}
+
+// Cancelled returns the action of a room whose ticket a member cancels from outside of the room. It changes nothing unless the members are queued.
+func (t *Types) Cancelled() Action {
+	return t.queuing(func(r *Room, _ queuing) {
+		if r.text("phase") == phaseQueued {
+			takeBack(r)
+		}
+	})
+}
+
+// TypeOf returns the room type of matches of a profile: the first by name that has it, else match.
+func (t *Types) TypeOf(profile string) string {
+	found := "match"
+	if t == nil || profile == "" {
+		return found
+	}
+	var named []string
+	for name, typ := range t.byName {
+		if typ.Profile == profile {
+			named = append(named, name)
+		}
+	}
+	if len(named) > 0 {
+		found = slices.Min(named)
+	}
+	return found
+}

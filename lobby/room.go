@@ -1,0 +1,101 @@
+package lobby
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// State is the state of a room: an object whose values are JSON. Clients are sent changes by top-level key.
+type State map[string]json.RawMessage
+
+// Member is a session that joined a room, or is invited to it.
+type Member struct {
+	Session string
+	Player  string // the session's id for a client without a name
+	Order   int64  // of joining, from 1; 0 while invited
+	Away    bool   // its socket is gone
+}
+
+// Room is a room as a transaction has read and locked it, with the changes of the actions so far. Not safe for concurrent use.
+type Room struct {
+	Project, ID, Type string
+	New               bool // no transaction has made it yet
+	State             State
+	Seq               int64    // of State as it was read; at least 1
+	Members           []Member // that joined, by Order
+	Invited           []Member
+	MaxMembers        int
+	Grace             time.Duration // that it stays without members and invitations; 0: it ends with the transaction that leaves it empty
+	Private, Locked   bool
+	Participants      []string // sessions of the match that made it; nil: no match did
+	Closed            bool     // the room ends with this transaction
+
+	Joins   int64    // the Order of the last member that joined
+	Entries []Entry  // what members are sent after the patch, in order
+	Effects []Effect // other changes of this transaction, in order
+	Answer  any      // what the caller gets with its rpc.response: nil or a JSON object as a map[string]any
+}
+
+// An Action changes a room. It returns an [*Error] if it is not allowed; then the room stays as it was before it. It must not keep the
+// room, and must give the same result for the same room.
+type Action func(*Room) error
+
+// Kinds of an [Entry].
+const (
+	EntryJoined      = "joined"
+	EntryLeft        = "left"
+	EntryDropped     = "dropped"     // the member's socket is gone
+	EntryReconnected = "reconnected" // and is back
+	EntryMessage     = "message"
+	EntryBytes       = "bytes"
+)
+
+// Entry is one event that the members of a room receive.
+type Entry struct {
+	Kind    string          `json:"k"`
+	Session string          `json:"s,omitempty"` // it is about, or from; a message without one is from the room itself
+	Reason  string          `json:"r,omitempty"` // why a member left that did not leave by itself
+	Type    string          `json:"t,omitempty"` // of a message
+	Data    json.RawMessage `json:"d,omitempty"` // of a message; of bytes: a string of base64
+}
+
+// Op is a change of one key of a state, as clients apply it.
+type Op struct {
+	Op    string          `json:"op"`   // set or del
+	Path  string          `json:"path"` // "/" and the key, with ~0 for ~ and ~1 for /
+	Value json.RawMessage `json:"value,omitempty"`
+}
+
+// Kinds of an [Effect].
+const (
+	EffectInvite  = "invite"  // all sessions of Player, for five minutes; Session invites them
+	EffectRemove  = "remove"  // Session, which is no longer among the members, for Reason
+	EffectEnqueue = "enqueue" // the members queue together for Queue
+	EffectDequeue = "dequeue" // they leave the queue
+)
+
+// Effect is a change beside the room's own rows, in the same transaction.
+type Effect struct {
+	Kind    string
+	Player  string
+	Session string
+	Reason  string
+	Queue   Queue
+}
+
+// Queue says for what the members of a room wait.
+type Queue struct {
+	RoomType   string
+	Size       int // 2 to 16
+	Attributes json.RawMessage
+	Latencies  map[string]float64 // milliseconds by region
+}
+
+// Snapshot is a room as its members see it after a transaction.
+type Snapshot struct {
+	Project, ID, Type string
+	Pos               int64 // of the last row of its log
+	Seq               int64
+	State             State
+	Members           []Member // by Order
+}
