@@ -5,22 +5,12 @@ import (
 	"time"
 
 	"github.com/lattice-director/director/db/query"
+	"github.com/lattice-director/director/internal/base/fault"
 )
-
-// Refusal is why a request of a player was refused, as ops.refusals shows it.
-type Refusal struct {
-	Player    string // the sub of the access token
-	Call      string // as in "POST /matchmake"
-	Code      string // of the answer
-	Region    string // that the request named; "": none
-	Mode      string // that the request named; "": none
-	Detail    string // what the answer said
-	RequestID string // "": the call has none
-}
 
 // Refusals are the refusals of one player by one call with one code.
 type Refusals struct {
-	Refusal // the latest
+	fault.Refusal // the latest
 
 	Times    int
 	FirstAge time.Duration // how long ago the first was

@@ -10,10 +10,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 func refusal(player, code string, ages ...time.Duration) db.Refusals {
-	r := db.Refusals{Refusal: db.Refusal{Player: player, Call: "POST /matchmake", Code: code, Region: "eu", Mode: "duel", Detail: "full", RequestID: "r1"}, Times: len(ages)}
+	r := db.Refusals{Refusal: fault.Refusal{Player: player, Call: "POST /matchmake", Code: code, Region: "eu", Mode: "duel", Detail: "full", RequestID: "r1"}, Times: len(ages)}
 	r.FirstAge, r.LastAge = ages[0], ages[len(ages)-1]
 	return r
 }

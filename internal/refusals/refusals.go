@@ -43,7 +43,7 @@ type Book struct {
 type key struct{ player, call, code string }
 
 type entry struct {
-	db.Refusal // the latest
+	fault.Refusal // the latest
 
 	times       int
 	first, last time.Time
@@ -63,7 +63,7 @@ func New(store Store, metrics prometheus.Registerer) (*Book, error) {
 
 // Record takes a refusal that has just happened. It never waits. While 4,096 rows wait to be recorded, those of others are lost and counted.
 // Texts are cut, to 512 bytes the detail and to 256 the others.
-func (b *Book) Record(r db.Refusal) {
+func (b *Book) Record(r fault.Refusal) {
 	for _, text := range []*string{&r.Player, &r.Call, &r.Code, &r.Region, &r.Mode, &r.RequestID} {
 		*text = cut(*text, maxText)
 	}

@@ -48,8 +48,8 @@ func newBook(t *testing.T, s *table) *Book {
 	return b
 }
 
-func of(player, code string) db.Refusal {
-	return db.Refusal{Player: player, Call: "POST /matchmake", Code: code}
+func of(player, code string) fault.Refusal {
+	return fault.Refusal{Player: player, Call: "POST /matchmake", Code: code}
 }
 
 // Repeated refusals are one row with a count, the latest text, and ages that count from when they happened.
@@ -140,7 +140,7 @@ func FuzzTextsFitIntoThePage(f *testing.F) {
 	f.Fuzz(func(t *testing.T, player, detail string) {
 		b, err := New(&table{}, nil)
 		require.NoError(t, err)
-		b.Record(db.Refusal{Player: player, Detail: detail})
+		b.Record(fault.Refusal{Player: player, Detail: detail})
 		for _, e := range b.pending {
 			require.LessOrEqual(t, len(e.Player), maxText)
 			require.LessOrEqual(t, len(e.Detail), maxDetail)

@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/base/panics"
 	"github.com/lattice-director/director/internal/matching/waitingroom"
 	"github.com/lattice-director/director/server/rest"
@@ -57,7 +58,7 @@ type Options struct {
 	Callers  *rest.Limiter // of requests, by player; nil: no limit
 
 	// Refused is told of each request that failed, unless a guest made it; it must not wait. nil: nobody is.
-	Refused func(db.Refusal)
+	Refused func(fault.Refusal)
 
 	Log     *slog.Logger          // nil: no log
 	Metrics prometheus.Registerer // nil: none
@@ -75,7 +76,7 @@ func (o Options) withDefaults() (Options, error) {
 	o.PerAddress = cmp.Or(o.PerAddress, 8)
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	if o.Refused == nil {
-		o.Refused = func(db.Refusal) {}
+		o.Refused = func(fault.Refusal) {}
 	}
 	if o.AllowsOrigin == nil {
 		o.AllowsOrigin = func(string) bool { return false }

@@ -358,9 +358,9 @@ func TestPlayers(t *testing.T) {
 // Pins a player whom nobody can tell why there was no server; guests are nobody whom an operator could look for.
 func TestRefusalsOfPlayersAreTold(t *testing.T) {
 	t.Parallel()
-	told := make(chan db.Refusal, 10)
+	told := make(chan fault.Refusal, 10)
 	b := setup(t, func(o *Options) {
-		o.Refused = func(r db.Refusal) { told <- r }
+		o.Refused = func(r fault.Refusal) { told <- r }
 		o.Verify = func(context.Context, string) (string, error) { return "ann", nil }
 	})
 	toEnd := func(query string) (last string) {
@@ -372,7 +372,7 @@ func TestRefusalsOfPlayersAreTold(t *testing.T) {
 	}
 	require.Contains(t, toEnd("?mode=chess"), "Error")
 	require.Contains(t, toEnd("?access_token=x&region=eu&mode=chess"), "Error")
-	require.Equal(t, db.Refusal{Player: "ann", Call: "bevygap", Code: "404", Region: "eu", Mode: "chess", Detail: "my game/1.0: my game/1.0 has no servers for that region or mode"}, <-told)
+	require.Equal(t, fault.Refusal{Player: "ann", Call: "bevygap", Code: "404", Region: "eu", Mode: "chess", Detail: "my game/1.0: my game/1.0 has no servers for that region or mode"}, <-told)
 	b.open(1)
 	require.Contains(t, toEnd("?access_token=x&region=eu&mode=duel"), "SessionReady")
 	require.Empty(t, told)

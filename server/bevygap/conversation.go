@@ -138,7 +138,7 @@ func (c *conversation) record(sub string, failed *failure) {
 	if failed == nil || c.who.token == "" {
 		return
 	}
-	c.options.Refused(db.Refusal{
+	c.options.Refused(fault.Refusal{
 		Player: sub, Call: "bevygap", Code: strconv.Itoa(int(failed.code)), Region: c.region, Mode: c.mode, Detail: c.game + "/" + c.version + ": " + failed.text,
 	})
 }

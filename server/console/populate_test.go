@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // populate makes a fleet with sessions and players, hostile names among them, and returns the paths of all pages.
@@ -27,11 +28,11 @@ func (b *bundle) populate() []string {
 	_, err = b.rotate(b.t.Context(), b.As("console:ada"))
 	require.NoError(b.t, err)
 	require.NoError(b.t, b.RecordRefusals(b.t.Context(), []db.Refusals{
-		{Times: 1234, FirstAge: time.Hour, Refusal: db.Refusal{
+		{Times: 1234, FirstAge: time.Hour, Refusal: fault.Refusal{
 			Player: "player-3", Call: "POST /matchmake", Code: "no_capacity", Region: "eu-frankfurt-with-a-long-name", Mode: "free-for-all",
 			Detail: `no instance in region "eu-frankfurt-with-a-long-name" can host mode "free-for-all" for 8 players now`, RequestID: "7d1f6a0c2f5b4c6f9f0f5d5a4f1f2f3a",
 		}},
-		{Times: 1, Refusal: db.Refusal{Player: "player-3", Call: "lobby matchmaking.enqueue", Code: "rate_limited"}},
+		{Times: 1, Refusal: fault.Refusal{Player: "player-3", Call: "lobby matchmaking.enqueue", Code: "rate_limited"}},
 	}))
 	session := sessionPath(last.SessionID)
 	b.samples()

@@ -102,7 +102,7 @@ func contextOf(d *db.Joining, p db.DeploymentPlace) deploymentContext {
 
 // context answers when the address is known, or 503 after the wait.
 func (f contextFace) context(ctx context.Context, _ rest.In[rest.None]) (deploymentContext, error) {
-	d := rest.Deployment(ctx)
+	d := deploymentOf(ctx)
 	if err := speaksFor(ctx, d.ID.String()); err != nil {
 		return deploymentContext{}, err
 	}
@@ -157,7 +157,7 @@ func tooEarly() error {
 
 // end stops the deployment of the caller, as a server at Edgegap can.
 func (f contextFace) end(ctx context.Context, _ rest.In[rest.None]) (rest.None, error) {
-	d := rest.Deployment(ctx)
+	d := deploymentOf(ctx)
 	if err := speaksFor(ctx, d.ID.String()); err != nil {
 		return rest.None{}, err
 	}

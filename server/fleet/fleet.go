@@ -56,7 +56,7 @@ func (r caller) ref() db.InstanceRef {
 // speaksFor adds the instance to the access log line, and refuses a caller whose token speaks for another one.
 func speaksFor(ctx context.Context, instanceID string) error {
 	rest.AddLogAttrs(ctx, slog.String("instance_id", instanceID))
-	if d := rest.Deployment(ctx); d != nil && d.ID.String() != instanceID {
+	if d := deploymentOf(ctx); d != nil && d.ID.String() != instanceID {
 		return &fault.Error{Kind: fault.Forbidden, Code: "outside_deployment", Detail: "the token is valid for instance " + d.ID.String() + " alone"}
 	}
 	return nil
@@ -150,3 +150,6 @@ func (f face) drain(ctx context.Context, in rest.In[drainRequest]) (status, erro
 	}
 	return status{InstanceID: in.Body.InstanceID, Status: state, Available: now.Available}, err
 }
+
+// deploymentOf returns the deployment for which a request speaks, nil if its token is shared by all game servers.
+func deploymentOf(ctx context.Context) *db.Joining { return (*db.Joining)(rest.Deployment(ctx)) }

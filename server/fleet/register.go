@@ -105,7 +105,7 @@ func (f face) register(ctx context.Context, in rest.In[registerRequest]) (regist
 		return registered{}, err
 	}
 	r := in.Body.registration()
-	r.Joining = rest.Deployment(ctx)
+	r.Joining = deploymentOf(ctx)
 	if r.Joining == nil && r.Endpoint == "" { // only the provider of a deployment knows a better one
 		var c rest.Check
 		c.Match("endpoint", r.Endpoint, rest.Endpoint)

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"time"
 
-	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/base/panics"
 )
@@ -202,7 +201,7 @@ func (c *conn) record(e envelope, why *failure) {
 	if _, known := c.server.rpcs[e.Type]; known {
 		call += " " + e.Type
 	}
-	c.server.options.Refused(db.Refusal{Player: c.player, Call: call, Code: why.Code, Region: c.region, Detail: why.Text})
+	c.server.options.Refused(fault.Refusal{Player: c.player, Call: call, Code: why.Code, Region: c.region, Detail: why.Text})
 }
 
 // mayReport reports whether an error event may be sent now. What is never served here is reported once a minute.

@@ -129,18 +129,18 @@ func TestAPlayerFindsTheServerOfItsMatch(t *testing.T) {
 // known are not told: a client could make up as many as it likes.
 func TestRefusalsOfNamedPlayersAreTold(t *testing.T) {
 	t.Parallel()
-	told := make(chan db.Refusal, 10)
-	v := serve(t, func(o *Options) { o.Refused = func(r db.Refusal) { told <- r } })
+	told := make(chan fault.Refusal, 10)
+	v := serve(t, func(o *Options) { o.Refused = func(r fault.Refusal) { told <- r } })
 	named := v.key("p1", "k1", func(c *token.ProjectClaims) { c.Subject = "ada" })
 	for _, o := range []func(*realtimetest.Options){func(*realtimetest.Options) {}, func(o *realtimetest.Options) { o.Token = named }} {
 		c := v.client(o)
 		require.False(t, c.Ask(t, "matchmaking.enqueue", "", map[string]any{"latencies": "none"}).OK())
 		require.False(t, c.Ask(t, "made.up", "", nil).OK())
 	}
-	require.Equal(t, db.Refusal{
+	require.Equal(t, fault.Refusal{
 		Player: "ada", Call: "lobby matchmaking.enqueue", Code: "invalid", Region: "global", Detail: "latencies has to be an object of regions and milliseconds",
 	}, <-told)
-	require.Equal(t, db.Refusal{Player: "ada", Call: "lobby", Code: "unknown_type", Region: "global", Detail: "unknown message type"}, <-told)
+	require.Equal(t, fault.Refusal{Player: "ada", Call: "lobby", Code: "unknown_type", Region: "global", Detail: "unknown message type"}, <-told)
 	require.Empty(t, told)
 }
 

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/base/outage"
 	"github.com/lattice-director/director/internal/base/panics"
 	"github.com/lattice-director/director/lobby"
@@ -65,7 +66,7 @@ type Options struct {
 	MaxConnections int          // 0 means 20,000
 
 	// Refused is told of each message of a named player that had no effect; it must not wait. nil: nobody is.
-	Refused func(db.Refusal)
+	Refused func(fault.Refusal)
 	Log     *slog.Logger          // nil: no log
 	Metrics prometheus.Registerer // nil: none
 
@@ -97,7 +98,7 @@ func (o Options) withDefaults() (Options, error) {
 	o.FailureRate = cmp.Or(o.FailureRate, rest.DefaultFailureRate)
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	if o.Refused == nil {
-		o.Refused = func(db.Refusal) {}
+		o.Refused = func(fault.Refusal) {}
 	}
 	o.timing = o.timing.withDefaults()
 	if o.Auth != AuthRequired && o.Auth != AuthOptional && o.Auth != AuthDisabled {

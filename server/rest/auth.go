@@ -11,7 +11,6 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
-	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/token"
 )
@@ -68,12 +67,19 @@ func joins(c *gin.Context, tokens *token.DeploymentTokens, purpose token.Deploym
 	if err != nil {
 		return false
 	}
-	scopeOf(c).deployment = &db.Joining{Region: d.Region, ID: id, TokenBy: by}
+	scopeOf(c).deployment = &DeploymentCaller{Region: d.Region, ID: id, TokenBy: by}
 	return true
 }
 
+// DeploymentCaller names the deployment whose token came with a request.
+type DeploymentCaller struct {
+	Region  string
+	ID      uuid.UUID
+	TokenBy string // fingerprint of the key-encryption key that verified the token
+}
+
 // Deployment returns the deployment for which a request speaks, nil if its token is shared by all game servers.
-func Deployment(ctx context.Context) *db.Joining {
+func Deployment(ctx context.Context) *DeploymentCaller {
 	if s, ok := scopeIn(ctx); ok {
 		return s.deployment
 	}

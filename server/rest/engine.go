@@ -11,7 +11,7 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // Options configure all routes of an engine. The zero value is usable: it logs, counts and traces nothing, trusts no
@@ -25,7 +25,7 @@ type Options struct {
 	QuietRoutes    []string             // patterns, as in "/healthz", logged at debug level unless they fail
 	UntracedRoutes []string             // patterns that are not traced
 	Errors         ErrorWriter          // nil: errors are problem documents
-	Refused        func(db.Refusal)     // is told of each request of a player that is answered with an error; must not wait; nil: nobody is
+	Refused        func(fault.Refusal)  // is told of each request of a player that is answered with an error; must not wait; nil: nobody is
 }
 
 // New returns an engine that answers every request with a request id. It writes errors, also of unknown routes and panics, as problem documents

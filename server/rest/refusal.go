@@ -3,19 +3,19 @@ package rest
 import (
 	"github.com/gin-gonic/gin"
 
-	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // refusals tells why requests of players were answered with an error. Requests of others, and requests without a valid token, have no player.
 // So have those whose caller has left, as nobody was refused.
-func refusals(refused func(db.Refusal)) gin.HandlerFunc {
+func refusals(refused func(fault.Refusal)) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		c.Next()
 		s := scopeOf(c)
 		if s.code == "" || s.caller == "" || s.role != "" {
 			return
 		}
-		refused(db.Refusal{
+		refused(fault.Refusal{
 			Player: s.caller, Call: methodLabel(c.Request.Method) + " " + route(c), Code: s.code, Region: s.region, Mode: s.mode,
 			Detail: ProblemOf(s.cause).Detail, RequestID: s.id,
 		})

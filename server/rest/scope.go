@@ -5,8 +5,6 @@ import (
 	"log/slog"
 
 	"github.com/gin-gonic/gin"
-
-	"github.com/lattice-director/director/db"
 )
 
 // scope holds the toolkit's values of one request. It is itself the request's context, which saves a wrapper. The
@@ -24,7 +22,7 @@ type scope struct {
 	region   string // that the request names; see [About]
 	mode     string
 
-	deployment *db.Joining // whose token came with the request
+	deployment *DeploymentCaller // whose token came with the request
 }
 
 // AddLogAttrs adds attributes to the access log line of the request that the context belongs to. Outside of requests it
