@@ -11,31 +11,34 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/fault"
+	"github.com/lattice-director/director/internal/longtest"
 	"github.com/lattice-director/director/provider"
 )
 
 // hour is an hour of a fleet whose provider loses answers and whose workers are killed.
 type hour struct {
 	*works
-	rand    *rand.Rand
-	workers []*provisioner
-	wanted  int
-	ids     map[provider.Tag]uuid.UUID
-	silent  map[provider.Tag]bool
-	joined  map[provider.Ref]bool
-	crashed map[uuid.UUID]time.Time // until their lease is over
-	crashes map[provider.Tag]int
+	rand        *rand.Rand
+	workers     []*provisioner
+	deployments int // that it starts
+	wanted      int
+	ids         map[provider.Tag]uuid.UUID
+	silent      map[provider.Tag]bool
+	joined      map[provider.Ref]bool
+	crashed     map[uuid.UUID]time.Time // until their lease is over
+	crashes     map[provider.Tag]int
 }
 
 const tick = 2 * time.Second
 
 // What runs at the provider is what the rows say, and nothing was ever started twice for one demand, although 30 % of all calls time out, half of
-// them after they were executed, and workers are killed between the provider's answer and their commit. 1,000 deployments, an hour of virtual time.
+// them after they were executed, and workers are killed between the provider's answer and their commit. An hour of virtual
+// time; in a long run with 1,000 deployments, otherwise with 100.
 func TestAnHourOfLostAnswersAndKilledWorkers(t *testing.T) {
 	t.Parallel()
 	h := &hour{
-		works: setupWorks(t), rand: rand.New(rand.NewPCG(7, 11)), ids: map[provider.Tag]uuid.UUID{}, silent: map[provider.Tag]bool{},
-		joined: map[provider.Ref]bool{}, crashed: map[uuid.UUID]time.Time{}, crashes: map[provider.Tag]int{},
+		works: setupWorks(t), deployments: longtest.Pick(100, 1000), rand: rand.New(rand.NewPCG(7, 11)), ids: map[provider.Tag]uuid.UUID{},
+		silent: map[provider.Tag]bool{}, joined: map[provider.Ref]bool{}, crashed: map[uuid.UUID]time.Time{}, crashes: map[provider.Tag]int{},
 	}
 	h.exec("UPDATE app_versions SET max_lifetime = '25 minutes', drain_ahead = '5 minutes'")
 	h.can.Rates = provider.Rates{Deploy: 40, Get: 20, Stop: 10} // the sweep would wait for a budget of lists in real time
@@ -45,7 +48,7 @@ func TestAnHourOfLostAnswersAndKilledWorkers(t *testing.T) {
 		h.more(at)
 		h.turn(at)
 	}
-	require.Equal(t, 1000, h.wanted)
+	require.Equal(t, h.deployments, h.wanted)
 	h.lose, h.kill = 0, 0
 	for at := time.Duration(0); at < 16*time.Minute; at += tick {
 		h.turn(at)
@@ -56,14 +59,14 @@ func TestAnHourOfLostAnswersAndKilledWorkers(t *testing.T) {
 	t.Logf("calls: %v; ended: %s", h.calls, one[string](h.bundle, "SELECT string_agg(n || ' ' || reason, ', ') FROM (SELECT count(*) AS n, reason FROM deployment_history GROUP BY 2 ORDER BY 1 DESC) h"))
 }
 
-// more starts 300 deployments at once, and 700 in the next 45 minutes.
+// more starts three tenths of the deployments at once, and the others in the next 45 minutes.
 func (h *hour) more(at time.Duration) {
 	n := 0
 	switch {
 	case at == 0:
-		n = 300
-	case at < 45*time.Minute:
-		n = min(1+h.rand.IntN(2), 1000-h.wanted)
+		n = 3 * h.deployments / 10
+	case at < 45*time.Minute && at%(2000*time.Second/time.Duration(h.deployments)) < tick:
+		n = min(1+h.rand.IntN(2), h.deployments-h.wanted)
 	}
 	for range n {
 		id := h.want()
@@ -162,5 +165,5 @@ func (h *hour) requireOneEach() {
 	phases, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	require.NoError(h.bundle.t, err)
 	require.Empty(h.bundle.t, phases, "deployments that are neither ready nor over")
-	require.Equal(h.bundle.t, 1000, one[int](h.bundle, "SELECT (SELECT count(*) FROM deployments) + (SELECT count(*) FROM deployment_history)"))
+	require.Equal(h.bundle.t, h.deployments, one[int](h.bundle, "SELECT (SELECT count(*) FROM deployments) + (SELECT count(*) FROM deployment_history)"))
 }

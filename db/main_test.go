@@ -1,0 +1,13 @@
+package db_test
+
+import (
+	"os"
+	"testing"
+
+	"github.com/lattice-director/director/internal/longtest"
+)
+
+func TestMain(m *testing.M) {
+	longtest.LimitRapid(25)
+	os.Exit(m.Run())
+}
