@@ -61,6 +61,11 @@ test: postgres compiler python node chromium $(BIN)/gotestsum ## Run every test 
 	if [ -n "$$others" ]; then $(GOTESTSUM) --packages="$$(xargs <<<"$$others")" -- $(GOTEST); fi; \
 	if [ -n "$$alone" ]; then $(GOTESTSUM) --packages="$$(xargs <<<"$$alone")" -- -p 1 $(GOTEST); fi
 
+.PHONY: test-long
+test-long: ## Run the packages whose slow proofs `make test` makes a part of, and make the whole of each (internal/testkit/longtest)
+	@DIRECTOR_TEST_LONG=1 $(MAKE) --no-print-directory test \
+	  PKGS="$$(grep -rl --include='*_test.go' '/testkit/longtest"' . | xargs -n1 dirname | sort -u | xargs)"
+
 .PHONY: dev
 dev: postgres build ## Run a director with a private Postgres on this machine (ARGS="--help" for its flags)
 	@exec $(BIN)/director dev $(ARGS)

@@ -4,7 +4,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/lattice-director/director/internal/longtest"
+	"github.com/lattice-director/director/internal/testkit/longtest"
 )
 
 func TestMain(m *testing.M) {

@@ -70,6 +70,8 @@ type Console struct {
 	login     *oidcLogin // nil: login by token only
 	engine    *gin.Engine
 	now       func() time.Time
+
+	streamBeat time.Duration
 }
 
 // New makes the console. Errors: a missing option, a malformed URL or proxy.
@@ -79,7 +81,7 @@ func New(o Options) (*Console, error) {
 	}
 	o.Universe = cmp.Or(o.Universe, "global")
 	o.SessionTTL, o.MaxStreams = cmp.Or(o.SessionTTL, 12*time.Hour), cmp.Or(o.MaxStreams, 256)
-	c := &Console{Options: o, tokens: rest.ParseOperatorTokens(o.Tokens), failures: rest.NewLimiter(o.FailureRate), now: time.Now, crossSite: http.NewCrossOriginProtection()}
+	c := &Console{Options: o, tokens: rest.ParseOperatorTokens(o.Tokens), failures: rest.NewLimiter(o.FailureRate), now: time.Now, crossSite: http.NewCrossOriginProtection(), streamBeat: streamBeat}
 	var err error
 	if c.proxies, err = rest.ParseProxies(o.TrustedProxies); err != nil {
 		return nil, fmt.Errorf("trusted proxies: %w", err)

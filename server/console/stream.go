@@ -15,7 +15,8 @@ import (
 const (
 	// sinceParam is the version of the live part that a browser has when it first connects; later it sends Last-Event-ID.
 	sinceParam = "_since"
-	heartbeat  = 15 * time.Second
+	// streamBeat is the time between two signs of life, and the longest that a stream outlives its login.
+	streamBeat = 15 * time.Second
 	// streamLife bounds a stream, so that browsers spread over the replicas again; they reconnect at once.
 	streamLife = 10 * time.Minute
 )
@@ -85,7 +86,7 @@ type watcher struct {
 }
 
 func (w *watcher) run(ctx context.Context, t *topic, out *rest.Events) error {
-	beat := time.NewTicker(heartbeat)
+	beat := time.NewTicker(w.console.streamBeat)
 	defer beat.Stop()
 	if err := out.Beat(); err != nil { // so that the browser knows at once that it is connected
 		return err

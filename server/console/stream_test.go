@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 	"regexp"
 	"strconv"
 	"strings"
@@ -172,6 +173,37 @@ func TestStreamsEnd(t *testing.T) {
 	b.console.Stop()
 	for range events { // until it is closed
 	}
+}
+
+// Pins a stream that shows the fleet to a copy of a cookie after its owner has logged out, and one that ends while nobody knows whether the login has.
+func TestALogoutEndsStreams(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.console.streamBeat = 10 * time.Millisecond
+	owner, other := b.as(adaToken), b.as(adaToken)
+	thief := b.browser()
+	base, err := url.Parse(b.server.URL)
+	require.NoError(t, err)
+	thief.http.Jar.SetCookies(base, owner.http.Jar.Cookies(base))
+	form := url.Values{"csrf": {csrfField.FindStringSubmatch(owner.get("/keys").body)[1]}}
+	_, stolen := thief.watch("/fleet")
+	_, kept := other.watch("/fleet")
+	next(t, stolen)
+	next(t, kept)
+
+	b.exec("ALTER TABLE console_logouts RENAME TO away")
+	b.register("eu-1")
+	require.Contains(t, next(t, stolen).html(t), "eu-1")
+	require.Contains(t, next(t, kept).html(t), "eu-1")
+	b.exec("ALTER TABLE away RENAME TO console_logouts")
+
+	require.Equal(t, http.StatusSeeOther, owner.post("/logout", form).status)
+	for range stolen { // until it is closed
+	}
+	status, _ := thief.watch("/fleet")
+	require.Equal(t, http.StatusUnauthorized, status)
+	b.register("eu-2")
+	require.Contains(t, next(t, kept).html(t), "eu-2", "another login of the same person stays")
 }
 
 // Pins a page that goes stale without a word while the database does not answer, and one that stays so.

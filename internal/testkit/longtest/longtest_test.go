@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/lattice-director/director/internal/longtest"
+	"github.com/lattice-director/director/internal/testkit/longtest"
 )
 
 func TestPick(t *testing.T) {
