@@ -5,18 +5,16 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
-	"log"
 	"maps"
 	"net"
 	"net/url"
+	"os"
+	"os/exec"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/testcontainers/testcontainers-go"
-	"github.com/testcontainers/testcontainers-go/modules/postgres"
-	"github.com/testcontainers/testcontainers-go/wait"
 
 	"github.com/lattice-director/director/internal/dev/lastwill"
 	"github.com/lattice-director/director/internal/dev/pglocal"
@@ -24,37 +22,35 @@ import (
 
 const image = "postgres:17-alpine"
 
-// startContainer starts a Postgres in Docker that the tests of this process share.
+// startContainer starts a Postgres in Docker that the tests of this process share. It runs Docker's command line, which knows
+// contexts and credentials; its library would be linked into the tests of each package.
 func startContainer(ctx context.Context) (*server, error) {
-	// Without a daemon the library panics further on; here it returns an error.
-	provider, err := testcontainers.NewDockerProvider()
-	if err != nil {
-		return nil, err
-	}
-	if err := provider.Health(ctx); err != nil {
-		return nil, err
-	}
 	password := rand.Text()
-	container, err := postgres.Run(ctx, image,
-		postgres.WithDatabase("postgres"), postgres.WithUsername("postgres"), postgres.WithPassword(password),
-		testcontainers.WithCmd(command()...),
-		testcontainers.WithTmpfs(map[string]string{"/var/lib/postgresql/data": "rw"}),
-		testcontainers.WithLogger(log.New(io.Discard, "", 0)),
-		// The image starts the server once to set it up, and then for good.
-		testcontainers.WithWaitStrategyAndDeadline(startTimeout,
-			wait.ForLog("ready to accept connections").WithOccurrence(2)))
+	id, err := docker(ctx, append([]string{
+		"run", "--detach", "--rm", "--publish", "5432", "--env", "POSTGRES_PASSWORD=" + password,
+		"--tmpfs", "/var/lib/postgresql/data", image,
+	}, command()...)...)
 	if err != nil {
 		return nil, err
 	}
-	// The library's own cleaner can be switched off, and on some machines must be.
-	if _, err := lastwill.Leave(`docker rm -f -v "$1" >/dev/null 2>&1`, container.GetContainerID()); err != nil {
+	if _, err := lastwill.Leave(`docker rm -f -v "$1" >/dev/null 2>&1`, id); err != nil {
 		return nil, err
 	}
-	address, err := reach(ctx, container, password)
+	address, err := reach(ctx, id, password)
 	if err != nil {
 		return nil, err
 	}
 	return newServer(address, fileCopy, false)
+}
+
+// docker runs a command of Docker's command line, and returns the last line that it prints.
+func docker(ctx context.Context, args ...string) (string, error) {
+	out, err := exec.CommandContext(ctx, "docker", args...).Output()
+	if failed, ok := errors.AsType[*exec.ExitError](err); ok {
+		return "", fmt.Errorf("docker %s: %w: %s", args[0], err, strings.TrimSpace(string(failed.Stderr)))
+	}
+	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+	return lines[len(lines)-1], err
 }
 
 func command() []string {
@@ -66,21 +62,18 @@ func command() []string {
 	return args
 }
 
-// reach finds the address under which the container answers. The library's guess is wrong when these tests run in a
-// container too and the daemon beside them, or when a file makes them look so.
-func reach(ctx context.Context, container testcontainers.Container, password string) (string, error) {
-	port, err := container.MappedPort(ctx, "5432/tcp")
+// reach finds the address under which the container answers, and waits until it does: on this machine, on that of the daemon, or
+// beside these tests, which may run in a container, too. While it is set up, the server listens on no address.
+func reach(ctx context.Context, id, password string) (string, error) {
+	mapped, err := docker(ctx, "port", id, "5432/tcp")
 	if err != nil {
 		return "", err
 	}
-	guess, err := container.Host(ctx)
-	if err != nil {
-		return "", err
-	}
+	port := mapped[strings.LastIndex(mapped, ":")+1:]
 	for {
-		for _, host := range []string{guess, "127.0.0.1", "host.docker.internal"} {
+		for _, host := range dockerHosts() {
 			u := url.URL{Scheme: "postgres", User: url.UserPassword("postgres", password),
-				Host: net.JoinHostPort(host, port.Port()), Path: "/postgres", RawQuery: "sslmode=disable"}
+				Host: net.JoinHostPort(host, port), Path: "/postgres", RawQuery: "sslmode=disable"}
 			if err = ping(ctx, u.String()); err == nil {
 				return u.String(), nil
 			}
@@ -88,9 +81,18 @@ func reach(ctx context.Context, container testcontainers.Container, password str
 		select {
 		case <-time.After(50 * time.Millisecond):
 		case <-ctx.Done():
-			return "", fmt.Errorf("the container runs but does not answer on port %s: %w", port.Port(), err)
+			return "", fmt.Errorf("the container runs but does not answer on port %s: %w", port, err)
 		}
 	}
+}
+
+// dockerHosts are where a published port may be.
+func dockerHosts() []string {
+	hosts := []string{"127.0.0.1", "host.docker.internal"}
+	if daemon, err := url.Parse(os.Getenv("DOCKER_HOST")); err == nil && daemon.Hostname() != "" {
+		hosts = append([]string{daemon.Hostname()}, hosts...)
+	}
+	return hosts
 }
 
 func ping(ctx context.Context, address string) error {
