@@ -198,8 +198,7 @@ func TestALogoutEndsStreams(t *testing.T) {
 	b.exec("ALTER TABLE away RENAME TO console_logouts")
 
 	require.Equal(t, http.StatusSeeOther, owner.post("/logout", form).status)
-	for range stolen { // until it is closed
-	}
+	require.Eventually(t, func() bool { _, more := <-stolen; return !more }, 10*time.Second, time.Millisecond, "the stream goes on")
 	status, _ := thief.watch("/fleet")
 	require.Equal(t, http.StatusUnauthorized, status)
 	b.register("eu-2")
