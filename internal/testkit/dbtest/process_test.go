@@ -26,10 +26,6 @@ import (
 const holdEnv = "DBTEST_HOLD"
 
 func TestMain(m *testing.M) {
-	if filepath.Base(os.Args[0]) == "docker" {
-		fakeDocker(os.Args[1:])
-		return
-	}
 	if os.Getenv(holdEnv) != "" {
 		s, err := dbtest.StartLocal(context.Background())
 		if err != nil {
