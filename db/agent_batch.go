@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
 )
@@ -61,7 +62,7 @@ func (s *Store) onAgents(ctx context.Context, region string, heavy bool, fn func
 		run = s.inBulkTx
 	}
 	var further []string
-	for range maxConflictRetries {
+	for range frame.MaxConflictRetries {
 		var t *agentTx
 		err := run(ctx, func(q *query.Queries) error {
 			t = newAgentTx(s, q, region, further)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/lattice-director/director/db/internal/value"
 	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/provider"
@@ -102,7 +103,7 @@ func readAppVersion(ctx context.Context, q *query.Queries, app, version string) 
 func appVersionOf(r query.GetAppVersionRow) (AppVersion, error) {
 	v := AppVersion{
 		App: r.App, Version: r.Version, Provider: r.Provider, Launch: r.Launch, LaunchVersion: r.LaunchVersion, GamePort: r.GamePort, Endpoint: r.Endpoint,
-		Modes: r.Modes, Capacity: int(r.Capacity), MaxSessions: intOrNil(r.MaxSessions), MaxPlayers: int(r.MaxPlayers),
+		Modes: r.Modes, Capacity: int(r.Capacity), MaxSessions: value.IntOrNil(r.MaxSessions), MaxPlayers: int(r.MaxPlayers),
 		CPUUnits: int(r.CpuUnits), MemoryMiB: int(r.MemoryMib),
 		StartWithin: r.StartWithin, RegisterWithin: r.RegisterWithin, Grace: r.Grace, MaxLifetime: r.MaxLifetime, DrainAhead: r.DrainAhead,
 		Dialect: netcode.Dialect(r.Dialect), DigestRequired: r.DigestRequired, Compat: r.Compat,
@@ -121,12 +122,4 @@ func appVersionOf(r query.GetAppVersionRow) (AppVersion, error) {
 		return AppVersion{}, fmt.Errorf("app version %s: %w", v.Name(), err)
 	}
 	return v, nil
-}
-
-func intOrNil(p *int32) *int {
-	if p == nil {
-		return nil
-	}
-	n := int(*p)
-	return &n
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/match"
@@ -43,9 +44,9 @@ func (t Timing) backfillTTL() time.Duration { return t.PendingFor * 4 / 5 }
 
 // CreateBackfill creates a backfill. Errors: Unavailable.
 func (s *Store) CreateBackfill(ctx context.Context, region string, b NewBackfill) (Backfill, error) {
-	for range maxConflictRetries {
+	for range frame.MaxConflictRetries {
 		out, p := s.draftBackfill(region, b)
-		if err := s.q.CreateBackfills(ctx, p); !isConflict(err) { // when the id is in use, try another one
+		if err := s.q.CreateBackfills(ctx, p); !frame.IsConflict(err) { // when the id is in use, try another one
 			return out, classify(err)
 		}
 	}

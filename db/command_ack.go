@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/db/internal/batch"
+	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/internal/tx"
 	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
@@ -28,7 +29,7 @@ func (s *Store) acknowledge(ctx context.Context, region string, calls []*ackCall
 	calls = oneAckPerAgent(calls)
 	var t *ackTx
 	var further []string
-	for range maxConflictRetries {
+	for range frame.MaxConflictRetries {
 		err := s.inTx(ctx, func(q *query.Queries) error {
 			t = &ackTx{q: q, region: region, further: further, agents: map[string]query.LockAgentStatesRow{}, commands: map[uuid.UUID]query.AcknowledgedCommandsRow{}}
 			return t.run(ctx, calls)

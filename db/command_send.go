@@ -9,7 +9,9 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/lattice-director/director/db/internal/batch"
+	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/internal/tx"
+	"github.com/lattice-director/director/db/internal/value"
 	"github.com/lattice-director/director/db/query"
 )
 
@@ -111,7 +113,7 @@ func (t *sendTx) run(ctx context.Context, calls []*commandCall) error {
 	}
 	t.commands, t.errs = make([]Command, len(calls)), make([]error, len(calls))
 	for i, c := range calls {
-		if t.commands[i], t.errs[i] = t.decide(c.Req); isConflict(t.errs[i]) {
+		if t.commands[i], t.errs[i] = t.decide(c.Req); frame.IsConflict(t.errs[i]) {
 			return t.errs[i]
 		}
 	}
@@ -166,7 +168,7 @@ func (t *sendTx) load(ctx context.Context, calls []*commandCall) error {
 
 // decide returns the command. Its deadline is known after the commit.
 func (t *sendTx) decide(o commandOrder) (Command, error) {
-	cmd := Command{ID: newID(), Region: t.region, AgentID: o.agent, Op: o.op}
+	cmd := Command{ID: value.NewID(), Region: t.region, AgentID: o.agent, Op: o.op}
 	base := ""
 	if o.op == CommandDestroy {
 		room, ok := t.rooms[o.room]

@@ -58,7 +58,7 @@ func (s *Store) readConsole(ctx context.Context, do func(context.Context, *query
 	// pgx closes the connection of a statement that is cancelled, and people leave pages early: the statement ends by itself.
 	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), consoleRead)
 	defer done()
-	limits := tx.Timeouts{Idle: s.cfg.idleTimeout(), Statement: consoleStatement, Transaction: consoleRead}
+	limits := tx.Timeouts{Idle: s.cfg.hold().Idle(), Statement: consoleStatement, Transaction: consoleRead}
 	return classify(tx.Run(ctx, s.readers, limits, func(t *tx.Tx) error {
 		q := query.New(t)
 		if err := q.ReadOnly(ctx); err != nil {

@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/db/internal/tx"
+	"github.com/lattice-director/director/db/internal/value"
 	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
 )
@@ -63,7 +64,7 @@ func (s *Store) JoinCycle(ctx context.Context, region string, replica uuid.UUID,
 	query.QueueExec(&p, (*query.Queries).EndDesertedCycle, query.EndDesertedCycleParams{Region: region, Lease: n.Lease})
 	query.Queue(&p, &first, (*query.Queries).JoinCycle, join)
 	query.Queue(&p, &opened, (*query.Queries).OpenCycle, query.OpenCycleParams{
-		Region: region, ID: newID(), Replica: replica, Callers: callers, Lease: n.Lease, Registration: n.Registration, Collection: n.Collection,
+		Region: region, ID: value.NewID(), Replica: replica, Callers: callers, Lease: n.Lease, Registration: n.Registration, Collection: n.Collection,
 	})
 	query.Queue(&p, &second, (*query.Queries).JoinCycle, join) // another replica may have opened a cycle while OpenCycle waited for it
 	if err := s.q.Send(ctx, &p); err != nil {

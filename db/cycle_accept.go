@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/internal/tx"
 	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
@@ -41,9 +42,9 @@ type BackfillFunc func(sent []byte, old *Backfill) (NewBackfill, error)
 // cycle; Unavailable, after which the tickets may be pending or not.
 func (s *Store) AcceptMatches(ctx context.Context, ref CycleRef, matches []AcceptedMatch, fill BackfillFunc) ([]FinalMatch, error) {
 	var err error
-	for range maxConflictRetries {
+	for range frame.MaxConflictRetries {
 		a := s.newAcceptance(ref, matches, fill)
-		if err = s.inTxWithin(ctx, s.cfg.acceptanceTimeouts(), func(q *query.Queries) error { return a.run(ctx, q) }); err != nil && a.decided && outcomeUnknown(err) {
+		if err = s.inTxWithin(ctx, s.cfg.hold().Acceptance(), func(q *query.Queries) error { return a.run(ctx, q) }); err != nil && a.decided && outcomeUnknown(err) {
 			var done bool
 			if done, err = a.wasCommitted(ctx); done {
 				err = nil
@@ -57,7 +58,7 @@ func (s *Store) AcceptMatches(ctx context.Context, ref CycleRef, matches []Accep
 			return a.final, nil
 		case errors.Is(err, pgx.ErrNoRows):
 			return nil, cycleLost()
-		case !isConflict(err):
+		case !frame.IsConflict(err):
 			return nil, classify(err)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/lattice-director/director/db/internal/value"
 	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/endpoint"
 	"github.com/lattice-director/director/internal/base/fault"
@@ -55,7 +56,7 @@ func completeRegistration(ctx context.Context, q *query.Queries, r Registration)
 		}
 	}
 	if d.MaxSessions != nil && (r.MaxSessions == nil || *r.MaxSessions > int(*d.MaxSessions)) {
-		r.MaxSessions = intOrNil(d.MaxSessions)
+		r.MaxSessions = value.IntOrNil(d.MaxSessions)
 	}
 	if d.Endpoint != nil {
 		r.Endpoint = *d.Endpoint

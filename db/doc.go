@@ -7,7 +7,7 @@
 //
 // A placement begins in placement.go; placement_open.go decides the requests that must wait for locks. Both run the steps of
 // placement_transaction.go, top to bottom: lock players and read (placement_lock.go), find seats that the players have already
-// (placement_resume.go, pure), choose a session for each party (placement_candidates.go, placement_pack.go, pure), write.
+// (placement_resume.go, pure), choose a session for each party (placement_candidates.go, internal/pack, pure), write.
 //
 // Frequent calls go through a group: the calls that are waiting at one time share one transaction. Protocols live in
 // server/, loops in worker/, tokens in token/, what runs game servers in provider/; this package knows none of them.

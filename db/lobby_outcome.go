@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/lobby"
 )
@@ -62,7 +63,7 @@ func (s *Store) tell(ctx context.Context, q *query.Queries, region string, outco
 			return nil, err
 		}
 		if len(after) > len(before) {
-			return nil, errRolledBack
+			return nil, frame.ErrRolledBack
 		}
 	}
 	query.QueueExec(q.Deferred(), (*query.Queries).ForgetOutcomes, forget)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/internal/tx"
 	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
@@ -120,7 +121,7 @@ func (t *waits) leaveRoom(c lobbyQueueChange) error {
 			continue
 		}
 		if c.Ticket != "" && (c.Ticket != r.Ticket || r.Pending) {
-			return errRolledBack
+			return frame.ErrRolledBack
 		}
 		t.leave(r, reasonByMember)
 	}

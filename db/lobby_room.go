@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/lattice-director/director/db/internal/value"
 	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/panics"
 	"github.com/lattice-director/director/lobby"
@@ -29,7 +30,7 @@ type lobbyRoom struct {
 
 func newLobby(project, id string) *lobbyRoom {
 	room := lobby.Room{Project: project, ID: id, New: true, Seq: 1}
-	return &lobbyRoom{uid: newID(), isNew: true, was: room, now: room}
+	return &lobbyRoom{uid: value.NewID(), isNew: true, was: room, now: room}
 }
 
 func readLobby(row query.LockLobbiesRow) (*lobbyRoom, error) {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/internal/tx"
 	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
@@ -138,7 +139,7 @@ func (t *waits) enqueueAsked(k *askedTicket, w *wish) error {
 	_, busy, err := t.enqueue(w)
 	k.answer = w.answer
 	if busy {
-		return errRolledBack
+		return frame.ErrRolledBack
 	}
 	return err
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/internal/tx"
 	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
@@ -60,7 +61,7 @@ func (*lockSessions) Error() string { return "further sessions must be locked" }
 // lockingSessions runs a transaction on sessions and rooms, and again with further sessions to lock while it returns lockSessions.
 func lockingSessions(run func(further []string) error) error {
 	var further []string
-	for range maxConflictRetries {
+	for range frame.MaxConflictRetries {
 		err := run(further)
 		more, ok := errors.AsType[*lockSessions](err)
 		if !ok {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
 )
@@ -164,7 +165,7 @@ func (c *committer) attempt(ctx context.Context, calls []*matchCall, how matchTx
 		if err == nil {
 			return t.mustBeAlone, nil
 		}
-		if !isConflict(err) {
+		if !frame.IsConflict(err) {
 			break
 		}
 	}
@@ -172,9 +173,9 @@ func (c *committer) attempt(ctx context.Context, calls []*matchCall, how matchTx
 	case errors.Is(err, errSomeStay):
 		how.takes = false
 		return c.attempt(ctx, calls, how)
-	case isLockTimeout(err):
+	case frame.IsLockTimeout(err):
 		return nil, nil
-	case !isDataError(err):
+	case !frame.IsDataError(err):
 		return nil, classify(err)
 	case len(calls) == 1:
 		calls[0].decide(MatchOutcome{Kind: MatchBad, Err: err})
@@ -233,7 +234,7 @@ func (t *matchTx) try(ctx context.Context) error {
 		case lost != nil:
 			return lost
 		case !done:
-			return errRolledBack
+			return frame.ErrRolledBack
 		}
 		err, t.placeable = nil, allOf(t.unplaced) // the answer is lost: try these again
 	}

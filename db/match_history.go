@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/query"
 )
 
@@ -52,7 +53,7 @@ func (s *Store) keep(ctx context.Context, universe string, tickets []LeftTicket)
 	}
 	err = s.inBulkTx(ctx, func(q *query.Queries) error { return q.KeepTickets(ctx, arg) })
 	switch {
-	case !isDataError(err):
+	case !frame.IsDataError(err):
 		return 0, err
 	case len(tickets) == 1:
 		return 1, nil

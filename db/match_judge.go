@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/internal/tx"
 	"github.com/lattice-director/director/db/query"
 )
@@ -36,7 +37,7 @@ func (s *Store) JudgeReadyChecks(ctx context.Context, universe string, owners []
 	}
 	for range matchTries {
 		j := judgement{committer: &committer{Store: s, universe: universe, owners: owners}, overdue: overdue, due: due}
-		if err = s.inBulkTx(ctx, func(q *query.Queries) error { return j.run(ctx, q) }); !isConflict(err) {
+		if err = s.inBulkTx(ctx, func(q *query.Queries) error { return j.run(ctx, q) }); !frame.IsConflict(err) {
 			done = j.done
 			break
 		}

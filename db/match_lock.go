@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/lattice-director/director/db/internal/pack"
 	"github.com/lattice-director/director/db/internal/tx"
 	"github.com/lattice-director/director/db/query"
 )
@@ -181,16 +182,16 @@ func (t *matchTx) hostsFor(calls []*matchCall) query.LockHostsParams {
 	if !t.wait {
 		arg.Lane, arg.Lanes = int32(t.share.Lane), int32(t.share.Lanes)
 	}
-	wanted := map[shape]int32{}
+	wanted := map[pack.Shape]int32{}
 	for _, m := range calls {
 		for _, mode := range m.Modes {
 			if m.Join == "" {
-				wanted[shape{mode, m.Size}]++
+				wanted[pack.Shape{Mode: mode, MaxPlayers: m.Size}]++
 			}
 		}
 	}
 	for sh, n := range wanted {
-		arg.Modes, arg.MaxPlayers, arg.Sessions = append(arg.Modes, sh.mode), append(arg.MaxPlayers, int32(sh.maxPlayers)), append(arg.Sessions, n)
+		arg.Modes, arg.MaxPlayers, arg.Sessions = append(arg.Modes, sh.Mode), append(arg.MaxPlayers, int32(sh.MaxPlayers)), append(arg.Sessions, n)
 	}
 	return arg
 }

@@ -4,13 +4,8 @@ import (
 	"context"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgconn"
-
 	"github.com/lattice-director/director/db/query"
 )
-
-// errRolledBack stands for a transaction of unknown outcome that turned out to be rolled back: it is tried again.
-var errRolledBack = &pgconn.PgError{Code: "40001", Message: "the transaction was rolled back"}
 
 // happened finds out whether the transaction was committed, all of it or nothing.
 func (t *matchTx) happened(ctx context.Context) (done bool, err error) {

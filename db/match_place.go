@@ -6,7 +6,9 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/lattice-director/director/db/internal/pack"
 	"github.com/lattice-director/director/db/internal/tx"
+	"github.com/lattice-director/director/db/internal/value"
 	"github.com/lattice-director/director/db/query"
 )
 
@@ -160,14 +162,14 @@ func joining(region string, m *matchCall, j *joinedMatch) seatedMatch {
 // opening opens a session for a match on a candidate, and counts it there.
 func (t *matchTx) opening(c *candidates, m *matchCall) (s seatedMatch, ok bool) {
 	for _, mode := range m.Modes {
-		h := leastLoaded(shape{mode, m.Size}, c.hosts)
+		h := pack.LeastLoaded(pack.Shape{Mode: mode, MaxPlayers: m.Size}, c.hosts)
 		if h < 0 {
 			continue
 		}
-		c.hosts[h].reserved += m.Size
-		c.hosts[h].freeSlots--
-		id := newID()
-		c.packed = append(c.packed, packedSession{shape{mode, m.Size}, id, len(m.subs), h})
+		c.hosts[h].Reserved += m.Size
+		c.hosts[h].FreeSlots--
+		id := value.NewID()
+		c.packed = append(c.packed, pack.Session{Shape: pack.Shape{Mode: mode, MaxPlayers: m.Size}, ID: id, Players: len(m.subs), Host: h})
 		c.openSession(&t.sessions, c.packed[len(c.packed)-1], m.ID)
 		return seatedMatch{matchCall: m, session: id, mode: mode, placement: *c.placement(len(c.packed) - 1)}, true
 	}

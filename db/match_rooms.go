@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/lattice-director/director/db/internal/value"
 	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/lobby"
 )
@@ -115,7 +116,7 @@ func newMadeRooms(region string) *madeRooms {
 }
 
 func (p *madeRooms) add(m matchedRoom, room *lobby.Room) {
-	r, uid := &p.rooms, newID()
+	r, uid := &p.rooms, value.NewID()
 	r.Uids, r.Projects, r.Ids, r.Types = append(r.Uids, uid), append(r.Projects, room.Project), append(r.Ids, room.ID), append(r.Types, room.Type)
 	r.States, r.Seqs, r.MaxMembers = append(r.States, string(room.State.JSON())), append(r.Seqs, room.Seq), append(r.MaxMembers, int32(room.MaxMembers))
 	r.Private, r.Graces = append(r.Private, room.Private), append(r.Graces, room.Grace)

@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/internal/notify"
 	"github.com/lattice-director/director/db/internal/tx"
 )
@@ -109,6 +110,8 @@ func (s *Store) newBus() (*notify.Bus, error) {
 	return notify.New(notify.Config{
 		Send: s.sendNotice, Urgent: []string{TopicQueue, TopicTicketEvents, TopicRealtime}, Listen: pc.ConnConfig,
 		Unreachable: s.cfg.Pooler != "" && s.cfg.DirectURL == "", Log: s.cfg.Log,
-		Prepare: func(ctx context.Context, conn *pgx.Conn) error { return tx.InitSession(ctx, conn, listenerTimeouts()) },
+		Prepare: func(ctx context.Context, conn *pgx.Conn) error {
+			return tx.InitSession(ctx, conn, frame.ListenerTimeouts())
+		},
 	}), nil
 }

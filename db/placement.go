@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/lattice-director/director/db/internal/batch"
+	"github.com/lattice-director/director/db/internal/pack"
 	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
 )
@@ -122,7 +123,7 @@ func (s *Store) placeOne(ctx context.Context, region string, c *placeCall) (done
 	return true, nil
 }
 
-func shapesOf(calls []*placeCall) (shapes []shape) {
+func shapesOf(calls []*placeCall) (shapes []pack.Shape) {
 	for _, c := range calls {
 		if sh := c.Req.shape(); !slices.Contains(shapes, sh) {
 			shapes = append(shapes, sh)
@@ -131,4 +132,4 @@ func shapesOf(calls []*placeCall) (shapes []shape) {
 	return shapes
 }
 
-func (r PlaceRequest) shape() shape { return shape{r.Mode, r.MaxPlayers} }
+func (r PlaceRequest) shape() pack.Shape { return pack.Shape{Mode: r.Mode, MaxPlayers: r.MaxPlayers} }

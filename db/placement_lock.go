@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/lattice-director/director/db/internal/pack"
 	"github.com/lattice-director/director/db/internal/tx"
 	"github.com/lattice-director/director/db/query"
 )
@@ -19,7 +20,7 @@ type locked struct {
 
 // queue adds what every placement transaction begins with to a pipeline. The locks come first, so that the statements after
 // them see what the last holders of the locks wrote.
-func (l *locked) queue(p *tx.Pipeline, region string, calls []*placeCall, opening []shape) {
+func (l *locked) queue(p *tx.Pipeline, region string, calls []*placeCall, opening []pack.Shape) {
 	query.Queue(p, &l.granted, (*query.Queries).TryLocks, locksOf(region, calls, opening))
 	if arg := answersOf(calls); len(arg.Keys) > 0 {
 		query.Queue(p, &l.stored, (*query.Queries).StoredAnswers, arg)
@@ -34,7 +35,7 @@ func (l *locked) queue(p *tx.Pipeline, region string, calls []*placeCall, openin
 
 // locksOf returns the locks of a batch: lock request i is for call i, and lock request len(calls)+i is for the right to open
 // sessions of the i-th shape. A call that shares a player with an older call of the batch requests no lock and so gets none.
-func locksOf(region string, calls []*placeCall, opening []shape) query.TryLocksParams {
+func locksOf(region string, calls []*placeCall, opening []pack.Shape) query.TryLocksParams {
 	var arg query.TryLocksParams
 	taken := map[int64]bool{}
 	for i, c := range calls {
@@ -56,8 +57,8 @@ func locksOf(region string, calls []*placeCall, opening []shape) query.TryLocksP
 }
 
 // mayOpen reports for each shape whether this transaction has the right to open sessions.
-func (l *locked) mayOpen(calls []*placeCall, opening []shape) map[shape]bool {
-	may := map[shape]bool{}
+func (l *locked) mayOpen(calls []*placeCall, opening []pack.Shape) map[pack.Shape]bool {
+	may := map[pack.Shape]bool{}
 	for i, sh := range opening {
 		may[sh] = slices.Contains(l.granted, int32(len(calls)+i))
 	}
@@ -128,8 +129,8 @@ func playerLocks(r PlaceRequest) []int64 {
 	return locks
 }
 
-func openerLock(region string, sh shape) int64 {
-	return lockKey("open", region, sh.mode, strconv.Itoa(sh.maxPlayers))
+func openerLock(region string, sh pack.Shape) int64 {
+	return lockKey("open", region, sh.Mode, strconv.Itoa(sh.MaxPlayers))
 }
 
 func lockKey(parts ...string) int64 {

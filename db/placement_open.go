@@ -8,6 +8,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/db/internal/batch"
+	"github.com/lattice-director/director/db/internal/frame"
+	"github.com/lattice-director/director/db/internal/pack"
 	"github.com/lattice-director/director/db/internal/tx"
 	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
@@ -31,7 +33,7 @@ func (s *Store) openBatch(ctx context.Context, region string, calls []*placeCall
 	}
 	lockWait := s.cfg.LockWait
 	alone, err := s.placeWaiting(ctx, region, calls, lockWait)
-	if isLockTimeout(err) {
+	if frame.IsLockTimeout(err) {
 		lockWait = shortLockWait
 		_, alone, err = s.placeWithoutWaiting(ctx, region, calls, true)
 	}
@@ -39,7 +41,7 @@ func (s *Store) openBatch(ctx context.Context, region string, calls []*placeCall
 		if err != nil {
 			return err
 		}
-		if _, err = s.placeWaiting(ctx, region, []*placeCall{c}, lockWait); isLockTimeout(err) {
+		if _, err = s.placeWaiting(ctx, region, []*placeCall{c}, lockWait); frame.IsLockTimeout(err) {
 			lockWait, err = shortLockWait, nil
 		}
 	}
@@ -124,7 +126,7 @@ func (p placing) lockSessions(ctx context.Context, requests []*request) (*candid
 	k := wanted(requests)
 	refs := seatsGivenUp(requests)
 	rows, err := p.q.WaitForOpenSessions(ctx, query.WaitForOpenSessionsParams{
-		Region: p.region, Modes: k.modes, MaxPlayers: k.maxPlayers, Sizes: k.sizes, Parties: k.parties, Also: refs.SessionIds,
+		Region: p.region, Modes: k.Modes, MaxPlayers: k.MaxPlayers, Sizes: k.Sizes, Parties: k.Parties, Also: refs.SessionIds,
 	})
 	if err != nil {
 		return nil, nil, err
@@ -145,7 +147,7 @@ func (p placing) lockSessions(ctx context.Context, requests []*request) (*candid
 	for _, r := range rows {
 		players := int(r.PlayerCount) - freed[r.ID]
 		if r.Fillable {
-			c.addSession(packedSession{shape{r.Mode, int(r.MaxPlayers)}, r.ID, players, alreadyOpen}, r.Handle, r.Endpoint)
+			c.addSession(pack.Session{Shape: pack.Shape{Mode: r.Mode, MaxPlayers: int(r.MaxPlayers)}, ID: r.ID, Players: players, Host: pack.AlreadyOpen}, r.Handle, r.Endpoint)
 		}
 		if freed[r.ID] > 0 {
 			vacated = append(vacated, vacatedSession{r.ID, r.InstanceID, players == 0})

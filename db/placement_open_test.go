@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db/internal/batch"
+	"github.com/lattice-director/director/db/internal/pack"
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
 )
@@ -161,7 +162,7 @@ func requireUnanswered(t *testing.T, answer <-chan placed) {
 // lockOpener takes the right to open sessions of a size, as a replica does that freezes while it opens one.
 func lockOpener(t *testing.T, s *Store, maxPlayers int) pgx.Tx {
 	t.Helper()
-	return begin(t, s, "SELECT pg_advisory_xact_lock($1)", openerLock("eu", shape{"duel", maxPlayers}))
+	return begin(t, s, "SELECT pg_advisory_xact_lock($1)", openerLock("eu", pack.Shape{Mode: "duel", MaxPlayers: maxPlayers}))
 }
 
 func lockSession(t *testing.T, s *Store, p Placement) pgx.Tx {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/lattice-director/director/db/internal/pack"
 	"github.com/lattice-director/director/db/internal/tx"
 	"github.com/lattice-director/director/db/query"
 )
@@ -22,18 +23,18 @@ func newOpening(region string) opening {
 	return opening{query.OpenSessionsParams{Region: region}, query.RequestRoomsParams{Region: region, Timeout: roomTimeout}}
 }
 
-func (o *opening) add(r packedSession, on query.LockHostsRow, handle string, match uuid.UUID) {
+func (o *opening) add(r pack.Session, on query.LockHostsRow, handle string, match uuid.UUID) {
 	s := &o.sessions
-	s.Ids = append(s.Ids, r.id)
+	s.Ids = append(s.Ids, r.ID)
 	s.Handles = append(s.Handles, handle)
-	s.Modes = append(s.Modes, r.mode)
+	s.Modes = append(s.Modes, r.Mode)
 	s.Instances = append(s.Instances, on.ID)
 	s.Incarnations = append(s.Incarnations, on.Incarnation)
-	s.Players = append(s.Players, int32(r.players))
-	s.MaxPlayers = append(s.MaxPlayers, int32(r.maxPlayers))
+	s.Players = append(s.Players, int32(r.Players))
+	s.MaxPlayers = append(s.MaxPlayers, int32(r.MaxPlayers))
 	s.Matches = append(s.Matches, match)
 	if on.CreatesRooms {
-		addRoomToRequest(&o.rooms, r.id, on.ID, r.mode)
+		addRoomToRequest(&o.rooms, r.ID, on.ID, r.Mode)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/lattice-director/director/db/internal/pack"
 	"github.com/lattice-director/director/db/internal/tx"
 	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
@@ -66,7 +67,7 @@ func (s *Store) placeWithoutWaiting(ctx context.Context, region string, calls []
 // restrict marks as fillOnly the requests for which opening a session, or a refusal, could be wrong: another transaction may
 // be opening a session of that shape or has locked one with free seats, or too few sessions were read because the party may
 // not join all of them.
-func restrict(requests []*request, mayOpen, contested map[shape]bool, lastResort bool) {
+func restrict(requests []*request, mayOpen, contested map[pack.Shape]bool, lastResort bool) {
 	for _, r := range requests {
 		if len(r.playedIn) > 0 {
 			contested[r.req.shape()] = true
@@ -80,26 +81,23 @@ func restrict(requests []*request, mayOpen, contested map[shape]bool, lastResort
 
 // lock reads and locks, in one round trip, what a batch begins with and the sessions that its calls may need. Which players
 // have a seat already is known only afterwards, so it may lock a few sessions that no call needs.
-func (p placing) lock(ctx context.Context, l *locked, calls []*placeCall, opening []shape) error {
+func (p placing) lock(ctx context.Context, l *locked, calls []*placeCall, opening []pack.Shape) error {
 	var out tx.Pipeline
 	l.queue(&out, p.region, calls, opening)
-	k := keys{}
+	k := pack.Needs{}
 	for _, call := range calls {
-		k.add(call.Req, 1)
+		k.Add(pack.Shape{Mode: call.Req.Mode, MaxPlayers: call.Req.MaxPlayers}, len(call.Req.Party), 1)
 	}
 	query.Queue(&out, &l.sessions, (*query.Queries).FillOpenSessions, query.FillOpenSessionsParams{
-		Region: p.region, Modes: k.modes, MaxPlayers: k.maxPlayers, Sizes: k.sizes, Parties: p.withExtra(k.parties),
+		Region: p.region, Modes: k.Modes, MaxPlayers: k.MaxPlayers, Sizes: k.Sizes, Parties: p.withExtra(k.Parties),
 	})
 	return p.q.Send(ctx, &out)
 }
 
-// extraCandidates is how many more sessions and hosts than needed the last resort reads, for each shape and party size.
-const extraCandidates = 16
-
 func (p placing) withExtra(counts []int32) []int32 {
 	if p.lastResort {
 		for i := range counts {
-			counts[i] += extraCandidates
+			counts[i] += pack.ExtraCandidates
 		}
 	}
 	return counts
@@ -107,15 +105,15 @@ func (p placing) withExtra(counts []int32) []int32 {
 
 // lockedSessions splits sessions into candidates, which this transaction has locked, and contested shapes, of which another
 // transaction has locked a session.
-func (p placing) lockedSessions(rows []query.FillOpenSessionsRow) (c *candidates, contested map[shape]bool) {
-	c, contested = newCandidates(p.region), map[shape]bool{}
+func (p placing) lockedSessions(rows []query.FillOpenSessionsRow) (c *candidates, contested map[pack.Shape]bool) {
+	c, contested = newCandidates(p.region), map[pack.Shape]bool{}
 	for _, r := range rows {
-		sh := shape{r.Mode, int(r.MaxPlayers)}
+		sh := pack.Shape{Mode: r.Mode, MaxPlayers: int(r.MaxPlayers)}
 		if !r.Held {
 			contested[sh] = true
 			continue
 		}
-		c.addSession(packedSession{sh, r.ID, int(r.PlayerCount), alreadyOpen}, r.Handle, r.Endpoint)
+		c.addSession(pack.Session{Shape: sh, ID: r.ID, Players: int(r.PlayerCount), Host: pack.AlreadyOpen}, r.Handle, r.Endpoint)
 	}
 	return c, contested
 }
@@ -179,7 +177,7 @@ func unseated(requests []*request) (left []*request) {
 // now. It locks no others then: one of them could come before these in the lock order.
 func (p placing) lockHosts(ctx context.Context, c *candidates, requests []*request, vacated []vacatedSession) error {
 	k := wanted(requests)
-	arg := query.LockHostsParams{Region: p.region, Modes: k.modes, MaxPlayers: k.maxPlayers, Sessions: p.withExtra(k.sessions()), Wait: p.wait}
+	arg := query.LockHostsParams{Region: p.region, Modes: k.Modes, MaxPlayers: k.MaxPlayers, Sessions: p.withExtra(k.Sessions()), Wait: p.wait}
 	var empty []uuid.UUID
 	for _, g := range vacated {
 		if g.empty {

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
 )
@@ -30,11 +31,11 @@ func (s *Store) CancelPlayerTicket(ctx context.Context, region, id, sub string) 
 		return uuid.Nil, ticketUnknown(id)
 	}
 	c := cancelling{universe: region, ticket: id, sub: sub}
-	for range maxConflictRetries {
+	for range frame.MaxConflictRetries {
 		if err = s.cancelTicket(ctx, &c); err != nil || c.lobby == nil {
 			break
 		}
-		if err = s.cancelInLobby(ctx, &c); !isConflict(err) && !c.beside {
+		if err = s.cancelInLobby(ctx, &c); !frame.IsConflict(err) && !c.beside {
 			break
 		}
 	}

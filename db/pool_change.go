@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/lattice-director/director/db/internal/tx"
+	"github.com/lattice-director/director/db/internal/value"
 	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
 )
@@ -137,7 +138,7 @@ func (s *Store) changePool(ctx context.Context, edit PoolEdit, change func(*quer
 }
 
 func checkReason(reason string) error {
-	if utf8.RuneCountInString(reason) > maxReason {
+	if utf8.RuneCountInString(reason) > value.MaxReason {
 		return problemError(fault.Invalid, "invalid", PoolProblem{"reason", "the reason must have at most 500 characters"})
 	}
 	return nil

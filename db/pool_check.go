@@ -6,6 +6,8 @@ import (
 	"net/netip"
 	"slices"
 	"time"
+
+	"github.com/lattice-director/director/db/internal/value"
 )
 
 // withPoolDefaults fills the fields whose zero value means a default.
@@ -67,7 +69,7 @@ func CheckPools(apps []AppVersion, pools []Pool) []PoolProblem {
 const maxPoolProblems = 16
 
 func (p *Pool) check(at problems) {
-	if !validRegion(p.Region) {
+	if !value.ValidRegion(p.Region) {
 		at.addf("region", "%.40q must be 1 to 32 lowercase letters, digits and hyphens", p.Region)
 	}
 	at.text("app", p.App, appName, nameWords)

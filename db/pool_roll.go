@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
 )
@@ -103,7 +104,7 @@ func drainPool(ctx context.Context, q *query.Queries, edit PoolEdit, reason stri
 	}
 	undrained, err := q.PoolHasUndrained(ctx, query.PoolHasUndrainedParams{Region: edit.Region, App: edit.App, Version: edit.Version})
 	if err == nil && undrained {
-		err = errRolledBack
+		err = frame.ErrRolledBack
 	}
 	return int(n), err
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/lattice-director/director/db/internal/value"
 	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/match/profile"
@@ -177,8 +178,8 @@ func (s *Store) ShadowProfile(ctx context.Context, edit ProfileEdit, version int
 // changeProfile runs a change as one transaction: it reads the profile under the lock, decides, and writes the profile, its new version if
 // there is one, and the event that decide names. An event of "" changes nothing.
 func (s *Store) changeProfile(ctx context.Context, edit ProfileEdit, next *profileText, decide func(profileState) (profileState, string, error)) (ProfileChange, error) {
-	if utf8.RuneCountInString(edit.Reason) > maxReason {
-		e := fault.New(fault.Invalid, "invalid", "the reason must have at most %d characters", maxReason)
+	if utf8.RuneCountInString(edit.Reason) > value.MaxReason {
+		e := fault.New(fault.Invalid, "invalid", "the reason must have at most %d characters", value.MaxReason)
 		e.Field = "reason"
 		return ProfileChange{}, e
 	}
@@ -209,9 +210,6 @@ func (s *Store) changeProfile(ctx context.Context, edit ProfileEdit, next *profi
 	}
 	return done, nil
 }
-
-// maxReason bounds what an author says about a change, in characters.
-const maxReason = 500
 
 // lockProfile reads a profile for a change, and refuses the change if its author has seen another version.
 func lockProfile(ctx context.Context, q *query.Queries, edit ProfileEdit) (was profileState, err error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/query"
 )
 
@@ -58,7 +59,7 @@ func (s *Store) EndExpiredRealtime(ctx context.Context, region string) (int, err
 // sweepSessions runs a transaction on sessions that fn locks, without waiting for other transactions. Further sessions that it must lock come first,
 // so that it waits for none while it holds others. A transaction that loses against a match with tickets of the sessions is retried.
 func (s *Store) sweepSessions(ctx context.Context, region string, fn func(*sessionTx) ([]string, error)) (swept int, err error) {
-	for range maxConflictRetries {
+	for range frame.MaxConflictRetries {
 		err = s.onSessions(ctx, region, func(t *sessionTx) error {
 			if len(t.further) > 0 {
 				if _, err := t.lock(ctx, nil); err != nil {
@@ -69,7 +70,7 @@ func (s *Store) sweepSessions(ctx context.Context, region string, fn func(*sessi
 			swept = len(ids)
 			return err
 		})
-		if !isConflict(err) {
+		if !frame.IsConflict(err) {
 			break
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/lobby"
 )
@@ -71,7 +72,7 @@ func (t *waits) takeOutOf(ctx context.Context, universe string, leaves []leaving
 	forget := query.ForgetWaitingParams{TicketRegion: universe, Told: append([]uuid.UUID{}, t.told...), Silent: append([]string{}, t.silent...)}
 	for _, l := range leaves {
 		if !left[l.id] && t.queued(ticketRef{universe, l.id}) {
-			return errRolledBack
+			return frame.ErrRolledBack
 		}
 		forget.Tickets, forget.Reasons = append(forget.Tickets, l.id), append(forget.Reasons, l.reason)
 	}

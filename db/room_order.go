@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/lattice-director/director/db/internal/value"
 	"github.com/lattice-director/director/db/query"
 )
 
@@ -24,7 +25,7 @@ type roomOrder struct {
 }
 
 func newRoomOrder(r NewRoom) *roomOrder {
-	o := &roomOrder{NewRoom: r, command: newID()}
+	o := &roomOrder{NewRoom: r, command: value.NewID()}
 	if r.InstanceID != nil || r.ProcessUID != nil {
 		return o
 	}

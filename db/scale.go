@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net/netip"
 	"strings"
+
+	"github.com/lattice-director/director/db/internal/pack"
 )
 
 // poolState is the input of a plan of a pool.
@@ -22,14 +24,14 @@ type poolState struct {
 	lost     int // of these, servers that were perhaps never started: the call had no answer, and the provider does not list them
 
 	waiting  []waitingParty // oldest first
-	sessions []packedSession
-	hosts    []host
-	unused   []bool // host by host: it is a live server of the pool without a session
-	server   host   // a server of the pool, empty
+	sessions []pack.Session
+	hosts    []pack.Host
+	unused   []bool    // host by host: it is a live server of the pool without a session
+	server   pack.Host // a server of the pool, empty
 }
 
 type waitingParty struct {
-	party
+	pack.Party
 	address netip.Addr // of a player; the zero Addr: not known
 }
 
@@ -91,7 +93,7 @@ func (s *poolState) places() int { return s.max - s.live - s.coming - s.draining
 // packRunning seats parties in open sessions and on running servers. It returns the parties that are left, and how many unused servers of
 // the pool got some.
 func (s *poolState) packRunning() (left []waitingParty, used int) {
-	seated, sessions := pack(parties(s.waiting), s.sessions, s.hosts)
+	seated, sessions := pack.Seat(parties(s.waiting), s.sessions, s.hosts)
 	for i, w := range s.waiting {
 		if seated[i] < 0 {
 			left = append(left, w)
@@ -99,8 +101,8 @@ func (s *poolState) packRunning() (left []waitingParty, used int) {
 	}
 	got := make([]bool, len(s.hosts))
 	for _, r := range sessions[len(s.sessions):] {
-		if s.unused[r.host] && !got[r.host] {
-			got[r.host] = true
+		if s.unused[r.Host] && !got[r.Host] {
+			got[r.Host] = true
 			used++
 		}
 	}
@@ -111,7 +113,7 @@ func (s *poolState) packRunning() (left []waitingParty, used int) {
 // many servers got some, for each new one the address of a player, and the parties that are left.
 func (s *poolState) packNew(waiting []waitingParty, coming, room int) (filled int, near []netip.Addr, _ []waitingParty) {
 	for filled < coming+room && len(waiting) > 0 {
-		seated, _ := pack(parties(waiting), nil, []host{s.server})
+		seated, _ := pack.Seat(parties(waiting), nil, []pack.Host{s.server})
 		var left []waitingParty
 		var address netip.Addr
 		for i, w := range waiting {
@@ -133,10 +135,10 @@ func (s *poolState) packNew(waiting []waitingParty, coming, room int) (filled in
 	return filled, near, waiting
 }
 
-func parties(waiting []waitingParty) []party {
-	all := make([]party, len(waiting))
+func parties(waiting []waitingParty) []pack.Party {
+	all := make([]pack.Party, len(waiting))
 	for i, w := range waiting {
-		all[i] = w.party
+		all[i] = w.Party
 	}
 	return all
 }

@@ -10,6 +10,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/lattice-director/director/db/internal/pack"
+	"github.com/lattice-director/director/db/internal/value"
 	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/provider"
 )
@@ -162,10 +164,10 @@ func (t *scaling) state(ctx context.Context) (poolState, error) {
 }
 
 // emptyServer is a server of an app version as pack sees it.
-func (v *AppVersion) emptyServer() host {
-	h := host{modes: v.Modes, capacity: v.Capacity, freeSlots: v.Capacity}
+func (v *AppVersion) emptyServer() pack.Host {
+	h := pack.Host{Modes: v.Modes, Capacity: v.Capacity, FreeSlots: v.Capacity}
 	if v.MaxSessions != nil {
-		h.freeSlots = *v.MaxSessions
+		h.FreeSlots = *v.MaxSessions
 	}
 	return h
 }
@@ -179,9 +181,9 @@ func waitingParties(demand []query.DemandOfPoolRow) (all []waitingParty) {
 	}
 	seen := map[same]bool{}
 	for _, d := range demand {
-		w := waitingParty{party: party{shape: shape{d.Mode, int(d.MaxPlayers)}, size: int(d.MaxPlayers)}}
+		w := waitingParty{Party: pack.Party{Shape: pack.Shape{Mode: d.Mode, MaxPlayers: int(d.MaxPlayers)}, Size: int(d.MaxPlayers)}}
 		if d.Party != nil {
-			w.size = int(*d.Party)
+			w.Size = int(*d.Party)
 		}
 		w.address, _ = netip.ParseAddr(d.Address)
 		if k := (same{d.Mode, d.PartyKey}); d.PartyKey != uuid.Nil {
@@ -200,22 +202,22 @@ func waitingParties(demand []query.DemandOfPoolRow) (all []waitingParty) {
 // readRoom reads the sessions and servers that have room for those who wait.
 func (t *scaling) readRoom(ctx context.Context, s *poolState) error {
 	k := keysOf(s.waiting)
-	sessions, err := t.q.RoomForDemand(ctx, query.RoomForDemandParams{Region: t.region, Modes: k.modes, MaxPlayers: k.maxPlayers, Sizes: k.sizes, Parties: k.parties})
+	sessions, err := t.q.RoomForDemand(ctx, query.RoomForDemandParams{Region: t.region, Modes: k.Modes, MaxPlayers: k.MaxPlayers, Sizes: k.Sizes, Parties: k.Parties})
 	if err != nil {
 		return err
 	}
 	for _, r := range sessions {
-		s.sessions = append(s.sessions, packedSession{shape{r.Mode, int(r.MaxPlayers)}, r.ID, int(r.PlayerCount), alreadyOpen})
+		s.sessions = append(s.sessions, pack.Session{Shape: pack.Shape{Mode: r.Mode, MaxPlayers: int(r.MaxPlayers)}, ID: r.ID, Players: int(r.PlayerCount), Host: pack.AlreadyOpen})
 	}
-	arg := query.HostsForDemandParams{Region: t.region, App: t.pool.App, Version: t.pool.Version, Modes: k.modes, MaxPlayers: k.maxPlayers, Sessions: k.sessions()}
+	arg := query.HostsForDemandParams{Region: t.region, App: t.pool.App, Version: t.pool.Version, Modes: k.Modes, MaxPlayers: k.MaxPlayers, Sessions: k.Sessions()}
 	for i, n := range arg.Sessions {
-		arg.Sessions[i] = min(n+extraCandidates, maxPlanHosts)
+		arg.Sessions[i] = min(n+pack.ExtraCandidates, maxPlanHosts)
 	}
 	hosts, err := t.q.HostsForDemand(ctx, arg)
 	for _, r := range hosts {
-		h := host{id: r.ID, modes: r.Modes, capacity: int(r.Capacity), reserved: int(r.ReservedSeats), freeSlots: int(r.Capacity), load: r.Load}
+		h := pack.Host{ID: r.ID, Modes: r.Modes, Capacity: int(r.Capacity), Reserved: int(r.ReservedSeats), FreeSlots: int(r.Capacity), Load: r.Load}
 		if r.MaxSessions != nil {
-			h.freeSlots = int(*r.MaxSessions - r.OpenSessions)
+			h.FreeSlots = int(*r.MaxSessions - r.OpenSessions)
 		}
 		s.hosts, s.unused = append(s.hosts, h), append(s.unused, r.Unused)
 	}
@@ -223,18 +225,9 @@ func (t *scaling) readRoom(ctx context.Context, s *poolState) error {
 }
 
 // keysOf counts parties by shape and size.
-func keysOf(waiting []waitingParty) (k keys) {
-	type kind struct {
-		shape
-		size int
-	}
-	n := map[kind]int{}
+func keysOf(waiting []waitingParty) (k pack.Needs) {
 	for _, w := range waiting {
-		n[kind{w.shape, w.size}]++
-	}
-	for w, parties := range n {
-		k.modes, k.maxPlayers = append(k.modes, w.mode), append(k.maxPlayers, int32(w.maxPlayers))
-		k.sizes, k.parties = append(k.sizes, int32(w.size)), append(k.parties, int32(parties))
+		k.Add(w.Shape, w.Size, 1)
 	}
 	return k
 }
@@ -244,7 +237,7 @@ func (t *scaling) start(ctx context.Context, near []netip.Addr, seal SealKey) er
 	all := make([]NewDeployment, len(near))
 	for i, address := range near {
 		n := NewDeployment{
-			ID: newID(), App: t.pool.App, Version: t.pool.Version, Provider: t.version.Provider, Tag: provider.NewTag(), Address: address, Origin: OriginPool,
+			ID: value.NewID(), App: t.pool.App, Version: t.pool.Version, Provider: t.version.Provider, Tag: provider.NewTag(), Address: address, Origin: OriginPool,
 		}
 		if t.version.Dialect != "" {
 			var err error

@@ -7,13 +7,16 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/lattice-director/director/db/internal/pack"
+	"github.com/lattice-director/director/db/internal/value"
 )
 
-var duelServer = host{modes: []string{"duel", "race"}, capacity: 8, freeSlots: 8}
+var duelServer = pack.Host{Modes: []string{"duel", "race"}, Capacity: 8, FreeSlots: 8}
 
 func duelParties(n, size, maxPlayers int) (all []waitingParty) {
 	for range n {
-		all = append(all, waitingParty{party: party{shape: shape{"duel", maxPlayers}, size: size}})
+		all = append(all, waitingParty{Party: pack.Party{Shape: pack.Shape{Mode: "duel", MaxPlayers: maxPlayers}, Size: size}})
 	}
 	return all
 }
@@ -107,19 +110,19 @@ func drawState(t *rapid.T) poolState {
 	}
 	for i := range rapid.IntRange(0, 6).Draw(t, "live") {
 		h := duelServer
-		h.id = fmt.Sprint("h", i)
+		h.ID = fmt.Sprint("h", i)
 		s.live++
-		if h.reserved = rapid.IntRange(0, 8).Draw(t, "reserved"); h.reserved > 0 {
+		if h.Reserved = rapid.IntRange(0, 8).Draw(t, "reserved"); h.Reserved > 0 {
 			s.busy++
-			h.freeSlots--
+			h.FreeSlots--
 		}
-		if h.reserved < h.capacity {
-			s.hosts, s.unused = append(s.hosts, h), append(s.unused, h.reserved == 0)
+		if h.Reserved < h.Capacity {
+			s.hosts, s.unused = append(s.hosts, h), append(s.unused, h.Reserved == 0)
 		}
 	}
 	for range rapid.IntRange(0, 30).Draw(t, "parties") {
 		size := rapid.IntRange(1, 9).Draw(t, "size")
-		w := waitingParty{party: party{shape{rapid.SampledFrom([]string{"duel", "race", "none"}).Draw(t, "mode"), rapid.IntRange(size, 10).Draw(t, "of")}, size, nil, false}}
+		w := waitingParty{Party: pack.Party{Shape: pack.Shape{Mode: rapid.SampledFrom([]string{"duel", "race", "none"}).Draw(t, "mode"), MaxPlayers: rapid.IntRange(size, 10).Draw(t, "of")}, Size: size, PlayedIn: nil, FillOnly: false}}
 		s.waiting = append(s.waiting, w)
 	}
 	return s
@@ -155,7 +158,7 @@ func TestNoPartyThatFitsStarves(t *testing.T) {
 		room := max(0, min(s.maxStarting-s.coming, s.max-s.live-s.coming-s.draining-s.ending))
 		fits := 0
 		for _, w := range s.waiting {
-			if w.maxPlayers <= duelServer.capacity && w.mode != "none" {
+			if w.MaxPlayers <= duelServer.Capacity && w.Mode != "none" {
 				fits++
 			}
 		}
@@ -207,7 +210,7 @@ func (s *poolState) endsOne() bool {
 func (s *poolState) runs(n int) {
 	for range n {
 		h := s.server
-		h.id = newID().String()
+		h.ID = value.NewID().String()
 		s.live++
 		s.hosts, s.unused = append(s.hosts, h), append(s.unused, true)
 	}

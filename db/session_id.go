@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/google/uuid"
+
+	"github.com/lattice-director/director/db/internal/value"
 )
 
 // Public ids contain their region, so that a lookup needs no directory. Clients treat them as opaque.
@@ -15,7 +17,7 @@ func sessionID(region string, id uuid.UUID) string { return region + "." + id.St
 
 func parseSessionID(s string) (region string, id uuid.UUID, ok bool) {
 	region, rest, found := strings.Cut(s, ".")
-	if !found || !validRegion(region) || len(rest) != 36 {
+	if !found || !value.ValidRegion(region) || len(rest) != 36 {
 		return "", uuid.Nil, false
 	}
 	id, err := uuid.Parse(rest)
@@ -33,19 +35,9 @@ func newHandle(region string) string {
 
 func parseHandle(s string) (region string, ok bool) {
 	region, rest, found := strings.Cut(s, ".")
-	if !found || !validRegion(region) || len(rest) != base64.RawURLEncoding.EncodedLen(handleBytes) {
+	if !found || !value.ValidRegion(region) || len(rest) != base64.RawURLEncoding.EncodedLen(handleBytes) {
 		return "", false
 	}
 	_, err := base64.RawURLEncoding.DecodeString(rest)
 	return region, err == nil
 }
-
-func validRegion(s string) bool {
-	if s == "" || len(s) > 32 {
-		return false
-	}
-	return strings.IndexFunc(s, func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '-' }) < 0
-}
-
-// newID makes an id that sorts by time, which keeps the index on it compact.
-func newID() uuid.UUID { return uuid.Must(uuid.NewV7()) }

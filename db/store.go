@@ -5,6 +5,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/internal/notify"
 	"github.com/lattice-director/director/db/query"
 )
@@ -13,6 +14,7 @@ import (
 // copies of rows that it can read again.
 type Store struct {
 	cfg       Config
+	frame     frame.Frame
 	pool      *pgxpool.Pool
 	readers   *pgxpool.Pool // of its own, so that large reads cannot starve short transactions
 	pooler    poolerErrors

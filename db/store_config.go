@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/lattice-director/director/db/internal/batch"
+	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/lobby"
 )
 
@@ -135,3 +136,5 @@ func orDefault[T comparable](v, fallback T) T {
 	}
 	return v
 }
+
+func (c Config) hold() frame.Hold { return frame.Hold(c.HoldTimeout) }

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/lattice-director/director/db/internal/conn"
+	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/internal/tx"
 	"github.com/lattice-director/director/db/query"
 )
@@ -31,6 +32,7 @@ func (s *Store) openPools(ctx context.Context) error {
 		return fmt.Errorf("database pool: %w", err)
 	}
 	s.q = query.New(s.pool)
+	s.frame = frame.Frame{Pool: s.pool, Queries: s.q, Hold: s.cfg.hold()}
 	return nil
 }
 
@@ -65,12 +67,12 @@ func (c Config) nameConn(to *pgx.ConnConfig) {
 
 func (c Config) prepareConn(ctx context.Context, to *pgx.Conn) error {
 	conn.RegisterTypes(to.TypeMap())
-	return tx.InitSession(ctx, to, c.sessionTimeouts(), hotPlans)
+	return tx.InitSession(ctx, to, c.hold().Session(), hotPlans)
 }
 
 func (c Config) prepareReader(ctx context.Context, to *pgx.Conn) error {
 	conn.RegisterTypes(to.TypeMap())
-	return tx.InitSession(ctx, to, c.readerTimeouts(), readerPlans)
+	return tx.InitSession(ctx, to, c.hold().Reader(), readerPlans)
 }
 
 // hotPlans makes Postgres keep one plan per hot statement, because planning it again for each batch costs more than running

@@ -6,6 +6,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/db/internal/batch"
+	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
 )
@@ -94,7 +95,7 @@ func (c Config) batches() batch.Config {
 	return batch.Config{
 		MaxWaiting: c.MaxWaiting, MaxWaitingBytes: c.MaxWaitingBytes, Timeout: c.BatchTimeout, Observer: c.Observer, Log: c.Log,
 		Errors: batch.Errors{
-			IsConflict: isConflict, IsData: isDataError, Classify: classify,
+			IsConflict: frame.IsConflict, IsData: frame.IsDataError, Classify: classify,
 			Unavailable: func(detail string, cause error) error { return fault.NewUnavailable(detail, cause) },
 		},
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/db/internal/batch"
+	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/match"
@@ -79,7 +80,7 @@ func (s *Store) insertTickets(ctx context.Context, region string, calls []*creat
 			Region: region, Ids: p.Ids, Created: p.Created, Bodies: p.Bodies, Terms: p.Terms, TermsFrom: p.TermsFrom, TermsTo: p.TermsTo,
 			DoubleKeys: p.DoubleKeys, Doubles: p.Doubles, DoublesFrom: p.DoublesFrom, DoublesTo: p.DoublesTo,
 		})
-		if !isConflict(err) {
+		if !frame.IsConflict(err) {
 			return p.Ids, err
 		}
 	}

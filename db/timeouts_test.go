@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
+	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/internal/tx"
 	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
@@ -147,7 +148,7 @@ func TestSessionsBehindAPoolerAreNotChanged(t *testing.T) {
 			}
 			return nil
 		}))
-		require.NoError(t, s.inTxWithin(t.Context(), s.cfg.acceptanceTimeouts(), func(q *query.Queries) error {
+		require.NoError(t, s.inTxWithin(t.Context(), s.cfg.hold().Acceptance(), func(q *query.Queries) error {
 			require.Equal(t, "200ms", setting(t, q.Tx(), "idle_in_transaction_session_timeout"))
 			require.Equal(t, "30s", setting(t, q.Tx(), "statement_timeout"))
 			return nil
@@ -213,7 +214,7 @@ func TestOutcomeUnknown(t *testing.T) {
 		err := &pgconn.PgError{Code: code}
 		require.Equal(t, unknown, outcomeUnknown(err), code)
 	}
-	require.False(t, isDataError(&pgconn.PgError{Code: "25P03"}), "a transaction that Postgres ended is not retried by halves")
+	require.False(t, frame.IsDataError(&pgconn.PgError{Code: "25P03"}), "a transaction that Postgres ended is not retried by halves")
 	require.False(t, outcomeUnknown(pgx.ErrTxCommitRollback))
 	require.True(t, outcomeUnknown(io.ErrUnexpectedEOF))
 }

@@ -1,5 +1,5 @@
 -- Where is placement decided? Here, in db/placement_transaction.go, which runs these in one transaction for all requests that
--- wait together, and in db/placement_pack.go, which chooses a session for each party from the rows that they return.
+-- wait together, and in db/internal/pack/pack.go, which chooses a session for each party from the rows that they return.
 --
 -- The rule: fill the fullest open session of that region, mode and size first; else open one on the instance with a
 -- live lease, not draining, offering the mode, with room for max_players more, least loaded first.

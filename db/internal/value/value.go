@@ -1,0 +1,31 @@
+// Package value holds small rules of values that several parts of the store write.
+package value
+
+import (
+	"strings"
+
+	"github.com/google/uuid"
+)
+
+// MaxReason bounds what an author says about a change, in characters.
+const MaxReason = 500
+
+// ValidRegion reports whether s may be the name of a region.
+func ValidRegion(s string) bool {
+	if s == "" || len(s) > 32 {
+		return false
+	}
+	return strings.IndexFunc(s, func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '-' }) < 0
+}
+
+// NewID makes an id that sorts by time, which keeps the index on it compact.
+func NewID() uuid.UUID { return uuid.Must(uuid.NewV7()) }
+
+// IntOrNil returns the value of a column that may be NULL.
+func IntOrNil(p *int32) *int {
+	if p == nil {
+		return nil
+	}
+	n := int(*p)
+	return &n
+}
