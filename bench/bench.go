@@ -57,8 +57,10 @@ type Options struct {
 	WarmUp   time.Duration // of load before the measurement
 	Duration time.Duration // of the measurement: how long new calls begin
 	Meter    Meter         // nil: costs are not measured
-	Turn     TurnFunc      // what callers do instead of one of Scenarios; the run has no game servers then
-	Progress func(Progress)
+	// Background is how long the meter is read before the load, while nothing is called. What is used then is taken off the costs. 0: not measured.
+	Background time.Duration
+	Turn       TurnFunc // what callers do instead of one of Scenarios; the run has no game servers then
+	Progress   func(Progress)
 }
 
 // MintFunc makes a player's access token. It is called concurrently, and for most players before the load starts. Players
@@ -83,8 +85,8 @@ func (o *Options) Check() error {
 		return fmt.Errorf("%d callers: there must be 1 to %d", o.Callers, o.maxCallers())
 	case o.Turn == nil && o.Instances < 1 || o.Instances > MaxInstances:
 		return fmt.Errorf("%d instances: there must be 1 to %d", o.Instances, MaxInstances)
-	case o.Duration <= 0 || o.WarmUp < 0:
-		return errors.New("a run must last, and a warm-up may not be negative")
+	case o.Duration <= 0 || o.WarmUp < 0 || o.Background < 0:
+		return errors.New("a run must last, and neither a warm-up nor a measurement of the background may be negative")
 	}
 	return o.checkLoad()
 }

@@ -18,6 +18,15 @@ type Costs struct {
 	Transactions    float64          `json:"transactions"`     // a call
 	Groups          map[string]Group `json:"groups,omitempty"` // by name; those that made a batch
 	ServerRSS       int64            `json:"server_rss"`       // bytes at the end, of the largest replica
+
+	Background *Background `json:"background,omitempty"` // which the costs do not contain; nil when it was not measured
+}
+
+// Background is the CPU that is used without any calls, in CPUs: 1 is a whole one.
+type Background struct {
+	Seconds      float64 `json:"seconds"` // of the measurement
+	ServerCPUs   float64 `json:"server_cpus"`
+	PostgresCPUs float64 `json:"postgres_cpus"`
 }
 
 // Group is how many calls were grouped into batches.
@@ -72,13 +81,34 @@ type costMeter struct {
 	begun    chan struct{} // closed when answered and before are set
 	answered int64
 	before   Reading
+	start    time.Time // when before was read
+
+	background Reading // used in Options.Background, before the load
 }
 
 func newCostMeter(r *run, fail context.CancelCauseFunc) *costMeter {
 	return &costMeter{run: r, fail: fail, begun: make(chan struct{})}
 }
 
-// begin reads the meter for the first time.
+// rest measures what is used while nothing is called. Without Options.Background it returns at once.
+func (s *costMeter) rest(ctx context.Context) error {
+	if s.run.Meter == nil || s.run.Background == 0 {
+		return nil
+	}
+	s.run.enter("measuring without calls")
+	before, err := s.read(ctx)
+	if err != nil {
+		return err
+	}
+	if !pause(ctx, s.run.Background) {
+		return context.Cause(ctx)
+	}
+	after, err := s.read(ctx)
+	s.background = after.Sub(before)
+	return err
+}
+
+// begin reads the meter for the first time during the load.
 func (s *costMeter) begin(ctx context.Context) {
 	defer close(s.begun)
 	if s.run.Meter == nil {
@@ -89,6 +119,7 @@ func (s *costMeter) begin(ctx context.Context) {
 	if s.before, err = s.read(ctx); err != nil {
 		s.fail(err)
 	}
+	s.start = time.Now()
 }
 
 // end reads the meter again and returns what was used in between; nil without a meter.
@@ -104,7 +135,28 @@ func (s *costMeter) end(ctx context.Context) (*Costs, error) {
 	if err != nil {
 		return nil, err
 	}
-	return after.Sub(s.before).costs(s.run.record.answered.Load() - s.answered), nil
+	used, answered := after.Sub(s.before), s.run.record.answered.Load()-s.answered
+	if s.run.Background == 0 {
+		return used.costs(answered), nil
+	}
+	costs := used.without(s.background, float64(time.Since(s.start))/float64(s.run.Background)).costs(answered)
+	costs.Background = s.background.asBackground(s.run.Background)
+	return costs, nil
+}
+
+// without returns the reading less a share of another one.
+func (r Reading) without(other Reading, share float64) Reading {
+	part := func(n int64) int64 { return int64(float64(n) * share) }
+	r.ServerCPU -= time.Duration(part(int64(other.ServerCPU)))
+	r.PostgresCPU -= time.Duration(part(int64(other.PostgresCPU)))
+	r.GeneratorCPU -= time.Duration(part(int64(other.GeneratorCPU)))
+	r.WALBytes -= part(other.WALBytes)
+	r.Transactions -= part(other.Transactions)
+	return r
+}
+
+func (r Reading) asBackground(over time.Duration) *Background {
+	return &Background{over.Seconds(), float64(r.ServerCPU) / float64(over), float64(r.PostgresCPU) / float64(over)}
 }
 
 func (s *costMeter) read(ctx context.Context) (Reading, error) {

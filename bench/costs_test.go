@@ -3,6 +3,8 @@ package bench
 import (
 	"context"
 	"errors"
+	"fmt"
+	"net/http"
 	"testing"
 	"time"
 
@@ -69,4 +71,32 @@ func TestMeterIsReadAroundTheMeasurement(t *testing.T) {
 		_, err = Run(t.Context(), o)
 		require.ErrorContains(t, err, "the meter of costs cannot be read: no such process")
 	}
+}
+
+// idler is a meter of a director that uses half of a CPU by itself, and 20 ms a call.
+type idler struct {
+	d     *fakeDirector
+	start time.Time
+}
+
+func (m *idler) Read(context.Context) (Reading, error) {
+	m.d.mu.Lock()
+	defer m.d.mu.Unlock()
+	return Reading{ServerCPU: time.Since(m.start)/2 + time.Duration(m.d.calls["/noop"])*20*time.Millisecond}, nil
+}
+
+// Pins a call that seems dearer in a large fleet because the fleet's own heartbeats are counted as its cost.
+func TestBackgroundIsNoCostOfCalls(t *testing.T) {
+	t.Parallel()
+	d := startFakeDirector(t, map[string]http.HandlerFunc{"/noop": func(w http.ResponseWriter, r *http.Request) {
+		pause(r.Context(), 20*time.Millisecond) // few calls, so that half of a CPU is 10 ms for each
+		fmt.Fprint(w, `{}`)
+	}})
+	o := options(d, noop)
+	o.Callers, o.Meter = 1, &idler{d, time.Now()}
+	o.Background, o.Duration = 200*time.Millisecond, 400*time.Millisecond
+	res, err := Run(t.Context(), o)
+	require.NoError(t, err)
+	require.InDelta(t, 0.5, res.Costs.Background.ServerCPUs, 0.1)
+	require.InDelta(t, 20_000, res.Costs.ServerMicros, 4000, "not 30,000")
 }

@@ -82,6 +82,9 @@ func (r *run) measure(ctx context.Context) (Result, error) {
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
 	spent := newCostMeter(r, fail)
+	if err := spent.rest(ctx); err != nil {
+		return Result{}, err
+	}
 	if r.WarmUp == 0 {
 		spent.begin(ctx) // before there is any load
 	}

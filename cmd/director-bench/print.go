@@ -133,6 +133,10 @@ func (m measurements) writeRemarks(out cli.Output) {
 		for _, kind := range slices.Sorted(maps.Keys(r.Errors)) {
 			fmt.Fprintf(out.Writer, "failed: %d × %s (%s)\n", r.Errors[kind], kind, who)
 		}
+		if c := r.Costs; c != nil && c.Background != nil {
+			fmt.Fprintf(out.To, "without calls the director used %.3f CPUs and Postgres %.3f, which the costs do not contain (%s)\n",
+				c.Background.ServerCPUs, c.Background.PostgresCPUs, who)
+		}
 		if o := r.Open; o != nil {
 			fmt.Fprintf(out.Writer, "%.0f turns a second were requested, %.0f began: %d never began, %d waited for a free caller; "+
 				"the load generator was late by %.2f ms at p50, %.2f at p99 (%s)\n",

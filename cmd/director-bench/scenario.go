@@ -151,6 +151,8 @@ func (b *benchmark) addFlags(flags *pflag.FlagSet) {
 		"0: as many as usual, 10,000, of match-steady 20,000, of match-idle 50,000", bench.MaxTickets))
 	flags.DurationVar(&b.Duration, "duration", 10*time.Second, "Duration of the measurement")
 	flags.DurationVar(&b.WarmUp, "warm-up", 2*time.Second, "Duration of the load before the measurement")
+	flags.DurationVar(&b.Background, "background", 0, "Duration of a measurement before the load, while nothing is called: "+
+		"what the director uses for its game servers alone is then not in the costs of a call")
 	flags.BoolVar(&b.baselines, "baselines", false, "Also measure, on the same database, the naive placement and the no-op; "+
 		"for the director loop the no-op, notifications and single-row commits; for Open Match an echo and single-row commits; "+
 		"for the realtime lobby all three")
