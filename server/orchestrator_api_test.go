@@ -10,7 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
-	"github.com/lattice-director/director/bench/agents"
+	"github.com/lattice-director/director/internal/testkit/agents"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
 	"github.com/lattice-director/director/server"
 	"github.com/lattice-director/director/server/orchestrator"

@@ -15,8 +15,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
-	"github.com/lattice-director/director/bench/agents"
-	"github.com/lattice-director/director/bench/agents/wire"
+	"github.com/lattice-director/director/internal/testkit/agents"
+	"github.com/lattice-director/director/internal/testkit/agents/wire"
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/dev/pglocal"
 	"github.com/lattice-director/director/internal/testkit/dbtest"

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/lattice-director/director/bench/agents"
+	"github.com/lattice-director/director/internal/testkit/agents"
 )
 
 const roomType = "match"

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/lattice-director/director/bench"
-	"github.com/lattice-director/director/bench/agents"
+	"github.com/lattice-director/director/internal/testkit/agents"
 )
 
 // The scenarios: what a caller does in each turn.

@@ -16,9 +16,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/lattice-director/director/bench/agents"
 	"github.com/lattice-director/director/internal/cli/clitest"
 	"github.com/lattice-director/director/internal/dev/pglocal"
+	"github.com/lattice-director/director/internal/testkit/agents"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
 	"github.com/lattice-director/director/server/realtime/realtimetest"
 	"github.com/lattice-director/director/token"

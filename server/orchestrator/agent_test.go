@@ -8,8 +8,8 @@ import (
 	"github.com/coder/websocket"
 	"github.com/stretchr/testify/require"
 
-	"github.com/lattice-director/director/bench/agents"
-	"github.com/lattice-director/director/bench/agents/wire"
+	"github.com/lattice-director/director/internal/testkit/agents"
+	"github.com/lattice-director/director/internal/testkit/agents/wire"
 )
 
 // These tests hold the simulated agents against the original's behaviour, over real WebSockets: tests of the orchestrator and

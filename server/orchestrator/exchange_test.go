@@ -11,7 +11,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"pgregory.net/rapid"
 
-	"github.com/lattice-director/director/bench/agents/wire"
+	"github.com/lattice-director/director/internal/testkit/agents/wire"
 )
 
 // Both halves of the protocol are independent implementations; these tests exchange every kind of message between them.

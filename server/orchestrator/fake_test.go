@@ -11,7 +11,7 @@ import (
 	"github.com/coder/websocket"
 	"github.com/stretchr/testify/require"
 
-	"github.com/lattice-director/director/bench/agents"
+	"github.com/lattice-director/director/internal/testkit/agents"
 )
 
 // fake is an orchestrator that a test controls, over a real WebSocket.

@@ -8,7 +8,7 @@ import (
 	"github.com/coder/websocket"
 	"github.com/stretchr/testify/require"
 
-	"github.com/lattice-director/director/bench/agents/wire"
+	"github.com/lattice-director/director/internal/testkit/agents/wire"
 )
 
 // FuzzReceive checks that whatever an agent sends is decoded into bounded lists, or is an error that says what follows.

@@ -7,7 +7,7 @@ import (
 )
 
 // A FleetAgent ends its process when it receives a frame that it cannot parse. So frames are only built here, whole, and tests
-// hold each of them against the strict decoder of bench/agents/wire.
+// hold each of them against the strict decoder of internal/testkit/agents/wire.
 
 // hello opens a conversation.
 type hello struct {

@@ -9,7 +9,7 @@ import (
 	"github.com/coder/websocket"
 	"github.com/stretchr/testify/require"
 
-	"github.com/lattice-director/director/bench/agents/wire"
+	"github.com/lattice-director/director/internal/testkit/agents/wire"
 )
 
 // The messages that agents of @rivalis/fleet 8.0.0 exchange with upstream's orchestrator, as WebSocket payloads.

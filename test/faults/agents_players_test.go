@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/lattice-director/director/bench/agents"
+	"github.com/lattice-director/director/internal/testkit/agents"
 )
 
 // A player gets a seat in the process of a Rivalis agent. The replica that holds the agent's connection is killed after the commit, when the

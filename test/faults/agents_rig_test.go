@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/lattice-director/director/bench/agents"
+	"github.com/lattice-director/director/internal/testkit/agents"
 	"github.com/lattice-director/director/test/rigtest"
 )
 

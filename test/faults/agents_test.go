@@ -15,7 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/lattice-director/director/bench/agents"
+	"github.com/lattice-director/director/internal/testkit/agents"
 )
 
 // Replicas with agents are killed while callers create rooms. Each room that a caller got exists on exactly one game server, and the agents are

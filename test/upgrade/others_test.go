@@ -13,7 +13,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/lattice-director/director/api/openmatch/pb"
-	"github.com/lattice-director/director/bench/agents"
+	"github.com/lattice-director/director/internal/testkit/agents"
 	"github.com/lattice-director/director/test/rigtest"
 )
 

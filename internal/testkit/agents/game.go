@@ -7,7 +7,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/lattice-director/director/bench/agents/wire"
+	"github.com/lattice-director/director/internal/testkit/agents/wire"
 )
 
 // game holds the rooms and the status of a simulated process. It is safe for concurrent use.

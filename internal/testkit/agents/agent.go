@@ -1,5 +1,5 @@
 // Package agents simulates Rivalis game servers: processes that attach to an orchestrator with the FleetAgent of @rivalis/fleet 8
-// and behave as it does. It speaks the protocol of bench/agents/wire and imports nothing of the director. Tests and
+// and behave as it does. It speaks the protocol of internal/testkit/agents/wire and imports nothing of the director. Tests and
 // measurements use it.
 //
 // An agent only answers polls and executes commands. When its connection ends it connects again, as
@@ -14,7 +14,7 @@ import (
 	"net/http"
 	"sync"
 
-	"github.com/lattice-director/director/bench/agents/wire"
+	"github.com/lattice-director/director/internal/testkit/agents/wire"
 )
 
 // Config describes a game server. URL and Key are required.

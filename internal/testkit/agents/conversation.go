@@ -7,7 +7,7 @@ import (
 
 	"github.com/coder/websocket"
 
-	"github.com/lattice-director/director/bench/agents/wire"
+	"github.com/lattice-director/director/internal/testkit/agents/wire"
 )
 
 // conversation is one connection.
