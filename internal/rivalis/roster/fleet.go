@@ -17,7 +17,8 @@ type fleet struct {
 	live    map[uuid.UUID]bool
 	heard   map[uuid.UUID]int64
 	totals  totals
-	ordered []*Instance // the listed instances; the slice is never changed in place, because views share it
+	ordered []*Instance // the listed instances by joining; the slice is never changed in place, because views share it
+	ranked  []*Instance // the same by rank, for [Roster.Near]
 	changed uint64
 
 	mu     sync.RWMutex // guards the indexes
@@ -63,7 +64,8 @@ func (f *fleet) apply(page *db.RosterPage) {
 	if d.empty() {
 		return
 	}
-	f.ordered = d.merge(f.ordered)
+	f.ordered = d.merge(f.ordered, (*Instance).compare)
+	f.ranked = d.merge(f.ranked, (*Instance).compareRank)
 	f.index(&d)
 }
 
@@ -149,7 +151,7 @@ func (f *fleet) index(d *diff) {
 
 // view returns an immutable view of the current copy.
 func (f *fleet) view() *View {
-	return &View{stats: f.totals.snapshot(), instances: f.ordered, heard: f.heard, changed: f.changed}
+	return &View{stats: f.totals.snapshot(), instances: f.ordered, ranked: f.ranked, heard: f.heard, changed: f.changed}
 }
 
 func (f *fleet) instance(id string) (*Instance, bool) {
@@ -192,19 +194,19 @@ func (d *diff) remove(i *Instance) {
 	d.removed[i] = struct{}{}
 }
 
-// merge returns the list after the change. It copies pointers, and compares instances only to find the places of the added ones.
-func (d *diff) merge(list []*Instance) []*Instance {
-	added := slices.SortedFunc(maps.Keys(d.added), (*Instance).compare)
+// merge returns a list in an order after the change. It copies pointers, and compares instances only to find the places of the added ones.
+func (d *diff) merge(list []*Instance, order func(a, b *Instance) int) []*Instance {
+	added := slices.SortedFunc(maps.Keys(d.added), order)
 	gone := make([]int, 0, len(d.removed)+1)
 	for i := range d.removed {
-		at, _ := slices.BinarySearchFunc(list, i, (*Instance).compare)
+		at, _ := slices.BinarySearchFunc(list, i, order)
 		gone = append(gone, at)
 	}
 	slices.Sort(gone)
 	merged := make([]*Instance, 0, len(list)-len(gone)+len(added))
 	from := 0
 	for _, i := range added {
-		at, _ := slices.BinarySearchFunc(list, i, (*Instance).compare)
+		at, _ := slices.BinarySearchFunc(list, i, order)
 		merged = append(appendWithout(merged, list, gone, from, at), i)
 		from = at
 		passed, _ := slices.BinarySearch(gone, at)

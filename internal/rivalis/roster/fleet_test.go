@@ -33,6 +33,9 @@ func someAgent(t *rapid.T, tx uint64) db.RosterAgent {
 	}
 	slices.SortFunc(a.Info.Rooms, func(x, y db.RoomInfo) int { return strings.Compare(x.ID, y.ID) })
 	a.Info.RoomTypes = append(a.Info.RoomTypes, rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"a", "b", "c", "d"}), 0, 3, rapid.ID).Draw(t, "types")...)
+	if rapid.Bool().Draw(t, "declared") {
+		a.Info.Capacity.MaxConnections = new(rapid.Int32Range(0, 9).Draw(t, "most"))
+	}
 	a.Info.Labels["region"] = rapid.SampledFrom([]string{"eu", "us"}).Draw(t, "region")
 	return a
 }
@@ -81,6 +84,13 @@ func TestChangesEqualAFullReading(t *testing.T) {
 	})
 }
 
+func idsOf(list []*Instance) (ids []string) {
+	for _, i := range list {
+		ids = append(ids, i.ID)
+	}
+	return ids
+}
+
 func text(v *View) string {
 	list, _ := v.AppendInstances(nil, Page{})
 	return string(v.Stats().AppendJSON(list))
@@ -88,6 +98,7 @@ func text(v *View) string {
 
 func sameView(t require.TestingT, want, got *View) {
 	require.Equal(t, text(want), text(got))
+	require.Equal(t, idsOf(want.ranked), idsOf(got.ranked))
 	require.True(t, slices.IsSortedFunc(got.instances, (*Instance).compare))
 }
 

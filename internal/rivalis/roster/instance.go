@@ -22,6 +22,7 @@ type Instance struct {
 	joined      time.Time
 	replica     uuid.UUID
 	connections int64
+	load        float64 // connections, as a share of their maximum if one is declared
 	capacity    db.AgentCapacity
 	autoCreate  bool
 	synced      int64  // when its last reply was recorded, in Unix milliseconds
@@ -42,7 +43,10 @@ func newInstance(a *db.RosterAgent) *Instance {
 	i := &Instance{
 		ID: a.Info.ID, Status: a.Info.Status, Labels: a.Info.Labels, RoomTypes: a.Info.RoomTypes, Rooms: make([]Room, 0, len(a.Info.Rooms)),
 		joined: a.Joined, replica: a.Replica, connections: a.Info.Connections, capacity: a.Info.Capacity, autoCreate: a.Info.AutoCreate,
-		synced: a.Info.LastSyncAt, missed: a.Missed,
+		synced: a.Info.LastSyncAt, missed: a.Missed, load: float64(a.Info.Connections),
+	}
+	if most := a.Info.Capacity.MaxConnections; most != nil {
+		i.load /= float64(max(*most, 1))
 	}
 	b := appendInstanceHead(make([]byte, 0, 512+192*len(a.Info.Rooms)), &a.Info, func(from, to int) {
 		r := &a.Info.Rooms[len(i.Rooms)]

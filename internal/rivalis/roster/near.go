@@ -2,8 +2,10 @@ package roster
 
 import (
 	"cmp"
+	"iter"
 	"math/rand/v2"
 	"slices"
+	"sort"
 
 	"github.com/lattice-director/director/db"
 )
@@ -23,19 +25,30 @@ func (r *Roster) Near(room db.NewRoom) []string {
 }
 
 func (v *View) near(room db.NewRoom) []string {
-	best := &nearest{sign: signOf(room.Strategy)}
-	undeclared, declared := false, false
-	for _, i := range v.instances {
-		if !i.mayHost(room) {
-			continue
-		}
-		undeclared, declared = undeclared || i.capacity.MaxConnections == nil, declared || i.capacity.MaxConnections != nil
-		best.add(i)
-	}
-	if undeclared && declared {
+	declared := sort.Search(len(v.ranked), func(n int) bool { return v.ranked[n].capacity.MaxConnections != nil })
+	ids, ofDeclared := bestHosts(v.ranked[:declared], room), bestHosts(v.ranked[declared:], room)
+	if len(ids) > 0 && len(ofDeclared) > 0 {
 		return nil
 	}
-	return best.ids()
+	return append(ids, ofDeclared...)
+}
+
+// bestHosts returns the ids of the instances that look best for a room, the best first, at most nearCount. It walks the ranked instances only
+// until it has as many, so that its cost does not grow with the fleet. Instances that look equally good begin at a random one of them, so that
+// rooms that are created at the same time spread.
+func bestHosts(ranked []*Instance, room db.NewRoom) (ids []string) {
+	for equal := range equallyGood(ranked, room.Strategy) {
+		first := rand.IntN(len(equal))
+		for n := range equal {
+			if i := equal[(first+n)%len(equal)]; i.mayHost(room) {
+				ids = append(ids, i.ID)
+			}
+			if len(ids) == nearCount {
+				return ids
+			}
+		}
+	}
+	return ids
 }
 
 // mayHost reports whether an instance looks as if it could host a room.
@@ -57,54 +70,51 @@ func (i *Instance) mayHost(room db.NewRoom) bool {
 	return true
 }
 
-// signOf returns 1 where the least loaded instances are the best, -1 for the most loaded, 0 for any. Unknown strategies are the default.
-func signOf(strategy string) float64 {
-	switch strategy {
-	case "most-loaded":
-		return -1
-	case "random":
-		return 0
-	}
-	return 1
-}
-
-// nearest keeps the best instances that were added, at most nearCount.
-type nearest struct {
-	sign float64
-	list []scored // the best first
-}
-
-// scored is an instance with what it is compared by.
-type scored struct {
-	id          string
-	load, rooms float64
-	tie         uint64
-}
-
-func (s scored) compare(o scored) int {
-	return cmp.Or(cmp.Compare(s.load, o.load), cmp.Compare(s.rooms, o.rooms), cmp.Compare(s.tie, o.tie))
-}
-
-func (n *nearest) add(i *Instance) {
-	load := float64(i.connections)
-	if most := i.capacity.MaxConnections; most != nil {
-		load /= float64(*most)
-	}
-	one := scored{i.ID, n.sign * load, n.sign * n.sign * float64(len(i.Rooms)), rand.Uint64()}
-	if len(n.list) == nearCount {
-		if one.compare(n.list[nearCount-1]) >= 0 {
-			return
+// compareRank orders instances by whether they declare a maximum of connections, then by load, by rooms and by id.
+func (i *Instance) compareRank(other *Instance) int {
+	if declared := i.capacity.MaxConnections != nil; declared != (other.capacity.MaxConnections != nil) {
+		if declared {
+			return 1
 		}
-		n.list = n.list[:nearCount-1]
+		return -1
 	}
-	at, _ := slices.BinarySearchFunc(n.list, one, scored.compare)
-	n.list = slices.Insert(n.list, at, one)
+	return cmp.Or(cmp.Compare(i.load, other.load), cmp.Compare(len(i.Rooms), len(other.Rooms)), cmp.Compare(i.ID, other.ID))
 }
 
-func (n *nearest) ids() []string {
-	ids := make([]string, len(n.list))
-	for i, one := range n.list {
-		ids[i] = one.id
+// equallyGood yields the ranked instances in groups that a strategy does not distinguish, the best group first: those of the same load and
+// number of rooms. The strategy "most-loaded" begins with the highest load, and with the fewest rooms within a load. Unknown strategies are the
+// default.
+func equallyGood(ranked []*Instance, strategy string) iter.Seq[[]*Instance] {
+	return func(yield func([]*Instance) bool) {
+		switch strategy {
+		case "random":
+			if len(ranked) > 0 {
+				yield(ranked)
+			}
+		case "most-loaded":
+			for len(ranked) > 0 {
+				highest := ranked[len(ranked)-1].load
+				from := sort.Search(len(ranked), func(n int) bool { return ranked[n].load >= highest })
+				if !yieldEqual(ranked[from:], yield) {
+					return
+				}
+				ranked = ranked[:from]
+			}
+		default:
+			yieldEqual(ranked, yield)
+		}
 	}
-	return ids
+}
+
+// yieldEqual yields ranked instances in groups of the same load and number of rooms. It returns false if yield did.
+func yieldEqual(ranked []*Instance, yield func([]*Instance) bool) bool {
+	for len(ranked) > 0 {
+		load, rooms := ranked[0].load, len(ranked[0].Rooms)
+		to := sort.Search(len(ranked), func(n int) bool { return ranked[n].load != load || len(ranked[n].Rooms) != rooms })
+		if !yield(ranked[:to]) {
+			return false
+		}
+		ranked = ranked[to:]
+	}
+	return true
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 
 	"github.com/lattice-director/director/db"
 )
@@ -20,6 +21,7 @@ func fleetOf(n int, change func(i int, a *db.InstanceInfo)) *View {
 		change(i, &a.Info)
 		v.instances = append(v.instances, newInstance(&a))
 	}
+	v.ranked = slices.SortedFunc(slices.Values(v.instances), (*Instance).compareRank)
 	return v
 }
 
@@ -65,6 +67,40 @@ func TestMaximumsDecideHowInstancesAreCompared(t *testing.T) {
 			shares(i, a)
 		}
 	}).near(db.NewRoom{Type: "duel"}), "some declare one, others do not")
+}
+
+// Pins a walk that ends before the best instance, or counts one twice: of any fleet it names what a comparison of all instances would.
+func TestNearEqualsAComparisonOfAll(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		v := fleetOf(rapid.IntRange(0, 3*nearCount).Draw(t, "instances"), func(_ int, a *db.InstanceInfo) {
+			a.Connections, a.AutoCreate = rapid.Int64Range(0, 3).Draw(t, "connections"), rapid.IntRange(0, 9).Draw(t, "hosts") > 0
+			a.Rooms = make([]db.RoomInfo, rapid.IntRange(0, 2).Draw(t, "rooms"))
+		})
+		strategy := rapid.SampledFrom([]string{"least-loaded", "most-loaded", "random"}).Draw(t, "strategy")
+		rank := func(i *Instance) []float64 {
+			sign := signOf(strategy)
+			return []float64{sign * i.load, sign * sign * float64(len(i.Rooms))}
+		}
+		hosts := slices.DeleteFunc(slices.Clone(v.instances), func(i *Instance) bool { return !i.autoCreate })
+		slices.SortFunc(hosts, func(a, b *Instance) int { return slices.Compare(rank(a), rank(b)) })
+		byID := map[string]*Instance{}
+		for _, i := range hosts {
+			byID[i.ID] = i
+		}
+		near := v.near(db.NewRoom{Type: "duel", Strategy: strategy})
+		require.Len(t, near, min(nearCount, len(hosts)))
+		for n, id := range near {
+			require.Contains(t, byID, id)
+			require.Equal(t, rank(hosts[n]), rank(byID[id]))
+			delete(byID, id)
+		}
+	})
+}
+
+// signOf returns 1 where the least loaded instances are the best, -1 for the most loaded, 0 for any.
+func signOf(strategy string) float64 {
+	return map[string]float64{"least-loaded": 1, "most-loaded": -1, "random": 0}[strategy]
 }
 
 func BenchmarkNear(b *testing.B) {

@@ -14,6 +14,7 @@ import (
 type View struct {
 	stats     Stats
 	instances []*Instance         // in the order of joining
+	ranked    []*Instance         // the same by rank, see near.go
 	heard     map[uuid.UUID]int64 // when each replica had heard from all its agents, in Unix milliseconds
 	changed   uint64              // the latest transaction whose change the view includes
 }
