@@ -15,13 +15,16 @@ LDFLAGS      := -s -w -X main.version=$(VERSION)
 # Exclude a codec of gin and a debug page of gRPC, which the director does not use: the binary has 46 MB instead of 52.
 TAGS         := nomsgpack,grpcnotrace
 PKGS         ?= ./...
+# PKGS names packages of two modules: the product's, and bench's (as ./bench/...), which keeps what measures out of the product's go.mod.
+ROOT_PKGS     = $(filter-out ./bench ./bench/%,$(PKGS))
+BENCH_PKGS    = $(if $(filter ./...,$(PKGS)),./...,$(patsubst ./bench/%,./%,$(filter ./bench/%,$(PKGS))))
 TEST_TIMEOUT ?= 25m
 TESTFLAGS    ?=
 # Packages whose tests hold real processes to promises of seconds. They run after all others, one package at a time, so that a machine
 # with two CPUs is busy with them alone.
 ALONE        := /(test/.*|examples/demo|sdk/ts/test)$$
 # Of at most five tests that failed, each is repeated once, alone; both results are printed. A data race is never repeated.
-GOTESTSUM     = $(BIN)/gotestsum --format standard-quiet --format-hide-empty-pkg \
+GOTESTSUM     = $(CURDIR)/$(BIN)/gotestsum --format standard-quiet --format-hide-empty-pkg \
                 --rerun-fails=1 --rerun-fails-max-failures=5 --rerun-fails-abort-on-data-race
 GOTEST        = -race -count=1 -timeout $(TEST_TIMEOUT) $(TESTFLAGS)
 FUZZTIME     ?= 20s
@@ -56,9 +59,10 @@ demo: postgres ## Run game servers and players, start servers where players come
 .PHONY: test
 test: postgres compiler python node chromium $(BIN)/gotestsum ## Run every test on a real Postgres, with the race detector
 	@echo "building and running every test: some minutes, and two more the first time"
-	@all=$$(go list $(PKGS)); \
+	@all=$$($(if $(ROOT_PKGS),go list $(ROOT_PKGS))); \
 	alone=$$(grep -E '$(ALONE)' <<<"$$all" || true); others=$$(grep -vE '$(ALONE)' <<<"$$all" || true); \
 	if [ -n "$$others" ]; then $(GOTESTSUM) --packages="$$(xargs <<<"$$others")" -- $(GOTEST); fi; \
+	$(if $(BENCH_PKGS),(cd bench && $(GOTESTSUM) --packages="$(BENCH_PKGS)" -- $(GOTEST));) \
 	if [ -n "$$alone" ]; then $(GOTESTSUM) --packages="$$(xargs <<<"$$alone")" -- -p 1 $(GOTEST); fi
 
 .PHONY: test-long
@@ -81,11 +85,13 @@ browser: build sdk-ts ## Serve a page on which you queue and play, beside `make 
 .PHONY: build
 build: ## Build the static binaries .bin/director and .bin/director-bench
 	@echo "building .bin/director and .bin/director-bench: two minutes the first time, seconds after that"
-	@CGO_ENABLED=0 go build -trimpath -tags $(TAGS) -ldflags '$(LDFLAGS)' -o $(BIN)/ ./cmd/director ./cmd/director-bench
+	@CGO_ENABLED=0 go build -trimpath -tags $(TAGS) -ldflags '$(LDFLAGS)' -o $(BIN)/ ./cmd/director
+	@cd bench && CGO_ENABLED=0 go build -trimpath -tags $(TAGS) -ldflags '$(LDFLAGS)' -o $(CURDIR)/$(BIN)/ ./cmd/director-bench
 
 .PHONY: lint
 lint: $(BIN)/golangci-lint ## Check style and the direction of imports
-	@$(BIN)/golangci-lint run $(PKGS)
+	@$(if $(ROOT_PKGS),$(BIN)/golangci-lint run $(ROOT_PKGS))
+	@$(if $(BENCH_PKGS),cd bench && $(CURDIR)/$(BIN)/golangci-lint run $(BENCH_PKGS))
 
 .PHONY: generate
 generate: postgres protoc $(BIN)/sqlc $(PLUGINS) $(SDK_TS)/node_modules ## Generate db/query/*.sql.go and db/schema.sql from queries/ and migrations/, api/*/pb, api/docs.html, and the types of sdk/ts
@@ -112,8 +118,9 @@ generate-check: postgres protoc $(BIN)/sqlc $(PLUGINS) $(SDK_TS)/node_modules ##
 	done
 
 .PHONY: tidy-check
-tidy-check: ## Fail when `go mod tidy` would change go.mod or go.sum
+tidy-check: ## Fail when `go mod tidy` would change go.mod or go.sum, of the product or of bench
 	@go mod tidy -diff
+	@cd bench && go mod tidy -diff
 
 .PHONY: ops-check
 ops-check: ## Check the Helm chart and the manifests with the code of Kubernetes' API server, compose.yaml with that of Docker Compose, and what releases pack
@@ -128,8 +135,8 @@ test-pg18: ## Run the tests on Postgres 18 (needs npm)
 .PHONY: fuzz
 fuzz: ## Fuzz every decoder, and every route, for FUZZTIME (20s) each
 	@for pkg in $$(grep -rlE --include='*_test.go' '^func Fuzz' . | xargs -r -n1 dirname | sort -u); do \
-	  for name in $$(go test -list '^Fuzz' $$pkg | grep '^Fuzz'); do \
-	    echo "== $$pkg $$name"; go test -run '^$$' -fuzz "^$$name$$" -fuzztime $(FUZZTIME) $$pkg; \
+	  for name in $$(go -C $$pkg test -list '^Fuzz' . | grep '^Fuzz'); do \
+	    echo "== $$pkg $$name"; go -C $$pkg test -run '^$$' -fuzz "^$$name$$" -fuzztime $(FUZZTIME) .; \
 	  done; \
 	done
 	DIRECTOR_TEST_FUZZ=$(FUZZTIME) go test ./server -run '^TestNoRequestIsAnInternalError$$' -count=1
@@ -140,12 +147,13 @@ guards: postgres ## Remove the guards of the promises, one at a time, and demand
 
 .PHONY: bench
 bench: ## Run the Go benchmarks, BENCHTIME (1s) each
-	@go test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) $(PKGS)
+	@go test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) $(ROOT_PKGS)
 
 .PHONY: vuln
 vuln: ## Check the dependencies against the Go vulnerability database (needs the internet)
 	@GOBIN=$(CURDIR)/$(BIN) go install golang.org/x/vuln/cmd/govulncheck@$(GOVULNCHECK)
 	@$(BIN)/govulncheck ./...
+	@cd bench && $(CURDIR)/$(BIN)/govulncheck ./...
 
 ##@ Ship it
 

@@ -46,7 +46,7 @@ for image in $("${compose[@]}" config --images postgres balancer prometheus graf
 	esac
 done
 (cd ops/test && go build -o "$work/prometheus" ./compose/prometheus)
-go build -o "$work/director-bench" ./cmd/director-bench
+(cd bench && go build -o "$work/director-bench" ./cmd/director-bench)
 
 say 'docker compose up --build'
 "${compose[@]}" up --build --detach --pull never "${without[@]}" >"$work/up.log" 2>&1 || { cat "$work/up.log" >&2; fail 'docker compose up'; }

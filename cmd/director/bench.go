@@ -18,8 +18,7 @@ func (p *program) bench() *cobra.Command {
 		Example:            "  director-bench matchmake --callers 64",
 		FParseErrWhitelist: cobra.FParseErrWhitelist{UnknownFlags: true}, // flags of the old command
 		RunE: func(*cobra.Command, []string) error {
-			return cli.Usage(errors.New("the benchmark is a separate program, director-bench: 'make build' builds it beside this one, and " +
-				"'go install github.com/lattice-director/director/cmd/director-bench@latest' installs it"))
+			return cli.Usage(errors.New("the benchmark is a separate program, director-bench: 'make build' builds it beside this one, and each release has it"))
 		},
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 )
@@ -15,7 +16,13 @@ var (
 		if built, err = os.MkdirTemp("", "director-test-"); err != nil {
 			return err
 		}
-		out, err := exec.Command("go", "build", "-o", director(), "github.com/lattice-director/director/cmd/director").CombinedOutput()
+		root, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/lattice-director/director").Output()
+		if err != nil {
+			return err
+		}
+		build := exec.Command("go", "build", "-o", director(), "./cmd/director")
+		build.Dir = strings.TrimSpace(string(root)) // tests of other modules of this repository have another go.mod
+		out, err := build.CombinedOutput()
 		if err != nil {
 			return fmt.Errorf("%w: %s", err, out)
 		}

@@ -26,10 +26,10 @@ func file(t *testing.T, name string) string {
 // configuration is the part of .goreleaser.yaml that names things of this repository.
 type configuration struct {
 	Builds []struct {
-		Main, Binary string
-		Env, Flags   []string
-		Tags         []string
-		Ldflags      []string
+		Dir, Main, Binary string
+		Env, Flags        []string
+		Tags              []string
+		Ldflags           []string
 	}
 	Archives []struct{ Files []any }
 	Nfpms    []struct {
@@ -87,7 +87,7 @@ func TestReleasesAreBuiltLikeTheOthers(t *testing.T) {
 		require.Equal(t, []string{"-trimpath"}, build.Flags, build.Binary)
 		require.Equal(t, []string{tags}, build.Tags, build.Binary)
 		require.Equal(t, []string{ldflags + "v{{ .Version }}"}, build.Ldflags, build.Binary)
-		require.DirExists(t, filepath.Join(root, build.Main))
+		require.DirExists(t, filepath.Join(root, build.Dir, build.Main))
 	}
 	require.Equal(t, tags, match(t, file(t, "Dockerfile"), `-tags (\S+) -ldflags .* -o /out/director `))
 	require.Equal(t, tags, match(t, file(t, "ops/release/completions.sh"), `-tags (\S+) `))
