@@ -52,6 +52,7 @@ func (a answer) text(name string) (text string, ok bool) {
 type problem struct {
 	Code   string `json:"code"`
 	Detail string `json:"detail"`
+	Cause  string `json:"cause"` // of the orchestrator of Rivalis, instead of a code
 }
 
 // isToken reports whether the text has the form of a signed token.

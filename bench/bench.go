@@ -32,6 +32,12 @@ const (
 	MaxCapacity  = 100_000 // of a game server, by the API
 	MaxPlayers   = 1024    // of a session, by the API
 	MaxTickets   = 1_000_000
+
+	MaxConnections = 256 // of gRPC
+	MaxWatchers    = 100_000
+	MaxAgents      = 20_000
+	MaxRooms       = 100 // of an agent
+	MaxSessions    = 20_000
 )
 
 // Options of a run. FleetToken, and all fields from Rate on except Duration, have usable zero values.
@@ -76,6 +82,11 @@ type Progress struct {
 
 // Check validates the options as Run does, and sets defaults.
 func (o *Options) Check() error {
+	if o.Protocol == nil {
+		o.Connections, o.Watchers, o.Agents, o.Rooms, o.Sessions = 0, 0, 0, 0, 0
+	} else if err := o.Protocol.checkOptions(o); err != nil {
+		return err
+	}
 	switch {
 	case o.scenario().turn == nil:
 		return fmt.Errorf("there is no scenario %q: there are %s", o.Scenario, strings.Join(Scenarios(), ", "))
@@ -83,7 +94,7 @@ func (o *Options) Check() error {
 		return errors.New("there is no URL to call")
 	case o.Callers < 1 || o.Callers > o.maxCallers():
 		return fmt.Errorf("%d callers: there must be 1 to %d", o.Callers, o.maxCallers())
-	case o.Turn == nil && o.Instances < 1 || o.Instances > MaxInstances:
+	case !o.scenario().fleetless && o.Instances < 1 || o.Instances > MaxInstances:
 		return fmt.Errorf("%d instances: there must be 1 to %d", o.Instances, MaxInstances)
 	case o.Duration <= 0 || o.WarmUp < 0 || o.Background < 0:
 		return errors.New("a run must last, and neither a warm-up nor a measurement of the background may be negative")
@@ -147,7 +158,7 @@ type run struct {
 
 	scenario scenario
 	id       string // part of the names of its game servers and regions
-	client   *client
+	client   *Client
 	fleet    *fleet
 	players  *players
 	places   places
@@ -174,12 +185,20 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	if err := o.Check(); err != nil {
 		return Result{}, err
 	}
+	if o.Protocol != nil {
+		return o.Protocol.run(ctx, o)
+	}
+	return generate(ctx, o)
+}
+
+// generate generates the load of valid options.
+func generate(ctx context.Context, o Options) (Result, error) {
 	o.Instances = max(o.Instances, o.Regions)
 	if o.Scenario == heartbeat {
 		o.Instances = max(o.Instances, o.Callers) // two callers never send a heartbeat of the same game server at once
 	}
 	r := newRun(ctx, o)
-	defer r.client.close()
+	defer r.client.Close()
 	background, stop := context.WithCancel(ctx)
 	var helpers sync.WaitGroup
 	defer helpers.Wait()
@@ -201,7 +220,7 @@ func newRun(ctx context.Context, o Options) *run {
 	id := cmp.Or(o.Run, strings.ToLower(rand.Text()[:10]))
 	r := &run{
 		Options: o, scenario: o.scenario(), id: id, record: newRecord(), players: newPlayers(o.AccessToken),
-		client: newClient(ctx, o.FleetToken, 2*o.Callers+2*maxConcurrent),
+		client: NewClient(ctx, o.FleetToken, 2*o.Callers+2*maxConcurrent),
 	}
 	r.enter("preparing")
 	r.places = newPlaces(id, o)

@@ -138,8 +138,7 @@ func options(d *fakeDirector, scenario string) Options {
 // deregistered.
 func TestScenarios(t *testing.T) {
 	t.Parallel()
-	identity := []string{matchmake, resolve, "joined", "left"}
-	steps := map[string][]string{matchLife: {"create", "and assigned"}, sessionLife: identity, mixed: append([]string{heartbeat}, identity...)}
+	steps := map[string][]string{matchLife: {"create", "and assigned"}, sessionLife: {matchmake, resolve, "joined", "left"}}
 	paths := map[string]string{
 		matchmake: "/matchmake", resolve: "/resolve", heartbeat: "/fleet/heartbeat", sessionLife: "/matchmake", noop: "/noop", fleetNoop: "/fleet/noop",
 	}
@@ -166,8 +165,6 @@ func TestScenarios(t *testing.T) {
 				require.EqualValues(t, d.calls["/fleet/register"], res.Calls+2)
 			case matchQueue, matchServers, matchLife, matchSteady, matchIdle:
 				d.requireMatches(t, res)
-			case mixed:
-				require.EqualValues(t, d.calls["/fleet/heartbeat"]+d.calls["/matchmake"], res.Calls)
 			default:
 				require.EqualValues(t, d.calls[paths[scenario]], res.Calls)
 				require.Equal(t, res.Instances, d.calls["/fleet/register"])
@@ -371,7 +368,7 @@ func TestImpossibleOptions(t *testing.T) {
 	t.Parallel()
 	good := Options{Scenario: matchmake, URLs: []string{"http://127.0.0.1:1"}, Callers: 1, Instances: 1, Duration: time.Second}
 	for says, spoil := range map[string]func(*Options){
-		"there are fleet-noop, heartbeat, match-idle, match-life, match-queue, match-servers, match-steady, matchmake, mixed, noop, register, resolve, session-life": func(o *Options) { o.Scenario = "dance" },
+		"there are fleet-noop, heartbeat, match-idle, match-life, match-queue, match-servers, match-steady, matchmake, noop, register, resolve, session-life": func(o *Options) { o.Scenario = "dance" },
 		"no URL":          func(o *Options) { o.URLs = nil },
 		"0 callers":       func(o *Options) { o.Callers = 0 },
 		"2049 callers":    func(o *Options) { o.Callers = MaxCallers + 1 },

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,20 +16,21 @@ import (
 // callTimeout is far longer than a director takes to answer or refuse a call.
 const callTimeout = 10 * time.Second
 
-// maxAnswerBytes bounds the answers that are read; a director's have a few hundred bytes.
-const maxAnswerBytes = 1 << 20
+// maxAnswerBytes bounds the answers that are read. The longest is the list of all Rivalis game servers; others have a few hundred bytes.
+const maxAnswerBytes = 256 << 20
 
-// client posts JSON until its ctx ends, which fails all calls in progress and all later ones. Connections are kept open, one
+// Client makes calls until its ctx ends, which fails all calls in progress and all later ones. Connections are kept open, one
 // for each concurrent caller, so that handshakes are not measured. The client is fasthttp's because the load generator shares
 // a machine with the director: a call costs it less than half of the CPU that it costs net/http.
-type client struct {
+type Client struct {
 	ctx        context.Context
 	http       *fasthttp.Client
 	fleetToken string
 }
 
-func newClient(ctx context.Context, fleetToken string, connections int) *client {
-	return &client{ctx, &fasthttp.Client{
+// NewClient returns a client that keeps so many connections open. The caller closes it.
+func NewClient(ctx context.Context, fleetToken string, connections int) *Client {
+	return &Client{ctx, &fasthttp.Client{
 		Dial:                      func(addr string) (net.Conn, error) { return dial(ctx, addr) },
 		MaxConnsPerHost:           connections,
 		MaxIdleConnDuration:       time.Minute,
@@ -38,7 +40,8 @@ func newClient(ctx context.Context, fleetToken string, connections int) *client 
 	}, fleetToken}
 }
 
-func (c *client) close() { c.http.CloseIdleConnections() }
+// Close closes the connections that are not in use.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
 
 // dial opens a connection that is closed when ctx ends.
 func dial(ctx context.Context, addr string) (net.Conn, error) {
@@ -87,16 +90,18 @@ func (f *failure) Kind() string {
 // reader reads an answer, whose memory is reused after the reader returns.
 type reader func(answer) error
 
+func (r reader) bytes(body []byte) error { return r(body) }
+
 // ignoreAnswer is the reader of calls whose status is all that matters.
 func ignoreAnswer(answer) error { return nil }
 
 // asOperator calls with the token of an operator.
-func (c *client) asOperator(method, url, token string, body []byte) error {
-	return c.call(request{method: method, url: url, header: fasthttp.HeaderAuthorization, value: "Bearer " + token, body: body, take: ignoreAnswer})
+func (c *Client) asOperator(method, url, token string, body []byte) error {
+	return c.Do(Request{Method: method, URL: url, Header: fasthttp.HeaderAuthorization, Value: "Bearer " + token, Body: body})
 }
 
 // asFleet calls with the fleet token.
-func (c *client) asFleet(url string, body []byte, take reader) error {
+func (c *Client) asFleet(url string, body []byte, take reader) error {
 	if c.fleetToken == "" {
 		return c.post(url, "", "", body, take)
 	}
@@ -104,49 +109,66 @@ func (c *client) asFleet(url string, body []byte, take reader) error {
 }
 
 // asPlayer calls with a player's access token.
-func (c *client) asPlayer(url, token string, body []byte, take reader) error {
+func (c *Client) asPlayer(url, token string, body []byte, take reader) error {
 	return c.post(url, fasthttp.HeaderAuthorization, "Bearer "+token, body, take)
 }
 
-func (c *client) post(url, header, value string, body []byte, take reader) error {
-	return c.call(request{method: http.MethodPost, url: url, header: header, value: value, body: body, take: take})
+func (c *Client) post(url, header, value string, body []byte, take reader) error {
+	return c.Do(Request{Method: http.MethodPost, URL: url, Header: header, Value: value, Body: body, Take: take.bytes})
 }
 
 // poll makes a player's long poll. Its timeout is callTimeout plus the time that the director may wait.
-func (c *client) poll(url, token string, wait time.Duration, take reader) error {
-	return c.call(request{method: http.MethodGet, url: url, header: fasthttp.HeaderAuthorization, value: "Bearer " + token, wait: wait, take: take})
+func (c *Client) poll(url, token string, wait time.Duration, take reader) error {
+	return c.Do(Request{Method: http.MethodGet, URL: url, Header: fasthttp.HeaderAuthorization, Value: "Bearer " + token, Wait: wait, Take: take.bytes})
 }
 
-// request is a call. Its zero header and body send none.
-type request struct {
-	method, url   string
-	header, value string
-	body          []byte
-	wait          time.Duration // how long the director may wait before it answers
-	take          reader
+// Request is a call. Its zero header and body send none.
+type Request struct {
+	Method, URL   string
+	Header, Value string
+	IfNoneMatch   string // an ETag
+	Body          []byte
+	Wait          time.Duration             // how long the director may wait before it answers
+	Status        int                       // of a good answer; 0: any below 300
+	Take          func(answer []byte) error // reads the body, whose memory is reused when it returns; nil: the body is ignored
+	ETag          *string                   // gets that of the answer
 }
 
-func (c *client) call(r request) error {
+// Do makes a call. Errors have a method Kind: the status with the problem's code or cause, "timeout" or "no answer".
+func (c *Client) Do(r Request) error {
 	req, resp := fasthttp.AcquireRequest(), fasthttp.AcquireResponse()
 	defer fasthttp.ReleaseRequest(req)
 	defer fasthttp.ReleaseResponse(resp)
-	req.SetRequestURI(r.url)
-	req.Header.SetMethod(r.method)
-	req.Header.SetNoDefaultContentType(true) // a director refuses a type that is not JSON, even without a body
-	if r.header != "" {
-		req.Header.Set(r.header, r.value)
-	}
-	if r.body != nil {
-		req.Header.SetContentType("application/json")
-		req.SetBodyRaw(r.body)
-	}
-	if err := c.http.DoTimeout(req, resp, r.wait+callTimeout); err != nil {
+	r.write(req)
+	if err := c.http.DoTimeout(req, resp, r.Wait+callTimeout); err != nil {
 		return unanswered(err)
 	}
-	if resp.StatusCode() >= http.StatusMultipleChoices {
+	if status := resp.StatusCode(); r.Status != 0 && status != r.Status || r.Status == 0 && status >= http.StatusMultipleChoices {
 		return refusal(resp)
 	}
-	return r.take(answer(resp.Body()))
+	if r.ETag != nil {
+		*r.ETag = string(resp.Header.Peek(fasthttp.HeaderETag))
+	}
+	if r.Take == nil {
+		return nil
+	}
+	return r.Take(resp.Body())
+}
+
+func (r *Request) write(req *fasthttp.Request) {
+	req.SetRequestURI(r.URL)
+	req.Header.SetMethod(r.Method)
+	req.Header.SetNoDefaultContentType(true) // a director refuses a type that is not JSON, even without a body
+	if r.Header != "" {
+		req.Header.Set(r.Header, r.Value)
+	}
+	if r.IfNoneMatch != "" {
+		req.Header.Set(fasthttp.HeaderIfNoneMatch, r.IfNoneMatch)
+	}
+	if r.Body != nil {
+		req.Header.SetContentType("application/json")
+		req.SetBodyRaw(r.Body)
+	}
 }
 
 func unanswered(err error) error {
@@ -161,6 +183,7 @@ func refusal(resp *fasthttp.Response) error {
 	var said problem
 	_ = json.Unmarshal(resp.Body(), &said) // the answer of a proxy is not a problem document
 	status := resp.StatusCode()
+	said.Code = cmp.Or(said.Code, said.Cause)
 	if said.Code == "" {
 		said.Code = http.StatusText(status)
 	}

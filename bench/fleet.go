@@ -49,7 +49,7 @@ type registration struct {
 
 // fleet is the game servers of a run.
 type fleet struct {
-	client *client
+	client *Client
 	kind   string // part of the names of its game servers, beside other fleets of the run; "" is the usual one
 	urls   []string
 	places places
@@ -63,7 +63,7 @@ type fleet struct {
 	fresh []*instance // registered by the scenario register; they get no heartbeats
 }
 
-func newFleet(c *client, urls []string, p places, seats int) *fleet {
+func newFleet(c *Client, urls []string, p places, seats int) *fleet {
 	return &fleet{client: c, urls: urls, places: p, seats: seats, byEndpoint: map[string]*instance{}}
 }
 
@@ -156,8 +156,8 @@ func (f *fleet) add(one *instance) {
 func (f *fleet) deregister(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), deregisterTimeout)
 	defer cancel()
-	client := newClient(ctx, f.client.fleetToken, maxConcurrent)
-	defer client.close()
+	client := NewClient(ctx, f.client.fleetToken, maxConcurrent)
+	defer client.Close()
 	var group errgroup.Group
 	group.SetLimit(maxConcurrent)
 	for _, one := range append(f.all, f.fresh...) {

@@ -103,8 +103,8 @@ const retireTimeout = 10 * time.Second
 func (m *matches) retire(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), retireTimeout)
 	defer cancel()
-	client := newClient(ctx, "", 1)
-	defer client.close()
+	client := NewClient(ctx, "", 1)
+	defer client.Close()
 	for _, name := range m.applied {
 		_ = client.asOperator(http.MethodDelete, m.url(name), m.run.OpsToken, nil) // see retireTimeout
 	}

@@ -13,7 +13,6 @@ const (
 	heartbeat   = "heartbeat"    // the next game server sends a heartbeat
 	register    = "register"     // a new game server registers
 	sessionLife = "session-life" // a new player gets a seat, resolves it, joins and leaves
-	mixed       = "mixed"        // four turns in five are heartbeat, one is session-life
 	noop        = "noop"         // calls an endpoint of the baselines that authenticates like matchmake and does nothing else
 	fleetNoop   = "fleet-noop"   // calls an endpoint of the baselines that authenticates like heartbeat and does nothing else
 )
@@ -33,6 +32,11 @@ type Load struct {
 	Callers int
 	Rate    float64 // 0 is a closed loop
 	Tickets int     // tickets in the queue at the start of a turn; 0: the scenario queues none in advance
+
+	// Of protocols.
+	Connections, Watchers, Agents, Rooms, Sessions int
+
+	Alone bool // one caller, without a rate
 }
 
 // Usual returns the default load of a scenario; the zero value if it has none of its own.
@@ -52,7 +56,6 @@ var scenarios = map[string]scenario{
 	heartbeat:   {turn: (*caller).heartbeat, calls: 1},
 	register:    {turn: (*caller).register, calls: 1},
 	sessionLife: {turn: (*caller).sessionLife, calls: 4, players: 1},
-	mixed:       {turn: (*caller).mixed, calls: 2, players: 1.0 / sessionLifeShare},
 	noop:        {turn: (*caller).noop, calls: 1, players: 1, fleetless: true},
 	fleetNoop:   {turn: (*caller).fleetNoop, calls: 1, fleetless: true},
 
@@ -122,17 +125,6 @@ func (c *caller) sessionLife() error {
 		return err
 	}
 	return c.report("left", s, report{Left: []string{s.sub}})
-}
-
-// sessionLifeShare is the number of turns of mixed in which one is a session-life. A game server sends a heartbeat every five
-// seconds; with 16 players who stay for five minutes, about one player comes and leaves per four heartbeats.
-const sessionLifeShare = 5
-
-func (c *caller) mixed() error {
-	if c.rng.IntN(sessionLifeShare) == 0 {
-		return c.sessionLife()
-	}
-	return c.heartbeat()
 }
 
 func (c *caller) noop() error {

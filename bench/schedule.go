@@ -67,6 +67,14 @@ func (s *schedule) note(due, begun time.Time, waited bool, at period) {
 	}
 }
 
+// Pause waits for d. Errors: that of ctx when it ends first.
+func Pause(ctx context.Context, d time.Duration) error {
+	if !pause(ctx, d) {
+		return ctx.Err()
+	}
+	return nil
+}
+
 // pause waits for d, and returns false when ctx ends first.
 func pause(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)

@@ -22,8 +22,8 @@ func (t Turn) Unmeasured(do func() error) error { return t.caller.unmeasured(do)
 
 // scenario returns the scenario of the run.
 func (o *Options) scenario() scenario {
-	if o.Turn == nil {
+	if o.Turn == nil && o.Protocol == nil {
 		return scenarios[o.Scenario]
 	}
-	return scenario{turn: func(c *caller) error { return o.Turn(c.client.ctx, Turn{c}) }, calls: 1, fleetless: true}
+	return scenario{turn: func(c *caller) error { return o.Turn(c.client.ctx, Turn{c}) }, calls: 1, fleetless: true, usual: Load{Tickets: o.Tickets}}
 }

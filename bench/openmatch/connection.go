@@ -24,18 +24,6 @@ type connection struct {
 	query    pb.QueryServiceClient
 }
 
-// dial makes the connections, spread over the replicas.
-func (l *load) dial() error {
-	for n := range l.Connections {
-		conn, err := l.connect(l.URLs[n%len(l.URLs)])
-		if err != nil {
-			return err
-		}
-		l.conns = append(l.conns, conn)
-	}
-	return nil
-}
-
 // connect makes a connection that lasts until the end of the run.
 func (l *load) connect(addr string) (*connection, error) {
 	options := []grpc.DialOption{ // grpc-go's defaults except for the windows: dynamic windows cost a ping in both directions for nearly every call

@@ -7,12 +7,9 @@
 package openmatch
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -29,69 +26,23 @@ const (
 	ticketLife = "ticket-life" // a new player is queued and waits for an assignment, while a director fetches without a pause
 )
 
-// Limits of the load that one process generates.
-const (
-	MaxConnections = 256
-	MaxWatchers    = 100_000
-)
+// Protocol is the scenarios of this package. URLs are the addresses (host:port) of gRPC listeners, Tickets wait at the start of a turn of fetch and
+// query (fetch pairs them: use an even number), and options about players, game servers, regions and modes are ignored. The life of a ticket is an
+// open loop: in a closed one every ticket would arrive just after a cycle began.
+//
+// A run deletes the tickets that it queued. Its errors are also a failed preparation, and idle streams that ended.
+var Protocol = bench.NewProtocol(map[string]bench.ProtocolScenario[*load]{
+	tickets: {Turn: (*load).create, Usual: bench.Load{Callers: 32, Connections: 8}},
+	fetch:   {Turn: (*load).fetchAll, Prepare: (*load).serveFunction, Usual: bench.Load{Callers: 1, Connections: 8, Tickets: 10_000}},
+	watch:   {Turn: (*load).create, Prepare: (*load).watchIdly, Usual: bench.Load{Callers: 32, Connections: 8, Watchers: 5_000}},
+	query:   {Turn: (*load).queryAll, Prepare: (*load).queueForQuery, Usual: bench.Load{Callers: 1, Connections: 8, Tickets: 10_000}},
 
-// Options of a run. Of those of package bench, Scenario is one of Scenarios of this package, URLs are the addresses
-// (host:port) of gRPC listeners, Tickets wait at the start of a turn of fetch and query (0 is 10,000; fetch pairs them: use an
-// even number), and options about players' tokens, game servers, regions and modes are ignored.
-type Options struct {
-	bench.Options
-
-	Token       string // sent as a bearer token; "" sends none
-	Connections int    // shared by callers, up to MaxConnections; 0 is 8
-	Watchers    int    // streams of watch, up to MaxWatchers; 0 is 5,000
-	Leave       bool   // tickets are not deleted: the database is discarded
-}
-
-type scenario struct {
-	prepare func(*load, context.Context) error
-	turn    func(*load, context.Context, bench.Turn) error
-	callers int     // usual number
-	rate    float64 // usual rate; 0 is a closed loop
-}
-
-var scenarios = map[string]scenario{
-	tickets:    {turn: (*load).create, callers: 32},
-	fetch:      {prepare: (*load).serveFunction, turn: (*load).fetchAll, callers: 1},
-	watch:      {prepare: (*load).watchIdly, turn: (*load).create, callers: 32},
-	query:      {prepare: (*load).queueForQuery, turn: (*load).queryAll, callers: 1},
-	ticketLife: {prepare: (*load).direct, turn: (*load).live, callers: 256, rate: 100},
-}
-
-// Scenarios returns the names of all scenarios, sorted.
-func Scenarios() []string { return slices.Sorted(maps.Keys(scenarios)) }
-
-// Usual returns the usual load of a scenario. That of ticket-life is an open loop: in a closed one every ticket would
-// arrive just after a cycle began.
-func Usual(scenario string) (callers int, rate float64) {
-	return scenarios[scenario].callers, scenarios[scenario].rate
-}
-
-// Check validates the options as Run does, and sets defaults.
-func (o *Options) Check() error {
-	o.Connections = cmp.Or(o.Connections, 8)
-	o.Tickets, o.Watchers = cmp.Or(o.Tickets, 10_000), cmp.Or(o.Watchers, 5_000)
-	switch {
-	case scenarios[o.Scenario].turn == nil:
-		return fmt.Errorf("there is no scenario %q: there are %s", o.Scenario, strings.Join(Scenarios(), ", "))
-	case o.Connections < 1 || o.Connections > MaxConnections:
-		return fmt.Errorf("%d connections: there must be 1 to %d", o.Connections, MaxConnections)
-	case o.Tickets < 1 || o.Tickets > bench.MaxTickets:
-		return fmt.Errorf("%d tickets: there must be 1 to %d", o.Tickets, bench.MaxTickets)
-	case o.Watchers < 1 || o.Watchers > MaxWatchers:
-		return fmt.Errorf("%d watchers: there must be 1 to %d", o.Watchers, MaxWatchers)
-	}
-	o.Turn = func(context.Context, bench.Turn) error { return nil } // replaced in Run
-	return o.Options.Check()
-}
+	ticketLife: {Turn: (*load).live, Prepare: (*load).direct, Usual: bench.Load{Callers: 256, Rate: 100, Connections: 8}},
+}, nil, newLoad)
 
 // load is a run in progress.
 type load struct {
-	Options
+	bench.Options
 
 	tag     string // tag of all its tickets
 	conns   []*connection
@@ -102,51 +53,35 @@ type load struct {
 	closers []func() error     // closed in reverse order
 }
 
-// Run generates the load, and deletes the tickets that it queued. It returns when all calls have been answered. Calls that
-// fail are part of the result. Errors: an invalid option, a failed preparation, a meter that cannot be read, idle streams
-// that ended, or the end of ctx.
-func Run(ctx context.Context, o Options) (result bench.Result, err error) {
-	if err := o.Check(); err != nil {
-		return bench.Result{}, err
+func newLoad(o bench.Options) *load {
+	return &load{Options: o, tag: "bench-" + strings.ToLower(rand.Text()[:10]), queued: make([][]string, o.Callers)}
+}
+
+// Connect makes the connections, spread over the replicas. It also encodes the players.
+func (l *load) Connect(context.Context) error {
+	if err := l.encodePlayers(); err != nil {
+		return err
 	}
-	o.Run = cmp.Or(o.Run, strings.ToLower(rand.Text()[:10]))
-	l := &load{Options: o, tag: "bench-" + o.Run, queued: make([][]string, o.Callers)}
-	defer func() { err = errors.Join(err, l.close()) }()
-	if err := errors.Join(l.encodePlayers(), l.dial()); err != nil {
-		return bench.Result{}, err
-	}
-	if !o.Leave {
-		defer func() { l.takeBack(ctx, slices.Concat(l.queued...)) }()
-	}
-	if prepare := scenarios[o.Scenario].prepare; prepare != nil {
-		if err := prepare(l, ctx); err != nil {
-			return bench.Result{}, err
+	for n := range l.Connections {
+		conn, err := l.connect(l.URLs[n%len(l.URLs)])
+		if err != nil {
+			return err
 		}
+		l.conns = append(l.conns, conn)
 	}
-	return l.measure(ctx)
+	return nil
 }
 
-func (l *load) measure(ctx context.Context) (bench.Result, error) {
-	o, turn := l.Options.Options, scenarios[l.Scenario].turn
-	o.Turn = func(ctx context.Context, t bench.Turn) error { return turn(l, ctx, t) }
-	result, err := bench.Run(ctx, o)
-	result.Connections = l.Connections
-	switch l.Scenario {
-	case fetch, query:
-		result.Tickets = l.Tickets
-	case watch:
-		result.Watchers = l.Watchers
+// Finish deletes the tickets and closes everything, in reverse order.
+func (l *load) Finish(ctx context.Context, _ *bench.Result) error {
+	if !l.Leave {
+		l.takeBack(ctx, slices.Concat(l.queued...))
 	}
-	return result, err
-}
-
-func (l *load) onClose(end func() error) { l.closers = append(l.closers, end) }
-
-// close runs the closers in reverse order.
-func (l *load) close() error {
 	var errs []error
 	for _, end := range slices.Backward(l.closers) {
 		errs = append(errs, end())
 	}
 	return errors.Join(errs...)
 }
+
+func (l *load) onClose(end func() error) { l.closers = append(l.closers, end) }

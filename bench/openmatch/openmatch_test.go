@@ -29,10 +29,9 @@ func startEcho(t *testing.T) string {
 	return listener.Addr().String()
 }
 
-func options(addr, scenario string) Options {
-	return Options{
-		Options:     bench.Options{Scenario: scenario, URLs: []string{addr}, Callers: 4, Turns: 20, Duration: time.Hour, Tickets: 500},
-		Connections: 2, Token: "shown",
+func options(addr, scenario string) bench.Options {
+	return bench.Options{
+		Protocol: Protocol, Scenario: scenario, URLs: []string{addr}, Callers: 4, Turns: 20, Duration: time.Hour, Tickets: 500, Connections: 2, Token: "shown",
 	}
 }
 
@@ -42,27 +41,27 @@ func TestEcho(t *testing.T) {
 	t.Parallel()
 	addr := startEcho(t)
 	for _, scenario := range []string{tickets, query} {
-		res, err := Run(t.Context(), options(addr, scenario))
+		res, err := bench.Run(t.Context(), options(addr, scenario))
 		require.NoError(t, err)
 		require.EqualValues(t, 20, res.Calls)
 		require.Zero(t, res.Failed, res.Errors)
 		require.Equal(t, 2, res.Connections)
 	}
-	l := &load{Options: options(addr, query)}
-	require.NoError(t, l.dial())
-	defer func() { require.NoError(t, l.close()) }()
+	l := newLoad(options(addr, query))
+	require.NoError(t, l.Connect(t.Context()))
+	defer func() { require.NoError(t, l.Finish(t.Context(), nil)) }()
 	n, err := l.of(0).count(t.Context(), poolOf("many", 2*echoPage+1))
 	require.NoError(t, err)
 	require.Equal(t, 2*echoPage+1, n)
 
 	o := options(addr, fetch)
 	o.Tickets = 100
-	res, err := Run(t.Context(), o)
+	res, err := bench.Run(t.Context(), o)
 	require.NoError(t, err)
 	require.Equal(t, res.Calls, res.Errors["Unimplemented"])
 	o = options(addr, watch)
 	o.Watchers = 100
-	_, err = Run(t.Context(), o)
+	_, err = bench.Run(t.Context(), o)
 	require.ErrorContains(t, err, "watchers cannot be assigned", "nobody was watched")
 }
 
@@ -127,17 +126,17 @@ func TestIDOfAnEncodedTicket(t *testing.T) {
 
 func TestWrongUse(t *testing.T) {
 	t.Parallel()
-	for says, change := range map[string]func(*Options){
-		`there is no scenario "dance"`: func(o *Options) { o.Scenario = "dance" },
-		"257 connections":              func(o *Options) { o.Connections = 257 },
-		"-1 tickets":                   func(o *Options) { o.Tickets = -1 },
-		"-1 watchers":                  func(o *Options) { o.Watchers = -1 },
-		"0 callers":                    func(o *Options) { o.Callers = 0 },
-		"no URL":                       func(o *Options) { o.URLs = nil },
+	for says, change := range map[string]func(*bench.Options){
+		`there is no scenario "dance"`: func(o *bench.Options) { o.Scenario = "dance" },
+		"257 connections":              func(o *bench.Options) { o.Connections = 257 },
+		"-1 tickets":                   func(o *bench.Options) { o.Scenario, o.Tickets = query, -1 },
+		"-1 watchers":                  func(o *bench.Options) { o.Scenario, o.Watchers = watch, -1 },
+		"0 callers":                    func(o *bench.Options) { o.Callers = 0 },
+		"no URL":                       func(o *bench.Options) { o.URLs = nil },
 	} {
 		o := options("127.0.0.1:1", tickets)
 		change(&o)
-		_, err := Run(t.Context(), o)
+		_, err := bench.Run(t.Context(), o)
 		require.ErrorContains(t, err, says)
 	}
 }

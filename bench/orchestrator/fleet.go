@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/lattice-director/director/bench"
 	"github.com/lattice-director/director/internal/testkit/agents"
 )
 
@@ -24,11 +25,11 @@ type fleet struct {
 }
 
 // startFleet starts the game servers, each with its own rooms.
-func startFleet(o Options) *fleet {
+func startFleet(o bench.Options) *fleet {
 	ctx, cancel := context.WithCancel(context.Background())
 	f := &fleet{cancel: cancel}
 	for n := range o.Agents {
-		a := agents.New(o.config(n))
+		a := agents.New(config(o, n))
 		f.servers = append(f.servers, a)
 		for room := range o.Rooms {
 			_ = a.OpenRoom(roomID(n, room), roomType) // ids are distinct, and the type is known

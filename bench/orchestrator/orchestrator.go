@@ -5,12 +5,9 @@
 package orchestrator
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -21,86 +18,41 @@ import (
 
 // The scenarios: what a caller does in each turn.
 const (
-	roomCreate = "room-create"       // a room is created, on the agent that the orchestrator chooses
-	roomLarge  = "room-create-large" // the same as room-create, in a large fleet
-	roomLife   = "room-life"         // a room is created, found and destroyed
-	agentList  = "agent-list"        // all agents and their rooms are read
-	unchanged  = "agent-304"         // the same, when nothing has changed since
-	agentStats = "agent-stats"       // the counts of the fleet are read
-	agentJoin  = "agent-join"        // all agents connect at once; until the orchestrator lists the last
-	agentBusy  = "agent-busy"        // the same as agent-idle, but each agent's state changes each second
-	agentIdle  = "agent-idle"        // agents only answer polls, and the counts are read ten times: a call is a second
+	roomCreate = "room-create" // a room is created, on the agent that the orchestrator chooses
+	roomLife   = "room-life"   // a room is created, found and destroyed
+	agentList  = "agent-list"  // all agents and their rooms are read
+	unchanged  = "agent-304"   // the same, when nothing has changed since
+	agentStats = "agent-stats" // the counts of the fleet are read
+	agentJoin  = "agent-join"  // all agents connect at once; until the orchestrator lists the last
+	agentBusy  = "agent-busy"  // the same as agent-idle, but each agent's state changes each second
+	agentIdle  = "agent-idle"  // agents only answer polls, and the counts are read ten times: a call is a second
 )
 
-// Limits of the load that one process generates.
-const (
-	MaxAgents = 20_000
-	MaxRooms  = 100 // of an agent
-)
+// Protocol is the scenarios of this package. URLs are the base URLs of orchestrators' listeners, whose keys the options need, and options about
+// players, tickets and game servers of package bench are ignored. Its errors are also agents that cannot attach, or that end by themselves.
+var Protocol = bench.NewProtocol(map[string]bench.ProtocolScenario[*load]{
+	roomCreate: {Turn: (*load).create, Usual: bench.Load{Callers: 32, Agents: 200}},
+	roomLife:   {Turn: (*load).live, Usual: bench.Load{Callers: 32, Agents: 200}},
+	agentList:  {Turn: (*load).list, Usual: bench.Load{Callers: 1, Agents: 1000, Rooms: 4}},
+	unchanged:  {Turn: (*load).revalidate, Usual: bench.Load{Callers: 8, Agents: 1000, Rooms: 4}},
+	agentStats: {Turn: (*load).stats, Usual: bench.Load{Callers: 8, Agents: 1000, Rooms: 4}},
+	agentJoin:  {Turn: (*load).join, Usual: bench.Load{Callers: 1, Agents: 1000, Rooms: 4, Alone: true}}, // agents connect in the turn
+	agentBusy:  {Turn: (*load).busy, Usual: bench.Load{Callers: 1, Agents: 1000, Rooms: 4}},
+	agentIdle:  {Turn: (*load).idle, Usual: bench.Load{Callers: 1, Agents: 1000, Rooms: 4}},
+}, check, newLoad)
 
-// Options of a run. Of those of package bench, Scenario is one of Scenarios of this package, URLs are the base URLs of orchestrators'
-// listeners, and options about players, tickets and game servers are ignored.
-type Options struct {
-	bench.Options
-
-	AgentKey, AdminKey string
-	Agents             int // simulated game servers, up to MaxAgents, spread over URLs; 0 is 200
-	Rooms              int // that each agent has made itself, up to MaxRooms
-}
-
-type scenario struct {
-	turn    func(*load, context.Context, bench.Turn) error
-	callers int  // usual number
-	agents  int  // usual number
-	rooms   int  // usual number
-	alone   bool // agents connect in the turn
-}
-
-var scenarios = map[string]scenario{
-	roomCreate: {turn: (*load).create, callers: 32, agents: 200},
-	roomLarge:  {turn: (*load).create, callers: 32, agents: 5000},
-	roomLife:   {turn: (*load).live, callers: 32, agents: 200},
-	agentList:  {turn: (*load).list, callers: 1, agents: 1000, rooms: 4},
-	unchanged:  {turn: (*load).revalidate, callers: 8, agents: 1000, rooms: 4},
-	agentStats: {turn: (*load).stats, callers: 8, agents: 1000, rooms: 4},
-	agentJoin:  {turn: (*load).join, callers: 1, agents: 1000, rooms: 4, alone: true},
-	agentBusy:  {turn: (*load).busy, callers: 1, agents: 1000, rooms: 4},
-	agentIdle:  {turn: (*load).idle, callers: 1, agents: 1000, rooms: 4},
-}
-
-// Scenarios returns the names of all scenarios, sorted.
-func Scenarios() []string { return slices.Sorted(maps.Keys(scenarios)) }
-
-// Usual returns the usual load of a scenario.
-func Usual(scenario string) (callers, agents, rooms int) {
-	s := scenarios[scenario]
-	return s.callers, s.agents, s.rooms
-}
-
-// Check validates the options as Run does, and sets defaults.
-func (o *Options) Check() error {
-	o.Agents = cmp.Or(o.Agents, 200)
-	switch s := scenarios[o.Scenario]; {
-	case s.turn == nil:
-		return fmt.Errorf("there is no scenario %q: there are %s", o.Scenario, strings.Join(Scenarios(), ", "))
-	case o.Agents < 1 || o.Agents > MaxAgents:
-		return fmt.Errorf("%d agents: there must be 1 to %d", o.Agents, MaxAgents)
-	case o.Rooms < 0 || o.Rooms > MaxRooms:
-		return fmt.Errorf("%d rooms: there must be 0 to %d", o.Rooms, MaxRooms)
-	case s.alone && o.Callers > 1:
-		return fmt.Errorf("%d callers: %s has one", o.Callers, o.Scenario)
-	case o.AgentKey == "" || o.AdminKey == "":
+func check(o *bench.Options) error {
+	if o.AgentKey == "" || o.AdminKey == "" {
 		return errors.New("agents and calls need keys of the orchestrator: DIRECTOR_ORCHESTRATOR_AGENT_KEYS and DIRECTOR_ORCHESTRATOR_ADMIN_KEYS")
 	}
-	o.Turn = func(context.Context, bench.Turn) error { return nil } // replaced in Run
-	return o.Options.Check()
+	return nil
 }
 
 // load is a run in progress.
 type load struct {
-	Options
+	bench.Options
 
-	client *client
+	client *bench.Client
 	fleet  *fleet // nil while no agents are attached
 
 	etagOnce sync.Once
@@ -108,32 +60,29 @@ type load struct {
 	etagErr  error
 }
 
+func newLoad(o bench.Options) *load { return &load{Options: o} }
+
+// Connect connects the agents, unless that is what is measured.
+func (l *load) Connect(ctx context.Context) error {
+	l.client = bench.NewClient(ctx, "", l.Callers+1)
+	if err := checkOpenFiles(l.Agents); err != nil || l.Scenario == agentJoin {
+		return err
+	}
+	return l.attach(ctx)
+}
+
+// Finish disconnects the agents. Errors: why a game server ended by itself.
+func (l *load) Finish(context.Context, *bench.Result) (err error) {
+	defer l.client.Close()
+	if l.fleet != nil {
+		err = l.fleet.failure()
+		l.detach()
+	}
+	return err
+}
+
 // joinTimeout is how long the agents of a run may take to be listed.
 const joinTimeout = 2 * time.Minute
-
-// Run generates the load. It returns when all calls have been answered and all agents have disconnected. Calls that fail are part of
-// the result. Errors: an invalid option, agents that cannot attach, a meter that cannot be read, or the end of ctx.
-func Run(ctx context.Context, o Options) (bench.Result, error) {
-	if err := errors.Join(o.Check(), checkOpenFiles(o.Agents)); err != nil {
-		return bench.Result{}, err
-	}
-	l := &load{Options: o, client: newClient(o.URLs, o.AdminKey, o.Callers)}
-	defer l.client.close()
-	if !scenarios[o.Scenario].alone {
-		if err := l.attach(ctx); err != nil {
-			return bench.Result{}, err
-		}
-		defer l.detach()
-	}
-	turn := scenarios[o.Scenario].turn
-	o.Turn = func(ctx context.Context, t bench.Turn) error { return turn(l, ctx, t) }
-	result, err := bench.Run(ctx, o.Options)
-	result.Agents = o.Agents
-	if err == nil && l.fleet != nil {
-		err = l.fleet.failure()
-	}
-	return result, err
-}
 
 // attach connects the agents and waits until each replica lists them.
 func (l *load) attach(ctx context.Context) error {
@@ -142,7 +91,7 @@ func (l *load) attach(ctx context.Context) error {
 	l.fleet = startFleet(l.Options)
 	for i := range l.URLs {
 		if err := l.awaitAgents(ctx, i, l.Agents); err != nil {
-			return errors.Join(err, l.fleet.failure())
+			return err
 		}
 	}
 	return nil
@@ -154,7 +103,7 @@ func (l *load) detach() {
 }
 
 // config is the game server of a number.
-func (o *Options) config(n int) agents.Config {
+func config(o bench.Options, n int) agents.Config {
 	return agents.Config{
 		URL: "ws" + strings.TrimPrefix(o.URLs[n%len(o.URLs)], "http"), Key: o.AgentKey, Name: fmt.Sprint("bench-", n),
 		EndpointURL: fmt.Sprintf("wss://bench-%d.example.com", n), RoomTypes: []string{roomType}, Labels: map[string]string{"region": "bench"},

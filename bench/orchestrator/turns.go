@@ -2,6 +2,7 @@ package orchestrator
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"time"
@@ -19,83 +20,78 @@ type fleetStats struct {
 	Instances int `json:"instances"`
 }
 
-func post(t bench.Turn) request {
-	return request{replica: t.Caller(), method: http.MethodPost, path: "/v1/rooms", body: `{"type":"` + roomType + `"}`, want: http.StatusCreated}
+// agentWait is how long an orchestrator waits for an agent.
+const agentWait = 10 * time.Second
+
+// call makes a call of the REST API to the nth replica. into gets what the answer has under "data"; nil: it is ignored.
+func (l *load) call(replica int, r bench.Request, into any) error {
+	r.URL, r.Wait = l.URLs[replica%len(l.URLs)]+r.URL, agentWait
+	r.Header, r.Value = "Authorization", "Bearer "+l.AdminKey
+	if into != nil {
+		r.Take = func(answer []byte) error {
+			return json.Unmarshal(answer, &struct {
+				Data any `json:"data"`
+			}{into})
+		}
+	}
+	return l.client.Do(r)
+}
+
+// timed measures a call as a step.
+func (l *load) timed(t bench.Turn, step string, replica int, r bench.Request, into any) error {
+	return t.Timed(step, func() error { return l.call(replica, r, into) })
+}
+
+var newRoom = bench.Request{Method: http.MethodPost, URL: "/v1/rooms", Body: []byte(`{"type":"` + roomType + `"}`), Status: http.StatusCreated}
+
+func get(path string) bench.Request {
+	return bench.Request{Method: http.MethodGet, URL: path, Status: http.StatusOK}
 }
 
 // create creates a room that stays.
-func (l *load) create(ctx context.Context, t bench.Turn) error {
-	return t.Timed("create", func() error {
-		_, err := l.client.do(ctx, post(t), false)
-		return err
-	})
+func (l *load) create(_ context.Context, t bench.Turn) error {
+	return l.timed(t, "create", t.Caller(), newRoom, nil)
 }
 
 // live creates a room, finds it on another replica and destroys it.
-func (l *load) live(ctx context.Context, t bench.Turn) error {
+func (l *load) live(_ context.Context, t bench.Turn) error {
 	var made room
-	err := t.Timed("create", func() error {
-		a, err := l.client.do(ctx, post(t), true)
-		if err == nil {
-			made, err = dataOf[room](a)
-		}
-		return err
-	})
-	if err != nil {
+	if err := l.timed(t, "create", t.Caller(), newRoom, &made); err != nil {
 		return err
 	}
 	path := "/v1/rooms/" + made.ID
-	if err := t.Timed("find", func() error {
-		_, err := l.client.do(ctx, request{replica: t.Caller() + 1, method: http.MethodGet, path: path, want: http.StatusOK}, false)
-		return err
-	}); err != nil {
+	if err := l.timed(t, "find", t.Caller()+1, get(path), nil); err != nil {
 		return err
 	}
-	return t.Timed("destroy", func() error {
-		_, err := l.client.do(ctx, request{replica: t.Caller(), method: http.MethodDelete, path: path, want: http.StatusOK}, false)
-		return err
-	})
+	return l.timed(t, "destroy", t.Caller(), bench.Request{Method: http.MethodDelete, URL: path, Status: http.StatusOK}, nil)
 }
 
-func get(t bench.Turn, path string) request {
-	return request{replica: t.Caller(), method: http.MethodGet, path: path, want: http.StatusOK}
+func (l *load) list(_ context.Context, t bench.Turn) error {
+	return l.timed(t, "list", t.Caller(), get("/v1/instances"), nil)
 }
 
-func (l *load) list(ctx context.Context, t bench.Turn) error {
-	return t.Timed("list", func() error {
-		_, err := l.client.do(ctx, get(t, "/v1/instances"), false)
-		return err
-	})
-}
-
-func (l *load) stats(ctx context.Context, t bench.Turn) error {
-	return t.Timed("stats", func() error {
-		_, err := l.client.do(ctx, get(t, "/v1/stats"), false)
-		return err
-	})
+func (l *load) stats(_ context.Context, t bench.Turn) error {
+	return l.timed(t, "stats", t.Caller(), get("/v1/stats"), nil)
 }
 
 // revalidate asks for the list with the ETag of the fleet, which does not change while agents only answer polls.
-func (l *load) revalidate(ctx context.Context, t bench.Turn) error {
-	r := get(t, "/v1/instances")
+func (l *load) revalidate(_ context.Context, t bench.Turn) error {
+	r := get("/v1/instances")
 	if err := t.Unmeasured(func() (err error) {
-		r.etag, err = l.etagOf(ctx)
+		r.IfNoneMatch, err = l.etagOf()
 		return err
 	}); err != nil {
 		return err
 	}
-	r.want = http.StatusNotModified
-	return t.Timed("not modified", func() error {
-		_, err := l.client.do(ctx, r, false)
-		return err
-	})
+	r.Status = http.StatusNotModified
+	return l.timed(t, "not modified", t.Caller(), r, nil)
 }
 
-func (l *load) etagOf(ctx context.Context) (string, error) {
+func (l *load) etagOf() (string, error) {
 	l.etagOnce.Do(func() {
-		var a answer
-		a, l.etagErr = l.client.do(ctx, request{method: http.MethodGet, path: "/v1/stats", want: http.StatusOK}, false)
-		l.etag = a.etag
+		r := get("/v1/stats")
+		r.ETag = &l.etag
+		l.etagErr = l.call(0, r, nil)
 	})
 	return l.etag, l.etagErr
 }
@@ -121,19 +117,14 @@ func (l *load) join(ctx context.Context, t bench.Turn) error {
 
 // awaitAgents waits until a replica lists that many agents. A replica that has just started answers 503 at first.
 func (l *load) awaitAgents(ctx context.Context, replica, n int) error {
-	const pause = 10 * time.Millisecond
 	for {
-		a, err := l.client.do(ctx, request{replica: replica, method: http.MethodGet, path: "/v1/stats", want: http.StatusOK}, true)
-		if err == nil {
-			var stats fleetStats
-			if stats, err = dataOf[fleetStats](a); err == nil && stats.Instances == n {
-				return nil
-			}
+		var stats fleetStats
+		err := l.call(replica, get("/v1/stats"), &stats)
+		if err == nil && stats.Instances == n {
+			return nil
 		}
-		select {
-		case <-ctx.Done():
-			return errors.Join(ctx.Err(), err)
-		case <-time.After(pause):
+		if ended := bench.Pause(ctx, 10*time.Millisecond); ended != nil {
+			return errors.Join(ended, err)
 		}
 	}
 }
@@ -144,7 +135,7 @@ const probesPerSecond = 10
 // idle lasts a second, in which it reads the counts now and then: a call costs what the director uses for its agents in that time.
 func (l *load) idle(ctx context.Context, t bench.Turn) error {
 	for range probesPerSecond {
-		if err := t.Unmeasured(func() error { return pause(ctx, time.Second/probesPerSecond) }); err != nil {
+		if err := t.Unmeasured(func() error { return bench.Pause(ctx, time.Second/probesPerSecond) }); err != nil {
 			return err
 		}
 		if err := l.stats(ctx, t); err != nil {
@@ -160,13 +151,4 @@ func (l *load) busy(ctx context.Context, t bench.Turn) error {
 		return err
 	}
 	return l.idle(ctx, t)
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
-	}
 }

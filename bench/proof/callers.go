@@ -81,20 +81,7 @@ func (all rounds) swept(counts []int) (runs []report.Run) {
 }
 
 func (all rounds) grouping(few, many int) report.Finding {
-	size := func(r round, n int) float64 { return groupSize(r[by(matchmake, n)]) }
 	f := atLeast(fmt.Sprintf("mean batch size of %s callers, compared with %d", report.Whole(float64(many)), few),
-		all.median(func(r round) float64 { return size(r, many) / size(r, few) }), 10, times)
-	return noted(f, "on average %.1f, and %.2f of a lone caller", all.median(func(r round) float64 { return size(r, many) }),
-		all.median(func(r round) float64 { return size(r, few) }))
-}
-
-// placement is the name of the group of placement calls.
-const placement = "placement"
-
-// groupSize is the mean number of placements in a batch.
-func groupSize(r bench.Result) float64 {
-	if r.Costs == nil {
-		return 0
-	}
-	return r.Costs.Groups[placement].MeanCalls
+		all.compared(by(matchmake, many), by(matchmake, few), placed), 10, times)
+	return noted(f, "on average %.1f, and %.2f of a lone caller", all.of(by(matchmake, many), placed), all.of(by(matchmake, few), placed))
 }

@@ -54,9 +54,8 @@ func runDashboard(ctx context.Context, o Options) (report.Section, error) {
 }
 
 func (all rounds) dashboard(looks *looks) []report.Finding {
-	ratio := all.median(func(r round) float64 { return r[watched].PerSecond / r[unwatched].PerSecond })
 	return []report.Finding{
-		noted(atLeast("throughput while a dashboard reads all views each second", ratio, 0.9, percent),
+		noted(atLeast("throughput while a dashboard reads all views each second", all.compared(watched, unwatched, throughput), 0.9, percent),
 			"%s watched, %s unwatched. Milliseconds that views took, in the median: %s", all.rate(watched), all.rate(unwatched), looks),
 		atMost("views that could not be read", float64(looks.failed), 0, report.Whole),
 		all.failures(watched, unwatched),

@@ -115,20 +115,16 @@ func (all rounds) growth(sizes []installation) []report.Finding {
 
 // beside makes the finding that one throughput is at most a fifth below another.
 func (all rounds) beside(one, other installation, claim string) report.Finding {
-	f := atLeast(claim, all.median(func(r round) float64 {
-		return r[one.name].PerSecond / r[other.name].PerSecond
-	}), 0.8, times)
-	micros := func(name string) string {
-		return measured(all.median(func(r round) float64 { return cpu(r[name]) }), micros)
-	}
-	return noted(f, "%s and %s a call, compared with %s and %s", all.rate(one.name), micros(one.name), all.rate(other.name), micros(other.name))
+	f := atLeast(claim, all.compared(one.name, other.name, throughput), 0.8, times)
+	return noted(f, "%s and %s a call, compared with %s and %s",
+		all.rate(one.name), all.show(one.name, cpu, micros), all.rate(other.name), all.show(other.name, cpu, micros))
 }
 
 func (all rounds) throughputBySessions(sizes []installation) report.Plot {
 	line := report.Series{Name: matchmake}
 	for _, size := range sizes {
 		line.X = append(line.X, float64(size.sessions))
-		line.Y = append(line.Y, all.median(func(r round) float64 { return r[size.name].PerSecond }))
+		line.Y = append(line.Y, all.of(size.name, throughput))
 	}
 	return report.Plot{
 		Title: "Throughput as an installation grows", Series: []report.Series{line},

@@ -116,22 +116,14 @@ func crowdOf(n int) []*match.Ticket {
 // decided makes the findings about the decision alone. They are CPU time, since other programs may run beside it.
 func (all rounds) decided() []report.Finding {
 	perTicket := func(d decision) float64 {
-		return all.median(func(r round) float64 {
-			return costOf(r[d.name()], func(c *bench.Costs) float64 { return c.GeneratorMicros })
-		})
+		return all.of(d.name(), loadMicros)
 	}
 	whole := func(d decision) report.Finding {
 		f := atMost(d.name()+": CPU", perTicket(d)*float64(d.queue)/1000, 250, millis)
-		return noted(f, "without a database; by the clock %s", millis(all.p50(d.name())))
+		return noted(f, "without a database; by the clock %s", all.show(d.name(), p50, millis))
 	}
-	flat := all.median(func(r round) float64 {
-		micros := func(d decision) float64 {
-			return costOf(r[d.name()], func(c *bench.Costs) float64 { return c.GeneratorMicros })
-		}
-		return micros(manyTeams) / micros(fewTeams)
-	})
 	return []report.Finding{
 		whole(duels), whole(teams),
-		noted(atMost("CPU a ticket of 100,000, compared with 1,000", flat, 1.5, times), "%s and %s, 5 against 5", micros(perTicket(manyTeams)), micros(perTicket(fewTeams))),
+		noted(atMost("CPU a ticket of 100,000, compared with 1,000", all.compared(manyTeams.name(), fewTeams.name(), loadMicros), 1.5, times), "%s and %s, 5 against 5", micros(perTicket(manyTeams)), micros(perTicket(fewTeams))),
 	}
 }

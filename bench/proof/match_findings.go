@@ -11,14 +11,14 @@ import (
 func (all rounds) match(sizes matchSizes) []report.Finding {
 	many := report.Whole(float64(sizes.queued))
 	findings := []report.Finding{
-		noted(atMost(many+" queued: until all are matched and seated, compared with an Open Match director", all.seating(), seatingRatio, times),
+		noted(atMost(many+" queued: until all are matched and seated, compared with an Open Match director", all.compared(queueAll, fetchAll, p50), seatingRatio, times),
 			"%s; an Open Match director takes %s to fetch and assign as many in pairs, without seats; as many single-row commits take %s",
-			millis(all.p50(queueAll)), millis(all.p50(fetchAll)), millis(float64(sizes.queued)/all.perSecond(commit)*1000)),
-		noted(atMost(many+" matched without a game server: until all are seated, p50", all.p50(seatAll), 2000, millis), "from the registration of game servers on"),
-		noted(atMost("created until the assignment is seen: p50", all.p50(duelLife), 10, millis),
+			all.show(queueAll, p50, millis), all.show(fetchAll, p50, millis), millis(float64(sizes.queued)/all.of(commit, throughput)*1000)),
+		noted(atMost(many+" matched without a game server: until all are seated, p50", all.of(seatAll, p50), 2000, millis), "from the registration of game servers on"),
+		noted(atMost("created until the assignment is seen: p50", all.of(duelLife, p50), 10, millis),
 			"of pairs of players, of which the later one counts; creating %s, of a no-op %s, a notification %s, a single-row commit under load %s",
-			millis(all.p50Of(duelLife, "create")), millis(all.p50(pacedNoOp)), millis(all.p50(notices)), millis(all.p50(commit))),
-		atMost("created until the assignment is seen: p99", all.p99(duelLife), 60, millis),
+			all.show(duelLife, stepOf("create", p50), millis), all.show(pacedNoOp, p50, millis), all.show(notices, p50, millis), all.show(commit, p50, millis)),
+		atMost("created until the assignment is seen: p99", all.of(duelLife, p99), 60, millis),
 		all.steady(),
 		all.idle(sizes.idle),
 	}
@@ -29,44 +29,19 @@ func (all rounds) match(sizes matchSizes) []report.Finding {
 // seatingRatio is how much longer seating may take than what an Open Match director does in the same round.
 const seatingRatio = 1.2
 
-func (all rounds) seating() float64 {
-	return all.median(func(r round) float64 { return r[queueAll].Latency.P50 / r[fetchAll].Latency.P50 })
-}
-
 // steadyCPU is the CPU of director and Postgres a ticket, in µs, with which one core takes 2,000 tickets a second.
 const steadyCPU = 500
 
 func (all rounds) steady() report.Finding {
-	f := atMost("steady load: CPU a ticket, of replica, worker and Postgres", all.median(func(r round) float64 { return cpu(r[steadyLoad]) }), steadyCPU, micros)
-	share := func(of func(*bench.Costs) float64) string {
-		return measured(all.median(func(r round) float64 { return costOf(r[steadyLoad], of) }), micros)
-	}
+	f := atMost("steady load: CPU a ticket, of replica, worker and Postgres", all.of(steadyLoad, cpu), steadyCPU, micros)
 	return noted(f, "Postgres %s; %s of the %s requested, beside %s that wait; create's p99 %s. A no-op %s; single-row commits %s",
-		share(func(c *bench.Costs) float64 { return c.PostgresMicros }), all.rate(steadyLoad), perSecond(all.median(requested)),
-		report.Whole(all.median(func(r round) float64 { return float64(r[steadyLoad].Tickets) })), millis(all.p99(steadyLoad)),
-		measured(all.median(func(r round) float64 { return cpu(r[pacedNoOp]) }), micros), all.rate(commit))
-}
-
-func requested(r round) float64 {
-	if o := r[steadyLoad].Open; o != nil {
-		return o.Rate
-	}
-	return 0
+		all.show(steadyLoad, postgresMicros, micros), all.rate(steadyLoad), all.show(steadyLoad, requested, perSecond),
+		all.show(steadyLoad, func(r bench.Result) float64 { return float64(r.Tickets) }, report.Whole), all.show(steadyLoad, p99, millis),
+		all.show(pacedNoOp, cpu, micros), all.rate(commit))
 }
 
 // idle makes the finding about a worker with nothing to do. A call of the trial lasts a second.
 func (all rounds) idle(tickets int) report.Finding {
-	share := func(of func(*bench.Costs) float64) float64 {
-		return all.median(func(r round) float64 { return costOf(r[idleQueue], of) / 1e6 })
-	}
-	f := atMost(fmt.Sprintf("%s waiting whom no rule matches: CPU of the worker", report.Whole(float64(tickets))),
-		share(func(c *bench.Costs) float64 { return c.ServerMicros }), 0.02, percent)
-	return noted(f, "of one CPU; Postgres %s", measured(share(func(c *bench.Costs) float64 { return c.PostgresMicros }), percent))
-}
-
-func costOf(r bench.Result, of func(*bench.Costs) float64) float64 {
-	if r.Costs == nil {
-		return 0
-	}
-	return of(r.Costs)
+	f := atMost(fmt.Sprintf("%s waiting whom no rule matches: CPU of the worker", report.Whole(float64(tickets))), all.of(idleQueue, serverMicros)/1e6, 0.02, percent)
+	return noted(f, "of one CPU; Postgres %s", percent(all.of(idleQueue, postgresMicros)/1e6))
 }

@@ -174,12 +174,11 @@ func (t *takeover) matched(ctx context.Context, since time.Time) (first, each ti
 // takeoverFindings makes the findings about takeovers.
 func (all rounds) takeoverFindings() (findings []report.Finding) {
 	for _, name := range []string{takeoverSpread, takeoverInOne} {
-		each := all.median(func(r round) float64 { return r[name].Latency.Max })
-		first := atMost(name+": first match", all.p50(name), 2000, millis)
-		tickets, profiles := all.median(func(r round) float64 { return float64(r[name].Tickets) }), all.median(func(r round) float64 { return float64(r[name].Calls) })
+		each := all.of(name, func(r bench.Result) float64 { return r.Latency.Max })
+		first := atMost(name+": first match", all.of(name, p50), 2000, millis)
 		findings = append(findings,
 			noted(first, "after the only worker was killed and started again, beside %s profiles and %s tickets that no rule matches",
-				report.Whole(profiles), report.Whole(tickets)),
+				report.Whole(float64(all[0][name].Calls)), report.Whole(float64(all[0][name].Tickets))),
 			atMost(name+": every profile has decided", each, 5000, millis))
 	}
 	return findings

@@ -87,19 +87,16 @@ func (b *testbed) openMatchTrials(ctx context.Context) ([]trial, error) {
 // openMatch is a trial of one of the Open Match scenarios, with its usual load.
 func (b *testbed) openMatch(name string, on side, scenario string) trial {
 	return trial{name, func(ctx context.Context) (bench.Result, error) {
-		load := openmatch.Options{
-			Options: bench.Options{
-				Scenario: scenario, URLs: on.urls, Meter: on.meter,
-				WarmUp: of(b.options, time.Second, 0), Duration: of(b.options, 5*time.Second, 300*time.Millisecond),
-				Tickets: of(b.options, 10_000, 100),
-			},
-			Watchers: of(b.options, 5_000, 20), Leave: true,
+		usual := openmatch.Protocol.Usual(scenario)
+		load := bench.Options{
+			Protocol: openmatch.Protocol, Scenario: scenario, URLs: on.urls, Meter: on.meter, Callers: usual.Callers, Rate: usual.Rate,
+			WarmUp: of(b.options, time.Second, 0), Duration: of(b.options, 5*time.Second, 300*time.Millisecond),
+			Tickets: of(b.options, 10_000, 100), Watchers: of(b.options, 5_000, 20), Leave: true,
 		}
-		load.Callers, load.Rate = openmatch.Usual(scenario)
 		if scenario == "fetch" {
 			load.Duration *= 2 // most of it is spent on queuing
 		}
-		return openmatch.Run(ctx, load)
+		return bench.Run(ctx, load)
 	}}
 }
 
@@ -127,46 +124,27 @@ func (all rounds) openMatch(tickets int) []report.Finding {
 	many := report.Whole(float64(tickets))
 	return []report.Finding{
 		all.creates(),
-		noted(atMost("create: p99", all.p99(createAlone), 12, millis), "p50 %s; of the echo p99 %s; of single-row commits p99 %s",
-			millis(all.p50(createAlone)), millis(all.p99(echoCreate)), millis(all.p99(commit))),
-		noted(atMost(many+" queued: until all are matched and assigned, p50", all.p50(fetchAll), 800, millis),
+		noted(atMost("create: p99", all.of(createAlone, p99), 12, millis), "p50 %s; of the echo p99 %s; of single-row commits p99 %s",
+			all.show(createAlone, p50, millis), all.show(echoCreate, p99, millis), all.show(commit, p99, millis)),
+		noted(atMost(many+" queued: until all are matched and assigned, p50", all.of(fetchAll, p50), 800, millis),
 			"with a window of 250 ms; matched %s; %s single-row commits take %s",
-			millis(all.p50Of(fetchAll, "matched")), many, millis(float64(tickets)/all.perSecond(commit)*1000)),
-		noted(atMost("QueryTickets of "+many+": p50", all.p50(queryAll), 40, millis), "until the last page has arrived; from an echo %s", millis(all.p50(echoQuery))),
-		noted(atMost("created until the assignment is seen, window of 250 ms: p50", all.p50(lifeWindow), 400, millis), "p99 %s", millis(all.p99(lifeWindow))),
-		noted(atMost("created until the assignment is seen, no window: p50", all.p50(lifeNow), 30, millis), "p99 %s", millis(all.p99(lifeNow))),
+			all.show(fetchAll, stepOf("matched", p50), millis), many, millis(float64(tickets)/all.of(commit, throughput)*1000)),
+		noted(atMost("QueryTickets of "+many+": p50", all.of(queryAll, p50), 40, millis), "until the last page has arrived; from an echo %s", all.show(echoQuery, p50, millis)),
+		noted(atMost("created until the assignment is seen, window of 250 ms: p50", all.of(lifeWindow, p50), 400, millis), "p99 %s", all.show(lifeWindow, p99, millis)),
+		noted(atMost("created until the assignment is seen, no window: p50", all.of(lifeNow, p50), 30, millis), "p99 %s", all.show(lifeNow, p99, millis)),
 		all.idleWatchers(),
 		all.failures(createAlone, createWatch, fetchAll, queryAll, lifeWindow, lifeNow),
 	}
 }
 
 func (all rounds) creates() report.Finding {
-	f := atLeast("create: calls a second", all.perSecond(createAlone), 10_000, perSecond)
+	f := atLeast("create: calls a second", all.of(createAlone, throughput), 10_000, perSecond)
 	return noted(f, "%d callers over 8 connections; the echo %s, single-row commits %s; CPU of director and Postgres %s a call",
-		crowdOfOM, all.rate(echoCreate), all.rate(commit), measured(all.median(func(r round) float64 { return cpu(r[createAlone]) }), micros))
+		crowdOfOM, all.rate(echoCreate), all.rate(commit), all.show(createAlone, cpu, micros))
 }
 
 func (all rounds) idleWatchers() report.Finding {
-	f := atMost("create: p99 with idle watchers, compared with none", all.median(func(r round) float64 {
-		return r[createWatch].Latency.P99 / r[createAlone].Latency.P99
-	}), 1.6, times)
-	return noted(f, "%s watchers; p99 %s, without them %s", report.Whole(all.median(func(r round) float64 { return float64(r[createWatch].Watchers) })),
-		millis(all.p99(createWatch)), millis(all.p99(createAlone)))
-}
-
-func (all rounds) perSecond(name string) float64 {
-	return all.median(func(r round) float64 { return r[name].PerSecond })
-}
-
-func (all rounds) p50(name string) float64 {
-	return all.median(func(r round) float64 { return r[name].Latency.P50 })
-}
-
-func (all rounds) p99(name string) float64 {
-	return all.median(func(r round) float64 { return r[name].Latency.P99 })
-}
-
-// p50Of returns the p50 of a step.
-func (all rounds) p50Of(name, of string) float64 {
-	return all.median(func(r round) float64 { return step(r[name], of).Latency.P50 })
+	f := atMost("create: p99 with idle watchers, compared with none", all.compared(createWatch, createAlone, p99), 1.6, times)
+	return noted(f, "%s watchers; p99 %s, without them %s", whole(all[0][createWatch].Watchers),
+		all.show(createWatch, p99, millis), all.show(createAlone, p99, millis))
 }

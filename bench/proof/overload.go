@@ -140,9 +140,7 @@ func (all rounds) goodputs() report.Plot {
 }
 
 func (all rounds) overload(rss int64) []report.Finding {
-	of := func(f func(bench.Result) float64) float64 {
-		return all.median(func(r round) float64 { return f(r[overloaded]) })
-	}
+	of := func(what figure) float64 { return all.of(overloaded, what) }
 	grown := 0.0
 	for _, r := range all {
 		grown = max(grown, float64(r[overloaded].Costs.ServerRSS-rss))
@@ -150,11 +148,11 @@ func (all rounds) overload(rss int64) []report.Finding {
 	return []report.Finding{
 		noted(atLeast("goodput at twice the capacity, as a share of it", all.goodput(overloaded), 0.75, percent),
 			"%s of %s, at an offered load of %s. The load took %.2f CPUs, the director %.2f, Postgres %.2f; a call, refused or not, cost the director %s, without the overload %s",
-			perSecond(of(goodput)), all.rate(greatest), perSecond(of(askedFor)), of(cores(generatorMicros)), of(cores(serverMicros)), of(cores(postgresMicros)),
-			micros(of(director)), micros(all.median(func(r round) float64 { return director(r[greatest]) }))),
+			perSecond(of(goodput)), all.rate(greatest), perSecond(of(requested)), of(cores(loadMicros)), of(cores(serverMicros)), of(cores(postgresMicros)),
+			micros(of(serverMicros)), all.show(greatest, serverMicros, micros)),
 		noted(atMost("failures other than 503 or 429 with Retry-After", float64(all.sum(rude, overloaded)), 0, report.Whole),
 			"failures: %s; refused within %s at p50, %s at p99", all.kinds(overloaded), millis(of(refusedP50)), millis(of(refusedP99))),
-		noted(atMost("p99 of successful calls", of(p99), callTimeout, millis), "p50 %s", millis(of(p50))),
+		noted(atMost("p99 of successful calls", of(p99OfSuccess), callTimeout, millis), "p50 %s", millis(of(p50))),
 		noted(atMost(fmt.Sprintf("memory that %s connections take of the replica", whole(unanswered)), grown, mostGrown, mebibytes), "%s at rest", mebibytes(float64(rss))),
 	}
 }
@@ -164,14 +162,11 @@ func (all rounds) goodput(name string) float64 {
 	return all.median(func(r round) float64 { return goodput(r[name]) / r[greatest].PerSecond })
 }
 
-func director(r bench.Result) float64   { return r.Costs.ServerMicros }
-func askedFor(r bench.Result) float64   { return r.Open.Rate }
 func refusedP50(r bench.Result) float64 { return r.FailedLatency.P50 }
 func refusedP99(r bench.Result) float64 { return r.FailedLatency.P99 }
-func p50(r bench.Result) float64        { return r.Latency.P50 }
 
-// p99 is NaN without successful calls.
-func p99(r bench.Result) float64 {
+// p99OfSuccess is NaN without successful calls.
+func p99OfSuccess(r bench.Result) float64 {
 	if r.Calls == r.Failed {
 		return math.NaN()
 	}
@@ -202,11 +197,7 @@ func rude(r bench.Result) (n int64) {
 	return n
 }
 
-func serverMicros(c *bench.Costs) float64    { return c.ServerMicros }
-func postgresMicros(c *bench.Costs) float64  { return c.PostgresMicros }
-func generatorMicros(c *bench.Costs) float64 { return c.GeneratorMicros }
-
 // cores is the mean number of busy CPUs.
-func cores(of func(*bench.Costs) float64) func(bench.Result) float64 {
-	return func(r bench.Result) float64 { return of(r.Costs) * float64(r.Calls) / r.Seconds / 1e6 }
+func cores(of figure) figure {
+	return func(r bench.Result) float64 { return of(r) * float64(r.Calls) / r.Seconds / 1e6 }
 }

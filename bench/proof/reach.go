@@ -2,7 +2,6 @@ package proof
 
 import (
 	"context"
-	"math"
 	"time"
 
 	"github.com/lattice-director/director/bench"
@@ -107,48 +106,28 @@ func (all rounds) reach() []report.Finding {
 // beyond makes the finding about what a call costs in addition to the stack around it.
 func (all rounds) beyond(claim, name, nothing string, limit float64) report.Finding {
 	f := atMost(claim, all.median(func(r round) float64 { return cpu(r[name]) - cpu(r[nothing]) }), limit, micros)
-	whole, stack := all.median(func(r round) float64 { return cpu(r[name]) }), all.median(func(r round) float64 { return cpu(r[nothing]) })
-	return noted(f, "a whole call %s, the no-op %s; %s", measured(whole, micros), measured(stack, micros), all.rate(name))
+	return noted(f, "a whole call %s, the no-op %s; %s", all.show(name, cpu, micros), all.show(nothing, cpu, micros), all.rate(name))
 }
 
 func (all rounds) throughput() report.Finding {
-	f := atLeast("matchmake: calls a second, compared with the naive placement", all.median(func(r round) float64 {
-		return r[matchmake].PerSecond / r[naiveMatchmake].PerSecond
-	}), 3, times)
+	f := atLeast("matchmake: calls a second, compared with the naive placement", all.compared(matchmake, naiveMatchmake, throughput), 3, times)
 	return noted(f, "matchmake %s, naive %s; no-op %s, single-row commits %s", all.rate(matchmake), all.rate(naiveMatchmake), all.rate(noOp), all.rate(commit))
 }
 
 // share makes the finding about whole calls, the stack included: they determine how long players wait and how many machines
 // a title needs.
 func (all rounds) share() report.Finding {
-	f := atMost("matchmake: CPU a placement, compared with the naive one", all.median(func(r round) float64 {
-		return cpuPerPlacement(r[matchmake]) / cpuPerPlacement(r[naiveMatchmake])
-	}), 1.0/3, times)
+	f := atMost("matchmake: CPU a placement, compared with the naive one", all.compared(matchmake, naiveMatchmake, cpuPerPlacement), 1.0/3, times)
 	beyond := all.median(func(r round) float64 {
 		return (cpuPerPlacement(r[matchmake]) - cpu(r[noOp])) / (cpuPerPlacement(r[naiveMatchmake]) - cpu(r[noOp]))
 	})
-	naive := all.median(func(r round) float64 { return cpuPerPlacement(r[naiveMatchmake]) })
 	return noted(f, "whole calls are judged, with the stack that both share; without the no-op's share it is %s. A naive placement %s",
-		measured(beyond, times), measured(naive, micros))
+		measured(beyond, times), all.show(naiveMatchmake, cpuPerPlacement, micros))
 }
 
 func (all rounds) alone() report.Finding {
-	p50 := func(name string) func(round) float64 { return func(r round) float64 { return r[name].Latency.P50 } }
-	ratio := all.median(func(r round) float64 { return p50(loneMatchmake)(r) / p50(naiveLoneMatchmake)(r) })
-	f := atMost("a lone caller's p50, compared with the naive placement's", ratio, 1.3, times)
-	return noted(f, "matchmake %s, naive %s", millis(all.median(p50(loneMatchmake))), millis(all.median(p50(naiveLoneMatchmake))))
-}
-
-func (all rounds) rate(name string) string {
-	return perSecond(all.median(func(r round) float64 { return r[name].PerSecond }))
-}
-
-// cpu is the CPU of director and Postgres per call, in µs; NaN where it cannot be measured.
-func cpu(r bench.Result) float64 {
-	if r.Costs == nil || r.Costs.ServerMicros == 0 {
-		return math.NaN()
-	}
-	return r.Costs.ServerMicros + r.Costs.PostgresMicros
+	f := atMost("a lone caller's p50, compared with the naive placement's", all.compared(loneMatchmake, naiveLoneMatchmake, p50), 1.3, times)
+	return noted(f, "matchmake %s, naive %s", all.show(loneMatchmake, p50, millis), all.show(naiveLoneMatchmake, p50, millis))
 }
 
 // cpuPerPlacement is the CPU for each successful call: that of failed calls is wasted.

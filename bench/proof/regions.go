@@ -73,25 +73,18 @@ func (all rounds) regions() []report.Finding {
 
 // transactions makes the finding about transactions per call.
 func (all rounds) transactions(claim, many, few string, limit float64) report.Finding {
-	a := func(name string) float64 { return all.median(func(r round) float64 { return transactions(r[name]) }) }
-	every := func(name string) string {
-		return perSecond(all.median(func(r round) float64 { return transactions(r[name]) * r[name].PerSecond }))
-	}
-	f := atMost(claim+": transactions a call, compared with "+few, all.median(func(r round) float64 { return transactions(r[many]) / transactions(r[few]) }), limit, times)
+	every := func(r bench.Result) float64 { return transactions(r) * r.PerSecond }
+	f := atMost(claim+": transactions a call, compared with "+few, all.compared(many, few, transactions), limit, times)
 	return noted(f, "%s: %.4f a call, %s at %s calls; %s: %.4f a call, %s at %s calls",
-		many, a(many), every(many), all.rate(many), few, a(few), every(few), all.rate(few))
+		many, all.of(many, transactions), all.show(many, every, perSecond), all.rate(many), few, all.of(few, transactions), all.show(few, every, perSecond), all.rate(few))
 }
 
 // starving makes the finding about how long players of the other modes wait.
 func (all rounds) starving() report.Finding {
-	p99 := func(of func(round) bench.Latency) float64 {
-		return all.median(func(r round) float64 { return of(r).P99 })
-	}
-	beside := func(r round) bench.Latency { return step(r[hot], others).Latency }
-	alike := func(r round) bench.Latency { return r[spread(1, wide)].Latency }
-	f := atMost("p99 of the other modes while one mode is hot, compared with equal modes", all.median(func(r round) float64 { return beside(r).P99 / alike(r).P99 }), 1.5, times)
-	return noted(f, "other modes %s, the hot mode %s, equal modes %s", millis(p99(beside)),
-		millis(p99(func(r round) bench.Latency { return step(r[hot], hottest).Latency })), millis(p99(alike)))
+	slow := all.median(func(r round) float64 { return stepOf(others, p99)(r[hot]) / p99(r[spread(1, wide)]) })
+	f := atMost("p99 of the other modes while one mode is hot, compared with equal modes", slow, 1.5, times)
+	return noted(f, "other modes %s, the hot mode %s, equal modes %s",
+		all.show(hot, stepOf(others, p99), millis), all.show(hot, stepOf(hottest, p99), millis), all.show(spread(1, wide), p99, millis))
 }
 
 // The steps of a run with a hot mode, as package bench names them.
@@ -100,15 +93,6 @@ const (
 	others  = "matchmake, others"
 )
 
-func step(r bench.Result, name string) bench.Figures {
-	for _, s := range r.Steps {
-		if s.Name == name {
-			return s.Figures
-		}
-	}
-	return bench.Figures{}
-}
-
 // waits are the latencies of the modes, each shown as a run.
 func (all rounds) waits() (runs []report.Run) {
 	typical := all.typical(spread(1, wide), hot)
@@ -116,11 +100,4 @@ func (all rounds) waits() (runs []report.Run) {
 	return []report.Run{
 		{Name: "all modes alike", Result: typical[0].Result}, {Name: "the hot mode", Result: of(hottest)}, {Name: "the other modes", Result: of(others)},
 	}
-}
-
-func transactions(r bench.Result) float64 {
-	if r.Costs == nil {
-		return 0
-	}
-	return r.Costs.Transactions
 }

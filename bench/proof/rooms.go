@@ -90,7 +90,7 @@ func (b *testbed) lobbyTrials(ctx context.Context, sizes lobbySizes) ([]trial, e
 		{notices, func(ctx context.Context) (bench.Result, error) {
 			return baseline.Notices(ctx, b.URL(), 0, of(o, 5*time.Second, 100*time.Millisecond))
 		}},
-		b.commits(o.inLobby("rooms-hot", 0).Options),
+		b.commits(o.inLobby("rooms-hot", 0)),
 		lobbyTrial(lobbyOneRoom, director, o.inLobby("rooms-hot", 0)),
 		{oneRow, func(ctx context.Context) (bench.Result, error) {
 			load := o.inLobby("rooms-hot", 0)
@@ -102,19 +102,19 @@ func (b *testbed) lobbyTrials(ctx context.Context, sizes lobbySizes) ([]trial, e
 }
 
 // inLobby is the usual load of a scenario, with sessions beside those of callers.
-func (o Options) inLobby(scenario string, sessions int) realtime.Options {
-	load := realtime.Options{Options: o.load(scenario), Sessions: sessions}
-	load.Callers, load.Rate, _ = realtime.Usual(scenario)
+func (o Options) inLobby(scenario string, sessions int) bench.Options {
+	load, usual := o.load(scenario), realtime.Protocol.Usual(scenario)
+	load.Protocol, load.Sessions, load.Callers, load.Rate = realtime.Protocol, sessions, usual.Callers, usual.Rate
 	if o.Quick {
 		load.Callers, load.Rate, load.WarmUp = min(load.Callers, 2), min(load.Rate, 20), 0
 	}
 	return load
 }
 
-func lobbyTrial(name string, on side, load realtime.Options) trial {
+func lobbyTrial(name string, on side, load bench.Options) trial {
 	return trial{name, func(ctx context.Context) (bench.Result, error) {
 		load.URLs, load.Meter = on.urls, on.meter
-		return realtime.Run(ctx, load)
+		return bench.Run(ctx, load)
 	}}
 }
 

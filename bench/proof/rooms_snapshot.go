@@ -7,7 +7,6 @@ import (
 
 	"github.com/lattice-director/director/bench"
 	"github.com/lattice-director/director/bench/lab"
-	"github.com/lattice-director/director/bench/realtime"
 	"github.com/lattice-director/director/bench/report"
 )
 
@@ -28,7 +27,7 @@ func (b *testbed) besideSnapshot(ctx context.Context) (held heldLobby, err error
 		load := b.options.inLobby("rooms-patch", 0)
 		load.Duration, load.URLs, load.Meter = held.times.over, lab.RealtimeURLs(b.Replicas()), b.Lab
 		load.Progress = held.course.follow(load.WarmUp, begun)
-		held.result, err = realtime.Run(ctx, load)
+		held.result, err = bench.Run(ctx, load)
 		return err
 	})
 	running.Go(func() error { return b.forget(ctx, begun, held.times) })

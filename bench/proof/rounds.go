@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -47,6 +48,79 @@ func (all rounds) median(of func(round) float64) float64 {
 	}
 	return median(values)
 }
+
+// figure is a number of a result.
+type figure func(bench.Result) float64
+
+func throughput(r bench.Result) float64 { return r.PerSecond }
+func p50(r bench.Result) float64        { return r.Latency.P50 }
+func p99(r bench.Result) float64        { return r.Latency.P99 }
+
+// cpu is the CPU of director and Postgres per call, in µs; NaN where it cannot be measured.
+func cpu(r bench.Result) float64 {
+	if r.Costs == nil || r.Costs.ServerMicros == 0 {
+		return math.NaN()
+	}
+	return r.Costs.ServerMicros + r.Costs.PostgresMicros
+}
+
+// cost is a cost of a call; 0 where costs are not measured.
+func cost(of func(*bench.Costs) float64) figure {
+	return func(r bench.Result) float64 {
+		if r.Costs == nil {
+			return 0
+		}
+		return of(r.Costs)
+	}
+}
+
+var (
+	transactions   = cost(func(c *bench.Costs) float64 { return c.Transactions })
+	postgresMicros = cost(func(c *bench.Costs) float64 { return c.PostgresMicros })
+	serverMicros   = cost(func(c *bench.Costs) float64 { return c.ServerMicros })
+	loadMicros     = cost(func(c *bench.Costs) float64 { return c.GeneratorMicros })
+	placed         = cost(func(c *bench.Costs) float64 { return c.Groups["placement"].MeanCalls }) // placements decided together
+)
+
+// requested is the rate that was asked for; NaN of a closed loop.
+func requested(r bench.Result) float64 {
+	if r.Open == nil {
+		return math.NaN()
+	}
+	return r.Open.Rate
+}
+
+// stepOf is a figure of a step instead of the whole turn.
+func stepOf(name string, what figure) figure {
+	return func(r bench.Result) float64 { return what(bench.Result{Figures: step(r, name)}) }
+}
+
+func step(r bench.Result, name string) bench.Figures {
+	for _, s := range r.Steps {
+		if s.Name == name {
+			return s.Figures
+		}
+	}
+	return bench.Figures{}
+}
+
+// of returns the median of a figure of a trial.
+func (all rounds) of(name string, what figure) float64 {
+	return all.median(func(r round) float64 { return what(r[name]) })
+}
+
+// compared returns the median of the ratio of two trials.
+func (all rounds) compared(one, other string, what figure) float64 {
+	return all.median(func(r round) float64 { return what(r[one]) / what(r[other]) })
+}
+
+// show writes the median of a figure of a trial.
+func (all rounds) show(name string, what figure, in unit) string {
+	return measured(all.of(name, what), in)
+}
+
+// rate writes the throughput of a trial.
+func (all rounds) rate(name string) string { return all.show(name, throughput, perSecond) }
 
 // typical returns, for each of these trials, the run with the median throughput: the report shows it.
 func (all rounds) typical(names ...string) (runs []report.Run) {

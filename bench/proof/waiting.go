@@ -107,11 +107,10 @@ func (b *testbed) noDemand(ctx context.Context) error {
 // waiting makes the findings of the rounds.
 func (all rounds) waiting(sockets int, lost int64) []report.Finding {
 	many := report.Whole(float64(sockets)) + " waiting sockets"
-	ratio := all.median(func(r round) float64 { return r[placedBeside].Latency.P99 / r[placedAlone].Latency.P99 })
 	grown := float64(all[0][placedBeside].Costs.ServerRSS-all[0][placedAlone].Costs.ServerRSS) / float64(sockets)
 	return []report.Finding{
-		noted(atMost("matchmake's p99 beside "+many+", compared with none", ratio, 1.2, times), "%s, without them %s; CPU of the replica %s, without them %s",
-			measured(all.p99(placedBeside), millis), measured(all.p99(placedAlone), millis), inCores(all.replicaCPU(placedBeside)), inCores(all.replicaCPU(placedAlone))),
+		noted(atMost("matchmake's p99 beside "+many+", compared with none", all.compared(placedBeside, placedAlone, p99), 1.2, times), "%s, without them %s; CPU of the replica %s, without them %s",
+			all.show(placedBeside, p99, millis), all.show(placedAlone, p99, millis), inCores(all.of(placedBeside, cores(serverMicros))), inCores(all.of(placedAlone, cores(serverMicros)))),
 		atMost("memory of the replica for a waiting socket", grown/1024, socketMemory/1024, kibibytes),
 		atMost("sockets whose wait ended during a run", float64(lost), 0, report.Whole),
 		noted(atMost("calls that failed beside them", float64(all.sum(failed, placedBeside)), 0, report.Whole), "%s", all.kinds(placedBeside)),
@@ -120,13 +119,6 @@ func (all rounds) waiting(sockets int, lost int64) []report.Finding {
 }
 
 func kibibytes(v float64) string { return fmt.Sprintf("%.0f KiB", v) }
-
-// replicaCPU is the CPU of the replica in cores.
-func (all rounds) replicaCPU(name string) float64 {
-	return all.median(func(r round) float64 {
-		return r[name].Costs.ServerMicros * float64(r[name].Calls) / r[name].Seconds / 1e6
-	})
-}
 
 // crowd are clients of bevygap that wait.
 type crowd struct {

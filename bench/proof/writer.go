@@ -61,11 +61,9 @@ func (b *testbed) besideWriter(run func(context.Context) (bench.Result, error)) 
 }
 
 func (all rounds) besideWriter() []report.Finding {
-	slower := atMost("created until the assignment is seen, p50 with a forgotten writer, compared with none", all.median(func(r round) float64 {
-		return r[lifeBeside].Latency.P50 / r[lifeAlone].Latency.P50
-	}), 1.2, times)
+	slower := atMost("created until the assignment is seen, p50 with a forgotten writer, compared with none", all.compared(lifeBeside, lifeAlone, p50), 1.2, times)
 	return []report.Finding{
-		noted(slower, "%s, without it %s", millis(all.p50(lifeBeside)), millis(all.p50(lifeAlone))),
+		noted(slower, "%s, without it %s", all.show(lifeBeside, p50, millis), all.show(lifeAlone, p50, millis)),
 		all.failures(lifeAlone, lifeBeside),
 	}
 }

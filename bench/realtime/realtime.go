@@ -5,12 +5,9 @@
 package realtime
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"time"
 
@@ -32,9 +29,6 @@ const (
 // Echoed is the scenario that ServeEcho answers.
 const Echoed = roomsIdle
 
-// MaxSessions bounds the sessions that one process opens beside those of callers.
-const MaxSessions = 20_000
-
 // Dialers is how many handshakes clients make at a time.
 const Dialers = 64
 
@@ -45,65 +39,34 @@ const (
 	dialTimeout = 2 * time.Minute // until all clients are connected
 )
 
-// Options of a run. Of those of package bench, Scenario is one of Scenarios of this package, URLs are the base URLs of listeners of the
-// realtime lobby, and options about players, tickets and game servers are ignored, as is WarmUp where all sessions act at once. The director must
-// serve its conformance rooms.
-type Options struct {
-	bench.Options
+// Protocol is the scenarios of this package. URLs are the base URLs of listeners of the realtime lobby, Token is that of a project, and options about
+// players, tickets and game servers are ignored, as is WarmUp where all sessions act at once. The director must serve its conformance rooms.
+var Protocol = bench.NewProtocol(map[string]bench.ProtocolScenario[*load]{
+	roomsPatch: {Turn: (*load).patch, Usual: bench.Load{Callers: 200, Rate: 500}},
+	roomsHot:   {Turn: (*load).change, Usual: bench.Load{Callers: 32}}, // each change is an event for each, and a session may send 100 frames a second
+	roomsMatch: {Turn: (*load).match, Usual: bench.Load{Callers: 64, Rate: 50}},
+	roomsJoin:  {Turn: (*load).join, Usual: bench.Load{Callers: 1, Sessions: 1000, Alone: true}},
+	roomsStorm: {Turn: (*load).storm, Usual: bench.Load{Callers: 1, Sessions: 5000, Alone: true}},
+	roomsIdle:  {Turn: (*load).idle, Usual: bench.Load{Callers: 1, Sessions: 10_000}},
+}, check, newLoad)
 
-	Token    string // of a project; "" for a director that asks for none
-	Sessions int    // that are connected beside those of callers, up to MaxSessions, spread over URLs
-}
+// clients are how many a caller has.
+var clients = map[string]int{roomsPatch: 2, roomsMatch: 2, roomsHot: 1, roomsIdle: 1}
 
-type scenario struct {
-	clients  int // of a caller
-	turn     func(*load, context.Context, bench.Turn) error
-	callers  int     // usual number
-	rate     float64 // usual, of turns a second; 0: a closed loop
-	sessions int     // usual number
-	alone    bool    // the sessions act, for one caller
-}
-
-var scenarios = map[string]scenario{
-	roomsPatch: {clients: 2, turn: (*load).patch, callers: 200, rate: 500},
-	roomsHot:   {clients: 1, turn: (*load).change, callers: 32}, // each change is an event for each, and a session may send 100 frames a second
-	roomsMatch: {clients: 2, turn: (*load).match, callers: 64, rate: 50},
-	roomsJoin:  {turn: (*load).join, callers: 1, sessions: 1000, alone: true},
-	roomsStorm: {turn: (*load).storm, callers: 1, sessions: 5000, alone: true},
-	roomsIdle:  {clients: 1, turn: (*load).idle, callers: 1, sessions: 10_000},
-}
-
-// Scenarios returns the names of all scenarios, sorted.
-func Scenarios() []string { return slices.Sorted(maps.Keys(scenarios)) }
-
-// Usual returns the usual load of a scenario. A rate of 0 is a closed loop.
-func Usual(scenario string) (callers int, rate float64, sessions int) {
-	s := scenarios[scenario]
-	return s.callers, s.rate, s.sessions
-}
-
-// Check validates the options as Run does, and sets defaults.
-func (o *Options) Check() error {
-	s := scenarios[o.Scenario]
-	o.Callers = cmp.Or(o.Callers, s.callers)
-	switch {
-	case s.turn == nil:
-		return fmt.Errorf("there is no scenario %q: there are %s", o.Scenario, strings.Join(Scenarios(), ", "))
-	case o.Sessions < 0 || o.Sessions > MaxSessions:
-		return fmt.Errorf("%d sessions: there must be 0 to %d", o.Sessions, MaxSessions)
-	case s.alone && (o.Callers != 1 || o.Sessions == 0 || o.Rate > 0):
-		return fmt.Errorf("%s has one caller, which lets all sessions act at once, and no rate", o.Scenario)
+func check(o *bench.Options) error {
+	if clients[o.Scenario] > 0 {
+		return nil
 	}
-	if s.alone {
-		o.WarmUp = 0 // a turn takes seconds: it would be the only one
+	o.WarmUp = 0 // a turn takes seconds: it would be the only one
+	if o.Sessions == 0 {
+		return fmt.Errorf("%s has one caller, which lets all sessions act at once: there must be some", o.Scenario)
 	}
-	o.Turn = func(context.Context, bench.Turn) error { return nil } // replaced in Run
-	return o.Options.Check()
+	return nil
 }
 
 // load is a run in progress.
 type load struct {
-	Options
+	bench.Options
 
 	name    string      // part of the names of its rooms and queues
 	callers [][]*Client // by caller
@@ -112,36 +75,19 @@ type load struct {
 	frames  int64       // that clients received in the turns of join
 }
 
-// Run generates the load. It returns when all calls have been answered and all clients have disconnected. Calls that fail are part of the
-// result. Errors: an invalid option, clients that cannot connect, a meter that cannot be read, or the end of ctx.
-func Run(ctx context.Context, o Options) (bench.Result, error) {
-	if err := o.Check(); err != nil {
-		return bench.Result{}, err
-	}
-	l := &load{Options: o, name: strings.ToLower(rand.Text()[:10]), crowd: NewCrowd(o.Token, o.Sessions)}
-	defer l.disconnect(ctx)
-	if err := l.connect(ctx); err != nil {
-		return bench.Result{}, err
-	}
-	turn := scenarios[o.Scenario].turn
-	o.Turn = func(ctx context.Context, t bench.Turn) error { return turn(l, ctx, t) }
-	result, err := bench.Run(ctx, o.Options)
-	result.Sessions = o.Sessions
-	if l.turns > 0 {
-		result.Frames = float64(l.frames) / float64(l.turns)
-	}
-	return result, err
+func newLoad(o bench.Options) *load {
+	return &load{Options: o, name: strings.ToLower(rand.Text()[:10]), crowd: NewCrowd(o.Token, o.Sessions)}
 }
 
-// connect opens all sessions and lets callers join their rooms.
-func (l *load) connect(ctx context.Context) error {
+// Connect opens all sessions and lets callers join their rooms.
+func (l *load) Connect(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	l.callers = make([][]*Client, l.Callers)
 	all, dialing := errgroup.WithContext(ctx)
 	all.SetLimit(Dialers)
 	for n := range l.callers {
-		l.callers[n] = make([]*Client, scenarios[l.Scenario].clients)
+		l.callers[n] = make([]*Client, clients[l.Scenario])
 		for i := range l.callers[n] {
 			all.Go(func() (err error) {
 				l.callers[n][i], err = l.enter(dialing, l.URLs[(n+i)%len(l.URLs)], l.room(n))
@@ -179,10 +125,10 @@ func (l *load) room(caller int) string {
 	}
 }
 
-// disconnect lets callers leave their rooms, so that no later run pays for members who are away, and ends all connections.
-func (l *load) disconnect(ctx context.Context) {
-	for n, clients := range l.callers {
-		for _, c := range clients {
+// Finish lets callers leave their rooms, so that no later run pays for members who are away, and ends all connections.
+func (l *load) Finish(ctx context.Context, result *bench.Result) error {
+	for n, own := range l.callers {
+		for _, c := range own {
 			if c == nil {
 				continue
 			}
@@ -193,4 +139,8 @@ func (l *load) disconnect(ctx context.Context) {
 		}
 	}
 	l.crowd.Cut()
+	if l.turns > 0 {
+		result.Frames = float64(l.frames) / float64(l.turns)
+	}
+	return nil
 }

@@ -29,9 +29,8 @@ func startEcho(t *testing.T) string {
 // Pins an echo that the scenario cannot call, and idle sessions that are not connected.
 func TestEcho(t *testing.T) {
 	t.Parallel()
-	res, err := Run(t.Context(), Options{
-		Options:  bench.Options{Scenario: Echoed, URLs: []string{startEcho(t)}, Callers: 2, Turns: 2, Duration: time.Hour},
-		Sessions: 100,
+	res, err := bench.Run(t.Context(), bench.Options{
+		Protocol: Protocol, Scenario: Echoed, URLs: []string{startEcho(t)}, Callers: 2, Turns: 2, Duration: time.Hour, Sessions: 100,
 	})
 	require.NoError(t, err)
 	require.EqualValues(t, 2, res.Calls)
@@ -54,19 +53,22 @@ func TestDisconnected(t *testing.T) {
 
 func TestCheck(t *testing.T) {
 	t.Parallel()
-	for says, o := range map[string]Options{
-		"no scenario \"dance\"": {Options: bench.Options{Scenario: "dance"}},
-		"-1 sessions":           {Options: bench.Options{Scenario: roomsIdle}, Sessions: -1},
-		"20001 sessions":        {Options: bench.Options{Scenario: roomsIdle}, Sessions: MaxSessions + 1},
-		"has one caller":        {Options: bench.Options{Scenario: roomsStorm, Callers: 2}, Sessions: 1},
-		"no URL":                {Options: bench.Options{Scenario: roomsPatch}},
+	for says, o := range map[string]bench.Options{
+		"no scenario \"dance\"": {Scenario: "dance"},
+		"-1 sessions":           {Scenario: roomsIdle, Sessions: -1},
+		"20001 sessions":        {Scenario: roomsIdle, Sessions: bench.MaxSessions + 1},
+		"has one caller":        {Scenario: roomsStorm, Callers: 2, Sessions: 1},
+		"sessions act at once":  {Scenario: roomsStorm, Callers: 1},
+		"no URL":                {Scenario: roomsPatch},
 	} {
+		o.Protocol = Protocol
 		require.ErrorContains(t, o.Check(), says)
 	}
-	for _, scenario := range Scenarios() {
-		callers, rate, sessions := Usual(scenario)
-		o := Options{Options: bench.Options{Scenario: scenario, URLs: []string{"http://127.0.0.1:1"}, Callers: callers, Rate: rate, Duration: 1}, Sessions: sessions}
-		o.WarmUp = 1
+	for _, scenario := range Protocol.Scenarios() {
+		usual := Protocol.Usual(scenario)
+		o := bench.Options{
+			Protocol: Protocol, Scenario: scenario, URLs: []string{"http://127.0.0.1:1"}, Callers: usual.Callers, Rate: usual.Rate, Duration: 1, Sessions: usual.Sessions, WarmUp: 1,
+		}
 		require.NoError(t, o.Check(), scenario)
 		require.Equal(t, scenario == roomsJoin || scenario == roomsStorm, o.WarmUp == 0, "a warm-up that is longer than the run")
 	}

@@ -123,7 +123,7 @@ func (l *load) storm(ctx context.Context, t bench.Turn) error {
 	url := l.URLs[l.turns%len(l.URLs)]
 	if err := t.Unmeasured(func() error {
 		defer l.crowd.Cut()
-		return pause(ctx, stormPause)
+		return bench.Pause(ctx, stormPause)
 	}); err != nil {
 		return err
 	}
@@ -140,7 +140,7 @@ const callsPerSecond = 10
 func (l *load) idle(ctx context.Context, t bench.Turn) error {
 	c := l.callers[t.Caller()][0]
 	for range callsPerSecond {
-		if err := t.Unmeasured(func() error { return pause(ctx, time.Second/callsPerSecond) }); err != nil {
+		if err := t.Unmeasured(func() error { return bench.Pause(ctx, time.Second/callsPerSecond) }); err != nil {
 			return err
 		}
 		if err := t.Timed("echo", func() error {
@@ -150,13 +150,4 @@ func (l *load) idle(ctx context.Context, t bench.Turn) error {
 		}
 	}
 	return nil
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
-	}
 }

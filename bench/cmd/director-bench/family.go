@@ -3,79 +3,121 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
+	"net"
 	"slices"
 	"strings"
 
-	"github.com/spf13/pflag"
-
 	"github.com/lattice-director/director/bench"
 	"github.com/lattice-director/director/bench/lab"
+	"github.com/lattice-director/director/bench/openmatch"
+	"github.com/lattice-director/director/bench/orchestrator"
+	"github.com/lattice-director/director/bench/realtime"
 )
 
-// family is the scenarios that share a protocol and its settings. Its methods are called after the flags are parsed, except for scenarios and
-// addFlags.
-type family interface {
-	scenarios() []string
-	addFlags(flags *pflag.FlagSet)
-	// usual returns the default load of a scenario; the zero value if it has none of its own.
-	usual() bench.Load
-	checkURL(url string) error
-	checkLoad(o bench.Options) error
-	// lab returns what the laboratory's director serves.
-	lab() lab.Options
-	// subjects returns the director of a laboratory and, if requested, its baselines.
-	subjects(ctx context.Context, l *lab.Lab) ([]subject, error)
-	// runningSubject returns a director that runs elsewhere, and sets the credentials of callers.
-	runningSubject() (subject, error)
+// family is the scenarios that share a protocol and its settings.
+type family struct {
+	scenarios []string
+	protocol  *bench.Protocol                // nil: package bench's own
+	overGRPC  bool                           // else over HTTP
+	lab       func(b *benchmark) lab.Options // what the laboratory's director serves
+	address   func(p *lab.Process) string    // at which a process is called
+	connect   func(b *benchmark) error       // sets the credentials of callers of a director that runs elsewhere
+	baselines func(b *benchmark, ctx context.Context, l *lab.Lab, director subject) ([]subject, error)
 }
 
-// overHTTP is the methods of families that are called over HTTP, with the turns of package bench.
-type overHTTP struct{ *benchmark }
+func families() []family {
+	web := func(p *lab.Process) string { return p.URL }
+	placed := slices.DeleteFunc(bench.Scenarios(), ofLoop)
+	looped := slices.DeleteFunc(bench.Scenarios(), func(s string) bool { return !ofLoop(s) })
+	return []family{
+		{scenarios: placed, lab: plainLab, address: web, connect: (*benchmark).becomePlayers, baselines: (*benchmark).besideNaive},
+		{scenarios: looped, lab: loopLab, address: web, connect: (*benchmark).becomePlayers, baselines: (*benchmark).besideCommits},
+		{
+			scenarios: openmatch.Protocol.Scenarios(), protocol: openmatch.Protocol, overGRPC: true, lab: (*benchmark).openMatchLab,
+			address: func(p *lab.Process) string { return p.GRPC }, connect: (*benchmark).becomeFrontend, baselines: (*benchmark).besideEcho,
+		},
+		{
+			scenarios: orchestrator.Protocol.Scenarios(), protocol: orchestrator.Protocol, lab: (*benchmark).orchestratorLab,
+			address: func(p *lab.Process) string { return "http://" + p.Orchestrator }, connect: keysAreKnown,
+		},
+		{
+			scenarios: realtime.Protocol.Scenarios(), protocol: realtime.Protocol, lab: lobbyLab,
+			address: func(p *lab.Process) string { return "http://" + p.Realtime }, connect: (*benchmark).joinProject, baselines: (*benchmark).besideLobbyEcho,
+		},
+	}
+}
 
-func (overHTTP) addFlags(*pflag.FlagSet)         {}
-func (f overHTTP) usual() bench.Load             { return bench.Usual(f.Scenario) }
-func (overHTTP) checkLoad(o bench.Options) error { return o.Check() }
+// ofLoop reports whether a scenario is one of the director loop.
+func ofLoop(scenario string) bool { return strings.HasPrefix(scenario, "match-") }
 
-func (f overHTTP) checkURL(url string) error {
+func plainLab(*benchmark) lab.Options { return lab.Options{} }
+
+func loopLab(*benchmark) lab.Options {
+	return lab.Options{Worker: true, Env: []string{lab.KeepTickets}}
+}
+
+func lobbyLab(*benchmark) lab.Options {
+	return lab.Options{Worker: true, Realtime: true, Env: lab.OpenLobby()}
+}
+
+func (b *benchmark) openMatchLab() lab.Options {
+	return lab.Options{Env: []string{"DIRECTOR_OM_REGISTRATION=" + b.window.String()}}
+}
+
+func (b *benchmark) orchestratorLab() lab.Options {
+	return lab.Options{
+		Orchestrator: true, Env: []string{"DIRECTOR_ORCHESTRATOR_AGENT_KEYS=" + b.AgentKey, "DIRECTOR_ORCHESTRATOR_ADMIN_KEYS=" + b.AdminKey},
+	}
+}
+
+// keysAreKnown is for the orchestrator, whose keys the check of the options needs before.
+func keysAreKnown(*benchmark) error { return nil }
+
+// usual returns the usual load of the scenario; the zero value if it has none of its own.
+func (f family) usual(scenario string) bench.Load {
+	if f.protocol == nil {
+		return bench.Usual(scenario)
+	}
+	return f.protocol.Usual(scenario)
+}
+
+func (f family) checkURL(url, scenario string) error {
+	if f.overGRPC {
+		if _, _, err := net.SplitHostPort(url); err != nil || strings.Contains(url, "//") {
+			return fmt.Errorf("--url %s: %s is called over gRPC, at the host:port of a replica's --grpc-addr, without TLS", url, scenario)
+		}
+		return nil
+	}
 	if !strings.HasPrefix(url, "http://") && !strings.HasPrefix(url, "https://") {
-		return fmt.Errorf("--url %s: %s is called over HTTP, at http://host:port or https://host:port", url, f.Scenario)
+		return fmt.Errorf("--url %s: %s is called over HTTP, at http://host:port or https://host:port", url, scenario)
 	}
 	return nil
 }
 
-func newFamilies(b *benchmark) []family {
-	web := overHTTP{b}
-	return []family{&placementFamily{web}, &loopFamily{placementFamily{web}}, &openMatchFamily{benchmark: b}, &rivalisFamily{overHTTP: web}, &lobbyFamily{overHTTP: web}}
+func (f family) addresses(processes []*lab.Process) (all []string) {
+	for _, p := range processes {
+		all = append(all, f.address(p))
+	}
+	return all
 }
 
-// family returns the family of the scenario, nil if there is no such scenario.
-func (b *benchmark) family() family {
-	for _, f := range b.families {
-		if slices.Contains(f.scenarios(), b.Scenario) {
-			return f
+// familyOf returns the family of a scenario, nil if there is no such scenario.
+func familyOf(scenario string) *family {
+	for _, f := range families() {
+		if slices.Contains(f.scenarios, scenario) {
+			return &f
 		}
 	}
 	return nil
 }
 
-func (b *benchmark) allScenarios() (names []string) {
-	for _, f := range b.families {
-		names = append(names, f.scenarios()...)
+func allScenarios() []string {
+	names := map[string]bool{}
+	for _, f := range families() {
+		for _, name := range f.scenarios {
+			names[name] = true
+		}
 	}
-	slices.Sort(names)
-	return names
-}
-
-// setUsualLoad sets the usual load of a scenario that has one where flags do not set it.
-func (b *benchmark) setUsualLoad(flags *pflag.FlagSet) {
-	usual := b.family().usual()
-	if usual.Callers == 0 {
-		return
-	}
-	if !flags.Changed("callers") {
-		b.sweep = []int{usual.Callers}
-	}
-	if !flags.Changed("rate") {
-		b.Rate = usual.Rate
-	}
+	return slices.Sorted(maps.Keys(names))
 }

@@ -21,7 +21,7 @@ func (b *benchmark) inLab(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	o := b.family().lab()
+	o := b.family.lab(b)
 	o.Replicas = b.replicas
 	l, err := b.startLab(ctx, i, d, o)
 	if err != nil {
@@ -31,7 +31,7 @@ func (b *benchmark) inLab(ctx context.Context) (err error) {
 	b.AccessToken, b.FleetToken, b.OpsToken = minter(i, devlogin.Claims{}), l.FleetToken(), l.OpsToken()
 	ctx, end := l.Living(ctx)
 	defer end()
-	subjects, err := b.family().subjects(ctx, l)
+	subjects, err := b.subjects(ctx, l)
 	if err != nil {
 		return err
 	}

@@ -24,7 +24,7 @@ func TestBenchOpenMatchRunning(t *testing.T) {
 			"--callers", "2", "--connections", "2", "--tickets", "40", "--watchers", "10", "--rate", "0",
 		}
 	}
-	for _, scenario := range openmatch.Scenarios() {
+	for _, scenario := range openmatch.Protocol.Scenarios() {
 		m := clitest.Read[measured](t, directorBench, env("DATABASE_URL="+l.URL(), "DIRECTOR_OM_TOKENS="+token), quick(scenario)...)
 		requireGood(t, m)
 		if scenario == "tickets" {

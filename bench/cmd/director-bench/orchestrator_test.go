@@ -14,7 +14,7 @@ import (
 func TestBenchOrchestrator(t *testing.T) {
 	t.Parallel()
 	environ := inLab(t)
-	for _, scenario := range orchestrator.Scenarios() {
+	for _, scenario := range orchestrator.Protocol.Scenarios() {
 		callers := "2"
 		if scenario == "agent-join" {
 			callers = "1"

@@ -14,7 +14,7 @@ import (
 func TestBenchRooms(t *testing.T) {
 	t.Parallel()
 	environ := inLab(t)
-	for _, scenario := range realtime.Scenarios() {
+	for _, scenario := range realtime.Protocol.Scenarios() {
 		args := []string{scenario, "--sessions", "4", "--callers", "1", "--replicas", "2", "--duration", "500ms", "--warm-up", "0s", "--rate", "0"}
 		m := clitest.Read[measured](t, directorBench, environ, args...)
 		requireGood(t, m)

@@ -11,12 +11,6 @@ import (
 	"github.com/lattice-director/director/internal/dev/devlogin"
 )
 
-// The baselines.
-const (
-	naive = "naive"
-	noOp  = "no-op"
-)
-
 // subject is the target of a run.
 type subject struct {
 	name     string // "" is the director to be measured

@@ -67,10 +67,10 @@ func (r *runningDirector) issuer() (devlogin.Issuer, error) {
 
 // onRunning measures a director that runs elsewhere.
 func (b *benchmark) onRunning(ctx context.Context) error {
-	one, err := b.family().runningSubject()
-	if err != nil {
+	if err := b.family.connect(b); err != nil {
 		return err
 	}
+	one := subject{scenario: b.Scenario, urls: b.URLs}
 	postgres := ""
 	if b.running.databaseURL != "" {
 		database, err := lab.OpenDatabase(ctx, b.running.databaseURL, b.running.pooler == "pgbouncer")

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/lattice-director/director/bench"
+	"github.com/lattice-director/director/bench/orchestrator"
 	"github.com/lattice-director/director/internal/cli"
 )
 
@@ -19,7 +20,6 @@ const scenariosText = "Puts a load on a director and prints throughput, latency,
 	"  heartbeat     the next game server sends a heartbeat\n" +
 	"  register      a new game server registers\n" +
 	"  session-life  a new player: matchmake, resolve, joined, left\n" +
-	"  mixed         four turns in five are heartbeat, one is session-life\n" +
 	"  noop          the cost of matchmake without the database: the same stack, on the baselines\n" +
 	"  fleet-noop    the same for heartbeat\n\n" +
 	"Scenarios of the director loop, which matches the tickets of profiles. They apply profiles of their own:\n\n" +
@@ -36,8 +36,7 @@ const scenariosText = "Puts a load on a director and prints throughput, latency,
 	"  ticket-life   a new player is queued and waits for the assignment\n\n" +
 	"Scenarios of Rivalis, with simulated game servers attached (--agents):\n\n" +
 	"  room-create   a room is created, on the game server that the director chooses\n" +
-	"  room-create-large\n" +
-	"                the same, with 5,000 game servers: the cost of a call, compared with that of --agents 100, is that of the fleet's size\n" +
+	"                (with --background, what a call costs in fleets of different --agents compares)\n" +
 	"  room-life     a room is created, found on the next replica and destroyed\n" +
 	"  agent-list    all game servers and their rooms are listed\n" +
 	"  agent-304     the same, while nothing changes: 304\n" +
@@ -86,7 +85,7 @@ func (p *program) root() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	b := newBenchmark(p)
+	b := &benchmark{program: p}
 	b.addFlags(cmd.Flags())
 	cli.AddOutput(cmd)
 	cmd.ValidArgsFunction = b.completeScenario
@@ -109,13 +108,7 @@ func (b *benchmark) completeScenario(_ *cobra.Command, given []string, _ string)
 	if len(given) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	return b.allScenarios(), cobra.ShellCompDirectiveNoFileComp
-}
-
-func newBenchmark(p *program) *benchmark {
-	b := &benchmark{program: p}
-	b.families = newFamilies(b)
-	return b
+	return allScenarios(), cobra.ShellCompDirectiveNoFileComp
 }
 
 // benchmark holds the flags.
@@ -123,7 +116,7 @@ type benchmark struct {
 	*program
 	bench.Options
 
-	families []family
+	family *family // of the scenario
 
 	running   runningDirector
 	director  string // the director's binary; "" is searched for
@@ -133,7 +126,8 @@ type benchmark struct {
 	sweep     []int // numbers of callers, one run each
 	baselines bool
 	awake     bool
-	report    string // a file, or ""
+	window    time.Duration // of Open Match
+	report    string        // a file, or ""
 }
 
 func (b *benchmark) addFlags(flags *pflag.FlagSet) {
@@ -159,10 +153,21 @@ func (b *benchmark) addFlags(flags *pflag.FlagSet) {
 	addAwakeFlag(flags, &b.awake)
 	flags.StringVar(&b.report, "report", "", "Also write an HTML page with plots to this file")
 	b.addDirectorFlag(flags, &b.director)
-	for _, f := range b.families {
-		f.addFlags(flags)
-	}
+	b.addProtocolFlags(flags)
 	b.running.addFlags(flags, b.program)
+}
+
+// addProtocolFlags adds the flags of the families.
+func (b *benchmark) addProtocolFlags(flags *pflag.FlagSet) {
+	flags.IntVar(&b.Connections, "connections", 8, fmt.Sprintf("Connections that callers of the Open Match API share, 1 to %d", bench.MaxConnections))
+	flags.IntVar(&b.Watchers, "watchers", 5_000, fmt.Sprintf("Idle streams of watch, 1 to %d", bench.MaxWatchers))
+	flags.DurationVar(&b.window, "window", 250*time.Millisecond, "How long calls can join a cycle of matching, for the director that it starts")
+	flags.IntVar(&b.Agents, "agents", 0, fmt.Sprintf(
+		"Simulated Rivalis game servers, 1 to %d. 0: as many as usual, 1,000, of room-create and room-life 200", bench.MaxAgents))
+	flags.IntVar(&b.Rooms, "rooms", -1, fmt.Sprintf(
+		"Rooms that each of them has made itself, 0 to %d. -1: as many as usual, 4, where rooms are created none", bench.MaxRooms))
+	flags.IntVar(&b.Sessions, "sessions", -1, fmt.Sprintf("Sessions of the realtime lobby beside those of callers, 0 to %d. "+
+		"-1: as many as usual, of rooms-idle 10,000, of rooms-storm 5,000, of rooms-join 1,000, else none", bench.MaxSessions))
 }
 
 // mostReplicas is how many replicas the Postgres of a laboratory has connections for, with default settings.
@@ -174,6 +179,7 @@ func (b *benchmark) check(flags *pflag.FlagSet) error {
 		b.URLs[i] = strings.TrimRight(url, "/")
 	}
 	running := len(b.URLs) > 0
+	b.family = familyOf(b.Scenario)
 	switch {
 	case b.embedded && running:
 		return errors.New("--embedded and --url exclude each other")
@@ -181,23 +187,44 @@ func (b *benchmark) check(flags *pflag.FlagSet) error {
 		return errors.New("--replicas and --baselines are for a director of its own, without --url")
 	case b.replicas < 1 || b.replicas > mostReplicas:
 		return fmt.Errorf("%d replicas: there must be 1 to %d", b.replicas, mostReplicas)
-	case b.family() == nil:
-		return fmt.Errorf("unknown scenario %q: there are %s", b.Scenario, strings.Join(b.allScenarios(), ", "))
+	case b.family == nil:
+		return fmt.Errorf("unknown scenario %q: there are %s", b.Scenario, strings.Join(allScenarios(), ", "))
 	}
 	for _, url := range b.URLs {
-		if err := b.family().checkURL(url); err != nil {
+		if err := b.family.checkURL(url, b.Scenario); err != nil {
 			return err
 		}
 	}
 	b.setUsualLoad(flags)
+	if b.family.protocol == orchestrator.Protocol {
+		b.takeOrchestratorKeys(running)
+	}
 	o := b.Options
 	if !running {
 		o.URLs = []string{"http://127.0.0.1"} // known once it runs
 	}
 	for _, o.Callers = range b.sweep {
-		if err := b.family().checkLoad(o); err != nil {
+		if err := o.Check(); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// setUsualLoad sets the usual load of a scenario that has one where flags do not set it.
+func (b *benchmark) setUsualLoad(flags *pflag.FlagSet) {
+	b.Protocol = b.family.protocol
+	usual := b.family.usual(b.Scenario)
+	if usual.Callers != 0 && !flags.Changed("callers") {
+		b.sweep = []int{usual.Callers}
+	}
+	if usual.Callers != 0 && !flags.Changed("rate") {
+		b.Rate = usual.Rate
+	}
+	if b.Rooms == -1 {
+		b.Rooms = usual.Rooms
+	}
+	if b.Sessions == -1 {
+		b.Sessions = usual.Sessions
+	}
 }

@@ -135,7 +135,7 @@ func TestBenchWrongUse(t *testing.T) {
 	}
 	require.ErrorContains(t, directorBench.Run(t, env(), "", "matchmake", "--url", "http://127.0.0.1:1", "--issuer-key", "/nonexistent").Err, "--issuer-key")
 	require.ErrorContains(t, directorBench.Run(t, env(), "", "matchmake", "--director", "/nonexistent").Err, "--director")
-	require.Contains(t, directorBench.OK(t, env(), "__complete", ""), "matchmake\nmixed\nnoop\nquery\nregister\nresolve\nroom-create\nroom-create-large\nroom-life\nrooms-hot\nrooms-idle\nrooms-join\nrooms-match\nrooms-patch\nrooms-storm\nsession-life\nticket-life")
+	require.Contains(t, directorBench.OK(t, env(), "__complete", ""), "matchmake\nnoop\nquery\nregister\nresolve\nroom-create\nroom-life\nrooms-hot\nrooms-idle\nrooms-join\nrooms-match\nrooms-patch\nrooms-storm\nsession-life\nticket-life")
 }
 
 // Pins figures measured while the host's other machines used the CPU, without a remark.
