@@ -22,24 +22,19 @@ more callers make larger batches instead of more transactions.`
 
 func runCallers(ctx context.Context, o Options) (report.Section, error) {
 	o.Rounds = 1 // a curve over the callers shows noise without repeated rounds
-	counts := of(o, []int{1, 4, 16, 64, 256, 1024}, []int{1, 16})
-	var all rounds
-	err := o.in(ctx, lab.Options{}, func(ctx context.Context, b *testbed) error {
-		naive, err := b.naive(ctx)
-		if err != nil {
-			return err
-		}
-		all, err = o.measure(ctx, b.settled(b.sweep(naive, counts)...)...)
-		return err
-	})
-	if err != nil {
-		return report.Section{}, err
-	}
+	return inOneLab(lab.Options{}, (*testbed).sweep, rounds.callersSection)(ctx, o)
+}
+
+// callerCounts are how many callers are compared, ascending.
+func (o Options) callerCounts() []int { return of(o, []int{1, 4, 16, 64, 256, 1024}, []int{1, 16}) }
+
+func (all rounds) callersSection(o Options) report.Section {
+	counts := o.callerCounts()
 	runs := all.swept(counts)
 	return report.Section{
 		Text: callersText, Findings: []report.Finding{all.grouping(counts[0], counts[len(counts)-1])},
 		Plots: []report.Plot{report.Throughput(runs), report.GroupSizes(runs), report.CPU(runs)}, Runs: runs,
-	}, nil
+	}
 }
 
 var swept = []string{noOp, matchmake, naiveMatchmake}
@@ -47,12 +42,16 @@ var swept = []string{noOp, matchmake, naiveMatchmake}
 // by distinguishes the trials of one name.
 func by(name string, callers int) string { return fmt.Sprintf("%s by %d", name, callers) }
 
-func (b *testbed) sweep(naive side, counts []int) (trials []trial) {
+func (b *testbed) sweep(ctx context.Context) (trials []trial, err error) {
+	naive, err := b.naive(ctx)
+	if err != nil {
+		return nil, err
+	}
 	load := bench.Options{
 		Instances: of(b.options, 16, 2),
 		WarmUp:    of(b.options, time.Second, 50*time.Millisecond), Duration: of(b.options, 3*time.Second, 200*time.Millisecond),
 	}
-	for _, load.Callers = range counts {
+	for _, load.Callers = range b.options.callerCounts() {
 		for _, name := range swept {
 			load.Scenario = matchmake
 			on := naive
@@ -65,7 +64,7 @@ func (b *testbed) sweep(naive side, counts []int) (trials []trial) {
 			trials = append(trials, b.trial(by(name, load.Callers), on, load))
 		}
 	}
-	return trials
+	return b.settled(trials...), nil
 }
 
 // swept returns the runs without the number of callers in their names: the plots show it on their axis.

@@ -10,7 +10,7 @@ import (
 )
 
 var capacity = Experiment{
-	Name: "capacity", Title: "No false “no capacity”", Takes: "20 s", Run: runCapacity,
+	Name: "capacity", Title: "No false “no capacity”", Takes: "20 s", Run: inOneLab(lab.Options{Replicas: replicas}, (*testbed).rushes, rounds.capacitySection),
 	About: "Whether calls are refused while there are free seats",
 }
 
@@ -26,24 +26,17 @@ const (
 	noRoom  = "409 no_capacity"
 )
 
-func runCapacity(ctx context.Context, o Options) (report.Section, error) {
-	var all rounds
-	err := o.in(ctx, lab.Options{Replicas: replicas}, func(ctx context.Context, b *testbed) error {
-		naive, err := b.naive(ctx)
-		if err != nil {
-			return err
-		}
-		sessions := of(o, 1024, 64)
-		load := bench.Options{
-			Scenario: matchmake, Callers: rushers, Instances: hosts, Capacity: sessions / hosts, Players: 1, Turns: sessions, Duration: time.Minute,
-		}
-		all, err = o.measure(ctx, b.trial(matchmake, b.director(), load), b.trial(naiveMatchmake, naive, load))
-		return err
-	})
-	if err != nil {
-		return report.Section{}, err
+func (b *testbed) rushes(ctx context.Context) ([]trial, error) {
+	naive, err := b.naive(ctx)
+	sessions := of(b.options, 1024, 64)
+	load := bench.Options{
+		Scenario: matchmake, Callers: rushers, Instances: hosts, Capacity: sessions / hosts, Players: 1, Turns: sessions, Duration: time.Minute,
 	}
-	return report.Section{Text: capacityText, Findings: all.refusals(), Runs: all.typical(matchmake, naiveMatchmake)}, nil
+	return []trial{b.trial(matchmake, b.director(), load), b.trial(naiveMatchmake, naive, load)}, err
+}
+
+func (all rounds) capacitySection(Options) report.Section {
+	return report.Section{Text: capacityText, Findings: all.refusals(), Runs: all.typical(matchmake, naiveMatchmake)}
 }
 
 // refusals is the sum over all rounds: a single refusal would already be one too many.

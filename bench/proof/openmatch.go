@@ -12,7 +12,7 @@ import (
 )
 
 var openMatch = Experiment{
-	Name: "openmatch", Title: "Open Match", Takes: "5 min", Run: runOpenMatch,
+	Name: "openmatch", Title: "Open Match", Takes: "5 min", Run: inOneLab(lab.Options{}, (*testbed).openMatchTrials, rounds.openMatchSection),
 	About: "Tickets queued, matched, assigned and watched, compared with an echo of the same stack and single-row commits",
 }
 
@@ -37,25 +37,13 @@ const (
 	crowdOfOM = 32
 )
 
-func runOpenMatch(ctx context.Context, o Options) (report.Section, error) {
-	var all rounds
-	err := o.in(ctx, lab.Options{}, func(ctx context.Context, b *testbed) error {
-		trials, err := b.openMatchTrials(ctx)
-		if err != nil {
-			return err
-		}
-		all, err = o.measure(ctx, b.withoutTickets(trials...)...)
-		return err
-	})
-	if err != nil {
-		return report.Section{}, err
-	}
+func (all rounds) openMatchSection(o Options) report.Section {
 	creates := all.typical(echoCreate, createAlone, createWatch)
 	others := all.typical(commit, fetchAll, queryAll, echoQuery, lifeWindow, lifeNow)
 	return report.Section{
 		Text: openMatchText, Findings: all.openMatch(of(o, 10_000, 100)),
 		Plots: []report.Plot{report.Latencies(creates)}, Runs: append(creates, others...),
-	}, nil
+	}
 }
 
 // openMatchTrials starts two more processes: the echo, and a replica without a collection window in a universe of its own.
@@ -71,7 +59,7 @@ func (b *testbed) openMatchTrials(ctx context.Context) ([]trial, error) {
 	echo := side{[]string{baselines[0].GRPC}, b.Meter(baselines...)}
 	director := side{[]string{b.Replicas()[0].GRPC}, b.Lab}
 	quick := side{[]string{now.GRPC}, b.Meter(now)}
-	return []trial{
+	return b.withoutTickets(
 		b.openMatch(echoCreate, echo, "tickets"),
 		b.openMatchCommits(),
 		b.openMatch(createAlone, director, "tickets"),
@@ -81,7 +69,7 @@ func (b *testbed) openMatchTrials(ctx context.Context) ([]trial, error) {
 		b.openMatch(echoQuery, echo, "query"),
 		b.openMatch(lifeWindow, director, "ticket-life"),
 		b.openMatch(lifeNow, quick, "ticket-life"),
-	}, nil
+	), nil
 }
 
 // openMatch is a trial of one of the Open Match scenarios, with its usual load.

@@ -11,7 +11,7 @@ import (
 )
 
 var reach = Experiment{
-	Name: "reach", Title: "Reach", Takes: "3 min", Run: runReach,
+	Name: "reach", Title: "Reach", Takes: "3 min", Run: inOneLab(lab.Options{}, (*testbed).reachTrials, rounds.reachSection),
 	About: "The cost of calls beyond the no-op, and placement compared with a naive one",
 }
 
@@ -38,28 +38,17 @@ The no-op is the same HTTP stack with JSON and authentication, without the datab
 CPU of the director and of Postgres together, less that of the no-op. The naive placement has the same stack and the same
 tables: each call has a transaction of its own, with SKIP LOCKED.`
 
-func runReach(ctx context.Context, o Options) (report.Section, error) {
-	var all rounds
-	err := o.in(ctx, lab.Options{}, func(ctx context.Context, b *testbed) error {
-		naive, err := b.naive(ctx)
-		if err != nil {
-			return err
-		}
-		all, err = o.measure(ctx, b.settled(b.reachTrials(naive)...)...)
-		return err
-	})
-	if err != nil {
-		return report.Section{}, err
-	}
+func (all rounds) reachSection(Options) report.Section {
 	many := all.typical(noOp, matchmake, naiveMatchmake, resolve, fleetNoOp, heartbeat)
 	return report.Section{
 		Text: reachText, Findings: all.reach(),
 		Plots: []report.Plot{report.Latencies(many), report.GroupSizes(many)},
 		Runs:  append(many, all.typical(commit, loneMatchmake, naiveLoneMatchmake)...),
-	}, nil
+	}
 }
 
-func (b *testbed) reachTrials(naive side) []trial {
+func (b *testbed) reachTrials(ctx context.Context) ([]trial, error) {
+	naive, err := b.naive(ctx)
 	director := b.director()
 	by := func(callers int, scenario string) bench.Options {
 		return bench.Options{
@@ -70,7 +59,7 @@ func (b *testbed) reachTrials(naive side) []trial {
 	many := of(b.options, manyCallers, 8)
 	heartbeats := by(many, heartbeat)
 	heartbeats.Instances = many
-	return []trial{
+	return b.settled(
 		b.trial(noOp, naive, by(many, "noop")),
 		b.trial(matchmake, director, by(many, matchmake)),
 		b.trial(naiveMatchmake, naive, by(many, matchmake)),
@@ -80,7 +69,7 @@ func (b *testbed) reachTrials(naive side) []trial {
 		b.commits(by(many, "")),
 		b.trial(loneMatchmake, director, by(1, matchmake)),
 		b.trial(naiveLoneMatchmake, naive, by(1, matchmake)),
-	}
+	), err
 }
 
 func (b *testbed) commits(o bench.Options) trial {

@@ -11,7 +11,7 @@ import (
 )
 
 var regions = Experiment{
-	Name: "regions", Title: "Many regions and modes", Takes: "2 min", Run: runRegions,
+	Name: "regions", Title: "Many regions and modes", Takes: "2 min", Run: inOneLab(lab.Options{}, (*testbed).spreads, rounds.regionsSection),
 	About: "Whether transactions grow with regions and not with modes in them, and whether a hot mode starves the others",
 }
 
@@ -33,22 +33,14 @@ const hot = "a hot mode"
 // noise is by how much equal figures may differ.
 const noise = 1.2
 
-func runRegions(ctx context.Context, o Options) (report.Section, error) {
-	var all rounds
-	err := o.in(ctx, lab.Options{}, func(ctx context.Context, b *testbed) (err error) {
-		all, err = o.measure(ctx, b.settled(b.spreads()...)...)
-		return err
-	})
-	if err != nil {
-		return report.Section{}, err
-	}
+func (all rounds) regionsSection(Options) report.Section {
 	runs := all.typical(spread(1, 1), spread(1, wide), spread(wide, 1), spread(wide, wide), hot)
 	return report.Section{
 		Text: regionsText, Findings: all.regions(), Plots: []report.Plot{report.Latencies(all.waits()), report.GroupSizes(runs)}, Runs: runs,
-	}, nil
+	}
 }
 
-func (b *testbed) spreads() (trials []trial) {
+func (b *testbed) spreads(context.Context) (trials []trial, err error) {
 	load := bench.Options{
 		Scenario: matchmake, Callers: of(b.options, manyCallers, 16), Instances: wide,
 		WarmUp: of(b.options, time.Second, 50*time.Millisecond), Duration: of(b.options, 4*time.Second, 200*time.Millisecond),
@@ -59,7 +51,7 @@ func (b *testbed) spreads() (trials []trial) {
 		}
 	}
 	load.Regions, load.Modes, load.HotShare = 1, wide, 0.9
-	return append(trials, b.trial(hot, b.director(), load))
+	return b.settled(append(trials, b.trial(hot, b.director(), load))...), nil
 }
 
 func (all rounds) regions() []report.Finding {

@@ -1,7 +1,6 @@
 package proof
 
 import (
-
 	"github.com/lattice-director/director/bench"
 	"github.com/lattice-director/director/bench/report"
 )

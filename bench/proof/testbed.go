@@ -8,6 +8,7 @@ import (
 
 	"github.com/lattice-director/director/bench"
 	"github.com/lattice-director/director/bench/lab"
+	"github.com/lattice-director/director/bench/report"
 )
 
 // testbed is the laboratory of an experiment.
@@ -35,6 +36,25 @@ func (o Options) in(ctx context.Context, l lab.Options, do func(ctx context.Cont
 	}
 	defer pool.Close()
 	return do(ctx, &testbed{Lab: in, options: o, pool: pool, mint: mint})
+}
+
+// inOneLab is the Run of an experiment that makes all its trials in one laboratory. section says what is found.
+func inOneLab(l lab.Options, trials func(b *testbed, ctx context.Context) ([]trial, error), section func(all rounds, o Options) report.Section) func(context.Context, Options) (report.Section, error) {
+	return func(ctx context.Context, o Options) (report.Section, error) {
+		var all rounds
+		err := o.in(ctx, l, func(ctx context.Context, b *testbed) error {
+			made, err := trials(b, ctx)
+			if err != nil {
+				return err
+			}
+			all, err = o.measure(ctx, made...)
+			return err
+		})
+		if err != nil {
+			return report.Section{}, err
+		}
+		return section(all, o), nil
+	}
 }
 
 // side is the target of a load: the director, or a baseline.

@@ -12,7 +12,7 @@ import (
 )
 
 var writer = Experiment{
-	Name: "writer", Title: "A forgotten writer", Takes: "1 min", Run: runWriter,
+	Name: "writer", Title: "A forgotten writer", Takes: "1 min", Run: inOneLab(lab.Options{}, (*testbed).livesBesideWriter, rounds.writerSection),
 	About: "Whether a forgotten open transaction that has written delays assignments",
 }
 
@@ -26,19 +26,15 @@ const (
 	lifeBeside = "ticket life, with a forgotten writer"
 )
 
-func runWriter(ctx context.Context, o Options) (report.Section, error) {
-	var all rounds
-	err := o.in(ctx, lab.Options{}, func(ctx context.Context, b *testbed) (err error) {
-		director := side{[]string{b.Replicas()[0].GRPC}, b.Lab}
-		alone, beside := b.openMatch(lifeAlone, director, "ticket-life"), b.openMatch(lifeBeside, director, "ticket-life")
-		all, err = o.measure(ctx, b.withoutTickets(alone, trial{beside.name, b.besideWriter(beside.run)})...)
-		return err
-	})
-	if err != nil {
-		return report.Section{}, err
-	}
+func (b *testbed) livesBesideWriter(context.Context) ([]trial, error) {
+	director := side{[]string{b.Replicas()[0].GRPC}, b.Lab}
+	alone, beside := b.openMatch(lifeAlone, director, "ticket-life"), b.openMatch(lifeBeside, director, "ticket-life")
+	return b.withoutTickets(alone, trial{beside.name, b.besideWriter(beside.run)}), nil
+}
+
+func (all rounds) writerSection(Options) report.Section {
 	lives := all.typical(lifeAlone, lifeBeside)
-	return report.Section{Text: writerText, Findings: all.besideWriter(), Plots: []report.Plot{report.Latencies(lives)}, Runs: lives}, nil
+	return report.Section{Text: writerText, Findings: all.besideWriter(), Plots: []report.Plot{report.Latencies(lives)}, Runs: lives}
 }
 
 // write is a statement that makes a transaction one that has written.
