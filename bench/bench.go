@@ -67,6 +67,17 @@ type Options struct {
 	Background time.Duration
 	Turn       TurnFunc // what callers do instead of one of Scenarios; the run has no game servers then
 	Progress   func(Progress)
+
+	// Protocol is whose scenario it is; nil: one of Scenarios of this package. The options below are those of protocols.
+	Protocol           *Protocol
+	Token              string // sent by callers, of Open Match or of a project; "" sends none
+	AgentKey, AdminKey string // of the orchestrator of Rivalis
+	Connections        int    // of gRPC that callers share, up to MaxConnections; 0: the scenario's usual number, as of the next two
+	Watchers           int    // streams that are idle, up to MaxWatchers
+	Agents             int    // simulated Rivalis game servers, up to MaxAgents, spread over URLs
+	Rooms              int    // that each agent has made itself, up to MaxRooms
+	Sessions           int    // of the realtime lobby beside those of callers, up to MaxSessions, spread over URLs
+	Leave              bool   // tickets are not deleted: the database is discarded
 }
 
 // MintFunc makes a player's access token. It is called concurrently, and for most players before the load starts. Players
@@ -97,7 +108,7 @@ func (o *Options) Check() error {
 	case !o.scenario().fleetless && o.Instances < 1 || o.Instances > MaxInstances:
 		return fmt.Errorf("%d instances: there must be 1 to %d", o.Instances, MaxInstances)
 	case o.Duration <= 0 || o.WarmUp < 0 || o.Background < 0:
-		return errors.New("a run must last, and neither a warm-up nor a measurement of the background may be negative")
+		return errors.New("a run must last, and its warm-up and background may not be negative")
 	}
 	return o.checkLoad()
 }

@@ -219,7 +219,7 @@ func preparedRun(t *testing.T, o Options) *run {
 	t.Helper()
 	require.NoError(t, o.Check())
 	r := newRun(t.Context(), o)
-	t.Cleanup(r.client.close)
+	t.Cleanup(r.client.Close)
 	return r
 }
 

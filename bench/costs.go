@@ -83,7 +83,8 @@ type costMeter struct {
 	before   Reading
 	start    time.Time // when before was read
 
-	background Reading // used in Options.Background, before the load
+	background Reading       // used before the load
+	rested     time.Duration // in which it was used; 0: it was not measured
 }
 
 func newCostMeter(r *run, fail context.CancelCauseFunc) *costMeter {
@@ -100,9 +101,11 @@ func (s *costMeter) rest(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	start := time.Now()
 	if !pause(ctx, s.run.Background) {
 		return context.Cause(ctx)
 	}
+	s.rested = time.Since(start)
 	after, err := s.read(ctx)
 	s.background = after.Sub(before)
 	return err
@@ -136,11 +139,11 @@ func (s *costMeter) end(ctx context.Context) (*Costs, error) {
 		return nil, err
 	}
 	used, answered := after.Sub(s.before), s.run.record.answered.Load()-s.answered
-	if s.run.Background == 0 {
+	if s.rested == 0 {
 		return used.costs(answered), nil
 	}
-	costs := used.without(s.background, float64(time.Since(s.start))/float64(s.run.Background)).costs(answered)
-	costs.Background = s.background.asBackground(s.run.Background)
+	costs := used.without(s.background, float64(time.Since(s.start))/float64(s.rested)).costs(answered)
+	costs.Background = s.background.asBackground(s.rested)
 	return costs, nil
 }
 

@@ -45,7 +45,7 @@ func TestOverload(t *testing.T) {
 func TestNothingWentWell(t *testing.T) {
 	t.Parallel()
 	dead := bench.Result{Figures: bench.Figures{Calls: 10, Failed: 10}}
-	require.True(t, math.IsNaN(p99(dead)))
+	require.True(t, math.IsNaN(p99OfSuccess(dead)))
 	require.Zero(t, goodput(dead))
 }
 

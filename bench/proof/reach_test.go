@@ -77,7 +77,7 @@ func TestCapacityFindings(t *testing.T) {
 func TestCallersFindings(t *testing.T) {
 	t.Parallel()
 	grouped := func(callers int, mean float64) bench.Result {
-		return bench.Result{Callers: callers, Costs: &bench.Costs{Groups: map[string]bench.Group{placement: {MeanCalls: mean}}}}
+		return bench.Result{Callers: callers, Costs: &bench.Costs{Groups: map[string]bench.Group{"placement": {MeanCalls: mean}}}}
 	}
 	all := rounds{{
 		by(noOp, 1): {Callers: 1}, by(matchmake, 1): grouped(1, 1), by(naiveMatchmake, 1): grouped(1, 7),

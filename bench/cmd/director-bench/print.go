@@ -134,7 +134,7 @@ func (m measurements) writeRemarks(out cli.Output) {
 			fmt.Fprintf(out.Writer, "failed: %d × %s (%s)\n", r.Errors[kind], kind, who)
 		}
 		if c := r.Costs; c != nil && c.Background != nil {
-			fmt.Fprintf(out.To, "without calls the director used %.3f CPUs and Postgres %.3f, which the costs do not contain (%s)\n",
+			fmt.Fprintf(out.Writer, "without calls the director used %.3f CPUs and Postgres %.3f, which the costs do not contain (%s)\n",
 				c.Background.ServerCPUs, c.Background.PostgresCPUs, who)
 		}
 		if o := r.Open; o != nil {
