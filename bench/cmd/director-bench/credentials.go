@@ -3,7 +3,7 @@ package main
 import (
 	"crypto/rand"
 
-	"github.com/lattice-director/director/internal/devlogin"
+	"github.com/lattice-director/director/internal/dev/devlogin"
 )
 
 // becomePlayers makes callers players, game servers and operators of a director that runs elsewhere.
