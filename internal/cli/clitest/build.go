@@ -1,13 +1,14 @@
 package clitest
 
 import (
+	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
+
+	"github.com/lattice-director/director/internal/testkit/toolstest"
 )
 
 var (
@@ -16,12 +17,10 @@ var (
 		if built, err = os.MkdirTemp("", "director-test-"); err != nil {
 			return err
 		}
-		root, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/lattice-director/director").Output()
+		build, err := toolstest.GoCommand(context.Background(), "build", "-o", director(), "./cmd/director")
 		if err != nil {
 			return err
 		}
-		build := exec.Command("go", "build", "-o", director(), "./cmd/director")
-		build.Dir = strings.TrimSpace(string(root)) // tests of other modules of this repository have another go.mod
 		out, err := build.CombinedOutput()
 		if err != nil {
 			return fmt.Errorf("%w: %s", err, out)

@@ -8,11 +8,16 @@ import (
 	"strings"
 
 	"github.com/lattice-director/director/internal/dev/lastwill"
+	"github.com/lattice-director/director/internal/testkit/toolstest"
 )
 
 // startContainer starts a Postgres in Docker that the tests of this process share.
 func startContainer(ctx context.Context) (*server, error) {
-	out, err := exec.CommandContext(ctx, "go", "run", "github.com/lattice-director/director/internal/testkit/pgcontainer").Output()
+	start, err := toolstest.GoCommand(ctx, "run", "./internal/testkit/pgcontainer")
+	if err != nil {
+		return nil, err
+	}
+	out, err := start.Output()
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		err = fmt.Errorf("start Postgres in Docker: %s", strings.TrimSpace(string(exit.Stderr)))
 	}
