@@ -39,7 +39,7 @@ func (v Verdict) String() string {
 // keeps a match if its requirements are met and no match kept before uses its tickets or backfill. free reports whether a
 // ticket may be matched; backfills holds the generation of each existing backfill.
 func Keep(claims []Claim, free func(ticket string) bool, backfills map[string]int64) []Verdict {
-	k := keeper{free: free, backfills: backfills, tickets: map[string]bool{}, filled: map[string]bool{}}
+	k := keeper{isFree: free, backfills: backfills, tickets: map[string]bool{}, filled: map[string]bool{}}
 	verdicts := make([]Verdict, len(claims))
 	for i, c := range claims {
 		if verdicts[i] = k.decide(c); verdicts[i] == Kept {
@@ -51,7 +51,7 @@ func Keep(claims []Claim, free func(ticket string) bool, backfills map[string]in
 
 // keeper tracks the tickets and backfills that the kept matches use.
 type keeper struct {
-	free      func(ticket string) bool
+	isFree    func(ticket string) bool
 	backfills map[string]int64
 	tickets   map[string]bool // used by a kept match
 	filled    map[string]bool // backfills used by a kept match
@@ -67,7 +67,7 @@ func (k *keeper) decide(c Claim) Verdict {
 		}
 	}
 	for _, id := range c.Tickets {
-		if k.tickets[id] || !k.free(id) {
+		if k.tickets[id] || !k.isFree(id) {
 			return TicketGone
 		}
 	}

@@ -69,7 +69,7 @@ func (p *program) runSimulate(cmd *cobra.Command, f simulateFlags, o simulate.Op
 		return cli.Usage(err)
 	}
 	in := replay.Input{
-		Version: decide.Version{Profile: o.Profile}, Seed: o.Seed, From: o.From, To: o.End(), Arrivals: arrivals,
+		Version: decide.Version{Profile: o.Profile}, Seed: o.Seed, Begin: o.From, End: o.End(), Arrivals: arrivals,
 		Accept: replay.Accept{Drawn: true, Rate: f.accept},
 	}
 	for _, r := range o.Regions {
@@ -100,7 +100,7 @@ func checkRate(rate float64) error {
 
 // replayed runs a replay, whose progress has a word, and writes its report.
 func (p *program) replayed(ctx context.Context, what string, out cli.Output, in replay.Input, file string) error {
-	bar := newProgress(p.stderr, what, in.From, in.To)
+	bar := newProgress(p.stderr, what, in.Begin, in.End)
 	in.Progress = bar.show
 	report, err := replay.Run(ctx, in)
 	bar.end()

@@ -14,11 +14,11 @@ func (s *search) settle() bool {
 		return false
 	}
 	p.exchanged = true
-	p.before = append(p.before[:0], s.final.team...)
+	p.teamsBefore = append(p.teamsBefore[:0], s.final.team...)
 	if s.exchange() {
 		return true
 	}
-	copy(s.final.team, p.before)
+	copy(s.final.team, p.teamsBefore)
 	return false
 }
 
@@ -35,7 +35,7 @@ func (s *search) exchange() bool {
 					continue
 				}
 				if p.nodes <= 0 {
-					s.cut = true
+					s.ranOutOfSteps = true
 					return false
 				}
 				p.nodes--
@@ -86,7 +86,7 @@ func (s *search) violationWith(more bool) float64 {
 func (s *search) violationOf(empty int) float64 {
 	over, regions := s.judge(true)
 	total := float64(empty) + over
-	if regions&s.placing.regions == 0 && s.final.allowed != 0 && total == 0 {
+	if regions&s.placing.regions == 0 && s.final.allowedRegions != 0 && total == 0 {
 		return 1
 	}
 	return total

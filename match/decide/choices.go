@@ -3,26 +3,27 @@ package decide
 import (
 	"cmp"
 	"math"
+	"math/bits"
 	"slices"
 )
 
 // choices are the candidates for a seed, in its order of preference. They are found as the search asks for them, because
 // most searches need only the first few.
 type choices struct {
-	plan    *plan
-	seed    *candidate
-	walk    walk
-	kinds   map[kind]int // waiting candidates of the bucket
-	taken   map[kind]int // of list
-	variety variety
-	sets    []uint64 // of traits that are still wanted
+	plan        *plan
+	seed        *candidate
+	walk        walk
+	kinds       map[kind]int // waiting candidates of the bucket
+	takenByKind map[kind]int // of list
+	variety     variety
+	sets        []uint64 // of traits that are still wanted
 
 	list    []*candidate
 	sorted  []*candidate // list as it was before it was shuffled; nil: it was not
 	players []int        // of the first so many of list
 	limit   int          // the greatest length of list
 	refused []PassedOver // up to maxPassedOver that cannot be with the seed
-	kept    []*candidate // up to limit that are taken when there is room after all kinds
+	reserve []*candidate // up to limit that are taken when there is room after all kinds
 	scanned int
 	ended   bool
 }
@@ -39,18 +40,18 @@ func (k *choices) begin(pl *plan, seed *candidate, low, high float64) {
 	k.plan, k.seed, k.kinds = pl, seed, seed.bucket.kinds
 	k.walk = newWalk(&seed.bucket.tree, middle, low, high)
 	k.list, k.players = k.list[:0], append(k.players[:0], 0)
-	k.limit = max(64, 8*pl.most)
-	k.kept = k.kept[:0]
+	k.limit = max(64, 8*pl.maxPlayers)
+	k.reserve = k.reserve[:0]
 	k.refused, k.sorted, k.scanned, k.ended = k.refused[:0], nil, 0, false
-	if k.taken == nil {
-		k.taken = map[kind]int{}
+	if k.takenByKind == nil {
+		k.takenByKind = map[kind]int{}
 	}
-	clear(k.taken)
+	clear(k.takenByKind)
 	k.variety.begin(pl, k.limit/4)
 }
 
-// at returns the candidate that is i-th in the seed's preference, nil after the last.
-func (s *search) at(i int) *candidate {
+// choiceAt returns the candidate that is i-th in the seed's preference, nil after the last.
+func (s *search) choiceAt(i int) *candidate {
 	k := &s.choices
 	for i >= len(k.list) {
 		if k.ended {
@@ -123,17 +124,17 @@ func (s *search) pull() {
 			continue
 		}
 		rare := k.variety.isRare(c)
-		if !rare && !k.wanted(c.kind) {
-			if len(k.kept) < k.limit {
-				k.kept = append(k.kept, c)
+		if !rare && !k.wantsKind(c.kind) {
+			if len(k.reserve) < k.limit {
+				k.reserve = append(k.reserve, c)
 			}
 			continue
 		}
-		if because := s.refusal(&s.alone, c); because != "" {
+		if because := s.refusal(&s.seedOnly, c); because != "" {
 			k.refuse(c, because)
 			continue
 		}
-		if rare && !k.wanted(c.kind) {
+		if rare && !k.wantsKind(c.kind) {
 			k.variety.places--
 			k.limit++
 		}
@@ -142,16 +143,16 @@ func (s *search) pull() {
 		return
 	}
 	k.ended = true
-	for i := 0; i < len(k.kept) && len(k.list) < k.limit; i++ {
-		if s.refusal(&s.alone, k.kept[i]) == "" {
-			k.add(k.kept[i])
+	for i := 0; i < len(k.reserve) && len(k.list) < k.limit; i++ {
+		if s.refusal(&s.seedOnly, k.reserve[i]) == "" {
+			k.add(k.reserve[i])
 		}
 	}
 }
 
 func (k *choices) add(c *candidate) {
 	k.list = append(k.list, c)
-	k.taken[c.kind]++
+	k.takenByKind[c.kind]++
 	k.variety.add(c)
 	k.players = append(k.players, k.players[len(k.players)-1]+c.size)
 }
@@ -164,13 +165,13 @@ func (k *choices) refuse(c *candidate, because string) {
 	}
 }
 
-// wanted keeps places for candidates of other kinds once half of the places are taken: sixty damage dealers nearby must not
+// wantsKind keeps places for candidates of other kinds once half of the places are taken: sixty damage dealers nearby must not
 // hide the only healer.
-func (k *choices) wanted(of kind) bool {
+func (k *choices) wantsKind(of kind) bool {
 	if 2*len(k.list) < k.limit || len(k.kinds) == 1 {
 		return true
 	}
-	return k.taken[of] < max(k.plan.most, k.limit/(2*len(k.kinds)))
+	return k.takenByKind[of] < max(k.plan.maxPlayers, k.limit/(2*len(k.kinds)))
 }
 
 // narrow lets the walk leave out leaves where nobody has a role that is still wanted, and ends it if nobody is wanted.
@@ -180,7 +181,7 @@ func (k *choices) narrow() {
 	}
 	wanted := k.sets[:0]
 	for of, waiting := range k.kinds {
-		if waiting <= k.taken[of] || !k.wanted(of) {
+		if waiting <= k.takenByKind[of] || !k.wantsKind(of) {
 			continue
 		}
 		if of.traits == 0 {
@@ -192,8 +193,8 @@ func (k *choices) narrow() {
 	k.sets, k.walk.traits, k.ended = wanted, wanted, len(wanted) == 0
 }
 
-// after returns how many players the choices from i on have; more is true if there may be others.
-func (k *choices) after(i int) (players int, more bool) {
+// playersFrom returns how many players the choices from i on have; more is true if there may be others.
+func (k *choices) playersFrom(i int) (players int, more bool) {
 	return k.players[len(k.list)] - k.players[min(i, len(k.list))], !k.ended
 }
 
@@ -227,4 +228,149 @@ func distance(x, from float64) float64 {
 		return math.Inf(1)
 	}
 	return math.Abs(x - from)
+}
+
+// walk goes through the entries of a tree with keys from low to high, outward from middle: the nearest first, of equally
+// near ones the oldest. Without a pivot, keys are ages and the middle is -Inf: the oldest come first.
+type walk struct {
+	tree              *tree
+	middle, low, high float64
+	regions           uint64   // leaves where nobody measured any of them are left out
+	traits            []uint64 // leaves that have none of these sets are left out; nil: no leaf is
+	right             cursor   // the next entry with a key of at least middle
+
+	// Entries of equal keys are in order of age, so those below the middle come in groups of a key: the next of the group, its
+	// end, and its start.
+	leftNext, leftEnd, leftStart cursor
+}
+
+func newWalk(t *tree, middle, low, high float64) walk {
+	at := t.seek(max(middle, low))
+	return walk{tree: t, middle: middle, low: low, high: high, regions: everywhere, right: at, leftNext: at, leftEnd: at, leftStart: at}
+}
+
+// skips reports whether nobody of a leaf has the regions or the traits.
+func (w *walk) skips(leaf int) bool {
+	n := &w.tree.leaves[leaf].counts
+	return w.regions != everywhere && n.regions&w.regions == 0 || w.traits != nil && !n.anySet(w.traits)
+}
+
+// next returns the next candidate, nil after the last.
+func (w *walk) next() *candidate {
+	l, hasLeft := w.peekLeft()
+	r, hasRight := w.peekRight()
+	switch {
+	case hasLeft && (!hasRight || w.nearer(l, r)):
+		w.leftNext = w.tree.next(w.leftNext)
+		return l.c
+	case hasRight:
+		w.right = w.tree.next(w.right)
+		return r.c
+	}
+	return nil
+}
+
+func (w *walk) nearer(l, r entry) bool {
+	a, b := w.middle-l.key, r.key-w.middle
+	return a < b || a == b && l.c.older(r.c)
+}
+
+func (w *walk) peekRight() (entry, bool) {
+	for !w.tree.ended(w.right) && w.skips(w.right.leaf) {
+		w.right = cursor{w.right.leaf + 1, 0}
+	}
+	if w.tree.ended(w.right) {
+		return entry{}, false
+	}
+	e := w.tree.entry(w.right)
+	return e, e.key <= w.high
+}
+
+func (w *walk) peekLeft() (entry, bool) {
+	if w.leftNext == w.leftEnd && !w.nextGroup() {
+		return entry{}, false
+	}
+	return w.tree.entry(w.leftNext), true
+}
+
+// nextGroup moves left to the group of the next lower key.
+func (w *walk) nextGroup() bool {
+	if math.IsInf(w.middle, -1) {
+		return false
+	}
+	last, ok := w.tree.previous(w.leftStart)
+	for ok && w.skips(last.leaf) {
+		last, ok = w.tree.previous(cursor{last.leaf, 0})
+	}
+	if !ok || w.tree.entry(last).key < w.low {
+		return false
+	}
+	w.leftEnd = w.tree.next(last)
+	w.leftStart = w.groupStart(last)
+	w.leftNext = w.leftStart
+	return true
+}
+
+// groupStart returns the first entry with the key of the given one. Most groups are small: a few steps back find it.
+func (w *walk) groupStart(at cursor) cursor {
+	key := w.tree.entry(at).key
+	for range 8 {
+		before, ok := w.tree.previous(at)
+		if !ok || w.tree.entry(before).key != key {
+			return at
+		}
+		at = before
+	}
+	return w.tree.seek(key)
+}
+
+// variety lets a search see rare values of `different` rules beyond the candidates that it prefers: a team of four classes needs one of
+// each, also if a hundred of one class came before.
+type variety struct {
+	places     int       // that are left for candidates with rare values
+	takenByBit [64]uint8 // by bit of a value: candidates that are chosen
+	rareUpTo   uint8     // candidates with a value of which more are not rare
+}
+
+func (v *variety) begin(pl *plan, places int) {
+	*v = variety{}
+	if len(pl.distinct) > 0 {
+		v.places, v.rareUpTo = places, uint8(2*len(pl.teams)+2)
+	}
+}
+
+func (v *variety) add(c *candidate) {
+	for rest := c.values; rest != 0; rest &= rest - 1 {
+		bit := bits.TrailingZeros64(rest)
+		v.takenByBit[bit] = min(v.rareUpTo, v.takenByBit[bit]+1)
+	}
+}
+
+// isRare reports whether a candidate has a value of which few are chosen, and there is a place for it.
+func (v *variety) isRare(c *candidate) bool {
+	for rest := c.values; rest != 0 && v.places > 0; rest &= rest - 1 {
+		if v.takenByBit[bits.TrailingZeros64(rest)] < v.rareUpTo {
+			return true
+		}
+	}
+	return false
+}
+
+// valuesOf returns the values of a candidate that `different` rules compare.
+func (pl *plan) valuesOf(c *candidate) (values uint64) {
+	for _, column := range pl.distinct {
+		for _, a := range c.atomsOf(column) {
+			values |= valueBit(a)
+		}
+	}
+	return values
+}
+
+// valueBit returns a value's place in a set; none for a value that is left out.
+func valueBit(a atom) uint64 {
+	if a == (atom{}) {
+		return 0
+	}
+	v := a.Value()
+	return 1 << ((hash(v.text) ^ math.Float64bits(v.number)>>32) % 64)
 }

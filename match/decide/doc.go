@@ -33,27 +33,25 @@
 //
 // Which file holds what:
 //
-//	engine.go, run.go            the calls, and one turn of searching
-//	seeds.go, window.go          which seeds a change makes dirty
-//	sweep.go                     the other seeds, in turn
-//	queue.go, tree.go            a heap with removal; candidates in order of a number
-//	bucket.go, demand.go         who may meet at all; whether counts exclude a match
-//	plan.go, moments.go          a profile, prepared for the search; the ages at which something changes
-//	candidate.go, normalise.go   a ticket, prepared for the search; lacks.go: why it is no candidate
-//	walk.go, choices.go          the candidates for a seed, in its order of preference
-//	lineup.go, age.go            tickets that may become a match, and whose age decides
-//	search.go                    how a match is searched
-//	fill.go, mend.go             filling teams in random orders; changes that bring what is no match nearer to one
-//	pack.go, place.go            whether parties fit; tickets into teams
-//	balance.go, roles.go         exchanges until the rules hold; players into roles
-//	ratings.go                   numbers that depend on the role that a player gets
-//	even.go                      teams made as equal as the rules allow
+//	engine.go                    the candidates of a profile, and the calls that change them
+//	run.go                       one turn of searching
+//	search.go                    how a match is searched; run.go calls it for each seed
+//	choices.go                   the candidates for a seed, in its order of preference
+//	fill.go                      filling teams in random orders, and changes that bring what is no match nearer to one
+//	lineup.go                    tickets that may become a match, and whose age decides
+//	place.go, roles.go           parties into teams; players into roles, and the numbers that depend on a role
+//	balance.go, even.go          exchanges until the rules hold; teams made as equal as the rules allow
 //	regions.go                   game regions that suit everybody
-//	rules.go, rules_KIND.go      what all rules have, and one kind a file
 //	prefer.go                    the match whose preferences weigh most
 //	trade.go                     when a match is due that its players shall wait for
-//	roster.go, join.go           joining an open match
-//	reason.go, proposal.go       what a proposal says about itself
+//	join.go                      joining an open match
+//	proposal.go                  what was found, what it says about itself, and what match functions found
+//	seeds.go                     which seeds a change makes dirty, and the sweep over the others
+//	bucket.go                    who may meet at all; whether counts exclude a match
+//	queue.go, tree.go            a heap with removal; candidates in order of a number
+//	plan.go                      a profile, prepared for the search; the ages at which something changes
+//	candidate.go, admission.go   a ticket, prepared for the search; why it is no candidate
+//	rules.go, rules_KIND.go      what all rules have, and one kind a file; fold.go: one number of many
 //	inquiry.go, inquiry_*.go     why one ticket has no match, for match/explain
 //
 // Where the search is not exact: it gives up after its steps are used up, looks at no more than 2,048 candidates for a seed,

@@ -1,6 +1,7 @@
 package decide
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -67,7 +68,7 @@ func (e *Engine) prepare(t *match.Ticket) *candidate {
 // wait puts a candidate at its place in the queue.
 func (e *Engine) wait(c *candidate) {
 	c.proposed = false
-	c.tries, c.moment, c.due = 0, 0, 0
+	c.tries, c.moment, c.searchAt = 0, 0, 0
 	e.enter(c)
 	if e.mayMeet(c) {
 		e.dirtyAround(c)
@@ -156,3 +157,36 @@ func (e *Engine) waiting() []*candidate {
 }
 
 func (e *Engine) ageOf(c *candidate) time.Duration { return time.Duration(e.now - c.created) }
+
+// Input is everything that a decision depends on.
+type Input struct {
+	Version Version
+	Tickets []*match.Ticket // in any order; those that are no candidates are left out
+	Rosters []Roster
+	Regions []Region
+	Now     time.Time
+	Seed    uint64
+}
+
+// Output is what was decided.
+type Output struct {
+	Proposals []Proposal // in the order in which they were found
+	// Next is when time alone may change something; zero if it will not.
+	Next time.Time
+}
+
+// Decide is a whole decision. The same input always has the same output, in whatever order its lists are.
+func Decide(in Input) Output {
+	e := New(in.Version, in.Seed)
+	e.SetRegions(in.Regions)
+	for _, t := range in.Tickets {
+		e.Add(t)
+	}
+	for _, r := range in.Rosters {
+		e.PutRoster(r)
+	}
+	var out Output
+	out.Proposals, _ = e.Run(in.Now, math.MaxInt)
+	out.Next, _ = e.Next()
+	return out
+}

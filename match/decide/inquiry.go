@@ -18,17 +18,17 @@ type Inquiry struct {
 	pair   lineup // this ticket, and the one that is compared with it
 	pairs  []bool // by rule: whether two tickets that break it cannot be in one match
 
-	findings Findings
-	nearest  nearest
-	fit      shortlist   // break no rule
-	relaxed  []shortlist // by rule: break this one alone
-	spent    int         // steps of searches
+	findings   Findings
+	nearest    nearest
+	fit        shortlist   // break no rule
+	relaxed    []shortlist // by rule: break this one alone
+	stepsSpent int         // steps of searches
 }
 
 // Findings are the result of an [Inquiry].
 type Findings struct {
-	Others int     // the other candidates of the profile
-	Rules  []Reach // by rule, in the profile's order
+	OtherCandidates int     // the other candidates of the profile
+	Rules           []Reach // by rule, in the profile's order
 	// Excluded counts the others that satisfy every rule in the pair and still cannot be in a match with the ticket, by reason: "size",
 	// "mode" or "player".
 	Excluded map[string]int
@@ -41,8 +41,8 @@ type Findings struct {
 	Best    Best
 	// Match are the tickets of a match that the ticket can have now; nil: the search found none.
 	Match []string
-	// Due is when Match is made at the latest, unless one of its tickets leaves; zero: at once. Other tickets may make it earlier.
-	Due time.Time
+	// MatchDueAt is when Match is made at the latest, unless one of its tickets leaves; zero: at once. Other tickets may make it earlier.
+	MatchDueAt time.Time
 	// Joins is the open match that the ticket can join now; empty: none.
 	Joins string
 	// Relaxations would each give a match alone; the smallest changes are first.
@@ -55,9 +55,9 @@ type Findings struct {
 type Reach struct {
 	ID string
 	// OfPairs reports that two tickets are enough to break the rule. Holds then counts the others that satisfy it in a pair with the
-	// ticket, and Left those of them that satisfy every earlier rule as well.
-	OfPairs     bool
-	Holds, Left int
+	// ticket, and HoldsAllBefore those of them that satisfy every earlier rule as well.
+	OfPairs               bool
+	Holds, HoldsAllBefore int
 	// Judged reports that the search judged the rule for sets of tickets; Value is the one that came nearest to Limit.
 	Judged       bool
 	Value, Limit float64
@@ -94,9 +94,9 @@ func Inquire(v Version, t *match.Ticket, regions []Region, now time.Time) (q *In
 	}
 	q.findings.HeadStart = pl.headStart(q.seed)
 	q.findings.Excluded = map[string]int{}
-	q.fit = newShortlist(q.seed, pl, min(max(64, 8*pl.most), maxScanned))
+	q.fit = newShortlist(q.seed, pl, min(max(64, 8*pl.maxPlayers), maxScanned))
 	for range pl.rules {
-		q.relaxed = append(q.relaxed, newShortlist(q.seed, pl, min(max(64, 2*pl.most), maxScanned/4)))
+		q.relaxed = append(q.relaxed, newShortlist(q.seed, pl, min(max(64, 2*pl.maxPlayers), maxScanned/4)))
 	}
 	e.search.plan = pl
 	return q, nil
@@ -109,7 +109,7 @@ func (q *Inquiry) Compare(other *match.Ticket) {
 		return
 	}
 	c := e.prepare(other)
-	q.findings.Others++
+	q.findings.OtherCandidates++
 	fails := q.funnel(c)
 	if len(fails) > 0 {
 		q.nearest.offer(c, fails)
@@ -127,7 +127,7 @@ type failure struct {
 // funnel counts the rules that the pair satisfies, and returns those that it breaks.
 func (q *Inquiry) funnel(c *candidate) (fails []failure) {
 	e := q.engine
-	q.pair.reset(e.now, e.regions.known, len(e.plan.teams))
+	q.pair.reset(e.now, e.regions.knownRegions, len(e.plan.teams))
 	for _, one := range []*candidate{q.seed, c} {
 		q.pair.push(one)
 	}
@@ -141,21 +141,21 @@ func (q *Inquiry) funnel(c *candidate) (fails []failure) {
 		if !q.pairs[i] {
 			continue
 		}
-		if v := r.verdict(&q.pair); v.over > 0 {
+		if v := r.verdict(&q.pair); v.excess > 0 {
 			fails = append(fails, failure{rule: i, verdict: v})
 			continue
 		}
 		reach := &q.findings.Rules[i]
 		reach.Holds++
 		if len(fails) == 0 {
-			reach.Left++
+			reach.HoldsAllBefore++
 		}
 	}
 	if because := q.excludes(c); because != "" {
 		if len(fails) == 0 {
 			q.findings.Excluded[because]++
 		}
-		fails = append(fails, failure{rule: -1, because: because, verdict: verdict{over: 1}})
+		fails = append(fails, failure{rule: -1, because: because, verdict: verdict{excess: 1}})
 	}
 	return fails
 }
@@ -163,9 +163,9 @@ func (q *Inquiry) funnel(c *candidate) (fails []failure) {
 // excludes returns why two tickets cannot be in one match whatever its rules are; empty if they can.
 func (q *Inquiry) excludes(c *candidate) string {
 	s := &q.engine.search
-	q.alone()
+	q.resetPair()
 	switch {
-	case q.seed.size+c.size > s.plan.most, !s.packs(&q.pair, c):
+	case q.seed.size+c.size > s.plan.maxPlayers, !s.packs(&q.pair, c):
 		return becauseSize
 	case s.plan.modes != 0 && q.seed.modes&c.modes == 0:
 		return becauseMode
@@ -175,9 +175,9 @@ func (q *Inquiry) excludes(c *candidate) string {
 	return ""
 }
 
-// alone resets the pair to a line-up of only the ticket.
-func (q *Inquiry) alone() {
-	q.pair.reset(q.engine.now, q.engine.regions.known, len(q.engine.plan.teams))
+// resetPair resets the pair to a line-up of only the ticket.
+func (q *Inquiry) resetPair() {
+	q.pair.reset(q.engine.now, q.engine.regions.knownRegions, len(q.engine.plan.teams))
 	q.pair.push(q.seed)
 }
 
@@ -186,7 +186,7 @@ func (q *Inquiry) shortlist(c *candidate, fails []failure) {
 	if slices.ContainsFunc(fails, func(f failure) bool { return f.rule < 0 }) {
 		return
 	}
-	q.alone()
+	q.resetPair()
 	broken := -1
 	for i, r := range q.engine.plan.rules {
 		if r.everAdmits(&q.pair, c) {
@@ -216,19 +216,19 @@ func (r *rule) everAdmits(l *lineup, c *candidate) bool {
 
 // nearest keeps the candidate that breaks the fewest rules by the least.
 type nearest struct {
-	c     *candidate
-	fails []failure
-	over  float64
+	c      *candidate
+	fails  []failure
+	excess float64
 }
 
 func (n *nearest) offer(c *candidate, fails []failure) {
 	over := 0.0
 	for _, f := range fails {
-		over += f.over
+		over += f.excess
 	}
 	less := n.c == nil
 	if !less {
-		less = cmp.Or(cmp.Compare(len(fails), len(n.fails)), cmp.Compare(over, n.over), byAge(c, n.c)) < 0
+		less = cmp.Or(cmp.Compare(len(fails), len(n.fails)), cmp.Compare(over, n.excess), byAge(c, n.c)) < 0
 	}
 	if less {
 		*n = nearest{c, fails, over}

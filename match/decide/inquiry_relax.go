@@ -35,7 +35,7 @@ func (q *Inquiry) relax(fit []*candidate, nodes int) {
 			t.list = slices.Concat(l.candidates(), fit)
 			q.findings.Complete = q.findings.Complete && !l.partial
 		}
-		if found, ok := t.least(); ok {
+		if found, ok := t.findLeast(); ok {
 			q.findings.Relaxations = append(q.findings.Relaxations, found)
 		}
 	}
@@ -59,8 +59,8 @@ type trial struct {
 	nodes int // for all searches of the rule
 }
 
-// least searches for the least limit that suffices, by bisection and by probing just below the smallest limit that sufficed so far.
-func (t *trial) least() (Relaxation, bool) {
+// findLeast searches for the least limit that suffices, by bisection and by probing just below the smallest limit that sufficed so far.
+func (t *trial) findLeast() (Relaxation, bool) {
 	now := *t.narrowest(t.rule)
 	for _, scale := range scalesOf(t.rule.condition, &now) {
 		enough, ok := t.try(scale, scale.widest)
@@ -127,9 +127,9 @@ func (t *trial) with(limits *profile.Limits) bool {
 		t.findings.Complete = false
 		return false
 	}
-	t.spent = 0
+	t.stepsSpent = 0
 	found := t.among(t.list, nodes)
-	t.nodes -= t.spent
+	t.nodes -= t.stepsSpent
 	return found
 }
 
@@ -206,11 +206,11 @@ func (c *compare) scales(now *profile.Limits) []scale {
 		}
 	}
 	switch {
-	case c.to != nil:
+	case c.otherMeasure != nil:
 		return nil
-	case c.is == profile.LessOrEqual:
+	case c.operator == profile.LessOrEqual:
 		return []scale{{profile.Comparison, now.To, math.MaxFloat64, false, to(1), as}}
-	case c.is == profile.GreaterOrEqual:
+	case c.operator == profile.GreaterOrEqual:
 		return []scale{{profile.Comparison, -now.To, math.MaxFloat64, false, to(-1), minus}}
 	}
 	return nil

@@ -1,6 +1,10 @@
 package decide
 
-import "slices"
+import (
+	"cmp"
+	"math"
+	"slices"
+)
 
 // Findings searches for at most effort steps, and returns the result. Call it once, after all others are compared.
 func (q *Inquiry) Findings(effort int) Findings {
@@ -15,7 +19,7 @@ func (q *Inquiry) Findings(effort int) Findings {
 	f.Complete = !q.fit.partial
 	f.Best.Needed = e.plan.leastAt(e.ageOf(q.seed)).sum
 	if q.among(fit, effort/4) {
-		f.Match, f.Complete, f.Due = ticketIDs(s.newcomers()), true, e.dueAt()
+		f.Match, f.Complete, f.MatchDueAt = ticketIDs(s.newcomers()), true, e.dueAt()
 	}
 	q.takeReached(s.reached)
 	s.reached = nil
@@ -51,11 +55,11 @@ func (q *Inquiry) among(list []*candidate, nodes int) bool {
 	s := &q.engine.search
 	cut := false
 	if q.start(nodes / 2) {
-		s.choices.fix(list, func(c *candidate) bool { return s.refusal(&s.alone, c) == "" })
+		s.choices.fix(list, func(c *candidate) bool { return s.refusal(&s.seedOnly, c) == "" })
 		if q.choose(q.seed, nodes/2) {
 			return true
 		}
-		cut = s.cut
+		cut = s.ranOutOfSteps
 	}
 	left := nodes / 2
 	for _, oldest := range q.wider(list) {
@@ -71,7 +75,7 @@ func (q *Inquiry) among(list []*candidate, nodes int) bool {
 		if q.choose(oldest, left) {
 			return true
 		}
-		cut, left = cut || s.cut, s.nodes
+		cut, left = cut || s.ranOutOfSteps, s.nodes
 	}
 	q.findings.Complete = q.findings.Complete && !cut
 	return false
@@ -89,21 +93,21 @@ func anybody(*candidate) bool { return true }
 // choose looks for a match among the choices, none of which is older than the oldest.
 func (q *Inquiry) choose(oldest *candidate, nodes int) bool {
 	s := &q.engine.search
-	s.least = s.plan.leastAt(q.engine.ageOf(oldest)).sum
-	defer func() { q.spent += nodes - s.nodes }()
+	s.minPlayers = s.plan.leastAt(q.engine.ageOf(oldest)).sum
+	defer func() { q.stepsSpent += nodes - s.nodes }()
 	return s.choose()
 }
 
 func (q *Inquiry) start(nodes int) bool {
 	e := q.engine
-	return e.search.start(e.plan, q.seed, e.now, e.regions.known, nodes)
+	return e.search.start(e.plan, q.seed, e.now, e.regions.knownRegions, nodes)
 }
 
 // startAnyhow makes a line-up of the ticket even if its own party breaks a rule now: with older tickets the rule may be wider.
 func (q *Inquiry) startAnyhow(nodes int) {
 	if s := &q.engine.search; !q.start(nodes) {
 		s.line.push(q.seed)
-		s.alone.push(q.seed)
+		s.seedOnly.push(q.seed)
 	}
 }
 
@@ -127,35 +131,35 @@ func (k *choices) fix(list []*candidate, wanted func(*candidate) bool) {
 // best finds the largest set that satisfies the rules that need no teams. It tries the nearest candidates first, then the oldest.
 func (q *Inquiry) best(list []*candidate, nodes int) {
 	s, e := &q.engine.search, q.engine
-	b := &biggest{search: s, most: q.mostWith(list)}
+	b := &biggest{search: s, maxPlayers: q.mostWith(list)}
 	for _, order := range [][]*candidate{list, byAgeOf(list)} {
 		q.startAnyhow(nodes / 2)
 		s.choices.fix(order, anybody)
 		if s.rolesReachable() {
 			b.grow(0)
 		}
-		if b.players == b.most {
+		if b.players == b.maxPlayers {
 			break
 		}
 	}
-	q.findings.Complete = q.findings.Complete && (!s.cut || b.players == b.most)
+	q.findings.Complete = q.findings.Complete && (!s.ranOutOfSteps || b.players == b.maxPlayers)
 	q.findings.Best.Players = b.players
-	q.findings.Best.Lacks = s.lacked(b.picks, e.now, e.regions.known)
+	q.findings.Best.Lacks = s.lacked(b.picks, e.now, e.regions.knownRegions)
 }
 
 // biggest searches for the line-up with the most players.
 type biggest struct {
 	*search
 
-	most    int // no line-up of these candidates has more
-	picks   []*candidate
-	players int
+	maxPlayers int // no line-up of these candidates has more
+	picks      []*candidate
+	players    int
 }
 
 // mostWith bounds the players of a match of the candidates: places of roles that none of them would take stay empty.
 func (q *Inquiry) mostWith(list []*candidate) int {
-	most := q.engine.plan.most
-	for _, n := range q.engine.search.lacked(append(slices.Clone(list), q.seed), q.engine.now, q.engine.regions.known) {
+	most := q.engine.plan.maxPlayers
+	for _, n := range q.engine.search.lacked(append(slices.Clone(list), q.seed), q.engine.now, q.engine.regions.knownRegions) {
 		most -= n
 	}
 	return most
@@ -166,12 +170,12 @@ func (b *biggest) grow(i int) {
 	if b.line.players > b.players {
 		b.picks, b.players = append(b.picks[:0], b.line.picks...), b.line.players
 	}
-	for ; i < len(b.choices.list) && b.players < b.most; i++ {
-		if left, _ := b.choices.after(i); b.line.players+left <= b.players {
+	for ; i < len(b.choices.list) && b.players < b.maxPlayers; i++ {
+		if left, _ := b.choices.playersFrom(i); b.line.players+left <= b.players {
 			return
 		}
 		if b.nodes--; b.nodes < 0 {
-			b.cut = true
+			b.ranOutOfSteps = true
 			return
 		}
 		if b.take(b.choices.list[i]) {
@@ -208,3 +212,123 @@ func (q *Inquiry) join() {
 
 // PutRoster adds an open match that the ticket may join.
 func (q *Inquiry) PutRoster(r Roster) { q.engine.PutRoster(r) }
+
+// shortlist keeps those of the added candidates that a search for a ticket would try first, as choices does, in bounded memory.
+type shortlist struct {
+	order   choices // of preference
+	limit   int
+	list    []listed
+	partial bool // some were left out
+}
+
+type listed struct {
+	c       *candidate
+	now     bool // it can be in a match with the ticket now, not only after they have waited longer
+	nearest float64
+}
+
+func newShortlist(seed *candidate, pl *plan, limit int) shortlist {
+	return shortlist{order: choices{plan: pl, seed: seed}, limit: limit}
+}
+
+func (l *shortlist) add(c *candidate, now bool) {
+	seed, distance := l.order.seed, 0.0
+	if l.order.plan.pivot.column >= 0 {
+		distance = math.Abs(c.key - seed.key)
+	}
+	l.list = append(l.list, listed{c, now, distance})
+	if len(l.list) >= 2*l.limit {
+		l.shorten()
+	}
+}
+
+// prefer orders as the search for the ticket does: nearest first, or as the profile says.
+func (l *shortlist) prefer(a, b listed) int {
+	if a.now != b.now {
+		return first(a.now, b.now)
+	}
+	if len(l.order.plan.order) == 0 {
+		return cmp.Or(cmp.Compare(a.nearest, b.nearest), byTurn(a.c, b.c))
+	}
+	return l.order.prefer(a.c, b.c)
+}
+
+// shorten drops candidates beyond the limit. Half of the places are for the first of each kind: sixty damage dealers nearby must not hide
+// the only healer.
+func (l *shortlist) shorten() {
+	slices.SortFunc(l.list, l.prefer)
+	if len(l.list) <= l.limit {
+		return
+	}
+	l.partial = true
+	kinds := map[kind]int{}
+	for _, e := range l.list {
+		kinds[e.c.kind]++
+	}
+	share, others := max(1, l.limit/(2*len(kinds))), l.limit/2
+	clear(kinds)
+	kept := l.list[:0]
+	for _, e := range l.list {
+		switch {
+		case kinds[e.c.kind] < share && len(kept) < l.limit:
+			kinds[e.c.kind]++
+		case others > 0:
+			others--
+		default:
+			continue
+		}
+		kept = append(kept, e)
+	}
+	clear(l.list[len(kept):])
+	l.list = kept
+}
+
+// candidates returns those that are kept, in order of preference.
+func (l *shortlist) candidates() []*candidate {
+	l.shorten()
+	all := make([]*candidate, len(l.list))
+	for i, e := range l.list {
+		all[i] = e.c
+	}
+	return all
+}
+
+// ofPairs reports whether two tickets that break the rule cannot be in one match, whichever other tickets it has.
+func ofPairs(r *rule) bool {
+	if r.byTeam {
+		return false
+	}
+	switch k := r.condition.(type) {
+	case *near, *same, *different, *common, *avoid:
+		return true
+	case *latency:
+		return !k.mean
+	case *count:
+		return r.base.Min == 0
+	case *or:
+		return allOfPairs(k.rules)
+	case *and:
+		return allOfPairs(k.rules)
+	}
+	return false
+}
+
+func allOfPairs(rules []*rule) bool {
+	return !slices.ContainsFunc(rules, func(r *rule) bool { return !ofPairs(r) })
+}
+
+// reached keeps the best verdict of each rule over the sets of tickets that a search judges.
+type reached struct {
+	best   []verdict // by rule: of those judged, the one nearest to holding
+	judges []bool    // by rule
+}
+
+func newReached(rules int) *reached { return &reached{make([]verdict, rules), make([]bool, rules)} }
+
+// judged notes a verdict over a set of tickets.
+func (r *reached) judged(rule int, v verdict) {
+	if r == nil || r.judges[rule] && r.best[rule].excess <= v.excess {
+		return
+	}
+	r.best[rule], r.judges[rule] = v, true
+}

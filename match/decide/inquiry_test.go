@@ -187,11 +187,11 @@ func TestAnInquiryCountsPairs(t *testing.T) {
 				fewest = min(fewest, broken)
 			}
 		}
-		require.Equal(t, others, q.Others)
+		require.Equal(t, others, q.OtherCandidates)
 		for i, r := range q.Rules {
 			if r.OfPairs {
 				counted++
-				require.Equal(t, [2]int{holds[i], left[i]}, [2]int{r.Holds, r.Left}, r.ID)
+				require.Equal(t, [2]int{holds[i], left[i]}, [2]int{r.Holds, r.HoldsAllBefore}, r.ID)
 			}
 		}
 		if fewest < math.MaxInt {
@@ -230,7 +230,7 @@ func (q *inquired) sharePlayers(other match.Ticket) bool {
 
 // excluded reports whether the pair may be excluded by more than rules.
 func (q *inquired) excluded(other *match.Ticket) bool {
-	return len(q.p.Modes) > 0 || len(q.tickets[0].Players)+len(other.Players) > 2 || newPlan(q.p).most < 2
+	return len(q.p.Modes) > 0 || len(q.tickets[0].Players)+len(other.Players) > 2 || newPlan(q.p).maxPlayers < 2
 }
 
 // Pins a greatest set that is smaller than a match, or than the others that fit.
@@ -247,7 +247,7 @@ func TestAnInquiryFindsTheGreatestSet(t *testing.T) {
 	}
 	f := inquire(t, p, tickets)
 	require.Equal(t, Best{Players: 7, Needed: 10, Lacks: map[string]int{"healer": 2, "tank": 1}}, f.Best)
-	require.Equal(t, Reach{ID: "near-skill", OfPairs: true, Holds: 9, Left: 9}, f.Rules[0])
+	require.Equal(t, Reach{ID: "near-skill", OfPairs: true, Holds: 9, HoldsAllBefore: 9}, f.Rules[0])
 	require.Equal(t, &Nearest{Ticket: "far", Fails: []RuleValue{{ID: "near-skill", Value: 1500, Limit: 200}}}, f.Nearest)
 	require.Empty(t, f.Relaxations, "no rule conjures healers up")
 	require.True(t, f.Complete)
@@ -297,7 +297,7 @@ func TestAnInquiryKeepsFew(t *testing.T) {
 	f := q.Findings(1 << 18)
 	require.LessOrEqual(t, len(q.fit.list), 160)
 	require.Len(t, f.Match, 10)
-	require.Equal(t, 20_000, f.Others)
+	require.Equal(t, 20_000, f.OtherCandidates)
 }
 
 func BenchmarkInquiry(b *testing.B) {

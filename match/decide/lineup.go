@@ -4,14 +4,16 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"github.com/lattice-director/director/match/profile"
 )
 
 // lineup is a set of tickets that may become a match, with the team and the role of each player once they have them.
 // Players are numbered through: those of the first ticket, then those of the next.
 type lineup struct {
-	now     int64 // nanoseconds since 1970
-	allowed uint64
-	teams   int
+	now            int64 // nanoseconds since 1970
+	allowedRegions uint64
+	teams          int
 
 	picks   []*candidate
 	first   []int // by pick: the number of its first player
@@ -20,7 +22,7 @@ type lineup struct {
 	players int
 	ages    []ageSpan // by pick: of the picks up to it
 
-	values, more []float64 // scratch
+	values, moreValues []float64 // scratch
 }
 
 // ageSpan is the earliest and the latest creation of some tickets.
@@ -33,7 +35,7 @@ const (
 )
 
 func (l *lineup) reset(now int64, allowed uint64, teams int) {
-	l.now, l.allowed, l.teams = now, allowed, teams
+	l.now, l.allowedRegions, l.teams = now, allowed, teams
 	l.picks, l.first, l.team, l.role, l.ages = l.picks[:0], l.first[:0], l.team[:0], l.role[:0], l.ages[:0]
 	l.players = 0
 }
@@ -72,7 +74,7 @@ func (l *lineup) remove(pick int) {
 
 // copy makes l a copy of another line-up.
 func (l *lineup) copy(from *lineup) {
-	l.now, l.allowed, l.teams, l.players = from.now, from.allowed, from.teams, from.players
+	l.now, l.allowedRegions, l.teams, l.players = from.now, from.allowedRegions, from.teams, from.players
 	l.picks, l.first, l.ages = append(l.picks[:0], from.picks...), append(l.first[:0], from.first...), append(l.ages[:0], from.ages...)
 	l.team, l.role = append(l.team[:0], from.team...), append(l.role[:0], from.role...)
 }
@@ -90,7 +92,7 @@ func (l *lineup) sortByID(scratch *lineup) {
 
 // copyByID makes l a copy of another line-up with the tickets in the order of their ids, in which sums are taken.
 func (l *lineup) copyByID(from *lineup) {
-	l.reset(from.now, from.allowed, from.teams)
+	l.reset(from.now, from.allowedRegions, from.teams)
 	picks := slices.Clone(from.picks)
 	slices.SortFunc(picks, byID)
 	for _, c := range picks {
@@ -146,7 +148,7 @@ func (l *lineup) size(team int) int {
 	return n
 }
 
-func (l *lineup) in(player int, s scope) bool {
+func (l *lineup) isInScope(player int, s scope) bool {
 	return (s.team == anyTeam || l.team[player] == s.team) && (s.role == anyRole || l.role[player] == s.role)
 }
 
@@ -169,13 +171,66 @@ func (l *lineup) gatherPick(to []float64, pick int, s scope) []float64 {
 		if s.byRole != nil {
 			x = l.picks[pick].rating(&s, p, l.role[first+p])
 		}
-		if l.in(first+p, member) && x == x {
+		if l.isInScope(first+p, member) && x == x {
 			to = append(to, x)
-			present = present || l.in(first+p, s)
+			present = present || l.isInScope(first+p, s)
 		}
 	}
 	if !present {
 		return to[:start]
 	}
 	return foldParty(to, start, s.fold)
+}
+
+// age returns the age that decides the steps of rules. Of Each it is the youngest ticket's, whose steps are the narrowest.
+// Players of an open match do not wait: they have no part in it.
+func (l *lineup) age(a profile.Age) time.Duration {
+	s := l.span(nil)
+	if s.earliest > s.latest {
+		return 0
+	}
+	switch a {
+	case profile.Oldest:
+		return time.Duration(l.now - s.earliest)
+	case profile.Mean:
+		return l.meanAge()
+	case profile.Youngest, profile.Each:
+	}
+	return time.Duration(l.now - s.latest)
+}
+
+func (l *lineup) meanAge() time.Duration {
+	var total time.Duration
+	n := 0
+	for _, c := range l.picks {
+		if !c.seated {
+			total += l.ageOf(c)
+			n++
+		}
+	}
+	return total / time.Duration(n)
+}
+
+// widest returns the greatest age that may decide for a match with the picks and c. Older tickets that join later would
+// widen it further; such a match is found when the oldest of them is the seed.
+func (l *lineup) widest(a profile.Age, c *candidate) time.Duration {
+	s := l.span(c)
+	if s.earliest > s.latest {
+		return 0
+	}
+	if a == profile.Youngest {
+		return time.Duration(l.now - s.latest)
+	}
+	return time.Duration(l.now - s.earliest)
+}
+
+// binds reports whether a rule whose age is Each has not ended for a ticket. It holds for a pair of which it binds one, since the narrower
+// of two steps counts. Those of an open match have no part in it.
+func (l *lineup) binds(r *rule, c *candidate) bool {
+	return !c.seated && !r.limits(l.ageOf(c)).Ended
+}
+
+// bindsAny reports whether a rule whose age is Each has not ended for one of the tickets.
+func (l *lineup) bindsAny(r *rule) bool {
+	return slices.ContainsFunc(l.picks, func(c *candidate) bool { return l.binds(r, c) })
 }

@@ -7,17 +7,17 @@ import (
 
 // placing distributes the tickets of a line-up over the teams.
 type placing struct {
-	units     []unit
-	sizes     []int     // by team: players
-	strength  []float64 // by team
-	order     []int     // scratch: of teams, for each unit
-	least     *leastStep
-	nodes     int  // steps that are left
-	exchanged bool // exchanges were tried
-	regions   uint64
-	verdicts  []verdict // by rule
-	before    []int     // scratch: the teams before exchanges
-	parties   []int     // scratch: sizes
+	units       []unit
+	sizes       []int     // by team: players
+	strength    []float64 // by team
+	order       []int     // scratch: of teams, for each unit
+	leastSizes  *leastStep
+	nodes       int  // steps that are left
+	exchanged   bool // exchanges were tried
+	regions     uint64
+	verdicts    []verdict // by rule
+	teamsBefore []int     // scratch: the teams before exchanges
+	parties     []int     // scratch: sizes
 }
 
 // unit is what stays in one team: a party, or a player where parties may be split.
@@ -56,7 +56,7 @@ func (s *search) distribute(least *leastStep, split bool) bool {
 // beginPlacing cuts the line-up into units that are in no team.
 func (s *search) beginPlacing(least *leastStep, split bool) {
 	p := &s.placing
-	p.least, p.exchanged = least, false
+	p.leastSizes, p.exchanged = least, false
 	s.cutUnits(split)
 	p.sizes = append(p.sizes[:0], make([]int, len(s.plan.teams))...)
 	p.strength = append(p.strength[:0], make([]float64, len(s.plan.teams))...)
@@ -68,7 +68,7 @@ func (s *search) beginPlacing(least *leastStep, split bool) {
 func (s *search) holdsWithoutTeams() bool {
 	over, regions := s.judge(false)
 	s.placing.regions = regions
-	return over == 0 && (regions != 0 || s.final.allowed == 0)
+	return over == 0 && (regions != 0 || s.final.allowedRegions == 0)
 }
 
 // judge judges the rules that look at teams or roles, or the others, and returns how far they are from holding, and where all of
@@ -78,12 +78,12 @@ func (s *search) judge(byTeam bool) (over float64, regions uint64) {
 	if len(p.verdicts) != len(s.plan.rules) {
 		p.verdicts = make([]verdict, len(s.plan.rules))
 	}
-	regions = s.final.allowed
+	regions = s.final.allowedRegions
 	for i, r := range s.plan.rules {
 		if r.byTeam == byTeam {
 			p.verdicts[i] = r.verdict(&s.final)
 			s.reached.judged(i, p.verdicts[i])
-			over += p.verdicts[i].over
+			over += p.verdicts[i].excess
 			regions &= p.verdicts[i].regions
 		}
 	}
@@ -128,7 +128,7 @@ func (s *search) placeUnit(i int) bool {
 	u := &p.units[i]
 	for _, team := range s.teamOrder(i, u) {
 		if p.nodes <= 0 {
-			s.cut = true
+			s.ranOutOfSteps = true
 			return false
 		}
 		p.nodes--
@@ -152,7 +152,7 @@ func (s *search) seatUnit(u *unit, team int) {
 // teamsMayHold reports whether the teams, which need not be full, break no rule for good.
 func (s *search) teamsMayHold() bool {
 	for _, r := range s.plan.rules {
-		if r.firm && r.verdict(&s.final).over > 0 {
+		if r.firm && r.verdict(&s.final).excess > 0 {
 			return false
 		}
 	}
@@ -177,7 +177,7 @@ func (s *search) teamOrder(i int, u *unit) []int {
 		}
 	}
 	slices.SortStableFunc(order, func(a, b int) int {
-		return cmp.Or(cmp.Compare(max(0, p.least.teams[b]-p.sizes[b]), max(0, p.least.teams[a]-p.sizes[a])),
+		return cmp.Or(cmp.Compare(max(0, p.leastSizes.teams[b]-p.sizes[b]), max(0, p.leastSizes.teams[a]-p.sizes[a])),
 			cmp.Compare(p.sizes[a], p.sizes[b]), cmp.Compare(p.strength[a], p.strength[b]))
 	})
 	return order
@@ -193,7 +193,7 @@ func (s *search) repeats(order []int, team int) bool {
 // sized reports whether every team has a size that the profile allows.
 func (s *search) sized() bool {
 	for team, size := range s.placing.sizes {
-		if !s.plan.teams[team].allows(size, s.placing.least.teams[team]) {
+		if !s.plan.teams[team].allows(size, s.placing.leastSizes.teams[team]) {
 			return false
 		}
 	}
@@ -219,4 +219,60 @@ func (pl *plan) strength(c *candidate, player int) float64 {
 		}
 	}
 	return total
+}
+
+// packs reports whether the parties of the line-up and c fit into the teams without being split. Players who came alone fit
+// wherever there is room.
+func (s *search) packs(l *lineup, c *candidate) bool {
+	if s.plan.split {
+		return true
+	}
+	parties := s.parties(l, c)
+	if len(parties) < 2 {
+		return len(parties) == 0 || parties[0] <= s.plan.largestParty()
+	}
+	slices.SortFunc(parties, func(a, b int) int { return b - a })
+	room := make([]int, len(s.plan.teams))
+	for i := range room {
+		room[i] = s.plan.teams[i].spec.Max
+	}
+	steps := 256
+	return packInto(room, parties, &steps)
+}
+
+// parties returns the sizes of those that are more than one player.
+func (s *search) parties(l *lineup, c *candidate) []int {
+	parties := s.placing.parties[:0]
+	if c.size > 1 {
+		parties = append(parties, c.size)
+	}
+	for _, pick := range l.picks {
+		if pick.size > 1 {
+			parties = append(parties, pick.size)
+		}
+	}
+	s.placing.parties = parties
+	return parties
+}
+
+// packInto looks for a place for each party, the largest first. It returns true when the steps are used up, because what
+// follows decides exactly.
+func packInto(room, parties []int, steps *int) bool {
+	if len(parties) == 0 {
+		return true
+	}
+	for i, free := range room {
+		if free < parties[0] || slices.Contains(room[:i], free) {
+			continue
+		}
+		if *steps--; *steps < 0 {
+			return true
+		}
+		room[i] -= parties[0]
+		if packInto(room, parties[1:], steps) {
+			return true
+		}
+		room[i] += parties[0]
+	}
+	return false
 }

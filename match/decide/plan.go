@@ -1,6 +1,7 @@
 package decide
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -23,18 +24,18 @@ type plan struct {
 	atoms   []column // of texts and numbers that are compared for equality
 	lists   []column
 
-	pivot   pivot
-	buckets []int           // atom columns that divide candidates
-	least   []leastStep     // ascending
-	moments []time.Duration // the ages at which anything changes, ascending
-	trades  []trade
-	batch   int // number column of the profile's batch; -1: the oldest seeds first
+	pivot      pivot
+	buckets    []int           // atom columns that divide candidates
+	leastSteps []leastStep     // ascending
+	moments    []time.Duration // the ages at which anything changes, ascending
+	trades     []trade
+	batch      int // number column of the profile's batch; -1: the oldest seeds first
 	// priority is the number column of the profile's priority; noColumn.
 	priority int
 	even     evenness
 
-	most  int  // players of a match
-	split bool // a party may be in several teams
+	maxPlayers int  // players of a match
+	split      bool // a party may be in several teams
 	// Traits are what a match needs so many players with: first the roles, then the texts of rules that count.
 	traitNeeds []int // by trait: of all teams
 	roleMost   []int // by role: the greatest number that one team needs
@@ -225,4 +226,153 @@ func (pl *plan) value(p *match.Player, attribute string) (v match.Value, ok bool
 		return *declared.Default, true
 	}
 	return match.Value{}, false
+}
+
+// team is a team of the profile.
+type team struct {
+	spec  *profile.Team
+	roles []roleNeed
+	class int // teams of a class are interchangeable: nothing in the profile tells them apart
+}
+
+type roleNeed struct{ role, min, max int }
+
+func (pl *plan) addTeams() {
+	p := pl.profile
+	pl.split = len(p.Teams) > 0
+	for i := range p.Teams {
+		for _, r := range p.Teams[i].Roles {
+			pl.roles = append(pl.roles, r.Name)
+		}
+	}
+	slices.Sort(pl.roles)
+	pl.roles = slices.Compact(pl.roles)
+	pl.traitNeeds, pl.roleMost = make([]int, len(pl.roles)), make([]int, len(pl.roles))
+	for i := range p.Teams {
+		t := team{spec: &p.Teams[i]}
+		for _, r := range t.spec.Roles {
+			role := pl.role(r.Name)
+			t.roles = append(t.roles, roleNeed{role, r.Min, r.Max})
+			pl.traitNeeds[role] += r.Min
+			pl.roleMost[role] = max(pl.roleMost[role], r.Min)
+			pl.mayLeaveRoles = pl.mayLeaveRoles || r.Max > r.Min && (aboutRoles(p.Rules) || aboutRoles(p.Preferred()))
+		}
+		pl.maxPlayers += t.spec.Max
+		pl.split = pl.split && t.spec.AllowSplit
+		pl.teams = append(pl.teams, t)
+		pl.teams[i].class = pl.classOf(i)
+	}
+}
+
+// classOf returns the first team that the profile does not tell apart from team i.
+func (pl *plan) classOf(i int) int {
+	for j := range i {
+		if pl.alike(pl.teams[j].spec, pl.teams[i].spec) {
+			return j
+		}
+	}
+	return i
+}
+
+func (pl *plan) alike(a, b *profile.Team) bool {
+	if a.Min != b.Min || a.Max != b.Max || a.Step != b.Step || a.AllowSplit != b.AllowSplit || !slices.Equal(a.Roles, b.Roles) {
+		return false
+	}
+	for _, f := range pl.profile.Fewer {
+		x, hasX := f.Players[a.Name]
+		y, hasY := f.Players[b.Name]
+		if x != y || hasX != hasY {
+			return false
+		}
+	}
+	rules := slices.Concat(pl.profile.Rules, pl.profile.Preferred())
+	return !names(rules, a.Name) && !names(rules, b.Name)
+}
+
+// aboutRoles reports whether a rule looks at players in a role.
+func aboutRoles(rules []profile.Rule) bool {
+	return slices.ContainsFunc(rules, func(r profile.Rule) bool { return r.Role != "" || r.Rates() || aboutRoles(r.Rules) })
+}
+
+// names reports whether a rule measures that team alone.
+func names(rules []profile.Rule, team string) bool {
+	return slices.ContainsFunc(rules, func(r profile.Rule) bool {
+		c := r.Compare
+		return c != nil && (c.Measure.In == team || c.To != nil && c.To.In == team) || names(r.Rules, team)
+	})
+}
+
+func (pl *plan) role(name string) int { return slices.Index(pl.roles, name) }
+
+func (pl *plan) teamNamed(name string) int {
+	return slices.IndexFunc(pl.profile.Teams, func(t profile.Team) bool { return t.Name == name })
+}
+
+// leastStep is the least size of each team from an age on.
+type leastStep struct {
+	minAge time.Duration
+	teams  []int
+	sum    int
+}
+
+func byMean(rules []profile.Rule) bool {
+	return slices.ContainsFunc(rules, func(r profile.Rule) bool { return r.Age == profile.Mean && len(r.Widen) > 0 || byMean(r.Rules) })
+}
+
+func (pl *plan) addSteps() {
+	p := pl.profile
+	base := leastStep{minAge: math.MinInt64, teams: make([]int, len(p.Teams))}
+	for i := range p.Teams {
+		base.teams[i] = p.Teams[i].Min
+	}
+	pl.leastSteps = []leastStep{base}
+	for _, f := range p.Fewer {
+		step := leastStep{minAge: f.After, teams: slices.Clone(pl.leastSteps[len(pl.leastSteps)-1].teams)}
+		for i := range p.Teams {
+			if n, ok := f.Players[p.Teams[i].Name]; ok {
+				step.teams[i] = n
+			}
+		}
+		pl.leastSteps = append(pl.leastSteps, step)
+		pl.moments = append(pl.moments, f.After)
+	}
+	for i := range pl.leastSteps {
+		for _, n := range pl.leastSteps[i].teams {
+			pl.leastSteps[i].sum += n
+		}
+	}
+	if p.Autofill > 0 {
+		pl.moments = append(pl.moments, p.Autofill)
+	}
+	if pl.batch >= 0 {
+		pl.moments = append(pl.moments, p.Batch.For)
+	}
+	pl.moments = appendMoments(pl.moments, p.Rules)
+	slices.Sort(pl.moments)
+	pl.moments = slices.Compact(pl.moments)
+}
+
+func appendMoments(to []time.Duration, rules []profile.Rule) []time.Duration {
+	for i := range rules {
+		for _, s := range rules[i].Widen {
+			to = append(to, s.After)
+		}
+		to = appendMoments(to, rules[i].Rules)
+	}
+	return to
+}
+
+// leastAt returns the least sizes of the teams of a match of that age.
+func (pl *plan) leastAt(age time.Duration) *leastStep {
+	i := len(pl.leastSteps) - 1
+	for i > 0 && age < pl.leastSteps[i].minAge {
+		i--
+	}
+	return &pl.leastSteps[i]
+}
+
+// momentAfter returns the index of the first moment after an age.
+func (pl *plan) momentAfter(age time.Duration) int {
+	i, _ := slices.BinarySearch(pl.moments, age+1)
+	return i
 }

@@ -96,7 +96,7 @@ func (s *search) evenPreferred() {
 	}
 	verdicts := s.plan.preferences(&s.final)
 	own := s.plan.rules
-	s.plan.rules = s.plan.preferredSet(func(i int) bool { return verdicts[i].over == 0 }).rules
+	s.plan.rules = s.plan.preferredSet(func(i int) bool { return verdicts[i].excess == 0 }).rules
 	s.judgeAgain()
 	s.even()
 	s.plan.rules = own
@@ -119,7 +119,7 @@ func (pl *plan) preferences(l *lineup) []verdict {
 }
 
 // holdsIn reports whether a rule holds in one of some regions.
-func (v *verdict) holdsIn(regions uint64) bool { return v.over == 0 && v.regions&regions != 0 }
+func (v *verdict) holdsIn(regions uint64) bool { return v.excess == 0 && v.regions&regions != 0 }
 
 // weightIn returns what the preferences that hold in one of some regions weigh.
 func (pl *plan) weightIn(regions uint64, verdicts []verdict) (weight float64) {
@@ -134,7 +134,7 @@ func (pl *plan) weightIn(regions uint64, verdicts []verdict) (weight float64) {
 // preferredWeight returns what the preferences that the match in s.final satisfies weigh, in the region where that is most.
 func (s *search) preferredWeight() (most float64) {
 	verdicts := s.plan.preferences(&s.final)
-	if s.final.allowed == 0 { // no region is known
+	if s.final.allowedRegions == 0 { // no region is known
 		return s.plan.weightIn(everywhere, verdicts)
 	}
 	each(s.regions(), func(region int) { most = max(most, s.plan.weightIn(1<<region, verdicts)) })

@@ -1,6 +1,11 @@
 package decide
 
-import "github.com/lattice-director/director/match/profile"
+import (
+	"slices"
+
+	"github.com/lattice-director/director/match"
+	"github.com/lattice-director/director/match/profile"
+)
 
 // Version is a numbered version of a profile. The profile must decide by teams and rules, not by a match function, for which
 // there is [Completer].
@@ -106,3 +111,197 @@ const (
 	LacksRule   LackReason = "own_party" // only of [NeverMatches]: its own players break a rule at every step
 	LacksPlaces LackReason = "roles"     // only of [NeverMatches]: no team has places for its players with their roles
 )
+
+// maxPassedOver is how many candidates a proposal names that were nearer than one it has.
+const maxPassedOver = 8
+
+// proposal describes the match in s.final.
+func (s *search) proposal(regions *regionSet) Proposal {
+	p := Proposal{
+		Anchor:  s.seed.ticket.ID,
+		Teams:   s.teams(),
+		Modes:   s.plan.modeNames(s.final.modes()),
+		Regions: regions.choose(s.regions(), &s.final, s.plan),
+		Chosen:  s.chosen(),
+		Rules:   s.values(),
+		Traded:  s.tradedValues(regions),
+
+		PassedOver: s.passedOver(),
+	}
+	p.Preferences = s.preferenceValues(p.Regions, regions)
+	for _, c := range s.newcomers() {
+		p.Tickets = append(p.Tickets, c.ticket.ID)
+	}
+	return p
+}
+
+// newcomers returns the tickets that wait, oldest first.
+func (s *search) newcomers() []*candidate {
+	all := slices.DeleteFunc(slices.Clone(s.final.picks), func(c *candidate) bool { return c.seated })
+	slices.SortFunc(all, byAge)
+	return all
+}
+
+func (s *search) teams() []Team {
+	teams := make([]Team, len(s.plan.teams))
+	for i := range teams {
+		teams[i].Name = s.plan.teams[i].spec.Name
+	}
+	for _, c := range s.newcomers() {
+		from, _ := s.final.playersOf(slices.Index(s.final.picks, c))
+		for i := range c.ticket.Players {
+			seat := Seat{Ticket: c.ticket.ID, Sub: c.ticket.Players[i].Sub}
+			if role := s.final.role[from+i]; role >= 0 {
+				seat.Role = s.plan.roles[role]
+			}
+			team := &teams[s.final.team[from+i]]
+			team.Seats = append(team.Seats, seat)
+		}
+	}
+	return teams
+}
+
+// modeNames returns the profile's modes of a set.
+func (pl *plan) modeNames(allowed uint8) []string {
+	var modes []string
+	for i, mode := range pl.profile.Modes {
+		if allowed&(1<<i) != 0 {
+			modes = append(modes, mode)
+		}
+	}
+	return modes
+}
+
+// regions returns where every rule holds.
+func (s *search) regions() uint64 {
+	set := s.final.allowedRegions
+	for i := range s.placing.verdicts {
+		set &= s.placing.verdicts[i].regions
+	}
+	return set
+}
+
+func (s *search) chosen() map[string]string {
+	var chosen map[string]string
+	for _, r := range s.plan.rules {
+		k, ok := r.condition.(*common)
+		if !ok {
+			continue
+		}
+		if value, ok := k.chosen(&s.final); ok {
+			if chosen == nil {
+				chosen = map[string]string{}
+			}
+			chosen[k.attribute] = value
+		}
+	}
+	return chosen
+}
+
+func (s *search) values() []RuleValue {
+	values := make([]RuleValue, len(s.plan.rules))
+	for i, r := range s.plan.rules {
+		v := s.placing.verdicts[i]
+		values[i] = RuleValue{ID: r.id, Value: v.value, Limit: v.limit, Text: s.text(r)}
+		if v.ended {
+			values[i] = RuleValue{ID: r.id, Text: "ended"}
+		}
+	}
+	return values
+}
+
+func (s *search) text(r *rule) string {
+	switch k := r.condition.(type) {
+	case *common:
+		chosen, _ := k.chosen(&s.final)
+		return chosen
+	case *same:
+		if atoms := s.final.atoms(k.scope); !k.perTeam && len(atoms) > 0 {
+			return atoms[0].Value().text
+		}
+	}
+	return ""
+}
+
+// passedOver returns the choices that the seed preferred to the last one that it has, and why it does not have them.
+func (s *search) passedOver() []PassedOver {
+	passed, choices := slices.Clone(s.choices.refused), s.choices.preferred()
+	last := len(choices) - 1
+	for last >= 0 && !slices.Contains(s.final.picks, choices[last]) {
+		last--
+	}
+	for i := 0; i < last && len(passed) < maxPassedOver; i++ {
+		if c := choices[i]; !slices.Contains(s.final.picks, c) {
+			passed = append(passed, PassedOver{c.ticket.ID, s.because(c)})
+		}
+	}
+	return passed
+}
+
+// because returns what excludes c from the match: a rule that it breaks with the others, or that the match was full.
+func (s *search) because(c *candidate) string {
+	for _, r := range s.plan.rules {
+		if !r.mayAdmit(&s.final, c) {
+			return r.id
+		}
+	}
+	if len(s.plan.roles) > 0 {
+		return becauseRoles
+	}
+	return becauseCombination
+}
+
+// Completer completes matches whose tickets a profile's match function has chosen: it adds modes, regions and teams. It is not safe
+// for concurrent use.
+type Completer struct{ plan *plan }
+
+// NewCompleter returns the completer of a profile with a match function.
+func NewCompleter(p *profile.Profile) *Completer {
+	pl := newPlan(p)
+	pl.latency = true // the best region is the one with the lowest worst latency
+	return &Completer{plan: pl}
+}
+
+// Candidate reports whether a ticket may be in a match of the profile, and if not, everything that it lacks.
+func (e *Completer) Candidate(t *match.Ticket) (ok bool, why []Lack) {
+	why = e.plan.lacks(t)
+	return len(why) == 0, why
+}
+
+// Proposal completes a match of distinct candidates: its modes are those that all tickets allow, its regions are in the order of
+// latencies. team is the team of each ticket, by id; players of a ticket without a team have none.
+func (e *Completer) Proposal(tickets []*match.Ticket, team map[string]string, regions []Region) Proposal {
+	set := newRegionSet(regions)
+	var l lineup
+	l.reset(0, everywhere, 0)
+	for _, t := range tickets {
+		l.push(e.plan.normalise(t, &set))
+	}
+	slices.SortFunc(l.picks, byAge)
+	p := Proposal{Anchor: l.picks[0].ticket.ID, Regions: set.choose(everywhere, &l, e.plan), Modes: e.plan.modeNames(l.modes())}
+	for _, c := range l.picks {
+		p.Tickets = append(p.Tickets, c.ticket.ID)
+		p.seat(c.ticket, team[c.ticket.ID])
+	}
+	return p
+}
+
+// seat adds the players of a ticket to a team, which may be a new one.
+func (p *Proposal) seat(t *match.Ticket, team string) {
+	i := slices.IndexFunc(p.Teams, func(o Team) bool { return o.Name == team })
+	if i < 0 {
+		i = len(p.Teams)
+		p.Teams = append(p.Teams, Team{Name: team})
+	}
+	for _, player := range t.Players {
+		p.Teams[i].Seats = append(p.Teams[i].Seats, Seat{Ticket: t.ID, Sub: player.Sub})
+	}
+}
+
+// Players returns how many players the proposal has.
+func (p *Proposal) Players() (n int) {
+	for _, t := range p.Teams {
+		n += len(t.Seats)
+	}
+	return n
+}

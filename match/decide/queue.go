@@ -61,13 +61,13 @@ const children = 4
 
 // settle puts an item into place i, which is free, or where it belongs above or below.
 func (q *queue) settle(i int, item queued) {
-	for i > 0 && item.before(&q.items[(i-1)/children]) {
+	for i > 0 && item.precedes(&q.items[(i-1)/children]) {
 		q.set(i, q.items[(i-1)/children])
 		i = (i - 1) / children
 	}
 	for {
 		child := q.firstChild(i)
-		if child < 0 || !q.items[child].before(&item) {
+		if child < 0 || !q.items[child].precedes(&item) {
 			break
 		}
 		q.set(i, q.items[child])
@@ -83,7 +83,7 @@ func (q *queue) firstChild(i int) int {
 		return -1
 	}
 	for child := first + 1; child < min(children*i+1+children, len(q.items)); child++ {
-		if q.items[child].before(&q.items[first]) {
+		if q.items[child].precedes(&q.items[first]) {
 			first = child
 		}
 	}
@@ -95,7 +95,7 @@ func (q *queue) set(i int, item queued) {
 	item.c.slots[q.slot] = int32(i)
 }
 
-func (a *queued) before(b *queued) bool {
+func (a *queued) precedes(b *queued) bool {
 	if a.key != b.key {
 		return a.key < b.key
 	}

@@ -72,7 +72,7 @@ func TestTree(t *testing.T) {
 			held = slices.Delete(held, i, i+1)
 		}
 		slices.SortFunc(held, func(a, b entry) int {
-			if a.before(b) {
+			if a.precedes(b) {
 				return -1
 			}
 			return 1

@@ -35,9 +35,9 @@ func RegionsOf(p *profile.Profile, free map[string]map[string]int) []Region {
 
 // regionSet numbers the game regions in the order of their names.
 type regionSet struct {
-	names []string
-	known uint64 // a bit for each
-	room  uint64 // those that have a host now
+	names        []string
+	knownRegions uint64 // a bit for each
+	room         uint64 // those that have a host now
 }
 
 func newRegionSet(regions []Region) regionSet {
@@ -52,9 +52,9 @@ func newRegionSet(regions []Region) regionSet {
 			s.room |= 1 << i
 		}
 	}
-	s.known = everywhere
+	s.knownRegions = everywhere
 	if len(s.names) < maxRegions {
-		s.known = 1<<len(s.names) - 1
+		s.knownRegions = 1<<len(s.names) - 1
 	}
 	return s
 }
@@ -92,7 +92,7 @@ func (pl *plan) reachable(seed *candidate, l *lineup) uint64 {
 		if !ok || k.role != anyRole || !k.required() || r.limits(l.ageOf(seed)).Ended {
 			continue
 		}
-		return seed.measured & l.allowed
+		return seed.measured & l.allowedRegions
 	}
 	return everywhere
 }
@@ -108,7 +108,7 @@ func each(set uint64, f func(region int)) {
 func (s *regionSet) choose(set uint64, l *lineup, pl *plan) []RegionChoice {
 	var choices []RegionChoice
 	preferences := pl.preferences(l)
-	each(set&s.known, func(region int) {
+	each(set&s.knownRegions, func(region int) {
 		choice := s.choice(region, l)
 		choice.Weight = pl.weightIn(1<<region, preferences)
 		choices = append(choices, choice)

@@ -35,7 +35,7 @@ type verdict struct {
 	regions uint64 // where it holds: every region for most rules
 	value   float64
 	limit   float64
-	over    float64 // how far the line-up is from holding, to compare two that do not hold; 0 if it holds somewhere
+	excess  float64 // how far the line-up is from holding, to compare two that do not hold; 0 if it holds somewhere
 	ended   bool
 }
 
@@ -52,7 +52,7 @@ func atMost(value, limit float64) verdict {
 	if value <= limit {
 		return verdict{regions: everywhere, value: value, limit: limit}
 	}
-	return verdict{value: value, limit: limit, over: math.Max((value-limit)/(1+math.Abs(limit)), math.SmallestNonzeroFloat64)}
+	return verdict{value: value, limit: limit, excess: math.Max((value-limit)/(1+math.Abs(limit)), math.SmallestNonzeroFloat64)}
 }
 
 // none holds if nothing offends.
@@ -98,7 +98,7 @@ type pairwise interface {
 
 func (r *rule) verdict(l *lineup) verdict {
 	if r.age != profile.Each {
-		return r.at(l, l.age(r.age))
+		return r.judgeAt(l, l.age(r.age))
 	}
 	if p, ok := r.condition.(pairwise); ok {
 		return p.judgePairs(l, r)
@@ -106,7 +106,7 @@ func (r *rule) verdict(l *lineup) verdict {
 	return r.forEach(l)
 }
 
-func (r *rule) at(l *lineup, age time.Duration) verdict {
+func (r *rule) judgeAt(l *lineup, age time.Duration) verdict {
 	lim := r.limits(age)
 	if lim.Ended {
 		return verdict{regions: everywhere, ended: true}
@@ -122,9 +122,9 @@ func (r *rule) forEach(l *lineup) verdict {
 		if c < 0 {
 			continue
 		}
-		v := r.at(l, l.ageOf(l.picks[c]))
+		v := r.judgeAt(l, l.ageOf(l.picks[c]))
 		regions := all.regions & v.regions
-		if all.ended || v.over > all.over || v.over == all.over && v.limit < all.limit && !v.ended {
+		if all.ended || v.excess > all.excess || v.excess == all.excess && v.limit < all.limit && !v.ended {
 			all = v
 		}
 		all.regions = regions

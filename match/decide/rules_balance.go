@@ -11,14 +11,14 @@ type balance struct {
 func (*balance) admits(*lineup, *candidate, *profile.Limits) bool { return true }
 
 func (b *balance) judge(l *lineup, lim *profile.Limits) verdict {
-	l.more = l.more[:0]
+	l.moreValues = l.moreValues[:0]
 	for team := range l.teams {
 		l.values = l.gather(l.values[:0], b.inTeam(team))
 		if len(l.values) > 0 {
-			l.more = append(l.more, fold(l.values, b.teams))
+			l.moreValues = append(l.moreValues, fold(l.values, b.teams))
 		}
 	}
-	return atMost(spread(l.more), lim.Within)
+	return atMost(spread(l.moreValues), lim.Within)
 }
 
 // sizes holds if the sizes of the teams differ by at most the limit, or those of the teams' largest parties.

@@ -54,7 +54,7 @@ func (k *common) partyLists(l *lineup, pick int) [][]text {
 	}
 	var all [][]text
 	for p, list := range lists {
-		if list != nil && l.in(l.first[pick]+p, k.scope) {
+		if list != nil && l.isInScope(l.first[pick]+p, k.scope) {
 			all = append(all, list)
 		}
 	}

@@ -8,9 +8,9 @@ import (
 
 // compare holds if a measure of the match or of a team compares with a number or with another measure as the operator says.
 type compare struct {
-	measure measure
-	is      profile.Operator
-	to      *measure // nil: the limit
+	measure      measure
+	operator     profile.Operator
+	otherMeasure *measure // nil: the limit
 }
 
 type measure struct {
@@ -19,10 +19,10 @@ type measure struct {
 }
 
 func (pl *plan) comparison(p *profile.Rule, s scope, col column) condition {
-	c := &compare{measure: pl.measure(&p.Compare.Measure, s, col), is: p.Compare.Is}
+	c := &compare{measure: pl.measure(&p.Compare.Measure, s, col), operator: p.Compare.Is}
 	if p.Compare.To != nil {
 		to := pl.measure(p.Compare.To, s, col)
-		c.to = &to
+		c.otherMeasure = &to
 	}
 	return c
 }
@@ -42,18 +42,18 @@ func (pl *plan) measure(m *profile.Measure, s scope, col column) measure {
 // admits finds numbers that no further player mends: of each player, or the greatest or the least of the match.
 func (c *compare) admits(_ *lineup, other *candidate, lim *profile.Limits) bool {
 	m := &c.measure
-	if c.to != nil || m.role != anyRole || m.byRole != nil || m.team != anyTeam || !c.isFirm() {
+	if c.otherMeasure != nil || m.role != anyRole || m.byRole != nil || m.team != anyTeam || !c.isFirm() {
 		return true
 	}
 	low, high := other.span(m.column, m.fold)
-	return low > high || holds(c.is, low, lim.To) && holds(c.is, high, lim.To)
+	return low > high || holds(c.operator, low, lim.To) && holds(c.operator, high, lim.To)
 }
 
 // mayFail implements refutable. Each player's number that does not compare breaks the rule, so that only a least or a greatest one can hold
 // for good.
 func (c *compare) mayFail(l *lineup, other *candidate, lim *profile.Limits) bool {
 	opposite := *c
-	opposite.is = opposites[c.is]
+	opposite.operator = opposites[c.operator]
 	return c.measure.take == profile.FoldEach || opposite.admits(l, other, lim)
 }
 
@@ -63,26 +63,26 @@ func (c *compare) isFirm() bool {
 	case profile.FoldEach:
 		return true
 	case profile.FoldMax:
-		return c.is == profile.Less || c.is == profile.LessOrEqual
+		return c.operator == profile.Less || c.operator == profile.LessOrEqual
 	case profile.FoldMin:
-		return c.is == profile.Greater || c.is == profile.GreaterOrEqual
+		return c.operator == profile.Greater || c.operator == profile.GreaterOrEqual
 	default:
 		return false
 	}
 }
 
 func (c *compare) judge(l *lineup, lim *profile.Limits) verdict {
-	l.values = c.measure.of(l, l.values[:0])
-	l.more = append(l.more[:0], lim.To)
-	if c.to != nil {
-		l.more = c.to.of(l, l.more[:0])
+	l.values = c.measure.valuesOf(l, l.values[:0])
+	l.moreValues = append(l.moreValues[:0], lim.To)
+	if c.otherMeasure != nil {
+		l.moreValues = c.otherMeasure.valuesOf(l, l.moreValues[:0])
 	}
-	return c.worst(l.values, l.more)
+	return c.worst(l.values, l.moreValues)
 }
 
-// of appends the measure's number, or each player's. A mean, least or greatest of nobody has no number, and a comparison
+// valuesOf appends the measure's number, or each player's. A mean, least or greatest of nobody has no number, and a comparison
 // without numbers holds.
-func (m *measure) of(l *lineup, to []float64) []float64 {
+func (m *measure) valuesOf(l *lineup, to []float64) []float64 {
 	to = l.gather(to, m.scope)
 	switch {
 	case m.take == profile.FoldEach:
@@ -103,7 +103,7 @@ func (c *compare) worst(left, right []float64) verdict {
 	for i, x := range left {
 		for j, y := range right {
 			v := c.pair(x, y)
-			if i+j == 0 || v.over > worst.over || v.over == worst.over && math.Abs(v.limit-v.value) < math.Abs(worst.limit-worst.value) {
+			if i+j == 0 || v.excess > worst.excess || v.excess == worst.excess && math.Abs(v.limit-v.value) < math.Abs(worst.limit-worst.value) {
 				worst = v
 			}
 		}
@@ -113,8 +113,8 @@ func (c *compare) worst(left, right []float64) verdict {
 
 func (c *compare) pair(x, y float64) verdict {
 	v := verdict{regions: everywhere, value: x, limit: y}
-	if !holds(c.is, x, y) {
-		v.regions, v.over = 0, math.Max(math.Abs(x-y)/(1+math.Abs(y)), 1e-9)
+	if !holds(c.operator, x, y) {
+		v.regions, v.excess = 0, math.Max(math.Abs(x-y)/(1+math.Abs(y)), 1e-9)
 	}
 	return v
 }

@@ -45,7 +45,7 @@ func (o *or) judge(l *lineup, _ *profile.Limits) verdict {
 	for i, r := range o.rules {
 		v := r.verdict(l)
 		regions := best.regions | v.regions
-		if i == 0 || v.over < best.over {
+		if i == 0 || v.excess < best.excess {
 			best = v
 		}
 		best.regions = regions
@@ -68,20 +68,20 @@ func (a *and) judge(l *lineup, _ *profile.Limits) verdict {
 	for i, r := range a.rules {
 		v := r.verdict(l)
 		regions := all.regions & v.regions
-		over += v.over
-		if i == 0 || v.over > all.over {
+		over += v.excess
+		if i == 0 || v.excess > all.excess {
 			all = v
 		}
 		all.regions = regions
 	}
-	all.over = over
+	all.excess = over
 	return disjoint(all)
 }
 
 // disjoint corrects the verdict of rules that hold in different regions only.
 func disjoint(v verdict) verdict {
-	if v.regions == 0 && v.over == 0 {
-		v.over = 1
+	if v.regions == 0 && v.excess == 0 {
+		v.excess = 1
 	}
 	return v
 }
@@ -116,9 +116,9 @@ func (n *not) mayFail(l *lineup, c *candidate, _ *profile.Limits) bool { return 
 func (n *not) judge(l *lineup, _ *profile.Limits) verdict {
 	v := n.rule.verdict(l)
 	v.regions = ^v.regions
-	v.over = 0
-	if v.regions&l.allowed == 0 && (v.regions == 0 || l.allowed != 0) {
-		v.over = 1
+	v.excess = 0
+	if v.regions&l.allowedRegions == 0 && (v.regions == 0 || l.allowedRegions != 0) {
+		v.excess = 1
 	}
 	return v
 }

@@ -25,7 +25,7 @@ func (k *latency) admits(l *lineup, c *candidate, lim *profile.Limits) bool {
 	if k.mean {
 		limit = math.MaxInt64
 	}
-	set := l.allowed & k.within(c, limit)
+	set := l.allowedRegions & k.within(c, limit)
 	for _, pick := range l.picks {
 		if set == 0 {
 			return false
@@ -74,30 +74,30 @@ func (k *latency) stand() (time.Duration, bool) {
 }
 
 func (k *latency) judge(l *lineup, lim *profile.Limits) verdict {
-	best := verdict{over: math.Inf(1), limit: float64(lim.Latency) / float64(time.Millisecond)}
+	best := verdict{excess: math.Inf(1), limit: float64(lim.Latency) / float64(time.Millisecond)}
 	var set uint64
-	for m := l.allowed; m != 0; m &= m - 1 {
+	for m := l.allowedRegions; m != 0; m &= m - 1 {
 		region := bits.TrailingZeros64(m)
-		v, ok := k.in(region, l, lim)
+		v, ok := k.judgeIn(region, l, lim)
 		if !ok {
 			continue
 		}
-		if v.over == 0 {
+		if v.excess == 0 {
 			set |= 1 << region
 		}
-		if v.over < best.over || v.over == best.over && v.value < best.value {
+		if v.excess < best.excess || v.excess == best.excess && v.value < best.value {
 			best = v
 		}
 	}
 	best.regions = set
-	if math.IsInf(best.over, 1) {
-		best.over = 1
+	if math.IsInf(best.excess, 1) {
+		best.excess = 1
 	}
 	return best
 }
 
-// in judges one region; ok is false if a player did not measure it.
-func (k *latency) in(region int, l *lineup, lim *profile.Limits) (v verdict, ok bool) {
+// judgeIn judges one region; ok is false if a player did not measure it.
+func (k *latency) judgeIn(region int, l *lineup, lim *profile.Limits) (v verdict, ok bool) {
 	var least, worst, total time.Duration
 	players := 0
 	for pick, c := range l.picks {
@@ -105,7 +105,7 @@ func (k *latency) in(region int, l *lineup, lim *profile.Limits) (v verdict, ok 
 		if n == 0 {
 			continue
 		}
-		d, ok := k.of(c, region)
+		d, ok := k.latencyOf(c, region)
 		if !ok {
 			return v, false
 		}
@@ -122,7 +122,7 @@ func (k *latency) in(region int, l *lineup, lim *profile.Limits) (v verdict, ok 
 	}
 	v = atMost(value, float64(lim.Latency)/float64(time.Millisecond))
 	if worst-least > lim.Spread {
-		v.over += float64(worst-lim.Spread-least) / float64(time.Second)
+		v.excess += float64(worst-lim.Spread-least) / float64(time.Second)
 	}
 	return v, true
 }
@@ -138,14 +138,14 @@ func (k *latency) playersOf(l *lineup, pick int) int {
 	}
 	n := 0
 	for p := range c.size {
-		if l.in(l.first[pick]+p, k.scope) {
+		if l.isInScope(l.first[pick]+p, k.scope) {
 			n++
 		}
 	}
 	return n
 }
 
-func (k *latency) of(c *candidate, region int) (time.Duration, bool) {
+func (k *latency) latencyOf(c *candidate, region int) (time.Duration, bool) {
 	if len(c.ticket.Latencies) == 0 {
 		return k.stand()
 	}

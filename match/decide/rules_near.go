@@ -95,22 +95,22 @@ func (n *near) pair(l *lineup, r *rule, s scope, i, j int, mean float64) verdict
 	if math.IsInf(limit, 1) {
 		return verdict{regions: everywhere, ended: true}
 	}
-	l.more = l.gatherPick(l.more[:0], i, s)
+	l.moreValues = l.gatherPick(l.moreValues[:0], i, s)
 	if n.fromMean {
-		low, high := extremes(l.more)
+		low, high := extremes(l.moreValues)
 		if low > high {
 			return verdict{regions: everywhere, limit: limit}
 		}
 		return atMost(max(mean-low, high-mean), limit)
 	}
-	a := len(l.more)
+	a := len(l.moreValues)
 	if i != j {
-		l.more = l.gatherPick(l.more, j, s)
+		l.moreValues = l.gatherPick(l.moreValues, j, s)
 	}
-	if a == 0 || i != j && len(l.more) == a {
+	if a == 0 || i != j && len(l.moreValues) == a {
 		return verdict{regions: everywhere, limit: limit}
 	}
-	return atMost(between(l.more, a, i == j), limit)
+	return atMost(between(l.moreValues, a, i == j), limit)
 }
 
 // between returns the greatest difference of values[:a] from values[a:], or within values if same.
@@ -172,9 +172,9 @@ func narrower(a, b verdict) verdict {
 	switch {
 	case b.ended:
 		return a
-	case a.ended || b.over > a.over:
+	case a.ended || b.excess > a.excess:
 		return b
-	case b.over == a.over && b.limit-b.value < a.limit-a.value:
+	case b.excess == a.excess && b.limit-b.value < a.limit-a.value:
 		return b
 	}
 	return a

@@ -124,7 +124,7 @@ func (d *different) judgePairs(l *lineup, r *rule) verdict {
 		var all []boundAtom
 		for pick, c := range l.picks {
 			for p, a := range c.atomsOf(s.column) {
-				if a == (atom{}) || !l.in(l.first[pick]+p, s) {
+				if a == (atom{}) || !l.isInScope(l.first[pick]+p, s) {
 					continue
 				}
 				b := boundAtom{a, l.binds(r, c)}
@@ -153,7 +153,7 @@ func (l *lineup) atoms(s scope) []atom {
 	var all []atom
 	for pick, c := range l.picks {
 		for p, a := range c.atomsOf(s.column) {
-			if a != (atom{}) && l.in(l.first[pick]+p, s) {
+			if a != (atom{}) && l.isInScope(l.first[pick]+p, s) {
 				all = append(all, a)
 			}
 		}

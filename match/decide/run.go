@@ -97,10 +97,10 @@ const scannedPerStep = 4
 
 // searched returns the sets of regions in which a match is searched, in this order.
 func (e *Engine) searched() []uint64 {
-	if e.regions.room == 0 || e.regions.room == e.regions.known {
-		return []uint64{e.regions.known}
+	if e.regions.room == 0 || e.regions.room == e.regions.knownRegions {
+		return []uint64{e.regions.knownRegions}
 	}
-	return []uint64{e.regions.room, e.regions.known}
+	return []uint64{e.regions.room, e.regions.knownRegions}
 }
 
 // propose hands out the match that the search found, and takes its tickets out of the candidates.
@@ -116,7 +116,7 @@ func (e *Engine) propose(found *[]Proposal) {
 
 // sweepOn tries the seeds that are due, oldest first. It reports whether the effort sufficed.
 func (e *Engine) sweepOn(effort int, found *[]Proposal) bool {
-	due := e.sweep.due(e.now)
+	due := e.sweep.seedsDue(e.now)
 	if due == 0 {
 		return true
 	}
@@ -126,13 +126,13 @@ func (e *Engine) sweepOn(effort int, found *[]Proposal) bool {
 	}
 	at := cursor{}
 	if last := e.sweep.from; last != nil {
-		at = e.ages.after(float64(last.created), last)
+		at = e.ages.cursorAfter(float64(last.created), last)
 	}
 	for ; due > 0 && effort > 0 && !e.ages.ended(at); due-- {
 		c := e.ages.entry(at).c
 		effort -= e.try(c, found)
 		e.sweep.from = c
-		at = e.ages.after(float64(c.created), c)
+		at = e.ages.cursorAfter(float64(c.created), c)
 	}
 	if e.ages.ended(at) {
 		e.sweep.end(e.now)

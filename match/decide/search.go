@@ -7,21 +7,21 @@ type search struct {
 	plan *plan
 	seed *candidate
 
-	line    lineup  // the tickets chosen so far, in the order of choice
-	alone   lineup  // the seed
-	trial   lineup  // of a change
-	final   lineup  // the tickets of line in the order of ids, with teams and roles
-	choices choices // what may be chosen
-	casting casting
-	filling filling
-	placing placing
-	evening evening
+	line     lineup  // the tickets chosen so far, in the order of choice
+	seedOnly lineup  // the seed
+	trial    lineup  // of a change
+	final    lineup  // the tickets of line in the order of ids, with teams and roles
+	choices  choices // what may be chosen
+	casting  casting
+	filling  filling
+	placing  placing
+	evening  evening
 
-	empty  int  // places of roles that nobody of the line-up fills
-	least  int  // players that a match needs now
-	nodes  int  // steps that are left
-	cut    bool // steps ran out before everything was tried
-	random lot
+	empty         int  // places of roles that nobody of the line-up fills
+	minPlayers    int  // players that a match needs now
+	nodes         int  // steps that are left
+	ranOutOfSteps bool // steps ran out before everything was tried
+	random        lot
 
 	reached *reached // filled for an inquiry; nil for a decision
 }
@@ -39,23 +39,23 @@ func (s *search) find(pl *plan, seed *candidate, now int64, allowed uint64, node
 		return false
 	}
 	age := s.line.ageOf(seed)
-	s.least = pl.leastAt(age).sum
+	s.minPlayers = pl.leastAt(age).sum
 	low, high := window(seed, pl.pivot.reach(pl.pivot.step(age)))
 	s.choices.begin(pl, seed, low, high)
-	s.choices.walk.regions = pl.reachable(seed, &s.alone)
+	s.choices.walk.regions = pl.reachable(seed, &s.seedOnly)
 	return s.choose()
 }
 
 // start makes a line-up of the seed. It returns false if the seed's own party breaks a rule.
 func (s *search) start(pl *plan, seed *candidate, now int64, allowed uint64, nodes int) bool {
-	s.plan, s.seed, s.nodes, s.cut = pl, seed, nodes, false
+	s.plan, s.seed, s.nodes, s.ranOutOfSteps = pl, seed, nodes, false
 	s.line.reset(now, allowed, len(pl.teams))
-	s.alone.reset(now, allowed, len(pl.teams))
+	s.seedOnly.reset(now, allowed, len(pl.teams))
 	if s.refusal(&s.line, seed) != "" {
 		return false
 	}
 	s.line.push(seed)
-	s.alone.push(seed)
+	s.seedOnly.push(seed)
 	return true
 }
 
@@ -63,21 +63,21 @@ func (s *search) start(pl *plan, seed *candidate, now int64, allowed uint64, nod
 // none, it fills teams in random orders with half of the steps that are left, and with the others it tries one set of choices after
 // another.
 func (s *search) choose() bool {
-	s.cut = false
+	s.ranOutOfSteps = false
 	if !s.rolesReachable() {
 		return false
 	}
-	budget := 4 * s.plan.most
+	budget := 4 * s.plan.maxPlayers
 	if s.extend(0, s.nodes-budget) {
 		return true
 	}
-	if !s.cut {
+	if !s.ranOutOfSteps {
 		return false
 	}
 	if s.tryFills(s.nodes / 2) {
 		return true
 	}
-	s.cut = false
+	s.ranOutOfSteps = false
 	s.rolesReachable()
 	return s.extend(0, 0)
 }
@@ -87,8 +87,8 @@ func (s *search) choose() bool {
 // steps are left.
 func (s *search) extend(i, stop int) bool {
 	empty := s.empty
-	for ; s.line.players < s.plan.most; i++ {
-		c := s.at(i)
+	for ; s.line.players < s.plan.maxPlayers; i++ {
+		c := s.choiceAt(i)
 		if c == nil || empty == 0 && !s.reachable(i) {
 			break
 		}
@@ -96,7 +96,7 @@ func (s *search) extend(i, stop int) bool {
 			continue
 		}
 		if s.nodes <= stop {
-			s.cut = true
+			s.ranOutOfSteps = true
 			break
 		}
 		s.nodes--
@@ -134,8 +134,8 @@ func (pl *plan) needs(c *candidate) bool {
 
 // reachable reports whether the choices from i on may have enough players.
 func (s *search) reachable(i int) bool {
-	players, more := s.choices.after(i)
-	return more || s.line.players+players >= s.least
+	players, more := s.choices.playersFrom(i)
+	return more || s.line.players+players >= s.minPlayers
 }
 
 func (s *search) take(c *candidate) bool {
@@ -161,7 +161,7 @@ const (
 
 // refusal returns why c cannot be in a match with the line-up, as far as it shows without teams; "" if it can.
 func (s *search) refusal(l *lineup, c *candidate) string {
-	if l.players+c.size > s.plan.most {
+	if l.players+c.size > s.plan.maxPlayers {
 		return becauseSize
 	}
 	for _, r := range s.plan.rules {
@@ -216,7 +216,7 @@ func (s *search) rolesReachable() bool {
 	for role, least := range s.plan.roleNeeds() {
 		s.empty += s.casting.cast(anyTeam, []roleNeed{{role: role, min: least}})
 	}
-	return s.empty <= s.plan.most-s.line.players
+	return s.empty <= s.plan.maxPlayers-s.line.players
 }
 
 // complete reports whether the line-up is a match as it is, and leaves the match in s.final.

@@ -75,7 +75,7 @@ func (e *Engine) demandAt(age time.Duration) demand {
 // markDirty gives a seed a turn. Newcomers change nothing for it until it had it.
 func (e *Engine) markDirty(c *candidate) {
 	e.unwatch(c)
-	c.due = 0
+	c.searchAt = 0
 	e.dirty.put(c, e.turn(c))
 }
 
@@ -88,8 +88,8 @@ func (e *Engine) rest(c *candidate, searched bool) {
 	}
 	if searched && c.tries < stuckAfter {
 		c.tries++
-		if e.search.cut {
-			c.due = e.now + int64(retryAfter)
+		if e.search.ranOutOfSteps {
+			c.searchAt = e.now + int64(retryAfter)
 		}
 	}
 	e.setTimer(c)
@@ -153,8 +153,8 @@ func (e *Engine) setTimer(c *candidate) {
 	if int(c.moment) < len(e.plan.moments) {
 		at = c.created + int64(e.plan.moments[c.moment])
 	}
-	if c.due > 0 {
-		at = min(at, c.due)
+	if c.searchAt > 0 {
+		at = min(at, c.searchAt)
 	}
 	if first := c.turn + int64(e.plan.profile.Batch.For); e.plan.batch >= 0 && first > e.now {
 		at = min(at, first)
@@ -184,7 +184,7 @@ func (e *Engine) autofill(c *candidate) {
 func (e *Engine) tick() {
 	for e.timers.len() > 0 && e.timers.items[0].key <= e.now {
 		c := e.timers.items[0].c
-		c.due = 0
+		c.searchAt = 0
 		if e.autofills(c) {
 			e.autofill(c)
 		}
@@ -193,5 +193,157 @@ func (e *Engine) tick() {
 		}
 		e.setTimer(c)
 		e.markDirty(c)
+	}
+}
+
+// reach returns how far the window of a seed extends from its own numbers, after so many steps of the pivot's rule.
+func (p *pivot) reach(step int) float64 {
+	if p.rule == nil || p.factor == 0 {
+		return math.Inf(1)
+	}
+	lim := &p.rule.base
+	if step > 0 {
+		lim = &p.rule.steps[step-1].Limits
+	}
+	if lim.Ended {
+		return math.Inf(1)
+	}
+	return float64(p.factor * lim.Within)
+}
+
+// width returns within what range all keys of a match are, if the windows of its tickets have that reach.
+func (p *pivot) width(reach float64) float64 {
+	if p.rule != nil && p.rule.age == profile.Each { // two older tickets may be farther from each other than from the seed
+		return 2 * reach
+	}
+	return reach
+}
+
+// step returns how many steps of the pivot's rule an age has passed.
+func (p *pivot) step(age time.Duration) int {
+	if p.rule == nil {
+		return 0
+	}
+	return p.rule.step(age)
+}
+
+// window returns the keys that a candidate may have beside c: of each player within reach of each other. Rounding must not
+// exclude a candidate that the rule admits, so the window is a little wider; the rule itself is judged exactly.
+func window(c *candidate, reach float64) (low, high float64) {
+	if math.IsInf(reach, 1) {
+		return math.Inf(-1), math.Inf(1)
+	}
+	margin := (math.Abs(c.low) + math.Abs(c.high) + reach) * 1e-15
+	return c.high - reach - margin, c.low + reach + margin
+}
+
+// windows finds the seeds whose window holds a newcomer. Seeds are sorted by the steps that they have passed: those of equal
+// steps have windows of equal width, so a range of their keys has all the windows that hold a given number.
+type windows struct {
+	byStep []tree // of candidates that are neither dirty nor stuck
+}
+
+func (w *windows) treeOf(step int) *tree {
+	for len(w.byStep) <= step {
+		w.byStep = append(w.byStep, tree{})
+	}
+	return &w.byStep[step]
+}
+
+// windowKey is a candidate's key in the tree of its step. Windows without an end hold everybody: those are sorted by their turns.
+func windowKey(p *pivot, c *candidate) float64 {
+	if math.IsInf(p.reach(int(c.step)), 1) {
+		return float64(c.turn)
+	}
+	return c.key
+}
+
+func (w *windows) insert(p *pivot, c *candidate) { w.treeOf(int(c.step)).insert(windowKey(p, c), c) }
+
+func (w *windows) remove(p *pivot, c *candidate) { w.treeOf(int(c.step)).remove(windowKey(p, c), c) }
+
+// holding calls f with the seeds whose window may hold the newcomer until f returns false: those that passed the most steps
+// first, for they waited longest, and of those the nearest, or the first in turn if their windows have no end.
+func (w *windows) holding(p *pivot, newcomer *candidate, f func(*candidate) bool) {
+	for step := len(w.byStep) - 1; step >= 0; step-- {
+		t := &w.byStep[step]
+		middle := newcomer.key
+		low, high := window(newcomer, p.reach(step))
+		if math.IsInf(high, 1) {
+			middle = math.Inf(-1)
+		}
+		seeds := newWalk(t, middle, low, high)
+		for c := seeds.next(); c != nil; c = seeds.next() {
+			if !f(c) {
+				return
+			}
+		}
+	}
+}
+
+// sweep goes over all candidates, oldest first, after a change: it reaches the seeds that the change did not make dirty. While
+// anything changes it tries 4,096 a second, or each candidate once a second if there are fewer; then it ends.
+type sweep struct {
+	active            bool
+	idle              bool       // until the next Run, which sets when the round begins
+	needsAnotherRound bool       // something changed since it began
+	last              int64      // when it last tried seeds; for a round that has not begun, sweepEvery before it begins
+	from              *candidate // the last one it tried; nil: none
+}
+
+// The sweep goes on every so often, over so many seeds, and after a pause over those of a second at most.
+const (
+	sweepEvery = time.Second / 16
+	sweepSeeds = 256
+	sweepMost  = 16 * sweepSeeds
+)
+
+// begin starts the sweep with the next Run, or adds a round to a running one.
+func (s *sweep) begin() {
+	if s.active {
+		s.needsAnotherRound = true
+		return
+	}
+	*s = sweep{active: true, idle: true}
+}
+
+// roundEvery is the time between the beginnings of two rounds. A seed that found nothing in one round is unlikely to find something
+// sooner, since newcomers search for themselves. Rounds begin at full seconds, so that their times do not depend on earlier
+// decisions, and a replay that begins later has the same rounds.
+const roundEvery = time.Second
+
+// round schedules the next round at the next full second.
+func (s *sweep) round(now int64) {
+	*s = sweep{active: true, last: (now/int64(roundEvery)+1)*int64(roundEvery) - int64(sweepEvery)}
+}
+
+// run is called at the beginning of a Run.
+func (s *sweep) run(now int64) {
+	if s.idle {
+		s.round(now)
+	}
+}
+
+// beginAfter starts the sweep later, unless it goes on already.
+func (s *sweep) beginAfter(now int64, d time.Duration) {
+	if !s.active {
+		*s = sweep{active: true, last: now + int64(d-sweepEvery)}
+	}
+}
+
+// seedsDue returns how many seeds may be tried by now.
+func (s *sweep) seedsDue(now int64) int {
+	if !s.active || s.idle || now < s.last {
+		return 0
+	}
+	return int(min(sweepMost, (now-s.last)/int64(sweepEvery)*sweepSeeds))
+}
+
+// end follows the last candidate.
+func (s *sweep) end(now int64) {
+	again := s.needsAnotherRound
+	s.active, s.from = false, nil
+	if again {
+		s.round(now)
 	}
 }

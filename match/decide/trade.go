@@ -130,9 +130,9 @@ func (l *lineup) waitingPlayers() (n int) {
 	return n
 }
 
-// due returns when the match in s.final is due, which may be in the past: when its players have waited for as long as it costs, and at the
+// matchDueAt returns when the match in s.final is due, which may be in the past: when its players have waited for as long as it costs, and at the
 // latest at its oldest ticket's last moment.
-func (s *search) due(regions *regionSet) int64 {
+func (s *search) matchDueAt(regions *regionSet) int64 {
 	waited, last := time.Duration(0), int64(math.MaxInt64)
 	for _, c := range s.final.picks {
 		if !c.seated {
@@ -149,7 +149,7 @@ func (e *Engine) dueAt() time.Time {
 	if len(e.plan.trades) == 0 {
 		return time.Time{}
 	}
-	at := e.search.due(&e.regions)
+	at := e.search.matchDueAt(&e.regions)
 	if at <= e.now {
 		return time.Time{}
 	}
@@ -162,9 +162,9 @@ func (e *Engine) mustWait(c *candidate) bool {
 	if at.IsZero() {
 		return false
 	}
-	c.due = at.UnixNano()
+	c.searchAt = at.UnixNano()
 	e.rest(c, false)
-	if e.plan.most == 2 { // a newcomer looks at each pair that it may be in
+	if e.plan.maxPlayers == 2 { // a newcomer looks at each pair that it may be in
 		e.unwatch(c)
 	}
 	return true

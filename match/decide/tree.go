@@ -48,8 +48,8 @@ func (n *counts) add(c *candidate, sign int) {
 	}
 }
 
-// of returns how many players have a trait.
-func (n *counts) of(trait int) int {
+// countOf returns how many players have a trait.
+func (n *counts) countOf(trait int) int {
 	if trait >= len(n.traits) {
 		return 0
 	}
@@ -78,7 +78,7 @@ func (n *counts) merge(o *counts) {
 	}
 }
 
-func (a entry) before(b entry) bool {
+func (a entry) precedes(b entry) bool {
 	if a.key != b.key {
 		return a.key < b.key
 	}
@@ -124,11 +124,11 @@ func (t *tree) remove(key float64, c *candidate) {
 
 // leafOf returns the leaf that e is or would be in; beyond the last if e comes after all entries.
 func (t *tree) leafOf(e entry) int {
-	return sort.Search(len(t.tops), func(i int) bool { return !t.tops[i].before(e) })
+	return sort.Search(len(t.tops), func(i int) bool { return !t.tops[i].precedes(e) })
 }
 
 func (l *leaf) find(e entry) int {
-	return sort.Search(len(l.entries), func(i int) bool { return !l.entries[i].before(e) })
+	return sort.Search(len(l.entries), func(i int) bool { return !l.entries[i].precedes(e) })
 }
 
 func (t *tree) split(i int) {
@@ -183,15 +183,15 @@ func (t *tree) seek(key float64) cursor {
 	return cursor{i, sort.Search(len(entries), func(j int) bool { return entries[j].key >= key })}
 }
 
-// after returns the first entry that comes after the candidate with that key, whether or not it is in the tree.
-func (t *tree) after(key float64, c *candidate) cursor {
+// cursorAfter returns the first entry that comes after the candidate with that key, whether or not it is in the tree.
+func (t *tree) cursorAfter(key float64, c *candidate) cursor {
 	e := entry{key, c}
-	i := sort.Search(len(t.tops), func(i int) bool { return e.before(t.tops[i]) })
+	i := sort.Search(len(t.tops), func(i int) bool { return e.precedes(t.tops[i]) })
 	if i == len(t.leaves) {
 		return cursor{i, 0}
 	}
 	entries := t.leaves[i].entries
-	return cursor{i, sort.Search(len(entries), func(j int) bool { return e.before(entries[j]) })}
+	return cursor{i, sort.Search(len(entries), func(j int) bool { return e.precedes(entries[j]) })}
 }
 
 func (t *tree) ended(at cursor) bool { return at.leaf >= len(t.leaves) }

@@ -65,7 +65,7 @@ func (e *Explanation) begin(i int, asked Asked) Profile {
 		return found
 	}
 	inquiry, lacks := decide.Inquire(decide.Version{Profile: p, Number: asked.Version}, e.Ticket, e.regions(p), e.Now)
-	found.Why = append(reasonsOf(p, e.Ticket, lacks), e.busy(p)...)
+	found.Why = append(reasonsOf(p, e.Ticket, lacks), e.busyReasons(p)...)
 	found.Candidate = len(found.Why) == 0
 	found.Steps = stepsOf(p, e.Ticket, e.Now)
 	found.Regions = regionsOf(p, e.Ticket, e.Hosts, e.Now)
@@ -93,8 +93,8 @@ func (e *Explanation) regions(p *profile.Profile) []decide.Region {
 	return all
 }
 
-// busy returns why the ticket is no candidate although its profile would take it.
-func (e *Explanation) busy(p *profile.Profile) []Reason {
+// busyReasons returns why the ticket is no candidate although its profile would take it.
+func (e *Explanation) busyReasons(p *profile.Profile) []Reason {
 	var all []Reason
 	if e.State != "queued" && e.State != "waiting_for_server" {
 		all = append(all, Reason{Reason: InState, Text: "the ticket is " + e.State})
@@ -135,9 +135,9 @@ func (e *Explanation) Answer(partial bool) Ticket {
 }
 
 func (p *Profile) take(f decide.Findings) {
-	p.Others, p.Match, p.Joins, p.HeadStart = f.Others, f.Match, f.Joins, f.HeadStart.Seconds()
-	if !f.Due.IsZero() {
-		p.MatchAt = &f.Due
+	p.Others, p.Match, p.Joins, p.HeadStart = f.OtherCandidates, f.Match, f.Joins, f.HeadStart.Seconds()
+	if !f.MatchDueAt.IsZero() {
+		p.MatchAt = &f.MatchDueAt
 	}
 	p.Funnel = funnelOf(f)
 	p.Best = &Best{Players: f.Best.Players, Of: f.Best.Needed, Lacks: f.Best.Lacks}
@@ -159,11 +159,11 @@ func (p *Profile) take(f decide.Findings) {
 
 func funnelOf(f decide.Findings) []Funnel {
 	var all []Funnel
-	left := f.Others
+	left := f.OtherCandidates
 	for _, r := range f.Rules {
 		stage := Funnel{Rule: r.ID}
 		if r.OfPairs {
-			stage.Holds, stage.Left, left = &r.Holds, &r.Left, r.Left
+			stage.Holds, stage.Left, left = &r.Holds, &r.HoldsAllBefore, r.HoldsAllBefore
 		} else if r.Judged {
 			stage.Value, stage.Limit = finite(r.Value), finite(r.Limit)
 		}

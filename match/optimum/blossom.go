@@ -5,11 +5,11 @@ import "slices"
 // marry makes the vertex of a node that has the edge to mate the one with the mate outside.
 func (g *graph) marry(node, mate int) {
 	e := g.edges[node][mate]
-	g.mate[node] = e.to
+	g.mate[node] = e.target
 	if node < g.size {
 		return
 	}
-	member := g.holder[node][e.from]
+	member := g.holder[node][e.source]
 	at := g.evenPath(node, member)
 	for k := range at {
 		g.marry(g.members[node][k], g.members[node][k^1])
@@ -103,12 +103,12 @@ func (g *graph) expand(b int) {
 	for _, member := range g.members[b] {
 		g.setTop(member, member)
 	}
-	entry := g.holder[b][g.edges[b][g.parent[b]].from]
+	entry := g.holder[b][g.edges[b][g.parent[b]].source]
 	at := g.evenPath(b, entry)
 	cycle := g.members[b]
 	for k := 0; k < at; k += 2 {
 		in, out := cycle[k], cycle[k+1]
-		g.parent[in] = g.edges[out][in].from
+		g.parent[in] = g.edges[out][in].source
 		g.labels[in], g.nearest[in] = inner, none
 		g.labels[out] = outer
 		g.findNearest(out)

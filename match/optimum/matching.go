@@ -7,8 +7,8 @@ const none = -1
 
 // edge joins a vertex of one node with a vertex of another. Weight 0: there is none.
 type edge struct {
-	from, to int
-	weight   int64
+	source, target int
+	weight         int64
 }
 
 // label says where a node is in the forest of alternating paths that grow from the vertices without a mate.
@@ -79,7 +79,7 @@ func (g *graph) match() []int {
 }
 
 // slack is how far an edge is from being allowed in the matching; 0: it is.
-func (g *graph) slack(e edge) int64 { return g.dual[e.from] + g.dual[e.to] - 2*e.weight }
+func (g *graph) slack(e edge) int64 { return g.dual[e.source] + g.dual[e.target] - 2*e.weight }
 
 // phase grows trees from all vertices without a mate until a path between two of them adds a pair. It returns false if no further pair
 // makes the matching better.
@@ -231,10 +231,10 @@ func (g *graph) growAlongTight() bool {
 
 // follow adds a tight edge of an outer vertex to the forest. It reports whether a pair was added.
 func (g *graph) follow(e edge) bool {
-	from, to := g.top[e.from], g.top[e.to]
+	from, to := g.top[e.source], g.top[e.target]
 	switch g.labels[to] {
 	case free:
-		g.parent[to], g.labels[to] = e.from, inner
+		g.parent[to], g.labels[to] = e.source, inner
 		next := g.top[g.mate[to]]
 		g.nearest[to], g.nearest[next] = none, none
 		g.becomeOuter(next)

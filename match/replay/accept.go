@@ -20,5 +20,5 @@ func (a Accept) accepts(t *waiting, seed uint64) bool {
 	}
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(t.Ticket.ID))
-	return rand.New(rand.NewPCG(seed^h.Sum64(), uint64(t.asked))).Float64() < a.Rate
+	return rand.New(rand.NewPCG(seed^h.Sum64(), uint64(t.readyChecks))).Float64() < a.Rate
 }

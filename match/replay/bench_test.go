@@ -52,7 +52,7 @@ func simulated(t testing.TB, o simulate.Options) *replay.Report {
 		t.Fatal(err)
 	}
 	report, err := replay.Run(context.Background(), replay.Input{
-		Version: decide.Version{Profile: o.Profile}, Seed: o.Seed, From: o.From, To: o.End(), Regions: []string{"ap", "eu", "us"}, Arrivals: arrivals,
+		Version: decide.Version{Profile: o.Profile}, Seed: o.Seed, Begin: o.From, End: o.End(), Regions: []string{"ap", "eu", "us"}, Arrivals: arrivals,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -15,14 +15,14 @@ type Capacity struct {
 
 // Shortage is a time in which a match waited for a server of a game region. When it ends, a server has room for one match.
 type Shortage struct {
-	Region   string
-	From, To time.Time
+	Region     string
+	Begin, End time.Time
 }
 
 // servers tracks the shortages of game regions in virtual time.
 type servers struct {
 	begins, ends []Shortage     // not begun or not ended yet, by the time of that
-	open         map[string]int // shortages that are under way, by game region
+	openByRegion map[string]int // shortages that are under way, by game region
 	waiting      []decided      // matches without a server, oldest decision first
 }
 
@@ -34,41 +34,41 @@ type decided struct {
 }
 
 func newServers(c Capacity) *servers {
-	s := &servers{open: map[string]int{}}
+	s := &servers{openByRegion: map[string]int{}}
 	if c.Recorded {
 		s.begins, s.ends = slices.Clone(c.Shortages), slices.Clone(c.Shortages)
 	}
-	slices.SortFunc(s.begins, func(a, b Shortage) int { return cmp.Or(a.From.Compare(b.From), cmp.Compare(a.Region, b.Region)) })
-	slices.SortFunc(s.ends, func(a, b Shortage) int { return cmp.Or(a.To.Compare(b.To), cmp.Compare(a.Region, b.Region)) })
+	slices.SortFunc(s.begins, func(a, b Shortage) int { return cmp.Or(a.Begin.Compare(b.Begin), cmp.Compare(a.Region, b.Region)) })
+	slices.SortFunc(s.ends, func(a, b Shortage) int { return cmp.Or(a.End.Compare(b.End), cmp.Compare(a.Region, b.Region)) })
 	return s
 }
 
 // room reports whether one of the regions has a server. A match without seats needs none.
 func (s *servers) room(regions []string) bool {
-	return len(regions) == 0 || slices.ContainsFunc(regions, func(r string) bool { return s.open[r] == 0 })
+	return len(regions) == 0 || slices.ContainsFunc(regions, func(r string) bool { return s.openByRegion[r] == 0 })
 }
 
 // next returns when the next shortage begins or ends; zero: never.
 func (s *servers) next() (at time.Time) {
 	if len(s.ends) > 0 {
-		at = s.ends[0].To
+		at = s.ends[0].End
 	}
-	if len(s.begins) > 0 && (at.IsZero() || s.begins[0].From.Before(at)) {
-		at = s.begins[0].From
+	if len(s.begins) > 0 && (at.IsZero() || s.begins[0].Begin.Before(at)) {
+		at = s.begins[0].Begin
 	}
 	return at
 }
 
 // advance begins and ends shortages, and returns the matches that find a server by now.
 func (s *servers) advance(now time.Time) (seated []decided) {
-	for len(s.begins) > 0 && !s.begins[0].From.After(now) {
-		s.open[s.begins[0].Region]++
+	for len(s.begins) > 0 && !s.begins[0].Begin.After(now) {
+		s.openByRegion[s.begins[0].Region]++
 		s.begins = s.begins[1:]
 	}
-	for len(s.ends) > 0 && !s.ends[0].To.After(now) {
+	for len(s.ends) > 0 && !s.ends[0].End.After(now) {
 		region := s.ends[0].Region
 		s.ends = s.ends[1:]
-		s.open[region]--
+		s.openByRegion[region]--
 		seated = append(seated, s.seat(region)...)
 	}
 	return seated
@@ -77,7 +77,7 @@ func (s *servers) advance(now time.Time) (seated []decided) {
 // seat returns the matches that get a server when a shortage ends: one, or all if it was the last shortage of the region.
 func (s *servers) seat(region string) (seated []decided) {
 	s.waiting = slices.DeleteFunc(s.waiting, func(d decided) bool {
-		if !slices.Contains(d.regions, region) || s.open[region] > 0 && len(seated) > 0 {
+		if !slices.Contains(d.regions, region) || s.openByRegion[region] > 0 && len(seated) > 0 {
 			return false
 		}
 		seated = append(seated, d)

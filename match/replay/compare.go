@@ -9,16 +9,16 @@ func (r *run) remember(a *Arrival) {
 	}
 	r.recorded.arrived(a)
 	switch {
-	case a.Recorded != nil && r.instant(a.Recorded).Before(r.To):
+	case a.Recorded != nil && r.instant(a.Recorded).Before(r.End):
 		r.recorded.matched(a, r.instant(a.Recorded))
 		if r.past != nil {
 			r.past.add(a, &r.recorded.trade)
 		}
 		r.expect(a)
-	case a.Recorded == nil && a.Why != Stayed && a.Left.Before(r.To):
-		r.recorded.left(a, a.Why, a.Left)
+	case a.Recorded == nil && a.Why != Stayed && a.LeftAt.Before(r.End):
+		r.recorded.countLeft(a, a.Why, a.LeftAt)
 	default:
-		r.recorded.left(a, Stayed, r.To)
+		r.recorded.countLeft(a, Stayed, r.End)
 	}
 }
 
@@ -28,24 +28,24 @@ func (r *run) expect(a *Arrival) {
 		return
 	}
 	r.reproduced.Of++
-	if r.same(a.Recorded.Version) {
+	if r.hasSameRules(a.Recorded.Version) {
 		r.reproduced.SameRules++
 		r.seeds[a.Recorded.Seed] = true
 	}
 }
 
-func (r *run) same(version int) bool { return r.Same != nil && r.Same(version) }
+func (r *run) hasSameRules(version int) bool { return r.HasSameRules != nil && r.HasSameRules(version) }
 
 // compare counts a match that was also recorded, and notes a recorded one that it differs from.
 func (r *run) compare(p *proposal) {
 	if !r.recordedAlike(p) {
 		for _, w := range p.tickets {
-			r.differ(w, p, p.at)
+			r.differ(w, p, p.proposedAt)
 		}
 		return
 	}
 	r.reproduced.Matches++
-	if r.same(p.tickets[0].Recorded.Version) {
+	if r.hasSameRules(p.tickets[0].Recorded.Version) {
 		r.reproduced.FromSame++
 	}
 }

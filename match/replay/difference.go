@@ -20,10 +20,10 @@ type Difference struct {
 // with nil, not at all.
 func (r *run) differ(w *waiting, p *proposal, at time.Time) {
 	was := w.Recorded
-	if was == nil || !r.same(was.Version) || !was.Decided.Before(r.To) {
+	if was == nil || !r.hasSameRules(was.Version) || !was.DecidedAt.Before(r.End) {
 		return
 	}
-	since := was.Decided
+	since := was.DecidedAt
 	if at.Before(since) {
 		since = at
 	}
@@ -31,7 +31,7 @@ func (r *run) differ(w *waiting, p *proposal, at time.Time) {
 	if first != nil && !since.Before(first.since) {
 		return
 	}
-	r.reproduced.First = &Difference{Match: was.Match, Decided: was.Decided, Ticket: w.Ticket.ID, Why: r.whyDifferent(w, p, at), since: since}
+	r.reproduced.First = &Difference{Match: was.Match, Decided: was.DecidedAt, Ticket: w.Ticket.ID, Why: r.whyDifferent(w, p, at), since: since}
 }
 
 // whyDifferent says what the replay did with a ticket instead, and what is known of the cause.
@@ -50,10 +50,10 @@ func (r *run) whyDifferent(w *waiting, p *proposal, at time.Time) string {
 		return "the replay put the same tickets into other teams" + cause
 	case gone != "":
 		cause = "; " + gone + cause
-	case cause == "" && at.Before(was.Decided):
+	case cause == "" && at.Before(was.DecidedAt):
 		cause = "; the worker decided later, or could not commit that match"
 	}
-	return fmt.Sprintf("the replay matched the ticket with %s, %s%s", others, apart(at, was.Decided), cause)
+	return fmt.Sprintf("the replay matched the ticket with %s, %s%s", others, apart(at, was.DecidedAt), cause)
 }
 
 // maxNamed bounds the tickets that a difference names.
@@ -69,7 +69,7 @@ func (r *run) othersOf(w *waiting, p *proposal) (others, gone string) {
 		}
 		named = append(named, o.Ticket.ID)
 		if gone == "" && o.Recorded == nil && o.Why != Stayed {
-			gone = fmt.Sprintf("%s left the queue %s after that", o.Ticket.ID, o.Left.Sub(p.at).Round(time.Millisecond))
+			gone = fmt.Sprintf("%s left the queue %s after that", o.Ticket.ID, o.LeftAt.Sub(p.proposedAt).Round(time.Millisecond))
 			if o.LeftSeen.IsZero() {
 				gone += ", and the history does not record when the worker learned of it"
 			}

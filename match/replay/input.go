@@ -14,18 +14,18 @@ import (
 type Input struct {
 	Version decide.Version // the rules; the profile must decide by teams and rules, not by a match function
 	Seed    uint64         // of the draws between equal sides, and of accepts
-	// From and To bound the replay. Tickets that arrive before From have waited since their creation.
-	From, To time.Time
+	// Begin and End bound the replay. Tickets that arrive before Begin have waited since their creation.
+	Begin, End time.Time
 	// Regions are the game regions that have servers for the profile's modes.
 	Regions []string
-	// Arrivals are in the order of Seen, then of creation, then of ids.
+	// Arrivals are in the order of SeenAt, then of creation, then of ids.
 	Arrivals iter.Seq2[Arrival, error]
 	// Matches are the recorded matches, in any order; nil: there is no history.
 	Matches iter.Seq2[Match, error]
-	// Same reports whether a recorded version of the profile has the rules that are replayed; nil: none has.
-	Same     func(version int) bool
-	Accept   Accept
-	Capacity Capacity
+	// HasSameRules reports whether a recorded version of the profile has the rules that are replayed; nil: none has.
+	HasSameRules func(version int) bool
+	Accept       Accept
+	Capacity     Capacity
 	// Progress, unless nil, is called about a hundred times with the virtual time.
 	Progress func(at time.Time)
 }
@@ -33,10 +33,10 @@ type Input struct {
 // Arrival is a ticket that becomes a candidate.
 type Arrival struct {
 	Ticket *match.Ticket
-	Seen   time.Time // when it became a candidate
-	// Left is when it left without a match of this profile, for the reason in Why; zero: it waits until it is matched.
-	Left time.Time
-	Why  Leaving
+	SeenAt time.Time // when it became a candidate
+	// LeftAt is when it left without a match of this profile, for the reason in Why; zero: it waits until it is matched.
+	LeftAt time.Time
+	Why    Leaving
 	// LeftSeen is when the worker learned that it had left: until then it had a part in searches, and a match with it could not be
 	// committed. Zero: at once, or not known.
 	LeftSeen time.Time
@@ -56,14 +56,14 @@ const (
 
 // RecordedMatch is the match that a ticket had in the history.
 type RecordedMatch struct {
-	Match   string
-	Version int // of the profile
-	Seed    uint64
-	Tickets int       // of the match
-	First   bool      // true for exactly one of the match's tickets
-	Team    string    // of the ticket; "": not recorded
-	Decided time.Time // when it was decided
-	Seated  time.Time // when it was committed
+	Match     string
+	Version   int // of the profile
+	Seed      uint64
+	Tickets   int       // of the match
+	First     bool      // true for exactly one of the match's tickets
+	Team      string    // of the ticket; "": not recorded
+	DecidedAt time.Time // when it was decided
+	SeatedAt  time.Time // when it was committed
 }
 
 // Match is a recorded match.
@@ -80,7 +80,7 @@ func (in *Input) check() error {
 	switch p := in.Version.Profile; {
 	case p.Function != nil:
 		return fmt.Errorf("profile %s decides by a match function, which cannot be replayed", p.Name)
-	case !in.From.Before(in.To):
+	case !in.Begin.Before(in.End):
 		return errors.New("the replay must end after it begins")
 	case in.Accept.Rate < 0 || in.Accept.Rate > 1:
 		return fmt.Errorf("the rate of accepts must be from 0 to 1, not %g", in.Accept.Rate)

@@ -17,19 +17,19 @@ const (
 
 // single is a ticket of one player, as the optimum sees it. Times are seconds since the beginning of the replay.
 type single struct {
-	created, seen float64
-	left          float64 // +Inf: it would have stayed
-	numbers       []float64
-	cost          float64 // what it paid, in seconds: its waiting, and half of what its pair costs
+	createdAt, seenAt float64
+	leftAt            float64 // +Inf: it would have stayed
+	numbers           []float64
+	cost              float64 // what it paid, in seconds: its waiting, and half of what its pair costs
 }
 
 // singles are the tickets of a replay that pairs them; nil: its matches are of another kind.
 type singles struct {
-	profile *profile.Profile
-	from    time.Time
-	all     []*single
-	byID    map[string]*single // those that wait
-	cut     bool               // there are more than are kept
+	profile  *profile.Profile
+	from     time.Time
+	arrivals []*single
+	byID     map[string]*single // those that wait
+	hasMore  bool               // there are more than are kept
 }
 
 // newSingles returns nil unless matches are pairs of tickets whose cost is known beforehand.
@@ -53,16 +53,16 @@ func (s *singles) seconds(at time.Time) float64 { return at.Sub(s.from).Seconds(
 
 // arrive keeps a ticket. Nil singles ignore it.
 func (s *singles) arrive(a *Arrival) {
-	if s == nil || s.cut || len(a.Ticket.Players) != 1 {
+	if s == nil || s.hasMore || len(a.Ticket.Players) != 1 {
 		return
 	}
-	if len(s.all) == optimumKept {
-		s.cut = true
+	if len(s.arrivals) == optimumKept {
+		s.hasMore = true
 		return
 	}
-	one := &single{created: s.seconds(a.Ticket.Created), seen: s.seconds(a.Seen), left: math.Inf(1)}
+	one := &single{createdAt: s.seconds(a.Ticket.Created), seenAt: s.seconds(a.SeenAt), leftAt: math.Inf(1)}
 	if a.Why != Stayed {
-		one.left = s.seconds(a.Left)
+		one.leftAt = s.seconds(a.LeftAt)
 	}
 	for _, t := range s.profile.Trade {
 		x, ok := numberOf(s.profile, &a.Ticket.Players[0], t.Attribute)
@@ -71,16 +71,16 @@ func (s *singles) arrive(a *Arrival) {
 		}
 		one.numbers = append(one.numbers, x)
 	}
-	s.all, s.byID[a.Ticket.ID] = append(s.all, one), one
+	s.arrivals, s.byID[a.Ticket.ID] = append(s.arrivals, one), one
 }
 
-// done notes what a ticket paid that was matched or left at a moment.
-func (s *singles) done(ticket string, at time.Time, paid float64) {
+// recordPaid notes what a ticket paid that was matched or left at a moment.
+func (s *singles) recordPaid(ticket string, at time.Time, paid float64) {
 	if s == nil {
 		return
 	}
 	if one := s.byID[ticket]; one != nil {
-		one.cost = s.seconds(at) - one.created + paid
+		one.cost = s.seconds(at) - one.createdAt + paid
 		delete(s.byID, ticket)
 	}
 }
@@ -97,24 +97,24 @@ func (s *singles) distance(a, b *single) (seconds float64) {
 
 // compare compares what tickets paid with the least that they could have; nil: there is nothing to compare.
 func (s *singles) compare(end time.Time) *Optimum {
-	if s == nil || len(s.all) == 0 {
+	if s == nil || len(s.arrivals) == 0 {
 		return nil
 	}
 	var paid, least float64
 	tickets := 0
-	blocks := min(optimumBlocks, (len(s.all)+optimumTickets-1)/optimumTickets)
+	blocks := min(optimumBlocks, (len(s.arrivals)+optimumTickets-1)/optimumTickets)
 	for k := range blocks {
-		first := k * len(s.all) / blocks
-		after := min((k+1)*len(s.all)/blocks, first+optimumTickets)
-		b := block{singles: s, tickets: s.all[first:after], from: math.Inf(-1), to: s.seconds(end)}
+		first := k * len(s.arrivals) / blocks
+		after := min((k+1)*len(s.arrivals)/blocks, first+optimumTickets)
+		b := block{singles: s, tickets: s.arrivals[first:after], begin: math.Inf(-1), end: s.seconds(end)}
 		if first > 0 {
-			b.from = s.all[first].seen
+			b.begin = s.arrivals[first].seenAt
 		}
-		if after < len(s.all) {
-			b.to = s.all[after].seen
+		if after < len(s.arrivals) {
+			b.end = s.arrivals[after].seenAt
 		}
 		tickets += len(b.tickets)
-		least = float64(least + b.least())
+		least = float64(least + b.leastCost())
 		for _, one := range b.tickets {
 			paid = float64(paid + one.cost)
 		}
@@ -132,20 +132,20 @@ func (s *singles) compare(end time.Time) *Optimum {
 type block struct {
 	*singles
 
-	tickets  []*single
-	from, to float64
+	tickets    []*single
+	begin, end float64
 }
 
-func (b *block) least() float64 {
+func (b *block) leastCost() float64 {
 	return optimum.Pairs(len(b.tickets), func(i, j int) float64 {
 		x, y := b.tickets[i], b.tickets[j]
-		at := max(x.seen, y.seen)
-		if at >= min(x.left, y.left) {
+		at := max(x.seenAt, y.seenAt)
+		if at >= min(x.leftAt, y.leftAt) {
 			return math.Inf(1)
 		}
-		return 2*at - x.created - y.created + b.distance(x, y)
+		return 2*at - x.createdAt - y.createdAt + b.distance(x, y)
 	}, func(i int) float64 {
 		x := b.tickets[i]
-		return max(0, min(b.to, x.left, x.seen+x.seen-b.from)-x.created)
+		return max(0, min(b.end, x.leftAt, x.seenAt+x.seenAt-b.begin)-x.createdAt)
 	})
 }

@@ -158,8 +158,8 @@ type Satisfied struct {
 
 // Point is a part of the time.
 type Point struct {
-	At      time.Time `json:"at"` // when it begins
-	Arrived int       `json:"arrived"`
-	Matched int       `json:"matched"`        // tickets
-	Waited  float64   `json:"mean_waiting_s"` // of those that were matched in it
+	At          time.Time `json:"at"` // when it begins
+	Arrived     int       `json:"arrived"`
+	Matched     int       `json:"matched"`        // tickets
+	MeanWaiting float64   `json:"mean_waiting_s"` // of those that were matched in it
 }

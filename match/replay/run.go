@@ -17,8 +17,8 @@ const Effort = 16384
 type proposal struct {
 	decide.Proposal
 
-	at      time.Time
-	tickets []*waiting
+	proposedAt time.Time
+	tickets    []*waiting
 }
 
 // run is a replay under way.
@@ -39,7 +39,7 @@ type run struct {
 	lacking            lacking
 	past               *pastTrades // nil: costs of the history are not known
 	singles            *singles    // nil: matches are no pairs of tickets
-	shown              time.Time   // the virtual time of the last call of Progress
+	progressAt         time.Time   // the virtual time of the last call of Progress
 }
 
 // Run runs a replay. Its memory grows with the tickets that wait at the same time, not with their total. Errors: the input cannot be
@@ -51,7 +51,7 @@ func Run(ctx context.Context, in Input) (*Report, error) {
 	r := &run{
 		Input: &in, engine: decide.New(in.Version, in.Seed), queue: map[string]*waiting{}, servers: newServers(in.Capacity),
 		replayed: newSums(&in), recorded: newSums(&in), seeds: map[uint64]bool{},
-		past: newPastTrades(in.Version.Profile), singles: newSingles(in.Version.Profile, in.From),
+		past: newPastTrades(in.Version.Profile), singles: newSingles(in.Version.Profile, in.Begin),
 	}
 	var regions []decide.Region
 	for _, name := range in.Regions {
@@ -72,7 +72,7 @@ func (r *run) pass(ctx context.Context) error {
 	if err := r.advance(); err != nil {
 		return err
 	}
-	r.progress(r.From)
+	r.progress(r.Begin)
 	for ctx.Err() == nil {
 		at, ok := r.moment()
 		if !ok {
@@ -88,21 +88,21 @@ func (r *run) pass(ctx context.Context) error {
 
 // moment returns the time of the next event; ok is false if none follows before the end.
 func (r *run) moment() (at time.Time, ok bool) {
-	at = r.To
+	at = r.End
 	earlier := func(t time.Time) {
 		if !t.IsZero() && t.Before(at) {
 			at = t
 		}
 	}
 	if r.next != nil {
-		earlier(r.next.Seen)
+		earlier(r.next.SeenAt)
 	}
 	earlier(r.events.next())
 	earlier(r.servers.next())
 	if t, waits := r.engine.Next(); waits {
 		earlier(t)
 	}
-	return at, at.Before(r.To)
+	return at, at.Before(r.End)
 }
 
 // happen handles all events of a moment. The engine first does the work that is due by then, as in the director loop.
@@ -111,13 +111,13 @@ func (r *run) happen(at time.Time) error {
 		r.decide(at)
 	}
 	changed := false
-	for len(r.events.all) > 0 && !r.events.next().After(at) {
+	for len(r.events.queue) > 0 && !r.events.next().After(at) {
 		changed = r.event(r.events.pop()) || changed
 	}
 	for _, d := range r.servers.advance(at) {
 		r.seat(d.proposal, at)
 	}
-	for r.next != nil && !r.next.Seen.After(at) {
+	for r.next != nil && !r.next.SeenAt.After(at) {
 		changed = true
 		r.arrive(*r.next)
 		if err := r.advance(); err != nil {
@@ -138,7 +138,7 @@ func (r *run) advance() error {
 	}
 	r.next = nil
 	if ok {
-		a.Seen = later(a.Seen, r.From)
+		a.SeenAt = later(a.SeenAt, r.Begin)
 		r.next = &a
 	}
 	return nil
@@ -165,7 +165,7 @@ func (r *run) arrive(a Arrival) {
 	r.queue[a.Ticket.ID] = w
 	r.engine.Add(a.Ticket)
 	if a.Why != Stayed && (a.Why != Declined || r.Accept.Drawn) {
-		r.events.put(event{at: later(a.Left, a.LeftSeen), ticket: a.Ticket.ID, leaves: true})
+		r.events.put(event{happensAt: later(a.LeftAt, a.LeftSeen), ticket: a.Ticket.ID, leaves: true})
 	}
 }
 
@@ -176,7 +176,7 @@ func (r *run) event(e event) bool {
 		return true
 	}
 	if w := r.queue[e.ticket]; w != nil {
-		r.leave(w, w.Why, e.at)
+		r.leave(w, w.Why, e.happensAt)
 	}
 	return false
 }
@@ -184,9 +184,9 @@ func (r *run) event(e event) bool {
 func (r *run) leave(w *waiting, why Leaving, at time.Time) {
 	delete(r.queue, w.Ticket.ID)
 	r.engine.Remove(w.Ticket.ID)
-	r.replayed.left(&w.Arrival, why, at)
+	r.replayed.countLeft(&w.Arrival, why, at)
 	r.differ(w, nil, at)
-	r.singles.done(w.Ticket.ID, at, 0)
+	r.singles.recordPaid(w.Ticket.ID, at, 0)
 }
 
 // decide lets the engine decide about everything that it has to.
@@ -202,11 +202,11 @@ func (r *run) decide(at time.Time) {
 
 // propose asks the players of a match, and finds it a server.
 func (r *run) propose(found decide.Proposal, at time.Time) {
-	p := &proposal{Proposal: found, at: at}
+	p := &proposal{Proposal: found, proposedAt: at}
 	for _, id := range found.Tickets {
 		p.tickets = append(p.tickets, r.queue[id])
 	}
-	if r.lost(p) || r.Version.Profile.Accept > 0 && !r.accepted(p) {
+	if r.hasLostTickets(p) || r.Version.Profile.Accept > 0 && !r.accepted(p) {
 		return
 	}
 	var regions []string
@@ -224,13 +224,13 @@ func (r *run) propose(found decide.Proposal, at time.Time) {
 	r.servers.waiting = append(r.servers.waiting, decided{p, regions})
 }
 
-// lost drops a match of which a ticket had left already, when the worker learns of it: its commit failed, and the other tickets are
+// hasLostTickets drops a match of which a ticket had left already, when the worker learns of it: its commit failed, and the other tickets are
 // candidates again.
-func (r *run) lost(p *proposal) bool {
+func (r *run) hasLostTickets(p *proposal) bool {
 	var at time.Time
 	var stay []string
 	for _, w := range p.tickets {
-		if w.Why != Stayed && w.Why != Declined && !w.Left.After(p.at) {
+		if w.Why != Stayed && w.Why != Declined && !w.LeftAt.After(p.proposedAt) {
 			at = later(at, w.LeftSeen)
 		} else {
 			stay = append(stay, w.Ticket.ID)
@@ -239,7 +239,7 @@ func (r *run) lost(p *proposal) bool {
 	if at.IsZero() {
 		return false
 	}
-	r.events.put(event{at: at, returns: stay})
+	r.events.put(event{happensAt: at, returns: stay})
 	return true
 }
 
@@ -253,15 +253,15 @@ func (r *run) accepted(p *proposal) bool {
 		} else {
 			decline = append(decline, w)
 		}
-		w.asked++
+		w.readyChecks++
 	}
 	if len(decline) == 0 {
 		return true
 	}
 	for _, w := range decline {
-		r.leave(w, Declined, p.at)
+		r.leave(w, Declined, p.proposedAt)
 	}
-	r.events.put(event{at: p.at.Add(r.Version.Profile.Accept), returns: stay})
+	r.events.put(event{happensAt: p.proposedAt.Add(r.Version.Profile.Accept), returns: stay})
 	return false
 }
 
@@ -271,7 +271,7 @@ func (r *run) seat(p *proposal, at time.Time) {
 	r.replayed.band(p, at)
 	paid := r.replayed.trade.match(p)
 	for _, w := range p.tickets {
-		r.singles.done(w.Ticket.ID, at, paid)
+		r.singles.recordPaid(w.Ticket.ID, at, paid)
 		r.replayed.matched(&w.Arrival, at)
 		if w.Recorded != nil && r.instant(w.Recorded).Before(at) {
 			r.censored++
@@ -283,9 +283,9 @@ func (r *run) seat(p *proposal, at time.Time) {
 // instant returns when a ticket got its recorded match: its decision, or its server if capacity is limited.
 func (r *run) instant(was *RecordedMatch) time.Time {
 	if r.Capacity.Recorded {
-		return was.Seated
+		return was.SeatedAt
 	}
-	return was.Decided
+	return was.DecidedAt
 }
 
 // end counts those that wait at the end.
@@ -296,10 +296,10 @@ func (r *run) end() error {
 		}
 	}
 	for _, w := range r.queue {
-		r.replayed.left(&w.Arrival, Stayed, r.To)
-		r.singles.done(w.Ticket.ID, r.To, 0)
-		r.differ(w, nil, r.To)
-		if w.Recorded != nil && r.instant(w.Recorded).Before(r.To) {
+		r.replayed.countLeft(&w.Arrival, Stayed, r.End)
+		r.singles.recordPaid(w.Ticket.ID, r.End, 0)
+		r.differ(w, nil, r.End)
+		if w.Recorded != nil && r.instant(w.Recorded).Before(r.End) {
 			r.censored++
 		}
 	}
@@ -316,8 +316,8 @@ func (r *run) end() error {
 }
 
 func (r *run) progress(at time.Time) {
-	if r.Progress != nil && at.Sub(r.shown) >= r.To.Sub(r.From)/100 {
-		r.shown = at
+	if r.Progress != nil && at.Sub(r.progressAt) >= r.End.Sub(r.Begin)/100 {
+		r.progressAt = at
 		r.Progress(at)
 	}
 }
@@ -325,9 +325,9 @@ func (r *run) progress(at time.Time) {
 // report returns the report of the finished replay.
 func (r *run) report() (*Report, error) {
 	out := &Report{
-		Schema: 1, Profile: r.Version.Profile.Name, Version: r.Version.Number, From: r.From.UTC(), To: r.To.UTC(), Seed: r.Seed,
+		Schema: 1, Profile: r.Version.Profile.Name, Version: r.Version.Number, From: r.Begin.UTC(), To: r.End.UTC(), Seed: r.Seed,
 		Replayed: r.replayed.finish(), Censored: r.censored,
-		Optimum: r.singles.compare(r.To), NoCandidates: r.lacking.summary(), NotReproduced: slices.Clip(r.notes()),
+		Optimum: r.singles.compare(r.End), NoCandidates: r.lacking.summary(), NotReproduced: slices.Clip(r.notes()),
 	}
 	if r.Matches != nil {
 		recorded := r.recorded.finish()

@@ -23,15 +23,15 @@ const duel = "name: duel\nteams: [{name: red, players: 1}, {name: blue, players:
 // at is a ticket of one player that arrives so many seconds after the beginning.
 func at(seconds float64, id string, skill float64) replay.Arrival {
 	when := begin.Add(time.Duration(seconds * float64(time.Second)))
-	return replay.Arrival{Seen: when, Ticket: &match.Ticket{
+	return replay.Arrival{SeenAt: when, Ticket: &match.Ticket{
 		ID: id, Created: when, Profiles: []string{"duel"},
 		Players: []match.Player{{Sub: id, Attributes: match.Attributes{"skill": {Kind: match.Number, Number: skill}}}},
 	}}
 }
 
 func matched(a replay.Arrival, was string, first bool, seconds float64) replay.Arrival {
-	a.Recorded = &replay.RecordedMatch{Match: was, Version: 1, Seed: 7, Tickets: 2, First: first, Decided: begin.Add(time.Duration(seconds * float64(time.Second)))}
-	a.Recorded.Seated = a.Recorded.Decided
+	a.Recorded = &replay.RecordedMatch{Match: was, Version: 1, Seed: 7, Tickets: 2, First: first, DecidedAt: begin.Add(time.Duration(seconds * float64(time.Second)))}
+	a.Recorded.SeatedAt = a.Recorded.DecidedAt
 	return a
 }
 
@@ -50,8 +50,8 @@ func none(func(replay.Match, error) bool) {}
 func run(t *testing.T, document string, change func(*replay.Input), arrivals ...replay.Arrival) *replay.Report {
 	t.Helper()
 	in := replay.Input{
-		Version: decide.Version{Profile: parse(t, document), Number: 1}, Seed: 7, From: begin, To: begin.Add(time.Hour),
-		Arrivals: each(arrivals...), Matches: none, Same: func(v int) bool { return v == 1 },
+		Version: decide.Version{Profile: parse(t, document), Number: 1}, Seed: 7, Begin: begin, End: begin.Add(time.Hour),
+		Arrivals: each(arrivals...), Matches: none, HasSameRules: func(v int) bool { return v == 1 },
 	}
 	if change != nil {
 		change(&in)
@@ -75,7 +75,7 @@ func TestTicketsWaitUntilTheRulesAllowAMatch(t *testing.T) {
 func TestWhoLeftAndWhoIsCensored(t *testing.T) {
 	t.Parallel()
 	quit := at(0, "ada", 1000)
-	quit.Left, quit.Why = begin.Add(2*time.Second), replay.Quit
+	quit.LeftAt, quit.Why = begin.Add(2*time.Second), replay.Quit
 	r := run(t, duel, nil, quit, matched(at(3, "bo", 1000), "m", true, 4), matched(at(3.5, "cy", 1500), "m", false, 4))
 	require.Equal(t, replay.Unmatched{Quit: 1, Waiting: 2}, r.Replayed.NeverMatched)
 	require.Equal(t, 2, r.Censored)
@@ -102,7 +102,7 @@ func TestReproducedMatches(t *testing.T) {
 func TestTheFirstDifference(t *testing.T) {
 	t.Parallel()
 	quit := at(2, "cy", 1000)
-	quit.Left, quit.Why = begin.Add(2040*time.Millisecond), replay.Quit
+	quit.LeftAt, quit.Why = begin.Add(2040*time.Millisecond), replay.Quit
 	r := run(t, duel, nil, matched(at(1, "ada", 1000), "m", true, 3), quit, matched(at(3, "bo", 1000), "m", false, 3),
 		matched(at(4, "di", 1000), "n", true, 5), matched(at(5, "el", 1000), "n", false, 5))
 	require.Equal(t, "ada", r.Reproduced.First.Ticket)
@@ -123,14 +123,14 @@ func TestTheFirstDifference(t *testing.T) {
 func TestAMatchWithATicketThatHasLeft(t *testing.T) {
 	t.Parallel()
 	quit := at(0, "ada", 1000)
-	quit.Why, quit.Left, quit.LeftSeen = replay.Quit, begin.Add(900*time.Millisecond), begin.Add(1100*time.Millisecond)
+	quit.Why, quit.LeftAt, quit.LeftSeen = replay.Quit, begin.Add(900*time.Millisecond), begin.Add(1100*time.Millisecond)
 	r := run(t, duel, nil, quit, matched(at(1, "bo", 1000), "m", true, 1.1), matched(at(1.05, "cy", 1000), "m", false, 1.1))
 	require.Nil(t, r.Reproduced.First)
 	require.Equal(t, 1, r.Reproduced.FromSame)
 	require.InDelta(t, 0.1, r.Replayed.Waiting.Max, 0.001, "bo was in the match with ada until then")
 	require.Equal(t, replay.Unmatched{Quit: 1}, r.Replayed.NeverMatched)
 
-	quit.Left = begin.Add(1050 * time.Millisecond) // after that match
+	quit.LeftAt = begin.Add(1050 * time.Millisecond) // after that match
 	r = run(t, duel, nil, quit, at(1, "bo", 1000))
 	require.Equal(t, 2, r.Replayed.Matched)
 }
@@ -139,7 +139,7 @@ func TestAMatchWithATicketThatHasLeft(t *testing.T) {
 func TestAReadyCheckFails(t *testing.T) {
 	t.Parallel()
 	declines := at(0, "ada", 1000)
-	declines.Why, declines.Left = replay.Declined, begin.Add(5*time.Second)
+	declines.Why, declines.LeftAt = replay.Declined, begin.Add(5*time.Second)
 	document := "accept: {within: 20s}\n" + duel
 	r := run(t, document, nil, declines, at(1, "bo", 1000), at(2, "cy", 1000))
 	require.Equal(t, replay.Unmatched{Declined: 1}, r.Replayed.NeverMatched)
@@ -158,7 +158,7 @@ func TestCapacityAsRecorded(t *testing.T) {
 	r := run(t, duel, func(in *replay.Input) {
 		in.Regions = []string{"eu"}
 		in.Capacity = replay.Capacity{Recorded: true, Shortages: []replay.Shortage{
-			{Region: "eu", From: begin, To: begin.Add(11 * time.Second)}, {Region: "eu", From: begin, To: begin.Add(22 * time.Second)},
+			{Region: "eu", Begin: begin, End: begin.Add(11 * time.Second)}, {Region: "eu", Begin: begin, End: begin.Add(22 * time.Second)},
 		}}
 	}, tickets...)
 	require.Equal(t, 4, r.Replayed.Matched)
@@ -189,13 +189,13 @@ func TestWhatCannotBeReplayed(t *testing.T) {
 		"function": func(in *replay.Input) {
 			in.Version.Profile = parse(t, "name: f\nfunction: {host: f, port: 1, type: grpc}\n")
 		},
-		"end after":  func(in *replay.Input) { in.To = in.From },
+		"end after":  func(in *replay.Input) { in.End = in.Begin },
 		"rate of ac": func(in *replay.Input) { in.Accept.Rate = 2 },
 		"broken": func(in *replay.Input) {
 			in.Arrivals = func(yield func(replay.Arrival, error) bool) { yield(replay.Arrival{}, fmt.Errorf("broken")) }
 		},
 	} {
-		in := replay.Input{Version: decide.Version{Profile: parse(t, duel)}, From: begin, To: begin.Add(time.Hour), Arrivals: each()}
+		in := replay.Input{Version: decide.Version{Profile: parse(t, duel)}, Begin: begin, End: begin.Add(time.Hour), Arrivals: each()}
 		change(&in)
 		_, err := replay.Run(t.Context(), in)
 		require.ErrorContains(t, err, want)

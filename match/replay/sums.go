@@ -19,20 +19,20 @@ const points = 60
 
 // sums adds up one side of a report.
 type sums struct {
-	from   time.Time
-	part   time.Duration
-	seats  int // of a match
-	side   Side
-	waited sketch
-	bins   []int
-	rules  map[string]*ruleSums
-	order  []string // the profile's rules
-	pings  sketch
-	fill   sketch
-	line   [points]pointSums
-	trade  tradeSums
-	bands  []bandSums // as edges, and one for all others
-	spread string     // the id of the rule whose values bands have; "": none
+	from         time.Time
+	part         time.Duration
+	seats        int // of a match
+	side         Side
+	waitingTimes sketch
+	bins         []int
+	rules        map[string]*ruleSums
+	order        []string // the profile's rules
+	pings        sketch
+	fill         sketch
+	line         [points]pointSums
+	trade        tradeSums
+	bands        []bandSums // as edges, and one for all others
+	spread       string     // the id of the rule whose values bands have; "": none
 }
 
 type bandSums struct {
@@ -47,11 +47,11 @@ type ruleSums struct {
 
 type pointSums struct {
 	arrived, matched int
-	waited           float64
+	waitingSum       float64
 }
 
 func newSums(in *Input) *sums {
-	s := &sums{from: in.From, part: max(1, in.To.Sub(in.From)/points), bins: make([]int, len(edges)+1), rules: map[string]*ruleSums{},
+	s := &sums{from: in.Begin, part: max(1, in.End.Sub(in.Begin)/points), bins: make([]int, len(edges)+1), rules: map[string]*ruleSums{},
 		bands: make([]bandSums, len(edges)+1), trade: newTradeSums(in.Version.Profile)}
 	for _, r := range in.Version.Profile.Rules {
 		s.order = append(s.order, r.ID)
@@ -72,7 +72,7 @@ func (s *sums) point(at time.Time) *pointSums {
 func (s *sums) arrived(a *Arrival) {
 	s.side.Tickets++
 	s.side.Players += len(a.Ticket.Players)
-	s.point(a.Seen).arrived++
+	s.point(a.SeenAt).arrived++
 }
 
 func binOf(seconds float64) int {
@@ -98,17 +98,17 @@ func (s *sums) band(p *proposal, at time.Time) {
 func (s *sums) matched(a *Arrival, at time.Time) {
 	wait := max(0, at.Sub(a.Ticket.Created).Seconds())
 	s.side.Matched++
-	s.waited.add(wait)
+	s.waitingTimes.add(wait)
 	s.bins[binOf(wait)]++
-	s.trade.waited(a.Ticket, at)
+	s.trade.addWaiting(a.Ticket, at)
 	p := s.point(at)
 	p.matched++
-	p.waited = float64(p.waited + wait)
+	p.waitingSum = float64(p.waitingSum + wait)
 }
 
-// left counts a ticket that left at a moment without a match.
-func (s *sums) left(a *Arrival, why Leaving, at time.Time) {
-	s.trade.waited(a.Ticket, at)
+// countLeft counts a ticket that left at a moment without a match.
+func (s *sums) countLeft(a *Arrival, why Leaving, at time.Time) {
+	s.trade.addWaiting(a.Ticket, at)
 	switch why {
 	case Quit:
 		s.side.NeverMatched.Quit++
@@ -164,7 +164,7 @@ func matchOf(version int, found *decide.Proposal) Match {
 // finish returns the side.
 func (s *sums) finish() Side {
 	side := s.side
-	side.Waiting, side.Latency, side.Fill = s.waited.summary(), s.pings.summary(), s.fill.summary()
+	side.Waiting, side.Latency, side.Fill = s.waitingTimes.summary(), s.pings.summary(), s.fill.summary()
 	for i, n := range s.bins {
 		bin := Bin{Tickets: n}
 		if i < len(edges) {
@@ -181,7 +181,7 @@ func (s *sums) finish() Side {
 		p := &s.line[i]
 		point := Point{At: s.from.Add(time.Duration(i) * s.part), Arrived: p.arrived, Matched: p.matched}
 		if p.matched > 0 {
-			point.Waited = rounded(p.waited / float64(p.matched))
+			point.MeanWaiting = rounded(p.waitingSum / float64(p.matched))
 		}
 		side.Line = append(side.Line, point)
 	}

@@ -20,8 +20,8 @@ func newTradeSums(p *profile.Profile) tradeSums {
 	return tradeSums{trades: p.Trade, paid: make([]float64, len(p.Trade))}
 }
 
-// waited counts the waiting of a ticket until it was matched or left.
-func (s *tradeSums) waited(t *match.Ticket, until time.Time) {
+// addWaiting counts the waiting of a ticket until it was matched or left.
+func (s *tradeSums) addWaiting(t *match.Ticket, until time.Time) {
 	s.players += len(t.Players)
 	s.waiting = float64(s.waiting + float64(len(t.Players))*max(0, until.Sub(t.Created).Seconds()))
 }
@@ -64,8 +64,8 @@ type pastMatch struct {
 // pastTrades computes what recorded matches cost by the profile's trades. It knows neither their teams' values nor the latencies to their
 // game region, so it needs trades of attributes alone.
 type pastTrades struct {
-	profile *profile.Profile
-	open    map[string]*pastMatch
+	profile     *profile.Profile
+	openMatches map[string]*pastMatch
 }
 
 func newPastTrades(p *profile.Profile) *pastTrades {
@@ -74,15 +74,15 @@ func newPastTrades(p *profile.Profile) *pastTrades {
 			return nil
 		}
 	}
-	return &pastTrades{profile: p, open: map[string]*pastMatch{}}
+	return &pastTrades{profile: p, openMatches: map[string]*pastMatch{}}
 }
 
 // add adds a ticket of a recorded match, and the cost of the match once it has all tickets.
 func (p *pastTrades) add(a *Arrival, sums *tradeSums) {
-	m := p.open[a.Recorded.Match]
+	m := p.openMatches[a.Recorded.Match]
 	if m == nil {
 		m = &pastMatch{numbers: make([][]float64, len(sums.trades))}
-		p.open[a.Recorded.Match] = m
+		p.openMatches[a.Recorded.Match] = m
 	}
 	for i, t := range sums.trades {
 		for k := range a.Ticket.Players {
@@ -94,7 +94,7 @@ func (p *pastTrades) add(a *Arrival, sums *tradeSums) {
 	if m.tickets++; m.tickets < a.Recorded.Tickets {
 		return
 	}
-	delete(p.open, a.Recorded.Match)
+	delete(p.openMatches, a.Recorded.Match)
 	for i, numbers := range m.numbers {
 		sums.paid[i] = float64(sums.paid[i] + distances(numbers))
 	}

@@ -56,8 +56,8 @@ func TestTheCostOfRecordedMatches(t *testing.T) {
 func TestWhoLeavesPaysForWaiting(t *testing.T) {
 	t.Parallel()
 	quit := at(0, "ada", 1000)
-	quit.Left, quit.Why = begin.Add(2*time.Second), replay.Quit
-	r := run(t, tradedDuel+"trade: {skill: 10 per second}\n", func(in *replay.Input) { in.To = begin.Add(time.Minute) }, quit, at(3, "bo", 1000))
+	quit.LeftAt, quit.Why = begin.Add(2*time.Second), replay.Quit
+	r := run(t, tradedDuel+"trade: {skill: 10 per second}\n", func(in *replay.Input) { in.End = begin.Add(time.Minute) }, quit, at(3, "bo", 1000))
 	require.InDelta(t, (2+57)/2.0, r.Replayed.Trade.Total, 0.001)
 	require.InDelta(t, 1, r.Optimum.Ratio, 0.001)
 }

@@ -33,7 +33,7 @@ func Arrivals(o Options) (iter.Seq2[replay.Arrival, error], error) {
 		m := &maker{Options: o, random: rand.New(rand.NewPCG(o.Seed, 0x73696d)), sizes: o.parties(), fields: fields}
 		end := o.From.Add(o.length())
 		most := o.Rate * (1 + o.Daily)
-		for at := m.after(o.From, most); at.Before(end); at = m.after(at, most) {
+		for at := m.nextAfter(o.From, most); at.Before(end); at = m.nextAfter(at, most) {
 			if m.random.Float64()*most >= o.rateAt(at) {
 				continue // thinned: the process has the highest rate of the day
 			}
@@ -49,8 +49,8 @@ func (o *Options) End() time.Time { return o.From.Add(o.length()) }
 
 func (o *Options) length() time.Duration { return time.Duration(o.Hours * float64(time.Hour)) }
 
-// after returns the next arrival of a Poisson process.
-func (m *maker) after(at time.Time, rate float64) time.Time {
+// nextAfter returns the next arrival of a Poisson process.
+func (m *maker) nextAfter(at time.Time, rate float64) time.Time {
 	return at.Add(max(1, time.Duration(m.random.ExpFloat64()/rate*float64(time.Second))))
 }
 

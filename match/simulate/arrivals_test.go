@@ -37,8 +37,8 @@ func TestArrivalsHaveTheRate(t *testing.T) {
 	n, players, last := 0, 0, o.From
 	for a, err := range arrivals {
 		require.NoError(t, err)
-		require.False(t, a.Seen.Before(last))
-		last = a.Seen
+		require.False(t, a.SeenAt.Before(last))
+		last = a.SeenAt
 		n++
 		players += len(a.Ticket.Players)
 		if n <= 1000 {
@@ -61,7 +61,7 @@ func TestTheDailyCurve(t *testing.T) {
 	for a, err := range arrivals {
 		require.NoError(t, err)
 		n++
-		hours[a.Seen.Hour()]++
+		hours[a.SeenAt.Hour()]++
 	}
 	require.InDelta(t, 86_400, n, 4*300)
 	require.InDelta(t, 1.8*3600, hours[20], 300)

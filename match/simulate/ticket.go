@@ -24,9 +24,9 @@ func (m *maker) arrival(at time.Time) replay.Arrival {
 	if len(m.Regions) > 0 {
 		t.Latencies = m.latencies()
 	}
-	a := replay.Arrival{Ticket: t, Seen: at, Left: at.Add(m.Profile.TTL), Why: replay.Quit}
+	a := replay.Arrival{Ticket: t, SeenAt: at, LeftAt: at.Add(m.Profile.TTL), Why: replay.Quit}
 	if m.Patience > 0 {
-		a.Left = at.Add(min(m.Profile.TTL, time.Duration(m.random.ExpFloat64()*float64(m.Patience))))
+		a.LeftAt = at.Add(min(m.Profile.TTL, time.Duration(m.random.ExpFloat64()*float64(m.Patience))))
 	}
 	return a
 }
@@ -83,7 +83,7 @@ func (m *maker) party() party {
 func (m *maker) number(name string, of party) float64 {
 	apart := withinParty * m.random.NormFloat64()
 	if d, ok := m.Numbers[name]; ok {
-		return d.at((of.levels[name] + apart) / math.Hypot(1, withinParty))
+		return d.valueAt((of.levels[name] + apart) / math.Hypot(1, withinParty))
 	}
 	if name == m.Profile.Priority.By {
 		return 0 // unless somebody says whose turn comes earlier

@@ -102,9 +102,9 @@ func (f *finder) sized() bool {
 
 // slot is a role that a player of a team has to have or, while more may have it, can have.
 type slot struct {
-	team, role string
-	must       bool
-	after      int // the seat of the slot before, if that is of the same role: seats are tried in one order only
+	team, role   string
+	must         bool
+	previousSeat int // the seat of the slot before, if that is of the same role: seats are tried in one order only
 }
 
 // slots returns the roles to fill. Optional ones matter only to rules about the players in a role.
@@ -114,7 +114,7 @@ func (f *finder) slots() (slots []slot) {
 		for _, role := range t.Roles {
 			for i := range role.Max {
 				if i < role.Min || optional && i < f.count(t.Name) {
-					slots = append(slots, slot{team: t.Name, role: role.Name, must: i < role.Min, after: -1})
+					slots = append(slots, slot{team: t.Name, role: role.Name, must: i < role.Min, previousSeat: -1})
 				}
 			}
 		}
@@ -132,10 +132,10 @@ func (f *finder) fill(slots []slot) bool {
 		return f.valid()
 	}
 	s, rest := slots[0], slices.Clone(slots[1:])
-	for i := s.after + 1; i < len(f.match.Seats); i++ {
+	for i := s.previousSeat + 1; i < len(f.match.Seats); i++ {
 		if seat := &f.match.Seats[i]; seat.Team == s.team && seat.Role == "" && f.takes(*seat, s.role) {
 			if len(rest) > 0 && rest[0].team == s.team && rest[0].role == s.role {
-				rest[0].after = i
+				rest[0].previousSeat = i
 			}
 			seat.Role = s.role
 			if f.fill(rest) {

@@ -167,5 +167,5 @@ func (g *guesser) seat(i, team int) bool {
 
 func (g *guesser) holds() bool {
 	game := newGame(g.p, g.match, g.now)
-	return len(game.once()) == 0 && len(game.mode()) == 0 && len(game.all(g.rules)) == 0
+	return len(game.once()) == 0 && len(game.mode()) == 0 && len(game.checkRules(g.rules)) == 0
 }

@@ -55,7 +55,7 @@ type Violation struct {
 // decided by a function.
 func Check(p *profile.Profile, m Match, now time.Time) []Violation {
 	g := newGame(p, m, now)
-	found := slices.Concat(g.candidates(), g.whole(), g.once(), g.teams(), g.parties(), g.roles(), g.mode(), g.joining(), g.absent(p.Rules), g.chosen(), g.due())
+	found := slices.Concat(g.candidates(), g.whole(), g.once(), g.teams(), g.parties(), g.roles(), g.mode(), g.joining(), g.absent(p.Rules), g.chosen(), g.checkDue())
 	if len(found) > 0 {
 		return found
 	}
@@ -121,7 +121,7 @@ func (g *game) rulesSomewhere() (fewest []Violation) {
 	for i, region := range g.regions() {
 		there := *g
 		there.region = region
-		if found := there.all(g.p.Rules); i == 0 || len(found) < len(fewest) {
+		if found := there.checkRules(g.p.Rules); i == 0 || len(found) < len(fewest) {
 			fewest = found
 		}
 	}
@@ -141,8 +141,8 @@ func (g *game) regions() []string {
 	return slices.Sorted(maps.Keys(reported))
 }
 
-// all returns the violations of the rules, in their order.
-func (g *game) all(rules []profile.Rule) (found []Violation) {
+// checkRules returns the violations of the rules, in their order.
+func (g *game) checkRules(rules []profile.Rule) (found []Violation) {
 	for _, r := range rules {
 		found = append(found, g.rule(r)...)
 	}
@@ -152,7 +152,7 @@ func (g *game) all(rules []profile.Rule) (found []Violation) {
 func (g *game) rule(r profile.Rule) []Violation {
 	switch r.Kind {
 	case profile.Near:
-		return g.near(r)
+		return g.checkNear(r)
 	case profile.Balance:
 		return g.balance(r)
 	case profile.Sizes:

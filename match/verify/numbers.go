@@ -8,11 +8,11 @@ import (
 	"github.com/lattice-director/director/match/profile"
 )
 
-// near: the greatest difference of two players, or from the mean of all, is within the limit.
-func (g *game) near(r profile.Rule) (found []Violation) {
+// checkNear: the greatest difference of two players, or from the mean of all, is within the limit.
+func (g *game) checkNear(r profile.Rule) (found []Violation) {
 	entries := g.rated(r, r.Attribute, r.ByRole, numbers...)
 	for _, team := range g.scopes(r.PerTeam) {
-		there := of(entries, team)
+		there := entriesOf(entries, team)
 		if r.FromMean {
 			found = append(found, g.fromMean(r, there)...)
 		} else {
@@ -36,12 +36,12 @@ func (g *game) apart(r profile.Rule, entries []entry) (found []Violation) {
 
 // tolerances returns the limits of two tickets' own, in rules that have such.
 func (g *game) tolerances(r profile.Rule, tickets ...string) (found []profile.Limits) {
-	for _, m := range g.in("") {
+	for _, m := range g.membersIn("") {
 		v, ok := g.own(r.Tolerance, m)
 		if r.Tolerance == "" || !ok || v.Kind != match.Number || !slices.Contains(tickets, m.Ticket) {
 			continue
 		}
-		if m.roster || !at(r, m.age).Ended {
+		if m.roster || !limitsAt(r, m.age).Ended {
 			found = append(found, profile.Limits{Within: max(0, v.Number)})
 		}
 	}
@@ -71,7 +71,7 @@ func (g *game) balance(r profile.Rule) []Violation {
 	entries := g.rated(r, r.Attribute, r.ByRole, numbers...)
 	var values []float64
 	for _, team := range g.teamNames() {
-		if there := numbersOf(of(entries, team)); len(there) > 0 {
+		if there := numbersOf(entriesOf(entries, team)); len(there) > 0 {
 			value, _ := take(r.Teams, there)
 			values = append(values, value)
 		}
@@ -83,7 +83,7 @@ func (g *game) balance(r profile.Rule) []Violation {
 func (g *game) sizes(r profile.Rule) []Violation {
 	var values []float64
 	for _, team := range g.teamNames() {
-		values = append(values, float64(len(g.in(team))))
+		values = append(values, float64(len(g.membersIn(team))))
 	}
 	return g.spread(r, values, "the teams' sizes")
 }
@@ -93,7 +93,7 @@ func (g *game) partySizes(r profile.Rule) []Violation {
 	var values []float64
 	for _, team := range g.teamNames() {
 		sizes, largest := map[string]int{}, 0
-		for _, m := range g.in(team) {
+		for _, m := range g.membersIn(team) {
 			sizes[m.Ticket]++
 			largest = max(largest, sizes[m.Ticket])
 		}
@@ -139,7 +139,7 @@ func (g *game) measure(r profile.Rule, m profile.Measure) []float64 {
 	if m.Take == profile.FoldCount {
 		kinds = anything
 	}
-	values := numbersOf(of(g.rated(r, m.Of, m.ByRole, kinds...), m.In))
+	values := numbersOf(entriesOf(g.rated(r, m.Of, m.ByRole, kinds...), m.In))
 	if m.Take == profile.FoldEach {
 		return values
 	}

@@ -22,7 +22,7 @@ func (g *game) teams() (found []Violation) {
 
 // size checks a team's size. A team that newcomers join may be incomplete still, whatever its least size and step.
 func (g *game) size(t profile.Team) []Violation {
-	least, size := g.least(t), len(g.in(t.Name))
+	least, size := g.leastPlayers(t), len(g.membersIn(t.Name))
 	switch joins := g.match.Joins != nil; {
 	case size > t.Max:
 		return []Violation{measured("teams", float64(size), float64(t.Max), "team %s has %d players, more than %d", t.Name, size, t.Max)}
@@ -34,8 +34,8 @@ func (g *game) size(t profile.Team) []Violation {
 	return nil
 }
 
-// least returns the least size of a team: the profile's or, of the steps of "fewer" that name it and hold by now, the last one's.
-func (g *game) least(t profile.Team) int {
+// leastPlayers returns the least size of a team: the profile's or, of the steps of "fewer" that name it and hold by now, the last one's.
+func (g *game) leastPlayers(t profile.Team) int {
 	var sizes []int
 	for _, age := range g.agesOf(g.p.Age) {
 		size := t.Min
@@ -77,10 +77,10 @@ func (g *game) roles() (found []Violation) {
 	for _, t := range g.p.Teams {
 		vacant := 0
 		if g.match.Joins != nil {
-			vacant = t.Max - len(g.in(t.Name))
+			vacant = t.Max - len(g.membersIn(t.Name))
 		}
 		for _, role := range t.Roles {
-			n := len(slices.DeleteFunc(g.in(t.Name), func(m member) bool { return m.Role != role.Name }))
+			n := len(slices.DeleteFunc(g.membersIn(t.Name), func(m member) bool { return m.Role != role.Name }))
 			filled := min(role.Min-n, vacant)
 			if n > role.Max || n+max(filled, 0) < role.Min {
 				found = append(found, measured("roles", float64(n), float64(role.Min), "team %s has %d of %s instead of %d to %d", t.Name, n, role.Name, role.Min, role.Max))
@@ -138,14 +138,14 @@ func (g *game) joining() (found []Violation) {
 func (g *game) uneven(counts func(member) bool) int {
 	var free []int
 	for _, t := range g.p.Teams {
-		n := len(slices.DeleteFunc(g.in(t.Name), func(m member) bool { return !counts(m) }))
+		n := len(slices.DeleteFunc(g.membersIn(t.Name), func(m member) bool { return !counts(m) }))
 		free = append(free, t.Max-n)
 	}
 	return slices.Max(free) - slices.Min(free)
 }
 
-// in returns the players of a team; of "" those of the match. The slice is the caller's.
-func (g *game) in(team string) (found []member) {
+// membersIn returns the players of a team; of "" those of the match. The slice is the caller's.
+func (g *game) membersIn(team string) (found []member) {
 	for _, m := range g.members {
 		if team == "" || m.Team == team {
 			found = append(found, m)

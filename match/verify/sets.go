@@ -10,10 +10,10 @@ import (
 func (g *game) equality(r profile.Rule) (found []Violation) {
 	entries := g.entries(r, r.Attribute, anything...)
 	for _, team := range g.scopes(r.PerTeam) {
-		there := of(entries, team)
+		there := entriesOf(entries, team)
 		for i, a := range there {
 			for _, b := range there[i+1:] {
-				if same(a.value, b.value) != (r.Kind == profile.Same) && !ended(g.between(r, a.ticket, b.ticket)) {
+				if equalValues(a.value, b.value) != (r.Kind == profile.Same) && !ended(g.between(r, a.ticket, b.ticket)) {
 					found = append(found, violation(r.ID, "%s and %s do not fit", a.who, b.who))
 				}
 			}
@@ -84,7 +84,7 @@ func positions(entries []entry, v string) (sum int) {
 func (g *game) count(r profile.Rule) (found []Violation) {
 	entries := g.entries(r, r.Attribute, texts...)
 	for _, team := range g.scopes(r.PerTeam) {
-		n := len(slices.DeleteFunc(of(entries, team), func(e entry) bool { return !hasAny(textsOf(e.value), r.AnyOf) }))
+		n := len(slices.DeleteFunc(entriesOf(entries, team), func(e entry) bool { return !hasAny(textsOf(e.value), r.AnyOf) }))
 		for _, l := range g.limits(r) {
 			if !l.Ended && (n < l.Min || n > l.Max) {
 				limit := l.Max

@@ -36,7 +36,7 @@ func meanOf(ages []time.Duration) time.Duration {
 // limits returns the limits that a rule has by now: one, or with Each one a ticket. A rule on all players must hold by all of them.
 func (g *game) limits(r profile.Rule) (found []profile.Limits) {
 	for _, age := range g.agesOf(r.Age) {
-		found = append(found, at(r, age))
+		found = append(found, limitsAt(r, age))
 	}
 	return found
 }
@@ -48,14 +48,14 @@ func (g *game) between(r profile.Rule, tickets ...string) (found []profile.Limit
 	}
 	for _, ticket := range tickets {
 		if age, newcomer := g.ages[ticket]; newcomer {
-			found = append(found, at(r, age))
+			found = append(found, limitsAt(r, age))
 		}
 	}
 	return found
 }
 
-// at returns the limits of a rule for an age.
-func at(r profile.Rule, age time.Duration) profile.Limits {
+// limitsAt returns the limits of a rule for an age.
+func limitsAt(r profile.Rule, age time.Duration) profile.Limits {
 	limits := r.Limits
 	for _, step := range r.Widen {
 		if age >= step.After {

@@ -8,9 +8,9 @@ import (
 	"github.com/lattice-director/director/match/profile"
 )
 
-// due: the players of a new match have waited, in sum, for as long as it costs them, unless a ticket nears its end. Of latency it counts what
+// checkDue: the players of a new match have waited, in sum, for as long as it costs them, unless a ticket nears its end. Of latency it counts what
 // the match costs in its best region at least: the region that was preferred when it was decided may have had no room.
-func (g *game) due() []Violation {
+func (g *game) checkDue() []Violation {
 	if len(g.p.Trade) == 0 || g.match.Joins != nil || g.sorted[len(g.sorted)-1] >= g.p.TTL/10*9 {
 		return nil
 	}
@@ -44,7 +44,7 @@ func (g *game) paid(t profile.Trade) float64 {
 }
 
 func (g *game) numbersIn(team string, t profile.Trade) (all []float64) {
-	for _, m := range g.in(team) {
+	for _, m := range g.membersIn(team) {
 		if v, ok := g.own(inRole(m, t.Attribute, t.ByRole), m); ok && v.Kind == match.Number {
 			all = append(all, v.Number)
 		}

@@ -42,7 +42,7 @@ func inRole(m member, attribute string, byRole []profile.RoleAttribute) string {
 
 // counted returns the players that a rule is about: all, or those who fill its role.
 func (g *game) counted(r profile.Rule) []member {
-	return slices.DeleteFunc(g.in(""), func(m member) bool { return r.Role != "" && m.Role != r.Role })
+	return slices.DeleteFunc(g.membersIn(""), func(m member) bool { return r.Role != "" && m.Role != r.Role })
 }
 
 // value returns what a rule sees of a player: its attribute, the profile's default or what the rule puts in its place; false: nothing that it can
@@ -207,8 +207,8 @@ func numbersOf(entries []entry) (numbers []float64) {
 	return numbers
 }
 
-// of returns the entries of a team; of "" all.
-func of(entries []entry, team string) []entry {
+// entriesOf returns the entries of a team; of "" all.
+func entriesOf(entries []entry, team string) []entry {
 	return slices.DeleteFunc(slices.Clone(entries), func(e entry) bool { return team != "" && !slices.Contains(e.teams, team) })
 }
 
@@ -239,7 +239,7 @@ func textsOf(v match.Value) []string {
 	return nil
 }
 
-// same reports whether two values are equal. Texts are compared by bytes.
-func same(a, b match.Value) bool {
+// equalValues reports whether two values are equal. Texts are compared by bytes.
+func equalValues(a, b match.Value) bool {
 	return a.Kind == b.Kind && a.Number == b.Number && a.Text == b.Text && slices.Equal(a.List, b.List)
 }

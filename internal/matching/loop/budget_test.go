@@ -12,17 +12,17 @@ import (
 func TestNoMoreMatchesAreSentThanFit(t *testing.T) {
 	t.Parallel()
 	h := hosts{
-		free: map[string]map[string]int{"eu": {"arena": 3}, "us": {"arena": 10}},
-		all:  budget{{"eu", "arena"}: 5, {"us", "arena"}: 10},
+		largestFree: map[string]map[string]int{"eu": {"arena": 3}, "us": {"arena": 10}},
+		freeSeats:   budget{{"eu", "arena"}: 5, {"us", "arena"}: 10},
 	}
 	waits := func(size int, regions ...string) *job {
 		return &job{match: db.NewMatch{Size: size, Regions: regions, Modes: []string{"arena"}}}
 	}
-	require.True(t, h.all.take(h, waits(2, "eu")))
-	require.True(t, h.all.take(h, waits(2, "eu")))
-	require.False(t, h.all.take(h, waits(2, "eu")), "one seat is left")
+	require.True(t, h.freeSeats.take(h, waits(2, "eu")))
+	require.True(t, h.freeSeats.take(h, waits(2, "eu")))
+	require.False(t, h.freeSeats.take(h, waits(2, "eu")), "one seat is left")
 	elsewhere := waits(4, "eu", "us")
-	require.True(t, h.all.take(h, elsewhere))
+	require.True(t, h.freeSeats.take(h, elsewhere))
 	require.Equal(t, 1, elsewhere.region, "no server of the first region has four seats")
-	require.False(t, h.all.take(h, waits(11, "us")))
+	require.False(t, h.freeSeats.take(h, waits(11, "us")))
 }

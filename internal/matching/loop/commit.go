@@ -65,7 +65,7 @@ func newCommits(store Store, universe string, history *historian) *commits {
 // add queues a match: the oldest first.
 func (c *commits) add(j *job) {
 	j.match.Demand = db.DemandKey{}
-	if region, key := j.demand(c.universe); j.waited && region == j.gameRegion() {
+	if region, key := j.demand(c.universe); j.waitedForServer && region == j.gameRegion() {
 		j.match.Demand = key
 	}
 	to := line{j.gameRegion(), j.asks}
@@ -197,15 +197,15 @@ func (c *commits) dropProfile(name string) {
 		s.queue = slices.DeleteFunc(s.queue, func(j *job) bool {
 			drops := j.owner.Profile == name
 			if drops {
-				c.asked(j)
+				c.endAsking(j)
 			}
 			return drops
 		})
 	}
 }
 
-// asked removes a job that has left from the count of matches whose players are to be asked.
-func (c *commits) asked(j *job) {
+// endAsking removes a job that has left from the count of matches whose players are to be asked.
+func (c *commits) endAsking(j *job) {
 	if !j.asks {
 		return
 	}

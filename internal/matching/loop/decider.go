@@ -24,9 +24,9 @@ type decider struct {
 
 // searching is what only the goroutine of a turn uses.
 type searching struct {
-	engine *decide.Engine
-	dirty  bool      // the engine has something to search for
-	at     time.Time // the moment of its next decision, or of its last
+	engine     *decide.Engine
+	dirty      bool      // the engine has something to search for
+	decisionAt time.Time // the moment of its next decision, or of its last
 }
 
 func newDecider(v decide.Version, seed uint64) *decider {
@@ -36,7 +36,7 @@ func newDecider(v decide.Version, seed uint64) *decider {
 // put queues a change. Newcomers of one moment become one change.
 func (d *decider) put(c change) {
 	if n := len(d.changes); n > 0 && c.kind == candidatesCame {
-		if last := &d.changes[n-1]; last.kind == candidatesCame && last.at.Equal(c.at) {
+		if last := &d.changes[n-1]; last.kind == candidatesCame && last.moment.Equal(c.moment) {
 			last.entries = append(last.entries, c.entries...)
 			return
 		}
@@ -52,7 +52,7 @@ func (d *decider) mayFind(now time.Time) bool {
 
 // begin begins a turn with all changes.
 func (d *decider) begin(t *turn) *turn {
-	t.of, t.changes, t.hot = d, d.changes, d.hot
+	t.decider, t.changes, t.hot = d, d.changes, d.hot
 	d.changes, d.running = nil, true
 	return t
 }
@@ -68,20 +68,20 @@ func (d *decider) end(t *turn) {
 // on how the work is divided into turns, unless it is late.
 type turn struct {
 	profile *owned
-	of      *decider
+	decider *decider
 	shadow  *shadow // nil: a turn of the live version
 	changes []change
 	hot     bool
 
-	now       time.Time // the moment when it began
-	decides   bool      // false: it only applies changes
-	lasts     time.Duration
-	maxLate   time.Duration
-	effort    int
-	most      int // ends the turn with so many matches
-	playerArg string
+	now        time.Time // the moment when it began
+	decides    bool      // false: it only applies changes
+	lasts      time.Duration
+	maxLate    time.Duration
+	effort     int
+	maxMatches int // ends the turn with so many matches
+	playerArg  string
 
-	found      []decided
+	matches    []decided
 	took       time.Duration
 	usedUp     bool
 	unfinished bool
@@ -95,15 +95,15 @@ type turn struct {
 type decided struct {
 	decide.Proposal
 
-	at      time.Time
-	tickets []*match.Ticket // as the engine had them, in the order of the proposal; nil: of a match function
+	decidedAt time.Time
+	tickets   []*match.Ticket // as the engine had them, in the order of the proposal; nil: of a match function
 }
 
 func (t *turn) run() {
 	began := time.Now()
-	s := t.of.search
+	s := t.decider.search
 	for t.step(s) {
-		if t.took = time.Since(began); t.took >= t.lasts || len(t.found) >= t.most {
+		if t.took = time.Since(began); t.took >= t.lasts || len(t.matches) >= t.maxMatches {
 			t.usedUp = t.took >= t.lasts
 			break
 		}
@@ -130,7 +130,7 @@ func (t *turn) step(s *searching) bool {
 
 // advance goes on to the next decision that time alone makes possible, or to the next change, whichever is earlier; false: there is neither.
 func (t *turn) advance(s *searching) bool {
-	at, due := t.due(s)
+	at, due := t.nextDecision(s)
 	switch {
 	case due:
 		s.wake(at)
@@ -145,25 +145,25 @@ func (t *turn) advance(s *searching) bool {
 // appliesNext reports whether the next change comes before any decision: it belongs to the moment of that decision, or a decision without it
 // would be too late.
 func (t *turn) appliesNext(s *searching) bool {
-	at := t.changes[0].at
-	return !t.decides || !at.After(s.at) || t.now.Sub(at) > t.maxLate
+	at := t.changes[0].moment
+	return !t.decides || !at.After(s.decisionAt) || t.now.Sub(at) > t.maxLate
 }
 
 func (t *turn) apply(s *searching) {
 	c := &t.changes[0]
 	if c.wakes() {
-		s.wake(c.at)
+		s.wake(c.moment)
 	}
 	if c.apply(s.engine, t.playerArg) {
 		t.changes = t.changes[1:]
 	}
 }
 
-// due returns the moment of a decision that time alone makes possible by the next change, or by now.
-func (t *turn) due(s *searching) (at time.Time, ok bool) {
+// nextDecision returns the moment of a decision that time alone makes possible by the next change, or by now.
+func (t *turn) nextDecision(s *searching) (at time.Time, ok bool) {
 	by := t.now
 	if len(t.changes) > 0 {
-		by = t.changes[0].at
+		by = t.changes[0].moment
 	}
 	at, ok = s.engine.Next()
 	if by.Sub(at) > t.maxLate {
@@ -173,21 +173,97 @@ func (t *turn) due(s *searching) (at time.Time, ok bool) {
 }
 
 func (t *turn) searchOn(s *searching) {
-	found, done := s.engine.Run(s.at, t.effort)
+	found, done := s.engine.Run(s.decisionAt, t.effort)
 	s.dirty = !done
 	for _, f := range found {
-		d := decided{Proposal: f, at: s.at}
+		d := decided{Proposal: f, decidedAt: s.decisionAt}
 		for _, id := range f.Tickets {
 			d.tickets = append(d.tickets, s.engine.Ticket(id))
 		}
-		t.found = append(t.found, d)
+		t.matches = append(t.matches, d)
 	}
 }
 
 // wake schedules a decision at a moment.
 func (s *searching) wake(at time.Time) {
 	s.dirty = true
-	if at.After(s.at) {
-		s.at = at
+	if at.After(s.decisionAt) {
+		s.decisionAt = at
+	}
+}
+
+// change is something that an engine is to learn.
+type change struct {
+	moment  time.Time // the engine decides what was due before this moment first
+	kind    changeKind
+	entries []*entry // of candidatesCame and candidatesReturned
+	ids     []string // of candidatesLeft and candidatesReturned
+	regions []decide.Region
+	roster  decide.Roster
+}
+
+type changeKind int
+
+const (
+	candidatesCame     changeKind = iota
+	candidatesLeft                // for good, or into a match of another profile
+	candidatesReturned            // of a proposal that was dropped; an engine that began after the proposal does not have them
+	regionsChanged
+	rosterChanged
+	rosterEnded  // ids are its session
+	decisionsDue // after a pause
+)
+
+// wakes reports whether the engine may find a match because of the change.
+func (c *change) wakes() bool { return c.kind != candidatesLeft }
+
+// changeStep is how many candidates are added between two looks at the clock: about half a millisecond.
+const changeStep = 128
+
+// apply applies a part of the change that takes a short time, and reports whether that was the rest.
+func (c *change) apply(e engine, playerArg string) (whole bool) {
+	switch c.kind {
+	case candidatesCame:
+		n := min(changeStep, len(c.entries))
+		addAll(e, c.entries[:n], playerArg)
+		c.entries = c.entries[n:]
+		return len(c.entries) == 0
+	case candidatesLeft:
+		for _, id := range c.ids {
+			e.Remove(id)
+		}
+	case candidatesReturned:
+		e.Return(c.ids...)
+		for _, one := range c.entries {
+			if !e.Has(one.id) {
+				addAll(e, []*entry{one}, playerArg)
+			}
+		}
+	case regionsChanged:
+		e.SetRegions(c.regions)
+	case rosterChanged, rosterEnded:
+		c.applyRoster(e)
+	case decisionsDue:
+	}
+	return true
+}
+
+func (c *change) applyRoster(e engine) {
+	d, ok := e.(*decide.Engine)
+	switch {
+	case !ok: // a match function finds no open matches
+	case c.kind == rosterChanged:
+		d.PutRoster(c.roster)
+	default:
+		d.RemoveRoster(c.ids[0])
+	}
+}
+
+// addAll makes tickets candidates. What cannot be decoded is none.
+func addAll(e engine, entries []*entry, playerArg string) {
+	for _, one := range entries {
+		if t, err := one.ticket(playerArg); err == nil {
+			e.Add(t)
+		}
 	}
 }

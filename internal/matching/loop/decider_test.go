@@ -49,14 +49,14 @@ func drain(d *decider, now time.Time, template turn) (all []string) {
 		t := d.begin(&one)
 		t.run()
 		d.end(t)
-		for _, f := range t.found {
-			all = append(all, fmt.Sprint(f.at.Sub(start), " ", slices.Sorted(slices.Values(f.Tickets))))
+		for _, f := range t.matches {
+			all = append(all, fmt.Sprint(f.decidedAt.Sub(start), " ", slices.Sorted(slices.Values(f.Tickets))))
 		}
 	}
 	return all
 }
 
-var whole = turn{decides: true, lasts: time.Hour, maxLate: time.Hour, effort: turnEffort, most: turnMatches}
+var whole = turn{decides: true, lasts: time.Hour, maxLate: time.Hour, effort: turnEffort, maxMatches: turnMatches}
 
 // Pins decisions that depend on how busy a worker is: in one turn, or in many that end after each piece of work and of which some begin
 // when more has changed already, a profile makes the same matches at the same moments.
@@ -70,12 +70,12 @@ func TestDecisionsDoNotDependOnTurns(t *testing.T) {
 		now := start
 		for n := range rapid.IntRange(1, 40).Draw(t, "changes") {
 			now = now.Add(time.Duration(rapid.IntRange(1, 400).Draw(t, "pause")) * time.Millisecond)
-			c := change{at: now, kind: candidatesCame}
+			c := change{moment: now, kind: candidatesCame}
 			for k := range rapid.IntRange(1, 4).Draw(t, "tickets") {
 				c.entries = append(c.entries, waitsSince(t, 10*n+k, float64(rapid.IntRange(0, 600).Draw(t, "skill")), now))
 			}
 			if rapid.IntRange(0, 4).Draw(t, "leaves") == 0 {
-				c = change{at: now, kind: candidatesLeft, ids: []string{fmt.Sprintf("t%05d", 10*rapid.IntRange(0, n).Draw(t, "which"))}}
+				c = change{moment: now, kind: candidatesLeft, ids: []string{fmt.Sprintf("t%05d", 10*rapid.IntRange(0, n).Draw(t, "which"))}}
 			}
 			quiet.put(c)
 			busy.put(c)
@@ -96,7 +96,7 @@ func TestLateChangesDoNotWaitForADecision(t *testing.T) {
 	one := whole
 	one.lasts, one.maxLate, one.now = 0, time.Second, start
 	d.search.wake(start) // it still has something to search for
-	d.put(change{at: start.Add(time.Millisecond), kind: candidatesCame, entries: []*entry{waitsSince(t, 1, 1, start)}})
+	d.put(change{moment: start.Add(time.Millisecond), kind: candidatesCame, entries: []*entry{waitsSince(t, 1, 1, start)}})
 	next := d.begin(&one)
 	require.False(t, next.appliesNext(d.search))
 	next.now = start.Add(2 * time.Second)
@@ -110,12 +110,12 @@ func TestAPausedProfileLearnsOfChanges(t *testing.T) {
 	paused := whole
 	paused.decides, paused.now = false, start
 	for n := range 6 {
-		d.put(change{at: start.Add(time.Duration(n) * time.Second), kind: candidatesCame, entries: []*entry{waitsSince(t, n, 1, start)}})
+		d.put(change{moment: start.Add(time.Duration(n) * time.Second), kind: candidatesCame, entries: []*entry{waitsSince(t, n, 1, start)}})
 		applied := paused
 		turn := d.begin(&applied)
 		turn.run()
 		d.end(turn)
-		require.Empty(t, turn.found)
+		require.Empty(t, turn.matches)
 		require.Empty(t, d.changes)
 		require.Equal(t, n+1, d.candidates)
 	}
@@ -129,10 +129,10 @@ func TestDecidersDoNotShareNewcomers(t *testing.T) {
 	entries := make([]*entry, 1, 8)
 	entries[0] = waitsSince(t, 0, 1, start)
 	for _, d := range []*decider{live, shadow} {
-		d.put(change{at: start, kind: candidatesCame, entries: entries})
+		d.put(change{moment: start, kind: candidatesCame, entries: entries})
 	}
-	live.put(change{at: start, kind: candidatesCame, entries: []*entry{waitsSince(t, 1, 1, start)}})
-	shadow.put(change{at: start, kind: candidatesCame, entries: []*entry{waitsSince(t, 2, 1, start)}})
+	live.put(change{moment: start, kind: candidatesCame, entries: []*entry{waitsSince(t, 1, 1, start)}})
+	shadow.put(change{moment: start, kind: candidatesCame, entries: []*entry{waitsSince(t, 2, 1, start)}})
 	require.Equal(t, "t00001", live.changes[0].entries[1].id)
 	require.Equal(t, "t00002", shadow.changes[0].entries[1].id)
 }
@@ -176,7 +176,7 @@ func TestATurnThatPanics(t *testing.T) {
 	t.Parallel()
 	q := newTurns(2, panics.New(nil, nil))
 	broken, fine := turnOf(t, false), turnOf(t, false)
-	broken.of = &decider{search: &searching{}} // without an engine
+	broken.decider = &decider{search: &searching{}} // without an engine
 	q.begin(broken)
 	q.begin(fine)
 	q.working.Wait()

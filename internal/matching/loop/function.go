@@ -1,10 +1,15 @@
 package loop
 
 import (
+	"context"
+	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
 
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/openmatch/cycle"
 	"github.com/lattice-director/director/match"
 	"github.com/lattice-director/director/match/decide"
 	"github.com/lattice-director/director/match/profile"
@@ -22,43 +27,43 @@ const (
 
 // function schedules the calls of a profile's match function. Its times are the database's.
 type function struct {
-	profile *profile.Profile
-	rest    *decide.Completer // adds modes, regions and seats to its matches
-	regions []decide.Region
-	waits   map[string]bool // ids of the candidates
-	fresh   bool            // a candidate is new since the last call began
-	calling bool
-	began   time.Time // the last call
-	next    time.Time // not to be called before
-	pauses  *backoff.ExponentialBackOff
-	failure string // of the last call; "" when it succeeded
+	profile      *profile.Profile
+	rest         *decide.Completer // adds modes, regions and seats to its matches
+	regions      []decide.Region
+	candidateIDs map[string]bool // ids of the candidates
+	fresh        bool            // a candidate is new since the last call began
+	calling      bool
+	began        time.Time // the last call
+	next         time.Time // not to be called before
+	pauses       *backoff.ExponentialBackOff
+	failure      string // of the last call; "" when it succeeded
 }
 
 func newFunction(p *profile.Profile) *function {
 	pauses := backoff.NewExponentialBackOff()
 	pauses.InitialInterval, pauses.Multiplier, pauses.MaxInterval = p.Function.Every, 2, max(functionPauseMax, p.Function.Every)
-	return &function{profile: p, rest: decide.NewCompleter(p), waits: map[string]bool{}, pauses: pauses}
+	return &function{profile: p, rest: decide.NewCompleter(p), candidateIDs: map[string]bool{}, pauses: pauses}
 }
 
 // Add implements engine.
 func (f *function) Add(t *match.Ticket) {
-	delete(f.waits, t.ID)
+	delete(f.candidateIDs, t.ID)
 	if ok, _ := f.rest.Candidate(t); ok {
-		f.waits[t.ID], f.fresh = true, true
+		f.candidateIDs[t.ID], f.fresh = true, true
 	}
 }
 
 // Remove implements engine.
-func (f *function) Remove(id string) { delete(f.waits, id) }
+func (f *function) Remove(id string) { delete(f.candidateIDs, id) }
 
 // Return implements engine. The function may propose the tickets again.
 func (f *function) Return(...string) { f.fresh = true }
 
 // Has implements engine.
-func (f *function) Has(id string) bool { return f.waits[id] }
+func (f *function) Has(id string) bool { return f.candidateIDs[id] }
 
 // Len implements engine.
-func (f *function) Len() int { return len(f.waits) }
+func (f *function) Len() int { return len(f.candidateIDs) }
 
 // SetRegions implements engine.
 func (f *function) SetRegions(regions []decide.Region) { f.regions = regions }
@@ -69,7 +74,7 @@ func (f *function) Next() (at time.Time, ok bool) {
 	if again := f.began.Add(functionInterval); !f.fresh && again.After(at) {
 		at = again
 	}
-	return at, len(f.waits) > 0 && !f.calling
+	return at, len(f.candidateIDs) > 0 && !f.calling
 }
 
 // begin records the beginning of a call.
@@ -102,7 +107,189 @@ func (l *Loop) callFunction(p *owned) {
 	}
 	f.begin(now)
 	l.calls.running++
-	call := &functionCall{matchmaker: l.Matchmaker, store: l.Store, universe: l.Universe, playerArg: l.PlayerArg, now: now, profile: f.profile, of: p.name, epoch: p.epoch,
+	call := &functionCall{matchmaker: l.Matchmaker, store: l.Store, universe: l.Universe, playerArg: l.PlayerArg, now: now, profile: f.profile, profileName: p.name, epoch: p.epoch,
 		function: f}
-	l.calls.begun.Go(func() { l.calls.report(call) })
+	l.calls.goroutines.Go(func() { l.calls.report(call) })
+}
+
+// takeCalls handles the calls of functions that ended.
+func (l *Loop) takeCalls(ctx context.Context) error {
+	all := slices.Concat(l.calls.returned, l.calls.delivered())
+	l.calls.returned = nil
+	for _, c := range all {
+		l.calls.running--
+		if err := l.takeCall(ctx, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// takeCall finds servers for the accepted matches of a call. If another worker or another version now decides for the profile,
+// it returns their tickets to the queue.
+func (l *Loop) takeCall(ctx context.Context, c *functionCall) error {
+	l.reportCall(ctx, c)
+	p := l.profiles[c.profileName]
+	if p == nil || p.function != c.function {
+		for _, m := range c.marked() {
+			l.free(m, 0)
+		}
+		return nil
+	}
+	p.function.end(l.moment(), c.err != nil)
+	if err := l.readMarked(ctx, c); err != nil {
+		return err
+	}
+	for _, m := range c.accepted {
+		l.accepted(ctx, p, m, c.teams[m.ID])
+	}
+	return nil
+}
+
+// readMarked reads the tickets of accepted matches, which are no longer candidates of other profiles.
+func (l *Loop) readMarked(ctx context.Context, c *functionCall) error {
+	var ids []string
+	for _, m := range c.accepted {
+		ids = append(ids, m.Tickets...)
+	}
+	for page := range slices.Chunk(ids, refreshPage) {
+		if err := l.queue.refresh(ctx, page); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// accepted completes a match of a function, and finds it a server.
+func (l *Loop) accepted(ctx context.Context, p *owned, m cycle.Accepted, teams map[string]string) {
+	marked := db.MarkedTickets{IDs: m.Tickets, Mark: m.Mark}
+	tickets := make([]*match.Ticket, 0, len(m.Tickets))
+	for _, id := range m.Tickets {
+		if e := l.queue.entries[id]; e != nil {
+			if t, err := e.ticket(l.PlayerArg); err == nil {
+				tickets = append(tickets, t)
+			}
+		}
+	}
+	if len(tickets) < len(m.Tickets) {
+		l.metrics.dropped.WithLabelValues("gone").Inc()
+		l.free(marked, 0)
+		return
+	}
+	l.proposed(ctx, p, decided{Proposal: p.function.rest.Proposal(tickets, teams, p.function.regions), decidedAt: l.moment()}, &marked)
+}
+
+// reportCall counts a call. It logs a failure that differs from the last one, and the first success after failures.
+func (l *Loop) reportCall(ctx context.Context, c *functionCall) {
+	result, failure := "ok", ""
+	if c.err != nil {
+		result, failure = "failed", c.err.Error()
+	}
+	l.metrics.functionCalls.WithLabelValues(c.profileName, result).Inc()
+	for why, n := range c.refused {
+		l.metrics.functionRefused.WithLabelValues(why).Add(float64(n))
+	}
+	about := slog.String("profile", c.profileName)
+	if len(c.refused) > 0 {
+		l.Log.LogAttrs(ctx, slog.LevelWarn, "a match function proposes matches that cannot be committed", about, slog.Any("matches", c.refused))
+	}
+	if last := c.function.failure; failure != last {
+		c.function.failure = failure
+		if failure == "" {
+			l.Log.LogAttrs(ctx, slog.LevelInfo, "the match function of a profile works again", about)
+		} else {
+			l.Log.LogAttrs(ctx, slog.LevelWarn, "the match function of a profile fails", about, slog.String("error", failure))
+		}
+	}
+}
+
+// maxWaitOf returns how long a match of these tickets may wait for a server: at most half of the time until their marks expire.
+func (l *Loop) maxWaitOf(tickets []string) time.Duration {
+	limit, now := waitAtMost, l.Store.Now()
+	for _, id := range tickets {
+		if e := l.queue.entries[id]; e != nil {
+			limit = min(limit, e.pendingUntil.Sub(now)/2)
+		}
+	}
+	return limit
+}
+
+// delayedFree frees the tickets of a dropped match of a function at a later time.
+type delayedFree struct {
+	db.MarkedTickets
+	freeAt time.Time
+}
+
+// dropCalls waits for the running calls, whose context has ended, and returns the tickets of their matches to the queue.
+func (l *Loop) dropCalls() {
+	l.calls.goroutines.Wait()
+	for _, c := range append(l.calls.returned, l.calls.delivered()...) {
+		for _, m := range c.marked() {
+			l.free(m, 0)
+		}
+	}
+	l.calls = newCalls(l.Options)
+}
+
+// free returns the tickets of a function's match to the queue after a delay.
+func (l *Loop) free(tickets db.MarkedTickets, after time.Duration) {
+	l.delayedFrees = append(l.delayedFrees, delayedFree{tickets, time.Now().Add(after)})
+}
+
+// freeAll returns the tickets of all matches of a profile's function to the queue; "": of all profiles.
+func (l *Loop) freeAll(profile string) {
+	for _, j := range append(l.commits.jobs(), l.waiting.jobs...) {
+		if m := j.marked(); m != nil && (profile == "" || profile == j.match.Profile) {
+			l.free(*m, 0)
+		}
+	}
+}
+
+// freeMarked returns the tickets that are due to the queue. If that fails, they become free when their marks expire.
+func (l *Loop) freeMarked(ctx context.Context) {
+	now := time.Now()
+	var due []db.MarkedTickets
+	var rest []delayedFree
+	for _, f := range l.delayedFrees {
+		if f.freeAt.After(now) {
+			rest = append(rest, f)
+		} else {
+			due = append(due, f.MarkedTickets)
+		}
+	}
+	if l.delayedFrees = rest; len(due) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	if err := l.Store.FreeMarkedTickets(ctx, l.Universe, due); err != nil {
+		l.Log.LogAttrs(ctx, slog.LevelWarn, "tickets of matches could not be freed: they wait until their marks expire", slog.Any("error", err))
+	}
+}
+
+// abandonedFor is how long after a takeover a cycle may still accept proposals of the former owner: until it notices, within its lease
+// of 2 seconds, that the caller is gone.
+const abandonedFor = 5 * time.Second
+
+// freeAbandoned returns the tickets of matches that functions proposed to former owners, which cannot commit them any more: when a
+// profile is taken over, and again once no cycle can accept such a match.
+func (l *Loop) freeAbandoned(ctx context.Context) error {
+	epochs := map[string]int64{}
+	for name, p := range l.profiles {
+		if len(p.frees) > 0 && !time.Now().Before(p.frees[0]) {
+			epochs[name], p.frees = p.epoch, p.frees[1:]
+		}
+	}
+	if len(epochs) == 0 {
+		return nil
+	}
+	freed := 0
+	err := reading(ctx, "freeing tickets of former owners", func(ctx context.Context) (err error) {
+		freed, err = l.Store.FreeAbandonedTickets(ctx, l.Universe, epochs)
+		return err
+	})
+	if freed > 0 {
+		l.Log.LogAttrs(ctx, slog.LevelInfo, "tickets of a former owner are free", slog.Int("tickets", freed))
+	}
+	return err
 }

@@ -28,14 +28,14 @@ var errTooManyMatches = fmt.Errorf("the match function proposed more than %d mat
 
 // calls holds the calls of functions that run concurrently with the loop.
 type calls struct {
-	ctx      context.Context // ends with the loop: a call outlasts the step that begins it
-	running  int             // calls whose results are not taken yet
-	results  chan *functionCall
-	returned []*functionCall // taken from the channel, not handled yet
-	begun    sync.WaitGroup
-	store    Store
-	log      *slog.Logger
-	guard    *panics.Guard
+	ctx        context.Context // ends with the loop: a call outlasts the step that begins it
+	running    int             // calls whose results are not taken yet
+	results    chan *functionCall
+	returned   []*functionCall // taken from the channel, not handled yet
+	goroutines sync.WaitGroup
+	store      Store
+	log        *slog.Logger
+	guard      *panics.Guard
 }
 
 func newCalls(o Options) *calls {
@@ -67,15 +67,15 @@ func (c *calls) delivered() (all []*functionCall) {
 // functionCall is one call of the function of a profile. First the function proposes, outside any cycle, so that no other caller waits
 // for it. Then a cycle decides which of the proposals become matches, together with those of other callers.
 type functionCall struct {
-	matchmaker *functions.Matchmaker
-	store      Store
-	universe   string
-	playerArg  string
-	now        time.Time
-	profile    *profile.Profile
-	of         string // the name of the profile
-	epoch      int64  // of its owner
-	function   *function
+	matchmaker  *functions.Matchmaker
+	store       Store
+	universe    string
+	playerArg   string
+	now         time.Time
+	profile     *profile.Profile
+	profileName string // the name of the profile
+	epoch       int64  // of its owner
+	function    *function
 
 	proposals []cycle.Proposal
 	bytes     int
@@ -87,7 +87,7 @@ type functionCall struct {
 
 func (c *functionCall) run(ctx context.Context) error {
 	defer func() { c.matchmaker.Release(c.bytes) }()
-	newID := func() string { return db.FunctionMatchID(c.of, c.epoch) }
+	newID := func() string { return db.FunctionMatchID(c.profileName, c.epoch) }
 	failed := c.matchmaker.Call(ctx, c.profile, newID, c.collect) // proposals that arrived before an error are valid
 	if err := c.judge(ctx); err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/wait"
+	"github.com/lattice-director/director/match"
 )
 
 const (
@@ -25,10 +26,10 @@ const (
 // this worker has matched, and when it saw others come and leave. What it has not written is lost when the process is killed. Safe for
 // concurrent use.
 type historian struct {
-	store    Store
-	universe string
-	log      *slog.Logger
-	lost     prometheus.Counter
+	store       Store
+	universe    string
+	log         *slog.Logger
+	lostRecords prometheus.Counter
 
 	wake      chan struct{}
 	mu        sync.Mutex
@@ -42,7 +43,7 @@ type records struct {
 }
 
 func newHistorian(o Options, lost prometheus.Counter) *historian {
-	return &historian{store: o.Store, universe: o.Universe, log: o.Log, lost: lost, wake: make(chan struct{}, 1)}
+	return &historian{store: o.Store, universe: o.Universe, log: o.Log, lostRecords: lost, wake: make(chan struct{}, 1)}
 }
 
 // start writes in a goroutine until the returned function is called, which writes what is left.
@@ -127,7 +128,7 @@ func (h *historian) writeMatched(ctx context.Context, matched []db.LeftTicket) e
 	}
 	refused, err := h.store.KeepTickets(ctx, h.universe, matched)
 	if refused > 0 {
-		h.lost.Add(float64(refused))
+		h.lostRecords.Add(float64(refused))
 		h.log.LogAttrs(ctx, slog.LevelError, "the database refuses the history of tickets", slog.Int("tickets", refused))
 	}
 	return err
@@ -143,12 +144,76 @@ func (h *historian) writeSightings(ctx context.Context, sightings []db.Sighting)
 // setUnwritten drops the oldest of too many. The caller holds mu.
 func (h *historian) setUnwritten(r records) {
 	if over := len(r.matched) - unwrittenTickets; over > 0 {
-		h.lost.Add(float64(over))
+		h.lostRecords.Add(float64(over))
 		r.matched = r.matched[over:]
 	}
 	if over := len(r.sightings) - unwrittenTickets; over > 0 {
-		h.lost.Add(float64(over))
+		h.lostRecords.Add(float64(over))
 		r.sightings = r.sightings[over:]
 	}
 	h.unwritten = r
+}
+
+// history returns what a ticket's history keeps when it leaves the queue; nil if no history is kept.
+func (l *Loop) history(e *entry, t *match.Ticket) *db.TicketHistory {
+	if l.NoHistory {
+		return nil
+	}
+	h := &db.TicketHistory{SeenAt: e.seenAt, Profiles: t.Profiles}
+	for _, p := range t.Players {
+		h.Party = append(h.Party, p.Sub)
+	}
+	h.Party = l.Privacy.Party(h.Party)
+	h.Attributes, h.Latencies = l.Privacy.Facts(t)
+	return h
+}
+
+const (
+	// sightAfter is how long a ticket waits before it is recorded when it was first seen: most are matched before.
+	sightAfter = 5 * time.Second
+	// sightAtOnce bounds the waiting tickets that are recorded in a second.
+	sightAtOnce = 5000
+)
+
+// unrecorded is a ticket of which the database does not say when a worker first saw it.
+type unrecorded struct {
+	id     string
+	seenAt time.Time
+}
+
+// announceLeft announces that a ticket has left the queue, as far as is known without a match. The caller removes it.
+func (q *queue) announceLeft(id string) {
+	if e := q.entries[id]; e != nil {
+		q.listener.ticketLeft(e)
+	}
+}
+
+// ticketLeft implements listener: a replay needs to know until when this worker had the ticket as a candidate.
+func (l *Loop) ticketLeft(e *entry) {
+	if !l.NoHistory && l.decidesAbout(e) {
+		l.historian.sight(db.Sighting{Ticket: e.id, SeenAt: e.seenAt, LeftSeenAt: l.lastMoment})
+	}
+}
+
+// sightWaiting records when the tickets were first seen that have waited for some seconds. They enter the history only when they leave,
+// and have a part in searches meanwhile.
+func (l *Loop) sightWaiting() {
+	var sightings []db.Sighting
+	before, q := l.lastMoment.Add(-sightAfter), l.queue
+	for len(q.unrecorded) > 0 && len(sightings) < sightAtOnce && q.unrecorded[0].seenAt.Before(before) {
+		first := q.unrecorded[0]
+		q.unrecorded = q.unrecorded[1:]
+		if e := q.entries[first.id]; e != nil && e.seenAt.Equal(first.seenAt) && !l.NoHistory && l.decidesAbout(e) {
+			sightings = append(sightings, db.Sighting{Ticket: e.id, SeenAt: e.seenAt})
+		}
+	}
+	l.historian.sight(sightings...)
+}
+
+// decidesAbout reports whether a profile of this worker may take the ticket.
+func (l *Loop) decidesAbout(e *entry) bool {
+	for range l.takers(e) {
+		return true
+	}
+	return false
 }

@@ -13,10 +13,10 @@ import (
 
 // hosts is what this worker knows of the game regions: a hint, since only a transaction sees whether a server has room.
 type hosts struct {
-	free  map[string]map[string]int // free seats of the instance that has most, by region and mode
-	all   budget                    // free seats of all instances
-	asked map[string]bool           // the modes
-	read  time.Time
+	largestFree map[string]map[string]int // free seats of the instance that has most, by region and mode
+	freeSeats   budget                    // free seats of all instances
+	knownModes  map[string]bool           // the modes
+	read        time.Time
 }
 
 // hostsEvery is how often the hosts are read while no match waits for one.
@@ -40,13 +40,13 @@ func (l *Loop) readHosts(ctx context.Context) error {
 		return err
 	}
 	before := l.hosts
-	l.hosts = hosts{free: map[string]map[string]int{}, all: budget{}, asked: modes, read: time.Now()}
+	l.hosts = hosts{largestFree: map[string]map[string]int{}, freeSeats: budget{}, knownModes: modes, read: time.Now()}
 	for _, r := range rows {
-		if l.hosts.free[r.Region] == nil {
-			l.hosts.free[r.Region] = map[string]int{}
+		if l.hosts.largestFree[r.Region] == nil {
+			l.hosts.largestFree[r.Region] = map[string]int{}
 		}
-		l.hosts.free[r.Region][r.Mode] = r.FreeSeats
-		l.hosts.all[place{r.Region, r.Mode}] = r.AllFreeSeats
+		l.hosts.largestFree[r.Region][r.Mode] = r.FreeSeats
+		l.hosts.freeSeats[place{r.Region, r.Mode}] = r.AllFreeSeats
 	}
 	for _, p := range l.profiles {
 		l.regionsChanged(p, before.regionsOf(p.profile), l.hosts.regionsOf(p.profile))
@@ -61,7 +61,7 @@ func (l *Loop) regionsChanged(p *owned, before, now []decide.Region) {
 	if slices.Equal(before, now) {
 		return
 	}
-	l.learn(p, change{at: l.moment(), kind: regionsChanged, regions: now})
+	l.learn(p, change{moment: l.moment(), kind: regionsChanged, regions: now})
 	for _, r := range now {
 		if !slices.ContainsFunc(before, func(b decide.Region) bool { return b.Name == r.Name }) {
 			l.waiting.decideAgain(l, p.name)
@@ -73,7 +73,7 @@ func (l *Loop) regionsChanged(p *owned, before, now []decide.Region) {
 // regionsOf returns the game regions that may host matches of a profile. While no server offers its modes anywhere, they are those
 // that the profile lists, without room: its matches wait there, so that their demand says where servers are missing.
 func (h hosts) regionsOf(p *profile.Profile) []decide.Region {
-	all := decide.RegionsOf(p, h.free)
+	all := decide.RegionsOf(p, h.largestFree)
 	if len(all) == 0 && len(p.Modes) > 0 {
 		for _, name := range p.Regions {
 			all = append(all, decide.Region{Name: name})
@@ -117,7 +117,7 @@ func (l *Loop) knowHosts() bool {
 // knows reports whether each mode was asked for at the last reading.
 func (h hosts) knows(modes []string) bool {
 	for _, m := range modes {
-		if !h.asked[m] {
+		if !h.knownModes[m] {
 			return false
 		}
 	}
@@ -138,5 +138,5 @@ func (h hosts) roomFirst(found decide.Proposal, size int) []string {
 }
 
 func (h hosts) room(region string, modes []string, size int) bool {
-	return slices.ContainsFunc(modes, func(m string) bool { return h.free[region][m] >= size })
+	return slices.ContainsFunc(modes, func(m string) bool { return h.largestFree[region][m] >= size })
 }

@@ -42,7 +42,7 @@ func TestTheIndexFindsTheTicketsOfAProfile(t *testing.T) {
 					}
 				}
 				var got []string
-				for _, e := range x.of(name, hasPool) {
+				for _, e := range x.entriesOf(name, hasPool) {
 					got = append(got, e.id)
 				}
 				slices.Sort(want)

@@ -17,18 +17,18 @@ import (
 
 // job is a decided match on its way into the database.
 type job struct {
-	match   db.NewMatch
-	owner   db.MatchOwner
-	within  time.Duration // of a ready check
-	anchor  string        // the ticket that the search began with
-	asks    bool          // its players are asked first
-	oldest  time.Time     // creation of the oldest ticket
-	region  int           // index in match.Regions of the game region that is tried
-	decided time.Time     // by this machine's clock
-	maxWait time.Duration // how long it waits for a server; an accepted match waits without limit
-	waited  bool          // for a server: it counts in demand
-	nearest string        // the region that is best for its players; "": they measured none in common
-	began   []waiter      // as match.Tickets
+	match           db.NewMatch
+	owner           db.MatchOwner
+	within          time.Duration // of a ready check
+	anchor          string        // the ticket that the search began with
+	asks            bool          // its players are asked first
+	oldest          time.Time     // creation of the oldest ticket
+	region          int           // index in match.Regions of the game region that is tried
+	decidedAt       time.Time     // by this machine's clock
+	maxWait         time.Duration // how long it waits for a server; an accepted match waits without limit
+	waitedForServer bool          // for a server: it counts in demand
+	nearest         string        // the region that is best for its players; "": they measured none in common
+	began           []waiter      // as match.Tickets
 }
 
 // waiter holds the values from which a waiting time is computed: a ticket may leave the queue before its match is known to be
@@ -112,9 +112,9 @@ func (l *Loop) newJob(p *owned, d decided) (*job, error) {
 	if err != nil {
 		return nil, err
 	}
-	j := &job{owner: p.owner(l), anchor: found.Anchor, within: p.profile.Accept, decided: time.Now(), maxWait: waitAtMost}
+	j := &job{owner: p.owner(l), anchor: found.Anchor, within: p.profile.Accept, decidedAt: time.Now(), maxWait: waitAtMost}
 	j.match = db.NewMatch{
-		ID: uuid.New(), Profile: p.name, Version: p.version, Seed: p.seed, DecidedAt: d.at, Modes: found.Modes, Size: p.size(found),
+		ID: uuid.New(), Profile: p.name, Version: p.version, Seed: p.seed, DecidedAt: d.decidedAt, Modes: found.Modes, Size: p.size(found),
 		Data: p.profile.Data, Why: why, Join: found.Session, Regions: l.hosts.roomFirst(found, p.size(found)),
 	}
 	if open, ok := p.rosters[found.Session]; ok {

@@ -50,17 +50,17 @@ func TestAPageReadAheadIsOlderThanChanges(t *testing.T) {
 	s := &scripted{pages: [][]db.Candidate{candidates(1, 1, 2), candidates(1, 3, 4, 5)}}
 	q := newQueue(Options{Store: s, PlayerArg: "player", MaxCandidates: 100, Memory: 1 << 20}, undecided{})
 	require.NoError(t, q.load(t.Context()))
-	page := <-q.ahead.done // the second page was read before what follows
-	q.ahead.done <- page
+	page := <-q.nextPage.done // the second page was read before what follows
+	q.nextPage.done <- page
 	s.changed = candidates(2, 4)
 	s.changed[0].PendingUntil = time.Unix(100, 0)
 	s.left = []db.Settled{{ID: "1"}, {ID: "3"}}
 	require.NoError(t, q.follow(t.Context()))
 	require.NoError(t, q.load(t.Context()))
-	require.True(t, q.loaded)
+	require.True(t, q.isFullyRead)
 	require.ElementsMatch(t, []string{"2", "4", "5"}, q.ids())
 	require.Equal(t, uint64(2), q.entries["4"].tx)
-	require.Contains(t, q.pending, "4")
+	require.Contains(t, q.inMatches, "4")
 }
 
 func (q *queue) ids() (ids []string) {

@@ -63,30 +63,38 @@ type Loop struct {
 	Options
 
 	metrics    *metrics
-	lease      *lease
-	queue      *queue
-	profiles   map[string]*owned
-	ordered    []*owned          // the same by name; nil: not known
-	adopts     []db.ProfileOwner // profiles to take, to resume, or to follow to another version
-	turns      *turns
-	hasWork    bool // there are profiles in the universe
-	news       bool // the queue has changed, as far as notifications tell
-	holds      holds
-	commits    *commits
-	historian  *historian
-	waiting    waiting
-	calls      *calls
-	frees      []delayedFree
-	hosts      hosts
-	unreadable map[string]int // versions of profiles that this release cannot read
-	bad        map[string]int // how often the database refused a match of this seed
-	freeFor    map[string]int // how many looks a profile has been without an owner
-	now        time.Time      // the last moment
-	renewed    time.Time      // when the tickets of accepted matches were last kept
-	followedAt time.Time      // when the changes of the queue were last read
-	followed   atomic.Int64   // when the changes of the queue were last read, in Unix nanoseconds; 0: not yet
-	waitsPut   time.Time      // when waiting times were last recorded
-	shared     time.Time      // when this worker last considered giving a profile up
+	lastMoment time.Time // what moment returned last
+
+	// Following the queue.
+	queue         *queue
+	queueChanged  bool         // as far as notifications tell
+	followedAt    time.Time    // when the changes of the queue were last read
+	followedNanos atomic.Int64 // the same in Unix nanoseconds, for the metric; 0: not yet
+	hosts         hosts
+
+	// Owning profiles.
+	lease              *lease
+	hasProfiles        bool // of any worker, in the universe
+	profiles           map[string]*owned
+	profilesByName     []*owned          // the same in order; nil: not sorted yet
+	profilesToTake     []db.ProfileOwner // or to resume, or to follow to another version
+	looksWithoutOwner  map[string]int    // by profile: how many looks it has had no owner
+	unreadableVersions map[string]int    // by profile: the version that this release cannot read
+	sharedAt           time.Time         // when this worker last considered giving a profile up
+
+	// Deciding.
+	turns          *turns
+	holds          holds
+	calls          *calls
+	delayedFrees   []delayedFree
+	refusalsBySeed map[string]int // how often the database refused a match of the seed
+
+	// What becomes of a decision.
+	commits           *commits
+	historian         *historian
+	waiting           waiting
+	acceptedRenewedAt time.Time // when the tickets of accepted matches were last kept
+	waitTimesStoredAt time.Time
 
 	turnTime, maxLate time.Duration // the constants of these names; tests of replays change them
 }
@@ -94,14 +102,17 @@ type Loop struct {
 // New makes a loop. Errors: its metrics are registered already.
 func New(o Options) (*Loop, error) {
 	o = o.withDefaults()
-	l := &Loop{Options: o, lease: newLease(o.Store, uuid.New(), o.Lease), profiles: map[string]*owned{}, freeFor: map[string]int{}, bad: map[string]int{},
-		unreadable: map[string]int{}, turnTime: turnTime, maxLate: maxLate, turns: newTurns(runtime.GOMAXPROCS(0), o.Guard)}
+	l := &Loop{
+		Options: o, lease: newLease(o.Store, uuid.New(), o.Lease), turns: newTurns(runtime.GOMAXPROCS(0), o.Guard),
+		profiles: map[string]*owned{}, looksWithoutOwner: map[string]int{}, unreadableVersions: map[string]int{},
+		refusalsBySeed: map[string]int{}, turnTime: turnTime, maxLate: maxLate,
+	}
 	l.emptyQueue()
 	var err error
 	if l.metrics, err = newMetrics(o.Metrics, l.lag); err != nil {
 		return nil, err
 	}
-	l.historian = newHistorian(o, l.metrics.lost)
+	l.historian = newHistorian(o, l.metrics.lostHistory)
 	l.commits, l.calls = newCommits(o.Store, o.Universe, l.historian), newCalls(o)
 	return l, nil
 }
@@ -163,8 +174,8 @@ func (l *Loop) reset() {
 	l.dropCalls()
 	l.turns.drop()
 	l.turns = newTurns(l.turns.slots, l.Guard)
-	l.profiles, l.freeFor, l.bad = map[string]*owned{}, map[string]int{}, map[string]int{}
-	l.ordered, l.adopts = nil, nil
+	l.profiles, l.looksWithoutOwner, l.refusalsBySeed = map[string]*owned{}, map[string]int{}, map[string]int{}
+	l.profilesByName, l.profilesToTake = nil, nil
 	l.emptyQueue()
 	close(l.commits.ended)
 	l.commits = newCommits(l.Store, l.Universe, l.historian)
@@ -219,7 +230,7 @@ func (l *Loop) step(ctx context.Context, t *timers) error {
 
 // lookAfterOwners looks at the owners of profiles now and then, and takes the next profiles.
 func (l *Loop) lookAfterOwners(ctx context.Context, t *timers) error {
-	if t.due(lookAt) {
+	if t.beginIfDue(lookAt) {
 		if err := l.look(ctx); err != nil {
 			return err
 		}
@@ -238,27 +249,27 @@ func (l *Loop) lookAfterOwners(ctx context.Context, t *timers) error {
 
 // followQueue reads what changed in the queue, and pages of the whole queue: at the beginning, and now and then to compare it.
 func (l *Loop) followQueue(ctx context.Context, t *timers) error {
-	if !l.hasWork {
-		l.followed.Store(time.Now().UnixNano())
+	if !l.hasProfiles {
+		l.followedNanos.Store(time.Now().UnixNano())
 		return nil
 	}
-	if !l.queue.started {
+	if !l.queue.followsChanges {
 		if err := l.queue.start(ctx); err != nil {
 			return err
 		}
 	}
-	if l.news || time.Since(l.followedAt) >= followEvery {
-		l.news = false
+	if l.queueChanged || time.Since(l.followedAt) >= followEvery {
+		l.queueChanged = false
 		if err := l.queue.follow(ctx); err != nil {
 			return err
 		}
 		l.followedAt = time.Now()
-		l.followed.Store(l.followedAt.UnixNano())
+		l.followedNanos.Store(l.followedAt.UnixNano())
 	}
-	if !l.queue.loaded {
+	if !l.queue.isFullyRead {
 		return l.loadQueue(ctx)
 	}
-	if t.due(reconcileAt) {
+	if t.beginIfDue(reconcileAt) {
 		l.queue.reconcile()
 	}
 	return l.queue.reconcileOn(ctx)
@@ -267,7 +278,7 @@ func (l *Loop) followQueue(ctx context.Context, t *timers) error {
 // loadQueue reads the next page of the queue.
 func (l *Loop) loadQueue(ctx context.Context) error {
 	err := l.queue.load(ctx)
-	if err == nil && l.queue.loaded {
+	if err == nil && l.queue.isFullyRead {
 		l.Log.LogAttrs(ctx, slog.LevelInfo, "the director loop follows the queue", slog.String("universe", l.Universe), slog.Int("tickets", l.queue.len()))
 	}
 	return err
@@ -275,12 +286,12 @@ func (l *Loop) loadQueue(ctx context.Context) error {
 
 // periodic does what is due at times, besides the owners.
 func (l *Loop) periodic(ctx context.Context, t *timers) error {
-	if t.due(checkAt) {
+	if t.beginIfDue(checkAt) {
 		if err := l.readReadyChecks(ctx); err != nil {
 			return err
 		}
 	}
-	if t.due(tickAt) {
+	if t.beginIfDue(tickAt) {
 		return l.second(ctx)
 	}
 	return nil
@@ -288,7 +299,7 @@ func (l *Loop) periodic(ctx context.Context, t *timers) error {
 
 // lag returns the seconds since this worker last read the changes of the queue.
 func (l *Loop) lag() float64 {
-	at := l.followed.Load()
+	at := l.followedNanos.Load()
 	if at == 0 {
 		return 0
 	}
@@ -323,9 +334,9 @@ func (l *Loop) sleep(ctx context.Context, w *wakes, t *timers) {
 	case <-t.timer.C:
 	case <-l.turns.wake:
 	case <-w.queue:
-		l.news = true
+		l.queueChanged = true
 	case <-w.settled:
-		l.news = true
+		l.queueChanged = true
 	case <-w.profiles:
 		t.now(lookAt)
 	case <-w.capacity:
@@ -341,7 +352,7 @@ func (l *Loop) sleep(ctx context.Context, w *wakes, t *timers) {
 
 // readsOn reports whether a step has something to read at once.
 func (l *Loop) readsOn() bool {
-	return len(l.adopts) > 0 || l.hasWork && !l.queue.loaded || !l.queue.compare.began.IsZero()
+	return len(l.profilesToTake) > 0 || l.hasProfiles && !l.queue.isFullyRead || !l.queue.comparison.began.IsZero()
 }
 
 // wakes are the notifications that end a sleep.
@@ -373,9 +384,9 @@ func (w *wakes) stop() {
 func (w *wakes) poll(l *Loop) {
 	select {
 	case <-w.queue:
-		l.news = true
+		l.queueChanged = true
 	case <-w.settled:
-		l.news = true
+		l.queueChanged = true
 	default:
 	}
 }

@@ -6,22 +6,22 @@ import (
 
 // metrics are what operators see of the loop of one worker.
 type metrics struct {
-	decide     prometheus.Histogram
-	commit     prometheus.Histogram
-	waited     prometheus.Histogram
-	candidates prometheus.Gauge
-	leftOut    prometheus.Gauge
-	owned      prometheus.Gauge
-	waiting    prometheus.Gauge
-	oldest     prometheus.Gauge
-	unowned    prometheus.Gauge
-	lag        prometheus.GaugeFunc
-	takeovers  prometheus.Counter
-	matches    *prometheus.CounterVec
-	dropped    *prometheus.CounterVec
-	lost       prometheus.Counter
-	accepts    *prometheus.CounterVec
-	anew       *prometheus.CounterVec
+	decide      prometheus.Histogram
+	commit      prometheus.Histogram
+	waitingTime prometheus.Histogram
+	candidates  prometheus.Gauge
+	leftOut     prometheus.Gauge
+	owned       prometheus.Gauge
+	waiting     prometheus.Gauge
+	oldest      prometheus.Gauge
+	unowned     prometheus.Gauge
+	lag         prometheus.GaugeFunc
+	takeovers   prometheus.Counter
+	matches     *prometheus.CounterVec
+	dropped     *prometheus.CounterVec
+	lostHistory prometheus.Counter
+	accepts     *prometheus.CounterVec
+	anew        *prometheus.CounterVec
 
 	functionCalls   *prometheus.CounterVec
 	functionRefused *prometheus.CounterVec
@@ -35,7 +35,7 @@ func newMetrics(r prometheus.Registerer, lag func() float64) (*metrics, error) {
 			Name: "director_loop_decide_seconds", Help: "How long one profile decided at a time.", Buckets: seconds}),
 		commit: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "director_loop_commit_seconds", Help: "How long a transaction of a batch of matches took.", Buckets: seconds}),
-		waited: prometheus.NewHistogram(prometheus.HistogramOpts{
+		waitingTime: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "director_loop_waited_seconds", Help: "How long tickets had waited when their match was committed.",
 			Buckets: prometheus.ExponentialBuckets(0.01, 2, 17)}),
 		candidates: prometheus.NewGauge(prometheus.GaugeOpts{
@@ -63,7 +63,7 @@ func newMetrics(r prometheus.Registerer, lag func() float64) (*metrics, error) {
 			Name: "director_loop_dropped_total",
 			Help: "Decided matches that were not committed, by why: gone (a ticket left or was taken), busy (another transaction decided about a player), " +
 				"refused (a player is about to take a seat), bad (the database refused the data), error."}, []string{"why"}),
-		lost: prometheus.NewCounter(prometheus.CounterOpts{
+		lostHistory: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "director_loop_history_lost_total",
 			Help: "Tickets whose history was not written, or not when this worker saw them: the database could not be reached for too long, or refused the data."}),
 		accepts: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -92,8 +92,8 @@ func (m *metrics) register(r prometheus.Registerer) error {
 	if r == nil {
 		return nil
 	}
-	for _, c := range []prometheus.Collector{m.decide, m.commit, m.waited, m.candidates, m.leftOut, m.owned, m.waiting, m.takeovers,
-		m.matches, m.dropped, m.lost, m.anew, m.oldest, m.unowned, m.lag, m.accepts, m.functionCalls, m.functionRefused} {
+	for _, c := range []prometheus.Collector{m.decide, m.commit, m.waitingTime, m.candidates, m.leftOut, m.owned, m.waiting, m.takeovers,
+		m.matches, m.dropped, m.lostHistory, m.anew, m.oldest, m.unowned, m.lag, m.accepts, m.functionCalls, m.functionRefused} {
 		if err := r.Register(c); err != nil {
 			return err
 		}

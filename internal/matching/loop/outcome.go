@@ -29,7 +29,7 @@ func (l *Loop) takeOutcomes(ctx context.Context) {
 			s.sent[o.lane] = nil
 		}
 		for _, j := range o.jobs {
-			l.commits.asked(j)
+			l.commits.endAsking(j)
 		}
 		l.metrics.commit.Observe(o.took.Seconds())
 		l.handle(ctx, o)
@@ -62,7 +62,7 @@ func (l *Loop) settle(ctx context.Context, j *job, outcome db.MatchOutcome) {
 	case db.MatchNoHost:
 		l.nextRegion(ctx, j)
 	case db.MatchTicketsGone:
-		l.lost(ctx, j, outcome.Gone)
+		l.handleLostTickets(ctx, j, outcome.Gone)
 	case db.MatchPlayersBusy:
 		l.giveBack(j, busyPause, "busy")
 	case db.MatchRefused:
@@ -87,9 +87,9 @@ func (l *Loop) committed(j *job) {
 	for i, t := range j.match.Tickets {
 		if b := j.began[i]; !b.created.IsZero() {
 			waited := max(0, now.Sub(b.created))
-			l.metrics.waited.Observe(waited.Seconds())
-			if p != nil && p.waits != nil {
-				p.waits.add(sample{now, waited, b.number})
+			l.metrics.waitingTime.Observe(waited.Seconds())
+			if p != nil && p.waitTimes != nil {
+				p.waitTimes.add(sample{now, waited, b.number})
 			}
 		}
 		l.queue.remove(t.ID)
@@ -122,14 +122,14 @@ func (l *Loop) nextRegion(_ context.Context, j *job) {
 
 // badPause doubles the pause of a seed each time that the database refuses its match.
 func (l *Loop) badPause(anchor string) time.Duration {
-	n := l.bad[anchor]
-	l.bad[anchor] = n + 1
+	n := l.refusalsBySeed[anchor]
+	l.refusalsBySeed[anchor] = n + 1
 	return min(badPause<<min(n, 5), badPauseMax)
 }
 
-// lost reads the tickets that turned out not to be free, and then makes the others candidates again: after a pause if that told nothing
+// handleLostTickets reads the tickets that turned out not to be free, and then makes the others candidates again: after a pause if that told nothing
 // new, so that the same match is not decided and refused without end.
-func (l *Loop) lost(ctx context.Context, j *job, gone []string) {
+func (l *Loop) handleLostTickets(ctx context.Context, j *job, gone []string) {
 	l.metrics.dropped.WithLabelValues("gone").Inc()
 	known := l.queue.freeVersions(gone)
 	err := l.queue.refresh(ctx, gone)
@@ -173,6 +173,6 @@ func (l *Loop) putBack(p *owned, tickets []string, marked *db.MarkedTickets, aft
 	case after > 0:
 		l.returnAfter(after, p.name, tickets)
 	default:
-		l.again(p, tickets)
+		l.returnTickets(p, tickets)
 	}
 }

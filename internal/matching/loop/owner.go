@@ -3,7 +3,10 @@ package loop
 import (
 	"context"
 	"log/slog"
+	"sync/atomic"
 	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/db"
 )
@@ -18,8 +21,8 @@ func (l *Loop) look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	l.hasWork = len(all) > 0
-	if !l.hasWork && l.queue.started {
+	l.hasProfiles = len(all) > 0
+	if !l.hasProfiles && l.queue.followsChanges {
 		l.emptyQueue()
 	}
 	return l.own(ctx, all)
@@ -31,7 +34,7 @@ func (l *Loop) emptyQueue() { l.queue = newQueue(l.Options, l) }
 // profile; a former owner's commits fail.
 func (l *Loop) own(ctx context.Context, all []db.ProfileOwner) error {
 	l.dropOthers(ctx, all)
-	l.adopts = nil
+	l.profilesToTake = nil
 	if err := l.resume(ctx, all); err != nil {
 		return err
 	}
@@ -59,8 +62,8 @@ func (l *Loop) follow(ctx context.Context, all []db.ProfileOwner) error {
 		if p == nil {
 			continue
 		}
-		if p.version != o.Live && l.unreadable[o.Profile] != o.Live {
-			l.adopts = append(l.adopts, o)
+		if p.version != o.Live && l.unreadableVersions[o.Profile] != o.Live {
+			l.profilesToTake = append(l.profilesToTake, o)
 		}
 		l.followPause(ctx, p, o.Paused)
 		began, err := l.followShadow(ctx, p, o.Shadow, shadows < shadowsPerLook)
@@ -80,7 +83,7 @@ func (l *Loop) followPause(ctx context.Context, p *owned, paused bool) {
 		return
 	}
 	p.paused = paused
-	l.learn(p, change{at: l.moment(), kind: decisionsDue}) // not of the moment when it was paused
+	l.learn(p, change{moment: l.moment(), kind: decisionsDue}) // not of the moment when it was paused
 	l.Log.LogAttrs(ctx, slog.LevelInfo, "the pause of a profile changed", slog.String("profile", p.name), slog.Bool("paused", paused))
 }
 
@@ -105,8 +108,8 @@ func (l *Loop) resume(ctx context.Context, all []db.ProfileOwner) error {
 	for _, o := range all {
 		switch {
 		case o.Worker != l.lease.id || l.profiles[o.Profile] != nil:
-		case l.unreadable[o.Profile] != o.Live:
-			l.adopts = append(l.adopts, o)
+		case l.unreadableVersions[o.Profile] != o.Live:
+			l.profilesToTake = append(l.profilesToTake, o)
 		default:
 			if err := l.giveUp(ctx, o.Profile); err != nil {
 				return err
@@ -138,10 +141,10 @@ const sharesMost = 8
 
 // share gives up profiles to the worker with least to decide about, as long as both have less to decide about than this one afterwards.
 func (l *Loop) share(ctx context.Context) error {
-	if len(l.profiles) < 2 || len(l.adopts) > 0 || time.Since(l.shared) < shareEvery {
+	if len(l.profiles) < 2 || len(l.profilesToTake) > 0 || time.Since(l.sharedAt) < shareEvery {
 		return nil
 	}
-	l.shared = time.Now()
+	l.sharedAt = time.Now()
 	workers, err := l.workers(ctx)
 	if err != nil {
 		return err
@@ -186,7 +189,7 @@ func (l *Loop) weight() int {
 	for _, p := range l.profiles {
 		n += p.weight()
 	}
-	for _, o := range l.adopts {
+	for _, o := range l.profilesToTake {
 		if l.profiles[o.Profile] == nil {
 			n += l.freeWeight(o.Profile)
 		}
@@ -196,3 +199,48 @@ func (l *Loop) weight() int {
 
 // freeWeight is what a profile that nobody owns would add to the weight of a worker.
 func (l *Loop) freeWeight(profile string) int { return 1 + l.queue.index.count(profile) }
+
+// lease is the sign of life of this worker. It is renewed beside the loop, so that a long decision does not cost it. It takes a
+// connection of the pool that commits use: a worker whose pool is stuck for the length of the lease could commit nothing, and loses its
+// profiles to one that can.
+type lease struct {
+	store  Store
+	id     uuid.UUID
+	lasts  time.Duration
+	weight atomic.Int64 // what this worker decides about: candidates and profiles
+}
+
+func newLease(store Store, id uuid.UUID, lasts time.Duration) *lease {
+	return &lease{store: store, id: id, lasts: lasts}
+}
+
+// begin renews the lease once, and then four times within each of its durations until ctx ends. lost is called when it could not
+// be renewed in time: others may own the profiles by then.
+func (l *lease) begin(ctx context.Context, lost func()) error {
+	if err := l.renew(ctx); err != nil {
+		return err
+	}
+	go func() {
+		ticks := time.NewTicker(l.lasts / 4)
+		defer ticks.Stop()
+		renewed := time.Now()
+		for time.Since(renewed) < l.lasts {
+			select {
+			case <-ctx.Done():
+				return
+			case <-ticks.C:
+			}
+			if l.renew(ctx) == nil {
+				renewed = time.Now()
+			}
+		}
+		lost()
+	}()
+	return nil
+}
+
+func (l *lease) renew(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, l.lasts)
+	defer cancel()
+	return l.store.RenewLoopWorker(ctx, db.LoopWorker{ID: l.id, Weight: int(l.weight.Load())}, l.lasts)
+}

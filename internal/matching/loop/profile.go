@@ -24,13 +24,13 @@ type owned struct {
 	version     int
 	profile     *profile.Profile
 	seed        uint64
-	live        *decider                // nil for a profile with a function
+	liveDecider *decider                // nil for a profile with a function
 	function    *function               // nil for a profile that teams and rules decide
 	paused      bool                    // by an operator: it decides nothing
 	failed      time.Time               // when a turn last failed; zero: never
 	asks        bool                    // ready checks may be open: of its version, or of one before
 	checks      int                     // open ready checks, as of the last second and begun since
-	waits       *waits                  // nil until the former owner's waiting times are read
+	waitTimes   *waits                  // nil until the former owner's waiting times are read
 	rosters     map[string]db.OpenMatch // the matches that newcomers may join, by session
 	rostersRead time.Time               // zero: not yet
 	shadow      *shadow                 // nil: none
@@ -53,7 +53,7 @@ func (p *owned) candidates() int {
 	if p.function != nil {
 		return p.function.Len()
 	}
-	return p.live.candidates
+	return p.liveDecider.candidates
 }
 
 // weight is what the profile adds to what this worker decides about.
@@ -66,8 +66,8 @@ func (p *owned) hasPool() bool {
 
 // learn passes a change on to the live version of a profile.
 func (l *Loop) learn(p *owned, c change) {
-	if p.live != nil {
-		p.live.put(c)
+	if p.liveDecider != nil {
+		p.liveDecider.put(c)
 		return
 	}
 	for whole := false; !whole; {
@@ -93,29 +93,29 @@ func (p *owned) size(found decide.Proposal) int {
 
 // fill gives a version that begins to decide the game regions and the queue without the tickets that are taken.
 func (l *Loop) fill(p *owned) {
-	entries := l.candidates(p.name, p.profile.Pool != nil, l.taken(p.name))
+	entries := l.candidates(p.name, p.profile.Pool != nil, l.ticketsUnderWay(p.name))
 	now := l.moment()
-	l.learn(p, change{at: now, kind: regionsChanged, regions: l.hosts.regionsOf(p.profile)})
-	l.learn(p, change{at: now, kind: candidatesCame, entries: entries})
-	if p.live != nil {
-		p.live.candidates = len(entries)
+	l.learn(p, change{moment: now, kind: regionsChanged, regions: l.hosts.regionsOf(p.profile)})
+	l.learn(p, change{moment: now, kind: candidatesCame, entries: entries})
+	if p.liveDecider != nil {
+		p.liveDecider.candidates = len(entries)
 	}
 }
 
 // candidates returns the free tickets that a profile may take, without those that are taken.
 func (l *Loop) candidates(profile string, hasPool bool, taken map[string]bool) []*entry {
 	now := l.moment()
-	return slices.DeleteFunc(l.queue.index.of(profile, hasPool), func(e *entry) bool { return !e.free(now) || taken[e.id] })
+	return slices.DeleteFunc(l.queue.index.entriesOf(profile, hasPool), func(e *entry) bool { return !e.free(now) || taken[e.id] })
 }
 
 // decideBy makes what decides by a version of the profile, without candidates.
 func (p *owned) decideBy(read *profile.Profile) {
-	p.live, p.function = nil, nil
+	p.liveDecider, p.function = nil, nil
 	if read.Function != nil {
 		p.function = newFunction(read)
 		return
 	}
-	p.live = newDecider(decide.Version{Profile: read, Number: p.version}, p.seed)
+	p.liveDecider = newDecider(decide.Version{Profile: read, Number: p.version}, p.seed)
 }
 
 // newSeed returns the number that draws between what the rules leave open. It is stored with each match, so that a replay
@@ -131,13 +131,13 @@ func (l *Loop) drop(name string) {
 	l.forgetProfile(name)
 	l.freeAll(name)
 	l.waiting.dropProfile(name)
-	l.waiting.stale = true // the database may have demand of a retired profile
+	l.waiting.isDemandStale = true // the database may have demand of a retired profile
 	l.commits.dropProfile(name)
 	l.holds = l.holds.without(name)
 }
 
-// taken are the tickets of a profile's matches that are under way. They stay candidates of other profiles.
-func (l *Loop) taken(name string) map[string]bool {
+// ticketsUnderWay are the tickets of a profile's matches that are under way. They stay candidates of other profiles.
+func (l *Loop) ticketsUnderWay(name string) map[string]bool {
 	all := append(l.commits.jobs(), l.waiting.jobs...)
 	return ticketsOf(slices.DeleteFunc(all, func(j *job) bool { return j.match.Profile != name }))
 }
@@ -154,7 +154,7 @@ func ticketsOf(jobs []*job) map[string]bool {
 
 // hold keeps tickets of a profile from being candidates until a moment.
 type hold struct {
-	at      time.Time
+	until   time.Time
 	profile string
 	tickets []string
 }
@@ -175,12 +175,12 @@ func (l *Loop) returnAfter(d time.Duration, name string, tickets []string) {
 	l.holds = append(l.holds, hold{time.Now().Add(d), name, tickets})
 }
 
-// again makes tickets of a dropped match candidates of a profile again, at their place. An engine that began while they were taken
+// returnTickets makes tickets of a dropped match candidates of a profile again, at their place. An engine that began while they were taken
 // does not have them.
-func (l *Loop) again(p *owned, tickets []string) {
-	c := change{at: l.moment(), kind: candidatesReturned, ids: tickets}
+func (l *Loop) returnTickets(p *owned, tickets []string) {
+	c := change{moment: l.moment(), kind: candidatesReturned, ids: tickets}
 	for _, id := range tickets {
-		if e := l.queue.entries[id]; e != nil && e.playable() && e.free(c.at) {
+		if e := l.queue.entries[id]; e != nil && e.playable() && e.free(c.moment) {
 			c.entries = append(c.entries, e)
 		}
 	}
@@ -193,10 +193,10 @@ func (l *Loop) release() {
 	var rest holds
 	for _, h := range l.holds {
 		switch p := l.profiles[h.profile]; {
-		case now.Before(h.at):
+		case now.Before(h.until):
 			rest = append(rest, h)
 		case p != nil:
-			l.again(p, h.tickets)
+			l.returnTickets(p, h.tickets)
 		}
 	}
 	l.holds = rest

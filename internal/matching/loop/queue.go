@@ -27,24 +27,26 @@ type queue struct {
 	universe  string
 	playerArg string
 	limit     limit
-	to        listener
+	listener  listener
 
-	started bool       // changes are followed
-	loaded  bool       // all tickets of then have been read
-	last    string     // the last that was
-	ahead   *pageAhead // the page that is being read; nil: none
-	compare comparison
-	leftOut int // tickets of the queue that the last comparison found no place for
+	entries       map[string]*entry
+	index         index
+	heldBytes     int               // of the entries
+	inMatches     map[string]*entry // free again when the time of their match has passed
+	nextOverdueAt time.Time         // the earliest of these times, or an earlier one; zero: none is in a match
+	unrecorded    []unrecorded      // oldest first
 
-	entries map[string]*entry
-	index   index
-	bytes   int               // of the entries
-	pending map[string]*entry // those in a match; they are free again when its time has passed
-	overdue time.Time         // the earliest of these times, or an earlier one; zero: none is pending
-	changes db.SettledPoint
-	settled db.SettledPoint
+	// Following changes.
+	followsChanges bool            // from changesPoint and settledPoint on
+	changesPoint   db.SettledPoint // up to which the tickets that came or changed were read
+	settledPoint   db.SettledPoint // up to which the tickets that left were read
 
-	unrecorded []unrecorded // oldest first
+	// Reading everything.
+	isFullyRead bool       // the tickets that waited when changes were first followed
+	lastReadID  string     // of the last page
+	nextPage    *pageAhead // that is being read; nil: none
+	comparison  comparison
+	leftOut     int // tickets of the queue for which the last comparison found no place in memory
 }
 
 // limit bounds the tickets in memory.
@@ -52,22 +54,22 @@ type limit struct{ tickets, bytes int }
 
 func newQueue(o Options, to listener) *queue {
 	return &queue{
-		store: o.Store, universe: o.Universe, playerArg: o.PlayerArg, limit: limit{o.MaxCandidates, o.Memory}, to: to,
-		entries: map[string]*entry{}, index: newIndex(), pending: map[string]*entry{},
+		store: o.Store, universe: o.Universe, playerArg: o.PlayerArg, limit: limit{o.MaxCandidates, o.Memory}, listener: to,
+		entries: map[string]*entry{}, index: newIndex(), inMatches: map[string]*entry{},
 	}
 }
 
 func (q *queue) len() int { return len(q.entries) }
 
-// full reports whether there is no place for another ticket beside so many that will be added.
-func (q *queue) full(added int) bool {
-	return len(q.entries)+added >= q.limit.tickets || q.bytes+added*entryBytes >= q.limit.bytes
+// isFull reports whether there is no place for another ticket beside so many that will be added.
+func (q *queue) isFull(added int) bool {
+	return len(q.entries)+added >= q.limit.tickets || q.heldBytes+added*entryBytes >= q.limit.bytes
 }
 
 // start reads where the changes begin that follow is to read, and the newest tickets. Then load reads the tickets of before.
 func (q *queue) start(ctx context.Context) error {
 	err := reading(ctx, "reading the end of the ticket feed", func(ctx context.Context) (err error) {
-		q.changes, err = q.store.FeedEnd(ctx)
+		q.changesPoint, err = q.store.FeedEnd(ctx)
 		return err
 	})
 	if err != nil {
@@ -77,7 +79,7 @@ func (q *queue) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	q.settled, q.started = settled.Next, true
+	q.settledPoint, q.followsChanges = settled.Next, true
 	return q.loadNewest(ctx)
 }
 
@@ -92,13 +94,13 @@ func (q *queue) follow(ctx context.Context) error {
 			return errRestarted
 		}
 		for _, c := range page.Candidates {
-			q.ahead.overtake(c.ID)
+			q.nextPage.overtake(c.ID)
 		}
 		q.putPage(page.Candidates)
-		q.changes, more = page.Next, page.More
+		q.changesPoint, more = page.Next, page.More
 	}
 	for more := true; more; {
-		page, err := q.settledSince(ctx, q.settled)
+		page, err := q.settledSince(ctx, q.settledPoint)
 		if err != nil {
 			return err
 		}
@@ -106,13 +108,13 @@ func (q *queue) follow(ctx context.Context) error {
 			return errRestarted
 		}
 		for _, s := range page.Settled {
-			q.ahead.overtake(s.ID)
+			q.nextPage.overtake(s.ID)
 			if !s.Assigned {
 				q.announceLeft(s.ID)
 			}
 			q.remove(s.ID)
 		}
-		q.settled, more = page.Next, page.More
+		q.settledPoint, more = page.Next, page.More
 	}
 	q.freeOverdue()
 	return nil
@@ -121,7 +123,7 @@ func (q *queue) follow(ctx context.Context) error {
 // changed reads a page of what changed.
 func (q *queue) changed(ctx context.Context) (page db.CandidatePage, err error) {
 	err = reading(ctx, "reading the changes of the ticket queue", func(ctx context.Context) (err error) {
-		page, err = q.store.CandidatesSince(ctx, q.universe, q.changes)
+		page, err = q.store.CandidatesSince(ctx, q.universe, q.changesPoint)
 		return err
 	})
 	return page, err
@@ -142,7 +144,7 @@ func (q *queue) putPage(page []db.Candidate) {
 	if len(page) == 0 {
 		return
 	}
-	at := q.to.moment()
+	at := q.listener.moment()
 	slices.SortFunc(page, func(a, b db.Candidate) int { return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.ID, b.ID)) })
 	for _, c := range page {
 		q.put(c, at)
@@ -152,28 +154,28 @@ func (q *queue) putPage(page []db.Candidate) {
 // put adds a ticket that was read at a moment.
 func (q *queue) put(c db.Candidate, at time.Time) {
 	old := q.entries[c.ID]
-	if old == nil && q.full(0) {
+	if old == nil && q.isFull(0) {
 		return
 	}
 	e := newEntry(c, at, q.playerArg)
 	if old != nil {
-		e.seen = old.seen
+		e.seenAt = old.seenAt
 		if old.tx == e.tx && old.free(at) == e.free(at) {
 			return // it was read before
 		}
 		q.remove(c.ID)
 	}
 	if old == nil && e.playable() && c.SeenAt.IsZero() {
-		q.unrecorded = append(q.unrecorded, unrecorded{e.id, e.seen})
+		q.unrecorded = append(q.unrecorded, unrecorded{e.id, e.seenAt})
 	}
 	q.entries[c.ID] = e
 	q.index.add(e)
-	q.bytes += e.bytes()
+	q.heldBytes += e.bytes()
 	switch {
 	case e.free(at):
-		q.to.ticketFree(e)
+		q.listener.ticketFree(e)
 	case !e.paused:
-		q.pending[c.ID] = e
+		q.inMatches[c.ID] = e
 		q.soonest(e.pendingUntil)
 	}
 }
@@ -183,11 +185,11 @@ func (q *queue) remove(id string) {
 	if e == nil {
 		return
 	}
-	q.bytes -= e.bytes()
+	q.heldBytes -= e.bytes()
 	delete(q.entries, id) // first: matches that need the ticket are dropped, and their tickets looked up
-	delete(q.pending, id)
+	delete(q.inMatches, id)
 	q.index.remove(e)
-	q.to.ticketGone(e)
+	q.listener.ticketGone(e)
 }
 
 // bar makes a ticket no candidate, until another version of it is read.
@@ -197,26 +199,26 @@ func (q *queue) bar(id string) {
 		return
 	}
 	q.remove(id)
-	barred := &entry{id: e.id, created: e.created, tx: e.tx, seen: e.seen}
+	barred := &entry{id: e.id, created: e.created, tx: e.tx, seenAt: e.seenAt}
 	q.entries[id] = barred
-	q.bytes += barred.bytes()
+	q.heldBytes += barred.bytes()
 }
 
 // freeOverdue frees tickets of matches that were neither assigned nor released in time. It is called at each step, so it reads the
 // pending tickets only when the time of one has passed.
 func (q *queue) freeOverdue() {
-	if q.overdue.IsZero() {
+	if q.nextOverdueAt.IsZero() {
 		return
 	}
-	now := q.to.moment()
-	if q.overdue.After(now) {
+	now := q.listener.moment()
+	if q.nextOverdueAt.After(now) {
 		return
 	}
-	q.overdue = time.Time{}
-	for id, e := range q.pending {
+	q.nextOverdueAt = time.Time{}
+	for id, e := range q.inMatches {
 		if e.free(now) {
-			delete(q.pending, id)
-			q.to.ticketFree(e)
+			delete(q.inMatches, id)
+			q.listener.ticketFree(e)
 		} else {
 			q.soonest(e.pendingUntil)
 		}
@@ -225,14 +227,14 @@ func (q *queue) freeOverdue() {
 
 // soonest remembers when a ticket is free again.
 func (q *queue) soonest(at time.Time) {
-	if q.overdue.IsZero() || at.Before(q.overdue) {
-		q.overdue = at
+	if q.nextOverdueAt.IsZero() || at.Before(q.nextOverdueAt) {
+		q.nextOverdueAt = at
 	}
 }
 
 // freeVersions returns the versions of those of the tickets that are candidates.
 func (q *queue) freeVersions(ids []string) map[string]uint64 {
-	free, now := map[string]uint64{}, q.to.moment()
+	free, now := map[string]uint64{}, q.listener.moment()
 	for _, id := range ids {
 		if e := q.entries[id]; e != nil && e.playable() && e.free(now) {
 			free[id] = e.tx
@@ -255,14 +257,14 @@ func (q *queue) refresh(ctx context.Context, ids []string) error {
 		return err
 	}
 	there := make(map[string]bool, len(found))
-	at := q.to.moment()
+	at := q.listener.moment()
 	for _, c := range found {
 		there[c.ID] = true
 		if old := q.entries[c.ID]; old != nil {
 			if old.tx == c.Tx && old.free(at) && c.Free(at) {
 				continue // it is as it was: its match is given back
 			}
-			c.SeenAt = old.seen
+			c.SeenAt = old.seenAt
 		}
 		q.remove(c.ID) // so that put tells of it even if nothing but a mark changed
 		q.put(c, at)
@@ -278,7 +280,7 @@ func (q *queue) refresh(ctx context.Context, ids []string) error {
 
 // ticketFree implements listener: the ticket is a candidate of each profile that takes it.
 func (l *Loop) ticketFree(e *entry) {
-	c := change{at: l.now, kind: candidatesCame, entries: []*entry{e}}
+	c := change{moment: l.lastMoment, kind: candidatesCame, entries: []*entry{e}}
 	for p := range l.takers(e) {
 		l.learn(p, c)
 		p.shadow.learn(c)
@@ -288,13 +290,13 @@ func (l *Loop) ticketFree(e *entry) {
 // ticketGone implements listener: the ticket is no candidate any more, and matches that need it are decided anew.
 func (l *Loop) ticketGone(e *entry) {
 	l.leaves(e)
-	delete(l.bad, e.id)
+	delete(l.refusalsBySeed, e.id)
 	l.waiting.drop(l, e.id)
 }
 
 // leaves takes a ticket from the candidates of every profile.
 func (l *Loop) leaves(e *entry) {
-	c := change{at: l.now, kind: candidatesLeft, ids: []string{e.id}}
+	c := change{moment: l.lastMoment, kind: candidatesLeft, ids: []string{e.id}}
 	for p := range l.takers(e) {
 		l.learn(p, c)
 		p.shadow.learn(c)

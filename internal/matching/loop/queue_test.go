@@ -49,7 +49,7 @@ func TestTheQueueInMemoryIsBounded(t *testing.T) {
 	for n := range 1000 {
 		q.remove(fmt.Sprint(n))
 	}
-	require.Zero(t, q.bytes)
+	require.Zero(t, q.heldBytes)
 	require.Equal(t, newIndex(), q.index)
 	for n := range 1000 {
 		put(n, make([]byte, 1000)) // without players

@@ -60,7 +60,7 @@ func (l *Loop) readReadyChecks(ctx context.Context) error {
 
 // acceptedJob is the match of a ready check that all players accepted.
 func (l *Loop) acceptedJob(p *owned, c db.OpenReadyCheck) *job {
-	j := &job{match: c.Match, owner: p.owner(l), oldest: c.Match.DecidedAt, decided: time.Now()}
+	j := &job{match: c.Match, owner: p.owner(l), oldest: c.Match.DecidedAt, decidedAt: time.Now()}
 	j.began = make([]waiter, len(c.Match.Tickets))
 	for i, t := range c.Match.Tickets {
 		e := l.queue.entries[t.ID]
@@ -79,10 +79,10 @@ func (l *Loop) acceptedJob(p *owned, c db.OpenReadyCheck) *job {
 
 // renewAccepted keeps the tickets of accepted matches that wait for a server, and drops the matches that ended.
 func (l *Loop) renewAccepted(ctx context.Context) error {
-	if time.Since(l.renewed) < renewEvery {
+	if time.Since(l.acceptedRenewedAt) < renewEvery {
 		return nil
 	}
-	l.renewed = time.Now()
+	l.acceptedRenewedAt = time.Now()
 	var owners []db.MatchOwner
 	var accepted []db.NewMatch
 	for _, j := range l.waiting.jobs {

@@ -34,7 +34,7 @@ func TestTheQueueIsCompared(t *testing.T) {
 	}
 	require.NoError(t, q.start(t.Context()))
 	require.NoError(t, q.load(t.Context()))
-	require.True(t, q.loaded)
+	require.True(t, q.isFullyRead)
 	require.Len(t, q.entries, 3)
 	for i, statement := range []string{"DELETE FROM tickets WHERE id = $1", "UPDATE tickets SET tx = '7', paused_at = now() WHERE id = $1"} {
 		_, err := sql.Exec(t.Context(), statement, ids[i])
@@ -42,8 +42,8 @@ func TestTheQueueIsCompared(t *testing.T) {
 	}
 	delete(q.entries, ids[2])
 	q.reconcile()
-	q.compare.began = q.compare.began.Add(1) // undecided has one moment
-	for !q.compare.began.IsZero() {
+	q.comparison.began = q.comparison.began.Add(1) // undecided has one moment
+	for !q.comparison.began.IsZero() {
 		require.NoError(t, q.reconcileOn(t.Context()))
 	}
 	require.Len(t, q.entries, 2)
@@ -54,7 +54,7 @@ func TestTheQueueIsCompared(t *testing.T) {
 	q.remove(ids[2])
 	q.limit.tickets = 1 // beside the one that is there
 	q.reconcile()
-	for !q.compare.began.IsZero() {
+	for !q.comparison.began.IsZero() {
 		require.NoError(t, q.reconcileOn(t.Context()))
 	}
 	require.Equal(t, 1, q.leftOut, "a ticket without a place is counted")

@@ -28,7 +28,9 @@ func (l *Loop) readRosters(ctx context.Context) error {
 
 // missingRosters reads the open matches of the profiles whose first candidates have just come.
 func (l *Loop) missingRosters(ctx context.Context) error {
-	return l.readRostersOf(ctx, func(p *owned) bool { return p.live != nil && p.live.mayFind(l.now) && !p.knowsRosters() })
+	return l.readRostersOf(ctx, func(p *owned) bool {
+		return p.liveDecider != nil && p.liveDecider.mayFind(l.lastMoment) && !p.knowsRosters()
+	})
 }
 
 // readRostersOf tells the engines of some profiles which matches newcomers may join, and which they may not join any more.
@@ -68,12 +70,12 @@ func (l *Loop) setRosters(p *owned, open map[string]db.OpenMatch) {
 	at := l.moment()
 	for session := range p.rosters {
 		if _, ok := open[session]; !ok {
-			l.learn(p, change{at: at, kind: rosterEnded, ids: []string{session}})
+			l.learn(p, change{moment: at, kind: rosterEnded, ids: []string{session}})
 		}
 	}
 	for session, m := range open {
 		if !reflect.DeepEqual(p.rosters[session], m) {
-			l.learn(p, change{at: at, kind: rosterChanged, roster: RosterOf(p.profile, m)})
+			l.learn(p, change{moment: at, kind: rosterChanged, roster: RosterOf(p.profile, m)})
 		}
 	}
 	p.rosters, p.rostersRead = open, time.Now()

@@ -15,13 +15,13 @@ import (
 // shadow is a version of a profile that decides about the same tickets as the live one, and commits nothing. A ticket that the shadow
 // has matched is no longer a candidate of it; all tickets leave with the live matches. A shadow joins no open matches.
 type shadow struct {
-	version int
-	profile *profile.Profile
-	decider *decider      // nil: this release cannot run the version
-	credit  time.Duration // how long it may decide now
-	at      time.Time     // when the credit was last increased, by this machine's clock
-	seen    db.ShadowMatches
-	count   map[string]int // matches of a side within this second
+	version     int
+	profile     *profile.Profile
+	decider     *decider      // nil: this release cannot run the version
+	credit      time.Duration // how long it may decide now
+	creditedAt  time.Time     // when the credit was last increased, by this machine's clock
+	matchCounts db.ShadowMatches
+	count       map[string]int // matches of a side within this second
 }
 
 const (
@@ -47,7 +47,7 @@ func (l *Loop) followShadow(ctx context.Context, p *owned, version int, mayBegin
 	case version == 0:
 		p.shadow = nil
 		return false, nil
-	case !mayBegin || p.shadow != nil && p.shadow.version == version && p.shadow.seen.Live == p.version:
+	case !mayBegin || p.shadow != nil && p.shadow.version == version && p.shadow.matchCounts.Live == p.version:
 		return false, nil
 	}
 	var stored db.ProfileVersion
@@ -58,7 +58,7 @@ func (l *Loop) followShadow(ctx context.Context, p *owned, version int, mayBegin
 	if err != nil {
 		return false, err
 	}
-	p.shadow = &shadow{version: version, at: time.Now(), count: map[string]int{}, seen: db.ShadowMatches{Profile: p.name, Live: p.version, Shadow: version}}
+	p.shadow = &shadow{version: version, creditedAt: time.Now(), count: map[string]int{}, matchCounts: db.ShadowMatches{Profile: p.name, Live: p.version, Shadow: version}}
 	read, err := profile.ParseStored([]byte(stored.Document))
 	if err == nil && read.Function != nil {
 		err = errFunctionShadow
@@ -69,7 +69,7 @@ func (l *Loop) followShadow(ctx context.Context, p *owned, version int, mayBegin
 	}
 	p.shadow.profile, p.shadow.decider = read, newDecider(decide.Version{Profile: read, Number: version}, p.seed)
 	p.shadow.setRegions(l.hosts, l.moment())
-	p.shadow.learn(change{at: l.now, kind: candidatesCame, entries: l.candidates(p.name, read.Pool != nil, nil)})
+	p.shadow.learn(change{moment: l.lastMoment, kind: candidatesCame, entries: l.candidates(p.name, read.Pool != nil, nil)})
 	return true, nil
 }
 
@@ -88,12 +88,12 @@ func (l *Loop) beginShadow(p *owned, now time.Time) {
 		return
 	}
 	began := time.Now()
-	s.credit = min(shadowCredit, s.credit+began.Sub(s.at)/shadowShare)
-	s.at = began
+	s.credit = min(shadowCredit, s.credit+began.Sub(s.creditedAt)/shadowShare)
+	s.creditedAt = began
 	if s.credit < shadowLeast {
 		return
 	}
-	t := &turn{profile: p, shadow: s, now: now, decides: true, lasts: s.credit, maxLate: l.maxLate, effort: shadowEffort, most: shadowMatches, playerArg: l.PlayerArg}
+	t := &turn{profile: p, shadow: s, now: now, decides: true, lasts: s.credit, maxLate: l.maxLate, effort: shadowEffort, maxMatches: shadowMatches, playerArg: l.PlayerArg}
 	s.decider.hot = true
 	l.turns.begin(s.decider.begin(t))
 }
@@ -106,8 +106,8 @@ func (l *Loop) endShadow(t *turn) {
 		s.decider = nil // the panic is in the log; the next version of the shadow begins anew
 		return
 	}
-	for i := range t.found {
-		s.record("shadow", s.profile, &t.found[i].Proposal, t.found[i].at)
+	for i := range t.matches {
+		s.record("shadow", s.profile, &t.matches[i].Proposal, t.matches[i].decidedAt)
 	}
 }
 
@@ -125,7 +125,7 @@ func (s *shadow) nextDecision(skew time.Duration) (at time.Time, ok bool) {
 // setRegions passes the current game regions to the shadow. A nil shadow ignores them.
 func (s *shadow) setRegions(h hosts, at time.Time) {
 	if s != nil && s.decider != nil {
-		s.learn(change{at: at, kind: regionsChanged, regions: h.regionsOf(s.profile)})
+		s.learn(change{moment: at, kind: regionsChanged, regions: h.regionsOf(s.profile)})
 	}
 }
 
@@ -136,8 +136,8 @@ func (s *shadow) record(side string, p *profile.Profile, found *decide.Proposal,
 	}
 	s.count[side]++
 	measures, _ := json.Marshal(measuresOf(p, found)) // finite numbers always encode
-	s.seen.Sides, s.seen.DecidedAt = append(s.seen.Sides, side), append(s.seen.DecidedAt, at)
-	s.seen.Measures = append(s.seen.Measures, string(measures))
+	s.matchCounts.Sides, s.matchCounts.DecidedAt = append(s.matchCounts.Sides, side), append(s.matchCounts.DecidedAt, at)
+	s.matchCounts.Measures = append(s.matchCounts.Measures, string(measures))
 }
 
 // measuresOf returns the measures of a match for a comparison: the values of its rules, its latency and its fill.
@@ -167,14 +167,14 @@ func (l *Loop) putShadows(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	for _, p := range l.inOrder() {
-		if p.shadow == nil || len(p.shadow.seen.Sides) == 0 {
+		if p.shadow == nil || len(p.shadow.matchCounts.Sides) == 0 {
 			continue
 		}
-		seen := p.shadow.seen
+		seen := p.shadow.matchCounts
 		if err := l.Store.RecordShadow(ctx, l.Universe, seen); err != nil {
 			l.Log.LogAttrs(ctx, slog.LevelWarn, "matches of a shadow could not be recorded", slog.String("profile", p.name), slog.Any("error", err))
 		}
-		p.shadow.seen = db.ShadowMatches{Profile: seen.Profile, Live: seen.Live, Shadow: seen.Shadow}
+		p.shadow.matchCounts = db.ShadowMatches{Profile: seen.Profile, Live: seen.Live, Shadow: seen.Shadow}
 		clear(p.shadow.count)
 	}
 }

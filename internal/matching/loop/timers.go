@@ -5,7 +5,7 @@ import "time"
 // timers say when each kind of periodic work is due.
 type timers struct {
 	timer *time.Timer
-	at    [4]time.Time
+	dueAt [4]time.Time
 }
 
 type periodic int
@@ -21,26 +21,26 @@ var every = [...]time.Duration{lookAt: lookInterval, tickAt: tick, checkAt: tick
 
 func newTimers() *timers {
 	t := &timers{timer: time.NewTimer(0)}
-	t.at[reconcileAt] = time.Now().Add(reconcileEvery) // the queue was just read
+	t.dueAt[reconcileAt] = time.Now().Add(reconcileEvery) // the queue was just read
 	return t
 }
 
-// due reports whether the work is due, and sets its next time.
-func (t *timers) due(p periodic) bool {
+// beginIfDue reports whether the work is due, and sets its next time.
+func (t *timers) beginIfDue(p periodic) bool {
 	now := time.Now()
-	if now.Before(t.at[p]) {
+	if now.Before(t.dueAt[p]) {
 		return false
 	}
-	t.at[p] = now.Add(every[p])
+	t.dueAt[p] = now.Add(every[p])
 	return true
 }
 
-func (t *timers) now(p periodic) { t.at[p] = time.Time{} }
+func (t *timers) now(p periodic) { t.dueAt[p] = time.Time{} }
 
 // sleepUntil sets the timer to the next periodic work, or to a decision that is due before it.
 func (t *timers) sleepUntil(decision time.Time) {
-	next := t.at[0]
-	for _, at := range t.at[1:] {
+	next := t.dueAt[0]
+	for _, at := range t.dueAt[1:] {
 		if at.Before(next) {
 			next = at
 		}

@@ -1,9 +1,14 @@
 package loop
 
 import (
+	"context"
+	"log/slog"
 	"slices"
+	"strings"
 	"sync"
+	"time"
 
+	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/panics"
 	"github.com/lattice-director/director/internal/base/wait"
 )
@@ -92,4 +97,184 @@ func (q *turns) drop() {
 	q.light, q.hot = nil, nil
 	q.mu.Unlock()
 	q.working.Wait()
+}
+
+const (
+	// turnTime bounds how long one profile decides before other hot ones have their turn and its matches are sent.
+	turnTime = 10 * time.Millisecond
+	// turnEffort is how many nodes a profile searches between two looks at the clock, some milliseconds.
+	turnEffort = 16384
+	// turnMatches ends a turn, so that the loop handles the matches of one turn in a few milliseconds.
+	turnMatches = 256
+	// askEffort is the effort of profiles with ready checks, of which only a few may begin at a time.
+	askEffort = 1024
+	// maxUnderWay bounds the matches of this worker that are decided and not committed yet, of all game regions, since only the decision
+	// says which region a match is for. Beyond it, deciding waits: for the length of a transaction at most, which the database bounds.
+	maxUnderWay = 4096
+	// maxLate is how late a decision may be and still count as made at the moment when it was due, which is also the moment of a replay.
+	maxLate = time.Second
+	// panicPause is how long a profile waits after a bug ended its turn.
+	panicPause = 5 * time.Second
+)
+
+// takeTurns takes the results of the turns that ended.
+func (l *Loop) takeTurns(ctx context.Context) {
+	for _, t := range l.turns.take() {
+		t.decider.end(t)
+		l.metrics.decide.Observe(t.took.Seconds())
+		switch p := t.profile; {
+		case t.shadow != nil:
+			l.endShadow(t)
+		case l.profiles[p.name] != p || p.liveDecider != t.decider: // another worker or another version decides now
+		case t.err != nil:
+			l.decideAnew(ctx, p)
+		default:
+			for _, d := range t.matches {
+				l.proposed(ctx, p, d, nil)
+			}
+		}
+	}
+}
+
+// decideAnew replaces the engine of a profile whose turn ended by a panic, which is in the log with its stack. Other profiles go on.
+func (l *Loop) decideAnew(ctx context.Context, p *owned) {
+	p.failed = time.Now()
+	l.metrics.anew.WithLabelValues(anewFailed).Inc()
+	l.Log.LogAttrs(ctx, slog.LevelError, "a decision failed because of a bug: the profile decides anew after a pause",
+		slog.String("profile", p.name), slog.Int("version", p.version), slog.Duration("pause", panicPause))
+	p.rosters, p.rostersRead = nil, time.Time{}
+	p.decideBy(p.profile)
+	l.fill(p)
+}
+
+// beginTurns begins a turn of each profile that has something to search for, in the order of names.
+func (l *Loop) beginTurns() {
+	now, room := l.moment(), maxUnderWay-l.commits.len()
+	for _, p := range l.inOrder() {
+		mayDecide := l.mayDecide(p, room)
+		if p.function != nil {
+			if mayDecide {
+				l.callFunction(p)
+			}
+			continue
+		}
+		l.beginTurn(p, now, mayDecide, room)
+		l.beginShadow(p, now)
+	}
+}
+
+// beginTurn begins a turn of a profile. One that may not decide learns of changes all the same.
+func (l *Loop) beginTurn(p *owned, now time.Time, mayDecide bool, room int) {
+	d := p.liveDecider
+	if d.running || len(d.changes) == 0 && !(mayDecide && d.mayFind(now)) {
+		return
+	}
+	t := &turn{profile: p, now: now, decides: mayDecide, lasts: l.turnTime, maxLate: l.maxLate, effort: turnEffort,
+		maxMatches: min(turnMatches, room), playerArg: l.PlayerArg}
+	if p.profile.Accept > 0 {
+		t.effort, t.maxMatches = askEffort, min(t.maxMatches, maxReadyChecks-p.checks-l.commits.asking[p.name])
+	}
+	l.turns.begin(d.begin(t))
+}
+
+// mayDecide reports whether a profile may decide now, with room for so many matches under way: it is not paused; without the game regions it
+// would make matches that find no server, and without the open matches it would begin others.
+func (l *Loop) mayDecide(p *owned, room int) bool {
+	return !p.paused && l.mayAsk(p) && room > 0 && l.hosts.knows(p.profile.Modes) && p.knowsRosters() &&
+		(p.failed.IsZero() || time.Since(p.failed) >= panicPause)
+}
+
+// moment implements listener. It has the precision of Postgres, microseconds, so that a replay has the same moments.
+func (l *Loop) moment() time.Time {
+	if now := l.Store.Now().UTC().Truncate(time.Microsecond); now.After(l.lastMoment) {
+		l.lastMoment = now
+	}
+	return l.lastMoment
+}
+
+// proposed handles a decided match: it begins the ready check of a profile that has one, else it commits the match. marked are its
+// tickets if a cycle has accepted the match, else nil.
+func (l *Loop) proposed(ctx context.Context, p *owned, d decided, marked *db.MarkedTickets) {
+	if !l.isCurrent(d) {
+		l.metrics.dropped.WithLabelValues("gone").Inc()
+		l.putBack(p, d.Tickets, marked, 0)
+		return
+	}
+	asks := p.profile.Accept > 0 && d.Session == ""
+	if asks && !l.mayAsk(p) {
+		l.putBack(p, d.Tickets, marked, 0)
+		return
+	}
+	j, err := l.newJob(p, d)
+	if err != nil {
+		l.Log.LogAttrs(ctx, slog.LevelWarn, "a decided match cannot be committed", slog.String("profile", p.name), slog.Any("error", err))
+		l.putBack(p, d.Tickets, marked, badPause)
+		return
+	}
+	l.logDecision(ctx, p, d.Proposal)
+	p.shadow.record("live", p.profile, &d.Proposal, d.decidedAt)
+	j.asks = asks
+	if marked != nil {
+		j.match.Mark, j.maxWait = marked.Mark, l.maxWaitOf(marked.IDs)
+	}
+	l.commits.add(j)
+}
+
+// isCurrent reports whether the tickets of a decision are in the queue as they were when the turn began: they may have changed or left, or
+// a match of another profile may have taken them.
+func (l *Loop) isCurrent(d decided) bool {
+	for i, t := range d.tickets {
+		if e := l.queue.entries[d.Tickets[i]]; e == nil || e.decoded.Load() != t {
+			return false
+		}
+	}
+	return true
+}
+
+// nextDecision is when time alone makes a decision possible; zero: never.
+func (l *Loop) nextDecision() (next time.Time) {
+	skew := time.Until(l.Store.Now()) // timers run by this machine's clock
+	earlier := func(at time.Time, ok bool) {
+		if ok && (next.IsZero() || at.Before(next)) {
+			next = at
+		}
+	}
+	room := maxUnderWay - l.commits.len()
+	for _, p := range l.profiles {
+		if l.mayDecide(p, room) { // else what it waits for wakes the loop
+			earlier(p.nextDecision(skew))
+		}
+		earlier(p.shadow.nextDecision(skew))
+	}
+	for _, h := range l.holds {
+		earlier(h.until, true)
+	}
+	return next
+}
+
+// nextDecision returns when a profile may have something to decide, by this machine's clock; ok is false if it has nothing, or decides now.
+func (p *owned) nextDecision(skew time.Duration) (at time.Time, ok bool) {
+	if p.function != nil {
+		at, ok = p.function.Next()
+		return at.Add(-skew), ok
+	}
+	return p.liveDecider.next.Add(-skew), p.liveDecider.hasNext && !p.liveDecider.running
+}
+
+// inOrder returns the profiles in the order of names.
+func (l *Loop) inOrder() []*owned {
+	if l.profilesByName == nil {
+		for _, p := range l.profiles {
+			l.profilesByName = append(l.profilesByName, p)
+		}
+		slices.SortFunc(l.profilesByName, func(a, b *owned) int { return strings.Compare(a.name, b.name) })
+	}
+	return l.profilesByName
+}
+
+func (l *Loop) setProfile(p *owned) { l.profiles[p.name], l.profilesByName = p, nil }
+
+func (l *Loop) forgetProfile(name string) {
+	delete(l.profiles, name)
+	l.profilesByName = nil
 }

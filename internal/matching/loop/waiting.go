@@ -13,11 +13,11 @@ import (
 // waiting are the matches that found no server, by the age of their oldest tickets. Their tickets keep their place in the queue and
 // are no candidates meanwhile.
 type waiting struct {
-	jobs   []*job
-	of     map[string]*job // by ticket
-	shown  map[string]bool // tickets whose players see that they wait for a server
-	demand []db.Demand     // as the database has it
-	stale  bool            // the database may have demand of former owners
+	jobs          []*job
+	jobByTicket   map[string]*job // by ticket
+	shownTickets  map[string]bool // tickets whose players see that they wait for a server
+	demand        []db.Demand     // as the database has it
+	isDemandStale bool            // the database may have demand of former owners
 }
 
 const (
@@ -31,19 +31,19 @@ func (w *waiting) add(j *job) {
 	at, _ := slices.BinarySearchFunc(w.jobs, j, func(a, b *job) int {
 		return cmp.Or(a.oldest.Compare(b.oldest), slices.Compare(a.match.ID[:], b.match.ID[:]))
 	})
-	j.waited = true
+	j.waitedForServer = true
 	w.jobs = slices.Insert(w.jobs, at, j)
-	if w.of == nil {
-		w.of = map[string]*job{}
+	if w.jobByTicket == nil {
+		w.jobByTicket = map[string]*job{}
 	}
 	for _, id := range j.tickets() {
-		w.of[id] = j
+		w.jobByTicket[id] = j
 	}
 }
 
 // drop drops the match that needs a ticket which is no candidate any more; its other tickets are decided about anew.
 func (w *waiting) drop(l *Loop, ticket string) {
-	if j := w.of[ticket]; j != nil {
+	if j := w.jobByTicket[ticket]; j != nil {
 		w.forget(j)
 		w.jobs = slices.DeleteFunc(w.jobs, func(o *job) bool { return o == j })
 		l.giveBack(j, 0, "")
@@ -61,7 +61,7 @@ func (l *Loop) oldestWaiting() time.Duration {
 // forget takes the tickets of a match that no longer waits out of the index.
 func (w *waiting) forget(j *job) {
 	for _, id := range j.tickets() {
-		delete(w.of, id)
+		delete(w.jobByTicket, id)
 	}
 }
 
@@ -88,11 +88,11 @@ func (w *waiting) decideAgain(l *Loop, profile string) {
 
 // serveWaiting commits matches for which there may be a server now, oldest first, and records what the others wait for.
 func (l *Loop) serveWaiting(ctx context.Context) error {
-	room := maps.Clone(l.hosts.all)
+	room := maps.Clone(l.hosts.freeSeats)
 	var rest []*job
 	for n, j := range l.waiting.jobs {
 		switch {
-		case !j.match.Accepted && (time.Since(j.decided) > j.maxWait || n >= maxWaiting):
+		case !j.match.Accepted && (time.Since(j.decidedAt) > j.maxWait || n >= maxWaiting):
 			l.waiting.forget(j)
 			l.giveBack(j, 0, "")
 		case j.asks && !l.mayAsk(l.profiles[j.match.Profile]):
@@ -115,13 +115,13 @@ func (l *Loop) serveWaiting(ctx context.Context) error {
 func (l *Loop) show(ctx context.Context) error {
 	w := &l.waiting
 	var begin, end []string
-	for id := range w.of {
-		if !w.shown[id] {
+	for id := range w.jobByTicket {
+		if !w.shownTickets[id] {
 			begin = append(begin, id)
 		}
 	}
-	for id := range w.shown {
-		if w.of[id] == nil {
+	for id := range w.shownTickets {
+		if w.jobByTicket[id] == nil {
 			end = append(end, id)
 		}
 	}
@@ -137,14 +137,14 @@ func (l *Loop) show(ctx context.Context) error {
 	if err := l.move(ctx, db.TicketQueued, back); err != nil {
 		return err
 	}
-	if w.shown == nil {
-		w.shown = map[string]bool{}
+	if w.shownTickets == nil {
+		w.shownTickets = map[string]bool{}
 	}
 	for _, id := range begin {
-		w.shown[id] = true
+		w.shownTickets[id] = true
 	}
 	for _, id := range end {
-		delete(w.shown, id)
+		delete(w.shownTickets, id)
 	}
 	return nil
 }
@@ -168,7 +168,7 @@ func (b budget) take(h hosts, j *job) bool {
 	for i, region := range j.match.Regions {
 		for _, mode := range j.match.Modes {
 			at := place{region, mode}
-			if h.free[region][mode] >= j.match.Size && b[at] >= j.match.Size {
+			if h.largestFree[region][mode] >= j.match.Size && b[at] >= j.match.Size {
 				b[at] -= j.match.Size
 				j.region = i
 				return true
@@ -180,8 +180,8 @@ func (b budget) take(h hosts, j *job) bool {
 
 // putDemand records what matches wait for, once a second while it changes.
 func (l *Loop) putDemand(ctx context.Context) error {
-	now := l.wanted()
-	if slices.Equal(now, l.waiting.demand) && !l.waiting.stale {
+	now := l.sumDemand()
+	if slices.Equal(now, l.waiting.demand) && !l.waiting.isDemandStale {
 		return nil
 	}
 	err := reading(ctx, "recording demand", func(ctx context.Context) error {
@@ -190,23 +190,23 @@ func (l *Loop) putDemand(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	l.waiting.demand, l.waiting.stale = now, false
+	l.waiting.demand, l.waiting.isDemandStale = now, false
 	return nil
 }
 
-// wanted sums the matches that wait, by game region, mode and shape: each counts at its best region, in its first mode. It includes
+// sumDemand sums the matches that wait, by game region, mode and shape: each counts at its best region, in its first mode. It includes
 // matches that are being committed: their commit subtracts them from demand.
-func (l *Loop) wanted() []db.Demand {
+func (l *Loop) sumDemand() []db.Demand {
 	sums := map[string]*db.Demand{}
 	for _, j := range append(l.commits.jobs(), l.waiting.jobs...) {
 		region, row := j.demand(l.Universe)
-		if !j.waited || row == (db.DemandKey{}) {
+		if !j.waitedForServer || row == (db.DemandKey{}) {
 			continue
 		}
 		d := db.Demand{Region: region, Mode: row.Mode, Key: row.Key}
 		key := d.Region + "\x00" + d.Mode + "\x00" + d.Key
 		if sums[key] == nil {
-			d.Waits = time.Since(j.decided).Truncate(time.Second)
+			d.Waits = time.Since(j.decidedAt).Truncate(time.Second)
 			sums[key] = &d
 		}
 		sums[key].Matches++

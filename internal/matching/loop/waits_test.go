@@ -21,7 +21,7 @@ func TestWaitingTimesByNumber(t *testing.T) {
 	t.Parallel()
 	seconds := func(i int) time.Duration { return time.Duration(i%100) * time.Second }
 	tenths := filled(1000, seconds, func(i int) float64 { return float64(i) })
-	require.True(t, tenths.due(time.Unix(1000-1, 0)))
+	require.True(t, tenths.mustStore(time.Unix(1000-1, 0)))
 	times := tenths.times()
 	require.Len(t, times, 10)
 	require.Equal(t, db.WaitingTime{UpTo: 189, P50: 45 * time.Second, P90: 81 * time.Second, Samples: 91}, times[0], "a tenth of what is not too old")
@@ -47,11 +47,11 @@ func TestOldWaitingTimesAreForgotten(t *testing.T) {
 	w := filled(10*samplesKept, func(int) time.Duration { return 0 }, func(int) float64 { return 0 })
 	require.Less(t, len(w.samples), 2*samplesKept)
 	last := time.Unix(10*samplesKept-1, 0)
-	require.True(t, w.due(last))
+	require.True(t, w.mustStore(last))
 	require.Equal(t, int(samplesFor/time.Second)+1, w.times()[0].Samples)
 	w.changed = false
-	require.False(t, w.due(last))
-	require.True(t, w.due(last.Add(time.Hour)))
+	require.False(t, w.mustStore(last))
+	require.True(t, w.mustStore(last.Add(time.Hour)))
 	require.Empty(t, w.times())
 }
 
@@ -61,6 +61,6 @@ func TestWaitingTimesSurviveTheirOwner(t *testing.T) {
 	before := filled(400, func(i int) time.Duration { return time.Duration(i%40) * time.Second }, func(i int) float64 { return float64(i / 40) }).times()
 	require.Len(t, before, 10)
 	after := restored(before, time.Unix(0, 0))
-	require.False(t, after.due(time.Unix(0, 0)), "the database has them")
+	require.False(t, after.mustStore(time.Unix(0, 0)), "the database has them")
 	require.Equal(t, before, after.times())
 }

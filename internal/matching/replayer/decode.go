@@ -31,10 +31,10 @@ func (h *history) arrival(row query.ReplayTicketsRow) (replay.Arrival, error) {
 			t.Players = append(t.Players, match.Player{Sub: sub, Attributes: match.Attributes{}})
 		}
 	}
-	a := replay.Arrival{Ticket: t, Seen: later(row.SeenAt, row.Created).UTC()}
+	a := replay.Arrival{Ticket: t, SeenAt: later(row.SeenAt, row.Created).UTC()}
 	a.Recorded = h.recorded(row)
 	if a.Recorded == nil && row.Outcome != stillWaits {
-		a.Left, a.Why = row.LeftAt.UTC(), leaving(row.Outcome)
+		a.LeftAt, a.Why = row.LeftAt.UTC(), leaving(row.Outcome)
 	}
 	if row.LeftSeenAt.Unix() > 0 {
 		a.LeftSeen = row.LeftSeenAt.UTC()
@@ -56,7 +56,7 @@ func (h *history) recorded(row query.ReplayTicketsRow) *replay.RecordedMatch {
 	}
 	return &replay.RecordedMatch{
 		Match: row.MatchID.String(), Version: int(row.Version), Seed: uint64(row.Seed), Tickets: int(row.Tickets), First: row.First, Team: row.Team,
-		Decided: row.DecidedAt.UTC(), Seated: row.LeftAt.UTC(),
+		DecidedAt: row.DecidedAt.UTC(), SeatedAt: row.LeftAt.UTC(),
 	}
 }
 

@@ -50,8 +50,8 @@ func Past(ctx context.Context, s Store, past db.Past, rules decide.Version, reco
 		return replay.Input{}, err
 	}
 	in := replay.Input{
-		Version: rules, From: past.From, To: past.To, Arrivals: h.arrivals, Matches: h.matches,
-		Same: func(version int) bool { return same[version] },
+		Version: rules, Begin: past.From, End: past.To, Arrivals: h.arrivals, Matches: h.matches,
+		HasSameRules: func(version int) bool { return same[version] },
 	}
 	for _, v := range slices.Backward(versions) { // the last is the one with most matches
 		if same[int(v.Version)] || in.Seed == 0 {
@@ -70,7 +70,7 @@ func Capacity(ctx context.Context, s Store, past db.Past, p *profile.Profile) (r
 	rows, err := s.PastShortages(ctx, past, serverWait+p.Accept)
 	c := replay.Capacity{Recorded: true}
 	for _, r := range rows {
-		c.Shortages = append(c.Shortages, replay.Shortage{Region: r.GameRegion, From: r.DecidedAt.Add(p.Accept), To: r.CommittedAt})
+		c.Shortages = append(c.Shortages, replay.Shortage{Region: r.GameRegion, Begin: r.DecidedAt.Add(p.Accept), End: r.CommittedAt})
 	}
 	return c, err
 }
@@ -167,8 +167,8 @@ func (h *bySeen) Len() int      { return len(*h) }
 func (h *bySeen) Swap(i, j int) { (*h)[i], (*h)[j] = (*h)[j], (*h)[i] }
 func (h *bySeen) Less(i, j int) bool {
 	a, b := &(*h)[i], &(*h)[j]
-	if !a.Seen.Equal(b.Seen) {
-		return a.Seen.Before(b.Seen)
+	if !a.SeenAt.Equal(b.SeenAt) {
+		return a.SeenAt.Before(b.SeenAt)
 	}
 	if !a.Ticket.Created.Equal(b.Ticket.Created) {
 		return a.Ticket.Created.Before(b.Ticket.Created)
@@ -190,7 +190,7 @@ func (h *history) arrivals(yield func(replay.Arrival, error) bool) {
 	var late bySeen
 	waiting, stopped := h.waiting, false
 	release := func(until time.Time) bool {
-		for len(late) > 0 && (until.IsZero() || late[0].Seen.Before(until)) {
+		for len(late) > 0 && (until.IsZero() || late[0].SeenAt.Before(until)) {
 			a, _ := heap.Pop(&late).(replay.Arrival)
 			if !yield(a, nil) {
 				stopped = true

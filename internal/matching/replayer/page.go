@@ -33,7 +33,7 @@ func WritePage(to io.Writer, r *replay.Report) error {
 		Report: r, Title: r.Profile, Verdict: Verdict(r), OptimumText: Optimum(r), Both: r.Recorded != nil, Lines: Lines(r), NoCandidates: NoCandidates(r),
 		Plots: []plot{
 			waitingPlot(r),
-			linePlot(r, "Mean waiting of the tickets that were matched", seconds, func(p replay.Point) float64 { return p.Waited }),
+			linePlot(r, "Mean waiting of the tickets that were matched", seconds, func(p replay.Point) float64 { return p.MeanWaiting }),
 			linePlot(r, "Tickets matched, by time", count, func(p replay.Point) float64 { return float64(p.Matched) }),
 		},
 	}

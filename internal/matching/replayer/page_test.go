@@ -25,7 +25,7 @@ func report(t *testing.T) *replay.Report {
 	o.Hours = 0.02
 	arrivals, err := simulate.Arrivals(o)
 	require.NoError(t, err)
-	r, err := replay.Run(t.Context(), replay.Input{Version: decide.Version{Profile: o.Profile}, From: o.From, To: o.End(), Arrivals: arrivals})
+	r, err := replay.Run(t.Context(), replay.Input{Version: decide.Version{Profile: o.Profile}, Begin: o.From, End: o.End(), Arrivals: arrivals})
 	require.NoError(t, err)
 	return r
 }

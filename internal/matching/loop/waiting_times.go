@@ -17,9 +17,9 @@ type waits struct {
 
 // sample is a ticket that was matched.
 type sample struct {
-	at     time.Time
-	waited time.Duration
-	number float64 // waiting times are grouped by it; 0 if the profile compares no number
+	matchedAt   time.Time
+	waitingTime time.Duration
+	number      float64 // waiting times are grouped by it; 0 if the profile compares no number
 }
 
 const (
@@ -37,10 +37,10 @@ func (w *waits) add(s sample) {
 	}
 }
 
-// due drops old samples, and reports whether the stored waiting times are out of date.
-func (w *waits) due(now time.Time) bool {
+// mustStore drops old samples, and reports whether the stored waiting times are out of date.
+func (w *waits) mustStore(now time.Time) bool {
 	n := max(0, len(w.samples)-samplesKept)
-	for n < len(w.samples) && now.Sub(w.samples[n].at) > samplesFor {
+	for n < len(w.samples) && now.Sub(w.samples[n].matchedAt) > samplesFor {
 		n++
 	}
 	if n > 0 {
@@ -52,7 +52,9 @@ func (w *waits) due(now time.Time) bool {
 // times groups the samples by their number: at most ten groups, each with at least groupLeast samples unless it is the only one.
 func (w *waits) times() (all []db.WaitingTime) {
 	sorted := slices.Clone(w.samples)
-	slices.SortFunc(sorted, func(a, b sample) int { return cmp.Or(cmp.Compare(a.number, b.number), cmp.Compare(a.waited, b.waited)) })
+	slices.SortFunc(sorted, func(a, b sample) int {
+		return cmp.Or(cmp.Compare(a.number, b.number), cmp.Compare(a.waitingTime, b.waitingTime))
+	})
 	size := max(groupLeast, (len(sorted)+groupsMost-1)/groupsMost)
 	for len(sorted) > 0 {
 		n := min(size, len(sorted))
@@ -72,7 +74,7 @@ func timesOf(group []sample) db.WaitingTime {
 	t := db.WaitingTime{UpTo: group[len(group)-1].number, Samples: len(group)}
 	waited := make([]time.Duration, len(group))
 	for i, s := range group {
-		waited[i] = s.waited
+		waited[i] = s.waitingTime
 	}
 	slices.Sort(waited)
 	t.P50, t.P90 = waited[len(waited)/2], waited[len(waited)*9/10]
@@ -85,9 +87,9 @@ func restored(times []db.WaitingTime, now time.Time) *waits {
 	w := &waits{}
 	for _, t := range times {
 		for i := range t.Samples {
-			s := sample{at: now, waited: t.P50, number: t.UpTo}
+			s := sample{matchedAt: now, waitingTime: t.P50, number: t.UpTo}
 			if i > t.Samples/2 {
-				s.waited = t.P90
+				s.waitingTime = t.P90
 			}
 			w.samples = append(w.samples, s)
 		}
@@ -97,12 +99,12 @@ func restored(times []db.WaitingTime, now time.Time) *waits {
 
 // restoreWaits reads the stored waiting times of the profiles that this worker has just taken, once it has taken all.
 func (l *Loop) restoreWaits(ctx context.Context) error {
-	if len(l.adopts) > 0 {
+	if len(l.profilesToTake) > 0 {
 		return nil
 	}
 	var taken []*owned
 	for _, p := range l.profiles {
-		if p.waits == nil {
+		if p.waitTimes == nil {
 			taken = append(taken, p)
 		}
 	}
@@ -118,32 +120,32 @@ func (l *Loop) restoreWaits(ctx context.Context) error {
 		return err
 	}
 	for _, p := range taken {
-		p.waits = restored(times[p.name], l.Store.Now())
+		p.waitTimes = restored(times[p.name], l.Store.Now())
 	}
 	return nil
 }
 
 // putWaits stores the waiting times that changed, in at most one statement per second for all profiles.
 func (l *Loop) putWaits(ctx context.Context) error {
-	if time.Since(l.waitsPut) < tick {
+	if time.Since(l.waitTimesStoredAt) < tick {
 		return nil
 	}
 	now, changed := l.Store.Now(), map[string][]db.WaitingTime{}
 	for name, p := range l.profiles {
-		if p.waits != nil && p.waits.due(now) {
-			changed[name] = p.waits.times()
+		if p.waitTimes != nil && p.waitTimes.mustStore(now) {
+			changed[name] = p.waitTimes.times()
 		}
 	}
 	if len(changed) == 0 {
 		return nil
 	}
-	l.waitsPut = time.Now()
+	l.waitTimesStoredAt = time.Now()
 	err := reading(ctx, "storing waiting times", func(ctx context.Context) error { return l.Store.PutWaitingTimes(ctx, l.Universe, changed) })
 	if err != nil {
 		return err
 	}
 	for name := range changed {
-		l.profiles[name].waits.changed = false
+		l.profiles[name].waitTimes.changed = false
 	}
 	return nil
 }

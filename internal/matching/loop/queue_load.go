@@ -1,0 +1,158 @@
+package loop
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/query"
+)
+
+// pageAhead is a page of the queue that is read while the loop works on the page before it. It is older than changes that are read
+// meanwhile.
+type pageAhead struct {
+	done      chan readPage
+	overtaken map[string]struct{} // tickets that changed or left since the reading began
+}
+
+// readPage is a page that was read.
+type readPage struct {
+	tickets []db.Candidate
+	hasNext bool // another page may follow
+	err     error
+}
+
+// overtake notes that a ticket of the page may be older than a change that was read. It does nothing on nil.
+func (a *pageAhead) overtake(id string) {
+	if a != nil {
+		a.overtaken[id] = struct{}{}
+	}
+}
+
+// readAhead begins to read the page after the last one.
+func (q *queue) readAhead(ctx context.Context) *pageAhead {
+	a, after := &pageAhead{done: make(chan readPage, 1), overtaken: map[string]struct{}{}}, q.lastReadID
+	go func() {
+		var p readPage
+		p.err = reading(ctx, "reading a page of the ticket queue", func(ctx context.Context) (err error) {
+			p.tickets, p.hasNext, err = q.store.CandidatesAfter(ctx, q.universe, after)
+			return err
+		})
+		a.done <- p
+	}()
+	return a
+}
+
+// newestShare is which part of the tickets in memory may be the newest ones, where not all have room.
+const newestShare = 40
+
+// loadNewest reads the newest tickets before all others: those that came while no worker decided are more likely to be in a match than those
+// that waited before without one.
+func (q *queue) loadNewest(ctx context.Context) error {
+	most := q.limit.tickets / newestShare
+	if most == 0 {
+		return nil
+	}
+	return reading(ctx, "reading the newest tickets", func(ctx context.Context) error {
+		newest, err := q.store.NewestCandidates(ctx, q.universe, most)
+		q.putPage(newest)
+		return err
+	})
+}
+
+// load takes the next page of the tickets, the oldest first, so that profiles decide about them meanwhile. Tickets that are known stay as they
+// are. One that leaves before its page is read is in no page, and one that leaves later is in the changes.
+func (q *queue) load(ctx context.Context) error {
+	if q.nextPage == nil {
+		q.nextPage = q.readAhead(ctx)
+	}
+	page, overtaken := <-q.nextPage.done, q.nextPage.overtaken
+	q.nextPage = nil
+	if page.err != nil {
+		return page.err
+	}
+	if page.hasNext {
+		q.lastReadID = page.tickets[len(page.tickets)-1].ID
+		q.nextPage = q.readAhead(ctx)
+	}
+	q.putPage(slices.DeleteFunc(page.tickets, func(c db.Candidate) bool {
+		_, old := overtaken[c.ID]
+		return old
+	}))
+	if q.isFullyRead = !page.hasNext || q.isFull(0); q.isFullyRead {
+		q.nextPage = nil
+	}
+	return nil
+}
+
+// comparison compares the whole queue with the database, a page at a time: an older release changes tickets without a new tx, and a limit
+// may have left some out.
+type comparison struct {
+	began       time.Time // zero: none is under way
+	last        string    // the last ticket that was compared
+	comparedIDs map[string]bool
+
+	leftOut int // tickets that are not in memory, since it is full
+}
+
+// reconcile begins a comparison.
+func (q *queue) reconcile() {
+	if q.isFullyRead && q.comparison.began.IsZero() {
+		q.comparison = comparison{began: q.listener.moment(), comparedIDs: make(map[string]bool, len(q.entries))}
+	}
+}
+
+// reconcileOn compares the next page.
+func (q *queue) reconcileOn(ctx context.Context) error {
+	if q.comparison.began.IsZero() {
+		return nil
+	}
+	var page []query.CandidateIDsAfterRow
+	var full bool
+	err := reading(ctx, "comparing the ticket queue", func(ctx context.Context) (err error) {
+		page, full, err = q.store.CandidateIDsAfter(ctx, q.universe, q.comparison.last)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for ids := range slices.Chunk(q.differing(page), refreshPage) {
+		if err := q.refresh(ctx, ids); err != nil {
+			return err
+		}
+	}
+	if len(page) > 0 {
+		q.comparison.last = page[len(page)-1].ID
+	}
+	if !full {
+		q.removeUnknown()
+		q.leftOut = q.comparison.leftOut
+		q.comparison = comparison{}
+	}
+	return nil
+}
+
+// differing returns the tickets of a page that this worker knows otherwise, or not at all though it has room for them.
+func (q *queue) differing(page []query.CandidateIDsAfterRow) (ids []string) {
+	for _, r := range page {
+		q.comparison.comparedIDs[r.ID] = true
+		switch e := q.entries[r.ID]; {
+		case e == nil && q.isFull(len(ids)):
+			q.comparison.leftOut++
+		case e == nil || e.tx != r.Tx:
+			ids = append(ids, r.ID)
+		}
+	}
+	return ids
+}
+
+// removeUnknown removes the tickets that were in no page, unless they came since.
+func (q *queue) removeUnknown() {
+	for id, e := range q.entries {
+		if !q.comparison.comparedIDs[id] && e.seenAt.Before(q.comparison.began) {
+			q.announceLeft(id)
+			q.remove(id)
+		}
+	}
+}
