@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/provision"
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/provider"
 	"github.com/lattice-director/director/token/netcode"
@@ -22,8 +22,8 @@ func TestAppVersionReadsEveryColumn(t *testing.T) {
 	require.NoError(t, err)
 	require.NotZero(t, v.AppliedAt)
 	v.AppliedAt = time.Time{}
-	require.Equal(t, db.AppVersion{
-		App: "arena", Version: "v1", Provider: "process", Launch: "arena", Ports: []db.AppPort{{Name: "game", Internal: 7777, Protocol: provider.UDP}},
+	require.Equal(t, provision.AppVersion{
+		App: "arena", Version: "v1", Provider: "process", Launch: "arena", Ports: []provision.AppPort{{Name: "game", Internal: 7777, Protocol: provider.UDP}},
 		GamePort: "game", Endpoint: "{ip}:{port}", Modes: []string{"duel"}, Capacity: 8, MaxPlayers: 2, Env: map[string]string{"A": "b"},
 		StartWithin: 3 * time.Minute, RegisterWithin: time.Minute, Grace: 30 * time.Second, MaxLifetime: 24 * time.Hour, DrainAhead: time.Hour,
 		Dialect: netcode.LightyearBE, ProtocolID: 1<<64 - 1,

@@ -50,15 +50,6 @@ func (s *Store) Now() time.Time {
 	return now
 }
 
-// virtualNow is the time of statements of provisioning: nil, which means the database's, except in tests.
-func (s *Store) virtualNow() *time.Time {
-	if s.cfg.VirtualClock == nil {
-		return nil
-	}
-	now := s.cfg.VirtualClock()
-	return &now
-}
-
 // ClockReading returns the offset that [Store.Now] uses; ok is false before the first measurement.
 func (s *Store) ClockReading() (r ClockReading, ok bool) {
 	if p := s.clock.reading.Load(); p != nil {

@@ -12,17 +12,11 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/lattice-director/director/db/internal/value"
+	"github.com/lattice-director/director/db/provision"
 	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/endpoint"
 	"github.com/lattice-director/director/internal/base/fault"
 )
-
-// Joining names the deployment that a registration belongs to: its caller has authenticated with the deployment's token.
-type Joining struct {
-	Region  string
-	ID      uuid.UUID
-	TokenBy string // fingerprint of the key-encryption key that verified the token
-}
 
 // Deployed is the part of an answer to a game server that is about its deployment.
 type Deployed struct {
@@ -43,7 +37,7 @@ func completeRegistration(ctx context.Context, q *query.Queries, r Registration)
 	d, err := q.DeploymentOf(ctx, query.DeploymentOfParams{Region: r.Joining.Region, ID: r.Joining.ID, ProviderRef: orNull(r.ProviderRef)})
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
-		return r, deploymentOver(r.Joining.ID)
+		return r, provision.DeploymentOver(r.Joining.ID)
 	case err != nil:
 		return r, err
 	}
@@ -95,10 +89,6 @@ func outside(field, format string, args ...any) error {
 	return fault.New(fault.Forbidden, "outside_deployment", "the deployment may not register this %s: %s", field, fmt.Sprintf(format, args...))
 }
 
-func deploymentOver(id uuid.UUID) error {
-	return fault.New(fault.Gone, "deployment_over", "deployment %s is over: stop, do not register again", id)
-}
-
 // digestHex is the length of a SHA-256 in hex.
 const digestHex = 64
 
@@ -127,17 +117,17 @@ func joinDeployment(ctx context.Context, q *query.Queries, r Registration, incar
 	})
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
-		return nil, deploymentOver(id)
+		return nil, provision.DeploymentOver(id)
 	case err != nil:
 		return nil, err
 	}
 	switch d.Phase {
 	case "failed":
-		return &Deployed{failed: true}, endInstance(ctx, q, region, r.InstanceID, ReasonTooManyBoots)
+		return &Deployed{failed: true}, endInstance(ctx, q, region, r.InstanceID, provision.ReasonTooManyBoots)
 	case "draining":
 		err = q.ShowInstance(ctx, query.ShowInstanceParams{Region: region, ID: r.InstanceID, Status: "draining", Endpoint: r.Endpoint})
 	case "starting", "ready":
-		_, err = makeReady(ctx, q, region, id)
+		_, err = provision.MakeReady(ctx, q, region, id)
 	}
 	if err != nil {
 		return nil, err
@@ -148,7 +138,7 @@ func joinDeployment(ctx context.Context, q *query.Queries, r Registration, incar
 // refused returns why a registration is refused although it was written: its server has started too often.
 func (r Registered) refused(of Registration) error {
 	if r.Deployed != nil && r.Deployed.failed {
-		return deploymentOver(of.Joining.ID)
+		return provision.DeploymentOver(of.Joining.ID)
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/provision"
 	"github.com/lattice-director/director/internal/base/fault"
 )
 
@@ -35,7 +36,7 @@ const providerReady = `provider_ready_at = now(), ip = '192.0.2.7', ports = '{"g
 func (b *bundle) joinAs(id uuid.UUID, boot string, change ...func(*db.Registration)) (db.Registered, error) {
 	b.t.Helper()
 	r := db.Registration{
-		InstanceID: id.String(), Region: "eu", Modes: []string{"duel"}, Capacity: 16, BootID: boot, Joining: &db.Joining{Region: "eu", ID: id, TokenBy: "aa"},
+		InstanceID: id.String(), Region: "eu", Modes: []string{"duel"}, Capacity: 16, BootID: boot, Joining: &provision.Joining{Region: "eu", ID: id, TokenBy: "aa"},
 	}
 	for _, c := range change {
 		c(&r)

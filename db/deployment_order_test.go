@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/provision"
 )
 
 // Statements that change several deployments lock them by id, as lists of clients do: else the two deadlock.
@@ -17,7 +18,7 @@ func TestDeploymentsAreLockedInOrder(t *testing.T) {
 	first, last := uuid.MustParse("00000000-0000-4000-8000-000000000001"), uuid.MustParse("ffffffff-0000-4000-8000-000000000001")
 	for name, change := range map[string]func(*bundle) error{
 		"roll or delete": func(b *bundle) error {
-			_, err := b.DeletePool(b.t.Context(), db.PoolEdit{Region: "eu", App: "arena", Version: "1"})
+			_, err := b.DeletePool(b.t.Context(), provision.PoolEdit{Region: "eu", App: "arena", Version: "1"})
 			return err
 		},
 		"drain": func(b *bundle) error {

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/provision"
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/provider"
 )
@@ -19,8 +20,8 @@ func (b *bundle) arena() {
 	        VALUES ('arena', '1.0', 'fake', 'arena', '[{"name": "game", "internal": 5000, "protocol": "udp"}]', 'game', '{duel}', 8, 8)`)
 }
 
-func newArena() db.NewDeployment {
-	return db.NewDeployment{ID: uuid.New(), App: "arena", Version: "1.0", Provider: "fake", Tag: provider.NewTag(), Origin: db.OriginOperator}
+func newArena() provision.NewDeployment {
+	return provision.NewDeployment{ID: uuid.New(), App: "arena", Version: "1.0", Provider: "fake", Tag: provider.NewTag(), Origin: provision.OriginOperator}
 }
 
 func TestStartAndStopDeployment(t *testing.T) {

@@ -1,9 +1,26 @@
 // Package db holds the state. Each decision that two replicas could make differently is made here, in one SQL statement or
-// in one transaction over the statements of queries/.
+// in one transaction over the statements of queries/. A file of queries/ has a file of the same name here, or in db/provision.
 //
-// Each capability has files named alike in queries/ and here: instance, placement, session, seat, ticket, assignment,
-// backfill, cycle, key, idempotency, history, clock, maintenance, schema. schema.sql is the schema after all migrations. sqlc generates
-// query/x.sql.go from queries/x.sql.
+// Where is …?
+//
+//	game servers               instance*.go: registration, heartbeats, drains, reaping; catalogue.go: which modes exist
+//	placement of players       placement*.go, seat*.go, session*.go, demand*.go (who waits for a server)
+//	connect tokens             netcode*.go
+//	pools and their servers    db/provision; deployment_join.go: the registration of a started server
+//	tickets of Open Match      ticket*.go, assignment*.go, backfill*.go, cycle*.go; pool_query.go: which tickets a pool of a profile has
+//	tickets of players         player_ticket*.go
+//	matches of profiles        match*.go, loop*.go (who decides), profile*.go, history.go, replay.go, explain.go
+//	the realtime lobby         lobby*.go, realtime*.go; its rules are in lobby/
+//	Rivalis processes          agent*.go, command*.go, room*.go, roster.go, replica.go
+//	keys, projects, secrets    key.go, project*.go, agent_key.go
+//	operators' reads           console*.go; limits of requests and their refusals: refusal.go, idempotency.go
+//	the frame                  store*.go, notify.go, clock.go; db/internal has what the parts share
+//	the statements             db/query, which sqlc generates from queries/; schema.sql is the schema after all migrations
+//
+// Why these are not packages of their own: a match that a profile makes seats its players (match_commit.go with placement), opens Rivalis
+// rooms (room_session.go with command_send.go), and ends the waiting of lobby sessions (realtime_ticket*.go), all in one transaction; a
+// lobby's queue call writes tickets in the transaction that changes the party. Packages would have to know each other's locks and their
+// order. No hot transaction crosses what operators declare and workers start, so that is db/provision.
 //
 // A placement begins in placement.go; placement_open.go decides the requests that must wait for locks. Both run the steps of
 // placement_transaction.go, top to bottom: lock players and read (placement_lock.go), find seats that the players have already

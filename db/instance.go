@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/lattice-director/director/db/provision"
 	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
 )
@@ -89,7 +90,7 @@ func (s *Store) Deregister(ctx context.Context, ref InstanceRef) error {
 		if err := q.NoteDeregistered(ctx, query.NoteDeregisteredParams{Region: region, ID: ref.InstanceID}); err != nil {
 			return err
 		}
-		return endInstance(ctx, q, region, ref.InstanceID, ReasonDeregistered)
+		return endInstance(ctx, q, region, ref.InstanceID, provision.ReasonDeregistered)
 	})
 }
 

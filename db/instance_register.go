@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/lattice-director/director/db/provision"
 	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
 )
@@ -33,7 +34,7 @@ type Registration struct {
 	Replaces *uuid.UUID
 	// Joining is set when a deployment's own server registers: its id, region, modes and capacity must lie within its app version, its
 	// endpoint comes from the provider, and it gets players once it is ready. nil: somebody else started the server.
-	Joining *Joining
+	Joining *provision.Joining
 }
 
 // Registered is the answer to a registration.

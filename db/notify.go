@@ -22,17 +22,17 @@ const (
 	TopicTickets = "tickets" // tickets were assigned or deleted: see [Store.SettledSince]
 	TopicCycle   = "cycle"   // the state of a region's cycle, or its proposals, changed
 
-	TopicQueue        = "queue"    // tickets became candidates, where a worker decides: see [Store.CandidatesSince]
-	TopicTicketEvents = "events"   // tickets entered other states: see [Store.TicketEventsSince]
-	TopicMatches      = "matches"  // in a universe: a ready check ended; in a game region: players were matched into sessions
-	TopicProfiles     = "profiles" // a profile has another version, or is retired
-	TopicCapacity     = "capacity" // an instance of a game region may take a session again
+	TopicQueue        = "queue"              // tickets became candidates, where a worker decides: see [Store.CandidatesSince]
+	TopicTicketEvents = "events"             // tickets entered other states: see [Store.TicketEventsSince]
+	TopicMatches      = "matches"            // in a universe: a ready check ended; in a game region: players were matched into sessions
+	TopicProfiles     = "profiles"           // a profile has another version, or is retired
+	TopicCapacity     = notify.TopicCapacity // an instance of a game region may take a session again
 
-	TopicDemand = "demand" // players wait for a server that a pool may start, or a pool changed; its region is empty
+	TopicDemand = notify.TopicDemand // players wait for a server that a pool may start, or a pool changed; its region is empty
 
 	TopicFleet = "fleet" // agents, rooms or replicas of a region changed: see agent_states.tx
 
-	TopicDeployments = "deployments" // deployments of a region became due: see [Store.ClaimDeployments]
+	TopicDeployments = notify.TopicDeployments // deployments of a region became due: see [Store.ClaimDeployments]
 
 	TopicRealtime = "realtime" // rooms or sessions of the realtime lobby changed; the keys say which, without keys: a project's key was revoked
 

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/provision"
 	"github.com/lattice-director/director/token/netcode"
 )
 
@@ -20,7 +21,7 @@ func TestOffersFollowThePools(t *testing.T) {
 	eu.Networks = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("2001:db8::/32")}
 	none := euPool("v2")
 	none.Modes = []string{}
-	b.declare([]db.AppVersion{first, second}, eu, us, none)
+	b.declare([]provision.AppVersion{first, second}, eu, us, none)
 
 	offers, err := b.Offers(t.Context())
 	require.NoError(t, err)
@@ -32,7 +33,7 @@ func TestOffersFollowThePools(t *testing.T) {
 		{App: "arena", Version: "v2", MaxPlayers: 2},
 	}, offers, "modes are in the order of the app version; the pool of v2 has none")
 
-	_, err = b.RollPool(t.Context(), db.PoolEdit{Region: "eu", App: "arena", Version: "v1"}, "v2")
+	_, err = b.RollPool(t.Context(), provision.PoolEdit{Region: "eu", App: "arena", Version: "v1"}, "v2")
 	require.NoError(t, err)
 	offers, err = b.Offers(t.Context())
 	require.NoError(t, err)

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/provision"
 	"github.com/lattice-director/director/internal/base/fault"
 )
 
@@ -19,11 +20,11 @@ func TestLimitsOverAllPools(t *testing.T) {
 	b.exec("UPDATE pools SET min_servers = 7")
 	require.True(t, one[bool](b, "SELECT ops.limit_pools(3, NULL)"))
 	require.False(t, one[bool](b, "SELECT ops.limit_pools(3, NULL)"))
-	require.Equal(t, db.Scaled{Planned: 1, Started: 3}, b.scale())
+	require.Equal(t, provision.Scaled{Planned: 1, Started: 3}, b.scale())
 	require.Contains(t, b.plan().Text, "start 7; the limits over all pools let 3 of these start")
 	require.Equal(t, 3, b.plan().Coming)
-	require.Equal(t, db.Scaled{Planned: 1}, b.scale())
-	extra := db.NewDeployment{ID: uuid.New(), App: "arena", Version: "1", Provider: "process", Tag: "t"}
+	require.Equal(t, provision.Scaled{Planned: 1}, b.scale())
+	extra := provision.NewDeployment{ID: uuid.New(), App: "arena", Version: "1", Provider: "process", Tag: "t"}
 	requireKind(t, fault.Conflict, "pool_limit", b.StartDeployment(t.Context(), "eu", extra))
 
 	b.exec("UPDATE deployments SET phase = 'stopping', desired = 'stopped'")

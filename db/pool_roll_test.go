@@ -7,13 +7,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/provision"
 )
 
 // Pins a server of the version before that takes players after a roll: it registered, and became ready, while the roll waited for another server.
 func TestAServerThatBecomesReadyDuringARollTakesNoPlayers(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.declare([]db.AppVersion{arenaVersion("v1"), arenaVersion("v2")}, euPool("v1", "duel", "solo"))
+	b.declare([]provision.AppVersion{arenaVersion("v1"), arenaVersion("v2")}, euPool("v1", "duel", "solo"))
 	held := b.deployed("v1", "ready")
 	id := uuid.MustParse(b.deployed("v1", "starting"))
 	b.exec("UPDATE deployments SET incarnation = NULL, endpoint = NULL, "+providerReady+" WHERE id = $1", id)
@@ -25,7 +26,7 @@ func TestAServerThatBecomesReadyDuringARollTakesNoPlayers(t *testing.T) {
 	require.NoError(t, err)
 	rolled := make(chan error, 1)
 	go func() {
-		_, err := b.RollPool(b.t.Context(), db.PoolEdit{Region: "eu", App: "arena", Version: "v1"}, "v2")
+		_, err := b.RollPool(b.t.Context(), provision.PoolEdit{Region: "eu", App: "arena", Version: "v1"}, "v2")
 		rolled <- err
 	}()
 	b.waitBlocked(1)

@@ -8,35 +8,35 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/provision"
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/provider"
 	"github.com/lattice-director/director/token/netcode"
 )
 
 // arenaVersion returns an app version of which servers can be started.
-func arenaVersion(version string) db.AppVersion {
-	return db.AppVersion{
-		App: "arena", Version: version, Provider: "process", Launch: "arena", Ports: []db.AppPort{{Name: "game", Protocol: provider.UDP}},
+func arenaVersion(version string) provision.AppVersion {
+	return provision.AppVersion{
+		App: "arena", Version: version, Provider: "process", Launch: "arena", Ports: []provision.AppPort{{Name: "game", Protocol: provider.UDP}},
 		Modes: []string{"duel", "solo"}, Capacity: 8, MaxPlayers: 2,
 	}
 }
 
-func euPool(version string, modes ...string) db.Pool {
-	return db.Pool{Region: "eu", App: "arena", Version: version, Max: 10, Modes: modes}
+func euPool(version string, modes ...string) provision.Pool {
+	return provision.Pool{Region: "eu", App: "arena", Version: version, Max: 10, Modes: modes}
 }
 
-func (b *bundle) declare(apps []db.AppVersion, pools ...db.Pool) db.PoolChanges {
+func (b *bundle) declare(apps []provision.AppVersion, pools ...provision.Pool) provision.PoolChanges {
 	b.t.Helper()
-	done, err := b.ApplyPools(b.t.Context(), db.PoolEdit{Author: "ci"}, apps, pools, false)
+	done, err := b.ApplyPools(b.t.Context(), provision.PoolEdit{Author: "ci"}, apps, pools, false)
 	require.NoError(b.t, err)
 	return done
 }
 
 // refused returns the error of a declaration that is not applied.
-func (b *bundle) refused(kind fault.Kind, apps []db.AppVersion, pools ...db.Pool) *fault.Error {
+func (b *bundle) refused(kind fault.Kind, apps []provision.AppVersion, pools ...provision.Pool) *fault.Error {
 	b.t.Helper()
-	_, err := b.ApplyPools(b.t.Context(), db.PoolEdit{}, apps, pools, false)
+	_, err := b.ApplyPools(b.t.Context(), provision.PoolEdit{}, apps, pools, false)
 	var e *fault.Error
 	require.ErrorAs(b.t, err, &e)
 	require.Equal(b.t, kind, e.Kind, "%v", err)
@@ -65,15 +65,15 @@ func TestApplyPoolsReadsBackWhatWasDeclared(t *testing.T) {
 	three := 3
 	v := arenaVersion("v1")
 	v.MaxSessions, v.Env, v.CPUUnits, v.MemoryMiB = &three, map[string]string{"LOG": "debug"}, 512, 256
-	v.Dialect, v.ProtocolID, v.DigestRequired, v.Compat = netcode.LightyearLE, 1<<63+1, true, db.CompatArbitrium
+	v.Dialect, v.ProtocolID, v.DigestRequired, v.Compat = netcode.LightyearLE, 1<<63+1, true, provision.CompatArbitrium
 	p := euPool("v1", "solo", "duel")
 	p.Min, p.Buffer, p.BufferPercent, p.MaxStarting, p.EmptyTTL = 1, 20, true, 5, time.Minute
 	p.Coords, p.Networks = &provider.Coords{Latitude: 52.5, Longitude: 13.4}, []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("2001:db8::/32")}
 
-	done := b.declare([]db.AppVersion{v}, p)
-	require.Equal(t, []db.PoolChange{{App: "arena", Version: "v1", Change: "created"}}, done.Apps)
-	require.Equal(t, []db.PoolChange{{Region: "eu", App: "arena", Version: "v1", Change: "created"}}, done.Pools)
-	require.Equal(t, "unchanged", b.declare([]db.AppVersion{v}, p).Pools[0].Change)
+	done := b.declare([]provision.AppVersion{v}, p)
+	require.Equal(t, []provision.PoolChange{{App: "arena", Version: "v1", Change: "created"}}, done.Apps)
+	require.Equal(t, []provision.PoolChange{{Region: "eu", App: "arena", Version: "v1", Change: "created"}}, done.Pools)
+	require.Equal(t, "unchanged", b.declare([]provision.AppVersion{v}, p).Pools[0].Change)
 
 	stored, err := b.AppVersion(t.Context(), "arena", "v1")
 	require.NoError(t, err)
@@ -84,15 +84,15 @@ func TestApplyPoolsReadsBackWhatWasDeclared(t *testing.T) {
 	pools, err := b.Pools(t.Context(), "eu")
 	require.NoError(t, err)
 	p.Modes = []string{"duel", "solo"}
-	require.Equal(t, []db.Pool{p}, pools)
+	require.Equal(t, []provision.Pool{p}, pools)
 	require.Equal(t, 2, one[int](b, "SELECT count(*) FROM events WHERE actor = 'ci' AND kind IN ('app_version.applied', 'pool.applied')"))
 }
 
 func TestApplyPoolsIsAllOrNothing(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.declare([]db.AppVersion{arenaVersion("v1")}, euPool("v1", "duel"))
-	e := b.refused(fault.Conflict, []db.AppVersion{arenaVersion("v2")}, db.Pool{Region: "us", App: "arena", Version: "v2", Max: 1}, euPool("v2", "solo", "duel"))
+	b.declare([]provision.AppVersion{arenaVersion("v1")}, euPool("v1", "duel"))
+	e := b.refused(fault.Conflict, []provision.AppVersion{arenaVersion("v2")}, provision.Pool{Region: "us", App: "arena", Version: "v2", Max: 1}, euPool("v2", "solo", "duel"))
 	require.Equal(t, "pools[1].modes", e.Field)
 	require.Contains(t, e.Detail, "belongs to pool arena/v1")
 	_, err := b.AppVersion(t.Context(), "arena", "v2")
@@ -102,20 +102,20 @@ func TestApplyPoolsIsAllOrNothing(t *testing.T) {
 func TestApplyPoolsKeepsWhatServersDependOn(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.declare([]db.AppVersion{arenaVersion("v1")}, euPool("v1", "duel"))
+	b.declare([]provision.AppVersion{arenaVersion("v1")}, euPool("v1", "duel"))
 	larger := arenaVersion("v1")
 	larger.Capacity = 16
-	require.Equal(t, []string{"capacity"}, b.declare([]db.AppVersion{larger}).Apps[0].Fields) // no server was started
+	require.Equal(t, []string{"capacity"}, b.declare([]provision.AppVersion{larger}).Apps[0].Fields) // no server was started
 
 	b.exec("UPDATE app_versions SET used_at = now()")
 	b.exec(failing)
-	e := b.refused(fault.Conflict, []db.AppVersion{arenaVersion("v1")})
+	e := b.refused(fault.Conflict, []provision.AppVersion{arenaVersion("v1")})
 	require.Equal(t, "apps[0].capacity", e.Field)
 	larger.Grace = time.Minute
-	require.Equal(t, []string{"grace"}, b.declare([]db.AppVersion{larger}).Apps[0].Fields)
+	require.Equal(t, []string{"grace"}, b.declare([]provision.AppVersion{larger}).Apps[0].Fields)
 	require.Zero(t, one[int](b, "SELECT count(*) FROM start_pauses"), "a change ends the pauses of all regions")
-	larger.Fallback = &db.AppFallback{Provider: "agones", Launch: "fleet"}
-	require.Equal(t, []string{"fallback"}, b.declare([]db.AppVersion{larger}).Apps[0].Fields, "an outage of the provider is the time to add one")
+	larger.Fallback = &provision.AppFallback{Provider: "agones", Launch: "fleet"}
+	require.Equal(t, []string{"fallback"}, b.declare([]provision.AppVersion{larger}).Apps[0].Fields, "an outage of the provider is the time to add one")
 	v, err := b.AppVersion(t.Context(), "arena", "v1")
 	require.NoError(t, err)
 	require.Equal(t, larger.Fallback, v.Fallback)
@@ -124,14 +124,14 @@ func TestApplyPoolsKeepsWhatServersDependOn(t *testing.T) {
 func TestFallbacksThatCannotStart(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	for field, f := range map[string]db.AppFallback{
+	for field, f := range map[string]provision.AppFallback{
 		"apps[0].fallback.provider": {Provider: "shop", Launch: "a"}, "apps[0].fallback.launch": {Provider: "agones"},
 		"apps[0].fallback.launch_version": {Provider: "agones", Launch: "a", LaunchVersion: "a b"}, "apps[0].fallback.provider ": {Provider: "manual", Launch: "a"},
 		"apps[0].fallback.provider  ": {Provider: arenaVersion("v1").Provider, Launch: "a"},
 	} {
 		v := arenaVersion("v1")
 		v.Fallback = &f
-		require.Equal(t, strings.TrimSpace(field), b.refused(fault.Invalid, []db.AppVersion{v}).Field)
+		require.Equal(t, strings.TrimSpace(field), b.refused(fault.Invalid, []provision.AppVersion{v}).Field)
 	}
 }
 
@@ -140,8 +140,8 @@ func TestApplyPoolsMovesAModeBetweenPoolsWithoutServers(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	v1, v2 := arenaVersion("v1"), arenaVersion("v2")
-	b.declare([]db.AppVersion{v1, v2}, euPool("v1"), db.Pool{Region: "eu", App: "arena", Version: "v2", Modes: []string{}})
-	b.declare(nil, euPool("v2"), db.Pool{Region: "eu", App: "arena", Version: "v1", Modes: []string{}})
+	b.declare([]provision.AppVersion{v1, v2}, euPool("v1"), provision.Pool{Region: "eu", App: "arena", Version: "v2", Modes: []string{}})
+	b.declare(nil, euPool("v2"), provision.Pool{Region: "eu", App: "arena", Version: "v1", Modes: []string{}})
 	require.Equal(t, 2, one[int](b, "SELECT count(*) FROM pool_modes WHERE version = 'v2'"))
 	e := b.refused(fault.Conflict, nil, euPool("v1"))
 	require.Contains(t, e.Detail, "belongs to pool arena/v2")
@@ -150,7 +150,7 @@ func TestApplyPoolsMovesAModeBetweenPoolsWithoutServers(t *testing.T) {
 func TestApplyPoolsDryRunWritesNothing(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	done, err := b.ApplyPools(t.Context(), db.PoolEdit{}, []db.AppVersion{arenaVersion("v1")}, []db.Pool{euPool("v1", "duel")}, true)
+	done, err := b.ApplyPools(t.Context(), provision.PoolEdit{}, []provision.AppVersion{arenaVersion("v1")}, []provision.Pool{euPool("v1", "duel")}, true)
 	require.NoError(t, err)
 	require.Equal(t, "created", done.Pools[0].Change)
 	require.Zero(t, one[int](b, "SELECT count(*) FROM app_versions"))
@@ -159,7 +159,7 @@ func TestApplyPoolsDryRunWritesNothing(t *testing.T) {
 func TestApplyPoolsRefusesToTakeAModeFromServers(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.declare([]db.AppVersion{arenaVersion("v1")}, euPool("v1", "duel", "solo"))
+	b.declare([]provision.AppVersion{arenaVersion("v1")}, euPool("v1", "duel", "solo"))
 	id := b.deployed("v1", "starting")
 	e := b.refused(fault.Conflict, nil, euPool("v1", "solo"))
 	require.Equal(t, "pools[0].modes", e.Field)
@@ -169,42 +169,48 @@ func TestApplyPoolsRefusesToTakeAModeFromServers(t *testing.T) {
 
 func TestCheckPoolsNamesTheValue(t *testing.T) {
 	t.Parallel()
-	for path, change := range map[string]func(*db.AppVersion, *db.Pool){
-		"apps[0].app":               func(v *db.AppVersion, p *db.Pool) { v.App = " x"; p.App = "arena" },
-		"apps[0].provider":          func(v *db.AppVersion, _ *db.Pool) { v.Provider = "lambda" },
-		"apps[0].launch":            func(v *db.AppVersion, _ *db.Pool) { v.Launch = "rm -rf" },
-		"apps[0].ports":             func(v *db.AppVersion, _ *db.Pool) { v.Ports = nil },
-		"apps[0].ports[0].protocol": func(v *db.AppVersion, _ *db.Pool) { v.Ports[0].Protocol = "sctp" },
-		"apps[0].ports[1].name":     func(v *db.AppVersion, _ *db.Pool) { v.Ports, v.GamePort = append(v.Ports, v.Ports[0]), "game" },
-		"apps[0].ports[0].internal": func(v *db.AppVersion, _ *db.Pool) { v.Provider = "docker" },
-		"apps[0].game_port":         func(v *db.AppVersion, _ *db.Pool) { v.GamePort = "web" },
-		"apps[0].endpoint":          func(v *db.AppVersion, _ *db.Pool) { v.Endpoint = "{host}:1" },
-		"apps[0].modes":             func(v *db.AppVersion, p *db.Pool) { v.Modes, p.Modes = nil, nil },
-		"apps[0].modes[1]":          func(v *db.AppVersion, _ *db.Pool) { v.Modes = []string{"duel", "duel"} },
-		"apps[0].capacity":          func(v *db.AppVersion, _ *db.Pool) { v.Capacity = 1 },
-		"apps[0].env.FLEET_TOKEN":   func(v *db.AppVersion, _ *db.Pool) { v.Env = map[string]string{"FLEET_TOKEN": "x"} },
-		"apps[0].env.A":             func(v *db.AppVersion, _ *db.Pool) { v.Env = map[string]string{"A": string(make([]byte, 4097))} },
-		"apps[0].max_lifetime": func(v *db.AppVersion, _ *db.Pool) {
+	for path, change := range map[string]func(*provision.AppVersion, *provision.Pool){
+		"apps[0].app":               func(v *provision.AppVersion, p *provision.Pool) { v.App = " x"; p.App = "arena" },
+		"apps[0].provider":          func(v *provision.AppVersion, _ *provision.Pool) { v.Provider = "lambda" },
+		"apps[0].launch":            func(v *provision.AppVersion, _ *provision.Pool) { v.Launch = "rm -rf" },
+		"apps[0].ports":             func(v *provision.AppVersion, _ *provision.Pool) { v.Ports = nil },
+		"apps[0].ports[0].protocol": func(v *provision.AppVersion, _ *provision.Pool) { v.Ports[0].Protocol = "sctp" },
+		"apps[0].ports[1].name": func(v *provision.AppVersion, _ *provision.Pool) {
+			v.Ports, v.GamePort = append(v.Ports, v.Ports[0]), "game"
+		},
+		"apps[0].ports[0].internal": func(v *provision.AppVersion, _ *provision.Pool) { v.Provider = "docker" },
+		"apps[0].game_port":         func(v *provision.AppVersion, _ *provision.Pool) { v.GamePort = "web" },
+		"apps[0].endpoint":          func(v *provision.AppVersion, _ *provision.Pool) { v.Endpoint = "{host}:1" },
+		"apps[0].modes":             func(v *provision.AppVersion, p *provision.Pool) { v.Modes, p.Modes = nil, nil },
+		"apps[0].modes[1]":          func(v *provision.AppVersion, _ *provision.Pool) { v.Modes = []string{"duel", "duel"} },
+		"apps[0].capacity":          func(v *provision.AppVersion, _ *provision.Pool) { v.Capacity = 1 },
+		"apps[0].env.FLEET_TOKEN":   func(v *provision.AppVersion, _ *provision.Pool) { v.Env = map[string]string{"FLEET_TOKEN": "x"} },
+		"apps[0].env.A": func(v *provision.AppVersion, _ *provision.Pool) {
+			v.Env = map[string]string{"A": string(make([]byte, 4097))}
+		},
+		"apps[0].max_lifetime": func(v *provision.AppVersion, _ *provision.Pool) {
 			v.Provider, v.Ports[0].Internal, v.MaxLifetime = "edgegap", 1, 25*time.Hour
 		},
-		"apps[0].drain_ahead":     func(v *db.AppVersion, _ *db.Pool) { v.DrainAhead = 24 * time.Hour },
-		"apps[0].netcode.dialect": func(v *db.AppVersion, _ *db.Pool) { v.Dialect = "netcode103" },
-		"apps[0].compat":          func(v *db.AppVersion, _ *db.Pool) { v.Compat = "arbitrum" },
-		"pools[0].region":         func(_ *db.AppVersion, p *db.Pool) { p.Region = "EU" },
-		"pools[0].min":            func(_ *db.AppVersion, p *db.Pool) { p.Min = 11 },
-		"pools[0].max":            func(_ *db.AppVersion, p *db.Pool) { p.Max = -1 },
-		"pools[0].buffer":         func(_ *db.AppVersion, p *db.Pool) { p.Buffer, p.BufferPercent = 100, true },
-		"pools[0].coordinates":    func(_ *db.AppVersion, p *db.Pool) { p.Coords = &provider.Coords{Latitude: 91} },
-		"pools[0].networks[0]":    func(_ *db.AppVersion, p *db.Pool) { p.Networks = []netip.Prefix{netip.MustParsePrefix("192.0.2.1/24")} },
-		"pools[0].modes":          func(_ *db.AppVersion, p *db.Pool) { p.Modes = []string{"ranked"} },
+		"apps[0].drain_ahead":     func(v *provision.AppVersion, _ *provision.Pool) { v.DrainAhead = 24 * time.Hour },
+		"apps[0].netcode.dialect": func(v *provision.AppVersion, _ *provision.Pool) { v.Dialect = "netcode103" },
+		"apps[0].compat":          func(v *provision.AppVersion, _ *provision.Pool) { v.Compat = "arbitrum" },
+		"pools[0].region":         func(_ *provision.AppVersion, p *provision.Pool) { p.Region = "EU" },
+		"pools[0].min":            func(_ *provision.AppVersion, p *provision.Pool) { p.Min = 11 },
+		"pools[0].max":            func(_ *provision.AppVersion, p *provision.Pool) { p.Max = -1 },
+		"pools[0].buffer":         func(_ *provision.AppVersion, p *provision.Pool) { p.Buffer, p.BufferPercent = 100, true },
+		"pools[0].coordinates":    func(_ *provision.AppVersion, p *provision.Pool) { p.Coords = &provider.Coords{Latitude: 91} },
+		"pools[0].networks[0]": func(_ *provision.AppVersion, p *provision.Pool) {
+			p.Networks = []netip.Prefix{netip.MustParsePrefix("192.0.2.1/24")}
+		},
+		"pools[0].modes": func(_ *provision.AppVersion, p *provision.Pool) { p.Modes = []string{"ranked"} },
 	} {
 		v, p := arenaVersion("v1"), euPool("v1", "duel")
 		change(&v, &p)
-		wrong := db.CheckPools([]db.AppVersion{v}, []db.Pool{p})
+		wrong := provision.CheckPools([]provision.AppVersion{v}, []provision.Pool{p})
 		require.Len(t, wrong, 1, "%s: %v", path, wrong)
 		require.Equal(t, path, wrong[0].Path, "%v", wrong)
 	}
-	wrong := db.CheckPools([]db.AppVersion{arenaVersion("v1"), arenaVersion("v2")}, []db.Pool{euPool("v1", "duel"), euPool("v2", "duel")})
+	wrong := provision.CheckPools([]provision.AppVersion{arenaVersion("v1"), arenaVersion("v2")}, []provision.Pool{euPool("v1", "duel"), euPool("v2", "duel")})
 	require.Len(t, wrong, 1)
 	require.Equal(t, "pools[1].modes", wrong[0].Path)
 }
@@ -212,20 +218,20 @@ func TestCheckPoolsNamesTheValue(t *testing.T) {
 func TestScalePauseAndResumePool(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.declare([]db.AppVersion{arenaVersion("v1")}, euPool("v1", "duel"))
-	edit := db.PoolEdit{Region: "eu", App: "arena", Version: "v1", Author: "ann", Reason: "launch day"}
+	b.declare([]provision.AppVersion{arenaVersion("v1")}, euPool("v1", "duel"))
+	edit := provision.PoolEdit{Region: "eu", App: "arena", Version: "v1", Author: "ann", Reason: "launch day"}
 	two, eleven := 2, 11
-	p, err := b.ScalePool(t.Context(), edit, db.PoolScale{Min: &two})
+	p, err := b.ScalePool(t.Context(), edit, provision.PoolScale{Min: &two})
 	require.NoError(t, err)
 	require.Equal(t, []int{2, 10}, []int{p.Min, p.Max})
-	_, err = b.ScalePool(t.Context(), edit, db.PoolScale{Min: &eleven})
+	_, err = b.ScalePool(t.Context(), edit, provision.PoolScale{Min: &eleven})
 	require.True(t, fault.Is(err, fault.Invalid), "%v", err)
 
-	_, err = b.PausePool(t.Context(), edit, db.Forever())
+	_, err = b.PausePool(t.Context(), edit, provision.Forever())
 	require.NoError(t, err)
 	pools, err := b.Pools(t.Context(), "")
 	require.NoError(t, err)
-	require.Equal(t, db.Forever(), pools[0].PausedUntil.UTC())
+	require.Equal(t, provision.Forever(), pools[0].PausedUntil.UTC())
 	require.Equal(t, "launch day", pools[0].PauseReason)
 
 	b.exec("UPDATE app_versions SET failures = 3, paused_until = now() + interval '1 hour', pause_reason = 'by a worker of the release before'")
@@ -244,13 +250,13 @@ func TestScalePauseAndResumePool(t *testing.T) {
 func TestRollPoolMovesModesAndDrains(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.declare([]db.AppVersion{arenaVersion("v1"), arenaVersion("v2")}, euPool("v1", "duel", "solo"))
+	b.declare([]provision.AppVersion{arenaVersion("v1"), arenaVersion("v2")}, euPool("v1", "duel", "solo"))
 	ready, starting, stopping := b.deployed("v1", "ready"), b.deployed("v1", "starting"), b.deployed("v1", "stopping")
 
-	edit := db.PoolEdit{Region: "eu", App: "arena", Version: "v1"}
+	edit := provision.PoolEdit{Region: "eu", App: "arena", Version: "v1"}
 	done, err := b.RollPool(t.Context(), edit, "v2")
 	require.NoError(t, err)
-	require.Equal(t, db.PoolRoll{Pool: done.Pool, Modes: []string{"duel", "solo"}, Drained: 2}, done)
+	require.Equal(t, provision.PoolRoll{Pool: done.Pool, Modes: []string{"duel", "solo"}, Drained: 2}, done)
 	require.Equal(t, 2, one[int](b, "SELECT count(*) FROM pool_modes WHERE version = 'v2'"))
 	require.Equal(t, "draining", one[string](b, "SELECT status FROM instances WHERE id = $1", ready))
 	phase := func(id string) string {
@@ -271,10 +277,10 @@ func TestRollPoolMovesModesAndDrains(t *testing.T) {
 func TestDeletePool(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.declare([]db.AppVersion{arenaVersion("v1"), arenaVersion("v2")}, euPool("v1", "duel"), euPool("v2", "solo"))
+	b.declare([]provision.AppVersion{arenaVersion("v1"), arenaVersion("v2")}, euPool("v1", "duel"), euPool("v2", "solo"))
 	b.deployed("v1", "ready")
 	for version, kept := range map[string]int{"v1": 1, "v2": 0} {
-		_, err := b.DeletePool(t.Context(), db.PoolEdit{Region: "eu", App: "arena", Version: version})
+		_, err := b.DeletePool(t.Context(), provision.PoolEdit{Region: "eu", App: "arena", Version: version})
 		require.NoError(t, err)
 		require.Equal(t, kept, one[int](b, "SELECT count(*) FROM app_versions WHERE version = $1", version))
 	}

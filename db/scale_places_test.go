@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/provision"
 )
 
 // Pins a pause that stopped the pools of all regions: only the region with the trouble is paused.
@@ -27,7 +27,7 @@ func TestAPauseIsOfOneRegion(t *testing.T) {
 		b.exec("DELETE FROM deployments")
 		return n
 	}
-	eu := &db.Deployment{Region: "eu", App: "arena", Version: "1"}
+	eu := &provision.Deployment{Region: "eu", App: "arena", Version: "1"}
 	for n := range 3 {
 		require.Equal(t, 2, started(), "two failures are no pattern")
 		paused, err := b.FailVersion(t.Context(), eu, "broken", 0)
@@ -35,7 +35,7 @@ func TestAPauseIsOfOneRegion(t *testing.T) {
 		require.Equal(t, n == 2, paused)
 	}
 	require.Equal(t, 1, started())
-	require.NoError(t, b.PauseWithoutCapacity(t.Context(), &db.Deployment{Region: "us", App: "arena", Version: "1"}, "full"))
+	require.NoError(t, b.PauseWithoutCapacity(t.Context(), &provision.Deployment{Region: "us", App: "arena", Version: "1"}, "full"))
 	require.Zero(t, started())
 	b.exec("UPDATE start_pauses SET until = now()")
 	require.Equal(t, 2, started())
@@ -95,11 +95,11 @@ func TestAnEmptyServerThatDrainsEnds(t *testing.T) {
 		operators = ids[1]
 	}
 	b.exec("UPDATE deployments SET origin = 'operator' WHERE id = $1", operators)
-	require.Equal(t, db.Scaled{Planned: 1}, b.scale(), "they have not been empty for empty_ttl, and take all places")
+	require.Equal(t, provision.Scaled{Planned: 1}, b.scale(), "they have not been empty for empty_ttl, and take all places")
 	b.exec("UPDATE deployments SET ready_at = ready_at - interval '6 minutes'")
-	require.Equal(t, db.Scaled{Planned: 1, Ended: 1}, b.scale())
+	require.Equal(t, provision.Scaled{Planned: 1, Ended: 1}, b.scale())
 	require.Equal(t, 1, one[int](b, "SELECT count(*) FROM deployments WHERE desired = 'stopped' AND reason = 'drained' AND next_at <= now() AND id::text NOT IN ($1, $2)", busy, operators))
-	require.Equal(t, db.Scaled{Planned: 1}, b.scale(), "the one that ends takes its place until it is gone")
+	require.Equal(t, provision.Scaled{Planned: 1}, b.scale(), "the one that ends takes its place until it is gone")
 
 	b.exec("SELECT ops.close_session($1, 'test')", p.SessionID)
 	require.Zero(t, b.scale().Ended, "it became empty just now")
@@ -123,11 +123,11 @@ func TestALostServerIsReplaced(t *testing.T) {
 	require.Equal(t, "0 live servers, 0 of them with players; 0 starting; 1 ending, 1 of them perhaps never started; 1 party waiting. Used 0 + buffer 0 = 0: nothing to do", b.plan().Text)
 	require.True(t, b.refusal(waits(request("ann", 8))).Outlook.Full)
 	b.exec("UPDATE pools SET max_servers = 3")
-	require.Equal(t, db.Scaled{Planned: 1, Started: 1}, b.scale())
-	require.Equal(t, db.Scaled{Planned: 1}, b.scale())
+	require.Equal(t, provision.Scaled{Planned: 1, Started: 1}, b.scale())
+	require.Equal(t, provision.Scaled{Planned: 1}, b.scale())
 
 	b.exec("UPDATE deployments SET created_at = now() - interval '31 seconds' WHERE phase = 'deploying'")
-	require.Equal(t, db.Scaled{Planned: 1, Ended: 1}, b.scale(), "else it would be started again")
+	require.Equal(t, provision.Scaled{Planned: 1, Ended: 1}, b.scale(), "else it would be started again")
 	require.Equal(t, "deploying", one[string](b, "SELECT phase FROM deployments WHERE desired = 'stopped' AND reason = 'surplus' AND next_at <= now()"))
 	b.exec("UPDATE deployments SET desired = 'running', ref = 'r', phase = 'starting' WHERE phase = 'deploying'")
 	b.scale()

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/provision"
 	"github.com/lattice-director/director/internal/base/fault"
 )
 
@@ -20,7 +21,7 @@ func sealTest(region string, id uuid.UUID) ([]byte, string, error) {
 }
 
 // scale plans the pools of region eu, whenever they were planned last.
-func (b *bundle) scale() db.Scaled {
+func (b *bundle) scale() provision.Scaled {
 	b.t.Helper()
 	b.exec("UPDATE pools SET planned_at = '-infinity'")
 	done, err := b.ScalePools(b.t.Context(), "eu", time.Minute, sealTest)
@@ -68,17 +69,17 @@ func (b *bundle) ids(sql string) (ids []string) {
 func TestPlayersWhoWaitGetServers(t *testing.T) {
 	t.Parallel()
 	b := setup(t).withPool()
-	require.Equal(t, db.Scaled{Planned: 1}, b.scale())
+	require.Equal(t, provision.Scaled{Planned: 1}, b.scale())
 	for i := range 20 {
 		b.isRefused(waits(request(fmt.Sprint("p", i), 8)))
 	}
 	b.isRefused(waits(request("p3", 8, "p4", "p5")))
 	b.isRefused(waits(request("p4", 8, "p3", "p5")))
 	b.isRefused(waits(request("p5", 8, "p4", "p3"))) // the same party, three times: 20 players
-	require.Equal(t, db.Scaled{Planned: 1, Started: 3}, b.scale())
+	require.Equal(t, provision.Scaled{Planned: 1, Started: 3}, b.scale())
 	require.Equal(t, 3, one[int](b, "SELECT count(*) FROM deployments WHERE phase = 'wanted' AND origin = 'pool' AND netcode_key IS NULL AND next_at <= now()"))
 	require.Equal(t, 3, one[int](b, "SELECT count(*) FROM events WHERE kind = 'deployment.wanted'"))
-	require.Equal(t, db.Scaled{Planned: 1}, b.scale(), "those that start are enough")
+	require.Equal(t, provision.Scaled{Planned: 1}, b.scale(), "those that start are enough")
 	require.Equal(t, 3, b.plan().Coming)
 	require.Equal(t, 3, b.refusal(waits(request("p1", 8))).Outlook.Starting)
 
@@ -88,7 +89,7 @@ func TestPlayersWhoWaitGetServers(t *testing.T) {
 		b.place(request(fmt.Sprint("p", i), 8))
 	}
 	require.Zero(t, b.demand())
-	require.Equal(t, db.Scaled{Planned: 1}, b.scale())
+	require.Equal(t, provision.Scaled{Planned: 1}, b.scale())
 	require.Equal(t, "3 live servers, 3 of them with players; 0 starting; 0 parties waiting. Used 3 + buffer 0 = 3: nothing to do", b.plan().Text)
 }
 

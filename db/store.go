@@ -7,12 +7,15 @@ import (
 
 	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/internal/notify"
+	"github.com/lattice-director/director/db/provision"
 	"github.com/lattice-director/director/db/query"
 )
 
 // Store reads and decides all state. It is safe for concurrent use. In memory it has only connections, waiting calls, and
 // copies of rows that it can read again.
 type Store struct {
+	*provisioning // its methods are the store's
+
 	cfg       Config
 	frame     frame.Frame
 	pool      *pgxpool.Pool
@@ -31,6 +34,9 @@ type Store struct {
 	console   chan struct{} // full while as many reads of the console run as may
 }
 
+// provisioning is embedded under this name.
+type provisioning = provision.Store
+
 // Open makes a Store. The database need not be up: connections are made when they are needed.
 func Open(ctx context.Context, cfg Config) (*Store, error) {
 	cfg = cfg.withDefaults()
@@ -42,6 +48,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if s.bus, err = s.newBus(); err != nil {
 		return nil, err
 	}
+	s.provisioning = provision.New(provision.Options{Frame: s.frame, Notify: s.Notify, Now: s.Now, Virtual: cfg.VirtualClock})
 	s.catalogue = newCatalogue(query.New(s.readers), cfg.Log)
 	s.groups = s.newGroups()
 	return s, nil

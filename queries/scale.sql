@@ -1,4 +1,4 @@
--- How many servers does a pool need? db/scale.go computes it from what these read, and db/scale_pool.go carries it out.
+-- How many servers does a pool need? db/provision/scale.go computes it from what these read, and db/provision/scale_pool.go carries it out.
 
 -- name: ProvisionRegions :many
 SELECT provision_regions()::text AS region;

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/provision"
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/provider"
 )
@@ -29,7 +30,7 @@ type ProvisionOptions struct {
 	SweepEvery time.Duration
 	// Environment returns the environment of a deployment's server, and the URL at which its provider reports changes, "" for none. An error
 	// ends the deployment.
-	Environment func(db.Deployment, db.AppVersion) (provider.Env, provider.Secret, error)
+	Environment func(provision.Deployment, provision.AppVersion) (provider.Env, provider.Secret, error)
 }
 
 func (o ProvisionOptions) withDefaults() ProvisionOptions {
@@ -143,7 +144,7 @@ func (p *provisioner) claim(ctx context.Context, region, name string, done Done)
 			return nil // a step that ends wakes the loop
 		}
 		start := time.Now()
-		claimed, err := p.store.ClaimDeployments(ctx, db.ClaimDeployments{
+		claimed, err := p.store.ClaimDeployments(ctx, provision.ClaimDeployments{
 			Region: region, Provider: name, Owner: p.opt.Owner, Hold: leaseOfTimeouts * p.opt.Timeout, Batch: batch,
 		})
 		if err != nil {
@@ -161,7 +162,7 @@ func (p *provisioner) claim(ctx context.Context, region, name string, done Done)
 }
 
 // start starts the steps for which there is budget, and puts the others back.
-func (p *provisioner) start(ctx context.Context, name string, claimed []db.ClaimedDeployment, started time.Time) error {
+func (p *provisioner) start(ctx context.Context, name string, claimed []provision.ClaimedDeployment, started time.Time) error {
 	if len(claimed) == 0 {
 		return nil
 	}
@@ -173,7 +174,7 @@ func (p *provisioner) start(ctx context.Context, name string, claimed []db.Claim
 	if err != nil {
 		return errors.Join(err, p.putBack(ctx, claimed, claimed[0].Now)) // else they wait for the end of the claim
 	}
-	var back []db.ClaimedDeployment
+	var back []provision.ClaimedDeployment
 	var next []time.Time
 	for i, s := range steps {
 		if free := granted.take(ops[i]); free != nil {
@@ -186,14 +187,14 @@ func (p *provisioner) start(ctx context.Context, name string, claimed []db.Claim
 }
 
 // putBack makes deployments due again, at once or at a time, even if ctx has ended.
-func (p *provisioner) putBack(ctx context.Context, claimed []db.ClaimedDeployment, next time.Time) error {
+func (p *provisioner) putBack(ctx context.Context, claimed []provision.ClaimedDeployment, next time.Time) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 	defer cancel()
 	return p.store.PutBackDeployments(ctx, claimed, slices.Repeat([]time.Time{next}, len(claimed)))
 }
 
 // prepare plans the steps. A deployment without an app version, which an operator has deleted, must not block the others of its batch.
-func (p *provisioner) prepare(ctx context.Context, name string, claimed []db.ClaimedDeployment, started time.Time) (steps []*step, ops []operation, err error) {
+func (p *provisioner) prepare(ctx context.Context, name string, claimed []provision.ClaimedDeployment, started time.Time) (steps []*step, ops []operation, err error) {
 	can, versions := p.providers[name].Capabilities(), versionCache{}
 	for i := range claimed {
 		d := claimed[i]
@@ -205,8 +206,8 @@ func (p *provisioner) prepare(ctx context.Context, name string, claimed []db.Cla
 		if err != nil {
 			return nil, nil, err
 		}
-		if d.Ref != "" && (d.Phase == db.DeploymentWanted || d.Phase == db.DeploymentDeploying) {
-			d.Phase = db.DeploymentStarting // the ref was stored by a step whose decision was dropped
+		if d.Ref != "" && (d.Phase == provision.DeploymentWanted || d.Phase == provision.DeploymentDeploying) {
+			d.Phase = provision.DeploymentStarting // the ref was stored by a step whose decision was dropped
 		}
 		if !can.List || can.NativeNames {
 			d.FindAt = nil // a second server cannot be found, or cannot exist
@@ -245,9 +246,9 @@ func guard(fn func() error) (err error) {
 }
 
 // versionCache holds the app versions of a batch.
-type versionCache map[[2]string]*db.AppVersion
+type versionCache map[[2]string]*provision.AppVersion
 
-func (c versionCache) get(ctx context.Context, store *db.Store, app, version string) (*db.AppVersion, error) {
+func (c versionCache) get(ctx context.Context, store *db.Store, app, version string) (*provision.AppVersion, error) {
 	key := [2]string{app, version}
 	if v, ok := c[key]; ok {
 		return v, nil

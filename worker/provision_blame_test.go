@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/provision"
 	"github.com/lattice-director/director/provider"
 )
 
@@ -200,7 +201,7 @@ func TestAWorkerThatEndsHandsItsDeploymentsOver(t *testing.T) {
 	w.step(p)
 	require.Equal(t, "deploying", w.phase(id))
 	w.elapse(time.Second)
-	claimed, err := w.ClaimDeployments(t.Context(), db.ClaimDeployments{Region: "eu", Provider: "shop", Owner: "ld-test", Hold: time.Minute, Batch: 1})
+	claimed, err := w.ClaimDeployments(t.Context(), provision.ClaimDeployments{Region: "eu", Provider: "shop", Owner: "ld-test", Hold: time.Minute, Batch: 1})
 	require.NoError(t, err)
 	require.Len(t, claimed, 1)
 }

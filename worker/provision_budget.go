@@ -4,12 +4,12 @@ import (
 	"context"
 	"time"
 
-	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/provision"
 	"github.com/lattice-director/director/provider"
 )
 
 // grants are the calls that a batch may make, by class. Classes without a limit have no entry.
-type grants map[db.CallClass]*grant
+type grants map[provision.CallClass]*grant
 
 type grant struct {
 	callsLeft  int
@@ -19,14 +19,14 @@ type grant struct {
 
 // budget takes the calls of a batch from the budgets that all workers share.
 func (p *provisioner) budget(ctx context.Context, name string, can provider.Capabilities, ops []operation) (grants, error) {
-	rates := map[db.CallClass]float64{
-		db.CallDeploy: can.Rates.Deploy, db.CallGet: can.Rates.Get, db.CallList: can.Rates.List, db.CallStop: can.Rates.Stop,
+	rates := map[provision.CallClass]float64{
+		provision.CallDeploy: can.Rates.Deploy, provision.CallGet: can.Rates.Get, provision.CallList: can.Rates.List, provision.CallStop: can.Rates.Stop,
 	}
-	wants := map[db.CallClass]db.CallBudget{}
+	wants := map[provision.CallClass]provision.CallBudget{}
 	for _, op := range ops {
 		if class := op.class(); rates[class] > 0 {
 			w := wants[class]
-			wants[class] = db.CallBudget{Want: w.Want + 1, Rate: rates[class] * budgetShare}
+			wants[class] = provision.CallBudget{Want: w.Want + 1, Rate: rates[class] * budgetShare}
 		}
 	}
 	if len(wants) == 0 {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/provision"
 	"github.com/lattice-director/director/provider"
 )
 
@@ -51,7 +51,7 @@ func TestAWorkerWithAnotherOwnerProvisionsNothing(t *testing.T) {
 	_, err := w.worker().runOnce(t.Context())
 	require.ErrorContains(t, err, "belongs to owner ld-test")
 	require.Equal(t, "wanted", w.phase(id))
-	claimed, err := w.ClaimDeployments(t.Context(), db.ClaimDeployments{Region: "eu", Provider: "shop", Owner: "ld-copy", Hold: time.Minute, Batch: 1})
+	claimed, err := w.ClaimDeployments(t.Context(), provision.ClaimDeployments{Region: "eu", Provider: "shop", Owner: "ld-copy", Hold: time.Minute, Batch: 1})
 	require.NoError(t, err)
 	require.Empty(t, claimed)
 }

@@ -4,7 +4,7 @@ import (
 	"context"
 	"log/slog"
 
-	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/provision"
 	"github.com/lattice-director/director/provider"
 )
 
@@ -45,7 +45,7 @@ func (s *step) confirmed(ctx context.Context, o provider.Observation) error {
 	if !adopted || isOver(&s.d) {
 		return s.conclude(ctx, verdict{next: pausedUntil(s.now(), 0)})
 	}
-	s.d.Phase, s.d.Polls = db.DeploymentStarting, 0
+	s.d.Phase, s.d.Polls = provision.DeploymentStarting, 0
 	return s.observed(ctx, o)
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/provision"
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/provider"
 	"github.com/lattice-director/director/provider/agones/agonestest"
@@ -45,7 +46,7 @@ func allocate(t *testing.T, kubernetes bool) *allocator {
 func (a *allocator) claim(ref string) error {
 	r := db.Registration{
 		InstanceID: a.id.String(), Region: "eu", Modes: []string{"duel"}, Capacity: 8, BootID: "boot-" + ref, Endpoint: "192.0.2.1:5000", ProviderRef: ref,
-		Joining: &db.Joining{Region: "eu", ID: a.id, TokenBy: "aa"},
+		Joining: &provision.Joining{Region: "eu", ID: a.id, TokenBy: "aa"},
 	}
 	_, err := a.works.Register(a.works.bundle.t.Context(), r)
 	return err

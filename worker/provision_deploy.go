@@ -6,7 +6,7 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/provision"
 	"github.com/lattice-director/director/provider"
 )
 
@@ -19,7 +19,7 @@ func (s *step) deploy(ctx context.Context) error {
 	if until := s.d.PausedUntil; until.After(now) {
 		return s.conclude(ctx, verdict{next: earliest(&until, pausedUntil(now, pausedPoll))})
 	}
-	if s.d.Phase == db.DeploymentDeploying && !s.capabilities.NativeNames && !s.intentIsOld(now) {
+	if s.d.Phase == provision.DeploymentDeploying && !s.capabilities.NativeNames && !s.intentIsOld(now) {
 		s.d.MissingSince = orTime(s.d.MissingSince, now) // the provider cannot list what the last Deploy may have started
 		return s.conclude(ctx, verdict{next: pausedUntil(now, pollPause(s.d.Polls))})
 	}
@@ -90,7 +90,7 @@ func (s *step) deployed(ctx context.Context, o provider.Observation) error {
 	if err := s.provisioner.store.ForgiveRefusals(ctx, &s.d.Deployment); err != nil {
 		return err
 	}
-	s.d.Phase, s.d.Polls = db.DeploymentStarting, 0
+	s.d.Phase, s.d.Polls = provision.DeploymentStarting, 0
 	if o.Phase != provider.PhaseReady {
 		return s.conclude(ctx, verdict{next: earliest(pausedUntil(s.now(), pollPause(0)), s.d.FindAt)})
 	}
@@ -117,7 +117,7 @@ func (s *step) deployFailed(ctx context.Context, cause error, before *time.Time)
 	case provider.Capacity:
 		return s.withoutCapacity(ctx, cause, before)
 	default:
-		s.d.Phase, s.d.IntentAt = db.DeploymentWanted, before
+		s.d.Phase, s.d.IntentAt = provision.DeploymentWanted, before
 		s.d.Polls = s.d.Attempt // attempts without progress: the pause grows with them
 		return s.retry(ctx, cause)
 	}
@@ -141,7 +141,7 @@ func (s *step) withoutCapacity(ctx context.Context, cause error, before *time.Ti
 		}
 		return s.conclude(ctx, fail(&s.d, s.now(), "the provider has no capacity", s.d.LastError))
 	}
-	s.d.Phase, s.d.IntentAt, s.d.Polls = db.DeploymentWanted, before, s.d.Attempt
+	s.d.Phase, s.d.IntentAt, s.d.Polls = provision.DeploymentWanted, before, s.d.Attempt
 	return s.retry(ctx, cause)
 }
 

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/provision"
 	"github.com/lattice-director/director/provider"
 )
 
@@ -44,7 +44,7 @@ func TestAServerStartsAtTheFallbackProvider(t *testing.T) {
 	t.Parallel()
 	w := setupWorks(t)
 	var asked []string
-	w.opt.Environment = func(_ db.Deployment, v db.AppVersion) (provider.Env, provider.Secret, error) {
+	w.opt.Environment = func(_ provision.Deployment, v provision.AppVersion) (provider.Env, provider.Secret, error) {
 		asked = append(asked, v.Provider)
 		return provider.Env{}, "", nil
 	}

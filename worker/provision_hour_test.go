@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/provision"
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/testkit/longtest"
 	"github.com/lattice-director/director/provider"
@@ -130,7 +131,7 @@ func (h *hour) serve() {
 func (h *hour) joinOrEnd(o provider.Observation) {
 	id := h.ids[o.Tag]
 	_, err := h.Register(h.bundle.t.Context(), db.Registration{
-		InstanceID: id.String(), Region: "eu", Modes: []string{"duel"}, Capacity: 8, BootID: string(o.Ref), Joining: &db.Joining{Region: "eu", ID: id, TokenBy: "aa"},
+		InstanceID: id.String(), Region: "eu", Modes: []string{"duel"}, Capacity: 8, BootID: string(o.Ref), Joining: &provision.Joining{Region: "eu", ID: id, TokenBy: "aa"},
 	})
 	switch {
 	case err == nil:

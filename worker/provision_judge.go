@@ -3,7 +3,7 @@ package worker
 import (
 	"time"
 
-	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/provision"
 	"github.com/lattice-director/director/provider"
 )
 
@@ -16,7 +16,7 @@ type verdict struct {
 }
 
 // judge changes a deployment according to an observation of its provider. now is the database's time. It reads nothing but its arguments.
-func judge(d *db.ClaimedDeployment, v *db.AppVersion, o provider.Observation, now time.Time, lease time.Duration) verdict {
+func judge(d *provision.ClaimedDeployment, v *provision.AppVersion, o provider.Observation, now time.Time, lease time.Duration) verdict {
 	if o.Phase == provider.PhaseAbsent {
 		d.MissingSince = orTime(d.MissingSince, now)
 	}
@@ -30,11 +30,11 @@ func judge(d *db.ClaimedDeployment, v *db.AppVersion, o provider.Observation, no
 	case o.Phase == provider.PhaseFailed:
 		return failBlaming(d, now, "the provider could not run it", o.Error)
 	case o.Phase == provider.PhaseStopping:
-		d.Stop, d.Phase, d.Polls, d.Reason = true, db.DeploymentStopping, 0, orReason(d.Reason, "the provider ends it")
+		d.Stop, d.Phase, d.Polls, d.Reason = true, provision.DeploymentStopping, 0, orReason(d.Reason, "the provider ends it")
 		return verdict{next: pausedUntil(now, pollPause(0))}
-	case d.Phase == db.DeploymentStarting && o.Phase == provider.PhaseReady:
+	case d.Phase == provision.DeploymentStarting && o.Phase == provider.PhaseReady:
 		return judgeSilence(d, v, now)
-	case d.Phase == db.DeploymentStarting:
+	case d.Phase == provision.DeploymentStarting:
 		return judgeStart(d, v, now)
 	case d.LostAt != nil:
 		return judgeLost(d, now, lease)
@@ -48,12 +48,12 @@ func judge(d *db.ClaimedDeployment, v *db.AppVersion, o provider.Observation, no
 const absentFor = 5 * time.Second
 
 // mayTurnUp reports whether the provider has not known a server for so short a time that this proves nothing.
-func mayTurnUp(d *db.ClaimedDeployment, now time.Time) bool {
+func mayTurnUp(d *provision.ClaimedDeployment, now time.Time) bool {
 	return d.MissingSince != nil && now.Before(d.MissingSince.Add(absentFor))
 }
 
 // judgeGone keeps a deployment for which a second server may still appear until that is decided.
-func judgeGone(d *db.ClaimedDeployment, o provider.Observation, now time.Time) verdict {
+func judgeGone(d *provision.ClaimedDeployment, o provider.Observation, now time.Time) verdict {
 	reason := "the server has ended"
 	if o.Phase == provider.PhaseAbsent {
 		reason = "the provider does not know the server"
@@ -67,7 +67,7 @@ func judgeGone(d *db.ClaimedDeployment, o provider.Observation, now time.Time) v
 		r.reason, r.blames = crashed(d, now, reason), blames(d, now)
 	}
 	if d.FindAt != nil {
-		d.Stop, d.Phase, d.Reason = true, db.DeploymentStopping, orReason(d.Reason, r.reason)
+		d.Stop, d.Phase, d.Reason = true, provision.DeploymentStopping, orReason(d.Reason, r.reason)
 		r.isGone, r.next = false, latest(d.FindAt, now.Add(pollPause(0)))
 	}
 	return r
@@ -78,12 +78,12 @@ const survives = 2 * time.Minute
 
 // blames reports whether the version is to blame for a server that ends by itself: it was never ready, or crashed soon after it was. Without that,
 // servers that end as soon as they start would be replaced for ever.
-func blames(d *db.ClaimedDeployment, now time.Time) bool {
+func blames(d *provision.ClaimedDeployment, now time.Time) bool {
 	return d.ReadyAt == nil || hasCrashed(d, now)
 }
 
 // hasCrashed reports whether a server that has ended by itself had been ready for a short time. One that deregistered has ended in order.
-func hasCrashed(d *db.ClaimedDeployment, now time.Time) bool {
+func hasCrashed(d *provision.ClaimedDeployment, now time.Time) bool {
 	if d.LostAt != nil {
 		now = *d.LostAt
 	}
@@ -91,22 +91,22 @@ func hasCrashed(d *db.ClaimedDeployment, now time.Time) bool {
 }
 
 // crashed returns the reason for which a server has ended by itself.
-func crashed(d *db.ClaimedDeployment, now time.Time, reason string) string {
+func crashed(d *provision.ClaimedDeployment, now time.Time, reason string) string {
 	if hasCrashed(d, now) {
-		return db.ReasonCrashed + ": " + reason
+		return provision.ReasonCrashed + ": " + reason
 	}
 	return reason
 }
 
-func judgeEnding(d *db.ClaimedDeployment, now time.Time) verdict {
+func judgeEnding(d *provision.ClaimedDeployment, now time.Time) verdict {
 	d.Polls++
 	if d.Polls%callsToStop == 0 {
-		d.Phase = db.DeploymentFailed // Stop is called again: an accepted one may be lost
+		d.Phase = provision.DeploymentFailed // Stop is called again: an accepted one may be lost
 	}
 	return verdict{next: earliest(pausedUntil(now, pollPause(d.Polls)), d.FindAt)}
 }
 
-func judgeStart(d *db.ClaimedDeployment, v *db.AppVersion, now time.Time) verdict {
+func judgeStart(d *provision.ClaimedDeployment, v *provision.AppVersion, now time.Time) verdict {
 	if d.IntentAt != nil && now.After(d.IntentAt.Add(v.StartWithin)) {
 		return failBlaming(d, now, "not ready within "+v.StartWithin.String(), "")
 	}
@@ -116,7 +116,7 @@ func judgeStart(d *db.ClaimedDeployment, v *db.AppVersion, now time.Time) verdic
 
 // judgeSilence judges a server that the provider calls ready and that is not ready for players. It is woken when it registers, so that its
 // provider is not asked again before the time is over.
-func judgeSilence(d *db.ClaimedDeployment, v *db.AppVersion, now time.Time) verdict {
+func judgeSilence(d *provision.ClaimedDeployment, v *provision.AppVersion, now time.Time) verdict {
 	since := now
 	if d.ProviderReadyAt != nil {
 		since = *d.ProviderReadyAt
@@ -138,7 +138,7 @@ func judgeSilence(d *db.ClaimedDeployment, v *db.AppVersion, now time.Time) verd
 }
 
 // judgeLost judges a server whose lease has expired and which its provider calls ready: it may register again.
-func judgeLost(d *db.ClaimedDeployment, now time.Time, lease time.Duration) verdict {
+func judgeLost(d *provision.ClaimedDeployment, now time.Time, lease time.Duration) verdict {
 	deadline := d.LostAt.Add(leasesToRest * lease)
 	if !now.Before(deadline) {
 		return failBlaming(d, now, "lost its lease and did not register again", "")
@@ -148,8 +148,8 @@ func judgeLost(d *db.ClaimedDeployment, now time.Time, lease time.Duration) verd
 }
 
 // fail ends a deployment that does not work.
-func fail(d *db.ClaimedDeployment, now time.Time, reason, detail string) verdict {
-	d.Phase, d.Polls, d.Reason = db.DeploymentFailed, 0, orReason(d.Reason, reason)
+func fail(d *provision.ClaimedDeployment, now time.Time, reason, detail string) verdict {
+	d.Phase, d.Polls, d.Reason = provision.DeploymentFailed, 0, orReason(d.Reason, reason)
 	if detail != "" {
 		d.LastError = detail
 	}
@@ -157,7 +157,7 @@ func fail(d *db.ClaimedDeployment, now time.Time, reason, detail string) verdict
 }
 
 // failBlaming is fail for a server that does not work, which its version may be to blame for.
-func failBlaming(d *db.ClaimedDeployment, now time.Time, reason, detail string) verdict {
+func failBlaming(d *provision.ClaimedDeployment, now time.Time, reason, detail string) verdict {
 	blamed := blames(d, now)
 	r := fail(d, now, crashed(d, now, reason), detail)
 	r.blames = blamed

@@ -4,7 +4,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/provision"
 	"github.com/lattice-director/director/provider"
 )
 
@@ -22,8 +22,8 @@ const (
 )
 
 // class returns the budget that an operation takes from.
-func (o operation) class() db.CallClass {
-	return map[operation]db.CallClass{opDeploy: db.CallDeploy, opFind: db.CallList, opGet: db.CallGet, opConfirm: db.CallGet, opStop: db.CallStop}[o]
+func (o operation) class() provision.CallClass {
+	return map[operation]provision.CallClass{opDeploy: provision.CallDeploy, opFind: provision.CallList, opGet: provision.CallGet, opConfirm: provision.CallGet, opStop: provision.CallStop}[o]
 }
 
 // Times of the loop.
@@ -37,26 +37,26 @@ const (
 )
 
 // isOver reports whether the only steps left are those that end a deployment.
-func isOver(d *db.ClaimedDeployment) bool {
-	return d.Stop || d.Phase == db.DeploymentFailed || d.Phase == db.DeploymentStopping
+func isOver(d *provision.ClaimedDeployment) bool {
+	return d.Stop || d.Phase == provision.DeploymentFailed || d.Phase == provision.DeploymentStopping
 }
 
 // plan returns the operation of the next step of a deployment. It reads nothing but its arguments.
-func plan(d *db.ClaimedDeployment, can provider.Capabilities, grace time.Duration) operation {
+func plan(d *provision.ClaimedDeployment, can provider.Capabilities, grace time.Duration) operation {
 	switch {
 	case claims(d):
 		return opConfirm
 	case isOver(d):
 		return planEnd(d, can)
-	case d.Phase == db.DeploymentWanted:
+	case d.Phase == provision.DeploymentWanted:
 		return opDeploy
-	case d.Phase == db.DeploymentDeploying:
+	case d.Phase == provision.DeploymentDeploying:
 		return planSearch(can, opDeploy)
 	case isDue(d.EndsAt, d.Now.Add(grace)):
 		return opDecide
 	case isDue(d.FindAt, d.Now):
 		return planSearch(can, opGet)
-	case d.Phase == db.DeploymentReady && d.LostAt == nil && isDue(d.DrainAt, d.Now), d.Phase == db.DeploymentDraining && d.LostAt == nil:
+	case d.Phase == provision.DeploymentReady && d.LostAt == nil && isDue(d.DrainAt, d.Now), d.Phase == provision.DeploymentDraining && d.LostAt == nil:
 		return opDecide
 	default:
 		return opGet
@@ -64,11 +64,11 @@ func plan(d *db.ClaimedDeployment, can provider.Capabilities, grace time.Duratio
 }
 
 // claims reports whether a deployment without a ref has a server that says its own.
-func claims(d *db.ClaimedDeployment) bool {
+func claims(d *provision.ClaimedDeployment) bool {
 	return d.Ref == "" && d.ClaimedRef != "" && d.IntentAt != nil
 }
 
-func planEnd(d *db.ClaimedDeployment, can provider.Capabilities) operation {
+func planEnd(d *provision.ClaimedDeployment, can provider.Capabilities) operation {
 	switch {
 	case d.Ref == "" && d.IntentAt == nil:
 		return opDecide
@@ -76,7 +76,7 @@ func planEnd(d *db.ClaimedDeployment, can provider.Capabilities) operation {
 		return planSearch(can, opDecide)
 	case !can.Stop: // its provider ends it
 		return opDecide
-	case d.Phase != db.DeploymentStopping:
+	case d.Phase != provision.DeploymentStopping:
 		return opStop
 	default:
 		return opGet
@@ -120,14 +120,14 @@ func earliest(times ...*time.Time) *time.Time {
 }
 
 // schedule returns when a ready deployment is due without being woken.
-func schedule(d *db.ClaimedDeployment, grace time.Duration) *time.Time {
+func schedule(d *provision.ClaimedDeployment, grace time.Duration) *time.Time {
 	var end *time.Time
 	if d.EndsAt != nil {
 		t := d.EndsAt.Add(-grace)
 		end = &t
 	}
 	drain := d.DrainAt
-	if d.Phase == db.DeploymentDraining {
+	if d.Phase == provision.DeploymentDraining {
 		t := d.Now.Add(drainPoll)
 		drain = &t
 	}

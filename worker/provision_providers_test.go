@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/provision"
 	"github.com/lattice-director/director/provider"
 	"github.com/lattice-director/director/provider/agones"
 	"github.com/lattice-director/director/provider/agones/agonestest"
@@ -48,7 +49,7 @@ func TestEachProviderWithTheLoop(t *testing.T) {
 			w.exec("UPDATE deployments SET address = '198.51.100.7'")
 			w.until(m.provision, id, "starting")
 			r := db.Registration{
-				InstanceID: id.String(), Region: "eu", Modes: []string{"duel"}, Capacity: 8, BootID: "boot", Joining: &db.Joining{Region: "eu", ID: id, TokenBy: "aa"},
+				InstanceID: id.String(), Region: "eu", Modes: []string{"duel"}, Capacity: 8, BootID: "boot", Joining: &provision.Joining{Region: "eu", ID: id, TokenBy: "aa"},
 			}
 			if name == "manual" {
 				r.Endpoint = "192.0.2.1:5000"

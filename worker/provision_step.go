@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/provision"
 	"github.com/lattice-director/director/provider"
 )
 
@@ -17,8 +17,8 @@ type step struct {
 	provisioner  *provisioner
 	provider     provider.Provider
 	capabilities provider.Capabilities
-	d            db.ClaimedDeployment
-	v            *db.AppVersion
+	d            provision.ClaimedDeployment
+	v            *provision.AppVersion
 	started      time.Time
 }
 
@@ -82,7 +82,7 @@ func (s *step) observed(ctx context.Context, o provider.Observation) error {
 			return err
 		}
 	}
-	if s.d.Phase == db.DeploymentStarting && o.Phase == provider.PhaseReady && !isOver(&s.d) {
+	if s.d.Phase == provision.DeploymentStarting && o.Phase == provider.PhaseReady && !isOver(&s.d) {
 		// A server that registers meanwhile finds provider_ready_at, so that one of the two makes it ready.
 		ready, err := s.provisioner.store.MakeReady(ctx, s.d.Region, s.d.ID)
 		if err != nil {
@@ -97,7 +97,7 @@ func (s *step) observed(ctx context.Context, o provider.Observation) error {
 
 // handBack makes the deployment due for another worker, because this one ends.
 func (s *step) handBack(ctx context.Context) error {
-	return s.provisioner.putBack(ctx, []db.ClaimedDeployment{s.d}, s.now())
+	return s.provisioner.putBack(ctx, []provision.ClaimedDeployment{s.d}, s.now())
 }
 
 // release ends the claim without a decision.
@@ -112,7 +112,7 @@ func (s *step) conclude(ctx context.Context, r verdict) error {
 		return s.end(ctx, r)
 	}
 	decided, err := s.provisioner.store.DecideDeployment(ctx, &s.d, r.next)
-	if decided && s.d.Phase == db.DeploymentFailed && s.d.Polls == 0 {
+	if decided && s.d.Phase == provision.DeploymentFailed && s.d.Polls == 0 {
 		s.provisioner.log.LogAttrs(ctx, slog.LevelWarn, "deployment failed", slog.String("deployment", s.d.ID.String()), slog.String("region", s.d.Region),
 			slog.String("app", s.v.Name()), slog.String("reason", s.d.Reason), slog.String("error", s.d.LastError))
 	}
@@ -158,8 +158,8 @@ func (s *step) stop(ctx context.Context) error {
 	if err != nil {
 		return s.retry(ctx, err)
 	}
-	r := verdict{next: pausedUntil(s.now(), pollPause(0)), blames: s.d.StopAt == nil && (s.d.Reason == db.ReasonNoEndpoint || s.d.Reason == db.ReasonTooManyBoots)}
-	s.d.Stop, s.d.Phase, s.d.Polls = true, db.DeploymentStopping, 0
+	r := verdict{next: pausedUntil(s.now(), pollPause(0)), blames: s.d.StopAt == nil && (s.d.Reason == provision.ReasonNoEndpoint || s.d.Reason == provision.ReasonTooManyBoots)}
+	s.d.Stop, s.d.Phase, s.d.Polls = true, provision.DeploymentStopping, 0
 	return s.conclude(ctx, r)
 }
 
@@ -174,8 +174,8 @@ func (s *step) decide(ctx context.Context) error {
 	case isDue(s.d.EndsAt, now.Add(s.v.Grace)):
 		s.d.Stop, s.d.Reason = true, orReason(s.d.Reason, "its lifetime is over")
 		return s.conclude(ctx, verdict{next: &now})
-	case s.d.Phase == db.DeploymentReady:
-		s.d.Phase = db.DeploymentDraining
+	case s.d.Phase == provision.DeploymentReady:
+		s.d.Phase = provision.DeploymentDraining
 		return s.conclude(ctx, verdict{next: &now})
 	case s.d.OpenSessions == 0:
 		s.d.Stop, s.d.Reason = true, orReason(s.d.Reason, "drained before the end of its lifetime")
@@ -233,7 +233,7 @@ func (s *step) foundNothing(ctx context.Context) error {
 	now := s.now()
 	switch {
 	case s.capabilities.NativeNames && !isOver(&s.d):
-		s.d.Phase = db.DeploymentWanted
+		s.d.Phase = provision.DeploymentWanted
 		return s.conclude(ctx, verdict{next: pausedUntil(now, pollPause(s.d.Attempt-1))})
 	case !s.intentIsOld(now):
 		s.d.MissingSince = orTime(s.d.MissingSince, now)
@@ -244,7 +244,7 @@ func (s *step) foundNothing(ctx context.Context) error {
 	case isOver(&s.d):
 		return s.end(ctx, verdict{reason: "no server was started"})
 	default:
-		s.d.Phase = db.DeploymentWanted // IntentAt stays: the next intent knows that an earlier one may have started a server
+		s.d.Phase = provision.DeploymentWanted // IntentAt stays: the next intent knows that an earlier one may have started a server
 		return s.conclude(ctx, verdict{next: &now})
 	}
 }
@@ -264,8 +264,8 @@ func (s *step) adopt(ctx context.Context, found []provider.Observation) error {
 	if err != nil {
 		return err
 	}
-	if own == found[0].Ref && s.d.Phase == db.DeploymentDeploying {
-		s.d.Phase, s.d.Polls = db.DeploymentStarting, 0
+	if own == found[0].Ref && s.d.Phase == provision.DeploymentDeploying {
+		s.d.Phase, s.d.Polls = provision.DeploymentStarting, 0
 	}
 	return nil
 }

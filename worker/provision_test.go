@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/provision"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
 	"github.com/lattice-director/director/internal/testkit/storetest"
 	"github.com/lattice-director/director/provider"
@@ -31,7 +32,7 @@ func setupWorks(t *testing.T) *works {
 	        VALUES ('arena', '1.0', 'shop', 'arena', '[{"name": "game", "internal": 5000, "protocol": "udp"}]', 'game', '{duel}', 8, 8)`)
 	w.opt = ProvisionOptions{
 		Owner: "ld-test",
-		Environment: func(db.Deployment, db.AppVersion) (provider.Env, provider.Secret, error) {
+		Environment: func(provision.Deployment, provision.AppVersion) (provider.Env, provider.Secret, error) {
 			return provider.Env{"A": "b"}, "", nil
 		},
 	}
@@ -75,7 +76,7 @@ func (w *works) want() uuid.UUID {
 
 func (w *works) wantIn(region string) uuid.UUID {
 	w.bundle.t.Helper()
-	n := db.NewDeployment{ID: uuid.New(), App: "arena", Version: "1.0", Provider: "shop", Tag: provider.NewTag(), Origin: db.OriginPool}
+	n := provision.NewDeployment{ID: uuid.New(), App: "arena", Version: "1.0", Provider: "shop", Tag: provider.NewTag(), Origin: provision.OriginPool}
 	require.NoError(w.bundle.t, w.StartDeployment(w.bundle.t.Context(), region, n))
 	w.exec("UPDATE deployments SET next_at = $1, created_at = $1 WHERE id = $2", w.Now(), n.ID)
 	return n.ID
@@ -85,7 +86,7 @@ func (w *works) wantIn(region string) uuid.UUID {
 func (w *works) join(id uuid.UUID) {
 	w.bundle.t.Helper()
 	_, err := w.Register(w.bundle.t.Context(), db.Registration{
-		InstanceID: id.String(), Region: "eu", Modes: []string{"duel"}, Capacity: 8, BootID: "boot", Joining: &db.Joining{Region: "eu", ID: id, TokenBy: "aa"},
+		InstanceID: id.String(), Region: "eu", Modes: []string{"duel"}, Capacity: 8, BootID: "boot", Joining: &provision.Joining{Region: "eu", ID: id, TokenBy: "aa"},
 	})
 	require.NoError(w.bundle.t, err)
 }
@@ -204,7 +205,7 @@ func (w *works) claimed(p *provisioner) *step {
 	ctx := w.bundle.t.Context()
 	_, err := p.owned(ctx)
 	require.NoError(w.bundle.t, err)
-	claimed, err := p.store.ClaimDeployments(ctx, db.ClaimDeployments{
+	claimed, err := p.store.ClaimDeployments(ctx, provision.ClaimDeployments{
 		Region: "eu", Provider: "shop", Owner: p.opt.Owner, Hold: leaseOfTimeouts * p.opt.Timeout, Batch: 1,
 	})
 	require.NoError(w.bundle.t, err)
@@ -268,7 +269,7 @@ func TestAServerThatMayNotRegisterSaysWhy(t *testing.T) {
 	p := w.worker()
 	id := w.want()
 	w.let(30*time.Second, p)
-	require.NoError(t, w.NoteRefusedRegistration(t.Context(), db.Joining{Region: "eu", ID: id}, "outside_deployment: its app version has a capacity of 8"))
+	require.NoError(t, w.NoteRefusedRegistration(t.Context(), provision.Joining{Region: "eu", ID: id}, "outside_deployment: its app version has a capacity of 8"))
 	w.let(70*time.Second, p)
 	require.Equal(t, "gone: did not register within 1m0s", w.phase(id))
 	require.Equal(t, "its registration was refused: outside_deployment: its app version has a capacity of 8",

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/provision"
 	"github.com/lattice-director/director/provider"
 	"github.com/lattice-director/director/provider/manual"
 	"github.com/lattice-director/director/token"
@@ -28,7 +29,7 @@ func TestAPlayerWakesTheScaler(t *testing.T) {
 	b := setup(t).withPool()
 	o := b.options()
 	o.Providers = map[string]provider.Provider{"manual": manual.Provider{}}
-	o.Provision = &ProvisionOptions{Owner: "ld-test", Environment: func(db.Deployment, db.AppVersion) (provider.Env, provider.Secret, error) {
+	o.Provision = &ProvisionOptions{Owner: "ld-test", Environment: func(provision.Deployment, provision.AppVersion) (provider.Env, provider.Secret, error) {
 		return provider.Env{}, "", nil
 	}}
 	l := loopOf(t, o, "scale")

@@ -9,7 +9,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
-	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/provision"
 	"github.com/lattice-director/director/internal/cli"
 )
 
@@ -226,7 +226,7 @@ func (l deploymentLine) facts() [][2]string {
 }
 
 func startedBy(origin string) string {
-	if origin == db.OriginPool {
+	if origin == provision.OriginPool {
 		return "its pool"
 	}
 	return "an operator"

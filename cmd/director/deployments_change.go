@@ -12,7 +12,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
-	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/provision"
 	"github.com/lattice-director/director/internal/cli"
 	"github.com/lattice-director/director/internal/provisioning/serverenv"
 	"github.com/lattice-director/director/provider"
@@ -68,15 +68,15 @@ func (p *program) deploymentsStart() *cobra.Command {
 }
 
 // startDeployment inserts a deployment by an operator. The app version must be one of that provider, if that is not "".
-func (l operator) startDeployment(ctx context.Context, of db.PoolEdit, near netip.Addr, by string) (n db.NewDeployment, v db.AppVersion, err error) {
+func (l operator) startDeployment(ctx context.Context, of provision.PoolEdit, near netip.Addr, by string) (n provision.NewDeployment, v provision.AppVersion, err error) {
 	if v, err = l.AppVersion(ctx, of.App, of.Version); err != nil {
 		return n, v, err
 	}
 	if by != "" && v.Provider != by {
 		return n, v, fmt.Errorf("the provider of app version %s is %s: declare a version with provider: %s for servers that you start by hand", v.Name(), v.Provider, by)
 	}
-	n = db.NewDeployment{
-		ID: uuid.Must(uuid.NewV7()), App: v.App, Version: v.Version, Provider: v.Provider, Tag: provider.NewTag(), Address: near, Origin: db.OriginOperator,
+	n = provision.NewDeployment{
+		ID: uuid.Must(uuid.NewV7()), App: v.App, Version: v.Version, Provider: v.Provider, Tag: provider.NewTag(), Address: near, Origin: provision.OriginOperator,
 	}
 	if v.Dialect != "" {
 		sealer, err := l.sealer()

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/provision"
 	"github.com/lattice-director/director/internal/cli"
 	"github.com/lattice-director/director/internal/dev/pglocal"
 	"github.com/lattice-director/director/internal/provisioning/poolfile"
@@ -182,7 +183,7 @@ func (d *devRun) applyPools(ctx context.Context) error {
 		return err
 	}
 	defer store.Close()
-	_, err = store.ApplyPools(ctx, db.PoolEdit{Author: "director dev"}, d.pools.Apps, d.pools.Pools, false)
+	_, err = store.ApplyPools(ctx, provision.PoolEdit{Author: "director dev"}, d.pools.Apps, d.pools.Pools, false)
 	return atFile(d.conf.Pools, refusalText(d.pools.Locate(err)))
 }
 

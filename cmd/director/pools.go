@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/provision"
 	"github.com/lattice-director/director/internal/cli"
 )
 
@@ -33,12 +33,12 @@ func (p *program) completePools() cobra.CompletionFunc {
 }
 
 // parsePool splits REGION/APP/VERSION.
-func parsePool(arg string) (edit db.PoolEdit, err error) {
+func parsePool(arg string) (edit provision.PoolEdit, err error) {
 	parts := strings.Split(arg, "/")
 	if len(parts) != 3 || parts[0] == "" || parts[1] == "" || parts[2] == "" {
 		return edit, cli.Usage(fmt.Errorf("%q is no pool: it must be REGION/APP/VERSION, such as eu/arena/v7", arg))
 	}
-	return db.PoolEdit{Region: parts[0], App: parts[1], Version: parts[2]}, nil
+	return provision.PoolEdit{Region: parts[0], App: parts[1], Version: parts[2]}, nil
 }
 
 // poolLine is a row of ops.pools.
@@ -175,7 +175,7 @@ func noWorkerHas(provider string) string {
 }
 
 func pauseEnd(until time.Time) string {
-	if !until.Before(db.Forever()) {
+	if !until.Before(provision.Forever()) {
 		return "an operator resumes it"
 	}
 	return until.UTC().Format(time.RFC3339)
@@ -190,7 +190,7 @@ func (f *poolFlags) add(cmd *cobra.Command) {
 }
 
 // changePool completes a command that changes the pool in its first argument.
-func (p *program) changePool(cmd *cobra.Command, args int, change func(ctx context.Context, l operator, edit db.PoolEdit, args []string) error) *cobra.Command {
+func (p *program) changePool(cmd *cobra.Command, args int, change func(ctx context.Context, l operator, edit provision.PoolEdit, args []string) error) *cobra.Command {
 	cmd.Args = cli.Exactly(args)
 	cmd.ValidArgsFunction = p.completePools()
 	var flags poolFlags

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/provision"
 	"github.com/lattice-director/director/internal/cli"
 	"github.com/lattice-director/director/internal/provisioning/poolfile"
 )
@@ -51,7 +51,7 @@ func (p *program) poolsApply() *cobra.Command {
 			return err
 		}
 		return p.withDatabase(cmd, byOperator, func(ctx context.Context, l operator) error {
-			done, err := l.ApplyPools(ctx, db.PoolEdit{Author: flags.author, Reason: flags.reason}, declared.Apps, declared.Pools, *dry)
+			done, err := l.ApplyPools(ctx, provision.PoolEdit{Author: flags.author, Reason: flags.reason}, declared.Apps, declared.Pools, *dry)
 			if err != nil {
 				return atFile(*file, refusalText(declared.Locate(err)))
 			}
@@ -97,7 +97,7 @@ func atFile(file string, err error) error {
 }
 
 // warnProviders warns of providers of app versions that no running worker has.
-func (p *program) warnProviders(ctx context.Context, l operator, apps []db.AppVersion) error {
+func (p *program) warnProviders(ctx context.Context, l operator, apps []provision.AppVersion) error {
 	type provider struct{ Name string }
 	var names []string
 	for _, v := range apps {
@@ -114,7 +114,7 @@ func (p *program) warnProviders(ctx context.Context, l operator, apps []db.AppVe
 	return err
 }
 
-func writeApplied(out cli.Output, done db.PoolChanges) error {
+func writeApplied(out cli.Output, done provision.PoolChanges) error {
 	lines := make([]appliedLine, 0, len(done.Apps)+len(done.Pools))
 	for _, c := range done.Apps {
 		lines = append(lines, appliedLine{"app", "", c.App, c.Version, c.Change, append([]string{}, c.Fields...)})

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/provision"
 	"github.com/lattice-director/director/internal/cli"
 	"github.com/lattice-director/director/internal/provisioning/poolfile"
 )
@@ -25,7 +25,7 @@ type poolNumbers struct {
 	PausedUntil *time.Time `json:"paused_until"`
 }
 
-func writePool(out cli.Output, p db.Pool) error {
+func writePool(out cli.Output, p provision.Pool) error {
 	buffer := fmt.Sprint(p.Buffer)
 	if p.BufferPercent {
 		buffer += "%"
@@ -53,8 +53,8 @@ func (p *program) poolsScale() *cobra.Command {
 	buffer := cmd.Flags().String("buffer", "", "The number of ready servers without players, or a share of all servers such as 20%")
 	starting := cmd.Flags().Int("max-starting", 0, "The most servers that start at the same time")
 	ttl := cmd.Flags().Duration("empty-ttl", 0, "How long a surplus server must have been empty before the director ends it")
-	return p.changePool(cmd, 1, func(ctx context.Context, l operator, edit db.PoolEdit, _ []string) error {
-		var to db.PoolScale
+	return p.changePool(cmd, 1, func(ctx context.Context, l operator, edit provision.PoolEdit, _ []string) error {
+		var to provision.PoolScale
 		for flag, use := range map[string]func() error{
 			"min": func() error { to.Min = least; return nil }, "max": func() error { to.Max = most; return nil },
 			"max-starting": func() error { to.MaxStarting = starting; return nil }, "empty-ttl": func() error { to.EmptyTTL = ttl; return nil },
@@ -71,7 +71,7 @@ func (p *program) poolsScale() *cobra.Command {
 				return cli.Usage(fmt.Errorf("--%s %w", flag, err))
 			}
 		}
-		if to == (db.PoolScale{}) {
+		if to == (provision.PoolScale{}) {
 			return cli.Usage(errNothingToChange)
 		}
 		scaled, err := l.ScalePool(ctx, edit, to)
@@ -91,8 +91,8 @@ func (p *program) poolsPause() *cobra.Command {
 		Example: "  director pools pause eu/arena/v7 --reason 'the provider has an outage'\n  director pools pause eu/arena/v7 --for 30m",
 	}
 	length := cmd.Flags().Duration("for", 0, "The length of the pause; by default it lasts until the pool is resumed")
-	return p.changePool(cmd, 1, func(ctx context.Context, l operator, edit db.PoolEdit, _ []string) error {
-		until := db.Forever()
+	return p.changePool(cmd, 1, func(ctx context.Context, l operator, edit provision.PoolEdit, _ []string) error {
+		until := provision.Forever()
 		if cmd.Flags().Changed("for") {
 			if *length <= 0 {
 				return cli.Usage(fmt.Errorf("--for %s must be above 0", *length))
@@ -113,7 +113,7 @@ func (p *program) poolsResume() *cobra.Command {
 		Short:   "Start servers in a pool again, at once",
 		Long:    "Ends the pauses of a pool, also those after failures and for lack of capacity, so that servers start at once if players need them.",
 		Example: "  director pools resume eu/arena/v7",
-	}, 1, func(ctx context.Context, l operator, edit db.PoolEdit, _ []string) error {
+	}, 1, func(ctx context.Context, l operator, edit provision.PoolEdit, _ []string) error {
 		resumed, err := l.ResumePool(ctx, edit)
 		if err != nil {
 			return err
@@ -139,7 +139,7 @@ func (p *program) poolsRoll() *cobra.Command {
 			"previous version, in one transaction. From then on players are placed on the new version alone. Open sessions continue, and\n" +
 			"a drained server ends when it is empty. The new version gets a pool with the same numbers unless it has one.",
 		Example: "  director pools roll eu/arena/v7 v8\n  director pools roll eu/arena/v8 v7 --reason 'v8 crashes'",
-	}, 2, func(ctx context.Context, l operator, edit db.PoolEdit, args []string) error {
+	}, 2, func(ctx context.Context, l operator, edit provision.PoolEdit, args []string) error {
 		done, err := l.RollPool(ctx, edit, args[1])
 		if err != nil {
 			return err
@@ -160,7 +160,7 @@ func (p *program) poolsDelete() *cobra.Command {
 		Example: "  director pools delete eu/arena/v7",
 	}
 	yes := cmd.Flags().Bool("yes", false, "Do not ask for a confirmation")
-	return p.changePool(cmd, 1, func(ctx context.Context, l operator, edit db.PoolEdit, args []string) error {
+	return p.changePool(cmd, 1, func(ctx context.Context, l operator, edit provision.PoolEdit, args []string) error {
 		if !*yes && !p.confirmed(fmt.Sprintf("This deletes pool %s: its modes start no servers any more.", args[0])) {
 			return errNotConfirmed
 		}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/provision"
 	"github.com/lattice-director/director/internal/cli"
 	"github.com/lattice-director/director/provider"
 )
@@ -141,8 +141,8 @@ type providerCheck struct {
 }
 
 // pooledVersions returns the app versions that a pool of some region has.
-func (l operator) pooledVersions(ctx context.Context) ([]db.AppVersion, error) {
-	pools, err := l.Pools(ctx, "")
+func (l operator) pooledVersions(ctx context.Context) ([]provision.AppVersion, error) {
+	pools, err := l.Store.Pools(ctx, "")
 	if err != nil {
 		return nil, err
 	}
@@ -151,10 +151,10 @@ func (l operator) pooledVersions(ctx context.Context) ([]db.AppVersion, error) {
 		pooled[pools[i].Name()] = true
 	}
 	versions, err := l.AppVersions(ctx)
-	return slices.DeleteFunc(versions, func(v db.AppVersion) bool { return !pooled[v.Name()] }), err
+	return slices.DeleteFunc(versions, func(v provision.AppVersion) bool { return !pooled[v.Name()] }), err
 }
 
-func (l operator) checkProviders(ctx context.Context, set *providerSet, versions []db.AppVersion) []providerCheck {
+func (l operator) checkProviders(ctx context.Context, set *providerSet, versions []provision.AppVersion) []providerCheck {
 	var lines []providerCheck
 	for _, name := range slices.Sorted(maps.Keys(set.byName)) {
 		p := set.byName[name]
@@ -201,7 +201,7 @@ func errorText(err error) string {
 	return err.Error()
 }
 
-func launchText(v *db.AppVersion) string {
+func launchText(v *provision.AppVersion) string {
 	if v.LaunchVersion == "" {
 		return v.Launch
 	}

@@ -12,7 +12,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/provision"
 	"github.com/lattice-director/director/internal/provisioning/serverenv"
 	"github.com/lattice-director/director/provider"
 	"github.com/lattice-director/director/provider/agones"
@@ -116,7 +116,7 @@ func (p *process) provision(keep bool) (map[string]provider.Provider, *worker.Pr
 }
 
 // serverEnvironment returns what a deployed server needs. It is called once the replica of this process listens.
-func (p *process) serverEnvironment(d db.Deployment, v db.AppVersion) (provider.Env, provider.Secret, error) {
+func (p *process) serverEnvironment(d provision.Deployment, v provision.AppVersion) (provider.Env, provider.Secret, error) {
 	var listening net.Addr
 	if at := p.listening.Load(); at != nil {
 		listening = *at

@@ -335,7 +335,7 @@ const provisionRegions = `-- name: ProvisionRegions :many
 SELECT provision_regions()::text AS region
 `
 
-// How many servers does a pool need? db/scale.go computes it from what these read, and db/scale_pool.go carries it out.
+// How many servers does a pool need? db/provision/scale.go computes it from what these read, and db/provision/scale_pool.go carries it out.
 func (q *Queries) ProvisionRegions(ctx context.Context) ([]string, error) {
 	rows, err := q.db.Query(ctx, provisionRegions)
 	if err != nil {

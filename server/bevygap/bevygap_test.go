@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/provision"
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/server/rest"
 )
@@ -177,7 +178,7 @@ func TestNobodyCouldHost(t *testing.T) {
 			outlook: fault.Outlook{Region: "eu", Mode: "duel", PausedUntil: time.Now().Add(time.Minute)}, want: `{"Error":[503,"no servers of this version are started now"]}`,
 		},
 		"paused while servers start": {
-			outlook: fault.Outlook{Region: "eu", Mode: "duel", PausedUntil: db.Forever(), PausedByOperator: true, Starting: 1}, want: `{"Error":[408,"no server could host you within 0s"]}`,
+			outlook: fault.Outlook{Region: "eu", Mode: "duel", PausedUntil: provision.Forever(), PausedByOperator: true, Starting: 1}, want: `{"Error":[408,"no server could host you within 0s"]}`,
 		},
 		"an outage": {err: errAway, want: `{"Error":[503,"the director cannot decide now: ask again"]}`},
 		"a bug":     {err: errors.New("a secret text"), want: `{"Error":[500,"internal error"]}`},

@@ -8,7 +8,7 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 
-	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/provision"
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/provider"
 	"github.com/lattice-director/director/server/rest"
@@ -16,7 +16,7 @@ import (
 
 // ContextStore is the part of db.Store that serves /fleet/context.
 type ContextStore interface {
-	DeploymentPlace(ctx context.Context, region string, id uuid.UUID) (db.DeploymentPlace, error)
+	DeploymentPlace(ctx context.Context, region string, id uuid.UUID) (provision.DeploymentPlace, error)
 	StopDeployment(ctx context.Context, region string, id uuid.UUID, reason string) error
 }
 
@@ -83,7 +83,7 @@ type deploymentLocation struct {
 }
 
 // contextOf returns the answer for a place. Edgegap's fqdn is never empty, so it is the address here.
-func contextOf(d *db.Joining, p db.DeploymentPlace) deploymentContext {
+func contextOf(d *provision.Joining, p provision.DeploymentPlace) deploymentContext {
 	c := deploymentContext{
 		RequestID: d.ID.String(), PublicIP: p.IP, FQDN: p.IP, Status: "Status.DEPLOYING", Ready: p.Ready, AppName: p.App, AppVersion: p.Version,
 		Ports: p.Ports, Location: deploymentLocation{City: p.Location}, Tags: []string{string(p.Tag)},
@@ -116,17 +116,17 @@ func (f contextFace) context(ctx context.Context, _ rest.In[rest.None]) (deploym
 	return contextOf(d, place), nil
 }
 
-func (f contextFace) place(ctx context.Context, d *db.Joining) (db.DeploymentPlace, error) {
+func (f contextFace) place(ctx context.Context, d *provision.Joining) (provision.DeploymentPlace, error) {
 	ctx, cancel := context.WithTimeout(ctx, f.engine.CallTimeout)
 	defer cancel()
 	return f.engine.Store.DeploymentPlace(ctx, d.Region, d.ID)
 }
 
 // next waits until the address is known. An unreachable database counts as not known.
-func (f contextFace) next(ctx context.Context, d *db.Joining) (db.DeploymentPlace, error) {
+func (f contextFace) next(ctx context.Context, d *provision.Joining) (provision.DeploymentPlace, error) {
 	w, err := f.waiters.join(d.ID.String(), time.Now())
 	if err != nil {
-		return db.DeploymentPlace{}, err
+		return provision.DeploymentPlace{}, err
 	}
 	defer f.waiters.leave(w)
 	over, poll := time.NewTimer(f.engine.wait), time.NewTicker(f.engine.poll)
@@ -136,13 +136,13 @@ func (f contextFace) next(ctx context.Context, d *db.Joining) (db.DeploymentPlac
 		select {
 		case <-poll.C:
 		case <-over.C:
-			return db.DeploymentPlace{}, tooEarly()
+			return provision.DeploymentPlace{}, tooEarly()
 		case <-w.displaced:
-			return db.DeploymentPlace{}, tooEarly()
+			return provision.DeploymentPlace{}, tooEarly()
 		case <-f.engine.Stopping:
-			return db.DeploymentPlace{}, tooEarly()
+			return provision.DeploymentPlace{}, tooEarly()
 		case <-ctx.Done():
-			return db.DeploymentPlace{}, ctx.Err()
+			return provision.DeploymentPlace{}, ctx.Err()
 		}
 		place, err := f.place(ctx, d)
 		if err != nil && !fault.Is(err, fault.Unavailable) || err == nil && place.IP != "" {

@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/provision"
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/server/rest"
 )
@@ -20,7 +21,7 @@ import (
 // Store is the part of db.Store that this face calls.
 type Store interface {
 	Register(ctx context.Context, r db.Registration) (db.Registered, error)
-	NoteRefusedRegistration(ctx context.Context, of db.Joining, why string) error
+	NoteRefusedRegistration(ctx context.Context, of provision.Joining, why string) error
 	Heartbeat(ctx context.Context, ref db.InstanceRef, load *float64) (db.Alive, error)
 	Deregister(ctx context.Context, ref db.InstanceRef) error
 	SetDrain(ctx context.Context, ref db.InstanceRef, drain bool) (db.DrainStatus, error)
@@ -152,4 +153,6 @@ func (f face) drain(ctx context.Context, in rest.In[drainRequest]) (status, erro
 }
 
 // deploymentOf returns the deployment for which a request speaks, nil if its token is shared by all game servers.
-func deploymentOf(ctx context.Context) *db.Joining { return (*db.Joining)(rest.Deployment(ctx)) }
+func deploymentOf(ctx context.Context) *provision.Joining {
+	return (*provision.Joining)(rest.Deployment(ctx))
+}

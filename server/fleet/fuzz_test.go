@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/provision"
 	"github.com/lattice-director/director/server/fleet"
 	"github.com/lattice-director/director/server/rest"
 )
@@ -30,7 +31,7 @@ func (s sink) Register(_ context.Context, r db.Registration) (db.Registered, err
 	return db.Registered{InstanceID: r.InstanceID, Incarnation: uuid.New()}, s.load(r.Load)
 }
 
-func (s sink) NoteRefusedRegistration(context.Context, db.Joining, string) error { return nil }
+func (s sink) NoteRefusedRegistration(context.Context, provision.Joining, string) error { return nil }
 
 func (s sink) Heartbeat(_ context.Context, ref db.InstanceRef, load *float64) (db.Alive, error) {
 	require.True(s.t, rest.ID.Valid(ref.InstanceID))

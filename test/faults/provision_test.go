@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/provision"
 	"github.com/lattice-director/director/internal/testkit/storetest"
 	"github.com/lattice-director/director/provider"
 	"github.com/lattice-director/director/provider/edgegap/edgegaptest"
@@ -44,8 +45,8 @@ func newEdgegapRig(t *testing.T) *edgegapRig {
 func (r *edgegapRig) want(n int) {
 	r.T.Helper()
 	for range n {
-		require.NoError(r.T, r.store.StartDeployment(r.T.Context(), "eu", db.NewDeployment{
-			ID: uuid.New(), App: "arena", Version: "1.0", Provider: "edgegap", Tag: provider.NewTag(), Origin: db.OriginOperator,
+		require.NoError(r.T, r.store.StartDeployment(r.T.Context(), "eu", provision.NewDeployment{
+			ID: uuid.New(), App: "arena", Version: "1.0", Provider: "edgegap", Tag: provider.NewTag(), Origin: provision.OriginOperator,
 		}))
 	}
 }
@@ -73,7 +74,7 @@ func (r *edgegapRig) joinAll() {
 	for _, text := range one[[]string](r.rig, "SELECT coalesce(array_agg(id::text), '{}') FROM deployments WHERE phase = 'starting' AND registered_at IS NULL") {
 		id := uuid.MustParse(text)
 		_, err := r.store.Register(r.T.Context(), db.Registration{
-			InstanceID: text, Region: "eu", Modes: []string{"duel"}, Capacity: 8, BootID: "boot", Joining: &db.Joining{Region: "eu", ID: id, TokenBy: "aa"},
+			InstanceID: text, Region: "eu", Modes: []string{"duel"}, Capacity: 8, BootID: "boot", Joining: &provision.Joining{Region: "eu", ID: id, TokenBy: "aa"},
 		})
 		require.NoError(r.T, err)
 	}

@@ -4,7 +4,7 @@
 // then for two, four and so on, until a player gets none: however many wait, a queue without capacity costs one call of db.Store.Place.
 //
 // This state is not durable: if the replica dies, its players' demand lapses after [TTL], and the seats that they did not use expire.
-// db decides which players get seats (queries/placement.sql), and how many servers a mode needs (db/scale.go).
+// db decides which players get seats (queries/placement.sql), and how many servers a mode needs (db/provision/scale.go).
 //
 // room.go holds the players, queue.go asks for their seats, demand.go records them, player.go is the interface of one caller.
 package waitingroom

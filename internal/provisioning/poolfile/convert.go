@@ -9,7 +9,7 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 
-	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/provision"
 	"github.com/lattice-director/director/provider"
 	"github.com/lattice-director/director/token/netcode"
 )
@@ -130,8 +130,8 @@ func (c *converter) addf(path, format string, args ...any) {
 	}
 }
 
-func (c *converter) app(path string, a app) db.AppVersion {
-	v := db.AppVersion{
+func (c *converter) app(path string, a app) provision.AppVersion {
+	v := provision.AppVersion{
 		App: string(a.App), Version: string(a.Version), Provider: string(a.Provider), Launch: string(a.Launch), LaunchVersion: string(a.LaunchVersion),
 		GamePort: string(a.GamePort), Endpoint: string(a.Endpoint), Modes: plain(a.Modes),
 		Capacity: int(a.Capacity), MaxSessions: (*int)(a.MaxSessions), MaxPlayers: int(a.MaxPlayers),
@@ -141,7 +141,7 @@ func (c *converter) app(path string, a app) db.AppVersion {
 		DigestRequired: a.DigestRequired, Compat: string(a.Compat),
 	}
 	if f := a.Fallback; f != nil {
-		v.Fallback = &db.AppFallback{Provider: string(f.Provider), Launch: string(f.Launch), LaunchVersion: string(f.LaunchVersion)}
+		v.Fallback = &provision.AppFallback{Provider: string(f.Provider), Launch: string(f.Launch), LaunchVersion: string(f.LaunchVersion)}
 	}
 	if a.Env != nil {
 		v.Env = make(map[string]string, len(a.Env))
@@ -150,7 +150,7 @@ func (c *converter) app(path string, a app) db.AppVersion {
 		v.Env[name] = string(value)
 	}
 	for _, p := range a.Ports {
-		v.Ports = append(v.Ports, db.AppPort{Name: string(p.Name), Internal: uint16(p.Internal), Protocol: provider.Protocol(p.Protocol)})
+		v.Ports = append(v.Ports, provision.AppPort{Name: string(p.Name), Internal: uint16(p.Internal), Protocol: provider.Protocol(p.Protocol)})
 	}
 	if a.Netcode != nil {
 		v.Dialect, v.ProtocolID = netcode.Dialect(a.Netcode.Dialect), uint64(a.Netcode.ProtocolID)
@@ -161,8 +161,8 @@ func (c *converter) app(path string, a app) db.AppVersion {
 	return v
 }
 
-func (c *converter) pool(path string, p pool) db.Pool {
-	converted := db.Pool{
+func (c *converter) pool(path string, p pool) provision.Pool {
+	converted := provision.Pool{
 		Region: string(p.Region), App: string(p.App), Version: string(p.Version), Min: int(p.Min), Max: int(p.Max), MaxStarting: int(p.MaxStarting),
 		EmptyTTL: c.duration(path+"empty_ttl", p.EmptyTTL),
 	}

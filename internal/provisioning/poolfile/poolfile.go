@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/provision"
 	"github.com/lattice-director/director/internal/base/document"
 	"github.com/lattice-director/director/internal/base/fault"
 )
@@ -14,8 +14,8 @@ const MaxBytes = 256 << 10
 
 // File is a document that was read.
 type File struct {
-	Apps  []db.AppVersion
-	Pools []db.Pool
+	Apps  []provision.AppVersion
+	Pools []provision.Pool
 
 	at positions
 }
@@ -44,7 +44,7 @@ func Parse(document []byte) (*File, error) {
 		c.addf("", "the document declares nothing: it is a mapping with apps, pools or both")
 	}
 	if len(c.problems) == 0 { // a value that cannot be read would be reported twice
-		for _, p := range db.CheckPools(f.Apps, f.Pools) {
+		for _, p := range provision.CheckPools(f.Apps, f.Pools) {
 			c.addf(p.Path, "%s", p.Text)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/provision"
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/provisioning/poolfile"
 	"github.com/lattice-director/director/provider"
@@ -58,14 +58,14 @@ func TestParse(t *testing.T) {
 	f, err := poolfile.Parse([]byte(arena))
 	require.NoError(t, err)
 	three := 3
-	require.Equal(t, []db.AppVersion{{
+	require.Equal(t, []provision.AppVersion{{
 		App: "arena", Version: "1.10", Provider: "process", Launch: "arena", GamePort: "game", Endpoint: "ws://{ip}:{port}/play",
-		Ports: []db.AppPort{{Name: "game", Protocol: provider.UDP}, {Name: "web", Internal: 8080, Protocol: provider.TCP}},
+		Ports: []provision.AppPort{{Name: "game", Protocol: provider.UDP}, {Name: "web", Internal: 8080, Protocol: provider.TCP}},
 		Modes: []string{"duel", "2v2"}, Capacity: 16, MaxPlayers: 4, MaxSessions: &three, Env: map[string]string{"LOG": "debug", "RATE": "30", "ON": "true"},
 		CPUUnits: 512, MemoryMiB: 256, StartWithin: 90 * time.Second, Dialect: netcode.LightyearBE, ProtocolID: 1<<64 - 1, DigestRequired: true, Compat: "arbitrium",
-		Fallback: &db.AppFallback{Provider: "agones", Launch: "fleet", LaunchVersion: "1.10"},
+		Fallback: &provision.AppFallback{Provider: "agones", Launch: "fleet", LaunchVersion: "1.10"},
 	}}, f.Apps)
-	require.Equal(t, []db.Pool{
+	require.Equal(t, []provision.Pool{
 		{
 			Region: "eu", App: "arena", Version: "1.10", Min: 1, Max: 20, Buffer: 25, BufferPercent: true, MaxStarting: 5, EmptyTTL: 2 * time.Minute,
 			Coords:   &provider.Coords{Latitude: 52.5, Longitude: -13},
@@ -189,6 +189,6 @@ func FuzzParse(f *testing.F) {
 			require.NotEmpty(t, refused.Problems)
 			return
 		}
-		require.Empty(t, db.CheckPools(file.Apps, file.Pools))
+		require.Empty(t, provision.CheckPools(file.Apps, file.Pools))
 	})
 }

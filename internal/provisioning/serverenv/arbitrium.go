@@ -3,7 +3,7 @@ package serverenv
 import (
 	"encoding/json"
 
-	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/provision"
 	"github.com/lattice-director/director/provider"
 	"github.com/lattice-director/director/token"
 )
@@ -17,7 +17,7 @@ const edgegap = "edgegap"
 
 // arbitrium returns the variables that Edgegap's servers read, as far as the provider does not set them. A server that was built for
 // Edgegap stops with an error when one is missing.
-func (s Settings) arbitrium(name token.Deployment, v db.AppVersion) provider.Env {
+func (s Settings) arbitrium(name token.Deployment, v provision.AppVersion) provider.Env {
 	url, secret := s.PublicURL+"/fleet/context", string(s.Sealer.DeploymentTokens().Token(token.ForContext, name))
 	env := provider.Env{"ARBITRIUM_CONTEXT_URL": url, "ARBITRIUM_CONTEXT_TOKEN": secret}
 	if v.Provider == edgegap {
@@ -40,7 +40,7 @@ func location(region string) string {
 }
 
 // portsMapping names the ports as the version declares them. What players dial is not known yet.
-func portsMapping(v db.AppVersion) string {
+func portsMapping(v provision.AppVersion) string {
 	ports := make(map[string]provider.Port, len(v.Ports))
 	for _, p := range v.Ports {
 		ports[p.Name] = provider.Port{Name: p.Name, Internal: p.Internal, External: p.Internal, Protocol: p.Protocol}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/provision"
 	"github.com/lattice-director/director/provider"
 	"github.com/lattice-director/director/token"
 	"github.com/lattice-director/director/token/netcode"
@@ -34,7 +34,7 @@ type Server struct {
 
 // Environment returns the environment of a server, and the URL of its webhook, which is secret: it authorizes its caller. Variables
 // of the app version do not replace the director's. Errors: token.ErrSealed, a version with a dialect and a server without a key.
-func (s Settings) Environment(d Server, v db.AppVersion) (provider.Env, provider.Secret, error) {
+func (s Settings) Environment(d Server, v provision.AppVersion) (provider.Env, provider.Secret, error) {
 	name := token.Deployment{Region: d.Region, ID: d.ID.String()}
 	tokens := s.Sealer.DeploymentTokens()
 	env := make(provider.Env, len(v.Env)+16)
@@ -53,7 +53,7 @@ func (s Settings) Environment(d Server, v db.AppVersion) (provider.Env, provider
 	if !d.EndsAt.IsZero() {
 		env["LATTICE_ENDS_AT"] = d.EndsAt.UTC().Format(time.RFC3339)
 	}
-	if v.Compat == db.CompatArbitrium {
+	if v.Compat == provision.CompatArbitrium {
 		maps.Copy(env, s.arbitrium(name, v))
 	}
 	if err := s.addNetcode(env, d, v); err != nil {
@@ -67,7 +67,7 @@ func PortVariable(port string) string {
 	return "LATTICE_PORT_" + strings.ToUpper(strings.ReplaceAll(port, "-", "_"))
 }
 
-func (s Settings) addNetcode(env provider.Env, d Server, v db.AppVersion) error {
+func (s Settings) addNetcode(env provider.Env, d Server, v provision.AppVersion) error {
 	if v.Dialect == "" {
 		return nil
 	}

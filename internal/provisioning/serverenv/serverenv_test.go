@@ -10,7 +10,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
-	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/provision"
 	"github.com/lattice-director/director/provider"
 	"github.com/lattice-director/director/token"
 	"github.com/lattice-director/director/token/netcode"
@@ -22,10 +22,10 @@ func settings(t *testing.T) Settings {
 	return Settings{PublicURL: "https://director.test", Sealer: sealer}
 }
 
-func version() db.AppVersion {
-	return db.AppVersion{
+func version() provision.AppVersion {
+	return provision.AppVersion{
 		App: "arena", Version: "1", Provider: "process", Modes: []string{"duel", "ffa"}, Capacity: 32, GamePort: "game",
-		Ports: []db.AppPort{{Name: "game", Internal: 7000, Protocol: provider.UDP}, {Name: "web-rtc", Internal: 7001, Protocol: provider.TCP}},
+		Ports: []provision.AppPort{{Name: "game", Internal: 7000, Protocol: provider.UDP}, {Name: "web-rtc", Internal: 7001, Protocol: provider.TCP}},
 		Env:   map[string]string{"MAP": "canyon", "FLEET_TOKEN": "mine"},
 	}
 }
@@ -72,7 +72,7 @@ func TestEnvironmentOfNetcodeServers(t *testing.T) {
 func TestEnvironmentOfArbitrium(t *testing.T) {
 	t.Parallel()
 	s, id, v := settings(t), uuid.New(), version()
-	v.Compat = db.CompatArbitrium
+	v.Compat = provision.CompatArbitrium
 	env, _, err := s.Environment(Server{Region: "eu", ID: id}, v)
 	require.NoError(t, err)
 	for _, name := range []string{"REQUEST_ID", "DELETE_URL", "DELETE_TOKEN", "DEPLOYMENT_LOCATION", "CONTEXT_URL", "CONTEXT_TOKEN", "PUBLIC_IP", "PORTS_MAPPING"} {

@@ -1,4 +1,4 @@
-package db
+package provision
 
 import (
 	"context"
@@ -9,6 +9,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/lattice-director/director/db/internal/frame"
+	"github.com/lattice-director/director/db/internal/notify"
 	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/provider"
 )
@@ -25,12 +27,12 @@ type DeploymentPlace struct {
 
 // DeploymentPlace returns where a server runs, as far as its provider has said it. Errors: Gone for a deployment that is over, Unavailable.
 func (s *Store) DeploymentPlace(ctx context.Context, region string, id uuid.UUID) (DeploymentPlace, error) {
-	r, err := s.q.DeploymentPlace(ctx, query.DeploymentPlaceParams{Region: region, ID: id})
+	r, err := s.frame.Queries.DeploymentPlace(ctx, query.DeploymentPlaceParams{Region: region, ID: id})
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
-		return DeploymentPlace{}, deploymentOver(id)
+		return DeploymentPlace{}, DeploymentOver(id)
 	case err != nil:
-		return DeploymentPlace{}, classify(err)
+		return DeploymentPlace{}, frame.Classify(err)
 	}
 	p := DeploymentPlace{App: r.App, Version: r.Version, Tag: provider.Tag(r.Tag), IP: r.Ip, Location: r.Location, Ready: r.Ready}
 	if len(r.Ports) > 0 {
@@ -44,9 +46,9 @@ func (s *Store) DeploymentPlace(ctx context.Context, region string, id uuid.UUID
 // WakeDeployment makes a deployment due, at most once a second, because its provider says that something has changed. For a deployment
 // that is over it does nothing. Errors: Unavailable.
 func (s *Store) WakeDeployment(ctx context.Context, region string, id uuid.UUID) error {
-	woken, err := s.q.WakeDeployment(ctx, query.WakeDeploymentParams{Region: region, ID: id})
+	woken, err := s.frame.Queries.WakeDeployment(ctx, query.WakeDeploymentParams{Region: region, ID: id})
 	if err == nil && woken {
-		s.Notify(TopicDeployments, region)
+		s.notify(notify.TopicDeployments, region)
 	}
-	return classify(err)
+	return frame.Classify(err)
 }

@@ -1,4 +1,4 @@
-package db
+package provision
 
 import (
 	"context"
@@ -10,6 +10,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/lattice-director/director/db/internal/frame"
+	"github.com/lattice-director/director/db/internal/notify"
 	"github.com/lattice-director/director/db/internal/pack"
 	"github.com/lattice-director/director/db/internal/value"
 	"github.com/lattice-director/director/db/query"
@@ -25,8 +27,8 @@ const (
 
 // ProvisionRegions returns the regions that have pools or deployments. Errors: Unavailable.
 func (s *Store) ProvisionRegions(ctx context.Context) ([]string, error) {
-	regions, err := s.q.ProvisionRegions(ctx)
-	return regions, classify(err)
+	regions, err := s.frame.Queries.ProvisionRegions(ctx)
+	return regions, frame.Classify(err)
 }
 
 // SealKey makes and seals the netcode key of a new deployment.
@@ -42,7 +44,7 @@ func (s *Store) ScalePools(ctx context.Context, region string, every time.Durati
 	for began := time.Now(); ; {
 		one, err := s.scalePool(ctx, region, every, seal)
 		if err != nil || one.Planned == 0 {
-			return done, classify(err)
+			return done, frame.Classify(err)
 		}
 		done.Planned, done.Started, done.Ended = done.Planned+one.Planned, done.Started+one.Started, done.Ended+one.Ended
 		if time.Since(began) > every {
@@ -52,7 +54,7 @@ func (s *Store) ScalePools(ctx context.Context, region string, every time.Durati
 }
 
 func (s *Store) scalePool(ctx context.Context, region string, every time.Duration, seal SealKey) (done Scaled, err error) {
-	err = s.inBulkTxWithRetries(ctx, func(q *query.Queries) error {
+	err = s.frame.InBulkTxWithRetries(ctx, func(q *query.Queries) error {
 		done = Scaled{}
 		pool, err := q.ClaimPool(ctx, query.ClaimPoolParams{Region: region, Every: every})
 		if errors.Is(err, pgx.ErrNoRows) {
@@ -70,7 +72,7 @@ func (s *Store) scalePool(ctx context.Context, region string, every time.Duratio
 		return t.run(ctx, seal, &done)
 	})
 	if err == nil && done.Started+done.Ended > 0 {
-		s.Notify(TopicDeployments, region)
+		s.notify(notify.TopicDeployments, region)
 	}
 	return done, err
 }

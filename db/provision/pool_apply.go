@@ -1,4 +1,4 @@
-package db
+package provision
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
 )
@@ -55,7 +56,7 @@ func (s *Store) ApplyPools(ctx context.Context, edit PoolEdit, apps []AppVersion
 	}
 	d := declared{apps: each(apps, withAppDefaults), pools: each(pools, withPoolDefaults)}
 	var done PoolChanges
-	err := s.inBulkTxWithRetries(ctx, func(q *query.Queries) error {
+	err := s.frame.InBulkTxWithRetries(ctx, func(q *query.Queries) error {
 		if err := lockDeclarations(ctx, q, d.keys()...); err != nil {
 			return err
 		}
@@ -69,7 +70,7 @@ func (s *Store) ApplyPools(ctx context.Context, edit PoolEdit, apps []AppVersion
 		return writePools(q, edit, d, done)
 	})
 	if err != nil {
-		return PoolChanges{}, classify(err)
+		return PoolChanges{}, frame.Classify(err)
 	}
 	if !dry {
 		s.notifyPools(d.keys()...)

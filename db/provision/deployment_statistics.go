@@ -1,9 +1,10 @@
-package db
+package provision
 
 import (
 	"context"
 	"time"
 
+	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/query"
 )
 
@@ -23,13 +24,13 @@ type ReadyServer struct {
 // DeploymentStatistics counts the deployments of all regions, and returns the servers that became ready after the times in since, by region. It
 // advances these times. For a region without a time it returns none, and sets the time. Errors: Unavailable.
 func (s *Store) DeploymentStatistics(ctx context.Context, since map[string]time.Time) (counts []DeploymentCount, ready []ReadyServer, err error) {
-	regions, err := s.q.ProvisionRegions(ctx)
+	regions, err := s.frame.Queries.ProvisionRegions(ctx)
 	if err != nil {
-		return nil, nil, classify(err)
+		return nil, nil, frame.Classify(err)
 	}
-	rows, err := s.q.CountDeployments(ctx, regions)
+	rows, err := s.frame.Queries.CountDeployments(ctx, regions)
 	if err != nil {
-		return nil, nil, classify(err)
+		return nil, nil, frame.Classify(err)
 	}
 	for _, r := range rows {
 		counts = append(counts, DeploymentCount{r.Provider, DeploymentPhase(r.Phase), int(r.N)})
@@ -37,12 +38,12 @@ func (s *Store) DeploymentStatistics(ctx context.Context, since map[string]time.
 	for _, region := range regions {
 		from, ok := since[region]
 		if !ok {
-			since[region] = s.Now()
+			since[region] = s.now()
 			continue
 		}
-		rows, err := s.q.ReadySince(ctx, query.ReadySinceParams{Region: region, Since: from})
+		rows, err := s.frame.Queries.ReadySince(ctx, query.ReadySinceParams{Region: region, Since: from})
 		if err != nil {
-			return nil, nil, classify(err)
+			return nil, nil, frame.Classify(err)
 		}
 		for _, r := range rows {
 			ready, since[region] = append(ready, ReadyServer{r.Provider, r.Seconds}), r.ReadyAt

@@ -1,4 +1,4 @@
-package db
+package provision
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/internal/value"
 	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
@@ -84,8 +85,8 @@ func (v *AppVersion) Name() string { return v.App + "/" + v.Version }
 
 // AppVersion returns an app version. Errors: NotFound, Unavailable.
 func (s *Store) AppVersion(ctx context.Context, app, version string) (AppVersion, error) {
-	v, err := readAppVersion(ctx, s.q, app, version)
-	return v, classify(err)
+	v, err := readAppVersion(ctx, s.frame.Queries, app, version)
+	return v, frame.Classify(err)
 }
 
 func readAppVersion(ctx context.Context, q *query.Queries, app, version string) (AppVersion, error) {

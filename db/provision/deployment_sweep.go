@@ -1,4 +1,4 @@
-package db
+package provision
 
 import (
 	"context"
@@ -9,6 +9,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/lattice-director/director/db/internal/frame"
+	"github.com/lattice-director/director/db/internal/notify"
 	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/provider"
 )
@@ -16,30 +18,30 @@ import (
 // ClaimSweep claims the sweep of a provider for an interval, in which no other worker sweeps it. It returns the database's time, and false if the sweep
 // is not due. Errors: Unavailable.
 func (s *Store) ClaimSweep(ctx context.Context, provider string, every time.Duration) (time.Time, bool, error) {
-	now, err := s.q.ClaimSweep(ctx, query.ClaimSweepParams{Provider: provider, Now: s.virtualNow(), Every: every})
+	now, err := s.frame.Queries.ClaimSweep(ctx, query.ClaimSweepParams{Provider: provider, Now: s.virtualNow(), Every: every})
 	if errors.Is(err, pgx.ErrNoRows) {
 		return time.Time{}, false, nil
 	}
-	return now, err == nil, classify(err)
+	return now, err == nil, frame.Classify(err)
 }
 
 // DelaySweep makes the next sweep of a provider due after a pause. Errors: Unavailable.
 func (s *Store) DelaySweep(ctx context.Context, provider string, pause time.Duration) error {
-	return classify(s.q.DelaySweep(ctx, query.DelaySweepParams{Provider: provider, Now: s.virtualNow(), Pause: pause}))
+	return frame.Classify(s.frame.Queries.DelaySweep(ctx, query.DelaySweepParams{Provider: provider, Now: s.virtualNow(), Pause: pause}))
 }
 
 // RefsOfTags returns the refs of the deployments, of all regions, that have one of these tags: "" where the ref is not known. A tag without a deployment
 // has no entry. Errors: Unavailable.
 func (s *Store) RefsOfTags(ctx context.Context, tags []string) (map[provider.Tag]provider.Ref, error) {
 	refs := map[provider.Tag]provider.Ref{}
-	regions, err := s.q.ProvisionRegions(ctx)
+	regions, err := s.frame.Queries.ProvisionRegions(ctx)
 	if err != nil {
-		return nil, classify(err)
+		return nil, frame.Classify(err)
 	}
 	for _, region := range regions {
-		rows, err := s.q.RefsOfTags(ctx, query.RefsOfTagsParams{Region: region, Tags: tags})
+		rows, err := s.frame.Queries.RefsOfTags(ctx, query.RefsOfTagsParams{Region: region, Tags: tags})
 		if err != nil {
-			return nil, classify(err)
+			return nil, frame.Classify(err)
 		}
 		for _, r := range rows {
 			refs[provider.Tag(r.Tag)] = provider.Ref(r.Ref)
@@ -51,11 +53,11 @@ func (s *Store) RefsOfTags(ctx context.Context, tags []string) (map[provider.Tag
 // NoteList compares a complete list of a provider, which began at a time, with the ready deployments of a region. A deployment that is missing
 // from two lists in a row becomes due. It returns the number of these. Errors: Unavailable.
 func (s *Store) NoteList(ctx context.Context, region, name string, refs []string, began time.Time) (int, error) {
-	due, err := s.q.NoteList(ctx, query.NoteListParams{Region: region, Provider: name, Refs: refs, Began: &began, Now: s.virtualNow()})
+	due, err := s.frame.Queries.NoteList(ctx, query.NoteListParams{Region: region, Provider: name, Refs: refs, Began: &began, Now: s.virtualNow()})
 	if err == nil && due > 0 {
-		s.Notify(TopicDeployments, region)
+		s.notify(notify.TopicDeployments, region)
 	}
-	return int(due), classify(err)
+	return int(due), frame.Classify(err)
 }
 
 // LogOrphan writes the event of a server that ran without a deployment and was stopped. Errors: Unavailable.
@@ -64,5 +66,5 @@ func (s *Store) LogOrphan(ctx context.Context, name string, o provider.Observati
 	if err != nil {
 		return fmt.Errorf("detail of an orphan: %w", err)
 	}
-	return classify(s.q.LogDeployment(ctx, query.LogDeploymentParams{Kind: "deployment.orphan_stopped", Detail: detail}))
+	return frame.Classify(s.frame.Queries.LogDeployment(ctx, query.LogDeploymentParams{Kind: "deployment.orphan_stopped", Detail: detail}))
 }

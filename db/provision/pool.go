@@ -1,4 +1,4 @@
-package db
+package provision
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/provider"
 )
 
@@ -39,14 +40,14 @@ func (p *Pool) Name() string { return p.App + "/" + p.Version }
 
 // Pools returns the pools of a region, or of all regions for "", in the order of their keys. Errors: Unavailable.
 func (s *Store) Pools(ctx context.Context, region string) ([]Pool, error) {
-	pools, err := readPools(ctx, s.q, region)
-	return pools, classify(err)
+	pools, err := readPools(ctx, s.frame.Queries, region)
+	return pools, frame.Classify(err)
 }
 
 // AppVersions returns all app versions in the order of their keys. Errors: Unavailable.
 func (s *Store) AppVersions(ctx context.Context) ([]AppVersion, error) {
-	versions, err := readAppVersions(ctx, s.q)
-	return versions, classify(err)
+	versions, err := readAppVersions(ctx, s.frame.Queries)
+	return versions, frame.Classify(err)
 }
 
 // bufferText returns the buffer as people write it.

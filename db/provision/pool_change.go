@@ -1,4 +1,4 @@
-package db
+package provision
 
 import (
 	"context"
@@ -8,6 +8,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/lattice-director/director/db/internal/frame"
+	"github.com/lattice-director/director/db/internal/notify"
 	"github.com/lattice-director/director/db/internal/tx"
 	"github.com/lattice-director/director/db/internal/value"
 	"github.com/lattice-director/director/db/query"
@@ -119,7 +121,7 @@ func (s *Store) changePool(ctx context.Context, edit PoolEdit, change func(*quer
 		return Pool{}, err
 	}
 	var p Pool
-	err := s.inBulkTxWithRetries(ctx, func(q *query.Queries) error {
+	err := s.frame.InBulkTxWithRetries(ctx, func(q *query.Queries) error {
 		if err := lockDeclarations(ctx, q, edit.key()); err != nil {
 			return err
 		}
@@ -131,7 +133,7 @@ func (s *Store) changePool(ctx context.Context, edit PoolEdit, change func(*quer
 		return err
 	})
 	if err != nil {
-		return Pool{}, classify(err)
+		return Pool{}, frame.Classify(err)
 	}
 	s.notifyPools(edit.key())
 	return p, nil
@@ -165,8 +167,8 @@ func (s *Store) notifyPools(keys ...poolKey) {
 			regions[k.region] = true
 		}
 	}
-	s.Notify(TopicDemand, "")
+	s.notify(notify.TopicDemand, "")
 	for _, region := range slices.Sorted(maps.Keys(regions)) {
-		s.Notify(TopicDeployments, region)
+		s.notify(notify.TopicDeployments, region)
 	}
 }

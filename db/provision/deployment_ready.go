@@ -1,4 +1,4 @@
-package db
+package provision
 
 import (
 	"context"
@@ -11,6 +11,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/lattice-director/director/db/internal/frame"
+	"github.com/lattice-director/director/db/internal/notify"
 	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/endpoint"
 	"github.com/lattice-director/director/provider"
@@ -20,19 +22,19 @@ import (
 // the digest of its certificate where its version requires one. It returns whether the server became ready now. The caller that
 // writes the last of these facts calls it afterwards; a registration does so by itself. Errors: Unavailable.
 func (s *Store) MakeReady(ctx context.Context, region string, id uuid.UUID) (ready bool, err error) {
-	err = s.inTx(ctx, func(q *query.Queries) error {
-		ready, err = makeReady(ctx, q, region, id)
+	err = s.frame.InTx(ctx, func(q *query.Queries) error {
+		ready, err = MakeReady(ctx, q, region, id)
 		return err
 	})
 	if err == nil && ready {
-		s.Notify(TopicCapacity, "")
+		s.notify(notify.TopicCapacity, "")
 	}
-	return ready && err == nil, classify(err)
+	return ready && err == nil, frame.Classify(err)
 }
 
-// makeReady is MakeReady within a transaction that has locked no deployment yet: instances are locked before deployments. A
+// MakeReady is [Store.MakeReady] within a transaction that has locked no deployment yet: instances are locked before deployments. A
 // deployment without a known endpoint fails.
-func makeReady(ctx context.Context, q *query.Queries, region string, id uuid.UUID) (bool, error) {
+func MakeReady(ctx context.Context, q *query.Queries, region string, id uuid.UUID) (bool, error) {
 	instance, err := q.LockStarting(ctx, query.LockStartingParams{Region: region, ID: id})
 	if err != nil {
 		return false, ignoreNoRows(err)

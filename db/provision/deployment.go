@@ -1,4 +1,4 @@
-package db
+package provision
 
 import (
 	"context"
@@ -9,6 +9,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/lattice-director/director/db/internal/frame"
+	"github.com/lattice-director/director/db/internal/notify"
 	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/provider"
@@ -100,7 +102,7 @@ type NewDeployment struct {
 // StartDeployment inserts a deployment, which a worker then starts, in addition to the servers of pools. Errors: NotFound for an unknown app version,
 // Invalid for another provider than that of the app version, Conflict where the limits over all pools let none start, Unavailable.
 func (s *Store) StartDeployment(ctx context.Context, region string, n NewDeployment) error {
-	err := s.inTx(ctx, func(q *query.Queries) error {
+	err := s.frame.InTx(ctx, func(q *query.Queries) error {
 		v, err := readAppVersion(ctx, q, n.App, n.Version)
 		if err != nil {
 			return err
@@ -118,9 +120,9 @@ func (s *Store) StartDeployment(ctx context.Context, region string, n NewDeploym
 		return insertDeployments(ctx, q, region, []NewDeployment{n})
 	})
 	if err == nil {
-		s.Notify(TopicDeployments, region)
+		s.notify(notify.TopicDeployments, region)
 	}
-	return classify(err)
+	return frame.Classify(err)
 }
 
 // insertDeployments inserts deployments that are wanted, and their events. The caller sends TopicDeployments after its commit.
@@ -150,7 +152,7 @@ func addressText(a netip.Addr) string {
 // StopDeployment ends a deployment: from now on its instance gets no new players, and a worker stops the server, whose sessions close.
 // It may be repeated; the first reason stays. Errors: NotFound if there is no such deployment (any more), Unavailable.
 func (s *Store) StopDeployment(ctx context.Context, region string, id uuid.UUID, reason string) error {
-	err := s.inTx(ctx, func(q *query.Queries) error {
+	err := s.frame.InTx(ctx, func(q *query.Queries) error {
 		stopped, err := q.StopDeployment(ctx, query.StopDeploymentParams{Region: region, ID: id, Reason: reason, Now: s.virtualNow()})
 		if err != nil || stopped {
 			return err
@@ -161,7 +163,7 @@ func (s *Store) StopDeployment(ctx context.Context, region string, id uuid.UUID,
 		return err
 	})
 	if err == nil {
-		s.Notify(TopicDeployments, region)
+		s.notify(notify.TopicDeployments, region)
 	}
-	return classify(err)
+	return frame.Classify(err)
 }

@@ -1,4 +1,4 @@
-package db
+package provision
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/provider"
 )
@@ -35,11 +36,11 @@ type ClaimDeployments struct {
 // ClaimDeployments claims due deployments, the longest due first. It skips those that others have claimed or locked. Errors: Unavailable.
 func (s *Store) ClaimDeployments(ctx context.Context, c ClaimDeployments) ([]ClaimedDeployment, error) {
 	lease := uuid.New()
-	rows, err := s.q.ClaimDeployments(ctx, query.ClaimDeploymentsParams{
+	rows, err := s.frame.Queries.ClaimDeployments(ctx, query.ClaimDeploymentsParams{
 		Region: c.Region, Provider: c.Provider, Now: s.virtualNow(), Owner: ownerText(c.Owner), Batch: int32(c.Batch), Lease: lease, Hold: c.Hold,
 	})
 	if err != nil {
-		return nil, classify(err)
+		return nil, frame.Classify(err)
 	}
 	claimed := make([]ClaimedDeployment, len(rows))
 	for i := range rows {
@@ -87,11 +88,11 @@ func (s *Store) PutBackDeployments(ctx context.Context, claimed []ClaimedDeploym
 	for i := range claimed {
 		p.Ids, p.Wakes = append(p.Ids, claimed[i].ID), append(p.Wakes, claimed[i].wokenAt)
 	}
-	return classify(s.q.PutBackDeployments(ctx, p))
+	return frame.Classify(s.frame.Queries.PutBackDeployments(ctx, p))
 }
 
 // ClaimOwner stores the owner of this installation's deployments, if none is stored, and returns the stored one. Errors: Unavailable.
 func (s *Store) ClaimOwner(ctx context.Context, o provider.Owner) (provider.Owner, error) {
-	stored, err := s.q.ClaimOwner(ctx, string(o))
-	return provider.Owner(stored), classify(err)
+	stored, err := s.frame.Queries.ClaimOwner(ctx, string(o))
+	return provider.Owner(stored), frame.Classify(err)
 }

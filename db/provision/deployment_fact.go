@@ -1,4 +1,4 @@
-package db
+package provision
 
 import (
 	"context"
@@ -9,6 +9,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/lattice-director/director/db/internal/frame"
+	"github.com/lattice-director/director/db/internal/notify"
 	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/provider"
 )
@@ -16,12 +18,12 @@ import (
 // NoteRef stores the provider's name of a deployment, whatever was decided since it was claimed, and returns the ref that the deployment has. A
 // server with another ref is a second one, and "" means that the deployment is gone: the caller must stop the server then. Errors: Unavailable.
 func (s *Store) NoteRef(ctx context.Context, d *ClaimedDeployment, ref provider.Ref) (provider.Ref, error) {
-	own, err := s.q.NoteRef(ctx, query.NoteRefParams{Region: d.Region, ID: d.ID, Ref: string(ref), Now: s.virtualNow()})
+	own, err := s.frame.Queries.NoteRef(ctx, query.NoteRefParams{Region: d.Region, ID: d.ID, Ref: string(ref), Now: s.virtualNow()})
 	if errors.Is(err, pgx.ErrNoRows) {
 		return "", nil
 	}
 	if err != nil {
-		return "", classify(err)
+		return "", frame.Classify(err)
 	}
 	d.Ref, d.MissingSince = provider.Ref(own), nil
 	return d.Ref, nil
@@ -30,9 +32,9 @@ func (s *Store) NoteRef(ctx context.Context, d *ClaimedDeployment, ref provider.
 // AdoptClaimedRef gives a deployment without a ref the one with which its server has registered, after the provider has confirmed it. It returns
 // false if it has a ref meanwhile, or if another server has registered. Errors: Unavailable.
 func (s *Store) AdoptClaimedRef(ctx context.Context, d *ClaimedDeployment) (bool, error) {
-	n, err := s.q.AdoptClaimedRef(ctx, query.AdoptClaimedRefParams{Region: d.Region, ID: d.ID, Ref: string(d.ClaimedRef)})
+	n, err := s.frame.Queries.AdoptClaimedRef(ctx, query.AdoptClaimedRefParams{Region: d.Region, ID: d.ID, Ref: string(d.ClaimedRef)})
 	if err != nil || n == 0 {
-		return false, classify(err)
+		return false, frame.Classify(err)
 	}
 	d.Ref, d.MissingSince = d.ClaimedRef, nil
 	return true, nil
@@ -40,7 +42,7 @@ func (s *Store) AdoptClaimedRef(ctx context.Context, d *ClaimedDeployment) (bool
 
 // DropClaimedRef forgets the ref with which the server of a deployment has registered, unless another one has come meanwhile. Errors: Unavailable.
 func (s *Store) DropClaimedRef(ctx context.Context, d *ClaimedDeployment) error {
-	return classify(s.q.DropClaimedRef(ctx, query.DropClaimedRefParams{Region: d.Region, ID: d.ID, Ref: string(d.ClaimedRef)}))
+	return frame.Classify(s.frame.Queries.DropClaimedRef(ctx, query.DropClaimedRefParams{Region: d.Region, ID: d.ID, Ref: string(d.ClaimedRef)}))
 }
 
 // NoteObservation stores what a provider said about a deployment, whatever was decided since it was claimed. An observation of another server
@@ -60,8 +62,8 @@ func (s *Store) NoteObservation(ctx context.Context, d *ClaimedDeployment, o pro
 		}
 		p.Ports = text
 	}
-	if err := s.q.NoteObservation(ctx, p); err != nil {
-		return classify(err)
+	if err := s.frame.Queries.NoteObservation(ctx, p); err != nil {
+		return frame.Classify(err)
 	}
 	d.MissingSince = nil
 	return nil
@@ -70,18 +72,18 @@ func (s *Store) NoteObservation(ctx context.Context, d *ClaimedDeployment, o pro
 // MoveToFallback leaves a deployment of which nothing is at its provider to another one, and ends the claim. It returns false, and changes nothing, if
 // another decision was made since d was claimed or its intent was stored. Errors: Unavailable.
 func (s *Store) MoveToFallback(ctx context.Context, d *ClaimedDeployment, to string) (bool, error) {
-	n, err := s.q.MoveToFallback(ctx, query.MoveToFallbackParams{Region: d.Region, ID: d.ID, Generation: d.Generation, Provider: to, LastError: d.LastError, Now: s.virtualNow()})
+	n, err := s.frame.Queries.MoveToFallback(ctx, query.MoveToFallbackParams{Region: d.Region, ID: d.ID, Generation: d.Generation, Provider: to, LastError: d.LastError, Now: s.virtualNow()})
 	if err == nil && n > 0 {
-		s.Notify(TopicDeployments, d.Region)
+		s.notify(notify.TopicDeployments, d.Region)
 	}
-	return n > 0, classify(err)
+	return n > 0, frame.Classify(err)
 }
 
 // EndDeployment moves a deployment of which nothing is left at its provider into the history, and ends its instance, even during an amnesty: the
 // provider has seen that it is gone. A deployment with another ref than d's stays, as does one without a ref about which another decision was
 // made. It returns whether the deployment has ended. Errors: Unavailable.
 func (s *Store) EndDeployment(ctx context.Context, d *ClaimedDeployment, reason string) (ended bool, err error) {
-	err = s.inTx(ctx, func(q *query.Queries) error {
+	err = s.frame.InTx(ctx, func(q *query.Queries) error {
 		id := d.ID.String()
 		if err := q.LockInstances(ctx, query.LockInstancesParams{Region: d.Region, Ids: []string{id}}); err != nil {
 			return err
@@ -102,5 +104,5 @@ func (s *Store) EndDeployment(ctx context.Context, d *ClaimedDeployment, reason 
 	if errors.Is(err, pgx.ErrNoRows) {
 		return false, s.ReleaseDeployment(ctx, d)
 	}
-	return err == nil, classify(err)
+	return err == nil, frame.Classify(err)
 }

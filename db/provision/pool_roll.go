@@ -1,4 +1,4 @@
-package db
+package provision
 
 import (
 	"context"
@@ -25,7 +25,7 @@ func (s *Store) RollPool(ctx context.Context, edit PoolEdit, to string) (PoolRol
 	}
 	next := poolKey{edit.Region, edit.App, to}
 	var done PoolRoll
-	err := s.inBulkTxWithRetries(ctx, func(q *query.Queries) (err error) {
+	err := s.frame.InBulkTxWithRetries(ctx, func(q *query.Queries) (err error) {
 		if err := lockDeclarations(ctx, q, edit.key(), next); err != nil {
 			return err
 		}
@@ -33,7 +33,7 @@ func (s *Store) RollPool(ctx context.Context, edit PoolEdit, to string) (PoolRol
 		return err
 	})
 	if err != nil {
-		return PoolRoll{}, classify(err)
+		return PoolRoll{}, frame.Classify(err)
 	}
 	s.notifyPools(next)
 	return done, nil

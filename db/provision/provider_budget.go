@@ -1,4 +1,4 @@
-package db
+package provision
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/query"
 )
 
@@ -39,7 +40,7 @@ func (s *Store) TakeBudgets(ctx context.Context, provider string, wants map[Call
 		p.Classes, p.Wants, p.Rates = append(p.Classes, string(class)), append(p.Wants, int32(wants[class].Want)), append(p.Rates, wants[class].Rate)
 	}
 	granted := map[CallClass]GrantedCalls{}
-	err := s.inTx(ctx, func(q *query.Queries) error {
+	err := s.frame.InTx(ctx, func(q *query.Queries) error {
 		rows, err := q.TakeBudgets(ctx, p)
 		if err == nil && len(rows) < len(p.Classes) { // the first call of a class
 			if err := q.PutBudgets(ctx, query.PutBudgetsParams{Provider: provider, Now: p.Now, Classes: p.Classes, Rates: p.Rates}); err != nil {
@@ -55,7 +56,7 @@ func (s *Store) TakeBudgets(ctx context.Context, provider string, wants map[Call
 		}
 		return err
 	})
-	return granted, classify(err)
+	return granted, frame.Classify(err)
 }
 
 // missingClasses returns the part of p that has no row.
@@ -70,5 +71,5 @@ func missingClasses(p query.TakeBudgetsParams, rows []query.TakeBudgetsRow) (cla
 
 // BlockBudget blocks a class of calls of a provider for all workers, for a pause that the provider has asked for. Errors: Unavailable.
 func (s *Store) BlockBudget(ctx context.Context, provider string, class CallClass, pause time.Duration) error {
-	return classify(s.q.BlockBudget(ctx, query.BlockBudgetParams{Provider: provider, Class: string(class), Now: s.virtualNow(), Pause: pause}))
+	return frame.Classify(s.frame.Queries.BlockBudget(ctx, query.BlockBudgetParams{Provider: provider, Class: string(class), Now: s.virtualNow(), Pause: pause}))
 }

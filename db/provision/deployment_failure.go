@@ -1,4 +1,4 @@
-package db
+package provision
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/query"
 )
 
@@ -31,18 +32,18 @@ func (s *Store) PauseWithoutCapacity(ctx context.Context, d *Deployment, reason 
 }
 
 func (s *Store) countPause(ctx context.Context, d *Deployment, cause, reason string, least int) (paused bool, err error) {
-	paused, err = s.q.CountStartPause(ctx, query.CountStartPauseParams{
+	paused, err = s.frame.Queries.CountStartPause(ctx, query.CountStartPauseParams{
 		Region: d.Region, App: d.App, Version: d.Version, Cause: cause, Reason: reason, Least: int32(least), Now: s.virtualNow(),
 	})
 	if errors.Is(err, pgx.ErrNoRows) {
 		return false, nil // it is paused already
 	}
-	return paused, classify(err)
+	return paused, frame.Classify(err)
 }
 
 // ForgiveRefusals ends the count of PauseWithoutCapacity. Errors: Unavailable.
 func (s *Store) ForgiveRefusals(ctx context.Context, d *Deployment) error {
-	return classify(s.q.ForgiveRefusals(ctx, query.ForgiveRefusalsParams{Region: d.Region, App: d.App, Version: d.Version}))
+	return frame.Classify(s.frame.Queries.ForgiveRefusals(ctx, query.ForgiveRefusalsParams{Region: d.Region, App: d.App, Version: d.Version}))
 }
 
 // Crashes are the servers of an app version in a region that tell whether it crashes again and again.
@@ -53,8 +54,8 @@ type Crashes struct {
 
 // CrashesOf returns those of the app version of a deployment. A server that is ready for survives has survived. Errors: Unavailable.
 func (s *Store) CrashesOf(ctx context.Context, d *Deployment, survives time.Duration) (Crashes, error) {
-	r, err := s.q.CrashesOfVersion(ctx, query.CrashesOfVersionParams{
+	r, err := s.frame.Queries.CrashesOfVersion(ctx, query.CrashesOfVersionParams{
 		Region: d.Region, App: d.App, Version: d.Version, Crash: ReasonCrashed, TooManyBoots: ReasonTooManyBoots, Survives: survives, Now: s.virtualNow(),
 	})
-	return Crashes{int(r.Crashed), int(r.Young)}, classify(err)
+	return Crashes{int(r.Crashed), int(r.Young)}, frame.Classify(err)
 }

@@ -1,4 +1,4 @@
-package db
+package provision
 
 import (
 	"context"
@@ -9,20 +9,21 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/query"
 )
 
 // PutIntent commits the intent to call Deploy, and updates d with it: Phase, Attempt, IntentAt, FindAt, MissingSince, DrainAt and EndsAt. It returns false if
 // another decision was made since d was claimed; then Deploy must not be called. Errors: Unavailable; the intent may be committed.
 func (s *Store) PutIntent(ctx context.Context, d *ClaimedDeployment, lifetime, drainAhead time.Duration) (bool, error) {
-	r, err := s.q.PutIntent(ctx, query.PutIntentParams{
+	r, err := s.frame.Queries.PutIntent(ctx, query.PutIntentParams{
 		Now: s.virtualNow(), Lifetime: lifetime, DrainAhead: drainAhead, Region: d.Region, ID: d.ID, Generation: d.Generation,
 	})
 	if errors.Is(err, pgx.ErrNoRows) {
 		return false, s.ReleaseDeployment(ctx, d)
 	}
 	if err != nil {
-		return false, classify(err)
+		return false, frame.Classify(err)
 	}
 	d.Phase, d.Polls, d.MissingSince = DeploymentDeploying, 0, nil
 	d.Generation, d.Attempt, d.IntentAt, d.FindAt, d.DrainAt, d.EndsAt = r.Generation, int(r.Attempt), r.IntentAt, r.FindAt, r.DrainAt, r.EndsAt
@@ -34,7 +35,7 @@ func (s *Store) PutIntent(ctx context.Context, d *ClaimedDeployment, lifetime, d
 // deployment is due again at next; nil means only when it is woken. A decision to drain or to end it takes effect for players in the same
 // transaction. It returns false, and writes nothing, if another decision was made since d was claimed. Errors: Unavailable.
 func (s *Store) DecideDeployment(ctx context.Context, d *ClaimedDeployment, next *time.Time) (bool, error) {
-	err := s.inTx(ctx, func(q *query.Queries) error {
+	err := s.frame.InTx(ctx, func(q *query.Queries) error {
 		if d.takesNoPlayers() {
 			if err := q.DrainInstance(ctx, query.DrainInstanceParams{Region: d.Region, ID: d.ID.String()}); err != nil {
 				return err
@@ -52,7 +53,7 @@ func (s *Store) DecideDeployment(ctx context.Context, d *ClaimedDeployment, next
 	if errors.Is(err, pgx.ErrNoRows) {
 		return false, s.ReleaseDeployment(ctx, d)
 	}
-	return err == nil, classify(err)
+	return err == nil, frame.Classify(err)
 }
 
 // takesNoPlayers reports whether the instance of a deployment must get no new players.
@@ -63,7 +64,7 @@ func (d *Deployment) takesNoPlayers() bool {
 // ReleaseDeployment ends a claim without a decision, unless another worker has claimed the deployment meanwhile. The deployment is due at the time that the last decision set, or
 // when the claim would have ended. Errors: Unavailable; the claim then ends by itself.
 func (s *Store) ReleaseDeployment(ctx context.Context, d *ClaimedDeployment) error {
-	return classify(s.q.ReleaseDeployment(ctx, query.ReleaseDeploymentParams{Region: d.Region, ID: d.ID, Lease: d.lease}))
+	return frame.Classify(s.frame.Queries.ReleaseDeployment(ctx, query.ReleaseDeploymentParams{Region: d.Region, ID: d.ID, Lease: d.lease}))
 }
 
 // logDeployment writes an event about a deployment.

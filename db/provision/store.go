@@ -1,0 +1,37 @@
+package provision
+
+import (
+	"time"
+
+	"github.com/lattice-director/director/db/internal/frame"
+)
+
+// Store reads and decides what runs for pools. It is safe for concurrent use. A store of package db has one, and its methods.
+type Store struct {
+	frame   frame.Frame
+	notify  func(topic, region string)
+	now     func() time.Time // the database's time, as far as this process knows
+	virtual func() time.Time // nil: the database's clock
+}
+
+// Options are what a store gives to its part.
+type Options struct {
+	Frame   frame.Frame
+	Notify  func(topic, region string) // does not block
+	Now     func() time.Time           // the database's time, as far as this process knows
+	Virtual func() time.Time           // replaces the clock of statements; nil: the database's
+}
+
+// New makes a Store.
+func New(o Options) *Store {
+	return &Store{frame: o.Frame, notify: o.Notify, now: o.Now, virtual: o.Virtual}
+}
+
+// virtualNow is the time of statements: nil, which means the database's, except in tests.
+func (s *Store) virtualNow() *time.Time {
+	if s.virtual == nil {
+		return nil
+	}
+	now := s.virtual()
+	return &now
+}
