@@ -140,7 +140,7 @@ func TestEventKinds(t *testing.T) {
 	t.Parallel()
 	kind := regexp.MustCompile("['\"`]((?:instance|session|match|key|profile|app_version|pool|deployment)\\.[a-z_]+ed?)['\"`]")
 	written := map[string]bool{}
-	for _, pattern := range []string{"queries/*.sql", "migrations/*.sql", "db/*.go"} {
+	for _, pattern := range []string{"queries/*.sql", "migrations/*.sql", "db/*.go", "db/provision/*.go"} {
 		names, err := filepath.Glob(filepath.Join(root, pattern))
 		require.NoError(t, err)
 		require.NotEmpty(t, names, pattern)
