@@ -24,7 +24,7 @@ TESTFLAGS    ?=
 # with two CPUs is busy with them alone.
 ALONE        := /(test/.*|examples/demo|sdk/ts/test)$$
 # Of at most five tests that failed, each is repeated once, alone; both results are printed. A data race is never repeated.
-GOTESTSUM     = $(CURDIR)/$(BIN)/gotestsum --format standard-quiet --format-hide-empty-pkg \
+GOTESTSUM     = $(abspath $(BIN))/gotestsum --format standard-quiet --format-hide-empty-pkg \
                 --rerun-fails=1 --rerun-fails-max-failures=5 --rerun-fails-abort-on-data-race
 GOTEST        = -race -count=1 -timeout $(TEST_TIMEOUT) $(TESTFLAGS)
 FUZZTIME     ?= 20s
@@ -86,12 +86,12 @@ browser: build sdk-ts ## Serve a page on which you queue and play, beside `make 
 build: ## Build the static binaries .bin/director and .bin/director-bench
 	@echo "building .bin/director and .bin/director-bench: two minutes the first time, seconds after that"
 	@CGO_ENABLED=0 go build -trimpath -tags $(TAGS) -ldflags '$(LDFLAGS)' -o $(BIN)/ ./cmd/director
-	@cd bench && CGO_ENABLED=0 go build -trimpath -tags $(TAGS) -ldflags '$(LDFLAGS)' -o $(CURDIR)/$(BIN)/ ./cmd/director-bench
+	@cd bench && CGO_ENABLED=0 go build -trimpath -tags $(TAGS) -ldflags '$(LDFLAGS)' -o $(abspath $(BIN))/ ./cmd/director-bench
 
 .PHONY: lint
 lint: $(BIN)/golangci-lint ## Check style and the direction of imports
 	@$(if $(ROOT_PKGS),$(BIN)/golangci-lint run $(ROOT_PKGS))
-	@$(if $(BENCH_PKGS),cd bench && $(CURDIR)/$(BIN)/golangci-lint run $(BENCH_PKGS))
+	@$(if $(BENCH_PKGS),cd bench && $(abspath $(BIN))/golangci-lint run $(BENCH_PKGS))
 
 .PHONY: generate
 generate: postgres protoc $(BIN)/sqlc $(PLUGINS) $(SDK_TS)/node_modules ## Generate db/query/*.sql.go and db/schema.sql from queries/ and migrations/, api/*/pb, api/docs.html, and the types of sdk/ts
@@ -153,7 +153,7 @@ bench: ## Run the Go benchmarks, BENCHTIME (1s) each
 vuln: ## Check the dependencies against the Go vulnerability database (needs the internet)
 	@GOBIN=$(CURDIR)/$(BIN) go install golang.org/x/vuln/cmd/govulncheck@$(GOVULNCHECK)
 	@$(BIN)/govulncheck ./...
-	@cd bench && $(CURDIR)/$(BIN)/govulncheck ./...
+	@cd bench && $(abspath $(BIN))/govulncheck ./...
 
 ##@ Ship it
 
