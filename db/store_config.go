@@ -106,20 +106,26 @@ type Config struct {
 // batch took) and of each panic, which fails the batch in which it happens. Methods are called from many goroutines.
 type GroupObserver = batch.Observer
 
+// DefaultConfig returns what operators may change, with its defaults. [Open] uses them for fields that are zero.
+func DefaultConfig() Config {
+	return Config{MaxConns: 16, HoldTimeout: 2 * time.Second, Timing: DefaultTiming()}
+}
+
 func (c Config) withDefaults() Config {
-	c.MaxConns = orDefault(c.MaxConns, 16)
+	d := DefaultConfig()
+	c.MaxConns = orDefault(c.MaxConns, d.MaxConns)
 	c.MaxReserved = orDefault(c.MaxReserved, 1024)
 	c.MaxWaiting = orDefault(c.MaxWaiting, 32768)
 	c.MaxWaitingBytes = orDefault(c.MaxWaitingBytes, 32<<20)
 	c.BatchTimeout = orDefault(c.BatchTimeout, 5*time.Second)
-	c.HoldTimeout = orDefault(c.HoldTimeout, 2*time.Second)
+	c.HoldTimeout = orDefault(c.HoldTimeout, d.HoldTimeout)
 	c.LockWait = orDefault(c.LockWait, 200*time.Millisecond)
 	if c.Rooms == nil {
 		c.Rooms, _ = lobby.NewTypes(false, nil) // without a configuration nothing is wrong
 	}
-	c.Timing = orDefault(c.Timing, DefaultTiming())
-	c.Timing.NetcodeExpire = orDefault(c.Timing.NetcodeExpire, DefaultTiming().NetcodeExpire)
-	c.Timing.NetcodeTimeout = orDefault(c.Timing.NetcodeTimeout, DefaultTiming().NetcodeTimeout)
+	c.Timing = orDefault(c.Timing, d.Timing)
+	c.Timing.NetcodeExpire = orDefault(c.Timing.NetcodeExpire, d.Timing.NetcodeExpire)
+	c.Timing.NetcodeTimeout = orDefault(c.Timing.NetcodeTimeout, d.Timing.NetcodeTimeout)
 	if c.Log == nil {
 		c.Log = slog.Default()
 	}

@@ -5,6 +5,9 @@ import (
 	"time"
 )
 
+// Loopback is the address that players dial, unless the configuration of a provider has another.
+var Loopback = netip.AddrFrom4([4]byte{127, 0, 0, 1})
+
 // Phase is the state of a deployment at its provider.
 type Phase string
 

@@ -16,12 +16,11 @@ import (
 // ErrClosed means that this process has closed the [GameServer].
 var ErrClosed = errors.New("sdk: game server closed")
 
-const (
-	// A third of the director's default lease of 15 s, so that the lease survives two lost heartbeats.
-	defaultHeartbeatEvery = 5 * time.Second
-	// shutdownCallTimeout bounds Shutdown's drain and, separately, its Close, which runs also when ctx has ended.
-	shutdownCallTimeout = 5 * time.Second
-)
+// DefaultHeartbeatEvery is a third of the director's default lease of 15 s, so that the lease survives two lost heartbeats.
+const DefaultHeartbeatEvery = 5 * time.Second
+
+// shutdownCallTimeout bounds Shutdown's drain and, separately, its Close, which runs also when ctx has ended.
+const shutdownCallTimeout = 5 * time.Second
 
 // ServerOptions describes a game server to the director. InstanceID, Endpoint, Region, Modes and Capacity are
 // required, but for the Endpoint of a deployed server; the director refuses values outside its limits with [ErrInvalid].
@@ -47,7 +46,7 @@ type ServerOptions struct {
 	Load func() float64
 	// FleetToken is the secret shared with the director.
 	FleetToken string
-	// HeartbeatEvery is the longest pause between heartbeats. Default 5 s; use a third of the director's lease. Each pause
+	// HeartbeatEvery is the longest pause between heartbeats. Default [DefaultHeartbeatEvery]; use a third of the director's lease. Each pause
 	// is up to a fifth shorter, so that game servers that start together do not heartbeat together.
 	HeartbeatEvery time.Duration
 }
@@ -104,7 +103,7 @@ func Start(ctx context.Context, client *Client, opts ServerOptions) (*GameServer
 }
 
 func newGameServer(client *Client, opts ServerOptions) (*GameServer, error) {
-	opts.HeartbeatEvery = positive(opts.HeartbeatEvery, defaultHeartbeatEvery)
+	opts.HeartbeatEvery = positive(opts.HeartbeatEvery, DefaultHeartbeatEvery)
 	s := &GameServer{
 		opts: opts, client: client, bootID: rand.Text(), spentTokens: newSpentTokens(),
 		log:         client.opts.Logger.With(slog.String("instance_id", opts.InstanceID)),

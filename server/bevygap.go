@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -15,15 +16,24 @@ func (s *Server) mountBevygap(failures *rest.Limiter) (err error) {
 	if o.Bevygap == nil {
 		return nil
 	}
-	options := *o.Bevygap
-	options.Store, options.AllowsOrigin, options.Failures, options.Log = o.Store, o.allowsOrigin, failures, o.Log
-	options.Callers, options.Connect, options.Refused = rest.NewLimiter(o.CallerRate), o.connect, s.refusals.Record
-	if o.Access.Keys != nil {
-		if options.Verify, err = o.verifier(); err != nil {
+	face := *o.Bevygap
+	face.Store, face.Log, face.Metrics = cmp.Or[bevygap.Store](face.Store, o.Store), cmp.Or(face.Log, o.Log), cmp.Or(face.Metrics, o.Metrics.Registerer())
+	face.Failures, face.Callers = cmp.Or(face.Failures, failures), cmp.Or(face.Callers, rest.NewLimiter(o.CallerRate))
+	if face.AllowsOrigin == nil {
+		face.AllowsOrigin = o.allowsOrigin
+	}
+	if face.Connect == nil {
+		face.Connect = o.connect
+	}
+	if face.Refused == nil {
+		face.Refused = s.refusals.Record
+	}
+	if face.Verify == nil && o.Access.Keys != nil {
+		if face.Verify, err = o.verifier(); err != nil {
 			return err
 		}
 	}
-	if s.bevygap, err = bevygap.New(options); err != nil {
+	if s.bevygap, err = bevygap.New(face); err != nil {
 		return fmt.Errorf("server: %w", err)
 	}
 	s.bevygap.Mount(s.engine)

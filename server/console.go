@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"fmt"
@@ -11,14 +12,16 @@ import (
 	"github.com/lattice-director/director/token"
 )
 
-// Console configures the operators' console. New replaces Store, the store of Doctor, Explain, Universe, TrustedProxies, FailureRate, Log, Metrics and Tracer of its options with
-// those of the replica.
+// Console configures the operators' console. Fields that are zero have the value of the replica.
 type Console struct {
 	console.Options
 
 	Addr     string // "" means 127.0.0.1:8090. Listener, if set, is used instead.
 	Listener net.Listener
 }
+
+// ConsoleDefaults returns what operators may change, with its defaults. [New] uses them for fields that are zero.
+func ConsoleDefaults() Console { return Console{Options: console.Options{SessionTTL: console.DefaultSessionTTL}} }
 
 // consoleServer is the console on its listener.
 type consoleServer struct {
@@ -34,10 +37,16 @@ func (s *Server) mountConsole(config *tls.Config) error {
 		return nil
 	}
 	options := o.Console.Options
-	options.Store, options.Doctor.Store = o.Store, o.Store
-	options.Universe, options.Explain = o.universe(), s.explainer
-	options.TrustedProxies, options.FailureRate = o.TrustedProxies, o.FailureRate
-	options.Log, options.Metrics, options.Tracer = o.Log, o.Metrics.HTTP, o.Tracer
+	options.Store, options.Doctor.Store = cmp.Or[console.Store](options.Store, o.Store), cmp.Or(options.Doctor.Store, o.Store)
+	options.Universe, options.Explain = cmp.Or(options.Universe, o.universe()), cmp.Or[console.Explainer](options.Explain, s.explainer)
+	options.FailureRate = cmp.Or(options.FailureRate, o.FailureRate)
+	options.Log, options.Metrics, options.Tracer = cmp.Or(options.Log, o.Log), cmp.Or(options.Metrics, o.Metrics.HTTP), cmp.Or(options.Tracer, o.Tracer)
+	if options.Tokens == nil {
+		options.Tokens = o.OpsTokens
+	}
+	if options.TrustedProxies == nil {
+		options.TrustedProxies = o.TrustedProxies
+	}
 	handler, err := console.New(options)
 	if err != nil {
 		return fmt.Errorf("server: %w", err)

@@ -27,9 +27,11 @@ import (
 	"github.com/lattice-director/director/token"
 )
 
-// Options configure a replica. Store and Keys are required. Access.Keys, and FleetTokens or OpenFleet, are required unless
-// Open Match, Rivalis, the realtime lobby, its control API or guests of bevygap's clients are served; a replica that serves one of them mounts no
-// player routes without Access.Keys and no fleet routes without FleetTokens or OpenFleet. Every other zero value is usable.
+// Options configure a replica. Store and Keys are required; every other zero value is usable, with one exception.
+//
+// A replica serves players if it has Access.Keys, and game servers if it has FleetTokens, OpenFleet or Deployments. One that serves
+// neither of them by mistake would be ready and of no use, so both are required unless a face that needs neither is served: Open
+// Match, Rivalis, the realtime lobby, its control API, or guests of bevygap.
 type Options struct {
 	Store *db.Store       // The caller closes it, after Run has returned.
 	Keys  *keyring.Keeper // Run refreshes it.
@@ -50,7 +52,7 @@ type Options struct {
 	// Modes holds the number of seats of a session, by mode, for requests that do not set it.
 	Modes play.Modes
 
-	// Universe is the region of the profiles and of the queue of players' tickets; "" means "global". The region of OpenMatch replaces it.
+	// Universe is the region of the profiles and of the queue of tickets; "" means "global". The region of OpenMatch, if it is set, replaces it.
 	Universe string
 	// PlayerArg is the string_arg that names the player of a ticket of Open Match, for explanations; "": none.
 	PlayerArg string
@@ -63,21 +65,14 @@ type Options struct {
 	// for sessions, each at a time; 0 means 32,768.
 	MaxWaiters int
 
-	// OpenMatch configures the Open Match services; nil: they are not served. New replaces its Store, Log, Tracer, TLS,
-	// FailureRate, HTTPAddr and Hub with those of the replica.
-	OpenMatch *openmatch.Options
-	// Orchestrator configures the orchestrator of Rivalis game servers; nil: it is not served.
-	Orchestrator *Orchestrator
-	// Bevygap configures what bevygap's clients call; nil: it is not served. New replaces its Store, Verify, AllowsOrigin, Failures, Callers,
-	// Refused and Log with those of the replica.
-	Bevygap *bevygap.Options
-	// Realtime configures the realtime lobby; nil: it is not served. New replaces its TLS, TrustedProxies, FailureRate, Refused and Log with
-	// those of the replica.
-	Realtime *realtime.Options
-	// Projects configures the control API of the realtime lobby; nil: it is not served.
-	Projects *Projects
-	// Console configures the operators' console; nil: it is not served.
-	Console *Console
+	// Each of the following configures a face; nil: the face is not served. A field of a face that is zero, such as its Store, Log or
+	// FailureRate, has the value of the replica.
+	OpenMatch    *openmatch.Options // the Open Match services
+	Orchestrator *Orchestrator      // the orchestrator of Rivalis game servers
+	Bevygap      *bevygap.Options   // what bevygap's clients call
+	Realtime     *realtime.Options  // the realtime lobby
+	Projects     *Projects          // the control API of the realtime lobby
+	Console      *Console           // the operators' console
 
 	// Addr is the address of the API; "" means 127.0.0.1:8080. Listener, if set, is used instead.
 	Addr     string
@@ -111,19 +106,28 @@ type Options struct {
 	Metrics *telemetry.Metrics   // nil means a new set; it lacks the store's batches, which go to db.Config.Observer
 }
 
+// Defaults returns what operators may change, with its defaults. [New] uses them for fields that are zero.
+func Defaults() Options {
+	return Options{
+		Universe: "global", Addr: "127.0.0.1:8080", CallTimeout: 900 * time.Millisecond, MaxInFlight: 512, MaxWaiters: 32_768, TicketLease: 30 * time.Second,
+		CallerRate: rest.DefaultCallerRate, FailureRate: rest.DefaultFailureRate, ShutdownTimeout: 20 * time.Second,
+	}
+}
+
 // withDefaults returns the options with defaults for unset fields. Errors: a missing or invalid option.
 func (o Options) withDefaults() (Options, error) {
-	o.Addr = cmp.Or(o.Addr, "127.0.0.1:8080")
+	d := Defaults()
+	o.Addr = cmp.Or(o.Addr, d.Addr)
 	o.BodyTimeout = cmp.Or(o.BodyTimeout, 5*time.Second)
-	o.CallTimeout = cmp.Or(o.CallTimeout, 900*time.Millisecond)
+	o.CallTimeout = cmp.Or(o.CallTimeout, d.CallTimeout)
 	o.ReadyTimeout = cmp.Or(o.ReadyTimeout, 900*time.Millisecond)
-	o.MaxInFlight = cmp.Or(o.MaxInFlight, 512)
-	o.CallerRate = cmp.Or(o.CallerRate, rest.DefaultCallerRate)
-	o.FailureRate = cmp.Or(o.FailureRate, rest.DefaultFailureRate)
-	o.MaxWaiters = cmp.Or(o.MaxWaiters, 32_768)
-	o.TicketLease = cmp.Or(o.TicketLease, 30*time.Second)
+	o.MaxInFlight = cmp.Or(o.MaxInFlight, d.MaxInFlight)
+	o.CallerRate = cmp.Or(o.CallerRate, d.CallerRate)
+	o.FailureRate = cmp.Or(o.FailureRate, d.FailureRate)
+	o.MaxWaiters = cmp.Or(o.MaxWaiters, d.MaxWaiters)
+	o.TicketLease = cmp.Or(o.TicketLease, d.TicketLease)
 	o.Schema = cmp.Or(o.Schema, migrations.Latest())
-	o.ShutdownTimeout = cmp.Or(o.ShutdownTimeout, 20*time.Second)
+	o.ShutdownTimeout = cmp.Or(o.ShutdownTimeout, d.ShutdownTimeout)
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	o.CORSOrigins = slices.Clone(o.CORSOrigins)
 	for i, origin := range o.CORSOrigins {

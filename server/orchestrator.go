@@ -1,10 +1,12 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"fmt"
 	"net"
+	"net/http"
 	"sync"
 	"time"
 
@@ -17,8 +19,7 @@ import (
 	"github.com/lattice-director/director/server/orchestrator"
 )
 
-// Orchestrator configures the orchestrator of Rivalis game servers. New replaces Store, Log, TLS, FailureRate and Handler of its
-// options with those of the replica.
+// Orchestrator configures the orchestrator of Rivalis game servers. Its Handler is the API; fields that are zero have the value of the replica.
 type Orchestrator struct {
 	orchestrator.Options
 
@@ -30,16 +31,16 @@ type Orchestrator struct {
 	MaxStreams     int           // streams of events at a time; 0 means 100
 }
 
+// OrchestratorDefaults returns what operators may change, with its defaults.
+func OrchestratorDefaults() Orchestrator {
+	return Orchestrator{Options: orchestrator.Defaults(), CommandTimeout: 10 * time.Second}
+}
+
 func (o Orchestrator) withDefaults() Orchestrator {
-	if o.Region == "" {
-		o.Region = "global"
-	}
-	if o.CommandTimeout == 0 {
-		o.CommandTimeout = 10 * time.Second
-	}
-	if o.MaxStreams == 0 {
-		o.MaxStreams = 100
-	}
+	d := OrchestratorDefaults()
+	o.Region = cmp.Or(o.Region, d.Region)
+	o.CommandTimeout = cmp.Or(o.CommandTimeout, d.CommandTimeout)
+	o.MaxStreams = cmp.Or(o.MaxStreams, 100)
 	return o
 }
 
@@ -62,7 +63,12 @@ func (s *Server) mountOrchestrator(config *tls.Config) (err error) {
 	if s.options.Orchestrator == nil {
 		return nil
 	}
-	if s.agents, err = s.newAgents(s.options.Orchestrator.withDefaults(), config); err != nil {
+	o := s.options.Orchestrator.withDefaults()
+	o.Metrics = cmp.Or(o.Metrics, s.options.Metrics.Registerer())
+	if o.TrustedProxies == nil {
+		o.TrustedProxies = s.options.TrustedProxies
+	}
+	if s.agents, err = s.newAgents(o, config); err != nil {
 		return fmt.Errorf("server: %w", err)
 	}
 	return nil
@@ -94,10 +100,16 @@ func (s *Server) newAgents(o Orchestrator, config *tls.Config) (a *agents, err e
 	if a.api, err = orchestrator.NewREST(s.restOfAgents(streams, o, a)); err != nil {
 		return nil, err
 	}
-	connections := o.Options
-	connections.Store, connections.Log, connections.TLS, connections.FailureRate, connections.Handler = store, log, config.Clone(), s.options.FailureRate, a.api
-	a.Server, err = orchestrator.New(connections)
+	a.Server, err = orchestrator.New(s.connectionsOfAgents(o, config, a.api))
 	return a, err
+}
+
+// connectionsOfAgents returns the options of the listener. What it does not serve itself is answered by api.
+func (s *Server) connectionsOfAgents(o Orchestrator, config *tls.Config, api http.Handler) orchestrator.Options {
+	c := o.Options
+	c.Store, c.Log, c.TLS = cmp.Or[orchestrator.Store](c.Store, s.options.Store), cmp.Or(c.Log, s.options.Log), cmp.Or(c.TLS, config.Clone())
+	c.FailureRate, c.Handler = cmp.Or(c.FailureRate, s.options.FailureRate), api
+	return c
 }
 
 func (s *Server) restOfAgents(streams context.Context, o Orchestrator, a *agents) orchestrator.RESTOptions {

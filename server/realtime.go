@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"fmt"
@@ -10,8 +11,7 @@ import (
 	"github.com/lattice-director/director/server/realtime"
 )
 
-// Projects configures the control API of the realtime lobby. New replaces Store, FailureRate, TrustedProxies, CallTimeout, Log, Metrics and Tracer of its
-// options with those of the replica.
+// Projects configures the control API of the realtime lobby. Fields that are zero have the value of the replica.
 type Projects struct {
 	projects.Options
 
@@ -23,25 +23,45 @@ type Projects struct {
 func (s *Server) mountRealtime(config *tls.Config) (err error) {
 	o := s.options
 	if o.Realtime != nil {
-		lobby := *o.Realtime
-		lobby.TLS, lobby.TrustedProxies, lobby.FailureRate, lobby.Log = config.Clone(), o.TrustedProxies, o.FailureRate, o.Log
-		lobby.Universe, lobby.Signer, lobby.Refused = o.universe(), o.Keys, s.refusals.Record
-		if s.realtime, err = realtime.New(o.Store, lobby); err != nil {
+		if s.realtime, err = realtime.New(o.Store, s.lobbyOptions(config)); err != nil {
 			return fmt.Errorf("server: %w", err)
 		}
 	}
 	if o.Projects == nil {
 		return nil
 	}
-	control := o.Projects.Options
-	control.Store, control.FailureRate, control.TrustedProxies, control.CallTimeout = o.Store, o.FailureRate, o.TrustedProxies, o.CallTimeout
-	control.Log, control.Metrics, control.Tracer = o.Log, o.Metrics.HTTP, o.Tracer
-	handler, err := projects.New(control)
+	handler, err := projects.New(o.controlOptions())
 	if err != nil {
 		return fmt.Errorf("server: %w", err)
 	}
 	s.control = s.httpServer(handler, config)
 	return nil
+}
+
+// lobbyOptions returns the options of the realtime lobby, those that it lacks from the replica.
+func (s *Server) lobbyOptions(config *tls.Config) realtime.Options {
+	o, lobby := s.options, *s.options.Realtime
+	lobby.TLS, lobby.FailureRate = cmp.Or(lobby.TLS, config.Clone()), cmp.Or(lobby.FailureRate, o.FailureRate)
+	lobby.Universe, lobby.Signer = cmp.Or(lobby.Universe, o.universe()), cmp.Or[realtime.Signer](lobby.Signer, o.Keys)
+	lobby.Log, lobby.Metrics = cmp.Or(lobby.Log, o.Log), cmp.Or(lobby.Metrics, o.Metrics.Registerer())
+	if lobby.TrustedProxies == nil {
+		lobby.TrustedProxies = o.TrustedProxies
+	}
+	if lobby.Refused == nil {
+		lobby.Refused = s.refusals.Record
+	}
+	return lobby
+}
+
+// controlOptions returns the options of the control API, those that it lacks from the replica.
+func (o Options) controlOptions() projects.Options {
+	control := o.Projects.Options
+	control.Store, control.FailureRate, control.CallTimeout = cmp.Or(control.Store, o.Store), cmp.Or(control.FailureRate, o.FailureRate), cmp.Or(control.CallTimeout, o.CallTimeout)
+	control.Log, control.Metrics, control.Tracer = cmp.Or(control.Log, o.Log), cmp.Or(control.Metrics, o.Metrics.HTTP), cmp.Or(control.Tracer, o.Tracer)
+	if control.TrustedProxies == nil {
+		control.TrustedProxies = o.TrustedProxies
+	}
+	return control
 }
 
 func (s *Server) listenRealtime(ctx context.Context) (err error) {

@@ -20,6 +20,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -215,15 +216,23 @@ func (s *Server) mountOpenMatch(config *tls.Config) (err error) {
 		return nil
 	}
 	om := *o.OpenMatch
-	om.Store, om.Log, om.Tracer, om.TLS, om.FailureRate, om.HTTPAddr, om.Hub = o.Store, o.Log, o.Tracer, config, o.FailureRate, o.Addr, s.hub
-	if o.Listener != nil {
-		om.HTTPAddr = o.Listener.Addr().String()
-	}
+	om.Store, om.Hub = cmp.Or[openmatch.Store](om.Store, o.Store), cmp.Or(om.Hub, s.hub)
+	om.Region, om.PlayerArg, om.MaxWatchers = cmp.Or(om.Region, o.universe()), cmp.Or(om.PlayerArg, o.PlayerArg), cmp.Or(om.MaxWatchers, o.MaxWaiters)
+	om.HTTPAddr, om.TLS, om.FailureRate = cmp.Or(om.HTTPAddr, o.apiAddr()), cmp.Or(om.TLS, config), cmp.Or(om.FailureRate, o.FailureRate)
+	om.Log, om.Metrics, om.Tracer = cmp.Or(om.Log, o.Log), cmp.Or(om.Metrics, o.Metrics.Registerer()), cmp.Or(om.Tracer, o.Tracer)
 	if s.openMatch, err = openmatch.New(om); err != nil {
 		return fmt.Errorf("server: %w", err)
 	}
 	s.openMatch.Mount(s.engine)
 	return nil
+}
+
+// apiAddr returns the address of the API, as far as it is known before Listen.
+func (o Options) apiAddr() string {
+	if o.Listener != nil {
+		return o.Listener.Addr().String()
+	}
+	return o.Addr
 }
 
 // verifier returns the function that verifies access tokens and returns their sub. A key set that cannot be read makes it

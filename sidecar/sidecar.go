@@ -24,13 +24,16 @@ type Options struct {
 	Deployed bool
 	// HTTP and Lines listen for the game server. Lines may be nil. [Sidecar.Run] closes them.
 	HTTP, Lines net.Listener
-	// HealthWithin is how long a ready game server may say nothing. 0: for ever.
+	// HealthWithin is how long a ready game server may be silent. 0: for ever.
 	HealthWithin time.Duration
-	// Grace is how long players may play on after a shutdown that says no time of its own. Default 30 s.
+	// Grace is how long players may play on after a shutdown that says no time of its own. 0: not at all.
 	Grace time.Duration
 	// Log may be nil.
 	Log *slog.Logger
 }
+
+// Defaults returns the defaults of what operators may change. [New] does not use them: zero values have a meaning.
+func Defaults() Options { return Options{HealthWithin: 15 * time.Second, Grace: 30 * time.Second} }
 
 // Sidecar serves one game server. Make it with [New], and Run it once.
 type Sidecar struct {
@@ -45,7 +48,6 @@ func New(o Options) (*Sidecar, error) {
 	if o.Client == nil || o.HTTP == nil {
 		return nil, errors.New("sidecar: a client and a listener for HTTP are required")
 	}
-	o.Grace = cmp.Or(o.Grace, 30*time.Second)
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	s := &Sidecar{options: o, game: newGame(o)}
 	handler, err := s.game.routes(o.Log)

@@ -24,7 +24,7 @@ type ProvisionOptions struct {
 	// Owner marks what this installation has started. All workers must have the same one; a worker with another owner than that which the
 	// database has stored provisions nothing, because its database may be a copy of another installation's.
 	Owner provider.Owner
-	// Timeout bounds a call of a provider; 0 means 15 seconds.
+	// Timeout bounds a call of a provider; 0 means DefaultCallTimeout.
 	Timeout time.Duration
 	// SweepEvery is the interval at which servers without a deployment are searched for; 0 means 5 minutes.
 	SweepEvery time.Duration
@@ -33,8 +33,11 @@ type ProvisionOptions struct {
 	Environment func(provision.Deployment, provision.AppVersion) (provider.Env, provider.Secret, error)
 }
 
+// DefaultCallTimeout bounds a call of a provider, unless the options have another bound.
+const DefaultCallTimeout = 15 * time.Second
+
 func (o ProvisionOptions) withDefaults() ProvisionOptions {
-	o.Timeout, o.SweepEvery = cmp.Or(o.Timeout, 15*time.Second), cmp.Or(o.SweepEvery, 5*time.Minute)
+	o.Timeout, o.SweepEvery = cmp.Or(o.Timeout, DefaultCallTimeout), cmp.Or(o.SweepEvery, 5*time.Minute)
 	return o
 }
 

@@ -36,6 +36,7 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -53,6 +54,9 @@ import (
 	"github.com/lattice-director/director/token"
 )
 
+// reapInterval is the pause of the loops that end what has expired. Every call checks leases itself.
+const reapInterval = time.Second
+
 // Options configure a [Worker]. Store and Sealer are required; the zero value of every other field is usable.
 type Options struct {
 	Store  *db.Store
@@ -61,8 +65,6 @@ type Options struct {
 	Alg string
 	// Policy is the schedule of key rotation. All replicas must have the same one.
 	Policy db.KeyPolicy
-	// ReapEvery is the interval of the reaper; 0 means one second.
-	ReapEvery time.Duration
 	// Retention is how long history and events are kept, in whole days; 0 means 30 days. Calls about a closed session answer
 	// 404 instead of 410 once its history is dropped.
 	Retention time.Duration
@@ -78,19 +80,16 @@ type Options struct {
 	Metrics   prometheus.Registerer // nil: no metrics
 }
 
+// Defaults returns what operators may change, with its defaults. [New] uses them for fields that are zero.
+func Defaults() Options {
+	return Options{Alg: token.AlgEdDSA, Retention: 30 * day, MatchRetention: 7 * day}
+}
+
 func (o Options) withDefaults() Options {
-	if o.Alg == "" {
-		o.Alg = token.AlgEdDSA
-	}
-	if o.ReapEvery == 0 {
-		o.ReapEvery = time.Second
-	}
-	if o.Retention == 0 {
-		o.Retention = 30 * day
-	}
-	if o.MatchRetention == 0 {
-		o.MatchRetention = 7 * day
-	}
+	d := Defaults()
+	o.Alg = cmp.Or(o.Alg, d.Alg)
+	o.Retention = cmp.Or(o.Retention, d.Retention)
+	o.MatchRetention = cmp.Or(o.MatchRetention, d.MatchRetention)
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
@@ -128,11 +127,11 @@ func New(o Options) (*Worker, error) {
 		deployments: &resealer{store: o.Store, sealer: o.Sealer}, projects: &projectResealer{store: o.Store, sealer: o.Sealer},
 	}
 	w := &Worker{loops: []*loop{
-		{name: "reap", interval: o.ReapEvery, timeout: 30 * time.Second, runOnce: reaper{o.Store}.runOnce},
+		{name: "reap", interval: reapInterval, timeout: 30 * time.Second, runOnce: reaper{o.Store}.runOnce},
 		{name: "rotate", interval: 10 * time.Second, timeout: 10 * time.Second, runOnce: rotate.runOnce},
 		{name: "prune", interval: time.Minute, timeout: time.Minute, runOnce: pruner{o.Store, o.Retention}.runOnce},
-		{name: "agents", interval: o.ReapEvery, timeout: 30 * time.Second, runOnce: (&agentReaper{store: o.Store}).runOnce},
-		{name: "realtime", interval: o.ReapEvery, timeout: 30 * time.Second, runOnce: realtimeReaper{o.Store}.runOnce},
+		{name: "agents", interval: reapInterval, timeout: 30 * time.Second, runOnce: (&agentReaper{store: o.Store}).runOnce},
+		{name: "realtime", interval: reapInterval, timeout: 30 * time.Second, runOnce: realtimeReaper{o.Store}.runOnce},
 		{name: "lobby", interval: time.Second, timeout: 30 * time.Second, runOnce: (&lobbyCleaner{store: o.Store}).runOnce},
 		{name: "queue", interval: time.Second, timeout: 30 * time.Second, runOnce: (&sweeper{store: o.Store}).runOnce},
 		{name: "waiting", interval: 500 * time.Millisecond, timeout: 30 * time.Second, runOnce: waitingSweeper{o.Store}.runOnce},

@@ -33,7 +33,7 @@ type takeover struct {
 
 // takeovers measures takeovers in a laboratory of their own.
 func (o Options) takeovers(ctx context.Context) (all rounds, err error) {
-	err = o.in(ctx, lab.Options{Worker: true, Env: []string{lab.KeepTickets, "DIRECTOR_LOOP_CANDIDATES=400000"}}, func(ctx context.Context, b *testbed) error {
+	err = o.in(ctx, lab.Options{Worker: true, Env: []string{lab.KeepTickets}}, func(ctx context.Context, b *testbed) error {
 		store, err := db.Open(ctx, db.Config{URL: b.URL()})
 		if err != nil {
 			return err

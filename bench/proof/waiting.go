@@ -44,7 +44,7 @@ const (
 
 // waitingSettings let all requests come from one address and wait for longer than a run.
 var waitingSettings = []string{
-	"DIRECTOR_BEVYGAP=guests", "DIRECTOR_BEVYGAP_WAIT=10m", "DIRECTOR_BEVYGAP_MAX_WAITING=20000", "DIRECTOR_BEVYGAP_PER_ADDRESS=20000",
+	"DIRECTOR_BEVYGAP=guests", "DIRECTOR_BEVYGAP_WAIT=10m", "DIRECTOR_BEVYGAP_PER_ADDRESS=20000",
 }
 
 func runWaiting(ctx context.Context, o Options) (report.Section, error) {

@@ -77,7 +77,7 @@ func (p *program) agentKeyCreate() *cobra.Command {
 				n.BoundName = agentName
 			}
 			var err error
-			n.Region = l.OrchestratorRegion
+			n.Region = l.Orchestrator.Region
 			if n.Actor, err = l.login(ctx); err != nil {
 				return err
 			}
@@ -108,7 +108,7 @@ func (p *program) agentKeyList() *cobra.Command {
 	cli.AddOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return p.withDatabase(cmd, byAgentKey, func(ctx context.Context, l operator) error {
-			keys, err := l.AgentKeys(ctx, l.OrchestratorRegion)
+			keys, err := l.AgentKeys(ctx, l.Orchestrator.Region)
 			if err != nil {
 				return err
 			}
@@ -141,7 +141,7 @@ func (p *program) agentKeyRevoke() *cobra.Command {
 		return p.withDatabase(cmd, byAgentKey, func(ctx context.Context, l operator) error {
 			actor, err := l.login(ctx)
 			if err == nil {
-				err = l.RevokeAgentKey(ctx, l.OrchestratorRegion, args[0], actor)
+				err = l.RevokeAgentKey(ctx, l.Orchestrator.Region, args[0], actor)
 			}
 			if err != nil {
 				return err

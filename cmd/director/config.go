@@ -3,80 +3,89 @@ package main
 import (
 	"slices"
 	"time"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/ticketbody"
+	"github.com/lattice-director/director/provider"
+	"github.com/lattice-director/director/provider/agones"
+	"github.com/lattice-director/director/provider/docker"
+	"github.com/lattice-director/director/provider/edgegap"
+	processes "github.com/lattice-director/director/provider/process"
+	"github.com/lattice-director/director/sdk"
+	"github.com/lattice-director/director/server"
+	"github.com/lattice-director/director/server/bevygap"
+	"github.com/lattice-director/director/server/console"
+	"github.com/lattice-director/director/server/keyring"
+	"github.com/lattice-director/director/server/openmatch"
+	"github.com/lattice-director/director/server/realtime"
+	"github.com/lattice-director/director/sidecar"
+	"github.com/lattice-director/director/worker"
 )
 
-// Config holds all settings. Their defaults, limits and descriptions are only in [Config.settings].
+// Config is what the settings set. A setting is bound to the option that it sets, in the options of the part that reads it; fields beside
+// them hold what several parts read, or what none reads as it is. [defaultConfig] makes a Config, and the packages of the options have the
+// defaults.
 type Config struct {
-	DatabaseURL, DatabaseURLDirect string
-	Pooler                         string
-	MaxConns                       int
-	HoldTimeout                    time.Duration
-	GCPercent                      int
+	Database     db.Config
+	Server       server.Options // without its faces, which follow
+	OpenMatch    openmatch.Options
+	Orchestrator server.Orchestrator
+	Bevygap      bevygap.Options
+	Realtime     realtime.Options
+	Projects     server.Projects
+	Console      server.Console
+	OIDC         console.OIDC
+	Keys         keyring.Schedule
+	Worker       worker.Options
 
-	Addr, MetricsAddr           string
-	TLSCert, TLSKey             string
-	TrustedProxies, CORSOrigins []string
+	Agones    agones.Config
+	Docker    docker.Config
+	Edgegap   edgegap.Config
+	Processes processes.Config
 
-	FleetTokens              []string
-	AllowOpenFleet           bool
-	OpsTokens                []string
-	JWKS                     string
-	JWKSPlainHTTP            bool
-	AuthIssuer, AuthAudience string
+	GameServer sdk.ServerOptions // of the sidecar
+	Sidecar    sidecar.Options
 
-	LeaseTTL, SeatTTL, UnreportedSeatTTL time.Duration
-	Modes                                modeSizes
-	MaxReserved                          int
+	KEKs          [][]byte
+	JWKS          string
+	JWKSPlainHTTP bool
 
-	SessionTokenTTL, KeyPeriod, JWKSMaxAge time.Duration
-	NetcodeExpire, NetcodeTimeout          time.Duration
-	TokenAlg                               string
-	KEKs                                   [][]byte
+	Work, Loop bool
+	History    ticketbody.Privacy // what the history of matches keeps of players
 
-	CallTimeout                time.Duration
-	MaxInFlight                int
-	PlayerRate, PlayerBurst    int
-	FailureRate, FailureBurst  int
-	DrainDelay, ShutdownBudget time.Duration
+	BevygapPlayers string // who plays: bevygapOff, bevygapTokens or bevygapGuests
+	RoomTypes      string // of the realtime lobby, as JSON
 
-	Work                           bool
-	ReapInterval, HistoryRetention time.Duration
+	Providers        []string
+	ProvisionOwner   string
+	ProvisionTimeout time.Duration
+	PublicURL        string
+	development      bool // dev: see needsPublicURL
 
-	GRPCAddrs                                                    []string
-	OMRegion, OMEvaluator, OMPlayerArg, OMClientCA, OMFunctionCA string
-	OMRegistration, OMCollection                                 time.Duration
-	OMPendingFor, OMAssignedFor, TicketLease                     time.Duration
-	OMPageSize, OMMaxTicket, OMMaxWatchers                       int
-	OMQueryMemory, OMProposalMemory                              int
-	OMFunctions, OMTokens, OMClients                             []string
-	OMOpen                                                       bool
-
-	OrchestratorAddr, OrchestratorRegion                string
-	OrchestratorAgentKeys, OrchestratorAdminKeys        []string
-	OrchestratorHeartbeat, OrchestratorCommandTimeout   time.Duration
-	OrchestratorCORSOrigins                             []string
-	OrchestratorSSEQueryAuth, OrchestratorTrustAnyProxy bool
-	OrchestratorAPI                                     bool
-	OrchestratorMaxAgents, OrchestratorMaxStreams       int
-
-	Loop           bool
-	LoopLease      time.Duration
-	LoopCandidates int
-
-	MatchHistory           time.Duration
-	MatchHistoryAttributes string
+	SidecarDirectors              []string
+	SidecarAddr, SidecarLinesAddr string
 
 	LogFormat, LogLevel string
 	OTLPEndpoint        string
 
 	Data, IssuerKey string
 	Pools           string // a file
+}
 
-	provisionConfig
-	bevygapConfig
-	realtimeConfig
-	consoleConfig
-	sidecarConfig
+// defaultConfig returns the defaults of all settings.
+func defaultConfig() Config {
+	return Config{
+		Database: db.DefaultConfig(), Server: server.Defaults(), Worker: worker.Defaults(), Keys: keyring.DefaultSchedule(),
+		OpenMatch: openmatch.Defaults(), Orchestrator: server.OrchestratorDefaults(), Bevygap: bevygap.Defaults(), Realtime: realtime.Defaults(),
+		Console: server.ConsoleDefaults(), OIDC: console.DefaultOIDC(),
+		Agones:    agones.Config{Namespace: agones.DefaultNamespace},
+		Docker:    docker.Config{Host: docker.DefaultHost, Advertise: provider.Loopback},
+		Processes: processes.Config{PortMin: processes.DefaultPortMin, PortMax: processes.DefaultPortMax, Advertise: provider.Loopback},
+		Loop:      true, BevygapPlayers: bevygapOff, ProvisionTimeout: worker.DefaultCallTimeout,
+		GameServer: sdk.ServerOptions{HeartbeatEvery: sdk.DefaultHeartbeatEvery}, Sidecar: sidecar.Defaults(),
+		SidecarDirectors: []string{"http://127.0.0.1:8080"}, SidecarAddr: "127.0.0.1:9357",
+		LogFormat: "auto", LogLevel: "info",
+	}
 }
 
 // commandSet is the commands that read a setting.
@@ -136,122 +145,161 @@ func (c *Config) settings() []setting {
 // processSettings returns the settings of one process: its connections, listeners, authentication, logs and traces.
 func (c *Config) processSettings() []setting {
 	return []setting{
-		{flag: "database-url", env: "DATABASE_URL", section: sectionDatabase, secret: true, by: byAll, value: databaseURL(&c.DatabaseURL),
-			help: "Postgres 15 or newer, as a URL or key=value string. `director dev` starts a private one when it is not set"},
-		{flag: "database-url-direct", env: "DATABASE_URL_DIRECT", section: sectionDatabase, secret: true, by: byMigrate | byServers | byDoctor,
-			value: databaseURL(&c.DatabaseURLDirect),
-			help:  "A connection that bypasses a transaction pooler, for migrations and for notifications from other replicas, which need a session. Not set: DATABASE_URL"},
-		{flag: "pooler", section: sectionDatabase, def: "none", by: byAll, value: choice(&c.Pooler, "none", "pgbouncer"),
-			help: "Set pgbouncer behind a pooler that does not track prepared statements (before 1.21, or max_prepared_statements=0)"},
-		{flag: "max-conns", section: sectionDatabase, def: "16", by: byLoops, value: integer(&c.MaxConns, 2, 1000),
-			help: "Connections to the database per process; Open Match adds a quarter as many, plus one. Concurrent calls share transactions, so few suffice"},
-		{flag: "hold-timeout", section: sectionDatabase, def: "2s", by: byLoops, value: duration(&c.HoldTimeout, 500*time.Millisecond, time.Minute),
-			help: "How long a process that stops in the middle of a transaction (suspended, disconnected) can block others: Postgres then ends the transaction. " +
-				"The calls of a batch that takes longer get 503"},
+		{flag: "database-url", env: "DATABASE_URL", section: sectionDatabase, secret: true, start: true, by: byAll,
+			value: databaseURL(&c.Database.URL),
+			help: "Postgres 15 or newer, as a URL or key=value string. `director dev` starts a private one when it is " +
+				"not set"},
+		{flag: "database-url-direct", env: "DATABASE_URL_DIRECT", section: sectionDatabase, secret: true,
+			by:    byMigrate | byServers | byDoctor,
+			value: databaseURL(&c.Database.DirectURL),
+			help: "A connection that bypasses a transaction pooler, for migrations and for notifications from other " +
+				"replicas, which need a session. Not set: DATABASE_URL"},
+		{flag: "pooler", section: sectionDatabase, by: byAll, value: pooler(&c.Database.Pooler),
+			help: "Set pgbouncer behind a pooler that does not track prepared statements (before 1.21, or " +
+				"max_prepared_statements=0)"},
+		{flag: "max-conns", section: sectionDatabase, by: byLoops, value: integer(&c.Database.MaxConns, 2, 1000),
+			help: "Connections to the database per process; Open Match adds a quarter as many, plus one. Concurrent " +
+				"calls share transactions, so few suffice"},
+		{flag: "hold-timeout", section: sectionDatabase, by: byLoops,
+			value: duration(&c.Database.HoldTimeout, 500*time.Millisecond, time.Minute),
+			help: "How long a process that stops in the middle of a transaction (suspended, disconnected) can block " +
+				"others: Postgres then ends the transaction. The calls of a batch that takes longer get 503"},
 
-		{flag: "addr", section: sectionListeners, def: "127.0.0.1:8080", by: byServers, value: address(&c.Addr),
+		{flag: "addr", section: sectionListeners, start: true, by: byServers, value: address(&c.Server.Addr),
 			help: "The address of the API. :8080 is port 8080 of all interfaces"},
-		{flag: "metrics-addr", section: sectionListeners, by: byLoops, value: address(&c.MetricsAddr),
-			help: "The address of /metrics and /debug/pprof/. Not set: they are not served, except by `director dev` at 127.0.0.1:9090. Keep it private"},
-		{flag: "tls-cert", section: sectionListeners, by: byServers, value: text(&c.TLSCert, "a PEM file"),
-			help: "The certificate chain; with tls-key it turns TLS on. Without both, put a TLS proxy in front"},
-		{flag: "tls-key", section: sectionListeners, by: byServers, value: text(&c.TLSKey, "a PEM file"),
-			help: "The private key of the certificate"},
-		{flag: "trusted-proxies", section: sectionListeners, by: byServers, value: networks(&c.TrustedProxies),
-			help: "The proxies whose X-Forwarded-For is trusted. Set it to your load balancer's addresses; otherwise all callers share the balancer's address"},
-		{flag: "cors-origins", section: sectionListeners, by: byServers, value: list(&c.CORSOrigins, "origins such as https://play.example, or *"),
-			help: "The origins of web pages that may call the player routes from a browser. Not set: none; `director dev` allows port 5173 of its machine"},
-		{flag: "drain-delay", section: sectionListeners, def: "0s", by: byServers, value: duration(&c.DrainDelay, 0, 10*time.Minute),
-			help: "How long the replica continues to serve after SIGTERM while /readyz answers 503. Set it longer than the load balancer needs to notice"},
-		{flag: "shutdown-timeout", section: sectionListeners, def: "20s", by: byServers, value: duration(&c.ShutdownBudget, time.Second, 10*time.Minute),
-			help: "How long calls in flight may take to finish after drain-delay"},
+		{flag: "metrics-addr", section: sectionListeners, start: true, by: byLoops,
+			value: address(&c.Server.MetricsAddr),
+			help: "The address of /metrics and /debug/pprof/. Not set: they are not served, except by `director dev` at " +
+				"127.0.0.1:9090. Keep it private"},
+		{flag: "tls-cert", section: sectionListeners, start: true, by: byServers,
+			value: text(&c.Server.TLSCert, "a PEM file"),
+			help:  "The certificate chain; with tls-key it turns TLS on. Without both, put a TLS proxy in front"},
+		{flag: "tls-key", section: sectionListeners, start: true, by: byServers,
+			value: text(&c.Server.TLSKey, "a PEM file"),
+			help:  "The private key of the certificate"},
+		{flag: "trusted-proxies", section: sectionListeners, start: true, by: byServers,
+			value: networks(&c.Server.TrustedProxies),
+			help: "The proxies whose X-Forwarded-For is trusted. Set it to your load balancer's addresses; otherwise " +
+				"all callers share the balancer's address"},
+		{flag: "cors-origins", section: sectionListeners, by: byServers,
+			value: list(&c.Server.CORSOrigins, "origins such as https://play.example, or *"),
+			help: "The origins of web pages that may call the player routes from a browser. Not set: none; `director " +
+				"dev` allows port 5173 of its machine"},
+		{flag: "drain-delay", section: sectionListeners, by: byServers,
+			value: duration(&c.Server.DrainDelay, 0, 10*time.Minute),
+			help: "How long the replica continues to serve after SIGTERM while /readyz answers 503. Set it longer than " +
+				"the load balancer needs to notice"},
+		{flag: "shutdown-timeout", section: sectionListeners, by: byServers,
+			value: duration(&c.Server.ShutdownTimeout, time.Second, 10*time.Minute),
+			help:  "How long calls in flight may take to finish after drain-delay"},
 
-		{flag: "fleet-token", env: "DIRECTOR_FLEET_TOKEN", aliases: []string{"DIRECTOR_FLEET_TOKENS", "Fleet__Token", "Fleet:Token"},
-			section: sectionAuth, by: byServers, secret: true, value: secrets(&c.FleetTokens),
-			help: "The secret that game servers send; several during a rotation. `serve` does not start without one, except with allow-open-fleet, " +
-				"or when it serves Open Match, Rivalis, the realtime lobby or guests of bevygap: it then serves only game servers that the director starts"},
-		{flag: "allow-open-fleet", section: sectionAuth, def: "false", by: byServers, value: boolean(&c.AllowOpenFleet),
-			help: "Start without a fleet token: anybody who reaches the API can register game servers"},
-		{flag: "ops-tokens", section: sectionAuth, by: byServers, secret: true, value: operatorTokens(&c.OpsTokens),
-			help: "The secrets with which operators log in to the console, and which they send as `authorization: Bearer …` to /ops/. NAME=SECRET names whoever " +
-				"has one, for events; NAME:viewer=SECRET is for somebody who may only read. Not set: /ops/ is not served, and nobody logs in to the console by token"},
-		{flag: "auth-jwks", aliases: []string{"Auth__Jwks", "Auth:Jwks"}, section: sectionAuth, by: byServers,
+		{flag: "fleet-token", env: "DIRECTOR_FLEET_TOKEN",
+			aliases: []string{"DIRECTOR_FLEET_TOKENS", "Fleet__Token", "Fleet:Token"}, section: sectionAuth,
+			secret: true, start: true, by: byServers,
+			value: secrets(&c.Server.FleetTokens),
+			help: "The secret that game servers send; several during a rotation. `serve` does not start without one, " +
+				"except with allow-open-fleet, or when it serves Open Match, Rivalis, the realtime lobby or guests of " +
+				"bevygap: it then serves only game servers that the director starts"},
+		{flag: "allow-open-fleet", section: sectionAuth, start: true, by: byServers,
+			value: boolean(&c.Server.OpenFleet),
+			help:  "Start without a fleet token: anybody who reaches the API can register game servers"},
+		{flag: "ops-tokens", section: sectionAuth, secret: true, start: true, by: byServers,
+			value: operatorTokens(&c.Server.OpsTokens),
+			help: "The secrets with which operators log in to the console, and which they send as `authorization: " +
+				"Bearer …` to /ops/. NAME=SECRET names whoever has one, for events; NAME:viewer=SECRET is for " +
+				"somebody who may only read. Not set: /ops/ is not served, and nobody logs in to the console by token"},
+		{flag: "auth-jwks", aliases: []string{"Auth__Jwks", "Auth:Jwks"}, section: sectionAuth, start: true,
+			by:    byServers,
 			value: keySet(&c.JWKS),
-			help: "The keys that verify players' access tokens. A URL is cached and refreshed. `serve` does not start without them, " +
-				"except when it serves Open Match, Rivalis, the realtime lobby or guests of bevygap: it then does not serve players"},
-		{flag: "auth-jwks-plain-http", section: sectionAuth, def: "false", by: byServers, value: boolean(&c.JWKSPlainHTTP),
+			help: "The keys that verify players' access tokens. A URL is cached and refreshed. `serve` does not start " +
+				"without them, except when it serves Open Match, Rivalis, the realtime lobby or guests of bevygap: it " +
+				"then does not serve players"},
+		{flag: "auth-jwks-plain-http", section: sectionAuth, by: byServers, value: boolean(&c.JWKSPlainHTTP),
 			help: "Also accept an http URL for auth-jwks, for a trusted network"},
-		{flag: "auth-issuer", section: sectionAuth, by: byServers | byToken, value: line(&c.AuthIssuer),
-			help: "The required iss of access tokens. Not set: any"},
-		{flag: "auth-audience", section: sectionAuth, by: byServers | byToken, value: line(&c.AuthAudience),
-			help: "The required aud of access tokens. Not set: any"},
+		{flag: "auth-issuer", section: sectionAuth, start: true, by: byServers | byToken,
+			value: line(&c.Server.Access.Issuer),
+			help:  "The required iss of access tokens. Not set: any"},
+		{flag: "auth-audience", section: sectionAuth, start: true, by: byServers | byToken,
+			value: line(&c.Server.Access.Audience),
+			help:  "The required aud of access tokens. Not set: any"},
 
-		{flag: "log-format", section: sectionLogs, def: "auto", by: byLoops | byMigrate | bySidecar, value: choice(&c.LogFormat, "auto", "text", "json"),
-			help: "The format of the log. auto is text on a terminal, otherwise json"},
-		{flag: "log-level", upstream: translated("FLEET_LOG_LEVEL", levelOf), section: sectionLogs, def: "info", by: byLoops | byMigrate | bySidecar,
+		{flag: "log-format", section: sectionLogs, by: byLoops | byMigrate | bySidecar,
+			value: choice(&c.LogFormat, "auto", "text", "json"),
+			help:  "The format of the log. auto is text on a terminal, otherwise json"},
+		{flag: "log-level", upstream: translated("FLEET_LOG_LEVEL", levelOf), section: sectionLogs,
+			by:    byLoops | byMigrate | bySidecar,
 			value: choice(&c.LogLevel, "debug", "info", "warn", "error"),
 			help:  "The lowest level that is logged"},
 		{flag: "otel-exporter-otlp-endpoint", env: "OTEL_EXPORTER_OTLP_ENDPOINT", section: sectionLogs, by: byLoops,
 			value: endpoint(&c.OTLPEndpoint),
-			help:  "The OTLP/HTTP endpoint for traces; setting it turns tracing on. OpenTelemetry's other OTEL_* variables apply as well"},
+			help: "The OTLP/HTTP endpoint for traces; setting it turns tracing on. OpenTelemetry's other OTEL_* " +
+				"variables apply as well"},
 	}
 }
 
 // fleetSettings returns the settings of leases, seats, tokens, keys and limits.
 func (c *Config) fleetSettings() []setting {
 	return []setting{
-		{flag: "lease-ttl", section: sectionSessions, def: "15s", fleetWide: true, by: byServers, value: duration(&c.LeaseTTL, time.Second, time.Hour),
-			help: "How long an instance counts as alive after a heartbeat. Game servers should send a heartbeat every third of it: change their interval together with it"},
-		{flag: "seat-ttl", section: sectionSessions, def: "60s", fleetWide: true, by: byServers, value: duration(&c.SeatTTL, time.Second, time.Hour),
-			help: "A reserved seat that is not resolved is freed after this time"},
-		{flag: "unreported-seat-ttl", section: sectionSessions, def: "2h", fleetWide: true, by: byServers, value: duration(&c.UnreportedSeatTTL, time.Minute, 30*day),
-			help: "A resolved seat is freed after this time if the game server does not report seats"},
-		{flag: "mode", env: modePrefix + "<MODE>", section: sectionSessions, by: byServers, value: sizes(&c.Modes),
-			help: "The seats of a session of that mode when the request has no max_players; 8 without this setting. DIRECTOR_MODE_DUEL=2 also applies to duel, " +
-				"DIRECTOR_MODE_FREE_FOR_ALL=16 also to free_for_all and free-for-all. The flag is --mode duel=2,free-for-all=16"},
-		{flag: "max-reserved", section: sectionSessions, def: "1024", by: byServers, value: integer(&c.MaxReserved, 1, 1_000_000),
-			help: "The number of reserved seats, not yet connected, that one caller may have in a region"},
+		{flag: "lease-ttl", section: sectionSessions, fleetWide: true, by: byServers,
+			value: duration(&c.Database.Timing.LeaseTTL, time.Second, time.Hour),
+			help: "How long an instance counts as alive after a heartbeat. Game servers should send a heartbeat every " +
+				"third of it: change their interval together with it"},
+		{flag: "seat-ttl", section: sectionSessions, fleetWide: true, by: byServers,
+			value: duration(&c.Database.Timing.SeatTTL, time.Second, time.Hour),
+			help:  "A reserved seat that is not resolved is freed after this time"},
+		{flag: "unreported-seat-ttl", section: sectionSessions, fleetWide: true, by: byServers,
+			value: duration(&c.Database.Timing.UnreportedSeatTTL, time.Minute, 30*day),
+			help:  "A resolved seat is freed after this time if the game server does not report seats"},
+		{flag: "mode", env: modePrefix + "<MODE>", section: sectionSessions, by: byServers,
+			value: sizes(&c.Server.Modes),
+			help: "The seats of a session of that mode when the request has no max_players; 8 without this setting. " +
+				"DIRECTOR_MODE_DUEL=2 also applies to duel, DIRECTOR_MODE_FREE_FOR_ALL=16 also to free_for_all and " +
+				"free-for-all. The flag is --mode duel=2,free-for-all=16"},
 
-		{flag: "session-token-ttl", section: sectionTokens, def: "2m", fleetWide: true, by: byLoops | byKeys, value: duration(&c.SessionTokenTTL, 5*time.Second, 10*time.Minute),
-			help: "How long a session token is valid"},
-		{flag: "netcode-expire", section: sectionTokens, def: "45s", fleetWide: true, by: byServers, value: duration(&c.NetcodeExpire, 5*time.Second, 5*time.Minute),
-			help: "How long a netcode connect token is valid: the time that a client has to connect"},
-		{flag: "netcode-timeout", section: sectionTokens, def: "15s", fleetWide: true, by: byServers, value: duration(&c.NetcodeTimeout, time.Second, 5*time.Minute),
-			help: "Netcode servers and clients end a connection after this time without a packet"},
-		{flag: "key-encryption-key", section: sectionTokens, fleetWide: true, secret: true, by: byLoops | byKeys | byDeploy | byProjects, value: keks(&c.KEKs),
-			help: "Encrypts the private signing keys, the netcode keys and the secrets of projects' keys in the database, and authenticates deployed servers. " +
-				"The first key encrypts, all of them decrypt. Required. `openssl rand -base64 32` makes one"},
-		{flag: "key-period", section: sectionTokens, def: "24h", fleetWide: true, by: byLoops | byKeys, value: duration(&c.KeyPeriod, time.Minute, 400*day),
-			help: "How long a signing key is used before the next one"},
-		{flag: "jwks-max-age", section: sectionTokens, def: "5m", fleetWide: true, by: byLoops | byKeys, value: duration(&c.JWKSMaxAge, time.Second, day),
-			help: "How long verifiers may cache /.well-known/jwks.json. A new key is published for longer than that before its first signature"},
-		{flag: "token-alg", section: sectionTokens, def: "EdDSA", by: byLoops | byKeys, value: choice(&c.TokenAlg, "EdDSA", "Ed25519"),
-			help: "The alg of new keys and their tokens. Ed25519 is the fully specified name of RFC 9864: first check that your game servers' JWT libraries support it"},
+		{flag: "session-token-ttl", section: sectionTokens, fleetWide: true, by: byLoops | byKeys,
+			value: duration(&c.Database.Timing.TokenTTL, 5*time.Second, 10*time.Minute),
+			help:  "How long a session token is valid"},
+		{flag: "netcode-timeout", section: sectionTokens, fleetWide: true, by: byServers,
+			value: duration(&c.Database.Timing.NetcodeTimeout, time.Second, 5*time.Minute),
+			help:  "Netcode servers and clients end a connection after this time without a packet"},
+		{flag: "key-encryption-key", section: sectionTokens, secret: true, fleetWide: true, start: true,
+			by:    byLoops | byKeys | byDeploy | byProjects,
+			value: keks(&c.KEKs),
+			help: "Encrypts the private signing keys, the netcode keys and the secrets of projects' keys in the " +
+				"database, and authenticates deployed servers. The first key encrypts, all of them decrypt. Required. " +
+				"`openssl rand -base64 32` makes one"},
+		{flag: "key-period", section: sectionTokens, fleetWide: true, by: byLoops | byKeys,
+			value: duration(&c.Keys.Period, time.Minute, 400*day),
+			help:  "How long a signing key is used before the next one"},
+		{flag: "jwks-max-age", section: sectionTokens, fleetWide: true, by: byLoops | byKeys,
+			value: duration(&c.Keys.MaxAge, time.Second, day),
+			help: "How long verifiers may cache /.well-known/jwks.json. A new key is published for longer than that " +
+				"before its first signature"},
+		{flag: "token-alg", section: sectionTokens, by: byLoops | byKeys,
+			value: choice(&c.Worker.Alg, "EdDSA", "Ed25519"),
+			help: "The alg of new keys and their tokens. Ed25519 is the fully specified name of RFC 9864: first check " +
+				"that your game servers' JWT libraries support it"},
 
-		{flag: "call-timeout", section: sectionLimits, def: "900ms", by: byServers, value: duration(&c.CallTimeout, 50*time.Millisecond, time.Minute),
-			help: "A call that is not decided within this time gets 503"},
-		{flag: "max-in-flight", section: sectionLimits, def: "512", by: byServers, value: integer(&c.MaxInFlight, 1, 1_000_000),
-			help: "The number of concurrent player calls in a replica, and separately of game server calls; further calls get 503 at once"},
-		{flag: "player-rate", section: sectionLimits, def: "20", by: byServers, value: integer(&c.PlayerRate, 0, 1_000_000),
+		{flag: "call-timeout", section: sectionLimits, by: byServers,
+			value: duration(&c.Server.CallTimeout, 50*time.Millisecond, time.Minute),
+			help:  "A call that is not decided within this time gets 503"},
+		{flag: "max-in-flight", section: sectionLimits, by: byServers,
+			value: integer(&c.Server.MaxInFlight, 1, 1_000_000),
+			help: "The number of concurrent player calls in a replica, and separately of game server calls; further " +
+				"calls get 503 at once"},
+		{flag: "player-rate", section: sectionLimits, by: byServers, value: perSecond(&c.Server.CallerRate),
 			help: "A player's calls per second to a replica, on average. 0: no limit"},
-		{flag: "player-burst", section: sectionLimits, def: "60", by: byServers, value: integer(&c.PlayerBurst, 1, 1_000_000),
-			help: "A player's calls at once"},
-		{flag: "failure-rate", section: sectionLimits, def: "5", by: byServers, value: integer(&c.FailureRate, 0, 1_000_000),
-			help: "Failed authentications per second from one address, on average. Successful ones do not count. 0: no limit"},
-		{flag: "failure-burst", section: sectionLimits, def: "50", by: byServers, value: integer(&c.FailureBurst, 1, 1_000_000),
-			help: "Failed authentications at once from one address"},
-		{flag: "gogc", env: "GOGC", section: sectionLimits, def: "200", by: byLoops, value: gcPercent(&c.GCPercent),
-			help: "Go's garbage collection starts when the heap has grown by this per cent, and earlier near the container's memory limit or " +
-				"GOMEMLIMIT. A higher value takes less CPU and more memory"},
+		{flag: "failure-rate", section: sectionLimits, by: byServers, value: perSecond(&c.Server.FailureRate),
+			help: "Failed authentications per second from one address, on average. Successful ones do not count. 0: no " +
+				"limit"},
 
-		{flag: "work", section: sectionWorkers, def: "false", by: byServe, value: boolean(&c.Work),
+		{flag: "work", section: sectionWorkers, start: true, by: byServe, value: boolean(&c.Work),
 			help: "`serve` also runs a worker, for small installations"},
-		{flag: "reap-interval", section: sectionWorkers, def: "1s", by: byLoops, value: duration(&c.ReapInterval, 10*time.Millisecond, time.Hour),
-			help: "How often a worker checks for expired instances and seats. Correctness does not depend on it: every call checks the lease itself"},
-		{flag: "history-retention", section: sectionWorkers, def: "720h", by: byLoops, value: duration(&c.HistoryRetention, day, 3650*day),
-			help: "How long history, events and expired keys are kept; whole days"},
+		{flag: "history-retention", section: sectionWorkers, by: byLoops,
+			value: duration(&c.Worker.Retention, day, 3650*day),
+			help:  "How long history, events and expired keys are kept; whole days"},
 
-		{flag: "pools", section: sectionDev, by: byDev, value: text(&c.Pools, "a file"),
+		{flag: "pools", section: sectionDev, start: true, by: byDev, value: text(&c.Pools, "a file"),
 			help: "A file of app versions and pools, which is applied at the start as `director pools apply` does"},
 	}
 }
@@ -259,10 +307,13 @@ func (c *Config) fleetSettings() []setting {
 // devSettings returns the settings of local development.
 func (c *Config) devSettings() []setting {
 	return []setting{
-		{flag: "data", section: sectionDev, by: byDev | byToken | byOperator | byMigrate | byProviders, value: text(&c.Data, "a directory"),
-			help: "The directory of `dev`'s Postgres and keys, where other commands find them. Not set: /var/lib/director for root, else ~/.local/state/director " +
-				"(macOS: ~/Library/Application Support/director)"},
+		{flag: "data", section: sectionDev, start: true, by: byDev | byToken | byOperator | byMigrate | byProviders,
+			value: text(&c.Data, "a directory"),
+			help: "The directory of `dev`'s Postgres and keys, where other commands find them. Not set: " +
+				"/var/lib/director for root, else ~/.local/state/director (macOS: ~/Library/Application " +
+				"Support/director)"},
 		{flag: "issuer-key", section: sectionDev, by: byToken, value: text(&c.IssuerKey, "a file with a private JWK"),
-			help: "The key with which `token mint` and `director-bench --url` sign. Not set: issuer.jwk in the data directory, which `dev` creates"},
+			help: "The key with which `token mint` and `director-bench --url` sign. Not set: issuer.jwk in the data " +
+				"directory, which `dev` creates"},
 	}
 }

@@ -13,48 +13,40 @@ import (
 	"github.com/lattice-director/director/internal/doctor"
 	"github.com/lattice-director/director/internal/keymint"
 	"github.com/lattice-director/director/server"
-	"github.com/lattice-director/director/server/console"
 	"github.com/lattice-director/director/token"
 )
 
-// consoleConfig holds the settings of the operators' console.
-type consoleConfig struct {
-	ConsoleAddr       string
-	ConsoleURL        string
-	ConsoleSessionTTL time.Duration
-
-	ConsoleOIDCIssuer, ConsoleOIDCClient, ConsoleOIDCSecret string
-	ConsoleOIDCLabel, ConsoleOIDCClaim                      string
-	ConsoleOIDCScopes                                       []string
-	ConsoleOIDCOperators, ConsoleOIDCViewers                []string
-}
-
 func (c *Config) consoleSettings() []setting {
 	return []setting{
-		{flag: "console-addr", section: sectionConsole, by: byServers, value: address(&c.ConsoleAddr),
-			help: "The address of the operators' console, such as :8090. Keep it private, or put TLS before it. Not set: it is not served, except by `director dev` " +
-				"at 127.0.0.1:8090"},
-		{flag: "console-url", section: sectionConsole, by: byServers, value: endpoint(&c.ConsoleURL),
-			help: "Where browsers find the console, such as https://console.example, without a path. Required with an OIDC issuer, which sends browsers " +
-				"back to /login/callback there"},
-		{flag: "console-session-ttl", section: sectionConsole, def: "12h", by: byServers, value: duration(&c.ConsoleSessionTTL, time.Minute, 7*day),
-			help: "How long a login lasts"},
-		{flag: "console-oidc-issuer", section: sectionConsole, by: byServers, value: endpoint(&c.ConsoleOIDCIssuer),
-			help: "The issuer of OpenID Connect with which people log in, such as https://login.example/realms/ops. Not set: only tokens of operators log in"},
-		{flag: "console-oidc-client-id", section: sectionConsole, by: byServers, value: line(&c.ConsoleOIDCClient),
+		{flag: "console-addr", section: sectionConsole, start: true, by: byServers, value: address(&c.Console.Addr),
+			help: "The address of the operators' console, such as :8090. Keep it private, or put TLS before it. Not " +
+				"set: it is not served, except by `director dev` at 127.0.0.1:8090"},
+		{flag: "console-url", section: sectionConsole, start: true, by: byServers, value: endpoint(&c.Console.URL),
+			help: "Where browsers find the console, such as https://console.example, without a path. Required with an " +
+				"OIDC issuer, which sends browsers back to /login/callback there"},
+		{flag: "console-session-ttl", section: sectionConsole, by: byServers,
+			value: duration(&c.Console.SessionTTL, time.Minute, 7*day),
+			help:  "How long a login lasts"},
+		{flag: "console-oidc-issuer", section: sectionConsole, by: byServers, value: endpoint(&c.OIDC.Issuer),
+			help: "The issuer of OpenID Connect with which people log in, such as https://login.example/realms/ops. Not " +
+				"set: only tokens of operators log in"},
+		{flag: "console-oidc-client-id", section: sectionConsole, by: byServers, value: line(&c.OIDC.ClientID),
 			help: "The client that the issuer knows the console as"},
-		{flag: "console-oidc-client-secret", section: sectionConsole, secret: true, by: byServers, value: hiddenText(&c.ConsoleOIDCSecret),
-			help: "Its secret. Not set: a public client"},
-		{flag: "console-oidc-scopes", section: sectionConsole, def: "email,profile", by: byServers, value: list(&c.ConsoleOIDCScopes, "scopes"),
+		{flag: "console-oidc-client-secret", section: sectionConsole, secret: true, by: byServers,
+			value: hiddenText(&c.OIDC.ClientSecret),
+			help:  "Its secret. Not set: a public client"},
+		{flag: "console-oidc-scopes", section: sectionConsole, by: byServers, value: list(&c.OIDC.Scopes, "scopes"),
 			help: "The scopes to ask for, besides openid. Some issuers send groups only with a scope such as groups"},
-		{flag: "console-oidc-label", section: sectionConsole, by: byServers, value: text(&c.ConsoleOIDCLabel, "text"),
-			help: "The name of the issuer on the login page. Not set: its host"},
-		{flag: "console-oidc-claim", section: sectionConsole, def: "groups", by: byServers, value: text(&c.ConsoleOIDCClaim, "text"),
-			help: "The claim of the ID token that decides the role, a text or a list. Dots lead into objects, as in realm_access.roles"},
-		{flag: "console-oidc-operators", section: sectionConsole, by: byServers, value: list(&c.ConsoleOIDCOperators, "values of the claim, or *"),
-			help: "The values of the claim that make somebody an operator; * is everybody whom the issuer knows"},
-		{flag: "console-oidc-viewers", section: sectionConsole, by: byServers, value: list(&c.ConsoleOIDCViewers, "values of the claim, or *"),
-			help: "The values of the claim that make somebody a viewer, who changes nothing; * is everybody whom the issuer knows"},
+		{flag: "console-oidc-claim", section: sectionConsole, by: byServers, value: text(&c.OIDC.RoleClaim, "text"),
+			help: "The claim of the ID token that decides the role, a text or a list. Dots lead into objects, as in " +
+				"realm_access.roles"},
+		{flag: "console-oidc-operators", section: sectionConsole, by: byServers,
+			value: list(&c.OIDC.Operators, "values of the claim, or *"),
+			help:  "The values of the claim that make somebody an operator; * is everybody whom the issuer knows"},
+		{flag: "console-oidc-viewers", section: sectionConsole, by: byServers,
+			value: list(&c.OIDC.Viewers, "values of the claim, or *"),
+			help: "The values of the claim that make somebody a viewer, who changes nothing; * is everybody whom the " +
+				"issuer knows"},
 	}
 }
 
@@ -92,52 +84,47 @@ func operatorTokens(p *[]string) value {
 
 // consoleOptions returns nil if the console is not served.
 func (c *Config) consoleOptions(sealer *token.Sealer) *server.Console {
-	if c.ConsoleAddr == "" {
+	if c.Console.Addr == "" {
 		return nil
 	}
-	o := console.Options{
-		Cookies: sealer.Cookies(), Tokens: c.OpsTokens, URL: c.ConsoleURL, SessionTTL: c.ConsoleSessionTTL, Version: buildVersion().Version,
-		Rotate: func(ctx context.Context, by db.Act) ([]db.SigningKey, error) {
-			return by.RotateKeys(ctx, c.schedule().Policy(), true, keymint.With(sealer, c.TokenAlg))
-		},
-		Doctor: c.doctor(),
+	o := c.Console
+	o.Cookies, o.Version, o.Doctor = sealer.Cookies(), buildVersion().Version, c.doctor()
+	o.Rotate = func(ctx context.Context, by db.Act) ([]db.SigningKey, error) {
+		return by.RotateKeys(ctx, c.schedule().Policy(), true, keymint.With(sealer, c.Worker.Alg))
 	}
-	if c.ConsoleOIDCIssuer != "" {
-		o.OIDC = &console.OIDC{
-			Issuer: c.ConsoleOIDCIssuer, ClientID: c.ConsoleOIDCClient, ClientSecret: c.ConsoleOIDCSecret, Scopes: c.ConsoleOIDCScopes, Label: c.ConsoleOIDCLabel,
-			RoleClaim: c.ConsoleOIDCClaim, Operators: c.ConsoleOIDCOperators, Viewers: c.ConsoleOIDCViewers,
-		}
+	if c.OIDC.Issuer != "" {
+		o.OIDC = &c.OIDC
 	}
-	return &server.Console{Addr: c.ConsoleAddr, Options: o}
+	return &o
 }
 
 // doctor returns the checks of an installation, without the store.
 func (c *Config) doctor() doctor.Doctor {
-	return doctor.Doctor{Pooler: c.Pooler, Direct: c.DatabaseURLDirect != "", PlayerArg: c.OMPlayerArg}
+	return doctor.Doctor{Pooler: c.Database.Pooler, Direct: c.Database.DirectURL != "", PlayerArg: c.Server.PlayerArg}
 }
 
 // checkConsole refuses settings with which nobody could log in.
 func (c *Config) checkConsole() error {
-	if c.ConsoleAddr == "" {
+	if c.Console.Addr == "" {
 		return nil
 	}
-	if c.ConsoleOIDCIssuer == "" {
-		if len(c.OpsTokens) == 0 {
+	if c.OIDC.Issuer == "" {
+		if len(c.Server.OpsTokens) == 0 {
 			return errors.New("nobody could log in to the console: set DIRECTOR_OPS_TOKENS to NAME=SECRET ('openssl rand -hex 24' makes a secret), or DIRECTOR_CONSOLE_OIDC_ISSUER")
 		}
 		return nil
 	}
 	var missing []error
-	if c.ConsoleOIDCClient == "" {
+	if c.OIDC.ClientID == "" {
 		missing = append(missing, errors.New("logins with an OIDC issuer need a client: set DIRECTOR_CONSOLE_OIDC_CLIENT_ID"))
 	}
-	if u, err := url.Parse(c.ConsoleURL); err != nil || c.ConsoleURL == "" || u.Path != "" && u.Path != "/" {
+	if u, err := url.Parse(c.Console.URL); err != nil || c.Console.URL == "" || u.Path != "" && u.Path != "/" {
 		missing = append(missing, errors.New("logins with an OIDC issuer need the address that browsers return to: set DIRECTOR_CONSOLE_URL, "+
 			"such as https://console.example, without a path"))
 	}
-	if len(c.ConsoleOIDCOperators)+len(c.ConsoleOIDCViewers) == 0 {
+	if len(c.OIDC.Operators)+len(c.OIDC.Viewers) == 0 {
 		missing = append(missing, errors.New("nobody could do anything in the console: set DIRECTOR_CONSOLE_OIDC_OPERATORS or "+
-			"DIRECTOR_CONSOLE_OIDC_VIEWERS to values of the claim "+c.ConsoleOIDCClaim))
+			"DIRECTOR_CONSOLE_OIDC_VIEWERS to values of the claim "+c.OIDC.RoleClaim))
 	}
 	return errors.Join(missing...)
 }

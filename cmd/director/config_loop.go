@@ -1,7 +1,6 @@
 package main
 
 import (
-	"time"
 
 	"github.com/lattice-director/director/internal/matching/loop"
 	"github.com/lattice-director/director/internal/matching/ticketbody"
@@ -11,52 +10,47 @@ import (
 // loopSettings are how workers decide about the tickets of profiles.
 func (c *Config) loopSettings() []setting {
 	return []setting{
-		{flag: "loop", section: sectionLoop, def: "true", by: byLoops, value: boolean(&c.Loop),
+		{flag: "loop", section: sectionLoop, by: byLoops, value: boolean(&c.Loop),
 			help: "Decide about tickets by the profiles of this database. Workers share the profiles among them"},
-		{flag: "loop-lease", section: sectionLoop, def: "1s", fleetWide: true, by: byLoops, value: duration(&c.LoopLease, 200*time.Millisecond, time.Minute),
-			help: "How long a worker decides for its profiles without a sign of life; then another worker takes them over"},
-		{flag: "loop-candidates", section: sectionLoop, def: "200000", by: byLoops | byExplain, value: integer(&c.LoopCandidates, 1000, 2_000_000),
-			help: "The number of queued tickets that a worker keeps in memory, at about 1 KiB each and in at most a quarter of the memory limit, " +
-				"and that an explanation of a ticket reads; " +
-				"if there are more, the oldest are kept"},
-		{flag: "match-history", section: sectionLoop, def: "168h", fleetWide: true, by: byLoops, value: duration(&c.MatchHistory, 0, 3650*day),
-			help: "How long matches, and the tickets that left the queue, are kept for explanations and replays, in whole days. 0: nothing is recorded"},
-		{flag: "match-history-attributes", section: sectionLoop, def: "plain", fleetWide: true, by: byLoops | byReplay,
-			value: choice(&c.MatchHistoryAttributes, "plain", "hashed", "none"),
-			help: "What this history keeps of players. hashed: unkeyed hashes of their ids and attributes, which show only which are equal. " +
-				"none: hashes of their ids. Replays need plain"},
+		{flag: "match-history", section: sectionLoop, fleetWide: true, by: byLoops,
+			value: durationOrNone(&c.Worker.MatchRetention, 3650*day),
+			help: "How long matches, and the tickets that left the queue, are kept for explanations and replays, in " +
+				"whole days. 0: nothing is recorded"},
+		{flag: "match-history-attributes", section: sectionLoop, fleetWide: true, by: byLoops | byReplay,
+			value: privacy(&c.History),
+			help: "What this history keeps of players. hashed: unkeyed hashes of their ids and attributes, which show " +
+				"only which are equal. none: hashes of their ids. Replays need plain"},
 	}
 }
 
-// privacy returns what the history keeps of players.
-func (c *Config) privacy() ticketbody.Privacy {
-	switch c.MatchHistoryAttributes {
-	case "hashed":
-		return ticketbody.Hashed
-	case "none":
-		return ticketbody.NoAttributes
-	}
-	return ticketbody.Plain
+// privacy is what the history keeps of players.
+func privacy(p *ticketbody.Privacy) value {
+	type kept = word[ticketbody.Privacy]
+	return oneOf(p, kept{"plain", ticketbody.Plain}, kept{"hashed", ticketbody.Hashed}, kept{"none", ticketbody.NoAttributes})
 }
+
+// maxCandidates bounds the tickets that a worker keeps in memory, at about 1 KiB each; it has been tested with so many.
+const maxCandidates = 400_000
 
 // matchmaker makes the matchmaker of this process, which its director loop runs and closes.
 func (p *process) matchmaker() (*functions.Matchmaker, error) {
 	c := p.conf
+	om := c.OpenMatch
 	served := c.openMatchOptions()
 	return functions.New(functions.Options{
-		Store: p.store, Region: c.OMRegion, Registration: c.OMRegistration, Collection: c.OMCollection, Evaluator: c.OMEvaluator,
-		Functions: c.OMFunctions, Loopback: served != nil && served.OnLoopback(), FunctionCA: c.OMFunctionCA, MaxBackfill: c.OMMaxTicket,
-		Memory: int64(c.loopMemory(c.OMProposalMemory, 512<<20)), Log: p.log, Metrics: p.registry, Tracer: p.tracing.provider(),
+		Store: p.store, Region: c.Server.Universe, Registration: om.Registration, Collection: om.Collection, Evaluator: om.Evaluator,
+		Functions: om.Functions, Loopback: served != nil && served.OnLoopback(), FunctionCA: om.FunctionCA, MaxBackfill: om.MaxTicket,
+		Memory: int64(c.loopMemory(512 << 20)), Log: p.log, Metrics: p.registry, Tracer: p.tracing.provider(),
 	})
 }
 
-// loopMemory is memoryOr for the director loop. In a process that serves Open Match, too, it has half as much by default: the
-// bounds of the server add up to five eighths of the memory limit.
-func (c *Config) loopMemory(set, most int) int {
-	if set == 0 && c.openMatchOptions() != nil {
-		return memoryOr(0, most) / 2
+// loopMemory is memoryShare for the director loop. A process that serves Open Match as well has half as much: the bounds of the server add
+// up to five eighths of the memory limit.
+func (c *Config) loopMemory(most int) int {
+	if c.openMatchOptions() != nil {
+		return memoryShare(most) / 2
 	}
-	return memoryOr(set, most)
+	return memoryShare(most)
 }
 
 // loopOptions returns nil if this process runs no director loop.
@@ -68,6 +62,8 @@ func (p *process) loopOptions() (o *loop.Options, err error) {
 	if p.functions, err = p.matchmaker(); err != nil {
 		return nil, err
 	}
-	return &loop.Options{Store: p.store, Universe: c.OMRegion, PlayerArg: c.OMPlayerArg, Lease: c.LoopLease, MaxCandidates: c.LoopCandidates,
-		Memory: c.loopMemory(0, c.LoopCandidates<<10), NoHistory: c.MatchHistory == 0, Privacy: c.privacy(), Matchmaker: p.functions, Log: p.log, Metrics: p.registry}, nil
+	return &loop.Options{
+		Store: p.store, Universe: c.Server.Universe, PlayerArg: c.Server.PlayerArg, MaxCandidates: maxCandidates, Memory: c.loopMemory(maxCandidates << 10),
+		NoHistory: c.keepsNoHistory(), Privacy: c.History, Matchmaker: p.functions, Log: p.log, Metrics: p.registry,
+	}, nil
 }

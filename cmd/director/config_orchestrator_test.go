@@ -25,8 +25,7 @@ func TestUpstreamOrchestratorsVariables(t *testing.T) {
 	require.Equal(t, 250*time.Millisecond, o.CommandTimeout)
 	require.Equal(t, []string{"https://a.example", "https://b.example"}, o.CORSOrigins)
 	require.True(t, o.SSEQueryAuth)
-	require.Equal(t, []string{"0.0.0.0/0", "::/0"}, o.TrustedProxies)
-	require.Empty(t, l.TrustedProxies, "on that listener only")
+	require.Empty(t, o.TrustedProxies, "FLEET_TRUST_PROXY has no effect any more")
 	require.Equal(t, "debug", l.LogLevel)
 	require.Equal(t, fromEnv("FLEET_PORT"), l.from("orchestrator-addr"))
 
@@ -37,7 +36,7 @@ func TestUpstreamOrchestratorsVariables(t *testing.T) {
 	require.Equal(t, "[::1]:7350", o.Addr)
 	require.Equal(t, 3*time.Second, o.Heartbeat)
 	require.Equal(t, "error", l.LogLevel)
-	require.Equal(t, []string{"10.0.0.0/8"}, o.TrustedProxies)
+	require.Equal(t, []string{"10.0.0.0/8"}, l.Server.TrustedProxies)
 
 	for _, bad := range []string{"FLEET_HEARTBEAT_MS=5s", "FLEET_HEARTBEAT_MS=19", "FLEET_PORT=http", "FLEET_LOG_LEVEL=loud"} {
 		_, err := loadWith(t, nil, bad)

@@ -15,59 +15,40 @@ import (
 	"time"
 
 	"github.com/lattice-director/director/provider"
-	"github.com/lattice-director/director/provider/agones"
 	"github.com/lattice-director/director/provider/docker"
 	processes "github.com/lattice-director/director/provider/process"
 )
 
-// provisionConfig says which providers a worker calls, and how.
-type provisionConfig struct {
-	development                     bool // dev: see needsPublicURL
-	Providers                       []string
-	ProvisionOwner, PublicURL       string
-	ProvisionTimeout, SweepInterval time.Duration
-
-	Agones agones.Config
-
-	DockerHost      string
-	DockerImages    []string
-	DockerAdvertise netip.Addr
-
-	EdgegapToken provider.Secret
-	EdgegapURL   string
-
-	ProcessCommands  processCommands
-	ProcessVariables []string
-	ProcessUser      systemUser
-	ProcessDir       string
-	ProcessPorts     portRange
-	ProcessAdvertise netip.Addr
-}
-
 // provisionSettings returns the settings of what starts game servers.
 func (c *Config) provisionSettings() []setting {
 	return slices.Concat([]setting{
-		{flag: "providers", section: sectionProvision, def: "none", by: byCallers, value: providersList(&c.Providers),
-			help: "The providers through which this worker starts game servers; it leaves the deployments of others to other workers. manual is for servers that " +
-				"people start. `director dev` has process and manual by default. Set it only when no replica of an older release runs any more"},
-		{flag: "provision-owner", section: sectionProvision, fleetWide: true, by: byCallers, value: ownerName(&c.ProvisionOwner),
-			help: "Names this installation at its providers. The director stops game servers that have its name and are not in its database, so two " +
-				"installations, such as production and a copy of its database, need different names. Required, except with process and manual alone"},
-		{flag: "public-url", section: sectionProvision, by: byCallers | byDeploy, value: endpoint(&c.PublicURL),
-			help: "Where game servers and providers reach the replicas. Required, except with process alone: its servers are on this machine and use the " +
-				"address of the API"},
-		{flag: "provision-timeout", section: sectionProvision, def: "15s", by: byCallers, value: duration(&c.ProvisionTimeout, time.Second, 2*time.Minute),
-			help: "How long a call of a provider may take"},
-		{flag: "sweep-interval", section: sectionProvision, def: "5m", by: byLoops, value: duration(&c.SweepInterval, 10*time.Second, time.Hour),
-			help: "How often a worker compares the list of each provider with the database, to stop game servers that are not in it"},
+		{flag: "providers", section: sectionProvision, start: true, by: byCallers, value: providersList(&c.Providers),
+			help: "The providers through which this worker starts game servers; it leaves the deployments of others to " +
+				"other workers. manual is for servers that people start. `director dev` has process and manual by " +
+				"default. Set it only when no replica of an older release runs any more"},
+		{flag: "provision-owner", section: sectionProvision, fleetWide: true, start: true, by: byCallers,
+			value: ownerName(&c.ProvisionOwner),
+			help: "Names this installation at its providers. The director stops game servers that have its name and are " +
+				"not in its database, so two installations, such as production and a copy of its database, need " +
+				"different names. Required, except with process and manual alone"},
+		{flag: "public-url", section: sectionProvision, start: true, by: byCallers | byDeploy,
+			value: endpoint(&c.PublicURL),
+			help: "Where game servers and providers reach the replicas. Required, except with process alone: its " +
+				"servers are on this machine and use the address of the API"},
+		{flag: "provision-timeout", section: sectionProvision, by: byCallers,
+			value: duration(&c.ProvisionTimeout, time.Second, 2*time.Minute),
+			help:  "How long a call of a provider may take"},
 	}, c.edgegapSettings(), c.dockerSettings(), c.processSettingsOfServers(), c.agonesSettings())
 }
 
 func (c *Config) edgegapSettings() []setting {
 	return []setting{
-		{flag: "edgegap-token", aliases: []string{"EDGEGAP_API_KEY"}, section: sectionProvision, secret: true, by: byCallers, value: apiKey(&c.EdgegapToken),
-			help: "The key of Edgegap's API, with or without the word token before it. It gives access to the whole organisation"},
-		{flag: "edgegap-url", section: sectionProvision, by: byCallers, value: endpoint(&c.EdgegapURL),
+		{flag: "edgegap-token", aliases: []string{"EDGEGAP_API_KEY"}, section: sectionProvision, secret: true,
+			by:    byCallers,
+			value: apiKey(&c.Edgegap.Token),
+			help: "The key of Edgegap's API, with or without the word token before it. It gives access to the whole " +
+				"organisation"},
+		{flag: "edgegap-url", section: sectionProvision, by: byCallers, value: endpoint(&c.Edgegap.URL),
 			help: "Edgegap's API, if it is not https://api.edgegap.com"},
 	}
 }
@@ -76,8 +57,9 @@ func (c *Config) agonesSettings() []setting {
 	return []setting{
 		{flag: "agones-url", section: sectionProvision, by: byCallers, value: endpoint(&c.Agones.URL),
 			help: "Agones' allocator, over https"},
-		{flag: "agones-namespace", section: sectionProvision, def: "default", by: byCallers, value: text(&c.Agones.Namespace, "a namespace of Kubernetes"),
-			help: "The namespace of the fleets"},
+		{flag: "agones-namespace", section: sectionProvision, by: byCallers,
+			value: text(&c.Agones.Namespace, "a namespace of Kubernetes"),
+			help:  "The namespace of the fleets"},
 		{flag: "agones-cert", section: sectionProvision, by: byCallers, value: text(&c.Agones.Cert, "a PEM file"),
 			help: "The client certificate that the allocator accepts. It may be renewed while the director runs"},
 		{flag: "agones-key", section: sectionProvision, by: byCallers, value: text(&c.Agones.Key, "a PEM file"),
@@ -85,41 +67,52 @@ func (c *Config) agonesSettings() []setting {
 		{flag: "agones-ca", section: sectionProvision, by: byCallers, value: text(&c.Agones.CA, "a PEM file"),
 			help: "The authority that signed the allocator's certificate"},
 		{flag: "agones-kube-url", section: sectionProvision, by: byCallers, value: endpoint(&c.Agones.Kube.URL),
-			help: "The API of Kubernetes, over https, which finds and deletes game servers. Not set: a server ends by itself once the director refuses it, " +
-				"and one whose allocation was not answered stays allocated"},
-		{flag: "agones-kube-token", section: sectionProvision, by: byCallers, value: text(&c.Agones.Kube.Token, "a file"),
-			help: "The token of a service account that may get, list and delete gameservers and get fleets in the namespace. It may be renewed"},
-		{flag: "agones-kube-ca", section: sectionProvision, by: byCallers, value: text(&c.Agones.Kube.CA, "a PEM file"),
-			help: "The authority that signed the certificate of Kubernetes"},
+			help: "The API of Kubernetes, over https, which finds and deletes game servers. Not set: a server ends by " +
+				"itself once the director refuses it, and one whose allocation was not answered stays allocated"},
+		{flag: "agones-kube-token", section: sectionProvision, by: byCallers,
+			value: text(&c.Agones.Kube.Token, "a file"),
+			help: "The token of a service account that may get, list and delete gameservers and get fleets in the " +
+				"namespace. It may be renewed"},
+		{flag: "agones-kube-ca", section: sectionProvision, by: byCallers,
+			value: text(&c.Agones.Kube.CA, "a PEM file"),
+			help:  "The authority that signed the certificate of Kubernetes"},
 	}
 }
 
 func (c *Config) dockerSettings() []setting {
 	return []setting{
-		{flag: "docker-host", section: sectionProvision, def: docker.DefaultHost, by: byCallers, value: dockerHost(&c.DockerHost),
-			help: "The Docker engine that runs game servers. A process that reaches it controls its host, and tcp is neither encrypted nor authenticated"},
-		{flag: "docker-images", section: sectionProvision, by: byCallers, value: list(&c.DockerImages, "repositories, or images with a tag or digest"),
-			help: "The images that may be started. An app version names one of them. The engine must have them: nothing is pulled"},
-		{flag: "docker-advertise", section: sectionProvision, def: "127.0.0.1", by: byCallers, value: ipAddress(&c.DockerAdvertise),
-			help: "The address at which players reach the containers. With a loopback address, ports are published only there"},
+		{flag: "docker-host", section: sectionProvision, by: byCallers, value: dockerHost(&c.Docker.Host),
+			help: "The Docker engine that runs game servers. A process that reaches it controls its host, and tcp is " +
+				"neither encrypted nor authenticated"},
+		{flag: "docker-images", section: sectionProvision, by: byCallers,
+			value: list(&c.Docker.Images, "repositories, or images with a tag or digest"),
+			help: "The images that may be started. An app version names one of them. The engine must have them: nothing " +
+				"is pulled"},
+		{flag: "docker-advertise", section: sectionProvision, by: byCallers, value: ipAddress(&c.Docker.Advertise),
+			help: "The address at which players reach the containers. With a loopback address, ports are published only " +
+				"there"},
 	}
 }
 
 func (c *Config) processSettingsOfServers() []setting {
 	return []setting{
-		{flag: "process-commands", section: sectionProvision, by: byCallers, value: commands(&c.ProcessCommands),
-			help: "The game servers that may run as processes of this machine. An app version names one of them, and cannot add arguments. ${NAME} " +
-				"in an argument is replaced by that variable of the server, such as ${LATTICE_PORT_GAME}. `director dev` allows arena, if it finds it"},
-		{flag: "process-variables", section: sectionProvision, by: byCallers, value: variableNames(&c.ProcessVariables),
-			help: "The variables that app versions may set for them; GAME_* allows all that begin with GAME_. Others are refused, because an interpreter or a " +
-				"library may run code that a variable names"},
-		{flag: "process-user", section: sectionProvision, by: byCallers, value: userName(&c.ProcessUser),
+		{flag: "process-commands", section: sectionProvision, by: byCallers, value: commands(&c.Processes.Commands),
+			help: "The game servers that may run as processes of this machine. An app version names one of them, and " +
+				"cannot add arguments. ${NAME} in an argument is replaced by that variable of the server, such as " +
+				"${LATTICE_PORT_GAME}. `director dev` allows arena, if it finds it"},
+		{flag: "process-variables", section: sectionProvision, by: byCallers,
+			value: variableNames(&c.Processes.Variables),
+			help: "The variables that app versions may set for them; GAME_* allows all that begin with GAME_. Others " +
+				"are refused, because an interpreter or a library may run code that a variable names"},
+		{flag: "process-user", section: sectionProvision, by: byCallers, value: userName(&c.Processes.User),
 			help: "The user that they run as, if the director runs as root. Not set: the user of the director"},
-		{flag: "process-dir", section: sectionProvision, by: byCallers, value: text(&c.ProcessDir, "a directory"),
-			help: "The directory of their state and logs. Not set: servers in the directory of `director dev`, see DIRECTOR_DATA, or /var/lib/director for root"},
-		{flag: "process-ports", section: sectionProvision, def: "30000-30999", by: byCallers, value: ports(&c.ProcessPorts),
-			help: "The ports that they get"},
-		{flag: "process-advertise", section: sectionProvision, def: "127.0.0.1", by: byCallers, value: ipAddress(&c.ProcessAdvertise),
+		{flag: "process-dir", section: sectionProvision, by: byCallers, value: text(&c.Processes.Dir, "a directory"),
+			help: "The directory of their state and logs. Not set: servers in the directory of `director dev`, see " +
+				"DIRECTOR_DATA, or /var/lib/director for root"},
+		{flag: "process-ports", section: sectionProvision, by: byCallers,
+			value: ports(&c.Processes.PortMin, &c.Processes.PortMax),
+			help:  "The ports that they get"},
+		{flag: "process-advertise", section: sectionProvision, by: byCallers, value: ipAddress(&c.Processes.Advertise),
 			help: "The address at which players reach them"},
 	}
 }
@@ -192,29 +185,25 @@ func addrText(a netip.Addr) string {
 	return a.String()
 }
 
-// portRange is inclusive.
-type portRange struct{ first, last uint16 }
-
-func ports(p *portRange) value {
+// ports is an inclusive range.
+func ports(first, last *uint16) value {
 	v := value{kind: "range", allowed: "FIRST-LAST, of 1024 to 65535"}
-	v.show = func() string { return fmt.Sprintf("%d-%d", p.first, p.last) }
+	v.show = func() string { return fmt.Sprintf("%d-%d", *first, *last) }
 	v.set = func(text string) error {
 		from, to, _ := strings.Cut(text, "-")
-		first, notFirst := strconv.ParseUint(from, 10, 16)
-		last, notLast := strconv.ParseUint(to, 10, 16)
-		*p = portRange{uint16(first), uint16(last)}
-		return v.must(errors.Join(notFirst, notLast) == nil && first >= 1024 && first <= last)
+		lowest, notLowest := strconv.ParseUint(from, 10, 16)
+		highest, notHighest := strconv.ParseUint(to, 10, 16)
+		*first, *last = uint16(lowest), uint16(highest)
+		return v.must(errors.Join(notLowest, notHighest) == nil && lowest >= 1024 && lowest <= highest)
 	}
 	return v
 }
 
-// processCommands are commands and their arguments, by name.
-type processCommands map[string][]string
-
-func (c processCommands) String() string {
-	var items []string
-	for _, name := range slices.Sorted(maps.Keys(c)) {
-		items = append(items, name+"="+strings.Join(c[name], " "))
+// commandsText returns commands and their arguments, by name, as a flag has them.
+func commandsText(commands map[string][]string) string {
+	items := make([]string, 0, len(commands))
+	for _, name := range slices.Sorted(maps.Keys(commands)) {
+		items = append(items, name+"="+strings.Join(commands[name], " "))
 	}
 	return strings.Join(items, ";")
 }
@@ -232,16 +221,12 @@ func variableNames(p *[]string) value {
 
 var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*\*?$`)
 
-// systemUser is a user of this machine.
-type systemUser struct {
-	text string
-	user *processes.User
-}
-
-func userName(p *systemUser) value {
-	v := value{kind: "user", allowed: "the name of a user of this machine, or UID:GID", show: func() string { return p.text }}
+// userName is a user of this machine.
+func userName(p **processes.User) value {
+	given := ""
+	v := value{kind: "user", allowed: "the name of a user of this machine, or UID:GID", show: func() string { return given }}
 	v.set = func(text string) error {
-		p.text = text
+		given = text
 		uid, gid, numeric := strings.Cut(text, ":")
 		if !numeric {
 			found, err := user.Lookup(text)
@@ -252,7 +237,7 @@ func userName(p *systemUser) value {
 		}
 		u, notUser := strconv.ParseUint(uid, 10, 32)
 		g, notGroup := strconv.ParseUint(gid, 10, 32)
-		p.user = &processes.User{UID: uint32(u), GID: uint32(g)}
+		*p = &processes.User{UID: uint32(u), GID: uint32(g)}
 		return v.must(errors.Join(notUser, notGroup) == nil && u != 0)
 	}
 	return v
@@ -260,10 +245,10 @@ func userName(p *systemUser) value {
 
 var commandName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
-func commands(p *processCommands) value {
-	v := value{kind: "list", allowed: "NAME=/path ARGUMENT…, several separated by semicolons; spaces separate arguments", show: func() string { return p.String() }}
+func commands(p *map[string][]string) value {
+	v := value{kind: "list", allowed: "NAME=/path ARGUMENT…, several separated by semicolons; spaces separate arguments", show: func() string { return commandsText(*p) }}
 	v.set = func(text string) error {
-		*p = processCommands{}
+		*p = map[string][]string{}
 		for item := range strings.SplitSeq(text, ";") {
 			name, line, _ := strings.Cut(item, "=")
 			name = strings.TrimSpace(name)

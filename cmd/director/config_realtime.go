@@ -14,83 +14,88 @@ import (
 
 	"github.com/lattice-director/director/lobby"
 	"github.com/lattice-director/director/server"
-	"github.com/lattice-director/director/server/projects"
 	"github.com/lattice-director/director/server/realtime"
 	"github.com/lattice-director/director/token"
 )
 
-// realtimeConfig holds the settings of the realtime lobby and its control API.
-type realtimeConfig struct {
-	RealtimeAddr, RealtimeControlAddr       string
-	RealtimeRegion                          string
-	RealtimeAuth                            string
-	RealtimeMasterSecret                    string
-	RealtimeInternalTokens                  []string
-	RealtimeProjectSecrets                  map[string]string
-	RealtimeRequireKey                      bool
-	RealtimeKeyScope                        string
-	RealtimeKeySecretsOnly                  bool
-	RealtimeSessionTTL, RealtimeTicketTTL   time.Duration
-	RealtimeRooms                           string // JSON
-	RealtimeConformance                     bool
-	RealtimeOrigins, RealtimeControlOrigins []string
-	RealtimeMaxConnections                  int
-	RealtimeResumeByKey                     bool
-}
-
 // realtimeSettings returns the settings of the realtime lobby. They can also be set by the names of Nexis.
 func (c *Config) realtimeSettings() []setting {
 	return []setting{
-		{flag: "realtime-addr", section: sectionRealtime, by: byServers, value: address(&c.RealtimeAddr),
-			help: "The address for clients of the realtime lobby, such as :4000. Not set: it is not served, except by `director dev` at 127.0.0.1:4000"},
-		{flag: "realtime-control-addr", section: sectionRealtime, by: byServers, value: address(&c.RealtimeControlAddr),
-			help: "The address of the control API for projects, keys and tokens, such as :3000. Keep it private. Not set: it is not served, except by `director dev` " +
-				"at 127.0.0.1:3000"},
-		{flag: "realtime-region", section: sectionRealtime, def: "global", by: byServers | byProjects, value: gameRegion(&c.RealtimeRegion),
-			help: "The region of new projects, and of clients whose project does not exist. A project keeps its region"},
-		{flag: "realtime-auth", aliases: []string{"NEXIS_AUTH_MODE"}, section: sectionRealtime, def: "required", by: byServers,
-			value: choice(&c.RealtimeAuth, string(realtime.AuthRequired), string(realtime.AuthOptional), string(realtime.AuthDisabled)),
-			help:  "Which clients need a token. optional: a client may be anonymous, but a token that it presents must be valid; disabled: tokens are not verified"},
-		{flag: "realtime-master-secret", aliases: []string{"NEXIS_MASTER_SECRET"}, section: sectionRealtime, secret: true, fleetWide: true, by: byServers | byProjects,
-			value: signingSecret(&c.RealtimeMasterSecret),
-			help: "The secret from which the secrets of projects are derived, which sign the tokens of clients. Required with either address, unless only the secrets of " +
-				"keys sign or no client needs a token. `openssl rand -hex 24` makes one"},
-		{flag: "realtime-internal-token", aliases: []string{"NEXIS_INTERNAL_TOKEN"}, section: sectionRealtime, secret: true, by: byServers,
-			value: secrets(&c.RealtimeInternalTokens),
-			help:  "The secrets that callers of the control API send as `x-nexis-internal-token`; several during a rotation. Required with its address"},
-		{flag: "realtime-project-secrets", aliases: []string{"NEXIS_PROJECT_SECRETS"}, section: sectionRealtime, secret: true, fleetWide: true, by: byServers | byProjects,
-			value: projectSecrets(&c.RealtimeProjectSecrets),
+		{flag: "realtime-addr", section: sectionRealtime, start: true, by: byServers, value: address(&c.Realtime.Addr),
+			help: "The address for clients of the realtime lobby, such as :4000. Not set: it is not served, except by " +
+				"`director dev` at 127.0.0.1:4000"},
+		{flag: "realtime-control-addr", section: sectionRealtime, start: true, by: byServers,
+			value: address(&c.Projects.Addr),
+			help: "The address of the control API for projects, keys and tokens, such as :3000. Keep it private. Not " +
+				"set: it is not served, except by `director dev` at 127.0.0.1:3000"},
+		{flag: "realtime-region", section: sectionRealtime, by: byServers | byProjects,
+			value: gameRegion(&c.Realtime.Region),
+			help:  "The region of new projects, and of clients whose project does not exist. A project keeps its region"},
+		{flag: "realtime-auth", aliases: []string{"NEXIS_AUTH_MODE"}, section: sectionRealtime, by: byServers,
+			value: choice(&c.Realtime.Auth, realtime.AuthRequired, realtime.AuthOptional, realtime.AuthDisabled),
+			help: "Which clients need a token. optional: a client may be anonymous, but a token that it presents must " +
+				"be valid; disabled: tokens are not verified"},
+		{flag: "realtime-master-secret", aliases: []string{"NEXIS_MASTER_SECRET"}, section: sectionRealtime,
+			secret: true, fleetWide: true, start: true, by: byServers | byProjects,
+			value: signingSecret(&c.Realtime.Master),
+			help: "The secret from which the secrets of projects are derived, which sign the tokens of clients. " +
+				"Required with either address, unless only the secrets of keys sign or no client needs a token. " +
+				"`openssl rand -hex 24` makes one"},
+		{flag: "realtime-internal-token", aliases: []string{"NEXIS_INTERNAL_TOKEN"}, section: sectionRealtime,
+			secret: true, start: true, by: byServers,
+			value: secrets(&c.Projects.Tokens),
+			help: "The secrets that callers of the control API send as `x-nexis-internal-token`; several during a " +
+				"rotation. Required with its address"},
+		{flag: "realtime-project-secrets", aliases: []string{"NEXIS_PROJECT_SECRETS"}, section: sectionRealtime,
+			secret: true, fleetWide: true, by: byServers | byProjects,
+			value: projectSecrets(&c.Realtime.ProjectSecrets),
 			help:  "The secrets of projects that have another one than the derived one"},
-		{flag: "realtime-require-key", upstream: translated("NEXIS_REQUIRE_KEY_ID", booleanOfNexis), section: sectionRealtime, def: "true", by: byServers,
-			value: boolean(&c.RealtimeRequireKey),
+		{flag: "realtime-require-key", upstream: translated("NEXIS_REQUIRE_KEY_ID", booleanOfNexis),
+			section: sectionRealtime, by: byServers,
+			value: boolean(&c.Realtime.RequireKey),
 			help:  "Refuse tokens that name no key. Without a key a token cannot be revoked"},
-		{flag: "realtime-key-scope", aliases: []string{"NEXIS_REQUIRED_KEY_SCOPE"}, section: sectionRealtime, def: "token:mint", by: byServers,
-			value: text(&c.RealtimeKeyScope, "text"),
+		{flag: "realtime-key-scope", aliases: []string{"NEXIS_REQUIRED_KEY_SCOPE"}, section: sectionRealtime,
+			by:    byServers,
+			value: text(&c.Realtime.KeyScope, "text"),
 			help:  "The scope that the key of a token must have"},
-		{flag: "realtime-key-secrets-only", section: sectionRealtime, def: "false", fleetWide: true, by: byServers | byProjects, value: boolean(&c.RealtimeKeySecretsOnly),
-			help: "Only the secrets of keys sign tokens, so that a revoked key takes its secret with it. Servers that mint tokens with the secret of a project, as with Nexis, " +
-				"then get none that is accepted"},
-		{flag: "realtime-session-ttl", aliases: []string{"NEXIS_SESSION_TTL_SECONDS"}, section: sectionRealtime, def: "30s", by: byServers,
-			value: seconds(&c.RealtimeSessionTTL, 5*time.Second, day),
+		{flag: "realtime-key-secrets-only", section: sectionRealtime, fleetWide: true, by: byServers | byProjects,
+			value: boolean(&c.Realtime.KeySecretsOnly),
+			help: "Only the secrets of keys sign tokens, so that a revoked key takes its secret with it. Servers that " +
+				"mint tokens with the secret of a project, as with Nexis, then get none that is accepted"},
+		{flag: "realtime-session-ttl", aliases: []string{"NEXIS_SESSION_TTL_SECONDS"}, section: sectionRealtime,
+			by:    byServers,
+			value: seconds(&c.Realtime.SessionTTL, 5*time.Second, day),
 			help:  "How long a client that lost its connection keeps its session, rooms and place in the queue"},
-		{flag: "realtime-ticket-ttl", aliases: []string{"NEXIS_MATCHMAKING_TICKET_TTL_SECONDS"}, section: sectionRealtime, def: "0s", by: byServers,
-			value: seconds(&c.RealtimeTicketTTL, 0, day),
-			help:  "How long a client waits for a match before it gets `matchmaking.expired`. 0: for as long as its session lasts"},
-		{flag: "realtime-rooms", aliases: []string{"NEXIS_ROOM_TYPE_PLUGINS"}, section: sectionRealtime, fleetWide: true, by: byLoops, value: roomTypes(&c.RealtimeRooms),
-			help: "Further room types: `{\"town\": {\"logic\": \"chat\", \"max_members\": 100, \"grace\": \"60s\"}, \"duel\": {\"logic\": \"match\", " +
-				"\"profile\": \"ranked-1v1\"}}`. A value without logic is the first state of a chat, as with Nexis"},
-		{flag: "realtime-conformance", section: sectionRealtime, def: "false", fleetWide: true, by: byLoops, value: boolean(&c.RealtimeConformance),
-			help: "Also serve the room types of Nexis' scripts (echo_room, counter_room, counter_plugin_room), and let `echo` and `position.update` reach members. " +
-				"`director dev` does"},
-		{flag: "realtime-origins", section: sectionRealtime, by: byServers, value: list(&c.RealtimeOrigins, "origins such as https://play.example"),
-			help: "The origins of web pages that may connect. Not set: any, because clients authenticate with tokens and not with cookies"},
-		{flag: "realtime-control-origins", aliases: []string{"NEXIS_ALLOWED_ORIGINS"}, section: sectionRealtime, by: byServers,
-			value: list(&c.RealtimeControlOrigins, "origins such as https://ops.example, or *"),
+		{flag: "realtime-ticket-ttl", aliases: []string{"NEXIS_MATCHMAKING_TICKET_TTL_SECONDS"},
+			section: sectionRealtime, by: byServers,
+			value: seconds(&c.Realtime.TicketTTL, 0, day),
+			help: "How long a client waits for a match before it gets `matchmaking.expired`. 0: for as long as its " +
+				"session lasts"},
+		{flag: "realtime-rooms", aliases: []string{"NEXIS_ROOM_TYPE_PLUGINS"}, section: sectionRealtime,
+			fleetWide: true, by: byLoops,
+			value: roomTypes(&c.RoomTypes),
+			help: "Further room types: `{\"town\": {\"logic\": \"chat\", \"max_members\": 100, \"grace\": \"60s\"}, " +
+				"\"duel\": {\"logic\": \"match\", \"profile\": \"ranked-1v1\"}}`. A value without logic is the first " +
+				"state of a chat, as with Nexis"},
+		{flag: "realtime-conformance", section: sectionRealtime, fleetWide: true, by: byLoops,
+			value: boolean(&c.Realtime.Conformance),
+			help: "Also serve the room types of Nexis' scripts (echo_room, counter_room, counter_plugin_room), and let " +
+				"`echo` and `position.update` reach members. `director dev` does"},
+		{flag: "realtime-origins", section: sectionRealtime, by: byServers,
+			value: list(&c.Realtime.Origins, "origins such as https://play.example"),
+			help: "The origins of web pages that may connect. Not set: any, because clients authenticate with tokens " +
+				"and not with cookies"},
+		{flag: "realtime-control-origins", aliases: []string{"NEXIS_ALLOWED_ORIGINS"}, section: sectionRealtime,
+			by:    byServers,
+			value: list(&c.Projects.CORSOrigins, "origins such as https://ops.example, or *"),
 			help:  "The origins of web pages that may call the control API from a browser. Not set: none"},
-		{flag: "realtime-max-connections", section: sectionRealtime, def: "20000", by: byServers, value: integer(&c.RealtimeMaxConnections, 1, 1_000_000),
-			help: "The number of clients connected to a replica; further ones get 503 and retry"},
-		{flag: "realtime-resume-by-key", section: sectionRealtime, def: "false", by: byServers, value: boolean(&c.RealtimeResumeByKey),
-			help: "Any token of the same key resumes a session, as with Nexis. Otherwise only the same token or the same `sub` does"},
+		{flag: "realtime-max-connections", section: sectionRealtime, by: byServers,
+			value: integer(&c.Realtime.MaxConnections, 1, 1_000_000),
+			help:  "The number of clients connected to a replica; further ones get 503 and retry"},
+		{flag: "realtime-resume-by-key", section: sectionRealtime, by: byServers,
+			value: boolean(&c.Realtime.ResumeByKey),
+			help: "Any token of the same key resumes a session, as with Nexis. Otherwise only the same token or the " +
+				"same `sub` does"},
 	}
 }
 
@@ -179,24 +184,21 @@ func booleanOfNexis(text string) string {
 
 // realtimeOptions returns nil if the realtime lobby is not served.
 func (c *Config) realtimeOptions(sealer *token.Sealer) (*realtime.Options, error) {
-	if c.RealtimeAddr == "" {
+	if c.Realtime.Addr == "" {
 		return nil, nil //nolint:nilnil // nil is a value of server.Options
 	}
 	types, err := c.roomTypes()
 	if err != nil {
 		return nil, err
 	}
-	return &realtime.Options{
-		Addr: c.RealtimeAddr, Region: c.RealtimeRegion, Auth: realtime.Mode(c.RealtimeAuth), Master: c.RealtimeMasterSecret, ProjectSecrets: c.RealtimeProjectSecrets,
-		RequireKey: c.RealtimeRequireKey, KeyScope: c.RealtimeKeyScope, KeySecretsOnly: c.RealtimeKeySecretsOnly, Sealer: sealer,
-		SessionTTL: c.RealtimeSessionTTL, TicketTTL: c.RealtimeTicketTTL, ResumeByKey: c.RealtimeResumeByKey,
-		Rooms: types, Conformance: c.RealtimeConformance, Origins: c.RealtimeOrigins, MaxConnections: c.RealtimeMaxConnections,
-	}, nil
+	o := c.Realtime
+	o.Rooms, o.Sealer = types, sealer
+	return &o, nil
 }
 
 // roomTypes returns the types of rooms that this process knows.
 func (c *Config) roomTypes() (*lobby.Types, error) {
-	types, err := lobby.NewTypes(c.RealtimeConformance, []byte(c.RealtimeRooms))
+	types, err := lobby.NewTypes(c.Realtime.Conformance, []byte(c.RoomTypes))
 	if err != nil {
 		return nil, fmt.Errorf("DIRECTOR_REALTIME_ROOMS: %w", err)
 	}
@@ -205,34 +207,31 @@ func (c *Config) roomTypes() (*lobby.Types, error) {
 
 // projectSecrets returns what signs the tokens of projects.
 func (c *Config) projectSecrets(sealer *token.Sealer) token.ProjectSecrets {
-	return token.ProjectSecrets{Master: c.RealtimeMasterSecret, Projects: c.RealtimeProjectSecrets, Sealer: sealer, KeysOnly: c.RealtimeKeySecretsOnly}
+	return token.ProjectSecrets{Master: c.Realtime.Master, Projects: c.Realtime.ProjectSecrets, Sealer: sealer, KeysOnly: c.Realtime.KeySecretsOnly}
 }
 
 // projectsOptions returns nil if the control API is not served.
 func (c *Config) projectsOptions(sealer *token.Sealer) *server.Projects {
-	if c.RealtimeControlAddr == "" {
+	if c.Projects.Addr == "" {
 		return nil
 	}
-	return &server.Projects{
-		Addr: c.RealtimeControlAddr,
-		Options: projects.Options{
-			Region: c.RealtimeRegion, Tokens: c.RealtimeInternalTokens, Secrets: c.projectSecrets(sealer), CORSOrigins: c.RealtimeControlOrigins,
-		},
-	}
+	o := c.Projects
+	o.Region, o.Secrets = c.Realtime.Region, c.projectSecrets(sealer)
+	return &o
 }
 
 // checkRealtime refuses settings with which anybody could connect or make tokens by mistake. Its errors never contain a secret.
 func (c *Config) checkRealtime() error {
 	var missing []error
-	verifies := c.RealtimeAddr != "" && c.RealtimeAuth != string(realtime.AuthDisabled)
-	if (verifies || c.RealtimeControlAddr != "") && c.RealtimeMasterSecret == "" && !c.RealtimeKeySecretsOnly {
+	verifies := c.Realtime.Addr != "" && c.Realtime.Auth != realtime.AuthDisabled
+	if (verifies || c.Projects.Addr != "") && c.Realtime.Master == "" && !c.Realtime.KeySecretsOnly {
 		missing = append(missing, errors.New("tokens of the realtime lobby have no secret: set DIRECTOR_REALTIME_MASTER_SECRET ('openssl rand -hex 24' makes one), "+
 			"or let only the secrets of keys sign with --realtime-key-secrets-only"))
 	}
-	if c.RealtimeControlAddr != "" && len(c.RealtimeInternalTokens) == 0 {
+	if c.Projects.Addr != "" && len(c.Projects.Tokens) == 0 {
 		missing = append(missing, errors.New("the control API of the realtime lobby has no token: set DIRECTOR_REALTIME_INTERNAL_TOKEN ('openssl rand -hex 24' makes one)"))
 	}
-	if c.RealtimeMasterSecret != "" && slices.Contains(c.RealtimeInternalTokens, c.RealtimeMasterSecret) {
+	if c.Realtime.Master != "" && slices.Contains(c.Projects.Tokens, c.Realtime.Master) {
 		missing = append(missing, errors.New("DIRECTOR_REALTIME_MASTER_SECRET is also in DIRECTOR_REALTIME_INTERNAL_TOKEN: "+
 			"callers of the control API must not know what signs tokens"))
 	}
@@ -240,14 +239,14 @@ func (c *Config) checkRealtime() error {
 }
 
 // warnRealtime logs settings of the realtime lobby that may be mistakes.
-func (c *Config) warnRealtime(ctx context.Context, environ environment, log *slog.Logger) {
-	if c.RealtimeAddr == "" && c.RealtimeControlAddr == "" && c.RealtimeMasterSecret != "" {
+func (l *loaded) warnRealtime(ctx context.Context, log *slog.Logger) {
+	if l.Realtime.Addr == "" && l.Projects.Addr == "" && l.Realtime.Master != "" {
 		log.LogAttrs(ctx, slog.LevelWarn, "the realtime lobby is not served: neither DIRECTOR_REALTIME_ADDR nor DIRECTOR_REALTIME_CONTROL_ADDR is set")
 	}
-	if c.RealtimeAddr != "" && c.RealtimeAuth != string(realtime.AuthRequired) {
-		log.LogAttrs(ctx, slog.LevelWarn, "the realtime lobby serves clients without tokens", slog.String("auth", c.RealtimeAuth))
+	if l.Realtime.Addr != "" && l.Realtime.Auth != realtime.AuthRequired {
+		log.LogAttrs(ctx, slog.LevelWarn, "the realtime lobby serves clients without tokens", slog.String("auth", string(l.Realtime.Auth)))
 	}
-	if without := environ.withoutEffect("NEXIS_"); len(without) > 0 {
+	if without := l.environ.withoutEffect("NEXIS_"); len(without) > 0 {
 		log.LogAttrs(ctx, slog.LevelWarn, "these variables of Nexis have no effect here", slog.String("variables", strings.Join(without, ",")))
 	}
 }
@@ -255,7 +254,7 @@ func (c *Config) warnRealtime(ctx context.Context, environ environment, log *slo
 // withoutEffect returns the variables with a prefix that are the name of no setting, sorted.
 func (e environment) withoutEffect(prefix string) []string {
 	known := map[string]bool{}
-	for _, s := range new(Config).settings() {
+	for _, s := range allSettings() {
 		for _, name := range slices.Concat(s.aliases, s.upstream.names) {
 			known[name] = true
 		}

@@ -110,10 +110,10 @@ func TestTheRealtimeLobbyRefusesToStartWithoutSecrets(t *testing.T) {
 func TestNexisVariablesWithoutEffectAreNamedOnce(t *testing.T) {
 	t.Parallel()
 	environ := newEnvironment([]string{"NEXIS_WASM_ROOM_PLUGINS={}", "NEXIS_METRICS_BIND=x", "NEXIS_MASTER_SECRET=" + lobbyMaster, "NEXIS_REQUIRE_KEY_ID=true", "OTHER=1"})
-	l, err := loadWith(t, nil, "NEXIS_MASTER_SECRET="+lobbyMaster)
+	l, err := loadWith(t, nil, environ.pairs()...)
 	require.NoError(t, err)
 	var log bytes.Buffer
-	l.warnRealtime(t.Context(), environ, slog.New(slog.NewTextHandler(&log, nil)))
+	l.warnRealtime(t.Context(), slog.New(slog.NewTextHandler(&log, nil)))
 	require.Contains(t, log.String(), "variables=NEXIS_METRICS_BIND,NEXIS_WASM_ROOM_PLUGINS\n")
 	require.Contains(t, log.String(), "neither DIRECTOR_REALTIME_ADDR nor DIRECTOR_REALTIME_CONTROL_ADDR is set")
 	require.NotContains(t, log.String(), lobbyMaster)
@@ -121,7 +121,7 @@ func TestNexisVariablesWithoutEffectAreNamedOnce(t *testing.T) {
 	log.Reset()
 	l, err = loadWith(t, nil, "DIRECTOR_REALTIME_ADDR=:4000", "NEXIS_AUTH_MODE=optional")
 	require.NoError(t, err)
-	l.warnRealtime(t.Context(), environment{}, slog.New(slog.NewTextHandler(&log, nil)))
+	l.warnRealtime(t.Context(), slog.New(slog.NewTextHandler(&log, nil)))
 	require.Contains(t, log.String(), "serves clients without tokens")
 	require.NotContains(t, log.String(), "no effect")
 }

@@ -11,47 +11,47 @@ import (
 	"github.com/lattice-director/director/sdk"
 )
 
-// sidecarConfig holds the settings of the sidecar.
-type sidecarConfig struct {
-	SidecarDirector                     []string
-	SidecarToken                        string
-	SidecarAddr, SidecarLinesAddr       string
-	SidecarInstance                     string
-	SidecarEndpoint                     string
-	SidecarRegion                       string
-	SidecarModes                        []string
-	SidecarCapacity, SidecarMaxSessions int
-	SidecarHeartbeat                    time.Duration
-	SidecarHealth, SidecarGrace         time.Duration
-}
-
 // sidecarSettings returns the settings of the sidecar. What describes the game server may also be said by the game server.
 func (c *Config) sidecarSettings() []setting {
 	return []setting{
-		{flag: "sidecar-director", aliases: []string{"DIRECTOR_URL"}, section: sectionSidecar, def: "http://127.0.0.1:8080", by: bySidecar,
-			value: list(&c.SidecarDirector, "URLs such as https://director.example"),
+		{flag: "sidecar-director", aliases: []string{"DIRECTOR_URL"}, section: sectionSidecar, by: bySidecar,
+			value: list(&c.SidecarDirectors, "URLs such as https://director.example"),
 			help:  "The URLs of the director's replicas"},
-		{flag: "sidecar-fleet-token", aliases: []string{"FLEET_TOKEN"}, section: sectionSidecar, secret: true, by: bySidecar, value: oneSecret(&c.SidecarToken),
-			help: "The secret of game servers. Give it in the environment: all users of the machine can read a command line"},
-		{flag: "sidecar-addr", section: sectionSidecar, def: "127.0.0.1:9357", by: bySidecar, value: address(&c.SidecarAddr),
+		{flag: "sidecar-fleet-token", aliases: []string{"FLEET_TOKEN"}, section: sectionSidecar, secret: true,
+			by:    bySidecar,
+			value: oneSecret(&c.GameServer.FleetToken),
+			help: "The secret of game servers. Give it in the environment: all users of the machine can read a command " +
+				"line"},
+		{flag: "sidecar-addr", section: sectionSidecar, by: bySidecar, value: address(&c.SidecarAddr),
 			help: "The loopback address at which the game server calls the sidecar over HTTP"},
 		{flag: "sidecar-lines-addr", section: sectionSidecar, by: bySidecar, value: address(&c.SidecarLinesAddr),
-			help: "The loopback address at which the game server sends lines of text over TCP, such as 127.0.0.1:9358. Not set: only HTTP is served"},
-		{flag: "sidecar-instance-id", section: sectionSidecar, by: bySidecar, value: text(&c.SidecarInstance, "text"),
-			help: "The name of the game server, unique in the fleet. Not set: the name of the host, which is the pod's in Kubernetes"},
-		{flag: "sidecar-endpoint", section: sectionSidecar, by: bySidecar, value: dialled(&c.SidecarEndpoint),
+			help: "The loopback address at which the game server sends lines of text over TCP, such as 127.0.0.1:9358. " +
+				"Not set: only HTTP is served"},
+		{flag: "sidecar-instance-id", section: sectionSidecar, by: bySidecar,
+			value: text(&c.GameServer.InstanceID, "text"),
+			help: "The name of the game server, unique in the fleet. Not set: the name of the host, which is the pod's " +
+				"in Kubernetes"},
+		{flag: "sidecar-endpoint", section: sectionSidecar, by: bySidecar, value: dialled(&c.GameServer.Endpoint),
 			help: "The address at which players connect to the game server"},
-		{flag: "sidecar-region", section: sectionSidecar, by: bySidecar, value: gameRegion(&c.SidecarRegion), help: "The region of the game server"},
-		{flag: "sidecar-modes", section: sectionSidecar, by: bySidecar, value: list(&c.SidecarModes, "names of modes"), help: "The modes that the game server offers"},
-		{flag: "sidecar-capacity", section: sectionSidecar, def: "0", by: bySidecar, value: integer(&c.SidecarCapacity, 0, 1_000_000),
-			help: "The number of players on the game server, over all sessions. 0: the game server says it"},
-		{flag: "sidecar-max-sessions", section: sectionSidecar, def: "0", by: bySidecar, value: integer(&c.SidecarMaxSessions, 0, 1_000_000),
-			help: "The number of sessions on the game server. 0: no limit"},
-		{flag: "sidecar-heartbeat", section: sectionSidecar, def: "5s", by: bySidecar, value: duration(&c.SidecarHeartbeat, 100*time.Millisecond, time.Minute),
-			help: "The pause between heartbeats to the director: a third of its lease"},
-		{flag: "sidecar-health-within", section: sectionSidecar, def: "15s", by: bySidecar, value: duration(&c.SidecarHealth, 0, time.Hour),
-			help: "How long the game server may say nothing to the sidecar, once it is ready. Then it is taken for frozen, and its registration ends. 0s: for ever"},
-		{flag: "sidecar-grace", section: sectionSidecar, def: "30s", by: bySidecar, value: duration(&c.SidecarGrace, 0, day),
+		{flag: "sidecar-region", section: sectionSidecar, by: bySidecar, value: gameRegion(&c.GameServer.Region),
+			help: "The region of the game server"},
+		{flag: "sidecar-modes", section: sectionSidecar, by: bySidecar,
+			value: list(&c.GameServer.Modes, "names of modes"),
+			help:  "The modes that the game server offers"},
+		{flag: "sidecar-capacity", section: sectionSidecar, by: bySidecar,
+			value: integer(&c.GameServer.Capacity, 0, 1_000_000),
+			help:  "The number of players on the game server, over all sessions. 0: the game server says it"},
+		{flag: "sidecar-max-sessions", section: sectionSidecar, by: bySidecar,
+			value: integer(&c.GameServer.MaxSessions, 0, 1_000_000),
+			help:  "The number of sessions on the game server. 0: no limit"},
+		{flag: "sidecar-heartbeat", section: sectionSidecar, by: bySidecar,
+			value: duration(&c.GameServer.HeartbeatEvery, 100*time.Millisecond, time.Minute),
+			help:  "The pause between heartbeats to the director: a third of its lease"},
+		{flag: "sidecar-health-within", section: sectionSidecar, by: bySidecar,
+			value: duration(&c.Sidecar.HealthWithin, 0, time.Hour),
+			help: "How long the game server may say nothing to the sidecar, once it is ready. Then it is taken for " +
+				"frozen, and its registration ends. 0s: for ever"},
+		{flag: "sidecar-grace", section: sectionSidecar, by: bySidecar, value: duration(&c.Sidecar.Grace, 0, day),
 			help: "How long players may play on after SIGTERM, or after a shutdown that says no time of its own"},
 	}
 }
@@ -64,16 +64,13 @@ func (c *Config) gameServer(environ []string) (o sdk.ServerOptions, urls []strin
 		return o, nil, false, err
 	case deployed:
 		o, urls = d.Server, d.URLs
+		o.MaxSessions, o.HeartbeatEvery = c.GameServer.MaxSessions, c.GameServer.HeartbeatEvery
 	default:
-		o, urls = sdk.ServerOptions{
-			InstanceID: c.SidecarInstance, Endpoint: c.SidecarEndpoint, Region: c.SidecarRegion, Modes: c.SidecarModes,
-			Capacity: c.SidecarCapacity, FleetToken: c.SidecarToken,
-		}, c.SidecarDirector
+		o, urls = c.GameServer, c.SidecarDirectors
 	}
 	if o.InstanceID == "" {
 		o.InstanceID, _ = os.Hostname() // without a name, the game server has to say one
 	}
-	o.MaxSessions, o.HeartbeatEvery = c.SidecarMaxSessions, c.SidecarHeartbeat
 	return o, urls, deployed, nil
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/internal/cli"
+	"github.com/lattice-director/director/server/play"
 )
 
 var update = flag.Bool("update", false, "rewrite the tables of docs/configuration.md")
@@ -30,7 +31,7 @@ func loadWith(t *testing.T, args []string, environ ...string) (*loaded, error) {
 // Pins a setting that one of its names does not set, or that has the wrong precedence.
 func TestEverySettingByEveryName(t *testing.T) {
 	t.Parallel()
-	for i, s := range new(Config).settings() {
+	for i, s := range allSettings() {
 		if s.value.kind == "secret" {
 			continue // TestSecretSettings
 		}
@@ -49,14 +50,11 @@ func TestEverySettingByEveryName(t *testing.T) {
 			if s.flag == "mode" {
 				return // TestModes
 			}
-			if s.def == "" {
-				shows("", fromDefault, nil)
-			} else {
-				l, err := loadWith(t, nil)
-				require.NoError(t, err)
-				require.Equal(t, fromDefault, l.sources[i])
-				require.NoError(t, s.value.set(s.def))
-				require.Equal(t, s.value.show(), l.settings[i].value.show())
+			initial := s.value.show()
+			shows(initial, fromDefault, nil)
+			if initial != "" {
+				require.NoError(t, s.value.set(initial), "a default that the setting does not allow")
+				require.Equal(t, initial, s.value.show())
 			}
 			byFlag := []string{"--" + s.flag + "=" + with.one}
 			for _, name := range append([]string{s.variable()}, s.aliases...) {
@@ -77,7 +75,7 @@ func TestEverySettingByEveryName(t *testing.T) {
 // Pins a wrong value that is accepted, or an error that does not name the allowed values.
 func TestValuesThatAreNotAllowed(t *testing.T) {
 	t.Parallel()
-	for _, s := range new(Config).settings() {
+	for _, s := range allSettings() {
 		for _, bad := range samples[s.flag].bad {
 			_, err := loadWith(t, []string{"--" + s.flag + "=" + bad})
 			require.ErrorContains(t, err, "--"+s.flag+" / "+s.variable()+": ", "%s=%q", s.flag, bad)
@@ -109,7 +107,7 @@ var secretSamples = map[string]string{
 func TestLineBreaksOfFiles(t *testing.T) {
 	t.Parallel()
 	const secret = "0123456789abcdef-0123"
-	for _, s := range new(Config).settings() {
+	for _, s := range allSettings() {
 		text := cmp.Or(samples[s.flag].one, secretSamples[s.flag], secret)
 		if s.flag == "mode" {
 			continue // TestModes
@@ -183,10 +181,10 @@ func TestSecretSettings(t *testing.T) {
 	}
 	l, err := loadWith(t, []string{"--fleet-token", fleet}, "Fleet__Token="+second)
 	require.NoError(t, err)
-	require.Equal(t, []string{fleet}, l.FleetTokens)
+	require.Equal(t, []string{fleet}, l.Server.FleetTokens)
 	l, err = loadWith(t, nil, "Fleet:Token="+fleet+" , "+second, "DIRECTOR_KEY_ENCRYPTION_KEY="+testKEK+","+testKEK)
 	require.NoError(t, err)
-	require.Equal(t, []string{fleet, second}, l.FleetTokens)
+	require.Equal(t, []string{fleet, second}, l.Server.FleetTokens)
 	require.Len(t, l.KEKs, 2)
 }
 
@@ -203,7 +201,7 @@ func TestPrintConfig(t *testing.T) {
 	require.Equal(t, configLine{"DIRECTOR_LEASE_TTL", "--lease-ttl", "20s", "flag --lease-ttl", false}, got["DIRECTOR_LEASE_TTL"])
 	require.Equal(t, configLine{"DIRECTOR_SEAT_TTL", "--seat-ttl", "30s", "environment DIRECTOR_SEAT_TTL", false}, got["DIRECTOR_SEAT_TTL"])
 	require.Equal(t, configLine{"DIRECTOR_TOKEN_ALG", "--token-alg", "EdDSA", "default", false}, got["DIRECTOR_TOKEN_ALG"])
-	for _, s := range new(Config).settings() {
+	for _, s := range allSettings() {
 		_, printed := got[s.variable()]
 		require.Equal(t, s.by&byServe != 0, printed, s.flag)
 	}
@@ -215,12 +213,12 @@ func TestModes(t *testing.T) {
 	l, err := loadWith(t, nil, "DIRECTOR_MODE_DUEL=2", "DIRECTOR_MODE_FREE_FOR_ALL=16", "DIRECTOR_MODE_free-for-all=12", "DIRECTOR_MODE_Ranked.2v2=4")
 	require.NoError(t, err)
 	for mode, n := range map[string]int{"duel": 2, "DUEL": 2, "free_for_all": 16, "free-for-all": 12, "FREE_FOR_ALL": 16, "Ranked.2v2": 4} {
-		require.Equal(t, n, l.Modes[mode], mode)
+		require.Equal(t, n, l.Server.Modes[mode], mode)
 	}
 	l, err = loadWith(t, []string{"--mode", "duel=4, ffa=8"}, "DIRECTOR_MODE_DUEL=2", "DIRECTOR_MODE_X=3")
 	require.NoError(t, err)
-	require.Equal(t, modeSizes{"duel": 4, "ffa": 8}, l.Modes, "the flag replaces all variables")
-	require.Equal(t, "duel=4,ffa=8", l.Modes.String())
+	require.Equal(t, play.Modes{"duel": 4, "ffa": 8}, l.Server.Modes, "the flag replaces all variables")
+	require.Equal(t, "duel=4,ffa=8", modesText(l.Server.Modes))
 	_, err = loadWith(t, nil, "DIRECTOR_MODE_DUEL=lots")
 	require.ErrorContains(t, err, "DIRECTOR_MODE_DUEL=lots")
 }
@@ -253,8 +251,8 @@ func TestSchedule(t *testing.T) {
 	require.NoError(t, err)
 	policy := l.schedule().Policy()
 	require.Equal(t, 24*time.Hour, policy.Period)
-	require.GreaterOrEqual(t, policy.Lead, l.JWKSMaxAge+30*time.Second, "caches and clocks")
-	require.GreaterOrEqual(t, policy.Overlap, l.SessionTokenTTL+30*time.Second)
+	require.GreaterOrEqual(t, policy.Lead, l.Keys.MaxAge+30*time.Second, "caches and clocks")
+	require.GreaterOrEqual(t, policy.Overlap, l.Database.Timing.TokenTTL+30*time.Second)
 
 	l, err = loadWith(t, []string{"--key-period=5m"})
 	require.NoError(t, err)
@@ -289,7 +287,7 @@ func TestConfigurationPage(t *testing.T) {
 		}
 		want.WriteString(part)
 	}
-	for _, s := range new(Config).settings() {
+	for _, s := range allSettings() {
 		require.True(t, told[s.section], "no table for section %q", s.section)
 	}
 	if *update {

@@ -36,6 +36,7 @@ func (p *program) withDatabase(cmd *cobra.Command, commands commandSet, fn func(
 	if err != nil {
 		return err
 	}
+	conf.warnRemoved(cmd.Context(), p.newLog(conf))
 	store, err := p.openStore(cmd.Context(), conf)
 	if err != nil {
 		return err
@@ -45,12 +46,12 @@ func (p *program) withDatabase(cmd *cobra.Command, commands commandSet, fn func(
 }
 
 func (p *program) openStore(ctx context.Context, conf *loaded) (*db.Store, error) {
-	if conf.DatabaseURL == "" {
+	if conf.Database.URL == "" {
 		data, err := conf.dataDir()
 		if err != nil {
 			return nil, err
 		}
-		if conf.DatabaseURL, err = data.runningDatabase(); err != nil {
+		if conf.Database.URL, err = data.runningDatabase(); err != nil {
 			return nil, err
 		}
 		if conf.KEKs == nil {

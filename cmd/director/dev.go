@@ -46,16 +46,16 @@ func (p *program) dev() *cobra.Command {
 
 // checkOpenFleet allows a missing fleet token on loopback only.
 func (c *Config) checkOpenFleet() error {
-	host, _, err := net.SplitHostPort(c.Addr)
+	host, _, err := net.SplitHostPort(c.Server.Addr)
 	if err != nil {
 		return err
 	}
 	ip := net.ParseIP(host)
-	if len(c.FleetTokens) == 0 && !c.AllowOpenFleet && host != "localhost" && !ip.IsLoopback() {
+	if len(c.Server.FleetTokens) == 0 && !c.Server.OpenFleet && host != "localhost" && !ip.IsLoopback() {
 		return fmt.Errorf("%s can be reached from elsewhere, where anybody could register game servers: "+
-			"set DIRECTOR_FLEET_TOKEN, or allow it with --allow-open-fleet", c.Addr)
+			"set DIRECTOR_FLEET_TOKEN, or allow it with --allow-open-fleet", c.Server.Addr)
 	}
-	c.AllowOpenFleet = true
+	c.Server.OpenFleet = true
 	return nil
 }
 
@@ -80,14 +80,14 @@ func (p *program) develop(ctx context.Context, conf *loaded, started func(*devRu
 			return err
 		}
 	}
-	p.warnUnknownVariables(ctx, d.log)
+	conf.warnIgnored(ctx, d.log)
 	if d.data, err = conf.dataDir(); err != nil {
 		return err
 	}
 	if err := d.data.make(); err != nil {
 		return err
 	}
-	if conf.DatabaseURL == "" {
+	if conf.Database.URL == "" {
 		var stop func() error
 		if ctx, stop, err = d.startPostgres(ctx); err != nil {
 			return err
@@ -97,7 +97,7 @@ func (p *program) develop(ctx context.Context, conf *loaded, started func(*devRu
 	if err := d.prepare(ctx); err != nil {
 		return err
 	}
-	conf.warnRealtime(ctx, p.environ, d.log)
+	conf.warnRealtime(ctx, d.log)
 	return d.serve(ctx, started)
 }
 
@@ -113,9 +113,9 @@ func (d *devRun) startPostgres(ctx context.Context) (running context.Context, st
 	if err != nil {
 		return nil, nil, err
 	}
-	d.conf.DatabaseURL = d.private.URL("postgres")
-	d.conf.DatabaseURLDirect = d.conf.DatabaseURL
-	retract, err := d.data.publish(d.conf.DatabaseURL)
+	d.conf.Database.URL = d.private.URL("postgres")
+	d.conf.Database.DirectURL = d.conf.Database.URL
+	retract, err := d.data.publish(d.conf.Database.URL)
 	if err != nil {
 		return nil, nil, errors.Join(err, d.private.StopImmediate())
 	}
@@ -150,8 +150,8 @@ func (d *devRun) prepare(ctx context.Context) (err error) {
 	if d.conf.JWKS == "" {
 		d.conf.JWKS = issuer.JWKS()
 	}
-	if d.conf.MetricsAddr == "" {
-		d.conf.MetricsAddr = freeOr(ctx, "127.0.0.1:9090")
+	if d.conf.Server.MetricsAddr == "" {
+		d.conf.Server.MetricsAddr = freeOr(ctx, "127.0.0.1:9090")
 	}
 	if err := d.prepareOrchestrator(ctx); err != nil {
 		return err
@@ -162,10 +162,10 @@ func (d *devRun) prepare(ctx context.Context) (err error) {
 	}
 	d.prepareProviders()
 	if d.conf.from("cors-origins") == fromDefault {
-		d.conf.CORSOrigins = pageOrigins
+		d.conf.Server.CORSOrigins = pageOrigins
 	}
 	if d.conf.from("bevygap") == fromDefault {
-		d.conf.Bevygap = "guests"
+		d.conf.BevygapPlayers = bevygapGuests
 	}
 	return d.conf.checkServe()
 }
@@ -189,17 +189,17 @@ func (d *devRun) applyPools(ctx context.Context) error {
 
 // prepareOrchestrator fills in the address and the keys of the orchestrator of Rivalis. The keys are made once and kept.
 func (d *devRun) prepareOrchestrator(ctx context.Context) (err error) {
-	if d.conf.OrchestratorAddr == "" {
-		d.conf.OrchestratorAddr = freeOr(ctx, "127.0.0.1:7350")
+	if d.conf.Orchestrator.Addr == "" {
+		d.conf.Orchestrator.Addr = freeOr(ctx, "127.0.0.1:7350")
 	}
-	if d.conf.OrchestratorAgentKeys == nil {
-		if d.conf.OrchestratorAgentKeys, d.madeKeys, err = d.data.key("agent-key"); err != nil {
+	if d.conf.Orchestrator.AgentKeys == nil {
+		if d.conf.Orchestrator.AgentKeys, d.madeKeys, err = d.data.key("agent-key"); err != nil {
 			return err
 		}
 	}
-	if d.conf.OrchestratorAdminKeys == nil {
+	if d.conf.Orchestrator.AdminKeys == nil {
 		var made bool
-		d.conf.OrchestratorAdminKeys, made, err = d.data.key("admin-key")
+		d.conf.Orchestrator.AdminKeys, made, err = d.data.key("admin-key")
 		d.madeKeys = d.madeKeys || made
 	}
 	return err
@@ -210,8 +210,8 @@ func (d *devRun) prepareProviders() {
 	if d.conf.from("providers") == fromDefault {
 		d.conf.Providers = []string{providerManual, providerProcess}
 	}
-	if d.conf.ProcessCommands == nil {
-		d.conf.ProcessCommands = arenaCommand()
+	if d.conf.Processes.Commands == nil {
+		d.conf.Processes.Commands = arenaCommand()
 	}
 	d.conf.development = true
 }

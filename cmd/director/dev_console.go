@@ -9,15 +9,15 @@ import (
 
 // prepareConsole fills in the address of the console, and a token with which it is opened. The token is made once and kept.
 func (d *devRun) prepareConsole(ctx context.Context) error {
-	if d.conf.ConsoleAddr == "" {
-		d.conf.ConsoleAddr = freeOr(ctx, "127.0.0.1:8090")
+	if d.conf.Console.Addr == "" {
+		d.conf.Console.Addr = freeOr(ctx, "127.0.0.1:8090")
 	}
-	if len(d.conf.OpsTokens) > 0 {
+	if len(d.conf.Server.OpsTokens) > 0 {
 		return nil
 	}
 	made, _, err := d.data.key("console-token")
 	for _, secret := range made {
-		d.conf.OpsTokens = append(d.conf.OpsTokens, "dev="+secret)
+		d.conf.Server.OpsTokens = append(d.conf.Server.OpsTokens, "dev="+secret)
 	}
 	return err
 }
@@ -26,11 +26,11 @@ func (d *devRun) prepareConsole(ctx context.Context) error {
 // send what follows #.
 func (d *devRun) consoleLink(addr net.Addr) string {
 	scheme := "http"
-	if d.conf.TLSCert != "" {
+	if d.conf.Server.TLSCert != "" {
 		scheme = "https"
 	}
 	link := scheme + "://" + addr.String() + "/"
-	for _, one := range d.conf.OpsTokens {
+	for _, one := range d.conf.Server.OpsTokens {
 		if secret, found := strings.CutPrefix(one, "dev="); found && d.conf.from("ops-tokens") == fromDefault {
 			return link + "login#token=" + url.QueryEscape(secret)
 		}

@@ -19,34 +19,34 @@ const (
 
 // prepareRealtime fills in the addresses of the realtime lobby and the values of Nexis.
 func (d *devRun) prepareRealtime(ctx context.Context) {
-	if d.conf.RealtimeAddr == "" {
-		d.conf.RealtimeAddr = freeOr(ctx, "127.0.0.1:4000")
+	if d.conf.Realtime.Addr == "" {
+		d.conf.Realtime.Addr = freeOr(ctx, "127.0.0.1:4000")
 	}
-	if d.conf.RealtimeControlAddr == "" {
-		d.conf.RealtimeControlAddr = freeOr(ctx, "127.0.0.1:3000")
+	if d.conf.Projects.Addr == "" {
+		d.conf.Projects.Addr = freeOr(ctx, "127.0.0.1:3000")
 	}
-	if len(d.conf.RealtimeInternalTokens) == 0 {
-		d.conf.RealtimeInternalTokens = []string{nexisInternalToken}
+	if len(d.conf.Projects.Tokens) == 0 {
+		d.conf.Projects.Tokens = []string{nexisInternalToken}
 	}
 	if d.conf.from("realtime-conformance") == fromDefault {
-		d.conf.RealtimeConformance = true
+		d.conf.Realtime.Conformance = true
 	}
 	d.conf.useNexisSecrets()
 }
 
 // useNexisSecrets fills in the secrets that sign the tokens of projects.
 func (c *Config) useNexisSecrets() {
-	if c.RealtimeMasterSecret == "" {
-		c.RealtimeMasterSecret = nexisMasterSecret
+	if c.Realtime.Master == "" {
+		c.Realtime.Master = nexisMasterSecret
 	}
-	own := c.RealtimeProjectSecrets
-	c.RealtimeProjectSecrets = map[string]string{nexisDemoProject: nexisDemoSecret}
-	maps.Copy(c.RealtimeProjectSecrets, own)
+	own := c.Realtime.ProjectSecrets
+	c.Realtime.ProjectSecrets = map[string]string{nexisDemoProject: nexisDemoSecret}
+	maps.Copy(c.Realtime.ProjectSecrets, own)
 }
 
 // makeDemoProject makes the project and the key of Nexis' examples, unless they exist.
 func (p *process) makeDemoProject(ctx context.Context) error {
-	_, err := p.store.CreateProject(ctx, db.NewProject{ID: nexisDemoProject, Name: "demo", Region: p.conf.RealtimeRegion, Actor: "director dev"})
+	_, err := p.store.CreateProject(ctx, db.NewProject{ID: nexisDemoProject, Name: "demo", Region: p.conf.Realtime.Region, Actor: "director dev"})
 	if err != nil && !fault.Is(err, fault.Conflict) {
 		return err
 	}

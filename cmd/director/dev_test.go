@@ -20,6 +20,7 @@ import (
 	"github.com/lattice-director/director/internal/dev/pglocal"
 	"github.com/lattice-director/director/internal/testkit/agents"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
+	"github.com/lattice-director/director/server"
 	"github.com/lattice-director/director/server/realtime/realtimetest"
 	"github.com/lattice-director/director/token"
 )
@@ -279,9 +280,9 @@ func TestDevIsOpenOnThisMachineOnly(t *testing.T) {
 		require.ErrorContains(t, director.Run(t, env(), "", "dev", "--data", scratch(t), "--addr", addr).Err, "set DIRECTOR_FLEET_TOKEN")
 	}
 	for _, addr := range []string{"127.0.0.1:0", "localhost:8080", "[::1]:8080"} {
-		require.NoError(t, (&Config{Addr: addr}).checkOpenFleet())
+		require.NoError(t, (&Config{Server: server.Options{Addr: addr}}).checkOpenFleet())
 	}
-	require.NoError(t, (&Config{Addr: ":8080", FleetTokens: []string{testFleetToken}}).checkOpenFleet())
+	require.NoError(t, (&Config{Server: server.Options{Addr: ":8080", FleetTokens: []string{testFleetToken}}}).checkOpenFleet())
 }
 
 // Pins a `dev` that continues after its Postgres has ended.

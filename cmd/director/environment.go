@@ -53,9 +53,13 @@ type unknownVariable struct{ name, suggestion string } // suggestion may be ""
 // unknownVariables returns the variables that look like settings and have no effect.
 func (e environment) unknownVariables() []unknownVariable {
 	known := knownVariables()
+	var removed []string
+	for _, s := range removedSettings() {
+		removed = append(removed, s.former.variable())
+	}
 	var all []unknownVariable
 	for _, name := range slices.Sorted(maps.Keys(e)) {
-		if strings.HasPrefix(name, "DIRECTOR_") && !slices.Contains(known, name) && !ofOthers(name) {
+		if strings.HasPrefix(name, "DIRECTOR_") && !slices.Contains(slices.Concat(known, removed), name) && !ofOthers(name) {
 			all = append(all, unknownVariable{name, closest(name, known)})
 		}
 	}
@@ -64,7 +68,7 @@ func (e environment) unknownVariables() []unknownVariable {
 
 func knownVariables() []string {
 	var names []string
-	for _, s := range new(Config).settings() {
+	for _, s := range allSettings() {
 		names = append(append(names, s.variable()), s.aliases...)
 	}
 	return names

@@ -36,7 +36,7 @@ func (p *program) explainTicket() *cobra.Command {
 			"not, why; how far each rule has widened; how many others satisfy it in a pair with this ticket; the largest set that the search\n" +
 			"found, and what it lacks; the nearest ticket that cannot play with it; which change of a single rule would give a match; and in\n" +
 			"which game regions there is a server. For a ticket that has left the queue it prints the outcome, as long as the history has it.\n\n" +
-			"It reads at most --loop-candidates other tickets, and prints a line if there are more.",
+			"It reads at most 200,000 other tickets, and prints a line if there are more.",
 		Example: "  director explain ticket d4k0q2v8e5s0c1p6f3a0\n" +
 			"  director explain ticket d4k0q2v8e5s0c1p6f3a0 -o json | jq '.profiles[].would_match'",
 		Args: cli.Exactly(1),
@@ -73,7 +73,7 @@ func (p *program) explainCommand(cmd *cobra.Command, explain func(ctx context.Co
 	cli.AddOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return p.withDatabase(cmd, byExplained, func(ctx context.Context, l operator) error {
-			found, err := explain(ctx, explainer.New(explainer.Options{Store: l.Store, Universe: l.OMRegion, PlayerArg: l.OMPlayerArg, MaxCandidates: l.LoopCandidates}), args[0])
+			found, err := explain(ctx, explainer.New(explainer.Options{Store: l.Store, Universe: l.Server.Universe, PlayerArg: l.Server.PlayerArg}), args[0])
 			if err != nil {
 				return refusalText(err)
 			}

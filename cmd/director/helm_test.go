@@ -14,7 +14,7 @@ import (
 func TestTheHelmChartTakesNoSecretAsASetting(t *testing.T) {
 	t.Parallel()
 	refused := refusedByTheChart(t)
-	for _, s := range new(Config).settings() {
+	for _, s := range allSettings() {
 		if s.secret {
 			for _, name := range slices.Concat([]string{s.variable()}, s.aliases) {
 				require.Contains(t, refused, name)

@@ -19,11 +19,49 @@ const helpWidth = 100
 // Annotations of flags, which addFlags sets.
 const (
 	sectionAnnotation = "section" // the heading above the flag in --help
+	startAnnotation   = "start"   // of a setting that an installation starts with
 	wordsAnnotation   = "words"   // the allowed values, for completion
 )
 
-// writeUsage writes cobra's usage text, with the settings below the headings of docs/configuration.md, because a single list
-// of the 45 flags of serve is hard to search.
+// fewSettings is how many settings --help shows of a command in any case.
+const fewSettings = 24
+
+// helpAll is the flag --help-all, which is --help with every setting.
+type helpAll struct{ flags *pflag.FlagSet }
+
+func (h helpAll) String() string   { return "false" }
+func (h helpAll) Set(string) error { return h.flags.Set("help", "true") }
+func (h helpAll) Type() string     { return kindBool }
+
+// addHelpAll adds --help-all where --help does not show all settings.
+func addHelpAll(flags *pflag.FlagSet) {
+	settings := 0
+	flags.VisitAll(func(f *pflag.Flag) { settings += len(f.Annotations[sectionAnnotation]) })
+	if settings > fewSettings {
+		flags.VarPF(helpAll{flags}, "help-all", "", "Show every setting").NoOptDefVal = "true"
+	}
+}
+
+// shownFlags returns the flags that --help shows, and how many settings it leaves to --help-all.
+func shownFlags(flags *pflag.FlagSet) (shown *pflag.FlagSet, hidden int) {
+	all := flags.Lookup("help-all")
+	shown = pflag.NewFlagSet("", pflag.ContinueOnError)
+	shown.SortFlags = false
+	flags.VisitAll(func(f *pflag.Flag) {
+		_, start := f.Annotations[startAnnotation]
+		switch {
+		case f.Hidden:
+		case all == nil, all.Changed, start, f.Annotations[sectionAnnotation] == nil:
+			shown.AddFlag(f)
+		default:
+			hidden++
+		}
+	})
+	return shown, hidden
+}
+
+// writeUsage writes cobra's usage text, with the settings below the headings of docs/configuration.md, because a single list of the flags of
+// serve is hard to search, and the commands in groups.
 func writeUsage(to io.Writer, cmd *cobra.Command) {
 	fmt.Fprintln(to, "Usage:")
 	if cmd.HasAvailableSubCommands() {
@@ -34,17 +72,27 @@ func writeUsage(to io.Writer, cmd *cobra.Command) {
 	if cmd.HasExample() {
 		fmt.Fprintf(to, "\nExamples:\n%s\n", cmd.Example)
 	}
-	if cmd.HasAvailableSubCommands() {
-		fmt.Fprintln(to, "\nCommands:")
-		for _, sub := range cmd.Commands() {
-			if sub.IsAvailableCommand() {
-				fmt.Fprintf(to, "  %-*s  %s\n", cmd.NamePadding(), sub.Name(), sub.Short)
-			}
-		}
+	writeCommands(to, cmd)
+	shown, hidden := shownFlags(cmd.LocalFlags())
+	writeFlags(to, shown)
+	if hidden > 0 {
+		fmt.Fprintf(to, "\n'%s --help-all' shows %d further settings.\n", cmd.CommandPath(), hidden)
 	}
-	writeFlags(to, cmd.LocalFlags())
 	if cmd.HasAvailableSubCommands() {
 		fmt.Fprintf(to, "\nRun '%s COMMAND --help' for the flags of a command.\n", cmd.CommandPath())
+	}
+}
+
+// writeCommands writes the sub-commands, each group below its title, and those without a group last.
+func writeCommands(to io.Writer, cmd *cobra.Command) {
+	for _, group := range append(slices.Clone(cmd.Groups()), &cobra.Group{Title: "Commands"}) {
+		title := "\n" + group.Title + ":\n"
+		for _, sub := range cmd.Commands() {
+			if sub.IsAvailableCommand() && sub.GroupID == group.ID {
+				fmt.Fprintf(to, "%s  %-*s  %s\n", title, cmd.NamePadding(), sub.Name(), sub.Short)
+				title = ""
+			}
+		}
 	}
 }
 
@@ -78,7 +126,7 @@ func sectionOrder(section string) int {
 	if section == "" {
 		return -1
 	}
-	return slices.IndexFunc(new(Config).settings(), func(s setting) bool { return s.section == section })
+	return slices.IndexFunc(allSettings(), func(s setting) bool { return s.section == section })
 }
 
 // explainFlag adds the most similar flag to cobra's error.

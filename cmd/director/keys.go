@@ -94,7 +94,7 @@ func (p *program) keysRotate() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			made, err := l.RotateKeys(ctx, l.schedule().Policy(), *force, keymint.With(sealer, l.TokenAlg))
+			made, err := l.RotateKeys(ctx, l.schedule().Policy(), *force, keymint.With(sealer, l.Worker.Alg))
 			if err != nil {
 				return err
 			}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"log/slog"
 
 	"github.com/lattice-director/director/internal/cli"
@@ -25,15 +24,4 @@ func milliseconds(_ []string, a slog.Attr) slog.Attr {
 		return a
 	}
 	return slog.Float64(a.Key+"_ms", float64(a.Value.Duration().Microseconds())/1000)
-}
-
-// warnUnknownVariables logs a warning for each DIRECTOR_ variable that is no setting, such as a misspelt one.
-func (p *program) warnUnknownVariables(ctx context.Context, log *slog.Logger) {
-	for _, s := range p.environ.unknownVariables() {
-		attrs := []slog.Attr{slog.String("variable", s.name)}
-		if s.suggestion != "" {
-			attrs = append(attrs, slog.String("did_you_mean", s.suggestion))
-		}
-		log.LogAttrs(ctx, slog.LevelWarn, "this variable is no setting and has no effect", attrs...)
-	}
 }

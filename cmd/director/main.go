@@ -72,9 +72,14 @@ func (p *program) root() *cobra.Command {
 			"  director doctor                   # check the installation, and print what to fix first",
 		SilenceUsage:  true,
 		SilenceErrors: true,
-	}, p.dev(), p.serve(), p.work(), p.sidecar(), p.migrate(), p.keys(), p.token(), p.fleet(), p.sessions(), p.agents(), p.projects(),
-		p.providers(), p.pools(), p.deployments(), p.profiles(), p.explain(), p.replay(), p.simulate(),
-		p.events(), p.invariants(), p.doctor(), p.bench(), p.version())
+	}, p.bench(), p.version())
+	// The groups of the console, after what runs the director.
+	addGroup(root, "Run", p.dev(), p.serve(), p.work(), p.sidecar(), p.migrate())
+	addGroup(root, "Overview", p.doctor(), p.invariants())
+	addGroup(root, "Game servers", p.fleet(), p.sessions())
+	addGroup(root, "Players", p.profiles(), p.explain(), p.replay(), p.simulate(), p.token())
+	addGroup(root, "Rooms", p.agents(), p.projects())
+	addGroup(root, "System", p.pools(), p.deployments(), p.providers(), p.events(), p.keys())
 	root.SetFlagErrorFunc(explainFlag)
 	root.SetUsageFunc(func(cmd *cobra.Command) error { writeUsage(cmd.OutOrStdout(), cmd); return nil })
 	completeWords(root)
@@ -84,4 +89,13 @@ func (p *program) root() *cobra.Command {
 	root.InitDefaultHelpCmd()
 	describeCompletion(root) // after SetOut, because cobra reads the output when it makes the command
 	return root
+}
+
+// addGroup adds commands below a title of their own in --help.
+func addGroup(root *cobra.Command, title string, commands ...*cobra.Command) {
+	root.AddGroup(&cobra.Group{ID: title, Title: title})
+	for _, cmd := range commands {
+		cmd.GroupID = title
+	}
+	root.AddCommand(commands...)
 }

@@ -188,10 +188,23 @@ func TestEveryCommandExplainsItself(t *testing.T) {
 // Pins help with 45 flags in one list, and lines that are wider than a terminal.
 func TestHelpGroupsSettings(t *testing.T) {
 	t.Parallel()
-	help := director.OK(t, env(), "serve", "--help")
+	help := director.OK(t, env(), "serve", "--help-all")
 	require.Regexp(t, `(?s)\nFlags:\n.*--print-config.*\nDatabase:\n.*--database-url .*\nListeners:\n.*--addr .*\nTokens and keys:\n.*--key-period `, help)
 	_, flags, _ := strings.Cut(help, "\nFlags:\n")
 	require.LessOrEqual(t, longestLine(flags), helpWidth)
+}
+
+// Pins a first help with all settings of a replica, and a list of 25 commands in no order.
+func TestHelpBeginsWithWhatAStartNeeds(t *testing.T) {
+	t.Parallel()
+	help := director.OK(t, env(), "serve", "--help")
+	require.Contains(t, help, "--database-url ")
+	require.Contains(t, help, "--key-encryption-key ")
+	require.NotContains(t, help, "--seat-ttl ")
+	require.Regexp(t, `'director serve --help-all' shows \d+ further settings`, help)
+	require.NotContains(t, director.OK(t, env(), "token", "mint", "--help"), "help-all", "few settings are all shown")
+	require.Regexp(t, `(?s)Run:\n  dev .*Overview:\n  doctor .*Game servers:\n  fleet .*Players:\n  explain .*Rooms:\n  agents .*System:\n  deployments .*Commands:\n`,
+		director.OK(t, env(), "--help"))
 }
 
 // Pins a mistyped command without an error, or with exit code 0.

@@ -6,17 +6,19 @@ import (
 	"github.com/KimMachineGun/automemlimit/memlimit"
 )
 
-// limitMemory sets GOGC to percent; a negative value turns it off. It also sets the runtime's memory limit to 90 % of the
-// container's, unless the operator has set GOMEMLIMIT.
-func limitMemory(percent int) {
-	debug.SetGCPercent(percent)
+// garbagePercent is GOGC unless the operator sets it: less CPU for more memory, as far as the container's memory allows.
+const garbagePercent = 200
+
+// limitMemory sets the runtime's memory limit to 90 % of the container's, and how much garbage there may be below it. What the operator
+// has set with Go's own GOMEMLIMIT and GOGC remains.
+func limitMemory(environ environment) {
+	if _, set := environ.lookup("GOGC"); !set {
+		debug.SetGCPercent(garbagePercent)
+	}
 	_, _ = memlimit.Set() // without a container's limit there is none for the runtime either
 }
 
-// memoryOr returns a setting in bytes or, if that is 0, a quarter of the memory limit and at most most.
-func memoryOr(set, most int) int {
-	if set > 0 {
-		return set
-	}
+// memoryShare returns a quarter of the memory limit, and at most so many bytes.
+func memoryShare(most int) int {
 	return int(min(debug.SetMemoryLimit(-1)/4, int64(most)))
 }

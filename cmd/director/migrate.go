@@ -67,7 +67,7 @@ var errPooled = errors.New("migrations use a session lock, which does not work t
 // migrationURL returns the database of the sub-commands of migrate: that of the settings, or else that of a running
 // `director dev`.
 func (c *Config) migrationURL() (string, error) {
-	if c.Pooler == "pgbouncer" && c.DatabaseURL != "" && c.DatabaseURLDirect == "" {
+	if c.Database.Pooler == "pgbouncer" && c.Database.URL != "" && c.Database.DirectURL == "" {
 		return "", cli.Usage(errPooled)
 	}
 	if url := c.direct(); url != "" {
@@ -86,10 +86,10 @@ func (c *Config) migrationURL() (string, error) {
 
 // direct returns the URL that bypasses a pooler.
 func (c *Config) direct() string {
-	if c.DatabaseURLDirect != "" {
-		return c.DatabaseURLDirect
+	if c.Database.DirectURL != "" {
+		return c.Database.DirectURL
 	}
-	return c.DatabaseURL
+	return c.Database.URL
 }
 
 func (p *program) migrateUp() *cobra.Command {

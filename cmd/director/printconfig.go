@@ -30,9 +30,9 @@ func (l *loaded) printConfig(out cli.Output) error {
 func settingsTable(section string) string {
 	var b strings.Builder
 	b.WriteString("| variable | default | allowed | |\n|---|---|---|---|\n")
-	for _, s := range new(Config).settings() {
+	for _, s := range allSettings() {
 		if s.section == section {
-			fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", s.names(), code(s.def), s.value.allowed, s.description())
+			fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", s.names(), code(s.value.show()), s.value.allowed, s.description())
 		}
 	}
 	return b.String()

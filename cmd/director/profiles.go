@@ -63,7 +63,7 @@ func (p *program) profilesList() *cobra.Command {
 	cli.AddOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return p.withDatabase(cmd, byProfile, func(ctx context.Context, l operator) error {
-			found, err := l.Profiles(ctx, l.OMRegion, *all)
+			found, err := l.Profiles(ctx, l.Server.Universe, *all)
 			if err != nil {
 				return err
 			}
@@ -133,7 +133,7 @@ func (p *program) profilesShow() *cobra.Command {
 			return err
 		}
 		return p.withDatabase(cmd, byProfile, func(ctx context.Context, l operator) error {
-			v, err := l.Profile(ctx, l.OMRegion, name, version)
+			v, err := l.Profile(ctx, l.Server.Universe, name, version)
 			if err != nil {
 				return refusalText(err)
 			}

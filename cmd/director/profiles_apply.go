@@ -228,7 +228,7 @@ func (p *program) profilesApply() *cobra.Command {
 			if *dry {
 				return l.dryRun(ctx, read, *shadow)
 			}
-			return l.apply(ctx, read, *shadow, func(name string) db.ProfileEdit { return flags.edit(cmd, l.OMRegion, name) })
+			return l.apply(ctx, read, *shadow, func(name string) db.ProfileEdit { return flags.edit(cmd, l.Server.Universe, name) })
 		})
 	}
 	return cmd

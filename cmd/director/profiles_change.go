@@ -99,7 +99,7 @@ func (p *program) changeProfile(
 			return err
 		}
 		return p.withDatabase(cmd, byProfile, func(ctx context.Context, l operator) error {
-			done, err := change(ctx, l, flags.edit(cmd, l.OMRegion, name), version)
+			done, err := change(ctx, l, flags.edit(cmd, l.Server.Universe, name), version)
 			if err != nil {
 				return refusalText(err)
 			}

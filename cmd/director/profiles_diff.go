@@ -72,7 +72,7 @@ func versionText(v db.ProfileVersion) titled {
 
 // twoDocuments returns the documents that diff compares.
 func (p *program) twoDocuments(ctx context.Context, l operator, name string, version int, other string) (from, to titled, err error) {
-	first, err := l.Profile(ctx, l.OMRegion, name, version)
+	first, err := l.Profile(ctx, l.Server.Universe, name, version)
 	if err != nil {
 		return from, to, err
 	}
@@ -80,14 +80,14 @@ func (p *program) twoDocuments(ctx context.Context, l operator, name string, ver
 	case other == "" && first.Version == 1:
 		return titled{title: "nothing"}, versionText(first), nil
 	case other == "":
-		before, err := l.Profile(ctx, l.OMRegion, name, first.Version-1)
+		before, err := l.Profile(ctx, l.Server.Universe, name, first.Version-1)
 		return versionText(before), versionText(first), err
 	case strings.HasPrefix(other, "@"):
 		_, wanted, err := parseVersion(name + other)
 		if err != nil {
 			return from, to, err
 		}
-		second, err := l.Profile(ctx, l.OMRegion, name, wanted)
+		second, err := l.Profile(ctx, l.Server.Universe, name, wanted)
 		return versionText(first), versionText(second), err
 	}
 	document, err := p.readProfile(other)
@@ -98,7 +98,7 @@ func (p *program) twoDocuments(ctx context.Context, l operator, name string, ver
 func (l operator) dryRun(ctx context.Context, files []profileFile, shadow bool) error {
 	var changes []appliedProfile
 	for _, f := range files {
-		live, err := l.Profile(ctx, l.OMRegion, f.profile.Name, 0)
+		live, err := l.Profile(ctx, l.Server.Universe, f.profile.Name, 0)
 		if err != nil && !fault.Is(err, fault.NotFound) {
 			return err
 		}

@@ -42,14 +42,14 @@ func (p *program) showShadow(cmd *cobra.Command, arg string) error {
 		return err
 	}
 	return p.withDatabase(cmd, byProfile, func(ctx context.Context, l operator) error {
-		v, err := l.Profile(ctx, l.OMRegion, name, 0)
+		v, err := l.Profile(ctx, l.Server.Universe, name, 0)
 		if err != nil {
 			return refusalText(err)
 		}
 		if v.Shadow == 0 {
 			return fmt.Errorf("profile %s has no shadow: 'director profiles shadow %s@VERSION' begins one", name, name)
 		}
-		found, err := rows[shadowRow](ctx, l.Store, selectShadow, l.OMRegion, name)
+		found, err := rows[shadowRow](ctx, l.Store, selectShadow, l.Server.Universe, name)
 		if err != nil {
 			return err
 		}

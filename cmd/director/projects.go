@@ -70,7 +70,7 @@ func (p *program) projectsCreate() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			made, err := l.CreateProject(ctx, db.NewProject{ID: *id, Name: args[0], Region: l.RealtimeRegion, Actor: actor})
+			made, err := l.CreateProject(ctx, db.NewProject{ID: *id, Name: args[0], Region: l.Realtime.Region, Actor: actor})
 			if err != nil {
 				return err
 			}

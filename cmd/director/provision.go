@@ -51,9 +51,9 @@ func (c *Config) checkProvision() error {
 			"agones needs DIRECTOR_AGONES_URL, _CERT, _KEY and _CA"},
 		{c.provides(providerAgones) && c.Agones.Kube != (agones.Kube{}) && slices.Contains([]string{c.Agones.Kube.URL, c.Agones.Kube.Token, c.Agones.Kube.CA}, ""),
 			"agones needs all of DIRECTOR_AGONES_KUBE_URL, _KUBE_TOKEN and _KUBE_CA, or none"},
-		{c.provides(providerDocker) && len(c.DockerImages) == 0, "docker needs DIRECTOR_DOCKER_IMAGES"},
-		{c.provides(providerEdgegap) && c.EdgegapToken == "", "edgegap needs DIRECTOR_EDGEGAP_TOKEN"},
-		{c.provides(providerProcess) && c.ProcessCommands == nil, "process needs DIRECTOR_PROCESS_COMMANDS"},
+		{c.provides(providerDocker) && len(c.Docker.Images) == 0, "docker needs DIRECTOR_DOCKER_IMAGES"},
+		{c.provides(providerEdgegap) && c.Edgegap.Token == "", "edgegap needs DIRECTOR_EDGEGAP_TOKEN"},
+		{c.provides(providerProcess) && c.Processes.Commands == nil, "process needs DIRECTOR_PROCESS_COMMANDS"},
 	} {
 		if need.absent {
 			missing = append(missing, fmt.Errorf("DIRECTOR_PROVIDERS: %s", need.what))
@@ -82,7 +82,7 @@ func (c *Config) replicasURL(listening net.Addr) string {
 	if c.PublicURL != "" {
 		return strings.TrimRight(c.PublicURL, "/")
 	}
-	addr := cmp.Or(c.Addr, "127.0.0.1:8080") // of a replica, for a worker without one
+	addr := c.Server.Addr // of a replica, for a worker without one
 	if listening != nil {
 		addr = listening.String()
 	}
@@ -91,7 +91,7 @@ func (c *Config) replicasURL(listening net.Addr) string {
 		host = "127.0.0.1"
 	}
 	scheme := "http://"
-	if c.TLSCert != "" {
+	if c.Server.TLSCert != "" {
 		scheme = "https://"
 	}
 	return scheme + net.JoinHostPort(host, port)
@@ -111,7 +111,7 @@ func (p *process) provision(keep bool) (map[string]provider.Provider, *worker.Pr
 		return nil, nil, err
 	}
 	return p.providers.byName, &worker.ProvisionOptions{
-		Owner: owner, Timeout: c.ProvisionTimeout, SweepEvery: c.SweepInterval, Environment: p.serverEnvironment,
+		Owner: owner, Timeout: c.ProvisionTimeout, Environment: p.serverEnvironment,
 	}, nil
 }
 
@@ -167,9 +167,13 @@ func (c *Config) openProvider(name string, log *slog.Logger, keep bool) (provide
 		cfg.Timeout = c.ProvisionTimeout
 		return agones.New(cfg)
 	case providerDocker:
-		return docker.New(docker.Config{Host: c.DockerHost, Images: c.DockerImages, Advertise: c.DockerAdvertise, Timeout: c.ProvisionTimeout})
+		cfg := c.Docker
+		cfg.Timeout = c.ProvisionTimeout
+		return docker.New(cfg)
 	case providerEdgegap:
-		return edgegap.New(edgegap.Config{Token: c.EdgegapToken, URL: c.EdgegapURL, Timeout: c.ProvisionTimeout})
+		cfg := c.Edgegap
+		cfg.Timeout = c.ProvisionTimeout
+		return edgegap.New(cfg)
 	case providerProcess:
 		return c.openProcesses(log, keep)
 	default:
@@ -178,23 +182,21 @@ func (c *Config) openProvider(name string, log *slog.Logger, keep bool) (provide
 }
 
 func (c *Config) openProcesses(log *slog.Logger, keep bool) (provider.Provider, error) {
-	dir := c.ProcessDir
-	if dir == "" {
+	cfg := c.Processes
+	cfg.EndWithParent, cfg.Logger = !keep, log
+	if cfg.Dir == "" {
 		data, err := c.dataDir()
 		if err != nil {
 			return nil, err
 		}
-		dir = data.path("servers")
+		cfg.Dir = data.path("servers")
 	}
-	return processes.New(processes.Config{
-		Dir: dir, Commands: c.ProcessCommands, PortMin: c.ProcessPorts.first, PortMax: c.ProcessPorts.last, Advertise: c.ProcessAdvertise,
-		Variables: c.ProcessVariables, User: c.ProcessUser.user, EndWithParent: !keep, Logger: log,
-	})
+	return processes.New(cfg)
 }
 
 // arenaCommand returns the command of the example game, if it is installed beside this program or on PATH.
-func arenaCommand() processCommands {
-	found := processCommands{}
+func arenaCommand() map[string][]string {
+	found := map[string][]string{}
 	if self, err := os.Executable(); err == nil {
 		beside := filepath.Join(filepath.Dir(self), "arena")
 		if path, err := exec.LookPath(beside); err == nil {

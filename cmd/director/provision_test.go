@@ -64,9 +64,9 @@ func TestProcessCommands(t *testing.T) {
 	t.Parallel()
 	l, err := loadWith(t, nil, "DIRECTOR_PROCESS_COMMANDS=arena=/usr/bin/arena server --modes duel,ffa; b=/b --port=${LATTICE_PORT_GAME}")
 	require.NoError(t, err)
-	require.Equal(t, processCommands{
+	require.Equal(t, map[string][]string{
 		"arena": {"/usr/bin/arena", "server", "--modes", "duel,ffa"}, "b": {"/b", "--port=${LATTICE_PORT_GAME}"},
-	}, l.ProcessCommands)
+	}, l.Processes.Commands)
 }
 
 // Pins the key of a provider in the printed settings.

@@ -86,7 +86,7 @@ func writeCommandFlags(page *strings.Builder, cmd *cobra.Command) {
 	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
 		section := strings.Join(f.Annotations[sectionAnnotation], "")
 		switch {
-		case section == "" && !f.Hidden && !slices.Contains([]string{"help", "output", "wide"}, f.Name):
+		case section == "" && !f.Hidden && !slices.Contains([]string{"help", "help-all", "output", "wide"}, f.Name):
 			rows = append(rows, fmt.Sprintf("| `--%s` | %s | %s |\n", f.Name, code(f.DefValue), cell(f.Usage)))
 		case section != "" && !slices.Contains(sections, section):
 			sections = append(sections, section)

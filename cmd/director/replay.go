@@ -86,7 +86,7 @@ func (p *program) runReplay(ctx context.Context, cmd *cobra.Command, l operator,
 	if err != nil {
 		return err
 	}
-	in, err := replayer.Past(ctx, l, past, rules, replayer.Recording{PlayerArg: l.OMPlayerArg, Privacy: l.privacy()})
+	in, err := replayer.Past(ctx, l, past, rules, replayer.Recording{PlayerArg: l.Server.PlayerArg, Privacy: l.History})
 	if err != nil {
 		return err
 	}
@@ -107,7 +107,7 @@ func (p *program) runReplay(ctx context.Context, cmd *cobra.Command, l operator,
 // toReplay returns the rules to try, and the part of the history to try them on.
 func (p *program) toReplay(ctx context.Context, l operator, f replayFlags) (rules decide.Version, past db.Past, err error) {
 	now := l.Now()
-	past.Region = l.OMRegion
+	past.Region = l.Server.Universe
 	var bad [2]error
 	past.From, bad[0] = parseMoment("from", f.from, now)
 	past.To, bad[1] = parseMoment("to", f.to, now)
@@ -140,7 +140,7 @@ func (l operator) storedRules(ctx context.Context, arg string) (decide.Version, 
 	if err != nil {
 		return decide.Version{}, err
 	}
-	stored, err := l.Profile(ctx, l.OMRegion, name, version)
+	stored, err := l.Profile(ctx, l.Server.Universe, name, version)
 	if err != nil {
 		return decide.Version{}, refusalText(err)
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,9 +24,7 @@ import (
 	"github.com/lattice-director/director/migrations"
 	"github.com/lattice-director/director/server"
 	"github.com/lattice-director/director/server/keyring"
-	"github.com/lattice-director/director/server/play"
 	"github.com/lattice-director/director/server/realtime"
-	"github.com/lattice-director/director/server/rest"
 	"github.com/lattice-director/director/server/telemetry"
 	"github.com/lattice-director/director/token"
 	"github.com/lattice-director/director/worker"
@@ -64,7 +61,7 @@ func newProcess(ctx context.Context, command string, conf *loaded, log *slog.Log
 
 // openProcess makes all parts that do not need a reachable database.
 func openProcess(ctx context.Context, command string, conf *loaded, log *slog.Logger) (*process, error) {
-	limitMemory(conf.GCPercent)
+	limitMemory(conf.environ)
 	p := &process{command: command, conf: conf, log: log, registry: prometheus.NewRegistry()}
 	var err error
 	if p.sealer, err = conf.sealer(); err != nil {
@@ -87,8 +84,8 @@ func openProcess(ctx context.Context, command string, conf *loaded, log *slog.Lo
 		p.tracing.stop()
 		return nil, err
 	}
-	if conf.RealtimeAddr != "" {
-		cfg.Queueing = realtime.Queueing(conf.OMRegion, conf.RealtimeTicketTTL)
+	if conf.Realtime.Addr != "" {
+		cfg.Queueing = realtime.Queueing(conf.Server.Universe, conf.Realtime.TicketTTL)
 	}
 	if p.store, err = db.Open(ctx, cfg); err != nil {
 		p.tracing.stop()
@@ -127,39 +124,30 @@ func (p *process) endReport(ctx context.Context) {
 	_ = p.store.EndReport(ctx) // the database is away: the report grows old
 }
 
-// store returns the configuration of the database. Settings that the command does not read have their defaults.
+// store returns the configuration of the database.
 func (c *Config) store() db.Config {
-	timing := db.DefaultTiming()
-	timing.LeaseTTL = cmp.Or(c.LeaseTTL, timing.LeaseTTL)
-	timing.SeatTTL = cmp.Or(c.SeatTTL, timing.SeatTTL)
-	timing.UnreportedSeatTTL = cmp.Or(c.UnreportedSeatTTL, timing.UnreportedSeatTTL)
-	timing.TokenTTL = cmp.Or(c.SessionTokenTTL, timing.TokenTTL)
-	timing.NetcodeExpire = cmp.Or(c.NetcodeExpire, timing.NetcodeExpire)
-	timing.NetcodeTimeout = cmp.Or(c.NetcodeTimeout, timing.NetcodeTimeout)
-	timing.PendingFor = cmp.Or(c.OMPendingFor, timing.PendingFor)
-	timing.AssignedFor = cmp.Or(c.OMAssignedFor, timing.AssignedFor)
-	pooler := c.Pooler
-	if pooler == "none" {
-		pooler = ""
-	}
-	return db.Config{
-		URL: c.DatabaseURL, DirectURL: c.DatabaseURLDirect, Pooler: pooler, MaxConns: int32(c.MaxConns), MaxReserved: c.MaxReserved, HoldTimeout: c.HoldTimeout,
-		Timing: timing, Describe: c.describeTicket, NoHistory: c.MatchHistory == 0,
-	}
+	cfg := c.Database
+	cfg.Describe, cfg.NoHistory = c.describeTicket, c.keepsNoHistory()
+	return cfg
 }
+
+// keepsNoHistory reports whether matches and the tickets that left the queue are not recorded.
+func (c *Config) keepsNoHistory() bool { return c.Worker.MatchRetention < 0 }
 
 // describeTicket returns what history keeps of a ticket. A body that cannot be read has no attributes.
 func (c *Config) describeTicket(body []byte, party []string) db.TicketFacts {
-	facts := db.TicketFacts{Party: c.privacy().Party(party)}
-	if t, err := ticketbody.Decode("", time.Time{}, body, c.OMPlayerArg); err == nil {
-		facts.Attributes, facts.Latencies = c.privacy().Facts(t)
+	facts := db.TicketFacts{Party: c.History.Party(party)}
+	if t, err := ticketbody.Decode("", time.Time{}, body, c.Server.PlayerArg); err == nil {
+		facts.Attributes, facts.Latencies = c.History.Facts(t)
 	}
 	return facts
 }
 
 // schedule returns the rotation schedule of the signing keys.
 func (c *Config) schedule() keyring.Schedule {
-	return keyring.Schedule{Period: c.KeyPeriod, MaxAge: c.JWKSMaxAge, TokenTTL: c.SessionTokenTTL}
+	schedule := c.Keys
+	schedule.TokenTTL = c.Database.Timing.TokenTTL
+	return schedule
 }
 
 // schemaTimeout is how long a start waits for the database before it continues without a check of the schema.
@@ -242,82 +230,43 @@ func listenError(err error, flags string) error {
 
 func (p *process) serverOptions(ctx context.Context) (server.Options, error) {
 	c := p.conf
-	access, err := p.access(ctx)
-	if err != nil {
-		return server.Options{}, err
+	o := c.Server
+	var err error
+	if o.Access.Keys, err = p.accessKeys(ctx); err != nil {
+		return o, err
 	}
-	if len(c.FleetTokens) == 0 && !c.AllowOpenFleet {
+	if len(o.FleetTokens) == 0 && !o.OpenFleet {
 		p.log.Info("only game servers of deployments are served: DIRECTOR_FLEET_TOKEN is not set")
 	}
-	tickets := c.openMatchOptions()
-	if tickets != nil {
-		tickets.Metrics = p.registry
+	if o.Realtime, err = c.realtimeOptions(p.sealer); err != nil {
+		return o, err
 	}
-	rivalis := c.orchestratorOptions()
-	if rivalis != nil {
-		rivalis.Metrics = p.registry
-	}
-	bevygap := c.bevygapOptions()
-	if bevygap != nil {
-		bevygap.Metrics = p.registry
-	}
-	lobby, err := c.realtimeOptions(p.sealer)
-	if err != nil {
-		return server.Options{}, err
-	}
-	if lobby != nil {
-		lobby.Metrics = p.registry
-	}
-	return server.Options{
-		Realtime: lobby, Projects: c.projectsOptions(p.sealer), Console: c.consoleOptions(p.sealer),
-		OpenMatch: tickets, Orchestrator: rivalis, Bevygap: bevygap,
-		Store: p.store, Keys: keyring.New(p.store, p.sealer, c.TokenAlg, c.schedule()), Connects: connect.New(p.sealer),
-		Access:      access,
-		FleetTokens: c.FleetTokens, OpenFleet: c.AllowOpenFleet, Deployments: p.sealer.DeploymentTokens(), OpsTokens: c.OpsTokens, Modes: play.Modes(c.Modes),
-		Addr: c.Addr, MetricsAddr: c.MetricsAddr, TLSCert: c.TLSCert, TLSKey: c.TLSKey,
-		TrustedProxies: c.TrustedProxies, CORSOrigins: c.CORSOrigins,
-		CallTimeout: c.CallTimeout, MaxInFlight: c.MaxInFlight,
-		PlayerArg: c.OMPlayerArg, MaxCandidates: c.LoopCandidates,
-		Universe: c.OMRegion, MaxWaiters: c.OMMaxWatchers, TicketLease: positiveOr(c.TicketLease, -1),
-		CallerRate: rate(c.PlayerRate, c.PlayerBurst), FailureRate: rate(c.FailureRate, c.FailureBurst),
-		DrainDelay: c.DrainDelay, ShutdownTimeout: c.ShutdownBudget,
-		Log: p.log, Tracer: p.tracing.provider(), Metrics: p.metrics,
-	}, nil
+	o.OpenMatch, o.Orchestrator, o.Bevygap = c.openMatchOptions(), c.orchestratorOptions(), c.bevygapOptions()
+	o.Projects, o.Console = c.projectsOptions(p.sealer), c.consoleOptions(p.sealer)
+	o.Store, o.Keys, o.Connects = p.store, keyring.New(p.store, p.sealer, c.Worker.Alg, c.schedule()), connect.New(p.sealer)
+	o.Deployments = p.sealer.DeploymentTokens()
+	o.Log, o.Tracer, o.Metrics = p.log, p.tracing.provider(), p.metrics
+	return o, nil
 }
 
-// access returns the verification of access tokens, without keys if no key set is configured. A key set from a file or JSON must
-// be readable at the start. One from a URL is read in the background, and errors go to the log.
-func (p *process) access(ctx context.Context) (token.AccessConfig, error) {
+// accessKeys returns the keys that verify access tokens, or nil if no key set is configured. A key set from a file or JSON must be readable
+// at the start. One from a URL is read in the background, and errors go to the log.
+func (p *process) accessKeys(ctx context.Context) (*token.KeySource, error) {
 	c := p.conf
 	if c.JWKS == "" {
 		p.log.Info("players are not served: DIRECTOR_AUTH_JWKS is not set")
-		return token.AccessConfig{}, nil
+		return nil, nil //nolint:nilnil // token.AccessConfig: nil is none
 	}
 	keys, err := token.NewKeySource(c.JWKS, token.SourceOptions{PlainHTTP: c.JWKSPlainHTTP, Log: p.log})
 	if err != nil {
-		return token.AccessConfig{}, fmt.Errorf("DIRECTOR_AUTH_JWKS: %w", err)
+		return nil, fmt.Errorf("DIRECTOR_AUTH_JWKS: %w", err)
 	}
 	if strings.Contains(c.JWKS, "://") {
 		go func() { _, _ = keys.Keys(ctx) }()
 	} else if _, err := keys.Keys(ctx); err != nil {
-		return token.AccessConfig{}, fmt.Errorf("DIRECTOR_AUTH_JWKS: %w", err)
+		return nil, fmt.Errorf("DIRECTOR_AUTH_JWKS: %w", err)
 	}
-	return token.AccessConfig{Keys: keys, Issuer: c.AuthIssuer, Audience: c.AuthAudience}, nil
-}
-
-// positiveOr returns d, or otherwise where d is 0: for options whose zero value is a default.
-func positiveOr(d, otherwise time.Duration) time.Duration {
-	if d > 0 {
-		return d
-	}
-	return otherwise
-}
-
-func rate(perSecond, burst int) rest.Rate {
-	if perSecond == 0 {
-		perSecond = -1 // because 0 is the server's default
-	}
-	return rest.Rate{PerSecond: float64(perSecond), Burst: burst}
+	return keys, nil
 }
 
 func (p *process) worker() (*worker.Worker, error) {
@@ -329,30 +278,29 @@ func (p *process) worker() (*worker.Worker, error) {
 	if err != nil {
 		return nil, err
 	}
-	return worker.New(worker.Options{
-		Providers: providers, Provision: provisioning,
-		Store: p.store, Sealer: p.sealer, Alg: p.conf.TokenAlg, Policy: p.conf.schedule().Policy(),
-		ReapEvery: p.conf.ReapInterval, Retention: p.conf.HistoryRetention, MatchRetention: positiveOr(p.conf.MatchHistory, -1),
-		Doctor: p.conf.doctor(), Reports: p.command == "work",
-		Loop: deciding, Log: p.log, Metrics: p.registry,
-	})
+	o := p.conf.Worker
+	o.Store, o.Sealer, o.Policy = p.store, p.sealer, p.conf.schedule().Policy()
+	o.Loop, o.Providers, o.Provision = deciding, providers, provisioning
+	o.Doctor, o.Reports = p.conf.doctor(), p.command == "work"
+	o.Log, o.Metrics = p.log, p.registry
+	return worker.New(o)
 }
 
 // checkCommon checks the settings that both replicas and workers need.
 func (c *Config) checkCommon() error {
 	var missing []error
-	if c.DatabaseURL == "" {
+	if c.Database.URL == "" {
 		missing = append(missing, errors.New("there is no database: set DATABASE_URL, such as postgres://director@db.internal/director "+
 			"('director dev' starts its own)"))
-	} else if _, err := pgx.ParseConfig(c.DatabaseURL); err != nil {
+	} else if _, err := pgx.ParseConfig(c.Database.URL); err != nil {
 		missing = append(missing, err)
 	}
 	if _, err := c.sealer(); err != nil {
 		missing = append(missing, err)
 	}
-	if lead := c.schedule().Policy().Lead; c.KeyPeriod < lead {
+	if lead := c.schedule().Policy().Lead; c.Keys.Period < lead {
 		missing = append(missing, fmt.Errorf("--key-period / DIRECTOR_KEY_PERIOD: %s is too short: a key is published for %s before it signs, "+
-			"which follows from DIRECTOR_JWKS_MAX_AGE", brief(c.KeyPeriod), brief(lead)))
+			"which follows from DIRECTOR_JWKS_MAX_AGE", brief(c.Keys.Period), brief(lead)))
 	}
 	return errors.Join(append(missing, c.checkProvision())...)
 }
@@ -361,8 +309,8 @@ func (c *Config) checkCommon() error {
 // serve anything else.
 func (c *Config) checkServe() error {
 	missing := []error{c.checkCommon()}
-	alone := len(c.GRPCAddrs) > 0 || c.OrchestratorAddr != "" || c.Bevygap == "guests" || c.RealtimeAddr != "" || c.RealtimeControlAddr != ""
-	if !alone && len(c.FleetTokens) == 0 && !c.AllowOpenFleet {
+	alone := len(c.OpenMatch.Addrs) > 0 || c.Orchestrator.Addr != "" || c.BevygapPlayers == bevygapGuests || c.Realtime.Addr != "" || c.Projects.Addr != ""
+	if !alone && len(c.Server.FleetTokens) == 0 && !c.Server.OpenFleet {
 		missing = append(missing, errors.New("there is no fleet token, so anybody could register game servers: set DIRECTOR_FLEET_TOKEN "+
 			"('openssl rand -hex 24' makes one), or allow it with --allow-open-fleet"))
 	}
@@ -370,7 +318,7 @@ func (c *Config) checkServe() error {
 		missing = append(missing, errors.New("there is no key set to verify players' access tokens with: set DIRECTOR_AUTH_JWKS "+
 			"to your login's JWKS, as an https URL, a file or JSON"))
 	}
-	if (c.TLSCert == "") != (c.TLSKey == "") {
+	if (c.Server.TLSCert == "") != (c.Server.TLSKey == "") {
 		missing = append(missing, errors.New("TLS needs both a certificate and its key: set DIRECTOR_TLS_CERT and DIRECTOR_TLS_KEY, or neither"))
 	}
 	missing = append(missing, c.checkOpenMatch(), c.checkOrchestrator(), c.checkBevygap(), c.checkRealtime(), c.checkConsole())

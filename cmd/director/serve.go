@@ -35,7 +35,7 @@ func (p *program) serve() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			p.warnUnknownVariables(cmd.Context(), p.newLog(conf))
+			conf.warnIgnored(cmd.Context(), p.newLog(conf))
 			return conf.printConfig(out)
 		}
 		if err := conf.checkServe(); err != nil {
@@ -48,9 +48,9 @@ func (p *program) serve() *cobra.Command {
 
 func (p *program) runServe(ctx context.Context, conf *loaded) error {
 	log := p.newLog(conf)
-	p.warnUnknownVariables(ctx, log)
+	conf.warnIgnored(ctx, log)
 	conf.warnOrchestrator(ctx, log)
-	conf.warnRealtime(ctx, p.environ, log)
+	conf.warnRealtime(ctx, log)
 	proc, err := newProcess(ctx, "serve", conf, log)
 	if err != nil {
 		return err

@@ -142,7 +142,7 @@ func TestServeOpenMatch(t *testing.T) {
 	const secret = "a-token-of-the-lobby"
 	url := dbtest.New(t)
 	r := start(t, serving(url, login(t).JWKS(), "DIRECTOR_GRPC_ADDR=127.0.0.1:0,127.0.0.1:0", "DIRECTOR_OM_TOKENS=frontend="+secret,
-		"DIRECTOR_OM_REGION=moon", "DIRECTOR_OM_MAX_TICKET=1KiB"), "serve")
+		"DIRECTOR_OM_REGION=moon"), "serve")
 	addrs := strings.Split(r.logged("listening", "grpc_addr"), ",")
 	require.Len(t, addrs, 2)
 	conn, err := net.Dial("tcp", addrs[1])
@@ -154,9 +154,9 @@ func TestServeOpenMatch(t *testing.T) {
 	require.Equal(t, http.StatusUnauthorized, status)
 	status, body := clitest.Post(t, path, "Authorization: Bearer "+secret, object{"ticket": object{"extensions": object{}}})
 	require.Equal(t, http.StatusOK, status, body)
-	status, body = clitest.Post(t, path, "Authorization: Bearer "+secret, object{"ticket": object{"search_fields": object{"tags": []string{strings.Repeat("x", 2000)}}}})
+	status, body = clitest.Post(t, path, "Authorization: Bearer "+secret, object{"ticket": object{"search_fields": object{"tags": []string{strings.Repeat("x", 70_000)}}}})
 	require.Equal(t, http.StatusBadRequest, status, body)
-	require.Contains(t, body, "more than the 1024")
+	require.Contains(t, body, "more than the 65536")
 	status, _ = clitest.Post(t, r.api()+"/v1/backendservice/tickets:releaseall", "Authorization: Bearer "+secret, object{})
 	require.Equal(t, http.StatusForbidden, status)
 	var regions []string

@@ -19,12 +19,12 @@ type setting struct {
 	aliases   []string // further names of the variable, that other systems use
 	upstream  upstream // variables of another system in a syntax of their own
 	section   string
-	def       string // the default, in the syntax of the flag; "" is none
 	help      string // for --help and docs/configuration.md
 	secret    bool   // never printed
 	fleetWide bool   // replicas and workers of one database must agree on it
+	start     bool   // an installation starts with it: --help shows it, and not only --help-all
 	by        commandSet
-	value     value
+	value     value // the option that it sets, which has the default
 }
 
 // upstream is the variables in which another system has a setting, in a syntax of its own.
@@ -52,7 +52,7 @@ func (s setting) variable() string {
 	return "DIRECTOR_" + strings.ToUpper(strings.ReplaceAll(s.flag, "-", "_"))
 }
 
-// plain is help without the marks of Markdown.
+// plainHelp is help without the marks of Markdown.
 func (s setting) plainHelp() string { return strings.ReplaceAll(s.help, "`", "") }
 
 // source is where a setting's value comes from.
@@ -67,8 +67,10 @@ func fromEnv(name string) source  { return source("environment " + name) }
 type loaded struct {
 	Config
 
+	environ  environment
 	settings []setting
 	sources  []source
+	ignored  []ignoredSetting
 }
 
 // rawFlag keeps the text of the command line. load validates it together with the environment.
@@ -81,28 +83,39 @@ func (f *rawFlag) Type() string       { return f.kind }
 // addFlags adds the flags of the settings that the commands read.
 func addFlags(flags *pflag.FlagSet, commands commandSet) {
 	flags.SortFlags = false // --help keeps the order of the table, which groups related settings
-	for _, s := range new(Config).settings() {
+	for _, s := range allSettings() {
 		if s.by&commands == 0 {
 			continue
 		}
-		flag := flags.VarPF(&rawFlag{s.def, s.value.kind}, s.flag, "", fmt.Sprintf("%s [%s]", s.plainHelp(), s.variable()))
+		flag := flags.VarPF(&rawFlag{s.value.show(), s.value.kind}, s.flag, "", fmt.Sprintf("%s [%s]", s.plainHelp(), s.variable()))
 		if s.value.kind == kindBool {
 			flag.NoOptDefVal = "true"
 		}
 		flag.Annotations = map[string][]string{sectionAnnotation: {s.section}, wordsAnnotation: s.value.words}
+		if s.start {
+			flag.Annotations[startAnnotation] = nil
+		}
 	}
+	addRemovedFlags(flags, commands)
+	addHelpAll(flags)
+}
+
+// allSettings returns the settings with their defaults.
+func allSettings() []setting {
+	c := defaultConfig()
+	return c.settings()
 }
 
 // load reads the settings of a command from its flags, else the environment, else the defaults. The error names all invalid
 // values.
 func load(flags *pflag.FlagSet, environ environment, commands commandSet) (*loaded, error) {
-	l := &loaded{}
+	l := &loaded{Config: defaultConfig(), environ: environ, ignored: ignoredSettings(flags, environ, commands)}
 	var bad []error
 	for _, s := range l.Config.settings() {
 		if s.by&commands == 0 {
 			continue
 		}
-		text, from := s.find(flags, environ)
+		text, from := s.given(flags, environ)
 		if err := s.assign(text, from); err != nil {
 			bad = append(bad, err)
 		}
@@ -114,16 +127,17 @@ func load(flags *pflag.FlagSet, environ environment, commands commandSet) (*load
 	return l, nil
 }
 
-// find returns the text of a setting and its source.
-func (s setting) find(flags *pflag.FlagSet, environ environment) (string, source) {
+// given returns the text that the command line or the environment gives a setting, and its source. Without one the text is empty, and
+// the option keeps its default.
+func (s setting) given(flags *pflag.FlagSet, environ environment) (string, source) {
 	if f := flags.Lookup(s.flag); f != nil && f.Changed {
 		return f.Value.String(), fromFlag(s.flag)
 	}
-	if strings.HasSuffix(s.env, ">") {
+	if strings.HasSuffix(s.env, ">") { // a variable for each mode
 		if all := environ.gather(modePrefix); all != "" {
 			return all, fromEnv(s.env)
 		}
-		return s.def, fromDefault
+		return "", fromDefault
 	}
 	for _, name := range append([]string{s.variable()}, s.aliases...) {
 		if text, ok := environ.lookup(name); ok {
@@ -135,7 +149,7 @@ func (s setting) find(flags *pflag.FlagSet, environ environment) (string, source
 			return text, fromEnv(name)
 		}
 	}
-	return s.def, fromDefault
+	return "", fromDefault
 }
 
 // assign sets a value. White space around it is not meant: a value that was read from a file ends with the file's line break.

@@ -50,9 +50,8 @@ func (p *program) runSidecar(ctx context.Context, conf *loaded) error {
 		return err
 	}
 	defer client.Close()
-	o := sidecar.Options{
-		Client: client, Server: server, Deployed: deployed, HealthWithin: conf.SidecarHealth, Grace: conf.SidecarGrace, Log: log,
-	}
+	o := conf.Sidecar
+	o.Client, o.Server, o.Deployed, o.Log = client, server, deployed, log
 	if o.HTTP, err = new(net.ListenConfig).Listen(ctx, "tcp", conf.SidecarAddr); err != nil {
 		return err
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/lattice-director/director/internal/base/timetext"
 	"github.com/lattice-director/director/server/orchestrator"
+	"github.com/lattice-director/director/server/play"
 	"github.com/lattice-director/director/server/rest"
 	"github.com/lattice-director/director/token"
 )
@@ -65,20 +66,30 @@ func line(p *string) value {
 	return v
 }
 
-func boolean(p *bool) value {
-	v := value{kind: kindBool, allowed: "true or false", words: []string{"true", "false"}, show: func() string { return strconv.FormatBool(*p) }}
-	v.set = func(text string) (err error) {
-		*p, err = strconv.ParseBool(text)
-		return v.must(err == nil)
+func integer[T ~int | ~int32](p *T, least, most T) value {
+	v := value{kind: "number", allowed: fmt.Sprintf("%d to %d", least, most), show: func() string { return fmt.Sprint(*p) }}
+	v.set = func(text string) error {
+		n, err := strconv.ParseInt(text, 10, 32)
+		*p = T(n)
+		return v.must(err == nil && least <= *p && *p <= most)
 	}
 	return v
 }
 
-func integer(p *int, least, most int) value {
-	v := value{kind: "number", allowed: fmt.Sprintf("%d to %d", least, most), show: func() string { return strconv.Itoa(*p) }}
-	v.set = func(text string) (err error) {
-		*p, err = strconv.Atoi(text)
-		return v.must(err == nil && least <= *p && *p <= most)
+// perSecond is the average of a rate, whose burst grows with it: a rate of twice the default has twice the burst. 0 is no limit.
+func perSecond(p *rest.Rate) value {
+	var n int
+	burst := p.Burst / int(p.PerSecond)
+	v := integer(&n, 0, 1_000_000)
+	v.show = func() string { return strconv.Itoa(max(0, int(p.PerSecond))) }
+	set := v.set
+	v.set = func(text string) error {
+		err := set(text)
+		*p = rest.Rate{PerSecond: float64(n), Burst: n * burst}
+		if n == 0 {
+			p.PerSecond = -1 // no limit: an option that is zero is the default
+		}
+		return err
 	}
 	return v
 }
@@ -95,18 +106,86 @@ func duration(p *time.Duration, least, most time.Duration) value {
 	return v
 }
 
-// brief formats a duration without trailing units that are zero.
-func brief(d time.Duration) string { return timetext.Brief(d) }
-
-func choice(p *string, words ...string) value {
-	v := value{kind: "word", allowed: strings.Join(words[:len(words)-1], ", ") + " or " + words[len(words)-1], words: words}
-	v.show = func() string { return *p }
+// durationOrNone is a duration of an option whose zero value is the default: 0 makes it negative, which is none.
+func durationOrNone(p *time.Duration, most time.Duration) value {
+	v := duration(p, 0, most)
+	v.show = func() string { return brief(max(0, *p)) }
+	set := v.set
 	v.set = func(text string) error {
-		*p = text
-		return v.must(slices.Contains(words, text))
+		err := set(text)
+		if *p == 0 {
+			*p = -1
+		}
+		return err
 	}
 	return v
 }
+
+// brief formats a duration without trailing units that are zero.
+func brief(d time.Duration) string { return timetext.Brief(d) }
+
+// word is a text that a setting allows, and the value of the option that it means.
+type word[T any] struct {
+	text  string
+	means T
+}
+
+// oneOf is one of several words.
+func oneOf[T comparable](p *T, words ...word[T]) value {
+	v := value{kind: "word", words: make([]string, len(words))}
+	for i, w := range words {
+		v.words[i] = w.text
+	}
+	v.allowed = strings.Join(v.words[:len(words)-1], ", ") + " or " + v.words[len(words)-1]
+	v.show = func() string {
+		return words[slices.IndexFunc(words, func(w word[T]) bool { return w.means == *p })].text
+	}
+	v.set = func(text string) error {
+		i := slices.Index(v.words, text)
+		if i < 0 {
+			return v.must(false)
+		}
+		*p = words[i].means
+		return nil
+	}
+	return v
+}
+
+// choice is one of several words, which are the values of the option.
+func choice[T ~string](p *T, texts ...T) value {
+	words := make([]word[T], len(texts))
+	for i, text := range texts {
+		words[i] = word[T]{string(text), text}
+	}
+	return oneOf(p, words...)
+}
+
+func boolean(p *bool) value {
+	v := oneOf(p, word[bool]{"true", true}, word[bool]{"false", false})
+	v.kind = kindBool
+	v.set = func(text string) (err error) {
+		*p, err = strconv.ParseBool(text)
+		return v.must(err == nil)
+	}
+	return v
+}
+
+// negated is true where its option is false.
+func negated(p *bool) value {
+	given := !*p
+	v := boolean(&given)
+	v.show = func() string { return strconv.FormatBool(!*p) }
+	set := v.set
+	v.set = func(text string) error {
+		err := set(text)
+		*p = !given
+		return err
+	}
+	return v
+}
+
+// pooler is the kind of pooler before the database.
+func pooler(p *string) value { return oneOf(p, word[string]{"none", ""}, word[string]{"pgbouncer", "pgbouncer"}) }
 
 func splitList(text string) []string {
 	var items []string
@@ -164,52 +243,6 @@ func addresses(p *[]string) value {
 		return v.must(len(*p) > 0)
 	}
 	return v
-}
-
-// gcPercent has the syntax of GOGC; off is -1.
-func gcPercent(p *int) value {
-	v := value{kind: "number", allowed: "0 to 100000, or off", show: func() string {
-		if *p < 0 {
-			return "off"
-		}
-		return strconv.Itoa(*p)
-	}}
-	v.set = func(text string) (err error) {
-		if text == "off" || text == "-1" {
-			*p = -1
-			return nil
-		}
-		*p, err = strconv.Atoi(text)
-		return v.must(err == nil && 0 <= *p && *p <= 100_000)
-	}
-	return v
-}
-
-// size is a number of bytes.
-func size(p *int, least, most int) value {
-	v := value{kind: "size", allowed: bytesText(least) + " to " + bytesText(most), show: func() string { return bytesText(*p) }}
-	v.set = func(text string) error {
-		unit := 1
-		for suffix, n := range map[string]int{"KiB": 1 << 10, "MiB": 1 << 20} {
-			if number, found := strings.CutSuffix(text, suffix); found {
-				text, unit = number, n
-			}
-		}
-		n, err := strconv.Atoi(text)
-		*p = n * unit
-		return v.must(err == nil && n <= most/unit && least <= n*unit)
-	}
-	return v
-}
-
-func bytesText(n int) string {
-	switch {
-	case n > 0 && n%(1<<20) == 0:
-		return strconv.Itoa(n>>20) + "MiB"
-	case n > 0 && n%(1<<10) == 0:
-		return strconv.Itoa(n>>10) + "KiB"
-	}
-	return strconv.Itoa(n)
 }
 
 // dialled is what players dial.
@@ -342,13 +375,11 @@ func withoutPassword(text string) string {
 	return passwordWord.ReplaceAllString(redact(text), "${1}xxxxx")
 }
 
-// modeSizes are the numbers of seats of a session, by mode.
-type modeSizes map[string]int
-
-func (m modeSizes) String() string {
-	var items []string
-	for _, mode := range slices.Sorted(maps.Keys(m)) {
-		items = append(items, mode+"="+strconv.Itoa(m[mode]))
+// modesText returns the numbers of seats of a session, by mode, as a flag has them.
+func modesText(sizes play.Modes) string {
+	items := make([]string, 0, len(sizes))
+	for _, mode := range slices.Sorted(maps.Keys(sizes)) {
+		items = append(items, mode+"="+strconv.Itoa(sizes[mode]))
 	}
 	return strings.Join(items, ",")
 }
@@ -361,11 +392,11 @@ func spellings(name string) []string {
 
 var modeName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 
-func sizes(p *modeSizes) value {
+func sizes(p *play.Modes) value {
 	v := value{kind: "list", allowed: "mode=seats with 1 to 1024 seats, comma-separated"}
-	v.show = func() string { return p.String() }
+	v.show = func() string { return modesText(*p) }
 	v.set = func(text string) error {
-		*p = modeSizes{}
+		*p = play.Modes{}
 		for _, item := range splitList(text) {
 			name, number, _ := strings.Cut(item, "=")
 			variable, fromEnv := strings.CutPrefix(name, modePrefix)
@@ -375,7 +406,7 @@ func sizes(p *modeSizes) value {
 			}
 			(*p)[variable] = n
 			if fromEnv {
-				p.addSpellings(variable, n)
+				addSpellings(*p, variable, n)
 			}
 		}
 		return nil
@@ -384,10 +415,10 @@ func sizes(p *modeSizes) value {
 }
 
 // addSpellings sets the size for the other spellings of a mode, unless a more literal name has set one.
-func (m modeSizes) addSpellings(variable string, n int) {
+func addSpellings(sizes play.Modes, variable string, n int) {
 	for _, mode := range spellings(variable) {
-		if _, set := m[mode]; !set {
-			m[mode] = n
+		if _, set := sizes[mode]; !set {
+			sizes[mode] = n
 		}
 	}
 }

@@ -14,7 +14,7 @@ import (
 // welcome prints the addresses, and commands to try first.
 func (d *devRun) welcome(s *server.Server) {
 	scheme := "http"
-	if d.conf.TLSCert != "" {
+	if d.conf.Server.TLSCert != "" {
 		scheme = "https"
 	}
 	api := scheme + "://" + s.Addr().String()
@@ -50,8 +50,8 @@ Join a lobby (Node.js 22 or newer), and see what its members get:
 
 %sList the game servers: %s    Ctrl-C stops everything%s
 
-`, buildVersion().Version, d.consoleLink(s.ConsoleAddr()), api, api, scheme, s.OrchestratorAddr(), d.rivalisKeys(), d.conf.OrchestratorRegion,
-		lobby, nexisDemoProject, scheme, s.RealtimeControlAddr(), d.internalToken(), s.MetricsAddr(), d.data, d.sql(), brief(d.conf.LeaseTTL),
+`, buildVersion().Version, d.consoleLink(s.ConsoleAddr()), api, api, scheme, s.OrchestratorAddr(), d.rivalisKeys(), d.conf.Orchestrator.Region,
+		lobby, nexisDemoProject, scheme, s.RealtimeControlAddr(), d.internalToken(), s.MetricsAddr(), d.data, d.sql(), brief(d.conf.Database.Timing.LeaseTTL),
 		api, d.fleetHeader(), api, d.fleetHeader(), d.login(), api,
 		d.lobbyToken(scheme+"://"+s.RealtimeControlAddr().String()), lobby, d.browser(api), d.command("fleet list"), d.kept())
 }
@@ -59,14 +59,14 @@ Join a lobby (Node.js 22 or newer), and see what its members get:
 // rivalisKeys prints keys only in the run that makes them.
 func (d *devRun) rivalisKeys() string {
 	if d.madeKeys {
-		return "agent key: " + strings.Join(d.conf.OrchestratorAgentKeys, ",") + "    admin key: " + strings.Join(d.conf.OrchestratorAdminKeys, ",")
+		return "agent key: " + strings.Join(d.conf.Orchestrator.AgentKeys, ",") + "    admin key: " + strings.Join(d.conf.Orchestrator.AdminKeys, ",")
 	}
 	return "keys: as configured, else in " + d.data.path("agent-key") + " and " + d.data.path("admin-key")
 }
 
 // internalToken is the token of the control API, if everybody knows it.
 func (d *devRun) internalToken() string {
-	if slices.Contains(d.conf.RealtimeInternalTokens, nexisInternalToken) {
+	if slices.Contains(d.conf.Projects.Tokens, nexisInternalToken) {
 		return nexisInternalToken
 	}
 	return "$DIRECTOR_REALTIME_INTERNAL_TOKEN"
@@ -81,13 +81,13 @@ func (d *devRun) kept() string {
 
 func (d *devRun) sql() string {
 	if d.private != nil {
-		return "psql '" + d.conf.DatabaseURL + "'"
+		return "psql '" + d.conf.Database.URL + "'"
 	}
-	return withoutPassword(d.conf.DatabaseURL)
+	return withoutPassword(d.conf.Database.URL)
 }
 
 func (d *devRun) fleetHeader() string {
-	if len(d.conf.FleetTokens) > 0 {
+	if len(d.conf.Server.FleetTokens) > 0 {
 		return ` -H "X-Fleet-Token: $DIRECTOR_FLEET_TOKEN"`
 	}
 	return ""
@@ -102,7 +102,7 @@ func (d *devRun) login() string {
 
 // browser says how to play in a browser, if the page's players can log in here and its origin is allowed.
 func (d *devRun) browser(api string) string {
-	if d.conf.from("auth-jwks") != fromDefault || d.private == nil || !slices.Contains(d.conf.CORSOrigins, pageOrigins[0]) {
+	if d.conf.from("auth-jwks") != fromDefault || d.private == nil || !slices.Contains(d.conf.Server.CORSOrigins, pageOrigins[0]) {
 		return ""
 	}
 	command := "make browser DATA=" + quote(string(d.data))

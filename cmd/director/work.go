@@ -38,7 +38,7 @@ func (p *program) work() *cobra.Command {
 
 func (p *program) runWork(ctx context.Context, conf *loaded) error {
 	log := p.newLog(conf)
-	p.warnUnknownVariables(ctx, log)
+	conf.warnIgnored(ctx, log)
 	proc, err := newProcess(ctx, "work", conf, log)
 	if err != nil {
 		return err
@@ -49,7 +49,7 @@ func (p *program) runWork(ctx context.Context, conf *loaded) error {
 	if err != nil {
 		return err
 	}
-	if conf.MetricsAddr == "" {
+	if conf.Server.MetricsAddr == "" {
 		log.LogAttrs(ctx, slog.LevelInfo, "working")
 		w.Run(ctx)
 		return nil
@@ -59,7 +59,7 @@ func (p *program) runWork(ctx context.Context, conf *loaded) error {
 
 // serveMetrics serves /metrics and /debug/pprof/ until ctx ends.
 func (p *process) serveMetrics(ctx context.Context) error {
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", p.conf.MetricsAddr)
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", p.conf.Server.MetricsAddr)
 	if err != nil {
 		return listenError(err, "--metrics-addr")
 	}

@@ -166,7 +166,6 @@ func (c *cluster) settings() []string {
 		"DIRECTOR_FLEET_TOKEN="+c.fleetKey,
 		"DIRECTOR_AUTH_JWKS="+c.login.JWKS(),
 		"DIRECTOR_LEASE_TTL="+leaseTTL.String(),
-		"DIRECTOR_REAP_INTERVAL=500ms",
 		"DIRECTOR_LOG_FORMAT=text",
 	)
 }

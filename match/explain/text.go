@@ -29,7 +29,7 @@ func (t Ticket) Text() string {
 		fmt.Fprintf(&b, "not explained, since there are too many: %s\n", strings.Join(t.NotExplained, ", "))
 	}
 	if t.Partial {
-		fmt.Fprintf(&b, "only %d other tickets were read, by DIRECTOR_LOOP_CANDIDATES; there are more\n", t.Read)
+		fmt.Fprintf(&b, "only %d other tickets were read; there are more\n", t.Read)
 	}
 	return b.String()
 }

@@ -28,13 +28,16 @@ const (
 	EnvironmentTag = "LATTICE_PROVIDER_TAG"
 )
 
+// DefaultNamespace is the namespace of the fleets, unless [Config] has another.
+const DefaultNamespace = "default"
+
 // labelFleet is the label that Agones gives the servers of a fleet.
 const labelFleet = "agones.dev/fleet"
 
 // Config configures a [Provider].
 type Config struct {
 	URL       string // of the allocator: https://host. Required
-	Namespace string // of the fleets; default by default
+	Namespace string // of the fleets; DefaultNamespace by default
 	// Files in PEM: the client certificate that the allocator accepts, its key, and the authority of the allocator's certificate.
 	// The first two are read again for each connection, so that they may be renewed. Required.
 	Cert, Key, CA string
@@ -72,7 +75,7 @@ var (
 
 // New returns a provider. It makes no call. Errors: a URL is not https, or a file cannot be read.
 func New(cfg Config) (*Provider, error) {
-	p := &Provider{namespace: cmp.Or(cfg.Namespace, "default"), timeout: cmp.Or(cfg.Timeout, 15*time.Second)}
+	p := &Provider{namespace: cmp.Or(cfg.Namespace, DefaultNamespace), timeout: cmp.Or(cfg.Timeout, 15*time.Second)}
 	if !validName(p.namespace) {
 		return nil, fmt.Errorf("agones: %.80q is no namespace", p.namespace)
 	}

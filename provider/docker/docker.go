@@ -55,7 +55,7 @@ var (
 func New(cfg Config) (*Provider, error) {
 	cfg.Host, cfg.Timeout = cmp.Or(cfg.Host, DefaultHost), cmp.Or(cfg.Timeout, 15*time.Second)
 	if !cfg.Advertise.IsValid() {
-		cfg.Advertise = netip.AddrFrom4([4]byte{127, 0, 0, 1})
+		cfg.Advertise = provider.Loopback
 	}
 	if len(cfg.Images) == 0 {
 		return nil, errors.New("docker: no image is allowed")

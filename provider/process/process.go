@@ -17,6 +17,12 @@ import (
 	"github.com/lattice-director/director/provider"
 )
 
+// The ports of servers, unless [Config] has others.
+const (
+	DefaultPortMin = 30000
+	DefaultPortMax = 30999
+)
+
 // Config configures a [Provider].
 type Config struct {
 	Dir string // of the state, created if absent. Required; one per host and installation
@@ -28,7 +34,7 @@ type Config struct {
 	Variables []string
 	// User is the user of the servers; nil: that of the director, which has to be root otherwise.
 	User    *User
-	PortMin uint16 // the range of the servers' ports, inclusive; 30000 to 30999 by default
+	PortMin uint16 // the range of the servers' ports, inclusive; DefaultPortMin to DefaultPortMax by default
 	PortMax uint16
 	// Advertise is the address that players dial; 127.0.0.1 by default.
 	Advertise   netip.Addr
@@ -60,10 +66,10 @@ var (
 // New returns a provider, and adopts the servers that an earlier one has started. It runs a goroutine until Close: that kills
 // servers whose grace is over, ends those whose life is over, and bounds logs.
 func New(cfg Config) (*Provider, error) {
-	cfg.PortMin, cfg.PortMax = cmp.Or(cfg.PortMin, 30000), cmp.Or(cfg.PortMax, 30999)
+	cfg.PortMin, cfg.PortMax = cmp.Or(cfg.PortMin, DefaultPortMin), cmp.Or(cfg.PortMax, DefaultPortMax)
 	cfg.MaxServers, cfg.MaxLogBytes = cmp.Or(cfg.MaxServers, 100), cmp.Or(cfg.MaxLogBytes, 8<<20)
 	if !cfg.Advertise.IsValid() {
-		cfg.Advertise = netip.AddrFrom4([4]byte{127, 0, 0, 1})
+		cfg.Advertise = provider.Loopback
 	}
 	if err := cfg.check(); err != nil {
 		return nil, err

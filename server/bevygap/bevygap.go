@@ -67,13 +67,16 @@ type Options struct {
 	pingEvery, pongWithin                  time.Duration // of a socket that waits
 }
 
+// Defaults returns what operators may change, with its defaults. [New] uses them for fields that are zero.
+func Defaults() Options { return Options{Wait: time.Minute, PerAddress: 8} }
+
 func (o Options) withDefaults() (Options, error) {
 	if o.Store == nil || o.Connect == nil {
 		return o, errors.New("bevygap: a store and a way to connect are required")
 	}
-	o.Wait = cmp.Or(o.Wait, time.Minute)
+	o.Wait = cmp.Or(o.Wait, Defaults().Wait)
 	o.MaxWaiting = cmp.Or(o.MaxWaiting, 10_000)
-	o.PerAddress = cmp.Or(o.PerAddress, 8)
+	o.PerAddress = cmp.Or(o.PerAddress, Defaults().PerAddress)
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	if o.Refused == nil {
 		o.Refused = func(fault.Refusal) {}

@@ -21,6 +21,9 @@ import (
 	"github.com/lattice-director/director/token"
 )
 
+// DefaultSessionTTL is how long a login lasts, unless [Options] say another time.
+const DefaultSessionTTL = 12 * time.Hour
+
 // Options configure the console. Store, Doctor, Rotate, Cookies and Explain are required, and Tokens or OIDC, without which nobody can log in.
 type Options struct {
 	Store   Store
@@ -80,7 +83,7 @@ func New(o Options) (*Console, error) {
 		return nil, err
 	}
 	o.Universe = cmp.Or(o.Universe, "global")
-	o.SessionTTL, o.MaxStreams = cmp.Or(o.SessionTTL, 12*time.Hour), cmp.Or(o.MaxStreams, 256)
+	o.SessionTTL, o.MaxStreams = cmp.Or(o.SessionTTL, DefaultSessionTTL), cmp.Or(o.MaxStreams, 256)
 	c := &Console{Options: o, tokens: rest.ParseOperatorTokens(o.Tokens), failures: rest.NewLimiter(o.FailureRate), now: time.Now, crossSite: http.NewCrossOriginProtection(), streamBeat: streamBeat}
 	var err error
 	if c.proxies, err = rest.ParseProxies(o.TrustedProxies); err != nil {

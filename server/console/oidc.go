@@ -61,11 +61,14 @@ type oidcLogin struct {
 	keys atomic.Pointer[token.KeySource] // of the issuer; nil until the provider was read
 }
 
+// DefaultOIDC returns what operators may change, with its defaults. [New] uses them for fields that are zero.
+func DefaultOIDC() OIDC { return OIDC{Scopes: []string{"email", "profile"}, RoleClaim: "groups"} }
+
 func newOIDCLogin(o OIDC, public string, log *slog.Logger) *oidcLogin {
-	o.RoleClaim = cmp.Or(o.RoleClaim, "groups")
+	o.RoleClaim = cmp.Or(o.RoleClaim, DefaultOIDC().RoleClaim)
 	o.HTTP = cmp.Or(o.HTTP, &http.Client{Timeout: issuerTimeout})
 	if len(o.Scopes) == 0 {
-		o.Scopes = []string{"email", "profile"}
+		o.Scopes = DefaultOIDC().Scopes
 	}
 	_, host, _ := strings.Cut(o.Issuer, "://")
 	host, _, _ = strings.Cut(host, "/")

@@ -18,12 +18,20 @@ type Schedule struct {
 	Skew     time.Duration // largest difference between any two clocks; 0 means 30 s
 }
 
+// DefaultSchedule is the schedule that the zero Schedule means.
+func DefaultSchedule() Schedule {
+	return Schedule{
+		Period: 24 * time.Hour, MaxAge: 5 * time.Minute, Refresh: 5 * time.Second, TokenTTL: db.DefaultTiming().TokenTTL, Skew: 30 * time.Second,
+	}
+}
+
 func (s Schedule) withDefaults() Schedule {
-	s.Period = cmp.Or(s.Period, 24*time.Hour)
-	s.MaxAge = cmp.Or(s.MaxAge, 5*time.Minute)
-	s.Refresh = cmp.Or(s.Refresh, 5*time.Second)
-	s.TokenTTL = cmp.Or(s.TokenTTL, 2*time.Minute)
-	s.Skew = cmp.Or(s.Skew, 30*time.Second)
+	d := DefaultSchedule()
+	s.Period = cmp.Or(s.Period, d.Period)
+	s.MaxAge = cmp.Or(s.MaxAge, d.MaxAge)
+	s.Refresh = cmp.Or(s.Refresh, d.Refresh)
+	s.TokenTTL = cmp.Or(s.TokenTTL, d.TokenTTL)
+	s.Skew = cmp.Or(s.Skew, d.Skew)
 	return s
 }
 

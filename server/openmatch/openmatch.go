@@ -104,12 +104,18 @@ type Options struct {
 	guard       *panics.Guard // of goroutines that belong to no call
 }
 
+// Defaults returns what operators may change, with its defaults. [New] uses them for fields that are zero, except Registration.
+func Defaults() Options {
+	return Options{Region: "global", Registration: 250 * time.Millisecond, Collection: 20 * time.Second, MaxWatchers: 32_768}
+}
+
 func (o Options) withDefaults() Options {
-	o.Region = cmp.Or(o.Region, "global")
-	o.Collection = cmp.Or(o.Collection, 20*time.Second)
+	d := Defaults()
+	o.Region = cmp.Or(o.Region, d.Region)
+	o.Collection = cmp.Or(o.Collection, d.Collection)
 	o.FailureRate = cmp.Or(o.FailureRate, rest.DefaultFailureRate)
 	o.MaxTicket = cmp.Or(o.MaxTicket, 64<<10)
-	o.MaxWatchers = cmp.Or(o.MaxWatchers, 32_768)
+	o.MaxWatchers = cmp.Or(o.MaxWatchers, d.MaxWatchers)
 	o.PageSize = cmp.Or(o.PageSize, 10_000)
 	o.QueryMemory = max(cmp.Or(o.QueryMemory, 128<<20), readingBytes)
 	o.QueueMemory = cmp.Or(o.QueueMemory, 64<<20)

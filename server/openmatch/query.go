@@ -22,7 +22,7 @@ const (
 )
 
 // errQueryMemory ends a query that gets no share of the memory.
-var errQueryMemory = status.Error(codes.ResourceExhausted, "the answers of other queries take all the memory that this replica has for them (DIRECTOR_OM_QUERY_MEMORY): "+
+var errQueryMemory = status.Error(codes.ResourceExhausted, "the answers of other queries take all the memory that this replica has for them: "+
 	"read answers to the end or cancel them, and call again, another replica may have room")
 
 // query is openmatch.QueryService.

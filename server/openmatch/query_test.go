@@ -164,7 +164,7 @@ func TestTheMemoryOfQueriesIsBounded(t *testing.T) {
 		stream, err := pb.NewQueryServiceClient(deaf).QueryTickets(ctx, &pb.QueryTicketsRequest{Pool: &pb.Pool{}})
 		require.NoError(t, err)
 		if _, err = stream.Recv(); err != nil {
-			refused(t, codes.ResourceExhausted, "the answers of other queries take all the memory that this replica has for them (DIRECTOR_OM_QUERY_MEMORY): "+
+			refused(t, codes.ResourceExhausted, "the answers of other queries take all the memory that this replica has for them: "+
 				"read answers to the end or cancel them, and call again, another replica may have room", err)
 			refusals++
 		}

@@ -53,9 +53,12 @@ type Options struct {
 	Metrics prometheus.Registerer // nil: none
 }
 
+// Defaults returns what operators may change, with its defaults. [New] uses them for fields that are zero.
+func Defaults() Options { return Options{Region: "global", Heartbeat: 5 * time.Second} }
+
 func (o Options) withDefaults() Options {
-	o.Region = cmp.Or(o.Region, "global")
-	o.Heartbeat = cmp.Or(o.Heartbeat, 5*time.Second)
+	o.Region = cmp.Or(o.Region, Defaults().Region)
+	o.Heartbeat = cmp.Or(o.Heartbeat, Defaults().Heartbeat)
 	o.MaxAgents = cmp.Or(o.MaxAgents, 20_000)
 	o.Addr = cmp.Or(o.Addr, "127.0.0.1:7350")
 	o.FailureRate = cmp.Or(o.FailureRate, rest.DefaultFailureRate)

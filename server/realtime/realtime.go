@@ -87,14 +87,20 @@ type timing struct {
 	look      time.Duration // between two looks at sessions without a connection; longer than call
 }
 
+// Defaults returns what operators may change, with its defaults. [New] uses them for fields that are zero, except RequireKey.
+func Defaults() Options {
+	return Options{Region: "global", Auth: AuthRequired, RequireKey: true, KeyScope: "token:mint", SessionTTL: 30 * time.Second, MaxConnections: 20_000}
+}
+
 func (o Options) withDefaults() (Options, error) {
+	d := Defaults()
 	o.Addr = cmp.Or(o.Addr, "127.0.0.1:4000")
-	o.Region = cmp.Or(o.Region, "global")
+	o.Region = cmp.Or(o.Region, d.Region)
 	o.Universe = cmp.Or(o.Universe, "global")
-	o.Auth = cmp.Or(o.Auth, AuthRequired)
-	o.KeyScope = cmp.Or(o.KeyScope, "token:mint")
-	o.SessionTTL = cmp.Or(o.SessionTTL, 30*time.Second)
-	o.MaxConnections = cmp.Or(o.MaxConnections, 20_000)
+	o.Auth = cmp.Or(o.Auth, d.Auth)
+	o.KeyScope = cmp.Or(o.KeyScope, d.KeyScope)
+	o.SessionTTL = cmp.Or(o.SessionTTL, d.SessionTTL)
+	o.MaxConnections = cmp.Or(o.MaxConnections, d.MaxConnections)
 	o.FailureRate = cmp.Or(o.FailureRate, rest.DefaultFailureRate)
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	if o.Refused == nil {

@@ -40,7 +40,7 @@ func TestATakeoverIsBounded(t *testing.T) {
 		"all in one of them":       func(int) int { return 0 },
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := &crowdedQueue{rig: newRig(t, "DIRECTOR_LOOP_CANDIDATES=400000"), profiles: profiles, tickets: tickets}
+			c := &crowdedQueue{rig: newRig(t), profiles: profiles, tickets: tickets}
 			c.fill(profileOf)
 			worker := c.startWorker()
 			c.takeover("the only one is killed and started again", func() {

@@ -136,7 +136,7 @@ func TestTheBoundOfAnExplanation(t *testing.T) {
 	found := b.explained(me)
 	require.True(t, found.Partial)
 	require.Equal(t, 3, found.Read)
-	require.Contains(t, found.Text(), "only 3 other tickets were read, by DIRECTOR_LOOP_CANDIDATES")
+	require.Contains(t, found.Text(), "only 3 other tickets were read; there are more")
 }
 
 // Pins a ticket without profiles that is explained in none, or in those that do not hold it first.

@@ -42,7 +42,7 @@ func newMetrics(r prometheus.Registerer, lag func() float64) (*metrics, error) {
 			Name: "director_loop_candidates", Help: "Tickets of the queue that this worker knows."}),
 		leftOut: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "director_loop_left_out_tickets",
-			Help: "Tickets of the queue that this worker has no place for in memory (DIRECTOR_LOOP_CANDIDATES, or a quarter of the memory limit), and so does not match; " +
+			Help: "Tickets of the queue that this worker has no place for in memory (a quarter of the memory limit, or 400,000 tickets), and so does not match; " +
 				"counted once a minute."}),
 		owned: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "director_loop_profiles", Help: "Profiles that this worker decides for."}),

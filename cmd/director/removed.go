@@ -1,0 +1,97 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/spf13/pflag"
+)
+
+// removedSetting is a setting of the last release that has no effect any more. For one release its flag and its variables are accepted,
+// so that a start with them succeeds and says what holds instead. The next release deletes its row.
+type removedSetting struct {
+	former  setting
+	instead string // what holds now
+}
+
+// removedSettings returns the settings that the last release had and this one has not.
+func removedSettings() []removedSetting {
+	removed := func(flag string, by commandSet, instead string) removedSetting {
+		return removedSetting{setting{flag: flag, by: by}, instead}
+	}
+	anyProxy := setting{flag: "orchestrator-trust-any-proxy", aliases: []string{"FLEET_TRUST_PROXY"}, by: byServers, value: value{kind: kindBool}}
+	return []removedSetting{
+		removed("max-reserved", byServers, "a caller may have 1024 reserved seats in a region"),
+		removed("netcode-expire", byServers, "a netcode connect token is valid for 45s"),
+		removed("player-burst", byServers, "a player may make three times DIRECTOR_PLAYER_RATE calls at once"),
+		removed("failure-burst", byServers, "ten times DIRECTOR_FAILURE_RATE authentications of an address may fail at once"),
+		{setting{flag: "gogc", env: "GOGC", by: byLoops}, "the variable GOGC, which is Go's own; 200 without it"},
+		removed("reap-interval", byLoops, "a worker looks for expired instances and seats every second"),
+		removed("om-page-size", byServers, "a message of a query's answer has at most 10000 tickets"),
+		removed("om-max-ticket", byLoops, "a ticket, backfill or assignment has at most 64KiB"),
+		removed("om-query-memory", byServers, "answers of queries take a quarter of the memory limit, at most 128MiB"),
+		removed("om-proposal-memory", byLoops, "proposals take a quarter of the memory limit, at most 512MiB"),
+		removed("loop-lease", byLoops, "a worker that gives no sign of life for 1s loses its profiles to another one"),
+		removed("loop-candidates", byLoops|byExplain, "a worker keeps the tickets that fit into a quarter of the memory limit, at most 400000"),
+		{anyProxy, "only the proxies of DIRECTOR_TRUSTED_PROXIES are trusted"},
+		removed("orchestrator-max-agents", byServers, "a replica has at most 20000 agents"),
+		removed("orchestrator-max-streams", byServers, "a replica has at most 100 streams of GET /v1/events"),
+		removed("sweep-interval", byLoops, "a worker compares the lists of providers with the database every five minutes"),
+		removed("bevygap-max-waiting", byServers, "requests that wait take a quarter of the memory limit; they are at most 10000"),
+		removed("console-oidc-label", byServers, "the login page names the host of the issuer"),
+	}
+}
+
+// ignoredSetting is a removed setting that somebody has set.
+type ignoredSetting struct {
+	from    source
+	instead string
+}
+
+// ignoredSettings returns the removed settings of the commands that are set; of all commands, for doctor.
+func ignoredSettings(flags *pflag.FlagSet, environ environment, commands commandSet) (ignored []ignoredSetting) {
+	for _, s := range removedSettings() {
+		if s.former.by&commands == 0 && commands&byDoctor == 0 {
+			continue
+		}
+		_, from := s.former.given(flags, environ)
+		if from != fromDefault && from != fromEnv("GOGC") { // which has its effect
+			ignored = append(ignored, ignoredSetting{from, s.instead})
+		}
+	}
+	return ignored
+}
+
+// addRemovedFlags accepts the flags of removed settings. --help does not show them.
+func addRemovedFlags(flags *pflag.FlagSet, commands commandSet) {
+	for _, s := range removedSettings() {
+		if s.former.by&commands == 0 {
+			continue
+		}
+		flag := flags.VarPF(&rawFlag{kind: "text"}, s.former.flag, "", "No effect: "+s.instead)
+		flag.Hidden = true
+		if s.former.value.kind == kindBool {
+			flag.NoOptDefVal = "true"
+		}
+	}
+}
+
+// warnRemoved logs a line for each removed setting that is set.
+func (l *loaded) warnRemoved(ctx context.Context, log *slog.Logger) {
+	for _, s := range l.ignored {
+		log.LogAttrs(ctx, slog.LevelWarn, "this setting was removed and has no effect",
+			slog.String("set_by", string(s.from)), slog.String("instead", s.instead))
+	}
+}
+
+// warnIgnored logs a line for each removed setting that is set, and for each DIRECTOR_ variable that is no setting, such as a misspelt one.
+func (l *loaded) warnIgnored(ctx context.Context, log *slog.Logger) {
+	l.warnRemoved(ctx, log)
+	for _, s := range l.environ.unknownVariables() {
+		attrs := []slog.Attr{slog.String("variable", s.name)}
+		if s.suggestion != "" {
+			attrs = append(attrs, slog.String("did_you_mean", s.suggestion))
+		}
+		log.LogAttrs(ctx, slog.LevelWarn, "this variable is no setting and has no effect", attrs...)
+	}
+}

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"bytes"
+	"log/slog"
+	"testing"
+
+	"github.com/spf13/pflag"
+	"github.com/stretchr/testify/require"
+)
+
+// Pins an upgrade after which a start fails, or silently does something else, because of a setting that the last release had.
+func TestRemovedSettingsAreIgnoredWithAWarning(t *testing.T) {
+	t.Parallel()
+	current := map[string]bool{}
+	for _, s := range allSettings() {
+		current[s.flag], current[s.variable()] = true, true
+	}
+	for _, s := range removedSettings() {
+		require.False(t, current[s.former.flag] || current[s.former.variable()], s.former.flag)
+		given := map[string]func() (*loaded, error){
+			"flag --" + s.former.flag: func() (*loaded, error) { return loadWith(t, []string{"--" + s.former.flag + "=7"}) },
+		}
+		for _, name := range append([]string{s.former.variable()}, s.former.aliases...) {
+			given["environment "+name] = func() (*loaded, error) { return loadWith(t, nil, name+"=7") }
+		}
+		for by, load := range given {
+			l, err := load()
+			require.NoError(t, err, by)
+			require.Equal(t, defaultConfig(), l.Config, by)
+			var log bytes.Buffer
+			l.warnIgnored(t.Context(), slog.New(slog.NewTextHandler(&log, nil)))
+			if by == "environment GOGC" {
+				require.Empty(t, log.String(), "Go itself reads it")
+				continue
+			}
+			require.Equal(t, 1, bytes.Count(log.Bytes(), []byte("\n")), log.String())
+			require.Contains(t, log.String(), "this setting was removed and has no effect")
+			require.Contains(t, log.String(), by)
+			require.Contains(t, log.String(), s.instead)
+		}
+	}
+}
+
+// Pins a removed setting that one of the commands still refuses, prints, or recommends.
+func TestRemovedSettingsOfCommands(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{{"serve", "--print-config"}, {"serve", "--print-config", "--loop-candidates", "5000", "--orchestrator-trust-any-proxy"}} {
+		r := director.Run(t, env("DIRECTOR_LOOP_CANDIDATES=5000"), "", args...)
+		require.NoError(t, r.Err)
+		require.Contains(t, r.Stderr, "this setting was removed and has no effect")
+		require.NotContains(t, r.Stdout, "LOOP_CANDIDATES")
+	}
+	require.NotContains(t, director.OK(t, env(), "serve", "--help-all"), "loop-candidates")
+	require.ErrorContains(t, director.Run(t, env(), "", "migrate", "status", "--loop-candidates", "5").Err, "unknown flag")
+	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+	addFlags(flags, everybody)
+	require.True(t, flags.Lookup("gogc").Hidden)
+}
