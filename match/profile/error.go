@@ -2,6 +2,7 @@ package profile
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -34,6 +35,13 @@ func (r *report) addAt(line, column int, path, format string, args ...any) bool 
 		r.problems = append(r.problems, Problem{Line: line, Column: column, Path: path, Text: fmt.Sprintf(format, args...)})
 	}
 	return false
+}
+
+// addError adds the problems of a document that cannot be read.
+func (r *report) addError(err error) {
+	if refused, ok := errors.AsType[*Error](err); ok {
+		r.problems = append(r.problems, refused.Problems...)
+	}
 }
 
 // err returns the problems as an *Error, or nil.

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/lattice-director/director/internal/base/document"
 	"github.com/lattice-director/director/match"
 )
 
@@ -14,6 +15,8 @@ const (
 	maxDepth = 32
 	maxNodes = 1 << 16
 )
+
+var limits = document.Limits{Bytes: MaxBytes, Depth: maxDepth, Aliases: true, Content: "a profile is a mapping with a name"}
 
 // node is a value of a document, as YAML and JSON know it.
 type node struct {

@@ -1,10 +1,5 @@
 package profile
 
-import (
-	"strings"
-	"unicode/utf8"
-)
-
 // Parse reads a profile from YAML or JSON of at most [MaxBytes]. Reading is strict: keys that are not known, values of other
 // types and rules that cannot hold together are refused. Defaults are filled in. Errors: *[Error], with up to 16 problems.
 func Parse(document []byte) (*Profile, error) {
@@ -57,31 +52,13 @@ func convert(document []byte, stored bool) (*converter, error) {
 
 // read returns the root of a document, or nil after it reported a problem.
 func read(r *report, document []byte) *node {
-	text := strings.TrimPrefix(string(document), "\uFEFF") // a byte order mark, which some editors write
-	switch {
-	case len(document) > MaxBytes:
-		r.addAt(1, 1, "", "the document has %d bytes: %d are allowed", len(document), MaxBytes)
+	text, err := limits.Text(document)
+	if err != nil {
+		r.addError(err)
 		return nil
-	case !utf8.ValidString(text) || strings.ContainsRune(text, 0):
-		at := cursor{line: 1, column: 1}
-		at.move(text, badByte(text))
-		r.addAt(at.line, at.column, "", "the document must be text in UTF-8")
-		return nil
-	case isJSON(text):
+	}
+	if isJSON(text) {
 		return readJSON(r, text)
 	}
 	return readYAML(r, text)
-}
-
-// badByte returns the offset of the first byte that is not text in UTF-8.
-func badByte(text string) int {
-	for i, c := range text {
-		if c == 0 {
-			return i
-		}
-		if _, size := utf8.DecodeRuneInString(text[i:]); c == utf8.RuneError && size == 1 {
-			return i
-		}
-	}
-	return len(text)
 }

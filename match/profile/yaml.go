@@ -1,113 +1,22 @@
 package profile
 
 import (
-	"errors"
-	"strings"
-
-	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/lexer"
-	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
+
+	"github.com/lattice-director/director/internal/base/document"
 )
 
 // readYAML reads a document of YAML 1.2 as far as profiles need it: without tags, merge keys and keys that are not text.
 // It returns nil after it reported a problem.
 func readYAML(r *report, document string) *node {
-	tokens := lexer.Tokenize(document)
-	if deep := tooDeep(tokens); deep != nil {
-		r.addAt(deep.Position.Line, deep.Position.Column, "", "values are nested too deeply: %d levels are allowed", maxDepth)
-		return nil
-	}
-	file, err := parseYAML(tokens)
+	body, err := limits.YAML(document)
 	if err != nil {
-		var located yaml.Error
-		if errors.As(err, &located) && located.GetToken() != nil {
-			at := located.GetToken().Position
-			r.addAt(at.Line, at.Column, "", "this is not YAML: %s", located.GetMessage())
-			return nil
-		}
-		r.addAt(1, 1, "", "this is not YAML: %s", firstLine(err.Error()))
-		return nil
-	}
-	return readFile(r, file)
-}
-
-// parseYAML calls the parser. The library has had panics on malformed input; one must not end a replica.
-func parseYAML(tokens token.Tokens) (file *ast.File, err error) {
-	defer func() {
-		if recover() != nil {
-			err = errors.New("it cannot be parsed")
-		}
-	}()
-	return parser.Parse(tokens, 0)
-}
-
-func firstLine(text string) string {
-	line, _, _ := strings.Cut(text, "\n")
-	return line
-}
-
-// tooDeep returns the token at which the nesting exceeds maxDepth, or nil. It looks at tokens, because the parser recurses. Brackets
-// nest; so do the "-", "?", "&" and "!" of one line. Deeper indentation makes lines longer, which bounds it.
-func tooDeep(tokens token.Tokens) *token.Token {
-	brackets, line, marks := 0, 0, 0
-	for _, t := range tokens {
-		if t.Position.Line != line {
-			line, marks = t.Position.Line, 0
-		}
-		switch t.Type {
-		case token.SequenceStartType, token.MappingStartType:
-			brackets++
-		case token.SequenceEndType, token.MappingEndType:
-			brackets--
-		case token.SequenceEntryType, token.MappingKeyType, token.AnchorType, token.TagType:
-			marks++
-		case token.CollectEntryType:
-			marks = 0
-		default: // the other tokens do not nest
-		}
-		if brackets > maxDepth || marks > maxDepth {
-			return t
-		}
-	}
-	return nil
-}
-
-func readFile(r *report, file *ast.File) *node {
-	var bodies []ast.Node
-	for _, doc := range file.Docs {
-		if doc.Body != nil {
-			bodies = append(bodies, doc.Body)
-		}
-	}
-	if len(bodies) == 0 {
-		r.addAt(1, 1, "", "the document is empty: a profile is a mapping with a name")
-		return nil
-	}
-	if len(bodies) > 1 {
-		at := position(bodies[1])
-		r.addAt(at.Line, at.Column, "", "this begins a second document: one is allowed")
+		r.addError(err)
 		return nil
 	}
 	y := &yamlReader{report: r, anchors: map[string]ast.Node{}}
-	return y.read(bodies[0], 0)
-}
-
-// position returns where a node begins. The token of a mapping without brackets is the colon after its first key.
-func position(n ast.Node) *token.Position {
-	switch m := n.(type) {
-	case *ast.MappingNode:
-		if !m.IsFlowStyle && len(m.Values) > 0 {
-			return position(m.Values[0].Key)
-		}
-	case *ast.MappingValueNode:
-		return position(m.Key)
-	}
-	if t := n.GetToken(); t != nil && t.Position != nil {
-		return t.Position
-	}
-	return &token.Position{Line: 1, Column: 1}
+	return y.read(body, 0)
 }
 
 // yamlReader makes nodes of a syntax tree. It expands aliases, and counts every node, so that a document of nested aliases
@@ -121,8 +30,8 @@ type yamlReader struct {
 
 // refuse reports a problem at a node of the syntax tree.
 func (y *yamlReader) refuse(n ast.Node, format string, args ...any) *node {
-	at := position(n)
-	y.addAt(at.Line, at.Column, "", format, args...)
+	line, column := document.Begin(n)
+	y.addAt(line, column, "", format, args...)
 	return nil
 }
 
@@ -164,8 +73,8 @@ func (y *yamlReader) read(a ast.Node, depth int) *node {
 }
 
 func (y *yamlReader) scalar(a ast.Node, text string, plain bool) *node {
-	at := position(a)
-	n := &node{kind: isText, line: at.Line, column: at.Column, text: text}
+	line, column := document.Begin(a)
+	n := &node{kind: isText, line: line, column: column, text: text}
 	if plain {
 		n.setPlain(text)
 	}
@@ -173,8 +82,8 @@ func (y *yamlReader) scalar(a ast.Node, text string, plain bool) *node {
 }
 
 func (y *yamlReader) readList(a *ast.SequenceNode, depth int) *node {
-	at := position(a)
-	n := &node{kind: isList, line: at.Line, column: at.Column}
+	line, column := document.Begin(a)
+	n := &node{kind: isList, line: line, column: column}
 	for _, value := range a.Values {
 		item := y.read(value, depth+1)
 		if item == nil {
@@ -186,8 +95,8 @@ func (y *yamlReader) readList(a *ast.SequenceNode, depth int) *node {
 }
 
 func (y *yamlReader) readObject(a ast.Node, values []*ast.MappingValueNode, depth int) *node {
-	at := position(a)
-	n := &node{kind: isObject, line: at.Line, column: at.Column}
+	line, column := document.Begin(a)
+	n := &node{kind: isObject, line: line, column: column}
 	seen := map[string]bool{}
 	for _, v := range values {
 		name, ok := y.readKey(v.Key)
@@ -204,8 +113,8 @@ func (y *yamlReader) readObject(a ast.Node, values []*ast.MappingValueNode, dept
 }
 
 func (y *yamlReader) readKey(a ast.MapKeyNode) (key, bool) {
-	at := position(a)
-	k := key{line: at.Line, column: at.Column}
+	line, column := document.Begin(a)
+	k := key{line: line, column: column}
 	switch a := a.(type) {
 	case *ast.StringNode:
 		k.name = a.Value

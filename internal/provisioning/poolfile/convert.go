@@ -10,6 +10,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 
 	"github.com/lattice-director/director/db/provision"
+	"github.com/lattice-director/director/internal/base/document"
 	"github.com/lattice-director/director/provider"
 	"github.com/lattice-director/director/token/netcode"
 )
@@ -102,7 +103,7 @@ func (t *text) UnmarshalYAML(n ast.Node) error {
 	case *ast.NullNode:
 		*t = ""
 	default:
-		return refuse(positionOf(n), "this must be text")
+		return document.RefuseAt(n, "this must be text")
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/token"
 
+	"github.com/lattice-director/director/internal/base/document"
 	"github.com/lattice-director/director/match"
 )
 
@@ -24,11 +25,11 @@ func numberOf(n ast.Node, allowed string) (string, error) {
 		return "", nil
 	}
 	if _, isScalar := n.(ast.ScalarNode); !isScalar {
-		return "", refuse(positionOf(n), "this must be %s", allowed)
+		return "", document.RefuseAt(n, "this must be %s", allowed)
 	}
 	text := n.GetToken().Value
 	if isText(n) || !match.IsNumber(text) {
-		return "", refuse(positionOf(n), "%.40q must be %s", text, allowed)
+		return "", document.RefuseAt(n, "%.40q must be %s", text, allowed)
 	}
 	return text, nil
 }
@@ -57,7 +58,7 @@ func unmarshalWhole[N whole | portNumber](n ast.Node, to *N, least, most int64, 
 	}
 	value, ok := match.ParseWhole(text)
 	if !ok || value < least || value > most {
-		return refuse(positionOf(n), "%.40q must be %s", text, allowed)
+		return document.RefuseAt(n, "%.40q must be %s", text, allowed)
 	}
 	*to = N(value)
 	return nil
@@ -72,7 +73,7 @@ func (p *protocolID) UnmarshalYAML(n ast.Node) error {
 	}
 	id, err := strconv.ParseUint(text, 10, 64) // a float would round it
 	if err != nil {
-		return refuse(positionOf(n), "%.40q must be %s", text, allowed)
+		return document.RefuseAt(n, "%.40q must be %s", text, allowed)
 	}
 	*p = protocolID(id)
 	return nil
@@ -86,7 +87,7 @@ func (f *number) UnmarshalYAML(n ast.Node) error {
 	}
 	value, problem := match.ParseNumber(text)
 	if problem != "" {
-		return refuse(positionOf(n), "%.40q %s", text, problem)
+		return document.RefuseAt(n, "%.40q %s", text, problem)
 	}
 	*f = number(value)
 	return nil

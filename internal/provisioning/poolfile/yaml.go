@@ -6,17 +6,15 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/lexer"
-	"github.com/goccy/go-yaml/parser"
-	"github.com/goccy/go-yaml/token"
+
+	"github.com/lattice-director/director/internal/base/document"
 )
 
-// maxDepth bounds the nesting: lists of mappings of lists are all that a document has.
-const maxDepth = 16
+// limits bound a document: lists of mappings of lists are all that it has.
+var limits = document.Limits{Bytes: MaxBytes, Depth: 16, Content: "it is a mapping with apps, pools or both"}
 
 // position is where a value begins, counted from 1.
 type position struct{ Line, Column int }
@@ -50,99 +48,46 @@ func (p positions) named(err error) error {
 	return err
 }
 
-func refuse(at position, format string, args ...any) error {
-	return &Error{Problems: []Problem{{Line: at.Line, Column: at.Column, Text: fmt.Sprintf(format, args...)}}}
-}
-
 // decode reads the YAML of a document. Errors: *Error.
-func decode(text []byte) (read poolDocument, at positions, err error) {
-	if len(text) > MaxBytes {
-		return read, nil, refuse(position{1, 1}, "the document has %d bytes: %d are allowed", len(text), MaxBytes)
-	}
-	text = bytes.TrimPrefix(text, []byte("\uFEFF"))
-	if !utf8.Valid(text) || bytes.IndexByte(text, 0) >= 0 {
-		return read, nil, refuse(position{1, 1}, "the document must be text in UTF-8")
-	}
-	defer func() { // the library has had panics on malformed input
-		if recover() != nil {
-			read, at, err = poolDocument{}, nil, refuse(position{1, 1}, "this is not YAML")
-		}
-	}()
-	tokens := lexer.Tokenize(string(text))
-	if err := checkTokens(tokens); err != nil {
+func decode(raw []byte) (read poolDocument, at positions, err error) {
+	text, err := limits.Text(raw)
+	if err != nil {
 		return read, nil, err
 	}
-	file, err := parser.Parse(tokens, 0)
-	if err != nil {
-		return read, nil, atPosition(err)
-	}
-	body, err := onlyBody(file)
+	body, err := limits.YAML(text)
 	if err != nil {
 		return read, nil, err
 	}
 	at = positions{}
 	at.add("", body)
-	decoder := yaml.NewDecoder(bytes.NewReader(nil), yaml.Strict())
-	if err := decoder.DecodeFromNode(body, &read); err != nil {
-		return read, nil, at.named(atPosition(err))
+	if err := decodeNode(body, &read); err != nil {
+		return read, nil, at.named(atPosition(body, err))
 	}
 	return read, at, nil
 }
 
-// checkTokens refuses what expands or nests without bound, before the parser, which recurses.
-func checkTokens(tokens token.Tokens) error {
-	brackets, line, marks := 0, 0, 0
-	for _, t := range tokens {
-		at := position{t.Position.Line, t.Position.Column}
-		if t.Position.Line != line {
-			line, marks = t.Position.Line, 0
+// decodeNode decodes strictly. The library has had panics on malformed input.
+func decodeNode(body ast.Node, to *poolDocument) (err error) {
+	defer func() {
+		if recover() != nil {
+			err = errors.New("this cannot be read")
 		}
-		switch t.Type {
-		case token.AnchorType, token.AliasType, token.TagType, token.MergeKeyType, token.MappingKeyType, token.DirectiveType:
-			return refuse(at, "%q is not allowed: write the value out", t.Value)
-		case token.SequenceStartType, token.MappingStartType:
-			brackets++
-		case token.SequenceEndType, token.MappingEndType:
-			brackets--
-		case token.SequenceEntryType:
-			marks++
-		default: // the other tokens do not nest
-		}
-		if brackets > maxDepth || marks > maxDepth || t.Position.Column > 1000 && t.Type == token.MappingValueType {
-			return refuse(at, "values are nested too deeply")
-		}
-	}
-	return nil
-}
-
-func onlyBody(file *ast.File) (ast.Node, error) {
-	var body ast.Node
-	for _, doc := range file.Docs {
-		switch {
-		case doc.Body == nil:
-		case body != nil:
-			return nil, refuse(positionOf(doc.Body), "this begins a second document: one is allowed")
-		default:
-			body = doc.Body
-		}
-	}
-	if body == nil {
-		return nil, refuse(position{1, 1}, "the document is empty: it is a mapping with apps, pools or both")
-	}
-	return body, nil
+	}()
+	return yaml.NewDecoder(bytes.NewReader(nil), yaml.Strict()).DecodeFromNode(body, to)
 }
 
 // atPosition returns an error of the library as one of this package.
-func atPosition(err error) error {
+func atPosition(body ast.Node, err error) error {
 	if own, ok := errors.AsType[*Error](err); ok {
 		return own
 	}
 	var at yaml.Error
 	if errors.As(err, &at) && at.GetToken() != nil {
-		return refuse(position{at.GetToken().Position.Line, at.GetToken().Position.Column}, "%s", messageOf(at))
+		where := at.GetToken().Position
+		return &Error{Problems: []Problem{{Line: where.Line, Column: where.Column, Text: messageOf(at)}}}
 	}
 	text, _, _ := strings.Cut(err.Error(), "\n")
-	return refuse(position{1, 1}, "%s", text)
+	return document.RefuseAt(body, "%s", text)
 }
 
 // messageOf returns what is wrong. Where a value has another kind than is expected, the library names types of Go.
@@ -180,7 +125,8 @@ func kindText(kind reflect.Kind) string {
 
 // add notes where a value and what it holds begin.
 func (p positions) add(path string, n ast.Node) {
-	p[path] = positionOf(n)
+	line, column := document.Begin(n)
+	p[path] = position{line, column}
 	switch n := n.(type) {
 	case *ast.MappingNode:
 		for _, v := range n.Values {
@@ -202,21 +148,4 @@ func (p positions) addValue(path string, v *ast.MappingValueNode) {
 		key = path + "." + key
 	}
 	p.add(key, v.Value)
-}
-
-// positionOf returns where a node begins. The token of a mapping without brackets is the colon after its first key.
-func positionOf(n ast.Node) position {
-	switch m := n.(type) {
-	case *ast.MappingNode:
-		if !m.IsFlowStyle && len(m.Values) > 0 {
-			return positionOf(m.Values[0].Key)
-		}
-	case *ast.MappingValueNode:
-		return positionOf(m.Key)
-	default: // the others begin with their token
-	}
-	if t := n.GetToken(); t != nil && t.Position != nil {
-		return position{t.Position.Line, t.Position.Column}
-	}
-	return position{1, 1}
 }

@@ -1,0 +1,155 @@
+package document
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/lexer"
+	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
+)
+
+// Limits bound a kind of document.
+type Limits struct {
+	Bytes   int
+	Depth   int    // of nested values
+	Content string // what an empty document lacks, such as "a profile is a mapping with a name"
+	// Aliases allows anchors, aliases and tags. The caller bounds what they expand to, and refuses those that it does not know.
+	Aliases bool
+}
+
+// Text returns a document as text, without a byte order mark, which some editors write. Errors: *[Error] for one that is too large, or that
+// is not text in UTF-8.
+func (l Limits) Text(document []byte) (string, error) {
+	if len(document) > l.Bytes {
+		return "", refuse(1, 1, "the document has %d bytes: %d are allowed", len(document), l.Bytes)
+	}
+	text := strings.TrimPrefix(string(document), "\uFEFF")
+	if bad := badByte(text); bad < len(text) {
+		before := text[:bad]
+		line := before[strings.LastIndexByte(before, '\n')+1:]
+		return "", refuse(1+strings.Count(before, "\n"), 1+utf8.RuneCountInString(line), "the document must be text in UTF-8")
+	}
+	return text, nil
+}
+
+// badByte returns the offset of the first byte that is not text in UTF-8; the length of the text if there is none.
+func badByte(text string) int {
+	for i, c := range text {
+		if c == 0 {
+			return i
+		}
+		if _, size := utf8.DecodeRuneInString(text[i:]); c == utf8.RuneError && size == 1 {
+			return i
+		}
+	}
+	return len(text)
+}
+
+// YAML returns the syntax tree of the only document of a text. Errors: *[Error].
+func (l Limits) YAML(text string) (ast.Node, error) {
+	tokens := lexer.Tokenize(text)
+	if err := l.checkTokens(tokens); err != nil {
+		return nil, err
+	}
+	file, err := parse(tokens)
+	if err != nil {
+		return nil, err
+	}
+	var only ast.Node
+	for _, doc := range file.Docs {
+		switch {
+		case doc.Body == nil:
+		case only != nil:
+			return nil, RefuseAt(doc.Body, "this begins a second document: one is allowed")
+		default:
+			only = doc.Body
+		}
+	}
+	if only == nil {
+		return nil, refuse(1, 1, "the document is empty: %s", l.Content)
+	}
+	return only, nil
+}
+
+// parse calls the parser. The library has had panics on malformed input; one must not end a replica.
+func parse(tokens token.Tokens) (file *ast.File, err error) {
+	defer func() {
+		if recover() != nil {
+			err = refuse(1, 1, "this is not YAML: it cannot be parsed")
+		}
+	}()
+	if file, err = parser.Parse(tokens, 0); err == nil {
+		return file, nil
+	}
+	var at yaml.Error
+	if errors.As(err, &at) && at.GetToken() != nil {
+		where := at.GetToken().Position
+		return nil, refuse(where.Line, where.Column, "this is not YAML: %s", at.GetMessage())
+	}
+	line, _, _ := strings.Cut(err.Error(), "\n")
+	return nil, refuse(1, 1, "this is not YAML: %s", line)
+}
+
+// checkTokens refuses what nests too deeply, and what expands without bound, before the parser, which recurses. Brackets nest; so do the
+// "-", "?", "&" and "!" of one line. Deeper indentation makes lines longer, which bounds it.
+func (l Limits) checkTokens(tokens token.Tokens) error {
+	brackets, line, marks := 0, 0, 0
+	for _, t := range tokens {
+		at := t.Position
+		if at.Line != line {
+			line, marks = at.Line, 0
+		}
+		switch t.Type {
+		case token.AnchorType, token.AliasType, token.TagType, token.MergeKeyType, token.MappingKeyType, token.DirectiveType:
+			if !l.Aliases {
+				return refuse(at.Line, at.Column, "%q is not allowed: write the value out", t.Value)
+			}
+			marks++
+		case token.SequenceStartType, token.MappingStartType:
+			brackets++
+		case token.SequenceEndType, token.MappingEndType:
+			brackets--
+		case token.SequenceEntryType:
+			marks++
+		case token.CollectEntryType:
+			marks = 0
+		default: // the other tokens do not nest
+		}
+		if brackets > l.Depth || marks > l.Depth {
+			return refuse(at.Line, at.Column, "values are nested too deeply: %d levels are allowed", l.Depth)
+		}
+	}
+	return nil
+}
+
+// Begin returns where a node begins. The token of a mapping without brackets is the colon after its first key.
+func Begin(n ast.Node) (line, column int) {
+	switch m := n.(type) {
+	case *ast.MappingNode:
+		if !m.IsFlowStyle && len(m.Values) > 0 {
+			return Begin(m.Values[0].Key)
+		}
+	case *ast.MappingValueNode:
+		return Begin(m.Key)
+	default: // the others begin with their token
+	}
+	if t := n.GetToken(); t != nil && t.Position != nil {
+		return t.Position.Line, t.Position.Column
+	}
+	return 1, 1
+}
+
+// RefuseAt returns an *[Error] with one problem, where a node begins.
+func RefuseAt(n ast.Node, format string, args ...any) error {
+	line, column := Begin(n)
+	return refuse(line, column, format, args...)
+}
+
+func refuse(line, column int, format string, args ...any) error {
+	return &Error{Problems: []Problem{{Line: line, Column: column, Text: fmt.Sprintf(format, args...)}}}
+}
