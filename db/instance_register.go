@@ -68,11 +68,14 @@ func registerInstance(ctx context.Context, q *query.Queries, r Registration) (Re
 			return Registered{}, err
 		}
 	}
-	incarnation, err := chooseIncarnation(ctx, q, r)
+	incarnation, continued, err := chooseIncarnation(ctx, q, r)
 	if err != nil {
 		return Registered{}, err
 	}
 	if err := putRegistration(ctx, q, r, incarnation); err != nil {
+		return Registered{}, err
+	}
+	if err := logRegistration(ctx, q, r, incarnation, continued); err != nil {
 		return Registered{}, err
 	}
 	out := Registered{InstanceID: r.InstanceID, Incarnation: incarnation}
@@ -86,33 +89,34 @@ func registerInstance(ctx context.Context, q *query.Queries, r Registration) (Re
 	return out, err
 }
 
-// chooseIncarnation decides whether the registration continues an incarnation, and ends the previous one if not.
-func chooseIncarnation(ctx context.Context, q *query.Queries, r Registration) (uuid.UUID, error) {
+// chooseIncarnation decides whether the registration continues an incarnation, and ends the previous one if not. It returns the instance as
+// it was if the registration continues it, and nil otherwise.
+func chooseIncarnation(ctx context.Context, q *query.Queries, r Registration) (uuid.UUID, *query.LockInstanceRow, error) {
 	fresh := uuid.New()
 	known, err := q.LockInstanceID(ctx, query.LockInstanceIDParams{InstanceID: r.InstanceID, Region: r.Region, Incarnation: fresh})
 	if err != nil || known.IsNew {
-		return fresh, err
+		return fresh, nil, err
 	}
 	old, err := q.LockInstance(ctx, query.LockInstanceParams{Region: known.Region, ID: r.InstanceID})
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
-		return fresh, pointDirectory(ctx, q, r, fresh)
+		return fresh, nil, pointDirectory(ctx, q, r, fresh)
 	case err != nil:
-		return fresh, err
+		return fresh, nil, err
 	}
 	same := known.Region == r.Region && continues(old, r)
 	if err := fence(r, known.Incarnation, sameBoot(old, r), same); err != nil {
-		return fresh, err
+		return fresh, nil, err
 	}
 	switch {
 	case same:
-		return old.Incarnation, nil
+		return old.Incarnation, &old, nil
 	case old.Status != "gone":
 		if err := endInstance(ctx, q, known.Region, r.InstanceID, "superseded"); err != nil {
-			return fresh, err
+			return fresh, nil, err
 		}
 	}
-	return fresh, pointDirectory(ctx, q, r, fresh)
+	return fresh, nil, pointDirectory(ctx, q, r, fresh)
 }
 
 func pointDirectory(ctx context.Context, q *query.Queries, r Registration, incarnation uuid.UUID) error {
@@ -166,8 +170,17 @@ func putRegistration(ctx context.Context, q *query.Queries, r Registration, inca
 	if err := q.PutLease(ctx, query.PutLeaseParams{Region: r.Region, InstanceID: r.InstanceID, Incarnation: incarnation, Load: load}); err != nil {
 		return err
 	}
-	if err := q.PutModes(ctx, query.PutModesParams{Region: r.Region, InstanceID: r.InstanceID, Modes: r.Modes, Load: load}); err != nil {
-		return err
+	return q.PutModes(ctx, query.PutModesParams{Region: r.Region, InstanceID: r.InstanceID, Modes: r.Modes, Load: load})
+}
+
+// logRegistration writes the events of a registration: a new incarnation, and a drain that an operator keeps. A registration that was
+// repeated continues an incarnation, and writes none that was written before.
+func logRegistration(ctx context.Context, q *query.Queries, r Registration, incarnation uuid.UUID, continued *query.LockInstanceRow) error {
+	if continued != nil && continued.Status == "draining" {
+		return nil
+	}
+	if continued != nil { // its labels may have changed to those of a drain
+		return q.LogKeptDrain(ctx, query.LogKeptDrainParams{Region: r.Region, InstanceID: r.InstanceID})
 	}
 	detail, err := json.Marshal(map[string]any{"endpoint": r.Endpoint, "incarnation": incarnation, "capacity": r.Capacity})
 	if err != nil {

@@ -26,6 +26,24 @@ func TestSameBootKeepsItsSessions(t *testing.T) {
 	b.requireInvariants()
 }
 
+// Pins an event for each repetition of a registration, where the reference says that only a new incarnation writes one; and labels with which a
+// repetition begins a drain that an operator keeps.
+func TestARepeatedRegistrationWritesNoEvent(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	events := func() []string { return texts(b, "SELECT kind FROM events WHERE instance_id = 'a' ORDER BY tx, id") }
+	rack := func(r *db.Registration) { r.Labels = map[string]string{"rack": "7"} }
+	b.register("a", 16)
+	b.register("a", 32)
+	require.Equal(t, []string{"instance.registered"}, events())
+	b.exec("SELECT ops.drain_label('rack=7')")
+	b.register("a", 32, rack)
+	b.register("a", 32, rack)
+	require.Equal(t, []string{"instance.registered", "instance.drained"}, events())
+	b.register("a", 32, rack, func(r *db.Registration) { r.BootID = "boot-2" })
+	require.Equal(t, []string{"instance.registered", "instance.drained", "instance.ended", "instance.registered", "instance.drained"}, events())
+}
+
 // A new incarnation closes the sessions of the old one, and calls of the old one are refused.
 func TestNewIncarnations(t *testing.T) {
 	t.Parallel()

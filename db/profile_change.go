@@ -30,6 +30,8 @@ type ProfileEdit struct {
 	// Expected is the live version that the author has seen; with another one the change is refused. 0 expects that there is
 	// no profile of this name, or a retired one. nil expects nothing.
 	Expected *int
+	// DryRun decides as otherwise, with all checks, and writes nothing.
+	DryRun bool
 }
 
 // ProfileChange is what a change led to.
@@ -200,16 +202,22 @@ func (s *Store) changeProfile(ctx context.Context, edit ProfileEdit, next *profi
 		if event == "" {
 			return nil
 		}
-		return writeProfile(ctx, q, edit, was, now, next, event)
+		if err := writeProfile(ctx, q, edit, was, now, next, event); err != nil || !edit.DryRun {
+			return err
+		}
+		return errDryRun
 	})
-	if err != nil {
+	if err != nil && !errors.Is(err, errDryRun) {
 		return ProfileChange{}, classify(err)
 	}
-	if done.Changed {
+	if done.Changed && !edit.DryRun {
 		s.Notify(TopicProfiles, edit.Region)
 	}
 	return done, nil
 }
+
+// errDryRun ends a transaction that is not to be committed.
+var errDryRun = errors.New("dry run")
 
 // lockProfile reads a profile for a change, and refuses the change if its author has seen another version.
 func lockProfile(ctx context.Context, q *query.Queries, edit ProfileEdit) (was profileState, err error) {

@@ -1,10 +1,10 @@
 package main
 
 import (
-
 	"github.com/lattice-director/director/internal/matching/loop"
 	"github.com/lattice-director/director/internal/matching/ticketbody"
 	"github.com/lattice-director/director/internal/openmatch/functions"
+	"github.com/lattice-director/director/internal/usercode"
 )
 
 // loopSettings are how workers decide about the tickets of profiles.

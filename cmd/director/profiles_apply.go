@@ -225,10 +225,11 @@ func (p *program) profilesApply() *cobra.Command {
 			return err
 		}
 		return p.withDatabase(cmd, byProfile, func(ctx context.Context, l operator) error {
+			edit := func(name string) db.ProfileEdit { return flags.edit(cmd, l.Server.Universe, name) }
 			if *dry {
-				return l.dryRun(ctx, read, *shadow)
+				return l.dryRun(ctx, read, *shadow, edit)
 			}
-			return l.apply(ctx, read, *shadow, func(name string) db.ProfileEdit { return flags.edit(cmd, l.Server.Universe, name) })
+			return l.apply(ctx, read, *shadow, edit)
 		})
 	}
 	return cmd

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"strings"
@@ -11,7 +10,6 @@ import (
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/cli"
-	"github.com/lattice-director/director/match/profile"
 )
 
 func (p *program) profilesDiff() *cobra.Command {
@@ -94,32 +92,28 @@ func (p *program) twoDocuments(ctx context.Context, l operator, name string, ver
 	return versionText(first), titled{other, string(document)}, err
 }
 
-// dryRun prints what applying files would change.
-func (l operator) dryRun(ctx context.Context, files []profileFile, shadow bool) error {
+// dryRun prints what applying files would change. Files are applied one by one, each to what is there now.
+func (l operator) dryRun(ctx context.Context, files []profileFile, shadow bool, edit func(name string) db.ProfileEdit) error {
 	var changes []appliedProfile
 	for _, f := range files {
 		live, err := l.Profile(ctx, l.Server.Universe, f.profile.Name, 0)
 		if err != nil && !fault.Is(err, fault.NotFound) {
 			return err
 		}
-		change := profileChange{Name: f.profile.Name, Version: live.Version}
 		before := titled{title: "nothing"}
 		if err == nil {
 			before = versionText(live)
 		}
-		if change.Changed = before.text == "" || live.RetiredAt != nil || !sameProfile(before.text, f); change.Changed {
-			change.Version++
+		only := edit(f.profile.Name)
+		only.DryRun = true
+		change, err := l.ApplyProfile(ctx, only, f.document, shadow)
+		if err != nil {
+			return fmt.Errorf("%s: %w", f.file, refusalText(err))
 		}
-		changes = append(changes, appliedProfile{change, roleOf(shadow), true})
+		changes = append(changes, appliedProfile{profileChange(change), roleOf(shadow), true})
 		if !l.out.JSON {
 			fmt.Fprint(l.out.Writer, unifiedDiff(before.title, f.file, before.text, string(f.document)))
 		}
 	}
 	return writeAppliedProfiles(l.out, changes)
-}
-
-// sameProfile reports whether a stored document means the same as a file.
-func sameProfile(document string, f profileFile) bool {
-	stored, err := profile.ParseStored([]byte(document))
-	return err == nil && bytes.Equal(stored.Canonical(), f.profile.Canonical())
 }

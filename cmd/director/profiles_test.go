@@ -36,7 +36,8 @@ func TestProfiles(t *testing.T) {
 	dry := director.OK(t, environ, "profiles", "apply", "-f", duel, "--dry-run")
 	require.Contains(t, dry, "+name: duel")
 	require.Regexp(t, `duel +1 +yes +would be live\n`, dry)
-	require.Regexp(t, `duel +1 +yes +would be shadow\n`, director.OK(t, environ, "profiles", "apply", "-f", duel, "--dry-run", "--shadow"))
+	require.ErrorContains(t, director.Run(t, environ, "", "profiles", "apply", "-f", duel, "--dry-run", "--shadow").Err,
+		"a shadow runs beside a live version, and there is none", "as without --dry-run")
 	require.Empty(t, clitest.Read[[]profileLine](t, director, environ, "profiles", "list"), "a dry run changes nothing")
 
 	apply := func(args ...string) []appliedProfile {
@@ -70,6 +71,8 @@ func TestProfiles(t *testing.T) {
 	require.Empty(t, director.OK(t, environ, "profiles", "diff", "duel@1", duel))
 
 	require.Equal(t, []profileChange{{"duel", 1, true}}, clitest.Read[[]profileChange](t, director, environ, "profiles", "rollback", "duel"))
+	third := director.Run(t, environ, strings.Replace(duelFile, "100", "175", 1), "profiles", "apply", "-f", "-", "--dry-run")
+	require.Regexp(t, `duel +3 +yes +would be live\n`, third.Stdout, "version 2 is taken, though version 1 is live")
 	require.Equal(t, []profileChange{{"duel", 2, true}}, clitest.Read[[]profileChange](t, director, environ, "profiles", "shadow", "duel"))
 	require.Equal(t, 2, clitest.Read[[]profileLine](t, director, environ, "profiles", "list")[0].Shadow)
 	require.Empty(t, clitest.Read[[]shadowLine](t, director, environ, "profiles", "shadow", "duel", "--show"))

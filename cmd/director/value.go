@@ -185,7 +185,9 @@ func negated(p *bool) value {
 }
 
 // pooler is the kind of pooler before the database.
-func pooler(p *string) value { return oneOf(p, word[string]{"none", ""}, word[string]{"pgbouncer", "pgbouncer"}) }
+func pooler(p *string) value {
+	return oneOf(p, word[string]{"none", ""}, word[string]{"pgbouncer", "pgbouncer"})
+}
 
 func splitList(text string) []string {
 	var items []string
