@@ -29,9 +29,9 @@ import (
 
 // Options configure a replica. Store and Keys are required; every other zero value is usable, with one exception.
 //
-// A replica serves players if it has Access.Keys, and game servers if it has FleetTokens, OpenFleet or Deployments. One that serves
-// neither of them by mistake would be ready and of no use, so both are required unless a face that needs neither is served: Open
-// Match, Rivalis, the realtime lobby, its control API, or guests of bevygap.
+// A replica serves players if it has Access.Keys, and game servers if it has FleetTokens, OpenFleet or Deployments. One
+// that serves neither of them by mistake would be ready and of no use, so both are required unless a face that needs
+// neither is served: Open Match, Rivalis, the realtime lobby, its control API, or guests of bevygap.
 type Options struct {
 	Store *db.Store       // The caller closes it, after Run has returned.
 	Keys  *keyring.Keeper // Run refreshes it.
@@ -46,27 +46,28 @@ type Options struct {
 	OpenFleet bool
 	// Deployments verifies the tokens of deployments. Without it the game servers of deployments are not served.
 	Deployments *token.DeploymentTokens
-	// OpsTokens are the tokens of operators, of at least 16 bytes each, in the forms of rest.ParseOperatorTokens. Without them the routes
-	// of operators are not mounted.
+	// OpsTokens are the tokens of operators, of at least 16 bytes each, in the forms of rest.ParseOperatorTokens.
+	// Without them the routes of operators are not mounted.
 	OpsTokens []string
 	// Modes holds the number of seats of a session, by mode, for requests that do not set it.
 	Modes play.Modes
 
-	// Universe is the region of the profiles and of the queue of tickets; "" means "global". The region of OpenMatch, if it is set, replaces it.
+	// Universe is the region of the profiles and of the queue of tickets; "" means "global". The region of OpenMatch,
+	// if it is set, replaces it.
 	Universe string
 	// PlayerArg is the string_arg that names the player of a ticket of Open Match, for explanations; "": none.
 	PlayerArg string
 	// MaxCandidates bounds how many other tickets an explanation reads; 0 means 200,000.
 	MaxCandidates int
-	// TicketLease is how long a player's ticket stays in the queue without a call that waits for it; 0 means 30 s, below 0 until
-	// its time in the queue is over.
+	// TicketLease is how long a player's ticket stays in the queue without a call that waits for it; 0 means 30 s,
+	// below 0 until its time in the queue is over.
 	TicketLease time.Duration
-	// MaxWaiters bounds the calls of players that wait for a ticket, the calls of WatchAssignments, and those of game servers that wait
-	// for sessions, each at a time; 0 means 32,768.
+	// MaxWaiters bounds the calls of players that wait for a ticket, the calls of WatchAssignments, and those of game
+	// servers that wait for sessions, each at a time; 0 means 32,768.
 	MaxWaiters int
 
-	// Each of the following configures a face; nil: the face is not served. A field of a face that is zero, such as its Store, Log or
-	// FailureRate, has the value of the replica.
+	// Each of the following configures a face; nil: the face is not served. A field of a face that is zero, such as its
+	// Store, Log or FailureRate, has the value of the replica.
 	OpenMatch    *openmatch.Options // the Open Match services
 	Orchestrator *Orchestrator      // the orchestrator of Rivalis game servers
 	Bevygap      *bevygap.Options   // what bevygap's clients call
@@ -77,8 +78,8 @@ type Options struct {
 	// Addr is the address of the API; "" means 127.0.0.1:8080. Listener, if set, is used instead.
 	Addr     string
 	Listener net.Listener
-	// MetricsAddr is the address of /metrics and /debug/pprof/; "" means that they are not served. MetricsListener, if set,
-	// is used instead.
+	// MetricsAddr is the address of /metrics and /debug/pprof/; "" means that they are not served. MetricsListener, if
+	// set, is used instead.
 	MetricsAddr     string
 	MetricsListener net.Listener
 	// TLSCert and TLSKey are PEM files; without them the API speaks plain HTTP.
@@ -109,7 +110,8 @@ type Options struct {
 // Defaults returns what operators may change, with its defaults. [New] uses them for fields that are zero.
 func Defaults() Options {
 	return Options{
-		Universe: "global", Addr: "127.0.0.1:8080", CallTimeout: 900 * time.Millisecond, MaxInFlight: 512, MaxWaiters: 32_768, TicketLease: 30 * time.Second,
+		Universe: "global", Addr: "127.0.0.1:8080", CallTimeout: 900 * time.Millisecond, MaxInFlight: 512,
+		MaxWaiters: 32_768, TicketLease: 30 * time.Second,
 		CallerRate: rest.DefaultCallerRate, FailureRate: rest.DefaultFailureRate, ShutdownTimeout: 20 * time.Second,
 	}
 }

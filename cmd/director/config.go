@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/lattice-director/director/db"
-	"github.com/lattice-director/director/internal/ticketbody"
+	"github.com/lattice-director/director/internal/matching/ticketbody"
 	"github.com/lattice-director/director/provider"
 	"github.com/lattice-director/director/provider/agones"
 	"github.com/lattice-director/director/provider/docker"
@@ -22,9 +22,9 @@ import (
 	"github.com/lattice-director/director/worker"
 )
 
-// Config is what the settings set. A setting is bound to the option that it sets, in the options of the part that reads it; fields beside
-// them hold what several parts read, or what none reads as it is. [defaultConfig] makes a Config, and the packages of the options have the
-// defaults.
+// Config is what the settings set. A setting is bound to the option that it sets, in the options of the part that reads
+// it; fields beside them hold what several parts read, or what none reads as it is. [defaultConfig] makes a Config, and
+// the packages of the options have the defaults.
 type Config struct {
 	Database     db.Config
 	Server       server.Options // without its faces, which follow
@@ -75,16 +75,32 @@ type Config struct {
 // defaultConfig returns the defaults of all settings.
 func defaultConfig() Config {
 	return Config{
-		Database: db.DefaultConfig(), Server: server.Defaults(), Worker: worker.Defaults(), Keys: keyring.DefaultSchedule(),
-		OpenMatch: openmatch.Defaults(), Orchestrator: server.OrchestratorDefaults(), Bevygap: bevygap.Defaults(), Realtime: realtime.Defaults(),
-		Console: server.ConsoleDefaults(), OIDC: console.DefaultOIDC(),
-		Agones:    agones.Config{Namespace: agones.DefaultNamespace},
-		Docker:    docker.Config{Host: docker.DefaultHost, Advertise: provider.Loopback},
-		Processes: processes.Config{PortMin: processes.DefaultPortMin, PortMax: processes.DefaultPortMax, Advertise: provider.Loopback},
-		Loop:      true, BevygapPlayers: bevygapOff, ProvisionTimeout: worker.DefaultCallTimeout,
-		GameServer: sdk.ServerOptions{HeartbeatEvery: sdk.DefaultHeartbeatEvery}, Sidecar: sidecar.Defaults(),
-		SidecarDirectors: []string{"http://127.0.0.1:8080"}, SidecarAddr: "127.0.0.1:9357",
-		LogFormat: "auto", LogLevel: "info",
+		Database:     db.DefaultConfig(),
+		Server:       server.Defaults(),
+		Worker:       worker.Defaults(),
+		Keys:         keyring.DefaultSchedule(),
+		OpenMatch:    openmatch.Defaults(),
+		Orchestrator: server.OrchestratorDefaults(),
+		Bevygap:      bevygap.Defaults(),
+		Realtime:     realtime.Defaults(),
+		Console:      server.ConsoleDefaults(),
+		OIDC:         console.DefaultOIDC(),
+		Agones:       agones.Config{Namespace: agones.DefaultNamespace},
+		Docker:       docker.Config{Host: docker.DefaultHost, Advertise: provider.Loopback},
+		Processes: processes.Config{
+			PortMin:   processes.DefaultPortMin,
+			PortMax:   processes.DefaultPortMax,
+			Advertise: provider.Loopback,
+		},
+		Loop:             true,
+		BevygapPlayers:   bevygapOff,
+		ProvisionTimeout: worker.DefaultCallTimeout,
+		GameServer:       sdk.ServerOptions{HeartbeatEvery: sdk.DefaultHeartbeatEvery},
+		Sidecar:          sidecar.Defaults(),
+		SidecarDirectors: []string{"http://127.0.0.1:8080"},
+		SidecarAddr:      "127.0.0.1:9357",
+		LogFormat:        "auto",
+		LogLevel:         "info",
 	}
 }
 
@@ -138,8 +154,19 @@ const (
 
 // settings returns the table of all settings, each bound to its field of c.
 func (c *Config) settings() []setting {
-	return slices.Concat(c.processSettings(), c.fleetSettings(), c.devSettings(), c.openMatchSettings(), c.orchestratorSettings(), c.loopSettings(), c.provisionSettings(),
-		c.bevygapSettings(), c.realtimeSettings(), c.consoleSettings(), c.sidecarSettings())
+	return slices.Concat(
+		c.processSettings(),
+		c.fleetSettings(),
+		c.devSettings(),
+		c.openMatchSettings(),
+		c.orchestratorSettings(),
+		c.loopSettings(),
+		c.provisionSettings(),
+		c.bevygapSettings(),
+		c.realtimeSettings(),
+		c.consoleSettings(),
+		c.sidecarSettings(),
+	)
 }
 
 // processSettings returns the settings of one process: its connections, listeners, authentication, logs and traces.

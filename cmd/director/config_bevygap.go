@@ -74,7 +74,8 @@ func (c *Config) bevygapOptions() *bevygap.Options {
 // checkBevygap refuses to serve only players with access tokens that nothing can verify.
 func (c *Config) checkBevygap() error {
 	if c.BevygapPlayers == bevygapTokens && c.JWKS == "" {
-		return errors.New("DIRECTOR_BEVYGAP=tokens needs a key set to verify access tokens with: set DIRECTOR_AUTH_JWKS, or let guests play with DIRECTOR_BEVYGAP=guests")
+		return errors.New("DIRECTOR_BEVYGAP=tokens needs a key set to verify access tokens with: set " +
+			"DIRECTOR_AUTH_JWKS, or let guests play with DIRECTOR_BEVYGAP=guests")
 	}
 	return nil
 }

@@ -65,7 +65,8 @@ var operatorRoles = []string{"viewer", "operator"}
 // operatorTokens are secrets that may have a name and a role.
 func operatorTokens(p *[]string) value {
 	v := secrets(p)
-	v.allowed = fmt.Sprintf("SECRET, NAME=SECRET, NAME:viewer=SECRET or NAME:operator=SECRET, with secrets of %d characters or more and names of a-z, 0-9 and -; "+
+	v.allowed = fmt.Sprintf("SECRET, NAME=SECRET, NAME:viewer=SECRET or NAME:operator=SECRET, with secrets of %d "+
+		"characters or more and names of a-z, 0-9 and -; "+
 		"several comma-separated", shortestSecret)
 	set := v.set
 	v.set = func(text string) error {
@@ -110,7 +111,8 @@ func (c *Config) checkConsole() error {
 	}
 	if c.OIDC.Issuer == "" {
 		if len(c.Server.OpsTokens) == 0 {
-			return errors.New("nobody could log in to the console: set DIRECTOR_OPS_TOKENS to NAME=SECRET ('openssl rand -hex 24' makes a secret), or DIRECTOR_CONSOLE_OIDC_ISSUER")
+			return errors.New("nobody could log in to the console: set DIRECTOR_OPS_TOKENS to NAME=SECRET ('openssl " +
+				"rand -hex 24' makes a secret), or DIRECTOR_CONSOLE_OIDC_ISSUER")
 		}
 		return nil
 	}
@@ -119,11 +121,13 @@ func (c *Config) checkConsole() error {
 		missing = append(missing, errors.New("logins with an OIDC issuer need a client: set DIRECTOR_CONSOLE_OIDC_CLIENT_ID"))
 	}
 	if u, err := url.Parse(c.Console.URL); err != nil || c.Console.URL == "" || u.Path != "" && u.Path != "/" {
-		missing = append(missing, errors.New("logins with an OIDC issuer need the address that browsers return to: set DIRECTOR_CONSOLE_URL, "+
+		missing = append(missing, errors.New("logins with an OIDC issuer need the address that browsers return to: "+
+			"set DIRECTOR_CONSOLE_URL, "+
 			"such as https://console.example, without a path"))
 	}
 	if len(c.OIDC.Operators)+len(c.OIDC.Viewers) == 0 {
-		missing = append(missing, errors.New("nobody could do anything in the console: set DIRECTOR_CONSOLE_OIDC_OPERATORS or "+
+		missing = append(missing, errors.New("nobody could do anything in the console: set "+
+			"DIRECTOR_CONSOLE_OIDC_OPERATORS or "+
 			"DIRECTOR_CONSOLE_OIDC_VIEWERS to values of the claim "+c.OIDC.RoleClaim))
 	}
 	return errors.Join(missing...)

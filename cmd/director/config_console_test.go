@@ -6,8 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Pins settings with which nobody can log in to the console, a role that is spelt wrong and becomes part of a secret, and an issuer that does
-// not know where to send browsers.
+// Pins settings with which nobody can log in to the console, a role that is spelt wrong and becomes part of a secret,
+// and an issuer that does not know where to send browsers.
 func TestConsoleSettings(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

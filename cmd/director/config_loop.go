@@ -4,7 +4,6 @@ import (
 	"github.com/lattice-director/director/internal/matching/loop"
 	"github.com/lattice-director/director/internal/matching/ticketbody"
 	"github.com/lattice-director/director/internal/openmatch/functions"
-	"github.com/lattice-director/director/internal/usercode"
 )
 
 // loopSettings are how workers decide about the tickets of profiles.
@@ -38,14 +37,16 @@ func (p *process) matchmaker() (*functions.Matchmaker, error) {
 	om := c.OpenMatch
 	served := c.openMatchOptions()
 	return functions.New(functions.Options{
-		Store: p.store, Region: c.Server.Universe, Registration: om.Registration, Collection: om.Collection, Evaluator: om.Evaluator,
-		Functions: om.Functions, Loopback: served != nil && served.OnLoopback(), FunctionCA: om.FunctionCA, MaxBackfill: om.MaxTicket,
-		Memory: int64(c.loopMemory(512 << 20)), Log: p.log, Metrics: p.registry, Tracer: p.tracing.provider(),
+		Store: p.store, Region: c.Server.Universe, Registration: om.Registration, Collection: om.Collection,
+		Evaluator: om.Evaluator,
+		Functions: om.Functions, Loopback: served != nil && served.OnLoopback(), FunctionCA: om.FunctionCA,
+		MaxBackfill: om.MaxTicket,
+		Memory:      int64(c.loopMemory(512 << 20)), Log: p.log, Metrics: p.registry, Tracer: p.tracing.provider(),
 	})
 }
 
-// loopMemory is memoryShare for the director loop. A process that serves Open Match as well has half as much: the bounds of the server add
-// up to five eighths of the memory limit.
+// loopMemory is memoryShare for the director loop. A process that serves Open Match as well has half as much: the
+// bounds of the server add up to five eighths of the memory limit.
 func (c *Config) loopMemory(most int) int {
 	if c.openMatchOptions() != nil {
 		return memoryShare(most) / 2
@@ -63,7 +64,8 @@ func (p *process) loopOptions() (o *loop.Options, err error) {
 		return nil, err
 	}
 	return &loop.Options{
-		Store: p.store, Universe: c.Server.Universe, PlayerArg: c.Server.PlayerArg, MaxCandidates: maxCandidates, Memory: c.loopMemory(maxCandidates << 10),
+		Store: p.store, Universe: c.Server.Universe, PlayerArg: c.Server.PlayerArg, MaxCandidates: maxCandidates,
+		Memory:    c.loopMemory(maxCandidates << 10),
 		NoHistory: c.keepsNoHistory(), Privacy: c.History, Matchmaker: p.functions, Log: p.log, Metrics: p.registry,
 	}, nil
 }

@@ -93,14 +93,16 @@ func (c *Config) checkOpenMatch() error {
 		return nil
 	}
 	if addr := o.Exposed(); addr != "" {
-		return fmt.Errorf("anybody who reaches %s could read and change all tickets: set DIRECTOR_OM_TOKENS ('openssl rand -hex 24' makes one) "+
+		return fmt.Errorf("anybody who reaches %s could read and change all tickets: set DIRECTOR_OM_TOKENS "+
+			"('openssl rand -hex 24' makes one) "+
 			"or DIRECTOR_OM_CLIENT_CA, listen on loopback, or allow it with --om-open", addr)
 	}
 	if len(o.Clients) > 0 && o.ClientCA == "" {
 		return errors.New("DIRECTOR_OM_CLIENTS names certificates, and no CA is set for them: set DIRECTOR_OM_CLIENT_CA, too")
 	}
 	if o.ClientCA != "" && c.Server.TLSCert == "" {
-		return errors.New("client certificates need TLS: set DIRECTOR_TLS_CERT and DIRECTOR_TLS_KEY with DIRECTOR_OM_CLIENT_CA")
+		return errors.New("client certificates need TLS: set DIRECTOR_TLS_CERT and DIRECTOR_TLS_KEY with " +
+			"DIRECTOR_OM_CLIENT_CA")
 	}
 	return nil
 }

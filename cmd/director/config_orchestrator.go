@@ -13,8 +13,8 @@ import (
 	"github.com/lattice-director/director/server/orchestrator"
 )
 
-// orchestratorSettings returns the settings of the orchestrator of Rivalis game servers. They can also be set by the names of upstream's
-// orchestrator.
+// orchestratorSettings returns the settings of the orchestrator of Rivalis game servers. They can also be set by the
+// names of upstream's orchestrator.
 func (c *Config) orchestratorSettings() []setting {
 	return []setting{
 		{flag: "orchestrator-addr", upstream: upstream{[]string{"FLEET_HOST", "FLEET_PORT"}, upstreamAddr},
@@ -94,10 +94,12 @@ func (c *Config) orchestratorOptions() *server.Orchestrator {
 // checkOrchestrator refuses settings that would give callers access by mistake. Its errors never contain a key.
 func (c *Config) checkOrchestrator() error {
 	if slices.ContainsFunc(c.Orchestrator.AgentKeys, func(key string) bool { return slices.Contains(c.Orchestrator.AdminKeys, key) }) {
-		return errors.New("a key is both in DIRECTOR_ORCHESTRATOR_AGENT_KEYS and in DIRECTOR_ORCHESTRATOR_ADMIN_KEYS: game servers must not be able to command others")
+		return errors.New("a key is both in DIRECTOR_ORCHESTRATOR_AGENT_KEYS and in " +
+			"DIRECTOR_ORCHESTRATOR_ADMIN_KEYS: game servers must not be able to command others")
 	}
 	if c.Orchestrator.Addr != "" && !c.Orchestrator.NoAPI && len(c.Orchestrator.AdminKeys) == 0 {
-		return errors.New("the API for Rivalis has no keys: set DIRECTOR_ORCHESTRATOR_ADMIN_KEYS ('openssl rand -hex 24' makes one), " +
+		return errors.New("the API for Rivalis has no keys: set DIRECTOR_ORCHESTRATOR_ADMIN_KEYS ('openssl rand -hex " +
+			"24' makes one), " +
 			"or turn the API off with --orchestrator-api=false")
 	}
 	return nil

@@ -48,7 +48,8 @@ func TestUpstreamOrchestratorsVariables(t *testing.T) {
 	require.Nil(t, l.orchestratorOptions())
 }
 
-// Pins a start with keys that let game servers command others, or with an API without keys, and an error that quotes a key.
+// Pins a start with keys that let game servers command others, or with an API without keys, and an error that quotes a
+// key.
 func TestKeysOfTheOrchestrator(t *testing.T) {
 	t.Parallel()
 	const one, two = "a-key-for-one-purpose-0123456789abcdef", "a-short-key-012345"

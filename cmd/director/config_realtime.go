@@ -123,8 +123,8 @@ func oneSecret(p *string) value {
 	return v
 }
 
-// signingSecret is a secret that other programs sign with, too. Theirs may have the line break of its file: whether it belongs to the secret
-// is not for the director to decide.
+// signingSecret is a secret that other programs sign with, too. Theirs may have the line break of its file: whether it
+// belongs to the secret is not for the director to decide.
 func signingSecret(p *string) value {
 	v := oneSecret(p)
 	v.exact = true
@@ -138,10 +138,12 @@ func signingSecret(p *string) value {
 	return v
 }
 
-var errAroundSecret = errors.New("it begins or ends with white space, such as the line break of a file: remove it there, and wherever else the secret is used")
+var errAroundSecret = errors.New("it begins or ends with white space, such as the line break of a file: remove it " +
+	"there, and wherever else the secret is used")
 
 func projectSecrets(p *map[string]string) value {
-	v := value{kind: "secret", allowed: fmt.Sprintf("a JSON object of projects and their secrets, of %d characters or more", shortestSecret)}
+	v := value{kind: "secret", allowed: fmt.Sprintf("a JSON object of projects and their secrets, of %d characters "+
+		"or more", shortestSecret)}
 	v.show = func() string { return masked(len(*p)) }
 	v.set = func(text string) error {
 		*p = nil
@@ -220,16 +222,19 @@ func (c *Config) projectsOptions(sealer *token.Sealer) *server.Projects {
 	return &o
 }
 
-// checkRealtime refuses settings with which anybody could connect or make tokens by mistake. Its errors never contain a secret.
+// checkRealtime refuses settings with which anybody could connect or make tokens by mistake. Its errors never contain a
+// secret.
 func (c *Config) checkRealtime() error {
 	var missing []error
 	verifies := c.Realtime.Addr != "" && c.Realtime.Auth != realtime.AuthDisabled
 	if (verifies || c.Projects.Addr != "") && c.Realtime.Master == "" && !c.Realtime.KeySecretsOnly {
-		missing = append(missing, errors.New("tokens of the realtime lobby have no secret: set DIRECTOR_REALTIME_MASTER_SECRET ('openssl rand -hex 24' makes one), "+
+		missing = append(missing, errors.New("tokens of the realtime lobby have no secret: set "+
+			"DIRECTOR_REALTIME_MASTER_SECRET ('openssl rand -hex 24' makes one), "+
 			"or let only the secrets of keys sign with --realtime-key-secrets-only"))
 	}
 	if c.Projects.Addr != "" && len(c.Projects.Tokens) == 0 {
-		missing = append(missing, errors.New("the control API of the realtime lobby has no token: set DIRECTOR_REALTIME_INTERNAL_TOKEN ('openssl rand -hex 24' makes one)"))
+		missing = append(missing, errors.New("the control API of the realtime lobby has no token: set "+
+			"DIRECTOR_REALTIME_INTERNAL_TOKEN ('openssl rand -hex 24' makes one)"))
 	}
 	if c.Realtime.Master != "" && slices.Contains(c.Projects.Tokens, c.Realtime.Master) {
 		missing = append(missing, errors.New("DIRECTOR_REALTIME_MASTER_SECRET is also in DIRECTOR_REALTIME_INTERNAL_TOKEN: "+
@@ -241,7 +246,8 @@ func (c *Config) checkRealtime() error {
 // warnRealtime logs settings of the realtime lobby that may be mistakes.
 func (l *loaded) warnRealtime(ctx context.Context, log *slog.Logger) {
 	if l.Realtime.Addr == "" && l.Projects.Addr == "" && l.Realtime.Master != "" {
-		log.LogAttrs(ctx, slog.LevelWarn, "the realtime lobby is not served: neither DIRECTOR_REALTIME_ADDR nor DIRECTOR_REALTIME_CONTROL_ADDR is set")
+		log.LogAttrs(ctx, slog.LevelWarn, "the realtime lobby is not served: neither DIRECTOR_REALTIME_ADDR nor "+
+			"DIRECTOR_REALTIME_CONTROL_ADDR is set")
 	}
 	if l.Realtime.Addr != "" && l.Realtime.Auth != realtime.AuthRequired {
 		log.LogAttrs(ctx, slog.LevelWarn, "the realtime lobby serves clients without tokens", slog.String("auth", string(l.Realtime.Auth)))

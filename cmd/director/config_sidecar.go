@@ -11,7 +11,8 @@ import (
 	"github.com/lattice-director/director/sdk"
 )
 
-// sidecarSettings returns the settings of the sidecar. What describes the game server may also be said by the game server.
+// sidecarSettings returns the settings of the sidecar. What describes the game server may also be said by the game
+// server.
 func (c *Config) sidecarSettings() []setting {
 	return []setting{
 		{flag: "sidecar-director", aliases: []string{"DIRECTOR_URL"}, section: sectionSidecar, by: bySidecar,
@@ -78,7 +79,8 @@ func (c *Config) gameServer(environ []string) (o sdk.ServerOptions, urls []strin
 func (c *Config) checkSidecar() error {
 	for flag, addr := range map[string]string{"sidecar-addr": c.SidecarAddr, "sidecar-lines-addr": c.SidecarLinesAddr} {
 		if addr != "" && !loopback(addr) {
-			return cli.Usage(fmt.Errorf("--%s %s is not allowed: the sidecar has no authentication, so it must be an address of this machine, such as 127.0.0.1:9357", flag, addr))
+			return cli.Usage(fmt.Errorf("--%s %s is not allowed: the sidecar has no authentication, so it must be an "+
+				"address of this machine, such as 127.0.0.1:9357", flag, addr))
 		}
 	}
 	return nil

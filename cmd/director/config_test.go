@@ -103,7 +103,8 @@ var secretSamples = map[string]string{
 	"om-tokens": "frontend=0123456789abcdef",
 }
 
-// Pins a secret, an issuer or a URL with the line break of its file: the replica starts, is ready, and refuses everybody.
+// Pins a secret, an issuer or a URL with the line break of its file: the replica starts, is ready, and refuses
+// everybody.
 func TestLineBreaksOfFiles(t *testing.T) {
 	t.Parallel()
 	const secret = "0123456789abcdef-0123"

@@ -23,12 +23,15 @@ func (p *program) dev() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "dev",
 		Short: "Run everything on this machine, with a private Postgres",
-		Long: "Runs a replica and a worker in one process, for development. It uses the Postgres of DATABASE_URL, or else starts a private\n" +
-			"one from this machine's binaries and keeps its data in a directory between runs. It migrates the schema, creates the keys\n" +
+		Long: "Runs a replica and a worker in one process, for development. It uses the Postgres of DATABASE_URL, or " +
+			"else starts a private\n" +
+			"one from this machine's binaries and keeps its data in a directory between runs. It migrates the " +
+			"schema, creates the keys\n" +
 			"that it needs, and is the login of 'director token mint'. Ctrl-C stops everything that it started.\n\n" +
 			"Without a fleet token anybody who reaches the API can register game servers, so it then listens on loopback only.",
-		Example: "  director dev\n  director dev --data ./director-data --addr 127.0.0.1:8081\n  director dev --pools pools.yaml  # servers start when players need them",
-		Args:    cli.Exactly(0),
+		Example: "  director dev\n  director dev --data ./director-data --addr 127.0.0.1:8081\n  director dev " +
+			"--pools pools.yaml  # servers start when players need them",
+		Args: cli.Exactly(0),
 	}
 	addFlags(cmd.Flags(), byDev)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -187,7 +190,8 @@ func (d *devRun) applyPools(ctx context.Context) error {
 	return atFile(d.conf.Pools, refusalText(d.pools.Locate(err)))
 }
 
-// prepareOrchestrator fills in the address and the keys of the orchestrator of Rivalis. The keys are made once and kept.
+// prepareOrchestrator fills in the address and the keys of the orchestrator of Rivalis. The keys are made once and
+// kept.
 func (d *devRun) prepareOrchestrator(ctx context.Context) (err error) {
 	if d.conf.Orchestrator.Addr == "" {
 		d.conf.Orchestrator.Addr = freeOr(ctx, "127.0.0.1:7350")

@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// prepareConsole fills in the address of the console, and a token with which it is opened. The token is made once and kept.
+// prepareConsole fills in the address of the console, and a token with which it is opened. The token is made once and
+// kept.
 func (d *devRun) prepareConsole(ctx context.Context) error {
 	if d.conf.Console.Addr == "" {
 		d.conf.Console.Addr = freeOr(ctx, "127.0.0.1:8090")
@@ -22,8 +23,8 @@ func (d *devRun) prepareConsole(ctx context.Context) error {
 	return err
 }
 
-// consoleLink is the address of the console. It logs in by itself with the token that dev made, which no server logs: browsers do not
-// send what follows #.
+// consoleLink is the address of the console. It logs in by itself with the token that dev made, which no server logs:
+// browsers do not send what follows #.
 func (d *devRun) consoleLink(addr net.Addr) string {
 	scheme := "http"
 	if d.conf.Server.TLSCert != "" {

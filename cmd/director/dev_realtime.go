@@ -8,7 +8,8 @@ import (
 	"github.com/lattice-director/director/internal/base/fault"
 )
 
-// The values with which Nexis runs for development, so that its scripts and examples work against `director dev` as they are.
+// The values with which Nexis runs for development, so that its scripts and examples work against `director dev` as
+// they are.
 const (
 	nexisMasterSecret  = "nexis-dev-master-secret"
 	nexisInternalToken = "nexis-dev-internal-token"
@@ -51,7 +52,8 @@ func (p *process) makeDemoProject(ctx context.Context) error {
 		return err
 	}
 	_, _, err = p.store.CreateProjectKey(ctx, db.NewProjectKey{
-		Project: nexisDemoProject, ID: nexisDemoKey, Name: "demo-default", Scopes: []string{db.ScopeMint}, Actor: "director dev", Seal: p.sealer.NewProjectSecret,
+		Project: nexisDemoProject, ID: nexisDemoKey, Name: "demo-default", Scopes: []string{db.ScopeMint},
+		Actor: "director dev", Seal: p.sealer.NewProjectSecret,
 	})
 	if err != nil && !fault.Is(err, fault.Conflict) {
 		return err

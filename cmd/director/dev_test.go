@@ -123,8 +123,8 @@ func postgresGone(t *testing.T, data string) {
 	}, deadline, tick)
 }
 
-// Pins the first steps of a new user: one command, a server, a player, a token that verifies. After Ctrl-C and after a crash
-// all data still exists, and no Postgres is left running.
+// Pins the first steps of a new user: one command, a server, a player, a token that verifies. After Ctrl-C and after a
+// crash all data still exists, and no Postgres is left running.
 func TestDev(t *testing.T) {
 	t.Parallel()
 	data := scratch(t)
@@ -254,7 +254,8 @@ func verifies(t *testing.T, api, raw, session string) {
 	require.Equal(t, "alice", claims.Subject)
 }
 
-// Pins a `dev` that starts a Postgres although DATABASE_URL names one, or writes that one's password into the data directory.
+// Pins a `dev` that starts a Postgres although DATABASE_URL names one, or writes that one's password into the data
+// directory.
 func TestDevOnADatabaseOfYours(t *testing.T) {
 	t.Parallel()
 	data := scratch(t)

@@ -74,8 +74,9 @@ func knownVariables() []string {
 	return names
 }
 
-// ofOthers returns whether a DIRECTOR_ variable is no setting and still expected: a variable of one mode, one of pglocal,
-// dbtest or the examples, or one that Kubernetes sets in the pods of a namespace with a Service named "director".
+// ofOthers returns whether a DIRECTOR_ variable is no setting and still expected: a variable of one mode, one of
+// pglocal, dbtest or the examples, or one that Kubernetes sets in the pods of a namespace with a Service named
+// "director".
 func ofOthers(name string) bool {
 	return strings.HasPrefix(name, modePrefix) && name != modePrefix ||
 		name == "DIRECTOR_PG_BINDIR" || name == "DIRECTOR_TEST_PG" || name == "DIRECTOR_URL" ||

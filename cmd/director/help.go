@@ -60,8 +60,8 @@ func shownFlags(flags *pflag.FlagSet) (shown *pflag.FlagSet, hidden int) {
 	return shown, hidden
 }
 
-// writeUsage writes cobra's usage text, with the settings below the headings of docs/configuration.md, because a single list of the flags of
-// serve is hard to search, and the commands in groups.
+// writeUsage writes cobra's usage text, with the settings below the headings of docs/configuration.md, because a single
+// list of the flags of serve is hard to search, and the commands in groups.
 func writeUsage(to io.Writer, cmd *cobra.Command) {
 	fmt.Fprintln(to, "Usage:")
 	if cmd.HasAvailableSubCommands() {

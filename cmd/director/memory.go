@@ -6,11 +6,12 @@ import (
 	"github.com/KimMachineGun/automemlimit/memlimit"
 )
 
-// garbagePercent is GOGC unless the operator sets it: less CPU for more memory, as far as the container's memory allows.
+// garbagePercent is GOGC unless the operator sets it: less CPU for more memory, as far as the container's memory
+// allows.
 const garbagePercent = 200
 
-// limitMemory sets the runtime's memory limit to 90 % of the container's, and how much garbage there may be below it. What the operator
-// has set with Go's own GOMEMLIMIT and GOGC remains.
+// limitMemory sets the runtime's memory limit to 90 % of the container's, and how much garbage there may be below it.
+// What the operator has set with Go's own GOMEMLIMIT and GOGC remains.
 func limitMemory(environ environment) {
 	if _, set := environ.lookup("GOGC"); !set {
 		debug.SetGCPercent(garbagePercent)

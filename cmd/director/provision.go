@@ -45,8 +45,10 @@ func (c *Config) checkProvision() error {
 		absent bool
 		what   string
 	}{
-		{remote && c.ProvisionOwner == "", "its providers need DIRECTOR_PROVISION_OWNER, a name of this installation that no other one has"},
-		{c.needsPublicURL() && c.PublicURL == "", "its providers need DIRECTOR_PUBLIC_URL, where game servers reach the replicas"},
+		{remote && c.ProvisionOwner == "", "its providers need DIRECTOR_PROVISION_OWNER, a name of this installation " +
+			"that no other one has"},
+		{c.needsPublicURL() && c.PublicURL == "", "its providers need DIRECTOR_PUBLIC_URL, where game servers reach " +
+			"the replicas"},
 		{c.provides(providerAgones) && slices.Contains([]string{c.Agones.URL, c.Agones.Cert, c.Agones.Key, c.Agones.CA}, ""),
 			"agones needs DIRECTOR_AGONES_URL, _CERT, _KEY and _CA"},
 		{c.provides(providerAgones) && c.Agones.Kube != (agones.Kube{}) && slices.Contains([]string{c.Agones.Kube.URL, c.Agones.Kube.Token, c.Agones.Kube.CA}, ""),
@@ -64,7 +66,8 @@ func (c *Config) checkProvision() error {
 
 func (c *Config) provides(name string) bool { return slices.Contains(c.Providers, name) }
 
-// needsPublicURL reports whether game servers may run elsewhere. Those of dev that people start are taken to be on this machine.
+// needsPublicURL reports whether game servers may run elsewhere. Those of dev that people start are taken to be on this
+// machine.
 func (c *Config) needsPublicURL() bool {
 	return slices.ContainsFunc(c.Providers, func(name string) bool {
 		return name != providerProcess && (name != providerManual || !c.development)
@@ -76,8 +79,8 @@ func (c *Config) owner() (provider.Owner, error) {
 	return provider.OwnerOf(cmp.Or(c.ProvisionOwner, localOwner))
 }
 
-// replicasURL returns where game servers reach the replicas, without a slash at its end. Those of this machine use the address of the
-// API; listening is where this process serves it, if it does.
+// replicasURL returns where game servers reach the replicas, without a slash at its end. Those of this machine use the
+// address of the API; listening is where this process serves it, if it does.
 func (c *Config) replicasURL(listening net.Addr) string {
 	if c.PublicURL != "" {
 		return strings.TrimRight(c.PublicURL, "/")
@@ -97,7 +100,8 @@ func (c *Config) replicasURL(listening net.Addr) string {
 	return scheme + net.JoinHostPort(host, port)
 }
 
-// provision returns the providers of a worker and the options of its loops, or nil without providers. keep is as in openProviders.
+// provision returns the providers of a worker and the options of its loops, or nil without providers. keep is as in
+// openProviders.
 func (p *process) provision(keep bool) (map[string]provider.Provider, *worker.ProvisionOptions, error) {
 	c := p.conf
 	if len(c.Providers) == 0 {
@@ -142,8 +146,8 @@ func (s *providerSet) close() {
 	}
 }
 
-// openProviders makes the providers of the settings. It makes no call of theirs. keep is whether servers that are processes of this
-// machine survive this process.
+// openProviders makes the providers of the settings. It makes no call of theirs. keep is whether servers that are
+// processes of this machine survive this process.
 func (c *Config) openProviders(log *slog.Logger, keep bool) (*providerSet, error) {
 	s := &providerSet{byName: map[string]provider.Provider{}}
 	for _, name := range c.Providers {

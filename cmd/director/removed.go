@@ -7,8 +7,9 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// removedSetting is a setting of the last release that has no effect any more. For one release its flag and its variables are accepted,
-// so that a start with them succeeds and says what holds instead. The next release deletes its row.
+// removedSetting is a setting of the last release that has no effect any more. For one release its flag and its
+// variables are accepted, so that a start with them succeeds and says what holds instead. The next release deletes its
+// row.
 type removedSetting struct {
 	former  setting
 	instead string // what holds now
@@ -32,12 +33,14 @@ func removedSettings() []removedSetting {
 		removed("om-query-memory", byServers, "answers of queries take a quarter of the memory limit, at most 128MiB"),
 		removed("om-proposal-memory", byLoops, "proposals take a quarter of the memory limit, at most 512MiB"),
 		removed("loop-lease", byLoops, "a worker that gives no sign of life for 1s loses its profiles to another one"),
-		removed("loop-candidates", byLoops|byExplain, "a worker keeps the tickets that fit into a quarter of the memory limit, at most 400000"),
+		removed("loop-candidates", byLoops|byExplain, "a worker keeps the tickets that fit into a quarter of the "+
+			"memory limit, at most 400000"),
 		{anyProxy, "only the proxies of DIRECTOR_TRUSTED_PROXIES are trusted"},
 		removed("orchestrator-max-agents", byServers, "a replica has at most 20000 agents"),
 		removed("orchestrator-max-streams", byServers, "a replica has at most 100 streams of GET /v1/events"),
 		removed("sweep-interval", byLoops, "a worker compares the lists of providers with the database every five minutes"),
-		removed("bevygap-max-waiting", byServers, "requests that wait take a quarter of the memory limit; they are at most 10000"),
+		removed("bevygap-max-waiting", byServers, "requests that wait take a quarter of the memory limit; they are "+
+			"at most 10000"),
 		removed("console-oidc-label", byServers, "the login page names the host of the issuer"),
 	}
 }
@@ -84,7 +87,8 @@ func (l *loaded) warnRemoved(ctx context.Context, log *slog.Logger) {
 	}
 }
 
-// warnIgnored logs a line for each removed setting that is set, and for each DIRECTOR_ variable that is no setting, such as a misspelt one.
+// warnIgnored logs a line for each removed setting that is set, and for each DIRECTOR_ variable that is no setting,
+// such as a misspelt one.
 func (l *loaded) warnIgnored(ctx context.Context, log *slog.Logger) {
 	l.warnRemoved(ctx, log)
 	for _, s := range l.environ.unknownVariables() {

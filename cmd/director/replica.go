@@ -46,7 +46,8 @@ type process struct {
 	listening atomic.Pointer[net.Addr]
 }
 
-// newProcess makes a process of a command, and checks the schema if the database is reachable. The caller closes the process.
+// newProcess makes a process of a command, and checks the schema if the database is reachable. The caller closes the
+// process.
 func newProcess(ctx context.Context, command string, conf *loaded, log *slog.Logger) (*process, error) {
 	p, err := openProcess(ctx, command, conf, log)
 	if err != nil {
@@ -94,7 +95,8 @@ func openProcess(ctx context.Context, command string, conf *loaded, log *slog.Lo
 	return p, nil
 }
 
-// connectionName names the connections of this process in pg_stat_activity and ops.processes: what it does, its host and its process id.
+// connectionName names the connections of this process in pg_stat_activity and ops.processes: what it does, its host
+// and its process id.
 func connectionName(command string) string {
 	host, err := os.Hostname()
 	if err != nil {
@@ -153,8 +155,8 @@ func (c *Config) schedule() keyring.Schedule {
 // schemaTimeout is how long a start waits for the database before it continues without a check of the schema.
 const schemaTimeout = 5 * time.Second
 
-// checkSchema refuses a schema that is older than this build needs. It accepts an unreachable database, which may be back
-// before an orchestrator would restart this process.
+// checkSchema refuses a schema that is older than this build needs. It accepts an unreachable database, which may be
+// back before an orchestrator would restart this process.
 func (p *process) checkSchema(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, schemaTimeout)
 	defer cancel()
@@ -167,7 +169,8 @@ func (p *process) checkSchema(ctx context.Context) error {
 	case err != nil:
 		return explainDatabaseError(err)
 	case version < latest:
-		return fmt.Errorf("the schema of this database is at version %d and this build needs %d: run 'director migrate up' first", version, latest)
+		return fmt.Errorf("the schema of this database is at version %d and this build needs %d: run 'director "+
+			"migrate up' first", version, latest)
 	case version > latest:
 		p.log.LogAttrs(ctx, slog.LevelWarn, "the schema is newer than this build, which is supported for one release", slog.Int64("schema", version), slog.Int64("build", latest))
 	}
@@ -222,7 +225,8 @@ func runWithWorker(ctx context.Context, w *worker.Worker, run func(context.Conte
 }
 
 // serversAddrs are the flags of a replica's listeners.
-const serversAddrs = "--addr, --grpc-addr, --orchestrator-addr, --realtime-addr, --realtime-control-addr, --console-addr or --metrics-addr"
+const serversAddrs = "--addr, --grpc-addr, --orchestrator-addr, --realtime-addr, --realtime-control-addr, " +
+	"--console-addr or --metrics-addr"
 
 func listenError(err error, flags string) error {
 	return fmt.Errorf("%w; choose another address with %s (:0 is any free port)", err, flags)
@@ -249,8 +253,8 @@ func (p *process) serverOptions(ctx context.Context) (server.Options, error) {
 	return o, nil
 }
 
-// accessKeys returns the keys that verify access tokens, or nil if no key set is configured. A key set from a file or JSON must be readable
-// at the start. One from a URL is read in the background, and errors go to the log.
+// accessKeys returns the keys that verify access tokens, or nil if no key set is configured. A key set from a file or
+// JSON must be readable at the start. One from a URL is read in the background, and errors go to the log.
 func (p *process) accessKeys(ctx context.Context) (*token.KeySource, error) {
 	c := p.conf
 	if c.JWKS == "" {
@@ -290,7 +294,8 @@ func (p *process) worker() (*worker.Worker, error) {
 func (c *Config) checkCommon() error {
 	var missing []error
 	if c.Database.URL == "" {
-		missing = append(missing, errors.New("there is no database: set DATABASE_URL, such as postgres://director@db.internal/director "+
+		missing = append(missing, errors.New("there is no database: set DATABASE_URL, such as "+
+			"postgres://director@db.internal/director "+
 			"('director dev' starts its own)"))
 	} else if _, err := pgx.ParseConfig(c.Database.URL); err != nil {
 		missing = append(missing, err)
@@ -299,27 +304,31 @@ func (c *Config) checkCommon() error {
 		missing = append(missing, err)
 	}
 	if lead := c.schedule().Policy().Lead; c.Keys.Period < lead {
-		missing = append(missing, fmt.Errorf("--key-period / DIRECTOR_KEY_PERIOD: %s is too short: a key is published for %s before it signs, "+
+		missing = append(missing, fmt.Errorf("--key-period / DIRECTOR_KEY_PERIOD: %s is too short: a key is "+
+			"published for %s before it signs, "+
 			"which follows from DIRECTOR_JWKS_MAX_AGE", brief(c.Keys.Period), brief(lead)))
 	}
 	return errors.Join(append(missing, c.checkProvision())...)
 }
 
-// checkServe checks the settings that only replicas need. A replica that serves Open Match, Rivalis, the realtime lobby or guests of bevygap need not
-// serve anything else.
+// checkServe checks the settings that only replicas need. A replica that serves Open Match, Rivalis, the realtime lobby
+// or guests of bevygap need not serve anything else.
 func (c *Config) checkServe() error {
 	missing := []error{c.checkCommon()}
 	alone := len(c.OpenMatch.Addrs) > 0 || c.Orchestrator.Addr != "" || c.BevygapPlayers == bevygapGuests || c.Realtime.Addr != "" || c.Projects.Addr != ""
 	if !alone && len(c.Server.FleetTokens) == 0 && !c.Server.OpenFleet {
-		missing = append(missing, errors.New("there is no fleet token, so anybody could register game servers: set DIRECTOR_FLEET_TOKEN "+
+		missing = append(missing, errors.New("there is no fleet token, so anybody could register game servers: set "+
+			"DIRECTOR_FLEET_TOKEN "+
 			"('openssl rand -hex 24' makes one), or allow it with --allow-open-fleet"))
 	}
 	if !alone && c.JWKS == "" {
-		missing = append(missing, errors.New("there is no key set to verify players' access tokens with: set DIRECTOR_AUTH_JWKS "+
+		missing = append(missing, errors.New("there is no key set to verify players' access tokens with: set "+
+			"DIRECTOR_AUTH_JWKS "+
 			"to your login's JWKS, as an https URL, a file or JSON"))
 	}
 	if (c.Server.TLSCert == "") != (c.Server.TLSKey == "") {
-		missing = append(missing, errors.New("TLS needs both a certificate and its key: set DIRECTOR_TLS_CERT and DIRECTOR_TLS_KEY, or neither"))
+		missing = append(missing, errors.New("TLS needs both a certificate and its key: set DIRECTOR_TLS_CERT and "+
+			"DIRECTOR_TLS_KEY, or neither"))
 	}
 	missing = append(missing, c.checkOpenMatch(), c.checkOrchestrator(), c.checkBevygap(), c.checkRealtime(), c.checkConsole())
 	return errors.Join(missing...)

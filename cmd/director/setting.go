@@ -106,8 +106,8 @@ func allSettings() []setting {
 	return c.settings()
 }
 
-// load reads the settings of a command from its flags, else the environment, else the defaults. The error names all invalid
-// values.
+// load reads the settings of a command from its flags, else the environment, else the defaults. The error names all
+// invalid values.
 func load(flags *pflag.FlagSet, environ environment, commands commandSet) (*loaded, error) {
 	l := &loaded{Config: defaultConfig(), environ: environ, ignored: ignoredSettings(flags, environ, commands)}
 	var bad []error
@@ -127,8 +127,8 @@ func load(flags *pflag.FlagSet, environ environment, commands commandSet) (*load
 	return l, nil
 }
 
-// given returns the text that the command line or the environment gives a setting, and its source. Without one the text is empty, and
-// the option keeps its default.
+// given returns the text that the command line or the environment gives a setting, and its source. Without one the text
+// is empty, and the option keeps its default.
 func (s setting) given(flags *pflag.FlagSet, environ environment) (string, source) {
 	if f := flags.Lookup(s.flag); f != nil && f.Changed {
 		return f.Value.String(), fromFlag(s.flag)
@@ -152,7 +152,8 @@ func (s setting) given(flags *pflag.FlagSet, environ environment) (string, sourc
 	return "", fromDefault
 }
 
-// assign sets a value. White space around it is not meant: a value that was read from a file ends with the file's line break.
+// assign sets a value. White space around it is not meant: a value that was read from a file ends with the file's line
+// break.
 func (s setting) assign(text string, from source) error {
 	if !s.value.exact {
 		text = strings.TrimSpace(text)
@@ -181,7 +182,8 @@ func (s setting) checkLines(text string) error {
 	}
 	for _, item := range splitList(text) {
 		if strings.ContainsFunc(item, unicode.IsControl) {
-			return errors.New("it has a line break or another control character within: it must be on one line, several comma-separated")
+			return errors.New("it has a line break or another control character within: it must be on one line, " +
+				"several comma-separated")
 		}
 	}
 	return nil

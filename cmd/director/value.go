@@ -76,7 +76,8 @@ func integer[T ~int | ~int32](p *T, least, most T) value {
 	return v
 }
 
-// perSecond is the average of a rate, whose burst grows with it: a rate of twice the default has twice the burst. 0 is no limit.
+// perSecond is the average of a rate, whose burst grows with it: a rate of twice the default has twice the burst. 0 is
+// no limit.
 func perSecond(p *rest.Rate) value {
 	var n int
 	burst := p.Burst / int(p.PerSecond)
@@ -325,7 +326,8 @@ func secrets(p *[]string) value {
 // agentKeys are secrets that are sent as a subprotocol of a WebSocket.
 func agentKeys(p *[]string) value {
 	v := secrets(p)
-	v.allowed = fmt.Sprintf("%d characters or more that an HTTP token may have, such as letters, digits, - and _; several comma-separated", shortestSecret)
+	v.allowed = fmt.Sprintf("%d characters or more that an HTTP token may have, such as letters, digits, - and _; "+
+		"several comma-separated", shortestSecret)
 	v.set = func(text string) error {
 		*p = splitList(text)
 		for _, key := range *p {
@@ -386,7 +388,8 @@ func modesText(sizes play.Modes) string {
 	return strings.Join(items, ",")
 }
 
-// spellings returns the modes that a variable's name may mean: variables are usually in capitals and cannot contain a dash.
+// spellings returns the modes that a variable's name may mean: variables are usually in capitals and cannot contain a
+// dash.
 func spellings(name string) []string {
 	low := strings.ToLower(name)
 	return []string{name, low, strings.ReplaceAll(low, "_", "-")}

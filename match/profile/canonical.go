@@ -9,8 +9,8 @@ import (
 	"github.com/lattice-director/director/match"
 )
 
-// Canonical returns the profile as a document of JSON with every default written out. It is the same for all documents that
-// mean the same, and [Parse] makes the same profile of it.
+// Canonical returns the profile as a document of JSON with every default written out. It is the same for all documents
+// that mean the same, and [Parse] makes the same profile of it.
 func (p *Profile) Canonical() []byte {
 	var d members
 	d.set("name", p.Name)

@@ -9,8 +9,9 @@ import (
 	"github.com/lattice-director/director/match"
 )
 
-// contradictions reports rules that no match can satisfy together, whatever players wait for it. It finds no contradiction that
-// is not there, but not every one that is: it knows the differences between numbers of a match, and what follows from the sizes of teams.
+// contradictions reports rules that no match can satisfy together, whatever players wait for it. It finds no
+// contradiction that is not there, but not every one that is: it knows the differences between numbers of a match, and
+// what follows from the sizes of teams.
 func (c *converter) contradictions() {
 	if c.stored || len(c.problems) > 0 || c.p.Function != nil {
 		return
@@ -89,7 +90,8 @@ func newSatisfier(p *Profile) *satisfier {
 	return s
 }
 
-// require notes the attributes without which a ticket is no candidate: those of any rule that players without them fail.
+// require notes the attributes without which a ticket is no candidate: those of any rule that players without them
+// fail.
 func (s *satisfier) require(rules []Rule) {
 	for i := range rules {
 		r := &rules[i]
@@ -106,7 +108,8 @@ func (s *satisfier) require(rules []Rule) {
 
 func (r *Rule) ofNumbers() bool { return r.Kind == Near || r.Kind == Balance || r.Kind == Comparison }
 
-// required returns the attributes that players need for the rule. Those who have none do not count where players are counted.
+// required returns the attributes that players need for the rule. Those who have none do not count where players are
+// counted.
 func (r *Rule) required() (names []string) {
 	if r.Attribute != "" {
 		return []string{r.Attribute}

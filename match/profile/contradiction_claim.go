@@ -55,8 +55,8 @@ func (s *satisfier) waysOf(c claim) (ways []way) {
 	return ways
 }
 
-// atSomeStep returns the limits that decide whether the rule can ever hold: those after the last step, because steps make rules wider. Only
-// of = and != no number is wider than another.
+// atSomeStep returns the limits that decide whether the rule can ever hold: those after the last step, because steps
+// make rules wider. Only of = and != no number is wider than another.
 func (r *Rule) atSomeStep() []Limits {
 	if r.Kind != Comparison || r.Compare.Is != Equal && r.Compare.Is != NotEqual {
 		return []Limits{r.widest()}
@@ -224,7 +224,8 @@ func (s *satisfier) sizesWays(c *claim, most float64) []way {
 	ways := upTo(c, difference, most)
 	if c.negated {
 		apart := s.mostApart()
-		ways[0].facts = []bound{{left: difference, limit: float64(apart), fact: fmt.Sprintf("the sizes of two teams differ by at most %d", apart)}}
+		ways[0].facts = []bound{{left: difference, limit: float64(apart), fact: fmt.Sprintf("the sizes of two teams "+
+			"differ by at most %d", apart)}}
 		return ways
 	}
 	top, bottom := quantity{name: "largest team"}, quantity{name: "smallest team"}
@@ -256,7 +257,8 @@ func (s *satisfier) partyWays(c *claim, most float64) []way {
 	}
 	difference := quantity{name: "difference of parties"}
 	ways := upTo(c, difference, most)
-	ways[0].facts = []bound{{left: difference, limit: float64(largest - 1), fact: fmt.Sprintf("a party in a team has 1 to %d players", largest)}}
+	ways[0].facts = []bound{{left: difference, limit: float64(largest - 1), fact: fmt.Sprintf("a party in a team has "+
+		"1 to %d players", largest)}}
 	return ways
 }
 

@@ -77,7 +77,8 @@ func compared(left quantity, is Operator, right quantity, offset float64) []way 
 	return anyway
 }
 
-// eachCompared returns the ways in which every value of a group compares with a number or, if only some is true, one of them does.
+// eachCompared returns the ways in which every value of a group compares with a number or, if only some is true, one of
+// them does.
 func eachCompared(g group, is Operator, right quantity, offset float64, some bool) []way {
 	first, last := g.highest(), g.lowest()
 	if some {

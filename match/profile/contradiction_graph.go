@@ -64,8 +64,9 @@ func (p path) less(o path) bool {
 	return p.length < o.length || p.length == o.length && p.strict > o.strict
 }
 
-// cycle returns bounds that cannot hold together, or nil if it finds none. Bounds of differences contradict each other if and only
-// if they make a cycle of negative length, which is looked for as Bellman and Ford do. It gives up when the effort is used up.
+// cycle returns bounds that cannot hold together, or nil if it finds none. Bounds of differences contradict each other
+// if and only if they make a cycle of negative length, which is looked for as Bellman and Ford do. It gives up when the
+// effort is used up.
 func cycle(bounds []bound, effort *int) []bound {
 	paths := map[quantity]path{}
 	for _, b := range bounds {

@@ -121,7 +121,8 @@ func (c *converter) function(n *node) {
 		}
 	}
 	c.p.Function = &Function{
-		Host: f.good("host").str(), Port: f.good("port").whole(0), Type: functions.of(f.good("type"), GRPC), Every: f.good("every").length(time.Second),
+		Host: f.good("host").str(), Port: f.good("port").whole(0), Type: functions.of(f.good("type"), GRPC),
+		Every: f.good("every").length(time.Second),
 	}
 }
 

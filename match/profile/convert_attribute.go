@@ -126,7 +126,8 @@ func (c *converter) reserved(declared *node) {
 	}
 }
 
-// told returns the attributes that game servers read without tell: those of the rules. Lists of players to avoid are private.
+// told returns the attributes that game servers read without tell: those of the rules. Lists of players to avoid are
+// private.
 func (c *converter) told() []string {
 	var all []string
 	var add func(rules []Rule)
@@ -144,8 +145,8 @@ func (c *converter) told() []string {
 	return all[:min(len(all), maxAttributes)]
 }
 
-// Measured returns the attributes that a rule compares, without those of rules within: its own first. Of near, balance and compare they
-// are numbers, except of a measure that counts players.
+// Measured returns the attributes that a rule compares, without those of rules within: its own first. Of near, balance
+// and compare they are numbers, except of a measure that counts players.
 func (r *Rule) Measured() (all []string) {
 	if r.Attribute != "" {
 		all = append(all, r.Attribute)

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// largeMatch is the number of players above which a match is not searched for, but filled along one attribute. Only some
-// kinds of rules are possible then.
+// largeMatch is the number of players above which a match is not searched for, but filled along one attribute. Only
+// some kinds of rules are possible then.
 const largeMatch = 40
 
 // within is where a rule stands.
@@ -244,8 +244,8 @@ func (c *converter) teamNames() []string {
 	return names
 }
 
-// name sets the rule's id. Below or, and, not a number makes ids of the same kind and attribute unique; at the top, their
-// author does.
+// name sets the rule's id. Below or, and, not a number makes ids of the same kind and attribute unique; at the top,
+// their author does.
 func (c *converter) name(r *Rule, n *node, kind ruleShape, in within) {
 	r.ID = n.get("id").str()
 	given := r.ID != ""
@@ -309,7 +309,8 @@ func (c *converter) checkSetting(n *node, kind ruleShape, r *Rule) {
 	}
 	large := []RuleKind{Same, Near, Latency, Avoid, Balance, Common}
 	if c.mostPlayer > largeMatch && !slices.Contains(large, r.Kind) {
-		c.add(n, "a rule of the kind %q is for matches of at most %d players, and this one has %d; larger ones have same, near, latency, avoid, balance and common",
+		c.add(n, "a rule of the kind %q is for matches of at most %d players, and this one has %d; larger ones have "+
+			"same, near, latency, avoid, balance and common",
 			kind.name, largeMatch, c.mostPlayer)
 	}
 }

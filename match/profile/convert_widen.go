@@ -128,7 +128,8 @@ func stricter(r *Rule, before, after Limits) string {
 	return key
 }
 
-// directions returns whether a greater number on the right is wider, and whether a smaller one is. Of = and != neither is.
+// directions returns whether a greater number on the right is wider, and whether a smaller one is. Of = and != neither
+// is.
 func (c *Compare) directions() (up, down bool) {
 	return c.Is == Less || c.Is == LessOrEqual, c.Is == Greater || c.Is == GreaterOrEqual
 }

@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// jsonReader makes nodes of a valid JSON document. JSON has a reader of its own, because YAML's differs in details: tabs as
-// indentation, escapes, and numbers such as 1e3.
+// jsonReader makes nodes of a valid JSON document. JSON has a reader of its own, because YAML's differs in details:
+// tabs as indentation, escapes, and numbers such as 1e3.
 type jsonReader struct {
 	*report
 

@@ -36,7 +36,8 @@ func (m *members) set(name string, value any) {
 	*m = append(*m, member{name, value})
 }
 
-// encodeJSON encodes members, []any, and what json.Marshal encodes. Unlike json.Marshal it leaves <, > and & as they are.
+// encodeJSON encodes members, []any, and what json.Marshal encodes. Unlike json.Marshal it leaves <, > and & as they
+// are.
 func encodeJSON(value any) []byte {
 	var out bytes.Buffer
 	writeJSON(&out, value)

@@ -29,23 +29,30 @@ var (
 )
 
 // ticketAttribute names an attribute of tickets, in place of a limit.
-var ticketAttribute = text{regexp.MustCompile(`^ticket\.[^\x00-\x1F\x7F]{1,64}$`), "ticket. and the name of an attribute"}
+var ticketAttribute = text{regexp.MustCompile(`^ticket\.[^\x00-\x1F\x7F]{1,64}$`), "ticket. and the name of an " +
+	"attribute"}
 
 // ruleShapes are the kinds of rules, in the order of the reference.
 var ruleShapes = []ruleShape{
 	{
-		kind: Near, name: "near", of: attributeName, about: "The greatest and the least number of the players differ by at most `within`.",
+		kind: Near, name: "near", of: attributeName,
+		about: "The greatest and the least number of the players differ by at most `within`.",
 		own: []field{
 			{
 				name: "within", of: either{distance, ticketAttribute}, required: true,
-				about: "The greatest difference, or `ticket.NAME`: of two players, the smaller number NAME that their tickets have. Both sides accept it.",
+				about: "The greatest difference, or `ticket.NAME`: of two players, the smaller number NAME that " +
+					"their tickets have. Both sides accept it.",
 			},
 			{name: "up_to", of: distance, initial: "none; required with `ticket.NAME`",
 				about: "The greatest number NAME that a ticket may have, and that of tickets without one."}, per,
-			{name: "from", of: literal("mean"), initial: "the least", about: "`mean`: every number is within `within` of the mean."},
+			{
+				name: "from", of: literal("mean"), initial: "the least",
+				about: "`mean`: every number is within `within` of the mean.",
+			},
 			byRole, role, missing, partyNumbers,
 		},
-		steps: []field{{name: "within", of: either{distance, anyLimit}, about: "The new limit."}}, add: distance, until: distance,
+		steps: []field{{name: "within", of: either{distance, anyLimit}, about: "The new limit."}}, add: distance,
+		until: distance,
 	},
 	{
 		kind: Balance, name: "balance", of: attributeName, about: "The values of the teams differ by at most `within`.",
@@ -54,23 +61,28 @@ var ruleShapes = []ruleShape{
 			{name: "teams", of: balanceWords, initial: "mean", about: "The value of a team, of the numbers of its players."},
 			byRole, role, missing, partyNumbers,
 		},
-		steps: []field{{name: "within", of: either{distance, anyLimit}, about: "The new limit."}}, add: distance, until: distance,
+		steps: []field{{name: "within", of: either{distance, anyLimit}, about: "The new limit."}}, add: distance,
+		until: distance,
 	},
 	{
 		kind: Sizes, name: "sizes", of: sizes, about: "The sizes of the teams differ by at most this.",
 		steps: []field{{name: "sizes", of: either{sizes, anyLimit}, about: "The new limit."}}, add: sizes, until: sizes,
 	},
 	{
-		kind: PartySizes, name: "party_sizes", of: sizes, about: "The largest parties of the teams differ in size by at most this.",
+		kind: PartySizes, name: "party_sizes", of: sizes,
+		about: "The largest parties of the teams differ in size by at most this.",
 		steps: []field{{name: "party_sizes", of: either{sizes, anyLimit}, about: "The new limit."}}, add: sizes, until: sizes,
 	},
 	{
-		kind: Comparison, name: "compare", of: measureShape, about: "A number of the match, or of a team, compares with another as `is` says.",
+		kind: Comparison, name: "compare", of: measureShape,
+		about: "A number of the match, or of a team, compares with another as `is` says.",
 		own: []field{
 			{name: "is", of: operatorWords, required: true, about: "The comparison."},
-			{name: "to", of: either{anything, measureShape}, required: true, about: "A number, or another measure."}, role, missing, partyNumbers,
+			{name: "to", of: either{anything, measureShape}, required: true, about: "A number, or another measure."},
+			role, missing, partyNumbers,
 		},
-		steps: []field{{name: "to", of: either{anything, anyLimit}, about: "The new number."}}, add: anything, until: anything,
+		steps: []field{{name: "to", of: either{anything, anyLimit}, about: "The new number."}}, add: anything,
+		until: anything,
 	},
 	{
 		kind: Same, name: "same", of: attributeName, about: "All players have the same text or number.",
@@ -82,45 +94,64 @@ var ruleShapes = []ruleShape{
 	},
 	{
 		kind: Common, name: "common", of: attributeName,
-		about: "Some values are in the lists of all players. One of them is chosen for the game server: the one that is nearest to the " +
+		about: "Some values are in the lists of all players. One of them is chosen for the game server: the one that " +
+			"is nearest to the " +
 			"beginning of the lists, by the sum of its positions.",
 		own: []field{
 			{name: "at_least", of: number{1, 64, true}, initial: "1", about: "So many values are in every list."}, role, missing,
-			{name: "party", of: words{"intersect", "union"}, initial: "intersect", about: "How the lists of a party become one."},
+			{
+				name: "party", of: words{"intersect", "union"}, initial: "intersect",
+				about: "How the lists of a party become one.",
+			},
 		},
-		steps: []field{{name: "at_least", of: either{number{1, 64, true}, anyLimit}, about: "The new limit."}}, add: number{-64, -1, true}, until: number{1, 64, true},
+		steps: []field{{name: "at_least", of: either{number{1, 64, true}, anyLimit}, about: "The new limit."}},
+		add:   number{-64, -1, true}, until: number{1, 64, true},
 	},
 	{
 		kind: Count, name: "count", of: attributeName,
-		about: "So many players have one of the values of `any_of`, as a text or in a list. At least one of `min` and `max` is required.",
+		about: "So many players have one of the values of `any_of`, as a text or in a list. At least one of `min` " +
+			"and `max` is required.",
 		own: []field{
 			{name: "any_of", of: list{of: label(256), min: 1, max: 64, distinct: true}, required: true, about: "The values."},
 			{name: "min", of: sizes, initial: "0", about: "The least number of players."},
 			{name: "max", of: sizes, initial: "any number", about: "The greatest number of players."}, per, role, missing,
 		},
 		steps: []field{
-			{name: "min", of: sizes, about: "The new least number."}, {name: "max", of: either{sizes, anyLimit}, about: "The new greatest number; `any`: no limit."},
+			{name: "min", of: sizes, about: "The new least number."},
+			{name: "max", of: either{sizes, anyLimit}, about: "The new greatest number; `any`: no limit."},
 			ends("count")[0],
 		},
 	},
 	{
 		kind: Latency, name: "latency", of: latency,
-		about: "There is a game region in which the greatest latency of the players is at most this. A region that a player did not measure is " +
-			"not eligible. The match takes the region with the least of them. A ticket without latencies waits until the rule has ended, and is no " +
+		about: "There is a game region in which the greatest latency of the players is at most this. A region that a " +
+			"player did not measure is " +
+			"not eligible. The match takes the region with the least of them. A ticket without latencies waits until " +
+			"the rule has ended, and is no " +
 			"candidate if it never does, unless `missing` says otherwise.",
 		own: []field{
-			{name: "take", of: words{"max", "mean"}, initial: "max", about: "`mean`: the mean of the players' latencies counts."},
-			{name: "spread", of: latency, initial: "any", about: "The greatest difference between the latencies of two players."},
+			{
+				name: "take", of: words{"max", "mean"}, initial: "max",
+				about: "`mean`: the mean of the players' latencies counts.",
+			},
+			{
+				name: "spread", of: latency, initial: "any",
+				about: "The greatest difference between the latencies of two players.",
+			},
 		},
 		steps: []field{
-			{name: "latency", of: either{anyLimit, latency}, about: "The new limit."}, {name: "spread", of: either{anyLimit, latency}, about: "The new spread; `any`: no limit."},
+			{name: "latency", of: either{anyLimit, latency}, about: "The new limit."},
+			{name: "spread", of: either{anyLimit, latency}, about: "The new spread; `any`: no limit."},
 		},
 		add: latency, until: latency,
 	},
 	{
-		kind: Avoid, name: "avoid", of: attributeName, about: "No player is in the list of another, which has the `sub` of players.",
+		kind: Avoid, name: "avoid", of: attributeName,
+		about: "No player is in the list of another, which has the `sub` of players.",
 		own: []field{
-			{name: "per", of: words{"match", "team"}, initial: "match", about: "`team`: players of different teams may be in each other's list."}, role,
+			{name: "per", of: words{"match", "team"}, initial: "match", about: "`team`: players of different teams " +
+				"may be in each other's list."},
+			role,
 			{name: "missing", of: value, initial: "pass", about: missing.about},
 		},
 		steps: ends("avoid"),
@@ -132,16 +163,20 @@ var ruleShapes = []ruleShape{
 
 // Keys that several kinds of rules have.
 var (
-	per     = field{name: "per", of: words{"match", "team"}, initial: "match", about: "`team`: it holds in each team on its own."}
+	per = field{name: "per", of: words{"match", "team"}, initial: "match", about: "`team`: it holds in each team " +
+		"on its own."}
 	role    = field{name: "role", of: roleName, initial: "all players", about: "Only players who fill this role count."}
 	missing = field{
 		name: "missing", of: value, initial: "fail",
-		about: "About players without the attribute. `fail`: their ticket is no candidate. `pass`: the rule leaves them out. Any other value stands in for theirs.",
+		about: "About players without the attribute. `fail`: their ticket is no candidate. `pass`: the rule leaves " +
+			"them out. Any other value stands in for theirs.",
 	}
 	byRole = field{
 		name: "by_role", of: dict{roleName, attributeName, 1, maxRoles}, initial: "none",
-		about: "A rating per role: the numbers that count for players who fill a role, such as `{tank: skill_tank, healer: skill_healer}`. " +
-			"Players in other roles, or in none, count with the attribute itself. Without the number of a role, a player does not get the role, unless `missing` says otherwise.",
+		about: "A rating per role: the numbers that count for players who fill a role, such as `{tank: skill_tank, " +
+			"healer: skill_healer}`. " +
+			"Players in other roles, or in none, count with the attribute itself. Without the number of a role, a " +
+			"player does not get the role, unless `missing` says otherwise.",
 	}
 	partyNumbers = field{
 		name: "party", of: words{"each", "min", "max", "mean"}, initial: "each",
@@ -165,9 +200,15 @@ func commonFields(s ruleShape) []field {
 		}}}
 	}
 	return []field{
-		{name: "id", of: ruleID, initial: "the kind and the attribute, such as near-skill", about: "Names the rule in explanations. Unique in the profile."},
+		{
+			name: "id", of: ruleID, initial: "the kind and the attribute, such as near-skill",
+			about: "Names the rule in explanations. Unique in the profile.",
+		},
 		{name: "age", of: ageWords, initial: "the profile's", about: "The ticket whose waiting time decides the step."},
-		{name: "widen", of: steps, initial: "none", about: fmt.Sprintf("Wider limits for tickets that have waited: at most %d steps, `after` ascending, or linear.", maxSteps)},
+		{
+			name: "widen", of: steps, initial: "none",
+			about: fmt.Sprintf("Wider limits for tickets that have waited: at most %d steps, `after` ascending, or linear.", maxSteps),
+		},
 	}
 }
 
@@ -177,7 +218,11 @@ func ends(kind string) []field {
 }
 
 var measureShape = object{what: "a measure", fields: []field{
-	{name: "take", of: takeWords, initial: "each", about: "What is taken of the players' numbers. `each`: the comparison holds for every player; `count`: the number of players."},
+	{
+		name: "take", of: takeWords, initial: "each",
+		about: "What is taken of the players' numbers. `each`: the comparison holds for every player; `count`: the " +
+			"number of players.",
+	},
 	{name: "of", of: attributeName, about: "The attribute. With `count`: only players who have it count."},
 	{name: "in", of: teamName, initial: "match", about: "`match`, or the name of a team."},
 	byRole,

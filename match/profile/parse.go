@@ -1,7 +1,8 @@
 package profile
 
-// Parse reads a profile from YAML or JSON of at most [MaxBytes]. Reading is strict: keys that are not known, values of other
-// types and rules that cannot hold together are refused. Defaults are filled in. Errors: *[Error], with up to 16 problems.
+// Parse reads a profile from YAML or JSON of at most [MaxBytes]. Reading is strict: keys that are not known, values of
+// other types and rules that cannot hold together are refused. Defaults are filled in. Errors: *[Error], with up to 16
+// problems.
 func Parse(document []byte) (*Profile, error) {
 	c, err := convert(document, false)
 	if err != nil {
@@ -10,8 +11,8 @@ func Parse(document []byte) (*Profile, error) {
 	return c.p, nil
 }
 
-// ParseStored reads a document that a release has accepted, maybe an earlier one that checked less: a profile that matches nobody
-// must not become one that cannot be read. Errors: as Parse.
+// ParseStored reads a document that a release has accepted, maybe an earlier one that checked less: a profile that
+// matches nobody must not become one that cannot be read. Errors: as Parse.
 func ParseStored(document []byte) (*Profile, error) {
 	c, err := convert(document, true)
 	if err != nil {

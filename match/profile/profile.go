@@ -1,6 +1,6 @@
-// Package profile owns profiles, the documents that say how tickets become matches: their types, their strict parser for
-// YAML and JSON, whose errors have line and column, and their JSON Schema. Package match/decide applies a profile, and
-// db/profile.go stores its versions.
+// Package profile owns profiles, the documents that say how tickets become matches: their types, their strict parser
+// for YAML and JSON, whose errors have line and column, and their JSON Schema. Package match/decide applies a profile,
+// and db/profile.go stores its versions.
 package profile
 
 import (
@@ -13,11 +13,11 @@ import (
 // Profile is one version of a profile's document, with all defaults filled in. It is immutable.
 type Profile struct {
 	Name string
-	// Modes are the modes of its sessions, at most 8. A match gets the first mode that all its tickets allow and that a game server with
-	// free seats offers. Empty: its matches have no seats.
+	// Modes are the modes of its sessions, at most 8. A match gets the first mode that all its tickets allow and that a
+	// game server with free seats offers. Empty: its matches have no seats.
 	Modes []string
-	// Pool filters the candidates: tickets that name this profile, and tickets that name none. Nil: all tickets that name this profile, and no
-	// others. A range without an end has an infinite one.
+	// Pool filters the candidates: tickets that name this profile, and tickets that name none. Nil: all tickets that
+	// name this profile, and no others. A range without an end has an infinite one.
 	Pool       *match.Pool
 	Attributes map[string]Attribute // what tickets that name the profile must have
 	Teams      []Team               // at least one, unless Function is set; names are unique
@@ -64,7 +64,8 @@ type Attribute struct {
 	Default *match.Value // nil: tickets must have the attribute
 }
 
-// Team is a team of a match. A team of the document with a count of n becomes n teams, with "-1" to "-n" appended to the name.
+// Team is a team of a match. A team of the document with a count of n becomes n teams, with "-1" to "-n" appended to
+// the name.
 type Team struct {
 	Name       string
 	Min, Max   int    // number of players
@@ -73,7 +74,8 @@ type Team struct {
 	AllowSplit bool   // the members of a party may be in different teams
 }
 
-// Role limits the number of players of a team with a role. A player has at most one role, from the list in the attribute "role".
+// Role limits the number of players of a team with a role. A player has at most one role, from the list in the
+// attribute "role".
 type Role struct {
 	Name     string
 	Min, Max int

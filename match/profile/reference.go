@@ -23,8 +23,10 @@ func Reference() []Section {
 		title, about string
 		of           object
 	}{
-		{"pool", "", poolShape}, {"pool.doubles", "A range of a double_arg.", doubleShape}, {"attributes", "By the name of the attribute.", attributeShape},
-		{"teams", "", teamShape}, {"teams.players", "In place of a number; `fewer` says the same of several steps.", fillShape},
+		{"pool", "", poolShape}, {"pool.doubles", "A range of a double_arg.", doubleShape},
+		{"attributes", "By the name of the attribute.", attributeShape},
+		{"teams", "", teamShape},
+		{"teams.players", "In place of a number; `fewer` says the same of several steps.", fillShape},
 		{"prefer", "", preferShape}, {"fewer", "", fewerShape}, {"batch", "", batchShape}, {"priority", "", priorityShape},
 		{"order", "Exactly one of `distance` and `value`.", orderShape},
 		{"join_in_progress", "", joinShape}, {"accept", "", acceptShape}, {"function", "", functionShape},
@@ -32,7 +34,8 @@ func Reference() []Section {
 		all = append(all, Section{part.title, part.about, keysOf(part.of)})
 	}
 	common := object{fields: commonFields(ruleShape{})}
-	all = append(all, Section{"rules", "A rule has exactly one kind: the key of one of the tables below. Every rule also has these keys.", keysOf(common)})
+	all = append(all, Section{"rules", "A rule has exactly one kind: the key of one of the tables below. Every rule " +
+		"also has these keys.", keysOf(common)})
 	for _, kind := range ruleShapes {
 		o := kind.object()
 		own := object{fields: o.fields[:1+len(kind.own)]} // without those of every rule

@@ -18,12 +18,13 @@ type Rule struct {
 	Widen   []Step
 
 	Attribute string // of near, balance, same, different, common, count and avoid
-	// ByRole are of near and balance: the attributes that count in place of Attribute for players who fill a role, sorted by role.
+	// ByRole are of near and balance: the attributes that count in place of Attribute for players who fill a role,
+	// sorted by role.
 	ByRole  []RoleAttribute
 	Limits       // before any step
 	PerTeam bool // near, same, different, count, avoid: each team is checked separately
-	// Tolerance is of near: the attribute that says how far others may be from a ticket, at most Within. Of two tickets the smaller
-	// tolerance counts, and the age is Each. "": the tolerance is Within.
+	// Tolerance is of near: the attribute that says how far others may be from a ticket, at most Within. Of two tickets
+	// the smaller tolerance counts, and the age is Each. "": the tolerance is Within.
 	Tolerance string
 	FromMean  bool // near: compares each value with the mean, instead of the highest with the lowest
 	Teams     Fold // balance: how the values of players become a team's: FoldMean, FoldSum, FoldMin or FoldMax
@@ -59,7 +60,8 @@ const (
 	NoSpread = time.Duration(math.MaxInt64)
 )
 
-// Step replaces all limits from an age on. It holds from that age, inclusive. No step is stricter than the one before it.
+// Step replaces all limits from an age on. It holds from that age, inclusive. No step is stricter than the one before
+// it.
 type Step struct {
 	After  time.Duration
 	Limits Limits
@@ -95,7 +97,8 @@ type Missing struct {
 // Fold is a way to combine several values into one.
 type Fold uint8
 
-// The ways to fold. FoldEach does not combine numbers. Lists become their intersection with FoldEach and Intersect, and their union with Union.
+// The ways to fold. FoldEach does not combine numbers. Lists become their intersection with FoldEach and Intersect, and
+// their union with Union.
 const (
 	FoldEach Fold = iota
 	FoldMin

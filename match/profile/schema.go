@@ -2,8 +2,8 @@ package profile
 
 import "encoding/json"
 
-// Schema returns the JSON Schema (draft 2020-12) of profiles. It accepts every document that [Parse] accepts. Parse checks
-// more: names that must exist, sizes that must be reached, the order of steps.
+// Schema returns the JSON Schema (draft 2020-12) of profiles. It accepts every document that [Parse] accepts. Parse
+// checks more: names that must exist, sizes that must be reached, the order of steps.
 func Schema() []byte {
 	s := documentShape.schema()
 	s["$schema"] = "https://json-schema.org/draft/2020-12/schema"

@@ -12,8 +12,8 @@ import (
 	"github.com/lattice-director/director/match"
 )
 
-// shape is what a value may be. Documents are checked by shapes, and the JSON Schema and the reference of the keys are made
-// of them, so that the three agree.
+// shape is what a value may be. Documents are checked by shapes, and the JSON Schema and the reference of the keys are
+// made of them, so that the three agree.
 type shape interface {
 	// check reports what is wrong with a value. It returns whether nothing is.
 	check(r *report, n *node) bool

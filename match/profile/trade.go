@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Trade says how much of a quality a second of waiting is worth. A match is made when its players have waited, in sum, for as long as
-// its quality costs them; the cost of several trades adds up.
+// Trade says how much of a quality a second of waiting is worth. A match is made when its players have waited, in sum,
+// for as long as its quality costs them; the cost of several trades adds up.
 type Trade struct {
 	Of        Quality
 	Attribute string          // of OfAttribute and OfBalance
@@ -106,8 +106,8 @@ func (c *converter) useTraded(k key, path string) {
 	c.use(of, numbers, "trade")
 }
 
-// balanceTrade finds the number by which teams are compared: that of the first balance rule, else of the first near rule, else the first
-// that is traded.
+// balanceTrade finds the number by which teams are compared: that of the first balance rule, else of the first near
+// rule, else the first that is traded.
 func (c *converter) balanceTrade(t *Trade, n *node) {
 	t.Teams = FoldMean
 	if r := c.first(Balance); r != nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/lattice-director/director/internal/base/document"
 )
 
-// readYAML reads a document of YAML 1.2 as far as profiles need it: without tags, merge keys and keys that are not text.
-// It returns nil after it reported a problem.
+// readYAML reads a document of YAML 1.2 as far as profiles need it: without tags, merge keys and keys that are not
+// text. It returns nil after it reported a problem.
 func readYAML(r *report, document string) *node {
 	body, err := limits.YAML(document)
 	if err != nil {
@@ -19,8 +19,8 @@ func readYAML(r *report, document string) *node {
 	return y.read(body, 0)
 }
 
-// yamlReader makes nodes of a syntax tree. It expands aliases, and counts every node, so that a document of nested aliases
-// cannot grow without bound.
+// yamlReader makes nodes of a syntax tree. It expands aliases, and counts every node, so that a document of nested
+// aliases cannot grow without bound.
 type yamlReader struct {
 	*report
 

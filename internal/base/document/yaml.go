@@ -18,12 +18,13 @@ type Limits struct {
 	Bytes   int
 	Depth   int    // of nested values
 	Content string // what an empty document lacks, such as "a profile is a mapping with a name"
-	// Aliases allows anchors, aliases and tags. The caller bounds what they expand to, and refuses those that it does not know.
+	// Aliases allows anchors, aliases and tags. The caller bounds what they expand to, and refuses those that it does
+	// not know.
 	Aliases bool
 }
 
-// Text returns a document as text, without a byte order mark, which some editors write. Errors: *[Error] for one that is too large, or that
-// is not text in UTF-8.
+// Text returns a document as text, without a byte order mark, which some editors write. Errors: *[Error] for one that
+// is too large, or that is not text in UTF-8.
 func (l Limits) Text(document []byte) (string, error) {
 	if len(document) > l.Bytes {
 		return "", refuse(1, 1, "the document has %d bytes: %d are allowed", len(document), l.Bytes)
@@ -88,15 +89,18 @@ func parse(tokens token.Tokens) (file *ast.File, err error) {
 	}
 	var at yaml.Error
 	if errors.As(err, &at) && at.GetToken() != nil {
-		where := at.GetToken().Position
-		return nil, refuse(where.Line, where.Column, "this is not YAML: %s", at.GetMessage())
+		where, text := at.GetToken().Position, at.GetMessage()
+		if !strings.HasPrefix(text, "mapping key ") { // which is there twice
+			text = "this is not YAML: " + text
+		}
+		return nil, refuse(where.Line, where.Column, "%s", text)
 	}
 	line, _, _ := strings.Cut(err.Error(), "\n")
 	return nil, refuse(1, 1, "this is not YAML: %s", line)
 }
 
-// checkTokens refuses what nests too deeply, and what expands without bound, before the parser, which recurses. Brackets nest; so do the
-// "-", "?", "&" and "!" of one line. Deeper indentation makes lines longer, which bounds it.
+// checkTokens refuses what nests too deeply, and what expands without bound, before the parser, which recurses.
+// Brackets nest; so do the "-", "?", "&" and "!" of one line. Deeper indentation makes lines longer, which bounds it.
 func (l Limits) checkTokens(tokens token.Tokens) error {
 	brackets, line, marks := 0, 0, 0
 	for _, t := range tokens {

@@ -7,17 +7,18 @@ import (
 	"strings"
 )
 
-// allowList limits the hosts of match functions. The caller of FetchMatches names the host, so that without a list it could
-// make the director connect to any host that the director reaches. The zero value allows nothing. It is immutable.
+// allowList limits the hosts of match functions. The caller of FetchMatches names the host, so that without a list it
+// could make the director connect to any host that the director reaches. The zero value allows nothing. It is
+// immutable.
 type allowList struct {
 	loopback bool     // all of loopback, listed or not
 	hosts    []string // in lower case; with a leading dot every name below
 	networks []netip.Prefix
 }
 
-// parseAllowList reads a list. An entry is a host name, "*." and a name for all names below it, an address, or a network
-// such as "10.1.0.0/16". No entry allows what [neverDialled] lists, and only "localhost" and networks within loopback allow
-// loopback: services there trust everybody who reaches them.
+// parseAllowList reads a list. An entry is a host name, "*." and a name for all names below it, an address, or a
+// network such as "10.1.0.0/16". No entry allows what [neverDialled] lists, and only "localhost" and networks within
+// loopback allow loopback: services there trust everybody who reaches them.
 func parseAllowList(entries []string, loopback bool) (allowList, error) {
 	list := allowList{loopback: loopback}
 	for _, entry := range entries {
@@ -67,8 +68,8 @@ var neverDialled = []netip.Prefix{
 	netip.MustParsePrefix("168.63.129.16/32"),   // metadata of Azure
 }
 
-// embeddings are IPv6 networks whose addresses contain an IPv4 address, to which a packet may be forwarded, and the byte at
-// which that begins.
+// embeddings are IPv6 networks whose addresses contain an IPv4 address, to which a packet may be forwarded, and the
+// byte at which that begins.
 var embeddings = []struct {
 	network netip.Prefix
 	at      int
@@ -133,8 +134,8 @@ func within(networks []netip.Prefix, ip netip.Addr) bool {
 	return slices.ContainsFunc(networks, func(n netip.Prefix) bool { return n.Contains(ip) })
 }
 
-// isHostName reports whether a text is a host name: labels of letters, digits, hyphens and underscores, between dots. Resolvers
-// accept more, but other parsers may read such a name differently.
+// isHostName reports whether a text is a host name: labels of letters, digits, hyphens and underscores, between dots.
+// Resolvers accept more, but other parsers may read such a name differently.
 func isHostName(s string) bool {
 	return len(s) <= 253 && !slices.ContainsFunc(strings.Split(strings.TrimSuffix(s, "."), "."), func(label string) bool {
 		return label == "" || len(label) > 63 || strings.ContainsFunc(label, func(r rune) bool {

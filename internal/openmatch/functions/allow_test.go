@@ -114,7 +114,8 @@ func TestLoopbackIsForLoopback(t *testing.T) {
 	}
 }
 
-// Pins errors that reveal a network: whether an address is allowed, a name resolves, a port is open, or another service listens.
+// Pins errors that reveal a network: whether an address is allowed, a name resolves, a port is open, or another service
+// listens.
 func TestErrorsDoNotRevealTheNetwork(t *testing.T) {
 	t.Parallel()
 	silent := functionstest.Listen(t, "127.0.0.1:0")

@@ -20,8 +20,8 @@ func NewBackfill(b *pb.Backfill, most int) (db.NewBackfill, error) {
 	return db.NewBackfill{Fields: ticketbody.FieldsOf(b.GetSearchFields()), Encode: ticketbody.Stamper(rest, id, createTime)}, err
 }
 
-// matchedBackfill returns a backfill's contents after a match: a new one as the match function sent it; an existing one with the
-// search fields and extensions that the match function sent, and its own persistent field.
+// matchedBackfill returns a backfill's contents after a match: a new one as the match function sent it; an existing one
+// with the search fields and extensions that the match function sent, and its own persistent field.
 func matchedBackfill(sent []byte, old *db.Backfill) (db.NewBackfill, error) {
 	var b pb.Backfill
 	if err := proto.Unmarshal(sent, &b); err != nil {

@@ -20,20 +20,21 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// maxConnections bounds the cached connections: more than a game has match functions, and few enough that callers that name
-// ever new addresses take little memory.
+// maxConnections bounds the cached connections: more than a game has match functions, and few enough that callers that
+// name ever new addresses take little memory.
 const maxConnections = 256
 
-// maxRestartWait bounds how long a call waits for a match function that restarts. The wait is also at most the registration
-// interval, which the call's cycle lasts anyway.
+// maxRestartWait bounds how long a call waits for a match function that restarts. The wait is also at most the
+// registration interval, which the call's cycle lasts anyway.
 const maxRestartWait = time.Second
 
-// idleTime is how long a connection without calls stays open: longer than directors wait between two calls of FetchMatches.
-// Without a limit, gRPC would reconnect every second, without end, to a function that accepts connections and closes them.
+// idleTime is how long a connection without calls stays open: longer than directors wait between two calls of
+// FetchMatches. Without a limit, gRPC would reconnect every second, without end, to a function that accepts connections
+// and closes them.
 const idleTime = 30 * time.Second
 
-// connections caches a gRPC connection for each address; it balances calls over all machines behind a name, round robin. Safe
-// for concurrent use.
+// connections caches a gRPC connection for each address; it balances calls over all machines behind a name, round
+// robin. Safe for concurrent use.
 type connections struct {
 	dialer      dialer
 	restartWait time.Duration // for a match function that restarts
@@ -93,9 +94,9 @@ func (c *connections) remember(conn *connection) {
 	}
 }
 
-// call makes a call to an address. If the connection is lost before the first answer, it makes the call once more on a new
-// connection: the match function may have restarted, perhaps at another address of the same name. some reports whether try got
-// an answer.
+// call makes a call to an address. If the connection is lost before the first answer, it makes the call once more on a
+// new connection: the match function may have restarted, perhaps at another address of the same name. some reports
+// whether try got an answer.
 func (c *connections) call(ctx context.Context, at address, try func(*connection) (some bool, err error)) error {
 	conn, err := c.use(at)
 	if err != nil {
@@ -162,8 +163,8 @@ func (c *connection) closeUnused() {
 	}
 }
 
-// dial makes a connection, which connects when it is first used. Service configs in TXT records are ignored: the name's owner
-// must not configure this client.
+// dial makes a connection, which connects when it is first used. Service configs in TXT records are ignored: the name's
+// owner must not configure this client.
 func (c *connections) dial(at address) (*connection, error) {
 	conn := &connection{at: at}
 	client, err := grpc.NewClient("dns:///"+url.PathEscape(at.String()), append(c.dialer.tracing.ofClient(),

@@ -24,13 +24,14 @@ import (
 // connectTimeout bounds one TCP connect. A reachable machine answers within a round trip.
 const connectTimeout = 3 * time.Second
 
-// unreachableError is the error of a match function that did not answer. The caller chose the address, so the text is the same
-// for all causes: it must not reveal whether the address is allowed, what the name resolves to, or whether a port is open. The
-// log has the cause.
+// unreachableError is the error of a match function that did not answer. The caller chose the address, so the text is
+// the same for all causes: it must not reveal whether the address is allowed, what the name resolves to, or whether a
+// port is open. The log has the cause.
 type unreachableError struct{ cause error }
 
 var errUnreachable = status.Error(codes.Unavailable,
-	"the match function cannot be called: the director may not call the address, or nothing answers there as one does; the director's log has the cause")
+	"the match function cannot be called: the director may not call the address, or nothing answers there as one "+
+		"does; the director's log has the cause")
 
 // Error implements error.
 func (*unreachableError) Error() string { return errUnreachable.Error() }
@@ -41,7 +42,8 @@ func (*unreachableError) GRPCStatus() *status.Status { return status.Convert(err
 // errNotAllowed is the cause when the allow-list refuses the address.
 var errNotAllowed = status.Error(codes.PermissionDenied, "the director may not call this address")
 
-// errRefused is errNotAllowed within a dialer. It is not a status, because gRPC would return that with the address in its text.
+// errRefused is errNotAllowed within a dialer. It is not a status, because gRPC would return that with the address in
+// its text.
 var errRefused = errors.New("the allow-list refuses this address")
 
 // address is where a match function or an evaluator listens.

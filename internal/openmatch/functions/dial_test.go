@@ -33,8 +33,8 @@ func TestAddressOf(t *testing.T) {
 	}
 }
 
-// The resolved address is checked right before connecting: checking the name first and resolving it again would let its owner
-// change the address in between (DNS rebinding).
+// The resolved address is checked right before connecting: checking the name first and resolving it again would let its
+// owner change the address in between (DNS rebinding).
 func TestConnectChecksTheResolvedAddress(t *testing.T) {
 	t.Parallel()
 	l := functionstest.Listen(t, "127.0.0.1:0")

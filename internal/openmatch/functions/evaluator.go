@@ -14,8 +14,8 @@ import (
 	"github.com/lattice-director/director/internal/openmatch/cycle"
 )
 
-// evaluator makes the client of the evaluator at "grpc://host:port" or "http://host:port", or with TLS at grpcs or https. For ""
-// it returns nil: the default evaluator.
+// evaluator makes the client of the evaluator at "grpc://host:port" or "http://host:port", or with TLS at grpcs or
+// https. For "" it returns nil: the default evaluator.
 func (f *functions) evaluator(target string) (cycle.Evaluator, error) {
 	if target == "" {
 		return nil, nil //nolint:nilnil // cycle.Options.Evaluator: nil is the default
@@ -50,8 +50,8 @@ type grpcEvaluator struct {
 	guard       *panics.Guard
 }
 
-// Evaluate implements [cycle.Evaluator]. It sends proposals while it receives acceptances. If the evaluator restarts before it
-// has accepted a match, it gets all proposals again.
+// Evaluate implements [cycle.Evaluator]. It sends proposals while it receives acceptances. If the evaluator restarts
+// before it has accepted a match, it gets all proposals again.
 func (e *grpcEvaluator) Evaluate(ctx context.Context, in <-chan cycle.Proposal, accept func(id string) error) error {
 	proposals := &evaluatorInput{in: in, guard: e.guard}
 	return e.connections.call(ctx, e.at, func(c *connection) (some bool, err error) { return c.evaluate(ctx, proposals, accept) })

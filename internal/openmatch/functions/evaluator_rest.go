@@ -16,8 +16,8 @@ import (
 	"github.com/lattice-director/director/internal/openmatch/cycle"
 )
 
-// restEvaluator calls an evaluator over HTTP, once in each cycle: the body of one POST streams the proposals while its answer
-// streams the acceptances.
+// restEvaluator calls an evaluator over HTTP, once in each cycle: the body of one POST streams the proposals while its
+// answer streams the acceptances.
 type restEvaluator struct {
 	client *restClient
 	target string
@@ -51,8 +51,8 @@ func (e *restEvaluator) Evaluate(ctx context.Context, in <-chan cycle.Proposal, 
 	return err
 }
 
-// send writes proposals until there are no more. A proposal that JSON cannot express, because it has an Any of an unknown type,
-// is skipped and so not accepted: one caller's fault must not fail the cycle for all.
+// send writes proposals until there are no more. A proposal that JSON cannot express, because it has an Any of an
+// unknown type, is skipped and so not accepted: one caller's fault must not fail the cycle for all.
 func (e *restEvaluator) send(ctx context.Context, to io.Writer, in <-chan cycle.Proposal) error {
 	for {
 		select {

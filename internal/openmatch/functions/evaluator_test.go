@@ -236,8 +236,8 @@ func TestEvaluateSendsAllProposalsAgain(t *testing.T) {
 	require.Equal(t, []string{"a", "b", "c"}, accepted)
 }
 
-// Over gRPC the evaluator gets a match with all its unknown types. JSON cannot express an Any of an unknown type: that match is
-// skipped, and the cycle continues.
+// Over gRPC the evaluator gets a match with all its unknown types. JSON cannot express an Any of an unknown type: that
+// match is skipped, and the cycle continues.
 func TestEvaluateUnknownAny(t *testing.T) {
 	t.Parallel()
 	strange := &pb.Match{MatchId: "strange", Tickets: []*pb.Ticket{{Id: "s"}}, Extensions: map[string]*anypb.Any{"x": unknownAny()}}

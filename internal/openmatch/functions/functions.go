@@ -19,8 +19,8 @@ import (
 const (
 	// maxMessage bounds, in bytes, a message over gRPC: gRPC's clients have the same limit by default.
 	maxMessage = 4 << 20
-	// window is the flow-control window, in bytes, of a call and of a connection. It is fixed, because gRPC's dynamic window grows
-	// to 16 MiB.
+	// window is the flow-control window, in bytes, of a call and of a connection. It is fixed, because gRPC's dynamic
+	// window grows to 16 MiB.
 	window = 1 << 20
 	// maxMatch bounds, in bytes, a match, so that the message around it stays below maxMessage, which clients accept.
 	maxMatch = maxMessage - 1<<10
@@ -30,8 +30,8 @@ const (
 	maxAnswerText = 1 << 10
 )
 
-// functions calls user code: match functions at addresses that callers of FetchMatches and profiles name, and the evaluator at
-// the address that the operator names. Safe for concurrent use.
+// functions calls user code: match functions at addresses that callers of FetchMatches and profiles name, and the
+// evaluator at the address that the operator names. Safe for concurrent use.
 type functions struct {
 	log         *slog.Logger
 	guard       *panics.Guard
@@ -101,8 +101,8 @@ func (f *functions) close() {
 	}
 }
 
-// run calls a match function for a profile, and propose with each match as it arrives. Errors: the function's own, the one
-// that propose returned, or the cause of the context's end.
+// run calls a match function for a profile, and propose with each match as it arrives. Errors: the function's own, the
+// one that propose returned, or the cause of the context's end.
 func (f *functions) run(ctx context.Context, config *pb.FunctionConfig, profile *pb.MatchProfile, propose func(*pb.Match) error) error {
 	call := f.runGRPC // answered: a match function answered, not something else at its address
 	switch config.GetType() {
@@ -135,8 +135,8 @@ func (f *functions) runGRPC(ctx context.Context, at address, profile *pb.MatchPr
 	return answered, err
 }
 
-// run reports whether there were proposals, and whether a match function answered: the errors that the client makes of a failed
-// connection, or of an answer that is not gRPC, have no headers.
+// run reports whether there were proposals, and whether a match function answered: the errors that the client makes of
+// a failed connection, or of an answer that is not gRPC, have no headers.
 func (c *connection) run(ctx context.Context, profile *pb.MatchProfile, propose func(*pb.Match) error) (some, answered bool, err error) {
 	ctx, cancel := context.WithCancel(ctx) // its end cancels the function's call
 	defer cancel()

@@ -86,7 +86,8 @@ func TestRunRESTWithoutMatches(t *testing.T) {
 	require.Empty(t, ids)
 }
 
-// Open Match has a fixed timeout of 3 s, whatever the cycle's intervals are. Here a function may run as long as its cycle allows.
+// Open Match has a fixed timeout of 3 s, whatever the cycle's intervals are. Here a function may run as long as its
+// cycle allows.
 func TestRunRESTWaitsForASlowFunction(t *testing.T) {
 	t.Parallel()
 	at := functionstest.ServeREST(t, func(w http.ResponseWriter, r *http.Request) {
@@ -102,7 +103,8 @@ func TestRunRESTWaitsForASlowFunction(t *testing.T) {
 	require.Equal(t, []string{"late"}, ids)
 }
 
-// Any invalid answer becomes the caller's error with its text. A response that is not a match function's is in the log only.
+// Any invalid answer becomes the caller's error with its text. A response that is not a match function's is in the log
+// only.
 func TestRunRESTReturnsErrors(t *testing.T) {
 	t.Parallel()
 	const match = `{"result":{"proposal":{"matchId":"m"}}}`

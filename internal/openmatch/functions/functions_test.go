@@ -268,8 +268,8 @@ func TestRunRefusesAMessageThatIsTooLarge(t *testing.T) {
 	require.Equal(t, codes.ResourceExhausted, status.Code(err))
 }
 
-// The caller of an address that is not allowed must learn nothing else. Over gRPC the refusal is a failed connection, whose text
-// would contain the resolved address.
+// The caller of an address that is not allowed must learn nothing else. Over gRPC the refusal is a failed connection,
+// whose text would contain the resolved address.
 func TestRunRefusesAddresses(t *testing.T) {
 	t.Parallel()
 	f := makeFunctions(t, "0.0.0.0/0", "::/0")

@@ -16,24 +16,27 @@ import (
 	"github.com/lattice-director/director/internal/openmatch/cycle"
 )
 
-// Options configure a [Matchmaker]. Store and Region are required; every other zero value is usable. All processes of a region
-// must have the same Registration, Collection and Evaluator.
+// Options configure a [Matchmaker]. Store and Region are required; every other zero value is usable. All processes of a
+// region must have the same Registration, Collection and Evaluator.
 type Options struct {
 	Store  cycle.Store
 	Region string // of the queue
-	// Registration is how long calls may join the cycle that the first of them opened; 0: only the calls that open a cycle are in it.
+	// Registration is how long calls may join the cycle that the first of them opened; 0: only the calls that open a
+	// cycle are in it.
 	Registration time.Duration
 	// Collection is how long match functions may run after Registration; 0 means 20 s.
 	Collection time.Duration
-	// Evaluator is the evaluator's URL: "grpc://host:port" or "http://host:port", or the same with grpcs or https; "" means the
-	// default evaluator.
+	// Evaluator is the evaluator's URL: "grpc://host:port" or "http://host:port", or the same with grpcs or https; ""
+	// means the default evaluator.
 	Evaluator string
-	// Functions are the hosts ("mmf.example", "*.mmf.svc.cluster.local") and networks (CIDRs) that match functions may be on.
+	// Functions are the hosts ("mmf.example", "*.mmf.svc.cluster.local") and networks (CIDRs) that match functions may
+	// be on.
 	Functions []string
 	// Loopback allows match functions on loopback though Functions does not list it.
 	Loopback bool
-	// FunctionCA is a PEM file with the authority of the certificates of match functions, which are then called with TLS, and of
-	// the evaluator. "" means that match functions are called in plain text, and that the system's authorities verify an evaluator.
+	// FunctionCA is a PEM file with the authority of the certificates of match functions, which are then called with
+	// TLS, and of the evaluator. "" means that match functions are called in plain text, and that the system's
+	// authorities verify an evaluator.
 	FunctionCA string
 	// MaxBackfill bounds, in bytes, the backfill of a match; 0 means 64 KiB.
 	MaxBackfill int
@@ -54,8 +57,8 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Matchmaker runs the cycles of a region, and calls match functions and the evaluator for them. Make one with [New], run its engine
-// once, and Close it. It is safe for concurrent use.
+// Matchmaker runs the cycles of a region, and calls match functions and the evaluator for them. Make one with [New],
+// run its engine once, and Close it. It is safe for concurrent use.
 type Matchmaker struct {
 	*cycle.Engine
 
@@ -65,8 +68,8 @@ type Matchmaker struct {
 	log         *slog.Logger
 }
 
-// New makes a matchmaker that does nothing until it runs. Errors: an option is missing or invalid; the metrics are already
-// registered.
+// New makes a matchmaker that does nothing until it runs. Errors: an option is missing or invalid; the metrics are
+// already registered.
 func New(options Options) (*Matchmaker, error) {
 	o := options.withDefaults()
 	f, err := newFunctions(o)
@@ -91,9 +94,10 @@ func New(options Options) (*Matchmaker, error) {
 // Close closes idle connections to user code at once, and the others after their calls.
 func (m *Matchmaker) Close() { m.functions.close() }
 
-// Propose calls the match function at an address for a profile, and propose with each match as it arrives, until propose returns
-// an error. Errors: the function's own; the one that propose returned; the cause of ctx's end. A function that cannot be reached
-// has the same error text for every cause, since the caller chose the address; the log has the cause.
+// Propose calls the match function at an address for a profile, and propose with each match as it arrives, until
+// propose returns an error. Errors: the function's own; the one that propose returned; the cause of ctx's end. A
+// function that cannot be reached has the same error text for every cause, since the caller chose the address; the log
+// has the cause.
 func (m *Matchmaker) Propose(ctx context.Context, at *pb.FunctionConfig, profile *pb.MatchProfile, propose func(cycle.Proposal) error) error {
 	unreadable, err := m.call(ctx, at, profile, func(*pb.Match) {}, propose)
 	about := slog.Group("match_function", slog.String("profile", profile.GetName()), slog.String("host", at.GetHost()), slog.Int("port", int(at.GetPort())))

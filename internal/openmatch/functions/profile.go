@@ -18,9 +18,9 @@ import (
 
 var errOutOfTime = errors.New("the match function ran longer than DIRECTOR_OM_COLLECTION")
 
-// Call calls the match function of a profile, and propose with each match, under an id that newID returns, until propose returns
-// an error. No two calls of a cycle may have the same id. The function has as much time as one in a cycle, but no cycle waits for it. Errors are those of Propose,
-// with their cause, since an operator chose the address.
+// Call calls the match function of a profile, and propose with each match, under an id that newID returns, until
+// propose returns an error. No two calls of a cycle may have the same id. The function has as much time as one in a
+// cycle, but no cycle waits for it. Errors are those of Propose, with their cause, since an operator chose the address.
 func (m *Matchmaker) Call(ctx context.Context, p *profile.Profile, newID func() string, propose func(cycle.Proposal) error) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, m.collection, errOutOfTime)
 	defer cancel()
@@ -33,7 +33,8 @@ func (m *Matchmaker) Call(ctx context.Context, p *profile.Profile, newID func() 
 	return cause(err)
 }
 
-// matchProfile makes the message for a profile's function: the profile's name, and one pool of the same name with its filters.
+// matchProfile makes the message for a profile's function: the profile's name, and one pool of the same name with its
+// filters.
 func matchProfile(p *profile.Profile) *pb.MatchProfile {
 	pool := &pb.Pool{Name: p.Name}
 	if p.Pool == nil {
@@ -54,7 +55,8 @@ func matchProfile(p *profile.Profile) *pb.MatchProfile {
 	return &pb.MatchProfile{Name: p.Name, Pools: []*pb.Pool{pool}}
 }
 
-// teamsExtension is the extension of a match that names its teams: a google.protobuf.Struct with a list of ticket ids for each.
+// teamsExtension is the extension of a match that names its teams: a google.protobuf.Struct with a list of ticket ids
+// for each.
 const teamsExtension = "director.teams"
 
 // Bounds of the teams of a match, as for those of a profile.
@@ -63,8 +65,8 @@ const (
 	maxTeamName = 64 // bytes
 )
 
-// Teams returns the team of each ticket of a proposed match, by id; nil if the match names none. Errors: they cannot be read,
-// are too many, or do not contain each ticket of the match once.
+// Teams returns the team of each ticket of a proposed match, by id; nil if the match names none. Errors: they cannot be
+// read, are too many, or do not contain each ticket of the match once.
 func Teams(p cycle.Proposal) (map[string]string, error) {
 	var m pb.Match
 	if err := proto.Unmarshal(p.Match, &m); err != nil {

@@ -16,7 +16,8 @@ import (
 	"github.com/lattice-director/director/match/profile"
 )
 
-// A function sees the profile's candidates by its filters, or by the tag that our API gives to tickets which name the profile.
+// A function sees the profile's candidates by its filters, or by the tag that our API gives to tickets which name the
+// profile.
 func TestTheProfileThatAFunctionGets(t *testing.T) {
 	t.Parallel()
 	p, err := profile.Parse([]byte("name: duel\npool: {tags: [b, a], strings: {mode: duel}, doubles: {skill: {min: 5, exclude: min}}}\nfunction: {host: mmf, port: 1}"))

@@ -10,8 +10,8 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// restClient calls user code over HTTP. It follows no redirects, and has no timeout: a match function may run as long as its
-// cycle.
+// restClient calls user code over HTTP. It follows no redirects, and has no timeout: a match function may run as long
+// as its cycle.
 type restClient struct {
 	http   *http.Client
 	scheme string
@@ -24,13 +24,14 @@ func newRESTClient(d dialer) *restClient {
 	transport := d.transport()
 	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return &restClient{
-		http: &http.Client{Transport: d.tracing.ofHTTP(transport), CheckRedirect: stay}, scheme: d.scheme(), limit: maxAnswer, close: transport.CloseIdleConnections,
+		http: &http.Client{Transport: d.tracing.ofHTTP(transport), CheckRedirect: stay}, scheme: d.scheme(),
+		limit: maxAnswer, close: transport.CloseIdleConnections,
 	}
 }
 
-// results sends a request and reads the answer of a gRPC stream mapped to REST: JSON objects, each with a result or an error.
-// Errors: one in the stream, or the one that each returned. answered is false if nothing in the response looks like such a
-// stream.
+// results sends a request and reads the answer of a gRPC stream mapped to REST: JSON objects, each with a result or an
+// error. Errors: one in the stream, or the one that each returned. answered is false if nothing in the response looks
+// like such a stream.
 func (c *restClient) results(request *http.Request, each func(result []byte) error) (answered bool, err error) {
 	request.Header.Set("Content-Type", "application/json")
 	response, err := c.http.Do(request)
@@ -72,8 +73,8 @@ type memory interface {
 const (
 	// maxObject bounds, in bytes, one object of an answer: a match of maxMatch in JSON.
 	maxObject = 8 << 20
-	// decodingCost is how many bytes of memory a byte of JSON takes until it is decoded: in the decoder's buffer, which doubles, in
-	// a copy, and in the message.
+	// decodingCost is how many bytes of memory a byte of JSON takes until it is decoded: in the decoder's buffer, which
+	// doubles, in a copy, and in the message.
 	decodingCost = 4
 )
 

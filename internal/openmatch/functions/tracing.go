@@ -11,8 +11,8 @@ import (
 	"google.golang.org/grpc"
 )
 
-// tracing makes spans of outgoing calls, as children of the caller's span (W3C Trace Context). With a nil provider it does nothing.
-// OpenTelemetry metrics are off: Prometheus counts calls.
+// tracing makes spans of outgoing calls, as children of the caller's span (W3C Trace Context). With a nil provider it
+// does nothing. OpenTelemetry metrics are off: Prometheus counts calls.
 type tracing struct{ provider trace.TracerProvider }
 
 // ofClient traces outgoing calls over gRPC.

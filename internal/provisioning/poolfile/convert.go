@@ -133,12 +133,15 @@ func (c *converter) addf(path, format string, args ...any) {
 
 func (c *converter) app(path string, a app) provision.AppVersion {
 	v := provision.AppVersion{
-		App: string(a.App), Version: string(a.Version), Provider: string(a.Provider), Launch: string(a.Launch), LaunchVersion: string(a.LaunchVersion),
-		GamePort: string(a.GamePort), Endpoint: string(a.Endpoint), Modes: plain(a.Modes),
+		App: string(a.App), Version: string(a.Version), Provider: string(a.Provider), Launch: string(a.Launch),
+		LaunchVersion: string(a.LaunchVersion),
+		GamePort:      string(a.GamePort), Endpoint: string(a.Endpoint), Modes: plain(a.Modes),
 		Capacity: int(a.Capacity), MaxSessions: (*int)(a.MaxSessions), MaxPlayers: int(a.MaxPlayers),
 		CPUUnits: int(a.Resources.CPUUnits), MemoryMiB: int(a.Resources.MemoryMiB),
-		StartWithin: c.duration(path+"start_within", a.StartWithin), RegisterWithin: c.duration(path+"register_within", a.RegisterWithin),
-		Grace: c.duration(path+"grace", a.Grace), MaxLifetime: c.duration(path+"max_lifetime", a.MaxLifetime), DrainAhead: c.duration(path+"drain_ahead", a.DrainAhead),
+		StartWithin:    c.duration(path+"start_within", a.StartWithin),
+		RegisterWithin: c.duration(path+"register_within", a.RegisterWithin),
+		Grace:          c.duration(path+"grace", a.Grace), MaxLifetime: c.duration(path+"max_lifetime", a.MaxLifetime),
+		DrainAhead:     c.duration(path+"drain_ahead", a.DrainAhead),
 		DigestRequired: a.DigestRequired, Compat: string(a.Compat),
 	}
 	if f := a.Fallback; f != nil {
@@ -164,8 +167,9 @@ func (c *converter) app(path string, a app) provision.AppVersion {
 
 func (c *converter) pool(path string, p pool) provision.Pool {
 	converted := provision.Pool{
-		Region: string(p.Region), App: string(p.App), Version: string(p.Version), Min: int(p.Min), Max: int(p.Max), MaxStarting: int(p.MaxStarting),
-		EmptyTTL: c.duration(path+"empty_ttl", p.EmptyTTL),
+		Region: string(p.Region), App: string(p.App), Version: string(p.Version), Min: int(p.Min), Max: int(p.Max),
+		MaxStarting: int(p.MaxStarting),
+		EmptyTTL:    c.duration(path+"empty_ttl", p.EmptyTTL),
 	}
 	converted.Buffer, converted.BufferPercent = c.buffer(path+"buffer", p.Buffer)
 	if p.Coordinates != nil {

@@ -11,7 +11,8 @@ import (
 	"github.com/lattice-director/director/match"
 )
 
-// The numbers of a document are read as those of a profile are: the YAML library would take 010 for 8, 8.9 for 8 and 1_000 for 1000.
+// The numbers of a document are read as those of a profile are: the YAML library would take 010 for 8, 8.9 for 8 and
+// 1_000 for 1000.
 type (
 	whole      int
 	portNumber uint16
@@ -19,7 +20,8 @@ type (
 	number     float64
 )
 
-// numberOf returns the text of a number; "" for null, which is as if the key were absent. Errors: *Error, with what is allowed.
+// numberOf returns the text of a number; "" for null, which is as if the key were absent. Errors: *Error, with what is
+// allowed.
 func numberOf(n ast.Node, allowed string) (string, error) {
 	if _, absent := n.(*ast.NullNode); absent {
 		return "", nil

@@ -52,8 +52,8 @@ var documents = map[string]func(number string) (int, error){
 	},
 }
 
-// Pins a capacity of 8.9 that becomes 8, and a 010 that is 8 in one kind of document and 10 in another: a number means the same in all of them, or
-// is refused. JSON knows fewer spellings than YAML.
+// Pins a capacity of 8.9 that becomes 8, and a 010 that is 8 in one kind of document and 10 in another: a number means
+// the same in all of them, or is refused. JSON knows fewer spellings than YAML.
 func TestNumbersMeanTheSameInAllDocuments(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]int{

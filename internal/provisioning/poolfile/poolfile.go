@@ -54,7 +54,8 @@ func Parse(document []byte) (*File, error) {
 	return f, nil
 }
 
-// Locate adds line and column to an error of [db.Store.ApplyPools] that names a value of the document. Other errors stay as they are.
+// Locate adds line and column to an error of [db.Store.ApplyPools] that names a value of the document. Other errors
+// stay as they are.
 func (f *File) Locate(err error) error {
 	var refused *fault.Error
 	if !errors.As(err, &refused) || refused.Field == "" {
