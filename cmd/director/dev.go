@@ -4,18 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/lattice-director/director/db"
-	"github.com/lattice-director/director/db/provision"
 	"github.com/lattice-director/director/internal/cli"
 	"github.com/lattice-director/director/internal/dev/pglocal"
 	"github.com/lattice-director/director/internal/provisioning/poolfile"
-	"github.com/lattice-director/director/migrations"
 	"github.com/lattice-director/director/server"
 )
 
@@ -23,14 +21,11 @@ func (p *program) dev() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "dev",
 		Short: "Run everything on this machine, with a private Postgres",
-		Long: "Runs a replica and a worker in one process, for development. It uses the Postgres of DATABASE_URL, or " +
-			"else starts a private\n" +
-			"one from this machine's binaries and keeps its data in a directory between runs. It migrates the " +
-			"schema, creates the keys\n" +
+		Long: "Runs a replica and a worker in one process, for development. It uses the Postgres of DATABASE_URL, or else starts a private\n" +
+			"one from this machine's binaries and keeps its data in a directory between runs. It migrates the schema, creates the keys\n" +
 			"that it needs, and is the login of 'director token mint'. Ctrl-C stops everything that it started.\n\n" +
 			"Without a fleet token anybody who reaches the API can register game servers, so it then listens on loopback only.",
-		Example: "  director dev\n  director dev --data ./director-data --addr 127.0.0.1:8081\n  director dev " +
-			"--pools pools.yaml  # servers start when players need them",
+		Example: "  director dev\n  director dev --data ./director-data --addr 127.0.0.1:8081\n  director dev --pools pools.yaml  # servers start when players need them",
 		Args: cli.Exactly(0),
 	}
 	addFlags(cmd.Flags(), byDev)
@@ -64,20 +59,19 @@ func (c *Config) checkOpenFleet() error {
 
 // devRun is a running `director dev`.
 type devRun struct {
-	*program
-
+	stdout  io.Writer
 	conf    *loaded
 	log     *slog.Logger
 	data    dataDir
 	private *pglocal.Cluster // nil with a DATABASE_URL
 	pools   *poolfile.File   // nil without --pools
 
-	madeKeys bool // of Rivalis: they are printed once
+	madeKeys bool // the keys of Rivalis are new: they are printed once
 }
 
 // develop runs everything until ctx ends, and calls started once the server listens.
 func (p *program) develop(ctx context.Context, conf *loaded, started func(*devRun, *server.Server)) (err error) {
-	d := &devRun{program: p, conf: conf, log: p.newLog(conf)}
+	d := &devRun{stdout: p.stdout, conf: conf, log: p.newLog(conf)}
 	if conf.Pools != "" {
 		if d.pools, err = p.readPools(conf.Pools); err != nil {
 			return err
@@ -131,103 +125,6 @@ func (d *devRun) startPostgres(ctx context.Context) (running context.Context, st
 		defer cancel()
 		return errors.Join(d.private.Err(), d.private.Stop(ctx))
 	}, nil
-}
-
-// prepare migrates the schema, and fills in the settings that an operator and a login would provide.
-func (d *devRun) prepare(ctx context.Context) (err error) {
-	if _, err := migrations.Up(ctx, d.conf.direct(), d.log); err != nil {
-		return err
-	}
-	if err := d.applyPools(ctx); err != nil {
-		return err
-	}
-	if d.conf.KEKs == nil {
-		if d.conf.KEKs, err = d.data.keks(); err != nil {
-			return err
-		}
-	}
-	issuer, err := d.data.issuer()
-	if err != nil {
-		return err
-	}
-	if d.conf.JWKS == "" {
-		d.conf.JWKS = issuer.JWKS()
-	}
-	if d.conf.Server.MetricsAddr == "" {
-		d.conf.Server.MetricsAddr = freeOr(ctx, "127.0.0.1:9090")
-	}
-	if err := d.prepareOrchestrator(ctx); err != nil {
-		return err
-	}
-	d.prepareRealtime(ctx)
-	if err := d.prepareConsole(ctx); err != nil {
-		return err
-	}
-	d.prepareProviders()
-	if d.conf.from("cors-origins") == fromDefault {
-		d.conf.Server.CORSOrigins = pageOrigins
-	}
-	if d.conf.from("bevygap") == fromDefault {
-		d.conf.BevygapPlayers = bevygapGuests
-	}
-	return d.conf.checkServe()
-}
-
-// pageOrigins are where examples/browser serves its page, and usual servers of pages in development do.
-var pageOrigins = []string{"http://127.0.0.1:5173", "http://localhost:5173"}
-
-// applyPools declares the pools of the settings.
-func (d *devRun) applyPools(ctx context.Context) error {
-	if d.pools == nil {
-		return nil
-	}
-	store, err := db.Open(ctx, d.conf.store())
-	if err != nil {
-		return err
-	}
-	defer store.Close()
-	_, err = store.ApplyPools(ctx, provision.PoolEdit{Author: "director dev"}, d.pools.Apps, d.pools.Pools, false)
-	return atFile(d.conf.Pools, refusalText(d.pools.Locate(err)))
-}
-
-// prepareOrchestrator fills in the address and the keys of the orchestrator of Rivalis. The keys are made once and
-// kept.
-func (d *devRun) prepareOrchestrator(ctx context.Context) (err error) {
-	if d.conf.Orchestrator.Addr == "" {
-		d.conf.Orchestrator.Addr = freeOr(ctx, "127.0.0.1:7350")
-	}
-	if d.conf.Orchestrator.AgentKeys == nil {
-		if d.conf.Orchestrator.AgentKeys, d.madeKeys, err = d.data.key("agent-key"); err != nil {
-			return err
-		}
-	}
-	if d.conf.Orchestrator.AdminKeys == nil {
-		var made bool
-		d.conf.Orchestrator.AdminKeys, made, err = d.data.key("admin-key")
-		d.madeKeys = d.madeKeys || made
-	}
-	return err
-}
-
-// prepareProviders lets servers run as processes of this machine.
-func (d *devRun) prepareProviders() {
-	if d.conf.from("providers") == fromDefault {
-		d.conf.Providers = []string{providerManual, providerProcess}
-	}
-	if d.conf.Processes.Commands == nil {
-		d.conf.Processes.Commands = arenaCommand()
-	}
-	d.conf.development = true
-}
-
-// freeOr returns the address if it is free, or else one with any free port.
-func freeOr(ctx context.Context, addr string) string {
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
-	if err != nil {
-		return "127.0.0.1:0"
-	}
-	_ = listener.Close()
-	return addr
 }
 
 func (d *devRun) serve(ctx context.Context, started func(*devRun, *server.Server)) error {

@@ -13,11 +13,9 @@ func (p *program) serve() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Run a replica: the API for game servers and players",
-		Long: "Runs a replica of the API. Any number of replicas serve the same database, behind a load balancer " +
-			"that checks /readyz.\n" +
+		Long: "Runs a replica of the API. Any number of replicas serve the same database, behind a load balancer that checks /readyz.\n" +
 			"On SIGTERM a replica reports that it is not ready, finishes the calls in flight and exits.\n\n" +
-			"A replica also starts while the database is unreachable, and becomes ready once it is reachable. It " +
-			"refuses to start on\n" +
+			"A replica also starts while the database is unreachable, and becomes ready once it is reachable. It refuses to start on\n" +
 			"a schema older than it needs.",
 		Example: "  DATABASE_URL=postgres://director@db.internal/director director serve\n" +
 			"  director serve --addr :8080 --metrics-addr :9090 --work\n" +

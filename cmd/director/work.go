@@ -15,8 +15,7 @@ func (p *program) work() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "work",
 		Short: "Run a worker: reap, rotate, prune",
-		Long: "Runs a worker: it ends instances whose lease has expired, frees seats whose player did not connect, " +
-			"rotates the signing\n" +
+		Long: "Runs a worker: it ends instances whose lease has expired, frees seats whose player did not connect, rotates the signing\n" +
 			"keys and deletes old data. Any number of workers may run; one is enough. A worker waits while the database is\n" +
 			"unreachable.",
 		Example: "  DATABASE_URL=postgres://director@db.internal/director director work\n" +

@@ -13,7 +13,7 @@ import (
 // contradiction that is not there, but not every one that is: it knows the differences between numbers of a match, and
 // what follows from the sizes of teams.
 func (c *converter) contradictions() {
-	if c.stored || len(c.problems) > 0 || c.p.Function != nil {
+	if c.report.stored || len(c.report.problems) > 0 || c.p.Function != nil {
 		return
 	}
 	if c.contradict("this", c.p.Rules) {
@@ -41,7 +41,7 @@ func (c *converter) contradict(what string, rules []Rule) bool {
 	for _, other := range claims[:len(claims)-1] {
 		demands = append(demands, fmt.Sprintf("by %s in line %d %s", shorten(other.rule.ID), c.nodes[other.rule.ID].line, other))
 	}
-	c.add(c.nodes[last.rule.ID], "no match can satisfy %s: %s", what, strings.Join(append(demands, facts...), ", and "))
+	c.report.add(c.nodes[last.rule.ID], "no match can satisfy %s: %s", what, strings.Join(append(demands, facts...), ", and "))
 	return true
 }
 

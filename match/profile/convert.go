@@ -12,8 +12,7 @@ import (
 // converter makes a Profile of a document, and reports what no single value shows: names that do not exist, sizes that
 // cannot be reached, steps that do not ascend. It leaves out what the check by shapes has reported.
 type converter struct {
-	*report
-
+	report     *report
 	p          *Profile
 	attributes map[string]use
 	teamsKnown bool             // the teams are right, so that rules can be checked against them
@@ -72,7 +71,7 @@ func (c *converter) profile(n *node) {
 	p := c.p
 	p.Name = n.good("name").str()
 	if p.Name == "schema" {
-		c.add(n.get("name"), "the name schema is not allowed: /ops/profiles/schema is something else")
+		c.report.add(n.get("name"), "the name schema is not allowed: /ops/profiles/schema is something else")
 	}
 	if mode := n.good("mode"); mode != nil {
 		p.Modes = mode.texts()
@@ -87,7 +86,7 @@ func (c *converter) profile(n *node) {
 	c.fewer(n.good("fewer"))
 	p.Autofill = n.good("autofill").length(0)
 	if c.teamsKnown && p.Autofill > 0 && len(c.roles) == 0 {
-		c.add(n.get("autofill"), "autofill has no meaning here: no team has roles")
+		c.report.add(n.get("autofill"), "autofill has no meaning here: no team has roles")
 	}
 	p.Age = ages.of(n.good("age"), Oldest)
 	c.rules(n.get("rules"))
@@ -111,13 +110,13 @@ func (c *converter) function(n *node) {
 	f := n.get("function")
 	if f == nil {
 		if !n.has("teams") {
-			c.add(n, "a profile needs the key teams, or function")
+			c.report.add(n, "a profile needs the key teams, or function")
 		}
 		return
 	}
 	for i, k := range n.keys {
 		if slices.Contains([]string{"teams", "rules", "prefer", "fewer", "autofill", "age", "trade", "batch", "priority", "order", "join_in_progress"}, k.name) {
-			c.addAt(k.line, k.column, n.items[i].path, "a profile with a function has no %s: the function decides", k.name)
+			c.report.addAt(k.line, k.column, n.items[i].path, "a profile with a function has no %s: the function decides", k.name)
 		}
 	}
 	c.p.Function = &Function{
@@ -158,9 +157,9 @@ func (c *converter) double(arg string, n *node) match.DoubleRange {
 	}
 	switch {
 	case d.Min > d.Max:
-		c.add(n, "min %s is greater than max %s: no ticket is in this range", shortest(d.Min), shortest(d.Max))
-	case d.Min == d.Max && d.Exclude != match.ExcludeNone && !c.stored:
-		c.add(n, "min and max are %s, which exclude leaves out: no ticket is in this range", shortest(d.Min))
+		c.report.add(n, "min %s is greater than max %s: no ticket is in this range", shortest(d.Min), shortest(d.Max))
+	case d.Min == d.Max && d.Exclude != match.ExcludeNone && !c.report.stored:
+		c.report.add(n, "min and max are %s, which exclude leaves out: no ticket is in this range", shortest(d.Min))
 	}
 	return d
 }
@@ -195,7 +194,7 @@ func (c *converter) order(n *node) Order {
 		o.Descending = d.flag
 	}
 	if n.has("distance") == n.has("value") {
-		c.add(n, "a criterion of order needs either distance or value")
+		c.report.add(n, "a criterion of order needs either distance or value")
 	}
 	c.use(n.good("distance"), numbers, "order")
 	c.use(n.good("value"), numbers, "order")

@@ -34,7 +34,7 @@ func (c *converter) rules(n *node) {
 
 func (c *converter) checkRules(n *node) {
 	if c.ruleCount > maxRules {
-		c.add(n, "%d rules are too many: a profile has at most %d, counting those within or, and, not, and preferences", c.ruleCount, maxRules)
+		c.report.add(n, "%d rules are too many: a profile has at most %d, counting those within or, and, not, and preferences", c.ruleCount, maxRules)
 	}
 }
 
@@ -78,7 +78,7 @@ func (c *converter) inner(r *Rule, main *node, in within) {
 	switch r.Kind {
 	case Or, And:
 		if len(main.items) == 0 {
-			c.add(main, "an empty list is not allowed: 1 to 8 rules")
+			c.report.add(main, "an empty list is not allowed: 1 to 8 rules")
 		}
 		for _, item := range main.items {
 			r.Rules = append(r.Rules, c.rule(item, in))
@@ -107,7 +107,7 @@ func (c *converter) limits(r *Rule, n, main *node) {
 	case Count:
 		r.Min, r.Max = n.get("min").whole(0), n.get("max").whole(NoMax)
 		if !n.has("min") && !n.has("max") {
-			c.add(n, "a rule of the kind \"count\" needs min, max or both")
+			c.report.add(n, "a rule of the kind \"count\" needs min, max or both")
 		}
 		c.checkCount(n, r.Limits)
 	case Latency:
@@ -122,7 +122,7 @@ func (c *converter) within(r *Rule, n *node) {
 	if limit.kind == isNumber {
 		r.Within = limit.number
 		if most != nil {
-			c.add(most, "up_to has no meaning here: within is a number, not ticket.NAME")
+			c.report.add(most, "up_to has no meaning here: within is a number, not ticket.NAME")
 		}
 		return
 	}
@@ -130,12 +130,12 @@ func (c *converter) within(r *Rule, n *node) {
 	c.use(&node{line: limit.line, column: limit.column, path: limit.path, text: r.Tolerance}, numbers, "within")
 	switch {
 	case most == nil:
-		c.add(n, "within %s needs the key up_to: the greatest number that a ticket may have", shorten(limit.text))
+		c.report.add(n, "within %s needs the key up_to: the greatest number that a ticket may have", shorten(limit.text))
 		return
 	case n.has("from"):
-		c.add(n.get("from"), "from is not allowed with %s: two players are compared", shorten(limit.text))
+		c.report.add(n.get("from"), "from is not allowed with %s: two players are compared", shorten(limit.text))
 	case n.has("age") && ages.of(n.get("age"), Each) != Each:
-		c.add(n.get("age"), "only each is allowed with %s: every ticket has a limit of its own", shorten(limit.text))
+		c.report.add(n.get("age"), "only each is allowed with %s: every ticket has a limit of its own", shorten(limit.text))
 	}
 	r.Within, r.Age = most.number, Each
 }
@@ -143,10 +143,10 @@ func (c *converter) within(r *Rule, n *node) {
 // checkCount reports limits of count that no match keeps.
 func (c *converter) checkCount(n *node, l Limits) {
 	if l.Min > l.Max {
-		c.add(n, "min %d is greater than max %d", l.Min, l.Max)
+		c.report.add(n, "min %d is greater than max %d", l.Min, l.Max)
 	}
 	if c.teamsKnown && l.Min > c.mostPlayer {
-		c.add(n, "min %d is not allowed: a match has at most %s", l.Min, playersIn(c.mostPlayer))
+		c.report.add(n, "min %d is not allowed: a match has at most %s", l.Min, playersIn(c.mostPlayer))
 	}
 }
 
@@ -171,7 +171,7 @@ func (c *converter) measure(r *Rule, n, main *node) {
 	}
 	r.ByRole = c.byRole(n.get("by_role"))
 	if r.Rates() && r.Role != "" {
-		c.add(n.get("role"), "role has no meaning beside by_role: only players in one role count, so name their attribute")
+		c.report.add(n.get("role"), "role has no meaning beside by_role: only players in one role count, so name their attribute")
 	}
 	if kinds != 0 {
 		r.Attribute = main.text
@@ -192,7 +192,7 @@ func (c *converter) compare(r *Rule, n, main *node) {
 	if to := n.get("to"); to.kind == isObject {
 		m := c.measureOf(to)
 		if m.Take == FoldEach {
-			c.add(to, "each is not allowed on this side: take sum, mean, min, max or count")
+			c.report.add(to, "each is not allowed on this side: take sum, mean, min, max or count")
 		}
 		r.Compare.To = &m
 	}
@@ -204,17 +204,17 @@ func (c *converter) measureOf(n *node) Measure {
 		m.In = ""
 	}
 	if m.In != "" && c.teamsKnown && !slices.ContainsFunc(c.p.Teams, func(t Team) bool { return t.Name == m.In }) {
-		c.add(n.get("in"), "there is no team %q: there are match, %s", m.In, oneOf(c.teamNames()))
+		c.report.add(n.get("in"), "there is no team %q: there are match, %s", m.In, oneOf(c.teamNames()))
 	}
 	if m.Take == FoldCount {
 		c.use(n.get("of"), every, "compare")
 		if m.ByRole != nil {
-			c.add(n.get("by_role"), "by_role has no meaning here: players are counted, not their numbers")
+			c.report.add(n.get("by_role"), "by_role has no meaning here: players are counted, not their numbers")
 		}
 		return m
 	}
 	if m.Of == "" {
-		c.add(n, "%s needs the key of: an attribute", takes.word(m.Take))
+		c.report.add(n, "%s needs the key of: an attribute", takes.word(m.Take))
 	}
 	c.use(n.get("of"), numbers, "compare")
 	return m
@@ -227,7 +227,7 @@ func (c *converter) byRole(n *node) (all []RoleAttribute) {
 	}
 	for i, item := range n.items {
 		if role := n.keys[i]; c.teamsKnown && !c.roles[role.name] {
-			c.addAt(role.line, role.column, item.path, "no team has a role %q", shorten(role.name))
+			c.report.addAt(role.line, role.column, item.path, "no team has a role %q", shorten(role.name))
 		}
 		c.use(item, numbers, "by_role")
 		all = append(all, RoleAttribute{n.keys[i].name, item.text})
@@ -257,11 +257,11 @@ func (c *converter) name(r *Rule, n *node, kind ruleShape, in within) {
 	}
 	switch {
 	case len([]rune(r.ID)) > maxID:
-		c.add(n, "this rule needs an id: the one made of its kind and attribute has more than %d characters", maxID)
+		c.report.add(n, "this rule needs an id: the one made of its kind and attribute has more than %d characters", maxID)
 	case c.ids[r.ID] && given:
-		c.add(n.get("id"), "%q is the id of another rule", shorten(r.ID))
+		c.report.add(n.get("id"), "%q is the id of another rule", shorten(r.ID))
 	case c.ids[r.ID]:
-		c.add(n, "this rule and another one would both be called %q: give one of them an id", shorten(r.ID))
+		c.report.add(n, "this rule and another one would both be called %q: give one of them an id", shorten(r.ID))
 	}
 	c.ids[r.ID] = true
 }
@@ -283,13 +283,13 @@ func (c *converter) missing(r *Rule, n *node, in within) {
 	measured := r.Measured()
 	switch {
 	case in.preferred && m != nil && m.kind == isText && m.text == "fail":
-		c.add(m, "fail is not allowed: a preference excludes no ticket; write pass or a value")
+		c.report.add(m, "fail is not allowed: a preference excludes no ticket; write pass or a value")
 	case m == nil:
 		r.Missing.Pass = r.Kind == Avoid // who lists nobody avoids nobody
 	case m.kind == isText && (m.text == "pass" || m.text == "fail"):
 		r.Missing.Pass = m.text == "pass"
 	case len(measured) == 0:
-		c.add(m, "missing has no meaning here: the rule has no attribute")
+		c.report.add(m, "missing has no meaning here: the rule has no attribute")
 	default:
 		r.Missing.Value = c.useValue(m, measured[0], every)
 	}
@@ -302,14 +302,14 @@ func (c *converter) checkSetting(n *node, kind ruleShape, r *Rule) {
 		return
 	}
 	if r.Role != "" && !c.roles[r.Role] {
-		c.add(n.get("role"), "no team has a role %q", shorten(r.Role))
+		c.report.add(n.get("role"), "no team has a role %q", shorten(r.Role))
 	}
 	if slices.Contains([]RuleKind{Balance, Sizes, PartySizes}, r.Kind) && len(c.p.Teams) < 2 {
-		c.add(n, "a rule of the kind %q compares teams: the match has one", kind.name)
+		c.report.add(n, "a rule of the kind %q compares teams: the match has one", kind.name)
 	}
 	large := []RuleKind{Same, Near, Latency, Avoid, Balance, Common}
 	if c.mostPlayer > largeMatch && !slices.Contains(large, r.Kind) {
-		c.add(n, "a rule of the kind %q is for matches of at most %d players, and this one has %d; larger ones have "+
+		c.report.add(n, "a rule of the kind %q is for matches of at most %d players, and this one has %d; larger ones have "+
 			"same, near, latency, avoid, balance and common",
 			kind.name, largeMatch, c.mostPlayer)
 	}

@@ -33,7 +33,7 @@ func (c *converter) teams(n *node) {
 				one.Name = fmt.Sprintf("%s-%d", t.Name, i+1)
 			}
 			if names[one.Name] || len(one.Name) > 64 || one.Name == "match" {
-				c.add(item.get("name"), "a team %q is not allowed: names are unique, of 1 to 64 characters, and not match", one.Name)
+				c.report.add(item.get("name"), "a team %q is not allowed: names are unique, of 1 to 64 characters, and not match", one.Name)
 				n.bad = true
 			}
 			names[one.Name] = true
@@ -48,10 +48,10 @@ func (c *converter) teams(n *node) {
 
 func (c *converter) checkTeams(n *node) {
 	if len(c.p.Teams) > maxTeams {
-		c.add(n, "%d teams are too many: a match has at most %d, counting those of count", len(c.p.Teams), maxTeams)
+		c.report.add(n, "%d teams are too many: a match has at most %d, counting those of count", len(c.p.Teams), maxTeams)
 	}
 	if c.mostPlayer > maxPlayers {
-		c.add(n, "%d players are too many: a match has at most %d", c.mostPlayer, maxPlayers)
+		c.report.add(n, "%d players are too many: a match has at most %d", c.mostPlayer, maxPlayers)
 	}
 	for _, t := range c.p.Teams {
 		for _, role := range t.Roles {
@@ -59,7 +59,7 @@ func (c *converter) checkTeams(n *node) {
 		}
 	}
 	if len(c.roles) > maxRoles {
-		c.add(n, "%d roles are too many: a match has at most %d", len(c.roles), maxRoles)
+		c.report.add(n, "%d roles are too many: a match has at most %d", len(c.roles), maxRoles)
 	}
 }
 
@@ -77,10 +77,10 @@ func (c *converter) team(n *node) (t Team, ok bool) {
 		return t, false
 	}
 	if least < 1 {
-		return t, c.add(n.get("players"), "%s is not allowed: a team has at least 1 player", n.get("players").shown())
+		return t, c.report.add(n.get("players"), "%s is not allowed: a team has at least 1 player", n.get("players").shown())
 	}
 	if (most-least)%t.Step != 0 {
-		return t, c.add(n.get("players"), "%d to %d in steps of %d is not allowed: the steps from %d do not reach %d", least, most, t.Step, least, most)
+		return t, c.report.add(n.get("players"), "%d to %d in steps of %d is not allowed: the steps from %d do not reach %d", least, most, t.Step, least, most)
 	}
 	t.Roles, ok = c.teamRoles(n.get("roles"), t)
 	return t, ok
@@ -95,7 +95,7 @@ func (c *converter) rangeOf(n *node) (least, most int, ok bool) {
 	least, _ = strconv.Atoi(from)
 	most, _ = strconv.Atoi(to)
 	if most < 1 || least > most || most > maxPlayers {
-		return 0, 0, c.add(n, "%s is not allowed: a range goes up, to a number from 1 to %d", n.shown(), maxPlayers)
+		return 0, 0, c.report.add(n, "%s is not allowed: a range goes up, to a number from 1 to %d", n.shown(), maxPlayers)
 	}
 	return least, most, true
 }
@@ -111,13 +111,13 @@ func (c *converter) teamRoles(n *node, t Team) (roles []Role, ok bool) {
 			return nil, false
 		}
 		if most > t.Max {
-			return nil, c.add(item, "%d is not allowed: the team has at most %s", most, playersIn(t.Max))
+			return nil, c.report.add(item, "%d is not allowed: the team has at most %s", most, playersIn(t.Max))
 		}
 		needed += least
 		roles = append(roles, Role{Name: n.keys[i].name, Min: least, Max: most})
 	}
 	if needed > t.Min {
-		return nil, c.add(n, "the roles need %s, and the team may have %d", playersIn(needed), t.Min)
+		return nil, c.report.add(n, "the roles need %s, and the team may have %d", playersIn(needed), t.Min)
 	}
 	slices.SortFunc(roles, func(a, b Role) int { return cmp.Compare(a.Name, b.Name) })
 	return roles, true
@@ -139,7 +139,7 @@ func playersIn(n int) string {
 func (c *converter) fewer(n *node) {
 	switch {
 	case n != nil && len(c.fills) > 0:
-		c.add(n, "fewer is not allowed beside a team with fill: write its steps in one of them")
+		c.report.add(n, "fewer is not allowed beside a team with fill: write its steps in one of them")
 		return
 	case n == nil:
 		c.shrink()
@@ -153,7 +153,7 @@ func (c *converter) fewer(n *node) {
 	for _, item := range n.items {
 		after := item.get("after").duration()
 		if after <= last {
-			c.add(item.get("after"), "%s is not allowed: after ascends, and the step before is at %s", item.get("after").text, brief(last))
+			c.report.add(item.get("after"), "%s is not allowed: after ascends, and the step before is at %s", item.get("after").text, brief(last))
 		}
 		last = after
 		if c.lower(item.get("players"), least) {
@@ -206,7 +206,7 @@ func (c *converter) lower(n *node, least map[string]int) (ok bool) {
 	for i, item := range n.items {
 		indexes, known := c.byName[n.keys[i].name]
 		if !known {
-			return c.addAt(n.keys[i].line, n.keys[i].column, item.path, "there is no team of this name: there are %s", oneOf(slices.Sorted(maps.Keys(c.byName))))
+			return c.report.addAt(n.keys[i].line, n.keys[i].column, item.path, "there is no team of this name: there are %s", oneOf(slices.Sorted(maps.Keys(c.byName))))
 		}
 		for _, t := range indexes {
 			if !c.lowerTeam(item, c.p.Teams[t], int(item.number), least) {
@@ -219,18 +219,18 @@ func (c *converter) lower(n *node, least map[string]int) (ok bool) {
 
 func (c *converter) lowerTeam(n *node, t Team, players int, least map[string]int) bool {
 	if players > least[t.Name] {
-		return c.add(n, "%d is not allowed: team %s has at least %s before this step; to name teams write {%s: %d}",
+		return c.report.add(n, "%d is not allowed: team %s has at least %s before this step; to name teams write {%s: %d}",
 			players, t.Name, playersIn(least[t.Name]), t.Name, least[t.Name])
 	}
 	if (t.Min-players)%t.Step != 0 {
-		return c.add(n, "%d is not allowed: team %s has %d players, or fewer in steps of %d", players, t.Name, t.Min, t.Step)
+		return c.report.add(n, "%d is not allowed: team %s has %d players, or fewer in steps of %d", players, t.Name, t.Min, t.Step)
 	}
 	needed := 0
 	for _, role := range t.Roles {
 		needed += role.Min
 	}
 	if needed > players {
-		return c.add(n, "%d is not allowed: the roles of team %s need %s", players, t.Name, playersIn(needed))
+		return c.report.add(n, "%d is not allowed: the roles of team %s need %s", players, t.Name, playersIn(needed))
 	}
 	least[t.Name] = players
 	return true

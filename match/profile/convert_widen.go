@@ -16,11 +16,11 @@ func (c *converter) widen(r *Rule, n *node, kind ruleShape, in within) {
 	switch {
 	case n == nil:
 	case in.not:
-		c.add(n, "a rule within not has no widen: it would become stricter with time")
+		c.report.add(n, "a rule within not has no widen: it would become stricter with time")
 	case in.preferred:
-		c.add(n, "a preference has no widen: no match waits for it")
+		c.report.add(n, "a preference has no widen: no match waits for it")
 	case r.Tolerance != "" && !endsAtOnce(n):
-		c.add(n, "only one step with within: any is allowed: tickets have limits of their own")
+		c.report.add(n, "only one step with within: any is allowed: tickets have limits of their own")
 	case n.kind == isObject:
 		c.linear(r, n)
 	default:
@@ -39,17 +39,17 @@ func (c *converter) steps(r *Rule, n *node, kind ruleShape) {
 	for _, item := range n.items {
 		after := item.get("after").duration()
 		if after <= last {
-			c.add(item.get("after"), "%s is not allowed: after ascends, and the step before is at %s", item.get("after").text, brief(last))
+			c.report.add(item.get("after"), "%s is not allowed: after ascends, and the step before is at %s", item.get("after").text, brief(last))
 		}
 		if now.Ended {
-			c.add(item, "no step can follow one that ends the rule with any")
+			c.report.add(item, "no step can follow one that ends the rule with any")
 		}
 		if len(item.items) < 2 {
-			c.add(item, "a step needs a new limit: %s", oneOf(stepNames(kind)))
+			c.report.add(item, "a step needs a new limit: %s", oneOf(stepNames(kind)))
 		}
 		next := c.step(r, item, now)
 		if key := stricter(r, now, next); key != "" && !next.Ended {
-			c.add(item.get(key), "%s is not allowed: the step before is wider", item.get(key).shown())
+			c.report.add(item.get(key), "%s is not allowed: the step before is wider", item.get(key).shown())
 		}
 		if r.Kind == Count && !next.Ended {
 			c.checkCount(item, next)
@@ -74,7 +74,7 @@ func (c *converter) step(r *Rule, n *node, l Limits) Limits {
 			l.Within = value.number
 		case "to":
 			if r.Compare.To != nil {
-				c.add(value, "%s is not allowed: the rule compares with a measure, so that only any is", value.shown())
+				c.report.add(value, "%s is not allowed: the rule compares with a measure, so that only any is", value.shown())
 			}
 			l.To = value.number
 		case "at_least":
@@ -137,25 +137,25 @@ func (c *Compare) directions() (up, down bool) {
 // linear reads linear widening and expands it.
 func (c *converter) linear(r *Rule, n *node) {
 	if r.Compare != nil && r.Compare.To != nil {
-		c.add(n, "linear widening is not allowed: the rule compares with a measure")
+		c.report.add(n, "linear widening is not allowed: the rule compares with a measure")
 		return
 	}
 	l := linear{every: n.get("every").duration(), add: amount(n.get("add")), until: amount(n.get("until"))}
 	begin := r.Limits.widened(r.Kind)
 	if !((l.until-begin)/l.add > 0) || math.IsInf((l.until-begin)/l.add, 0) { // a division by zero is refused as well
-		c.add(n, "steps of %s do not lead from the limit to until: %s", n.get("add").shown(), n.get("until").shown())
+		c.report.add(n, "steps of %s do not lead from the limit to until: %s", n.get("add").shown(), n.get("until").shown())
 		return
 	}
 	if (l.until-begin)/l.add > maxExpanded {
-		c.add(n, "this makes more than %d steps: make add greater", maxExpanded)
+		c.report.add(n, "this makes more than %d steps: make add greater", maxExpanded)
 		return
 	}
 	r.Widen = l.expand(r.Kind, r.Limits)
 	if last := r.Widen[len(r.Widen)-1].After; last > maxWait {
-		c.add(n, "the last step would be after %s: %s is allowed", brief(last), brief(maxWait))
+		c.report.add(n, "the last step would be after %s: %s is allowed", brief(last), brief(maxWait))
 	}
 	if stricter(r, r.Limits, r.Widen[0].Limits) != "" {
-		c.add(n.get("add"), "%s is not allowed: it makes the rule stricter with time", n.get("add").shown())
+		c.report.add(n.get("add"), "%s is not allowed: it makes the rule stricter with time", n.get("add").shown())
 	}
 	if len(r.Widen) > maxSteps {
 		r.linear = &l

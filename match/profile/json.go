@@ -10,8 +10,7 @@ import (
 // jsonReader makes nodes of a valid JSON document. JSON has a reader of its own, because YAML's differs in details:
 // tabs as indentation, escapes, and numbers such as 1e3.
 type jsonReader struct {
-	*report
-
+	report   *report
 	document string
 	tokens   *json.Decoder
 	at       cursor
@@ -44,7 +43,7 @@ func (j *jsonReader) read(depth int) *node {
 	t := j.next()
 	n := &node{line: j.at.line, column: j.at.column}
 	if j.nodes++; j.nodes > maxNodes || depth > maxDepth {
-		j.addAt(n.line, n.column, "", "values are nested too deeply, or too many: %d levels and %d values are allowed", maxDepth, maxNodes)
+		j.report.addAt(n.line, n.column, "", "values are nested too deeply, or too many: %d levels and %d values are allowed", maxDepth, maxNodes)
 		return nil
 	}
 	switch t := t.(type) {
@@ -71,7 +70,7 @@ func (j *jsonReader) readNested(n *node, object bool, depth int) *node {
 		if object {
 			name, _ := j.next().(string)
 			k := key{name: name, line: j.at.line, column: j.at.column}
-			if !j.newKey(seen, k) {
+			if !j.report.newKey(seen, k) {
 				return nil
 			}
 			n.keys = append(n.keys, k)

@@ -87,11 +87,11 @@ func rateOf(n *node) float64 {
 func (c *converter) checkRate(n *node, t Trade) {
 	switch inMillis := strings.Contains(n.text, "ms"); {
 	case t.PerSecond < minTrade || t.PerSecond > maxTrade:
-		c.add(n, "%s is not allowed: a second must be worth from %s to %s", n.shown(), shortest(minTrade), shortest(maxTrade))
+		c.report.add(n, "%s is not allowed: a second must be worth from %s to %s", n.shown(), shortest(minTrade), shortest(maxTrade))
 	case t.Of == OfLatency && !inMillis:
-		c.add(n, "%s is not allowed: latency is traded in milliseconds, such as 5ms per second", n.shown())
+		c.report.add(n, "%s is not allowed: latency is traded in milliseconds, such as 5ms per second", n.shown())
 	case t.Of != OfLatency && inMillis:
-		c.add(n, "%s is not allowed: only latency has milliseconds; write 10 per second", n.shown())
+		c.report.add(n, "%s is not allowed: only latency has milliseconds; write 10 per second", n.shown())
 	}
 }
 
@@ -100,7 +100,7 @@ func (c *converter) useTraded(k key, path string) {
 	of := &node{kind: isText, text: k.name, line: k.line, column: k.column, path: path}
 	_, declared := c.p.Attributes[k.name]
 	if _, compared := c.attributes[k.name]; !declared && !compared {
-		c.add(of, "no rule compares the attribute %s, and attributes does not declare it", shorten(k.name))
+		c.report.add(of, "no rule compares the attribute %s, and attributes does not declare it", shorten(k.name))
 		return
 	}
 	c.use(of, numbers, "trade")
@@ -122,9 +122,9 @@ func (c *converter) balanceTrade(t *Trade, n *node) {
 	}
 	switch {
 	case c.teamsKnown && len(c.p.Teams) < 2:
-		c.add(n, "the balance of one team cannot be traded")
+		c.report.add(n, "the balance of one team cannot be traded")
 	case t.Attribute == "":
-		c.add(n, "which number is balanced is not known: a balance or near rule, or another key of trade, must name it")
+		c.report.add(n, "which number is balanced is not known: a balance or near rule, or another key of trade, must name it")
 	}
 }
 

@@ -22,8 +22,7 @@ func readYAML(r *report, document string) *node {
 // yamlReader makes nodes of a syntax tree. It expands aliases, and counts every node, so that a document of nested
 // aliases cannot grow without bound.
 type yamlReader struct {
-	*report
-
+	report  *report
 	anchors map[string]ast.Node
 	nodes   int
 }
@@ -31,7 +30,7 @@ type yamlReader struct {
 // refuse reports a problem at a node of the syntax tree.
 func (y *yamlReader) refuse(n ast.Node, format string, args ...any) *node {
 	line, column := document.Begin(n)
-	y.addAt(line, column, "", format, args...)
+	y.report.addAt(line, column, "", format, args...)
 	return nil
 }
 
@@ -100,7 +99,7 @@ func (y *yamlReader) readObject(a ast.Node, values []*ast.MappingValueNode, dept
 	seen := map[string]bool{}
 	for _, v := range values {
 		name, ok := y.readKey(v.Key)
-		if !ok || !y.newKey(seen, name) {
+		if !ok || !y.report.newKey(seen, name) {
 			return nil
 		}
 		item := y.read(v.Value, depth+1)

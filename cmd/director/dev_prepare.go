@@ -1,0 +1,196 @@
+package main
+
+import (
+	"context"
+	"maps"
+	"net"
+	"net/url"
+	"strings"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/provision"
+	"github.com/lattice-director/director/internal/base/fault"
+	"github.com/lattice-director/director/migrations"
+)
+
+// prepare migrates the schema, and fills in the settings that an operator and a login would provide.
+func (d *devRun) prepare(ctx context.Context) (err error) {
+	if _, err := migrations.Up(ctx, d.conf.direct(), d.log); err != nil {
+		return err
+	}
+	if err := d.applyPools(ctx); err != nil {
+		return err
+	}
+	if d.conf.KEKs == nil {
+		if d.conf.KEKs, err = d.data.keks(); err != nil {
+			return err
+		}
+	}
+	issuer, err := d.data.issuer()
+	if err != nil {
+		return err
+	}
+	if d.conf.JWKS == "" {
+		d.conf.JWKS = issuer.JWKS()
+	}
+	if d.conf.Server.MetricsAddr == "" {
+		d.conf.Server.MetricsAddr = freeOr(ctx, "127.0.0.1:9090")
+	}
+	if err := d.prepareOrchestrator(ctx); err != nil {
+		return err
+	}
+	d.prepareRealtime(ctx)
+	if err := d.prepareConsole(ctx); err != nil {
+		return err
+	}
+	d.prepareProviders()
+	if d.conf.from("cors-origins") == fromDefault {
+		d.conf.Server.CORSOrigins = pageOrigins
+	}
+	if d.conf.from("bevygap") == fromDefault {
+		d.conf.BevygapPlayers = bevygapGuests
+	}
+	return d.conf.checkServe()
+}
+
+// pageOrigins are where examples/browser serves its page, and usual servers of pages in development do.
+var pageOrigins = []string{"http://127.0.0.1:5173", "http://localhost:5173"}
+
+// applyPools declares the pools of the settings.
+func (d *devRun) applyPools(ctx context.Context) error {
+	if d.pools == nil {
+		return nil
+	}
+	store, err := db.Open(ctx, d.conf.store())
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	_, err = store.ApplyPools(ctx, provision.PoolEdit{Author: "director dev"}, d.pools.Apps, d.pools.Pools, false)
+	return atFile(d.conf.Pools, refusalText(d.pools.Locate(err)))
+}
+
+// prepareOrchestrator fills in the address and the keys of the orchestrator of Rivalis. The keys are made once and
+// kept.
+func (d *devRun) prepareOrchestrator(ctx context.Context) (err error) {
+	if d.conf.Orchestrator.Addr == "" {
+		d.conf.Orchestrator.Addr = freeOr(ctx, "127.0.0.1:7350")
+	}
+	if d.conf.Orchestrator.AgentKeys == nil {
+		if d.conf.Orchestrator.AgentKeys, d.madeKeys, err = d.data.key("agent-key"); err != nil {
+			return err
+		}
+	}
+	if d.conf.Orchestrator.AdminKeys == nil {
+		var made bool
+		d.conf.Orchestrator.AdminKeys, made, err = d.data.key("admin-key")
+		d.madeKeys = d.madeKeys || made
+	}
+	return err
+}
+
+// prepareProviders lets servers run as processes of this machine.
+func (d *devRun) prepareProviders() {
+	if d.conf.from("providers") == fromDefault {
+		d.conf.Providers = []string{providerManual, providerProcess}
+	}
+	if d.conf.Processes.Commands == nil {
+		d.conf.Processes.Commands = arenaCommand()
+	}
+	d.conf.development = true
+}
+
+// freeOr returns the address if it is free, or else one with any free port.
+func freeOr(ctx context.Context, addr string) string {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
+	if err != nil {
+		return "127.0.0.1:0"
+	}
+	_ = listener.Close()
+	return addr
+}
+
+// prepareConsole fills in the address of the console, and a token with which it is opened. The token is made once and
+// kept.
+func (d *devRun) prepareConsole(ctx context.Context) error {
+	if d.conf.Console.Addr == "" {
+		d.conf.Console.Addr = freeOr(ctx, "127.0.0.1:8090")
+	}
+	if len(d.conf.Server.OpsTokens) > 0 {
+		return nil
+	}
+	made, _, err := d.data.key("console-token")
+	for _, secret := range made {
+		d.conf.Server.OpsTokens = append(d.conf.Server.OpsTokens, "dev="+secret)
+	}
+	return err
+}
+
+// consoleLink is the address of the console. It logs in by itself with the token that dev made, which no server logs:
+// browsers do not send what follows #.
+func (d *devRun) consoleLink(addr net.Addr) string {
+	scheme := "http"
+	if d.conf.Server.TLSCert != "" {
+		scheme = "https"
+	}
+	link := scheme + "://" + addr.String() + "/"
+	for _, one := range d.conf.Server.OpsTokens {
+		if secret, found := strings.CutPrefix(one, "dev="); found && d.conf.from("ops-tokens") == fromDefault {
+			return link + "login#token=" + url.QueryEscape(secret)
+		}
+	}
+	return link
+}
+
+// The values with which Nexis runs for development, so that its scripts and examples work against `director dev` as
+// they are.
+const (
+	nexisMasterSecret  = "nexis-dev-master-secret"
+	nexisInternalToken = "nexis-dev-internal-token"
+	nexisDemoProject   = "demo-project"
+	nexisDemoSecret    = "demo-secret"
+	nexisDemoKey       = "demo-key"
+)
+
+// prepareRealtime fills in the addresses of the realtime lobby and the values of Nexis.
+func (d *devRun) prepareRealtime(ctx context.Context) {
+	if d.conf.Realtime.Addr == "" {
+		d.conf.Realtime.Addr = freeOr(ctx, "127.0.0.1:4000")
+	}
+	if d.conf.Projects.Addr == "" {
+		d.conf.Projects.Addr = freeOr(ctx, "127.0.0.1:3000")
+	}
+	if len(d.conf.Projects.Tokens) == 0 {
+		d.conf.Projects.Tokens = []string{nexisInternalToken}
+	}
+	if d.conf.from("realtime-conformance") == fromDefault {
+		d.conf.Realtime.Conformance = true
+	}
+	d.conf.useNexisSecrets()
+}
+
+// useNexisSecrets fills in the secrets that sign the tokens of projects.
+func (c *Config) useNexisSecrets() {
+	if c.Realtime.Master == "" {
+		c.Realtime.Master = nexisMasterSecret
+	}
+	own := c.Realtime.ProjectSecrets
+	c.Realtime.ProjectSecrets = map[string]string{nexisDemoProject: nexisDemoSecret}
+	maps.Copy(c.Realtime.ProjectSecrets, own)
+}
+
+// makeDemoProject makes the project and the key of Nexis' examples, unless they exist.
+func (p *process) makeDemoProject(ctx context.Context) error {
+	_, err := p.store.CreateProject(ctx, db.NewProject{ID: nexisDemoProject, Name: "demo", Region: p.conf.Realtime.Region, Actor: "director dev"})
+	if err != nil && !fault.Is(err, fault.Conflict) {
+		return err
+	}
+	_, _, err = p.store.CreateProjectKey(ctx, db.NewProjectKey{
+		Project: nexisDemoProject, ID: nexisDemoKey, Name: "demo-default", Scopes: []string{db.ScopeMint},
+		Actor: "director dev", Seal: p.sealer.NewProjectSecret,
+	})
+	if err != nil && !fault.Is(err, fault.Conflict) {
+		return err
+	}
+	return nil
+}
