@@ -3,10 +3,7 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/url"
-	"regexp"
-	"slices"
 	"time"
 
 	"github.com/lattice-director/director/db"
@@ -48,39 +45,6 @@ func (c *Config) consoleSettings() []setting {
 			help: "The values of the claim that make somebody a viewer, who changes nothing; * is everybody whom the " +
 				"issuer knows"},
 	}
-}
-
-// hiddenText is a secret of another system, which may be short.
-func hiddenText(p *string) value {
-	v := value{kind: "secret", allowed: "text", show: func() string { return masked(min(1, len(*p))) }}
-	v.set = func(text string) error { *p = text; return nil }
-	return v
-}
-
-// namedRole is a token of an operator that has a name and a role, which may be a wrong one.
-var namedRole = regexp.MustCompile(`^[a-z0-9-]{1,32}:([a-z]*)=(.*)$`)
-
-var operatorRoles = []string{"viewer", "operator"}
-
-// operatorTokens are secrets that may have a name and a role.
-func operatorTokens(p *[]string) value {
-	v := secrets(p)
-	v.allowed = fmt.Sprintf("SECRET, NAME=SECRET, NAME:viewer=SECRET or NAME:operator=SECRET, with secrets of %d "+
-		"characters or more and names of a-z, 0-9 and -; "+
-		"several comma-separated", shortestSecret)
-	set := v.set
-	v.set = func(text string) error {
-		if err := set(text); err != nil {
-			return v.must(false)
-		}
-		for _, one := range *p {
-			if named := namedRole.FindStringSubmatch(one); len(named) > 0 && (!slices.Contains(operatorRoles, named[1]) || len(named[2]) < shortestSecret) {
-				return v.must(false)
-			}
-		}
-		return nil
-	}
-	return v
 }
 
 // consoleOptions returns nil if the console is not served.

@@ -149,17 +149,6 @@ func ownerName(p *string) value {
 	return v
 }
 
-// apiKey is a single secret of another system.
-func apiKey(p *provider.Secret) value {
-	v := value{kind: "secret", allowed: fmt.Sprintf("%d printable characters or more", shortestSecret)}
-	v.show = func() string { return masked(min(len(*p), 1)) }
-	v.set = func(text string) error {
-		*p = provider.Secret(text)
-		return v.must(len(text) >= shortestSecret && !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r > '~' }))
-	}
-	return v
-}
-
 func dockerHost(p *string) value {
 	v := text(p, "unix:///path or tcp://host:port")
 	v.set = func(text string) error {

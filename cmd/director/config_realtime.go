@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -109,54 +108,6 @@ func seconds(p *time.Duration, least, most time.Duration) value {
 		}
 		*p, err = time.ParseDuration(text)
 		return v.must(err == nil && least <= *p && *p <= most)
-	}
-	return v
-}
-
-func oneSecret(p *string) value {
-	v := value{kind: "secret", allowed: fmt.Sprintf("%d characters or more", shortestSecret)}
-	v.show = func() string { return masked(min(1, len(*p))) }
-	v.set = func(text string) error {
-		*p = text
-		return v.must(len(text) >= shortestSecret)
-	}
-	return v
-}
-
-// signingSecret is a secret that other programs sign with, too. Theirs may have the line break of its file: whether it
-// belongs to the secret is not for the director to decide.
-func signingSecret(p *string) value {
-	v := oneSecret(p)
-	v.exact = true
-	set := v.set
-	v.set = func(text string) error {
-		if text != strings.TrimSpace(text) {
-			return errAroundSecret
-		}
-		return set(text)
-	}
-	return v
-}
-
-var errAroundSecret = errors.New("it begins or ends with white space, such as the line break of a file: remove it " +
-	"there, and wherever else the secret is used")
-
-func projectSecrets(p *map[string]string) value {
-	v := value{kind: "secret", allowed: fmt.Sprintf("a JSON object of projects and their secrets, of %d characters "+
-		"or more", shortestSecret)}
-	v.show = func() string { return masked(len(*p)) }
-	v.set = func(text string) error {
-		*p = nil
-		err := json.Unmarshal([]byte(text), p)
-		for project, secret := range *p {
-			if secret != strings.TrimSpace(secret) {
-				return errAroundSecret
-			}
-			if len(secret) < shortestSecret || !token.ValidProjectName(project) {
-				return v.must(false)
-			}
-		}
-		return v.must(err == nil)
 	}
 	return v
 }

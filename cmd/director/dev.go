@@ -26,7 +26,7 @@ func (p *program) dev() *cobra.Command {
 			"that it needs, and is the login of 'director token mint'. Ctrl-C stops everything that it started.\n\n" +
 			"Without a fleet token anybody who reaches the API can register game servers, so it then listens on loopback only.",
 		Example: "  director dev\n  director dev --data ./director-data --addr 127.0.0.1:8081\n  director dev --pools pools.yaml  # servers start when players need them",
-		Args: cli.Exactly(0),
+		Args:    cli.Exactly(0),
 	}
 	addFlags(cmd.Flags(), byDev)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {

@@ -153,3 +153,17 @@ func completeWords(cmd *cobra.Command) {
 		completeWords(sub)
 	}
 }
+
+// describeCompletion adds examples to cobra's completion command, because every command of ours has one.
+func describeCompletion(root *cobra.Command) {
+	root.InitDefaultCompletionCmd()
+	for _, cmd := range root.Commands() {
+		if cmd.Name() != "completion" {
+			continue
+		}
+		cmd.Example = "  source <(director completion bash)"
+		for _, shell := range cmd.Commands() {
+			shell.Example = "  director completion " + shell.Name() + " --help"
+		}
+	}
+}

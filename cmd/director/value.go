@@ -14,13 +14,9 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/lattice-director/director/internal/base/timetext"
-	"github.com/lattice-director/director/server/orchestrator"
 	"github.com/lattice-director/director/server/play"
 	"github.com/lattice-director/director/server/rest"
-	"github.com/lattice-director/director/token"
 )
 
 // value is a kind of setting, bound to the variable that holds it.
@@ -287,96 +283,6 @@ func endpoint(p *string) value {
 		return v.must(err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "")
 	}
 	return v
-}
-
-// keySet shows only the size of JSON: it is long, and could be a private key set by mistake.
-func keySet(p *string) value {
-	v := text(p, "a JWKS as JSON, a file, or an https URL")
-	v.show = func() string {
-		if strings.HasPrefix(strings.TrimSpace(*p), "{") {
-			return fmt.Sprintf("JSON of %d bytes", len(*p))
-		}
-		return redact(*p)
-	}
-	return v
-}
-
-func redact(text string) string {
-	if u, err := url.Parse(text); err == nil && u.User != nil {
-		return u.Redacted()
-	}
-	return text
-}
-
-func secrets(p *[]string) value {
-	v := value{kind: "secret", allowed: fmt.Sprintf("%d characters or more, several comma-separated", shortestSecret)}
-	v.show = func() string { return masked(len(*p)) }
-	v.set = func(text string) error {
-		*p = splitList(text)
-		for _, secret := range *p {
-			if len(secret) < shortestSecret {
-				return v.must(false)
-			}
-		}
-		return v.must(len(*p) > 0)
-	}
-	return v
-}
-
-// agentKeys are secrets that are sent as a subprotocol of a WebSocket.
-func agentKeys(p *[]string) value {
-	v := secrets(p)
-	v.allowed = fmt.Sprintf("%d characters or more that an HTTP token may have, such as letters, digits, - and _; "+
-		"several comma-separated", shortestSecret)
-	v.set = func(text string) error {
-		*p = splitList(text)
-		for _, key := range *p {
-			if orchestrator.ValidKey(key) != nil {
-				return v.must(false)
-			}
-		}
-		return v.must(len(*p) > 0)
-	}
-	return v
-}
-
-func masked(n int) string {
-	switch n {
-	case 0:
-		return ""
-	case 1:
-		return mask
-	default:
-		return fmt.Sprintf("%s (%d of them)", mask, n)
-	}
-}
-
-func keks(p *[][]byte) value {
-	v := value{kind: "secret", allowed: fmt.Sprintf("%d bytes in base64, several comma-separated", token.KEKBytes)}
-	v.show = func() string { return masked(len(*p)) }
-	v.set = func(text string) (err error) {
-		*p, err = token.ParseKEKs(text)
-		return v.must(err == nil)
-	}
-	return v
-}
-
-// databaseURL is parsed here, so that a mistake is found before anything starts. Its errors contain no password.
-func databaseURL(p *string) value {
-	v := value{kind: "url", allowed: "postgres://user:password@host:port/database, or key=value"}
-	v.show = func() string { return withoutPassword(*p) }
-	v.set = func(text string) error {
-		*p = text
-		_, err := pgx.ParseConfig(text)
-		return v.must(err == nil)
-	}
-	return v
-}
-
-var passwordWord = regexp.MustCompile(`(?i)(password\s*=\s*)('(?:[^'\\]|\\.)*'|[^\s&]+)`)
-
-func withoutPassword(text string) string {
-	return passwordWord.ReplaceAllString(redact(text), "${1}xxxxx")
 }
 
 // modesText returns the numbers of seats of a session, by mode, as a flag has them.

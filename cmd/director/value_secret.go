@@ -1,0 +1,199 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/lattice-director/director/provider"
+	"github.com/lattice-director/director/server/orchestrator"
+	"github.com/lattice-director/director/token"
+)
+
+func secrets(p *[]string) value {
+	v := value{kind: "secret", allowed: fmt.Sprintf("%d characters or more, several comma-separated", shortestSecret)}
+	v.show = func() string { return masked(len(*p)) }
+	v.set = func(text string) error {
+		*p = splitList(text)
+		for _, secret := range *p {
+			if len(secret) < shortestSecret {
+				return v.must(false)
+			}
+		}
+		return v.must(len(*p) > 0)
+	}
+	return v
+}
+
+// agentKeys are secrets that are sent as a subprotocol of a WebSocket.
+func agentKeys(p *[]string) value {
+	v := secrets(p)
+	v.allowed = fmt.Sprintf("%d characters or more that an HTTP token may have, such as letters, digits, - and _; "+
+		"several comma-separated", shortestSecret)
+	v.set = func(text string) error {
+		*p = splitList(text)
+		for _, key := range *p {
+			if orchestrator.ValidKey(key) != nil {
+				return v.must(false)
+			}
+		}
+		return v.must(len(*p) > 0)
+	}
+	return v
+}
+
+func masked(n int) string {
+	switch n {
+	case 0:
+		return ""
+	case 1:
+		return mask
+	default:
+		return fmt.Sprintf("%s (%d of them)", mask, n)
+	}
+}
+
+func keks(p *[][]byte) value {
+	v := value{kind: "secret", allowed: fmt.Sprintf("%d bytes in base64, several comma-separated", token.KEKBytes)}
+	v.show = func() string { return masked(len(*p)) }
+	v.set = func(text string) (err error) {
+		*p, err = token.ParseKEKs(text)
+		return v.must(err == nil)
+	}
+	return v
+}
+
+// databaseURL is parsed here, so that a mistake is found before anything starts. Its errors contain no password.
+func databaseURL(p *string) value {
+	v := value{kind: "url", allowed: "postgres://user:password@host:port/database, or key=value"}
+	v.show = func() string { return withoutPassword(*p) }
+	v.set = func(text string) error {
+		*p = text
+		_, err := pgx.ParseConfig(text)
+		return v.must(err == nil)
+	}
+	return v
+}
+
+var passwordWord = regexp.MustCompile(`(?i)(password\s*=\s*)('(?:[^'\\]|\\.)*'|[^\s&]+)`)
+
+func withoutPassword(text string) string {
+	return passwordWord.ReplaceAllString(redact(text), "${1}xxxxx")
+}
+
+// keySet shows only the size of JSON: it is long, and could be a private key set by mistake.
+func keySet(p *string) value {
+	v := text(p, "a JWKS as JSON, a file, or an https URL")
+	v.show = func() string {
+		if strings.HasPrefix(strings.TrimSpace(*p), "{") {
+			return fmt.Sprintf("JSON of %d bytes", len(*p))
+		}
+		return redact(*p)
+	}
+	return v
+}
+
+func redact(text string) string {
+	if u, err := url.Parse(text); err == nil && u.User != nil {
+		return u.Redacted()
+	}
+	return text
+}
+
+// hiddenText is a secret of another system, which may be short.
+func hiddenText(p *string) value {
+	v := value{kind: "secret", allowed: "text", show: func() string { return masked(min(1, len(*p))) }}
+	v.set = func(text string) error { *p = text; return nil }
+	return v
+}
+
+// namedRole is a token of an operator that has a name and a role, which may be a wrong one.
+var namedRole = regexp.MustCompile(`^[a-z0-9-]{1,32}:([a-z]*)=(.*)$`)
+
+var operatorRoles = []string{"viewer", "operator"}
+
+// operatorTokens are secrets that may have a name and a role.
+func operatorTokens(p *[]string) value {
+	v := secrets(p)
+	v.allowed = fmt.Sprintf("SECRET, NAME=SECRET, NAME:viewer=SECRET or NAME:operator=SECRET, with secrets of %d "+
+		"characters or more and names of a-z, 0-9 and -; "+
+		"several comma-separated", shortestSecret)
+	set := v.set
+	v.set = func(text string) error {
+		if err := set(text); err != nil {
+			return v.must(false)
+		}
+		for _, one := range *p {
+			if named := namedRole.FindStringSubmatch(one); len(named) > 0 && (!slices.Contains(operatorRoles, named[1]) || len(named[2]) < shortestSecret) {
+				return v.must(false)
+			}
+		}
+		return nil
+	}
+	return v
+}
+
+func oneSecret(p *string) value {
+	v := value{kind: "secret", allowed: fmt.Sprintf("%d characters or more", shortestSecret)}
+	v.show = func() string { return masked(min(1, len(*p))) }
+	v.set = func(text string) error {
+		*p = text
+		return v.must(len(text) >= shortestSecret)
+	}
+	return v
+}
+
+// signingSecret is a secret that other programs sign with, too. Theirs may have the line break of its file: whether it
+// belongs to the secret is not for the director to decide.
+func signingSecret(p *string) value {
+	v := oneSecret(p)
+	v.exact = true
+	set := v.set
+	v.set = func(text string) error {
+		if text != strings.TrimSpace(text) {
+			return errAroundSecret
+		}
+		return set(text)
+	}
+	return v
+}
+
+var errAroundSecret = errors.New("it begins or ends with white space, such as the line break of a file: remove it " +
+	"there, and wherever else the secret is used")
+
+func projectSecrets(p *map[string]string) value {
+	v := value{kind: "secret", allowed: fmt.Sprintf("a JSON object of projects and their secrets, of %d characters "+
+		"or more", shortestSecret)}
+	v.show = func() string { return masked(len(*p)) }
+	v.set = func(text string) error {
+		*p = nil
+		err := json.Unmarshal([]byte(text), p)
+		for project, secret := range *p {
+			if secret != strings.TrimSpace(secret) {
+				return errAroundSecret
+			}
+			if len(secret) < shortestSecret || !token.ValidProjectName(project) {
+				return v.must(false)
+			}
+		}
+		return v.must(err == nil)
+	}
+	return v
+}
+
+// apiKey is a single secret of another system.
+func apiKey(p *provider.Secret) value {
+	v := value{kind: "secret", allowed: fmt.Sprintf("%d printable characters or more", shortestSecret)}
+	v.show = func() string { return masked(min(len(*p), 1)) }
+	v.set = func(text string) error {
+		*p = provider.Secret(text)
+		return v.must(len(text) >= shortestSecret && !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r > '~' }))
+	}
+	return v
+}
