@@ -90,7 +90,7 @@ func parse(tokens token.Tokens) (file *ast.File, err error) {
 	var at yaml.Error
 	if errors.As(err, &at) && at.GetToken() != nil {
 		where, text := at.GetToken().Position, at.GetMessage()
-		if _, twice := errors.AsType[*yaml.DuplicateKeyError](err); !twice {
+		if !strings.HasPrefix(text, "mapping key ") { // which is there twice: that is YAML, and still wrong
 			text = "this is not YAML: " + text
 		}
 		return nil, refuse(where.Line, where.Column, "%s", text)
