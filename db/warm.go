@@ -38,13 +38,21 @@ func (s *Store) WarmUp(ctx context.Context) error {
 // warmUp runs the statements by which placements and rooms are decided.
 func warmUp(ctx context.Context, q *query.Queries) error {
 	for _, run := range []func() error{
+		func() error { _, err := q.ModesOfPools(ctx); return err },
+		func() error { _, err := q.TryLocks(ctx, query.TryLocksParams{}); return err },
+		func() error { _, err := q.SeatsAround(ctx, query.SeatsAroundParams{}); return err },
+		func() error { _, err := q.FillForOne(ctx, query.FillForOneParams{}); return err },
+		func() error { _, err := q.FillOpenSessions(ctx, query.FillOpenSessionsParams{}); return err },
 		func() error { _, err := q.WaitForOpenSessions(ctx, query.WaitForOpenSessionsParams{}); return err },
 		func() error { _, err := q.LockHosts(ctx, query.LockHostsParams{}); return err },
 		func() error { _, err := q.StillPlaceable(ctx, query.StillPlaceableParams{}); return err },
+		func() error { return q.OpenSessions(ctx, query.OpenSessionsParams{}) },
+		func() error { return q.TakeSeats(ctx, query.TakeSeatsParams{}) },
 		func() error { _, err := q.TakenRooms(ctx, query.TakenRoomsParams{}); return err },
 		func() error { _, err := q.RoomHosts(ctx, query.RoomHostsParams{}); return err },
 		func() error { _, err := q.RoomCandidates(ctx, query.RoomCandidatesParams{}); return err },
 		func() error { _, err := q.LockAgentStates(ctx, query.LockAgentStatesParams{}); return err },
+		func() error { _, err := q.ReserveRooms(ctx, query.ReserveRoomsParams{}); return err },
 	} {
 		if err := run(); err != nil {
 			return err
