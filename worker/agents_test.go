@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/testkit/storetest"
 )
 
 // replicaWith begins a replica of the fleet "global" with agents, each with a room.
@@ -34,17 +35,17 @@ func TestAgentsOfDeadReplicasLeave(t *testing.T) {
 	l := loopOf(t, b.options(), "agents")
 	require.Empty(t, once(t, l))
 	dead, live := b.replicaWith(300), b.replicaWith(1)
-	b.exec("UPDATE replicas SET seen_at = now() - interval '1 minute' WHERE id = $1", dead)
+	b.Exec("UPDATE replicas SET seen_at = now() - interval '1 minute' WHERE id = $1", dead)
 	require.Empty(t, once(t, l), "no replica is steady")
-	b.exec("UPDATE replicas SET steady_since = now() - interval '1 minute' WHERE id = $1", live)
+	b.Exec("UPDATE replicas SET steady_since = now() - interval '1 minute' WHERE id = $1", live)
 	require.Equal(t, Done{"replicas": 1, "agents": 300}, b.race(3, "agents", b.options()))
 	require.Empty(t, once(t, l))
-	require.Equal(t, 300, one[int](b, "SELECT count(*) FROM events WHERE kind = 'agent.left'"))
-	require.Equal(t, 1, one[int](b, "SELECT count(*) FROM rooms"))
-	b.requireInvariants()
+	require.Equal(t, 300, storetest.One[int](b.DB, "SELECT count(*) FROM events WHERE kind = 'agent.left'"))
+	require.Equal(t, 1, storetest.One[int](b.DB, "SELECT count(*) FROM rooms"))
+	b.RequireInvariants()
 
-	b.exec("UPDATE agent_states SET left_at = left_at - interval '10 minutes'")
-	b.exec("UPDATE replicas SET ended_at = ended_at - interval '10 minutes'")
+	b.Exec("UPDATE agent_states SET left_at = left_at - interval '10 minutes'")
+	b.Exec("UPDATE replicas SET ended_at = ended_at - interval '10 minutes'")
 	require.Equal(t, Done{"agents_forgotten": 300, "replicas_forgotten": 1}, once(t, l))
 	require.Empty(t, once(t, l))
 }
@@ -54,17 +55,17 @@ func TestCommandsWithoutACallerEnd(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	replica := b.replicaWith(1)
-	agent := one[string](b, "SELECT agent_id FROM agent_states")
+	agent := storetest.One[string](b.DB, "SELECT agent_id FROM agent_states")
 	l := loopOf(t, b.options(), "agents")
-	b.exec(`INSERT INTO commands (region, id, agent_id, replica, op, deadline) VALUES ('global', gen_random_uuid(), $1, $2, 'drain', now() - interval '1 minute'),
+	b.Exec(`INSERT INTO commands (region, id, agent_id, replica, op, deadline) VALUES ('global', gen_random_uuid(), $1, $2, 'drain', now() - interval '1 minute'),
 		('global', gen_random_uuid(), $1, $2, 'drain', now() + interval '1 minute')`, agent, replica)
-	b.exec("UPDATE agent_states SET in_flight = 2")
+	b.Exec("UPDATE agent_states SET in_flight = 2")
 	require.Equal(t, Done{"commands_timed_out": 1}, once(t, l))
 	require.Empty(t, once(t, l))
-	b.requireInvariants()
-	b.exec("UPDATE commands SET settled_at = settled_at - interval '2 minutes' WHERE state = 'timed_out'")
+	b.RequireInvariants()
+	b.Exec("UPDATE commands SET settled_at = settled_at - interval '2 minutes' WHERE state = 'timed_out'")
 	require.Empty(t, once(t, l), "the agent may still acknowledge it")
-	b.exec("UPDATE commands SET settled_at = settled_at - interval '10 minutes' WHERE state = 'timed_out'")
+	b.Exec("UPDATE commands SET settled_at = settled_at - interval '10 minutes' WHERE state = 'timed_out'")
 	require.Equal(t, Done{"commands_forgotten": 1}, once(t, l))
 }
 
@@ -76,11 +77,11 @@ func TestKeptDrainsAreSentAgain(t *testing.T) {
 	_, err := b.KeepDrain(t.Context(), "global", "eu0", "wss://eu", "sql:ann")
 	require.NoError(t, err)
 	r := &agentReaper{store: b.Store}
-	b.exec("UPDATE commands SET deadline = now() - interval '1 minute'")
+	b.Exec("UPDATE commands SET deadline = now() - interval '1 minute'")
 	done, err := r.runOnce(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, Done{"commands_timed_out": 1, "drains_sent": 1}, done)
-	b.exec("UPDATE commands SET deadline = now() - interval '1 minute'")
+	b.Exec("UPDATE commands SET deadline = now() - interval '1 minute'")
 	done, err = r.runOnce(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, Done{"commands_timed_out": 1}, done, "not every second")
@@ -88,5 +89,5 @@ func TestKeptDrainsAreSentAgain(t *testing.T) {
 	done, err = r.runOnce(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, Done{"drains_sent": 1}, done)
-	b.requireInvariants()
+	b.RequireInvariants()
 }

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/internal/testkit/storetest"
 )
 
 // Pins a plan that was made for an empty table and stayed while the table grew: a lookup of one player's seats read all seats.
@@ -13,10 +15,10 @@ func TestTablesThatGrewAreAnalyzed(t *testing.T) {
 	b := setup(t)
 	l := loopOf(t, b.options(), "analyze")
 	require.Empty(t, once(t, l), "a small table is not analyzed")
-	b.exec("INSERT INTO instance_directory SELECT 'i' || n, 'eu', gen_random_uuid() FROM generate_series(1, 1000) n")
+	b.Exec("INSERT INTO instance_directory SELECT 'i' || n, 'eu', gen_random_uuid() FROM generate_series(1, 1000) n")
 	// Postgres updates its row counts a moment after the commit.
 	require.Eventually(t, func() bool { return once(t, l)["tables_analyzed"] == 1 }, 20*time.Second, 50*time.Millisecond)
-	require.Equal(t, 1000, one[int](b, "SELECT reltuples FROM pg_class WHERE relname = 'instance_directory'"))
+	require.Equal(t, 1000, storetest.One[int](b.DB, "SELECT reltuples FROM pg_class WHERE relname = 'instance_directory'"))
 	require.Empty(t, once(t, l))
 }
 
@@ -29,10 +31,10 @@ func TestALockedTableDoesNotBlockAnalyzeOfOthers(t *testing.T) {
 	require.NoError(t, err)
 	_, err = tx.Exec(t.Context(), "LOCK TABLE idempotency_keys IN SHARE UPDATE EXCLUSIVE MODE") // as VACUUM and CREATE INDEX CONCURRENTLY do
 	require.NoError(t, err)
-	b.exec("INSERT INTO instance_directory SELECT 'i' || n, 'eu', gen_random_uuid() FROM generate_series(1, 1000) n")
-	b.exec("INSERT INTO idempotency_keys SELECT 'c' || n, 'k', '', '{}', now() + interval '1 day' FROM generate_series(1, 1000) n")
+	b.Exec("INSERT INTO instance_directory SELECT 'i' || n, 'eu', gen_random_uuid() FROM generate_series(1, 1000) n")
+	b.Exec("INSERT INTO idempotency_keys SELECT 'c' || n, 'k', '', '{}', now() + interval '1 day' FROM generate_series(1, 1000) n")
 	analyzed := func(table string) bool {
-		return one[bool](b, "SELECT EXISTS (SELECT FROM pg_stats WHERE tablename = $1)", table)
+		return storetest.One[bool](b.DB, "SELECT EXISTS (SELECT FROM pg_stats WHERE tablename = $1)", table)
 	}
 	require.Eventually(t, func() bool { once(t, l); return analyzed("instance_directory") }, 20*time.Second, 50*time.Millisecond)
 	require.False(t, analyzed("idempotency_keys"))

@@ -10,6 +10,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/internal/testkit/storetest"
 )
 
 func partition(table string, days int) string {
@@ -22,14 +24,14 @@ func TestPartitionsAreMadeAheadAndDroppedWhole(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for _, table := range []string{"events", "seat_history"} {
-		b.exec("DROP TABLE " + partition(table, daysAhead))
+		b.Exec("DROP TABLE " + partition(table, daysAhead))
 	}
 	b.past("events", -40)
 	b.past("events", -10)
 
 	require.Equal(t, Done{"partitions_made": 2, "partitions_dropped": 1}, b.race(10, "history", b.options()))
-	require.Equal(t, daysAhead, one[int](b, "SELECT min(days_ahead) FROM ops.partitions"))
-	require.True(t, one[bool](b, "SELECT to_regclass($1) IS NULL AND to_regclass($2) IS NOT NULL", partition("events", -40), partition("events", -10)))
+	require.Equal(t, daysAhead, storetest.One[int](b.DB, "SELECT min(days_ahead) FROM ops.partitions"))
+	require.True(t, storetest.One[bool](b.DB, "SELECT to_regclass($1) IS NULL AND to_regclass($2) IS NOT NULL", partition("events", -40), partition("events", -10)))
 
 	o := b.options()
 	o.Retention = 2 * day
@@ -40,7 +42,7 @@ func TestPartitionsAreMadeAheadAndDroppedWhole(t *testing.T) {
 func (b *bundle) past(table string, age int) {
 	b.t.Helper()
 	from := time.Now().UTC().AddDate(0, 0, age).Truncate(day)
-	b.exec("CREATE TABLE " + partition(table, age) + " PARTITION OF " + table + " FOR VALUES FROM ('" + from.Format(time.RFC3339) + "') TO ('" + from.Add(day).Format(time.RFC3339) + "')")
+	b.Exec("CREATE TABLE " + partition(table, age) + " PARTITION OF " + table + " FOR VALUES FROM ('" + from.Format(time.RFC3339) + "') TO ('" + from.Add(day).Format(time.RFC3339) + "')")
 }
 
 // The history of matches has a retention of its own; 0 keeps no day that has ended.
@@ -53,10 +55,10 @@ func TestTheHistoryOfMatchesIsDroppedByItself(t *testing.T) {
 	}
 	o := b.options()
 	require.Equal(t, Done{"partitions_dropped": 2}, once(t, loopOf(t, o, "history")))
-	require.True(t, one[bool](b, "SELECT to_regclass($1) IS NULL AND to_regclass($2) IS NOT NULL", partition("ticket_history", -9), partition("match_history", -1)))
+	require.True(t, storetest.One[bool](b.DB, "SELECT to_regclass($1) IS NULL AND to_regclass($2) IS NOT NULL", partition("ticket_history", -9), partition("match_history", -1)))
 	o.MatchRetention = -1
 	require.Equal(t, Done{"partitions_dropped": 2}, once(t, loopOf(t, o, "history")))
-	require.True(t, one[bool](b, "SELECT to_regclass($1) IS NULL AND to_regclass($2) IS NOT NULL", partition("match_history", -1), partition("ticket_events", -9)))
+	require.True(t, storetest.One[bool](b.DB, "SELECT to_regclass($1) IS NULL AND to_regclass($2) IS NOT NULL", partition("match_history", -1), partition("ticket_events", -9)))
 }
 
 // Refusals, of which there may be very many, are kept for a week, and for no longer than everything else.
@@ -70,14 +72,14 @@ func TestRefusalsAreKeptForAWeek(t *testing.T) {
 	o := b.options()
 	o.Retention = 3 * day
 	require.Equal(t, Done{"partitions_dropped": 1}, once(t, loopOf(t, o, "history")))
-	require.True(t, one[bool](b, "SELECT to_regclass($1) IS NOT NULL", partition("player_refusals", -2)))
+	require.True(t, storetest.One[bool](b.DB, "SELECT to_regclass($1) IS NOT NULL", partition("player_refusals", -2)))
 }
 
 // withoutWorker puts the history tables into the state after days without a worker: the newest partition is that of day last,
 // counted from today, and the default partition holds n rows for each later day up to today.
 func (b *bundle) withoutWorker(last, n int) {
 	b.t.Helper()
-	b.exec(`
+	b.Exec(`
 		DO $$ DECLARE part text; BEGIN
 			FOR part IN SELECT inhrelid::regclass FROM pg_inherits WHERE inhparent IN ('events'::regclass, 'seat_history'::regclass, 'session_history'::regclass)
 				AND inhrelid::regclass::text !~ 'default'
@@ -92,7 +94,7 @@ func (b *bundle) attach(days int) {
 	b.t.Helper()
 	from := time.Now().UTC().AddDate(0, 0, days).Truncate(day)
 	for _, table := range []string{"events", "seat_history", "session_history"} {
-		b.exec("CREATE TABLE " + partition(table, days) + " PARTITION OF " + table + " FOR VALUES FROM ('" +
+		b.Exec("CREATE TABLE " + partition(table, days) + " PARTITION OF " + table + " FOR VALUES FROM ('" +
 			from.Format(time.RFC3339) + "') TO ('" + from.Add(day).Format(time.RFC3339) + "')")
 	}
 }
@@ -102,19 +104,19 @@ func (b *bundle) rows(first, last, n int) {
 	b.t.Helper()
 	const at = "date_trunc('day', now(), 'UTC') + d * interval '1 day' + i * interval '1 microsecond'"
 	const days = "generate_series($1::int, $2::int) d, generate_series(0, $3::int - 1) i"
-	b.exec("INSERT INTO events (kind, at) SELECT 'old', "+at+" FROM "+days, first, last, n)
-	b.exec("INSERT INTO seat_history (region, session_id, sub, mode, party, reserved_by, reserved_at, left_at, reason) "+
+	b.Exec("INSERT INTO events (kind, at) SELECT 'old', "+at+" FROM "+days, first, last, n)
+	b.Exec("INSERT INTO seat_history (region, session_id, sub, mode, party, reserved_by, reserved_at, left_at, reason) "+
 		"SELECT 'eu', gen_random_uuid(), 'ann', 'duel', gen_random_uuid(), 'ann', now(), "+at+", 'left' FROM "+days, first, last, n)
-	b.exec("INSERT INTO session_history (region, id, handle, mode, instance_id, incarnation, player_count, max_players, opened_at, closed_at, reason) "+
+	b.Exec("INSERT INTO session_history (region, id, handle, mode, instance_id, incarnation, player_count, max_players, opened_at, closed_at, reason) "+
 		"SELECT 'eu', gen_random_uuid(), 'h', 'duel', 'arena', gen_random_uuid(), 0, 2, now(), "+at+", 'ended' FROM "+days, first, last, n)
 }
 
 // requireRepaired asserts that nothing is left in the default partitions and that each history table has that many rows.
 func (b *bundle) requireRepaired(rows int) {
 	b.t.Helper()
-	require.Equal(b.t, 3, one[int](b, "SELECT count(*)::int FROM ops.partitions WHERE days_ahead = $1 AND default_bytes = 0 AND table_name IN ('events', 'seat_history', 'session_history')", daysAhead))
+	require.Equal(b.t, 3, storetest.One[int](b.DB, "SELECT count(*)::int FROM ops.partitions WHERE days_ahead = $1 AND default_bytes = 0 AND table_name IN ('events', 'seat_history', 'session_history')", daysAhead))
 	for _, table := range []string{"events", "seat_history", "session_history"} {
-		require.Equal(b.t, rows, one[int](b, "SELECT count(*)::int FROM "+table), table)
+		require.Equal(b.t, rows, storetest.One[int](b.DB, "SELECT count(*)::int FROM "+table), table)
 	}
 }
 
@@ -142,7 +144,7 @@ func (b *bundle) insertMeanwhile() (stop func() int) {
 	var callers sync.WaitGroup
 	written := make([]int, 4)
 	for i := range written {
-		conn, err := pgx.Connect(b.t.Context(), b.url)
+		conn, err := pgx.Connect(b.t.Context(), b.URL)
 		require.NoError(b.t, err)
 		b.t.Cleanup(func() { _ = conn.Close(context.Background()) })
 		_, err = conn.Exec(ctx, "SET lock_timeout = '900ms'")
@@ -188,8 +190,8 @@ func TestDaysWithoutAWorkerAreRepaired(t *testing.T) {
 	workers.Wait()
 	written := stop()
 	require.Equal(t, Done{"partitions_made": 3 * (daysAhead - 1), "default_partitions_replaced": 3}, total)
-	require.Equal(t, written, one[int](b, "SELECT count(*)::int FROM events WHERE kind = 'new'"))
-	b.exec("DELETE FROM events WHERE kind = 'new'")
+	require.Equal(t, written, storetest.One[int](b.DB, "SELECT count(*)::int FROM events WHERE kind = 'new'"))
+	b.Exec("DELETE FROM events WHERE kind = 'new'")
 	b.requireRepaired(12 * 1000)
 	require.Empty(t, once(t, loopOf(t, b.options(), "history")), "nothing is left to do")
 }
@@ -198,7 +200,7 @@ func TestAPartitionOfManyDaysIsDroppedAfterItsLast(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	first, last := time.Now().UTC().AddDate(0, 0, -20).Truncate(day), time.Now().UTC().AddDate(0, 0, -11).Truncate(day)
-	b.exec("CREATE TABLE events_" + first.Format("20060102") + "_" + last.Format("20060102") + " PARTITION OF events FOR VALUES FROM ('" +
+	b.Exec("CREATE TABLE events_" + first.Format("20060102") + "_" + last.Format("20060102") + " PARTITION OF events FOR VALUES FROM ('" +
 		first.Format(time.RFC3339) + "') TO ('" + last.Add(day).Format(time.RFC3339) + "')")
 	o := b.options()
 	o.Retention = 11 * day
@@ -261,18 +263,18 @@ func TestRowsOnBothSidesOfAPartitionWaitForRetention(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.withoutWorker(-12, 10)
-	b.exec("DELETE FROM events WHERE at BETWEEN date_trunc('day', now(), 'UTC') - interval '7 days' AND date_trunc('day', now(), 'UTC')")
-	b.exec("CREATE TABLE " + partition("events", -6) + " PARTITION OF events FOR VALUES FROM (date_trunc('day', now(), 'UTC') - interval '6 days') TO (date_trunc('day', now(), 'UTC') - interval '5 days')")
+	b.Exec("DELETE FROM events WHERE at BETWEEN date_trunc('day', now(), 'UTC') - interval '7 days' AND date_trunc('day', now(), 'UTC')")
+	b.Exec("CREATE TABLE " + partition("events", -6) + " PARTITION OF events FOR VALUES FROM (date_trunc('day', now(), 'UTC') - interval '6 days') TO (date_trunc('day', now(), 'UTC') - interval '5 days')")
 
 	done := once(t, loopOf(t, b.options(), "history"))
 	require.Equal(t, 2, done["default_partitions_replaced"], "seat_history and session_history")
-	require.Equal(t, []string{"events"}, one[[]string](b, "SELECT array_agg(table_name::text) FROM ops.partitions WHERE default_bytes > 0"))
-	require.True(t, one[bool](b, "SELECT to_regclass($1) IS NOT NULL", partition("events", daysAhead)), "partitions of the coming days are made nevertheless")
-	require.Equal(t, -1, one[int](b, "SELECT days_ahead FROM ops.partitions WHERE table_name = 'events'"), "but not today's")
+	require.Equal(t, []string{"events"}, storetest.One[[]string](b.DB, "SELECT array_agg(table_name::text) FROM ops.partitions WHERE default_bytes > 0"))
+	require.True(t, storetest.One[bool](b.DB, "SELECT to_regclass($1) IS NOT NULL", partition("events", daysAhead)), "partitions of the coming days are made nevertheless")
+	require.Equal(t, -1, storetest.One[int](b.DB, "SELECT days_ahead FROM ops.partitions WHERE table_name = 'events'"), "but not today's")
 	o := b.options()
 	o.Retention = 4 * day
 	require.Equal(t, 1, once(t, loopOf(t, o, "history"))["default_partitions_replaced"])
-	require.Zero(t, one[int](b, "SELECT count(*)::int FROM ops.partitions WHERE default_bytes > 0"))
+	require.Zero(t, storetest.One[int](b.DB, "SELECT count(*)::int FROM ops.partitions WHERE default_bytes > 0"))
 }
 
 // A long read blocks neither placement nor, once it ends, the repair.
@@ -293,8 +295,8 @@ func TestRepairWaitsForALongRead(t *testing.T) {
 	require.Equal(t, 2, done["default_partitions_replaced"], "the other tables")
 	require.NoError(t, reader.Rollback(t.Context()))
 	require.Equal(t, 1, once(t, loopOf(t, b.options(), "history"))["default_partitions_replaced"])
-	require.Equal(t, written, one[int](b, "SELECT count(*)::int FROM events WHERE kind = 'new'"))
-	b.exec("DELETE FROM events WHERE kind = 'new'")
+	require.Equal(t, written, storetest.One[int](b.DB, "SELECT count(*)::int FROM events WHERE kind = 'new'"))
+	b.Exec("DELETE FROM events WHERE kind = 'new'")
 	b.requireRepaired(3 * 10)
 }
 
@@ -302,9 +304,9 @@ func TestRepairWaitsForALongRead(t *testing.T) {
 func TestAnEmptyDefaultPartitionGivesItsSpaceBack(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.exec("INSERT INTO events (kind, at) VALUES ('old', now() - interval '1 day')")
-	b.exec("DELETE FROM events_default")
-	require.Equal(t, 1, one[int](b, "SELECT count(*)::int FROM ops.partitions WHERE default_bytes > 0"))
+	b.Exec("INSERT INTO events (kind, at) VALUES ('old', now() - interval '1 day')")
+	b.Exec("DELETE FROM events_default")
+	require.Equal(t, 1, storetest.One[int](b.DB, "SELECT count(*)::int FROM ops.partitions WHERE default_bytes > 0"))
 	require.Empty(t, once(t, loopOf(t, b.options(), "history")))
 	b.requireRepaired(0)
 }
@@ -313,12 +315,12 @@ func TestAnEmptyDefaultPartitionGivesItsSpaceBack(t *testing.T) {
 func TestRowsOfADistantDayHideNoAlarm(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.exec("INSERT INTO events (kind, at) VALUES ('old', now() + interval '1 year')")
+	b.Exec("INSERT INTO events (kind, at) VALUES ('old', now() + interval '1 year')")
 	require.Equal(t, Done{"default_partitions_replaced": 1}, once(t, loopOf(t, b.options(), "history")))
-	b.exec("DROP TABLE " + partition("events", 1))
-	require.Equal(t, 0, one[int](b, "SELECT days_ahead FROM ops.partitions WHERE table_name = 'events'"))
+	b.Exec("DROP TABLE " + partition("events", 1))
+	require.Equal(t, 0, storetest.One[int](b.DB, "SELECT days_ahead FROM ops.partitions WHERE table_name = 'events'"))
 	require.Equal(t, Done{"partitions_made": 1}, once(t, loopOf(t, b.options(), "history")))
-	require.Equal(t, daysAhead, one[int](b, "SELECT days_ahead FROM ops.partitions WHERE table_name = 'events'"))
+	require.Equal(t, daysAhead, storetest.One[int](b.DB, "SELECT days_ahead FROM ops.partitions WHERE table_name = 'events'"))
 }
 
 // ATTACH scans a table under an exclusive lock unless a validated CHECK proves the bounds of its rows. Postgres logs whether

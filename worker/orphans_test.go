@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lattice-director/director/internal/testkit/storetest"
 	"github.com/lattice-director/director/provider"
 )
 
@@ -38,7 +39,7 @@ func TestOrphansAreStopped(t *testing.T) {
 	w := setupWorks(t)
 	o := &orphanSweeper{provisioner: w.worker()}
 	w.ready(o.provisioner)
-	own := provider.Tag(one[string](w.bundle, "SELECT tag FROM deployments"))
+	own := provider.Tag(storetest.One[string](w.bundle.DB, "SELECT tag FROM deployments"))
 	w.stray("old", provider.NewTag(), w.Now().Add(-time.Hour))
 	w.stray("young", provider.NewTag(), w.Now())
 	w.stray("second", own, w.Now().Add(-time.Hour))
@@ -47,7 +48,7 @@ func TestOrphansAreStopped(t *testing.T) {
 	require.ElementsMatch(t, []string{"ref-0", "young"}, w.refs(), "a young server may belong to a step in progress")
 	w.sweeps(o, 20*time.Minute)
 	require.Equal(t, []string{"ref-0"}, w.refs())
-	require.Equal(t, 3, one[int](w.bundle, "SELECT count(*)::int FROM events WHERE kind = 'deployment.orphan_stopped'"))
+	require.Equal(t, 3, storetest.One[int](w.bundle.DB, "SELECT count(*)::int FROM events WHERE kind = 'deployment.orphan_stopped'"))
 	require.InDelta(t, 4, w.count("list"), 1, "one sweep in five minutes")
 }
 

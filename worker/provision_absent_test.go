@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
+	"github.com/lattice-director/director/internal/testkit/storetest"
 	"github.com/lattice-director/director/provider"
 	"github.com/lattice-director/director/provider/edgegap"
 	"github.com/lattice-director/director/provider/edgegap/edgegaptest"
@@ -28,7 +29,7 @@ func TestAYoungServerThatIsNotKnownYetIsKept(t *testing.T) {
 	require.Equal(t, "ready", w.phase(id))
 	require.Zero(t, w.failures("eu"))
 	require.Len(t, w.refs(), 1)
-	require.True(t, one[bool](w.bundle, "SELECT missing_since IS NULL FROM deployments"))
+	require.True(t, storetest.One[bool](w.bundle.DB, "SELECT missing_since IS NULL FROM deployments"))
 }
 
 // Pins a server that ran on without a deployment: its provider did not know it when it was stopped.
@@ -58,7 +59,7 @@ func TestAServerThatIsNotKnownTwiceIsGone(t *testing.T) {
 		}, "gone: the provider does not know the server"},
 		"it is ready": {func(w *works, p *provisioner) uuid.UUID {
 			id := w.ready(p)
-			w.exec("UPDATE deployments SET ready_at = $1, next_at = $1, woken_at = clock_timestamp()", w.Now())
+			w.Exec("UPDATE deployments SET ready_at = $1, next_at = $1, woken_at = clock_timestamp()", w.Now())
 			return id
 		}, "gone: crashed soon after it was ready: the provider does not know the server"},
 	} {
@@ -96,9 +97,9 @@ func TestAServerOfEdgegapThatIsNotKnownYetIsKept(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(m.provision.finish)
 	fake.Next("get", edgegaptest.NotKnown)
-	w.exec("UPDATE app_versions SET launch_version = '1.0'")
+	w.Exec("UPDATE app_versions SET launch_version = '1.0'")
 	id := w.want()
-	w.exec("UPDATE deployments SET address = '203.0.113.7'")
+	w.Exec("UPDATE deployments SET address = '203.0.113.7'")
 	w.step(m.provision)
 	w.join(id)
 	w.until(m.provision, id, "ready")
@@ -115,16 +116,16 @@ func TestALostDeployIsNoSupply(t *testing.T) {
 			t.Parallel()
 			w := setupWorks(t)
 			w.can.List = lists
-			w.exec("INSERT INTO pools (region, app, version, min_servers, max_servers) VALUES ('eu', 'arena', '1.0', 1, 2)")
+			w.Exec("INSERT INTO pools (region, app, version, min_servers, max_servers) VALUES ('eu', 'arena', '1.0', 1, 2)")
 			p := w.worker()
 			id := w.want()
 			w.next("deploy", provider.Fail(provider.Ambiguous, "deploy", errors.New("cut")))
 			started := func() int {
-				w.exec("UPDATE deployments SET missing_since = now() - ($1::timestamptz - missing_since)", w.Now()) // plans are made in real time
-				w.exec("UPDATE pools SET planned_at = '-infinity'")
+				w.Exec("UPDATE deployments SET missing_since = now() - ($1::timestamptz - missing_since)", w.Now()) // plans are made in real time
+				w.Exec("UPDATE pools SET planned_at = '-infinity'")
 				done, err := w.ScalePools(t.Context(), "eu", time.Minute, sealNothing)
 				require.NoError(t, err)
-				w.exec("UPDATE deployments SET missing_since = $1::timestamptz - (now() - missing_since)", w.Now())
+				w.Exec("UPDATE deployments SET missing_since = $1::timestamptz - (now() - missing_since)", w.Now())
 				return done.Started
 			}
 			w.let(4*time.Second, p)
@@ -146,7 +147,7 @@ func TestALostServerThatTurnsUpIsAdopted(t *testing.T) {
 	w.lists = 10 * time.Second
 	p := w.worker()
 	id := w.want()
-	tag := one[provider.Tag](w.bundle, "SELECT tag FROM deployments")
+	tag := storetest.One[provider.Tag](w.bundle.DB, "SELECT tag FROM deployments")
 	w.mu.Lock()
 	w.script["deploy"] = append(w.script["deploy"], func() error {
 		w.mu.Lock()
@@ -155,7 +156,9 @@ func TestALostServerThatTurnsUpIsAdopted(t *testing.T) {
 		return provider.Fail(provider.Ambiguous, "deploy", errors.New("cut"))
 	})
 	w.mu.Unlock()
-	missing := func() bool { return one[bool](w.bundle, "SELECT missing_since IS NOT NULL FROM deployments") }
+	missing := func() bool {
+		return storetest.One[bool](w.bundle.DB, "SELECT missing_since IS NOT NULL FROM deployments")
+	}
 	w.let(8*time.Second, p)
 	require.Equal(t, "deploying", w.phase(id))
 	require.True(t, missing())

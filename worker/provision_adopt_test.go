@@ -64,7 +64,7 @@ func TestAServerIsReadyBeforeItsDeployIsDecided(t *testing.T) {
 	id := w.want()
 	w.step(p)
 	w.join(id)
-	w.exec("UPDATE deployments SET phase = 'deploying', next_at = $1", w.Now())
+	w.Exec("UPDATE deployments SET phase = 'deploying', next_at = $1", w.Now())
 	w.elapse(30 * time.Second)
 	w.step(p)
 	require.Equal(t, "ready", w.phase(id))

@@ -11,13 +11,14 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/db/provision"
+	"github.com/lattice-director/director/internal/testkit/storetest"
 	"github.com/lattice-director/director/provider"
 )
 
 // failures returns how many failures in a row count against the version in a region.
 func (w *works) failures(region string) int {
 	w.bundle.t.Helper()
-	return one[int](w.bundle, "SELECT coalesce(sum(count), 0)::int FROM start_pauses WHERE region = $1 AND cause = 'failures'", region)
+	return storetest.One[int](w.bundle.DB, "SELECT coalesce(sum(count), 0)::int FROM start_pauses WHERE region = $1 AND cause = 'failures'", region)
 }
 
 // Pins servers that end as soon as they start and are replaced for ever, each of them paid for.
@@ -31,7 +32,7 @@ func TestACrashLoopPausesTheVersion(t *testing.T) {
 		"the provider says failed": {func(_ *works, _ uuid.UUID, s *server) { s.failed = true }, "gone: the provider could not run it"},
 		"too slow":                 {func(_ *works, _ uuid.UUID, s *server) { s.Started = s.Started.Add(time.Hour) }, "gone: not ready within 3m0s"},
 		"no game port": {func(w *works, id uuid.UUID, _ *server) {
-			w.exec("UPDATE app_versions SET game_port = 'other'")
+			w.Exec("UPDATE app_versions SET game_port = 'other'")
 			w.join(id)
 		}, "gone: no_endpoint"},
 	} {
@@ -42,14 +43,14 @@ func TestACrashLoopPausesTheVersion(t *testing.T) {
 			for i := range 3 {
 				id := w.want()
 				w.step(p)
-				c.crash(w, id, w.servers[provider.Ref(one[string](w.bundle, "SELECT ref FROM deployments"))])
+				c.crash(w, id, w.servers[provider.Ref(storetest.One[string](w.bundle.DB, "SELECT ref FROM deployments"))])
 				for n := 0; w.phase(id) != c.gone; n++ {
 					w.let(time.Second, p)
 					require.Less(t, n, 300, w.phase(id))
 				}
 				require.Equal(t, i+1, w.failures("eu"))
 			}
-			require.True(t, one[bool](w.bundle, "SELECT until > $1 FROM start_pauses", w.Now()))
+			require.True(t, storetest.One[bool](w.bundle.DB, "SELECT until > $1 FROM start_pauses", w.Now()))
 			require.Empty(t, w.refs())
 		})
 	}
@@ -61,9 +62,9 @@ func TestServersThatWereReadyAreNoFailures(t *testing.T) {
 	w := setupWorks(t)
 	p := w.worker()
 	id := w.ready(p)
-	w.exec("UPDATE deployments SET ready_at = $1::timestamptz - interval '2 minutes'", w.Now())
+	w.Exec("UPDATE deployments SET ready_at = $1::timestamptz - interval '2 minutes'", w.Now())
 	w.shop.end("ref-0")
-	w.exec("UPDATE deployments SET next_at = $1, woken_at = clock_timestamp()", w.Now())
+	w.Exec("UPDATE deployments SET next_at = $1, woken_at = clock_timestamp()", w.Now())
 	w.let(5*time.Second, p)
 	require.Equal(t, "gone: the server has ended", w.phase(id))
 	id = w.want()
@@ -77,11 +78,11 @@ func TestServersThatWereReadyAreNoFailures(t *testing.T) {
 // crash makes servers that were ready just now end by themselves.
 func (w *works) crash(p *provisioner, ids ...uuid.UUID) {
 	w.bundle.t.Helper()
-	w.exec("UPDATE deployments SET ready_at = $1 WHERE ready_at IS NOT NULL", w.Now())
+	w.Exec("UPDATE deployments SET ready_at = $1 WHERE ready_at IS NOT NULL", w.Now())
 	w.elapse(30 * time.Second)
 	for _, id := range ids {
-		w.shop.end(one[provider.Ref](w.bundle, "SELECT ref FROM deployments WHERE id = $1", id))
-		w.exec("UPDATE deployments SET next_at = $1, woken_at = clock_timestamp() WHERE id = $2", w.Now(), id)
+		w.shop.end(storetest.One[provider.Ref](w.bundle.DB, "SELECT ref FROM deployments WHERE id = $1", id))
+		w.Exec("UPDATE deployments SET next_at = $1, woken_at = clock_timestamp() WHERE id = $2", w.Now(), id)
 		w.step(p)
 		require.Equal(w.bundle.t, "gone: crashed soon after it was ready: the server has ended", w.phase(id))
 	}
@@ -96,16 +97,16 @@ func TestACrashLoopAfterReadyPausesTheVersion(t *testing.T) {
 		w.crash(p, w.ready(p))
 		require.Equal(t, i+1, w.failures("eu"))
 	}
-	require.Equal(t, time.Minute, one[time.Duration](w.bundle, "SELECT until - $1 FROM start_pauses WHERE cause = 'failures'", w.Now()).Round(time.Second))
+	require.Equal(t, time.Minute, storetest.One[time.Duration](w.bundle.DB, "SELECT until - $1 FROM start_pauses WHERE cause = 'failures'", w.Now()).Round(time.Second))
 	w.let(2*time.Minute, p)
 	w.crash(p, w.ready(p))
-	require.Equal(t, 2*time.Minute, one[time.Duration](w.bundle, "SELECT until - $1 FROM start_pauses WHERE cause = 'failures'", w.Now()).Round(time.Second))
+	require.Equal(t, 2*time.Minute, storetest.One[time.Duration](w.bundle.DB, "SELECT until - $1 FROM start_pauses WHERE cause = 'failures'", w.Now()).Round(time.Second))
 
 	w.let(3*time.Minute, p)
 	survivor := w.ready(p)
-	w.exec("UPDATE deployments SET ready_at = $1", w.Now())
+	w.Exec("UPDATE deployments SET ready_at = $1", w.Now())
 	w.let(3*time.Minute, p)
-	w.exec("UPDATE deployments SET desired = 'stopped', reason = 'surplus', stop_at = $1, next_at = $1, woken_at = clock_timestamp() WHERE id = $2", w.Now(), survivor)
+	w.Exec("UPDATE deployments SET desired = 'stopped', reason = 'surplus', stop_at = $1, next_at = $1, woken_at = clock_timestamp() WHERE id = $2", w.Now(), survivor)
 	w.let(20*time.Second, p)
 	require.Equal(t, "gone: surplus", w.phase(survivor))
 	w.crash(p, w.ready(p))
@@ -128,8 +129,8 @@ func TestAFewCrashesOfManyServersAreNoLoop(t *testing.T) {
 	w.let(30*time.Second, p)
 	w.crash(p, ids[:4]...)
 	require.Equal(t, 4, w.failures("eu"), "half of them")
-	w.exec("DELETE FROM start_pauses")
-	w.exec("DELETE FROM deployment_history WHERE id <> $1", ids[0])
+	w.Exec("DELETE FROM start_pauses")
+	w.Exec("DELETE FROM deployment_history WHERE id <> $1", ids[0])
 	w.crash(p, ids[4])
 	require.Zero(t, w.failures("eu"), "two crashed, three may live")
 }
@@ -142,7 +143,7 @@ func TestAServerThatDeregistersIsNoCrash(t *testing.T) {
 	id := w.ready(p)
 	require.NoError(t, w.Deregister(t.Context(), db.InstanceRef{InstanceID: id.String()}))
 	w.join(id)
-	require.Equal(t, 1, one[int](w.bundle, "SELECT count(*) FROM deployments WHERE reason IS NULL"))
+	require.Equal(t, 1, storetest.One[int](w.bundle.DB, "SELECT count(*) FROM deployments WHERE reason IS NULL"))
 	require.NoError(t, w.Deregister(t.Context(), db.InstanceRef{InstanceID: id.String()}))
 	w.shop.end("ref-0")
 	w.let(10*time.Second, p)
@@ -178,7 +179,7 @@ func TestADeploymentWithoutItsVersionBlocksNoOthers(t *testing.T) {
 	w := setupWorks(t)
 	p := w.worker()
 	lost, other := w.want(), w.want()
-	w.exec("UPDATE deployments SET version = 'deleted' WHERE id = $1", lost)
+	w.Exec("UPDATE deployments SET version = 'deleted' WHERE id = $1", lost)
 	w.step(p)
 	require.Equal(t, "wanted", w.phase(lost))
 	require.Equal(t, "starting", w.phase(other))

@@ -11,6 +11,7 @@ import (
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/db/provision"
 	"github.com/lattice-director/director/internal/base/fault"
+	"github.com/lattice-director/director/internal/testkit/storetest"
 	"github.com/lattice-director/director/provider"
 	"github.com/lattice-director/director/provider/agones/agonestest"
 )
@@ -53,7 +54,7 @@ func (a *allocator) claim(ref string) error {
 }
 
 func (a *allocator) ref() string {
-	return one[string](a.works.bundle, "SELECT coalesce(ref, '') FROM deployments WHERE id = $1", a.id)
+	return storetest.One[string](a.works.bundle.DB, "SELECT coalesce(ref, '') FROM deployments WHERE id = $1", a.id)
 }
 
 // Pins a server that runs for nobody, and a second one that is paid for: the allocator's answer is lost, and nothing lists game servers.
@@ -64,7 +65,7 @@ func TestALostAllocationIsAdoptedByItsRef(t *testing.T) {
 	require.NoError(t, a.claim(ref))
 	a.until(a.provisioner, a.id, "ready")
 	require.Equal(t, ref, a.ref())
-	require.Equal(t, "192.0.2.1:5000", one[string](a.works.bundle, "SELECT endpoint FROM deployments WHERE id = $1", a.id), "the answer that had the address is lost")
+	require.Equal(t, "192.0.2.1:5000", storetest.One[string](a.works.bundle.DB, "SELECT endpoint FROM deployments WHERE id = $1", a.id), "the answer that had the address is lost")
 	a.let(5*time.Minute, a.provisioner)
 	require.Len(t, a.cluster.Refs(), 1, "nothing was allocated twice")
 	require.Equal(t, "ready", a.phase(a.id))
@@ -83,12 +84,12 @@ func TestALyingRefIsNotAdopted(t *testing.T) {
 		}
 		require.NoError(t, a.claim(lie))
 		asked := a.works.Now()
-		for one[bool](a.works.bundle, "SELECT claimed_ref IS NOT NULL FROM deployments") {
+		for storetest.One[bool](a.works.bundle.DB, "SELECT claimed_ref IS NOT NULL FROM deployments") {
 			a.let(500*time.Millisecond, a.provisioner)
 		}
 		require.Empty(t, a.ref())
 		require.Equal(t, kubernetes, a.works.Now().Sub(asked) > 4*time.Second, "one answer that a ref is unknown proves nothing")
-		require.Equal(t, 1, one[int](a.works.bundle, `SELECT count(*)::int FROM deployments WHERE claimed_ref IS NULL AND last_error LIKE '%does not confirm%'`))
+		require.Equal(t, 1, storetest.One[int](a.works.bundle.DB, `SELECT count(*)::int FROM deployments WHERE claimed_ref IS NULL AND last_error LIKE '%does not confirm%'`))
 		if kubernetes {
 			a.until(a.provisioner, a.id, "ready")
 			require.Equal(t, a.cluster.Refs()[0], a.ref(), "it is found by its tag")
@@ -121,7 +122,7 @@ func TestAServerOfAnotherRefIsNotMadeReady(t *testing.T) {
 	t.Parallel()
 	a := allocate(t, false)
 	require.NoError(t, a.claim(a.cluster.Refs()[0]))
-	a.works.exec("UPDATE deployments SET ref = 'other/'||tag, phase = 'starting', next_at = $1", a.works.Now())
+	a.works.Exec("UPDATE deployments SET ref = 'other/'||tag, phase = 'starting', next_at = $1", a.works.Now())
 	a.let(10*time.Second, a.provisioner)
 	require.Equal(t, "starting", a.phase(a.id))
 }

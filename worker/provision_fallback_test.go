@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db/provision"
+	"github.com/lattice-director/director/internal/testkit/storetest"
 	"github.com/lattice-director/director/provider"
 )
 
@@ -27,7 +28,7 @@ func (b *branch) Deploy(ctx context.Context, s provider.Spec) (provider.Observat
 // withBranch gives the app version a fallback, and returns a worker that has no other provider.
 func (w *works) withBranch() (*branch, *provisioner) {
 	w.bundle.t.Helper()
-	w.exec(`UPDATE app_versions SET fallback = '{"provider": "branch", "launch": "image", "launch_version": "1.4"}'`)
+	w.Exec(`UPDATE app_versions SET fallback = '{"provider": "branch", "launch": "image", "launch_version": "1.4"}'`)
 	by := &branch{shop: w.shop}
 	o := w.options()
 	o.Providers, o.Provision = map[string]provider.Provider{"branch": by}, &w.opt
@@ -57,11 +58,11 @@ func TestAServerStartsAtTheFallbackProvider(t *testing.T) {
 	w.join(id)
 	w.let(25*time.Second, first, second)
 	require.Equal(t, "ready", w.phase(id))
-	require.Equal(t, "branch", one[string](w.bundle, "SELECT provider FROM deployments"))
+	require.Equal(t, "branch", storetest.One[string](w.bundle.DB, "SELECT provider FROM deployments"))
 	require.Equal(t, []string{"image", "1.4"}, []string{by.spec.App, by.spec.Version})
 	require.Equal(t, []string{"shop", "branch"}, asked)
-	require.Equal(t, 0, one[int](w.bundle, "SELECT count(*) FROM ops.pools WHERE state = 'paused'"))
-	require.Contains(t, one[string](w.bundle, "SELECT detail::text FROM events WHERE kind = 'deployment.fell_back'"), `"from": "shop"`)
+	require.Equal(t, 0, storetest.One[int](w.bundle.DB, "SELECT count(*) FROM ops.pools WHERE state = 'paused'"))
+	require.Contains(t, storetest.One[string](w.bundle.DB, "SELECT detail::text FROM events WHERE kind = 'deployment.fell_back'"), `"from": "shop"`)
 	w.requireSame()
 }
 
@@ -74,6 +75,6 @@ func TestAServerThatMayExistDoesNotFallBack(t *testing.T) {
 	w.next("deploy", provider.Fail(provider.Ambiguous, "deploy", errors.New("timeout")), noRoom)
 	id := w.want()
 	w.let(2*time.Minute, first, second)
-	require.Equal(t, "shop", one[string](w.bundle, "SELECT provider FROM deployments WHERE id = $1", id))
-	require.Zero(t, one[int](w.bundle, "SELECT count(*) FROM events WHERE kind = 'deployment.fell_back'"))
+	require.Equal(t, "shop", storetest.One[string](w.bundle.DB, "SELECT provider FROM deployments WHERE id = $1", id))
+	require.Zero(t, storetest.One[int](w.bundle.DB, "SELECT count(*) FROM events WHERE kind = 'deployment.fell_back'"))
 }

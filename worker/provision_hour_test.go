@@ -13,6 +13,7 @@ import (
 	"github.com/lattice-director/director/db/provision"
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/testkit/longtest"
+	"github.com/lattice-director/director/internal/testkit/storetest"
 	"github.com/lattice-director/director/provider"
 )
 
@@ -41,7 +42,7 @@ func TestAnHourOfLostAnswersAndKilledWorkers(t *testing.T) {
 		works: setupWorks(t), deployments: longtest.Pick(100, 1000), rand: rand.New(rand.NewPCG(7, 11)), ids: map[provider.Tag]uuid.UUID{},
 		silent: map[provider.Tag]bool{}, joined: map[provider.Ref]bool{}, crashed: map[uuid.UUID]time.Time{}, crashes: map[provider.Tag]int{},
 	}
-	h.exec("UPDATE app_versions SET max_lifetime = '25 minutes', drain_ahead = '5 minutes'")
+	h.Exec("UPDATE app_versions SET max_lifetime = '25 minutes', drain_ahead = '5 minutes'")
 	h.can.Rates = provider.Rates{Deploy: 40, Get: 20, Stop: 10} // the sweep would wait for a budget of lists in real time
 	h.lists, h.lose, h.kill = 20*time.Second, 0.3, 0.03
 	h.workers = []*provisioner{h.worker(), h.worker()}
@@ -56,8 +57,8 @@ func TestAnHourOfLostAnswersAndKilledWorkers(t *testing.T) {
 	}
 	h.requireOneEach()
 	h.requireSame()
-	h.requireInvariants()
-	t.Logf("calls: %v; ended: %s", h.calls, one[string](h.bundle, "SELECT string_agg(n || ' ' || reason, ', ') FROM (SELECT count(*) AS n, reason FROM deployment_history GROUP BY 2 ORDER BY 1 DESC) h"))
+	h.RequireInvariants()
+	t.Logf("calls: %v; ended: %s", h.calls, storetest.One[string](h.bundle.DB, "SELECT string_agg(n || ' ' || reason, ', ') FROM (SELECT count(*) AS n, reason FROM deployment_history GROUP BY 2 ORDER BY 1 DESC) h"))
 }
 
 // more starts three tenths of the deployments at once, and the others in the next 45 minutes.
@@ -71,7 +72,7 @@ func (h *hour) more(at time.Duration) {
 	}
 	for range n {
 		id := h.want()
-		tag := provider.Tag(one[string](h.bundle, "SELECT tag FROM deployments WHERE id = $1", id))
+		tag := provider.Tag(storetest.One[string](h.bundle.DB, "SELECT tag FROM deployments WHERE id = $1", id))
 		h.ids[tag], h.silent[tag] = id, h.rand.IntN(20) == 0
 		h.wanted++
 	}
@@ -147,8 +148,8 @@ func (h *hour) joinOrEnd(o provider.Observation) {
 func (h *hour) loseLeases() {
 	for id, at := range h.crashed {
 		if h.Now().After(at) {
-			h.exec("SELECT end_instance(region, id, 'lease expired') FROM instances WHERE id = $1 AND status <> 'gone'", id.String())
-			h.exec("UPDATE deployments SET next_at = $2 WHERE id = $1 AND lost_at IS NOT NULL AND leased_until IS NULL", id, h.Now())
+			h.Exec("SELECT end_instance(region, id, 'lease expired') FROM instances WHERE id = $1 AND status <> 'gone'", id.String())
+			h.Exec("UPDATE deployments SET next_at = $2 WHERE id = $1 AND lost_at IS NOT NULL AND leased_until IS NULL", id, h.Now())
 			delete(h.crashed, id)
 		}
 	}
@@ -166,5 +167,5 @@ func (h *hour) requireOneEach() {
 	phases, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	require.NoError(h.bundle.t, err)
 	require.Empty(h.bundle.t, phases, "deployments that are neither ready nor over")
-	require.Equal(h.bundle.t, h.deployments, one[int](h.bundle, "SELECT (SELECT count(*) FROM deployments) + (SELECT count(*) FROM deployment_history)"))
+	require.Equal(h.bundle.t, h.deployments, storetest.One[int](h.bundle.DB, "SELECT (SELECT count(*) FROM deployments) + (SELECT count(*) FROM deployment_history)"))
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/db/provision"
+	"github.com/lattice-director/director/internal/testkit/storetest"
 	"github.com/lattice-director/director/provider"
 	"github.com/lattice-director/director/provider/agones"
 	"github.com/lattice-director/director/provider/agones/agonestest"
@@ -39,14 +40,14 @@ func TestEachProviderWithTheLoop(t *testing.T) {
 			t.Parallel()
 			p, launch, version, alive := setup(t)
 			w := setupWorks(t)
-			w.exec("UPDATE app_versions SET launch = $1, launch_version = $2", launch, version)
+			w.Exec("UPDATE app_versions SET launch = $1, launch_version = $2", launch, version)
 			o := w.options()
 			o.Providers, o.Provision = map[string]provider.Provider{"shop": p}, &w.opt
 			m, err := New(o)
 			require.NoError(t, err)
 			t.Cleanup(m.provision.finish)
 			id := w.want()
-			w.exec("UPDATE deployments SET address = '198.51.100.7'")
+			w.Exec("UPDATE deployments SET address = '198.51.100.7'")
 			w.until(m.provision, id, "starting")
 			r := db.Registration{
 				InstanceID: id.String(), Region: "eu", Modes: []string{"duel"}, Capacity: 8, BootID: "boot", Joining: &provision.Joining{Region: "eu", ID: id, TokenBy: "aa"},
@@ -57,9 +58,9 @@ func TestEachProviderWithTheLoop(t *testing.T) {
 			_, err = w.Register(t.Context(), r)
 			require.NoError(t, err)
 			w.until(m.provision, id, "ready")
-			require.Regexp(t, `^[0-9.]+:[0-9]+$`, one[string](w.bundle, "SELECT endpoint FROM instances WHERE id = $1", id.String()))
+			require.Regexp(t, `^[0-9.]+:[0-9]+$`, storetest.One[string](w.bundle.DB, "SELECT endpoint FROM instances WHERE id = $1", id.String()))
 			require.NoError(t, w.StopDeployment(t.Context(), "eu", id, "test"))
-			w.exec("UPDATE deployments SET next_at = $1", w.Now())
+			w.Exec("UPDATE deployments SET next_at = $1", w.Now())
 			w.until(m.provision, id, "gone: test")
 			require.Zero(t, alive())
 		})

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lattice-director/director/internal/testkit/storetest"
 	"github.com/lattice-director/director/provider"
 )
 
@@ -27,7 +28,7 @@ func TestTroubleInOneRegionPausesThatRegionAlone(t *testing.T) {
 	require.Equal(t, "wanted", w.phase(paused))
 	require.Equal(t, "starting", w.phase(other))
 	require.Equal(t, []int{3, 0}, []int{w.failures("eu"), w.failures("us")})
-	require.Equal(t, "deploy: permanent: no such location", one[string](w.bundle, "SELECT reason FROM start_pauses"))
+	require.Equal(t, "deploy: permanent: no such location", storetest.One[string](w.bundle.DB, "SELECT reason FROM start_pauses"))
 }
 
 // Pins failures that were added up over the regions: one of each paused the version everywhere.
@@ -46,7 +47,7 @@ func TestFailuresOfRegionsDoNotAddUp(t *testing.T) {
 	next := w.wantIn("eu")
 	w.let(2*time.Second, p)
 	require.Equal(t, "starting", w.phase(next))
-	require.Zero(t, one[int](w.bundle, "SELECT count(*)::int FROM start_pauses WHERE until IS NOT NULL"))
+	require.Zero(t, storetest.One[int](w.bundle.DB, "SELECT count(*)::int FROM start_pauses WHERE until IS NOT NULL"))
 }
 
 // A worker of the release before pauses the version in all regions. That holds until its pause is over.
@@ -54,7 +55,7 @@ func TestAPauseOfTheReleaseBeforeHolds(t *testing.T) {
 	t.Parallel()
 	w := setupWorks(t)
 	p := w.worker()
-	w.exec("UPDATE app_versions SET failures = 3, paused_until = $1::timestamptz + interval '1 minute'", w.Now())
+	w.Exec("UPDATE app_versions SET failures = 3, paused_until = $1::timestamptz + interval '1 minute'", w.Now())
 	id := w.want()
 	w.let(50*time.Second, p)
 	require.Equal(t, "wanted", w.phase(id))

@@ -11,7 +11,6 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/db/provision"
-	"github.com/lattice-director/director/internal/testkit/dbtest"
 	"github.com/lattice-director/director/internal/testkit/storetest"
 	"github.com/lattice-director/director/provider"
 )
@@ -25,10 +24,10 @@ type works struct {
 
 func setupWorks(t *testing.T) *works {
 	t.Helper()
-	b := &bundle{t: t, url: dbtest.New(t)}
-	w := &works{bundle: b, shop: newShop(time.Now().Truncate(time.Microsecond))}
-	b.Store = storetest.Open(t, b.url, func(c *db.Config) { c.VirtualClock, c.Timing = w.Now, db.DefaultTiming() })
-	b.exec(`INSERT INTO app_versions (app, version, provider, launch, ports, game_port, modes, capacity, max_players)
+	w := &works{shop: newShop(time.Now().Truncate(time.Microsecond))}
+	b := &bundle{storetest.New(t, func(c *db.Config) { c.VirtualClock, c.Timing = w.Now, db.DefaultTiming() }), t}
+	w.bundle = b
+	b.Exec(`INSERT INTO app_versions (app, version, provider, launch, ports, game_port, modes, capacity, max_players)
 	        VALUES ('arena', '1.0', 'shop', 'arena', '[{"name": "game", "internal": 5000, "protocol": "udp"}]', 'game', '{duel}', 8, 8)`)
 	w.opt = ProvisionOptions{
 		Owner: "ld-test",
@@ -78,7 +77,7 @@ func (w *works) wantIn(region string) uuid.UUID {
 	w.bundle.t.Helper()
 	n := provision.NewDeployment{ID: uuid.New(), App: "arena", Version: "1.0", Provider: "shop", Tag: provider.NewTag(), Origin: provision.OriginPool}
 	require.NoError(w.bundle.t, w.StartDeployment(w.bundle.t.Context(), region, n))
-	w.exec("UPDATE deployments SET next_at = $1, created_at = $1 WHERE id = $2", w.Now(), n.ID)
+	w.Exec("UPDATE deployments SET next_at = $1, created_at = $1 WHERE id = $2", w.Now(), n.ID)
 	return n.ID
 }
 
@@ -94,7 +93,7 @@ func (w *works) join(id uuid.UUID) {
 // phase returns the phase of a deployment, or why it has ended.
 func (w *works) phase(id uuid.UUID) string {
 	w.bundle.t.Helper()
-	return one[string](w.bundle, `SELECT coalesce((SELECT phase FROM deployments WHERE id = $1), (SELECT 'gone: ' || reason FROM deployment_history WHERE id = $1), 'unknown')`, id)
+	return storetest.One[string](w.bundle.DB, `SELECT coalesce((SELECT phase FROM deployments WHERE id = $1), (SELECT 'gone: ' || reason FROM deployment_history WHERE id = $1), 'unknown')`, id)
 }
 
 // ready makes a deployment ready.
@@ -111,7 +110,7 @@ func (w *works) ready(p *provisioner) uuid.UUID {
 // requireSame requires that what runs at the provider is what the rows say.
 func (w *works) requireSame() {
 	w.bundle.t.Helper()
-	rows := one[[]string](w.bundle, "SELECT coalesce(array_agg(ref ORDER BY ref), '{}') FROM deployments WHERE ref IS NOT NULL AND phase <> 'stopping'")
+	rows := storetest.One[[]string](w.bundle.DB, "SELECT coalesce(array_agg(ref ORDER BY ref), '{}') FROM deployments WHERE ref IS NOT NULL AND phase <> 'stopping'")
 	refs := w.refs()
 	slices.Sort(refs)
 	slices.Sort(rows)
@@ -131,7 +130,7 @@ func TestADeploymentLives(t *testing.T) {
 	w.join(id)
 	w.let(25*time.Second, p) // the provider says ready after 20 s, and the pauses between calls grow
 	require.Equal(t, "ready", w.phase(id))
-	require.Equal(t, "192.0.2.1:31000 ready", one[string](w.bundle, "SELECT endpoint || ' ' || status FROM instances"))
+	require.Equal(t, "192.0.2.1:31000 ready", storetest.One[string](w.bundle.DB, "SELECT endpoint || ' ' || status FROM instances"))
 	gets := w.count("get")
 	w.let(5*time.Minute, p)
 	require.Equal(t, gets, w.count("get"), "a ready server costs no calls")
@@ -139,10 +138,10 @@ func TestADeploymentLives(t *testing.T) {
 	require.NoError(t, w.StopDeployment(t.Context(), "eu", id, "enough"))
 	w.let(10*time.Second, p)
 	require.Equal(t, "gone: enough", w.phase(id))
-	require.Equal(t, "gone", one[string](w.bundle, "SELECT status FROM instances"))
+	require.Equal(t, "gone", storetest.One[string](w.bundle.DB, "SELECT status FROM instances"))
 	require.Empty(t, w.refs())
 	require.Equal(t, 1, w.count("deploy"))
-	w.requireInvariants()
+	w.RequireInvariants()
 }
 
 // Two workers: one sleeps in a call past its claim, and the other goes on until the server is ready. What the sleeper decides on
@@ -192,11 +191,11 @@ func TestASleepersServerIsStopped(t *testing.T) {
 	w.mu.Unlock()
 	w.let(2*time.Minute, other)
 	require.Len(t, w.refs(), 2)
-	own := one[string](w.bundle, "SELECT ref FROM deployments WHERE id = $1", id)
+	own := storetest.One[string](w.bundle.DB, "SELECT ref FROM deployments WHERE id = $1", id)
 	close(wakes)
 	sleeper.steps.Wait()
 	require.Equal(t, []string{own}, w.refs())
-	require.Equal(t, own, one[string](w.bundle, "SELECT ref FROM deployments WHERE id = $1", id))
+	require.Equal(t, own, storetest.One[string](w.bundle.DB, "SELECT ref FROM deployments WHERE id = $1", id))
 }
 
 // claimed claims the deployments that are due, and returns the first one's step.
@@ -257,7 +256,7 @@ func TestPermanentErrorsPauseTheVersion(t *testing.T) {
 	w.let(50*time.Second, p)
 	require.Equal(t, 3, w.count("deploy"))
 	require.Equal(t, "wanted", w.phase(id))
-	require.Contains(t, one[string](w.bundle, "SELECT reason FROM start_pauses"), "no such version")
+	require.Contains(t, storetest.One[string](w.bundle.DB, "SELECT reason FROM start_pauses"), "no such version")
 	w.let(20*time.Second, p)
 	require.Equal(t, "starting", w.phase(id))
 }
@@ -273,7 +272,7 @@ func TestAServerThatMayNotRegisterSaysWhy(t *testing.T) {
 	w.let(70*time.Second, p)
 	require.Equal(t, "gone: did not register within 1m0s", w.phase(id))
 	require.Equal(t, "its registration was refused: outside_deployment: its app version has a capacity of 8",
-		one[string](w.bundle, "SELECT last_error FROM deployment_history"))
+		storetest.One[string](w.bundle.DB, "SELECT last_error FROM deployment_history"))
 }
 
 func TestASilentServerIsReplaced(t *testing.T) {
@@ -308,7 +307,7 @@ func TestCapacityWithARefIsStopped(t *testing.T) {
 	t.Parallel()
 	w := setupWorks(t)
 	p := w.worker()
-	w.exec("INSERT INTO pools (region, app, version, max_servers) VALUES ('eu', 'arena', '1.0', 5)")
+	w.Exec("INSERT INTO pools (region, app, version, max_servers) VALUES ('eu', 'arena', '1.0', 5)")
 	id := w.want()
 	w.mu.Lock()
 	w.servers["broken"] = &server{Observation: provider.Observation{Ref: "broken", Started: w.shop.now}, failed: true}
@@ -317,7 +316,7 @@ func TestCapacityWithARefIsStopped(t *testing.T) {
 	w.let(10*time.Second, p)
 	require.Equal(t, "gone: the provider has no capacity", w.phase(id))
 	require.Empty(t, w.refs())
-	require.Equal(t, 5*time.Second, one[time.Duration](w.bundle, "SELECT until - $1 FROM start_pauses WHERE cause = 'capacity'", one[time.Time](w.bundle, "SELECT created_at FROM deployment_history")).Round(time.Second))
+	require.Equal(t, 5*time.Second, storetest.One[time.Duration](w.bundle.DB, "SELECT until - $1 FROM start_pauses WHERE cause = 'capacity'", storetest.One[time.Time](w.bundle.DB, "SELECT created_at FROM deployment_history")).Round(time.Second))
 }
 
 // The provider says that a server is gone: its sessions close, amnesty or not.
@@ -330,11 +329,11 @@ func TestAProviderThatSaysGoneEndsTheInstanceDuringAnAmnesty(t *testing.T) {
 	w.shop.end("ref-0")
 	w.let(2*time.Second, p)
 	require.Equal(t, "ready", w.phase(id))
-	w.exec("UPDATE deployments SET next_at = $1, woken_at = clock_timestamp()", w.Now()) // a webhook
+	w.Exec("UPDATE deployments SET next_at = $1, woken_at = clock_timestamp()", w.Now()) // a webhook
 	w.step(p)
 	require.Equal(t, "gone: crashed soon after it was ready: the server has ended", w.phase(id))
-	require.Equal(t, 1, one[int](w.bundle, "SELECT count(*)::int FROM session_history"))
-	w.requireInvariants()
+	require.Equal(t, 1, storetest.One[int](w.bundle.DB, "SELECT count(*)::int FROM session_history"))
+	w.RequireInvariants()
 }
 
 // A server whose lease expires may register again within three leases, else it has failed.
@@ -343,13 +342,13 @@ func TestALostServerComesBackOrFails(t *testing.T) {
 	w := setupWorks(t)
 	p := w.worker()
 	lost := w.ready(p)
-	w.exec("UPDATE deployments SET lost_at = $1, next_at = $1, woken_at = clock_timestamp()", w.Now())
+	w.Exec("UPDATE deployments SET lost_at = $1, next_at = $1, woken_at = clock_timestamp()", w.Now())
 	w.let(30*time.Second, p)
 	require.Equal(t, "ready", w.phase(lost))
-	w.exec("UPDATE deployments SET lost_at = NULL")
+	w.Exec("UPDATE deployments SET lost_at = NULL")
 	w.let(2*time.Minute, p)
 	require.Equal(t, "ready", w.phase(lost))
-	w.exec("UPDATE deployments SET lost_at = $1, next_at = $1, woken_at = clock_timestamp()", w.Now())
+	w.Exec("UPDATE deployments SET lost_at = $1, next_at = $1, woken_at = clock_timestamp()", w.Now())
 	w.let(time.Minute, p)
 	require.Equal(t, "gone: lost its lease and did not register again", w.phase(lost))
 	require.Empty(t, w.refs())
@@ -359,17 +358,17 @@ func TestALostServerComesBackOrFails(t *testing.T) {
 func TestADeploymentDrainsBeforeItsEnd(t *testing.T) {
 	t.Parallel()
 	w := setupWorks(t)
-	w.exec("UPDATE app_versions SET max_lifetime = '10 minutes', drain_ahead = '5 minutes'")
+	w.Exec("UPDATE app_versions SET max_lifetime = '10 minutes', drain_ahead = '5 minutes'")
 	p := w.worker()
 	empty := w.ready(p)
 	busy := w.ready(p)
-	w.exec("UPDATE instances SET open_sessions = 1, reserved_seats = 0 WHERE id = $1", busy.String())
+	w.Exec("UPDATE instances SET open_sessions = 1, reserved_seats = 0 WHERE id = $1", busy.String())
 	w.let(4*time.Minute, p)
 	require.Equal(t, "ready", w.phase(empty))
 	w.let(3*time.Minute, p)
 	require.Equal(t, "gone: drained before the end of its lifetime", w.phase(empty))
 	require.Equal(t, "draining", w.phase(busy))
-	require.Equal(t, "draining", one[string](w.bundle, "SELECT status FROM instances WHERE id = $1", busy.String()))
+	require.Equal(t, "draining", storetest.One[string](w.bundle.DB, "SELECT status FROM instances WHERE id = $1", busy.String()))
 	w.let(4*time.Minute, p)
 	require.Equal(t, "gone: its lifetime is over", w.phase(busy))
 }
@@ -385,7 +384,7 @@ func TestAnAbsentProviderProvesNothing(t *testing.T) {
 	w.let(10*time.Minute, p)
 	require.Equal(t, "starting", w.phase(id))
 	require.Less(t, w.count("get"), 60, "calls back off")
-	require.Contains(t, one[string](w.bundle, "SELECT last_error FROM deployments"), "timed out")
+	require.Contains(t, storetest.One[string](w.bundle.DB, "SELECT last_error FROM deployments"), "timed out")
 	w.lose = 0
 	w.join(id)
 	w.let(2*time.Minute, p)

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/internal/testkit/storetest"
 )
 
 // Pins tables that grow forever, and rows that are deleted too early.
@@ -12,15 +14,15 @@ func TestPruneDeletesExpiredRows(t *testing.T) {
 	b := setup(t)
 	b.register("eu", "old", 8)
 	b.register("eu", "young", 8)
-	b.exec(`INSERT INTO idempotency_keys (caller, key, request_hash, answer, expires_at)
+	b.Exec(`INSERT INTO idempotency_keys (caller, key, request_hash, answer, expires_at)
 		SELECT 'anna', 'key-' || n, '', '{}', now() + CASE WHEN n <= 2 * $1 THEN interval '-1 second' ELSE interval '1 hour' END
 		FROM generate_series(1, 2 * $1 + 3) n`, pruneBatch)
-	b.exec(`INSERT INTO redeemed_tokens (region, jti, session_id, sub, expires_at)
+	b.Exec(`INSERT INTO redeemed_tokens (region, jti, session_id, sub, expires_at)
 		SELECT 'eu', 'jti-' || n, gen_random_uuid(), 'anna', now() + (n - 2) * interval '1 hour' - interval '1 second' FROM generate_series(1, 3) n`)
-	b.exec(`INSERT INTO netcode_tokens (region, client_id, session_id, sub, deployment_id, expires_at)
+	b.Exec(`INSERT INTO netcode_tokens (region, client_id, session_id, sub, deployment_id, expires_at)
 		SELECT 'eu', n, gen_random_uuid(), 'anna', gen_random_uuid(), now() + (n - 2) * interval '1 hour' - interval '1 second' FROM generate_series(1, 3) n`)
-	b.exec("DELETE FROM instance_leases WHERE instance_id = 'old'")
-	b.exec("UPDATE instances SET status = 'gone', ended_at = now() - interval '25 hours' WHERE id = 'old'")
+	b.Exec("DELETE FROM instance_leases WHERE instance_id = 'old'")
+	b.Exec("UPDATE instances SET status = 'gone', ended_at = now() - interval '25 hours' WHERE id = 'old'")
 	once(t, loopOf(t, b.options(), "rotate"))
 	b.pass(40 * day)
 
@@ -28,15 +30,15 @@ func TestPruneDeletesExpiredRows(t *testing.T) {
 	prune := loopOf(t, o, "prune")
 	require.Equal(t, Done{"idempotency_keys": 2 * pruneBatch, "redeemed_tokens": 2, "netcode_tokens": 2, "instances": 1, "keys": 2}, once(t, prune))
 	require.Empty(t, once(t, prune))
-	require.Equal(t, 3, one[int](b, "SELECT count(*) FROM idempotency_keys"))
-	require.Equal(t, "young", one[string](b, "SELECT id FROM instances"))
-	require.Equal(t, "young", one[string](b, "SELECT instance_id FROM instance_directory"))
+	require.Equal(t, 3, storetest.One[int](b.DB, "SELECT count(*) FROM idempotency_keys"))
+	require.Equal(t, "young", storetest.One[string](b.DB, "SELECT id FROM instances"))
+	require.Equal(t, "young", storetest.One[string](b.DB, "SELECT instance_id FROM instance_directory"))
 }
 
 func TestPrunersShareTheWork(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.exec(`INSERT INTO idempotency_keys (caller, key, request_hash, answer, expires_at)
+	b.Exec(`INSERT INTO idempotency_keys (caller, key, request_hash, answer, expires_at)
 		SELECT 'anna', 'key-' || n, '', '{}', now() - interval '1 second' FROM generate_series(1, 5 * $1) n`, pruneBatch)
 
 	require.Equal(t, Done{"idempotency_keys": 5 * pruneBatch}, b.race(10, "prune", b.options()))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/fault"
+	"github.com/lattice-director/director/internal/testkit/storetest"
 )
 
 // Pins expired rows that stay forever, and a sweep that deletes rows which are still in use.
@@ -29,9 +30,9 @@ func TestQueueIsSwept(t *testing.T) {
 	_, err = b.AssignTickets(t.Context(), "global", []db.Assignment{{Tickets: ids[:2], Assignment: []byte{}}}, true)
 	require.NoError(t, err)
 	require.Empty(t, once(t, l))
-	b.exec("UPDATE tickets SET expires_at = clock_timestamp() WHERE id = $1", ids[2])
-	b.exec("UPDATE settled_tickets SET settled_at = settled_at - interval '10 minutes' WHERE id = $1", ids[0])
-	b.exec("UPDATE backfills SET acked_at = acked_at - interval '48 seconds'")
+	b.Exec("UPDATE tickets SET expires_at = clock_timestamp() WHERE id = $1", ids[2])
+	b.Exec("UPDATE settled_tickets SET settled_at = settled_at - interval '10 minutes' WHERE id = $1", ids[0])
+	b.Exec("UPDATE backfills SET acked_at = acked_at - interval '48 seconds'")
 	require.Equal(t, Done{"tickets_expired": 1, "tickets_forgotten": 1, "backfills_expired": 1}, once(t, l))
 	require.Empty(t, once(t, l))
 	_, err = b.GetTicket(t.Context(), "global", ids[1])
@@ -54,9 +55,9 @@ func TestCyclesWithoutTicketsAreForgotten(t *testing.T) {
 	require.NoError(t, b.EndCycle(t.Context(), ref, ""))
 	l := loopOf(t, b.options(), "queue")
 	require.Empty(t, once(t, l))
-	b.exec("UPDATE match_cycles SET ended_at = ended_at - interval '1 hour', lease_until = lease_until - interval '1 hour'")
+	b.Exec("UPDATE match_cycles SET ended_at = ended_at - interval '1 hour', lease_until = lease_until - interval '1 hour'")
 	require.Equal(t, Done{"cycles_forgotten": 1}, once(t, l))
-	require.Zero(t, one[int](b, "SELECT (SELECT count(*) FROM match_cycles) + (SELECT count(*) FROM match_callers)"))
+	require.Zero(t, storetest.One[int](b.DB, "SELECT (SELECT count(*) FROM match_cycles) + (SELECT count(*) FROM match_callers)"))
 }
 
 // Pins ready checks of a profile that has lost its owner, whose players wait for ever.
@@ -75,11 +76,11 @@ func TestReadyChecksWithoutAnOwnerEnd(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, db.MatchProposed, out[0].Kind)
 	l := loopOf(t, b.options(), "queue")
-	b.exec("UPDATE matches SET deadline = now()")
+	b.Exec("UPDATE matches SET deadline = now()")
 	require.Empty(t, once(t, l), "its owner has a while to do it")
-	b.exec("UPDATE matches SET deadline = now() - interval '5 seconds'")
+	b.Exec("UPDATE matches SET deadline = now() - interval '5 seconds'")
 	require.Equal(t, Done{"ready_checks_ended": 1}, once(t, l))
-	require.Equal(t, 1, one[int](b, "SELECT count(*) FROM ticket_events WHERE state = 'declined'"))
+	require.Equal(t, 1, storetest.One[int](b.DB, "SELECT count(*) FROM ticket_events WHERE state = 'declined'"))
 }
 
 // Tickets whose profile has retired leave the queue within seconds, whether or not a worker runs the director loop.
@@ -104,13 +105,13 @@ func TestTicketsOfARetiredProfileLeave(t *testing.T) {
 	queue("dan", "new", "old")
 	l := loopOf(t, b.options(), "queue")
 	require.Empty(t, once(t, l))
-	b.exec("UPDATE tickets SET pending_at = now(), matched_in = 'loop' WHERE id = $1", ids[0])
+	b.Exec("UPDATE tickets SET pending_at = now(), matched_in = 'loop' WHERE id = $1", ids[0])
 	_, err := b.RetireProfile(t.Context(), db.ProfileEdit{Region: "global", Name: "old"})
 	require.NoError(t, err)
 	require.Equal(t, Done{"tickets_of_retired_profiles": 2}, once(t, l))
 	require.Empty(t, once(t, l), "a ticket in a match stays")
-	b.exec("UPDATE tickets SET pending_at = NULL WHERE id = $1", ids[0])
+	b.Exec("UPDATE tickets SET pending_at = NULL WHERE id = $1", ids[0])
 	require.Equal(t, Done{"tickets_of_retired_profiles": 1}, once(t, l))
-	require.Equal(t, 3, one[int](b, "SELECT count(*)::int FROM ticket_events WHERE state = 'cancelled' AND reason = 'profile_retired'"))
-	require.Equal(t, ids[3], one[string](b, "SELECT id FROM tickets"))
+	require.Equal(t, 3, storetest.One[int](b.DB, "SELECT count(*)::int FROM ticket_events WHERE state = 'cancelled' AND reason = 'profile_retired'"))
+	require.Equal(t, ids[3], storetest.One[string](b.DB, "SELECT id FROM tickets"))
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/testkit/storetest"
 	"github.com/lattice-director/director/lobby"
 )
 
@@ -33,7 +34,7 @@ func (b *bundle) steadyReplica() uuid.UUID {
 	b.t.Helper()
 	id, err := b.BeginRealtimeReplica(b.t.Context(), "eu")
 	require.NoError(b.t, err)
-	b.exec("UPDATE replicas SET seen_at = now(), steady_since = now() - interval '1 hour' WHERE id = $1", id)
+	b.Exec("UPDATE replicas SET seen_at = now(), steady_since = now() - interval '1 hour' WHERE id = $1", id)
 	return id
 }
 
@@ -47,17 +48,17 @@ func TestSessionsOfAReplicaWithoutARowEnd(t *testing.T) {
 	l := loopOf(t, b.options(), "realtime")
 	lost, _ := b.lobbyReplica(types, 140)
 	client := b.openRealtime(tokenClient(types, lost, "ann", ""))
-	b.exec("DELETE FROM replicas WHERE id = $1", lost)
+	b.Exec("DELETE FROM replicas WHERE id = $1", lost)
 	live := b.steadyReplica()
 	require.Equal(t, Done{"suspended": 141}, b.race(2, "realtime", b.options()))
 	require.Equal(t, 140, b.lobbyEntries("dropped"))
 	back := b.openRealtime(tokenClient(types, live, "ann", client.ID))
 	require.True(t, back.Resumed)
-	b.exec("UPDATE realtime_sessions SET suspended_at = suspended_at - interval '1 minute', expires_at = expires_at - interval '1 minute' WHERE owner IS NULL")
+	b.Exec("UPDATE realtime_sessions SET suspended_at = suspended_at - interval '1 minute', expires_at = expires_at - interval '1 minute' WHERE owner IS NULL")
 	require.Equal(t, Done{"realtime_sessions": 140}, once(t, l))
-	require.Equal(t, []string{client.ID}, one[[]string](b, "SELECT array_agg(id) FROM realtime_sessions"))
-	require.Zero(t, one[int](b, "SELECT members FROM lobbies"))
-	b.requireInvariants()
+	require.Equal(t, []string{client.ID}, storetest.One[[]string](b.DB, "SELECT array_agg(id) FROM realtime_sessions"))
+	require.Zero(t, storetest.One[int](b.DB, "SELECT members FROM lobbies"))
+	b.RequireInvariants()
 }
 
 // A dump that is restored days later has replicas that renewed their leases long ago. Their sessions get a whole TTL from the time at which the first
@@ -71,8 +72,8 @@ func TestARestoredDumpGivesSessionsTheirWholeTTL(t *testing.T) {
 	old, _ := b.lobbyReplica(types, 3)
 	ann, bob := b.openRealtime(tokenClient(types, old, "ann", "")), b.openRealtime(tokenClient(types, old, "bob", ""))
 	require.NoError(t, b.SuspendRealtime(t.Context(), "eu", []db.SessionEpoch{{ID: bob.ID, Epoch: bob.Epoch}}, types.Away, true))
-	b.exec("UPDATE replicas SET seen_at = now() - interval '3 days', steady_since = now() - interval '4 days'")
-	b.exec("UPDATE realtime_sessions SET suspended_at = suspended_at - interval '3 days', expires_at = expires_at - interval '3 days' WHERE owner IS NULL")
+	b.Exec("UPDATE replicas SET seen_at = now() - interval '3 days', steady_since = now() - interval '4 days'")
+	b.Exec("UPDATE realtime_sessions SET suspended_at = suspended_at - interval '3 days', expires_at = expires_at - interval '3 days' WHERE owner IS NULL")
 	require.Empty(t, once(t, l), "no replica runs")
 
 	fresh, err := b.BeginRealtimeReplica(t.Context(), "eu")
@@ -81,10 +82,10 @@ func TestARestoredDumpGivesSessionsTheirWholeTTL(t *testing.T) {
 	for _, client := range []struct{ token, session string }{{"ann", ann.ID}, {"bob", bob.ID}} {
 		require.True(t, b.openRealtime(tokenClient(types, fresh, client.token, client.session)).Resumed, client.token)
 	}
-	b.exec("UPDATE replicas SET seen_at = now(), steady_since = now() - interval '20 seconds' WHERE id = $1", fresh)
+	b.Exec("UPDATE replicas SET seen_at = now(), steady_since = now() - interval '20 seconds' WHERE id = $1", fresh)
 	require.Equal(t, Done{"realtime_replicas": 1, "suspended": 3}, once(t, l))
-	require.Equal(t, 5, one[int](b, "SELECT count(*) FROM realtime_sessions"))
-	b.requireInvariants()
+	require.Equal(t, 5, storetest.One[int](b.DB, "SELECT count(*) FROM realtime_sessions"))
+	b.RequireInvariants()
 }
 
 // Without a worker nothing ends, and nothing that is over counts: sessions past their TTL are not resumed, and those of dead replicas are. A worker then
@@ -100,12 +101,12 @@ func TestAWeekWithoutAWorker(t *testing.T) {
 	expired := b.openRealtime(tokenClient(types, live, "bob", ""))
 	away := slices.Concat(owned[:90], []db.SessionEpoch{{ID: expired.ID, Epoch: expired.Epoch}})
 	require.NoError(t, b.SuspendRealtime(t.Context(), "eu", away, types.Away, false))
-	b.exec("UPDATE realtime_sessions SET suspended_at = suspended_at - interval '1 week', expires_at = expires_at - interval '1 week' WHERE owner IS NULL")
-	b.exec("UPDATE replicas SET seen_at = now() - interval '1 week' WHERE id = $1", gone)
-	b.exec("UPDATE lobby_log SET at = at - interval '1 week'")
-	b.exec(`INSERT INTO lobbies (region, uid, project, id, type, state, max_members, grace, closes_at)
+	b.Exec("UPDATE realtime_sessions SET suspended_at = suspended_at - interval '1 week', expires_at = expires_at - interval '1 week' WHERE owner IS NULL")
+	b.Exec("UPDATE replicas SET seen_at = now() - interval '1 week' WHERE id = $1", gone)
+	b.Exec("UPDATE lobby_log SET at = at - interval '1 week'")
+	b.Exec(`INSERT INTO lobbies (region, uid, project, id, type, state, max_members, grace, closes_at)
 		SELECT 'eu', gen_random_uuid(), 'p1', 'chat:empty-' || n, 'chat', '{}', 10, '1 minute', now() - interval '6 days' FROM generate_series(1, 700) n`)
-	b.exec(`INSERT INTO lobby_members (region, lobby, session, player, state, expires_at)
+	b.Exec(`INSERT INTO lobby_members (region, lobby, session, player, state, expires_at)
 		SELECT 'eu', uid, $1, 'p', 'invited', now() - interval '6 days' FROM lobbies WHERE id <> 'chat:default'`, cutOff.ID)
 
 	require.False(t, b.openRealtime(tokenClient(types, live, "bob", expired.ID)).Resumed, "its TTL is over, although no worker has ended it")
@@ -117,6 +118,6 @@ func TestAWeekWithoutAWorker(t *testing.T) {
 	done := once(t, loopOf(t, b.options(), "lobby"))
 	require.Equal(t, 700, done["rooms_closed"])
 	require.Positive(t, done["lobby_log_rows"])
-	require.Equal(t, 100, one[int](b, "SELECT sum(members) FROM lobbies"), "those that were suspended just now have their TTL")
-	b.requireInvariants()
+	require.Equal(t, 100, storetest.One[int](b.DB, "SELECT sum(members) FROM lobbies"), "those that were suspended just now have their TTL")
+	b.RequireInvariants()
 }

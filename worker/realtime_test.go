@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/testkit/storetest"
 	"github.com/lattice-director/director/lobby"
 )
 
@@ -32,7 +33,7 @@ func (b *bundle) lobbyReplica(types *lobby.Types, sessions int) (uuid.UUID, []db
 
 func (b *bundle) lobbyEntries(kind string) int {
 	b.t.Helper()
-	return one[int](b, `SELECT count(*) FROM lobby_log g, json_array_elements(g.body::json -> 'e') e WHERE e ->> 'k' = $1`, kind)
+	return storetest.One[int](b.DB, `SELECT count(*) FROM lobby_log g, json_array_elements(g.body::json -> 'e') e WHERE e ->> 'k' = $1`, kind)
 }
 
 // Pins sessions of a replica that was killed: members of their rooms saw them for ever, or saw them leave twice.
@@ -45,20 +46,20 @@ func TestSessionsOfADeadReplicaAreSuspendedOnceAndThenEnd(t *testing.T) {
 	require.Empty(t, once(t, l))
 	dead, _ := b.lobbyReplica(types, 150)
 	live, _ := b.lobbyReplica(types, 1)
-	b.exec("UPDATE replicas SET seen_at = now() - interval '1 minute' WHERE id = $1", dead)
+	b.Exec("UPDATE replicas SET seen_at = now() - interval '1 minute' WHERE id = $1", dead)
 	require.Empty(t, once(t, l), "no replica is steady")
-	b.exec("UPDATE replicas SET seen_at = now(), steady_since = now() - interval '1 hour' WHERE id = $1", live)
+	b.Exec("UPDATE replicas SET seen_at = now(), steady_since = now() - interval '1 hour' WHERE id = $1", live)
 	require.Equal(t, Done{"realtime_replicas": 1, "suspended": 150}, b.race(3, "realtime", b.options()))
 	require.Equal(t, 150, b.lobbyEntries("dropped"))
 	require.Empty(t, once(t, l))
 
-	b.exec("UPDATE realtime_sessions SET suspended_at = suspended_at - interval '31 seconds', expires_at = expires_at - interval '31 seconds' WHERE owner IS NULL")
-	b.exec("UPDATE replicas SET seen_at = now() WHERE id = $1", live)
+	b.Exec("UPDATE realtime_sessions SET suspended_at = suspended_at - interval '31 seconds', expires_at = expires_at - interval '31 seconds' WHERE owner IS NULL")
+	b.Exec("UPDATE replicas SET seen_at = now() WHERE id = $1", live)
 	require.Equal(t, Done{"realtime_sessions": 150}, b.race(3, "realtime", b.options()))
 	require.Equal(t, 150, b.lobbyEntries("left"))
-	require.Equal(t, 1, one[int](b, "SELECT members FROM lobbies"))
-	b.requireInvariants()
-	b.exec("UPDATE replicas SET ended_at = ended_at - interval '10 minutes' WHERE id = $1", dead)
+	require.Equal(t, 1, storetest.One[int](b.DB, "SELECT members FROM lobbies"))
+	b.RequireInvariants()
+	b.Exec("UPDATE replicas SET ended_at = ended_at - interval '10 minutes' WHERE id = $1", dead)
 	require.Equal(t, Done{"replicas_forgotten": 1}, once(t, l))
 }
 
@@ -77,12 +78,12 @@ func TestADrainIsAnnouncedOnlyForSessionsThatStayAway(t *testing.T) {
 	returned, err := b.OpenRealtime(t.Context(), db.OpenRealtime{Region: "eu", Project: "p1", TTL: 30 * time.Second, Replica: live, Back: types.Back, Resume: owned[0].ID})
 	require.NoError(t, err)
 	require.True(t, returned.Resumed)
-	b.exec("UPDATE realtime_sessions SET suspended_at = suspended_at - interval '6 seconds' WHERE owner IS NULL")
+	b.Exec("UPDATE realtime_sessions SET suspended_at = suspended_at - interval '6 seconds' WHERE owner IS NULL")
 	require.Empty(t, once(t, l), "clients could connect for less than five seconds")
-	b.exec("UPDATE replicas SET steady_since = now() - interval '6 seconds' WHERE id = $1", live)
+	b.Exec("UPDATE replicas SET steady_since = now() - interval '6 seconds' WHERE id = $1", live)
 	require.Equal(t, Done{"announced": 2}, b.race(3, "realtime", b.options()))
 	require.Equal(t, 2, b.lobbyEntries("dropped"))
 	require.Equal(t, 1, b.lobbyEntries("reconnected"))
 	require.Empty(t, once(t, l))
-	b.requireInvariants()
+	b.RequireInvariants()
 }

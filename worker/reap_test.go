@@ -6,6 +6,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/internal/testkit/storetest"
 )
 
 // Pins a reaper that skips a region, closes sessions of instances that are alive, or leaves the seats of dead ones taken.
@@ -17,18 +19,18 @@ func TestReapEndsInstancesPastTheirLease(t *testing.T) {
 	b.place("eu", "anna", "ben")
 	alive := b.place("us", "carl")
 	b.expireLeases("eu")
-	b.steady()
+	b.EndAmnesty()
 
 	reap := loopOf(t, b.options(), "reap")
 	require.Equal(t, Done{"instances": 1, "sessions": 1}, once(t, reap))
 	require.Empty(t, once(t, reap), "a second run finds nothing to do")
 
-	require.Equal(t, "lease expired", one[string](b, "SELECT reason FROM session_history"))
-	require.Equal(t, 2, one[int](b, "SELECT count(*) FROM seat_history"))
-	require.Equal(t, "gone", one[string](b, "SELECT status FROM instances WHERE id = 'eu-1'"))
+	require.Equal(t, "lease expired", storetest.One[string](b.DB, "SELECT reason FROM session_history"))
+	require.Equal(t, 2, storetest.One[int](b.DB, "SELECT count(*) FROM seat_history"))
+	require.Equal(t, "gone", storetest.One[string](b.DB, "SELECT status FROM instances WHERE id = 'eu-1'"))
 	_, err := b.Session(t.Context(), alive.SessionID)
 	require.NoError(t, err)
-	b.requireInvariants()
+	b.RequireInvariants()
 }
 
 // Pins a reaper that stops after its first batch, and so takes a minute to end the instances that a region lost in a second.
@@ -39,7 +41,7 @@ func TestReapTakesABacklogInOneRun(t *testing.T) {
 		b.register("eu", fmt.Sprintf("eu-%03d", i), 8)
 	}
 	b.expireLeases("eu")
-	b.steady()
+	b.EndAmnesty()
 
 	require.Equal(t, Done{"instances": 2*reapInstances + 1}, once(t, loopOf(t, b.options(), "reap")))
 }
@@ -52,11 +54,11 @@ func TestReapersShareTheWork(t *testing.T) {
 		b.place("eu", fmt.Sprintf("player-%03d", i), fmt.Sprintf("friend-%03d", i))
 	}
 	b.expireLeases("eu")
-	b.steady()
+	b.EndAmnesty()
 
 	require.Equal(t, Done{"instances": 2 * reapInstances, "sessions": 2 * reapInstances}, b.race(10, "reap", b.options()))
-	require.Equal(t, 2*reapInstances, one[int](b, "SELECT count(*) FROM session_history"))
-	b.requireInvariants()
+	require.Equal(t, 2*reapInstances, storetest.One[int](b.DB, "SELECT count(*) FROM session_history"))
+	b.RequireInvariants()
 }
 
 // Pins an outage of the director that ends the whole fleet: during it no heartbeat could be received, so no lease expires.
@@ -67,7 +69,7 @@ func TestReapEndsNothingDuringAnAmnesty(t *testing.T) {
 	b.expireLeases("eu")
 
 	require.Empty(t, once(t, loopOf(t, b.options(), "reap")))
-	require.Equal(t, "ready", one[string](b, "SELECT status FROM instances"))
+	require.Equal(t, "ready", storetest.One[string](b.DB, "SELECT status FROM instances"))
 }
 
 // Pins seats whose players never connected, and which no other player got.
@@ -76,7 +78,7 @@ func TestReapFreesSeatsOfPlayersWhoNeverConnected(t *testing.T) {
 	b := setup(t)
 	b.register("eu", "eu-1", 8)
 	abandoned, kept := b.place("eu", "anna", "ben"), b.place("eu", "carl", "dora")
-	b.exec("UPDATE seats SET expires_at = now() - interval '1 second', look_at = now() WHERE sub IN ('anna', 'ben', 'carl')")
+	b.Exec("UPDATE seats SET expires_at = now() - interval '1 second', look_at = now() WHERE sub IN ('anna', 'ben', 'carl')")
 
 	reap := loopOf(t, b.options(), "reap")
 	require.Equal(t, Done{"seats": 3, "sessions": 1}, once(t, reap))
@@ -87,8 +89,8 @@ func TestReapFreesSeatsOfPlayersWhoNeverConnected(t *testing.T) {
 	left, err := b.Session(t.Context(), kept.SessionID)
 	require.NoError(t, err)
 	require.Equal(t, 1, left.PlayerCount)
-	require.Equal(t, "empty", one[string](b, "SELECT reason FROM session_history"))
-	b.requireInvariants()
+	require.Equal(t, "empty", storetest.One[string](b.DB, "SELECT reason FROM session_history"))
+	b.RequireInvariants()
 }
 
 // Pins sessions that outlive their instance because another transaction had locked them when it ended.
@@ -98,7 +100,7 @@ func TestReapRetriesLockedSessions(t *testing.T) {
 	b.register("eu", "eu-1", 8)
 	b.place("eu", "anna")
 	b.expireLeases("eu")
-	b.steady()
+	b.EndAmnesty()
 	holder, err := b.Pool().BeginTx(t.Context(), pgx.TxOptions{})
 	require.NoError(t, err)
 	_, err = holder.Exec(t.Context(), "SELECT FROM sessions FOR UPDATE")
@@ -110,8 +112,8 @@ func TestReapRetriesLockedSessions(t *testing.T) {
 
 	require.NoError(t, holder.Rollback(t.Context()))
 	require.Equal(t, Done{"sessions": 1}, once(t, reap))
-	require.Equal(t, "instance gone", one[string](b, "SELECT reason FROM session_history"))
-	b.requireInvariants()
+	require.Equal(t, "instance gone", storetest.One[string](b.DB, "SELECT reason FROM session_history"))
+	b.RequireInvariants()
 }
 
 // Pins a region that no worker visits any more because its last instance has moved to another region.
@@ -126,13 +128,13 @@ func TestARegionWithoutInstancesIsReapedAndPruned(t *testing.T) {
 	require.NoError(t, err)
 	b.register("us", "one", 8)
 	require.NoError(t, tx.Rollback(t.Context()))
-	b.exec("INSERT INTO redeemed_tokens (region, jti, session_id, sub, expires_at) VALUES ('eu', 'j', gen_random_uuid(), 'anna', now() - interval '1 hour')")
-	b.exec("UPDATE seats SET expires_at = now() - interval '1 hour', look_at = now() - interval '1 hour'")
-	b.exec("UPDATE instances SET ended_at = ended_at - interval '2 days' WHERE region = 'eu'")
+	b.Exec("INSERT INTO redeemed_tokens (region, jti, session_id, sub, expires_at) VALUES ('eu', 'j', gen_random_uuid(), 'anna', now() - interval '1 hour')")
+	b.Exec("UPDATE seats SET expires_at = now() - interval '1 hour', look_at = now() - interval '1 hour'")
+	b.Exec("UPDATE instances SET ended_at = ended_at - interval '2 days' WHERE region = 'eu'")
 	once(t, loopOf(t, b.options(), "reap"))
 	once(t, loopOf(t, b.options(), "prune"))
 	for _, table := range []string{"sessions", "seats", "redeemed_tokens"} {
-		require.Zero(t, one[int](b, "SELECT count(*) FROM "+table), table)
+		require.Zero(t, storetest.One[int](b.DB, "SELECT count(*) FROM "+table), table)
 	}
-	require.Equal(t, "us", one[string](b, "SELECT string_agg(region, ' ') FROM instances"))
+	require.Equal(t, "us", storetest.One[string](b.DB, "SELECT string_agg(region, ' ') FROM instances"))
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
+	"github.com/lattice-director/director/internal/testkit/storetest"
 	"github.com/lattice-director/director/token"
 )
 
@@ -15,16 +16,16 @@ func (b *bundle) sealedDeployment(s *token.Sealer, phase string, key byte) uuid.
 	b.t.Helper()
 	id := uuid.New()
 	sealed, by := s.SealSecret(token.PurposeNetcode, "eu", id.String(), bytes.Repeat([]byte{key}, 32))
-	b.exec(`INSERT INTO app_versions (app, version, provider, launch, ports, game_port, modes, capacity, max_players, dialect, protocol_id)
+	b.Exec(`INSERT INTO app_versions (app, version, provider, launch, ports, game_port, modes, capacity, max_players, dialect, protocol_id)
 		VALUES ('arena', '1', 'process', 'arena', '[]', 'game', '{duel}', 8, 2, 'netcode102', '1') ON CONFLICT DO NOTHING`)
-	b.exec(`INSERT INTO deployments (region, id, app, version, provider, tag, phase, endpoint, incarnation, netcode_key, sealed_by)
+	b.Exec(`INSERT INTO deployments (region, id, app, version, provider, tag, phase, endpoint, incarnation, netcode_key, sealed_by)
 		VALUES ('eu', $1, 'arena', '1', 'process', left($2, 20), $3, 'h:1', gen_random_uuid(), $4, $5)`, id, id.String(), phase, sealed, by)
 	return id
 }
 
 func (b *bundle) phase(id uuid.UUID) string {
 	b.t.Helper()
-	return one[string](b, "SELECT phase || ' ' || desired || coalesce(' ' || reason, '') FROM deployments WHERE id = $1", id)
+	return storetest.One[string](b.DB, "SELECT phase || ' ' || desired || coalesce(' ' || reason, '') FROM deployments WHERE id = $1", id)
 }
 
 // Pins a key-encryption key that can never be retired because a server's key stays sealed by it.
@@ -37,12 +38,12 @@ func TestRotateResealsTheKeysOfDeployments(t *testing.T) {
 	require.Equal(t, Done{"resealed": 2, "netcode_resealed": 2}, once(t, newer))
 	require.Empty(t, once(t, newer))
 	for id, key := range map[uuid.UUID]byte{ready: 7, draining: 8} {
-		sealed := one[[]byte](b, "SELECT netcode_key FROM deployments WHERE id = $1", id)
+		sealed := storetest.One[[]byte](b.DB, "SELECT netcode_key FROM deployments WHERE id = $1", id)
 		secret, err := sealer(t, 2).OpenSecret(token.PurposeNetcode, "eu", id.String(), sealed)
 		require.NoError(t, err, "the new key-encryption key alone opens it")
 		require.Equal(t, bytes.Repeat([]byte{key}, 32), secret)
 	}
-	require.Equal(t, 1, one[int](b, "SELECT count(*) FROM ops.key_encryption_keys"))
+	require.Equal(t, 1, storetest.One[int](b.DB, "SELECT count(*) FROM ops.key_encryption_keys"))
 }
 
 // A deployment whose key was changed, or copied from another row, is replaced; the others are resealed all the same.
@@ -52,7 +53,7 @@ func TestRotateDrainsDeploymentsWhoseKeysDoNotOpen(t *testing.T) {
 	once(t, loopOf(t, b.options(), "rotate"))
 	s := sealer(t, 1)
 	good, swapped, starting, ending := b.sealedDeployment(s, "ready", 1), b.sealedDeployment(s, "ready", 2), b.sealedDeployment(s, "starting", 3), b.sealedDeployment(s, "stopping", 4)
-	b.exec("UPDATE deployments SET netcode_key = (SELECT netcode_key FROM deployments WHERE id = $1) WHERE id <> $1", good)
+	b.Exec("UPDATE deployments SET netcode_key = (SELECT netcode_key FROM deployments WHERE id = $1) WHERE id <> $1", good)
 
 	done, err := loopOf(t, b.options(2), "rotate").runOnce(t.Context())
 	require.ErrorIs(t, err, token.ErrSealed)
@@ -76,7 +77,7 @@ func TestRotateDrainsNothingForAKeyEncryptionKeyThatIsInUse(t *testing.T) {
 	require.Empty(t, done)
 	require.Equal(t, "ready running", b.phase(id))
 
-	b.exec("UPDATE signing_keys SET tainted_at = now()") // as the runbook says for a key-encryption key that is lost
+	b.Exec("UPDATE signing_keys SET tainted_at = now()") // as the runbook says for a key-encryption key that is lost
 	done, err = loopOf(t, wrong, "rotate").runOnce(t.Context())
 	require.ErrorIs(t, err, token.ErrSealed)
 	require.Equal(t, 1, done["netcode_drained"])

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/testkit/storetest"
 	"github.com/lattice-director/director/token"
 )
 
@@ -19,7 +20,7 @@ func (b *bundle) projectKey(s *token.Sealer, id string) string {
 
 // opened returns the secret of a key, with one key-encryption key.
 func (b *bundle) opened(s *token.Sealer, id string) (string, error) {
-	sealed := one[[]byte](b, "SELECT sealed_secret FROM project_keys WHERE id = $1", id)
+	sealed := storetest.One[[]byte](b.DB, "SELECT sealed_secret FROM project_keys WHERE id = $1", id)
 	secret, err := s.OpenSecret(token.PurposeProject, "p1", id, sealed)
 	return string(secret), err
 }
@@ -34,7 +35,7 @@ func TestRotateResealsTheKeysOfProjects(t *testing.T) {
 	first, revoked := b.projectKey(sealer(t, 1), "first"), b.projectKey(sealer(t, 1), "revoked")
 	_, err = b.RevokeProjectKey(t.Context(), "p1", "revoked", "test")
 	require.NoError(t, err)
-	require.Equal(t, 2, one[int](b, "SELECT project_keys FROM ops.key_encryption_keys"))
+	require.Equal(t, 2, storetest.One[int](b.DB, "SELECT project_keys FROM ops.key_encryption_keys"))
 
 	newer := loopOf(t, b.options(2), "rotate")
 	require.Equal(t, Done{"resealed": 2, "project_keys_resealed": 2}, once(t, newer))
@@ -44,7 +45,7 @@ func TestRotateResealsTheKeysOfProjects(t *testing.T) {
 		require.NoError(t, err, "the new key-encryption key alone opens it")
 		require.Equal(t, want, secret)
 	}
-	require.Equal(t, sealer(t, 2).First(), one[string](b, "SELECT fingerprint FROM ops.key_encryption_keys"), "the old one can be retired")
+	require.Equal(t, sealer(t, 2).First(), storetest.One[string](b.DB, "SELECT fingerprint FROM ops.key_encryption_keys"), "the old one can be retired")
 }
 
 // A secret that was copied from another key does not open: it is reported and stays, and the others are resealed all the same.
@@ -56,7 +57,7 @@ func TestRotateReportsKeysOfProjectsThatDoNotOpen(t *testing.T) {
 	require.NoError(t, err)
 	want := b.projectKey(sealer(t, 1), "good")
 	b.projectKey(sealer(t, 1), "swapped")
-	b.exec("UPDATE project_keys SET sealed_secret = (SELECT sealed_secret FROM project_keys WHERE id = 'good') WHERE id = 'swapped'")
+	b.Exec("UPDATE project_keys SET sealed_secret = (SELECT sealed_secret FROM project_keys WHERE id = 'good') WHERE id = 'swapped'")
 
 	done, err := loopOf(t, b.options(2), "rotate").runOnce(t.Context())
 	require.ErrorIs(t, err, token.ErrSealed)

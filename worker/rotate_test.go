@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/testkit/storetest"
 	"github.com/lattice-director/director/token"
 )
 
@@ -15,14 +16,14 @@ func TestTenWorkersMakeEachKeyOnce(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	require.Equal(t, Done{"keys": 2}, b.race(10, "rotate", b.options()), "the first one, and the next")
-	require.Equal(t, 2, one[int](b, "SELECT count(*) FROM signing_keys"))
+	require.Equal(t, 2, storetest.One[int](b.DB, "SELECT count(*) FROM signing_keys"))
 
 	for turn := range 3 {
 		b.pass(testPolicy.Period)
 		require.Equal(t, Done{"keys": 1}, b.race(10, "rotate", b.options()), "rotation %d", turn)
-		require.Equal(t, turn+3, one[int](b, "SELECT count(*) FROM signing_keys"))
-		require.Equal(t, 1, one[int](b, "SELECT count(*) FROM ops.keys WHERE state = 'signing'"))
-		require.Equal(t, 1, one[int](b, "SELECT count(*) FROM ops.keys WHERE state = 'next'"))
+		require.Equal(t, turn+3, storetest.One[int](b.DB, "SELECT count(*) FROM signing_keys"))
+		require.Equal(t, 1, storetest.One[int](b.DB, "SELECT count(*) FROM ops.keys WHERE state = 'signing'"))
+		require.Equal(t, 1, storetest.One[int](b.DB, "SELECT count(*) FROM ops.keys WHERE state = 'next'"))
 	}
 	require.Empty(t, b.race(10, "rotate", b.options()), "nothing is due")
 }
@@ -30,8 +31,8 @@ func TestTenWorkersMakeEachKeyOnce(t *testing.T) {
 // pass makes the keys older by d, one after the other: a constraint forbids that two sign at the same time.
 func (b *bundle) pass(d time.Duration) {
 	b.t.Helper()
-	for _, kid := range one[[]string](b, "SELECT array_agg(kid ORDER BY sign_from) FROM signing_keys") {
-		b.exec(`UPDATE signing_keys SET publish_at = publish_at - $2::interval, sign_from = sign_from - $2::interval,
+	for _, kid := range storetest.One[[]string](b.DB, "SELECT array_agg(kid ORDER BY sign_from) FROM signing_keys") {
+		b.Exec(`UPDATE signing_keys SET publish_at = publish_at - $2::interval, sign_from = sign_from - $2::interval,
 			sign_until = sign_until - $2::interval, verify_until = verify_until - $2::interval WHERE kid = $1`, kid, d)
 	}
 }
@@ -60,7 +61,7 @@ func TestRotateContinuesAfterAKeyItCannotOpen(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	once(t, loopOf(t, b.options(), "rotate"))
-	b.exec("UPDATE signing_keys SET sealed_private = '\\x00' WHERE sign_from > now()")
+	b.Exec("UPDATE signing_keys SET sealed_private = '\\x00' WHERE sign_from > now()")
 
 	done, err := loopOf(t, b.options(2), "rotate").runOnce(t.Context())
 	require.ErrorIs(t, err, token.ErrSealed)

@@ -16,10 +16,10 @@ import (
 
 func (b *bundle) withPool() *bundle {
 	b.t.Helper()
-	b.exec(`INSERT INTO app_versions (app, version, provider, launch, ports, game_port, modes, capacity, max_players, dialect, protocol_id)
+	b.Exec(`INSERT INTO app_versions (app, version, provider, launch, ports, game_port, modes, capacity, max_players, dialect, protocol_id)
 	        VALUES ('arena', '1', 'manual', 'arena', '[{"name": "game", "internal": 7777, "protocol": "udp"}]', 'game', '{duel}', 8, 8, 'netcode102', '80085')`)
-	b.exec("INSERT INTO pools (region, app, version, max_servers) VALUES ('eu', 'arena', '1', 10)")
-	b.exec("INSERT INTO pool_modes (region, mode, app, version) VALUES ('eu', 'duel', 'arena', '1')")
+	b.Exec("INSERT INTO pools (region, app, version, max_servers) VALUES ('eu', 'arena', '1', 10)")
+	b.Exec("INSERT INTO pool_modes (region, mode, app, version) VALUES ('eu', 'duel', 'arena', '1')")
 	return b
 }
 
@@ -39,7 +39,7 @@ func TestAPlayerWakesTheScaler(t *testing.T) {
 	woken := make(chan bool)
 	go func() { woken <- l.pause(ctx, time.Hour) }()
 	require.Eventually(t, func() bool {
-		b.exec("UPDATE demand SET expires_at = now()") // so that it is written again
+		b.Exec("UPDATE demand SET expires_at = now()") // so that it is written again
 		_, err := b.PutWaiting(t.Context(), db.DemandBevygap, time.Minute, []db.Waiting{{Region: "eu", Mode: "duel", Player: "ann", MaxPlayers: 4}})
 		require.NoError(t, err)
 		select {

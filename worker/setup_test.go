@@ -18,21 +18,14 @@ func TestMain(m *testing.M) { dbtest.VerifyNoLeaks(m) }
 
 // bundle is a test's own database, and a store on it.
 type bundle struct {
-	*db.Store
-	t   *testing.T
-	url string
+	*storetest.DB
+
+	t *testing.T
 }
 
 func setup(t *testing.T) *bundle {
 	t.Helper()
-	b := &bundle{t: t, url: dbtest.New(t)}
-	b.Store = b.replica(b.url)
-	return b
-}
-
-func (b *bundle) replica(url string) *db.Store {
-	b.t.Helper()
-	return storetest.Open(b.t, url)
+	return &bundle{storetest.New(t), t}
 }
 
 var testPolicy = db.KeyPolicy{Period: 24 * time.Hour, Lead: 6 * time.Minute, Overlap: 9 * time.Minute}
@@ -74,24 +67,6 @@ func once(t *testing.T, l *loop) Done {
 	return done
 }
 
-func (b *bundle) exec(sql string, args ...any) {
-	b.t.Helper()
-	_, err := b.Pool().Exec(b.t.Context(), sql, args...)
-	require.NoError(b.t, err)
-}
-
-func one[T any](b *bundle, sql string, args ...any) (v T) {
-	b.t.Helper()
-	require.NoError(b.t, b.Pool().QueryRow(b.t.Context(), sql, args...).Scan(&v))
-	return v
-}
-
-// steady ends the amnesty of a young database, as an hour of serving would.
-func (b *bundle) steady() {
-	b.t.Helper()
-	b.exec("UPDATE fleet_clock SET pulse_at = now(), steady_since = now() - interval '1 hour'")
-}
-
 func (b *bundle) register(region, id string, capacity int) db.Registered {
 	b.t.Helper()
 	r, err := b.Register(b.t.Context(), db.Registration{
@@ -113,13 +88,7 @@ func (b *bundle) place(region string, players ...string) db.Placement {
 // expireLeases makes the last heartbeats of all instances of a region older than any lease.
 func (b *bundle) expireLeases(region string) {
 	b.t.Helper()
-	b.exec("UPDATE instance_leases SET heartbeat_at = heartbeat_at - interval '1 hour' WHERE region = $1", region)
-}
-
-// requireInvariants asserts that no invariant is violated.
-func (b *bundle) requireInvariants() {
-	b.t.Helper()
-	require.Zero(b.t, one[int](b, "SELECT coalesce(sum(violations), 0)::int FROM ops.invariants"))
+	b.Exec("UPDATE instance_leases SET heartbeat_at = heartbeat_at - interval '1 hour' WHERE region = $1", region)
 }
 
 // race runs a loop once on n workers at the same time, each with connections of its own, and returns the sum of what they did.
@@ -131,7 +100,7 @@ func (b *bundle) race(n int, loop string, o Options) Done {
 	}
 	outcomes, start := make(chan outcome, n), make(chan struct{})
 	for range n {
-		o.Store = b.replica(b.url)
+		o.Store = b.Replica()
 		l := loopOf(b.t, o, loop)
 		require.NoError(b.t, o.Store.Ping(b.t.Context()))
 		go func() {

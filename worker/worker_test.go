@@ -17,6 +17,7 @@ import (
 
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
+	"github.com/lattice-director/director/internal/testkit/storetest"
 )
 
 // driven is a running worker whose pauses end with a tick, and whose results the test receives.
@@ -63,10 +64,10 @@ func TestWorkerSurvivesAnUnavailableDatabase(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.register("eu", "eu-1", 8)
-	proxy := dbtest.NewProxy(t, b.url, nil)
+	proxy := dbtest.NewProxy(t, b.URL, nil)
 	var log bytes.Buffer
 	o := b.options()
-	o.Store, o.Log = b.replica(proxy.URL), slog.New(slog.NewTextHandler(&log, nil))
+	o.Store, o.Log = storetest.Open(t, proxy.URL), slog.New(slog.NewTextHandler(&log, nil))
 	d := drive(t, only(t, o, "reap"))
 	require.NoError(t, (<-d.results).err)
 
@@ -81,7 +82,7 @@ func TestWorkerSurvivesAnUnavailableDatabase(t *testing.T) {
 	require.Greater(t, pauses[3], pauses[0], "pauses grow while the database is unavailable")
 
 	b.expireLeases("eu")
-	b.steady()
+	b.EndAmnesty()
 	proxy.Open()
 	d.tick <- struct{}{}
 	r := <-d.results

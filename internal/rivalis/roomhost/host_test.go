@@ -15,7 +15,7 @@ import (
 // created changes the rows as a successful ack of a create command does.
 func (b *bundle) created(session string) {
 	b.t.Helper()
-	b.exec(`WITH c AS (UPDATE commands SET state = 'done', settled_at = clock_timestamp() WHERE room = $1 AND state = 'pending' RETURNING agent_id, id),
+	b.Exec(`WITH c AS (UPDATE commands SET state = 'done', settled_at = clock_timestamp() WHERE room = $1 AND state = 'pending' RETURNING agent_id, id),
 		r AS (UPDATE rooms r SET state = 'created' FROM c WHERE r.command = c.id)
 		UPDATE agent_states s SET reserved = reserved - 1, rooms = rooms + 1, in_flight = in_flight - 1 FROM c WHERE s.agent_id = c.agent_id`, session)
 	b.Notify(db.TopicFleet, region)
@@ -33,10 +33,10 @@ func TestASessionIsARoomOfItsID(t *testing.T) {
 	ann := b.place("ann", "duel")
 	id := sessionOf(ann)
 	require.Equal(t, j.Content.EndpointURL, ann.Endpoint)
-	require.Equal(t, 1, b.count("SELECT count(*) FROM rooms WHERE id = $1 AND agent_id = $2 AND state = 'reserved' AND type = 'duel'", id, j.Ref.ID))
-	require.Equal(t, 1, b.count("SELECT count(*) FROM commands WHERE room = $1 AND op = 'create' AND state = 'pending' AND replica = $2", id, b.replica))
-	require.Equal(t, 1, b.count("SELECT count(*) FROM commands c JOIN sessions s ON s.id::text = c.room AND s.xmin = c.xmin WHERE c.room = $1", id), "in one transaction")
-	require.Equal(t, 1, b.count("SELECT reserved * in_flight FROM agent_states WHERE agent_id = $1", j.Ref.ID))
+	require.Equal(t, 1, b.Count("SELECT count(*) FROM rooms WHERE id = $1 AND agent_id = $2 AND state = 'reserved' AND type = 'duel'", id, j.Ref.ID))
+	require.Equal(t, 1, b.Count("SELECT count(*) FROM commands WHERE room = $1 AND op = 'create' AND state = 'pending' AND replica = $2", id, b.replica))
+	require.Equal(t, 1, b.Count("SELECT count(*) FROM commands c JOIN sessions s ON s.id::text = c.room AND s.xmin = c.xmin WHERE c.room = $1", id), "in one transaction")
+	require.Equal(t, 1, b.Count("SELECT reserved * in_flight FROM agent_states WHERE agent_id = $1", j.Ref.ID))
 
 	_, err := b.resolve(ann, "ann")
 	var pending *fault.Error
@@ -50,7 +50,7 @@ func TestASessionIsARoomOfItsID(t *testing.T) {
 	found, err := b.resolve(ann, "ann")
 	require.NoError(t, err)
 	require.Equal(t, j.Content.EndpointURL, found.Endpoint)
-	b.eventually(1, "SELECT count(*) FROM sessions WHERE id::text = $1 AND room_at IS NOT NULL", id)
+	b.Eventually(1, "SELECT count(*) FROM sessions WHERE id::text = $1 AND room_at IS NOT NULL", id)
 	require.Equal(t, id, sessionOf(b.place("bob", "duel")), "a second player joins the room")
 }
 
@@ -76,14 +76,14 @@ func TestTheGameClosesTheRoomOfASession(t *testing.T) {
 	j := b.join(b.agent(b.replica, 1))
 	ann := b.place("ann", "duel")
 	b.created(sessionOf(ann))
-	b.eventually(1, "SELECT count(*) FROM sessions WHERE room_at IS NOT NULL")
-	b.exec("WITH gone AS (DELETE FROM rooms RETURNING agent_id) UPDATE agent_states s SET rooms = 0 FROM gone g WHERE s.agent_id = g.agent_id")
+	b.Eventually(1, "SELECT count(*) FROM sessions WHERE room_at IS NOT NULL")
+	b.Exec("WITH gone AS (DELETE FROM rooms RETURNING agent_id) UPDATE agent_states s SET rooms = 0 FROM gone g WHERE s.agent_id = g.agent_id")
 	b.Notify(db.TopicFleet, region)
-	b.eventually(1, "SELECT count(*) FROM session_history WHERE reason = 'room_gone'")
+	b.Eventually(1, "SELECT count(*) FROM session_history WHERE reason = 'room_gone'")
 	_, err := b.resolve(ann, "ann")
 	require.True(t, fault.Is(err, fault.Gone), "%v", err)
 	require.NotEqual(t, sessionOf(ann), sessionOf(b.place("ann", "duel")))
-	require.Equal(t, 1, b.count("SELECT count(*) FROM agent_states WHERE agent_id = $1 AND in_flight = 1", j.Ref.ID))
+	require.Equal(t, 1, b.Count("SELECT count(*) FROM agent_states WHERE agent_id = $1 AND in_flight = 1", j.Ref.ID))
 }
 
 // When an agent's connection ends, its rooms are unknown. Its sessions stay until the agent reconnects or the lease of the process expires.
@@ -94,8 +94,8 @@ func TestALostConnectionClosesNoSession(t *testing.T) {
 	first := b.join(b.agent(b.replica, 1))
 	ann := b.place("ann", "duel")
 	b.created(sessionOf(ann))
-	b.eventually(1, "SELECT count(*) FROM sessions WHERE room_at IS NOT NULL")
-	incarnation := b.count("SELECT hashtext(incarnation::text) FROM instances")
+	b.Eventually(1, "SELECT count(*) FROM sessions WHERE room_at IS NOT NULL")
+	incarnation := b.Count("SELECT hashtext(incarnation::text) FROM instances")
 	require.NoError(t, b.LeaveAgent(t.Context(), first.Ref))
 	b.Notify(db.TopicFleet, region)
 
@@ -104,11 +104,11 @@ func TestALostConnectionClosesNoSession(t *testing.T) {
 	again := b.agent(other, 1)
 	again.Rooms = []db.ReportedRoom{{RawID: sessionOf(ann), Type: "duel", Connections: 1}}
 	b.join(again)
-	b.eventually(1, "SELECT count(*) FROM instance_leases WHERE heartbeat_at > now() - interval '500 ms'")
+	b.Eventually(1, "SELECT count(*) FROM instance_leases WHERE heartbeat_at > now() - interval '500 ms'")
 	_, err := b.resolve(ann, "ann")
 	require.NoError(t, err)
-	require.Equal(t, incarnation, b.count("SELECT hashtext(incarnation::text) FROM instances"), "it is the same process")
-	require.Equal(t, 1, b.count("SELECT count(*) FROM sessions"))
+	require.Equal(t, incarnation, b.Count("SELECT hashtext(incarnation::text) FROM instances"), "it is the same process")
+	require.Equal(t, 1, b.Count("SELECT count(*) FROM sessions"))
 }
 
 // A session can be opened without a request for its room: by a replica of an older release, or while the agent is busy.
@@ -119,13 +119,13 @@ func TestAMissingRoomIsRequestedAgain(t *testing.T) {
 	j := b.join(b.agent(b.replica, 1))
 	id := sessionOf(b.place("ann", "duel"))
 	stop()
-	b.exec("DELETE FROM commands")
-	b.exec("DELETE FROM rooms")
-	b.exec("UPDATE agent_states SET reserved = 0, in_flight = 0")
-	b.exec("UPDATE sessions SET opened_at = now() - interval '1 second'")
+	b.Exec("DELETE FROM commands")
+	b.Exec("DELETE FROM rooms")
+	b.Exec("UPDATE agent_states SET reserved = 0, in_flight = 0")
+	b.Exec("UPDATE sessions SET opened_at = now() - interval '1 second'")
 	b.run(b.replica)
-	b.eventually(1, "SELECT count(*) FROM commands WHERE room = $1 AND state = 'pending' AND agent_id = $2", id, j.Ref.ID)
-	require.Equal(t, 1, b.count("SELECT reserved * in_flight FROM agent_states"))
+	b.Eventually(1, "SELECT count(*) FROM commands WHERE room = $1 AND state = 'pending' AND agent_id = $2", id, j.Ref.ID)
+	require.Equal(t, 1, b.Count("SELECT reserved * in_flight FROM agent_states"))
 }
 
 func TestASessionWithoutARoomIsClosed(t *testing.T) {
@@ -135,12 +135,12 @@ func TestASessionWithoutARoomIsClosed(t *testing.T) {
 	b.join(b.agent(b.replica, 1))
 	ann := b.place("ann", "duel")
 	stop()
-	b.exec("UPDATE commands SET state = 'failed', settled_at = now()")
-	b.exec("DELETE FROM rooms")
-	b.exec("UPDATE agent_states SET reserved = 0, in_flight = 0")
-	b.exec("UPDATE sessions SET opened_at = now() - interval '12 seconds'")
+	b.Exec("UPDATE commands SET state = 'failed', settled_at = now()")
+	b.Exec("DELETE FROM rooms")
+	b.Exec("UPDATE agent_states SET reserved = 0, in_flight = 0")
+	b.Exec("UPDATE sessions SET opened_at = now() - interval '12 seconds'")
 	b.run(b.replica)
-	b.eventually(1, "SELECT count(*) FROM session_history WHERE reason = 'room_failed'")
+	b.Eventually(1, "SELECT count(*) FROM session_history WHERE reason = 'room_failed'")
 	_, err := b.resolve(ann, "ann")
 	require.True(t, fault.Is(err, fault.Gone), "%v", err)
 }
@@ -154,8 +154,8 @@ func TestRoomsOfEndedSessionsAreDestroyed(t *testing.T) {
 	b.join(own)
 	id := sessionOf(b.place("ann", "duel"))
 	b.created(id)
-	b.eventually(1, "SELECT count(*) FROM sessions WHERE room_at IS NOT NULL")
-	b.exec("SELECT close_sessions($1, ARRAY[$2]::uuid[], 'closed by an operator')", region, id)
+	b.Eventually(1, "SELECT count(*) FROM sessions WHERE room_at IS NOT NULL")
+	b.Exec("SELECT close_sessions($1, ARRAY[$2]::uuid[], 'closed by an operator')", region, id)
 	require.Eventually(t, func() bool {
 		b.mu.Lock()
 		defer b.mu.Unlock()
@@ -174,13 +174,13 @@ func TestLimitsOfTheAgentHold(t *testing.T) {
 	j := b.agent(b.replica, 1, func(c *db.AgentContent) { c.MaxRooms = new(int32(3)) })
 	j.Rooms = []db.ReportedRoom{{RawID: "lobby", Type: "duel", Local: true}}
 	b.join(j)
-	b.eventually(1, "SELECT count(*) FROM instances WHERE max_sessions = 2")
+	b.Eventually(1, "SELECT count(*) FROM instances WHERE max_sessions = 2")
 	for n := range 4 {
 		b.place(fmt.Sprint("player", n), "duel") // two players per session
 	}
 	_, err := b.Place(t.Context(), db.PlaceRequest{Caller: "eve", Region: region, Mode: "duel", MaxPlayers: 2, Party: []string{"eve"}})
 	require.True(t, fault.Is(err, fault.NoCapacity), "the third room is the game's own: %v", err)
-	require.Equal(t, 2, b.count("SELECT reserved FROM agent_states"))
+	require.Equal(t, 2, b.Count("SELECT reserved FROM agent_states"))
 }
 
 // Pins a host that stopped at a changed number of sessions: then no session whose room was gone was closed, and no room destroyed.
@@ -191,9 +191,9 @@ func TestAChangedLimitHoldsNothingUp(t *testing.T) {
 	j := b.join(b.agent(b.replica, 1, func(c *db.AgentContent) { c.MaxRooms = new(int32(3)) }))
 	ended := sessionOf(b.place("ann", "duel"))
 	b.created(ended)
-	b.eventually(1, "SELECT count(*) FROM sessions WHERE room_at IS NOT NULL")
-	b.exec("SELECT close_sessions($1, ARRAY[$2]::uuid[], 'closed by an operator')", region, ended)
-	b.eventually(1, "SELECT count(*) FROM instances WHERE max_sessions = 2") // the room is none of a session until it is destroyed
+	b.Eventually(1, "SELECT count(*) FROM sessions WHERE room_at IS NOT NULL")
+	b.Exec("SELECT close_sessions($1, ARRAY[$2]::uuid[], 'closed by an operator')", region, ended)
+	b.Eventually(1, "SELECT count(*) FROM instances WHERE max_sessions = 2") // the room is none of a session until it is destroyed
 	require.Eventually(t, func() bool {
 		b.mu.Lock()
 		defer b.mu.Unlock()
@@ -202,11 +202,11 @@ func TestAChangedLimitHoldsNothingUp(t *testing.T) {
 
 	gone := sessionOf(b.place("bob", "duel"))
 	b.created(gone)
-	b.eventually(1, "SELECT count(*) FROM sessions WHERE room_at IS NOT NULL")
-	b.exec("DELETE FROM rooms")
-	b.exec("UPDATE agent_states SET rooms = 0 WHERE agent_id = $1", j.Ref.ID)
+	b.Eventually(1, "SELECT count(*) FROM sessions WHERE room_at IS NOT NULL")
+	b.Exec("DELETE FROM rooms")
+	b.Exec("UPDATE agent_states SET rooms = 0 WHERE agent_id = $1", j.Ref.ID)
 	b.Notify(db.TopicFleet, region)
-	b.eventually(1, "SELECT count(*) FROM session_history WHERE id::text = $1 AND reason = 'room_gone'", gone)
+	b.Eventually(1, "SELECT count(*) FROM session_history WHERE id::text = $1 AND reason = 'room_gone'", gone)
 }
 
 func TestAnAgentHasAtMost32CommandsInFlight(t *testing.T) {
@@ -217,17 +217,17 @@ func TestAnAgentHasAtMost32CommandsInFlight(t *testing.T) {
 	for n := range 80 {
 		b.place(fmt.Sprint("player", n), "duel")
 	}
-	require.Equal(t, 40, b.count("SELECT count(*) FROM sessions"))
-	require.Equal(t, 32, b.count("SELECT in_flight FROM agent_states"))
-	require.Equal(t, 32, b.count("SELECT count(*) FROM rooms"))
+	require.Equal(t, 40, b.Count("SELECT count(*) FROM sessions"))
+	require.Equal(t, 32, b.Count("SELECT in_flight FROM agent_states"))
+	require.Equal(t, 32, b.Count("SELECT count(*) FROM rooms"))
 	stop()
-	b.exec("UPDATE sessions SET opened_at = now() - interval '1 second'")
-	b.exec("UPDATE commands SET state = 'done', settled_at = clock_timestamp()")
-	b.exec("UPDATE rooms SET state = 'created'")
-	b.exec("UPDATE agent_states SET reserved = 0, rooms = 32, in_flight = 0")
+	b.Exec("UPDATE sessions SET opened_at = now() - interval '1 second'")
+	b.Exec("UPDATE commands SET state = 'done', settled_at = clock_timestamp()")
+	b.Exec("UPDATE rooms SET state = 'created'")
+	b.Exec("UPDATE agent_states SET reserved = 0, rooms = 32, in_flight = 0")
 	b.run(b.replica)
-	b.eventually(40, "SELECT count(*) FROM rooms")
-	require.Equal(t, 8, b.count("SELECT in_flight FROM agent_states"))
+	b.Eventually(40, "SELECT count(*) FROM rooms")
+	require.Equal(t, 8, b.Count("SELECT in_flight FROM agent_states"))
 }
 
 func TestADrainFollowsTheAgent(t *testing.T) {
@@ -235,7 +235,7 @@ func TestADrainFollowsTheAgent(t *testing.T) {
 	b := setup(t)
 	b.run(b.replica)
 	j := b.join(b.agent(b.replica, 1))
-	b.eventually(1, "SELECT count(*) FROM instances WHERE status = 'ready'")
+	b.Eventually(1, "SELECT count(*) FROM instances WHERE status = 'ready'")
 	status := func(status string) {
 		content := j.Content
 		content.Status = status
@@ -244,9 +244,9 @@ func TestADrainFollowsTheAgent(t *testing.T) {
 		b.Notify(db.TopicFleet, region)
 	}
 	status(db.AgentDraining)
-	b.eventually(1, "SELECT count(*) FROM instances WHERE status = 'draining'")
+	b.Eventually(1, "SELECT count(*) FROM instances WHERE status = 'draining'")
 	status(db.AgentActive)
-	b.eventually(1, "SELECT count(*) FROM instances WHERE status = 'ready'")
+	b.Eventually(1, "SELECT count(*) FROM instances WHERE status = 'ready'")
 }
 
 // Pins an instance that stays drained for ever: its agent drained on a connection to one replica, and ended that on one to another. An operator's
@@ -258,22 +258,22 @@ func TestAnAgentUndrainsAtAnotherReplica(t *testing.T) {
 	draining := b.agent(b.replica, 1)
 	draining.Content.Status = db.AgentDraining
 	b.join(draining)
-	b.eventually(1, "SELECT count(*) FROM instances WHERE status = 'draining'")
+	b.Eventually(1, "SELECT count(*) FROM instances WHERE status = 'draining'")
 	stop()
 	require.NoError(t, b.LeaveAgent(t.Context(), draining.Ref))
 
 	other := b.begin()
 	b.run(other)
 	b.join(b.agent(other, 1))
-	b.eventually(1, "SELECT count(*) FROM instances WHERE status = 'ready'")
+	b.Eventually(1, "SELECT count(*) FROM instances WHERE status = 'ready'")
 
-	b.exec("SELECT ops.drain(id) FROM instances")
-	b.eventually(1, "SELECT count(*) FROM instances WHERE status = 'draining' AND drain_kept")
-	drained := b.count("SELECT xmin::text::int FROM instances")
-	b.exec("UPDATE instance_leases SET heartbeat_at = heartbeat_at - interval '1 second'")
-	b.eventually(1, "SELECT count(*) FROM instance_leases WHERE heartbeat_at > now() - interval '500 milliseconds'")
-	require.Equal(t, drained, b.count("SELECT xmin::text::int FROM instances"), "heartbeats write nothing but the lease")
-	require.Equal(t, 1, b.count("SELECT count(*) FROM instances WHERE status = 'draining'"))
+	b.Exec("SELECT ops.drain(id) FROM instances")
+	b.Eventually(1, "SELECT count(*) FROM instances WHERE status = 'draining' AND drain_kept")
+	drained := b.Count("SELECT xmin::text::int FROM instances")
+	b.Exec("UPDATE instance_leases SET heartbeat_at = heartbeat_at - interval '1 second'")
+	b.Eventually(1, "SELECT count(*) FROM instance_leases WHERE heartbeat_at > now() - interval '500 milliseconds'")
+	require.Equal(t, drained, b.Count("SELECT xmin::text::int FROM instances"), "heartbeats write nothing but the lease")
+	require.Equal(t, 1, b.Count("SELECT count(*) FROM instances WHERE status = 'draining'"))
 }
 
 // An agent key does not authorize game servers, so an agent cannot take over the instance of another game server.
@@ -289,7 +289,7 @@ func TestAnAgentTakesNoOtherInstance(t *testing.T) {
 	b.join(victim)
 	b.join(b.agent(b.replica, 2, func(c *db.AgentContent) { c.Labels = nil }))
 	b.join(b.agent(b.replica, 3))
-	b.eventually(1, "SELECT count(*) FROM instances WHERE id = $1", fmt.Sprintf("p_%024x", 3))
-	require.Equal(t, 1, b.count("SELECT count(*) FROM instances WHERE endpoint = 'victim:7000' AND NOT creates_rooms AND status = 'ready'"))
-	require.Equal(t, 2, b.count("SELECT count(*) FROM instances"), "an agent without the label is not an instance")
+	b.Eventually(1, "SELECT count(*) FROM instances WHERE id = $1", fmt.Sprintf("p_%024x", 3))
+	require.Equal(t, 1, b.Count("SELECT count(*) FROM instances WHERE endpoint = 'victim:7000' AND NOT creates_rooms AND status = 'ready'"))
+	require.Equal(t, 2, b.Count("SELECT count(*) FROM instances"), "an agent without the label is not an instance")
 }

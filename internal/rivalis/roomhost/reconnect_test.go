@@ -19,11 +19,11 @@ func TestASecondConnectionToTheSameReplicaClosesNoSession(t *testing.T) {
 	ann := b.place("ann", "duel")
 	id := sessionOf(ann)
 	b.created(id)
-	b.eventually(1, "SELECT count(*) FROM sessions WHERE room_at IS NOT NULL")
+	b.Eventually(1, "SELECT count(*) FROM sessions WHERE room_at IS NOT NULL")
 	again := b.agent(b.replica, 1)
 	again.Rooms = []db.ReportedRoom{{RawID: id, Type: "duel", Connections: 1}}
 	b.join(again)
-	require.Equal(t, 2, b.count("SELECT count(*) FROM rooms WHERE base = $1", id))
+	require.Equal(t, 2, b.Count("SELECT count(*) FROM rooms WHERE base = $1", id))
 	stop()
 	require.NoError(t, b.LeaveAgent(t.Context(), first.Ref))
 	done, err := b.SettleRooms(t.Context(), region, b.replica, []string{again.Content.ProcessUID})
@@ -36,7 +36,7 @@ func TestASecondConnectionToTheSameReplicaClosesNoSession(t *testing.T) {
 	require.Len(t, hosts, 1)
 	require.Zero(t, hosts[0].Others, "the room is the session's")
 
-	b.exec("SELECT close_sessions($1, ARRAY[$2]::uuid[], 'closed by an operator')", region, id)
+	b.Exec("SELECT close_sessions($1, ARRAY[$2]::uuid[], 'closed by an operator')", region, id)
 	orphans, err := b.OrphanedRooms(t.Context(), region, b.replica, []string{again.Content.ProcessUID})
 	require.NoError(t, err)
 	require.Equal(t, []string{again.Content.ProcessUID + "~" + id}, orphans)
@@ -48,9 +48,9 @@ func TestProcessesStayAliveByShortLeases(t *testing.T) {
 	b := setup(t, func(c *db.Config) { c.Timing = db.DefaultTiming(); c.Timing.LeaseTTL = time.Second })
 	b.run(b.replica)
 	b.join(b.agent(b.replica, 1))
-	b.eventually(1, "SELECT count(*) FROM instances")
+	b.Eventually(1, "SELECT count(*) FROM instances")
 	for begun := time.Now(); time.Since(begun) < 2500*time.Millisecond; {
-		require.Equal(t, 1, b.count("SELECT count(*) FROM instance_leases WHERE heartbeat_at > clock_timestamp() - interval '800 ms'"))
+		require.Equal(t, 1, b.Count("SELECT count(*) FROM instance_leases WHERE heartbeat_at > clock_timestamp() - interval '800 ms'"))
 	}
 }
 
@@ -61,15 +61,15 @@ func TestPlacementDoesNotWaitForTheAgent(t *testing.T) {
 	b := setup(t)
 	b.run(b.replica)
 	j := b.join(b.agent(b.replica, 1))
-	b.eventually(1, "SELECT count(*) FROM instances WHERE status = 'ready'")
-	tx, err := b.sql.Begin(t.Context())
+	b.Eventually(1, "SELECT count(*) FROM instances WHERE status = 'ready'")
+	tx, err := b.Pool().Begin(t.Context())
 	require.NoError(t, err)
 	defer tx.Rollback(t.Context()) //nolint:errcheck // it is rolled back below
 	_, err = tx.Exec(t.Context(), "SELECT FROM agent_states WHERE agent_id = $1 FOR NO KEY UPDATE", j.Ref.ID)
 	require.NoError(t, err)
 	placed, err := b.Place(t.Context(), db.PlaceRequest{Caller: "ann", Region: region, Mode: "duel", MaxPlayers: 2, Party: []string{"ann"}})
 	require.NoError(t, err)
-	require.Zero(t, b.count("SELECT count(*) FROM rooms"))
+	require.Zero(t, b.Count("SELECT count(*) FROM rooms"))
 	require.NoError(t, tx.Rollback(t.Context()))
-	b.eventually(1, "SELECT count(*) FROM rooms r JOIN commands c ON c.room = r.id WHERE r.id = $1 AND c.state = 'pending'", sessionOf(placed))
+	b.Eventually(1, "SELECT count(*) FROM rooms r JOIN commands c ON c.room = r.id WHERE r.id = $1 AND c.state = 'pending'", sessionOf(placed))
 }

@@ -10,12 +10,12 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/rivalis/roomhost"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
+	"github.com/lattice-director/director/internal/testkit/storetest"
 )
 
 func TestMain(m *testing.M) { dbtest.VerifyNoLeaks(m) }
@@ -24,10 +24,9 @@ const region = "global"
 
 // bundle is a test's own database, with a replica that holds agents' connections.
 type bundle struct {
-	*db.Store
+	*storetest.DB
 
 	t       *testing.T
-	sql     *pgxpool.Pool
 	replica uuid.UUID
 
 	mu        sync.Mutex
@@ -37,18 +36,7 @@ type bundle struct {
 
 func setup(t *testing.T, change ...func(*db.Config)) *bundle {
 	t.Helper()
-	url := dbtest.New(t)
-	cfg := db.Config{URL: url, MaxConns: 8, Log: slog.New(slog.DiscardHandler)}
-	for _, c := range change {
-		c(&cfg)
-	}
-	store, err := db.Open(t.Context(), cfg)
-	require.NoError(t, err)
-	t.Cleanup(store.Close)
-	pool, err := pgxpool.New(t.Context(), url)
-	require.NoError(t, err)
-	t.Cleanup(pool.Close)
-	b := &bundle{Store: store, t: t, sql: pool}
+	b := &bundle{DB: storetest.New(t, change...), t: t}
 	b.replica = b.begin()
 	return b
 }
@@ -119,23 +107,3 @@ func (b *bundle) place(player, mode string) db.Placement {
 }
 
 func sessionOf(p db.Placement) string { return p.SessionID[strings.LastIndex(p.SessionID, ".")+1:] }
-
-func (b *bundle) count(query string, args ...any) (n int) {
-	b.t.Helper()
-	require.NoError(b.t, b.sql.QueryRow(b.t.Context(), query, args...).Scan(&n))
-	return n
-}
-
-func (b *bundle) eventually(n int, query string, args ...any) {
-	b.t.Helper()
-	var got int
-	require.Eventually(b.t, func() bool {
-		return b.sql.QueryRow(b.t.Context(), query, args...).Scan(&got) == nil && got == n
-	}, 10*time.Second, 20*time.Millisecond, "%s: want %d", query, n)
-}
-
-func (b *bundle) exec(query string, args ...any) {
-	b.t.Helper()
-	_, err := b.sql.Exec(b.t.Context(), query, args...)
-	require.NoError(b.t, err)
-}
