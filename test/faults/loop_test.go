@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/api/openmatch/pb"
+	"github.com/lattice-director/director/internal/testkit/longtest"
 )
 
 // Three replicas and three workers match parties by overlapping profiles, some after a ready check, while an Open Match director
@@ -21,7 +22,7 @@ import (
 // in no match. With DIRECTOR_SOAK it is 20,000 tickets.
 func TestTheLoopSurvivesAllFaults(t *testing.T) {
 	t.Parallel()
-	parties := 1000
+	parties := longtest.Pick(500, 1000)
 	if os.Getenv("DIRECTOR_SOAK") != "" {
 		parties = 20_000
 	}

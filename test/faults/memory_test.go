@@ -25,6 +25,7 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 
 	"github.com/lattice-director/director/api/openmatch/pb"
+	"github.com/lattice-director/director/internal/testkit/longtest"
 	"github.com/lattice-director/director/test/rigtest"
 )
 
@@ -43,7 +44,7 @@ type overload struct {
 //
 //nolint:paralleltest // it needs the machine for itself
 func TestMemoryIsBounded(t *testing.T) {
-	s := overload{limit: 256 << 20, tickets: 100_000, watchers: 200, functions: 4, duration: 20 * time.Second}
+	s := overload{limit: 256 << 20, tickets: 100_000, watchers: 200, functions: 4, duration: time.Duration(longtest.Pick(10, 20)) * time.Second}
 	if os.Getenv("DIRECTOR_TEST_MEMORY") == "full" {
 		s = overload{limit: 512 << 20, tickets: 1_000_000, watchers: 1000, functions: 12, duration: 90 * time.Second}
 	}

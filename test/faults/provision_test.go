@@ -12,6 +12,7 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/db/provision"
+	"github.com/lattice-director/director/internal/testkit/longtest"
 	"github.com/lattice-director/director/internal/testkit/storetest"
 	"github.com/lattice-director/director/provider"
 	"github.com/lattice-director/director/provider/edgegap/edgegaptest"
@@ -24,16 +25,16 @@ type edgegapRig struct {
 	store *db.Store
 }
 
-func newEdgegapRig(t *testing.T) *edgegapRig {
+func newEdgegapRig(t *testing.T, settings ...string) *edgegapRig {
 	t.Helper()
 	fake := edgegaptest.New(edgegaptest.Options{StartAfter: 300 * time.Millisecond, Rates: provider.Rates{Deploy: 40, Get: 20, List: 10}, PageSize: 50})
 	srv := httptest.NewServer(fake)
 	t.Cleanup(srv.Close)
 	t.Cleanup(fake.Close)
 	fake.Hooks(edgegaptest.HookNever)
-	r := &edgegapRig{fake: fake, rig: newRig(t,
+	r := &edgegapRig{fake: fake, rig: newRig(t, append(settings,
 		"DIRECTOR_PROVIDERS=edgegap", "DIRECTOR_PROVISION_OWNER=faults", "DIRECTOR_PUBLIC_URL=http://127.0.0.1:9", "DIRECTOR_PROVISION_TIMEOUT=2s",
-		"DIRECTOR_EDGEGAP_TOKEN=edgegap-test-key", "DIRECTOR_EDGEGAP_URL="+srv.URL)}
+		"DIRECTOR_EDGEGAP_TOKEN=edgegap-test-key", "DIRECTOR_EDGEGAP_URL="+srv.URL)...)}
 	r.Exec(`INSERT INTO app_versions (app, version, provider, launch, launch_version, ports, game_port, modes, capacity, max_players, register_within)
 	        VALUES ('arena', '1.0', 'edgegap', 'arena', '1.0', '[{"name": "game", "internal": 5000, "protocol": "udp"}]', 'game', '{duel}', 8, 8, '1 hour')`)
 	r.Exec("INSERT INTO pools (region, app, version, max_servers, latitude, longitude) VALUES ('eu', 'arena', '1.0', 0, 50, 8)")
@@ -84,12 +85,12 @@ func (r *edgegapRig) joinAll() {
 // provider is what the rows say, and the calls stay within the provider's limits.
 func TestKilledWorkersStartEachServerOnce(t *testing.T) {
 	t.Parallel()
-	const servers = 200
+	servers, kills := longtest.Pick(50, 200), longtest.Pick(6, 15)
 	r := newEdgegapRig(t)
-	r.lose(2000)
+	r.lose(longtest.Pick(50, 2000)) // a Deploy without an answer is looked for in lists for half a minute: a second one in a row is for long runs
 	r.want(servers)
 	workers := []*process{r.Start("work"), r.Start("work")}
-	for i := range 15 {
+	for i := range kills {
 		pause(t.Context(), time.Second)
 		victim := i % len(workers)
 		require.NoError(t, workers[victim].Signal(syscall.SIGKILL))

@@ -15,32 +15,39 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// makeFaults makes one fault after the other; different kinds overlap.
-func (s *soak) makeFaults(ctx context.Context) {
-	faults := []struct {
-		name string
-		odds int // the fault is made in one of so many turns
-		make func(ctx context.Context)
-	}{
+// faultKind is a kind of fault, made in one of so many turns.
+type faultKind struct {
+	name string
+	odds int
+	make func(ctx context.Context)
+}
+
+func (s *soak) faultKinds() []faultKind {
+	return []faultKind{
 		{"kill a replica", 1, s.killReplica}, {"freeze a replica", 1, s.freezeReplica}, {"cut a replica off", 1, s.cutReplica},
 		{"kill a worker", 1, s.killWorker}, {"freeze a worker", 1, s.freezeWorker}, {"crash Postgres", 5, s.crashPostgres},
 		{"end connections", 2, s.endConnections}, {"abort calls", 1, s.abortCalls}, {"send bodies slowly", 1, s.sendBodiesSlowly},
 		{"leave a writing transaction open", 1, s.leaveTransactionOpenForAWhile}, {"send half requests", 1, s.sendHalfRequests},
 		{"send text that Postgres cannot store", 1, s.sendOddText}, {"drain a server", 1, s.drainServer},
 	}
+}
+
+// makeFaults makes one fault after the other; different kinds overlap.
+func (s *soak) makeFaults(ctx context.Context) {
+	kinds := s.faultKinds()
 	var under sync.WaitGroup
 	defer under.Wait()
-	busy := make([]sync.Mutex, len(faults)) // a kind of fault never overlaps with itself
+	busy := make([]sync.Mutex, len(kinds)) // a kind of fault never overlaps with itself
 	for ctx.Err() == nil {
 		pause(ctx, time.Duration(500+rand.IntN(3000))*time.Millisecond)
-		n := rand.IntN(len(faults))
-		if ctx.Err() != nil || rand.IntN(faults[n].odds) > 0 || !busy[n].TryLock() {
+		n := rand.IntN(len(kinds))
+		if ctx.Err() != nil || rand.IntN(kinds[n].odds) > 0 || !busy[n].TryLock() {
 			continue
 		}
-		s.faults[faults[n].name]++
+		s.faults[kinds[n].name]++
 		under.Go(func() {
 			defer busy[n].Unlock()
-			faults[n].make(ctx)
+			kinds[n].make(ctx)
 		})
 	}
 }

@@ -48,6 +48,11 @@ func TestSoakOfAllFaults(t *testing.T) {
 	all.Go(func() { s.makeFaults(ctx) })
 	all.Wait()
 	s.finish()
+	if length >= 20*time.Minute { // the rarest kind is made every other minute
+		for _, kind := range s.faultKinds() {
+			require.Positive(t, s.faults[kind.name], "%s: never", kind.name)
+		}
+	}
 }
 
 const (
@@ -206,7 +211,10 @@ func (s *soak) checkInvariants(ctx context.Context) {
 		pause(ctx, 2*time.Second)
 		var violations []string
 		err := s.query(ctx, "SELECT coalesce(array_agg(name || ': ' || violations), '{}') FROM ops.invariants WHERE violations > 0", &violations)
-		if err == nil && len(violations) > 0 {
+		if err != nil {
+			return // the soak is over: query retries until then
+		}
+		if len(violations) > 0 {
 			s.T.Errorf("broken: %v", violations)
 		}
 		var overfull int
@@ -236,4 +244,5 @@ func (s *soak) finish() {
 		s.seated.Load(), s.endedSessions.Load(), len(s.created), len(s.matches), s.checks.Load())
 	s.T.Logf("faults: %v", s.faults)
 	require.Positive(s.T, s.seated.Load())
+	require.Positive(s.T, s.checks.Load())
 }

@@ -19,6 +19,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/lattice-director/director/api/openmatch/pb"
+	"github.com/lattice-director/director/internal/testkit/longtest"
 )
 
 // delivered is a match that a director got.
@@ -217,11 +218,11 @@ func (l *omRig) killReplicas(ctx context.Context, replicas []*process, every tim
 	}
 }
 
-// Three replicas serve four directors whose profiles overlap and 20,000 players, of whom a tenth cancel, while a replica is
+// Three replicas serve four directors whose profiles overlap and 20,000 players (6,000 unless the run is long), of whom a tenth cancel, while a replica is
 // killed every few seconds. No ticket is in two matches, none is lost, and a cancelled ticket is in no match.
 func TestTicketsSurviveKilledReplicas(t *testing.T) {
 	t.Parallel()
-	const players = 20_000
+	players := longtest.Pick(6000, 20_000)
 	l := newOMRig(t, 3)
 	var replicas []*process
 	for n := range l.conns.All {
