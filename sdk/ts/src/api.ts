@@ -326,7 +326,7 @@ export interface paths {
          *     reconnect. Earlier tokens remain valid until they expire.
          *
          *     If the game server speaks netcode (Lightyear, for instance) and was started by the director, the answer also has a
-         *     connect token in `netcode`. It is valid for 45 seconds (`DIRECTOR_NETCODE_EXPIRE`) and for one connection.
+         *     connect token in `netcode`. It is valid for 45 seconds and for one connection.
          *
          *     The checks have this order: 404 for a handle that is unknown or does not parse, 410 for a session that has ended
          *     or whose instance's lease has expired (remembered for 24 hours), 403 if the caller has no seat in it. After each
@@ -1921,7 +1921,7 @@ export interface components {
             party?: string[];
             /** @description The number of other tickets that were compared. */
             read: number;
-            /** @description The queue has more tickets than `DIRECTOR_LOOP_CANDIDATES`; the others were not compared. */
+            /** @description The queue has more than 200,000 tickets; the others were not compared. */
             partial?: boolean;
             /** @description Further profiles whose pool admits the ticket. */
             not_explained?: string[];
