@@ -21,7 +21,9 @@ type Console struct {
 }
 
 // ConsoleDefaults returns what operators may change, with its defaults. [New] uses them for fields that are zero.
-func ConsoleDefaults() Console { return Console{Options: console.Options{SessionTTL: console.DefaultSessionTTL}} }
+func ConsoleDefaults() Console {
+	return Console{Options: console.Options{SessionTTL: console.DefaultSessionTTL}}
+}
 
 // consoleServer is the console on its listener.
 type consoleServer struct {

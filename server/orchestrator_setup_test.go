@@ -15,8 +15,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
-	"github.com/lattice-director/director/internal/testkit/agents"
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/testkit/agents"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
 	"github.com/lattice-director/director/server"
 	"github.com/lattice-director/director/server/orchestrator"

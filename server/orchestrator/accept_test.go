@@ -13,8 +13,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
-	"github.com/lattice-director/director/internal/testkit/agents/wire"
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/testkit/agents/wire"
 	"github.com/lattice-director/director/server/rest"
 )
 
