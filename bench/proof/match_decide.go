@@ -124,6 +124,8 @@ func (all rounds) decided() []report.Finding {
 	}
 	return []report.Finding{
 		whole(duels), whole(teams),
-		noted(atMost("CPU a ticket of 100,000, compared with 1,000", all.compared(manyTeams.name(), fewTeams.name(), loadMicros), 1.5, times), "%s and %s, 5 against 5", micros(perTicket(manyTeams)), micros(perTicket(fewTeams))),
+		noted(atMost("CPU a ticket of 100,000, compared with 1,000",
+			all.compared(manyTeams.name(), fewTeams.name(), loadMicros), 1.5, times),
+			"%s and %s, 5 against 5", micros(perTicket(manyTeams)), micros(perTicket(fewTeams))),
 	}
 }

@@ -109,8 +109,10 @@ func (all rounds) waiting(sockets int, lost int64) []report.Finding {
 	many := report.Whole(float64(sockets)) + " waiting sockets"
 	grown := float64(all[0][placedBeside].Costs.ServerRSS-all[0][placedAlone].Costs.ServerRSS) / float64(sockets)
 	return []report.Finding{
-		noted(atMost("matchmake's p99 beside "+many+", compared with none", all.compared(placedBeside, placedAlone, p99), 1.2, times), "%s, without them %s; CPU of the replica %s, without them %s",
-			all.show(placedBeside, p99, millis), all.show(placedAlone, p99, millis), inCores(all.of(placedBeside, cores(serverMicros))), inCores(all.of(placedAlone, cores(serverMicros)))),
+		noted(atMost("matchmake's p99 beside "+many+", compared with none", all.compared(placedBeside, placedAlone, p99), 1.2, times),
+			"%s, without them %s; CPU of the replica %s, without them %s",
+			all.show(placedBeside, p99, millis), all.show(placedAlone, p99, millis),
+			inCores(all.of(placedBeside, cores(serverMicros))), inCores(all.of(placedAlone, cores(serverMicros)))),
 		atMost("memory of the replica for a waiting socket", grown/1024, socketMemory/1024, kibibytes),
 		atMost("sockets whose wait ended during a run", float64(lost), 0, report.Whole),
 		noted(atMost("calls that failed beside them", float64(all.sum(failed, placedBeside)), 0, report.Whole), "%s", all.kinds(placedBeside)),
