@@ -14,8 +14,8 @@ import (
 	"github.com/lattice-director/director/server/rest"
 )
 
-// A caller that resets its connection within milliseconds, even without a token, must not cost a database connection. pgx
-// closes the connection of a query whose context ends, and each new connection costs Postgres a new backend.
+// A caller that resets its connection within milliseconds, even without a token, must not cost a database connection.
+// pgx closes the connection of a query whose context ends, and each new connection costs Postgres a new backend.
 func TestAbortedCallsCostNoConnections(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(c *config) { c.CallerRate = rest.Rate{PerSecond: -1} })

@@ -221,8 +221,8 @@ func (b *bundle) csrf() string {
 
 var controls = regexp.MustCompile(`[\x00-\x1f\x7f]`)
 
-// Pins a NUL or invalid UTF-8 that is an internal error. No request of a caller is one. It runs for the time in DIRECTOR_TEST_FUZZ, else for
-// some requests to each route. A new route is in it by being mounted.
+// Pins a NUL or invalid UTF-8 that is an internal error. No request of a caller is one. It runs for the time in
+// DIRECTOR_TEST_FUZZ, else for some requests to each route. A new route is in it by being mounted.
 func TestNoRequestIsAnInternalError(t *testing.T) {
 	t.Parallel()
 	b := setup(t, everyFace)

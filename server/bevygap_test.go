@@ -14,7 +14,8 @@ import (
 	"github.com/lattice-director/director/token/netcode"
 )
 
-// The frames are tested in package bevygap, many clients and killed replicas in test/faults. These tests cover what the replica adds.
+// The frames are tested in package bevygap, many clients and killed replicas in test/faults. These tests cover what the
+// replica adds.
 
 func guests(c *config) {
 	c.Bevygap = &bevygap.Options{Guests: true, PerAddress: 1000}
@@ -86,7 +87,8 @@ func TestABevygapClientGetsASeatAndAToken(t *testing.T) {
 	require.Contains(t, wrong[1], `{"Error":[401,"the access token was refused"]}`)
 }
 
-// Players wait without a server: their socket outlives the deadlines of calls, and ends with a frame when the replica stops.
+// Players wait without a server: their socket outlives the deadlines of calls, and ends with a frame when the replica
+// stops.
 func TestAStoppingReplicaEndsBevygapClients(t *testing.T) {
 	t.Parallel()
 	b := setup(t, guests)

@@ -48,7 +48,8 @@ func deployed(id uuid.UUID) fields {
 	return fields{"instance_id": id.String(), "region": "eu", "modes": []string{"duel"}, "capacity": 64, "boot_id": "boot-1"}
 }
 
-// A deployed server needs no shared secret and no address: the director says both, and it gets players once it is ready.
+// A deployed server needs no shared secret and no address: the director says both, and it gets players once it is
+// ready.
 func TestDeployedServersJoin(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(c *config) { c.FleetTokens, c.OpenFleet = nil, false })

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Pins an explanation that its contract does not describe, and one that a player may read. What explanations say is tested in
-// internal/matching/explainer.
+// Pins an explanation that its contract does not describe, and one that a player may read. What explanations say is
+// tested in internal/matching/explainer.
 func TestExplanationsOverHTTP(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

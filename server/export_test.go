@@ -25,7 +25,7 @@ func (s *Server) Listeners() []Listener {
 		{"orchestrator", s.OrchestratorAddr(), append(s.agents.api.Routes(), upgrade)},
 		{"realtime", s.RealtimeAddr(), gin.RoutesInfo{upgrade}},
 		{"control", s.RealtimeControlAddr(), s.control.Handler().(*gin.Engine).Routes()},
-		{"console", s.ConsoleAddr(), s.console.http.Handler().(interface{ Routes() gin.RoutesInfo }).Routes()},
+		{"console", s.ConsoleAddr(), s.console.Handler().(interface{ Routes() gin.RoutesInfo }).Routes()},
 		{"metrics", s.MetricsAddr(), gin.RoutesInfo{{Method: "GET", Path: "/metrics"}, {Method: "GET", Path: "/debug/pprof/"}, {Method: "GET", Path: "/"}}},
 	}
 }

@@ -51,8 +51,8 @@ func TestARegistrationReplacesTheOneBefore(t *testing.T) {
 		AND labels = '{}' AND capacity = 10 AND modes = '{race,duel}'`))
 }
 
-// Which registrations keep the incarnation and which begin a new one: sessions must end with the process that runs them,
-// and survive everything else.
+// Which registrations keep the incarnation and which begin a new one: sessions must end with the process that runs
+// them, and survive everything else.
 func TestIncarnations(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {
@@ -98,8 +98,8 @@ func TestIncarnations(t *testing.T) {
 	}
 }
 
-// replaces detects registrations that were delayed on the network: a restarted process learns which incarnation it would
-// replace, and a process that was replaced learns that it must stop.
+// replaces detects registrations that were delayed on the network: a restarted process learns which incarnation it
+// would replace, and a process that was replaced learns that it must stop.
 func TestRegistrationWithReplaces(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -98,8 +98,8 @@ func TestDocuments(t *testing.T) {
 	require.Regexp(t, `^default-src 'none'; script-src 'sha256-[^']+'; style-src 'sha256-[^']+'; `, page.header.Get("Content-Security-Policy"))
 }
 
-// The reader loads nothing from elsewhere, and runs no script that is not a file of this replica. All that its page names is there, for
-// callers with and without gzip.
+// The reader loads nothing from elsewhere, and runs no script that is not a file of this replica. All that its page
+// names is there, for callers with and without gzip.
 func TestTheReader(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -145,7 +145,8 @@ func TestKeysThatCannotBeOpened(t *testing.T) {
 	b.eventually(func() bool { return strings.Contains(b.log.String(), "key-encryption key") })
 }
 
-// The routes of package infra, and no others, answer HEAD with the headers of GET and no body: monitors and caches use it.
+// The routes of package infra, and no others, answer HEAD with the headers of GET and no body: monitors and caches use
+// it.
 func TestHead(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

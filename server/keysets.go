@@ -23,8 +23,8 @@ func (s *Server) keySets() (all []keySet) {
 	if keys := s.options.Access.Keys; keys != nil {
 		all = append(all, keySet{"players", "the key set of players' access tokens (DIRECTOR_AUTH_JWKS)", keys.Status})
 	}
-	if s.console != nil && s.console.keys != nil {
-		all = append(all, keySet{"console", "the key set of the console's logins (DIRECTOR_CONSOLE_OIDC_ISSUER)", s.console.keys})
+	if s.consoleKeys != nil {
+		all = append(all, keySet{"console", "the key set of the console's logins (DIRECTOR_CONSOLE_OIDC_ISSUER)", s.consoleKeys})
 	}
 	return all
 }

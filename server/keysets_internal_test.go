@@ -12,7 +12,8 @@ import (
 	"github.com/lattice-director/director/token"
 )
 
-// Pins a key set that refuses players, of which a replica reports nothing, and one that is well, of which it reports something.
+// Pins a key set that refuses players, of which a replica reports nothing, and one that is well, of which it reports
+// something.
 func TestTroublesOfKeySets(t *testing.T) {
 	t.Parallel()
 	ignored := make([]token.IgnoredKey, 7)

@@ -69,8 +69,8 @@ func TestATokenOnTwoConnections(t *testing.T) {
 	s.session("alice", session["session_id"].(string)).problem(http.StatusGone, "session_closed")
 }
 
-// When a player reconnects before the broken connection is noticed, the seat moves to the new connection, and the end of
-// the old one does not free it.
+// When a player reconnects before the broken connection is noticed, the seat moves to the new connection, and the end
+// of the old one does not free it.
 func TestReconnectBeforeTheOldConnectionEnds(t *testing.T) {
 	t.Parallel()
 	s := &literalServer{bundle: setup(t)}

@@ -42,8 +42,8 @@ func (b *bundle) await(sub, id, state string) (got fields) {
 	return nil
 }
 
-// Players queue, a worker matches them, they resolve their seats, and their game server has waited for them: all of it over HTTP
-// but the decision.
+// Players queue, a worker matches them, they resolve their seats, and their game server has waited for them: all of it
+// over HTTP but the decision.
 func TestFromTicketsToARoster(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -121,7 +121,8 @@ func TestReadyCheckAcceptedByAll(t *testing.T) {
 	b.ticketCall("bo", http.MethodPost, "/"+bo+"/decline", nil).problem(http.StatusConflict, "too_late")
 }
 
-// The party of the player who declines leaves the queue. The others are back at their place and are matched with the next.
+// The party of the player who declines leaves the queue. The others are back at their place and are matched with the
+// next.
 func TestReadyCheckDeclined(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -154,7 +155,8 @@ func TestReadyCheckDeclined(t *testing.T) {
 	b.await("cy", cy, "assigned")
 }
 
-// Pins players who accept a match that they were never asked about: the one on their screen has ended, and the ticket is in the next.
+// Pins players who accept a match that they were never asked about: the one on their screen has ended, and the ticket
+// is in the next.
 func TestAnAnswerIsForTheMatchThatWasAskedAbout(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

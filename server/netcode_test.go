@@ -15,7 +15,8 @@ import (
 	"github.com/lattice-director/director/token/netcode"
 )
 
-// deployNetcode registers the server of a deployment with connect tokens, and returns its instance id and the key that it holds.
+// deployNetcode registers the server of a deployment with connect tokens, and returns its instance id and the key that
+// it holds.
 func (b *bundle) deployNetcode() (instance string, key netcode.Key) {
 	b.t.Helper()
 	deployment := uuid.New()

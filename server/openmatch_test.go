@@ -117,8 +117,8 @@ func TestStoppingWithWatchers(t *testing.T) {
 	require.Contains(t, b.log.String(), `"clean":true`)
 }
 
-// Open Match without authentication needs an explicit setting unless it listens on loopback. For its REST API the address
-// of the replica counts.
+// Open Match without authentication needs an explicit setting unless it listens on loopback. For its REST API the
+// address of the replica counts.
 func TestOpenMatchIsNotOpenByAccident(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -53,7 +53,8 @@ func (b *bundle) apiStatus(method, path, body string) int {
 	return status
 }
 
-// A game server that is connected to one replica is commanded through another. What a call has changed is true on both replicas at once.
+// A game server that is connected to one replica is commanded through another. What a call has changed is true on both
+// replicas at once.
 func TestRivalisAPIOnTwoReplicas(t *testing.T) {
 	t.Parallel()
 	url := dbtest.New(t)

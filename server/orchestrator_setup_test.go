@@ -107,8 +107,8 @@ type gameServer struct {
 	kill   func()
 }
 
-// endedWith reports whether a connection ended with a close code since the last call. Others are skipped: the first attempts to connect
-// may be refused while a replica begins.
+// endedWith reports whether a connection ended with a close code since the last call. Others are skipped: the first
+// attempts to connect may be refused while a replica begins.
 func (g *gameServer) endedWith(code websocket.StatusCode) bool {
 	for {
 		select {

@@ -75,7 +75,8 @@ func (f *fleet) lifeOf(name string) {
 	f.eventually(func() bool { _, err := f.store.FindAgent(t.Context(), "global", id); return err != nil })
 }
 
-// The replica that has the socket may be another one than that with the caller; without notifications it only takes longer.
+// The replica that has the socket may be another one than that with the caller; without notifications it only takes
+// longer.
 func TestRivalisCommandsWithoutNotifications(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, 2)
@@ -87,7 +88,8 @@ func TestRivalisCommandsWithoutNotifications(t *testing.T) {
 	require.Equal(t, db.CommandDone, f.settled(c).State)
 }
 
-// With a heartbeat of 50 ms rooms that the game opens are listed; a machine that stalls may cost a connection, and no room.
+// With a heartbeat of 50 ms rooms that the game opens are listed; a machine that stalls may cost a connection, and no
+// room.
 func TestRivalisWithAFastHeartbeat(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, 1, func(c *config) { c.Orchestrator.Heartbeat = 50 * time.Millisecond })
@@ -100,7 +102,8 @@ func TestRivalisWithAFastHeartbeat(t *testing.T) {
 	f.eventually(func() bool { return len(g.listed().Rooms) == 20 })
 }
 
-// An agent that does not answer becomes stale, is evicted, and comes back as another instance of the same process with its rooms.
+// An agent that does not answer becomes stale, is evicted, and comes back as another instance of the same process with
+// its rooms.
 func TestRivalisEvictsAndTakesBack(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, 2)
@@ -139,7 +142,8 @@ func TestRivalisFencesAnAgent(t *testing.T) {
 	f.eventually(func() bool { info, ok := g.info(); return ok && info.ID != before.ID })
 }
 
-// A replica that stops leaves its agents to the others: they stay listed, with their rooms and the ids of these, until they are elsewhere.
+// A replica that stops leaves its agents to the others: they stay listed, with their rooms and the ids of these, until
+// they are elsewhere.
 func TestRivalisReplicaStops(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, 3)
@@ -240,7 +244,8 @@ func (f *fleet) polls() (n int) {
 	return 0
 }
 
-// Many calls, polls and changes at once, on two replicas: agents understand every frame, and rows and game servers agree at the end.
+// Many calls, polls and changes at once, on two replicas: agents understand every frame, and rows and game servers
+// agree at the end.
 func TestRivalisUnderLoad(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, 2)

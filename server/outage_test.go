@@ -93,8 +93,8 @@ func freeze(b *bundle, c *pglocal.Cluster) (end func()) {
 	return func() { signal(syscall.SIGCONT) }
 }
 
-// requireUnavailable requires that every call that needs the database gets 503 with a Retry-After, all at the deadline, and that other
-// calls work. On a busy machine it may take several attempts.
+// requireUnavailable requires that every call that needs the database gets 503 with a Retry-After, all at the deadline,
+// and that other calls work. On a busy machine it may take several attempts.
 func (b *bundle) requireUnavailable() {
 	b.t.Helper()
 	b.eventually(func() bool { return b.get("/readyz").status != http.StatusOK }) // Probes share the last result for a moment.
@@ -110,8 +110,8 @@ func (b *bundle) requireUnavailable() {
 	require.Contains(b.t, f["detail"], "the database cannot be reached")
 }
 
-// awaitDeadline returns how long as many calls take that wait for the deadline and then need nothing of the database: longer than the
-// deadline, by what this machine is busy.
+// awaitDeadline returns how long as many calls take that wait for the deadline and then need nothing of the database:
+// longer than the deadline, by what this machine is busy.
 func (b *bundle) awaitDeadline() <-chan time.Duration {
 	took, start := make(chan time.Duration, 1), time.Now()
 	var all sync.WaitGroup
@@ -204,7 +204,8 @@ func TestReplicaClockMinutesOff(t *testing.T) {
 	}
 }
 
-// A serving replica sends the pulse that starts the expiry of leases: without one, no lease of a new database ever expires.
+// A serving replica sends the pulse that starts the expiry of leases: without one, no lease of a new database ever
+// expires.
 func TestServingStartsLeaseExpiry(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(c *config) {

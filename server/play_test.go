@@ -144,8 +144,8 @@ func TestReservedSeatsOfACallerAreBounded(t *testing.T) {
 	require.NotEmpty(t, a.header.Get("Retry-After"))
 }
 
-// The same Idempotency-Key and the same request, in any JSON spelling, get the stored answer. A different request with the
-// same key is refused.
+// The same Idempotency-Key and the same request, in any JSON spelling, get the stored answer. A different request with
+// the same key is refused.
 func TestIdempotency(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

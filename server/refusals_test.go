@@ -28,8 +28,8 @@ func (b *bundle) refusals(player string, n int) map[string]db.PlayerRefusals {
 	return all
 }
 
-// Every answer that refuses a player is recorded with what it said, and nothing else is: no answer of success, and nothing of
-// strangers, game servers and operators.
+// Every answer that refuses a player is recorded with what it said, and nothing else is: no answer of success, and
+// nothing of strangers, game servers and operators.
 func TestRefusalsOfPlayersAreRecorded(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -2,67 +2,97 @@ package server
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
-	"net/http"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/lattice-director/director/internal/base/follow"
+	"github.com/lattice-director/director/internal/base/outage"
+	"github.com/lattice-director/director/internal/base/panics"
+	"github.com/lattice-director/director/internal/base/wait"
 	"github.com/lattice-director/director/server/rest"
+	"github.com/lattice-director/director/server/telemetry"
 )
 
-// httpServer makes a server of short calls. Those that wait set write deadlines of their own.
-func (s *Server) httpServer(handler http.Handler, config *tls.Config) *rest.HTTPServer {
-	return rest.NewHTTPServer(rest.HTTPOptions{Handler: handler, TLS: config.Clone(), WriteTimeout: 30 * time.Second, Log: s.options.Log})
+// part is a part of a replica with a listener of its own.
+type part interface {
+	Listen(ctx context.Context) error
+	Serve() error
+}
+
+// parts returns those that are served.
+func (s *Server) parts() []part {
+	all := []part{s.api}
+	if s.openMatch != nil {
+		all = append(all, s.openMatch)
+	}
+	if s.agents != nil {
+		all = append(all, s.agents)
+	}
+	if s.realtime != nil {
+		all = append(all, s.realtime)
+	}
+	for _, h := range s.moreServers() {
+		all = append(all, h)
+	}
+	return all
+}
+
+// moreServers returns the servers of HTTP beside the API that are served.
+func (s *Server) moreServers() (all []*rest.HTTPServer) {
+	for _, h := range []*rest.HTTPServer{s.control, s.console, s.metrics} {
+		if h != nil {
+			all = append(all, h)
+		}
+	}
+	return all
 }
 
 // Listen opens the listeners that the options do not hold. Run calls it; call it before to learn the addresses.
-func (s *Server) Listen(ctx context.Context) (err error) {
-	if s.listener == nil {
-		s.listener, err = listen(ctx, s.options.Listener, s.options.Addr)
+func (s *Server) Listen(ctx context.Context) error {
+	for _, p := range s.parts() {
+		if err := p.Listen(ctx); err != nil {
+			return err
+		}
 	}
-	if err == nil && s.openMatch != nil {
-		err = s.openMatch.Listen(ctx)
-	}
-	if err == nil && s.agents != nil {
-		err = s.agents.Listen(ctx)
-	}
-	if err == nil {
-		err = s.listenRealtime(ctx)
-	}
-	if err == nil {
-		err = s.listenConsole(ctx)
-	}
-	if err == nil && s.metricsListener == nil && (s.options.MetricsListener != nil || s.options.MetricsAddr != "") {
-		s.metricsListener, err = listen(ctx, s.options.MetricsListener, s.options.MetricsAddr)
-	}
-	return err
+	return nil
 }
 
-func listen(ctx context.Context, given net.Listener, addr string) (net.Listener, error) {
-	if given != nil {
-		return given, nil
-	}
-	var config net.ListenConfig
-	return config.Listen(ctx, "tcp", addr)
-}
+// The addresses, after Listen. Each is nil where that part is not served.
 
-// Addr returns the address of the API, after Listen.
-func (s *Server) Addr() net.Addr { return s.listener.Addr() }
+// Addr returns the address of the API.
+func (s *Server) Addr() net.Addr { return s.api.ListenAddr() }
 
-// MetricsAddr returns the address of the metrics, after Listen; nil when they are not served.
-func (s *Server) MetricsAddr() net.Addr {
-	if s.metricsListener == nil {
+// MetricsAddr returns the address of the metrics.
+func (s *Server) MetricsAddr() net.Addr { return s.metrics.ListenAddr() }
+
+// ConsoleAddr returns the address of the console.
+func (s *Server) ConsoleAddr() net.Addr { return s.console.ListenAddr() }
+
+// RealtimeControlAddr returns the address of the control API of the realtime lobby.
+func (s *Server) RealtimeControlAddr() net.Addr { return s.control.ListenAddr() }
+
+// RealtimeAddr returns the address of the realtime lobby.
+func (s *Server) RealtimeAddr() net.Addr {
+	if s.realtime == nil {
 		return nil
 	}
-	return s.metricsListener.Addr()
+	return s.realtime.Addr()
 }
 
-// GRPCAddrs returns the addresses of gRPC, after Listen; none when it is not served.
+// OrchestratorAddr returns the address of the orchestrator.
+func (s *Server) OrchestratorAddr() net.Addr {
+	if s.agents == nil {
+		return nil
+	}
+	return s.agents.Addr()
+}
+
+// GRPCAddrs returns the addresses of gRPC.
 func (s *Server) GRPCAddrs() []net.Addr {
 	if s.openMatch == nil {
 		return nil
@@ -80,38 +110,13 @@ func (s *Server) Run(ctx context.Context) error {
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	var running sync.WaitGroup
-	for _, l := range s.loops() {
-		running.Go(func() { l.run(background) })
+	for _, run := range s.background() {
+		running.Go(func() { run(background) })
 	}
-	running.Go(func() { s.warmUp(background) })
-	if s.hub != nil {
-		running.Go(func() { _ = s.hub.Run(background) }) // its only error is a second Run
-	}
-	if s.bevygap != nil {
-		running.Go(func() { s.bevygap.Run(background) })
-	}
-	failed := make(chan error, 7) // one for each server below
-	running.Go(func() { failed <- s.api.Serve(s.listener) })
-	if s.openMatch != nil {
-		running.Go(func() { s.openMatch.Run(background) })
-		running.Go(func() { failed <- s.openMatch.Serve() })
-	}
-	if s.agents != nil {
-		running.Go(func() { s.agents.run(background) })
-		running.Go(func() { failed <- s.agents.Serve() })
-	}
-	if s.realtime != nil {
-		running.Go(func() { s.realtime.Run(background) })
-		running.Go(func() { failed <- s.realtime.Serve() })
-	}
-	if s.control != nil {
-		running.Go(func() { failed <- s.control.Serve(s.controlListener) })
-	}
-	if s.console != nil {
-		running.Go(func() { failed <- s.console.http.Serve(s.console.listener) })
-	}
-	if s.metricsListener != nil {
-		running.Go(func() { failed <- s.metrics.Serve(s.metricsListener) })
+	parts := s.parts()
+	failed := make(chan error, len(parts))
+	for _, p := range parts {
+		running.Go(func() { failed <- p.Serve() })
 	}
 	s.options.Log.LogAttrs(ctx, slog.LevelInfo, "listening",
 		slog.String("addr", addrList(s.Addr())), slog.String("grpc_addr", addrList(s.GRPCAddrs()...)),
@@ -163,8 +168,7 @@ func (s *Server) shutdown(ctx context.Context) error {
 	if s.openMatch != nil {
 		s.openMatch.End() // It also ends the streams over HTTP, which Shutdown waits for.
 	}
-	agents, bevygap, lobby, console := s.agents.stop(ctx), s.stopBevygap(ctx), s.stopRealtime(ctx), s.stopConsole(ctx)
-	err := errors.Join(s.api.Shutdown(ctx), <-agents, <-bevygap, <-lobby, <-lobby, <-console)
+	err := joinAll(ctx, s.stops())
 	if s.openMatch != nil {
 		err = errors.Join(err, s.openMatch.Stop(ctx))
 	}
@@ -175,13 +179,42 @@ func (s *Server) shutdown(ctx context.Context) error {
 		err = fmt.Errorf("calls did not end within %s and were cut off: %w", s.options.ShutdownTimeout, err)
 	}
 	s.options.Log.LogAttrs(ctx, slog.LevelInfo, "stopped", slog.Bool("clean", err == nil))
-	if s.control != nil {
-		err = errors.Join(err, s.control.Close())
+	for _, h := range append(s.moreServers(), s.api) {
+		err = errors.Join(err, h.Close())
 	}
-	if s.console != nil {
-		err = errors.Join(err, s.console.http.Close())
+	return err
+}
+
+// stops returns what waits for calls in flight, and closes connections, when the replica stops. The metrics are served
+// until then.
+func (s *Server) stops() []func(context.Context) error {
+	all := []func(context.Context) error{s.api.Shutdown}
+	if s.agents != nil {
+		all = append(all, s.agents.stop)
 	}
-	return errors.Join(err, s.api.Close(), s.metrics.Close())
+	if s.bevygap != nil {
+		all = append(all, s.bevygap.Stop)
+	}
+	if s.realtime != nil {
+		all = append(all, s.realtime.Stop)
+	}
+	for _, h := range []*rest.HTTPServer{s.control, s.console} {
+		if h != nil {
+			all = append(all, h.Shutdown)
+		}
+	}
+	return all
+}
+
+// joinAll calls functions at the same time and joins their errors.
+func joinAll(ctx context.Context, all []func(context.Context) error) error {
+	errs := make([]error, len(all))
+	var running sync.WaitGroup
+	for i, do := range all {
+		running.Go(func() { errs[i] = do(ctx) })
+	}
+	running.Wait()
+	return errors.Join(errs...)
 }
 
 // addrList formats addresses for the log: slog's JSON handler would encode them as structs.
@@ -193,4 +226,93 @@ func addrList(addrs ...net.Addr) string {
 		}
 	}
 	return strings.Join(list, ",")
+}
+
+// background returns what runs until the replica has stopped.
+func (s *Server) background() []func(context.Context) {
+	all := []func(context.Context){s.warmUp}
+	for _, l := range s.loops() {
+		all = append(all, l.Run)
+	}
+	if s.hub != nil {
+		all = append(all, func(ctx context.Context) { _ = s.hub.Run(ctx) }) // its only error is a second Run
+	}
+	if s.bevygap != nil {
+		all = append(all, s.bevygap.Run)
+	}
+	if s.openMatch != nil {
+		all = append(all, s.openMatch.Run)
+	}
+	if s.agents != nil {
+		all = append(all, s.agents.run)
+	}
+	if s.realtime != nil {
+		all = append(all, s.realtime.Run)
+	}
+	return all
+}
+
+// loopTimeout bounds one run, so that a database that does not answer cannot stop the retries.
+const loopTimeout = 2 * time.Second
+
+// reportEvery is the interval of the reports in ops.process_reports: doctor takes a process for frozen that misses
+// three.
+const reportEvery = 5 * time.Second
+
+// report stores what this replica reports of itself, and tests whether the database takes writes.
+func (s *Server) report(ctx context.Context) error {
+	return s.options.Store.Report(ctx, s.troubles())
+}
+
+// loops returns what a replica repeats, after failures too.
+func (s *Server) loops() []follow.Loop {
+	o := s.options
+	pulse := min(time.Second, o.Store.Timing().LeaseTTL/10)
+	outages, guard := outage.New(o.Log), panics.New(o.Log, nil)
+	// loop runs again after each interval, or when wake says so, but not before retry is over: this bounds the load on
+	// the database, however often the loop is woken.
+	loop := func(name string, every, retry time.Duration, do func(context.Context) error, wake <-chan struct{}) follow.Loop {
+		return follow.Loop{
+			Name: name, Every: every, Retry: retry, Timeout: loopTimeout, Wakes: follow.Wakes{wake}, Guard: guard, Report: outages.Call(name).Report,
+			Pause: func(time.Duration) time.Duration { return retry }, Do: func(ctx context.Context, _ bool) error { return do(ctx) },
+		}
+	}
+	return []follow.Loop{
+		loop("keys", o.Keys.Every(), 500*time.Millisecond, o.Keys.Refresh, o.Keys.RefreshRequests()),
+		loop("pulse", pulse, pulse, o.Store.Pulse, nil),
+		loop("clock", 10*time.Second, 250*time.Millisecond, o.Store.ReadClock, nil),
+		loop("report", reportEvery, time.Second, s.report, nil),
+		loop("refusals", time.Second, time.Second, s.refusals.Flush, nil),
+		loop("snapshot", telemetry.SampleEvery, telemetry.SampleEvery, func(ctx context.Context) error { return o.Metrics.SampleSnapshot(ctx, o.Store) }, nil),
+	}
+}
+
+const (
+	warmUpTimeout = 2 * time.Second
+	warmUpPause   = 250 * time.Millisecond
+	warmUpTries   = 3 // with a database that answers
+)
+
+// warmUp prepares connections before /readyz says that this replica is ready. It waits for a database that is away,
+// without which no replica is ready. One that answers and is too slow, or refuses, costs the first calls time and keeps
+// no replica out for long.
+func (s *Server) warmUp(ctx context.Context) {
+	defer s.warm.Store(true)
+	for tries := 0; tries < warmUpTries && ctx.Err() == nil; {
+		err := s.warmUpOnce(ctx)
+		if err == nil {
+			return
+		}
+		if s.options.Store.Ping(ctx) == nil {
+			tries++
+			s.options.Log.LogAttrs(ctx, slog.LevelWarn, "connections could not be prepared: the first calls take longer", slog.Any("error", err))
+		}
+		wait.For(ctx, warmUpPause)
+	}
+}
+
+func (s *Server) warmUpOnce(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, warmUpTimeout)
+	defer cancel()
+	return s.options.Store.WarmUp(ctx)
 }

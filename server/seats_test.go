@@ -122,8 +122,8 @@ func TestASessionOfAnotherInstance(t *testing.T) {
 	b.fleet("seats", fields{"instance_id": "c", "session_id": session["session_id"]}).problem(http.StatusNotFound, "instance_unknown")
 }
 
-// The first report of a server that registered without reports_seats turns reporting on, and the long reservations of its
-// resolved seats become short.
+// The first report of a server that registered without reports_seats turns reporting on, and the long reservations of
+// its resolved seats become short.
 func TestTheFirstReportTurnsReportingOn(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -1,6 +1,7 @@
-// Package server is a replica. It mounts the faces behind their middlewares (authentication, limits, deadlines), opens the
-// listeners, runs the loops that refresh signing keys and clock, and stops without losing a call. The calls themselves are
-// in fleet, play, openmatch, orchestrator and infra, and the HTTP toolkit is in rest. A replica holds no state; db does.
+// Package server is a replica. It mounts the faces behind their middlewares (authentication, limits, deadlines), opens
+// the listeners, runs the loops that refresh signing keys and clock, and stops without losing a call. The calls
+// themselves are in fleet, play, openmatch, orchestrator and infra, and the HTTP toolkit is in rest. A replica holds no
+// state; db does.
 //
 // Game servers and players each have [Options.MaxInFlight] slots. A call passes these steps, the cheapest first:
 //
@@ -12,11 +13,12 @@
 //     for the call has ended. A call that is decided in a batch frees it at once, because db bounds the calls that wait.
 //  5. [Options.CallTimeout] begins. The body is decoded and the call decided.
 //
-// A call that may wait for a ticket (a long poll, a stream of events) or for sessions takes no slot, since waiting costs only
-// memory. The hub and fleet bound how many there are, db bounds those that read at a time, and each reading has a timeout.
+// A call that may wait for a ticket (a long poll, a stream of events) or for sessions takes no slot, since waiting
+// costs only memory. The hub and fleet bound how many there are, db bounds those that read at a time, and each reading
+// has a timeout.
 //
-// Which key signs a session token? queries/key.sql decides by times in rows, token/ring.go picks the key by these times,
-// and keyring keeps the rows in memory.
+// Which key signs a session token? queries/key.sql decides by times in rows, token/ring.go picks the key by these
+// times, and keyring keeps the rows in memory.
 package server
 
 import (
@@ -55,13 +57,13 @@ type Server struct {
 	engine    *gin.Engine
 	guarded   http.Handler // the engine behind the players' gate
 	api       *rest.HTTPServer
-	metrics   *rest.HTTPServer
+	metrics   *rest.HTTPServer                // nil where they are not served
 	openMatch *openmatch.Server               // nil when Open Match is not served
 	agents    *agents                         // nil where Rivalis is not served
 	bevygap   *bevygap.Face                   // nil where bevygap's clients are not served
 	realtime  *realtime.Server                // nil where the realtime lobby is not served
 	control   *rest.HTTPServer                // of the realtime lobby's projects; nil where it is not served
-	console   *consoleServer                  // nil where it is not served
+	console   *rest.HTTPServer                // of the operators; nil where it is not served
 	ready     func(ctx context.Context) error // what /readyz checks
 	hub       *watch.Hub                      // of players' tickets; nil when players are not served
 	explainer *explainer.Reader               // of tickets and matches; it bounds how many explanations run on the replica
@@ -70,9 +72,8 @@ type Server struct {
 	draining  atomic.Bool
 	stopping  chan struct{} // closed when calls that wait are to end
 
-	waitingServers func() int // number of calls that wait for sessions; nil when game servers are not served
-
-	listener, metricsListener, controlListener net.Listener // after Listen
+	waitingServers func() int             // number of calls that wait for sessions; nil when game servers are not served
+	consoleKeys    func() token.SetStatus // of the console's issuer of logins; nil: there is none
 }
 
 // New makes a replica and starts nothing. It needs no database. Errors: a missing or invalid option, metrics that are
@@ -112,9 +113,18 @@ func New(options Options) (*Server, error) {
 	if err := o.Metrics.Registerer().Register(newKeySetMetrics(s.keySets())); err != nil {
 		return nil, fmt.Errorf("server: %w", err)
 	}
-	s.api = s.httpServer(s.handler(), config)
-	s.metrics = rest.NewHTTPServer(rest.HTTPOptions{Handler: o.Metrics.Handler(), Log: o.Log}) // the caller chooses how long a profile takes
+	s.api = s.httpServer(s.handler(), config, o.Addr, o.Listener)
+	if o.MetricsAddr != "" || o.MetricsListener != nil { // without a write timeout: the caller chooses how long a profile takes
+		s.metrics = rest.NewHTTPServer(rest.HTTPOptions{Handler: o.Metrics.Handler(), Addr: o.MetricsAddr, Listener: o.MetricsListener, Log: o.Log})
+	}
 	return s, nil
+}
+
+// httpServer makes a server of short calls. Those that wait set write deadlines of their own.
+func (s *Server) httpServer(handler http.Handler, config *tls.Config, addr string, listener net.Listener) *rest.HTTPServer {
+	return rest.NewHTTPServer(rest.HTTPOptions{
+		Handler: handler, Addr: addr, Listener: listener, TLS: config.Clone(), WriteTimeout: 30 * time.Second, Log: s.options.Log,
+	})
 }
 
 func (s *Server) mount() error {
@@ -174,8 +184,8 @@ func (s *Server) mountFleet(gate *rest.Gate, auth gin.HandlerFunc) {
 	})
 }
 
-// mountDeployments mounts what game servers that were built for Edgegap call, and what providers call. A webhook takes no place of game
-// servers: its path is its credential, and its body is not read.
+// mountDeployments mounts what game servers that were built for Edgegap call, and what providers call. A webhook takes
+// no place of game servers: its path is its credential, and its body is not read.
 func (s *Server) mountDeployments(gate *rest.Gate, failures *rest.Limiter) {
 	o := s.options
 	auth := rest.DeploymentToken(o.Deployments, token.ForContext, failures)
@@ -256,9 +266,9 @@ func (o Options) verifier() (func(ctx context.Context, raw string) (string, erro
 	}, nil
 }
 
-// handler removes the Origin header unless a listed page calls a player route. Other requests are then served without CORS
-// headers, and the browser hides the answer from the page. rest would refuse them with 403, native clients too. What bevygap's clients call
-// keeps its Origin, because that face refuses pages that are not listed.
+// handler removes the Origin header unless a listed page calls a player route. Other requests are then served without
+// CORS headers, and the browser hides the answer from the page. rest would refuse them with 403, native clients too.
+// What bevygap's clients call keeps its Origin, because that face refuses pages that are not listed.
 func (s *Server) handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		judges := s.bevygap != nil && bevygap.Serves(r.URL.Path)

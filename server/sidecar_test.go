@@ -79,7 +79,8 @@ func (s *beside) players() []any {
 	return s.say(http.MethodGet, "/players", nil)["players"].([]any)
 }
 
-// Pins a game that crashed and restarted on another port: newcomers were sent to the dead port, and its player kept the seat.
+// Pins a game that crashed and restarted on another port: newcomers were sent to the dead port, and its player kept the
+// seat.
 func TestAGameThatRestartsBesideItsSidecarIsANewGame(t *testing.T) {
 	t.Parallel()
 	s := newSidecar(t, setup(t))

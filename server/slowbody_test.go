@@ -115,7 +115,8 @@ func TestTheSlowestBodyIsGivenUp(t *testing.T) {
 	require.Equal(t, http.StatusOK, second.status())
 }
 
-// A body is not read if the headers suffice for a refusal: without a valid token, over the rate, or while no slot is free.
+// A body is not read if the headers suffice for a refusal: without a valid token, over the rate, or while no slot is
+// free.
 func TestBodiesThatAreNotRead(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(c *config) { c.MaxInFlight = 1; c.CallerRate.PerSecond, c.CallerRate.Burst = 1e-6, 1 })

@@ -108,7 +108,8 @@ func (b *bundle) forEachSlowCall(do func(what string, c *slowCall)) {
 	}
 }
 
-// Pins a call over gRPC whose request does not arrive, and that stays for ever. A new method is in this test by being registered.
+// Pins a call over gRPC whose request does not arrive, and that stays for ever. A new method is in this test by being
+// registered.
 func TestSlowCallsEnd(t *testing.T) {
 	t.Parallel()
 	b := setup(t, everyFace, func(c *config) { c.OpenMatch.CallTimeout = 5 * time.Second })

@@ -93,7 +93,8 @@ func (b *bundle) forEachSlowRequest(do func(what string, r slowRequest, conn net
 	}
 }
 
-// Pins a body that a route which waits does not read: the connection stayed for ever. A new route is in this test by being mounted.
+// Pins a body that a route which waits does not read: the connection stayed for ever. A new route is in this test by
+// being mounted.
 func TestSlowRequestsEnd(t *testing.T) {
 	t.Parallel()
 	b := setup(t, everyFace)

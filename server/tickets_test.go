@@ -194,7 +194,8 @@ func (b *bundle) next(events <-chan event) event {
 	}
 }
 
-// A stream has each state in its order, ends after the last, and continues at another replica after this one was killed.
+// A stream has each state in its order, ends after the last, and continues at another replica after this one was
+// killed.
 func TestEventsOfATicket(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -9,7 +9,8 @@ import (
 	"github.com/lattice-director/director/internal/testkit/dbtest"
 )
 
-// Pins a replica that is ready without a connection, whose first calls take half a second, and one that a slow statement keeps from being ready.
+// Pins a replica that is ready without a connection, whose first calls take half a second, and one that a slow
+// statement keeps from being ready.
 func TestAReplicaIsReadyWithConnectionsOnly(t *testing.T) {
 	t.Parallel()
 	require.GreaterOrEqual(t, setup(t).store.Pool().Stat().TotalConns(), int32(4))

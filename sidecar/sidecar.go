@@ -54,7 +54,7 @@ func New(o Options) (*Sidecar, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.http = rest.NewHTTPServer(rest.HTTPOptions{Handler: handler, WriteTimeout: callTimeout + 5*time.Second, Log: o.Log})
+	s.http = rest.NewHTTPServer(rest.HTTPOptions{Handler: handler, Listener: o.HTTP, WriteTimeout: callTimeout + 5*time.Second, Log: o.Log})
 	if o.Lines != nil {
 		s.lines = newLinesServer(s.game, o.Lines, o.Log)
 	}
@@ -66,7 +66,7 @@ func New(o Options) (*Sidecar, error) {
 func (s *Sidecar) Run(ctx context.Context) error {
 	var serving sync.WaitGroup
 	serving.Go(func() {
-		if err := s.http.Serve(s.options.HTTP); err != nil {
+		if err := s.http.Serve(); err != nil {
 			s.game.fail(fmt.Errorf("sidecar: %w", err))
 		}
 	})

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"log/slog"
-	"net"
 
 	"github.com/spf13/cobra"
 
@@ -59,13 +58,12 @@ func (p *program) runWork(ctx context.Context, conf *loaded) error {
 
 // serveMetrics serves /metrics and /debug/pprof/ until ctx ends.
 func (p *process) serveMetrics(ctx context.Context) error {
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", p.conf.Server.MetricsAddr)
-	if err != nil {
+	s := rest.NewHTTPServer(rest.HTTPOptions{Handler: p.metrics.Handler(), Addr: p.conf.Server.MetricsAddr, Log: p.log})
+	if err := s.Listen(ctx); err != nil {
 		return listenError(err, "--metrics-addr")
 	}
-	s := rest.NewHTTPServer(rest.HTTPOptions{Handler: p.metrics.Handler(), Log: p.log})
 	stop := context.AfterFunc(ctx, func() { _ = s.Close() })
 	defer stop()
-	p.log.LogAttrs(ctx, slog.LevelInfo, "working", slog.String("metrics", listener.Addr().String()))
-	return s.Serve(listener)
+	p.log.LogAttrs(ctx, slog.LevelInfo, "working", slog.String("metrics", s.ListenAddr().String()))
+	return s.Serve()
 }

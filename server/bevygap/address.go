@@ -19,8 +19,8 @@ func address(text string) netip.Addr {
 	return a.Unmap().WithZone("")
 }
 
-// where returns the address by which the region of a request is chosen: the first claim that is a public address, else the peer's. The
-// claims are the client's, so they count only where the operator says so.
+// where returns the address by which the region of a request is chosen: the first claim that is a public address, else
+// the peer's. The claims are the client's, so they count only where the operator says so.
 func where(peer netip.Addr, trusted bool, claims ...string) netip.Addr {
 	if !trusted {
 		return peer

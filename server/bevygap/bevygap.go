@@ -38,9 +38,11 @@ type Connection struct {
 // Options configure a [Face]. Store and Connect are required. Without Verify and without Guests nobody can play.
 type Options struct {
 	Store Store // The caller closes it.
-	// Connect exchanges the handle of a seat for a connection. Errors: NotFound, Gone, Forbidden if the seat is lost; Unavailable.
+	// Connect exchanges the handle of a seat for a connection. Errors: NotFound, Gone, Forbidden if the seat is lost;
+	// Unavailable.
 	Connect func(ctx context.Context, handle, sub string) (Connection, error)
-	// Verify verifies an access token and returns its sub. A *fault.Error means that it could not be verified. nil: every token is refused.
+	// Verify verifies an access token and returns its sub. A *fault.Error means that it could not be verified. nil:
+	// every token is refused.
 	Verify func(ctx context.Context, raw string) (sub string, err error)
 	// Guests lets clients play without an access token, each as a new player.
 	Guests bool
@@ -94,7 +96,8 @@ func (o Options) withDefaults() (Options, error) {
 // spareSlots is how many requests more than may wait can be open: those that are being read, refused or closed.
 const spareSlots = 256
 
-// Face serves bevygap's clients. Make it with [New], [Face.Mount] it, [Face.Run] it once, and [Face.Stop] it. Safe for concurrent use.
+// Face serves bevygap's clients. Make it with [New], [Face.Mount] it, [Face.Run] it once, and [Face.Stop] it. Safe for
+// concurrent use.
 type Face struct {
 	options Options
 	room    *waitingroom.Room
@@ -107,9 +110,9 @@ type Face struct {
 	life context.Context //nolint:containedctx // ends with Stop
 	end  context.CancelFunc
 
-	mu      sync.Mutex
-	stopped bool
-	open    sync.WaitGroup // counts the requests
+	mu           sync.Mutex
+	stopped      bool
+	openRequests sync.WaitGroup // counts the requests
 }
 
 // New makes a face. It makes no database call. Errors: an option is missing; the metrics are already registered.
@@ -154,7 +157,7 @@ func (f *Face) Stop(ctx context.Context) error {
 	f.mu.Unlock()
 	f.end()
 	closed := make(chan struct{})
-	go func() { f.open.Wait(); close(closed) }()
+	go func() { f.openRequests.Wait(); close(closed) }()
 	select {
 	case <-closed:
 		return nil
@@ -168,23 +171,23 @@ func (f *Face) enter(c *gin.Context) (who caller, crowded *failure, leave func()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.stopped {
-		rest.Fail(c, busy(http.StatusServiceUnavailable, "draining", "This replica is shutting down."))
+		rest.Fail(c, busyProblem(http.StatusServiceUnavailable, "draining", "This replica is shutting down."))
 		return caller{}, nil, nil, false
 	}
 	who = callerOf(c.Request, rest.Address(c))
 	many, ok := f.slots.take(who.address)
 	if !ok {
 		f.metrics.requests.WithLabelValues("refused").Inc()
-		rest.Fail(c, busy(http.StatusTooManyRequests, "waiting_full", "Too many requests wait in this replica."))
+		rest.Fail(c, busyProblem(http.StatusTooManyRequests, "waiting_full", "Too many requests wait in this replica."))
 		return caller{}, nil, nil, false
 	}
 	if many {
 		crowded = fail(http.StatusTooManyRequests, "too many requests wait from this address")
 	}
-	f.open.Add(1)
-	return who, crowded, func() { f.slots.release(who.address); f.open.Done() }, true
+	f.openRequests.Add(1)
+	return who, crowded, func() { f.slots.release(who.address); f.openRequests.Done() }, true
 }
 
-func busy(status int, code, detail string) *rest.Problem {
+func busyProblem(status int, code, detail string) *rest.Problem {
 	return &rest.Problem{Status: status, Code: code, Title: http.StatusText(status), Detail: detail, Retry: time.Second}
 }

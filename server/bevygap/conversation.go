@@ -58,23 +58,23 @@ func (e ending) outcome() string {
 
 // conversation is one request from its acknowledgement to its last frame.
 type conversation struct {
-	*Face
+	face *Face
 
-	request
-	choice
-	who caller
-	out outlet
+	request request
+	choice  choice
+	who     caller
+	out     outlet
 
-	began    time.Time
-	player   *waitingroom.Player // nil while it waits for nothing
-	accepted bool
-	reported string    // the text of the last report
-	at       time.Time // of the last report
+	began      time.Time
+	player     *waitingroom.Player // nil while it waits for nothing
+	accepted   bool
+	lastReport string    // the text of the last report
+	reportedAt time.Time // of the last report
 }
 
 // converse serves a request until it ends. ctx ends when the client leaves.
 func (f *Face) converse(ctx context.Context, c *conversation) {
-	c.Face, c.began, c.at = f, time.Now(), time.Now()
+	c.face, c.began, c.reportedAt = f, time.Now(), time.Now()
 	defer c.leave(ctx)
 	e := c.decide(ctx)
 	if e.ready == nil && e.failed == nil || c.out.end(e) != nil {
@@ -94,7 +94,7 @@ func (c *conversation) leave(ctx context.Context) {
 		return
 	}
 	if err := c.player.Leave(ctx); err != nil {
-		c.options.Log.LogAttrs(ctx, slog.LevelWarn, "a seat was not given back: it expires", slog.Any("error", err))
+		c.face.options.Log.LogAttrs(ctx, slog.LevelWarn, "a seat was not given back: it expires", slog.Any("error", err))
 	}
 	c.player = nil
 }
@@ -116,13 +116,13 @@ func (c *conversation) decide(ctx context.Context) ending {
 	if c.out.send(acknowledged) != nil {
 		return ending{}
 	}
-	ctx, stop := c.limit(ctx)
+	ctx, stop := c.face.limit(ctx)
 	defer stop()
-	sub, failed := c.identify(ctx, c.who)
+	sub, failed := c.face.identify(ctx, c.who)
 	if failed != nil {
 		return ending{failed: failed}
 	}
-	rest.AddLogAttrs(ctx, slog.String("game", c.game), slog.String("version", c.version), slog.String("player", sub))
+	rest.AddLogAttrs(ctx, slog.String("game", c.request.game), slog.String("version", c.request.version), slog.String("player", sub))
 	for {
 		connection, failed, again := c.play(ctx, sub)
 		if !again {
@@ -138,12 +138,13 @@ func (c *conversation) record(sub string, failed *failure) {
 	if failed == nil || c.who.token == "" {
 		return
 	}
-	c.options.Refused(fault.Refusal{
-		Player: sub, Call: "bevygap", Code: strconv.Itoa(int(failed.code)), Region: c.region, Mode: c.mode, Detail: c.game + "/" + c.version + ": " + failed.text,
+	c.face.options.Refused(fault.Refusal{
+		Player: sub, Call: "bevygap", Code: strconv.Itoa(int(failed.code)), Region: c.choice.region, Mode: c.choice.mode, Detail: c.request.game + "/" + c.request.version + ": " + failed.text,
 	})
 }
 
-// play gets a seat and its connection. It is to be called again if the seat was lost in between, because its server ended.
+// play gets a seat and its connection. It is to be called again if the seat was lost in between, because its server
+// ended.
 func (c *conversation) play(ctx context.Context, sub string) (_ *Connection, _ *failure, again bool) {
 	offer, failed := c.offer(ctx)
 	if offer == nil {
@@ -153,7 +154,7 @@ func (c *conversation) play(ctx context.Context, sub string) (_ *Connection, _ *
 	if failed != nil {
 		return nil, failed, false
 	}
-	player, err := c.room.Join(seek(*offer, region, mode, sub, c.from))
+	player, err := c.face.room.Join(seek(*offer, region, mode, sub, c.choice.from))
 	if err != nil {
 		return nil, failureOf(err), false
 	}
@@ -169,12 +170,12 @@ func (c *conversation) play(ctx context.Context, sub string) (_ *Connection, _ *
 // offer reads the app version. It returns neither an offer nor a failure if the client has left.
 func (c *conversation) offer(ctx context.Context) (*db.Offer, *failure) {
 	for {
-		call, cancel := context.WithTimeout(ctx, c.options.callTimeout)
-		offer, found, err := c.offers.find(call, c.game, c.version)
+		call, cancel := context.WithTimeout(ctx, c.face.options.callTimeout)
+		offer, found, err := c.face.offers.find(call, c.request.game, c.request.version)
 		cancel()
 		switch {
 		case err == nil && !found:
-			return nil, fail(http.StatusNotFound, "there is no version %q of a game %q", c.version, c.game)
+			return nil, fail(http.StatusNotFound, "there is no version %q of a game %q", c.request.version, c.request.game)
 		case err == nil:
 			return &offer, nil
 		case !fault.Is(err, fault.Unavailable):
@@ -185,14 +186,15 @@ func (c *conversation) offer(ctx context.Context) (*db.Offer, *failure) {
 	}
 }
 
-// internal logs an error that is ours, and returns what the client gets: nothing if the client has left, which ended the call.
+// internal logs an error that is ours, and returns what the client gets: nothing if the client has left, which ended
+// the call.
 func (c *conversation) internal(ctx context.Context, err error) *failure {
 	if ctx.Err() != nil {
 		return interrupted(ctx, databaseAway)
 	}
 	f := failureOf(err)
 	if f.code == http.StatusInternalServerError {
-		c.options.Log.LogAttrs(ctx, slog.LevelError, "a request of a bevygap client failed", slog.Any("error", err))
+		c.face.options.Log.LogAttrs(ctx, slog.LevelError, "a request of a bevygap client failed", slog.Any("error", err))
 	}
 	return f
 }
@@ -229,8 +231,8 @@ func (c *conversation) await(ctx context.Context) (*db.Placement, *failure) {
 	}
 }
 
-// startsNone reports whether the pool starts no server before ctx ends. A pause that ends earlier, such as that after a provider had no capacity
-// for a moment, is no reason to end a request: bevygap's client never asks again.
+// startsNone reports whether the pool starts no server before ctx ends. A pause that ends earlier, such as that after a
+// provider had no capacity for a moment, is no reason to end a request: bevygap's client never asks again.
 func startsNone(ctx context.Context, o fault.Outlook) bool {
 	if o.PausedUntil.IsZero() || o.Starting > 0 {
 		return false
@@ -239,7 +241,8 @@ func startsNone(ctx context.Context, o fault.Outlook) bool {
 	return o.PausedByOperator || limited && o.PausedUntil.After(deadline)
 }
 
-// accept tells the client, once, that its request is stored, under which id. A client that is gone is noticed at the next frame.
+// accept tells the client, once, that its request is stored, under which id. A client that is gone is noticed at the
+// next frame.
 func (c *conversation) accept(id string) {
 	if !c.accepted {
 		c.accepted = true
@@ -255,17 +258,17 @@ func (c *conversation) report(ctx context.Context, state waitingroom.State) erro
 	if c.untilReport(state) > 0 {
 		return nil
 	}
-	c.reported, c.at = outlook(state), time.Now()
-	return c.out.send(progress(c.reported))
+	c.lastReport, c.reportedAt = outlook(state), time.Now()
+	return c.out.send(progress(c.lastReport))
 }
 
 // untilReport returns how long the report of a state has to wait.
 func (c *conversation) untilReport(state waitingroom.State) time.Duration {
-	since := time.Since(c.at)
+	since := time.Since(c.reportedAt)
 	switch {
-	case state.Recorded && c.reported == "":
+	case state.Recorded && c.lastReport == "":
 		return 0
-	case state.Recorded && c.reported != outlook(state):
+	case state.Recorded && c.lastReport != outlook(state):
 		return max(0, changeEvery-since)
 	default:
 		return max(0, progressEvery-since)
@@ -290,7 +293,7 @@ func outlook(state waitingroom.State) string {
 
 // overdue says why nobody could host the player in time.
 func (c *conversation) overdue(state waitingroom.State) *failure {
-	waited := waitedFor(c.options.Wait)
+	waited := waitedFor(c.face.options.Wait)
 	switch {
 	case state.Trouble != nil || !state.Recorded:
 		return databaseAway()
@@ -304,8 +307,8 @@ func (c *conversation) overdue(state waitingroom.State) *failure {
 // connect exchanges the seat for a connection. Its answer is that of play.
 func (c *conversation) connect(ctx context.Context, handle, sub string) (_ *Connection, _ *failure, again bool) {
 	for {
-		call, cancel := context.WithTimeout(ctx, c.options.callTimeout)
-		connection, err := c.options.Connect(call, handle, sub)
+		call, cancel := context.WithTimeout(ctx, c.face.options.callTimeout)
+		connection, err := c.face.options.Connect(call, handle, sub)
 		cancel()
 		switch {
 		case err == nil:

@@ -1,16 +1,17 @@
-// Package bevygap serves unmodified clients of bevygap: a game asks for a server over a WebSocket or a streamed answer, waits until a pool has
-// started one, and gets its address with a connect token. It owns the wire: frames, error codes, limits per address. The players
-// who wait are in internal/matching/waitingroom; db decides which of them get seats, and internal/connect makes connect tokens.
+// Package bevygap serves unmodified clients of bevygap: a game asks for a server over a WebSocket or a streamed answer,
+// waits until a pool has started one, and gets its address with a connect token. It owns the wire: frames, error codes,
+// limits per address. The players who wait are in internal/matching/waitingroom; db decides which of them get seats,
+// and internal/connect makes connect tokens.
 //
 // A request:
 //
 //   - bevygap.go: options, routes and the end of the face; origin.go and slots.go: what is refused before anything is read
-//   - socket.go, stream.go, wannaplay.go: the three transports; page.go: the page for browsers
+//   - socket.go, stream.go, wannaplay.go: the three transports, the first over package ws; page.go: the page for browsers
 //   - conversation.go: one request of any transport; player.go: the player of a request; offers.go: the app version that it asks for
 //   - request.go, address.go, frame.go: the wire, which is pure
 //
-// The client never retries and waits forever if its socket closes without a final frame. So every conversation ends with one, also when the
-// replica shuts down:
+// The client never retries and waits forever if its socket closes without a final frame. So every conversation ends
+// with one, also when the replica shuts down:
 //
 //	Acknowledged ─▶ SessionRequestAccepted ─▶ ProgressReport … ─▶ SessionReady
 //	      └──────────────────┴───────────────────────┴──────────▶ Error

@@ -10,8 +10,8 @@ import (
 
 // The frames, as serde_json writes them: compact, and a variant without fields is a bare string.
 //
-// bevygap's client panics if the token of SessionReady is not 2,048 bytes in padded standard base64, or if ip and port, joined by a colon, are
-// not a socket address.
+// bevygap's client panics if the token of SessionReady is not 2,048 bytes in padded standard base64, or if ip and port,
+// joined by a colon, are not a socket address.
 
 var acknowledged = []byte(`"Acknowledged"`)
 

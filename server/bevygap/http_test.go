@@ -49,7 +49,8 @@ func (s slowStore) Offers(ctx context.Context) ([]db.Offer, error) {
 	return nil, ctx.Err()
 }
 
-// Pins an ERROR for a client that leaves while the database is asked for it, and a failed login for one that leaves while its token is verified.
+// Pins an ERROR for a client that leaves while the database is asked for it, and a failed login for one that leaves
+// while its token is verified.
 func TestAClientThatLeavesIsNoError(t *testing.T) {
 	t.Parallel()
 	called := make(chan struct{}, 1)

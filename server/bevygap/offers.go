@@ -12,31 +12,34 @@ import (
 	"github.com/lattice-director/director/internal/matching/waitingroom"
 )
 
-// offersFor is how long a reading of the app versions stays usable: a version that is applied can be asked for within a second.
+// offersFor is how long a reading of the app versions stays usable: a version that is applied can be asked for within a
+// second.
 const offersFor = time.Second
 
-// offers keeps the app versions in memory, and reads them again at most once a second, while requests come. Safe for concurrent use.
+// offers keeps the app versions in memory, and reads them again at most once a second, while requests come. Safe for
+// concurrent use.
 type offers struct {
 	store Store
 
-	mu    sync.Mutex // held while they are read, so that requests that come meanwhile wait for one reading
-	at    time.Time  // of the last reading; zero before the first
-	known map[offerKey]db.Offer
+	mu        sync.Mutex // held while they are read, so that requests that come meanwhile wait for one reading
+	readAt    time.Time  // of the last reading; zero before the first
+	byVersion map[offerKey]db.Offer
 }
 
 type offerKey struct{ app, version string }
 
-// find returns an app version. While the database cannot be reached, it is that of the last reading. Errors: Unavailable.
+// find returns an app version. While the database cannot be reached, it is that of the last reading. Errors:
+// Unavailable.
 func (o *offers) find(ctx context.Context, app, version string) (offer db.Offer, found bool, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if time.Since(o.at) > offersFor {
-		if err := o.read(ctx); err != nil && o.at.IsZero() {
+	if time.Since(o.readAt) > offersFor {
+		if err := o.read(ctx); err != nil && o.readAt.IsZero() {
 			return db.Offer{}, false, err
 		}
-		o.at = time.Now() // after a failure, too: an outage must not make every request wait for the database
+		o.readAt = time.Now() // after a failure, too: an outage must not make every request wait for the database
 	}
-	offer, found = o.known[offerKey{app, version}]
+	offer, found = o.byVersion[offerKey{app, version}]
 	return offer, found, nil
 }
 
@@ -45,14 +48,15 @@ func (o *offers) read(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	o.known = make(map[offerKey]db.Offer, len(all))
+	o.byVersion = make(map[offerKey]db.Offer, len(all))
 	for _, offer := range all {
-		o.known[offerKey{offer.App, offer.Version}] = offer
+		o.byVersion[offerKey{offer.App, offer.Version}] = offer
 	}
 	return nil
 }
 
-// choice is the region and mode that a client asks for, besides the game and version. Empty fields leave the choice to the director.
+// choice is the region and mode that a client asks for, besides the game and version. Empty fields leave the choice to
+// the director.
 type choice struct {
 	region, mode string
 	from         netip.Addr
@@ -84,7 +88,8 @@ func choose(offer db.Offer, w choice) (region, mode string, f *failure) {
 	return best.Region, best.Modes[0], nil
 }
 
-// longest returns the length of the longest prefix among the networks of a region that holds an address, -1 if none does.
+// longest returns the length of the longest prefix among the networks of a region that holds an address, -1 if none
+// does.
 func longest(r db.OfferRegion, a netip.Addr) int {
 	bits := -1
 	for _, network := range r.Networks {

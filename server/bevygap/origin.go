@@ -14,8 +14,8 @@ func Serves(path string) bool {
 	return path == "/matchmaker" || strings.HasPrefix(path, "/matchmaker/")
 }
 
-// refuseOrigin refuses pages that are not listed. Browsers let every page open a WebSocket or send a POST without a body, and requests
-// of guests start servers. Native clients send no Origin.
+// refuseOrigin refuses pages that are not listed. Browsers let every page open a WebSocket or send a POST without a
+// body, and requests of guests start servers. Native clients send no Origin.
 func (f *Face) refuseOrigin(c *gin.Context) {
 	if origin := c.GetHeader("Origin"); origin != "" && !f.options.AllowsOrigin(origin) {
 		rest.Fail(c, &rest.Problem{

@@ -9,7 +9,8 @@ import (
 	"github.com/lattice-director/director/internal/base/fault"
 )
 
-// Pins a provider without capacity for five seconds, whose answer ended the requests of all who could wait for a minute.
+// Pins a provider without capacity for five seconds, whose answer ended the requests of all who could wait for a
+// minute.
 func TestAPauseThatIsOverInTimeEndsNoRequest(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

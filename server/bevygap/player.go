@@ -40,7 +40,8 @@ func (f *Face) identify(ctx context.Context, who caller) (sub string, _ *failure
 	return "guest:" + rand.Text(), nil
 }
 
-// verify verifies an access token. Only failures are limited by address, so that a shared address cannot keep players out.
+// verify verifies an access token. Only failures are limited by address, so that a shared address cannot keep players
+// out.
 func (f *Face) verify(ctx context.Context, who caller) (sub string, _ *failure) {
 	if f.options.Verify == nil || len(who.token) > token.MaxTokenBytes {
 		return "", f.refuse(who)

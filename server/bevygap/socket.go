@@ -1,11 +1,9 @@
 package bevygap
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"time"
@@ -14,6 +12,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"github.com/lattice-director/director/server/rest"
+	"github.com/lattice-director/director/server/ws"
 )
 
 const (
@@ -22,7 +21,8 @@ const (
 	goodbye     = "Goodbye" // the reason with which bevygap's server closes
 )
 
-// serveSocket serves a WebSocket. It returns when the socket is closed. A socket takes no slot of a gate, and no deadline of a call.
+// serveSocket serves a WebSocket. It returns when the socket is closed. A socket takes no slot of a gate, and no
+// deadline of a call.
 func (f *Face) serveSocket(c *gin.Context) {
 	if !c.IsWebsocket() {
 		rest.Fail(c, &rest.Problem{Status: http.StatusUpgradeRequired, Code: "upgrade_required", Title: "Upgrade required", Detail: "This path speaks WebSocket only."})
@@ -44,9 +44,13 @@ func (f *Face) serveSocket(c *gin.Context) {
 		defer close(reading)
 		left(f.guard.Do("bevygap reader", s.read))
 	}()
-	defer f.watch(ctx, s, left)()
+	stopPings := s.conn.KeepAlive(f.pings(), func(bool) (goOn bool) {
+		left(fmt.Errorf("%w: it answers no pings", errLeft))
+		return false
+	})
 	defer func() {
-		_ = s.ws.CloseNow()
+		s.conn.Cut()
+		stopPings()
 		<-reading
 	}()
 	if crowded != nil {
@@ -103,42 +107,30 @@ func (f *Face) choice(c *gin.Context, clientIP string) choice {
 	return choice{region: c.Query("region"), mode: c.Query("mode"), from: from}
 }
 
-// upgrade returns nil if the request is not a valid handshake; the error answer is already sent then.
+// upgrade returns nil if the request is not a valid handshake; the error answer is already sent then. refuseOrigin has
+// judged the Origin.
 func (f *Face) upgrade(c *gin.Context) *socket {
-	h := &hijacker{ResponseWriter: c.Writer}
-	ws, err := websocket.Accept(h, c.Request, &websocket.AcceptOptions{
-		InsecureSkipVerify: true, // refuseOrigin has judged the Origin
-		CompressionMode:    websocket.CompressionDisabled,
+	conn, err := ws.Accept(c.Writer, c.Request, ws.Options{
+		MaxMessage: -1, WriteTimeout: f.options.writeTimeout, // read and the connection bound what is read
+		Wrap: func(conn net.Conn) net.Conn { return &boundedConn{Conn: conn, bytesLeft: maxReceived} },
 	})
 	if err != nil { // It quotes headers of the caller, so it is not logged.
 		return nil
 	}
-	ws.SetReadLimit(-1) // read and the connection bound what is read
-	return &socket{ws: ws, conn: h.conn, first: make(chan message, 1), writeTimeout: f.options.writeTimeout}
+	return &socket{conn: conn, first: make(chan message, 1), closeWithin: f.options.writeTimeout}
 }
 
-// hijacker keeps the hijacked connection, because closing a WebSocket needs deadlines on it.
-type hijacker struct {
-	gin.ResponseWriter
-
-	conn net.Conn
-}
-
-// Hijack implements http.Hijacker.
-func (h *hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
-	conn, buffers, err := h.ResponseWriter.Hijack()
-	if err != nil {
-		return nil, nil, err
-	}
-	h.conn = &boundedConn{Conn: conn, left: maxReceived}
-	return h.conn, buffers, nil
+// pings find a client that vanished without a close frame: it would wait, and keep servers starting, until its time is
+// over. Progress reports do not find it, since the kernel takes them for minutes.
+func (f *Face) pings() ws.Pings {
+	return ws.Pings{Every: f.options.pingEvery, Within: f.options.pongWithin, Guard: f.guard, Goroutine: "bevygap ping"}
 }
 
 // boundedConn fails when too much was received. One goroutine at a time reads.
 type boundedConn struct {
 	net.Conn
 
-	left int
+	bytesLeft int
 }
 
 var errFlood = errors.New("the client sends too much")
@@ -146,7 +138,7 @@ var errFlood = errors.New("the client sends too much")
 // Read implements net.Conn.
 func (c *boundedConn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
-	if c.left -= n; c.left < 0 {
+	if c.bytesLeft -= n; c.bytesLeft < 0 {
 		return 0, errFlood
 	}
 	return n, err
@@ -167,44 +159,27 @@ func (m message) request() (request, error) {
 
 // socket is the WebSocket of a client. One goroutine reads, and another one writes.
 type socket struct {
-	ws           *websocket.Conn
-	conn         net.Conn
-	first        chan message
-	writeTimeout time.Duration
+	conn        *ws.Conn
+	first       chan message
+	closeWithin time.Duration
 }
 
 // read passes on the first message and drops the others, until the connection ends.
 func (s *socket) read() error {
-	for first := true; ; first = false {
-		kind, reader, err := s.ws.Reader(context.Background())
-		if err != nil {
-			return fmt.Errorf("%w: %w", errLeft, err)
-		}
-		if first {
-			text, err := io.ReadAll(io.LimitReader(reader, maxFrame+1))
-			if err != nil {
-				return fmt.Errorf("%w: %w", errLeft, err)
-			}
-			s.first <- message{kind, text}
-		}
-		if _, err := io.Copy(io.Discard, reader); err != nil {
-			return fmt.Errorf("%w: %w", errLeft, err)
-		}
+	kind, text, err := s.conn.ReadFirst(time.Time{}, maxFrame)
+	if err == nil {
+		s.first <- message{kind, text}
+		err = s.conn.Discard()
 	}
+	return fmt.Errorf("%w: %w", errLeft, err)
 }
 
 // send implements outlet.
-func (s *socket) send(frame []byte) error {
-	ctx, cancel := context.WithTimeout(context.Background(), s.writeTimeout)
-	defer cancel()
-	return s.ws.Write(ctx, websocket.MessageText, frame)
-}
+func (s *socket) send(frame []byte) error { return s.conn.Write(websocket.MessageText, frame) }
 
 // end implements outlet.
 func (s *socket) end(e ending) error { return s.send(e.frame()) }
 
-// close closes the socket, and waits for a while until the client has closed, too. It does nothing if the client is gone.
-func (s *socket) close() {
-	_ = s.conn.SetDeadline(time.Now().Add(s.writeTimeout))
-	_ = s.ws.Close(websocket.StatusNormalClosure, goodbye) // the last frame was sent: how the client closes does not matter
-}
+// close closes the socket, and waits for a while until the client has closed, too. It does nothing if the client is
+// gone.
+func (s *socket) close() { s.conn.Close(websocket.StatusNormalClosure, goodbye, s.closeWithin) }

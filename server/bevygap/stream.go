@@ -1,10 +1,13 @@
 package bevygap
 
 import (
+	"context"
 	"net/http"
 	"time"
 
 	"github.com/gin-gonic/gin"
+
+	"github.com/lattice-director/director/server/rest"
 )
 
 // serveStream answers with the frames of a WebSocket, one after the other without a delimiter.
@@ -15,15 +18,14 @@ func (f *Face) serveStream(c *gin.Context) {
 		return
 	}
 	defer leave()
-	s := &stream{c: c, control: http.NewResponseController(c.Writer), timeout: f.options.writeTimeout}
-	f.serveHTTP(c, &conversation{request: r, out: s, who: who}, crowded)
+	f.serveHTTP(c, &conversation{request: r, out: f.newStream(c), who: who}, crowded)
 }
 
 // serveHTTP serves a request of either HTTP transport.
 func (f *Face) serveHTTP(c *gin.Context, talk *conversation, crowded *failure) {
 	_ = http.NewResponseController(c.Writer).SetWriteDeadline(time.Time{}) // an error means that the connection has no deadlines, in tests
 	failed := crowded
-	if err := talk.check(); err != nil && failed == nil {
+	if err := talk.request.check(); err != nil && failed == nil {
 		failed = fail(http.StatusBadRequest, "%s", err)
 	}
 	if failed != nil {
@@ -38,41 +40,26 @@ func (f *Face) serveHTTP(c *gin.Context, talk *conversation, crowded *failure) {
 
 // stream is an answer that is sent frame by frame.
 type stream struct {
-	c       *gin.Context
-	control *http.ResponseController
-	timeout time.Duration
-	begun   bool
+	ctx context.Context //nolint:containedctx // of the request
+	out *rest.Stream
 }
 
-// send implements outlet. Between two frames the stream has no deadline: over HTTP/2, one that passes ends it.
+func (f *Face) newStream(c *gin.Context) *stream {
+	header := http.Header{"Content-Type": {"application/json"}, "Cache-Control": {"no-store"}}
+	return &stream{ctx: c.Request.Context(), out: rest.NewStream(c, f.options.writeTimeout, header)}
+}
+
+// send implements outlet.
 func (s *stream) send(frame []byte) error {
-	_ = s.control.SetWriteDeadline(time.Now().Add(s.timeout))
-	if !s.begun {
-		s.begin()
+	if err := s.out.Write(frame); err != nil {
+		return err
 	}
-	_, err := s.c.Writer.Write(frame)
-	if err == nil {
-		err = s.control.Flush()
-	}
-	if err == nil {
-		err = s.c.Request.Context().Err() // net/http takes what it writes for sent
-	}
-	_ = s.control.SetWriteDeadline(time.Time{})
-	return err
-}
-
-func (s *stream) begin() {
-	s.begun = true
-	header := s.c.Writer.Header()
-	header.Set("Content-Type", "application/json")
-	header.Set("Cache-Control", "no-store")
-	header.Set("X-Accel-Buffering", "no") // of nginx, which otherwise collects answers
-	s.c.Writer.WriteHeader(http.StatusOK)
+	return s.ctx.Err() // net/http takes what it writes for sent
 }
 
 // end implements outlet.
 func (s *stream) end(e ending) error {
 	err := s.send(e.frame())
-	_ = s.control.SetWriteDeadline(time.Now().Add(s.timeout)) // for the end of the answer
+	s.out.End()
 	return err
 }

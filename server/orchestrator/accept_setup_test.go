@@ -176,7 +176,7 @@ func serve(t *testing.T, change ...func(*Options)) *served {
 // ready waits until handshakes are accepted.
 func (v *served) ready() *served {
 	v.t.Helper()
-	require.Eventually(v.t, func() bool { return v.life.Load() != nil && v.keys.complete() }, patience, time.Millisecond)
+	require.Eventually(v.t, func() bool { return v.current.Load() != nil && v.keys.complete() }, patience, time.Millisecond)
 	return v
 }
 

@@ -90,8 +90,8 @@ func TestHandshakesBeyondTheLimits(t *testing.T) {
 	within(t, v.store.left, "leave")
 	require.Eventually(t, func() bool { ws, _ := v.dial(settingsKey, subprotocol); return ws != nil }, patience, time.Millisecond)
 
-	for range maxHandshakes {
-		v.handshakes <- struct{}{} // the previous handshake may still hold its slot
+	for range maxHandshakes { // the previous handshake may still hold its slot
+		require.Eventually(t, v.handshakes.Take, patience, time.Millisecond)
 	}
 	v.rejects(http.StatusServiceUnavailable, "NOT_READY", settingsKey, subprotocol)
 }
@@ -190,7 +190,8 @@ func TestAnEndedReplicaBeginsAgain(t *testing.T) {
 	require.Empty(t, v.store.left, "the ended replica no longer owns its rows")
 }
 
-// A replica that stops leaves its rows to other replicas: no agent's row is deleted, and each agent is asked to connect elsewhere.
+// A replica that stops leaves its rows to other replicas: no agent's row is deleted, and each agent is asked to connect
+// elsewhere.
 func TestAReplicaThatStopsSendsItsAgentsAway(t *testing.T) {
 	t.Parallel()
 	v := serve(t).ready()

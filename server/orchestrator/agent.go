@@ -24,39 +24,40 @@ const (
 	reasonStopped = "room_destroyed" // upstream's close reason: its agents are in a room, which it destroys when it stops
 )
 
-// conversation is the state of one agent connection. Each method handles one event and returns the effects that the caller has to
-// carry out. The methods are pure: the caller has the clock, the socket and the database. Not safe for concurrent use.
+// conversation is the state of one agent connection. Each method handles one event and returns the effects that the
+// caller has to carry out. The methods are pure: the caller has the clock, the socket and the database. Not safe for
+// concurrent use.
 type conversation struct {
 	instanceID string
 	heartbeat  time.Duration
 	admits     func(*snapshot) error // returns an error if the agent's key does not allow a snapshot
 	now        func() time.Time
 
-	polls       int
-	outstanding string // the reqId of the unanswered poll; empty if there is none
-	polled      time.Time
-	misses      int       // in a row
-	heard       time.Time // the time of the last reply
+	polls          int
+	unansweredPoll string // the reqId of the unanswered poll; empty if there is none
+	polledAt       time.Time
+	misses         int       // in a row
+	heardAt        time.Time // the time of the last reply
 
-	accepted  bool    // a full state was accepted, so the agent has a row or will get one
+	hasState  bool    // a full state was accepted, so the agent has a row or will get one
 	seq       uint32  // of the newest accepted full state
 	knownHash *string // of the last applied full state; nil if there is none
 
-	record     record // as the database last returned it
+	record     agentRecord // as the database last returned it
 	recordedAt moment
 	joinedAt   moment // if knownHash is set
 
-	unacked map[string]sentCommand // by the id of the command
-	acked   []string               // the latest ids, oldest first: a list of pending commands that was read before the ack may still contain them
-	sent    int
-	ended   bool
+	unacked   map[string]sentCommand // by the id of the command
+	acked     []string               // the latest ids, oldest first: a list of pending commands that was read before the ack may still contain them
+	sentCount int
+	hasEnded  bool
 }
 
-// record is what the database holds of an agent.
-type record struct {
-	draining bool // polls carry this flag
-	owes     bool // the database waits for the next reply, which shows whether the agent has created certain rooms
-	doubted  bool // the agent's process has opened another connection, so this one is polled at once to check that it still works
+// agentRecord is what the database holds of an agent.
+type agentRecord struct {
+	isDraining bool // polls carry this flag
+	needsReply bool // the database waits for the next reply, which shows whether the agent has created certain rooms
+	isDoubted  bool // the agent's process has opened another connection, so this one is polled at once to check that it still works
 }
 
 // moment is a logical time of this replica: it orders the answers of the database.
@@ -64,10 +65,10 @@ type moment int64
 
 // sentCommand is a command that waits for its ack.
 type sentCommand struct {
-	command
+	command command
 
 	number int // counts the commands of the connection
-	at     time.Time
+	sentAt time.Time
 }
 
 func newConversation(instanceID string, heartbeat time.Duration, admits func(*snapshot) error, now func() time.Time) *conversation {
@@ -77,67 +78,72 @@ func newConversation(instanceID string, heartbeat time.Duration, admits func(*sn
 // begin is the first event: the key was accepted.
 func (c *conversation) begin() (e effects) {
 	e.frames = append(e.frames, hello{c.instanceID, c.heartbeat}.frame())
-	c.poll(&e)
+	c.sendPoll(&e)
 	return e
 }
 
-// firstTick and nextTick return when the next tick is due; random is in [0, 1). The ticks of agents that joined at the same time spread out.
-func (c *conversation) firstTick(random float64) time.Duration { return c.part(0.5 + random/2) }
-func (c *conversation) nextTick(random float64) time.Duration  { return c.part(0.95 + random/10) }
+// firstTick and nextTick return when the next tick is due; random is in [0, 1). The ticks of agents that joined at the
+// same time spread out.
+func (c *conversation) firstTick(random float64) time.Duration {
+	return c.partOfHeartbeat(0.5 + random/2)
+}
+func (c *conversation) nextTick(random float64) time.Duration {
+	return c.partOfHeartbeat(0.95 + random/10)
+}
 
-func (c *conversation) part(of float64) time.Duration {
+func (c *conversation) partOfHeartbeat(of float64) time.Duration {
 	return time.Duration(of * float64(c.heartbeat))
 }
 
 // tick sends the next poll, or counts a miss if the last one is not answered.
 func (c *conversation) tick() (e effects) {
 	switch {
-	case c.ended:
-	case c.outstanding == "":
-		c.poll(&e)
+	case c.hasEnded:
+	case c.unansweredPoll == "":
+		c.sendPoll(&e)
 	default:
-		c.miss(&e)
+		c.countMiss(&e)
 	}
 	return e
 }
 
-func (c *conversation) poll(e *effects) {
+func (c *conversation) sendPoll(e *effects) {
 	c.polls++
-	c.polled, c.outstanding = c.now(), pollsPrefix+strconv.Itoa(c.polls)
-	p := poll{reqID: c.outstanding, status: statusActive}
-	if c.record.draining {
+	c.polledAt, c.unansweredPoll = c.now(), pollsPrefix+strconv.Itoa(c.polls)
+	p := poll{reqID: c.unansweredPoll, status: statusActive}
+	if c.record.isDraining {
 		p.status = statusDraining
 	}
-	if c.polls%fullEvery != 1 && !c.record.doubted {
+	if c.polls%fullEvery != 1 && !c.record.isDoubted {
 		p.knownHash = c.knownHash
 	}
 	e.frames = append(e.frames, p.frame())
 }
 
-func (c *conversation) miss(e *effects) {
+func (c *conversation) countMiss(e *effects) {
 	c.misses++
 	e.notes = append(e.notes, note{outcome: outcomeMissed})
 	switch {
 	case c.misses >= evictedMisses:
-		c.close(e, closeInvalid, "", "evicted: three polls in a row were not answered")
-	case c.accepted:
-		e.jobs = append(e.jobs, missJob{c.misses, c.heard})
+		c.closeWith(e, closeInvalid, "", "evicted: three polls in a row were not answered")
+	case c.hasState:
+		e.jobs = append(e.jobs, missJob{c.misses, c.heardAt})
 	}
 }
 
-func (c *conversation) close(e *effects, code websocket.StatusCode, reason, cause string) {
-	c.ended = true
+func (c *conversation) closeWith(e *effects, code websocket.StatusCode, reason, cause string) {
+	c.hasEnded = true
 	e.end = &violation{code: code, reason: reason, cause: cause}
 }
 
 // receive handles a message of the agent, as the function receive has decoded it.
 func (c *conversation) receive(message any, err error) (e effects) {
-	if c.ended {
+	if c.hasEnded {
 		return e
 	}
 	switch err := err.(type) { //nolint:errorlint // receive returns these types, not wrapped
 	case *violation:
-		c.close(&e, err.code, err.reason, err.cause)
+		c.closeWith(&e, err.code, err.reason, err.cause)
 		return e
 	case *dropped:
 		e.notes = append(e.notes, note{outcome: outcomeDropped, topic: err.topic, cause: err.cause, bytes: err.bytes})
@@ -145,35 +151,36 @@ func (c *conversation) receive(message any, err error) (e effects) {
 	}
 	switch m := message.(type) {
 	case state:
-		c.reply(&e, m)
+		c.takeReply(&e, m)
 	case ack:
-		c.ack(&e, m)
+		c.takeAck(&e, m)
 	}
 	return e
 }
 
-// reply consumes the outstanding poll before it judges what the reply contains.
-func (c *conversation) reply(e *effects, s state) {
-	if c.outstanding == "" || s.reqID != c.outstanding {
-		c.close(e, closeInvalid, "", "state that answers no outstanding poll")
+// takeReply consumes the outstanding poll before it judges what the reply contains.
+func (c *conversation) takeReply(e *effects, s state) {
+	if c.unansweredPoll == "" || s.reqID != c.unansweredPoll {
+		c.closeWith(e, closeInvalid, "", "state that answers no outstanding poll")
 		return
 	}
-	c.outstanding, c.heard = "", c.now()
-	if c.misses > 0 && c.accepted {
-		e.jobs = append(e.jobs, missJob{0, c.heard})
+	c.unansweredPoll, c.heardAt = "", c.now()
+	if c.misses > 0 && c.hasState {
+		e.jobs = append(e.jobs, missJob{0, c.heardAt})
 	}
 	c.misses = 0
-	e.notes = append(e.notes, note{outcome: outcomeReplied, took: c.heard.Sub(c.polled)})
+	e.notes = append(e.notes, note{outcome: outcomeReplied, took: c.heardAt.Sub(c.polledAt)})
 	switch {
-	case s.full && c.accepts(e, s):
-		c.accepted, c.seq = true, s.seq
-		e.jobs = append(e.jobs, snapshotJob{&s.snapshot, s.hash, s.seq, c.heard})
-	case c.accepted:
-		e.jobs = append(e.jobs, confirmJob{c.heard, !s.full})
+	case s.isFull && c.accepts(e, s):
+		c.hasState, c.seq = true, s.seq
+		e.jobs = append(e.jobs, snapshotJob{&s.snapshot, s.hash, s.seq, c.heardAt})
+	case c.hasState:
+		e.jobs = append(e.jobs, confirmJob{c.heardAt, !s.isFull})
 	}
 }
 
-// accepts reports whether a full state may be applied. A state that may not be applied still proves that the agent answers.
+// accepts reports whether a full state may be applied. A state that may not be applied still proves that the agent
+// answers.
 func (c *conversation) accepts(e *effects, s state) bool {
 	err := s.check()
 	if err == nil {
@@ -183,18 +190,18 @@ func (c *conversation) accepts(e *effects, s state) bool {
 	case err != nil:
 		e.notes = append(e.notes, note{outcome: outcomeRefused, topic: topicState, cause: err.Error()})
 		return false
-	case c.accepted && s.seq <= c.seq:
+	case c.hasState && s.seq <= c.seq:
 		e.notes = append(e.notes, note{outcome: outcomeOld, topic: topicState, cause: "seq does not grow"})
 		return false
 	}
 	return true
 }
 
-// ack accepts the answer to a command of this connection, once, even after the command's timeout.
-func (c *conversation) ack(e *effects, a ack) {
+// takeAck accepts the answer to a command of this connection, once, even after the command's timeout.
+func (c *conversation) takeAck(e *effects, a ack) {
 	s, waits := c.unacked[a.commandID]
 	if !waits {
-		c.close(e, closeInvalid, "", "ack of a command that does not wait for one")
+		c.closeWith(e, closeInvalid, "", "ack of a command that does not wait for one")
 		return
 	}
 	delete(c.unacked, a.commandID)
@@ -202,12 +209,12 @@ func (c *conversation) ack(e *effects, a ack) {
 		c.acked = c.acked[1:]
 	}
 	c.acked = append(c.acked, a.commandID)
-	e.jobs = append(e.jobs, ackJob{s.command, a, c.now().Sub(s.at)})
+	e.jobs = append(e.jobs, ackJob{s.command, a, c.now().Sub(s.sentAt)})
 }
 
 // command sends a command, once. It returns false if the connection cannot send it.
 func (c *conversation) command(cmd command) (e effects, ok bool) {
-	if c.ended || !c.accepted {
+	if c.hasEnded || !c.hasState {
 		return e, false
 	}
 	if _, waits := c.unacked[cmd.id]; waits || slices.Contains(c.acked, cmd.id) {
@@ -216,14 +223,14 @@ func (c *conversation) command(cmd command) (e effects, ok bool) {
 	if len(c.unacked) >= maxUnacked {
 		c.forgetOldest()
 	}
-	c.sent++
-	c.unacked[cmd.id] = sentCommand{cmd, c.sent, c.now()}
+	c.sentCount++
+	c.unacked[cmd.id] = sentCommand{cmd, c.sentCount, c.now()}
 	e.frames = append(e.frames, cmd.frame())
 	return e, true
 }
 
 func (c *conversation) forgetOldest() {
-	oldest, number := "", c.sent+1
+	oldest, number := "", c.sentCount+1
 	for id, s := range c.unacked {
 		if s.number < number {
 			oldest, number = id, s.number
@@ -233,7 +240,7 @@ func (c *conversation) forgetOldest() {
 }
 
 // applied handles the database's answer to a full state.
-func (c *conversation) applied(at moment, hash string, r record) effects {
+func (c *conversation) applied(at moment, hash string, r agentRecord) effects {
 	if c.knownHash == nil {
 		c.joinedAt = at
 	}
@@ -248,30 +255,30 @@ func (c *conversation) unchanged(hash string) (e effects) {
 }
 
 // recorded handles an answer of the database.
-func (c *conversation) recorded(at moment, r record) (e effects) {
+func (c *conversation) recorded(at moment, r agentRecord) (e effects) {
 	c.recordedAt = at
-	c.keep(&e, r)
+	c.keepRecord(&e, r)
 	return e
 }
 
-// read handles a row read by a statement that began at since. It returns false if the database has answered another call after that,
-// because it is then unknown which of the two is newer.
-func (c *conversation) read(since moment, r record) (e effects, ok bool) {
+// read handles a row read by a statement that began at since. It returns false if the database has answered another
+// call after that, because it is then unknown which of the two is newer.
+func (c *conversation) read(since moment, r agentRecord) (e effects, ok bool) {
 	if c.recordedAt >= since {
 		return e, false
 	}
-	c.keep(&e, r)
+	c.keepRecord(&e, r)
 	return e, true
 }
 
 // joinedBefore reports whether the agent already had a row at a moment.
 func (c *conversation) joinedBefore(at moment) bool { return c.knownHash != nil && c.joinedAt < at }
 
-func (c *conversation) keep(e *effects, r record) {
-	newlyDoubted := r.doubted && !c.record.doubted
+func (c *conversation) keepRecord(e *effects, r agentRecord) {
+	newlyDoubted := r.isDoubted && !c.record.isDoubted
 	c.record = r
-	if newlyDoubted && c.outstanding == "" && !c.ended {
-		c.poll(e)
+	if newlyDoubted && c.unansweredPoll == "" && !c.hasEnded {
+		c.sendPoll(e)
 	}
 }
 
@@ -282,14 +289,14 @@ func (c *conversation) fenced() effects {
 
 // finish ends the connection, unless it has already ended.
 func (c *conversation) finish(code websocket.StatusCode, reason, cause string) (e effects) {
-	if !c.ended {
-		c.close(&e, code, reason, cause)
+	if !c.hasEnded {
+		c.closeWith(&e, code, reason, cause)
 	}
 	return e
 }
 
 // closed handles the event that the socket is closed. It reports whether the agent may have a row.
 func (c *conversation) closed() bool {
-	c.ended = true
-	return c.accepted
+	c.hasEnded = true
+	return c.hasState
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/lattice-director/director/internal/testkit/agents/wire"
 )
 
-// These tests hold the simulated agents against the original's behaviour, over real WebSockets: tests of the orchestrator and
-// measurements rely on them.
+// These tests hold the simulated agents against the original's behaviour, over real WebSockets: tests of the
+// orchestrator and measurements rely on them.
 
 var options = &websocket.AcceptOptions{Subprotocols: []string{"rivalis-fleet.v1"}}
 
@@ -41,7 +41,7 @@ func TestAgentRepliesInFullUnlessItsHashIsKnown(t *testing.T) {
 	require.NoError(t, a.OpenRoom("local-0", "lobby"))
 	l, first := d.greeted(t, "562cfc2cbeef8cf4")
 	require.NoError(t, first.check())
-	require.True(t, first.full)
+	require.True(t, first.isFull)
 	require.Regexp(t, `^p_[0-9a-f]{24}$`, first.snapshot.processUID)
 	require.Equal(t, snapshot{
 		name: "eu0", processUID: first.snapshot.processUID, agentVersion: "8.0.0", protocolVersion: 3, endpointURL: "wss://eu0.game.example.com",
@@ -54,7 +54,7 @@ func TestAgentRepliesInFullUnlessItsHashIsKnown(t *testing.T) {
 
 	a.SetConnections("local-0", 7)
 	changed := l.poll(&first.hash, statusActive)
-	require.True(t, changed.full)
+	require.True(t, changed.isFull)
 	require.NotEqual(t, first.hash, changed.hash)
 	require.Equal(t, []room{{"local-0", "lobby", 7, true}}, changed.snapshot.rooms)
 

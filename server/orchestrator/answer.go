@@ -21,8 +21,8 @@ type answer struct {
 	body   []byte // empty: not modified
 }
 
-// done is the answer without data.
-var done = answer{status: http.StatusOK, body: []byte(`{"status":"OK"}`)}
+// answerDone is the answer without data.
+var answerDone = answer{status: http.StatusOK, body: []byte(`{"status":"OK"}`)}
 
 const dataBegins = `{"status":"OK","data":`
 
@@ -103,7 +103,8 @@ var statuses = map[string]int{
 // tooManyStreams is the error code with which package roster refuses a stream.
 const tooManyStreams = "too_many_streams"
 
-// rejectionOf converts an error to the rejection that callers see. An error without a protocol code only shows whether a retry may succeed.
+// rejectionOf converts an error to the rejection that callers see. An error without a protocol code only shows whether
+// a retry may succeed.
 func rejectionOf(err error) rejection {
 	var own rejection
 	var stored *fault.Error

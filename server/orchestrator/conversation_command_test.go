@@ -70,20 +70,21 @@ func TestTheConnectionRemembersThousandCommands(t *testing.T) {
 	k.ends(4003, "")
 }
 
-// Polls carry the status that the database has recorded, even if it is out of date, and never the status that the agent reports.
+// Polls carry the status that the database has recorded, even if it is out of date, and never the status that the agent
+// reports.
 func TestPollsEchoTheRecordedStatus(t *testing.T) {
 	t.Parallel()
 	k := joined(t)
 	k.pass(heartbeat)
-	k.hear(state{reqID: k.outstanding, full: true, seq: 2, hash: "h2", snapshot: snapshot{endpointURL: "ws://x", status: statusDraining}})
+	k.hear(state{reqID: k.unansweredPoll, isFull: true, seq: 2, hash: "h2", snapshot: snapshot{endpointURL: "ws://x", status: statusDraining}})
 	k.pass(heartbeat)
 	require.Equal(t, wire.Active, k.lastPoll().Status)
-	k.apply(record{draining: true})
+	k.apply(agentRecord{isDraining: true})
 	k.known()
 	k.pass(heartbeat)
 	require.Equal(t, wire.Draining, k.lastPoll().Status)
 	k.known()
-	k.take(k.recorded(9, record{}))
+	k.take(k.recorded(9, agentRecord{}))
 	k.pass(heartbeat)
 	require.Equal(t, wire.Active, k.lastPoll().Status)
 }
@@ -92,13 +93,13 @@ func TestPollsEchoTheRecordedStatus(t *testing.T) {
 func TestAReadDoesNotReplaceALaterAnswer(t *testing.T) {
 	t.Parallel()
 	k := joined(t)
-	k.take(k.recorded(5, record{draining: true}))
-	_, ok := k.read(5, record{})
+	k.take(k.recorded(5, agentRecord{isDraining: true}))
+	_, ok := k.read(5, agentRecord{})
 	require.False(t, ok)
-	require.True(t, k.record.draining)
-	_, ok = k.read(6, record{})
+	require.True(t, k.record.isDraining)
+	_, ok = k.read(6, agentRecord{})
 	require.True(t, ok)
-	require.False(t, k.record.draining)
+	require.False(t, k.record.isDraining)
 }
 
 // When an agent's process has opened another connection, the old connection is polled at once for a full state.
@@ -107,7 +108,7 @@ func TestADoubtedAgentIsPolledAtOnce(t *testing.T) {
 	k := joined(t)
 	sent := len(k.polls)
 	for range 2 {
-		e, ok := k.read(9, record{doubted: true})
+		e, ok := k.read(9, agentRecord{isDoubted: true})
 		require.True(t, ok)
 		k.take(e)
 	}
@@ -118,7 +119,7 @@ func TestADoubtedAgentIsPolledAtOnce(t *testing.T) {
 
 	k = joined(t)
 	k.pass(heartbeat)
-	e, _ := k.read(9, record{doubted: true})
+	e, _ := k.read(9, agentRecord{isDoubted: true})
 	require.Empty(t, e.frames, "a poll is outstanding")
 }
 
@@ -137,8 +138,8 @@ func TestAReplicaThatStopsSaysSo(t *testing.T) {
 	k.ends(4003, "room_destroyed")
 }
 
-// For any sequence of events: agents can decode each frame, at most one poll is outstanding, nothing is sent after the end, and there is
-// no job before the first snapshot.
+// For any sequence of events: agents can decode each frame, at most one poll is outstanding, nothing is sent after the
+// end, and there is no job before the first snapshot.
 func TestAnyConversation(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -149,7 +150,7 @@ func TestAnyConversation(t *testing.T) {
 			"reply": func(t *rapid.T) {
 				k.random = rapid.Float64Range(0, 0.999).Draw(t, "random")
 				k.hear(state{
-					reqID: rapid.SampledFrom([]string{k.outstanding, k.outstanding, k.outstanding, "poll_1"}).Draw(t, "id"), full: rapid.Bool().Draw(t, "full"),
+					reqID: rapid.SampledFrom([]string{k.unansweredPoll, k.unansweredPoll, k.unansweredPoll, "poll_1"}).Draw(t, "id"), isFull: rapid.Bool().Draw(t, "full"),
 					seq: rapid.Uint32Range(0, 9).Draw(t, "seq"), snapshot: snapshot{endpointURL: rapid.SampledFrom([]string{"ws://x", "x"}).Draw(t, "url")},
 				})
 			},
@@ -159,7 +160,7 @@ func TestAnyConversation(t *testing.T) {
 			},
 			"ack": func(t *rapid.T) { k.hear(ack{commandID: rapid.StringMatching(`[ab]`).Draw(t, "command")}) },
 			"read": func(t *rapid.T) {
-				e, _ := k.read(1<<60, record{draining: rapid.Bool().Draw(t, "draining"), doubted: rapid.Bool().Draw(t, "doubted")})
+				e, _ := k.read(1<<60, agentRecord{isDraining: rapid.Bool().Draw(t, "draining"), isDoubted: rapid.Bool().Draw(t, "doubted")})
 				k.take(e)
 			},
 			"": func(t *rapid.T) {
@@ -170,7 +171,7 @@ func TestAnyConversation(t *testing.T) {
 					}
 				}
 				require.LessOrEqual(t, len(k.polls), replies+outstanding)
-				require.Equal(t, k.closing != nil, k.ended)
+				require.Equal(t, k.closing != nil, k.hasEnded)
 				if len(k.jobs) > 0 {
 					require.IsType(t, snapshotJob{}, k.jobs[0])
 				}

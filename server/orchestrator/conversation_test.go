@@ -80,15 +80,15 @@ func (k *talk) pass(d time.Duration) {
 func (k *talk) hear(message any) { k.take(k.receive(message, nil)) }
 
 // known answers the outstanding poll without content.
-func (k *talk) known() { k.hear(state{reqID: k.outstanding, seq: k.seq + 1}) }
+func (k *talk) known() { k.hear(state{reqID: k.unansweredPoll, seq: k.seq + 1}) }
 
 // full answers the outstanding poll with a full state.
 func (k *talk) full(hash string) {
-	k.hear(state{reqID: k.outstanding, full: true, seq: k.seq + 1, hash: hash, snapshot: snapshot{endpointURL: "ws://x", name: hash}})
+	k.hear(state{reqID: k.unansweredPoll, isFull: true, seq: k.seq + 1, hash: hash, snapshot: snapshot{endpointURL: "ws://x", name: hash}})
 }
 
 // apply answers the last job as the database would.
-func (k *talk) apply(r record) {
+func (k *talk) apply(r agentRecord) {
 	k.at++
 	s := k.jobs[len(k.jobs)-1].(snapshotJob)
 	k.take(k.applied(k.at, s.hash, r))
@@ -98,7 +98,7 @@ func (k *talk) apply(r record) {
 func joined(t require.TestingT) *talk {
 	k := newTalk(t)
 	k.full("h1")
-	k.apply(record{})
+	k.apply(agentRecord{})
 	k.jobs, k.notes = nil, nil
 	return k
 }
@@ -191,7 +191,7 @@ func (k *talk) apply1(t *testing.T, i int, hash string) {
 	t.Helper()
 	require.Equal(t, hash, k.jobs[i].(snapshotJob).hash)
 	k.at++
-	k.take(k.applied(k.at, hash, record{}))
+	k.take(k.applied(k.at, hash, agentRecord{}))
 }
 
 // Polled at t and silent since: a miss at t+T, stale at t+2T, evicted at t+3T.
@@ -249,7 +249,7 @@ func TestMissesBeforeTheJoinWriteNothing(t *testing.T) {
 func TestUnsolicitedAndDuplicateRepliesEndTheConnection(t *testing.T) {
 	t.Parallel()
 	k := newTalk(t)
-	k.hear(state{reqID: "poll_2", full: true, seq: 1})
+	k.hear(state{reqID: "poll_2", isFull: true, seq: 1})
 	k.ends(4003, "")
 
 	k = joined(t)
@@ -267,7 +267,7 @@ func TestASnapshotOutsideTheLimitsIsASignOfLife(t *testing.T) {
 	k := joined(t)
 	k.pass(heartbeat)
 	k.pass(heartbeat)
-	k.hear(state{reqID: k.outstanding, full: true, seq: 2, hash: "bad", snapshot: snapshot{endpointURL: "secret"}})
+	k.hear(state{reqID: k.unansweredPoll, isFull: true, seq: 2, hash: "bad", snapshot: snapshot{endpointURL: "secret"}})
 	require.Equal(t, []job{missJob{1, time.Unix(0, 0)}, missJob{0, k.now}, confirmJob{k.now, false}}, k.jobs)
 	require.Contains(t, k.notes, note{outcome: outcomeRefused, topic: topicState, cause: "endpointUrl is not a URL"})
 	k.pass(heartbeat)
@@ -292,12 +292,12 @@ func TestSeqHasToGrow(t *testing.T) {
 	for _, seq := range []uint32{1, 0} {
 		k.pass(heartbeat)
 		k.jobs, k.notes = nil, nil
-		k.hear(state{reqID: k.outstanding, full: true, seq: seq, hash: "h2", snapshot: snapshot{endpointURL: "ws://x"}})
+		k.hear(state{reqID: k.unansweredPoll, isFull: true, seq: seq, hash: "h2", snapshot: snapshot{endpointURL: "ws://x"}})
 		require.Equal(t, []job{confirmJob{k.now, false}}, k.jobs)
 		require.Contains(t, k.notes, note{outcome: outcomeOld, topic: topicState, cause: "seq does not grow"})
 	}
 	k.pass(heartbeat)
-	k.hear(state{reqID: k.outstanding, full: true, seq: 1<<32 - 1, hash: "h2", snapshot: snapshot{endpointURL: "ws://x"}})
+	k.hear(state{reqID: k.unansweredPoll, isFull: true, seq: 1<<32 - 1, hash: "h2", snapshot: snapshot{endpointURL: "ws://x"}})
 	require.Equal(t, uint32(1<<32-1), k.jobs[len(k.jobs)-1].(snapshotJob).seq)
 }
 

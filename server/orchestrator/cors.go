@@ -10,9 +10,10 @@ import (
 
 const corsMethods = "GET, HEAD, POST, DELETE"
 
-// crossOrigin allows pages of the listed origins to call the API; "*" allows all. As upstream, and unlike the middleware of package
-// rest, it also serves other origins, without the headers that let a browser show the answer to the page, and it allows every header
-// that a page requests. Keys are sent in a header and never in cookies, so a page cannot use the keys of its visitors.
+// crossOrigin allows pages of the listed origins to call the API; "*" allows all. As upstream, and unlike the
+// middleware of package rest, it also serves other origins, without the headers that let a browser show the answer to
+// the page, and it allows every header that a page requests. Keys are sent in a header and never in cookies, so a page
+// cannot use the keys of its visitors.
 func crossOrigin(origins []string) gin.HandlerFunc {
 	anyOrigin := slices.Contains(origins, "*")
 	return func(c *gin.Context) {

@@ -1,13 +1,14 @@
-// Package orchestrator serves Rivalis game servers: it is the orchestrator of @rivalis/fleet 8, protocol major 3. A FleetAgent opens one
-// WebSocket; the director polls it for its state and sends it commands. Matchmakers and dashboards use REST and events on the same
-// listener. Agents, rooms and commands are rows, so every replica serves every call; an agent's connection belongs to one replica.
+// Package orchestrator serves Rivalis game servers: it is the orchestrator of @rivalis/fleet 8, protocol major 3. A
+// FleetAgent opens one WebSocket; the director polls it for its state and sends it commands. Matchmakers and dashboards
+// use REST and events on the same listener. Agents, rooms and commands are rows, so every replica serves every call; an
+// agent's connection belongs to one replica.
 //
 // A connection:
 //
-//   - server.go, replica.go: the listener, and the replica's row in the database with the connections that the replica owns
-//   - accept.go, key.go, address.go: handshakes, keys and limits
+//   - server.go, replica.go: the listener, and the ids of this replica in the database with the connections that each owns
+//   - accept.go, key.go: handshakes, keys and limits
 //   - agent.go, effects.go: the protocol of one connection, as a pure state machine
-//   - socket.go and socket_*.go: the socket and the timers of a conversation; one reader and one writer at a time
+//   - socket.go, socket_io.go, socket_end.go, socket_host.go: the socket and the timers of a conversation; one reader and one writer at a time
 //   - lane.go, queue.go, content.go: the database writes of a connection, in order and one call at a time
 //
 // The wire format, which is pure:
@@ -20,8 +21,9 @@
 //
 // REST and events: rest.go mounts the routes, answer.go writes answers and errors; each resource has a file of its own.
 //
-// Package db makes the ids of rooms (room_id.go, room_name.go) and chooses an agent for a room (spread.go). Package internal/rivalis/command
-// waits for the acks of commands; internal/rivalis/roster keeps this replica's copy of the fleet.
+// Package db makes the ids of rooms (room_id.go, room_name.go) and chooses an agent for a room (spread.go). Package
+// internal/rivalis/command waits for the acks of commands; internal/rivalis/roster keeps this replica's copy of the
+// fleet.
 //
 // The states of a connection, as conversation has them:
 //

@@ -2,7 +2,8 @@ package orchestrator
 
 import "time"
 
-// effects is the result of an event. The connection sends the frames, passes the jobs to its lane, logs the notes, and closes if end is set.
+// effects is the result of an event. The connection sends the frames, passes the jobs to its lane, logs the notes, and
+// closes if end is set.
 type effects struct {
 	frames [][]byte
 	jobs   []job
@@ -23,8 +24,8 @@ type snapshotJob struct {
 
 // confirmJob applies a reply without new content.
 type confirmJob struct {
-	received time.Time
-	same     bool // the agent reported that nothing has changed; false: it sent a full state that may not be applied
+	received    time.Time
+	isUnchanged bool // the agent reported that nothing has changed; false: it sent a full state that may not be applied
 }
 
 // ackJob records the result of a command.
@@ -36,8 +37,8 @@ type ackJob struct {
 
 // missJob records the number of unanswered polls in a row; 0 means that the agent answers again.
 type missJob struct {
-	misses int
-	heard  time.Time // its last reply
+	misses  int
+	heardAt time.Time // its last reply
 }
 
 // note is an event for logs and metrics that does not end the connection. It contains no text that the agent sent.

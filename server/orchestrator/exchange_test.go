@@ -77,7 +77,7 @@ var genState = rapid.Custom(func(t *rapid.T) wire.State {
 // director returns a state as the director has it.
 func director(s wire.State) state {
 	c := s.Snapshot
-	got := state{reqID: s.ReqID, full: s.Full, seq: s.Seq, hash: s.Hash, snapshot: snapshot{
+	got := state{reqID: s.ReqID, isFull: s.Full, seq: s.Seq, hash: s.Hash, snapshot: snapshot{
 		name: c.Name, processUID: c.ProcessUID, agentVersion: c.AgentVersion, protocolVersion: c.ProtocolVersion, endpointURL: c.EndpointURL,
 		labels: c.Labels, capacity: capacity{c.MaxConnections, c.MaxRooms}, autoCreate: c.AutoCreate, status: c.Status,
 	}}
@@ -121,7 +121,7 @@ func TestFieldsAreReadInAnyOrder(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		s := genState.Draw(t, "state")
-		_, payload, err := open(s.Frame())
+		_, payload, err := openFrame(s.Frame())
 		require.NoError(t, err)
 		in := fields{rest: payload[versionBytes:]}
 		byNumber := map[int][][]byte{}

@@ -53,21 +53,21 @@ func receive(kind websocket.MessageType, message []byte) (any, error) {
 }
 
 func decodeMessage(message []byte) (any, error) {
-	topic, payload, err := open(message)
+	topic, payload, err := openFrame(message)
 	if err != nil {
 		return nil, err
 	}
 	switch topic {
 	case topicState:
-		return body(topic, payload, readState)
+		return decodeBody(topic, payload, readState)
 	case topicAck:
-		return body(topic, payload, readAck)
+		return decodeBody(topic, payload, readAck)
 	}
 	return nil, invalid("topic that agents do not send")
 }
 
-// open reads an outer frame. Unknown fields are skipped; of a repeated one the last counts.
-func open(message []byte) (topic string, payload []byte, err error) {
+// openFrame reads an outer frame. Unknown fields are skipped; of a repeated one the last counts.
+func openFrame(message []byte) (topic string, payload []byte, err error) {
 	hasTopic := false
 	in := fields{rest: message}
 	for in.next() {
@@ -85,14 +85,14 @@ func open(message []byte) (topic string, payload []byte, err error) {
 		return "", nil, invalid("frame that does not decode: " + in.err.Error())
 	case !hasTopic:
 		return "", nil, &dropped{cause: "message without a topic"}
-	case longer(topic, maxTopicUnits):
+	case isLongerThan(topic, maxTopicUnits):
 		return "", nil, invalid("topic that is too long")
 	}
 	return topic, payload, nil
 }
 
-// body checks the version of a payload and reads what follows it.
-func body[T any](topic string, payload []byte, read func(*fields) T) (any, error) {
+// decodeBody checks the version of a payload and reads what follows it.
+func decodeBody[T any](topic string, payload []byte, read func(*fields) T) (any, error) {
 	if len(payload) < versionBytes {
 		return nil, &dropped{topic: topic, cause: "payload without a version"}
 	}

@@ -53,11 +53,12 @@ func fuzzSnapshot(t *testing.T, got state) {
 		said.Rooms = append(said.Rooms, wire.Room{ID: r.id, Type: r.kind, Connections: r.connections, Origin: origin})
 	}
 	again := received(t, wire.State{ReqID: got.reqID, Full: true, Seq: got.seq, Hash: got.hash, Snapshot: said}.Frame()).(state)
-	again.full = got.full
+	again.isFull = got.isFull
 	require.Equal(t, got, again)
 }
 
-// FuzzStrictDecoder checks that the agents' decoder is strict: it accepts only the one spelling that the director sends.
+// FuzzStrictDecoder checks that the agents' decoder is strict: it accepts only the one spelling that the director
+// sends.
 func FuzzStrictDecoder(f *testing.F) {
 	f.Add(hello{"562cfc2cbeef8cf4", 2 * time.Second}.frame())
 	f.Add(poll{"poll_1", new("e315776cb3d1baad"), statusDraining}.frame())
@@ -83,7 +84,8 @@ func FuzzStrictDecoder(f *testing.F) {
 	})
 }
 
-// FuzzEndpoint checks that no endpoint makes the URL library panic, and that what passes is a URL of a scheme that is allowed.
+// FuzzEndpoint checks that no endpoint makes the URL library panic, and that what passes is a URL of a scheme that is
+// allowed.
 func FuzzEndpoint(f *testing.F) {
 	for endpoint := range endpoints {
 		f.Add(endpoint)

@@ -20,18 +20,19 @@ func (s *REST) instances(_ context.Context, in request) (answer, error) {
 	})
 }
 
-// Reads by id query the database, so that every replica finds a room as soon as its creation is acked, and no replica finds it after its
-// end. While the database does not answer, they use this replica's roster; they never answer 404 from the roster.
+// Reads by id query the database, so that every replica finds a room as soon as its creation is acked, and no replica
+// finds it after its end. While the database does not answer, they use this replica's roster; they never answer 404
+// from the roster.
 
 // instance answers GET /v1/instances/:id.
 func (s *REST) instance(ctx context.Context, in request) (answer, error) {
 	id := in.Param("id")
-	info, err := s.Lookup.FindAgent(ctx, s.Region, id)
+	info, err := s.options.Lookup.FindAgent(ctx, s.options.Region, id)
 	if err == nil {
 		return dataAnswer(http.StatusOK, func(b []byte) []byte { return roster.AppendInstanceInfo(b, &info) }), nil
 	}
 	if listed, ok := s.listed(err, id); ok {
-		return dataAnswer(http.StatusOK, func(b []byte) []byte { return s.Roster.View().AppendInstance(b, listed) }), nil
+		return dataAnswer(http.StatusOK, func(b []byte) []byte { return s.options.Roster.View().AppendInstance(b, listed) }), nil
 	}
 	return answer{}, err
 }
@@ -39,13 +40,13 @@ func (s *REST) instance(ctx context.Context, in request) (answer, error) {
 // roomsOfInstance answers GET /v1/instances/:id/rooms.
 func (s *REST) roomsOfInstance(ctx context.Context, in request) (answer, error) {
 	id := in.Param("id")
-	info, err := s.Lookup.FindAgent(ctx, s.Region, id)
+	info, err := s.options.Lookup.FindAgent(ctx, s.options.Region, id)
 	if err == nil {
 		return dataAnswer(http.StatusOK, func(b []byte) []byte { return appendRooms(b, info.Rooms) }), nil
 	}
 	if _, ok := s.listed(err, id); ok {
 		return dataAnswer(http.StatusOK, func(b []byte) []byte {
-			b, _ = s.Roster.View().AppendRooms(b, roster.Filter{InstanceID: &id}, roster.Page{})
+			b, _ = s.options.Roster.View().AppendRooms(b, roster.Filter{InstanceID: &id}, roster.Page{})
 			return b
 		}), nil
 	}
@@ -68,7 +69,7 @@ func (s *REST) listed(err error, id string) (*roster.Instance, bool) {
 	if !isAway(err) {
 		return nil, false
 	}
-	return s.Roster.Instance(id)
+	return s.options.Roster.Instance(id)
 }
 
 // isAway reports whether an error means that the database did not answer.
@@ -76,10 +77,10 @@ func isAway(err error) bool { return rejectionOf(err) == errNotReady }
 
 // drain answers POST /v1/instances/:id/drain after the ack. With ?keep=true the drain outlives the process.
 func (s *REST) drain(ctx context.Context, in request) (answer, error) {
-	return acknowledged(s.Commander.Drain(ctx, in.Param("id"), rest.Caller(ctx), in.Query("keep") == "true"))
+	return ackAnswer(s.options.Commander.Drain(ctx, in.Param("id"), rest.Caller(ctx), in.Query("keep") == "true"))
 }
 
 // undrain answers POST /v1/instances/:id/undrain after the ack.
 func (s *REST) undrain(ctx context.Context, in request) (answer, error) {
-	return acknowledged(s.Commander.Undrain(ctx, in.Param("id"), rest.Caller(ctx)))
+	return ackAnswer(s.options.Commander.Undrain(ctx, in.Param("id"), rest.Caller(ctx)))
 }

@@ -28,7 +28,8 @@ type key struct {
 	boundLabels map[string]string
 }
 
-// admits returns an error if an agent with this key may not report a snapshot. The error contains no value of the snapshot.
+// admits returns an error if an agent with this key may not report a snapshot. The error contains no value of the
+// snapshot.
 func (k key) admits(s *snapshot) error {
 	if k.boundName != nil && s.name != *k.boundName {
 		return refuse("name is not the one that the key is bound to")
@@ -41,7 +42,8 @@ func (k key) admits(s *snapshot) error {
 	return nil
 }
 
-// ValidKey returns an error if agents cannot send a key. They send it as a subprotocol, which may only have the characters of an HTTP token.
+// ValidKey returns an error if agents cannot send a key. They send it as a subprotocol, which may only have the
+// characters of an HTTP token.
 func ValidKey(secret string) error {
 	for _, c := range []byte(secret) {
 		if !isTokenChar(c) {
@@ -143,7 +145,8 @@ func offerOf(h http.Header) offer {
 	return o
 }
 
-// subprotocols are the subprotocols that the director may select, in order of preference. Node's client fails if none is selected.
+// subprotocols are the subprotocols that the director may select, in order of preference. Node's client fails if none
+// is selected.
 func (o offer) subprotocols() []string {
 	if o.secret == "" {
 		return []string{subprotocol}

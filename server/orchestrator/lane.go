@@ -25,46 +25,48 @@ type Lanes interface {
 	LeaveAgent(ctx context.Context, ref db.AgentRef) error
 }
 
-// lane writes the reports of one connection to the database: in order and one call at a time, so that an ack and the state that follows it
-// keep their order. It retries a call while the database does not answer. Only one goroutine at a time runs a lane.
+// lane writes the reports of one connection to the database: in order and one call at a time, so that an ack and the
+// state that follows it keep their order. It retries a call while the database does not answer. Only one goroutine at a
+// time runs a lane.
 type lane struct {
-	store Lanes
-	ref   db.AgentRef
-	key   key
-	host  host
-	log   *slog.Logger
-	retry func(attempt int) time.Duration // returns the delay after the given number of failed attempts
+	store      Lanes
+	ref        db.AgentRef
+	key        key
+	host       laneHost
+	log        *slog.Logger
+	retryDelay func(attempt int) time.Duration // returns the delay after the given number of failed attempts
 
-	content *content // the last applied content; nil before the agent has joined
-	drained bool     // a drain or undrain was acked since then: the next reply shows whether the agent still has that status
+	appliedContent *content // the last applied content; nil before the agent has joined
+	drainAcked     bool     // a drain or undrain was acked since then: the next reply shows whether the agent still has that status
 }
 
-// host is the connection of a lane. Its methods are safe for concurrent use.
-type host interface {
+// laneHost is the connection of a lane. Its methods are safe for concurrent use.
+type laneHost interface {
 	next() job // nil: there is no job, and run returns
-	record() record
-	recorded(r record)
-	applied(hash string, r record)
+	record() agentRecord
+	recorded(r agentRecord)
+	applied(hash string, r agentRecord)
 	unchanged(hash string) // the content equals the applied content; no database call was made
 	fenced()               // the agent no longer belongs to this replica
 }
 
-// Each call of a lane has a timeout, so that a frozen connection to the database cannot block it. The store's own timeouts are shorter.
+// Each call of a lane has a timeout, so that a frozen connection to the database cannot block it. The store's own
+// timeouts are shorter.
 const laneTimeout = 15 * time.Second
 
-// run executes the jobs of the connection until there are none.
-func (l *lane) run(ctx context.Context) {
+// runJobs executes the jobs of the connection until there are none.
+func (l *lane) runJobs(ctx context.Context) {
 	for j := l.host.next(); j != nil; j = l.host.next() {
-		if !l.try(ctx, j) {
+		if !l.retryJob(ctx, j) {
 			return
 		}
 	}
 }
 
-// try retries a job until the database has answered. It returns false if the lane must not run further jobs.
-func (l *lane) try(ctx context.Context, j job) bool {
+// retryJob retries a job until the database has answered. It returns false if the lane must not run further jobs.
+func (l *lane) retryJob(ctx context.Context, j job) bool {
 	for attempt := 0; ; attempt++ {
-		err := l.do(ctx, j)
+		err := l.runJob(ctx, j)
 		switch {
 		case err == nil:
 			return true
@@ -77,7 +79,7 @@ func (l *lane) try(ctx context.Context, j job) bool {
 			l.log.LogAttrs(ctx, slog.LevelWarn, "an agent's report was not recorded", slog.String("agent", l.ref.ID), slog.Any("error", err))
 			return true
 		}
-		if !wait.For(ctx, l.retry(attempt)) {
+		if !wait.For(ctx, l.retryDelay(attempt)) {
 			return false
 		}
 	}
@@ -87,33 +89,34 @@ func isTemporary(err error) bool {
 	return fault.Is(err, fault.Unavailable) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 }
 
-func (l *lane) do(ctx context.Context, j job) error {
+func (l *lane) runJob(ctx context.Context, j job) error {
 	ctx, cancel := context.WithTimeout(ctx, laneTimeout)
 	defer cancel()
 	switch j := j.(type) {
 	case snapshotJob:
-		return l.apply(ctx, newContent(j), j.received)
+		return l.applySnapshot(ctx, newContent(j), j.received)
 	case confirmJob:
-		return l.confirm(ctx, j)
+		return l.confirmReply(ctx, j)
 	case ackJob:
-		return l.acknowledge(ctx, j)
+		return l.recordAck(ctx, j)
 	case missJob:
-		return l.store.MarkMissed(ctx, db.AgentMiss{Ref: l.ref, Misses: j.misses, Age: time.Since(j.heard)})
+		return l.store.MarkMissed(ctx, db.AgentMiss{Ref: l.ref, Misses: j.misses, Age: time.Since(j.heardAt)})
 	case leaveJob:
 		return l.store.LeaveAgent(ctx, l.ref)
 	}
 	return nil
 }
 
-// apply writes a full state: the whole state if the agent joins, otherwise the differences from the last applied one.
-func (l *lane) apply(ctx context.Context, c *content, received time.Time) error {
+// applySnapshot writes a full state: the whole state if the agent joins, otherwise the differences from the last
+// applied one.
+func (l *lane) applySnapshot(ctx context.Context, c *content, received time.Time) error {
 	was := l.host.record()
-	if l.content == nil || was.doubted {
-		return l.join(ctx, c, received)
+	if l.appliedContent == nil || was.isDoubted {
+		return l.joinAgent(ctx, c, received)
 	}
-	agent, changed, removed := c.since(l.content)
-	if agent == nil && len(changed)+len(removed) == 0 && !was.owes && !l.drained {
-		l.content = c
+	agent, changed, removed := c.differencesFrom(l.appliedContent)
+	if agent == nil && len(changed)+len(removed) == 0 && !was.needsReply && !l.drainAcked {
+		l.appliedContent = c
 		l.host.unchanged(c.hash)
 		return nil
 	}
@@ -123,12 +126,12 @@ func (l *lane) apply(ctx context.Context, c *content, received time.Time) error 
 	if err != nil {
 		return err
 	}
-	l.content, l.drained = c, false
+	l.appliedContent, l.drainAcked = c, false
 	l.host.applied(c.hash, recordOf(is))
 	return nil
 }
 
-func (l *lane) join(ctx context.Context, c *content, received time.Time) error {
+func (l *lane) joinAgent(ctx context.Context, c *content, received time.Time) error {
 	is, err := l.store.JoinAgent(ctx, db.AgentJoin{
 		Ref: l.ref, Key: l.key.fingerprint, KeyID: l.key.id, Content: c.agent, Rooms: slices.Collect(maps.Values(c.rooms)),
 		Hash: c.hash, Seq: int64(c.seq), Age: time.Since(received),
@@ -136,27 +139,27 @@ func (l *lane) join(ctx context.Context, c *content, received time.Time) error {
 	if err != nil {
 		return err
 	}
-	l.content, l.drained = c, false
+	l.appliedContent, l.drainAcked = c, false
 	l.host.applied(c.hash, recordOf(is))
 	return nil
 }
 
-// confirm writes a reply without new content, if the database needs it.
-func (l *lane) confirm(ctx context.Context, j confirmJob) error {
+// confirmReply writes a reply without new content, if the database needs it.
+func (l *lane) confirmReply(ctx context.Context, j confirmJob) error {
 	was := l.host.record()
 	switch {
-	case l.content == nil:
+	case l.appliedContent == nil:
 		return nil // its first full state could not be applied
-	case was.doubted:
-		return l.join(ctx, l.content, j.received)
-	case !was.owes && !l.drained, !j.same:
+	case was.isDoubted:
+		return l.joinAgent(ctx, l.appliedContent, j.received)
+	case !was.needsReply && !l.drainAcked, !j.isUnchanged:
 		return nil
 	}
-	is, err := l.store.ApplySnapshot(ctx, db.AgentSnapshot{Ref: l.ref, Hash: l.content.hash, Seq: int64(l.content.seq), Age: time.Since(j.received)})
+	is, err := l.store.ApplySnapshot(ctx, db.AgentSnapshot{Ref: l.ref, Hash: l.appliedContent.hash, Seq: int64(l.appliedContent.seq), Age: time.Since(j.received)})
 	if err != nil {
 		return err
 	}
-	l.drained = false
+	l.drainAcked = false
 	l.host.recorded(recordOf(is))
 	return nil
 }
@@ -164,7 +167,7 @@ func (l *lane) confirm(ctx context.Context, j confirmJob) error {
 // maxFailureBytes limits the stored part of an agent's error text.
 const maxFailureBytes = 1024
 
-func (l *lane) acknowledge(ctx context.Context, j ackJob) error {
+func (l *lane) recordAck(ctx context.Context, j ackJob) error {
 	id, err := uuid.Parse(j.command.id)
 	if err != nil {
 		return err // cannot fail: the id was sent to the agent
@@ -178,14 +181,14 @@ func (l *lane) acknowledge(ctx context.Context, j ackJob) error {
 	if err != nil {
 		return err
 	}
-	if j.ack.ok && j.command.op == opDestroy && l.content != nil {
-		delete(l.content.rooms, j.command.roomID) // the database has deleted the room: if the agent reports it again, it is a new room
+	if j.ack.ok && j.command.op == opDestroy && l.appliedContent != nil {
+		delete(l.appliedContent.rooms, j.command.roomID) // the database has deleted the room: if the agent reports it again, it is a new room
 	}
-	l.drained = l.drained || j.ack.ok && (j.command.op == opDrain || j.command.op == opUndrain)
+	l.drainAcked = l.drainAcked || j.ack.ok && (j.command.op == opDrain || j.command.op == opUndrain)
 	l.host.recorded(recordOf(is))
 	return nil
 }
 
-func recordOf(s db.AgentState) record {
-	return record{draining: s.Status == db.AgentDraining, owes: s.Owes, doubted: s.Doubted}
+func recordOf(s db.AgentState) agentRecord {
+	return agentRecord{isDraining: s.Status == db.AgentDraining, needsReply: s.Owes, isDoubted: s.Doubted}
 }

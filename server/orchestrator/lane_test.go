@@ -70,19 +70,19 @@ func (l *ledger) LeaveAgent(context.Context, db.AgentRef) error {
 
 // seat is the fake connection of the lane under test. The lane runs in the goroutine of the test.
 type seat struct {
-	queue
+	jobQueue
 
-	is     record
+	is     agentRecord
 	known  string // hash
 	closed bool
 }
 
-func (h *seat) next() job                  { return h.pop() }
-func (h *seat) record() record             { return h.is }
-func (h *seat) recorded(r record)          { h.is = r }
-func (h *seat) applied(s string, r record) { h.known, h.is = s, r }
-func (h *seat) unchanged(s string)         { h.known = s }
-func (h *seat) fenced()                    { h.closed = true }
+func (h *seat) next() job                       { return h.popJob() }
+func (h *seat) record() agentRecord             { return h.is }
+func (h *seat) recorded(r agentRecord)          { h.is = r }
+func (h *seat) applied(s string, r agentRecord) { h.known, h.is = s, r }
+func (h *seat) unchanged(s string)              { h.known = s }
+func (h *seat) fenced()                         { h.closed = true }
 
 type laneTest struct {
 	*lane
@@ -98,21 +98,21 @@ func newLaneTest(t *testing.T) *laneTest {
 	k := &laneTest{t: t, ledger: &ledger{answer: db.AgentState{Status: db.AgentActive}}, seat: &seat{}}
 	k.lane = &lane{
 		store: k.ledger, ref: db.AgentRef{Region: "global", ID: "562cfc2cbeef8cf4", Replica: uuid.New()}, key: key{fingerprint: "key#01234567"},
-		host: k.seat, log: slog.New(slog.DiscardHandler), retry: func(int) time.Duration { k.waited++; return 0 },
+		host: k.seat, log: slog.New(slog.DiscardHandler), retryDelay: func(int) time.Duration { k.waited++; return 0 },
 	}
 	return k
 }
 
 func (k *laneTest) push(jobs ...job) {
 	for _, j := range jobs {
-		require.True(k.t, k.seat.push(j))
+		require.True(k.t, k.seat.pushJob(j))
 	}
 }
 
 // does runs the jobs and compares the calls since its last use.
 func (k *laneTest) does(calls ...string) {
 	k.t.Helper()
-	k.run(k.t.Context())
+	k.runJobs(k.t.Context())
 	require.Equal(k.t, calls, k.ledger.order)
 	k.ledger.order = nil
 }
@@ -164,7 +164,7 @@ func TestEqualContentIsNotWritten(t *testing.T) {
 	k.push(k.snapshot("h2", room1("a", 1)))
 	k.does()
 	require.Equal(t, "h2", k.seat.known)
-	k.seat.is.owes = true
+	k.seat.is.needsReply = true
 	k.push(k.snapshot("h3", room1("a", 1)))
 	k.does("apply h3")
 	require.Nil(t, k.ledger.snapshots[0].Content)
@@ -233,10 +233,10 @@ func TestTheQueueIsBounded(t *testing.T) {
 	for range maxAcks {
 		k.push(k.snapshot("h"), ackOf(opDrain, "", true), confirmJob{time.Now(), true}, missJob{1, time.Now()})
 	}
-	require.False(t, k.seat.push(ackOf(opDrain, "", true)))
+	require.False(t, k.seat.pushJob(ackOf(opDrain, "", true)))
 	require.Len(t, k.seat.jobs, maxAcks+3)
-	k.seat.pop()
-	require.True(t, k.seat.push(ackOf(opDrain, "", true)))
+	k.seat.popJob()
+	require.True(t, k.seat.pushJob(ackOf(opDrain, "", true)))
 }
 
 func TestACallIsRepeatedWhileTheDatabaseIsAway(t *testing.T) {
@@ -277,10 +277,10 @@ func TestALaneStopsWithItsContext(t *testing.T) {
 	t.Parallel()
 	k := newLaneTest(t)
 	ctx, cancel := context.WithCancel(t.Context())
-	k.retry = func(int) time.Duration { cancel(); return time.Hour }
+	k.retryDelay = func(int) time.Duration { cancel(); return time.Hour }
 	k.ledger.fails = slices.Repeat([]error{&fault.Error{Kind: fault.Unavailable}}, 9)
 	k.push(k.snapshot("h1"))
-	k.run(ctx)
+	k.runJobs(ctx)
 	require.Equal(t, []string{"join h1"}, k.ledger.order)
 	require.False(t, k.seat.closed)
 }

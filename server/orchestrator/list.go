@@ -12,12 +12,12 @@ type request = rest.In[rest.None]
 
 // list answers from this replica's roster, or with 304 if the caller already has that list.
 func (s *REST) list(in request, makeAnswer func(*roster.View) answer) (answer, error) {
-	view := s.Roster.View()
+	view := s.options.Roster.View()
 	if view == nil {
 		return answer{}, errNotReady
 	}
 	etag := entityTag(view)
-	if unchanged(strings.Join(in.Headers("If-None-Match"), ","), etag) {
+	if isUnchanged(strings.Join(in.Headers("If-None-Match"), ","), etag) {
 		return answer{etag: etag}, nil
 	}
 	a := makeAnswer(view)
@@ -25,12 +25,14 @@ func (s *REST) list(in request, makeAnswer func(*roster.View) answer) (answer, e
 	return a, nil
 }
 
-// entityTag returns the entity tag of all lists. It is derived from the state hash of the fleet, so all lists change together.
+// entityTag returns the entity tag of all lists. It is derived from the state hash of the fleet, so all lists change
+// together.
 func entityTag(v *roster.View) string { return `W/"` + v.Stats().StateHash() + `"` }
 
-// unchanged reports whether an If-None-Match header lists the entity tag. Unlike RFC 9110 section 13.1.2, and like upstream, it does
-// not match the strong form: no cache changes the tag on the way, and no client sends the strong form.
-func unchanged(header, etag string) bool {
+// isUnchanged reports whether an If-None-Match header lists the entity tag. Unlike RFC 9110 section 13.1.2, and like
+// upstream, it does not match the strong form: no cache changes the tag on the way, and no client sends the strong
+// form.
+func isUnchanged(header, etag string) bool {
 	for tag := range strings.SplitSeq(header, ",") {
 		if tag = strings.TrimSpace(tag); tag == "*" || tag == etag {
 			return true

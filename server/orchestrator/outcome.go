@@ -7,8 +7,9 @@ import (
 	"github.com/lattice-director/director/db"
 )
 
-// Commander sends commands to agents, whichever replica they are connected to, and waits for their acks. actor is the fingerprint of the
-// caller's key. If the caller disconnects, the wait ends; the command continues. [command.Caller] implements it.
+// Commander sends commands to agents, whichever replica they are connected to, and waits for their acks. actor is the
+// fingerprint of the caller's key. If the caller disconnects, the wait ends; the command continues. [command.Caller]
+// implements it.
 type Commander interface {
 	Create(ctx context.Context, r db.NewRoom) (db.CommandAnswer, error)
 	Destroy(ctx context.Context, roomID, actor string) (db.CommandAnswer, error)
@@ -16,15 +17,15 @@ type Commander interface {
 	Undrain(ctx context.Context, agentID, actor string) (db.CommandAnswer, error)
 }
 
-func acknowledged(a db.CommandAnswer, err error) (answer, error) {
-	if err := outcome(a, err); err != nil {
+func ackAnswer(a db.CommandAnswer, err error) (answer, error) {
+	if err := commandError(a, err); err != nil {
 		return answer{}, err
 	}
-	return done, nil
+	return answerDone, nil
 }
 
-// outcome returns the error of a command that was not done in time.
-func outcome(a db.CommandAnswer, err error) error {
+// commandError returns the error of a command that was not done in time.
+func commandError(a db.CommandAnswer, err error) error {
 	if err != nil {
 		return err
 	}

@@ -13,14 +13,14 @@ import (
 var probes = []string{"/healthz", "/readyz"}
 
 func (s *REST) mountProbes(r gin.IRouter) {
-	get(r, "/healthz", rest.Handle(http.StatusOK, func(context.Context, rest.In[rest.None]) (answer, error) { return done, nil }))
+	get(r, "/healthz", rest.Handle(http.StatusOK, func(context.Context, rest.In[rest.None]) (answer, error) { return answerDone, nil }))
 	get(r, "/readyz", rest.Handle(http.StatusOK, func(ctx context.Context, _ rest.In[rest.None]) (answer, error) {
-		if !s.NoAPI && s.Roster.View() == nil {
+		if !s.options.NoAPI && s.options.Roster.View() == nil {
 			return answer{}, errNotReady // the roster is not read yet, so lists cannot be answered
 		}
-		if s.Ready(ctx) != nil {
+		if s.options.Ready(ctx) != nil {
 			return answer{}, errNotReady
 		}
-		return done, nil
+		return answerDone, nil
 	}))
 }

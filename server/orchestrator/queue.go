@@ -2,23 +2,25 @@ package orchestrator
 
 import "slices"
 
-// maxAcks limits the acks of a connection that wait for the database. The next snapshot shows the results of commands whose ack was dropped.
+// maxAcks limits the acks of a connection that wait for the database. The next snapshot shows the results of commands
+// whose ack was dropped.
 const maxAcks = 32
 
-// queue holds the jobs of a connection that its lane has not started, in the order of execution. It keeps up to maxAcks acks but only the
-// newest snapshot, confirmation, miss and leave, so it stays bounded during a database outage.
-type queue struct {
-	jobs []job
-	acks int
-	last bool // the agent leaves: nothing follows
+// jobQueue holds the jobs of a connection that its lane has not started, in the order of execution. It keeps up to
+// maxAcks acks but only the newest snapshot, confirmation, miss and leave, so it stays bounded during a database
+// outage.
+type jobQueue struct {
+	jobs     []job
+	acks     int
+	isClosed bool // the agent leaves: nothing follows
 }
 
 // leaveJob is the last job of a connection.
 type leaveJob struct{}
 
-// push returns false if an ack is dropped because too many wait.
-func (q *queue) push(j job) bool {
-	if q.last {
+// pushJob returns false if an ack is dropped because too many wait.
+func (q *jobQueue) pushJob(j job) bool {
+	if q.isClosed {
 		return true
 	}
 	switch j.(type) {
@@ -28,20 +30,20 @@ func (q *queue) push(j job) bool {
 		}
 		q.acks++
 	case snapshotJob:
-		q.drop(isA[snapshotJob], isA[confirmJob])
+		q.dropJobs(isA[snapshotJob], isA[confirmJob])
 	case confirmJob:
-		q.drop(isA[confirmJob])
+		q.dropJobs(isA[confirmJob])
 	case missJob:
-		q.drop(isA[missJob])
+		q.dropJobs(isA[missJob])
 	case leaveJob:
-		q.drop(isA[snapshotJob], isA[confirmJob], isMinor) // a miss that made the agent stale stays, because it is an event
-		q.last = true
+		q.dropJobs(isA[snapshotJob], isA[confirmJob], isMinor) // a miss that made the agent stale stays, because it is an event
+		q.isClosed = true
 	}
 	q.jobs = append(q.jobs, j)
 	return true
 }
 
-func (q *queue) drop(kinds ...func(job) bool) {
+func (q *jobQueue) dropJobs(kinds ...func(job) bool) {
 	q.jobs = slices.DeleteFunc(q.jobs, func(j job) bool {
 		return slices.ContainsFunc(kinds, func(is func(job) bool) bool { return is(j) })
 	})
@@ -58,8 +60,8 @@ func isMinor(j job) bool {
 	return is && m.misses < staleMisses
 }
 
-// pop returns nil if the queue is empty.
-func (q *queue) pop() job {
+// popJob returns nil if the queue is empty.
+func (q *jobQueue) popJob() job {
 	if len(q.jobs) == 0 {
 		return nil
 	}

@@ -3,7 +3,7 @@ package orchestrator
 // state is an agent's reply to a poll. Fields that the agent did not set are zero.
 type state struct {
 	reqID    string // of the poll
-	full     bool   // if not, the content is that of the last full state, and snapshot is empty
+	isFull   bool   // if not, the content is that of the last full state, and snapshot is empty
 	seq      uint32 // grows within a connection
 	hash     string // of the content, by the agent; echoed in polls and never checked
 	snapshot snapshot
@@ -53,7 +53,7 @@ func readState(in *fields) state {
 		case 1:
 			s.reqID = in.text()
 		case 2:
-			s.full = in.bool()
+			s.isFull = in.bool()
 		case 3:
 			s.seq = in.uint32()
 		case 4:
@@ -65,8 +65,8 @@ func readState(in *fields) state {
 	return s
 }
 
-// readField reads a field of a full state. It keeps one element more than a list may have, so that the check still sees that
-// there are too many: a frame of 4 MiB has room for two million empty rooms.
+// readField reads a field of a full state. It keeps one element more than a list may have, so that the check still sees
+// that there are too many: a frame of 4 MiB has room for two million empty rooms.
 func (s *snapshot) readField(in *fields) {
 	switch in.number {
 	case 5:
@@ -101,15 +101,15 @@ func appendUpTo[T any](limit int, list []T, element T) []T {
 	return append(list, element)
 }
 
-func (s *snapshot) addLabel(l label) {
+func (s *snapshot) addLabel(l roomLabel) {
 	if _, has := s.labels[l.key]; has || len(s.labels) <= maxLabels {
 		s.labels[l.key] = l.value
 	}
 }
 
-type label struct{ key, value string }
+type roomLabel struct{ key, value string }
 
-func readLabel(in *fields) (l label) {
+func readLabel(in *fields) (l roomLabel) {
 	for in.next() {
 		switch in.number {
 		case 1:

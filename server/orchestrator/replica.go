@@ -3,8 +3,6 @@ package orchestrator
 import (
 	"context"
 	"log/slog"
-	"maps"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,7 +11,9 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/fault"
-	"github.com/lattice-director/director/internal/base/wait"
+	"github.com/lattice-director/director/internal/base/follow"
+	"github.com/lattice-director/director/internal/base/tenure"
+	"github.com/lattice-director/director/server/ws"
 )
 
 // Replicas is the part of db.Store that a replica needs for its lease and its agents.
@@ -35,226 +35,155 @@ const (
 	keptBeats   = 3               // heartbeats for which the agents of a stopping replica stay listed, so that they can reconnect elsewhere
 )
 
-// life is the time of a replica id, from BeginReplica until the replica stops or is ended, with the sockets that it owns.
-type life struct {
-	*Server
+// replica is one id of this replica, from BeginReplica until the server stops or others end the id, with the sockets
+// that it owns.
+type replica struct {
+	server *Server
 
-	id     uuid.UUID
-	ending atomic.Bool     // other replicas may take over its agents' rows
-	lanes  context.Context // ends when the lanes must stop writing
-	cut    context.CancelFunc
-	at     atomic.Int64
-	since  uint64 // position from which agents are read next
-
-	mu      sync.Mutex
-	sockets map[string]*socket // by the agent's id
-	gone    sync.WaitGroup     // counts the sockets
+	id        uuid.UUID
+	sockets   *ws.Set[string, *socket] // by the agent's id; closed when other replicas may take over the agents' rows
+	lanes     context.Context          // ends when the lanes must stop writing
+	stopLanes context.CancelFunc
+	moments   atomic.Int64
+	readFrom  uint64 // position from which agents are read next
 }
 
-func (s *Server) newLife(id uuid.UUID) *life {
-	l := &life{Server: s, id: id, sockets: map[string]*socket{}}
-	l.lanes, l.cut = context.WithCancel(context.Background())
-	return l
+func (s *Server) newReplica(id uuid.UUID) *replica {
+	r := &replica{server: s, id: id, sockets: ws.NewSet[string, *socket]()}
+	r.lanes, r.stopLanes = context.WithCancel(context.Background())
+	return r
 }
 
 // moment returns a greater value with each call.
-func (l *life) moment() moment { return moment(l.at.Add(1)) }
+func (r *replica) moment() moment { return moment(r.moments.Add(1)) }
 
-// add returns false if the life is ending.
-func (l *life) add(s *socket) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.ending.Load() {
-		return false
-	}
-	l.sockets[s.id] = s
-	l.gone.Add(1)
-	return true
+// serveReplicas begins one id after the other until the server stops. It returns after the last one has ended.
+func (s *Server) serveReplicas(ctx context.Context) {
+	tenure.Series[*replica]{
+		Begin: s.begin, Hold: func(ctx context.Context, r *replica) bool { return r.run(ctx) }, Fence: (*replica).fence,
+		End:   func(ctx context.Context, r *replica) { r.stop(ctx) },
+		Retry: func() time.Duration { return retryDelay(4) }, Stopping: s.stopping, Report: s.outages.Call("begin").Report,
+	}.Run(ctx)
 }
 
-func (l *life) remove(s *socket) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	delete(l.sockets, s.id)
-	l.gone.Done()
-}
-
-func (l *life) all() []*socket {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return slices.Collect(maps.Values(l.sockets))
-}
-
-func (l *life) socket(agentID string) *socket {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.sockets[agentID]
-}
-
-// live starts one life after the other until the server stops. It returns after the last one has ended.
-func (s *Server) live(ctx context.Context) {
-	for ctx.Err() == nil && !s.isStopping() {
-		id, err := s.begin(ctx)
-		if err != nil {
-			s.waitToRetry(ctx)
-			continue
-		}
-		l := s.newLife(id)
-		s.life.Store(l)
-		s.options.Log.LogAttrs(ctx, slog.LevelInfo, "replica begins", slog.String("replica", id.String()))
-		if l.run(ctx) {
-			l.fence()
-			continue
-		}
-		l.stop(ctx)
-	}
-}
-
-func (s *Server) begin(ctx context.Context) (uuid.UUID, error) {
+func (s *Server) begin(ctx context.Context) (*replica, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	return s.options.Store.BeginReplica(ctx, s.options.Region)
-}
-
-func (s *Server) waitToRetry(ctx context.Context) {
-	timer := time.NewTimer(retryDelay(4))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-s.stopping:
-	case <-ctx.Done():
+	id, err := s.options.Store.BeginReplica(ctx, s.options.Region)
+	if err != nil {
+		return nil, err
 	}
+	r := s.newReplica(id)
+	s.current.Store(r)
+	s.options.Log.LogAttrs(ctx, slog.LevelInfo, "replica begins", slog.String("replica", id.String()))
+	return r, nil
 }
 
-// run renews the lease and follows notifications. It returns true when another replica or a worker has ended this replica, and false when the server stops.
-func (l *life) run(ctx context.Context) (superseded bool) {
+// run renews the lease and follows notifications. It returns true when others have ended this id, and false when the
+// server stops.
+func (r *replica) run(ctx context.Context) (superseded bool) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var running sync.WaitGroup
 	defer running.Wait()
 	defer cancel()
 	ended := make(chan struct{})
-	running.Go(func() { l.renew(ctx, ended) })
-	running.Go(func() { l.follow(ctx, "commands", l.sendPending) })
-	running.Go(func() { l.follow(ctx, "agents", l.readAgents) })
+	running.Go(func() {
+		if fault.Is(r.lease().Hold(ctx), fault.Superseded) {
+			close(ended)
+		}
+	})
+	running.Go(func() { r.follow(ctx, "commands", r.sendPending) })
+	running.Go(func() { r.follow(ctx, "agents", r.readAgents) })
 	select {
 	case <-ended:
 		return true
-	case <-l.stopping:
+	case <-r.server.stopping:
 	case <-ctx.Done():
 	}
 	return false
 }
 
-// renew renews the lease each second, or each tenth of the lease if that is shorter, until ctx ends. If the replica has ended, it closes ended.
-func (l *life) renew(ctx context.Context, ended chan<- struct{}) {
-	every := time.NewTicker(min(time.Second, l.options.Store.Timing().LeaseTTL/10))
-	defer every.Stop()
-	for {
-		err := l.renewOnce(ctx)
-		if fault.Is(err, fault.Superseded) {
-			close(ended)
-			return
-		}
-		l.trouble.Report(ctx, "renew", err)
-		select {
-		case <-every.C:
-		case <-ctx.Done():
-			return
-		}
+// lease is renewed each second, or each tenth of the lease if that is shorter.
+func (r *replica) lease() tenure.Lease {
+	o := r.server.options
+	return tenure.Lease{
+		Every: min(time.Second, o.Store.Timing().LeaseTTL/10), Timeout: callTimeout,
+		Renew:  func(ctx context.Context) error { return o.Store.RenewReplica(ctx, o.Region, r.id, r.census()) },
+		IsLost: func(err error) bool { return fault.Is(err, fault.Superseded) },
+		Report: r.server.outages.Call("renew").Report,
 	}
 }
 
-func (l *life) renewOnce(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	return l.options.Store.RenewReplica(ctx, l.options.Region, l.id, l.census())
-}
-
-// census counts the agents for the metrics. Among the agents that have missed no poll, it returns the longest time since a last reply.
-func (l *life) census() (silence time.Duration) {
+// census counts the agents for the metrics. Among the agents that have missed no poll, it returns the longest time
+// since a last reply.
+func (r *replica) census() (silence time.Duration) {
 	now := time.Now()
 	joining, listed, stale := 0, 0, 0
-	for _, s := range l.all() {
+	for _, s := range r.sockets.Conns() {
 		s.mu.Lock()
 		c := s.conversation
 		switch {
-		case c.ended:
-		case !c.accepted:
+		case c.hasEnded:
+		case !c.hasState:
 			joining++
 		case c.misses >= staleMisses:
 			stale++
 		default:
 			listed++
 			if c.misses == 0 {
-				silence = max(silence, now.Sub(c.heard))
+				silence = max(silence, now.Sub(c.heardAt))
 			}
 		}
 		s.mu.Unlock()
 	}
-	l.metrics.count(joining, listed, stale)
+	r.server.metrics.count(joining, listed, stale)
 	return silence
 }
 
 // follow calls read after each notification to this replica, and at least each second.
-func (l *life) follow(ctx context.Context, name string, read func(context.Context) error) {
-	wake, stop := l.options.Store.Subscribe(db.TopicReplica(l.id), l.options.Region)
+func (r *replica) follow(ctx context.Context, name string, read func(context.Context) error) {
+	notified, stop := r.server.options.Store.Subscribe(db.TopicReplica(r.id), r.server.options.Region)
 	defer stop()
-	every := time.NewTicker(lookEvery)
-	defer every.Stop()
-	for {
-		began := time.Now()
-		l.trouble.Report(ctx, name, l.readOnce(ctx, read))
-		if !wait.For(ctx, time.Since(began)) { // so that reads take at most half of the time at any rate of notifications
-			return
-		}
-		select {
-		case <-wake:
-		case <-every.C:
-		case <-ctx.Done():
-			return
-		}
-	}
+	follow.Loop{
+		Name: "agent reader", Every: lookEvery, Timeout: callTimeout, Wakes: follow.Wakes{notified},
+		Do: func(ctx context.Context, _ bool) error { return read(ctx) }, Guard: r.server.guard, Report: r.server.outages.Call(name).Report,
+	}.Run(ctx)
 }
 
-func (l *life) readOnce(ctx context.Context, read func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	return l.guard.Do("agent reader", func() error { return read(ctx) })
-}
-
-// readAgents reads the changes that other replicas and workers have made to this replica's agents. If a row may have been read before the
-// agent's last own write, it is read again.
-func (l *life) readAgents(ctx context.Context) error {
-	at := l.moment()
-	own, err := l.options.Store.OwnAgents(ctx, l.options.Region, l.id, l.since)
+// readAgents reads the changes that other replicas and workers have made to this replica's agents. If a row may have
+// been read before the agent's last own write, it is read again.
+func (r *replica) readAgents(ctx context.Context) error {
+	at := r.moment()
+	own, err := r.server.options.Store.OwnAgents(ctx, r.server.options.Region, r.id, r.readFrom)
 	if err != nil {
 		return err
 	}
 	if own.All {
-		l.fenceOthers(at, own.Changed)
+		r.fenceOthers(at, own.Changed)
 	}
 	for _, a := range own.Changed {
-		s := l.socket(a.ID)
+		s := r.sockets.Get(a.ID)
 		switch {
 		case s == nil:
 		case a.Left:
 			s.fenced()
-		case !s.read(at, recordOf(a.AgentState)):
-			own.Next = l.since
+		case !s.rowRead(at, recordOf(a.AgentState)):
+			own.Next = r.readFrom
 		}
 	}
-	l.since = own.Next
+	r.readFrom = own.Next
 	return nil
 }
 
-// fenceOthers closes the connections of agents that joined before at and are not in the list all, the replica's agents: their rows are gone.
-func (l *life) fenceOthers(at moment, all []db.OwnAgent) {
+// fenceOthers closes the connections of agents that joined before at and are not in the list all, the replica's agents:
+// their rows are gone.
+func (r *replica) fenceOthers(at moment, all []db.OwnAgent) {
 	listed := make(map[string]bool, len(all))
 	for _, a := range all {
 		listed[a.ID] = true
 	}
-	for _, s := range l.all() {
+	for _, s := range r.sockets.Conns() {
 		if !listed[s.id] && s.joinedBefore(at) {
 			s.fenced()
 		}
@@ -264,16 +193,17 @@ func (l *life) fenceOthers(at moment, all []db.OwnAgent) {
 // pendingPage is the size of a page of db.Store.PendingCommands.
 const pendingPage = 4096
 
-// sendPending sends the pending commands. The list includes commands that were already sent; a conversation sends each command once.
-func (l *life) sendPending(ctx context.Context) error {
+// sendPending sends the pending commands. The list includes commands that were already sent; a conversation sends each
+// command once.
+func (r *replica) sendPending(ctx context.Context) error {
 	after := uuid.Nil
 	for {
-		page, err := l.options.Store.PendingCommands(ctx, l.options.Region, l.id, after)
+		page, err := r.server.options.Store.PendingCommands(ctx, r.server.options.Region, r.id, after)
 		if err != nil {
 			return err
 		}
 		for _, c := range page {
-			if s := l.socket(c.AgentID); s != nil {
+			if s := r.sockets.Get(c.AgentID); s != nil {
 				s.command(command{c.ID.String(), string(c.Op), c.RawID, c.RoomType})
 			}
 		}
@@ -284,44 +214,33 @@ func (l *life) sendPending(ctx context.Context) error {
 	}
 }
 
-// fence closes the connections of a replica that was ended: it no longer owns its rows.
-func (l *life) fence() {
-	l.options.Log.LogAttrs(context.Background(), slog.LevelWarn, "replica was ended by others: its connections are closed", slog.String("replica", l.id.String()))
-	l.leaveRows()
-	l.cut()
-	for _, s := range l.all() {
+// fence closes the connections of an id that was ended: it no longer owns its rows.
+func (r *replica) fence() {
+	r.server.options.Log.LogAttrs(context.Background(), slog.LevelWarn, "replica was ended by others: its connections are closed", slog.String("replica", r.id.String()))
+	r.sockets.Close()
+	r.stopLanes()
+	for _, s := range r.sockets.Conns() {
 		s.fenced()
 	}
 }
 
 // stop leaves the rows to other replicas, and then closes the sockets, so that the agents reconnect to them.
-func (l *life) stop(ctx context.Context) {
-	l.leaveRows()
-	l.endReplica(ctx)
-	sockets := l.all()
-	for i, s := range sockets {
-		if i > 0 {
-			wait.For(l.lanes, closeSpread/time.Duration(len(sockets)))
-		}
+func (r *replica) stop(ctx context.Context) {
+	r.sockets.Close()
+	r.endReplica(ctx)
+	ws.CloseEvenly(r.lanes, closeSpread, r.sockets.Conns(), func(s *socket) {
 		s.handle(func(c *conversation) effects { return c.finish(closeInvalid, reasonStopped, "the replica stops") })
-	}
-	late := time.AfterFunc(laneGrace, l.cut)
+	})
+	late := time.AfterFunc(laneGrace, r.stopLanes)
 	defer late.Stop()
-	l.gone.Wait()
-	l.cut()
+	r.sockets.Wait()
+	r.stopLanes()
 }
 
-// leaveRows marks this life as ending. From here on, no agent joins or leaves through this replica.
-func (l *life) leaveRows() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.ending.Store(true)
-}
-
-func (l *life) endReplica(ctx context.Context) {
+func (r *replica) endReplica(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
 	defer cancel()
-	if err := l.options.Store.EndReplica(ctx, l.options.Region, l.id, keptBeats*l.options.Heartbeat); err != nil {
-		l.options.Log.LogAttrs(ctx, slog.LevelWarn, "the end of the replica was not recorded: its agents leave with its lease", slog.Any("error", err))
+	if err := r.server.options.Store.EndReplica(ctx, r.server.options.Region, r.id, keptBeats*r.server.options.Heartbeat); err != nil {
+		r.server.options.Log.LogAttrs(ctx, slog.LevelWarn, "the end of the replica was not recorded: its agents leave with its lease", slog.Any("error", err))
 	}
 }

@@ -28,8 +28,8 @@ type Lookup interface {
 	FindRoom(ctx context.Context, region, id string) (db.RoomInfo, error)
 }
 
-// RESTOptions configure REST and SSE. Region, AdminKeys, Roster, Lookup, Commander, Follow and Ready are required unless NoAPI is set,
-// which leaves only Ready required.
+// RESTOptions configure REST and SSE. Region, AdminKeys, Roster, Lookup, Commander, Follow and Ready are required
+// unless NoAPI is set, which leaves only Ready required.
 type RESTOptions struct {
 	Region    string
 	Roster    Roster
@@ -53,9 +53,10 @@ type RESTOptions struct {
 	Tracer  trace.TracerProvider // nil: no traces
 }
 
-// REST serves the REST API and the events of a Rivalis orchestrator, in the format of upstream's: see answer.go. Safe for concurrent use.
+// REST serves the REST API and the events of a Rivalis orchestrator, in the format of upstream's: see answer.go. Safe
+// for concurrent use.
 type REST struct {
-	RESTOptions
+	options RESTOptions
 
 	handler       *gin.Engine
 	streamTimeout time.Duration // within which a caller of events must read one part
@@ -76,7 +77,7 @@ var authFailures = rest.Rate{PerSecond: 1.0 / 6, Burst: 10}
 // NewREST returns the handler. Errors: a malformed trusted proxy.
 func NewREST(o RESTOptions) (*REST, error) {
 	o = o.withDefaults()
-	s := &REST{RESTOptions: o, streamTimeout: 10 * time.Second}
+	s := &REST{options: o, streamTimeout: 10 * time.Second}
 	engine, err := rest.New(rest.Options{
 		Log: o.Log, Metrics: o.Metrics, Tracer: o.Tracer, TrustedProxies: o.TrustedProxies, Errors: writeError,
 		QuietRoutes: slices.Concat(probes, apiRoutes), UntracedRoutes: probes,
@@ -120,20 +121,21 @@ func (s *REST) Routes() gin.RoutesInfo { return s.handler.Routes() }
 // ServeHTTP implements http.Handler.
 func (s *REST) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
 
-// apiRoutes are the route patterns of the API. The access log only contains their failures: changes have an audit line, and dashboards
-// send a read every second.
+// apiRoutes are the route patterns of the API. The access log only contains their failures: changes have an audit line,
+// and dashboards send a read every second.
 var apiRoutes = []string{
 	"/v1/stats", "/v1/instances", "/v1/instances/:id", "/v1/instances/:id/rooms", "/v1/instances/:id/drain", "/v1/instances/:id/undrain",
 	"/v1/rooms", "/v1/rooms/:id", "/v1/events",
 }
 
-// mountAPI mounts the routes that need a key. The cheapest check comes first; a body is read only after the key is checked.
+// mountAPI mounts the routes that need a key. The cheapest check comes first; a body is read only after the key is
+// checked.
 func (s *REST) mountAPI(engine *gin.Engine) {
 	failures := rest.NewLimiter(authFailures)
-	gate := rest.NewGate(maxCalls, s.Metrics, s.Log)
-	key := rest.Keys(s.AdminKeys, "", failures)
+	gate := rest.NewGate(maxCalls, s.options.Metrics, s.options.Log)
+	key := rest.Keys(s.options.AdminKeys, "", failures)
 
-	reads := engine.Group("/v1", gate.RefuseWhenFull, key, gate.Enter, rest.Deadline(s.ReadTimeout))
+	reads := engine.Group("/v1", gate.RefuseWhenFull, key, gate.Enter, rest.Deadline(s.options.ReadTimeout))
 	get(reads, "/stats", rest.Handle(http.StatusOK, s.stats))
 	get(reads, "/instances", rest.Handle(http.StatusOK, s.instances))
 	get(reads, "/instances/:id", rest.Handle(http.StatusOK, s.instance))
@@ -149,10 +151,10 @@ func (s *REST) mountAPI(engine *gin.Engine) {
 	changes.POST("/instances/:id/undrain", rest.DropBody, gate.Enter, rest.Handle(http.StatusOK, s.undrain))
 
 	query := ""
-	if s.QueryKey {
+	if s.options.QueryKey {
 		query = "key"
 	}
-	get(engine.Group("/v1", rest.Keys(s.AdminKeys, query, failures)), "/events", s.events)
+	get(engine.Group("/v1", rest.Keys(s.options.AdminKeys, query, failures)), "/events", s.events)
 }
 
 // requireID answers paths such as /v1/instances//rooms, which gin matches to a route, as unknown routes.
@@ -167,7 +169,8 @@ func get(r gin.IRouter, path string, handler gin.HandlerFunc) {
 	r.Match([]string{http.MethodGet, http.MethodHead}, path, handler)
 }
 
-// deadline limits the time in which a caller must read the answer. It replaces the deadline of the connection's previous request.
+// deadline limits the time in which a caller must read the answer. It replaces the deadline of the connection's
+// previous request.
 func (o RESTOptions) deadline(c *gin.Context) {
 	// an error means that the connection has no deadlines, in tests
 	_ = http.NewResponseController(c.Writer).SetWriteDeadline(time.Now().Add(o.CommandTimeout + answerTime))

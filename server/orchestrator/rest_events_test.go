@@ -188,7 +188,8 @@ func TestStoppingEndsStreams(t *testing.T) {
 	within(t, f.closed, "close of the follower")
 }
 
-// stalled serves b over connections with small buffers, so that a caller that does not read blocks the server after few bytes.
+// stalled serves b over connections with small buffers, so that a caller that does not read blocks the server after few
+// bytes.
 func (b rig) stalled(t *testing.T) *httptest.Server {
 	server := httptest.NewUnstartedServer(b)
 	server.Config.ConnContext = func(ctx context.Context, c net.Conn) context.Context {

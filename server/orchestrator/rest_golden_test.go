@@ -89,7 +89,8 @@ func TestAnswersToTheByte(t *testing.T) {
 	}
 }
 
-// An unknown path gets the same answer with and without a key, so that guessing reveals no routes. It does not count as a failed key.
+// An unknown path gets the same answer with and without a key, so that guessing reveals no routes. It does not count as
+// a failed key.
 func TestUnknownRoutes(t *testing.T) {
 	t.Parallel()
 	b := newRig(t, duelFleet())

@@ -57,7 +57,8 @@ func TestKeysInEitherCase(t *testing.T) {
 	require.Equal(t, 401, b.get("/v1/stats?key="+adminKey, "Authorization", "").Code)
 }
 
-// An address that fails too often gets 429 until it has a token again. Requests with a valid key from that address are always served.
+// An address that fails too often gets 429 until it has a token again. Requests with a valid key from that address are
+// always served.
 func TestThrottle(t *testing.T) {
 	t.Parallel()
 	b := newRig(t, duelFleet())

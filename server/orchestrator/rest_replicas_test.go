@@ -21,18 +21,18 @@ import (
 	"github.com/lattice-director/director/internal/testkit/storetest"
 )
 
-// replica is the REST API of one replica on a real database. The test plays the agents' connections.
-type replica struct {
+// apiReplica is the REST API of one replica on a real database. The test plays the agents' connections.
+type apiReplica struct {
 	*httptest.Server
 
 	store *db.Store
 	id    uuid.UUID
 }
 
-func newReplica(t testing.TB, url string, maxStreams int) *replica {
+func newReplica(t testing.TB, url string, maxStreams int) *apiReplica {
 	t.Helper()
 	store := storetest.Open(t, url)
-	r := &replica{store: store}
+	r := &apiReplica{store: store}
 	var err error
 	r.id, err = store.BeginReplica(t.Context(), "global")
 	require.NoError(t, err)
@@ -70,7 +70,7 @@ func newReplica(t testing.TB, url string, maxStreams int) *replica {
 }
 
 // host joins an agent that is connected to this replica, and acks its commands.
-func (r *replica) host(t *testing.T, id, name string) {
+func (r *apiReplica) host(t *testing.T, id, name string) {
 	t.Helper()
 	ref := db.AgentRef{Region: "global", ID: id, Replica: r.id}
 	_, err := r.store.JoinAgent(t.Context(), db.AgentJoin{
@@ -98,7 +98,7 @@ func (r *replica) host(t *testing.T, id, name string) {
 }
 
 // call returns the status, the body and the entity tag of an answer.
-func (r *replica) call(t *testing.T, method, path, body string) (status int, text, etag string) {
+func (r *apiReplica) call(t *testing.T, method, path, body string) (status int, text, etag string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, r.URL+path, strings.NewReader(body))
 	require.NoError(t, err)
@@ -115,7 +115,7 @@ func (r *replica) call(t *testing.T, method, path, body string) (status int, tex
 }
 
 // follow opens a stream of events. The channel receives each frame of three lines, joined by spaces, without its data.
-func (r *replica) follow(t *testing.T, after string) (frames <-chan string, cut func()) {
+func (r *apiReplica) follow(t *testing.T, after string) (frames <-chan string, cut func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	status, body := r.begin(ctx, t, after)
@@ -143,7 +143,8 @@ func (r *replica) follow(t *testing.T, after string) (frames <-chan string, cut 
 	return read, cancel
 }
 
-// nextEvent returns the type and the id of the next event other than sync, because the number of sync events is not fixed.
+// nextEvent returns the type and the id of the next event other than sync, because the number of sync events is not
+// fixed.
 func nextEvent(t *testing.T, frames <-chan string) (kind, id string) {
 	t.Helper()
 	for {
@@ -168,7 +169,7 @@ func TestACallReachesAnAgentOfAnotherReplica(t *testing.T) {
 	require.Equal(t, http.StatusCreated, status, body)
 	room := `{"id":"match-42","type":"match","connections":0,"instanceId":"562cfc2cbeef8cf4","endpointUrl":"wss://eu0.example","local":false}`
 	require.Equal(t, data(room), body)
-	for _, r := range []*replica{a, b} {
+	for _, r := range []*apiReplica{a, b} {
 		status, body, _ = r.call(t, http.MethodGet, "/v1/rooms/match-42", "")
 		require.Equal(t, http.StatusOK, status)
 		require.Equal(t, data(room), body)
@@ -185,7 +186,7 @@ func TestACallReachesAnAgentOfAnotherReplica(t *testing.T) {
 
 	status, _, _ = a.call(t, http.MethodPost, "/v1/instances/562cfc2cbeef8cf4/drain", "")
 	require.Equal(t, http.StatusOK, status)
-	for _, r := range []*replica{a, b} {
+	for _, r := range []*apiReplica{a, b} {
 		_, body, _ = r.call(t, http.MethodGet, "/v1/instances/562cfc2cbeef8cf4", "")
 		require.Contains(t, body, `"status":"draining"`)
 		status, body, _ = r.call(t, http.MethodPost, "/v1/rooms", `{"type":"match"}`)
@@ -197,7 +198,7 @@ func TestACallReachesAnAgentOfAnotherReplica(t *testing.T) {
 
 	status, _, _ = a.call(t, http.MethodDelete, "/v1/rooms/match-42", "")
 	require.Equal(t, http.StatusOK, status)
-	for _, r := range []*replica{a, b} {
+	for _, r := range []*apiReplica{a, b} {
 		status, _, _ = r.call(t, http.MethodGet, "/v1/rooms/match-42", "")
 		require.Equal(t, http.StatusNotFound, status)
 	}
@@ -213,7 +214,7 @@ func TestACallReachesAnAgentOfAnotherReplica(t *testing.T) {
 	require.Equal(t, []string{roster.RoomDestroyed, destroyed}, []string{kind, id})
 }
 
-func sameTag(t *testing.T, a, b *replica) bool {
+func sameTag(t *testing.T, a, b *apiReplica) bool {
 	_, _, one := a.call(t, http.MethodGet, "/v1/stats", "")
 	_, _, other := b.call(t, http.MethodGet, "/v1/instances", "")
 	return one == other && one != ""
@@ -233,7 +234,7 @@ func TestTooManyStreams(t *testing.T) {
 }
 
 // opens reports whether a stream can be opened, and then closes it.
-func (r *replica) opens(t *testing.T) bool {
+func (r *apiReplica) opens(t *testing.T) bool {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -241,7 +242,7 @@ func (r *replica) opens(t *testing.T) bool {
 	return status == http.StatusOK
 }
 
-func (r *replica) begin(ctx context.Context, t *testing.T, after string) (status int, body io.Reader) {
+func (r *apiReplica) begin(ctx context.Context, t *testing.T, after string) (status int, body io.Reader) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, r.URL+"/v1/events", nil)
 	require.NoError(t, err)
@@ -253,7 +254,8 @@ func (r *replica) begin(ctx context.Context, t *testing.T, after string) (status
 	return res.StatusCode, res.Body
 }
 
-// FuzzLastEventID checks that a stream begins with any header value: after that event, at the present, or with a resync.
+// FuzzLastEventID checks that a stream begins with any header value: after that event, at the present, or with a
+// resync.
 func FuzzLastEventID(f *testing.F) {
 	for _, id := range []string{"", "x", "7.0190b5a0-0000-7000-8000-000000000001.0", "18446744073709551615.0190b5a0-0000-7000-8000-000000000001.9", "-1..", "7.x.0"} {
 		f.Add(id)

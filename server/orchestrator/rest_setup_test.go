@@ -24,7 +24,8 @@ const (
 	gameKey  = "an-agent-key-of-32-characters-00"
 )
 
-// fleet is a fake backend of REST, for states that are rare in a real fleet. It has a real roster, which reads an in-memory fleet.
+// fleet is a fake backend of REST, for states that are rare in a real fleet. It has a real roster, which reads an
+// in-memory fleet.
 type fleet struct {
 	agents  []db.InstanceInfo
 	away    bool // the database does not answer

@@ -8,12 +8,13 @@ import (
 	"github.com/lattice-director/director/db"
 )
 
-// createRequest is the body of POST /v1/rooms. As upstream, it converts values: where a string is expected, a number or a boolean counts as
-// its text, a list of one element as that element, and null as the empty string. Unknown members are ignored.
+// createRequest is the body of POST /v1/rooms. As upstream, it converts values: where a string is expected, a number or
+// a boolean counts as its text, a list of one element as that element, and null as the empty string. Unknown members
+// are ignored.
 type createRequest struct{ room db.NewRoom }
 
-// UnmarshalJSON implements json.Unmarshaler. encoding/json alone would match names in any case. Package rest has bounded the body and
-// refused text that cannot be stored.
+// UnmarshalJSON implements json.Unmarshaler. encoding/json alone would match names in any case. Package rest has
+// bounded the body and refused text that cannot be stored.
 func (r *createRequest) UnmarshalJSON(body []byte) error {
 	var members map[string]any
 	if err := json.Unmarshal(body, &members); err != nil {
@@ -129,7 +130,8 @@ func truthy(value any) bool {
 	}
 }
 
-// hasProto reports whether any key, at any depth, is __proto__. In JavaScript such a key changes the prototype of its object.
+// hasProto reports whether any key, at any depth, is __proto__. In JavaScript such a key changes the prototype of its
+// object.
 func hasProto(value any) bool {
 	switch value := value.(type) {
 	case map[string]any:

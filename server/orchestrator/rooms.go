@@ -22,9 +22,10 @@ func (s *REST) rooms(_ context.Context, in request) (answer, error) {
 	})
 }
 
-// filterOf reads ?type=, ?instanceId= and ?label=k:v. As upstream, it ignores a repeated type or instanceId, and a label without a key.
+// filterOf reads ?type=, ?instanceId= and ?label=k:v. As upstream, it ignores a repeated type or instanceId, and a
+// label without a key.
 func filterOf(in request) roster.Filter {
-	filter := roster.Filter{Type: single(in.Queries("type")), InstanceID: single(in.Queries("instanceId"))}
+	filter := roster.Filter{Type: singleValue(in.Queries("type")), InstanceID: singleValue(in.Queries("instanceId"))}
 	for _, label := range in.Queries("label") {
 		if key, value, ok := strings.Cut(label, ":"); ok && key != "" {
 			filter.Labels = append(filter.Labels, roster.Label{Key: key, Value: value})
@@ -33,8 +34,8 @@ func filterOf(in request) roster.Filter {
 	return filter
 }
 
-// single returns the value of a query parameter. It returns nil if the parameter is absent, repeated or empty.
-func single(values []string) *string {
+// singleValue returns the value of a query parameter. It returns nil if the parameter is absent, repeated or empty.
+func singleValue(values []string) *string {
 	if len(values) != 1 || values[0] == "" {
 		return nil
 	}
@@ -44,12 +45,12 @@ func single(values []string) *string {
 // room answers GET /v1/rooms/:id.
 func (s *REST) room(ctx context.Context, in request) (answer, error) {
 	id := in.Param("id")
-	info, err := s.Lookup.FindRoom(ctx, s.Region, id)
+	info, err := s.options.Lookup.FindRoom(ctx, s.options.Region, id)
 	if err == nil {
 		return roomAnswer(http.StatusOK, &info), nil
 	}
 	if isAway(err) {
-		if b, ok := s.Roster.AppendRoom([]byte(dataBegins), id); ok {
+		if b, ok := s.options.Roster.AppendRoom([]byte(dataBegins), id); ok {
 			return answer{status: http.StatusOK, body: closeObject(b)}, nil
 		}
 	}
@@ -64,8 +65,8 @@ func roomAnswer(status int, r *db.RoomInfo) answer {
 func (s *REST) createRoom(ctx context.Context, in rest.In[createRequest]) (answer, error) {
 	r := in.Body.room
 	r.Actor = rest.Caller(ctx)
-	created, err := s.Commander.Create(ctx, r)
-	if err := outcome(created, err); err != nil {
+	created, err := s.options.Commander.Create(ctx, r)
+	if err := commandError(created, err); err != nil {
 		return answer{}, err
 	}
 	return roomAnswer(http.StatusCreated, &created.Room), nil
@@ -73,5 +74,5 @@ func (s *REST) createRoom(ctx context.Context, in rest.In[createRequest]) (answe
 
 // destroyRoom answers DELETE /v1/rooms/:id after the ack.
 func (s *REST) destroyRoom(ctx context.Context, in request) (answer, error) {
-	return acknowledged(s.Commander.Destroy(ctx, in.Param("id"), rest.Caller(ctx)))
+	return ackAnswer(s.options.Commander.Destroy(ctx, in.Param("id"), rest.Caller(ctx)))
 }

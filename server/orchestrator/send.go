@@ -6,8 +6,8 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// A FleetAgent ends its process when it receives a frame that it cannot parse. So frames are only built here, whole, and tests
-// hold each of them against the strict decoder of internal/testkit/agents/wire.
+// A FleetAgent ends its process when it receives a frame that it cannot parse. So frames are only built here, whole,
+// and tests hold each of them against the strict decoder of internal/testkit/agents/wire.
 
 // hello opens a conversation.
 type hello struct {

@@ -15,11 +15,12 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
-	"golang.org/x/sync/semaphore"
 
+	"github.com/lattice-director/director/internal/base/follow"
 	"github.com/lattice-director/director/internal/base/outage"
 	"github.com/lattice-director/director/internal/base/panics"
 	"github.com/lattice-director/director/server/rest"
+	"github.com/lattice-director/director/server/ws"
 )
 
 // Store is the part of db.Store that the connections of agents need.
@@ -69,8 +70,8 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Server serves the agents of one region on a listener of its own. Make it with [New]; then [Server.Listen], [Server.Serve] and
-// [Server.Run], once each, and [Server.Stop].
+// Server serves the agents of one region on a listener of its own. Make it with [New]; then [Server.Listen],
+// [Server.Serve] and [Server.Run], once each, and [Server.Stop].
 type Server struct {
 	options  Options
 	keys     *keyring
@@ -78,22 +79,21 @@ type Server struct {
 	failures *rest.Limiter
 	guard    *panics.Guard
 	metrics  *metrics
-	trouble  *outage.Log
+	outages  *outage.Log
 
-	handshakes, refusals, agents chan struct{} // slots
-	largeFrames                  *semaphore.Weighted
-	life                         atomic.Pointer[life] // nil before the database was reached
-	closings                     sync.WaitGroup       // counts refused sockets that are still being closed
+	handshakes, refusals, agents *ws.Slots
+	messages                     *ws.Reader
+	current                      atomic.Pointer[replica] // nil before the database was reached
+	closings                     sync.WaitGroup          // counts refused sockets that are still being closed
 
 	http     *rest.HTTPServer
-	listener net.Listener  // after Listen
 	stopping chan struct{} // closed by Stop
 	stopOnce sync.Once
 	ran      chan struct{} // closed when Run has returned
 }
 
-// New returns a Server that is not started. It makes no database call. Errors: an option is missing or invalid; the metrics are already
-// registered.
+// New returns a Server that is not started. It makes no database call. Errors: an option is missing or invalid; the
+// metrics are already registered.
 func New(options Options) (*Server, error) {
 	o := options.withDefaults()
 	if o.Store == nil {
@@ -115,17 +115,18 @@ func New(options Options) (*Server, error) {
 		}
 	}
 	s := &Server{
-		options: o, keys: newKeyring(o.AgentKeys), proxies: trusted, failures: rest.NewLimiter(o.FailureRate), guard: panics.New(o.Log, m.panics), metrics: m,
-		trouble: outage.New(o.Log), handshakes: make(chan struct{}, maxHandshakes), refusals: make(chan struct{}, maxHandshakes),
-		agents: make(chan struct{}, o.MaxAgents), largeFrames: semaphore.NewWeighted(maxLargeFrames), stopping: make(chan struct{}), ran: make(chan struct{}),
+		options: o, keys: newKeyring(o.AgentKeys), proxies: trusted, failures: rest.NewLimiter(o.FailureRate),
+		guard: panics.New(o.Log, m.panics), metrics: m, outages: outage.New(o.Log),
+		handshakes: ws.NewSlots(maxHandshakes), refusals: ws.NewSlots(maxHandshakes), agents: ws.NewSlots(o.MaxAgents),
+		messages: ws.NewReader(messageLimits), stopping: make(chan struct{}), ran: make(chan struct{}),
 	}
-	s.http = rest.NewHTTPServer(rest.HTTPOptions{Handler: s, TLS: o.TLS, HTTP1: true, Log: o.Log})
+	s.http = rest.NewHTTPServer(rest.HTTPOptions{Handler: s, Addr: o.Addr, Listener: o.Listener, TLS: o.TLS, HTTP1: true, Log: o.Log})
 	return s, nil
 }
 
 // ServeHTTP implements http.Handler. A handshake on any path is an agent's; Options.Handler answers all other requests.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if isUpgrade(r) {
+	if ws.IsUpgrade(r) {
 		s.accept(w, r)
 		return
 	}
@@ -133,24 +134,17 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // Listen opens the listener. Errors: the address cannot be listened on.
-func (s *Server) Listen(ctx context.Context) (err error) {
-	if s.listener != nil {
-		return nil
-	}
-	if s.listener = s.options.Listener; s.listener == nil {
-		s.listener, err = new(net.ListenConfig).Listen(ctx, "tcp", s.options.Addr)
-	}
-	return err
-}
+func (s *Server) Listen(ctx context.Context) error { return s.http.Listen(ctx) }
 
 // Addr returns the address, after Listen.
-func (s *Server) Addr() net.Addr { return s.listener.Addr() }
+func (s *Server) Addr() net.Addr { return s.http.ListenAddr() }
 
 // Serve answers requests until [Server.Stop], or until the listener fails. Errors: the listener's.
-func (s *Server) Serve() error { return s.http.Serve(s.listener) }
+func (s *Server) Serve() error { return s.http.Serve() }
 
-// Run renews the replica's lease in the database until [Server.Stop] has closed all connections. If ctx ends before that, connections
-// are cut and the replica ends when its lease expires. Handshakes get 503 until Run has reached the database.
+// Run renews the replica's lease in the database until [Server.Stop] has closed all connections. If ctx ends before
+// that, connections are cut and the replica ends when its lease expires. Handshakes get 503 until Run has reached the
+// database.
 func (s *Server) Run(ctx context.Context) {
 	defer close(s.ran)
 	var running sync.WaitGroup
@@ -158,47 +152,39 @@ func (s *Server) Run(ctx context.Context) {
 	keys, stop := context.WithCancel(ctx)
 	defer stop()
 	running.Go(func() { s.refreshKeys(keys) })
-	s.live(ctx)
+	s.serveReplicas(ctx)
 }
 
-// Replica returns the id of this replica in the database, or uuid.Nil before it has one. The id changes after another replica or a worker
-// has ended this replica.
+// Replica returns the id of this replica in the database, or uuid.Nil before it has one. The id changes after another
+// replica or a worker has ended this replica.
 func (s *Server) Replica() uuid.UUID {
-	if l := s.life.Load(); l != nil {
-		return l.id
+	if r := s.current.Load(); r != nil {
+		return r.id
 	}
 	return uuid.Nil
 }
 
-func (s *Server) isStopping() bool {
-	select {
-	case <-s.stopping:
-		return true
-	default:
-		return false
-	}
-}
-
-// Stop ends the replica. Its agents stay listed for three heartbeats; over two seconds, it closes their connections so that they connect
-// elsewhere. Then it waits for the calls in flight. When ctx ends, the remaining connections are cut. Errors: a connection was cut.
+// Stop ends the replica. Its agents stay listed for three heartbeats; over two seconds, it closes their connections so
+// that they connect elsewhere. Then it waits for the calls in flight. When ctx ends, the remaining connections are cut.
+// Errors: a connection was cut.
 func (s *Server) Stop(ctx context.Context) error {
 	s.stopOnce.Do(func() { close(s.stopping) })
-	err := s.waitForLife(ctx)
+	err := s.waitForRun(ctx)
 	err = errors.Join(err, s.http.Shutdown(ctx))
 	s.closings.Wait()
 	return errors.Join(err, s.http.Close())
 }
 
-func (s *Server) waitForLife(ctx context.Context) error {
+func (s *Server) waitForRun(ctx context.Context) error {
 	select {
 	case <-s.ran:
 		return nil
 	case <-ctx.Done():
 	}
-	if l := s.life.Load(); l != nil {
-		l.cut()
-		for _, socket := range l.all() {
-			socket.lost(ctx.Err())
+	if r := s.current.Load(); r != nil {
+		r.stopLanes()
+		for _, socket := range r.sockets.Conns() {
+			socket.cutLost(ctx.Err())
 		}
 	}
 	return fmt.Errorf("connections of agents were cut off: %w", ctx.Err())
@@ -206,31 +192,23 @@ func (s *Server) waitForLife(ctx context.Context) error {
 
 // refreshKeys reads the keys each second, and closes the connections whose key was revoked.
 func (s *Server) refreshKeys(ctx context.Context) {
-	every := time.NewTicker(lookEvery)
-	defer every.Stop()
-	for {
-		s.trouble.Report(ctx, "keys", s.refreshKeysOnce(ctx))
-		select {
-		case <-every.C:
-		case <-ctx.Done():
-			return
-		}
-	}
+	follow.Loop{
+		Name: "agent keys", Every: lookEvery, Timeout: callTimeout, Guard: s.guard, Report: s.outages.Call("keys").Report,
+		Do: func(ctx context.Context, _ bool) error { return s.refreshKeysOnce(ctx) },
+	}.Run(ctx)
 }
 
 func (s *Server) refreshKeysOnce(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
 	rows, err := s.options.Store.AgentKeys(ctx, s.options.Region)
 	if err != nil {
 		return err
 	}
 	s.keys.set(rows)
-	l := s.life.Load()
-	if l == nil {
+	r := s.current.Load()
+	if r == nil {
 		return nil
 	}
-	for _, socket := range l.all() {
+	for _, socket := range r.sockets.Conns() {
 		if s.keys.revoked(socket.key) {
 			socket.handle(func(c *conversation) effects { return c.finish(closeKey, "", "its key was revoked") })
 		}

@@ -20,15 +20,16 @@ const (
 	maxShortUnits      = 256       // limit of texts that upstream does not limit, because they are stored in indexes and in every list
 )
 
-// refusal says which part of a snapshot is outside the limits. It never quotes a value: agents' texts stay out of the log.
+// refusal says which part of a snapshot is outside the limits. It never quotes a value: agents' texts stay out of the
+// log.
 type refusal struct{ reason string }
 
 func (r *refusal) Error() string { return r.reason }
 
 func refuse(format string, args ...any) error { return &refusal{fmt.Sprintf(format, args...)} }
 
-// check returns a *refusal for the first part of a full state that is outside the limits: first upstream's limits in upstream's order, then
-// the limits of the database. It does not check protocolVersion and the sign of capacities.
+// check returns a *refusal for the first part of a full state that is outside the limits: first upstream's limits in
+// upstream's order, then the limits of the database. It does not check protocolVersion and the sign of capacities.
 func (s *state) check() error {
 	checks := []func() error{s.snapshot.checkSizes, s.snapshot.checkEndpoint, s.snapshot.checkLabels, s.snapshot.checkRooms, s.checkShort, s.checkStorable}
 	for _, check := range checks {
@@ -41,13 +42,13 @@ func (s *state) check() error {
 
 func (s *snapshot) checkSizes() error {
 	switch {
-	case longer(s.endpointURL, maxEndpointUnits):
+	case isLongerThan(s.endpointURL, maxEndpointUnits):
 		return refuse("endpointUrl has more than %d characters", maxEndpointUnits)
-	case longer(s.name, maxNameUnits):
+	case isLongerThan(s.name, maxNameUnits):
 		return refuse("name has more than %d characters", maxNameUnits)
 	case len(s.roomTypes) > maxRoomTypes:
 		return refuse("roomTypes has more than %d entries", maxRoomTypes)
-	case slices.ContainsFunc(s.roomTypes, func(kind string) bool { return longer(kind, maxRoomTypeUnits) }):
+	case slices.ContainsFunc(s.roomTypes, func(kind string) bool { return isLongerThan(kind, maxRoomTypeUnits) }):
 		return refuse("an entry of roomTypes has more than %d characters", maxRoomTypeUnits)
 	case len(s.rooms) > maxRooms:
 		return refuse("rooms has more than %d entries", maxRooms)
@@ -60,10 +61,10 @@ func (s *snapshot) checkLabels() error {
 		return refuse("labels has more than %d entries", maxLabels)
 	}
 	for key, value := range s.labels {
-		if longer(key, maxLabelUnits) {
+		if isLongerThan(key, maxLabelUnits) {
 			return refuse("a key of labels has more than %d characters", maxLabelUnits)
 		}
-		if longer(value, maxLabelUnits) {
+		if isLongerThan(value, maxLabelUnits) {
 			return refuse("a value of labels has more than %d characters", maxLabelUnits)
 		}
 	}
@@ -73,9 +74,9 @@ func (s *snapshot) checkLabels() error {
 func (s *snapshot) checkRooms() error {
 	for _, r := range s.rooms {
 		switch {
-		case longer(r.id, maxRoomIDUnits):
+		case isLongerThan(r.id, maxRoomIDUnits):
 			return refuse("the id of a room has more than %d characters", maxRoomIDUnits)
-		case longer(r.kind, maxRoomTypeUnits):
+		case isLongerThan(r.kind, maxRoomTypeUnits):
 			return refuse("the type of a room has more than %d characters", maxRoomTypeUnits)
 		case r.connections > maxRoomConnections:
 			return refuse("a room has more than %d connections", maxRoomConnections)
@@ -87,13 +88,13 @@ func (s *snapshot) checkRooms() error {
 func (s *state) checkShort() error {
 	c := &s.snapshot
 	switch {
-	case longer(s.hash, maxShortUnits):
+	case isLongerThan(s.hash, maxShortUnits):
 		return refuse("hash has more than %d characters", maxShortUnits)
-	case longer(c.processUID, maxShortUnits):
+	case isLongerThan(c.processUID, maxShortUnits):
 		return refuse("processUid has more than %d characters", maxShortUnits)
-	case longer(c.agentVersion, maxShortUnits):
+	case isLongerThan(c.agentVersion, maxShortUnits):
 		return refuse("agentVersion has more than %d characters", maxShortUnits)
-	case longer(c.status, maxShortUnits):
+	case isLongerThan(c.status, maxShortUnits):
 		return refuse("status has more than %d characters", maxShortUnits)
 	}
 	return nil

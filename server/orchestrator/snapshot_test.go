@@ -49,7 +49,7 @@ func TestEndpoints(t *testing.T) {
 
 // acceptable is a full state at every limit.
 func acceptable() state {
-	s := state{full: true, snapshot: snapshot{
+	s := state{isFull: true, snapshot: snapshot{
 		endpointURL: "wss://" + strings.Repeat("x", maxEndpointUnits-6), name: strings.Repeat("𝔸", maxNameUnits/2), labels: map[string]string{},
 		roomTypes: slices.Repeat([]string{strings.Repeat("ü", maxRoomTypeUnits)}, maxRoomTypes),
 	}}

@@ -7,61 +7,57 @@ import (
 	"encoding/hex"
 	"errors"
 	"log/slog"
-	"net"
 	"sync"
-	"sync/atomic"
 	"time"
 
-	"github.com/coder/websocket"
-
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/server/ws"
 )
 
 const (
 	writeTimeout = 5 * time.Second
 	pingEvery    = 30 * time.Second
-	maxPings     = 2 // unanswered pings before the connection is cut
+	pongWithin   = 2 * pingEvery
 )
 
-// socket is a connection of an agent. It passes events to the conversation and carries out the effects that the conversation returns. One
-// goroutine reads, and at most one goroutine at a time writes.
+// socket is a connection of an agent. It passes events to the conversation and carries out the effects that the
+// conversation returns. One goroutine reads, and at most one goroutine at a time writes.
 type socket struct {
-	*life
+	replica *replica
 
 	id   string
 	key  key
-	ws   *websocket.Conn
-	conn net.Conn
+	conn *ws.Conn
 	log  *slog.Logger
 	lane *lane
 
-	mu           sync.Mutex
-	conversation *conversation // guarded by mu, like the fields below
-	queue        queue
-	laneRuns     bool
-	outbox       [][]byte
-	writes       bool
-	closing      *violation // the close frame to send after the outbox; nil: the connection stays open
-	left         bool       // the leave job is queued; no job follows
-	tick, ping   *time.Timer
-
-	unanswered atomic.Int32   // pings
-	running    sync.WaitGroup // goroutines of the socket
+	mu            sync.Mutex
+	conversation  *conversation // guarded by mu, like the fields below
+	jobs          jobQueue
+	laneIsRunning bool
+	outbox        [][]byte
+	isWriting     bool
+	closeFrame    *violation // the close frame to send after the outbox; nil: the connection stays open
+	hasEnded      bool       // the leave job is queued; no job follows
+	tickTimer     *time.Timer
+	running       sync.WaitGroup // goroutines of the socket
 }
 
-func newSocket(l *life, ws *websocket.Conn, conn net.Conn, k key) *socket {
+func newSocket(r *replica, conn *ws.Conn, k key) *socket {
+	o := r.server.options
 	random := make([]byte, 8)
 	_, _ = rand.Read(random) // never fails, by its contract
-	s := &socket{life: l, id: hex.EncodeToString(random), key: k, ws: ws, conn: conn}
-	s.log = l.options.Log.With(slog.String("agent", s.id))
-	s.conversation = newConversation(s.id, l.options.Heartbeat, k.admits, time.Now)
+	s := &socket{replica: r, id: hex.EncodeToString(random), key: k, conn: conn}
+	s.log = o.Log.With(slog.String("agent", s.id))
+	s.conversation = newConversation(s.id, o.Heartbeat, k.admits, time.Now)
 	s.lane = &lane{
-		store: l.options.Store, ref: db.AgentRef{Region: l.options.Region, ID: s.id, Replica: l.id}, key: k, host: s, log: l.options.Log, retry: retryDelay,
+		store: o.Store, ref: db.AgentRef{Region: o.Region, ID: s.id, Replica: r.id}, key: k, host: s, log: o.Log, retryDelay: retryDelay,
 	}
 	return s
 }
 
-// retryDelay grows from 0.1 s to 1 s. Half of it is random, so that the lanes of a replica do not retry at the same time.
+// retryDelay grows from 0.1 s to 1 s. Half of it is random, so that the lanes of a replica do not retry at the same
+// time.
 func retryDelay(attempt int) time.Duration {
 	d := min(time.Second, 100*time.Millisecond<<min(attempt, 4))
 	return d/2 + time.Duration(float64(d/2)*randomFloat())
@@ -76,37 +72,48 @@ func randomFloat() float64 {
 
 // serve runs the connection until it ends. Jobs that still wait for the database continue after serve has returned.
 func (s *socket) serve() {
-	if !s.add(s) {
-		closeSocket(s.ws, s.conn, closeInvalid, reasonStopped)
-		release(s.agents)
+	r := s.replica
+	defer r.server.agents.Release()
+	if !r.sockets.Add(s.id, s) {
+		s.conn.Close(closeInvalid, reasonStopped, closeTimeout)
 		return
 	}
+	defer r.sockets.Remove(s.id)
 	s.log.LogAttrs(context.Background(), slog.LevelDebug, "agent connected", slog.String("key", s.key.fingerprint))
 	s.greet()
-	s.startTimers()
-	s.fail(s.guard.Do("agent socket", s.listen))
+	s.startTicks()
+	stopPings := s.conn.KeepAlive(s.pings(), s.onSilence)
+	s.endReading(r.server.guard.Do("agent socket", s.listen))
+	stopPings()
 	s.running.Wait()
-	s.remove(s)
-	release(s.agents)
+}
+
+func (s *socket) pings() ws.Pings {
+	return ws.Pings{Every: pingEvery, Within: pongWithin, Guard: s.replica.server.guard, Goroutine: "agent ping"}
+}
+
+// onSilence cuts a connection whose agent does not answer pings, whatever else it sends.
+func (s *socket) onSilence(bool) (goOn bool) {
+	s.cutLost(errors.New("pings are not answered"))
+	return false
 }
 
 // greet sends the hello and the first poll before anything is read.
 func (s *socket) greet() {
 	s.mu.Lock()
-	s.writes = true // This goroutine is the writer.
-	s.do(s.conversation.begin())
+	s.isWriting = true // This goroutine is the writer.
+	s.carryOut(s.conversation.begin())
 	s.mu.Unlock()
 	s.runWriter()
 }
 
-func (s *socket) startTimers() {
+func (s *socket) startTicks() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.left {
+	if s.hasEnded {
 		return
 	}
-	s.tick = time.AfterFunc(s.conversation.firstTick(randomFloat()), s.onTick)
-	s.ping = time.AfterFunc(pingEvery, s.onPing)
+	s.tickTimer = time.AfterFunc(s.conversation.firstTick(randomFloat()), s.onTick)
 }
 
 func (s *socket) onTick() {
@@ -114,8 +121,8 @@ func (s *socket) onTick() {
 		s.handle(func(c *conversation) effects { return c.tick() })
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if !s.left {
-			s.tick.Reset(s.conversation.nextTick(randomFloat()))
+		if !s.hasEnded {
+			s.tickTimer.Reset(s.conversation.nextTick(randomFloat()))
 		}
 		return nil
 	})
@@ -123,32 +130,9 @@ func (s *socket) onTick() {
 
 // protect ends the connection if fn panics, also while it is being closed.
 func (s *socket) protect(goroutine string, fn func() error) {
-	if err := s.guard.Do(goroutine, fn); err != nil {
-		s.lost(err)
-		_ = s.ws.CloseNow()
-	}
-}
-
-// onPing cuts a connection whose agent does not answer pings.
-func (s *socket) onPing() {
-	if s.unanswered.Load() >= maxPings {
-		s.lost(errors.New("pings are not answered"))
-		return
-	}
-	s.mu.Lock()
-	if s.left {
-		s.mu.Unlock()
-		return
-	}
-	s.ping.Reset(pingEvery)
-	s.running.Add(1)
-	s.mu.Unlock()
-	defer s.running.Done()
-	s.unanswered.Add(1)
-	ctx, cancel := context.WithTimeout(context.Background(), maxPings*pingEvery+writeTimeout)
-	defer cancel()
-	if s.ws.Ping(ctx) == nil {
-		s.unanswered.Store(0)
+	if err := s.replica.server.guard.Do(goroutine, fn); err != nil {
+		s.cutLost(err)
+		s.conn.Cut()
 	}
 }
 
@@ -156,40 +140,40 @@ func (s *socket) onPing() {
 func (s *socket) handle(event func(*conversation) effects) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.do(event(s.conversation))
+	s.carryOut(event(s.conversation))
 }
 
-// do is called with mu locked.
-func (s *socket) do(e effects) {
-	if s.left {
+// carryOut is called with mu locked.
+func (s *socket) carryOut(e effects) {
+	if s.hasEnded {
 		return
 	}
 	for _, j := range e.jobs {
-		if !s.queue.push(j) {
+		if !s.jobs.pushJob(j) {
 			e.notes = append(e.notes, note{outcome: outcomeLost, topic: topicAck, cause: "too many acks wait for the database"})
 		}
 	}
-	s.observe(e)
+	s.countNotes(e)
 	s.outbox = append(s.outbox, e.frames...)
 	if e.end != nil {
-		s.closing = e.end
+		s.closeFrame = e.end
 		s.logEnd()
-		s.leave()
+		s.queueLeave()
 	}
 	s.startLane()
-	if !s.writes && (len(s.outbox) > 0 || s.closing != nil) {
-		s.writes = true
+	if !s.isWriting && (len(s.outbox) > 0 || s.closeFrame != nil) {
+		s.isWriting = true
 		s.running.Go(s.runWriter)
 	}
 }
 
-// observe counts and logs the notes.
-func (s *socket) observe(e effects) {
+// countNotes counts and logs the notes.
+func (s *socket) countNotes(e effects) {
 	for _, n := range e.notes {
-		s.metrics.messages.WithLabelValues(n.outcome).Inc()
+		s.replica.server.metrics.messages.WithLabelValues(n.outcome).Inc()
 		switch n.outcome {
 		case outcomeReplied:
-			s.metrics.pollSeconds.Observe(n.took.Seconds())
+			s.replica.server.metrics.pollSeconds.Observe(n.took.Seconds())
 		case outcomeMissed:
 		default:
 			s.log.LogAttrs(context.Background(), slog.LevelWarn, "message of an agent ignored",
@@ -198,26 +182,26 @@ func (s *socket) observe(e effects) {
 	}
 	for _, j := range e.jobs {
 		if a, is := j.(ackJob); is {
-			s.metrics.acked(a)
+			s.replica.server.metrics.acked(a)
 		}
 	}
 }
 
 func (s *socket) startLane() {
-	if s.laneRuns || len(s.queue.jobs) == 0 {
+	if s.laneIsRunning || len(s.jobs.jobs) == 0 {
 		return
 	}
-	s.laneRuns = true
+	s.laneIsRunning = true
 	s.running.Go(func() {
-		err := s.guard.Do("agent lane", func() error {
-			s.lane.run(s.lanes)
+		err := s.replica.server.guard.Do("agent lane", func() error {
+			s.lane.runJobs(s.replica.lanes)
 			return nil
 		})
 		if err != nil { // a panic: the job is lost, but the agent must still leave
-			s.lost(err)
+			s.cutLost(err)
 			s.mu.Lock()
 			defer s.mu.Unlock()
-			s.laneRuns = false
+			s.laneIsRunning = false
 			s.startLane()
 		}
 	})

@@ -3,55 +3,53 @@ package orchestrator
 import (
 	"context"
 	"errors"
-	"io"
 	"log/slog"
-	"net"
 
 	"github.com/coder/websocket"
 
 	"github.com/lattice-director/director/internal/base/panics"
+	"github.com/lattice-director/director/server/ws"
 )
 
 // The end of a connection.
 
-// fail ends the connection after reading has ended.
-func (s *socket) fail(err error) {
+// endReading ends the connection after reading has ended.
+func (s *socket) endReading(err error) {
 	switch {
 	case errors.Is(err, websocket.ErrMessageTooBig):
 		s.closeWith(websocket.StatusMessageTooBig, err)
 	case isProtocolError(err): // It may quote what the agent sent, so it is not logged.
 		s.closeWith(websocket.StatusProtocolError, errBrokenFrame)
 	default:
-		s.lost(err)
+		s.cutLost(err)
 	}
 }
 
 var errBrokenFrame = errors.New("a frame breaks the rules of WebSockets")
 
-// isProtocolError reports whether the other side broke the rules of WebSockets, rather than closing the connection.
+// isProtocolError reports whether the agent broke the rules of WebSockets. A panic of the reader is no fault of the
+// agent.
 func isProtocolError(err error) bool {
-	var failed *net.OpError
-	return err != nil && websocket.CloseStatus(err) < 0 && !errors.Is(err, net.ErrClosed) && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) &&
-		!errors.As(err, &failed) && !errors.Is(err, panics.ErrInternal)
+	return ws.BreaksProtocol(err) && !errors.Is(err, panics.ErrInternal)
 }
 
 // closeWith sends a close frame, unless the library has sent one, and waits for the close frame of the other side.
 func (s *socket) closeWith(code websocket.StatusCode, err error) {
-	if s.lose(err) {
-		s.metrics.closed(code)
-		closeSocket(s.ws, s.conn, code, "")
+	if s.markLost(err) {
+		s.replica.server.metrics.closed(code)
+		s.conn.Close(code, "", closeTimeout)
 	}
 }
 
-// lose marks the connection as lost. It returns false if the connection was already ending.
-func (s *socket) lose(err error) bool {
+// markLost marks the connection as lost. It returns false if the connection was already ending.
+func (s *socket) markLost(err error) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.left {
+	if s.hasEnded {
 		return false
 	}
 	s.log.LogAttrs(context.Background(), slog.LevelDebug, "connection of an agent lost", endOf(err))
-	s.leave()
+	s.queueLeave()
 	return true
 }
 
@@ -63,36 +61,35 @@ func endOf(err error) slog.Attr {
 	return slog.Any("error", err)
 }
 
-// lost cuts a connection that can no longer be used.
-func (s *socket) lost(err error) {
-	if s.lose(err) {
-		s.metrics.closed(websocket.StatusAbnormalClosure)
-		_ = s.ws.CloseNow()
+// cutLost cuts a connection that can no longer be used.
+func (s *socket) cutLost(err error) {
+	if s.markLost(err) {
+		s.replica.server.metrics.closed(websocket.StatusAbnormalClosure)
+		s.conn.Cut()
 	}
 }
 
 // logEnd logs why the director closes a connection. A replica that stops closes all of them.
 func (s *socket) logEnd() {
 	level := slog.LevelInfo
-	if s.closing.reason == reasonStopped {
+	if s.closeFrame.reason == reasonStopped {
 		level = slog.LevelDebug
 	}
-	s.log.LogAttrs(context.Background(), level, "connection of an agent closed", slog.Int("code", int(s.closing.code)), slog.String("cause", s.closing.cause))
+	s.log.LogAttrs(context.Background(), level, "connection of an agent closed", slog.Int("code", int(s.closeFrame.code)), slog.String("cause", s.closeFrame.cause))
 }
 
-// leave queues the last job as soon as the connection begins to end. A replica that stops leaves the agents' rows to other replicas. It is
-// called with mu locked.
-func (s *socket) leave() {
-	if s.left {
+// queueLeave queues the last job as soon as the connection begins to end. A replica that stops leaves the agents' rows
+// to other replicas. It is called with mu locked.
+func (s *socket) queueLeave() {
+	if s.hasEnded {
 		return
 	}
-	s.left = true
-	if s.tick != nil {
-		s.tick.Stop()
-		s.ping.Stop()
+	s.hasEnded = true
+	if s.tickTimer != nil {
+		s.tickTimer.Stop()
 	}
-	if s.conversation.closed() && !s.ending.Load() {
-		s.queue.push(leaveJob{})
+	if s.conversation.closed() && !s.replica.sockets.IsClosed() {
+		s.jobs.pushJob(leaveJob{})
 	}
 	s.startLane()
 }

@@ -5,23 +5,23 @@ package orchestrator
 func (s *socket) next() job {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	j := s.queue.pop()
-	s.laneRuns = j != nil
+	j := s.jobs.popJob()
+	s.laneIsRunning = j != nil
 	return j
 }
 
-func (s *socket) record() record {
+func (s *socket) record() agentRecord {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.conversation.record
 }
 
-func (s *socket) recorded(r record) {
-	s.handle(func(c *conversation) effects { return c.recorded(s.moment(), r) })
+func (s *socket) recorded(r agentRecord) {
+	s.handle(func(c *conversation) effects { return c.recorded(s.replica.moment(), r) })
 }
 
-func (s *socket) applied(hash string, r record) {
-	s.handle(func(c *conversation) effects { return c.applied(s.moment(), hash, r) })
+func (s *socket) applied(hash string, r agentRecord) {
+	s.handle(func(c *conversation) effects { return c.applied(s.replica.moment(), hash, r) })
 }
 
 func (s *socket) unchanged(hash string) {
@@ -34,8 +34,9 @@ func (s *socket) fenced() {
 
 // Events from the rest of the replica.
 
-// read passes the agent's row, read at since, to the conversation. It returns false if the database has answered another call after that.
-func (s *socket) read(since moment, r record) (ok bool) {
+// rowRead passes the agent's row, read at since, to the conversation. It returns false if the database has answered
+// another call after that.
+func (s *socket) rowRead(since moment, r agentRecord) (ok bool) {
 	s.handle(func(c *conversation) (e effects) {
 		e, ok = c.read(since, r)
 		return e

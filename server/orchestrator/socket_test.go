@@ -50,7 +50,7 @@ func TestBadMessages(t *testing.T) {
 			} else {
 				closedWith(t, ws, c.code, c.reason)
 			}
-			require.Eventually(t, func() bool { return v.life.Load().socket(id) == nil }, patience, time.Millisecond)
+			require.Eventually(t, func() bool { return v.current.Load().sockets.Get(id) == nil }, patience, time.Millisecond)
 		})
 	}
 }
@@ -60,15 +60,15 @@ func TestAPanicOfTheWriterEndsTheConnection(t *testing.T) {
 	t.Parallel()
 	v := serve(t).ready()
 	ws, id := v.greeted(settingsKey)
-	s := v.life.Load().socket(id)
+	s := v.current.Load().sockets.Get(id)
 	s.mu.Lock()
-	s.conn = nil // closing dereferences it
+	v.metrics.closes = nil // closing dereferences it
 	s.mu.Unlock()
 	require.NoError(t, ws.Write(t.Context(), websocket.MessageText, nil))
 	_, _, err := ws.Read(t.Context())
 	require.Error(t, err)
 	require.Equal(t, id, within(t, v.store.left, "leave").ID)
-	require.Eventually(t, func() bool { return v.life.Load().socket(id) == nil }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return v.current.Load().sockets.Get(id) == nil }, patience, time.Millisecond)
 	require.Contains(t, v.log.String(), "goroutine=\"agent writer\"")
 }
 
@@ -101,7 +101,8 @@ func (v *served) rawSocket(frames ...byte) (net.Conn, *bufio.Reader) {
 	return conn, in
 }
 
-// The hello and the first poll are sent before anything is read, so that an agent counts its attempts to connect from 0.
+// The hello and the first poll are sent before anything is read, so that an agent counts its attempts to connect from
+// 0.
 func TestTheGreetingPrecedesReading(t *testing.T) {
 	t.Parallel()
 	v := serve(t).ready()
@@ -221,45 +222,16 @@ func TestCommandsAndPollsAtOnce(t *testing.T) {
 func TestUnansweredPingsCutTheConnection(t *testing.T) {
 	t.Parallel()
 	v := serve(t).ready()
-	ws, id := v.greeted(settingsKey) // it answers pings only while it reads
-	s := v.life.Load().socket(id)
-	var pings sync.WaitGroup
-	for n := range int32(maxPings) {
-		pings.Go(s.onPing)
-		require.Eventually(t, func() bool { return s.unanswered.Load() == n+1 }, patience, time.Millisecond)
-	}
-	s.onPing()
-	pings.Wait()
+	ws, id := v.greeted(settingsKey)
+	require.False(t, v.current.Load().sockets.Get(id).onSilence(true))
 	require.Equal(t, id, within(t, v.store.left, "leave").ID)
 	_, _, err := ws.Read(t.Context())
 	require.Error(t, err)
 	require.Equal(t, websocket.StatusCode(-1), websocket.CloseStatus(err))
-
-	ws, id = v.greeted(settingsKey)
-	ws.CloseRead(t.Context())
-	s = v.life.Load().socket(id)
-	for range 2 * maxPings {
-		s.onPing()
-		require.Zero(t, s.unanswered.Load())
-	}
 }
 
-// While too many large messages are read, another one waits, and small ones do not.
-func TestLargeMessagesWaitForTheirTurn(t *testing.T) {
-	t.Parallel()
-	v := serve(t).ready()
-	large, _ := v.greeted(settingsKey)
-	small, _ := v.greeted(settingsKey)
-	require.NoError(t, v.largeFrames.Acquire(t.Context(), maxLargeFrames))
-	send(t, large, appendText(nil, 7, strings.Repeat("x", largeFrame)))
-	send(t, small, nil)
-	dropped := func() int { return v.log.Count("message without a topic") }
-	require.Eventually(t, func() bool { return dropped() == 1 }, patience, time.Millisecond)
-	v.largeFrames.Release(maxLargeFrames)
-	require.Eventually(t, func() bool { return dropped() == 2 }, patience, time.Millisecond)
-}
-
-// blockable is a listener whose connections take no more bytes while block is set, as those to a machine that reads nothing.
+// blockable is a listener whose connections take no more bytes while block is set, as those to a machine that reads
+// nothing.
 type blockable struct {
 	net.Listener
 
@@ -302,7 +274,7 @@ func TestAnAgentThatReadsNothingIsCut(t *testing.T) {
 	_, id := v.greeted(settingsKey)
 	l.block.Store(true)
 	begun := time.Now()
-	require.True(t, v.life.Load().socket(id).command(command{id: "c", op: opDrain}))
+	require.True(t, v.current.Load().sockets.Get(id).command(command{id: "c", op: opDrain}))
 	require.Eventually(t, func() bool { return len(v.store.left) > 0 }, patience, 10*time.Millisecond)
 	require.Equal(t, id, (<-v.store.left).ID)
 	require.InDelta(t, writeTimeout.Seconds(), time.Since(begun).Seconds(), 3)

@@ -6,8 +6,8 @@ import (
 	"golang.org/x/text/encoding/unicode"
 )
 
-// decodeText reads text as JavaScript does: each maximal part of an invalid sequence becomes one U+FFFD. Agents and upstream
-// count lengths and name rooms by that text.
+// decodeText reads text as JavaScript does: each maximal part of an invalid sequence becomes one U+FFFD. Agents and
+// upstream count lengths and name rooms by that text.
 func decodeText(b []byte) string {
 	if utf8.Valid(b) {
 		return string(b)
@@ -16,8 +16,8 @@ func decodeText(b []byte) string {
 	return string(text)
 }
 
-// longer reports whether text has more than limit UTF-16 code units, which is what JavaScript calls its length.
-func longer(text string, limit int) bool {
+// isLongerThan reports whether text has more than limit UTF-16 code units, which is what JavaScript calls its length.
+func isLongerThan(text string, limit int) bool {
 	if len(text) <= limit {
 		return false // a rune never has more units than bytes
 	}

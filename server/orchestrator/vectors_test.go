@@ -80,7 +80,7 @@ func TestStatesAreThoseOfUpstream(t *testing.T) {
 
 	full := wire.State{ReqID: "poll_1", Full: true, Seq: 1, Hash: upstreamHash, Snapshot: upstreamSnapshot()}
 	require.Equal(t, bytesOf(t, fullBytes), full.Frame())
-	require.Equal(t, state{reqID: "poll_1", full: true, seq: 1, hash: upstreamHash, snapshot: snapshot{
+	require.Equal(t, state{reqID: "poll_1", isFull: true, seq: 1, hash: upstreamHash, snapshot: snapshot{
 		name: "eu0", processUID: "p_78ef19167edc060162622184", agentVersion: "8.0.0", protocolVersion: 3, endpointURL: "wss://eu0.game.example.com",
 		labels: map[string]string{"region": "eu"}, capacity: capacity{new(int32(2000)), new(int32(100))}, autoCreate: true,
 		roomTypes: []string{"lobby", "match"}, rooms: []room{{id: "local-0", kind: "lobby", local: true}}, status: statusActive,

@@ -9,12 +9,14 @@ import (
 	"time"
 
 	"github.com/lattice-director/director/internal/base/fault"
+	"github.com/lattice-director/director/server/realtime/delivery"
 	"github.com/lattice-director/director/token"
 )
 
 const (
 	anonymousProject = "anonymous" // of a client that names none
-	// resumableFor is how long an expired token still resumes its session: a client cannot change its token. The store judges it.
+	// resumableFor is how long an expired token still resumes its session: a client cannot change its token. The store
+	// judges it.
 	resumableFor = 24 * time.Hour
 )
 
@@ -27,40 +29,41 @@ type identity struct {
 	expires         time.Time
 }
 
-// authenticate judges the token. A token that has expired less than a day ago is good enough here, if the client names a session to resume.
-func (h *handshake) authenticate(ctx context.Context, a asked) (identity, *refusal) {
+// authenticate judges the token. A token that has expired less than a day ago is good enough here, if the client names
+// a session to resume.
+func (h *handshake) authenticate(ctx context.Context, a requestedSession) (identity, *refusal) {
 	who := identity{project: a.ProjectID, digest: digest(a.Token)}
 	if who.project == "" {
 		who.project = anonymousProject
 	}
-	if h.options.Auth == AuthDisabled || h.options.Auth == AuthOptional && a.Token == "" {
+	if h.server.options.Auth == AuthDisabled || h.server.options.Auth == AuthOptional && a.Token == "" {
 		if !token.ValidProjectName(who.project) {
 			return who, refuseToken("invalid project id")
 		}
 		return who, nil
 	}
-	now := h.store.Now()
+	now := h.server.store.Now()
 	if a.SessionID != "" {
 		now = now.Add(-resumableFor)
 	}
-	claims, err := token.VerifyProject(a.Token, h.secrets.of(ctx), now)
+	claims, err := token.VerifyProject(a.Token, h.server.secrets.forRequest(ctx), now)
 	if why := token.ProjectRefusal(""); errors.As(err, &why) {
 		return who, refuseToken(string(why))
 	}
 	if err != nil {
-		h.warn(ctx, "the secret of a key cannot be read", err)
+		h.logUnexpected(ctx, "the secret of a key cannot be read", err)
 		return who, refuseUnavailable
 	}
 	who.project, who.player, who.key, who.expires, who.authenticated = claims.ProjectID, claims.Subject, claims.KeyID, claims.Expires, true
 	return who, nil
 }
 
-// warn logs an error of the store, unless it is one that callers expect.
-func (h *handshake) warn(ctx context.Context, what string, err error) {
+// logUnexpected logs an error of the store, unless it is one that callers expect.
+func (h *handshake) logUnexpected(ctx context.Context, what string, err error) {
 	if fault.Is(err, fault.Unavailable) {
 		return // the lease reports outages
 	}
-	h.options.Log.LogAttrs(ctx, slog.LevelError, "a handshake failed", slog.String("what", what), slog.Any("error", err))
+	h.server.options.Log.LogAttrs(ctx, slog.LevelError, "a handshake failed", slog.String("what", what), slog.Any("error", err))
 }
 
 func refuseToken(why string) *refusal {
@@ -68,7 +71,7 @@ func refuseToken(why string) *refusal {
 }
 
 func refuseKey(why string) *refusal {
-	return &refusal{close: closeKey, code: "key_refused", reason: "token key status failed: " + why, charged: true}
+	return &refusal{close: delivery.CloseKey, code: "key_refused", reason: "token key status failed: " + why, charged: true}
 }
 
 func digest(text string) []byte {
@@ -79,7 +82,8 @@ func digest(text string) []byte {
 	return sum[:]
 }
 
-// keyRefusal returns what a client gets for an error with which the store refuses a session, or nil for any other error.
+// keyRefusal returns what a client gets for an error with which the store refuses a session, or nil for any other
+// error.
 func (h *handshake) keyRefusal(code, key string) *refusal {
 	switch code {
 	case "token_expired":
@@ -91,7 +95,7 @@ func (h *handshake) keyRefusal(code, key string) *refusal {
 	case "key_revoked":
 		return refuseKey("key '" + key + "' revoked")
 	case "key_scope":
-		return refuseKey("key '" + key + "' missing required scope '" + h.options.KeyScope + "'")
+		return refuseKey("key '" + key + "' missing required scope '" + h.server.options.KeyScope + "'")
 	}
 	return nil
 }
@@ -100,7 +104,7 @@ func (h *handshake) keyRefusal(code, key string) *refusal {
 func (h *handshake) refusalOf(ctx context.Context, who identity, err error) *refusal {
 	var e *fault.Error
 	if !errors.As(err, &e) {
-		h.warn(ctx, "a session was not opened", err)
+		h.logUnexpected(ctx, "a session was not opened", err)
 		return refuseUnavailable
 	}
 	if refused := h.keyRefusal(e.Code, who.key); refused != nil {
@@ -109,19 +113,20 @@ func (h *handshake) refusalOf(ctx context.Context, who identity, err error) *ref
 	if e.Kind == fault.TooMany {
 		return refuseTakeovers
 	}
-	h.warn(ctx, "a session was not opened", err)
+	h.logUnexpected(ctx, "a session was not opened", err)
 	return refuseUnavailable
 }
 
-// judgeKey judges the key of a client that gets no session anyway. The key of any other client is judged by the statement that opens its session.
+// judgeKey judges the key of a client that gets no session anyway. The key of any other client is judged by the
+// statement that opens its session.
 func (h *handshake) judgeKey(ctx context.Context, who identity) *refusal {
 	switch {
-	case !who.authenticated || who.key == "" && !h.options.RequireKey:
+	case !who.authenticated || who.key == "" && !h.server.options.RequireKey:
 		return nil
 	case who.key == "":
 		return h.keyRefusal("key_required", who.key)
 	}
-	key, retired, err := h.store.ProjectKey(ctx, who.project, who.key)
+	key, retired, err := h.server.store.ProjectKey(ctx, who.project, who.key)
 	switch {
 	case fault.Is(err, fault.NotFound):
 		return h.keyRefusal("key_unknown", who.key)
@@ -129,7 +134,7 @@ func (h *handshake) judgeKey(ctx context.Context, who identity) *refusal {
 		return refuseUnavailable
 	case retired:
 		return h.keyRefusal("key_revoked", who.key)
-	case !slices.Contains(key.Scopes, h.options.KeyScope):
+	case !slices.Contains(key.Scopes, h.server.options.KeyScope):
 		return h.keyRefusal("key_scope", who.key)
 	}
 	return nil

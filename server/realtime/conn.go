@@ -2,90 +2,88 @@ package realtime
 
 import (
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/coder/websocket"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/server/realtime/delivery"
+	"github.com/lattice-director/director/server/realtime/wire"
+	"github.com/lattice-director/director/server/ws"
 )
 
 // maxActions is how many actions of a connection may be under way. Reading pauses until one of them ends.
 const maxActions = 64
 
-// conn is the connection of a client with a session. One goroutine reads, one writes while there is something to write, and each action under way has
-// one. It implements receiver.
+// conn is the connection of a client with a session. One goroutine reads, one writes while there is something to write,
+// and each action under way has one. It implements receiver.
 type conn struct {
-	server *Server
-	life   *life
-	hub    *hub
-	ws     *websocket.Conn
-	cork   *cork
-	codec  codec
+	server  *Server
+	replica *replica
+	hub     *delivery.Hub
+	ws      *ws.Conn
+	codec   wire.Codec
 
 	region, project, player string // they never change, like session
 	session                 db.SessionEpoch
 
 	// Of the goroutine that reads.
-	rates   rates
-	garbage int           // frames in a row that could not be decoded
-	last    chan struct{} // closed when the last serial action has ended; nil: there was none
+	rates      rates
+	garbage    int           // frames in a row that could not be decoded
+	lastSerial chan struct{} // closed when the last serial action has ended; nil: there was none
 
-	heard   atomic.Int64  // frames
 	slots   chan struct{} // of actions under way
 	running sync.WaitGroup
-	slot    int // of the wheel, guarded by it
 
-	mu       sync.Mutex
-	space    sync.Cond            // signaled when half of the outbox is free, and when the connection ends
-	out      outbox               // guarded by mu, like the fields below
-	held     bool                 // pushes wait until the client reads them
-	writing  bool                 // a goroutine writes
-	pinging  bool                 // a ping is not answered yet
-	paused   bool                 // reading waits for actions
-	closing  bool                 // nothing is queued any more
-	closeAs  websocket.StatusCode // to send after the outbox; 0: the connection was cut
-	reason   string
-	disowned bool // somebody else has the session: it is not suspended
+	mu           sync.Mutex
+	space        sync.Cond            // signaled when half of the outbox is free, and when the connection ends
+	out          outbox               // guarded by mu, like the fields below
+	holdsPushes  bool                 // pushes wait until the client reads them
+	isWriting    bool                 // a goroutine writes
+	isPaused     bool                 // reading waits for actions
+	isClosing    bool                 // nothing is queued any more
+	closeCode    websocket.StatusCode // to send after the outbox; 0: the connection was cut
+	closeReason  string
+	sessionTaken bool // somebody else has the session: it is not suspended
 
 	lastError, lastRefused time.Time // when error events were sent
 }
 
-func newConn(l *life, h *handshake, who identity, chosen codec, opened db.OpenedRealtime) *conn {
+func newConn(r *replica, h *handshake, who identity, chosen wire.Codec, opened db.OpenedRealtime) *conn {
 	c := &conn{
-		server: l.Server, life: l, hub: l.hub, ws: h.ws, cork: h.cork, codec: chosen, region: l.name, project: who.project, player: opened.Player,
-		session: db.SessionEpoch{ID: opened.ID, Epoch: opened.Epoch}, held: true, slots: make(chan struct{}, maxActions),
+		server: h.server, replica: r, hub: r.region.hub, ws: h.ws, codec: chosen, region: r.region.name, project: who.project, player: opened.Player,
+		session: db.SessionEpoch{ID: opened.ID, Epoch: opened.Epoch}, holdsPushes: true, slots: make(chan struct{}, maxActions),
 	}
 	c.space.L = &c.mu
 	return c
 }
 
-// ref implements receiver.
-func (c *conn) ref() db.SessionEpoch { return c.session }
+// Ref implements delivery.Receiver.
+func (c *conn) Ref() db.SessionEpoch { return c.session }
 
-// push implements receiver.
-func (c *conn) push(class pushClass, room string, frames ...*shared) {
+// Push implements delivery.Receiver.
+func (c *conn) Push(class delivery.PushClass, room string, frames ...*wire.SharedFrame) {
 	p := parcel{class: class, room: room, frames: make([][]byte, 0, len(frames))}
 	if len(frames) > 0 {
-		p.decided = frames[0].decided
+		p.decidedAt = frames[0].DecidedAt
 	}
 	for _, f := range frames {
-		encoded := f.frame(c.codec)
+		encoded := f.Encoded(c.codec)
 		p.frames, p.bytes = append(p.frames, encoded), p.bytes+len(encoded)
 	}
-	c.queue(p)
+	c.queueParcel(p)
 }
 
 // send queues a frame for this client alone.
-func (c *conn) send(class pushClass, out outgoing) {
+func (c *conn) send(class delivery.PushClass, out wire.Outgoing) {
 	encoded := c.codec.Encode(out)
-	c.queue(parcel{class: class, room: out.Room, frames: [][]byte{encoded}, bytes: len(encoded)})
+	c.queueParcel(parcel{class: class, room: out.Room, frames: [][]byte{encoded}, bytes: len(encoded)})
 }
 
-func (c *conn) queue(p parcel) {
+func (c *conn) queueParcel(p parcel) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.closing {
+	if c.isClosing {
 		return
 	}
 	dropped, ok := c.out.put(p)
@@ -98,16 +96,16 @@ func (c *conn) queue(p parcel) {
 	c.startWriter()
 }
 
-// release lets pushes out.
-func (c *conn) release() {
+// releasePushes lets pushes out.
+func (c *conn) releasePushes() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.held = false
+	c.holdsPushes = false
 	c.startWriter()
 }
 
-// close implements receiver.
-func (c *conn) close(code websocket.StatusCode, reason string) {
+// Close implements delivery.Receiver.
+func (c *conn) Close(code websocket.StatusCode, reason string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.closeLocked(code, reason)
@@ -115,38 +113,38 @@ func (c *conn) close(code websocket.StatusCode, reason string) {
 
 // closeLocked bounds the time in which the outbox and the close frame are written and the client closes, too.
 func (c *conn) closeLocked(code websocket.StatusCode, reason string) {
-	if c.closing {
+	if c.isClosing {
 		return
 	}
-	if c.held {
+	if c.holdsPushes {
 		c.out = outbox{} // the client may not read it: see release
 	}
-	c.closing, c.held, c.closeAs, c.reason = true, false, code, reason
-	c.disowned = c.disowned || code == closeSuperseded
+	c.isClosing, c.holdsPushes, c.closeCode, c.closeReason = true, false, code, reason
+	c.sessionTaken = c.sessionTaken || code == delivery.CloseSuperseded
 	c.space.Broadcast()
-	_ = c.cork.SetDeadline(time.Now().Add(c.server.options.timing.close))
+	c.ws.EndWithin(c.server.options.timing.close)
 	c.startWriter()
 }
 
-// cut ends the connection without a close frame.
-func (c *conn) cut() {
+// cutOff ends the connection without a close frame.
+func (c *conn) cutOff() {
 	c.mu.Lock()
-	c.closing, c.out = true, outbox{}
+	c.isClosing, c.out = true, outbox{}
 	c.space.Broadcast()
 	c.mu.Unlock()
-	_ = c.ws.CloseNow()
+	c.ws.Cut()
 }
 
 // disown leaves the session to others.
 func (c *conn) disown() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.disowned = true
+	c.sessionTaken = true
 }
 
 // protect cuts the connection if fn panics.
 func (c *conn) protect(goroutine string, fn func() error) {
 	if c.server.guard.Do(goroutine, fn) != nil {
-		c.cut()
+		c.cutOff()
 	}
 }

@@ -9,6 +9,8 @@ import (
 
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/base/panics"
+	"github.com/lattice-director/director/server/realtime/delivery"
+	"github.com/lattice-director/director/server/realtime/wire"
 )
 
 const (
@@ -18,16 +20,17 @@ const (
 	refusedEvery = time.Minute
 )
 
-// rpc begins the action of a frame. It is called in the order of frames, and must not block. finish waits for the action's end, in a goroutine of its
-// own; it is nil if there is nothing to wait for. ctx ends when the action may take no longer.
-type rpc func(ctx context.Context, c *conn, e envelope) (finish func() (answer, error), err error)
+// rpc begins the action of a frame. It is called in the order of frames, and must not block. finish waits for the
+// action's end, in a goroutine of its own; it is nil if there is nothing to wait for. ctx ends when the action may take
+// no longer.
+type rpc func(ctx context.Context, c *conn, e wire.Envelope) (finish func() (sendable, error), err error)
 
-// answer is what a client gets for a frame that had an effect.
-type answer struct {
-	P     map[string]any // of the rpc.response, beside ok
-	Room  string         // of the rpc.response; "": as asked
-	Event string         // the type of the event with the same P that a client gets that sent no rid; "": none
-	After func()         // what follows when the answer is queued; may be nil
+// sendable is what a client gets for a frame that had an effect.
+type sendable struct {
+	P      map[string]any // of the rpc.response, beside ok
+	Room   string         // of the rpc.response; "": as asked
+	Event  string         // the type of the event with the same P that a client gets that sent no rid; "": none
+	Queued func()         // what follows when the answer is queued; may be nil
 }
 
 // allRPCs returns the RPCs by message type.
@@ -43,11 +46,11 @@ func (s *Server) allRPCs() map[string]rpc {
 func (c *conn) receive(frame []byte) {
 	c.waitForSpace()
 	e, err := c.codec.Decode(frame)
-	if c.spam(e, err) {
+	if c.isSpam(e, err) {
 		return
 	}
 	if err != nil {
-		c.undecodable(err)
+		c.answerGarbage(err)
 		return
 	}
 	c.garbage = 0
@@ -57,48 +60,48 @@ func (c *conn) receive(frame []byte) {
 	}
 	begin, known := c.server.rpcs[e.Type]
 	if !known {
-		c.fail(e, failUnknownType)
+		c.answerFailure(e, wire.FailUnknownType)
 		return
 	}
-	c.act(e, begin)
+	c.beginAction(e, begin)
 }
 
-// spam reports whether the client sends too much.
-func (c *conn) spam(e envelope, err error) bool {
-	if broken, is := errors.AsType[*frameError](err); is {
+// isSpam reports whether the client sends too much.
+func (c *conn) isSpam(e wire.Envelope, err error) bool {
+	if broken, is := errors.AsType[*wire.FrameError](err); is {
 		e.RID = broken.RID
 	}
 	switch c.rates.judge(time.Now(), err == nil && e.Type == "state.ack") {
 	case frameAllowed:
 		return false
 	case frameFatal:
-		c.close(closeRateLimits, reasonRates)
+		c.Close(closeRateLimits, reasonRates)
 	default:
-		c.fail(e, failRateLimited)
+		c.answerFailure(e, wire.FailRateLimited)
 	}
 	return true
 }
 
-func (c *conn) undecodable(err error) {
-	var broken *frameError
-	if !errors.As(err, &broken) || broken.Code == codeBadFrame {
+func (c *conn) answerGarbage(err error) {
+	var broken *wire.FrameError
+	if !errors.As(err, &broken) || broken.Code == wire.CodeBadFrame {
 		c.garbage++
 	}
-	e := envelope{}
+	e := wire.Envelope{}
 	if broken != nil {
 		e.RID = broken.RID
 	}
-	c.fail(e, err)
+	c.answerFailure(e, err)
 	if c.garbage >= maxGarbage {
-		c.close(closeHandshake, reasonGarbage)
+		c.Close(closeHandshake, reasonGarbage)
 	}
 }
 
-// act begins an action, and answers it when it ends.
-func (c *conn) act(e envelope, begin rpc) {
+// beginAction begins an action, and answers it when it ends.
+func (c *conn) beginAction(e wire.Envelope, begin rpc) {
 	c.takeSlot()
 	ctx, cancel := context.WithTimeout(context.Background(), c.server.options.timing.call)
-	var finish func() (answer, error)
+	var finish func() (sendable, error)
 	err := c.server.guard.Do("realtime action", func() (err error) {
 		finish, err = begin(ctx, c, e)
 		return err
@@ -106,18 +109,18 @@ func (c *conn) act(e envelope, begin rpc) {
 	if err != nil || finish == nil {
 		cancel()
 		<-c.slots
-		c.answer(e, answer{}, err)
+		c.answerFrame(e, sendable{}, err)
 		return
 	}
 	c.running.Go(func() {
 		defer func() { <-c.slots }()
 		defer cancel()
-		var a answer
+		var a sendable
 		err := c.server.guard.Do("realtime action", func() (err error) {
 			a, err = finish()
 			return err
 		})
-		c.answer(e, a, err)
+		c.answerFrame(e, a, err)
 	})
 }
 
@@ -136,64 +139,66 @@ func (c *conn) takeSlot() {
 func (c *conn) pause(paused bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.paused = paused
+	c.isPaused = paused
 }
 
-// waitForSpace waits until the client has read enough of its answers: one that sends faster than it reads fills its own outbox otherwise. The time limit of
-// writes bounds it.
+// waitForSpace waits until the client has read enough of its answers: one that sends faster than it reads fills its own
+// outbox otherwise. The time limit of writes bounds it.
 func (c *conn) waitForSpace() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for !c.out.halfFree() && !c.closing {
-		c.paused = true
+	for !c.out.halfFree() && !c.isClosing {
+		c.isPaused = true
 		c.space.Wait()
 	}
-	c.paused = false
+	c.isPaused = false
 }
 
-// answer queues the one rpc.response of a frame with a rid.
-func (c *conn) answer(e envelope, a answer, err error) {
+// answerFrame queues the one rpc.response of a frame with a rid.
+func (c *conn) answerFrame(e wire.Envelope, a sendable, err error) {
 	switch {
 	case fault.Is(err, fault.Superseded):
-		c.fail(e, failUnavailable)
-		c.close(closeSuperseded, reasonSuperseded)
+		c.answerFailure(e, wire.FailUnavailable)
+		c.Close(delivery.CloseSuperseded, delivery.ReasonSuperseded)
 		return
 	case err != nil:
-		c.fail(e, err)
+		c.answerFailure(e, err)
 		return
 	case e.RID != "":
 		room := a.Room
 		if room == "" {
 			room = e.Room
 		}
-		c.send(pushAnswer, answered(e.RID, room, a.P))
+		c.send(delivery.PushAnswer, wire.SuccessResponse(e.RID, room, a.P))
 	case a.Event != "":
-		c.send(pushAnswer, outgoing{Type: a.Event, P: a.P})
+		c.send(delivery.PushAnswer, wire.Outgoing{Type: a.Event, P: a.P})
 	}
-	if a.After != nil {
-		a.After()
+	if a.Queued != nil {
+		a.Queued()
 	}
 }
 
-// fail answers a frame that had no effect: by its rid, or by an event, of which a connection gets one a second.
-func (c *conn) fail(e envelope, err error) {
-	why, known := failureOf(err)
+// answerFailure answers a frame that had no effect: by its rid, or by an event, of which a connection gets one a
+// second.
+func (c *conn) answerFailure(e wire.Envelope, err error) {
+	why, known := wire.FailureOf(err)
 	if !known && !errors.Is(err, panics.ErrInternal) { // the guard has logged a panic
 		c.server.options.Log.LogAttrs(context.Background(), slog.LevelError, "realtime action failed", slog.String("type", e.Type), slog.Any("error", err))
 	}
 	c.server.metrics.failures.WithLabelValues(why.Code).Inc()
-	c.record(e, why)
+	c.recordRefusal(e, why)
 	if e.RID != "" {
-		c.send(pushAnswer, failed(e.RID, e.Room, why))
+		c.send(delivery.PushAnswer, wire.FailureResponse(e.RID, e.Room, why))
 		return
 	}
 	if c.mayReport(why) {
-		c.send(pushAnswer, failedEvent(e.Room, why))
+		c.send(delivery.PushAnswer, wire.FailureEvent(e.Room, why))
 	}
 }
 
-// record tells why a message of a named player had no effect. Types that are not known would be as many as a client likes.
-func (c *conn) record(e envelope, why *failure) {
+// recordRefusal tells why a message of a named player had no effect. Types that are not known would be as many as a
+// client likes.
+func (c *conn) recordRefusal(e wire.Envelope, why *wire.Failure) {
 	if c.player == c.session.ID {
 		return
 	}
@@ -205,12 +210,12 @@ func (c *conn) record(e envelope, why *failure) {
 }
 
 // mayReport reports whether an error event may be sent now. What is never served here is reported once a minute.
-func (c *conn) mayReport(why *failure) bool {
+func (c *conn) mayReport(why *wire.Failure) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := time.Now()
 	last, every := &c.lastError, errorEvery
-	if why.Code == codeRefused {
+	if why.Code == wire.CodeRefused {
 		last, every = &c.lastRefused, refusedEvery
 	}
 	if now.Sub(*last) < every {
@@ -221,17 +226,17 @@ func (c *conn) mayReport(why *failure) bool {
 }
 
 // serial returns an RPC whose calls run one after the other within a connection, in the order of frames.
-func serial(call func(ctx context.Context, c *conn, e envelope) (answer, error)) rpc {
-	return func(ctx context.Context, c *conn, e envelope) (func() (answer, error), error) {
-		before, ended := c.last, make(chan struct{})
-		c.last = ended
-		return func() (answer, error) {
+func serial(call func(ctx context.Context, c *conn, e wire.Envelope) (sendable, error)) rpc {
+	return func(ctx context.Context, c *conn, e wire.Envelope) (func() (sendable, error), error) {
+		before, ended := c.lastSerial, make(chan struct{})
+		c.lastSerial = ended
+		return func() (sendable, error) {
 			defer close(ended)
 			if before != nil {
 				select {
 				case <-before:
 				case <-ctx.Done():
-					return answer{}, failUnavailable
+					return sendable{}, wire.FailUnavailable
 				}
 			}
 			return call(ctx, c, e)

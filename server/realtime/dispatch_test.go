@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/server/realtime/realtimetest"
+	"github.com/lattice-director/director/server/realtime/wire"
 )
 
 func inBothCodecs(t *testing.T, test func(t *testing.T, codec func(*realtimetest.Options))) {
@@ -46,7 +47,7 @@ func TestEveryRequestIsAnsweredOnce(t *testing.T) {
 			"no logic":     {"room.join_or_create", "", map[string]any{"roomType": "echo_room"}, "", ""},
 			"no type":      {"room.message", room, map[string]any{"data": 1}, "invalid", ""},
 			"bad base64":   {"room.message.bytes", room, map[string]any{"type": "x", "data_b64": "a"}, "invalid", ""},
-			"large":        {"room.message", room, map[string]any{"type": "x", "data": strings.Repeat("x", maxPayload)}, "too_large", "payload exceeds maximum size"},
+			"large":        {"room.message", room, map[string]any{"type": "x", "data": strings.Repeat("x", wire.MaxPayload)}, "too_large", "payload exceeds maximum size"},
 			"input":        {"input.delta", room, map[string]any{"x": 1}, "refused", "not served here"},
 			"resync":       {"state.resync", "elsewhere", map[string]any{"since": 1}, "not_a_member", "client not found"},
 		} {
@@ -151,9 +152,9 @@ func TestRatesAreAnswered(t *testing.T) {
 func TestAPanicIsAnswered(t *testing.T) {
 	t.Parallel()
 	v := serve(t)
-	boom := func() (answer, error) { panic("boom") }
-	v.rpcs["begin.boom"] = func(context.Context, *conn, envelope) (func() (answer, error), error) { panic("boom") }
-	v.rpcs["finish.boom"] = func(context.Context, *conn, envelope) (func() (answer, error), error) { return boom, nil }
+	boom := func() (sendable, error) { panic("boom") }
+	v.rpcs["begin.boom"] = func(context.Context, *conn, wire.Envelope) (func() (sendable, error), error) { panic("boom") }
+	v.rpcs["finish.boom"] = func(context.Context, *conn, wire.Envelope) (func() (sendable, error), error) { return boom, nil }
 	c := v.client()
 	for _, kind := range []string{"begin.boom", "finish.boom"} {
 		require.Equal(t, "unavailable", c.Ask(t, kind, "", nil).Code())
@@ -167,9 +168,9 @@ func TestReadingPausesForActions(t *testing.T) {
 	t.Parallel()
 	v := serve(t, func(o *Options) { o.timing.pong = 20 * time.Millisecond })
 	begun, goOn := make(chan string, 100), make(chan struct{})
-	v.rpcs["wait"] = func(_ context.Context, _ *conn, e envelope) (func() (answer, error), error) {
+	v.rpcs["wait"] = func(_ context.Context, _ *conn, e wire.Envelope) (func() (sendable, error), error) {
 		begun <- e.RID
-		return func() (answer, error) { <-goOn; return answer{}, nil }, nil
+		return func() (sendable, error) { <-goOn; return sendable{}, nil }, nil
 	}
 	r := v.shaken()
 	for i := range maxActions + 1 {
@@ -179,10 +180,10 @@ func TestReadingPausesForActions(t *testing.T) {
 		require.Equal(t, fmt.Sprint(i), <-begun)
 	}
 	c := v.conns()[0]
-	paused := func() bool { c.mu.Lock(); defer c.mu.Unlock(); return c.paused }
+	paused := func() bool { c.mu.Lock(); defer c.mu.Unlock(); return c.isPaused }
 	require.Eventually(t, paused, patience, time.Millisecond)
 	require.Empty(t, begun)
-	require.NoError(t, c.ping())
+	require.True(t, c.onSilence(false))
 	close(goOn)
 	require.Equal(t, fmt.Sprint(maxActions), <-begun)
 	for range maxActions + 1 {
@@ -194,9 +195,9 @@ func TestSerialActionsRunInTheOrderOfFrames(t *testing.T) {
 	t.Parallel()
 	v := serve(t)
 	var order []string // guarded by being serial
-	v.rpcs["serial"] = serial(func(_ context.Context, _ *conn, e envelope) (answer, error) {
+	v.rpcs["serial"] = serial(func(_ context.Context, _ *conn, e wire.Envelope) (sendable, error) {
 		order = append(order, e.RID)
-		return answer{}, nil
+		return sendable{}, nil
 	})
 	c := v.client()
 	var waits []func() (realtimetest.Response, error)

@@ -7,11 +7,11 @@ import (
 
 	"github.com/coder/websocket"
 
-	"github.com/lattice-director/director/internal/base/wait"
+	"github.com/lattice-director/director/server/ws"
 )
 
-// maxSpread bounds the time over which a replica that stops closes its connections. Clients reconnect 250 ms after a close, so they arrive at
-// the other replicas as evenly as they are closed here.
+// maxSpread bounds the time over which a replica that stops closes its connections. Clients reconnect 250 ms after a
+// close, so they arrive at the other replicas as evenly as they are closed here.
 const maxSpread = 10 * time.Second
 
 // Close codes of this file and others; push.go has those that the hub chooses.
@@ -42,12 +42,12 @@ func (s *Server) Ready() bool {
 	s.mu.Lock()
 	own, draining := s.regions[s.options.Region], s.draining
 	s.mu.Unlock()
-	return own != nil && own.life.Load() != nil && !draining
+	return own != nil && own.current.Load() != nil && !draining
 }
 
-// Stop calls [Server.Drain] and closes the connections, evenly spaced over half of the time until ctx ends and at most ten seconds, with 1012.
-// Then it waits until they are closed and their sessions are suspended, which other replicas do not announce for five seconds. When ctx ends,
-// the remaining connections are cut. Errors: a connection was cut.
+// Stop calls [Server.Drain] and closes the connections, evenly spaced over half of the time until ctx ends and at most
+// ten seconds, with 1012. Then it waits until they are closed and their sessions are suspended, which other replicas do
+// not announce for five seconds. When ctx ends, the remaining connections are cut. Errors: a connection was cut.
 func (s *Server) Stop(ctx context.Context) error {
 	s.Drain()
 	s.restarting.Store(true)
@@ -55,7 +55,7 @@ func (s *Server) Stop(ctx context.Context) error {
 	s.stopOnce.Do(func() { close(s.stopping) })
 	s.endWelcome()
 	for _, c := range s.conns() { // whose handshake was under way
-		c.close(websocket.StatusGoingAway, reasonStopping)
+		c.Close(websocket.StatusGoingAway, reasonStopping)
 	}
 	err := s.waitForRun(ctx)
 	if failed := s.http.Shutdown(ctx); err == nil {
@@ -70,19 +70,13 @@ func (s *Server) closeEvenly(ctx context.Context) {
 	if end, ok := ctx.Deadline(); ok {
 		spread = min(spread, time.Until(end)/2)
 	}
-	conns := s.conns()
-	for i, c := range conns {
-		if i > 0 && !wait.For(ctx, spread/time.Duration(len(conns))) {
-			return
-		}
-		c.close(closeRestart, reasonStopping)
-	}
+	ws.CloseEvenly(ctx, spread, s.conns(), func(c *conn) { c.Close(closeRestart, reasonStopping) })
 }
 
 func (s *Server) conns() (all []*conn) {
 	for _, r := range s.allRegions() {
-		if l := r.life.Load(); l != nil {
-			all = append(all, l.all()...)
+		if current := r.current.Load(); current != nil {
+			all = append(all, current.conns.Conns()...)
 		}
 	}
 	return all
@@ -104,7 +98,7 @@ func (s *Server) waitForRun(ctx context.Context) error {
 	case <-ctx.Done():
 	}
 	for _, c := range s.conns() {
-		c.cut()
+		c.cutOff()
 	}
 	return fmt.Errorf("connections of realtime clients were cut off: %w", ctx.Err())
 }
@@ -112,5 +106,5 @@ func (s *Server) waitForRun(ctx context.Context) error {
 func (s *Server) hasRun() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.life != nil
+	return s.running != nil
 }

@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
 	"log/slog"
 	"os"
 	"strings"
@@ -15,6 +14,9 @@ import (
 	"github.com/coder/websocket"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/server/realtime/delivery"
+	"github.com/lattice-director/director/server/realtime/wire"
+	"github.com/lattice-director/director/server/ws"
 )
 
 const (
@@ -25,26 +27,25 @@ const (
 
 // handshake is a connection whose client has no session yet.
 type handshake struct {
-	*Server
-
-	ws      *websocket.Conn
-	cork    *cork
+	server  *Server
+	ws      *ws.Conn
 	address string // under which failures are counted
 }
 
 // serve runs a connection from its first frame to its end.
 func (h *handshake) serve() error {
-	c, refused := h.judge()
+	c, refused := h.judgeClient()
 	if refused != nil {
-		h.metrics.handshakes.WithLabelValues(refused.code).Inc()
+		h.server.metrics.handshakes.WithLabelValues(refused.code).Inc()
 		h.refuse(refused)
 		return nil
 	}
 	if c == nil {
-		h.metrics.handshakes.WithLabelValues("gone").Inc()
-		return h.ws.CloseNow()
+		h.server.metrics.handshakes.WithLabelValues("gone").Inc()
+		h.ws.Cut()
+		return nil
 	}
-	h.metrics.handshakes.WithLabelValues("ok").Inc()
+	h.server.metrics.handshakes.WithLabelValues("ok").Inc()
 	c.run()
 	return nil
 }
@@ -61,36 +62,36 @@ type refusal struct {
 
 var (
 	refuseSilence     = &refusal{close: closeTimeout, code: "handshake_timeout", reason: "no handshake in time"}
-	refuseVersion     = &refusal{close: closeHandshake, code: codeVersion, reason: "unsupported handshake protocol version"}
+	refuseVersion     = &refusal{close: closeHandshake, code: wire.CodeVersion, reason: "unsupported handshake protocol version"}
 	refuseCodec       = &refusal{close: closeHandshake, code: "unsupported_codec", reason: "codec negotiation failed"}
-	refuseTakeovers   = &refusal{close: closeSuperseded, code: codeRateLimited, reason: "the session was taken over too often"}
-	refuseUnavailable = &refusal{close: closeTryLater, code: codeUnavailable, reason: "temporarily unavailable"}
+	refuseTakeovers   = &refusal{close: delivery.CloseSuperseded, code: wire.CodeRateLimited, reason: "the session was taken over too often"}
+	refuseUnavailable = &refusal{close: closeTryLater, code: wire.CodeUnavailable, reason: "temporarily unavailable"}
 )
 
 func refuseFrame(why string) *refusal {
-	return &refusal{close: closeHandshake, code: codeBadFrame, reason: "decode failed: " + why}
+	return &refusal{close: closeHandshake, code: wire.CodeBadFrame, reason: "decode failed: " + why}
 }
 
-// refuse sends the reason as text, which every client reads, and a close frame: scripts count only a close as refused. An address with too many
-// failures gets neither.
+// refuse sends the reason as text, which every client reads, and a close frame: scripts count only a close as refused.
+// An address with too many failures gets neither.
 func (h *handshake) refuse(r *refusal) {
-	if r.charged && h.failures.Take(h.address) > 0 {
-		_ = h.ws.CloseNow()
+	if r.charged && h.server.failures.Take(h.address) > 0 {
+		h.ws.Cut()
 		return
 	}
-	h.options.Log.LogAttrs(context.Background(), slog.LevelDebug, "realtime client refused", slog.String("address", h.address), slog.String("reason", r.reason))
-	_ = h.cork.SetDeadline(time.Now().Add(refusalClose))
+	h.server.options.Log.LogAttrs(context.Background(), slog.LevelDebug, "realtime client refused", slog.String("address", h.address), slog.String("reason", r.reason))
+	h.ws.EndWithin(refusalClose)
 	p := map[string]any{"reason": r.reason, "code": r.code}
-	addText(p, "hint", cmp.Or(r.hint, handshakeHints[r.code]))
-	frame := jsonCodec{}.Encode(outgoing{Type: "error", P: p})
-	_ = h.ws.Write(context.Background(), websocket.MessageText, frame) // nothing else is to be done for a client that is gone
-	_ = h.ws.Close(r.close, r.code)                                    // a reason may be longer than a close frame
+	wire.AddText(p, "hint", cmp.Or(r.hint, handshakeHints[r.code]))
+	frame := wire.JSONCodec{}.Encode(wire.Outgoing{Type: "error", P: p})
+	_ = h.ws.Write(websocket.MessageText, frame) // nothing else is to be done for a client that is gone
+	h.ws.Close(r.close, r.code, refusalClose)    // a reason may be longer than a close frame
 }
 
-// judge reads the handshake and attaches the client to a session, in the order of refusals: version, token, key, codec, session. It returns
-// neither if the client is gone.
-func (h *handshake) judge() (*conn, *refusal) {
-	frame, refused, err := h.first()
+// judgeClient reads the handshake and attaches the client to a session, in the order of refusals: version, token, key,
+// codec, session. It returns neither if the client is gone.
+func (h *handshake) judgeClient() (*conn, *refusal) {
+	frame, refused, err := h.readFirst()
 	if refused != nil || err != nil {
 		return nil, refused
 	}
@@ -98,13 +99,13 @@ func (h *handshake) judge() (*conn, *refusal) {
 	if refused != nil {
 		return nil, refused
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), h.options.timing.call)
+	ctx, cancel := context.WithTimeout(context.Background(), h.server.options.timing.call)
 	defer cancel()
 	who, refused := h.authenticate(ctx, asked)
 	if refused != nil {
 		return nil, refused
 	}
-	chosen := negotiate(asked.Codecs)
+	chosen := wire.NegotiateCodec(asked.Codecs)
 	if chosen == nil {
 		if refused := h.judgeKey(ctx, who); refused != nil {
 			return nil, refused
@@ -114,17 +115,12 @@ func (h *handshake) judge() (*conn, *refusal) {
 	return h.attach(ctx, who, chosen, asked.SessionID)
 }
 
-// first reads the first frame. An error means that the client is gone.
-func (h *handshake) first() ([]byte, *refusal, error) {
-	_ = h.cork.SetReadDeadline(time.Now().Add(h.options.timing.handshake))
-	defer context.AfterFunc(h.welcoming, func() { _ = h.cork.SetReadDeadline(time.Now()) })()
-	_, message, err := h.ws.Reader(context.Background())
-	var frame []byte
-	if err == nil {
-		frame, err = io.ReadAll(io.LimitReader(message, maxHandshake+1))
-	}
+// readFirst reads the first frame. An error means that the client is gone.
+func (h *handshake) readFirst() ([]byte, *refusal, error) {
+	defer context.AfterFunc(h.server.welcoming, h.ws.StopReading)()
+	_, frame, err := h.ws.ReadFirst(time.Now().Add(h.server.options.timing.handshake), maxHandshake)
 	switch {
-	case errors.Is(err, os.ErrDeadlineExceeded) && h.welcoming.Err() != nil:
+	case errors.Is(err, os.ErrDeadlineExceeded) && h.server.welcoming.Err() != nil:
 		return nil, refuseUnavailable, nil
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return nil, refuseSilence, nil
@@ -133,11 +129,11 @@ func (h *handshake) first() ([]byte, *refusal, error) {
 	case len(frame) > maxHandshake:
 		return nil, refuseFrame("the handshake has more than 16 KiB"), nil
 	}
-	return frame, nil, h.cork.SetReadDeadline(time.Time{})
+	return frame, nil, nil
 }
 
-// asked is what a client asks for in its first frame.
-type asked struct {
+// requestedSession is what a client asks for in its first frame.
+type requestedSession struct {
 	Codecs    []string `json:"codecs"`
 	ProjectID string   `json:"project_id"`
 	Token     string   `json:"token"`
@@ -145,13 +141,13 @@ type asked struct {
 }
 
 // parseHandshake reads a handshake: a bare object, or the body of an envelope of type handshake.
-func parseHandshake(frame []byte) (asked, *refusal) {
+func parseHandshake(frame []byte) (requestedSession, *refusal) {
 	var envelope struct {
 		V *float64        `json:"v"`
 		T string          `json:"t"`
 		P json.RawMessage `json:"p"`
 	}
-	var a asked
+	var a requestedSession
 	if !isObject(frame) || json.Unmarshal(frame, &envelope) != nil {
 		return a, refuseFrame("the handshake is not a JSON object with v")
 	}
@@ -161,11 +157,11 @@ func parseHandshake(frame []byte) (asked, *refusal) {
 			return a, refuseFrame("the first frame is not a handshake")
 		}
 	}
-	if envelope.V == nil || *envelope.V != protocolVersion {
+	if envelope.V == nil || *envelope.V != wire.ProtocolVersion {
 		return a, refuseVersion
 	}
 	if json.Unmarshal(body, &a) != nil {
-		return asked{}, refuseFrame("codecs is a list of strings, and project_id, token and session_id are strings")
+		return requestedSession{}, refuseFrame("codecs is a list of strings, and project_id, token and session_id are strings")
 	}
 	a.ProjectID, a.Token = strings.TrimSpace(a.ProjectID), strings.TrimSpace(a.Token)
 	return a, nil
@@ -175,10 +171,10 @@ func parseHandshake(frame []byte) (asked, *refusal) {
 func isObject(text []byte) bool { return bytes.HasPrefix(bytes.TrimLeft(text, " \t\r\n"), []byte("{")) }
 
 // opening returns what the store is asked for.
-func (h *handshake) opening(who identity, l *life, resume string) db.OpenRealtime {
+func (h *handshake) opening(who identity, r *replica, resume string) db.OpenRealtime {
 	return db.OpenRealtime{
-		Region: l.name, Project: who.project, Player: who.player, Authenticated: who.authenticated,
-		Key: who.key, KeyRequired: h.options.RequireKey, Scope: h.options.KeyScope, TokenDigest: who.digest, TokenExpires: who.expires,
-		TTL: h.options.SessionTTL, Resume: resume, ResumeByKey: h.options.ResumeByKey, Replica: l.id, Back: h.options.Rooms.Back,
+		Region: r.region.name, Project: who.project, Player: who.player, Authenticated: who.authenticated,
+		Key: who.key, KeyRequired: h.server.options.RequireKey, Scope: h.server.options.KeyScope, TokenDigest: who.digest, TokenExpires: who.expires,
+		TTL: h.server.options.SessionTTL, Resume: resume, ResumeByKey: h.server.options.ResumeByKey, Replica: r.id, Back: h.server.options.Rooms.Back,
 	}
 }

@@ -3,12 +3,13 @@ package realtime
 import (
 	"testing"
 
+	"github.com/lattice-director/director/server/realtime/wire"
 	"github.com/stretchr/testify/require"
 )
 
 func TestParseHandshake(t *testing.T) {
 	t.Parallel()
-	for text, expected := range map[string]asked{
+	for text, expected := range map[string]requestedSession{
 		`{"v":1,"codecs":["msgpack","json"],"project_id":" p ","token":"\tt ","session_id":"s-1"}`: {[]string{"msgpack", "json"}, "p", "t", "s-1"},
 		`{"v":1.0,"codecs":["json"]}`: {[]string{"json"}, "", "", ""},
 		`{"v":1,"t":"handshake","p":{"codecs":["json"],"token":"t"},"token":"not this one"}`: {[]string{"json"}, "", "t", ""},
@@ -20,11 +21,11 @@ func TestParseHandshake(t *testing.T) {
 		require.Equal(t, expected, a, text)
 	}
 	for text, code := range map[string]string{
-		``: codeBadFrame, `null`: codeBadFrame, `[]`: codeBadFrame, `"v"`: codeBadFrame, `{"v":1`: codeBadFrame, "\xde\x00\x00": codeBadFrame,
-		`{"v":1,"codecs":"json"}`: codeBadFrame, `{"v":1,"codecs":[1]}`: codeBadFrame, `{"v":1,"token":1}`: codeBadFrame, `{"v":"1"}`: codeBadFrame,
-		`{"v":1,"t":"room.list"}`: codeBadFrame, `{"v":1,"t":"handshake"}`: codeBadFrame, `{"v":1,"t":"handshake","p":[]}`: codeBadFrame,
-		`{}`: codeVersion, `{"v":2}`: codeVersion, `{"v":1.5}`: codeVersion, `{"v":null}`: codeVersion,
-		`{"v":2,"codecs":1}`: codeVersion, // the version is judged first
+		``: wire.CodeBadFrame, `null`: wire.CodeBadFrame, `[]`: wire.CodeBadFrame, `"v"`: wire.CodeBadFrame, `{"v":1`: wire.CodeBadFrame, "\xde\x00\x00": wire.CodeBadFrame,
+		`{"v":1,"codecs":"json"}`: wire.CodeBadFrame, `{"v":1,"codecs":[1]}`: wire.CodeBadFrame, `{"v":1,"token":1}`: wire.CodeBadFrame, `{"v":"1"}`: wire.CodeBadFrame,
+		`{"v":1,"t":"room.list"}`: wire.CodeBadFrame, `{"v":1,"t":"handshake"}`: wire.CodeBadFrame, `{"v":1,"t":"handshake","p":[]}`: wire.CodeBadFrame,
+		`{}`: wire.CodeVersion, `{"v":2}`: wire.CodeVersion, `{"v":1.5}`: wire.CodeVersion, `{"v":null}`: wire.CodeVersion,
+		`{"v":2,"codecs":1}`: wire.CodeVersion, // the version is judged first
 	} {
 		_, refused := parseHandshake([]byte(text))
 		require.NotNil(t, refused, text)

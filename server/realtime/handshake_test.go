@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/server/realtime/delivery"
 	"github.com/lattice-director/director/server/realtime/realtimetest"
 	"github.com/lattice-director/director/server/rest"
 	"github.com/lattice-director/director/token"
@@ -113,7 +114,7 @@ func TestSilenceIsClosed(t *testing.T) {
 	frames, code := v.raw().closed()
 	require.Equal(t, closeTimeout, code)
 	require.Equal(t, "no handshake in time", frames[0].P["reason"])
-	require.Eventually(t, func() bool { return v.connected.Load() == 0 }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return v.slots.Count() == 0 }, patience, time.Millisecond)
 }
 
 func TestRequestsThatAreNotUpgraded(t *testing.T) {
@@ -138,7 +139,7 @@ func TestRequestsThatAreNotUpgraded(t *testing.T) {
 	require.Equal(t, http.StatusUpgradeRequired, status())
 	require.Equal(t, http.StatusForbidden, status(append(upgrade, "Origin", "https://evil.example")...))
 	require.Equal(t, http.StatusBadRequest, status("Connection", "Upgrade", "Upgrade", "websocket"))
-	require.Zero(t, v.connected.Load(), "a slot of a refused request is free again")
+	require.Zero(t, v.slots.Count(), "a slot of a refused request is free again")
 
 	ws, response, err := websocket.Dial(t.Context(), v.address(), &websocket.DialOptions{HTTPHeader: http.Header{"Origin": {"https://game.example"}}})
 	require.NoError(t, err)
@@ -147,7 +148,7 @@ func TestRequestsThatAreNotUpgraded(t *testing.T) {
 	require.Equal(t, http.StatusServiceUnavailable, full)
 	require.NotEmpty(t, header.Get("Retry-After"))
 	require.NoError(t, ws.CloseNow())
-	require.Eventually(t, func() bool { return v.connected.Load() == 0 }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return v.slots.Count() == 0 }, patience, time.Millisecond)
 	v.Drain()
 	require.Equal(t, http.StatusServiceUnavailable, status(upgrade...))
 	require.False(t, v.Ready())
@@ -231,6 +232,6 @@ func TestTooManyTakeoversAreRefused(t *testing.T) {
 		require.True(t, c.Resumed())
 	}
 	require.NotNil(t, refused)
-	require.Equal(t, closeSuperseded, refused.Status)
+	require.Equal(t, delivery.CloseSuperseded, refused.Status)
 	require.Equal(t, refuseTakeovers.reason, refused.Reason)
 }

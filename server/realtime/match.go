@@ -6,6 +6,7 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/lobby"
+	"github.com/lattice-director/director/server/realtime/wire"
 )
 
 const (
@@ -26,54 +27,54 @@ func matchmakingRPCs() map[string]rpc {
 }
 
 // enqueue puts the session into the queue.
-func enqueue(ctx context.Context, c *conn, e envelope) (answer, error) {
-	roomType, failed := e.roomType(defaultMatchType)
+func enqueue(ctx context.Context, c *conn, e wire.Envelope) (sendable, error) {
+	roomType, failed := e.RoomType(defaultMatchType)
 	if failed != nil {
-		return answer{}, failed
+		return sendable{}, failed
 	}
-	q := lobby.Queue{RoomType: roomType, Size: integer(e.fields()["size"], defaultMatchSize, defaultMatchSize, maxMatchSize)}
-	if v := e.fields()["attributes"]; v != nil {
-		q.Attributes = rawJSON(v)
+	q := lobby.Queue{RoomType: roomType, Size: wire.ClampInteger(e.PayloadFields()["size"], defaultMatchSize, defaultMatchSize, maxMatchSize)}
+	if v := e.PayloadFields()["attributes"]; v != nil {
+		q.Attributes = wire.RawJSON(v)
 	}
-	if v := e.fields()["latencies"]; v != nil {
-		if json.Unmarshal(rawJSON(v), &q.Latencies) != nil {
-			return answer{}, invalid("latencies", "has to be an object of regions and milliseconds")
+	if v := e.PayloadFields()["latencies"]; v != nil {
+		if json.Unmarshal(wire.RawJSON(v), &q.Latencies) != nil {
+			return sendable{}, wire.InvalidField("latencies", "has to be an object of regions and milliseconds")
 		}
 		if failed := checkLatencies(q.Latencies); failed != nil {
-			return answer{}, failed
+			return sendable{}, failed
 		}
 	}
-	c.hub.enqueueing(c)
-	defer c.hub.enqueueing(c)
+	c.hub.CountEnqueue(c)
+	defer c.hub.CountEnqueue(c)
 	queued, err := c.server.store.EnqueueRealtime(ctx, db.EnqueueRealtime{
 		Region: c.region, Project: c.project, Session: c.session, Player: c.player, Queue: q,
 	})
 	if err != nil {
-		return answer{}, err
+		return sendable{}, err
 	}
-	return answer{P: map[string]any{"queued": true, "room_type": roomType, "size": queued.Size, "position": queued.Position}}, nil
+	return sendable{P: map[string]any{"queued": true, "room_type": roomType, "size": queued.Size, "position": queued.Position}}, nil
 }
 
 // dequeue takes the session, and the members of the room that queued with it, out of the queue.
-func dequeue(ctx context.Context, c *conn, _ envelope) (answer, error) {
+func dequeue(ctx context.Context, c *conn, _ wire.Envelope) (sendable, error) {
 	removed, err := c.server.store.DequeueRealtime(ctx, c.region, c.session)
-	return answer{P: map[string]any{"removed": removed}}, err
+	return sendable{P: map[string]any{"removed": removed}}, err
 }
 
 // answerCheck answers the ready check of the match in which the session's ticket is.
-func answerCheck(accept bool) func(context.Context, *conn, envelope) (answer, error) {
-	return func(ctx context.Context, c *conn, e envelope) (answer, error) {
-		asked, failed := e.matchID()
+func answerCheck(accept bool) func(context.Context, *conn, wire.Envelope) (sendable, error) {
+	return func(ctx context.Context, c *conn, e wire.Envelope) (sendable, error) {
+		asked, failed := e.MatchID()
 		if failed != nil {
-			return answer{}, failed
+			return sendable{}, failed
 		}
 		waiting, err := c.server.store.RealtimeTicket(ctx, c.region, c.session.ID)
 		if err != nil {
-			return answer{}, err
+			return sendable{}, err
 		}
 		check, err := c.server.store.AnswerReadyCheck(ctx, waiting.Universe, db.ReadyCheckAnswer{
 			Ticket: waiting.Ticket, Sub: waiting.Sub, MatchID: asked, Accept: accept,
 		})
-		return answer{P: map[string]any{"done": check.Done}}, err
+		return sendable{P: map[string]any{"done": check.Done}}, err
 	}
 }

@@ -21,7 +21,8 @@ func (v *served) apply(t *testing.T, document string) {
 	require.NoError(t, err)
 }
 
-// Pins sessions that wait for ever with a ticket that can be in no match of the profile of their room type, or whose profile does not exist.
+// Pins sessions that wait for ever with a ticket that can be in no match of the profile of their room type, or whose
+// profile does not exist.
 func TestSessionsDoNotQueueForNothing(t *testing.T) {
 	t.Parallel()
 	a, b := matchmaking(t)

@@ -21,8 +21,8 @@ type friends struct {
 	members []*realtimetest.Client
 }
 
-// crowds are parties of one to three whose players fill matches of four to six, 100 players in all. Each match has a room type of its own: of one type,
-// parties might be left that fill none, such as three and three for a match of four.
+// crowds are parties of one to three whose players fill matches of four to six, 100 players in all. Each match has a
+// room type of its own: of one type, parties might be left that fill none, such as three and three for a match of four.
 func crowds() (all []*friends) {
 	for i, size := range slices.Concat(slices.Repeat([]int{4, 5, 6}, 6), []int{4, 6}) {
 		for open := size; open > 0; {
@@ -61,7 +61,8 @@ func eachOf(t *testing.T, all []*friends, fn func(*friends)) {
 	require.NoError(t, g.Wait())
 }
 
-// Parties queue on two replicas, one of which stops in between: its clients resume on the other one. Everybody ends in the room of exactly one match.
+// Parties queue on two replicas, one of which stops in between: its clients resume on the other one. Everybody ends in
+// the room of exactly one match.
 func TestEveryoneEndsInOneMatchThoughAReplicaStops(t *testing.T) {
 	t.Parallel()
 	a, b := matchmaking(t)

@@ -104,7 +104,8 @@ func TestAPlayerThatDeclinesLeavesTheQueue(t *testing.T) {
 	require.Zero(t, countOf(first, "matchmaking.expired"))
 }
 
-// A ticket expires while its session is away: the session learns it where it is resumed, again wherever it is resumed, and not once it queues again.
+// A ticket expires while its session is away: the session learns it where it is resumed, again wherever it is resumed,
+// and not once it queues again.
 func TestASessionLearnsElsewhereThatItsTicketHasExpired(t *testing.T) {
 	t.Parallel()
 	a, b := matchmaking(t)
@@ -177,20 +178,4 @@ func TestASessionLearnsThatItsPlayerQueuesElsewhere(t *testing.T) {
 	second.Must(t, "matchmaking.enqueue", "", map[string]any{"roomType": "duel"})
 	require.Equal(t, "member_queued_elsewhere", event(t, first, "matchmaking.expired")["reason"])
 	require.Zero(t, countOf(second, "matchmaking.expired"))
-}
-
-// Pins a match.found that a session gets twice: news of a match overtake what the session was resumed with, from before the match.
-func TestNewsThatOvertakeAResumeAreToldOnce(t *testing.T) {
-	t.Parallel()
-	c := &listener{session: db.SessionEpoch{ID: "s-1", Epoch: 2}}
-	s := &attached{receiver: c, members: map[string]*member{}, told: map[uuid.UUID]bool{}}
-	match := db.RealtimeInvitation{Lobby: uuid.New(), Room: "x:match:1", Type: "x", Size: 2, Participants: []string{"s-1", "s-2"}}
-	news := db.RealtimeNews{ID: "s-1", Invitations: []db.RealtimeInvitation{match}}
-	s.tell(news, 0)
-	s.inviteAlso(nil)
-	s.tell(news, 0)
-	require.Len(t, c.frames, 1)
-	s.tell(db.RealtimeNews{ID: "s-1"}, 0) // it was declined
-	s.tell(news, 0)
-	require.Len(t, c.frames, 2)
 }

@@ -15,7 +15,8 @@ import (
 	"github.com/lattice-director/director/token"
 )
 
-// A party with an absent member is in no match, keeps its place, and is matched once the member is back on another replica.
+// A party with an absent member is in no match, keeps its place, and is matched once the member is back on another
+// replica.
 func TestAPartyWaitsForItsMember(t *testing.T) {
 	t.Parallel()
 	a, b := matchmaking(t)
@@ -41,7 +42,8 @@ func TestAPartyWaitsForItsMember(t *testing.T) {
 	}
 }
 
-// The session token that match.resolve returns verifies with the key set that the director publishes, and is for the seat.
+// The session token that match.resolve returns verifies with the key set that the director publishes, and is for the
+// seat.
 func TestTheTokenOfAMatchVerifies(t *testing.T) {
 	t.Parallel()
 	a, b := matchmaking(t)

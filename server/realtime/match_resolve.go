@@ -6,6 +6,7 @@ import (
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/server/keyring"
+	"github.com/lattice-director/director/server/realtime/wire"
 	"github.com/lattice-director/director/token"
 )
 
@@ -15,19 +16,19 @@ type Signer interface {
 }
 
 // resolve exchanges the seat of a member of a match's room for the way to its game server.
-func resolve(ctx context.Context, c *conn, e envelope) (answer, error) {
-	room, failed := e.neededRoom()
+func resolve(ctx context.Context, c *conn, e wire.Envelope) (sendable, error) {
+	room, failed := e.NeededRoom()
 	if failed != nil {
-		return answer{}, failed
+		return sendable{}, failed
 	}
 	if c.server.options.Signer == nil {
-		return answer{}, failRefused
+		return sendable{}, wire.FailRefused
 	}
 	did, err := c.server.store.ActInLobby(ctx, db.LobbyAction{
 		Region: c.region, Project: c.project, Session: c.session, Room: room, Act: c.server.options.Rooms.ServerOf(c.session.ID),
 	})
 	if err != nil {
-		return answer{}, err
+		return sendable{}, err
 	}
 	server, _ := did.Answer.(map[string]any)
 	handle, _ := server["session_handle"].(string)
@@ -38,8 +39,8 @@ func resolve(ctx context.Context, c *conn, e envelope) (answer, error) {
 		found, err = c.server.store.Resolve(ctx, handle, sub)
 	}
 	if err != nil {
-		return answer{}, err
+		return sendable{}, err
 	}
 	signed, err := c.server.options.Signer.Sign(keyring.Claims(found, sub))
-	return answer{P: map[string]any{"endpoint": found.Endpoint, "session_token": signed, "session_id": found.SessionID}}, err
+	return sendable{P: map[string]any{"endpoint": found.Endpoint, "session_token": signed, "session_id": found.SessionID}}, err
 }

@@ -125,8 +125,8 @@ func TestAPlayerFindsTheServerOfItsMatch(t *testing.T) {
 	require.Equal(t, "ada@"+way["session_id"].(string), way["session_token"])
 }
 
-// Pins a named player of whom nobody can tell why a message had no effect; others are sessions, which nobody looks for. Types that are not
-// known are not told: a client could make up as many as it likes.
+// Pins a named player of whom nobody can tell why a message had no effect; others are sessions, which nobody looks for.
+// Types that are not known are not told: a client could make up as many as it likes.
 func TestRefusalsOfNamedPlayersAreTold(t *testing.T) {
 	t.Parallel()
 	told := make(chan fault.Refusal, 10)

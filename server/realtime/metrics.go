@@ -4,23 +4,24 @@ import (
 	"strconv"
 
 	"github.com/coder/websocket"
+	"github.com/lattice-director/director/server/realtime/delivery"
 	"github.com/prometheus/client_golang/prometheus"
 )
 
 // metrics are the metrics of this replica's connections. Those of delivery are in hub_metrics.go.
 type metrics struct {
-	connections prometheus.GaugeFunc
-	handshakes  *prometheus.CounterVec
-	frames      *prometheus.CounterVec
-	failures    *prometheus.CounterVec
-	closes      *prometheus.CounterVec
-	takeovers   prometheus.Counter
-	dropped     prometheus.Counter
-	silent      prometheus.Counter
-	panics      *prometheus.CounterVec
+	connections   prometheus.GaugeFunc
+	handshakes    *prometheus.CounterVec
+	frames        *prometheus.CounterVec
+	failures      *prometheus.CounterVec
+	closes        *prometheus.CounterVec
+	takeovers     prometheus.Counter
+	dropped       prometheus.Counter
+	silentClients prometheus.Counter
+	panics        *prometheus.CounterVec
 
 	received, sent prometheus.Counter // frames
-	hub            *hubMetrics
+	hub            *delivery.HubMetrics
 }
 
 func newMetrics(connections func() float64) *metrics {
@@ -47,21 +48,21 @@ func newMetrics(connections func() float64) *metrics {
 		dropped: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "director_realtime_patches_dropped_total", Help: "Patches and snapshots that were not sent because the client reads too slowly. A snapshot follows.",
 		}),
-		silent: prometheus.NewCounter(prometheus.CounterOpts{
+		silentClients: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "director_realtime_silent_total", Help: "Connections that were cut because the client did not answer a ping.",
 		}),
 		panics: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "director_realtime_panics_total", Help: "Recovered panics of the realtime lobby, by goroutine. Each is a defect: its stack is in the log.",
 		}, []string{"goroutine"}),
-		hub: newHubMetrics(),
+		hub: delivery.NewHubMetrics(),
 	}
 	m.received, m.sent = m.frames.WithLabelValues("received"), m.frames.WithLabelValues("sent")
 	return m
 }
 
 func (m *metrics) register(r prometheus.Registerer) error {
-	own := []prometheus.Collector{m.connections, m.handshakes, m.frames, m.failures, m.closes, m.takeovers, m.dropped, m.silent, m.panics}
-	for _, c := range append(own, m.hub.collectors()...) {
+	own := []prometheus.Collector{m.connections, m.handshakes, m.frames, m.failures, m.closes, m.takeovers, m.dropped, m.silentClients, m.panics}
+	for _, c := range append(own, m.hub.Collectors()...) {
 		if err := r.Register(c); err != nil {
 			return err
 		}

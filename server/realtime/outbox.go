@@ -1,6 +1,10 @@
 package realtime
 
-import "time"
+import (
+	"time"
+
+	"github.com/lattice-director/director/server/realtime/delivery"
+)
 
 // Bounds of what waits to be written on a connection.
 const (
@@ -12,31 +16,33 @@ const (
 type parcel struct {
 	frames [][]byte
 	bytes  int
-	class  pushClass
+	class  delivery.PushClass
 	room   string
 
-	decided time.Time // see shared; of the first frame
+	decidedAt time.Time // see shared; of the first frame
 }
 
 // droppable reports whether a later snapshot of the room replaces the parcel.
-func (p parcel) droppable() bool { return p.class == pushPatch || p.class == pushSnapshot }
+func (p parcel) droppable() bool {
+	return p.class == delivery.PushPatch || p.class == delivery.PushSnapshot
+}
 
-// outbox is what waits to be written on a connection, in order and in bounded memory. A client that reads too slowly loses patches of rooms, and gets
-// a snapshot of them later; it never loses anything else. Not safe for concurrent use.
+// outbox is what waits to be written on a connection, in order and in bounded memory. A client that reads too slowly
+// loses patches of rooms, and gets a snapshot of them later; it never loses anything else. Not safe for concurrent use.
 type outbox struct {
 	queue    []parcel
 	bytes    int
 	starving map[string]bool // rooms whose patches were dropped; true: reported by hungry. No patch of them is queued until a snapshot is
 }
 
-// put queues a parcel. dropped is the number of parcels that were dropped instead. It returns false if the outbox is full of parcels that must not
-// be dropped: the client has to reconnect.
+// put queues a parcel. dropped is the number of parcels that were dropped instead. It returns false if the outbox is
+// full of parcels that must not be dropped: the client has to reconnect.
 func (o *outbox) put(p parcel) (dropped int, ok bool) {
 	_, starves := o.starving[p.room]
 	switch {
-	case p.class == pushPatch && starves:
+	case p.class == delivery.PushPatch && starves:
 		return 1, true
-	case p.class == pushSnapshot:
+	case p.class == delivery.PushSnapshot:
 		o.drop(p.room) // what the snapshot replaces
 		delete(o.starving, p.room)
 	}

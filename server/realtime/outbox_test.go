@@ -4,11 +4,12 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/lattice-director/director/server/realtime/delivery"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 )
 
-func parcelOf(class pushClass, room string, bytes int) parcel {
+func parcelOf(class delivery.PushClass, room string, bytes int) parcel {
 	return parcel{class: class, room: room, bytes: bytes, frames: [][]byte{make([]byte, bytes)}}
 }
 
@@ -16,24 +17,24 @@ func TestAFullOutboxDropsPatchesAndAsksForASnapshotOnce(t *testing.T) {
 	t.Parallel()
 	var o outbox
 	for range maxParcels - 1 {
-		_, ok := o.put(parcelOf(pushPatch, "a", 10))
+		_, ok := o.put(parcelOf(delivery.PushPatch, "a", 10))
 		require.True(t, ok)
 	}
-	_, ok := o.put(parcelOf(pushEvent, "a", 10))
+	_, ok := o.put(parcelOf(delivery.PushEvent, "a", 10))
 	require.True(t, ok)
 
-	dropped, ok := o.put(parcelOf(pushAnswer, "", 10))
+	dropped, ok := o.put(parcelOf(delivery.PushAnswer, "", 10))
 	require.True(t, ok)
 	require.Equal(t, maxParcels-1, dropped)
 	require.Len(t, o.queue, 2, "the event and the answer stay")
 	require.Equal(t, []string{"a"}, o.hungry())
 	require.Empty(t, o.hungry(), "once")
 
-	dropped, ok = o.put(parcelOf(pushPatch, "a", 10))
+	dropped, ok = o.put(parcelOf(delivery.PushPatch, "a", 10))
 	require.True(t, ok)
 	require.Equal(t, 1, dropped, "a patch on top of dropped ones is useless")
-	_, _ = o.put(parcelOf(pushSnapshot, "a", 10))
-	dropped, _ = o.put(parcelOf(pushPatch, "a", 10))
+	_, _ = o.put(parcelOf(delivery.PushSnapshot, "a", 10))
+	dropped, _ = o.put(parcelOf(delivery.PushPatch, "a", 10))
 	require.Zero(t, dropped)
 	require.Len(t, o.queue, 4)
 }
@@ -41,9 +42,9 @@ func TestAFullOutboxDropsPatchesAndAsksForASnapshotOnce(t *testing.T) {
 func TestTheLargestRoomLosesItsPatchesFirst(t *testing.T) {
 	t.Parallel()
 	var o outbox
-	_, _ = o.put(parcelOf(pushPatch, "small", 10))
-	_, _ = o.put(parcelOf(pushPatch, "large", maxOutboxBytes-100))
-	_, ok := o.put(parcelOf(pushEvent, "", 1000))
+	_, _ = o.put(parcelOf(delivery.PushPatch, "small", 10))
+	_, _ = o.put(parcelOf(delivery.PushPatch, "large", maxOutboxBytes-100))
+	_, ok := o.put(parcelOf(delivery.PushEvent, "", 1000))
 	require.True(t, ok)
 	require.Equal(t, []string{"large"}, o.hungry())
 	p, _ := o.take()
@@ -54,12 +55,12 @@ func TestAnOutboxFullOfAnswersIsFatal(t *testing.T) {
 	t.Parallel()
 	var o outbox
 	for range maxParcels {
-		_, ok := o.put(parcelOf(pushAnswer, "", 10))
+		_, ok := o.put(parcelOf(delivery.PushAnswer, "", 10))
 		require.True(t, ok)
 	}
-	_, ok := o.put(parcelOf(pushEvent, "", 10))
+	_, ok := o.put(parcelOf(delivery.PushEvent, "", 10))
 	require.False(t, ok)
-	dropped, ok := o.put(parcelOf(pushPatch, "a", 10))
+	dropped, ok := o.put(parcelOf(delivery.PushPatch, "a", 10))
 	require.True(t, ok)
 	require.Equal(t, 1, dropped)
 	require.Empty(t, o.hungry(), "there is no space for a snapshot yet")
@@ -69,14 +70,14 @@ func TestAnOutboxFullOfAnswersIsFatal(t *testing.T) {
 	require.Equal(t, []string{"a"}, o.hungry())
 }
 
-// Whatever is pushed and written: the outbox stays within its bounds, keeps order, loses only patches and snapshots, and a room that lost some is
-// reported before anything of it is sent, except by a snapshot.
+// Whatever is pushed and written: the outbox stays within its bounds, keeps order, loses only patches and snapshots,
+// and a room that lost some is reported before anything of it is sent, except by a snapshot.
 func TestOutboxProperties(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		var o outbox
 		rooms := rapid.SampledFrom([]string{"a", "b", "c"})
-		classes := rapid.SampledFrom([]pushClass{pushAnswer, pushEvent, pushPatch, pushSnapshot})
+		classes := rapid.SampledFrom([]delivery.PushClass{delivery.PushAnswer, delivery.PushEvent, delivery.PushPatch, delivery.PushSnapshot})
 		sizes := rapid.OneOf(rapid.IntRange(0, 100), rapid.IntRange(1000, 300_000))
 		lasting, expected := 0, 0
 		broken := map[string]bool{} // rooms whose next frame of state must be a snapshot

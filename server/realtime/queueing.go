@@ -14,8 +14,10 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/fault"
+	"github.com/lattice-director/director/internal/base/follow"
 	"github.com/lattice-director/director/internal/matching/ticketbody"
 	"github.com/lattice-director/director/match"
+	"github.com/lattice-director/director/server/realtime/wire"
 	"github.com/lattice-director/director/server/rest"
 )
 
@@ -26,23 +28,27 @@ const (
 	maxList       = 64
 )
 
-// Queueing returns how sessions queue in a universe, for db.Config. A ticket stays while its sessions live, or for ticketTTL if that is not 0.
+// Queueing returns how sessions queue in a universe, for db.Config. A ticket stays while its sessions live, or for
+// ticketTTL if that is not 0.
 func Queueing(universe string, ticketTTL time.Duration) *db.Queueing {
 	return &db.Queueing{Universe: universe, TTL: ticketTTL, Encode: encodeTicket}
 }
 
 // ensureProfiles makes the built-in profiles of the queue, as soon as the database can be reached.
 func (s *Server) ensureProfiles(ctx context.Context) {
-	for ctx.Err() == nil && !s.restarting.Load() {
-		call, cancel := context.WithTimeout(ctx, s.options.timing.call)
-		err := s.store.EnsureRealtimeProfiles(call, s.options.Universe)
-		cancel()
-		s.trouble.Report(ctx, "make the built-in profiles", err)
-		if err == nil {
-			return
-		}
-		s.waitToRetry(ctx)
-	}
+	ctx, done := context.WithCancel(ctx)
+	defer done()
+	follow.Loop{
+		Name: "realtime profiles", Every: retryEvery, Timeout: s.options.timing.call, Guard: s.guard,
+		Do: func(ctx context.Context, _ bool) error {
+			err := s.store.EnsureRealtimeProfiles(ctx, s.options.Universe)
+			s.outages.Report(ctx, "make the built-in profiles", err)
+			if err == nil {
+				done()
+			}
+			return err
+		},
+	}.Run(ctx)
 }
 
 func encodeTicket(d db.QueueDraft) (db.QueueBody, error) {
@@ -74,7 +80,7 @@ func encodeTicket(d db.QueueDraft) (db.QueueBody, error) {
 }
 
 func invalidTicket(field string) error {
-	return &fault.Error{Kind: fault.Invalid, Code: codeInvalid, Field: field, Detail: field + " are not those of a ticket"}
+	return &fault.Error{Kind: fault.Invalid, Code: wire.CodeInvalid, Field: field, Detail: field + " are not those of a ticket"}
 }
 
 // attributesOf converts the attributes of a request: numbers, texts and lists of texts; null is absent.
@@ -108,10 +114,10 @@ func attributeValues(raw json.RawMessage) (values map[string]any, ok bool) {
 }
 
 // checkLatencies returns what is wrong with the latencies of a request, or nil.
-func checkLatencies(byRegion map[string]float64) *failure {
+func checkLatencies(byRegion map[string]float64) *wire.Failure {
 	for _, region := range slices.Sorted(maps.Keys(byRegion)) {
 		if _, ok := match.LatencyOf(byRegion[region]); !ok {
-			return invalid("latencies."+region, fmt.Sprintf("has to be a whole number of milliseconds from 0 to %d", match.MaxLatency))
+			return wire.InvalidField("latencies."+region, fmt.Sprintf("has to be a whole number of milliseconds from 0 to %d", match.MaxLatency))
 		}
 	}
 	return nil

@@ -17,9 +17,11 @@ import (
 	"github.com/lattice-director/director/internal/testkit/storetest"
 	"github.com/lattice-director/director/lobby"
 	"github.com/lattice-director/director/server/realtime/realtimetest"
+	"github.com/lattice-director/director/server/realtime/wire"
 )
 
-// queueTown is three replicas and two workers on one database, with sessions that queue alone for matches of two and three.
+// queueTown is three replicas and two workers on one database, with sessions that queue alone for matches of two and
+// three.
 type queueTown struct {
 	*testing.T
 
@@ -39,8 +41,9 @@ type queuer struct {
 	wishes int // enqueues that were accepted, or may have been
 }
 
-// Sessions queue, leave the queue, lose their connection and resume elsewhere, while replicas are killed, one has no notifications, and workers come and
-// go. No session is in more matches than it queued for, each match has its size, and every participant is told of it.
+// Sessions queue, leave the queue, lose their connection and resume elsewhere, while replicas are killed, one has no
+// notifications, and workers come and go. No session is in more matches than it queued for, each match has its size,
+// and every participant is told of it.
 func TestRandomQueueingOnThreeReplicas(t *testing.T) {
 	t.Parallel()
 	for range 3 {
@@ -126,7 +129,7 @@ func (w *queueTown) step() {
 
 func (w *queueTown) enqueue(p *queuer, size float64) {
 	w.Helper()
-	if answer, sent := w.ask(p, "matchmaking.enqueue", map[string]any{"roomType": "chat", "size": size}); sent && (answer == nil || answer.OK() || answer.Code() == codeUnavailable) {
+	if answer, sent := w.ask(p, "matchmaking.enqueue", map[string]any{"roomType": "chat", "size": size}); sent && (answer == nil || answer.OK() || answer.Code() == wire.CodeUnavailable) {
 		p.wishes++
 	}
 }

@@ -16,14 +16,16 @@ import (
 	"github.com/lattice-director/director/internal/testkit/dbtest"
 	"github.com/lattice-director/director/internal/testkit/storetest"
 	"github.com/lattice-director/director/server/realtime/realtimetest"
+	"github.com/lattice-director/director/server/realtime/wire"
 )
 
 // keptSeeds are those of runs that have found something.
 var keptSeeds = []uint64{2, 17039668395521805186}
 
-// Strict clients do random things on three replicas of one database: they join, leave, count, lose their connection, resume here or there, or take
-// their own session over, while replicas are killed, cut off from Postgres and without notifications. A member that is always there is told
-// of every change once, in one order; the others miss only what happens while they are not connected. In the end all see the room's row.
+// Strict clients do random things on three replicas of one database: they join, leave, count, lose their connection,
+// resume here or there, or take their own session over, while replicas are killed, cut off from Postgres and without
+// notifications. A member that is always there is told of every change once, in one order; the others miss only what
+// happens while they are not connected. In the end all see the room's row.
 func TestRandomOperationsOnThreeReplicas(t *testing.T) {
 	t.Parallel()
 	seeds := slices.Clone(keptSeeds)
@@ -161,7 +163,7 @@ func (w *city) act(c *citizen, room, kind string) {
 	w.notef("%s %s %s: %v %v", c.name, kind, room, answer, err)
 	require.NoError(w, ctx.Err(), "%s has no answer", kind)
 	switch {
-	case err != nil || answer.Code() == codeUnavailable: // it may have happened
+	case err != nil || answer.Code() == wire.CodeUnavailable: // it may have happened
 	case kind == "room.leave":
 		require.Contains(w, []string{"", "not_a_member"}, answer.Code())
 	default:
@@ -181,7 +183,7 @@ func (w *city) count(c *citizen, room string) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		switch {
-		case err != nil || answer.Code() == codeUnavailable:
+		case err != nil || answer.Code() == wire.CodeUnavailable:
 			c.unknown[room]++
 		case answer.OK():
 			c.acked[room]++
@@ -205,7 +207,8 @@ func (w *city) connect(c *citizen) {
 	require.True(w, c.Resumed())
 }
 
-// kill kills one of the replicas that may die, and starts another one: its connections break, and nothing of it reaches the database any more.
+// kill kills one of the replicas that may die, and starts another one: its connections break, and nothing of it reaches
+// the database any more.
 func (w *city) kill() {
 	w.Helper()
 	w.notef("the third replica is killed")
@@ -278,7 +281,8 @@ func valueOf(e realtimetest.Event) int {
 	return int(n)
 }
 
-// checkPresence checks that what a member was told of the others makes sense: who is not there joins, who is away comes back.
+// checkPresence checks that what a member was told of the others makes sense: who is not there joins, who is away comes
+// back.
 func (w *city) checkPresence(room string, anchor *realtimetest.Client) {
 	w.Helper()
 	require.Eventually(w, func() bool { return slices.Equal(w.here(room, anchor), w.members(room)) }, patience, 10*time.Millisecond,

@@ -18,18 +18,18 @@ const (
 
 // bucket is a token bucket. The zero value is full.
 type bucket struct {
-	used float64 // tokens
-	at   time.Time
+	usedTokens float64 // tokens
+	takenAt    time.Time
 }
 
 // take takes a token, if there is one.
 func (b *bucket) take(now time.Time, perSecond, burst float64) bool {
-	b.used = max(0, b.used-now.Sub(b.at).Seconds()*perSecond)
-	b.at = now
-	if b.used+1 > burst {
+	b.usedTokens = max(0, b.usedTokens-now.Sub(b.takenAt).Seconds()*perSecond)
+	b.takenAt = now
+	if b.usedTokens+1 > burst {
 		return false
 	}
-	b.used++
+	b.usedTokens++
 	return true
 }
 

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"golang.org/x/sync/semaphore"
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/fault"
@@ -21,6 +20,7 @@ import (
 	"github.com/lattice-director/director/internal/base/panics"
 	"github.com/lattice-director/director/lobby"
 	"github.com/lattice-director/director/server/rest"
+	"github.com/lattice-director/director/server/ws"
 	"github.com/lattice-director/director/token"
 )
 
@@ -34,7 +34,8 @@ const (
 	AuthDisabled Mode = "disabled" // tokens are not read: every client is anonymous
 )
 
-// Options configure a [Server]. Master is required, unless KeySecretsOnly is set or Auth is AuthDisabled; every other zero value is usable.
+// Options configure a [Server]. Master is required, unless KeySecretsOnly is set or Auth is AuthDisabled; every other
+// zero value is usable.
 type Options struct {
 	Addr           string       // where to listen; "" means 127.0.0.1:4000. Listener, if set, is used instead.
 	Listener       net.Listener //
@@ -42,10 +43,12 @@ type Options struct {
 	TrustedProxies []string     // proxies whose X-Forwarded-For is trusted: addresses or CIDRs
 	FailureRate    rest.Rate    // limit of refused tokens from one address; zero means rest.DefaultFailureRate, below zero no limit
 
-	// Region is where sessions of clients without a project are; "" means global. Sessions of a project are in the project's region.
+	// Region is where sessions of clients without a project are; "" means global. Sessions of a project are in the
+	// project's region.
 	Region string
 	Auth   Mode // "" means AuthRequired
-	// Master is the secret that the secrets of projects are derived from; ProjectSecrets, by project, replace derived ones.
+	// Master is the secret that the secrets of projects are derived from; ProjectSecrets, by project, replace derived
+	// ones.
 	Master         string
 	ProjectSecrets map[string]string
 	RequireKey     bool          // refuse tokens that name no key
@@ -129,31 +132,29 @@ func (t timing) withDefaults() timing {
 	}
 }
 
-// Server serves the realtime lobby on a listener of its own. Make it with [New]; then [Server.Listen], [Server.Serve] and [Server.Run], once
-// each, and [Server.Stop].
+// Server serves the realtime lobby on a listener of its own. Make it with [New]; then [Server.Listen], [Server.Serve]
+// and [Server.Run], once each, and [Server.Stop].
 type Server struct {
-	store       *db.Store
-	options     Options
-	rpcs        map[string]rpc
-	secrets     *secrets
-	proxies     rest.Proxies
-	failures    *rest.Limiter
-	guard       *panics.Guard
-	metrics     *metrics
-	trouble     *outage.Log
-	wheel       *wheel
-	connected   atomic.Int64 // connections, also those before their handshake
-	largeFrames *semaphore.Weighted
+	store    *db.Store
+	options  Options
+	rpcs     map[string]rpc
+	secrets  *secrets
+	proxies  rest.Proxies
+	failures *rest.Limiter
+	guard    *panics.Guard
+	metrics  *metrics
+	outages  *outage.Log
+	slots    *ws.Slots // of connections, also those before their handshake
+	messages *ws.Reader
 
 	mu       sync.Mutex
 	regions  map[string]*region
-	life     context.Context //nolint:containedctx // of the loops; set by Run, nil before
+	running  context.Context //nolint:containedctx // of the loops; set by Run, nil before
 	draining bool
 	loops    sync.WaitGroup // of regions
 	serving  sync.WaitGroup // of connections
 
 	http       *rest.HTTPServer
-	listener   net.Listener    // after Listen
 	restarting atomic.Bool     // Stop was called
 	welcoming  context.Context //nolint:containedctx // ends when clients without a session are to leave
 	endWelcome context.CancelFunc
@@ -162,7 +163,8 @@ type Server struct {
 	ran        chan struct{} // closed when Run has returned
 }
 
-// New makes a Server that is not started. It makes no database call. Errors: an option is missing or invalid; the metrics are already registered.
+// New makes a Server that is not started. It makes no database call. Errors: an option is missing or invalid; the
+// metrics are already registered.
 func New(store *db.Store, options Options) (*Server, error) {
 	if store == nil {
 		return nil, errors.New("realtime: a store is required")
@@ -176,33 +178,33 @@ func New(store *db.Store, options Options) (*Server, error) {
 		return nil, fmt.Errorf("realtime: trusted proxies: %w", err)
 	}
 	s := &Server{
-		store: store, options: o, secrets: newSecrets(store, o), proxies: trusted, failures: rest.NewLimiter(o.FailureRate), trouble: outage.New(o.Log),
-		regions: map[string]*region{}, largeFrames: semaphore.NewWeighted(maxLargeFrames), stopping: make(chan struct{}), ran: make(chan struct{}),
+		store: store, options: o, secrets: newSecrets(store, o), proxies: trusted, failures: rest.NewLimiter(o.FailureRate),
+		outages: outage.New(o.Log), slots: ws.NewSlots(o.MaxConnections), messages: ws.NewReader(messageLimits),
+		regions: map[string]*region{}, stopping: make(chan struct{}), ran: make(chan struct{}),
 	}
 	s.welcoming, s.endWelcome = context.WithCancel(context.Background())
-	s.metrics = newMetrics(func() float64 { return float64(s.connected.Load()) })
+	s.metrics = newMetrics(func() float64 { return float64(s.slots.Count()) })
 	if o.Metrics != nil {
 		if err := s.metrics.register(o.Metrics); err != nil {
 			return nil, fmt.Errorf("realtime: %w", err)
 		}
 	}
 	s.guard = panics.New(o.Log, s.metrics.panics)
-	s.wheel = newWheel(o.timing.ping)
 	s.rpcs = s.allRPCs()
-	s.http = rest.NewHTTPServer(rest.HTTPOptions{Handler: s, TLS: s.options.TLS, HTTP1: true, Log: s.options.Log})
+	s.http = rest.NewHTTPServer(rest.HTTPOptions{Handler: s, Addr: o.Addr, Listener: o.Listener, TLS: o.TLS, HTTP1: true, Log: o.Log})
 	return s, nil
 }
 
-// Run keeps the leases of this replica, delivers what happens in rooms and pings clients, until [Server.Stop] has closed all connections. If ctx
-// ends before that, connections are cut, and workers suspend their sessions when the lease expires. Upgrades get 503 until Run has reached the database.
+// Run keeps the leases of this replica, delivers what happens in rooms and pings clients, until [Server.Stop] has
+// closed all connections. If ctx ends before that, connections are cut, and workers suspend their sessions when the
+// lease expires. Upgrades get 503 until Run has reached the database.
 func (s *Server) Run(ctx context.Context) {
 	defer close(s.ran)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	s.mu.Lock()
-	s.life = ctx
+	s.running = ctx
 	s.mu.Unlock()
-	s.loops.Go(func() { s.wheel.run(ctx) })
 	s.loops.Go(func() { s.ensureProfiles(ctx) })
 	s.regionOf(s.options.Region)
 	select {
@@ -210,7 +212,7 @@ func (s *Server) Run(ctx context.Context) {
 	case <-ctx.Done():
 	}
 	for _, r := range s.allRegions() {
-		<-r.ended
+		<-r.hasEnded
 	}
 	cancel()
 	s.loops.Wait()

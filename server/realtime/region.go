@@ -7,17 +7,20 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/lattice-director/director/internal/base/tenure"
+	"github.com/lattice-director/director/server/realtime/delivery"
 )
 
-// region is what this replica does for the projects of one region: it has a lease there, and delivers what happens in the region's rooms.
+// region is what this replica does for the projects of one region: it has a lease there, and delivers what happens in
+// the region's rooms.
 type region struct {
-	*Server
-
-	name  string
-	hub   *hub
-	life  atomic.Pointer[life] // the current one; nil before the database was reached
-	begun chan struct{}        // closed when life is set
-	ended chan struct{}        // closed when the last life has ended
+	server     *Server
+	name       string
+	hub        *delivery.Hub
+	current    atomic.Pointer[replica] // nil before the database was reached
+	hasReplica chan struct{}           // closed when current is set
+	hasEnded   chan struct{}           // closed when the last replica has ended
 }
 
 // regionOf returns a region, which it begins with the first call. It returns nil while the server does not run.
@@ -27,20 +30,20 @@ func (s *Server) regionOf(name string) *region {
 	if r := s.regions[name]; r != nil {
 		return r
 	}
-	if s.draining || s.life == nil || s.life.Err() != nil {
+	if s.draining || s.running == nil || s.running.Err() != nil {
 		return nil
 	}
-	r := &region{Server: s, name: name, begun: make(chan struct{}), ended: make(chan struct{})}
-	r.hub = newHub(hubOptions{
-		Region: name, Store: s.store, Feed: s.store.SubscribeRealtime(name), Replica: r.replica, Log: s.options.Log, Guard: s.guard, Metrics: s.metrics.hub,
+	r := &region{server: s, name: name, hasReplica: make(chan struct{}), hasEnded: make(chan struct{})}
+	r.hub = delivery.NewHub(delivery.HubOptions{
+		Region: name, Store: s.store, Feed: s.store.SubscribeRealtime(name), Replica: r.replicaID, Log: s.options.Log, Guard: s.guard, Metrics: s.metrics.hub,
 	})
 	s.regions[name] = r
-	hub, stop := context.WithCancel(s.life)
-	s.loops.Go(func() { r.hub.run(hub) })
+	hub, stop := context.WithCancel(s.running)
+	s.loops.Go(func() { r.hub.Run(hub) })
 	s.loops.Go(func() {
 		defer stop()
-		defer close(r.ended)
-		r.live(s.life)
+		defer close(r.hasEnded)
+		r.serveReplicas(s.running)
 	})
 	return r
 }
@@ -55,75 +58,46 @@ func (s *Server) allRegions() []*region {
 	return all
 }
 
-// replica returns the current id of this replica in the region, or uuid.Nil before it has one.
-func (r *region) replica() uuid.UUID {
-	if l := r.life.Load(); l != nil {
-		return l.id
+// replicaID returns the current id of this replica in the region, or uuid.Nil before it has one.
+func (r *region) replicaID() uuid.UUID {
+	if current := r.current.Load(); current != nil {
+		return current.id
 	}
 	return uuid.Nil
 }
 
-// current returns the current life. It waits for the first one, and returns nil if that takes too long.
-func (r *region) current(ctx context.Context) *life {
+// await returns the current replica. It waits for the first one, and returns nil if that takes too long.
+func (r *region) await(ctx context.Context) *replica {
 	select {
-	case <-r.begun:
-		return r.life.Load()
+	case <-r.hasReplica:
+		return r.current.Load()
 	case <-ctx.Done():
 		return nil
 	}
 }
 
-// live begins one life after the other until the server stops. It returns after the last one has ended.
-func (r *region) live(ctx context.Context) {
-	for ctx.Err() == nil && !r.isStopping() {
-		l, err := r.begin(ctx)
-		r.trouble.Report(ctx, "begin replica", err)
-		if err != nil {
-			r.waitToRetry(ctx)
-			continue
-		}
-		r.options.Log.LogAttrs(ctx, slog.LevelInfo, "realtime replica begins", slog.String("region", r.name), slog.String("replica", l.id.String()))
-		if l.run(ctx) {
-			l.fence()
-			continue
-		}
-		if ctx.Err() != nil {
-			l.abandon()
-		}
-		l.end(ctx)
-	}
+// serveReplicas begins one id after the other until the server stops. It returns after the last one has ended.
+func (r *region) serveReplicas(ctx context.Context) {
+	tenure.Series[*replica]{
+		Begin: r.begin, Hold: func(ctx context.Context, current *replica) bool { return current.run(ctx) },
+		Fence: (*replica).fence, End: func(ctx context.Context, current *replica) { current.end(ctx) },
+		Retry: func() time.Duration { return retryEvery }, Stopping: r.server.stopping, Report: r.server.outages.Call("begin replica").Report,
+	}.Run(ctx)
 }
 
-func (r *region) begin(ctx context.Context) (*life, error) {
+const retryEvery = time.Second
+
+func (r *region) begin(ctx context.Context) (*replica, error) {
 	ctx, cancel := context.WithTimeout(ctx, leaseTimeout)
 	defer cancel()
-	id, err := r.store.BeginRealtimeReplica(ctx, r.name)
+	id, err := r.server.store.BeginRealtimeReplica(ctx, r.name)
 	if err != nil {
 		return nil, err
 	}
-	l := newLife(r, id)
-	if r.life.Swap(l) == nil {
-		close(r.begun)
+	next := newReplica(r, id)
+	if r.current.Swap(next) == nil {
+		close(r.hasReplica)
 	}
-	return l, nil
-}
-
-// waitToRetry waits for a second, or until the server stops.
-func (s *Server) waitToRetry(ctx context.Context) {
-	retry := time.NewTimer(time.Second)
-	defer retry.Stop()
-	select {
-	case <-retry.C:
-	case <-s.stopping:
-	case <-ctx.Done():
-	}
-}
-
-func (s *Server) isStopping() bool {
-	select {
-	case <-s.stopping:
-		return true
-	default:
-		return false
-	}
+	r.server.options.Log.LogAttrs(ctx, slog.LevelInfo, "realtime replica begins", slog.String("region", r.name), slog.String("replica", id.String()))
+	return next, nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
 	"github.com/lattice-director/director/internal/testkit/storetest"
+	"github.com/lattice-director/director/server/realtime/delivery"
 	"github.com/lattice-director/director/server/realtime/realtimetest"
 )
 
@@ -187,7 +188,7 @@ func TestATakeoverClosesTheOldConnection(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(thief.Drop)
 	require.True(t, thief.Resumed())
-	c.Wait(t, "the close", func(v *realtimetest.View) bool { return v.Closed() == closeSuperseded })
+	c.Wait(t, "the close", func(v *realtimetest.View) bool { return v.Closed() == delivery.CloseSuperseded })
 	thief.Must(t, "room.message", room, map[string]any{"type": "inc", "data": map[string]any{}})
 }
 
@@ -200,7 +201,7 @@ func TestARevokedKeyClosesConnectionsOnAllReplicas(t *testing.T) {
 	_, err := a.store.RevokeProjectKey(t.Context(), "p1", "k1", "test")
 	require.NoError(t, err)
 	for _, c := range []*realtimetest.Client{first, second} {
-		c.Wait(t, "the close", func(v *realtimetest.View) bool { return v.Closed() == closeKey })
+		c.Wait(t, "the close", func(v *realtimetest.View) bool { return v.Closed() == delivery.CloseKey })
 	}
 }
 
@@ -297,7 +298,8 @@ func TestJoinsAtOnceCauseFewLists(t *testing.T) {
 	require.Less(t, lists, n*n/4, "lists to all clients")
 }
 
-// Pins a delivery that nobody can see: how long changes take to their members is measured on both replicas, and only for changes.
+// Pins a delivery that nobody can see: how long changes take to their members is measured on both replicas, and only
+// for changes.
 func TestDeliveryIsMeasured(t *testing.T) {
 	t.Parallel()
 	a, b := pair(t)
@@ -322,7 +324,7 @@ func TestDeliveryIsMeasured(t *testing.T) {
 func (v *served) delivered(t *testing.T) int {
 	t.Helper()
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(v.metrics.hub.delivery)
+	registry.MustRegister(v.metrics.hub.Delivery)
 	all, err := registry.Gather()
 	require.NoError(t, err)
 	return int(all[0].GetMetric()[0].GetHistogram().GetSampleCount())

@@ -7,6 +7,7 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/lobby"
+	"github.com/lattice-director/director/server/realtime/wire"
 )
 
 const (
@@ -18,54 +19,54 @@ const (
 // roomRPCs returns the RPCs of rooms.
 func (s *Server) roomRPCs() map[string]rpc {
 	return map[string]rpc{
-		"room.join_or_create": join,
-		"room.leave":          leave,
-		"room.list":           list,
+		"room.join_or_create": joinRoom,
+		"room.leave":          leaveRoom,
+		"room.list":           listRooms,
 		"room.message":        message,
 		"room.plugin.call":    message,
-		"room.message.bytes":  messageBytes,
-		"state.resync":        resync,
+		"room.message.bytes":  sendRoomBytes,
+		"state.resync":        resyncRoom,
 	}
 }
 
 // inRoom begins an action of the session in a room. after gets the answer when it is queued.
-func (c *conn) inRoom(ctx context.Context, a db.LobbyAction, room string, after func(db.LobbyAnswer)) func() (answer, error) {
+func (c *conn) inRoom(ctx context.Context, a db.LobbyAction, room string, after func(db.LobbyAnswer)) func() (sendable, error) {
 	a.Region, a.Project, a.Session, a.Room = c.region, c.project, c.session, room
 	wait := c.server.store.BeginInLobby(ctx, a)
-	return func() (answer, error) {
+	return func() (sendable, error) {
 		did, err := wait()
 		if err != nil {
-			return answer{}, err
+			return sendable{}, err
 		}
 		p, _ := did.Answer.(map[string]any)
-		return answer{P: p, Room: room, After: func() { after(did) }}, nil
+		return sendable{P: p, Room: room, Queued: func() { after(did) }}, nil
 	}
 }
 
-func join(ctx context.Context, c *conn, e envelope) (func() (answer, error), error) {
-	roomType, failed := e.roomType(defaultRoomType)
+func joinRoom(ctx context.Context, c *conn, e wire.Envelope) (func() (sendable, error), error) {
+	roomType, failed := e.RoomType(defaultRoomType)
 	if failed != nil {
 		return nil, failed
 	}
-	room, failed := e.joinedRoom(roomType)
+	room, failed := e.JoinedRoom(roomType)
 	if failed != nil {
 		return nil, failed
 	}
 	options, size := map[string]json.RawMessage{}, 0
-	for name, v := range e.options() {
-		options[name] = rawJSON(v)
+	for name, v := range e.PayloadOptions() {
+		options[name] = wire.RawJSON(v)
 		size += len(name) + len(options[name])
 	}
 	act := c.server.options.Rooms.Join(lobby.Join{Type: roomType, Session: c.session.ID, Player: c.player, Options: options})
-	finish := c.inRoom(ctx, db.LobbyAction{Make: true, Act: act, Bytes: size}, room, func(did db.LobbyAnswer) { c.hub.joined(c, did) })
-	return func() (answer, error) {
+	finish := c.inRoom(ctx, db.LobbyAction{Make: true, Act: act, Bytes: size}, room, func(did db.LobbyAnswer) { c.hub.Join(c, did) })
+	return func() (sendable, error) {
 		a, err := finish()
-		a.P = with(a.P, "room", room)
+		a.P = addField(a.P, "room", room)
 		return a, err
 	}, nil
 }
 
-func with(p map[string]any, name string, v any) map[string]any {
+func addField(p map[string]any, name string, v any) map[string]any {
 	if p == nil {
 		p = map[string]any{}
 	}
@@ -73,17 +74,17 @@ func with(p map[string]any, name string, v any) map[string]any {
 	return p
 }
 
-func leave(ctx context.Context, c *conn, e envelope) (func() (answer, error), error) {
-	room, failed := e.neededRoom()
+func leaveRoom(ctx context.Context, c *conn, e wire.Envelope) (func() (sendable, error), error) {
+	room, failed := e.NeededRoom()
 	if failed != nil {
 		return nil, failed
 	}
 	action := db.LobbyAction{Act: c.server.options.Rooms.Leave(c.session.ID)}
-	return c.inRoom(ctx, action, room, func(did db.LobbyAnswer) { c.hub.left(c, did) }), nil
+	return c.inRoom(ctx, action, room, func(did db.LobbyAnswer) { c.hub.Leave(c, did) }), nil
 }
 
-func message(ctx context.Context, c *conn, e envelope) (func() (answer, error), error) {
-	room, failed := e.neededRoom()
+func message(ctx context.Context, c *conn, e wire.Envelope) (func() (sendable, error), error) {
+	room, failed := e.NeededRoom()
 	if failed != nil {
 		return nil, failed
 	}
@@ -91,24 +92,24 @@ func message(ctx context.Context, c *conn, e envelope) (func() (answer, error), 
 	if failed != nil {
 		return nil, failed
 	}
-	return c.say(ctx, room, lobby.Message{Type: kind, Data: rawJSON(e.fields()["data"])}), nil
+	return c.sayInRoom(ctx, room, lobby.Message{Type: kind, Data: wire.RawJSON(e.PayloadFields()["data"])}), nil
 }
 
 // messageType returns the type of a message; a number becomes text.
-func messageType(e envelope) (string, *failure) {
-	kind := e.fields()["type"]
+func messageType(e wire.Envelope) (string, *wire.Failure) {
+	kind := e.PayloadFields()["type"]
 	text, is := kind.(string)
 	if _, number := kind.(float64); number {
-		text, is = string(rawJSON(kind)), true
+		text, is = string(wire.RawJSON(kind)), true
 	}
 	if !is || text == "" || len(text) > maxMessageType {
-		return "", invalid("type", "has to be a number or a string of 1 to 128 bytes")
+		return "", wire.InvalidField("type", "has to be a number or a string of 1 to 128 bytes")
 	}
 	return text, nil
 }
 
-func messageBytes(ctx context.Context, c *conn, e envelope) (func() (answer, error), error) {
-	room, failed := e.neededRoom()
+func sendRoomBytes(ctx context.Context, c *conn, e wire.Envelope) (func() (sendable, error), error) {
+	room, failed := e.NeededRoom()
 	if failed != nil {
 		return nil, failed
 	}
@@ -116,64 +117,64 @@ func messageBytes(ctx context.Context, c *conn, e envelope) (func() (answer, err
 	if failed != nil {
 		return nil, failed
 	}
-	encoded, is := e.fields()["data_b64"].(string)
+	encoded, is := e.PayloadFields()["data_b64"].(string)
 	raw, err := base64.StdEncoding.Strict().DecodeString(encoded)
 	switch {
 	case !is || err != nil:
-		return nil, invalid("data_b64", "has to be padded standard base64")
+		return nil, wire.InvalidField("data_b64", "has to be padded standard base64")
 	case len(raw) > maxMessageBytes:
-		return nil, &failure{Code: codeTooLarge, Text: "payload exceeds maximum size", Field: "data_b64"}
+		return nil, &wire.Failure{Code: wire.CodeTooLarge, Text: "payload exceeds maximum size", Field: "data_b64"}
 	}
-	return c.say(ctx, room, lobby.Message{Type: kind, Data: rawJSON(encoded), Bytes: true}), nil
+	return c.sayInRoom(ctx, room, lobby.Message{Type: kind, Data: wire.RawJSON(encoded), Bytes: true}), nil
 }
 
-func (c *conn) say(ctx context.Context, room string, m lobby.Message) func() (answer, error) {
+func (c *conn) sayInRoom(ctx context.Context, room string, m lobby.Message) func() (sendable, error) {
 	m.Session, m.Player = c.session.ID, c.player
-	return c.inRoom(ctx, db.LobbyAction{Act: c.server.options.Rooms.Message(m), Bytes: len(m.Data)}, room, c.hub.answered)
+	return c.inRoom(ctx, db.LobbyAction{Act: c.server.options.Rooms.Message(m), Bytes: len(m.Data)}, room, c.hub.Deliver)
 }
 
-// resync asks for a snapshot. Without a rid it is ignored in a room that the session has left.
-func resync(_ context.Context, c *conn, e envelope) (func() (answer, error), error) {
-	room, failed := e.neededRoom()
+// resyncRoom asks for a snapshot. Without a rid it is ignored in a room that the session has left.
+func resyncRoom(_ context.Context, c *conn, e wire.Envelope) (func() (sendable, error), error) {
+	room, failed := e.NeededRoom()
 	switch {
 	case failed != nil:
 		return nil, failed
-	case !c.hub.resync(c, room) && e.RID != "":
+	case !c.hub.RequestSnapshot(c, room) && e.RID != "":
 		return nil, lobby.ErrNotMember
 	}
 	return nil, nil //nolint:nilnil // there is nothing to wait for
 }
 
 // ack handles a state.ack, which has no answer.
-func (c *conn) ack(e envelope) {
-	room, failed := e.neededRoom()
-	seq, is := e.fields()["seq"].(float64)
+func (c *conn) ack(e wire.Envelope) {
+	room, failed := e.NeededRoom()
+	seq, is := e.PayloadFields()["seq"].(float64)
 	if failed != nil || !is {
-		c.fail(e, invalid("seq", "has to be a number, of a room"))
+		c.answerFailure(e, wire.InvalidField("seq", "has to be a number, of a room"))
 		return
 	}
-	checksum, _ := e.fields()["checksum"].(string)
-	c.hub.ack(c, room, seq, checksum)
+	checksum, _ := e.PayloadFields()["checksum"].(string)
+	c.hub.TakeAck(c, room, seq, checksum)
 	if e.RID != "" {
-		c.answer(e, answer{}, nil)
+		c.answerFrame(e, sendable{}, nil)
 	}
 }
 
 const maxListed = 1000 // rooms of a page
 
-func list(ctx context.Context, c *conn, e envelope) (func() (answer, error), error) {
-	roomType, failed := e.roomType("")
+func listRooms(ctx context.Context, c *conn, e wire.Envelope) (func() (sendable, error), error) {
+	roomType, failed := e.RoomType("")
 	if failed != nil {
 		return nil, failed
 	}
-	after, _ := e.fields()["after"].(string)
+	after, _ := e.PayloadFields()["after"].(string)
 	q := db.LobbyQuery{
-		Region: c.region, Project: c.project, Type: roomType, After: after, Limit: integer(e.fields()["limit"], maxListed, 1, maxListed),
+		Region: c.region, Project: c.project, Type: roomType, After: after, Limit: wire.ClampInteger(e.PayloadFields()["limit"], maxListed, 1, maxListed),
 	}
-	return func() (answer, error) {
+	return func() (sendable, error) {
 		page, err := c.server.store.ListLobbies(ctx, q)
 		if err != nil {
-			return answer{}, err
+			return sendable{}, err
 		}
 		listed := make([]any, 0, len(page.Rooms))
 		for _, room := range page.Rooms {
@@ -183,6 +184,6 @@ func list(ctx context.Context, c *conn, e envelope) (func() (answer, error), err
 		if page.Next != "" {
 			p["next"] = page.Next
 		}
-		return answer{P: p, Event: "room.list"}, nil
+		return sendable{P: p, Event: "room.list"}, nil
 	}, nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/lattice-director/director/internal/testkit/dbtest"
 	"github.com/lattice-director/director/internal/testkit/storetest"
+	"github.com/lattice-director/director/server/realtime/delivery"
 	"github.com/lattice-director/director/server/realtime/realtimetest"
 )
 
@@ -103,7 +104,8 @@ func TestPositionsReachTheMembersOnTheSameReplica(t *testing.T) {
 	}
 }
 
-// Pins a connection that keeps a session which others have, or whose key is revoked, for as long as its client is silent: the notices were lost.
+// Pins a connection that keeps a session which others have, or whose key is revoked, for as long as its client is
+// silent: the notices were lost.
 func TestWithoutNotificationsConnectionsHearWhoOwnsThem(t *testing.T) {
 	t.Parallel()
 	url := dbtest.New(t)
@@ -119,8 +121,8 @@ func TestWithoutNotificationsConnectionsHearWhoOwnsThem(t *testing.T) {
 	require.True(t, thief.Resumed())
 	_, err := b.store.RevokeProjectKey(t.Context(), "p2", "k2", "test")
 	require.NoError(t, err)
-	first.Wait(t, "the close", func(v *realtimetest.View) bool { return v.Closed() == closeSuperseded })
-	second.Wait(t, "the close", func(v *realtimetest.View) bool { return v.Closed() == closeKey })
+	first.Wait(t, "the close", func(v *realtimetest.View) bool { return v.Closed() == delivery.CloseSuperseded })
+	second.Wait(t, "the close", func(v *realtimetest.View) bool { return v.Closed() == delivery.CloseKey })
 	require.Zero(t, thief.CloseStatus())
 }
 

@@ -8,24 +8,26 @@ import (
 	"github.com/lattice-director/director/token"
 )
 
-// secrets finds the secrets that may have signed a token: the project's, which needs no database, and that of the key that the token names.
+// secrets finds the secrets that may have signed a token: the project's, which needs no database, and that of the key
+// that the token names.
 type secrets struct {
-	store *db.Store
-	token.ProjectSecrets
+	store   *db.Store
+	derived token.ProjectSecrets
 }
 
 func newSecrets(store *db.Store, o Options) *secrets {
 	return &secrets{store, token.ProjectSecrets{Master: o.Master, Projects: o.ProjectSecrets, Sealer: o.Sealer, KeysOnly: o.KeySecretsOnly}}
 }
 
-// of returns the function that token.VerifyProject calls. Its errors are those of the store, and token.ErrSealed.
-func (s *secrets) of(ctx context.Context) func(project, key string) ([]string, error) {
+// forRequest returns the function that token.VerifyProject calls. Its errors are those of the store, and
+// token.ErrSealed.
+func (s *secrets) forRequest(ctx context.Context) func(project, key string) ([]string, error) {
 	return func(project, key string) ([]string, error) {
 		sealed, err := s.sealed(ctx, project, key)
 		if err != nil {
 			return nil, err
 		}
-		return s.Verifying(project, key, sealed)
+		return s.derived.Verifying(project, key, sealed)
 	}
 }
 

@@ -75,7 +75,7 @@ func serveStore(t testing.TB, database string, store *db.Store, change ...func(*
 // end stops the replica at once: the spread of closes is a test of its own.
 func (v *served) end() {
 	for _, c := range v.conns() {
-		c.cut()
+		c.cutOff()
 	}
 	require.Eventually(v.t, func() bool { return len(v.conns()) == 0 }, patience, time.Millisecond)
 	ctx, cancel := context.WithTimeout(context.Background(), patience)

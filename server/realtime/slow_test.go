@@ -57,8 +57,8 @@ func slowPair(t *testing.T, change ...func(*Options)) (v *served, owner, slow *r
 	return v, owner, slow, reads, room
 }
 
-// A member does not read while the state changes by megabytes: it loses the patches, and gets a snapshot, all messages and the answers to its own
-// requests once it reads. The others do not wait for it.
+// A member does not read while the state changes by megabytes: it loses the patches, and gets a snapshot, all messages
+// and the answers to its own requests once it reads. The others do not wait for it.
 func TestASlowReaderIsSentASnapshot(t *testing.T) {
 	t.Parallel()
 	_, owner, slow, reads, room := slowPair(t, func(o *Options) { o.timing.write = time.Minute })

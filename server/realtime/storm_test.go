@@ -11,7 +11,8 @@ import (
 	"github.com/lattice-director/director/server/realtime/realtimetest"
 )
 
-// More sessions join the largest room at once than it may have members: it is exactly full, and all members know each other.
+// More sessions join the largest room at once than it may have members: it is exactly full, and all members know each
+// other.
 func TestABurstOfJoinsFillsTheLargestRoom(t *testing.T) {
 	t.Parallel()
 	a, b := pair(t)
@@ -47,7 +48,8 @@ func TestABurstOfJoinsFillsTheLargestRoom(t *testing.T) {
 	}
 }
 
-// Ten times the clients that a replica takes connect again and again: it never holds more, those that it takes are served, and in the end all were.
+// Ten times the clients that a replica takes connect again and again: it never holds more, those that it takes are
+// served, and in the end all were.
 func TestAStormOfConnectsIsBounded(t *testing.T) {
 	t.Parallel()
 	const most = 8
@@ -81,5 +83,5 @@ func TestAStormOfConnectsIsBounded(t *testing.T) {
 	require.NoError(t, ctx.Err(), "all were served")
 	require.LessOrEqual(t, highest.Load(), int64(most))
 	require.Positive(t, refused.Load())
-	require.Eventually(t, func() bool { return v.connected.Load() == 0 }, patience, patience/1000)
+	require.Eventually(t, func() bool { return v.slots.Count() == 0 }, patience, patience/1000)
 }

@@ -10,15 +10,15 @@ import (
 	"github.com/lattice-director/director/internal/base/fault"
 )
 
-// unattended finds sessions that this replica owns and that have no connection: the outcome of the calls that opened them is unknown, and their
-// clients did not come back.
+// unattended finds sessions that this replica owns and that have no connection: the outcome of the calls that opened
+// them is unknown, and their clients did not come back.
 type unattended struct {
-	mu     sync.Mutex
-	doubts bool // such a call has failed
+	mu           sync.Mutex
+	isSuspicious bool // such a call has failed
 
 	// Of the goroutine that renews the lease.
-	seen map[string]db.SessionEpoch // without a connection at the last look, by id; nil: nobody looks
-	next time.Time                  // when to look
+	candidates map[string]db.SessionEpoch // without a connection at the last look, by id; nil: nobody looks
+	lookAt     time.Time                  // when to look
 }
 
 // suspect takes the error of a call that opens a session.
@@ -29,49 +29,50 @@ func (u *unattended) suspect(err error) {
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.doubts = true
+	u.isSuspicious = true
 }
 
 // begins reports whether it is time to begin looking.
 func (u *unattended) begins() bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	begins := u.doubts && u.seen == nil
-	u.doubts = u.doubts && !begins
+	begins := u.isSuspicious && u.candidates == nil
+	u.isSuspicious = u.isSuspicious && !begins
 	return begins
 }
 
-// findUnattended marks sessions to suspend that had no connection at two looks, since one whose handshake is under way has none for a moment.
-func (l *life) findUnattended(ctx context.Context, now time.Time) error {
-	u := &l.unattended
+// findUnattended marks sessions to suspend that had no connection at two looks, since one whose handshake is under way
+// has none for a moment.
+func (r *replica) findUnattended(ctx context.Context, now time.Time) error {
+	u := &r.unattended
 	if u.begins() {
-		u.seen, u.next = map[string]db.SessionEpoch{}, now.Add(l.options.timing.look)
+		u.candidates, u.lookAt = map[string]db.SessionEpoch{}, now.Add(r.region.server.options.timing.look)
 	}
-	if u.seen == nil || now.Before(u.next) {
+	if u.candidates == nil || now.Before(u.lookAt) {
 		return nil
 	}
-	found, err := l.withoutConnection(ctx)
+	found, err := r.withoutConnection(ctx)
 	if err != nil {
 		return err
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	for id, session := range found {
-		if u.seen[id] == session {
-			l.late[id] = session
+		if u.candidates[id] == session {
+			r.unsuspended[id] = session
 		}
 	}
-	if u.seen, u.next = found, now.Add(l.options.timing.look); len(found) == 0 {
-		u.seen = nil
+	if u.candidates, u.lookAt = found, now.Add(r.region.server.options.timing.look); len(found) == 0 {
+		u.candidates = nil
 	}
 	return nil
 }
 
 // withoutConnection returns the sessions that this replica owns and that have no connection, by id.
-func (l *life) withoutConnection(ctx context.Context) (map[string]db.SessionEpoch, error) {
+func (r *replica) withoutConnection(ctx context.Context) (map[string]db.SessionEpoch, error) {
 	found := map[string]db.SessionEpoch{}
 	for after := ""; ; {
-		page, err := l.ownedPage(ctx, after)
+		page, err := r.ownedPage(ctx, after)
 		if err != nil {
 			return nil, err
 		}
@@ -83,7 +84,7 @@ func (l *life) withoutConnection(ctx context.Context) (map[string]db.SessionEpoc
 		}
 		after = page[len(page)-1].ID
 	}
-	for _, c := range l.all() {
+	for _, c := range r.conns.Conns() {
 		if found[c.session.ID] == c.session {
 			delete(found, c.session.ID)
 		}
@@ -91,8 +92,8 @@ func (l *life) withoutConnection(ctx context.Context) (map[string]db.SessionEpoc
 	return found, nil
 }
 
-func (l *life) ownedPage(ctx context.Context, after string) ([]db.SessionEpoch, error) {
+func (r *replica) ownedPage(ctx context.Context, after string) ([]db.SessionEpoch, error) {
 	ctx, cancel := context.WithTimeout(ctx, leaseTimeout)
 	defer cancel()
-	return l.store.OwnedRealtime(ctx, l.name, l.id, after)
+	return r.region.server.store.OwnedRealtime(ctx, r.region.name, r.id, after)
 }

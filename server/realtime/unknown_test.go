@@ -14,6 +14,7 @@ import (
 	"github.com/lattice-director/director/internal/testkit/dbtest"
 	"github.com/lattice-director/director/internal/testkit/storetest"
 	"github.com/lattice-director/director/server/realtime/realtimetest"
+	"github.com/lattice-director/director/server/realtime/wire"
 )
 
 // commitCutter cuts connections to Postgres right after a commit, whose answer the replica never gets.
@@ -55,7 +56,8 @@ func serveWithCutter(t *testing.T, change ...func(*Options)) (*served, *commitCu
 	return v, c
 }
 
-// Where the outcome of a commit is unknown, the caller gets unavailable, may repeat what it asked for, and learns from the state what has happened.
+// Where the outcome of a commit is unknown, the caller gets unavailable, may repeat what it asked for, and learns from
+// the state what has happened.
 func TestAnActionWhoseCommitIsUnknownMayBeRepeated(t *testing.T) {
 	t.Parallel()
 	v, commits := serveWithCutter(t)
@@ -67,7 +69,7 @@ func TestAnActionWhoseCommitIsUnknownMayBeRepeated(t *testing.T) {
 		t.Helper()
 		before := commits.cuts.Load()
 		commits.cut(1)
-		require.Equal(t, codeUnavailable, c.Ask(t, kind, room, p).Code(), kind)
+		require.Equal(t, wire.CodeUnavailable, c.Ask(t, kind, room, p).Code(), kind)
 		require.Equal(t, before+1, commits.cuts.Load(), kind)
 		commits.cut(0)
 	}

@@ -1,18 +1,17 @@
 package realtime
 
 import (
-	"context"
-	"time"
-
 	"github.com/coder/websocket"
+
+	"github.com/lattice-director/director/server/ws"
 )
 
 // startWriter is called with mu locked.
 func (c *conn) startWriter() {
-	if c.writing || c.held || len(c.out.queue) == 0 && (!c.closing || c.closeAs == 0) {
+	if c.isWriting || c.holdsPushes || len(c.out.queue) == 0 && (!c.isClosing || c.closeCode == 0) {
 		return
 	}
-	c.writing = true
+	c.isWriting = true
 	c.running.Go(func() {
 		c.protect("realtime writer", func() error {
 			c.write()
@@ -25,10 +24,10 @@ func (c *conn) startWriter() {
 func (c *conn) write() {
 	for {
 		if c.writeBurst() != nil {
-			c.cut()
+			c.cutOff()
 			return
 		}
-		if code, done := c.rest(); done {
+		if code, done := c.endWriting(); done {
 			if code != 0 {
 				c.sendClose(code)
 			}
@@ -39,31 +38,30 @@ func (c *conn) write() {
 
 // writeBurst writes what is queued, in few system calls.
 func (c *conn) writeBurst() error {
-	stalled := time.AfterFunc(c.server.options.timing.write, c.cut)
-	defer stalled.Stop()
-	c.cork.hold()
-	for p, ok := c.unsent(); ok; p, ok = c.unsent() {
-		for _, frame := range p.frames {
-			if err := c.writeFrame(context.Background(), frame); err != nil {
-				return err
+	return c.ws.WriteBurst(func(b *ws.Burst) error {
+		for p, ok := c.takeParcel(); ok; p, ok = c.takeParcel() {
+			for _, frame := range p.frames {
+				c.server.metrics.sent.Inc()
+				if err := b.Write(c.messageKind(), frame); err != nil {
+					return err
+				}
 			}
-			stalled.Reset(c.server.options.timing.write)
+			c.observeDelivery(p)
+			c.requestSnapshots()
 		}
-		c.delivered(p)
-		c.feed()
-	}
-	return c.cork.flush()
+		return nil
+	})
 }
 
-// delivered observes how long a change of a room took to get here.
-func (c *conn) delivered(p parcel) {
-	if !p.decided.IsZero() {
-		c.server.metrics.hub.delivery.Observe(c.server.store.Now().Sub(p.decided).Seconds())
+// observeDelivery observes how long a change of a room took to get here.
+func (c *conn) observeDelivery(p parcel) {
+	if !p.decidedAt.IsZero() {
+		c.server.metrics.hub.Delivery.Observe(c.server.store.Now().Sub(p.decidedAt).Seconds())
 	}
 }
 
-// unsent takes a parcel.
-func (c *conn) unsent() (p parcel, ok bool) {
+// takeParcel takes a parcel.
+func (c *conn) takeParcel() (p parcel, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	p, ok = c.out.take()
@@ -73,39 +71,37 @@ func (c *conn) unsent() (p parcel, ok bool) {
 	return p, ok
 }
 
-// rest ends writing if nothing is queued. A close frame goes out then if there is a code.
-func (c *conn) rest() (code websocket.StatusCode, done bool) {
+// endWriting ends writing if nothing is queued. A close frame goes out then if there is a code.
+func (c *conn) endWriting() (code websocket.StatusCode, done bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.out.queue) > 0 {
 		return 0, false
 	}
-	c.writing, code = false, c.closeAs
-	c.closeAs = 0
+	c.isWriting, code = false, c.closeCode
+	c.closeCode = 0
 	return code, true
 }
 
-func (c *conn) writeFrame(ctx context.Context, frame []byte) error {
-	kind := websocket.MessageText
+func (c *conn) messageKind() websocket.MessageType {
 	if c.codec.Binary() {
-		kind = websocket.MessageBinary
+		return websocket.MessageBinary
 	}
-	c.server.metrics.sent.Inc()
-	return c.ws.Write(ctx, kind, frame)
+	return websocket.MessageText
 }
 
-// feed asks for snapshots of the rooms whose patches were dropped, once there is space for them.
-func (c *conn) feed() {
+// requestSnapshots asks for snapshots of the rooms whose patches were dropped, once there is space for them.
+func (c *conn) requestSnapshots() {
 	c.mu.Lock()
 	hungry := c.out.hungry()
 	c.mu.Unlock()
 	for _, room := range hungry {
-		c.hub.starved(c, room)
+		c.hub.Refill(c, room)
 	}
 }
 
 // sendClose sends a close frame and waits for that of the client.
 func (c *conn) sendClose(code websocket.StatusCode) {
 	c.server.metrics.closed(code)
-	_ = c.ws.Close(code, c.reason) // how the client closes does not matter
+	c.ws.Close(code, c.closeReason, c.server.options.timing.close)
 }

@@ -20,8 +20,10 @@ const (
 
 // HTTPOptions configure an [HTTPServer]. Handler is required; every other zero value is usable.
 type HTTPOptions struct {
-	Handler http.Handler
-	TLS     *tls.Config // nil: plain text
+	Handler  http.Handler
+	Addr     string       // where to listen; used unless Listener is set
+	Listener net.Listener // nil: [HTTPServer.Listen] opens one
+	TLS      *tls.Config  // nil: plain text
 	// WriteTimeout is the time from the headers of a request to the end of its answer; 0 sets no limit.
 	WriteTimeout time.Duration
 	// HTTP1 offers no HTTP/2. WebSockets begin as HTTP/1.1; over TLS, clients would choose HTTP/2 if it were offered.
@@ -29,12 +31,14 @@ type HTTPOptions struct {
 	Log   *slog.Logger // nil: no log
 }
 
-// HTTPServer answers HTTP requests on listeners. Every listener of the director has one, because it bounds what a connection costs before
-// anybody is authenticated: headers arrive within 5 s and whole requests within 10 s, or the connection ends, whatever the handler does
-// meanwhile. A body of GET and HEAD, which means nothing, is read and dropped before the handler is called. All other deadlines are the
-// handlers'.
+// HTTPServer answers HTTP requests on listeners. Every listener of the director has one, because it bounds what a
+// connection costs before anybody is authenticated: headers arrive within 5 s and whole requests within 10 s, or the
+// connection ends, whatever the handler does meanwhile. A body of GET and HEAD, which means nothing, is read and
+// dropped before the handler is called. All other deadlines are the handlers'.
 type HTTPServer struct {
 	http     *http.Server
+	addr     string
+	listener net.Listener // nil before Listen, unless the options have one
 	handler  http.Handler
 	incoming *incoming
 	lasting  []func() // which end calls that last
@@ -43,7 +47,7 @@ type HTTPServer struct {
 // NewHTTPServer makes a server that does nothing yet.
 func NewHTTPServer(o HTTPOptions) *HTTPServer {
 	log := cmp.Or(o.Log, slog.New(slog.DiscardHandler))
-	s := &HTTPServer{handler: o.Handler, incoming: newIncoming()}
+	s := &HTTPServer{addr: o.Addr, listener: o.Listener, handler: o.Handler, incoming: newIncoming()}
 	s.http = &http.Server{
 		Handler: http.HandlerFunc(s.serve), TLSConfig: o.TLS, ConnState: s.incoming.watch,
 		ReadHeaderTimeout: headerTimeout, ReadTimeout: requestTimeout, WriteTimeout: o.WriteTimeout, IdleTimeout: idleTimeout,
@@ -59,12 +63,29 @@ func NewHTTPServer(o HTTPOptions) *HTTPServer {
 // Handler returns what answers the requests.
 func (s *HTTPServer) Handler() http.Handler { return s.handler }
 
-// Serve answers requests on a listener until [HTTPServer.Shutdown] or [HTTPServer.Close]; then it returns nil. Errors: the listener's.
-func (s *HTTPServer) Serve(l net.Listener) (err error) {
+// Listen opens the listener, once. Errors: the address cannot be listened on.
+func (s *HTTPServer) Listen(ctx context.Context) (err error) {
+	if s.listener == nil {
+		s.listener, err = new(net.ListenConfig).Listen(ctx, "tcp", s.addr)
+	}
+	return err
+}
+
+// ListenAddr returns the address, after Listen; nil before, and for a nil server.
+func (s *HTTPServer) ListenAddr() net.Addr {
+	if s == nil || s.listener == nil {
+		return nil
+	}
+	return s.listener.Addr()
+}
+
+// Serve answers requests, after Listen, until [HTTPServer.Shutdown] or [HTTPServer.Close]; then it returns nil. Errors:
+// the listener's.
+func (s *HTTPServer) Serve() (err error) {
 	if s.http.TLSConfig != nil {
-		err = s.http.ServeTLS(l, "", "")
+		err = s.http.ServeTLS(s.listener, "", "")
 	} else {
-		err = s.http.Serve(l)
+		err = s.http.Serve(s.listener)
 	}
 	if errors.Is(err, http.ErrServerClosed) {
 		return nil
@@ -72,11 +93,12 @@ func (s *HTTPServer) Serve(l net.Listener) (err error) {
 	return err
 }
 
-// OnShutdown calls f in a goroutine of its own when [HTTPServer.Shutdown] begins, to end calls that last. Call it before Serve.
+// OnShutdown calls f in a goroutine of its own when [HTTPServer.Shutdown] begins, to end calls that last. Call it
+// before Serve.
 func (s *HTTPServer) OnShutdown(f func()) { s.lasting = append(s.lasting, f) }
 
-// Shutdown accepts no more connections and waits for the calls in flight. A request that does not arrive within a moment is no call in
-// flight: its connection is closed. Call it once. Errors: ctx ended before.
+// Shutdown accepts no more connections and waits for the calls in flight. A request that does not arrive within a
+// moment is no call in flight: its connection is closed. Call it once. Errors: ctx ended before.
 func (s *HTTPServer) Shutdown(ctx context.Context) error {
 	for _, end := range s.lasting {
 		go end()

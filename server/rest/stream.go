@@ -1,10 +1,8 @@
 package rest
 
 import (
-	"bytes"
-	"context"
+	"maps"
 	"net/http"
-	"strconv"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -17,75 +15,63 @@ const (
 	sendTimeout = 30 * time.Second
 )
 
-// Lasting is the middleware of calls that may wait before they answer. It replaces the server's write deadline, which is for short
-// calls. It belongs behind authentication, and such a call takes no slot of a [Gate] while it waits. One that is no GET belongs behind
-// [Bodies.Read] or [DropBody], too.
+// Lasting is the middleware of calls that may wait before they answer. It replaces the server's write deadline, which
+// is for short calls. It belongs behind authentication, and such a call takes no slot of a [Gate] while it waits. One
+// that is no GET belongs behind [Bodies.Read] or [DropBody], too.
 func Lasting(c *gin.Context) {
 	// an error means that the connection has no deadlines, in tests
 	_ = http.NewResponseController(c.Writer).SetWriteDeadline(time.Now().Add(MaxWait + sendTimeout))
 }
 
-// Events sends server-sent events to one caller. It is for one goroutine.
-type Events struct {
-	c       *gin.Context
-	control *http.ResponseController
-	timeout time.Duration // of sending
-	begun   bool
+// Stream sends an answer to one caller piece by piece. It is for one goroutine.
+type Stream struct {
+	c        *gin.Context
+	control  *http.ResponseController
+	timeout  time.Duration // of each part
+	header   http.Header   // of the answer
+	hasBegun bool
 }
 
-// HandleEvents makes a gin handler of a function that sends server-sent events until it returns. An error that it returns before
-// the first event is answered by [Fail]; a later one ends the stream. The route belongs behind [Lasting].
-func HandleEvents(fn func(ctx context.Context, in In[None], out *Events) error) gin.HandlerFunc {
-	return handleEvents(sendTimeout, fn)
+// streamPart is how many bytes a caller may take a timeout for: one piece may have several megabytes.
+const streamPart = 32 << 10
+
+// NewStream returns a stream with the headers of its answer, each part of which the caller must read within a timeout.
+func NewStream(c *gin.Context, timeout time.Duration, header http.Header) *Stream {
+	return &Stream{c: c, control: http.NewResponseController(c.Writer), timeout: timeout, header: header}
 }
 
-func handleEvents(timeout time.Duration, fn func(ctx context.Context, in In[None], out *Events) error) gin.HandlerFunc {
-	return func(c *gin.Context) {
-		out := &Events{c: c, control: http.NewResponseController(c.Writer), timeout: timeout}
-		err := fn(c.Request.Context(), In[None]{c: c}, out)
-		if err != nil && !out.begun {
-			Fail(c, err)
+// Begin sends status and headers, unless a piece was sent.
+func (s *Stream) Begin() {
+	if s.hasBegun {
+		return
+	}
+	s.hasBegun = true
+	maps.Copy(s.c.Writer.Header(), s.header)
+	s.c.Writer.Header()["X-Accel-Buffering"] = []string{"no"} // of nginx, which otherwise collects answers
+	s.c.Writer.WriteHeader(http.StatusOK)
+	s.c.Writer.WriteHeaderNow()
+}
+
+// Write sends a piece. In between the stream has no deadline: over HTTP/2, one that passes ends it. Errors: the caller
+// has disconnected, or does not read.
+func (s *Stream) Write(piece []byte) error {
+	defer func() { _ = s.control.SetWriteDeadline(time.Time{}) }() // an error means that the connection has no deadlines, in tests
+	for len(piece) > 0 {
+		part := piece[:min(len(piece), streamPart)]
+		piece = piece[len(part):]
+		s.limit()
+		s.Begin()
+		if _, err := s.c.Writer.Write(part); err != nil {
+			return err
 		}
-		_ = out.control.SetWriteDeadline(time.Now().Add(timeout)) // for the end of the answer
+		if err := s.control.Flush(); err != nil {
+			return err
+		}
 	}
+	return nil
 }
 
-// Send sends an event: its name, its id and, as JSON, its data. Errors: the caller has disconnected, or has read nothing for 30
-// seconds; the data cannot be encoded.
-func (e *Events) Send(name string, id int, data any) error {
-	buf := jsonBuffers.Get().(*jsonBuffer)
-	defer jsonBuffers.Put(buf)
-	buf.Reset()
-	_, _ = buf.WriteString("event: " + name + "\nid: " + strconv.Itoa(id) + "\ndata: ")
-	if err := buf.enc.Encode(data); err != nil { // one line, which Encode ends
-		return err
-	}
-	_ = buf.WriteByte('\n')
-	return e.write(buf.Bytes())
-}
+// End limits the time in which the end of the answer must be read.
+func (s *Stream) End() { s.limit() }
 
-// Beat sends a comment, so that proxies do not end a silent stream and a caller that has vanished is noticed.
-func (e *Events) Beat() error { return e.write([]byte(": still here\n\n")) }
-
-// write sends text within the send timeout. In between the stream has no deadline: over HTTP/2, one that passes ends it.
-func (e *Events) write(text []byte) error {
-	_ = e.control.SetWriteDeadline(time.Now().Add(e.timeout))
-	if !e.begun {
-		e.begin()
-	}
-	_, err := bytes.NewReader(text).WriteTo(e.c.Writer)
-	if err == nil {
-		err = e.control.Flush()
-	}
-	_ = e.control.SetWriteDeadline(time.Time{})
-	return err
-}
-
-func (e *Events) begin() {
-	e.begun = true
-	header := e.c.Writer.Header()
-	header["Content-Type"] = []string{"text/event-stream"}
-	header["Cache-Control"] = noStore
-	header["X-Accel-Buffering"] = []string{"no"} // of nginx, which otherwise collects answers
-	e.c.Writer.WriteHeader(http.StatusOK)
-}
+func (s *Stream) limit() { _ = s.control.SetWriteDeadline(time.Now().Add(s.timeout)) }

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/tenure"
 )
 
 // look reads who owns which profile, and acts on it. Without a profile in the universe, this worker keeps no ticket in memory.
@@ -221,20 +222,10 @@ func (l *lease) begin(ctx context.Context, lost func()) error {
 		return err
 	}
 	go func() {
-		ticks := time.NewTicker(l.lasts / 4)
-		defer ticks.Stop()
-		renewed := time.Now()
-		for time.Since(renewed) < l.lasts {
-			select {
-			case <-ctx.Done():
-				return
-			case <-ticks.C:
-			}
-			if l.renew(ctx) == nil {
-				renewed = time.Now()
-			}
+		held := tenure.Lease{Renew: l.renew, Every: l.lasts / 4, Lasts: l.lasts}
+		if held.Hold(ctx) != nil && ctx.Err() == nil {
+			lost()
 		}
-		lost()
 	}()
 	return nil
 }

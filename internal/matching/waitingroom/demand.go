@@ -2,35 +2,26 @@ package waitingroom
 
 import (
 	"context"
-	"log/slog"
 	"time"
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/fault"
+	"github.com/lattice-director/director/internal/base/follow"
 )
 
 // recordDemand writes the demand of the players until ctx ends: of new players at once, and of each again every five seconds.
 func (r *Room) recordDemand(ctx context.Context) {
-	every := time.NewTicker(renewEvery / renewParts)
-	defer every.Stop()
-	for ctx.Err() == nil {
-		select {
-		case <-r.newWork:
-		case <-every.C:
-		case <-ctx.Done():
-			continue
-		}
-		r.report(ctx, r.guard.Do("demand", func() error { return r.writeOnce(ctx) }))
-	}
+	follow.Loop{
+		Name: "demand", Every: renewEvery / renewParts, Timeout: callTimeout, Wakes: follow.Wakes{r.newWork},
+		Do: func(ctx context.Context, _ bool) error { return r.writeOnce(ctx) }, Guard: r.guard, Report: r.outage.Report,
+	}.Run(ctx)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
 	defer cancel()
-	r.report(ctx, r.deleteEnded(ctx))
+	r.outage.Report(ctx, r.deleteEnded(ctx))
 }
 
 // writeOnce writes before it deletes: a player that left during the write is then deleted.
 func (r *Room) writeOnce(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
 	if err := r.putDemand(ctx); err != nil {
 		return err
 	}
@@ -112,18 +103,4 @@ func (r *Room) deleteEnded(ctx context.Context) error {
 		r.ended = r.ended[max(0, len(r.ended)-r.limit):] // what is older has lapsed
 	}
 	return err
-}
-
-// report logs the first failure and the first success after it. Only one goroutine calls it.
-func (r *Room) report(ctx context.Context, err error) {
-	if ctx.Err() != nil && err != nil {
-		return
-	}
-	switch {
-	case err != nil && !r.failing:
-		r.log.LogAttrs(ctx, slog.LevelWarn, "demand of waiting players cannot be written", slog.Any("error", err))
-	case err == nil && r.failing:
-		r.log.LogAttrs(ctx, slog.LevelInfo, "demand of waiting players can be written again")
-	}
-	r.failing = err != nil
 }

@@ -9,6 +9,8 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/fault"
+	"github.com/lattice-director/director/internal/base/follow"
+	"github.com/lattice-director/director/internal/base/outage"
 	"github.com/lattice-director/director/internal/base/panics"
 	"github.com/lattice-director/director/internal/base/wait"
 )
@@ -38,6 +40,7 @@ type Room struct {
 	source string
 	limit  int
 	log    *slog.Logger
+	outage *outage.Call // of the calls about demand
 	guard  *panics.Guard
 
 	asking  sync.WaitGroup // counts the goroutines of queues
@@ -48,14 +51,14 @@ type Room struct {
 	count  int
 	queues map[queueKey]*queue
 	ended  []db.Waiting // demand of players who left, to be deleted
-
-	failing bool // the last call about demand failed; of the goroutine that records demand
 }
 
 // New makes a room. It starts nothing.
 func New(o Options) *Room {
+	log := cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	return &Room{
-		store: o.Store, source: cmp.Or(o.Source, db.DemandBevygap), limit: cmp.Or(o.Limit, 10_000), log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)), guard: o.Guard,
+		store: o.Store, source: cmp.Or(o.Source, db.DemandBevygap), limit: cmp.Or(o.Limit, 10_000), log: log, guard: o.Guard,
+		outage:  outage.NewCall(log, "demand of waiting players cannot be written", "demand of waiting players can be written again"),
 		newWork: make(chan struct{}, 1), queues: map[queueKey]*queue{},
 	}
 }
@@ -114,17 +117,10 @@ func (r *Room) Run(ctx context.Context) {
 	var running sync.WaitGroup
 	running.Go(func() { r.recordDemand(ctx) })
 	r.begin(ctx)
-	every := time.NewTicker(lookEvery)
-	defer every.Stop()
-	for ctx.Err() == nil {
-		select {
-		case <-capacity:
-			r.wakeQueues()
-		case <-every.C:
-			r.wakeQueues()
-		case <-ctx.Done():
-		}
-	}
+	follow.Loop{
+		Name: "waiting queues", Every: lookEvery, Wakes: follow.Wakes{capacity}, Guard: r.guard,
+		Do: func(context.Context, bool) error { r.wakeQueues(); return nil },
+	}.Run(ctx)
 	running.Wait()
 	r.asking.Wait()
 }

@@ -20,8 +20,9 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/fault"
+	"github.com/lattice-director/director/internal/base/follow"
+	"github.com/lattice-director/director/internal/base/outage"
 	"github.com/lattice-director/director/internal/base/panics"
-	"github.com/lattice-director/director/internal/base/wait"
 )
 
 const (
@@ -49,6 +50,7 @@ type Hub struct {
 	region string
 	limit  int // of watchers, and of followers
 	log    *slog.Logger
+	outage *outage.Call
 	guard  *panics.Guard
 	poll   time.Duration
 
@@ -57,7 +59,6 @@ type Hub struct {
 	stopped   chan struct{}   // closed when Run has ended
 	since     db.SettledPoint // where the next reading begins; zero before the first. Only Run's goroutine uses it
 	events    db.SettledPoint // as since, of the feed of events; zero while nobody follows
-	failing   bool            // the last reading failed. Only Run's goroutine uses it
 	nudge     chan struct{}   // wakes Run: somebody follows a ticket
 	keepAlive keepAlive
 
@@ -71,9 +72,11 @@ type Hub struct {
 // New makes a hub for the tickets of one region with at most limit watchers and as many followers. A nil log is silent. guard recovers panics of
 // the hub's goroutines, which then try again.
 func New(store Store, region string, limit int, log *slog.Logger, guard *panics.Guard) *Hub {
+	log = cmp.Or(log, slog.New(slog.DiscardHandler))
 	return &Hub{
-		store: store, region: region, limit: limit, log: cmp.Or(log, slog.New(slog.DiscardHandler)), guard: guard, poll: pollInterval,
-		ready: make(chan struct{}), stopped: make(chan struct{}), keepAlive: newKeepAlive(), watchers: map[string][]*watcher{},
+		store: store, region: region, limit: limit, log: log, guard: guard, poll: pollInterval,
+		outage: outage.NewCall(log, "assignments cannot be read: watchers wait until the database is back", "assignments can be read again"),
+		ready:  make(chan struct{}), stopped: make(chan struct{}), keepAlive: newKeepAlive(), watchers: map[string][]*watcher{},
 		nudge: make(chan struct{}, 1), followers: map[string]map[*Follower]struct{}{},
 	}
 }
@@ -92,19 +95,10 @@ func (h *Hub) Run(ctx context.Context) error {
 	var extending sync.WaitGroup
 	defer extending.Wait()
 	extending.Go(func() { h.extendLives(ctx) })
-	tick := time.NewTicker(h.poll)
-	defer tick.Stop()
-	for ctx.Err() == nil {
-		h.report(ctx, h.guard.Do("assignments", func() error { return h.read(ctx) }))
-		wait.For(ctx, minReadInterval)
-		select {
-		case <-ctx.Done():
-		case <-settled:
-		case <-entered:
-		case <-h.nudge:
-		case <-tick.C:
-		}
-	}
+	follow.Loop{
+		Name: "assignments", Every: h.poll, Pause: follow.AtLeast(minReadInterval), Wakes: follow.Wakes{settled, entered, h.nudge},
+		Do: func(ctx context.Context, _ bool) error { return h.read(ctx) }, Guard: h.guard, Report: h.outage.Report,
+	}.Run(ctx)
 	return nil
 }
 
@@ -191,18 +185,6 @@ func (h *Hub) deliver(settled []db.Settled) {
 		}
 		h.wakeLocked(s.ID)
 	}
-}
-
-// report logs the beginning and the end of an outage.
-func (h *Hub) report(ctx context.Context, err error) {
-	switch {
-	case ctx.Err() != nil:
-	case err != nil && !h.failing:
-		h.log.LogAttrs(ctx, slog.LevelWarn, "assignments cannot be read: watchers wait until the database is back", slog.Any("error", err))
-	case err == nil && h.failing:
-		h.log.LogAttrs(ctx, slog.LevelInfo, "assignments can be read again")
-	}
-	h.failing = err != nil
 }
 
 // Watching returns the number of running calls of Watch.

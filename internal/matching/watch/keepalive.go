@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+
+	"github.com/lattice-director/director/internal/base/follow"
 )
 
 // keepAlive holds the watched tickets that expire unless somebody watches them.
@@ -75,19 +77,12 @@ func (k *keepAlive) extended(ids []string, now time.Time) {
 	}
 }
 
-// extendLives extends the lives of watched tickets until ctx ends.
+// extendLives extends the lives of watched tickets until ctx ends. After a failure they stay due.
 func (h *Hub) extendLives(ctx context.Context) {
-	tick := time.NewTicker(h.poll / 4)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-h.keepAlive.added:
-		case <-tick.C:
-		}
-		_ = h.guard.Do("watched tickets", func() error { h.extendDue(ctx, time.Now()); return nil }) // after a panic they stay due
-	}
+	follow.Loop{
+		Name: "watched tickets", Every: h.poll / 4, Wakes: follow.Wakes{h.keepAlive.added}, Guard: h.guard,
+		Do: func(ctx context.Context, _ bool) error { h.extendDue(ctx, time.Now()); return nil },
+	}.Run(ctx)
 }
 
 // extendDue extends all tickets that are due in one statement.

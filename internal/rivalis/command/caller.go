@@ -13,6 +13,8 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/fault"
+	"github.com/lattice-director/director/internal/base/follow"
+	"github.com/lattice-director/director/internal/base/outage"
 	"github.com/lattice-director/director/internal/base/panics"
 	"github.com/lattice-director/director/internal/base/wait"
 )
@@ -58,7 +60,6 @@ type Caller struct {
 	stopped chan struct{} // closed when Run has ended
 	kick    chan struct{} // holds one signal: read now
 	wakes   atomic.Uint64 // notifications so far
-	failing bool          // the last read failed; only Run's goroutine uses it
 
 	expiring sync.WaitGroup
 
@@ -148,23 +149,38 @@ func (c *Caller) Run(ctx context.Context) error {
 		return errors.New("command: a caller runs once")
 	}
 	defer c.stop()
-	inbox := &inbox{caller: c, stop: func() {}}
-	defer func() { inbox.stop() }()
-	inbox.renew()
-	tick := time.NewTicker(readInterval)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-inbox.wake:
-			c.wakes.Add(1)
-		case <-c.kick:
-		case <-tick.C:
-			inbox.renew()
+	var receiving sync.WaitGroup
+	defer receiving.Wait()
+	receiving.Go(func() { c.receive(ctx) })
+	follow.Loop{
+		Name: "command answers", Every: readInterval, Pause: follow.AtLeast(readPause), Wakes: follow.Wakes{c.kick},
+		Do: func(ctx context.Context, _ bool) error { return c.read(ctx) }, Guard: c.options.Guard,
+		Report: outage.NewCall(c.options.Log, "answers of agents cannot be read: callers wait", "answers of agents can be read again").Report,
+	}.Run(ctx)
+	return nil
+}
+
+// receive wakes Run when a notification is addressed to the replica, until ctx ends. A replica that was ended continues under another id, and
+// therefore with another topic.
+func (c *Caller) receive(ctx context.Context) {
+	for ctx.Err() == nil {
+		c.receiveFor(ctx, c.options.Replica())
+	}
+}
+
+// receiveFor wakes Run while the replica has an id.
+func (c *Caller) receiveFor(ctx context.Context, id uuid.UUID) {
+	notified, stop := c.store.Subscribe(db.TopicReplica(id), c.region)
+	defer stop()
+	for c.options.Replica() == id {
+		woken, alive := wait.ForWake(ctx, readInterval, notified)
+		if !alive {
+			return
 		}
-		c.report(ctx, c.options.Guard.Do("command answers", func() error { return c.read(ctx) }))
-		wait.For(ctx, readPause)
+		if woken {
+			c.wakes.Add(1)
+			wait.Wake(c.kick)
+		}
 	}
 }
 
@@ -183,37 +199,6 @@ func (c *Caller) read(ctx context.Context) error {
 		}
 	}
 	return err
-}
-
-// report logs the start and the end of an outage.
-func (c *Caller) report(ctx context.Context, err error) {
-	switch {
-	case ctx.Err() != nil:
-	case err != nil && !c.failing:
-		c.options.Log.LogAttrs(ctx, slog.LevelWarn, "answers of agents cannot be read: callers wait", slog.Any("error", err))
-	case err == nil && c.failing:
-		c.options.Log.LogAttrs(ctx, slog.LevelInfo, "answers of agents can be read again")
-	}
-	c.failing = err != nil
-}
-
-// inbox wakes its Caller when a notification is addressed to the replica. A replica that was ended continues under another id, and
-// therefore with another topic.
-type inbox struct {
-	caller *Caller
-
-	id   uuid.UUID
-	wake <-chan struct{}
-	stop func()
-}
-
-// renew subscribes to the topic of the replica's current id. Run calls it at each tick.
-func (b *inbox) renew() {
-	if id := b.caller.options.Replica(); id != b.id {
-		b.stop()
-		b.id = id
-		b.wake, b.stop = b.caller.store.Subscribe(db.TopicReplica(id), b.caller.region)
-	}
 }
 
 func unavailable(detail string, cause error) error {

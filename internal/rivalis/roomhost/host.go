@@ -11,8 +11,9 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/fault"
+	"github.com/lattice-director/director/internal/base/follow"
+	"github.com/lattice-director/director/internal/base/outage"
 	"github.com/lattice-director/director/internal/base/panics"
-	"github.com/lattice-director/director/internal/base/wait"
 )
 
 const (
@@ -43,7 +44,7 @@ type Options struct {
 	// Destroy sends the command that destroys a room; it does not have to wait for the answer.
 	Destroy func(ctx context.Context, roomID string) error
 	Log     *slog.Logger  // nil is silent
-	Guard   *panics.Guard // nil: a panic ends the process
+	Guard   *panics.Guard // recovers panics, after which the next run tries again; may be nil
 }
 
 // Host registers the processes of this replica's agents, and makes their rooms match their sessions. Make it with [New], and Run it once.
@@ -65,34 +66,12 @@ func (h *Host) Run(ctx context.Context) {
 	wake, stop := h.Store.Subscribe(db.TopicFleet, h.Region)
 	defer stop()
 	every := min(beatInterval, h.Store.Timing().LeaseTTL/10)
-	tick := time.NewTicker(every)
-	defer tick.Stop()
-	failing, beat := false, true
-	for ctx.Err() == nil {
-		begun := time.Now()
-		err := h.guarded(ctx, beat)
-		if err != nil != failing && ctx.Err() == nil {
-			failing = err != nil
-			h.Log.LogAttrs(ctx, slog.LevelWarn, "sessions of agents' processes", slog.Bool("failing", failing), slog.Any("error", err))
-		}
-		wait.For(ctx, restAfter(time.Since(begun), every))
-		beat = false
-		select {
-		case <-ctx.Done():
-		case <-wake:
-		case <-tick.C:
-			beat = true
-		}
-	}
-}
-
-func (h *Host) guarded(ctx context.Context, beat bool) error {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	if h.Guard == nil {
-		return h.runOnce(ctx, beat)
-	}
-	return h.Guard.Do("rooms of sessions", func() error { return h.runOnce(ctx, beat) })
+	follow.Loop{
+		Name: "rooms of sessions", Every: every, Timeout: callTimeout, Wakes: follow.Wakes{wake},
+		Pause: func(took time.Duration) time.Duration { return restAfter(took, every) },
+		Do:    h.runOnce, Guard: h.Guard,
+		Report: outage.NewCall(h.Log, "sessions of agents' processes cannot be settled", "sessions of agents' processes can be settled again").Report,
+	}.Run(ctx)
 }
 
 // restAfter returns the pause after a run: twice its time, so that a large fleet that never rests costs a third of a connection, but not so

@@ -12,6 +12,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/follow"
+	"github.com/lattice-director/director/internal/base/outage"
 	"github.com/lattice-director/director/internal/base/panics"
 	"github.com/lattice-director/director/internal/base/wait"
 )
@@ -41,6 +43,7 @@ type Events struct {
 	region string
 	limit  int // maximum number of streams
 	log    *slog.Logger
+	outage *outage.Call
 	guard  *panics.Guard
 	poll   time.Duration
 	counts *eventMetrics
@@ -70,9 +73,11 @@ type reader struct {
 
 // NewEvents returns the Events of a roster's region, for at most limit streams. Errors: its metrics are already registered.
 func NewEvents(store EventStore, roster *Roster, limit int, cfg Config) (*Events, error) {
+	log := cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	e := &Events{
-		store: store, roster: roster, region: roster.region, limit: limit, log: cmp.Or(cfg.Log, slog.New(slog.DiscardHandler)), guard: cfg.Guard,
-		poll: pollInterval, stopped: make(chan struct{}), nudge: make(chan struct{}, 1), recent: newRecent(),
+		store: store, roster: roster, region: roster.region, limit: limit, log: log, guard: cfg.Guard,
+		outage: outage.NewCall(log, "the events of the fleet cannot be read: streams wait until the database is back", "the events of the fleet can be read again"),
+		poll:   pollInterval, stopped: make(chan struct{}), nudge: make(chan struct{}, 1), recent: newRecent(),
 	}
 	var err error
 	e.counts, err = e.register(cfg.Metrics)
@@ -87,21 +92,27 @@ func (e *Events) Run(ctx context.Context) error {
 	defer close(e.stopped)
 	notified, stop := e.store.Subscribe(db.TopicFleet, e.region)
 	defer stop()
-	for ctx.Err() == nil {
-		reading := e.roster.state.Load()
-		e.report(ctx, e.guard.Do("fleet events", func() error { return e.turn(ctx) }))
-		wait.For(ctx, minReadInterval)
-		again := time.NewTimer(e.reader.nextIn(e.poll))
-		select {
-		case <-ctx.Done():
-		case <-notified:
-		case <-e.nudge:
-		case <-reading.next:
-		case <-again.C:
-		}
-		again.Stop()
-	}
+	var following sync.WaitGroup
+	defer following.Wait()
+	following.Go(func() { e.followRoster(ctx) })
+	follow.Loop{
+		Name: "fleet events", Every: e.poll, Pause: follow.AtLeast(minReadInterval), Wakes: follow.Wakes{notified, e.nudge},
+		Until: func() time.Duration { return e.reader.nextIn(e.poll) },
+		Do:    func(ctx context.Context, _ bool) error { return e.turn(ctx) }, Guard: e.guard, Report: e.report,
+	}.Run(ctx)
 	return nil
+}
+
+// followRoster wakes Run after each reading of the roster, with which a Sync may be due.
+func (e *Events) followRoster(ctx context.Context) {
+	for {
+		select {
+		case <-e.roster.state.Load().next:
+			wait.Wake(e.nudge)
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // Streams returns the number of streams.
@@ -243,14 +254,7 @@ func (r *reader) nextIn(poll time.Duration) time.Duration {
 	return wait
 }
 
-// report logs the start and the end of an outage.
 func (e *Events) report(ctx context.Context, err error) {
-	switch {
-	case ctx.Err() != nil:
-	case err != nil && !e.reader.failing:
-		e.log.LogAttrs(ctx, slog.LevelWarn, "the events of the fleet cannot be read: streams wait until the database is back", slog.Any("error", err))
-	case err == nil && e.reader.failing:
-		e.log.LogAttrs(ctx, slog.LevelInfo, "the events of the fleet can be read again")
-	}
+	e.outage.Report(ctx, err)
 	e.reader.failing = err != nil
 }

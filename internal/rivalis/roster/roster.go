@@ -11,6 +11,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/follow"
+	"github.com/lattice-director/director/internal/base/outage"
 	"github.com/lattice-director/director/internal/base/panics"
 	"github.com/lattice-director/director/internal/base/wait"
 )
@@ -42,7 +44,7 @@ type Config struct {
 type Roster struct {
 	store  Store
 	region string
-	log    *slog.Logger
+	outage *outage.Call
 	guard  *panics.Guard
 	poll   time.Duration
 	maxAge time.Duration
@@ -53,9 +55,7 @@ type Roster struct {
 	nudge   chan struct{} // wakes Run: a caller waits for a transaction
 	state   atomic.Pointer[reading]
 
-	// Only Run's goroutine uses these.
-	failing  bool // the last read failed
-	panicked bool // a panic may have interrupted a change of the copy, so the copy must be discarded
+	panicked bool // a panic may have interrupted a change of the copy, so the copy must be discarded; of Run's goroutine
 }
 
 // reading is the copy after one read.
@@ -70,8 +70,9 @@ type reading struct {
 // New returns a roster of a region's fleet. Errors: its metrics are already registered.
 func New(store Store, region string, cfg Config) (*Roster, error) {
 	r := &Roster{
-		store: store, region: region, log: cmp.Or(cfg.Log, slog.New(slog.DiscardHandler)), guard: cfg.Guard, poll: pollInterval, maxAge: maxAge,
-		nudge: make(chan struct{}, 1),
+		store: store, region: region, guard: cfg.Guard, poll: pollInterval, maxAge: maxAge, nudge: make(chan struct{}, 1),
+		outage: outage.NewCall(cmp.Or(cfg.Log, slog.New(slog.DiscardHandler)),
+			"the fleet cannot be read: lists stay as they are until the database is back", "the fleet can be read again"),
 	}
 	r.state.Store(&reading{next: make(chan struct{})})
 	return r, r.register(cfg.Metrics)
@@ -84,18 +85,10 @@ func (r *Roster) Run(ctx context.Context) error {
 	}
 	notified, stop := r.store.Subscribe(db.TopicFleet, r.region)
 	defer stop()
-	tick := time.NewTicker(r.poll)
-	defer tick.Stop()
-	for ctx.Err() == nil {
-		r.report(ctx, r.guard.Do("roster", func() error { return r.read(ctx) }))
-		wait.For(ctx, minReadInterval)
-		select {
-		case <-ctx.Done():
-		case <-notified:
-		case <-r.nudge:
-		case <-tick.C:
-		}
-	}
+	follow.Loop{
+		Name: "roster", Every: r.poll, Pause: follow.AtLeast(minReadInterval), Wakes: follow.Wakes{notified, r.nudge},
+		Do: func(ctx context.Context, _ bool) error { return r.read(ctx) }, Guard: r.guard, Report: r.report,
+	}.Run(ctx)
 	return nil
 }
 
@@ -218,16 +211,9 @@ func (r *Roster) publish(s *reading) {
 	close(r.state.Swap(s).next)
 }
 
-// report logs the start and the end of an outage.
 func (r *Roster) report(ctx context.Context, err error) {
-	switch {
-	case ctx.Err() != nil:
-	case err != nil && !r.failing:
-		r.log.LogAttrs(ctx, slog.LevelWarn, "the fleet cannot be read: lists stay as they are until the database is back", slog.Any("error", err))
-	case err == nil && r.failing:
-		r.log.LogAttrs(ctx, slog.LevelInfo, "the fleet can be read again")
-	}
-	r.failing, r.panicked = err != nil, r.panicked || errors.Is(err, panics.ErrInternal)
+	r.outage.Report(ctx, err)
+	r.panicked = r.panicked || errors.Is(err, panics.ErrInternal)
 }
 
 func within[T any](ctx context.Context, read func(context.Context) (T, error)) (T, error) {

@@ -1,0 +1,316 @@
+package delivery
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/follow"
+	"github.com/lattice-director/director/internal/base/wait"
+)
+
+const (
+	// compareEvery is how often the positions of all rooms are compared with the database, because notifications can be
+	// lost.
+	compareEvery = 2 * time.Second
+	// gapPause is how long a row behind a gap waits before the gap is read from the log: answers may overtake each
+	// other in this process.
+	gapPause = 5 * time.Millisecond
+	// hubTimeout bounds a call of the database, each of which is repeated.
+	hubTimeout = 3 * time.Second
+
+	positionsPage = 2000
+	logPage       = 500
+)
+
+// logReader reads from the log what other processes have done in the rooms of a hub.
+type logReader struct {
+	hub  *Hub
+	wake chan struct{}
+
+	mu              sync.Mutex
+	noticedRooms    map[*hubRoom]bool  // something may have happened
+	gapTargets      map[*hubRoom]int64 // positions that exist, and that the room has not reached
+	unreadableRooms map[*hubRoom]bool  // the log cannot help
+	overtakenJoins  []*joining         // whose rooms have applied rows behind their answers
+}
+
+func (f *logReader) init(h *Hub) {
+	f.hub, f.wake = h, make(chan struct{}, 1)
+	f.noticedRooms, f.gapTargets, f.unreadableRooms = map[*hubRoom]bool{}, map[*hubRoom]int64{}, map[*hubRoom]bool{}
+}
+
+// requestRead asks to read the log of a room soon.
+func (f *logReader) requestRead(r *hubRoom) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.noticedRooms[r] = true
+	wait.Wake(f.wake)
+}
+
+// requestGap asks to read the log of a room up to a position, unless the room reaches it within gapPause.
+func (f *logReader) requestGap(r *hubRoom, target int64) {
+	time.AfterFunc(gapPause, func() {
+		if r.position() >= target {
+			return
+		}
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.gapTargets[r] = max(f.gapTargets[r], target)
+		wait.Wake(f.wake)
+	})
+}
+
+// requestSnapshot asks for a snapshot of a room.
+func (f *logReader) requestSnapshot(r *hubRoom) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.unreadableRooms[r] = true
+	wait.Wake(f.wake)
+}
+
+// requestJoinRows asks to read the rows behind a join.
+func (f *logReader) requestJoinRows(j *joining) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.overtakenJoins = append(f.overtakenJoins, j)
+	wait.Wake(f.wake)
+}
+
+// run reads until ctx ends.
+func (f *logReader) run(ctx context.Context) {
+	follow.Loop{
+		Name: "room log", Every: compareEvery, Wakes: follow.Wakes{f.hub.options.Feed.Wake(), f.wake}, Guard: f.hub.options.Guard,
+		Report: f.hub.outages.Call("room log").Report,
+		Do: func(ctx context.Context, inFull bool) error {
+			mayHaveLost := f.takeNotices()
+			return f.readOnce(ctx, inFull || mayHaveLost)
+		},
+	}.Run(ctx)
+}
+
+// takeNotices sorts the keys of notices by what they are about. It returns whether notices may have been lost.
+func (f *logReader) takeNotices() (all bool) {
+	keys, all := f.hub.options.Feed.Take()
+	if all {
+		f.hub.newsReader.askAll()
+	}
+	for _, key := range keys {
+		uid, err := uuid.Parse(key)
+		if err != nil {
+			f.hub.newsReader.askFor(key)
+			continue
+		}
+		if r := f.hub.room(uid); r != nil {
+			f.requestRead(r)
+		}
+	}
+	return all
+}
+
+// room returns a room with members here, or nil.
+func (h *Hub) room(uid uuid.UUID) *hubRoom {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	return h.rooms[uid]
+}
+
+// readOnce reads what the rooms have asked for, after a comparison of all positions if that is due. What could not be
+// read is asked for again.
+func (f *logReader) readOnce(ctx context.Context, compare bool) error {
+	if compare {
+		if err := f.comparePositions(ctx); err != nil {
+			return err
+		}
+	}
+	f.mu.Lock()
+	notices, gaps, lost, joins := f.noticedRooms, f.gapTargets, f.unreadableRooms, f.overtakenJoins
+	f.noticedRooms, f.gapTargets, f.unreadableRooms, f.overtakenJoins = map[*hubRoom]bool{}, map[*hubRoom]int64{}, map[*hubRoom]bool{}, nil
+	f.mu.Unlock()
+	for page := range slices.Chunk(joins, logPage) {
+		f.readJoins(ctx, page)
+	}
+	for r := range notices {
+		gaps[r] = max(gaps[r], 0)
+	}
+	for page := range slices.Chunk(slices.Collect(maps.Keys(gaps)), logPage) {
+		gone, err := f.readLog(ctx, page, gaps)
+		if err != nil {
+			f.requestAgain(gaps, lost)
+			return err
+		}
+		for _, r := range gone {
+			lost[r] = true
+		}
+	}
+	if err := f.readSnapshots(ctx, slices.Collect(maps.Keys(lost))); err != nil {
+		f.requestAgain(nil, lost)
+		return err
+	}
+	return nil
+}
+
+// readJoins reads the rows behind joins and lets them enter their rooms.
+func (f *logReader) readJoins(ctx context.Context, joins []*joining) {
+	first := map[uuid.UUID]int64{}
+	for _, j := range joins {
+		pos, known := first[j.answer.Lobby]
+		if !known || j.answer.Room.Pos < pos {
+			first[j.answer.Lobby] = j.answer.Room.Pos
+		}
+	}
+	after := make([]db.LobbyPos, 0, len(first))
+	for uid, pos := range first {
+		after = append(after, db.LobbyPos{Lobby: uid, Pos: pos})
+	}
+	rows, _, err := f.rows(ctx, after)
+	f.hub.outages.Report(ctx, "log behind joins", err)
+	byRoom := map[uuid.UUID][]db.LobbyRow{}
+	for _, row := range rows {
+		byRoom[row.Lobby] = append(byRoom[row.Lobby], row)
+	}
+	for _, j := range joins {
+		j.rows, j.logWasRead = byRoom[j.answer.Lobby], true
+		f.hub.enter(j)
+	}
+}
+
+func (f *logReader) rows(ctx context.Context, after []db.LobbyPos) (page []db.LobbyRow, more bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, hubTimeout)
+	defer cancel()
+	return f.hub.options.Store.LobbyLog(ctx, f.hub.options.Region, after)
+}
+
+// requestAgain asks for what a failed reading has left; the next comparison reads it.
+func (f *logReader) requestAgain(gaps map[*hubRoom]int64, lost map[*hubRoom]bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for r, target := range gaps {
+		f.gapTargets[r] = max(f.gapTargets[r], target)
+	}
+	maps.Copy(f.unreadableRooms, lost)
+}
+
+// comparePositions asks to read the log of each room that is behind, and ends the rooms that have ended.
+func (f *logReader) comparePositions(ctx context.Context) error {
+	f.hub.mu.RLock()
+	uids := slices.Collect(maps.Keys(f.hub.rooms))
+	f.hub.mu.RUnlock()
+	for page := range slices.Chunk(uids, positionsPage) {
+		positions, err := f.positions(ctx, page)
+		if err != nil {
+			return err
+		}
+		for _, uid := range page {
+			f.judgePosition(uid, positions)
+		}
+	}
+	return nil
+}
+
+func (f *logReader) positions(ctx context.Context, page []uuid.UUID) (map[uuid.UUID]int64, error) {
+	ctx, cancel := context.WithTimeout(ctx, hubTimeout)
+	defer cancel()
+	return f.hub.options.Store.LobbyPositions(ctx, f.hub.options.Region, page)
+}
+
+func (f *logReader) judgePosition(uid uuid.UUID, positions map[uuid.UUID]int64) {
+	r := f.hub.room(uid)
+	if r == nil {
+		return
+	}
+	pos, exists := positions[uid]
+	switch {
+	case !exists:
+		f.mu.Lock()
+		f.noticedRooms[r], f.unreadableRooms[r] = true, true // its last rows may still be there
+		f.mu.Unlock()
+	case pos > r.position():
+		f.mu.Lock()
+		f.gapTargets[r] = max(f.gapTargets[r], pos)
+		f.mu.Unlock()
+	}
+}
+
+// readLog reads the rows of rooms behind their positions. It returns the rooms that have no rows although there should
+// be some.
+func (f *logReader) readLog(ctx context.Context, page []*hubRoom, targets map[*hubRoom]int64) (gone []*hubRoom, err error) {
+	reached := make(map[uuid.UUID]int64, len(page))
+	for _, r := range page {
+		reached[r.uid] = r.position()
+	}
+	for more := true; more; {
+		if more, err = f.readRows(ctx, page, reached); err != nil {
+			return nil, err
+		}
+	}
+	for _, r := range page {
+		if reached[r.uid] < targets[r] {
+			gone = append(gone, r)
+		}
+	}
+	return gone, nil
+}
+
+// readRows reads one page of rows, and advances the positions as far as the rows follow each other.
+func (f *logReader) readRows(ctx context.Context, page []*hubRoom, reached map[uuid.UUID]int64) (more bool, err error) {
+	after := make([]db.LobbyPos, len(page))
+	for i, r := range page {
+		after[i] = db.LobbyPos{Lobby: r.uid, Pos: reached[r.uid]}
+	}
+	rows, more, err := f.rows(ctx, after)
+	if err != nil {
+		return false, err
+	}
+	advanced := false
+	for _, row := range rows {
+		if row.Pos == reached[row.Lobby]+1 {
+			reached[row.Lobby] = row.Pos
+			advanced = true
+		}
+		if r := f.hub.room(row.Lobby); r != nil {
+			r.offerRow(row, nil)
+		}
+	}
+	return more && advanced, nil
+}
+
+// readSnapshots reads rooms whose log cannot be read, and sends them to their members.
+func (f *logReader) readSnapshots(ctx context.Context, lost []*hubRoom) error {
+	for page := range slices.Chunk(lost, db.MaxLobbySnapshots) {
+		uids := make([]uuid.UUID, len(page))
+		for i, r := range page {
+			uids[i] = r.uid
+		}
+		if err := f.readSnapshotPage(ctx, uids); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *logReader) readSnapshotPage(ctx context.Context, uids []uuid.UUID) error {
+	ctx, cancel := context.WithTimeout(ctx, hubTimeout)
+	defer cancel()
+	snapshots, err := f.hub.options.Store.LobbySnapshots(ctx, f.hub.options.Region, uids)
+	if err != nil {
+		return err
+	}
+	for _, uid := range uids {
+		r := f.hub.room(uid)
+		if r == nil {
+			continue
+		}
+		if i := slices.IndexFunc(snapshots, func(s db.LobbySnapshot) bool { return s.Lobby == uid }); i >= 0 {
+			r.run(func(b *batch) { r.resetTo(b, snapshots[i].Snapshot) })
+		} else {
+			r.run(func(*batch) { r.endRoom() })
+		}
+	}
+	return nil
+}

@@ -1,0 +1,299 @@
+package delivery
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+
+	"github.com/google/uuid"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/outage"
+	"github.com/lattice-director/director/internal/base/panics"
+	"github.com/lattice-director/director/lobby"
+	"github.com/lattice-director/director/server/realtime/wire"
+)
+
+// delivered is the part of db.Store from which a hub learns what its members are sent.
+type delivered interface {
+	LobbyLog(ctx context.Context, region string, after []db.LobbyPos) (page []db.LobbyRow, more bool, err error)
+	LobbyPositions(ctx context.Context, region string, lobbies []uuid.UUID) (map[uuid.UUID]int64, error)
+	LobbySnapshots(ctx context.Context, region string, lobbies []uuid.UUID) ([]db.LobbySnapshot, error)
+	RealtimeNews(ctx context.Context, region string, replica uuid.UUID, sessions []db.SessionEpoch) ([]db.RealtimeNews, error)
+}
+
+// notices is a db.RealtimeFeed.
+type notices interface {
+	Watch(key string)
+	Unwatch(key string)
+	Wake() <-chan struct{}
+	Take() (keys []string, all bool)
+	Stop()
+}
+
+// HubOptions configure a hub. Only Metrics may be absent.
+type HubOptions struct {
+	Store   delivered
+	Feed    notices // The hub stops it.
+	Region  string
+	Replica func() uuid.UUID // the current id of this replica in the region; uuid.Nil while it has none
+	Log     *slog.Logger
+	Guard   *panics.Guard
+	Metrics *HubMetrics // nil: none
+}
+
+// Hub delivers to the connections of this process what happens in the rooms of one region.
+//
+// A room with members here has a [hubRoom], whose position and state follow the log of the room in the database. A
+// change that was made through this process arrives with the answer to its caller, any other from the log, after a
+// notification; all are applied in the order of their positions. Each room does its work in a goroutine of its own, one
+// batch after the other, and none of it waits: not for sockets, whose outboxes are bounded, and not for the database,
+// which only [hub.run] reads.
+//
+// The methods do not block and are safe for concurrent use.
+type Hub struct {
+	options HubOptions
+
+	logReader  logReader
+	newsReader newsReader
+	outages    *outage.Log
+
+	mu       sync.RWMutex
+	sessions map[string]*session // by id
+	rooms    map[uuid.UUID]*hubRoom
+}
+
+// session is a session whose connection is here.
+type session struct {
+	Receiver
+
+	mu              sync.Mutex
+	members         map[string]*member // by the room's id
+	sentInvitations map[uuid.UUID]bool // the rooms of the invitations that it was sent
+	queue           queueNews
+}
+
+// NewHub returns a hub. Its run must be called, and ends the subscription to notifications.
+func NewHub(o HubOptions) *Hub {
+	h := &Hub{
+		options: o, outages: outage.New(o.Log), sessions: map[string]*session{}, rooms: map[uuid.UUID]*hubRoom{},
+	}
+	h.logReader.init(h)
+	h.newsReader.init(h)
+	return h
+}
+
+// Run reads what other processes have done, until ctx ends.
+func (h *Hub) Run(ctx context.Context) {
+	defer h.options.Feed.Stop()
+	var running sync.WaitGroup
+	defer running.Wait()
+	running.Go(func() { h.logReader.run(ctx) })
+	running.Go(func() { h.newsReader.run(ctx) })
+}
+
+// Attach makes a connection the Receiver of its session, and sends it the rooms and the invitations of a resumed
+// session. An older connection of the session is closed. Call it when handshake.ok is in the outbox.
+func (h *Hub) Attach(c Receiver, opened db.OpenedRealtime) {
+	s := &session{Receiver: c, members: map[string]*member{}, sentInvitations: map[uuid.UUID]bool{}}
+	old, current := h.register(s)
+	if !current {
+		c.Close(CloseSuperseded, ReasonSuperseded)
+		return
+	}
+	if old != nil {
+		h.leaveRooms(old)
+		old.Close(CloseSuperseded, ReasonSuperseded)
+	}
+	if !opened.Resumed {
+		return
+	}
+	h.newsReader.askFor(c.Ref().ID) // for what happened before Watch
+	invite := after(len(opened.Rooms), func() { s.addInvitations(opened.Invitations) })
+	for _, a := range opened.Rooms {
+		h.enter(&joining{session: s, answer: a, entryKind: lobby.EntryReconnected, countDown: invite})
+	}
+}
+
+// register returns the connection that s replaces, if any. It is not current if the session has a connection with a
+// later epoch.
+func (h *Hub) register(s *session) (old *session, current bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	old = h.sessions[s.Ref().ID]
+	if old != nil && old.Ref().Epoch > s.Ref().Epoch {
+		return nil, false
+	}
+	h.sessions[s.Ref().ID] = s
+	h.options.Feed.Watch(s.Ref().ID)
+	return old, true
+}
+
+// after returns a function that calls do with its call number n, or do itself was called if n is 0.
+func after(n int, do func()) (one func()) {
+	if n == 0 {
+		do()
+		return func() {}
+	}
+	var mu sync.Mutex
+	return func() {
+		mu.Lock()
+		defer mu.Unlock()
+		if n--; n == 0 {
+			do()
+		}
+	}
+}
+
+// Detach forgets a connection that is closed.
+func (h *Hub) Detach(c Receiver) {
+	s := h.session(c)
+	if s == nil {
+		return
+	}
+	h.mu.Lock()
+	if h.sessions[c.Ref().ID] == s {
+		delete(h.sessions, c.Ref().ID)
+		h.options.Feed.Unwatch(c.Ref().ID)
+	}
+	h.mu.Unlock()
+	h.leaveRooms(s)
+}
+
+// leaveRooms takes a connection out of its rooms.
+func (h *Hub) leaveRooms(s *session) {
+	s.mu.Lock()
+	members := s.members
+	s.members = nil // from now on it enters no room
+	s.mu.Unlock()
+	for _, m := range members {
+		m.room.run(func(*batch) { m.room.forgetMember(m) })
+	}
+}
+
+// session returns the session of a connection, nil if it is not attached any more.
+func (h *Hub) session(c Receiver) *session {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	if s := h.sessions[c.Ref().ID]; s != nil && s.Receiver == c {
+		return s
+	}
+	return nil
+}
+
+// member returns the member that a connection is in a room, or nil.
+func (h *Hub) memberIn(c Receiver, room string) *member {
+	s := h.session(c)
+	if s == nil {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.members[room]
+}
+
+// Join makes a connection a member of a room and sends it the room. Call it with the answer to each join, when the
+// rpc.response is in the outbox.
+func (h *Hub) Join(c Receiver, a db.LobbyAnswer) {
+	if s := h.session(c); s != nil {
+		h.enter(&joining{session: s, answer: a, entryKind: lobby.EntryJoined, countDown: func() {}})
+	}
+}
+
+// joining is a session that becomes a member of the room of an answer.
+type joining struct {
+	session   *session
+	answer    db.LobbyAnswer
+	entryKind string // of its entry
+	countDown func() // called when the session was sent the room, or is not
+
+	rows       []db.LobbyRow // behind the answer, from the log
+	logWasRead bool          // the log was read
+}
+
+// enter makes a session a member.
+func (h *Hub) enter(j *joining) {
+	a := j.answer
+	if a.Room == nil || a.Closed {
+		j.countDown()
+		return
+	}
+	h.mu.Lock()
+	r, known := h.rooms[a.Lobby]
+	if !known {
+		r = newHubRoom(h, a)
+		h.rooms[a.Lobby] = r
+		h.options.Feed.Watch(r.key)
+	}
+	r.run(func(b *batch) { r.receiveJoin(b, j) })
+	h.mu.Unlock()
+	if !known {
+		h.logReader.requestRead(r) // for what happened before Watch
+	}
+	h.Deliver(a)
+}
+
+// Deliver delivers what an action of this process did. Call it with each answer, when the rpc.response is in the
+// outbox.
+func (h *Hub) Deliver(a db.LobbyAnswer) {
+	h.mu.RLock()
+	r := h.rooms[a.Lobby]
+	h.mu.RUnlock()
+	if r == nil {
+		return
+	}
+	if a.Row != nil {
+		r.offerRow(*a.Row, a.Room)
+	}
+	if a.Closed {
+		r.run(func(*batch) { r.endRoom() })
+	}
+}
+
+// Leave takes a connection out of a room that it has left, at once, and delivers the answer to the others.
+func (h *Hub) Leave(c Receiver, a db.LobbyAnswer) {
+	if a.Room != nil {
+		if m := h.memberIn(c, a.Room.ID); m != nil && m.room.uid == a.Lobby {
+			m.room.run(func(*batch) {
+				if m.joinPos < a.Room.Pos { // otherwise it has joined again since
+					m.room.forgetMember(m)
+				}
+			})
+		}
+	}
+	h.Deliver(a)
+}
+
+// TakeAck takes a client's state.ack. checksum is "" if it has none.
+func (h *Hub) TakeAck(c Receiver, room string, seq float64, checksum string) {
+	if m := h.memberIn(c, room); m != nil {
+		m.addAck(seq, checksum)
+	}
+}
+
+// RequestSnapshot sends a client the state of a room. It returns false if the client is no member.
+func (h *Hub) RequestSnapshot(c Receiver, room string) bool {
+	m := h.memberIn(c, room)
+	if m != nil {
+		m.requestSnapshot(true)
+	}
+	return m != nil
+}
+
+// Refill sends a snapshot of a room whose patches the outbox has dropped. Call it when half of the outbox is free
+// again.
+func (h *Hub) Refill(c Receiver, room string) {
+	if m := h.memberIn(c, room); m != nil {
+		m.requestSnapshot(false)
+	}
+}
+
+// RelayFrame sends a frame to the members of a room that are connected to this process. It returns false if the sender
+// is none.
+func (h *Hub) RelayFrame(c Receiver, room string, frame *wire.SharedFrame) bool {
+	m := h.memberIn(c, room)
+	if m != nil {
+		m.room.run(func(*batch) { m.room.sendToAll(frame) })
+	}
+	return m != nil
+}

@@ -1,0 +1,204 @@
+package delivery
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/coder/websocket"
+	"github.com/google/uuid"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/panics"
+	"github.com/lattice-director/director/lobby"
+	"github.com/lattice-director/director/lobby/esjson"
+	"github.com/lattice-director/director/server/realtime/wire"
+)
+
+// logRows is how many rows a page of a memoryLog has.
+const logRows = 5
+
+// memoryLog is a room with its log, as the database keeps them.
+type memoryLog struct {
+	uid uuid.UUID
+
+	mu   sync.Mutex
+	room lobby.Snapshot
+	rows []db.LobbyRow
+	all  []db.LobbyRow // without what was pruned from the log
+}
+
+func (l *memoryLog) LobbyLog(_ context.Context, _ string, after []db.LobbyPos) (rows []db.LobbyRow, more bool, _ error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, row := range l.rows {
+		if after[0].Lobby == l.uid && row.Pos > after[0].Pos {
+			if len(rows) == logRows {
+				return rows, true, nil
+			}
+			rows = append(rows, row)
+		}
+	}
+	return rows, false, nil
+}
+
+func (l *memoryLog) LobbyPositions(context.Context, string, []uuid.UUID) (map[uuid.UUID]int64, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return map[uuid.UUID]int64{l.uid: l.room.Pos}, nil
+}
+
+func (l *memoryLog) LobbySnapshots(context.Context, string, []uuid.UUID) ([]db.LobbySnapshot, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return []db.LobbySnapshot{{Lobby: l.uid, Snapshot: l.room}}, nil
+}
+
+func (l *memoryLog) RealtimeNews(context.Context, string, uuid.UUID, []db.SessionEpoch) ([]db.RealtimeNews, error) {
+	return nil, nil
+}
+
+// act is a transaction: it sets a key, unless that is "", and adds entries.
+func (l *memoryLog) act(key string, entries ...lobby.Entry) db.LobbyAnswer {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	next := l.room
+	next.Pos++
+	row := db.LobbyRow{Lobby: l.uid, Pos: next.Pos, Entries: entries}
+	if key != "" {
+		next.Seq++
+		next.State = maps.Clone(next.State)
+		next.State[key] = json.RawMessage(strconv.FormatInt(next.Seq, 10))
+		row.Seq, row.Patch = next.Seq, []lobby.Op{{Op: "set", Path: "/" + key, Value: next.State[key]}}
+	}
+	next.Members = slices.Clone(next.Members)
+	for _, e := range entries {
+		switch e.Kind {
+		case lobby.EntryJoined:
+			next.Members = append(next.Members, lobby.Member{Session: e.Session, Order: next.Pos})
+		case lobby.EntryLeft:
+			next.Members = slices.DeleteFunc(next.Members, func(m lobby.Member) bool { return m.Session == e.Session })
+		}
+	}
+	l.room, l.rows, l.all = next, append(l.rows, row), append(l.all, row)
+	return db.LobbyAnswer{Lobby: l.uid, Room: &next, Row: &row, Previous: next.Pos - 1}
+}
+
+// prune empties the log, as a crash of Postgres does.
+func (l *memoryLog) prune() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.rows = nil
+}
+
+// quietNotices are notices that never come: the hub finds everything by itself.
+type quietNotices struct{}
+
+func (quietNotices) Watch(string)          {}
+func (quietNotices) Unwatch(string)        {}
+func (quietNotices) Wake() <-chan struct{} { return nil }
+func (quietNotices) Take() ([]string, bool) {
+	return nil, false
+}
+func (quietNotices) Stop() {}
+
+// listener is a connection that keeps what it is sent, and checks it as a client does.
+type listener struct {
+	Session db.SessionEpoch
+	hub     *Hub
+	acks    bool
+
+	mu       sync.Mutex
+	frames   []map[string]any
+	messages []string // the data of room.message, in order
+	members  []any
+	state    map[string]any
+	seq      float64
+	patches  int
+	faults   []string
+	closed   websocket.StatusCode
+}
+
+func (c *listener) Ref() db.SessionEpoch { return c.Session }
+
+func (c *listener) Close(code websocket.StatusCode, _ string) { c.closed = code }
+
+func (c *listener) Push(_ PushClass, _ string, frames ...*wire.SharedFrame) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, f := range frames {
+		parsed, err := esjson.Parse(f.Encoded(wire.JSONCodec{}))
+		e, _ := parsed.(map[string]any)
+		p, _ := e["p"].(map[string]any)
+		if err != nil || p == nil {
+			c.faults = append(c.faults, "a frame without p")
+			continue
+		}
+		c.frames = append(c.frames, e)
+		c.take(e["t"], p)
+	}
+}
+
+func (c *listener) take(kind any, p map[string]any) {
+	switch kind {
+	case "room.message":
+		text, _ := p["data"].(string)
+		c.messages = append(c.messages, text)
+	case "room.members":
+		c.members, _ = p["members"].([]any)
+	case "state.snapshot":
+		if p["seq"].(float64) < c.seq {
+			c.faults = append(c.faults, fmt.Sprintf("from %v back to %v", c.seq, p["seq"]))
+		}
+		c.seq, c.state = p["seq"].(float64), p["state"].(map[string]any)
+		c.ack()
+	case "state.patch":
+		c.patches++
+		if p["seq"].(float64) != c.seq+1 {
+			c.faults = append(c.faults, fmt.Sprintf("a patch to %v after %v", p["seq"], c.seq))
+		}
+		c.seq = p["seq"].(float64)
+		c.state = maps.Clone(c.state)
+		for _, op := range p["ops"].([]any) {
+			o := op.(map[string]any)
+			c.state[strings.TrimPrefix(o["path"].(string), "/")] = o["value"]
+		}
+		c.ack()
+	}
+}
+
+func (c *listener) ack() {
+	if c.acks {
+		go c.hub.TakeAck(c, testRoom, c.seq, "")
+	}
+}
+
+const testRoom = "town:default"
+
+func newTestHub(t *testing.T, l *memoryLog) (h *Hub, stop func()) {
+	t.Helper()
+	h = NewHub(HubOptions{
+		Store: l, Feed: quietNotices{}, Region: "eu", Replica: uuid.New, Log: slog.New(slog.NewTextHandler(t.Output(), nil)), Guard: panics.New(nil, nil),
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { defer close(done); h.Run(ctx) }()
+	return h, func() { cancel(); <-done }
+}
+
+func newMemoryLog() *memoryLog {
+	return &memoryLog{uid: uuid.New(), room: lobby.Snapshot{ID: testRoom, Seq: 1, State: lobby.State{}}}
+}
+
+func (h *Hub) listen(session string, acks bool) *listener {
+	c := &listener{Session: db.SessionEpoch{ID: session, Epoch: 1}, hub: h, acks: acks}
+	h.Attach(c, db.OpenedRealtime{ID: session, Epoch: 1})
+	return c
+}

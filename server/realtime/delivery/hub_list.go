@@ -1,0 +1,58 @@
+package delivery
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/lattice-director/director/lobby"
+	"github.com/lattice-director/director/server/realtime/wire"
+)
+
+// smallRoom is the number of members up to which all of them get a list of the members after each change. In a larger
+// room they get at most one list in a millisecond per member: the lists of n joins at once would otherwise have n²
+// names for each of n members.
+const smallRoom = 64
+
+func (r *hubRoom) listInterval() time.Duration {
+	if len(r.memberIDs) <= smallRoom {
+		return 0
+	}
+	return time.Duration(len(r.memberIDs)) * time.Millisecond
+}
+
+// members returns the frame of the members after the last row that was applied.
+func (r *hubRoom) members() *wire.SharedFrame {
+	if r.list.frame == nil || r.list.pos != r.pos {
+		r.list = listFrame{r.pos, wire.NewSharedFrame(membersMessage(r.id, slices.Sorted(maps.Keys(r.memberIDs))))}
+	}
+	return r.list.frame
+}
+
+// membersOf is members for a snapshot of the room, which may be behind the last row that was applied.
+func (r *hubRoom) membersOf(s *lobby.Snapshot) *wire.SharedFrame {
+	if r.list.frame == nil || r.list.pos != s.Pos {
+		ids := make([]string, len(s.Members))
+		for i, m := range s.Members {
+			ids[i] = m.Session
+		}
+		slices.Sort(ids)
+		r.list = listFrame{s.Pos, wire.NewSharedFrame(membersMessage(r.id, ids))}
+	}
+	return r.list.frame
+}
+
+// sendList sends the members to all members that do not know them, once for all changes of a batch.
+func (r *hubRoom) sendList(b *batch) {
+	r.listDue = r.listDue || b.presence
+	if !r.listDue || b.now.Before(r.listSentAt.Add(r.listInterval())) {
+		return
+	}
+	r.listDue, r.listSentAt = false, b.now
+	for _, m := range r.localMembers {
+		if m.listPos < r.pos {
+			m.listPos = r.pos
+			m.queueFrames(b, r.members())
+		}
+	}
+}

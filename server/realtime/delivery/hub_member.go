@@ -1,0 +1,278 @@
+package delivery
+
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/lattice-director/director/lobby"
+	"github.com/lattice-director/director/server/realtime/wire"
+)
+
+// behindPause is how long a member waits for the room to catch up with what it has seen.
+const behindPause = 50 * time.Millisecond
+
+// maxAcks bounds the acks of a member that its room has not looked at.
+const maxAcks = 16
+
+// member is a session with its connection here, in a room. What has no lock beside it is used by the room's goroutine
+// only.
+type member struct {
+	room         *hubRoom
+	session      *session
+	id           string
+	joinPos      int64          // its join told it everything up to this position
+	listPos      int64          // the position of the last list of members that it was sent
+	seq          int64          // of the state that it was sent
+	policy       snapshotPolicy // what it may be sent when
+	lastSnapshot struct {       // the snapshot that it was sent last
+		seq  int64
+		sum  string
+		kind lobby.ChecksumKind
+	}
+
+	heldFrames  []heldFrame // a patch that waits at the gate, and all that follows it
+	heldPatches int         // among held
+	lacksPatch  bool        // a patch is missing: no patch may go out before a snapshot
+	snapshotDue bool        // a snapshot is to go out
+
+	resyncAsked    atomic.Bool // the client asked for a snapshot
+	patchesDropped atomic.Bool // its outbox dropped patches
+	answerQueued   atomic.Bool // a job looks at them
+
+	mu   sync.Mutex
+	acks []clientAck
+}
+
+// heldFrame is a patch, or another frame if seq is 0.
+type heldFrame struct {
+	seq   int64
+	frame *wire.SharedFrame
+}
+
+type clientAck struct {
+	seq      float64
+	checksum string
+}
+
+// addMember records that a session is in a room. It returns false if its connection is gone.
+func (s *session) addMember(room string, m *member) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.members == nil {
+		return false
+	}
+	s.members[room] = m
+	return true
+}
+
+// dropMember records that a session is no longer in a room.
+func (s *session) dropMember(room string, m *member) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.members[room] == m {
+		delete(s.members, room)
+	}
+}
+
+// deliverRow sends the frames of a row.
+func (m *member) deliverRow(b *batch, row *rowFrames) {
+	if left, reason := row.leaves(m.id); left {
+		if reason != nil {
+			m.queueFrames(b, reason)
+		}
+		return
+	}
+	if row.patch != nil && row.seq > m.seq && !m.lacksPatch {
+		m.heldFrames = append(m.heldFrames, heldFrame{row.seq, row.patch})
+		m.heldPatches++
+	}
+	m.queueFrames(b, row.events...)
+}
+
+// queueFrames sends frames, behind those that are held.
+func (m *member) queueFrames(b *batch, frames ...*wire.SharedFrame) {
+	if len(m.heldFrames) == 0 && len(frames) > 0 {
+		m.session.Push(PushEvent, m.room.id, frames...)
+		return
+	}
+	for _, frame := range frames {
+		m.heldFrames = append(m.heldFrames, heldFrame{0, frame})
+	}
+	m.flushHeld(b)
+}
+
+// flushHeld sends what is held, as far as the gate lets it pass, or a snapshot that is due.
+func (m *member) flushHeld(b *batch) {
+	if m.heldPatches > maxHeld {
+		m.dropPatches()
+		m.lacksPatch, m.snapshotDue = true, true
+		m.room.hub.options.Metrics.snapshot("held")
+	}
+	open, opens := m.policy.open(b.now)
+	if m.snapshotDue {
+		m.sendSnapshotAt(b, opens)
+		return
+	}
+	for len(m.heldFrames) > 0 {
+		n := m.countSendable(open)
+		if n == 0 {
+			m.lookAgainAt(opens)
+			return
+		}
+		m.pushHeld(m.heldFrames[:n])
+		m.heldFrames = slices.Delete(m.heldFrames, 0, n)
+	}
+}
+
+// sendSnapshotAt sends a snapshot from a time on, as soon as the room knows all that the member has seen. What is held
+// needs no snapshot first, but for patches.
+func (m *member) sendSnapshotAt(b *batch, opens time.Time) {
+	if m.room.pos < m.joinPos && opens.Before(b.now.Add(behindPause)) {
+		opens = b.now.Add(behindPause)
+	}
+	if opens.After(b.now) {
+		m.lookAgainAt(opens)
+		return
+	}
+	m.sendSnapshot(b, m.room.state)
+}
+
+// countSendable returns how many of the held frames can go out in one push: a patch by itself, or all other frames
+// before the next patch.
+func (m *member) countSendable(open bool) int {
+	if m.heldFrames[0].seq > 0 {
+		if open {
+			return 1
+		}
+		return 0
+	}
+	n := slices.IndexFunc(m.heldFrames, func(f heldFrame) bool { return f.seq > 0 })
+	if n < 0 {
+		return len(m.heldFrames)
+	}
+	return n
+}
+
+func (m *member) pushHeld(held []heldFrame) {
+	if held[0].seq > 0 {
+		m.seq = held[0].seq
+		m.heldPatches--
+		m.session.Push(PushPatch, m.room.id, held[0].frame)
+		return
+	}
+	frames := make([]*wire.SharedFrame, len(held))
+	for i, f := range held {
+		frames[i] = f.frame
+	}
+	m.session.Push(PushEvent, m.room.id, frames...)
+}
+
+// checksum returns the checksum of the state that the member was sent last.
+func (m *member) checksum() (string, lobby.ChecksumKind) {
+	switch m.seq {
+	case m.room.state.seq:
+		return m.room.state.checksum()
+	case m.lastSnapshot.seq:
+		return m.lastSnapshot.sum, m.lastSnapshot.kind
+	}
+	return "", lobby.ChecksumNone
+}
+
+func (m *member) dropPatches() {
+	m.heldFrames = slices.DeleteFunc(m.heldFrames, func(f heldFrame) bool { return f.seq > 0 })
+	m.heldPatches = 0
+}
+
+// lookAgainAt has the room look at the member again at a time.
+func (m *member) lookAgainAt(until time.Time) {
+	if at, waits := m.room.lookAgain[m]; !waits || until.Before(at) {
+		m.room.lookAgain[m] = until
+	}
+}
+
+// wakeMembers looks at the members whose time has come.
+func (r *hubRoom) wakeMembers(b *batch) {
+	for m, at := range r.lookAgain {
+		if !at.After(b.now) {
+			delete(r.lookAgain, m)
+			m.flushHeld(b)
+		}
+	}
+}
+
+// sendSnapshot sends a state. What is held goes out behind it, without the patches.
+func (m *member) sendSnapshot(b *batch, s *stateFrames) {
+	sum, kind := s.checksum()
+	frame := s.frame(m.policy.snapshot(b.now, s.seq, kind))
+	m.session.Push(PushSnapshot, m.room.id, frame)
+	m.seq, m.lacksPatch, m.snapshotDue = s.seq, false, false
+	m.lastSnapshot.seq, m.lastSnapshot.sum, m.lastSnapshot.kind = s.seq, sum, kind
+	m.dropPatches()
+	if len(m.heldFrames) > 0 {
+		m.pushHeld(m.heldFrames)
+		m.heldFrames = nil
+	}
+}
+
+// requestSnapshot asks for a snapshot. resync: the client wants it, otherwise its outbox.
+func (m *member) requestSnapshot(resync bool) {
+	if resync {
+		m.resyncAsked.Store(true)
+	} else {
+		m.patchesDropped.Store(true)
+	}
+	if m.answerQueued.CompareAndSwap(false, true) {
+		m.room.run(m.answerRequests)
+	}
+}
+
+func (m *member) answerRequests(b *batch) {
+	m.answerQueued.Store(false)
+	if m.patchesDropped.Swap(false) {
+		m.lacksPatch = true
+		m.room.hub.options.Metrics.snapshot("overflow")
+	}
+	if m.resyncAsked.Swap(false) {
+		m.policy.resync()
+		m.room.hub.options.Metrics.snapshot("resync")
+	}
+	if m.isInRoom() {
+		m.snapshotDue = true
+		m.flushHeld(b)
+	}
+}
+
+// isInRoom reports whether the room has not forgotten the member.
+func (m *member) isInRoom() bool { return m.room.localMembers[m.id] == m }
+
+// addAck takes an ack. If there are many, the oldest is dropped.
+func (m *member) addAck(seq float64, checksum string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.acks) == maxAcks {
+		m.acks = slices.Delete(m.acks, 0, 1)
+	}
+	m.acks = append(m.acks, clientAck{seq, checksum})
+	if len(m.acks) == 1 {
+		m.room.run(m.takeAcks)
+	}
+}
+
+func (m *member) takeAcks(b *batch) {
+	m.mu.Lock()
+	acks := m.acks
+	m.acks = nil
+	m.mu.Unlock()
+	if !m.isInRoom() {
+		return
+	}
+	for _, ack := range acks {
+		if m.policy.ack(b.now, ack.seq, ack.checksum, m.seq, m.checksum) {
+			m.snapshotDue = true
+			m.room.hub.options.Metrics.snapshot("ack")
+		}
+	}
+	m.flushHeld(b)
+}

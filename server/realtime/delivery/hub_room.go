@@ -1,0 +1,325 @@
+package delivery
+
+import (
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/lobby"
+	"github.com/lattice-director/director/server/realtime/wire"
+)
+
+const (
+	// maxQueuedRows bounds the rows that a room has not applied; the others are read from the log later.
+	maxQueuedRows = 512
+	// maxAhead bounds the rows that a room keeps until those before them arrive.
+	maxAhead = 256
+	// maxTail bounds the rows that a room keeps for members whose join they overtook.
+	maxTail = 64
+)
+
+// hubRoom is a room with members on connections of this process.
+type hubRoom struct {
+	hub *Hub
+	uid uuid.UUID
+	key string // of notifications
+	id  string
+
+	mu         sync.Mutex
+	jobs       []func(*batch)
+	queued     map[int64]bool // positions of the rows among the jobs
+	droppedPos int64          // the last position of the rows that were dropped; 0: none were
+	isWorking  bool           // a goroutine runs the jobs
+	appliedPos int64          // pos, for other goroutines
+
+	// Only the goroutine that runs the jobs uses what follows.
+	pos          int64 // of the last row that was applied
+	state        *stateFrames
+	ahead        *stateFrames // the state of an answer from behind pos
+	memberIDs    map[string]bool
+	list         listFrame
+	listSentAt   time.Time // when the members were last sent to all
+	listDue      bool
+	localMembers map[string]*member // by session
+	pending      map[int64]rowOffer // rows behind a gap
+	tail         []*rowFrames       // the last rows up to pos
+	lookAgain    map[*member]time.Time
+	timer        *time.Timer
+	timerDue     time.Time
+}
+
+// batch is what a room does at once.
+type batch struct {
+	now      time.Time
+	presence bool // the list of members changed
+}
+
+// rowOffer is a row, and the room after it where that is known.
+type rowOffer struct {
+	row      db.LobbyRow
+	snapshot *lobby.Snapshot
+}
+
+// listFrame is the frame of the members after a row.
+type listFrame struct {
+	pos   int64
+	frame *wire.SharedFrame
+}
+
+// newHubRoom returns a room as it is after an answer.
+func newHubRoom(h *Hub, a db.LobbyAnswer) *hubRoom {
+	r := &hubRoom{
+		hub: h, uid: a.Lobby, key: a.Lobby.String(), id: a.Room.ID, queued: map[int64]bool{}, localMembers: map[string]*member{}, pending: map[int64]rowOffer{},
+		lookAgain: map[*member]time.Time{},
+	}
+	r.adoptSnapshot(*a.Room)
+	if a.Row != nil {
+		r.tail = []*rowFrames{newRowFrames(r.id, *a.Row)}
+	}
+	r.appliedPos = r.pos
+	r.timer = time.AfterFunc(time.Hour, func() { r.run(func(*batch) {}) })
+	r.timer.Stop()
+	return r
+}
+
+// adoptSnapshot replaces all that is known of the room.
+func (r *hubRoom) adoptSnapshot(s lobby.Snapshot) {
+	r.pos, r.state, r.tail = s.Pos, newStateFrames(r.id, s.Seq, s.State), nil
+	r.memberIDs = make(map[string]bool, len(s.Members))
+	for _, m := range s.Members {
+		r.memberIDs[m.Session] = true
+	}
+	maps.DeleteFunc(r.pending, func(pos int64, _ rowOffer) bool { return pos <= r.pos })
+}
+
+// run queues a job. The goroutine that runs it ends when there is no other.
+func (r *hubRoom) run(job func(*batch)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.queueJob(job)
+}
+
+func (r *hubRoom) queueJob(job func(*batch)) {
+	r.jobs = append(r.jobs, job)
+	if !r.isWorking {
+		r.isWorking = true
+		go r.work()
+	}
+}
+
+// offerRow queues a row unless it is known.
+func (r *hubRoom) offerRow(row db.LobbyRow, after *lobby.Snapshot) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case row.Pos <= r.appliedPos || r.queued[row.Pos]:
+	case len(r.queued) >= maxQueuedRows:
+		r.droppedPos = max(r.droppedPos, row.Pos)
+	default:
+		r.queued[row.Pos] = true
+		r.queueJob(func(b *batch) { r.applyInOrder(b, rowOffer{row, after}) })
+	}
+}
+
+// position returns the position of the last row that was applied.
+func (r *hubRoom) position() int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.appliedPos
+}
+
+func (r *hubRoom) work() {
+	for {
+		jobs := r.takeJobs()
+		if jobs == nil {
+			return
+		}
+		if r.hub.options.Guard.Do("room", func() error { r.runBatch(jobs); return nil }) != nil {
+			r.hub.logReader.requestSnapshot(r) // what the room knows may be wrong
+		}
+	}
+}
+
+// takeJobs returns the queued jobs. Without any, the goroutine must end; a room without members ends, too.
+func (r *hubRoom) takeJobs() []func(*batch) {
+	if len(r.localMembers) == 0 && r.retire() {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	jobs := r.jobs
+	r.jobs, r.isWorking = nil, jobs != nil
+	clear(r.queued)
+	return jobs
+}
+
+func (r *hubRoom) retire() bool {
+	r.hub.mu.Lock()
+	defer r.hub.mu.Unlock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.jobs) > 0 {
+		return false
+	}
+	r.isWorking = false
+	r.timer.Stop()
+	if r.hub.rooms[r.uid] == r {
+		delete(r.hub.rooms, r.uid)
+		r.hub.options.Feed.Unwatch(r.key)
+	}
+	return true
+}
+
+func (r *hubRoom) runBatch(jobs []func(*batch)) {
+	b := &batch{now: time.Now()}
+	for _, job := range jobs {
+		job(b)
+	}
+	r.wakeMembers(b)
+	r.sendList(b)
+	r.setTimer(b)
+	if target := r.publish(); target > r.pos {
+		r.hub.logReader.requestGap(r, target)
+	}
+}
+
+// publish tells other goroutines how far the room is. It returns the last position that the room has heard of.
+func (r *hubRoom) publish() (target int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	target, r.appliedPos, r.droppedPos = r.droppedPos, r.pos, 0
+	for pos := range r.pending {
+		target = max(target, pos)
+	}
+	return target
+}
+
+// applyInOrder applies a row, and those that wait for it.
+func (r *hubRoom) applyInOrder(b *batch, o rowOffer) {
+	switch {
+	case o.row.Pos <= r.pos:
+		return
+	case o.row.Pos > r.pos+1:
+		if len(r.pending) < maxAhead {
+			r.pending[o.row.Pos] = o
+		}
+		return
+	}
+	r.apply(b, o)
+	r.applyPending(b)
+}
+
+func (r *hubRoom) applyPending(b *batch) {
+	for {
+		next, known := r.pending[r.pos+1]
+		if !known {
+			return
+		}
+		delete(r.pending, r.pos+1)
+		r.apply(b, next)
+	}
+}
+
+// apply applies the next row and sends it to the members that have not got it with their join.
+func (r *hubRoom) apply(b *batch, o rowOffer) {
+	r.pos = o.row.Pos
+	r.hub.options.Metrics.applied(o)
+	if len(o.row.Patch) > 0 {
+		r.state = r.state.next(o)
+	}
+	frames := newRowFrames(r.id, o.row)
+	for _, m := range r.localMembers {
+		if m.joinPos < r.pos {
+			m.deliverRow(b, frames)
+		}
+	}
+	for _, e := range o.row.Entries {
+		r.countMember(b, e)
+	}
+	r.tail = append(r.tail, frames)
+	if len(r.tail) > maxTail {
+		r.tail = slices.Delete(r.tail, 0, len(r.tail)-maxTail)
+	}
+}
+
+// countMember keeps the members by the entries of a row, and forgets those that left with it.
+func (r *hubRoom) countMember(b *batch, e lobby.Entry) {
+	switch e.Kind {
+	case lobby.EntryJoined:
+		r.memberIDs[e.Session] = true
+		b.presence = true
+	case lobby.EntryLeft:
+		delete(r.memberIDs, e.Session)
+		b.presence = true
+		if m := r.localMembers[e.Session]; m != nil && m.joinPos < r.pos {
+			r.forgetMember(m)
+		}
+	}
+}
+
+// forgetMember takes a member out.
+func (r *hubRoom) forgetMember(m *member) {
+	if r.localMembers[m.id] == m {
+		delete(r.localMembers, m.id)
+	}
+	delete(r.lookAgain, m)
+	m.session.dropMember(r.id, m)
+}
+
+// sendToAll sends a frame to all members here.
+func (r *hubRoom) sendToAll(frame *wire.SharedFrame) {
+	for _, m := range r.localMembers {
+		m.session.Push(PushEvent, r.id, frame)
+	}
+}
+
+// endRoom takes all members out of a room that has ended. Those that its last rows did not take out are told so.
+func (r *hubRoom) endRoom() {
+	for _, m := range r.localMembers {
+		m.session.Push(PushEvent, r.id, wire.NewSharedFrame(entryMessage(r.id, lobby.Entry{Kind: lobby.EntryLeft, Session: m.id, Reason: "closed"})))
+		r.forgetMember(m)
+	}
+}
+
+// resetTo sends every member the room as it was read, since rows that the room has not applied cannot be read any more.
+func (r *hubRoom) resetTo(b *batch, s lobby.Snapshot) {
+	if s.Pos < r.pos {
+		return
+	}
+	r.adoptSnapshot(s)
+	for _, m := range r.localMembers {
+		switch {
+		case m.joinPos > r.pos:
+		case !r.memberIDs[m.id]:
+			m.session.Push(PushEvent, r.id, wire.NewSharedFrame(entryMessage(r.id, lobby.Entry{Kind: lobby.EntryLeft, Session: m.id})))
+			r.forgetMember(m)
+		default:
+			m.sendSnapshot(b, r.state)
+			m.listPos = r.pos
+			m.session.Push(PushEvent, r.id, r.members()) // after older lists that were held
+			r.hub.options.Metrics.snapshot("gap")
+		}
+	}
+	r.applyPending(b)
+}
+
+// setTimer has the room work again when the first of its waiting members may go on.
+func (r *hubRoom) setTimer(b *batch) {
+	first := time.Time{}
+	for _, at := range r.lookAgain {
+		if first.IsZero() || at.Before(first) {
+			first = at
+		}
+	}
+	if due := r.listSentAt.Add(r.listInterval()); r.listDue && (first.IsZero() || due.Before(first)) {
+		first = due
+	}
+	if !first.IsZero() && (!first.Equal(r.timerDue) || !r.timerDue.After(b.now)) {
+		r.timerDue = first
+		r.timer.Reset(max(first.Sub(b.now), time.Millisecond))
+	}
+}

@@ -1,0 +1,218 @@
+package delivery
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/lattice-director/director/lobby"
+	"github.com/lattice-director/director/lobby/esjson"
+)
+
+// The sessions of a room here and elsewhere join, leave and speak in any order; answers overtake each other, and some
+// never arrive. Each session gets all messages between its join and its leave, once, in the order of the log; and
+// patches without a gap, up to the room's state.
+func TestEveryMemberIsSentOneSequence(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(rt *rapid.T) {
+		steps := rapid.SliceOfN(rapid.Custom(drawStep), 1, 60).Draw(rt, "steps")
+		var w *world
+		synctest.Test(t, func(t *testing.T) { // rapid's own panics must not end a bubble
+			w = newWorld(t)
+			defer w.stop()
+			for _, s := range steps {
+				w.take(s)
+			}
+			w.settle()
+		})
+		w.check(rt)
+	})
+}
+
+// step is something that happens to a world.
+type step struct {
+	what, key      string
+	session, which int
+	pause          time.Duration
+	lost           bool // the caller is gone before its answer
+}
+
+func drawStep(rt *rapid.T) step {
+	return step{
+		what: rapid.SampledFrom([]string{"join", "leave", "say", "say", "remote", "remote", "deliver", "deliver", "pass", "prune"}).Draw(rt, "what"),
+		key:  rapid.SampledFrom([]string{"", "x", "y"}).Draw(rt, "key"), session: rapid.IntRange(0, 2).Draw(rt, "session"), which: rapid.IntRange(0, 8).Draw(rt, "which"),
+		pause: rapid.SampledFrom([]time.Duration{time.Millisecond, 20 * time.Millisecond, 3 * time.Second}).Draw(rt, "pause"), lost: rapid.Bool().Draw(rt, "lost"),
+	}
+}
+
+// world is a room whose members are connected to one hub, or to other processes.
+type world struct {
+	log  *memoryLog
+	hub  *Hub
+	stop func()
+	here []*resident
+
+	answers []func() // that have not reached the hub
+	said    int
+	pruned  bool
+}
+
+// resident is a session connected to the hub.
+type resident struct {
+	*listener
+
+	inside   bool
+	from, to int64 // positions of its join and its leave
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	w := &world{log: newMemoryLog()}
+	w.hub, w.stop = newTestHub(t, w.log)
+	for i, id := range []string{"s-a", "s-b", "s-c"} {
+		w.here = append(w.here, &resident{listener: w.hub.listen(id, i > 0)})
+	}
+	return w
+}
+
+func (w *world) take(s step) {
+	r := w.here[s.session]
+	switch s.what {
+	case "join":
+		w.join(r, s.key)
+	case "leave":
+		w.leave(r, s.key)
+	case "say":
+		if r.inside {
+			a := w.log.act(s.key, w.message(r.Session.ID))
+			if !s.lost {
+				w.answers = append(w.answers, func() { w.hub.Deliver(a) })
+			}
+		}
+	case "remote":
+		w.log.act(s.key, w.message("s-elsewhere"))
+	case "deliver":
+		w.deliver(s.which)
+	case "prune":
+		w.log.prune()
+		w.pruned = true
+	case "pass":
+		time.Sleep(s.pause)
+		synctest.Wait()
+	}
+}
+
+func (w *world) message(from string) lobby.Entry {
+	w.said++
+	return lobby.Entry{Kind: lobby.EntryMessage, Session: from, Type: "say", Data: json.RawMessage(strconv.Quote(strconv.Itoa(w.said)))}
+}
+
+// join joins, unless the session has done so before: a session's own join and leave reach the hub in order.
+func (w *world) join(r *resident, key string) {
+	if r.from > 0 {
+		return
+	}
+	a := w.log.act(key, w.message("s-elsewhere"), lobby.Entry{Kind: lobby.EntryJoined, Session: r.Session.ID}, w.message(r.Session.ID))
+	r.inside, r.from = true, a.Room.Pos
+	w.answers = append(w.answers, func() { w.hub.Join(r.listener, a) })
+}
+
+func (w *world) leave(r *resident, key string) {
+	if !r.inside {
+		return
+	}
+	a := w.log.act(key, w.message(r.Session.ID), lobby.Entry{Kind: lobby.EntryLeft, Session: r.Session.ID})
+	r.inside, r.to = false, a.Room.Pos
+	w.answers = append(w.answers, func() { w.hub.Leave(r.listener, a) })
+}
+
+func (w *world) deliver(i int) {
+	if len(w.answers) > 0 {
+		i %= len(w.answers)
+		w.answers[i]()
+		w.answers = slices.Delete(w.answers, i, i+1)
+	}
+}
+
+// settle delivers what is left, and lets the hub compare its positions and open all gates.
+func (w *world) settle() {
+	for len(w.answers) > 0 {
+		w.deliver(0)
+	}
+	time.Sleep(20 * time.Second)
+	synctest.Wait()
+}
+
+func (w *world) check(rt *rapid.T) {
+	for _, r := range w.here {
+		require.Empty(rt, r.faults, r.Session.ID)
+		if r.from == 0 {
+			require.Empty(rt, r.frames)
+			continue
+		}
+		sent := w.sent(r)
+		switch {
+		case w.pruned: // messages are lost, but never the order of the others
+			require.True(rt, slices.IsSortedFunc(r.messages, inNumbers), "%v", r.messages)
+			require.Subset(rt, sent, r.messages)
+		case r.inside:
+			require.Equal(rt, sent, append([]string{}, r.messages...), r.Session.ID)
+		default: // its leave may have overtaken the rows before it
+			require.LessOrEqual(rt, len(r.messages), len(sent))
+			require.Equal(rt, sent[:len(r.messages)], append([]string{}, r.messages...), r.Session.ID)
+		}
+		if r.inside {
+			w.checkState(rt, r)
+		}
+	}
+}
+
+// inNumbers compares two messages, which are numbers; none may come twice.
+func inNumbers(a, b string) int {
+	first, _ := strconv.Atoi(a)
+	second, _ := strconv.Atoi(b)
+	if first == second {
+		return -1
+	}
+	return first - second
+}
+
+// sent returns the messages that a session has to get.
+func (w *world) sent(r *resident) []string {
+	said := []string{}
+	inside := false
+	for _, row := range w.log.all {
+		for _, e := range row.Entries {
+			own := e.Session == r.Session.ID
+			switch {
+			case own && e.Kind == lobby.EntryJoined:
+				inside = true
+			case own && e.Kind == lobby.EntryLeft:
+				return said
+			case inside && e.Kind == lobby.EntryMessage && row.Pos != r.to:
+				said = append(said, strings.Trim(string(e.Data), `"`))
+			}
+		}
+	}
+	return said
+}
+
+func (w *world) checkState(rt *rapid.T, r *resident) {
+	require.InDelta(rt, w.log.room.Seq, r.seq, 0, r.Session.ID)
+	state, err := esjson.Parse(w.log.room.State.JSON())
+	require.NoError(rt, err)
+	require.Equal(rt, state, any(r.state))
+	var ids []any
+	for _, m := range w.log.room.Members {
+		ids = append(ids, m.Session)
+	}
+	slices.SortFunc(ids, func(a, b any) int { return strings.Compare(a.(string), b.(string)) })
+	require.Equal(rt, ids, r.members)
+}

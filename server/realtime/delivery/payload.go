@@ -1,0 +1,85 @@
+package delivery
+
+import (
+	"encoding/json"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/lobby"
+	"github.com/lattice-director/director/server/realtime/wire"
+)
+
+// entryTypes are the types of the messages about entries of a room's log.
+var entryTypes = map[string]string{
+	lobby.EntryJoined: "room.joined", lobby.EntryLeft: "room.left", lobby.EntryDropped: "room.dropped", lobby.EntryReconnected: "room.reconnected",
+	lobby.EntryMessage: "room.message", lobby.EntryBytes: "room.message.bytes",
+}
+
+// entryMessage returns the message about an entry of a room's log.
+func entryMessage(room string, e lobby.Entry) wire.Outgoing {
+	return wire.Outgoing{Type: entryTypes[e.Kind], Room: room, P: entryPayload(e)}
+}
+
+func entryPayload(e lobby.Entry) map[string]any {
+	p := map[string]any{}
+	switch e.Kind {
+	case lobby.EntryMessage:
+		p["type"], p["data"] = e.Type, e.Data
+	case lobby.EntryBytes:
+		p["type"], p["data_b64"] = e.Type, e.Data
+	default:
+		p["client_id"] = e.Session
+		wire.AddText(p, "reason", e.Reason)
+		return p
+	}
+	wire.AddText(p, "from", e.Session) // absent from a message of the room itself
+	return p
+}
+
+// membersMessage returns room.members. The ids are sorted.
+func membersMessage(room string, ids []string) wire.Outgoing {
+	return wire.Outgoing{Type: "room.members", Room: room, P: map[string]any{"members": ids, "count": len(ids)}}
+}
+
+// snapshotMessage returns state.snapshot. A checksum of "" is left out, since clients ignore a message whose checksum
+// is no text.
+func snapshotMessage(room string, seq int64, state json.RawMessage, checksum string) wire.Outgoing {
+	p := map[string]any{"seq": seq, "state": state}
+	wire.AddText(p, "checksum", checksum)
+	return wire.Outgoing{Type: "state.snapshot", Room: room, P: p}
+}
+
+func patchMessage(room string, seq int64, ops []lobby.Op) wire.Outgoing {
+	list := make([]any, len(ops))
+	for i, op := range ops {
+		o := map[string]any{"op": op.Op, "path": op.Path}
+		if op.Value != nil {
+			o["value"] = op.Value
+		}
+		list[i] = o
+	}
+	return wire.Outgoing{Type: "state.patch", Room: room, P: map[string]any{"seq": seq, "ops": list}}
+}
+
+// invitationMessage returns match.found for the room of a match, and room.invited for any other.
+func invitationMessage(i db.RealtimeInvitation) wire.Outgoing {
+	p := map[string]any{"room": i.Room, "room_type": i.Type}
+	if i.Participants == nil {
+		wire.AddText(p, "from", i.From)
+		wire.AddText(p, "from_player", i.FromPlayer)
+		return wire.Outgoing{Type: "room.invited", Room: i.Room, P: p}
+	}
+	p["size"], p["participants"] = i.Size, i.Participants
+	return wire.Outgoing{Type: "match.found", Room: i.Room, P: p}
+}
+
+// pendingMessage returns match.pending: the player has to accept the match, or to decline it.
+func pendingMessage(w db.RealtimeWait) wire.Outgoing {
+	return wire.Outgoing{Type: "match.pending", P: map[string]any{
+		"room_type": w.RoomType, "size": w.Size, "seconds": int(w.Within.Seconds()), "match_id": w.Asked.String(),
+	}}
+}
+
+// expiredMessage returns matchmaking.expired: the session waits for a match no more.
+func expiredMessage(e db.ExpiredWait) wire.Outgoing {
+	return wire.Outgoing{Type: "matchmaking.expired", P: map[string]any{"room_type": e.RoomType, "size": e.Size, "reason": e.Reason}}
+}

@@ -1,0 +1,119 @@
+package delivery
+
+import (
+	"time"
+
+	"github.com/lattice-director/director/lobby"
+)
+
+// Limits of the policy.
+const (
+	// maxHeld is how many patches are held behind a snapshot. If there are more, they are dropped, and once the gate
+	// opens a snapshot follows.
+	maxHeld = 64
+	// maxGate is how long patches wait for the ack of a snapshot. Not every client acks.
+	maxGate = 2 * time.Second
+
+	// A client may force maxForced snapshots in forcedWindow, then one in each forcedPause.
+	maxForced    = 5
+	forcedWindow = 10 * time.Second
+	forcedPause  = 2 * time.Second
+)
+
+// snapshotPolicy decides what one session gets of the state of one room, and when. The clients of Nexis ask for a
+// snapshot after each gap in the sequence of patches and after each checksum that differs from theirs, at once and
+// without end; and may apply a snapshot and the patch right behind it in the wrong order.
+//
+// The caller sends nothing but what the follower allows: patches while open, a snapshot first of all, and again once
+// one is due. It drops the patches that a snapshot covers. Until the first snapshot, the zero value is closed. Times
+// come from the caller and never go back. Not safe for concurrent use.
+type snapshotPolicy struct {
+	seq   int64     // of the last snapshot; 0: none was sent
+	opens time.Time // when patches may follow it without an ack
+	acked float64   // the last seq of an ack
+
+	unsure  bool // the last snapshot had a checksum of ChecksumLocal, and the client has not reacted yet
+	foreign bool // its locale orders keys in another way: no more such checksums
+
+	owed   bool                 // the client forces a snapshot
+	forced [maxForced]time.Time // when the last forced snapshots were sent, the oldest first
+}
+
+// snapshot reports whether a snapshot that goes out now carries its checksum. It closes the gate.
+func (f *snapshotPolicy) snapshot(now time.Time, seq int64, kind lobby.ChecksumKind) (checksum bool) {
+	checksum = f.counts(now, kind)
+	if f.owed {
+		copy(f.forced[:], f.forced[1:])
+		f.forced[maxForced-1] = now
+		f.owed = false
+	}
+	f.seq, f.opens = seq, now.Add(maxGate)
+	f.unsure = checksum && kind == lobby.ChecksumLocal
+	return checksum
+}
+
+// open reports whether patches may go out. If not, they may at opens, unless a snapshot is due then: see due. It is
+// zero before the first snapshot.
+func (f *snapshotPolicy) open(now time.Time) (open bool, opens time.Time) {
+	if f.owed {
+		return false, now.Add(f.due(now))
+	}
+	return f.seq > 0 && !now.Before(f.opens), f.opens
+}
+
+// ack notes that the client has applied seq and computed that checksum, which is empty if it did not. at is the seq of
+// what was sent last, and sum returns the checksum of that state. It reports whether the client has to get a snapshot.
+func (f *snapshotPolicy) ack(now time.Time, seq float64, checksum string, at int64, sum func() (string, lobby.ChecksumKind)) (again bool) {
+	if seq >= float64(f.seq) {
+		f.opens = earlier(f.opens, now)
+		f.unsure = false
+	}
+	again = seq > float64(at) || seq < f.acked || (seq == float64(at) && checksum != "" && f.differs(now, checksum, sum))
+	f.acked = seq
+	f.owed = f.owed || again
+	return again
+}
+
+// resync notes that the client asks for a snapshot. If it does so instead of an ack of the last one, it has found the
+// checksum wrong.
+func (f *snapshotPolicy) resync() {
+	f.foreign = f.foreign || f.unsure
+	f.unsure = false
+	f.owed = true
+}
+
+// due returns how long a forced snapshot has to wait.
+func (f *snapshotPolicy) due(now time.Time) time.Duration {
+	if !f.storm(now) {
+		return 0
+	}
+	return max(0, f.forced[maxForced-1].Add(forcedPause).Sub(now))
+}
+
+// storm reports whether the client forces too many snapshots.
+func (f *snapshotPolicy) storm(now time.Time) bool {
+	return !f.forced[0].IsZero() && now.Before(f.forced[0].Add(forcedWindow))
+}
+
+// counts reports whether a checksum of that kind is sent and compared.
+func (f *snapshotPolicy) counts(now time.Time, kind lobby.ChecksumKind) bool {
+	switch {
+	case f.storm(now):
+		return false
+	case kind == lobby.ChecksumLocal:
+		return !f.foreign
+	}
+	return kind == lobby.ChecksumSafe
+}
+
+func (f *snapshotPolicy) differs(now time.Time, checksum string, sum func() (string, lobby.ChecksumKind)) bool {
+	ours, kind := sum()
+	return f.counts(now, kind) && checksum != ours
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}

@@ -1,0 +1,178 @@
+package realtime
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
+	"github.com/lattice-director/director/internal/base/tenure"
+	"github.com/lattice-director/director/server/ws"
+)
+
+const (
+	renewEvery   = time.Second
+	leaseTimeout = 3 * time.Second // of a call that is repeated each second
+	lateBatch    = 1000            // sessions that are suspended in one call
+)
+
+// replica is one id of this replica in a region, from BeginRealtimeReplica until the server stops or others end the id,
+// with the connections that it owns.
+type replica struct {
+	region *region
+
+	id       uuid.UUID
+	conns    *ws.Set[*conn, *conn]
+	hasEnded chan struct{} // closed when the id has ended
+
+	mu          sync.Mutex
+	unsuspended map[string]db.SessionEpoch // sessions without a connection that could not be suspended yet, by id
+
+	unattended unattended
+}
+
+func newReplica(r *region, id uuid.UUID) *replica {
+	return &replica{region: r, id: id, conns: ws.NewSet[*conn, *conn](), hasEnded: make(chan struct{}), unsuspended: map[string]db.SessionEpoch{}}
+}
+
+// run renews the lease, each second or each tenth of a shorter one, until the server stops and the last connection is
+// closed. It returns true at once if others have ended this id. A replica that renews late is not steady, and beside it
+// no lease expires.
+func (r *replica) run(ctx context.Context) (superseded bool) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	r.region.server.loops.Go(func() {
+		r.awaitEmpty()
+		cancel()
+	})
+	s := r.region.server
+	lost := tenure.Lease{
+		Every: min(renewEvery, s.store.Timing().LeaseTTL/10), Renew: r.renew, Report: s.outages.Call("renew lease").Report,
+		IsLost: func(err error) bool { return fault.Is(err, fault.Superseded) },
+	}.Hold(ctx)
+	return fault.Is(lost, fault.Superseded)
+}
+
+// awaitEmpty returns when the server stops and the last connection is closed, or when the id has ended.
+func (r *replica) awaitEmpty() {
+	select {
+	case <-r.region.server.stopping:
+	case <-r.hasEnded:
+		return
+	}
+	r.conns.Close()
+	r.conns.Wait()
+}
+
+// renew renews the lease and does what is due beside it.
+func (r *replica) renew(ctx context.Context) error {
+	s := r.region.server
+	err := r.renewOnce(ctx)
+	if fault.Is(err, fault.Superseded) {
+		return err
+	}
+	s.outages.Report(ctx, "find sessions without a connection", r.findUnattended(ctx, time.Now()))
+	s.outages.Report(ctx, "suspend", r.suspendLate(ctx))
+	return err
+}
+
+func (r *replica) renewOnce(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, leaseTimeout)
+	defer cancel()
+	return r.region.server.store.RenewRealtimeReplica(ctx, r.region.name, r.id)
+}
+
+// suspend records that the connection of a session is closed. A session that cannot be recorded now is recorded with
+// the next renewal: nobody else does that while this replica lives.
+func (r *replica) suspend(session db.SessionEpoch) {
+	ctx, cancel := context.WithTimeout(context.Background(), r.region.server.options.timing.call)
+	defer cancel()
+	if r.suspendAll(ctx, []db.SessionEpoch{session}) != nil {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.unsuspended[session.ID] = session
+	}
+}
+
+func (r *replica) suspendAll(ctx context.Context, sessions []db.SessionEpoch) error {
+	announce := !r.region.server.restarting.Load() // clients of a replica that restarts reconnect to another one at once
+	return r.region.server.store.SuspendRealtime(ctx, r.region.name, sessions, r.region.server.options.Rooms.Away, announce)
+}
+
+func (r *replica) suspendLate(ctx context.Context) error {
+	for {
+		batch := r.someLate()
+		if len(batch) == 0 {
+			return nil
+		}
+		bounded, cancel := context.WithTimeout(ctx, leaseTimeout)
+		err := r.suspendAll(bounded, batch)
+		cancel()
+		if err != nil {
+			return err
+		}
+		r.forgetLate(batch)
+	}
+}
+
+func (r *replica) someLate() (batch []db.SessionEpoch) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, session := range r.unsuspended {
+		if batch = append(batch, session); len(batch) == lateBatch {
+			break
+		}
+	}
+	return batch
+}
+
+// forgetLate leaves out sessions that became late again, with a later epoch.
+func (r *replica) forgetLate(suspended []db.SessionEpoch) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, session := range suspended {
+		if r.unsuspended[session.ID] == session {
+			delete(r.unsuspended, session.ID)
+		}
+	}
+}
+
+// fence closes the connections of an id that others have ended: workers suspend its sessions.
+func (r *replica) fence() {
+	r.region.server.options.Log.LogAttrs(context.Background(), slog.LevelWarn, "realtime replica was ended by others: its connections are closed",
+		slog.String("region", r.region.name), slog.String("replica", r.id.String()))
+	r.conns.Close()
+	close(r.hasEnded)
+	for _, c := range r.conns.Conns() {
+		c.disown()
+		c.Close(closeRestart, reasonFenced)
+	}
+}
+
+// abandon cuts the connections of a server that ends without Stop.
+func (r *replica) abandon() {
+	r.conns.Close()
+	for _, c := range r.conns.Conns() {
+		c.cutOff()
+	}
+}
+
+// end records that the server has stopped.
+func (r *replica) end(ctx context.Context) {
+	if ctx.Err() != nil {
+		r.abandon()
+	}
+	close(r.hasEnded)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaseTimeout)
+	defer cancel()
+	if err := r.suspendLate(ctx); err != nil {
+		r.region.server.options.Log.LogAttrs(ctx, slog.LevelWarn, "sessions were not suspended: workers do it", slog.Any("error", err))
+	}
+	if err := r.region.server.store.EndRealtimeReplica(ctx, r.region.name, r.id); err != nil {
+		r.region.server.options.Log.LogAttrs(ctx, slog.LevelWarn, "the end of the replica was not recorded: its lease expires", slog.Any("error", err))
+	}
+}

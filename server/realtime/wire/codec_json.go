@@ -1,0 +1,68 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"github.com/lattice-director/director/lobby/esjson"
+)
+
+// JSONCodec sends JSON as text messages.
+type JSONCodec struct{}
+
+func (JSONCodec) Name() string { return "json" }
+func (JSONCodec) Binary() bool { return false }
+
+func (JSONCodec) Decode(frame []byte) (Envelope, error) {
+	root, err := esjson.Parse(frame)
+	if err != nil {
+		return Envelope{}, badFrame(ridBefore(frame), err)
+	}
+	limit := newBudget()
+	if err := limit.takeValue(root); err != nil {
+		return Envelope{}, badFrame(ridOf(root), err)
+	}
+	return newEnvelope(root, len(frame))
+}
+
+func (JSONCodec) Encode(out Outgoing) []byte {
+	return esjson.Append(nil, out.fields())
+}
+
+// fields returns the message as a map.
+func (o Outgoing) fields() map[string]any {
+	m := map[string]any{"v": ProtocolVersion, "t": o.Type}
+	if o.RID != "" {
+		m["rid"] = o.RID
+	}
+	if o.Room != "" {
+		m["room"] = o.Room
+	}
+	if o.P != nil {
+		m["p"] = o.P
+	}
+	return m
+}
+
+// ridBefore looks for the rid in the part of a frame that is JSON, before the error.
+func ridBefore(frame []byte) string {
+	in := json.NewDecoder(bytes.NewReader(frame))
+	if brace, err := in.Token(); err != nil || brace != json.Delim('{') {
+		return ""
+	}
+	for in.More() {
+		key, err := in.Token()
+		if err != nil {
+			return ""
+		}
+		var v json.RawMessage
+		if in.Decode(&v) != nil {
+			return ""
+		}
+		if key == "rid" {
+			text, _ := esjson.Parse(v) // Decode has found it valid
+			return ridOf(map[string]any{"rid": text})
+		}
+	}
+	return ""
+}

@@ -1,0 +1,259 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/vmihailenco/msgpack/v5"
+	"github.com/vmihailenco/msgpack/v5/msgpcode"
+
+	"github.com/lattice-director/director/lobby/esjson"
+)
+
+// msgpackCodec sends MessagePack as binary messages. The library reads and writes single elements only: its own walk of
+// values fails at undefined, and writes 64-bit integers, which JavaScript decodes as BigInt.
+type msgpackCodec struct{}
+
+func (msgpackCodec) Name() string { return "msgpack" }
+func (msgpackCodec) Binary() bool { return true }
+
+func (msgpackCodec) Decode(frame []byte) (Envelope, error) {
+	in := newUnpacker(frame)
+	root, err := in.value()
+	if err == nil && in.rest.Len() > 0 {
+		err = errors.New("bytes after the message")
+	}
+	if err != nil {
+		return Envelope{}, badFrame(ridOf(root), err)
+	}
+	return newEnvelope(root, len(frame))
+}
+
+func (msgpackCodec) Encode(out Outgoing) []byte {
+	var frame bytes.Buffer
+	packer{msgpack.NewEncoder(&frame)}.value(out.fields())
+	return frame.Bytes()
+}
+
+// unpacker decodes one frame.
+type unpacker struct {
+	*msgpack.Decoder
+
+	rest  *bytes.Reader
+	limit budget
+}
+
+func newUnpacker(frame []byte) *unpacker {
+	rest := bytes.NewReader(frame)
+	return &unpacker{msgpack.NewDecoder(rest), rest, newBudget()}
+}
+
+// undefined is what msgpackr writes for the value of the same name: ext 0 with one byte.
+type undefined struct{}
+
+// extUndefined is the type of that extension.
+const extUndefined = 0
+
+var (
+	errUnknown   = errors.New("a type that JSON does not have")
+	errKey       = errors.New("a key that is not a string")
+	errTruncated = errors.New("the frame ends too early")
+)
+
+// value decodes one element. If there is an error, it returns what it has decoded of an object before it.
+func (u *unpacker) value() (value, error) {
+	code, err := u.PeekCode()
+	if err != nil {
+		return nil, errTruncated
+	}
+	switch {
+	case code == msgpcode.Uint64: // DecodeFloat64 would take it for an int64
+		n, err := u.DecodeUint64()
+		return float64(n), err
+	case msgpcode.IsFixedNum(code), code >= msgpcode.Float && code <= msgpcode.Int64:
+		return u.number()
+	case msgpcode.IsString(code):
+		return u.text()
+	case msgpcode.IsFixedArray(code), code == msgpcode.Array16, code == msgpcode.Array32:
+		return u.array()
+	case msgpcode.IsFixedMap(code), code == msgpcode.Map16, code == msgpcode.Map32:
+		return u.object()
+	case code == msgpcode.Nil:
+		return nil, u.DecodeNil()
+	case code == msgpcode.False, code == msgpcode.True:
+		return u.DecodeBool()
+	case msgpcode.IsExt(code):
+		return u.extension()
+	}
+	return nil, errUnknown
+}
+
+// number decodes any number as JavaScript would have it.
+func (u *unpacker) number() (value, error) {
+	n, err := u.DecodeFloat64()
+	if err != nil {
+		return nil, errTruncated
+	}
+	if math.IsNaN(n) || math.IsInf(n, 0) {
+		return nil, nil //nolint:nilnil // null, as JSON.stringify writes them
+	}
+	return n, nil
+}
+
+func (u *unpacker) text() (value, error) {
+	size, err := u.DecodeBytesLen()
+	if err != nil || size > u.rest.Len() {
+		return nil, errTruncated
+	}
+	text := make([]byte, size)
+	if err := u.ReadFull(text); err != nil {
+		return nil, errTruncated
+	}
+	return strings.ToValidUTF8(string(text), "\uFFFD"), nil
+}
+
+// count checks a decoded number of elements, of which each takes a byte at least.
+func (u *unpacker) count(n int, err error) (int, error) {
+	if err != nil || n < 0 || n > u.rest.Len() {
+		return 0, errTruncated
+	}
+	return n, u.limit.enter(n)
+}
+
+func (u *unpacker) array() (value, error) {
+	n, err := u.count(u.DecodeArrayLen())
+	if err != nil {
+		return nil, err
+	}
+	defer u.limit.leave()
+	values := make([]any, n)
+	for i := range values {
+		v, err := u.value()
+		if err != nil {
+			return nil, err
+		}
+		if v != (undefined{}) {
+			values[i] = v
+		}
+	}
+	return values, nil
+}
+
+func (u *unpacker) object() (value, error) {
+	n, err := u.count(u.DecodeMapLen())
+	if err != nil {
+		return nil, err
+	}
+	defer u.limit.leave()
+	object := make(map[string]any, n)
+	for range n {
+		key, v, err := u.entry()
+		if err != nil {
+			return object, err
+		}
+		if v != (undefined{}) {
+			object[key] = v
+		}
+	}
+	return object, nil
+}
+
+func (u *unpacker) entry() (key string, v value, err error) {
+	code, err := u.PeekCode()
+	if err != nil {
+		return "", nil, errTruncated
+	}
+	if !msgpcode.IsString(code) {
+		return "", nil, errKey
+	}
+	text, err := u.text()
+	if err != nil {
+		return "", nil, err
+	}
+	v, err = u.value()
+	return text.(string), v, err
+}
+
+func (u *unpacker) extension() (value, error) {
+	id, size, err := u.DecodeExtHeader()
+	if err != nil || size > u.rest.Len() {
+		return nil, errTruncated
+	}
+	if id != extUndefined || size != 1 {
+		return nil, errUnknown
+	}
+	return undefined{}, u.ReadFull(make([]byte, size))
+}
+
+// packer encodes one frame. Writing to memory never fails.
+type packer struct{ *msgpack.Encoder }
+
+func (p packer) value(v any) {
+	switch v := v.(type) {
+	case nil:
+		_ = p.EncodeNil()
+	case bool:
+		_ = p.EncodeBool(v)
+	case float64:
+		p.number(v)
+	case int:
+		p.number(float64(v))
+	case int64:
+		p.number(float64(v))
+	case string:
+		_ = p.EncodeString(strings.ToValidUTF8(v, "\uFFFD"))
+	case json.RawMessage:
+		p.json(v)
+	case []any:
+		packArray(p, v)
+	case []string:
+		packArray(p, v)
+	case map[string]any:
+		p.object(v)
+	default:
+		p.json(esjson.Encode(v))
+	}
+}
+
+// json writes the value of a JSON text; nil if it is not valid.
+func (p packer) json(text []byte) {
+	v, _ := esjson.Parse(text)
+	p.value(v)
+}
+
+// number writes an integer of up to 32 bits as short as possible, and any other number as a float64.
+func (p packer) number(n float64) {
+	switch {
+	case math.IsNaN(n) || math.IsInf(n, 0):
+		_ = p.EncodeNil()
+	case n == math.Trunc(n) && n >= math.MinInt32 && n <= math.MaxUint32:
+		_ = p.EncodeInt(int64(n))
+	default:
+		_ = p.EncodeFloat64(n)
+	}
+}
+
+func packArray[T any](p packer, values []T) {
+	_ = p.EncodeArrayLen(len(values))
+	for _, v := range values {
+		p.value(v)
+	}
+}
+
+// object writes the keys in order, so that equal messages have equal frames.
+func (p packer) object(object map[string]any) {
+	keys := make([]string, 0, len(object))
+	for key := range object {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	_ = p.EncodeMapLen(len(keys))
+	for _, key := range keys {
+		p.value(key)
+		p.value(object[key])
+	}
+}

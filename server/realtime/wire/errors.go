@@ -1,0 +1,150 @@
+package wire
+
+import (
+	"errors"
+	"maps"
+	"time"
+
+	"github.com/lattice-director/director/internal/base/fault"
+	"github.com/lattice-director/director/lobby"
+)
+
+// The codes of failures, beside those of lobby.
+const (
+	CodeBadFrame     = "bad_frame"
+	CodeVersion      = "unsupported_version"
+	codeTypeRequired = "type_required"
+	CodeTooLarge     = "too_large"
+	CodeUnknownType  = "unknown_type"
+	codeRoomRequired = "room_required"
+	CodeRateLimited  = "rate_limited"
+	CodeRefused      = "refused"
+	CodeUnavailable  = "unavailable"
+	CodeInvalid      = "invalid"
+)
+
+// The failures that are the same everywhere. Texts are those that clients of Nexis know, where it has them.
+var (
+	FailUnknownType = &Failure{Code: CodeUnknownType, Text: "unknown message type"}
+	FailRefused     = &Failure{Code: CodeRefused, Text: "not served here"}
+	FailUnavailable = &Failure{Code: CodeUnavailable, Text: "temporarily unavailable", RetryAfter: time.Second}
+	FailRateLimited = &Failure{Code: CodeRateLimited, Text: "rate limited", RetryAfter: time.Second}
+)
+
+// Failure is why a message of a client had no effect. It may be shown to the client.
+type Failure struct {
+	Code       string
+	Text       string
+	Field      string        // of p, for codeInvalid
+	RetryAfter time.Duration // 0: another try makes no sense
+}
+
+func (f *Failure) Error() string { return f.Text }
+
+// InvalidField returns the failure of a field of p.
+func InvalidField(field, why string) *Failure {
+	return &Failure{Code: CodeInvalid, Text: field + " " + why, Field: field}
+}
+
+// FrameError is a frame that is no envelope. Its RID is empty if none can be read.
+type FrameError struct{ Code, Text, RID string }
+
+func (e *FrameError) Error() string { return e.Text }
+
+func badFrame(rid string, err error) error {
+	return &FrameError{CodeBadFrame, "decode failed: " + err.Error(), rid}
+}
+
+// kindFailures is by kind of an error of the store. Kinds that are not listed are internal, and so unavailable to
+// clients.
+var kindFailures = map[fault.Kind]Failure{
+	fault.NotFound:    {Code: lobby.ErrNotFound.Code, Text: lobby.ErrNotFound.Text},
+	fault.Gone:        {Code: lobby.ErrNotFound.Code, Text: lobby.ErrNotFound.Text},
+	fault.Forbidden:   {Code: CodeRefused, Text: "not allowed"},
+	fault.Conflict:    {Code: CodeRefused, Text: "not possible now"},
+	fault.NoCapacity:  {Code: CodeUnavailable, Text: "no capacity"},
+	fault.Invalid:     {Code: CodeInvalid, Text: "invalid request"},
+	fault.TooMany:     {Code: CodeRateLimited, Text: "rate limited"},
+	fault.Unavailable: {Code: CodeUnavailable, Text: "temporarily unavailable"},
+}
+
+// ticketCodes are the codes of the store whose text tells a player why a ticket is refused. Clients get both.
+var ticketCodes = map[string]bool{
+	"not_queued": true, "ticket_exists": true, "party_conflict": true, "matched": true, "too_many_tickets": true, "ticket_ended": true, "too_late": true,
+	"cannot_match": true, "profile_unknown": true,
+}
+
+// FailureOf turns any error into the failure that the client gets. known is false for an error of the director itself,
+// whose text goes to the log only. Callers handle fault.Superseded before.
+func FailureOf(err error) (fail *Failure, known bool) {
+	var ours *Failure
+	var room *lobby.Error
+	var frame *FrameError
+	var store *fault.Error
+	switch {
+	case errors.As(err, &ours):
+		return ours, true
+	case errors.As(err, &room):
+		return &Failure{Code: room.Code, Text: room.Text, Field: room.Field}, true
+	case errors.As(err, &frame):
+		return &Failure{Code: frame.Code, Text: frame.Text}, true
+	case errors.As(err, &store):
+		return storeFailure(store)
+	}
+	return FailUnavailable, false
+}
+
+func storeFailure(err *fault.Error) (*Failure, bool) {
+	fail, listed := kindFailures[err.Kind]
+	if !listed {
+		return FailUnavailable, false
+	}
+	fail.RetryAfter = err.RetryAfter
+	if ticketCodes[err.Code] {
+		fail.Code, fail.Text = err.Code, err.Detail
+	}
+	if err.Field != "" {
+		fail.Field, fail.Text = err.Field, err.Field+" "+err.Detail
+	}
+	return &fail, true
+}
+
+// SuccessResponse is the rpc.response of a success. room is the room of the answer; more are fields of p beside ok.
+func SuccessResponse(rid, room string, more map[string]any) Outgoing {
+	p := map[string]any{"ok": true}
+	maps.Copy(p, more)
+	return Outgoing{Type: "rpc.response", RID: rid, Room: room, P: p}
+}
+
+// FailureResponse is the rpc.response of a failure. room is the room as asked for.
+func FailureResponse(rid, room string, f *Failure) Outgoing {
+	p := map[string]any{"ok": false, "error": f.Text, "code": f.Code}
+	f.describe(p)
+	return Outgoing{Type: "rpc.response", RID: rid, Room: room, P: p}
+}
+
+// FailureEvent is the event for the failure of a message without a rid.
+func FailureEvent(room string, f *Failure) Outgoing {
+	p := map[string]any{"reason": f.Text, "code": f.Code}
+	f.describe(p)
+	if room != "" {
+		p["room"] = room
+	}
+	return Outgoing{Type: "error", P: p}
+}
+
+func (f *Failure) describe(p map[string]any) {
+	AddText(p, "hint", Hints[f.Code])
+	if f.Field != "" {
+		p["field"] = f.Field
+	}
+	if f.RetryAfter > 0 {
+		p["retry_after_ms"] = f.RetryAfter.Milliseconds()
+	}
+}
+
+func AddText(p map[string]any, key, text string) {
+	if text != "" {
+		p[key] = text
+	}
+}

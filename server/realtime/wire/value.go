@@ -1,0 +1,88 @@
+package wire
+
+import (
+	"encoding/json"
+	"errors"
+
+	"github.com/lattice-director/director/lobby/esjson"
+)
+
+// value is a decoded payload: nil, bool, float64, string, []any, or map[string]any. What is passed through, such as
+// states and the data of messages, is a json.RawMessage.
+type value = any
+
+// Limits of a decoded frame, which both codecs check.
+const (
+	maxDepth    = 32 // of objects and arrays in each other; the frame itself is the first
+	maxElements = 10_000
+)
+
+var (
+	errTooDeep = errors.New("nested too deeply")
+	errTooMany = errors.New("too many elements")
+)
+
+// maxPayload is how many bytes of compact JSON p may have.
+const MaxPayload = 65_536
+
+// mostBytesOfJSON is how many bytes of compact JSON a byte of a frame becomes at most: a control character in a string,
+// of either codec.
+const mostBytesOfJSON = 6
+
+// fitsPayload reports whether p of a frame of that many bytes is within maxPayload. Most frames are too short to need a
+// look.
+func fitsPayload(p value, frame int) bool {
+	return frame <= MaxPayload/mostBytesOfJSON || len(RawJSON(p)) <= MaxPayload
+}
+
+// RawJSON returns a value as compact JSON.
+func RawJSON(v value) json.RawMessage {
+	return esjson.Append(nil, v)
+}
+
+// budget counts what a frame may still contain.
+type budget struct{ depth, elements int }
+
+func newBudget() budget { return budget{maxDepth, maxElements} }
+
+// enter takes the elements of an object or array; close follows them.
+func (b *budget) enter(elements int) error {
+	b.depth--
+	b.elements -= elements
+	switch {
+	case b.depth < 0:
+		return errTooDeep
+	case b.elements < 0:
+		return errTooMany
+	}
+	return nil
+}
+
+func (b *budget) leave() { b.depth++ }
+
+// takeValue takes a whole value.
+func (b *budget) takeValue(v value) error {
+	switch v := v.(type) {
+	case map[string]any:
+		if err := b.enter(len(v)); err != nil {
+			return err
+		}
+		for _, element := range v {
+			if err := b.takeValue(element); err != nil {
+				return err
+			}
+		}
+		b.leave()
+	case []any:
+		if err := b.enter(len(v)); err != nil {
+			return err
+		}
+		for _, element := range v {
+			if err := b.takeValue(element); err != nil {
+				return err
+			}
+		}
+		b.leave()
+	}
+	return nil
+}

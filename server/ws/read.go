@@ -1,0 +1,149 @@
+package ws
+
+import (
+	"context"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/coder/websocket"
+	"golang.org/x/sync/semaphore"
+)
+
+// Limits bound the messages that the connections of a face send, beside [Options.MaxMessage].
+type Limits struct {
+	Small       int           // bytes; a longer message counts as large
+	Large       int           // bytes of the largest message
+	LargeAtOnce int64         // bytes of large messages that are read and decoded at a time, each counted as Large; the others wait
+	Within      time.Duration // for a message to arrive, once it has begun; 0: no limit
+	LargeWithin time.Duration // for the rest of a large message, once its turn has come; 0: Within
+}
+
+// Reader reads the messages of many connections in bounded memory. Safe for concurrent use.
+type Reader struct {
+	limits  Limits
+	large   *semaphore.Weighted
+	buffers sync.Pool // of *[]byte
+}
+
+// NewReader returns a reader for all connections of a face.
+func NewReader(l Limits) *Reader {
+	r := &Reader{limits: l, large: semaphore.NewWeighted(l.LargeAtOnce)}
+	r.buffers.New = func() any { return new(make([]byte, 0, 512)) }
+	return r
+}
+
+// Read waits for a message and passes it to handle, which must not keep it. A large message is part of LargeAtOnce
+// until handle returns. ctx bounds how long it waits for that. Errors: the connection has ended, [ErrEnding], ctx's.
+func (r *Reader) Read(ctx context.Context, c *Conn, handle func(kind websocket.MessageType, message []byte)) error {
+	kind, rest, err := c.socket.Reader(context.Background())
+	if err != nil {
+		return err
+	}
+	buffer := r.buffers.Get().(*[]byte)
+	defer r.put(buffer)
+	if r.limits.Within > 0 {
+		if err := c.limitReading(time.Now().Add(r.limits.Within)); err != nil {
+			return err
+		}
+	}
+	whole, err := readUpTo(buffer, r.limits.Small, rest)
+	if err != nil {
+		return err
+	}
+	if !whole {
+		if err := r.large.Acquire(ctx, int64(r.limits.Large)); err != nil {
+			return err
+		}
+		defer r.large.Release(int64(r.limits.Large))
+		if err := r.readRest(c, buffer, rest); err != nil {
+			return err
+		}
+	}
+	if err := c.limitReading(time.Time{}); err != nil { // a client may be silent for as long as it likes
+		return err
+	}
+	c.messages.Add(1)
+	handle(kind, *buffer)
+	return nil
+}
+
+// readRest reads the rest of a large message. The library ends a message that is longer than MaxMessage.
+func (r *Reader) readRest(c *Conn, buffer *[]byte, rest io.Reader) error {
+	if r.limits.LargeWithin > 0 {
+		if err := c.limitReading(time.Now().Add(r.limits.LargeWithin)); err != nil {
+			return err
+		}
+	}
+	_, err := readUpTo(buffer, r.limits.Large+2, rest) // the library reads a byte beyond its limit, and notices with the next
+	return err
+}
+
+// put returns a buffer to the pool, unless it is large.
+func (r *Reader) put(buffer *[]byte) {
+	if cap(*buffer) <= 2*r.limits.Small {
+		*buffer = (*buffer)[:0]
+		r.buffers.Put(buffer)
+	}
+}
+
+// readUpTo appends what a message holds until the buffer has limit bytes. It reports whether the message has ended. The
+// buffer grows to twice its size, and not beyond the limit.
+func readUpTo(buffer *[]byte, limit int, message io.Reader) (ended bool, err error) {
+	for len(*buffer) < limit {
+		if len(*buffer) == cap(*buffer) {
+			grown := make([]byte, len(*buffer), min(2*cap(*buffer), limit)) // append would grow it beyond the limit
+			copy(grown, *buffer)
+			*buffer = grown
+		}
+		free := (*buffer)[len(*buffer):min(cap(*buffer), limit)]
+		n, err := message.Read(free)
+		*buffer = (*buffer)[:len(*buffer)+n]
+		switch err { //nolint:errorlint // a bare error means the end of the message, a wrapped one that of the connection
+		case nil:
+		case io.EOF:
+			return true, nil
+		default:
+			return false, err
+		}
+	}
+	return false, nil
+}
+
+// ReadFirst reads the first message, of up to limit bytes. It reads a byte more of a longer one. Errors: the connection
+// has ended, and os.ErrDeadlineExceeded after the deadline.
+func (c *Conn) ReadFirst(deadline time.Time, limit int) (kind websocket.MessageType, message []byte, err error) {
+	if err := c.limitReading(deadline); err != nil {
+		return 0, nil, err
+	}
+	kind, rest, err := c.socket.Reader(context.Background())
+	if err != nil {
+		return 0, nil, err
+	}
+	if message, err = io.ReadAll(io.LimitReader(rest, int64(limit)+1)); err != nil {
+		return 0, nil, err
+	}
+	if len(message) > limit {
+		c.unread = rest
+		return kind, message, nil
+	}
+	return kind, message, c.limitReading(time.Time{})
+}
+
+// StopReading makes a reader return os.ErrDeadlineExceeded now.
+func (c *Conn) StopReading() { _ = c.limitReading(time.Now()) }
+
+// Discard reads and drops messages until the connection ends, and returns why.
+func (c *Conn) Discard() (err error) {
+	rest := c.unread
+	for {
+		if rest != nil {
+			if _, err := io.Copy(io.Discard, rest); err != nil {
+				return err
+			}
+		}
+		if _, rest, err = c.socket.Reader(context.Background()); err != nil {
+			return err
+		}
+	}
+}
