@@ -192,10 +192,10 @@ func TestAFailedDeferredStatementCommitsNothing(t *testing.T) {
 	err = s.inTx(t.Context(), func(q *query.Queries) error {
 		_, err := q.Tx().Exec(t.Context(), "INSERT INTO notes VALUES (1)")
 		require.NoError(t, err)
-		query.QueueExec(q.Deferred(), func(q *query.Queries, ctx context.Context, _ struct{}) error {
-			_, err := q.Tx().Exec(ctx, "SELECT 1/0")
-			return err
-		}, struct{}{})
+		tx.Queue(q.Deferred(), &struct{}{}, func(ctx context.Context, db tx.DB) (struct{}, error) {
+			_, err := db.Exec(ctx, "SELECT 1/0")
+			return struct{}{}, err
+		})
 		return nil
 	})
 	require.ErrorContains(t, err, "division by zero")
