@@ -20,7 +20,8 @@ type Act struct {
 	reason string
 }
 
-// As returns what a person may change. The actor is the person's name in events, such as "console:ada"; at most 200 characters count.
+// As returns what a person may change. The actor is the person's name in events, such as "console:ada"; at most 200 characters count. "" stands for
+// the login of the database, which is also the name of a person whose role may not write events.
 func (s *Store) As(actor string) Act { return Act{store: s, actor: actor} }
 
 // Because returns an Act whose events have a reason in their detail. RotateKeys ignores it; CloseSession and StopDeployment have a reason
@@ -40,6 +41,27 @@ func (a Act) Drain(ctx context.Context, instance string) (changed bool, err erro
 // operator keeps its host or label drained, and when its deployment ends; Unavailable.
 func (a Act) Undrain(ctx context.Context, instance string) (changed bool, err error) {
 	return acts(ctx, a, (*query.Queries).OpsUndrain, instance)
+}
+
+// DrainHost lets no new players onto the game servers whose endpoint has a host, also onto those that register later; an empty region means all
+// regions. Errors: Invalid, Unavailable.
+func (a Act) DrainHost(ctx context.Context, host, region string) (changed bool, err error) {
+	return acts(ctx, a, (*query.Queries).OpsDrainHost, query.OpsDrainHostParams{Host: host, Region: region})
+}
+
+// UndrainHost ends a drain of DrainHost. Errors: NotFound, Unavailable.
+func (a Act) UndrainHost(ctx context.Context, host, region string) (changed bool, err error) {
+	return acts(ctx, a, (*query.Queries).OpsUndrainHost, query.OpsUndrainHostParams{Host: host, Region: region})
+}
+
+// DrainLabel is DrainHost for the game servers with a label, given as key=value.
+func (a Act) DrainLabel(ctx context.Context, label, region string) (changed bool, err error) {
+	return acts(ctx, a, (*query.Queries).OpsDrainLabel, query.OpsDrainLabelParams{Label: label, Region: region})
+}
+
+// UndrainLabel ends a drain of DrainLabel. Errors: NotFound, Unavailable.
+func (a Act) UndrainLabel(ctx context.Context, label, region string) (changed bool, err error) {
+	return acts(ctx, a, (*query.Queries).OpsUndrainLabel, query.OpsUndrainLabelParams{Label: label, Region: region})
 }
 
 // CloseSession closes a session, given as region.uuid. Errors: Invalid, for a malformed id and an empty reason; NotFound; Conflict when it
@@ -81,6 +103,12 @@ func (a Act) ScalePool(ctx context.Context, region, app, version string, least, 
 	return acts(ctx, a, (*query.Queries).OpsScalePool, query.OpsScalePoolParams{Region: region, App: app, Version: version, Least: least, Most: most})
 }
 
+// LimitPools sets how many servers all pools may have together, and how many may start within an hour; nil means no limit. Errors: Invalid,
+// Unavailable.
+func (a Act) LimitPools(ctx context.Context, servers, starts *int32) (changed bool, err error) {
+	return acts(ctx, a, (*query.Queries).OpsLimitPools, query.OpsLimitPoolsParams{Servers: servers, Starts: starts})
+}
+
 // PausePool makes a pool start no servers until a time; the zero time means until it is resumed. Errors: Invalid, for a time that is past;
 // NotFound; Unavailable.
 func (a Act) PausePool(ctx context.Context, region, app, version string, until time.Time) (changed bool, err error) {
@@ -107,19 +135,29 @@ func (a Act) ResumeProfile(ctx context.Context, universe, profile string) (chang
 }
 
 // acts calls a function of schema ops in a transaction that names the person.
-func acts[Arg any](ctx context.Context, a Act, call func(*query.Queries, context.Context, Arg) (bool, error), arg Arg) (changed bool, err error) {
+func acts[Arg any](
+	ctx context.Context, a Act, call func(*query.Queries, context.Context, Arg) (bool, error), arg Arg,
+) (changed bool, err error) {
 	err = a.store.inTxWithRetries(ctx, func(q *query.Queries) error {
-		if err := q.SetActor(ctx, a.actor); err != nil {
-			return err
-		}
 		var err error
-		changed, err = call(q, ctx, arg)
-		if err == nil && changed && a.reason != "" {
-			err = q.GiveReason(ctx, a.reason)
-		}
+		changed, err = actsIn(ctx, q, a.actor, a.reason, func(q *query.Queries) (bool, error) { return call(q, ctx, arg) })
 		return err
 	})
 	return changed, refusal(err)
+}
+
+// actsIn calls a function of schema ops in a transaction, in which the actor stays the same.
+func actsIn(
+	ctx context.Context, q *query.Queries, actor, reason string, call func(*query.Queries) (bool, error),
+) (changed bool, err error) {
+	if err := q.SetActor(ctx, actor); err != nil {
+		return false, err
+	}
+	changed, err = call(q)
+	if err == nil && changed && reason != "" {
+		err = q.GiveReason(ctx, reason)
+	}
+	return changed, err
 }
 
 // refusal turns the refusal of a function of schema ops into an Error.
@@ -128,13 +166,21 @@ func refusal(err error) error {
 	if !errors.As(err, &pg) {
 		return classify(err)
 	}
-	switch pg.Code {
-	case "P0002": // no_data_found
-		return fault.New(fault.NotFound, "not_found", "%s", pg.Message)
-	case "55000": // object_not_in_prerequisite_state
-		return fault.New(fault.Conflict, "conflict", "%s", pg.Message)
-	case "22023": // invalid_parameter_value
-		return fault.New(fault.Invalid, "invalid", "%s", pg.Message)
+	kinds := map[string]fault.Kind{
+		"P0002": fault.NotFound, // no_data_found
+		"55000": fault.Conflict, // object_not_in_prerequisite_state
+		"22023": fault.Invalid,  // invalid_parameter_value
 	}
-	return classify(err)
+	codes := map[fault.Kind]string{fault.NotFound: "not_found", fault.Conflict: "conflict", fault.Invalid: "invalid"}
+	kind, known := kinds[pg.Code]
+	if !known {
+		return classify(err)
+	}
+	return &fault.Error{Kind: kind, Code: codes[kind], Detail: pg.Message, Err: err}
+}
+
+// Login returns the actor of events that the login of the database causes. Errors: Unavailable.
+func (s *Store) Login(ctx context.Context) (actor string, err error) {
+	actor, err = s.q.Login(ctx)
+	return actor, classify(err)
 }

@@ -7,8 +7,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
+	"github.com/lattice-director/director/db/opsview"
 	"github.com/lattice-director/director/db/query"
 )
 
@@ -66,72 +68,74 @@ func seqScans(plan json.RawMessage) (scans []string) {
 	return scans
 }
 
+// planned reads a page of a view with an explainer.
+func planned[T any, F opsview.Filter](v opsview.View[T, F], f F, p opsview.Page) func(context.Context, *explainer) error {
+	return func(ctx context.Context, e *explainer) error { return second(v.Read(ctx, e, f, p)) }
+}
+
 // Pins a page that reads the whole history of an installation to show one player, one session or fifty events. The plans are those of
 // the readers' connections.
 func TestConsolePlansReadAPage(t *testing.T) {
 	t.Parallel()
 	pool := storeWith(t, consoleState).readers
 	const nobody = "'00000000-0000-0000-0000-000000000000'"
+	page, nobodysID := opsview.Page{Limit: 51}, uuid.Max
+	after := func(key ...any) opsview.Page { return opsview.Page{Limit: 51, After: key} }
 	for name, c := range map[string]struct {
 		values, index string
-		run           func(context.Context, *query.Queries) error
+		run           func(context.Context, *explainer) error
 	}{
-		"instance": {"'i7'", "instance_directory_pkey", func(ctx context.Context, q *query.Queries) error { return second(q.ConsoleInstance(ctx, "")) }},
-		"sessions of an instance": {"'r1', 'i7', " + nobody + ", 51", "sessions_", func(ctx context.Context, q *query.Queries) error {
-			return second(q.ConsoleSessionsOfInstance(ctx, query.ConsoleSessionsOfInstanceParams{}))
+		"region of an instance": {"'i7'", "instance_directory_pkey", planned(opsview.InstanceRegions, opsview.InstanceRegionFilter{Instance: "i7"}, page)},
+		"instance":              {"'r1', 'i7'", "instances_pkey", planned(opsview.Fleet, opsview.FleetFilter{Region: "r1", Instance: "i7"}, page)},
+		"sessions of an instance": {
+			"'r1', " + nobody + ", 'r1', 'i7'", "sessions_",
+			planned(opsview.Sessions, opsview.SessionFilter{Region: "r1", Instance: "i7"}, after("r1", uuid.Nil)),
+		},
+		"session":      {"'r1', " + nobody, "sessions_pkey", planned(opsview.Sessions, opsview.SessionFilter{Region: "r1", ID: &nobodysID}, page)},
+		"past session": {"'r1', " + nobody, "session_history_", planned(opsview.PastSessions, opsview.PastSessionFilter{Region: "r1", ID: nobodysID}, page)},
+		"seats":        {"'r1', " + nobody, "seats_", planned(opsview.Seats, opsview.SeatFilter{Region: "r1", SessionID: &nobodysID}, page)},
+		"past seats": {
+			"'r1', " + nobody, "_region_session_id",
+			planned(opsview.PastSeats, opsview.PastSeatFilter{Region: "r1", SessionID: &nobodysID}, opsview.Page{Order: opsview.ByPlayer, Limit: 501}),
+		},
+		"seats of a player":      {"'p7'", "seats_", planned(opsview.SeatsOfPlayer, opsview.SeatFilter{Player: "p7"}, page)},
+		"past seats of a player": {"'p7'", "seat_history_of_player", planned(opsview.PastSeats, opsview.PastSeatFilter{Player: "p7"}, page)},
+		"past seats of a player, next page": {
+			"now(), 'p7'", "seat_history_of_player", planned(opsview.PastSeats, opsview.PastSeatFilter{Player: "p7"}, after(time.Now())),
+		},
+		"refusals of a player": {"'p7'", "player_refusals_", planned(opsview.Refusals, opsview.RefusalFilter{Player: "p7"}, page)},
+		"tickets of a player":  {"'global', 'p7'", "ticket_players_pkey", planned(opsview.PlayerTickets, opsview.PlayerTicketFilter{Universe: "global", Player: "p7"}, page)},
+		"states of a ticket":   {"'global', 't7'", "ticket_events_", planned(opsview.TicketStates, opsview.TicketFilter{Universe: "global", Ticket: "t7"}, page)},
+		"events": {
+			"'7', " + nobody + ", 'session.'", "_tx_id_idx",
+			planned(opsview.Events, opsview.EventFilter{Kinds: "session."}, opsview.Page{After: opsview.LatestEvent().Key(), Limit: 51, Scan: 5000}),
+		},
+		"events of an instance": {
+			"'7', " + nobody + ", 'i7'", "events_of_instance",
+			planned(opsview.Events, opsview.EventFilter{Instance: "i7"}, opsview.Page{After: opsview.LatestEvent().Key(), Limit: 51, Scan: 5000}),
+		},
+		"end of a page of events": {
+			"'7', " + nobody, "_tx_id_idx", planned(opsview.Events, opsview.EventFilter{}, opsview.Page{After: opsview.LatestEvent().Key(), Skip: 4999, Limit: 1}),
+		},
+		"time of an event": {"now()", "_tx_id_idx", func(ctx context.Context, e *explainer) error {
+			return second(query.New(e).EventsUntil(ctx, time.Time{}))
 		}},
-		"session": {"'r1', " + nobody, "sessions_pkey", func(ctx context.Context, q *query.Queries) error {
-			return second(q.ConsoleSession(ctx, query.ConsoleSessionParams{}))
-		}},
-		"past session": {"'r1', " + nobody, "session_history_", func(ctx context.Context, q *query.Queries) error {
-			return second(q.ConsolePastSession(ctx, query.ConsolePastSessionParams{}))
-		}},
-		"seats": {"'r1', " + nobody, "seats_", func(ctx context.Context, q *query.Queries) error {
-			return second(q.ConsoleSeats(ctx, query.ConsoleSeatsParams{}))
-		}},
-		"past seats": {"'r1', " + nobody + ", '', 51", "_region_session_id", func(ctx context.Context, q *query.Queries) error {
-			return second(q.ConsolePastSeats(ctx, query.ConsolePastSeatsParams{}))
-		}},
-		"seats of a player": {"'p7'", "seats_", func(ctx context.Context, q *query.Queries) error { return second(q.ConsoleSeatsOfPlayer(ctx, "")) }},
-		"past seats of a player": {"'p7', now(), 51", "seat_history_of_player", func(ctx context.Context, q *query.Queries) error {
-			return second(q.ConsolePastSeatsOfPlayer(ctx, query.ConsolePastSeatsOfPlayerParams{}))
-		}},
-		"refusals of a player": {"'p7'", "player_refusals_", func(ctx context.Context, q *query.Queries) error {
-			return second(q.ConsoleRefusalsOfPlayer(ctx, ""))
-		}},
-		"tickets of a player": {"'global', 'p7'", "ticket_players_pkey", func(ctx context.Context, q *query.Queries) error {
-			return second(q.ConsoleTicketsOfPlayer(ctx, query.ConsoleTicketsOfPlayerParams{}))
-		}},
-		"states of a ticket": {"'global', 't7'", "ticket_events_", func(ctx context.Context, q *query.Queries) error {
-			return second(q.ConsoleTicketStates(ctx, query.ConsoleTicketStatesParams{}))
-		}},
-		"events": {"'', '', '', '', 51, '7', " + nobody + ", 5000", "_tx_id_idx", func(ctx context.Context, q *query.Queries) error {
-			return second(q.ConsoleEventsBefore(ctx, query.ConsoleEventsBeforeParams{}))
-		}},
-		"events of an instance": {"'', '', '', '', 51, 'i7', '7', " + nobody + ", 5000", "events_of_instance", func(ctx context.Context, q *query.Queries) error {
-			return second(q.ConsoleEventsOfInstance(ctx, query.ConsoleEventsOfInstanceParams{}))
-		}},
-		"time of an event": {"now()", "_tx_id_idx", func(ctx context.Context, q *query.Queries) error {
-			return second(q.ConsoleEventsUntil(ctx, time.Time{}))
-		}},
-		"tail": {"'7', " + nobody + ", 51", "_tx_id_idx", func(ctx context.Context, q *query.Queries) error {
-			return second(q.ConsoleEventsAfter(ctx, query.ConsoleEventsAfterParams{}))
-		}},
-		"end of the feed": {"", "_tx_id_idx", func(ctx context.Context, q *query.Queries) error { return second(q.ConsoleFeedEnd(ctx)) }},
-		"past matches": {"now(), " + nobody + ", 'global', '', 51", "_region_profile_committed_at", func(ctx context.Context, q *query.Queries) error {
-			return second(q.ConsolePastMatches(ctx, query.ConsolePastMatchesParams{}))
-		}},
-		"measures of matches": {"'global', ''", "_region_profile_committed_at", func(ctx context.Context, q *query.Queries) error {
-			return second(q.ConsoleMatchMinutes(ctx, query.ConsoleMatchMinutesParams{}))
-		}},
-		"measures of minutes": {"'{matches}', ''", "minute_samples_pkey", func(ctx context.Context, q *query.Queries) error {
-			return second(q.ConsoleSamples(ctx, query.ConsoleSamplesParams{}))
+		"tail":            {"'7', " + nobody, "_tx_id_idx", planned(opsview.EventFeed, opsview.FeedFilter{}, after(uint64(7), uuid.Nil))},
+		"end of the feed": {"", "_tx_id_idx", planned(opsview.Events, opsview.EventFilter{Settled: true}, opsview.Page{Limit: 1})},
+		"past matches":    {"'global'", "_region_profile_committed_at", planned(opsview.PastMatches, opsview.PastMatchFilter{Universe: "global"}, page)},
+		"past matches, next page": {
+			"now(), " + nobody + ", 'global', now()", "_region_profile_committed_at",
+			planned(opsview.PastMatches, opsview.PastMatchFilter{Universe: "global", Until: time.Now()}, after(time.Now(), uuid.Nil)),
+		},
+		"measures of matches": {"'global'", "_region_profile_committed_at", planned(opsview.MatchMinutes, opsview.MinuteFilter{Universe: "global"}, page)},
+		"measures of minutes": {"'{matches}', ''", "minute_samples_pkey", func(ctx context.Context, e *explainer) error {
+			return second(query.New(e).MinuteSamples(ctx, query.MinuteSamplesParams{}))
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			e := &explainer{pool: pool, values: c.values}
-			require.ErrorIs(t, c.run(t.Context(), query.New(e)), errExplained)
+			require.ErrorIs(t, c.run(t.Context(), e), errExplained)
 			require.NoError(t, e.err)
 			require.Empty(t, seqScans(e.plan), "%s", e.plan)
 			require.Contains(t, string(e.plan), c.index, "%s", strings.ReplaceAll(string(e.plan), "\n", ""))

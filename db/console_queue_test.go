@@ -1,14 +1,14 @@
 package db_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
-	"github.com/lattice-director/director/db"
-	"github.com/lattice-director/director/internal/base/fault"
+	"github.com/lattice-director/director/db/opsview"
 )
 
 // matched writes the history of a match of two tickets, which waited 30 seconds and were assigned some time ago (an interval).
@@ -36,22 +36,28 @@ func TestConsoleQueueAndItsLastHour(t *testing.T) {
 	c.matched("duel", "2 hours", `{}`)
 	c.exec(`INSERT INTO ticket_history (region, id, created, profiles, party, outcome) VALUES ('global', 'gone', now() + interval '1 hour', '{first,second}', '{}', 'expired')`)
 
-	v, err := c.ConsoleQueue(t.Context(), "global")
+	v, err := read(c, func(ctx context.Context, q opsview.Querier) (opsview.QueueState, error) {
+		return opsview.ReadQueue(ctx, q, "global")
+	})
 	require.NoError(t, err)
-	require.EqualValues(t, 1, v.Tickets)
-	require.Greater(t, v.OldestAge, 30*time.Hour)
-	require.Equal(t, []string{"duel no worker", "old retired"}, []string{v.Profiles[0].Profile + " " + v.Profiles[0].State, v.Profiles[1].Profile + " " + v.Profiles[1].State})
-	require.EqualValues(t, 2, v.Profiles[0].Players)
-	require.Greater(t, v.Profiles[0].Oldest, 30*time.Hour, "an interval of days")
+	require.EqualValues(t, 1, v.Queue.Tickets)
+	require.Greater(t, v.Queue.OldestSeconds, (30 * time.Hour).Seconds())
+	first, second := v.Profiles[0].Profile, v.Profiles[1].Profile
+	require.Equal(t, []string{"duel no worker", "old retired"}, []string{first.Profile + " " + first.State, second.Profile + " " + second.State})
+	require.EqualValues(t, 2, v.Profiles[0].Waiting.Players)
+	require.Greater(t, v.Profiles[0].Waiting.Oldest, 30*time.Hour, "an interval of days")
 
-	waits, err := c.ConsoleQueueWaits(t.Context(), "global", "")
+	waits, _, err := list(c, opsview.QueueWaits, opsview.MinuteFilter{Universe: "global"}, opsview.Page{})
 	require.NoError(t, err)
 	require.Len(t, waits, 3, "two minutes of one profile, and one of another")
-	waits, err = c.ConsoleQueueWaits(t.Context(), "global", "duel")
+	waits, _, err = list(c, opsview.QueueWaits, opsview.MinuteFilter{Universe: "global", Profile: "duel"}, opsview.Page{})
 	require.NoError(t, err)
 	require.Len(t, waits, 2)
-	require.Equal(t, db.QueueWait{waits[0].Minute, "duel", "assigned", 2, 30 * time.Second, 30 * time.Second, 30 * time.Second}, waits[0])
-	waits, err = c.ConsoleQueueWaits(t.Context(), "global", "first")
+	require.Equal(t, opsview.QueueWait{
+		Minute: waits[0].Minute, Region: "global", Profile: "duel", Outcome: "assigned", Tickets: 2,
+		P50: 30 * time.Second, P95: 30 * time.Second, Longest: 30 * time.Second,
+	}, waits[0])
+	waits, _, err = list(c, opsview.QueueWaits, opsview.MinuteFilter{Universe: "global", Profile: "first"}, opsview.Page{})
 	require.NoError(t, err)
 	require.Equal(t, time.Duration(0), waits[0].P95, "a ticket from the future has waited for nothing")
 }
@@ -73,15 +79,15 @@ func TestConsoleMatchesAndTheirQuality(t *testing.T) {
 	late := c.matched("raid", "30 seconds", `{}`)
 	c.matched("raid", "2 hours", why)
 
-	now, more, err := c.ConsoleMatches(t.Context(), db.MatchFilter{Universe: "global"})
+	now, more, err := list(c, opsview.Matches, opsview.MatchFilter{Universe: "global"}, opsview.Page{})
 	require.NoError(t, err)
 	require.False(t, more)
 	require.Equal(t, session, now[0].Session)
 	seen := map[uuid.UUID]bool{}
-	f := db.MatchFilter{Universe: "global", Page: 2}
+	f, p := opsview.PastMatchFilter{Universe: "global"}, opsview.Page{Limit: 2}
 	for more := true; more; {
-		var page []db.PastMatch
-		page, more, err = c.ConsolePastMatches(t.Context(), f)
+		var page []opsview.PastMatch
+		page, more, err = list(c, opsview.PastMatches, f, p)
 		require.NoError(t, err)
 		if len(seen) == 0 {
 			require.Equal(t, late, page[0].Match, "latest first, over all profiles")
@@ -89,15 +95,15 @@ func TestConsoleMatchesAndTheirQuality(t *testing.T) {
 		for _, m := range page {
 			require.False(t, seen[m.Match])
 			seen[m.Match] = true
-			f.Before, f.ID = m.CommittedAt, m.Match
+			f.Until, p.After = m.CommittedAt, []any{m.CommittedAt, m.Match}
 		}
 	}
 	require.Len(t, seen, 5)
-	only, _, err := c.ConsolePastMatches(t.Context(), db.MatchFilter{Universe: "global", Profile: "raid"})
+	only, _, err := list(c, opsview.PastMatches, opsview.PastMatchFilter{Universe: "global", Profile: "raid"}, opsview.Page{})
 	require.NoError(t, err)
 	require.Len(t, only, 2)
 
-	minutes, err := c.ConsoleMatchMinutes(t.Context(), "global", "duel")
+	minutes, _, err := list(c, opsview.MatchMinutes, opsview.MinuteFilter{Universe: "global", Profile: "duel"}, opsview.Page{})
 	require.NoError(t, err)
 	total := map[string]int64{}
 	for _, m := range minutes {
@@ -114,45 +120,46 @@ func TestConsoleAgentsRoomsAndLobbies(t *testing.T) {
 	c := newConsole(t)
 	c.agentsAtWork()
 	c.lobbyAtWork()
-	agents, more, err := c.ConsoleAgents(t.Context(), db.AgentFilter{Page: 2})
+	agents, more, err := list(c, opsview.Agents, opsview.AgentFilter{}, opsview.Page{Limit: 2})
 	require.NoError(t, err)
 	require.True(t, more)
 	require.Equal(t, map[string]string{"rack": "7"}, agents[0].Labels)
-	rest, more, err := c.ConsoleAgents(t.Context(), db.AgentFilter{Page: 2, AfterRegion: "global", After: agents[1].Agent})
+	rest, more, err := list(c, opsview.Agents, opsview.AgentFilter{}, opsview.Page{Limit: 2, After: []any{"global", agents[1].Agent}})
 	require.NoError(t, err)
 	require.False(t, more)
 	require.Len(t, rest, 2)
-	for want, f := range map[string]db.AgentFilter{"0000000000000002": {State: "draining"}, "0000000000000003": {Text: "u2"}, "0000000000000004": {State: "doubted"}} {
-		got, _, err := c.ConsoleAgents(t.Context(), f)
+	for want, f := range map[string]opsview.AgentFilter{"0000000000000002": {State: "draining"}, "0000000000000003": {Text: "u2"}, "0000000000000004": {State: "doubted"}} {
+		got, _, err := list(c, opsview.Agents, f, opsview.Page{})
 		require.NoError(t, err)
 		require.Len(t, got, 1)
 		require.Equal(t, want, got[0].Agent)
 	}
-	_, err = c.ConsoleAgent(t.Context(), "00000000000000")
-	requireKind(t, fault.NotFound, "agent_unknown", err)
-	one, err := c.ConsoleAgent(t.Context(), "0000000000000001")
+	found, _, err := list(c, opsview.Agents, opsview.AgentFilter{ID: new("00000000000000")}, opsview.Page{})
 	require.NoError(t, err)
-	require.Equal(t, "eu0", one.Name)
+	require.Empty(t, found, "the beginning of an id")
+	found, _, err = list(c, opsview.Agents, opsview.AgentFilter{ID: new("0000000000000001")}, opsview.Page{})
+	require.NoError(t, err)
+	require.Equal(t, "eu0", found[0].Name)
 
-	rooms, more, err := c.ConsoleRooms(t.Context(), db.RoomFilter{Agent: "0000000000000001", Page: 1})
+	rooms, more, err := list(c, opsview.Rooms, opsview.RoomFilter{Agent: "0000000000000001"}, opsview.Page{Limit: 1})
 	require.NoError(t, err)
 	require.True(t, more)
-	rooms, _, err = c.ConsoleRooms(t.Context(), db.RoomFilter{Agent: "0000000000000001", AfterRegion: "global", After: rooms[0].Room})
+	rooms, _, err = list(c, opsview.Rooms, opsview.RoomFilter{Agent: "0000000000000001"}, opsview.Page{After: []any{"global", rooms[0].Room}})
 	require.NoError(t, err)
 	require.Len(t, rooms, 1)
-	commands, err := c.ConsoleCommands(t.Context(), "0000000000000001", 0)
+	commands, _, err := list(c, opsview.Commands, opsview.CommandFilter{Agent: "0000000000000001"}, opsview.Page{})
 	require.NoError(t, err)
 	require.Len(t, commands, 1)
 	require.Nil(t, commands[0].SettledAt)
 
-	totals, err := c.ConsoleRealtime(t.Context())
+	totals, _, err := list(c, opsview.LobbyTotals, opsview.Any{}, opsview.Page{})
 	require.NoError(t, err)
 	require.NotEmpty(t, totals)
-	lobbies, more, err := c.ConsoleLobbies(t.Context(), db.LobbyFilter{Page: 1})
+	lobbies, more, err := list(c, opsview.Lobbies, opsview.LobbyFilter{}, opsview.Page{Limit: 1})
 	require.NoError(t, err)
 	require.True(t, more)
 	last := lobbies[0]
-	lobbies, _, err = c.ConsoleLobbies(t.Context(), db.LobbyFilter{After: [3]string{last.Region, last.Project, last.Room}})
+	lobbies, _, err = list(c, opsview.Lobbies, opsview.LobbyFilter{}, opsview.Page{After: []any{last.Region, last.Project, last.Room}})
 	require.NoError(t, err)
 	require.NotEmpty(t, lobbies)
 	require.NotContains(t, lobbies, last)
@@ -164,28 +171,33 @@ func TestConsolePoolsAndDeployments(t *testing.T) {
 	busy := uuid.MustParse(c.provisioned())
 	c.exec(`INSERT INTO provider_budgets (provider, class, tokens, blocked_until) VALUES ('edgegap', 'deploy', 3, now() + interval '1 minute')`)
 	c.exec(`UPDATE pools SET paused_until = '9999-01-01', pause_reason = 'launch day' WHERE version = 'v2'`)
-	v, err := c.ConsolePools(t.Context())
+	pools, _, err := list(c, opsview.Pools, opsview.PoolFilter{}, opsview.Page{})
 	require.NoError(t, err)
-	require.Equal(t, "1 used + 1 buffer = 2", v.Pools[0].Plan)
-	require.Zero(t, v.Pools[0].PausedUntil.Unix())
-	require.Equal(t, 9999, v.Pools[1].PausedUntil.UTC().Year())
-	require.Zero(t, v.Pools[1].PlannedAt.Unix())
-	require.True(t, v.Providers[0].Blocked)
-	require.EqualValues(t, 1, v.Outcomes[0].WereReady)
+	require.Equal(t, "1 used + 1 buffer = 2", *pools[0].Plan)
+	require.Nil(t, pools[0].PausedUntil)
+	require.Equal(t, 9999, pools[1].PausedUntil.UTC().Year())
+	require.Nil(t, pools[1].PlannedAt)
+	budgets, _, err := list(c, opsview.Budgets, opsview.Any{}, opsview.Page{})
+	require.NoError(t, err)
+	require.True(t, budgets[0].Blocked)
+	outcomes, err := c.DeploymentOutcomes(t.Context())
+	require.NoError(t, err)
+	require.EqualValues(t, 1, outcomes[0].WereReady)
 
-	page, more, err := c.ConsoleDeployments(t.Context(), db.DeploymentFilter{Page: 2})
+	page, more, err := list(c, opsview.Deployments, opsview.DeploymentFilter{}, opsview.Page{Limit: 2})
 	require.NoError(t, err)
 	require.True(t, more)
-	page, more, err = c.ConsoleDeployments(t.Context(), db.DeploymentFilter{AfterRegion: "eu", After: page[1].Deployment})
+	page, more, err = list(c, opsview.Deployments, opsview.DeploymentFilter{}, opsview.Page{After: []any{"eu", page[1].Deployment}})
 	require.NoError(t, err)
 	require.False(t, more)
 	require.Len(t, page, 1)
-	ready, _, err := c.ConsoleDeployments(t.Context(), db.DeploymentFilter{Phase: "ready", App: "arena", Region: "eu"})
+	ready, _, err := list(c, opsview.Deployments, opsview.DeploymentFilter{Phase: "ready", App: "arena", Region: "eu"}, opsview.Page{})
 	require.NoError(t, err)
 	require.Equal(t, busy, ready[0].Deployment)
-	d, err := c.ConsoleDeployment(t.Context(), busy)
+	found, _, err := list(c, opsview.Deployments, opsview.DeploymentFilter{ID: &busy}, opsview.Page{})
 	require.NoError(t, err)
-	require.EqualValues(t, 1, d.OpenSessions)
-	_, err = c.ConsoleDeployment(t.Context(), uuid.New())
-	requireKind(t, fault.NotFound, "deployment_unknown", err)
+	require.EqualValues(t, 1, found[0].OpenSessions)
+	found, _, err = list(c, opsview.Deployments, opsview.DeploymentFilter{ID: new(uuid.New())}, opsview.Page{})
+	require.NoError(t, err)
+	require.Empty(t, found)
 }

@@ -1,14 +1,17 @@
 package db_test
 
 import (
+	"cmp"
 	"context"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/opsview"
 	"github.com/lattice-director/director/internal/base/fault"
 )
 
@@ -25,6 +28,50 @@ func newConsole(t *testing.T) console {
 	require.NoError(t, err)
 	t.Cleanup(s.Close)
 	return console{d, s}
+}
+
+// list reads a page of a view as the console does.
+func list[T any, F opsview.Filter](c console, v opsview.View[T, F], f F, p opsview.Page) (rows []T, more bool, err error) {
+	p.Limit = cmp.Or(p.Limit, 50)
+	err = c.ReadOps(c.t.Context(), func(ctx context.Context, q opsview.Querier) error {
+		rows, more, err = v.List(ctx, q, f, p)
+		return err
+	})
+	return rows, more, err
+}
+
+// read reads of several views as the console does.
+func read[T any](c console, what func(context.Context, opsview.Querier) (T, error)) (found T, err error) {
+	err = c.ReadOps(c.t.Context(), func(ctx context.Context, q opsview.Querier) error {
+		found, err = what(ctx, q)
+		return err
+	})
+	return found, err
+}
+
+// events reads a page of events.
+func (c console) events(before opsview.EventCursor, f opsview.EventFilter, limit int) (opsview.EventPage, error) {
+	return read(c, func(ctx context.Context, q opsview.Querier) (opsview.EventPage, error) {
+		return opsview.ReadEvents(ctx, q, before, f, limit)
+	})
+}
+
+// sessionOf reads what is known of a session.
+func (c console) sessionOf(id string) (opsview.SessionHistory, error) {
+	return read(c, func(ctx context.Context, q opsview.Querier) (opsview.SessionHistory, error) {
+		region, room, err := db.ParseSessionID(id)
+		if err != nil {
+			return opsview.SessionHistory{}, err
+		}
+		return opsview.ReadSession(ctx, q, region, room)
+	})
+}
+
+// playerOf reads what is known of a player.
+func (c console) playerOf(player string, p opsview.Page) (opsview.Player, error) {
+	return read(c, func(ctx context.Context, q opsview.Querier) (opsview.Player, error) {
+		return opsview.ReadPlayer(ctx, q, player, "global", p)
+	})
 }
 
 // must returns v, and fails the test with err.
@@ -46,46 +93,53 @@ func TestConsoleFleetPagesAndFilters(t *testing.T) {
 	c.exec(`SELECT end_instance('us', 'b2', 'deregistered')`)
 	c.session("eu", "a1", "duel", "ann")
 
-	names := func(f db.FleetFilter) (ids []string, more bool) {
-		fleet, more, err := c.ConsoleFleet(t.Context(), f)
+	names := func(f opsview.FleetFilter, p opsview.Page) (ids []string, more bool) {
+		fleet, more, err := list(c, opsview.Fleet, f, p)
 		require.NoError(t, err)
 		for _, i := range fleet {
 			ids = append(ids, i.Instance+" "+i.State())
 		}
 		return ids, more
 	}
-	first, more := names(db.FleetFilter{Page: 3})
+	first, more := names(opsview.FleetFilter{}, opsview.Page{Limit: 3})
 	require.Equal(t, []string{"a1 ready", "a2 silent", "b1 ready"}, first)
 	require.True(t, more)
-	second, more := names(db.FleetFilter{Page: 3, AfterRegion: "us", After: "b1"})
+	second, more := names(opsview.FleetFilter{}, opsview.Page{Limit: 3, After: []any{"us", "b1"}})
 	require.Equal(t, []string{"b2 gone"}, second)
 	require.False(t, more)
-	for want, f := range map[string]db.FleetFilter{
+	for want, f := range map[string]opsview.FleetFilter{
 		"a2 silent": {State: "silent"}, "b2 gone": {State: "gone"}, "a1 ready": {Region: "eu", State: "ready"}, "b1 ready": {Mode: "raid", State: "ready"},
 	} {
-		got, _ := names(f)
+		got, _ := names(f, opsview.Page{})
 		require.Equal(t, []string{want}, got)
 	}
-	got, _ := names(db.FleetFilter{Prefix: "a"})
+	got, _ := names(opsview.FleetFilter{Prefix: "a"}, opsview.Page{})
 	require.Len(t, got, 2)
-	got, _ = names(db.FleetFilter{Prefix: "%"})
+	got, _ = names(opsview.FleetFilter{Prefix: "%"}, opsview.Page{})
 	require.Empty(t, got, "a pattern is no prefix")
 
-	in, err := c.ConsoleInstance(t.Context(), "a1")
+	instance := func(id string) (opsview.Instance, error) {
+		return read(c, func(ctx context.Context, q opsview.Querier) (opsview.Instance, error) {
+			return opsview.ReadInstance(ctx, q, id)
+		})
+	}
+	in, err := instance("a1")
 	require.NoError(t, err)
 	require.Equal(t, map[string]string{"rack": "7"}, in.Labels)
 	require.EqualValues(t, 1, in.Players)
-	_, err = c.ConsoleInstance(t.Context(), "zz")
-	requireKind(t, fault.NotFound, "instance_unknown", err)
+	_, err = instance("zz")
+	require.ErrorIs(t, err, pgx.ErrNoRows)
 
-	counts, err := c.ConsoleFleetCounts(t.Context())
+	counts, err := c.FleetCounts(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, []db.FleetCount{
 		{"eu", "ready", 1, 16, 4, 1}, {"eu", "silent", 1, 16, 0, 0}, {"us", "gone", 1, 16, 0, 0}, {"us", "ready", 1, 16, 0, 0},
 	}, counts)
-	regions, modes, err := c.ConsoleNames(t.Context())
+	regions, _, err := list(c, opsview.Regions, opsview.Any{}, opsview.Page{})
 	require.NoError(t, err)
-	require.Equal(t, []string{"eu", "us"}, regions)
+	require.Equal(t, []opsview.Region{{Region: "eu"}, {Region: "us"}}, regions)
+	modes, err := c.FleetModes(t.Context())
+	require.NoError(t, err)
 	require.Equal(t, []string{"duel", "raid"}, modes)
 }
 
@@ -94,7 +148,7 @@ func TestConsoleSessionIsKnownAfterItCloses(t *testing.T) {
 	c := newConsole(t)
 	c.instance("eu", "a1", "1 minute", "duel")
 	played, other := c.session("eu", "a1", "duel", "ann", "bob"), c.session("eu", "a1", "duel", "cid")
-	v, err := c.ConsoleSession(t.Context(), played)
+	v, err := c.sessionOf(played)
 	require.NoError(t, err)
 	require.Equal(t, played, v.Open.Session)
 	require.Equal(t, []string{"ann", "bob"}, []string{v.Seats[0].Player, v.Seats[1].Player})
@@ -102,25 +156,25 @@ func TestConsoleSessionIsKnownAfterItCloses(t *testing.T) {
 
 	region, first, err := db.ParseSessionID(min(played, other))
 	require.NoError(t, err)
-	page, more, err := c.ConsoleSessionsOfInstance(t.Context(), region, "a1", uuid.Nil, 1)
+	page, more, err := list(c, opsview.Sessions, opsview.SessionFilter{Region: region, Instance: "a1"}, opsview.Page{Limit: 1})
 	require.NoError(t, err)
 	require.True(t, more)
 	require.Equal(t, first, page[0].ID)
-	page, more, err = c.ConsoleSessions(t.Context(), db.SessionFilter{AfterRegion: region, After: first, Mode: "duel"})
+	page, more, err = list(c, opsview.Sessions, opsview.SessionFilter{Mode: "duel"}, opsview.Page{After: []any{region, first}})
 	require.NoError(t, err)
 	require.False(t, more)
 	require.Equal(t, max(played, other), page[0].Session)
 
 	require.NoError(t, c.As("console:ada").CloseSession(t.Context(), played, "cheating"))
-	v, err = c.ConsoleSession(t.Context(), played)
+	v, err = c.sessionOf(played)
 	require.NoError(t, err)
 	require.Nil(t, v.Open)
 	require.Equal(t, "cheating", v.Past.Reason)
 	require.Equal(t, "session cheating", v.Left[0].Reason)
 	require.Len(t, v.Left, 2)
-	_, err = c.ConsoleSession(t.Context(), "eu."+uuid.NewString())
-	requireKind(t, fault.NotFound, "session_unknown", err)
-	_, err = c.ConsoleSession(t.Context(), "nonsense")
+	_, err = c.sessionOf("eu." + uuid.NewString())
+	require.ErrorIs(t, err, pgx.ErrNoRows)
+	_, err = c.sessionOf("nonsense")
 	requireKind(t, fault.Invalid, "invalid", err)
 }
 
@@ -139,24 +193,24 @@ func TestConsolePlayerHasTheirHistory(t *testing.T) {
 	c.exec(`INSERT INTO ticket_players (region, sub, profile, ticket_id, request_hash) VALUES ('global', 'ann', 'duel', 't1', ''), ('global', 'bob', 'duel', 't2', '')`)
 	c.exec(`INSERT INTO ticket_events (region, ticket_id, n, state, reason, party) VALUES ('global', 't1', 1, 'queued', NULL, NULL), ('global', 't1', 2, 'expired', 'no match', '{ann}')`)
 
-	v, err := c.ConsolePlayer(t.Context(), db.PlayerFilter{Player: "ann", Universe: "global", Page: 2})
+	v, err := c.playerOf("ann", opsview.Page{Limit: 2})
 	require.NoError(t, err)
 	require.Len(t, v.Seats, 2)
 	require.Len(t, v.Tickets, 1)
 	require.Equal(t, "t1 expired no match", v.Tickets[0].Ticket+" "+v.Tickets[0].State+" "+v.Tickets[0].Reason)
 	require.Len(t, v.Past, 2)
 	require.True(t, v.PastMore)
-	v, err = c.ConsolePlayer(t.Context(), db.PlayerFilter{Player: "ann", Universe: "global", Page: 2, Before: v.Past[1].LeftAt})
+	v, err = c.playerOf("ann", opsview.Page{Limit: 2, After: []any{v.Past[1].LeftAt}})
 	require.NoError(t, err)
 	require.Len(t, v.Past, 1)
 	require.False(t, v.PastMore)
-	steps, err := c.ConsoleTicketSteps(t.Context(), "global", "t1")
+	steps, _, err := list(c, opsview.TicketStates, opsview.TicketFilter{Universe: "global", Ticket: "t1"}, opsview.Page{})
 	require.NoError(t, err)
 	require.Equal(t, []string{"queued", "expired"}, []string{steps[0].State, steps[1].State})
 
-	v, err = c.ConsolePlayer(t.Context(), db.PlayerFilter{Player: "'; DROP TABLE seats", Universe: "global"})
+	v, err = c.playerOf("'; DROP TABLE seats", opsview.Page{Limit: 50})
 	require.NoError(t, err)
-	require.Equal(t, db.PlayerView{}, v)
+	require.Equal(t, opsview.Player{Seats: []opsview.Seat{}, Refusals: []opsview.Refusal{}, Tickets: []opsview.PlayerTicket{}, Lobby: []opsview.LobbySession{}, Past: []opsview.PastSeat{}}, v)
 }
 
 // Pins a page that says "full" whatever the reason is for which requests are refused.
@@ -174,15 +228,19 @@ func TestConsoleCapacitySaysWhyRequestsAreRefused(t *testing.T) {
 	c.session("eu", "joins", "joins", "ann", "bob")
 	c.provisioned()
 
-	all, more, err := c.ConsoleCapacity(t.Context(), db.CapacityFilter{})
+	var more bool
+	all, err := read(c, func(ctx context.Context, q opsview.Querier) (all []opsview.ModeCapacity, err error) {
+		all, more, err = opsview.ListCapacity(ctx, q, "", opsview.Page{Limit: 50})
+		return all, err
+	})
 	require.NoError(t, err)
 	require.False(t, more)
 	why := map[string]string{}
-	var joins db.ConsoleCapacity
+	var joins opsview.Outlook
 	for _, k := range all {
-		why[k.Mode] = k.Refusal
-		if k.Mode == "joins" {
-			joins = k
+		why[k.Outlook.Mode] = k.Outlook.Refusal
+		if k.Outlook.Mode == "joins" {
+			joins = k.Outlook
 		}
 	}
 	require.Equal(t, map[string]string{
@@ -191,7 +249,7 @@ func TestConsoleCapacitySaysWhyRequestsAreRefused(t *testing.T) {
 	}, why)
 	require.Empty(t, joins.RefusalText(2, 4))
 	require.NotEmpty(t, joins.RefusalText(3, 4), "a party needs its seats in one session")
-	demand, err := c.ConsoleDemand(t.Context())
+	demand, _, err := list(c, opsview.Demands, opsview.Any{}, opsview.Page{})
 	require.NoError(t, err)
 	require.Len(t, demand, 2)
 }
@@ -203,7 +261,7 @@ func TestConsoleHealthAndKeys(t *testing.T) {
 	c.key("old", "-3 days", "-2 days")
 	c.key("signing", "-1 minute", "1 day")
 	c.exec(`INSERT INTO worker_loops (loop, succeeded_at, every) VALUES ('reap', now() - interval '1 hour', '1 second')`)
-	v, err := c.ConsoleHealth(t.Context())
+	v, err := read(c, opsview.ReadHealth)
 	require.NoError(t, err)
 	require.Len(t, v.Replicas, 2)
 	require.False(t, v.Amnesty.Amnesty)
@@ -211,14 +269,14 @@ func TestConsoleHealthAndKeys(t *testing.T) {
 	require.True(t, v.Loops[0].Late)
 	require.Len(t, v.Snapshots, 3)
 	require.GreaterOrEqual(t, v.Partitions[0].DaysAhead, int32(6))
-	counts, err := c.ConsoleInvariants(t.Context())
+	counts, err := read(c, opsview.ReadInvariants)
 	require.NoError(t, err)
 	require.Greater(t, len(counts), 20)
-	keys, err := c.ConsoleKeys(t.Context(), 1)
+	keys, more, err := list(c, opsview.Keys, opsview.KeyFilter{}, opsview.Page{Limit: 1})
 	require.NoError(t, err)
-	require.True(t, keys.More)
-	require.Equal(t, "signing", keys.Keys[0].KID)
-	_, more, err := c.ConsoleProjectKeys(t.Context(), [3]string{}, 1)
+	require.True(t, more)
+	require.Equal(t, "signing", keys[0].KID)
+	_, more, err = list(c, opsview.ProjectKeys, opsview.Any{}, opsview.Page{Limit: 1})
 	require.NoError(t, err)
 	require.False(t, more)
 }
@@ -229,43 +287,43 @@ func TestConsoleEventsPageBackAndFollow(t *testing.T) {
 	for i := range 5 {
 		c.exec(`INSERT INTO events (region, kind, instance_id, detail) VALUES ('eu', $1, $2, '{"n": 1}')`, []string{"session.opened", "session.closed"}[i%2], []string{"a1", "b1"}[i%2])
 	}
-	kinds := func(events []db.Event) (all []string) {
+	kinds := func(events []opsview.Event) (all []string) {
 		for _, e := range events {
 			all = append(all, e.Kind)
 		}
 		return all
 	}
-	p, err := c.ConsoleEvents(t.Context(), db.LatestEvent(), db.EventFilter{Page: 3})
+	p, err := c.events(opsview.LatestEvent(), opsview.EventFilter{}, 3)
 	require.NoError(t, err)
 	require.Equal(t, []string{"session.opened", "session.closed", "session.opened"}, kinds(p.Events))
-	p, err = c.ConsoleEvents(t.Context(), *p.Next, db.EventFilter{Page: 3})
+	p, err = c.events(*p.Next, opsview.EventFilter{}, 3)
 	require.NoError(t, err)
 	require.Equal(t, []string{"session.closed", "session.opened"}, kinds(p.Events))
 	require.Nil(t, p.Next)
-	p, err = c.ConsoleEvents(t.Context(), db.LatestEvent(), db.EventFilter{Kinds: "session.c", Page: 2})
+	p, err = c.events(opsview.LatestEvent(), opsview.EventFilter{Kinds: "session.c"}, 2)
 	require.NoError(t, err)
 	require.Equal(t, []string{"session.closed", "session.closed"}, kinds(p.Events))
 	require.Nil(t, p.Next)
-	p, err = c.ConsoleEvents(t.Context(), db.LatestEvent(), db.EventFilter{Instance: "a1"})
+	p, err = c.events(opsview.LatestEvent(), opsview.EventFilter{Instance: "a1"}, 50)
 	require.NoError(t, err)
 	require.Len(t, p.Events, 3)
 
-	p, err = c.ConsoleEvents(t.Context(), db.LatestEvent(), db.EventFilter{Session: "eu." + uuid.NewString()})
+	p, err = c.events(opsview.LatestEvent(), opsview.EventFilter{Session: "eu." + uuid.NewString()}, 50)
 	require.NoError(t, err, "events without a session")
 	require.Empty(t, p.Events)
 
-	from, err := c.FeedCursor(t.Context())
+	from, err := read(c, opsview.FeedEnd)
 	require.NoError(t, err)
 	c.exec(`INSERT INTO events (region, kind) VALUES ('us', 'key.made')`)
-	var tail []db.Event
+	var tail []opsview.Event
 	require.Eventually(t, func() bool { // the feed waits for the transactions of other tests, for earlier events as well
-		tail, err = c.ConsoleTail(t.Context(), from, 0)
+		tail, _, err = list(c, opsview.EventFeed, opsview.FeedFilter{}, opsview.Page{After: from.Key()})
 		return err != nil || len(tail) > 0 && tail[len(tail)-1].Kind == "key.made"
 	}, time.Minute, 10*time.Millisecond)
 	require.NoError(t, err)
 	last := tail[len(tail)-1]
-	require.True(t, db.EventFilter{Kinds: "key."}.Selects(last))
-	require.False(t, db.EventFilter{Region: "eu"}.Selects(last))
+	require.True(t, opsview.EventFilter{Kinds: "key."}.Selects(last))
+	require.False(t, opsview.EventFilter{Region: "eu"}.Selects(last))
 }
 
 // Pins a filter that selects nothing, for which a page reads the whole log.
@@ -274,11 +332,11 @@ func TestConsoleEventsEndAfterSoManyRows(t *testing.T) {
 	c := newConsole(t)
 	c.exec(`INSERT INTO events (kind) SELECT CASE n WHEN 1 THEN 'rare.event' ELSE 'common.event' END FROM generate_series(1, 6000) n`)
 	c.exec(`UPDATE events SET id = '00000000-0000-0000-0000-000000000000' WHERE kind = 'rare.event'`)
-	p, err := c.ConsoleEvents(t.Context(), db.LatestEvent(), db.EventFilter{Kinds: "rare."})
+	p, err := c.events(opsview.LatestEvent(), opsview.EventFilter{Kinds: "rare."}, 50)
 	require.NoError(t, err)
 	require.Empty(t, p.Events)
 	require.NotNil(t, p.Next)
-	p, err = c.ConsoleEvents(t.Context(), *p.Next, db.EventFilter{Kinds: "rare."})
+	p, err = c.events(*p.Next, opsview.EventFilter{Kinds: "rare."}, 50)
 	require.NoError(t, err)
 	require.Len(t, p.Events, 1)
 	require.Nil(t, p.Next)
@@ -291,9 +349,9 @@ func TestConsoleEventsUntilATime(t *testing.T) {
 	c := newConsole(t)
 	night := time.Now().UTC().Truncate(time.Hour)
 	until := func(at time.Time) (found []string) {
-		before, err := c.ConsoleEventsUntil(t.Context(), at)
+		before, err := c.EventsUntil(t.Context(), at)
 		require.NoError(t, err)
-		p, err := c.ConsoleEvents(t.Context(), before, db.EventFilter{})
+		p, err := c.events(before, opsview.EventFilter{}, 50)
 		require.NoError(t, err)
 		for _, e := range p.Events {
 			found = append(found, e.Kind)
@@ -372,7 +430,7 @@ func TestConsoleReadsAreBounded(t *testing.T) {
 	c := newConsole(t)
 	c.hold(`LOCK TABLE instances`)
 	began := time.Now()
-	_, _, err := c.ConsoleFleet(t.Context(), db.FleetFilter{})
+	_, _, err := list(c, opsview.Fleet, opsview.FleetFilter{}, opsview.Page{})
 	require.True(t, fault.Is(err, fault.Unavailable), "%v", err)
 	require.Less(t, time.Since(began), 30*time.Second)
 }

@@ -161,3 +161,9 @@ func (s *Store) ReadCandidates(ctx context.Context, universe, after string) (pag
 	})
 	return page, full, err
 }
+
+// TicketsBeginning returns the ids of the oldest 100 queued tickets that begin with a text. Errors: Unavailable.
+func (s *Store) TicketsBeginning(ctx context.Context, begun string) ([]string, error) {
+	ids, err := s.q.TicketsBeginning(ctx, begun)
+	return ids, classify(err)
+}

@@ -24,25 +24,24 @@ type Trouble struct {
 // Config.KeyEncryptionKeys: it writes the row of the process, and then a temporary file, since a full disk may have room for the row. It costs
 // about a millisecond. Errors: Unavailable, or whatever Postgres answers; internal/base/dbcause says what it means.
 func (s *Store) Report(ctx context.Context, troubles []Trouble) error {
-	return s.report(ctx, s.processName(), troubles)
-}
-
-// TryWrite tests that the database takes writes, as Report does, for a process that reports nothing. Errors: those of Report.
-func (s *Store) TryWrite(ctx context.Context) error { return s.report(ctx, "test of writes", nil) }
-
-func (s *Store) report(ctx context.Context, process string, troubles []Trouble) error {
-	if troubles == nil {
-		troubles = []Trouble{}
-	}
-	list, err := json.Marshal(troubles)
+	list, err := json.Marshal(append([]Trouble{}, troubles...))
 	if err != nil {
 		return err
 	}
-	if err := s.inTx(ctx, func(q *query.Queries) error {
-		return q.ReportProcess(ctx, query.ReportProcessParams{
-			Process: process, Troubles: list, Providers: append([]string{}, s.cfg.Providers...), KeyEncryptionKeys: append([]string{}, s.cfg.KeyEncryptionKeys...),
-		})
-	}); err != nil {
+	return s.report(ctx, query.ReportProcessParams{
+		Process: s.processName(), Troubles: list,
+		Providers: append([]string{}, s.cfg.Providers...), KeyEncryptionKeys: append([]string{}, s.cfg.KeyEncryptionKeys...),
+	})
+}
+
+// TryWrite tests that the database takes writes, as Report does. Its row is no process: it has no providers and no keys, which would count as those
+// of a further one. Errors: those of Report.
+func (s *Store) TryWrite(ctx context.Context) error {
+	return s.report(ctx, query.ReportProcessParams{Process: "test of writes", Troubles: []byte("[]"), Providers: []string{}, KeyEncryptionKeys: []string{}})
+}
+
+func (s *Store) report(ctx context.Context, row query.ReportProcessParams) error {
+	if err := s.inTx(ctx, func(q *query.Queries) error { return q.ReportProcess(ctx, row) }); err != nil {
 		return classify(err)
 	}
 	return classify(s.inTx(ctx, func(q *query.Queries) error {

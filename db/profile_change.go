@@ -44,7 +44,7 @@ type ProfileChange struct {
 // profileState is a profile as a change finds it.
 type profileState struct {
 	live, shadow, latest int // 0: there is none
-	retired, paused      bool
+	retired              bool
 	liveText, shadowText []byte // canonical
 }
 
@@ -229,7 +229,7 @@ func lockProfile(ctx context.Context, q *query.Queries, edit ProfileEdit) (was p
 		return was, err
 	}
 	was = profileState{
-		live: int(r.Live), shadow: orZero(r.Shadow), latest: int(r.Latest), retired: r.RetiredAt != nil, paused: r.PausedAt != nil,
+		live: int(r.Live), shadow: orZero(r.Shadow), latest: int(r.Latest), retired: r.RetiredAt != nil,
 		liveText: r.LiveCanonical, shadowText: r.ShadowCanonical,
 	}
 	current := was.live
@@ -255,9 +255,6 @@ func writeProfile(ctx context.Context, q *query.Queries, edit ProfileEdit, was, 
 		save.Shadow = &shadow
 	}
 	if err := q.SaveProfile(ctx, save); err != nil {
-		return err
-	}
-	if err := writePause(ctx, q, edit, was, now); err != nil {
 		return err
 	}
 	if now.shadow != was.shadow || now.live != was.live {

@@ -6,45 +6,40 @@ import (
 	"github.com/lattice-director/director/db/query"
 )
 
-// PauseProfile makes a profile make no matches until it is resumed, within a second. Its tickets keep their place, and matches that were
-// decided are played. New versions are applied without an end of the pause. Errors: NotFound; Conflict for a retired profile, or another
-// live version than the expected one; Unavailable.
+// PauseProfile makes a profile make no matches; its tickets keep their place. It calls ops.pause_profile: a second pause with another reason
+// changes the reason. Errors: NotFound; Conflict, for a retired profile and for another live version than the expected one; Unavailable.
 func (s *Store) PauseProfile(ctx context.Context, edit ProfileEdit) (ProfileChange, error) {
-	return s.changeProfile(ctx, edit, nil, func(was profileState) (profileState, string, error) {
-		now := was
-		now.paused = true
-		switch {
-		case was.live == 0:
-			return was, "", noProfile(edit.Name, 0)
-		case was.retired:
-			return was, "", retiredProfile(edit.Name)
-		case was.paused:
-			return was, "", nil
-		}
-		return now, "profile.paused", nil
+	return s.changePause(ctx, edit, func(q *query.Queries) (bool, error) {
+		return q.OpsPauseProfile(ctx, query.OpsPauseProfileParams{Universe: edit.Region, Profile: edit.Name, Reason: edit.Reason})
 	})
 }
 
-// ResumeProfile ends the pause of a profile: tickets that waited meanwhile are matched. Errors: NotFound, Conflict for another live version than
-// the expected one, Unavailable.
+// ResumeProfile ends the pause of a profile, by ops.resume_profile: tickets that waited meanwhile are matched. Errors: NotFound; Conflict, for
+// another live version than the expected one; Unavailable.
 func (s *Store) ResumeProfile(ctx context.Context, edit ProfileEdit) (ProfileChange, error) {
-	return s.changeProfile(ctx, edit, nil, func(was profileState) (profileState, string, error) {
-		now := was
-		now.paused = false
-		switch {
-		case was.live == 0:
-			return was, "", noProfile(edit.Name, 0)
-		case !was.paused:
-			return was, "", nil
-		}
-		return now, "profile.resumed", nil
+	return s.changePause(ctx, edit, func(q *query.Queries) (bool, error) {
+		return q.OpsResumeProfile(ctx, query.OpsResumeProfileParams{Universe: edit.Region, Profile: edit.Name})
 	})
 }
 
-// writePause writes a change of the pause.
-func writePause(ctx context.Context, q *query.Queries, edit ProfileEdit, was, now profileState) error {
-	if was.paused == now.paused {
-		return nil
+// changePause calls a function of schema ops for the version that the author expects.
+func (s *Store) changePause(
+	ctx context.Context, edit ProfileEdit, change func(*query.Queries) (bool, error),
+) (done ProfileChange, err error) {
+	err = s.inTx(ctx, func(q *query.Queries) error {
+		was, err := lockProfile(ctx, q, edit)
+		if err != nil {
+			return err
+		}
+		done = ProfileChange{Name: edit.Name, Version: was.live}
+		done.Changed, err = actsIn(ctx, q, edit.Author, edit.Reason, change)
+		return err
+	})
+	if err != nil {
+		return ProfileChange{}, refusal(err)
 	}
-	return q.PauseProfile(ctx, query.PauseProfileParams{Region: edit.Region, Name: edit.Name, Paused: now.paused, Reason: edit.Reason})
+	if done.Changed {
+		s.Notify(TopicProfiles, edit.Region)
+	}
+	return done, nil
 }

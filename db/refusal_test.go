@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/opsview"
 	"github.com/lattice-director/director/internal/base/fault"
 )
 
@@ -31,16 +32,17 @@ func TestRefusalsOfAnHourAreOneRow(t *testing.T) {
 	record(later)
 	record(refusal("ann", "no_capacity", 26*time.Hour, 25*time.Hour))
 
-	v, err := c.ConsolePlayer(t.Context(), db.PlayerFilter{Player: "ann", Universe: "global"})
+	v, err := c.playerOf("ann", opsview.Page{Limit: 50})
 	require.NoError(t, err)
 	require.Len(t, v.Refusals, 3, "%+v", v.Refusals)
 	all := v.Refusals
-	require.Equal(t, db.PlayerRefusals{
-		Call: "POST /matchmake", Code: "no_capacity", Detail: "still full", Times: 3, FirstAt: all[0].FirstAt, LastAt: all[0].LastAt,
+	require.Equal(t, opsview.Refusal{
+		Player: "ann", Hour: all[0].Hour, Call: "POST /matchmake", Code: "no_capacity", Detail: "still full", Times: 3, FirstAt: all[0].FirstAt, LastAt: all[0].LastAt,
 	}, all[0])
 	require.False(t, all[0].FirstAt.After(all[0].LastAt))
-	require.Equal(t, db.PlayerRefusals{
-		Call: "POST /matchmake", Code: "unavailable", Detail: "full", Region: "eu", Mode: "duel", Times: 1, FirstAt: all[1].FirstAt, LastAt: all[1].LastAt, RequestID: "r1",
+	require.Equal(t, opsview.Refusal{
+		Player: "ann", Hour: all[1].Hour, Call: "POST /matchmake", Code: "unavailable", Detail: "full", Region: "eu", Mode: "duel", Times: 1,
+		FirstAt: all[1].FirstAt, LastAt: all[1].LastAt, RequestID: "r1",
 	}, all[1])
 	require.Equal(t, time.Hour, all[2].LastAt.Sub(all[2].FirstAt))
 	require.Greater(t, all[0].LastAt.Sub(all[2].LastAt), 24*time.Hour)

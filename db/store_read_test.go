@@ -45,13 +45,13 @@ func TestPagesInUseAreNoOutage(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	_, err := store.ConsoleHealth(ctx)
+	_, err := store.FleetModes(ctx)
 	require.True(t, fault.Is(err, fault.TooMany), "%v", err)
 	require.ErrorContains(t, err, "too many pages are being read")
 
 	gone, leave := context.WithCancel(t.Context())
 	leave()
-	_, err = store.ConsoleHealth(gone)
+	_, err = store.FleetModes(gone)
 	require.ErrorIs(t, err, context.Canceled)
 	require.False(t, fault.Is(err, fault.TooMany), "%v", err)
 }

@@ -1,4 +1,4 @@
--- What the console changes, by functions of schema ops.
+-- What operators change, by functions of schema ops.
 
 -- name: SetActor :exec
 -- Names the person who acts for the rest of the transaction: see acting_operator() in migrations/00031_console.sql.
@@ -14,6 +14,18 @@ SELECT ops.drain(@instance::text)::bool AS changed;
 
 -- name: OpsUndrain :one
 SELECT ops.undrain(@instance::text)::bool AS changed;
+
+-- name: OpsDrainHost :one
+SELECT ops.drain_host(@host::text, @region::text)::bool AS changed;
+
+-- name: OpsUndrainHost :one
+SELECT ops.undrain_host(@host::text, @region::text)::bool AS changed;
+
+-- name: OpsDrainLabel :one
+SELECT ops.drain_label(@label::text, @region::text)::bool AS changed;
+
+-- name: OpsUndrainLabel :one
+SELECT ops.undrain_label(@label::text, @region::text)::bool AS changed;
 
 -- name: OpsCloseSession :exec
 SELECT ops.close_session(@session::text, @reason::text);
@@ -33,6 +45,9 @@ SELECT ops.stop_deployment(@deployment::uuid, @reason::text)::bool AS changed;
 -- name: OpsScalePool :one
 SELECT ops.scale_pool(@region::text, @app::text, @version::text, @least::int, @most::int)::bool AS changed;
 
+-- name: OpsLimitPools :one
+SELECT ops.limit_pools(sqlc.narg(servers)::int, sqlc.narg(starts)::int)::bool AS changed;
+
 -- name: OpsPausePool :one
 SELECT ops.pause_pool(@region::text, @app::text, @version::text, @reason::text, sqlc.narg(until)::timestamptz)::bool AS changed;
 
@@ -48,3 +63,7 @@ SELECT ops.resume_profile(@universe::text, @profile::text)::bool AS changed;
 -- name: ReadOnly :exec
 -- Refuses writes for the rest of the transaction.
 SELECT set_config('transaction_read_only', 'on', true);
+
+-- name: Login :one
+-- Returns the actor of events that the login of the database causes.
+SELECT ('sql:' || session_user)::text AS actor;

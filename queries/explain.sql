@@ -31,3 +31,7 @@ LEFT JOIN LATERAL (
 LEFT JOIN LATERAL (
     SELECT o.state FROM ticket_events o WHERE o.region = @universe AND o.ticket_id = w.id AND o.at >= @since::timestamptz
     ORDER BY o.n DESC, o.at DESC LIMIT 1) e ON true;
+
+-- name: TicketsBeginning :many
+-- Returns the ids of the oldest queued tickets that begin with a text, for the completion of a command line.
+SELECT id FROM tickets WHERE starts_with(id, @begun::text) ORDER BY created LIMIT 100;

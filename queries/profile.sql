@@ -27,13 +27,6 @@ INSERT INTO profiles (region, name, live, shadow, retired_at)
 VALUES (@region, @name, @live, sqlc.narg(shadow), CASE WHEN sqlc.arg(retired)::bool THEN now() END)
 ON CONFLICT (region, name) DO UPDATE SET live = excluded.live, shadow = excluded.shadow, retired_at = excluded.retired_at;
 
--- name: PauseProfile :exec
--- A profile that is paused makes no matches: its owner reads this (OwnedProfiles in loop.sql). Operators without the command line call
--- ops.pause_profile, which means the same.
-UPDATE profiles SET paused_at = CASE WHEN sqlc.arg(paused)::bool THEN coalesce(paused_at, now()) END,
-                    pause_reason = CASE WHEN sqlc.arg(paused)::bool THEN nullif(sqlc.arg(reason)::text, '') END
-WHERE region = @region AND name = @name;
-
 -- name: LogProfile :exec
 INSERT INTO events (region, kind, actor, detail)
 VALUES (@region, @kind, coalesce(nullif(sqlc.arg(author)::text, ''), 'sql:' || session_user), @detail);

@@ -7,22 +7,22 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/opsview"
 	"github.com/lattice-director/director/server/rest"
 )
 
 // refusals waits until a player has n rows of refusals, and returns them without their times.
-func (b *bundle) refusals(player string, n int) map[string]db.PlayerRefusals {
+func (b *bundle) refusals(player string, n int) map[string]opsview.Refusal {
 	b.t.Helper()
-	all := map[string]db.PlayerRefusals{}
+	all := map[string]opsview.Refusal{}
 	require.Eventually(b.t, func() bool {
-		v, err := b.store.ConsolePlayer(b.t.Context(), db.PlayerFilter{Player: player, Universe: "global"})
+		found, err := opsview.Refusals.Read(b.t.Context(), b.store.Pool(), opsview.RefusalFilter{Player: player}, opsview.Page{})
 		require.NoError(b.t, err)
-		for _, r := range v.Refusals {
-			r.FirstAt, r.LastAt = time.Time{}, time.Time{}
+		for _, r := range found {
+			r.FirstAt, r.LastAt, r.Hour = time.Time{}, time.Time{}, time.Time{}
 			all[r.Call+" "+r.Code] = r
 		}
-		return len(v.Refusals) >= n
+		return len(found) >= n
 	}, time.Minute, 50*time.Millisecond)
 	require.Len(b.t, all, n)
 	return all
@@ -44,8 +44,8 @@ func TestRefusalsOfPlayersAreRecorded(t *testing.T) {
 	b.fleet("register", fields{"instance_id": ""}).problem(http.StatusBadRequest, "invalid_request")
 
 	all := b.refusals("ann", 4)
-	require.Equal(t, db.PlayerRefusals{
-		Call: "POST /matchmake", Code: "no_capacity", Detail: full["detail"].(string), Region: "eu", Mode: "duel", Times: 1, RequestID: full["request_id"].(string),
+	require.Equal(t, opsview.Refusal{
+		Player: "ann", Call: "POST /matchmake", Code: "no_capacity", Detail: full["detail"].(string), Region: "eu", Mode: "duel", Times: 1, RequestID: full["request_id"].(string),
 	}, all["POST /matchmake no_capacity"])
 	require.Contains(t, all["POST /matchmake invalid_request"].Detail, "party must contain the caller")
 	require.NotContains(t, all["POST /resolve no_seat"].Detail, seated["session_handle"].(string), "a handle is a secret")

@@ -2,10 +2,11 @@ package main
 
 import (
 	"context"
-	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/opsview"
 	"github.com/lattice-director/director/internal/cli"
 )
 
@@ -20,36 +21,6 @@ func (p *program) agents() *cobra.Command {
 	}, p.agentsList(), p.agentsDrain(), p.agentsUndrain(), p.agentKeys())
 }
 
-// agentLine is a row of ops.agents.
-type agentLine struct {
-	Region           string            `json:"region"`
-	Agent            string            `json:"agent"`
-	Name             string            `json:"name"`
-	Process          string            `json:"process"`
-	Endpoint         string            `json:"endpoint"`
-	State            string            `json:"state"`
-	Status           string            `json:"status"`
-	DrainKept        bool              `json:"drain_kept"`
-	Rooms            int               `json:"rooms"`
-	ReservedRooms    int               `json:"reserved_rooms"`
-	MaxRooms         *int              `json:"max_rooms"` // nil: any number
-	Connections      int64             `json:"connections"`
-	MaxConnections   *int              `json:"max_connections"` // nil: any number
-	CommandsInFlight int               `json:"commands_in_flight"`
-	RoomTypes        []string          `json:"room_types"`
-	Labels           map[string]string `json:"labels"`
-	Version          string            `json:"version"`
-	Key              string            `json:"key"`
-	JoinedAt         time.Time         `json:"joined_at"`
-	LastReply        *time.Time        `json:"last_reply"`
-	ReplyAge         *float64          `json:"reply_age"` // seconds
-}
-
-const selectAgents = `SELECT region, agent, name, process, endpoint, state, status, drain_kept, rooms, reserved_rooms, max_rooms, connections,
-    max_connections, commands_in_flight, room_types, labels, version, key, joined_at, last_reply,
-    extract(epoch FROM statement_timestamp() - last_reply)::float8 AS reply_age
-FROM ops.agents WHERE ($1 = '' OR region = $1) AND ($2 = '' OR $2 = ANY (room_types)) AND ($3 = '' OR name = $3) ORDER BY region, joined_at, agent`
-
 func (p *program) agentsList() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
@@ -63,25 +34,29 @@ func (p *program) agentsList() *cobra.Command {
 	region := cmd.Flags().String("region", "", "Only this region")
 	roomType := cmd.Flags().String("type", "", "Only game servers that can create rooms of this type")
 	name := cmd.Flags().String("name", "", "Only game servers with this name")
-	p.completeFlag(cmd, "region", "SELECT DISTINCT region FROM ops.agents")
-	p.completeFlag(cmd, "type", "SELECT DISTINCT unnest(room_types) FROM ops.agents")
-	p.completeFlag(cmd, "name", "SELECT DISTINCT name FROM ops.agents WHERE name <> ''")
+	p.completeFlag(cmd, "region", wordsOf(opsview.Agents, opsview.AgentFilter{}, "region"))
+	p.completeFlag(cmd, "type", wordsOf(opsview.Agents, opsview.AgentFilter{}, "room_types"))
+	p.completeFlag(cmd, "name", wordsOf(opsview.Agents, opsview.AgentFilter{}, "name"))
 	addFlags(cmd.Flags(), byOperator)
 	cli.AddOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return p.withDatabase(cmd, byOperator, func(ctx context.Context, l operator) error {
-			agents, err := rows[agentLine](ctx, l.Store, selectAgents, *region, *roomType, *name)
+			f := opsview.AgentFilter{Region: *region, Type: *roomType, Name: *name}
+			agents, err := opsview.Agents.Read(ctx, l.Pool(), f, opsview.Page{Order: opsview.ByJoining})
 			if err != nil {
 				return err
 			}
-			header := []string{"region", "agent", "name", "state", "status", "kept", "types", "rooms", "max rooms", "players", "max players", "reply", "endpoint"}
-			return cli.Write(l.out.Sparing("reply", "region", "kept", "max players", "max rooms", "types", "endpoint"), agents, header, agentLine.cells)
+			header := []string{
+				"region", "agent", "name", "state", "status", "kept", "types", "rooms", "max rooms", "players", "max players", "reply", "endpoint",
+			}
+			out := l.out.Sparing("reply", "region", "kept", "max players", "max rooms", "types", "endpoint")
+			return cli.Write(out, agents, header, agentCells)
 		})
 	}
 	return cmd
 }
 
-func (a agentLine) cells() []any {
+func agentCells(a opsview.Agent) []any {
 	return []any{
 		a.Region, a.Agent, a.Name, a.State, a.Status, a.DrainKept, a.RoomTypes, a.Rooms + a.ReservedRooms, orBlank(a.MaxRooms),
 		a.Connections, orBlank(a.MaxConnections), ago(a.ReplyAge), a.Endpoint,
@@ -95,7 +70,7 @@ func (p *program) agentsDrain() *cobra.Command {
 		Long: "Stops placing rooms on game servers until `undrain`. Each is identified by its name and endpoint, so it stays drained when its process\n" +
 			"restarts. `POST /v1/instances/ID/drain` drains only the current process.",
 		Example: "  director agents drain 562cfc2cbeef8cf4",
-	}, ofAgents, "SELECT ops.drain_agent($1)", "NOT drain_kept")
+	}, "agent", wordsOf(opsview.Agents, opsview.AgentFilter{DrainKept: new(false)}, "agent"), db.Act.DrainAgent)
 }
 
 func (p *program) agentsUndrain() *cobra.Command {
@@ -104,5 +79,5 @@ func (p *program) agentsUndrain() *cobra.Command {
 		Short:   "Place rooms on drained game servers again",
 		Long:    "Ends a drain of `drain`. A game server that was drained in another way stays drained.",
 		Example: "  director agents undrain 562cfc2cbeef8cf4",
-	}, ofAgents, "SELECT ops.undrain_agent($1)", "drain_kept")
+	}, "agent", wordsOf(opsview.Agents, opsview.AgentFilter{DrainKept: new(true)}, "agent"), db.Act.UndrainAgent)
 }

@@ -26,12 +26,6 @@ func (p *program) agentKeys() *cobra.Command {
 // byAgentKey are the settings of the commands for agent keys.
 const byAgentKey = byOperator | byAgents
 
-// login returns the operator's name, the actor of events.
-func (l operator) login(ctx context.Context) (actor string, err error) {
-	err = l.Store.Pool().QueryRow(ctx, "SELECT 'sql:' || session_user").Scan(&actor)
-	return actor, err
-}
-
 // agentKeyLine is an agent key in lists.
 type agentKeyLine struct {
 	Name        string            `json:"name"`
@@ -78,7 +72,7 @@ func (p *program) agentKeyCreate() *cobra.Command {
 			}
 			var err error
 			n.Region = l.Orchestrator.Region
-			if n.Actor, err = l.login(ctx); err != nil {
+			if n.Actor, err = l.Login(ctx); err != nil {
 				return err
 			}
 			key, made, err := l.CreateAgentKey(ctx, n)
@@ -133,13 +127,13 @@ func (p *program) agentKeyRevoke() *cobra.Command {
 			"used for another key.",
 		Example:           "  director agents key revoke eu1",
 		Args:              cli.Exactly(1),
-		ValidArgsFunction: p.completeArgs("SELECT name FROM agent_keys WHERE revoked_at IS NULL AND starts_with(name, $1) AND NOT name = ANY ($2) ORDER BY name LIMIT 100"),
+		ValidArgsFunction: p.completeArgs(agentKeyWords),
 	}
 	addFlags(cmd.Flags(), byAgentKey)
 	cli.AddOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return p.withDatabase(cmd, byAgentKey, func(ctx context.Context, l operator) error {
-			actor, err := l.login(ctx)
+			actor, err := l.Login(ctx)
 			if err == nil {
 				err = l.RevokeAgentKey(ctx, l.Orchestrator.Region, args[0], actor)
 			}

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/opsview"
 	"github.com/lattice-director/director/internal/cli"
 	"github.com/lattice-director/director/internal/cli/clitest"
 	"github.com/lattice-director/director/internal/doctor"
@@ -66,19 +67,19 @@ func TestAgents(t *testing.T) {
 	_, found, _ := examined(t, environ)
 	require.Equal(t, "region global: 2 of 2 Rivalis game servers connected, 0 of them draining", found["agents"].Says)
 	require.Equal(t, doctor.OK, found["fleet"].State, "Rivalis game servers need not be instances: %s", found["fleet"].Says)
-	agents := clitest.Read[[]agentLine](t, director, environ, "agents", "list")
+	agents := clitest.Read[[]opsview.Agent](t, director, environ, "agents", "list")
 	require.Len(t, agents, 2)
 	require.Equal(t, "eu0", agents[0].Name)
 	require.Equal(t, "connected", agents[0].State)
-	require.Equal(t, 1, agents[0].Rooms)
+	require.EqualValues(t, 1, agents[0].Rooms)
 	require.Nil(t, agents[0].MaxRooms)
-	require.Len(t, clitest.Read[[]agentLine](t, director, environ, "agents", "list", "--name", "eu1", "--type", "match"), 1)
-	require.Empty(t, clitest.Read[[]agentLine](t, director, environ, "agents", "list", "--type", "race"))
+	require.Len(t, clitest.Read[[]opsview.Agent](t, director, environ, "agents", "list", "--name", "eu1", "--type", "match"), 1)
+	require.Empty(t, clitest.Read[[]opsview.Agent](t, director, environ, "agents", "list", "--type", "race"))
 	require.Contains(t, director.OK(t, environ, "agents", "list", "--wide"), "wss://eu0.example")
 
 	drained := clitest.Read[[]changeLine](t, director, environ, "agents", "drain", "562cfc2cbeef8cf4", "562cfc2cbeef8cf5")
 	require.Equal(t, []changeLine{{"562cfc2cbeef8cf4", true}, {"562cfc2cbeef8cf5", true}}, drained)
-	agents = clitest.Read[[]agentLine](t, director, environ, "agents", "list")
+	agents = clitest.Read[[]opsview.Agent](t, director, environ, "agents", "list")
 	require.Equal(t, "draining", agents[0].Status)
 	require.True(t, agents[0].DrainKept)
 	_, found, _ = examined(t, environ)

@@ -6,9 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/spf13/cobra"
 
@@ -100,59 +98,4 @@ func unreachable(err error) bool {
 	var connect *pgconn.ConnectError
 	var network *net.OpError
 	return errors.As(err, &connect) || errors.As(err, &network) || pgconn.Timeout(err) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
-}
-
-// rows returns the rows of a query.
-func rows[T any](ctx context.Context, store *db.Store, sql string, args ...any) ([]T, error) {
-	found, err := store.Pool().Query(ctx, sql, args...)
-	if err != nil {
-		return nil, err
-	}
-	return pgx.CollectRows(found, pgx.RowToStructByName[T])
-}
-
-// changed calls a function of schema ops that returns whether it changed anything.
-func changed(ctx context.Context, store *db.Store, sql string, args ...any) (did bool, err error) {
-	err = store.Pool().QueryRow(ctx, sql, args...).Scan(&did)
-	return did, err
-}
-
-// completionTimeout bounds how long a shell waits after Tab.
-const completionTimeout = 2 * time.Second
-
-// completeFlag registers a query over schema ops as the completion of a flag. Its only column has the values.
-func (p *program) completeFlag(cmd *cobra.Command, flag, sql string) {
-	_ = cmd.RegisterFlagCompletionFunc(flag, p.completeArgs("SELECT word FROM ("+sql+
-		") AS found (word) WHERE starts_with(word, $1) AND $2::text[] IS NOT NULL ORDER BY word LIMIT 100"))
-}
-
-// The completions of flags that several commands have.
-const (
-	regionWords   = "SELECT region FROM ops.fleet UNION SELECT region FROM ops.sessions"
-	modeWords     = "SELECT mode FROM ops.capacity"
-	instanceWords = "SELECT instance FROM ops.fleet WHERE status <> 'gone'"
-)
-
-// completeArgs returns a completion of arguments with a query: $1 is the beginning that was typed, $2 the arguments before it. It
-// returns nothing and no error if the database is unreachable, because a shell would print the error into the command line.
-func (p *program) completeArgs(sql string) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, given []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
-		defer cancel()
-		conf, err := load(cmd.Flags(), p.environ, byOperator)
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		store, err := p.openStore(ctx, conf)
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		defer store.Close()
-		found, err := store.Pool().Query(ctx, sql, begun, given)
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		words, _ := pgx.CollectRows(found, pgx.RowTo[string])
-		return words, cobra.ShellCompDirectiveNoFileComp
-	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
+	"github.com/lattice-director/director/db/opsview"
 	"github.com/lattice-director/director/db/provision"
 	"github.com/lattice-director/director/internal/cli"
 )
@@ -25,46 +26,6 @@ func (p *program) deployments() *cobra.Command {
 	}, p.deploymentsList(), p.deploymentsShow(), p.deploymentsStart(), p.deploymentsStop(), p.deploymentsEnv(), p.deploymentsLog())
 }
 
-// deploymentLine is a row of ops.deployments.
-type deploymentLine struct {
-	Region          string     `json:"region"`
-	Deployment      uuid.UUID  `json:"deployment"`
-	App             string     `json:"app"`
-	Version         string     `json:"version"`
-	Provider        string     `json:"provider"`
-	Phase           string     `json:"phase"`
-	Desired         string     `json:"desired"`
-	Origin          string     `json:"origin"`
-	Ref             *string    `json:"ref"`
-	ClaimedRef      *string    `json:"claimed_ref"` // that its server named when it registered
-	Location        *string    `json:"location"`
-	Endpoint        *string    `json:"endpoint"`
-	OpenSessions    int        `json:"open_sessions"`
-	ReservedSeats   int        `json:"reserved_seats"`
-	Age             float64    `json:"age"` // seconds
-	Attempts        int        `json:"attempts"`
-	CreatedAt       time.Time  `json:"created_at"`
-	IntentAt        *time.Time `json:"intent_at"`
-	ProviderReadyAt *time.Time `json:"provider_ready_at"`
-	RegisteredAt    *time.Time `json:"registered_at"`
-	ReadyAt         *time.Time `json:"ready_at"`
-	LostAt          *time.Time `json:"lost_at"`
-	DrainAt         *time.Time `json:"drain_at"`
-	EndsAt          *time.Time `json:"ends_at"`
-	StopAt          *time.Time `json:"stop_at"`
-	NextAt          *time.Time `json:"next_at"`
-	Reason          *string    `json:"reason"`
-	LastError       *string    `json:"last_error"`
-	Refused         *string    `json:"refused"` // why its server's registration was refused
-	RefusedAt       *time.Time `json:"refused_at"`
-}
-
-const selectDeployments = `SELECT region, deployment, app, version, provider, phase, desired, origin, ref, claimed_ref, location, endpoint, open_sessions, reserved_seats,
-    extract(epoch FROM age)::float8 AS age, attempts, created_at, intent_at, provider_ready_at, registered_at, ready_at, lost_at, drain_at, ends_at, stop_at,
-    next_at, reason, last_error, refused, refused_at
-FROM ops.deployments WHERE ($1 = '' OR region = $1) AND ($2 = '' OR app = $2) AND ($3 = '' OR phase = $3) AND ($4::uuid IS NULL OR deployment = $4)
-ORDER BY region, created_at, deployment LIMIT 10000`
-
 func (p *program) deploymentsList() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "list",
@@ -76,28 +37,39 @@ func (p *program) deploymentsList() *cobra.Command {
 	region := cmd.Flags().String("region", "", "Only this region")
 	app := cmd.Flags().String("app", "", "Only this app")
 	phase := cmd.Flags().String("phase", "", "Only this phase: wanted, deploying, starting, ready, draining, failed or stopping")
-	p.completeFlag(cmd, "region", "SELECT region FROM ops.deployments")
-	p.completeFlag(cmd, "app", "SELECT app FROM ops.deployments")
-	p.completeFlag(cmd, "phase", "SELECT unnest('{wanted,deploying,starting,ready,draining,failed,stopping}'::text[])")
+	p.completeFlag(cmd, "region", deploymentWords("region"))
+	p.completeFlag(cmd, "app", deploymentWords("app"))
+	_ = cmd.RegisterFlagCompletionFunc("phase", cobra.FixedCompletions(deploymentPhases, cobra.ShellCompDirectiveNoFileComp))
 	addFlags(cmd.Flags(), byOperator)
 	cli.AddOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return p.withDatabase(cmd, byOperator, func(ctx context.Context, l operator) error {
-			found, err := rows[deploymentLine](ctx, l.Store, selectDeployments, *region, *app, *phase, nil)
+			f := opsview.DeploymentFilter{Region: *region, App: *app, Phase: *phase}
+			found, err := opsview.Deployments.Read(ctx, l.Pool(), f, opsview.Page{Order: opsview.OldestFirst, Limit: 10_000})
 			if err != nil {
 				return err
 			}
-			header := []string{"region", "deployment", "app", "version", "provider", "phase", "desired", "sessions", "age", "endpoint", "location", "reason", "last error"}
+			header := []string{
+				"region", "deployment", "app", "version", "provider", "phase", "desired", "sessions", "age", "endpoint", "location", "reason",
+				"last error",
+			}
 			out := l.out.Sparing("location", "provider", "desired", "endpoint", "last error", "region")
-			return cli.Write(out, found, header, func(d deploymentLine) []any {
+			return cli.Write(out, found, header, func(d opsview.Deployment) []any {
+				age := brief(time.Duration(d.Age * float64(time.Second)).Round(time.Second))
 				return []any{
-					d.Region, d.Deployment, d.App, d.Version, d.Provider, d.Phase, d.Desired, d.OpenSessions,
-					brief(time.Duration(d.Age * float64(time.Second)).Round(time.Second)), orBlank(d.Endpoint), orBlank(d.Location), orBlank(d.Reason), orBlank(d.LastError),
+					d.Region, d.Deployment, d.App, d.Version, d.Provider, d.Phase, d.Desired, d.OpenSessions, age, orBlank(d.Endpoint),
+					orBlank(d.Location), orBlank(d.Reason), orBlank(d.LastError),
 				}
 			})
 		})
 	}
 	return cmd
+}
+
+var deploymentPhases = []string{"wanted", "deploying", "starting", "ready", "draining", "failed", "stopping"}
+
+func deploymentWords(column string) words {
+	return wordsOf(opsview.Deployments, opsview.DeploymentFilter{}, column)
 }
 
 // happened is an event of a deployment's timeline.
@@ -110,11 +82,9 @@ type happened struct {
 
 // deploymentDetails is the output of `deployments show`.
 type deploymentDetails struct {
-	Deployment *deploymentLine `json:"deployment"` // null: nothing of it is left
-	Events     []happened      `json:"events"`
+	Deployment *opsview.Deployment `json:"deployment"` // null: nothing of it is left
+	Events     []happened          `json:"events"`
 }
-
-const selectTimeline = `SELECT at, kind, actor, detail FROM ops.events WHERE instance = $1 AND at >= coalesce($2, now() - interval '2 days') ORDER BY at LIMIT 1000`
 
 func (p *program) deploymentsShow() *cobra.Command {
 	cmd := &cobra.Command{
@@ -122,10 +92,9 @@ func (p *program) deploymentsShow() *cobra.Command {
 		Short: "Show a deployment and what happened to it",
 		Long: "Shows a deployment and its events, each with its author and details: wanted, registered, ready, failed, stopped, ended.\n" +
 			"Of a deployment that is gone it shows the events of the last two days.",
-		Example: "  director deployments show 01979f2e-7a36-7d44-8d7b-2d2c5f6f1a10",
-		Args:    cli.Exactly(1),
-		ValidArgsFunction: p.completeArgs("SELECT deployment::text FROM ops.deployments WHERE starts_with(deployment::text, $1) AND cardinality($2::text[]) = 0 " +
-			"ORDER BY deployment LIMIT 100"),
+		Example:           "  director deployments show 01979f2e-7a36-7d44-8d7b-2d2c5f6f1a10",
+		Args:              cli.Exactly(1),
+		ValidArgsFunction: p.completeArgs(firstOnly(deploymentWords("deployment"))),
 	}
 	addFlags(cmd.Flags(), byOperator)
 	cli.AddOutput(cmd)
@@ -157,16 +126,25 @@ func parseDeployment(arg string) (uuid.UUID, error) {
 }
 
 func (l operator) deployment(ctx context.Context, id uuid.UUID) (d deploymentDetails, err error) {
-	found, err := rows[deploymentLine](ctx, l.Store, selectDeployments, "", "", "", id)
+	found, err := opsview.Deployments.Read(ctx, l.Pool(), opsview.DeploymentFilter{ID: &id}, opsview.Page{Limit: 1})
 	if err != nil {
 		return d, err
 	}
-	var since *time.Time
-	if len(found) > 0 {
-		d.Deployment, since = &found[0], &found[0].CreatedAt
-	}
-	if d.Events, err = rows[happened](ctx, l.Store, selectTimeline, id.String(), since); err != nil {
+	if err := l.ReadClock(ctx); err != nil {
 		return d, err
+	}
+	since := l.Now().Add(-2 * 24 * time.Hour)
+	if len(found) > 0 {
+		d.Deployment, since = &found[0], found[0].CreatedAt
+	}
+	timeline := opsview.EventFilter{Instance: id.String(), Since: since}
+	events, err := opsview.Events.Read(ctx, l.Pool(), timeline, opsview.Page{Order: opsview.ByTime, Limit: 1000})
+	if err != nil {
+		return d, err
+	}
+	d.Events = make([]happened, len(events))
+	for i, e := range events {
+		d.Events[i] = happened{e.At, e.Kind, e.Actor, e.Detail}
 	}
 	if len(found) == 0 && len(d.Events) == 0 {
 		return d, fmt.Errorf("there is no deployment %s, and it had no events in the last two days", id)
@@ -178,7 +156,7 @@ func (d deploymentDetails) write(out cli.Output) error {
 	if d.Deployment == nil {
 		fmt.Fprintln(out.Writer, "The deployment is gone: nothing of it is left at its provider.")
 	} else {
-		for _, fact := range d.Deployment.facts() {
+		for _, fact := range deploymentFacts(*d.Deployment) {
 			fmt.Fprintf(out.Writer, "%-12s %s\n", fact[0], fact[1])
 		}
 	}
@@ -194,18 +172,19 @@ func (d deploymentDetails) write(out cli.Output) error {
 	})
 }
 
-// facts returns pairs of name and value, for people.
-func (l deploymentLine) facts() [][2]string {
+// deploymentFacts returns pairs of name and value, for people.
+func deploymentFacts(d opsview.Deployment) [][2]string {
 	all := [][2]string{
-		{"deployment", l.Deployment.String()}, {"of", l.Region + "/" + l.App + "/" + l.Version + " by " + l.Provider + ", started by " + startedBy(l.Origin)},
-		{"phase", l.Phase + ", desired " + l.Desired}, {"sessions", fmt.Sprintf("%d open, %d seats reserved", l.OpenSessions, l.ReservedSeats)},
+		{"deployment", d.Deployment.String()},
+		{"of", d.Region + "/" + d.App + "/" + d.Version + " by " + d.Provider + ", started by " + startedBy(d.Origin)},
+		{"phase", d.Phase + ", desired " + d.Desired}, {"sessions", fmt.Sprintf("%d open, %d seats reserved", d.OpenSessions, d.ReservedSeats)},
 	}
 	for _, fact := range []struct {
 		name  string
 		value *string
 	}{
-		{"endpoint", l.Endpoint}, {"ref", l.Ref}, {"claimed ref", l.ClaimedRef}, {"location", l.Location}, {"reason", l.Reason},
-		{"last error", l.LastError}, {"refused", l.Refused},
+		{"endpoint", d.Endpoint}, {"ref", d.Ref}, {"claimed ref", d.ClaimedRef}, {"location", d.Location}, {"reason", d.Reason},
+		{"last error", d.LastError}, {"refused", d.Refused},
 	} {
 		if fact.value != nil && *fact.value != "" {
 			all = append(all, [2]string{fact.name, *fact.value})
@@ -215,8 +194,8 @@ func (l deploymentLine) facts() [][2]string {
 		name string
 		at   *time.Time
 	}{
-		{"wanted", &l.CreatedAt}, {"asked", l.IntentAt}, {"started", l.ProviderReadyAt}, {"refused at", l.RefusedAt}, {"registered", l.RegisteredAt}, {"ready", l.ReadyAt},
-		{"lost", l.LostAt}, {"drains", l.DrainAt}, {"ends", l.EndsAt}, {"stopped", l.StopAt}, {"next step", l.NextAt},
+		{"wanted", &d.CreatedAt}, {"asked", d.IntentAt}, {"started", d.ProviderReadyAt}, {"refused at", d.RefusedAt}, {"registered", d.RegisteredAt}, {"ready", d.ReadyAt},
+		{"lost", d.LostAt}, {"drains", d.DrainAt}, {"ends", d.EndsAt}, {"stopped", d.StopAt}, {"next step", d.NextAt},
 	} {
 		if fact.at != nil {
 			all = append(all, [2]string{fact.name, readableTime(fact.at)})

@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
+	"github.com/lattice-director/director/db/opsview"
 	"github.com/lattice-director/director/db/provision"
 	"github.com/lattice-director/director/internal/cli"
 	"github.com/lattice-director/director/internal/provisioning/serverenv"
@@ -98,8 +99,7 @@ func (p *program) deploymentsStop() *cobra.Command {
 		Example: "  director deployments stop 01979f2e-7a36-7d44-8d7b-2d2c5f6f1a10 --reason 'its match is stuck'",
 		Args:    cli.AtLeast(1),
 	}
-	cmd.ValidArgsFunction = p.completeArgs("SELECT deployment::text FROM ops.deployments WHERE desired = 'running' AND starts_with(deployment::text, $1) " +
-		"AND NOT deployment::text = ANY ($2) ORDER BY deployment LIMIT 100")
+	cmd.ValidArgsFunction = p.completeArgs(wordsOf(opsview.Deployments, opsview.DeploymentFilter{Desired: "running"}, "deployment"))
 	reason := cmd.Flags().String("reason", "operator", "The reason, for the event and other operators")
 	addFlags(cmd.Flags(), byOperator)
 	cli.AddOutput(cmd)
@@ -110,9 +110,8 @@ func (p *program) deploymentsStop() *cobra.Command {
 			}
 		}
 		return p.withDatabase(cmd, byOperator, func(ctx context.Context, l operator) error {
-			return l.changeEach("deployment", args, func(id string) (did bool, err error) {
-				err = l.Pool().QueryRow(ctx, "SELECT ops.stop_deployment($1::uuid, $2)", id, *reason).Scan(&did)
-				return did, err
+			return l.changeEach("deployment", args, func(id string) (bool, error) {
+				return l.As("").StopDeployment(ctx, uuid.MustParse(id), *reason)
 			})
 		})
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
+	"github.com/lattice-director/director/db/opsview"
 	"github.com/lattice-director/director/internal/cli"
 	"github.com/lattice-director/director/provider"
 )
@@ -22,8 +23,8 @@ func (p *program) deploymentsLog() *cobra.Command {
 			"docker. Run it where a worker with the provider runs, with the worker's settings: it reads the log there. --output json is a list of lines.",
 		Example: "  director deployments log 01979f2e-7a36-7d44-8d7b-2d2c5f6f1a10\n  director deployments log 01979f2e-7a36-7d44-8d7b-2d2c5f6f1a10 --lines 1000",
 		Args:    cli.Exactly(1),
-		ValidArgsFunction: p.completeArgs("SELECT deployment::text FROM ops.deployments WHERE provider IN ('process', 'docker') AND starts_with(deployment::text, $1) " +
-			"AND cardinality($2::text[]) = 0 ORDER BY deployment LIMIT 100"),
+		ValidArgsFunction: p.completeArgs(firstOnly(
+			wordsOf(opsview.Deployments, opsview.DeploymentFilter{Providers: []string{providerProcess, providerDocker}}, "deployment"))),
 	}
 	lines := cmd.Flags().Int("lines", 100, "How many lines, 1 to 100000; at most 4 MiB are read")
 	addFlags(cmd.Flags(), byOperator|byProviders)

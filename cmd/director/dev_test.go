@@ -16,6 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lattice-director/director/db/opsview"
 	"github.com/lattice-director/director/internal/cli/clitest"
 	"github.com/lattice-director/director/internal/dev/pglocal"
 	"github.com/lattice-director/director/internal/testkit/agents"
@@ -155,9 +156,9 @@ func TestDev(t *testing.T) {
 	require.Equal(t, http.StatusOK, status)
 
 	// Other commands find the database through the data directory.
-	require.Len(t, clitest.Read[[]instanceLine](t, director, env(), "fleet", "list", "--data", data), 1)
+	require.Len(t, clitest.Read[[]opsview.Instance](t, director, env(), "fleet", "list", "--data", data), 1)
 	require.True(t, clitest.Read[[]migrationLine](t, director, env(), "migrate", "status", "--data", data)[0].Applied)
-	keys := clitest.Read[[]keyLine](t, director, env(), "keys", "list", "--data", data)
+	keys := clitest.Read[[]opsview.Key](t, director, env(), "keys", "list", "--data", data)
 	require.Len(t, keys, 2)
 	require.Contains(t, director.OK(t, env(), "keys", "rotate", "--data", data), "No key is due")
 
@@ -172,15 +173,15 @@ func TestDev(t *testing.T) {
 	again := startDev(t, data)
 	again.api()
 	require.NotContains(t, again.stdout.wait(t, "  Rivalis "), admin, "keys are printed once")
-	require.Equal(t, session, clitest.Read[[]sessionLine](t, director, env(), "sessions", "list", "--data", data)[0].Session)
-	require.Equal(t, keys, clitest.Read[[]keyLine](t, director, env(), "keys", "list", "--data", data))
+	require.Equal(t, session, clitest.Read[[]opsview.Session](t, director, env(), "sessions", "list", "--data", data)[0].Session)
+	require.Equal(t, keys, clitest.Read[[]opsview.Key](t, director, env(), "keys", "list", "--data", data))
 
 	require.NoError(t, again.cmd.Process.Kill())
 	<-again.over
 	postgresGone(t, data)
 	afterCrash := startDev(t, data)
 	afterCrash.api()
-	require.Len(t, clitest.Read[[]sessionLine](t, director, env(), "sessions", "list", "--data", data), 1)
+	require.Len(t, clitest.Read[[]opsview.Session](t, director, env(), "sessions", "list", "--data", data), 1)
 	afterCrash.interrupt()
 	postgresGone(t, data)
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/opsview"
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/cli"
 )
@@ -25,22 +27,12 @@ const (
 	followEvery = time.Second
 )
 
-// eventLine is a row of ops.event_feed.
+// eventLine is an event as --output json prints it.
 type eventLine struct {
-	TX       string          `json:"-" db:"transaction"`
-	ID       uuid.UUID       `json:"-"`
-	Cursor   string          `json:"cursor" db:"-"` // for --after
-	At       time.Time       `json:"at"`
-	Region   string          `json:"region"`
-	Kind     string          `json:"kind"`
-	Actor    string          `json:"actor"`
-	Instance *string         `json:"instance,omitempty"`
-	Session  *string         `json:"session,omitempty"`
-	Detail   json.RawMessage `json:"detail"`
-}
+	Cursor string `json:"cursor"` // for --after
 
-const selectEvents = `SELECT tx::text AS transaction, id, at, region, kind, actor, instance, session, detail FROM ops.event_feed
-WHERE (tx, id) > ($1::text::xid8, $2::uuid) AND ($3::timestamptz IS NULL OR at >= $3) ORDER BY tx, id LIMIT $4`
+	opsview.Event
+}
 
 // eventFilter selects the printed events. An empty field matches all.
 type eventFilter struct {
@@ -48,13 +40,13 @@ type eventFilter struct {
 	region, instance, session string
 }
 
-func (f eventFilter) matches(e eventLine) bool {
-	is := func(want string, have *string) bool { return want == "" || have != nil && *have == want }
+func (f eventFilter) matches(e opsview.Event) bool {
+	is := func(want, have string) bool { return want == "" || have == want }
 	kind := len(f.kinds) == 0 || slices.ContainsFunc(f.kinds, func(k string) bool {
 		same, _ := path.Match(k, e.Kind)
 		return same
 	})
-	return kind && is(f.region, &e.Region) && is(f.instance, e.Instance) && is(f.session, e.Session)
+	return kind && is(f.region, e.Region) && is(f.instance, e.Instance) && is(f.session, e.Session)
 }
 
 // eventReader reads the feed after a cursor.
@@ -63,8 +55,7 @@ type eventReader struct {
 
 	filter eventFilter
 	since  *time.Time // by the database's clock; nil with a cursor
-	tx     string
-	id     uuid.UUID
+	after  opsview.EventCursor
 }
 
 func (p *program) events() *cobra.Command {
@@ -88,19 +79,19 @@ func (p *program) events() *cobra.Command {
 	cmd.Flags().StringVar(&f.region, "region", "", "Only this region")
 	cmd.Flags().StringVar(&f.instance, "instance", "", "Only this game server")
 	cmd.Flags().StringVar(&f.session, "session", "", "Only this session")
-	p.completeFlag(cmd, "kind", "SELECT DISTINCT kind FROM ops.events WHERE at > now() - interval '1 day'")
+	_ = cmd.RegisterFlagCompletionFunc("kind", cobra.FixedCompletions(db.EventKinds, cobra.ShellCompDirectiveNoFileComp))
 	p.completeFlag(cmd, "region", regionWords)
 	p.completeFlag(cmd, "instance", instanceWords)
-	p.completeFlag(cmd, "session", "SELECT session FROM ops.sessions")
+	p.completeFlag(cmd, "session", sessionWords)
 	addFlags(cmd.Flags(), byOperator)
 	cli.AddOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		tx, id, err := parseCursor(*after)
+		cursor, err := parseCursor(*after)
 		if err := errors.Join(err, f.check(), positive("since", *since)); err != nil {
 			return cli.Usage(err)
 		}
 		return p.withDatabase(cmd, byOperator, func(ctx context.Context, l operator) error {
-			r := &eventReader{operator: l, filter: f, tx: tx, id: id}
+			r := &eventReader{operator: l, filter: f, after: cursor}
 			if err := r.begin(ctx, *after == "", *since); err != nil {
 				return err
 			}
@@ -150,16 +141,17 @@ func suggestedKind(pattern string) string {
 }
 
 // parseCursor parses a cursor; "" is the beginning of the log.
-func parseCursor(text string) (tx string, id uuid.UUID, err error) {
+func parseCursor(text string) (opsview.EventCursor, error) {
 	if text == "" {
-		return "0", uuid.Nil, nil
+		return opsview.EventCursor{}, nil
 	}
-	tx, rest, _ := strings.Cut(text, "/")
-	id, err = uuid.Parse(rest)
-	if err != nil || tx == "" || len(tx) > 20 || strings.Trim(tx, "0123456789") != "" {
-		return "", uuid.Nil, fmt.Errorf("--after %q is not allowed: it must be a cursor as --output json prints it, number/uuid", text)
+	number, rest, _ := strings.Cut(text, "/")
+	tx, err := strconv.ParseUint(number, 10, 64)
+	id, idErr := uuid.Parse(rest)
+	if err != nil || idErr != nil {
+		return opsview.EventCursor{}, fmt.Errorf("--after %q is not allowed: it must be a cursor as --output json prints it, number/uuid", text)
 	}
-	return tx, id, nil
+	return opsview.EventCursor{Tx: tx, ID: id}, nil
 }
 
 // begin computes the time that --since means by the database's clock, which is that of the events.
@@ -167,22 +159,28 @@ func (r *eventReader) begin(ctx context.Context, bySince bool, since time.Durati
 	if !bySince {
 		return nil
 	}
-	return r.Pool().QueryRow(ctx, "SELECT now() - $1::interval", since).Scan(&r.since)
+	if err := r.ReadClock(ctx); err != nil {
+		return err
+	}
+	from := r.Now().Add(-since)
+	r.since = &from
+	return nil
 }
 
 // toEnd prints all events after the cursor, in batches.
 func (r *eventReader) toEnd(ctx context.Context) error {
 	for {
-		batch, err := rows[eventLine](ctx, r.Store, selectEvents, r.tx, r.id, r.since, eventBatch)
+		next := opsview.Page{After: r.after.Key(), Limit: eventBatch}
+		batch, err := opsview.EventFeed.Read(ctx, r.Pool(), opsview.FeedFilter{Since: r.since}, next)
 		if err != nil {
 			return err
 		}
 		for _, e := range batch {
-			r.tx, r.id = e.TX, e.ID
+			r.after = e.Cursor()
 			if !r.filter.matches(e) {
 				continue
 			}
-			if err := e.print(r.out); err != nil {
+			if err := printEvent(r.out, e); err != nil {
 				return err
 			}
 		}
@@ -216,10 +214,10 @@ func (r *eventReader) follow(ctx context.Context, cmd *cobra.Command) error {
 	}
 }
 
-func (e eventLine) print(out cli.Output) error {
+func printEvent(out cli.Output, e opsview.Event) error {
 	if out.JSON {
-		e.Cursor = e.TX + "/" + e.ID.String()
-		line, err := json.Marshal(e)
+		cursor := strconv.FormatUint(e.Tx, 10) + "/" + e.ID.String()
+		line, err := json.Marshal(eventLine{cursor, e})
 		if err != nil {
 			return err
 		}
@@ -227,9 +225,9 @@ func (e eventLine) print(out cli.Output) error {
 		return err
 	}
 	words := []string{e.At.UTC().Format("2006-01-02T15:04:05.000Z"), fmt.Sprintf("%-20s", e.Kind)}
-	for _, word := range []*string{e.Instance, e.Session} {
-		if word != nil {
-			words = append(words, *word)
+	for _, word := range []string{e.Instance, e.Session} {
+		if word != "" {
+			words = append(words, word)
 		}
 	}
 	if detail := string(e.Detail); detail != "{}" {

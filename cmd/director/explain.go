@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
+	"github.com/lattice-director/director/db/opsview"
 	"github.com/lattice-director/director/internal/cli"
 	"github.com/lattice-director/director/internal/matching/explainer"
 )
@@ -39,9 +40,8 @@ func (p *program) explainTicket() *cobra.Command {
 			"It reads at most 200,000 other tickets, and prints a line if there are more.",
 		Example: "  director explain ticket d4k0q2v8e5s0c1p6f3a0\n" +
 			"  director explain ticket d4k0q2v8e5s0c1p6f3a0 -o json | jq '.profiles[].would_match'",
-		Args: cli.Exactly(1),
-		ValidArgsFunction: p.completeArgs("SELECT id FROM tickets WHERE starts_with(id, $1) AND cardinality($2::text[]) = 0" +
-			" ORDER BY created LIMIT 100"),
+		Args:              cli.Exactly(1),
+		ValidArgsFunction: p.completeArgs(firstOnly(ticketWords)),
 	}, func(ctx context.Context, r *explainer.Reader, id string) (explained, error) { return r.Ticket(ctx, id) })
 }
 
@@ -55,9 +55,8 @@ func (p *program) explainMatch() *cobra.Command {
 			"and in the claim mid of session tokens.",
 		Example: "  director explain match 0c3a5c0e-6f5e-4f59-9c57-1d8c7b1c9a10\n" +
 			"  director explain match 0c3a5c0e-6f5e-4f59-9c57-1d8c7b1c9a10 -o json | jq '.passed_over'",
-		Args: cli.Exactly(1),
-		ValidArgsFunction: p.completeArgs("SELECT match::text FROM ops.matches WHERE starts_with(match::text, $1) AND cardinality($2::text[]) = 0" +
-			" ORDER BY decided_at DESC LIMIT 100"),
+		Args:              cli.Exactly(1),
+		ValidArgsFunction: p.completeArgs(firstOnly(wordsOf(opsview.Matches, opsview.MatchFilter{}, "match"))),
 	}, func(ctx context.Context, r *explainer.Reader, arg string) (explained, error) {
 		id, err := uuid.Parse(arg)
 		if err != nil {

@@ -2,11 +2,12 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/opsview"
 	"github.com/lattice-director/director/internal/cli"
 )
 
@@ -19,37 +20,6 @@ func (p *program) fleet() *cobra.Command {
 			"  director fleet drain --host 10.0.3.7\n  director fleet drains",
 	}, p.fleetList(), p.fleetShow(), p.fleetDrain(), p.fleetUndrain(), p.fleetDrains())
 }
-
-// instanceLine is a row of ops.fleet.
-type instanceLine struct {
-	Region        string            `json:"region"`
-	Instance      string            `json:"instance"`
-	Endpoint      string            `json:"endpoint"`
-	Status        string            `json:"status"`
-	Alive         bool              `json:"alive"`
-	Modes         []string          `json:"modes"`
-	Labels        map[string]string `json:"labels"`
-	Version       *string           `json:"version"`
-	Load          *float64          `json:"load"`
-	Capacity      int               `json:"capacity"`
-	ReservedSeats int               `json:"reserved_seats"`
-	Available     int               `json:"available"`
-	Players       int               `json:"players"`
-	OpenSessions  int               `json:"open_sessions"`
-	MaxSessions   *int              `json:"max_sessions"`
-	ReportsSeats  bool              `json:"reports_seats"`
-	LastHeartbeat *time.Time        `json:"last_heartbeat"`
-	LeaseAge      *float64          `json:"lease_age"` // seconds
-	RegisteredAt  time.Time         `json:"registered_at"`
-	EndedAt       *time.Time        `json:"ended_at"`
-}
-
-const fleetColumns = `SELECT region, instance, endpoint, status, alive, modes, labels, version, load, capacity, reserved_seats, available, players,
-    open_sessions, max_sessions, reports_seats, last_heartbeat, extract(epoch FROM lease_age)::float8 AS lease_age, registered_at, ended_at
-FROM ops.fleet `
-
-const selectFleet = fleetColumns + `WHERE ($1 = '' OR region = $1) AND ($2 = '' OR $2 = ANY (modes)) AND ($3 OR status <> 'gone')
-ORDER BY region, instance`
 
 func (p *program) fleetList() *cobra.Command {
 	cmd := &cobra.Command{
@@ -69,12 +39,17 @@ func (p *program) fleetList() *cobra.Command {
 	cli.AddOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return p.withDatabase(cmd, byOperator, func(ctx context.Context, l operator) error {
-			fleet, err := rows[instanceLine](ctx, l.Store, selectFleet, *region, *mode, *all)
+			f := opsview.FleetFilter{Region: *region, Mode: *mode, Running: !*all}
+			fleet, err := opsview.Fleet.Read(ctx, l.Pool(), f, opsview.Page{})
 			if err != nil {
 				return err
 			}
-			header := []string{"region", "instance", "status", "alive", "modes", "load", "capacity", "reserved", "available", "players", "sessions", "heartbeat", "endpoint"}
-			return cli.Write(l.out.Sparing("load", "heartbeat", "region", "sessions", "reserved", "endpoint", "modes"), fleet, header, func(i instanceLine) []any {
+			header := []string{
+				"region", "instance", "status", "alive", "modes", "load", "capacity", "reserved", "available", "players", "sessions", "heartbeat",
+				"endpoint",
+			}
+			out := l.out.Sparing("load", "heartbeat", "region", "sessions", "reserved", "endpoint", "modes")
+			return cli.Write(out, fleet, header, func(i opsview.Instance) []any {
 				return []any{
 					i.Region, i.Instance, i.Status, i.Alive, i.Modes, orBlank(i.Load), i.Capacity, i.ReservedSeats, i.Available, i.Players,
 					i.OpenSessions, ago(i.LeaseAge), i.Endpoint,
@@ -112,29 +87,17 @@ func ago(seconds *float64) string {
 	return brief(d.Round(100*time.Millisecond)) + " ago"
 }
 
-// opsRows are rows of a view in schema ops, which operators name in arguments.
-type opsRows struct{ noun, view, key string }
-
-var (
-	ofInstances = opsRows{"instance", "ops.fleet", "instance"}
-	ofAgents    = opsRows{"agent", "ops.agents", "agent"}
-)
-
-// completeRows offers the ids of those rows that meet the condition.
-func (p *program) completeRows(of opsRows, condition string) cobra.CompletionFunc {
-	return p.completeArgs(fmt.Sprintf(
-		"SELECT %[1]s FROM %[2]s WHERE %[3]s AND starts_with(%[1]s, $1) AND NOT %[1]s = ANY ($2) ORDER BY %[1]s LIMIT 100", of.key, of.view, condition))
-}
-
-// changeRows calls a function of schema ops for each row that the arguments name. Completion offers the rows that meet the condition.
-func (p *program) changeRows(cmd *cobra.Command, of opsRows, call, condition string) *cobra.Command {
+// changeRows calls a function of schema ops for each row that the arguments name. Completion offers the words.
+func (p *program) changeRows(
+	cmd *cobra.Command, noun string, w words, change func(by db.Act, ctx context.Context, id string) (bool, error),
+) *cobra.Command {
 	cmd.Args = cli.AtLeast(1)
-	cmd.ValidArgsFunction = p.completeRows(of, condition)
+	cmd.ValidArgsFunction = p.completeArgs(w)
 	addFlags(cmd.Flags(), byOperator)
 	cli.AddOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, ids []string) error {
 		return p.withDatabase(cmd, byOperator, func(ctx context.Context, l operator) error {
-			return l.changeEach(of.noun, ids, func(id string) (bool, error) { return changed(ctx, l.Store, call, id) })
+			return l.changeEach(noun, ids, func(id string) (bool, error) { return change(l.As(""), ctx, id) })
 		})
 	}
 	return cmd

@@ -3,10 +3,11 @@ package main
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/opsview"
 	"github.com/lattice-director/director/internal/cli"
 )
 
@@ -18,7 +19,7 @@ func (p *program) fleetDrain() *cobra.Command {
 			"Their sessions continue until they end. Only 'director fleet undrain' with the same arguments ends a drain: it holds for a game server\n" +
 			"that restarts, and of a host or a label also for game servers that register later. 'director fleet drains' lists the drains.",
 		Example: "  director fleet drain eu-arena-7\n  director fleet drain --host 10.0.3.7\n  director fleet drain --label rack=7 --region eu-west",
-	}, drainChange{"SELECT ops.drain($1)", "SELECT ops.drain_host($1, $2)", "SELECT ops.drain_label($1, $2)"}, "status = 'ready'")
+	}, drainChange{db.Act.Drain, db.Act.DrainHost, db.Act.DrainLabel, "ready"})
 }
 
 func (p *program) fleetUndrain() *cobra.Command {
@@ -28,15 +29,19 @@ func (p *program) fleetUndrain() *cobra.Command {
 		Long: "Ends drains: the game servers get new players again, unless they drain for another reason. The end of a drain of a host or a label needs\n" +
 			"the arguments that 'director fleet drains' lists.",
 		Example: "  director fleet undrain eu-arena-7\n  director fleet undrain --host 10.0.3.7",
-	}, drainChange{"SELECT ops.undrain($1)", "SELECT ops.undrain_host($1, $2)", "SELECT ops.undrain_label($1, $2)"}, "status = 'draining'")
+	}, drainChange{db.Act.Undrain, db.Act.UndrainHost, db.Act.UndrainLabel, "draining"})
 }
 
 // drainChange are the functions of schema ops that begin or end drains.
-type drainChange struct{ instance, host, label string }
+type drainChange struct {
+	instance    func(by db.Act, ctx context.Context, id string) (bool, error)
+	host, label func(by db.Act, ctx context.Context, value, region string) (bool, error)
+	status      string // of the instances that a completion offers
+}
 
-// changeDrains changes the drains that the arguments and flags name. Completion offers the instances that meet the condition.
-func (p *program) changeDrains(cmd *cobra.Command, calls drainChange, condition string) *cobra.Command {
-	cmd.ValidArgsFunction = p.completeRows(ofInstances, condition)
+// changeDrains changes the drains that the arguments and flags name.
+func (p *program) changeDrains(cmd *cobra.Command, calls drainChange) *cobra.Command {
+	cmd.ValidArgsFunction = p.completeArgs(wordsOf(opsview.Fleet, opsview.FleetFilter{Status: calls.status}, "instance"))
 	hosts := cmd.Flags().StringArray("host", nil, "All game servers whose endpoint has this host; repeat it for several")
 	labels := cmd.Flags().StringArray("label", nil, "All game servers with this label, as key=value; repeat it for several")
 	region := cmd.Flags().String("region", "", "With --host and --label: only in this region; without it, in all")
@@ -53,36 +58,24 @@ func (p *program) changeDrains(cmd *cobra.Command, calls drainChange, condition 
 		return p.withDatabase(cmd, byOperator, func(ctx context.Context, l operator) error {
 			change := map[string]func() (bool, error){}
 			var targets []string
-			add := func(target, call string, args ...any) {
-				targets = append(targets, target)
-				change[target] = func() (bool, error) { return changed(ctx, l.Store, call, args...) }
+			add := func(target string, do func() (bool, error)) {
+				targets, change[target] = append(targets, target), do
 			}
+			by := l.As("")
 			for _, id := range ids {
-				add(id, calls.instance, id)
+				add(id, func() (bool, error) { return calls.instance(by, ctx, id) })
 			}
 			for _, host := range *hosts {
-				add("host "+host, calls.host, host, *region)
+				add("host "+host, func() (bool, error) { return calls.host(by, ctx, host, *region) })
 			}
 			for _, label := range *labels {
-				add("label "+label, calls.label, label, *region)
+				add("label "+label, func() (bool, error) { return calls.label(by, ctx, label, *region) })
 			}
 			return l.changeEach("drain", targets, func(target string) (bool, error) { return change[target]() })
 		})
 	}
 	return cmd
 }
-
-// drainLine is a row of ops.drains.
-type drainLine struct {
-	Region    string    `json:"region"` // empty: all
-	Target    string    `json:"target"`
-	Value     string    `json:"value"`
-	Actor     string    `json:"actor"`
-	Since     time.Time `json:"since"`
-	Instances int       `json:"instances"`
-}
-
-const selectDrains = `SELECT region, target, value, actor, since, instances FROM ops.drains ORDER BY since, region, target, value`
 
 func (p *program) fleetDrains() *cobra.Command {
 	cmd := &cobra.Command{
@@ -97,12 +90,12 @@ func (p *program) fleetDrains() *cobra.Command {
 	cli.AddOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return p.withDatabase(cmd, byOperator, func(ctx context.Context, l operator) error {
-			drains, err := rows[drainLine](ctx, l.Store, selectDrains)
+			drains, err := opsview.Drains.Read(ctx, l.Pool(), opsview.Any{}, opsview.Page{})
 			if err != nil {
 				return err
 			}
 			header := []string{"target", "value", "region", "servers", "since", "actor"}
-			return cli.Write(l.out.Sparing("region", "servers"), drains, header, func(d drainLine) []any {
+			return cli.Write(l.out.Sparing("region", "servers"), drains, header, func(d opsview.Drain) []any {
 				return []any{d.Target, d.Value, d.Region, d.Instances, readableTime(&d.Since), d.Actor}
 			})
 		})

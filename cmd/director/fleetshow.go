@@ -2,11 +2,14 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/spf13/cobra"
 
+	"github.com/lattice-director/director/db/opsview"
 	"github.com/lattice-director/director/internal/cli"
 )
 
@@ -14,20 +17,16 @@ import (
 type hostedLine struct {
 	Session    string   `json:"session"`
 	Mode       string   `json:"mode"`
-	Players    int      `json:"players"`
-	Connected  int      `json:"connected"`
-	MaxPlayers int      `json:"max_players"`
+	Players    int32    `json:"players"`
+	Connected  int64    `json:"connected"`
+	MaxPlayers int32    `json:"max_players"`
 	Age        float64  `json:"age"` // seconds
 	Who        []string `json:"who"`
 }
 
-const selectHosted = `SELECT session, mode, players, connected, max_players, extract(epoch FROM age)::float8 AS age,
-    ARRAY(SELECT t.player FROM ops.seats t WHERE t.region = s.region AND t.session = s.session ORDER BY t.player) AS who
-FROM ops.sessions s WHERE region = $1 AND instance = $2 ORDER BY opened_at, session`
-
 // instanceDetails is the output of `fleet show`.
 type instanceDetails struct {
-	instanceLine
+	opsview.Instance
 
 	Sessions []hostedLine `json:"sessions"`
 }
@@ -38,10 +37,9 @@ func (p *program) fleetShow() *cobra.Command {
 		Short: "Show a game server, its sessions and their players",
 		Long: "Shows the director's state of a game server: its lease, its modes and capacity, how much of it is reserved, and its open\n" +
 			"sessions with their players.",
-		Example: "  director fleet show eu-arena-7\n  director fleet show eu-arena-7 -o json | jq -r '.sessions[].who[]'",
-		Args:    cli.Exactly(1),
-		ValidArgsFunction: p.completeArgs("SELECT instance FROM ops.fleet WHERE starts_with(instance, $1) AND cardinality($2::text[]) = 0 " +
-			"ORDER BY instance LIMIT 100"),
+		Example:           "  director fleet show eu-arena-7\n  director fleet show eu-arena-7 -o json | jq -r '.sessions[].who[]'",
+		Args:              cli.Exactly(1),
+		ValidArgsFunction: p.completeArgs(firstOnly(wordsOf(opsview.Fleet, opsview.FleetFilter{}, "instance"))),
 	}
 	addFlags(cmd.Flags(), byOperator)
 	cli.AddOutput(cmd)
@@ -61,15 +59,28 @@ func (p *program) fleetShow() *cobra.Command {
 }
 
 func (l operator) instance(ctx context.Context, id string) (i instanceDetails, err error) {
-	found, err := rows[instanceLine](ctx, l.Store, fleetColumns+"WHERE instance = $1", id)
+	i.Instance, err = opsview.ReadInstance(ctx, l.Pool(), id)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return i, fmt.Errorf("there is no instance %q; 'director fleet list --all' lists all instances", id)
+	}
 	if err != nil {
 		return i, err
 	}
-	if len(found) == 0 {
-		return i, fmt.Errorf("there is no instance %q; 'director fleet list --all' lists all instances", id)
+	hosted := opsview.SessionFilter{Region: i.Region, Instance: id}
+	open, err := opsview.Sessions.Read(ctx, l.Pool(), hosted, opsview.Page{Order: opsview.FirstOpened})
+	if err != nil {
+		return i, err
 	}
-	i.instanceLine = found[0]
-	i.Sessions, err = rows[hostedLine](ctx, l.Store, selectHosted, i.Region, id)
+	seats, err := opsview.Seats.Read(ctx, l.Pool(), opsview.SeatFilter{Region: i.Region, Instance: id}, opsview.Page{})
+	players := map[string][]string{}
+	for _, s := range seats {
+		players[s.Session] = append(players[s.Session], s.Player)
+	}
+	i.Sessions = make([]hostedLine, len(open))
+	for n, s := range open {
+		who := append([]string{}, players[s.Session]...)
+		i.Sessions[n] = hostedLine{s.Session, s.Mode, s.Players, s.Connected, s.MaxPlayers, s.Age, who}
+	}
 	return i, err
 }
 
@@ -104,7 +115,7 @@ func (i instanceDetails) facts() [][2]string {
 		reports = "yes"
 	}
 	return [][2]string{
-		{"instance", i.Instance},
+		{"instance", i.Instance.Instance},
 		{"region", i.Region},
 		{"endpoint", i.Endpoint},
 		{"status", i.Status},

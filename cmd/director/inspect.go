@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/opsview"
 	"github.com/lattice-director/director/internal/cli"
 	"github.com/lattice-director/director/token"
 )
@@ -103,14 +104,14 @@ func (l operator) inspect(ctx context.Context, raw string) error {
 	if err != nil {
 		return err
 	}
-	states, err := rows[keyLine](ctx, l.Store, selectKeys, true)
+	states, err := opsview.Keys.Read(ctx, l.Pool(), opsview.KeyFilter{}, opsview.Page{})
 	if err != nil {
 		return err
 	}
 	i := decodeToken(raw)
 	i.Against = "the keys of the database"
 	i.Key = "no key of this database"
-	if k := slices.IndexFunc(states, func(k keyLine) bool { return k.KID == i.Header["kid"] }); k >= 0 {
+	if k := slices.IndexFunc(states, func(k opsview.Key) bool { return k.KID == i.Header["kid"] }); k >= 0 {
 		i.Key = states[k].State
 	}
 	set := token.NewKeySourceFunc(func(context.Context, string) (token.Document, error) {

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/spf13/cobra"
 
+	"github.com/lattice-director/director/db/opsview"
 	"github.com/lattice-director/director/internal/cli"
 )
 
@@ -17,9 +17,9 @@ const violationRows = 20
 
 // invariantLine is a row of ops.invariants with, if it is violated, the first rows of its view.
 type invariantLine struct {
-	Name       string            `json:"name"`
-	Violations int               `json:"violations"`
-	Rows       []json.RawMessage `json:"rows,omitempty" db:"-"`
+	opsview.Invariant
+
+	Rows []json.RawMessage `json:"rows,omitempty"`
 }
 
 func (p *program) invariants() *cobra.Command {
@@ -50,20 +50,17 @@ func (p *program) invariants() *cobra.Command {
 }
 
 func (l operator) checkInvariants(ctx context.Context) ([]invariantLine, error) {
-	all, err := rows[invariantLine](ctx, l.Store, "SELECT name, violations FROM ops.invariants ORDER BY name")
+	counts, err := opsview.Invariants.Read(ctx, l.Pool(), opsview.Any{}, opsview.Page{})
 	if err != nil {
 		return nil, err
 	}
-	for i := range all {
-		if all[i].Violations == 0 {
+	all := make([]invariantLine, len(counts))
+	for i, c := range counts {
+		all[i].Invariant = c
+		if c.Violations == 0 {
 			continue
 		}
-		view := pgx.Identifier{"ops", "invariant_" + strings.ReplaceAll(all[i].Name, " ", "_")}.Sanitize()
-		found, err := l.Pool().Query(ctx, "SELECT to_json(v) FROM "+view+" v LIMIT $1", violationRows)
-		if err != nil {
-			return nil, err
-		}
-		if all[i].Rows, err = pgx.CollectRows(found, pgx.RowTo[json.RawMessage]); err != nil {
+		if all[i].Rows, err = opsview.ReadViolations(ctx, l.Pool(), c.Name, violationRows); err != nil {
 			return nil, err
 		}
 	}

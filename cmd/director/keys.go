@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/opsview"
 	"github.com/lattice-director/director/internal/cli"
 	"github.com/lattice-director/director/internal/keymint"
 	"github.com/lattice-director/director/token"
@@ -24,22 +25,6 @@ func (p *program) keys() *cobra.Command {
 	}, p.keysList(), p.keysRotate(), p.keysTaint())
 }
 
-// keyLine is a row of ops.keys.
-type keyLine struct {
-	KID         string     `json:"kid" db:"kid"`
-	Alg         string     `json:"alg"`
-	State       string     `json:"state"`
-	PublishAt   time.Time  `json:"publish_at"`
-	SignFrom    time.Time  `json:"sign_from"`
-	SignUntil   time.Time  `json:"sign_until"`
-	VerifyUntil time.Time  `json:"verify_until"`
-	TaintedAt   *time.Time `json:"tainted_at"`
-	SealedBy    string     `json:"sealed_by"`
-}
-
-const selectKeys = `SELECT kid, alg, state, publish_at, sign_from, sign_until, verify_until, tainted_at, sealed_by FROM ops.keys
-WHERE $1 OR state NOT IN ('expired', 'tainted') OR tainted_at > now() - interval '1 day' ORDER BY sign_from, kid`
-
 func (p *program) keysList() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
@@ -54,12 +39,12 @@ func (p *program) keysList() *cobra.Command {
 	cli.AddOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return p.withDatabase(cmd, byOperator, func(ctx context.Context, l operator) error {
-			keys, err := rows[keyLine](ctx, l.Store, selectKeys, *all)
+			keys, err := opsview.Keys.Read(ctx, l.Pool(), opsview.KeyFilter{Useful: !*all}, opsview.Page{Order: opsview.ByTurn})
 			if err != nil {
 				return err
 			}
 			header := []string{"kid", "alg", "state", "sign from", "sign until", "verify until", "tainted at", "sealed by"}
-			return cli.Write(l.out.Sparing("alg", "tainted at", "sealed by", "verify until"), keys, header, func(k keyLine) []any {
+			return cli.Write(l.out.Sparing("alg", "tainted at", "sealed by", "verify until"), keys, header, func(k opsview.Key) []any {
 				return []any{k.KID, k.Alg, k.State, k.SignFrom, k.SignUntil, k.VerifyUntil, k.TaintedAt, k.SealedBy}
 			})
 		})
@@ -176,13 +161,13 @@ func (p *program) keysTaint() *cobra.Command {
 			"tainted key's tokens once their copy of the key set is older than its max-age; the players then resolve again.",
 		Example:           "  director keys taint 3q2-7wSxF0\n  director keys taint -- -q2w7wSxF0   # one that begins with a dash",
 		Args:              cli.Exactly(1),
-		ValidArgsFunction: p.completeArgs("SELECT kid FROM ops.keys WHERE state <> 'tainted' AND starts_with(kid, $1) AND NOT kid = ANY ($2) ORDER BY sign_from DESC"),
+		ValidArgsFunction: p.completeArgs(wordsOf(opsview.Keys, opsview.KeyFilter{Untainted: true}, "kid")),
 	}
 	addFlags(cmd.Flags(), byOperator)
 	cli.AddOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return p.withDatabase(cmd, byOperator, func(ctx context.Context, l operator) error {
-			did, err := changed(ctx, l.Store, "SELECT ops.taint_key($1)", args[0])
+			did, err := l.As("").TaintKey(ctx, args[0])
 			if err != nil {
 				return err
 			}

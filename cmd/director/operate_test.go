@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/opsview"
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/cli"
 	"github.com/lattice-director/director/internal/cli/clitest"
@@ -63,18 +64,18 @@ func TestMigrate(t *testing.T) {
 func TestKeys(t *testing.T) {
 	t.Parallel()
 	environ := env("DATABASE_URL="+dbtest.New(t), "DIRECTOR_KEY_ENCRYPTION_KEY="+testKEK, "DIRECTOR_TOKEN_ALG=Ed25519")
-	require.Empty(t, clitest.Read[[]keyLine](t, director, environ, "keys", "list"))
+	require.Empty(t, clitest.Read[[]opsview.Key](t, director, environ, "keys", "list"))
 	require.Equal(t, "[]\n", director.OK(t, environ, "keys", "list", "-o", "json"), "never null")
 
 	require.Len(t, clitest.Read[[]madeLine](t, director, environ, "keys", "rotate"), 2)
-	keys := clitest.Read[[]keyLine](t, director, environ, "keys", "list")
+	keys := clitest.Read[[]opsview.Key](t, director, environ, "keys", "list")
 	require.Equal(t, "signing", keys[0].State)
 	require.Equal(t, "next", keys[1].State)
 	require.Equal(t, "Ed25519", keys[0].Alg)
 	require.Contains(t, director.OK(t, environ, "keys", "rotate"), "No key is due")
 
 	require.Contains(t, director.OK(t, environ, "keys", "rotate", "--force"), keys[1].KID+" signs from ")
-	forced := clitest.Read[[]keyLine](t, director, environ, "keys", "list")
+	forced := clitest.Read[[]opsview.Key](t, director, environ, "keys", "list")
 	require.Equal(t, keys[1].KID, forced[1].KID)
 	require.Less(t, forced[1].SignFrom.Sub(forced[0].SignFrom), time.Hour, "it signs as soon as verifiers can know it")
 
@@ -85,7 +86,7 @@ func TestKeys(t *testing.T) {
 		require.Equal(t, []changeLine{{keys[0].KID, changes}}, lines)
 	}
 	require.ErrorContains(t, director.Run(t, environ, "", "keys", "taint", "-q2w7").Err, "put -- before a name that begins with a dash")
-	require.Equal(t, "tainted", clitest.Read[[]keyLine](t, director, environ, "keys", "list")[0].State)
+	require.Equal(t, "tainted", clitest.Read[[]opsview.Key](t, director, environ, "keys", "list")[0].State)
 	require.Contains(t, director.OK(t, environ, "keys", "list"), keys[0].KID)
 
 	unknown := director.Run(t, environ, "", "keys", "taint", "nobody")
@@ -104,23 +105,23 @@ func TestFleet(t *testing.T) {
 	require.Equal(t, []changeLine{{"eu-1", true}}, clitest.Read[[]changeLine](t, director, environ, "fleet", "drain", "eu-1"))
 	_, err := placeOn(t, s, "anna")
 	require.True(t, fault.Is(err, fault.NoCapacity), "%v", err)
-	require.Equal(t, "draining", clitest.Read[[]instanceLine](t, director, environ, "fleet", "list")[0].Status)
+	require.Equal(t, "draining", clitest.Read[[]opsview.Instance](t, director, environ, "fleet", "list")[0].Status)
 
 	require.Equal(t, []changeLine{{"eu-1", true}}, clitest.Read[[]changeLine](t, director, environ, "fleet", "undrain", "eu-1"))
 	_, err = placeOn(t, s, "anna")
 	require.NoError(t, err)
-	fleet := clitest.Read[[]instanceLine](t, director, environ, "fleet", "list", "--region", "eu", "--mode", "duel")
+	fleet := clitest.Read[[]opsview.Instance](t, director, environ, "fleet", "list", "--region", "eu", "--mode", "duel")
 	require.Len(t, fleet, 1)
-	require.Equal(t, 1, fleet[0].Players)
-	require.Equal(t, 2, fleet[0].ReservedSeats)
+	require.EqualValues(t, 1, fleet[0].Players)
+	require.EqualValues(t, 2, fleet[0].ReservedSeats)
 	require.Equal(t, []string{"duel"}, fleet[0].Modes)
 	require.Contains(t, director.OK(t, environ, "fleet", "list"), "eu-1:7777")
-	require.Empty(t, clitest.Read[[]instanceLine](t, director, environ, "fleet", "list", "--region", "us"))
-	require.Empty(t, clitest.Read[[]instanceLine](t, director, environ, "fleet", "list", "--mode", "ffa"))
+	require.Empty(t, clitest.Read[[]opsview.Instance](t, director, environ, "fleet", "list", "--region", "us"))
+	require.Empty(t, clitest.Read[[]opsview.Instance](t, director, environ, "fleet", "list", "--mode", "ffa"))
 
 	require.NoError(t, s.Deregister(t.Context(), db.InstanceRef{InstanceID: "eu-1"}))
-	require.Empty(t, clitest.Read[[]instanceLine](t, director, environ, "fleet", "list"))
-	require.Len(t, clitest.Read[[]instanceLine](t, director, environ, "fleet", "list", "--all"), 1)
+	require.Empty(t, clitest.Read[[]opsview.Instance](t, director, environ, "fleet", "list"))
+	require.Len(t, clitest.Read[[]opsview.Instance](t, director, environ, "fleet", "list", "--all"), 1)
 	require.Equal(t, "director: instance 'eu-1' is gone\n", director.Run(t, environ, "", "fleet", "undrain", "eu-1").Stderr)
 
 	registerOn(t, s, "eu-2")
@@ -129,7 +130,7 @@ func TestFleet(t *testing.T) {
 	require.Equal(t, "director: there is no instance 'eu-3'\n", some.Stderr)
 	require.Contains(t, some.Stdout, `"id": "eu-1"`, "it is away, and drains when it is back")
 	require.Contains(t, some.Stdout, `"id": "eu-2"`)
-	require.Equal(t, "draining", clitest.Read[[]instanceLine](t, director, environ, "fleet", "list")[0].Status)
+	require.Equal(t, "draining", clitest.Read[[]opsview.Instance](t, director, environ, "fleet", "list")[0].Status)
 }
 
 // Pins a drain of a host that no command ends or lists.
@@ -142,15 +143,17 @@ func TestFleetDrains(t *testing.T) {
 		return clitest.Read[[]changeLine](t, director, environ, append([]string{"fleet"}, args...)...)
 	}
 	require.Equal(t, []changeLine{{"host eu-1", true}, {"label rack=7", true}}, drain("drain", "--host", "eu-1", "--label", "rack=7", "--region", "eu"))
-	require.Equal(t, "draining", clitest.Read[[]instanceLine](t, director, environ, "fleet", "list")[0].Status)
-	drains := clitest.Read[[]drainLine](t, director, environ, "fleet", "drains")
+	require.Equal(t, "draining", clitest.Read[[]opsview.Instance](t, director, environ, "fleet", "list")[0].Status)
+	drains := clitest.Read[[]opsview.Drain](t, director, environ, "fleet", "drains")
 	require.Len(t, drains, 2)
-	require.Equal(t, drainLine{"eu", "host", "eu-1", drains[0].Actor, drains[0].Since, 1}, drains[0])
+	require.Equal(t, opsview.Drain{
+		Region: "eu", Target: "host", Value: "eu-1", Actor: drains[0].Actor, Since: drains[0].Since, Instances: 1,
+	}, drains[0])
 	require.Contains(t, drains[0].Actor, "sql:")
 	require.Contains(t, director.OK(t, environ, "fleet", "drains"), "rack=7")
 	require.Equal(t, []changeLine{{"host eu-1", false}}, drain("undrain", "--host", "eu-1"), "another region")
 	require.Equal(t, []changeLine{{"host eu-1", true}}, drain("undrain", "--host", "eu-1", "--region", "eu"))
-	require.Equal(t, "ready", clitest.Read[[]instanceLine](t, director, environ, "fleet", "list")[0].Status)
+	require.Equal(t, "ready", clitest.Read[[]opsview.Instance](t, director, environ, "fleet", "list")[0].Status)
 
 	for want, args := range map[string][]string{
 		"give --host or --label":          {"drain"},
@@ -172,10 +175,10 @@ func TestSessions(t *testing.T) {
 	p, err := placeOn(t, s, "anna")
 	require.NoError(t, err)
 
-	open := clitest.Read[[]sessionLine](t, director, environ, "sessions", "list", "--region", "eu", "--mode", "duel", "--instance", "eu-1")
+	open := clitest.Read[[]opsview.Session](t, director, environ, "sessions", "list", "--region", "eu", "--mode", "duel", "--instance", "eu-1")
 	require.Len(t, open, 1)
 	require.Equal(t, p.SessionID, open[0].Session)
-	require.Empty(t, clitest.Read[[]sessionLine](t, director, environ, "sessions", "list", "--mode", "ffa"))
+	require.Empty(t, clitest.Read[[]opsview.Session](t, director, environ, "sessions", "list", "--mode", "ffa"))
 	require.ErrorContains(t, director.Run(t, environ, "", "sessions", "list", "--limit", "0").Err, "--limit 0 is not allowed: it must be 1 or more")
 
 	one := clitest.Read[sessionDetails](t, director, environ, "sessions", "show", p.SessionID)
@@ -221,7 +224,7 @@ func TestFleetShow(t *testing.T) {
 	require.NoError(t, err)
 
 	one := clitest.Read[instanceDetails](t, director, environ, "fleet", "show", "eu-1")
-	require.Equal(t, "eu-1", one.Instance)
+	require.Equal(t, "eu-1", one.Instance.Instance)
 	require.Len(t, one.Sessions, 1)
 	require.Equal(t, p.SessionID, one.Sessions[0].Session)
 	require.Equal(t, []string{"anna", "bob"}, one.Sessions[0].Who)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/lattice-director/director/db/opsview"
 	"github.com/lattice-director/director/db/provision"
 	"github.com/lattice-director/director/internal/cli"
 )
@@ -25,11 +26,8 @@ func (p *program) pools() *cobra.Command {
 	}, p.poolsApply(), p.poolsList(), p.poolsShow(), p.poolsScale(), p.poolsPause(), p.poolsResume(), p.poolsRoll(), p.poolsDelete(), p.poolsLimit())
 }
 
-// poolWords completes pools.
-const poolWords = "SELECT region || '/' || app || '/' || version AS pool FROM ops.pools"
-
 func (p *program) completePools() cobra.CompletionFunc {
-	return p.completeArgs("SELECT pool FROM (" + poolWords + ") AS found WHERE starts_with(pool, $1) AND cardinality($2::text[]) = 0 ORDER BY pool LIMIT 100")
+	return p.completeArgs(firstOnly(poolWords))
 }
 
 // parsePool splits REGION/APP/VERSION.
@@ -40,37 +38,6 @@ func parsePool(arg string) (edit provision.PoolEdit, err error) {
 	}
 	return provision.PoolEdit{Region: parts[0], App: parts[1], Version: parts[2]}, nil
 }
-
-// poolLine is a row of ops.pools.
-type poolLine struct {
-	Region         string     `json:"region"`
-	App            string     `json:"app"`
-	Version        string     `json:"version"`
-	Provider       string     `json:"provider"`
-	Modes          []string   `json:"modes"`
-	State          string     `json:"state"`
-	Servers        int        `json:"servers"`
-	Starting       int        `json:"starting"`
-	Ready          int        `json:"ready"`
-	Busy           int        `json:"busy"`
-	Ending         int        `json:"ending"`
-	WaitingPlayers int64      `json:"waiting_players"`
-	Min            int        `json:"min"`
-	Max            int        `json:"max"`
-	Buffer         string     `json:"buffer"`
-	MaxStarting    int        `json:"max_starting"`
-	EmptyTTL       float64    `json:"empty_ttl"` // seconds
-	PausedUntil    *time.Time `json:"paused_until"`
-	PauseReason    *string    `json:"pause_reason"`
-	Plan           *string    `json:"plan"`
-	PlannedAt      *time.Time `json:"planned_at"`
-	Workers        int64      `json:"workers"` // that have its provider
-}
-
-const selectPools = `SELECT region, app, version, provider, modes, state, servers, starting, ready, busy, ending, waiting_players, min, max, buffer, max_starting,
-    extract(epoch FROM empty_ttl)::float8 AS empty_ttl, paused_until, pause_reason, plan, planned_at,
-    coalesce((SELECT w.workers FROM ops.providers w WHERE w.provider = p.provider), 0) AS workers
-FROM ops.pools p WHERE ($1 = '' OR region = $1) AND ($2 = '' OR app = $2) AND ($3 = '' OR version = $3) ORDER BY region, app, version`
 
 func (p *program) poolsList() *cobra.Command {
 	cmd := &cobra.Command{
@@ -83,21 +50,23 @@ func (p *program) poolsList() *cobra.Command {
 		Args:    cli.Exactly(0),
 	}
 	region := cmd.Flags().String("region", "", "Only this region")
-	p.completeFlag(cmd, "region", "SELECT region FROM ops.pools")
+	p.completeFlag(cmd, "region", wordsOf(opsview.Pools, opsview.PoolFilter{}, "region"))
 	addFlags(cmd.Flags(), byOperator)
 	cli.AddOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return p.withDatabase(cmd, byOperator, func(ctx context.Context, l operator) error {
-			found, err := rows[poolLine](ctx, l.Store, selectPools, *region, "", "")
+			found, err := opsview.Pools.Read(ctx, l.Pool(), opsview.PoolFilter{Region: *region}, opsview.Page{})
 			if err != nil {
 				return err
 			}
 			header := []string{
-				"region", "app", "version", "provider", "state", "modes", "servers", "starting", "ready", "busy", "ending", "waiting", "min", "max", "buffer", "workers",
+				"region", "app", "version", "provider", "state", "modes", "servers", "starting", "ready", "busy", "ending", "waiting", "min", "max",
+				"buffer", "workers",
 			}
-			return cli.Write(l.out.Sparing("provider", "ready", "buffer", "min", "modes", "ending"), found, header, func(l poolLine) []any {
+			return cli.Write(l.out.Sparing("provider", "ready", "buffer", "min", "modes", "ending"), found, header, func(p opsview.Pool) []any {
 				return []any{
-					l.Region, l.App, l.Version, l.Provider, l.State, l.Modes, l.Servers, l.Starting, l.Ready, l.Busy, l.Ending, l.WaitingPlayers, l.Min, l.Max, l.Buffer, l.Workers,
+					p.Region, p.App, p.Version, p.Provider, p.State, p.Modes, p.Servers, p.Starting, p.Ready, p.Busy, p.Ending, p.WaitingPlayers,
+					p.Min, p.Max, p.Buffer, p.Workers,
 				}
 			})
 		})
@@ -123,7 +92,8 @@ func (p *program) poolsShow() *cobra.Command {
 			return err
 		}
 		return p.withDatabase(cmd, byOperator, func(ctx context.Context, l operator) error {
-			found, err := rows[poolLine](ctx, l.Store, selectPools, pool.Region, pool.App, pool.Version)
+			f := opsview.PoolFilter{Region: pool.Region, App: pool.App, Version: pool.Version}
+			found, err := opsview.Pools.Read(ctx, l.Pool(), f, opsview.Page{Limit: 1})
 			switch {
 			case err != nil:
 				return err
@@ -132,7 +102,7 @@ func (p *program) poolsShow() *cobra.Command {
 			case l.out.JSON:
 				return cli.WriteJSON(l.out.Writer, found[0])
 			}
-			for _, fact := range found[0].facts() {
+			for _, fact := range poolFacts(found[0]) {
 				fmt.Fprintf(l.out.Writer, "%-10s %s\n", fact[0], fact[1])
 			}
 			return nil
@@ -141,30 +111,32 @@ func (p *program) poolsShow() *cobra.Command {
 	return cmd
 }
 
-// facts returns pairs of name and value, for people.
-func (l poolLine) facts() [][2]string {
-	state := l.State
-	if l.PausedUntil != nil {
-		state += " until " + pauseEnd(*l.PausedUntil)
+// poolFacts returns pairs of name and value, for people.
+func poolFacts(p opsview.Pool) [][2]string {
+	state := p.State
+	if p.PausedUntil != nil {
+		state += " until " + pauseEnd(*p.PausedUntil)
 	}
-	if l.PauseReason != nil {
-		state += ": " + *l.PauseReason
+	if p.PauseReason != nil {
+		state += ": " + *p.PauseReason
 	}
-	if l.Workers == 0 {
-		state += "; " + noWorkerHas(l.Provider)
+	if p.Workers == 0 {
+		state += "; " + noWorkerHas(p.Provider)
 	}
 	facts := [][2]string{
-		{"pool", l.Region + "/" + l.App + "/" + l.Version},
-		{"provider", l.Provider},
-		{"modes", strings.Join(l.Modes, ", ")},
+		{"pool", p.Region + "/" + p.App + "/" + p.Version},
+		{"provider", p.Provider},
+		{"modes", strings.Join(p.Modes, ", ")},
 		{"state", state},
-		{"servers", fmt.Sprintf("%d of %d to %d: %d starting, %d ready, %d of them busy; %d more end", l.Servers, l.Min, l.Max, l.Starting, l.Ready, l.Busy, l.Ending)},
-		{"buffer", fmt.Sprintf("%s, %d start at a time, surplus ends after %s", l.Buffer, l.MaxStarting, brief(time.Duration(l.EmptyTTL*float64(time.Second))))},
-		{"waiting", fmt.Sprintf("%d players", l.WaitingPlayers)},
+		{"servers", fmt.Sprintf("%d of %d to %d: %d starting, %d ready, %d of them busy; %d more end",
+			p.Servers, p.Min, p.Max, p.Starting, p.Ready, p.Busy, p.Ending)},
+		{"buffer", fmt.Sprintf("%s, %d start at a time, surplus ends after %s",
+			p.Buffer, p.MaxStarting, brief(time.Duration(p.EmptyTTL*float64(time.Second))))},
+		{"waiting", fmt.Sprintf("%d players", p.WaitingPlayers)},
 	}
 	plan := "none: no worker has planned it yet"
-	if l.Plan != nil {
-		plan = *l.Plan + ", at " + readableTime(l.PlannedAt)
+	if p.Plan != nil {
+		plan = *p.Plan + ", at " + readableTime(p.PlannedAt)
 	}
 	return append(facts, [2]string{"last plan", plan})
 }

@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/lattice-director/director/db/opsview"
 	"github.com/lattice-director/director/db/provision"
 	"github.com/lattice-director/director/internal/cli"
 	"github.com/lattice-director/director/internal/provisioning/poolfile"
@@ -98,7 +100,14 @@ func atFile(file string, err error) error {
 
 // warnProviders warns of providers of app versions that no running worker has.
 func (p *program) warnProviders(ctx context.Context, l operator, apps []provision.AppVersion) error {
-	type provider struct{ Name string }
+	found, err := opsview.Providers.Read(ctx, l.Pool(), opsview.Any{}, opsview.Page{})
+	if err != nil {
+		return err
+	}
+	served := map[string]bool{}
+	for _, p := range found {
+		served[p.Provider] = p.Workers > 0
+	}
 	var names []string
 	for _, v := range apps {
 		names = append(names, v.Provider)
@@ -106,12 +115,13 @@ func (p *program) warnProviders(ctx context.Context, l operator, apps []provisio
 			names = append(names, v.Fallback.Provider)
 		}
 	}
-	unserved, err := rows[provider](ctx, l.Store, `SELECT DISTINCT n.name FROM unnest($1::text[]) AS n (name)
-		WHERE NOT EXISTS (SELECT FROM ops.providers w WHERE w.provider = n.name AND w.workers > 0) ORDER BY 1`, names)
-	for _, u := range unserved {
-		fmt.Fprintln(p.stderr, "warning: "+noWorkerHas(u.Name))
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		if !served[name] {
+			fmt.Fprintln(p.stderr, "warning: "+noWorkerHas(name))
+		}
 	}
-	return err
+	return nil
 }
 
 func writeApplied(out cli.Output, done provision.PoolChanges) error {

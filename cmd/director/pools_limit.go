@@ -7,18 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/lattice-director/director/db/opsview"
 	"github.com/lattice-director/director/internal/cli"
 )
-
-// limitLine is the row of ops.pool_limits.
-type limitLine struct {
-	Servers    int64  `json:"servers"`
-	MaxServers *int32 `json:"max_servers"` // null: no limit
-	Starts     int64  `json:"starts"`      // within the last hour
-	MaxStarts  *int32 `json:"max_starts"`
-}
-
-const selectLimits = `SELECT servers, max_servers, starts, max_starts FROM ops.pool_limits`
 
 func (p *program) poolsLimit() *cobra.Command {
 	cmd := &cobra.Command{
@@ -35,7 +26,7 @@ func (p *program) poolsLimit() *cobra.Command {
 	cli.AddOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return p.withDatabase(cmd, byOperator, func(ctx context.Context, l operator) error {
-			now, err := l.poolLimits(ctx)
+			now, err := opsview.PoolLimits.One(ctx, l.Pool(), opsview.Any{})
 			if err != nil {
 				return err
 			}
@@ -46,24 +37,16 @@ func (p *program) poolsLimit() *cobra.Command {
 				if err := setLimit("starts-per-hour", *starts, &now.MaxStarts); err != nil {
 					return err
 				}
-				if _, err := changed(ctx, l.Store, "SELECT ops.limit_pools($1, $2)", now.MaxServers, now.MaxStarts); err != nil {
+				if _, err := l.As("").LimitPools(ctx, now.MaxServers, now.MaxStarts); err != nil {
 					return err
 				}
 			}
-			return cli.Write(l.out, []limitLine{now}, []string{"servers", "max servers", "starts", "max starts"}, func(n limitLine) []any {
+			return cli.Write(l.out, []opsview.PoolLimit{now}, []string{"servers", "max servers", "starts", "max starts"}, func(n opsview.PoolLimit) []any {
 				return []any{n.Servers, limitText(n.MaxServers), n.Starts, limitText(n.MaxStarts)}
 			})
 		})
 	}
 	return cmd
-}
-
-func (l operator) poolLimits(ctx context.Context) (limitLine, error) {
-	found, err := rows[limitLine](ctx, l.Store, selectLimits)
-	if err != nil || len(found) == 0 {
-		return limitLine{}, err
-	}
-	return found[0], nil
 }
 
 // setLimit reads a flag: a number, or none. An empty one keeps the limit.

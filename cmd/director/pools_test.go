@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
+	"github.com/lattice-director/director/db/opsview"
 	"github.com/lattice-director/director/internal/cli"
 	"github.com/lattice-director/director/internal/cli/clitest"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
@@ -39,7 +40,7 @@ func TestPools(t *testing.T) {
 		return clitest.Read[[]appliedLine](t, director, environ, append([]string{"pools", "apply", "-f", file}, args...)...)
 	}
 	require.Equal(t, "created", apply("--dry-run")[2].Change)
-	require.Empty(t, clitest.Read[[]poolLine](t, director, environ, "pools", "list"))
+	require.Empty(t, clitest.Read[[]opsview.Pool](t, director, environ, "pools", "list"))
 	require.Equal(t, appliedLine{"pool", "eu", "arena", "v1", "created", []string{}}, apply("--author", "ci")[2])
 	require.Equal(t, "unchanged", apply()[2].Change)
 
@@ -60,14 +61,14 @@ func TestPools(t *testing.T) {
 	require.Contains(t, director.OK(t, environ, "pools", "show", "eu/arena/v1"), "paused until an operator resumes it: outage")
 	require.Nil(t, clitest.Read[[]poolNumbers](t, director, environ, "pools", "resume", "eu/arena/v1")[0].PausedUntil)
 	require.Equal(t, []rolledLine{{"eu", "arena", "v2", []string{"duel"}, 0}}, clitest.Read[[]rolledLine](t, director, environ, "pools", "roll", "eu/arena/v1", "v2"))
-	list := clitest.Read[[]poolLine](t, director, environ, "pools", "list", "--region", "eu")
+	list := clitest.Read[[]opsview.Pool](t, director, environ, "pools", "list", "--region", "eu")
 	require.Len(t, list, 2)
 	require.Equal(t, []string{"duel"}, list[1].Modes)
-	require.Equal(t, list[1], clitest.Read[poolLine](t, director, environ, "pools", "show", "eu/arena/v2"))
+	require.Equal(t, list[1], clitest.Read[opsview.Pool](t, director, environ, "pools", "show", "eu/arena/v2"))
 
 	require.ErrorIs(t, director.Run(t, environ, "no\n", "pools", "delete", "eu/arena/v2").Err, errNotConfirmed)
 	require.NoError(t, director.Run(t, environ, "yes\n", "pools", "delete", "eu/arena/v2").Err)
-	require.Len(t, clitest.Read[[]poolLine](t, director, environ, "pools", "list"), 1)
+	require.Len(t, clitest.Read[[]opsview.Pool](t, director, environ, "pools", "list"), 1)
 }
 
 // Pins a pool whose provider no worker has, and that looks healthy.
@@ -83,7 +84,7 @@ func TestPoolsOfProvidersThatNoWorkerHas(t *testing.T) {
 	_, err := s.Pool().Exec(t.Context(), "INSERT INTO process_reports (process, providers) VALUES ('director work a/1', '{manual}')")
 	require.NoError(t, err)
 	require.NotContains(t, director.OK(t, environ, "pools", "show", "eu/arena/v1"), "no running worker")
-	require.Equal(t, int64(1), clitest.Read[[]poolLine](t, director, environ, "pools", "list")[0].Workers)
+	require.Equal(t, int64(1), clitest.Read[[]opsview.Pool](t, director, environ, "pools", "list")[0].Workers)
 	require.NotContains(t, director.Run(t, environ, poolsDocument, "pools", "apply", "-f", "-").Stderr, "manual")
 }
 
@@ -91,16 +92,16 @@ func TestPoolLimits(t *testing.T) {
 	t.Parallel()
 	environ := env("DATABASE_URL=" + dbtest.New(t))
 	require.NoError(t, director.Run(t, environ, poolsDocument, "pools", "apply", "-f", "-").Err)
-	limit := func(args ...string) limitLine {
-		return clitest.Read[[]limitLine](t, director, environ, append([]string{"pools", "limit"}, args...)...)[0]
+	limit := func(args ...string) opsview.PoolLimit {
+		return clitest.Read[[]opsview.PoolLimit](t, director, environ, append([]string{"pools", "limit"}, args...)...)[0]
 	}
 	one, nine := int32(1), int32(9)
-	require.Equal(t, limitLine{}, limit())
-	require.Equal(t, limitLine{MaxServers: &one}, limit("--servers", "1"))
-	require.Equal(t, limitLine{MaxServers: &one, MaxStarts: &nine}, limit("--starts-per-hour", "9"))
+	require.Equal(t, opsview.PoolLimit{}, limit())
+	require.Equal(t, opsview.PoolLimit{MaxServers: &one}, limit("--servers", "1"))
+	require.Equal(t, opsview.PoolLimit{MaxServers: &one, MaxStarts: &nine}, limit("--starts-per-hour", "9"))
 	director.OK(t, environ, "deployments", "start", "eu/arena/v2")
 	require.Contains(t, director.Run(t, environ, "", "deployments", "start", "eu/arena/v2").Stderr, "the limits over all pools let no server start")
-	require.Equal(t, limitLine{Servers: 1, MaxServers: &one, Starts: 1}, limit("--starts-per-hour", "none"))
+	require.Equal(t, opsview.PoolLimit{Servers: 1, MaxServers: &one, Starts: 1}, limit("--starts-per-hour", "none"))
 	require.Equal(t, 2, cli.ExitCode(director.Run(t, environ, "", "pools", "limit", "--servers", "-1").Err))
 }
 
@@ -148,7 +149,7 @@ func TestDeployments(t *testing.T) {
 	require.ErrorContains(t, director.Run(t, environ, "", "deployments", "env", "eu/arena/v2").Err, "is process")
 	require.ErrorContains(t, director.Run(t, env(database), "", "deployments", "start", "eu/arena/v1").Err, "KEY_ENCRYPTION_KEY")
 
-	list := clitest.Read[[]deploymentLine](t, director, environ, "deployments", "list", "--region", "eu", "--app", "arena", "--phase", "wanted")
+	list := clitest.Read[[]opsview.Deployment](t, director, environ, "deployments", "list", "--region", "eu", "--app", "arena", "--phase", "wanted")
 	require.Len(t, list, 2)
 	require.Contains(t, director.OK(t, environ, "deployments", "show", started.Deployment), "eu/arena/v2 by process, started by an operator")
 	require.True(t, clitest.Read[[]changeLine](t, director, environ, "deployments", "stop", started.Deployment, "--reason", "stuck")[0].Changed)

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/opsview"
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/cli"
 	"github.com/lattice-director/director/match/profile"
@@ -34,7 +35,7 @@ const byProfile = byOperator | byProfiles
 
 // completeProfiles completes the first argument with the names of profiles.
 func (p *program) completeProfiles() cobra.CompletionFunc {
-	return p.completeArgs("SELECT name FROM profiles WHERE starts_with(name, $1) AND cardinality($2::text[]) = 0 AND retired_at IS NULL ORDER BY name LIMIT 100")
+	return p.completeArgs(firstOnly(wordsOf(opsview.Profiles, opsview.ProfileFilter{Live: true}, "profile")))
 }
 
 // profileLine is a profile in lists.

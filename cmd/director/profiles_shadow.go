@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/lattice-director/director/db/opsview"
 	"github.com/lattice-director/director/internal/cli"
 )
 
@@ -25,16 +26,6 @@ type measure struct {
 	P90     float64 `json:"p90"`
 }
 
-type shadowRow struct {
-	Side, Measure  string
-	Version        int
-	Matches        int64
-	Mean, P50, P90 float64
-}
-
-const selectShadow = `SELECT side, measure, version, matches, mean, p50, p90 FROM ops.shadow_quality
-WHERE region = $1 AND profile = $2 ORDER BY measure, side`
-
 // showShadow prints the comparison of a profile's shadow with the live version.
 func (p *program) showShadow(cmd *cobra.Command, arg string) error {
 	name, _, err := parseVersion(arg)
@@ -49,7 +40,8 @@ func (p *program) showShadow(cmd *cobra.Command, arg string) error {
 		if v.Shadow == 0 {
 			return fmt.Errorf("profile %s has no shadow: 'director profiles shadow %s@VERSION' begins one", name, name)
 		}
-		found, err := rows[shadowRow](ctx, l.Store, selectShadow, l.Server.Universe, name)
+		f := opsview.MinuteFilter{Universe: l.Server.Universe, Profile: name}
+		found, err := opsview.ShadowQualities.Read(ctx, l.Pool(), f, opsview.Page{})
 		if err != nil {
 			return err
 		}
@@ -64,7 +56,7 @@ func (p *program) showShadow(cmd *cobra.Command, arg string) error {
 }
 
 // shadowLines puts both sides of a measure into a line. The rows are sorted by measure.
-func shadowLines(found []shadowRow, live, shadow int) (lines []shadowLine) {
+func shadowLines(found []opsview.ShadowQuality, live, shadow int) (lines []shadowLine) {
 	for _, r := range found {
 		if len(lines) == 0 || lines[len(lines)-1].Measure != r.Measure {
 			lines = append(lines, shadowLine{Measure: r.Measure, LiveVersion: live, ShadowVersion: shadow})

@@ -49,9 +49,6 @@ type projectLine struct {
 	CreatedAt time.Time `json:"created_at"`
 }
 
-// projectWords completes the id of a project.
-const projectWords = "SELECT id FROM projects WHERE starts_with(id, $1) AND NOT id = ANY ($2) ORDER BY id LIMIT 100"
-
 func (p *program) projectsCreate() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "create NAME",
@@ -66,7 +63,7 @@ func (p *program) projectsCreate() *cobra.Command {
 	cli.AddOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return p.withDatabase(cmd, byProjectCommands, func(ctx context.Context, l operator) error {
-			actor, err := l.login(ctx)
+			actor, err := l.Login(ctx)
 			if err != nil {
 				return err
 			}

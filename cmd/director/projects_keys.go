@@ -80,10 +80,6 @@ func (p *program) projectKey() *cobra.Command {
 	}, p.projectKeyCreate(), p.projectKeyRevoke(), p.projectKeyRotate())
 }
 
-// projectKeyWords completes the id of a project, and behind it that of a key that is not revoked.
-const projectKeyWords = "SELECT id FROM (SELECT id FROM projects WHERE cardinality($2::text[]) = 0 " +
-	"UNION SELECT id FROM project_keys WHERE project = ($2::text[])[1] AND cardinality($2) = 1 AND revoked_at IS NULL) w WHERE starts_with(id, $1) ORDER BY id LIMIT 100"
-
 func (p *program) projectKeyCreate() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "create PROJECT",
@@ -104,7 +100,7 @@ func (p *program) projectKeyCreate() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if n.Actor, err = l.login(ctx); err != nil {
+			if n.Actor, err = l.Login(ctx); err != nil {
 				return err
 			}
 			n.Project, n.Seal = args[0], sealer.NewProjectSecret
@@ -140,7 +136,7 @@ func (p *program) projectKeyRevoke() *cobra.Command {
 	cli.AddOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return p.inProject(cmd, args, func(ctx context.Context, l operator) error {
-			actor, err := l.login(ctx)
+			actor, err := l.Login(ctx)
 			if err != nil {
 				return err
 			}
@@ -171,7 +167,7 @@ func (p *program) projectKeyRotate() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			actor, err := l.login(ctx)
+			actor, err := l.Login(ctx)
 			if err != nil {
 				return err
 			}

@@ -23,6 +23,18 @@ func (q *Queries) GiveReason(ctx context.Context, reason string) error {
 	return err
 }
 
+const login = `-- name: Login :one
+SELECT ('sql:' || session_user)::text AS actor
+`
+
+// Returns the actor of events that the login of the database causes.
+func (q *Queries) Login(ctx context.Context) (string, error) {
+	row := q.db.QueryRow(ctx, login)
+	var actor string
+	err := row.Scan(&actor)
+	return actor, err
+}
+
 const opsCloseSession = `-- name: OpsCloseSession :exec
 SELECT ops.close_session($1::text, $2::text)
 `
@@ -54,6 +66,54 @@ SELECT ops.drain_agent($1::text)::bool AS changed
 
 func (q *Queries) OpsDrainAgent(ctx context.Context, agent string) (bool, error) {
 	row := q.db.QueryRow(ctx, opsDrainAgent, agent)
+	var changed bool
+	err := row.Scan(&changed)
+	return changed, err
+}
+
+const opsDrainHost = `-- name: OpsDrainHost :one
+SELECT ops.drain_host($1::text, $2::text)::bool AS changed
+`
+
+type OpsDrainHostParams struct {
+	Host   string
+	Region string
+}
+
+func (q *Queries) OpsDrainHost(ctx context.Context, arg OpsDrainHostParams) (bool, error) {
+	row := q.db.QueryRow(ctx, opsDrainHost, arg.Host, arg.Region)
+	var changed bool
+	err := row.Scan(&changed)
+	return changed, err
+}
+
+const opsDrainLabel = `-- name: OpsDrainLabel :one
+SELECT ops.drain_label($1::text, $2::text)::bool AS changed
+`
+
+type OpsDrainLabelParams struct {
+	Label  string
+	Region string
+}
+
+func (q *Queries) OpsDrainLabel(ctx context.Context, arg OpsDrainLabelParams) (bool, error) {
+	row := q.db.QueryRow(ctx, opsDrainLabel, arg.Label, arg.Region)
+	var changed bool
+	err := row.Scan(&changed)
+	return changed, err
+}
+
+const opsLimitPools = `-- name: OpsLimitPools :one
+SELECT ops.limit_pools($1::int, $2::int)::bool AS changed
+`
+
+type OpsLimitPoolsParams struct {
+	Servers *int32
+	Starts  *int32
+}
+
+func (q *Queries) OpsLimitPools(ctx context.Context, arg OpsLimitPoolsParams) (bool, error) {
+	row := q.db.QueryRow(ctx, opsLimitPools, arg.Servers, arg.Starts)
 	var changed bool
 	err := row.Scan(&changed)
 	return changed, err
@@ -208,6 +268,38 @@ func (q *Queries) OpsUndrainAgent(ctx context.Context, agent string) (bool, erro
 	return changed, err
 }
 
+const opsUndrainHost = `-- name: OpsUndrainHost :one
+SELECT ops.undrain_host($1::text, $2::text)::bool AS changed
+`
+
+type OpsUndrainHostParams struct {
+	Host   string
+	Region string
+}
+
+func (q *Queries) OpsUndrainHost(ctx context.Context, arg OpsUndrainHostParams) (bool, error) {
+	row := q.db.QueryRow(ctx, opsUndrainHost, arg.Host, arg.Region)
+	var changed bool
+	err := row.Scan(&changed)
+	return changed, err
+}
+
+const opsUndrainLabel = `-- name: OpsUndrainLabel :one
+SELECT ops.undrain_label($1::text, $2::text)::bool AS changed
+`
+
+type OpsUndrainLabelParams struct {
+	Label  string
+	Region string
+}
+
+func (q *Queries) OpsUndrainLabel(ctx context.Context, arg OpsUndrainLabelParams) (bool, error) {
+	row := q.db.QueryRow(ctx, opsUndrainLabel, arg.Label, arg.Region)
+	var changed bool
+	err := row.Scan(&changed)
+	return changed, err
+}
+
 const readOnly = `-- name: ReadOnly :exec
 SELECT set_config('transaction_read_only', 'on', true)
 `
@@ -223,7 +315,7 @@ const setActor = `-- name: SetActor :exec
 SELECT set_config('director.actor', $1::text, true)
 `
 
-// What the console changes, by functions of schema ops.
+// What operators change, by functions of schema ops.
 // Names the person who acts for the rest of the transaction: see acting_operator() in migrations/00031_console.sql.
 func (q *Queries) SetActor(ctx context.Context, actor string) error {
 	_, err := q.db.Exec(ctx, setActor, actor)

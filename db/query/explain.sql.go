@@ -166,3 +166,28 @@ func (q *Queries) TicketOutcomes(ctx context.Context, arg TicketOutcomesParams) 
 	}
 	return items, nil
 }
+
+const ticketsBeginning = `-- name: TicketsBeginning :many
+SELECT id FROM tickets WHERE starts_with(id, $1::text) ORDER BY created LIMIT 100
+`
+
+// Returns the ids of the oldest queued tickets that begin with a text, for the completion of a command line.
+func (q *Queries) TicketsBeginning(ctx context.Context, begun string) ([]string, error) {
+	rows, err := q.db.Query(ctx, ticketsBeginning, begun)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []string{}
+	for rows.Next() {
+		var id string
+		if err := rows.Scan(&id); err != nil {
+			return nil, err
+		}
+		items = append(items, id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}

@@ -312,31 +312,6 @@ func (q *Queries) LogProfile(ctx context.Context, arg LogProfileParams) error {
 	return err
 }
 
-const pauseProfile = `-- name: PauseProfile :exec
-UPDATE profiles SET paused_at = CASE WHEN $1::bool THEN coalesce(paused_at, now()) END,
-                    pause_reason = CASE WHEN $1::bool THEN nullif($2::text, '') END
-WHERE region = $3 AND name = $4
-`
-
-type PauseProfileParams struct {
-	Paused bool
-	Reason string
-	Region string
-	Name   string
-}
-
-// A profile that is paused makes no matches: its owner reads this (OwnedProfiles in loop.sql). Operators without the command line call
-// ops.pause_profile, which means the same.
-func (q *Queries) PauseProfile(ctx context.Context, arg PauseProfileParams) error {
-	_, err := q.db.Exec(ctx, pauseProfile,
-		arg.Paused,
-		arg.Reason,
-		arg.Region,
-		arg.Name,
-	)
-	return err
-}
-
 const profileForChange = `-- name: ProfileForChange :one
 SELECT p.live, p.shadow, p.retired_at, p.paused_at,
        (SELECT max(v.version) FROM profile_versions v WHERE v.region = p.region AND v.name = p.name)::int AS latest,

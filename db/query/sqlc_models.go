@@ -8,28 +8,6 @@ import (
 	"time"
 )
 
-// Rooms of connected game servers.
-type OpsRoom struct {
-	// The region of the fleet.
-	Region string
-	// Its public id.
-	Room string
-	// The agent that hosts it.
-	Agent string
-	// The name that the agent reports.
-	AgentName string
-	// Its type.
-	Type string
-	// Players that are connected to it.
-	Connections int32
-	// Whether the game's own code created it.
-	Local bool
-	// reserved: the agent has not acknowledged the create command; created: it has acknowledged it; reported: a state reply contained the room.
-	State string
-	// Where its players connect.
-	Endpoint string
-}
-
 type PoolMode struct {
 	Region  string
 	Mode    string

@@ -3,41 +3,22 @@ package doctor
 import (
 	"context"
 	"fmt"
+
+	"github.com/lattice-director/director/db/query"
 )
 
 // The check of Rivalis game servers, which are connected where a replica serves agents.
 
-// agentSums are sums over ops.replicas, ops.agents and ops.commands.
-type agentSums struct {
-	Region   string
-	Replicas int      // that have not ended
-	Renewed  *float64 // seconds since one of them last renewed its lease; nil: there is none
-	Lease    float64  // seconds
-
-	Agents, Connected, Draining int // draining: of those that are connected
-	TimedOut                    int // commands of the last ten minutes
-}
-
-const selectAgentSums = `WITH r AS (
-    SELECT region, count(*) FILTER (WHERE state <> 'ended') AS replicas, min(extract(epoch FROM lease_age)) FILTER (WHERE state <> 'ended')::float8 AS renewed
-    FROM ops.replicas GROUP BY region
-), a AS (
-    SELECT region, count(*) AS agents, count(*) FILTER (WHERE state = 'connected') AS connected,
-           count(*) FILTER (WHERE state = 'connected' AND status = 'draining') AS draining
-    FROM ops.agents GROUP BY region
-), c AS (
-    SELECT region, count(*) AS timed_out FROM ops.commands WHERE state IN ('timed_out', 'done_late') GROUP BY region
-)
-SELECT region, coalesce(replicas, 0)::int AS replicas, renewed, extract(epoch FROM lease_ttl)::float8 AS lease, coalesce(agents, 0)::int AS agents,
-       coalesce(connected, 0)::int AS connected, coalesce(draining, 0)::int AS draining, coalesce(timed_out, 0)::int AS timed_out
-FROM ops.amnesty CROSS JOIN (r FULL JOIN a USING (region) FULL JOIN c USING (region)) ORDER BY region`
+// agentSums are sums over ops.replicas, ops.agents and ops.commands of a region. Renewed and Lease are seconds; a nil Renewed means that it has no
+// replica.
+type agentSums query.DoctorAgentsRow
 
 func (d Doctor) checkAgents(ctx context.Context) (Finding, error) {
-	fleets, err := rows[agentSums](ctx, d, selectAgentSums)
+	fleets, err := d.queries().DoctorAgents(ctx)
 	if err != nil {
 		return Finding{}, err
 	}
-	return judgeAgents(fleets), nil
+	return judgeAgents(convert[agentSums](fleets, func(r query.DoctorAgentsRow) agentSums { return agentSums(r) })), nil
 }
 
 // judgeAgents returns the Finding of the fleet in the worst state.

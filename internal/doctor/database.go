@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/dbcause"
 )
 
@@ -26,24 +27,17 @@ func (d Doctor) checkDatabase(ctx context.Context) (Finding, error) {
 	return failure(c.Do, "does not answer: %s", oneLine(err)), nil
 }
 
-// writability is why a database may take no writes, as far as a role that only reads can see it.
-type writability struct {
-	Standby  bool
-	ReadOnly bool   `db:"read_only"`
-	Source   string // where default_transaction_read_only comes from
-	Role     string
-	Allowed  bool // whether the role may write reports
-	Syncing  int  // commits that have waited for a synchronous standby for two seconds
-}
+// writability is why a database may take no writes.
+type writability query.DoctorWritabilityRow
 
-const selectWritability = `SELECT pg_is_in_recovery() AS standby, current_setting('default_transaction_read_only')::bool AS read_only,
-    (SELECT source FROM pg_settings WHERE name = 'default_transaction_read_only') AS source, current_user::text AS role,
-    coalesce(has_table_privilege(to_regclass('process_reports'), 'INSERT'), false) AS allowed,
-    (SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND state_change < now() - interval '2 seconds') AS syncing`
+func (d Doctor) readWritability(ctx context.Context) (writability, error) {
+	w, err := d.queries().DoctorWritability(ctx)
+	return writability(w), err
+}
 
 // checkWrites writes, as a replica does, and asks for the reason only if that fails.
 func (d Doctor) checkWrites(ctx context.Context) (Finding, error) {
-	w, err := one[writability](ctx, d, selectWritability)
+	w, err := d.readWritability(ctx)
 	if err != nil {
 		return Finding{}, err
 	}
@@ -53,7 +47,7 @@ func (d Doctor) checkWrites(ctx context.Context) (Finding, error) {
 	trying, cancel := context.WithTimeout(ctx, checkTimeout/2)
 	defer cancel()
 	if failed := d.Store.TryWrite(trying); failed != nil {
-		if again, err := one[writability](ctx, d, selectWritability); err == nil {
+		if again, err := d.readWritability(ctx); err == nil {
 			w = again
 		}
 		return w.judge(failed), nil

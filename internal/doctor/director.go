@@ -3,9 +3,11 @@ package doctor
 import (
 	"context"
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
+	"github.com/lattice-director/director/db/opsview"
 	"github.com/lattice-director/director/internal/base/timetext"
 )
 
@@ -13,18 +15,26 @@ import (
 
 // keyTurn is a signing key with the seconds from now until it begins and ends to sign.
 type keyTurn struct {
-	KID         string `db:"kid"`
-	State       string
+	KID, State  string
 	From, Until float64
 }
 
 func (d Doctor) checkKeys(ctx context.Context) (Finding, error) {
-	keys, err := rows[keyTurn](ctx, d, `SELECT kid, state, extract(epoch FROM sign_from - now())::float8 AS "from",
-		extract(epoch FROM sign_until - now())::float8 AS until FROM ops.keys WHERE state IN ('signing', 'next') ORDER BY sign_from`)
+	if err := d.Store.ReadClock(ctx); err != nil {
+		return Finding{}, err
+	}
+	keys, err := opsview.Keys.Read(ctx, d.Store.Pool(), opsview.KeyFilter{Useful: true}, opsview.Page{Order: opsview.ByTurn})
 	if err != nil {
 		return Finding{}, err
 	}
-	return judgeKeys(keys), nil
+	now := d.Store.Now()
+	var turns []keyTurn
+	for _, k := range keys {
+		if k.State == "signing" || k.State == "next" {
+			turns = append(turns, keyTurn{k.KID, k.State, k.SignFrom.Sub(now).Seconds(), k.SignUntil.Sub(now).Seconds()})
+		}
+	}
+	return judgeKeys(turns), nil
 }
 
 func judgeKeys(keys []keyTurn) Finding {
@@ -47,14 +57,8 @@ func judgeKeys(keys []keyTurn) Finding {
 	return good("one signs for %s more, and the next is published", timetext.Brief(time.Duration(signing.Until)*time.Second))
 }
 
-// invariantLine is a row of ops.invariants.
-type invariantLine struct {
-	Name       string
-	Violations int
-}
-
 func (d Doctor) checkViolations(ctx context.Context) (Finding, error) {
-	all, err := rows[invariantLine](ctx, d, "SELECT name, violations FROM ops.invariants ORDER BY name")
+	all, err := opsview.Invariants.Read(ctx, d.Store.Pool(), opsview.Any{}, opsview.Page{})
 	if err != nil {
 		return Finding{}, err
 	}
@@ -70,35 +74,28 @@ func (d Doctor) checkViolations(ctx context.Context) (Finding, error) {
 	return failure("director invariants, and again after ten seconds", "violated: %s", strings.Join(names, ", ")), nil
 }
 
-// partitionLine is a row of ops.partitions.
-type partitionLine struct {
-	Name  string
-	Ahead int
-	Stray int64 // bytes in the default partition
-}
-
 func (d Doctor) checkPartitions(ctx context.Context) (Finding, error) {
-	tables, err := rows[partitionLine](ctx, d, `SELECT table_name::text AS name, days_ahead::int AS ahead, default_bytes AS stray
-		FROM ops.partitions ORDER BY days_ahead, table_name`)
+	tables, err := opsview.Partitions.Read(ctx, d.Store.Pool(), opsview.Any{}, opsview.Page{Order: opsview.EndingFirst})
 	if err != nil {
 		return Finding{}, err
 	}
 	return judgePartitions(tables), nil
 }
 
-func judgePartitions(tables []partitionLine) Finding {
+// judgePartitions takes the tables whose partitions end first, first.
+func judgePartitions(tables []opsview.Partition) Finding {
 	const do = "start a worker, or look for \"failing\" of its loop history in its log"
-	ahead := 1 << 30
+	ahead := int32(math.MaxInt32)
 	for _, t := range tables {
 		switch {
-		case t.Ahead < 0:
-			return failure(do, "%s has no partition for today", t.Name)
-		case t.Ahead < 2:
-			return warning(do, "%s reaches only %d days ahead", t.Name, t.Ahead)
-		case t.Stray > 0:
-			return warning(do, "%s has %d bytes in its default partition", t.Name, t.Stray)
+		case t.DaysAhead < 0:
+			return failure(do, "%s has no partition for today", t.TableName)
+		case t.DaysAhead < 2:
+			return warning(do, "%s reaches only %d days ahead", t.TableName, t.DaysAhead)
+		case t.DefaultBytes > 0:
+			return warning(do, "%s has %d bytes in its default partition", t.TableName, t.DefaultBytes)
 		}
-		ahead = min(ahead, t.Ahead)
+		ahead = min(ahead, t.DaysAhead)
 	}
 	return good("they reach %d days ahead", ahead)
 }

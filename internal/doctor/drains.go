@@ -5,20 +5,12 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/lattice-director/director/db/opsview"
 	"github.com/lattice-director/director/internal/base/timetext"
 )
 
-// keptDrain is a drain that an operator keeps.
-type keptDrain struct {
-	Target, Value, Actor string
-	Age                  float64 // seconds
-	Instances            int     // that have not ended and obey it
-}
-
-const selectKeptDrains = `SELECT target, value, actor, extract(epoch FROM age)::float8 AS age, instances::int AS instances FROM ops.drains ORDER BY since, target, value`
-
 func (d Doctor) checkDrains(ctx context.Context) (Finding, error) {
-	drains, err := rows[keptDrain](ctx, d, selectKeptDrains)
+	drains, err := opsview.Drains.Read(ctx, d.Store.Pool(), opsview.Any{}, opsview.Page{})
 	if err != nil {
 		return Finding{}, err
 	}
@@ -29,12 +21,12 @@ func (d Doctor) checkDrains(ctx context.Context) (Finding, error) {
 const oldDrain = 7 * 24 * time.Hour
 
 // judgeDrains takes the drains, the oldest first.
-func judgeDrains(drains []keptDrain) Finding {
+func judgeDrains(drains []opsview.Drain) Finding {
 	if len(drains) == 0 {
 		return good("no operator keeps game servers drained")
 	}
 	oldest := drains[0]
-	age := time.Duration(oldest.Age * float64(time.Second)).Round(time.Minute)
+	age := oldest.Age.Round(time.Minute)
 	says := fmt.Sprintf("%d drains are kept; the oldest is of %s %s, by %s, %s ago, and %d game servers obey it",
 		len(drains), oldest.Target, oldest.Value, oldest.Actor, timetext.Brief(age), oldest.Instances)
 	if age >= oldDrain {

@@ -3,6 +3,9 @@ package doctor
 import (
 	"context"
 	"fmt"
+
+	"github.com/lattice-director/director/db/opsview"
+	"github.com/lattice-director/director/db/query"
 )
 
 // Game servers and their seats.
@@ -11,43 +14,30 @@ import (
 type amnestyLine struct {
 	Amnesty bool
 	Pulse   *float64 // since a replica last reported that it receives heartbeats; nil: never
-	EndsIn  *float64 `db:"ends_in"`
+	EndsIn  *float64
 	Lease   float64
 }
 
-const selectAmnesty = `SELECT amnesty, extract(epoch FROM now() - last_pulse)::float8 AS pulse, extract(epoch FROM ends_at - now())::float8 AS ends_in,
-    extract(epoch FROM lease_ttl)::float8 AS lease FROM ops.amnesty`
-
-// fleetSums are sums over ops.fleet.
-type fleetSums struct {
-	Alive, Expired, Draining    int
-	Ended                       int      // in the last hour
-	Lost                        int      // of those, whose lease expired in the last half hour
-	Last                        *float64 // seconds since the last of those that ended did so; nil: none ended lately
-	Heartbeat                   *float64 // seconds since the last heartbeat of any; nil: there is no server
-	Capacity, Reserved, Players int      // of the instances that are alive
-	Pools                       int      // that may start servers
-	Agents                      int      // connected Rivalis game servers, which are instances only if they ask for players
+func (d Doctor) readAmnesty(ctx context.Context) (amnestyLine, error) {
+	a, err := opsview.Amnesties.One(ctx, d.Store.Pool(), opsview.Any{})
+	return amnestyLine{a.Amnesty, a.PulseAge, a.EndsIn, a.LeaseTTL.Seconds()}, err
 }
 
-// selectFleetSums looks up the events of those few instances that ended lately, by an index.
-const selectFleetSums = `SELECT count(*) FILTER (WHERE alive) AS alive, count(*) FILTER (WHERE NOT alive AND status NOT IN ('gone', 'starting')) AS expired,
-    count(*) FILTER (WHERE ended_at > now() - interval '1 hour') AS ended,
-    count(*) FILTER (WHERE status = 'gone' AND ended_at > now() - interval '30 minutes' AND EXISTS (
-        SELECT FROM ops.events e WHERE e.instance = f.instance AND e.at > now() - interval '31 minutes' AND e.kind = 'instance.ended'
-          AND e.detail ->> 'reason' = 'lease expired')) AS lost,
-    extract(epoch FROM now() - max(ended_at))::float8 AS last, extract(epoch FROM min(lease_age) FILTER (WHERE status <> 'gone'))::float8 AS heartbeat,
-    count(*) FILTER (WHERE alive AND status = 'draining') AS draining, coalesce(sum(capacity) FILTER (WHERE alive), 0) AS capacity,
-    coalesce(sum(reserved_seats) FILTER (WHERE alive), 0) AS reserved, coalesce(sum(players) FILTER (WHERE alive), 0)::bigint AS players,
-    (SELECT count(*) FROM ops.pools WHERE max > 0) AS pools, (SELECT count(*) FROM ops.agents) AS agents
-FROM ops.fleet f`
+// fleetSums are sums over ops.fleet: capacity, reserved seats and players are those of the instances that are alive. Last and Heartbeat are
+// seconds; nil means that none ended lately, and that there is no server.
+type fleetSums query.DoctorFleetRow
+
+func (d Doctor) readFleet(ctx context.Context) (fleetSums, error) {
+	f, err := d.queries().DoctorFleet(ctx)
+	return fleetSums(f), err
+}
 
 func (d Doctor) checkFleet(ctx context.Context) (Finding, error) {
-	f, err := one[fleetSums](ctx, d, selectFleetSums)
+	f, err := d.readFleet(ctx)
 	if err != nil {
 		return Finding{}, err
 	}
-	a, err := one[amnestyLine](ctx, d, selectAmnesty)
+	a, err := d.readAmnesty(ctx)
 	if err != nil {
 		return Finding{}, err
 	}
@@ -106,7 +96,7 @@ func (f fleetSums) judgeEmpty() Finding {
 	return good("no game server has registered yet")
 }
 func (d Doctor) checkSeats(ctx context.Context) (Finding, error) {
-	f, err := one[fleetSums](ctx, d, selectFleetSums)
+	f, err := d.readFleet(ctx)
 	if err != nil {
 		return Finding{}, err
 	}

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"context"
 	"os"
 	"strings"
 	"testing"
@@ -8,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/opsview"
 	"github.com/lattice-director/director/internal/matching/explainer"
 )
 
@@ -26,35 +29,38 @@ func TestDoctorJudges(t *testing.T) {
 		OK: {
 			judgeKEKs(nil), judgeKEKs([]kekUse{{Fingerprint: "a", Credentials: 3}}), judgeKEKs([]kekUse{{Fingerprint: "a", Credentials: 3, Processes: 2, First: 1}}),
 			judgeKEKs([]kekUse{{Fingerprint: "a", Others: 3, Processes: 2}}),
-			judgeDrains(nil), judgeDrains([]keptDrain{{"host", "10.0.0.7", "console:ada", 7*86400 - 60, 3}}),
+			judgeDrains(nil), judgeDrains([]opsview.Drain{{Target: "host", Value: "10.0.0.7", Actor: "console:ada", Age: 7*24*time.Hour - time.Minute, Instances: 3}}),
 			judgeConnections(79, 100), judgeWriters(9, who, true), judgeSlots([]slotLine{{"a", true, "reserved", 2 * gib}}), judgeClock(-5 * time.Second),
-			judgeSnapshots([]snapshotLine{{"transaction", 1, 60, 9_000_000, &who}, {"replication slot", 1, 0, 1_000_000, &who}}),
+			judgeSnapshots([]opsview.Snapshot{{Kind: "transaction", Age: 60 * time.Second, Transactions: 9_000_000, Oldest: who}, {Kind: "replication slot", Transactions: 1_000_000, Oldest: who}}),
 			judgeReplicas(one, pulse(999)), judgeReplicas(roll{}, pulse(14)), judgeReplicas(beside(processLine{"director serve a/2", 0, nil, seconds(60)}), pulse(1)),
 			judgeReplicas(beside(processLine{"director serve b/2", 0, nil, seconds(601)}), pulse(1)), judgeReplicas(beside(processLine{"director serve b/2", 0, nil, seconds(15)}), pulse(1)),
-			judgeWorkers([]loopLine{{"history", 1500, false}, {"reap", 3, false}}, roll{}),
+			judgeWorkers([]opsview.WorkerLoop{{Loop: "history", Age: 1500 * time.Second, Late: false}, {Loop: "reap", Age: 3 * time.Second, Late: false}}, roll{}),
 			judgeKeys([]keyTurn{{"a", "signing", -9, 9}, {"b", "next", 9, 99}}), judgeFleet(fleetSums{Alive: 2, Draining: 1}, amnestyLine{}), judgeFleet(fleetSums{Agents: 2}, amnestyLine{}),
 			judgeFleet(fleetSums{}, amnestyLine{}), judgeFleet(fleetSums{Alive: 3, Heartbeat: seconds(14)}, amnestyLine{Amnesty: true, EndsIn: seconds(3), Lease: 15}),
-			judgeFleet(fleetSums{Alive: 99, Lost: 11}, amnestyLine{}), judgeRefusals(nil), judgeRefusals([]denialLine{{All: 2}}), judgeRefusals([]denialLine{{All: 49, Seated: 951}}),
+			judgeFleet(fleetSums{Alive: 99, Lost: 11}, amnestyLine{}), judgeRefusals(nil), judgeRefusals([]denialLine{{Everyone: 2}}), judgeRefusals([]denialLine{{Everyone: 49, Seated: 951}}),
 			judgeTickets(queueLine{Tickets: 9, Oldest: 300}, explainer.Survey{}), judgeKeySets(nil), writability{Allowed: false}.judgeUntried(),
 			judgeSeats(fleetSums{Capacity: 100, Reserved: 79}), judgeSeats(fleetSums{}), judgeSeats(fleetSums{Capacity: 100, Reserved: 90, Players: 80}),
-			judgePartitions([]partitionLine{{"events", 2, 0}}), judgeAgents(nil), judgeAgents([]agentSums{{Renewed: seconds(9), Lease: 15}}), judgeAgents([]agentSums{{Lease: 15}}),
+			judgePartitions([]opsview.Partition{{TableName: "events", DaysAhead: 2, DefaultBytes: 0}}), judgeAgents(nil), judgeAgents([]agentSums{{Renewed: seconds(9), Lease: 15}}), judgeAgents([]agentSums{{Lease: 15}}),
 			judgeAgents([]agentSums{{Renewed: seconds(9), Lease: 15, Agents: 10, Connected: 9, Draining: 8}}),
 			judgeLobbies(nil), judgeLobbies([]lobbySums{{Lease: 15}, {Renewed: seconds(1), Lease: 15}}),
 			judgeLobbies([]lobbySums{{Renewed: seconds(1), Lease: 15, Connected: 10, CutOff: 5, Expired: 3, Overdue: seconds(29)}}),
 		},
 		Warn: {
 			judgeKEKs([]kekUse{{Fingerprint: "a", Credentials: 3, Processes: 2}, {Fingerprint: "b", Credentials: 1, Processes: 2, First: 2}}),
-			judgeDrains([]keptDrain{{"host", "10.0.0.7", "console:ada", 7 * 86400, 0}, {"instance", "a", "sql:bob", 1, 1}}),
+			judgeDrains([]opsview.Drain{
+				{Target: "host", Value: "10.0.0.7", Actor: "console:ada", Age: 7 * 24 * time.Hour},
+				{Target: "instance", Value: "a", Actor: "sql:bob", Age: time.Second, Instances: 1},
+			}),
 			judgeConnections(80, 100), judgeWriters(11, who, true), judgeWriters(0, "", false), judgeSlots([]slotLine{{"a", false, "reserved", 2 * gib}}),
 			judgeSlots([]slotLine{{"a", false, "lost", 0}}), judgeClock(-6 * time.Second), judgeFleet(fleetSums{Last: seconds(3601)}, amnestyLine{}),
 			judgeReplicas(beside(processLine{"director serve a/2", 9, seconds(16), seconds(3)}), pulse(1)), judgeReplicas(beside(processLine{"director serve b/2", 0, nil, seconds(16)}), pulse(1)),
-			judgeWorkers([]loopLine{{"reap", 3, false}}, rollOf([]processLine{{"director work a/2", 9, seconds(16), nil}}, "work")),
-			judgeFleet(fleetSums{Alive: 79, Lost: 10}, amnestyLine{}), judgeRefusals([]denialLine{{All: 3}}), judgeRefusals([]denialLine{{All: 50, Seated: 950}}),
+			judgeWorkers([]opsview.WorkerLoop{{Loop: "reap", Age: 3 * time.Second, Late: false}}, rollOf([]processLine{{"director work a/2", 9, seconds(16), nil}}, "work")),
+			judgeFleet(fleetSums{Alive: 79, Lost: 10}, amnestyLine{}), judgeRefusals([]denialLine{{Everyone: 3}}), judgeRefusals([]denialLine{{Everyone: 50, Seated: 950}}),
 			judgeTickets(queueLine{Tickets: 9, Oldest: 301}, explainer.Survey{}), judgeTickets(queueLine{Tickets: 9}, explainer.Survey{Tickets: 9, Lacking: []explainer.Lacking{{Tickets: 4}}}),
-			judgeKeySets([]reportedTrouble{{State: Warn, Do: "x"}}), writability{Standby: true}.judgeUntried(),
+			judgeKeySets([]reportedTrouble{{State: Warn, Remedy: "x"}}), writability{Standby: true}.judgeUntried(),
 			judgeFleet(fleetSums{Expired: 9}, amnestyLine{Amnesty: true}),
 			judgeSeats(fleetSums{Capacity: 100, Reserved: 80, Players: 39}), judgeSeats(fleetSums{Capacity: 100, Reserved: 95, Players: 90}),
-			judgePartitions([]partitionLine{{"events", 1, 0}}), judgePartitions([]partitionLine{{"events", 7, 8192}}),
+			judgePartitions([]opsview.Partition{{TableName: "events", DaysAhead: 1, DefaultBytes: 0}}), judgePartitions([]opsview.Partition{{TableName: "events", DaysAhead: 7, DefaultBytes: 8192}}),
 			judgeAgents([]agentSums{{Renewed: seconds(9), Lease: 15, Agents: 9, Connected: 8}}),
 			judgeLobbies([]lobbySums{{Lease: 15}, {Renewed: seconds(1), Lease: 15, Connected: 10, CutOff: 6}}),
 			judgeAgents([]agentSums{{Renewed: seconds(9), Lease: 15, Agents: 9, Connected: 9, TimedOut: 1}, {Lease: 15}}),
@@ -62,18 +68,18 @@ func TestDoctorJudges(t *testing.T) {
 		Fail: {
 			judgeKEKs([]kekUse{{Fingerprint: "a", Credentials: 3, Processes: 2}, {Fingerprint: "b", Credentials: 1, Processes: 2, Lacking: []string{"director serve a/1"}}}),
 			judgeConnections(95, 100), judgeWriters(61, who, true), judgeSlots([]slotLine{{"a", true, "reserved", 11 * gib}}), judgeClock(31 * time.Second),
-			judgeSnapshots([]snapshotLine{{"transaction", 1, 61, 1, &who}}), judgeSnapshots([]snapshotLine{{"prepared transaction", 1, 61, 1, &who}}),
-			judgeSnapshots([]snapshotLine{{"replication slot", 1, 0, 1_000_001, &who}}), judgeReplicas(roll{}, amnestyLine{}),
+			judgeSnapshots([]opsview.Snapshot{{Kind: "transaction", Age: 61 * time.Second, Transactions: 1, Oldest: who}}), judgeSnapshots([]opsview.Snapshot{{Kind: "prepared transaction", Age: 61 * time.Second, Transactions: 1, Oldest: who}}),
+			judgeSnapshots([]opsview.Snapshot{{Kind: "replication slot", Transactions: 1_000_001, Oldest: who}}), judgeReplicas(roll{}, amnestyLine{}),
 			judgeReplicas(roll{}, pulse(16)), judgeReplicas(rollOf([]processLine{{"director serve a/2", 9, seconds(16), nil}}, "serve"), pulse(1)),
-			judgeWorkers(nil, roll{}), judgeWorkers([]loopLine{{"history", 61, false}, {"reap", 61, true}}, roll{}),
-			judgeWorkers([]loopLine{{"rotate", 61, true}, {"reap", 3, false}}, roll{}),
+			judgeWorkers(nil, roll{}), judgeWorkers([]opsview.WorkerLoop{{Loop: "history", Age: 61 * time.Second, Late: false}, {Loop: "reap", Age: 61 * time.Second, Late: true}}, roll{}),
+			judgeWorkers([]opsview.WorkerLoop{{Loop: "rotate", Age: 61 * time.Second, Late: true}, {Loop: "reap", Age: 3 * time.Second, Late: false}}, roll{}),
 			judgeFleet(fleetSums{Alive: 4, Heartbeat: seconds(16)}, amnestyLine{Amnesty: true, Lease: 15}), judgeFleet(fleetSums{Alive: 4, Heartbeat: seconds(16)}, amnestyLine{Lease: 15}), judgeFleet(fleetSums{Alive: 81, Lost: 120}, amnestyLine{}),
-			judgeRefusals([]denialLine{{All: 10, Seated: 10}}), judgeTickets(queueLine{Tickets: 1, Unowned: []string{"a"}}, explainer.Survey{}),
+			judgeRefusals([]denialLine{{Everyone: 10, Seated: 10}}), judgeTickets(queueLine{Tickets: 1, Unowned: []string{"a"}}, explainer.Survey{}),
 			judgeTickets(queueLine{Tickets: 217}, explainer.Survey{Tickets: 217, Lacking: []explainer.Lacking{{Tickets: 72}}}),
-			judgeKeySets([]reportedTrouble{{State: Warn, Do: "x"}, {State: Fail, Do: "y"}}), writability{Syncing: 1}.judgeUntried(), judgeKeys(nil), judgeKeys([]keyTurn{{"a", "signing", -9, 9}}),
+			judgeKeySets([]reportedTrouble{{State: Warn, Remedy: "x"}, {State: Fail, Remedy: "y"}}), writability{Syncing: 1}.judgeUntried(), judgeKeys(nil), judgeKeys([]keyTurn{{"a", "signing", -9, 9}}),
 			judgeKeys([]keyTurn{{"a", "signing", -9, 9}, {"b", "next", 11, 99}}), judgeFleet(fleetSums{Expired: 1}, amnestyLine{}),
 			judgeFleet(fleetSums{Ended: 1}, amnestyLine{}),
-			judgeFleet(fleetSums{Alive: 2, Draining: 2}, amnestyLine{}), judgePartitions([]partitionLine{{"events", -1, 0}}),
+			judgeFleet(fleetSums{Alive: 2, Draining: 2}, amnestyLine{}), judgePartitions([]opsview.Partition{{TableName: "events", DaysAhead: -1, DefaultBytes: 0}}),
 			judgeLobbies([]lobbySums{{Lease: 15, Suspended: 1}}), judgeLobbies([]lobbySums{{Renewed: seconds(16), Lease: 15, Connected: 1}}),
 			judgeLobbies([]lobbySums{{Renewed: seconds(1), Lease: 15, Connected: 9, Expired: 1, Overdue: seconds(31)}, {Lease: 15}}),
 			judgeAgents([]agentSums{{Lease: 15, Agents: 1}}), judgeAgents([]agentSums{{Renewed: seconds(16), Lease: 15, Agents: 1, Connected: 1}}),
@@ -105,8 +111,8 @@ func TestDoctorJudgesPools(t *testing.T) {
 		{[]poolCheck{works, {Pool: "x", Provider: "docker", State: "active", PlanAge: &recent}}, Warn, "no running worker reports the provider of x (docker)"},
 		{[]poolCheck{{Pool: "x", Provider: "docker", State: "active", PlanAge: &old, Overdue: 2}}, Fail, "no running worker has the provider of x (docker, 2 servers wait for a worker)"},
 		{[]poolCheck{{Pool: "x", Provider: "docker", State: "off", PlanAge: &recent}}, OK, "1 are planned"},
-		{[]poolCheck{{Pool: "x", State: "version paused", Reason: &why, PlanAge: &recent, Workers: 1}}, Warn, "paused: x: no image"},
-		{[]poolCheck{{Pool: "x", State: "active", Failed: 2, Error: &why, PlanAge: &recent, Workers: 1}}, Warn, "x: 2: no image"},
+		{[]poolCheck{{Pool: "x", State: "version paused", Reason: why, PlanAge: &recent, Workers: 1}}, Warn, "paused: x: no image"},
+		{[]poolCheck{{Pool: "x", State: "active", Failed: 2, Error: why, PlanAge: &recent, Workers: 1}}, Warn, "x: 2: no image"},
 		{[]poolCheck{{Pool: "x", State: "full", Waiting: 3, PlanAge: &recent, Workers: 1}}, Warn, "full: x (3 players wait)"},
 		{[]poolCheck{{Pool: "x", State: "full", PlanAge: &recent, Workers: 1}}, OK, "1 are planned"},
 	} {
@@ -127,4 +133,21 @@ func TestEachCheckNamesASectionOfTheRunbook(t *testing.T) {
 		require.Contains(t, text, "\n### "+c.section+"\n", c.name)
 	}
 	require.Contains(t, text, "\n### "+frozenSection+"\n")
+}
+
+// Pins a diagnosis that leaves out the checks for which no time was left, so that nothing seems to be wrong.
+func TestAnExaminationWithoutTimeSaysSo(t *testing.T) {
+	t.Parallel()
+	store, err := db.Open(t.Context(), db.Config{URL: "postgres://nobody@127.0.0.1:1/none"})
+	require.NoError(t, err)
+	t.Cleanup(store.Close)
+	ended, end := context.WithCancel(t.Context())
+	end()
+	d := Doctor{Store: store}.Examine(ended)
+	require.Len(t, d.Checks, len(checkups))
+	for _, f := range d.Checks {
+		require.Equal(t, Warn, f.State)
+		require.Contains(t, f.Says, "not known")
+		require.NotEmpty(t, f.Section)
+	}
 }

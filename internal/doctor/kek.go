@@ -4,33 +4,20 @@ import (
 	"context"
 	"fmt"
 	"strings"
+
+	"github.com/lattice-director/director/db/query"
 )
 
-// kekUse is what a key-encryption key is needed for, and which of the processes that report their keys have it.
-type kekUse struct {
-	Fingerprint string
-	Credentials int // game servers that authenticate by it
-	Others      int // signing keys and netcode keys that it seals; workers seal them again with the newest
-	Processes   int // that report their keys
-	Lacking     []string
-	First       int // processes that seal with it
-}
-
-const selectKEKUses = `WITH running AS (
-    SELECT process COLLATE "default" AS process, key_encryption_keys AS keys FROM ops.process_reports
-    WHERE age < interval '1 minute' AND cardinality(key_encryption_keys) > 0
-)
-SELECT k.fingerprint, k.credentials::int AS credentials, (k.signing_keys + k.netcode_keys)::int AS others, (SELECT count(*) FROM running)::int AS processes,
-    ARRAY(SELECT r.process FROM running r WHERE NOT k.fingerprint = ANY (r.keys) ORDER BY 1 LIMIT 20)::text[] AS lacking,
-    (SELECT count(*) FROM running r WHERE r.keys[1] = k.fingerprint)::int AS first
-FROM ops.key_encryption_keys k ORDER BY k.credentials DESC, 1 LIMIT 20`
+// kekUse is what a key-encryption key is needed for: credentials of game servers, and others, which workers seal again with the newest. Processes are
+// those that report their keys; of them Lacking do not have it, and First seal with it.
+type kekUse query.DoctorKEKsRow
 
 func (d Doctor) checkKEKs(ctx context.Context) (Finding, error) {
-	uses, err := rows[kekUse](ctx, d, selectKEKUses)
+	uses, err := d.queries().DoctorKEKs(ctx)
 	if err != nil {
 		return Finding{}, err
 	}
-	return judgeKEKs(uses), nil
+	return judgeKEKs(convert[kekUse](uses, func(r query.DoctorKEKsRow) kekUse { return kekUse(r) })), nil
 }
 
 // judgeKEKs warns before an old key is dropped, for as long as game servers authenticate by it: they cannot get a credential of another one.

@@ -3,18 +3,12 @@ package doctor
 import (
 	"context"
 	"fmt"
+
+	"github.com/lattice-director/director/db/opsview"
 )
 
-// poolLimit is the row of ops.pool_limits.
-type poolLimit struct {
-	Servers    int64
-	MaxServers *int32 // nil: no limit
-	Starts     int64  // within an hour
-	MaxStarts  *int32
-}
-
 func (d Doctor) checkLimits(ctx context.Context) (Finding, error) {
-	l, err := one[poolLimit](ctx, d, `SELECT servers, max_servers, starts, max_starts FROM ops.pool_limits`)
+	l, err := opsview.PoolLimits.One(ctx, d.Store.Pool(), opsview.Any{})
 	if err != nil {
 		return Finding{}, err
 	}
@@ -22,7 +16,7 @@ func (d Doctor) checkLimits(ctx context.Context) (Finding, error) {
 }
 
 // judgeLimits warns from nine tenths of a limit on, so that somebody decides before players have to wait.
-func judgeLimits(l poolLimit) Finding {
+func judgeLimits(l opsview.PoolLimit) Finding {
 	says := fmt.Sprintf("all pools have %d servers%s, and started %d within an hour%s", l.Servers, ofLimit(l.MaxServers), l.Starts, ofLimit(l.MaxStarts))
 	const do = "find out why there are so many: director deployments list, director events --kind 'deployment.*'; then director pools limit"
 	switch share := max(shareOf(l.Servers, l.MaxServers), shareOf(l.Starts, l.MaxStarts)); {

@@ -3,36 +3,22 @@ package doctor
 import (
 	"context"
 	"fmt"
+
+	"github.com/lattice-director/director/db/query"
 )
 
 // The check of the realtime lobby.
 
-// lobbySums are sums over ops.realtime and ops.realtime_sessions of a region.
-type lobbySums struct {
-	Region  string
-	Renewed *float64 // seconds since a replica last renewed its lease; nil: there is none
-	Lease   float64  // seconds
-
-	Connected, Suspended, Rooms int
-	CutOff, Expired             int      // sessions that wait for a worker
-	Overdue                     *float64 // seconds for which the oldest of the expired ones has waited; nil: there is none
-}
-
-const selectLobbySums = `SELECT r.region, extract(epoch FROM r.lease_age)::float8 AS renewed, extract(epoch FROM a.lease_ttl)::float8 AS lease,
-       r.connected::int AS connected, r.suspended::int AS suspended, r.rooms::int AS rooms,
-       s.cut_off::int AS cut_off, s.expired::int AS expired, s.overdue
-FROM ops.realtime r CROSS JOIN ops.amnesty a CROSS JOIN LATERAL (
-    SELECT count(*) FILTER (WHERE o.state = 'cut off') AS cut_off, count(*) FILTER (WHERE o.state = 'expired') AS expired,
-           extract(epoch FROM now() - min(o.expires_at) FILTER (WHERE o.state = 'expired'))::float8 AS overdue
-    FROM ops.realtime_sessions o WHERE o.region = r.region) s
-ORDER BY r.region`
+// lobbySums are sums over ops.realtime and ops.realtime_sessions of a region. Renewed, Lease and Overdue are seconds: since a replica last renewed
+// its lease (nil: there is none), and for how long the oldest expired session has waited for a worker (nil: there is none).
+type lobbySums query.DoctorLobbiesRow
 
 func (d Doctor) checkLobby(ctx context.Context) (Finding, error) {
-	regions, err := rows[lobbySums](ctx, d, selectLobbySums)
+	regions, err := d.queries().DoctorLobbies(ctx)
 	if err != nil {
 		return Finding{}, err
 	}
-	return judgeLobbies(regions), nil
+	return judgeLobbies(convert[lobbySums](regions, func(r query.DoctorLobbiesRow) lobbySums { return lobbySums(r) })), nil
 }
 
 // judgeLobbies returns the Finding of the region in the worst state.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/timetext"
 	"github.com/lattice-director/director/internal/matching/explainer"
 )
@@ -20,29 +21,16 @@ var denials = []string{
 	"invalid_request", "unavailable", "internal", "rate_limited", "too_many_tickets", "party_too_large",
 }
 
-// denialLine is how many players were refused by one call, with one code, in one place.
-type denialLine struct {
-	Call, Code, Region, Mode string
-	Players                  int
-	Detail                   string // of the latest
-	All                      int    // players who were refused, by whichever call
-	Seated                   int    // players who have a seat now
-}
-
-const selectDenials = `WITH refused AS (
-    SELECT call, code, coalesce(region, '') AS region, coalesce(mode, '') AS mode, player, detail, last_at FROM ops.refusals
-    WHERE last_at > now() - interval '10 minutes' AND hour >= date_trunc('hour', now() - interval '10 minutes', 'UTC') AND code = ANY ($1)
-)
-SELECT call, code, region, mode, count(DISTINCT player) AS players, (array_agg(detail ORDER BY last_at DESC))[1] AS detail,
-       (SELECT count(DISTINCT player) FROM refused) AS "all", (SELECT coalesce(sum(players), 0)::bigint FROM ops.sessions) AS seated
-FROM refused GROUP BY 1, 2, 3, 4 ORDER BY players DESC, call, code LIMIT 1`
+// denialLine is how many players were refused by one call, with one code, in one place; Everyone counts those who were refused by whichever call, and
+// Seated those who have a seat now.
+type denialLine query.DoctorDenialsRow
 
 func (d Doctor) checkRefusals(ctx context.Context) (Finding, error) {
-	most, err := rows[denialLine](ctx, d, selectDenials, denials)
+	most, err := d.queries().DoctorDenials(ctx, denials)
 	if err != nil {
 		return Finding{}, err
 	}
-	return judgeRefusals(most), nil
+	return judgeRefusals(convert[denialLine](most, func(r query.DoctorDenialsRow) denialLine { return denialLine(r) })), nil
 }
 
 // judgeRefusals takes a few refused players for a normal day: one who asks for a mode that there is not, a fleet that is full for a moment.
@@ -58,39 +46,30 @@ func judgeRefusals(most []denialLine) Finding {
 	if m.Mode != "" {
 		place += " for mode " + m.Mode
 	}
-	says := fmt.Sprintf("%d players were refused in the last ten minutes, %d have a seat; mostly %s by %s%s: %s", m.All, m.Seated, m.Code, m.Call, place, m.Detail)
+	says := fmt.Sprintf("%d players were refused in the last ten minutes, %d have a seat; mostly %s by %s%s: %s", m.Everyone, m.Seated, m.Code, m.Call, place, m.Detail)
 	do := "SELECT * FROM ops.refusals ORDER BY last_at DESC LIMIT 50; then see the section of the code"
 	section := ""
 	if slices.Contains([]string{"no_capacity", "mode_unknown", "region_unknown"}, m.Code) {
 		do, section = "start game servers for it, or undrain some: SELECT * FROM ops.capacity", "Players get 409 no_capacity"
 	}
 	found := good("%s", says)
-	switch share := float64(m.All) / float64(m.All+m.Seated); {
-	case m.All >= 10 && share >= 0.5:
+	switch share := float64(m.Everyone) / float64(m.Everyone+m.Seated); {
+	case m.Everyone >= 10 && share >= 0.5:
 		found = failure(do, "%s", says).in(section)
-	case m.All >= 3 && share >= 0.05:
+	case m.Everyone >= 3 && share >= 0.05:
 		found = warning(do, "%s", says).in(section)
 	}
-	return found.showing(fmt.Sprint(m.All), "players were refused in ten minutes")
+	return found.showing(fmt.Sprint(m.Everyone), "players were refused in ten minutes")
 }
 
-// queueLine is a universe with waiting tickets.
-type queueLine struct {
-	Region  string
-	Tickets int
-	Oldest  float64  // seconds
-	Unowned []string // profiles that no worker decides for
-}
-
-const selectQueues = `SELECT q.region, q.tickets, q.oldest_seconds AS oldest,
-    ARRAY(SELECT p.profile FROM ops.profiles p WHERE p.region = q.region AND p.state = 'no worker' ORDER BY 1 LIMIT 20)::text[] AS unowned
-FROM ops.queue q WHERE q.tickets > 0 ORDER BY q.tickets DESC LIMIT 10`
+// queueLine is a universe with waiting tickets, and its profiles that no worker decides for.
+type queueLine query.DoctorQueuesRow
 
 // surveyed is how many tickets of a universe are compared with their profiles, the oldest.
 const surveyed = 5000
 
 func (d Doctor) checkTickets(ctx context.Context) (Finding, error) {
-	queues, err := rows[queueLine](ctx, d, selectQueues)
+	queues, err := d.queries().DoctorQueues(ctx)
 	if err != nil {
 		return Finding{}, err
 	}
@@ -100,7 +79,7 @@ func (d Doctor) checkTickets(ctx context.Context) (Finding, error) {
 		if err != nil {
 			return Finding{}, err
 		}
-		if found := judgeTickets(q, survey); i == 0 || badness(found.State) > badness(worst.State) {
+		if found := judgeTickets(queueLine(q), survey); i == 0 || badness(found.State) > badness(worst.State) {
 			worst = found
 		}
 	}

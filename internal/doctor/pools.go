@@ -4,39 +4,19 @@ import (
 	"context"
 	"fmt"
 	"strings"
+
+	"github.com/lattice-director/director/db/query"
 )
 
-// poolCheck is a pool, as far as doctor judges it.
-type poolCheck struct {
-	Pool     string
-	Provider string
-	State    string
-	Servers  int
-	Waiting  int64
-	Reason   *string
-	PlanAge  *float64 `db:"plan_age"` // seconds; nil: never planned
-	Failed   int      // deployments in phase failed, with an error of the provider while they start, or whose server may not register
-	Error    *string
-	Workers  int64 // that have its provider, by their reports
-	Overdue  int64 // servers of its provider that wait for a worker
-}
-
-const selectPoolChecks = `SELECT p.region || '/' || p.app || '/' || p.version AS pool, p.provider, p.state, p.servers::int, p.waiting_players AS waiting, p.pause_reason AS reason,
-    extract(epoch FROM now() - p.planned_at)::float8 AS plan_age, e.failed, e.error,
-    coalesce(w.workers, 0) AS workers, coalesce(w.overdue, 0) AS overdue
-FROM ops.pools p LEFT JOIN ops.providers w ON w.provider = p.provider CROSS JOIN LATERAL (
-    SELECT count(*)::int AS failed, max(coalesce(d.last_error, 'registration refused: ' || d.refused)) AS error FROM ops.deployments d
-    WHERE d.region = p.region AND d.app = p.app AND d.version = p.version
-      AND (d.phase = 'failed' OR d.phase IN ('wanted', 'deploying', 'starting') AND d.last_error IS NOT NULL
-           OR d.desired = 'running' AND d.refused_at > greatest(d.registered_at, now() - interval '5 minutes'))) e
-WHERE cardinality(p.modes) > 0 ORDER BY p.region, p.app, p.version`
+// poolCheck is a pool, as far as doctor judges it. PlanAge is in seconds; nil: it was never planned.
+type poolCheck query.DoctorPoolsRow
 
 func (d Doctor) checkPools(ctx context.Context) (Finding, error) {
-	pools, err := rows[poolCheck](ctx, d, selectPoolChecks)
+	pools, err := d.queries().DoctorPools(ctx)
 	if err != nil {
 		return Finding{}, err
 	}
-	return judgePools(pools), nil
+	return judgePools(convert[poolCheck](pools, func(r query.DoctorPoolsRow) poolCheck { return poolCheck(r) })), nil
 }
 
 // planLate is the age of a plan, in seconds, beyond which no worker makes plans: it makes one each second.
@@ -64,11 +44,11 @@ var (
 	}
 	poolUnserved = &poolTrouble{warning, giveProvider, "no running worker reports the provider of %s: their servers will not start", ", ", withProvider}
 	poolPaused   = &poolTrouble{
-		warning, "repair the cause, then director pools resume REGION/APP/VERSION", "paused: %s", ", ", func(p *poolCheck) string { return p.Pool + because(orEmpty(p.Reason)) },
+		warning, "repair the cause, then director pools resume REGION/APP/VERSION", "paused: %s", ", ", func(p *poolCheck) string { return p.Pool + because(p.Reason) },
 	}
 	poolFailing = &poolTrouble{
 		warning, "docs/operators.md, \"Servers do not start\"", "servers that fail or whose provider reports errors: %s", "; ",
-		func(p *poolCheck) string { return fmt.Sprintf("%s: %d%s", p.Pool, p.Failed, because(orEmpty(p.Error))) },
+		func(p *poolCheck) string { return fmt.Sprintf("%s: %d%s", p.Pool, p.Failed, because(p.Error)) },
 	}
 	poolFull = &poolTrouble{
 		warning, "director pools scale REGION/APP/VERSION --max N", "full: %s", ", ", func(p *poolCheck) string { return fmt.Sprintf("%s (%d players wait)", p.Pool, p.Waiting) },
@@ -115,11 +95,4 @@ func judgePools(pools []poolCheck) Finding {
 		return good("there are none: the director starts no game servers")
 	}
 	return good("%d are planned; none is paused, and none is full while players wait", len(pools))
-}
-
-func orEmpty(p *string) string {
-	if p == nil {
-		return ""
-	}
-	return *p
 }

@@ -5,25 +5,17 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
+
+	"github.com/lattice-director/director/db/opsview"
+	"github.com/lattice-director/director/db/query"
 )
 
 // Replicas and workers: which of them run, and what they report of themselves.
 
-// processLine is a process of the director, from its connections and its report.
-type processLine struct {
-	Process     string
-	Connections int
-	Idle        *float64 // seconds since its last statement; nil: it has no connection, or that may not be seen
-	Silent      *float64 // seconds since its last report; nil: it is of an older release, or has not reported yet
-}
-
-const selectProcesses = `WITH c AS (
-    SELECT process, sum(connections)::int AS connections, extract(epoch FROM now() - max(last_statement))::float8 AS idle FROM ops.processes GROUP BY process
-), r AS (
-    SELECT process COLLATE "default" AS process, extract(epoch FROM age)::float8 AS silent FROM ops.process_reports
-)
-SELECT coalesce(c.process, r.process) AS process, coalesce(c.connections, 0) AS connections, c.idle, r.silent
-FROM c FULL JOIN r ON r.process = c.process WHERE coalesce(c.process, r.process) LIKE 'director %' ORDER BY 1`
+// processLine is a process of the director, from its connections and its report. Idle is the time in seconds since its last statement (nil: it has no
+// connection, or that may not be seen), Silent that since its last report (nil: it is of an older release, or has not reported yet).
+type processLine query.DoctorProcessesRow
 
 // frozenAfter is for how long a process that runs is silent at most, in seconds, with much to spare: it sends a statement about every second
 // and a report every five.
@@ -81,7 +73,8 @@ func (r roll) lost() (all []processLine) {
 }
 
 func (d Doctor) processes(ctx context.Context) ([]processLine, error) {
-	return rows[processLine](ctx, d, selectProcesses)
+	all, err := d.queries().DoctorProcesses(ctx)
+	return convert[processLine](all, func(r query.DoctorProcessesRow) processLine { return processLine(r) }), err
 }
 
 func (d Doctor) checkReplicas(ctx context.Context) (Finding, error) {
@@ -89,7 +82,7 @@ func (d Doctor) checkReplicas(ctx context.Context) (Finding, error) {
 	if err != nil {
 		return Finding{}, err
 	}
-	a, err := one[amnestyLine](ctx, d, selectAmnesty)
+	a, err := d.readAmnesty(ctx)
 	if err != nil {
 		return Finding{}, err
 	}
@@ -148,15 +141,8 @@ func silences(all []processLine) string {
 	return strings.Join(names, ", ")
 }
 
-// loopLine is a row of ops.worker_loops.
-type loopLine struct {
-	Loop string
-	Age  float64 // seconds
-	Late bool
-}
-
 func (d Doctor) checkWorkers(ctx context.Context) (Finding, error) {
-	loops, err := rows[loopLine](ctx, d, "SELECT loop, extract(epoch FROM age)::float8 AS age, late FROM ops.worker_loops ORDER BY age DESC")
+	loops, err := opsview.WorkerLoops.Read(ctx, d.Store.Pool(), opsview.Any{}, opsview.Page{Order: opsview.OldestRunFirst})
 	if err != nil {
 		return Finding{}, err
 	}
@@ -167,7 +153,7 @@ func (d Doctor) checkWorkers(ctx context.Context) (Finding, error) {
 	return judgeWorkers(loops, rollOf(all, "work")), nil
 }
 
-func judgeWorkers(loops []loopLine, r roll) Finding {
+func judgeWorkers(loops []opsview.WorkerLoop, r roll) Finding {
 	const start = "start 'director work', or 'director serve --work'"
 	if len(loops) == 0 {
 		return failure(start, "no worker has run on this database")
@@ -177,12 +163,12 @@ func judgeWorkers(loops []loopLine, r roll) Finding {
 	for _, l := range loops {
 		youngest = min(youngest, l.Age)
 		if l.Late {
-			late = append(late, fmt.Sprintf("%s (%s ago)", l.Loop, since(l.Age)))
+			late = append(late, fmt.Sprintf("%s (%s ago)", l.Loop, briefly(l.Age)))
 		}
 	}
 	switch {
-	case youngest > 60:
-		return failure(start, "no worker is running: the last successful run of any loop was %s ago", since(youngest))
+	case youngest > time.Minute:
+		return failure(start, "no worker is running: the last successful run of any loop was %s ago", briefly(youngest))
 	case late != nil:
 		return failure("look for \"failing\" in the worker's log", "loops that fail: %s", strings.Join(late, ", "))
 	case len(r.frozen) > 0:
@@ -196,23 +182,14 @@ func judgeWorkers(loops []loopLine, r roll) Finding {
 }
 
 // reportedTrouble is what processes report of themselves, the same of all that report it.
-type reportedTrouble struct {
-	Subject, State, Says, Do, Section string
-	Processes                         int
-}
-
-// selectTroubles leaves out processes that have been silent: whether their troubles last is not known.
-const selectTroubles = `SELECT t ->> 'subject' AS subject, t ->> 'state' AS state, t ->> 'says' AS says, t ->> 'do' AS "do",
-    coalesce(t ->> 'section', '') AS section, count(*) AS processes
-FROM ops.process_reports r CROSS JOIN LATERAL jsonb_array_elements(r.troubles) t
-WHERE r.age < interval '30 seconds' GROUP BY 1, 2, 3, 4, 5 ORDER BY processes DESC, says LIMIT 20`
+type reportedTrouble query.DoctorTroublesRow
 
 func (d Doctor) checkKeySets(ctx context.Context) (Finding, error) {
-	found, err := rows[reportedTrouble](ctx, d, selectTroubles)
+	found, err := d.queries().DoctorTroubles(ctx)
 	if err != nil {
 		return Finding{}, err
 	}
-	return judgeKeySets(found), nil
+	return judgeKeySets(convert[reportedTrouble](found, func(r query.DoctorTroublesRow) reportedTrouble { return reportedTrouble(r) })), nil
 }
 
 // judgeKeySets returns the worst of what replicas report; among equals, what most of them do.
@@ -223,7 +200,7 @@ func judgeKeySets(found []reportedTrouble) Finding {
 		if t.Processes > 1 {
 			says += fmt.Sprintf(" (%d replicas report it)", t.Processes)
 		}
-		f := Finding{State: t.State, Says: says, Do: t.Do, Section: t.Section}
+		f := Finding{State: t.State, Says: says, Do: t.Remedy, Section: t.Section}
 		if badness(f.State) > badness(worst.State) {
 			worst = f
 		}

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/opsview"
 )
 
 // maxDetail bounds the text of one value of a detail.
@@ -18,7 +18,7 @@ const maxDetail = 300
 const maxWhole = 64 << 10
 
 // detail shows the object of JSON that an event carries, as names and values. Where a value is cut, the whole text can be opened.
-func detail(e db.Event) template.HTML {
+func detail(e opsview.Event) template.HTML {
 	var all map[string]any
 	if json.Unmarshal(e.Detail, &all) != nil || len(all) == 0 {
 		return `<span class="none">–</span>`
@@ -39,7 +39,7 @@ func detail(e db.Event) template.HTML {
 }
 
 // whole is the text of a detail, closed. Its id keeps it open while the page is replaced.
-func whole(e db.Event) string {
+func whole(e opsview.Event) string {
 	var text bytes.Buffer
 	if json.Indent(&text, e.Detail, "", "  ") != nil {
 		return ""

@@ -8,7 +8,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
-	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/opsview"
 )
 
 // Pins a long value of an event's detail whose end an operator cannot read, and one that makes a page of any length.
@@ -18,7 +18,7 @@ func TestLongDetailsOpen(t *testing.T) {
 	shown := func(v any) string {
 		raw, err := json.Marshal(map[string]any{"said": v, "n": 7})
 		require.NoError(t, err)
-		return string(detail(db.Event{ID: id, Detail: raw}))
+		return string(detail(opsview.Event{ID: id, Detail: raw}))
 	}
 	require.NotContains(t, shown(strings.Repeat("x", maxDetail)), "<details")
 	long := shown(strings.Repeat("x", maxDetail) + hostile + "the end")

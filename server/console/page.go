@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
 
+	"github.com/lattice-director/director/db/opsview"
 	"github.com/lattice-director/director/server/rest"
 )
 
@@ -47,6 +49,25 @@ const afterParam = "after"
 func (q query) After() (first, second string) {
 	first, second, _ = strings.Cut(q.Get(afterParam), "~")
 	return first, second
+}
+
+// pageAfter is the page of a list after a row whose key is two texts.
+func (q query) pageAfter() opsview.Page {
+	p := opsview.Page{Limit: pageSize}
+	if first, second := q.After(); first+second != "" {
+		p.After = []any{first, second}
+	}
+	return p
+}
+
+// pageAfterID is pageAfter where the second part of the key is a UUID; a malformed one is the first page.
+func (q query) pageAfterID() opsview.Page {
+	p := opsview.Page{Limit: pageSize}
+	first, second := q.After()
+	if id, err := uuid.Parse(second); err == nil {
+		p.After = []any{first, id}
+	}
+	return p
 }
 
 // Next is the address of the page after a row with this key. The first part must have no tilde.

@@ -5,77 +5,73 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/opsview"
 )
-
-// agentStore is what the pages of agents read.
-type agentStore interface {
-	ConsoleAgents(ctx context.Context, f db.AgentFilter) (agents []db.ConsoleAgent, more bool, err error)
-	ConsoleAgent(ctx context.Context, id string) (db.ConsoleAgent, error)
-	ConsoleCommands(ctx context.Context, agent string, size db.ConsolePage) ([]db.ConsoleCommand, error)
-	ConsoleEvents(ctx context.Context, before db.EventCursor, f db.EventFilter) (db.EventPage, error)
-}
 
 // agentsView is what templates/agents.html reads.
 type agentsView struct {
-	Agents   []db.ConsoleAgent
+	Agents   []opsview.Agent
 	Next     string
-	Commands []db.ConsoleCommand
+	Commands []opsview.Command
 	Filtered bool
 }
 
 var agentsPage = page[agentsView]{path: "/agents", template: "agents", every: 3 * time.Second, load: loadAgents}
 
 func loadAgents(ctx context.Context, s Store, q query) (v agentsView, err error) {
-	f := db.AgentFilter{State: q.Get("state"), Text: q.Get("text"), Page: pageSize}
+	f := opsview.AgentFilter{State: q.Get("state"), Text: q.Get("text")}
 	v.Filtered = f.State+f.Text != ""
-	f.AfterRegion, f.After = q.After()
 	var more bool
-	if v.Agents, more, err = s.ConsoleAgents(ctx, f); err != nil {
+	if v.Agents, more, err = list(ctx, s, opsview.Agents, f, q.pageAfter()); err != nil {
 		return v, err
 	}
 	if more {
 		last := v.Agents[len(v.Agents)-1]
 		v.Next = q.Next(last.Region, last.Agent)
 	}
-	v.Commands, err = s.ConsoleCommands(ctx, "", pageSize)
+	v.Commands, err = latestCommands(ctx, s, "")
 	return v, err
 }
 
 // agentView is what templates/agent.html reads.
 type agentView struct {
-	Agent    db.ConsoleAgent
-	Rooms    []db.ConsoleRoom
+	Agent    opsview.Agent
+	Rooms    []opsview.Room
 	Next     string
-	Commands []db.ConsoleCommand
-	Events   []db.Event
+	Commands []opsview.Command
+	Events   []opsview.Event
 }
 
 var agentPage = page[agentView]{path: "/agents/:id", template: "agent", every: 3 * time.Second, load: loadAgent}
 
 func loadAgent(ctx context.Context, s Store, q query) (v agentView, err error) {
-	if v.Agent, err = s.ConsoleAgent(ctx, q.Param("id")); err != nil {
+	if v.Agent, err = agentOf(ctx, s, q.Param("id")); err != nil {
 		return v, err
 	}
-	f := db.RoomFilter{Agent: v.Agent.Agent, Page: pageSize}
-	f.AfterRegion, f.After = q.After()
-	if v.Rooms, v.Next, err = roomPage(ctx, s, q, f); err != nil {
+	if v.Rooms, v.Next, err = roomPage(ctx, s, q, opsview.RoomFilter{Agent: v.Agent.Agent}); err != nil {
 		return v, err
 	}
-	if v.Commands, err = s.ConsoleCommands(ctx, v.Agent.Agent, pageSize); err != nil {
+	if v.Commands, err = latestCommands(ctx, s, v.Agent.Agent); err != nil {
 		return v, err
 	}
-	events, err := s.ConsoleEvents(ctx, db.LatestEvent(), db.EventFilter{Instance: v.Agent.Agent, Page: latestEvents})
-	v.Events = events.Events
+	v.Events, err = eventsOf(ctx, s, v.Agent.Agent)
 	return v, err
 }
 
-// latestEvents is how many events a page shows of its subject.
-const latestEvents = 10
+// agentOf returns the agent with an id. Errors: NotFound.
+func agentOf(ctx context.Context, s Store, id string) (opsview.Agent, error) {
+	return one(ctx, s, opsview.Agents, opsview.AgentFilter{ID: &id}, "agent_unknown", "no agent %q is connected", id)
+}
+
+// latestCommands returns the latest commands to an agent or, for "", to all.
+func latestCommands(ctx context.Context, s Store, agent string) ([]opsview.Command, error) {
+	commands, _, err := list(ctx, s, opsview.Commands, opsview.CommandFilter{Agent: agent}, opsview.Page{Limit: pageSize})
+	return commands, err
+}
 
 // roomPage returns a page of rooms, and the address of the next one.
-func roomPage(ctx context.Context, s Store, q query, f db.RoomFilter) (rooms []db.ConsoleRoom, next string, err error) {
-	rooms, more, err := s.ConsoleRooms(ctx, f)
+func roomPage(ctx context.Context, s Store, q query, f opsview.RoomFilter) (rooms []opsview.Room, next string, err error) {
+	rooms, more, err := list(ctx, s, opsview.Rooms, f, q.pageAfter())
 	if more {
 		last := rooms[len(rooms)-1]
 		next = q.Next(last.Region, last.Room)
@@ -86,7 +82,7 @@ func roomPage(ctx context.Context, s Store, q query, f db.RoomFilter) (rooms []d
 var drainAgentAction = action{
 	path: "/agents/:id/drain",
 	ask: func(ctx context.Context, s Store, q query) (question, error) {
-		a, err := s.ConsoleAgent(ctx, q.Param("id"))
+		a, err := agentOf(ctx, s, q.Param("id"))
 		return question{
 			Title: "Drain " + agentName(a) + "?", Button: "Drain", Back: agentPath(a.Agent),
 			Says: []string{
@@ -105,7 +101,7 @@ var drainAgentAction = action{
 var undrainAgentAction = action{
 	path: "/agents/:id/undrain",
 	ask: func(ctx context.Context, s Store, q query) (question, error) {
-		a, err := s.ConsoleAgent(ctx, q.Param("id"))
+		a, err := agentOf(ctx, s, q.Param("id"))
 		return question{
 			Title: "Undrain " + agentName(a) + "?", Button: "Undrain", Back: agentPath(a.Agent),
 			Says: []string{"The game server gets new rooms again, also after it restarts."},
@@ -118,7 +114,7 @@ var undrainAgentAction = action{
 }
 
 // agentName is the name of an agent, or its id where it reports none.
-func agentName(a db.ConsoleAgent) string {
+func agentName(a opsview.Agent) string {
 	if a.Name == "" {
 		return a.Agent
 	}

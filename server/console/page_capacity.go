@@ -5,20 +5,14 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/opsview"
 )
-
-// capacityStore is what the page of capacity reads.
-type capacityStore interface {
-	ConsoleCapacity(ctx context.Context, f db.CapacityFilter) (capacity []db.ConsoleCapacity, more bool, err error)
-	ConsoleDemand(ctx context.Context) ([]db.ConsoleDemand, error)
-}
 
 // capacityView is what templates/capacity.html reads.
 type capacityView struct {
 	Rows    []capacityRow
 	Next    string
-	Demand  []db.ConsoleDemand
+	Demand  []opsview.Demand
 	Regions []string
 	Party   int // players of the request that is judged
 	Seats   int // of its session
@@ -27,10 +21,10 @@ type capacityView struct {
 
 // capacityRow is what a region can take of a mode.
 type capacityRow struct {
-	db.ConsoleCapacity
-
-	Refusal string // why the request is refused with 409; empty: it gets seats
-	Do      string // what an operator can do about it
+	Outlook  opsview.Outlook
+	Capacity opsview.Capacity
+	Refusal  string // why the request is refused with 409; empty: it gets seats
+	Do       string // what an operator can do about it
 }
 
 const maxParty = 1024 // seats of a session
@@ -40,14 +34,16 @@ var capacityPage = page[capacityView]{path: "/capacity", template: "capacity", e
 func loadCapacity(ctx context.Context, s Store, q query) (v capacityView, err error) {
 	v.Party = number(q.Get("party"), 1, maxParty)
 	v.Seats = max(v.Party, number(q.Get("seats"), 8, maxParty))
-	f := db.CapacityFilter{Region: q.Get("region"), Page: pageSize}
-	f.AfterRegion, f.After = q.After()
-	found, more, err := s.ConsoleCapacity(ctx, f)
+	var more bool
+	found, err := readAll(ctx, s, func(ctx context.Context, r opsview.Querier) (found []opsview.ModeCapacity, err error) {
+		found, more, err = opsview.ListCapacity(ctx, r, q.Get("region"), q.pageAfter())
+		return found, err
+	})
 	if err != nil {
 		return v, err
 	}
 	for _, c := range found {
-		row := capacityRow{c, c.RefusalText(v.Party, v.Seats), advise(c)}
+		row := capacityRow{c.Outlook, c.Capacity, c.Outlook.RefusalText(v.Party, v.Seats), advise(c.Outlook)}
 		if row.Refusal != "" {
 			v.Refused++
 		}
@@ -55,12 +51,12 @@ func loadCapacity(ctx context.Context, s Store, q query) (v capacityView, err er
 	}
 	if more {
 		last := v.Rows[len(v.Rows)-1]
-		v.Next = q.Next(last.Region, last.Mode)
+		v.Next = q.Next(last.Outlook.Region, last.Outlook.Mode)
 	}
-	if v.Demand, err = s.ConsoleDemand(ctx); err != nil {
+	if v.Demand, _, err = list(ctx, s, opsview.Demands, opsview.Any{}, opsview.Page{Limit: opsview.MaxPage}); err != nil {
 		return v, err
 	}
-	v.Regions, _, err = s.ConsoleNames(ctx)
+	v.Regions, err = regionNames(ctx, s)
 	return v, err
 }
 
@@ -74,7 +70,7 @@ func number(text string, otherwise, most int) int {
 }
 
 // advise says what to do where requests are refused.
-func advise(c db.ConsoleCapacity) string {
+func advise(c opsview.Outlook) string {
 	pool := c.PoolApp != ""
 	switch {
 	case c.Refusal == "session limit":

@@ -7,38 +7,39 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/opsview"
 )
-
-// deploymentStore is what the pages of deployments and pools read.
-type deploymentStore interface {
-	ConsolePools(ctx context.Context) (db.DeploymentsView, error)
-	ConsoleDeployments(ctx context.Context, f db.DeploymentFilter) (all []db.ConsoleDeployment, more bool, err error)
-	ConsoleDeployment(ctx context.Context, id uuid.UUID) (db.ConsoleDeployment, error)
-	ConsoleEvents(ctx context.Context, before db.EventCursor, f db.EventFilter) (db.EventPage, error)
-}
 
 // deploymentsView is what templates/deployments.html reads.
 type deploymentsView struct {
-	db.DeploymentsView
-
-	Deployments []db.ConsoleDeployment
+	Pools       []opsview.Pool // at most 200
+	MorePools   bool
+	Providers   []opsview.Budget       // at most 200
+	Outcomes    []db.DeploymentOutcome // most servers first, at most 200
+	Deployments []opsview.Deployment
 	Next        string
 	Filtered    bool
 }
 
+// maxPools bounds the pools of a page.
+const maxPools = 200
+
 var deploymentsPage = page[deploymentsView]{path: "/deployments", template: "deployments", every: 3 * time.Second, load: loadDeployments}
 
 func loadDeployments(ctx context.Context, s Store, q query) (v deploymentsView, err error) {
-	if v.DeploymentsView, err = s.ConsolePools(ctx); err != nil {
+	if v.Pools, v.MorePools, err = list(ctx, s, opsview.Pools, opsview.PoolFilter{}, opsview.Page{Limit: maxPools}); err != nil {
 		return v, err
 	}
-	f := db.DeploymentFilter{Region: q.Get("region"), App: q.Get("app"), Phase: q.Get("phase"), Page: pageSize}
+	if v.Providers, _, err = list(ctx, s, opsview.Budgets, opsview.Any{}, opsview.Page{Limit: maxPools}); err != nil {
+		return v, err
+	}
+	if v.Outcomes, err = s.DeploymentOutcomes(ctx); err != nil {
+		return v, err
+	}
+	f := opsview.DeploymentFilter{Region: q.Get("region"), App: q.Get("app"), Phase: q.Get("phase")}
 	v.Filtered = f.Region+f.App+f.Phase != ""
-	region, id := q.After()
-	f.AfterRegion = region
-	f.After, _ = uuid.Parse(id) // a malformed one is the first page
 	var more bool
-	if v.Deployments, more, err = s.ConsoleDeployments(ctx, f); more {
+	if v.Deployments, more, err = list(ctx, s, opsview.Deployments, f, q.pageAfterID()); more {
 		last := v.Deployments[len(v.Deployments)-1]
 		v.Next = q.Next(last.Region, last.Deployment.String())
 	}
@@ -47,9 +48,9 @@ func loadDeployments(ctx context.Context, s Store, q query) (v deploymentsView, 
 
 // deploymentView is what templates/deployment.html reads.
 type deploymentView struct {
-	Deployment db.ConsoleDeployment
+	Deployment opsview.Deployment
 	Steps      []deploymentStep
-	Events     []db.Event
+	Events     []opsview.Event
 }
 
 // deploymentStep is something that happens to a deployment; a nil time: it has not.
@@ -65,16 +66,21 @@ func loadDeployment(ctx context.Context, s Store, q query) (v deploymentView, er
 	if err != nil {
 		return v, err
 	}
-	if v.Deployment, err = s.ConsoleDeployment(ctx, id); err != nil {
+	if v.Deployment, err = deploymentOf(ctx, s, id); err != nil {
 		return v, err
 	}
 	v.Steps = stepsOf(v.Deployment)
-	events, err := s.ConsoleEvents(ctx, db.LatestEvent(), db.EventFilter{Instance: id.String(), Page: latestEvents})
-	v.Events = events.Events
+	v.Events, err = eventsOf(ctx, s, id.String())
 	return v, err
 }
 
-func stepsOf(d db.ConsoleDeployment) []deploymentStep {
+// deploymentOf returns the deployment with an id. Errors: NotFound.
+func deploymentOf(ctx context.Context, s Store, id uuid.UUID) (opsview.Deployment, error) {
+	return one(ctx, s, opsview.Deployments, opsview.DeploymentFilter{ID: &id},
+		"deployment_unknown", "no deployment %s: those that are gone are in the log of events", id)
+}
+
+func stepsOf(d opsview.Deployment) []deploymentStep {
 	return []deploymentStep{
 		{"Decided to start it", &d.CreatedAt}, {"Asked the provider last", d.IntentAt}, {"Ready at the provider", d.ProviderReadyAt},
 		{"Game server registered", d.RegisteredAt}, {"Ready for players", d.ReadyAt}, {"Lease of its game server expired", d.LostAt},
@@ -89,7 +95,7 @@ var stopAction = action{
 		if err != nil {
 			return question{}, err
 		}
-		d, err := s.ConsoleDeployment(ctx, id)
+		d, err := deploymentOf(ctx, s, id)
 		return question{
 			Title: "Stop " + d.App + " " + d.Version + " in " + d.Region + "?", Button: "Stop the server", Danger: true, Reason: true, Back: deploymentPath(id.String()),
 			Says: []string{

@@ -8,22 +8,14 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/opsview"
 	"github.com/lattice-director/director/internal/base/fault"
 )
 
-// eventStore is what the page of events reads.
-type eventStore interface {
-	ConsoleEvents(ctx context.Context, before db.EventCursor, f db.EventFilter) (db.EventPage, error)
-	ConsoleEventsUntil(ctx context.Context, until time.Time) (db.EventCursor, error)
-	ConsoleNames(ctx context.Context) (regions, modes []string, err error)
-}
-
 // eventsView is what templates/events.html reads.
 type eventsView struct {
-	db.EventFilter
-
-	Events   []db.Event
+	Filter   opsview.EventFilter
+	Events   []opsview.Event
 	Next     string
 	Regions  []string
 	Filtered bool
@@ -45,15 +37,19 @@ func (eventsView) AllKinds() []string { return kinds }
 var eventsPage = page[eventsView]{path: "/events", template: "events", every: 2 * time.Second, load: loadEvents}
 
 func loadEvents(ctx context.Context, s Store, q query) (v eventsView, err error) {
-	f := db.EventFilter{Kinds: q.Get("kind"), Region: q.Get("region"), Actor: q.Get("actor"), Instance: q.Get("instance"), Session: q.Get("session"), Page: pageSize}
-	v.EventFilter = f
+	f := opsview.EventFilter{
+		Kinds: q.Get("kind"), Region: q.Get("region"), Actor: q.Get("actor"), Instance: q.Get("instance"), Session: q.Get("session"),
+	}
+	v.Filter = f
 	v.Until = q.Get("until")
 	v.Filtered, v.Past = f.Kinds+f.Region+f.Actor+f.Instance+f.Session+v.Until != "", v.Until != "" || q.Paged()
 	before, err := eventCursor(ctx, s, q)
 	if err != nil {
 		return v, err
 	}
-	found, err := s.ConsoleEvents(ctx, before, f)
+	found, err := readAll(ctx, s, func(ctx context.Context, r opsview.Querier) (opsview.EventPage, error) {
+		return opsview.ReadEvents(ctx, r, before, f, pageSize)
+	})
 	if err != nil {
 		return v, err
 	}
@@ -62,25 +58,25 @@ func loadEvents(ctx context.Context, s Store, q query) (v eventsView, err error)
 		v.Next = q.Next(strconv.FormatUint(found.Next.Tx, 10), found.Next.ID.String())
 		v.Cut = len(found.Events) < pageSize
 	}
-	v.Regions, _, err = s.ConsoleNames(ctx)
+	v.Regions, err = regionNames(ctx, s)
 	return v, err
 }
 
 // eventCursor is where the page begins: after the page before, or else at a time. A malformed cursor is the first page.
-func eventCursor(ctx context.Context, s eventStore, q query) (db.EventCursor, error) {
+func eventCursor(ctx context.Context, s Store, q query) (opsview.EventCursor, error) {
 	first, second := q.After()
 	tx, err := strconv.ParseUint(first, 10, 63)
 	if id, idErr := uuid.Parse(second); err == nil && idErr == nil {
-		return db.EventCursor{Tx: tx, ID: id}, nil
+		return opsview.EventCursor{Tx: tx, ID: id}, nil
 	}
 	if q.Get("until") == "" {
-		return db.LatestEvent(), nil
+		return opsview.LatestEvent(), nil
 	}
 	until, err := parseUntil(q.Get("until"))
 	if err != nil {
-		return db.EventCursor{}, err
+		return opsview.EventCursor{}, err
 	}
-	return s.ConsoleEventsUntil(ctx, until)
+	return s.EventsUntil(ctx, until)
 }
 
 // parseUntil reads a time of UTC, as fields of browsers write it.

@@ -6,20 +6,12 @@ import (
 	"time"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/opsview"
 )
-
-// fleetStore is what the page of the fleet reads.
-type fleetStore interface {
-	sampleStore
-
-	ConsoleFleet(ctx context.Context, f db.FleetFilter) (fleet []db.ConsoleInstance, more bool, err error)
-	ConsoleFleetCounts(ctx context.Context) ([]db.FleetCount, error)
-	ConsoleNames(ctx context.Context) (regions, modes []string, err error)
-}
 
 // fleetView is what templates/fleet.html reads.
 type fleetView struct {
-	Fleet          []db.ConsoleInstance
+	Fleet          []opsview.Instance
 	Next           string // the next page; empty: there is none
 	Totals         fleetTotals
 	Regions, Modes []string
@@ -36,23 +28,25 @@ type fleetTotals struct {
 var fleetPage = page[fleetView]{path: "/fleet", template: "fleet", every: 2 * time.Second, load: loadFleet}
 
 func loadFleet(ctx context.Context, s Store, q query) (v fleetView, err error) {
-	f := db.FleetFilter{Region: q.Get("region"), Mode: q.Get("mode"), State: q.Get("state"), Prefix: q.Get("id"), Page: pageSize}
+	f := opsview.FleetFilter{Region: q.Get("region"), Mode: q.Get("mode"), State: q.Get("state"), Prefix: q.Get("id")}
 	v.Filtered = f.Region+f.Mode+f.State+f.Prefix != ""
-	f.AfterRegion, f.After = q.After()
 	var more bool
-	if v.Fleet, more, err = s.ConsoleFleet(ctx, f); err != nil {
+	if v.Fleet, more, err = list(ctx, s, opsview.Fleet, f, q.pageAfter()); err != nil {
 		return v, err
 	}
 	if more {
 		last := v.Fleet[len(v.Fleet)-1]
 		v.Next = q.Next(last.Region, last.Instance)
 	}
-	counts, err := s.ConsoleFleetCounts(ctx)
+	counts, err := s.FleetCounts(ctx)
 	if err != nil {
 		return v, err
 	}
 	v.Totals = totalsOf(counts)
-	if v.Regions, v.Modes, err = s.ConsoleNames(ctx); err != nil || q.Paged() {
+	if v.Regions, err = regionNames(ctx, s); err != nil {
+		return v, err
+	}
+	if v.Modes, err = s.FleetModes(ctx); err != nil || q.Paged() {
 		return v, err
 	}
 	past, err := readSamples(ctx, s, f.Region, "instances", "capacity", "reserved")
@@ -82,7 +76,7 @@ func totalsOf(counts []db.FleetCount) (t fleetTotals) {
 var drainAction = action{
 	path: "/instances/:id/drain",
 	ask: func(ctx context.Context, s Store, q query) (question, error) {
-		i, err := s.ConsoleInstance(ctx, q.Param("id"))
+		i, err := instanceOf(ctx, s, q.Param("id"))
 		return question{
 			Title: "Drain " + i.Instance + "?", Button: "Drain", Back: instancePath(i.Instance),
 			Says: []string{
@@ -101,7 +95,7 @@ var drainAction = action{
 var undrainAction = action{
 	path: "/instances/:id/undrain",
 	ask: func(ctx context.Context, s Store, q query) (question, error) {
-		i, err := s.ConsoleInstance(ctx, q.Param("id"))
+		i, err := instanceOf(ctx, s, q.Param("id"))
 		return question{
 			Title: "Undrain " + i.Instance + "?", Button: "Undrain", Back: instancePath(i.Instance),
 			Says: []string{"Players get seats on this game server again."},

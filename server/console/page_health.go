@@ -5,40 +5,33 @@ import (
 	"sync"
 	"time"
 
-	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/opsview"
+	"github.com/lattice-director/director/internal/base/panics"
 	"github.com/lattice-director/director/internal/doctor"
 )
 
-// healthStore is what the page of health reads.
-type healthStore interface {
-	sampleStore
-
-	ConsoleHealth(ctx context.Context) (db.HealthView, error)
-}
-
 // healthView is what templates/health.html reads.
 type healthView struct {
-	db.HealthView
-
+	Director   opsview.Health
 	Diagnosis  doctor.Diagnosis
 	ExaminedAt time.Time
 	LateLoops  int
-	Keys       db.KeysView
-	Plots      []plotData // empty: no worker has taken samples
+	Keys       []opsview.Key // the latest
+	Plots      []plotData    // empty: no worker has taken samples
 }
 
 // healthPage reads often what is cheap, and runs the checks of doctor rarely.
 func (c *Console) healthPage() page[healthView] {
-	checks := &checkup{examine: c.Doctor.Examine, now: c.now}
+	checks := &checkup{examine: c.Doctor.Examine, now: c.now, guard: panics.New(c.Log, nil)}
 	return page[healthView]{path: "/health", template: "health", every: 3 * time.Second, load: func(ctx context.Context, s Store, _ query) (v healthView, err error) {
 		v.Diagnosis, v.ExaminedAt = checks.latest(ctx)
 		if v.Diagnosis.Unreadable() {
 			return v, nil
 		}
-		if v.HealthView, err = s.ConsoleHealth(ctx); err != nil {
+		if v.Director, err = readAll(ctx, s, opsview.ReadHealth); err != nil {
 			return v, err
 		}
-		if v.Keys, err = s.ConsoleKeys(ctx, 5); err != nil {
+		if v.Keys, _, err = list(ctx, s, opsview.Keys, opsview.KeyFilter{}, opsview.Page{Limit: 5}); err != nil {
 			return v, err
 		}
 		past, err := readSamples(ctx, s, "", "tickets", "waiting_players", "oldest_ticket", "instances", "oldest_snapshot", "late_loops")
@@ -48,7 +41,7 @@ func (c *Console) healthPage() page[healthView] {
 }
 
 func (v healthView) counted() healthView {
-	for _, l := range v.Loops {
+	for _, l := range v.Director.Loops {
 		if l.Late {
 			v.LateLoops++
 		}
@@ -60,21 +53,21 @@ func (v healthView) counted() healthView {
 func (v healthView) Held() bool { return v.Oldest() != nil }
 
 // Signing returns the key that signs now; nil: none does.
-func (v healthView) Signing() *db.ConsoleKey {
-	for i, k := range v.Keys.Keys {
+func (v healthView) Signing() *opsview.Key {
+	for i, k := range v.Keys {
 		if k.State == "signing" {
-			return &v.Keys.Keys[i]
+			return &v.Keys[i]
 		}
 	}
 	return nil
 }
 
 // Oldest returns what has kept vacuum from cleaning for the longest time; nil: nothing has.
-func (v healthView) Oldest() *db.SnapshotView {
-	var oldest *db.SnapshotView
-	for i, s := range v.Snapshots {
+func (v healthView) Oldest() *opsview.Snapshot {
+	var oldest *opsview.Snapshot
+	for i, s := range v.Director.Snapshots {
 		if s.Holders > 0 && (oldest == nil || s.Age > oldest.Age) {
-			oldest = &v.Snapshots[i]
+			oldest = &v.Director.Snapshots[i]
 		}
 	}
 	return oldest
@@ -83,26 +76,72 @@ func (v healthView) Oldest() *db.SnapshotView {
 // checkupEvery is how old a diagnosis may be: its checks read statistics of the whole database.
 const checkupEvery = 15 * time.Second
 
+// checkupTime bounds an examination. It takes a second where nothing is wrong, and 5 s for each check whose query does not end.
+const checkupTime = time.Minute
+
+// checkupWait is how long a page waits for an examination. It leaves time of callTimeout for what the page reads besides.
+const checkupWait = 4 * time.Second
+
 // checkup keeps the latest diagnosis, so that all who look share one. Safe for concurrent use.
 type checkup struct {
 	examine func(context.Context) doctor.Diagnosis
 	now     func() time.Time
+	guard   *panics.Guard
 
-	mu    sync.Mutex
-	found doctor.Diagnosis
-	at    time.Time
+	mu      sync.Mutex
+	found   doctor.Diagnosis
+	at      time.Time
+	running chan struct{} // closed when the examination that runs has ended; nil: none runs
 }
 
-// latest examines if the latest diagnosis is too old. Callers that come meanwhile wait for it. It takes no context of one of them, who may
-// leave.
+// latest returns the latest diagnosis, and begins another if that is too old. It waits for the examination that runs, but not for a slow one: a page
+// that waited for all checks of a database that hardly answers would show nothing at all.
 func (c *checkup) latest(ctx context.Context) (doctor.Diagnosis, time.Time) {
+	if running := c.begin(ctx); running != nil {
+		patience := time.NewTimer(checkupWait)
+		defer patience.Stop()
+		select {
+		case <-running:
+		case <-patience.C:
+		case <-ctx.Done():
+		}
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.now().Sub(c.at) >= checkupEvery {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*callTimeout)
-		defer cancel()
-		c.found = c.examine(ctx)
-		c.at = c.now()
+	if c.at.IsZero() {
+		return firstExamination, c.now()
 	}
 	return c.found, c.at
+}
+
+// firstExamination is the diagnosis while the first examination runs.
+var firstExamination = doctor.Diagnosis{State: doctor.Warn, First: "checks: wait for their result", Checks: []doctor.Finding{{
+	Check: "checks", State: doctor.Warn, Says: "not known yet: the first examination takes longer than usual", Do: "wait for its result: this page shows it",
+}}}
+
+// failedExamination is the diagnosis where an examination panicked.
+var failedExamination = doctor.Diagnosis{State: doctor.Warn, First: "checks: run director doctor", Checks: []doctor.Finding{{
+	Check: "checks", State: doctor.Warn, Says: "not known: the examination failed; the log has the error", Do: "run director doctor",
+}}}
+
+// begin returns the examination that runs, after it began one if the latest diagnosis is too old; nil: none runs. The examination has no context of
+// one of the callers, who may leave.
+func (c *checkup) begin(ctx context.Context) <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.running == nil && c.now().Sub(c.at) >= checkupEvery {
+		running := make(chan struct{})
+		c.running = running
+		go func() {
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), checkupTime)
+			defer cancel()
+			found := failedExamination
+			_ = c.guard.Do("checkup", func() error { found = c.examine(ctx); return nil })
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.found, c.at, c.running = found, c.now(), nil
+			close(running)
+		}()
+	}
+	return c.running
 }

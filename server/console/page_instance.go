@@ -4,45 +4,42 @@ import (
 	"context"
 	"time"
 
-	"github.com/google/uuid"
-
-	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/opsview"
 )
-
-// instanceStore is what the page of a game server reads.
-type instanceStore interface {
-	ConsoleInstance(ctx context.Context, id string) (db.ConsoleInstance, error)
-	ConsoleSessionsOfInstance(ctx context.Context, region, instance string, after uuid.UUID, size db.ConsolePage) (sessions []db.ConsoleSession, more bool, err error)
-	ConsoleEvents(ctx context.Context, before db.EventCursor, f db.EventFilter) (db.EventPage, error)
-}
 
 // instanceView is what templates/instance.html reads.
 type instanceView struct {
-	Instance db.ConsoleInstance
-	Sessions []db.ConsoleSession // a page
+	Instance opsview.Instance
+	Sessions []opsview.Session // a page
 	Next     string
-	Events   []db.Event // the latest
+	Events   []opsview.Event // the latest
 }
 
 var instancePage = page[instanceView]{path: "/instances/:id", template: "instance", every: 2 * time.Second, load: loadInstance}
 
-// recentEvents is how many events a page shows that is not the page of events.
-const recentEvents = 10
-
 func loadInstance(ctx context.Context, s Store, q query) (v instanceView, err error) {
-	if v.Instance, err = s.ConsoleInstance(ctx, q.Param("id")); err != nil {
+	if v.Instance, err = instanceOf(ctx, s, q.Param("id")); err != nil {
 		return v, err
 	}
-	_, last := q.After()
-	after, _ := uuid.Parse(last) // a malformed one is the first page
+	from := q.pageAfterID()
+	if from.After != nil {
+		from.After[0] = v.Instance.Region
+	}
 	var more bool
-	if v.Sessions, more, err = s.ConsoleSessionsOfInstance(ctx, v.Instance.Region, v.Instance.Instance, after, pageSize); err != nil {
+	hosted := opsview.SessionFilter{Region: v.Instance.Region, Instance: v.Instance.Instance}
+	if v.Sessions, more, err = list(ctx, s, opsview.Sessions, hosted, from); err != nil {
 		return v, err
 	}
 	if more {
 		v.Next = q.Next("", v.Sessions[len(v.Sessions)-1].ID.String())
 	}
-	events, err := s.ConsoleEvents(ctx, db.LatestEvent(), db.EventFilter{Instance: v.Instance.Instance, Page: recentEvents})
-	v.Events = events.Events
+	v.Events, err = eventsOf(ctx, s, v.Instance.Instance)
 	return v, err
+}
+
+// instanceOf returns the game server with an id. Errors: NotFound.
+func instanceOf(ctx context.Context, s Store, id string) (opsview.Instance, error) {
+	return read(ctx, s, func(ctx context.Context, q opsview.Querier) (opsview.Instance, error) {
+		return opsview.ReadInstance(ctx, q, id)
+	}, "instance_unknown", "no instance %q: ended ones are forgotten after some time", id)
 }

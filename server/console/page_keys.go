@@ -2,24 +2,21 @@ package console
 
 import (
 	"context"
-	"fmt"
 	"time"
 
-	"github.com/lattice-director/director/db"
-	"github.com/lattice-director/director/internal/base/fault"
+	"github.com/lattice-director/director/db/opsview"
 )
 
-// keyStore is what the page of keys reads.
-type keyStore interface {
-	ConsoleKeys(ctx context.Context, size db.ConsolePage) (db.KeysView, error)
+// keysView is what templates/keys.html reads.
+type keysView struct {
+	Keys []opsview.Key // the latest, latest turn first
+	More bool          // older ones exist
+	KEKs []opsview.KeyEncryptionKey
 }
 
-// keysView is what templates/keys.html reads.
-type keysView struct{ db.KeysView }
-
 // Of returns the first key in a state; nil: there is none.
-func (v keysView) Of(state string) *db.ConsoleKey {
-	var found *db.ConsoleKey
+func (v keysView) Of(state string) *opsview.Key {
+	var found *opsview.Key
 	for i, k := range v.Keys {
 		if k.State == state {
 			found = &v.Keys[i] // the latest turn is first, and the next turn is the earliest of those to come
@@ -28,10 +25,15 @@ func (v keysView) Of(state string) *db.ConsoleKey {
 	return found
 }
 
-var keysPage = page[keysView]{path: "/keys", template: "keys", every: 5 * time.Second, load: func(ctx context.Context, s Store, _ query) (keysView, error) {
-	v, err := s.ConsoleKeys(ctx, pageSize)
-	return keysView{v}, err
-}}
+var keysPage = page[keysView]{path: "/keys", template: "keys", every: 5 * time.Second, load: loadKeys}
+
+func loadKeys(ctx context.Context, s Store, _ query) (v keysView, err error) {
+	if v.Keys, v.More, err = list(ctx, s, opsview.Keys, opsview.KeyFilter{}, opsview.Page{Limit: pageSize}); err != nil {
+		return v, err
+	}
+	v.KEKs, _, err = list(ctx, s, opsview.KeyEncryptionKeys, opsview.Any{}, opsview.Page{Limit: 100})
+	return v, err
+}
 
 var taintAction = action{
 	path: "/keys/:kid/taint",
@@ -57,17 +59,8 @@ var taintAction = action{
 }
 
 // keyOf returns a signing key. Errors: NotFound.
-func keyOf(ctx context.Context, s Store, kid string) (db.ConsoleKey, error) {
-	v, err := s.ConsoleKeys(ctx, db.MaxConsolePage)
-	for _, k := range v.Keys {
-		if k.KID == kid {
-			return k, nil
-		}
-	}
-	if err == nil {
-		err = &fault.Error{Kind: fault.NotFound, Code: "not_found", Detail: fmt.Sprintf("There is no key %q.", kid)}
-	}
-	return db.ConsoleKey{}, err
+func keyOf(ctx context.Context, s Store, kid string) (opsview.Key, error) {
+	return one(ctx, s, opsview.Keys, opsview.KeyFilter{KID: &kid}, "not_found", "There is no key %q.", kid)
 }
 
 // fieldNext is the hidden field with the next key that the operator saw: sent twice, a form rotates once.
@@ -77,10 +70,10 @@ const fieldNext = "next"
 func (c *Console) rotateAction() action {
 	return action{
 		path: "/keys/rotate",
-		ask: func(ctx context.Context, s Store, _ query) (question, error) {
-			v, err := s.ConsoleKeys(ctx, pageSize)
+		ask: func(ctx context.Context, s Store, q query) (question, error) {
+			v, err := loadKeys(ctx, s, q)
 			next := ""
-			if k := (keysView{v}).Of("next"); k != nil {
+			if k := v.Of("next"); k != nil {
 				next = k.KID
 			}
 			return question{
@@ -91,12 +84,12 @@ func (c *Console) rotateAction() action {
 				},
 			}, err
 		},
-		do: func(ctx context.Context, s Store, _ query, d deed) (string, error) {
-			v, err := s.ConsoleKeys(ctx, pageSize)
+		do: func(ctx context.Context, s Store, q query, d deed) (string, error) {
+			v, err := loadKeys(ctx, s, q)
 			if err != nil {
 				return "", err
 			}
-			if k := (keysView{v}).Of("next"); k != nil && k.KID != d.Values[fieldNext] {
+			if k := v.Of("next"); k != nil && k.KID != d.Values[fieldNext] {
 				return "The next key is another one by now: nothing changed.", nil
 			}
 			made, err := c.Rotate(ctx, s.As(d.Actor))

@@ -8,26 +8,16 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/opsview"
 )
-
-// matchStore is what the page of matches reads.
-type matchStore interface {
-	sampleStore
-
-	ConsoleQueue(ctx context.Context, universe string) (db.QueueView, error)
-	ConsoleMatches(ctx context.Context, f db.MatchFilter) (matches []db.ConsoleMatch, more bool, err error)
-	ConsolePastMatches(ctx context.Context, f db.MatchFilter) (matches []db.PastMatch, more bool, err error)
-	ConsoleMatchMinutes(ctx context.Context, universe, profile string) ([]db.MatchMinute, error)
-}
 
 // matchesView is what templates/matches.html reads.
 type matchesView struct {
 	Profile  string
 	Profiles []string // for the filter
-	Live     []db.ConsoleMatch
+	Live     []opsview.Match
 	MoreLive bool
-	Past     []db.PastMatch
+	Past     []opsview.PastMatch
 	Next     string
 	Plots    []plotData
 }
@@ -37,28 +27,28 @@ type matchesView struct {
 func matchesPage(universe string) page[matchesView] {
 	return page[matchesView]{path: "/matches", template: "matches", every: 30 * time.Second, load: func(ctx context.Context, s Store, q query) (v matchesView, err error) {
 		v.Profile = q.Get("profile")
-		f := db.MatchFilter{Universe: universe, Profile: v.Profile, Page: pageSize}
+		f := opsview.MatchFilter{Universe: universe, Profile: v.Profile}
 		if !q.Paged() {
 			if err := v.loadPresent(ctx, s, f); err != nil {
 				return v, err
 			}
 		}
-		queue, err := s.ConsoleQueue(ctx, universe)
+		profiles, _, err := list(ctx, s, opsview.Profiles, opsview.ProfileFilter{Universe: universe}, opsview.Page{Limit: opsview.MaxProfiles})
 		if err != nil {
 			return v, err
 		}
-		for _, p := range queue.Profiles {
+		for _, p := range profiles {
 			v.Profiles = append(v.Profiles, p.Profile)
 		}
 		return v, v.loadPast(ctx, s, q, f)
 	}}
 }
 
-func (v *matchesView) loadPresent(ctx context.Context, s Store, f db.MatchFilter) (err error) {
-	if v.Live, v.MoreLive, err = s.ConsoleMatches(ctx, f); err != nil {
+func (v *matchesView) loadPresent(ctx context.Context, s Store, f opsview.MatchFilter) (err error) {
+	if v.Live, v.MoreLive, err = list(ctx, s, opsview.Matches, f, opsview.Page{Limit: pageSize}); err != nil {
 		return err
 	}
-	minutes, err := s.ConsoleMatchMinutes(ctx, f.Universe, f.Profile)
+	minutes, _, err := list(ctx, s, opsview.MatchMinutes, opsview.MinuteFilter(f), opsview.Page{Limit: opsview.MaxMinutes})
 	if err != nil {
 		return err
 	}
@@ -67,11 +57,16 @@ func (v *matchesView) loadPresent(ctx context.Context, s Store, f db.MatchFilter
 	return err
 }
 
-func (v *matchesView) loadPast(ctx context.Context, s Store, q query, f db.MatchFilter) error {
-	before, id := q.After()
-	f.Before, _ = time.Parse(time.RFC3339Nano, before) // a malformed one is the first page
-	f.ID, _ = uuid.Parse(id)
-	past, more, err := s.ConsolePastMatches(ctx, f)
+func (v *matchesView) loadPast(ctx context.Context, s Store, q query, f opsview.MatchFilter) error {
+	committed := opsview.PastMatchFilter{Universe: f.Universe, Profile: f.Profile}
+	from := opsview.Page{Limit: pageSize}
+	at, second := q.After()
+	before, timeErr := time.Parse(time.RFC3339Nano, at)
+	id, idErr := uuid.Parse(second)
+	if timeErr == nil && idErr == nil { // a malformed key is the first page
+		committed.Until, from.After = before, []any{before, id}
+	}
+	past, more, err := list(ctx, s, opsview.PastMatches, committed, from)
 	v.Past = past
 	if more {
 		last := past[len(past)-1]
@@ -85,7 +80,7 @@ const maxPlots = 12
 
 // qualityPlots makes a plot of the number of matches, of one profile or, for "", of all, and of each measure: its mean and its highest value in
 // each minute. Where several profiles have it, both are those of the profile with the highest value.
-func qualityPlots(minutes []db.MatchMinute, past samples, profile string) []plotData {
+func qualityPlots(minutes []opsview.MatchMinute, past samples, profile string) []plotData {
 	means, peaks, matches, now := map[string]*timeline{}, map[string]*timeline{}, newTimeline(past.now), past.now
 	for key, line := range past.lines {
 		for i, known := range line.known {

@@ -9,27 +9,22 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/opsview"
 )
-
-// playerStore is what the page of a player reads.
-type playerStore interface {
-	ConsolePlayer(ctx context.Context, f db.PlayerFilter) (db.PlayerView, error)
-	ConsoleTicketSteps(ctx context.Context, universe, ticket string) ([]db.TicketStep, error)
-}
 
 // playerView is what templates/player.html reads.
 type playerView struct {
-	db.PlayerView
-
+	Known  opsview.Player
 	Player string // empty: nobody is looked for
 	Next   string
-	Ticket string          // the latest
-	Steps  []db.TicketStep // of Ticket
+	Ticket string                // the latest
+	Steps  []opsview.TicketState // of Ticket
 }
 
-// Known reports whether anything is known of the player.
-func (v playerView) Known() bool {
-	return len(v.Seats)+len(v.Refusals)+len(v.Tickets)+len(v.Lobby)+len(v.Past) > 0
+// IsKnown reports whether anything is known of the player.
+func (v playerView) IsKnown() bool {
+	k := v.Known
+	return len(k.Seats)+len(k.Refusals)+len(k.Tickets)+len(k.Lobby)+len(k.Past) > 0
 }
 
 // playerPage looks for a player by the sub of the access token. universe is the region of tickets.
@@ -39,17 +34,23 @@ func playerPage(universe string) page[playerView] {
 		if v.Player == "" {
 			return v, nil
 		}
+		past := opsview.Page{Limit: pageSize}
 		_, last := q.After()
-		before, _ := time.Parse(time.RFC3339Nano, last) // a malformed one is the first page
-		if v.PlayerView, err = s.ConsolePlayer(ctx, db.PlayerFilter{Player: v.Player, Universe: universe, Before: before, Page: pageSize}); err != nil {
+		if before, err := time.Parse(time.RFC3339Nano, last); err == nil { // a malformed one is the first page
+			past.After = []any{before}
+		}
+		v.Known, err = readAll(ctx, s, func(ctx context.Context, r opsview.Querier) (opsview.Player, error) {
+			return opsview.ReadPlayer(ctx, r, v.Player, universe, past)
+		})
+		if err != nil {
 			return v, err
 		}
-		if v.PastMore {
-			v.Next = q.Next("", v.Past[len(v.Past)-1].LeftAt.Format(time.RFC3339Nano))
+		if v.Known.PastMore {
+			v.Next = q.Next("", v.Known.Past[len(v.Known.Past)-1].LeftAt.Format(time.RFC3339Nano))
 		}
-		if len(v.Tickets) > 0 {
-			v.Ticket = v.Tickets[0].Ticket
-			v.Steps, err = s.ConsoleTicketSteps(ctx, universe, v.Ticket)
+		if len(v.Known.Tickets) > 0 {
+			v.Ticket = v.Known.Tickets[0].Ticket
+			v.Steps, err = ticketStates(ctx, s, universe, v.Ticket)
 		}
 		return v, err
 	}}
@@ -65,11 +66,11 @@ func (c *Console) find(g *gin.Context) {
 		to = sessionPath(text)
 	} else if db.IssuedHere(c.Universe, db.TicketID, text) {
 		to = ticketPath(text)
-	} else if i, err := c.Store.ConsoleInstance(ctx, text); err == nil {
+	} else if i, err := instanceOf(ctx, c.Store, text); err == nil {
 		to = instancePath(i.Instance)
 	} else if id, err := uuid.Parse(text); err == nil {
 		to = c.findUUID(ctx, id)
-	} else if a, err := c.Store.ConsoleAgent(ctx, text); err == nil {
+	} else if a, err := agentOf(ctx, c.Store, text); err == nil {
 		to = agentPath(a.Agent)
 	}
 	g.Redirect(http.StatusSeeOther, to)
@@ -77,7 +78,7 @@ func (c *Console) find(g *gin.Context) {
 
 // findUUID returns the page of a deployment whose server has not registered, or else of a match.
 func (c *Console) findUUID(ctx context.Context, id uuid.UUID) string {
-	if d, err := c.Store.ConsoleDeployment(ctx, id); err == nil {
+	if d, err := deploymentOf(ctx, c.Store, id); err == nil {
 		return deploymentPath(d.Deployment.String())
 	}
 	return matchPath(id.String())

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/opsview"
 	"github.com/lattice-director/director/internal/base/fault"
 )
 
@@ -41,7 +41,7 @@ var scaleAction = action{
 }
 
 // poolName is a pool for people.
-func poolName(p db.ConsolePool) string { return p.App + " " + p.Version + " in " + p.Region }
+func poolName(p opsview.Pool) string { return p.App + " " + p.Version + " in " + p.Region }
 
 var pausePoolAction = action{
 	path: "/pools/:region/:app/:version/pause",
@@ -80,17 +80,9 @@ var resumePoolAction = action{
 }
 
 // poolOf returns the pool that a path names. Errors: NotFound.
-func poolOf(ctx context.Context, s Store, q query) (db.ConsolePool, error) {
-	v, err := s.ConsolePools(ctx)
-	for _, p := range v.Pools {
-		if p.Region == q.Param("region") && p.App == q.Param("app") && p.Version == q.Param("version") {
-			return p, nil
-		}
-	}
-	if err == nil {
-		err = &fault.Error{Kind: fault.NotFound, Code: "pool_unknown", Detail: "there is no such pool among the first 200: use director pools scale"}
-	}
-	return db.ConsolePool{}, err
+func poolOf(ctx context.Context, s Store, q query) (opsview.Pool, error) {
+	f := opsview.PoolFilter{Region: q.Param("region"), App: q.Param("app"), Version: q.Param("version")}
+	return one(ctx, s, opsview.Pools, f, "pool_unknown", "there is no such pool")
 }
 
 func wholeNumber(d deed, name, noun string) (int32, error) {

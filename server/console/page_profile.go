@@ -3,8 +3,7 @@ package console
 import (
 	"context"
 
-	"github.com/lattice-director/director/db"
-	"github.com/lattice-director/director/internal/base/fault"
+	"github.com/lattice-director/director/db/opsview"
 )
 
 // pauseProfileAction keeps a profile of a universe from making matches.
@@ -14,10 +13,10 @@ func pauseProfileAction(universe string) action {
 		ask: func(ctx context.Context, s Store, q query) (question, error) {
 			p, err := profileOf(ctx, s, universe, q)
 			return question{
-				Title: "Pause " + p.Profile + "?", Button: "Pause", Back: "/queue", Reason: true,
+				Title: "Pause " + p.Profile.Profile + "?", Button: "Pause", Back: "/queue", Reason: true,
 				Says: []string{
 					"The profile makes no matches until somebody resumes it. Workers stop within a second.",
-					"The " + plural(p.Tickets, "ticket that waits keeps its place", "tickets that wait keep their places") + ", and players may still queue.",
+					"The " + plural(p.Waiting.Tickets, "ticket that waits keeps its place", "tickets that wait keep their places") + ", and players may still queue.",
 					"Tickets expire as usual.",
 					"Matches that were decided are played.",
 				},
@@ -36,8 +35,8 @@ func resumeProfileAction(universe string) action {
 		ask: func(ctx context.Context, s Store, q query) (question, error) {
 			p, err := profileOf(ctx, s, universe, q)
 			return question{
-				Title: "Resume " + p.Profile + "?", Button: "Resume", Back: "/queue",
-				Says: []string{"The profile makes matches again, first of the " + plural(p.Tickets, "ticket that waits", "tickets that wait") + "."},
+				Title: "Resume " + p.Profile.Profile + "?", Button: "Resume", Back: "/queue",
+				Says: []string{"The profile makes matches again, first of the " + plural(p.Waiting.Tickets, "ticket that waits", "tickets that wait") + "."},
 			}, err
 		},
 		do: func(ctx context.Context, s Store, q query, d deed) (string, error) {
@@ -48,15 +47,9 @@ func resumeProfileAction(universe string) action {
 }
 
 // profileOf returns the profile that a path names. Errors: NotFound.
-func profileOf(ctx context.Context, s Store, universe string, q query) (db.ConsoleProfile, error) {
-	v, err := s.ConsoleQueue(ctx, universe)
-	for _, p := range v.Profiles {
-		if p.Profile == q.Param("profile") {
-			return p, nil
-		}
-	}
-	if err == nil {
-		err = &fault.Error{Kind: fault.NotFound, Code: "profile_unknown", Detail: "there is no such profile among the first 200: use director profiles pause"}
-	}
-	return db.ConsoleProfile{}, err
+func profileOf(ctx context.Context, s Store, universe string, q query) (opsview.ProfileQueue, error) {
+	f := opsview.ProfileFilter{Universe: universe, Profile: q.Param("profile")}
+	return read(ctx, s, func(ctx context.Context, r opsview.Querier) (opsview.ProfileQueue, error) {
+		return opsview.ReadProfile(ctx, r, f)
+	}, "profile_unknown", "there is no such profile")
 }

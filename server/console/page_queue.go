@@ -4,20 +4,12 @@ import (
 	"context"
 	"time"
 
-	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/opsview"
 )
-
-// queueStore is what the page of the queue and those of tickets read.
-type queueStore interface {
-	ConsoleQueue(ctx context.Context, universe string) (db.QueueView, error)
-	ConsoleQueueWaits(ctx context.Context, universe, profile string) ([]db.QueueWait, error)
-	ConsoleTicketSteps(ctx context.Context, universe, ticket string) ([]db.TicketStep, error)
-}
 
 // queueView is what templates/queue.html reads.
 type queueView struct {
-	db.QueueView
-
+	State   opsview.QueueState
 	Profile string // whose plots are shown; empty: of all
 	Waits   plotData
 	Left    plotData
@@ -29,10 +21,14 @@ type queueView struct {
 func queuePage(universe string) page[queueView] {
 	return page[queueView]{path: "/queue", template: "queue", every: 10 * time.Second, load: func(ctx context.Context, s Store, q query) (v queueView, err error) {
 		v.Profile = q.Get("profile")
-		if v.QueueView, err = s.ConsoleQueue(ctx, universe); err != nil {
+		v.State, err = readAll(ctx, s, func(ctx context.Context, r opsview.Querier) (opsview.QueueState, error) {
+			return opsview.ReadQueue(ctx, r, universe)
+		})
+		if err != nil {
 			return v, err
 		}
-		waits, err := s.ConsoleQueueWaits(ctx, universe, v.Profile)
+		minutes := opsview.MinuteFilter{Universe: universe, Profile: v.Profile}
+		waits, _, err := list(ctx, s, opsview.QueueWaits, minutes, opsview.Page{Limit: opsview.MaxMinutes})
 		v.Any = len(waits) > 0
 		v.Waits, v.Left = waitPlots(waits, time.Now())
 		return v, err
@@ -41,7 +37,7 @@ func queuePage(universe string) page[queueView] {
 
 // waitPlots makes a plot of the waits of assigned tickets, and one of the tickets that left. Where several profiles have tickets, the waits
 // of a minute are those of the slowest one.
-func waitPlots(waits []db.QueueWait, now time.Time) (waited, left plotData) {
+func waitPlots(waits []opsview.QueueWait, now time.Time) (waited, left plotData) {
 	p50, p95 := newTimeline(now), newTimeline(now)
 	assigned, others := newTimeline(now), newTimeline(now)
 	for _, w := range waits {

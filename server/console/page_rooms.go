@@ -5,35 +5,27 @@ import (
 	"strings"
 	"time"
 
-	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/opsview"
 )
-
-// roomStore is what the pages of rooms read.
-type roomStore interface {
-	ConsoleRooms(ctx context.Context, f db.RoomFilter) (rooms []db.ConsoleRoom, more bool, err error)
-	ConsoleRealtime(ctx context.Context) ([]db.LobbyTotals, error)
-	ConsoleLobbies(ctx context.Context, f db.LobbyFilter) (rooms []db.LobbyRoom, more bool, err error)
-}
 
 // roomsView is what templates/rooms.html reads.
 type roomsView struct {
-	Rooms    []db.ConsoleRoom
+	Rooms    []opsview.Room
 	Next     string
 	Filtered bool
 }
 
 var roomsPage = page[roomsView]{path: "/rooms", template: "rooms", every: 3 * time.Second, load: func(ctx context.Context, s Store, q query) (v roomsView, err error) {
-	f := db.RoomFilter{Text: q.Get("text"), Page: pageSize}
+	f := opsview.RoomFilter{Text: q.Get("text")}
 	v.Filtered = f.Text != ""
-	f.AfterRegion, f.After = q.After()
 	v.Rooms, v.Next, err = roomPage(ctx, s, q, f)
 	return v, err
 }}
 
 // lobbiesView is what templates/lobbies.html reads.
 type lobbiesView struct {
-	Totals   []db.LobbyTotals
-	Rooms    []db.LobbyRoom
+	Totals   []opsview.LobbyTotal
+	Rooms    []opsview.Lobby
 	Next     string
 	Filtered bool
 }
@@ -41,16 +33,19 @@ type lobbiesView struct {
 var lobbiesPage = page[lobbiesView]{path: "/lobbies", template: "lobbies", every: 3 * time.Second, load: loadLobbies}
 
 func loadLobbies(ctx context.Context, s Store, q query) (v lobbiesView, err error) {
-	f := db.LobbyFilter{Project: q.Get("project"), Text: q.Get("text"), Page: pageSize}
+	f := opsview.LobbyFilter{Project: q.Get("project"), Text: q.Get("text")}
 	v.Filtered = f.Project+f.Text != ""
-	region, rest := q.After()
-	project, room, _ := strings.Cut(rest, "~")
-	f.After = [3]string{region, project, room}
-	if v.Totals, err = s.ConsoleRealtime(ctx); err != nil {
+	from := opsview.Page{Limit: pageSize}
+	if q.Paged() {
+		region, rest := q.After()
+		project, room, _ := strings.Cut(rest, "~")
+		from.After = []any{region, project, room}
+	}
+	if v.Totals, _, err = list(ctx, s, opsview.LobbyTotals, opsview.Any{}, opsview.Page{Limit: 100}); err != nil {
 		return v, err
 	}
 	var more bool
-	if v.Rooms, more, err = s.ConsoleLobbies(ctx, f); more {
+	if v.Rooms, more, err = list(ctx, s, opsview.Lobbies, f, from); more {
 		last := v.Rooms[len(v.Rooms)-1]
 		v.Next = q.Next(last.Region, last.Project+"~"+last.Room)
 	}

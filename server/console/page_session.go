@@ -6,17 +6,13 @@ import (
 	"time"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/opsview"
 	"github.com/lattice-director/director/internal/base/fault"
 )
 
-// sessionStore is what the page of a session reads.
-type sessionStore interface {
-	ConsoleSession(ctx context.Context, id string) (db.SessionView, error)
-}
-
 // sessionView is what templates/session.html reads.
 type sessionView struct {
-	db.SessionView
+	History opsview.SessionHistory
 
 	ID, Region, Mode, Instance string
 	Match                      string // empty: none
@@ -27,21 +23,28 @@ type sessionView struct {
 var sessionPage = page[sessionView]{path: "/sessions/:id", template: "session", every: 2 * time.Second, load: loadSession}
 
 func loadSession(ctx context.Context, s Store, q query) (v sessionView, err error) {
-	if v.SessionView, err = s.ConsoleSession(ctx, q.Param("id")); err != nil {
+	region, id, err := db.ParseSessionID(q.Param("id"))
+	if err != nil {
 		return v, err
 	}
-	if o := v.Open; o != nil {
+	v.History, err = read(ctx, s, func(ctx context.Context, r opsview.Querier) (opsview.SessionHistory, error) {
+		return opsview.ReadSession(ctx, r, region, id)
+	}, "session_unknown", "no session %s: closed ones are forgotten after some time", q.Param("id"))
+	if err != nil {
+		return v, err
+	}
+	if o := v.History.Open; o != nil {
 		v.ID, v.Region, v.Mode, v.Instance, v.Players, v.MaxPlayers = o.Session, o.Region, o.Mode, o.Instance, o.Players, o.MaxPlayers
 		if o.Match != nil {
 			v.Match = o.Match.String()
 		}
-	} else if p := v.Past; p != nil {
+	} else if p := v.History.Past; p != nil {
 		v.ID, v.Region, v.Mode, v.Instance, v.Players, v.MaxPlayers = p.Session, p.Region, p.Mode, p.Instance, p.Players, p.MaxPlayers
 		if p.Match != nil {
 			v.Match = p.Match.String()
 		}
 	}
-	for _, seat := range v.Seats {
+	for _, seat := range v.History.Seats {
 		v.Teams = v.Teams || seat.Team != ""
 	}
 	return v, nil
@@ -59,8 +62,8 @@ var closeAction = action{
 				"This cannot be undone.",
 			},
 		}
-		if v.Past != nil {
-			asked.Says = []string{"This session was closed before: " + v.Past.Reason + "."}
+		if v.History.Past != nil {
+			asked.Says = []string{"This session was closed before: " + v.History.Past.Reason + "."}
 		}
 		return asked, err
 	},

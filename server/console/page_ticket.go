@@ -5,7 +5,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/opsview"
 	"github.com/lattice-director/director/match/explain"
 )
 
@@ -20,7 +20,7 @@ type ticketView struct {
 	explain.Ticket
 
 	Words string // the explanation as director explain prints it
-	Steps []db.TicketStep
+	Steps []opsview.TicketState
 }
 
 // ticketPage explains a ticket. It is not live, because an explanation reads the whole queue.
@@ -30,7 +30,13 @@ func ticketPage(universe string, e Explainer) page[ticketView] {
 			return v, err
 		}
 		v.Words = v.Text()
-		v.Steps, err = s.ConsoleTicketSteps(ctx, universe, v.TicketID)
+		v.Steps, err = ticketStates(ctx, s, universe, v.TicketID)
 		return v, err
 	}}
+}
+
+// ticketStates returns the states of a ticket in their order, at most 200. A ticket of which no state is known has none.
+func ticketStates(ctx context.Context, s Store, universe, ticket string) ([]opsview.TicketState, error) {
+	states, _, err := list(ctx, s, opsview.TicketStates, opsview.TicketFilter{Universe: universe, Ticket: ticket}, opsview.Page{Limit: 200})
+	return states, err
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
-	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/opsview"
 )
 
 // contains requires that a page is shown, has all texts, and no markup that a stranger chose.
@@ -292,5 +292,5 @@ func TestQueueIsLive(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	_, events := b.as(ivyToken).watch("/queue")
-	require.Contains(t, next(t, events).html(t), "There is no matchmaking profile.", fmt.Sprint(db.MaxConsolePage))
+	require.Contains(t, next(t, events).html(t), "There is no matchmaking profile.", fmt.Sprint(opsview.MaxPage))
 }

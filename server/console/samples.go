@@ -3,14 +3,7 @@ package console
 import (
 	"context"
 	"time"
-
-	"github.com/lattice-director/director/db"
 )
-
-// sampleStore is what pages with plots of the fleet and of health read.
-type sampleStore interface {
-	ConsoleSamples(ctx context.Context, region string, measures ...string) ([]db.Sample, error)
-}
 
 // samples are the measures of the last hour: a timeline for each measure and subject.
 type samples struct {
@@ -19,8 +12,8 @@ type samples struct {
 }
 
 // readSamples reads measures of the last hour, of all regions or, with a region, of that one.
-func readSamples(ctx context.Context, s sampleStore, region string, measures ...string) (samples, error) {
-	found, err := s.ConsoleSamples(ctx, region, measures...)
+func readSamples(ctx context.Context, s Store, region string, measures ...string) (samples, error) {
+	found, err := s.MinuteSamples(ctx, region, measures...)
 	all := samples{now: time.Now(), lines: map[[2]string]*timeline{}}
 	for _, f := range found {
 		all.line(f.Measure, f.Subject).add(f.Minute, f.Value)

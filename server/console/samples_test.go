@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/db/opsview"
 )
 
 // Pins plots without the last hour of the fleet and of health, of the wrong region, or that hide the minutes in which no worker ran.
@@ -33,7 +35,7 @@ func TestPlotsOfTheLastHour(t *testing.T) {
 func TestHealthListsConnectedProcesses(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	v, err := b.ConsoleHealth(t.Context())
+	v, err := readAll(t.Context(), b.Store, opsview.ReadHealth)
 	require.NoError(t, err)
 	require.NotEmpty(t, v.Processes)
 	require.Equal(t, "director", v.Processes[0].Process)

@@ -5,12 +5,19 @@ import (
 	"time"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/opsview"
 )
 
-// Store is the part of db.Store that the console calls. Each page declares what it reads.
+// Store is the part of db.Store that the console calls.
 type Store interface {
-	serverStores
-	playerStores
+	// ReadOps runs what reads views of schema ops, in a read-only transaction of bounded length.
+	ReadOps(ctx context.Context, read func(context.Context, opsview.Querier) error) error
+
+	FleetCounts(ctx context.Context) ([]db.FleetCount, error)
+	FleetModes(ctx context.Context) ([]string, error)
+	DeploymentOutcomes(ctx context.Context) ([]db.DeploymentOutcome, error)
+	MinuteSamples(ctx context.Context, region string, measures ...string) ([]db.MinuteSample, error)
+	EventsUntil(ctx context.Context, until time.Time) (opsview.EventCursor, error)
 
 	// As returns what a person may change, whom events name.
 	As(actor string) db.Act
@@ -19,23 +26,12 @@ type Store interface {
 	LoginHasEnded(ctx context.Context, login []byte) (bool, error)
 }
 
-// serverStores are what the pages of servers and of the director read.
-type serverStores interface {
-	healthStore
-	fleetStore
-	instanceStore
-	sessionStore
-	capacityStore
-	keyStore
-	agentStore
-	roomStore
-	deploymentStore
-	eventStore
-}
-
-// playerStores are what the pages of players, tickets and matches read.
-type playerStores interface {
-	playerStore
-	queueStore
-	matchStore
+// regionNames returns the regions, sorted, at most 1,000, for filters.
+func regionNames(ctx context.Context, s Store) ([]string, error) {
+	regions, _, err := list(ctx, s, opsview.Regions, opsview.Any{}, opsview.Page{Limit: 1000})
+	names := make([]string, len(regions))
+	for i, r := range regions {
+		names[i] = r.Region
+	}
+	return names, err
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/db/internal/tx"
+	"github.com/lattice-director/director/db/opsview"
 	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
 )
@@ -17,36 +18,18 @@ const (
 	consoleReads = 2
 	// consoleStatement bounds one statement of the console. A longer one keeps vacuum from cleaning, and nobody waits for it.
 	consoleStatement = 5 * time.Second
-	// consoleRead bounds one page.
+	// consoleRead bounds one reading.
 	consoleRead = 10 * time.Second
-	// MaxConsolePage is the most rows of a page.
-	MaxConsolePage = 500
-	// consolePage is the number of rows of a page that names none.
-	consolePage = 50
 )
 
-// ConsolePage says how many rows a page has, from 1 to MaxConsolePage; 0 means 50.
-type ConsolePage int
-
-func (p ConsolePage) rows() int32 {
-	if p <= 0 {
-		return consolePage
-	}
-	return int32(min(p, MaxConsolePage))
+// ReadOps runs what reads views of schema ops, and nothing else, in a read-only transaction on a connection of the readers; db/opsview has the
+// views. Errors: TooMany when as many readings run as may; context.Canceled, when the caller leaves while it waits; Unavailable, also for a
+// statement that takes too long; read's.
+func (s *Store) ReadOps(ctx context.Context, read func(context.Context, opsview.Querier) error) error {
+	return s.readOps(ctx, func(ctx context.Context, t *tx.Tx) error { return read(ctx, t) })
 }
 
-// page returns at most n rows, and whether more follow. A statement that reads a page asks for n+1 rows.
-func page[R any](rows []R, n int32) ([]R, bool) {
-	if len(rows) > int(n) {
-		return rows[:n], true
-	}
-	return rows, false
-}
-
-// readConsole runs the statements of one page in a read-only transaction on a connection of the readers. They read views of schema ops
-// and nothing else. Errors: TooMany when as many pages are being read as may; context.Canceled, when the caller leaves while it waits; Unavailable,
-// also for a statement that takes too long; do's.
-func (s *Store) readConsole(ctx context.Context, do func(context.Context, *query.Queries) error) error {
+func (s *Store) readOps(ctx context.Context, read func(context.Context, *tx.Tx) error) error {
 	waiting, cancel := context.WithTimeout(ctx, readerWait)
 	defer cancel()
 	select {
@@ -60,20 +43,11 @@ func (s *Store) readConsole(ctx context.Context, do func(context.Context, *query
 	defer done()
 	limits := tx.Timeouts{Idle: s.cfg.hold().Idle(), Statement: consoleStatement, Transaction: consoleRead}
 	return classify(tx.Run(ctx, s.readers, limits, func(t *tx.Tx) error {
-		q := query.New(t)
-		if err := q.ReadOnly(ctx); err != nil {
+		if err := query.New(t).ReadOnly(ctx); err != nil {
 			return err
 		}
-		return do(ctx, q)
+		return read(ctx, t)
 	}))
-}
-
-// instant returns nil for the epoch, with which statements replace NULL and infinity.
-func instant(t time.Time) *time.Time {
-	if t.Unix() == 0 {
-		return nil
-	}
-	return &t
 }
 
 // ParseSessionID returns the two parts of a session's public id. Errors: Invalid.

@@ -1,0 +1,138 @@
+package opsview
+
+import (
+	"context"
+	"encoding/json"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// Event is something that happened.
+type Event struct {
+	At     time.Time `db:"at" json:"at"`
+	Region string    `db:"region" json:"region"`
+	Kind   string    `db:"kind" json:"kind"` // noun.verb
+	Actor  string    `db:"actor" json:"actor"`
+	// Instance is the instance, agent or deployment concerned; "": none.
+	Instance string `db:"instance" sql:"coalesce(instance, '')" json:"instance,omitempty"`
+	// region.uuid; "": none
+	Session string          `db:"session" sql:"coalesce(session, '')" json:"session,omitempty"`
+	Detail  json.RawMessage `db:"detail" json:"detail"`
+	ID      uuid.UUID       `db:"id" json:"-"`
+	Tx      uint64          `db:"tx" json:"-"`
+}
+
+// Events is the log, latest first. Events of transactions that are still in progress may appear later, before the
+// latest ones.
+var Events = View[Event, EventFilter]{name: "events", order: Order{"-tx", "-id"}}
+
+// EventFeed is the log, oldest first, for programs that must not miss an event: none appears behind a cursor later.
+var EventFeed = View[Event, FeedFilter]{name: "event_feed", order: Order{"tx", "id"}}
+
+// ByTime is the order of events of one subject.
+var ByTime = Order{"at"}
+
+// EventFilter selects events. Empty fields select all.
+type EventFilter struct {
+	Kinds    string // the beginning of their kinds, such as "session."
+	Region   string
+	Actor    string
+	Instance string
+	Session  string    // region.uuid
+	Since    time.Time // zero: from the beginning of the log
+	Settled  bool      // only those that the feed shows: no event appears before one of them later
+}
+
+func (f EventFilter) selectRows(w *where) {
+	w.isIndexed("instance", f.Instance)
+	w.begins("kind", f.Kinds)
+	w.is("region", f.Region)
+	w.is("actor", f.Actor)
+	w.is("session", f.Session)
+	if !f.Since.IsZero() {
+		w.add("at >= ?", f.Since)
+	}
+	if f.Settled {
+		w.add("tx < pg_snapshot_xmin(pg_current_snapshot())")
+	}
+}
+
+// Selects reports whether the filter selects an event of the feed.
+func (f EventFilter) Selects(e Event) bool {
+	return strings.HasPrefix(e.Kind, f.Kinds) && is(f.Region, e.Region) && is(f.Actor, e.Actor) && is(f.Instance, e.Instance) &&
+		is(f.Session, e.Session)
+}
+
+func is(wanted, value string) bool { return wanted == "" || value == wanted }
+
+// FeedFilter selects the events of the feed from a time on; nil selects all.
+type FeedFilter struct{ Since *time.Time }
+
+func (f FeedFilter) selectRows(w *where) {
+	if f.Since != nil {
+		w.add("at >= ?", *f.Since)
+	}
+}
+
+// EventCursor is a place in the log: between the event with these values and its neighbour. The zero cursor is before
+// the first event.
+type EventCursor struct {
+	Tx uint64
+	ID uuid.UUID
+}
+
+// LatestEvent is the cursor after every event.
+func LatestEvent() EventCursor { return EventCursor{Tx: math.MaxInt64, ID: uuid.Max} }
+
+// Cursor returns the place of the event.
+func (e Event) Cursor() EventCursor { return EventCursor{e.Tx, e.ID} }
+
+// Key is the cursor as a page names it.
+func (c EventCursor) Key() []any { return []any{c.Tx, c.ID} }
+
+// EventPage is a page of events, latest first.
+type EventPage struct {
+	Events []Event
+	// Next is where the next, older page begins; nil: there are no older events. A page may have few events, or none,
+	// and a next one: reading ended after 5,000 events.
+	Next *EventCursor
+}
+
+// eventScan is how many events one page reads at most, so that a filter which selects few events costs no more than
+// one that selects all.
+const eventScan = 5000
+
+// ReadEvents returns the events before a cursor that a filter selects, at most so many.
+func ReadEvents(ctx context.Context, q Querier, before EventCursor, f EventFilter, limit int) (p EventPage, err error) {
+	from := Page{After: before.Key(), Limit: limit, Scan: eventScan}
+	events, more, err := Events.List(ctx, q, f, from)
+	if err != nil {
+		return p, err
+	}
+	p.Events = events
+	if more {
+		next := events[len(events)-1].Cursor()
+		p.Next = &next
+		return p, nil
+	}
+	// Reading ended with the last of these events, unless there were fewer.
+	ends, err := Events.Read(ctx, q, EventFilter{Instance: f.Instance}, Page{After: before.Key(), Skip: eventScan - 1, Limit: 1})
+	if len(ends) > 0 {
+		next := ends[0].Cursor()
+		p.Next = &next
+	}
+	return p, err
+}
+
+// FeedEnd returns the cursor after the latest event of the feed. The view event_feed is sorted: it cannot be read from
+// its end.
+func FeedEnd(ctx context.Context, q Querier) (EventCursor, error) {
+	latest, err := Events.Read(ctx, q, EventFilter{Settled: true}, Page{Limit: 1})
+	if len(latest) == 0 {
+		return EventCursor{}, err
+	}
+	return latest[0].Cursor(), err
+}

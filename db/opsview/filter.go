@@ -1,0 +1,91 @@
+package opsview
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Filter selects rows of a view. Empty fields of the filters of this package select all rows, except those that name one thing.
+type Filter interface{ selectRows(w *where) }
+
+// Any is the filter of views that are always read whole.
+type Any struct{}
+
+func (Any) selectRows(*where) {}
+
+// where collects the conditions of a statement, which all must hold, and its arguments.
+type where struct {
+	terms  []string
+	index  []string // those that an index finds: they select the rows that Page.Scan counts
+	groups []string // of groups: see View.each
+	args   []any
+}
+
+// add adds a condition; each ? in it is one of the arguments.
+func (w *where) add(condition string, args ...any) {
+	w.terms = append(w.terms, "("+w.bind(condition, args)+")")
+}
+
+// isIndexed is is for a column by which an index finds rows also in the order of a scan.
+func (w *where) isIndexed(column, value string) {
+	if value != "" {
+		w.index = append(w.index, w.bind(column+" = ?", []any{value}))
+	}
+}
+
+// inGroup selects the groups with a value; "" selects all.
+func (w *where) inGroup(column, value string) {
+	if value != "" {
+		w.groups = append(w.groups, w.bind("g."+column+" = ?", []any{value}))
+	}
+}
+
+// bind numbers the placeholders of a condition.
+func (w *where) bind(condition string, args []any) string {
+	for _, arg := range args {
+		w.args = append(w.args, arg)
+		condition = strings.Replace(condition, "?", "$"+strconv.Itoa(len(w.args)), 1)
+	}
+	return condition
+}
+
+// is selects the rows with a value; "" selects all.
+func (w *where) is(column, value string) {
+	if value != "" {
+		w.add(column+" = ?", value)
+	}
+}
+
+// exactly selects the rows with a value, which may be empty: what is looked up by an empty id is not there.
+func (w *where) exactly(column string, value any) { w.add(column+" = ?", value) }
+
+// id selects the row with an id; nil selects all.
+func id[T any](w *where, column string, value *T) {
+	if value != nil {
+		w.exactly(column, *value)
+	}
+}
+
+// has selects the rows whose array has a value; "" selects all.
+func (w *where) has(column, value string) {
+	if value != "" {
+		w.add("? = ANY ("+column+")", value)
+	}
+}
+
+// begins selects the rows whose text begins so; "" selects all.
+func (w *where) begins(column, text string) {
+	if text != "" {
+		w.add("starts_with("+column+", ?)", text)
+	}
+}
+
+// clause is a WHERE clause of conditions, of which some may be "".
+func clause(conditions ...string) string {
+	all := slices.DeleteFunc(conditions, func(c string) bool { return c == "" })
+	if len(all) == 0 {
+		return ""
+	}
+	return " WHERE " + strings.Join(all, " AND ")
+}

@@ -1,0 +1,114 @@
+package opsview
+
+import (
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// LobbyTotal has the numbers of the realtime lobby in a region.
+type LobbyTotal struct {
+	Region   string `db:"region" json:"region"`
+	Replicas int64  `db:"replicas" json:"replicas"`
+	// since a replica last renewed its lease; nil: there is none
+	LeaseAge    *time.Duration `db:"lease_age" json:"lease_age"`
+	Connected   int64          `db:"connected" json:"connected"` // sessions with a connection
+	Suspended   int64          `db:"suspended" json:"suspended"`
+	Rooms       int64          `db:"rooms" json:"rooms"`
+	Members     int64          `db:"members" json:"members"`
+	Invitations int64          `db:"invitations" json:"invitations"`
+	Waiting     int64          `db:"waiting" json:"waiting"` // sessions that wait for a match
+}
+
+// LobbyTotals are sorted by region.
+var LobbyTotals = View[LobbyTotal, Any]{name: "realtime", order: Order{"region"}}
+
+// Lobby is a room of the realtime lobby.
+type Lobby struct {
+	Region     string     `db:"region" json:"region"`
+	Project    string     `db:"project" json:"project"`
+	Room       string     `db:"room" json:"room"` // its id, unique in the project
+	Type       string     `db:"type" json:"type"`
+	Members    int32      `db:"members" json:"members"`
+	Away       int64      `db:"away" json:"away"` // members without a connection
+	Invited    int64      `db:"invited" json:"invited"`
+	MaxMembers int32      `db:"max_members" json:"max_members"`
+	Private    bool       `db:"private" json:"private"`
+	Locked     bool       `db:"locked" json:"locked"`
+	Seq        int64      `db:"seq" json:"seq"`
+	RowsSent   int64      `db:"rows_sent" json:"rows_sent"`
+	StateBytes int32      `db:"state_bytes" json:"state_bytes"`
+	Match      *uuid.UUID `db:"match" json:"match"`                                 // nil: none made it
+	Session    string     `db:"session" sql:"coalesce(session, '')" json:"session"` // region.uuid; "": none
+	CreatedAt  time.Time  `db:"created_at" json:"created_at"`
+	ClosesAt   *time.Time `db:"closes_at" json:"closes_at"` // nil: it has members or invitations
+}
+
+// Lobbies are read in the order of region, project and id.
+var Lobbies = View[Lobby, LobbyFilter]{name: "lobbies", order: Order{"region", "project", "room"}}
+
+// LobbyFilter selects rooms of the realtime lobby. Empty fields select all.
+type LobbyFilter struct {
+	Project string
+	Text    string // the beginning of their ids, or their type
+}
+
+func (f LobbyFilter) selectRows(w *where) {
+	w.is("project", f.Project)
+	if f.Text != "" {
+		w.add("starts_with(room, ?) OR type = ?", f.Text, f.Text)
+	}
+}
+
+// LobbySession is a session of the realtime lobby.
+type LobbySession struct {
+	Region  string `db:"region" json:"region"`
+	Session string `db:"session" json:"session"`
+	Project string `db:"project" json:"project"`
+	Player  string `db:"player" sql:"coalesce(player, '')" json:"player"` // "": none
+	// connected, cut off, suspended or expired
+	State          string     `db:"state" json:"state"`
+	Replica        *uuid.UUID `db:"replica" json:"replica"`
+	Epoch          int64      `db:"epoch" json:"epoch"`
+	Authenticated  bool       `db:"authenticated" json:"authenticated"`
+	Key            *string    `db:"key" json:"key"`
+	Rooms          int64      `db:"rooms" json:"rooms"`
+	Invitations    int64      `db:"invitations" json:"invitations"`
+	Ticket         *string    `db:"ticket" json:"ticket"`       // nil: it does not queue
+	WaitsFor       *string    `db:"waits_for" json:"waits_for"` // the type of room for which it queues
+	CreatedAt      time.Time  `db:"created_at" json:"created_at"`
+	SuspendedAt    *time.Time `db:"suspended_at" json:"suspended_at"` // nil while it is connected
+	ExpiresAt      *time.Time `db:"expires_at" json:"expires_at"`
+	Takeovers      int32      `db:"takeovers" json:"takeovers"`
+	TakeoversSince *time.Time `db:"takeovers_since" json:"takeovers_since"`
+}
+
+// LobbySessionsOfPlayer are the sessions of a player, latest first, found by an index in each project.
+var LobbySessionsOfPlayer = View[LobbySession, LobbySessionFilter]{name: "realtime_sessions", order: Order{"-created_at"}, each: group{
+	from: "(SELECT DISTINCT region, project FROM ops.project_keys) g", on: "v.region = g.region AND v.project = g.project", most: 100,
+}}
+
+// LobbySessionFilter selects those of a player.
+type LobbySessionFilter struct{ Player string }
+
+func (f LobbySessionFilter) selectRows(w *where) { w.exactly("player", f.Player) }
+
+// ProjectKey is a key of a project of the realtime lobby, without its secret.
+type ProjectKey struct {
+	Region       string     `db:"region" json:"region"`
+	Project      string     `db:"project" json:"project"`
+	ProjectName  string     `db:"project_name" json:"project_name"`
+	Key          string     `db:"key" json:"key"`
+	Name         string     `db:"name" json:"name"`
+	Scopes       []string   `db:"scopes" json:"scopes"`
+	State        string     `db:"state" json:"state"` // active, retiring or revoked
+	TokensMinted int64      `db:"tokens_minted" json:"tokens_minted"`
+	RotatedFrom  string     `db:"rotated_from" sql:"coalesce(rotated_from, '')" json:"rotated_from"` // "": none
+	CreatedAt    time.Time  `db:"created_at" json:"created_at"`
+	RevokedAt    *time.Time `db:"revoked_at" json:"revoked_at"` // nil: it is active
+	RetiresAt    *time.Time `db:"retires_at" json:"retires_at"`
+	SealedBy     string     `db:"sealed_by" json:"sealed_by"`
+}
+
+// ProjectKeys are read in the order of region, project and id.
+var ProjectKeys = View[ProjectKey, Any]{name: "project_keys", order: Order{"region", "project", "key"}}

@@ -1,0 +1,112 @@
+package opsview
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// Refusal is how often a call of a player was refused in an hour, with one code.
+type Refusal struct {
+	Player    string    `db:"player" json:"player"`
+	Call      string    `db:"call" json:"call"`
+	Code      string    `db:"code" json:"code"`
+	Detail    string    `db:"detail" json:"detail"`
+	Region    string    `db:"region" sql:"coalesce(region, '')" json:"region"` // "": none
+	Mode      string    `db:"mode" sql:"coalesce(mode, '')" json:"mode"`       // "": none
+	Times     int64     `db:"times" json:"times"`
+	FirstAt   time.Time `db:"first_at" json:"first_at"`
+	LastAt    time.Time `db:"last_at" json:"last_at"`
+	RequestID string    `db:"request_id" sql:"coalesce(request_id, '')" json:"request_id"` // "": none
+	Hour      time.Time `db:"hour" json:"hour"`
+}
+
+// Refusals are read latest first.
+var Refusals = View[Refusal, RefusalFilter]{name: "refusals", order: Order{"-last_at"}}
+
+// RefusalFilter selects those of a player.
+type RefusalFilter struct{ Player string }
+
+func (f RefusalFilter) selectRows(w *where) { w.exactly("player", f.Player) }
+
+// PlayerTicket is the latest ticket of a player for a profile.
+type PlayerTicket struct {
+	Region   string    `db:"region" json:"region"` // the universe
+	Player   string    `db:"player" json:"player"`
+	Profile  string    `db:"profile" json:"profile"` // empty for a ticket that names none
+	Ticket   string    `db:"ticket" json:"ticket"`
+	JoinedAt time.Time `db:"joined_at" json:"joined_at"`
+	// nil: the player has never asked for it
+	SeenAt    *time.Time `db:"seen_at" json:"seen_at"`
+	State     string     `db:"state" sql:"coalesce(state, '')" json:"state"`    // "": no longer known
+	Reason    string     `db:"reason" sql:"coalesce(reason, '')" json:"reason"` // "": none
+	Match     *uuid.UUID `db:"match" json:"match"`                              // nil: none
+	ChangedAt time.Time  `db:"changed_at" sql:"coalesce(changed_at, joined_at)" json:"changed_at"`
+}
+
+// PlayerTickets are read latest first.
+var PlayerTickets = View[PlayerTicket, PlayerTicketFilter]{name: "player_tickets", order: Order{"-joined_at"}}
+
+// PlayerTicketFilter selects those of a player in a universe.
+type PlayerTicketFilter struct{ Universe, Player string }
+
+func (f PlayerTicketFilter) selectRows(w *where) {
+	w.exactly("region", f.Universe)
+	w.exactly("player", f.Player)
+}
+
+// TicketState is a state that a ticket had.
+type TicketState struct {
+	Region string     `db:"region" json:"region"` // the universe
+	Ticket string     `db:"ticket" json:"ticket"`
+	N      int32      `db:"n" json:"n"` // from 1
+	At     time.Time  `db:"at" json:"at"`
+	State  string     `db:"state" json:"state"`
+	Reason string     `db:"reason" sql:"coalesce(reason, '')" json:"reason"`
+	Match  *uuid.UUID `db:"match" json:"match"` // nil: none
+}
+
+// TicketStates are read in their order.
+var TicketStates = View[TicketState, TicketFilter]{name: "ticket_states", order: Order{"n", "at"}}
+
+// TicketFilter selects a ticket of a universe.
+type TicketFilter struct{ Universe, Ticket string }
+
+func (f TicketFilter) selectRows(w *where) {
+	w.exactly("region", f.Universe)
+	w.exactly("ticket", f.Ticket)
+}
+
+// Player is what is known of a player: where they are, where they were, and why they were refused.
+type Player struct {
+	Seats    []Seat         // latest first, at most 100
+	Refusals []Refusal      // latest first, at most 100
+	Tickets  []PlayerTicket // the latest for each profile, latest first, at most 100
+	Lobby    []LobbySession // sessions of the realtime lobby, latest first, at most 100
+	Past     []PastSeat     // a page, latest first
+	PastMore bool
+}
+
+// ReadPlayer returns what is known of a player, whose tickets are in a universe; p is the page of past seats. A player
+// of whom nothing is known has an empty history.
+func ReadPlayer(ctx context.Context, q Querier, player, universe string, p Page) (found Player, err error) {
+	if player == "" {
+		return found, nil
+	}
+	first := Page{Limit: 100}
+	if found.Seats, err = SeatsOfPlayer.Read(ctx, q, SeatFilter{Player: player}, first); err != nil {
+		return found, err
+	}
+	if found.Tickets, err = PlayerTickets.Read(ctx, q, PlayerTicketFilter{universe, player}, first); err != nil {
+		return found, err
+	}
+	if found.Lobby, err = LobbySessionsOfPlayer.Read(ctx, q, LobbySessionFilter{player}, first); err != nil {
+		return found, err
+	}
+	if found.Refusals, err = Refusals.Read(ctx, q, RefusalFilter{player}, first); err != nil {
+		return found, err
+	}
+	found.Past, found.PastMore, err = PastSeats.List(ctx, q, PastSeatFilter{Player: player}, p)
+	return found, err
+}

@@ -1,0 +1,55 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/lattice-director/director/db/opsview"
+	"github.com/lattice-director/director/internal/base/fault"
+)
+
+// list reads a page of a view, and says whether more rows follow.
+func list[T any, F opsview.Filter](ctx context.Context, s Store, v opsview.View[T, F], f F, p opsview.Page) (rows []T, more bool, err error) {
+	err = s.ReadOps(ctx, func(ctx context.Context, q opsview.Querier) error {
+		rows, more, err = v.List(ctx, q, f, p)
+		return err
+	})
+	return rows, more, err
+}
+
+// read runs what reads one thing of several views. A thing that is not there is an Error of the kind NotFound with this code, whose detail is made
+// of the format and its arguments.
+func read[T any](ctx context.Context, s Store, what func(context.Context, opsview.Querier) (T, error), code, format string, args ...any) (found T, err error) {
+	err = s.ReadOps(ctx, func(ctx context.Context, q opsview.Querier) error {
+		found, err = what(ctx, q)
+		return err
+	})
+	if errors.Is(err, pgx.ErrNoRows) {
+		err = &fault.Error{Kind: fault.NotFound, Code: code, Detail: fmt.Sprintf(format, args...)}
+	}
+	return found, err
+}
+
+// readAll runs what reads one thing of several views, which is always there.
+func readAll[T any](ctx context.Context, s Store, what func(context.Context, opsview.Querier) (T, error)) (T, error) {
+	return read(ctx, s, what, "not_found", "there is no row")
+}
+
+// one reads the row that a filter selects. Errors: as read.
+func one[T any, F opsview.Filter](ctx context.Context, s Store, v opsview.View[T, F], f F, code, format string, args ...any) (T, error) {
+	return read(ctx, s, func(ctx context.Context, q opsview.Querier) (T, error) { return v.One(ctx, q, f) }, code, format, args...)
+}
+
+// latestEvents is how many events a page shows of its subject.
+const latestEvents = 10
+
+// eventsOf returns the latest events of an instance, an agent or a deployment.
+func eventsOf(ctx context.Context, s Store, id string) ([]opsview.Event, error) {
+	p, err := readAll(ctx, s, func(ctx context.Context, q opsview.Querier) (opsview.EventPage, error) {
+		return opsview.ReadEvents(ctx, q, opsview.LatestEvent(), opsview.EventFilter{Instance: id}, latestEvents)
+	})
+	return p.Events, err
+}
