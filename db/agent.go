@@ -72,15 +72,15 @@ type AgentSnapshot struct {
 
 // AgentState is the recorded state of an agent on which its connection depends.
 type AgentState struct {
-	Status  string // for the next poll: AgentDraining or AgentActive, as last recorded
-	Owes    bool   // the next state reply, even one with only a hash, must be passed to ApplySnapshot: it shows which commanded rooms exist
-	Doubted bool   // the process has joined elsewhere: poll at once, and pass a valid reply to JoinAgent with the whole content
+	Status          string // for the next poll: AgentDraining or AgentActive, as last recorded
+	OwesSnapshot    bool   // the next state reply, even one with only a hash, must be passed to ApplySnapshot: it shows which commanded rooms exist
+	JoinedElsewhere bool   // the process has joined elsewhere: poll at once, and pass a valid reply to JoinAgent with the whole content
 }
 
 // OwnAgent is a recently changed agent of a replica.
 type OwnAgent struct {
-	ID   string
-	Left bool // it no longer belongs to the replica: close the connection
+	ID      string
+	HasLeft bool // it no longer belongs to the replica: close the connection
 	AgentState
 }
 

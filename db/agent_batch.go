@@ -97,14 +97,14 @@ type agentTx struct {
 	q      *query.Queries
 	region string
 
-	agents map[string]*agentRow
-	rooms  map[roomKey]*roomRow
-	ofID   map[string][]*roomRow // rooms by agent
-	drains []keptDrain
-	waits  map[string][]query.PendingOfAgentsRow // pending commands by agent
-	kept   map[keptKey]string                    // actors
-	ended  map[uuid.UUID]bool                    // replicas that accept no agents
-	left   map[string][]predecessor              // by joining agent
+	agents          map[string]*agentRow
+	rooms           map[roomKey]*roomRow
+	ofID            map[string][]*roomRow // rooms by agent
+	drains          []keptDrain
+	pendingCommands map[string][]query.PendingOfAgentsRow // pending commands by agent
+	keptActors      map[keptKey]string                    // actors
+	ended           map[uuid.UUID]bool                    // replicas that accept no agents
+	predecessors    map[string][]predecessor              // by joining agent
 
 	now     time.Time // of the database; each joining agent gets a later time than the one before
 	further []string  // further agents to lock
@@ -119,8 +119,8 @@ type roomKey struct{ agent, base string }
 type keptKey struct{ name, endpoint string }
 
 type predecessor struct {
-	id   string
-	gone bool
+	id     string
+	isGone bool
 }
 
 type settledCommand struct {
@@ -137,7 +137,7 @@ type keptDrain struct {
 func newAgentTx(s *Store, q *query.Queries, region string, further []string) *agentTx {
 	return &agentTx{
 		Store: s, q: q, region: region, agents: map[string]*agentRow{}, rooms: map[roomKey]*roomRow{}, ofID: map[string][]*roomRow{},
-		waits: map[string][]query.PendingOfAgentsRow{}, kept: map[keptKey]string{}, ended: map[uuid.UUID]bool{}, left: map[string][]predecessor{},
+		pendingCommands: map[string][]query.PendingOfAgentsRow{}, keptActors: map[keptKey]string{}, ended: map[uuid.UUID]bool{}, predecessors: map[string][]predecessor{},
 		further: further, wake: map[uuid.UUID]bool{},
 	}
 }
@@ -160,7 +160,7 @@ func (t *agentTx) apply(c agentChange) {
 	switch {
 	case c.join != nil && a == nil && !t.ended[ref.Replica]:
 		t.join(t.newAgent(*c.join), *c.join)
-	case a == nil || a.left || a.ref.Replica != ref.Replica:
+	case a == nil || a.hasLeft || a.ref.Replica != ref.Replica:
 	case c.join != nil:
 		t.join(a, *c.join)
 	case c.snapshot != nil:
@@ -179,7 +179,7 @@ func (t *agentTx) answer(c agentChange) (AgentState, error) {
 	switch {
 	case c.leave != nil:
 		return AgentState{}, nil
-	case a == nil || a.left || a.ref.Replica != ref.Replica:
+	case a == nil || a.hasLeft || a.ref.Replica != ref.Replica:
 		return AgentState{}, fault.New(fault.Superseded, "agent_left", "the agent has left: close its connection")
 	}
 	return a.state(), nil
@@ -210,7 +210,7 @@ func (t *agentTx) lockedIDs(calls []*agentCall) []string {
 	for _, c := range calls {
 		ids = append(ids, c.Req.ref().ID)
 	}
-	for _, all := range t.left {
+	for _, all := range t.predecessors {
 		for _, p := range all {
 			ids = append(ids, p.id)
 		}

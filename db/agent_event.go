@@ -26,11 +26,11 @@ type AgentEventPoint struct {
 
 // AgentEventPage is a part of the log.
 type AgentEventPage struct {
-	Events []AgentEvent
-	Next   AgentEventPoint // where the next page begins
-	More   bool            // the next page has events now
-	Held   bool            // committed events cannot be returned yet, because an older transaction of the server is open. No notification will report them
-	Server time.Time       // when the server started; points of another server are not comparable
+	Events     []AgentEvent
+	Next       AgentEventPoint // where the next page begins
+	HasMore    bool            // the next page has events now
+	IsHeldBack bool            // committed events cannot be returned yet, because an older transaction of the server is open. No notification will report them
+	Server     time.Time       // when the server started; points of another server are not comparable
 }
 
 const (
@@ -85,13 +85,13 @@ func readAgentEvents(ctx context.Context, q *query.Queries, region string, after
 	if err := q.Send(ctx, &p); err != nil {
 		return AgentEventPage{Next: after}, err
 	}
-	page := AgentEventPage{Next: after, Held: held, Server: now.Server, Events: make([]AgentEvent, 0, len(rows))}
+	page := AgentEventPage{Next: after, IsHeldBack: held, Server: now.Server, Events: make([]AgentEvent, 0, len(rows))}
 	for _, r := range rows {
 		page.Events = append(page.Events, AgentEvent{Tx: r.Tx, ID: r.ID, Kind: r.Kind, Detail: r.Detail})
 		page.Next = AgentEventPoint{Tx: r.Tx, ID: r.ID}
-		page.More = len(rows) == agentEventPage || r.Found > int64(len(rows))
+		page.HasMore = len(rows) == agentEventPage || r.Found > int64(len(rows))
 	}
-	if !page.More && now.Horizon > page.Next.Tx {
+	if !page.HasMore && now.Horizon > page.Next.Tx {
 		page.Next = AgentEventPoint{Tx: now.Horizon} // the statement of the page has seen all transactions below it
 	}
 	return page, nil

@@ -4,14 +4,14 @@ import "github.com/lattice-director/director/db/query"
 
 // join lists an agent. A doubted agent is listed again; the join of a listed agent is a repetition.
 func (t *agentTx) join(a *agentRow, j AgentJoin) {
-	returns := a.isNew || a.doubted
+	returns := a.isNew || a.joinedElsewhere
 	if a.isNew {
-		for _, p := range t.left[a.ref.ID] {
+		for _, p := range t.predecessors[a.ref.ID] {
 			t.inherit(a, p, j)
 		}
 	}
-	if a.doubted {
-		a.doubted, a.changed = false, true
+	if a.joinedElsewhere {
+		a.joinedElsewhere, a.changed = false, true
 	}
 	t.replied(a, j.Age, j.Hash, j.Seq)
 	t.setContent(a, j.Content)
@@ -35,9 +35,9 @@ func basesOf(rooms []ReportedRoom) map[string]bool {
 // drain command.
 func (t *agentTx) setContent(a *agentRow, c AgentContent) {
 	a.setContent(c)
-	actor, kept := t.kept[keptKey{c.Name, c.EndpointURL}]
-	if kept != a.kept {
-		a.kept, a.changed = kept, true
+	actor, kept := t.keptActors[keptKey{c.Name, c.EndpointURL}]
+	if kept != a.isKept {
+		a.isKept, a.changed = kept, true
 	}
 	if kept && c.Status != AgentDraining && a.inFlight == 0 {
 		a.inFlight, a.changed = 1, true
@@ -62,7 +62,7 @@ func (t *agentTx) inherit(a *agentRow, p predecessor, j AgentJoin) {
 	if old == nil || !old.listed() || old.ref.Replica == a.ref.Replica || old.content.ProcessUID != j.Content.ProcessUID {
 		return
 	}
-	t.log.left(old, t)
+	t.log.noteLeaving(old, t)
 	shown := basesOf(j.Rooms)
 	for _, r := range t.ofID[old.ref.ID] {
 		_, taken := t.rooms[roomKey{a.ref.ID, r.base}]
@@ -72,11 +72,11 @@ func (t *agentTx) inherit(a *agentRow, p predecessor, j AgentJoin) {
 		}
 		t.moveRoom(old, a, r)
 	}
-	for _, c := range t.waits[old.ref.ID] {
+	for _, c := range t.pendingCommands[old.ref.ID] {
 		t.settle(c, evidence(c, shown, j.Content.Status), a.ref.ID)
 	}
 	old.clear()
-	old.left, old.doubted = p.gone, !p.gone
+	old.hasLeft, old.joinedElsewhere = p.isGone, !p.isGone
 	t.wake[old.ref.Replica] = true
 }
 
@@ -110,16 +110,16 @@ func evidence(c query.PendingOfAgentsRow, shown map[string]bool, status string) 
 // leave ends an agent: its rooms are deleted, and its pending commands become disconnected.
 func (t *agentTx) leave(a *agentRow) {
 	if a.listed() {
-		t.log.left(a, t)
+		t.log.noteLeaving(a, t)
 	}
 	for _, r := range t.ofID[a.ref.ID] {
 		r.deleted = true
 	}
-	for _, c := range t.waits[a.ref.ID] {
+	for _, c := range t.pendingCommands[a.ref.ID] {
 		t.settle(c, CommandDisconnected, a.ref.ID)
 	}
 	a.clear()
-	a.left = true
+	a.hasLeft = true
 }
 
 func (t *agentTx) settle(c query.PendingOfAgentsRow, state CommandState, agent string) {
@@ -131,5 +131,5 @@ func (t *agentTx) settle(c query.PendingOfAgentsRow, state CommandState, agent s
 
 // clear deletes the rooms of an agent that is no longer listed, and settles its commands.
 func (a *agentRow) clear() {
-	a.connections, a.rooms, a.reserved, a.inFlight, a.owes, a.changed = 0, 0, 0, 0, false, true
+	a.connections, a.rooms, a.reserved, a.inFlight, a.owesSnapshot, a.changed = 0, 0, 0, 0, false, true
 }

@@ -28,7 +28,7 @@ func (t *agentTx) load(ctx context.Context, calls []*agentCall) error {
 			whole = append(whole, id)
 		}
 	}
-	for _, all := range t.left {
+	for _, all := range t.predecessors {
 		for _, p := range all {
 			whole = append(whole, p.id)
 		}
@@ -77,10 +77,10 @@ func (t *agentTx) loadJoins(ctx context.Context, calls []*agentCall) error {
 		return err
 	}
 	for _, k := range drains {
-		t.kept[keptKey{k.Name, k.Endpoint}] = k.Actor
+		t.keptActors[keptKey{k.Name, k.Endpoint}] = k.Actor
 	}
 	for _, f := range found {
-		t.left[f.Joining] = append(t.left[f.Joining], predecessor{f.ID, f.Gone})
+		t.predecessors[f.Joining] = append(t.predecessors[f.Joining], predecessor{f.ID, f.Gone})
 	}
 	for _, id := range ended {
 		t.ended[id] = true
@@ -127,15 +127,15 @@ func (t *agentTx) read(ctx context.Context, ids, whole, judged []string, some qu
 	}
 	t.addAgents(states, agents)
 	for _, r := range rooms {
-		t.addRoom(roomRow{id: r.ID, agent: r.AgentID, base: r.Base, kind: r.Type, live: r.Connections, local: r.Local, state: r.State, command: r.Command,
+		t.addRoom(roomRow{id: r.ID, agent: r.AgentID, base: r.Base, kind: r.Type, connections: r.Connections, local: r.Local, state: r.State, command: r.Command,
 			settledFor: r.SettledFor})
 	}
 	for _, r := range single {
-		t.addRoom(roomRow{id: r.ID, agent: r.AgentID, base: r.Base, kind: r.Type, live: r.Connections, local: r.Local, state: r.State, command: r.Command,
+		t.addRoom(roomRow{id: r.ID, agent: r.AgentID, base: r.Base, kind: r.Type, connections: r.Connections, local: r.Local, state: r.State, command: r.Command,
 			settledFor: -1})
 	}
 	for _, c := range pending {
-		t.waits[c.AgentID] = append(t.waits[c.AgentID], c)
+		t.pendingCommands[c.AgentID] = append(t.pendingCommands[c.AgentID], c)
 	}
 	return nil
 }
@@ -143,8 +143,8 @@ func (t *agentTx) read(ctx context.Context, ids, whole, judged []string, some qu
 func (t *agentTx) addAgents(states []query.LockAgentStatesRow, agents []query.ReadAgentsRow) {
 	for _, s := range states {
 		a := &agentRow{
-			ref: AgentRef{t.region, s.AgentID, s.Replica}, kept: s.Kept, misses: s.Misses, connections: s.Connections, rooms: s.Rooms,
-			reserved: s.Reserved, inFlight: s.InFlight, owes: s.OwesReply, hash: s.Hash, seq: s.Seq, doubted: s.Doubted, left: s.HasLeft, silence: -1,
+			ref: AgentRef{t.region, s.AgentID, s.Replica}, isKept: s.Kept, misses: s.Misses, connections: s.Connections, rooms: s.Rooms,
+			reserved: s.Reserved, inFlight: s.InFlight, owesSnapshot: s.OwesReply, hash: s.Hash, seq: s.Seq, joinedElsewhere: s.Doubted, hasLeft: s.HasLeft, silence: -1,
 		}
 		if s.Override != nil {
 			a.override = *s.Override
@@ -170,7 +170,7 @@ func (t *agentTx) addRoom(r roomRow) {
 	if t.rooms[key] != nil {
 		return
 	}
-	r.was = r.id
+	r.storedID = r.id
 	t.rooms[key] = &r
 	t.ofID[r.agent] = append(t.ofID[r.agent], &r)
 }

@@ -17,7 +17,7 @@ const actorDirector = "director"
 // eventLog collects the events of a transaction on agents. Events about deleted agents and rooms come first, so that an id that moves to another
 // room is destroyed before it is created again.
 type eventLog struct {
-	gone, renamed, come []loggedEvent
+	goneAgents, renamed, come []loggedEvent
 }
 
 // loggedEvent is an event. Its detail is computed when it is written, unless it is set before.
@@ -27,9 +27,9 @@ type loggedEvent struct {
 	room               *roomRow
 }
 
-// left logs that an agent has left, with its current rooms.
-func (l *eventLog) left(a *agentRow, t *agentTx) {
-	l.gone = append(l.gone, loggedEvent{kind: EventAgentLeft, actor: actorDirector, agent: a.ref.ID, detail: a.info(t.sortedRooms(a.ref.ID))})
+// noteLeaving logs that an agent has left, with its current rooms.
+func (l *eventLog) noteLeaving(a *agentRow, t *agentTx) {
+	l.goneAgents = append(l.goneAgents, loggedEvent{kind: EventAgentLeft, actor: actorDirector, agent: a.ref.ID, detail: a.info(t.sortedRooms(a.ref.ID))})
 }
 
 // joined logs an event about an agent, with the agent's state after the transaction.
@@ -46,7 +46,7 @@ func (l *eventLog) created(r *roomRow) {
 }
 
 func (l *eventLog) destroyed(a *agentRow, r *roomRow) {
-	l.gone = append(l.gone, loggedEvent{kind: EventRoomDestroyed, actor: a.key, agent: a.ref.ID, detail: r.info(a.content.EndpointURL)})
+	l.goneAgents = append(l.goneAgents, loggedEvent{kind: EventRoomDestroyed, actor: a.key, agent: a.ref.ID, detail: r.info(a.content.EndpointURL)})
 }
 
 // rename logs that a room gets another public id. It must be called while the room still has its former id.
@@ -59,7 +59,7 @@ func (l *eventLog) rename(a *agentRow, r *roomRow, id string) {
 
 func (t *agentTx) writeEvents() error {
 	p := query.LogAgentEventsParams{Region: t.region}
-	for i, e := range slices.Concat(t.log.gone, t.log.renamed, t.log.come) {
+	for i, e := range slices.Concat(t.log.goneAgents, t.log.renamed, t.log.come) {
 		detail, err := json.Marshal(t.detail(e))
 		if err != nil {
 			return err

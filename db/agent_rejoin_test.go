@@ -55,15 +55,15 @@ func TestAnAgentIsDoubtedUntilItAnswers(t *testing.T) {
 	r.join(j)
 	own, err := r.OwnAgents(t.Context(), fleetRegion, first, 0)
 	require.NoError(t, err)
-	require.True(t, own.All)
+	require.True(t, own.IsComplete)
 	other := r.joined(second, "eu0", local("lobby"))
 	wakes(t.Context(), t, wake)
 	own, err = r.OwnAgents(t.Context(), fleetRegion, first, own.Next)
 	require.NoError(t, err)
-	require.Equal(t, []db.OwnAgent{{ID: j.Ref.ID, AgentState: db.AgentState{Status: db.AgentActive, Doubted: true}}}, own.Changed)
+	require.Equal(t, []db.OwnAgent{{ID: j.Ref.ID, AgentState: db.AgentState{Status: db.AgentActive, JoinedElsewhere: true}}}, own.Changed)
 	require.Equal(t, []string{"lobby"}, r.rooms(other))
 	require.Equal(t, []string{"agent.joined eu0", "agent.left eu0", "agent.joined eu0"}, r.told())
-	require.True(t, r.apply(db.AgentSnapshot{Ref: j.Ref, Changed: []db.ReportedRoom{local("x")}}).Doubted, "a partial content does not list the agent again")
+	require.True(t, r.apply(db.AgentSnapshot{Ref: j.Ref, Changed: []db.ReportedRoom{local("x")}}).JoinedElsewhere, "a partial content does not list the agent again")
 	require.Empty(t, r.rooms(j.Ref))
 	r.miss(j.Ref, 2)
 	require.Empty(t, r.told(), "a doubted agent has no events")
@@ -87,7 +87,7 @@ func TestADoubtedAgentLeavesSilently(t *testing.T) {
 	require.Empty(t, r.told())
 	own, err := r.OwnAgents(t.Context(), fleetRegion, first, 1)
 	require.NoError(t, err)
-	require.True(t, own.Changed[0].Left)
+	require.True(t, own.Changed[0].HasLeft)
 }
 
 // Pins a bug: game servers without a process id, with different names, or with two connections to one replica counted as one process.

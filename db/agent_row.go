@@ -16,20 +16,20 @@ type agentRow struct {
 	keyID   *uuid.UUID
 	joined  time.Time
 
-	override    string // empty: none
-	kept        bool
-	misses      int16
-	connections int64
-	rooms       int32
-	reserved    int32
-	inFlight    int32
-	owes        bool
-	hash        string
-	seq         int64
-	doubted     bool
-	left        bool
-	lastSync    time.Time
-	silence     float64 // seconds since the receipt of the reply that the transaction applies; below 0: no reply
+	override        string // empty: none
+	isKept          bool
+	misses          int16
+	connections     int64
+	rooms           int32
+	reserved        int32
+	inFlight        int32
+	owesSnapshot    bool
+	hash            string
+	seq             int64
+	joinedElsewhere bool
+	hasLeft         bool
+	lastSync        time.Time
+	silence         float64 // seconds since the receipt of the reply that the transaction applies; below 0: no reply
 
 	isNew   bool
 	changed bool // agent_states
@@ -39,7 +39,7 @@ type agentRow struct {
 // status returns the effective status; it must agree with agent_status in SQL.
 func (a *agentRow) status() string {
 	switch {
-	case a.kept:
+	case a.isKept:
 		return AgentDraining
 	case a.override != "":
 		return a.override
@@ -48,11 +48,11 @@ func (a *agentRow) status() string {
 }
 
 func (a *agentRow) state() AgentState {
-	return AgentState{Status: echoed(a.status()), Owes: a.owes, Doubted: a.doubted}
+	return AgentState{Status: echoed(a.status()), OwesSnapshot: a.owesSnapshot, JoinedElsewhere: a.joinedElsewhere}
 }
 
 // listed reports whether the agent appears in lists and events.
-func (a *agentRow) listed() bool { return !a.left && !a.doubted }
+func (a *agentRow) listed() bool { return !a.hasLeft && !a.joinedElsewhere }
 
 // setContent replaces the agent's content.
 func (a *agentRow) setContent(c AgentContent) {
@@ -95,20 +95,20 @@ func (a *agentRow) info(rooms []*roomRow) InstanceInfo {
 
 // roomRow is a room of a locked agent.
 type roomRow struct {
-	id         string
-	agent      string
-	base       string
-	kind       string
-	live       int32 // connections
-	local      bool
-	state      string
-	command    *uuid.UUID
-	settledFor float64 // seconds since the command of a reserved room timed out; below 0: it is pending
+	id          string
+	agent       string
+	base        string
+	kind        string
+	connections int32 // connections
+	local       bool
+	state       string
+	command     *uuid.UUID
+	settledFor  float64 // seconds since the command of a reserved room timed out; below 0: it is pending
 
-	was     string // the id in the table
-	isNew   bool
-	changed bool
-	deleted bool
+	storedID string // the id in the table
+	isNew    bool
+	changed  bool
+	deleted  bool
 }
 
 const (
@@ -120,5 +120,5 @@ const (
 func (r *roomRow) listed() bool { return !r.deleted && r.state != roomReserved }
 
 func (r *roomRow) info(endpoint string) RoomInfo {
-	return RoomInfo{ID: r.id, Type: r.kind, Connections: r.live, InstanceID: r.agent, EndpointURL: endpoint, Local: r.local}
+	return RoomInfo{ID: r.id, Type: r.kind, Connections: r.connections, InstanceID: r.agent, EndpointURL: endpoint, Local: r.local}
 }

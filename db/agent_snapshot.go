@@ -7,7 +7,7 @@ const staleMisses = 2
 
 // applySnapshot applies the changes since the last applied reply of an agent.
 func (t *agentTx) applySnapshot(a *agentRow, s AgentSnapshot) {
-	if a.doubted {
+	if a.joinedElsewhere {
 		return // it must join again, with its whole content
 	}
 	t.recovers(a)
@@ -27,13 +27,13 @@ func (t *agentTx) applySnapshot(a *agentRow, s AgentSnapshot) {
 // replied records that the agent answered a poll. The hash and the sequence number are written only together with other changes, so a reply with
 // equal content writes nothing.
 func (t *agentTx) replied(a *agentRow, age time.Duration, hash string, seq int64) {
-	t.heard(a, age)
+	t.noteReport(a, age)
 	a.changed = a.changed || a.misses != 0 || a.override != ""
 	a.misses, a.override, a.hash, a.seq = 0, "", hash, seq
 }
 
-// heard records that the agent's last reply was received the given age ago.
-func (t *agentTx) heard(a *agentRow, age time.Duration) {
+// noteReport records that the agent's last reply was received the given age ago.
+func (t *agentTx) noteReport(a *agentRow, age time.Duration) {
 	a.silence = max(0, age.Seconds())
 	a.lastSync = t.now.Add(-age)
 }
@@ -57,7 +57,7 @@ func (t *agentTx) miss(a *agentRow, m AgentMiss) {
 		t.log.joined(EventAgentStale, a)
 	}
 	a.misses, a.changed = misses, true
-	t.heard(a, m.Age)
+	t.noteReport(a, m.Age)
 }
 
 // showRooms stores rooms that an agent reports.
@@ -66,7 +66,7 @@ func (t *agentTx) showRooms(a *agentRow, rooms []ReportedRoom, announce bool) {
 		key := roomKey{a.ref.ID, roomBase(shown.RawID)}
 		r := t.rooms[key]
 		if r == nil || r.deleted {
-			r = &roomRow{agent: a.ref.ID, base: key.base, kind: shown.Type, live: shown.Connections, local: shown.Local, state: roomReported, isNew: true}
+			r = &roomRow{agent: a.ref.ID, base: key.base, kind: shown.Type, connections: shown.Connections, local: shown.Local, state: roomReported, isNew: true}
 			t.rooms[key] = r
 			t.ofID[a.ref.ID] = append(t.ofID[a.ref.ID], r)
 			t.fresh = append(t.fresh, r)
@@ -79,12 +79,12 @@ func (t *agentTx) showRooms(a *agentRow, rooms []ReportedRoom, announce bool) {
 }
 
 func (t *agentTx) showAgain(a *agentRow, r *roomRow, shown ReportedRoom, announce bool) {
-	if r.state == roomReported && r.kind == shown.Type && r.live == shown.Connections && r.local == shown.Local {
+	if r.state == roomReported && r.kind == shown.Type && r.connections == shown.Connections && r.local == shown.Local {
 		return
 	}
 	t.announce(announce && r.state == roomReserved, r)
 	a.count(r, -1)
-	r.kind, r.live, r.local, r.state, r.changed = shown.Type, shown.Connections, shown.Local, roomReported, true
+	r.kind, r.connections, r.local, r.state, r.changed = shown.Type, shown.Connections, shown.Local, roomReported, true
 	a.count(r, 1)
 }
 
@@ -97,7 +97,7 @@ func (t *agentTx) announce(announce bool, r *roomRow) {
 // judgeRooms decides from a reply, which was received the given age ago, whether commanded rooms exist. The reply contains all existing rooms.
 // A missing room does not exist if its command was acked, or had timed out before the reply.
 func (t *agentTx) judgeRooms(a *agentRow, age time.Duration) {
-	if !a.owes {
+	if !a.owesSnapshot {
 		return
 	}
 	owes := false
@@ -111,7 +111,7 @@ func (t *agentTx) judgeRooms(a *agentRow, age time.Duration) {
 		}
 	}
 	if !owes {
-		a.owes, a.changed = false, true
+		a.owesSnapshot, a.changed = false, true
 	}
 }
 
@@ -134,5 +134,5 @@ func (a *agentRow) count(r *roomRow, n int32) {
 		return
 	}
 	a.rooms += n
-	a.connections += int64(n) * int64(r.live)
+	a.connections += int64(n) * int64(r.connections)
 }

@@ -75,11 +75,11 @@ func addAgentToPut(p *query.PutAgentsParams, a *agentRow) error {
 
 func addAgentStateToPut(p *query.PutAgentStatesParams, a *agentRow) {
 	p.Ids, p.Replicas = append(p.Ids, a.ref.ID), append(p.Replicas, a.ref.Replica)
-	p.Statuses, p.Overrides, p.Kept = append(p.Statuses, a.content.Status), append(p.Overrides, a.override), append(p.Kept, a.kept)
+	p.Statuses, p.Overrides, p.Kept = append(p.Statuses, a.content.Status), append(p.Overrides, a.override), append(p.Kept, a.isKept)
 	p.Misses, p.Connections = append(p.Misses, a.misses), append(p.Connections, a.connections)
 	p.Rooms, p.Reserved, p.InFlight = append(p.Rooms, a.rooms), append(p.Reserved, a.reserved), append(p.InFlight, a.inFlight)
-	p.OwesReply, p.Hashes, p.Seqs = append(p.OwesReply, a.owes), append(p.Hashes, a.hash), append(p.Seqs, a.seq)
-	p.Silences, p.Doubted, p.HasLeft = append(p.Silences, a.silence), append(p.Doubted, a.doubted), append(p.HasLeft, a.left)
+	p.OwesReply, p.Hashes, p.Seqs = append(p.OwesReply, a.owesSnapshot), append(p.Hashes, a.hash), append(p.Seqs, a.seq)
+	p.Silences, p.Doubted, p.HasLeft = append(p.Silences, a.silence), append(p.Doubted, a.joinedElsewhere), append(p.HasLeft, a.hasLeft)
 }
 
 // writeRooms frees public ids before it gives them to other rooms.
@@ -92,7 +92,7 @@ func (t *agentTx) writeRooms() {
 			switch {
 			case r.agent != agent: // the room has moved to another agent, whose list contains it
 			case r.deleted && !r.isNew:
-				remove.Ids = append(remove.Ids, r.was)
+				remove.Ids = append(remove.Ids, r.storedID)
 			case r.deleted:
 			case r.isNew:
 				addRoomToInsert(&insert, r)
@@ -113,13 +113,13 @@ func (t *agentTx) writeRooms() {
 }
 
 func addRoomToPut(p *query.PutRoomsParams, r *roomRow) {
-	p.Was, p.Ids, p.Agents, p.Types = append(p.Was, r.was), append(p.Ids, r.id), append(p.Agents, r.agent), append(p.Types, r.kind)
-	p.Connections, p.Locals, p.States = append(p.Connections, r.live), append(p.Locals, r.local), append(p.States, r.state)
+	p.Was, p.Ids, p.Agents, p.Types = append(p.Was, r.storedID), append(p.Ids, r.id), append(p.Agents, r.agent), append(p.Types, r.kind)
+	p.Connections, p.Locals, p.States = append(p.Connections, r.connections), append(p.Locals, r.local), append(p.States, r.state)
 }
 
 func addRoomToInsert(p *query.InsertRoomsParams, r *roomRow) {
 	p.Ids, p.Agents, p.Bases, p.Types = append(p.Ids, r.id), append(p.Agents, r.agent), append(p.Bases, r.base), append(p.Types, r.kind)
-	p.Connections, p.Locals = append(p.Connections, r.live), append(p.Locals, r.local)
+	p.Connections, p.Locals = append(p.Connections, r.connections), append(p.Locals, r.local)
 }
 
 func (t *agentTx) writeCommands() {

@@ -40,5 +40,5 @@ func TestAppVersionThatWasUsed(t *testing.T) {
 	        VALUES ('arena', 'v1', 'process', 'arena', '[]', 'game', '{duel}', 8, 2, now())`)
 	v, err := b.AppVersion(t.Context(), "arena", "v1")
 	require.NoError(t, err)
-	require.True(t, v.Used)
+	require.True(t, v.WasStarted)
 }

@@ -15,7 +15,7 @@ type Settled struct {
 	ID         string
 	Assigned   bool // false: deleted
 	Assignment []byte
-	At         time.Time
+	SettledAt  time.Time
 }
 
 // SettledPoint is a position in the feed of settled tickets. The zero value is before the first reading. A point is valid in the
@@ -28,8 +28,8 @@ type SettledPoint struct {
 	server time.Time // when the server started that numbers the transactions
 	read   string    // the snapshot; "" before the first reading
 
-	target string // the snapshot up to which an unfinished reading reads; "" between readings
-	after  uint64 // the last transaction that this reading has read
+	target  string // the snapshot up to which an unfinished reading reads; "" between readings
+	afterTx uint64 // the last transaction that this reading has read
 }
 
 // IsZero reports whether nothing was read yet.
@@ -39,7 +39,7 @@ func (p SettledPoint) IsZero() bool { return p == SettledPoint{} }
 type SettledPage struct {
 	Settled []Settled    // in the order in which their transactions began to write
 	Next    SettledPoint // where the next page begins
-	More    bool         // another page has rows from before the beginning of this reading
+	HasMore bool         // another page has rows from before the beginning of this reading
 	// ServerChanged means that Postgres was restarted or replaced, so the feed may leave out tickets that were settled before Next.
 	// A caller that now reads its tickets, and then the feed from Next, misses nothing.
 	ServerChanged bool
@@ -61,8 +61,8 @@ func (s *Store) SettledSince(ctx context.Context, region string, since SettledPo
 		return q.CurrentSnapshot(ctx)
 	}, struct{}{})
 	if since.read != "" {
-		from := max(snapshotEnd(since.read), since.after+1)
-		query.Queue(&p, &late, (*query.Queries).SettledLate, query.SettledLateParams{Region: region, Before: since.read, After: since.after, Page: settledPage})
+		from := max(snapshotEnd(since.read), since.afterTx+1)
+		query.Queue(&p, &late, (*query.Queries).SettledLate, query.SettledLateParams{Region: region, Before: since.read, After: since.afterTx, Page: settledPage})
 		query.Queue(&p, &newer, (*query.Queries).SettledSince, query.SettledSinceParams{Region: region, Since: from, Page: settledPage})
 	}
 	if err := s.q.Send(ctx, &p); err != nil {
@@ -76,7 +76,7 @@ func (s *Store) SettledSince(ctx context.Context, region string, since SettledPo
 		rows = append(rows, query.SettledSinceRow(r))
 	}
 	rows, next, more := advance(since, now, rows, newer, settledPage, func(r query.SettledSinceRow) uint64 { return r.Tx })
-	return SettledPage{Settled: settledOf(rows), Next: next, More: more}, nil
+	return SettledPage{Settled: settledOf(rows), Next: next, HasMore: more}, nil
 }
 
 // isOf reports whether the point is from the server that answered, which has not lost transactions since.
@@ -87,7 +87,7 @@ func (p SettledPoint) isOf(now query.CurrentSnapshotRow) bool {
 func settledOf(rows []query.SettledSinceRow) []Settled {
 	all := make([]Settled, 0, len(rows))
 	for _, r := range rows {
-		all = append(all, Settled{ID: r.ID, Assigned: r.Assigned, Assignment: r.Assignment, At: r.SettledAt})
+		all = append(all, Settled{ID: r.ID, Assigned: r.Assigned, Assignment: r.Assignment, SettledAt: r.SettledAt})
 	}
 	return all
 }

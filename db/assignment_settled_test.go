@@ -27,7 +27,7 @@ type feed struct {
 
 func (b *bundle) feed(region string) *feed {
 	f := &feed{b: b, region: region, seen: map[string][]string{}}
-	require.False(b.t, f.page().More)
+	require.False(b.t, f.page().HasMore)
 	return f
 }
 
@@ -43,7 +43,7 @@ func (f *feed) page() db.SettledPage {
 }
 
 func (f *feed) read() {
-	for f.page().More {
+	for f.page().HasMore {
 		continue
 	}
 }
@@ -109,7 +109,7 @@ func TestPagesOfTheFeed(t *testing.T) {
 	var sizes []int
 	for more := true; more; {
 		page := f.page()
-		sizes, more = append(sizes, len(page.Settled)), page.More
+		sizes, more = append(sizes, len(page.Settled)), page.HasMore
 		if len(sizes) == 2 { // the next reading returns these
 			b.exec(settle, universe, "newer", 600)
 		}

@@ -23,7 +23,7 @@ func TestASupersededProcessReportsNoSeats(t *testing.T) {
 	superseded, current := boot("boot-1"), boot("boot-2")
 	p := s.mustPlace(t, duelFor(8, "ann", "bob"))
 	for _, r := range []SeatReport{
-		{Ref: superseded, SessionID: p.SessionID, Left: []Left{{Sub: "ann"}}},
+		{Ref: superseded, SessionID: p.SessionID, LeftPlayers: []Left{{Sub: "ann"}}},
 		{Ref: superseded, SessionID: p.SessionID, Joined: []Joined{{Sub: "bob", JTI: "t1"}}},
 		{Ref: superseded, SessionID: p.SessionID, Ended: true},
 	} {

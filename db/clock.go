@@ -16,10 +16,10 @@ type clock struct {
 
 // ClockReading is what is known of the pod's clock against the database's.
 type ClockReading struct {
-	Offset    time.Duration // what to add to the pod's clock
-	Roundtrip time.Duration // of the measurement of Offset, whose uncertainty was half of it
-	Measured  time.Time     // when Offset was measured, by the pod's clock
-	At        time.Time     // of the last measurement, which Offset agrees with, by the pod's clock
+	Offset     time.Duration // what to add to the pod's clock
+	Roundtrip  time.Duration // of the measurement of Offset, whose uncertainty was half of it
+	Measured   time.Time     // when Offset was measured, by the pod's clock
+	MeasuredAt time.Time     // of the last measurement, which Offset agrees with, by the pod's clock
 }
 
 // clockDrift is by how much two clocks part in a second at most, while nobody sets them: quartz has up to 50 µs each.
@@ -33,11 +33,11 @@ func (r ClockReading) uncertainty(at time.Time) time.Duration {
 // with returns the reading after another measurement: the more exact of the two, so that a slow answer does not shift the time. A
 // measurement that contradicts the reading replaces it, since a clock was set.
 func (r ClockReading) with(next ClockReading) ClockReading {
-	kept, measured := r.uncertainty(next.At), next.uncertainty(next.At)
+	kept, measured := r.uncertainty(next.MeasuredAt), next.uncertainty(next.MeasuredAt)
 	if measured <= kept || (next.Offset-r.Offset).Abs() > kept+measured {
 		return next
 	}
-	r.At = next.At
+	r.MeasuredAt = next.MeasuredAt
 	return r
 }
 
@@ -71,7 +71,7 @@ func (s *Store) ReadClock(ctx context.Context) error {
 	if trip > 2*time.Second {
 		return fault.NewUnavailable("the database answers too slowly to read its clock", nil)
 	}
-	reading := ClockReading{Offset: now.Sub(before.Add(trip / 2)), Roundtrip: trip, Measured: after, At: after}
+	reading := ClockReading{Offset: now.Sub(before.Add(trip / 2)), Roundtrip: trip, Measured: after, MeasuredAt: after}
 	if last := s.clock.reading.Load(); last != nil {
 		reading = last.with(reading)
 	}

@@ -11,7 +11,7 @@ import (
 func TestTheMostExactClockReadingCounts(t *testing.T) {
 	t.Parallel()
 	start := time.Unix(1_000_000, 0)
-	kept := ClockReading{Offset: time.Second, Roundtrip: 2 * time.Millisecond, Measured: start, At: start}
+	kept := ClockReading{Offset: time.Second, Roundtrip: 2 * time.Millisecond, Measured: start, MeasuredAt: start}
 	for name, c := range map[string]struct {
 		age, offset, trip time.Duration
 		replaced          bool
@@ -24,11 +24,11 @@ func TestTheMostExactClockReadingCounts(t *testing.T) {
 		"slower, a clock was set back": {time.Second, 0, 30 * time.Millisecond, true},
 	} {
 		at := start.Add(c.age)
-		next := ClockReading{Offset: c.offset, Roundtrip: c.trip, Measured: at, At: at}
+		next := ClockReading{Offset: c.offset, Roundtrip: c.trip, Measured: at, MeasuredAt: at}
 		want := next
 		if !c.replaced {
 			want = kept
-			want.At = at
+			want.MeasuredAt = at
 		}
 		require.Equal(t, want, kept.with(next), name)
 	}

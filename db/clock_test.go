@@ -60,7 +60,7 @@ func TestSlowReadingsDoNotShiftTheClock(t *testing.T) {
 	requireCorrected("a slow request")
 	reading, ok := b.ClockReading()
 	require.True(t, ok)
-	require.WithinDuration(t, c.now(), reading.At, time.Second, "the clocks were compared just now")
+	require.WithinDuration(t, c.now(), reading.MeasuredAt, time.Second, "the clocks were compared just now")
 
 	c.set(2 * time.Minute)
 	c.measure(t, b.Store, 50*time.Millisecond, 50*time.Millisecond)

@@ -48,19 +48,19 @@ type Command struct {
 
 // NewRoom is a request for a room. If InstanceID and ProcessUID are nil, the strategy chooses the agent.
 type NewRoom struct {
-	Region     string
-	Caller     uuid.UUID // the replica that waits for the answer
-	Actor      string    // fingerprint of the caller's key
-	Type       string
-	RoomID     string  // empty: an id is generated
-	InstanceID *string // pin
-	ProcessUID *string // pin to the most recently joined connection of this process
-	Strategy   string
-	Labels     map[string]string // that the agent must have; ignored with a pin
-	Near       []string          // agents that look best for the room in a copy of the fleet that may be old; see room_near.go
-	NoMatch    bool              // the caller requires a label value that no agent can have, such as a number
-	Force      bool              // with a pin: also on a draining or stale agent
-	Timeout    time.Duration
+	Region        string
+	Caller        uuid.UUID // the replica that waits for the answer
+	Actor         string    // fingerprint of the caller's key
+	Type          string
+	RoomID        string  // empty: an id is generated
+	InstanceID    *string // pin
+	ProcessUID    *string // pin to the most recently joined connection of this process
+	Strategy      string
+	Labels        map[string]string // that the agent must have; ignored with a pin
+	NearestAgents []string          // agents that look best for the room in a copy of the fleet that may be old; see room_near.go
+	NoMatch       bool              // the caller requires a label value that no agent can have, such as a number
+	Force         bool              // with a pin: also on a draining or stale agent
+	Timeout       time.Duration
 }
 
 // CommandAck is an agent's ack of a command that was sent on its connection.

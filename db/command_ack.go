@@ -83,13 +83,13 @@ type ackTx struct {
 	agents   map[string]query.LockAgentStatesRow
 	commands map[uuid.UUID]query.AcknowledgedCommandsRow
 
-	settle    query.SettleAcknowledgedParams
-	confirmed []string // ids of rooms
-	deleted   []string
-	late      []lateRoom
-	renamed   query.RenameRoomsParams
-	log       query.LogAgentEventsParams
-	callers   []uuid.UUID // replicas that wait for the commands
+	settle       query.SettleAcknowledgedParams
+	confirmed    []string // ids of rooms
+	deleted      []string
+	lateArrivals []lateRoom
+	renamed      query.RenameRoomsParams
+	log          query.LogAgentEventsParams
+	callers      []uuid.UUID // replicas that wait for the commands
 }
 
 func (t *ackTx) run(ctx context.Context, calls []*ackCall) error {
@@ -191,7 +191,7 @@ func (t *ackTx) applyCreate(ack CommandAck, cmd query.AcknowledgedCommandsRow) (
 		t.event(EventRoomCreated, cmd, roomInfoOfCommand(cmd))
 		return ackChange{rooms: 1, reserved: -1, owing: true}
 	case ack.OK && cmd.RoomState == "" && !t.agents[cmd.AgentID].Doubted:
-		t.late = append(t.late, lateRoom{AcknowledgedCommandsRow: cmd})
+		t.lateArrivals = append(t.lateArrivals, lateRoom{AcknowledgedCommandsRow: cmd})
 		return ackChange{rooms: 1, owing: true}
 	case !ack.OK && reserved && cmd.RoomIsIts:
 		t.deleted = append(t.deleted, cmd.RoomID)
@@ -260,7 +260,7 @@ func (t *ackTx) write() error {
 		t.renamed.Region = t.region
 		query.QueueExec(out, (*query.Queries).RenameRooms, t.renamed)
 	}
-	if len(t.late) > 0 {
+	if len(t.lateArrivals) > 0 {
 		query.QueueExec(out, (*query.Queries).InsertLateRooms, t.lateRooms())
 	}
 	if len(t.log.Ids) > 0 {
@@ -275,5 +275,5 @@ func (t *ackTx) answer(ref AgentRef) (AgentState, error) {
 	if !ok || !isStateOf(a, ref) {
 		return AgentState{}, fault.New(fault.Superseded, "agent_left", "the agent has left: close its connection")
 	}
-	return AgentState{Status: echoed(effectiveState(a)), Owes: a.OwesReply, Doubted: a.Doubted}, nil
+	return AgentState{Status: echoed(effectiveState(a)), OwesSnapshot: a.OwesReply, JoinedElsewhere: a.Doubted}, nil
 }

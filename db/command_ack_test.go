@@ -22,7 +22,7 @@ func TestAnAcknowledgedRoomIsThere(t *testing.T) {
 	defer stop()
 	changed, stop := f.Subscribe(db.TopicFleet, "eu")
 	defer stop()
-	require.Equal(t, db.AgentState{Status: db.AgentActive, Owes: true}, f.ack(c))
+	require.Equal(t, db.AgentState{Status: db.AgentActive, OwesSnapshot: true}, f.ack(c))
 	<-answered
 	<-changed
 	room := db.RoomInfo{ID: "r", Type: "duel", InstanceID: a, EndpointURL: "wss://eu0"}

@@ -20,15 +20,15 @@ type lateRoom struct {
 // nameLateRooms chooses public ids for the late rooms, because other rooms may have got their ids in the meantime. A late room takes its id
 // from a local room, whose agent must be locked for that: see lockMore.
 func (t *ackTx) nameLateRooms(ctx context.Context) error {
-	if len(t.late) == 0 {
+	if len(t.lateArrivals) == 0 {
 		return nil
 	}
 	holders, err := t.holders(ctx)
 	if err != nil {
 		return err
 	}
-	for i := range t.late {
-		r := &t.late[i]
+	for i := range t.lateArrivals {
+		r := &t.lateArrivals[i]
 		if err := r.name(t, holders); err != nil {
 			return err
 		}
@@ -43,8 +43,8 @@ func (t *ackTx) nameLateRooms(ctx context.Context) error {
 // holders returns the rooms whose public id could be chosen for a late room, or for the room that loses its id to a late room.
 func (t *ackTx) holders(ctx context.Context) ([]query.RoomHoldersRow, error) {
 	var ids []string
-	for _, r := range t.late {
-		ids = append(ids, r.named().ids(r.Base)...)
+	for _, r := range t.lateArrivals {
+		ids = append(ids, r.toNamedRoom().ids(r.Base)...)
 	}
 	holders, err := t.q.RoomHolders(ctx, query.RoomHoldersParams{Region: t.region, Ids: ids})
 	if err != nil {
@@ -63,7 +63,7 @@ func (t *ackTx) holders(ctx context.Context) ([]query.RoomHoldersRow, error) {
 	return holders, err
 }
 
-func (r *lateRoom) named() namedRoom {
+func (r *lateRoom) toNamedRoom() namedRoom {
 	return namedRoom{agentID: r.AgentID, processUID: r.ProcessUid, joined: r.JoinedAt, isNew: true}
 }
 
@@ -76,7 +76,7 @@ func (r namedRoom) ids(base string) []string { return append(r.ownNames(base), b
 
 // name chooses the public id of a late room, and renames the room that loses that id.
 func (r *lateRoom) name(t *ackTx, holders []query.RoomHoldersRow) error {
-	rooms, rows := []namedRoom{r.named()}, []*query.RoomHoldersRow{nil}
+	rooms, rows := []namedRoom{r.toNamedRoom()}, []*query.RoomHoldersRow{nil}
 	for i, h := range holders {
 		if h.Base == r.Base {
 			rooms, rows = append(rooms, namedRoomOf(h)), append(rows, &holders[i])
@@ -109,7 +109,7 @@ func (t *ackTx) rename(h *query.RoomHoldersRow, id string) {
 
 func (t *ackTx) lateRooms() (p query.InsertLateRoomsParams) {
 	p.Region = t.region
-	for _, r := range t.late {
+	for _, r := range t.lateArrivals {
 		p.Ids, p.Agents, p.Bases = append(p.Ids, r.publicID), append(p.Agents, r.AgentID), append(p.Bases, r.Base)
 		p.Types, p.Commands = append(p.Types, r.Type), append(p.Commands, r.ID)
 	}

@@ -35,7 +35,7 @@ func TestLateAcknowledgements(t *testing.T) {
 		a := f.agent(1)
 		c := late(f)
 		f.dropsReservations(a)
-		require.True(t, f.ack(c).Owes)
+		require.True(t, f.ack(c).OwesSnapshot)
 		require.Equal(t, []string{"r|r|created|duel"}, f.rows("SELECT id, base, state, type FROM rooms"))
 		f.requireCounted()
 	})

@@ -81,18 +81,18 @@ func (s *Store) JoinCycle(ctx context.Context, region string, replica uuid.UUID,
 
 // CycleStatus is a cycle as a follower reads it.
 type CycleStatus struct {
-	Exists       bool // false: its row was deleted, or lost in a crash of Postgres
-	State        string
-	Failure      string            // why it ended for all callers; empty: it did not fail
-	LeaseExpired bool              // another replica may take it over
-	Decided      []DecidedProposal // the callers' proposals that an owner has decided about
+	Exists           bool // false: its row was deleted, or lost in a crash of Postgres
+	State            string
+	Failure          string            // why it ended for all callers; empty: it did not fail
+	LeaseExpired     bool              // another replica may take it over
+	DecidedProposals []DecidedProposal // the callers' proposals that an owner has decided about
 }
 
 // DecidedProposal is the verdict on a proposal of a follower.
 type DecidedProposal struct {
 	Caller          uuid.UUID
 	Seq             int32
-	Kept            bool      // it is committed as a match; false: it was dropped
+	IsCommitted     bool      // it is committed as a match; false: it was dropped
 	CreatedBackfill string    // the id of the backfill that was created for it; empty: none was
 	BackfillCreated time.Time // when
 }
@@ -105,7 +105,7 @@ func (s *Store) FollowCycle(ctx context.Context, ref CycleRef, callers []uuid.UU
 	query.QueueExec(&p, (*query.Queries).RenewCallers, query.RenewCallersParams{Region: ref.Region, Cycle: ref.ID, Ids: callers, Lease: ref.Lease})
 	query.Queue(&p, &cycles, (*query.Queries).GetCycle, query.GetCycleParams{Region: ref.Region, ID: ref.ID})
 	// The verdicts are read after the cycle: if it has ended, no more follow.
-	status.Decided, err = s.decidedProposals(ctx, ref, callers, &p)
+	status.DecidedProposals, err = s.decidedProposals(ctx, ref, callers, &p)
 	for _, row := range cycles {
 		status.Exists, status.State, status.Failure, status.LeaseExpired = true, row.State, row.Failure, !row.Alive
 	}
@@ -120,7 +120,7 @@ func (s *Store) decidedProposals(ctx context.Context, ref CycleRef, callers []uu
 		return nil, classify(err)
 	}
 	for _, row := range rows {
-		d := DecidedProposal{Caller: row.Caller, Seq: row.Seq, Kept: row.Accepted}
+		d := DecidedProposal{Caller: row.Caller, Seq: row.Seq, IsCommitted: row.Accepted}
 		if row.CreatedBackfill != nil && row.BackfillCreated != nil {
 			d.CreatedBackfill, d.BackfillCreated = *row.CreatedBackfill, time.Unix(0, *row.BackfillCreated).UTC()
 		}

@@ -44,7 +44,7 @@ func (s *Store) AcceptMatches(ctx context.Context, ref CycleRef, matches []Accep
 	var err error
 	for range frame.MaxConflictRetries {
 		a := s.newAcceptance(ref, matches, fill)
-		if err = s.inTxWithin(ctx, s.cfg.hold().Acceptance(), func(q *query.Queries) error { return a.run(ctx, q) }); err != nil && a.decided && outcomeUnknown(err) {
+		if err = s.inTxWithin(ctx, s.cfg.hold().Acceptance(), func(q *query.Queries) error { return a.run(ctx, q) }); err != nil && a.isDecided && outcomeUnknown(err) {
 			var done bool
 			if done, err = a.wasCommitted(ctx); done {
 				err = nil
@@ -72,20 +72,20 @@ type acceptance struct {
 	matches []AcceptedMatch
 	fill    BackfillFunc
 
-	tickets   [][]string // of each match, those that this region has issued
-	backfills map[string]Backfill
-	alive     map[string]int64   // generations of the backfills that have not expired
-	present   map[uuid.UUID]bool // callers of other replicas that are in the cycle
+	tickets       [][]string // of each match, those that this region has issued
+	backfills     map[string]Backfill
+	liveBackfills map[string]int64   // generations of the backfills that have not expired
+	present       map[uuid.UUID]bool // callers of other replicas that are in the cycle
 
-	decided bool
-	final   []FinalMatch
-	marks   query.MarkPendingParams
-	changed map[string]Backfill // backfills as they are after the commit
+	isDecided bool
+	final     []FinalMatch
+	marks     query.MarkPendingParams
+	changed   map[string]Backfill // backfills as they are after the commit
 }
 
 func (s *Store) newAcceptance(ref CycleRef, matches []AcceptedMatch, fill BackfillFunc) *acceptance {
 	a := &acceptance{
-		Store: s, ref: ref, matches: matches, fill: fill, backfills: map[string]Backfill{}, alive: map[string]int64{}, present: map[uuid.UUID]bool{},
+		Store: s, ref: ref, matches: matches, fill: fill, backfills: map[string]Backfill{}, liveBackfills: map[string]int64{}, present: map[uuid.UUID]bool{},
 		final: make([]FinalMatch, len(matches)), changed: map[string]Backfill{}, marks: query.MarkPendingParams{Region: ref.Region},
 	}
 	for _, m := range matches {
@@ -103,7 +103,7 @@ func (a *acceptance) run(ctx context.Context, q *query.Queries) error {
 		return err
 	}
 	claims, of := a.claims()
-	for n, v := range match.Keep(claims, func(id string) bool { return free[id] }, a.alive) {
+	for n, v := range match.Keep(claims, func(id string) bool { return free[id] }, a.liveBackfills) {
 		a.final[of[n]].Verdict = v
 	}
 	out := q.Deferred()
@@ -124,7 +124,7 @@ func (a *acceptance) run(ctx context.Context, q *query.Queries) error {
 		}
 	}
 	a.write(out, associate)
-	a.decided = true
+	a.isDecided = true
 	return nil
 }
 
@@ -154,7 +154,7 @@ func (a *acceptance) lock(ctx context.Context, q *query.Queries) (free map[strin
 	for _, b := range backfills {
 		a.backfills[b.ID] = storedBackfill(b.ID, b.Body, b.Generation, b.Created)
 		if b.Alive {
-			a.alive[b.ID] = b.Generation
+			a.liveBackfills[b.ID] = b.Generation
 		}
 	}
 	return setOf(ids), nil

@@ -176,8 +176,8 @@ func TestOtherReplicasReadVerdicts(t *testing.T) {
 	require.NoError(t, err)
 	created := final[0].Created
 	require.Equal(t, db.CycleStatus{
-		Exists: true, State: db.CycleCollecting, Decided: []db.DecidedProposal{
-			{Caller: caller, Seq: 1, Kept: true, CreatedBackfill: created.ID, BackfillCreated: created.Created}, {Caller: caller, Seq: 2},
+		Exists: true, State: db.CycleCollecting, DecidedProposals: []db.DecidedProposal{
+			{Caller: caller, Seq: 1, IsCommitted: true, CreatedBackfill: created.ID, BackfillCreated: created.Created}, {Caller: caller, Seq: 2},
 		},
 	}, status)
 

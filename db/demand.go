@@ -68,7 +68,7 @@ func (s *Store) putWaiting(ctx context.Context, region, source string, ttl time.
 
 // outlook rounds the end of a pause, so that two readings of one pause are equal although the offset between the clocks varies.
 func (s *Store) outlook(region string, r query.PutWaitingRow) fault.Outlook {
-	o := fault.Outlook{Region: region, Mode: r.Mode, Starting: int(r.Starting), Full: r.IsFull, PausedByOperator: r.PausedByOperator}
+	o := fault.Outlook{Region: region, Mode: r.Mode, Starting: int(r.Starting), IsFull: r.IsFull, PausedByOperator: r.PausedByOperator}
 	if now := s.Now(); r.PausedUntil.After(now) {
 		o.PausedUntil = r.PausedUntil.Add(time.Since(now)).Round(time.Second)
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/lattice-director/director/internal/base/fault"
 )
 
-// waits reports whether a request, which is decided, waits for a server that a pool may start.
-func (r *request) waits() bool {
+// mayWait reports whether a request, which is decided, waits for a server that a pool may start.
+func (r *request) mayWait() bool {
 	return r.req.WaitFor > 0 && r.err != nil && r.err.Kind == fault.NoCapacity
 }
 
@@ -58,9 +58,9 @@ func (p placing) endWaiting(seated []*request) {
 // pooledModes caches which modes pools serve. A mode that is missing for a second only costs demand that lapses instead of being removed
 // at once. Safe for concurrent use.
 type pooledModes struct {
-	mu   sync.Mutex
-	all  map[regionMode]bool // replaced, never changed
-	read time.Time
+	mu           sync.Mutex
+	byRegionMode map[regionMode]bool // replaced, never changed
+	read         time.Time
 }
 
 type regionMode struct{ region, mode string }
@@ -73,7 +73,7 @@ func (s *Store) servedByPool(ctx context.Context, region, mode string) bool {
 
 // pooledModes returns the modes that pools serve, which callers must not change.
 func (s *Store) pooledModes(ctx context.Context) map[regionMode]bool {
-	known, fresh := s.pooled.known()
+	known, fresh := s.pooled.current()
 	if fresh {
 		return known
 	}
@@ -87,25 +87,25 @@ func (s *Store) pooledModes(ctx context.Context) map[regionMode]bool {
 	}
 	s.pooled.mu.Lock()
 	defer s.pooled.mu.Unlock()
-	s.pooled.all, s.pooled.read = now, time.Now()
+	s.pooled.byRegionMode, s.pooled.read = now, time.Now()
 	return now
 }
 
-func (p *pooledModes) known() (_ map[regionMode]bool, fresh bool) {
+func (p *pooledModes) current() (_ map[regionMode]bool, fresh bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.all, time.Since(p.read) < pooledModesAge
+	return p.byRegionMode, time.Since(p.read) < pooledModesAge
 }
 
 // learn adds a mode to what is known until the next reading.
 func (p *pooledModes) learn(region, mode string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if key := (regionMode{region, mode}); !p.all[key] {
-		p.all = maps.Clone(p.all)
-		if p.all == nil {
-			p.all = map[regionMode]bool{}
+	if key := (regionMode{region, mode}); !p.byRegionMode[key] {
+		p.byRegionMode = maps.Clone(p.byRegionMode)
+		if p.byRegionMode == nil {
+			p.byRegionMode = map[regionMode]bool{}
 		}
-		p.all[key] = true
+		p.byRegionMode[key] = true
 	}
 }

@@ -93,11 +93,11 @@ func TestOutlooksOfPoolsThatStartNothing(t *testing.T) {
 		want   fault.Outlook
 		retry  time.Duration
 	}{
-		{`UPDATE pools SET last_plan = '{"live": 9, "coming": 1}'`, fault.Outlook{Starting: 1, Full: true}, 2 * time.Second},
-		{`UPDATE pools SET last_plan = '{"live": 10, "coming": 0}'`, fault.Outlook{Full: true}, 10 * time.Second},
-		{`UPDATE pools SET last_plan = '{"live": 8, "coming": 0, "draining": 1, "ending": 1}'`, fault.Outlook{Full: true}, 10 * time.Second},
+		{`UPDATE pools SET last_plan = '{"live": 9, "coming": 1}'`, fault.Outlook{Starting: 1, IsFull: true}, 2 * time.Second},
+		{`UPDATE pools SET last_plan = '{"live": 10, "coming": 0}'`, fault.Outlook{IsFull: true}, 10 * time.Second},
+		{`UPDATE pools SET last_plan = '{"live": 8, "coming": 0, "draining": 1, "ending": 1}'`, fault.Outlook{IsFull: true}, 10 * time.Second},
 		{"UPDATE pools SET last_plan = NULL, paused_until = '9999-01-01'", fault.Outlook{PausedUntil: provision.Forever(), PausedByOperator: true}, 10 * time.Second},
-		{"UPDATE pools SET paused_until = NULL, max_servers = 0", fault.Outlook{Full: true}, 10 * time.Second},
+		{"UPDATE pools SET paused_until = NULL, max_servers = 0", fault.Outlook{IsFull: true}, 10 * time.Second},
 		{"UPDATE pools SET max_servers = 10", fault.Outlook{}, 2 * time.Second},
 		{"INSERT INTO start_pauses SELECT 'us', app, version, 'failures', 3, now() + interval '1 hour', 'x' FROM pools", fault.Outlook{}, 2 * time.Second},
 		{"INSERT INTO start_pauses SELECT 'eu', app, version, 'failures', 3, now() + interval '1 hour', 'x' FROM pools", fault.Outlook{PausedUntil: time.Now().Add(time.Hour)}, 10 * time.Second},

@@ -34,9 +34,9 @@ type KnownMatch struct {
 
 // TicketOutcome is the latest state of a ticket.
 type TicketOutcome struct {
-	ID      string
-	Outcome string         // a state; "" where it is not known
-	Waited  *time.Duration // until it left the queue; nil: not known, or it has not left
+	ID        string
+	Outcome   string         // a state; "" where it is not known
+	WaitedFor *time.Duration // until it left the queue; nil: not known, or it has not left
 }
 
 // outcomeSlack is how long before the decision of a match the search for the states of its tickets begins: the clocks of replicas and
@@ -116,13 +116,13 @@ func (s *Store) TicketOutcomes(ctx context.Context, universe string, ids []strin
 	for _, r := range rows {
 		t := TicketOutcome{ID: r.ID, Outcome: r.Outcome}
 		if r.Remembered {
-			t.Waited = &r.Waited
+			t.WaitedFor = &r.Waited
 		}
 		found[r.ID] = t
 	}
 	all := unknownOutcomes(ids)
 	for i, t := range all {
-		all[i].Outcome, all[i].Waited = found[t.ID].Outcome, found[t.ID].Waited
+		all[i].Outcome, all[i].WaitedFor = found[t.ID].Outcome, found[t.ID].WaitedFor
 	}
 	return all, nil
 }

@@ -41,7 +41,7 @@ func advance[R any](since SettledPoint, now query.CurrentSnapshotRow, late, newe
 		more = len(newer) >= size && tx(newer[len(newer)-1]) < snapshotEnd(target)
 	}
 	if more {
-		return rows, SettledPoint{server: now.Server, read: since.read, target: target, after: tx(rows[len(rows)-1])}, true
+		return rows, SettledPoint{server: now.Server, read: since.read, target: target, afterTx: tx(rows[len(rows)-1])}, true
 	}
 	return rows, SettledPoint{server: now.Server, read: target}, false
 }

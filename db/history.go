@@ -19,26 +19,26 @@ const historyPruneBatch = 5000
 
 // HistoryTurn counts what TurnHistory did.
 type HistoryTurn struct {
-	Made     int // day partitions
-	Dropped  int // partitions past retention
-	Replaced int // default partitions that had rows and became ordinary partitions
-	Pruned   int // rows past retention, deleted from default partitions
+	PartitionsMade int // day partitions
+	Dropped        int // partitions past retention
+	Replaced       int // default partitions that had rows and became ordinary partitions
+	Pruned         int // rows past retention, deleted from default partitions
 }
 
 // Retention is how long history is kept.
 type Retention struct {
-	Matches time.Duration // match_history and ticket_history; 0: a day's rows are dropped when the day has ended
-	Others  time.Duration // player_refusals at most a week: they are very many where players are refused for hours
+	Matches     time.Duration // match_history and ticket_history; 0: a day's rows are dropped when the day has ended
+	OtherTables time.Duration // player_refusals at most a week: they are very many where players are refused for hours
 }
 
-func (r Retention) of(table string) time.Duration {
+func (r Retention) ofTable(table string) time.Duration {
 	switch table {
 	case "match_history", "ticket_history":
 		return r.Matches
 	case "player_refusals":
-		return min(r.Others, 7*24*time.Hour)
+		return min(r.OtherTables, 7*24*time.Hour)
 	}
-	return r.Others
+	return r.OtherTables
 }
 
 // TurnHistory makes the day partitions of the history tables from today to ahead days later, and drops partitions whose last row
@@ -49,7 +49,7 @@ func (s *Store) TurnHistory(ctx context.Context, ahead int, keep Retention) (His
 	var turn HistoryTurn
 	var failed []error
 	for _, table := range historyTables {
-		if err := s.turnTable(ctx, table, ahead, keep.of(table), &turn); err != nil {
+		if err := s.turnTable(ctx, table, ahead, keep.ofTable(table), &turn); err != nil {
 			failed = append(failed, fmt.Errorf("%s: %w", table, classify(err)))
 		}
 	}
@@ -60,7 +60,7 @@ func (s *Store) turnTable(ctx context.Context, table string, ahead int, keep tim
 	if err := s.repairDefault(ctx, table, keep, turn); err != nil {
 		return err
 	}
-	err := addUp(&turn.Made, 1, func() (int32, error) {
+	err := addUp(&turn.PartitionsMade, 1, func() (int32, error) {
 		return s.q.EnsurePartitions(ctx, query.EnsurePartitionsParams{HistoryTable: table, Ahead: int32(ahead)})
 	})
 	if err != nil {

@@ -38,8 +38,8 @@ func findInstances(ctx context.Context, q *query.Queries, refs ...InstanceRef) (
 	return known, err
 }
 
-// live returns the region of an instance whose lease is live and whose incarnation is current. Errors: NotFound, Superseded.
-func (d directory) live(ref InstanceRef) (region string, err error) {
+// liveRegion returns the region of an instance whose lease is live and whose incarnation is current. Errors: NotFound, Superseded.
+func (d directory) liveRegion(ref InstanceRef) (region string, err error) {
 	known, ok := d[ref.InstanceID]
 	switch {
 	case !ok:
@@ -67,7 +67,7 @@ func (s *Store) onLive(ctx context.Context, ref InstanceRef, fn func(q *query.Qu
 		if err != nil {
 			return err
 		}
-		region, err := known.live(ref)
+		region, err := known.liveRegion(ref)
 		if err != nil {
 			return err
 		}

@@ -91,7 +91,7 @@ func (s *Store) refuseHeartbeats(ctx context.Context, calls []*heartbeatCall) er
 		return err
 	}
 	for _, c := range calls {
-		_, err := known.live(c.Req.ref)
+		_, err := known.liveRegion(c.Req.ref)
 		if err == nil {
 			// A registration has committed since the heartbeat was refused: the next heartbeat succeeds.
 			err = fault.NewUnavailable("the instance was being registered", nil)

@@ -71,7 +71,7 @@ func TestNewIncarnations(t *testing.T) {
 			requireKind(t, fault.Superseded, "superseded", b.Deregister(t.Context(), refOf(old)))
 			_, err = b.SetDrain(t.Context(), refOf(old), true)
 			requireKind(t, fault.Superseded, "superseded", err)
-			_, err = b.ReportSeats(t.Context(), db.SeatReport{Ref: refOf(old), SessionID: p.SessionID, Left: gone("ann")})
+			_, err = b.ReportSeats(t.Context(), db.SeatReport{Ref: refOf(old), SessionID: p.SessionID, LeftPlayers: gone("ann")})
 			requireKind(t, fault.Superseded, "superseded", err)
 			_, err = b.Heartbeat(t.Context(), refOf(fresh), nil)
 			require.NoError(t, err)
@@ -209,7 +209,7 @@ func TestAnExpiredLeaseCountsAtOnce(t *testing.T) {
 	requireKind(t, fault.Gone, "session_closed", err)
 	_, err = b.Heartbeat(t.Context(), refOf(in), nil)
 	requireKind(t, fault.NotFound, "instance_unknown", err)
-	_, err = b.ReportSeats(t.Context(), db.SeatReport{Ref: refOf(in), SessionID: p.SessionID, Left: gone("ann")})
+	_, err = b.ReportSeats(t.Context(), db.SeatReport{Ref: refOf(in), SessionID: p.SessionID, LeftPlayers: gone("ann")})
 	requireKind(t, fault.NotFound, "instance_unknown", err)
 
 	ended, sessions, err := b.ReapInstances(t.Context(), "eu", 100)

@@ -36,11 +36,11 @@ type LobbyAnswer struct {
 
 // LobbyRow is a row of a room's log: what one transaction tells its members.
 type LobbyRow struct {
-	Lobby   uuid.UUID
-	Pos     int64
-	At      time.Time
-	Seq     int64          // after Patch; 0 without Patch
-	Patch   []lobby.Op     // sent first
-	Entries []lobby.Entry  // sent after it, in order
-	Members []lobby.Member // joined, after the row; nil where only the log is read
+	Lobby     uuid.UUID
+	Pos       int64
+	WrittenAt time.Time
+	Seq       int64          // after Patch; 0 without Patch
+	Patch     []lobby.Op     // sent first
+	Entries   []lobby.Entry  // sent after it, in order
+	Members   []lobby.Member // joined, after the row; nil where only the log is read
 }

@@ -10,7 +10,7 @@ import (
 type LobbyQuery struct {
 	Region, Project string
 	Type            string // "": all types
-	After           string // the Next of the page before; "": the first page
+	AfterRoom       string // the Next of the page before; "": the first page
 	Limit           int    // 1 to 1,000; others mean 1,000
 }
 
@@ -34,7 +34,7 @@ const (
 
 // ListLobbies returns a page of the rooms of a project that are not private. Errors: TooMany, Unavailable.
 func (s *Store) ListLobbies(ctx context.Context, q LobbyQuery) (page LobbyPage, err error) {
-	if !isStorable(q.Project) || !isStorable(q.Type) || !isStorable(q.After) {
+	if !isStorable(q.Project) || !isStorable(q.Type) || !isStorable(q.AfterRoom) {
 		return LobbyPage{}, nil
 	}
 	limit := q.Limit
@@ -42,7 +42,7 @@ func (s *Store) ListLobbies(ctx context.Context, q LobbyQuery) (page LobbyPage, 
 		limit = maxLobbyPage
 	}
 	p := query.ListLobbiesParams{
-		Region: q.Region, Project: q.Project, After: q.After, OfType: q.Type, Page: int32(limit), MostSeen: int32(limit * lobbiesSeen),
+		Region: q.Region, Project: q.Project, After: q.AfterRoom, OfType: q.Type, Page: int32(limit), MostSeen: int32(limit * lobbiesSeen),
 	}
 	err = s.read(ctx, func(ctx context.Context, q *query.Queries) error {
 		rows, err := q.ListLobbies(ctx, p)

@@ -20,7 +20,7 @@ type lobbyQueueChange struct {
 	Project string
 	Members []lobby.Member
 	Queue   *lobby.Queue // nil: they leave the queue
-	Asked   *askedTicket // with which they enter it; nil: one is made for Queue. A transaction with it has no other change
+	Request *askedTicket // with which they enter it; nil: one is made for Queue. A transaction with it has no other change
 	Ticket  string       // with which they leave it; "": any
 }
 
@@ -28,7 +28,7 @@ type lobbyQueueChange struct {
 // it; a worker lets it know the reason afterwards. Call notifyTickets after the commit.
 func (s *Store) queueLobby(ctx context.Context, q *query.Queries, region string, changes []lobbyQueueChange) error {
 	t := s.newWaits(q, region)
-	if k := changes[0].Asked; k != nil {
+	if k := changes[0].Request; k != nil {
 		t.tickets.region, t.add.TicketRegion = k.universe, k.universe
 	}
 	refused := query.RefuseLobbyParams{Region: region}
@@ -56,7 +56,7 @@ func (t *waits) readLobbies(ctx context.Context, changes []lobbyQueueChange, ref
 	wishes := make([]*wish, len(changes))
 	var wanted []*wish
 	for i, c := range changes {
-		t.told = append(t.told, c.Lobby)
+		t.roomsTold = append(t.roomsTold, c.Lobby)
 		if c.Queue == nil {
 			continue
 		}
@@ -67,10 +67,10 @@ func (t *waits) readLobbies(ctx context.Context, changes []lobbyQueueChange, ref
 		}
 		wishes[i], wanted = w, append(wanted, w)
 		for _, m := range c.Members {
-			t.silent = append(t.silent, m.Session)
+			t.quietSessions = append(t.quietSessions, m.Session)
 		}
 	}
-	return wishes, t.read(ctx, &tx.Pipeline{}, t.silent, t.told, wanted)
+	return wishes, t.read(ctx, &tx.Pipeline{}, t.quietSessions, t.roomsTold, wanted)
 }
 
 // changeRoom decides about the ticket of a room.
@@ -78,8 +78,8 @@ func (t *waits) changeRoom(c lobbyQueueChange, w *wish, refused *query.RefuseLob
 	if w == nil {
 		return t.leaveRoom(c)
 	}
-	if c.Asked != nil {
-		return t.enqueueAsked(c.Asked, w)
+	if c.Request != nil {
+		return t.enqueueAsked(c.Request, w)
 	}
 	_, busy, err := t.enqueue(w)
 	if busy {
@@ -93,7 +93,7 @@ func (t *waits) changeRoom(c lobbyQueueChange, w *wish, refused *query.RefuseLob
 
 // wishOf returns the ticket that the members of a room want.
 func (s *Store) wishOf(region string, c lobbyQueueChange) (*wish, error) {
-	if c.Asked != nil {
+	if c.Request != nil {
 		return c.wishFor(), nil
 	}
 	if s.cfg.Queueing == nil {

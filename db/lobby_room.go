@@ -14,13 +14,13 @@ import (
 
 // lobbyRoom is a room that a transaction has locked, or makes.
 type lobbyRoom struct {
-	uid     uuid.UUID
-	isNew   bool
-	used    bool       // an action has succeeded
-	was     lobby.Room // before the transaction; of a new room, its State is that after the action that made it
-	now     lobby.Room // after the actions so far
-	pos     int64      // before the transaction
-	invites []lobby.Effect
+	uid        uuid.UUID
+	isNew      bool
+	hasChanged bool       // an action has succeeded
+	roomBefore lobby.Room // before the transaction; of a new room, its State is that after the action that made it
+	now        lobby.Room // after the actions so far
+	pos        int64      // before the transaction
+	invites    []lobby.Effect
 
 	// After all actions:
 	row    *LobbyRow // nil: the members receive nothing
@@ -30,28 +30,28 @@ type lobbyRoom struct {
 
 func newLobby(project, id string) *lobbyRoom {
 	room := lobby.Room{Project: project, ID: id, New: true, Seq: 1}
-	return &lobbyRoom{uid: value.NewID(), isNew: true, was: room, now: room}
+	return &lobbyRoom{uid: value.NewID(), isNew: true, roomBefore: room, now: room}
 }
 
 func readLobby(row query.LockLobbiesRow) (*lobbyRoom, error) {
 	state, err := lobby.ParseState(row.State)
 	room := lobby.Room{
 		Project: row.Project, ID: row.ID, Type: row.Type, State: state, Seq: row.Seq, MaxMembers: int(row.MaxMembers), Grace: row.Grace,
-		Private: row.Private, Locked: row.Locked, Participants: row.Participants, Joins: row.Joins,
+		Private: row.Private, IsLocked: row.Locked, Participants: row.Participants, Joins: row.Joins,
 	}
-	return &lobbyRoom{uid: row.Uid, pos: row.Pos, was: room, now: room}, err
+	return &lobbyRoom{uid: row.Uid, pos: row.Pos, roomBefore: room, now: room}, err
 }
 
 func (r *lobbyRoom) addMember(row query.LobbyMembersRow) {
 	m := lobby.Member{Session: row.Session, Player: row.Player, Away: row.Away}
 	if row.JoinOrder == nil {
-		r.was.Invited = append(r.was.Invited, m)
-		r.now.Invited = r.was.Invited
+		r.roomBefore.Invited = append(r.roomBefore.Invited, m)
+		r.now.Invited = r.roomBefore.Invited
 		return
 	}
 	m.Order = *row.JoinOrder
-	r.was.Members = append(r.was.Members, m)
-	r.now.Members = r.was.Members
+	r.roomBefore.Members = append(r.roomBefore.Members, m)
+	r.now.Members = r.roomBefore.Members
 }
 
 // act runs an action on a copy, so that one that fails or panics leaves nothing. Values of a state are replaced and never changed, and so are
@@ -64,7 +64,7 @@ func (r *lobbyRoom) act(action lobby.Action) (answer any, effects []lobby.Effect
 	}
 	effects, answer = next.Effects[len(r.now.Effects):], next.Answer
 	if r.now.New {
-		next.New, r.was.State = false, next.State.Clone()
+		next.New, r.roomBefore.State = false, next.State.Clone()
 	}
 	r.now = next
 	return answer, effects, nil
@@ -83,11 +83,11 @@ func (r *lobbyRoom) finish(at time.Time) {
 	if r.now.Closed {
 		r.dismiss()
 	}
-	patch := lobby.Diff(r.was.State, r.now.State)
+	patch := lobby.Diff(r.roomBefore.State, r.now.State)
 	if len(patch) == 0 && len(r.now.Entries) == 0 {
 		return
 	}
-	r.row = &LobbyRow{Lobby: r.uid, Pos: r.pos + 1, At: at, Patch: patch, Entries: r.now.Entries, Members: r.now.Members}
+	r.row = &LobbyRow{Lobby: r.uid, Pos: r.pos + 1, WrittenAt: at, Patch: patch, Entries: r.now.Entries, Members: r.now.Members}
 	if len(patch) > 0 {
 		r.now.Seq++
 		r.row.Seq = r.now.Seq
@@ -104,12 +104,12 @@ func (r *lobbyRoom) dismiss() {
 
 // changed reports whether the room's own row must be written.
 func (r *lobbyRoom) changed() bool {
-	return r.row != nil || r.joined() || r.now.Private != r.was.Private || r.now.Locked != r.was.Locked || r.now.MaxMembers != r.was.MaxMembers
+	return r.row != nil || r.joined() || r.now.Private != r.roomBefore.Private || r.now.IsLocked != r.roomBefore.IsLocked || r.now.MaxMembers != r.roomBefore.MaxMembers
 }
 
 // joined reports whether members or invitations have changed.
 func (r *lobbyRoom) joined() bool {
-	return !slices.Equal(r.was.Members, r.now.Members) || !slices.Equal(r.was.Invited, r.now.Invited)
+	return !slices.Equal(r.roomBefore.Members, r.now.Members) || !slices.Equal(r.roomBefore.Invited, r.now.Invited)
 }
 
 func (r *lobbyRoom) empty() bool { return len(r.now.Members) == 0 && len(r.now.Invited) == 0 }

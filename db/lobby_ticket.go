@@ -81,8 +81,8 @@ func (s *Store) askIn(ctx context.Context, q *query.Queries, region string, r Lo
 	if len(r.Profiles) > 0 {
 		profile = r.Profiles[0]
 	}
-	act := s.cfg.Rooms.Asked(r.Caller, r.Party, lobby.Queue{RoomType: s.cfg.Rooms.TypeOf(profile), Size: lobby.Size(float64(len(r.Party)))})
-	step := lobbyStep{asked: asked, LobbyAction: LobbyAction{Region: region, Project: r.Project, Room: r.Room, Act: act}}
+	act := s.cfg.Rooms.AskedFor(r.Caller, r.Party, lobby.Queue{RoomType: s.cfg.Rooms.TypeOf(profile), Size: lobby.Size(float64(len(r.Party)))})
+	step := lobbyStep{request: asked, LobbyAction: LobbyAction{Region: region, Project: r.Project, Room: r.Room, Act: act}}
 	turn, err := s.actIn(ctx, q, region, []lobbyStep{step}, further)
 	if err != nil {
 		return nil, err
@@ -146,7 +146,7 @@ func (t *waits) enqueueAsked(k *askedTicket, w *wish) error {
 
 // wishFor returns the wish of a ticket that was asked for.
 func (c lobbyQueueChange) wishFor() *wish {
-	w := &wish{project: c.Project, queue: *c.Queue, lobby: c.Lobby, members: c.Members, request: c.Asked.request}
+	w := &wish{project: c.Project, queue: *c.Queue, lobby: c.Lobby, members: c.Members, request: c.Request.request}
 	for _, m := range c.Members {
 		w.subs = append(w.subs, m.Player)
 	}

@@ -19,9 +19,9 @@ import (
 type lobbyStep struct {
 	LobbyAction
 
-	Lobby  uuid.UUID    // the room; uuid.Nil: it has the id Room in Project
-	asked  *askedTicket // with which the members queue; nil: one that the room asks for
-	ticket string       // the one that the action may cancel; "": any
+	Lobby   uuid.UUID    // the room; uuid.Nil: it has the id Room in Project
+	request *askedTicket // with which the members queue; nil: one that the room asks for
+	ticket  string       // the one that the action may cancel; "": any
 }
 
 // lobbyResult is what a step did, once the transaction is committed.
@@ -39,11 +39,11 @@ type lobbyTurn struct {
 	region  string
 	results []lobbyResult // of the steps, in their order; they hold after the commit
 
-	live  map[string]int64 // epochs of the locked sessions that have an owner
-	held  map[string]bool  // sessions that are locked
-	byUID map[uuid.UUID]*lobbyRoom
-	byID  map[lobbyID]*lobbyRoom
-	used  []*lobbyRoom // in which an action has succeeded, in the order of the first
+	ownerEpochs    map[string]int64 // epochs of the locked sessions that have an owner
+	lockedSessions map[string]bool  // sessions that are locked
+	byUID          map[uuid.UUID]*lobbyRoom
+	byID           map[lobbyID]*lobbyRoom
+	changedRooms   []*lobbyRoom // in which an action has succeeded, in the order of the first
 
 	queue   []lobbyQueueChange
 	invited []string // sessions, after the commit
@@ -78,7 +78,7 @@ func lockingSessions(run func(further []string) error) error {
 func (s *Store) actIn(ctx context.Context, q *query.Queries, region string, steps []lobbyStep, locked []string) (*lobbyTurn, error) {
 	t := &lobbyTurn{
 		region: region, results: make([]lobbyResult, len(steps)),
-		live: map[string]int64{}, held: map[string]bool{}, byUID: map[uuid.UUID]*lobbyRoom{}, byID: map[lobbyID]*lobbyRoom{},
+		ownerEpochs: map[string]int64{}, lockedSessions: map[string]bool{}, byUID: map[uuid.UUID]*lobbyRoom{}, byID: map[lobbyID]*lobbyRoom{},
 	}
 	if err := t.load(ctx, q, steps, locked); err != nil {
 		return nil, err
@@ -118,8 +118,8 @@ func (t *lobbyTurn) load(ctx context.Context, q *query.Queries, steps []lobbySte
 		return err
 	}
 	for _, r := range sessions {
-		if t.held[r.ID] = true; r.Live {
-			t.live[r.ID] = r.Epoch
+		if t.lockedSessions[r.ID] = true; r.Live {
+			t.ownerEpochs[r.ID] = r.Epoch
 		}
 	}
 	return t.read(found, members)
@@ -173,7 +173,7 @@ func (t *lobbyTurn) read(found []query.LockLobbiesRow, members []query.LobbyMemb
 
 // take runs the action of a step, and returns the room if it succeeds.
 func (t *lobbyTurn) take(step lobbyStep) (*lobbyRoom, lobbyResult) {
-	if epoch, live := t.live[step.Session.ID]; step.Session.Epoch != 0 && (!live || epoch != step.Session.Epoch) {
+	if epoch, live := t.ownerEpochs[step.Session.ID]; step.Session.Epoch != 0 && (!live || epoch != step.Session.Epoch) {
 		return nil, lobbyResult{Err: fault.New(fault.Superseded, "session_superseded", "another connection owns the session, or it has ended")}
 	}
 	r := t.room(step)
@@ -205,11 +205,11 @@ func (t *lobbyTurn) room(step lobbyStep) *lobbyRoom {
 
 // use notes that an action has succeeded in a room.
 func (t *lobbyTurn) use(r *lobbyRoom) {
-	if r.used {
+	if r.hasChanged {
 		return
 	}
-	r.used = true
-	t.used = append(t.used, r)
+	r.hasChanged = true
+	t.changedRooms = append(t.changedRooms, r)
 	t.byUID[r.uid], t.byID[lobbyID{r.now.Project, r.now.ID}] = r, r
 }
 
@@ -222,7 +222,7 @@ func (t *lobbyTurn) note(r *lobbyRoom, step lobbyStep, effects []lobby.Effect) {
 		case lobby.EffectRemove:
 			t.keys = append(t.keys, e.Session)
 		case lobby.EffectEnqueue:
-			t.queue = append(t.queue, lobbyQueueChange{Lobby: r.uid, Project: r.now.Project, Members: r.now.Members, Queue: &e.Queue, Asked: step.asked})
+			t.queue = append(t.queue, lobbyQueueChange{Lobby: r.uid, Project: r.now.Project, Members: r.now.Members, Queue: &e.Queue, Request: step.request})
 			for _, m := range r.now.Members {
 				t.keys = append(t.keys, m.Session)
 			}
@@ -237,7 +237,7 @@ func (t *lobbyTurn) note(r *lobbyRoom, step lobbyStep, effects []lobby.Effect) {
 func (t *lobbyTurn) unlocked() (ids []string) {
 	for _, c := range t.queue {
 		for _, m := range c.Members {
-			if c.Queue != nil && !t.held[m.Session] {
+			if c.Queue != nil && !t.lockedSessions[m.Session] {
 				ids = append(ids, m.Session)
 			}
 		}

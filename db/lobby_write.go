@@ -12,7 +12,7 @@ import (
 func (s *Store) writeLobbies(ctx context.Context, q *query.Queries, t *lobbyTurn) error {
 	w := newLobbyWrites(t.region)
 	at := s.Now()
-	for _, r := range t.used {
+	for _, r := range t.changedRooms {
 		r.finish(at)
 		if r.isNew && r.ends {
 			continue
@@ -71,18 +71,18 @@ func (w *lobbyWrites) addNew(r *lobbyRoom) {
 	p.Uids, p.Projects, p.Ids, p.Types = append(p.Uids, r.uid), append(p.Projects, now.Project), append(p.Ids, now.ID), append(p.Types, now.Type)
 	p.Positions, p.Seqs, p.States = append(p.Positions, r.lastPos()), append(p.Seqs, now.Seq), append(p.States, string(now.State.JSON()))
 	p.Members, p.Joins, p.MaxMembers = append(p.Members, int32(len(now.Members))), append(p.Joins, now.Joins), append(p.MaxMembers, int32(now.MaxMembers))
-	p.Private, p.Locked = append(p.Private, now.Private), append(p.Locked, now.Locked)
+	p.Private, p.Locked = append(p.Private, now.Private), append(p.Locked, now.IsLocked)
 	p.Graces, p.Empty = append(p.Graces, now.Grace.Microseconds()), append(p.Empty, r.empty())
 }
 
 func (w *lobbyWrites) addChanged(r *lobbyRoom) {
 	p, now, state := &w.put, &r.now, ""
-	if now.Seq != r.was.Seq {
+	if now.Seq != r.roomBefore.Seq {
 		state = string(now.State.JSON())
 	}
 	p.Uids, p.Positions, p.Seqs, p.States = append(p.Uids, r.uid), append(p.Positions, r.lastPos()), append(p.Seqs, now.Seq), append(p.States, state)
 	p.Members, p.Joins, p.MaxMembers = append(p.Members, int32(len(now.Members))), append(p.Joins, now.Joins), append(p.MaxMembers, int32(now.MaxMembers))
-	p.Private, p.Locked, p.Empty = append(p.Private, now.Private), append(p.Locked, now.Locked), append(p.Empty, r.empty())
+	p.Private, p.Locked, p.Empty = append(p.Private, now.Private), append(p.Locked, now.IsLocked), append(p.Empty, r.empty())
 }
 
 // addMembers writes the members that are new or have changed, and deletes those that are gone.
@@ -91,7 +91,7 @@ func (w *lobbyWrites) addMembers(r *lobbyRoom) {
 		return
 	}
 	before, after := map[string]lobby.Member{}, map[string]bool{}
-	for _, m := range r.was.Members {
+	for _, m := range r.roomBefore.Members {
 		before[m.Session] = m
 	}
 	for _, m := range r.now.Members {
@@ -105,7 +105,7 @@ func (w *lobbyWrites) addMembers(r *lobbyRoom) {
 	for _, m := range r.now.Invited {
 		after[m.Session] = true
 	}
-	for _, all := range [][]lobby.Member{r.was.Members, r.was.Invited} {
+	for _, all := range [][]lobby.Member{r.roomBefore.Members, r.roomBefore.Invited} {
 		for _, m := range all {
 			if !after[m.Session] {
 				w.leave.Lobbies, w.leave.Sessions = append(w.leave.Lobbies, r.uid), append(w.leave.Sessions, m.Session)

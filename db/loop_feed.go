@@ -24,14 +24,14 @@ type Candidate struct {
 	SeenAt       time.Time // when a worker first had it, if that is recorded; see [Sighting]
 }
 
-// Free reports whether a match may have the ticket now.
-func (c Candidate) Free(now time.Time) bool { return !c.Paused && !c.PendingUntil.After(now) }
+// IsFree reports whether a match may have the ticket now.
+func (c Candidate) IsFree(now time.Time) bool { return !c.Paused && !c.PendingUntil.After(now) }
 
 // CandidatePage is a part of the queue's changes.
 type CandidatePage struct {
 	Candidates    []Candidate
 	Next          SettledPoint // where the next reading begins
-	More          bool         // there are more changes up to the moment at which this reading began
+	HasMore       bool         // there are more changes up to the moment at which this reading began
 	ServerChanged bool         // Postgres was restarted or replaced: the whole queue must be read again
 }
 
@@ -87,12 +87,12 @@ func (s *Store) CandidatesSince(ctx context.Context, universe string, since Sett
 	var now query.CurrentSnapshotRow
 	var late []query.CandidatesLateRow
 	var young []query.CandidatesSinceRow
-	from, pending := max(snapshotEnd(since.read), since.after+1), s.cfg.Timing.PendingFor
+	from, pending := max(snapshotEnd(since.read), since.afterTx+1), s.cfg.Timing.PendingFor
 	query.Queue(&p, &now, func(q *query.Queries, ctx context.Context, _ struct{}) (query.CurrentSnapshotRow, error) {
 		return q.CurrentSnapshot(ctx)
 	}, struct{}{})
 	query.Queue(&p, &late, (*query.Queries).CandidatesLate, query.CandidatesLateParams{
-		Region: universe, Before: since.read, After: since.after, Page: changesPage, PendingFor: pending,
+		Region: universe, Before: since.read, After: since.afterTx, Page: changesPage, PendingFor: pending,
 	})
 	query.Queue(&p, &young, (*query.Queries).CandidatesSince, query.CandidatesSinceParams{Region: universe, Since: from, Page: changesPage, PendingFor: pending})
 	if err := s.q.Send(ctx, &p); err != nil {
@@ -106,7 +106,7 @@ func (s *Store) CandidatesSince(ctx context.Context, universe string, since Sett
 		rows = append(rows, query.CandidatesSinceRow(r))
 	}
 	rows, next, more := advance(since, now, rows, young, changesPage, func(r query.CandidatesSinceRow) uint64 { return r.Tx })
-	page := CandidatePage{Next: next, More: more}
+	page := CandidatePage{Next: next, HasMore: more}
 	for _, r := range rows {
 		page.Candidates = append(page.Candidates, candidate(r))
 	}

@@ -17,13 +17,13 @@ type LoopWorker struct {
 
 // ProfileOwner says which worker decides for a profile.
 type ProfileOwner struct {
-	Profile string
-	Live    int       // the version that decides
-	Paused  bool      // it makes no matches
-	Shadow  int       // the version that reports what it would have decided; 0: none
-	Worker  uuid.UUID // the last one that decided; zero: none
-	Epoch   int64     // counts the workers that have decided
-	Owned   bool      // the worker's lease runs
+	Profile     string
+	LiveVersion int       // the version that decides
+	Paused      bool      // it makes no matches
+	Shadow      int       // the version that reports what it would have decided; 0: none
+	Worker      uuid.UUID // the last one that decided; zero: none
+	Epoch       int64     // counts the workers that have decided
+	Owned       bool      // the worker's lease runs
 }
 
 // RenewLoopWorker extends the lease of a worker of the director loop by lease from now on. Errors: Unavailable.
@@ -51,7 +51,7 @@ func (s *Store) ProfileOwners(ctx context.Context, universe string) ([]ProfileOw
 	rows, err := s.q.OwnedProfiles(ctx, universe)
 	owners := make([]ProfileOwner, 0, len(rows))
 	for _, r := range rows {
-		o := ProfileOwner{Profile: r.Name, Live: int(r.Live), Paused: r.Paused, Worker: r.Worker, Epoch: r.Epoch, Owned: r.Owned}
+		o := ProfileOwner{Profile: r.Name, LiveVersion: int(r.Live), Paused: r.Paused, Worker: r.Worker, Epoch: r.Epoch, Owned: r.Owned}
 		if r.Shadow != nil {
 			o.Shadow = int(*r.Shadow)
 		}

@@ -32,7 +32,7 @@ type Demand struct {
 	Key          string // the profile, "/", the seats of its sessions, "/", the universe
 	Matches      int
 	Players      int
-	Waits        time.Duration // of the match that has waited longest
+	LongestWait  time.Duration // of the match that has waited longest
 }
 
 // PutDemand replaces what matches of these profiles of a universe wait for. Errors: Unavailable.
@@ -40,7 +40,7 @@ func (s *Store) PutDemand(ctx context.Context, universe string, profiles []strin
 	p := query.PutDemandParams{Universe: universe, Profiles: profiles}
 	for _, d := range demand {
 		p.Regions, p.Modes, p.Keys = append(p.Regions, d.Region), append(p.Modes, d.Mode), append(p.Keys, d.Key)
-		p.Matches, p.Players, p.Waits = append(p.Matches, int32(d.Matches)), append(p.Players, int32(d.Players)), append(p.Waits, d.Waits)
+		p.Matches, p.Players, p.Waits = append(p.Matches, int32(d.Matches)), append(p.Players, int32(d.Players)), append(p.Waits, d.LongestWait)
 	}
 	return classify(s.inBulkTxWithRetries(ctx, func(q *query.Queries) error { return q.PutDemand(ctx, p) }))
 }

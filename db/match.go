@@ -111,14 +111,14 @@ const (
 
 // MatchOutcome is what became of a match.
 type MatchOutcome struct {
-	Kind    MatchOutcomeKind
-	Session Placement    // where the players are seated; zero for a match without seats
-	MatchID uuid.UUID    // of the match that plays in the session: another one's where the players joined
-	Left    []LeftTicket // of MatchCommitted: the tickets whose history is kept
-	Gone    []string     // tickets
-	Busy    []string     // players, also of RefusedSeated
-	Reason  string       // of MatchRefused
-	Err     error        // of MatchBad
+	Kind        MatchOutcomeKind
+	Session     Placement    // where the players are seated; zero for a match without seats
+	MatchID     uuid.UUID    // of the match that plays in the session: another one's where the players joined
+	LeftTickets []LeftTicket // of MatchCommitted: the tickets whose history is kept
+	GoneTickets []string     // tickets
+	BusyPlayers []string     // players, also of RefusedSeated
+	Reason      string       // of MatchRefused
+	Err         error        // of MatchBad
 }
 
 // Bounds of one transaction of the loop.

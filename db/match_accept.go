@@ -20,8 +20,8 @@ type ReadyCheck struct {
 	Players  int
 	Accepted int   // players that accepted
 	You      *bool // whether the player accepted; nil before it answered
-	// Done means that the ready check has ended: all players have answered, or one declined.
-	Done bool
+	// IsDone means that the ready check has ended: all players have answered, or one declined.
+	IsDone bool
 }
 
 // ReadyCheckAnswer says whether a player accepts the match that its ticket is in.
@@ -48,7 +48,7 @@ func (s *Store) AnswerReadyCheck(ctx context.Context, universe string, r ReadyCh
 		check, err = a.run(ctx, r.Accept)
 		return err
 	})
-	if err == nil && check.Done {
+	if err == nil && check.IsDone {
 		s.Notify(TopicMatches, universe)
 	}
 	return check, classify(err)
@@ -130,7 +130,7 @@ func (a answering) run(ctx context.Context, accept bool) (ReadyCheck, error) {
 
 func (a answering) write(p proposal, accept bool) {
 	query.QueueExec(a.Deferred(), (*query.Queries).AnswerMatch, query.AnswerMatchParams{Universe: a.universe, ID: a.match, Sub: a.sub, Accepted: accept})
-	if check := p.check(a); check.Done {
+	if check := p.check(a); check.IsDone {
 		query.QueueExec(a.Deferred(), (*query.Queries).EndReadyCheck, query.EndReadyCheckParams{
 			Universe: a.universe, ID: a.match, Accepted: check.Accepted == check.Players, Hold: a.hold,
 		})
@@ -162,7 +162,7 @@ func (p proposal) check(a answering) ReadyCheck {
 			c.Accepted++
 		}
 	}
-	c.Done = c.Accepted < len(p.answers) || c.Accepted == c.Players && c.Players > 0
+	c.IsDone = c.Accepted < len(p.answers) || c.Accepted == c.Players && c.Players > 0
 	if you, ok := p.answers[a.sub]; ok {
 		c.You = &you
 	}

@@ -56,7 +56,7 @@ func TestAReadyCheckThatAllAccept(t *testing.T) {
 	for _, sub := range []string{"bob", "cid", "dan"} {
 		check = m.answer(d.Tickets[map[string]int{"bob": 0, "cid": 1, "dan": 1}[sub]], sub, true)
 	}
-	require.True(t, check.Done)
+	require.True(t, check.IsDone)
 	require.Equal(t, 4, check.Accepted)
 	seen := m.sees("ann", d.Tickets[0].ID)
 	require.Equal(t, db.TicketAccepting, seen.State, "until the match is committed, and not queued again")
@@ -109,7 +109,7 @@ func TestADeclineEndsAReadyCheck(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, none)
 	first := m.answer(declined, "cid", false)
-	require.True(t, first.Done)
+	require.True(t, first.IsDone)
 	again := m.answer(declined, "cid", false)
 	first.Until, again.Until = time.Time{}, time.Time{} // the first has ended the check
 	require.Equal(t, first, again)
@@ -242,7 +242,7 @@ func TestAnAcceptedMatchThatLostATicket(t *testing.T) {
 	require.NoError(t, m.DeleteTicket(t.Context(), universe, d.Tickets[0].ID))
 	out := m.commitAccepted(d)
 	require.Equal(t, db.MatchTicketsGone, out.Kind)
-	require.Equal(t, []string{d.Tickets[0].ID}, out.Gone)
+	require.Equal(t, []string{d.Tickets[0].ID}, out.GoneTickets)
 	require.Equal(t, []string{d.Tickets[1].ID}, m.waiting(m.Store, match.Pool{}))
 	require.Zero(t, one[int](m.bundle, "SELECT count(*) FROM matches"))
 	m.requireInvariants()

@@ -73,13 +73,13 @@ type committer struct {
 // matchCall is a match on its way through transactions, until it has an outcome.
 type matchCall struct {
 	*NewMatch
-	subs    []string
-	roster  []byte // JSON
-	out     MatchOutcome
-	decided bool
+	subs      []string
+	roster    []byte // JSON
+	out       MatchOutcome
+	isDecided bool
 }
 
-func (c *matchCall) decide(o MatchOutcome) { c.out, c.decided = o, true }
+func (c *matchCall) decide(o MatchOutcome) { c.out, c.isDecided = o, true }
 
 func (c *committer) calls(matches []NewMatch) []*matchCall {
 	calls := make([]*matchCall, len(matches))
@@ -119,7 +119,7 @@ func matchBatches(calls []*matchCall) (batches [][]*matchCall) {
 
 func undecided(calls []*matchCall) (left []*matchCall) {
 	for _, c := range calls {
-		if !c.decided {
+		if !c.isDecided {
 			left = append(left, c)
 		}
 	}
@@ -141,7 +141,7 @@ func (c *committer) commitBatch(ctx context.Context, calls []*matchCall) error {
 		if err != nil {
 			return err
 		}
-		_, err = c.attempt(ctx, []*matchCall{m}, matchTx{wait: true, alone: true})
+		_, err = c.attempt(ctx, []*matchCall{m}, matchTx{wait: true, mayGiveUpSeats: true})
 	}
 	return err
 }
@@ -149,7 +149,7 @@ func (c *committer) commitBatch(ctx context.Context, calls []*matchCall) error {
 // contended reports whether a match found no host although there may be one. Matches whose players are busy wait for them
 // elsewhere.
 func contended(calls, alone []*matchCall) bool {
-	return slices.ContainsFunc(undecided(calls), func(m *matchCall) bool { return len(m.out.Busy) == 0 && !slices.Contains(alone, m) })
+	return slices.ContainsFunc(undecided(calls), func(m *matchCall) bool { return len(m.out.BusyPlayers) == 0 && !slices.Contains(alone, m) })
 }
 
 // matchTries is how often a transaction is tried that loses against another one.
@@ -199,15 +199,15 @@ func (c *matchCall) mayStay() bool { return c.Demand != DemandKey{} }
 // matchTx is one transaction over matches. The zero value, with matches, waits for no host and gives no seat up.
 type matchTx struct {
 	*committer
-	calls []*matchCall
-	takes bool // deletes the tickets instead of locking them first, which is half the work; it commits all matches or none
-	wait  bool // for hosts that other transactions hold
-	alone bool // players may give up seats
+	calls          []*matchCall
+	takes          bool // deletes the tickets instead of locking them first, which is half the work; it commits all matches or none
+	wait           bool // for hosts that other transactions hold
+	mayGiveUpSeats bool // players may give up seats
 	// propose is how long the players are asked; 0 commits the matches.
 	propose time.Duration
 
 	q           *query.Queries
-	locked      matchLocks
+	locks       matchLocks
 	mustBeAlone []*matchCall
 	seated      []seatedMatch // to be committed, oldest first
 	ended       []*matchCall  // accepted matches that lost a ticket
@@ -263,7 +263,7 @@ func (t *matchTx) run(ctx context.Context, verdicts map[*matchCall]MatchOutcome)
 	if t.takes && len(t.seated) < len(t.calls) {
 		return errSomeStay
 	}
-	if t.alone && len(t.unplaced) > 0 {
+	if t.mayGiveUpSeats && len(t.unplaced) > 0 {
 		if t.placeable, err = t.q.StillPlaceable(ctx, t.stillPlaceable()); err == nil {
 			err = errKeepSeats
 		}
@@ -276,12 +276,12 @@ func (t *matchTx) run(ctx context.Context, verdicts map[*matchCall]MatchOutcome)
 func (t *matchTx) answer(verdicts map[*matchCall]MatchOutcome) {
 	for m, o := range verdicts {
 		if m.out = o; o.Kind != MatchPlayersBusy {
-			m.decided = true
+			m.isDecided = true
 		}
 	}
 	free := t.freeTickets()
 	for _, s := range t.seated {
-		s.decide(MatchOutcome{Kind: MatchCommitted, Session: s.placement, MatchID: s.playing(), Left: t.left(s, free)})
+		s.decide(MatchOutcome{Kind: MatchCommitted, Session: s.placement, MatchID: s.playing(), LeftTickets: t.leftTickets(s, free)})
 	}
 	for _, m := range t.proposed {
 		m.decide(MatchOutcome{Kind: MatchProposed, MatchID: m.ID})

@@ -20,8 +20,8 @@ type LeftTicket struct {
 	Match   uuid.UUID
 }
 
-// left returns the tickets of a committed match whose history is kept.
-func (t *matchTx) left(s seatedMatch, free map[string]query.LockMatchTicketsRow) (all []LeftTicket) {
+// leftTickets returns the tickets of a committed match whose history is kept.
+func (t *matchTx) leftTickets(s seatedMatch, free map[string]query.LockMatchTicketsRow) (all []LeftTicket) {
 	for _, k := range s.Tickets {
 		if row := free[k.ID]; k.History != nil && !t.cfg.NoHistory {
 			all = append(all, LeftTicket{Ticket: k, Created: row.Created, LeftAt: row.Now, Profile: s.Profile, Match: s.ID})

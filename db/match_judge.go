@@ -36,9 +36,9 @@ func (s *Store) JudgeReadyChecks(ctx context.Context, universe string, owners []
 		return done, classify(err)
 	}
 	for range matchTries {
-		j := judgement{committer: &committer{Store: s, universe: universe, owners: owners}, overdue: overdue, due: due}
+		j := judgement{committer: &committer{Store: s, universe: universe, owners: owners}, overdue: overdue, dueMatches: due}
 		if err = s.inBulkTx(ctx, func(q *query.Queries) error { return j.run(ctx, q) }); !frame.IsConflict(err) {
-			done = j.done
+			done = j.answer
 			break
 		}
 	}
@@ -54,14 +54,14 @@ func (s *Store) JudgeReadyChecks(ctx context.Context, universe string, owners []
 // judgement is one transaction that ends ready checks.
 type judgement struct {
 	*committer
-	overdue time.Duration
-	due     []query.DueMatchesRow
+	overdue    time.Duration
+	dueMatches []query.DueMatchesRow
 
-	held    map[string]uuid.UUID // tickets that are still in their match
-	created map[string]int64
-	matches []query.LockDueMatchesRow
-	answers map[uuid.UUID]map[string]bool
-	done    JudgedReadyChecks
+	matchOfTicket map[string]uuid.UUID // tickets that are still in their match
+	created       map[string]int64
+	matches       []query.LockDueMatchesRow
+	answers       map[uuid.UUID]map[string]bool
+	answer        JudgedReadyChecks
 }
 
 func (j *judgement) run(ctx context.Context, q *query.Queries) error {
@@ -75,10 +75,10 @@ func (j *judgement) run(ctx context.Context, q *query.Queries) error {
 		if err := json.Unmarshal(m.Decision, &decision); err != nil {
 			return err
 		}
-		j.done.Matches = append(j.done.Matches, m.ID)
+		j.answer.Matches = append(j.answer.Matches, m.ID)
 		for _, k := range decision.Tickets {
 			switch {
-			case j.held[k.ID] != m.ID: // somebody cleared the mark: the ticket is no longer the match's
+			case j.matchOfTicket[k.ID] != m.ID: // somebody cleared the mark: the ticket is no longer the match's
 			case j.stays(m, k):
 				back.Ids, back.Matches = append(back.Ids, k.ID), append(back.Matches, m.ID)
 			default:
@@ -89,7 +89,7 @@ func (j *judgement) run(ctx context.Context, q *query.Queries) error {
 			}
 		}
 	}
-	j.done.Returned, j.done.Declined = back.Ids, leave.Ids
+	j.answer.Returned, j.answer.Declined = back.Ids, leave.Ids
 	j.write(q.Deferred(), back, leave, kept)
 	return nil
 }
@@ -99,7 +99,7 @@ func (j *judgement) lock(ctx context.Context, q *query.Queries) error {
 	arg := query.LockMarkedTicketsParams{Universe: j.universe}
 	of := map[string]uuid.UUID{}
 	var ids []uuid.UUID
-	for _, m := range j.due {
+	for _, m := range j.dueMatches {
 		ids = append(ids, m.ID)
 		for _, k := range m.Tickets {
 			of[k] = m.ID
@@ -129,9 +129,9 @@ func (j *judgement) lock(ctx context.Context, q *query.Queries) error {
 	if len(profiles) < len(j.owners) {
 		return profileLost()
 	}
-	j.held, j.created, j.answers = map[string]uuid.UUID{}, map[string]int64{}, map[uuid.UUID]map[string]bool{}
+	j.matchOfTicket, j.created, j.answers = map[string]uuid.UUID{}, map[string]int64{}, map[uuid.UUID]map[string]bool{}
 	for _, k := range tickets {
-		j.held[k.ID], j.created[k.ID] = of[k.ID], k.Created
+		j.matchOfTicket[k.ID], j.created[k.ID] = of[k.ID], k.Created
 	}
 	for _, a := range answers {
 		if j.answers[a.MatchID] == nil {
@@ -161,7 +161,7 @@ func (j *judgement) write(out *tx.Pipeline, back query.RequeueTicketsParams, lea
 	if len(leave.Ids) > 0 {
 		query.QueueExec(out, (*query.Queries).ForgetTicketPlayers, query.ForgetTicketPlayersParams{Universe: j.universe, Tickets: leave.Ids})
 	}
-	query.QueueExec(out, (*query.Queries).EndProposals, query.EndProposalsParams{Universe: j.universe, Ids: j.done.Matches})
+	query.QueueExec(out, (*query.Queries).EndProposals, query.EndProposalsParams{Universe: j.universe, Ids: j.answer.Matches})
 	if len(back.Ids) > 0 {
 		query.QueueExec(out, (*query.Queries).RequeueTickets, back)
 	}

@@ -15,22 +15,22 @@ import (
 
 // matchLocks is what a transaction over matches has locked and read.
 type matchLocks struct {
-	profiles []string
-	tickets  []query.LockMatchTicketsRow
-	waiting  []query.WaitingOfTicketsRow // with these tickets
-	accepted []uuid.UUID
-	granted  []int32 // indexes of players
-	around   []query.SeatsAroundRow
-	sessions []query.LockMatchSessionsRow
-	playing  []query.PlayingMatchesRow
-	hosts    []query.LockHostsRow
+	profiles       []string
+	tickets        []query.LockMatchTicketsRow
+	waiting        []query.WaitingOfTicketsRow // with these tickets
+	accepted       []uuid.UUID
+	grantedPlayers []int32 // indexes of players
+	nearbySeats    []query.SeatsAroundRow
+	sessions       []query.LockMatchSessionsRow
+	playing        []query.PlayingMatchesRow
+	hosts          []query.LockHostsRow
 }
 
 // lock locks and reads, in one round trip and in the lock order, what the decision about the matches needs. It fails where a
 // profile is lost. A transaction that may give seats up locks sessions and hosts later.
 func (t *matchTx) lock(ctx context.Context) error {
 	var out tx.Pipeline
-	l := &t.locked
+	l := &t.locks
 	if t.wait {
 		query.QueueExec(&out, (*query.Queries).LimitLockWait, max(1, int32(t.cfg.LockWait.Milliseconds())))
 	}
@@ -41,10 +41,10 @@ func (t *matchTx) lock(ctx context.Context) error {
 	query.Queue(&out, &l.profiles, (*query.Queries).HoldProfiles, fence)
 	t.queueTickets(&out)
 	if t.region != "" {
-		query.Queue(&out, &l.granted, (*query.Queries).TryLocks, t.playerLocks())
-		query.Queue(&out, &l.around, (*query.Queries).SeatsAround, query.SeatsAroundParams{Region: t.region, Subs: t.players()})
+		query.Queue(&out, &l.grantedPlayers, (*query.Queries).TryLocks, t.playerLocks())
+		query.Queue(&out, &l.nearbySeats, (*query.Queries).SeatsAround, query.SeatsAroundParams{Region: t.region, Subs: t.players()})
 	}
-	if t.region != "" && !t.alone {
+	if t.region != "" && !t.mayGiveUpSeats {
 		t.queueSessions(&out, t.joins())
 		query.Queue(&out, &l.hosts, (*query.Queries).LockHosts, t.hostsFor(t.calls))
 	}
@@ -79,15 +79,15 @@ func addProfileToHold(p *query.HoldProfilesParams, o MatchOwner) {
 func (t *matchTx) queueTickets(out *tx.Pipeline) {
 	arg := t.ticketsOf(t.calls)
 	if t.takes {
-		query.Queue(out, &t.locked.tickets, func(q *query.Queries, ctx context.Context, arg query.LockMatchTicketsParams) ([]query.LockMatchTicketsRow, error) {
+		query.Queue(out, &t.locks.tickets, func(q *query.Queries, ctx context.Context, arg query.LockMatchTicketsParams) ([]query.LockMatchTicketsRow, error) {
 			return takeMatchTickets(ctx, q, arg)
 		}, arg)
 		query.QueueExec(out, (*query.Queries).ForgetTicketPlayers, query.ForgetTicketPlayersParams{Universe: t.universe, Tickets: arg.Ids})
 	} else {
-		query.Queue(out, &t.locked.tickets, (*query.Queries).LockMatchTickets, arg)
+		query.Queue(out, &t.locks.tickets, (*query.Queries).LockMatchTickets, arg)
 		query.QueueExec(out, (*query.Queries).LockTicketPlayers, query.LockTicketPlayersParams{Universe: t.universe, Tickets: arg.Ids})
 	}
-	query.Queue(out, &t.locked.waiting, (*query.Queries).WaitingOfTickets, query.WaitingOfTicketsParams{Universe: t.universe, Tickets: arg.Ids})
+	query.Queue(out, &t.locks.waiting, (*query.Queries).WaitingOfTickets, query.WaitingOfTicketsParams{Universe: t.universe, Tickets: arg.Ids})
 	var proposed []uuid.UUID
 	for _, m := range t.calls {
 		if m.Accepted {
@@ -95,7 +95,7 @@ func (t *matchTx) queueTickets(out *tx.Pipeline) {
 		}
 	}
 	if len(proposed) > 0 {
-		query.Queue(out, &t.locked.accepted, (*query.Queries).LockAcceptedMatches, query.LockAcceptedMatchesParams{Universe: t.universe, Ids: proposed})
+		query.Queue(out, &t.locks.accepted, (*query.Queries).LockAcceptedMatches, query.LockAcceptedMatchesParams{Universe: t.universe, Ids: proposed})
 	}
 }
 
@@ -172,8 +172,8 @@ func (t *matchTx) queueSessions(out *tx.Pipeline, ids []uuid.UUID) {
 	if len(ids) == 0 {
 		return
 	}
-	query.Queue(out, &t.locked.sessions, (*query.Queries).LockMatchSessions, query.LockMatchSessionsParams{Region: t.region, Ids: ids})
-	query.Queue(out, &t.locked.playing, (*query.Queries).PlayingMatches, query.PlayingMatchesParams{Region: t.region, Sessions: ids})
+	query.Queue(out, &t.locks.sessions, (*query.Queries).LockMatchSessions, query.LockMatchSessionsParams{Region: t.region, Ids: ids})
+	query.Queue(out, &t.locks.playing, (*query.Queries).PlayingMatches, query.PlayingMatchesParams{Region: t.region, Sessions: ids})
 }
 
 // hostsFor asks for as many hosts of each mode and size as there are matches that want a session of their own.
@@ -199,25 +199,25 @@ func (t *matchTx) hostsFor(calls []*matchCall) query.LockHostsParams {
 // judge drops the matches that cannot be committed, or not in this transaction, and returns the others.
 func (t *matchTx) judge(verdicts map[*matchCall]MatchOutcome) (open []*matchCall) {
 	free, busy := t.freeTickets(), t.busyPlayers()
-	seats := byPlayer(t.locked.around).of
+	seats := byPlayer(t.locks.nearbySeats).ownSeats
 	taken := map[string]bool{}
 	for _, m := range t.calls {
-		gone := t.gone(m, free)
+		gone := t.goneTickets(m, free)
 		held := slices.DeleteFunc(slices.Clone(m.subs), func(sub string) bool { return !busy[sub] && !taken[sub] })
 		seated := seatedElsewhere(m, seats, free)
 		switch {
-		case m.Accepted && !slices.Contains(t.locked.accepted, m.ID):
+		case m.Accepted && !slices.Contains(t.locks.accepted, m.ID):
 			verdicts[m] = MatchOutcome{Kind: MatchRefused, Reason: RefusedUnaccepted}
 		case len(gone) > 0:
-			verdicts[m] = MatchOutcome{Kind: MatchTicketsGone, Gone: gone}
+			verdicts[m] = MatchOutcome{Kind: MatchTicketsGone, GoneTickets: gone}
 			if m.Accepted {
 				t.ended = append(t.ended, m)
 			}
 		case len(held) > 0:
-			verdicts[m] = MatchOutcome{Kind: MatchPlayersBusy, Busy: held}
+			verdicts[m] = MatchOutcome{Kind: MatchPlayersBusy, BusyPlayers: held}
 		case len(seated) > 0:
-			verdicts[m] = MatchOutcome{Kind: MatchRefused, Reason: RefusedSeated, Busy: seated}
-		case len(givenUp(m, seats)) > 0 && !t.alone:
+			verdicts[m] = MatchOutcome{Kind: MatchRefused, Reason: RefusedSeated, BusyPlayers: seated}
+		case len(givenUp(m, seats)) > 0 && !t.mayGiveUpSeats:
 			t.mustBeAlone = append(t.mustBeAlone, m)
 		default:
 			open = append(open, m)
@@ -230,15 +230,15 @@ func (t *matchTx) judge(verdicts map[*matchCall]MatchOutcome) (open []*matchCall
 }
 
 func (t *matchTx) freeTickets() map[string]query.LockMatchTicketsRow {
-	free := make(map[string]query.LockMatchTicketsRow, len(t.locked.tickets))
-	for _, k := range t.locked.tickets {
+	free := make(map[string]query.LockMatchTicketsRow, len(t.locks.tickets))
+	for _, k := range t.locks.tickets {
 		free[k.ID] = k
 	}
 	return free
 }
 
-// gone returns the tickets of a match that are not as it was decided about them.
-func (t *matchTx) gone(m *matchCall, free map[string]query.LockMatchTicketsRow) (ids []string) {
+// goneTickets returns the tickets of a match that are not as it was decided about them.
+func (t *matchTx) goneTickets(m *matchCall, free map[string]query.LockMatchTicketsRow) (ids []string) {
 	for _, k := range m.Tickets {
 		if row, ok := free[k.ID]; !ok || k.Tx != 0 && k.Tx != row.Tx {
 			ids = append(ids, k.ID)
@@ -253,8 +253,8 @@ func (t *matchTx) busyPlayers() map[string]bool {
 		return nil
 	}
 	busy := map[string]bool{}
-	granted := make(map[int32]bool, len(t.locked.granted))
-	for _, n := range t.locked.granted {
+	granted := make(map[int32]bool, len(t.locks.grantedPlayers))
+	for _, n := range t.locks.grantedPlayers {
 		granted[n] = true
 	}
 	for n, sub := range t.players() {

@@ -37,7 +37,7 @@ func TestAMatchOfACycleIsCommitted(t *testing.T) {
 	out := m.commit(d, e)
 	m.requireCommitted(out[0])
 	require.Equal(t, db.MatchTicketsGone.String(), out[1].Kind.String())
-	require.ElementsMatch(t, []string{e.Tickets[0].ID, e.Tickets[1].ID}, out[1].Gone)
+	require.ElementsMatch(t, []string{e.Tickets[0].ID, e.Tickets[1].ID}, out[1].GoneTickets)
 	m.requireInvariants()
 }
 
@@ -51,7 +51,7 @@ func TestMarkedTicketsAreFreed(t *testing.T) {
 	require.NoError(t, m.FreeMarkedTickets(t.Context(), universe, []db.MarkedTickets{k}))
 	require.Equal(t, []string{"t", "f"}, m.rows("SELECT pending_at IS NULL AND matched_in IS NULL AND tx::text::bigint > $1::bigint FROM tickets ORDER BY matched_in IS NOT NULL", d.Tickets[0].Tx))
 	d.Tickets[0].Tx, d.Mark = 0, k.Mark
-	require.Equal(t, []string{k.IDs[1]}, m.commit(d)[0].Gone)
+	require.Equal(t, []string{k.IDs[1]}, m.commit(d)[0].GoneTickets)
 	m.requireInvariants()
 }
 

@@ -18,19 +18,19 @@ type joinedMatch struct {
 	session     query.LockMatchSessionsRow
 	subs        []string
 	rosterBytes int
-	taken       bool // by a match of this transaction
+	isTaken     bool // by a match of this transaction
 }
 
 // sessionsAndHosts returns the candidates for the matches. Where seats may be given up, it gives them up and locks sessions and
 // hosts first; elsewhere they are locked already.
 func (t *matchTx) sessionsAndHosts(ctx context.Context, open []*matchCall, verdicts map[*matchCall]MatchOutcome) (*candidates, []*matchCall, error) {
 	c := newCandidates(t.region)
-	if t.alone && len(open) > 0 {
+	if t.mayGiveUpSeats && len(open) > 0 {
 		if err := t.giveSeatsUp(ctx, open); err != nil {
 			return nil, nil, err
 		}
 	}
-	for _, r := range t.locked.hosts {
+	for _, r := range t.locks.hosts {
 		if r.Open {
 			c.addHost(r)
 		}
@@ -40,7 +40,7 @@ func (t *matchTx) sessionsAndHosts(ctx context.Context, open []*matchCall, verdi
 
 // giveSeatsUp frees the unused seats of the players, closes the sessions that are empty then, and locks hosts.
 func (t *matchTx) giveSeatsUp(ctx context.Context, open []*matchCall) error {
-	seats := byPlayer(t.locked.around).of
+	seats := byPlayer(t.locks.nearbySeats).ownSeats
 	release := query.ReleaseSeatsParams{Region: t.region, Reason: "given up"}
 	for _, m := range open {
 		for _, ref := range givenUp(m, seats) {
@@ -64,7 +64,7 @@ func (t *matchTx) giveSeatsUp(ctx context.Context, open []*matchCall) error {
 			rows, err = t.q.LockHosts(ctx, query.LockHostsParams{Region: t.region, Also: hostIDs(rows), Wait: true}) // with the room that they have now
 		}
 	}
-	t.locked.hosts = rows
+	t.locks.hosts = rows
 	return err
 }
 
@@ -74,7 +74,7 @@ func (t *matchTx) emptied(freed []query.ReleaseSeatsRow) (empty []vacatedSession
 	for _, f := range freed {
 		seats[f.SessionID]++
 	}
-	for _, s := range t.locked.sessions {
+	for _, s := range t.locks.sessions {
 		if n := seats[s.ID]; n > 0 && n == int(s.PlayerCount) {
 			empty = append(empty, vacatedSession{s.ID, s.InstanceID, true})
 		}
@@ -94,10 +94,10 @@ func (t *matchTx) judgeJoins(open []*matchCall, verdicts map[*matchCall]MatchOut
 		switch reason := m.cannotJoin(j); {
 		case reason != "":
 			verdicts[m] = MatchOutcome{Kind: MatchRefused, Reason: reason}
-		case j.taken:
-			verdicts[m] = MatchOutcome{Kind: MatchPlayersBusy, Busy: m.subs}
+		case j.isTaken:
+			verdicts[m] = MatchOutcome{Kind: MatchPlayersBusy, BusyPlayers: m.subs}
 		default:
-			j.taken = true
+			j.isTaken = true
 			left = append(left, m)
 		}
 	}
@@ -107,10 +107,10 @@ func (t *matchTx) judgeJoins(open []*matchCall, verdicts map[*matchCall]MatchOut
 // playingMatches returns the matches of the locked sessions, by the public id of the session.
 func (t *matchTx) playingMatches() map[string]*joinedMatch {
 	all := map[string]*joinedMatch{}
-	for _, s := range t.locked.sessions {
-		i := slices.IndexFunc(t.locked.playing, func(m query.PlayingMatchesRow) bool { return m.SessionID == s.ID })
+	for _, s := range t.locks.sessions {
+		i := slices.IndexFunc(t.locks.playing, func(m query.PlayingMatchesRow) bool { return m.SessionID == s.ID })
 		if i >= 0 {
-			m := t.locked.playing[i]
+			m := t.locks.playing[i]
 			all[sessionID(t.region, s.ID)] = &joinedMatch{id: m.ID, session: s, subs: m.Subs, rosterBytes: int(m.RosterBytes)}
 		}
 	}

@@ -14,10 +14,10 @@ import (
 
 // matchRooms are the rooms of the realtime lobby that a transaction makes for matches, whose sessions it invites.
 type matchRooms struct {
-	made map[string]*madeRooms // by region
-	ends query.EndSessionsWaitingParams
+	roomsByRegion map[string]*madeRooms // by region
+	ends          query.EndSessionsWaitingParams
 
-	others map[string][]string // further sessions whose replicas wake after the commit, by region
+	otherSessions map[string][]string // further sessions whose replicas wake after the commit, by region
 }
 
 type madeRooms struct {
@@ -26,12 +26,12 @@ type madeRooms struct {
 }
 
 func newMatchRooms(universe string) *matchRooms {
-	return &matchRooms{made: map[string]*madeRooms{}, others: map[string][]string{}, ends: query.EndSessionsWaitingParams{TicketRegion: universe}}
+	return &matchRooms{roomsByRegion: map[string]*madeRooms{}, otherSessions: map[string][]string{}, ends: query.EndSessionsWaitingParams{TicketRegion: universe}}
 }
 
 // writeRooms defers the rooms of the matches with tickets of sessions.
 func (t *matchTx) writeRooms() {
-	if len(t.locked.waiting) == 0 {
+	if len(t.locks.waiting) == 0 {
 		return
 	}
 	t.rooms = newMatchRooms(t.universe)
@@ -53,7 +53,7 @@ func (t *matchTx) waitingByMatch() [][]query.WaitingOfTicketsRow {
 		}
 	}
 	sessions := make([][]query.WaitingOfTicketsRow, len(t.seated))
-	for _, w := range t.locked.waiting {
+	for _, w := range t.locks.waiting {
 		if i, ok := matches[w.Ticket]; ok {
 			sessions[i] = append(sessions[i], w)
 		}
@@ -64,7 +64,7 @@ func (t *matchTx) waitingByMatch() [][]query.WaitingOfTicketsRow {
 // askSessions wakes, after the commit, the replicas of sessions that wait with proposed tickets: their clients have to accept.
 func (t *matchTx) askSessions(tickets []string) {
 	t.rooms = newMatchRooms(t.universe)
-	for _, w := range t.locked.waiting {
+	for _, w := range t.locks.waiting {
 		if slices.Contains(tickets, w.Ticket) {
 			t.rooms.wake(w.Region, w.Session)
 		}
@@ -103,10 +103,10 @@ func (r *matchRooms) add(s *Store, m matchedRoom, sessions []query.WaitingOfTick
 				addSessionWaitingToEnd(&r.ends, w.Ticket, m.id, m.ID)
 			}
 		}
-		if r.made[first.Region] == nil {
-			r.made[first.Region] = newMadeRooms(first.Region)
+		if r.roomsByRegion[first.Region] == nil {
+			r.roomsByRegion[first.Region] = newMadeRooms(first.Region)
 		}
-		r.made[first.Region].add(m, s.cfg.Rooms.Matched(m.Matched)())
+		r.roomsByRegion[first.Region].add(m, s.cfg.Rooms.Matched(m.Matched)())
 		sessions = slices.DeleteFunc(slices.Clone(sessions), here)
 	}
 }
@@ -142,9 +142,9 @@ func matchRoomID(roomType string, match uuid.UUID) string {
 // write defers the rooms to the commit. They lock nothing.
 func (r *matchRooms) write(q *query.Queries) {
 	out := q.Deferred()
-	for _, region := range slices.Sorted(maps.Keys(r.made)) {
-		query.QueueExec(out, (*query.Queries).InsertMatchLobbies, r.made[region].rooms)
-		query.QueueExec(out, (*query.Queries).InviteParticipants, r.made[region].members)
+	for _, region := range slices.Sorted(maps.Keys(r.roomsByRegion)) {
+		query.QueueExec(out, (*query.Queries).InsertMatchLobbies, r.roomsByRegion[region].rooms)
+		query.QueueExec(out, (*query.Queries).InviteParticipants, r.roomsByRegion[region].members)
 	}
 	if len(r.ends.Tickets) > 0 {
 		query.QueueExec(out, (*query.Queries).EndSessionsWaiting, r.ends)
@@ -156,15 +156,15 @@ func (r *matchRooms) announce(s *Store) {
 	if r == nil {
 		return
 	}
-	for region, made := range r.made {
+	for region, made := range r.roomsByRegion {
 		s.notifyRealtime(region, made.members.Sessions...)
 	}
-	for region, sessions := range r.others {
+	for region, sessions := range r.otherSessions {
 		s.notifyRealtime(region, sessions...)
 	}
 }
 
 // wake adds a session whose replica wakes after the commit.
 func (r *matchRooms) wake(region, session string) {
-	r.others[region] = append(r.others[region], session)
+	r.otherSessions[region] = append(r.otherSessions[region], session)
 }

@@ -46,7 +46,7 @@ func TestAResolvedSeatRefusesTheMatch(t *testing.T) {
 	out := m.commit(d)[0]
 	require.Equal(t, db.MatchRefused, out.Kind)
 	require.Equal(t, db.RefusedSeated, out.Reason)
-	require.Equal(t, []string{"ann"}, out.Busy)
+	require.Equal(t, []string{"ann"}, out.BusyPlayers)
 	m.connect("a", p, "ann")
 	m.requireCommitted(m.commit(d)[0])
 	m.requireInvariants()
@@ -80,7 +80,7 @@ func TestASecondMatchDoesNotTakeTheSeatOfTheFirst(t *testing.T) {
 	out := m.commit(first, second)
 	m.requireCommitted(out[0])
 	require.Equal(t, db.MatchPlayersBusy.String(), out[1].Kind.String())
-	require.Equal(t, []string{"ann"}, out[1].Busy)
+	require.Equal(t, []string{"ann"}, out[1].BusyPlayers)
 	again := m.commit(second)[0]
 	require.Equal(t, db.RefusedSeated, again.Reason, "%+v", again)
 	later := matchOf(m.queued("red", "ann"), second.Tickets[1])
@@ -102,6 +102,6 @@ func TestPlayersWhomPlacementHoldsAreBusy(t *testing.T) {
 	require.NoError(t, err)
 	out := m.commit(d, other)
 	require.Equal(t, db.MatchPlayersBusy, out[0].Kind)
-	require.Equal(t, []string{"ann"}, out[0].Busy)
+	require.Equal(t, []string{"ann"}, out[0].BusyPlayers)
 	m.requireCommitted(out[1])
 }

@@ -90,7 +90,7 @@ func (m *matches) commitBy(s *db.Store, owner db.MatchOwner, all ...db.NewMatch)
 func (m *matches) keep(outcomes ...db.MatchOutcome) {
 	m.t.Helper()
 	for _, out := range outcomes {
-		refused, err := m.KeepTickets(m.t.Context(), universe, out.Left)
+		refused, err := m.KeepTickets(m.t.Context(), universe, out.LeftTickets)
 		require.NoError(m.t, err)
 		require.Zero(m.t, refused)
 	}

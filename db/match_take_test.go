@@ -22,7 +22,7 @@ func TestMatchesBesideOneThatLostATicket(t *testing.T) {
 	m.requireCommitted(out[0])
 	m.requireCommitted(out[2])
 	require.Equal(t, db.MatchTicketsGone, out[1].Kind)
-	require.Equal(t, []string{gone}, out[1].Gone)
+	require.Equal(t, []string{gone}, out[1].GoneTickets)
 	require.Equal(t, []string{second.Tickets[1].ID}, m.rows("SELECT id FROM tickets"), "the other ticket stays in the queue")
 	require.Equal(t, []string{"4|4|1"}, m.rows(`SELECT (SELECT count(*) FROM seats), (SELECT count(*) FROM ticket_events WHERE state = 'assigned'),
 		(SELECT count(*) FROM ticket_players WHERE ticket_id = $1)`, second.Tickets[1].ID))

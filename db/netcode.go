@@ -76,25 +76,25 @@ func netcodeSeatOf(r query.ResolveSeatsRow, issued time.Time, t Timing) (*Netcod
 		Addr: netip.AddrPortFrom(row.IP, row.Port.External), InternalPort: row.Port.Internal, CertDigest: row.CertDigest,
 		IssuedAt: issued, ExpiresAt: issued.Add(t.NetcodeExpire), Timeout: t.NetcodeTimeout,
 	}
-	if !seat.known() { // a server that people started: its provider knows no address, but the server has registered one
+	if !seat.hasAddress() { // a server that people started: its provider knows no address, but the server has registered one
 		seat.Addr, _ = netip.ParseAddrPort(r.Endpoint)
 		seat.InternalPort = 0
 	}
 	return seat, nil
 }
 
-func (s *NetcodeSeat) known() bool { return s.Addr.IsValid() && s.Addr.Port() != 0 }
+func (s *NetcodeSeat) hasAddress() bool { return s.Addr.IsValid() && s.Addr.Port() != 0 }
 
 // check returns an error if players cannot dial the server yet.
 func (s *NetcodeSeat) check() error {
-	if !s.known() {
+	if !s.hasAddress() {
 		return fault.NewUnavailable("the IP address and port of the session's server are not known", nil)
 	}
 	return nil
 }
 
 // Pruned counts the rows that a batch of pruning looked at, and those that it deleted.
-type Pruned struct{ Seen, Deleted int }
+type Pruned struct{ Examined, Deleted int }
 
 // PruneNetcodeTokens deletes the client ids of at most batch tokens that can no longer be used. It keeps those of connected players, and looks
 // at them again ten minutes later. Errors: Unavailable.

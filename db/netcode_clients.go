@@ -117,7 +117,7 @@ func (s *Store) writeClients(ctx context.Context, region string, lists []*client
 	for _, l := range lists {
 		calls = append(calls, l.reports(ctx)...)
 		if !l.server.ReportsSeats {
-			rt.silent = append(rt.silent, l.server.InstanceID)
+			rt.silentInstances = append(rt.silentInstances, l.server.InstanceID)
 		}
 	}
 	err := s.inTx(ctx, func(q *query.Queries) error {

@@ -14,12 +14,12 @@ import (
 
 // clientList is a list while it is being decided.
 type clientList struct {
-	call   *clientsCall
-	server query.ClientServersRow
-	listed map[uint64]bool
-	seats  map[uint64]query.ListedClientsRow
-	left   []query.ConnectedClientsRow
-	asked  map[string]*reportCall // by session, once the list was turned into seat reports
+	call            *clientsCall
+	server          query.ClientServersRow
+	listed          map[uint64]bool
+	seats           map[uint64]query.ListedClientsRow
+	leftClients     []query.ConnectedClientsRow
+	reportBySession map[string]*reportCall // by session, once the list was turned into seat reports
 }
 
 func newClientList(c *clientsCall) *clientList {
@@ -39,7 +39,7 @@ func (l *clientList) judge() {
 			InstanceID: r.InstanceID, Region: r.Region, Incarnation: r.Incarnation, Alive: r.Alive,
 		}
 	}
-	_, err := known.live(ref)
+	_, err := known.liveRegion(ref)
 	switch {
 	case err != nil:
 		l.call.Answer(ClientListResult{}, err)
@@ -55,26 +55,26 @@ func (l *clientList) judge() {
 func (l *clientList) holds(r query.ConnectedClientsRow) {
 	id, err := strconv.ParseUint(r.ClientID, 10, 64)
 	if err == nil && !l.listed[id] {
-		l.left = append(l.left, r)
+		l.leftClients = append(l.leftClients, r)
 	}
 }
 
 // changes reports whether the list differs from what is stored.
 func (l *clientList) changes() bool {
 	joins := func(id uint64) bool { r, known := l.seats[id]; return known && !r.Connected }
-	return !l.server.ReportsSeats || len(l.left) > 0 || slices.ContainsFunc(l.call.Req.Clients, joins)
+	return !l.server.ReportsSeats || len(l.leftClients) > 0 || slices.ContainsFunc(l.call.Req.Clients, joins)
 }
 
 // reports returns the list as seat reports, one for each session that changes.
 func (l *clientList) reports(ctx context.Context) (calls []*reportCall) {
-	l.asked = map[string]*reportCall{}
+	l.reportBySession = map[string]*reportCall{}
 	of := func(session uuid.UUID) *SeatReport {
 		id := sessionID(l.server.Region, session)
-		if l.asked[id] == nil {
-			l.asked[id] = batch.NewCall[SeatReport, SeatReportResult](ctx, SeatReport{Ref: InstanceRef{l.server.InstanceID, &l.server.Incarnation}, SessionID: id})
-			calls = append(calls, l.asked[id])
+		if l.reportBySession[id] == nil {
+			l.reportBySession[id] = batch.NewCall[SeatReport, SeatReportResult](ctx, SeatReport{Ref: InstanceRef{l.server.InstanceID, &l.server.Incarnation}, SessionID: id})
+			calls = append(calls, l.reportBySession[id])
 		}
-		return &l.asked[id].Req
+		return &l.reportBySession[id].Req
 	}
 	for _, id := range l.call.Req.Clients {
 		if r, known := l.seats[id]; known && !r.Connected {
@@ -83,9 +83,9 @@ func (l *clientList) reports(ctx context.Context) (calls []*reportCall) {
 			report.Joined = append(report.Joined, Joined{Sub: r.Sub, JTI: name, Connection: name})
 		}
 	}
-	for _, r := range l.left {
+	for _, r := range l.leftClients {
 		report := of(r.SessionID)
-		report.Left = append(report.Left, Left{Sub: r.Sub, Connection: r.ClientID})
+		report.LeftPlayers = append(report.LeftPlayers, Left{Sub: r.Sub, Connection: r.ClientID})
 	}
 	return calls
 }
@@ -93,7 +93,7 @@ func (l *clientList) reports(ctx context.Context) (calls []*reportCall) {
 // answer answers the list from the outcomes of its seat reports. A session that is not the server's any more has ended.
 func (l *clientList) answer() {
 	results := map[string]SeatResult{} // of joins, by client id in decimal
-	for _, c := range l.asked {
+	for _, c := range l.reportBySession {
 		if !c.Answered() {
 			continue
 		}

@@ -215,7 +215,7 @@ func TestPruneNetcodeTokens(t *testing.T) {
 	g.exec(`UPDATE netcode_tokens SET expires_at = now()`)
 	n, err = g.PruneNetcodeTokens(t.Context(), "eu", 10)
 	require.NoError(t, err)
-	require.Equal(t, db.Pruned{Seen: 2, Deleted: 1}, n)
+	require.Equal(t, db.Pruned{Examined: 2, Deleted: 1}, n)
 	require.Equal(t, []int64{int64(ann)}, one[[]int64](g.bundle, `SELECT array_agg(client_id) FROM netcode_tokens`))
 	require.True(t, one[bool](g.bundle, `SELECT expires_at BETWEEN now() + '9 minutes' AND now() + '11 minutes' FROM netcode_tokens`))
 	require.Empty(t, g.list(ann))
@@ -223,7 +223,7 @@ func TestPruneNetcodeTokens(t *testing.T) {
 	g.exec(`UPDATE netcode_tokens SET expires_at = now()`)
 	n, err = g.PruneNetcodeTokens(t.Context(), "eu", 10)
 	require.NoError(t, err)
-	require.Equal(t, db.Pruned{Seen: 1, Deleted: 1}, n)
+	require.Equal(t, db.Pruned{Examined: 1, Deleted: 1}, n)
 }
 
 // Pins a list that is applied to what it read before another list changed it: then the director would believe that a player is

@@ -72,20 +72,20 @@ func (s *Store) sendNotice(ctx context.Context, payload string) error {
 
 // answerCache caches answers of the database for a second, by region. Safe for concurrent use.
 type answerCache struct {
-	mu  sync.Mutex
-	all map[string]cachedAnswer // of the regions of this replica's tickets
+	mu       sync.Mutex
+	byRegion map[string]cachedAnswer // of the regions of this replica's tickets
 }
 
 type cachedAnswer struct {
-	yes bool
-	at  time.Time
+	yes    bool
+	readAt time.Time
 }
 
 func (r *answerCache) get(region string, ask func() (bool, error)) (bool, error) {
 	r.mu.Lock()
-	last, ok := r.all[region]
+	last, ok := r.byRegion[region]
 	r.mu.Unlock()
-	if ok && time.Since(last.at) < time.Second {
+	if ok && time.Since(last.readAt) < time.Second {
 		return last.yes, nil
 	}
 	yes, err := ask()
@@ -94,10 +94,10 @@ func (r *answerCache) get(region string, ask func() (bool, error)) (bool, error)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.all == nil {
-		r.all = map[string]cachedAnswer{}
+	if r.byRegion == nil {
+		r.byRegion = map[string]cachedAnswer{}
 	}
-	r.all[region] = cachedAnswer{yes, time.Now()}
+	r.byRegion[region] = cachedAnswer{yes, time.Now()}
 	return yes, nil
 }
 

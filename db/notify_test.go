@@ -65,7 +65,7 @@ func TestTicketsOfOpenMatchWakeTheDirectorLoop(t *testing.T) {
 	_, err := loop.TakeProfiles(t.Context(), "global", worker, []string{"duel"})
 	require.NoError(t, err)
 	frontend.deciding.mu.Lock()
-	frontend.deciding.all = nil // a second later
+	frontend.deciding.byRegion = nil // a second later
 	frontend.deciding.mu.Unlock()
 	id := create()
 	notifytest.RequireWoken(t, wake, "created")

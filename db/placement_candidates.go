@@ -68,9 +68,9 @@ func (c *candidates) pack(requests []*request) (seated []*request) {
 
 // writes are the rows to write for the seated requests.
 type writes struct {
-	open  opening
-	fill  query.FillSessionsParams
-	seats query.TakeSeatsParams
+	opening opening
+	fill    query.FillSessionsParams
+	seats   query.TakeSeatsParams
 }
 
 func (c *candidates) writes(seated []*request, seatTTL time.Duration) writes {
@@ -78,7 +78,7 @@ func (c *candidates) writes(seated []*request, seatTTL time.Duration) writes {
 	for i, r := range c.packed {
 		switch {
 		case r.Host != pack.AlreadyOpen:
-			c.openSession(&d.open, r, uuid.Nil)
+			c.openSession(&d.opening, r, uuid.Nil)
 		case r.Players > c.sessions[i].Players:
 			d.fill.Ids = append(d.fill.Ids, r.ID)
 			d.fill.Players = append(d.fill.Players, int32(r.Players-c.sessions[i].Players))
@@ -103,7 +103,7 @@ func (d writes) queue(out *tx.Pipeline, senders *[]uuid.UUID) {
 		query.QueueExec(out, (*query.Queries).FillSessions, d.fill)
 	}
 	query.QueueExec(out, (*query.Queries).TakeSeats, d.seats)
-	d.open.queue(out, senders)
+	d.opening.queue(out, senders)
 }
 
 // openSession adds a session to those to open; match is zero for one that is not a match's.
@@ -122,7 +122,7 @@ func (c *candidates) placement(at int) *Placement {
 	}
 }
 
-func wanted(requests []*request) (k pack.Needs) {
+func keysWanted(requests []*request) (k pack.Needs) {
 	for _, r := range requests {
 		// A session that the party may not join may be among those found: read one more for each.
 		k.Add(pack.Shape{Mode: r.req.Mode, MaxPlayers: r.req.MaxPlayers}, len(r.req.Party), 1+len(r.playedIn))

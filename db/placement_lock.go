@@ -12,25 +12,25 @@ import (
 
 // locked is what a batch has locked and read before anything is decided about its calls.
 type locked struct {
-	granted  []int32 // requests that got their locks, see locksOf
-	stored   []query.StoredAnswersRow
-	around   []query.SeatsAroundRow
-	sessions []query.FillOpenSessionsRow
+	grantedRequests []int32 // requests that got their locks, see locksOf
+	storedAnswers   []query.StoredAnswersRow
+	nearbySeats     []query.SeatsAroundRow
+	sessions        []query.FillOpenSessionsRow
 }
 
 // queue adds what every placement transaction begins with to a pipeline. The locks come first, so that the statements after
 // them see what the last holders of the locks wrote.
 func (l *locked) queue(p *tx.Pipeline, region string, calls []*placeCall, opening []pack.Shape) {
-	query.Queue(p, &l.granted, (*query.Queries).TryLocks, locksOf(region, calls, opening))
+	query.Queue(p, &l.grantedRequests, (*query.Queries).TryLocks, locksOf(region, calls, opening))
 	if arg := answersOf(calls); len(arg.Keys) > 0 {
-		query.Queue(p, &l.stored, (*query.Queries).StoredAnswers, arg)
+		query.Queue(p, &l.storedAnswers, (*query.Queries).StoredAnswers, arg)
 	}
 	arg := query.SeatsAroundParams{Region: region}
 	for _, call := range calls {
 		arg.Subs = append(arg.Subs, call.Req.Party...)
 		arg.Callers = append(arg.Callers, call.Req.Caller)
 	}
-	query.Queue(p, &l.around, (*query.Queries).SeatsAround, arg)
+	query.Queue(p, &l.nearbySeats, (*query.Queries).SeatsAround, arg)
 }
 
 // locksOf returns the locks of a batch: lock request i is for call i, and lock request len(calls)+i is for the right to open
@@ -60,7 +60,7 @@ func locksOf(region string, calls []*placeCall, opening []pack.Shape) query.TryL
 func (l *locked) mayOpen(calls []*placeCall, opening []pack.Shape) map[pack.Shape]bool {
 	may := map[pack.Shape]bool{}
 	for i, sh := range opening {
-		may[sh] = slices.Contains(l.granted, int32(len(calls)+i))
+		may[sh] = slices.Contains(l.grantedRequests, int32(len(calls)+i))
 	}
 	return may
 }
@@ -68,20 +68,20 @@ func (l *locked) mayOpen(calls []*placeCall, opening []pack.Shape) map[pack.Shap
 // newRequests returns a request for each call whose locks were granted, oldest first, and answers those that have a seat or a
 // stored answer already.
 func (p placing) newRequests(calls []*placeCall, l *locked) ([]*request, error) {
-	slices.Sort(l.granted)
+	slices.Sort(l.grantedRequests)
 	var requests []*request
-	for _, n := range l.granted {
+	for _, n := range l.grantedRequests {
 		if int(n) < len(calls) {
 			requests = append(requests, &request{call: calls[n], req: calls[n].Req, session: -1})
 		}
 	}
-	if err := replay(requests, l.stored); err != nil {
+	if err := replay(requests, l.storedAnswers); err != nil {
 		return nil, err
 	}
-	seats := byPlayer(l.around)
+	seats := byPlayer(l.nearbySeats)
 	for _, r := range requests {
 		if r.answer == nil && r.err == nil {
-			r.verdict = resume(r.req, seats.around(r.req), p.cfg.MaxReserved)
+			r.verdict = resume(r.req, seats.seatsAround(r.req), p.cfg.MaxReserved)
 		}
 	}
 	return requests, nil
@@ -89,13 +89,13 @@ func (p placing) newRequests(calls []*placeCall, l *locked) ([]*request, error) 
 
 // seatsByPlayer finds seats by their player, and by the caller that reserved them for another player.
 type seatsByPlayer struct {
-	of, reservedBy map[string][]query.SeatsAroundRow
+	ownSeats, reservedBy map[string][]query.SeatsAroundRow
 }
 
 func byPlayer(rows []query.SeatsAroundRow) seatsByPlayer {
 	s := seatsByPlayer{map[string][]query.SeatsAroundRow{}, map[string][]query.SeatsAroundRow{}}
 	for _, st := range rows {
-		s.of[st.Sub] = append(s.of[st.Sub], st)
+		s.ownSeats[st.Sub] = append(s.ownSeats[st.Sub], st)
 		if st.State == "reserved" && st.ReservedBy != st.Sub {
 			s.reservedBy[st.ReservedBy] = append(s.reservedBy[st.ReservedBy], st)
 		}
@@ -103,10 +103,10 @@ func byPlayer(rows []query.SeatsAroundRow) seatsByPlayer {
 	return s
 }
 
-func (s seatsByPlayer) around(r PlaceRequest) []query.SeatsAroundRow {
+func (s seatsByPlayer) seatsAround(r PlaceRequest) []query.SeatsAroundRow {
 	var mine []query.SeatsAroundRow
 	for _, sub := range r.Party {
-		mine = append(mine, s.of[sub]...)
+		mine = append(mine, s.ownSeats[sub]...)
 	}
 	for _, st := range s.reservedBy[r.Caller] {
 		if !slices.Contains(r.Party, st.Sub) {

@@ -83,7 +83,7 @@ func (s *Store) placeWaiting(ctx context.Context, region string, calls []*placeC
 		if len(calls) == 1 && len(alone) == 1 {
 			open, alone = requests, nil
 		}
-		err = p.open(ctx, open, decided)
+		err = p.openSessions(ctx, open, decided)
 		decided = append(decided, open...)
 		return err
 	})
@@ -95,9 +95,9 @@ func (s *Store) placeWaiting(ctx context.Context, region string, calls []*placeC
 	return alone, nil
 }
 
-// open gives up the seats that the requests supersede, and seats the requests in open sessions, waiting for locked ones, and
+// openSessions gives up the seats that the requests supersede, and seats the requests in open sessions, waiting for locked ones, and
 // then in new sessions.
-func (p placing) open(ctx context.Context, requests, decided []*request) error {
+func (p placing) openSessions(ctx context.Context, requests, decided []*request) error {
 	if len(requests) == 0 {
 		return p.write(nil, nil, decided)
 	}
@@ -123,7 +123,7 @@ func (p placing) open(ctx context.Context, requests, decided []*request) error {
 
 // lockSessions locks the sessions that may be filled and those in which the requests give seats up, and gives these seats up.
 func (p placing) lockSessions(ctx context.Context, requests []*request) (*candidates, []vacatedSession, error) {
-	k := wanted(requests)
+	k := keysWanted(requests)
 	refs := seatsGivenUp(requests)
 	rows, err := p.q.WaitForOpenSessions(ctx, query.WaitForOpenSessionsParams{
 		Region: p.region, Modes: k.Modes, MaxPlayers: k.MaxPlayers, Sizes: k.Sizes, Parties: k.Parties, Also: refs.SessionIds,

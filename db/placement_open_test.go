@@ -100,7 +100,7 @@ func TestASessionThatOnePartyMayNotJoinIsFilledByOthers(t *testing.T) {
 	done := make(chan error, 1)
 	go func() { _, err := s.placeWaiting(t.Context(), "eu", calls, time.Minute); done <- err }()
 	waitBlocked(t, s, 1) // it waits for the session that is being filled, since ann's session is full
-	_, err = s.ReportSeats(t.Context(), SeatReport{Ref: InstanceRef{InstanceID: "a"}, SessionID: anns.SessionID, Left: []Left{{Sub: "p7"}}})
+	_, err = s.ReportSeats(t.Context(), SeatReport{Ref: InstanceRef{InstanceID: "a"}, SessionID: anns.SessionID, LeftPlayers: []Left{{Sub: "p7"}}})
 	require.NoError(t, err)
 	require.NoError(t, filling.Commit(t.Context()))
 	require.NoError(t, <-done)

@@ -210,7 +210,7 @@ func TestIdempotencyKeys(t *testing.T) {
 	r.IdempotencyKey, r.RequestHash = "k1", []byte("body one")
 	first := b.place(r)
 	b.connect("a", first, "ann")
-	b.report(db.SeatReport{Ref: ref("a"), SessionID: first.SessionID, Left: gone("ann")})
+	b.report(db.SeatReport{Ref: ref("a"), SessionID: first.SessionID, LeftPlayers: gone("ann")})
 	require.Equal(t, first, b.place(r), "the stored answer, although the session is closed")
 	other := r
 	other.RequestHash = []byte("body two")

@@ -176,7 +176,7 @@ func unseated(requests []*request) (left []*request) {
 // empty now; then it closes these sessions. Afterwards it reads the locked instances again, since some have more free seats
 // now. It locks no others then: one of them could come before these in the lock order.
 func (p placing) lockHosts(ctx context.Context, c *candidates, requests []*request, vacated []vacatedSession) error {
-	k := wanted(requests)
+	k := keysWanted(requests)
 	arg := query.LockHostsParams{Region: p.region, Modes: k.Modes, MaxPlayers: k.MaxPlayers, Sessions: p.withExtra(k.Sessions()), Wait: p.wait}
 	var empty []uuid.UUID
 	for _, g := range vacated {
@@ -256,7 +256,7 @@ func (p placing) write(c *candidates, seated, decided []*request) error {
 func (s *Store) answerAll(ctx context.Context, region string, requests []*request) {
 	var waiting []*request
 	for _, r := range requests {
-		if r.waits() {
+		if r.mayWait() {
 			waiting = append(waiting, r)
 			continue
 		}

@@ -28,9 +28,9 @@ type PlayerTicketRequest struct {
 
 // PlayerTicketAnswer is the ticket of a [PlayerTicketRequest].
 type PlayerTicketAnswer struct {
-	ID  string
-	At  time.Time // of its creation; zero unless Created
-	New bool      // it was created by this call; else it was there before
+	ID        string
+	CreatedAt time.Time // of its creation; zero unless Created
+	New       bool      // it was created by this call; else it was there before
 }
 
 // CreatePlayerTicket puts a party into the queue. The same request by a member of the party returns the ticket that it waits
@@ -80,7 +80,7 @@ type PlayerTicket struct {
 	ReadyCheck *PlayerReadyCheck // in TicketAccepting
 	Seat       *MatchSeat        // in TicketAssigned, by the director
 	Assignment []byte            // in TicketAssigned, by a client of Open Match: an openmatch.Assignment
-	At         time.Time         // of the last change that was recorded
+	ChangedAt  time.Time         // of the last change that was recorded
 }
 
 // PlayerReadyCheck is a match that waits for its players to accept it.

@@ -24,14 +24,14 @@ type queueing struct {
 	q      *query.Queries
 	region string
 
-	rows   map[string][]query.PlayersQueuedRow // of every player of the batch
-	stored []query.StoredAnswersRow
-	busy   map[string]bool // players that an older call of the batch decides about
-	leave  []leaving
-	forget query.ForgetPlayersParams
-	create playerTicketParams
-	alive  []string // tickets that were there before
-	answer []func() // after the commit
+	rows           map[string][]query.PlayersQueuedRow // of every player of the batch
+	storedAnswers  []query.StoredAnswersRow
+	busyPlayers    map[string]bool // players that an older call of the batch decides about
+	leave          []leaving
+	forget         query.ForgetPlayersParams
+	create         playerTicketParams
+	earlierTickets []string // tickets that were there before
+	answer         []func() // after the commit
 }
 
 // createPlayerTickets decides the calls of a batch. Calls about players that an older call of the batch decides about, and those
@@ -39,7 +39,7 @@ type queueing struct {
 func (s *Store) createPlayerTickets(ctx context.Context, region string, calls []*playerTicketCall) error {
 	var t *queueing
 	err := s.inTx(ctx, func(q *query.Queries) (err error) {
-		t = &queueing{Store: s, q: q, region: region, busy: map[string]bool{}}
+		t = &queueing{Store: s, q: q, region: region, busyPlayers: map[string]bool{}}
 		free, err := t.read(ctx, calls)
 		if err != nil {
 			return err
@@ -88,7 +88,7 @@ func (t *queueing) read(ctx context.Context, calls []*playerTicketCall) (free []
 	}
 	if len(keys.Keys) > 0 {
 		query.Queue(&p, &granted, (*query.Queries).TryLocks, locks)
-		query.Queue(&p, &t.stored, (*query.Queries).StoredAnswers, keys)
+		query.Queue(&p, &t.storedAnswers, (*query.Queries).StoredAnswers, keys)
 	}
 	query.Queue(&p, &rows, (*query.Queries).PlayersQueued, asked)
 	if err := t.q.Send(ctx, &p); err != nil {
@@ -125,19 +125,19 @@ func (t *queueing) decide(c *playerTicketCall) error {
 
 // admit decides a request, and adds what it needs to the statements of the transaction. busy: the transaction has decided about one of its players.
 func (t *queueing) admit(r PlayerTicketRequest) (a PlayerTicketAnswer, busy bool, err error) {
-	if slices.ContainsFunc(r.Party, func(sub string) bool { return t.busy[sub] }) {
+	if slices.ContainsFunc(r.Party, func(sub string) bool { return t.busyPlayers[sub] }) {
 		return a, true, nil
 	}
 	for _, sub := range r.Party {
-		t.busy[sub] = true
+		t.busyPlayers[sub] = true
 	}
 	verdict := r.judge(t.rows)
 	switch {
 	case verdict.err != nil:
 		return a, false, verdict.err
-	case verdict.same != "":
-		t.alive = append(t.alive, verdict.same)
-		return PlayerTicketAnswer{ID: verdict.same}, false, nil
+	case verdict.sameTicket != "":
+		t.earlierTickets = append(t.earlierTickets, verdict.sameTicket)
+		return PlayerTicketAnswer{ID: verdict.sameTicket}, false, nil
 	}
 	t.take(verdict)
 	return t.add(r), false, nil
@@ -149,16 +149,16 @@ func (t *queueing) answers(c *playerTicketCall, a PlayerTicketAnswer, err error)
 
 // replay answers a call whose idempotency key has a stored answer.
 func (t *queueing) replay(c *playerTicketCall) (done bool, err error) {
-	i := slices.IndexFunc(t.stored, func(a query.StoredAnswersRow) bool { return a.Caller == c.Req.Caller && a.Key == c.Req.IdempotencyKey })
+	i := slices.IndexFunc(t.storedAnswers, func(a query.StoredAnswersRow) bool { return a.Caller == c.Req.Caller && a.Key == c.Req.IdempotencyKey })
 	if i < 0 || c.Req.IdempotencyKey == "" {
 		return false, nil
 	}
-	if !bytes.Equal(t.stored[i].RequestHash, c.Req.RequestHash) {
+	if !bytes.Equal(t.storedAnswers[i].RequestHash, c.Req.RequestHash) {
 		t.answers(c, PlayerTicketAnswer{}, fault.New(fault.Mismatch, "idempotency_mismatch", "this Idempotency-Key was used with another body"))
 		return true, nil
 	}
 	var stored storedTicket
-	err = json.Unmarshal(t.stored[i].Answer, &stored)
+	err = json.Unmarshal(t.storedAnswers[i].Answer, &stored)
 	t.answers(c, PlayerTicketAnswer{ID: stored.ID}, nil)
 	return true, err
 }
@@ -171,7 +171,7 @@ type storedTicket struct {
 // take removes what stands in the way of a new ticket.
 func (t *queueing) take(v playerVerdict) {
 	t.leave = append(t.leave, v.leave...)
-	for _, r := range v.stale {
+	for _, r := range v.staleRows {
 		t.forget.Subs, t.forget.Profiles, t.forget.Tickets = append(t.forget.Subs, r.Sub), append(t.forget.Profiles, r.Profile), append(t.forget.Tickets, r.TicketID)
 	}
 }
@@ -186,7 +186,7 @@ func (t *queueing) add(r PlayerTicketRequest) PlayerTicketAnswer {
 		t.create.answers.Callers, t.create.answers.Keys = append(t.create.answers.Callers, r.Caller), append(t.create.answers.Keys, r.IdempotencyKey)
 		t.create.answers.Hashes, t.create.answers.Answers = append(t.create.answers.Hashes, r.RequestHash), append(t.create.answers.Answers, string(answer))
 	}
-	return PlayerTicketAnswer{ID: id, At: at, New: true}
+	return PlayerTicketAnswer{ID: id, CreatedAt: at, New: true}
 }
 
 // write defers the statements to the commit, in the order of locks.
@@ -195,8 +195,8 @@ func (t *queueing) write(ctx context.Context) error {
 		return err
 	}
 	out := t.q.Deferred()
-	if len(t.alive) > 0 {
-		query.QueueExec(out, (*query.Queries).KeepAlive, query.KeepAliveParams{Region: t.region, Ids: t.alive})
+	if len(t.earlierTickets) > 0 {
+		query.QueueExec(out, (*query.Queries).KeepAlive, query.KeepAliveParams{Region: t.region, Ids: t.earlierTickets})
 	}
 	if len(t.forget.Subs) > 0 {
 		t.forget.Region = t.region

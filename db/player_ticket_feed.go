@@ -11,7 +11,7 @@ import (
 type TicketEventsPage struct {
 	Tickets       []string // that entered other states
 	Next          SettledPoint
-	More          bool // there is more up to the moment at which this reading began
+	HasMore       bool // there is more up to the moment at which this reading began
 	ServerChanged bool // as in [SettledPage]: any ticket may have entered another state
 }
 
@@ -26,8 +26,8 @@ func (s *Store) TicketEventsSince(ctx context.Context, region string, since Sett
 		return q.CurrentSnapshot(ctx)
 	}, struct{}{})
 	if since.read != "" {
-		from := max(snapshotEnd(since.read), since.after+1)
-		query.Queue(&p, &late, (*query.Queries).EventsLate, query.EventsLateParams{Region: region, Before: since.read, After: since.after, Page: settledPage})
+		from := max(snapshotEnd(since.read), since.afterTx+1)
+		query.Queue(&p, &late, (*query.Queries).EventsLate, query.EventsLateParams{Region: region, Before: since.read, After: since.afterTx, Page: settledPage})
 		query.Queue(&p, &young, (*query.Queries).EventsSince, query.EventsSinceParams{Region: region, Since: from, Page: settledPage})
 	}
 	if err := s.q.Send(ctx, &p); err != nil {
@@ -41,7 +41,7 @@ func (s *Store) TicketEventsSince(ctx context.Context, region string, since Sett
 		rows = append(rows, query.EventsSinceRow(r))
 	}
 	rows, next, more := advance(since, now, rows, young, settledPage, func(r query.EventsSinceRow) uint64 { return r.Tx })
-	page := TicketEventsPage{Next: next, More: more}
+	page := TicketEventsPage{Next: next, HasMore: more}
 	for _, r := range rows {
 		page.Tickets = append(page.Tickets, r.TicketID)
 	}

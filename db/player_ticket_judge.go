@@ -10,10 +10,10 @@ import (
 
 // playerVerdict is what becomes of a request for a ticket: one of err, same, or a new ticket after some have left.
 type playerVerdict struct {
-	err   error
-	same  string // the ticket that the caller waits with already
-	leave []leaving
-	stale []query.PlayersQueuedRow // whose tickets are gone
+	err        error
+	sameTicket string // the ticket that the caller waits with already
+	leave      []leaving
+	staleRows  []query.PlayersQueuedRow // whose tickets are gone
 }
 
 // leaving is a ticket that leaves the queue.
@@ -26,7 +26,7 @@ type leaving struct {
 
 // judge decides about a request. rows are what each player of its party waits for.
 func (r PlayerTicketRequest) judge(rows map[string][]query.PlayersQueuedRow) (v playerVerdict) {
-	if v.same = r.sameTicket(rows[r.Caller]); v.same != "" {
+	if v.sameTicket = r.sameTicket(rows[r.Caller]); v.sameTicket != "" {
 		return v
 	}
 	if v.err = r.clearOwn(rows[r.Caller], &v); v.err != nil {
@@ -83,7 +83,7 @@ func (r PlayerTicketRequest) checkMember(sub string, rows []query.PlayersQueuedR
 		case leaves:
 		case !row.Waits:
 			if slices.Contains(r.wished(), row.Profile) {
-				v.stale = append(v.stale, row)
+				v.staleRows = append(v.staleRows, row)
 			}
 		case row.Over:
 			v.leave = append(v.leave, leaving{row.TicketID, TicketExpired, reasonTTL, true})

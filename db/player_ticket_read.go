@@ -92,7 +92,7 @@ func playerTicketOf(r query.PlayerTicketsRow, asked ticketReading, assignedFor t
 		return PlayerTicket{}, ticketUnknown(asked.id)
 	}
 	t, err := toPlayerTicket(r, asked.id)
-	if err == nil && t.State.Final() && t.At.Add(assignedFor).Before(r.Now) {
+	if err == nil && t.State.Final() && t.ChangedAt.Add(assignedFor).Before(r.Now) {
 		err = fault.New(fault.Gone, "ticket_ended", "the ticket has left the queue")
 	}
 	if err != nil {
@@ -111,7 +111,7 @@ func anyPartyOf(r query.PlayerTicketsRow) []string {
 
 // toPlayerTicket returns the ticket of the row without checking who asks.
 func toPlayerTicket(r query.PlayerTicketsRow, id string) (t PlayerTicket, err error) {
-	t = PlayerTicket{ID: id, Version: int(r.Version), Party: anyPartyOf(r), Profiles: named(r.Profiles), At: r.At, Lease: r.KeptAlive}
+	t = PlayerTicket{ID: id, Version: int(r.Version), Party: anyPartyOf(r), Profiles: namesOf(r.Profiles), ChangedAt: r.At, Lease: r.KeptAlive}
 	if r.Waits {
 		t.Created, t.Body = time.Unix(0, r.Created).UTC(), r.Body
 		describeWaitingTicket(r, &t)
@@ -138,8 +138,8 @@ func (s *Store) AnyTicket(ctx context.Context, region, id string) (PlayerTicket,
 	return toPlayerTicket(rows[0], id)
 }
 
-// named leaves out the row that stands for every profile.
-func named(profiles []string) []string {
+// namesOf leaves out the row that stands for every profile.
+func namesOf(profiles []string) []string {
 	return slices.DeleteFunc(profiles, func(name string) bool { return name == "" })
 }
 
@@ -182,7 +182,7 @@ func describeSettledTicket(r query.PlayerTicketsRow, t *PlayerTicket) error {
 	}
 	t.Version++
 	if r.Settled {
-		t.At = r.SettledAt
+		t.ChangedAt = r.SettledAt
 	}
 	t.State, t.Reason = TicketCancelled, reasonDeleted
 	if r.Settled && r.Assignment != nil {
@@ -215,11 +215,11 @@ func matchIDOf(r query.PlayerTicketsRow) string {
 
 // TicketEvent is a state that a ticket entered.
 type TicketEvent struct {
-	N       int
-	State   TicketState
-	Reason  string
-	MatchID string
-	At      time.Time
+	N          int
+	State      TicketState
+	Reason     string
+	MatchID    string
+	HappenedAt time.Time
 }
 
 // TicketEvents returns the states that a ticket entered after its version after, oldest first. It does not ask whose ticket it
@@ -231,7 +231,7 @@ func (s *Store) TicketEvents(ctx context.Context, region, id string, after int) 
 	rows, err := s.q.TicketEvents(ctx, query.TicketEventsParams{Region: region, ID: id, After: int32(after), Since: issuedAfter(id)})
 	events := make([]TicketEvent, 0, len(rows))
 	for _, r := range rows {
-		e := TicketEvent{N: int(r.N), State: TicketState(r.State), Reason: r.Reason, At: r.At}
+		e := TicketEvent{N: int(r.N), State: TicketState(r.State), Reason: r.Reason, HappenedAt: r.At}
 		if r.MatchID != nil {
 			e.MatchID = r.MatchID.String()
 		}

@@ -256,7 +256,7 @@ func TestRollPoolMovesModesAndDrains(t *testing.T) {
 	edit := provision.PoolEdit{Region: "eu", App: "arena", Version: "v1"}
 	done, err := b.RollPool(t.Context(), edit, "v2")
 	require.NoError(t, err)
-	require.Equal(t, provision.PoolRoll{Pool: done.Pool, Modes: []string{"duel", "solo"}, Drained: 2}, done)
+	require.Equal(t, provision.PoolRoll{Pool: done.Pool, Modes: []string{"duel", "solo"}, DrainedServers: 2}, done)
 	require.Equal(t, 2, one[int](b, "SELECT count(*) FROM pool_modes WHERE version = 'v2'"))
 	require.Equal(t, "draining", one[string](b, "SELECT status FROM instances WHERE id = $1", ready))
 	phase := func(id string) string {

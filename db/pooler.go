@@ -20,8 +20,8 @@ const poolerErrorLasts = 10 * time.Second
 type poolerErrors struct{ last atomic.Pointer[poolerError] }
 
 type poolerError struct {
-	hint string
-	at   time.Time
+	hint   string
+	seenAt time.Time
 }
 
 // watch returns a handler of a connection's errors that keeps those of poolers and then calls next.
@@ -37,7 +37,7 @@ func (p *poolerErrors) watch(next pgconn.PgErrorHandler) pgconn.PgErrorHandler {
 // PoolerTrouble returns the setting to change when a pooler has broken a statement or a connection in the last 10 seconds; ""
 // when none has. It does not query the database.
 func (s *Store) PoolerTrouble() string {
-	if e := s.pooler.last.Load(); e != nil && time.Since(e.at) < poolerErrorLasts {
+	if e := s.pooler.last.Load(); e != nil && time.Since(e.seenAt) < poolerErrorLasts {
 		return e.hint
 	}
 	return ""

@@ -14,12 +14,12 @@ import (
 
 // ProfileInfo is a profile and the author of its live version.
 type ProfileInfo struct {
-	Name      string
-	Live      int        // the version that decides
-	Shadow    int        // the version that only reports what it would decide; 0: none
-	Versions  int        // so many there are; they count from 1
-	RetiredAt *time.Time // nil: it decides
-	PausedAt  *time.Time // nil: it makes matches
+	Name        string
+	LiveVersion int        // the version that decides
+	Shadow      int        // the version that only reports what it would decide; 0: none
+	Versions    int        // so many there are; they count from 1
+	RetiredAt   *time.Time // nil: it decides
+	PausedAt    *time.Time // nil: it makes matches
 	// PauseReason is why it is paused; may be "".
 	PauseReason string
 	Author      string // of the live version, and the next two
@@ -36,7 +36,7 @@ func (s *Store) Profiles(ctx context.Context, region string, retired bool) ([]Pr
 	all := make([]ProfileInfo, len(rows))
 	for i, r := range rows {
 		all[i] = ProfileInfo{
-			Name: r.Name, Live: int(r.Live), Shadow: orZero(r.Shadow), Versions: int(r.Versions), RetiredAt: r.RetiredAt, PausedAt: r.PausedAt, PauseReason: r.PauseReason,
+			Name: r.Name, LiveVersion: int(r.Live), Shadow: orZero(r.Shadow), Versions: int(r.Versions), RetiredAt: r.RetiredAt, PausedAt: r.PausedAt, PauseReason: r.PauseReason,
 			Author: r.Author, Reason: r.Reason, CreatedAt: r.CreatedAt,
 		}
 	}
@@ -59,8 +59,8 @@ type ProfileVersion struct {
 	Reason    string
 	CreatedAt time.Time
 
-	Live, Shadow int        // of the profile
-	RetiredAt    *time.Time // of the profile
+	LiveVersion, Shadow int        // of the profile
+	RetiredAt           *time.Time // of the profile
 }
 
 // Profile returns a version of a profile; version 0 is the live one, which a retired profile has as well. Errors: NotFound, Unavailable.
@@ -74,7 +74,7 @@ func (s *Store) Profile(ctx context.Context, region, name string, version int) (
 	}
 	return ProfileVersion{
 		Name: name, Version: int(r.Version), Document: r.Document, Author: r.Author, Reason: r.Reason, CreatedAt: r.CreatedAt,
-		Live: int(r.Live), Shadow: orZero(r.Shadow), RetiredAt: r.RetiredAt,
+		LiveVersion: int(r.Live), Shadow: orZero(r.Shadow), RetiredAt: r.RetiredAt,
 	}, nil
 }
 

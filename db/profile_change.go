@@ -43,13 +43,13 @@ type ProfileChange struct {
 
 // profileState is a profile as a change finds it.
 type profileState struct {
-	live, shadow, latest int // 0: there is none
-	retired              bool
-	liveText, shadowText []byte // canonical
+	liveVersion, shadow, latest int // 0: there is none
+	retired                     bool
+	liveText, shadowText        []byte // canonical
 }
 
 // decides reports whether the profile makes matches.
-func (s profileState) decides() bool { return s.live > 0 && !s.retired }
+func (s profileState) decides() bool { return s.liveVersion > 0 && !s.retired }
 
 // profileText is the document of a new version.
 type profileText struct {
@@ -85,7 +85,7 @@ func (s *Store) ApplyProfile(ctx context.Context, edit ProfileEdit, document []b
 }
 
 func (s profileState) apply(canonical []byte) (profileState, string, error) {
-	if s.live > 0 && bytes.Equal(s.liveText, canonical) {
+	if s.liveVersion > 0 && bytes.Equal(s.liveText, canonical) {
 		if !s.retired {
 			return s, "", nil
 		}
@@ -93,7 +93,7 @@ func (s profileState) apply(canonical []byte) (profileState, string, error) {
 		return s, "profile.applied", nil
 	}
 	s.latest++
-	s.live, s.retired = s.latest, false
+	s.liveVersion, s.retired = s.latest, false
 	return s, "profile.applied", nil
 }
 
@@ -114,20 +114,20 @@ func (s profileState) applyShadow(canonical []byte) (profileState, string, error
 func (s *Store) RollbackProfile(ctx context.Context, edit ProfileEdit, version int) (ProfileChange, error) {
 	return s.changeProfile(ctx, edit, nil, func(was profileState) (profileState, string, error) {
 		now := was
-		now.live = version
+		now.liveVersion = version
 		if version == 0 {
-			now.live = was.live - 1
+			now.liveVersion = was.liveVersion - 1
 		}
 		switch {
-		case was.live == 0:
+		case was.liveVersion == 0:
 			return was, "", noProfile(edit.Name, 0)
 		case was.retired:
 			return was, "", retiredProfile(edit.Name)
-		case now.live < 1:
+		case now.liveVersion < 1:
 			return was, "", fault.New(fault.NotFound, "profile_unknown", "the live version of profile %q is its first: there is none before it", edit.Name)
-		case now.live > was.latest:
-			return was, "", noProfile(edit.Name, now.live)
-		case now.live == was.live:
+		case now.liveVersion > was.latest:
+			return was, "", noProfile(edit.Name, now.liveVersion)
+		case now.liveVersion == was.liveVersion:
 			return was, "", nil
 		}
 		return now, "profile.rolled_back", nil
@@ -143,7 +143,7 @@ func retiredProfile(name string) *fault.Error {
 func (s *Store) RetireProfile(ctx context.Context, edit ProfileEdit) (ProfileChange, error) {
 	return s.changeProfile(ctx, edit, nil, func(was profileState) (profileState, string, error) {
 		switch {
-		case was.live == 0:
+		case was.liveVersion == 0:
 			return was, "", noProfile(edit.Name, 0)
 		case was.retired:
 			return was, "", nil
@@ -164,7 +164,7 @@ func (s *Store) ShadowProfile(ctx context.Context, edit ProfileEdit, version int
 			now.shadow = was.latest
 		}
 		switch {
-		case was.live == 0 || now.shadow > was.latest:
+		case was.liveVersion == 0 || now.shadow > was.latest:
 			return was, "", noProfile(edit.Name, max(version, 0))
 		case was.retired:
 			return was, "", retiredProfile(edit.Name)
@@ -195,7 +195,7 @@ func (s *Store) changeProfile(ctx context.Context, edit ProfileEdit, next *profi
 		if err != nil {
 			return err
 		}
-		done = ProfileChange{Name: edit.Name, Version: now.live, Changed: event != ""}
+		done = ProfileChange{Name: edit.Name, Version: now.liveVersion, Changed: event != ""}
 		if event == "profile.shadowed" || next != nil && !done.Changed && now.shadow > 0 && bytes.Equal(next.canonical, now.shadowText) {
 			done.Version = now.shadow
 		}
@@ -229,10 +229,10 @@ func lockProfile(ctx context.Context, q *query.Queries, edit ProfileEdit) (was p
 		return was, err
 	}
 	was = profileState{
-		live: int(r.Live), shadow: orZero(r.Shadow), latest: int(r.Latest), retired: r.RetiredAt != nil,
+		liveVersion: int(r.Live), shadow: orZero(r.Shadow), latest: int(r.Latest), retired: r.RetiredAt != nil,
 		liveText: r.LiveCanonical, shadowText: r.ShadowCanonical,
 	}
-	current := was.live
+	current := was.liveVersion
 	if was.retired {
 		current = 0
 	}
@@ -249,7 +249,7 @@ func writeProfile(ctx context.Context, q *query.Queries, edit ProfileEdit, was, 
 			return err
 		}
 	}
-	save := query.SaveProfileParams{Region: edit.Region, Name: edit.Name, Live: int32(now.live), Retired: now.retired}
+	save := query.SaveProfileParams{Region: edit.Region, Name: edit.Name, Live: int32(now.liveVersion), Retired: now.retired}
 	if now.shadow > 0 {
 		shadow := int32(now.shadow)
 		save.Shadow = &shadow
@@ -257,17 +257,17 @@ func writeProfile(ctx context.Context, q *query.Queries, edit ProfileEdit, was, 
 	if err := q.SaveProfile(ctx, save); err != nil {
 		return err
 	}
-	if now.shadow != was.shadow || now.live != was.live {
+	if now.shadow != was.shadow || now.liveVersion != was.liveVersion {
 		if err := q.ForgetShadow(ctx, query.ForgetShadowParams{Region: edit.Region, Profile: edit.Name}); err != nil {
 			return err
 		}
 	}
-	detail := map[string]any{"profile": edit.Name, "version": now.live}
+	detail := map[string]any{"profile": edit.Name, "version": now.liveVersion}
 	if event == "profile.shadowed" {
 		detail["version"] = now.shadow
 	}
-	if was.live > 0 && was.live != now.live {
-		detail["before"] = was.live
+	if was.liveVersion > 0 && was.liveVersion != now.liveVersion {
+		detail["before"] = was.liveVersion
 	}
 	if edit.Reason != "" {
 		detail["reason"] = edit.Reason

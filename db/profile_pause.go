@@ -31,7 +31,7 @@ func (s *Store) changePause(
 		if err != nil {
 			return err
 		}
-		done = ProfileChange{Name: edit.Name, Version: was.live}
+		done = ProfileChange{Name: edit.Name, Version: was.liveVersion}
 		done.Changed, err = actsIn(ctx, q, edit.Author, edit.Reason, change)
 		return err
 	})

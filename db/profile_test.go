@@ -43,7 +43,7 @@ func TestApplyProfile(t *testing.T) {
 	first, err := b.Profile(t.Context(), "global", "duel", 1)
 	require.NoError(t, err)
 	require.Equal(t, string(duelProfile(100)), first.Document)
-	require.Equal(t, [4]any{1, 2, "ada", "try"}, [4]any{first.Version, first.Live, first.Author, first.Reason})
+	require.Equal(t, [4]any{1, 2, "ada", "try"}, [4]any{first.Version, first.LiveVersion, first.Author, first.Reason})
 	live, err := b.Profile(t.Context(), "global", "duel", 0)
 	require.NoError(t, err)
 	require.Equal(t, 2, live.Version)
@@ -51,7 +51,7 @@ func TestApplyProfile(t *testing.T) {
 	all, err := b.Profiles(t.Context(), "global", false)
 	require.NoError(t, err)
 	require.Len(t, all, 1)
-	require.Equal(t, [3]any{"duel", 2, 2}, [3]any{all[0].Name, all[0].Live, all[0].Versions})
+	require.Equal(t, [3]any{"duel", 2, 2}, [3]any{all[0].Name, all[0].LiveVersion, all[0].Versions})
 	versions, err := b.ProfileVersions(t.Context(), "global", "duel")
 	require.NoError(t, err)
 	require.Len(t, versions, 2)
@@ -157,7 +157,7 @@ func TestShadowProfile(t *testing.T) {
 	at := func() (live, shadow int) {
 		p, err := b.Profile(t.Context(), "global", "duel", 0)
 		require.NoError(t, err)
-		return p.Live, p.Shadow
+		return p.LiveVersion, p.Shadow
 	}
 	live, second := at()
 	require.Equal(t, [2]int{1, 2}, [2]int{live, second})

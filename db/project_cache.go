@@ -23,13 +23,13 @@ const (
 // foreverCache caches rows that never change once they exist. The zero value is empty. Safe for concurrent use.
 type foreverCache[K comparable, V any] struct {
 	mu      sync.Mutex
-	known   map[K]V
+	values  map[K]V
 	missing map[K]missed
 }
 
 type missed struct {
-	err error
-	at  time.Time
+	err      error
+	missedAt time.Time
 }
 
 // get returns a cached value, or that of read. Of its errors only NotFound is cached.
@@ -50,20 +50,20 @@ func (c *foreverCache[K, V]) get(key K, read func() (V, error)) (V, error) {
 func (c *foreverCache[K, V]) lookup(key K) (v V, err error, ok bool) { //nolint:revive // err is what was cached
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if v, ok = c.known[key]; ok {
+	if v, ok = c.values[key]; ok {
 		return v, nil, true
 	}
 	last, ok := c.missing[key]
-	return v, last.err, ok && time.Since(last.at) < unknownFor
+	return v, last.err, ok && time.Since(last.missedAt) < unknownFor
 }
 
 func (c *foreverCache[K, V]) put(key K, v V) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.known == nil || len(c.known) >= maxCached {
-		c.known = map[K]V{}
+	if c.values == nil || len(c.values) >= maxCached {
+		c.values = map[K]V{}
 	}
-	c.known[key] = v
+	c.values[key] = v
 }
 
 func (c *foreverCache[K, V]) miss(key K, err error) {

@@ -57,16 +57,16 @@ type RealtimeNews struct {
 	Superseded  bool // another connection owns it, or it has ended
 	Revoked     bool // its key no longer opens sessions
 	Invitations []RealtimeInvitation
-	Waits       *RealtimeWait // nil: it waits for no match
+	Wait        *RealtimeWait // nil: it waits for no match
 	Expired     *ExpiredWait  // nil: no ticket has left the queue of late, except by the session itself or with a match
 }
 
 // RealtimeWait is the ticket with which a session waits for a match.
 type RealtimeWait struct {
-	RoomType string
-	Size     int
-	Asked    uuid.UUID     // the match that its player has to accept or decline; zero: none
-	Within   time.Duration // in which it has to
+	RoomType   string
+	Size       int
+	AskedMatch uuid.UUID     // the match that its player has to accept or decline; zero: none
+	Within     time.Duration // in which it has to
 }
 
 // ExpiredWait says that the ticket of a session left the queue without a match.

@@ -48,13 +48,13 @@ func (s *Store) newsOf(ctx context.Context, region string, replica uuid.UUID, se
 	}
 	n := newsBySession{}
 	for id, open := range invitationsBySession(invited) {
-		n.of(id).Invitations = open
+		n.newsOf(id).Invitations = open
 	}
 	for _, r := range waits {
-		n.of(r.Session).Waits = &RealtimeWait{r.RoomType, int(r.Size), r.Asked, time.Duration(r.Seconds) * time.Second}
+		n.newsOf(r.Session).Wait = &RealtimeWait{r.RoomType, int(r.Size), r.Asked, time.Duration(r.Seconds) * time.Second}
 	}
 	for _, r := range expired {
-		n.of(r.Session).Expired = &ExpiredWait{r.Ticket, r.RoomType, int(r.Size), r.Reason}
+		n.newsOf(r.Session).Expired = &ExpiredWait{r.Ticket, r.RoomType, int(r.Size), r.Reason}
 	}
 	for _, r := range rows {
 		n.judge(r)
@@ -65,7 +65,7 @@ func (s *Store) newsOf(ctx context.Context, region string, replica uuid.UUID, se
 // newsBySession has one entry for each session with news.
 type newsBySession map[string]*RealtimeNews
 
-func (n newsBySession) of(id string) *RealtimeNews {
+func (n newsBySession) newsOf(id string) *RealtimeNews {
 	if n[id] == nil {
 		n[id] = &RealtimeNews{ID: id}
 	}
@@ -77,7 +77,7 @@ func (n newsBySession) judge(r query.RealtimeNewsRow) {
 	if r.Superseded {
 		n[r.ID] = &RealtimeNews{ID: r.ID}
 	}
-	news := n.of(r.ID)
+	news := n.newsOf(r.ID)
 	news.Superseded, news.Revoked = r.Superseded, r.Revoked
 }
 

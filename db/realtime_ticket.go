@@ -79,7 +79,7 @@ func (s *Store) EnqueueRealtime(ctx context.Context, e EnqueueRealtime) (QueuedR
 	if err != nil {
 		return QueuedRealtime{}, err
 	}
-	done, err := s.groups.waits.Do(ctx, e.Region, waitChange{session: e.Session, wish: wish})
+	done, err := s.groups.waitGroup.Do(ctx, e.Region, waitChange{session: e.Session, wish: wish})
 	return done.QueuedRealtime, err
 }
 
@@ -87,7 +87,7 @@ func (s *Store) EnqueueRealtime(ctx context.Context, e EnqueueRealtime) (QueuedR
 // session waits with no ticket, or its ticket is in a match that a director of Open Match assigns soon. A ticket whose players are asked whether
 // they accept a match is removed, too, which ends the match for the others. Errors: Superseded for another epoch; Unavailable.
 func (s *Store) DequeueRealtime(ctx context.Context, region string, session SessionEpoch) (removed bool, err error) {
-	done, err := s.groups.waits.Do(ctx, region, waitChange{session: session})
+	done, err := s.groups.waitGroup.Do(ctx, region, waitChange{session: session})
 	return done.removed, err
 }
 

@@ -27,7 +27,7 @@ func (t *waits) judge(w *wish) error {
 	if w.ticket == nil {
 		return nil
 	}
-	p, known := t.live[w.draft.Profile]
+	p, known := t.profiles[w.draft.Profile]
 	if !known {
 		return fault.New(fault.NotFound, "profile_unknown", "there is no profile %q, or it is retired", w.draft.Profile)
 	}
@@ -46,7 +46,7 @@ func (t *waits) judge(w *wish) error {
 
 // readProfiles reads the profiles that judge. Versions never change, so that a document is read once.
 func (t *waits) readProfiles(ctx context.Context, live []query.LiveVersionsRow) error {
-	t.live = make(map[string]*profile.Profile, len(live))
+	t.profiles = make(map[string]*profile.Profile, len(live))
 	for _, row := range live {
 		p, known := t.judges.get(row)
 		if !known {
@@ -57,7 +57,7 @@ func (t *waits) readProfiles(ctx context.Context, live []query.LiveVersionsRow) 
 			p, _ = profile.ParseStored([]byte(stored.Document))
 			t.judges.put(row, p)
 		}
-		t.live[row.Name] = p
+		t.profiles[row.Name] = p
 	}
 	return nil
 }

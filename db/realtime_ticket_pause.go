@@ -24,7 +24,7 @@ func (s *Store) pauseSessions(q *query.Queries, region string, sessions []string
 // transaction must be repeated.
 func (s *Store) leaveSessions(ctx context.Context, q *query.Queries, region string, sessions []string) error {
 	t := s.newWaits(q, region)
-	t.silent = sessions
+	t.quietSessions = sessions
 	if err := t.read(ctx, &tx.Pipeline{}, sessions, nil, nil); err != nil {
 		return err
 	}

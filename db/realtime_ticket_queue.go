@@ -36,18 +36,18 @@ func (s *Store) changeWaits(ctx context.Context, region string, calls []*waitCal
 // waits is a transaction that changes with which tickets sessions of a region wait.
 type waits struct {
 	*Store
-	q       *query.Queries
-	region  string
-	tickets queueing // new tickets of the universe
-	waiting []query.WaitingSessionsRow
-	live    map[string]*profile.Profile // of the wishes, by name; nil: a newer release wrote it, and this one cannot read it
-	leaves  map[ticketRef]leaving
-	told    []uuid.UUID // rooms that know that they do not wait any more
-	silent  []string    // sessions that know why their ticket leaves
-	add     query.AddWaitingParams
-	placed  []string // sessions whose position is counted
-	places  []query.WaitingPositionsRow
-	answers map[*waitCall]waitAnswer
+	q              *query.Queries
+	region         string
+	tickets        queueing // new tickets of the universe
+	waiting        []query.WaitingSessionsRow
+	profiles       map[string]*profile.Profile // of the wishes, by name; nil: a newer release wrote it, and this one cannot read it
+	leaves         map[ticketRef]leaving
+	roomsTold      []uuid.UUID // rooms that know that they do not wait any more
+	quietSessions  []string    // sessions that know why their ticket leaves
+	add            query.AddWaitingParams
+	placedSessions []string // sessions whose position is counted
+	places         []query.WaitingPositionsRow
+	answers        map[*waitCall]waitAnswer
 }
 
 // ticketRef names a ticket.
@@ -61,7 +61,7 @@ type waitAnswer struct {
 
 func (s *Store) newWaits(q *query.Queries, region string) *waits {
 	t := &waits{Store: s, q: q, region: region, leaves: map[ticketRef]leaving{}, answers: map[*waitCall]waitAnswer{}}
-	t.tickets = queueing{Store: s, q: q, busy: map[string]bool{}}
+	t.tickets = queueing{Store: s, q: q, busyPlayers: map[string]bool{}}
 	if c := s.cfg.Queueing; c != nil {
 		t.tickets.region = c.Universe
 	}
@@ -86,7 +86,7 @@ func (t *waits) decide(ctx context.Context, calls []*waitCall) error {
 			wishes = append(wishes, c.Req.wish)
 		}
 	}
-	t.silent = sessions
+	t.quietSessions = sessions
 	query.Queue(&p, &held, (*query.Queries).HoldSessionEpochs, hold)
 	if err := t.read(ctx, &p, sessions, nil, wishes); err != nil {
 		return err
@@ -124,7 +124,7 @@ func (t *waits) read(ctx context.Context, p *tx.Pipeline, sessions []string, lob
 
 // call decides a call of a session.
 func (t *waits) call(c waitChange, held bool) (a waitAnswer, busy bool) {
-	row, waits := t.of(c.session.ID)
+	row, waits := t.waitOf(c.session.ID)
 	switch {
 	case !held:
 		a.err = fault.New(fault.Superseded, "session_superseded", "another connection owns the session now")
@@ -132,18 +132,18 @@ func (t *waits) call(c waitChange, held bool) (a waitAnswer, busy bool) {
 		if a.removed = waits && row.Queued && !waitsElsewhere(row); a.removed {
 			t.leave(row, reasonByMember)
 		}
-	case waits && c.wish.is(row):
+	case waits && c.wish.matches(row):
 		a.Ticket, a.Sub, a.Size = row.Ticket, row.Sub, int(row.Size)
-		t.placed = append(t.placed, row.Session)
-		t.tickets.alive = append(t.tickets.alive, row.Ticket)
+		t.placedSessions = append(t.placedSessions, row.Session)
+		t.tickets.earlierTickets = append(t.tickets.earlierTickets, row.Ticket)
 	default:
 		a.QueuedRealtime, busy, a.err = t.enqueue(c.wish)
 	}
 	return a, busy
 }
 
-// of returns the row of a session that waits, unless its ticket leaves.
-func (t *waits) of(session string) (row query.WaitingSessionsRow, waits bool) {
+// waitOf returns the row of a session that waits, unless its ticket leaves.
+func (t *waits) waitOf(session string) (row query.WaitingSessionsRow, waits bool) {
 	i := slices.IndexFunc(t.waiting, func(r query.WaitingSessionsRow) bool { return r.Session == session })
 	if i < 0 {
 		return row, false
@@ -190,7 +190,7 @@ func (t *waits) enqueue(w *wish) (done QueuedRealtime, busy bool, err error) {
 	w.answer = answer
 	for i, m := range w.members {
 		addWaitingSession(&t.add, w, i, m, answer.ID)
-		t.placed = append(t.placed, m.Session)
+		t.placedSessions = append(t.placedSessions, m.Session)
 	}
 	return QueuedRealtime{Ticket: answer.ID, Sub: w.subs[0], Size: w.queue.Size}, false, nil
 }

@@ -139,7 +139,7 @@ func TestATicketIsPausedWithItsSession(t *testing.T) {
 	owner, d := n.decided(first, second)
 	out, err := n.CommitMatches(t.Context(), universe, "", db.HostShare{}, []db.MatchOwner{owner}, []db.NewMatch{d}, assignmentOf)
 	require.NoError(t, err)
-	require.Equal(t, []string{first.Ticket}, out[0].Gone)
+	require.Equal(t, []string{first.Ticket}, out[0].GoneTickets)
 	back := n.open(n.client("ada", resuming(ada)))
 	require.Equal(t, first.Ticket, back.Ticket)
 	require.Equal(t, "queued", n.state(first.Ticket))

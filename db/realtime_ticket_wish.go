@@ -87,7 +87,7 @@ func (w *wish) hash(region string) []byte {
 	return h.Sum(nil)
 }
 
-// is reports whether a session that waits has this wish already.
-func (w *wish) is(row query.WaitingSessionsRow) bool {
+// matches reports whether a session that waits has this wish already.
+func (w *wish) matches(row query.WaitingSessionsRow) bool {
 	return row.Queued && row.RoomType == w.queue.RoomType && int(row.Size) == w.queue.Size
 }

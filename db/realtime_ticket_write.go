@@ -37,8 +37,8 @@ func (t *waits) write(ctx context.Context) error {
 	if len(t.add.Sessions) > 0 {
 		query.QueueExec(out, (*query.Queries).AddWaiting, t.add)
 	}
-	if len(t.placed) > 0 {
-		query.Queue(out, &t.places, (*query.Queries).WaitingPositions, query.WaitingPositionsParams{Region: t.region, Most: maxPosition, Sessions: t.placed})
+	if len(t.placedSessions) > 0 {
+		query.Queue(out, &t.places, (*query.Queries).WaitingPositions, query.WaitingPositionsParams{Region: t.region, Most: maxPosition, Sessions: t.placedSessions})
 	}
 	return nil
 }
@@ -69,7 +69,7 @@ func (t *waits) takeOutOf(ctx context.Context, universe string, leaves []leaving
 	for _, r := range rows {
 		left[r.ID] = true
 	}
-	forget := query.ForgetWaitingParams{TicketRegion: universe, Told: append([]uuid.UUID{}, t.told...), Silent: append([]string{}, t.silent...)}
+	forget := query.ForgetWaitingParams{TicketRegion: universe, Told: append([]uuid.UUID{}, t.roomsTold...), Silent: append([]string{}, t.quietSessions...)}
 	for _, l := range leaves {
 		if !left[l.id] && t.queued(ticketRef{universe, l.id}) {
 			return frame.ErrRolledBack
@@ -83,7 +83,7 @@ func (t *waits) takeOutOf(ctx context.Context, universe string, leaves []leaving
 // expired returns the sessions whose tickets leave without their doing.
 func (t *waits) expired() (sessions []string) {
 	for _, r := range t.waiting {
-		if _, left := t.leaves[ticketRefOf(r)]; left && !slices.Contains(t.silent, r.Session) {
+		if _, left := t.leaves[ticketRefOf(r)]; left && !slices.Contains(t.quietSessions, r.Session) {
 			sessions = append(sessions, r.Session)
 		}
 	}

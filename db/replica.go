@@ -95,9 +95,9 @@ func (s *Store) AgentRegions(ctx context.Context) ([]string, error) {
 
 // OwnAgents holds the changed agents of a replica.
 type OwnAgents struct {
-	Changed []OwnAgent
-	All     bool   // Changed holds all agents that have not left: any other agent has left
-	Next    uint64 // for the next call
+	Changed    []OwnAgent
+	IsComplete bool   // Changed holds all agents that have not left: any other agent has left
+	Next       uint64 // for the next call
 }
 
 // OwnAgents returns the agents of a replica that changed since an earlier call. since is the Next of that call; 0 returns all agents. It may
@@ -126,7 +126,7 @@ func (s *Store) OwnAgents(ctx context.Context, region string, replica uuid.UUID,
 func (s *Store) allOwnAgents(ctx context.Context, region string, replica uuid.UUID) (OwnAgents, error) {
 	var p tx.Pipeline
 	var rows []query.AllOwnAgentsRow
-	out := OwnAgents{All: true}
+	out := OwnAgents{IsComplete: true}
 	queueOldest(&p, &out.Next)
 	query.Queue(&p, &rows, (*query.Queries).AllOwnAgents, query.AllOwnAgentsParams{Region: region, Replica: replica})
 	if err := s.q.Send(ctx, &p); err != nil {
@@ -146,7 +146,7 @@ func queueOldest(p *tx.Pipeline, into *uint64) {
 }
 
 func ownAgentOf(r query.OwnAgentsRow) OwnAgent {
-	return OwnAgent{ID: r.AgentID, Left: r.HasLeft, AgentState: AgentState{Status: echoed(r.Status), Owes: r.OwesReply, Doubted: r.Doubted}}
+	return OwnAgent{ID: r.AgentID, HasLeft: r.HasLeft, AgentState: AgentState{Status: echoed(r.Status), OwesSnapshot: r.OwesReply, JoinedElsewhere: r.Doubted}}
 }
 
 // echoed returns the status that polls carry. An agent's drain is complete when a poll carries draining.

@@ -35,7 +35,7 @@ func (s *Store) createRooms(ctx context.Context, region string, calls []*newRoom
 	h := roomHosting{region: region}
 	err := s.inTx(ctx, func(q *query.Queries) error {
 		h.q = q
-		return h.open(ctx, orders)
+		return h.openRooms(ctx, orders)
 	})
 	if err != nil {
 		return err

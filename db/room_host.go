@@ -23,13 +23,13 @@ type roomHosting struct {
 	q      *query.Queries
 	region string
 
-	made []query.ReserveRoomsRow // known once the transaction has committed
+	madeRooms []query.ReserveRoomsRow // known once the transaction has committed
 }
 
-// open decides orders. It sets the error of refused orders, and queues the statement that reserves the other rooms with the commit. First it
+// openRooms decides orders. It sets the error of refused orders, and queues the statement that reserves the other rooms with the commit. First it
 // reads a snapshot; only the snapshot can refuse an order. Then it locks the chosen agents and checks them again. If another transaction has
 // filled an order's agent in between, the order stays undecided.
-func (h *roomHosting) open(ctx context.Context, orders []*roomOrder) error {
+func (h *roomHosting) openRooms(ctx context.Context, orders []*roomOrder) error {
 	look, err := h.look(ctx, pendingOrders(orders))
 	if err != nil {
 		return err
@@ -59,7 +59,7 @@ func (h *roomHosting) look(ctx context.Context, orders []*roomOrder) (l hostLook
 	}
 	near := nearbyHosts(orders)
 	hosts.Ids = append(hosts.Ids, near.ids...)
-	query.Queue(&out, &l.taken, (*query.Queries).TakenRooms, query.TakenRoomsParams{Region: h.region, Ids: ids})
+	query.Queue(&out, &l.takenIDs, (*query.Queries).TakenRooms, query.TakenRoomsParams{Region: h.region, Ids: ids})
 	if len(hosts.Ids)+len(hosts.Processes) > 0 {
 		query.Queue(&out, &l.pinned, (*query.Queries).RoomHosts, hosts)
 	}
@@ -154,7 +154,7 @@ func (h *roomHosting) reserve(orders []*roomOrder) {
 		}
 	}
 	if len(p.Ids) > 0 {
-		query.Queue(h.q.Deferred(), &h.made, (*query.Queries).ReserveRooms, p)
+		query.Queue(h.q.Deferred(), &h.madeRooms, (*query.Queries).ReserveRooms, p)
 	}
 }
 
@@ -164,7 +164,7 @@ func (h *roomHosting) outcome(o *roomOrder) (Command, error) {
 	if o.err != nil || o.host == nil {
 		return Command{}, o.err
 	}
-	for _, m := range h.made {
+	for _, m := range h.madeRooms {
 		if m.ID == o.command {
 			return Command{
 				ID: m.ID, Region: h.region, AgentID: o.host.ID, Replica: o.host.Replica, Op: CommandCreate,

@@ -11,7 +11,7 @@ import (
 
 // hostLook is the part of a snapshot that concerns the orders.
 type hostLook struct {
-	taken      []string // ids of rooms
+	takenIDs   []string // ids of rooms
 	pinned     []query.RoomHostsRow
 	candidates map[string][]query.RoomCandidatesRow // by group
 }
@@ -20,7 +20,7 @@ type hostLook struct {
 func (l hostLook) refuse(orders []*roomOrder) {
 	for _, o := range orders {
 		switch {
-		case slices.Contains(l.taken, o.RoomID):
+		case slices.Contains(l.takenIDs, o.RoomID):
 			o.err = roomExists(o.RoomID)
 		case o.InstanceID != nil && o.ProcessUID != nil:
 			o.err = fault.New(fault.Invalid, CodeValidation, "a room is pinned to an instance or to a process, not to both")
@@ -80,7 +80,7 @@ func pinRefusal(r query.RoomHostsRow, o *roomOrder) error {
 
 // deal chooses agents for the orders without a pin. An order gets no agent if other orders of this transaction got the last place.
 func (l hostLook) deal(orders []*roomOrder) {
-	d := roomDeal{index: map[string]int{}, at: map[string]int{}}
+	d := roomDeal{index: map[string]int{}, positions: map[string]int{}}
 	for _, o := range orders {
 		if o.group != "" && o.err == nil {
 			d.add(o, l.candidates[o.group])
@@ -109,14 +109,14 @@ type roomDeal struct {
 	groups []roomGroup
 	orders [][]*roomOrder // of groups
 
-	index, at map[string]int // of agents, of groups
+	index, positions map[string]int // of agents, of groups
 }
 
 func (d *roomDeal) add(o *roomOrder, candidates []query.RoomCandidatesRow) {
-	g, known := d.at[o.group]
+	g, known := d.positions[o.group]
 	if !known {
 		g = len(d.groups)
-		d.at[o.group], d.orders = g, append(d.orders, nil)
+		d.positions[o.group], d.orders = g, append(d.orders, nil)
 		d.groups = append(d.groups, d.newGroup(o.Strategy, candidates))
 	}
 	d.groups[g].rooms++

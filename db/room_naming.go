@@ -39,8 +39,8 @@ func (t *agentTx) nameRooms(ctx context.Context) error {
 
 // heldRoom is a room whose public id nameRooms could choose for another room.
 type heldRoom struct {
-	named namedRoom
-	row   *roomRow
+	name namedRoom
+	row  *roomRow
 }
 
 // holders returns the rooms that have the public ids, by base. It ignores rooms that the transaction deletes.
@@ -59,12 +59,12 @@ func (t *agentTx) holders(ctx context.Context, ids []string) (map[string][]heldR
 		r := known[h.ID]
 		switch {
 		case r == nil:
-			r = &roomRow{id: h.ID, agent: h.AgentID, base: h.Base, kind: h.Type, live: h.Connections, local: h.Local, state: h.State, command: h.Command,
-				settledFor: -1, was: h.ID}
+			r = &roomRow{id: h.ID, agent: h.AgentID, base: h.Base, kind: h.Type, connections: h.Connections, local: h.Local, state: h.State, command: h.Command,
+				settledFor: -1, storedID: h.ID}
 		case r.deleted:
 			continue
 		default:
-			n = t.named(r)
+			n = t.namedRoomOf(r)
 			n.publicID = r.id
 		}
 		held[r.base] = append(held[r.base], heldRoom{n, r})
@@ -77,7 +77,7 @@ func (t *agentTx) roomsByStoredID() map[string]*roomRow {
 	for _, rooms := range t.ofID {
 		for _, r := range rooms {
 			if !r.isNew {
-				known[r.was] = r
+				known[r.storedID] = r
 			}
 		}
 	}
@@ -92,10 +92,10 @@ func (t *agentTx) addOwnNames(ctx context.Context, byBase map[string][]*roomRow,
 			continue
 		}
 		for _, r := range fresh {
-			ids = append(ids, t.named(r).ownNames(base)...)
+			ids = append(ids, t.namedRoomOf(r).ownNames(base)...)
 		}
 		for _, h := range held[base] {
-			ids = append(ids, h.named.ownNames(base)...)
+			ids = append(ids, h.name.ownNames(base)...)
 		}
 	}
 	slices.Sort(ids)
@@ -106,8 +106,8 @@ func (t *agentTx) addOwnNames(ctx context.Context, byBase map[string][]*roomRow,
 	return err
 }
 
-// named holds the properties of a locked agent's room on which its public id depends.
-func (t *agentTx) named(r *roomRow) namedRoom {
+// namedRoomOf holds the properties of a locked agent's room on which its public id depends.
+func (t *agentTx) namedRoomOf(r *roomRow) namedRoom {
 	a := t.agents[r.agent]
 	return namedRoom{agentID: r.agent, processUID: a.content.ProcessUID, joined: a.joined, local: r.local, isNew: r.isNew}
 }
@@ -116,14 +116,14 @@ func (t *agentTx) named(r *roomRow) namedRoom {
 func (t *agentTx) nameBase(base string, held []heldRoom, fresh []*roomRow, more *lockMore) {
 	var named []namedRoom
 	for _, h := range held {
-		named = append(named, h.named)
+		named = append(named, h.name)
 	}
 	for _, r := range fresh {
-		named = append(named, t.named(r))
+		named = append(named, t.namedRoomOf(r))
 	}
 	ids := nameRooms(base, named)
 	for i, h := range held {
-		if ids[i] == h.named.publicID {
+		if ids[i] == h.name.publicID {
 			continue
 		}
 		a := t.agents[h.row.agent]

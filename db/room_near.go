@@ -17,34 +17,34 @@ const spareNear = 32
 
 // nearby is the agents that the orders name, by group. The zero value names none: the whole fleet is read.
 type nearby struct {
-	ids    []string
-	orders map[string][]*roomOrder // by group
-	named  map[string]map[string]bool
+	ids         []string
+	orders      map[string][]*roomOrder // by group
+	namedAgents map[string]map[string]bool
 }
 
 // nearbyHosts returns the agents that orders without a pin name, each group as many as it has rooms and some more. It names none if an order
 // names none.
 func nearbyHosts(orders []*roomOrder) nearby {
-	n := nearby{orders: map[string][]*roomOrder{}, named: map[string]map[string]bool{}}
+	n := nearby{orders: map[string][]*roomOrder{}, namedAgents: map[string]map[string]bool{}}
 	for _, o := range orders {
 		switch {
 		case o.group == "":
-		case len(o.Near) == 0, o.NoMatch:
+		case len(o.NearestAgents) == 0, o.NoMatch:
 			return nearby{}
 		default:
 			n.orders[o.group] = append(n.orders[o.group], o)
 		}
 	}
 	for group, all := range n.orders {
-		n.named[group] = map[string]bool{}
+		n.namedAgents[group] = map[string]bool{}
 		for rank := range spareNear {
 			for _, o := range all {
-				if rank < len(o.Near) && len(n.named[group]) < len(all)+spareNear {
-					n.named[group][o.Near[rank]] = true
+				if rank < len(o.NearestAgents) && len(n.namedAgents[group]) < len(all)+spareNear {
+					n.namedAgents[group][o.NearestAgents[rank]] = true
 				}
 			}
 		}
-		for id := range n.named[group] {
+		for id := range n.namedAgents[group] {
 			n.ids = append(n.ids, id)
 		}
 	}
@@ -60,7 +60,7 @@ func (n nearby) choose(rows []query.RoomHostsRow, candidates map[string][]query.
 		var found []query.RoomCandidatesRow
 		for _, r := range rows {
 			host := roomHost{r, agentLoad{int(r.Connections), r.MaxConnections, int(r.Rooms), r.MaxRooms, int(r.InFlight)}}
-			if !n.named[group][r.ID] || !r.Fresh || !host.takes(orders[0]) {
+			if !n.namedAgents[group][r.ID] || !r.Fresh || !host.takes(orders[0]) {
 				continue
 			}
 			if r.MaxConnections == nil {

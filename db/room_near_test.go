@@ -17,7 +17,7 @@ func TestNamedAgentsAreComparedAlone(t *testing.T) {
 	f := setupFleet(t)
 	idle, low, high := f.agent(1), f.agent(2), f.agent(3)
 	f.exec("UPDATE agent_states SET connections = CASE agent_id WHEN $1 THEN 5 WHEN $2 THEN 9 ELSE 0 END", low, high)
-	names := func(agents ...string) func(*db.NewRoom) { return func(r *db.NewRoom) { r.Near = agents } }
+	names := func(agents ...string) func(*db.NewRoom) { return func(r *db.NewRoom) { r.NearestAgents = agents } }
 	require.Equal(t, low, f.create("r1", names(high, low)).AgentID, "the best of those that are named, by their rows")
 	require.Equal(t, idle, f.create("r2").AgentID)
 
@@ -34,7 +34,7 @@ func TestNamedAgentsAreComparedAlone(t *testing.T) {
 		f.exec(old, idle)
 		require.Equal(t, idle, f.create(fmt.Sprint("old-", i), names(low, high)).AgentID)
 	}
-	f.requireRefused(db.CodeNoCandidate, f.newRoom("race", func(r *db.NewRoom) { r.Type, r.Near = "none", []string{idle} }))
+	f.requireRefused(db.CodeNoCandidate, f.newRoom("race", func(r *db.NewRoom) { r.Type, r.NearestAgents = "none", []string{idle} }))
 	require.Equal(t, idle, f.create("unknown", names("nobody")).AgentID)
 }
 
@@ -45,7 +45,7 @@ func TestNamedAgentsOfAFrozenReplicaAreNotEnough(t *testing.T) {
 	frozen := uuid.New()
 	f.exec("INSERT INTO replicas (region, id, seen_at) VALUES ('eu', $1, clock_timestamp() - interval '3 seconds')", frozen)
 	alive, asleep := f.agent(1), f.agent(2, withReplica(frozen))
-	require.Equal(t, alive, f.create("r", func(r *db.NewRoom) { r.Near = []string{asleep} }).AgentID)
+	require.Equal(t, alive, f.create("r", func(r *db.NewRoom) { r.NearestAgents = []string{asleep} }).AgentID)
 }
 
 // Pins a fleet of which some agents declare a maximum of connections: how they are compared depends on all of them.
@@ -55,5 +55,5 @@ func TestNamedAgentsThatAreComparedByDifferentRules(t *testing.T) {
 	few, many := f.agent(1), f.agent(2)
 	f.exec("UPDATE agent_states SET connections = CASE agent_id WHEN $1 THEN 5 ELSE 9 END", few)
 	f.exec("UPDATE agents SET max_connections = 1000 WHERE id = $1", many)
-	require.Equal(t, few, f.create("r", func(r *db.NewRoom) { r.Near = []string{many, few} }).AgentID)
+	require.Equal(t, few, f.create("r", func(r *db.NewRoom) { r.NearestAgents = []string{many, few} }).AgentID)
 }

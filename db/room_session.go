@@ -25,17 +25,17 @@ type HostProcess struct {
 	MaxConnections *int32 // nil is unlimited
 	MaxRooms       *int32 // nil is unlimited
 	Connections    int
-	Others         int  // rooms that do not belong to sessions, including reserved rooms
+	OtherRooms     int  // rooms that do not belong to sessions, including reserved rooms
 	Draining       bool // the agent takes no rooms
-	Silent         bool // the agent has not answered the last poll
+	IsSilent       bool // the agent has not answered the last poll
 
-	Taken    bool // another game server is registered under the id
-	Instance HostInstance
+	IsReplaced bool // another game server is registered under the id
+	Instance   HostInstance
 }
 
 // HostInstance is the registration of a process.
 type HostInstance struct {
-	Live         bool // registered, with a running lease
+	IsLive       bool // registered, with a running lease
 	Incarnation  uuid.UUID
 	DrainsItself bool // it drains because its agent did, and not only because an operator keeps it drained
 	Endpoint     string
@@ -61,9 +61,9 @@ func (s *Store) HostProcesses(ctx context.Context, region string, replica uuid.U
 func hostProcessOf(r query.HostProcessesRow) HostProcess {
 	return HostProcess{
 		ID: r.ProcessUid, Endpoint: r.Endpoint, RoomTypes: r.RoomTypes, MaxConnections: r.MaxConnections, MaxRooms: r.MaxRooms,
-		Connections: int(r.Connections), Others: int(r.Others), Draining: r.Status != AgentActive || !r.AutoCreate, Silent: r.Silent, Taken: r.Taken,
+		Connections: int(r.Connections), OtherRooms: int(r.Others), Draining: r.Status != AgentActive || !r.AutoCreate, IsSilent: r.Silent, IsReplaced: r.Taken,
 		Instance: HostInstance{
-			Live: r.Alive && r.InstanceStatus != "gone", Incarnation: r.Incarnation, DrainsItself: r.InstanceDrainsItself,
+			IsLive: r.Alive && r.InstanceStatus != "gone", Incarnation: r.Incarnation, DrainsItself: r.InstanceDrainsItself,
 			Endpoint: r.InstanceEndpoint, Modes: r.InstanceModes, Capacity: int(r.InstanceCapacity), MaxSessions: r.InstanceMaxSessions,
 		},
 	}
@@ -98,7 +98,7 @@ const (
 type SettledRooms struct {
 	Created int  // sessions whose room exists now
 	Closed  int  // sessions whose room is gone or could not be created
-	Full    bool // the limit was reached: call again
+	HasMore bool // the limit was reached: call again
 }
 
 // SettleRooms compares the sessions on processes with their rooms, for the processes of which the replica holds a connection. It requests
@@ -110,13 +110,13 @@ func (s *Store) SettleRooms(ctx context.Context, region string, replica uuid.UUI
 		return SettledRooms{}, classify(err)
 	}
 	w := settleRooms(rows)
-	done := SettledRooms{Created: len(w.created), Closed: len(w.gone) + len(w.failed), Full: len(rows) == maxSettled}
+	done := SettledRooms{Created: len(w.created), Closed: len(w.goneSessions) + len(w.failed), HasMore: len(rows) == maxSettled}
 	if len(w.created) > 0 {
 		if err := s.q.MarkRooms(ctx, query.MarkRoomsParams{Region: region, Ids: w.created}); err != nil {
 			return SettledRooms{}, classify(err)
 		}
 	}
-	for reason, ids := range map[string][]uuid.UUID{"room_gone": w.gone, "room_failed": w.failed} {
+	for reason, ids := range map[string][]uuid.UUID{"room_gone": w.goneSessions, "room_failed": w.failed} {
 		if len(ids) == 0 {
 			continue
 		}
@@ -150,8 +150,8 @@ func (s *Store) requestRooms(ctx context.Context, region string, p query.Request
 
 // roomWork is the result of settleRooms: the changes to make.
 type roomWork struct {
-	created, gone, failed []uuid.UUID // sessions
-	request               query.RequestRoomsParams
+	created, goneSessions, failed []uuid.UUID // sessions
+	request                       query.RequestRoomsParams
 }
 
 // settleRooms judges sessions without a known room. It is pure.
@@ -162,7 +162,7 @@ func settleRooms(rows []query.UnsettledRoomsRow) (w roomWork) {
 		case r.Room != "":
 			w.created = append(w.created, r.ID)
 		case r.HadRoom:
-			w.gone = append(w.gone, r.ID)
+			w.goneSessions = append(w.goneSessions, r.ID)
 		case r.Age > roomPatience:
 			w.failed = append(w.failed, r.ID)
 		default:

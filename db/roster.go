@@ -15,19 +15,19 @@ import (
 // RosterAgent is an agent as it appears in lists. LastSyncAt of Info is the time at which its last reply was recorded; see [RosterReplica] for
 // later replies.
 type RosterAgent struct {
-	Info    InstanceInfo // Rooms are ordered by id, without reserved rooms
-	Replica uuid.UUID    // the replica that holds its connection
-	Joined  time.Time
-	Tx      uint64 // the last transaction that changed it
-	Missed  bool   // it has not answered since LastSyncAt
-	Doubted bool   // its process has joined another replica: the agent is not listed until it answers
-	Left    bool   // the agent has left; Info has only its ID
+	Info            InstanceInfo // Rooms are ordered by id, without reserved rooms
+	Replica         uuid.UUID    // the replica that holds its connection
+	Joined          time.Time
+	Tx              uint64 // the last transaction that changed it
+	Missed          bool   // it has not answered since LastSyncAt
+	JoinedElsewhere bool   // its process has joined another replica: the agent is not listed until it answers
+	HasLeft         bool   // the agent has left; Info has only its ID
 }
 
 // RosterReplica is a replica that holds connections, or held some recently.
 type RosterReplica struct {
-	ID   uuid.UUID
-	Live bool // its agents are listed; false: its lease has expired
+	ID     uuid.UUID
+	IsLive bool // its agents are listed; false: its lease has expired
 	// HeardSince is the latest time at which all its agents without a miss had replied. It is recorded about every second.
 	HeardSince time.Time
 }
@@ -37,7 +37,7 @@ type RosterPage struct {
 	Agents        []RosterAgent
 	Replicas      []RosterReplica // all of them
 	Next          SettledPoint    // the point where the next read of changes begins
-	More          bool            // there are more changes from before the start of this read
+	HasMore       bool            // there are more changes from before the start of this read
 	ServerChanged bool            // Postgres was restarted or replaced: the whole fleet must be read again
 }
 
@@ -74,7 +74,7 @@ func (s *Store) RosterSince(ctx context.Context, region string, since SettledPoi
 		return q.CurrentSnapshot(ctx)
 	}, struct{}{})
 	query.Queue(&p, &changed, (*query.Queries).RosterSince, query.RosterSinceParams{
-		Region: region, Before: since.read, After: since.after, Since: max(snapshotEnd(since.read), since.after+1), Page: rosterPage,
+		Region: region, Before: since.read, After: since.afterTx, Since: max(snapshotEnd(since.read), since.afterTx+1), Page: rosterPage,
 	})
 	query.Queue(&p, &replicas, (*query.Queries).RosterReplicas, region)
 	if err := s.q.Send(ctx, &p); err != nil {
@@ -88,7 +88,7 @@ func (s *Store) RosterSince(ctx context.Context, region string, since SettledPoi
 		late = len(changed)
 	}
 	rows, next, more := advance(since, now, changed[:late:late], changed[late:], rosterPage, func(r query.RosterSinceRow) uint64 { return r.Tx })
-	page := RosterPage{Replicas: replicasOf(replicas), Next: next, More: more}
+	page := RosterPage{Replicas: replicasOf(replicas), Next: next, HasMore: more}
 	for i := range rows {
 		page.Agents = append(page.Agents, rosterAgent(&rows[i]))
 	}
@@ -96,7 +96,7 @@ func (s *Store) RosterSince(ctx context.Context, region string, since SettledPoi
 }
 
 func rosterAgent(r *query.RosterSinceRow) RosterAgent {
-	a := RosterAgent{Replica: r.Replica, Joined: r.JoinedAt, Tx: r.Tx, Missed: r.Misses > 0, Doubted: r.Doubted, Left: r.HasLeft}
+	a := RosterAgent{Replica: r.Replica, Joined: r.JoinedAt, Tx: r.Tx, Missed: r.Misses > 0, JoinedElsewhere: r.Doubted, HasLeft: r.HasLeft}
 	a.Info.ID = r.AgentID
 	if r.HasLeft {
 		return a
@@ -116,7 +116,7 @@ func rosterAgent(r *query.RosterSinceRow) RosterAgent {
 func replicasOf(rows []query.RosterReplicasRow) []RosterReplica {
 	all := make([]RosterReplica, 0, len(rows))
 	for _, r := range rows {
-		all = append(all, RosterReplica{ID: r.ID, Live: r.Listed, HeardSince: r.HeardSince})
+		all = append(all, RosterReplica{ID: r.ID, IsLive: r.Listed, HeardSince: r.HeardSince})
 	}
 	return all
 }

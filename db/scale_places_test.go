@@ -121,7 +121,7 @@ func TestALostServerIsReplaced(t *testing.T) {
 	b.exec("UPDATE deployments SET missing_since = now() - interval '6 seconds'")
 	require.Zero(t, b.scale().Started, "it counts, since it may run")
 	require.Equal(t, "0 live servers, 0 of them with players; 0 starting; 1 ending, 1 of them perhaps never started; 1 party waiting. Used 0 + buffer 0 = 0: nothing to do", b.plan().Text)
-	require.True(t, b.refusal(waits(request("ann", 8))).Outlook.Full)
+	require.True(t, b.refusal(waits(request("ann", 8))).Outlook.IsFull)
 	b.exec("UPDATE pools SET max_servers = 3")
 	require.Equal(t, provision.Scaled{Planned: 1, Started: 1}, b.scale())
 	require.Equal(t, provision.Scaled{Planned: 1}, b.scale())

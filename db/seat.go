@@ -4,11 +4,11 @@ import "context"
 
 // SeatReport is an instance's report about the players of one of its sessions. Joined is applied before Left.
 type SeatReport struct {
-	Ref       InstanceRef
-	SessionID string
-	Joined    []Joined
-	Left      []Left
-	Ended     bool // the session is over
+	Ref         InstanceRef
+	SessionID   string
+	Joined      []Joined
+	LeftPlayers []Left
+	Ended       bool // the session is over
 }
 
 // Joined is a player who connected with the session token of that id. Connection is the game server's name for the
@@ -41,7 +41,7 @@ type SeatOutcome struct {
 type SeatReportResult struct {
 	Outcomes    []SeatOutcome
 	Joined      int // that were ok
-	Left        int
+	LeftCount   int
 	PlayerCount int
 	Closed      bool // the session is closed: now, or before
 }
@@ -63,14 +63,14 @@ func (s *Store) ReportSeats(ctx context.Context, r SeatReport) (SeatReportResult
 
 // reportOnForeign answers a report about a session that is not the instance's, or does not exist.
 func (d directory) reportOnForeign(r SeatReport) (SeatReportResult, error) {
-	if _, err := d.live(r.Ref); err != nil {
+	if _, err := d.liveRegion(r.Ref); err != nil {
 		return SeatReportResult{}, err
 	}
 	res := SeatReportResult{Closed: true}
 	for _, j := range r.Joined {
 		res.Outcomes = append(res.Outcomes, SeatOutcome{j.Sub, j.JTI, SeatUnknown})
 	}
-	for _, l := range r.Left {
+	for _, l := range r.LeftPlayers {
 		res.Outcomes = append(res.Outcomes, SeatOutcome{l.Sub, "", SeatUnknown})
 	}
 	return res, nil

@@ -82,9 +82,9 @@ func (s *Store) answerForeign(ctx context.Context, calls []*reportCall) error {
 // reporting is one transaction of seat reports.
 type reporting struct {
 	*Store
-	q      *query.Queries
-	region string
-	silent []string // instances that report for the first time, beside those of the reports
+	q               *query.Queries
+	region          string
+	silentInstances []string // instances that report for the first time, beside those of the reports
 }
 
 // load locks the sessions of the calls and reads the seats and tokens that decide about them.
@@ -99,7 +99,7 @@ func (rt reporting) load(ctx context.Context, calls []*reportCall) (reported, er
 			seats.SessionIds, seats.Subs = append(seats.SessionIds, id), append(seats.Subs, j.Sub)
 			tokens.Jtis = append(tokens.Jtis, j.JTI)
 		}
-		for _, l := range c.Req.Left {
+		for _, l := range c.Req.LeftPlayers {
 			seats.SessionIds, seats.Subs = append(seats.SessionIds, id), append(seats.Subs, l.Sub)
 		}
 	}
@@ -118,7 +118,7 @@ func (rt reporting) load(ctx context.Context, calls []*reportCall) (reported, er
 // takes others, since a join may need the seat that an earlier report freed. It returns the instances that report for the
 // first time.
 func (rt reporting) write(ctx context.Context, reports []*report) (started []string, err error) {
-	if len(reports)+len(rt.silent) == 0 {
+	if len(reports)+len(rt.silentInstances) == 0 {
 		return nil, nil
 	}
 	var out tx.Pipeline
@@ -149,7 +149,7 @@ func (rt reporting) write(ctx context.Context, reports []*report) (started []str
 // closes adds statements that close sessions that ended or are empty, and that mark instances that report for the first time.
 func (rt reporting) closes(out *tx.Pipeline, reports []*report, started *[]string) {
 	var ended, emptied []uuid.UUID
-	silent := slices.Clone(rt.silent)
+	silent := slices.Clone(rt.silentInstances)
 	var touched []string
 	for _, r := range reports {
 		if !r.session.ReportsSeats {

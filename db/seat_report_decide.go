@@ -19,10 +19,10 @@ type reported struct {
 type reportedSession struct {
 	query.LockReportedSessionsRow
 
-	players int
-	closed  bool
-	visited bool            // a player joined and left in one report; its seat is free only after the batch is written
-	decided map[string]bool // players of earlier reports of this batch
+	players        int
+	closed         bool
+	visited        bool            // a player joined and left in one report; its seat is free only after the batch is written
+	decidedPlayers map[string]bool // players of earlier reports of this batch
 }
 
 type seatState struct {
@@ -80,8 +80,8 @@ func speaksFor(ref InstanceRef, s query.LockReportedSessionsRow) bool {
 
 // awaits reports whether a report must wait until the decisions of this batch are written.
 func (s *reportedSession) awaits(r SeatReport) bool {
-	return s.closed || s.visited || slices.ContainsFunc(r.Left, func(l Left) bool { return s.decided[l.Sub] }) ||
-		slices.ContainsFunc(r.Joined, func(j Joined) bool { return s.decided[j.Sub] })
+	return s.closed || s.visited || slices.ContainsFunc(r.LeftPlayers, func(l Left) bool { return s.decidedPlayers[l.Sub] }) ||
+		slices.ContainsFunc(r.Joined, func(j Joined) bool { return s.decidedPlayers[j.Sub] })
 }
 
 // decideReport decides each entry by the seats and the token ids.
@@ -90,11 +90,11 @@ func (k reported) decideReport(c *reportCall, s *reportedSession) *report {
 	for _, j := range c.Req.Joined {
 		r.join(j, k)
 	}
-	for _, l := range c.Req.Left {
+	for _, l := range c.Req.LeftPlayers {
 		r.leave(l, k)
 	}
 	for _, o := range r.result.Outcomes {
-		s.decided[o.Sub] = true
+		s.decidedPlayers[o.Sub] = true
 	}
 	if c.Req.Ended || len(r.release) > 0 && s.players == 0 {
 		r.result.Closed, s.closed, s.players = true, true, 0
@@ -151,7 +151,7 @@ func (r *report) leave(l Left, k reported) {
 		result = SeatUnknown
 	}
 	if result == SeatOK {
-		r.result.Left++
+		r.result.LeftCount++
 	}
 	r.result.Outcomes = append(r.result.Outcomes, SeatOutcome{l.Sub, "", result})
 }

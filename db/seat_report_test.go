@@ -21,7 +21,7 @@ func TestReportsOfOneBatch(t *testing.T) {
 			r.Joined = []Joined{{Sub: joined, JTI: "token-of-" + joined}}
 		}
 		if left != "" {
-			r.Left = []Left{{Sub: left}}
+			r.LeftPlayers = []Left{{Sub: left}}
 		}
 		return &reportCall{Req: r}
 	}
@@ -73,7 +73,7 @@ func TestLeavesFreeSeatsForJoinsOfTheirBatch(t *testing.T) {
 		return SeatReport{Ref: arena, SessionID: full.SessionID, Joined: []Joined{{Sub: sub, JTI: token}}}
 	}
 	leave := func(sub string) SeatReport {
-		return SeatReport{Ref: arena, SessionID: full.SessionID, Left: []Left{{Sub: sub}}}
+		return SeatReport{Ref: arena, SessionID: full.SessionID, LeftPlayers: []Left{{Sub: sub}}}
 	}
 	for _, r := range []SeatReport{join("ann", "t1"), join("bob", "t2"), leave("bob")} {
 		_, err := s.ReportSeats(t.Context(), r)
@@ -93,7 +93,7 @@ func TestLeavesFreeSeatsForJoinsOfTheirBatch(t *testing.T) {
 	joinAndLeave := join("dan", "t4")
 	s.mustRelease(t, full, "bob")
 	s.mustPlace(t, duelFor(2, "dan"))
-	joinAndLeave.Left = []Left{{Sub: "dan"}}
+	joinAndLeave.LeftPlayers = []Left{{Sub: "dan"}}
 	calls = callsOf[SeatReport, SeatReportResult](t, joinAndLeave, join("cid", "t5"))
 	require.NoError(t, s.reportBatch(t.Context(), "eu", calls))
 	require.True(t, calls[0].Answered())
@@ -107,6 +107,6 @@ func TestLeavesFreeSeatsForJoinsOfTheirBatch(t *testing.T) {
 
 func (s *Store) mustRelease(t *testing.T, p Placement, sub string) {
 	t.Helper()
-	_, err := s.ReportSeats(t.Context(), SeatReport{Ref: InstanceRef{InstanceID: "a"}, SessionID: p.SessionID, Left: []Left{{Sub: sub}}})
+	_, err := s.ReportSeats(t.Context(), SeatReport{Ref: InstanceRef{InstanceID: "a"}, SessionID: p.SessionID, LeftPlayers: []Left{{Sub: sub}}})
 	require.NoError(t, err)
 }

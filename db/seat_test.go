@@ -18,7 +18,7 @@ func (b *bundle) joined(instance, session, sub, jti string) db.SeatResult {
 
 func (b *bundle) left(instance, session string, subs ...string) db.SeatReportResult {
 	b.t.Helper()
-	return b.report(db.SeatReport{Ref: ref(instance), SessionID: session, Left: gone(subs...)})
+	return b.report(db.SeatReport{Ref: ref(instance), SessionID: session, LeftPlayers: gone(subs...)})
 }
 
 func gone(subs ...string) (left []db.Left) {
@@ -39,7 +39,7 @@ func TestSeatLifecycle(t *testing.T) {
 	require.Equal(t, db.SeatOK, b.joined("a", p.SessionID, "ann", "j2"), "every valid token may be redeemed")
 	require.Equal(t, db.SeatUnknown, b.joined("a", p.SessionID, "eve", "j3"))
 	res := b.left("a", p.SessionID, "ann", "bob")
-	require.Equal(t, 2, res.Left, "a seat is freed, connected or not")
+	require.Equal(t, 2, res.LeftCount, "a seat is freed, connected or not")
 	require.True(t, res.Closed, "the session is empty")
 	_, err := b.Session(t.Context(), p.SessionID)
 	requireKind(t, fault.Gone, "session_closed", err)
@@ -69,7 +69,7 @@ func (b *bundle) reportConnection(instance, session, sub, jti, connection string
 	if jti != "" {
 		r.Joined = []db.Joined{{Sub: sub, JTI: jti, Connection: connection}}
 	} else {
-		r.Left = []db.Left{{Sub: sub, Connection: connection}}
+		r.LeftPlayers = []db.Left{{Sub: sub, Connection: connection}}
 	}
 	return b.report(r).Outcomes[0].Result
 }
@@ -129,8 +129,8 @@ func TestConnectionsInOneReport(t *testing.T) {
 	session := b.place(request("ann", 8, "bob")).SessionID
 	res := b.report(db.SeatReport{
 		Ref: ref("a"), SessionID: session,
-		Joined: []db.Joined{{Sub: "ann", JTI: "j1", Connection: "c1"}, {Sub: "ann", JTI: "j2", Connection: "c2"}, {Sub: "bob", JTI: "j3", Connection: "c3"}},
-		Left:   []db.Left{{Sub: "ann", Connection: "c1"}, {Sub: "bob", Connection: "c3"}},
+		Joined:      []db.Joined{{Sub: "ann", JTI: "j1", Connection: "c1"}, {Sub: "ann", JTI: "j2", Connection: "c2"}, {Sub: "bob", JTI: "j3", Connection: "c3"}},
+		LeftPlayers: []db.Left{{Sub: "ann", Connection: "c1"}, {Sub: "bob", Connection: "c3"}},
 	})
 	var got []db.SeatResult
 	for _, o := range res.Outcomes {
@@ -246,7 +246,7 @@ func TestReportsOfAnotherInstance(t *testing.T) {
 	p := b.place(request("ann", 8))
 	b.register("b", 16)
 	require.Equal(t, db.SeatUnknown, b.joined("b", p.SessionID, "ann", "j1"))
-	res := b.report(db.SeatReport{Ref: ref("b"), SessionID: p.SessionID, Left: gone("ann"), Ended: true})
+	res := b.report(db.SeatReport{Ref: ref("b"), SessionID: p.SessionID, LeftPlayers: gone("ann"), Ended: true})
 	require.Equal(t, db.SeatUnknown, res.Outcomes[0].Result)
 	got, err := b.Session(t.Context(), p.SessionID)
 	require.NoError(t, err)

@@ -85,7 +85,7 @@ func (s *Store) rosterStateBatch(ctx context.Context, _ string, calls []*rosterC
 		states[r.InstanceID] = RosterState{strconv.FormatUint(uint64(r.Digest), 36), r.InstanceID, r.Region, r.Endpoint, r.Incarnation}
 	}
 	for _, c := range calls {
-		_, err := known.live(c.Req)
+		_, err := known.liveRegion(c.Req)
 		c.Answer(states[c.Req.InstanceID], err)
 	}
 	return nil

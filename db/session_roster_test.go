@@ -58,7 +58,7 @@ func TestRosters(t *testing.T) {
 	require.Equal(t, want, got[0])
 
 	m.connect("a", p, "ann")
-	m.report(db.SeatReport{Ref: ref("a"), SessionID: p.SessionID, Left: []db.Left{{Sub: "bob"}}})
+	m.report(db.SeatReport{Ref: ref("a"), SessionID: p.SessionID, LeftPlayers: []db.Left{{Sub: "bob"}}})
 	newcomer := matchOf(m.queued("red", "cid"))
 	newcomer.Join = p.SessionID
 	m.requireCommitted(m.commit(newcomer)[0])
@@ -101,7 +101,7 @@ func TestRosterDigests(t *testing.T) {
 	newcomer.Join = p.SessionID
 	m.requireCommitted(m.commit(newcomer)[0])
 	changed("a newcomer")
-	m.report(db.SeatReport{Ref: ref("a"), SessionID: p.SessionID, Left: []db.Left{{Sub: "cid"}}})
+	m.report(db.SeatReport{Ref: ref("a"), SessionID: p.SessionID, LeftPlayers: []db.Left{{Sub: "cid"}}})
 	changed("a player left")
 	m.place(request("dan", 8))
 	changed("a session of /matchmake")

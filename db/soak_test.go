@@ -105,7 +105,7 @@ func (s *soak) play(ctx context.Context, st *db.Store) {
 	report := db.SeatReport{Ref: ref(instance), SessionID: p.SessionID, Joined: []db.Joined{{Sub: r.Caller, JTI: fmt.Sprint(rand.Int64())}}}
 	_, err = st.ReportSeats(ctx, report)
 	s.check(ctx, err)
-	_, err = st.ReportSeats(ctx, db.SeatReport{Ref: ref(instance), SessionID: p.SessionID, Left: gone(r.Party...), Ended: rand.IntN(20) == 0})
+	_, err = st.ReportSeats(ctx, db.SeatReport{Ref: ref(instance), SessionID: p.SessionID, LeftPlayers: gone(r.Party...), Ended: rand.IntN(20) == 0})
 	s.check(ctx, err)
 	s.reported.Add(2)
 }

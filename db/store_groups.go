@@ -26,7 +26,7 @@ type groups struct {
 
 	playerTickets     *batch.Group[PlayerTicketRequest, PlayerTicketAnswer]
 	playerTicketReads *batch.Group[ticketReading, PlayerTicket]
-	waits             *batch.Group[waitChange, waited]
+	waitGroup         *batch.Group[waitChange, waited]
 	rosterStates      *batch.Group[InstanceRef, RosterState]
 
 	agents     *batch.Group[agentChange, AgentState]
@@ -43,7 +43,7 @@ type groups struct {
 	realtimeOpens *batch.Group[OpenRealtime, OpenedRealtime]
 	suspensions   *batch.Group[suspension, struct{}]
 
-	all []interface {
+	list []interface {
 		Drain(ctx context.Context) error
 	}
 }
@@ -66,7 +66,7 @@ func (s *Store) newGroups() (g groups) {
 		batch.Limits[PlayerTicketRequest]{MaxWeight: 512, Weight: PlayerTicketRequest.players, Bytes: PlayerTicketRequest.bytes}, s.createPlayerTickets)
 	g.playerTicketReads = addGroup(s, &g, "player ticket read",
 		batch.Limits[ticketReading]{MaxWeight: 512, Weight: batch.One[ticketReading], Bytes: ticketReading.bytes}, s.readPlayerTickets)
-	g.waits = addGroup(s, &g, "session ticket", batch.Limits[waitChange]{MaxWeight: 256, Weight: batch.One[waitChange], Bytes: waitChange.bytes}, s.changeWaits)
+	g.waitGroup = addGroup(s, &g, "session ticket", batch.Limits[waitChange]{MaxWeight: 256, Weight: batch.One[waitChange], Bytes: waitChange.bytes}, s.changeWaits)
 	g.rosterStates = addGroup(s, &g, "roster state", batch.Limits[InstanceRef]{MaxWeight: 256, Weight: batch.One[InstanceRef], Bytes: InstanceRef.bytes}, s.rosterStateBatch)
 	g.agents = addGroup(s, &g, "snapshot", batch.Limits[agentChange]{MaxWeight: heavyBatch, Weight: agentChange.weight, Bytes: agentChange.bytes}, s.agentBatch)
 	g.newRooms = addGroup(s, &g, "create", batch.Limits[NewRoom]{MaxWeight: 256, Weight: batch.One[NewRoom], Bytes: NewRoom.bytes}, s.createRooms)
@@ -86,7 +86,7 @@ func (s *Store) newGroups() (g groups) {
 // addGroup makes a group and adds it to those that Drain waits for. The name is the one in metrics.
 func addGroup[Req, Res any](s *Store, g *groups, name string, limits batch.Limits[Req], decide batch.Decide[Req, Res]) *batch.Group[Req, Res] {
 	made := batch.New(s.cfg.batches(), name, limits, decide)
-	g.all = append(g.all, made)
+	g.list = append(g.list, made)
 	return made
 }
 
@@ -103,7 +103,7 @@ func (c Config) batches() batch.Config {
 
 // Drain waits until no grouped call is waiting or being decided, or until ctx ends. Call it when no new calls arrive.
 func (s *Store) Drain(ctx context.Context) error {
-	for _, g := range s.groups.all {
+	for _, g := range s.groups.list {
 		if err := g.Drain(ctx); err != nil {
 			return err
 		}
@@ -141,14 +141,14 @@ func (l ClientList) weight() int { return 1 + len(l.Clients) }
 
 func (l ClientList) bytes() int { return textBytes(l.Ref.InstanceID) + 8*len(l.Clients) }
 
-func (r SeatReport) entries() int { return 1 + len(r.Joined) + len(r.Left) }
+func (r SeatReport) entries() int { return 1 + len(r.Joined) + len(r.LeftPlayers) }
 
 func (r SeatReport) bytes() int {
 	n := textBytes(r.Ref.InstanceID, r.SessionID)
 	for _, j := range r.Joined {
 		n += textBytes(j.Sub, j.JTI, j.Connection)
 	}
-	for _, l := range r.Left {
+	for _, l := range r.LeftPlayers {
 		n += textBytes(l.Sub, l.Connection)
 	}
 	return n

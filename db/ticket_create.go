@@ -28,10 +28,10 @@ type NewTicket struct {
 type ticketDraft struct {
 	NewTicket
 
-	id   string
-	at   time.Time
-	row  match.Row
-	body []byte
+	id        string
+	createdAt time.Time
+	row       match.Row
+	body      []byte
 }
 
 type createCall = batch.Call[*ticketDraft, Ticket]
@@ -44,11 +44,11 @@ func (s *Store) CreateTicket(ctx context.Context, region string, t NewTicket) (T
 }
 
 func (s *Store) draftTicket(region string, t NewTicket) *ticketDraft {
-	d := &ticketDraft{NewTicket: t, at: s.Now().UTC()}
-	d.id = s.ids.next(region, TicketID, d.at)
-	d.Fields.Created = match.MomentOf(d.at)
+	d := &ticketDraft{NewTicket: t, createdAt: s.Now().UTC()}
+	d.id = s.ids.next(region, TicketID, d.createdAt)
+	d.Fields.Created = match.MomentOf(d.createdAt)
 	d.row = d.Fields.Row()
-	d.body = d.Encode(d.id, d.at)
+	d.body = d.Encode(d.id, d.createdAt)
 	return d
 }
 

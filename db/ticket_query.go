@@ -19,7 +19,7 @@ func (s *Store) QueryTickets(region string, p match.Pool, bodies bool) *PoolQuer
 	poolQuery, some := p.Query()
 	params := query.QueryInOrderParams{
 		Region: region, Bodies: bodies, Terms: poolQuery.Terms, Present: poolQuery.Present, PendingFor: s.cfg.Timing.PendingFor,
-		CreatedAfter: poolQuery.After, CreatedBefore: poolQuery.Before, Most: partBytes, Rows: partBytes / QueryRowBytes,
+		CreatedAfter: poolQuery.CreatedAfter, CreatedBefore: poolQuery.CreatedBefore, Most: partBytes, Rows: partBytes / QueryRowBytes,
 	}
 	if len(poolQuery.Ranges) > 0 {
 		params.Key1, params.Low1, params.High1 = &poolQuery.Ranges[0].Key, poolQuery.Ranges[0].Low, poolQuery.Ranges[0].High
@@ -29,7 +29,7 @@ func (s *Store) QueryTickets(region string, p match.Pool, bodies bool) *PoolQuer
 	}
 	params.RangeKeys, params.Lows, params.Highs = rangeParams(poolQuery.Ranges[min(2, len(poolQuery.Ranges)):])
 	r := &ticketReader{params: params, tryIndex: len(poolQuery.Terms) > 0}
-	return &PoolQuery[QueriedTicket]{store: s, read: r.read, over: !some}
+	return &PoolQuery[QueriedTicket]{store: s, read: r.read, isOver: !some}
 }
 
 // ticketReader reads the tickets of a pool for a PoolQuery.
@@ -82,7 +82,7 @@ func (s *Store) CountTickets(ctx context.Context, region string, p match.Pool) (
 		return 0, nil
 	}
 	params := query.CountTicketsParams{
-		Region: region, Terms: poolQuery.Terms, Present: poolQuery.Present, PendingFor: s.cfg.Timing.PendingFor, CreatedAfter: poolQuery.After, CreatedBefore: poolQuery.Before,
+		Region: region, Terms: poolQuery.Terms, Present: poolQuery.Present, PendingFor: s.cfg.Timing.PendingFor, CreatedAfter: poolQuery.CreatedAfter, CreatedBefore: poolQuery.CreatedBefore,
 	}
 	params.RangeKeys, params.Lows, params.Highs = rangeParams(poolQuery.Ranges)
 	err = s.read(ctx, func(ctx context.Context, read *query.Queries) error {

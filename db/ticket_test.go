@@ -79,7 +79,7 @@ func TestPoolsInSQL(t *testing.T) {
 		require.Equal(t, n, got, name)
 	}
 	for _, c := range matchtest.Cases() {
-		require.Equal(t, c.Held, c.Pool.Holds(c.Fields), c.Name)
+		require.Equal(t, c.IsHeld, c.Pool.Holds(c.Fields), c.Name)
 		ask(t, c.Name, c.Pool, c.Fields)
 	}
 	rapid.Check(t, func(rt *rapid.T) {

@@ -44,7 +44,7 @@ func (group) join(r *Room, m Member, o Options, c card) error {
 		return err
 	}
 	if c.Name = name; name == "" {
-		c.Name = named(m)
+		c.Name = nameOf(m)
 	}
 	r.setCard(m.Session, c)
 	ensureOwner(r)
@@ -161,7 +161,7 @@ func lock(r *Room, _ Member, f fields) error {
 	if err != nil {
 		return err
 	}
-	r.Locked = locked
+	r.IsLocked = locked
 	r.Set("locked", locked)
 	return nil
 }

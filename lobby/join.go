@@ -16,11 +16,11 @@ func (t *Types) Join(j Join) Action {
 	return bounded(func(r *Room) error {
 		made := r.Type == "" // New alone does not say so: an action before this one, in the same transaction, may have made it
 		if made {
-			if err := t.open(r, j); err != nil {
+			if err := t.openRoom(r, j); err != nil {
 				return err
 			}
 		}
-		typ, known := t.of(r)
+		typ, known := t.typeOf(r)
 		if !known || r.Type != j.Type {
 			return ErrWrongType
 		}
@@ -38,8 +38,8 @@ func (t *Types) Join(j Join) Action {
 	})
 }
 
-// open makes a new room.
-func (t *Types) open(r *Room, j Join) error {
+// openRoom makes a new room.
+func (t *Types) openRoom(r *Room, j Join) error {
 	typ, ok := t.Lookup(j.Type)
 	if !ok {
 		return ErrWrongType
@@ -82,7 +82,7 @@ func admit(r *Room, j Join, own bool) error {
 		return ErrNotInvited
 	case r.Participants == nil && r.Private && !invited && !own:
 		return ErrNotInvited
-	case r.Locked && !own:
+	case r.IsLocked && !own:
 		return ErrLocked
 	case len(r.Members) >= r.MaxMembers:
 		return ErrFull

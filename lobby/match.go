@@ -105,7 +105,7 @@ func (match) Join(r *Room, m Member, o Options) error {
 	if err != nil {
 		return err
 	}
-	r.Set(memberKey(m.Session), player{Player: named(m), Name: name})
+	r.Set(memberKey(m.Session), player{Player: nameOf(m), Name: name})
 	return nil
 }
 
@@ -128,8 +128,8 @@ func (match) Message(r *Room, _ Member, m Message) error {
 	return nil
 }
 
-// named returns the player's name if a token names it.
-func named(m Member) string {
+// nameOf returns the player's name if a token names it.
+func nameOf(m Member) string {
 	if m.Player == m.Session {
 		return ""
 	}

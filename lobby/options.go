@@ -12,16 +12,16 @@ type Options map[string]json.RawMessage
 
 // fields are the fields of a client's object. Names have a form with underscores; clients may use camelCase instead.
 type fields struct {
-	of     map[string]json.RawMessage
+	values map[string]json.RawMessage
 	prefix string // of the field that an error names
 }
 
-func (o Options) fields() fields { return fields{of: o, prefix: "options."} }
+func (o Options) fields() fields { return fields{values: o, prefix: "options."} }
 
 // fieldsOf reads an object; null, and nothing, is an empty one.
 func fieldsOf(field string, raw json.RawMessage) (fields, error) {
 	f := fields{}
-	if len(raw) > 0 && json.Unmarshal(raw, &f.of) != nil {
+	if len(raw) > 0 && json.Unmarshal(raw, &f.values) != nil {
 		return f, Invalid(field, "must be an object")
 	}
 	return f, nil
@@ -29,9 +29,9 @@ func fieldsOf(field string, raw json.RawMessage) (fields, error) {
 
 // raw returns a field, or nil if it is absent or null.
 func (f fields) raw(name string) json.RawMessage {
-	raw, ok := f.of[name]
+	raw, ok := f.values[name]
 	if !ok {
-		raw = f.of[camel(name)]
+		raw = f.values[camel(name)]
 	}
 	if string(raw) == "null" {
 		return nil

@@ -106,7 +106,7 @@ func (w *walk) hold() {
 	w.holdGroup()
 }
 
-func (w *walk) logic() Logic { typ, _ := w.of(w.room); return typ.logic }
+func (w *walk) logic() Logic { typ, _ := w.typeOf(w.room); return typ.logic }
 
 func (w *walk) hasCards() bool {
 	_, once := w.logic().(oncePerPlayer)

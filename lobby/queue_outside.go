@@ -2,10 +2,10 @@ package lobby
 
 import "slices"
 
-// Asked returns the action by which the owner of a room, a player, queues its members from outside of the room, with a ticket that was made for these
+// AskedFor returns the action by which the owner of a room, a player, queues its members from outside of the room, with a ticket that was made for these
 // players, in sorted order. A room whose members are queued stays so; whoever runs the action compares the tickets. Errors: [ErrWrongType];
 // [ErrNotMember]; [ErrNotOwner]; [ErrChanged] if the members are other players by now; code invalid if they may not queue.
-func (t *Types) Asked(owner string, players []string, q Queue) Action {
+func (t *Types) AskedFor(owner string, players []string, q Queue) Action {
 	return atomic(func(r *Room) error {
 		logic, ok := t.logic(r).(queuing)
 		if !ok {

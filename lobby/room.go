@@ -26,7 +26,7 @@ type Room struct {
 	Invited           []Member
 	MaxMembers        int
 	Grace             time.Duration // that it stays without members and invitations; 0: it ends with the transaction that leaves it empty
-	Private, Locked   bool
+	Private, IsLocked bool
 	Participants      []string // sessions of the match that made it; nil: no match did
 	Closed            bool     // the room ends with this transaction
 

@@ -61,8 +61,8 @@ func (t *Types) Lookup(name string) (Type, bool) {
 	return typ, ok
 }
 
-// of returns the type of a room. The room of a match has the type that its players asked for, and [match] runs it where no other does.
-func (t *Types) of(r *Room) (Type, bool) {
+// typeOf returns the type of a room. The room of a match has the type that its players asked for, and [match] runs it where no other does.
+func (t *Types) typeOf(r *Room) (Type, bool) {
 	typ, ok := t.Lookup(r.Type)
 	if !ok && r.Participants != nil {
 		return t.ofMatch(r.Type), true
@@ -85,6 +85,6 @@ func (t *Types) ofMatch(name string) Type {
 
 // logic returns the logic of a room, or nil if this process does not know its type: another one is configured otherwise.
 func (t *Types) logic(r *Room) Logic {
-	typ, _ := t.of(r)
+	typ, _ := t.typeOf(r)
 	return typ.logic
 }

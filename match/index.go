@@ -23,10 +23,10 @@ type Row struct {
 // all of Present among its keys, and has for each range a double of that key from Low to High. A store may treat NaN as
 // outside every range or, as Postgres does, as greater than all numbers.
 type Query struct {
-	After, Before int64
-	Terms         []uuid.UUID
-	Present       []uuid.UUID
-	Ranges        []QueryRange
+	CreatedAfter, CreatedBefore int64
+	Terms                       []uuid.UUID
+	Present                     []uuid.UUID
+	Ranges                      []QueryRange
 }
 
 // QueryRange includes both ends. Neither is NaN.
@@ -60,12 +60,12 @@ func (f Fields) Row() Row {
 // Query returns the query that holds the rows of exactly those fields that the pool holds. possible is false if the pool
 // holds nothing at all, because one of its ranges is empty. Slices are never nil.
 func (p Pool) Query() (q Query, possible bool) {
-	q = Query{After: math.MinInt64, Before: math.MaxInt64, Terms: []uuid.UUID{}, Present: []uuid.UUID{}, Ranges: []QueryRange{}}
+	q = Query{CreatedAfter: math.MinInt64, CreatedBefore: math.MaxInt64, Terms: []uuid.UUID{}, Present: []uuid.UUID{}, Ranges: []QueryRange{}}
 	if p.CreatedAfter != nil {
-		q.After = p.CreatedAfter.UnixNano()
+		q.CreatedAfter = p.CreatedAfter.UnixNano()
 	}
 	if p.CreatedBefore != nil {
-		q.Before = p.CreatedBefore.UnixNano()
+		q.CreatedBefore = p.CreatedBefore.UnixNano()
 	}
 	for _, tag := range p.Tags {
 		q.Terms = append(q.Terms, term(tagTerm, "", tag))

@@ -17,7 +17,7 @@ import (
 func TestQueryOfRowDecidesLikeHolds(t *testing.T) {
 	t.Parallel()
 	for _, c := range matchtest.Cases() {
-		require.Equal(t, c.Held, answered(c.Pool, c.Fields), c.Name)
+		require.Equal(t, c.IsHeld, answered(c.Pool, c.Fields), c.Name)
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		f := matchtest.Fields().Draw(t, "fields")
@@ -31,7 +31,7 @@ func TestQueryOfRowDecidesLikeHolds(t *testing.T) {
 func answered(p match.Pool, f match.Fields) bool {
 	q, some := p.Query()
 	r := f.Row()
-	if !some || q.After >= r.Created || r.Created >= q.Before {
+	if !some || q.CreatedAfter >= r.Created || r.Created >= q.CreatedBefore {
 		return false
 	}
 	for _, rg := range q.Ranges {

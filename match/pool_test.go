@@ -19,7 +19,7 @@ func TestPoolHolds(t *testing.T) {
 		require.False(t, names[c.Name], "two cases are called %q", c.Name)
 		names[c.Name] = true
 		require.NoError(t, c.Pool.Check(), c.Name)
-		require.Equal(t, c.Held, c.Pool.Holds(c.Fields), c.Name)
+		require.Equal(t, c.IsHeld, c.Pool.Holds(c.Fields), c.Name)
 	}
 }
 
@@ -37,7 +37,7 @@ func TestCasesCoverEveryFilterBothWays(t *testing.T) {
 			"before": pointers(c.Pool.CreatedBefore), "after": pointers(c.Pool.CreatedAfter),
 		} {
 			if n > 0 {
-				got[reach{filter, c.Held}]++
+				got[reach{filter, c.IsHeld}]++
 			}
 		}
 	}

@@ -106,7 +106,7 @@ func (s set) redo(ctx context.Context, url string, log *slog.Logger) ([]int64, e
 func (s set) move(ctx context.Context, url string, log *slog.Logger,
 	change func(*goose.Provider) ([]*goose.MigrationResult, error),
 ) ([]int64, error) {
-	p, err := s.open(ctx, url, locked)
+	p, err := s.openProvider(ctx, url, locked)
 	if err != nil {
 		return nil, err
 	}

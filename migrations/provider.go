@@ -18,8 +18,8 @@ const (
 	unlocked locking = false // for reading: an operator who looks must not wait for the migration that runs
 )
 
-// open connects to url and pairs it with the files. Closing the provider closes the connection.
-func (s set) open(ctx context.Context, url string, how locking) (*goose.Provider, error) {
+// openProvider connects to url and pairs it with the files. Closing the provider closes the connection.
+func (s set) openProvider(ctx context.Context, url string, how locking) (*goose.Provider, error) {
 	db, err := connect(ctx, url)
 	if err != nil {
 		return nil, err

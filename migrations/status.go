@@ -27,7 +27,7 @@ func Status(ctx context.Context, url string) ([]Migration, error) { return embed
 func Version(ctx context.Context, url string) (int64, error) { return embedded.version(ctx, url) }
 
 func (s set) status(ctx context.Context, url string) ([]Migration, error) {
-	p, err := s.open(ctx, url, unlocked)
+	p, err := s.openProvider(ctx, url, unlocked)
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +44,7 @@ func (s set) status(ctx context.Context, url string) ([]Migration, error) {
 }
 
 func (s set) version(ctx context.Context, url string) (int64, error) {
-	p, err := s.open(ctx, url, unlocked)
+	p, err := s.openProvider(ctx, url, unlocked)
 	if err != nil {
 		return 0, err
 	}

@@ -264,7 +264,7 @@ func (s *Server) newAgents(o Orchestrator, config *tls.Config) (a *agents, err e
 		return nil, err
 	}
 	a.caller = command.New(store, o.Region, command.Options{
-		Replica: a.Replica, Timeout: o.CommandTimeout, WaitFor: a.waitForRoster, NearestAgents: a.roster.Near, Log: log, Guard: guard,
+		Replica: a.Replica, Timeout: o.CommandTimeout, WaitFor: a.waitForRoster, NearestAgents: a.roster.NearestAgents, Log: log, Guard: guard,
 	})
 	a.hosts = roomhost.New(roomhost.Options{
 		Store: store, Region: o.Region, Replica: a.Replica, Log: log, Guard: guard,

@@ -18,7 +18,7 @@ type historian struct {
 func (h historian) runOnce(ctx context.Context) (Done, error) {
 	turn, err := h.store.TurnHistory(ctx, daysAhead, h.retention)
 	done := Done{}
-	done.add("partitions_made", turn.Made)
+	done.add("partitions_made", turn.PartitionsMade)
 	done.add("partitions_dropped", turn.Dropped)
 	done.add("default_partitions_replaced", turn.Replaced)
 	done.add("default_rows_deleted", turn.Pruned)

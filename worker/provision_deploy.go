@@ -54,7 +54,7 @@ func (s *step) lifetime() (lifetime, drainAhead time.Duration) {
 }
 
 func (s *step) spec(lifetime time.Duration) (provider.Spec, error) {
-	v := s.v.At(s.d.Provider)
+	v := s.v.ForProvider(s.d.Provider)
 	env, webhook, err := s.provisioner.opt.Environment(s.d.Deployment, v)
 	if err != nil {
 		return provider.Spec{}, err

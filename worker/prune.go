@@ -52,7 +52,7 @@ func (p pruner) region(ctx context.Context, region string, done Done) error {
 	err = drain(pruneBatch, func() (int, error) {
 		n, err := p.store.PruneNetcodeTokens(ctx, region, pruneBatch)
 		done.add("netcode_tokens", n.Deleted)
-		return n.Seen, err
+		return n.Examined, err
 	})
 	if err != nil {
 		return err

@@ -121,7 +121,7 @@ func New(o Options) (*Worker, error) {
 	if err != nil {
 		return nil, err
 	}
-	retention := db.Retention{Matches: max(0, o.MatchRetention), Others: o.Retention}
+	retention := db.Retention{Matches: max(0, o.MatchRetention), OtherTables: o.Retention}
 	rotate := rotator{
 		store: o.Store, sealer: o.Sealer, policy: o.Policy, mint: keymint.With(o.Sealer, o.Alg),
 		deployments: &resealer{store: o.Store, sealer: o.Sealer}, projects: &projectResealer{store: o.Store, sealer: o.Sealer},

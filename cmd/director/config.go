@@ -172,92 +172,92 @@ func (c *Config) settings() []setting {
 // processSettings returns the settings of one process: its connections, listeners, authentication, logs and traces.
 func (c *Config) processSettings() []setting {
 	return []setting{
-		{flag: "database-url", env: "DATABASE_URL", section: sectionDatabase, secret: true, start: true, by: byAll,
+		{flag: "database-url", env: "DATABASE_URL", section: sectionDatabase, secret: true, start: true, commands: byAll,
 			value: databaseURL(&c.Database.URL),
 			help: "Postgres 15 or newer, as a URL or key=value string. `director dev` starts a private one when it is " +
 				"not set"},
 		{flag: "database-url-direct", env: "DATABASE_URL_DIRECT", section: sectionDatabase, secret: true,
-			by:    byMigrate | byServers | byDoctor,
-			value: databaseURL(&c.Database.DirectURL),
+			commands: byMigrate | byServers | byDoctor,
+			value:    databaseURL(&c.Database.DirectURL),
 			help: "A connection that bypasses a transaction pooler, for migrations and for notifications from other " +
 				"replicas, which need a session. Not set: DATABASE_URL"},
-		{flag: "pooler", section: sectionDatabase, by: byAll, value: pooler(&c.Database.Pooler),
+		{flag: "pooler", section: sectionDatabase, commands: byAll, value: pooler(&c.Database.Pooler),
 			help: "Set pgbouncer behind a pooler that does not track prepared statements (before 1.21, or " +
 				"max_prepared_statements=0)"},
-		{flag: "max-conns", section: sectionDatabase, by: byLoops, value: integer(&c.Database.MaxConns, 2, 1000),
+		{flag: "max-conns", section: sectionDatabase, commands: byLoops, value: integer(&c.Database.MaxConns, 2, 1000),
 			help: "Connections to the database per process; Open Match adds a quarter as many, plus one. Concurrent " +
 				"calls share transactions, so few suffice"},
-		{flag: "hold-timeout", section: sectionDatabase, by: byLoops,
+		{flag: "hold-timeout", section: sectionDatabase, commands: byLoops,
 			value: duration(&c.Database.HoldTimeout, 500*time.Millisecond, time.Minute),
 			help: "How long a process that stops in the middle of a transaction (suspended, disconnected) can block " +
 				"others: Postgres then ends the transaction. The calls of a batch that takes longer get 503"},
 
-		{flag: "addr", section: sectionListeners, start: true, by: byServers, value: address(&c.Server.Addr),
+		{flag: "addr", section: sectionListeners, start: true, commands: byServers, value: address(&c.Server.Addr),
 			help: "The address of the API. :8080 is port 8080 of all interfaces"},
-		{flag: "metrics-addr", section: sectionListeners, start: true, by: byLoops,
+		{flag: "metrics-addr", section: sectionListeners, start: true, commands: byLoops,
 			value: address(&c.Server.MetricsAddr),
 			help: "The address of /metrics and /debug/pprof/. Not set: they are not served, except by `director dev` at " +
 				"127.0.0.1:9090. Keep it private"},
-		{flag: "tls-cert", section: sectionListeners, start: true, by: byServers,
+		{flag: "tls-cert", section: sectionListeners, start: true, commands: byServers,
 			value: text(&c.Server.TLSCert, "a PEM file"),
 			help:  "The certificate chain; with tls-key it turns TLS on. Without both, put a TLS proxy in front"},
-		{flag: "tls-key", section: sectionListeners, start: true, by: byServers,
+		{flag: "tls-key", section: sectionListeners, start: true, commands: byServers,
 			value: text(&c.Server.TLSKey, "a PEM file"),
 			help:  "The private key of the certificate"},
-		{flag: "trusted-proxies", section: sectionListeners, start: true, by: byServers,
+		{flag: "trusted-proxies", section: sectionListeners, start: true, commands: byServers,
 			value: networks(&c.Server.TrustedProxies),
 			help: "The proxies whose X-Forwarded-For is trusted. Set it to your load balancer's addresses; otherwise " +
 				"all callers share the balancer's address"},
-		{flag: "cors-origins", section: sectionListeners, by: byServers,
+		{flag: "cors-origins", section: sectionListeners, commands: byServers,
 			value: list(&c.Server.CORSOrigins, "origins such as https://play.example, or *"),
 			help: "The origins of web pages that may call the player routes from a browser. Not set: none; `director " +
 				"dev` allows port 5173 of its machine"},
-		{flag: "drain-delay", section: sectionListeners, by: byServers,
+		{flag: "drain-delay", section: sectionListeners, commands: byServers,
 			value: duration(&c.Server.DrainDelay, 0, 10*time.Minute),
 			help: "How long the replica continues to serve after SIGTERM while /readyz answers 503. Set it longer than " +
 				"the load balancer needs to notice"},
-		{flag: "shutdown-timeout", section: sectionListeners, by: byServers,
+		{flag: "shutdown-timeout", section: sectionListeners, commands: byServers,
 			value: duration(&c.Server.ShutdownTimeout, time.Second, 10*time.Minute),
 			help:  "How long calls in flight may take to finish after drain-delay"},
 
 		{flag: "fleet-token", env: "DIRECTOR_FLEET_TOKEN",
 			aliases: []string{"DIRECTOR_FLEET_TOKENS", "Fleet__Token", "Fleet:Token"}, section: sectionAuth,
-			secret: true, start: true, by: byServers,
+			secret: true, start: true, commands: byServers,
 			value: secrets(&c.Server.FleetTokens),
 			help: "The secret that game servers send; several during a rotation. `serve` does not start without one, " +
 				"except with allow-open-fleet, or when it serves Open Match, Rivalis, the realtime lobby or guests of " +
 				"bevygap: it then serves only game servers that the director starts"},
-		{flag: "allow-open-fleet", section: sectionAuth, start: true, by: byServers,
+		{flag: "allow-open-fleet", section: sectionAuth, start: true, commands: byServers,
 			value: boolean(&c.Server.OpenFleet),
 			help:  "Start without a fleet token: anybody who reaches the API can register game servers"},
-		{flag: "ops-tokens", section: sectionAuth, secret: true, start: true, by: byServers,
+		{flag: "ops-tokens", section: sectionAuth, secret: true, start: true, commands: byServers,
 			value: operatorTokens(&c.Server.OpsTokens),
 			help: "The secrets with which operators log in to the console, and which they send as `authorization: " +
 				"Bearer …` to /ops/. NAME=SECRET names whoever has one, for events; NAME:viewer=SECRET is for " +
 				"somebody who may only read. Not set: /ops/ is not served, and nobody logs in to the console by token"},
 		{flag: "auth-jwks", aliases: []string{"Auth__Jwks", "Auth:Jwks"}, section: sectionAuth, start: true,
-			by:    byServers,
-			value: keySet(&c.JWKS),
+			commands: byServers,
+			value:    keySet(&c.JWKS),
 			help: "The keys that verify players' access tokens. A URL is cached and refreshed. `serve` does not start " +
 				"without them, except when it serves Open Match, Rivalis, the realtime lobby or guests of bevygap: it " +
 				"then does not serve players"},
-		{flag: "auth-jwks-plain-http", section: sectionAuth, by: byServers, value: boolean(&c.JWKSPlainHTTP),
+		{flag: "auth-jwks-plain-http", section: sectionAuth, commands: byServers, value: boolean(&c.JWKSPlainHTTP),
 			help: "Also accept an http URL for auth-jwks, for a trusted network"},
-		{flag: "auth-issuer", section: sectionAuth, start: true, by: byServers | byToken,
+		{flag: "auth-issuer", section: sectionAuth, start: true, commands: byServers | byToken,
 			value: line(&c.Server.Access.Issuer),
 			help:  "The required iss of access tokens. Not set: any"},
-		{flag: "auth-audience", section: sectionAuth, start: true, by: byServers | byToken,
+		{flag: "auth-audience", section: sectionAuth, start: true, commands: byServers | byToken,
 			value: line(&c.Server.Access.Audience),
 			help:  "The required aud of access tokens. Not set: any"},
 
-		{flag: "log-format", section: sectionLogs, by: byLoops | byMigrate | bySidecar,
+		{flag: "log-format", section: sectionLogs, commands: byLoops | byMigrate | bySidecar,
 			value: choice(&c.LogFormat, "auto", "text", "json"),
 			help:  "The format of the log. auto is text on a terminal, otherwise json"},
 		{flag: "log-level", upstream: translated("FLEET_LOG_LEVEL", levelOf), section: sectionLogs,
-			by:    byLoops | byMigrate | bySidecar,
-			value: choice(&c.LogLevel, "debug", "info", "warn", "error"),
-			help:  "The lowest level that is logged"},
-		{flag: "otel-exporter-otlp-endpoint", env: "OTEL_EXPORTER_OTLP_ENDPOINT", section: sectionLogs, by: byLoops,
+			commands: byLoops | byMigrate | bySidecar,
+			value:    choice(&c.LogLevel, "debug", "info", "warn", "error"),
+			help:     "The lowest level that is logged"},
+		{flag: "otel-exporter-otlp-endpoint", env: "OTEL_EXPORTER_OTLP_ENDPOINT", section: sectionLogs, commands: byLoops,
 			value: endpoint(&c.OTLPEndpoint),
 			help: "The OTLP/HTTP endpoint for traces; setting it turns tracing on. OpenTelemetry's other OTEL_* " +
 				"variables apply as well"},
@@ -267,66 +267,66 @@ func (c *Config) processSettings() []setting {
 // fleetSettings returns the settings of leases, seats, tokens, keys and limits.
 func (c *Config) fleetSettings() []setting {
 	return []setting{
-		{flag: "lease-ttl", section: sectionSessions, fleetWide: true, by: byServers,
+		{flag: "lease-ttl", section: sectionSessions, fleetWide: true, commands: byServers,
 			value: duration(&c.Database.Timing.LeaseTTL, time.Second, time.Hour),
 			help: "How long an instance counts as alive after a heartbeat. Game servers should send a heartbeat every " +
 				"third of it: change their interval together with it"},
-		{flag: "seat-ttl", section: sectionSessions, fleetWide: true, by: byServers,
+		{flag: "seat-ttl", section: sectionSessions, fleetWide: true, commands: byServers,
 			value: duration(&c.Database.Timing.SeatTTL, time.Second, time.Hour),
 			help:  "A reserved seat that is not resolved is freed after this time"},
-		{flag: "unreported-seat-ttl", section: sectionSessions, fleetWide: true, by: byServers,
+		{flag: "unreported-seat-ttl", section: sectionSessions, fleetWide: true, commands: byServers,
 			value: duration(&c.Database.Timing.UnreportedSeatTTL, time.Minute, 30*day),
 			help:  "A resolved seat is freed after this time if the game server does not report seats"},
-		{flag: "mode", env: modePrefix + "<MODE>", section: sectionSessions, by: byServers,
+		{flag: "mode", env: modePrefix + "<MODE>", section: sectionSessions, commands: byServers,
 			value: sizes(&c.Server.Modes),
 			help: "The seats of a session of that mode when the request has no max_players; 8 without this setting. " +
 				"DIRECTOR_MODE_DUEL=2 also applies to duel, DIRECTOR_MODE_FREE_FOR_ALL=16 also to free_for_all and " +
 				"free-for-all. The flag is --mode duel=2,free-for-all=16"},
 
-		{flag: "session-token-ttl", section: sectionTokens, fleetWide: true, by: byLoops | byKeys,
+		{flag: "session-token-ttl", section: sectionTokens, fleetWide: true, commands: byLoops | byKeys,
 			value: duration(&c.Database.Timing.TokenTTL, 5*time.Second, 10*time.Minute),
 			help:  "How long a session token is valid"},
-		{flag: "netcode-timeout", section: sectionTokens, fleetWide: true, by: byServers,
+		{flag: "netcode-timeout", section: sectionTokens, fleetWide: true, commands: byServers,
 			value: duration(&c.Database.Timing.NetcodeTimeout, time.Second, 5*time.Minute),
 			help:  "Netcode servers and clients end a connection after this time without a packet"},
 		{flag: "key-encryption-key", section: sectionTokens, secret: true, fleetWide: true, start: true,
-			by:    byLoops | byKeys | byDeploy | byProjects,
-			value: keks(&c.KEKs),
+			commands: byLoops | byKeys | byDeploy | byProjects,
+			value:    keks(&c.KEKs),
 			help: "Encrypts the private signing keys, the netcode keys and the secrets of projects' keys in the " +
 				"database, and authenticates deployed servers. The first key encrypts, all of them decrypt. Required. " +
 				"`openssl rand -base64 32` makes one"},
-		{flag: "key-period", section: sectionTokens, fleetWide: true, by: byLoops | byKeys,
+		{flag: "key-period", section: sectionTokens, fleetWide: true, commands: byLoops | byKeys,
 			value: duration(&c.Keys.Period, time.Minute, 400*day),
 			help:  "How long a signing key is used before the next one"},
-		{flag: "jwks-max-age", section: sectionTokens, fleetWide: true, by: byLoops | byKeys,
+		{flag: "jwks-max-age", section: sectionTokens, fleetWide: true, commands: byLoops | byKeys,
 			value: duration(&c.Keys.MaxAge, time.Second, day),
 			help: "How long verifiers may cache /.well-known/jwks.json. A new key is published for longer than that " +
 				"before its first signature"},
-		{flag: "token-alg", section: sectionTokens, by: byLoops | byKeys,
+		{flag: "token-alg", section: sectionTokens, commands: byLoops | byKeys,
 			value: choice(&c.Worker.Alg, "EdDSA", "Ed25519"),
 			help: "The alg of new keys and their tokens. Ed25519 is the fully specified name of RFC 9864: first check " +
 				"that your game servers' JWT libraries support it"},
 
-		{flag: "call-timeout", section: sectionLimits, by: byServers,
+		{flag: "call-timeout", section: sectionLimits, commands: byServers,
 			value: duration(&c.Server.CallTimeout, 50*time.Millisecond, time.Minute),
 			help:  "A call that is not decided within this time gets 503"},
-		{flag: "max-in-flight", section: sectionLimits, by: byServers,
+		{flag: "max-in-flight", section: sectionLimits, commands: byServers,
 			value: integer(&c.Server.MaxInFlight, 1, 1_000_000),
 			help: "The number of concurrent player calls in a replica, and separately of game server calls; further " +
 				"calls get 503 at once"},
-		{flag: "player-rate", section: sectionLimits, by: byServers, value: perSecond(&c.Server.CallerRate),
+		{flag: "player-rate", section: sectionLimits, commands: byServers, value: perSecond(&c.Server.CallerRate),
 			help: "A player's calls per second to a replica, on average. 0: no limit"},
-		{flag: "failure-rate", section: sectionLimits, by: byServers, value: perSecond(&c.Server.FailureRate),
+		{flag: "failure-rate", section: sectionLimits, commands: byServers, value: perSecond(&c.Server.FailureRate),
 			help: "Failed authentications per second from one address, on average. Successful ones do not count. 0: no " +
 				"limit"},
 
-		{flag: "work", section: sectionWorkers, start: true, by: byServe, value: boolean(&c.Work),
+		{flag: "work", section: sectionWorkers, start: true, commands: byServe, value: boolean(&c.Work),
 			help: "`serve` also runs a worker, for small installations"},
-		{flag: "history-retention", section: sectionWorkers, by: byLoops,
+		{flag: "history-retention", section: sectionWorkers, commands: byLoops,
 			value: duration(&c.Worker.Retention, day, 3650*day),
 			help:  "How long history, events and expired keys are kept; whole days"},
 
-		{flag: "pools", section: sectionDev, start: true, by: byDev, value: text(&c.Pools, "a file"),
+		{flag: "pools", section: sectionDev, start: true, commands: byDev, value: text(&c.Pools, "a file"),
 			help: "A file of app versions and pools, which is applied at the start as `director pools apply` does"},
 	}
 }
@@ -334,12 +334,12 @@ func (c *Config) fleetSettings() []setting {
 // devSettings returns the settings of local development.
 func (c *Config) devSettings() []setting {
 	return []setting{
-		{flag: "data", section: sectionDev, start: true, by: byDev | byToken | byOperator | byMigrate | byProviders,
+		{flag: "data", section: sectionDev, start: true, commands: byDev | byToken | byOperator | byMigrate | byProviders,
 			value: text(&c.Data, "a directory"),
 			help: "The directory of `dev`'s Postgres and keys, where other commands find them. Not set: " +
 				"/var/lib/director for root, else ~/.local/state/director (macOS: ~/Library/Application " +
 				"Support/director)"},
-		{flag: "issuer-key", section: sectionDev, by: byToken, value: text(&c.IssuerKey, "a file with a private JWK"),
+		{flag: "issuer-key", section: sectionDev, commands: byToken, value: text(&c.IssuerKey, "a file with a private JWK"),
 			help: "The key with which `token mint` and `director-bench --url` sign. Not set: issuer.jwk in the data " +
 				"directory, which `dev` creates"},
 	}

@@ -17,21 +17,21 @@ const (
 // bevygapSettings returns the settings of what bevygap's clients call.
 func (c *Config) bevygapSettings() []setting {
 	return []setting{
-		{flag: "bevygap", section: sectionBevygap, start: true, by: byServers,
+		{flag: "bevygap", section: sectionBevygap, start: true, commands: byServers,
 			value: choice(&c.BevygapPlayers, bevygapOff, bevygapTokens, bevygapGuests),
 			help: "Whether clients of bevygap are served. tokens: they need an access token; guests: clients without " +
 				"one are new players, who can start servers that cost money. `director dev` serves guests"},
-		{flag: "bevygap-wait", section: sectionBevygap, by: byServers,
+		{flag: "bevygap-wait", section: sectionBevygap, commands: byServers,
 			value: duration(&c.Bevygap.Wait, time.Second, 10*time.Minute),
 			help:  "How long a request waits for a server before it fails with code 408 or 409"},
-		{flag: "bevygap-per-address", section: sectionBevygap, by: byServers,
+		{flag: "bevygap-per-address", section: sectionBevygap, commands: byServers,
 			value: integer(&c.Bevygap.PerAddress, 1, 1_000_000),
 			help: "The number of requests of one IPv4 address or IPv6 /64 that wait in a replica, and of its guests in " +
 				"30 s on average; further ones fail with code 429"},
-		{flag: "bevygap-client-ip", section: sectionBevygap, by: byServers, value: trusting(&c.Bevygap.TrustClientIP),
+		{flag: "bevygap-client-ip", section: sectionBevygap, commands: byServers, value: trusting(&c.Bevygap.TrustClientIP),
 			help: "Whether a client's own client_ip chooses its region, as with bevygap. Limits count by the real " +
 				"address in any case"},
-		{flag: "bevygap-default", section: sectionBevygap, by: byServers,
+		{flag: "bevygap-default", section: sectionBevygap, commands: byServers,
 			value: gameVersion(&c.Bevygap.DefaultGame, &c.Bevygap.DefaultVersion),
 			help: "The app version for POST /matchmaker/wannaplay, whose requests name none. Not set: that path answers " +
 				"404"},
@@ -43,7 +43,7 @@ func trusting(p *bool) value { return oneOf(p, word[bool]{"ignore", false}, word
 
 // gameVersion is an app version as bevygap's clients name it.
 func gameVersion(game, version *string) value {
-	v := value{kind: "text", allowed: "GAME/VERSION, each 1 to 64 letters, digits, spaces, dots, underscores and hyphens"}
+	v := value{kind: "text", allowedText: "GAME/VERSION, each 1 to 64 letters, digits, spaces, dots, underscores and hyphens"}
 	v.show = func() string {
 		if *game == "" {
 			return ""

@@ -9,13 +9,13 @@ import (
 // loopSettings are how workers decide about the tickets of profiles.
 func (c *Config) loopSettings() []setting {
 	return []setting{
-		{flag: "loop", section: sectionLoop, by: byLoops, value: boolean(&c.Loop),
+		{flag: "loop", section: sectionLoop, commands: byLoops, value: boolean(&c.Loop),
 			help: "Decide about tickets by the profiles of this database. Workers share the profiles among them"},
-		{flag: "match-history", section: sectionLoop, fleetWide: true, by: byLoops,
+		{flag: "match-history", section: sectionLoop, fleetWide: true, commands: byLoops,
 			value: durationOrNone(&c.Worker.MatchRetention, 3650*day),
 			help: "How long matches, and the tickets that left the queue, are kept for explanations and replays, in " +
 				"whole days. 0: nothing is recorded"},
-		{flag: "match-history-attributes", section: sectionLoop, fleetWide: true, by: byLoops | byReplay,
+		{flag: "match-history-attributes", section: sectionLoop, fleetWide: true, commands: byLoops | byReplay,
 			value: privacy(&c.History),
 			help: "What this history keeps of players. hashed: unkeyed hashes of their ids and attributes, which show " +
 				"only which are equal. none: hashes of their ids. Replays need plain"},

@@ -22,20 +22,20 @@ import (
 // provisionSettings returns the settings of what starts game servers.
 func (c *Config) provisionSettings() []setting {
 	return slices.Concat([]setting{
-		{flag: "providers", section: sectionProvision, start: true, by: byCallers, value: providersList(&c.Providers),
+		{flag: "providers", section: sectionProvision, start: true, commands: byCallers, value: providersList(&c.Providers),
 			help: "The providers through which this worker starts game servers; it leaves the deployments of others to " +
 				"other workers. manual is for servers that people start. `director dev` has process and manual by " +
 				"default. Set it only when no replica of an older release runs any more"},
-		{flag: "provision-owner", section: sectionProvision, fleetWide: true, start: true, by: byCallers,
+		{flag: "provision-owner", section: sectionProvision, fleetWide: true, start: true, commands: byCallers,
 			value: ownerName(&c.ProvisionOwner),
 			help: "Names this installation at its providers. The director stops game servers that have its name and are " +
 				"not in its database, so two installations, such as production and a copy of its database, need " +
 				"different names. Required, except with process and manual alone"},
-		{flag: "public-url", section: sectionProvision, start: true, by: byCallers | byDeploy,
+		{flag: "public-url", section: sectionProvision, start: true, commands: byCallers | byDeploy,
 			value: endpoint(&c.PublicURL),
 			help: "Where game servers and providers reach the replicas. Required, except with process alone: its " +
 				"servers are on this machine and use the address of the API"},
-		{flag: "provision-timeout", section: sectionProvision, by: byCallers,
+		{flag: "provision-timeout", section: sectionProvision, commands: byCallers,
 			value: duration(&c.ProvisionTimeout, time.Second, 2*time.Minute),
 			help:  "How long a call of a provider may take"},
 	}, c.edgegapSettings(), c.dockerSettings(), c.processSettingsOfServers(), c.agonesSettings())
@@ -44,36 +44,36 @@ func (c *Config) provisionSettings() []setting {
 func (c *Config) edgegapSettings() []setting {
 	return []setting{
 		{flag: "edgegap-token", aliases: []string{"EDGEGAP_API_KEY"}, section: sectionProvision, secret: true,
-			by:    byCallers,
-			value: apiKey(&c.Edgegap.Token),
+			commands: byCallers,
+			value:    apiKey(&c.Edgegap.Token),
 			help: "The key of Edgegap's API, with or without the word token before it. It gives access to the whole " +
 				"organisation"},
-		{flag: "edgegap-url", section: sectionProvision, by: byCallers, value: endpoint(&c.Edgegap.URL),
+		{flag: "edgegap-url", section: sectionProvision, commands: byCallers, value: endpoint(&c.Edgegap.URL),
 			help: "Edgegap's API, if it is not https://api.edgegap.com"},
 	}
 }
 
 func (c *Config) agonesSettings() []setting {
 	return []setting{
-		{flag: "agones-url", section: sectionProvision, by: byCallers, value: endpoint(&c.Agones.URL),
+		{flag: "agones-url", section: sectionProvision, commands: byCallers, value: endpoint(&c.Agones.URL),
 			help: "Agones' allocator, over https"},
-		{flag: "agones-namespace", section: sectionProvision, by: byCallers,
+		{flag: "agones-namespace", section: sectionProvision, commands: byCallers,
 			value: text(&c.Agones.Namespace, "a namespace of Kubernetes"),
 			help:  "The namespace of the fleets"},
-		{flag: "agones-cert", section: sectionProvision, by: byCallers, value: text(&c.Agones.Cert, "a PEM file"),
+		{flag: "agones-cert", section: sectionProvision, commands: byCallers, value: text(&c.Agones.Cert, "a PEM file"),
 			help: "The client certificate that the allocator accepts. It may be renewed while the director runs"},
-		{flag: "agones-key", section: sectionProvision, by: byCallers, value: text(&c.Agones.Key, "a PEM file"),
+		{flag: "agones-key", section: sectionProvision, commands: byCallers, value: text(&c.Agones.Key, "a PEM file"),
 			help: "The private key of this certificate"},
-		{flag: "agones-ca", section: sectionProvision, by: byCallers, value: text(&c.Agones.CA, "a PEM file"),
+		{flag: "agones-ca", section: sectionProvision, commands: byCallers, value: text(&c.Agones.CA, "a PEM file"),
 			help: "The authority that signed the allocator's certificate"},
-		{flag: "agones-kube-url", section: sectionProvision, by: byCallers, value: endpoint(&c.Agones.Kube.URL),
+		{flag: "agones-kube-url", section: sectionProvision, commands: byCallers, value: endpoint(&c.Agones.Kube.URL),
 			help: "The API of Kubernetes, over https, which finds and deletes game servers. Not set: a server ends by " +
 				"itself once the director refuses it, and one whose allocation was not answered stays allocated"},
-		{flag: "agones-kube-token", section: sectionProvision, by: byCallers,
+		{flag: "agones-kube-token", section: sectionProvision, commands: byCallers,
 			value: text(&c.Agones.Kube.Token, "a file"),
 			help: "The token of a service account that may get, list and delete gameservers and get fleets in the " +
 				"namespace. It may be renewed"},
-		{flag: "agones-kube-ca", section: sectionProvision, by: byCallers,
+		{flag: "agones-kube-ca", section: sectionProvision, commands: byCallers,
 			value: text(&c.Agones.Kube.CA, "a PEM file"),
 			help:  "The authority that signed the certificate of Kubernetes"},
 	}
@@ -81,14 +81,14 @@ func (c *Config) agonesSettings() []setting {
 
 func (c *Config) dockerSettings() []setting {
 	return []setting{
-		{flag: "docker-host", section: sectionProvision, by: byCallers, value: dockerHost(&c.Docker.Host),
+		{flag: "docker-host", section: sectionProvision, commands: byCallers, value: dockerHost(&c.Docker.Host),
 			help: "The Docker engine that runs game servers. A process that reaches it controls its host, and tcp is " +
 				"neither encrypted nor authenticated"},
-		{flag: "docker-images", section: sectionProvision, by: byCallers,
+		{flag: "docker-images", section: sectionProvision, commands: byCallers,
 			value: list(&c.Docker.Images, "repositories, or images with a tag or digest"),
 			help: "The images that may be started. An app version names one of them. The engine must have them: nothing " +
 				"is pulled"},
-		{flag: "docker-advertise", section: sectionProvision, by: byCallers, value: ipAddress(&c.Docker.Advertise),
+		{flag: "docker-advertise", section: sectionProvision, commands: byCallers, value: ipAddress(&c.Docker.Advertise),
 			help: "The address at which players reach the containers. With a loopback address, ports are published only " +
 				"there"},
 	}
@@ -96,30 +96,30 @@ func (c *Config) dockerSettings() []setting {
 
 func (c *Config) processSettingsOfServers() []setting {
 	return []setting{
-		{flag: "process-commands", section: sectionProvision, by: byCallers, value: commands(&c.Processes.Commands),
+		{flag: "process-commands", section: sectionProvision, commands: byCallers, value: commands(&c.Processes.Commands),
 			help: "The game servers that may run as processes of this machine. An app version names one of them, and " +
 				"cannot add arguments. ${NAME} in an argument is replaced by that variable of the server, such as " +
 				"${LATTICE_PORT_GAME}. `director dev` allows arena, if it finds it"},
-		{flag: "process-variables", section: sectionProvision, by: byCallers,
+		{flag: "process-variables", section: sectionProvision, commands: byCallers,
 			value: variableNames(&c.Processes.Variables),
 			help: "The variables that app versions may set for them; GAME_* allows all that begin with GAME_. Others " +
 				"are refused, because an interpreter or a library may run code that a variable names"},
-		{flag: "process-user", section: sectionProvision, by: byCallers, value: userName(&c.Processes.User),
+		{flag: "process-user", section: sectionProvision, commands: byCallers, value: userName(&c.Processes.User),
 			help: "The user that they run as, if the director runs as root. Not set: the user of the director"},
-		{flag: "process-dir", section: sectionProvision, by: byCallers, value: text(&c.Processes.Dir, "a directory"),
+		{flag: "process-dir", section: sectionProvision, commands: byCallers, value: text(&c.Processes.Dir, "a directory"),
 			help: "The directory of their state and logs. Not set: servers in the directory of `director dev`, see " +
 				"DIRECTOR_DATA, or /var/lib/director for root"},
-		{flag: "process-ports", section: sectionProvision, by: byCallers,
+		{flag: "process-ports", section: sectionProvision, commands: byCallers,
 			value: ports(&c.Processes.PortMin, &c.Processes.PortMax),
 			help:  "The ports that they get"},
-		{flag: "process-advertise", section: sectionProvision, by: byCallers, value: ipAddress(&c.Processes.Advertise),
+		{flag: "process-advertise", section: sectionProvision, commands: byCallers, value: ipAddress(&c.Processes.Advertise),
 			help: "The address at which players reach them"},
 	}
 }
 
 // providersList is a list of providers, or none.
 func providersList(p *[]string) value {
-	v := value{kind: "list", allowed: "none, or " + strings.Join(providerNames, ", ") + ", comma-separated"}
+	v := value{kind: "list", allowedText: "none, or " + strings.Join(providerNames, ", ") + ", comma-separated"}
 	v.show = func() string { return cmp.Or(strings.Join(*p, ","), "none") }
 	v.set = func(text string) error {
 		*p = nil
@@ -159,7 +159,7 @@ func dockerHost(p *string) value {
 }
 
 func ipAddress(p *netip.Addr) value {
-	v := value{kind: "address", allowed: "an IP address", show: func() string { return addrText(*p) }}
+	v := value{kind: "address", allowedText: "an IP address", show: func() string { return addrText(*p) }}
 	v.set = func(text string) (err error) {
 		*p, err = netip.ParseAddr(text)
 		return v.must(err == nil && p.Zone() == "" && !p.IsUnspecified())
@@ -176,7 +176,7 @@ func addrText(a netip.Addr) string {
 
 // ports is an inclusive range.
 func ports(first, last *uint16) value {
-	v := value{kind: "range", allowed: "FIRST-LAST, of 1024 to 65535"}
+	v := value{kind: "range", allowedText: "FIRST-LAST, of 1024 to 65535"}
 	v.show = func() string { return fmt.Sprintf("%d-%d", *first, *last) }
 	v.set = func(text string) error {
 		from, to, _ := strings.Cut(text, "-")
@@ -213,7 +213,7 @@ var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*\*?$`)
 // userName is a user of this machine.
 func userName(p **processes.User) value {
 	given := ""
-	v := value{kind: "user", allowed: "the name of a user of this machine, or UID:GID", show: func() string { return given }}
+	v := value{kind: "user", allowedText: "the name of a user of this machine, or UID:GID", show: func() string { return given }}
 	v.set = func(text string) error {
 		given = text
 		uid, gid, numeric := strings.Cut(text, ":")
@@ -235,7 +235,7 @@ func userName(p **processes.User) value {
 var commandName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
 func commands(p *map[string][]string) value {
-	v := value{kind: "list", allowed: "NAME=/path ARGUMENT…, several separated by semicolons; spaces separate arguments", show: func() string { return commandsText(*p) }}
+	v := value{kind: "list", allowedText: "NAME=/path ARGUMENT…, several separated by semicolons; spaces separate arguments", show: func() string { return commandsText(*p) }}
 	v.set = func(text string) error {
 		*p = map[string][]string{}
 		for item := range strings.SplitSeq(text, ";") {

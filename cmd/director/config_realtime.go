@@ -20,78 +20,78 @@ import (
 // realtimeSettings returns the settings of the realtime lobby. They can also be set by the names of Nexis.
 func (c *Config) realtimeSettings() []setting {
 	return []setting{
-		{flag: "realtime-addr", section: sectionRealtime, start: true, by: byServers, value: address(&c.Realtime.Addr),
+		{flag: "realtime-addr", section: sectionRealtime, start: true, commands: byServers, value: address(&c.Realtime.Addr),
 			help: "The address for clients of the realtime lobby, such as :4000. Not set: it is not served, except by " +
 				"`director dev` at 127.0.0.1:4000"},
-		{flag: "realtime-control-addr", section: sectionRealtime, start: true, by: byServers,
+		{flag: "realtime-control-addr", section: sectionRealtime, start: true, commands: byServers,
 			value: address(&c.Projects.Addr),
 			help: "The address of the control API for projects, keys and tokens, such as :3000. Keep it private. Not " +
 				"set: it is not served, except by `director dev` at 127.0.0.1:3000"},
-		{flag: "realtime-region", section: sectionRealtime, by: byServers | byProjects,
+		{flag: "realtime-region", section: sectionRealtime, commands: byServers | byProjects,
 			value: gameRegion(&c.Realtime.Region),
 			help:  "The region of new projects, and of clients whose project does not exist. A project keeps its region"},
-		{flag: "realtime-auth", aliases: []string{"NEXIS_AUTH_MODE"}, section: sectionRealtime, by: byServers,
+		{flag: "realtime-auth", aliases: []string{"NEXIS_AUTH_MODE"}, section: sectionRealtime, commands: byServers,
 			value: choice(&c.Realtime.Auth, realtime.AuthRequired, realtime.AuthOptional, realtime.AuthDisabled),
 			help: "Which clients need a token. optional: a client may be anonymous, but a token that it presents must " +
 				"be valid; disabled: tokens are not verified"},
 		{flag: "realtime-master-secret", aliases: []string{"NEXIS_MASTER_SECRET"}, section: sectionRealtime,
-			secret: true, fleetWide: true, start: true, by: byServers | byProjects,
+			secret: true, fleetWide: true, start: true, commands: byServers | byProjects,
 			value: signingSecret(&c.Realtime.Master),
 			help: "The secret from which the secrets of projects are derived, which sign the tokens of clients. " +
 				"Required with either address, unless only the secrets of keys sign or no client needs a token. " +
 				"`openssl rand -hex 24` makes one"},
 		{flag: "realtime-internal-token", aliases: []string{"NEXIS_INTERNAL_TOKEN"}, section: sectionRealtime,
-			secret: true, start: true, by: byServers,
+			secret: true, start: true, commands: byServers,
 			value: secrets(&c.Projects.Tokens),
 			help: "The secrets that callers of the control API send as `x-nexis-internal-token`; several during a " +
 				"rotation. Required with its address"},
 		{flag: "realtime-project-secrets", aliases: []string{"NEXIS_PROJECT_SECRETS"}, section: sectionRealtime,
-			secret: true, fleetWide: true, by: byServers | byProjects,
+			secret: true, fleetWide: true, commands: byServers | byProjects,
 			value: projectSecrets(&c.Realtime.ProjectSecrets),
 			help:  "The secrets of projects that have another one than the derived one"},
 		{flag: "realtime-require-key", upstream: translated("NEXIS_REQUIRE_KEY_ID", booleanOfNexis),
-			section: sectionRealtime, by: byServers,
+			section: sectionRealtime, commands: byServers,
 			value: boolean(&c.Realtime.RequireKey),
 			help:  "Refuse tokens that name no key. Without a key a token cannot be revoked"},
 		{flag: "realtime-key-scope", aliases: []string{"NEXIS_REQUIRED_KEY_SCOPE"}, section: sectionRealtime,
-			by:    byServers,
-			value: text(&c.Realtime.KeyScope, "text"),
-			help:  "The scope that the key of a token must have"},
-		{flag: "realtime-key-secrets-only", section: sectionRealtime, fleetWide: true, by: byServers | byProjects,
+			commands: byServers,
+			value:    text(&c.Realtime.KeyScope, "text"),
+			help:     "The scope that the key of a token must have"},
+		{flag: "realtime-key-secrets-only", section: sectionRealtime, fleetWide: true, commands: byServers | byProjects,
 			value: boolean(&c.Realtime.KeySecretsOnly),
 			help: "Only the secrets of keys sign tokens, so that a revoked key takes its secret with it. Servers that " +
 				"mint tokens with the secret of a project, as with Nexis, then get none that is accepted"},
 		{flag: "realtime-session-ttl", aliases: []string{"NEXIS_SESSION_TTL_SECONDS"}, section: sectionRealtime,
-			by:    byServers,
-			value: seconds(&c.Realtime.SessionTTL, 5*time.Second, day),
-			help:  "How long a client that lost its connection keeps its session, rooms and place in the queue"},
+			commands: byServers,
+			value:    seconds(&c.Realtime.SessionTTL, 5*time.Second, day),
+			help:     "How long a client that lost its connection keeps its session, rooms and place in the queue"},
 		{flag: "realtime-ticket-ttl", aliases: []string{"NEXIS_MATCHMAKING_TICKET_TTL_SECONDS"},
-			section: sectionRealtime, by: byServers,
+			section: sectionRealtime, commands: byServers,
 			value: seconds(&c.Realtime.TicketTTL, 0, day),
 			help: "How long a client waits for a match before it gets `matchmaking.expired`. 0: for as long as its " +
 				"session lasts"},
 		{flag: "realtime-rooms", aliases: []string{"NEXIS_ROOM_TYPE_PLUGINS"}, section: sectionRealtime,
-			fleetWide: true, by: byLoops,
+			fleetWide: true, commands: byLoops,
 			value: roomTypes(&c.RoomTypes),
 			help: "Further room types: `{\"town\": {\"logic\": \"chat\", \"max_members\": 100, \"grace\": \"60s\"}, " +
 				"\"duel\": {\"logic\": \"match\", \"profile\": \"ranked-1v1\"}}`. A value without logic is the first " +
 				"state of a chat, as with Nexis"},
-		{flag: "realtime-conformance", section: sectionRealtime, fleetWide: true, by: byLoops,
+		{flag: "realtime-conformance", section: sectionRealtime, fleetWide: true, commands: byLoops,
 			value: boolean(&c.Realtime.Conformance),
 			help: "Also serve the room types of Nexis' scripts (echo_room, counter_room, counter_plugin_room), and let " +
 				"`echo` and `position.update` reach members. `director dev` does"},
-		{flag: "realtime-origins", section: sectionRealtime, by: byServers,
+		{flag: "realtime-origins", section: sectionRealtime, commands: byServers,
 			value: list(&c.Realtime.Origins, "origins such as https://play.example"),
 			help: "The origins of web pages that may connect. Not set: any, because clients authenticate with tokens " +
 				"and not with cookies"},
 		{flag: "realtime-control-origins", aliases: []string{"NEXIS_ALLOWED_ORIGINS"}, section: sectionRealtime,
-			by:    byServers,
-			value: list(&c.Projects.CORSOrigins, "origins such as https://ops.example, or *"),
-			help:  "The origins of web pages that may call the control API from a browser. Not set: none"},
-		{flag: "realtime-max-connections", section: sectionRealtime, by: byServers,
+			commands: byServers,
+			value:    list(&c.Projects.CORSOrigins, "origins such as https://ops.example, or *"),
+			help:     "The origins of web pages that may call the control API from a browser. Not set: none"},
+		{flag: "realtime-max-connections", section: sectionRealtime, commands: byServers,
 			value: integer(&c.Realtime.MaxConnections, 1, 1_000_000),
 			help:  "The number of clients connected to a replica; further ones get 503 and retry"},
-		{flag: "realtime-resume-by-key", section: sectionRealtime, by: byServers,
+		{flag: "realtime-resume-by-key", section: sectionRealtime, commands: byServers,
 			value: boolean(&c.Realtime.ResumeByKey),
 			help: "Any token of the same key resumes a session, as with Nexis. Otherwise only the same token or the " +
 				"same `sub` does"},
@@ -101,7 +101,7 @@ func (c *Config) realtimeSettings() []setting {
 // seconds is a duration in which a number without a unit is seconds.
 func seconds(p *time.Duration, least, most time.Duration) value {
 	v := duration(p, least, most)
-	v.allowed += "; a number without a unit is seconds"
+	v.allowedText += "; a number without a unit is seconds"
 	v.set = func(text string) (err error) {
 		if _, notNumber := strconv.ParseUint(text, 10, 32); notNumber == nil {
 			text += "s"
@@ -117,7 +117,7 @@ func roomTypes(p *string) value {
 	v.set = func(text string) error {
 		*p = text
 		if _, err := lobby.NewTypes(false, []byte(text)); err != nil {
-			return fmt.Errorf("it must be %s: %w", v.allowed, err)
+			return fmt.Errorf("it must be %s: %w", v.allowedText, err)
 		}
 		return nil
 	}

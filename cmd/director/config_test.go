@@ -80,7 +80,7 @@ func TestValuesThatAreNotAllowed(t *testing.T) {
 			_, err := loadWith(t, []string{"--" + s.flag + "=" + bad})
 			require.ErrorContains(t, err, "--"+s.flag+" / "+s.variable()+": ", "%s=%q", s.flag, bad)
 			require.ErrorContains(t, err, "(from the flag --"+s.flag+") is not allowed: ")
-			require.ErrorContains(t, err, s.value.allowed)
+			require.ErrorContains(t, err, s.value.allowedText)
 			require.Equal(t, 2, cli.ExitCode(err))
 			if s.flag == "mode" {
 				continue
@@ -204,7 +204,7 @@ func TestPrintConfig(t *testing.T) {
 	require.Equal(t, configLine{"DIRECTOR_TOKEN_ALG", "--token-alg", "EdDSA", "default", false}, got["DIRECTOR_TOKEN_ALG"])
 	for _, s := range allSettings() {
 		_, printed := got[s.variable()]
-		require.Equal(t, s.by&byServe != 0, printed, s.flag)
+		require.Equal(t, s.commands&byServe != 0, printed, s.flag)
 	}
 }
 

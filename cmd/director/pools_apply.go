@@ -93,7 +93,7 @@ func atFile(file string, err error) error {
 	}
 	lines := make([]string, len(refused.Problems))
 	for i, p := range refused.Problems {
-		lines[i] = p.In(file)
+		lines[i] = p.InFile(file)
 	}
 	return errors.New(strings.Join(lines, "\n"))
 }

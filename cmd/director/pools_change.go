@@ -144,7 +144,7 @@ func (p *program) poolsRoll() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		lines := []rolledLine{{edit.Region, edit.App, args[1], done.Modes, done.Drained}}
+		lines := []rolledLine{{edit.Region, edit.App, args[1], done.Modes, done.DrainedServers}}
 		return cli.Write(l.out, lines, []string{"region", "app", "version", "modes", "drained"}, func(r rolledLine) []any {
 			return []any{r.Region, r.App, r.Version, r.Modes, r.Drained}
 		})

@@ -32,7 +32,7 @@ func settingsTable(section string) string {
 	b.WriteString("| variable | default | allowed | |\n|---|---|---|---|\n")
 	for _, s := range allSettings() {
 		if s.section == section {
-			fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", s.names(), code(s.value.show()), s.value.allowed, s.description())
+			fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", s.names(), code(s.value.show()), s.value.allowedText, s.description())
 		}
 	}
 	return b.String()

@@ -70,7 +70,7 @@ func (p *program) profilesList() *cobra.Command {
 			}
 			lines := make([]profileLine, len(found))
 			for i, f := range found {
-				lines[i] = profileLine{f.Name, f.Live, f.Shadow, f.Versions, f.RetiredAt, f.PausedAt, f.Author, f.CreatedAt, f.Reason}
+				lines[i] = profileLine{f.Name, f.LiveVersion, f.Shadow, f.Versions, f.RetiredAt, f.PausedAt, f.Author, f.CreatedAt, f.Reason}
 			}
 			header := []string{"profile", "live", "shadow", "versions", "applied", "by", "reason", "retired", "paused"}
 			return cli.Write(l.out.Sparing("retired", "paused", "reason", "versions"), lines, header, func(line profileLine) []any {
@@ -106,9 +106,9 @@ type versionDetails struct {
 func detailsOf(v db.ProfileVersion) versionDetails {
 	d := versionDetails{v.Name, v.Version, "kept", v.Author, v.CreatedAt, v.Reason, v.Document, v.RetiredAt}
 	switch {
-	case v.Version == v.Live && v.RetiredAt != nil:
+	case v.Version == v.LiveVersion && v.RetiredAt != nil:
 		d.State = "retired"
-	case v.Version == v.Live:
+	case v.Version == v.LiveVersion:
 		d.State = "live"
 	case v.Version == v.Shadow:
 		d.State = "shadow"

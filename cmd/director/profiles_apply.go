@@ -64,7 +64,7 @@ func refusals(to io.Writer, files []profileFile) error {
 	for _, f := range files {
 		for _, problem := range f.problems {
 			err = errProfilesRefused
-			fmt.Fprintln(to, problem.In(f.file))
+			fmt.Fprintln(to, problem.InFile(f.file))
 		}
 	}
 	return err
@@ -75,7 +75,7 @@ func warn(to io.Writer, files []profileFile) {
 	for _, f := range files {
 		for _, warning := range f.warnings {
 			warning.Text = "warning: " + warning.Text
-			fmt.Fprintln(to, warning.In(f.file))
+			fmt.Fprintln(to, warning.InFile(f.file))
 		}
 	}
 }

@@ -161,7 +161,7 @@ func (l operator) checkProviders(ctx context.Context, set *providerSet, versions
 		lines = append(lines, l.checkProvider(ctx, name, p))
 		checker, ok := p.(provider.Checker)
 		for i := range versions {
-			v := versions[i].At(name)
+			v := versions[i].ForProvider(name)
 			if !ok || v.Provider != name {
 				continue
 			}

@@ -245,7 +245,7 @@ func TestReferenceProfiles(t *testing.T) {
 			if key.Required {
 				initial = "required"
 			}
-			fmt.Fprintf(&page, "| `%s` | %s | %s | %s |\n", key.Name, cell(key.Allowed), cell(initial), cell(key.About))
+			fmt.Fprintf(&page, "| `%s` | %s | %s | %s |\n", key.Name, cell(key.Values), cell(initial), cell(key.About))
 		}
 	}
 	checkPage(t, "profiles.md", page.String())

@@ -18,15 +18,15 @@ type removedSetting struct {
 // removedSettings returns the settings that the last release had and this one has not.
 func removedSettings() []removedSetting {
 	removed := func(flag string, by commandSet, instead string) removedSetting {
-		return removedSetting{setting{flag: flag, by: by}, instead}
+		return removedSetting{setting{flag: flag, commands: by}, instead}
 	}
-	anyProxy := setting{flag: "orchestrator-trust-any-proxy", aliases: []string{"FLEET_TRUST_PROXY"}, by: byServers, value: value{kind: kindBool}}
+	anyProxy := setting{flag: "orchestrator-trust-any-proxy", aliases: []string{"FLEET_TRUST_PROXY"}, commands: byServers, value: value{kind: kindBool}}
 	return []removedSetting{
 		removed("max-reserved", byServers, "a caller may have 1024 reserved seats in a region"),
 		removed("netcode-expire", byServers, "a netcode connect token is valid for 45s"),
 		removed("player-burst", byServers, "a player may make three times DIRECTOR_PLAYER_RATE calls at once"),
 		removed("failure-burst", byServers, "ten times DIRECTOR_FAILURE_RATE authentications of an address may fail at once"),
-		{setting{flag: "gogc", env: "GOGC", by: byLoops}, "the variable GOGC, which is Go's own; 200 without it"},
+		{setting{flag: "gogc", env: "GOGC", commands: byLoops}, "the variable GOGC, which is Go's own; 200 without it"},
 		removed("reap-interval", byLoops, "a worker looks for expired instances and seats every second"),
 		removed("om-page-size", byServers, "a message of a query's answer has at most 10000 tickets"),
 		removed("om-max-ticket", byLoops, "a ticket, backfill or assignment has at most 64KiB"),
@@ -54,10 +54,10 @@ type ignoredSetting struct {
 // ignoredSettings returns the removed settings of the commands that are set; of all commands, for doctor.
 func ignoredSettings(flags *pflag.FlagSet, environ environment, commands commandSet) (ignored []ignoredSetting) {
 	for _, s := range removedSettings() {
-		if s.former.by&commands == 0 && commands&byDoctor == 0 {
+		if s.former.commands&commands == 0 && commands&byDoctor == 0 {
 			continue
 		}
-		_, from := s.former.given(flags, environ)
+		_, from := s.former.givenValue(flags, environ)
 		if from != fromDefault && from != fromEnv("GOGC") { // which has its effect
 			ignored = append(ignored, ignoredSetting{from, s.instead})
 		}
@@ -68,7 +68,7 @@ func ignoredSettings(flags *pflag.FlagSet, environ environment, commands command
 // addRemovedFlags accepts the flags of removed settings. --help does not show them.
 func addRemovedFlags(flags *pflag.FlagSet, commands commandSet) {
 	for _, s := range removedSettings() {
-		if s.former.by&commands == 0 {
+		if s.former.commands&commands == 0 {
 			continue
 		}
 		flag := flags.VarPF(&rawFlag{kind: "text"}, s.former.flag, "", "No effect: "+s.instead)

@@ -19,9 +19,9 @@ import (
 
 // replayFlags are the flags of replay.
 type replayFlags struct {
-	profile, name, from, to, capacity, report string
-	regions                                   []string
-	accept                                    float64
+	profile, name, from, until, capacity, report string
+	regions                                      []string
+	accept                                       float64
 }
 
 // byReplayed are the settings of replay.
@@ -47,7 +47,7 @@ func (p *program) replay() *cobra.Command {
 	flags.StringVar(&f.profile, "profile", "", "The profile to try, a YAML or JSON file; - reads standard input. Not set: a stored version, see --name")
 	flags.StringVar(&f.name, "name", "", "The profile whose tickets are replayed, by default that of the file; without --profile also the version to try, NAME or NAME@VERSION")
 	flags.StringVar(&f.from, "from", "", "When to begin: a time such as 2026-01-05T18:00:00Z, or how long ago, such as 24h")
-	flags.StringVar(&f.to, "to", "0s", "When to end, in the same form; by default now")
+	flags.StringVar(&f.until, "to", "0s", "When to end, in the same form; by default now")
 	flags.StringVar(&f.capacity, "capacity", "unlimited", "unlimited: every match finds a server. "+
 		"recorded: no match finds one while recorded matches waited for one in its game region")
 	flags.Float64Var(&f.accept, "accept-rate", 0, "The probability with which a ticket accepts a match; not set: the tickets that declined decline again")
@@ -110,12 +110,12 @@ func (p *program) toReplay(ctx context.Context, l operator, f replayFlags) (rule
 	past.Region = l.Server.Universe
 	var bad [2]error
 	past.From, bad[0] = parseMoment("from", f.from, now)
-	past.To, bad[1] = parseMoment("to", f.to, now)
+	past.Until, bad[1] = parseMoment("to", f.until, now)
 	if err := errors.Join(bad[:]...); err != nil {
 		return rules, past, cli.Usage(err)
 	}
-	if !past.From.Before(past.To) {
-		return rules, past, cli.Usage(fmt.Errorf("--from %s must be before --to %s", past.From.UTC().Format(time.RFC3339), past.To.UTC().Format(time.RFC3339)))
+	if !past.From.Before(past.Until) {
+		return rules, past, cli.Usage(fmt.Errorf("--from %s must be before --to %s", past.From.UTC().Format(time.RFC3339), past.Until.UTC().Format(time.RFC3339)))
 	}
 	if f.profile == "" {
 		rules, err = l.storedRules(ctx, f.name)

@@ -14,12 +14,12 @@ import (
 
 // progress shows the virtual time on a terminal.
 type progress struct {
-	bar      *progressbar.ProgressBar // nil: no terminal
-	from, to time.Time
+	bar         *progressbar.ProgressBar // nil: no terminal
+	from, until time.Time
 }
 
 func newProgress(to io.Writer, what string, from, until time.Time) *progress {
-	p := &progress{from: from, to: until}
+	p := &progress{from: from, until: until}
 	if cli.IsTerminal(to) {
 		p.bar = progressbar.NewOptions64(100, progressbar.OptionSetWriter(to), progressbar.OptionSetWidth(30), progressbar.OptionClearOnFinish(),
 			progressbar.OptionSetDescription(what), progressbar.OptionSetElapsedTime(false))
@@ -29,7 +29,7 @@ func newProgress(to io.Writer, what string, from, until time.Time) *progress {
 
 func (p *progress) show(at time.Time) {
 	if p.bar != nil {
-		_ = p.bar.Set64(int64(100 * at.Sub(p.from) / p.to.Sub(p.from)))
+		_ = p.bar.Set64(int64(100 * at.Sub(p.from) / p.until.Sub(p.from)))
 	}
 }
 

@@ -23,7 +23,7 @@ type setting struct {
 	secret    bool   // never printed
 	fleetWide bool   // replicas and workers of one database must agree on it
 	start     bool   // an installation starts with it: --help shows it, and not only --help-all
-	by        commandSet
+	commands  commandSet
 	value     value // the option that it sets, which has the default
 }
 
@@ -84,7 +84,7 @@ func (f *rawFlag) Type() string       { return f.kind }
 func addFlags(flags *pflag.FlagSet, commands commandSet) {
 	flags.SortFlags = false // --help keeps the order of the table, which groups related settings
 	for _, s := range allSettings() {
-		if s.by&commands == 0 {
+		if s.commands&commands == 0 {
 			continue
 		}
 		flag := flags.VarPF(&rawFlag{s.value.show(), s.value.kind}, s.flag, "", fmt.Sprintf("%s [%s]", s.plainHelp(), s.variable()))
@@ -112,10 +112,10 @@ func load(flags *pflag.FlagSet, environ environment, commands commandSet) (*load
 	l := &loaded{Config: defaultConfig(), environ: environ, ignored: ignoredSettings(flags, environ, commands)}
 	var bad []error
 	for _, s := range l.Config.settings() {
-		if s.by&commands == 0 {
+		if s.commands&commands == 0 {
 			continue
 		}
-		text, from := s.given(flags, environ)
+		text, from := s.givenValue(flags, environ)
 		if err := s.assign(text, from); err != nil {
 			bad = append(bad, err)
 		}
@@ -127,9 +127,9 @@ func load(flags *pflag.FlagSet, environ environment, commands commandSet) (*load
 	return l, nil
 }
 
-// given returns the text that the command line or the environment gives a setting, and its source. Without one the text
+// givenValue returns the text that the command line or the environment gives a setting, and its source. Without one the text
 // is empty, and the option keeps its default.
-func (s setting) given(flags *pflag.FlagSet, environ environment) (string, source) {
+func (s setting) givenValue(flags *pflag.FlagSet, environ environment) (string, source) {
 	if f := flags.Lookup(s.flag); f != nil && f.Changed {
 		return f.Value.String(), fromFlag(s.flag)
 	}

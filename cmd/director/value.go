@@ -21,12 +21,12 @@ import (
 
 // value is a kind of setting, bound to the variable that holds it.
 type value struct {
-	kind    string   // for --help: duration, number, …
-	allowed string   // the allowed values, for people
-	words   []string // the allowed values, if they are few
-	exact   bool     // white space around it is a part of it, which set refuses or keeps; else it is removed
-	set     func(text string) error
-	show    func() string // the value, with secrets masked
+	kind        string   // for --help: duration, number, …
+	allowedText string   // the allowed values, for people
+	words       []string // the allowed values, if they are few
+	exact       bool     // white space around it is a part of it, which set refuses or keeps; else it is removed
+	set         func(text string) error
+	show        func() string // the value, with secrets masked
 }
 
 const (
@@ -43,11 +43,11 @@ func (v value) must(ok bool) error {
 	if ok {
 		return nil
 	}
-	return errors.New("it must be " + v.allowed)
+	return errors.New("it must be " + v.allowedText)
 }
 
 func text(p *string, allowed string) value {
-	v := value{kind: "text", allowed: allowed, show: func() string { return *p }}
+	v := value{kind: "text", allowedText: allowed, show: func() string { return *p }}
 	v.set = func(text string) error { *p = text; return nil }
 	return v
 }
@@ -63,7 +63,7 @@ func line(p *string) value {
 }
 
 func integer[T ~int | ~int32](p *T, least, most T) value {
-	v := value{kind: "number", allowed: fmt.Sprintf("%d to %d", least, most), show: func() string { return fmt.Sprint(*p) }}
+	v := value{kind: "number", allowedText: fmt.Sprintf("%d to %d", least, most), show: func() string { return fmt.Sprint(*p) }}
 	v.set = func(text string) error {
 		n, err := strconv.ParseInt(text, 10, 32)
 		*p = T(n)
@@ -92,11 +92,11 @@ func perSecond(p *rest.Rate) value {
 }
 
 func duration(p *time.Duration, least, most time.Duration) value {
-	v := value{kind: "duration", allowed: brief(least) + " to " + brief(most), show: func() string { return brief(*p) }}
+	v := value{kind: "duration", allowedText: brief(least) + " to " + brief(most), show: func() string { return brief(*p) }}
 	v.set = func(text string) (err error) {
 		*p, err = time.ParseDuration(text)
 		if err != nil {
-			return errors.New("it must be a duration such as 90s, 2m or 24h, " + v.allowed)
+			return errors.New("it must be a duration such as 90s, 2m or 24h, " + v.allowedText)
 		}
 		return v.must(least <= *p && *p <= most)
 	}
@@ -133,7 +133,7 @@ func oneOf[T comparable](p *T, words ...word[T]) value {
 	for i, w := range words {
 		v.words[i] = w.text
 	}
-	v.allowed = strings.Join(v.words[:len(words)-1], ", ") + " or " + v.words[len(words)-1]
+	v.allowedText = strings.Join(v.words[:len(words)-1], ", ") + " or " + v.words[len(words)-1]
 	v.show = func() string {
 		return words[slices.IndexFunc(words, func(w word[T]) bool { return w.means == *p })].text
 	}
@@ -198,7 +198,7 @@ func splitList(text string) []string {
 
 func list(p *[]string, allowed string) value {
 	return value{
-		kind: "list", allowed: allowed + ", comma-separated", show: func() string { return strings.Join(*p, ",") },
+		kind: "list", allowedText: allowed + ", comma-separated", show: func() string { return strings.Join(*p, ",") },
 		set: func(text string) error { *p = splitList(text); return nil },
 	}
 }
@@ -219,7 +219,7 @@ func networks(p *[]string) value {
 }
 
 func address(p *string) value {
-	v := value{kind: "address", allowed: "host:port", show: func() string { return *p }}
+	v := value{kind: "address", allowedText: "host:port", show: func() string { return *p }}
 	v.set = func(text string) error {
 		*p = text
 		_, port, err := net.SplitHostPort(text)
@@ -276,7 +276,7 @@ func evaluatorURL(p *string) value {
 }
 
 func endpoint(p *string) value {
-	v := value{kind: "url", allowed: "an http or https URL", show: func() string { return redact(*p) }}
+	v := value{kind: "url", allowedText: "an http or https URL", show: func() string { return redact(*p) }}
 	v.set = func(text string) error {
 		*p = text
 		u, err := url.Parse(text)
@@ -304,7 +304,7 @@ func spellings(name string) []string {
 var modeName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 
 func sizes(p *play.Modes) value {
-	v := value{kind: "list", allowed: "mode=seats with 1 to 1024 seats, comma-separated"}
+	v := value{kind: "list", allowedText: "mode=seats with 1 to 1024 seats, comma-separated"}
 	v.show = func() string { return modesText(*p) }
 	v.set = func(text string) error {
 		*p = play.Modes{}

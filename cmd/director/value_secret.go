@@ -17,7 +17,7 @@ import (
 )
 
 func secrets(p *[]string) value {
-	v := value{kind: "secret", allowed: fmt.Sprintf("%d characters or more, several comma-separated", shortestSecret)}
+	v := value{kind: "secret", allowedText: fmt.Sprintf("%d characters or more, several comma-separated", shortestSecret)}
 	v.show = func() string { return masked(len(*p)) }
 	v.set = func(text string) error {
 		*p = splitList(text)
@@ -34,7 +34,7 @@ func secrets(p *[]string) value {
 // agentKeys are secrets that are sent as a subprotocol of a WebSocket.
 func agentKeys(p *[]string) value {
 	v := secrets(p)
-	v.allowed = fmt.Sprintf("%d characters or more that an HTTP token may have, such as letters, digits, - and _; "+
+	v.allowedText = fmt.Sprintf("%d characters or more that an HTTP token may have, such as letters, digits, - and _; "+
 		"several comma-separated", shortestSecret)
 	v.set = func(text string) error {
 		*p = splitList(text)
@@ -60,7 +60,7 @@ func masked(n int) string {
 }
 
 func keks(p *[][]byte) value {
-	v := value{kind: "secret", allowed: fmt.Sprintf("%d bytes in base64, several comma-separated", token.KEKBytes)}
+	v := value{kind: "secret", allowedText: fmt.Sprintf("%d bytes in base64, several comma-separated", token.KEKBytes)}
 	v.show = func() string { return masked(len(*p)) }
 	v.set = func(text string) (err error) {
 		*p, err = token.ParseKEKs(text)
@@ -71,7 +71,7 @@ func keks(p *[][]byte) value {
 
 // databaseURL is parsed here, so that a mistake is found before anything starts. Its errors contain no password.
 func databaseURL(p *string) value {
-	v := value{kind: "url", allowed: "postgres://user:password@host:port/database, or key=value"}
+	v := value{kind: "url", allowedText: "postgres://user:password@host:port/database, or key=value"}
 	v.show = func() string { return withoutPassword(*p) }
 	v.set = func(text string) error {
 		*p = text
@@ -108,7 +108,7 @@ func redact(text string) string {
 
 // hiddenText is a secret of another system, which may be short.
 func hiddenText(p *string) value {
-	v := value{kind: "secret", allowed: "text", show: func() string { return masked(min(1, len(*p))) }}
+	v := value{kind: "secret", allowedText: "text", show: func() string { return masked(min(1, len(*p))) }}
 	v.set = func(text string) error { *p = text; return nil }
 	return v
 }
@@ -121,7 +121,7 @@ var operatorRoles = []string{"viewer", "operator"}
 // operatorTokens are secrets that may have a name and a role.
 func operatorTokens(p *[]string) value {
 	v := secrets(p)
-	v.allowed = fmt.Sprintf("SECRET, NAME=SECRET, NAME:viewer=SECRET or NAME:operator=SECRET, with secrets of %d "+
+	v.allowedText = fmt.Sprintf("SECRET, NAME=SECRET, NAME:viewer=SECRET or NAME:operator=SECRET, with secrets of %d "+
 		"characters or more and names of a-z, 0-9 and -; "+
 		"several comma-separated", shortestSecret)
 	set := v.set
@@ -140,7 +140,7 @@ func operatorTokens(p *[]string) value {
 }
 
 func oneSecret(p *string) value {
-	v := value{kind: "secret", allowed: fmt.Sprintf("%d characters or more", shortestSecret)}
+	v := value{kind: "secret", allowedText: fmt.Sprintf("%d characters or more", shortestSecret)}
 	v.show = func() string { return masked(min(1, len(*p))) }
 	v.set = func(text string) error {
 		*p = text
@@ -168,7 +168,7 @@ var errAroundSecret = errors.New("it begins or ends with white space, such as th
 	"there, and wherever else the secret is used")
 
 func projectSecrets(p *map[string]string) value {
-	v := value{kind: "secret", allowed: fmt.Sprintf("a JSON object of projects and their secrets, of %d characters "+
+	v := value{kind: "secret", allowedText: fmt.Sprintf("a JSON object of projects and their secrets, of %d characters "+
 		"or more", shortestSecret)}
 	v.show = func() string { return masked(len(*p)) }
 	v.set = func(text string) error {
@@ -189,7 +189,7 @@ func projectSecrets(p *map[string]string) value {
 
 // apiKey is a single secret of another system.
 func apiKey(p *provider.Secret) value {
-	v := value{kind: "secret", allowed: fmt.Sprintf("%d printable characters or more", shortestSecret)}
+	v := value{kind: "secret", allowedText: fmt.Sprintf("%d printable characters or more", shortestSecret)}
 	v.show = func() string { return masked(min(len(*p), 1)) }
 	v.set = func(text string) error {
 		*p = provider.Secret(text)

@@ -53,7 +53,7 @@ Join a lobby (Node.js 22 or newer), and see what its members get:
 `, buildVersion().Version, d.consoleLink(s.ConsoleAddr()), api, api, scheme, s.OrchestratorAddr(), d.rivalisKeys(), d.conf.Orchestrator.Region,
 		lobby, nexisDemoProject, scheme, s.RealtimeControlAddr(), d.internalToken(), s.MetricsAddr(), d.data, d.sql(), brief(d.conf.Database.Timing.LeaseTTL),
 		api, d.fleetHeader(), api, d.fleetHeader(), d.login(), api,
-		d.lobbyToken(scheme+"://"+s.RealtimeControlAddr().String()), lobby, d.browser(api), d.command("fleet list"), d.kept())
+		d.lobbyToken(scheme+"://"+s.RealtimeControlAddr().String()), lobby, d.browser(api), d.command("fleet list"), d.keptData())
 }
 
 // rivalisKeys prints keys only in the run that makes them.
@@ -72,7 +72,7 @@ func (d *devRun) internalToken() string {
 	return "$DIRECTOR_REALTIME_INTERNAL_TOKEN"
 }
 
-func (d *devRun) kept() string {
+func (d *devRun) keptData() string {
 	if d.private != nil {
 		return " and keeps the data."
 	}

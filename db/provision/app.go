@@ -50,8 +50,8 @@ type AppVersion struct {
 	// Fallback says how its servers start when Provider has no room; nil: they wait.
 	Fallback *AppFallback
 
-	Used      bool // a server of it was started: what running servers depend on does not change any more
-	AppliedAt time.Time
+	WasStarted bool // a server of it was started: what running servers depend on does not change any more
+	AppliedAt  time.Time
 }
 
 // AppFallback is how the servers of an app version start at another provider. All but these is as at its own.
@@ -61,8 +61,8 @@ type AppFallback struct {
 	LaunchVersion string `json:"launch_version,omitempty"`
 }
 
-// At returns the app version as it is started at a provider: its own, or the fallback's.
-func (v *AppVersion) At(provider string) AppVersion {
+// ForProvider returns the app version as it is started at a provider: its own, or the fallback's.
+func (v *AppVersion) ForProvider(provider string) AppVersion {
 	at := *v
 	if f := v.Fallback; f != nil && f.Provider == provider {
 		at.Provider, at.Launch, at.LaunchVersion = f.Provider, f.Launch, f.LaunchVersion
@@ -108,7 +108,7 @@ func appVersionOf(r query.GetAppVersionRow) (AppVersion, error) {
 		CPUUnits: int(r.CpuUnits), MemoryMiB: int(r.MemoryMib),
 		StartWithin: r.StartWithin, RegisterWithin: r.RegisterWithin, Grace: r.Grace, MaxLifetime: r.MaxLifetime, DrainAhead: r.DrainAhead,
 		Dialect: netcode.Dialect(r.Dialect), DigestRequired: r.DigestRequired, Compat: r.Compat,
-		Used: r.Used, AppliedAt: r.AppliedAt,
+		WasStarted: r.Used, AppliedAt: r.AppliedAt,
 	}
 	err := errors.Join(json.Unmarshal(r.Ports, &v.Ports), json.Unmarshal(r.Env, &v.Env))
 	if r.Fallback != nil {

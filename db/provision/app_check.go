@@ -50,16 +50,16 @@ type PoolProblem struct {
 
 // problems collects what is wrong below a path.
 type problems struct {
-	all  *[]PoolProblem
+	list *[]PoolProblem
 	path string
 }
 
-func (p problems) at(format string, args ...any) problems {
-	return problems{p.all, p.path + fmt.Sprintf(format, args...)}
+func (p problems) under(format string, args ...any) problems {
+	return problems{p.list, p.path + fmt.Sprintf(format, args...)}
 }
 
 func (p problems) addf(field, format string, args ...any) {
-	*p.all = append(*p.all, PoolProblem{p.path + field, fmt.Sprintf(format, args...)})
+	*p.list = append(*p.list, PoolProblem{p.path + field, fmt.Sprintf(format, args...)})
 }
 
 func (p problems) text(field, value string, allowed *regexp.Regexp, words string) {
@@ -162,7 +162,7 @@ func (v *AppVersion) checkPorts(p problems) {
 	}
 	seen := map[string]bool{}
 	for i, port := range v.Ports {
-		at := p.at("ports[%d].", i)
+		at := p.under("ports[%d].", i)
 		at.text("name", port.Name, portName, "1 to 32 lowercase letters, digits and hyphens")
 		if port.Protocol != provider.UDP && port.Protocol != provider.TCP {
 			at.addf("protocol", "%.20q must be udp or tcp", port.Protocol)
@@ -197,7 +197,7 @@ func (v *AppVersion) checkModes(p problems) {
 
 func checkModes(p problems, modes []string) {
 	for i, m := range modes {
-		at := p.at("modes[%d]", i)
+		at := p.under("modes[%d]", i)
 		at.text("", m, modeName, modeWords)
 		if slices.Contains(modes[:i], m) {
 			at.addf("", "%q occurs twice", m)

@@ -208,7 +208,7 @@ var mutable = map[string]bool{"start_within": true, "register_within": true, "gr
 
 func refuseChange(i int, was AppVersion, fields []string) error {
 	for _, field := range fields {
-		if was.Used && !mutable[field] {
+		if was.WasStarted && !mutable[field] {
 			return problemError(fault.Conflict, "app_version_used", PoolProblem{
 				Path: "apps[" + strconv.Itoa(i) + "]." + field,
 				Text: "servers of app version " + was.Name() + " were started: " + field + " does not change any more. " +

@@ -52,9 +52,9 @@ type PoolScale struct {
 func (s *Store) ScalePool(ctx context.Context, edit PoolEdit, to PoolScale) (Pool, error) {
 	return s.changePool(ctx, edit, func(q *query.Queries, p Pool) (Pool, error) {
 		was := p.fields()
-		p = to.of(p)
+		p = to.applyTo(p)
 		var wrong []PoolProblem
-		if p.check(problems{all: &wrong}); len(wrong) > 0 {
+		if p.check(problems{list: &wrong}); len(wrong) > 0 {
 			return p, problemError(fault.Invalid, "invalid", wrong[0])
 		}
 		changed := changedFields(was, p.fields())
@@ -69,7 +69,7 @@ func (s *Store) ScalePool(ctx context.Context, edit PoolEdit, to PoolScale) (Poo
 	})
 }
 
-func (to PoolScale) of(p Pool) Pool {
+func (to PoolScale) applyTo(p Pool) Pool {
 	if to.Buffer != nil {
 		p.BufferPercent = to.BufferPercent
 	}

@@ -28,7 +28,7 @@ func withPoolDefaults(p Pool) Pool {
 // [Store.ApplyPools] calls it.
 func CheckPools(apps []AppVersion, pools []Pool) []PoolProblem {
 	all := []PoolProblem{}
-	p := problems{all: &all}
+	p := problems{list: &all}
 	versions := map[string]AppVersion{}
 	if len(apps)+len(pools) > maxPoolCount {
 		p.addf("", "has %d app versions and pools, at most %d are allowed", len(apps)+len(pools), maxPoolCount)
@@ -36,28 +36,28 @@ func CheckPools(apps []AppVersion, pools []Pool) []PoolProblem {
 	}
 	for i, v := range apps {
 		v = withAppDefaults(v)
-		v.check(p.at("apps[%d].", i))
+		v.check(p.under("apps[%d].", i))
 		if _, twice := versions[v.Name()]; twice {
-			p.at("apps[%d].", i).addf("version", "app version %s occurs twice", v.Name())
+			p.under("apps[%d].", i).addf("version", "app version %s occurs twice", v.Name())
 		}
 		versions[v.Name()] = v
 	}
 	owners := map[[2]string]string{}
 	seen := map[[3]string]bool{}
 	for i, pool := range pools {
-		pool.check(p.at("pools[%d].", i))
+		pool.check(p.under("pools[%d].", i))
 		if key := [3]string{pool.Region, pool.App, pool.Version}; !seen[key] {
 			seen[key] = true
 		} else {
-			p.at("pools[%d].", i).addf("version", "pool %s of region %s occurs twice", pool.Name(), pool.Region)
+			p.under("pools[%d].", i).addf("version", "pool %s of region %s occurs twice", pool.Name(), pool.Region)
 		}
 		if v, ok := versions[pool.Name()]; ok {
-			pool.checkOffer(p.at("pools[%d].", i), v.Modes)
+			pool.checkOffer(p.under("pools[%d].", i), v.Modes)
 			pool.Modes = pool.modesOf(v)
 		}
 		for _, m := range pool.Modes {
 			if owner, taken := owners[[2]string{pool.Region, m}]; taken && owner != pool.Name() {
-				p.at("pools[%d].", i).addf("modes", "mode %q of region %s belongs to pool %s as well: a mode belongs to one pool of a region", m, pool.Region, owner)
+				p.under("pools[%d].", i).addf("modes", "mode %q of region %s belongs to pool %s as well: a mode belongs to one pool of a region", m, pool.Region, owner)
 			}
 			owners[[2]string{pool.Region, m}] = pool.Name()
 		}
@@ -95,7 +95,7 @@ func (p *Pool) check(at problems) {
 	}
 	for i, n := range p.Networks {
 		if !n.IsValid() || n.Masked() != n {
-			at.at("networks[%d]", i).addf("", "%s must be a network without host bits, such as %s", n, n.Masked())
+			at.under("networks[%d]", i).addf("", "%s must be a network without host bits, such as %s", n, n.Masked())
 		}
 	}
 	if len(p.Modes) > maxModes {

@@ -44,5 +44,5 @@ func (p *poolPlan) cutStarts(allowed int) {
 	}
 	p.Text += fmt.Sprintf("; the limits over all pools let %d of these start", allowed)
 	p.Coming -= p.Start - allowed
-	p.Start, p.near = allowed, p.near[:allowed]
+	p.Start, p.nearPlayers = allowed, p.nearPlayers[:allowed]
 }

@@ -11,9 +11,9 @@ import (
 
 // PoolRoll is what a roll did.
 type PoolRoll struct {
-	Pool    Pool     // of the version that hosts the modes now
-	Modes   []string // that were moved
-	Drained int      // servers of the version before that take no new players; those without players end at once
+	Pool           Pool     // of the version that hosts the modes now
+	Modes          []string // that were moved
+	DrainedServers int      // servers of the version before that take no new players; those without players end at once
 }
 
 // RollPool moves the modes of a pool to another version of its app, and drains the servers of the version before, in one transaction: no
@@ -56,11 +56,11 @@ func rollPool(ctx context.Context, q *query.Queries, edit PoolEdit, next poolKey
 	}
 	slices.Sort(done.Modes)
 	done.Pool.Modes = slices.Sorted(slices.Values(append(done.Pool.Modes, done.Modes...)))
-	if done.Drained, err = drainPool(ctx, q, edit, "rolled"); err != nil {
+	if done.DrainedServers, err = drainPool(ctx, q, edit, "rolled"); err != nil {
 		return done, err
 	}
 	edit.log(q.Deferred(), "pool.rolled", PoolChange{Region: from.Region, App: from.App, Version: next.version},
-		map[string]any{"before": from.Version, "modes": done.Modes, "drained": done.Drained})
+		map[string]any{"before": from.Version, "modes": done.Modes, "drained": done.DrainedServers})
 	return done, nil
 }
 
@@ -78,7 +78,7 @@ func readNextPool(ctx context.Context, q *query.Queries, from Pool, next poolKey
 	}
 	var wrong []PoolProblem
 	wanted := Pool{App: next.app, Version: next.version, Modes: from.Modes}
-	if wanted.checkOffer(problems{all: &wrong}, v.Modes); len(wrong) > 0 {
+	if wanted.checkOffer(problems{list: &wrong}, v.Modes); len(wrong) > 0 {
 		return Pool{}, fault.New(fault.Conflict, "mode_not_offered", "%s", wrong[0].Text)
 	}
 	pool, err := readPool(ctx, q, next)

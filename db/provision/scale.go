@@ -16,12 +16,12 @@ type poolState struct {
 	maxStarting   int
 	paused        bool
 
-	live     int // servers that take players
-	busy     int // of them, those with an open session
-	coming   int // servers that start
-	draining int // servers that take no new players, and may have some
-	ending   int // servers that end, or do not answer, and may still run at their provider
-	lost     int // of these, servers that were perhaps never started: the call had no answer, and the provider does not list them
+	readyServers int // servers that take players
+	busyServers  int // of them, those with an open session
+	coming       int // servers that start
+	draining     int // servers that take no new players, and may have some
+	ending       int // servers that end, or do not answer, and may still run at their provider
+	lostServers  int // of these, servers that were perhaps never started: the call had no answer, and the provider does not list them
 
 	waiting  []waitingParty // oldest first
 	sessions []pack.Session
@@ -55,7 +55,7 @@ type poolPlan struct {
 	Unseated int    `json:"unseated"` // parties that no server of this plan has room for
 	Text     string `json:"text"`
 
-	near []netip.Addr // of a player for each server to start; the zero Addr: not known
+	nearPlayers []netip.Addr // of a player for each server to start; the zero Addr: not known
 }
 
 // planPool computes how many servers a pool starts, and how many it has too many. It packs the waiting parties as placement would: first into
@@ -63,32 +63,32 @@ type poolPlan struct {
 // onto as many new ones as it takes. Starting and new servers are filled one after the other, so that as few as possible start.
 // It is pure.
 func planPool(s poolState) poolPlan {
-	p := poolPlan{Live: s.live, Busy: s.busy, Coming: s.coming, Draining: s.draining, Ending: s.ending, Lost: s.lost, Waiting: len(s.waiting), Max: s.max}
-	have := s.live + s.coming
+	p := poolPlan{Live: s.readyServers, Busy: s.busyServers, Coming: s.coming, Draining: s.draining, Ending: s.ending, Lost: s.lostServers, Waiting: len(s.waiting), Max: s.max}
+	have := s.readyServers + s.coming
 	room := max(0, min(s.maxStarting-s.coming, s.places()))
 	left, used := s.packRunning()
 	filled, near, left := s.packNew(left, s.coming, room)
-	p.Used, p.Unseated = s.busy+used+filled, len(left)
+	p.Used, p.Unseated = s.busyServers+used+filled, len(left)
 	p.Buffer = s.spare(p.Used)
 	p.Target = min(max(p.Used+p.Buffer, s.min), s.max)
 	if !s.paused {
 		p.Start = max(0, min(p.Target-have, room))
 	}
 	if have >= p.Target {
-		p.Replaced = s.lost
+		p.Replaced = s.lostServers
 	}
 	if p.Surplus = max(0, have-p.Target); s.coming == 0 {
 		p.End = p.Surplus // while servers start, it is not known on which servers the players will be placed
 	}
 	p.Coming += p.Start
-	p.near = make([]netip.Addr, p.Start)
-	copy(p.near, near)
+	p.nearPlayers = make([]netip.Addr, p.Start)
+	copy(p.nearPlayers, near)
 	p.Text = s.text(p)
 	return p
 }
 
 // places is how many more servers the pool may have. Whatever may run at the provider counts, since it costs money.
-func (s *poolState) places() int { return s.max - s.live - s.coming - s.draining - s.ending }
+func (s *poolState) places() int { return s.max - s.readyServers - s.coming - s.draining - s.ending }
 
 // packRunning seats parties in open sessions and on running servers. It returns the parties that are left, and how many unused servers of
 // the pool got some.

@@ -112,7 +112,7 @@ func (t *scaling) run(ctx context.Context, seal SealKey, done *Scaled) error {
 		return err
 	}
 	if done.Started = plan.Start; plan.Start > 0 {
-		return t.start(ctx, plan.near, seal)
+		return t.start(ctx, plan.nearPlayers, seal)
 	}
 	ended, err := t.endSurplus(ctx, plan, settled)
 	done.Ended += ended
@@ -155,8 +155,8 @@ func (t *scaling) state(ctx context.Context) (poolState, error) {
 	if err != nil {
 		return s, err
 	}
-	s.live, s.busy, s.coming = int(supply.Live), int(supply.Busy), int(supply.Coming)
-	s.draining, s.ending, s.lost = int(supply.Draining), int(supply.Ending), int(supply.Lost)
+	s.readyServers, s.busyServers, s.coming = int(supply.Live), int(supply.Busy), int(supply.Coming)
+	s.draining, s.ending, s.lostServers = int(supply.Draining), int(supply.Ending), int(supply.Lost)
 	demand, err := t.q.DemandOfPool(ctx, query.DemandOfPoolParams{Region: t.region, App: t.pool.App, Version: t.pool.Version, AtMost: maxPlanParties})
 	if err != nil || len(demand) == 0 {
 		return s, err

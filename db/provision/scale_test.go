@@ -41,11 +41,11 @@ func TestPlans(t *testing.T) {
 			"0 live servers, 0 of them with players; 0 starting; 200 parties waiting. Used 25 + buffer 0 = 25: start 25",
 		},
 		"coming servers are filled one by one": {
-			poolState{max: 100, coming: 30, live: 1, busy: 1, waiting: duelParties(200, 1, 8)}, 0, 26, 5,
+			poolState{max: 100, coming: 30, readyServers: 1, busyServers: 1, waiting: duelParties(200, 1, 8)}, 0, 26, 5,
 			"1 live server, 1 of them with players; 30 starting; 200 parties waiting. Used 26 + buffer 0 = 26: 5 too many",
 		},
 		"half of the servers stay unused": {
-			poolState{max: 100, live: 10, busy: 10, buffer: 50, bufferPercent: true}, 10, 20, 0,
+			poolState{max: 100, readyServers: 10, busyServers: 10, buffer: 50, bufferPercent: true}, 10, 20, 0,
 			"10 live servers, 10 of them with players; 0 starting; 0 parties waiting. Used 10 + buffer 10 = 20: start 10",
 		},
 		"two at a time": {
@@ -53,11 +53,11 @@ func TestPlans(t *testing.T) {
 			"0 live servers, 0 of them with players; 1 starting; 200 parties waiting. Used 2 + buffer 0 = 2: start 1",
 		},
 		"servers that end count": {
-			poolState{max: 3, live: 1, busy: 1, ending: 2, waiting: duelParties(1, 1, 8), buffer: 1}, 0, 2, 0,
+			poolState{max: 3, readyServers: 1, busyServers: 1, ending: 2, waiting: duelParties(1, 1, 8), buffer: 1}, 0, 2, 0,
 			"1 live server, 1 of them with players; 0 starting; 2 ending; 1 party waiting. Used 1 + buffer 1 = 2: 1 missing, but max is 3, and servers that drain or end count until they are gone",
 		},
 		"servers that drain count": {
-			poolState{max: 3, live: 1, busy: 1, draining: 1, ending: 1, waiting: duelParties(1, 1, 8), buffer: 1}, 0, 2, 0,
+			poolState{max: 3, readyServers: 1, busyServers: 1, draining: 1, ending: 1, waiting: duelParties(1, 1, 8), buffer: 1}, 0, 2, 0,
 			"1 live server, 1 of them with players; 0 starting; 1 draining; 1 ending; 1 party waiting. Used 1 + buffer 1 = 2: 1 missing, but max is 3, and servers that drain or end count until they are gone",
 		},
 		"paused": {
@@ -77,7 +77,7 @@ func TestPlans(t *testing.T) {
 			p := planPool(c.state)
 			require.Equal(t, []int{c.start, c.target, c.surplus}, []int{p.Start, p.Target, p.Surplus}, p.Text)
 			require.Equal(t, c.text, p.Text)
-			require.Len(t, p.near, p.Start)
+			require.Len(t, p.nearPlayers, p.Start)
 		})
 	}
 }
@@ -91,9 +91,9 @@ func TestNewServersStartNearTheirFirstPlayer(t *testing.T) {
 	waiting[2].address = netip.Addr{}
 	p := planPool(poolState{max: 9, maxStarting: 9, coming: 1, buffer: 1, waiting: waiting, server: duelServer})
 	require.Equal(t, 8, p.Start)
-	require.Equal(t, waiting[1].address, p.near[0], "the first party gets the server that starts already")
-	require.False(t, p.near[1].IsValid())
-	require.Equal(t, waiting[8].address, p.near[7])
+	require.Equal(t, waiting[1].address, p.nearPlayers[0], "the first party gets the server that starts already")
+	require.False(t, p.nearPlayers[1].IsValid())
+	require.Equal(t, waiting[8].address, p.nearPlayers[7])
 }
 
 // drawState draws a pool whose servers and parties are as they could be.
@@ -103,7 +103,7 @@ func drawState(t *rapid.T) poolState {
 		paused: rapid.IntRange(0, 9).Draw(t, "paused") == 0, coming: rapid.IntRange(0, 4).Draw(t, "coming"), ending: rapid.IntRange(0, 3).Draw(t, "ending"),
 		draining: rapid.IntRange(0, 3).Draw(t, "draining"), server: duelServer,
 	}
-	s.lost = rapid.IntRange(0, s.ending).Draw(t, "lost")
+	s.lostServers = rapid.IntRange(0, s.ending).Draw(t, "lost")
 	s.min = rapid.IntRange(0, s.max).Draw(t, "min")
 	if rapid.Bool().Draw(t, "percent") {
 		s.buffer, s.bufferPercent = rapid.IntRange(0, 99).Draw(t, "share"), true
@@ -111,9 +111,9 @@ func drawState(t *rapid.T) poolState {
 	for i := range rapid.IntRange(0, 6).Draw(t, "live") {
 		h := duelServer
 		h.ID = fmt.Sprint("h", i)
-		s.live++
+		s.readyServers++
 		if h.Reserved = rapid.IntRange(0, 8).Draw(t, "reserved"); h.Reserved > 0 {
-			s.busy++
+			s.busyServers++
 			h.FreeSlots--
 		}
 		if h.Reserved < h.Capacity {
@@ -133,14 +133,14 @@ func TestAPlanStartsNothingOverItsLimits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawState(t)
 		p := planPool(s)
-		if p.Start < 0 || p.Surplus < 0 || p.Start > 0 && p.Surplus > 0 || len(p.near) != p.Start {
-			t.Fatalf("start %d, surplus %d, near %d", p.Start, p.Surplus, len(p.near))
+		if p.Start < 0 || p.Surplus < 0 || p.Start > 0 && p.Surplus > 0 || len(p.nearPlayers) != p.Start {
+			t.Fatalf("start %d, surplus %d, near %d", p.Start, p.Surplus, len(p.nearPlayers))
 		}
-		if p.Start > 0 && (s.live+s.coming+s.draining+s.ending+p.Start > s.max || s.coming+p.Start > s.maxStarting || s.paused) {
+		if p.Start > 0 && (s.readyServers+s.coming+s.draining+s.ending+p.Start > s.max || s.coming+p.Start > s.maxStarting || s.paused) {
 			t.Fatalf("%d servers started: %+v", p.Start, s)
 		}
-		if p.Replaced != 0 && (p.Replaced != s.lost || p.Start > 0) {
-			t.Fatalf("%d of %d lost servers are replaced while %d start", p.Replaced, s.lost, p.Start)
+		if p.Replaced != 0 && (p.Replaced != s.lostServers || p.Start > 0) {
+			t.Fatalf("%d of %d lost servers are replaced while %d start", p.Replaced, s.lostServers, p.Start)
 		}
 		if p.Target < s.min || p.Target > s.max {
 			t.Fatalf("target %d", p.Target)
@@ -155,7 +155,7 @@ func TestNoPartyThatFitsStarves(t *testing.T) {
 		s := drawState(t)
 		s.paused = false
 		p := planPool(s)
-		room := max(0, min(s.maxStarting-s.coming, s.max-s.live-s.coming-s.draining-s.ending))
+		room := max(0, min(s.maxStarting-s.coming, s.max-s.readyServers-s.coming-s.draining-s.ending))
 		fits := 0
 		for _, w := range s.waiting {
 			if w.MaxPlayers <= duelServer.Capacity && w.Mode != "none" {
@@ -177,7 +177,7 @@ func TestConstantDemandDoesNotOscillate(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawState(t)
-		s.paused, s.draining, s.ending, s.lost = false, 0, 0, 0
+		s.paused, s.draining, s.ending, s.lostServers = false, 0, 0, 0
 		s.maxStarting++
 		for ended, steps := false, 0; ; steps++ {
 			p := planPool(s)
@@ -199,7 +199,7 @@ func TestConstantDemandDoesNotOscillate(t *testing.T) {
 func (s *poolState) endsOne() bool {
 	for i, unused := range s.unused {
 		if unused {
-			s.hosts, s.unused, s.live = append(s.hosts[:i:i], s.hosts[i+1:]...), append(s.unused[:i:i], s.unused[i+1:]...), s.live-1
+			s.hosts, s.unused, s.readyServers = append(s.hosts[:i:i], s.hosts[i+1:]...), append(s.unused[:i:i], s.unused[i+1:]...), s.readyServers-1
 			return true
 		}
 	}
@@ -211,7 +211,7 @@ func (s *poolState) runs(n int) {
 	for range n {
 		h := s.server
 		h.ID = value.NewID().String()
-		s.live++
+		s.readyServers++
 		s.hosts, s.unused = append(s.hosts, h), append(s.unused, true)
 	}
 }

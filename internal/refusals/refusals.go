@@ -31,8 +31,8 @@ type Store interface {
 
 // Book collects refusals. Make it with [New], and [Book.Flush] it every second, and once more at the end. Safe for concurrent use.
 type Book struct {
-	store Store
-	lost  prometheus.Counter
+	store        Store
+	lostRefusals prometheus.Counter
 
 	mu      sync.Mutex
 	pending map[key]*entry
@@ -51,29 +51,29 @@ type entry struct {
 
 // New makes a Book that records in a store, and registers its metric, unless metrics is nil. Errors: it is already registered.
 func New(store Store, metrics prometheus.Registerer) (*Book, error) {
-	b := &Book{store: store, pending: map[key]*entry{}, lost: prometheus.NewCounter(prometheus.CounterOpts{
+	b := &Book{store: store, pending: map[key]*entry{}, lostRefusals: prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "director_refusals_unrecorded_total",
 		Help: "Refused requests of players that ops.refusals lacks, mostly because too many others waited to be recorded.",
 	})}
 	if metrics == nil {
 		return b, nil
 	}
-	return b, metrics.Register(b.lost)
+	return b, metrics.Register(b.lostRefusals)
 }
 
 // Record takes a refusal that has just happened. It never waits. While 4,096 rows wait to be recorded, those of others are lost and counted.
 // Texts are cut, to 512 bytes the detail and to 256 the others.
 func (b *Book) Record(r fault.Refusal) {
 	for _, text := range []*string{&r.Player, &r.Call, &r.Code, &r.Region, &r.Mode, &r.RequestID} {
-		*text = cut(*text, maxText)
+		*text = truncate(*text, maxText)
 	}
-	r.Detail = cut(r.Detail, maxDetail)
+	r.Detail = truncate(r.Detail, maxDetail)
 	now := time.Now()
 	b.add(entry{Refusal: r, times: 1, first: now, last: now})
 }
 
-// cut returns a text that Postgres stores, of at most that many bytes.
-func cut(text string, most int) string {
+// truncate returns a text that Postgres stores, of at most that many bytes.
+func truncate(text string, most int) string {
 	text = strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
 	return strings.ToValidUTF8(text[:min(len(text), most)], "")
 }
@@ -90,7 +90,7 @@ func (b *Book) add(e entry) {
 		b.pending[k] = &e
 		b.order = append(b.order, k)
 	default:
-		b.lost.Add(float64(e.times))
+		b.lostRefusals.Add(float64(e.times))
 	}
 }
 
@@ -117,7 +117,7 @@ func (b *Book) Flush(ctx context.Context) error {
 		case fault.Is(err, fault.Unavailable):
 			b.add(e)
 		case err != nil:
-			b.lost.Add(float64(e.times))
+			b.lostRefusals.Add(float64(e.times))
 		}
 	}
 	return err

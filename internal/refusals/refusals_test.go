@@ -109,7 +109,7 @@ func TestARefusedBatchIsDropped(t *testing.T) {
 	b.Record(of("ann", "unavailable"))
 	require.Error(t, b.Flush(t.Context()))
 	require.Empty(t, b.pending)
-	require.InDelta(t, 1, testutil.ToFloat64(b.lost), 0)
+	require.InDelta(t, 1, testutil.ToFloat64(b.lostRefusals), 0)
 }
 
 // Very many players that are refused make neither the memory nor a statement grow without a bound.
@@ -122,7 +122,7 @@ func TestManyPlayersAreBounded(t *testing.T) {
 	}
 	b.Record(of("0", "no_capacity")) // one that is known still counts
 	require.Len(t, b.pending, maxPending)
-	require.InDelta(t, 2*maxPending, testutil.ToFloat64(b.lost), 0)
+	require.InDelta(t, 2*maxPending, testutil.ToFloat64(b.lostRefusals), 0)
 	require.NoError(t, b.Flush(t.Context()))
 	require.Len(t, s.rows, batch)
 	require.Equal(t, 2, s.rows[0].Times)

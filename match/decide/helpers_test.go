@@ -91,7 +91,7 @@ func nearSkill(within float64, widen ...profile.Step) profile.Rule {
 }
 
 func step(after time.Duration, l profile.Limits) profile.Step {
-	return profile.Step{After: after, Limits: l}
+	return profile.Step{AfterWait: after, Limits: l}
 }
 
 func decide(p *profile.Profile, tickets ...*match.Ticket) []Proposal {

@@ -201,7 +201,7 @@ func (c *compare) scales(now *profile.Limits) []scale {
 	to := func(sign float64) func(float64) profile.Limits {
 		return func(x float64) profile.Limits {
 			l := *now
-			l.To = sign * x
+			l.Number = sign * x
 			return l
 		}
 	}
@@ -209,9 +209,9 @@ func (c *compare) scales(now *profile.Limits) []scale {
 	case c.otherMeasure != nil:
 		return nil
 	case c.operator == profile.LessOrEqual:
-		return []scale{{profile.Comparison, now.To, math.MaxFloat64, false, to(1), as}}
+		return []scale{{profile.Comparison, now.Number, math.MaxFloat64, false, to(1), as}}
 	case c.operator == profile.GreaterOrEqual:
-		return []scale{{profile.Comparison, -now.To, math.MaxFloat64, false, to(-1), minus}}
+		return []scale{{profile.Comparison, -now.Number, math.MaxFloat64, false, to(-1), minus}}
 	}
 	return nil
 }

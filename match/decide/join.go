@@ -135,15 +135,15 @@ func (s *search) byFreeSeats() []int {
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(s.free(b), s.free(a)) })
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(s.freePlaces(b), s.freePlaces(a)) })
 	return order
 }
 
-func (s *search) free(team int) int { return s.plan.teams[team].spec.Max - s.placing.sizes[team] }
+func (s *search) freePlaces(team int) int { return s.plan.teams[team].spec.Max - s.placing.sizes[team] }
 
 // fitsInto reports whether a team has room, and the teams stay even: the match must not become more lopsided than it is.
 func (s *search) fitsInto(team int, c *candidate) bool {
-	if s.free(team) < c.size {
+	if s.freePlaces(team) < c.size {
 		return false
 	}
 	before := s.unevenness()
@@ -155,9 +155,9 @@ func (s *search) fitsInto(team int, c *candidate) bool {
 
 // unevenness is by how much the teams differ in free seats.
 func (s *search) unevenness() int {
-	least, most := s.free(0), s.free(0)
+	least, most := s.freePlaces(0), s.freePlaces(0)
 	for team := range s.plan.teams {
-		least, most = min(least, s.free(team)), max(most, s.free(team))
+		least, most = min(least, s.freePlaces(team)), max(most, s.freePlaces(team))
 	}
 	return most - least
 }

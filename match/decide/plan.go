@@ -97,11 +97,11 @@ func newPlan(p *profile.Profile) *plan {
 		}
 		pl.order = append(pl.order, preference{pl.number(column{attribute: attribute, role: anyRole, optional: true}), o.Distance != "", o.Descending})
 	}
-	if p.Batch.By != "" {
-		pl.batch = pl.number(column{attribute: p.Batch.By, role: anyRole, optional: true})
+	if p.Batch.Attribute != "" {
+		pl.batch = pl.number(column{attribute: p.Batch.Attribute, role: anyRole, optional: true})
 	}
-	if p.Priority.By != "" {
-		pl.priority = pl.number(column{attribute: p.Priority.By, role: anyRole, optional: true})
+	if p.Priority.Attribute != "" {
+		pl.priority = pl.number(column{attribute: p.Priority.Attribute, role: anyRole, optional: true})
 	}
 	pl.rates = rates(p.Rules) || rates(p.Preferred())
 	pl.byMean = byMean(p.Rules) || p.Age == profile.Mean && len(p.Fewer) > 0
@@ -298,7 +298,7 @@ func aboutRoles(rules []profile.Rule) bool {
 func names(rules []profile.Rule, team string) bool {
 	return slices.ContainsFunc(rules, func(r profile.Rule) bool {
 		c := r.Compare
-		return c != nil && (c.Measure.In == team || c.To != nil && c.To.In == team) || names(r.Rules, team)
+		return c != nil && (c.Measure.Team == team || c.Against != nil && c.Against.Team == team) || names(r.Rules, team)
 	})
 }
 
@@ -327,14 +327,14 @@ func (pl *plan) addSteps() {
 	}
 	pl.leastSteps = []leastStep{base}
 	for _, f := range p.Fewer {
-		step := leastStep{minAge: f.After, teams: slices.Clone(pl.leastSteps[len(pl.leastSteps)-1].teams)}
+		step := leastStep{minAge: f.AfterWait, teams: slices.Clone(pl.leastSteps[len(pl.leastSteps)-1].teams)}
 		for i := range p.Teams {
 			if n, ok := f.Players[p.Teams[i].Name]; ok {
 				step.teams[i] = n
 			}
 		}
 		pl.leastSteps = append(pl.leastSteps, step)
-		pl.moments = append(pl.moments, f.After)
+		pl.moments = append(pl.moments, f.AfterWait)
 	}
 	for i := range pl.leastSteps {
 		for _, n := range pl.leastSteps[i].teams {
@@ -355,7 +355,7 @@ func (pl *plan) addSteps() {
 func appendMoments(to []time.Duration, rules []profile.Rule) []time.Duration {
 	for i := range rules {
 		for _, s := range rules[i].Widen {
-			to = append(to, s.After)
+			to = append(to, s.AfterWait)
 		}
 		to = appendMoments(to, rules[i].Rules)
 	}

@@ -16,7 +16,7 @@ import (
 func tanksAreFew(upTo time.Duration) *profile.Profile {
 	p := game(2)
 	p.Teams[0].Roles = []profile.Role{{Name: "damage", Min: 1, Max: 1}, {Name: "tank", Min: 1, Max: 1}}
-	p.Priority = profile.Priority{By: "ahead", UpTo: upTo}
+	p.Priority = profile.Priority{Attribute: "ahead", UpTo: upTo}
 	return p
 }
 
@@ -70,7 +70,7 @@ func TestPriorityStarvesNobody(t *testing.T) {
 func TestHeadStart(t *testing.T) {
 	t.Parallel()
 	p := with(game(2, 2))
-	p.Priority = profile.Priority{By: "ahead", UpTo: time.Minute}
+	p.Priority = profile.Priority{Attribute: "ahead", UpTo: time.Minute}
 	of := func(options ...option) time.Duration {
 		q, lacks := Inquire(Version{p, 1}, ticket("a", options...), nil, now)
 		require.Empty(t, lacks)
@@ -95,8 +95,8 @@ func TestHeadStart(t *testing.T) {
 func TestPriorityGoesBeforeABatch(t *testing.T) {
 	t.Parallel()
 	p := with(game(1, 1))
-	p.Priority = profile.Priority{By: "ahead", UpTo: time.Minute}
-	p.Batch = profile.Batch{By: "skill", For: 30 * time.Second}
+	p.Priority = profile.Priority{Attribute: "ahead", UpTo: time.Minute}
+	p.Batch = profile.Batch{Attribute: "skill", For: 30 * time.Second}
 	found := decide(p, ticket("a", skill(1), waited(9*time.Second)), ticket("b", skill(2), waited(8*time.Second)), ticket("c", skill(3), number("ahead", 40)))
 	require.Len(t, found, 1)
 	require.Equal(t, "c", found[0].Anchor)

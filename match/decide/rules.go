@@ -60,7 +60,7 @@ func none(offences int) verdict { return atMost(float64(offences), 0) }
 
 func (r *rule) limits(age time.Duration) *profile.Limits {
 	for i := len(r.steps) - 1; i >= 0; i-- {
-		if age >= r.steps[i].After {
+		if age >= r.steps[i].AfterWait {
 			return &r.steps[i].Limits
 		}
 	}
@@ -75,7 +75,7 @@ func (r *rule) ends() bool {
 // step returns how many of the rule's steps an age has passed.
 func (r *rule) step(age time.Duration) int {
 	n := len(r.steps)
-	for n > 0 && age < r.steps[n-1].After {
+	for n > 0 && age < r.steps[n-1].AfterWait {
 		n--
 	}
 	return n
@@ -142,7 +142,7 @@ func byTeam(p *profile.Rule) bool {
 	case profile.Balance, profile.Sizes, profile.PartySizes:
 		return true
 	case profile.Comparison:
-		return p.Role != "" || p.Rates() || p.Compare.Measure.In != "" || p.Compare.To != nil && p.Compare.To.In != ""
+		return p.Role != "" || p.Rates() || p.Compare.Measure.Team != "" || p.Compare.Against != nil && p.Compare.Against.Team != ""
 	case profile.Or, profile.And, profile.Not:
 		return slices.ContainsFunc(p.Rules, func(r profile.Rule) bool { return byTeam(&r) })
 	case profile.Near, profile.Same, profile.Different, profile.Common, profile.Count, profile.Latency, profile.Avoid:

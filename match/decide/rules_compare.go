@@ -19,22 +19,22 @@ type measure struct {
 }
 
 func (pl *plan) comparison(p *profile.Rule, s scope, col column) condition {
-	c := &compare{measure: pl.measure(&p.Compare.Measure, s, col), operator: p.Compare.Is}
-	if p.Compare.To != nil {
-		to := pl.measure(p.Compare.To, s, col)
+	c := &compare{measure: pl.measure(&p.Compare.Measure, s, col), operator: p.Compare.Operator}
+	if p.Compare.Against != nil {
+		to := pl.measure(p.Compare.Against, s, col)
 		c.otherMeasure = &to
 	}
 	return c
 }
 
 func (pl *plan) measure(m *profile.Measure, s scope, col column) measure {
-	col.attribute = m.Of
+	col.attribute = m.Attribute
 	if m.Take == profile.FoldCount {
 		col.present, col.optional = true, true
 	}
 	s.column, s.byRole = pl.number(col), pl.byRole(m.ByRole, col)
-	if m.In != "" {
-		s.team = pl.teamNamed(m.In)
+	if m.Team != "" {
+		s.team = pl.teamNamed(m.Team)
 	}
 	return measure{s, m.Take}
 }
@@ -46,7 +46,7 @@ func (c *compare) admits(_ *lineup, other *candidate, lim *profile.Limits) bool 
 		return true
 	}
 	low, high := other.span(m.column, m.fold)
-	return low > high || holds(c.operator, low, lim.To) && holds(c.operator, high, lim.To)
+	return low > high || holds(c.operator, low, lim.Number) && holds(c.operator, high, lim.Number)
 }
 
 // mayFail implements refutable. Each player's number that does not compare breaks the rule, so that only a least or a greatest one can hold
@@ -73,7 +73,7 @@ func (c *compare) isFirm() bool {
 
 func (c *compare) judge(l *lineup, lim *profile.Limits) verdict {
 	l.values = c.measure.valuesOf(l, l.values[:0])
-	l.moreValues = append(l.moreValues[:0], lim.To)
+	l.moreValues = append(l.moreValues[:0], lim.Number)
 	if c.otherMeasure != nil {
 		l.moreValues = c.otherMeasure.valuesOf(l, l.moreValues[:0])
 	}

@@ -38,7 +38,7 @@ func perTeam(r profile.Rule) profile.Rule {
 }
 
 func compareRule(m profile.Measure, is profile.Operator, to float64) profile.Rule {
-	return profile.Rule{Kind: profile.Comparison, Compare: &profile.Compare{Measure: m, Is: is}, Limits: profile.Limits{To: to}}
+	return profile.Rule{Kind: profile.Comparison, Compare: &profile.Compare{Measure: m, Operator: is}, Limits: profile.Limits{Number: to}}
 }
 
 func ruleCases() []ruleCase {
@@ -70,9 +70,9 @@ func ruleCases() []ruleCase {
 		{"balance, impossible", pairs(balance(profile.FoldMean, 0.4)), four(1, 1, 2, 3), 0},
 		{"balance of the greatest", pairs(balance(profile.FoldMax, 1)), four(1, 1, 8, 9), 1},
 		{"balance of the least", pairs(balance(profile.FoldMin, 0)), four(1, 1, 8, 9), 1},
-		{"compare the mean", duel(compareRule(profile.Measure{Take: profile.FoldMean, Of: "skill"}, profile.GreaterOrEqual, 5)), two(skill(1), skill(9)), 1},
-		{"compare each", duel(compareRule(profile.Measure{Of: "skill"}, profile.Greater, 1)), two(skill(1), skill(9)), 0},
-		{"compare in a team", duel(compareRule(profile.Measure{Take: profile.FoldSum, Of: "skill", In: "team-2"}, profile.Equal, 9)), two(skill(1), skill(9)), 1},
+		{"compare the mean", duel(compareRule(profile.Measure{Take: profile.FoldMean, Attribute: "skill"}, profile.GreaterOrEqual, 5)), two(skill(1), skill(9)), 1},
+		{"compare each", duel(compareRule(profile.Measure{Attribute: "skill"}, profile.Greater, 1)), two(skill(1), skill(9)), 0},
+		{"compare in a team", duel(compareRule(profile.Measure{Take: profile.FoldSum, Attribute: "skill", Team: "team-2"}, profile.Equal, 9)), two(skill(1), skill(9)), 1},
 		{"same", duel(on(profile.Same, "mode", profile.Limits{})), two(textOf("mode", "x"), textOf("mode", "x")), 1},
 		{"not the same", duel(on(profile.Same, "mode", profile.Limits{})), two(textOf("mode", "x"), textOf("mode", "y")), 0},
 		{"same number", duel(on(profile.Same, "mode", profile.Limits{})), two(number("mode", 1), number("mode", 1)), 1},
@@ -88,8 +88,8 @@ func ruleCases() []ruleCase {
 		{"avoid", duel(on(profile.Avoid, "blocked", profile.Limits{})), two(list("blocked", "b"), list("blocked")), 0},
 		{"avoid, somebody else", duel(on(profile.Avoid, "blocked", profile.Limits{})), two(list("blocked", "c"), skill(0)), 1},
 		{"avoid per team: as opponents", duel(perTeam(on(profile.Avoid, "blocked", profile.Limits{}))), two(list("blocked", "b"), list("blocked")), 1},
-		{"or", duel(orRule(nearSkill(1), compareRule(profile.Measure{Take: profile.FoldMin, Of: "skill"}, profile.Greater, 5))), two(skill(6), skill(9)), 1},
-		{"neither", duel(orRule(nearSkill(1), compareRule(profile.Measure{Take: profile.FoldMin, Of: "skill"}, profile.Greater, 5))), two(skill(4), skill(9)), 0},
+		{"or", duel(orRule(nearSkill(1), compareRule(profile.Measure{Take: profile.FoldMin, Attribute: "skill"}, profile.Greater, 5))), two(skill(6), skill(9)), 1},
+		{"neither", duel(orRule(nearSkill(1), compareRule(profile.Measure{Take: profile.FoldMin, Attribute: "skill"}, profile.Greater, 5))), two(skill(4), skill(9)), 0},
 		{"not", duel(profile.Rule{Kind: profile.Not, Rules: []profile.Rule{nearSkill(1)}}), two(skill(4), skill(9)), 1},
 		{"missing", duel(nearSkill(10)), two(skill(4), textOf("x", "")), 0},
 		{"missing: pass", duel(passing(nearSkill(10))), two(skill(4), textOf("x", "")), 1},

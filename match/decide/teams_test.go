@@ -87,7 +87,7 @@ func TestStepsOfSizes(t *testing.T) {
 func TestFewerPlayersAfterAWhile(t *testing.T) {
 	t.Parallel()
 	p := game(3, 3)
-	p.Fewer = []profile.Fewer{{After: 45 * time.Second, Players: map[string]int{"team-1": 2, "team-2": 2}}}
+	p.Fewer = []profile.Fewer{{AfterWait: 45 * time.Second, Players: map[string]int{"team-1": 2, "team-2": 2}}}
 	e := New(Version{p, 1}, 1)
 	for i := range 5 {
 		e.Add(ticket(fmt.Sprintf("t%d", i)))
@@ -126,7 +126,7 @@ func TestOrder(t *testing.T) {
 func TestBatch(t *testing.T) {
 	t.Parallel()
 	p := with(game(1, 1), nearSkill(100))
-	p.Batch = profile.Batch{By: "skill", For: 30 * time.Second}
+	p.Batch = profile.Batch{Attribute: "skill", For: 30 * time.Second}
 	tickets := []*match.Ticket{ticket("a", skill(50), waited(5*time.Second)), ticket("b", skill(-40)), ticket("c", skill(0)), ticket("d", skill(60))}
 	found := decide(p, tickets...)
 	require.Len(t, found, 2)

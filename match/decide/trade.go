@@ -65,7 +65,7 @@ func (s *search) costs(regions *regionSet) (seconds float64) {
 // paid returns what the players of the match in s.final pay of a quality, summed over them.
 func (s *search) paid(t *trade, regions *regionSet) float64 {
 	l := &s.final
-	switch t.Of {
+	switch t.Quality {
 	case profile.OfAttribute:
 		l.values = l.gather(l.values[:0], scope{column: t.column, role: anyRole, team: anyTeam})
 		return distances(l.values, nil)
@@ -180,7 +180,7 @@ func (k *choices) tradedDelay(c *candidate) float64 {
 	delay := time.Duration(c.created - k.seed.created).Seconds()
 	for i := range k.plan.trades {
 		t := &k.plan.trades[i]
-		if t.Of != profile.OfAttribute {
+		if t.Quality != profile.OfAttribute {
 			continue
 		}
 		if x, from := c.middle(t.column), k.seed.middle(t.column); !math.IsInf(x, 1) && !math.IsInf(from, 1) {

@@ -21,7 +21,7 @@ func limitsOf(id string, kind profile.RuleKind, l profile.Limits) Limits {
 	case profile.Near, profile.Balance, profile.Sizes, profile.PartySizes:
 		of.Within = finite(l.Within)
 	case profile.Comparison:
-		of.To = finite(l.To)
+		of.To = finite(l.Number)
 	case profile.Common:
 		of.AtLeast = &l.AtLeast
 	case profile.Count:
@@ -59,7 +59,7 @@ func stepsOf(p *profile.Profile, t *match.Ticket, now time.Time) []Step {
 		}
 		limits, next := r.Limits, (*time.Time)(nil)
 		for _, s := range r.Widen {
-			if next = later(t, s.After, now); next != nil {
+			if next = later(t, s.AfterWait, now); next != nil {
 				break
 			}
 			limits = s.Limits
@@ -83,7 +83,7 @@ func fewerOf(p *profile.Profile, t *match.Ticket, now time.Time) Step {
 	}
 	var next *time.Time
 	for _, f := range p.Fewer {
-		if next = later(t, f.After, now); next != nil {
+		if next = later(t, f.AfterWait, now); next != nil {
 			break
 		}
 		maps.Copy(least, f.Players)

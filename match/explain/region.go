@@ -81,7 +81,7 @@ func tooFar(r profile.Rule, t *match.Ticket, ms *int, now time.Time) string {
 	}
 	limits := r.Limits
 	for _, s := range r.Widen {
-		if later(t, s.After, now) == nil {
+		if later(t, s.AfterWait, now) == nil {
 			limits = s.Limits
 		}
 	}

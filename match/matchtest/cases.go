@@ -14,7 +14,7 @@ type Case struct {
 	Name   string
 	Pool   match.Pool
 	Fields match.Fields
-	Held   bool
+	IsHeld bool
 }
 
 // Cases returns the edge cases of every filter. Names are unique, and all pools pass their Check.
@@ -63,7 +63,7 @@ func ranges() (cases []Case) {
 					Name:   fmt.Sprintf("range %s, exclude %d: %v at %d", row.name, exclude, v, i),
 					Pool:   match.Pool{Doubles: []match.DoubleRange{{Arg: "x", Min: row.min, Max: row.max, Exclude: exclude}}},
 					Fields: match.Fields{Doubles: map[string]float64{"x": v}},
-					Held:   signs[i] == '+',
+					IsHeld: signs[i] == '+',
 				})
 			}
 		}

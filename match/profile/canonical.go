@@ -48,11 +48,11 @@ func (p *Profile) canonicalDecision(d *members) {
 	}
 	d.set("age", ages.word(p.Age))
 	d.set("trade", canonicalTrade(p.Trade))
-	if p.Batch.By != "" {
-		d.set("batch", members{{"by", p.Batch.By}, {"for", brief(p.Batch.For)}})
+	if p.Batch.Attribute != "" {
+		d.set("batch", members{{"by", p.Batch.Attribute}, {"for", brief(p.Batch.For)}})
 	}
-	if p.Priority.By != "" {
-		d.set("priority", members{{"by", p.Priority.By}, {"up_to", brief(p.Priority.UpTo)}})
+	if p.Priority.Attribute != "" {
+		d.set("priority", members{{"by", p.Priority.Attribute}, {"up_to", brief(p.Priority.UpTo)}})
 	}
 	d.set("order", each(p.Order, canonicalOrder))
 	join := members{{"when", joinings.word(p.JoinInProgress.When)}}
@@ -148,7 +148,7 @@ func canonicalFewer(f Fewer) members {
 	for _, name := range slices.SortedFunc(maps.Keys(f.Players), cmp.Compare[string]) {
 		players = append(players, member{name, f.Players[name]})
 	}
-	return members{{"after", brief(f.After)}, {"players", players}}
+	return members{{"after", brief(f.AfterWait)}, {"players", players}}
 }
 
 func canonicalOrder(o Order) members {

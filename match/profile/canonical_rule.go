@@ -40,8 +40,8 @@ func canonicalMain(r Rule) any {
 
 func canonicalMeasure(m Measure) members {
 	d := members{{"take", takes.word(m.Take)}}
-	d.set("of", m.Of)
-	d.set("in", m.In)
+	d.set("of", m.Attribute)
+	d.set("in", m.Team)
 	d.set("by_role", canonicalByRole(m.ByRole))
 	return d
 }
@@ -76,11 +76,11 @@ func canonicalOwn(d *members, r Rule) {
 		d.set("within", r.Within)
 		d.set("teams", balances.word(r.Teams))
 	case Comparison:
-		d.set("is", operators.word(r.Compare.Is))
-		if r.Compare.To != nil {
-			d.set("to", canonicalMeasure(*r.Compare.To))
+		d.set("is", operators.word(r.Compare.Operator))
+		if r.Compare.Against != nil {
+			d.set("to", canonicalMeasure(*r.Compare.Against))
 		} else {
-			d.set("to", r.To)
+			d.set("to", r.Number)
 		}
 	case Common:
 		d.set("at_least", r.AtLeast)
@@ -117,7 +117,7 @@ func canonicalWiden(r Rule, kind ruleShape) any {
 		return members{{"every", brief(l.every)}, {"add", l.add}, {"until", l.until}}
 	}
 	return each(r.Widen, func(s Step) members {
-		return append(members{{"after", brief(s.After)}}, canonicalStep(r, kind, s.Limits)...)
+		return append(members{{"after", brief(s.AfterWait)}}, canonicalStep(r, kind, s.Limits)...)
 	})
 }
 
@@ -132,7 +132,7 @@ func canonicalStep(r Rule, kind ruleShape, l Limits) (d members) {
 	case Sizes, PartySizes:
 		d.set(kind.name, l.Within)
 	case Comparison:
-		d.set("to", l.To)
+		d.set("to", l.Number)
 	case Common:
 		d.set("at_least", l.AtLeast)
 	case Count:

@@ -13,7 +13,7 @@ import (
 // contradiction that is not there, but not every one that is: it knows the differences between numbers of a match, and
 // what follows from the sizes of teams.
 func (c *converter) contradictions() {
-	if c.report.stored || len(c.report.problems) > 0 || c.p.Function != nil {
+	if c.report.isStored || len(c.report.problems) > 0 || c.p.Function != nil {
 		return
 	}
 	if c.contradict("this", c.p.Rules) {
@@ -117,9 +117,9 @@ func (r *Rule) required() (names []string) {
 	if r.Compare == nil {
 		return nil
 	}
-	for _, m := range []*Measure{&r.Compare.Measure, r.Compare.To} {
-		if m != nil && m.Of != "" && m.Take != FoldCount {
-			names = append(names, m.Of)
+	for _, m := range []*Measure{&r.Compare.Measure, r.Compare.Against} {
+		if m != nil && m.Attribute != "" && m.Take != FoldCount {
+			names = append(names, m.Attribute)
 		}
 	}
 	return names
@@ -201,10 +201,10 @@ func (s *satisfier) satisfiable(rules []Rule, chosen way) bool {
 // implied returns the bounds of a way that apply, with those that follow from the meaning of their quantities.
 func (s *satisfier) implied(w way) (all []bound) {
 	present := func(q quantity) bool {
-		return s.certain(q.of) || slices.ContainsFunc(w.present, func(g group) bool { return g.within(q.of) })
+		return s.certain(q.group) || slices.ContainsFunc(w.present, func(g group) bool { return g.within(q.group) })
 	}
 	for _, b := range slices.Concat(w.bounds, w.facts) {
-		if present(b.left) && present(b.right) {
+		if present(b.lower) && present(b.right) {
 			all = append(all, b)
 		}
 	}
@@ -216,7 +216,7 @@ func (s *satisfier) implied(w way) (all []bound) {
 	for _, a := range used {
 		for _, b := range used {
 			if a != b && precedes(a, b) {
-				all = append(all, bound{left: a, right: b, rounded: a.name == meanName || b.name == meanName})
+				all = append(all, bound{lower: a, right: b, rounded: a.name == meanName || b.name == meanName})
 			}
 		}
 	}
@@ -233,11 +233,11 @@ func related(bounds []bound) (used []quantity) {
 		}
 	}
 	for _, b := range bounds {
-		for _, q := range []quantity{b.left, b.right} {
+		for _, q := range []quantity{b.lower, b.right} {
 			add(q)
 			if q.name == lowestName || q.name == highestName || q.name == meanName {
-				add(q.of.lowest())
-				add(q.of.highest())
+				add(q.group.lowest())
+				add(q.group.highest())
 			}
 		}
 	}
@@ -246,15 +246,15 @@ func related(bounds []bound) (used []quantity) {
 
 // about returns what holds for a quantity in every match.
 func (s *satisfier) about(q quantity) []bound {
-	least, most := s.players(q.of.team, q.of.role)
-	group := s.nameOf(q.of)
+	least, most := s.players(q.group.team, q.group.role)
+	group := s.nameOf(q.group)
 	enough := fmt.Sprintf("%s has at most %s", group, playersIn(most))
 	switch {
 	case q.name == playersName:
-		return []bound{{left: q, limit: float64(most), fact: enough}, {right: q, limit: -float64(least), fact: fmt.Sprintf("%s has at least %s", group, playersIn(least))}}
+		return []bound{{lower: q, limit: float64(most), fact: enough}, {right: q, limit: -float64(least), fact: fmt.Sprintf("%s has at least %s", group, playersIn(least))}}
 	case strings.HasPrefix(q.name, countPrefix):
-		return []bound{{left: q, limit: float64(most), fact: enough}, {right: q}}
-	case q.of.column == latencyColumn:
+		return []bound{{lower: q, limit: float64(most), fact: enough}, {right: q}}
+	case q.group.column == latencyColumn:
 		return []bound{{right: q}}
 	}
 	return nil
@@ -277,10 +277,10 @@ func precedes(a, b quantity) bool {
 	case b.includes(a):
 		return true
 	case a.name == lowestName && b.name == lowestName:
-		return b.of.within(a.of)
+		return b.group.within(a.group)
 	case a.name == highestName && b.name == highestName:
-		return a.of.within(b.of)
-	case a.of != b.of:
+		return a.group.within(b.group)
+	case a.group != b.group:
 		return false
 	}
 	return a.name == lowestName && (b.name == meanName || b.name == highestName) || a.name == meanName && b.name == highestName

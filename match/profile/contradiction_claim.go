@@ -58,7 +58,7 @@ func (s *satisfier) waysOf(c claim) (ways []way) {
 // atSomeStep returns the limits that decide whether the rule can ever hold: those after the last step, because steps
 // make rules wider. Only of = and != no number is wider than another.
 func (r *Rule) atSomeStep() []Limits {
-	if r.Kind != Comparison || r.Compare.Is != Equal && r.Compare.Is != NotEqual {
+	if r.Kind != Comparison || r.Compare.Operator != Equal && r.Compare.Operator != NotEqual {
 		return []Limits{r.widest()}
 	}
 	all := []Limits{r.Limits}
@@ -137,9 +137,9 @@ func (s *satisfier) kindWays(c *claim, l Limits) []way {
 // upTo returns the way of a quantity that is at most a limit or, negated, exceeds it.
 func upTo(c *claim, q quantity, most float64) []way {
 	if c.negated {
-		return []way{{bounds: []bound{{right: q, limit: -most, strict: true}}, present: []group{q.of}}}
+		return []way{{bounds: []bound{{right: q, limit: -most, strict: true}}, present: []group{q.group}}}
 	}
-	return []way{{bounds: []bound{{left: q, limit: most}}}}
+	return []way{{bounds: []bound{{lower: q, limit: most}}}}
 }
 
 func (s *satisfier) groupOf(r *Rule, team int) group { return group{s.column(r), team, r.Role} }
@@ -166,8 +166,8 @@ func (s *satisfier) spreadWays(c *claim, most float64) (ways []way) {
 		if c.rule.FromMean {
 			reach = 2 * most
 		}
-		all.bounds = append(all.bounds, bound{left: g.highest(), right: g.lowest(), limit: reach, rounded: c.rule.FromMean})
-		beyond := bound{left: g.lowest(), right: g.highest(), limit: -most, strict: true, rounded: c.rule.FromMean}
+		all.bounds = append(all.bounds, bound{lower: g.highest(), right: g.lowest(), limit: reach, rounded: c.rule.FromMean})
+		beyond := bound{lower: g.lowest(), right: g.highest(), limit: -most, strict: true, rounded: c.rule.FromMean}
 		ways = append(ways, way{bounds: []bound{beyond}, present: []group{g}})
 	}
 	if c.negated {
@@ -182,13 +182,13 @@ func (s *satisfier) differentWays(c *claim) (ways []way) {
 	for _, g := range s.groups(c.rule) {
 		pairs := quantity{"equal pairs", g}
 		least, most := s.players(g.team, g.role)
-		all.bounds = append(all.bounds, bound{left: pairs})
+		all.bounds = append(all.bounds, bound{lower: pairs})
 		if least > 1 && s.certain(g) {
-			all.bounds = append(all.bounds, bound{left: g.lowest(), right: g.highest(), strict: true})
+			all.bounds = append(all.bounds, bound{lower: g.lowest(), right: g.highest(), strict: true})
 		}
 		equal := upTo(c, pairs, 0)
 		if most == 2 {
-			equal[0].bounds = append(equal[0].bounds, bound{left: g.highest(), right: g.lowest()})
+			equal[0].bounds = append(equal[0].bounds, bound{lower: g.highest(), right: g.lowest()})
 		}
 		ways = append(ways, equal...)
 	}
@@ -205,15 +205,15 @@ func (s *satisfier) balanceWays(c *claim, most float64) []way {
 	ways := upTo(c, quantity{"balance by " + balances.word(r.Teams), match}, most)
 	if c.negated {
 		if r.Teams != FoldSum {
-			ways[0].bounds = append(ways[0].bounds, bound{left: match.lowest(), right: match.highest(), limit: -most, strict: true, rounded: rounded})
+			ways[0].bounds = append(ways[0].bounds, bound{lower: match.lowest(), right: match.highest(), limit: -most, strict: true, rounded: rounded})
 		}
 		return ways
 	}
 	top, bottom := quantity{name: "greatest of " + r.ID}, quantity{name: "least of " + r.ID}
-	ways[0].bounds = append(ways[0].bounds, bound{left: top, right: bottom, limit: most, rounded: rounded})
+	ways[0].bounds = append(ways[0].bounds, bound{lower: top, right: bottom, limit: most, rounded: rounded})
 	for team := range s.p.Teams {
-		value := taken(r.Teams, s.groupOf(r, team))
-		ways[0].bounds = append(ways[0].bounds, bound{left: value, right: top}, bound{left: bottom, right: value})
+		value := quantityTaken(r.Teams, s.groupOf(r, team))
+		ways[0].bounds = append(ways[0].bounds, bound{lower: value, right: top}, bound{lower: bottom, right: value})
 	}
 	return ways
 }
@@ -224,15 +224,15 @@ func (s *satisfier) sizesWays(c *claim, most float64) []way {
 	ways := upTo(c, difference, most)
 	if c.negated {
 		apart := s.mostApart()
-		ways[0].facts = []bound{{left: difference, limit: float64(apart), fact: fmt.Sprintf("the sizes of two teams "+
+		ways[0].facts = []bound{{lower: difference, limit: float64(apart), fact: fmt.Sprintf("the sizes of two teams "+
 			"differ by at most %d", apart)}}
 		return ways
 	}
 	top, bottom := quantity{name: "largest team"}, quantity{name: "smallest team"}
-	ways[0].bounds = append(ways[0].bounds, bound{left: top, right: bottom, limit: most})
+	ways[0].bounds = append(ways[0].bounds, bound{lower: top, right: bottom, limit: most})
 	for team := range s.p.Teams {
 		size := quantity{playersName, group{team: team}}
-		ways[0].bounds = append(ways[0].bounds, bound{left: size, right: top}, bound{left: bottom, right: size})
+		ways[0].bounds = append(ways[0].bounds, bound{lower: size, right: top}, bound{lower: bottom, right: size})
 	}
 	return ways
 }
@@ -257,7 +257,7 @@ func (s *satisfier) partyWays(c *claim, most float64) []way {
 	}
 	difference := quantity{name: "difference of parties"}
 	ways := upTo(c, difference, most)
-	ways[0].facts = []bound{{left: difference, limit: float64(largest - 1), fact: fmt.Sprintf("a party in a team has "+
+	ways[0].facts = []bound{{lower: difference, limit: float64(largest - 1), fact: fmt.Sprintf("a party in a team has "+
 		"1 to %d players", largest)}}
 	return ways
 }
@@ -266,7 +266,7 @@ func (s *satisfier) partyWays(c *claim, most float64) []way {
 func (s *satisfier) commonWays(c *claim, l Limits) []way {
 	shared := quantity{"values in all lists", s.groupOf(c.rule, wholeMatch)}
 	if c.negated {
-		return []way{{bounds: []bound{{left: shared, limit: float64(l.AtLeast - 1)}}, present: []group{shared.of}}}
+		return []way{{bounds: []bound{{lower: shared, limit: float64(l.AtLeast - 1)}}, present: []group{shared.group}}}
 	}
 	return []way{{bounds: []bound{{right: shared, limit: -float64(l.AtLeast)}}}}
 }
@@ -277,9 +277,9 @@ func (s *satisfier) countWays(c *claim, l Limits) (ways []way) {
 	for _, g := range s.groups(c.rule) {
 		n := counted(g, c.rule.AnyOf)
 		all.bounds = append(all.bounds, bound{right: n, limit: -float64(l.Min)})
-		ways = append(ways, way{bounds: []bound{{left: n, limit: float64(l.Min - 1)}}})
+		ways = append(ways, way{bounds: []bound{{lower: n, limit: float64(l.Min - 1)}}})
 		if l.Max < NoMax {
-			all.bounds = append(all.bounds, bound{left: n, limit: float64(l.Max)})
+			all.bounds = append(all.bounds, bound{lower: n, limit: float64(l.Max)})
 			ways = append(ways, way{bounds: []bound{{right: n, limit: -float64(l.Max + 1)}}})
 		}
 	}
@@ -297,7 +297,7 @@ func counted(g group, anyOf []string) quantity {
 
 // includes reports whether a count includes all players that another one counts.
 func (q quantity) includes(o quantity) bool {
-	if !strings.HasPrefix(q.name, countPrefix) || !o.of.within(q.of) {
+	if !strings.HasPrefix(q.name, countPrefix) || !o.group.within(q.group) {
 		return false
 	}
 	all, some := strings.Split(q.name, "\x00"), strings.Split(o.name, "\x00")
@@ -308,23 +308,23 @@ func (q quantity) includes(o quantity) bool {
 func latencyWays(c *claim, l Limits) (ways []way) {
 	g := group{column: latencyColumn, team: wholeMatch}
 	measured := quantity{name: "region measured by all"}
-	value, spread := taken(FoldMax, g), float64(l.Spread)
+	value, spread := quantityTaken(FoldMax, g), float64(l.Spread)
 	if c.rule.TakeMean {
-		value = taken(FoldMean, g)
+		value = quantityTaken(FoldMean, g)
 	}
 	if !c.negated {
-		w := way{bounds: []bound{{left: value, limit: float64(l.Latency)}, {right: measured, limit: -1}}, present: []group{g}}
+		w := way{bounds: []bound{{lower: value, limit: float64(l.Latency)}, {right: measured, limit: -1}}, present: []group{g}}
 		if l.Spread != NoSpread {
-			w.bounds = append(w.bounds, bound{left: g.highest(), right: g.lowest(), limit: spread})
+			w.bounds = append(w.bounds, bound{lower: g.highest(), right: g.lowest(), limit: spread})
 		}
 		return []way{w}
 	}
 	ways = []way{
-		{bounds: []bound{{left: measured}}},
+		{bounds: []bound{{lower: measured}}},
 		{bounds: []bound{{right: value, limit: -float64(l.Latency), strict: true}}, present: []group{g}},
 	}
 	if l.Spread != NoSpread {
-		ways = append(ways, way{bounds: []bound{{left: g.lowest(), right: g.highest(), limit: -spread, strict: true}}, present: []group{g}})
+		ways = append(ways, way{bounds: []bound{{lower: g.lowest(), right: g.highest(), limit: -spread, strict: true}}, present: []group{g}})
 	}
 	return ways
 }

@@ -2,16 +2,16 @@ package profile
 
 // compareWays: a measure compares with a number, or with another measure. Without numbers on a side, it holds.
 func (s *satisfier) compareWays(c *claim, l Limits) (ways []way) {
-	left, is := c.rule.Compare.Measure, c.rule.Compare.Is
+	left, is := c.rule.Compare.Measure, c.rule.Compare.Operator
 	var right quantity
 	var present []group
-	offset := l.To
-	if to := c.rule.Compare.To; to != nil {
+	offset := l.Number
+	if to := c.rule.Compare.Against; to != nil {
 		right, offset = s.measured(c.rule, *to), 0
 	}
 	if c.negated {
 		is = is.inverse()
-		present = []group{s.measured(c.rule, left).of, right.of}
+		present = []group{s.measured(c.rule, left).group, right.group}
 	}
 	if left.Take == FoldEach {
 		ways = eachCompared(s.measureGroup(c.rule, left), is, right, offset, c.negated)
@@ -29,24 +29,24 @@ func (o Operator) inverse() Operator {
 }
 
 func (s *satisfier) measureGroup(r *Rule, m Measure) group {
-	column := s.columnOf(r, m.Of, m.ByRole, true)
-	return group{column, s.team(m.In), r.Role}
+	column := s.columnOf(r, m.Attribute, m.ByRole, true)
+	return group{column, s.team(m.Team), r.Role}
 }
 
 // measured returns the quantity of a measure that is a single number.
 func (s *satisfier) measured(r *Rule, m Measure) quantity {
 	g := s.measureGroup(r, m)
 	switch {
-	case m.Take == FoldCount && m.Of == "":
+	case m.Take == FoldCount && m.Attribute == "":
 		return quantity{playersName, group{"", g.team, g.role}}
 	case m.Take == FoldCount:
 		return counted(group{"value of " + g.column, g.team, g.role}, nil)
 	}
-	return taken(m.Take, g)
+	return quantityTaken(m.Take, g)
 }
 
-// taken is the quantity that a fold takes of the values of a group. A sum is there without values: it is 0.
-func taken(by Fold, g group) quantity {
+// quantityTaken is the quantity that a fold takes of the values of a group. A sum is there without values: it is 0.
+func quantityTaken(by Fold, g group) quantity {
 	switch by {
 	case FoldMin:
 		return g.lowest()
@@ -62,8 +62,8 @@ func taken(by Fold, g group) quantity {
 // compared returns the ways of left is right + offset.
 func compared(left quantity, is Operator, right quantity, offset float64) []way {
 	rounded := left.name == meanName || right.name == meanName
-	below := bound{left: left, right: right, limit: offset, strict: is == Less || is == NotEqual, rounded: rounded}
-	beyond := bound{left: right, right: left, limit: -offset, strict: is == Greater || is == NotEqual, rounded: rounded}
+	below := bound{lower: left, right: right, limit: offset, strict: is == Less || is == NotEqual, rounded: rounded}
+	beyond := bound{lower: right, right: left, limit: -offset, strict: is == Greater || is == NotEqual, rounded: rounded}
 	switch is {
 	case Less, LessOrEqual:
 		return []way{{bounds: []bound{below}}}

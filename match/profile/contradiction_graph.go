@@ -21,8 +21,8 @@ func (g group) within(o group) bool {
 
 // quantity is a number that a match has. The zero quantity is 0.
 type quantity struct {
-	name string // such as "lowest"
-	of   group
+	name  string // such as "lowest"
+	group group
 }
 
 // The names of quantities about which more is known than their bounds.
@@ -36,12 +36,12 @@ const (
 
 // bound says that left - right <= limit; if strict, that it is less.
 type bound struct {
-	left, right quantity
-	limit       float64
-	strict      bool
-	rounded     bool   // matches compute this with rounding, so that it does not hold to the last bit
-	from        *claim // nil: it follows from the teams, or from the meaning of the quantities
-	fact        string // about the teams, for people; "" if it needs no words
+	lower, right quantity
+	limit        float64
+	strict       bool
+	rounded      bool   // matches compute this with rounding, so that it does not hold to the last bit
+	from         *claim // nil: it follows from the teams, or from the meaning of the quantities
+	fact         string // about the teams, for people; "" if it needs no words
 }
 
 // path is a chain of bounds that leads from one quantity to another.
@@ -70,7 +70,7 @@ func (p path) less(o path) bool {
 func cycle(bounds []bound, effort *int) []bound {
 	paths := map[quantity]path{}
 	for _, b := range bounds {
-		paths[b.left], paths[b.right] = path{last: -1}, path{last: -1}
+		paths[b.lower], paths[b.right] = path{last: -1}, path{last: -1}
 	}
 	for round := 0; round <= len(paths); round++ {
 		end, changed := quantity{}, false
@@ -80,22 +80,22 @@ func cycle(bounds []bound, effort *int) []bound {
 		for i := range bounds {
 			b := &bounds[i]
 			next := paths[b.right].with(b, i)
-			if next.less(paths[b.left]) {
-				paths[b.left], end, changed = next, b.left, true
+			if next.less(paths[b.lower]) {
+				paths[b.lower], end, changed = next, b.lower, true
 			}
 		}
 		if !changed {
 			return nil
 		}
 		if round == len(paths) {
-			return around(bounds, paths, end)
+			return cycleAround(bounds, paths, end)
 		}
 	}
 	return nil
 }
 
-// around returns the cycle that a chain which is too long for the number of quantities leads through.
-func around(bounds []bound, paths map[quantity]path, end quantity) []bound {
+// cycleAround returns the cycle that a chain which is too long for the number of quantities leads through.
+func cycleAround(bounds []bound, paths map[quantity]path, end quantity) []bound {
 	at := end
 	for range paths { // now at is on the cycle
 		at = bounds[paths[at].last].right

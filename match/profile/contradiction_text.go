@@ -90,27 +90,27 @@ func (c *claim) latencyText(l Limits) string {
 
 // text returns the comparison as people write it: "mean of skill in red < 5".
 func (c *Compare) text(l Limits) string {
-	right := shortest(l.To)
-	if c.To != nil {
-		right = c.To.text()
+	right := shortest(l.Number)
+	if c.Against != nil {
+		right = c.Against.text()
 	}
-	return fmt.Sprintf("%s %s %s", c.Measure.text(), operators.word(c.Is), right)
+	return fmt.Sprintf("%s %s %s", c.Measure.text(), operators.word(c.Operator), right)
 }
 
 func (m Measure) text() string {
 	words := []string{takes.word(m.Take)}
 	switch {
-	case m.Take == FoldCount && m.Of == "":
+	case m.Take == FoldCount && m.Attribute == "":
 		words = []string{"number of players"}
 	case m.Take == FoldCount:
-		words = []string{"number of players with", shorten(m.Of)}
+		words = []string{"number of players with", shorten(m.Attribute)}
 	case m.Take == FoldEach:
-		words = []string{"each", shorten(m.Of)}
+		words = []string{"each", shorten(m.Attribute)}
 	default:
-		words = append(words, "of", shorten(m.Of))
+		words = append(words, "of", shorten(m.Attribute))
 	}
-	if m.In != "" {
-		words = append(words, "in", m.In)
+	if m.Team != "" {
+		words = append(words, "in", m.Team)
 	}
 	return strings.Join(words, " ")
 }

@@ -88,7 +88,7 @@ func (c *converter) profile(n *node) {
 	if c.teamsKnown && p.Autofill > 0 && len(c.roles) == 0 {
 		c.report.add(n.get("autofill"), "autofill has no meaning here: no team has roles")
 	}
-	p.Age = ages.of(n.good("age"), Oldest)
+	p.Age = ages.valueOf(n.good("age"), Oldest)
 	c.rules(n.get("rules"))
 	c.prefer(n.get("prefer"))
 	c.reserved(n.good("attributes"))
@@ -100,7 +100,7 @@ func (c *converter) profile(n *node) {
 	}
 	p.Tell = n.good("tell").texts()
 	if !n.has("tell") {
-		p.Tell = c.told()
+		p.Tell = c.messages()
 	}
 	p.Regions = n.good("regions").texts()
 }
@@ -120,7 +120,7 @@ func (c *converter) function(n *node) {
 		}
 	}
 	c.p.Function = &Function{
-		Host: f.good("host").str(), Port: f.good("port").whole(0), Type: functions.of(f.good("type"), GRPC),
+		Host: f.good("host").str(), Port: f.good("port").whole(0), Type: functions.valueOf(f.good("type"), GRPC),
 		Every: f.good("every").length(time.Second),
 	}
 }
@@ -148,7 +148,7 @@ func pool(c *converter, n *node) *match.Pool {
 }
 
 func (c *converter) double(arg string, n *node) match.DoubleRange {
-	d := match.DoubleRange{Arg: arg, Min: math.Inf(-1), Max: math.Inf(1), Exclude: excludes.of(n.good("exclude"), match.ExcludeNone)}
+	d := match.DoubleRange{Arg: arg, Min: math.Inf(-1), Max: math.Inf(1), Exclude: excludes.valueOf(n.good("exclude"), match.ExcludeNone)}
 	if least := n.good("min"); least != nil {
 		d.Min = least.number
 	}
@@ -158,7 +158,7 @@ func (c *converter) double(arg string, n *node) match.DoubleRange {
 	switch {
 	case d.Min > d.Max:
 		c.report.add(n, "min %s is greater than max %s: no ticket is in this range", shortest(d.Min), shortest(d.Max))
-	case d.Min == d.Max && d.Exclude != match.ExcludeNone && !c.report.stored:
+	case d.Min == d.Max && d.Exclude != match.ExcludeNone && !c.report.isStored:
 		c.report.add(n, "min and max are %s, which exclude leaves out: no ticket is in this range", shortest(d.Min))
 	}
 	return d
@@ -167,11 +167,11 @@ func (c *converter) double(arg string, n *node) match.DoubleRange {
 // choosing reads what decides between candidates.
 func (c *converter) choosing(n *node) {
 	if batch := n.good("batch"); batch != nil && batch.kind == isObject {
-		c.p.Batch = Batch{By: batch.good("by").str(), For: batch.good("for").length(30 * time.Second)}
+		c.p.Batch = Batch{Attribute: batch.good("by").str(), For: batch.good("for").length(30 * time.Second)}
 		c.use(batch.good("by"), numbers, "batch")
 	}
 	if priority := n.good("priority"); priority != nil {
-		c.p.Priority = Priority{By: priority.good("by").str(), UpTo: priority.good("up_to").length(0)}
+		c.p.Priority = Priority{Attribute: priority.good("by").str(), UpTo: priority.good("up_to").length(0)}
 		c.use(priority.good("by"), numbers, "priority")
 	}
 	if order := n.good("order"); order != nil {
@@ -182,10 +182,10 @@ func (c *converter) choosing(n *node) {
 	c.trade(n.good("trade"))
 	join := n.good("join_in_progress")
 	if join != nil && join.kind == isObject {
-		c.p.JoinInProgress = JoinInProgress{When: joinings.of(join.good("when"), Never), Within: join.good("within").length(0)}
+		c.p.JoinInProgress = JoinInProgress{When: joinings.valueOf(join.good("when"), Never), Within: join.good("within").length(0)}
 		return
 	}
-	c.p.JoinInProgress.When = joinings.of(join, Never)
+	c.p.JoinInProgress.When = joinings.valueOf(join, Never)
 }
 
 func (c *converter) order(n *node) Order {

@@ -31,10 +31,10 @@ func (s kindSet) String() string {
 
 // use is how the parts of a profile use an attribute.
 type use struct {
-	kinds kindSet // that suit all of them so far
-	by    string  // what used it last
-	line  int
-	first *node // what used it first
+	kinds    kindSet // that suit all of them so far
+	lastUser string  // what used it last
+	line     int
+	first    *node // what used it first
 }
 
 // use records that part of the document, such as near, needs the attribute that n names to have one of some types. It
@@ -54,10 +54,10 @@ func (c *converter) use(n *node, kinds kindSet, by string) {
 		before.kinds, before.first = every, n
 	}
 	if before.kinds&kinds == 0 {
-		c.report.add(n, "%s needs the type %s, and %s in line %d needs %s: an attribute has one type", by, kinds, before.by, before.line, before.kinds)
+		c.report.add(n, "%s needs the type %s, and %s in line %d needs %s: an attribute has one type", by, kinds, before.lastUser, before.line, before.kinds)
 		return
 	}
-	c.attributes[n.text] = use{kinds: before.kinds & kinds, by: by, line: n.line, first: before.first}
+	c.attributes[n.text] = use{kinds: before.kinds & kinds, lastUser: by, line: n.line, first: before.first}
 }
 
 // undeclared warns of attributes that are used and not declared.
@@ -104,7 +104,7 @@ func (c *converter) declared(n *node) map[string]Attribute {
 	}
 	all := make(map[string]Attribute, len(n.items))
 	for i, item := range n.items {
-		a := Attribute{Kind: types.of(item.good("type"), match.Text)}
+		a := Attribute{Kind: types.valueOf(item.good("type"), match.Text)}
 		if initial := item.good("default"); initial != nil {
 			a.Default = valueOf(initial)
 			if a.Default.Kind != a.Kind {
@@ -120,15 +120,15 @@ func (c *converter) declared(n *node) map[string]Attribute {
 func (c *converter) reserved(declared *node) {
 	needed := map[string]bool{"modes": len(c.p.Modes) > 0, "role": slices.ContainsFunc(c.p.Teams, Team.needsRoles)}
 	for name, a := range c.p.Attributes {
-		if needed[name] && a.Kind == match.Number && !c.report.stored {
+		if needed[name] && a.Kind == match.Number && !c.report.isStored {
 			c.report.add(declared.get(name), "the type number is not allowed: %s are texts, or lists of them", map[string]string{"modes": "modes", "role": "roles"}[name])
 		}
 	}
 }
 
-// told returns the attributes that game servers read without tell: those of the rules. Lists of players to avoid are
+// messages returns the attributes that game servers read without tell: those of the rules. Lists of players to avoid are
 // private.
-func (c *converter) told() []string {
+func (c *converter) messages() []string {
 	var all []string
 	var add func(rules []Rule)
 	add = func(rules []Rule) {
@@ -155,9 +155,9 @@ func (r *Rule) Measured() (all []string) {
 		all = append(all, r.Tolerance)
 	}
 	if r.Compare != nil {
-		for _, m := range []*Measure{&r.Compare.Measure, r.Compare.To} {
-			if m != nil && m.Of != "" {
-				all = append(all, m.Of)
+		for _, m := range []*Measure{&r.Compare.Measure, r.Compare.Against} {
+			if m != nil && m.Attribute != "" {
+				all = append(all, m.Attribute)
 			}
 		}
 	}
@@ -172,8 +172,8 @@ func (r *Rule) byRole() []RoleAttribute {
 	all := slices.Clone(r.ByRole)
 	if r.Compare != nil {
 		all = append(all, r.Compare.Measure.ByRole...)
-		if r.Compare.To != nil {
-			all = append(all, r.Compare.To.ByRole...)
+		if r.Compare.Against != nil {
+			all = append(all, r.Compare.Against.ByRole...)
 		}
 	}
 	return all

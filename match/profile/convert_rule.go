@@ -60,7 +60,7 @@ func (c *converter) prefer(n *node) {
 func (c *converter) rule(n *node, in within) Rule {
 	c.ruleCount++
 	kind, _ := kindOf(c.report, n)
-	r := Rule{Kind: kind.kind, Role: n.get("role").str(), PerTeam: n.get("per").str() == "team", Age: ages.of(n.get("age"), in.age)}
+	r := Rule{Kind: kind.kind, Role: n.get("role").str(), PerTeam: n.get("per").str() == "team", Age: ages.valueOf(n.get("age"), in.age)}
 	main := n.get(kind.name)
 	c.limits(&r, n, main)
 	c.measure(&r, n, main)
@@ -100,7 +100,7 @@ func (c *converter) limits(r *Rule, n, main *node) {
 		r.Within = main.number
 	case Comparison:
 		if to := n.get("to"); to.kind == isNumber {
-			r.To = to.number
+			r.Number = to.number
 		}
 	case Common:
 		r.AtLeast = n.get("at_least").whole(1)
@@ -134,7 +134,7 @@ func (c *converter) within(r *Rule, n *node) {
 		return
 	case n.has("from"):
 		c.report.add(n.get("from"), "from is not allowed with %s: two players are compared", shorten(limit.text))
-	case n.has("age") && ages.of(n.get("age"), Each) != Each:
+	case n.has("age") && ages.valueOf(n.get("age"), Each) != Each:
 		c.report.add(n.get("age"), "only each is allowed with %s: every ticket has a limit of its own", shorten(limit.text))
 	}
 	r.Within, r.Age = most.number, Each
@@ -178,33 +178,33 @@ func (c *converter) measure(r *Rule, n, main *node) {
 		c.use(main, kinds, shapeOf(r.Kind).name)
 	}
 	if r.Kind == Balance {
-		r.Teams = balances.of(n.get("teams"), FoldMean)
+		r.Teams = balances.valueOf(n.get("teams"), FoldMean)
 	}
 	r.FromMean = n.get("from").str() == "mean"
-	r.Party = parties.of(n.get("party"), FoldEach)
+	r.Party = parties.valueOf(n.get("party"), FoldEach)
 	if r.Kind == Common && r.Party == FoldEach {
 		r.Party = Intersect
 	}
 }
 
 func (c *converter) compare(r *Rule, n, main *node) {
-	r.Compare = &Compare{Measure: c.measureOf(main), Is: operators.of(n.get("is"), Equal)}
+	r.Compare = &Compare{Measure: c.measureOf(main), Operator: operators.valueOf(n.get("is"), Equal)}
 	if to := n.get("to"); to.kind == isObject {
 		m := c.measureOf(to)
 		if m.Take == FoldEach {
 			c.report.add(to, "each is not allowed on this side: take sum, mean, min, max or count")
 		}
-		r.Compare.To = &m
+		r.Compare.Against = &m
 	}
 }
 
 func (c *converter) measureOf(n *node) Measure {
-	m := Measure{Take: takes.of(n.get("take"), FoldEach), Of: n.get("of").str(), In: n.get("in").str(), ByRole: c.byRole(n.get("by_role"))}
-	if m.In == "match" {
-		m.In = ""
+	m := Measure{Take: takes.valueOf(n.get("take"), FoldEach), Attribute: n.get("of").str(), Team: n.get("in").str(), ByRole: c.byRole(n.get("by_role"))}
+	if m.Team == "match" {
+		m.Team = ""
 	}
-	if m.In != "" && c.teamsKnown && !slices.ContainsFunc(c.p.Teams, func(t Team) bool { return t.Name == m.In }) {
-		c.report.add(n.get("in"), "there is no team %q: there are match, %s", m.In, oneOf(c.teamNames()))
+	if m.Team != "" && c.teamsKnown && !slices.ContainsFunc(c.p.Teams, func(t Team) bool { return t.Name == m.Team }) {
+		c.report.add(n.get("in"), "there is no team %q: there are match, %s", m.Team, oneOf(c.teamNames()))
 	}
 	if m.Take == FoldCount {
 		c.use(n.get("of"), every, "compare")
@@ -213,7 +213,7 @@ func (c *converter) measureOf(n *node) Measure {
 		}
 		return m
 	}
-	if m.Of == "" {
+	if m.Attribute == "" {
 		c.report.add(n, "%s needs the key of: an attribute", takes.word(m.Take))
 	}
 	c.use(n.get("of"), numbers, "compare")

@@ -77,7 +77,7 @@ func (c *converter) team(n *node) (t Team, ok bool) {
 		return t, false
 	}
 	if least < 1 {
-		return t, c.report.add(n.get("players"), "%s is not allowed: a team has at least 1 player", n.get("players").shown())
+		return t, c.report.add(n.get("players"), "%s is not allowed: a team has at least 1 player", n.get("players").textShown())
 	}
 	if (most-least)%t.Step != 0 {
 		return t, c.report.add(n.get("players"), "%d to %d in steps of %d is not allowed: the steps from %d do not reach %d", least, most, t.Step, least, most)
@@ -95,7 +95,7 @@ func (c *converter) rangeOf(n *node) (least, most int, ok bool) {
 	least, _ = strconv.Atoi(from)
 	most, _ = strconv.Atoi(to)
 	if most < 1 || least > most || most > maxPlayers {
-		return 0, 0, c.report.add(n, "%s is not allowed: a range goes up, to a number from 1 to %d", n.shown(), maxPlayers)
+		return 0, 0, c.report.add(n, "%s is not allowed: a range goes up, to a number from 1 to %d", n.textShown(), maxPlayers)
 	}
 	return least, most, true
 }
@@ -157,7 +157,7 @@ func (c *converter) fewer(n *node) {
 		}
 		last = after
 		if c.lower(item.get("players"), least) {
-			c.p.Fewer = append(c.p.Fewer, Fewer{After: after, Players: maps.Clone(least)})
+			c.p.Fewer = append(c.p.Fewer, Fewer{AfterWait: after, Players: maps.Clone(least)})
 		}
 	}
 }
@@ -182,11 +182,11 @@ func (c *converter) shrink() {
 				return
 			}
 		}
-		if last := len(c.p.Fewer) - 1; last >= 0 && c.p.Fewer[last].After == after {
+		if last := len(c.p.Fewer) - 1; last >= 0 && c.p.Fewer[last].AfterWait == after {
 			c.p.Fewer[last].Players = maps.Clone(least)
 			continue
 		}
-		c.p.Fewer = append(c.p.Fewer, Fewer{After: after, Players: maps.Clone(least)})
+		c.p.Fewer = append(c.p.Fewer, Fewer{AfterWait: after, Players: maps.Clone(least)})
 	}
 }
 

@@ -49,12 +49,12 @@ func (c *converter) steps(r *Rule, n *node, kind ruleShape) {
 		}
 		next := c.step(r, item, now)
 		if key := stricter(r, now, next); key != "" && !next.Ended {
-			c.report.add(item.get(key), "%s is not allowed: the step before is wider", item.get(key).shown())
+			c.report.add(item.get(key), "%s is not allowed: the step before is wider", item.get(key).textShown())
 		}
 		if r.Kind == Count && !next.Ended {
 			c.checkCount(item, next)
 		}
-		r.Widen = append(r.Widen, Step{After: after, Limits: next})
+		r.Widen = append(r.Widen, Step{AfterWait: after, Limits: next})
 		now, last = next, after
 	}
 }
@@ -73,10 +73,10 @@ func (c *converter) step(r *Rule, n *node, l Limits) Limits {
 		case "within", "sizes", "party_sizes":
 			l.Within = value.number
 		case "to":
-			if r.Compare.To != nil {
-				c.report.add(value, "%s is not allowed: the rule compares with a measure, so that only any is", value.shown())
+			if r.Compare.Against != nil {
+				c.report.add(value, "%s is not allowed: the rule compares with a measure, so that only any is", value.textShown())
 			}
-			l.To = value.number
+			l.Number = value.number
 		case "at_least":
 			l.AtLeast = int(value.number)
 		case "min":
@@ -114,7 +114,7 @@ func stricter(r *Rule, before, after Limits) string {
 		set(after.Within < before.Within, name)
 	case Comparison:
 		up, down := r.Compare.directions()
-		set(up && after.To < before.To || down && after.To > before.To, "to")
+		set(up && after.Number < before.Number || down && after.Number > before.Number, "to")
 	case Common:
 		set(after.AtLeast > before.AtLeast, "at_least")
 	case Count:
@@ -131,19 +131,19 @@ func stricter(r *Rule, before, after Limits) string {
 // directions returns whether a greater number on the right is wider, and whether a smaller one is. Of = and != neither
 // is.
 func (c *Compare) directions() (up, down bool) {
-	return c.Is == Less || c.Is == LessOrEqual, c.Is == Greater || c.Is == GreaterOrEqual
+	return c.Operator == Less || c.Operator == LessOrEqual, c.Operator == Greater || c.Operator == GreaterOrEqual
 }
 
 // linear reads linear widening and expands it.
 func (c *converter) linear(r *Rule, n *node) {
-	if r.Compare != nil && r.Compare.To != nil {
+	if r.Compare != nil && r.Compare.Against != nil {
 		c.report.add(n, "linear widening is not allowed: the rule compares with a measure")
 		return
 	}
 	l := linear{every: n.get("every").duration(), add: amount(n.get("add")), until: amount(n.get("until"))}
 	begin := r.Limits.widened(r.Kind)
 	if !((l.until-begin)/l.add > 0) || math.IsInf((l.until-begin)/l.add, 0) { // a division by zero is refused as well
-		c.report.add(n, "steps of %s do not lead from the limit to until: %s", n.get("add").shown(), n.get("until").shown())
+		c.report.add(n, "steps of %s do not lead from the limit to until: %s", n.get("add").textShown(), n.get("until").textShown())
 		return
 	}
 	if (l.until-begin)/l.add > maxExpanded {
@@ -151,11 +151,11 @@ func (c *converter) linear(r *Rule, n *node) {
 		return
 	}
 	r.Widen = l.expand(r.Kind, r.Limits)
-	if last := r.Widen[len(r.Widen)-1].After; last > maxWait {
+	if last := r.Widen[len(r.Widen)-1].AfterWait; last > maxWait {
 		c.report.add(n, "the last step would be after %s: %s is allowed", brief(last), brief(maxWait))
 	}
 	if stricter(r, r.Limits, r.Widen[0].Limits) != "" {
-		c.report.add(n.get("add"), "%s is not allowed: it makes the rule stricter with time", n.get("add").shown())
+		c.report.add(n.get("add"), "%s is not allowed: it makes the rule stricter with time", n.get("add").textShown())
 	}
 	if len(r.Widen) > maxSteps {
 		r.linear = &l
@@ -179,7 +179,7 @@ func (l linear) expand(kind RuleKind, from Limits) (steps []Step) {
 		if last {
 			to = l.until
 		}
-		steps = append(steps, Step{After: time.Duration(k) * l.every, Limits: from.with(kind, to)})
+		steps = append(steps, Step{AfterWait: time.Duration(k) * l.every, Limits: from.with(kind, to)})
 		if last {
 			break
 		}
@@ -191,7 +191,7 @@ func (l linear) expand(kind RuleKind, from Limits) (steps []Step) {
 func (l Limits) widened(kind RuleKind) float64 {
 	switch kind {
 	case Comparison:
-		return l.To
+		return l.Number
 	case Common:
 		return float64(l.AtLeast)
 	case Latency:
@@ -204,7 +204,7 @@ func (l Limits) widened(kind RuleKind) float64 {
 func (l Limits) with(kind RuleKind, to float64) Limits {
 	switch kind {
 	case Comparison:
-		l.To = to
+		l.Number = to
 	case Common:
 		l.AtLeast = int(to)
 	case Latency:

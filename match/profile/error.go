@@ -21,7 +21,7 @@ const maxProblems = 16
 // report collects problems.
 type report struct {
 	problems  []Problem
-	stored    bool // a release has accepted the document: what later releases check besides is not
+	isStored  bool // a release has accepted the document: what later releases check besides is not
 	ruleDepth int  // of or, and, not around the rule that is being checked
 }
 

@@ -13,7 +13,7 @@ type jsonReader struct {
 	report   *report
 	document string
 	tokens   *json.Decoder
-	at       cursor
+	position cursor
 	nodes    int
 }
 
@@ -26,7 +26,7 @@ func isJSON(document string) bool {
 func readJSON(r *report, document string) *node {
 	tokens := json.NewDecoder(bytes.NewReader([]byte(document)))
 	tokens.UseNumber()
-	j := &jsonReader{report: r, document: document, tokens: tokens, at: cursor{line: 1, column: 1}}
+	j := &jsonReader{report: r, document: document, tokens: tokens, position: cursor{line: 1, column: 1}}
 	return j.read(0)
 }
 
@@ -34,14 +34,14 @@ func readJSON(r *report, document string) *node {
 func (j *jsonReader) next() json.Token {
 	begin := int(j.tokens.InputOffset())
 	begin += len(j.document[begin:]) - len(strings.TrimLeft(j.document[begin:], " \t\r\n,:"))
-	j.at.move(j.document, begin)
+	j.position.move(j.document, begin)
 	t, _ := j.tokens.Token() // the document is valid
 	return t
 }
 
 func (j *jsonReader) read(depth int) *node {
 	t := j.next()
-	n := &node{line: j.at.line, column: j.at.column}
+	n := &node{line: j.position.line, column: j.position.column}
 	if j.nodes++; j.nodes > maxNodes || depth > maxDepth {
 		j.report.addAt(n.line, n.column, "", "values are nested too deeply, or too many: %d levels and %d values are allowed", maxDepth, maxNodes)
 		return nil
@@ -69,7 +69,7 @@ func (j *jsonReader) readNested(n *node, object bool, depth int) *node {
 	for j.tokens.More() {
 		if object {
 			name, _ := j.next().(string)
-			k := key{name: name, line: j.at.line, column: j.at.column}
+			k := key{name: name, line: j.position.line, column: j.position.column}
 			if !j.report.newKey(seen, k) {
 				return nil
 			}

@@ -33,12 +33,12 @@ var (
 		"address, without port"}
 	playerRange = text{regexp.MustCompile(`^[0-9]{1,4}\.\.[0-9]{1,4}$`), "a range such as 3..5"}
 
-	attributeName = named("an attribute")
-	roleName      = named("a role")
+	attributeName = nameText("an attribute")
+	roleName      = nameText("a role")
 )
 
-// named is a label that says what it names.
-func named(what string) text {
+// nameText is a label that says what it names.
+func nameText(what string) text {
 	t := label(64)
 	t.what = "the name of " + what + ", " + t.what
 	return t
@@ -49,65 +49,65 @@ var (
 	players   = either{number{1, maxPlayers, true}, playerRange, fillShape}
 	fillShape = object{what: "a team to fill", fields: []field{
 		{
-			name: "fill", of: number{2, maxPlayers, true}, required: true,
+			name: "fill", shape: number{2, maxPlayers, true}, required: true,
 			about: "The number of players that the team has at first, and at most.",
 		},
-		{name: "for", of: waiting, required: true, about: "The waiting time from which fewer are enough."},
-		{name: "then", of: number{1, maxPlayers, true}, required: true, about: "The least number of players from then on."},
+		{name: "for", shape: waiting, required: true, about: "The waiting time from which fewer are enough."},
+		{name: "then", shape: number{1, maxPlayers, true}, required: true, about: "The least number of players from then on."},
 	}}
 )
 
 // documentShape is the shape of a profile.
 var documentShape = object{what: "a profile", fields: []field{
-	{name: "name", of: profileName, required: true, about: "The name that tickets and operators use."},
+	{name: "name", shape: profileName, required: true, about: "The name that tickets and operators use."},
 	{
-		name: "mode", of: either{modeName, list{of: modeName, min: 1, max: maxModes, distinct: true}},
+		name: "mode", shape: either{modeName, list{element: modeName, min: 1, max: maxModes, distinct: true}},
 		initial: "no mode: a match without seats",
 		about: "The mode of its sessions. Of a list, a match takes the first mode that all its tickets allow and " +
 			"that has room.",
 	},
 	{
-		name: "pool", of: poolShape, initial: "only tickets that name the profile",
+		name: "pool", shape: poolShape, initial: "only tickets that name the profile",
 		about: "The tickets that are candidates, by the filters of Open Match. Tickets that name the profile must be " +
 			"in it as well. " +
 			"Those that name no profile are candidates if they are in it.",
 	},
 	{
-		name: "attributes", of: dict{attributeName, attributeShape, 0, maxAttributes}, initial: "none",
+		name: "attributes", shape: dict{attributeName, attributeShape, 0, maxAttributes}, initial: "none",
 		about: "The types of attributes. A ticket that names the profile is refused if an attribute has another " +
 			"type, or is missing and has no default.",
 	},
 	{
-		name: "teams", of: list{of: teamShape, min: 1, max: maxTeams},
+		name: "teams", shape: list{element: teamShape, min: 1, max: maxTeams},
 		about: "The teams of a match. One team is a free-for-all. Required, unless `function` decides.",
 	},
 	{
-		name: "rules", of: ruleList{most: maxRules}, initial: "none",
+		name: "rules", shape: ruleList{maxRules: maxRules}, initial: "none",
 		about: "What must hold for the players of a match. All rules must hold.",
 	},
 	{
-		name: "prefer", of: list{of: preferShape, max: maxPrefer}, initial: "none",
+		name: "prefer", shape: list{element: preferShape, max: maxPrefer}, initial: "none",
 		about: "Rules that a match should satisfy, and need not. Of the matches that the search finds, it makes one " +
 			"whose satisfied preferences weigh most, in sum. " +
 			"No match is missed or delayed for them.",
 	},
 	{
-		name: "fewer", of: list{of: fewerShape, max: maxSteps}, initial: "none",
+		name: "fewer", shape: list{element: fewerShape, max: maxSteps}, initial: "none",
 		about: "Smaller teams for tickets that have waited.",
 	},
 	{
-		name: "autofill", of: waiting, initial: "never",
+		name: "autofill", shape: waiting, initial: "never",
 		about: "The waiting time from which the players of a ticket take any role: first those of their attribute " +
 			"`role`, then the others.",
 	},
 	{
-		name: "age", of: ageWords, initial: "oldest",
+		name: "age", shape: ageWords, initial: "oldest",
 		about: "The ticket of a match whose waiting time decides the steps: the `oldest`, the `youngest`, the `mean` " +
 			"of all, or `each`: " +
 			"of two tickets, the stricter of their steps.",
 	},
 	{
-		name: "trade", of: tradeShape, initial: "none: a match is made as soon as the rules allow it",
+		name: "trade", shape: tradeShape, initial: "none: a match is made as soon as the rules allow it",
 		about: "What a second of waiting is worth: `skill: 10 per second` means that a second is worth 10 points of " +
 			"skill. A match is made when its players have waited, " +
 			"in sum, for as long as it costs them, and at the latest when its oldest ticket has waited for nine " +
@@ -117,114 +117,114 @@ var documentShape = object{what: "a profile", fields: []field{
 			"distance of the team from the mean of the teams.",
 	},
 	{
-		name: "batch", of: either{literal("oldest"), batchShape}, initial: "oldest",
+		name: "batch", shape: either{literal("oldest"), batchShape}, initial: "oldest",
 		about: "The tickets that are tried first: the `oldest`, or neighbours by a number.",
 	},
 	{
-		name: "priority", of: priorityShape, initial: "none: who came first is first",
+		name: "priority", shape: priorityShape, initial: "none: who came first is first",
 		about: "Tickets that take their turn earlier, such as those of players whose last match was broken off. " +
 			"Rules, steps and `trade` count their real waiting time.",
 	},
 	{
-		name: "order", of: list{of: orderShape, max: 8}, initial: "by age",
+		name: "order", shape: list{element: orderShape, max: 8}, initial: "by age",
 		about: "The order in which a ticket prefers others. Age decides between equals.",
 	},
 	{
-		name: "join_in_progress", of: either{joinWords, joinShape}, initial: "never",
+		name: "join_in_progress", shape: either{joinWords, joinShape}, initial: "never",
 		about: "Whether newcomers join matches that are playing: `never`, `allow` (after whole matches) or `prefer` " +
 			"(before whole matches).",
 	},
 	{
-		name: "accept", of: acceptShape, initial: "players are not asked",
+		name: "accept", shape: acceptShape, initial: "players are not asked",
 		about: "A ready check: every player must accept the match.",
 	},
 	{
-		name: "ttl", of: length{10 * time.Second, maxWait}, initial: "10m",
+		name: "ttl", shape: length{10 * time.Second, maxWait}, initial: "10m",
 		about: "How long a ticket waits before it expires.",
 	},
-	{name: "data", of: anyJSON{maxData}, initial: "none", about: "Data for the game server, at most 4 KiB as JSON."},
+	{name: "data", shape: anyJSON{maxData}, initial: "none", about: "Data for the game server, at most 4 KiB as JSON."},
 	{
-		name: "tell", of: list{of: attributeName, max: maxAttributes, distinct: true},
+		name: "tell", shape: list{element: attributeName, max: maxAttributes, distinct: true},
 		initial: "those of the rules, except `avoid`",
 		about:   "The attributes that game servers read in the roster, at most 256 bytes a player.",
 	},
 	{
-		name: "regions", of: list{of: regionName, max: 64, distinct: true}, initial: "none",
+		name: "regions", shape: list{element: regionName, max: 64, distinct: true}, initial: "none",
 		about: "Game regions in order of preference, for matches whose tickets have no latencies. " +
 			"While no game server offers the profile's modes, matches wait for one in these regions.",
 	},
 	{
-		name: "function", of: functionShape, initial: "none",
+		name: "function", shape: functionShape, initial: "none",
 		about: "A match function of Open Match that decides instead of teams and rules.",
 	},
 }}
 
 var poolShape = object{what: "a pool", fields: []field{
 	{
-		name: "tags", of: list{of: label(256), max: 64, distinct: true}, initial: "none",
+		name: "tags", shape: list{element: label(256), max: 64, distinct: true}, initial: "none",
 		about: "Tags that a ticket must have.",
 	},
 	{
 		name:    "strings",
-		of:      dict{label(256), text{regexp.MustCompile(`^[^\x00]{0,256}$`), "text of at most 256 characters"}, 0, 64},
+		shape:   dict{label(256), text{regexp.MustCompile(`^[^\x00]{0,256}$`), "text of at most 256 characters"}, 0, 64},
 		initial: "none",
 		about:   "string_args that a ticket must have, with their values.",
 	},
 	{
-		name: "doubles", of: dict{label(256), doubleShape, 0, 64}, initial: "none",
+		name: "doubles", shape: dict{label(256), doubleShape, 0, 64}, initial: "none",
 		about: "double_args that a ticket must have, with their ranges.",
 	},
 }}
 
 var doubleShape = object{what: "a range", fields: []field{
-	{name: "min", of: number{lowest, highest, false}, initial: "none", about: "The lowest value."},
-	{name: "max", of: number{lowest, highest, false}, initial: "none", about: "The highest value."},
-	{name: "exclude", of: excludeWords, initial: "none", about: "The ends of the range that are excluded."},
+	{name: "min", shape: number{lowest, highest, false}, initial: "none", about: "The lowest value."},
+	{name: "max", shape: number{lowest, highest, false}, initial: "none", about: "The highest value."},
+	{name: "exclude", shape: excludeWords, initial: "none", about: "The ends of the range that are excluded."},
 }}
 
 var attributeShape = object{what: "an attribute", fields: []field{
-	{name: "type", of: typeWords, required: true, about: "The type of its values."},
+	{name: "type", shape: typeWords, required: true, about: "The type of its values."},
 	{
-		name: "default", of: value, initial: "none: a ticket must have the attribute",
+		name: "default", shape: value, initial: "none: a ticket must have the attribute",
 		about: "The value for players without the attribute.",
 	},
 }}
 
 var teamShape = object{what: "a team", fields: []field{
-	{name: "name", of: teamName, required: true, about: "The name of the team."},
-	{name: "players", of: players, required: true, about: "The number of its players, or a range such as `3..5`. " +
+	{name: "name", shape: teamName, required: true, about: "The name of the team."},
+	{name: "players", shape: players, required: true, about: "The number of its players, or a range such as `3..5`. " +
 		"`{fill: 16, for: 20s, then: 4}` waits for 16, and begins with what is there, at least 4, after 20 seconds."},
 	{
-		name: "step", of: number{1, maxPlayers, true}, initial: "1",
+		name: "step", shape: number{1, maxPlayers, true}, initial: "1",
 		about: "The sizes of a range count up by this: `2..6` with step 2 is 2, 4 or 6.",
 	},
 	{
-		name: "count", of: number{1, maxTeams, true}, initial: "1",
+		name: "count", shape: number{1, maxTeams, true}, initial: "1",
 		about: "So many teams of this kind. With 2 or more, their names are `NAME-1`, `NAME-2` and so on.",
 	},
 	{
-		name: "roles", of: dict{roleName, either{number{1, maxPlayers, true}, playerRange}, 0, maxRoles}, initial: "none",
+		name: "roles", shape: dict{roleName, either{number{1, maxPlayers, true}, playerRange}, 0, maxRoles}, initial: "none",
 		about: "The number of players for each role, or a range. A player takes a role that the attribute `role` " +
 			"has, a text or a list in " +
 			"order of preference. The others have none.",
 	},
-	{name: "allow_split", of: truth{}, initial: "false", about: "A party may be split over teams with this key."},
+	{name: "allow_split", shape: truth{}, initial: "false", about: "A party may be split over teams with this key."},
 }}
 
 var preferShape = object{what: "a preference", fields: []field{
 	{
-		name: "rule", of: innerRule{}, required: true,
+		name: "rule", shape: innerRule{}, required: true,
 		about: "A rule of any kind, without `widen`. `missing` is `pass`, or a value: a preference excludes no " +
 			"ticket.",
 	},
-	{name: "weight", of: number{0.001, 1e6, false}, initial: "1", about: "What it weighs beside the others."},
+	{name: "weight", shape: number{0.001, 1e6, false}, initial: "1", about: "What it weighs beside the others."},
 }}
 
 var fewerShape = object{what: "a step of fewer", fields: []field{
-	{name: "after", of: waiting, required: true, about: "The waiting time from which it holds. Ascending."},
+	{name: "after", shape: waiting, required: true, about: "The waiting time from which it holds. Ascending."},
 	{
 		name:     "players",
-		of:       either{number{1, maxPlayers, true}, dict{teamName, number{1, maxPlayers, true}, 1, maxTeams}},
+		shape:    either{number{1, maxPlayers, true}, dict{teamName, number{1, maxPlayers, true}, 1, maxTeams}},
 		required: true,
 		about:    "The least number of players of every team, or of some: `{red: 4}`.",
 	},
@@ -234,55 +234,55 @@ var fewerShape = object{what: "a step of fewer", fields: []field{
 var waiting = length{time.Millisecond, maxWait}
 
 var batchShape = object{what: "batch", fields: []field{
-	{name: "by", of: attributeName, required: true, about: "Neighbours by this number are tried first."},
+	{name: "by", shape: attributeName, required: true, about: "Neighbours by this number are tried first."},
 	{
-		name: "for", of: length{time.Second, time.Hour}, initial: "30s",
+		name: "for", shape: length{time.Second, time.Hour}, initial: "30s",
 		about: "Tickets that have waited for longer are tried first, the oldest before the others.",
 	},
 }}
 
 var priorityShape = object{what: "priority", fields: []field{
 	{
-		name: "by", of: attributeName, required: true,
+		name: "by", shape: attributeName, required: true,
 		about: "A number of seconds: a ticket takes its turn as if it had waited for so much longer. Of a party the " +
 			"least counts, and players without the number have 0.",
 	},
 	{
-		name: "up_to", of: length{time.Second, time.Hour}, required: true,
+		name: "up_to", shape: length{time.Second, time.Hour}, required: true,
 		about: "The most that counts. No ticket is overtaken by one that arrives later than this after it.",
 	},
 }}
 
 var orderShape = object{what: "a criterion of order", fields: []field{
-	{name: "distance", of: attributeName, about: "The nearest by this number first."},
-	{name: "value", of: attributeName, about: "The lowest number first."},
-	{name: "descending", of: truth{}, initial: "false", about: "The farthest, or the highest, first."},
+	{name: "distance", shape: attributeName, about: "The nearest by this number first."},
+	{name: "value", shape: attributeName, about: "The lowest number first."},
+	{name: "descending", shape: truth{}, initial: "false", about: "The farthest, or the highest, first."},
 }}
 
 var joinShape = object{what: "join_in_progress", fields: []field{
-	{name: "when", of: joinWords, required: true, about: "See above."},
+	{name: "when", shape: joinWords, required: true, about: "See above."},
 	{
-		name: "within", of: length{time.Second, maxWait}, initial: "any age",
+		name: "within", shape: length{time.Second, maxWait}, initial: "any age",
 		about: "The age of a session up to which newcomers join.",
 	},
 }}
 
 var acceptShape = object{what: "accept", fields: []field{
 	{
-		name: "within", of: length{time.Second, 45 * time.Second}, required: true,
+		name: "within", shape: length{time.Second, 45 * time.Second}, required: true,
 		about: "How long players have to accept. It must be at least 10s less than `DIRECTOR_OM_PENDING_FOR`.",
 	},
 }}
 
 var functionShape = object{what: "function", fields: []field{
 	{
-		name: "host", of: hostName, required: true,
+		name: "host", shape: hostName, required: true,
 		about: "The host of the match function. The setting `DIRECTOR_OM_FUNCTIONS` of the workers must allow it.",
 	},
-	{name: "port", of: number{1, 65535, true}, required: true, about: "Its port."},
-	{name: "type", of: functionWords, initial: "grpc", about: "Its protocol."},
+	{name: "port", shape: number{1, 65535, true}, required: true, about: "Its port."},
+	{name: "type", shape: functionWords, initial: "grpc", about: "Its protocol."},
 	{
-		name: "every", of: length{100 * time.Millisecond, time.Hour}, initial: "1s",
+		name: "every", shape: length{100 * time.Millisecond, time.Hour}, initial: "1s",
 		about: "The shortest time between two calls.",
 	},
 }}

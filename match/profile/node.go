@@ -83,8 +83,8 @@ func (n *node) has(name string) bool { return n.get(name) != nil }
 // valid reports whether n is there and its check found nothing.
 func (n *node) valid() bool { return n != nil && !n.bad }
 
-// shown returns the value for errors, shortened.
-func (n *node) shown() string {
+// textShown returns the value for errors, shortened.
+func (n *node) textShown() string {
 	switch n.kind {
 	case isFlag:
 		return strconv.FormatBool(n.flag)

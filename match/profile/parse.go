@@ -31,7 +31,7 @@ func Warnings(document []byte) []Problem {
 }
 
 func convert(document []byte, stored bool) (*converter, error) {
-	r := &report{stored: stored}
+	r := &report{isStored: stored}
 	root := read(r, document)
 	if root == nil {
 		return nil, r.err()

@@ -51,16 +51,16 @@ func TestParseRanked(t *testing.T) {
 		Teams: []profile.Team{{Name: "red", Min: 5, Max: 5, Step: 1, Roles: roles}, {Name: "blue", Min: 5, Max: 5, Step: 1, Roles: roles}},
 		Rules: []profile.Rule{
 			{ID: "near-skill", Kind: profile.Near, Attribute: "skill", Limits: profile.Limits{Within: 100}, Widen: []profile.Step{
-				{After: 10 * time.Second, Limits: profile.Limits{Within: 200}}, {After: 30 * time.Second, Limits: profile.Limits{Within: 200, Ended: true}},
+				{AfterWait: 10 * time.Second, Limits: profile.Limits{Within: 200}}, {AfterWait: 30 * time.Second, Limits: profile.Limits{Within: 200, Ended: true}},
 			}},
 			{ID: "balance-skill", Kind: profile.Balance, Attribute: "skill", Limits: profile.Limits{Within: 30}, Teams: profile.FoldMean},
 			{ID: "common-maps", Kind: profile.Common, Attribute: "maps", Limits: profile.Limits{AtLeast: 1}, Party: profile.Intersect},
 			{ID: "latency", Kind: profile.Latency, Limits: profile.Limits{Latency: 60 * time.Millisecond, Spread: profile.NoSpread}, Widen: []profile.Step{
-				{After: 15 * time.Second, Limits: profile.Limits{Latency: 120 * time.Millisecond, Spread: profile.NoSpread}},
+				{AfterWait: 15 * time.Second, Limits: profile.Limits{Latency: 120 * time.Millisecond, Spread: profile.NoSpread}},
 			}},
 			{ID: "avoid-blocked", Kind: profile.Avoid, Attribute: "blocked", Missing: profile.Missing{Pass: true}},
 		},
-		Fewer:          []profile.Fewer{{After: 45 * time.Second, Players: map[string]int{"red": 4, "blue": 4}}},
+		Fewer:          []profile.Fewer{{AfterWait: 45 * time.Second, Players: map[string]int{"red": 4, "blue": 4}}},
 		JoinInProgress: profile.JoinInProgress{When: profile.Prefer},
 		Accept:         20 * time.Second, TTL: 10 * time.Minute, Tell: []string{"maps", "skill"},
 	}, p)

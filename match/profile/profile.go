@@ -83,8 +83,8 @@ type Role struct {
 
 // Fewer lowers the minimal sizes of teams after the tickets of a match have waited for a while.
 type Fewer struct {
-	After   time.Duration
-	Players map[string]int // the least size of every team, by its name, until the next step
+	AfterWait time.Duration
+	Players   map[string]int // the least size of every team, by its name, until the next step
 }
 
 // Age selects the waiting time that determines the steps of a match.
@@ -100,14 +100,14 @@ const (
 
 // Batch selects the order in which seeds are tried.
 type Batch struct {
-	By  string        // the attribute by which neighbours are tried first; "": the oldest first
-	For time.Duration // tickets that have waited for longer are tried first in any case
+	Attribute string        // the attribute by which neighbours are tried first; "": the oldest first
+	For       time.Duration // tickets that have waited for longer are tried first in any case
 }
 
 // Priority lets tickets take their turn earlier, as if they had waited for longer.
 type Priority struct {
-	By   string        // the attribute with the seconds; of a party the least counts, and players without it have 0. "": nobody does
-	UpTo time.Duration // the most that counts: who arrives later than that after another ticket never overtakes it
+	Attribute string        // the attribute with the seconds; of a party the least counts, and players without it have 0. "": nobody does
+	UpTo      time.Duration // the most that counts: who arrives later than that after another ticket never overtakes it
 }
 
 // Order is one criterion by which a seed orders its candidates.

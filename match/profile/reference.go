@@ -12,7 +12,7 @@ type Key struct {
 	Name     string
 	Required bool
 	Default  string // "" if there is none, or Required
-	Allowed  string
+	Values   string
 	About    string
 }
 
@@ -51,7 +51,7 @@ func Reference() []Section {
 func keysOf(o object) []Key {
 	keys := make([]Key, len(o.fields))
 	for i, f := range o.fields {
-		keys[i] = Key{Name: f.name, Required: f.required, Default: f.initial, Allowed: f.of.allowed(), About: f.about}
+		keys[i] = Key{Name: f.name, Required: f.required, Default: f.initial, Values: f.shape.description(), About: f.about}
 	}
 	return keys
 }

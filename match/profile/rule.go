@@ -46,7 +46,7 @@ type Preference struct {
 type Limits struct {
 	Ended   bool          // the rule always holds
 	Within  float64       // near, balance, sizes, party_sizes: the highest difference
-	To      float64       // compare: the number that the measure is compared with, if Compare.To is nil
+	Number  float64       // compare: the number that the measure is compared with, if Compare.To is nil
 	AtLeast int           // common: the number of common values
 	Min     int           // count
 	Max     int           // count; NoMax: any number
@@ -63,8 +63,8 @@ const (
 // Step replaces all limits from an age on. It holds from that age, inclusive. No step is stricter than the one before
 // it.
 type Step struct {
-	After  time.Duration
-	Limits Limits
+	AfterWait time.Duration
+	Limits    Limits
 }
 
 // RuleKind is the kind of a rule.
@@ -112,16 +112,16 @@ const (
 
 // Compare compares a measure of the match with a number or with another measure.
 type Compare struct {
-	Measure Measure
-	Is      Operator
-	To      *Measure // nil: Limits.To
+	Measure  Measure
+	Operator Operator
+	Against  *Measure // nil: Limits.To
 }
 
 // Measure is a number computed from the players of a match or a team.
 type Measure struct {
-	Take Fold   // FoldEach: the comparison must hold for each player; else FoldSum, FoldMean, FoldMin, FoldMax or FoldCount
-	Of   string // an attribute
-	In   string // the name of a team; "": the whole match
+	Take      Fold   // FoldEach: the comparison must hold for each player; else FoldSum, FoldMean, FoldMin, FoldMax or FoldCount
+	Attribute string // an attribute
+	Team      string // the name of a team; "": the whole match
 	// ByRole are the attributes that count in place of Of for players who fill a role, sorted by role.
 	ByRole []RoleAttribute
 }

@@ -19,8 +19,8 @@ type shape interface {
 	check(r *report, n *node) bool
 	// takes reports whether the shape is meant by a value, right or wrong. It chooses between alternatives.
 	takes(n *node) bool
-	// allowed says what is, for errors and the reference: "a number of 0 or more".
-	allowed() string
+	// description says what is, for errors and the reference: "a number of 0 or more".
+	description() string
 	// schema returns the JSON Schema.
 	schema() schema
 }
@@ -44,11 +44,11 @@ func (s number) takes(n *node) bool { return n.kind == isNumber }
 func (s number) check(r *report, n *node) bool {
 	x := n.number
 	if n.kind != isNumber || math.IsNaN(x) || math.IsInf(x, 0) || x < s.min || x > s.max || s.whole && x != math.Trunc(x) {
-		return r.add(n, "%s is not allowed: it must be %s", n.shown(), s.allowed())
+		return r.add(n, "%s is not allowed: it must be %s", n.textShown(), s.description())
 	}
-	if n.rounded() && !r.stored {
+	if n.rounded() && !r.isStored {
 		_, problem := match.ParseNumber(n.text)
-		return r.add(n, "%s is not allowed: it %s", n.shown(), problem)
+		return r.add(n, "%s is not allowed: it %s", n.textShown(), problem)
 	}
 	return true
 }
@@ -59,7 +59,7 @@ func (n *node) rounded() bool {
 	return n.kind == isNumber && problem != ""
 }
 
-func (s number) allowed() string {
+func (s number) description() string {
 	what := "a number"
 	if s.whole {
 		what = "a whole number"
@@ -99,12 +99,12 @@ func (s text) takes(n *node) bool { return n.kind == isText }
 
 func (s text) check(r *report, n *node) bool {
 	if n.kind != isText || !s.pattern.MatchString(n.text) {
-		return r.add(n, "%s is not allowed: it must be %s", n.shown(), s.what)
+		return r.add(n, "%s is not allowed: it must be %s", n.textShown(), s.what)
 	}
 	return true
 }
 
-func (s text) allowed() string { return s.what }
+func (s text) description() string { return s.what }
 
 func (s text) schema() schema {
 	return schema{"type": "string", "pattern": s.pattern.String(), "description": capital(s.what)}
@@ -123,13 +123,13 @@ func (s words) check(r *report, n *node) bool {
 	}
 	if n.kind == isText {
 		if near := nearestTo(n.text, s); near != "" {
-			return r.add(n, "%s is not allowed: it must be %s; did you mean %s?", n.shown(), s.allowed(), near)
+			return r.add(n, "%s is not allowed: it must be %s; did you mean %s?", n.textShown(), s.description(), near)
 		}
 	}
-	return r.add(n, "%s is not allowed: it must be %s", n.shown(), s.allowed())
+	return r.add(n, "%s is not allowed: it must be %s", n.textShown(), s.description())
 }
 
-func (s words) allowed() string { return oneOf(s) }
+func (s words) description() string { return oneOf(s) }
 
 func (s words) schema() schema { return schema{"enum": []string(s)} }
 
@@ -166,17 +166,17 @@ func (s length) takes(n *node) bool { return n.kind == isText || n.kind == isNum
 
 func (s length) check(r *report, n *node) bool {
 	if d := n.duration(); n.kind != isText || d < s.min || d > s.max {
-		return r.add(n, "%s is not allowed: it must be %s", n.shown(), s.allowed())
+		return r.add(n, "%s is not allowed: it must be %s", n.textShown(), s.description())
 	}
 	return true
 }
 
-func (s length) allowed() string {
+func (s length) description() string {
 	return fmt.Sprintf("a duration from %s to %s, with its unit ms, s, m or h", brief(s.min), brief(s.max))
 }
 
 func (s length) schema() schema {
-	return schema{"type": "string", "pattern": durationPattern, "description": capital(s.allowed())}
+	return schema{"type": "string", "pattern": durationPattern, "description": capital(s.description())}
 }
 
 // brief formats a duration without units that are zero: 10m, not 10m0s.
@@ -198,12 +198,12 @@ func (truth) takes(n *node) bool { return n.kind == isFlag }
 
 func (truth) check(r *report, n *node) bool {
 	if n.kind != isFlag {
-		return r.add(n, "%s is not allowed: it must be true or false", n.shown())
+		return r.add(n, "%s is not allowed: it must be true or false", n.textShown())
 	}
 	return true
 }
 
-func (truth) allowed() string { return "true or false" }
+func (truth) description() string { return "true or false" }
 
 func (truth) schema() schema { return schema{"type": "boolean"} }
 
@@ -216,23 +216,23 @@ func (s either) takes(n *node) bool {
 
 func (s either) check(r *report, n *node) bool {
 	i := slices.IndexFunc(s, func(one shape) bool { return one.takes(n) })
-	if i >= 0 && (n.kind == isList || n.kind == isObject || s[i].check(&report{stored: r.stored}, n)) {
+	if i >= 0 && (n.kind == isList || n.kind == isObject || s[i].check(&report{isStored: r.isStored}, n)) {
 		return s[i].check(r, n)
 	}
 	if i >= 0 {
 		_, isWords := s[i].(words) // it knows which word was meant
 		_, isNumber := s[i].(number)
-		if isWords || isNumber && n.rounded() && !r.stored {
+		if isWords || isNumber && n.rounded() && !r.isStored {
 			return s[i].check(r, n)
 		}
 	}
-	return r.add(n, "%s is not allowed: it must be %s", n.shown(), s.allowed())
+	return r.add(n, "%s is not allowed: it must be %s", n.textShown(), s.description())
 }
 
-func (s either) allowed() string {
+func (s either) description() string {
 	each := make([]string, len(s))
 	for i, one := range s {
-		each[i] = one.allowed()
+		each[i] = one.description()
 	}
 	return strings.Join(each, ", or ")
 }
@@ -246,7 +246,7 @@ func (s either) schema() schema {
 }
 
 // value is what an attribute of a player may be.
-var value = either{number{lowest, highest, false}, label(256), list{of: label(256), max: 64}}
+var value = either{number{lowest, highest, false}, label(256), list{element: label(256), max: 64}}
 
 // label is text without control characters.
 func label(most int) text {
@@ -262,9 +262,9 @@ type literal string
 func (s literal) takes(n *node) bool { return n != nil && n.kind == isText && n.text == string(s) }
 
 func (s literal) check(r *report, n *node) bool {
-	return s.takes(n) || r.add(n, "%s is not allowed: it must be %s", n.shown(), s.allowed())
+	return s.takes(n) || r.add(n, "%s is not allowed: it must be %s", n.textShown(), s.description())
 }
 
-func (s literal) allowed() string { return string(s) }
+func (s literal) description() string { return string(s) }
 
 func (s literal) schema() schema { return schema{"const": string(s)} }

@@ -8,7 +8,7 @@ import (
 
 // anyJSON is any value that JSON can hold, up to a size.
 type anyJSON struct {
-	most int // bytes
+	maxBytes int // bytes
 }
 
 func (anyJSON) takes(*node) bool { return true }
@@ -18,8 +18,8 @@ func (s anyJSON) check(r *report, n *node) bool {
 	if !checkJSON(r, n) {
 		return false
 	}
-	if size := len(encodeJSON(n.json())); size > s.most {
-		return r.add(n, "%d bytes as JSON are too many: it must be %s", size, s.allowed())
+	if size := len(encodeJSON(n.json())); size > s.maxBytes {
+		return r.add(n, "%d bytes as JSON are too many: it must be %s", size, s.description())
 	}
 	return true
 }
@@ -27,7 +27,7 @@ func (s anyJSON) check(r *report, n *node) bool {
 // checkJSON refuses what neither JSON nor a jsonb of Postgres can hold.
 func checkJSON(r *report, n *node) bool {
 	if n.kind == isNumber && (math.IsNaN(n.number) || math.IsInf(n.number, 0)) {
-		return r.add(n, "%s is not allowed: it must be a finite number", n.shown())
+		return r.add(n, "%s is not allowed: it must be a finite number", n.textShown())
 	}
 	ok := true
 	if n.kind == isText && strings.ContainsRune(n.text, 0) {
@@ -50,8 +50,8 @@ func (n *node) setPath(path string) {
 	}
 }
 
-func (s anyJSON) allowed() string {
-	return fmt.Sprintf("any value of at most %d bytes as JSON", s.most)
+func (s anyJSON) description() string {
+	return fmt.Sprintf("any value of at most %d bytes as JSON", s.maxBytes)
 }
 
 func (anyJSON) schema() schema { return schema{} }

@@ -10,7 +10,7 @@ import (
 
 // list is a list of values of one shape.
 type list struct {
-	of       shape
+	element  shape
 	min, max int
 	distinct bool
 }
@@ -19,11 +19,11 @@ func (s list) takes(n *node) bool { return n.kind == isList }
 
 func (s list) check(r *report, n *node) bool {
 	if n.kind != isList || len(n.items) < s.min || len(n.items) > s.max {
-		return r.add(n, "%s is not allowed: it must be %s", n.counted(), s.allowed())
+		return r.add(n, "%s is not allowed: it must be %s", n.counted(), s.description())
 	}
 	for i, item := range n.items {
 		item.path = fmt.Sprintf("%s[%d]", n.path, i)
-		if !s.of.check(r, item) {
+		if !s.element.check(r, item) {
 			n.bad = true
 			item.bad = true
 		}
@@ -39,7 +39,7 @@ func (s list) checkDistinct(r *report, n *node) {
 	for _, item := range n.items {
 		if item.kind == isText && seen[item.text] {
 			n.bad = true
-			r.add(item, "%s is there twice", item.shown())
+			r.add(item, "%s is there twice", item.textShown())
 		}
 		seen[item.text] = true
 	}
@@ -54,13 +54,13 @@ func (n *node) counted() string {
 		return fmt.Sprintf("a mapping of %d keys", len(n.items))
 	case isNull, isFlag, isNumber, isText:
 	}
-	return n.shown()
+	return n.textShown()
 }
 
-func (s list) allowed() string { return fmt.Sprintf("a list of %d to %d", s.min, s.max) }
+func (s list) description() string { return fmt.Sprintf("a list of %d to %d", s.min, s.max) }
 
 func (s list) schema() schema {
-	out := schema{"type": "array", "items": s.of.schema(), "maxItems": s.max}
+	out := schema{"type": "array", "items": s.element.schema(), "maxItems": s.max}
 	if s.min > 0 {
 		out["minItems"] = s.min
 	}
@@ -73,7 +73,7 @@ func (s list) schema() schema {
 // dict is a mapping with keys that the author chooses.
 type dict struct {
 	key      text
-	of       shape
+	element  shape
 	min, max int
 }
 
@@ -81,12 +81,12 @@ func (s dict) takes(n *node) bool { return n.kind == isObject }
 
 func (s dict) check(r *report, n *node) bool {
 	if n.kind != isObject || len(n.items) < s.min || len(n.items) > s.max {
-		return r.add(n, "%s is not allowed: it must be %s", n.counted(), s.allowed())
+		return r.add(n, "%s is not allowed: it must be %s", n.counted(), s.description())
 	}
 	for i, item := range n.items {
 		k := n.keys[i]
 		item.path = join(n.path, k.name)
-		ok := s.of.check(r, item)
+		ok := s.element.check(r, item)
 		if !s.key.pattern.MatchString(k.name) {
 			ok = r.addAt(k.line, k.column, n.path, "the key %s is not allowed: it must be %s", strconv.Quote(shorten(k.name)), s.key.what)
 		}
@@ -97,11 +97,11 @@ func (s dict) check(r *report, n *node) bool {
 	return !n.bad
 }
 
-func (s dict) allowed() string { return fmt.Sprintf("a mapping of %d to %d keys", s.min, s.max) }
+func (s dict) description() string { return fmt.Sprintf("a mapping of %d to %d keys", s.min, s.max) }
 
 func (s dict) schema() schema {
 	out := schema{
-		"type": "object", "additionalProperties": s.of.schema(), "maxProperties": s.max,
+		"type": "object", "additionalProperties": s.element.schema(), "maxProperties": s.max,
 		"propertyNames": schema{"pattern": s.key.pattern.String()},
 	}
 	if s.min > 0 {
@@ -126,7 +126,7 @@ type object struct {
 // field is a key of an object.
 type field struct {
 	name     string
-	of       shape
+	shape    shape
 	required bool
 	initial  string // the default, for people; "" if the text says it or there is none
 	about    string
@@ -136,7 +136,7 @@ func (s object) takes(n *node) bool { return n.kind == isObject }
 
 func (s object) check(r *report, n *node) bool {
 	if n.kind != isObject {
-		return r.add(n, "%s is not allowed: it must be %s", n.shown(), s.allowed())
+		return r.add(n, "%s is not allowed: it must be %s", n.textShown(), s.description())
 	}
 	ok := true
 	meant := map[string]bool{}
@@ -148,13 +148,13 @@ func (s object) check(r *report, n *node) bool {
 			ok = false
 			continue
 		}
-		if !s.fields[f].of.check(r, item) {
+		if !s.fields[f].shape.check(r, item) {
 			item.bad, ok = true, false
 		}
 	}
 	for _, f := range s.fields {
 		if f.required && !n.has(f.name) && !meant[f.name] {
-			ok = r.add(n, "%s needs the key %s: %s", s.what, f.name, f.of.allowed())
+			ok = r.add(n, "%s needs the key %s: %s", s.what, f.name, f.shape.description())
 		}
 	}
 	n.bad = !ok
@@ -180,7 +180,7 @@ func (s object) names() []string {
 	return names
 }
 
-func (s object) allowed() string {
+func (s object) description() string {
 	names := s.names()
 	if len(names) == 1 {
 		return "a mapping with the key " + names[0]
@@ -194,7 +194,7 @@ func (s object) schema() schema {
 	required := []string{}
 	for _, f := range s.fields {
 		one := schema{}
-		maps.Copy(one, f.of.schema())
+		maps.Copy(one, f.shape.schema())
 		one["description"] = f.description()
 		properties[f.name] = one
 		if f.required {

@@ -10,16 +10,16 @@ const maxDepthOfRules = 3
 
 // ruleList is a list of rules.
 type ruleList struct {
-	most int
+	maxRules int
 }
 
-func (s ruleList) list() list { return list{of: innerRule{}, min: 0, max: s.most} }
+func (s ruleList) list() list { return list{element: innerRule{}, min: 0, max: s.maxRules} }
 
 func (s ruleList) takes(n *node) bool { return n.kind == isList }
 
 func (s ruleList) check(r *report, n *node) bool { return s.list().check(r, n) }
 
-func (s ruleList) allowed() string { return fmt.Sprintf("a list of at most %d rules", s.most) }
+func (s ruleList) description() string { return fmt.Sprintf("a list of at most %d rules", s.maxRules) }
 
 func (s ruleList) schema() schema { return s.list().schema() }
 
@@ -28,13 +28,13 @@ type innerRule struct{}
 
 func (innerRule) takes(n *node) bool { return n.kind == isObject }
 
-func (innerRule) allowed() string { return "a mapping with a kind of rule: " + oneOf(kindNames()) }
+func (innerRule) description() string { return "a mapping with a kind of rule: " + oneOf(kindNames()) }
 
 func (innerRule) schema() schema { return schema{"$ref": "#/$defs/rule"} }
 
 func (s innerRule) check(r *report, n *node) bool {
 	if n.kind != isObject {
-		return r.add(n, "%s is not allowed: it must be %s", n.shown(), s.allowed())
+		return r.add(n, "%s is not allowed: it must be %s", n.textShown(), s.description())
 	}
 	kind, ok := kindOf(r, n)
 	if !ok {
@@ -89,6 +89,6 @@ func shapeOf(kind RuleKind) ruleShape {
 
 // object returns the shape of a rule of this kind, with its kind's key first.
 func (s ruleShape) object() object {
-	fields := []field{{name: s.name, of: s.of, required: true, about: s.about}}
+	fields := []field{{name: s.name, shape: s.value, required: true, about: s.about}}
 	return object{what: fmt.Sprintf("a rule of the kind %q", s.name), fields: append(append(fields, s.own...), commonFields(s)...)}
 }

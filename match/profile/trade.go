@@ -11,7 +11,7 @@ import (
 // Trade says how much of a quality a second of waiting is worth. A match is made when its players have waited, in sum,
 // for as long as its quality costs them; the cost of several trades adds up.
 type Trade struct {
-	Of        Quality
+	Quality   Quality
 	Attribute string          // of OfAttribute and OfBalance
 	ByRole    []RoleAttribute // of OfBalance: as of a rule
 	Teams     Fold            // of OfBalance: how the values of players become a team's
@@ -30,7 +30,7 @@ const (
 
 // Key returns the key of the trade in a document: the attribute, "latency" or "balance".
 func (t Trade) Key() string {
-	switch t.Of {
+	switch t.Quality {
 	case OfLatency:
 		return "latency"
 	case OfBalance:
@@ -62,9 +62,9 @@ func (c *converter) trade(n *node) {
 		t := Trade{PerSecond: rateOf(item)}
 		switch name := n.keys[i].name; name {
 		case "latency":
-			t.Of = OfLatency
+			t.Quality = OfLatency
 		case "balance":
-			t.Of = OfBalance
+			t.Quality = OfBalance
 		default:
 			t.Attribute = name
 			c.useTraded(n.keys[i], item.path)
@@ -73,7 +73,7 @@ func (c *converter) trade(n *node) {
 		c.p.Trade = append(c.p.Trade, t)
 	}
 	slices.SortFunc(c.p.Trade, func(a, b Trade) int { return cmp.Compare(a.Key(), b.Key()) })
-	if i := slices.IndexFunc(c.p.Trade, func(t Trade) bool { return t.Of == OfBalance }); i >= 0 {
+	if i := slices.IndexFunc(c.p.Trade, func(t Trade) bool { return t.Quality == OfBalance }); i >= 0 {
 		c.balanceTrade(&c.p.Trade[i], n.get("balance"))
 	}
 }
@@ -87,11 +87,11 @@ func rateOf(n *node) float64 {
 func (c *converter) checkRate(n *node, t Trade) {
 	switch inMillis := strings.Contains(n.text, "ms"); {
 	case t.PerSecond < minTrade || t.PerSecond > maxTrade:
-		c.report.add(n, "%s is not allowed: a second must be worth from %s to %s", n.shown(), shortest(minTrade), shortest(maxTrade))
-	case t.Of == OfLatency && !inMillis:
-		c.report.add(n, "%s is not allowed: latency is traded in milliseconds, such as 5ms per second", n.shown())
-	case t.Of != OfLatency && inMillis:
-		c.report.add(n, "%s is not allowed: only latency has milliseconds; write 10 per second", n.shown())
+		c.report.add(n, "%s is not allowed: a second must be worth from %s to %s", n.textShown(), shortest(minTrade), shortest(maxTrade))
+	case t.Quality == OfLatency && !inMillis:
+		c.report.add(n, "%s is not allowed: latency is traded in milliseconds, such as 5ms per second", n.textShown())
+	case t.Quality != OfLatency && inMillis:
+		c.report.add(n, "%s is not allowed: only latency has milliseconds; write 10 per second", n.textShown())
 	}
 }
 
@@ -116,7 +116,7 @@ func (c *converter) balanceTrade(t *Trade, n *node) {
 		t.Attribute, t.ByRole = r.Attribute, r.ByRole
 	}
 	for _, other := range c.p.Trade {
-		if t.Attribute == "" && other.Of == OfAttribute {
+		if t.Attribute == "" && other.Quality == OfAttribute {
 			t.Attribute = other.Attribute
 		}
 	}
@@ -140,7 +140,7 @@ func (c *converter) first(kind RuleKind) *Rule {
 // rate returns the rate as a document has it.
 func (t Trade) rate() string {
 	unit := ""
-	if t.Of == OfLatency {
+	if t.Quality == OfLatency {
 		unit = "ms"
 	}
 	return shortest(t.PerSecond) + unit + " per second"

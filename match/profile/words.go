@@ -19,8 +19,8 @@ func (c choices[T]) words() words {
 	return all
 }
 
-// of returns the value of a node's word. Without node it returns initial.
-func (c choices[T]) of(n *node, initial T) T {
+// valueOf returns the value of a node's word. Without node it returns initial.
+func (c choices[T]) valueOf(n *node, initial T) T {
 	if n != nil {
 		for _, one := range c {
 			if one.word == n.text {

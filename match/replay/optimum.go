@@ -39,7 +39,7 @@ func newSingles(p *profile.Profile, from time.Time) *singles {
 		least, most = least+t.Min, most+t.Max
 	}
 	for _, t := range p.Trade {
-		if t.Of != profile.OfAttribute {
+		if t.Quality != profile.OfAttribute {
 			return nil
 		}
 	}

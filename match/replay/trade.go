@@ -70,7 +70,7 @@ type pastTrades struct {
 
 func newPastTrades(p *profile.Profile) *pastTrades {
 	for _, t := range p.Trade {
-		if t.Of != profile.OfAttribute {
+		if t.Quality != profile.OfAttribute {
 			return nil
 		}
 	}

@@ -35,7 +35,7 @@ func fieldsOf(p *profile.Profile) fields {
 	for _, o := range p.Order {
 		f.number(o.Distance, o.Value)
 	}
-	f.number(p.Batch.By, p.Priority.By)
+	f.number(p.Batch.Attribute, p.Priority.Attribute)
 	for name, a := range p.Attributes {
 		f.kinds[name], f.declared[name] = a.Kind, a.Kind
 	}

@@ -85,7 +85,7 @@ func (m *maker) number(name string, of party) float64 {
 	if d, ok := m.Numbers[name]; ok {
 		return d.valueAt((of.levels[name] + apart) / math.Hypot(1, withinParty))
 	}
-	if name == m.Profile.Priority.By {
+	if name == m.Profile.Priority.Attribute {
 		return 0 // unless somebody says whose turn comes earlier
 	}
 	return math.Round(m.Skill.Mean + m.Skill.Deviation*(of.level+apart))

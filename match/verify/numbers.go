@@ -115,13 +115,13 @@ func (g *game) spread(r profile.Rule, values []float64, what string) (found []Vi
 // compare: each of the left numbers compares as wanted with each of the right. Without a number on one side it holds.
 func (g *game) compare(r profile.Rule) (found []Violation) {
 	for _, l := range g.limits(r) {
-		right := []float64{l.To}
-		if r.Compare.To != nil {
-			right = g.measure(r, *r.Compare.To)
+		right := []float64{l.Number}
+		if r.Compare.Against != nil {
+			right = g.measure(r, *r.Compare.Against)
 		}
 		for _, a := range g.measure(r, r.Compare.Measure) {
 			for _, b := range right {
-				if !l.Ended && !holds(a, r.Compare.Is, b) {
+				if !l.Ended && !holds(a, r.Compare.Operator, b) {
 					found = append(found, measured(r.ID, a, b, "%v does not compare with %v as it has to", a, b))
 				}
 			}
@@ -132,14 +132,14 @@ func (g *game) compare(r profile.Rule) (found []Violation) {
 
 // measure returns the numbers that a measure takes: one of each player, one of all, or none where there is nobody to take it of.
 func (g *game) measure(r profile.Rule, m profile.Measure) []float64 {
-	if m.Take == profile.FoldCount && m.Of == "" {
-		return []float64{float64(len(slices.DeleteFunc(g.counted(r), func(p member) bool { return m.In != "" && p.Team != m.In })))}
+	if m.Take == profile.FoldCount && m.Attribute == "" {
+		return []float64{float64(len(slices.DeleteFunc(g.counted(r), func(p member) bool { return m.Team != "" && p.Team != m.Team })))}
 	}
 	kinds := numbers
 	if m.Take == profile.FoldCount {
 		kinds = anything
 	}
-	values := numbersOf(entriesOf(g.rated(r, m.Of, m.ByRole, kinds...), m.In))
+	values := numbersOf(entriesOf(g.rated(r, m.Attribute, m.ByRole, kinds...), m.Team))
 	if m.Take == profile.FoldEach {
 		return values
 	}

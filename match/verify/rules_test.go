@@ -149,13 +149,13 @@ func TestNumbers(t *testing.T) {
 func TestCompare(t *testing.T) {
 	t.Parallel()
 	compare := func(take profile.Fold, in string, is profile.Operator, to float64) profile.Rule {
-		r := profile.Rule{Kind: profile.Comparison, Compare: &profile.Compare{Measure: profile.Measure{Take: take, Of: "skill", In: in}, Is: is}}
-		r.To = to
+		r := profile.Rule{Kind: profile.Comparison, Compare: &profile.Compare{Measure: profile.Measure{Take: take, Attribute: "skill", Team: in}, Operator: is}}
+		r.Number = to
 		return r
 	}
 	against := func(take profile.Fold, is profile.Operator) profile.Rule {
 		r := compare(take, "red", is, 0)
-		r.Compare.To = &profile.Measure{Take: profile.FoldMax, Of: "skill", In: "blue"}
+		r.Compare.Against = &profile.Measure{Take: profile.FoldMax, Attribute: "skill", Team: "blue"}
 		return r
 	}
 	players := []player{red(skilled(1)), red(skilled(5)), blue(skilled(4))}
@@ -308,7 +308,7 @@ func TestSteps(t *testing.T) {
 	t.Parallel()
 	rule := func(age profile.Age) profile.Rule {
 		r := profile.Rule{Kind: profile.Near, Attribute: "skill", Age: age}
-		r.Widen = []profile.Step{{After: 10 * time.Second, Limits: profile.Limits{Within: 2}}, {After: 30 * time.Second, Limits: profile.Limits{Ended: true}}}
+		r.Widen = []profile.Step{{AfterWait: 10 * time.Second, Limits: profile.Limits{Within: 2}}, {AfterWait: 30 * time.Second, Limits: profile.Limits{Ended: true}}}
 		return r
 	}
 	players := func(d float64, a, b time.Duration) []player {

@@ -40,7 +40,7 @@ func (g *game) leastPlayers(t profile.Team) int {
 	for _, age := range g.agesOf(g.p.Age) {
 		size := t.Min
 		for _, f := range g.p.Fewer {
-			if n, ok := f.Players[t.Name]; ok && age >= f.After {
+			if n, ok := f.Players[t.Name]; ok && age >= f.AfterWait {
 				size = n
 			}
 		}

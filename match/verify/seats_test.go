@@ -107,8 +107,8 @@ func TestFewer(t *testing.T) {
 	p := twoTeams()
 	p.Teams[0].Min, p.Teams[1].Min = 4, 2
 	p.Fewer = []profile.Fewer{
-		{After: 10 * time.Second, Players: map[string]int{"red": 3, "blue": 1}},
-		{After: 20 * time.Second, Players: map[string]int{"red": 2}},
+		{AfterWait: 10 * time.Second, Players: map[string]int{"red": 3, "blue": 1}},
+		{AfterWait: 20 * time.Second, Players: map[string]int{"red": 2}},
 	}
 	for waitedFor, least := range map[time.Duration]int{10*time.Second - 1: 4, 10 * time.Second: 3, 20 * time.Second: 2} {
 		for reds := 1; reds <= 4; reds++ {

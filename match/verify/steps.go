@@ -58,7 +58,7 @@ func (g *game) between(r profile.Rule, tickets ...string) (found []profile.Limit
 func limitsAt(r profile.Rule, age time.Duration) profile.Limits {
 	limits := r.Limits
 	for _, step := range r.Widen {
-		if age >= step.After {
+		if age >= step.AfterWait {
 			limits = step.Limits
 		}
 	}

@@ -32,7 +32,7 @@ const rounding = 1e-9
 
 // paid returns what the players pay of a quality, summed over them.
 func (g *game) paid(t profile.Trade) float64 {
-	switch t.Of {
+	switch t.Quality {
 	case profile.OfLatency:
 		return g.paidForLatency()
 	case profile.OfBalance:

@@ -120,9 +120,9 @@ func attributes(r profile.Rule) (all []compared) {
 	if r.Compare == nil {
 		return all
 	}
-	for _, m := range []*profile.Measure{&r.Compare.Measure, r.Compare.To} {
+	for _, m := range []*profile.Measure{&r.Compare.Measure, r.Compare.Against} {
 		if m != nil && m.Take != profile.FoldCount {
-			all = append(all, compared{m.Of, m.ByRole})
+			all = append(all, compared{m.Attribute, m.ByRole})
 		}
 	}
 	return all

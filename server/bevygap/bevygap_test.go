@@ -170,7 +170,7 @@ func TestNobodyCouldHost(t *testing.T) {
 		want    string
 	}{
 		"in time":     {want: `{"Error":[408,"no server could host you within 0s"]}`},
-		"a full pool": {outlook: fault.Outlook{Region: "eu", Mode: "duel", Full: true}, want: `{"Error":[409,"all servers are full, and no more may be started: nobody could host you within 0s"]}`},
+		"a full pool": {outlook: fault.Outlook{Region: "eu", Mode: "duel", IsFull: true}, want: `{"Error":[409,"all servers are full, and no more may be started: nobody could host you within 0s"]}`},
 		"paused by an operator": {
 			outlook: fault.Outlook{Region: "eu", Mode: "duel", PausedUntil: time.Now(), PausedByOperator: true}, want: `{"Error":[503,"no servers of this version are started now"]}`,
 		},

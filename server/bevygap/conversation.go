@@ -297,7 +297,7 @@ func (c *conversation) overdue(state waitingroom.State) *failure {
 	switch {
 	case state.Trouble != nil || !state.Recorded:
 		return databaseAway()
-	case state.Outlook.Full:
+	case state.Outlook.IsFull:
 		return fail(http.StatusConflict, "all servers are full, and no more may be started: nobody could host you within %s", waited)
 	default:
 		return fail(http.StatusRequestTimeout, "no server could host you within %s", waited)

@@ -50,7 +50,7 @@ func (s sink) ReportSeats(_ context.Context, r db.SeatReport) (db.SeatReportResu
 		s.storable(j.JTI)
 		require.True(s.t, j.Connection == "" || rest.ID.Valid(j.Connection), "%+v", j)
 	}
-	for _, l := range r.Left {
+	for _, l := range r.LeftPlayers {
 		require.True(s.t, rest.Sub.Valid(l.Sub) && (l.Connection == "" || rest.ID.Valid(l.Connection)), "%+v", l)
 	}
 	return db.SeatReportResult{}, nil

@@ -42,7 +42,7 @@ func (r *seatsRequest) Validate(c *rest.Check) {
 			c.That(false, fmt.Sprintf("joined[%d]", i), "must be an object")
 			continue
 		}
-		at := c.At("joined", i)
+		at := c.Element("joined", i)
 		at.Match("sub", j.Sub, rest.Sub)
 		at.Match("jti", j.JTI, tokenID)
 		checkConnection(&at, "connection", j.Connection)
@@ -74,16 +74,16 @@ func checkConnection(c *rest.Check, field string, connection *string) (ok bool) 
 
 func (r *seatsRequest) report() db.SeatReport {
 	report := db.SeatReport{
-		Ref: r.ref(), SessionID: r.SessionID, Joined: make([]db.Joined, len(r.Joined)), Left: make([]db.Left, len(r.Left)), Ended: r.Ended,
+		Ref: r.ref(), SessionID: r.SessionID, Joined: make([]db.Joined, len(r.Joined)), LeftPlayers: make([]db.Left, len(r.Left)), Ended: r.Ended,
 	}
 	for i, j := range r.Joined {
 		report.Joined[i] = db.Joined{Sub: j.Sub, JTI: j.JTI, Connection: orEmpty(j.Connection)}
 	}
 	for i, sub := range r.Left {
-		report.Left[i].Sub = sub
+		report.LeftPlayers[i].Sub = sub
 	}
 	for i, connection := range r.LeftConnections {
-		report.Left[i].Connection = orEmpty(connection)
+		report.LeftPlayers[i].Connection = orEmpty(connection)
 	}
 	return report
 }
@@ -132,5 +132,5 @@ func (f face) seats(ctx context.Context, in rest.In[seatsRequest]) (seatsAnswer,
 	for i, o := range res.Outcomes {
 		results[i] = seatResult{o.Sub, o.JTI, o.Result, statuses[o.Result]}
 	}
-	return seatsAnswer{in.Body.SessionID, res.Joined, res.Left, res.PlayerCount, res.Closed, results}, err
+	return seatsAnswer{in.Body.SessionID, res.Joined, res.LeftCount, res.PlayerCount, res.Closed, results}, err
 }

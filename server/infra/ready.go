@@ -221,7 +221,7 @@ func (r Readiness) clock() check {
 	if !ok {
 		return check{"clock", "the clock has not been compared with the database's yet", true}
 	}
-	age := r.Database.Now().Sub(reading.At.Add(reading.Offset))
+	age := r.Database.Now().Sub(reading.MeasuredAt.Add(reading.Offset))
 	detail := fmt.Sprintf("the clock is %s off and corrected, compared %s ago", reading.Offset.Round(time.Millisecond), age.Round(time.Second))
 	return check{"clock", detail, reading.Offset.Abs() > maxOffset && age > freshReading}
 }

@@ -51,7 +51,7 @@ func (e environment) Usable() error                                  { return e.
 func (e environment) JWKS() ([]byte, string, error)                  { return []byte(`{"keys":[]}`), `"e"`, nil }
 func (e environment) MaxAge() time.Duration                          { return time.Minute }
 func (e environment) ClockReading() (db.ClockReading, bool) {
-	return db.ClockReading{Offset: e.offset, At: now.Add(-e.offset - e.age)}, !e.unread
+	return db.ClockReading{Offset: e.offset, MeasuredAt: now.Add(-e.offset - e.age)}, !e.unread
 }
 
 func (e environment) mount(t *testing.T) http.Handler {

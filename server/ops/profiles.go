@@ -39,7 +39,7 @@ func (f face) list(ctx context.Context, in rest.In[rest.None]) (listAnswer, erro
 	}
 	all := make([]listed, len(found))
 	for i, p := range found {
-		all[i] = listed{p.Name, p.Live, p.Shadow, p.Versions, p.Author, p.Reason, p.CreatedAt.UTC(), p.RetiredAt}
+		all[i] = listed{p.Name, p.LiveVersion, p.Shadow, p.Versions, p.Author, p.Reason, p.CreatedAt.UTC(), p.RetiredAt}
 	}
 	return listAnswer{all}, nil
 }
@@ -66,7 +66,7 @@ func (f face) get(ctx context.Context, in rest.In[rest.None]) (version, error) {
 		}
 	}
 	v, err := f.store.Profile(ctx, f.region, in.Param("name"), wanted)
-	return version{v.Name, v.Version, v.Live, v.Shadow, v.Document, v.Author, v.Reason, v.CreatedAt.UTC(), v.RetiredAt}, err
+	return version{v.Name, v.Version, v.LiveVersion, v.Shadow, v.Document, v.Author, v.Reason, v.CreatedAt.UTC(), v.RetiredAt}, err
 }
 
 func invalid(field, detail string) error {

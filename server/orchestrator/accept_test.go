@@ -164,15 +164,17 @@ func TestAnAgentThatOthersTookIsClosed(t *testing.T) {
 	t.Parallel()
 	v := serve(t).ready()
 	ws, id := v.greeted(settingsKey)
-	v.store.set(func(a *accepting) { a.own.Changed = []db.OwnAgent{{ID: "unknown", Left: true}, {ID: id, Left: true}} })
+	v.store.set(func(a *accepting) {
+		a.own.Changed = []db.OwnAgent{{ID: "unknown", HasLeft: true}, {ID: id, HasLeft: true}}
+	})
 	v.store.wake <- struct{}{}
 	closedWith(t, ws, 4003, "")
 
 	ws, id = v.greeted(settingsKey)
-	v.store.set(func(a *accepting) { a.own = db.OwnAgents{All: true, Changed: []db.OwnAgent{{ID: id}}} })
+	v.store.set(func(a *accepting) { a.own = db.OwnAgents{IsComplete: true, Changed: []db.OwnAgent{{ID: id}}} })
 	v.store.wake <- struct{}{}
-	require.Eventually(t, func() bool { v.store.mu.Lock(); defer v.store.mu.Unlock(); return !v.store.own.All }, patience, time.Millisecond)
-	v.store.set(func(a *accepting) { a.own = db.OwnAgents{All: true} })
+	require.Eventually(t, func() bool { v.store.mu.Lock(); defer v.store.mu.Unlock(); return !v.store.own.IsComplete }, patience, time.Millisecond)
+	v.store.set(func(a *accepting) { a.own = db.OwnAgents{IsComplete: true} })
 	v.store.wake <- struct{}{}
 	closedWith(t, ws, 4003, "")
 }

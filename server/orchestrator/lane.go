@@ -190,5 +190,5 @@ func (l *lane) recordAck(ctx context.Context, j ackJob) error {
 }
 
 func recordOf(s db.AgentState) agentRecord {
-	return agentRecord{isDraining: s.Status == db.AgentDraining, needsReply: s.Owes, isDoubted: s.Doubted}
+	return agentRecord{isDraining: s.Status == db.AgentDraining, needsReply: s.OwesSnapshot, isDoubted: s.JoinedElsewhere}
 }

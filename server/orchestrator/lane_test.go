@@ -180,7 +180,7 @@ func TestConfirmations(t *testing.T) {
 	k.does("join h1")
 	k.push(confirmJob{time.Now(), true})
 	k.does()
-	k.ledger.answer.Owes = true
+	k.ledger.answer.OwesSnapshot = true
 	k.push(ackOf(opCreate, "b", true), confirmJob{time.Now(), true})
 	k.does("ack", "apply h1")
 	require.Equal(t, db.AgentSnapshot{Ref: k.ref, Hash: "h1", Seq: 1, Age: k.ledger.snapshots[0].Age}, k.ledger.snapshots[0])
@@ -188,7 +188,7 @@ func TestConfirmations(t *testing.T) {
 	k.push(confirmJob{time.Now(), false})
 	k.does() // the agent's state is unknown, so this reply settles no room
 
-	k.ledger.answer = db.AgentState{Doubted: true}
+	k.ledger.answer = db.AgentState{JoinedElsewhere: true}
 	k.push(ackOf(opDrain, "", true))
 	k.does("ack")
 	k.ledger.answer = db.AgentState{}

@@ -45,7 +45,7 @@ const maxPage = 1000
 
 // pageOf reads ?limit= and ?after=; without a limit the page is the rest of the list.
 func pageOf(in request) (roster.Page, error) {
-	p := roster.Page{After: in.Query("after")}
+	p := roster.Page{Cursor: in.Query("after")}
 	if text := in.Query("limit"); text != "" {
 		limit, err := strconv.Atoi(text)
 		if err != nil || limit < 1 || limit > maxPage {

@@ -159,14 +159,14 @@ func (r *replica) readAgents(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if own.All {
+	if own.IsComplete {
 		r.fenceOthers(at, own.Changed)
 	}
 	for _, a := range own.Changed {
 		s := r.sockets.Get(a.ID)
 		switch {
 		case s == nil:
-		case a.Left:
+		case a.HasLeft:
 			s.fenced()
 		case !s.rowRead(at, recordOf(a.AgentState)):
 			own.Next = r.readFrom

@@ -127,7 +127,7 @@ func (f *fleet) Subscribe(string, string) (<-chan struct{}, func()) { return nil
 func (f *fleet) FeedEnd(context.Context) (db.SettledPoint, error) { return db.SettledPoint{}, nil }
 
 func (f *fleet) RosterAfter(context.Context, string, string) (page db.RosterPage, full bool, err error) {
-	page.Replicas = []db.RosterReplica{{ID: theReplica, Live: true}}
+	page.Replicas = []db.RosterReplica{{ID: theReplica, IsLive: true}}
 	for i := range f.agents {
 		page.Agents = append(page.Agents, db.RosterAgent{Info: f.agents[i], Replica: theReplica, Joined: duelsJoined.Add(time.Duration(i) * time.Second), Tx: 7})
 	}
@@ -135,7 +135,7 @@ func (f *fleet) RosterAfter(context.Context, string, string) (page db.RosterPage
 }
 
 func (f *fleet) RosterSince(_ context.Context, _ string, since db.SettledPoint) (db.RosterPage, error) {
-	return db.RosterPage{Next: since, Replicas: []db.RosterReplica{{ID: theReplica, Live: true}}}, nil
+	return db.RosterPage{Next: since, Replicas: []db.RosterReplica{{ID: theReplica, IsLive: true}}}, nil
 }
 
 // roster returns a copy of the fleet.

@@ -99,7 +99,7 @@ type oneProfile struct{ lists *int }
 
 func (o oneProfile) ProfileOwners(context.Context, string) ([]db.ProfileOwner, error) {
 	*o.lists++
-	return []db.ProfileOwner{{Profile: "duel", Live: 1}}, nil
+	return []db.ProfileOwner{{Profile: "duel", LiveVersion: 1}}, nil
 }
 
 func (oneProfile) Profile(context.Context, string, string, int) (db.ProfileVersion, error) {

@@ -78,7 +78,7 @@ func (f ticketFace) createFor(ctx context.Context, in rest.In[ticketRequest], me
 	}
 	logTicket(ctx, answer.ID)
 	t := db.PlayerTicket{
-		ID: answer.ID, State: db.TicketQueued, Version: 1, Party: request.Party, Profiles: request.Profiles, Created: answer.At, Body: body,
+		ID: answer.ID, State: db.TicketQueued, Version: 1, Party: request.Party, Profiles: request.Profiles, Created: answer.CreatedAt, Body: body,
 	}
 	if !answer.New {
 		if t, err = f.read(ctx, answer.ID); err != nil {

@@ -113,7 +113,7 @@ func stepOf(p *profile.Profile, created, now time.Time) *step {
 func stepAt(r profile.Rule, created, now time.Time) *step {
 	limits, s := r.Limits, &step{Rule: r.ID}
 	for _, w := range r.Widen {
-		at := created.Add(w.After)
+		at := created.Add(w.AfterWait)
 		if at.After(now) {
 			at = at.UTC()
 			s.NextAt = &at

@@ -124,7 +124,7 @@ func (l *LiveProfiles) read(ctx context.Context) error {
 			continue
 		}
 		p, ok := l.byName[o.Profile]
-		if !ok || p.version != o.Live {
+		if !ok || p.version != o.LiveVersion {
 			switch fresh, err := l.parse(ctx, o); {
 			case fault.Is(err, fault.Unavailable):
 				return err
@@ -141,13 +141,13 @@ func (l *LiveProfiles) read(ctx context.Context) error {
 }
 
 func (l *LiveProfiles) parse(ctx context.Context, o db.ProfileOwner) (liveProfile, error) {
-	stored, err := l.store.Profile(ctx, l.region, o.Profile, o.Live)
+	stored, err := l.store.Profile(ctx, l.region, o.Profile, o.LiveVersion)
 	if err != nil {
 		return liveProfile{}, err
 	}
 	p, err := profile.ParseStored([]byte(stored.Document))
 	if err != nil {
-		return liveProfile{}, fmt.Errorf("version %d of profile %s: %w", o.Live, o.Profile, err)
+		return liveProfile{}, fmt.Errorf("version %d of profile %s: %w", o.LiveVersion, o.Profile, err)
 	}
-	return liveProfile{o.Live, p}, nil
+	return liveProfile{o.LiveVersion, p}, nil
 }

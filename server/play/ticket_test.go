@@ -46,7 +46,7 @@ func (s *ticketSink) CreatePlayerTicket(_ context.Context, region string, r db.P
 		}
 	}
 	s.last = r
-	return db.PlayerTicketAnswer{ID: "id", At: time.Now(), New: true}, nil
+	return db.PlayerTicketAnswer{ID: "id", CreatedAt: time.Now(), New: true}, nil
 }
 
 func (s *ticketSink) QueuedFor(context.Context, string, string) ([]int64, error) { return nil, nil }
@@ -151,7 +151,7 @@ func TestTicketsAreCheckedAgainstProfiles(t *testing.T) {
 		Attributes: map[string]profile.Attribute{"skill": {Kind: match.Number}, "role": {Kind: match.Text, Default: &def}},
 		Rules: []profile.Rule{{
 			ID: "near-skill", Kind: profile.Near, Attribute: "skill", Limits: profile.Limits{Within: 100},
-			Widen: []profile.Step{{After: 0, Limits: profile.Limits{Within: 150}}, {After: time.Hour, Limits: profile.Limits{Within: 200}}},
+			Widen: []profile.Step{{AfterWait: 0, Limits: profile.Limits{Within: 150}}, {AfterWait: time.Hour, Limits: profile.Limits{Within: 200}}},
 		}, {ID: "own", Kind: profile.Near, Attribute: "skill", Tolerance: "reach", Limits: profile.Limits{Within: 300}}},
 	}})
 	for body, want := range map[string]string{
@@ -210,7 +210,7 @@ func TestTicketsThatNoProfileTakes(t *testing.T) {
 type builtIns struct{ document string }
 
 func (builtIns) ProfileOwners(context.Context, string) ([]db.ProfileOwner, error) {
-	return []db.ProfileOwner{{Profile: db.RealtimeProfile(2), Live: 1}}, nil
+	return []db.ProfileOwner{{Profile: db.RealtimeProfile(2), LiveVersion: 1}}, nil
 }
 
 func (b builtIns) Profile(context.Context, string, string, int) (db.ProfileVersion, error) {

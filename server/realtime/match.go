@@ -75,6 +75,6 @@ func answerCheck(accept bool) func(context.Context, *conn, wire.Envelope) (senda
 		check, err := c.server.store.AnswerReadyCheck(ctx, waiting.Universe, db.ReadyCheckAnswer{
 			Ticket: waiting.Ticket, Sub: waiting.Sub, MatchID: asked, Accept: accept,
 		})
-		return sendable{P: map[string]any{"done": check.Done}}, err
+		return sendable{P: map[string]any{"done": check.IsDone}}, err
 	}
 }

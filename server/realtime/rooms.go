@@ -169,7 +169,7 @@ func listRooms(ctx context.Context, c *conn, e wire.Envelope) (func() (sendable,
 	}
 	after, _ := e.PayloadFields()["after"].(string)
 	q := db.LobbyQuery{
-		Region: c.region, Project: c.project, Type: roomType, After: after, Limit: wire.ClampInteger(e.PayloadFields()["limit"], maxListed, 1, maxListed),
+		Region: c.region, Project: c.project, Type: roomType, AfterRoom: after, Limit: wire.ClampInteger(e.PayloadFields()["limit"], maxListed, 1, maxListed),
 	}
 	return func() (sendable, error) {
 		page, err := c.server.store.ListLobbies(ctx, q)

@@ -90,8 +90,10 @@ func (c *Check) Wait(text string) time.Duration {
 	return d
 }
 
-// At returns a Check for one element of a list. It reports fields as list[index].field, to c.
-func (c *Check) At(list string, index int) Check { return Check{parent: c, list: list, index: index} }
+// Element returns a Check for one element of a list. It reports fields as list[index].field, to c.
+func (c *Check) Element(list string, index int) Check {
+	return Check{parent: c, list: list, index: index}
+}
 
 // Err returns nil when every field is valid, else a 400 problem that names the invalid fields.
 func (c *Check) Err() error {

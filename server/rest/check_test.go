@@ -130,8 +130,8 @@ func TestCheckBounds(t *testing.T) {
 func TestCheckInListsOfLists(t *testing.T) {
 	t.Parallel()
 	var c rest.Check
-	outer := c.At("teams", 1)
-	inner := outer.At("players", 2)
+	outer := c.Element("teams", 1)
+	inner := outer.Element("players", 2)
 	inner.Match("sub", "", rest.Sub)
 	require.ErrorContains(t, c.Err(), "teams[1].players[2].sub")
 }

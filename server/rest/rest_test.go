@@ -43,7 +43,7 @@ func (r *joinRequest) Validate(c *rest.Check) {
 	c.Unique("party", r.Party)
 	c.Range("seats", r.Seats, 0, 1024)
 	for i, j := range r.Joined {
-		at := c.At("joined", i)
+		at := c.Element("joined", i)
 		at.Match("sub", j.Sub, rest.Sub)
 		at.Match("jti", j.JTI, rest.JTI)
 	}

@@ -70,7 +70,7 @@ func clockCollectors(clock Clock) []prometheus.Collector {
 		}),
 		gauge("director_clock_reading_age_seconds", "Time since the clock was last compared with the database's.", func() float64 {
 			if r, ok := clock.ClockReading(); ok {
-				return clock.Now().Sub(r.At.Add(r.Offset)).Seconds()
+				return clock.Now().Sub(r.MeasuredAt.Add(r.Offset)).Seconds()
 			}
 			return math.NaN()
 		}),

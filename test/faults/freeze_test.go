@@ -267,8 +267,8 @@ func freezesWhileAccepting(t *testing.T) bool {
 	l := newOMRig(t, 2)
 	frozen := l.Serve("--grpc-addr", l.grpcAddrs[0], "--database-url", named(t, l.Cluster.URL("postgres"), "frozen"))
 	l.Serve("--work", "--grpc-addr", l.grpcAddrs[1])
-	victim := l.conns.All[0]
-	l.conns.All = l.conns.All[1:] // all directors but the first call the other replica
+	victim := l.conns.List[0]
+	l.conns.List = l.conns.List[1:] // all directors but the first call the other replica
 	l.queue(t.Context(), players)
 
 	directing, stop := context.WithCancel(t.Context())

@@ -81,7 +81,7 @@ func TestOpenTransactionsDoNotSlowDownAssignments(t *testing.T) {
 	var watchers []func() error
 	for i, id := range ids {
 		if i%(tickets/watched) == 0 {
-			receive, err := l.watch(ctx, id, l.conns.All[len(watchers)%replicas])
+			receive, err := l.watch(ctx, id, l.conns.List[len(watchers)%replicas])
 			require.NoError(t, err)
 			watchers = append(watchers, receive)
 		}

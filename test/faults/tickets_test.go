@@ -225,7 +225,7 @@ func TestTicketsSurviveKilledReplicas(t *testing.T) {
 	players := longtest.Pick(6000, 20_000)
 	l := newOMRig(t, 3)
 	var replicas []*process
-	for n := range l.conns.All {
+	for n := range l.conns.List {
 		replicas = append(replicas, l.start(n))
 	}
 	directing, stop := context.WithCancel(t.Context())

@@ -15,7 +15,7 @@ import (
 
 // Conns are connections to the Open Match API of some replicas.
 type Conns struct {
-	All  []*grpc.ClientConn
+	List []*grpc.ClientConn
 	turn atomic.Int64
 }
 
@@ -27,13 +27,13 @@ func Dial(t *testing.T, addrs ...string) *Conns {
 		conn, err := grpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(16<<20)))
 		require.NoError(t, err)
 		t.Cleanup(func() { _ = conn.Close() })
-		c.All = append(c.All, conn)
+		c.List = append(c.List, conn)
 	}
 	return c
 }
 
 // Next returns the connection whose turn it is. Safe for concurrent use.
-func (c *Conns) Next() *grpc.ClientConn { return c.All[int(c.turn.Add(1))%len(c.All)] }
+func (c *Conns) Next() *grpc.ClientConn { return c.List[int(c.turn.Add(1))%len(c.List)] }
 
 // Retry calls one replica after the other while they are unavailable or refuse because of load. Safe for concurrent use.
 func (c *Conns) Retry(ctx context.Context, ask func(context.Context, *grpc.ClientConn) error) error {

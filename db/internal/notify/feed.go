@@ -12,10 +12,10 @@ type Feed struct {
 	notice   notice
 	wake     chan struct{}
 
-	mu      sync.Mutex
-	watched map[string][]string // keys by their shortened form
-	woken   map[string]struct{} // shortened keys
-	all     bool
+	mu       sync.Mutex
+	watched  map[string][]string // keys by their shortened form
+	woken    map[string]struct{} // shortened keys
+	isForAll bool
 }
 
 // SubscribeKeys returns a feed of the notices of a topic in a region. It watches no keys yet. Like other subscriptions it wakes when notices
@@ -61,13 +61,13 @@ func (f *Feed) Wake() <-chan struct{} { return f.wake }
 func (f *Feed) Take() (keys []string, all bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	all = f.all
+	all = f.isForAll
 	if !all {
 		for short := range f.woken {
 			keys = append(keys, f.watched[short]...)
 		}
 	}
-	f.all = false
+	f.isForAll = false
 	clear(f.woken)
 	return keys, all
 }
@@ -80,7 +80,7 @@ func (f *Feed) receive(keys []string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	news := len(keys) == 0
-	f.all = f.all || news
+	f.isForAll = f.isForAll || news
 	for _, k := range keys {
 		if _, watched := f.watched[k]; watched {
 			f.woken[k], news = struct{}{}, true

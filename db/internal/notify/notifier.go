@@ -48,16 +48,16 @@ type notifier struct {
 
 // mark collects the keys of a notice that is to be sent.
 type mark struct {
-	set  bool
-	all  bool
-	keys map[string]struct{}
+	set      bool
+	isForAll bool
+	keys     map[string]struct{}
 }
 
 // add adds keys; none means all.
 func (m *mark) add(keys []string) {
 	m.set = true
-	m.all = m.all || len(keys) == 0 || len(m.keys)+len(keys) > maxKeys
-	if m.all {
+	m.isForAll = m.isForAll || len(keys) == 0 || len(m.keys)+len(keys) > maxKeys
+	if m.isForAll {
 		m.keys = nil
 		return
 	}

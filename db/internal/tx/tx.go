@@ -18,7 +18,7 @@ import (
 type Tx struct {
 	conn     *pgx.Conn
 	timeouts Timeouts
-	begun    bool
+	hasBegun bool
 	deferred Pipeline
 }
 
@@ -51,7 +51,7 @@ func (t *Tx) Flush(ctx context.Context) error {
 }
 
 func (t *Tx) commit(ctx context.Context) error {
-	if !t.begun && t.deferred.Empty() {
+	if !t.hasBegun && t.deferred.Empty() {
 		return nil
 	}
 	Queue(&t.deferred, &struct{}{}, func(ctx context.Context, db DB) (struct{}, error) {
@@ -78,10 +78,10 @@ func (t *Tx) rollback(ctx context.Context) {
 }
 
 func (t *Tx) begin(ctx context.Context) error {
-	if t.begun {
+	if t.hasBegun {
 		return nil
 	}
-	t.begun = true
+	t.hasBegun = true
 	_, err := t.conn.Exec(ctx, strings.Join(t.timeouts.begin(t.conn), "; "))
 	return err
 }
@@ -112,10 +112,10 @@ func (t *Tx) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
 
 // SendBatch implements [Sender]. BEGIN is the first statement of the batch when the transaction has not begun.
 func (t *Tx) SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults {
-	if t.begun {
+	if t.hasBegun {
 		return t.conn.SendBatch(ctx, b)
 	}
-	t.begun = true
+	t.hasBegun = true
 	var first []*pgx.QueuedQuery
 	for _, sql := range t.timeouts.begin(t.conn) {
 		first = append(first, &pgx.QueuedQuery{SQL: sql})

@@ -34,8 +34,8 @@ func (p Problem) String() string {
 	return fmt.Sprintf("line %d, column %d: %s", p.Line, p.Column, p.described())
 }
 
-// In formats the problem as "ranked.yaml:4:12: teams[0].players: …", which editors understand.
-func (p Problem) In(file string) string {
+// InFile formats the problem as "ranked.yaml:4:12: teams[0].players: …", which editors understand.
+func (p Problem) InFile(file string) string {
 	return fmt.Sprintf("%s:%d:%d: %s", file, p.Line, p.Column, p.described())
 }
 

@@ -12,7 +12,7 @@ const (
 type Outlook struct {
 	Region, Mode string
 	Starting     int  // servers of the pool that start now, as of its last plan
-	Full         bool // the pool has as many servers as it may have, with those that drain or end
+	IsFull       bool // the pool has as many servers as it may have, with those that drain or end
 
 	// PausedUntil is when the pool starts servers again, by this replica's clock and to the second; zero: it starts them now. Without an operator
 	// the cause is its provider, which had no capacity, or failures of its servers.
@@ -25,7 +25,7 @@ func (o *Outlook) retryAfter() time.Duration {
 	switch {
 	case !o.PausedUntil.IsZero():
 		return min(max(time.Until(o.PausedUntil), retryStarting), retryFull)
-	case o.Full && o.Starting == 0:
+	case o.IsFull && o.Starting == 0:
 		return retryFull
 	default:
 		return retryStarting

@@ -62,7 +62,7 @@ func (r *Reader) Survey(ctx context.Context) (s Survey, err error) {
 				return s.sorted(groups), nil
 			}
 			after = c.ID
-			if !c.Free(now) {
+			if !c.IsFree(now) {
 				continue
 			}
 			waited := now.Sub(c.Created)

@@ -44,8 +44,8 @@ func outcomes(tickets []db.TicketOutcome) []explain.TicketOutcome {
 	all := make([]explain.TicketOutcome, len(tickets))
 	for i, t := range tickets {
 		all[i] = explain.TicketOutcome{TicketID: t.ID, Outcome: t.Outcome}
-		if t.Waited != nil {
-			ms := t.Waited.Milliseconds()
+		if t.WaitedFor != nil {
+			ms := t.WaitedFor.Milliseconds()
 			all[i].WaitedMS = &ms
 		}
 	}

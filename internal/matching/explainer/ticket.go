@@ -158,7 +158,7 @@ func (r *Reader) compare(ctx context.Context, e *explain.Explanation, q explain.
 		}
 		for _, c := range page {
 			after = c.ID
-			if c.ID == q.Ticket.ID || !c.Free(q.Now) {
+			if c.ID == q.Ticket.ID || !c.IsFree(q.Now) {
 				continue
 			}
 			if read++; read > r.MaxCandidates {

@@ -22,7 +22,7 @@ func (l *Loop) takeShare(ctx context.Context, all []db.ProfileOwner) error {
 	var free []db.ProfileOwner
 	for _, o := range all {
 		switch {
-		case l.unreadableVersions[o.Profile] == o.Live:
+		case l.unreadableVersions[o.Profile] == o.LiveVersion:
 		case !o.Owned:
 			l.looksWithoutOwner[o.Profile]++
 			free = append(free, o)
@@ -140,7 +140,7 @@ func (l *Loop) takeBatch(ctx context.Context, batch []db.ProfileOwner) (epochs m
 func (l *Loop) documents(ctx context.Context, batch []db.ProfileOwner) (documents map[string]string, err error) {
 	versions := map[string]int{}
 	for _, o := range batch {
-		versions[o.Profile] = o.Live
+		versions[o.Profile] = o.LiveVersion
 	}
 	err = reading(ctx, "reading profiles", func(ctx context.Context) (err error) {
 		documents, err = l.Store.ProfileDocuments(ctx, l.Universe, versions)
@@ -157,7 +157,7 @@ func (l *Loop) adopt(ctx context.Context, o db.ProfileOwner, epoch int64, docume
 		err = errFunction
 	}
 	if err != nil {
-		l.cannotRead(ctx, o.Profile, o.Live, err)
+		l.cannotRead(ctx, o.Profile, o.LiveVersion, err)
 		return false
 	}
 	p := l.profiles[o.Profile]
@@ -170,7 +170,7 @@ func (l *Loop) adopt(ctx context.Context, o db.ProfileOwner, epoch int64, docume
 		l.metrics.takeovers.Inc()
 		l.Log.LogAttrs(ctx, slog.LevelInfo, "profile is decided here", slog.String("profile", o.Profile), slog.Int64("epoch", epoch))
 	}
-	p.version, p.profile, p.seed, p.rosters, p.rostersRead, p.asks = o.Live, read, newSeed(), nil, time.Time{}, true
+	p.version, p.profile, p.seed, p.rosters, p.rostersRead, p.asks = o.LiveVersion, read, newSeed(), nil, time.Time{}, true
 	p.decideBy(read)
 	return true
 }

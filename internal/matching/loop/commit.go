@@ -158,7 +158,7 @@ func (c *commits) transact(ctx context.Context, to line, share db.HostShare, job
 	}
 	o.took = time.Since(started)
 	for _, outcome := range o.outcomes {
-		c.history.keep(outcome.Left)
+		c.history.keep(outcome.LeftTickets)
 	}
 	return o
 }

@@ -40,7 +40,7 @@ func newEntry(c db.Candidate, seen time.Time, playerArg string) *entry {
 	return e
 }
 
-func (e *entry) free(now time.Time) bool { return !e.paused && !e.pendingUntil.After(now) }
+func (e *entry) isFree(now time.Time) bool { return !e.paused && !e.pendingUntil.After(now) }
 
 // playable reports whether a profile may take the ticket.
 func (e *entry) playable() bool { return e.body != nil }

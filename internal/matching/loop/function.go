@@ -132,7 +132,7 @@ func (l *Loop) takeCall(ctx context.Context, c *functionCall) error {
 	p := l.profiles[c.profileName]
 	if p == nil || p.function != c.function {
 		for _, m := range c.marked() {
-			l.free(m, 0)
+			l.freeTickets(m, 0)
 		}
 		return nil
 	}
@@ -173,7 +173,7 @@ func (l *Loop) accepted(ctx context.Context, p *owned, m cycle.Accepted, teams m
 	}
 	if len(tickets) < len(m.Tickets) {
 		l.metrics.dropped.WithLabelValues("gone").Inc()
-		l.free(marked, 0)
+		l.freeTickets(marked, 0)
 		return
 	}
 	l.proposed(ctx, p, decided{Proposal: p.function.rest.Proposal(tickets, teams, p.function.regions), decidedAt: l.moment()}, &marked)
@@ -225,14 +225,14 @@ func (l *Loop) dropCalls() {
 	l.calls.goroutines.Wait()
 	for _, c := range append(l.calls.returned, l.calls.delivered()...) {
 		for _, m := range c.marked() {
-			l.free(m, 0)
+			l.freeTickets(m, 0)
 		}
 	}
 	l.calls = newCalls(l.Options)
 }
 
-// free returns the tickets of a function's match to the queue after a delay.
-func (l *Loop) free(tickets db.MarkedTickets, after time.Duration) {
+// freeTickets returns the tickets of a function's match to the queue after a delay.
+func (l *Loop) freeTickets(tickets db.MarkedTickets, after time.Duration) {
 	l.delayedFrees = append(l.delayedFrees, delayedFree{tickets, time.Now().Add(after)})
 }
 
@@ -240,7 +240,7 @@ func (l *Loop) free(tickets db.MarkedTickets, after time.Duration) {
 func (l *Loop) freeAll(profile string) {
 	for _, j := range append(l.commits.jobs(), l.waiting.jobs...) {
 		if m := j.marked(); m != nil && (profile == "" || profile == j.match.Profile) {
-			l.free(*m, 0)
+			l.freeTickets(*m, 0)
 		}
 	}
 }

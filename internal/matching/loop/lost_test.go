@@ -33,7 +33,7 @@ func (s *refusing) CommitMatches(ctx context.Context, universe, region string, s
 		return s.Store.CommitMatches(ctx, universe, region, share, owners, matches, assign)
 	}
 	s.refusals--
-	return []db.MatchOutcome{{Kind: db.MatchTicketsGone, Gone: tickets}}, nil
+	return []db.MatchOutcome{{Kind: db.MatchTicketsGone, GoneTickets: tickets}}, nil
 }
 
 // Pins a loop that decided the same match, and had it refused, thousands of times a second.

@@ -62,7 +62,7 @@ func (l *Loop) settle(ctx context.Context, j *job, outcome db.MatchOutcome) {
 	case db.MatchNoHost:
 		l.nextRegion(ctx, j)
 	case db.MatchTicketsGone:
-		l.handleLostTickets(ctx, j, outcome.Gone)
+		l.handleLostTickets(ctx, j, outcome.GoneTickets)
 	case db.MatchPlayersBusy:
 		l.giveBack(j, busyPause, "busy")
 	case db.MatchRefused:
@@ -155,7 +155,7 @@ func (l *Loop) giveBack(j *job, after time.Duration, why string) {
 		l.metrics.dropped.WithLabelValues(why).Inc()
 	}
 	if m := j.marked(); m != nil {
-		l.free(*m, after)
+		l.freeTickets(*m, after)
 		return
 	}
 	p := l.profiles[j.match.Profile]
@@ -169,7 +169,7 @@ func (l *Loop) giveBack(j *job, after time.Duration, why string) {
 func (l *Loop) putBack(p *owned, tickets []string, marked *db.MarkedTickets, after time.Duration) {
 	switch {
 	case marked != nil:
-		l.free(*marked, after)
+		l.freeTickets(*marked, after)
 	case after > 0:
 		l.returnAfter(after, p.name, tickets)
 	default:

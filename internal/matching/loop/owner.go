@@ -63,7 +63,7 @@ func (l *Loop) follow(ctx context.Context, all []db.ProfileOwner) error {
 		if p == nil {
 			continue
 		}
-		if p.version != o.Live && l.unreadableVersions[o.Profile] != o.Live {
+		if p.version != o.LiveVersion && l.unreadableVersions[o.Profile] != o.LiveVersion {
 			l.profilesToTake = append(l.profilesToTake, o)
 		}
 		l.followPause(ctx, p, o.Paused)
@@ -109,7 +109,7 @@ func (l *Loop) resume(ctx context.Context, all []db.ProfileOwner) error {
 	for _, o := range all {
 		switch {
 		case o.Worker != l.lease.id || l.profiles[o.Profile] != nil:
-		case l.unreadableVersions[o.Profile] != o.Live:
+		case l.unreadableVersions[o.Profile] != o.LiveVersion:
 			l.profilesToTake = append(l.profilesToTake, o)
 		default:
 			if err := l.giveUp(ctx, o.Profile); err != nil {

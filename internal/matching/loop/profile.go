@@ -105,7 +105,7 @@ func (l *Loop) fill(p *owned) {
 // candidates returns the free tickets that a profile may take, without those that are taken.
 func (l *Loop) candidates(profile string, hasPool bool, taken map[string]bool) []*entry {
 	now := l.moment()
-	return slices.DeleteFunc(l.queue.index.entriesOf(profile, hasPool), func(e *entry) bool { return !e.free(now) || taken[e.id] })
+	return slices.DeleteFunc(l.queue.index.entriesOf(profile, hasPool), func(e *entry) bool { return !e.isFree(now) || taken[e.id] })
 }
 
 // decideBy makes what decides by a version of the profile, without candidates.
@@ -180,7 +180,7 @@ func (l *Loop) returnAfter(d time.Duration, name string, tickets []string) {
 func (l *Loop) returnTickets(p *owned, tickets []string) {
 	c := change{moment: l.moment(), kind: candidatesReturned, ids: tickets}
 	for _, id := range tickets {
-		if e := l.queue.entries[id]; e != nil && e.playable() && e.free(c.moment) {
+		if e := l.queue.entries[id]; e != nil && e.playable() && e.isFree(c.moment) {
 			c.entries = append(c.entries, e)
 		}
 	}

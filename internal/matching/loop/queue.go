@@ -97,7 +97,7 @@ func (q *queue) follow(ctx context.Context) error {
 			q.nextPage.overtake(c.ID)
 		}
 		q.putPage(page.Candidates)
-		q.changesPoint, more = page.Next, page.More
+		q.changesPoint, more = page.Next, page.HasMore
 	}
 	for more := true; more; {
 		page, err := q.settledSince(ctx, q.settledPoint)
@@ -114,7 +114,7 @@ func (q *queue) follow(ctx context.Context) error {
 			}
 			q.remove(s.ID)
 		}
-		q.settledPoint, more = page.Next, page.More
+		q.settledPoint, more = page.Next, page.HasMore
 	}
 	q.freeOverdue()
 	return nil
@@ -160,7 +160,7 @@ func (q *queue) put(c db.Candidate, at time.Time) {
 	e := newEntry(c, at, q.playerArg)
 	if old != nil {
 		e.seenAt = old.seenAt
-		if old.tx == e.tx && old.free(at) == e.free(at) {
+		if old.tx == e.tx && old.isFree(at) == e.isFree(at) {
 			return // it was read before
 		}
 		q.remove(c.ID)
@@ -172,7 +172,7 @@ func (q *queue) put(c db.Candidate, at time.Time) {
 	q.index.add(e)
 	q.heldBytes += e.bytes()
 	switch {
-	case e.free(at):
+	case e.isFree(at):
 		q.listener.ticketFree(e)
 	case !e.paused:
 		q.inMatches[c.ID] = e
@@ -216,7 +216,7 @@ func (q *queue) freeOverdue() {
 	}
 	q.nextOverdueAt = time.Time{}
 	for id, e := range q.inMatches {
-		if e.free(now) {
+		if e.isFree(now) {
 			delete(q.inMatches, id)
 			q.listener.ticketFree(e)
 		} else {
@@ -236,7 +236,7 @@ func (q *queue) soonest(at time.Time) {
 func (q *queue) freeVersions(ids []string) map[string]uint64 {
 	free, now := map[string]uint64{}, q.listener.moment()
 	for _, id := range ids {
-		if e := q.entries[id]; e != nil && e.playable() && e.free(now) {
+		if e := q.entries[id]; e != nil && e.playable() && e.isFree(now) {
 			free[id] = e.tx
 		}
 	}
@@ -261,7 +261,7 @@ func (q *queue) refresh(ctx context.Context, ids []string) error {
 	for _, c := range found {
 		there[c.ID] = true
 		if old := q.entries[c.ID]; old != nil {
-			if old.tx == c.Tx && old.free(at) && c.Free(at) {
+			if old.tx == c.Tx && old.isFree(at) && c.IsFree(at) {
 				continue // it is as it was: its match is given back
 			}
 			c.SeenAt = old.seenAt

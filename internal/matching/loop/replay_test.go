@@ -89,7 +89,7 @@ func (b *bundle) cancelSome() {
 // replay replays the live version of a profile from then on.
 func (b *bundle) replay(name string, from time.Time) *replay.Report {
 	b.t.Helper()
-	in, err := replayer.Past(b.t.Context(), b.Store, db.Past{Region: universe, Profile: name, From: from, To: b.Now()}, b.rules(name), replayer.Recording{})
+	in, err := replayer.Past(b.t.Context(), b.Store, db.Past{Region: universe, Profile: name, From: from, Until: b.Now()}, b.rules(name), replayer.Recording{})
 	require.NoError(b.t, err)
 	report, err := replay.Run(b.t.Context(), in)
 	require.NoError(b.t, err)
@@ -123,7 +123,7 @@ func TestWhatAHistoryCannotReplay(t *testing.T) {
 			b.ticket(1000, party("bo"), "duel")
 			b.eventually(2, "SELECT count(*) FROM settled_tickets WHERE assignment IS NOT NULL")
 			stop() // it has written the history then
-			in, err := replayer.Past(t.Context(), b.Store, db.Past{Region: universe, Profile: "duel", From: time.Now().Add(-time.Hour), To: b.Now()}, b.rules("duel"), replayer.Recording{})
+			in, err := replayer.Past(t.Context(), b.Store, db.Past{Region: universe, Profile: "duel", From: time.Now().Add(-time.Hour), Until: b.Now()}, b.rules("duel"), replayer.Recording{})
 			if err == nil {
 				_, err = replay.Run(t.Context(), in)
 			}

@@ -47,7 +47,7 @@ func (l *Loop) followShadow(ctx context.Context, p *owned, version int, mayBegin
 	case version == 0:
 		p.shadow = nil
 		return false, nil
-	case !mayBegin || p.shadow != nil && p.shadow.version == version && p.shadow.matchCounts.Live == p.version:
+	case !mayBegin || p.shadow != nil && p.shadow.version == version && p.shadow.matchCounts.LiveMatches == p.version:
 		return false, nil
 	}
 	var stored db.ProfileVersion
@@ -58,7 +58,7 @@ func (l *Loop) followShadow(ctx context.Context, p *owned, version int, mayBegin
 	if err != nil {
 		return false, err
 	}
-	p.shadow = &shadow{version: version, creditedAt: time.Now(), count: map[string]int{}, matchCounts: db.ShadowMatches{Profile: p.name, Live: p.version, Shadow: version}}
+	p.shadow = &shadow{version: version, creditedAt: time.Now(), count: map[string]int{}, matchCounts: db.ShadowMatches{Profile: p.name, LiveMatches: p.version, Shadow: version}}
 	read, err := profile.ParseStored([]byte(stored.Document))
 	if err == nil && read.Function != nil {
 		err = errFunctionShadow
@@ -174,7 +174,7 @@ func (l *Loop) putShadows(ctx context.Context) {
 		if err := l.Store.RecordShadow(ctx, l.Universe, seen); err != nil {
 			l.Log.LogAttrs(ctx, slog.LevelWarn, "matches of a shadow could not be recorded", slog.String("profile", p.name), slog.Any("error", err))
 		}
-		p.shadow.matchCounts = db.ShadowMatches{Profile: seen.Profile, Live: seen.Live, Shadow: seen.Shadow}
+		p.shadow.matchCounts = db.ShadowMatches{Profile: seen.Profile, LiveMatches: seen.LiveMatches, Shadow: seen.Shadow}
 		clear(p.shadow.count)
 	}
 }

@@ -206,7 +206,7 @@ func (l *Loop) sumDemand() []db.Demand {
 		d := db.Demand{Region: region, Mode: row.Mode, Key: row.Key}
 		key := d.Region + "\x00" + d.Mode + "\x00" + d.Key
 		if sums[key] == nil {
-			d.Waits = time.Since(j.decidedAt).Truncate(time.Second)
+			d.LongestWait = time.Since(j.decidedAt).Truncate(time.Second)
 			sums[key] = &d
 		}
 		sums[key].Matches++

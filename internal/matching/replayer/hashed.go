@@ -24,7 +24,7 @@ func needsOf(p *profile.Profile) needs {
 	for _, o := range p.Order {
 		n[o.Distance], n[o.Value] = "order", "order"
 	}
-	n[p.Batch.By], n[p.Priority.By] = "batch", "priority"
+	n[p.Batch.Attribute], n[p.Priority.Attribute] = "batch", "priority"
 	for name, a := range p.Attributes {
 		if a.Kind == match.Number {
 			n[name] = "a number"

@@ -50,7 +50,7 @@ func Past(ctx context.Context, s Store, past db.Past, rules decide.Version, reco
 		return replay.Input{}, err
 	}
 	in := replay.Input{
-		Version: rules, Begin: past.From, End: past.To, Arrivals: h.arrivals, Matches: h.matches,
+		Version: rules, Begin: past.From, End: past.Until, Arrivals: h.arrivals, Matches: h.matches,
 		HasSameRules: func(version int) bool { return same[version] },
 	}
 	for _, v := range slices.Backward(versions) { // the last is the one with most matches
@@ -128,7 +128,7 @@ func (h *history) check(rules decide.Version) error {
 	}
 	return fmt.Errorf("no ticket of profile %s was in the queue between %s and %s%s; the history begins at %s "+
 		"(DIRECTOR_MATCH_HISTORY); --name replays the tickets of another profile", h.past.Profile, h.past.From.UTC().Format(time.RFC3339),
-		h.past.To.UTC().Format(time.RFC3339), unnamed(others, rules.Profile), begins.UTC().Format(time.RFC3339))
+		h.past.Until.UTC().Format(time.RFC3339), unnamed(others, rules.Profile), begins.UTC().Format(time.RFC3339))
 }
 
 // unnamed says why tickets that named no profile are none of the profile's.

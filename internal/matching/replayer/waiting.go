@@ -45,7 +45,7 @@ func (h *history) readQueue() error {
 // readWaiting adds a ticket that waits, as the history will have it. What cannot be decoded is no candidate of a worker either.
 func (h *history) readWaiting(c *db.Candidate) error {
 	profiles, players := ticketbody.Requested(c.Body, h.recording.PlayerArg)
-	if !players || !c.Created.Before(h.past.To) || len(profiles) > 0 && !slices.Contains(profiles, h.past.Profile) {
+	if !players || !c.Created.Before(h.past.Until) || len(profiles) > 0 && !slices.Contains(profiles, h.past.Profile) {
 		return nil
 	}
 	t, err := ticketbody.Decode(c.ID, c.Created, c.Body, h.recording.PlayerArg)

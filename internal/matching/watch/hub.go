@@ -133,7 +133,7 @@ func (h *Hub) readEvents(ctx context.Context) (more bool, err error) {
 	}
 	h.events = page.Next
 	h.wake(page.Tickets)
-	return page.More, nil
+	return page.HasMore, nil
 }
 
 // readPage passes on one page. Without watchers it only moves to the feed's end.
@@ -159,7 +159,7 @@ func (h *Hub) readPage(ctx context.Context) (more bool, err error) {
 		h.invalidate()
 	}
 	h.deliver(page.Settled)
-	return page.More, nil
+	return page.HasMore, nil
 }
 
 // invalidate makes each watcher read its ticket, because the feed may have skipped changes.

@@ -80,10 +80,10 @@ func (w *watcher) follow(ctx context.Context) error {
 // handle handles a change from the feed. It reads the ticket where the change is not an assignment, or is older than the last
 // one sent: that change may be outdated, or the database's clock went back in a failover.
 func (w *watcher) handle(ctx context.Context, s db.Settled) error {
-	if !s.Assigned || s.At.Before(w.assignedAt) {
+	if !s.Assigned || s.SettledAt.Before(w.assignedAt) {
 		return w.lookAgain(ctx)
 	}
-	return w.update(s.Assignment, s.At)
+	return w.update(s.Assignment, s.SettledAt)
 }
 
 func (w *watcher) look(ctx context.Context) (db.Ticket, error) {

@@ -78,7 +78,7 @@ func (f *follower) readStatus(ctx context.Context) (over bool, err error) {
 // takeStatus delivers matches that the owner has committed, ends the calls when the cycle has ended, and takes the cycle over
 // when its lease has expired.
 func (f *follower) takeStatus(ctx context.Context, status db.CycleStatus) (over bool, err error) {
-	f.takeVerdicts(status.Decided)
+	f.takeVerdicts(status.DecidedProposals)
 	if status.State == db.CycleEvaluating || !time.Now().Before(f.round.collectsUntil) {
 		f.round.cancelFunctions()
 	}
@@ -118,7 +118,7 @@ func (f *follower) takeVerdicts(verdicts []db.DecidedProposal) {
 	for _, v := range verdicts {
 		proposals, _ := calls[v.Caller].proposalsAfter(v.Seq - 1)
 		if p := proposals[0]; !p.isDecided {
-			p.decide(v.Kept, f.createdBackfill(p.Proposal, v))
+			p.decide(v.IsCommitted, f.createdBackfill(p.Proposal, v))
 		}
 	}
 }

@@ -40,16 +40,16 @@ type connections struct {
 	restartWait time.Duration // for a match function that restarts
 	idle        time.Duration // without a call, after which a connection is closed until the next call
 
-	mu     sync.Mutex
-	open   map[address]*connection
-	recent *list.List // of *connection, the one used last in front
-	closed bool
+	mu              sync.Mutex
+	openConnections map[address]*connection
+	recent          *list.List // of *connection, the one used last in front
+	closed          bool
 }
 
 // connection is shared by the calls to an address.
 type connection struct {
 	*grpc.ClientConn
-	at      address
+	address address
 	refused atomic.Bool // the allow-list refused the last address
 	reached atomic.Bool // a TCP connection was once accepted
 	tried   atomic.Bool // by a call
@@ -60,7 +60,7 @@ type connection struct {
 }
 
 func newConnections(d dialer, restartWait time.Duration) *connections {
-	return &connections{dialer: d, restartWait: min(restartWait, maxRestartWait), idle: idleTime, open: map[address]*connection{}, recent: list.New()}
+	return &connections{dialer: d, restartWait: min(restartWait, maxRestartWait), idle: idleTime, openConnections: map[address]*connection{}, recent: list.New()}
 }
 
 // use returns the connection of an address. The caller must call done after its call.
@@ -68,7 +68,7 @@ func (c *connections) use(at address) (*connection, error) {
 	at.host = strings.ToLower(at.host)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	conn := c.open[at]
+	conn := c.openConnections[at]
 	if conn == nil {
 		var err error
 		if conn, err = c.dial(at); err != nil {
@@ -87,7 +87,7 @@ func (c *connections) remember(conn *connection) {
 	if c.closed {
 		return // the connection is closed after this call
 	}
-	c.open[conn.at] = conn
+	c.openConnections[conn.address] = conn
 	conn.place = c.recent.PushFront(conn)
 	if c.recent.Len() > maxConnections {
 		c.forget(c.recent.Back().Value.(*connection))
@@ -102,7 +102,7 @@ func (c *connections) call(ctx context.Context, at address, try func(*connection
 	if err != nil {
 		return status.Error(codes.Internal, err.Error())
 	}
-	defer c.done(conn)
+	defer c.release(conn)
 	first := !conn.tried.Swap(true)
 	some, err := try(conn)
 	lost := !some && status.Code(err) == codes.Unavailable && !conn.refused.Load()
@@ -114,7 +114,7 @@ func (c *connections) call(ctx context.Context, at address, try func(*connection
 	if err != nil {
 		return status.Error(codes.Internal, err.Error())
 	}
-	defer c.done(fresh)
+	defer c.release(fresh)
 	fresh.tried.Store(true)
 	if conn.reached.Load() { // do not wait for an address that never accepted a connection: the other callers of the cycle wait, too
 		fresh.becomeReady(ctx, c.restartWait)
@@ -123,7 +123,7 @@ func (c *connections) call(ctx context.Context, at address, try func(*connection
 	return fresh.explain(err)
 }
 
-func (c *connections) done(conn *connection) {
+func (c *connections) release(conn *connection) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	conn.calls--
@@ -142,7 +142,7 @@ func (c *connections) close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.closed = true
-	for _, conn := range c.open {
+	for _, conn := range c.openConnections {
 		c.forget(conn)
 	}
 }
@@ -152,7 +152,7 @@ func (c *connections) forget(conn *connection) {
 		return
 	}
 	c.recent.Remove(conn.place)
-	delete(c.open, conn.at)
+	delete(c.openConnections, conn.address)
 	conn.place = nil
 	conn.closeUnused()
 }
@@ -166,7 +166,7 @@ func (c *connection) closeUnused() {
 // dial makes a connection, which connects when it is first used. Service configs in TXT records are ignored: the name's
 // owner must not configure this client.
 func (c *connections) dial(at address) (*connection, error) {
-	conn := &connection{at: at}
+	conn := &connection{address: at}
 	client, err := grpc.NewClient("dns:///"+url.PathEscape(at.String()), append(c.dialer.tracing.ofClient(),
 		grpc.WithTransportCredentials(c.dialer.credentials()),
 		grpc.WithContextDialer(func(ctx context.Context, addr string) (net.Conn, error) {

@@ -27,8 +27,8 @@ func TestConnectionIsShared(t *testing.T) {
 	b, err := c.use(address{host: "localhost", port: 1})
 	require.NoError(t, err)
 	require.Same(t, a, b)
-	c.done(a)
-	c.done(b)
+	c.release(a)
+	c.release(b)
 	require.NotEqual(t, connectivity.Shutdown, a.GetState(), "kept for the next call")
 }
 
@@ -62,7 +62,7 @@ func TestAConnectionWithoutCallsIsNotMadeAnew(t *testing.T) {
 		conn, err := c.use(at)
 		require.NoError(t, err)
 		require.Eventually(t, func() bool { return conn.GetState() == connectivity.Idle }, 20*time.Second, time.Millisecond)
-		c.done(conn)
+		c.release(conn)
 		for len(accepted) > 0 {
 			<-accepted
 		}
@@ -78,13 +78,13 @@ func TestConnectionsAreBounded(t *testing.T) {
 	for port := range maxConnections + 10 {
 		conn, err := c.use(address{host: "localhost", port: 1000 + port})
 		require.NoError(t, err)
-		c.done(conn)
+		c.release(conn)
 	}
-	require.Len(t, c.open, maxConnections)
+	require.Len(t, c.openConnections, maxConnections)
 	require.Equal(t, maxConnections, c.recent.Len())
 	require.Nil(t, used.place, "the least recently used one")
 	require.NotEqual(t, connectivity.Shutdown, used.GetState())
-	c.done(used)
+	c.release(used)
 	require.Equal(t, connectivity.Shutdown, used.GetState())
 }
 
@@ -99,10 +99,10 @@ func TestTheConnectionUsedLastStays(t *testing.T) {
 			if p == 1 && first == nil {
 				first = conn
 			}
-			c.done(conn)
+			c.release(conn)
 		}
 	}
-	require.Same(t, first, c.open[address{host: "localhost", port: 1}])
+	require.Same(t, first, c.openConnections[address{host: "localhost", port: 1}])
 }
 
 // Two calls that both find a connection broken replace it once.
@@ -116,9 +116,9 @@ func TestRetireLeavesTheNextConnection(t *testing.T) {
 	next, err := c.use(at)
 	require.NoError(t, err)
 	c.retire(broken)
-	require.Same(t, next, c.open[at])
-	c.done(next)
-	c.done(broken)
+	require.Same(t, next, c.openConnections[at])
+	c.release(next)
+	c.release(broken)
 	require.Equal(t, connectivity.Shutdown, broken.GetState())
 	require.NotEqual(t, connectivity.Shutdown, next.GetState())
 }
@@ -130,12 +130,12 @@ func TestCloseLetsCallsFinish(t *testing.T) {
 	require.NoError(t, err)
 	c.close()
 	require.NotEqual(t, connectivity.Shutdown, conn.GetState())
-	c.done(conn)
+	c.release(conn)
 	require.Equal(t, connectivity.Shutdown, conn.GetState())
 
 	late, err := c.use(address{host: "localhost", port: 1})
 	require.NoError(t, err)
-	c.done(late)
+	c.release(late)
 	require.Equal(t, connectivity.Shutdown, late.GetState(), "nothing would close it later")
 }
 
@@ -153,12 +153,12 @@ func TestConnectionsOfManyCalls(t *testing.T) {
 				if n%7 == 0 {
 					c.retire(conn)
 				}
-				c.done(conn)
+				c.release(conn)
 			}
 		})
 	}
 	calls.Wait()
-	for _, conn := range c.open {
+	for _, conn := range c.openConnections {
 		require.Zero(t, conn.calls)
 	}
 }
@@ -173,7 +173,7 @@ func TestBecomeReadyEndsWithTheContext(t *testing.T) {
 	c := makeConnections(t)
 	conn, err := c.use(at)
 	require.NoError(t, err)
-	defer c.done(conn)
+	defer c.release(conn)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	conn.becomeReady(ctx, time.Hour)

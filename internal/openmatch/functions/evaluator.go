@@ -38,7 +38,7 @@ func (f *functions) evaluator(target string) (cycle.Evaluator, error) {
 		return &restEvaluator{client: f.trustedHTTP, target: at.url(u.Scheme, "/v1/evaluator/matches:evaluate").String(), log: f.log, guard: f.guard}, nil
 	case "grpc", "grpcs":
 		f.trusted = newConnections(d, f.restartWait)
-		return &grpcEvaluator{connections: f.trusted, at: at, guard: f.guard}, nil
+		return &grpcEvaluator{connections: f.trusted, address: at, guard: f.guard}, nil
 	}
 	return nil, errors.New("the evaluator's address begins with none of grpc://, grpcs://, http:// and https://")
 }
@@ -46,15 +46,15 @@ func (f *functions) evaluator(target string) (cycle.Evaluator, error) {
 // grpcEvaluator calls an evaluator over gRPC, once in each cycle.
 type grpcEvaluator struct {
 	connections *connections
-	at          address
+	address     address
 	guard       *panics.Guard
 }
 
 // Evaluate implements [cycle.Evaluator]. It sends proposals while it receives acceptances. If the evaluator restarts
 // before it has accepted a match, it gets all proposals again.
 func (e *grpcEvaluator) Evaluate(ctx context.Context, in <-chan cycle.Proposal, accept func(id string) error) error {
-	proposals := &evaluatorInput{in: in, guard: e.guard}
-	return e.connections.call(ctx, e.at, func(c *connection) (some bool, err error) { return c.evaluate(ctx, proposals, accept) })
+	proposals := &evaluatorInput{proposals: in, guard: e.guard}
+	return e.connections.call(ctx, e.address, func(c *connection) (some bool, err error) { return c.evaluate(ctx, proposals, accept) })
 }
 
 // evaluate reports whether a match was accepted.
@@ -77,9 +77,9 @@ func (c *connection) evaluate(ctx context.Context, proposals *evaluatorInput, ac
 
 // evaluatorInput holds the proposals of a cycle for an evaluator that may restart.
 type evaluatorInput struct {
-	in    <-chan cycle.Proposal
-	sent  []cycle.Proposal
-	guard *panics.Guard
+	proposals <-chan cycle.Proposal
+	sent      []cycle.Proposal
+	guard     *panics.Guard
 }
 
 // sendOrCancel calls send, and cancels the stream's context if that panics.
@@ -101,7 +101,7 @@ func (x *evaluatorInput) send(stream pb.Evaluator_EvaluateClient) {
 		select {
 		case <-stream.Context().Done():
 			return
-		case p, more := <-x.in:
+		case p, more := <-x.proposals:
 			if !more {
 				_ = stream.CloseSend()
 				return

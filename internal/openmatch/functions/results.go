@@ -81,11 +81,11 @@ const (
 // answerBody reads an answer, and counts the bytes of it that are in memory.
 type answerBody struct {
 	io.Reader
-	memory  memory
-	read    int64 // bytes
-	decoded int64 // of those
-	held    int
-	refused error // why nothing more is read
+	memory        memory
+	read          int64 // bytes
+	decoded       int64 // of those
+	bufferedBytes int
+	refused       error // why nothing more is read
 }
 
 // Read implements [io.Reader].
@@ -100,7 +100,7 @@ func (b *answerBody) Read(p []byte) (int, error) {
 		if b.refused = b.memory.Hold(n * decodingCost); b.refused != nil {
 			return 0, b.refused
 		}
-		b.held += n * decodingCost
+		b.bufferedBytes += n * decodingCost
 	}
 	return n, err
 }
@@ -110,8 +110,8 @@ func (b *answerBody) release(offset int64) {
 	b.decoded = offset
 	if b.memory != nil {
 		left := int(b.read-b.decoded) * decodingCost
-		b.memory.Release(b.held - left)
-		b.held = left
+		b.memory.Release(b.bufferedBytes - left)
+		b.bufferedBytes = left
 	}
 }
 

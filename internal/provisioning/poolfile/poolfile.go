@@ -17,7 +17,7 @@ type File struct {
 	Apps  []provision.AppVersion
 	Pools []provision.Pool
 
-	at positions
+	positions positions
 }
 
 // Error lists what is wrong with a document: 1 to 16 problems.
@@ -32,7 +32,7 @@ func Parse(document []byte) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &File{at: at}
+	f := &File{positions: at}
 	c := converter{file: f}
 	for i, a := range read.Apps {
 		f.Apps = append(f.Apps, c.app(fmt.Sprintf("apps[%d].", i), a))
@@ -65,6 +65,6 @@ func (f *File) Locate(err error) error {
 }
 
 func (f *File) problem(path, text string) Problem {
-	at := f.at.of(path)
+	at := f.positions.positionOf(path)
 	return Problem{Line: at.Line, Column: at.Column, Path: path, Text: text}
 }

@@ -141,7 +141,7 @@ func TestParseNamesTheKindThatIsExpected(t *testing.T) {
 		require.ErrorAs(t, err, &refused, document)
 		at, text, _ := strings.Cut(want, ": ")
 		path, text, _ := strings.Cut(text, ": ")
-		require.Equal(t, at+": "+text, strings.Replace(refused.Problems[0].In("f"), path+": ", "", 1)[len("f:"):], document)
+		require.Equal(t, at+": "+text, strings.Replace(refused.Problems[0].InFile("f"), path+": ", "", 1)[len("f:"):], document)
 		require.NotContains(t, err.Error(), "poolfile")
 	}
 }

@@ -22,8 +22,8 @@ type position struct{ Line, Column int }
 // positions are those of values, by path.
 type positions map[string]position
 
-// of returns the position of a value, or of the closest value around one that is missing.
-func (p positions) of(path string) position {
+// positionOf returns the position of a value, or of the closest value around one that is missing.
+func (p positions) positionOf(path string) position {
 	for path != "" {
 		if at, ok := p[path]; ok {
 			return at
@@ -33,8 +33,8 @@ func (p positions) of(path string) position {
 	return position{1, 1}
 }
 
-// named adds the path to a problem that has none and is about a value.
-func (p positions) named(err error) error {
+// withPosition adds the path to a problem that has none and is about a value.
+func (p positions) withPosition(err error) error {
 	refused, ok := errors.AsType[*Error](err)
 	if !ok || refused.Problems[0].Path != "" {
 		return err
@@ -61,7 +61,7 @@ func decode(raw []byte) (read poolDocument, at positions, err error) {
 	at = positions{}
 	at.add("", body)
 	if err := decodeNode(body, &read); err != nil {
-		return read, nil, at.named(atPosition(body, err))
+		return read, nil, at.withPosition(atPosition(body, err))
 	}
 	return read, at, nil
 }

@@ -82,7 +82,7 @@ func (c *Caller) Create(ctx context.Context, r db.NewRoom) (db.CommandAnswer, er
 	return c.do(ctx, func() (db.Command, error) {
 		r.Region, r.Caller, r.Timeout = c.region, c.options.Replica(), c.options.Timeout
 		if c.options.NearestAgents != nil {
-			r.Near = c.options.NearestAgents(r)
+			r.NearestAgents = c.options.NearestAgents(r)
 		}
 		return c.store.CreateRoom(ctx, r)
 	})

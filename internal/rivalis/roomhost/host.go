@@ -111,9 +111,9 @@ func (h *Host) register(ctx context.Context, processes []db.HostProcess, beat bo
 	for _, p := range processes {
 		r, ok := registrationOf(p, h.Region)
 		switch {
-		case p.Taken || !ok:
+		case p.IsReplaced || !ok:
 			h.logOnce(ctx, p)
-		case p.Silent:
+		case p.IsSilent:
 		case mustRegister(p, r):
 			calls.Go(func() error { return h.registerOne(callsCtx, p, r) })
 		default:
@@ -165,7 +165,7 @@ func (h *Host) logOnce(ctx context.Context, p db.HostProcess) {
 	if !h.refusedProcesses[p.ID] {
 		h.refusedProcesses[p.ID] = true
 		h.Log.LogAttrs(ctx, slog.LevelWarn, "the process of an agent cannot host sessions: it has no endpoint, no room type that is a mode, "+
-			"no connections, or its id is another game server's", slog.Bool("taken", p.Taken))
+			"no connections, or its id is another game server's", slog.Bool("taken", p.IsReplaced))
 	}
 }
 
@@ -173,7 +173,7 @@ func (h *Host) logOnce(ctx context.Context, p db.HostProcess) {
 func (h *Host) settle(ctx context.Context, replica uuid.UUID, processes []string) error {
 	for {
 		done, err := h.Store.SettleRooms(ctx, h.Region, replica, processes)
-		if err != nil || !done.Full || done.Created+done.Closed == 0 {
+		if err != nil || !done.HasMore || done.Created+done.Closed == 0 {
 			return err
 		}
 	}

@@ -41,7 +41,7 @@ func maxSessions(p db.HostProcess) *int {
 	if p.MaxRooms == nil {
 		return nil
 	}
-	return new(max(0, int(*p.MaxRooms)-p.Others))
+	return new(max(0, int(*p.MaxRooms)-p.OtherRooms))
 }
 
 // loadOf returns the share of connections in use, or the number of connections if the process declares no maximum.
@@ -57,7 +57,7 @@ func mustRegister(p db.HostProcess, r db.Registration) bool {
 	i := p.Instance
 	modes := slices.Clone(i.Modes)
 	slices.Sort(modes)
-	return !i.Live || i.Endpoint != r.Endpoint || i.Capacity != r.Capacity || (i.MaxSessions == nil) != (r.MaxSessions == nil) ||
+	return !i.IsLive || i.Endpoint != r.Endpoint || i.Capacity != r.Capacity || (i.MaxSessions == nil) != (r.MaxSessions == nil) ||
 		slices.CompareFunc(modes, r.Modes, cmp.Compare[string]) != 0
 }
 

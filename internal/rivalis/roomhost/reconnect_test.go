@@ -34,7 +34,7 @@ func TestASecondConnectionToTheSameReplicaClosesNoSession(t *testing.T) {
 	hosts, err := b.HostProcesses(t.Context(), region, b.replica)
 	require.NoError(t, err)
 	require.Len(t, hosts, 1)
-	require.Zero(t, hosts[0].Others, "the room is the session's")
+	require.Zero(t, hosts[0].OtherRooms, "the room is the session's")
 
 	b.Exec("SELECT close_sessions($1, ARRAY[$2]::uuid[], 'closed by an operator')", region, id)
 	orphans, err := b.OrphanedRooms(t.Context(), region, b.replica, []string{again.Content.ProcessUID})

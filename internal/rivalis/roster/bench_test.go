@@ -15,7 +15,7 @@ import (
 
 // aFleet makes the rows of n agents with four rooms each.
 func aFleet(n int) *db.RosterPage {
-	page := &db.RosterPage{Replicas: []db.RosterReplica{{ID: someReplicas[0], Live: true, HeardSince: time.Now()}}}
+	page := &db.RosterPage{Replicas: []db.RosterReplica{{ID: someReplicas[0], IsLive: true, HeardSince: time.Now()}}}
 	for i := range n {
 		page.Agents = append(page.Agents, anAgent(i, 3))
 	}

@@ -67,7 +67,7 @@ func parsePosition(id string) (position, bool) {
 type entry struct {
 	Event
 
-	at position
+	position position
 }
 
 // expand returns the events of a row of the log. Errors: the row's detail does not fit its kind.

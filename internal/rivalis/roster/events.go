@@ -61,14 +61,14 @@ type Events struct {
 
 // reader is the read state of Run.
 type reader struct {
-	began   bool
-	next    db.AgentEventPoint
-	server  time.Time
-	last    position // of the last event; zero: no event was read yet
-	held    bool     // events wait for an older transaction
-	wait    time.Duration
-	sync    syncing
-	failing bool
+	began      bool
+	next       db.AgentEventPoint
+	server     time.Time
+	last       position // of the last event; zero: no event was read yet
+	isHeldBack bool     // events wait for an older transaction
+	wait       time.Duration
+	sync       syncing
+	failing    bool
 }
 
 // NewEvents returns the Events of a roster's region, for at most limit streams. Errors: its metrics are already registered.
@@ -152,7 +152,7 @@ func (e *Events) turn(ctx context.Context) error {
 			return e.reconcile(ctx, page.Server)
 		}
 		e.take(&page)
-		more = page.More
+		more = page.HasMore
 	}
 	e.trySync(time.Now())
 	return nil
@@ -198,13 +198,13 @@ func (e *Events) take(page *db.AgentEventPage) {
 	}
 	entries := e.expandAll(page.Events)
 	if len(entries) > 0 {
-		r.last = entries[len(entries)-1].at
+		r.last = entries[len(entries)-1].position
 	}
 	for i := range entries {
 		r.sync.owed = r.sync.owed || entries[i].changesFleet()
 		e.counts.sent(entries[i].Type)
 	}
-	r.next, r.held = page.Next, page.Held
+	r.next, r.isHeldBack = page.Next, page.IsHeldBack
 	e.recent.append(entries, position{tx: r.next.Tx, id: r.next.ID, n: lastOfRow(r.next.ID)})
 }
 
@@ -234,7 +234,7 @@ func lastOfRow(id uuid.UUID) int {
 func (e *Events) trySync(now time.Time) {
 	r, s := &e.reader, e.roster.state.Load()
 	complete := s.view.changed < r.next.Tx && s.point.Includes(r.last.tx)
-	if !r.sync.due(s.view.stats.Hash, complete, now) {
+	if !r.sync.isDue(s.view.stats.Hash, complete, now) {
 		return
 	}
 	end := position{tx: r.next.Tx, id: r.next.ID, n: lastOfRow(r.next.ID)}
@@ -244,7 +244,7 @@ func (e *Events) trySync(now time.Time) {
 
 // nextIn returns the delay until the next read if nothing wakes the reader.
 func (r *reader) nextIn(poll time.Duration) time.Duration {
-	if r.failing || !r.held && r.sync.since.IsZero() {
+	if r.failing || !r.isHeldBack && r.sync.since.IsZero() {
 		return poll
 	}
 	wait := max(r.wait, againAfter)

@@ -13,13 +13,13 @@ import (
 // fleet is the mutable copy from which views are made. One goroutine changes it; Instance and AppendRoom of [Roster] read its indexes
 // concurrently.
 type fleet struct {
-	agents  map[string]*agent // by id: all agents that have not left
-	live    map[uuid.UUID]bool
-	heard   map[uuid.UUID]int64
-	totals  totals
-	ordered []*Instance // the listed instances by joining; the slice is never changed in place, because views share it
-	ranked  []*Instance // the same by rank, for [Roster.Near]
-	changed uint64
+	agents       map[string]*agent // by id: all agents that have not left
+	liveReplicas map[uuid.UUID]bool
+	heardAt      map[uuid.UUID]int64
+	totals       totals
+	ordered      []*Instance // the listed instances by joining; the slice is never changed in place, because views share it
+	ranked       []*Instance // the same by rank, for [Roster.Near]
+	changed      uint64
 
 	mu     sync.RWMutex // guards the indexes
 	listed map[string]*Instance
@@ -30,8 +30,8 @@ type fleet struct {
 type agent struct {
 	*Instance
 
-	doubted bool // its process has opened another connection
-	listed  bool
+	joinedElsewhere bool // its process has opened another connection
+	listed          bool
 }
 
 // place is the location of a room in the copy.
@@ -43,7 +43,7 @@ type place struct {
 
 func newFleet() *fleet {
 	return &fleet{
-		agents: map[string]*agent{}, live: map[uuid.UUID]bool{}, heard: map[uuid.UUID]int64{}, totals: newTotals(),
+		agents: map[string]*agent{}, liveReplicas: map[uuid.UUID]bool{}, heardAt: map[uuid.UUID]int64{}, totals: newTotals(),
 		listed: map[string]*Instance{}, rooms: map[string]place{},
 	}
 }
@@ -74,21 +74,21 @@ func (f *fleet) setReplicas(all []db.RosterReplica) (flipped map[uuid.UUID]bool)
 	live, heard := make(map[uuid.UUID]bool, len(all)), make(map[uuid.UUID]int64, len(all))
 	for _, r := range all {
 		heard[r.ID] = r.HeardSince.UnixMilli()
-		if r.Live {
+		if r.IsLive {
 			live[r.ID] = true
 		}
 	}
-	if !maps.Equal(live, f.live) {
+	if !maps.Equal(live, f.liveReplicas) {
 		flipped = map[uuid.UUID]bool{}
-		for _, ids := range []map[uuid.UUID]bool{live, f.live} {
+		for _, ids := range []map[uuid.UUID]bool{live, f.liveReplicas} {
 			for id := range ids {
-				if live[id] != f.live[id] {
+				if live[id] != f.liveReplicas[id] {
 					flipped[id] = true
 				}
 			}
 		}
 	}
-	f.live, f.heard = live, heard
+	f.liveReplicas, f.heardAt = live, heard
 	return flipped
 }
 
@@ -99,18 +99,18 @@ func (f *fleet) set(row *db.RosterAgent, d *diff) {
 	if a != nil {
 		f.hide(a, d)
 	}
-	if row.Left {
+	if row.HasLeft {
 		delete(f.agents, row.Info.ID)
 		return
 	}
-	a = &agent{Instance: newInstance(row), doubted: row.Doubted}
+	a = &agent{Instance: newInstance(row), joinedElsewhere: row.JoinedElsewhere}
 	f.agents[row.Info.ID] = a
 	f.show(a, d)
 }
 
 // show lists or hides an agent, according to its row and its replica's row.
 func (f *fleet) show(a *agent, d *diff) {
-	if a.doubted || !f.live[a.replica] {
+	if a.joinedElsewhere || !f.liveReplicas[a.replica] {
 		f.hide(a, d)
 		return
 	}
@@ -151,7 +151,7 @@ func (f *fleet) index(d *diff) {
 
 // view returns an immutable view of the current copy.
 func (f *fleet) view() *View {
-	return &View{stats: f.totals.snapshot(), instances: f.ordered, ranked: f.ranked, heard: f.heard, changed: f.changed}
+	return &View{stats: f.totals.snapshot(), instances: f.ordered, ranked: f.ranked, heardAt: f.heardAt, changed: f.changed}
 }
 
 func (f *fleet) instance(id string) (*Instance, bool) {

@@ -23,7 +23,7 @@ func someAgent(t *rapid.T, tx uint64) db.RosterAgent {
 	id := fmt.Sprintf("%016x", rapid.IntRange(0, 11).Draw(t, "id"))
 	a := db.RosterAgent{
 		Replica: rapid.SampledFrom(someReplicas).Draw(t, "replica"), Joined: joinedAt(id), Tx: tx,
-		Missed: rapid.Bool().Draw(t, "missed"), Doubted: rapid.IntRange(0, 4).Draw(t, "doubted") == 0, Left: rapid.IntRange(0, 4).Draw(t, "left") == 0,
+		Missed: rapid.Bool().Draw(t, "missed"), JoinedElsewhere: rapid.IntRange(0, 4).Draw(t, "doubted") == 0, HasLeft: rapid.IntRange(0, 4).Draw(t, "left") == 0,
 	}
 	a.Info = db.InstanceInfo{ID: id, Name: rapid.String().Draw(t, "name"), Labels: map[string]string{}, RoomTypes: []string{}, Rooms: []db.RoomInfo{}, LastSyncAt: int64(tx)}
 	for _, r := range rapid.SliceOfNDistinct(rapid.IntRange(0, 20), 0, 4, rapid.ID).Draw(t, "rooms") {
@@ -47,7 +47,7 @@ func somePage(t *rapid.T, tx uint64) *db.RosterPage {
 	page := &db.RosterPage{}
 	for _, id := range someReplicas {
 		if rapid.IntRange(0, 5).Draw(t, "known") > 0 {
-			page.Replicas = append(page.Replicas, db.RosterReplica{ID: id, Live: rapid.IntRange(0, 3).Draw(t, "live") > 0, HeardSince: time.UnixMilli(int64(tx))})
+			page.Replicas = append(page.Replicas, db.RosterReplica{ID: id, IsLive: rapid.IntRange(0, 3).Draw(t, "live") > 0, HeardSince: time.UnixMilli(int64(tx))})
 		}
 	}
 	for range rapid.IntRange(0, 6).Draw(t, "agents") {

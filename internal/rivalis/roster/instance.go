@@ -36,7 +36,7 @@ type Room struct {
 	ID   string
 	Type string
 
-	from, to int // of its JSON in the instance's head
+	from, end int // of its JSON in the instance's head
 }
 
 func newInstance(a *db.RosterAgent) *Instance {
@@ -50,7 +50,7 @@ func newInstance(a *db.RosterAgent) *Instance {
 	}
 	b := appendInstanceHead(make([]byte, 0, 512+192*len(a.Info.Rooms)), &a.Info, func(from, to int) {
 		r := &a.Info.Rooms[len(i.Rooms)]
-		i.Rooms = append(i.Rooms, Room{ID: r.ID, Type: r.Type, from: from, to: to})
+		i.Rooms = append(i.Rooms, Room{ID: r.ID, Type: r.Type, from: from, end: to})
 	})
 	head := len(b)
 	b = appendInstanceTail(b, &a.Info)
@@ -73,12 +73,12 @@ func (i *Instance) appendJSON(b []byte, heard int64) []byte {
 	return append(appendLastSync(append(b, i.head...), at), i.tail...)
 }
 
-func (i *Instance) room(n int) []byte { return i.head[i.Rooms[n].from:i.Rooms[n].to] }
+func (i *Instance) room(n int) []byte { return i.head[i.Rooms[n].from:i.Rooms[n].end] }
 
 // roomList returns the JSON of all its rooms, separated by commas.
 func (i *Instance) roomList() []byte {
 	if len(i.Rooms) == 0 {
 		return nil
 	}
-	return i.head[i.Rooms[0].from:i.Rooms[len(i.Rooms)-1].to]
+	return i.head[i.Rooms[0].from:i.Rooms[len(i.Rooms)-1].end]
 }

@@ -13,18 +13,18 @@ import (
 // nearCount is how many instances a room is compared on.
 const nearCount = 64
 
-// Near returns the ids of the instances that look best for a room, for [db.NewRoom.Near]. It returns none if it cannot know: before the first
+// NearestAgents returns the ids of the instances that look best for a room, for [db.NewRoom.Near]. It returns none if it cannot know: before the first
 // read, for a room with a pin, or if some of the instances declare a maximum of connections and others do not, since how they are compared then
 // depends on all of them.
-func (r *Roster) Near(room db.NewRoom) []string {
+func (r *Roster) NearestAgents(room db.NewRoom) []string {
 	view := r.View()
 	if view == nil || room.InstanceID != nil || room.ProcessUID != nil {
 		return nil
 	}
-	return view.near(room)
+	return view.nearestAgents(room)
 }
 
-func (v *View) near(room db.NewRoom) []string {
+func (v *View) nearestAgents(room db.NewRoom) []string {
 	declared := sort.Search(len(v.ranked), func(n int) bool { return v.ranked[n].capacity.MaxConnections != nil })
 	ids, ofDeclared := bestHosts(v.ranked[:declared], room), bestHosts(v.ranked[declared:], room)
 	if len(ids) > 0 && len(ofDeclared) > 0 {

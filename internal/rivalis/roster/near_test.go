@@ -43,30 +43,30 @@ func TestTheBestInstancesAreNamed(t *testing.T) {
 		}
 	})
 	room := db.NewRoom{Type: "duel", Labels: map[string]string{"zone": "a"}}
-	least := v.near(room)
+	least := v.nearestAgents(room)
 	require.Len(t, least, nearCount)
 	require.Equal(t, fmt.Sprintf("%016d", 5), least[0])
 	require.True(t, slices.IsSorted(least))
 	room.Strategy = "most-loaded"
-	require.Equal(t, fmt.Sprintf("%016d", 998), v.near(room)[0])
+	require.Equal(t, fmt.Sprintf("%016d", 998), v.nearestAgents(room)[0])
 	room.Strategy = "random"
-	first := v.near(room)
-	require.NotEqual(t, first, v.near(room), "each call draws anew")
+	first := v.nearestAgents(room)
+	require.NotEqual(t, first, v.nearestAgents(room), "each call draws anew")
 	room.Strategy, room.Labels = "", map[string]string{"zone": "c"}
-	require.Empty(t, v.near(room))
+	require.Empty(t, v.nearestAgents(room))
 }
 
 // Pins a comparison by connections where shares of the maximum decide, and the other way around.
 func TestMaximumsDecideHowInstancesAreCompared(t *testing.T) {
 	t.Parallel()
 	shares := func(i int, a *db.InstanceInfo) { a.Capacity.MaxConnections = new(int32(1000 * (i + 1) * (i + 1))) }
-	require.Equal(t, fmt.Sprintf("%016d", 0), fleetOf(100, shares).near(db.NewRoom{Type: "duel"})[0])
-	require.Equal(t, fmt.Sprintf("%016d", 99), fleetOf(100, func(i int, a *db.InstanceInfo) { shares(i, a); a.Connections++ }).near(db.NewRoom{Type: "duel"})[0])
+	require.Equal(t, fmt.Sprintf("%016d", 0), fleetOf(100, shares).nearestAgents(db.NewRoom{Type: "duel"})[0])
+	require.Equal(t, fmt.Sprintf("%016d", 99), fleetOf(100, func(i int, a *db.InstanceInfo) { shares(i, a); a.Connections++ }).nearestAgents(db.NewRoom{Type: "duel"})[0])
 	require.Empty(t, fleetOf(100, func(i int, a *db.InstanceInfo) {
 		if i > 0 {
 			shares(i, a)
 		}
-	}).near(db.NewRoom{Type: "duel"}), "some declare one, others do not")
+	}).nearestAgents(db.NewRoom{Type: "duel"}), "some declare one, others do not")
 }
 
 // Pins a walk that ends before the best instance, or counts one twice: of any fleet it names what a comparison of all instances would.
@@ -88,7 +88,7 @@ func TestNearEqualsAComparisonOfAll(t *testing.T) {
 		for _, i := range hosts {
 			byID[i.ID] = i
 		}
-		near := v.near(db.NewRoom{Type: "duel", Strategy: strategy})
+		near := v.nearestAgents(db.NewRoom{Type: "duel", Strategy: strategy})
 		require.Len(t, near, min(nearCount, len(hosts)))
 		for n, id := range near {
 			require.Contains(t, byID, id)
@@ -108,7 +108,7 @@ func BenchmarkNear(b *testing.B) {
 		v := fleetOf(n, func(i int, a *db.InstanceInfo) { a.Connections = 0 })
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			for b.Loop() {
-				v.near(db.NewRoom{Type: "duel"})
+				v.nearestAgents(db.NewRoom{Type: "duel"})
 			}
 		})
 	}

@@ -77,7 +77,7 @@ func (l *recent) trim() {
 		bytes += len(l.entries[drop].Data)
 	}
 	if drop > 0 {
-		l.from = l.entries[drop-1].at
+		l.from = l.entries[drop-1].position
 	}
 	l.first += uint64(drop)
 	l.entries, l.bytes = slices.Clone(l.entries[drop:]), bytes
@@ -119,15 +119,15 @@ func (l *recent) enter(p position) (m mark, ok bool) {
 	if p.compare(l.from) < 0 {
 		return mark{}, false
 	}
-	return mark{l.epoch, l.first + uint64(l.after(p))}, true
+	return mark{l.epoch, l.first + uint64(l.indexAfter(p))}, true
 }
 
 // find returns the mark after an event, if the event is still kept.
 func (l *recent) find(event position) (m mark, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	at := l.after(event)
-	for i := at - 1; i >= 0 && l.entries[i].at == event; i-- {
+	at := l.indexAfter(event)
+	for i := at - 1; i >= 0 && l.entries[i].position == event; i-- {
 		if l.entries[i].ID != "" {
 			return mark{l.epoch, l.first + uint64(at)}, true
 		}
@@ -135,10 +135,10 @@ func (l *recent) find(event position) (m mark, ok bool) {
 	return mark{}, false
 }
 
-// after returns the index of the first event after a position.
-func (l *recent) after(p position) int {
+// indexAfter returns the index of the first event after a position.
+func (l *recent) indexAfter(p position) int {
 	at, _ := slices.BinarySearchFunc(l.entries, p, func(e entry, p position) int {
-		if e.at.compare(p) <= 0 {
+		if e.position.compare(p) <= 0 {
 			return -1
 		}
 		return 1

@@ -60,11 +60,11 @@ type Roster struct {
 
 // reading is the copy after one read.
 type reading struct {
-	fleet *fleet // nil before the end of the first read
-	view  *View
-	point db.SettledPoint
-	at    time.Time     // when the read began
-	next  chan struct{} // closed when a later reading has replaced this one
+	fleet   *fleet // nil before the end of the first read
+	view    *View
+	point   db.SettledPoint
+	beganAt time.Time     // when the read began
+	next    chan struct{} // closed when a later reading has replaced this one
 }
 
 // New returns a roster of a region's fleet. Errors: its metrics are already registered.
@@ -100,7 +100,7 @@ func (r *Roster) Ready() bool { return r.View() != nil }
 
 // Age returns the time since the latest read began. It is zero before the first read.
 func (r *Roster) Age() time.Duration {
-	if at := r.state.Load().at; !at.IsZero() {
+	if at := r.state.Load().beganAt; !at.IsZero() {
 		return time.Since(at)
 	}
 	return 0
@@ -145,7 +145,7 @@ func (r *Roster) WaitFor(ctx context.Context, tx uint64) error {
 func (r *Roster) read(ctx context.Context) error {
 	s := r.state.Load()
 	begun := time.Now()
-	if s.fleet == nil || r.panicked || begun.Sub(s.at) > r.maxAge {
+	if s.fleet == nil || r.panicked || begun.Sub(s.beganAt) > r.maxAge {
 		return r.readAll(ctx, begun)
 	}
 	point, err := r.readSince(ctx, s.fleet, s.point)
@@ -153,7 +153,7 @@ func (r *Roster) read(ctx context.Context) error {
 		return r.readAll(ctx, begun)
 	}
 	if err == nil {
-		r.publish(&reading{fleet: s.fleet, view: s.fleet.view(), point: point, at: begun})
+		r.publish(&reading{fleet: s.fleet, view: s.fleet.view(), point: point, beganAt: begun})
 	}
 	return err
 }
@@ -171,7 +171,7 @@ func (r *Roster) readSince(ctx context.Context, f *fleet, since db.SettledPoint)
 			return since, errServerChanged
 		}
 		f.apply(&page)
-		since, more = page.Next, page.More
+		since, more = page.Next, page.HasMore
 	}
 	return since, nil
 }
@@ -201,13 +201,13 @@ func (r *Roster) readAll(ctx context.Context, begun time.Time) error {
 		return err
 	}
 	r.panicked = false
-	r.publish(&reading{fleet: f, view: f.view(), point: point, at: begun})
+	r.publish(&reading{fleet: f, view: f.view(), point: point, beganAt: begun})
 	return nil
 }
 
 func (r *Roster) publish(s *reading) {
 	s.next = make(chan struct{})
-	r.readSeconds.Observe(time.Since(s.at).Seconds())
+	r.readSeconds.Observe(time.Since(s.beganAt).Seconds())
 	close(r.state.Swap(s).next)
 }
 

@@ -186,7 +186,7 @@ func TestAnEventIsReadOrHeld(t *testing.T) {
 		go func() { ended <- older.Commit(context.Background()) }()
 		page, err := reader.AgentEventsAfter(t.Context(), region, at.Next)
 		require.NoError(t, err)
-		require.True(t, len(page.Events) == 1 || page.Held, "round %d: the reader would wait for a notification", i)
+		require.True(t, len(page.Events) == 1 || page.IsHeldBack, "round %d: the reader would wait for a notification", i)
 		require.NoError(t, <-ended)
 		for len(page.Events) == 0 { // another test's transaction may hold it
 			page, err = reader.AgentEventsAfter(t.Context(), region, at.Next)

@@ -22,7 +22,7 @@ type Stream struct {
 	events *Events
 	close  sync.Once
 
-	live     bool
+	isLive   bool
 	mark     mark     // of the next event in the log, while live
 	pos      position // after the last event that Next has returned
 	lookUp   bool     // pos is the position of an event whose row may contain further events
@@ -39,14 +39,14 @@ func (e *Events) Stream(ctx context.Context, lastEventID string) (*Stream, error
 			Kind: fault.TooMany, Code: "too_many_streams", Detail: "too many streams of events on this replica: retry, another replica may have room", RetryAfter: time.Second,
 		}
 	}
-	s := &Stream{events: e, live: true}
+	s := &Stream{events: e, isLive: true}
 	if err := e.awaitLog(ctx); err != nil {
 		s.Close()
 		return nil, err
 	}
 	s.mark, s.pos = e.recent.newest()
 	if at, ok := parsePosition(lastEventID); ok {
-		s.pos, s.live, s.lookUp = at, false, true
+		s.pos, s.isLive, s.lookUp = at, false, true
 	}
 	return s, nil
 }
@@ -119,7 +119,7 @@ func (s *Stream) step(ctx context.Context) ([]entry, error) {
 	switch {
 	case s.gap:
 		return s.resync(ctx)
-	case s.live:
+	case s.isLive:
 		return s.follow(ctx)
 	case s.lookUp:
 		return s.resume(ctx)
@@ -132,7 +132,7 @@ func (s *Stream) step(ctx context.Context) ([]entry, error) {
 func (s *Stream) follow(ctx context.Context) ([]entry, error) {
 	entries, after, wait, behind := s.events.recent.take(s.mark)
 	if behind {
-		s.live, s.gap = false, !s.events.recent.continues(s.mark.epoch)
+		s.isLive, s.gap = false, !s.events.recent.continues(s.mark.epoch)
 		return nil, nil
 	}
 	if len(entries) > 0 {
@@ -141,7 +141,7 @@ func (s *Stream) follow(ctx context.Context) ([]entry, error) {
 			return nil, nil
 		}
 		last := &entries[len(entries)-1]
-		s.pos, s.lookUp = last.at, last.ID != ""
+		s.pos, s.lookUp = last.position, last.ID != ""
 		return entries, nil
 	}
 	select {
@@ -158,7 +158,7 @@ func (s *Stream) follow(ctx context.Context) ([]entry, error) {
 // read them. A Sync at pos may be a new one.
 func notBefore(pos position, entries []entry) []entry {
 	for i := range entries {
-		if c := entries[i].at.compare(pos); c > 0 || c == 0 && entries[i].Type == Sync {
+		if c := entries[i].position.compare(pos); c > 0 || c == 0 && entries[i].Type == Sync {
 			return entries[i:]
 		}
 	}
@@ -213,14 +213,14 @@ func (s *Stream) goLive(ctx context.Context, m mark) ([]entry, error) {
 		s.gap = true
 		return nil, nil
 	}
-	s.live, s.lookUp, s.mark, s.replayed = true, false, m, 0
+	s.isLive, s.lookUp, s.mark, s.replayed = true, false, m, 0
 	return s.stats(ctx, Sync, s.pos)
 }
 
 // resync starts again at the end of the log.
 func (s *Stream) resync(ctx context.Context) ([]entry, error) {
 	m, end := s.events.recent.newest()
-	s.live, s.gap, s.lookUp, s.mark, s.pos, s.replayed = true, false, false, m, end, 0
+	s.isLive, s.gap, s.lookUp, s.mark, s.pos, s.replayed = true, false, false, m, end, 0
 	return s.stats(ctx, Resync, end)
 }
 

@@ -15,7 +15,7 @@ type View struct {
 	stats     Stats
 	instances []*Instance         // in the order of joining
 	ranked    []*Instance         // the same by rank, see near.go
-	heard     map[uuid.UUID]int64 // when each replica had heard from all its agents, in Unix milliseconds
+	heardAt   map[uuid.UUID]int64 // when each replica had heard from all its agents, in Unix milliseconds
 	changed   uint64              // the latest transaction whose change the view includes
 }
 
@@ -27,8 +27,8 @@ func (v *View) Instances() []*Instance { return v.instances }
 
 // Page is a part of a list. The zero value is the whole list.
 type Page struct {
-	Limit int    // 0: all
-	After string // next of the previous page, or empty
+	Limit  int    // 0: all
+	Cursor string // next of the previous page, or empty
 }
 
 // Filter selects rooms. The zero value selects all.
@@ -43,12 +43,12 @@ type Label struct{ Key, Value string }
 
 // AppendInstance appends the JSON of one of the view's instances.
 func (v *View) AppendInstance(b []byte, i *Instance) []byte {
-	return i.appendJSON(b, v.heard[i.replica])
+	return i.appendJSON(b, v.heardAt[i.replica])
 }
 
 // AppendInstances appends a page of InstanceInfo as a JSON array. next is the After of the following page; it is empty on the last page.
 func (v *View) AppendInstances(b []byte, p Page) (list []byte, next string) {
-	from, _ := v.after(p.After)
+	from, _ := v.startAfter(p.Cursor)
 	to := len(v.instances)
 	if p.Limit > 0 && to-from > p.Limit {
 		to = from + p.Limit
@@ -71,8 +71,8 @@ func (v *View) size(from, to int) (n int) {
 // AppendRooms appends a page of RoomInfo as a JSON array: the rooms that the filter selects, ordered by instance and then by id. next is as
 // in AppendInstances.
 func (v *View) AppendRooms(b []byte, f Filter, p Page) (list []byte, next string) {
-	w := roomWriter{b: append(b, '['), left: p.Limit, limited: p.Limit > 0}
-	from, room := v.after(p.After)
+	w := roomWriter{b: append(b, '['), roomsLeft: p.Limit, limited: p.Limit > 0}
+	from, room := v.startAfter(p.Cursor)
 	if room != "" {
 		from-- // the previous page ended within this instance
 	}
@@ -101,11 +101,11 @@ func (f Filter) chooses(i *Instance) bool {
 
 // roomWriter writes a list of rooms.
 type roomWriter struct {
-	b       []byte
-	left    int
-	limited bool
-	last    string // the cursor of the last room of a full page
-	some    bool
+	b         []byte
+	roomsLeft int
+	limited   bool
+	last      string // the cursor of the last room of a full page
+	some      bool
 }
 
 // instance writes the rooms of an instance after an id. If the page is full and another room follows, it returns the cursor of the last room written.
@@ -118,12 +118,12 @@ func (w *roomWriter) instance(i *Instance, ofType *string, after string) (next s
 		if after != "" && r.ID <= after || ofType != nil && *ofType != r.Type {
 			continue
 		}
-		if w.limited && w.left == 0 {
+		if w.limited && w.roomsLeft == 0 {
 			return w.last
 		}
 		w.append(i.room(n))
-		w.left--
-		if w.limited && w.left == 0 {
+		w.roomsLeft--
+		if w.limited && w.roomsLeft == 0 {
 			w.last = i.cursor(r.ID)
 		}
 	}
@@ -146,9 +146,9 @@ func (i *Instance) cursor(room string) string {
 	return base64.RawURLEncoding.EncodeToString([]byte(strconv.FormatInt(i.joined.UnixMicro(), 10) + " " + i.ID + " " + room))
 }
 
-// after returns the index of the first instance after a cursor. If the cursor is within an instance, room is the id after which that
+// startAfter returns the index of the first instance after a cursor. If the cursor is within an instance, room is the id after which that
 // instance's rooms continue; otherwise it is empty. An invalid cursor means the start of the list.
-func (v *View) after(cursor string) (from int, room string) {
+func (v *View) startAfter(cursor string) (from int, room string) {
 	text, err := base64.RawURLEncoding.DecodeString(cursor)
 	parts := strings.SplitN(string(text), " ", 3)
 	if err != nil || len(parts) != 3 {

@@ -15,12 +15,12 @@ import (
 func someView(t *rapid.T) (*View, []db.RosterAgent) {
 	page := &db.RosterPage{}
 	for _, id := range someReplicas {
-		page.Replicas = append(page.Replicas, db.RosterReplica{ID: id, Live: true})
+		page.Replicas = append(page.Replicas, db.RosterReplica{ID: id, IsLive: true})
 	}
 	seen := map[string]bool{}
 	for range rapid.IntRange(0, 8).Draw(t, "agents") {
 		a := someAgent(t, 1)
-		a.Left, a.Doubted = false, false
+		a.HasLeft, a.JoinedElsewhere = false, false
 		if !seen[a.Info.ID] {
 			page.Agents = append(page.Agents, a)
 		}
@@ -78,7 +78,7 @@ func pages[T any](t require.TestingT, limit int, list func(Page) ([]byte, string
 			return all
 		}
 		require.Len(t, page, limit)
-		p.After = next
+		p.Cursor = next
 	}
 }
 
@@ -86,18 +86,18 @@ func pages[T any](t require.TestingT, limit int, list func(Page) ([]byte, string
 func TestAPageAfterWhatHasLeft(t *testing.T) {
 	t.Parallel()
 	f := newFleet()
-	page := &db.RosterPage{Replicas: []db.RosterReplica{{ID: someReplicas[0], Live: true}}}
+	page := &db.RosterPage{Replicas: []db.RosterReplica{{ID: someReplicas[0], IsLive: true}}}
 	for _, id := range []string{"a", "b", "c"} {
 		page.Agents = append(page.Agents, db.RosterAgent{Replica: someReplicas[0], Info: db.InstanceInfo{ID: id, Rooms: []db.RoomInfo{{ID: "1" + id}, {ID: "2" + id}}}})
 	}
 	f.apply(page)
 	_, next := f.view().AppendRooms(nil, Filter{}, Page{Limit: 3})
-	f.apply(&db.RosterPage{Replicas: page.Replicas, Agents: []db.RosterAgent{{Left: true, Info: db.InstanceInfo{ID: "b"}}}})
-	list, end := f.view().AppendRooms(nil, Filter{}, Page{Limit: 3, After: next})
+	f.apply(&db.RosterPage{Replicas: page.Replicas, Agents: []db.RosterAgent{{HasLeft: true, Info: db.InstanceInfo{ID: "b"}}}})
+	list, end := f.view().AppendRooms(nil, Filter{}, Page{Limit: 3, Cursor: next})
 	require.Contains(t, string(list), `[{"id":"1c"`)
 	require.Empty(t, end)
 	for _, bad := range []string{"%", "YQ", "YSBiIGM"} {
-		list, _ = f.view().AppendInstances(nil, Page{After: bad})
+		list, _ = f.view().AppendInstances(nil, Page{Cursor: bad})
 		require.Contains(t, string(list), `[{"id":"a"`)
 	}
 }

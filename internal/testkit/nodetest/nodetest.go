@@ -62,8 +62,8 @@ func File(t testing.TB, name string) string {
 
 // Script is a running script that answers each line of JSON with one.
 type Script struct {
-	in  *json.Encoder
-	out *json.Decoder
+	input *json.Encoder
+	out   *json.Decoder
 }
 
 // Start starts a script of CommonJS, which ends with the test. Its variable answer is a function that it sets: from a request to the answer, or
@@ -97,6 +97,6 @@ require('readline').createInterface({input: process.stdin}).on('line', async lin
 
 // Ask sends a request and reads the answer into a pointer. Not safe for concurrent use.
 func (s *Script) Ask(t require.TestingT, request, answer any) {
-	require.NoError(t, s.in.Encode(request))
+	require.NoError(t, s.input.Encode(request))
 	require.NoError(t, s.out.Decode(answer))
 }

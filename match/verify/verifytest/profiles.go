@@ -58,10 +58,10 @@ func Profiles() *rapid.Generator[*profile.Profile] {
 // drawPreferences draws what changes which matches are found, and not which are valid.
 func drawPreferences(t *rapid.T, p *profile.Profile) {
 	if rapid.IntRange(0, 3).Draw(t, "batch") == 0 {
-		p.Batch = profile.Batch{By: "skill", For: later.Draw(t, "batch for")}
+		p.Batch = profile.Batch{Attribute: "skill", For: later.Draw(t, "batch for")}
 	}
 	if rapid.IntRange(0, 3).Draw(t, "priority") == 0 {
-		p.Priority = profile.Priority{By: "level", UpTo: later.Draw(t, "priority up to")}
+		p.Priority = profile.Priority{Attribute: "level", UpTo: later.Draw(t, "priority up to")}
 	}
 	drawTrade(t, p)
 	switch rapid.IntRange(0, 5).Draw(t, "order") {
@@ -80,8 +80,8 @@ func drawTrade(t *rapid.T, p *profile.Profile) {
 		p.Trade = []profile.Trade{{Attribute: "skill", PerSecond: rate.Draw(t, "rate")}}
 	case 1:
 		p.Trade = []profile.Trade{
-			{Of: profile.OfBalance, Attribute: "skill", Teams: profile.FoldMean, PerSecond: rate.Draw(t, "rate")},
-			{Of: profile.OfLatency, PerSecond: rate.Draw(t, "latency rate")},
+			{Quality: profile.OfBalance, Attribute: "skill", Teams: profile.FoldMean, PerSecond: rate.Draw(t, "rate")},
+			{Quality: profile.OfLatency, PerSecond: rate.Draw(t, "latency rate")},
 			{Attribute: "level", PerSecond: rate.Draw(t, "level rate")},
 		}
 	}
@@ -132,7 +132,7 @@ func drawFewer(t *rapid.T, teams []profile.Team) []profile.Fewer {
 			least[team.Name] = team.Min - 1
 		}
 	}
-	return []profile.Fewer{{After: later.Draw(t, "fewer after"), Players: least}}
+	return []profile.Fewer{{AfterWait: later.Draw(t, "fewer after"), Players: least}}
 }
 
 // steps are the ages at which something widens. Tickets are as old as that to the nanosecond, or a nanosecond younger.

@@ -145,7 +145,7 @@ func (q queueDrawer) fewer(teams []profile.Team) []profile.Fewer {
 			least[team.Name]--
 		}
 	}
-	return []profile.Fewer{{After: oneOf(q, 10*time.Second, 30*time.Second), Players: least}}
+	return []profile.Fewer{{AfterWait: oneOf(q, 10*time.Second, 30*time.Second), Players: least}}
 }
 
 // rule draws a rule; one inside of another is none that has rules itself, and no rule below not has steps.
@@ -212,13 +212,13 @@ func (q queueDrawer) fill(p *profile.Profile, r *profile.Rule) {
 
 func (q queueDrawer) compare(p *profile.Profile, r *profile.Rule) {
 	r.Missing.Pass = true
-	r.Compare = &profile.Compare{Measure: profile.Measure{Of: "skill", Take: oneOf(q, profile.FoldMean, profile.FoldMin, profile.FoldMax)}, Is: profile.GreaterOrEqual}
-	r.To = float64(1000 + q.random.IntN(600))
+	r.Compare = &profile.Compare{Measure: profile.Measure{Attribute: "skill", Take: oneOf(q, profile.FoldMean, profile.FoldMin, profile.FoldMax)}, Operator: profile.GreaterOrEqual}
+	r.Number = float64(1000 + q.random.IntN(600))
 	if q.one(2) {
-		r.Compare.Is, r.To = profile.LessOrEqual, r.To+500
+		r.Compare.Operator, r.Number = profile.LessOrEqual, r.Number+500
 	}
 	if q.one(3) {
-		r.Compare.Measure.In = oneOf(q, p.Teams...).Name
+		r.Compare.Measure.Team = oneOf(q, p.Teams...).Name
 	}
 }
 
@@ -237,7 +237,7 @@ func (q queueDrawer) widen(r *profile.Rule) {
 	default:
 		limits.Ended = true
 	}
-	r.Widen = []profile.Step{{After: oneOf(q, 10*time.Second, 30*time.Second), Limits: limits}}
+	r.Widen = []profile.Step{{AfterWait: oneOf(q, 10*time.Second, 30*time.Second), Limits: limits}}
 }
 
 func (q queueDrawer) ticket(p *profile.Profile, i int) match.Ticket {

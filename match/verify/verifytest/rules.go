@@ -157,29 +157,29 @@ func (d drawer) foldNumbers(r *profile.Rule) {
 }
 
 func (d drawer) compare(r *profile.Rule) {
-	c := &profile.Compare{Measure: d.measure(profile.FoldEach, profile.FoldSum), Is: profile.Operator(1 + d.upTo("is", 5))}
+	c := &profile.Compare{Measure: d.measure(profile.FoldEach, profile.FoldSum), Operator: profile.Operator(1 + d.upTo("is", 5))}
 	if d.flag("to a measure") {
 		to := d.measure(profile.FoldSum)
-		c.To = &to
+		c.Against = &to
 	}
-	r.To = float64(d.upTo("to", 4))
+	r.Number = float64(d.upTo("to", 4))
 	r.Compare = c
 	d.missing(r, numbers[0])
 }
 
 func (d drawer) measure(some ...profile.Fold) profile.Measure {
 	m := profile.Measure{
-		Take: pick(d, "take", append(some, profile.FoldMean, profile.FoldMin, profile.FoldMax, profile.FoldCount)...),
-		Of:   pick(d, "of", numbers...),
+		Take:      pick(d, "take", append(some, profile.FoldMean, profile.FoldMin, profile.FoldMax, profile.FoldCount)...),
+		Attribute: pick(d, "of", numbers...),
 	}
 	if m.Take == profile.FoldCount {
-		m.Of = pick(d, "count of", "", numbers[0], words[0])
+		m.Attribute = pick(d, "count of", "", numbers[0], words[0])
 	}
 	if m.Take != profile.FoldCount && d.p.Teams[0].Roles != nil && d.upTo("by role", 3) == 0 {
 		m.ByRole = d.byRole()
 	}
 	if d.flag("in a team") {
-		m.In = pick(d, "in", d.p.Teams...).Name
+		m.Team = pick(d, "in", d.p.Teams...).Name
 	}
 	return m
 }
@@ -231,12 +231,12 @@ func (d drawer) widen(r *profile.Rule) {
 		switch {
 		case d.upTo("any", 3) == 0 || compound(r.Kind) || r.Kind == profile.Same || r.Kind == profile.Different || r.Kind == profile.Avoid:
 			limits.Ended = true
-		case r.Kind == profile.Comparison && r.Compare.To != nil, r.Tolerance != "":
+		case r.Kind == profile.Comparison && r.Compare.Against != nil, r.Tolerance != "":
 			limits.Ended = true
 		default:
 			d.wider(r, &limits)
 		}
-		r.Widen = append(r.Widen, profile.Step{After: after, Limits: limits})
+		r.Widen = append(r.Widen, profile.Step{AfterWait: after, Limits: limits})
 		if limits.Ended {
 			return
 		}
@@ -252,8 +252,8 @@ func (d drawer) wider(r *profile.Rule, l *profile.Limits) {
 	case profile.Near, profile.Balance, profile.Sizes, profile.PartySizes:
 		l.Within++
 	case profile.Comparison:
-		if l.To++; r.Compare.Is == profile.Greater || r.Compare.Is == profile.GreaterOrEqual {
-			l.To -= 2
+		if l.Number++; r.Compare.Operator == profile.Greater || r.Compare.Operator == profile.GreaterOrEqual {
+			l.Number -= 2
 		}
 	case profile.Common:
 		l.AtLeast = max(1, l.AtLeast-1)

@@ -109,7 +109,7 @@ func (h *Hub) Attach(c Receiver, opened db.OpenedRealtime) {
 		return
 	}
 	h.newsReader.askFor(c.Ref().ID) // for what happened before Watch
-	invite := after(len(opened.Rooms), func() { s.addInvitations(opened.Invitations) })
+	invite := onceAfter(len(opened.Rooms), func() { s.addInvitations(opened.Invitations) })
 	for _, a := range opened.Rooms {
 		h.enter(&joining{session: s, answer: a, entryKind: lobby.EntryReconnected, countDown: invite})
 	}
@@ -129,8 +129,8 @@ func (h *Hub) register(s *session) (old *session, current bool) {
 	return old, true
 }
 
-// after returns a function that calls do with its call number n, or do itself was called if n is 0.
-func after(n int, do func()) (one func()) {
+// onceAfter returns a function that calls do with its call number n, or do itself was called if n is 0.
+func onceAfter(n int, do func()) (one func()) {
 	if n == 0 {
 		do()
 		return func() {}

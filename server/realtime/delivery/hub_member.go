@@ -110,7 +110,7 @@ func (m *member) flushHeld(b *batch) {
 		m.lacksPatch, m.snapshotDue = true, true
 		m.room.hub.options.Metrics.snapshot("held")
 	}
-	open, opens := m.policy.open(b.now)
+	open, opens := m.policy.mayOpen(b.now)
 	if m.snapshotDue {
 		m.sendSnapshotAt(b, opens)
 		return

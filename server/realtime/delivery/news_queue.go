@@ -41,12 +41,12 @@ func (s *session) takeQueueNews(news db.RealtimeNews, enqueued int) {
 	if q.enqueueCalls != enqueued {
 		return
 	}
-	q.isWaiting = news.Waits != nil
-	if w := news.Waits; w != nil && w.Asked != uuid.Nil && w.Asked != q.pendingMatch {
-		q.pendingMatch = w.Asked
+	q.isWaiting = news.Wait != nil
+	if w := news.Wait; w != nil && w.AskedMatch != uuid.Nil && w.AskedMatch != q.pendingMatch {
+		q.pendingMatch = w.AskedMatch
 		s.Push(PushEvent, "", wire.NewSharedFrame(pendingMessage(*w)))
 	}
-	if e := news.Expired; e != nil && news.Waits == nil && e.Ticket != q.expiredTicket {
+	if e := news.Expired; e != nil && news.Wait == nil && e.Ticket != q.expiredTicket {
 		q.expiredTicket = e.Ticket
 		s.Push(PushEvent, "", wire.NewSharedFrame(expiredMessage(*e)))
 	}

@@ -75,7 +75,7 @@ func invitationMessage(i db.RealtimeInvitation) wire.Outgoing {
 // pendingMessage returns match.pending: the player has to accept the match, or to decline it.
 func pendingMessage(w db.RealtimeWait) wire.Outgoing {
 	return wire.Outgoing{Type: "match.pending", P: map[string]any{
-		"room_type": w.RoomType, "size": w.Size, "seconds": int(w.Within.Seconds()), "match_id": w.Asked.String(),
+		"room_type": w.RoomType, "size": w.Size, "seconds": int(w.Within.Seconds()), "match_id": w.AskedMatch.String(),
 	}}
 }
 

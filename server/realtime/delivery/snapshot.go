@@ -84,11 +84,11 @@ func newRowFrames(room string, row db.LobbyRow) *rowFrames {
 	f := &rowFrames{pos: row.Pos, seq: row.Seq, entries: row.Entries, events: make([]*wire.SharedFrame, len(row.Entries))}
 	if len(row.Patch) > 0 {
 		f.patch = wire.NewSharedFrame(patchMessage(room, row.Seq, row.Patch))
-		f.patch.DecidedAt = row.At
+		f.patch.DecidedAt = row.WrittenAt
 	}
 	for i, e := range row.Entries {
 		f.events[i] = wire.NewSharedFrame(entryMessage(room, e))
-		f.events[i].DecidedAt = row.At
+		f.events[i].DecidedAt = row.WrittenAt
 		if e.Kind == lobby.EntryLeft {
 			if f.leavers == nil {
 				f.leavers = map[string]int{}

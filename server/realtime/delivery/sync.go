@@ -52,11 +52,11 @@ func (f *snapshotPolicy) snapshot(now time.Time, seq int64, kind lobby.ChecksumK
 	return checksum
 }
 
-// open reports whether patches may go out. If not, they may at opens, unless a snapshot is due then: see due. It is
+// mayOpen reports whether patches may go out. If not, they may at opens, unless a snapshot is due then: see due. It is
 // zero before the first snapshot.
-func (f *snapshotPolicy) open(now time.Time) (open bool, opens time.Time) {
+func (f *snapshotPolicy) mayOpen(now time.Time) (open bool, opens time.Time) {
 	if f.owed {
-		return false, now.Add(f.due(now))
+		return false, now.Add(f.dueIn(now))
 	}
 	return f.seq > 0 && !now.Before(f.opens), f.opens
 }
@@ -82,8 +82,8 @@ func (f *snapshotPolicy) resync() {
 	f.owed = true
 }
 
-// due returns how long a forced snapshot has to wait.
-func (f *snapshotPolicy) due(now time.Time) time.Duration {
+// dueIn returns how long a forced snapshot has to wait.
+func (f *snapshotPolicy) dueIn(now time.Time) time.Duration {
 	if !f.storm(now) {
 		return 0
 	}

@@ -121,21 +121,21 @@ func TestPatchesWaitForTheAckOfASnapshot(t *testing.T) {
 	now := time.Unix(0, 0)
 	safe := func() (string, lobby.ChecksumKind) { return "sum", lobby.ChecksumSafe }
 	var f snapshotPolicy
-	open, opens := f.open(now)
+	open, opens := f.mayOpen(now)
 	require.False(t, open, "before the first snapshot")
 	require.Zero(t, opens)
 	require.True(t, f.snapshot(now, 7, lobby.ChecksumSafe))
-	open, opens = f.open(now)
+	open, opens = f.mayOpen(now)
 	require.False(t, open)
 	require.Equal(t, now.Add(2*time.Second), opens)
 	require.False(t, f.ack(now, 6, "", 7, safe), "of what came before the snapshot")
-	open, _ = f.open(now)
+	open, _ = f.mayOpen(now)
 	require.False(t, open)
 	require.False(t, f.ack(now, 7, "sum", 7, safe))
-	open, _ = f.open(now)
+	open, _ = f.mayOpen(now)
 	require.True(t, open)
 	f.snapshot(now, 8, lobby.ChecksumSafe)
-	open, _ = f.open(now.Add(2 * time.Second))
+	open, _ = f.mayOpen(now.Add(2 * time.Second))
 	require.True(t, open, "not every client acks")
 }
 
@@ -165,7 +165,7 @@ func TestAcksThatForceASnapshot(t *testing.T) {
 		f.snapshot(now, 5, c.kind)
 		f.ack(now, 5, "", 5, sum(c.kind))
 		require.Equal(t, c.again, f.ack(now, c.seq, c.checksum, 7, sum(c.kind)), c.why)
-		open, _ := f.open(now)
+		open, _ := f.mayOpen(now)
 		require.Equal(t, !c.again, open, c.why)
 	}
 }
@@ -178,7 +178,7 @@ func TestFiveSnapshotsMayBeForcedAtOnce(t *testing.T) {
 	require.True(t, f.snapshot(now, 1, lobby.ChecksumSafe))
 	force := func() (wait time.Duration, checksum bool) {
 		f.resync()
-		wait = f.due(now)
+		wait = f.dueIn(now)
 		now = now.Add(wait)
 		return wait, f.snapshot(now, 1, lobby.ChecksumSafe)
 	}

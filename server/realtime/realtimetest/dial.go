@@ -18,13 +18,13 @@ import (
 
 // Options say how a client connects. Only URL is required.
 type Options struct {
-	URL     string   // ws://host:port/any/path
-	Project string   // "" means anonymous, as in the SDK
-	Token   string   // "": none
-	Session string   // to resume; "": none
-	Codecs  []string // nil means msgpack and json, as in the SDK
-	Silent  bool     // the client acks nothing and asks for nothing, as scripts do
-	Foreign bool     // the client orders keys by another locale: checksums of states with several keys differ
+	URL       string   // ws://host:port/any/path
+	Project   string   // "" means anonymous, as in the SDK
+	Token     string   // "": none
+	Session   string   // to resume; "": none
+	Codecs    []string // nil means msgpack and json, as in the SDK
+	NeverAcks bool     // the client acks nothing and asks for nothing, as scripts do
+	Foreign   bool     // the client orders keys by another locale: checksums of states with several keys differ
 
 	// Late: the client may read handshake.ok late, so that a frame right behind it is no violation. For servers that do not wait for a loaded machine.
 	Late bool
@@ -79,15 +79,15 @@ func Connect(ctx context.Context, o Options) (*Client, error) {
 		o.Project = "anonymous"
 	}
 	c := &Client{options: o, changed: make(chan struct{}), rooms: map[string]*Room{}, pending: map[string]*call{}, session: o.Session}
-	return c, c.open(ctx, o.URL)
+	return c, c.openSocket(ctx, o.URL)
 }
 
 // Reconnect connects to a URL with the session of the client, as the SDK does after a close.
 func (c *Client) Reconnect(ctx context.Context, url string) error {
-	return c.open(ctx, url)
+	return c.openSocket(ctx, url)
 }
 
-func (c *Client) open(ctx context.Context, url string) error {
+func (c *Client) openSocket(ctx context.Context, url string) error {
 	ws, err := c.options.dial(ctx, url)
 	if err != nil {
 		return err

@@ -52,18 +52,18 @@ func appendNumber(out []byte, n float64) []byte {
 
 // unpacker reads MessagePack.
 type unpacker struct {
-	in       []byte
+	input    []byte
 	problems []string
 }
 
 var errShort = errors.New("the frame is cut off")
 
 func (u *unpacker) take(n int) ([]byte, error) {
-	if n < 0 || len(u.in) < n {
+	if n < 0 || len(u.input) < n {
 		return nil, errShort
 	}
-	taken := u.in[:n]
-	u.in = u.in[n:]
+	taken := u.input[:n]
+	u.input = u.input[n:]
 	return taken, nil
 }
 
@@ -147,7 +147,7 @@ func (u *unpacker) text(n uint64) (any, error) {
 }
 
 func (u *unpacker) list(n uint64) (any, error) {
-	if n > uint64(len(u.in)) {
+	if n > uint64(len(u.input)) {
 		return nil, errShort
 	}
 	list := make([]any, n)

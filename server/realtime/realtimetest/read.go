@@ -17,7 +17,7 @@ func (c *Client) read(l *link) {
 			return
 		}
 		for _, reply := range c.take(l, kind, frame) {
-			if !c.options.Silent {
+			if !c.options.NeverAcks {
 				_ = c.write(context.Background(), l, reply) // an error shows with the next read
 			}
 		}

@@ -52,10 +52,10 @@ func (msgpackWire) binary() bool { return true }
 func (msgpackWire) encode(e Event) []byte { return appendPacked(nil, envelopeOf(e)) }
 
 func (msgpackWire) decode(frame []byte) (Event, []string, error) {
-	u := unpacker{in: frame}
+	u := unpacker{input: frame}
 	v, err := u.value()
-	if err == nil && len(u.in) > 0 {
-		err = fmt.Errorf("%d bytes behind the frame", len(u.in))
+	if err == nil && len(u.input) > 0 {
+		err = fmt.Errorf("%d bytes behind the frame", len(u.input))
 	}
 	if err != nil {
 		return Event{}, nil, err
