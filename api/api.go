@@ -1,7 +1,6 @@
-// Package api holds the contract of the director's HTTP API: openapi.yaml (OpenAPI 3.0.3), written by hand before the code, that of the
-// realtime lobby's control API, nexis.yaml,
-// and docs.html, a page for people that docgen generates from it. Package server serves both. Package contracttest checks in
-// tests that the server follows the contract.
+// Package api holds the contract of the director's HTTP API: openapi.yaml (OpenAPI 3.0.3), written by hand before the
+// code, that of the realtime lobby's control API, nexis.yaml, and docs.html, a page for people that docgen generates
+// from it. Package server serves both. Package contracttest checks in tests that the server follows the contract.
 package api
 
 import _ "embed"

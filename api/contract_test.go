@@ -70,7 +70,8 @@ func TestEveryOperationIsNamedTaggedAndShown(t *testing.T) {
 	})
 }
 
-// requireExamples only checks that examples exist: the validation of the document checks those of bodies and parameters.
+// requireExamples only checks that examples exist: the validation of the document checks those of bodies and
+// parameters.
 func requireExamples(t *testing.T, content openapi3.Content) {
 	t.Helper()
 	for name, media := range content {

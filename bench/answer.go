@@ -28,8 +28,8 @@ func (a answer) read(members ...member) error {
 	return nil
 }
 
-// text finds the first string of that name. It does not parse the answer: a director's answers are flat, and parsing would
-// cost the load generator nearly as much as the call.
+// text finds the first string of that name. It does not parse the answer: a director's answers are flat, and parsing
+// would cost the load generator nearly as much as the call.
 func (a answer) text(name string) (text string, ok bool) {
 	_, after, found := bytes.Cut(a, []byte(`"`+name+`":`))
 	after = bytes.TrimLeft(after, " ")

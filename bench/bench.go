@@ -1,12 +1,12 @@
 // Package bench puts a load on a director and measures how it answers, over HTTP as game servers and players call it.
 //
-// The load is a closed loop or an open one. In a closed loop each caller waits for an answer before its next call: a slow
-// director gets fewer calls, and latencies belong to the throughput that was reached. In an open loop calls are due at a
-// fixed rate, and their latency counts from when they were due: a stall shows in the latencies of all calls that were due
-// during it.
+// The load is a closed loop or an open one. In a closed loop each caller waits for an answer before its next call: a
+// slow director gets fewer calls, and latencies belong to the throughput that was reached. In an open loop calls are
+// due at a fixed rate, and their latency counts from when they were due: a stall shows in the latencies of all calls
+// that were due during it.
 //
-// A run registers its own game servers in its own regions, so that no real player is ever sent to them. The package knows
-// the director's HTTP API only; its caller starts a director (package lab) and issues access tokens.
+// A run registers its own game servers in its own regions, so that no real player is ever sent to them. The package
+// knows the director's HTTP API only; its caller starts a director (package lab) and issues access tokens.
 package bench
 
 import (
@@ -48,40 +48,51 @@ type Options struct {
 	OpsToken    string   // an operator's, sent where scenarios apply profiles; "" sends none
 	AccessToken MintFunc
 	Callers     int // concurrent callers, 1 to MaxCallers; in an open loop the most calls in flight, up to MaxInFlight
-	Instances   int // game servers to register, 1 to MaxInstances; raised to one a region, and for heartbeat to one a caller
+	// game servers to register, 1 to MaxInstances; raised to one a region, and for heartbeat to one a caller
+	Instances int
 
-	// Rate makes the load an open loop of that many turns a second: turn i is due at the start + i/Rate. 0 is a closed loop.
-	Rate     float64
-	Regions  int           // of players and game servers, up to MaxRegions; 0 is 1
-	Modes    int           // of players and of each game server, up to MaxModes; 0 is 1
-	HotShare float64       // share of the calls for the first of several modes; the other modes share the rest equally. 0: all modes are equal
-	Capacity int           // seats of each game server, up to MaxCapacity; 0 is MaxCapacity: game servers do not become full
-	Players  int           // most players of a session, up to MaxPlayers; 0 is the mode's default. Ignored by resolve, which seats parties
-	Tickets  int           // queued before each turn, in scenarios that queue tickets, up to MaxTickets; 0: the scenario's default
-	Turns    int           // of a closed loop, the warm-up included, without pauses after failures; 0: as many as Duration permits
-	Run      string        // part of the names of its regions (bench-<Run>-0): up to 20 lower-case letters and digits. "" is random
+	// Rate makes the load an open loop of that many turns a second: turn i is due at the start + i/Rate. 0 is a closed
+	// loop.
+	Rate    float64
+	Regions int // of players and game servers, up to MaxRegions; 0 is 1
+	Modes   int // of players and of each game server, up to MaxModes; 0 is 1
+	// share of the calls for the first of several modes; the other modes share the rest equally. 0: all modes are equal
+	HotShare float64
+	// seats of each game server, up to MaxCapacity; 0 is MaxCapacity: game servers do not become full
+	Capacity int
+	// most players of a session, up to MaxPlayers; 0 is the mode's default. Ignored by resolve, which seats parties
+	Players int
+	// queued before each turn, in scenarios that queue tickets, up to MaxTickets; 0: the scenario's default
+	Tickets int
+	// of a closed loop, the warm-up included, without pauses after failures; 0: as many as Duration permits
+	Turns int
+	// part of the names of its regions (bench-<Run>-0): up to 20 lower-case letters and digits. "" is random
+	Run      string
 	WarmUp   time.Duration // of load before the measurement
 	Duration time.Duration // of the measurement: how long new calls begin
 	Meter    Meter         // nil: costs are not measured
-	// Background is how long the meter is read before the load, while nothing is called. What is used then is taken off the costs. 0: not measured.
+	// Background is how long the meter is read before the load, while nothing is called. What is used then is taken off
+	// the costs. 0: not measured.
 	Background time.Duration
 	Turn       TurnFunc // what callers do instead of one of Scenarios; the run has no game servers then
 	Progress   func(Progress)
 
-	// Protocol is whose scenario it is; nil: one of Scenarios of this package. The options below are those of protocols.
+	// Protocol is whose scenario it is; nil: one of Scenarios of this package. The options below are those of
+	// protocols.
 	Protocol           *Protocol
 	Token              string // sent by callers, of Open Match or of a project; "" sends none
 	AgentKey, AdminKey string // of the orchestrator of Rivalis
-	Connections        int    // of gRPC that callers share, up to MaxConnections; 0: the scenario's usual number, as of the next two
-	Watchers           int    // streams that are idle, up to MaxWatchers
-	Agents             int    // simulated Rivalis game servers, up to MaxAgents, spread over URLs
-	Rooms              int    // that each agent has made itself, up to MaxRooms
-	Sessions           int    // of the realtime lobby beside those of callers, up to MaxSessions, spread over URLs
-	Leave              bool   // tickets are not deleted: the database is discarded
+	// of gRPC that callers share, up to MaxConnections; 0: the scenario's usual number, as of the next two
+	Connections int
+	Watchers    int  // streams that are idle, up to MaxWatchers
+	Agents      int  // simulated Rivalis game servers, up to MaxAgents, spread over URLs
+	Rooms       int  // that each agent has made itself, up to MaxRooms
+	Sessions    int  // of the realtime lobby beside those of callers, up to MaxSessions, spread over URLs
+	Leave       bool // tickets are not deleted: the database is discarded
 }
 
-// MintFunc makes a player's access token. It is called concurrently, and for most players before the load starts. Players
-// have the same names in every run, so that a caller can keep their tokens between runs.
+// MintFunc makes a player's access token. It is called concurrently, and for most players before the load starts.
+// Players have the same names in every run, so that a caller can keep their tokens between runs.
 type MintFunc func(sub string) (string, error)
 
 // Progress is the progress of a run. Options.Progress is called a few times a second, never concurrently.
@@ -189,9 +200,9 @@ type period struct {
 	until time.Time // no turn begins from here on
 }
 
-// Run registers game servers, generates the load, and deregisters them. It returns when all calls have been answered. Calls
-// that fail are part of the result. Errors: an invalid option, a fleet that cannot be registered, a meter that cannot be
-// read, or the end of ctx, which ends all calls at once.
+// Run registers game servers, generates the load, and deregisters them. It returns when all calls have been answered.
+// Calls that fail are part of the result. Errors: an invalid option, a fleet that cannot be registered, a meter that
+// cannot be read, or the end of ctx, which ends all calls at once.
 func Run(ctx context.Context, o Options) (Result, error) {
 	if err := o.Check(); err != nil {
 		return Result{}, err

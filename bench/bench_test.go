@@ -134,8 +134,8 @@ func options(d *fakeDirector, scenario string) Options {
 	}
 }
 
-// Pins calls that are lost or counted twice, a player who calls often enough to be rate-limited, and a fleet that is not
-// deregistered.
+// Pins calls that are lost or counted twice, a player who calls often enough to be rate-limited, and a fleet that is
+// not deregistered.
 func TestScenarios(t *testing.T) {
 	t.Parallel()
 	steps := map[string][]string{matchLife: {"create", "and assigned"}, sessionLife: {matchmake, resolve, "joined", "left"}}
@@ -319,7 +319,8 @@ func TestFailuresAreCountedByKind(t *testing.T) {
 	}
 }
 
-// Pins a run that continues after Ctrl-C, waits for an answer that does not come, or does not deregister its game servers.
+// Pins a run that continues after Ctrl-C, waits for an answer that does not come, or does not deregister its game
+// servers.
 func TestCancelEndsIt(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())

@@ -61,7 +61,8 @@ func (c *caller) begin(ctx context.Context, at period) bool {
 	return now.Before(at.until) && ctx.Err() == nil
 }
 
-// timed measures a call as a step of the scenario. The latency of a turn's first call counts from when the turn was due.
+// timed measures a call as a step of the scenario. The latency of a turn's first call counts from when the turn was
+// due.
 func (c *caller) timed(step string, call func() error) error {
 	start := time.Now()
 	if !c.due.IsZero() {

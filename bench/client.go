@@ -16,12 +16,13 @@ import (
 // callTimeout is far longer than a director takes to answer or refuse a call.
 const callTimeout = 10 * time.Second
 
-// maxAnswerBytes bounds the answers that are read. The longest is the list of all Rivalis game servers; others have a few hundred bytes.
+// maxAnswerBytes bounds the answers that are read. The longest is the list of all Rivalis game servers; others have a
+// few hundred bytes.
 const maxAnswerBytes = 256 << 20
 
-// Client makes calls until its ctx ends, which fails all calls in progress and all later ones. Connections are kept open, one
-// for each concurrent caller, so that handshakes are not measured. The client is fasthttp's because the load generator shares
-// a machine with the director: a call costs it less than half of the CPU that it costs net/http.
+// Client makes calls until its ctx ends, which fails all calls in progress and all later ones. Connections are kept
+// open, one for each concurrent caller, so that handshakes are not measured. The client is fasthttp's because the load
+// generator shares a machine with the director: a call costs it less than half of the CPU that it costs net/http.
 type Client struct {
 	ctx        context.Context
 	http       *fasthttp.Client
@@ -128,10 +129,11 @@ type Request struct {
 	Header, Value string
 	IfNoneMatch   string // an ETag
 	Body          []byte
-	Wait          time.Duration             // how long the director may wait before it answers
-	Status        int                       // of a good answer; 0: any below 300
-	Take          func(answer []byte) error // reads the body, whose memory is reused when it returns; nil: the body is ignored
-	ETag          *string                   // gets that of the answer
+	Wait          time.Duration // how long the director may wait before it answers
+	Status        int           // of a good answer; 0: any below 300
+	// reads the body, whose memory is reused when it returns; nil: the body is ignored
+	Take func(answer []byte) error
+	ETag *string // gets that of the answer
 }
 
 // Do makes a call. Errors have a method Kind: the status with the problem's code or cause, "timeout" or "no answer".

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Costs are the resources that a run used, per call. Calls are whole turns, as in the Figures of a Result, and include those
-// that failed.
+// Costs are the resources that a run used, per call. Calls are whole turns, as in the Figures of a Result, and include
+// those that failed.
 type Costs struct {
 	ServerMicros    float64          `json:"server_micros"`    // µs of CPU a call
 	PostgresMicros  float64          `json:"postgres_micros"`  // µs of CPU a call

@@ -54,7 +54,8 @@ func TestBatchesOfReplicasAddUp(t *testing.T) {
 	require.Equal(t, map[float64]int64{2: 1}, one.Buckets)
 }
 
-// Pins a meter that is read during the warm-up or not at all, and a run that continues although its meter cannot be read.
+// Pins a meter that is read during the warm-up or not at all, and a run that continues although its meter cannot be
+// read.
 func TestMeterIsReadAroundTheMeasurement(t *testing.T) {
 	t.Parallel()
 	for _, warmUp := range []time.Duration{0, 50 * time.Millisecond} {
@@ -64,7 +65,8 @@ func TestMeterIsReadAroundTheMeasurement(t *testing.T) {
 		res, err := Run(t.Context(), o)
 		require.NoError(t, err)
 		require.Len(t, m.calls, 2)
-		require.InDelta(t, m.calls[1]-m.calls[0], 1e6/res.Costs.ServerMicros, float64(o.Callers)+0.5) // calls in progress, and rounding
+		// calls in progress, and rounding
+		require.InDelta(t, m.calls[1]-m.calls[0], 1e6/res.Costs.ServerMicros, float64(o.Callers)+0.5)
 		require.Equal(t, warmUp > 0, m.calls[0] > 0)
 
 		m.err, o.Duration = errors.New("no such process"), time.Hour

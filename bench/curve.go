@@ -8,8 +8,8 @@ type Point struct {
 	MS         float64 `json:"ms"`
 }
 
-// pointsPerHalving is the number of points of a curve between a percentile and the one with half as many slower calls (90 and
-// 95, for example): few enough to print, enough for a smooth line.
+// pointsPerHalving is the number of points of a curve between a percentile and the one with half as many slower calls
+// (90 and 95, for example): few enough to print, enough for a smooth line.
 const pointsPerHalving = 3
 
 // curve returns a few dozen points of the distribution, denser towards its slow end; none when nothing was recorded.

@@ -11,7 +11,8 @@ import (
 
 // The scenarios of the director loop, which matches the tickets of profiles.
 const (
-	matchQueue   = "match-queue"   // many tickets wait until a version of their profile goes live that matches all of them
+	// many tickets wait until a version of their profile goes live that matches all of them
+	matchQueue   = "match-queue"
 	matchServers = "match-servers" // many matches wait until game servers register
 	matchLife    = "match-life"    // two new players are queued and wait for the assignment
 	matchSteady  = "match-steady"  // a new player is queued while many others wait that no rule matches
@@ -43,7 +44,8 @@ func (r *run) queueStrangers(ctx context.Context) error {
 	return err
 }
 
-// matchLife queues two players, who match each other or those of another caller. The number of players is even, so none is left over.
+// matchLife queues two players, who match each other or those of another caller. The number of players is even, so none
+// is left over.
 func (c *caller) matchLife() error {
 	var two [2]ticket
 	err := c.timed("create", func() error {
@@ -90,8 +92,8 @@ func (c *caller) matchIdle() error {
 	})
 }
 
-// groupsOfCrowd is how many groups of similar players queue for matchQueue and matchServers: the tickets must divide into
-// full matches in each.
+// groupsOfCrowd is how many groups of similar players queue for matchQueue and matchServers: the tickets must divide
+// into full matches in each.
 const groupsOfCrowd = 10
 
 // checkTickets validates the number of tickets.

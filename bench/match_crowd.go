@@ -13,7 +13,8 @@ import (
 // teamOfCrowd is the size of the teams of matchQueue and matchServers.
 const teamOfCrowd = 5
 
-// ofGroup returns the skill of the i-th player of a crowd: all players of a group match each other, players of different groups never.
+// ofGroup returns the skill of the i-th player of a crowd: all players of a group match each other, players of
+// different groups never.
 func ofGroup(i int) float64 { return float64(2*near*(i%groupsOfCrowd)) + similar() }
 
 // crowd is a queue that is matched as a whole, and the game servers that seat it.
@@ -25,8 +26,8 @@ type crowd struct {
 	servers *fleet // without players before the turn
 }
 
-// matchQueue queues many players under a version of their profile that allows no match, then applies a version that matches all
-// of them. The time until the game servers have the last of them includes deciding.
+// matchQueue queues many players under a version of their profile that allows no match, then applies a version that
+// matches all of them. The time until the game servers have the last of them includes deciding.
 func (c *caller) matchQueue() error {
 	var all *crowd
 	err := c.unmeasured(func() (err error) {
@@ -66,7 +67,8 @@ func (c *caller) matchServers() error {
 	})
 }
 
-// newCrowd queues players. If they match, it waits until their matches wait for a game server, since the only one has no room.
+// newCrowd queues players. If they match, it waits until their matches wait for a game server, since the only one has
+// no room.
 func (c *caller) newCrowd(within int) (all *crowd, err error) {
 	ctx := c.client.ctx
 	all = &crowd{caller: c, mode: fmt.Sprintf("bench-%d", c.crowds.Add(1))}
@@ -106,8 +108,8 @@ func (all *crowd) leave() {
 const (
 	// seatedTimeout is far longer than the director takes.
 	seatedTimeout = time.Minute
-	// seatedPause is the time between two readings of the game servers' seats, each of which is a heartbeat of all of them: more
-	// would take CPU from what is measured.
+	// seatedPause is the time between two readings of the game servers' seats, each of which is a heartbeat of all of
+	// them: more would take CPU from what is measured.
 	seatedPause = 20 * time.Millisecond
 )
 

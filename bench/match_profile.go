@@ -70,7 +70,8 @@ const (
 	knownPause   = 20 * time.Millisecond
 )
 
-// known waits until each replica knows a profile. A replica that knows it refuses a ticket without the attribute that the profile requires.
+// known waits until each replica knows a profile. A replica that knows it refuses a ticket without the attribute that
+// the profile requires.
 func (m *matches) known(ctx context.Context, name string) error {
 	p, err := m.run.players.another()
 	if err != nil {

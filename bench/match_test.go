@@ -25,7 +25,8 @@ func (d *fakeDirector) requireMatches(t *testing.T, r Result) {
 		}
 	}
 	require.Len(t, applied, retired)
-	queued, crowds := int64(d.calls["/tickets"]-len(applied)), int64(len(applied)) // one call a profile asks whether it is known
+	// one call a profile asks whether it is known
+	queued, crowds := int64(d.calls["/tickets"]-len(applied)), int64(len(applied))
 	switch r.Scenario {
 	case matchQueue:
 		require.Equal(t, 200*crowds, queued)

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// Meter measures the resources that a director has used so far. Package bench/lab has one for a director that it starts.
+// Meter measures the resources that a director has used so far. Package bench/lab has one for a director that it
+// starts.
 type Meter interface {
 	// Read is called twice in a run: at the end of the warm-up and after the last answer. An error ends the run.
 	Read(ctx context.Context) (Reading, error)
@@ -18,9 +19,10 @@ type Reading struct {
 	PostgresCPU  time.Duration // of all processes of Postgres, including ended ones
 	GeneratorCPU time.Duration // of this process
 	WALBytes     int64
-	Transactions int64              // committed or rolled back
-	Batches      map[string]Batches // by group, as in the metrics (placement, resolve, heartbeat, seats and others), of all replicas together
-	ServerRSS    int64              // bytes of memory of the largest replica now; not a counter
+	Transactions int64 // committed or rolled back
+	// by group, as in the metrics (placement, resolve, heartbeat, seats and others), of all replicas together
+	Batches   map[string]Batches
+	ServerRSS int64 // bytes of memory of the largest replica now; not a counter
 }
 
 // Sub returns what was used between an earlier reading and this one. ServerRSS is this reading's.
@@ -38,11 +40,13 @@ func (r Reading) Sub(earlier Reading) Reading {
 	return r
 }
 
-// Batches of a group of calls, as a histogram of calls per batch. A director decides calls that arrive together in one batch.
+// Batches of a group of calls, as a histogram of calls per batch. A director decides calls that arrive together in one
+// batch.
 type Batches struct {
-	Count   int64             // of batches
-	Calls   int64             // in all batches
-	Buckets map[float64]int64 // number of batches of at most so many calls, by the bucket's upper bound: cumulative, as in Prometheus
+	Count int64 // of batches
+	Calls int64 // in all batches
+	// number of batches of at most so many calls, by the bucket's upper bound: cumulative, as in Prometheus
+	Buckets map[float64]int64
 }
 
 // Add returns the sum of the batches of two replicas.

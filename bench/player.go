@@ -12,8 +12,8 @@ import (
 // player is one who has not called before in this run, so that no rate limit per player is reached.
 type player struct{ sub, token string }
 
-// players are handed out one after another. Their tokens are made before the load, because signing one takes as long as some
-// of the measured calls. In production the login service makes them.
+// players are handed out one after another. Their tokens are made before the load, because signing one takes as long as
+// some of the measured calls. In production the login service makes them.
 type players struct {
 	mint   MintFunc
 	tokens []string // of the first players

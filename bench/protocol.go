@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// Protocol is scenarios that are not called over the HTTP API of players and game servers, such as those of package bench/openmatch. Make it with
-// [NewProtocol].
+// Protocol is scenarios that are not called over the HTTP API of players and game servers, such as those of package
+// bench/openmatch. Make it with [NewProtocol].
 type Protocol struct {
 	usual map[string]Load
 	check func(o *Options) error
@@ -33,8 +33,8 @@ type ProtocolRun interface {
 	Finish(ctx context.Context, result *Result) error
 }
 
-// NewProtocol makes a protocol of scenarios by name. check validates options as far as they are the protocol's, and may be nil; begin makes the
-// state of a run, without connections.
+// NewProtocol makes a protocol of scenarios by name. check validates options as far as they are the protocol's, and may
+// be nil; begin makes the state of a run, without connections.
 func NewProtocol[L ProtocolRun](scenarios map[string]ProtocolScenario[L], check func(o *Options) error, begin func(o Options) L) *Protocol {
 	p := &Protocol{usual: map[string]Load{}, check: check}
 	for name, s := range scenarios {
@@ -63,8 +63,8 @@ func (p *Protocol) Scenarios() []string { return slices.Sorted(maps.Keys(p.usual
 // Usual returns the usual load of a scenario.
 func (p *Protocol) Usual(scenario string) Load { return p.usual[scenario] }
 
-// checkOptions validates the options that only protocols have, and sets the usual load where an option has none. What a scenario does not have
-// becomes 0.
+// checkOptions validates the options that only protocols have, and sets the usual load where an option has none. What a
+// scenario does not have becomes 0.
 func (p *Protocol) checkOptions(o *Options) error {
 	usual, known := p.usual[o.Scenario]
 	if !known {

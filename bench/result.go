@@ -29,24 +29,26 @@ type Result struct {
 
 	Figures // of whole turns: the one call, or all calls of a session-life together
 
-	Open  *Open  `json:"open_loop,omitempty"` // nil for a closed loop
-	Steps []Step `json:"steps,omitempty"`     // when turns have several calls, or different ones; in the order of their first call
-	Costs *Costs `json:"costs,omitempty"`     // nil when not measured
+	Open *Open `json:"open_loop,omitempty"` // nil for a closed loop
+	// when turns have several calls, or different ones; in the order of their first call
+	Steps []Step `json:"steps,omitempty"`
+	Costs *Costs `json:"costs,omitempty"` // nil when not measured
 }
 
 // Figures of the calls that began after the warm-up.
 type Figures struct {
-	Calls     int64            `json:"calls"`      // including failed ones
-	Failed    int64            `json:"failed"`     // calls
-	Errors    map[string]int64 `json:"errors"`     // failed calls by kind: status and code, as in "503 unavailable"; "timeout", "no answer"
+	Calls  int64 `json:"calls"`  // including failed ones
+	Failed int64 `json:"failed"` // calls
+	// failed calls by kind: status and code, as in "503 unavailable"; "timeout", "no answer"
+	Errors    map[string]int64 `json:"errors"`
 	PerSecond float64          `json:"per_second"` // successful calls
 	Latency   Latency          `json:"latency_ms"` // of successful calls
 
 	FailedLatency Latency `json:"failed_latency_ms"` // of failed calls, without a curve: how quickly calls are refused
 }
 
-// Latency is in milliseconds, with three significant digits. In an open loop it counts from when a call was due. Without
-// calls all values are 0.
+// Latency is in milliseconds, with three significant digits. In an open loop it counts from when a call was due.
+// Without calls all values are 0.
 type Latency struct {
 	P50  float64 `json:"p50"`
 	P90  float64 `json:"p90"`

@@ -13,8 +13,10 @@ const (
 	heartbeat   = "heartbeat"    // the next game server sends a heartbeat
 	register    = "register"     // a new game server registers
 	sessionLife = "session-life" // a new player gets a seat, resolves it, joins and leaves
-	noop        = "noop"         // calls an endpoint of the baselines that authenticates like matchmake and does nothing else
-	fleetNoop   = "fleet-noop"   // calls an endpoint of the baselines that authenticates like heartbeat and does nothing else
+	// calls an endpoint of the baselines that authenticates like matchmake and does nothing else
+	noop = "noop"
+	// calls an endpoint of the baselines that authenticates like heartbeat and does nothing else
+	fleetNoop = "fleet-noop"
 )
 
 // scenario describes the turns of a scenario.

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// schedule says when the turns of an open loop are due: at equal intervals, independent of answers. A free caller takes the
-// next turn and waits until it is due. A turn that is taken after it was due was due while no caller was free.
+// schedule says when the turns of an open loop are due: at equal intervals, independent of answers. A free caller takes
+// the next turn and waits until it is due. A turn that is taken after it was due was due while no caller was free.
 type schedule struct {
 	start    time.Time
 	interval float64 // nanoseconds between two turns

@@ -37,11 +37,13 @@ func (c *caller) seat(p player) (seat, error) {
 const (
 	// partySize is how many seats are reserved at a time: many, so that few calls of resolve's load are reservations.
 	partySize = 64
-	// reservationTTL is how long a reserved seat is used: less than the minute for which a director keeps it by default.
+	// reservationTTL is how long a reserved seat is used: less than the minute for which a director keeps it by
+	// default.
 	reservationTTL = 45 * time.Second
 )
 
-// reservedSeat returns a seat that is not resolved yet. When there is none left, it reserves more, which is not measured.
+// reservedSeat returns a seat that is not resolved yet. When there is none left, it reserves more, which is not
+// measured.
 func (c *caller) reservedSeat() (s seat, err error) {
 	for len(c.reserved) > 0 && time.Since(c.reserved[0].at) > reservationTTL {
 		c.reserved = c.reserved[1:]

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Pins game servers and sessions of a wrong size, a wrong number of turns, and pauses after failed turns although the number
-// of turns is given.
+// Pins game servers and sessions of a wrong size, a wrong number of turns, and pauses after failed turns although the
+// number of turns is given.
 func TestSizes(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex

@@ -15,8 +15,8 @@ type named string
 func (n named) Error() string { return string(n) }
 func (n named) Kind() string  { return "kind of " + string(n) }
 
-// Pins turns of another package that are not counted, are counted with their unmeasured work, or run twice at once for one
-// caller; and failures that lose their kind.
+// Pins turns of another package that are not counted, are counted with their unmeasured work, or run twice at once for
+// one caller; and failures that lose their kind.
 func TestTurn(t *testing.T) {
 	t.Parallel()
 	var taken [3]atomic.Int64

@@ -6,9 +6,9 @@ import (
 	"github.com/google/uuid"
 )
 
-// An agent is one connection of a Rivalis game server. Its row in agent_states names the replica that holds the connection. A write
-// for an agent requires that the row names the writer's replica and has no left_at. Otherwise the write fails with the kind [Superseded]:
-// the agent has left, and the replica must close the connection.
+// An agent is one connection of a Rivalis game server. Its row in agent_states names the replica that holds the
+// connection. A write for an agent requires that the row names the writer's replica and has no left_at. Otherwise the
+// write fails with the kind [Superseded]: the agent has left, and the replica must close the connection.
 
 // AgentRef names an agent and the replica that holds its connection.
 type AgentRef struct {
@@ -17,13 +17,15 @@ type AgentRef struct {
 	Replica uuid.UUID
 }
 
-// The statuses that the director knows. An agent may report any other text; it then gets no rooms and does not count as draining.
+// The statuses that the director knows. An agent may report any other text; it then gets no rooms and does not count as
+// draining.
 const (
 	AgentActive   = "active"
 	AgentDraining = "draining"
 )
 
-// AgentContent is the part of an agent's report that is not about rooms. The caller has checked it against the limits of a snapshot.
+// AgentContent is the part of an agent's report that is not about rooms. The caller has checked it against the limits
+// of a snapshot.
 type AgentContent struct {
 	Name            string
 	ProcessUID      string // the same for all connections of a process; may be empty
@@ -58,8 +60,8 @@ type AgentJoin struct {
 	Age     time.Duration // since the reply was received
 }
 
-// AgentSnapshot is a later state reply. A reply that only confirms the last content has no Content, Changed and Removed; it is needed only
-// while Owes of the agent's [AgentState] is true.
+// AgentSnapshot is a later state reply. A reply that only confirms the last content has no Content, Changed and
+// Removed; it is needed only while Owes of the agent's [AgentState] is true.
 type AgentSnapshot struct {
 	Ref     AgentRef
 	Content *AgentContent  // nil: unchanged
@@ -72,9 +74,12 @@ type AgentSnapshot struct {
 
 // AgentState is the recorded state of an agent on which its connection depends.
 type AgentState struct {
-	Status          string // for the next poll: AgentDraining or AgentActive, as last recorded
-	OwesSnapshot    bool   // the next state reply, even one with only a hash, must be passed to ApplySnapshot: it shows which commanded rooms exist
-	JoinedElsewhere bool   // the process has joined elsewhere: poll at once, and pass a valid reply to JoinAgent with the whole content
+	Status string // for the next poll: AgentDraining or AgentActive, as last recorded
+	// the next state reply, even one with only a hash, must be passed to ApplySnapshot: it shows which commanded rooms
+	// exist
+	OwesSnapshot bool
+	// the process has joined elsewhere: poll at once, and pass a valid reply to JoinAgent with the whole content
+	JoinedElsewhere bool
 }
 
 // OwnAgent is a recently changed agent of a replica.

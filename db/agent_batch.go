@@ -14,8 +14,8 @@ import (
 	"github.com/lattice-director/director/internal/base/fault"
 )
 
-// agentBatch makes changes of agents of one region in one transaction, at most one change for each agent. Further changes of an agent stay for
-// the next batch.
+// agentBatch makes changes of agents of one region in one transaction, at most one change for each agent. Further
+// changes of an agent stay for the next batch.
 func (s *Store) agentBatch(ctx context.Context, region string, calls []*agentCall) error {
 	calls = onePerAgent(calls)
 	var done *agentTx
@@ -54,8 +54,8 @@ func onePerAgent(calls []*agentCall) []*agentCall {
 	return out
 }
 
-// onAgents runs a transaction on agents of a region, and then sends its notifications. If the transaction must lock further agents, it
-// starts again with them, because locks are taken in a fixed order.
+// onAgents runs a transaction on agents of a region, and then sends its notifications. If the transaction must lock
+// further agents, it starts again with them, because locks are taken in a fixed order.
 func (s *Store) onAgents(ctx context.Context, region string, heavy bool, fn func(*agentTx) error) error {
 	run := s.inTx
 	if heavy {

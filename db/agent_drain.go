@@ -6,9 +6,9 @@ import (
 	"github.com/lattice-director/director/db/query"
 )
 
-// KeepDrain drains the game servers with a name and endpoint, including game servers that join later: their status is draining, and they get
-// no rooms. It sends connected agents a drain command and does not wait for the acks. It reports whether it changed anything. Errors:
-// Unavailable.
+// KeepDrain drains the game servers with a name and endpoint, including game servers that join later: their status is
+// draining, and they get no rooms. It sends connected agents a drain command and does not wait for the acks. It reports
+// whether it changed anything. Errors: Unavailable.
 func (s *Store) KeepDrain(ctx context.Context, region, name, endpoint, actor string) (bool, error) {
 	return s.keepDrain(ctx, query.KeepDrainParams{Region: region, Name: name, Endpoint: endpoint, Actor: actor, Keep: true})
 }
@@ -34,8 +34,8 @@ func (s *Store) keepDrain(ctx context.Context, p query.KeepDrainParams) (bool, e
 	return done.Changed, nil
 }
 
-// RemindKeptDrains sends the drain command again to agents whose drain is kept but whose status is not draining, to at most the given number
-// of agents. It returns the number of commands. Errors: Unavailable.
+// RemindKeptDrains sends the drain command again to agents whose drain is kept but whose status is not draining, to at
+// most the given number of agents. It returns the number of commands. Errors: Unavailable.
 func (s *Store) RemindKeptDrains(ctx context.Context, region string, most int) (int, error) {
 	replicas, err := s.q.RemindKeptDrains(ctx, query.RemindKeptDrainsParams{Region: region, Most: int64(most)})
 	for _, replica := range replicas {

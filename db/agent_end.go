@@ -12,8 +12,9 @@ const (
 	endedRooms  = 20_000
 )
 
-// EndAgents ends agents whose replica has ended and whose time to join another replica is over. It returns their number: up to 256, fewer if
-// they have many rooms, and 0 if none are left. It skips agents that another transaction has locked. Errors: Unavailable.
+// EndAgents ends agents whose replica has ended and whose time to join another replica is over. It returns their
+// number: up to 256, fewer if they have many rooms, and 0 if none are left. It skips agents that another transaction
+// has locked. Errors: Unavailable.
 func (s *Store) EndAgents(ctx context.Context, region string) (ended int, err error) {
 	err = s.onAgents(ctx, region, true, func(t *agentTx) error {
 		rows, err := t.q.AgentsToEnd(ctx, query.AgentsToEndParams{Region: region, Most: endedAgents})
@@ -44,7 +45,8 @@ func withinRooms(rows []query.AgentsToEndRow) (ids []string) {
 	return ids
 }
 
-// ForgetAgents deletes agents that left ten minutes ago, at most the given number, and returns how many. Errors: Unavailable.
+// ForgetAgents deletes agents that left ten minutes ago, at most the given number, and returns how many. Errors:
+// Unavailable.
 func (s *Store) ForgetAgents(ctx context.Context, region string, most int) (int, error) {
 	n, err := s.q.ForgetAgents(ctx, query.ForgetAgentsParams{Region: region, Most: int64(most)})
 	return int(n), classify(err)

@@ -12,13 +12,15 @@ import (
 
 // AgentEvent is a row of the log about agents or rooms. Tx and ID order the log.
 type AgentEvent struct {
-	Tx     uint64
-	ID     uuid.UUID
-	Kind   string // EventAgentJoined, EventAgentLeft, EventAgentStale, EventAgentRecovered, EventRoomCreated or EventRoomDestroyed
+	Tx uint64
+	ID uuid.UUID
+	// EventAgentJoined, EventAgentLeft, EventAgentStale, EventAgentRecovered, EventRoomCreated or EventRoomDestroyed
+	Kind   string
 	Detail []byte // the JSON of an [InstanceInfo] or [RoomInfo]; the keys are in any order
 }
 
-// AgentEventPoint is a position in the log: after the events of all transactions below Tx, and after the events of Tx up to ID.
+// AgentEventPoint is a position in the log: after the events of all transactions below Tx, and after the events of Tx
+// up to ID.
 type AgentEventPoint struct {
 	Tx uint64
 	ID uuid.UUID
@@ -26,11 +28,13 @@ type AgentEventPoint struct {
 
 // AgentEventPage is a part of the log.
 type AgentEventPage struct {
-	Events     []AgentEvent
-	Next       AgentEventPoint // where the next page begins
-	HasMore    bool            // the next page has events now
-	IsHeldBack bool            // committed events cannot be returned yet, because an older transaction of the server is open. No notification will report them
-	Server     time.Time       // when the server started; points of another server are not comparable
+	Events  []AgentEvent
+	Next    AgentEventPoint // where the next page begins
+	HasMore bool            // the next page has events now
+	// committed events cannot be returned yet, because an older transaction of the server is open. No notification will
+	// report them
+	IsHeldBack bool
+	Server     time.Time // when the server started; points of another server are not comparable
 }
 
 const (
@@ -51,14 +55,16 @@ func (s *Store) AgentEventsEnd(ctx context.Context) (AgentEventPage, error) {
 	return AgentEventPage{Next: AgentEventPoint{Tx: now.Horizon}, Server: now.Server}, classify(err)
 }
 
-// AgentEventsAfter returns the events of a region after a point, in the same order for all readers. It returns a committed event only after
-// all older transactions of the server have ended, so that no event can later appear before it. Errors: Unavailable.
+// AgentEventsAfter returns the events of a region after a point, in the same order for all readers. It returns a
+// committed event only after all older transactions of the server have ended, so that no event can later appear before
+// it. Errors: Unavailable.
 func (s *Store) AgentEventsAfter(ctx context.Context, region string, after AgentEventPoint) (AgentEventPage, error) {
 	page, err := readAgentEvents(ctx, s.q, region, after)
 	return page, classify(err)
 }
 
-// ReplayAgentEvents is AgentEventsAfter for callers that read many pages; few of them read at a time. Errors: TooMany, Unavailable.
+// ReplayAgentEvents is AgentEventsAfter for callers that read many pages; few of them read at a time. Errors: TooMany,
+// Unavailable.
 func (s *Store) ReplayAgentEvents(ctx context.Context, region string, after AgentEventPoint) (page AgentEventPage, err error) {
 	err = s.read(ctx, func(ctx context.Context, q *query.Queries) error {
 		page, err = readAgentEvents(ctx, q, region, after)
@@ -73,8 +79,8 @@ func readAgentEvents(ctx context.Context, q *query.Queries, region string, after
 	var rows []query.AgentEventsAfterRow
 	var held bool
 	reach := AgentEventReach + agentEventsBehind
-	// Each statement has a snapshot of its own. This one is the first: if the older transaction ended between the page and it, the page would
-	// lack the event, and nothing would say so.
+	// Each statement has a snapshot of its own. This one is the first: if the older transaction ended between the page
+	// and it, the page would lack the event, and nothing would say so.
 	query.Queue(&p, &held, (*query.Queries).AgentEventsHeld, query.AgentEventsHeldParams{Region: region, Kinds: agentEventKinds, Reach: reach})
 	query.Queue(&p, &now, func(q *query.Queries, ctx context.Context, _ struct{}) (query.EventHorizonRow, error) {
 		return q.EventHorizon(ctx)

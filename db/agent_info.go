@@ -1,7 +1,7 @@
 package db
 
-// InstanceInfo is the JSON of an agent in the orchestrator's REST and SSE; the order of its fields is the order of the keys. It is also the
-// detail of the events agent.joined, agent.left, agent.stale and agent.recovered.
+// InstanceInfo is the JSON of an agent in the orchestrator's REST and SSE; the order of its fields is the order of the
+// keys. It is also the detail of the events agent.joined, agent.left, agent.stale and agent.recovered.
 type InstanceInfo struct {
 	ID              string            `json:"id"`
 	Name            string            `json:"name"`
@@ -25,8 +25,8 @@ type AgentCapacity struct {
 	MaxRooms       *int32 `json:"maxRooms"`
 }
 
-// RoomInfo is the JSON of a room in REST and SSE; the order of its fields is the order of the keys. It is also the detail of the events
-// room.created and room.destroyed.
+// RoomInfo is the JSON of a room in REST and SSE; the order of its fields is the order of the keys. It is also the
+// detail of the events room.created and room.destroyed.
 type RoomInfo struct {
 	ID          string `json:"id"`
 	Type        string `json:"type"`

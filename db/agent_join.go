@@ -31,8 +31,8 @@ func basesOf(rooms []ReportedRoom) map[string]bool {
 	return bases
 }
 
-// setContent replaces the content of an agent. If a drain is kept for its name and endpoint, the agent counts as draining, and it is sent a
-// drain command.
+// setContent replaces the content of an agent. If a drain is kept for its name and endpoint, the agent counts as
+// draining, and it is sent a drain command.
 func (t *agentTx) setContent(a *agentRow, c AgentContent) {
 	a.setContent(c)
 	actor, kept := t.keptActors[keptKey{c.Name, c.EndpointURL}]
@@ -46,7 +46,8 @@ func (t *agentTx) setContent(a *agentRow, c AgentContent) {
 	}
 }
 
-// removeUnshown deletes the reported rooms that an agent no longer reports. judgeRooms handles rooms that were never reported.
+// removeUnshown deletes the reported rooms that an agent no longer reports. judgeRooms handles rooms that were never
+// reported.
 func (t *agentTx) removeUnshown(a *agentRow, shown map[string]bool, announce bool) {
 	for _, r := range t.ofID[a.ref.ID] {
 		if r.state == roomReported && !shown[r.base] {
@@ -55,8 +56,9 @@ func (t *agentTx) removeUnshown(a *agentRow, shown map[string]bool, announce boo
 	}
 }
 
-// inherit moves rows of an earlier agent of the same process to the new agent: the rooms that it reports, with their public ids, and the
-// commands that its report shows to be carried out. The earlier agent leaves, or is doubted if its replica may still hold its connection.
+// inherit moves rows of an earlier agent of the same process to the new agent: the rooms that it reports, with their
+// public ids, and the commands that its report shows to be carried out. The earlier agent leaves, or is doubted if its
+// replica may still hold its connection.
 func (t *agentTx) inherit(a *agentRow, p predecessor, j AgentJoin) {
 	old := t.agents[p.id]
 	if old == nil || !old.listed() || old.ref.Replica == a.ref.Replica || old.content.ProcessUID != j.Content.ProcessUID {
@@ -88,7 +90,8 @@ func (t *agentTx) moveRoom(from, to *agentRow, r *roomRow) {
 	to.count(r, 1)
 }
 
-// evidence returns the outcome of a command whose ack is lost, judged by the rooms and the status that the process reports.
+// evidence returns the outcome of a command whose ack is lost, judged by the rooms and the status that the process
+// reports.
 func evidence(c query.PendingOfAgentsRow, shown map[string]bool, status string) CommandState {
 	var done bool
 	switch CommandOp(c.Op) {

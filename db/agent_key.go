@@ -38,8 +38,8 @@ type NewAgentKey struct {
 	Actor       string
 }
 
-// CreateAgentKey creates a key and returns its secret, which cannot be read again later. The secret has only characters that a WebSocket
-// subprotocol may have. Errors: Invalid (the name), Conflict (agent_key_exists), TooMany, Unavailable.
+// CreateAgentKey creates a key and returns its secret, which cannot be read again later. The secret has only characters
+// that a WebSocket subprotocol may have. Errors: Invalid (the name), Conflict (agent_key_exists), TooMany, Unavailable.
 func (s *Store) CreateAgentKey(ctx context.Context, n NewAgentKey) (string, AgentKey, error) {
 	if !validKeyName(n.Name) {
 		return "", AgentKey{}, &fault.Error{Kind: fault.Invalid, Code: "invalid_name", Field: "name", Detail: "a name has 1 to 64 letters, digits and . _ -"}
@@ -86,7 +86,8 @@ func validKeyName(name string) bool {
 	return name != "" && len(name) <= 64
 }
 
-// RevokeAgentKey revokes a key. Within seconds, replicas refuse it and close the connections that use it. Errors: NotFound, Unavailable.
+// RevokeAgentKey revokes a key. Within seconds, replicas refuse it and close the connections that use it. Errors:
+// NotFound, Unavailable.
 func (s *Store) RevokeAgentKey(ctx context.Context, region, name, actor string) error {
 	return classify(s.inTx(ctx, func(q *query.Queries) error {
 		rows, err := q.RevokeAgentKey(ctx, query.RevokeAgentKeyParams{Region: region, Name: name})

@@ -11,7 +11,8 @@ import (
 	"github.com/lattice-director/director/internal/base/fault"
 )
 
-// Pins three bugs: keys that can be read from the database, keys that stay valid after they are revoked, and two keys with one name.
+// Pins three bugs: keys that can be read from the database, keys that stay valid after they are revoked, and two keys
+// with one name.
 func TestAgentKeys(t *testing.T) {
 	t.Parallel()
 	r := setupAgents(t)

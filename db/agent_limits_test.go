@@ -10,7 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Pins a bug: public ids were too long for an index, after percent-encoding and with the process and agent ids in front.
+// Pins a bug: public ids were too long for an index, after percent-encoding and with the process and agent ids in
+// front.
 func TestTheLongestRoomIDsAreStored(t *testing.T) {
 	t.Parallel()
 	r := setupAgents(t)

@@ -100,8 +100,8 @@ func addDrainToRead(p *query.ReadKeptDrainsParams, c AgentContent) {
 	p.Names, p.Endpoints = append(p.Names, c.Name), append(p.Endpoints, c.EndpointURL)
 }
 
-// read locks agents and reads them: with all rooms and commands for the agents in whole, with their rooms if needed for the agents in
-// judged, and with single rooms.
+// read locks agents and reads them: with all rooms and commands for the agents in whole, with their rooms if needed for
+// the agents in judged, and with single rooms.
 func (t *agentTx) read(ctx context.Context, ids, whole, judged []string, some query.ReadRoomsParams) error {
 	var p tx.Pipeline
 	var states []query.LockAgentStatesRow
@@ -109,7 +109,8 @@ func (t *agentTx) read(ctx context.Context, ids, whole, judged []string, some qu
 	var rooms []query.RoomsOfAgentsRow
 	var single []query.ReadRoomsRow
 	var pending []query.PendingOfAgentsRow
-	query.Queue(&p, &states, (*query.Queries).LockAgentStates, query.LockAgentStatesParams{Region: t.region, Ids: ids}) // first: later statements then see the last holders' writes
+	// first: later statements then see the last holders' writes
+	query.Queue(&p, &states, (*query.Queries).LockAgentStates, query.LockAgentStatesParams{Region: t.region, Ids: ids})
 	query.Queue(&p, &t.now, func(q *query.Queries, ctx context.Context, _ struct{}) (time.Time, error) { return q.ClockReading(ctx) }, struct{}{})
 	query.Queue(&p, &agents, (*query.Queries).ReadAgents, query.ReadAgentsParams{Region: t.region, Ids: ids})
 	if len(whole)+len(judged) > 0 {

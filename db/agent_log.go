@@ -14,8 +14,8 @@ import (
 
 const actorDirector = "director"
 
-// eventLog collects the events of a transaction on agents. Events about deleted agents and rooms come first, so that an id that moves to another
-// room is destroyed before it is created again.
+// eventLog collects the events of a transaction on agents. Events about deleted agents and rooms come first, so that an
+// id that moves to another room is destroyed before it is created again.
 type eventLog struct {
 	goneAgents, renamed, come []loggedEvent
 }
@@ -90,7 +90,8 @@ func (t *agentTx) sortedRooms(agent string) []*roomRow {
 	return rooms
 }
 
-// eventID returns the id of the nth event of a transaction, counted from 0. The ids order the events of one transaction.
+// eventID returns the id of the nth event of a transaction, counted from 0. The ids order the events of one
+// transaction.
 func eventID(n int) (id uuid.UUID) {
 	_, _ = rand.Read(id[4:]) // never fails, by its contract
 	binary.BigEndian.PutUint32(id[:4], uint32(n))

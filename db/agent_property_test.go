@@ -14,7 +14,8 @@ import (
 	"github.com/lattice-director/director/db"
 )
 
-// fleetModel is a fleet of game servers that connect to three replicas, with the rooms that they report, and a client that follows the events.
+// fleetModel is a fleet of game servers that connect to three replicas, with the rooms that they report, and a client
+// that follows the events.
 type fleetModel struct {
 	*rivalis
 
@@ -33,8 +34,8 @@ type modelAgent struct {
 	doubted bool
 }
 
-// Pins four kinds of bugs: tables that differ from the game servers' reports, public ids that change without a reason, counters that drift, and
-// events from which a client computes a fleet other than that of the tables.
+// Pins four kinds of bugs: tables that differ from the game servers' reports, public ids that change without a reason,
+// counters that drift, and events from which a client computes a fleet other than that of the tables.
 func TestAFleetIsWhatItsGameServersShow(t *testing.T) {
 	t.Parallel()
 	r := setupAgents(t)

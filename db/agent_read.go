@@ -7,14 +7,14 @@ import (
 	"github.com/lattice-director/director/db/query"
 )
 
-// FindAgent reads an agent with its rooms from the database. The id is compared unchanged. Errors, with the code: NotFound,
-// INSTANCE_NOT_FOUND; Unavailable.
+// FindAgent reads an agent with its rooms from the database. The id is compared unchanged. Errors, with the code:
+// NotFound, INSTANCE_NOT_FOUND; Unavailable.
 func (s *Store) FindAgent(ctx context.Context, region, id string) (InstanceInfo, error) {
 	return s.groups.agentReads.Do(ctx, region, id)
 }
 
-// FindRoom reads a room from the database. A room that is only reserved is not found. The public id is compared unchanged. Errors, with the
-// code: NotFound, ROOM_NOT_FOUND; Unavailable.
+// FindRoom reads a room from the database. A room that is only reserved is not found. The public id is compared
+// unchanged. Errors, with the code: NotFound, ROOM_NOT_FOUND; Unavailable.
 func (s *Store) FindRoom(ctx context.Context, region, publicID string) (RoomInfo, error) {
 	return s.groups.roomReads.Do(ctx, region, publicID)
 }
@@ -52,7 +52,8 @@ func storableIDs[Res any](calls []*batch.Call[string, Res]) (ids []string) {
 // maxRoomsRead limits the rooms that are read at a time. One agent may exceed it, with up to 50,000 rooms.
 const maxRoomsRead = 50_000
 
-// findAgents reads agents, and then the rooms of the first of them, up to maxRoomsRead rooms. The other agents stay for the next batch.
+// findAgents reads agents, and then the rooms of the first of them, up to maxRoomsRead rooms. The other agents stay for
+// the next batch.
 func (s *Store) findAgents(ctx context.Context, region string, calls []*batch.Call[string, InstanceInfo]) error {
 	rows, err := s.q.FindAgents(ctx, query.FindAgentsParams{Region: region, Ids: storableIDs(calls)})
 	if err != nil {

@@ -43,7 +43,8 @@ func publicIDs(i db.InstanceInfo) (ids []string) {
 	return ids
 }
 
-// Pins two bugs: a connection stayed listed after its process had connected elsewhere, and a connection was dropped although it still answered.
+// Pins two bugs: a connection stayed listed after its process had connected elsewhere, and a connection was dropped
+// although it still answered.
 func TestAnAgentIsDoubtedUntilItAnswers(t *testing.T) {
 	t.Parallel()
 	r := setupAgents(t)
@@ -90,7 +91,8 @@ func TestADoubtedAgentLeavesSilently(t *testing.T) {
 	require.True(t, own.Changed[0].HasLeft)
 }
 
-// Pins a bug: game servers without a process id, with different names, or with two connections to one replica counted as one process.
+// Pins a bug: game servers without a process id, with different names, or with two connections to one replica counted
+// as one process.
 func TestOtherProcessesAreNotDoubted(t *testing.T) {
 	t.Parallel()
 	r := setupAgents(t)
@@ -140,7 +142,8 @@ func TestCommandsAreSettledByEvidence(t *testing.T) {
 	r.requireCounted()
 }
 
-// Pins two bugs: public ids depended on the order of messages, and replicas that renamed rooms of each other's agents deadlocked.
+// Pins two bugs: public ids depended on the order of messages, and replicas that renamed rooms of each other's agents
+// deadlocked.
 func TestReplicasNameRoomsAtOnce(t *testing.T) {
 	t.Parallel()
 	r := setupAgents(t)

@@ -24,8 +24,8 @@ func (t *agentTx) applySnapshot(a *agentRow, s AgentSnapshot) {
 	t.judgeRooms(a, s.Age)
 }
 
-// replied records that the agent answered a poll. The hash and the sequence number are written only together with other changes, so a reply with
-// equal content writes nothing.
+// replied records that the agent answered a poll. The hash and the sequence number are written only together with other
+// changes, so a reply with equal content writes nothing.
 func (t *agentTx) replied(a *agentRow, age time.Duration, hash string, seq int64) {
 	t.noteReport(a, age)
 	a.changed = a.changed || a.misses != 0 || a.override != ""
@@ -94,8 +94,9 @@ func (t *agentTx) announce(announce bool, r *roomRow) {
 	}
 }
 
-// judgeRooms decides from a reply, which was received the given age ago, whether commanded rooms exist. The reply contains all existing rooms.
-// A missing room does not exist if its command was acked, or had timed out before the reply.
+// judgeRooms decides from a reply, which was received the given age ago, whether commanded rooms exist. The reply
+// contains all existing rooms. A missing room does not exist if its command was acked, or had timed out before the
+// reply.
 func (t *agentTx) judgeRooms(a *agentRow, age time.Duration) {
 	if !a.owesSnapshot {
 		return

@@ -140,7 +140,8 @@ func TestCommandsOfALeavingAgentAreDisconnected(t *testing.T) {
 	wakes(t.Context(), t, wake)
 }
 
-// Pins two bugs: rooms stayed although the game server did not have them, and rooms were deleted although it could still create them.
+// Pins two bugs: rooms stayed although the game server did not have them, and rooms were deleted although it could
+// still create them.
 func TestTheNextReplyDecidesAboutRoomsOfCommands(t *testing.T) {
 	t.Parallel()
 	r := setupAgents(t)
@@ -166,7 +167,8 @@ func TestTheNextReplyDecidesAboutRoomsOfCommands(t *testing.T) {
 	r.requireCounted()
 }
 
-// Pins two bugs: lists dropped a drain before the game server reported it, or kept it after the game server no longer reported it.
+// Pins two bugs: lists dropped a drain before the game server reported it, or kept it after the game server no longer
+// reported it.
 func TestAnOverrideLastsUntilAReply(t *testing.T) {
 	t.Parallel()
 	r := setupAgents(t)

@@ -17,9 +17,9 @@ type Assignment struct {
 
 var errSomeMissing = errors.New("some tickets do not exist")
 
-// AssignTickets assigns tickets in one transaction. An assigned ticket is assigned again, which restarts the time for which it is
-// kept. Whether the tickets are in a match is not checked. No ticket may be named twice. It returns the tickets that do not exist;
-// with allOrNone nothing is assigned then. Errors: Unavailable.
+// AssignTickets assigns tickets in one transaction. An assigned ticket is assigned again, which restarts the time for
+// which it is kept. Whether the tickets are in a match is not checked. No ticket may be named twice. It returns the
+// tickets that do not exist; with allOrNone nothing is assigned then. Errors: Unavailable.
 func (s *Store) AssignTickets(ctx context.Context, region string, groups []Assignment, allOrNone bool) (missing []string, err error) {
 	var p query.SettleTicketsParams
 	p.Region = region
@@ -76,7 +76,8 @@ func setOf(ids []string) map[string]bool {
 	return set
 }
 
-// ReleaseTickets returns tickets that are in a match to the queue. It ignores other tickets and unknown ids. Errors: Unavailable.
+// ReleaseTickets returns tickets that are in a match to the queue. It ignores other tickets and unknown ids. Errors:
+// Unavailable.
 func (s *Store) ReleaseTickets(ctx context.Context, region string, ids []string) error {
 	ids = issuedTickets(region, ids)
 	if len(ids) == 0 {
@@ -96,8 +97,8 @@ func (s *Store) ReleaseTickets(ctx context.Context, region string, ids []string)
 // releasePage is how many tickets one transaction releases. It holds their locks for about 50 ms.
 const releasePage = 2000
 
-// ReleaseAllTickets returns all tickets of a region that are in a match to the queue, one page after the other. When it fails,
-// some are released; the next call releases the others. Errors: Unavailable.
+// ReleaseAllTickets returns all tickets of a region that are in a match to the queue, one page after the other. When it
+// fails, some are released; the next call releases the others. Errors: Unavailable.
 func (s *Store) ReleaseAllTickets(ctx context.Context, region string) error {
 	p := query.MatchedTicketsParams{Region: region, Page: releasePage}
 	for {

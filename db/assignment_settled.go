@@ -18,12 +18,12 @@ type Settled struct {
 	SettledAt  time.Time
 }
 
-// SettledPoint is a position in the feed of settled tickets. The zero value is before the first reading. A point is valid in the
-// process that read it only.
+// SettledPoint is a position in the feed of settled tickets. The zero value is before the first reading. A point is
+// valid in the process that read it only.
 //
-// Transactions do not commit in the order of their numbers, so a point is not a number but a snapshot: every row that is visible
-// in it has been read. New rows come from transactions that the snapshot lists as in progress, and from later ones. A
-// transaction that stays open stays in that list, and does not delay the feed.
+// Transactions do not commit in the order of their numbers, so a point is not a number but a snapshot: every row that
+// is visible in it has been read. New rows come from transactions that the snapshot lists as in progress, and from
+// later ones. A transaction that stays open stays in that list, and does not delay the feed.
 type SettledPoint struct {
 	server time.Time // when the server started that numbers the transactions
 	read   string    // the snapshot; "" before the first reading
@@ -40,18 +40,19 @@ type SettledPage struct {
 	Settled []Settled    // in the order in which their transactions began to write
 	Next    SettledPoint // where the next page begins
 	HasMore bool         // another page has rows from before the beginning of this reading
-	// ServerChanged means that Postgres was restarted or replaced, so the feed may leave out tickets that were settled before Next.
-	// A caller that now reads its tickets, and then the feed from Next, misses nothing.
+	// ServerChanged means that Postgres was restarted or replaced, so the feed may leave out tickets that were settled
+	// before Next. A caller that now reads its tickets, and then the feed from Next, misses nothing.
 	ServerChanged bool
 }
 
-// settledPage is how many rows a page has, not counting further rows of its last transaction. A transaction of AssignTickets is
-// bounded by the size of its request.
+// settledPage is how many rows a page has, not counting further rows of its last transaction. A transaction of
+// AssignTickets is bounded by the size of its request.
 const settledPage = 1000
 
-// SettledSince returns the next page of the tickets that were settled since a point. Called with the Next of each page, it leaves
-// out no ticket, whatever the order in which transactions commit; it may return a ticket twice, with the same values. Called with
-// the zero point, it returns no tickets, and the current point. It reads new rows only. Errors: Unavailable.
+// SettledSince returns the next page of the tickets that were settled since a point. Called with the Next of each page,
+// it leaves out no ticket, whatever the order in which transactions commit; it may return a ticket twice, with the same
+// values. Called with the zero point, it returns no tickets, and the current point. It reads new rows only. Errors:
+// Unavailable.
 func (s *Store) SettledSince(ctx context.Context, region string, since SettledPoint) (SettledPage, error) {
 	var p tx.Pipeline
 	var now query.CurrentSnapshotRow

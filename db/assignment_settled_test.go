@@ -71,7 +71,8 @@ func TestSettledFeed(t *testing.T) {
 	require.Equal(t, rows, f.rows, "no row is returned again")
 }
 
-// Pins readings that return more and more rows while a transaction stays open after it has written, until they time out.
+// Pins readings that return more and more rows while a transaction stays open after it has written, until they time
+// out.
 func TestAnOpenTransactionDoesNotGrowTheFeed(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -13,7 +13,8 @@ import (
 	"github.com/lattice-director/director/match"
 )
 
-// Backfill is a request of a running match for more players. Its body belongs to the protocol; this package does not read it.
+// Backfill is a request of a running match for more players. Its body belongs to the protocol; this package does not
+// read it.
 type Backfill struct {
 	ID         string
 	Body       []byte // an openmatch.Backfill with its id and time and without its generation
@@ -38,8 +39,8 @@ func (b *NewBackfill) row(id string, created time.Time) (match.Row, []byte) {
 	return b.Fields.Row(), b.Encode(id, created)
 }
 
-// backfillTTL is how long after its last acknowledgement a backfill expires. It is four fifths of PendingFor, as in Open Match,
-// so that a backfill expires before the tickets that are matched into it are free again.
+// backfillTTL is how long after its last acknowledgement a backfill expires. It is four fifths of PendingFor, as in
+// Open Match, so that a backfill expires before the tickets that are matched into it are free again.
 func (t Timing) backfillTTL() time.Duration { return t.PendingFor * 4 / 5 }
 
 // CreateBackfill creates a backfill. Errors: Unavailable.
@@ -82,8 +83,8 @@ func (s *Store) GetBackfill(ctx context.Context, region, id string) (Backfill, e
 	return storedBackfill(row.ID, row.Body, row.Generation, row.Created), classify(err)
 }
 
-// lockBackfill locks a backfill that has not expired. acknowledged are the tickets that acknowledgements have assigned at its
-// present generation. expired is the text of the error for an expired one, with a verb for its id.
+// lockBackfill locks a backfill that has not expired. acknowledged are the tickets that acknowledgements have assigned
+// at its present generation. expired is the text of the error for an expired one, with a verb for its id.
 func lockBackfill(ctx context.Context, q *query.Queries, region, id string, t Timing, expired string) (b Backfill, acknowledged []string, err error) {
 	rows, err := q.LockBackfills(ctx, query.LockBackfillsParams{Region: region, Ids: []string{id}, AckedFor: t.backfillTTL()})
 	switch {
@@ -98,9 +99,9 @@ func lockBackfill(ctx context.Context, q *query.Queries, region, id string, t Ti
 	return storedBackfill(r.ID, r.Body, r.Generation, r.Created), r.Acknowledged, nil
 }
 
-// UpdateBackfill replaces the contents of a backfill by what change returns, and raises its generation. Tickets that are matched
-// into it return to the queue. An update does not postpone its expiry. change may be called more than once. Errors: NotFound;
-// Unavailable, also for an expired backfill; change's.
+// UpdateBackfill replaces the contents of a backfill by what change returns, and raises its generation. Tickets that
+// are matched into it return to the queue. An update does not postpone its expiry. change may be called more than once.
+// Errors: NotFound; Unavailable, also for an expired backfill; change's.
 func (s *Store) UpdateBackfill(ctx context.Context, region, id string, change func(old Backfill) (NewBackfill, error)) (Backfill, error) {
 	if !IssuedHere(region, BackfillID, id) {
 		return Backfill{}, backfillUnknown(id)
@@ -129,9 +130,9 @@ func (s *Store) UpdateBackfill(ctx context.Context, region, id string, change fu
 	return out, classify(err)
 }
 
-// releaseTicketsOfBackfills returns the tickets of backfills, which this transaction has locked, to the queue. It locks the tickets, in
-// their order, before it reads which backfills they are associated with: another transaction may be matching a ticket again
-// whose time in the match has passed.
+// releaseTicketsOfBackfills returns the tickets of backfills, which this transaction has locked, to the queue. It locks
+// the tickets, in their order, before it reads which backfills they are associated with: another transaction may be
+// matching a ticket again whose time in the match has passed.
 func releaseTicketsOfBackfills(ctx context.Context, q *query.Queries, region string, backfills ...string) error {
 	of := query.TicketsOfBackfillParams{Region: region, BackfillIds: backfills}
 	if err := q.LockTicketsOfBackfill(ctx, query.LockTicketsOfBackfillParams(of)); err != nil {
@@ -144,9 +145,10 @@ func releaseTicketsOfBackfills(ctx context.Context, q *query.Queries, region str
 	return q.ReleaseTickets(ctx, query.ReleaseTicketsParams{Region: region, Ids: ids})
 }
 
-// AcknowledgeBackfill postpones the expiry of a backfill, and assigns the tickets that are matched into it. It returns these, and
-// those that it has assigned before at the same generation: a caller repeats the call when the answer was lost. A match that
-// adds tickets also raises the generation. Errors: NotFound; Unavailable, also for an expired backfill.
+// AcknowledgeBackfill postpones the expiry of a backfill, and assigns the tickets that are matched into it. It returns
+// these, and those that it has assigned before at the same generation: a caller repeats the call when the answer was
+// lost. A match that adds tickets also raises the generation. Errors: NotFound; Unavailable, also for an expired
+// backfill.
 func (s *Store) AcknowledgeBackfill(ctx context.Context, region, id string, assignment []byte) (b Backfill, assigned []Ticket, err error) {
 	if !IssuedHere(region, BackfillID, id) {
 		return Backfill{}, nil, backfillUnknown(id)
@@ -173,7 +175,8 @@ func (s *Store) AcknowledgeBackfill(ctx context.Context, region, id string, assi
 	return b, assigned, nil
 }
 
-// acknowledgeBackfill returns those of the tickets that still exist, and defers the statement that stores them as acknowledged.
+// acknowledgeBackfill returns those of the tickets that still exist, and defers the statement that stores them as
+// acknowledged.
 func acknowledgeBackfill(ctx context.Context, q *query.Queries, region, id string, tickets []string, t Timing) (assigned []Ticket, err error) {
 	if len(tickets) > 0 {
 		if assigned, err = readTickets(ctx, q, region, tickets, t); err != nil {
@@ -207,8 +210,8 @@ func assignBackfill(ctx context.Context, q *query.Queries, region, id string, as
 	return ids, err
 }
 
-// DeleteBackfill deletes a backfill. The tickets that are matched into it return to the queue. An unknown id is no error. Errors:
-// Unavailable.
+// DeleteBackfill deletes a backfill. The tickets that are matched into it return to the queue. An unknown id is no
+// error. Errors: Unavailable.
 func (s *Store) DeleteBackfill(ctx context.Context, region, id string) error {
 	if !IssuedHere(region, BackfillID, id) {
 		return nil

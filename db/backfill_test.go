@@ -111,7 +111,8 @@ func TestBackfillLifecycle(t *testing.T) {
 	}
 }
 
-// Pins players who are assigned to a game server that never learns of them, because the answer to its acknowledgement was lost.
+// Pins players who are assigned to a game server that never learns of them, because the answer to its acknowledgement
+// was lost.
 func TestARepeatedAcknowledgementReturnsTheSameTickets(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -246,8 +247,8 @@ func TestConcurrentCallsOfBackfills(t *testing.T) {
 	require.Zero(t, one[int](b, "SELECT count(*) FROM backfill_tickets"))
 }
 
-// Pins a ticket whose time in a match has passed and which is matched again while the backfill of the first match ends: that must
-// not release it from the second match.
+// Pins a ticket whose time in a match has passed and which is matched again while the backfill of the first match ends:
+// that must not release it from the second match.
 func TestABackfillEndsWhileItsTicketIsMatchedAgain(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(*bundle, string) error{
@@ -278,8 +279,8 @@ func TestABackfillEndsWhileItsTicketIsMatchedAgain(t *testing.T) {
 	}
 }
 
-// Pins a deadlock of a sweep, which locked tickets in the order of their backfills, and an assignment, which locks them in the
-// order of their ids.
+// Pins a deadlock of a sweep, which locked tickets in the order of their backfills, and an assignment, which locks them
+// in the order of their ids.
 func TestASweepLocksTicketsInTheirOrder(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

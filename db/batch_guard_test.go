@@ -10,8 +10,8 @@ import (
 
 // Two callers, or two transactions, that decide about one thing in one batch or at one time.
 
-// Pins the comparison of incarnations in speaksFor: the process that another one has replaced under the same instance id
-// frees no seat of its successor.
+// Pins the comparison of incarnations in speaksFor: the process that another one has replaced under the same instance
+// id frees no seat of its successor.
 func TestASupersededProcessReportsNoSeats(t *testing.T) {
 	t.Parallel()
 	s := smallFleet(t, 8)
@@ -55,8 +55,8 @@ func TestAStoredAnswerIsItsCallersInABatch(t *testing.T) {
 	require.NotEqual(t, anns.SessionID, resultOf(calls[0]).SessionID)
 }
 
-// Pins RedeemTokens and errTokenRace: a token id that another replica redeems at the same time, in another session, is redeemed
-// once.
+// Pins RedeemTokens and errTokenRace: a token id that another replica redeems at the same time, in another session, is
+// redeemed once.
 func TestATokenIsRedeemedOnceByTwoReplicas(t *testing.T) {
 	t.Parallel()
 	s := smallFleet(t, 16, "a")

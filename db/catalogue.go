@@ -13,8 +13,8 @@ import (
 	"github.com/lattice-director/director/internal/base/nearest"
 )
 
-// catalogue caches the regions and modes that instances offer, or offered in the last day. With it a refused placement can
-// distinguish a misspelt name from a lack of capacity. Nothing else uses it.
+// catalogue caches the regions and modes that instances offer, or offered in the last day. With it a refused placement
+// can distinguish a misspelt name from a lack of capacity. Nothing else uses it.
 type catalogue struct {
 	lock    chan struct{} // full while a goroutine uses the catalogue
 	read    func(context.Context) ([]query.KnownModesRow, error)
@@ -27,9 +27,10 @@ type catalogue struct {
 }
 
 const (
-	catalogueAge     = 10 * time.Minute // how long a name counts as known after a reading
-	catalogueFresh   = time.Second      // how long a name counts as unknown after a reading: there is one a second at most
-	catalogueTimeout = time.Second      // of a reading
+	catalogueAge = 10 * time.Minute // how long a name counts as known after a reading
+	// how long a name counts as unknown after a reading: there is one a second at most
+	catalogueFresh   = time.Second
+	catalogueTimeout = time.Second // of a reading
 	warnEvery        = time.Minute
 	maxWarnings      = 20  // different names within warnEvery
 	maxSuggestions   = 256 // known names that a misspelt one is compared with
@@ -39,9 +40,9 @@ func newCatalogue(q *query.Queries, log *slog.Logger) *catalogue {
 	return &catalogue{lock: make(chan struct{}, 1), read: q.KnownModes, log: log, warned: map[string]bool{}}
 }
 
-// explain returns the error for a request that was refused for lack of capacity: the refusal, or that no instance offers the mode
-// or the region. The latter is said by a reading that is at most a second old: an instance that has registered since, and has no
-// place either, is known a second later.
+// explain returns the error for a request that was refused for lack of capacity: the refusal, or that no instance
+// offers the mode or the region. The latter is said by a reading that is at most a second old: an instance that has
+// registered since, and has no place either, is known a second later.
 func (k *catalogue) explain(ctx context.Context, r PlaceRequest, refusal error) error {
 	select {
 	case k.lock <- struct{}{}:
@@ -62,8 +63,8 @@ func (k *catalogue) explain(ctx context.Context, r PlaceRequest, refusal error) 
 
 func (k *catalogue) knows(r PlaceRequest) bool { return slices.Contains(k.regions[r.Region], r.Mode) }
 
-// renew reads the catalogue again, unless the last reading is fresh. It returns false without a reading. The reading continues when the
-// caller leaves.
+// renew reads the catalogue again, unless the last reading is fresh. It returns false without a reading. The reading
+// continues when the caller leaves.
 func (k *catalogue) renew(ctx context.Context) bool {
 	if time.Since(k.readAt) < catalogueFresh {
 		return true
@@ -92,8 +93,8 @@ func (k *catalogue) unknown(r PlaceRequest) *fault.Error {
 	return fault.New(fault.NoCapacity, "mode_unknown", "no instance in region %q offers, or offered lately, mode %q%s", r.Region, r.Mode, suggestion(r.Mode, modes))
 }
 
-// warn logs that players request a mode or region that no instance offers: for each name once a minute, and for a bounded number
-// of names.
+// warn logs that players request a mode or region that no instance offers: for each name once a minute, and for a
+// bounded number of names.
 func (k *catalogue) warn(ctx context.Context, r PlaceRequest, unknown *fault.Error) {
 	if time.Since(k.warnedSince) > warnEvery {
 		k.warnedSince = time.Now()

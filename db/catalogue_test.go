@@ -47,8 +47,9 @@ func TestMisspeltNamesAreNoLackOfCapacity(t *testing.T) {
 	require.Equal(t, "region_unknown", ask("eu", "duel").Code, "there was no instance for a day")
 }
 
-// Pins a first request for a misspelt name that is refused for lack of capacity, because another one has caused a reading less than a second
-// before. The number of readings must be bounded, and a mode that was added is known a second later.
+// Pins a first request for a misspelt name that is refused for lack of capacity, because another one has caused a
+// reading less than a second before. The number of readings must be bounded, and a mode that was added is known a
+// second later.
 func TestTheCatalogueIsReadOnceASecond(t *testing.T) {
 	t.Parallel()
 	reads, known := 0, []query.KnownModesRow{{Region: "eu", Mode: "duel"}}

@@ -30,8 +30,8 @@ func (r ClockReading) uncertainty(at time.Time) time.Duration {
 	return r.Roundtrip/2 + time.Duration(at.Sub(r.Measured).Seconds()*float64(clockDrift))
 }
 
-// with returns the reading after another measurement: the more exact of the two, so that a slow answer does not shift the time. A
-// measurement that contradicts the reading replaces it, since a clock was set.
+// with returns the reading after another measurement: the more exact of the two, so that a slow answer does not shift
+// the time. A measurement that contradicts the reading replaces it, since a clock was set.
 func (r ClockReading) with(next ClockReading) ClockReading {
 	kept, measured := r.uncertainty(next.MeasuredAt), next.uncertainty(next.MeasuredAt)
 	if measured <= kept || (next.Offset-r.Offset).Abs() > kept+measured {
@@ -41,7 +41,8 @@ func (r ClockReading) with(next ClockReading) ClockReading {
 	return r
 }
 
-// Now returns the database's time as far as this pod knows: its own clock, corrected by the most exact offset of the last minutes.
+// Now returns the database's time as far as this pod knows: its own clock, corrected by the most exact offset of the
+// last minutes.
 func (s *Store) Now() time.Time {
 	now := s.clock.pod()
 	if r := s.clock.reading.Load(); r != nil {
@@ -58,8 +59,8 @@ func (s *Store) ClockReading() (r ClockReading, ok bool) {
 	return ClockReading{}, false
 }
 
-// ReadClock measures the offset. Of the measurements of the last minutes the most exact one counts. One that takes longer than two
-// seconds is dropped. It must not run twice at a time. Errors: Unavailable.
+// ReadClock measures the offset. Of the measurements of the last minutes the most exact one counts. One that takes
+// longer than two seconds is dropped. It must not run twice at a time. Errors: Unavailable.
 func (s *Store) ReadClock(ctx context.Context) error {
 	before := s.clock.pod()
 	now, err := s.q.ClockReading(ctx)
@@ -79,8 +80,9 @@ func (s *Store) ReadClock(ctx context.Context) error {
 	return nil
 }
 
-// Pulse records that this replica can receive heartbeats. A serving replica calls it at least each tenth of a lease. While no
-// replica does, and for one lease afterwards, no lease expires (see fleet_clock in the migrations). Errors: Unavailable.
+// Pulse records that this replica can receive heartbeats. A serving replica calls it at least each tenth of a lease.
+// While no replica does, and for one lease afterwards, no lease expires (see fleet_clock in the migrations). Errors:
+// Unavailable.
 func (s *Store) Pulse(ctx context.Context) error {
 	_, err := s.q.Pulse(ctx, s.cfg.Timing.LeaseTTL)
 	return classify(err)

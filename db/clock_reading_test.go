@@ -7,7 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The more exact measurement counts, however old it is, until drift makes it the less exact one or another contradicts it.
+// The more exact measurement counts, however old it is, until drift makes it the less exact one or another contradicts
+// it.
 func TestTheMostExactClockReadingCounts(t *testing.T) {
 	t.Parallel()
 	start := time.Unix(1_000_000, 0)

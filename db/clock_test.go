@@ -10,8 +10,8 @@ import (
 	"github.com/lattice-director/director/db"
 )
 
-// podClock is a pod's clock of which a test scripts the next readings, so that it decides how long a round trip takes and when in
-// it the database was read.
+// podClock is a pod's clock of which a test scripts the next readings, so that it decides how long a round trip takes
+// and when in it the database was read.
 type podClock struct {
 	mu     sync.Mutex
 	off    time.Duration // from this machine's clock
@@ -43,7 +43,8 @@ func (c *podClock) set(off time.Duration) {
 	c.off = off
 }
 
-// Pins times shifted by half of a slow round trip, such as those of a match that was assigned before its ticket was created.
+// Pins times shifted by half of a slow round trip, such as those of a match that was assigned before its ticket was
+// created.
 func TestSlowReadingsDoNotShiftTheClock(t *testing.T) {
 	t.Parallel()
 	c := &podClock{off: time.Minute}

@@ -48,18 +48,19 @@ type Command struct {
 
 // NewRoom is a request for a room. If InstanceID and ProcessUID are nil, the strategy chooses the agent.
 type NewRoom struct {
-	Region        string
-	Caller        uuid.UUID // the replica that waits for the answer
-	Actor         string    // fingerprint of the caller's key
-	Type          string
-	RoomID        string  // empty: an id is generated
-	InstanceID    *string // pin
-	ProcessUID    *string // pin to the most recently joined connection of this process
-	Strategy      string
-	Labels        map[string]string // that the agent must have; ignored with a pin
-	NearestAgents []string          // agents that look best for the room in a copy of the fleet that may be old; see room_near.go
-	NoMatch       bool              // the caller requires a label value that no agent can have, such as a number
-	Force         bool              // with a pin: also on a draining or stale agent
+	Region     string
+	Caller     uuid.UUID // the replica that waits for the answer
+	Actor      string    // fingerprint of the caller's key
+	Type       string
+	RoomID     string  // empty: an id is generated
+	InstanceID *string // pin
+	ProcessUID *string // pin to the most recently joined connection of this process
+	Strategy   string
+	Labels     map[string]string // that the agent must have; ignored with a pin
+	// agents that look best for the room in a copy of the fleet that may be old; see room_near.go
+	NearestAgents []string
+	NoMatch       bool // the caller requires a label value that no agent can have, such as a number
+	Force         bool // with a pin: also on a draining or stale agent
 	Timeout       time.Duration
 }
 
@@ -77,11 +78,12 @@ type CommandAck struct {
 
 // CommandAnswer is the outcome of a command.
 type CommandAnswer struct {
-	ID      uuid.UUID
-	State   CommandState
-	Tx      uint64   // the transaction that settled it: a roster that has read past it includes the change
-	RoomID  string   // public id
-	AgentID string   // the agent that carried it out; not the agent it was sent to, if the process has joined again in the meantime
+	ID     uuid.UUID
+	State  CommandState
+	Tx     uint64 // the transaction that settled it: a roster that has read past it includes the change
+	RoomID string // public id
+	// the agent that carried it out; not the agent it was sent to, if the process has joined again in the meantime
+	AgentID string
 	Room    RoomInfo // of a create that is done: the current room
 }
 

@@ -14,17 +14,18 @@ import (
 	"github.com/lattice-director/director/internal/base/fault"
 )
 
-// AcknowledgeCommand settles a command with the ack of its agent. The same transaction lists a created room, deletes a destroyed room, or records
-// a drain. A command that has timed out in the meantime becomes done_late. A command that is settled otherwise, or was already deleted, does
-// not change. The calls of AcknowledgeCommand and ApplySnapshot for one agent must be made one after the other. Errors: Superseded (close the
-// connection), Unavailable.
+// AcknowledgeCommand settles a command with the ack of its agent. The same transaction lists a created room, deletes a
+// destroyed room, or records a drain. A command that has timed out in the meantime becomes done_late. A command that is
+// settled otherwise, or was already deleted, does not change. The calls of AcknowledgeCommand and ApplySnapshot for one
+// agent must be made one after the other. Errors: Superseded (close the connection), Unavailable.
 func (s *Store) AcknowledgeCommand(ctx context.Context, a CommandAck) (AgentState, error) {
 	return s.groups.acks.Do(ctx, a.Ref.Region, a)
 }
 
 type ackCall = batch.Call[CommandAck, AgentState]
 
-// acknowledge settles the commands of one region's calls in one transaction, at most one call for each agent. The others stay for the next batch.
+// acknowledge settles the commands of one region's calls in one transaction, at most one call for each agent. The
+// others stay for the next batch.
 func (s *Store) acknowledge(ctx context.Context, region string, calls []*ackCall) error {
 	calls = oneAckPerAgent(calls)
 	var t *ackTx
@@ -116,7 +117,8 @@ func (t *ackTx) load(ctx context.Context, calls []*ackCall) error {
 	for _, c := range calls {
 		lock.Ids, read.Ids = append(lock.Ids, c.Req.Ref.ID), append(read.Ids, c.Req.CommandID)
 	}
-	query.Queue(&p, &agents, (*query.Queries).LockAgentStates, lock) // first: the next statement then sees the last holders' writes
+	// first: the next statement then sees the last holders' writes
+	query.Queue(&p, &agents, (*query.Queries).LockAgentStates, lock)
 	query.Queue(&p, &commands, (*query.Queries).AcknowledgedCommands, read)
 	if err := t.q.Send(ctx, &p); err != nil {
 		return err
@@ -181,8 +183,8 @@ func settledState(ack CommandAck, was CommandState) CommandState {
 	return CommandFailed
 }
 
-// applyCreate lists the room, or frees its id if the agent refused. The id may since be reserved by another command for the same agent. A room that
-// an earlier reply contained is already listed.
+// applyCreate lists the room, or frees its id if the agent refused. The id may since be reserved by another command for
+// the same agent. A room that an earlier reply contained is already listed.
 func (t *ackTx) applyCreate(ack CommandAck, cmd query.AcknowledgedCommandsRow) (c ackChange) {
 	reserved := cmd.RoomState == roomReserved
 	switch {
@@ -200,7 +202,8 @@ func (t *ackTx) applyCreate(ack CommandAck, cmd query.AcknowledgedCommandsRow) (
 	return c
 }
 
-// applyDestroy deletes the room. It keeps a reserved room, which was requested after the agent had destroyed the former room with that id.
+// applyDestroy deletes the room. It keeps a reserved room, which was requested after the agent had destroyed the former
+// room with that id.
 func (t *ackTx) applyDestroy(ack CommandAck, cmd query.AcknowledgedCommandsRow) (c ackChange) {
 	if !ack.OK || cmd.RoomState == roomReserved || cmd.RoomState == "" {
 		return c

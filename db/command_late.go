@@ -17,8 +17,8 @@ type lateRoom struct {
 	publicID string
 }
 
-// nameLateRooms chooses public ids for the late rooms, because other rooms may have got their ids in the meantime. A late room takes its id
-// from a local room, whose agent must be locked for that: see lockMore.
+// nameLateRooms chooses public ids for the late rooms, because other rooms may have got their ids in the meantime. A
+// late room takes its id from a local room, whose agent must be locked for that: see lockMore.
 func (t *ackTx) nameLateRooms(ctx context.Context) error {
 	if len(t.lateArrivals) == 0 {
 		return nil
@@ -40,7 +40,8 @@ func (t *ackTx) nameLateRooms(ctx context.Context) error {
 	return nil
 }
 
-// holders returns the rooms whose public id could be chosen for a late room, or for the room that loses its id to a late room.
+// holders returns the rooms whose public id could be chosen for a late room, or for the room that loses its id to a
+// late room.
 func (t *ackTx) holders(ctx context.Context) ([]query.RoomHoldersRow, error) {
 	var ids []string
 	for _, r := range t.lateArrivals {

@@ -15,15 +15,16 @@ import (
 	"github.com/lattice-director/director/db/query"
 )
 
-// DestroyRoom inserts the command that destroys a room. The id is compared unchanged. Errors, with the code: NotFound, ROOM_NOT_FOUND;
-// TooMany, INSTANCE_BUSY; Unavailable, in which case the command may or may not be sent.
+// DestroyRoom inserts the command that destroys a room. The id is compared unchanged. Errors, with the code: NotFound,
+// ROOM_NOT_FOUND; TooMany, INSTANCE_BUSY; Unavailable, in which case the command may or may not be sent.
 func (s *Store) DestroyRoom(ctx context.Context, region, roomID string, caller uuid.UUID, actor string, timeout time.Duration) (Command, error) {
 	return s.groups.commands.Do(ctx, region, commandOrder{op: CommandDestroy, room: roomID, caller: caller, actor: actor, timeout: timeout})
 }
 
-// CommandAgent inserts the command that drains or undrains an agent. With keep, the drain also applies to agents with the same name and
-// endpoint that join later; an undrain ends it. The kept drain is recorded first, and stays even if the command is refused. Errors, with
-// the code: NotFound, INSTANCE_NOT_FOUND; TooMany, INSTANCE_BUSY; Unavailable, in which case the command may or may not be sent.
+// CommandAgent inserts the command that drains or undrains an agent. With keep, the drain also applies to agents with
+// the same name and endpoint that join later; an undrain ends it. The kept drain is recorded first, and stays even if
+// the command is refused. Errors, with the code: NotFound, INSTANCE_NOT_FOUND; TooMany, INSTANCE_BUSY; Unavailable, in
+// which case the command may or may not be sent.
 func (s *Store) CommandAgent(
 	ctx context.Context, region, agentID string, op CommandOp, keep bool, caller uuid.UUID, actor string, timeout time.Duration,
 ) (Command, error) {
@@ -124,7 +125,8 @@ func (t *sendTx) run(ctx context.Context, calls []*commandCall) error {
 	return nil
 }
 
-// load finds the agents of the rooms, locks these and the named agents, and reads the rooms again, because they may be gone by then.
+// load finds the agents of the rooms, locks these and the named agents, and reads the rooms again, because they may be
+// gone by then.
 func (t *sendTx) load(ctx context.Context, calls []*commandCall) error {
 	destroy, lock := query.RoomsToDestroyParams{Region: t.region}, query.LockAgentStatesParams{Region: t.region}
 	for _, c := range calls {

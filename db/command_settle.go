@@ -16,8 +16,9 @@ import (
 // CommandPage is the maximum number of commands that [Store.PendingCommands] returns.
 const CommandPage = 4096
 
-// PendingCommands returns up to [CommandPage] commands that a replica must send, with ids after the given id; start with the zero id. A
-// shorter page is the last. The pages include commands that were sent but are not acked yet. Errors: Unavailable.
+// PendingCommands returns up to [CommandPage] commands that a replica must send, with ids after the given id; start
+// with the zero id. A shorter page is the last. The pages include commands that were sent but are not acked yet.
+// Errors: Unavailable.
 func (s *Store) PendingCommands(ctx context.Context, region string, replica, after uuid.UUID) ([]Command, error) {
 	rows, err := s.q.PendingCommands(ctx, query.PendingCommandsParams{Region: region, Replica: replica, After: after, Page: CommandPage})
 	if err != nil {
@@ -40,7 +41,8 @@ func (s *Store) PendingCommands(ctx context.Context, region string, replica, aft
 	return commands, nil
 }
 
-// CommandAnswers returns the outcomes of settled commands, in any order. It leaves out deleted commands. Errors: Unavailable.
+// CommandAnswers returns the outcomes of settled commands, in any order. It leaves out deleted commands. Errors:
+// Unavailable.
 func (s *Store) CommandAnswers(ctx context.Context, region string, ids []uuid.UUID) ([]CommandAnswer, error) {
 	rows, err := s.q.CommandAnswers(ctx, query.CommandAnswersParams{Region: region, Ids: ids})
 	if err != nil {
@@ -56,9 +58,9 @@ func (s *Store) CommandAnswers(ctx context.Context, region string, ids []uuid.UU
 	return answers, nil
 }
 
-// ExpireCommand settles a command as timed out if it is pending after its deadline, and returns its outcome. The command stays pending if
-// the deadline has not passed by the database's clock. The id of a room to create stays reserved until the agent's next reply. Errors:
-// NotFound, "command_unknown", for a deleted command; Unavailable.
+// ExpireCommand settles a command as timed out if it is pending after its deadline, and returns its outcome. The
+// command stays pending if the deadline has not passed by the database's clock. The id of a room to create stays
+// reserved until the agent's next reply. Errors: NotFound, "command_unknown", for a deleted command; Unavailable.
 func (s *Store) ExpireCommand(ctx context.Context, region string, id uuid.UUID) (CommandAnswer, error) {
 	return s.groups.expiries.Do(ctx, region, id)
 }
@@ -105,7 +107,8 @@ func (s *Store) timeOut(ctx context.Context, region string, ids []uuid.UUID) (n 
 	}
 	var wake []uuid.UUID
 	for _, d := range due {
-		wake = append(wake, d.Replica, d.Caller) // the replica with the connection must learn that the database waits for the agent's next reply
+		// the replica with the connection must learn that the database waits for the agent's next reply
+		wake = append(wake, d.Replica, d.Caller)
 	}
 	s.notifyReplicas(region, wake)
 	return len(due), nil
@@ -113,12 +116,13 @@ func (s *Store) timeOut(ctx context.Context, region string, ids []uuid.UUID) (n 
 
 const (
 	settleBatch = 512
-	// overdue is the time after the deadline at which a worker settles a command. The caller's replica settles it at the deadline.
+	// overdue is the time after the deadline at which a worker settles a command. The caller's replica settles it at
+	// the deadline.
 	overdue = time.Second
 )
 
-// ExpireCommands settles commands that are still pending a second after their deadline, because the replicas of their callers have ended. It
-// returns their number; fewer than 512 means that none are left. Errors: Unavailable.
+// ExpireCommands settles commands that are still pending a second after their deadline, because the replicas of their
+// callers have ended. It returns their number; fewer than 512 means that none are left. Errors: Unavailable.
 func (s *Store) ExpireCommands(ctx context.Context, region string) (int, error) {
 	ids, err := s.q.ForgottenCommands(ctx, query.ForgottenCommandsParams{Region: region, Overdue: overdue, Batch: settleBatch})
 	if err != nil || len(ids) == 0 {
@@ -128,8 +132,8 @@ func (s *Store) ExpireCommands(ctx context.Context, region string) (int, error) 
 	return n, classify(err)
 }
 
-// ForgetCommands deletes commands that were settled a minute ago, or ten minutes ago if their agent may still ack them. It returns their number;
-// fewer than 512 means that none are left. Errors: Unavailable.
+// ForgetCommands deletes commands that were settled a minute ago, or ten minutes ago if their agent may still ack them.
+// It returns their number; fewer than 512 means that none are left. Errors: Unavailable.
 func (s *Store) ForgetCommands(ctx context.Context, region string) (int, error) {
 	n, err := s.q.DeleteSettledCommands(ctx, query.DeleteSettledCommandsParams{Region: region, Batch: settleBatch})
 	return int(n), classify(err)

@@ -12,39 +12,40 @@ import (
 	"github.com/lattice-director/director/internal/base/fault"
 )
 
-// Act changes the fleet in the name of a person, by the functions of schema ops, which write an event with that name. It is for one person
-// and safe for concurrent use.
+// Act changes the fleet in the name of a person, by the functions of schema ops, which write an event with that name.
+// It is for one person and safe for concurrent use.
 type Act struct {
 	store  *Store
 	actor  string
 	reason string
 }
 
-// As returns what a person may change. The actor is the person's name in events, such as "console:ada"; at most 200 characters count. "" stands for
-// the login of the database, which is also the name of a person whose role may not write events.
+// As returns what a person may change. The actor is the person's name in events, such as "console:ada"; at most 200
+// characters count. "" stands for the login of the database, which is also the name of a person whose role may not
+// write events.
 func (s *Store) As(actor string) Act { return Act{store: s, actor: actor} }
 
-// Because returns an Act whose events have a reason in their detail. RotateKeys ignores it; CloseSession and StopDeployment have a reason
-// of their own.
+// Because returns an Act whose events have a reason in their detail. RotateKeys ignores it; CloseSession and
+// StopDeployment have a reason of their own.
 func (a Act) Because(reason string) Act {
 	a.reason = reason
 	return a
 }
 
-// Drain lets no new players onto a game server until Undrain, also after it restarts. changed is false where an operator drained it before. Errors:
-// NotFound, Unavailable.
+// Drain lets no new players onto a game server until Undrain, also after it restarts. changed is false where an
+// operator drained it before. Errors: NotFound, Unavailable.
 func (a Act) Drain(ctx context.Context, instance string) (changed bool, err error) {
 	return acts(ctx, a, (*query.Queries).OpsDrain, instance)
 }
 
-// Undrain lets players onto a draining game server again. Errors: NotFound; Conflict, when it is gone or starting and was not drained, when an
-// operator keeps its host or label drained, and when its deployment ends; Unavailable.
+// Undrain lets players onto a draining game server again. Errors: NotFound; Conflict, when it is gone or starting and
+// was not drained, when an operator keeps its host or label drained, and when its deployment ends; Unavailable.
 func (a Act) Undrain(ctx context.Context, instance string) (changed bool, err error) {
 	return acts(ctx, a, (*query.Queries).OpsUndrain, instance)
 }
 
-// DrainHost lets no new players onto the game servers whose endpoint has a host, also onto those that register later; an empty region means all
-// regions. Errors: Invalid, Unavailable.
+// DrainHost lets no new players onto the game servers whose endpoint has a host, also onto those that register later;
+// an empty region means all regions. Errors: Invalid, Unavailable.
 func (a Act) DrainHost(ctx context.Context, host, region string) (changed bool, err error) {
 	return acts(ctx, a, (*query.Queries).OpsDrainHost, query.OpsDrainHostParams{Host: host, Region: region})
 }
@@ -64,8 +65,8 @@ func (a Act) UndrainLabel(ctx context.Context, label, region string) (changed bo
 	return acts(ctx, a, (*query.Queries).OpsUndrainLabel, query.OpsUndrainLabelParams{Label: label, Region: region})
 }
 
-// CloseSession closes a session, given as region.uuid. Errors: Invalid, for a malformed id and an empty reason; NotFound; Conflict when it
-// was closed before; Unavailable.
+// CloseSession closes a session, given as region.uuid. Errors: Invalid, for a malformed id and an empty reason;
+// NotFound; Conflict when it was closed before; Unavailable.
 func (a Act) CloseSession(ctx context.Context, session, reason string) error {
 	_, err := acts(ctx, a, func(q *query.Queries, ctx context.Context, p query.OpsCloseSessionParams) (bool, error) {
 		return true, q.OpsCloseSession(ctx, p)
@@ -73,7 +74,8 @@ func (a Act) CloseSession(ctx context.Context, session, reason string) error {
 	return err
 }
 
-// TaintKey takes a signing key out of use at once. changed is false where it was tainted before. Errors: NotFound, Unavailable.
+// TaintKey takes a signing key out of use at once. changed is false where it was tainted before. Errors: NotFound,
+// Unavailable.
 func (a Act) TaintKey(ctx context.Context, kid string) (changed bool, err error) {
 	return acts(ctx, a, (*query.Queries).OpsTaintKey, kid)
 }
@@ -93,24 +95,26 @@ func (a Act) UndrainAgent(ctx context.Context, agent string) (changed bool, err 
 	return acts(ctx, a, (*query.Queries).OpsUndrainAgent, agent)
 }
 
-// StopDeployment ends a deployment. Errors: Invalid, for a reason that has not 1 to 500 characters; NotFound; Unavailable.
+// StopDeployment ends a deployment. Errors: Invalid, for a reason that has not 1 to 500 characters; NotFound;
+// Unavailable.
 func (a Act) StopDeployment(ctx context.Context, deployment uuid.UUID, reason string) (changed bool, err error) {
 	return acts(ctx, a, (*query.Queries).OpsStopDeployment, query.OpsStopDeploymentParams{Deployment: deployment, Reason: reason})
 }
 
-// ScalePool sets the least and the most servers of a pool. Errors: Invalid, unless 0 <= least <= most <= 100,000; NotFound; Unavailable.
+// ScalePool sets the least and the most servers of a pool. Errors: Invalid, unless 0 <= least <= most <= 100,000;
+// NotFound; Unavailable.
 func (a Act) ScalePool(ctx context.Context, region, app, version string, least, most int32) (changed bool, err error) {
 	return acts(ctx, a, (*query.Queries).OpsScalePool, query.OpsScalePoolParams{Region: region, App: app, Version: version, Least: least, Most: most})
 }
 
-// LimitPools sets how many servers all pools may have together, and how many may start within an hour; nil means no limit. Errors: Invalid,
-// Unavailable.
+// LimitPools sets how many servers all pools may have together, and how many may start within an hour; nil means no
+// limit. Errors: Invalid, Unavailable.
 func (a Act) LimitPools(ctx context.Context, servers, starts *int32) (changed bool, err error) {
 	return acts(ctx, a, (*query.Queries).OpsLimitPools, query.OpsLimitPoolsParams{Servers: servers, Starts: starts})
 }
 
-// PausePool makes a pool start no servers until a time; the zero time means until it is resumed. Errors: Invalid, for a time that is past;
-// NotFound; Unavailable.
+// PausePool makes a pool start no servers until a time; the zero time means until it is resumed. Errors: Invalid, for a
+// time that is past; NotFound; Unavailable.
 func (a Act) PausePool(ctx context.Context, region, app, version string, until time.Time) (changed bool, err error) {
 	p := query.OpsPausePoolParams{Region: region, App: app, Version: version, Reason: a.reason}
 	if !until.IsZero() {
@@ -124,7 +128,8 @@ func (a Act) ResumePool(ctx context.Context, region, app, version string) (chang
 	return acts(ctx, a, (*query.Queries).OpsResumePool, query.OpsResumePoolParams{Region: region, App: app, Version: version})
 }
 
-// PauseProfile makes a profile make no matches; its tickets keep their place. Errors: NotFound; Conflict, for a retired profile; Unavailable.
+// PauseProfile makes a profile make no matches; its tickets keep their place. Errors: NotFound; Conflict, for a retired
+// profile; Unavailable.
 func (a Act) PauseProfile(ctx context.Context, universe, profile string) (changed bool, err error) {
 	return acts(ctx, a, (*query.Queries).OpsPauseProfile, query.OpsPauseProfileParams{Universe: universe, Profile: profile, Reason: a.reason})
 }

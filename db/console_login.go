@@ -7,8 +7,8 @@ import (
 	"github.com/lattice-director/director/db/query"
 )
 
-// EndLogin ends a login to the console, given as the SHA-256 of its secret, on all replicas. until is when its cookie expires: then the row is
-// forgotten. Ending a login twice is the same as once. Errors: Unavailable.
+// EndLogin ends a login to the console, given as the SHA-256 of its secret, on all replicas. until is when its cookie
+// expires: then the row is forgotten. Ending a login twice is the same as once. Errors: Unavailable.
 func (s *Store) EndLogin(ctx context.Context, login []byte, until time.Time) error {
 	return classify(s.q.EndLogin(ctx, query.EndLoginParams{Login: login, Until: until}))
 }

@@ -41,8 +41,8 @@ INSERT INTO minute_samples (minute, region, measure, subject, value)
 	SELECT date_trunc('minute', now()) - m * interval '1 minute', '', 'matches', 'p' || s, 1 FROM generate_series(0, 359) m, generate_series(1, 100) s;
 ANALYZE;`
 
-// seqScans returns the tables of history or with a row for each player that a plan reads as a whole: those of which it expects more than
-// a few pages, or that it scans without an index.
+// seqScans returns the tables of history or with a row for each player that a plan reads as a whole: those of which it
+// expects more than a few pages, or that it scans without an index.
 func seqScans(plan json.RawMessage) (scans []string) {
 	var walk func(any)
 	walk = func(v any) {
@@ -73,8 +73,8 @@ func planned[T any, F opsview.Filter](v opsview.View[T, F], f F, p opsview.Page)
 	return func(ctx context.Context, e *explainer) error { return second(v.Read(ctx, e, f, p)) }
 }
 
-// Pins a page that reads the whole history of an installation to show one player, one session or fifty events. The plans are those of
-// the readers' connections.
+// Pins a page that reads the whole history of an installation to show one player, one session or fifty events. The
+// plans are those of the readers' connections.
 func TestConsolePlansReadAPage(t *testing.T) {
 	t.Parallel()
 	pool := storeWith(t, consoleState).readers

@@ -11,7 +11,8 @@ import (
 	"github.com/lattice-director/director/db/opsview"
 )
 
-// matched writes the history of a match of two tickets, which waited 30 seconds and were assigned some time ago (an interval).
+// matched writes the history of a match of two tickets, which waited 30 seconds and were assigned some time ago (an
+// interval).
 func (d *opsDB) matched(profile, ago, why string) uuid.UUID {
 	d.t.Helper()
 	id := uuid.New()

@@ -342,8 +342,8 @@ func TestConsoleEventsEndAfterSoManyRows(t *testing.T) {
 	require.Nil(t, p.Next)
 }
 
-// Pins a search for the events of a time that finds later ones, or misses earlier ones: at, between, before and after those that there are,
-// and in an empty log.
+// Pins a search for the events of a time that finds later ones, or misses earlier ones: at, between, before and after
+// those that there are, and in an empty log.
 func TestConsoleEventsUntilATime(t *testing.T) {
 	t.Parallel()
 	c := newConsole(t)

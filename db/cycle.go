@@ -20,8 +20,8 @@ const (
 	CycleEnded       = "ended"       // all callers have their answers
 )
 
-// Cycle is one run of an evaluator over what the callers of all replicas propose. A region has one at a time. Its rows are in
-// unlogged tables, so a crash of Postgres deletes them.
+// Cycle is one run of an evaluator over what the callers of all replicas propose. A region has one at a time. Its rows
+// are in unlogged tables, so a crash of Postgres deletes them.
 type Cycle struct {
 	ID          uuid.UUID
 	Owner       uuid.UUID // the replica that runs it
@@ -45,7 +45,8 @@ type CycleRef struct {
 	Lease   time.Duration
 }
 
-// Mark returns the mark that the tickets of a match store: the cycle and the match_id, since two cycles may have the same match_id.
+// Mark returns the mark that the tickets of a match store: the cycle and the match_id, since two cycles may have the
+// same match_id.
 func (r CycleRef) Mark(matchID string) []byte { return append(r.ID[:], matchID...) }
 
 // cycleLost is the error when another replica owns the cycle, or the cycle has ended.
@@ -53,9 +54,9 @@ func cycleLost() error {
 	return fault.New(fault.Superseded, "cycle_lost", "another replica runs the cycle")
 }
 
-// JoinCycle adds callers of a replica to the cycle that is registering, or opens a cycle for them. joined is false when the
-// running cycle is past registration. The ids of callers must never have been used before. Errors: Unavailable, after which the
-// callers may have joined or not.
+// JoinCycle adds callers of a replica to the cycle that is registering, or opens a cycle for them. joined is false when
+// the running cycle is past registration. The ids of callers must never have been used before. Errors: Unavailable,
+// after which the callers may have joined or not.
 func (s *Store) JoinCycle(ctx context.Context, region string, replica uuid.UUID, callers []uuid.UUID, n NewCycle) (c Cycle, joined bool, err error) {
 	var p tx.Pipeline
 	var first, second []query.JoinCycleRow
@@ -66,7 +67,8 @@ func (s *Store) JoinCycle(ctx context.Context, region string, replica uuid.UUID,
 	query.Queue(&p, &opened, (*query.Queries).OpenCycle, query.OpenCycleParams{
 		Region: region, ID: value.NewID(), Replica: replica, Callers: callers, Lease: n.Lease, Registration: n.Registration, Collection: n.Collection,
 	})
-	query.Queue(&p, &second, (*query.Queries).JoinCycle, join) // another replica may have opened a cycle while OpenCycle waited for it
+	// another replica may have opened a cycle while OpenCycle waited for it
+	query.Queue(&p, &second, (*query.Queries).JoinCycle, join)
 	if err := s.q.Send(ctx, &p); err != nil {
 		return Cycle{}, false, classify(err)
 	}
@@ -97,8 +99,8 @@ type DecidedProposal struct {
 	BackfillCreated time.Time // when
 }
 
-// FollowCycle reads a cycle and the verdicts on proposals of callers. It renews the callers, which count as gone a lease after
-// the last renewal. Errors: Unavailable.
+// FollowCycle reads a cycle and the verdicts on proposals of callers. It renews the callers, which count as gone a
+// lease after the last renewal. Errors: Unavailable.
 func (s *Store) FollowCycle(ctx context.Context, ref CycleRef, callers []uuid.UUID) (status CycleStatus, err error) {
 	var p tx.Pipeline
 	var cycles []query.GetCycleRow
@@ -129,8 +131,9 @@ func (s *Store) decidedProposals(ctx context.Context, ref CycleRef, callers []uu
 	return decided, nil
 }
 
-// TakeOverCycle makes the replica the owner of a cycle whose lease has expired, and returns the verdicts of earlier owners on
-// proposals of callers. c is nil when the lease has not expired, or when another replica has taken the cycle over. Errors: Unavailable.
+// TakeOverCycle makes the replica the owner of a cycle whose lease has expired, and returns the verdicts of earlier
+// owners on proposals of callers. c is nil when the lease has not expired, or when another replica has taken the cycle
+// over. Errors: Unavailable.
 func (s *Store) TakeOverCycle(ctx context.Context, ref CycleRef, callers []uuid.UUID) (c *Cycle, decided []DecidedProposal, err error) {
 	var p tx.Pipeline
 	var rows []query.TakeOverCycleRow
@@ -151,8 +154,8 @@ func (s *Store) RenewCycle(ctx context.Context, ref CycleRef) error {
 	return classify(err)
 }
 
-// EndCycle ends a cycle, after which the next one may begin. failure is why it failed for all callers; empty when it did not.
-// Errors: Superseded when the replica is no longer the owner, Unavailable.
+// EndCycle ends a cycle, after which the next one may begin. failure is why it failed for all callers; empty when it
+// did not. Errors: Superseded when the replica is no longer the owner, Unavailable.
 func (s *Store) EndCycle(ctx context.Context, ref CycleRef, failure string) error {
 	n, err := s.q.EndCycle(ctx, query.EndCycleParams{Region: ref.Region, ID: ref.ID, Replica: ref.Replica, Failure: plainText(failure)})
 	switch {
@@ -165,9 +168,9 @@ func (s *Store) EndCycle(ctx context.Context, ref CycleRef, failure string) erro
 	return nil
 }
 
-// LeaveCycle removes callers, with their undecided proposals, from a cycle, and returns the verdicts on the others. If the
-// replica owns the cycle it resigns: another replica with callers in the cycle may take it over at once; without one, the next
-// cycle may begin. Errors: Unavailable.
+// LeaveCycle removes callers, with their undecided proposals, from a cycle, and returns the verdicts on the others. If
+// the replica owns the cycle it resigns: another replica with callers in the cycle may take it over at once; without
+// one, the next cycle may begin. Errors: Unavailable.
 func (s *Store) LeaveCycle(ctx context.Context, ref CycleRef, callers []uuid.UUID) (decided []DecidedProposal, err error) {
 	var p tx.Pipeline
 	query.QueueExec(&p, (*query.Queries).LeaveCycle, query.LeaveCycleParams{Region: ref.Region, Cycle: ref.ID, Ids: callers})

@@ -32,14 +32,14 @@ type FinalMatch struct {
 	Created *Backfill // the backfill that was created for it; nil: none was
 }
 
-// BackfillFunc returns the contents of a match's backfill after the match, from the backfill that the match function sent. old is
-// the stored backfill, nil when one is to be created. An error drops the match.
+// BackfillFunc returns the contents of a match's backfill after the match, from the backfill that the match function
+// sent. old is the stored backfill, nil when one is to be created. An error drops the match.
 type BackfillFunc func(sent []byte, old *Backfill) (NewBackfill, error)
 
-// AcceptMatches decides which accepted matches are kept, in the order in which they were accepted, and marks the tickets of these
-// as pending. When it returns without an error, this is committed; no match may be delivered before. Ticket ids that this region
-// has not issued are not checked. fill may be called more than once. Errors: Superseded when the replica no longer owns the
-// cycle; Unavailable, after which the tickets may be pending or not.
+// AcceptMatches decides which accepted matches are kept, in the order in which they were accepted, and marks the
+// tickets of these as pending. When it returns without an error, this is committed; no match may be delivered before.
+// Ticket ids that this region has not issued are not checked. fill may be called more than once. Errors: Superseded
+// when the replica no longer owns the cycle; Unavailable, after which the tickets may be pending or not.
 func (s *Store) AcceptMatches(ctx context.Context, ref CycleRef, matches []AcceptedMatch, fill BackfillFunc) ([]FinalMatch, error) {
 	var err error
 	for range frame.MaxConflictRetries {
@@ -128,7 +128,8 @@ func (a *acceptance) run(ctx context.Context, q *query.Queries) error {
 	return nil
 }
 
-// lock locks the cycle, so that no other replica takes it over, then backfills and tickets, and returns the free tickets.
+// lock locks the cycle, so that no other replica takes it over, then backfills and tickets, and returns the free
+// tickets.
 func (a *acceptance) lock(ctx context.Context, q *query.Queries) (free map[string]bool, err error) {
 	var p tx.Pipeline
 	var state string
@@ -191,8 +192,8 @@ func (a *acceptance) claims() (claims []match.Claim, of []int) {
 	return claims, of
 }
 
-// fillBackfill creates or changes the backfill of a match and returns its id, or drops the match when the backfill cannot be
-// decoded.
+// fillBackfill creates or changes the backfill of a match and returns its id, or drops the match when the backfill
+// cannot be decoded.
 func (a *acceptance) fillBackfill(out *tx.Pipeline, i int) (id string) {
 	b := a.matches[i].Backfill
 	if b == nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/lattice-director/director/db/query"
 )
 
-// outcomeUnknown reports whether a transaction that failed at COMMIT may have been committed. It was not when COMMIT reported a
-// rollback, nor when Postgres ended the transaction because it was idle: COMMIT had not arrived by then.
+// outcomeUnknown reports whether a transaction that failed at COMMIT may have been committed. It was not when COMMIT
+// reported a rollback, nor when Postgres ended the transaction because it was idle: COMMIT had not arrived by then.
 func outcomeUnknown(err error) bool {
 	var pg *pgconn.PgError
 	if !errors.As(err, &pg) {
@@ -23,8 +23,8 @@ func outcomeUnknown(err error) bool {
 	return pg.Code == "25P04" || strings.HasPrefix(pg.Code, "57") || strings.HasPrefix(pg.Code, "08")
 }
 
-// wasCommitted finds out whether the decision was committed. It waits for the lost transaction, which holds its lock on the cycle
-// until it ends. When the decision was not committed, it is safe to decide again.
+// wasCommitted finds out whether the decision was committed. It waits for the lost transaction, which holds its lock on
+// the cycle until it ends. When the decision was not committed, it is safe to decide again.
 func (a *acceptance) wasCommitted(ctx context.Context) (done bool, err error) {
 	// Postgres ends the lost transaction within the hold timeout.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.cfg.HoldTimeout+time.Second)
@@ -72,8 +72,9 @@ func (a *acceptance) findCommit(ctx context.Context) (done bool, err error) {
 	return done, err
 }
 
-// provesCommit reports whether a backfill proves that this decision was committed. A created one does. An existing one may have
-// reached the same generation by another change, so it counts only when there are no tickets, whose marks are proof enough.
+// provesCommit reports whether a backfill proves that this decision was committed. A created one does. An existing one
+// may have reached the same generation by another change, so it counts only when there are no tickets, whose marks are
+// proof enough.
 func (a *acceptance) provesCommit(r query.LockBackfillsRow) bool {
 	f := a.changed[r.ID]
 	return f.Generation == 1 || len(a.marks.Ids) == 0 && r.Generation == f.Generation && bytes.Equal(r.Body, f.Body)

@@ -36,8 +36,8 @@ func newCutter(t *testing.T, target string, arrives bool) *cutter {
 	return c
 }
 
-// replica opens a replica that connects through the cutter. In this mode COMMIT is sent as plain text, once the types of the
-// statements are known.
+// replica opens a replica that connects through the cutter. In this mode COMMIT is sent as plain text, once the types
+// of the statements are known.
 func (c *cutter) replica(b *bundle) *db.Store {
 	return b.replica(func(cfg *db.Config) { cfg.URL, cfg.Pooler, cfg.MaxConns = c.proxy.URL, "pgbouncer", 1 })
 }
@@ -71,7 +71,8 @@ func (c *cutter) pass(ctx context.Context, client, server net.Conn) {
 	}
 }
 
-// Pins matches that are delivered although they were rolled back, and matches that are lost although they were committed.
+// Pins matches that are delivered although they were rolled back, and matches that are lost although they were
+// committed.
 func TestAnAcceptanceWhoseCommitIsLost(t *testing.T) {
 	t.Parallel()
 	for name, arrives := range map[string]bool{"committed": true, "rolled back": false} {

@@ -45,8 +45,9 @@ type CycleChanges struct {
 	Proposals []CycleProposal // of other replicas' callers
 }
 
-// Propose writes proposals for the owner of the cycle, and which callers will propose no more. collecting is false when the cycle
-// takes no more proposals: then nothing was written. The same proposals may be written again. Errors: Unavailable.
+// Propose writes proposals for the owner of the cycle, and which callers will propose no more. collecting is false when
+// the cycle takes no more proposals: then nothing was written. The same proposals may be written again. Errors:
+// Unavailable.
 func (s *Store) Propose(ctx context.Context, ref CycleRef, proposals []CycleProposal, finished []uuid.UUID) (collecting bool, err error) {
 	p := query.ProposeParams{Region: ref.Region, Cycle: ref.ID, Finished: finished}
 	for _, c := range proposals {
@@ -62,14 +63,14 @@ func (s *Store) Propose(ctx context.Context, ref CycleRef, proposals []CycleProp
 	return collecting, classify(err)
 }
 
-// CycleChanges returns all callers of a cycle, and the proposals after those that the owner has read: seen is the number of the
-// last one of each caller. Errors: Unavailable.
+// CycleChanges returns all callers of a cycle, and the proposals after those that the owner has read: seen is the
+// number of the last one of each caller. Errors: Unavailable.
 func (s *Store) CycleChanges(ctx context.Context, ref CycleRef, seen map[uuid.UUID]int32) (CycleChanges, error) {
 	return s.cycleChanges(ctx, ref, seen, &tx.Pipeline{})
 }
 
-// AdvanceCycle moves a cycle to a state, and then returns its changes. These include what transactions wrote that were running:
-// later ones see the new state. Errors: Superseded when the replica is no longer the owner, Unavailable.
+// AdvanceCycle moves a cycle to a state, and then returns its changes. These include what transactions wrote that were
+// running: later ones see the new state. Errors: Superseded when the replica is no longer the owner, Unavailable.
 func (s *Store) AdvanceCycle(ctx context.Context, ref CycleRef, state string, seen map[uuid.UUID]int32) (CycleChanges, error) {
 	var p tx.Pipeline
 	var advanced int64
@@ -89,7 +90,8 @@ func (s *Store) cycleChanges(ctx context.Context, ref CycleRef, seen map[uuid.UU
 		since.Callers, since.Seqs = append(since.Callers, caller), append(since.Seqs, seq)
 	}
 	query.Queue(p, &callers, (*query.Queries).CallersOfCycle, query.CallersOfCycleParams{Region: ref.Region, Cycle: ref.ID, Lease: ref.Lease})
-	query.Queue(p, &rows, (*query.Queries).ProposalsSince, since) // after the callers, so that no proposal of a finished caller is missing
+	// after the callers, so that no proposal of a finished caller is missing
+	query.Queue(p, &rows, (*query.Queries).ProposalsSince, since)
 	if err := s.q.Send(ctx, p); err != nil {
 		return CycleChanges{}, classify(err)
 	}
@@ -121,7 +123,8 @@ func proposalOf(row query.ProposalsSinceRow) (CycleProposal, error) {
 
 var errPacked = errors.New("a packed proposal cannot be decoded")
 
-// packTexts writes texts one after the other, each with its length before it. They may contain bytes that Postgres's text rejects.
+// packTexts writes texts one after the other, each with its length before it. They may contain bytes that Postgres's
+// text rejects.
 func packTexts(texts []string) []byte {
 	b := []byte{}
 	for _, t := range texts {

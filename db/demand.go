@@ -19,11 +19,12 @@ const (
 	DemandBevygap   = "bevygap"   // an open request of a bevygap client
 )
 
-// maxDemand bounds the rows of a mode in a region. Parties beyond it wait without a row, until some of the others are seated.
+// maxDemand bounds the rows of a mode in a region. Parties beyond it wait without a row, until some of the others are
+// seated.
 const maxDemand = 10_000
 
-// Waiting is a party that waits for seats in one session. A player has one row for each mode: another party, or another size of the
-// session, replaces it.
+// Waiting is a party that waits for seats in one session. A player has one row for each mode: another party, or another
+// size of the session, replaces it.
 type Waiting struct {
 	Region, Mode string
 	Player       string     // the caller
@@ -32,9 +33,10 @@ type Waiting struct {
 	Address      netip.Addr // of the player, a hint for where a server should start; the zero value: not known
 }
 
-// PutWaiting records parties that wait, so that pools start servers for them, and returns the outlook for each of their modes that a
-// pool serves; it records nothing for other modes. The rows lapse after ttl, a positive duration, unless PutWaiting is called again; that
-// renewal writes a row only when half of its time is over. [Store.Place] removes the rows of the players that it seats. Errors: Unavailable.
+// PutWaiting records parties that wait, so that pools start servers for them, and returns the outlook for each of their
+// modes that a pool serves; it records nothing for other modes. The rows lapse after ttl, a positive duration, unless
+// PutWaiting is called again; that renewal writes a row only when half of its time is over. [Store.Place] removes the
+// rows of the players that it seats. Errors: Unavailable.
 func (s *Store) PutWaiting(ctx context.Context, source string, ttl time.Duration, waiting []Waiting) (all []fault.Outlook, err error) {
 	byRegion := map[string][]Waiting{}
 	for _, w := range waiting {
@@ -66,7 +68,8 @@ func (s *Store) putWaiting(ctx context.Context, region, source string, ttl time.
 	return outlooks, nil
 }
 
-// outlook rounds the end of a pause, so that two readings of one pause are equal although the offset between the clocks varies.
+// outlook rounds the end of a pause, so that two readings of one pause are equal although the offset between the clocks
+// varies.
 func (s *Store) outlook(region string, r query.PutWaitingRow) fault.Outlook {
 	o := fault.Outlook{Region: region, Mode: r.Mode, Starting: int(r.Starting), IsFull: r.IsFull, PausedByOperator: r.PausedByOperator}
 	if now := s.Now(); r.PausedUntil.After(now) {
@@ -119,7 +122,8 @@ func addWaitingToEnd(p *query.EndWaitingParams, mode, player string) {
 	p.Modes, p.Keys = append(p.Modes, mode), append(p.Keys, demandKey(player))
 }
 
-// demandKey is the key of a player's row. Its third part is not a region, because workers of the previous release delete demand by that part.
+// demandKey is the key of a player's row. Its third part is not a region, because workers of the previous release
+// delete demand by that part.
 func demandKey(player string) string {
 	sum := sha256.Sum256([]byte(player))
 	return "//~/" + hex.EncodeToString(sum[:16])

@@ -16,8 +16,8 @@ func (r *request) mayWait() bool {
 	return r.req.WaitFor > 0 && r.err != nil && r.err.Kind == fault.NoCapacity
 }
 
-// awaitServers records the demand of requests that found no capacity, in one statement, and adds the outlook to their errors.
-// If the statement fails, the errors have no outlook, and a later request of the player records the demand.
+// awaitServers records the demand of requests that found no capacity, in one statement, and adds the outlook to their
+// errors. If the statement fails, the errors have no outlook, and a later request of the player records the demand.
 func (s *Store) awaitServers(ctx context.Context, region string, requests []*request) {
 	var longest time.Duration
 	var waiting []Waiting
@@ -55,8 +55,8 @@ func (p placing) endWaiting(seated []*request) {
 	}
 }
 
-// pooledModes caches which modes pools serve. A mode that is missing for a second only costs demand that lapses instead of being removed
-// at once. Safe for concurrent use.
+// pooledModes caches which modes pools serve. A mode that is missing for a second only costs demand that lapses instead
+// of being removed at once. Safe for concurrent use.
 type pooledModes struct {
 	mu           sync.Mutex
 	byRegionMode map[regionMode]bool // replaced, never changed

@@ -31,8 +31,8 @@ type Deployed struct {
 // maxBoots is how often a server may start within ten minutes before its deployment has failed.
 const maxBoots = 5
 
-// completeRegistration checks that a registration stays within its app version, and returns it with the values that the deployment decides. It locks
-// nothing: the columns that it reads do not change once a server has started.
+// completeRegistration checks that a registration stays within its app version, and returns it with the values that the
+// deployment decides. It locks nothing: the columns that it reads do not change once a server has started.
 func completeRegistration(ctx context.Context, q *query.Queries, r Registration) (Registration, error) {
 	d, err := q.DeploymentOf(ctx, query.DeploymentOfParams{Region: r.Joining.Region, ID: r.Joining.ID, ProviderRef: orNull(r.ProviderRef)})
 	switch {
@@ -107,8 +107,9 @@ func normalDigest(text string) (string, error) {
 	return strings.Join(pairs, ":"), nil
 }
 
-// joinDeployment ties a deployment to the incarnation that its server has just registered, and makes it ready if nothing is missing. A
-// deployment that is over refuses. One that has started too often fails: the failure is stored, and the registration is then refused.
+// joinDeployment ties a deployment to the incarnation that its server has just registered, and makes it ready if
+// nothing is missing. A deployment that is over refuses. One that has started too often fails: the failure is stored,
+// and the registration is then refused.
 func joinDeployment(ctx context.Context, q *query.Queries, r Registration, incarnation uuid.UUID) (*Deployed, error) {
 	region, id := r.Joining.Region, r.Joining.ID
 	d, err := q.JoinDeployment(ctx, query.JoinDeploymentParams{

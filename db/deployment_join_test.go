@@ -127,7 +127,8 @@ func TestReadyNeedsTheDigest(t *testing.T) {
 	require.Equal(t, want, one[string](b, "SELECT cert_digest FROM instances"))
 }
 
-// A version whose game port is not among the provider's is wrong: its server never gets players, and does not stay for ever.
+// A version whose game port is not among the provider's is wrong: its server never gets players, and does not stay for
+// ever.
 func TestReadyNeedsTheGamePort(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -258,7 +259,8 @@ func TestDrainingDeployments(t *testing.T) {
 	require.Equal(t, "draining", b.phaseOf(id))
 }
 
-// The worker and the server become ready at the same time: one of them commits it, and neither waits for the other in a circle.
+// The worker and the server become ready at the same time: one of them commits it, and neither waits for the other in a
+// circle.
 func TestReadyAtTheSameTime(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

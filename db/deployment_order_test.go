@@ -51,8 +51,8 @@ func TestDeploymentsAreLockedInOrder(t *testing.T) {
 	}
 }
 
-// A server that becomes ready holds its deployment: it must not wait for a version or its failures that an operator's change of pools holds,
-// which then locks deployments.
+// A server that becomes ready holds its deployment: it must not wait for a version or its failures that an operator's
+// change of pools holds, which then locks deployments.
 func TestReadyDoesNotWaitForItsVersion(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -1,5 +1,6 @@
-// Package db holds the state. Each decision that two replicas could make differently is made here, in one SQL statement or
-// in one transaction over the statements of queries/. A file of queries/ has a file of the same name here, or in db/provision.
+// Package db holds the state. Each decision that two replicas could make differently is made here, in one SQL statement
+// or in one transaction over the statements of queries/. A file of queries/ has a file of the same name here, or in
+// db/provision.
 //
 // Where is …?
 //
@@ -17,14 +18,16 @@
 //	the frame                  store*.go, notify.go, clock.go; db/internal has what the parts share
 //	the statements             db/query, which sqlc generates from queries/; schema.sql is the schema after all migrations
 //
-// Why these are not packages of their own: a match that a profile makes seats its players (match_commit.go with placement), opens Rivalis
-// rooms (room_session.go with command_send.go), and ends the waiting of lobby sessions (realtime_ticket*.go), all in one transaction; a
-// lobby's queue call writes tickets in the transaction that changes the party. Packages would have to know each other's locks and their
-// order. No hot transaction crosses what operators declare and workers start, so that is db/provision.
+// Why these are not packages of their own: a match that a profile makes seats its players (match_commit.go with
+// placement), opens Rivalis rooms (room_session.go with command_send.go), and ends the waiting of lobby sessions
+// (realtime_ticket*.go), all in one transaction; a lobby's queue call writes tickets in the transaction that changes
+// the party. Packages would have to know each other's locks and their order. No hot transaction crosses what operators
+// declare and workers start, so that is db/provision.
 //
-// A placement begins in placement.go; placement_open.go decides the requests that must wait for locks. Both run the steps of
-// placement_transaction.go, top to bottom: lock players and read (placement_lock.go), find seats that the players have already
-// (placement_resume.go, pure), choose a session for each party (placement_candidates.go, internal/pack, pure), write.
+// A placement begins in placement.go; placement_open.go decides the requests that must wait for locks. Both run the
+// steps of placement_transaction.go, top to bottom: lock players and read (placement_lock.go), find seats that the
+// players have already (placement_resume.go, pure), choose a session for each party (placement_candidates.go,
+// internal/pack, pure), write.
 //
 // Frequent calls go through a group: the calls that are waiting at one time share one transaction. Protocols live in
 // server/, loops in worker/, tokens in token/, what runs game servers in provider/; this package knows none of them.

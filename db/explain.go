@@ -39,8 +39,8 @@ type TicketOutcome struct {
 	WaitedFor *time.Duration // until it left the queue; nil: not known, or it has not left
 }
 
-// outcomeSlack is how long before the decision of a match the search for the states of its tickets begins: the clocks of replicas and
-// of the database may differ.
+// outcomeSlack is how long before the decision of a match the search for the states of its tickets begins: the clocks
+// of replicas and of the database may differ.
 const outcomeSlack = time.Minute
 
 // ExplainMatch returns a match from its row or its history. Errors: NotFound, "match_unknown"; Unavailable.
@@ -130,8 +130,8 @@ func (s *Store) TicketOutcomes(ctx context.Context, universe string, ids []strin
 // HeldSeat is a seat that keeps its player from being matched into another one of its mode.
 type HeldSeat struct{ Sub, Mode, Session string }
 
-// HeldSeats returns the seats in some game regions that the players resolved and have not connected to, or that a match gave them
-// after a ticket was created: with these, the director commits no match of that ticket. Errors: Unavailable.
+// HeldSeats returns the seats in some game regions that the players resolved and have not connected to, or that a match
+// gave them after a ticket was created: with these, the director commits no match of that ticket. Errors: Unavailable.
 func (s *Store) HeldSeats(ctx context.Context, regions, subs []string, created time.Time) ([]HeldSeat, error) {
 	var held []HeldSeat
 	for _, region := range regions {
@@ -148,8 +148,8 @@ func (s *Store) HeldSeats(ctx context.Context, regions, subs []string, created t
 	return held, nil
 }
 
-// ReadCandidates returns the same page as [Store.CandidatesAfter], on a connection for large reads, so that a caller that pages through
-// the whole queue delays no others. Errors: TooMany, Unavailable.
+// ReadCandidates returns the same page as [Store.CandidatesAfter], on a connection for large reads, so that a caller
+// that pages through the whole queue delays no others. Errors: TooMany, Unavailable.
 func (s *Store) ReadCandidates(ctx context.Context, universe, after string) (page []Candidate, full bool, err error) {
 	err = s.read(ctx, func(ctx context.Context, q *query.Queries) error {
 		rows, err := q.CandidatesAfter(ctx, query.CandidatesAfterParams{Region: universe, After: after, PendingFor: s.cfg.Timing.PendingFor, Page: queuePage})

@@ -9,8 +9,8 @@ import (
 	"github.com/lattice-director/director/db/query"
 )
 
-// FeedEnd returns a point from which a feed returns all later changes. A caller can therefore read everything, and then the changes made in the
-// meantime. Errors: Unavailable.
+// FeedEnd returns a point from which a feed returns all later changes. A caller can therefore read everything, and then
+// the changes made in the meantime. Errors: Unavailable.
 func (s *Store) FeedEnd(ctx context.Context) (SettledPoint, error) {
 	now, err := s.q.CurrentSnapshot(ctx)
 	return SettledPoint{server: now.Server, read: now.Snapshot}, classify(err)
@@ -25,10 +25,11 @@ func (p SettledPoint) Includes(tx uint64) bool {
 	return !slices.Contains(running, strconv.FormatUint(tx, 10))
 }
 
-// advance makes a page of the rows that two statements returned: late are of transactions that were in progress at since, newer
-// are of later transactions, and are taken only when all late rows are in the page. size is how many rows a statement returns, not
-// counting further rows of its last transaction, and tx returns the transaction of a row. The results are the rows of the page,
-// the point after them, and whether another page has rows from before the beginning of this reading.
+// advance makes a page of the rows that two statements returned: late are of transactions that were in progress at
+// since, newer are of later transactions, and are taken only when all late rows are in the page. size is how many rows
+// a statement returns, not counting further rows of its last transaction, and tx returns the transaction of a row. The
+// results are the rows of the page, the point after them, and whether another page has rows from before the beginning
+// of this reading.
 func advance[R any](since SettledPoint, now query.CurrentSnapshotRow, late, newer []R, size int, tx func(R) uint64) (rows []R, next SettledPoint, more bool) {
 	target := since.target
 	if target == "" {

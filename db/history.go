@@ -41,10 +41,11 @@ func (r Retention) ofTable(table string) time.Duration {
 	return r.OtherTables
 }
 
-// TurnHistory makes the day partitions of the history tables from today to ahead days later, and drops partitions whose last row
-// is older than keep. A default partition that got rows while no worker ran becomes an ordinary partition of the days it holds.
-// Each step is a transaction of its own that blocks other users of a table for about 250 ms at most. Any number of workers may
-// call it at once. Errors: Unavailable, also when a step did not get its lock in that time; the other tables are done then.
+// TurnHistory makes the day partitions of the history tables from today to ahead days later, and drops partitions whose
+// last row is older than keep. A default partition that got rows while no worker ran becomes an ordinary partition of
+// the days it holds. Each step is a transaction of its own that blocks other users of a table for about 250 ms at most.
+// Any number of workers may call it at once. Errors: Unavailable, also when a step did not get its lock in that time;
+// the other tables are done then.
 func (s *Store) TurnHistory(ctx context.Context, ahead int, keep Retention) (HistoryTurn, error) {
 	var turn HistoryTurn
 	var failed []error

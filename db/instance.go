@@ -38,7 +38,8 @@ func findInstances(ctx context.Context, q *query.Queries, refs ...InstanceRef) (
 	return known, err
 }
 
-// liveRegion returns the region of an instance whose lease is live and whose incarnation is current. Errors: NotFound, Superseded.
+// liveRegion returns the region of an instance whose lease is live and whose incarnation is current. Errors: NotFound,
+// Superseded.
 func (d directory) liveRegion(ref InstanceRef) (region string, err error) {
 	known, ok := d[ref.InstanceID]
 	switch {
@@ -84,7 +85,8 @@ func (s *Store) onLive(ctx context.Context, ref InstanceRef, fn func(q *query.Qu
 	}))
 }
 
-// Deregister ends an instance: it gets no more players, and its sessions close. Errors: NotFound, Superseded, Unavailable.
+// Deregister ends an instance: it gets no more players, and its sessions close. Errors: NotFound, Superseded,
+// Unavailable.
 func (s *Store) Deregister(ctx context.Context, ref InstanceRef) error {
 	return s.onLive(ctx, ref, func(q *query.Queries, region string) error {
 		if err := q.NoteDeregistered(ctx, query.NoteDeregisteredParams{Region: region, ID: ref.InstanceID}); err != nil {
@@ -100,8 +102,8 @@ type DrainStatus struct {
 	Available int  // seats of its capacity that no open session has reserved
 }
 
-// SetDrain starts or ends the drain that a game server asks for: a draining instance gets no new players, and its sessions continue. It ends no
-// drain that an operator keeps. Errors: NotFound, Superseded, Unavailable.
+// SetDrain starts or ends the drain that a game server asks for: a draining instance gets no new players, and its
+// sessions continue. It ends no drain that an operator keeps. Errors: NotFound, Superseded, Unavailable.
 func (s *Store) SetDrain(ctx context.Context, ref InstanceRef, drain bool) (status DrainStatus, err error) {
 	err = s.onLive(ctx, ref, func(q *query.Queries, region string) error {
 		done, err := q.SetDrain(ctx, query.SetDrainParams{Region: region, ID: ref.InstanceID, Drain: drain})

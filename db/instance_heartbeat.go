@@ -26,15 +26,16 @@ type Alive struct {
 	Deployed  *Deployed // nil for an instance that belongs to no deployment
 }
 
-// Heartbeat renews the lease of an instance. Heartbeats that wait at the same time share one statement. load is as in Registration; nil
-// keeps the last one. Errors: NotFound when the instance is unknown or its lease has expired (register again), Superseded, Unavailable.
+// Heartbeat renews the lease of an instance. Heartbeats that wait at the same time share one statement. load is as in
+// Registration; nil keeps the last one. Errors: NotFound when the instance is unknown or its lease has expired
+// (register again), Superseded, Unavailable.
 func (s *Store) Heartbeat(ctx context.Context, ref InstanceRef, load *float64) (Alive, error) {
 	return s.groups.heartbeats.Do(ctx, "", heartbeat{ref, load})
 }
 
 func (s *Store) heartbeatBatch(ctx context.Context, _ string, calls []*heartbeatCall) error {
-	// In the order of their ids, so that two replicas never deadlock. Of two heartbeats of one instance, the second stays for
-	// the next batch.
+	// In the order of their ids, so that two replicas never deadlock. Of two heartbeats of one instance, the second
+	// stays for the next batch.
 	calls = slices.SortedStableFunc(slices.Values(calls), func(a, b *heartbeatCall) int { return cmp.Compare(a.Req.ref.InstanceID, b.Req.ref.InstanceID) })
 	seen := make(map[string]bool, len(calls))
 	var p query.HeartbeatsParams
@@ -76,8 +77,8 @@ func aliveOf(r query.HeartbeatsRow) Alive {
 	return a
 }
 
-// isNil reports whether the caller sent the nil incarnation, which no instance has. The statement Heartbeats must not get it
-// from a caller: there it means a legacy server.
+// isNil reports whether the caller sent the nil incarnation, which no instance has. The statement Heartbeats must not
+// get it from a caller: there it means a legacy server.
 func (r InstanceRef) isNil() bool { return r.Incarnation != nil && *r.Incarnation == uuid.Nil }
 
 // refuseHeartbeats answers refused heartbeats with the reason.

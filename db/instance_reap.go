@@ -7,8 +7,8 @@ import (
 	"github.com/lattice-director/director/db/query"
 )
 
-// ReapInstances ends instances of a region whose lease has expired, at most batch, and closes the stranded sessions of at most
-// batch instances. It skips locked rows, which a later call finds. Errors: Unavailable.
+// ReapInstances ends instances of a region whose lease has expired, at most batch, and closes the stranded sessions of
+// at most batch instances. It skips locked rows, which a later call finds. Errors: Unavailable.
 func (s *Store) ReapInstances(ctx context.Context, region string, batch int) (ended, sessions int, err error) {
 	err = s.inBulkTx(ctx, func(q *query.Queries) error {
 		expired, err := q.ExpiredInstances(ctx, query.ExpiredInstancesParams{Region: region, Batch: int32(batch)})

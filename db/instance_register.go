@@ -28,27 +28,32 @@ type Registration struct {
 	CertDigest   string
 	ProviderRef  string // the provider's name of the server, if it knows it; only with Joining
 	ReportsSeats bool
-	CreatesRooms bool // the instance is an agent's process, whose process_uid is the id: the agent creates a room for each session
-	// Replaces is the incarnation that the sender wants to replace; uuid.Nil when it expects that the id was never registered. The
-	// registration is refused when another incarnation is current. nil, as legacy servers send, means no check.
+	// the instance is an agent's process, whose process_uid is the id: the agent creates a room for each session
+	CreatesRooms bool
+	// Replaces is the incarnation that the sender wants to replace; uuid.Nil when it expects that the id was never
+	// registered. The registration is refused when another incarnation is current. nil, as legacy servers send, means
+	// no check.
 	Replaces *uuid.UUID
-	// Joining is set when a deployment's own server registers: its id, region, modes and capacity must lie within its app version, its
-	// endpoint comes from the provider, and it gets players once it is ready. nil: somebody else started the server.
+	// Joining is set when a deployment's own server registers: its id, region, modes and capacity must lie within its
+	// app version, its endpoint comes from the provider, and it gets players once it is ready. nil: somebody else
+	// started the server.
 	Joining *provision.Joining
 }
 
 // Registered is the answer to a registration.
 type Registered struct {
-	InstanceID  string
-	Incarnation uuid.UUID // sent with later calls, so that a process that was replaced while it was frozen changes nothing
+	InstanceID string
+	// sent with later calls, so that a process that was replaced while it was frozen changes nothing
+	Incarnation uuid.UUID
 	Available   int       // seats of its capacity that no open session has reserved
 	Deployed    *Deployed // nil without Registration.Joining
 }
 
-// Register registers an instance, for the first time or again. With the same boot id, endpoint and region, and while its lease is
-// live, an instance keeps its incarnation and its sessions. Otherwise it gets a new incarnation, and the sessions of the old
-// one close. The endpoint of a deployment's server is the director's and decides nothing. Errors: Superseded or Conflict when Replaces
-// is not the current incarnation; Gone, Forbidden or Invalid for a deployment; Unavailable.
+// Register registers an instance, for the first time or again. With the same boot id, endpoint and region, and while
+// its lease is live, an instance keeps its incarnation and its sessions. Otherwise it gets a new incarnation, and the
+// sessions of the old one close. The endpoint of a deployment's server is the director's and decides nothing. Errors:
+// Superseded or Conflict when Replaces is not the current incarnation; Gone, Forbidden or Invalid for a deployment;
+// Unavailable.
 func (s *Store) Register(ctx context.Context, r Registration) (out Registered, err error) {
 	err = s.inTx(ctx, func(q *query.Queries) error {
 		out, err = registerInstance(ctx, q, r)
@@ -89,8 +94,8 @@ func registerInstance(ctx context.Context, q *query.Queries, r Registration) (Re
 	return out, err
 }
 
-// chooseIncarnation decides whether the registration continues an incarnation, and ends the previous one if not. It returns the instance as
-// it was if the registration continues it, and nil otherwise.
+// chooseIncarnation decides whether the registration continues an incarnation, and ends the previous one if not. It
+// returns the instance as it was if the registration continues it, and nil otherwise.
 func chooseIncarnation(ctx context.Context, q *query.Queries, r Registration) (uuid.UUID, *query.LockInstanceRow, error) {
 	fresh := uuid.New()
 	known, err := q.LockInstanceID(ctx, query.LockInstanceIDParams{InstanceID: r.InstanceID, Region: r.Region, Incarnation: fresh})
@@ -131,10 +136,10 @@ func sameBoot(old query.LockInstanceRow, r Registration) bool {
 	return r.BootID != "" && old.BootID != nil && *old.BootID == r.BootID
 }
 
-// fence refuses a registration that arrives after another one has changed the incarnation. A registration by the process of the
-// current incarnation (own) that keeps that incarnation (same) may be a retry after a lost answer, and is allowed. The refusal is
-// a Conflict, after which the process may register again with the current incarnation in Replaces, when that incarnation is its
-// own, or when it has never been registered. Else the process is superseded.
+// fence refuses a registration that arrives after another one has changed the incarnation. A registration by the
+// process of the current incarnation (own) that keeps that incarnation (same) may be a retry after a lost answer, and
+// is allowed. The refusal is a Conflict, after which the process may register again with the current incarnation in
+// Replaces, when that incarnation is its own, or when it has never been registered. Else the process is superseded.
 func fence(r Registration, current uuid.UUID, own, same bool) error {
 	switch {
 	case r.Replaces == nil || *r.Replaces == current || own && same:
@@ -173,8 +178,8 @@ func putRegistration(ctx context.Context, q *query.Queries, r Registration, inca
 	return q.PutModes(ctx, query.PutModesParams{Region: r.Region, InstanceID: r.InstanceID, Modes: r.Modes, Load: load})
 }
 
-// logRegistration writes the events of a registration: a new incarnation, and a drain that an operator keeps. A registration that was
-// repeated continues an incarnation, and writes none that was written before.
+// logRegistration writes the events of a registration: a new incarnation, and a drain that an operator keeps. A
+// registration that was repeated continues an incarnation, and writes none that was written before.
 func logRegistration(ctx context.Context, q *query.Queries, r Registration, incarnation uuid.UUID, continued *query.LockInstanceRow) error {
 	if continued != nil && continued.Status == "draining" {
 		return nil

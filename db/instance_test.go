@@ -26,8 +26,8 @@ func TestSameBootKeepsItsSessions(t *testing.T) {
 	b.requireInvariants()
 }
 
-// Pins an event for each repetition of a registration, where the reference says that only a new incarnation writes one; and labels with which a
-// repetition begins a drain that an operator keeps.
+// Pins an event for each repetition of a registration, where the reference says that only a new incarnation writes one;
+// and labels with which a repetition begins a drain that an operator keeps.
 func TestARepeatedRegistrationWritesNoEvent(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -192,7 +192,8 @@ func TestRefusedHeartbeats(t *testing.T) {
 	requireKind(t, fault.NotFound, "instance_unknown", err)
 }
 
-// An instance whose lease has expired gets no players at once, before a reaper has run. The reaper closes its sessions later.
+// An instance whose lease has expired gets no players at once, before a reaper has run. The reaper closes its sessions
+// later.
 func TestAnExpiredLeaseCountsAtOnce(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -236,8 +237,8 @@ func TestClosedSessionsBecomeUnknown(t *testing.T) {
 	requireKind(t, fault.NotFound, "session_unknown", err)
 }
 
-// An outage of the director must not end the fleet's sessions: while no replica can receive heartbeats, and for a lease after, no
-// lease expires.
+// An outage of the director must not end the fleet's sessions: while no replica can receive heartbeats, and for a lease
+// after, no lease expires.
 func TestAmnesty(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -262,8 +263,8 @@ func TestAmnesty(t *testing.T) {
 	require.False(t, live(), "its heartbeats could be received for a whole lease, and none was")
 }
 
-// Pins a fleet that is cut off from the director, and expires just before its silence is noticed: during two leases without
-// heartbeats, with pulses as replicas send them, no lease may expire.
+// Pins a fleet that is cut off from the director, and expires just before its silence is noticed: during two leases
+// without heartbeats, with pulses as replicas send them, no lease may expire.
 func TestASilentFleetDoesNotExpire(t *testing.T) {
 	t.Parallel()
 	const lease = time.Second
@@ -308,7 +309,8 @@ func TestASilentFleetGetsNoPulse(t *testing.T) {
 	require.True(t, before.Before(one[time.Time](b, "SELECT pulse_at FROM fleet_clock")), "one heartbeat is enough")
 }
 
-// Leases are compared with the database's clock: a pod whose clock is five minutes off expires none, and corrects its time.
+// Leases are compared with the database's clock: a pod whose clock is five minutes off expires none, and corrects its
+// time.
 func TestPodClockFiveMinutesOff(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(c *db.Config) { c.PodClock = func() time.Time { return time.Now().Add(5 * time.Minute) } })

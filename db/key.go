@@ -12,7 +12,8 @@ import (
 	"github.com/lattice-director/director/internal/base/fault"
 )
 
-// KeyMaterial is a signing key as it is stored: the private key is sealed, so that nobody can sign with the database alone.
+// KeyMaterial is a signing key as it is stored: the private key is sealed, so that nobody can sign with the database
+// alone.
 type KeyMaterial struct {
 	KID       string
 	Alg       string
@@ -36,14 +37,16 @@ type SigningKey struct {
 type KeyPolicy struct {
 	// Period is how long a key signs.
 	Period time.Duration
-	// Lead is how long a key is published before it signs: at least the max-age of the JWKS, the replicas' refresh and clock skew.
+	// Lead is how long a key is published before it signs: at least the max-age of the JWKS, the replicas' refresh and
+	// clock skew.
 	Lead time.Duration
-	// Overlap is how long a key is published after it signed: at least the lifetime of tokens, the replicas' staleness and clock
-	// skew.
+	// Overlap is how long a key is published after it signed: at least the lifetime of tokens, the replicas' staleness
+	// and clock skew.
 	Overlap time.Duration
 }
 
-// Keys returns the keys that verifiers may need, in the order in which they sign, and the database's time. Errors: Unavailable.
+// Keys returns the keys that verifiers may need, in the order in which they sign, and the database's time. Errors:
+// Unavailable.
 func (s *Store) Keys(ctx context.Context) ([]SigningKey, time.Time, error) {
 	rows, err := s.q.PublishedKeys(ctx)
 	if err != nil {
@@ -68,10 +71,10 @@ func signingKeyOf(r query.PublishedKeysRow) SigningKey {
 // MintFunc makes a key. It gets the published keys, and fails when it cannot trust them, so that no key is made.
 type MintFunc func(published []SigningKey) (KeyMaterial, error)
 
-// RotateKeys makes the keys that are due: the first one, and always a published one that signs next. It checks without a lock,
-// makes the key outside any transaction, and checks again under the lock, so that of any number of callers one stores its key.
-// force brings the next key's turn forward to when verifiers know the key. RotateKeys returns the keys it made. Errors: mint's,
-// Unavailable.
+// RotateKeys makes the keys that are due: the first one, and always a published one that signs next. It checks without
+// a lock, makes the key outside any transaction, and checks again under the lock, so that of any number of callers one
+// stores its key. force brings the next key's turn forward to when verifiers know the key. RotateKeys returns the keys
+// it made. Errors: mint's, Unavailable.
 func (s *Store) RotateKeys(ctx context.Context, policy KeyPolicy, force bool, mint MintFunc) (made []SigningKey, err error) {
 	return s.rotateKeys(ctx, rotation{policy, "director"}, force, mint)
 }
@@ -145,8 +148,8 @@ func (s *Store) takeTurn(ctx context.Context, by rotation, force bool, material 
 	return made, err
 }
 
-// dueTurn returns the turn of the key to make: from now on when no key signs, else after the last one, but not before verifiers
-// know the key. due is false when no key is missing. It is pure.
+// dueTurn returns the turn of the key to make: from now on when no key signs, else after the last one, but not before
+// verifiers know the key. due is false when no key is missing. It is pure.
 func dueTurn(keys []SigningKey, now time.Time, policy KeyPolicy) (turn SigningKey, due bool) {
 	signing, last := signingTurn(keys, now), lastTurn(keys)
 	turn = SigningKey{PublishAt: now, Overlap: policy.Overlap, Lead: policy.Lead}
@@ -209,8 +212,8 @@ func insertTurn(ctx context.Context, q *query.Queries, keys []SigningKey, turn S
 	return logKey(ctx, q, "key.made", turn.KID, actor)
 }
 
-// advanceNextKey ends the signing key's turn as soon as the next key may sign. Without a next key it does nothing: RotateKeys is about
-// to make one.
+// advanceNextKey ends the signing key's turn as soon as the next key may sign. Without a next key it does nothing:
+// RotateKeys is about to make one.
 func advanceNextKey(ctx context.Context, q *query.Queries, keys []SigningKey, now time.Time, by rotation) ([]SigningKey, error) {
 	signing, next := signingTurn(keys, now), lastTurn(keys)
 	if signing == nil || !now.Before(next.SignFrom) {
@@ -242,9 +245,9 @@ func logKey(ctx context.Context, q *query.Queries, kind, kid, actor string) erro
 	return q.LogKey(ctx, query.LogKeyParams{Kind: kind, Actor: actor, Detail: detail})
 }
 
-// TaintKey takes a key out of use at once: no replica signs with it, and the JWKS does not list it. The next key signs as soon as
-// verifiers know it, and RotateKeys makes one for the time until then. It is no error when the key is tainted already. Errors:
-// NotFound, Unavailable.
+// TaintKey takes a key out of use at once: no replica signs with it, and the JWKS does not list it. The next key signs
+// as soon as verifiers know it, and RotateKeys makes one for the time until then. It is no error when the key is
+// tainted already. Errors: NotFound, Unavailable.
 func (s *Store) TaintKey(ctx context.Context, kid string) error {
 	err := s.q.TaintKey(ctx, kid)
 	var pg *pgconn.PgError
@@ -254,8 +257,8 @@ func (s *Store) TaintKey(ctx context.Context, kid string) error {
 	return classify(err)
 }
 
-// ResealKey replaces a sealed private key, old, by the same key sealed with the key-encryption key that by names. done is false
-// when old is not the stored one any more. Errors: Unavailable.
+// ResealKey replaces a sealed private key, old, by the same key sealed with the key-encryption key that by names. done
+// is false when old is not the stored one any more. Errors: Unavailable.
 func (s *Store) ResealKey(ctx context.Context, kid string, old, sealed []byte, by string) (done bool, err error) {
 	n, err := s.q.ResealKey(ctx, query.ResealKeyParams{Kid: kid, OldSealed: old, SealedPrivate: sealed, SealedBy: by})
 	return n == 1, classify(err)

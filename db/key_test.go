@@ -122,8 +122,8 @@ func TestTaintedKeyIsReplacedAtOnce(t *testing.T) {
 	requireKind(t, fault.NotFound, "key_unknown", b.TaintKey(t.Context(), "no-such-key"))
 }
 
-// When the signing key is tainted during the lead of the next one, a key is made that signs until that lead is over. Verifiers have
-// to fetch the JWKS again for it, which is better than no tokens at all.
+// When the signing key is tainted during the lead of the next one, a key is made that signs until that lead is over.
+// Verifiers have to fetch the JWKS again for it, which is better than no tokens at all.
 func TestTaintDuringTheLeadOfTheNextKey(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -8,7 +8,8 @@ import (
 	"github.com/lattice-director/director/lobby"
 )
 
-// SessionEpoch names a realtime session as an owner knows it. A write with an epoch that is no longer the session's changes nothing.
+// SessionEpoch names a realtime session as an owner knows it. A write with an epoch that is no longer the session's
+// changes nothing.
 type SessionEpoch struct {
 	ID    string
 	Epoch int64
@@ -19,9 +20,10 @@ type LobbyAction struct {
 	Region, Project string
 	Session         SessionEpoch // whose epoch is judged; zero for an action of the director itself
 	Room            string       // the room's id
-	Make            bool         // make the room if there is none; then Act gets a room with New and nothing but its ids
-	Act             lobby.Action
-	Bytes           int // of memory that the action takes while it waits, about
+	// make the room if there is none; then Act gets a room with New and nothing but its ids
+	Make  bool
+	Act   lobby.Action
+	Bytes int // of memory that the action takes while it waits, about
 }
 
 // LobbyAnswer is what a committed action did.

@@ -14,16 +14,17 @@ import (
 	"github.com/lattice-director/director/lobby"
 )
 
-// ActInLobby runs an action in a room, in one transaction with the other actions that wait for rooms of the region. The actions of a replica in a
-// room run in the order of their calls. An action that fails changes nothing. Errors: the action's [lobby.Error]; lobby.ErrNotFound for a room
-// that does not exist, unless Make is set; Superseded if the session has another epoch, is suspended or has ended; Unavailable, in which case
-// the action may or may not have been committed.
+// ActInLobby runs an action in a room, in one transaction with the other actions that wait for rooms of the region. The
+// actions of a replica in a room run in the order of their calls. An action that fails changes nothing. Errors: the
+// action's [lobby.Error]; lobby.ErrNotFound for a room that does not exist, unless Make is set; Superseded if the
+// session has another epoch, is suspended or has ended; Unavailable, in which case the action may or may not have been
+// committed.
 func (s *Store) ActInLobby(ctx context.Context, a LobbyAction) (LobbyAnswer, error) {
 	return s.BeginInLobby(ctx, a)()
 }
 
-// BeginInLobby is ActInLobby in two steps, for a caller whose actions have an order: when it returns, the action has its place among those of the
-// region. It does not block. wait returns the answer; call it once.
+// BeginInLobby is ActInLobby in two steps, for a caller whose actions have an order: when it returns, the action has
+// its place among those of the region. It does not block. wait returns the answer; call it once.
 func (s *Store) BeginInLobby(ctx context.Context, a LobbyAction) (wait func() (LobbyAnswer, error)) {
 	if !lobby.ValidID(a.Room) || !isStorable(a.Project) {
 		return func() (LobbyAnswer, error) { return LobbyAnswer{}, lobby.ErrNotFound }
@@ -33,7 +34,8 @@ func (s *Store) BeginInLobby(ctx context.Context, a LobbyAction) (wait func() (L
 
 type lobbyCall = batch.Call[LobbyAction, LobbyAnswer]
 
-// lobbyBatch runs the actions of a region in one transaction. An action in a room that an older one of the batch has ended stays for the next batch.
+// lobbyBatch runs the actions of a region in one transaction. An action in a room that an older one of the batch has
+// ended stays for the next batch.
 func (s *Store) lobbyBatch(ctx context.Context, region string, calls []*lobbyCall) error {
 	steps := make([]lobbyStep, len(calls))
 	for i, c := range calls {
@@ -59,7 +61,8 @@ func (s *Store) lobbyBatch(ctx context.Context, region string, calls []*lobbyCal
 	return nil
 }
 
-// lobbyError replaces violated constraints of a room by the errors that callers know. A batch with such an error is retried in halves.
+// lobbyError replaces violated constraints of a room by the errors that callers know. A batch with such an error is
+// retried in halves.
 func lobbyError(err error) error {
 	pg, ok := errors.AsType[*pgconn.PgError](err)
 	if !ok {

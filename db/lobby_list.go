@@ -28,7 +28,8 @@ type LobbyInfo struct {
 
 const (
 	maxLobbyPage = 1000
-	// lobbiesSeen is how many rooms a page looks at for each one that it may return: others are private, or of another type.
+	// lobbiesSeen is how many rooms a page looks at for each one that it may return: others are private, or of another
+	// type.
 	lobbiesSeen = 10
 )
 

@@ -48,9 +48,9 @@ type LobbyPos struct {
 	Pos   int64
 }
 
-// LobbyLog returns the rows of rooms' logs behind the given positions, by room and position. A page has up to about 4 MiB and 256 rows of a room; more
-// reports whether it is full: call LobbyLog again with the new positions. Rows leave the log after a minute, so that those of a room may begin
-// behind a gap. Errors: Unavailable.
+// LobbyLog returns the rows of rooms' logs behind the given positions, by room and position. A page has up to about 4
+// MiB and 256 rows of a room; more reports whether it is full: call LobbyLog again with the new positions. Rows leave
+// the log after a minute, so that those of a room may begin behind a gap. Errors: Unavailable.
 func (s *Store) LobbyLog(ctx context.Context, region string, after []LobbyPos) (page []LobbyRow, more bool, err error) {
 	left := maxLogBytes
 	for part := range slices.Chunk(after, maxLogRooms) {

@@ -11,8 +11,8 @@ import (
 	"github.com/lattice-director/director/lobby"
 )
 
-// TellLobbies lets rooms know what became of the tickets with which their members queued, at most batch. A room that queues again by now is not told.
-// Any number of workers may call it at the same time. Errors: Unavailable.
+// TellLobbies lets rooms know what became of the tickets with which their members queued, at most batch. A room that
+// queues again by now is not told. Any number of workers may call it at the same time. Errors: Unavailable.
 func (s *Store) TellLobbies(ctx context.Context, region string, batch int) (told int, err error) {
 	var turn *lobbyTurn
 	err = lockingSessions(func(further []string) error {
@@ -58,7 +58,8 @@ func (s *Store) tell(ctx context.Context, q *query.Queries, region string, outco
 		if turn, err = s.actIn(ctx, q, region, steps, further); err != nil {
 			return nil, err
 		}
-		after, err := q.RoomsThatQueue(ctx, query.RoomsThatQueueParams{Region: region, Lobbies: all}) // the rooms are locked now
+		// the rooms are locked now
+		after, err := q.RoomsThatQueue(ctx, query.RoomsThatQueueParams{Region: region, Lobbies: all})
 		if err != nil {
 			return nil, err
 		}
@@ -77,8 +78,8 @@ func lobbyActionOf(o query.LobbyOutcomesRow, types *lobby.Types) lobby.Action {
 	return types.Unqueued(o.Reason, o.Detail)
 }
 
-// EndMatchRooms lets rooms of matches know that the session of the director in which they play has ended, at most batch. Any number of workers may
-// call it at the same time. Errors: Unavailable.
+// EndMatchRooms lets rooms of matches know that the session of the director in which they play has ended, at most
+// batch. Any number of workers may call it at the same time. Errors: Unavailable.
 func (s *Store) EndMatchRooms(ctx context.Context, region string, batch int) (n int, err error) {
 	var turn *lobbyTurn
 	err = lockingSessions(func(further []string) error {

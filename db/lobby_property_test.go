@@ -41,7 +41,8 @@ type logReader struct {
 
 var lobbySessions = []string{"a", "b", "c", "d"}
 
-// Pins rows of a log that are lost, doubled or out of order, patches that do not lead to the room's state, and answers that differ from the log.
+// Pins rows of a log that are lost, doubled or out of order, patches that do not lead to the room's state, and answers
+// that differ from the log.
 func TestAllMembersOfARoomSeeOneOrder(t *testing.T) {
 	t.Parallel()
 	l := setupLobbies(t)

@@ -20,12 +20,13 @@ type lobbyQueueChange struct {
 	Project string
 	Members []lobby.Member
 	Queue   *lobby.Queue // nil: they leave the queue
-	Request *askedTicket // with which they enter it; nil: one is made for Queue. A transaction with it has no other change
-	Ticket  string       // with which they leave it; "": any
+	// with which they enter it; nil: one is made for Queue. A transaction with it has no other change
+	Request *askedTicket
+	Ticket  string // with which they leave it; "": any
 }
 
-// queueLobby makes and removes the tickets of rooms, in the transaction that changes the rooms. A room that may not queue stays as its action left
-// it; a worker lets it know the reason afterwards. Call notifyTickets after the commit.
+// queueLobby makes and removes the tickets of rooms, in the transaction that changes the rooms. A room that may not
+// queue stays as its action left it; a worker lets it know the reason afterwards. Call notifyTickets after the commit.
 func (s *Store) queueLobby(ctx context.Context, q *query.Queries, region string, changes []lobbyQueueChange) error {
 	t := s.newWaits(q, region)
 	if k := changes[0].Request; k != nil {
@@ -51,7 +52,8 @@ func (s *Store) queueLobby(ctx context.Context, q *query.Queries, region string,
 	return nil
 }
 
-// readLobbies reads what rooms and their members wait for, and returns the wish of each change: nil for one without, or that is refused.
+// readLobbies reads what rooms and their members wait for, and returns the wish of each change: nil for one without, or
+// that is refused.
 func (t *waits) readLobbies(ctx context.Context, changes []lobbyQueueChange, refused *query.RefuseLobbyParams) ([]*wish, error) {
 	wishes := make([]*wish, len(changes))
 	var wanted []*wish

@@ -67,7 +67,8 @@ func TestARoomThatIsMadeMeanwhile(t *testing.T) {
 	require.JSONEq(t, `{"counter":7}`, string(a.Room.State.JSON()))
 }
 
-// An action that comes in one batch behind the end of its room is decided by the next batch: the room is made anew, or not found.
+// An action that comes in one batch behind the end of its room is decided by the next batch: the room is made anew, or
+// not found.
 func TestARoomThatEndsInABatch(t *testing.T) {
 	t.Parallel()
 	l := setupLobbies(t)
@@ -105,7 +106,8 @@ func (l *lobbies) begin(a db.LobbyAction) <-chan lobbyOutcome {
 	return out
 }
 
-// Pins a process that stops in the middle of a transaction and keeps its rooms locked: another replica acts in them within seconds.
+// Pins a process that stops in the middle of a transaction and keeps its rooms locked: another replica acts in them
+// within seconds.
 func TestAFrozenReplicaHoldsNoRoom(t *testing.T) {
 	t.Parallel()
 	l := setupLobbies(t)

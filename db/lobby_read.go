@@ -14,7 +14,8 @@ import (
 // maxLobbyPositions bounds the rooms of one statement of LobbyPositions.
 const maxLobbyPositions = 10_000
 
-// LobbyPositions returns the positions of the last rows of rooms' logs. A room that has ended is missing. Errors: Unavailable.
+// LobbyPositions returns the positions of the last rows of rooms' logs. A room that has ended is missing. Errors:
+// Unavailable.
 func (s *Store) LobbyPositions(ctx context.Context, region string, lobbies []uuid.UUID) (map[uuid.UUID]int64, error) {
 	positions := make(map[uuid.UUID]int64, len(lobbies))
 	for part := range slices.Chunk(lobbies, maxLobbyPositions) {
@@ -38,8 +39,8 @@ type LobbySnapshot struct {
 	lobby.Snapshot
 }
 
-// LobbySnapshots reads rooms, each as one transaction has left it. A room that has ended is missing. Errors: Invalid for more than
-// MaxLobbySnapshots rooms; Unavailable.
+// LobbySnapshots reads rooms, each as one transaction has left it. A room that has ended is missing. Errors: Invalid
+// for more than MaxLobbySnapshots rooms; Unavailable.
 func (s *Store) LobbySnapshots(ctx context.Context, region string, lobbies []uuid.UUID) ([]LobbySnapshot, error) {
 	if len(lobbies) > MaxLobbySnapshots {
 		return nil, &fault.Error{Kind: fault.Invalid, Code: CodeValidation, Field: "lobbies", Detail: "too many rooms at once"}

@@ -54,8 +54,8 @@ func (r *lobbyRoom) addMember(row query.LobbyMembersRow) {
 	r.now.Members = r.roomBefore.Members
 }
 
-// act runs an action on a copy, so that one that fails or panics leaves nothing. Values of a state are replaced and never changed, and so are
-// Members and Invited; Entries and Effects are appended to.
+// act runs an action on a copy, so that one that fails or panics leaves nothing. Values of a state are replaced and
+// never changed, and so are Members and Invited; Entries and Effects are appended to.
 func (r *lobbyRoom) act(action lobby.Action) (answer any, effects []lobby.Effect, err error) {
 	next := r.now
 	next.State, next.Answer = r.now.State.Clone(), nil

@@ -15,8 +15,9 @@ func (s *Store) LobbyRegions(ctx context.Context) ([]string, error) {
 	return regions, classify(err)
 }
 
-// CloseEmptyLobbies closes rooms that have had neither members nor invitations for their grace. It looks at up to batch rooms, skips those that
-// another transaction has locked, and returns the number that it looked at and the number that it closed. Errors: Unavailable.
+// CloseEmptyLobbies closes rooms that have had neither members nor invitations for their grace. It looks at up to batch
+// rooms, skips those that another transaction has locked, and returns the number that it looked at and the number that
+// it closed. Errors: Unavailable.
 func (s *Store) CloseEmptyLobbies(ctx context.Context, region string, batch int) (seen, closed int, err error) {
 	err = s.inTx(ctx, func(q *query.Queries) error {
 		due, err := q.LobbiesToClose(ctx, query.LobbiesToCloseParams{Region: region, Most: int32(batch)})
@@ -43,8 +44,9 @@ func closeLobbies(ctx context.Context, q *query.Queries, region string, due []uu
 	return len(closed), nil
 }
 
-// DropExpiredInvitations deletes the expired invitations of up to batch rooms and returns the number of these rooms, 0 if none are left. It skips
-// rooms that another transaction has locked. A room that has neither members nor invitations then closes after its grace. Errors: Unavailable.
+// DropExpiredInvitations deletes the expired invitations of up to batch rooms and returns the number of these rooms, 0
+// if none are left. It skips rooms that another transaction has locked. A room that has neither members nor invitations
+// then closes after its grace. Errors: Unavailable.
 func (s *Store) DropExpiredInvitations(ctx context.Context, region string, batch int) (n int, err error) {
 	err = s.inTx(ctx, func(q *query.Queries) error {
 		uids, err := q.LobbiesWithExpiredInvitations(ctx, query.LobbiesWithExpiredInvitationsParams{Region: region, Most: int32(batch)})
@@ -61,12 +63,14 @@ func (s *Store) DropExpiredInvitations(ctx context.Context, region string, batch
 	return n, nil
 }
 
-// lobbyLogKept is how long replicas with members of a room can read a row of its log. Those that are further behind send snapshots.
+// lobbyLogKept is how long replicas with members of a room can read a row of its log. Those that are further behind
+// send snapshots.
 const lobbyLogKept = time.Minute
 
-// PruneLobbyLog deletes up to batch rows of logs that are older than a minute, the oldest first. It starts at a time: the zero time, or that of the
-// newest row that the former call deleted, which it returns with their number. A call without it would read all deleted rows again, which takes
-// longer and longer while an old snapshot keeps vacuum from removing them. Errors: Unavailable.
+// PruneLobbyLog deletes up to batch rows of logs that are older than a minute, the oldest first. It starts at a time:
+// the zero time, or that of the newest row that the former call deleted, which it returns with their number. A call
+// without it would read all deleted rows again, which takes longer and longer while an old snapshot keeps vacuum from
+// removing them. Errors: Unavailable.
 func (s *Store) PruneLobbyLog(ctx context.Context, region string, since time.Time, batch int) (int, time.Time, error) {
 	row, err := s.q.PruneLobbyLog(ctx, query.PruneLobbyLogParams{Region: region, Since: since, Keep: lobbyLogKept, Most: int32(batch)})
 	if err != nil {

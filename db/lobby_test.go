@@ -84,7 +84,8 @@ func (l *lobbies) room(id string) uuid.UUID {
 	return one[uuid.UUID](l.bundle, "SELECT uid FROM lobbies WHERE id = $1", id)
 }
 
-// An action that fails, panics or has data that Postgres refuses must not change the room, nor fail the others of its batch.
+// An action that fails, panics or has data that Postgres refuses must not change the room, nor fail the others of its
+// batch.
 func TestABadActionFailsAlone(t *testing.T) {
 	t.Parallel()
 	log := &logtest.Buffer{}

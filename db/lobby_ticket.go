@@ -14,17 +14,18 @@ import (
 	"github.com/lattice-director/director/lobby"
 )
 
-// LobbyTicketRequest asks for a ticket with which the members of a room of the realtime lobby, a party or a lobby, wait together.
+// LobbyTicketRequest asks for a ticket with which the members of a room of the realtime lobby, a party or a lobby, wait
+// together.
 type LobbyTicketRequest struct {
-	// PlayerTicketRequest has the room's owner as the Caller and the players of all members as the Party. The Lease is ignored: the ticket stays
-	// while the sessions of the members live.
+	// PlayerTicketRequest has the room's owner as the Caller and the players of all members as the Party. The Lease is
+	// ignored: the ticket stays while the sessions of the members live.
 	PlayerTicketRequest
 
 	Project, Room string
 }
 
-// LobbyPlayers returns the players of a room's members, sorted, to one of them. Errors: NotFound, "lobby_unknown", for others and without the room;
-// Unavailable.
+// LobbyPlayers returns the players of a room's members, sorted, to one of them. Errors: NotFound, "lobby_unknown", for
+// others and without the room; Unavailable.
 func (s *Store) LobbyPlayers(ctx context.Context, project, room, caller string) ([]string, error) {
 	region, err := s.ProjectRegion(ctx, project)
 	switch {
@@ -40,10 +41,11 @@ func (s *Store) LobbyPlayers(ctx context.Context, project, room, caller string) 
 	return players, classify(err)
 }
 
-// CreateLobbyTicket puts the members of a room into the queue, in the transaction in which the room becomes queued: from then on, each change by which
-// the room leaves the queue cancels the ticket in the same transaction. The same request returns the ticket that is there. Errors: those of
-// [Store.CreatePlayerTicket]; NotFound, "lobby_unknown"; Forbidden, "not_owner"; Conflict, "party_changed" where the members are not the Party,
-// "lobby_not_ready" where a member is away or not ready.
+// CreateLobbyTicket puts the members of a room into the queue, in the transaction in which the room becomes queued:
+// from then on, each change by which the room leaves the queue cancels the ticket in the same transaction. The same
+// request returns the ticket that is there. Errors: those of [Store.CreatePlayerTicket]; NotFound, "lobby_unknown";
+// Forbidden, "not_owner"; Conflict, "party_changed" where the members are not the Party, "lobby_not_ready" where a
+// member is away or not ready.
 func (s *Store) CreateLobbyTicket(ctx context.Context, universe string, r LobbyTicketRequest) (PlayerTicketAnswer, error) {
 	region, err := s.ProjectRegion(ctx, r.Project)
 	switch {
@@ -124,7 +126,8 @@ func (k *askedTicket) replay(ctx context.Context, q *query.Queries) (done bool, 
 	return true, err
 }
 
-// enqueueAsked makes a ticket that was asked for, unless the room waits with it already. Errors: those of CreateLobbyTicket.
+// enqueueAsked makes a ticket that was asked for, unless the room waits with it already. Errors: those of
+// CreateLobbyTicket.
 func (t *waits) enqueueAsked(k *askedTicket, w *wish) error {
 	for _, r := range t.waiting {
 		if r.Lobby == nil || *r.Lobby != w.lobby || !r.Queued {

@@ -14,8 +14,8 @@ import (
 	"github.com/lattice-director/director/lobby"
 )
 
-// lobbyStep is an action of a transaction. With Session.Epoch 0 the session is not judged: the transaction has locked it, or the director itself
-// acts.
+// lobbyStep is an action of a transaction. With Session.Epoch 0 the session is not judged: the transaction has locked
+// it, or the director itself acts.
 type lobbyStep struct {
 	LobbyAction
 
@@ -31,7 +31,8 @@ type lobbyResult struct {
 	Err error // a *lobby.Error, an *Error of the kind Superseded, or errRoomEnds
 }
 
-// errRoomEnds is the error of a step in a room that an older step of the transaction has ended. Another transaction finds no such room.
+// errRoomEnds is the error of a step in a room that an older step of the transaction has ended. Another transaction
+// finds no such room.
 var errRoomEnds = errors.New("the room ends with this transaction")
 
 // lobbyTurn is one transaction on rooms of a region: the rows that it has locked and read, and the changes to write.
@@ -52,13 +53,14 @@ type lobbyTurn struct {
 
 type lobbyID struct{ project, id string }
 
-// lockSessions is the error of a transaction in which a room enqueues sessions that are not locked. The transaction runs again and locks them
-// together with its own, since sessions are locked before rooms.
+// lockSessions is the error of a transaction in which a room enqueues sessions that are not locked. The transaction
+// runs again and locks them together with its own, since sessions are locked before rooms.
 type lockSessions struct{ ids []string }
 
 func (*lockSessions) Error() string { return "further sessions must be locked" }
 
-// lockingSessions runs a transaction on sessions and rooms, and again with further sessions to lock while it returns lockSessions.
+// lockingSessions runs a transaction on sessions and rooms, and again with further sessions to lock while it returns
+// lockSessions.
 func lockingSessions(run func(further []string) error) error {
 	var further []string
 	for range frame.MaxConflictRetries {
@@ -72,9 +74,10 @@ func lockingSessions(run func(further []string) error) error {
 	return fault.NewUnavailable("the members of a room changed too often", nil)
 }
 
-// actIn runs steps in a transaction, at most once in it: it locks the sessions of steps with an epoch and those of locked, locks and reads the
-// rooms, runs the actions in order, and defers the writes to the commit. locked are further sessions, all or none of which the caller has locked
-// before. Call announce after the commit. Errors: lockSessions, only if an action enqueues; those of statements.
+// actIn runs steps in a transaction, at most once in it: it locks the sessions of steps with an epoch and those of
+// locked, locks and reads the rooms, runs the actions in order, and defers the writes to the commit. locked are further
+// sessions, all or none of which the caller has locked before. Call announce after the commit. Errors: lockSessions,
+// only if an action enqueues; those of statements.
 func (s *Store) actIn(ctx context.Context, q *query.Queries, region string, steps []lobbyStep, locked []string) (*lobbyTurn, error) {
 	t := &lobbyTurn{
 		region: region, results: make([]lobbyResult, len(steps)),
@@ -232,8 +235,8 @@ func (t *lobbyTurn) note(r *lobbyRoom, step lobbyStep, effects []lobby.Effect) {
 	}
 }
 
-// unlocked returns the sessions that enter the queue without being locked. One that has ended meanwhile is not locked for ever: it leaves the room
-// with its session.
+// unlocked returns the sessions that enter the queue without being locked. One that has ended meanwhile is not locked
+// for ever: it leaves the room with its session.
 func (t *lobbyTurn) unlocked() (ids []string) {
 	for _, c := range t.queue {
 		for _, m := range c.Members {
@@ -245,7 +248,8 @@ func (t *lobbyTurn) unlocked() (ids []string) {
 	return ids
 }
 
-// announce wakes the replicas with members of the rooms that changed, and those of sessions that were invited or removed.
+// announce wakes the replicas with members of the rooms that changed, and those of sessions that were invited or
+// removed.
 func (s *Store) announce(t *lobbyTurn) {
 	s.notifyRealtime(t.region, append(t.keys, t.invited...)...)
 	if len(t.queue) > 0 {

@@ -123,7 +123,8 @@ func (w *lobbyWrites) addLog(r *lobbyRoom) error {
 	return err
 }
 
-// queue defers the statements that have rows, rooms before members. The invited sessions are in invited after the commit.
+// queue defers the statements that have rows, rooms before members. The invited sessions are in invited after the
+// commit.
 func (w *lobbyWrites) queue(out *tx.Pipeline, invited *[]string) {
 	deferRows(out, len(w.insert.Uids), (*query.Queries).InsertLobbies, w.insert)
 	deferRows(out, len(w.put.Uids), (*query.Queries).PutLobbies, w.put)

@@ -17,8 +17,8 @@ type Candidate struct {
 	Body    []byte
 	Tx      uint64 // the transaction that made it a candidate; 0: an older release made the ticket
 	Paused  bool
-	// PendingUntil is when the ticket leaves the match that it is in, unless it is assigned or released before; zero: it is in
-	// none.
+	// PendingUntil is when the ticket leaves the match that it is in, unless it is assigned or released before; zero:
+	// it is in none.
 	PendingUntil time.Time
 	ReadyCheck   uuid.UUID // the match of ours that it is in; zero: it is in none, or in one of a cycle
 	SeenAt       time.Time // when a worker first had it, if that is recorded; see [Sighting]
@@ -42,8 +42,8 @@ const (
 	changesPage = 2000
 )
 
-// CandidatesAfter returns a page of the queue in the order of ids, which ends with a page that is not full: 5,000 tickets.
-// Errors: Unavailable.
+// CandidatesAfter returns a page of the queue in the order of ids, which ends with a page that is not full: 5,000
+// tickets. Errors: Unavailable.
 func (s *Store) CandidatesAfter(ctx context.Context, universe, after string) (page []Candidate, full bool, err error) {
 	rows, err := s.q.CandidatesAfter(ctx, query.CandidatesAfterParams{Region: universe, After: after, PendingFor: s.cfg.Timing.PendingFor, Page: queuePage})
 	for _, r := range rows {
@@ -78,10 +78,10 @@ func (s *Store) Candidates(ctx context.Context, universe string, ids []string) (
 	return found, classify(err)
 }
 
-// CandidatesSince returns tickets that became candidates, or stopped to be, without leaving the queue. Called with the Next of
-// each page, it leaves nothing out, whatever the order in which transactions commit; a ticket may be returned twice. It reads
-// what is new, and nothing again because a transaction stays open. [Store.SettledSince] returns tickets that left the queue.
-// Errors: Unavailable.
+// CandidatesSince returns tickets that became candidates, or stopped to be, without leaving the queue. Called with the
+// Next of each page, it leaves nothing out, whatever the order in which transactions commit; a ticket may be returned
+// twice. It reads what is new, and nothing again because a transaction stays open. [Store.SettledSince] returns tickets
+// that left the queue. Errors: Unavailable.
 func (s *Store) CandidatesSince(ctx context.Context, universe string, since SettledPoint) (CandidatePage, error) {
 	var p tx.Pipeline
 	var now query.CurrentSnapshotRow

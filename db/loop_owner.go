@@ -60,8 +60,8 @@ func (s *Store) ProfileOwners(ctx context.Context, universe string) ([]ProfileOw
 	return owners, classify(err)
 }
 
-// TakeProfiles makes a worker, whose lease runs, the owner of those of the named profiles that no other worker with a running
-// lease owns, and returns their epochs. It waits for commits of former owners. Errors: Unavailable.
+// TakeProfiles makes a worker, whose lease runs, the owner of those of the named profiles that no other worker with a
+// running lease owns, and returns their epochs. It waits for commits of former owners. Errors: Unavailable.
 func (s *Store) TakeProfiles(ctx context.Context, universe string, worker uuid.UUID, names []string) (epochs map[string]int64, err error) {
 	err = s.inBulkTxWithRetries(ctx, func(q *query.Queries) error {
 		rows, err := q.TakeProfiles(ctx, query.TakeProfilesParams{Region: universe, Worker: worker, Names: names})

@@ -28,8 +28,9 @@ const (
 	openMatchesMin  = 10   // the smallest share of a profile
 )
 
-// OpenMatches returns playing matches of profiles with free seats, ordered by profile and age. It returns the oldest matches of each profile:
-// 1,000 for a single profile; for several profiles equal shares of 1,000, but at least 10 each. Errors: Unavailable.
+// OpenMatches returns playing matches of profiles with free seats, ordered by profile and age. It returns the oldest
+// matches of each profile: 1,000 for a single profile; for several profiles equal shares of 1,000, but at least 10
+// each. Errors: Unavailable.
 func (s *Store) OpenMatches(ctx context.Context, universe string, profiles []string) ([]OpenMatch, error) {
 	rows, err := s.q.OpenMatches(ctx, query.OpenMatchesParams{Universe: universe, Profiles: profiles, Most: int32(max(openMatchesPage/max(len(profiles), 1), openMatchesMin))})
 	if err != nil {

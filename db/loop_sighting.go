@@ -15,8 +15,8 @@ type Sighting struct {
 	LeftSeenAt time.Time // when it learned that the ticket had left without a match; zero: the ticket waits
 }
 
-// RecordSightings records sightings: of tickets that wait in their rows, of others in their history. What another worker has recorded
-// stays, so a call whose outcome is unknown may be repeated. Errors: Unavailable.
+// RecordSightings records sightings: of tickets that wait in their rows, of others in their history. What another
+// worker has recorded stays, so a call whose outcome is unknown may be repeated. Errors: Unavailable.
 func (s *Store) RecordSightings(ctx context.Context, universe string, sightings []Sighting) error {
 	for page := range slices.Chunk(sightings, maxKept) {
 		if err := s.recordSightings(ctx, universe, page); err != nil {

@@ -7,16 +7,16 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// AnalyzeGrown analyzes hot tables that have grown by half since they were analyzed last, sooner than autovacuum does. Any number
-// of workers may call it at once. Errors: Unavailable.
+// AnalyzeGrown analyzes hot tables that have grown by half since they were analyzed last, sooner than autovacuum does.
+// Any number of workers may call it at once. Errors: Unavailable.
 func (s *Store) AnalyzeGrown(ctx context.Context) (tables int, err error) {
 	n, err := s.q.AnalyzeGrown(ctx)
 	return int(n), classify(err)
 }
 
-// VacuumWorn vacuums hot tables with more dead rows than live ones, sooner than autovacuum does: dead rows slow lookups down. It
-// skips locked tables, so one worker at a time vacuums a table. Errors: Unavailable. A role that does not own the tables only
-// gets a warning of Postgres.
+// VacuumWorn vacuums hot tables with more dead rows than live ones, sooner than autovacuum does: dead rows slow lookups
+// down. It skips locked tables, so one worker at a time vacuums a table. Errors: Unavailable. A role that does not own
+// the tables only gets a warning of Postgres.
 func (s *Store) VacuumWorn(ctx context.Context) (tables int, err error) {
 	worn, err := s.q.WornTables(ctx)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// NewMatch is a decided match on its way to be committed, or proposed to its players, by the owner of its profile. Its JSON is
-// stored while it is proposed.
+// NewMatch is a decided match on its way to be committed, or proposed to its players, by the owner of its profile. Its
+// JSON is stored while it is proposed.
 type NewMatch struct {
 	ID        uuid.UUID `json:"id"`
 	Profile   string    `json:"profile"`
@@ -17,20 +17,23 @@ type NewMatch struct {
 	Seed      uint64    `json:"seed"`    // of the decision
 	DecidedAt time.Time `json:"decided_at"`
 	// Modes that the session may have: the first with a host wins. Without any, the match has no session and no seats.
-	Modes   []string        `json:"modes,omitempty"`
-	Regions []string        `json:"regions,omitempty"` // game regions, best first. A commit is for one of them; the owner tries the next after MatchNoHost.
-	Size    int             `json:"size"`              // seats of the session
+	Modes []string `json:"modes,omitempty"`
+	// game regions, best first. A commit is for one of them; the owner tries the next after MatchNoHost.
+	Regions []string        `json:"regions,omitempty"`
+	Size    int             `json:"size"` // seats of the session
 	Tickets []MatchTicket   `json:"tickets"`
-	Data    json.RawMessage `json:"data,omitempty"`   // for the game server; nil for none
-	Chosen  json.RawMessage `json:"chosen,omitempty"` // values that rules chose, for the game server: an object; nil for none
-	Why     json.RawMessage `json:"why,omitempty"`    // explains the decision: an object of at most 4 KiB
-	// Join is the id of the session that the players join; empty for a session of their own. Its players must still be those
-	// of Beside, in any order, but for some who have left; nil is not checked.
+	Data    json.RawMessage `json:"data,omitempty"` // for the game server; nil for none
+	// values that rules chose, for the game server: an object; nil for none
+	Chosen json.RawMessage `json:"chosen,omitempty"`
+	Why    json.RawMessage `json:"why,omitempty"` // explains the decision: an object of at most 4 KiB
+	// Join is the id of the session that the players join; empty for a session of their own. Its players must still be
+	// those of Beside, in any order, but for some who have left; nil is not checked.
 	Join   string   `json:"join,omitempty"`
 	Beside []string `json:"beside,omitempty"`
 	// Accepted says that the players accepted this match in a ready check: the marks of its proposal are free for it.
 	Accepted bool `json:"-"`
-	// Mark is the mark that a cycle has put on the tickets of this match ([CycleRef.Mark]): they may be committed in it. Nil: none.
+	// Mark is the mark that a cycle has put on the tickets of this match ([CycleRef.Mark]): they may be committed in
+	// it. Nil: none.
 	Mark []byte `json:"-"`
 	// Demand is the row of demand, in the game region of the commit, that counts this match; zero for none.
 	Demand DemandKey `json:"-"`
@@ -78,8 +81,8 @@ type MatchOutcomeKind int
 
 // The kinds of outcomes.
 const (
-	// MatchPlayersBusy: other transactions decide about the players in Busy or, where there are none, about all hosts that have
-	// room. Nothing was decided: try again.
+	// MatchPlayersBusy: other transactions decide about the players in Busy or, where there are none, about all hosts
+	// that have room. Nothing was decided: try again.
 	MatchPlayersBusy MatchOutcomeKind = iota
 	// MatchCommitted: its tickets are assigned, and its players have seats.
 	MatchCommitted
@@ -87,7 +90,8 @@ const (
 	MatchProposed
 	// MatchNoHost: no host of this region has room in any of its modes, by a snapshot that was taken afterwards.
 	MatchNoHost
-	// MatchTicketsGone: tickets in Gone are deleted, assigned, paused, in another match, or not as they were decided about.
+	// MatchTicketsGone: tickets in Gone are deleted, assigned, paused, in another match, or not as they were decided
+	// about.
 	MatchTicketsGone
 	// MatchRefused: it cannot be committed as it is, for the Reason.
 	MatchRefused
@@ -102,7 +106,8 @@ func (k MatchOutcomeKind) String() string {
 
 // Reasons of MatchRefused.
 const (
-	RefusedSeated      = "seated"           // players in Busy resolved another seat of this mode, or sit in the session to join
+	// players in Busy resolved another seat of this mode, or sit in the session to join
+	RefusedSeated      = "seated"
 	RefusedSessionGone = "session_gone"     // the session to join is closed, takes no players, or is of no match
 	RefusedSessionFull = "session_full"     // the session to join, or its roster, has no room for them
 	RefusedRoster      = "roster_changed"   // players beside whom the match was decided are others now

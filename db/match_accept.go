@@ -27,15 +27,15 @@ type ReadyCheck struct {
 // ReadyCheckAnswer says whether a player accepts the match that its ticket is in.
 type ReadyCheckAnswer struct {
 	Ticket, Sub string
-	// MatchID is the match that the player was asked about. Zero, of clients that do not name it: the one that the ticket is in, which
-	// may be another.
+	// MatchID is the match that the player was asked about. Zero, of clients that do not name it: the one that the
+	// ticket is in, which may be another.
 	MatchID uuid.UUID
 	Accept  bool
 }
 
-// AnswerReadyCheck stores the answer of a player. Each member answers for itself, and may
-// repeat its answer; one that accepted may still decline. The first that declines ends the ready check, as does the last that
-// accepts: nobody waits for the deadline of a match that cannot be. Errors: NotFound where the player is of no such ticket; Conflict,
+// AnswerReadyCheck stores the answer of a player. Each member answers for itself, and may repeat its answer; one that
+// accepted may still decline. The first that declines ends the ready check, as does the last that accepts: nobody waits
+// for the deadline of a match that cannot be. Errors: NotFound where the player is of no such ticket; Conflict,
 // "too_late", where the ticket is in no ready check any more, or in that of another match; Unavailable.
 func (s *Store) AnswerReadyCheck(ctx context.Context, universe string, r ReadyCheckAnswer) (ReadyCheck, error) {
 	var check ReadyCheck
@@ -79,8 +79,8 @@ func tooLate() *fault.Error {
 	return fault.New(fault.Conflict, "too_late", "no ready check waits for your answer")
 }
 
-// acceptedHold is how long an accepted match keeps its tickets before its worker renews the marks. A ready check ends that much
-// before the marks are void.
+// acceptedHold is how long an accepted match keeps its tickets before its worker renews the marks. A ready check ends
+// that much before the marks are void.
 const acceptedHold = 10 * time.Second
 
 // answering is an answer to a ready check.

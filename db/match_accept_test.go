@@ -93,8 +93,8 @@ func (m *matches) commitAccepted(d db.NewMatch) db.MatchOutcome {
 	return m.commit(d)[0]
 }
 
-// A decline ends the ready check at once. The declining party leaves the queue; the other parties return to their place, even if they had not
-// answered yet.
+// A decline ends the ready check at once. The declining party leaves the queue; the other parties return to their
+// place, even if they had not answered yet.
 func TestADeclineEndsAReadyCheck(t *testing.T) {
 	t.Parallel()
 	m := setupMatches(t)

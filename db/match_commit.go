@@ -13,21 +13,22 @@ import (
 	"github.com/lattice-director/director/internal/base/fault"
 )
 
-// AssignMatch returns the assignment of a match's tickets, an openmatch.Assignment. The placement is zero for a match without
-// seats. It may be called more than once for a match.
+// AssignMatch returns the assignment of a match's tickets, an openmatch.Assignment. The placement is zero for a match
+// without seats. It may be called more than once for a match.
 type AssignMatch func(m *NewMatch, p Placement) []byte
 
-// HostShare is the part of a region's game servers on which a caller opens sessions first, so that callers with different shares
-// do not wait for each other: every Lanes-th, beginning with Lane. The zero value is all of them. A match that finds no room in
-// the share looks for it on all game servers.
+// HostShare is the part of a region's game servers on which a caller opens sessions first, so that callers with
+// different shares do not wait for each other: every Lanes-th, beginning with Lane. The zero value is all of them. A
+// match that finds no room in the share looks for it on all game servers.
 type HostShare struct{ Lane, Lanes int }
 
-// CommitMatches commits matches, oldest first, whose tickets are of a universe and whose sessions are to be in one game region:
-// sessions, seats, assignments and events of each match in one transaction. The history of their tickets is in the outcomes, and the
-// caller writes it: see [Store.KeepTickets]. Matches share transactions, so that one match may be committed and another not. The owners
-// are those of all profiles of the matches; a worker that lost one of them commits nothing. It returns an outcome for each match. With an
-// error, those that say [MatchPlayersBusy] are not decided. Errors: Superseded for a lost profile or lease; Unavailable, after which it
-// is unknown whether undecided matches were committed.
+// CommitMatches commits matches, oldest first, whose tickets are of a universe and whose sessions are to be in one game
+// region: sessions, seats, assignments and events of each match in one transaction. The history of their tickets is in
+// the outcomes, and the caller writes it: see [Store.KeepTickets]. Matches share transactions, so that one match may be
+// committed and another not. The owners are those of all profiles of the matches; a worker that lost one of them
+// commits nothing. It returns an outcome for each match. With an error, those that say [MatchPlayersBusy] are not
+// decided. Errors: Superseded for a lost profile or lease; Unavailable, after which it is unknown whether undecided
+// matches were committed.
 func (s *Store) CommitMatches(ctx context.Context, universe, region string, share HostShare, owners []MatchOwner, matches []NewMatch,
 	assign AssignMatch,
 ) ([]MatchOutcome, error) {
@@ -126,12 +127,13 @@ func undecided(calls []*matchCall) (left []*matchCall) {
 	return left
 }
 
-// waitsForHosts bounds how often a batch waits for hosts that other transactions hold. Each time it may find that these hosts
-// are full now, while others have room.
+// waitsForHosts bounds how often a batch waits for hosts that other transactions hold. Each time it may find that these
+// hosts are full now, while others have room.
 const waitsForHosts = 3
 
-// commitBatch decides matches first without waiting for hosts, on its share of them, which is enough for most; then it waits for
-// all. Matches whose players must give seats up have a transaction each, so that they keep the seats when there is no host.
+// commitBatch decides matches first without waiting for hosts, on its share of them, which is enough for most; then it
+// waits for all. Matches whose players must give seats up have a transaction each, so that they keep the seats when
+// there is no host.
 func (c *committer) commitBatch(ctx context.Context, calls []*matchCall) error {
 	alone, err := c.attempt(ctx, calls, matchTx{takes: !slices.ContainsFunc(calls, (*matchCall).mayStay)})
 	for n := 0; err == nil && n < waitsForHosts && contended(calls, alone); n++ {
@@ -146,8 +148,8 @@ func (c *committer) commitBatch(ctx context.Context, calls []*matchCall) error {
 	return err
 }
 
-// contended reports whether a match found no host although there may be one. Matches whose players are busy wait for them
-// elsewhere.
+// contended reports whether a match found no host although there may be one. Matches whose players are busy wait for
+// them elsewhere.
 func contended(calls, alone []*matchCall) bool {
 	return slices.ContainsFunc(undecided(calls), func(m *matchCall) bool { return len(m.out.BusyPlayers) == 0 && !slices.Contains(alone, m) })
 }
@@ -155,8 +157,8 @@ func contended(calls, alone []*matchCall) bool {
 // matchTries is how often a transaction is tried that loses against another one.
 const matchTries = 3
 
-// attempt runs a transaction over undecided matches. After an error of the data it tries them by halves, until the bad match is
-// alone. It returns the matches that must be alone.
+// attempt runs a transaction over undecided matches. After an error of the data it tries them by halves, until the bad
+// match is alone. It returns the matches that must be alone.
 func (c *committer) attempt(ctx context.Context, calls []*matchCall, how matchTx) (alone []*matchCall, err error) {
 	for range matchTries {
 		t := how
@@ -199,8 +201,9 @@ func (c *matchCall) mayStay() bool { return c.Demand != DemandKey{} }
 // matchTx is one transaction over matches. The zero value, with matches, waits for no host and gives no seat up.
 type matchTx struct {
 	*committer
-	calls          []*matchCall
-	takes          bool // deletes the tickets instead of locking them first, which is half the work; it commits all matches or none
+	calls []*matchCall
+	// deletes the tickets instead of locking them first, which is half the work; it commits all matches or none
+	takes          bool
 	wait           bool // for hosts that other transactions hold
 	mayGiveUpSeats bool // players may give up seats
 	// propose is how long the players are asked; 0 commits the matches.

@@ -94,8 +94,8 @@ func TestNoHistory(t *testing.T) {
 	m.requireInvariants()
 }
 
-// The seats are as those of /matchmake: asked again with the same party and size, the answer is the match's seat, although no
-// other player is put into its session; and a token is given out at once.
+// The seats are as those of /matchmake: asked again with the same party and size, the answer is the match's seat,
+// although no other player is put into its session; and a token is given out at once.
 func TestMatchmakeAndResolveFindTheSeatOfAMatch(t *testing.T) {
 	t.Parallel()
 	m := setupMatches(t)

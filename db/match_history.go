@@ -33,8 +33,9 @@ func (t *matchTx) leftTickets(s seatedMatch, free map[string]query.LockMatchTick
 // maxKept is how many tickets one statement of KeepTickets inserts.
 const maxKept = 2048
 
-// KeepTickets inserts the history of tickets that were assigned. A ticket that is there already stays as it is, so that a call whose
-// outcome is unknown may be repeated. It leaves out tickets whose data Postgres refuses, and returns how many. Errors: Unavailable.
+// KeepTickets inserts the history of tickets that were assigned. A ticket that is there already stays as it is, so that
+// a call whose outcome is unknown may be repeated. It leaves out tickets whose data Postgres refuses, and returns how
+// many. Errors: Unavailable.
 func (s *Store) KeepTickets(ctx context.Context, universe string, tickets []LeftTicket) (refused int, err error) {
 	for page := range slices.Chunk(tickets, maxKept) {
 		n, err := s.keep(ctx, universe, page)
@@ -45,7 +46,8 @@ func (s *Store) KeepTickets(ctx context.Context, universe string, tickets []Left
 	return refused, nil
 }
 
-// keep inserts the history of tickets. After an error of the data it tries them by halves, until the bad ticket is alone.
+// keep inserts the history of tickets. After an error of the data it tries them by halves, until the bad ticket is
+// alone.
 func (s *Store) keep(ctx context.Context, universe string, tickets []LeftTicket) (refused int, err error) {
 	arg := query.KeepTicketsParams{Universe: universe, Outcome: "assigned"}
 	for _, k := range tickets {

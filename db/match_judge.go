@@ -21,11 +21,11 @@ type JudgedReadyChecks struct {
 	Declined []string    // tickets that left it: a player of their party declined, or did not answer in time
 }
 
-// JudgeReadyChecks ends ready checks whose deadline passed longer ago than overdue, at most batch, oldest first. If players declined, their
-// parties leave the queue; if none declined, the parties with a player that did not answer leave it. The other parties return to their
-// place, as do the tickets of accepted matches that are neither committed nor renewed. With owners, it judges only matches of their
-// profiles, and fails as Superseded if one of the owners is lost. Without owners, which any worker may use, it judges all matches.
-// Errors: Superseded, Unavailable.
+// JudgeReadyChecks ends ready checks whose deadline passed longer ago than overdue, at most batch, oldest first. If
+// players declined, their parties leave the queue; if none declined, the parties with a player that did not answer
+// leave it. The other parties return to their place, as do the tickets of accepted matches that are neither committed
+// nor renewed. With owners, it judges only matches of their profiles, and fails as Superseded if one of the owners is
+// lost. Without owners, which any worker may use, it judges all matches. Errors: Superseded, Unavailable.
 func (s *Store) JudgeReadyChecks(ctx context.Context, universe string, owners []MatchOwner, overdue time.Duration, batch int) (done JudgedReadyChecks, err error) {
 	arg := query.DueMatchesParams{Universe: universe, Overdue: overdue, Batch: int32(batch), Profiles: []string{}}
 	for _, o := range owners {
@@ -142,8 +142,8 @@ func (j *judgement) lock(ctx context.Context, q *query.Queries) error {
 	return nil
 }
 
-// stays reports whether a party returns to the queue. A decline ends the ready check before its deadline, so players that had not answered by
-// then do not count as silent.
+// stays reports whether a party returns to the queue. A decline ends the ready check before its deadline, so players
+// that had not answered by then do not count as silent.
 func (j *judgement) stays(m query.LockDueMatchesRow, k MatchTicket) bool {
 	ended := slices.Contains(slices.Collect(maps.Values(j.answers[m.ID])), false)
 	return !slices.ContainsFunc(k.Players, func(p MatchPlayer) bool {

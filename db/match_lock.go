@@ -26,8 +26,8 @@ type matchLocks struct {
 	hosts          []query.LockHostsRow
 }
 
-// lock locks and reads, in one round trip and in the lock order, what the decision about the matches needs. It fails where a
-// profile is lost. A transaction that may give seats up locks sessions and hosts later.
+// lock locks and reads, in one round trip and in the lock order, what the decision about the matches needs. It fails
+// where a profile is lost. A transaction that may give seats up locks sessions and hosts later.
 func (t *matchTx) lock(ctx context.Context) error {
 	var out tx.Pipeline
 	l := &t.locks
@@ -140,8 +140,8 @@ func (t *matchTx) players() (subs []string) {
 	return subs
 }
 
-// playerLocks asks for the locks that placement takes of the same players, in each mode that the match may have. The requests
-// are numbered as players are.
+// playerLocks asks for the locks that placement takes of the same players, in each mode that the match may have. The
+// requests are numbered as players are.
 func (t *matchTx) playerLocks() (arg query.TryLocksParams) {
 	n := int32(0)
 	for _, m := range t.calls {
@@ -265,8 +265,8 @@ func (t *matchTx) busyPlayers() map[string]bool {
 	return busy
 }
 
-// seatedElsewhere returns the players of a match that keep another seat: one that they resolved, one of a match that took them
-// while the ticket waited, or one in the session that the match is to join.
+// seatedElsewhere returns the players of a match that keep another seat: one that they resolved, one of a match that
+// took them while the ticket waited, or one in the session that the match is to join.
 func seatedElsewhere(m *matchCall, seats map[string][]query.SeatsAroundRow, tickets map[string]query.LockMatchTicketsRow) (subs []string) {
 	for _, k := range m.Tickets {
 		queued := time.Unix(0, tickets[k.ID].Created)
@@ -283,7 +283,8 @@ func seatedElsewhere(m *matchCall, seats map[string][]query.SeatsAroundRow, tick
 	return subs
 }
 
-// keepsQueuedSince reports whether a player that was queued at a moment keeps an unused seat: the player has resolved it, or a later match reserved it.
+// keepsQueuedSince reports whether a player that was queued at a moment keeps an unused seat: the player has resolved
+// it, or a later match reserved it.
 func keepsQueuedSince(st query.SeatsAroundRow, queued time.Time) bool {
 	since := st.MatchID != nil && st.ReservedAt.After(queued)
 	return st.State == "reserved" && st.Live && (st.Resolved || since)

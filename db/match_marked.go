@@ -13,15 +13,15 @@ import (
 	"github.com/lattice-director/director/db/query"
 )
 
-// MarkedTickets are tickets that are pending in a match of a cycle, and their mark ([CycleRef.Mark]). Tickets that by now store
-// another mark are left unchanged.
+// MarkedTickets are tickets that are pending in a match of a cycle, and their mark ([CycleRef.Mark]). Tickets that by
+// now store another mark are left unchanged.
 type MarkedTickets struct {
 	IDs  []string
 	Mark []byte
 }
 
-// FreeMarkedTickets puts the tickets of matches that were not committed back at their place in the queue. Errors: Unavailable, after
-// which each ticket may be in the queue or not.
+// FreeMarkedTickets puts the tickets of matches that were not committed back at their place in the queue. Errors:
+// Unavailable, after which each ticket may be in the queue or not.
 func (s *Store) FreeMarkedTickets(ctx context.Context, universe string, all []MarkedTickets) error {
 	marks := map[string][]byte{}
 	for _, m := range all {
@@ -45,8 +45,8 @@ func (s *Store) FreeMarkedTickets(ctx context.Context, universe string, all []Ma
 // functionMatches is the prefix of the match_id of matches that functions of profiles propose.
 const functionMatches = "director.loop/"
 
-// FunctionMatchID returns a new match_id for a match that the function of a profile proposes to the profile's owner. The marks of the match's
-// tickets contain it, so that the next owner can recognize the tickets of a former owner.
+// FunctionMatchID returns a new match_id for a match that the function of a profile proposes to the profile's owner.
+// The marks of the match's tickets contain it, so that the next owner can recognize the tickets of a former owner.
 func FunctionMatchID(profile string, epoch int64) string {
 	return fmt.Sprintf("%s%s/%d/%s", functionMatches, profile, epoch, uuid.NewString())
 }
@@ -54,8 +54,9 @@ func FunctionMatchID(profile string, epoch int64) string {
 // maxAbandoned limits the tickets that one call of FreeAbandonedTickets frees.
 const maxAbandoned = 50_000
 
-// FreeAbandonedTickets returns tickets to their place in the queue, 50,000 at most: the tickets of matches that functions of these profiles
-// proposed to former owners, which have lower epochs. Former owners can no longer commit these matches. Errors: as FreeMarkedTickets.
+// FreeAbandonedTickets returns tickets to their place in the queue, 50,000 at most: the tickets of matches that
+// functions of these profiles proposed to former owners, which have lower epochs. Former owners can no longer commit
+// these matches. Errors: as FreeMarkedTickets.
 func (s *Store) FreeAbandonedTickets(ctx context.Context, universe string, epochs map[string]int64) (freed int, err error) {
 	arg := query.MarkedByFunctionsParams{Universe: universe, Most: maxAbandoned}
 	for _, profile := range slices.Sorted(maps.Keys(epochs)) {

@@ -55,8 +55,8 @@ func TestMarkedTicketsAreFreed(t *testing.T) {
 	m.requireInvariants()
 }
 
-// Only the tickets of matches that functions proposed to former owners are freed: not the tickets of the current owner, of another profile, or of
-// a caller of Open Match.
+// Only the tickets of matches that functions proposed to former owners are freed: not the tickets of the current owner,
+// of another profile, or of a caller of Open Match.
 func TestTicketsOfFormerOwnersAreFreed(t *testing.T) {
 	t.Parallel()
 	m := setupMatches(t)

@@ -11,8 +11,8 @@ import (
 	"github.com/lattice-director/director/db"
 )
 
-// The order of locks is the one in the header of migrations/00017_director_loop.sql. Each of these rows is held by a transaction
-// of its own: a commit must wait for them one after the other, in this order.
+// The order of locks is the one in the header of migrations/00017_director_loop.sql. Each of these rows is held by a
+// transaction of its own: a commit must wait for them one after the other, in this order.
 func TestACommitLocksInOrder(t *testing.T) {
 	t.Parallel()
 	m := setupMatches(t, func(c *db.Config) { c.MaxConns = 16 })

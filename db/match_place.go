@@ -21,8 +21,8 @@ type joinedMatch struct {
 	isTaken     bool // by a match of this transaction
 }
 
-// sessionsAndHosts returns the candidates for the matches. Where seats may be given up, it gives them up and locks sessions and
-// hosts first; elsewhere they are locked already.
+// sessionsAndHosts returns the candidates for the matches. Where seats may be given up, it gives them up and locks
+// sessions and hosts first; elsewhere they are locked already.
 func (t *matchTx) sessionsAndHosts(ctx context.Context, open []*matchCall, verdicts map[*matchCall]MatchOutcome) (*candidates, []*matchCall, error) {
 	c := newCandidates(t.region)
 	if t.mayGiveUpSeats && len(open) > 0 {
@@ -61,7 +61,8 @@ func (t *matchTx) giveSeatsUp(ctx context.Context, open []*matchCall) error {
 	rows, err := t.q.LockHosts(ctx, hosts)
 	if err == nil && len(empty) > 0 {
 		if _, err = t.q.CloseSessions(ctx, query.CloseSessionsParams{Region: t.region, Ids: vacatedIDs(empty), Reason: "empty"}); err == nil {
-			rows, err = t.q.LockHosts(ctx, query.LockHostsParams{Region: t.region, Also: hostIDs(rows), Wait: true}) // with the room that they have now
+			// with the room that they have now
+			rows, err = t.q.LockHosts(ctx, query.LockHostsParams{Region: t.region, Also: hostIDs(rows), Wait: true})
 		}
 	}
 	t.locks.hosts = rows
@@ -133,7 +134,8 @@ func (c *matchCall) cannotJoin(j *joinedMatch) string {
 	return ""
 }
 
-// place chooses for each match the session that it joins, or the least loaded host in the first of its modes that has one.
+// place chooses for each match the session that it joins, or the least loaded host in the first of its modes that has
+// one.
 func (t *matchTx) place(c *candidates, open []*matchCall) {
 	for _, m := range open {
 		switch {

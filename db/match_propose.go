@@ -12,10 +12,10 @@ import (
 	"github.com/lattice-director/director/db/query"
 )
 
-// ProposeMatches asks the players of matches whether they accept: their tickets are in no other match until the ready check
-// ends, within a time of up to ten seconds less than Timing.PendingFor. No seats are reserved meanwhile; a match is proposed only
-// while a host in one of its regions has room. Owners and errors are as for [Store.CommitMatches]; the outcomes are
-// [MatchProposed], [MatchNoHost], [MatchTicketsGone], [MatchBad] and, undecided, [MatchPlayersBusy].
+// ProposeMatches asks the players of matches whether they accept: their tickets are in no other match until the ready
+// check ends, within a time of up to ten seconds less than Timing.PendingFor. No seats are reserved meanwhile; a match
+// is proposed only while a host in one of its regions has room. Owners and errors are as for [Store.CommitMatches]; the
+// outcomes are [MatchProposed], [MatchNoHost], [MatchTicketsGone], [MatchBad] and, undecided, [MatchPlayersBusy].
 func (s *Store) ProposeMatches(ctx context.Context, universe string, owners []MatchOwner, matches []NewMatch, within time.Duration) ([]MatchOutcome, error) {
 	c := &committer{Store: s, universe: universe, owners: owners}
 	calls := c.calls(matches)
@@ -98,8 +98,8 @@ type OpenReadyCheck struct {
 	Deadline time.Time // of the ready check; of an accepted match, until when its tickets are its own
 }
 
-// OpenReadyChecks returns the matches of a profile that are proposed or accepted, for a worker that takes the profile over.
-// Errors: Unavailable.
+// OpenReadyChecks returns the matches of a profile that are proposed or accepted, for a worker that takes the profile
+// over. Errors: Unavailable.
 func (s *Store) OpenReadyChecks(ctx context.Context, universe, profile string) (all []OpenReadyCheck, err error) {
 	const page = 100
 	arg := query.OpenProposalsParams{Universe: universe, Profile: profile, Page: page}
@@ -124,7 +124,8 @@ func (s *Store) OpenReadyChecks(ctx context.Context, universe, profile string) (
 }
 
 // RenewAccepted keeps the tickets of accepted matches, which wait for a server, out of other matches for another
-// Timing.PendingFor. It returns the matches that are accepted no more. Owners and errors are as for [Store.CommitMatches].
+// Timing.PendingFor. It returns the matches that are accepted no more. Owners and errors are as for
+// [Store.CommitMatches].
 func (s *Store) RenewAccepted(ctx context.Context, universe string, owners []MatchOwner, matches []NewMatch) (ended []uuid.UUID, err error) {
 	c := &committer{Store: s, universe: universe, owners: owners}
 	for _, batch := range matchBatches(c.calls(matches)) {

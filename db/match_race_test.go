@@ -13,8 +13,8 @@ import (
 	"github.com/lattice-director/director/internal/base/fault"
 )
 
-// Workers of overlapping profiles, players who cancel or ask for a seat themselves, and a full fleet: each ticket ends in one
-// way, in one match at most, and no instance is over capacity.
+// Workers of overlapping profiles, players who cancel or ask for a seat themselves, and a full fleet: each ticket ends
+// in one way, in one match at most, and no instance is over capacity.
 func TestManyOwnersCommitBesideCancels(t *testing.T) {
 	t.Parallel()
 	m := setupMatches(t, func(c *db.Config) { c.MaxConns = 16 })

@@ -61,7 +61,8 @@ func (t *matchTx) waitingByMatch() [][]query.WaitingOfTicketsRow {
 	return sessions
 }
 
-// askSessions wakes, after the commit, the replicas of sessions that wait with proposed tickets: their clients have to accept.
+// askSessions wakes, after the commit, the replicas of sessions that wait with proposed tickets: their clients have to
+// accept.
 func (t *matchTx) askSessions(tickets []string) {
 	t.rooms = newMatchRooms(t.universe)
 	for _, w := range t.locks.waiting {
@@ -88,7 +89,8 @@ func serverOf(p Placement) *lobby.Server {
 	return &lobby.Server{Endpoint: p.Endpoint, SessionID: p.SessionID, SessionHandle: p.SessionHandle, Region: p.Region, Mode: p.Mode}
 }
 
-// add adds the rooms of a match, one in each project of its sessions, which are in the order of the queue. Its type is the one that the first asked for.
+// add adds the rooms of a match, one in each project of its sessions, which are in the order of the queue. Its type is
+// the one that the first asked for.
 func (r *matchRooms) add(s *Store, m matchedRoom, sessions []query.WaitingOfTicketsRow) {
 	for len(sessions) > 0 {
 		first := sessions[0]

@@ -71,8 +71,8 @@ func TestAStrangerTakesNobodyOutOfAMatch(t *testing.T) {
 	requireKind(t, fault.Conflict, "party_conflict", err)
 }
 
-// A player with tickets in two profiles is in the first match that is committed. The second would empty the first match's seat
-// again. A ticket that was made after that match is another thing: the player is not coming.
+// A player with tickets in two profiles is in the first match that is committed. The second would empty the first
+// match's seat again. A ticket that was made after that match is another thing: the player is not coming.
 func TestASecondMatchDoesNotTakeTheSeatOfTheFirst(t *testing.T) {
 	t.Parallel()
 	m := setupMatches(t)

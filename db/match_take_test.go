@@ -29,7 +29,8 @@ func TestMatchesBesideOneThatLostATicket(t *testing.T) {
 	m.requireInvariants()
 }
 
-// What a client of Open Match reads of an assigned ticket: all of one that it created, and of a player's its id and its assignment.
+// What a client of Open Match reads of an assigned ticket: all of one that it created, and of a player's its id and its
+// assignment.
 func TestBodiesOfAssignedTickets(t *testing.T) {
 	t.Parallel()
 	m := setupMatches(t)
@@ -56,7 +57,8 @@ func TestTransactionsWithSharesOfTheGameServers(t *testing.T) {
 	holder, err := m.Pool().Begin(t.Context())
 	require.NoError(t, err)
 	defer func() { _ = holder.Rollback(t.Context()) }()
-	_, err = holder.Exec(t.Context(), "SELECT FROM instances WHERE id IN ('b', 'd') FOR NO KEY UPDATE") // lane 0 of 2: even places
+	// lane 0 of 2: even places
+	_, err = holder.Exec(t.Context(), "SELECT FROM instances WHERE id IN ('b', 'd') FOR NO KEY UPDATE")
 	require.NoError(t, err)
 	var all []db.NewMatch
 	for _, pair := range [][2]string{{"ann", "bob"}, {"cid", "dan"}, {"eve", "fay"}, {"gus", "hal"}} {

@@ -8,8 +8,8 @@ import (
 	"github.com/lattice-director/director/db/query"
 )
 
-// write defers what is to be written to the commit, in the lock order. It ends with the question which of the unplaced matches
-// a fresh snapshot shows room for.
+// write defers what is to be written to the commit, in the lock order. It ends with the question which of the unplaced
+// matches a fresh snapshot shows room for.
 func (t *matchTx) write() error {
 	out := t.q.Deferred()
 	t.writeSessions()

@@ -17,7 +17,8 @@ import (
 	"github.com/lattice-director/director/token/netcode"
 )
 
-// NetcodeSeat holds the data of which a netcode connect token for a seat is made. The times are the database's, to the second.
+// NetcodeSeat holds the data of which a netcode connect token for a seat is made. The times are the database's, to the
+// second.
 type NetcodeSeat struct {
 	ClientID     uint64 // 1 to 2^63 - 1: the identity of the token, in the director's rows and in /fleet/clients
 	Session      uuid.UUID
@@ -36,8 +37,8 @@ type NetcodeSeat struct {
 // netcodeSkew is by how much the clocks of game servers and of the database may differ.
 const netcodeSkew = 30 * time.Second
 
-// netcodeHold is how long a seat is held for a player with a connect token: until it has expired and a client that began to connect
-// in time has given up.
+// netcodeHold is how long a seat is held for a player with a connect token: until it has expired and a client that
+// began to connect in time has given up.
 func (t Timing) netcodeHold() time.Duration { return t.NetcodeExpire + t.NetcodeTimeout + netcodeSkew }
 
 // longestTokenHold is how long a seat is held for a player with a token of either kind.
@@ -96,8 +97,8 @@ func (s *NetcodeSeat) check() error {
 // Pruned counts the rows that a batch of pruning looked at, and those that it deleted.
 type Pruned struct{ Examined, Deleted int }
 
-// PruneNetcodeTokens deletes the client ids of at most batch tokens that can no longer be used. It keeps those of connected players, and looks
-// at them again ten minutes later. Errors: Unavailable.
+// PruneNetcodeTokens deletes the client ids of at most batch tokens that can no longer be used. It keeps those of
+// connected players, and looks at them again ten minutes later. Errors: Unavailable.
 func (s *Store) PruneNetcodeTokens(ctx context.Context, region string, batch int) (Pruned, error) {
 	r, err := s.q.PruneNetcodeTokens(ctx, query.PruneNetcodeTokensParams{Region: region, Batch: int32(batch)})
 	return Pruned{int(r.Seen), int(r.Deleted)}, classify(err)

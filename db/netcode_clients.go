@@ -10,17 +10,17 @@ import (
 	"github.com/lattice-director/director/db/query"
 )
 
-// ClientList is the report of a netcode server about its connections: the client ids of all connected clients. Its number, Seq, grows
-// with each list of a process.
+// ClientList is the report of a netcode server about its connections: the client ids of all connected clients. Its
+// number, Seq, grows with each list of a process.
 type ClientList struct {
 	Ref     InstanceRef
 	Seq     int64
 	Clients []uint64 // each once, 1 to 2^63 - 1
 }
 
-// RefusedClient is a connected client whom the server has to disconnect: SeatUnknown if no token with this id was made for the
-// server, SeatReplay if the client has left before or a newer connection of its player replaced it, SeatGone if its seat was freed and
-// the session is full or over.
+// RefusedClient is a connected client whom the server has to disconnect: SeatUnknown if no token with this id was made
+// for the server, SeatReplay if the client has left before or a newer connection of its player replaced it, SeatGone if
+// its seat was freed and the session is full or over.
 type RefusedClient struct {
 	ClientID uint64
 	Result   SeatResult
@@ -34,15 +34,15 @@ type ClientListResult struct {
 
 type clientsCall = batch.Call[ClientList, ClientListResult]
 
-// ReportClients seats the players of listed clients, and frees the seats of clients that are missing in the list, as seat reports do. A
-// list that changes nothing writes nothing. Lists that wait at the same time share their reads. Errors: NotFound or Superseded for the instance,
-// Conflict if it takes no connect tokens, Unavailable.
+// ReportClients seats the players of listed clients, and frees the seats of clients that are missing in the list, as
+// seat reports do. A list that changes nothing writes nothing. Lists that wait at the same time share their reads.
+// Errors: NotFound or Superseded for the instance, Conflict if it takes no connect tokens, Unavailable.
 func (s *Store) ReportClients(ctx context.Context, l ClientList) (ClientListResult, error) {
 	return s.groups.clientLists.Do(ctx, "", l)
 }
 
-// clientsBatch decides one list of each server; another list of the same server stays for the next batch. A list that arrives late can
-// be applied only while no newer one has changed anything. The next list then corrects it.
+// clientsBatch decides one list of each server; another list of the same server stays for the next batch. A list that
+// arrives late can be applied only while no newer one has changed anything. The next list then corrects it.
 func (s *Store) clientsBatch(ctx context.Context, _ string, calls []*clientsCall) error {
 	lists, err := s.readClients(ctx, calls)
 	if err != nil {
@@ -66,8 +66,8 @@ func (s *Store) clientsBatch(ctx context.Context, _ string, calls []*clientsCall
 	return nil
 }
 
-// readClients reads the stored state of the servers and clients of a batch, the servers first: a transaction that changes a client later also
-// changes the number that writeClients compares. It answers lists that are refused or late.
+// readClients reads the stored state of the servers and clients of a batch, the servers first: a transaction that
+// changes a client later also changes the number that writeClients compares. It answers lists that are refused or late.
 func (s *Store) readClients(ctx context.Context, calls []*clientsCall) (map[string]*clientList, error) {
 	lists := make(map[string]*clientList, len(calls))
 	var ids []string

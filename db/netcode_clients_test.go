@@ -167,7 +167,8 @@ func TestListsOfOtherServersAreRefused(t *testing.T) {
 	}
 }
 
-// Lists of several servers over several replicas, sent again and out of order: in the end the last list of each server counts.
+// Lists of several servers over several replicas, sent again and out of order: in the end the last list of each server
+// counts.
 func TestConcurrentListsConverge(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -226,8 +227,8 @@ func TestPruneNetcodeTokens(t *testing.T) {
 	require.Equal(t, db.Pruned{Examined: 1, Deleted: 1}, n)
 }
 
-// Pins a list that is applied to what it read before another list changed it: then the director would believe that a player is
-// gone whom the server keeps, or the reverse.
+// Pins a list that is applied to what it read before another list changed it: then the director would believe that a
+// player is gone whom the server keeps, or the reverse.
 func TestListsThatRaceAreDecidedOneAfterTheOther(t *testing.T) {
 	t.Parallel()
 	g := netcodeSetup(t)

@@ -18,8 +18,8 @@ type DeploymentKey struct {
 	Needed   bool   // a published signing key is sealed by the same key-encryption key
 }
 
-// DeploymentKeys returns up to batch keys of a region after an id, in the order of the ids, without those that the key-encryption key
-// with the fingerprint except seals already; "" excludes none. Errors: Unavailable.
+// DeploymentKeys returns up to batch keys of a region after an id, in the order of the ids, without those that the
+// key-encryption key with the fingerprint except seals already; "" excludes none. Errors: Unavailable.
 func (s *Store) DeploymentKeys(ctx context.Context, region, except string, after uuid.UUID, batch int) ([]DeploymentKey, error) {
 	rows, err := s.q.DeploymentKeys(ctx, query.DeploymentKeysParams{Region: region, SealedBy: except, After: after, Batch: int32(batch)})
 	keys := make([]DeploymentKey, len(rows))
@@ -29,8 +29,8 @@ func (s *Store) DeploymentKeys(ctx context.Context, region, except string, after
 	return keys, classify(err)
 }
 
-// ResealDeployments replaces keys by others, which the key-encryption key with that fingerprint seals, unless they changed since they were
-// read. It returns how many. Errors: Unavailable.
+// ResealDeployments replaces keys by others, which the key-encryption key with that fingerprint seals, unless they
+// changed since they were read. It returns how many. Errors: Unavailable.
 func (s *Store) ResealDeployments(ctx context.Context, region string, old []DeploymentKey, sealed [][]byte, by string) (n int, err error) {
 	p := query.ResealDeploymentsParams{Region: region, SealedBy: by, Sealed: sealed}
 	for _, k := range old {
@@ -44,8 +44,8 @@ func (s *Store) ResealDeployments(ctx context.Context, region string, old []Depl
 	return n, classify(err)
 }
 
-// DrainDeployments ends deployments: those with players when they are empty, the others now. Their pools replace them. It returns how many
-// it drains. Errors: Unavailable.
+// DrainDeployments ends deployments: those with players when they are empty, the others now. Their pools replace them.
+// It returns how many it drains. Errors: Unavailable.
 func (s *Store) DrainDeployments(ctx context.Context, region, reason string, ids []uuid.UUID) (n int, err error) {
 	names := make([]string, len(ids))
 	for i, id := range ids {

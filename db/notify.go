@@ -22,43 +22,49 @@ const (
 	TopicTickets = "tickets" // tickets were assigned or deleted: see [Store.SettledSince]
 	TopicCycle   = "cycle"   // the state of a region's cycle, or its proposals, changed
 
-	TopicQueue        = "queue"              // tickets became candidates, where a worker decides: see [Store.CandidatesSince]
-	TopicTicketEvents = "events"             // tickets entered other states: see [Store.TicketEventsSince]
-	TopicMatches      = "matches"            // in a universe: a ready check ended; in a game region: players were matched into sessions
-	TopicProfiles     = "profiles"           // a profile has another version, or is retired
-	TopicCapacity     = notify.TopicCapacity // an instance of a game region may take a session again
+	// tickets became candidates, where a worker decides: see [Store.CandidatesSince]
+	TopicQueue        = "queue"
+	TopicTicketEvents = "events" // tickets entered other states: see [Store.TicketEventsSince]
+	// in a universe: a ready check ended; in a game region: players were matched into sessions
+	TopicMatches  = "matches"
+	TopicProfiles = "profiles"           // a profile has another version, or is retired
+	TopicCapacity = notify.TopicCapacity // an instance of a game region may take a session again
 
-	TopicDemand = notify.TopicDemand // players wait for a server that a pool may start, or a pool changed; its region is empty
+	// players wait for a server that a pool may start, or a pool changed; its region is empty
+	TopicDemand = notify.TopicDemand
 
 	TopicFleet = "fleet" // agents, rooms or replicas of a region changed: see agent_states.tx
 
 	TopicDeployments = notify.TopicDeployments // deployments of a region became due: see [Store.ClaimDeployments]
 
-	TopicRealtime = "realtime" // rooms or sessions of the realtime lobby changed; the keys say which, without keys: a project's key was revoked
+	// rooms or sessions of the realtime lobby changed; the keys say which, without keys: a project's key was revoked
+	TopicRealtime = "realtime"
 
-	topicSessions = "sessions" // players were seated on the instances of a game region whose endpoints are the keys: see [Store.SubscribeSessions]
+	// players were seated on the instances of a game region whose endpoints are the keys: see [Store.SubscribeSessions]
+	topicSessions = "sessions"
 )
 
-// TopicReplica is the topic of a replica that holds agents' connections: it has commands to send, its callers' commands are settled, or its
-// agents changed.
+// TopicReplica is the topic of a replica that holds agents' connections: it has commands to send, its callers' commands
+// are settled, or its agents changed.
 func TopicReplica(id uuid.UUID) string { return "replica." + id.String() }
 
-// Notify wakes the subscribers to a topic in a region, on this replica at once and then on all others. Call it after the
-// commit whose rows they should read. It does not block and may be called at any rate.
+// Notify wakes the subscribers to a topic in a region, on this replica at once and then on all others. Call it after
+// the commit whose rows they should read. It does not block and may be called at any rate.
 func (s *Store) Notify(topic, region string) { s.bus.Notify(topic, region) }
 
-// Subscribe returns a wake-up channel for the notifications of a topic in a region, from any replica. The channel holds one
-// signal: a subscriber that wakes up reads everything that is new. It also wakes when notifications may have been lost,
-// which is each time the listening connection is made. Where that connection cannot be made, only this replica's own
-// notifications wake it, so subscribers must poll as well. Call stop when done.
+// Subscribe returns a wake-up channel for the notifications of a topic in a region, from any replica. The channel holds
+// one signal: a subscriber that wakes up reads everything that is new. It also wakes when notifications may have been
+// lost, which is each time the listening connection is made. Where that connection cannot be made, only this replica's
+// own notifications wake it, so subscribers must poll as well. Call stop when done.
 //
 // All subscribers share one connection beside the pool. It is made for the first of them and kept until Close.
 func (s *Store) Subscribe(topic, region string) (wake <-chan struct{}, stop func()) {
 	return s.bus.Subscribe(topic, region)
 }
 
-// sendNotice sends a notice to all replicas and workers. It skips notices about the queue of a region for whose profiles no worker
-// decides: nobody follows that queue, and clients of Open Match should not pay for such notifications.
+// sendNotice sends a notice to all replicas and workers. It skips notices about the queue of a region for whose
+// profiles no worker decides: nobody follows that queue, and clients of Open Match should not pay for such
+// notifications.
 func (s *Store) sendNotice(ctx context.Context, payload string) error {
 	if of, ok := strings.CutPrefix(payload, TopicQueue+":"); ok {
 		region, _, _ := strings.Cut(of, ":")

@@ -42,7 +42,8 @@ func (l listener) awaitConnection(t *testing.T, wake <-chan struct{}) {
 	<-wake
 }
 
-// Pins tickets of Open Match that the director loop found a second late, and notices that such tickets cost where no loop decides.
+// Pins tickets of Open Match that the director loop found a second late, and notices that such tickets cost where no
+// loop decides.
 func TestTicketsOfOpenMatchWakeTheDirectorLoop(t *testing.T) {
 	t.Parallel()
 	url := dbtest.New(t)
@@ -104,7 +105,8 @@ func TestReplicasNotifyEachOther(t *testing.T) {
 	require.Equal(t, 1, listening(t, url), "one connection for each replica with subscribers")
 }
 
-// A replica that shuts down right after a commit must still notify the others, which would find the change by polling only.
+// A replica that shuts down right after a commit must still notify the others, which would find the change by polling
+// only.
 func TestCloseSendsTheLastNotification(t *testing.T) {
 	t.Parallel()
 	url := dbtest.New(t)

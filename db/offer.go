@@ -14,7 +14,8 @@ type Offer struct {
 	App, Version string
 	MaxPlayers   int             // of a session
 	Dialect      netcode.Dialect // of its connect tokens; "": it uses none
-	Regions      []OfferRegion   // that have a pool of it with a mode, by name; empty where its modes belong to other pools
+	// that have a pool of it with a mode, by name; empty where its modes belong to other pools
+	Regions []OfferRegion
 }
 
 // OfferRegion is a region whose pool runs an app version.

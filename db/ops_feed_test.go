@@ -48,8 +48,8 @@ func (f *follower) until(n int) {
 	}
 }
 
-// The later transaction commits first. A reader in the order of time or id would move its cursor past the rows of the earlier one,
-// and never return them.
+// The later transaction commits first. A reader in the order of time or id would move its cursor past the rows of the
+// earlier one, and never return them.
 func TestEventFeedWaitsForTheOlderTransaction(t *testing.T) {
 	t.Parallel()
 	d, ctx := newOpsDB(t), context.Background()
@@ -101,8 +101,8 @@ func TestEventFeedHasNoGapsNorRepeatsUnderConcurrentCommits(t *testing.T) {
 	require.ElementsMatch(t, want, f.seen)
 }
 
-// write commits transactions of two events each, and rolls others back after they have written. They overlap at random with those
-// of other writers.
+// write commits transactions of two events each, and rolls others back after they have written. They overlap at random
+// with those of other writers.
 func (d *opsDB) write(writer, rounds int) error {
 	for r := range rounds {
 		kinds := []string{fmt.Sprintf("%d-%d-a", writer, r), fmt.Sprintf("%d-%d-b", writer, r)}

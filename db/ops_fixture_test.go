@@ -17,8 +17,8 @@ import (
 	"github.com/lattice-director/director/internal/testkit/dbtest"
 )
 
-// opsDB is a database whose rows the test writes in SQL. Its leases last an hour, so that none expires on a slow machine, and there
-// is no amnesty.
+// opsDB is a database whose rows the test writes in SQL. Its leases last an hour, so that none expires on a slow
+// machine, and there is no amnesty.
 type opsDB struct {
 	t    *testing.T
 	pool *pgxpool.Pool
@@ -70,7 +70,8 @@ func refused(t *testing.T, state string, err error) string {
 	return pg.Message
 }
 
-// instance registers an instance with 16 seats, which offers the modes and has sent its last heartbeat some time ago (an interval).
+// instance registers an instance with 16 seats, which offers the modes and has sent its last heartbeat some time ago
+// (an interval).
 func (d *opsDB) instance(region, id, heard string, modes ...string) {
 	d.t.Helper()
 	incarnation := uuid.New()
@@ -82,7 +83,8 @@ func (d *opsDB) instance(region, id, heard string, modes ...string) {
 	d.exec(`INSERT INTO instance_modes (region, instance_id, mode) SELECT $1, $2, unnest($3::text[])`, region, id, modes)
 }
 
-// session opens a session for 4 players on the instance, as of ten minutes ago, with reserved seats, and returns its public id.
+// session opens a session for 4 players on the instance, as of ten minutes ago, with reserved seats, and returns its
+// public id.
 func (d *opsDB) session(region, instance, mode string, players ...string) string {
 	d.t.Helper()
 	id := uuid.New()
@@ -109,8 +111,8 @@ func (d *opsDB) leave(player string, taken, left time.Time) {
 		VALUES ('eu', gen_random_uuid(), $1, 'duel', gen_random_uuid(), $1, $2, $3, 'left')`, player, taken, left)
 }
 
-// key makes a key that signs between two offsets (intervals from now). It was published an hour before, with a lead and an overlap
-// of an hour.
+// key makes a key that signs between two offsets (intervals from now). It was published an hour before, with a lead and
+// an overlap of an hour.
 func (d *opsDB) key(kid, from, until string) {
 	d.t.Helper()
 	d.exec(`INSERT INTO signing_keys (kid, alg, public_jwk, sealed_private, sealed_by, publish_at, sign_from, sign_until, verify_until, lead, overlap)

@@ -43,8 +43,8 @@ func readDashboard(t *testing.T, name string) (d grafanaDashboard, text string) 
 	return d, string(file)
 }
 
-// Every query of the dashboard runs with the rights and limits of its role, and returns rows for a working fleet. A changed view or
-// a filter that matches nothing fails here.
+// Every query of the dashboard runs with the rights and limits of its role, and returns rows for a working fleet. A
+// changed view or a filter that matches nothing fails here.
 func TestGrafanaDashboardQueriesRun(t *testing.T) {
 	t.Parallel()
 	d := newFleetAtWork(t)
@@ -82,8 +82,8 @@ func TestGrafanaDashboardQueriesRun(t *testing.T) {
 	}
 }
 
-// Grafana moves a panel that overlaps another one, and confuses panels with the same id. A data source of the author's Grafana does
-// not exist in another one.
+// Grafana moves a panel that overlaps another one, and confuses panels with the same id. A data source of the author's
+// Grafana does not exist in another one.
 func TestGrafanaDashboardCanBeImported(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"director.json", "rivalis.json"} {

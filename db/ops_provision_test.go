@@ -108,7 +108,8 @@ func TestOpsScalePoolAndStopDeployment(t *testing.T) {
 	refused(t, "22023", err)
 }
 
-// Pins a pause from SQL that means something else than that of the command line, or that leaves no event with who and why.
+// Pins a pause from SQL that means something else than that of the command line, or that leaves no event with who and
+// why.
 func TestOpsPausePoolsAndProfiles(t *testing.T) {
 	t.Parallel()
 	d := newOpsDB(t)

@@ -13,18 +13,20 @@ import (
 )
 
 const (
-	// consoleReads bounds how many reads of the console run at a time on a replica. It is less than the connections of the readers' pool
-	// with the default Config.MaxConns, so that people who look at pages do not block queries of directors.
+	// consoleReads bounds how many reads of the console run at a time on a replica. It is less than the connections of
+	// the readers' pool with the default Config.MaxConns, so that people who look at pages do not block queries of
+	// directors.
 	consoleReads = 2
-	// consoleStatement bounds one statement of the console. A longer one keeps vacuum from cleaning, and nobody waits for it.
+	// consoleStatement bounds one statement of the console. A longer one keeps vacuum from cleaning, and nobody waits
+	// for it.
 	consoleStatement = 5 * time.Second
 	// consoleRead bounds one reading.
 	consoleRead = 10 * time.Second
 )
 
-// ReadOps runs what reads views of schema ops, and nothing else, in a read-only transaction on a connection of the readers; db/opsview has the
-// views. Errors: TooMany when as many readings run as may; context.Canceled, when the caller leaves while it waits; Unavailable, also for a
-// statement that takes too long; read's.
+// ReadOps runs what reads views of schema ops, and nothing else, in a read-only transaction on a connection of the
+// readers; db/opsview has the views. Errors: TooMany when as many readings run as may; context.Canceled, when the
+// caller leaves while it waits; Unavailable, also for a statement that takes too long; read's.
 func (s *Store) ReadOps(ctx context.Context, read func(context.Context, opsview.Querier) error) error {
 	return s.readOps(ctx, func(ctx context.Context, t *tx.Tx) error { return read(ctx, t) })
 }
@@ -38,7 +40,8 @@ func (s *Store) readOps(ctx context.Context, read func(context.Context, *tx.Tx) 
 	case <-waiting.Done():
 		return busyReaders(ctx, waiting.Err(), "too many pages are being read by this replica: try again")
 	}
-	// pgx closes the connection of a statement that is cancelled, and people leave pages early: the statement ends by itself.
+	// pgx closes the connection of a statement that is cancelled, and people leave pages early: the statement ends by
+	// itself.
 	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), consoleRead)
 	defer done()
 	limits := tx.Timeouts{Idle: s.cfg.hold().Idle(), Statement: consoleStatement, Transaction: consoleRead}

@@ -11,7 +11,8 @@ const (
 	deadLobbyReplica = "00000000-0000-0000-0000-00000000001b"
 )
 
-// lobbyAtWork inserts projects, sessions in each state, and rooms: one with members and an invitation, one without, and one of a match.
+// lobbyAtWork inserts projects, sessions in each state, and rooms: one with members and an invitation, one without, and
+// one of a match.
 func (d *opsDB) lobbyAtWork() {
 	d.t.Helper()
 	d.script(`

@@ -27,8 +27,8 @@ func TestOpsRoleReadsEveryView(t *testing.T) {
 	}
 }
 
-// Postgres shows a role only the transactions of its own logins. Pins a dashboard that shows no old snapshot while another login's
-// transaction blocks vacuum.
+// Postgres shows a role only the transactions of its own logins. Pins a dashboard that shows no old snapshot while
+// another login's transaction blocks vacuum.
 func TestOpsRoleSeesTheSnapshotsOfOthers(t *testing.T) {
 	t.Parallel()
 	d := newOpsDB(t)
@@ -131,7 +131,8 @@ func TestEventsNameTheOperator(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// Pins a function that uses tables in the caller's temporary schema, and so runs the caller's triggers with its owner's rights.
+// Pins a function that uses tables in the caller's temporary schema, and so runs the caller's triggers with its owner's
+// rights.
 func TestOpsFunctionsIgnoreTheCallersTemporarySchema(t *testing.T) {
 	t.Parallel()
 	d := newOpsDB(t)

@@ -44,7 +44,8 @@ type DeploymentOutcome struct {
 	LastError  string
 }
 
-// DeploymentOutcomes says why deployments ended in the last 24 hours, most servers first, at most 200 rows. Errors: those of ReadOps.
+// DeploymentOutcomes says why deployments ended in the last 24 hours, most servers first, at most 200 rows. Errors:
+// those of ReadOps.
 func (s *Store) DeploymentOutcomes(ctx context.Context) ([]DeploymentOutcome, error) {
 	rows, err := sums(ctx, s, func(ctx context.Context, q *query.Queries) ([]query.DeploymentOutcomesRow, error) {
 		return q.DeploymentOutcomes(ctx)
@@ -60,8 +61,8 @@ type MinuteSample struct {
 	Value   float64
 }
 
-// MinuteSamples returns measures of the last hour, oldest first, summed over all regions or, with a region, of that one; at most 20,000.
-// Errors: those of ReadOps.
+// MinuteSamples returns measures of the last hour, oldest first, summed over all regions or, with a region, of that
+// one; at most 20,000. Errors: those of ReadOps.
 func (s *Store) MinuteSamples(ctx context.Context, region string, measures ...string) ([]MinuteSample, error) {
 	rows, err := sums(ctx, s, func(ctx context.Context, q *query.Queries) ([]query.MinuteSamplesRow, error) {
 		return q.MinuteSamples(ctx, query.MinuteSamplesParams{Region: region, Measures: measures})
@@ -69,9 +70,9 @@ func (s *Store) MinuteSamples(ctx context.Context, region string, measures ...st
 	return converted(rows, func(r query.MinuteSamplesRow) MinuteSample { return MinuteSample(r) }), err
 }
 
-// EventsUntil returns the cursor before the events of a time and later ones: opsview.ReadEvents with it returns the events until then. An
-// event has the time at which its transaction began, so that beside those of a long transaction it may be off by the length of that.
-// Errors: those of ReadOps.
+// EventsUntil returns the cursor before the events of a time and later ones: opsview.ReadEvents with it returns the
+// events until then. An event has the time at which its transaction began, so that beside those of a long transaction
+// it may be off by the length of that. Errors: those of ReadOps.
 func (s *Store) EventsUntil(ctx context.Context, until time.Time) (opsview.EventCursor, error) {
 	last, err := sums(ctx, s, func(ctx context.Context, q *query.Queries) (uint64, error) { return q.EventsUntil(ctx, until) })
 	return opsview.EventCursor{Tx: last, ID: uuid.Nil}, err

@@ -22,7 +22,8 @@ type PlaceRequest struct {
 	IdempotencyKey string   // empty for none
 	RequestHash    []byte   // of the body, when there is a key
 
-	// WaitFor is how long a request that finds no capacity counts as waiting for a server of the pool that serves the mode; 0: not at all.
+	// WaitFor is how long a request that finds no capacity counts as waiting for a server of the pool that serves the
+	// mode; 0: not at all.
 	WaitFor time.Duration
 	Address netip.Addr // of the caller, a hint for where a server should start; the zero value: not known
 }
@@ -38,10 +39,11 @@ type Placement struct {
 	MaxPlayers    int    `json:"max_players"`
 }
 
-// Place seats a party together in one session, or returns the seat that it already has. Requests that wait together share
-// one transaction; the rule is in queries/placement.sql. A request that must wait for a lock of another transaction does not
-// delay requests that need not wait, and they may overtake it. Errors: NoCapacity, Conflict when a member holds a seat of its
-// own elsewhere, Mismatch when the idempotency key was used with another body, TooMany, Unavailable.
+// Place seats a party together in one session, or returns the seat that it already has. Requests that wait together
+// share one transaction; the rule is in queries/placement.sql. A request that must wait for a lock of another
+// transaction does not delay requests that need not wait, and they may overtake it. Errors: NoCapacity, Conflict when a
+// member holds a seat of its own elsewhere, Mismatch when the idempotency key was used with another body, TooMany,
+// Unavailable.
 func (s *Store) Place(ctx context.Context, r PlaceRequest) (Placement, error) {
 	p, err := s.groups.placements.Do(ctx, r.Region, r)
 	switch {
@@ -64,9 +66,9 @@ type request struct {
 	session  int  // index in candidates.packed, or -1
 }
 
-// placeBatch decides calls of one region without waiting for a lock, which is enough for most calls. It moves the others to
-// the group that may wait (openBatch), so that the region's next calls do not wait for them. Calls about players whom another
-// transaction is deciding about stay for the next batch.
+// placeBatch decides calls of one region without waiting for a lock, which is enough for most calls. It moves the
+// others to the group that may wait (openBatch), so that the region's next calls do not wait for them. Calls about
+// players whom another transaction is deciding about stay for the next batch.
 func (s *Store) placeBatch(ctx context.Context, region string, calls []*placeCall) error {
 	if len(calls) == 1 {
 		if done, err := s.placeOne(ctx, region, calls[0]); done || err != nil {
@@ -87,8 +89,8 @@ func (s *Store) placeBatch(ctx context.Context, region string, calls []*placeCal
 // headStart is several times the length of a transaction that waits for no lock.
 const headStart = 20 * time.Millisecond
 
-// giveHeadStart waits a moment for the answers to calls that were moved. If the next batch began at once, the two groups would
-// contend for the same sessions, and most calls of all later batches would have to be moved as well.
+// giveHeadStart waits a moment for the answers to calls that were moved. If the next batch began at once, the two
+// groups would contend for the same sessions, and most calls of all later batches would have to be moved as well.
 func giveHeadStart(ctx context.Context, calls []*placeCall) {
 	ctx, cancel := context.WithTimeout(ctx, headStart)
 	defer cancel()
@@ -101,9 +103,9 @@ func giveHeadStart(ctx context.Context, calls []*placeCall) {
 	}
 }
 
-// placeOne seats the party of a batch of one in one round trip, when no lock is held and no seat is in the way, as in most
-// calls of an installation that is not busy. It skips a party that needs a whole session, since no open session is empty, and modes that
-// a pool serves, where seating also removes demand.
+// placeOne seats the party of a batch of one in one round trip, when no lock is held and no seat is in the way, as in
+// most calls of an installation that is not busy. It skips a party that needs a whole session, since no open session is
+// empty, and modes that a pool serves, where seating also removes demand.
 func (s *Store) placeOne(ctx context.Context, region string, c *placeCall) (done bool, err error) {
 	r := c.Req
 	if r.IdempotencyKey != "" || len(r.Party) == r.MaxPlayers || len(r.Party) > s.cfg.MaxReserved || s.servedByPool(ctx, region, r.Mode) {

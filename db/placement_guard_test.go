@@ -11,10 +11,11 @@ import (
 	"github.com/lattice-director/director/internal/base/fault"
 )
 
-// Hosts and sessions that a request reaches through a seat of its own, which it gives up, are judged as all others: these tests
-// fail when only the views of hosts and sessions judge them.
+// Hosts and sessions that a request reaches through a seat of its own, which it gives up, are judged as all others:
+// these tests fail when only the views of hosts and sessions judge them.
 
-// soon bounds a call that must be answered at once. Without it, a call that is never answered takes until the batch timeout.
+// soon bounds a call that must be answered at once. Without it, a call that is never answered takes until the batch
+// timeout.
 func soon(t *testing.T) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
@@ -28,8 +29,8 @@ func (b *bundle) refusesPlacement(r db.PlaceRequest) {
 	requireKind(b.t, fault.NoCapacity, "no_capacity", err)
 }
 
-// Pins `status = 'ready'` of WaitForOpenSessions: a larger party than before is not seated in the caller's own session on a
-// draining host.
+// Pins `status = 'ready'` of WaitForOpenSessions: a larger party than before is not seated in the caller's own session
+// on a draining host.
 func TestAChangedPartyIsNotSeatedInItsSessionOnADrainingHost(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -43,7 +44,8 @@ func TestAChangedPartyIsNotSeatedInItsSessionOnADrainingHost(t *testing.T) {
 	b.requireInvariants()
 }
 
-// Pins `status = 'ready'` of LockHosts: the host of the session that the request empties opens no other one while it drains.
+// Pins `status = 'ready'` of LockHosts: the host of the session that the request empties opens no other one while it
+// drains.
 func TestADrainingHostOpensNoSessionForASeatGivenUp(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -18,8 +18,8 @@ type locked struct {
 	sessions        []query.FillOpenSessionsRow
 }
 
-// queue adds what every placement transaction begins with to a pipeline. The locks come first, so that the statements after
-// them see what the last holders of the locks wrote.
+// queue adds what every placement transaction begins with to a pipeline. The locks come first, so that the statements
+// after them see what the last holders of the locks wrote.
 func (l *locked) queue(p *tx.Pipeline, region string, calls []*placeCall, opening []pack.Shape) {
 	query.Queue(p, &l.grantedRequests, (*query.Queries).TryLocks, locksOf(region, calls, opening))
 	if arg := answersOf(calls); len(arg.Keys) > 0 {
@@ -33,8 +33,9 @@ func (l *locked) queue(p *tx.Pipeline, region string, calls []*placeCall, openin
 	query.Queue(p, &l.nearbySeats, (*query.Queries).SeatsAround, arg)
 }
 
-// locksOf returns the locks of a batch: lock request i is for call i, and lock request len(calls)+i is for the right to open
-// sessions of the i-th shape. A call that shares a player with an older call of the batch requests no lock and so gets none.
+// locksOf returns the locks of a batch: lock request i is for call i, and lock request len(calls)+i is for the right to
+// open sessions of the i-th shape. A call that shares a player with an older call of the batch requests no lock and so
+// gets none.
 func locksOf(region string, calls []*placeCall, opening []pack.Shape) query.TryLocksParams {
 	var arg query.TryLocksParams
 	taken := map[int64]bool{}
@@ -65,8 +66,8 @@ func (l *locked) mayOpen(calls []*placeCall, opening []pack.Shape) map[pack.Shap
 	return may
 }
 
-// newRequests returns a request for each call whose locks were granted, oldest first, and answers those that have a seat or a
-// stored answer already.
+// newRequests returns a request for each call whose locks were granted, oldest first, and answers those that have a
+// seat or a stored answer already.
 func (p placing) newRequests(calls []*placeCall, l *locked) ([]*request, error) {
 	slices.Sort(l.grantedRequests)
 	var requests []*request
@@ -116,8 +117,8 @@ func (s seatsByPlayer) seatsAround(r PlaceRequest) []query.SeatsAroundRow {
 	return mine
 }
 
-// playerLocks are the advisory locks of a request: one for each player in the mode, and one for its idempotency key. Requests
-// whose keys collide by chance are only decided one after the other.
+// playerLocks are the advisory locks of a request: one for each player in the mode, and one for its idempotency key.
+// Requests whose keys collide by chance are only decided one after the other.
 func playerLocks(r PlaceRequest) []int64 {
 	locks := make([]int64, 0, len(r.Party)+1)
 	for _, sub := range r.Party {

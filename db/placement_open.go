@@ -21,11 +21,11 @@ var errKeepSeats = errors.New("no seat to get for the seats given up")
 // shortLockWait is how long a batch waits for a lock after it has waited in vain for another one.
 const shortLockWait = time.Millisecond
 
-// openBatch decides calls of one region that must wait for other transactions: for the right to open sessions, for sessions
-// that others fill, or to give seats up. They share one transaction whatever shapes they ask for, so that the number of
-// transactions follows the number of regions. The transaction waits for a lock for Config.LockWait. After that, openBatch
-// decides the calls that do not need the lock, and the others stay for the next batch. Each call that must give a seat up has
-// a transaction of its own, so that it keeps the seat when it gets no other.
+// openBatch decides calls of one region that must wait for other transactions: for the right to open sessions, for
+// sessions that others fill, or to give seats up. They share one transaction whatever shapes they ask for, so that the
+// number of transactions follows the number of regions. The transaction waits for a lock for Config.LockWait. After
+// that, openBatch decides the calls that do not need the lock, and the others stay for the next batch. Each call that
+// must give a seat up has a transaction of its own, so that it keeps the seat when it gets no other.
 func (s *Store) openBatch(ctx context.Context, region string, calls []*placeCall) error {
 	calls = s.refuseExpired(calls)
 	if len(calls) == 0 {
@@ -58,10 +58,10 @@ func (s *Store) refuseExpired(calls []*placeCall) []*placeCall {
 	return batch.Unanswered(calls)
 }
 
-// placeWaiting is one transaction that takes the opener locks, so that no other transaction opens sessions of these shapes, and
-// waits for the rows that others have locked. It fails with a lock timeout when it waits for one lock for longer than
-// lockWait. A call stays unanswered when other transactions took the seats that it found, when another transaction is deciding
-// about its players, or when it must give a seat up and is not the only call.
+// placeWaiting is one transaction that takes the opener locks, so that no other transaction opens sessions of these
+// shapes, and waits for the rows that others have locked. It fails with a lock timeout when it waits for one lock for
+// longer than lockWait. A call stays unanswered when other transactions took the seats that it found, when another
+// transaction is deciding about its players, or when it must give a seat up and is not the only call.
 func (s *Store) placeWaiting(ctx context.Context, region string, calls []*placeCall, lockWait time.Duration) (alone []*placeCall, err error) {
 	var decided, open []*request
 	var senders []uuid.UUID
@@ -95,8 +95,8 @@ func (s *Store) placeWaiting(ctx context.Context, region string, calls []*placeC
 	return alone, nil
 }
 
-// openSessions gives up the seats that the requests supersede, and seats the requests in open sessions, waiting for locked ones, and
-// then in new sessions.
+// openSessions gives up the seats that the requests supersede, and seats the requests in open sessions, waiting for
+// locked ones, and then in new sessions.
 func (p placing) openSessions(ctx context.Context, requests, decided []*request) error {
 	if len(requests) == 0 {
 		return p.write(nil, nil, decided)
@@ -121,7 +121,8 @@ func (p placing) openSessions(ctx context.Context, requests, decided []*request)
 	return nil
 }
 
-// lockSessions locks the sessions that may be filled and those in which the requests give seats up, and gives these seats up.
+// lockSessions locks the sessions that may be filled and those in which the requests give seats up, and gives these
+// seats up.
 func (p placing) lockSessions(ctx context.Context, requests []*request) (*candidates, []vacatedSession, error) {
 	k := keysWanted(requests)
 	refs := seatsGivenUp(requests)

@@ -109,8 +109,8 @@ func TestASessionThatOnePartyMayNotJoinIsFilledByOthers(t *testing.T) {
 	require.Equal(t, anns.SessionID, s.mustPlace(t, duelFor(8, "jon")).SessionID)
 }
 
-// Pins a placement that closed a given-up session, searched for hosts again, and so locked them in the wrong order. Here another
-// transaction locks them in the right order meanwhile.
+// Pins a placement that closed a given-up session, searched for hosts again, and so locked them in the wrong order.
+// Here another transaction locks them in the right order meanwhile.
 func TestHostsAreLockedInOneOrder(t *testing.T) {
 	t.Parallel()
 	s := smallFleet(t, 8, "b", "m")
@@ -170,7 +170,8 @@ func lockSession(t *testing.T, s *Store, p Placement) pgx.Tx {
 	return begin(t, s, "SELECT FROM sessions WHERE id::text = right($1, 36) FOR NO KEY UPDATE", p.SessionID)
 }
 
-// Pins a replica that freezes while it opens a session, and blocks all placements of the region until its transaction ends.
+// Pins a replica that freezes while it opens a session, and blocks all placements of the region until its transaction
+// ends.
 func TestALockedOpenerBlocksOnlyCallsThatNeedIt(t *testing.T) {
 	t.Parallel()
 	s := smallFleet(t, 64, "a")
@@ -285,7 +286,8 @@ func TestPlacementsDoNotWaitForEver(t *testing.T) {
 	require.True(t, fault.Is(err, fault.Unavailable), "%v", err)
 }
 
-// A player who gives up a seat waits until the seat's session is unlocked, keeps the seat meanwhile, and delays no others.
+// A player who gives up a seat waits until the seat's session is unlocked, keeps the seat meanwhile, and delays no
+// others.
 func TestGivingUpASeatWaitsForItsSession(t *testing.T) {
 	t.Parallel()
 	s := smallFleet(t, 64, "a")

@@ -10,10 +10,12 @@ import (
 	"github.com/lattice-director/director/db/query"
 )
 
-// roomTimeout is the time in which an agent must create the room of a session. It equals the default timeout of the orchestrator's commands.
+// roomTimeout is the time in which an agent must create the room of a session. It equals the default timeout of the
+// orchestrator's commands.
 const roomTimeout = 10 * time.Second
 
-// opening holds the sessions that a transaction opens. On instances that are agents' processes, it also requests the sessions' rooms.
+// opening holds the sessions that a transaction opens. On instances that are agents' processes, it also requests the
+// sessions' rooms.
 type opening struct {
 	sessions query.OpenSessionsParams
 	rooms    query.RequestRoomsParams
@@ -42,8 +44,8 @@ func addRoomToRequest(p *query.RequestRoomsParams, session uuid.UUID, process, m
 	p.Sessions, p.Instances, p.Modes = append(p.Sessions, session), append(p.Instances, process), append(p.Modes, mode)
 }
 
-// queue adds the statements to a pipeline, in lock order. After they have run, senders are the replicas that have commands to send;
-// the zero id among them stands for sessions that got no room yet.
+// queue adds the statements to a pipeline, in lock order. After they have run, senders are the replicas that have
+// commands to send; the zero id among them stands for sessions that got no room yet.
 func (o *opening) queue(out *tx.Pipeline, senders *[]uuid.UUID) {
 	if len(o.sessions.Ids) == 0 {
 		return
@@ -54,7 +56,8 @@ func (o *opening) queue(out *tx.Pipeline, senders *[]uuid.UUID) {
 	}
 }
 
-// notifySenders wakes the replicas that have commands to send, and those that request missing rooms. Call it after the commit.
+// notifySenders wakes the replicas that have commands to send, and those that request missing rooms. Call it after the
+// commit.
 func (s *Store) notifySenders(region string, replicas []uuid.UUID) {
 	for _, id := range replicas {
 		if id != uuid.Nil {

@@ -29,8 +29,8 @@ type verdict struct {
 //
 //   - An unused seat of the caller for the same party and size is the answer again.
 //   - A caller that is connected to a live session in which the whole party has seats gets that session again.
-//   - Otherwise unused seats in this mode are given up: those reserved for the caller, those that the caller reserved for
-//     others, and those that other callers reserved for members of the party.
+//   - Otherwise unused seats in this mode are given up: those reserved for the caller, those that the caller reserved
+//     for others, and those that other callers reserved for members of the party.
 //   - A member keeps an unused seat that it reserved or resolved itself: the request is a conflict.
 //
 // Seats in sessions that are not live do not count. seats are those of the party's members, and those that the caller

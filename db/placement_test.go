@@ -25,8 +25,8 @@ func placeAll(t *testing.T, stores []*db.Store, requests []db.PlaceRequest) ([]d
 	return got, errs
 }
 
-// Pins false "no capacity" answers, which a plain SKIP LOCKED gives to most of 32 callers with 4 instances, and sessions that stay
-// half empty because one replica opens a session while another fills one.
+// Pins false "no capacity" answers, which a plain SKIP LOCKED gives to most of 32 callers with 4 instances, and
+// sessions that stay half empty because one replica opens a session while another fills one.
 func TestReplicasPlaceExactlyAndPack(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -52,8 +52,8 @@ func TestReplicasPlaceExactlyAndPack(t *testing.T) {
 	b.requireInvariants()
 }
 
-// Only the fullest session is a candidate for one player. When it becomes full while the player waits for it, a second reading
-// must find the other sessions before the call may be refused.
+// Only the fullest session is a candidate for one player. When it becomes full while the player waits for it, a second
+// reading must find the other sessions before the call may be refused.
 func TestSessionsBeyondTheCandidatesAreFound(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -228,8 +228,8 @@ func TestIdempotencyKeys(t *testing.T) {
 	require.NotEmpty(t, b.place(none).SessionID, "a refusal is not stored")
 }
 
-// A request with other parameters gives up the unused seat and gets another, in one transaction: when only one session fits, the
-// emptied one is closed first. When there is no other seat, the old one stays.
+// A request with other parameters gives up the unused seat and gets another, in one transaction: when only one session
+// fits, the emptied one is closed first. When there is no other seat, the old one stays.
 func TestAChangedRequestGivesTheSeatUp(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

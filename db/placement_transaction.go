@@ -25,11 +25,11 @@ type placing struct {
 	lastResort bool // see placeWithoutWaiting
 }
 
-// placeWithoutWaiting is one transaction that waits for no lock. It fills open sessions that no other transaction has locked.
-// For a shape whose opener lock it gets, and of which no other transaction has locked a session with free seats, it also
-// opens new sessions and refuses the calls that find no seat. As the last resort, for calls that have waited in vain, it reads
-// more candidates, and opens sessions although others are locked. The calls in left can be decided by waiting; alone are
-// those of them that must give a seat up.
+// placeWithoutWaiting is one transaction that waits for no lock. It fills open sessions that no other transaction has
+// locked. For a shape whose opener lock it gets, and of which no other transaction has locked a session with free
+// seats, it also opens new sessions and refuses the calls that find no seat. As the last resort, for calls that have
+// waited in vain, it reads more candidates, and opens sessions although others are locked. The calls in left can be
+// decided by waiting; alone are those of them that must give a seat up.
 func (s *Store) placeWithoutWaiting(ctx context.Context, region string, calls []*placeCall, lastResort bool) (left, alone []*placeCall, err error) {
 	var decided, open []*request
 	var senders []uuid.UUID
@@ -64,9 +64,9 @@ func (s *Store) placeWithoutWaiting(ctx context.Context, region string, calls []
 	return append(left, alone...), alone, nil
 }
 
-// restrict marks as fillOnly the requests for which opening a session, or a refusal, could be wrong: another transaction may
-// be opening a session of that shape or has locked one with free seats, or too few sessions were read because the party may
-// not join all of them.
+// restrict marks as fillOnly the requests for which opening a session, or a refusal, could be wrong: another
+// transaction may be opening a session of that shape or has locked one with free seats, or too few sessions were read
+// because the party may not join all of them.
 func restrict(requests []*request, mayOpen, contested map[pack.Shape]bool, lastResort bool) {
 	for _, r := range requests {
 		if len(r.playedIn) > 0 {
@@ -79,8 +79,8 @@ func restrict(requests []*request, mayOpen, contested map[pack.Shape]bool, lastR
 	}
 }
 
-// lock reads and locks, in one round trip, what a batch begins with and the sessions that its calls may need. Which players
-// have a seat already is known only afterwards, so it may lock a few sessions that no call needs.
+// lock reads and locks, in one round trip, what a batch begins with and the sessions that its calls may need. Which
+// players have a seat already is known only afterwards, so it may lock a few sessions that no call needs.
 func (p placing) lock(ctx context.Context, l *locked, calls []*placeCall, opening []pack.Shape) error {
 	var out tx.Pipeline
 	l.queue(&out, p.region, calls, opening)
@@ -103,8 +103,8 @@ func (p placing) withExtra(counts []int32) []int32 {
 	return counts
 }
 
-// lockedSessions splits sessions into candidates, which this transaction has locked, and contested shapes, of which another
-// transaction has locked a session.
+// lockedSessions splits sessions into candidates, which this transaction has locked, and contested shapes, of which
+// another transaction has locked a session.
 func (p placing) lockedSessions(rows []query.FillOpenSessionsRow) (c *candidates, contested map[pack.Shape]bool) {
 	c, contested = newCandidates(p.region), map[pack.Shape]bool{}
 	for _, r := range rows {
@@ -133,8 +133,8 @@ func partition(requests []*request) (decided, open []*request, alone []*placeCal
 	return decided, open, alone
 }
 
-// seat chooses candidates for the requests and then, where they may open sessions, new sessions. It refuses, with NoCapacity,
-// the requests for which a fresh snapshot shows no free seats, and leaves the others unanswered.
+// seat chooses candidates for the requests and then, where they may open sessions, new sessions. It refuses, with
+// NoCapacity, the requests for which a fresh snapshot shows no free seats, and leaves the others unanswered.
 func (p placing) seat(ctx context.Context, c *candidates, requests, decided []*request, vacated []vacatedSession) error {
 	seated := c.pack(requests)
 	left := unseated(requests)
@@ -172,9 +172,9 @@ func unseated(requests []*request) (left []*request) {
 	return left
 }
 
-// lockHosts locks instances on which sessions for the requests could be opened, and the instances of given-up sessions that are
-// empty now; then it closes these sessions. Afterwards it reads the locked instances again, since some have more free seats
-// now. It locks no others then: one of them could come before these in the lock order.
+// lockHosts locks instances on which sessions for the requests could be opened, and the instances of given-up sessions
+// that are empty now; then it closes these sessions. Afterwards it reads the locked instances again, since some have
+// more free seats now. It locks no others then: one of them could come before these in the lock order.
 func (p placing) lockHosts(ctx context.Context, c *candidates, requests []*request, vacated []vacatedSession) error {
 	k := keysWanted(requests)
 	arg := query.LockHostsParams{Region: p.region, Modes: k.Modes, MaxPlayers: k.MaxPlayers, Sessions: p.withExtra(k.Sessions()), Wait: p.wait}
@@ -239,8 +239,8 @@ func (p placing) refuse(ctx context.Context, requests []*request) error {
 	return nil
 }
 
-// write defers the statements that store the seats, and the answers of requests with an idempotency key, and fills in the
-// answers of the seated requests.
+// write defers the statements that store the seats, and the answers of requests with an idempotency key, and fills in
+// the answers of the seated requests.
 func (p placing) write(c *candidates, seated, decided []*request) error {
 	if len(seated) > 0 {
 		c.writes(seated, p.cfg.Timing.SeatTTL).queue(p.q.Deferred(), p.senders)
@@ -252,7 +252,8 @@ func (p placing) write(c *candidates, seated, decided []*request) error {
 	return p.storeAnswers(p.q.Deferred(), append(slices.Clip(decided), seated...))
 }
 
-// answerAll answers the requests that are decided. Those that wait for a server come last: their demand is recorded first.
+// answerAll answers the requests that are decided. Those that wait for a server come last: their demand is recorded
+// first.
 func (s *Store) answerAll(ctx context.Context, region string, requests []*request) {
 	var waiting []*request
 	for _, r := range requests {

@@ -12,8 +12,8 @@ import (
 	"github.com/lattice-director/director/db/query"
 )
 
-// largeFleet inserts 10,000 agents of two replicas, each with 4 rooms and every hundredth with a pending command; 10,000 agents that have left;
-// and settled commands.
+// largeFleet inserts 10,000 agents of two replicas, each with 4 rooms and every hundredth with a pending command;
+// 10,000 agents that have left; and settled commands.
 const largeFleet = `
 INSERT INTO replicas (region, id) SELECT 'eu', md5('r' || n)::uuid FROM generate_series(0, 1) n;
 INSERT INTO agents (region, id, replica, process_uid, name, endpoint, labels, room_types, auto_create, agent_version, protocol_version, key)

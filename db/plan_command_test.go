@@ -10,8 +10,8 @@ import (
 	"github.com/lattice-director/director/db/query"
 )
 
-// commandedFleet is a fleet of 10,000 agents with 40,000 rooms and a command in flight for each agent. All agents offer one type,
-// and one of a thousand also offers another one.
+// commandedFleet is a fleet of 10,000 agents with 40,000 rooms and a command in flight for each agent. All agents offer
+// one type, and one of a thousand also offers another one.
 const commandedFleet = `
 INSERT INTO replicas (region, id, steady_since)
 	SELECT 'eu', ('00000000-0000-0000-0000-00000000000' || n)::uuid, now() - interval '1 hour' FROM generate_series(1, 3) n;

@@ -9,7 +9,8 @@ import (
 	"github.com/lattice-director/director/db/query"
 )
 
-// deployedState is a fleet of 10,000 deployments whose servers have registered, and 1,000 game servers that somebody else started.
+// deployedState is a fleet of 10,000 deployments whose servers have registered, and 1,000 game servers that somebody
+// else started.
 const deployedState = `
 UPDATE fleet_clock SET pulse_at = now(), steady_since = now() - interval '1 hour';
 INSERT INTO app_versions (app, version, provider, launch, ports, game_port, modes, capacity, max_players)

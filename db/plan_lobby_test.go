@@ -12,7 +12,8 @@ import (
 	"github.com/lattice-director/director/db/query"
 )
 
-// crowdedLobbies is a region with 10,000 rooms of three members each, of which some close soon, and a minute of their logs.
+// crowdedLobbies is a region with 10,000 rooms of three members each, of which some close soon, and a minute of their
+// logs.
 const crowdedLobbies = `
 INSERT INTO realtime_sessions (region, id, project, player, authenticated, ttl, owner)
 	SELECT 'eu', 's' || n, 'p', 'player' || n, true, '30 s', gen_random_uuid() FROM generate_series(1, 30000) n;

@@ -9,7 +9,8 @@ import (
 	"github.com/lattice-director/director/db/query"
 )
 
-// largeState is a fleet of 10,000 instances with 100,000 sessions, in which a plan that scans or sorts whole tables is visible.
+// largeState is a fleet of 10,000 instances with 100,000 sessions, in which a plan that scans or sorts whole tables is
+// visible.
 const largeState = `
 UPDATE fleet_clock SET pulse_at = now(), steady_since = now() - interval '1 hour';
 INSERT INTO instances (region, id, incarnation, endpoint, modes, capacity, seat_ceiling, reserved_seats, open_sessions)

@@ -9,8 +9,8 @@ import (
 	"github.com/lattice-director/director/db/query"
 )
 
-// largeLobby inserts 20,000 sessions of two replicas: half of them connected, the others suspended, a few of these due. Each is a member of two rooms,
-// and every hundredth is invited to a third.
+// largeLobby inserts 20,000 sessions of two replicas: half of them connected, the others suspended, a few of these due.
+// Each is a member of two rooms, and every hundredth is invited to a third.
 const largeLobby = `
 INSERT INTO replicas (region, id, face, ended_at, rows_until) SELECT 'eu', md5('r' || n)::uuid, 'realtime', CASE WHEN n = 1 THEN now() END, CASE WHEN n = 1 THEN now() END
 	FROM generate_series(0, 1) n;

@@ -9,7 +9,8 @@ import (
 	"github.com/lattice-director/director/db/query"
 )
 
-// largeRealtimeQueue is 20,000 sessions that wait, a quarter of them in rooms of four, among 50,000 tickets; and as many rooms of matches.
+// largeRealtimeQueue is 20,000 sessions that wait, a quarter of them in rooms of four, among 50,000 tickets; and as
+// many rooms of matches.
 const largeRealtimeQueue = `
 INSERT INTO realtime_sessions (region, id, project, player, authenticated, ttl, owner)
 	SELECT 'eu', 's-' || n, 'p', 'p' || n, true, '30 s', md5((n % 10)::text)::uuid FROM generate_series(1, 20000) n;
@@ -32,7 +33,8 @@ INSERT INTO matches (region, id, universe, profile, version, state, deadline, ro
 INSERT INTO match_accepts (region, match_id, sub, accepted) SELECT 'global', md5(n::text)::uuid, 'p' || n, true FROM generate_series(1, 5000) n;
 ANALYZE;`
 
-// Pins statements of the realtime queue that read all that wait: each match, each change of a session and each news would do so.
+// Pins statements of the realtime queue that read all that wait: each match, each change of a session and each news
+// would do so.
 func TestRealtimeTicketPlansReadWhatTheyTake(t *testing.T) {
 	t.Parallel()
 	store := storeWith(t, largeRealtimeQueue)

@@ -9,7 +9,8 @@ import (
 	"github.com/lattice-director/director/db/query"
 )
 
-// largePool is a region whose pool has 10,000 servers, half of all there are, and in which 10,000 players wait in each of two modes.
+// largePool is a region whose pool has 10,000 servers, half of all there are, and in which 10,000 players wait in each
+// of two modes.
 const largePool = `
 UPDATE fleet_clock SET pulse_at = now(), steady_since = now() - interval '1 hour';
 INSERT INTO app_versions (app, version, provider, launch, ports, game_port, modes, capacity, max_players)

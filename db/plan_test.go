@@ -18,7 +18,8 @@ import (
 	"github.com/lattice-director/director/internal/testkit/dbtest"
 )
 
-// The tests of plans require that hot statements read the rows they use, never a whole table or region, whatever the sizes.
+// The tests of plans require that hot statements read the rows they use, never a whole table or region, whatever the
+// sizes.
 
 // explainer is a database that does not run statements, but explains their generic plans.
 type explainer struct {
@@ -84,7 +85,8 @@ func second[T any](_ T, err error) error { return err }
 // smallTables have one row, one row a region, or one for each replica, or for each app version.
 var smallTables = []string{"fleet_clock", "one_cycle_runs_at_a_time", "replicas", "replicas_pkey", "app_versions", "app_versions_pkey", "installation"}
 
-// readWhatTheyTake requires that the plans of statements, on connections of the pool, scan no whole table and no whole region.
+// readWhatTheyTake requires that the plans of statements, on connections of the pool, scan no whole table and no whole
+// region.
 func readWhatTheyTake(t *testing.T, pool *pgxpool.Pool, statements map[string]func(context.Context, *query.Queries) error) {
 	t.Helper()
 	for name, run := range statements {
@@ -104,8 +106,8 @@ func readWhatTheyTake(t *testing.T, pool *pgxpool.Pool, statements map[string]fu
 	}
 }
 
-// wholeScans returns the tables that a plan scans, and the indexes of which it scans a whole region. It leaves out history
-// partitions, which are empty here.
+// wholeScans returns the tables that a plan scans, and the indexes of which it scans a whole region. It leaves out
+// history partitions, which are empty here.
 func wholeScans(plan json.RawMessage) (scans []string) {
 	var walk func(any)
 	walk = func(v any) {

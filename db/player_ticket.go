@@ -33,11 +33,12 @@ type PlayerTicketAnswer struct {
 	New       bool      // it was created by this call; else it was there before
 }
 
-// CreatePlayerTicket puts a party into the queue. The same request by a member of the party returns the ticket that it waits
-// with. A member that has neither read nor accepted the ticket of its party may post a ticket of its own: the party's is then
-// cancelled. Requests that wait together share one transaction. Errors: Conflict, "ticket_exists" where the caller has posted
-// another ticket for one of the profiles, "party_conflict" where another member waits elsewhere, or where the caller has
-// joined its party's ticket; TooMany; Mismatch where the idempotency key was used with another request; Unavailable.
+// CreatePlayerTicket puts a party into the queue. The same request by a member of the party returns the ticket that it
+// waits with. A member that has neither read nor accepted the ticket of its party may post a ticket of its own: the
+// party's is then cancelled. Requests that wait together share one transaction. Errors: Conflict, "ticket_exists" where
+// the caller has posted another ticket for one of the profiles, "party_conflict" where another member waits elsewhere,
+// or where the caller has joined its party's ticket; TooMany; Mismatch where the idempotency key was used with another
+// request; Unavailable.
 func (s *Store) CreatePlayerTicket(ctx context.Context, region string, r PlayerTicketRequest) (PlayerTicketAnswer, error) {
 	return s.groups.playerTickets.Do(ctx, region, r)
 }
@@ -74,7 +75,8 @@ type PlayerTicket struct {
 	Profiles []string  // sorted; nil once it has left the queue
 	Created  time.Time // zero once it has left the queue, as is Body
 	Body     []byte
-	// Lease is by how much [Store.KeepAlive] extends its life; 0 where it does not, and once the ticket has left the queue.
+	// Lease is by how much [Store.KeepAlive] extends its life; 0 where it does not, and once the ticket has left the
+	// queue.
 	Lease      time.Duration
 	MatchID    string            // of a ready check or an assignment by the director; else ""
 	ReadyCheck *PlayerReadyCheck // in TicketAccepting

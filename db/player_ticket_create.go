@@ -34,8 +34,8 @@ type queueing struct {
 	answer         []func() // after the commit
 }
 
-// createPlayerTickets decides the calls of a batch. Calls about players that an older call of the batch decides about, and those
-// whose idempotency key another transaction holds, stay for the next batch.
+// createPlayerTickets decides the calls of a batch. Calls about players that an older call of the batch decides about,
+// and those whose idempotency key another transaction holds, stay for the next batch.
 func (s *Store) createPlayerTickets(ctx context.Context, region string, calls []*playerTicketCall) error {
 	var t *queueing
 	err := s.inTx(ctx, func(q *query.Queries) (err error) {
@@ -123,7 +123,8 @@ func (t *queueing) decide(c *playerTicketCall) error {
 	return nil
 }
 
-// admit decides a request, and adds what it needs to the statements of the transaction. busy: the transaction has decided about one of its players.
+// admit decides a request, and adds what it needs to the statements of the transaction. busy: the transaction has
+// decided about one of its players.
 func (t *queueing) admit(r PlayerTicketRequest) (a PlayerTicketAnswer, busy bool, err error) {
 	if slices.ContainsFunc(r.Party, func(sub string) bool { return t.busyPlayers[sub] }) {
 		return a, true, nil

@@ -15,8 +15,8 @@ type TicketEventsPage struct {
 	ServerChanged bool // as in [SettledPage]: any ticket may have entered another state
 }
 
-// TicketEventsSince returns the tickets that entered other states since a point, as [Store.SettledSince] returns those that
-// left the queue. From the zero point on it returns the point of now only. Errors: Unavailable.
+// TicketEventsSince returns the tickets that entered other states since a point, as [Store.SettledSince] returns those
+// that left the queue. From the zero point on it returns the point of now only. Errors: Unavailable.
 func (s *Store) TicketEventsSince(ctx context.Context, region string, since SettledPoint) (TicketEventsPage, error) {
 	var p tx.Pipeline
 	var now query.CurrentSnapshotRow

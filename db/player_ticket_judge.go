@@ -50,8 +50,8 @@ func (r PlayerTicketRequest) sameTicket(own []query.PlayersQueuedRow) string {
 	return ""
 }
 
-// clearOwn takes the caller out of the ticket of a party that it has not joined. Errors: it waits with a ticket for one of the
-// profiles that it posted or joined, or that is in a match.
+// clearOwn takes the caller out of the ticket of a party that it has not joined. Errors: it waits with a ticket for one
+// of the profiles that it posted or joined, or that is in a match.
 func (r PlayerTicketRequest) clearOwn(own []query.PlayersQueuedRow, v *playerVerdict) error {
 	for _, row := range own {
 		if !row.Waits || row.Over || !slices.Contains(r.wished(), row.Profile) {
@@ -73,8 +73,8 @@ func ofTicket(id string, e *fault.Error) *fault.Error {
 	return e
 }
 
-// checkMember makes room for a member's row. Errors: the member waits for one of the profiles elsewhere, or has too many
-// tickets. Of the caller's tickets only those count that it posted or joined, so that nobody can fill its share.
+// checkMember makes room for a member's row. Errors: the member waits for one of the profiles elsewhere, or has too
+// many tickets. Of the caller's tickets only those count that it posted or joined, so that nobody can fill its share.
 func (r PlayerTicketRequest) checkMember(sub string, rows []query.PlayersQueuedRow, v *playerVerdict) error {
 	var tickets []string
 	for _, row := range rows {

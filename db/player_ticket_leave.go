@@ -21,10 +21,10 @@ type TicketFacts struct {
 	Attributes, Latencies []byte   // JSON; nil for nothing
 }
 
-// CancelPlayerTicket takes the ticket of a player out of the queue, for its whole party. What it returns holds on all replicas:
-// the ticket is in no match, or it has been before. The room of the realtime lobby that queued with it leaves the queue in the
-// same transaction. A ticket whose players are being asked stays: declines reports the match
-// that the caller is to decline. Errors: NotFound where the player is no member; Conflict, "matched", where a cycle of Open
+// CancelPlayerTicket takes the ticket of a player out of the queue, for its whole party. What it returns holds on all
+// replicas: the ticket is in no match, or it has been before. The room of the realtime lobby that queued with it leaves
+// the queue in the same transaction. A ticket whose players are being asked stays: declines reports the match that the
+// caller is to decline. Errors: NotFound where the player is no member; Conflict, "matched", where a cycle of Open
 // Match has the ticket; Unavailable. A ticket that has left already is no error.
 func (s *Store) CancelPlayerTicket(ctx context.Context, region, id, sub string) (declines uuid.UUID, err error) {
 	if !IssuedHere(region, TicketID, id) {
@@ -87,8 +87,8 @@ func (s *Store) cancelTicket(ctx context.Context, c *cancelling) error {
 	return err
 }
 
-// cancelInLobby lets a room leave the queue, with the ticket. Errors: a conflict if the room waits with another ticket by now, or the ticket is in a
-// match.
+// cancelInLobby lets a room leave the queue, with the ticket. Errors: a conflict if the room waits with another ticket
+// by now, or the ticket is in a match.
 func (s *Store) cancelInLobby(ctx context.Context, c *cancelling) error {
 	var turn *lobbyTurn
 	err := lockingSessions(func(further []string) error {
@@ -107,8 +107,8 @@ func (s *Store) cancelInLobby(ctx context.Context, c *cancelling) error {
 	return nil
 }
 
-// checkMayLeave decides whether a ticket that is locked may be cancelled. A match that was accepted by all and waits for a server
-// ends when one of its tickets leaves.
+// checkMayLeave decides whether a ticket that is locked may be cancelled. A match that was accepted by all and waits
+// for a server ends when one of its tickets leaves.
 func checkMayLeave(ctx context.Context, q *query.Queries, region string, held query.LockPlayerTicketRow) (declines uuid.UUID, err error) {
 	if !held.Pending {
 		return uuid.Nil, nil
@@ -177,8 +177,8 @@ func (s *Store) recordHistory(q *query.Queries, region string, rows []query.Leav
 	query.QueueExec(q.Deferred(), (*query.Queries).RecordHistory, p)
 }
 
-// PauseTickets stops tickets from being candidates, without a loss of their place, and ResumeTickets makes them candidates
-// again. Tickets that are in a match, gone, or so already are left as they are. Errors: Unavailable.
+// PauseTickets stops tickets from being candidates, without a loss of their place, and ResumeTickets makes them
+// candidates again. Tickets that are in a match, gone, or so already are left as they are. Errors: Unavailable.
 func (s *Store) PauseTickets(ctx context.Context, region string, ids []string) error {
 	return s.pauseTickets(ctx, region, ids, true)
 }

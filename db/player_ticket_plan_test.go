@@ -10,7 +10,8 @@ import (
 	"github.com/lattice-director/director/db/query"
 )
 
-// largePlayerQueue is 50,000 tickets of two players each, with their events and matches. Sessions of the realtime lobby wait with some.
+// largePlayerQueue is 50,000 tickets of two players each, with their events and matches. Sessions of the realtime lobby
+// wait with some.
 const largePlayerQueue = `
 INSERT INTO tickets (region, id, created, terms, double_keys, doubles, body, ends_at)
 	SELECT 'eu', 't' || n, 1000 + n, ARRAY[md5('mode' || n % 500)::uuid], '{}', '{}', 'b', now() FROM generate_series(1, 50000) n;
@@ -68,7 +69,8 @@ func TestPlayerTicketPlansReadWhatTheyTake(t *testing.T) {
 	})
 }
 
-// Pins the feed of ticket events, which read all events of the day at each wake-up while the day's partition had no statistics.
+// Pins the feed of ticket events, which read all events of the day at each wake-up while the day's partition had no
+// statistics.
 func TestTheFeedOfEventsReadsByTransaction(t *testing.T) {
 	t.Parallel()
 	store := storeWith(t, `INSERT INTO ticket_events (region, ticket_id, n, state) SELECT 'eu', 't' || n, 1, 'queued' FROM generate_series(1, 10000) n`)

@@ -19,9 +19,9 @@ type ticketReading struct{ id, sub string }
 
 func (r ticketReading) bytes() int { return textBytes(r.id, r.sub) }
 
-// PlayerTicket returns a ticket as one of its players sees it, notes that the player has seen it, and renews its lease. Those that are
-// asked for at a time are read and renewed together. Errors: NotFound, "ticket_unknown", also where the player is no member; Gone, "ticket_ended",
-// where it left longer ago than Timing.AssignedFor; Unavailable.
+// PlayerTicket returns a ticket as one of its players sees it, notes that the player has seen it, and renews its lease.
+// Those that are asked for at a time are read and renewed together. Errors: NotFound, "ticket_unknown", also where the
+// player is no member; Gone, "ticket_ended", where it left longer ago than Timing.AssignedFor; Unavailable.
 func (s *Store) PlayerTicket(ctx context.Context, region, id, sub string) (PlayerTicket, error) {
 	if !IssuedHere(region, TicketID, id) {
 		return PlayerTicket{}, ticketUnknown(id)
@@ -48,7 +48,8 @@ func (s *Store) readPlayerTickets(ctx context.Context, region string, calls []*b
 	return nil
 }
 
-// noteReads stores which players have read a waiting ticket for the first time, and keeps tickets alive whose players still ask.
+// noteReads stores which players have read a waiting ticket for the first time, and keeps tickets alive whose players
+// still ask.
 func (s *Store) noteReads(ctx context.Context, region string, calls []*batch.Call[ticketReading, PlayerTicket], rows []query.PlayerTicketsRow) error {
 	seen, alive := query.SeeTicketsParams{Region: region}, query.KeepAliveParams{Region: region}
 	for _, r := range rows {
@@ -120,8 +121,8 @@ func toPlayerTicket(r query.PlayerTicketsRow, id string) (t PlayerTicket, err er
 	return t, describeSettledTicket(r, &t)
 }
 
-// AnyTicket returns a player's ticket to an operator, as long as its events are kept, and without recording that a player has
-// read it. Errors: NotFound, "ticket_unknown"; Unavailable.
+// AnyTicket returns a player's ticket to an operator, as long as its events are kept, and without recording that a
+// player has read it. Errors: NotFound, "ticket_unknown"; Unavailable.
 func (s *Store) AnyTicket(ctx context.Context, region, id string) (PlayerTicket, error) {
 	if !IssuedHere(region, TicketID, id) {
 		return PlayerTicket{}, ticketUnknown(id)
@@ -159,8 +160,8 @@ func describeWaitingTicket(r query.PlayerTicketsRow, t *PlayerTicket) {
 	}
 }
 
-// asksReadyCheck reports whether the ticket is in a ready check. That of a match which all accepted ends when the match is committed or
-// begins to wait for a server, some milliseconds later.
+// asksReadyCheck reports whether the ticket is in a ready check. That of a match which all accepted ends when the match
+// is committed or begins to wait for a server, some milliseconds later.
 func asksReadyCheck(r query.PlayerTicketsRow) bool {
 	return r.MatchState == "proposed" || r.MatchState == "accepted" && r.State == string(TicketAccepting)
 }
@@ -173,7 +174,8 @@ func readyCheckOfTicket(r query.PlayerTicketsRow) *PlayerReadyCheck {
 	return &PlayerReadyCheck{Until: until, Players: int(r.Players), Accepted: int(r.Accepted), You: r.Mine, Declined: r.Declined}
 }
 
-// describeSettledTicket reads the last event, or, where an older release or a client of Open Match took the ticket out, what became of it.
+// describeSettledTicket reads the last event, or, where an older release or a client of Open Match took the ticket out,
+// what became of it.
 func describeSettledTicket(r query.PlayerTicketsRow, t *PlayerTicket) error {
 	t.Version = int(r.Event)
 	if state := TicketState(r.State); state.Final() {
@@ -222,8 +224,8 @@ type TicketEvent struct {
 	HappenedAt time.Time
 }
 
-// TicketEvents returns the states that a ticket entered after its version after, oldest first. It does not ask whose ticket it
-// is: read it with [Store.PlayerTicket] first. Errors: Unavailable.
+// TicketEvents returns the states that a ticket entered after its version after, oldest first. It does not ask whose
+// ticket it is: read it with [Store.PlayerTicket] first. Errors: Unavailable.
 func (s *Store) TicketEvents(ctx context.Context, region, id string, after int) ([]TicketEvent, error) {
 	if !IssuedHere(region, TicketID, id) {
 		return nil, ticketUnknown(id)
@@ -243,8 +245,8 @@ func (s *Store) TicketEvents(ctx context.Context, region, id string, after int) 
 // mostQueued bounds how many places are counted; a ticket further back is at least there.
 const mostQueued = 100_000
 
-// QueuedFor returns when the tickets that ask for a profile and wait were created, oldest first: at most 100,000 of them.
-// Errors: TooMany, Unavailable.
+// QueuedFor returns when the tickets that ask for a profile and wait were created, oldest first: at most 100,000 of
+// them. Errors: TooMany, Unavailable.
 func (s *Store) QueuedFor(ctx context.Context, region, tag string) (created []int64, err error) {
 	terms := match.Fields{Tags: []string{tag}}.Row().Terms
 	err = s.read(ctx, func(ctx context.Context, read *query.Queries) error {

@@ -28,9 +28,9 @@ func (s *Store) expire(ctx context.Context, q *query.Queries, region string, ids
 	return len(gone) + len(leave), s.leaveQueue(ctx, q, region, leave)
 }
 
-// RecordLostTickets records the final state of players' tickets that an older release, or a client of Open Match, took out of
-// the queue, at most batch. Players see that state already: they need the record once the ticket itself is forgotten.
-// Errors: Unavailable.
+// RecordLostTickets records the final state of players' tickets that an older release, or a client of Open Match, took
+// out of the queue, at most batch. Players see that state already: they need the record once the ticket itself is
+// forgotten. Errors: Unavailable.
 func (s *Store) RecordLostTickets(ctx context.Context, region string, batch int) (n int, err error) {
 	err = s.inBulkTxWithRetries(ctx, func(q *query.Queries) error {
 		ids, err := q.LostTickets(ctx, query.LostTicketsParams{Region: region, Batch: int32(batch)})
@@ -54,11 +54,12 @@ func (s *Store) RecordLostTickets(ctx context.Context, region string, batch int)
 	return n, classify(err)
 }
 
-// newlyRetired is how long after the retirement of a profile its tickets are searched every second. Later, few become free.
+// newlyRetired is how long after the retirement of a profile its tickets are searched every second. Later, few become
+// free.
 const newlyRetired = 10 * time.Second
 
-// CancelNewlyRetired calls [Store.CancelRetired] only if a profile was retired within the last ten seconds, so that it is usually
-// cheap.
+// CancelNewlyRetired calls [Store.CancelRetired] only if a profile was retired within the last ten seconds, so that it
+// is usually cheap.
 func (s *Store) CancelNewlyRetired(ctx context.Context, region string, batch int) (int, error) {
 	retired, err := s.q.RetiredRecently(ctx, query.RetiredRecentlyParams{Region: region, Within: newlyRetired})
 	if err != nil || !retired {
@@ -67,8 +68,8 @@ func (s *Store) CancelNewlyRetired(ctx context.Context, region string, batch int
 	return s.CancelRetired(ctx, region, batch)
 }
 
-// CancelRetired cancels tickets that wait for retired profiles only, at most batch. Those that are in a match stay until it has
-// ended. Errors: Unavailable.
+// CancelRetired cancels tickets that wait for retired profiles only, at most batch. Those that are in a match stay
+// until it has ended. Errors: Unavailable.
 func (s *Store) CancelRetired(ctx context.Context, region string, batch int) (n int, err error) {
 	err = s.inBulkTxWithRetries(ctx, func(q *query.Queries) error {
 		ids, err := q.TicketsOfRetired(ctx, query.TicketsOfRetiredParams{Region: region, Batch: int32(batch), PendingFor: s.cfg.Timing.PendingFor})

@@ -251,7 +251,8 @@ func TestLeases(t *testing.T) {
 	require.Equal(t, "client_gone", b.sees("ada", id).Reason)
 }
 
-// Pins a player who polls and is thrown out as client_gone. A poll soon after another one writes nothing, and a stranger renews nothing.
+// Pins a player who polls and is thrown out as client_gone. A poll soon after another one writes nothing, and a
+// stranger renews nothing.
 func TestReadingKeepsATicketAlive(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

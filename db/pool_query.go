@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// QueryBytes bounds, in bytes, what one reading of a query returns: the rows, at [QueryRowBytes] and the body each, up to the one
-	// with which they reach it. A pool of tickets that an index finds is read at once up to this size.
+	// QueryBytes bounds, in bytes, what one reading of a query returns: the rows, at [QueryRowBytes] and the body each,
+	// up to the one with which they reach it. A pool of tickets that an index finds is read at once up to this size.
 	QueryBytes = 8 << 20
 	// QueryRowBytes is what a row counts besides its body.
 	QueryRowBytes = 32
@@ -20,17 +20,17 @@ const (
 	partBytes = QueryBytes / 2
 )
 
-// PoolQuery reads what a pool holds, part by part. Each part is one short statement: nothing is locked or kept open in the
-// database between two parts, so callers may take their time. It is not safe for concurrent use.
+// PoolQuery reads what a pool holds, part by part. Each part is one short statement: nothing is locked or kept open in
+// the database between two parts, so callers may take their time. It is not safe for concurrent use.
 type PoolQuery[T any] struct {
 	store  *Store
 	read   func(ctx context.Context, q *query.Queries) (part []T, over bool, err error)
 	isOver bool
 }
 
-// Next returns the next part, nil when there is no more. No row is in two parts. A row that is in the pool from the first call
-// to the last is in one part; a row that comes or goes meanwhile may be. Errors: TooMany when all connections for large reads
-// are in use, Unavailable.
+// Next returns the next part, nil when there is no more. No row is in two parts. A row that is in the pool from the
+// first call to the last is in one part; a row that comes or goes meanwhile may be. Errors: TooMany when all
+// connections for large reads are in use, Unavailable.
 func (q *PoolQuery[T]) Next(ctx context.Context) (part []T, err error) {
 	if q.isOver {
 		return nil, nil

@@ -10,7 +10,8 @@ import (
 	"github.com/lattice-director/director/db/provision"
 )
 
-// Pins a server of the version before that takes players after a roll: it registered, and became ready, while the roll waited for another server.
+// Pins a server of the version before that takes players after a roll: it registered, and became ready, while the roll
+// waited for another server.
 func TestAServerThatBecomesReadyDuringARollTakesNoPlayers(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

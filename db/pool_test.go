@@ -105,7 +105,8 @@ func TestApplyPoolsKeepsWhatServersDependOn(t *testing.T) {
 	b.declare([]provision.AppVersion{arenaVersion("v1")}, euPool("v1", "duel"))
 	larger := arenaVersion("v1")
 	larger.Capacity = 16
-	require.Equal(t, []string{"capacity"}, b.declare([]provision.AppVersion{larger}).Apps[0].Fields) // no server was started
+	// no server was started
+	require.Equal(t, []string{"capacity"}, b.declare([]provision.AppVersion{larger}).Apps[0].Fields)
 
 	b.exec("UPDATE app_versions SET used_at = now()")
 	b.exec(failing)

@@ -9,8 +9,8 @@ import (
 	"github.com/lattice-director/director/db/internal/frame"
 )
 
-// PoolerHint returns the setting to change when err is one that only a pooler causes, because the director's settings do not
-// match it; "" for any other error.
+// PoolerHint returns the setting to change when err is one that only a pooler causes, because the director's settings
+// do not match it; "" for any other error.
 func PoolerHint(err error) string { return frame.PoolerHint(err) }
 
 // poolerErrorLasts is how long an error of a pooler counts: with the wrong setting, several calls fail each second.
@@ -34,8 +34,8 @@ func (p *poolerErrors) watch(next pgconn.PgErrorHandler) pgconn.PgErrorHandler {
 	}
 }
 
-// PoolerTrouble returns the setting to change when a pooler has broken a statement or a connection in the last 10 seconds; ""
-// when none has. It does not query the database.
+// PoolerTrouble returns the setting to change when a pooler has broken a statement or a connection in the last 10
+// seconds; "" when none has. It does not query the database.
 func (s *Store) PoolerTrouble() string {
 	if e := s.pooler.last.Load(); e != nil && time.Since(e.seenAt) < poolerErrorLasts {
 		return e.hint

@@ -14,8 +14,9 @@ type PoolerProbe struct {
 	Lost  error // it loses prepared statements; nil: it keeps them, or nobody asked
 }
 
-// ProbePooler detects a pooler, which reports a made-up process id for the connection, and with prepared also whether it loses prepared statements.
-// Its statements are none of queries/, because they test the protocol. Errors: those of the connection.
+// ProbePooler detects a pooler, which reports a made-up process id for the connection, and with prepared also whether
+// it loses prepared statements. Its statements are none of queries/, because they test the protocol. Errors: those of
+// the connection.
 func (s *Store) ProbePooler(ctx context.Context, prepared bool) (p PoolerProbe, err error) {
 	conn, err := s.pool.Acquire(ctx)
 	if err != nil {
@@ -33,7 +34,8 @@ func (s *Store) ProbePooler(ctx context.Context, prepared bool) (p PoolerProbe, 
 	return p, nil
 }
 
-// tryPrepared prepares a statement and runs it while another transaction holds the server connection it was prepared on.
+// tryPrepared prepares a statement and runs it while another transaction holds the server connection it was prepared
+// on.
 func (s *Store) tryPrepared(ctx context.Context, conn *pgx.Conn) error {
 	const name = "director_doctor"
 	if _, err := conn.Prepare(ctx, name, "SELECT 1"); err != nil {

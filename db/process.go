@@ -20,9 +20,10 @@ type Trouble struct {
 	Section string `json:"section,omitempty"` // the heading in docs/operators.md that says more
 }
 
-// Report tests that the database takes writes, and stores what the calling process reports of itself, with Config.Providers and
-// Config.KeyEncryptionKeys: it writes the row of the process, and then a temporary file, since a full disk may have room for the row. It costs
-// about a millisecond. Errors: Unavailable, or whatever Postgres answers; internal/base/dbcause says what it means.
+// Report tests that the database takes writes, and stores what the calling process reports of itself, with
+// Config.Providers and Config.KeyEncryptionKeys: it writes the row of the process, and then a temporary file, since a
+// full disk may have room for the row. It costs about a millisecond. Errors: Unavailable, or whatever Postgres answers;
+// internal/base/dbcause says what it means.
 func (s *Store) Report(ctx context.Context, troubles []Trouble) error {
 	list, err := json.Marshal(append([]Trouble{}, troubles...))
 	if err != nil {
@@ -34,8 +35,8 @@ func (s *Store) Report(ctx context.Context, troubles []Trouble) error {
 	})
 }
 
-// TryWrite tests that the database takes writes, as Report does. Its row is no process: it has no providers and no keys, which would count as those
-// of a further one. Errors: those of Report.
+// TryWrite tests that the database takes writes, as Report does. Its row is no process: it has no providers and no
+// keys, which would count as those of a further one. Errors: those of Report.
 func (s *Store) TryWrite(ctx context.Context) error {
 	return s.report(ctx, query.ReportProcessParams{Process: "test of writes", Troubles: []byte("[]"), Providers: []string{}, KeyEncryptionKeys: []string{}})
 }
@@ -50,7 +51,8 @@ func (s *Store) report(ctx context.Context, row query.ReportProcessParams) error
 	}))
 }
 
-// exceptLimit drops the error of a server whose temp_file_limit allows less than the test writes: that limit does not concern rows.
+// exceptLimit drops the error of a server whose temp_file_limit allows less than the test writes: that limit does not
+// concern rows.
 func exceptLimit(err error) error {
 	var pg *pgconn.PgError
 	if errors.As(err, &pg) && pg.Code == "53400" { // configuration_limit_exceeded
@@ -64,7 +66,8 @@ func (s *Store) EndReport(ctx context.Context) error {
 	return classify(s.q.EndProcess(ctx, s.processName()))
 }
 
-// ForgetProcesses deletes the reports of processes that have been silent for an hour, and returns their number. Errors: Unavailable.
+// ForgetProcesses deletes the reports of processes that have been silent for an hour, and returns their number. Errors:
+// Unavailable.
 func (s *Store) ForgetProcesses(ctx context.Context) (int, error) {
 	n, err := s.q.ForgetProcesses(ctx)
 	return int(n), classify(err)

@@ -27,7 +27,8 @@ type ProfileInfo struct {
 	CreatedAt   time.Time
 }
 
-// Profiles returns the profiles of a region by name, without those that are retired unless the caller asks for them. Errors: Unavailable.
+// Profiles returns the profiles of a region by name, without those that are retired unless the caller asks for them.
+// Errors: Unavailable.
 func (s *Store) Profiles(ctx context.Context, region string, retired bool) ([]ProfileInfo, error) {
 	rows, err := s.q.ListProfiles(ctx, query.ListProfilesParams{Region: region, Retired: retired})
 	if err != nil {
@@ -63,7 +64,8 @@ type ProfileVersion struct {
 	RetiredAt           *time.Time // of the profile
 }
 
-// Profile returns a version of a profile; version 0 is the live one, which a retired profile has as well. Errors: NotFound, Unavailable.
+// Profile returns a version of a profile; version 0 is the live one, which a retired profile has as well. Errors:
+// NotFound, Unavailable.
 func (s *Store) Profile(ctx context.Context, region, name string, version int) (ProfileVersion, error) {
 	r, err := s.q.GetProfileVersion(ctx, query.GetProfileVersionParams{Region: region, Name: name, Version: int32(version)})
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -78,7 +80,8 @@ func (s *Store) Profile(ctx context.Context, region, name string, version int) (
 	}, nil
 }
 
-// ProfileDocuments returns the documents of one version of each profile, by name; versions that do not exist are left out. Errors: Unavailable.
+// ProfileDocuments returns the documents of one version of each profile, by name; versions that do not exist are left
+// out. Errors: Unavailable.
 func (s *Store) ProfileDocuments(ctx context.Context, region string, versions map[string]int) (documents map[string]string, err error) {
 	arg := query.ListProfileDocumentsParams{Region: region}
 	for name, version := range versions {
@@ -99,8 +102,8 @@ func noProfile(name string, version int) *fault.Error {
 	return fault.New(fault.NotFound, "profile_unknown", "there is no version %d of a profile %q", version, name)
 }
 
-// ProfileVersions returns the versions of a profile without their documents, the latest first. A profile that does not exist
-// has none. Errors: Unavailable.
+// ProfileVersions returns the versions of a profile without their documents, the latest first. A profile that does not
+// exist has none. Errors: Unavailable.
 func (s *Store) ProfileVersions(ctx context.Context, region, name string) ([]ProfileVersion, error) {
 	rows, err := s.q.ListProfileVersions(ctx, query.ListProfileVersionsParams{Region: region, Name: name})
 	if err != nil {

@@ -27,8 +27,8 @@ type ProfileEdit struct {
 	Name   string
 	Author string // "": the database login
 	Reason string // at most 500 characters; may be ""
-	// Expected is the live version that the author has seen; with another one the change is refused. 0 expects that there is
-	// no profile of this name, or a retired one. nil expects nothing.
+	// Expected is the live version that the author has seen; with another one the change is refused. 0 expects that
+	// there is no profile of this name, or a retired one. nil expects nothing.
 	Expected *int
 	// DryRun decides as otherwise, with all checks, and writes nothing.
 	DryRun bool
@@ -57,10 +57,11 @@ type profileText struct {
 	canonical []byte
 }
 
-// ApplyProfile stores a document as the next version of the profile that it names, and makes that version live. A document that means the
-// same as the live version changes nothing. With shadow, the version becomes the profile's shadow instead. edit.Name may be empty, or the
-// name that the document must have. Errors: *profile.Error; Conflict for another live version than the expected one, or a shadow of a
-// profile that is not live; Invalid for a name or a ready check that does not suit; TooMany; Unavailable.
+// ApplyProfile stores a document as the next version of the profile that it names, and makes that version live. A
+// document that means the same as the live version changes nothing. With shadow, the version becomes the profile's
+// shadow instead. edit.Name may be empty, or the name that the document must have. Errors: *profile.Error; Conflict for
+// another live version than the expected one, or a shadow of a profile that is not live; Invalid for a name or a ready
+// check that does not suit; TooMany; Unavailable.
 func (s *Store) ApplyProfile(ctx context.Context, edit ProfileEdit, document []byte, shadow bool) (ProfileChange, error) {
 	p, err := profile.Parse(document)
 	if err != nil {
@@ -109,8 +110,8 @@ func (s profileState) applyShadow(canonical []byte) (profileState, string, error
 	return s, "profile.shadowed", nil
 }
 
-// RollbackProfile makes an earlier version live; version 0 is the one before the live version. Errors: NotFound, Conflict for a retired
-// profile or another live version than the expected one, Unavailable.
+// RollbackProfile makes an earlier version live; version 0 is the one before the live version. Errors: NotFound,
+// Conflict for a retired profile or another live version than the expected one, Unavailable.
 func (s *Store) RollbackProfile(ctx context.Context, edit ProfileEdit, version int) (ProfileChange, error) {
 	return s.changeProfile(ctx, edit, nil, func(was profileState) (profileState, string, error) {
 		now := was
@@ -138,8 +139,8 @@ func retiredProfile(name string) *fault.Error {
 	return fault.New(fault.Conflict, "profile_retired", "profile %q is retired: apply a document to use it again", name)
 }
 
-// RetireProfile ends a profile: it makes no matches from now on, and tickets that ask for no other profile leave the queue. Its versions
-// are kept. Errors: NotFound, Conflict for another live version than the expected one, Unavailable.
+// RetireProfile ends a profile: it makes no matches from now on, and tickets that ask for no other profile leave the
+// queue. Its versions are kept. Errors: NotFound, Conflict for another live version than the expected one, Unavailable.
 func (s *Store) RetireProfile(ctx context.Context, edit ProfileEdit) (ProfileChange, error) {
 	return s.changeProfile(ctx, edit, nil, func(was profileState) (profileState, string, error) {
 		switch {
@@ -154,8 +155,8 @@ func (s *Store) RetireProfile(ctx context.Context, edit ProfileEdit) (ProfileCha
 	})
 }
 
-// ShadowProfile makes a version the shadow of a profile, which decides beside the live version and commits nothing. Version 0 is the
-// latest one; below 0 ends the shadow. Errors: NotFound, Conflict for a retired profile, Unavailable.
+// ShadowProfile makes a version the shadow of a profile, which decides beside the live version and commits nothing.
+// Version 0 is the latest one; below 0 ends the shadow. Errors: NotFound, Conflict for a retired profile, Unavailable.
 func (s *Store) ShadowProfile(ctx context.Context, edit ProfileEdit, version int) (ProfileChange, error) {
 	return s.changeProfile(ctx, edit, nil, func(was profileState) (profileState, string, error) {
 		now := was
@@ -177,8 +178,8 @@ func (s *Store) ShadowProfile(ctx context.Context, edit ProfileEdit, version int
 	})
 }
 
-// changeProfile runs a change as one transaction: it reads the profile under the lock, decides, and writes the profile, its new version if
-// there is one, and the event that decide names. An event of "" changes nothing.
+// changeProfile runs a change as one transaction: it reads the profile under the lock, decides, and writes the profile,
+// its new version if there is one, and the event that decide names. An event of "" changes nothing.
 func (s *Store) changeProfile(ctx context.Context, edit ProfileEdit, next *profileText, decide func(profileState) (profileState, string, error)) (ProfileChange, error) {
 	if utf8.RuneCountInString(edit.Reason) > value.MaxReason {
 		e := fault.New(fault.Invalid, "invalid", "the reason must have at most %d characters", value.MaxReason)

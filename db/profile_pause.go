@@ -6,16 +6,17 @@ import (
 	"github.com/lattice-director/director/db/query"
 )
 
-// PauseProfile makes a profile make no matches; its tickets keep their place. It calls ops.pause_profile: a second pause with another reason
-// changes the reason. Errors: NotFound; Conflict, for a retired profile and for another live version than the expected one; Unavailable.
+// PauseProfile makes a profile make no matches; its tickets keep their place. It calls ops.pause_profile: a second
+// pause with another reason changes the reason. Errors: NotFound; Conflict, for a retired profile and for another live
+// version than the expected one; Unavailable.
 func (s *Store) PauseProfile(ctx context.Context, edit ProfileEdit) (ProfileChange, error) {
 	return s.changePause(ctx, edit, func(q *query.Queries) (bool, error) {
 		return q.OpsPauseProfile(ctx, query.OpsPauseProfileParams{Universe: edit.Region, Profile: edit.Name, Reason: edit.Reason})
 	})
 }
 
-// ResumeProfile ends the pause of a profile, by ops.resume_profile: tickets that waited meanwhile are matched. Errors: NotFound; Conflict, for
-// another live version than the expected one; Unavailable.
+// ResumeProfile ends the pause of a profile, by ops.resume_profile: tickets that waited meanwhile are matched. Errors:
+// NotFound; Conflict, for another live version than the expected one; Unavailable.
 func (s *Store) ResumeProfile(ctx context.Context, edit ProfileEdit) (ProfileChange, error) {
 	return s.changePause(ctx, edit, func(q *query.Queries) (bool, error) {
 		return q.OpsResumeProfile(ctx, query.OpsResumeProfileParams{Universe: edit.Region, Profile: edit.Name})

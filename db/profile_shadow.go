@@ -19,8 +19,8 @@ type ShadowMatches struct {
 // shadowKept is how many matches of a side a comparison keeps; older ones are deleted.
 const shadowKept = 10_000
 
-// RecordShadow adds matches to the comparison of a profile's shadow. It does nothing if the profile now has other versions.
-// Errors: Unavailable.
+// RecordShadow adds matches to the comparison of a profile's shadow. It does nothing if the profile now has other
+// versions. Errors: Unavailable.
 func (s *Store) RecordShadow(ctx context.Context, region string, m ShadowMatches) error {
 	return classify(s.q.RecordShadow(ctx, query.RecordShadowParams{
 		Region: region, Profile: m.Profile, Live: int32(m.LiveMatches), Shadow: int32(m.Shadow), Keep: shadowKept,

@@ -52,8 +52,8 @@ func (s *Store) CreateProject(ctx context.Context, n NewProject) (query.Project,
 	return made, classify(err)
 }
 
-// Projects returns up to limit projects, at most MaxProjectPage, the newest first. after is the id of the last project of the previous page; "" begins.
-// Errors: Unavailable.
+// Projects returns up to limit projects, at most MaxProjectPage, the newest first. after is the id of the last project
+// of the previous page; "" begins. Errors: Unavailable.
 func (s *Store) Projects(ctx context.Context, after string, limit int) ([]query.Project, error) {
 	if !isStorable(after) {
 		return nil, nil
@@ -62,7 +62,8 @@ func (s *Store) Projects(ctx context.Context, after string, limit int) ([]query.
 	return list, classify(err)
 }
 
-// ProjectRegion returns the region of a project. It is cached, since it never changes. Errors: NotFound (project_unknown), Unavailable.
+// ProjectRegion returns the region of a project. It is cached, since it never changes. Errors: NotFound
+// (project_unknown), Unavailable.
 func (s *Store) ProjectRegion(ctx context.Context, id string) (string, error) {
 	if !lobby.ValidID(id) {
 		return "", projectUnknown() // not cached, since it may be long

@@ -25,7 +25,8 @@ const (
 	MaxProjectGrace = 30 * 24 * time.Hour
 )
 
-// SealProjectKey makes the secret of a key; [token.Sealer.NewProjectSecret] is one. sealedBy is the fingerprint of the key-encryption key.
+// SealProjectKey makes the secret of a key; [token.Sealer.NewProjectSecret] is one. sealedBy is the fingerprint of the
+// key-encryption key.
 type SealProjectKey func(project, key string) (secret string, sealed []byte, sealedBy string)
 
 // NewProjectKey describes a key to create.
@@ -38,8 +39,8 @@ type NewProjectKey struct {
 	Seal    SealProjectKey
 }
 
-// CreateProjectKey creates a key and returns its secret, which the caller shows once. Errors: Invalid (name, scopes, id), NotFound (project_unknown),
-// Conflict (key_exists), TooMany, Unavailable.
+// CreateProjectKey creates a key and returns its secret, which the caller shows once. Errors: Invalid (name, scopes,
+// id), NotFound (project_unknown), Conflict (key_exists), TooMany, Unavailable.
 func (s *Store) CreateProjectKey(ctx context.Context, n NewProjectKey) (secret string, made query.ProjectKey, err error) {
 	if n.ID == "" {
 		n.ID = uuid.NewString()
@@ -81,8 +82,9 @@ func (n NewProjectKey) check() error {
 	return checkProjectName(n.Name)
 }
 
-// ProjectKeys returns up to limit keys of a project, at most MaxProjectPage, the newest first, with the revoked ones. after is the id of the last key
-// of the previous page; "" begins. A project that does not exist has none. Errors: Unavailable.
+// ProjectKeys returns up to limit keys of a project, at most MaxProjectPage, the newest first, with the revoked ones.
+// after is the id of the last key of the previous page; "" begins. A project that does not exist has none. Errors:
+// Unavailable.
 func (s *Store) ProjectKeys(ctx context.Context, project, after string, limit int) ([]query.ProjectKey, error) {
 	if !isStorable(project) || !isStorable(after) {
 		return nil, nil
@@ -103,8 +105,8 @@ func (s *Store) ProjectKey(ctx context.Context, project, id string) (key query.P
 	return r.ProjectKey, r.Retired, classify(err)
 }
 
-// ProjectKeySecret returns the sealed secret of a key, revoked or not, for [token.ProjectSecrets]. It is cached, since the secret never changes. Errors:
-// NotFound (key_unknown), Unavailable.
+// ProjectKeySecret returns the sealed secret of a key, revoked or not, for [token.ProjectSecrets]. It is cached, since
+// the secret never changes. Errors: NotFound (key_unknown), Unavailable.
 func (s *Store) ProjectKeySecret(ctx context.Context, project, id string) ([]byte, error) {
 	name := projectKeyName{project, id}
 	if !name.valid() {

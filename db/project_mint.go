@@ -9,8 +9,9 @@ import (
 	"github.com/lattice-director/director/internal/base/fault"
 )
 
-// CountMinted counts a token that is to be minted for a key, and returns the key. Calls that wait at the same time share a transaction. Errors: NotFound
-// (key_unknown), Forbidden (key_revoked, key_scope: it lacks ScopeMint), Unavailable.
+// CountMinted counts a token that is to be minted for a key, and returns the key. Calls that wait at the same time
+// share a transaction. Errors: NotFound (key_unknown), Forbidden (key_revoked, key_scope: it lacks ScopeMint),
+// Unavailable.
 func (s *Store) CountMinted(ctx context.Context, project, id string) (query.ProjectKey, error) {
 	name := projectKeyName{project, id}
 	if !name.valid() {

@@ -13,8 +13,9 @@ import (
 	"github.com/lattice-director/director/internal/base/fault"
 )
 
-// RevokeProjectKey revokes a key: it mints no tokens from now on, its tokens are refused, and replicas close the connections that were made with
-// them within a second. Of a key that is revoked already it ends the grace, and returns the key with its first time. Errors: NotFound (key_unknown), Unavailable.
+// RevokeProjectKey revokes a key: it mints no tokens from now on, its tokens are refused, and replicas close the
+// connections that were made with them within a second. Of a key that is revoked already it ends the grace, and returns
+// the key with its first time. Errors: NotFound (key_unknown), Unavailable.
 func (s *Store) RevokeProjectKey(ctx context.Context, project, id, actor string) (query.ProjectKey, error) {
 	region, err := s.regionOfKey(ctx, project, id)
 	if err != nil {
@@ -48,8 +49,9 @@ type RotateKey struct {
 	Seal        SealProjectKey
 }
 
-// RotateProjectKey revokes a key and makes another with its scopes, in one transaction, and returns the new one's secret. Of several rotations of a key
-// at the same time one succeeds. Errors: NotFound (key_unknown), Conflict (key_revoked), Invalid (grace_seconds), Unavailable.
+// RotateProjectKey revokes a key and makes another with its scopes, in one transaction, and returns the new one's
+// secret. Of several rotations of a key at the same time one succeeds. Errors: NotFound (key_unknown), Conflict
+// (key_revoked), Invalid (grace_seconds), Unavailable.
 func (s *Store) RotateProjectKey(ctx context.Context, k RotateKey) (secret string, made query.ProjectKey, err error) {
 	if k.Grace < 0 || k.Grace > MaxProjectGrace {
 		return "", query.ProjectKey{}, &fault.Error{Kind: fault.Invalid, Code: "invalid", Field: "grace_seconds", Detail: "grace_seconds must be 0 to 2592000"}

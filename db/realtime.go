@@ -17,8 +17,8 @@ type OpenRealtime struct {
 	KeyRequired     bool   // refuse an authenticated client whose token names no key
 	Scope           string // that the key must have
 	TokenDigest     []byte // SHA-256 of the token as it was presented; nil: none was
-	// TokenExpires is judged by the database's clock, with five seconds of leeway. For 24 hours after it, the token can resume the session that was
-	// last attached with it, and nothing else. Zero: it does not expire.
+	// TokenExpires is judged by the database's clock, with five seconds of leeway. For 24 hours after it, the token can
+	// resume the session that was last attached with it, and nothing else. Zero: it does not expire.
 	TokenExpires time.Time
 	Expired      bool          // the caller knows that the token has expired
 	TTL          time.Duration // for which the session can be resumed once it is suspended

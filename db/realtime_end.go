@@ -11,8 +11,8 @@ import (
 // sweptSessions bounds the sessions of a worker's transaction, which reads and writes all their rooms.
 const sweptSessions = 128
 
-// SuspendDeadReplicas suspends up to 128 sessions whose replica has ended, and lets their rooms know. It returns their number, 0 if none are left. It
-// skips sessions that another transaction has locked. Errors: Unavailable.
+// SuspendDeadReplicas suspends up to 128 sessions whose replica has ended, and lets their rooms know. It returns their
+// number, 0 if none are left. It skips sessions that another transaction has locked. Errors: Unavailable.
 func (s *Store) SuspendDeadReplicas(ctx context.Context, region string) (int, error) {
 	return s.sweepSessions(ctx, region, func(t *sessionTx) ([]string, error) {
 		ids, err := t.q.SessionsOfEndedReplicas(ctx, query.SessionsOfEndedReplicasParams{Region: region, Most: sweptSessions})
@@ -23,8 +23,9 @@ func (s *Store) SuspendDeadReplicas(ctx context.Context, region string) (int, er
 	})
 }
 
-// AnnounceSuspended lets the rooms of up to 128 sessions know that a draining replica suspended them five seconds ago and that they have not been
-// resumed. It returns the number of sessions, 0 if none are left. It skips sessions that another transaction has locked. Errors: Unavailable.
+// AnnounceSuspended lets the rooms of up to 128 sessions know that a draining replica suspended them five seconds ago
+// and that they have not been resumed. It returns the number of sessions, 0 if none are left. It skips sessions that
+// another transaction has locked. Errors: Unavailable.
 func (s *Store) AnnounceSuspended(ctx context.Context, region string) (int, error) {
 	return s.sweepSessions(ctx, region, func(t *sessionTx) ([]string, error) {
 		ids, err := t.q.SessionsToAnnounce(ctx, query.SessionsToAnnounceParams{Region: region, Most: sweptSessions})
@@ -37,8 +38,9 @@ func (s *Store) AnnounceSuspended(ctx context.Context, region string) (int, erro
 	})
 }
 
-// EndExpiredRealtime ends up to 128 sessions that can no longer be resumed: they leave their rooms, lose their invitations and their tickets, and are
-// deleted. It returns their number, 0 if none are left. It skips sessions that another transaction has locked. Errors: Unavailable.
+// EndExpiredRealtime ends up to 128 sessions that can no longer be resumed: they leave their rooms, lose their
+// invitations and their tickets, and are deleted. It returns their number, 0 if none are left. It skips sessions that
+// another transaction has locked. Errors: Unavailable.
 func (s *Store) EndExpiredRealtime(ctx context.Context, region string) (int, error) {
 	return s.sweepSessions(ctx, region, func(t *sessionTx) ([]string, error) {
 		ids, err := t.q.SessionsToEnd(ctx, query.SessionsToEndParams{Region: region, Most: sweptSessions})
@@ -56,8 +58,9 @@ func (s *Store) EndExpiredRealtime(ctx context.Context, region string) (int, err
 	})
 }
 
-// sweepSessions runs a transaction on sessions that fn locks, without waiting for other transactions. Further sessions that it must lock come first,
-// so that it waits for none while it holds others. A transaction that loses against a match with tickets of the sessions is retried.
+// sweepSessions runs a transaction on sessions that fn locks, without waiting for other transactions. Further sessions
+// that it must lock come first, so that it waits for none while it holds others. A transaction that loses against a
+// match with tickets of the sessions is retried.
 func (s *Store) sweepSessions(ctx context.Context, region string, fn func(*sessionTx) ([]string, error)) (swept int, err error) {
 	for range frame.MaxConflictRetries {
 		err = s.onSessions(ctx, region, func(t *sessionTx) error {

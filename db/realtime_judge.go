@@ -14,8 +14,9 @@ import (
 )
 
 const (
-	tokenLeeway   = 5 * time.Second // between the clocks of who mints tokens and of the database
-	resumeExpired = 24 * time.Hour  // for which an expired token can resume its session: clients cannot change their token
+	tokenLeeway = 5 * time.Second // between the clocks of who mints tokens and of the database
+	// for which an expired token can resume its session: clients cannot change their token
+	resumeExpired = 24 * time.Hour
 
 	maxTakeovers = 10 // of a live session, in the ten seconds of the statements
 )
@@ -102,7 +103,8 @@ func (f openFacts) resumable(o OpenRealtime) (query.LockRealtimeSessionsRow, boo
 		return row, false
 	}
 	sameToken := bytes.Equal(row.TokenDigest, o.TokenDigest)
-	samePlayer := o.Player != "" && row.Player == o.Player && row.Player != row.ID // a sub may look like the id of a session without one
+	// a sub may look like the id of a session without one
+	samePlayer := o.Player != "" && row.Player == o.Player && row.Player != row.ID
 	sameKey := o.ResumeByKey && o.Key != "" && row.KeyID != nil && *row.KeyID == o.Key
 	return row, sameToken || samePlayer || sameKey
 }

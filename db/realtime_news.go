@@ -14,8 +14,8 @@ import (
 // newsAtOnce bounds the sessions of a statement, and of a page of OwnedRealtime.
 const newsAtOnce = 1000
 
-// RealtimeNews returns news of sessions that a replica owns; sessions without news are left out. Call it for all sessions every ten seconds, and for
-// single ones after a notification. Errors: Unavailable.
+// RealtimeNews returns news of sessions that a replica owns; sessions without news are left out. Call it for all
+// sessions every ten seconds, and for single ones after a notification. Errors: Unavailable.
 func (s *Store) RealtimeNews(ctx context.Context, region string, replica uuid.UUID, sessions []SessionEpoch) ([]RealtimeNews, error) {
 	var news []RealtimeNews
 	for part := range slices.Chunk(sessions, newsAtOnce) {
@@ -109,8 +109,8 @@ func invitationsBySession(rows []query.RealtimeInvitationsRow) map[string][]Real
 	return open
 }
 
-// OwnedRealtime returns a page of the sessions that a replica owns, by id: up to 1,000 behind the id after. A session without a connection was
-// opened by a call whose outcome the replica does not know: suspend it. Errors: Unavailable.
+// OwnedRealtime returns a page of the sessions that a replica owns, by id: up to 1,000 behind the id after. A session
+// without a connection was opened by a call whose outcome the replica does not know: suspend it. Errors: Unavailable.
 func (s *Store) OwnedRealtime(ctx context.Context, region string, replica uuid.UUID, after string) ([]SessionEpoch, error) {
 	rows, err := s.q.OwnedRealtime(ctx, query.OwnedRealtimeParams{Region: region, Replica: replica, After: after, Page: newsAtOnce})
 	if err != nil {

@@ -21,7 +21,8 @@ func (n *nexis) news(sessions ...db.OpenedRealtime) []db.RealtimeNews {
 	return news
 }
 
-// Pins a connection that stays open after its session was taken over, ended, or lost its key, since the notice was lost.
+// Pins a connection that stays open after its session was taken over, ended, or lost its key, since the notice was
+// lost.
 func TestAReplicaLearnsWhatItMissed(t *testing.T) {
 	t.Parallel()
 	n := setupRealtime(t)
@@ -87,7 +88,8 @@ func TestNewsComeInPages(t *testing.T) {
 	require.Len(t, n.news(all...), 2501)
 }
 
-// Pins a session that stays live for ever without a connection, since the outcome of the call that opened it was unknown.
+// Pins a session that stays live for ever without a connection, since the outcome of the call that opened it was
+// unknown.
 func TestAReplicaFindsTheSessionsThatItOwns(t *testing.T) {
 	t.Parallel()
 	n := setupRealtime(t)

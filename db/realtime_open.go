@@ -12,10 +12,11 @@ import (
 	"github.com/lattice-director/director/lobby"
 )
 
-// OpenRealtime opens a session, or resumes the one that the client names, and makes the replica its owner. A session is resumed while it is live
-// or suspended for less than its TTL, by the token with which it was last attached, by the same player, or, with ResumeByKey, by a token of the
-// same key; otherwise the client gets a new one. A live session is taken over: its former owner gets an older epoch. Errors: Invalid, Forbidden
-// (token_expired, key_required, key_unknown, key_revoked, key_scope), TooMany (takeovers: ten within ten seconds), Unavailable.
+// OpenRealtime opens a session, or resumes the one that the client names, and makes the replica its owner. A session is
+// resumed while it is live or suspended for less than its TTL, by the token with which it was last attached, by the
+// same player, or, with ResumeByKey, by a token of the same key; otherwise the client gets a new one. A live session is
+// taken over: its former owner gets an older epoch. Errors: Invalid, Forbidden (token_expired, key_required,
+// key_unknown, key_revoked, key_scope), TooMany (takeovers: ten within ten seconds), Unavailable.
 func (s *Store) OpenRealtime(ctx context.Context, o OpenRealtime) (OpenedRealtime, error) {
 	if n := utf8.RuneCountInString(o.Project); n == 0 || n > maxProjectID || !isStorable(o.Project) {
 		return OpenedRealtime{}, &fault.Error{Kind: fault.Invalid, Code: "invalid", Field: "project_id", Detail: "a project id has 1 to 128 characters"}
@@ -34,8 +35,8 @@ func (o OpenRealtime) bytes() int {
 	return textBytes(o.Region, o.Project, o.Player, o.Key, o.Scope, o.Resume) + len(o.TokenDigest)
 }
 
-// openSessions opens sessions of one region in one transaction, and resumes each session at most once. Further calls for a session stay for the next
-// batch.
+// openSessions opens sessions of one region in one transaction, and resumes each session at most once. Further calls
+// for a session stay for the next batch.
 func (s *Store) openSessions(ctx context.Context, region string, calls []*openCall) error {
 	calls = onePerSession(calls)
 	var opening *realtimeOpening

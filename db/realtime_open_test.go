@@ -162,7 +162,8 @@ func TestASessionIsNotResumedPastItsTTL(t *testing.T) {
 	require.Equal(t, "2 suspended", n.row(first.ID))
 }
 
-// Pins takeovers that opened a new session instead, as soon as a replica had been live for the TTL: a session with an owner does not expire.
+// Pins takeovers that opened a new session instead, as soon as a replica had been live for the TTL: a session with an
+// owner does not expire.
 func TestALiveSessionIsTakenOver(t *testing.T) {
 	t.Parallel()
 	n := setupRealtime(t)

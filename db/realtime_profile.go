@@ -13,21 +13,24 @@ import (
 // realtimeProfiles is the prefix of the names of the built-in profiles.
 const realtimeProfiles = "realtime-"
 
-// RealtimeProfile returns the name of the built-in profile that matches players of the realtime lobby for matches of a size, 2 to 16.
+// RealtimeProfile returns the name of the built-in profile that matches players of the realtime lobby for matches of a
+// size, 2 to 16.
 func RealtimeProfile(size int) string { return realtimeProfiles + strconv.Itoa(size) }
 
-// IsRealtimeProfile reports whether a name is that of a built-in profile. Only sessions of the realtime lobby queue for these.
+// IsRealtimeProfile reports whether a name is that of a built-in profile. Only sessions of the realtime lobby queue for
+// these.
 func IsRealtimeProfile(name string) bool {
 	text, ok := strings.CutPrefix(name, realtimeProfiles)
 	size, err := strconv.Atoi(text)
 	return ok && err == nil && size >= minMatchSize && size <= maxMatchSize && RealtimeProfile(size) == name
 }
 
-// QueueAttribute is the attribute of tickets that holds [QueueDraft.Bucket], by which the built-in profiles tell room types of projects apart.
+// QueueAttribute is the attribute of tickets that holds [QueueDraft.Bucket], by which the built-in profiles tell room
+// types of projects apart.
 const QueueAttribute = "queue"
 
-// realtimeDocument is the first version of a built-in profile: a match of players who asked for the same room type, the oldest tickets first,
-// without a server.
+// realtimeDocument is the first version of a built-in profile: a match of players who asked for the same room type, the
+// oldest tickets first, without a server.
 func realtimeDocument(size int) []byte {
 	return fmt.Appendf(nil, `# Players of the realtime lobby who ask for a match of %d. An operator may apply other versions, with a ready check or a mode.
 name: %s
@@ -38,8 +41,8 @@ ttl: 24h
 `, size, RealtimeProfile(size), QueueAttribute)
 }
 
-// EnsureRealtimeProfiles makes those of the built-in profiles, realtime-2 to realtime-16, that do not exist. It leaves the others as operators
-// made them, also retired ones. Errors: TooMany, Unavailable.
+// EnsureRealtimeProfiles makes those of the built-in profiles, realtime-2 to realtime-16, that do not exist. It leaves
+// the others as operators made them, also retired ones. Errors: TooMany, Unavailable.
 func (s *Store) EnsureRealtimeProfiles(ctx context.Context, universe string) error {
 	known, err := s.Profiles(ctx, universe, true)
 	if err != nil {

@@ -14,32 +14,33 @@ const (
 	faceRealtime     = "realtime"
 )
 
-// BeginRealtimeReplica records that a process of the director accepts connections of a region's realtime lobby, and returns the new replica's
-// id. Errors: Unavailable.
+// BeginRealtimeReplica records that a process of the director accepts connections of a region's realtime lobby, and
+// returns the new replica's id. Errors: Unavailable.
 func (s *Store) BeginRealtimeReplica(ctx context.Context, region string) (uuid.UUID, error) {
 	return s.beginReplica(ctx, region, faceRealtime)
 }
 
-// RenewRealtimeReplica renews the lease of a replica; call it every second. Errors: Superseded (the replica was ended: close all connections
-// and call BeginRealtimeReplica for a new id), Unavailable.
+// RenewRealtimeReplica renews the lease of a replica; call it every second. Errors: Superseded (the replica was ended:
+// close all connections and call BeginRealtimeReplica for a new id), Unavailable.
 func (s *Store) RenewRealtimeReplica(ctx context.Context, region string, id uuid.UUID) error {
 	return s.RenewReplica(ctx, region, id, 0)
 }
 
-// EndRealtimeReplica ends a replica that stops. Suspend its sessions first: a worker suspends those that are left, and lets their rooms know at
-// once. Errors: Unavailable.
+// EndRealtimeReplica ends a replica that stops. Suspend its sessions first: a worker suspends those that are left, and
+// lets their rooms know at once. Errors: Unavailable.
 func (s *Store) EndRealtimeReplica(ctx context.Context, region string, id uuid.UUID) error {
 	return classify(s.q.EndReplica(ctx, query.EndReplicaParams{Region: region, ID: id}))
 }
 
-// EndExpiredRealtimeReplicas ends the replicas of a region's realtime lobby whose lease has expired, and returns their number. See
-// SuspendDeadReplicas. Errors: Unavailable.
+// EndExpiredRealtimeReplicas ends the replicas of a region's realtime lobby whose lease has expired, and returns their
+// number. See SuspendDeadReplicas. Errors: Unavailable.
 func (s *Store) EndExpiredRealtimeReplicas(ctx context.Context, region string) (int, error) {
 	ended, err := s.q.EndExpiredReplicas(ctx, query.EndExpiredReplicasParams{Region: region, Face: faceRealtime})
 	return len(ended), classify(err)
 }
 
-// ForgetRealtimeReplicas deletes the replicas of a region's realtime lobby that ended ten minutes ago. Errors: Unavailable.
+// ForgetRealtimeReplicas deletes the replicas of a region's realtime lobby that ended ten minutes ago. Errors:
+// Unavailable.
 func (s *Store) ForgetRealtimeReplicas(ctx context.Context, region string) (int, error) {
 	n, err := s.q.ForgetReplicas(ctx, query.ForgetReplicasParams{Region: region, Face: faceRealtime})
 	return int(n), classify(err)

@@ -41,8 +41,9 @@ func (n *nexis) forgetReplicas() int {
 	return forgotten
 }
 
-// Pins replicas of one face that count for the other in a region that has both: agents left a silent replica of the orchestrator since
-// the realtime lobby was served, or stayed although nobody could take them over; sessions of a silent replica ended since agents were polled.
+// Pins replicas of one face that count for the other in a region that has both: agents left a silent replica of the
+// orchestrator since the realtime lobby was served, or stayed although nobody could take them over; sessions of a
+// silent replica ended since agents were polled.
 func TestTheReplicasOfTwoFacesDoNotDisturbEachOther(t *testing.T) {
 	t.Parallel()
 	r := setupAgents(t)
@@ -87,7 +88,8 @@ func TestTheReplicasOfTwoFacesDoNotDisturbEachOther(t *testing.T) {
 	require.Nil(t, one[*time.Time](r.bundle, "SELECT ended_at FROM replicas WHERE id = $1", sessions))
 }
 
-// Pins agents that stayed listed after the last replica of the orchestrator had ended, since a replica of the lobby was live.
+// Pins agents that stayed listed after the last replica of the orchestrator had ended, since a replica of the lobby was
+// live.
 func TestAgentsDoNotWaitForAReplicaOfTheLobby(t *testing.T) {
 	t.Parallel()
 	r := setupAgents(t)

@@ -36,7 +36,8 @@ func (n *nexis) join(o db.OpenedRealtime, kind, room string) db.LobbyAnswer {
 	return answer
 }
 
-// entries returns what the members of a room were sent, in the order of positions: the kind of each entry and the session that it is about.
+// entries returns what the members of a room were sent, in the order of positions: the kind of each entry and the
+// session that it is about.
 func (n *nexis) entries(room string) (all []string) {
 	n.t.Helper()
 	rows, err := n.Pool().Query(context.WithoutCancel(n.t.Context()), `SELECT e ->> 'k' || coalesce(' ' || (e ->> 's'), '') FROM lobbies l
@@ -129,7 +130,8 @@ func TestAnEndedSessionLeavesItsRoomsAndLosesItsInvitations(t *testing.T) {
 	n.requireInvariants()
 }
 
-// Pins deadlocks and lost updates between connections that act, close, come back elsewhere and are swept, in rooms that they share.
+// Pins deadlocks and lost updates between connections that act, close, come back elsewhere and are swept, in rooms that
+// they share.
 func TestSessionsAndRoomsAgreeUnderRandomRaces(t *testing.T) {
 	t.Parallel()
 	n := setupRealtime(t)

@@ -9,9 +9,9 @@ import (
 	"github.com/lattice-director/director/lobby"
 )
 
-// SuspendRealtime records that sessions have lost their connections, and pauses their tickets. A session with another epoch stays as it is. With
-// announce, away acts in all their rooms at once; without it a worker lets it act after five seconds, unless the session is resumed by then.
-// Errors: Unavailable.
+// SuspendRealtime records that sessions have lost their connections, and pauses their tickets. A session with another
+// epoch stays as it is. With announce, away acts in all their rooms at once; without it a worker lets it act after five
+// seconds, unless the session is resumed by then. Errors: Unavailable.
 func (s *Store) SuspendRealtime(ctx context.Context, region string, sessions []SessionEpoch, away func(session string) lobby.Action, announce bool) error {
 	for part := range slices.Chunk(sessions, suspendedAtOnce) {
 		if _, err := s.groups.suspensions.Do(ctx, region, suspension{part, away, announce}); err != nil {

@@ -66,11 +66,13 @@ type QueuedRealtime struct {
 // maxPosition bounds what is counted for a position.
 const maxPosition = 1000
 
-// EnqueueRealtime makes a ticket for a session. A session that waits for the same room type and size already keeps its ticket and its place; a
-// ticket for another one is replaced, also that of a room whose members queued together. Where players are known by name, a ticket that another
-// session of the player made alone is replaced, too. Calls of a region that wait at the same time share a transaction. Errors: Superseded for
-// another epoch; Invalid for attributes, and "cannot_match" for a ticket that can be in no match of its profile; NotFound, "profile_unknown";
-// Conflict, "ticket_exists", "party_conflict" or "matched", as for [Store.CreatePlayerTicket]; TooMany; Unavailable, after which the session may wait or not.
+// EnqueueRealtime makes a ticket for a session. A session that waits for the same room type and size already keeps its
+// ticket and its place; a ticket for another one is replaced, also that of a room whose members queued together. Where
+// players are known by name, a ticket that another session of the player made alone is replaced, too. Calls of a region
+// that wait at the same time share a transaction. Errors: Superseded for another epoch; Invalid for attributes, and
+// "cannot_match" for a ticket that can be in no match of its profile; NotFound, "profile_unknown"; Conflict,
+// "ticket_exists", "party_conflict" or "matched", as for [Store.CreatePlayerTicket]; TooMany; Unavailable, after which
+// the session may wait or not.
 func (s *Store) EnqueueRealtime(ctx context.Context, e EnqueueRealtime) (QueuedRealtime, error) {
 	if s.cfg.Queueing == nil {
 		return QueuedRealtime{}, fault.NewUnavailable("sessions do not queue here", nil)
@@ -83,9 +85,10 @@ func (s *Store) EnqueueRealtime(ctx context.Context, e EnqueueRealtime) (QueuedR
 	return done.QueuedRealtime, err
 }
 
-// DequeueRealtime takes the ticket of a session out of the queue, also that of a room whose members queued together. removed is false where the
-// session waits with no ticket, or its ticket is in a match that a director of Open Match assigns soon. A ticket whose players are asked whether
-// they accept a match is removed, too, which ends the match for the others. Errors: Superseded for another epoch; Unavailable.
+// DequeueRealtime takes the ticket of a session out of the queue, also that of a room whose members queued together.
+// removed is false where the session waits with no ticket, or its ticket is in a match that a director of Open Match
+// assigns soon. A ticket whose players are asked whether they accept a match is removed, too, which ends the match for
+// the others. Errors: Superseded for another epoch; Unavailable.
 func (s *Store) DequeueRealtime(ctx context.Context, region string, session SessionEpoch) (removed bool, err error) {
 	done, err := s.groups.waitGroup.Do(ctx, region, waitChange{session: session})
 	return done.removed, err

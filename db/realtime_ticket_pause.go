@@ -7,8 +7,9 @@ import (
 	"github.com/lattice-director/director/db/query"
 )
 
-// pauseSessions defers statements that pause the tickets of sessions which this transaction suspends, or with pause false resume the tickets of
-// sessions which it attaches: those without another suspended session. Call notifyTickets after the commit.
+// pauseSessions defers statements that pause the tickets of sessions which this transaction suspends, or with pause
+// false resume the tickets of sessions which it attaches: those without another suspended session. Call notifyTickets
+// after the commit.
 func (s *Store) pauseSessions(q *query.Queries, region string, sessions []string, pause bool) {
 	if len(sessions) == 0 {
 		return
@@ -19,9 +20,9 @@ func (s *Store) pauseSessions(q *query.Queries, region string, sessions []string
 	})
 }
 
-// leaveSessions takes the tickets of sessions that this transaction ends out of the queue. A room that queued with one learns of it from a worker.
-// Call notifyTickets after the commit. Errors: a conflict where a match was committed meanwhile, whose room invites the sessions by now: the
-// transaction must be repeated.
+// leaveSessions takes the tickets of sessions that this transaction ends out of the queue. A room that queued with one
+// learns of it from a worker. Call notifyTickets after the commit. Errors: a conflict where a match was committed
+// meanwhile, whose room invites the sessions by now: the transaction must be repeated.
 func (s *Store) leaveSessions(ctx context.Context, q *query.Queries, region string, sessions []string) error {
 	t := s.newWaits(q, region)
 	t.quietSessions = sessions

@@ -13,8 +13,8 @@ import (
 	"github.com/lattice-director/director/match/profile"
 )
 
-// changeWaits decides calls of sessions of a region in one transaction. The second call of a session stays for the next batch, as does one about
-// players about whom an older call has decided.
+// changeWaits decides calls of sessions of a region in one transaction. The second call of a session stays for the next
+// batch, as does one about players about whom an older call has decided.
 func (s *Store) changeWaits(ctx context.Context, region string, calls []*waitCall) error {
 	var t *waits
 	err := s.inTx(ctx, func(q *query.Queries) error {
@@ -36,11 +36,12 @@ func (s *Store) changeWaits(ctx context.Context, region string, calls []*waitCal
 // waits is a transaction that changes with which tickets sessions of a region wait.
 type waits struct {
 	*Store
-	q              *query.Queries
-	region         string
-	tickets        queueing // new tickets of the universe
-	waiting        []query.WaitingSessionsRow
-	profiles       map[string]*profile.Profile // of the wishes, by name; nil: a newer release wrote it, and this one cannot read it
+	q       *query.Queries
+	region  string
+	tickets queueing // new tickets of the universe
+	waiting []query.WaitingSessionsRow
+	// of the wishes, by name; nil: a newer release wrote it, and this one cannot read it
+	profiles       map[string]*profile.Profile
 	leaves         map[ticketRef]leaving
 	roomsTold      []uuid.UUID // rooms that know that they do not wait any more
 	quietSessions  []string    // sessions that know why their ticket leaves
@@ -210,8 +211,8 @@ func (t *waits) admitWithout(replaced []query.WaitingSessionsRow, w *wish) (a Pl
 	return t.tickets.admit(w.request)
 }
 
-// replaces reports whether a ticket leaves the queue for the wish: it is of a member or of the room, or another session of a player made it alone,
-// for the same profile.
+// replaces reports whether a ticket leaves the queue for the wish: it is of a member or of the room, or another session
+// of a player made it alone, for the same profile.
 func (t *waits) replaces(w *wish, r query.WaitingSessionsRow) bool {
 	for i, m := range w.members {
 		if m.Session == r.Session || r.Lobby == nil && r.Sub == w.subs[i] && t.profileOf(r.RoomType) == t.profileOf(w.queue.RoomType) {

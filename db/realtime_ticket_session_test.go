@@ -30,7 +30,8 @@ func (n *nexis) queuedParty(members ...db.OpenedRealtime) (ticket string) {
 	return one[string](n.bundle, "SELECT DISTINCT ticket FROM realtime_tickets")
 }
 
-// Pins players that are matched with a client that is gone: its replica was killed, so that nobody suspended the session.
+// Pins players that are matched with a client that is gone: its replica was killed, so that nobody suspended the
+// session.
 func TestTheTicketsOfADeadReplicaArePaused(t *testing.T) {
 	t.Parallel()
 	n := setupQueue(t)
@@ -83,8 +84,8 @@ func TestATakeoverKeepsTheTicketInTheQueue(t *testing.T) {
 	require.Equal(t, 1, one[int](n.bundle, "SELECT count(*) FROM ticket_events"))
 }
 
-// Pins `owner IS NOT NULL` of HoldSessionEpochs: a request that comes late, from a connection whose session is suspended with the
-// same epoch, queues nobody and cancels nothing.
+// Pins `owner IS NOT NULL` of HoldSessionEpochs: a request that comes late, from a connection whose session is
+// suspended with the same epoch, queues nobody and cancels nothing.
 func TestASuspendedSessionDoesNotQueue(t *testing.T) {
 	t.Parallel()
 	n := setupQueue(t)
@@ -137,7 +138,8 @@ func TestAPartyLeavesTheQueueWithAMemberThatEnds(t *testing.T) {
 	n.requireInvariants()
 }
 
-// A ticket in a ready check is not paused with its session: the check decides first. If the ticket is in the queue again, a worker pauses it.
+// A ticket in a ready check is not paused with its session: the check decides first. If the ticket is in the queue
+// again, a worker pauses it.
 func TestATicketThatComesBackFromAReadyCheckIsPaused(t *testing.T) {
 	t.Parallel()
 	n := setupQueue(t)

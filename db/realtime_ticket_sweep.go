@@ -10,16 +10,17 @@ import (
 	"github.com/lattice-director/director/lobby"
 )
 
-// WaitingRegions returns the regions of the realtime lobby with sessions that wait for a match, rooms that must hear what became of their tickets, or
-// rooms of matches with a server. Errors: Unavailable.
+// WaitingRegions returns the regions of the realtime lobby with sessions that wait for a match, rooms that must hear
+// what became of their tickets, or rooms of matches with a server. Errors: Unavailable.
 func (s *Store) WaitingRegions(ctx context.Context) ([]string, error) {
 	regions, err := s.q.WaitingRegions(ctx)
 	return regions, classify(err)
 }
 
-// SettleLostTickets ends the waiting of sessions whose ticket left the queue without them, at most batch tickets: it expired, an operator deleted it,
-// or a director of Open Match assigned it. The sessions of an assigned ticket are invited into a room with the server that connection finds in the
-// assignment. Any number of workers may call it at the same time. Errors: Unavailable.
+// SettleLostTickets ends the waiting of sessions whose ticket left the queue without them, at most batch tickets: it
+// expired, an operator deleted it, or a director of Open Match assigned it. The sessions of an assigned ticket are
+// invited into a room with the server that connection finds in the assignment. Any number of workers may call it at the
+// same time. Errors: Unavailable.
 func (s *Store) SettleLostTickets(ctx context.Context, region string, batch int, connection func(assignment []byte) (string, error)) (n int, err error) {
 	var made *matchRooms
 	err = s.inBulkTxWithRetries(ctx, func(q *query.Queries) error {
@@ -56,7 +57,8 @@ func byTicket(rows []query.LostWaitingRow) (all [][]query.LostWaitingRow) {
 	return all
 }
 
-// assignedRooms is the namespace of ids of matches that a director of Open Match made: the id depends on the ticket only, so that it gets one room.
+// assignedRooms is the namespace of ids of matches that a director of Open Match made: the id depends on the ticket
+// only, so that it gets one room.
 var assignedRooms = uuid.MustParse("6f1d2d0e-6b5c-4e0b-9f63-6e6578697321")
 
 // settleLost defers what becomes of the sessions of one ticket.
@@ -102,8 +104,8 @@ func reasonOf(r query.LostWaitingRow) string {
 	return reasonDeleted
 }
 
-// PauseForgottenTickets pauses the tickets of suspended sessions, at most batch, that were in a match when the sessions were suspended and are in the
-// queue again. Errors: Unavailable.
+// PauseForgottenTickets pauses the tickets of suspended sessions, at most batch, that were in a match when the sessions
+// were suspended and are in the queue again. Errors: Unavailable.
 func (s *Store) PauseForgottenTickets(ctx context.Context, region string, batch int) (n int, err error) {
 	err = s.inBulkTxWithRetries(ctx, func(q *query.Queries) error {
 		ids, err := q.SuspendedAndQueued(ctx, query.SuspendedAndQueuedParams{Region: region, Batch: int32(batch), PendingFor: s.cfg.Timing.PendingFor})
@@ -114,8 +116,8 @@ func (s *Store) PauseForgottenTickets(ctx context.Context, region string, batch 
 	return n, classify(err)
 }
 
-// ForgetExpiredWaits deletes what sessions were told of tickets that left the queue more than five minutes ago, at most batch rows. Errors:
-// Unavailable.
+// ForgetExpiredWaits deletes what sessions were told of tickets that left the queue more than five minutes ago, at most
+// batch rows. Errors: Unavailable.
 func (s *Store) ForgetExpiredWaits(ctx context.Context, region string, batch int) (int, error) {
 	n, err := s.q.ForgetExpiredWaits(ctx, query.ForgetExpiredWaitsParams{Region: region, Batch: int32(batch)})
 	return int(n), classify(err)

@@ -49,8 +49,8 @@ func (n *nexis) decided(tickets ...db.QueuedRealtime) (db.MatchOwner, db.NewMatc
 	return n.takeProfile(d.Profile), d
 }
 
-// A match of two sessions makes one room, in its transaction, into which both are invited in the order of the queue; nothing else is left of their
-// tickets, and the invitation reaches whoever owns the session next.
+// A match of two sessions makes one room, in its transaction, into which both are invited in the order of the queue;
+// nothing else is left of their tickets, and the invitation reaches whoever owns the session next.
 func TestAMatchOfSessionsMakesOneRoom(t *testing.T) {
 	t.Parallel()
 	n := setupQueue(t)
@@ -102,7 +102,8 @@ func TestASessionWaitsOnce(t *testing.T) {
 	n.requireInvariants()
 }
 
-// A session that queues on two replicas at a time, both of which believe to own it, has one ticket: the older epoch changes nothing.
+// A session that queues on two replicas at a time, both of which believe to own it, has one ticket: the older epoch
+// changes nothing.
 func TestOneTicketOnTwoReplicas(t *testing.T) {
 	t.Parallel()
 	n := setupQueue(t)
@@ -167,7 +168,8 @@ func TestATicketLeavesWithItsSession(t *testing.T) {
 	n.requireInvariants()
 }
 
-// A director of Open Match may take the ticket, as any: then a worker makes the room, once, with the server of the assignment.
+// A director of Open Match may take the ticket, as any: then a worker makes the room, once, with the server of the
+// assignment.
 func TestATicketAssignedByADirectorMakesARoom(t *testing.T) {
 	t.Parallel()
 	n := setupQueue(t)

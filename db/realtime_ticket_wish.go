@@ -22,7 +22,8 @@ type wish struct {
 	members []lobby.Member
 	subs    []string // the players of the ticket, as members
 	draft   QueueDraft
-	ticket  func(created time.Time) (*match.Ticket, error) // as the profile of the draft judges it; nil: it is not judged
+	// as the profile of the draft judges it; nil: it is not judged
+	ticket  func(created time.Time) (*match.Ticket, error)
 	request PlayerTicketRequest
 	answer  PlayerTicketAnswer // of a ticket that was made
 }

@@ -57,8 +57,8 @@ func (t *waits) takeOut(ctx context.Context) error {
 	return nil
 }
 
-// takeOutOf takes tickets out of the queue of a universe. Where another transaction matched one of them meanwhile, it fails as a conflict, so that
-// the transaction is decided again.
+// takeOutOf takes tickets out of the queue of a universe. Where another transaction matched one of them meanwhile, it
+// fails as a conflict, so that the transaction is decided again.
 func (t *waits) takeOutOf(ctx context.Context, universe string, leaves []leaving) error {
 	slices.SortFunc(leaves, func(a, b leaving) int { return cmp.Compare(a.id, b.id) })
 	rows, err := t.Store.takeOut(ctx, t.q, universe, leaves)

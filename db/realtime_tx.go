@@ -18,7 +18,8 @@ type sessionTx struct {
 	changed []string // sessions whose replicas must hear of the commit
 }
 
-// onSessions runs a transaction on sessions, and then sends its notices. It runs fn again if its rooms need further sessions.
+// onSessions runs a transaction on sessions, and then sends its notices. It runs fn again if its rooms need further
+// sessions.
 func (s *Store) onSessions(ctx context.Context, region string, fn func(*sessionTx) error) error {
 	var t *sessionTx
 	err := lockingSessions(func(further []string) error {
@@ -58,7 +59,8 @@ type sessionRooms []struct {
 	result  *lobbyResult
 }
 
-// inRooms lets actions act in all rooms of locked sessions, and with invited in those to which they are invited. Call it once in a transaction.
+// inRooms lets actions act in all rooms of locked sessions, and with invited in those to which they are invited. Call
+// it once in a transaction.
 func (t *sessionTx) inRooms(ctx context.Context, sessions []string, invited bool, act func(session string) lobby.Action) (sessionRooms, error) {
 	rows, err := t.q.RoomsOfRealtimeSessions(ctx, query.RoomsOfRealtimeSessionsParams{Region: t.region, Sessions: sessions, Invited: invited})
 	if err != nil || len(rows) == 0 {

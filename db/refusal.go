@@ -17,8 +17,8 @@ type Refusals struct {
 	LastAge  time.Duration // how long ago the latest was
 }
 
-// RecordRefusals adds refusals to ops.refusals, in one statement. No two of them may have the same player, call and code. Texts must be valid
-// UTF-8 without NUL. Errors: Unavailable; all or none of them were added then.
+// RecordRefusals adds refusals to ops.refusals, in one statement. No two of them may have the same player, call and
+// code. Texts must be valid UTF-8 without NUL. Errors: Unavailable; all or none of them were added then.
 func (s *Store) RecordRefusals(ctx context.Context, all []Refusals) error {
 	var p query.RecordRefusalsParams
 	for _, r := range all {

@@ -20,7 +20,8 @@ func refusal(player, code string, ages ...time.Duration) db.Refusals {
 	return r
 }
 
-// Refusals of an hour are one row, whichever replica records them, with the first and the latest time; others are rows of their own.
+// Refusals of an hour are one row, whichever replica records them, with the first and the latest time; others are rows
+// of their own.
 func TestRefusalsOfAnHourAreOneRow(t *testing.T) {
 	t.Parallel()
 	c := newConsole(t)

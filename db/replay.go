@@ -20,8 +20,8 @@ const (
 	maxShortages = 100_000
 )
 
-// PastTickets calls f with the tickets that were in the queue between these times and have left it, by creation, until f returns an
-// error, which it returns. It keeps one page in memory and no transaction open. Errors: Unavailable.
+// PastTickets calls f with the tickets that were in the queue between these times and have left it, by creation, until
+// f returns an error, which it returns. It keeps one page in memory and no transaction open. Errors: Unavailable.
 func (s *Store) PastTickets(ctx context.Context, p Past, f func(query.ReplayTicketsRow) error) error {
 	arg := query.ReplayTicketsParams{Region: p.Region, Profile: p.Profile, Since: p.From, Until: p.Until, After: time.Unix(0, 0), Page: replayPage}
 	return eachPast(func() ([]query.ReplayTicketsRow, error) { return s.q.ReplayTickets(ctx, arg) }, func(row query.ReplayTicketsRow) error {
@@ -30,7 +30,8 @@ func (s *Store) PastTickets(ctx context.Context, p Past, f func(query.ReplayTick
 	})
 }
 
-// eachPast calls f with each row of the pages that read returns, until a page is not full. f must advance the start of the next page.
+// eachPast calls f with each row of the pages that read returns, until a page is not full. f must advance the start of
+// the next page.
 func eachPast[Row any](read func() ([]Row, error), f func(Row) error) error {
 	for {
 		page, err := read()
@@ -57,8 +58,8 @@ func (s *Store) PastMatches(ctx context.Context, p Past, f func(query.ReplayMatc
 	})
 }
 
-// PastVersions returns the versions that made matches, with the seeds of their random choices, those with most matches first. Errors:
-// Unavailable.
+// PastVersions returns the versions that made matches, with the seeds of their random choices, those with most matches
+// first. Errors: Unavailable.
 func (s *Store) PastVersions(ctx context.Context, p Past) ([]query.ReplayVersionsRow, error) {
 	rows, err := s.q.ReplayVersions(ctx, query.ReplayVersionsParams{Region: p.Region, Profile: p.Profile, Since: p.From, Until: p.Until})
 	return rows, classify(err)
@@ -70,7 +71,8 @@ func (s *Store) PastRegions(ctx context.Context, p Past) ([]string, error) {
 	return names, classify(err)
 }
 
-// PastShortages returns the matches that waited for a server for longer than a time, at most 100,000. Errors: Unavailable.
+// PastShortages returns the matches that waited for a server for longer than a time, at most 100,000. Errors:
+// Unavailable.
 func (s *Store) PastShortages(ctx context.Context, p Past, longer time.Duration) ([]query.ReplayShortagesRow, error) {
 	rows, err := s.q.ReplayShortages(ctx, query.ReplayShortagesParams{
 		Region: p.Region, Profile: p.Profile, Since: p.From, Until: p.Until, Longer: longer, Page: maxShortages,
@@ -78,7 +80,8 @@ func (s *Store) PastShortages(ctx context.Context, p Past, longer time.Duration)
 	return rows, classify(err)
 }
 
-// HistoryBegins returns when the first ticket of the history left the queue; zero: there is no history. Errors: Unavailable.
+// HistoryBegins returns when the first ticket of the history left the queue; zero: there is no history. Errors:
+// Unavailable.
 func (s *Store) HistoryBegins(ctx context.Context, region string) (time.Time, error) {
 	begins, err := s.q.ReplayHistory(ctx, region)
 	if err != nil || begins.Unix() <= 0 {

@@ -11,8 +11,8 @@ import (
 	"github.com/lattice-director/director/internal/base/fault"
 )
 
-// BeginReplica records that a process of the director accepts connections of a region's agents, and returns the new replica's id. Errors:
-// Unavailable.
+// BeginReplica records that a process of the director accepts connections of a region's agents, and returns the new
+// replica's id. Errors: Unavailable.
 func (s *Store) BeginReplica(ctx context.Context, region string) (uuid.UUID, error) {
 	id, err := s.beginReplica(ctx, region, faceOrchestrator)
 	if err == nil {
@@ -21,9 +21,9 @@ func (s *Store) BeginReplica(ctx context.Context, region string) (uuid.UUID, err
 	return id, err
 }
 
-// RenewReplica renews the lease of a replica; call it every second. silence is the longest time since a last reply among its agents that
-// have missed no poll, 0 without agents. Errors: Superseded (the replica was ended: close all connections and call BeginReplica for a new
-// id), Unavailable.
+// RenewReplica renews the lease of a replica; call it every second. silence is the longest time since a last reply
+// among its agents that have missed no poll, 0 without agents. Errors: Superseded (the replica was ended: close all
+// connections and call BeginReplica for a new id), Unavailable.
 func (s *Store) RenewReplica(ctx context.Context, region string, id uuid.UUID, silence time.Duration) error {
 	renewed, err := s.q.RenewReplica(ctx, query.RenewReplicaParams{Region: region, ID: id, Silence: silence})
 	if err == nil && renewed == 0 {
@@ -32,12 +32,14 @@ func (s *Store) RenewReplica(ctx context.Context, region string, id uuid.UUID, s
 	return classify(err)
 }
 
-// EndReplica ends a replica that stops. If other replicas are live, its agents stay listed for the time keep, so that they can join there.
-// Otherwise they leave at once, and so do the remaining agents of replicas that ended earlier. Errors: Unavailable.
+// EndReplica ends a replica that stops. If other replicas are live, its agents stay listed for the time keep, so that
+// they can join there. Otherwise they leave at once, and so do the remaining agents of replicas that ended earlier.
+// Errors: Unavailable.
 func (s *Store) EndReplica(ctx context.Context, region string, id uuid.UUID, keep time.Duration) error {
 	var alone bool
 	err := s.inTx(ctx, func(q *query.Queries) error {
-		others, err := q.LockReplicas(ctx, region) // if two replicas stop at the same time, the second one must see that no other is live
+		// if two replicas stop at the same time, the second one must see that no other is live
+		others, err := q.LockReplicas(ctx, region)
 		if err != nil {
 			return err
 		}
@@ -68,7 +70,8 @@ func noneLives(replicas []query.LockReplicasRow, but uuid.UUID) bool {
 	return true
 }
 
-// EndExpiredReplicas ends the replicas of a region whose lease has expired, and returns their number. See EndAgents. Errors: Unavailable.
+// EndExpiredReplicas ends the replicas of a region whose lease has expired, and returns their number. See EndAgents.
+// Errors: Unavailable.
 func (s *Store) EndExpiredReplicas(ctx context.Context, region string) (int, error) {
 	ended, err := s.q.EndExpiredReplicas(ctx, query.EndExpiredReplicasParams{Region: region, Face: faceOrchestrator})
 	if err != nil {
@@ -100,8 +103,9 @@ type OwnAgents struct {
 	Next       uint64 // for the next call
 }
 
-// OwnAgents returns the agents of a replica that changed since an earlier call. since is the Next of that call; 0 returns all agents. It may
-// return an agent twice. Call it every second, and after notifications of the replica's topic. Errors: Unavailable.
+// OwnAgents returns the agents of a replica that changed since an earlier call. since is the Next of that call; 0
+// returns all agents. It may return an agent twice. Call it every second, and after notifications of the replica's
+// topic. Errors: Unavailable.
 func (s *Store) OwnAgents(ctx context.Context, region string, replica uuid.UUID, since uint64) (OwnAgents, error) {
 	if since == 0 {
 		return s.allOwnAgents(ctx, region, replica)
@@ -138,7 +142,8 @@ func (s *Store) allOwnAgents(ctx context.Context, region string, replica uuid.UU
 	return out, nil
 }
 
-// queueOldest must be queued before the statement that reads rows, so that the snapshot of that statement is at least as new.
+// queueOldest must be queued before the statement that reads rows, so that the snapshot of that statement is at least
+// as new.
 func queueOldest(p *tx.Pipeline, into *uint64) {
 	query.Queue(p, into, func(q *query.Queries, ctx context.Context, _ struct{}) (uint64, error) {
 		return q.OldestTransaction(ctx)

@@ -109,7 +109,8 @@ func TestAReplicaLeavesItsAgentsToOthers(t *testing.T) {
 	require.Equal(t, 1, one[int](r.bundle, "SELECT count(*) FROM agent_states WHERE agent_id = $1 AND left_at IS NOT NULL", ref.ID))
 }
 
-// Pins two bugs: agents were listed although no replica was left, and two stopping replicas each left their agents to the other.
+// Pins two bugs: agents were listed although no replica was left, and two stopping replicas each left their agents to
+// the other.
 func TestTheLastReplicaTakesAgentsAlong(t *testing.T) {
 	t.Parallel()
 	r := setupAgents(t)

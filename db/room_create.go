@@ -11,11 +11,11 @@ import (
 	"github.com/lattice-director/director/internal/base/fault"
 )
 
-// CreateRoom reserves a room on an agent and inserts the command that creates it. The agent's ack settles the command: see
-// [Store.CommandAnswers]. Calls of one region that wait at the same time share a transaction. Errors, in the order in which they are
-// checked, with the code: Invalid for an id outside its limits; Conflict, ROOM_EXISTS; Invalid, VALIDATION, for two pins;
-// NotFound, INSTANCE_NOT_FOUND; Conflict, INSTANCE_DRAINING; Gone, INSTANCE_DISCONNECTED; NoCapacity, NO_CANDIDATE; TooMany, INSTANCE_BUSY;
-// Unavailable, in which case the room may or may not be reserved.
+// CreateRoom reserves a room on an agent and inserts the command that creates it. The agent's ack settles the command:
+// see [Store.CommandAnswers]. Calls of one region that wait at the same time share a transaction. Errors, in the order
+// in which they are checked, with the code: Invalid for an id outside its limits; Conflict, ROOM_EXISTS; Invalid,
+// VALIDATION, for two pins; NotFound, INSTANCE_NOT_FOUND; Conflict, INSTANCE_DRAINING; Gone, INSTANCE_DISCONNECTED;
+// NoCapacity, NO_CANDIDATE; TooMany, INSTANCE_BUSY; Unavailable, in which case the room may or may not be reserved.
 func (s *Store) CreateRoom(ctx context.Context, r NewRoom) (Command, error) {
 	if r.RoomID == "" {
 		r.RoomID = newRoomID()
@@ -28,8 +28,9 @@ func (s *Store) CreateRoom(ctx context.Context, r NewRoom) (Command, error) {
 
 type newRoomCall = batch.Call[NewRoom, Command]
 
-// createRooms handles calls of one region in one transaction. A call stays for the next batch, with a new snapshot, if other transactions
-// filled its agent before it could be locked, or if an earlier call of the batch requests the same id.
+// createRooms handles calls of one region in one transaction. A call stays for the next batch, with a new snapshot, if
+// other transactions filled its agent before it could be locked, or if an earlier call of the batch requests the same
+// id.
 func (s *Store) createRooms(ctx context.Context, region string, calls []*newRoomCall) error {
 	orders := newOrders(calls)
 	h := roomHosting{region: region}
@@ -50,7 +51,8 @@ func (s *Store) createRooms(ctx context.Context, region string, calls []*newRoom
 	return nil
 }
 
-// maxRoomGroups limits the kinds of rooms of one transaction: each needs a search for agents, about 10 ms in a fleet of 10,000 agents.
+// maxRoomGroups limits the kinds of rooms of one transaction: each needs a search for agents, about 10 ms in a fleet of
+// 10,000 agents.
 const maxRoomGroups = 8
 
 // newOrders returns an order for each call. Orders that must wait for the next batch are marked.

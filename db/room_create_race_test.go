@@ -15,7 +15,8 @@ import (
 	"github.com/lattice-director/director/internal/base/fault"
 )
 
-// Of 1,000 creates of 100 ids from three replicas, one per id gets the room, and no agent gets more rooms than its maximum.
+// Of 1,000 creates of 100 ids from three replicas, one per id gets the room, and no agent gets more rooms than its
+// maximum.
 func TestManyReplicasCreateTheSameRooms(t *testing.T) {
 	t.Parallel()
 	f := setupFleet(t)
@@ -63,8 +64,8 @@ func codeOf(err error) string {
 	return err.Error()
 }
 
-// During concurrent creates, refusals, acks and destroys of three replicas, the limits of agents hold at each moment (constraints check
-// in_flight), and the counters are right at the end.
+// During concurrent creates, refusals, acks and destroys of three replicas, the limits of agents hold at each moment
+// (constraints check in_flight), and the counters are right at the end.
 func TestLimitsHoldUnderRaces(t *testing.T) {
 	t.Parallel()
 	f := setupFleet(t)
@@ -136,8 +137,8 @@ func TestOneIDAtOnce(t *testing.T) {
 	}
 }
 
-// If other transactions fill an agent between the snapshot and the lock, the room goes to another agent. Only a snapshot without any
-// candidate refuses the room.
+// If other transactions fill an agent between the snapshot and the lock, the room goes to another agent. Only a
+// snapshot without any candidate refuses the room.
 func TestAnAgentThatIsTakenMeanwhile(t *testing.T) {
 	t.Parallel()
 	for name, other := range map[string]bool{"another one is free": true, "no other one is": false} {

@@ -17,8 +17,8 @@ type roomHost struct {
 	agentLoad
 }
 
-// roomHosting reserves rooms on agents within a transaction. The transaction may already hold locks that come before agents in the lock
-// order, so other transactions can use it to reserve rooms as well.
+// roomHosting reserves rooms on agents within a transaction. The transaction may already hold locks that come before
+// agents in the lock order, so other transactions can use it to reserve rooms as well.
 type roomHosting struct {
 	q      *query.Queries
 	region string
@@ -26,9 +26,9 @@ type roomHosting struct {
 	madeRooms []query.ReserveRoomsRow // known once the transaction has committed
 }
 
-// openRooms decides orders. It sets the error of refused orders, and queues the statement that reserves the other rooms with the commit. First it
-// reads a snapshot; only the snapshot can refuse an order. Then it locks the chosen agents and checks them again. If another transaction has
-// filled an order's agent in between, the order stays undecided.
+// openRooms decides orders. It sets the error of refused orders, and queues the statement that reserves the other rooms
+// with the commit. First it reads a snapshot; only the snapshot can refuse an order. Then it locks the chosen agents
+// and checks them again. If another transaction has filled an order's agent in between, the order stays undecided.
 func (h *roomHosting) openRooms(ctx context.Context, orders []*roomOrder) error {
 	look, err := h.look(ctx, pendingOrders(orders))
 	if err != nil {
@@ -78,7 +78,8 @@ func (h *roomHosting) look(ctx context.Context, orders []*roomOrder) (l hostLook
 	return l, h.lookEverywhere(ctx, new(tx.Pipeline), l.candidates, orders)
 }
 
-// lookEverywhere sends a pipeline, and with it the statement that reads the candidates of all groups from the whole fleet.
+// lookEverywhere sends a pipeline, and with it the statement that reads the candidates of all groups from the whole
+// fleet.
 func (h *roomHosting) lookEverywhere(ctx context.Context, out *tx.Pipeline, candidates map[string][]query.RoomCandidatesRow, orders []*roomOrder) error {
 	groups, wanted := groupsOf(orders)
 	var rows []query.RoomCandidatesRow
@@ -158,8 +159,8 @@ func (h *roomHosting) reserve(orders []*roomOrder) {
 	}
 }
 
-// outcome returns the result of an order in a committed transaction: its command, its error, or neither if another transaction must decide
-// the order.
+// outcome returns the result of an order in a committed transaction: its command, its error, or neither if another
+// transaction must decide the order.
 func (h *roomHosting) outcome(o *roomOrder) (Command, error) {
 	if o.err != nil || o.host == nil {
 		return Command{}, o.err

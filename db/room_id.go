@@ -8,8 +8,9 @@ import (
 	"strings"
 )
 
-// A room of a Rivalis game server has three ids: the raw one, any text that the game chose; the base, which is the raw one made
-// fit for a URL; and the public one, which callers use: the base, unless another room of the fleet has it (room_name.go).
+// A room of a Rivalis game server has three ids: the raw one, any text that the game chose; the base, which is the raw
+// one made fit for a URL; and the public one, which callers use: the base, unless another room of the fleet has it
+// (room_name.go).
 
 const maxRoomID = 64 // characters of an id that callers choose
 
@@ -29,8 +30,8 @@ func newRoomID() string {
 	return "r_" + base64.RawURLEncoding.EncodeToString(secret)[:21]
 }
 
-// roomBase returns the base of a raw id: each byte that a valid id cannot have is percent-encoded, ~ and . included. Unlike
-// url.PathEscape it also encodes the separators of ids.
+// roomBase returns the base of a raw id: each byte that a valid id cannot have is percent-encoded, ~ and . included.
+// Unlike url.PathEscape it also encodes the separators of ids.
 func roomBase(raw string) string {
 	if strings.IndexFunc(raw, outsideRoomIDs) < 0 {
 		return raw

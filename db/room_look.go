@@ -78,7 +78,8 @@ func pinRefusal(r query.RoomHostsRow, o *roomOrder) error {
 	return nil
 }
 
-// deal chooses agents for the orders without a pin. An order gets no agent if other orders of this transaction got the last place.
+// deal chooses agents for the orders without a pin. An order gets no agent if other orders of this transaction got the
+// last place.
 func (l hostLook) deal(orders []*roomOrder) {
 	d := roomDeal{index: map[string]int{}, positions: map[string]int{}}
 	for _, o := range orders {
@@ -137,7 +138,8 @@ func (d *roomDeal) newGroup(strategy string, candidates []query.RoomCandidatesRo
 		}
 	}
 	if len(candidates) > 0 {
-		g.undeclared += int(candidates[0].Undeclared) // the same in all rows; it may be larger than the number of rows read
+		// the same in all rows; it may be larger than the number of rows read
+		g.undeclared += int(candidates[0].Undeclared)
 	}
 	return g
 }

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// namedRoom is one of the rooms of a fleet that have the same base. An agent has at most one of them, but each agent may have one:
-// many games name a room "lobby".
+// namedRoom is one of the rooms of a fleet that have the same base. An agent has at most one of them, but each agent
+// may have one: many games name a room "lobby".
 type namedRoom struct {
 	agentID    string    // the connection, 16 hex digits
 	processUID string    // as the process reports it: any text, and two connections may report the same
@@ -18,13 +18,13 @@ type namedRoom struct {
 	publicID   string    // empty if the raw id is empty
 }
 
-// nameRooms returns the public ids of rooms of one base, in their order. Besides new rooms the caller passes those that have an id
-// which nameRooms could choose: the base, or one that begins with the process of a given room.
+// nameRooms returns the public ids of rooms of one base, in their order. Besides new rooms the caller passes those that
+// have an id which nameRooms could choose: the base, or one that begins with the process of a given room.
 //
-// A room keeps its id while it exists, even if the base becomes free. Of the new rooms one gets the base if no
-// room has it: one that the fleet made before a local one, then that of the agent that joined first. A new room of the fleet also
-// takes the base from a local room, because callers use the id that they gave it. All other rooms are named after their process.
-// It is pure.
+// A room keeps its id while it exists, even if the base becomes free. Of the new rooms one gets the base if no room has
+// it: one that the fleet made before a local one, then that of the agent that joined first. A new room of the fleet
+// also takes the base from a local room, because callers use the id that they gave it. All other rooms are named after
+// their process. It is pure.
 func nameRooms(base string, rooms []namedRoom) []string {
 	ids, taken := make([]string, len(rooms)), make(map[string]bool, len(rooms))
 	for i, r := range rooms {
@@ -84,12 +84,14 @@ func (r namedRoom) ownName(base string, taken map[string]bool) string {
 	return names[len(names)-1]
 }
 
-// moreOwnNames limits how often a connection may lose a room of one base to a newer connection of its process and report it again.
+// moreOwnNames limits how often a connection may lose a room of one base to a newer connection of its process and
+// report it again.
 const moreOwnNames = 4
 
-// ownNames returns <process>~<base>; then <process>~<agent>~<base>, for the case that another connection of the process has the first form; then
-// forms with a number, for the case that a room with the second form has moved to a newer connection of the process. No base equals such an
-// id, because a base contains no ~ and process ids are encoded like bases.
+// ownNames returns <process>~<base>; then <process>~<agent>~<base>, for the case that another connection of the process
+// has the first form; then forms with a number, for the case that a room with the second form has moved to a newer
+// connection of the process. No base equals such an id, because a base contains no ~ and process ids are encoded like
+// bases.
 func (r namedRoom) ownNames(base string) []string {
 	process := roomBase(r.processUID)
 	if len(process) > maxProcessInID {

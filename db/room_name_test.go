@@ -48,8 +48,8 @@ func TestRoomsOfOneBase(t *testing.T) {
 	}
 }
 
-// For any rooms: ids are distinct, each is kept while its room lives except that of a local room that the fleet displaces, the
-// order in which rooms are given does not matter, and naming again changes nothing.
+// For any rooms: ids are distinct, each is kept while its room lives except that of a local room that the fleet
+// displaces, the order in which rooms are given does not matter, and naming again changes nothing.
 func TestRoomNamesProperties(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

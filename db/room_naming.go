@@ -84,7 +84,8 @@ func (t *agentTx) roomsByStoredID() map[string]*roomRow {
 	return known
 }
 
-// addOwnNames adds the rooms that have one of the other possible ids: of new rooms whose base is taken, or of rooms that lose their base.
+// addOwnNames adds the rooms that have one of the other possible ids: of new rooms whose base is taken, or of rooms
+// that lose their base.
 func (t *agentTx) addOwnNames(ctx context.Context, byBase map[string][]*roomRow, held map[string][]heldRoom) error {
 	var ids []string
 	for base, fresh := range byBase {
@@ -112,7 +113,8 @@ func (t *agentTx) namedRoomOf(r *roomRow) namedRoom {
 	return namedRoom{agentID: r.agent, processUID: a.content.ProcessUID, joined: a.joined, local: r.local, isNew: r.isNew}
 }
 
-// nameBase chooses the public ids of the new rooms of one base. If this renames a room of an unlocked agent, it adds the agent to more.
+// nameBase chooses the public ids of the new rooms of one base. If this renames a room of an unlocked agent, it adds
+// the agent to more.
 func (t *agentTx) nameBase(base string, held []heldRoom, fresh []*roomRow, more *lockMore) {
 	var named []namedRoom
 	for _, h := range held {

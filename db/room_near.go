@@ -6,13 +6,14 @@ import (
 	"github.com/lattice-director/director/db/query"
 )
 
-// The candidates of a room are all agents of the fleet that may host it, of which the best one gets it. To read them costs as much as the fleet
-// is large. So a replica names the agents that look best in its copy of the fleet, in [NewRoom.Near], and this file decides by their rows alone
-// if these have places enough. A copy is milliseconds old: the rows are read anew and checked again under their locks, so it decides only which
-// agents are compared. Nothing is refused because of it: where the named agents do not suffice, the whole fleet is read.
+// The candidates of a room are all agents of the fleet that may host it, of which the best one gets it. To read them
+// costs as much as the fleet is large. So a replica names the agents that look best in its copy of the fleet, in
+// [NewRoom.Near], and this file decides by their rows alone if these have places enough. A copy is milliseconds old:
+// the rows are read anew and checked again under their locks, so it decides only which agents are compared. Nothing is
+// refused because of it: where the named agents do not suffice, the whole fleet is read.
 
-// spareNear is how many agents more than rooms are compared, so that the best ones are among them although the copies of other replicas name the
-// same ones.
+// spareNear is how many agents more than rooms are compared, so that the best ones are among them although the copies
+// of other replicas name the same ones.
 const spareNear = 32
 
 // nearby is the agents that the orders name, by group. The zero value names none: the whole fleet is read.
@@ -22,8 +23,8 @@ type nearby struct {
 	namedAgents map[string]map[string]bool
 }
 
-// nearbyHosts returns the agents that orders without a pin name, each group as many as it has rooms and some more. It names none if an order
-// names none.
+// nearbyHosts returns the agents that orders without a pin name, each group as many as it has rooms and some more. It
+// names none if an order names none.
 func nearbyHosts(orders []*roomOrder) nearby {
 	n := nearby{orders: map[string][]*roomOrder{}, namedAgents: map[string]map[string]bool{}}
 	for _, o := range orders {
@@ -53,7 +54,8 @@ func nearbyHosts(orders []*roomOrder) nearby {
 	return n
 }
 
-// choose adds the candidates of each group among the rows of the named agents. It returns false if a group needs the whole fleet.
+// choose adds the candidates of each group among the rows of the named agents. It returns false if a group needs the
+// whole fleet.
 func (n nearby) choose(rows []query.RoomHostsRow, candidates map[string][]query.RoomCandidatesRow) bool {
 	for group, orders := range n.orders {
 		places, undeclared := 0, 0

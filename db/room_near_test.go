@@ -10,8 +10,8 @@ import (
 	"github.com/lattice-director/director/db"
 )
 
-// Pins a create that reads the whole fleet although named agents have places, and one that is refused, or goes to a wrong agent, because the
-// copy of the fleet was old.
+// Pins a create that reads the whole fleet although named agents have places, and one that is refused, or goes to a
+// wrong agent, because the copy of the fleet was old.
 func TestNamedAgentsAreComparedAlone(t *testing.T) {
 	t.Parallel()
 	f := setupFleet(t)

@@ -13,11 +13,12 @@ import (
 	"github.com/lattice-director/director/internal/base/fault"
 )
 
-// A session on the process of an agent is a room with the session's id. The transaction that opens such a session requests the room
-// (placement_opening.go). This file holds the later steps, which internal/rivalis/roomhost calls for the agents whose connections its replica holds.
+// A session on the process of an agent is a room with the session's id. The transaction that opens such a session
+// requests the room (placement_opening.go). This file holds the later steps, which internal/rivalis/roomhost calls for
+// the agents whose connections its replica holds.
 
-// HostProcess is the process of an agent with the label matchmaking=true, which therefore hosts sessions, and the instance as which it is
-// registered.
+// HostProcess is the process of an agent with the label matchmaking=true, which therefore hosts sessions, and the
+// instance as which it is registered.
 type HostProcess struct {
 	ID             string // process_uid of the agent, and id of the instance
 	Endpoint       string
@@ -47,8 +48,8 @@ type HostInstance struct {
 // maxHosts limits the processes that one replica registers. It equals the default limit of its agents.
 const maxHosts = 20_000
 
-// HostProcesses returns the processes that host sessions and whose newest connection the replica holds, ordered by id, at most 20,000.
-// Errors: Unavailable.
+// HostProcesses returns the processes that host sessions and whose newest connection the replica holds, ordered by id,
+// at most 20,000. Errors: Unavailable.
 func (s *Store) HostProcesses(ctx context.Context, region string, replica uuid.UUID) ([]HostProcess, error) {
 	rows, err := s.q.HostProcesses(ctx, query.HostProcessesParams{Region: region, Replica: replica, Most: maxHosts})
 	hosts := make([]HostProcess, 0, len(rows))
@@ -87,8 +88,8 @@ func (s *Store) LimitSessions(ctx context.Context, region string, most map[strin
 }
 
 const (
-	// roomPatience is the time after its opening during which a session may be without a room: the timeout of the command, and a second in which
-	// the command may be sent again.
+	// roomPatience is the time after its opening during which a session may be without a room: the timeout of the
+	// command, and a second in which the command may be sent again.
 	roomPatience = roomTimeout + time.Second
 	// maxSettled limits the sessions and rooms of one call.
 	maxSettled = 1000
@@ -101,9 +102,9 @@ type SettledRooms struct {
 	HasMore bool // the limit was reached: call again
 }
 
-// SettleRooms compares the sessions on processes with their rooms, for the processes of which the replica holds a connection. It requests
-// missing rooms, closes sessions whose room the game has closed (reason room_gone), and closes sessions without a room after 11 seconds
-// (reason room_failed). Errors: Unavailable.
+// SettleRooms compares the sessions on processes with their rooms, for the processes of which the replica holds a
+// connection. It requests missing rooms, closes sessions whose room the game has closed (reason room_gone), and closes
+// sessions without a room after 11 seconds (reason room_failed). Errors: Unavailable.
 func (s *Store) SettleRooms(ctx context.Context, region string, replica uuid.UUID, processes []string) (SettledRooms, error) {
 	rows, err := s.q.UnsettledRooms(ctx, query.UnsettledRoomsParams{Region: region, Replica: replica, Processes: processes, Most: maxSettled})
 	if err != nil || len(rows) == 0 {
@@ -172,8 +173,8 @@ func settleRooms(rows []query.UnsettledRoomsRow) (w roomWork) {
 	return w
 }
 
-// OrphanedRooms returns the public ids of rooms whose session has ended, at most 1,000, on processes of which the replica holds a connection.
-// Errors: Unavailable.
+// OrphanedRooms returns the public ids of rooms whose session has ended, at most 1,000, on processes of which the
+// replica holds a connection. Errors: Unavailable.
 func (s *Store) OrphanedRooms(ctx context.Context, region string, replica uuid.UUID, processes []string) ([]string, error) {
 	ids, err := s.q.OrphanedRooms(ctx, query.OrphanedRoomsParams{
 		Region: region, Replica: replica, Processes: processes, Memory: s.cfg.Timing.ClosedMemory, Most: maxSettled,
@@ -197,7 +198,8 @@ const (
 	roomLook = 250 * time.Millisecond // between two reads without a notification
 )
 
-// resolveInRoom waits until the room of the session exists, which usually takes some milliseconds, and then resolves the seat.
+// resolveInRoom waits until the room of the session exists, which usually takes some milliseconds, and then resolves
+// the seat.
 func (s *Store) resolveInRoom(ctx context.Context, region string, r resolveRequest) (resolved Resolved, err error) {
 	wake, stop := s.Subscribe(TopicFleet, region)
 	defer stop()

@@ -12,8 +12,8 @@ import (
 	"github.com/lattice-director/director/db/query"
 )
 
-// RosterAgent is an agent as it appears in lists. LastSyncAt of Info is the time at which its last reply was recorded; see [RosterReplica] for
-// later replies.
+// RosterAgent is an agent as it appears in lists. LastSyncAt of Info is the time at which its last reply was recorded;
+// see [RosterReplica] for later replies.
 type RosterAgent struct {
 	Info            InstanceInfo // Rooms are ordered by id, without reserved rooms
 	Replica         uuid.UUID    // the replica that holds its connection
@@ -28,7 +28,8 @@ type RosterAgent struct {
 type RosterReplica struct {
 	ID     uuid.UUID
 	IsLive bool // its agents are listed; false: its lease has expired
-	// HeardSince is the latest time at which all its agents without a miss had replied. It is recorded about every second.
+	// HeardSince is the latest time at which all its agents without a miss had replied. It is recorded about every
+	// second.
 	HeardSince time.Time
 }
 
@@ -44,8 +45,8 @@ type RosterPage struct {
 // rosterPage is the number of agents after which a page ends. All agents of its last transaction are included.
 const rosterPage = 500
 
-// RosterAfter returns a page of the agents that have not left, ordered by id. Each page but the last has 500 agents. Errors: TooMany,
-// Unavailable.
+// RosterAfter returns a page of the agents that have not left, ordered by id. Each page but the last has 500 agents.
+// Errors: TooMany, Unavailable.
 func (s *Store) RosterAfter(ctx context.Context, region, after string) (page RosterPage, full bool, err error) {
 	err = s.read(ctx, func(ctx context.Context, q *query.Queries) error {
 		rows, err := q.RosterAfter(ctx, query.RosterAfterParams{Region: region, After: after, Page: rosterPage})
@@ -63,8 +64,9 @@ func (s *Store) RosterAfter(ctx context.Context, region, after string) (page Ros
 	return page, full, err
 }
 
-// RosterSince returns the agents that changed since a point, including agents that left. A caller that continues with the Next of each page
-// misses no change, in whatever order transactions commit; an agent may be returned twice. Errors: Unavailable.
+// RosterSince returns the agents that changed since a point, including agents that left. A caller that continues with
+// the Next of each page misses no change, in whatever order transactions commit; an agent may be returned twice.
+// Errors: Unavailable.
 func (s *Store) RosterSince(ctx context.Context, region string, since SettledPoint) (RosterPage, error) {
 	var p tx.Pipeline
 	var now query.CurrentSnapshotRow

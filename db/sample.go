@@ -6,8 +6,8 @@ import (
 	"github.com/lattice-director/director/db/query"
 )
 
-// TakeSamples writes the measures of the present minute, which ops.minute_samples shows, unless another worker has, and deletes those of
-// more than six hours ago. taken and dropped are numbers of rows. Errors: Unavailable.
+// TakeSamples writes the measures of the present minute, which ops.minute_samples shows, unless another worker has, and
+// deletes those of more than six hours ago. taken and dropped are numbers of rows. Errors: Unavailable.
 func (s *Store) TakeSamples(ctx context.Context) (taken, dropped int, err error) {
 	err = s.inBulkTxWithRetries(ctx, func(q *query.Queries) error {
 		n, err := q.TakeSamples(ctx)

@@ -12,7 +12,8 @@ import (
 	"github.com/lattice-director/director/db/query"
 )
 
-// waitingClock makes now() of a session with the search path public, pg_catalog wait for an advisory lock: its statements stop after their snapshot.
+// waitingClock makes now() of a session with the search path public, pg_catalog wait for an advisory lock: its
+// statements stop after their snapshot.
 const waitingClock = `
 	CREATE FUNCTION public.now() RETURNS timestamptz LANGUAGE plpgsql AS $$
 	BEGIN
@@ -20,8 +21,8 @@ const waitingClock = `
 		RETURN pg_catalog.now();
 	END $$`
 
-// Pins a server that ends with players on it: what changes the instance is committed after the snapshot of the statement that chooses servers to
-// end, a reservation, or an operator who lets players onto it again.
+// Pins a server that ends with players on it: what changes the instance is committed after the snapshot of the
+// statement that chooses servers to end, a reservation, or an operator who lets players onto it again.
 func TestAServerThatGetsPlayersBehindTheSnapshotIsKept(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -109,7 +109,8 @@ func TestAnEmptyServerThatDrainsEnds(t *testing.T) {
 	require.Equal(t, 2, b.scale().Started)
 }
 
-// Pins a player who waits for a server that was never started, and a second server that is started for nobody when the first one is given up.
+// Pins a player who waits for a server that was never started, and a second server that is started for nobody when the
+// first one is given up.
 func TestALostServerIsReplaced(t *testing.T) {
 	t.Parallel()
 	b := setup(t).withPool()

@@ -222,7 +222,8 @@ func TestSurplusAgainstReservations(t *testing.T) {
 	require.Equal(t, 40-ended, one[int](b, "SELECT count(*) FROM deployments d JOIN instances i ON i.deployment_id = d.id WHERE d.desired = 'running' AND i.status = 'ready'"))
 }
 
-// Pins matches of a region without servers that would be sent to another continent, although a pool could start servers for them.
+// Pins matches of a region without servers that would be sent to another continent, although a pool could start servers
+// for them.
 func TestRegionsOfPoolsAreGameRegions(t *testing.T) {
 	t.Parallel()
 	b := setup(t).withPool()
@@ -262,7 +263,8 @@ func TestNobodyIsSeatedOnAStartingInstance(t *testing.T) {
 	require.Equal(t, "gone", one[string](b, "SELECT status FROM instances"))
 }
 
-// Pins empty servers that never ended: a provider that had no room for more refused those that were coming, and none ends while some come.
+// Pins empty servers that never ended: a provider that had no room for more refused those that were coming, and none
+// ends while some come.
 func TestRefusedServersDoNotKeepTheSurplus(t *testing.T) {
 	t.Parallel()
 	b := setup(t).withPool()

@@ -7,7 +7,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// SchemaVersion returns the number of the newest migration that the database has; 0 when it has none. Errors: Unavailable.
+// SchemaVersion returns the number of the newest migration that the database has; 0 when it has none. Errors:
+// Unavailable.
 func (s *Store) SchemaVersion(ctx context.Context) (int64, error) {
 	version, err := s.q.SchemaVersion(ctx)
 	var pg *pgconn.PgError
@@ -17,8 +18,9 @@ func (s *Store) SchemaVersion(ctx context.Context) (int64, error) {
 	return version, classify(err)
 }
 
-// RestoredFromDump reports whether the database was restored from a dump and has rows of transactions whose numbers this server has
-// not reached yet: feeds hide these rows until 'director migrate up' renumbers them. Errors: Unavailable.
+// RestoredFromDump reports whether the database was restored from a dump and has rows of transactions whose numbers
+// this server has not reached yet: feeds hide these rows until 'director migrate up' renumbers them. Errors:
+// Unavailable.
 func (s *Store) RestoredFromDump(ctx context.Context) (bool, error) {
 	restored, err := s.q.RestoredFromDump(ctx)
 	return restored, classify(err)

@@ -46,9 +46,9 @@ type SeatReportResult struct {
 	Closed      bool // the session is closed: now, or before
 }
 
-// ReportSeats applies a report of players that joined and left. A report can be repeated. In a report about a session that is
-// closed, or belongs to another instance, all players are unknown. Errors: NotFound or Superseded for the instance,
-// Unavailable.
+// ReportSeats applies a report of players that joined and left. A report can be repeated. In a report about a session
+// that is closed, or belongs to another instance, all players are unknown. Errors: NotFound or Superseded for the
+// instance, Unavailable.
 func (s *Store) ReportSeats(ctx context.Context, r SeatReport) (SeatReportResult, error) {
 	region, _, ok := parseSessionID(r.SessionID)
 	if !ok {

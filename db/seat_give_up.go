@@ -8,8 +8,8 @@ import (
 	"github.com/lattice-director/director/db/query"
 )
 
-// GiveUpSeat frees the seat of a player who has not connected, and closes the session if nobody else holds a seat in it. It does nothing
-// where the player has no such seat. Errors: Unavailable.
+// GiveUpSeat frees the seat of a player who has not connected, and closes the session if nobody else holds a seat in
+// it. It does nothing where the player has no such seat. Errors: Unavailable.
 func (s *Store) GiveUpSeat(ctx context.Context, sessionID, sub string) error {
 	region, id, ok := parseSessionID(sessionID)
 	if !ok {

@@ -15,8 +15,8 @@ type ReapedSeats struct {
 	Closed int // sessions that became empty
 }
 
-// ReapSeats frees the seats of a region whose players did not connect in time, in at most batch sessions, and closes sessions
-// that become empty. Errors: Unavailable.
+// ReapSeats frees the seats of a region whose players did not connect in time, in at most batch sessions, and closes
+// sessions that become empty. Errors: Unavailable.
 func (s *Store) ReapSeats(ctx context.Context, region string, batch int) (done ReapedSeats, err error) {
 	err = s.inBulkTx(ctx, func(q *query.Queries) error {
 		done = ReapedSeats{}
@@ -55,7 +55,8 @@ func releaseExpiredSeats(ctx context.Context, q *query.Queries, region string, s
 	return len(freed), err
 }
 
-// PruneRedeemedTokens deletes token ids of a region that no valid token can have any more, at most batch. Errors: Unavailable.
+// PruneRedeemedTokens deletes token ids of a region that no valid token can have any more, at most batch. Errors:
+// Unavailable.
 func (s *Store) PruneRedeemedTokens(ctx context.Context, region string, batch int) (int, error) {
 	n, err := s.q.PruneRedeemedTokens(ctx, query.PruneRedeemedTokensParams{Region: region, Batch: int32(batch)})
 	return int(n), classify(err)

@@ -18,8 +18,8 @@ var errTokenRace = &pgconn.PgError{Code: "40001", Message: "a token id was redee
 
 type reportCall = batch.Call[SeatReport, SeatReportResult]
 
-// reportBatch decides reports of one region in one transaction, those about one session in their order. A report after one
-// that closes its session, or about a player of an earlier report, stays for the next batch.
+// reportBatch decides reports of one region in one transaction, those about one session in their order. A report after
+// one that closes its session, or about a player of an earlier report, stays for the next batch.
 func (s *Store) reportBatch(ctx context.Context, region string, calls []*reportCall) error {
 	var foreign []*reportCall
 	var reports []*report
@@ -107,16 +107,17 @@ func (rt reporting) load(ctx context.Context, calls []*reportCall) (reported, er
 	var locked []query.LockReportedSessionsRow
 	var seated []query.ReportedSeatsRow
 	var redeemed []query.RedeemedTokensRow
-	query.Queue(&out, &locked, (*query.Queries).LockReportedSessions, sessions) // first, so that the others see what the last holders of the locks wrote
+	// first, so that the others see what the last holders of the locks wrote
+	query.Queue(&out, &locked, (*query.Queries).LockReportedSessions, sessions)
 	query.Queue(&out, &seated, (*query.Queries).ReportedSeats, seats)
 	query.Queue(&out, &redeemed, (*query.Queries).RedeemedTokens, tokens)
 	err := rt.q.Send(ctx, &out)
 	return reportedOf(rt.region, locked, seated, redeemed), err
 }
 
-// write stores the decisions in the lock order: seats, then the instances of sessions that close. It releases seats before it
-// takes others, since a join may need the seat that an earlier report freed. It returns the instances that report for the
-// first time.
+// write stores the decisions in the lock order: seats, then the instances of sessions that close. It releases seats
+// before it takes others, since a join may need the seat that an earlier report freed. It returns the instances that
+// report for the first time.
 func (rt reporting) write(ctx context.Context, reports []*report) (started []string, err error) {
 	if len(reports)+len(rt.silentInstances) == 0 {
 		return nil, nil
@@ -146,7 +147,8 @@ func (rt reporting) write(ctx context.Context, reports []*report) (started []str
 	return started, nil
 }
 
-// closes adds statements that close sessions that ended or are empty, and that mark instances that report for the first time.
+// closes adds statements that close sessions that ended or are empty, and that mark instances that report for the first
+// time.
 func (rt reporting) closes(out *tx.Pipeline, reports []*report, started *[]string) {
 	var ended, emptied []uuid.UUID
 	silent := slices.Clone(rt.silentInstances)
@@ -209,8 +211,8 @@ func addSeatToConnect(p *query.ConnectSeatsParams, s query.LockReportedSessionsR
 	p.Connections = append(p.Connections, j.Connection)
 }
 
-// releases returns the seats to free: before, and apart from them those of players that joined in the same report, whose
-// joining is written first.
+// releases returns the seats to free: before, and apart from them those of players that joined in the same report,
+// whose joining is written first.
 func (rt reporting) releases(reports []*report) (before, visits query.ReleaseSeatsParams) {
 	before = query.ReleaseSeatsParams{Region: rt.region, EvenConnected: true, Reason: "left"}
 	visits = before

@@ -19,9 +19,10 @@ type reported struct {
 type reportedSession struct {
 	query.LockReportedSessionsRow
 
-	players        int
-	closed         bool
-	visited        bool            // a player joined and left in one report; its seat is free only after the batch is written
+	players int
+	closed  bool
+	// a player joined and left in one report; its seat is free only after the batch is written
+	visited        bool
 	decidedPlayers map[string]bool // players of earlier reports of this batch
 }
 
@@ -59,8 +60,8 @@ type report struct {
 	release []string // players whose seats to free
 }
 
-// decide decides the calls that this batch can decide, in their order. It returns as foreign the calls about a session that is
-// not their instance's.
+// decide decides the calls that this batch can decide, in their order. It returns as foreign the calls about a session
+// that is not their instance's.
 func (k reported) decide(calls []*reportCall) (reports []*report, foreign []*reportCall) {
 	for _, c := range calls {
 		s := k.sessions[c.Req.SessionID]

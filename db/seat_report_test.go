@@ -9,8 +9,8 @@ import (
 	"github.com/lattice-director/director/db/query"
 )
 
-// Reports about one session in one batch are decided one after the other. A report that needs rows which the batch has not written
-// yet stays for the next batch: the rows that were read are outdated for it.
+// Reports about one session in one batch are decided one after the other. A report that needs rows which the batch has
+// not written yet stays for the next batch: the rows that were read are outdated for it.
 func TestReportsOfOneBatch(t *testing.T) {
 	t.Parallel()
 	id, incarnation := uuid.New(), uuid.New()
@@ -63,7 +63,8 @@ func TestReportsOfOneBatch(t *testing.T) {
 	require.Len(t, foreign, 1)
 }
 
-// Pins joins that are written before the leaves which free their seats, so that the database rejects a batch of correct reports.
+// Pins joins that are written before the leaves which free their seats, so that the database rejects a batch of correct
+// reports.
 func TestLeavesFreeSeatsForJoinsOfTheirBatch(t *testing.T) {
 	t.Parallel()
 	s := smallFleet(t, 8, "a")
@@ -88,8 +89,8 @@ func TestLeavesFreeSeatsForJoinsOfTheirBatch(t *testing.T) {
 		require.Equal(t, []SeatOutcome{outcome}, resultOf(calls[i]).Outcomes)
 	}
 
-	// One report may have a join and a leave of the same player. The seat is free afterwards, and history has it as connected. The
-	// next report, which needs that seat, stays for the next batch.
+	// One report may have a join and a leave of the same player. The seat is free afterwards, and history has it as
+	// connected. The next report, which needs that seat, stays for the next batch.
 	joinAndLeave := join("dan", "t4")
 	s.mustRelease(t, full, "bob")
 	s.mustPlace(t, duelFor(2, "dan"))

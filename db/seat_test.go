@@ -74,7 +74,8 @@ func (b *bundle) reportConnection(instance, session, sub, jti, connection string
 	return b.report(r).Outcomes[0].Result
 }
 
-// A named connection holds its seat: a token is valid for one connection, and the end of another one does not free the seat.
+// A named connection holds its seat: a token is valid for one connection, and the end of another one does not free the
+// seat.
 func TestConnectionsHoldSeats(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -120,8 +121,8 @@ func TestALateRetryDoesNotFreeANewSeat(t *testing.T) {
 	require.Equal(t, 1, one[int](b, "SELECT count(*) FROM seats WHERE sub = 'ann'"))
 }
 
-// The beginning and the end of a connection in one report, and two connections of one player: the last one that joined holds the
-// seat.
+// The beginning and the end of a connection in one report, and two connections of one player: the last one that joined
+// holds the seat.
 func TestConnectionsInOneReport(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -142,8 +143,9 @@ func TestConnectionsInOneReport(t *testing.T) {
 	b.requireInvariants()
 }
 
-// A game server may name no connections: then a second connection with the same token counts as a retry, and the end of any frees
-// the seat. The same holds for a seat that was connected without a name, or by a replica of the previous release.
+// A game server may name no connections: then a second connection with the same token counts as a retry, and the end of
+// any frees the seat. The same holds for a seat that was connected without a name, or by a replica of the previous
+// release.
 func TestUnnamedConnections(t *testing.T) {
 	t.Parallel()
 	for name, connect := range map[string]func(b *bundle, session string){

@@ -13,7 +13,8 @@ import (
 	"github.com/lattice-director/director/internal/base/fault"
 )
 
-// Resolved is the endpoint of a seat, and the claims of a session token for it. The times are the database's, to the second.
+// Resolved is the endpoint of a seat, and the claims of a session token for it. The times are the database's, to the
+// second.
 type Resolved struct {
 	SessionID     string
 	SessionHandle string
@@ -31,10 +32,11 @@ type Resolved struct {
 
 type resolveRequest struct{ handle, sub string }
 
-// Resolve exchanges a handle for the endpoint of the player's seat, and holds the seat until the token that is issued for it has
-// expired. Where the session's server takes netcode connect tokens, each call inserts the client id of one.
-// Errors: NotFound for an unknown handle, also of a session that closed longer ago than Timing.ClosedMemory; Gone for
-// a session that has ended; Forbidden for a player without a seat in it; Unavailable, also while the session's room is being created.
+// Resolve exchanges a handle for the endpoint of the player's seat, and holds the seat until the token that is issued
+// for it has expired. Where the session's server takes netcode connect tokens, each call inserts the client id of one.
+// Errors: NotFound for an unknown handle, also of a session that closed longer ago than Timing.ClosedMemory; Gone for a
+// session that has ended; Forbidden for a player without a seat in it; Unavailable, also while the session's room is
+// being created.
 func (s *Store) Resolve(ctx context.Context, handle, sub string) (Resolved, error) {
 	region, ok := parseHandle(handle)
 	if !ok {
@@ -104,8 +106,8 @@ func resolvedSeat(r query.ResolveSeatsRow, region string, t Timing) (resolved Re
 	return resolved, err
 }
 
-// explainMissing answers calls without a seat: the session never existed, has ended, or has no seat for the player. A call
-// whose seat changed meanwhile stays for the next batch.
+// explainMissing answers calls without a seat: the session never existed, has ended, or has no seat for the player. A
+// call whose seat changed meanwhile stays for the next batch.
 func (s *Store) explainMissing(ctx context.Context, region string, calls []*batch.Call[resolveRequest, Resolved]) error {
 	if len(calls) == 0 {
 		return nil

@@ -62,9 +62,9 @@ const (
 
 type rosterCall = batch.Call[InstanceRef, RosterState]
 
-// RosterState returns the current digest of an instance's sessions. Calls that wait at the same time share one statement, so that
-// many game servers that wake up together cost few statements. Errors: NotFound when the instance is unknown or its lease has expired,
-// Superseded, Unavailable.
+// RosterState returns the current digest of an instance's sessions. Calls that wait at the same time share one
+// statement, so that many game servers that wake up together cost few statements. Errors: NotFound when the instance is
+// unknown or its lease has expired, Superseded, Unavailable.
 func (s *Store) RosterState(ctx context.Context, ref InstanceRef) (RosterState, error) {
 	return s.groups.rosterStates.Do(ctx, "", ref)
 }
@@ -91,15 +91,15 @@ func (s *Store) rosterStateBatch(ctx context.Context, _ string, calls []*rosterC
 	return nil
 }
 
-// SubscribeSessions returns a wake-up channel, as Subscribe does, that fires when players are seated on an instance. Its own
-// reports and expired seats do not fire it, so subscribers also poll.
+// SubscribeSessions returns a wake-up channel, as Subscribe does, that fires when players are seated on an instance.
+// Its own reports and expired seats do not fire it, so subscribers also poll.
 func (s *Store) SubscribeSessions(state RosterState) (wake <-chan struct{}, stop func()) {
 	return s.bus.SubscribeKey(topicSessions, state.region, state.endpoint)
 }
 
-// SessionRosters returns the open sessions of an instance in the order of their ids, after the session with the id after ("": from
-// the first): at most 256, and about 256 KiB or the first. more reports whether others follow. The result is at least as new
-// as the digest. Errors: Invalid for an id of another region; Unavailable.
+// SessionRosters returns the open sessions of an instance in the order of their ids, after the session with the id
+// after ("": from the first): at most 256, and about 256 KiB or the first. more reports whether others follow. The
+// result is at least as new as the digest. Errors: Invalid for an id of another region; Unavailable.
 func (s *Store) SessionRosters(ctx context.Context, state RosterState, after string) (rosters []SessionRoster, more bool, err error) {
 	p := query.SessionRostersParams{
 		Region: state.region, InstanceID: state.instance, Incarnation: state.incarnation, Most: rostersPage, MostBytes: rostersPageBytes,

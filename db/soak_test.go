@@ -18,8 +18,8 @@ import (
 	"github.com/lattice-director/director/internal/base/fault"
 )
 
-// Random placements, resolves, reports, heartbeats, registrations, drains and reaping, all at once on three replicas: nothing
-// deadlocks, and the invariants hold at the end. DIRECTOR_SOAK=10m makes it long.
+// Random placements, resolves, reports, heartbeats, registrations, drains and reaping, all at once on three replicas:
+// nothing deadlocks, and the invariants hold at the end. DIRECTOR_SOAK=10m makes it long.
 func TestSoak(t *testing.T) {
 	t.Parallel()
 	length := 5 * time.Second

@@ -115,7 +115,8 @@ func TestSpreadProperties(t *testing.T) {
 	})
 }
 
-// holds checks one room against what an agent has left, and counts it. It compares as the protocol says it, in floating point.
+// holds checks one room against what an agent has left, and counts it. It compares as the protocol says it, in floating
+// point.
 func holds(t *rapid.T, g roomGroup, left []agentLoad, at int) {
 	withPlace := slices.DeleteFunc(slices.Clone(g.agents), func(i int) bool { return !left[i].hasPlace() })
 	free := slices.DeleteFunc(slices.Clone(withPlace), func(i int) bool { return left[i].inFlight >= maxInFlight })

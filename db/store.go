@@ -11,8 +11,8 @@ import (
 	"github.com/lattice-director/director/db/query"
 )
 
-// Store reads and decides all state. It is safe for concurrent use. In memory it has only connections, waiting calls, and
-// copies of rows that it can read again.
+// Store reads and decides all state. It is safe for concurrent use. In memory it has only connections, waiting calls,
+// and copies of rows that it can read again.
 type Store struct {
 	*provisioning // its methods are the store's
 

@@ -10,8 +10,8 @@ import (
 	"github.com/lattice-director/director/db"
 )
 
-// Pins callers that leave while their query runs, and whose connection is closed: each costs Postgres a new backend, so clients
-// that reset their requests slow down all others.
+// Pins callers that leave while their query runs, and whose connection is closed: each costs Postgres a new backend, so
+// clients that reset their requests slow down all others.
 func TestCallersThatLeaveCostNoConnection(t *testing.T) {
 	t.Parallel()
 	const session = "eu.7d3f0c7e-3a0b-4c5e-9f43-6c1d2b8e5a10"

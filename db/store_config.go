@@ -13,23 +13,28 @@ import (
 
 // Timing is how long rows count. All replicas and workers of a fleet must have the same.
 type Timing struct {
-	LeaseTTL          time.Duration // from a heartbeat until the instance's lease expires
-	SeatTTL           time.Duration // from the reservation of a seat until it is freed when it is not resolved
-	TokenTTL          time.Duration // lifetime of a session token
-	ConnectGrace      time.Duration // from the end of its token until a resolved seat is freed: for clock skew and the time to join
-	LongestHold       time.Duration // from the reservation of a seat until it is freed when no player connects; for instances that report seats
+	LeaseTTL time.Duration // from a heartbeat until the instance's lease expires
+	SeatTTL  time.Duration // from the reservation of a seat until it is freed when it is not resolved
+	TokenTTL time.Duration // lifetime of a session token
+	// from the end of its token until a resolved seat is freed: for clock skew and the time to join
+	ConnectGrace time.Duration
+	// from the reservation of a seat until it is freed when no player connects; for instances that report seats
+	LongestHold       time.Duration
 	UnreportedSeatTTL time.Duration // from a resolve until the seat is freed; for instances that do not report seats
 	ClosedMemory      time.Duration // for how long a closed session is answered as closed; later it is unknown
 	IdempotencyTTL    time.Duration // for how long an answer is repeated for the same Idempotency-Key
-	PendingFor        time.Duration // for how long a matched ticket stays out of other matches unless it is assigned or released
-	AssignedFor       time.Duration // for how long an assigned ticket is kept, with its assignment
-	NetcodeExpire     time.Duration // from the resolve until a netcode connect token is no longer accepted; 0 means 45 s
-	NetcodeTimeout    time.Duration // without a packet, after which netcode servers and clients end a connection; 0 means 15 s
+	// for how long a matched ticket stays out of other matches unless it is assigned or released
+	PendingFor  time.Duration
+	AssignedFor time.Duration // for how long an assigned ticket is kept, with its assignment
+	// from the resolve until a netcode connect token is no longer accepted; 0 means 45 s
+	NetcodeExpire time.Duration
+	// without a packet, after which netcode servers and clients end a connection; 0 means 15 s
+	NetcodeTimeout time.Duration
 }
 
 // DefaultTiming returns the defaults: 15 s leases, 60 s seats, 2 min tokens with 30 s grace, 10 min longest hold, 2 h
-// unreported seats, 24 h for closed sessions and idempotency keys, 1 min to assign a match, 10 min for assigned tickets, 45 s for
-// netcode tokens, 15 s without packets on their connections.
+// unreported seats, 24 h for closed sessions and idempotency keys, 1 min to assign a match, 10 min for assigned
+// tickets, 45 s for netcode tokens, 15 s without packets on their connections.
 func DefaultTiming() Timing {
 	return Timing{
 		LeaseTTL:          15 * time.Second,
@@ -51,46 +56,48 @@ func DefaultTiming() Timing {
 type Config struct {
 	// URL is a PostgreSQL connection string; it may lead through a transaction pooler.
 	URL string
-	// DirectURL leads to the same database without a pooler, since poolers pass no notifications on. Empty means URL where
-	// there is no Pooler; with a Pooler, changes by other replicas are then found by polling only.
+	// DirectURL leads to the same database without a pooler, since poolers pass no notifications on. Empty means URL
+	// where there is no Pooler; with a Pooler, changes by other replicas are then found by polling only.
 	DirectURL string
-	// Name is how the connections appear in pg_stat_activity and ops.processes, unless URL names them; it begins with director, and has at
-	// most 63 bytes. Empty means director.
+	// Name is how the connections appear in pg_stat_activity and ops.processes, unless URL names them; it begins with
+	// director, and has at most 63 bytes. Empty means director.
 	Name string
 	// Providers are those through which the worker of this process starts game servers; it reports them to operators.
 	Providers []string
-	// KeyEncryptionKeys are the fingerprints of the key-encryption keys of this process, the one that seals first; it reports them to operators.
+	// KeyEncryptionKeys are the fingerprints of the key-encryption keys of this process, the one that seals first; it
+	// reports them to operators.
 	KeyEncryptionKeys []string
-	// Pooler is empty for a direct connection or a pooler that tracks prepared statements, and "pgbouncer" for one that does
-	// not: statements are then described, not prepared.
+	// Pooler is empty for a direct connection or a pooler that tracks prepared statements, and "pgbouncer" for one that
+	// does not: statements are then described, not prepared.
 	Pooler string
 	// MaxConns bounds the pool; 0 means 16. Frequent calls share transactions, so few connections serve many callers.
 	MaxConns int32
 	Timing   Timing
 	// MaxReserved bounds how many players one caller may hold reserved in a region; 0 means 1024.
 	MaxReserved int
-	// MaxWaiting bounds the calls of one kind that wait for a batch; 0 means 32768. Calls beyond it are refused at once as
-	// Unavailable.
+	// MaxWaiting bounds the calls of one kind that wait for a batch; 0 means 32768. Calls beyond it are refused at once
+	// as Unavailable.
 	MaxWaiting int
-	// MaxWaitingBytes bounds the memory that the requests of these calls take; 0 means 32 MiB. Calls beyond it are refused at
-	// once as Unavailable.
+	// MaxWaitingBytes bounds the memory that the requests of these calls take; 0 means 32 MiB. Calls beyond it are
+	// refused at once as Unavailable.
 	MaxWaitingBytes int
-	// BatchTimeout bounds one batch of grouped calls, which ends earlier when the deadlines of all its callers have passed; 0
-	// means 5 s.
+	// BatchTimeout bounds one batch of grouped calls, which ends earlier when the deadlines of all its callers have
+	// passed; 0 means 5 s.
 	BatchTimeout time.Duration
-	// HoldTimeout bounds how long a process that stops in the middle of a transaction can block others: Postgres ends its
-	// transaction by then. A batch that takes longer fails as Unavailable. 0 means 2 s.
+	// HoldTimeout bounds how long a process that stops in the middle of a transaction can block others: Postgres ends
+	// its transaction by then. A batch that takes longer fails as Unavailable. 0 means 2 s.
 	HoldTimeout time.Duration
-	// LockWait is how long a placement waits for a lock that another transaction holds, such as that of a session that is
-	// being filled, before it looks for a seat without it; 0 means 200 ms. Healthy transactions take some milliseconds. It
-	// must be less than half of HoldTimeout.
+	// LockWait is how long a placement waits for a lock that another transaction holds, such as that of a session that
+	// is being filled, before it looks for a seat without it; 0 means 200 ms. Healthy transactions take some
+	// milliseconds. It must be less than half of HoldTimeout.
 	LockWait time.Duration
-	// Describe returns the facts that the history keeps of a ticket, from its body and players; nil: tickets that leave without
-	// a match have no history.
+	// Describe returns the facts that the history keeps of a ticket, from its body and players; nil: tickets that leave
+	// without a match have no history.
 	Describe func(body []byte, party []string) TicketFacts
 	// NoHistory says that nothing is written to match_history and ticket_history.
 	NoHistory bool
-	// Rooms are the types of rooms of the realtime lobby; nil: those that are built in. Replicas and workers should have the same.
+	// Rooms are the types of rooms of the realtime lobby; nil: those that are built in. Replicas and workers should
+	// have the same.
 	Rooms *lobby.Types
 	// Queueing says how sessions of the realtime lobby queue; nil: they do not queue at this process.
 	Queueing *Queueing
@@ -98,12 +105,14 @@ type Config struct {
 	Observer GroupObserver    // may be nil
 	Log      *slog.Logger     // nil means slog.Default
 	PodClock func() time.Time // nil means time.Now; a test may pass a clock that is wrong
-	// VirtualClock replaces the database's clock where provisioning compares times, for tests that let hours pass; nil means the database's.
+	// VirtualClock replaces the database's clock where provisioning compares times, for tests that let hours pass; nil
+	// means the database's.
 	VirtualClock func() time.Time
 }
 
-// GroupObserver is notified of each batch (how many calls it decided, how long the oldest of them had waited, how long the
-// batch took) and of each panic, which fails the batch in which it happens. Methods are called from many goroutines.
+// GroupObserver is notified of each batch (how many calls it decided, how long the oldest of them had waited, how long
+// the batch took) and of each panic, which fails the batch in which it happens. Methods are called from many
+// goroutines.
 type GroupObserver = batch.Observer
 
 // DefaultConfig returns what operators may change, with its defaults. [Open] uses them for fields that are zero.

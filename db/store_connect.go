@@ -75,11 +75,11 @@ func (c Config) prepareReader(ctx context.Context, to *pgx.Conn) error {
 	return tx.InitSession(ctx, to, c.hold().Reader(), readerPlans)
 }
 
-// hotPlans makes Postgres keep one plan per hot statement, because planning it again for each batch costs more than running
-// it. Rows are found by index however small the table was when the plan was made: it may grow by thousands of rows before
-// Postgres collects statistics again, and hot tables are in memory. Bitmap scans are off because a plain index scan marks
-// the dead entries that it finds, so that the next scan skips them. Nothing is compiled. Where a pooler does not keep these
-// settings, statements are only slower.
+// hotPlans makes Postgres keep one plan per hot statement, because planning it again for each batch costs more than
+// running it. Rows are found by index however small the table was when the plan was made: it may grow by thousands of
+// rows before Postgres collects statistics again, and hot tables are in memory. Bitmap scans are off because a plain
+// index scan marks the dead entries that it finds, so that the next scan skips them. Nothing is compiled. Where a
+// pooler does not keep these settings, statements are only slower.
 //
 // readerPlans leaves the choice of scan to the planner: a large read may select a large part of a table, by an index of
 // terms or by a scan of the table.

@@ -11,8 +11,8 @@ import (
 	"github.com/lattice-director/director/internal/base/fault"
 )
 
-// groups are the frequent calls. Calls of one kind that wait at the same time share a transaction. A new group is a field here
-// and a line in newGroups.
+// groups are the frequent calls. Calls of one kind that wait at the same time share a transaction. A new group is a
+// field here and a line in newGroups.
 type groups struct {
 	heartbeats    *batch.Group[heartbeat, Alive]
 	placements    *batch.Group[PlaceRequest, Placement]
@@ -48,8 +48,8 @@ type groups struct {
 	}
 }
 
-// newGroups makes the groups of a store. Those that move calls to another group come before it, since Drain goes through
-// them in this order.
+// newGroups makes the groups of a store. Those that move calls to another group come before it, since Drain goes
+// through them in this order.
 func (s *Store) newGroups() (g groups) {
 	placements := batch.Limits[PlaceRequest]{MaxWeight: 256, Weight: PlaceRequest.players, Bytes: PlaceRequest.bytes}
 	tickets := batch.Limits[string]{MaxWeight: 1024, Weight: batch.One[string], Bytes: idBytesOf}
@@ -111,7 +111,8 @@ func (s *Store) Drain(ctx context.Context) error {
 	return nil
 }
 
-// The methods named bytes estimate the memory that a waiting request takes: its texts, and the headers that point to them.
+// The methods named bytes estimate the memory that a waiting request takes: its texts, and the headers that point to
+// them.
 
 // headerBytes is the size of a string or slice header, rounded up.
 const headerBytes = 24

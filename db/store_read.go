@@ -14,8 +14,8 @@ import (
 const (
 	// readerWait is how long a query waits for a connection. Readings are short: within this time many take their turn.
 	readerWait = 5 * time.Second
-	// readTimeout bounds one reading, whose caller may be gone: pgx closes the connection of a statement that is cancelled, and
-	// callers that give up early would cost a new connection each.
+	// readTimeout bounds one reading, whose caller may be gone: pgx closes the connection of a statement that is
+	// cancelled, and callers that give up early would cost a new connection each.
 	readTimeout = 15 * time.Second
 )
 
@@ -43,8 +43,8 @@ func (s *Store) reader(ctx context.Context) (*pgxpool.Conn, error) {
 	return conn, err
 }
 
-// busyReaders returns the error of a read that waited for its turn and did not get it, which err ended: that of ctx for a caller that left,
-// else TooMany, also where the deadline of the caller was earlier than that of the wait.
+// busyReaders returns the error of a read that waited for its turn and did not get it, which err ended: that of ctx for
+// a caller that left, else TooMany, also where the deadline of the caller was earlier than that of the wait.
 func busyReaders(ctx context.Context, err error, detail string) error {
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return ctx.Err()

@@ -36,7 +36,8 @@ func TestReadersInUseAreNoOutage(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 }
 
-// Pins a page of the console that tells a caller that left to try again, which counts as a refusal, and one that waits for ever.
+// Pins a page of the console that tells a caller that left to try again, which counts as a refusal, and one that waits
+// for ever.
 func TestPagesInUseAreNoOutage(t *testing.T) {
 	t.Parallel()
 	store := storeWith(t, "SELECT 1")

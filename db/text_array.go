@@ -5,8 +5,8 @@ import "strings"
 // quoted escapes the special characters of a quoted array element.
 var quoted = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
 
-// textArray returns the text form of a text[]. A statement that takes a list for each row receives the lists as texts, since
-// Postgres has no arrays of arrays of different lengths.
+// textArray returns the text form of a text[]. A statement that takes a list for each row receives the lists as texts,
+// since Postgres has no arrays of arrays of different lengths.
 func textArray(values []string) string {
 	var b strings.Builder
 	b.WriteByte('{')

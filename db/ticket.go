@@ -20,12 +20,13 @@ type Ticket struct {
 	Body       []byte    // an openmatch.Ticket as it was created, with its id and time and without an assignment
 	Assignment []byte    // an openmatch.Assignment; nil while the ticket is queued
 	SettledAt  time.Time // when it was assigned; zero while it is queued
-	// KeptAlive is by how much [Store.KeepAlive] extends its life; 0 when it does not, and after the ticket was assigned.
+	// KeptAlive is by how much [Store.KeepAlive] extends its life; 0 when it does not, and after the ticket was
+	// assigned.
 	KeptAlive time.Duration
 }
 
-// Encoded is the openmatch.Ticket with its assignment. Protocol Buffers merges messages that are written one after the other,
-// so the assignment (field 3) is appended. The result may share memory with Body.
+// Encoded is the openmatch.Ticket with its assignment. Protocol Buffers merges messages that are written one after the
+// other, so the assignment (field 3) is appended. The result may share memory with Body.
 func (t Ticket) Encoded() []byte {
 	if t.Assignment == nil {
 		return t.Body
@@ -44,8 +45,8 @@ func ticketUnknown(id string) error {
 	return fault.New(fault.NotFound, "ticket_unknown", "Ticket id: %s not found", id)
 }
 
-// GetTicket returns a ticket that is queued, or was assigned less than Timing.AssignedFor ago. Calls that wait at the same time
-// share one statement. Errors: NotFound, Unavailable.
+// GetTicket returns a ticket that is queued, or was assigned less than Timing.AssignedFor ago. Calls that wait at the
+// same time share one statement. Errors: NotFound, Unavailable.
 func (s *Store) GetTicket(ctx context.Context, region, id string) (Ticket, error) {
 	if !IssuedHere(region, TicketID, id) {
 		return Ticket{}, ticketUnknown(id)
@@ -101,7 +102,8 @@ func readTickets(ctx context.Context, q *query.Queries, region string, ids []str
 	return all, nil
 }
 
-// issuedTickets returns those of the ids that this region may have issued. Others may contain bytes that Postgres's text rejects.
+// issuedTickets returns those of the ids that this region may have issued. Others may contain bytes that Postgres's
+// text rejects.
 func issuedTickets(region string, ids []string) (issued []string) {
 	for _, id := range ids {
 		if IssuedHere(region, TicketID, id) {
@@ -111,8 +113,8 @@ func issuedTickets(region string, ids []string) (issued []string) {
 	return issued
 }
 
-// UpdateTicket replaces the fields and the body of a ticket that is queued and in no match. Its id, its time of creation and
-// its expiry stay. Errors: NotFound; Conflict, "matched", when it is in a match or assigned; Unavailable.
+// UpdateTicket replaces the fields and the body of a ticket that is queued and in no match. Its id, its time of
+// creation and its expiry stay. Errors: NotFound; Conflict, "matched", when it is in a match or assigned; Unavailable.
 func (s *Store) UpdateTicket(ctx context.Context, region, id string, t NewTicket) (Ticket, error) {
 	if !IssuedHere(region, TicketID, id) {
 		return Ticket{}, ticketUnknown(id)
@@ -147,8 +149,8 @@ func (s *Store) UpdateTicket(ctx context.Context, region, id string, t NewTicket
 	return out, classify(err)
 }
 
-// KeepAlive sets the expiry of queued tickets that were created with KeepAlive to one TTL from now. It ignores other ids.
-// Errors: Unavailable.
+// KeepAlive sets the expiry of queued tickets that were created with KeepAlive to one TTL from now. It ignores other
+// ids. Errors: Unavailable.
 func (s *Store) KeepAlive(ctx context.Context, region string, ids []string) error {
 	return classify(s.q.KeepAlive(ctx, query.KeepAliveParams{Region: region, Ids: issuedTickets(region, ids)}))
 }

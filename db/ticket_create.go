@@ -36,9 +36,9 @@ type ticketDraft struct {
 
 type createCall = batch.Call[*ticketDraft, Ticket]
 
-// CreateTicket adds a ticket to the queue of a region. Queries that begin afterwards find it. Its time of creation is the
-// database's as far as this pod knows, to the nanosecond. Errors: Conflict, "player_waits", when the player has a live ticket;
-// Unavailable.
+// CreateTicket adds a ticket to the queue of a region. Queries that begin afterwards find it. Its time of creation is
+// the database's as far as this pod knows, to the nanosecond. Errors: Conflict, "player_waits", when the player has a
+// live ticket; Unavailable.
 func (s *Store) CreateTicket(ctx context.Context, region string, t NewTicket) (Ticket, error) {
 	return s.groups.newTickets.Do(ctx, region, s.draftTicket(region, t))
 }
@@ -103,8 +103,8 @@ func (s *Store) insertTickets(ctx context.Context, region string, calls []*creat
 	return ids, err
 }
 
-// createParams returns the parameters of the statements, and the players of the tickets. plain means that no ticket has a TTL or
-// a player.
+// createParams returns the parameters of the statements, and the players of the tickets. plain means that no ticket has
+// a TTL or a player.
 func createParams(region string, calls []*createCall) (p query.CreateTicketsParams, players []string, plain bool) {
 	n, terms, doubles := len(calls), 0, 0
 	plain = true
@@ -134,8 +134,8 @@ func createParams(region string, calls []*createCall) (p query.CreateTicketsPara
 	return p, players, plain
 }
 
-// answerConflicts refuses tickets of players that have one already. The ids of the other tickets were in use: they get new ids,
-// and stay for the next batch.
+// answerConflicts refuses tickets of players that have one already. The ids of the other tickets were in use: they get
+// new ids, and stay for the next batch.
 func (s *Store) answerConflicts(ctx context.Context, region string, left []*createCall) error {
 	if len(left) == 0 {
 		return nil

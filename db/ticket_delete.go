@@ -10,8 +10,8 @@ import (
 	"github.com/lattice-director/director/db/query"
 )
 
-// DeleteTicket deletes a queued or assigned ticket. Queries that begin after it returns do not find the ticket. An unknown id is
-// no error. Errors: Unavailable.
+// DeleteTicket deletes a queued or assigned ticket. Queries that begin after it returns do not find the ticket. An
+// unknown id is no error. Errors: Unavailable.
 func (s *Store) DeleteTicket(ctx context.Context, region, id string) error {
 	if !IssuedHere(region, TicketID, id) {
 		return nil
@@ -48,8 +48,8 @@ type Cancelled struct {
 	Assigned  *Ticket // not cancelled: the ticket is assigned already
 }
 
-// CancelTicket deletes a queued ticket unless it is in a match. The result is final on all replicas: a cancelled ticket can be in
-// no match. Errors: NotFound, Unavailable.
+// CancelTicket deletes a queued ticket unless it is in a match. The result is final on all replicas: a cancelled ticket
+// can be in no match. Errors: NotFound, Unavailable.
 func (s *Store) CancelTicket(ctx context.Context, region, id string) (Cancelled, error) {
 	if !IssuedHere(region, TicketID, id) {
 		return Cancelled{}, ticketUnknown(id)

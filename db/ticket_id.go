@@ -19,8 +19,8 @@ const (
 	BackfillID IDKind = 'b'
 )
 
-// Ids of tickets and backfills have the form of Open Match's: 12 bytes in 20 characters. They contain a digest, by which an id that
-// was issued once can be distinguished from one that never was, without a table of all ids:
+// Ids of tickets and backfills have the form of Open Match's: 12 bytes in 20 characters. They contain a digest, by
+// which an id that was issued once can be distinguished from one that never was, without a table of all ids:
 //
 //	4 seconds since 1970 | 2 of the process | 3 counted from a random start | 3 a digest of all before, the region and the kind
 var idText = base32.NewEncoding("0123456789abcdefghijklmnopqrstuv").WithPadding(base32.NoPadding)
@@ -30,8 +30,8 @@ const (
 	idSigned = 9 // of them, by the digest in the others
 )
 
-// idMint makes ids. It is safe for concurrent use. Two processes that make ids in the same second may make the same one, with a
-// probability of about 1 in 2^40: the table that stores them must reject duplicates.
+// idMint makes ids. It is safe for concurrent use. Two processes that make ids in the same second may make the same
+// one, with a probability of about 1 in 2^40: the table that stores them must reject duplicates.
 type idMint struct {
 	process [2]byte
 	counter atomic.Uint32
@@ -55,8 +55,8 @@ func (m *idMint) next(region string, kind IDKind, now time.Time) string {
 	return idText.EncodeToString(id[:])
 }
 
-// IssuedHere reports whether an id was issued for this kind in this region; what it names may be deleted. For an id that was not
-// issued, it is wrong with a probability of 1 in 2^24.
+// IssuedHere reports whether an id was issued for this kind in this region; what it names may be deleted. For an id
+// that was not issued, it is wrong with a probability of 1 in 2^24.
 func IssuedHere(region string, kind IDKind, id string) bool {
 	if len(id) != idText.EncodedLen(idBytes) {
 		return false

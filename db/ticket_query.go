@@ -13,8 +13,8 @@ type QueriedTicket struct {
 	Body []byte
 }
 
-// QueryTickets returns a query of the queued tickets in a pool, which has passed its Check, without those that are in a match. It
-// leaves their bodies out unless bodies is true.
+// QueryTickets returns a query of the queued tickets in a pool, which has passed its Check, without those that are in a
+// match. It leaves their bodies out unless bodies is true.
 func (s *Store) QueryTickets(region string, p match.Pool, bodies bool) *PoolQuery[QueriedTicket] {
 	poolQuery, some := p.Query()
 	params := query.QueryInOrderParams{

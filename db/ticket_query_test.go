@@ -23,8 +23,8 @@ func (b *bundle) found(q *db.PoolQuery[db.QueriedTicket]) (all []db.QueriedTicke
 	}
 }
 
-// fill puts n tickets of that many bytes into the queue, whose ids are t00001 and so on. All have the tag "all", and every
-// hundredth has "some".
+// fill puts n tickets of that many bytes into the queue, whose ids are t00001 and so on. All have the tag "all", and
+// every hundredth has "some".
 func (b *bundle) fill(n, bytes int) {
 	b.t.Helper()
 	tagged := func(tags ...string) any {
@@ -79,7 +79,8 @@ func TestLargePoolsAreReadInParts(t *testing.T) {
 	requireEach(t, n, b.found(b.QueryTickets(universe, match.Pool{}, false)))
 }
 
-// Pins a query that continues by the physical position of rows: an update moves a row, which is then missed or returned twice.
+// Pins a query that continues by the physical position of rows: an update moves a row, which is then missed or returned
+// twice.
 func TestTicketsThatMoveAreFoundOnce(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

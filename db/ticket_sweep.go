@@ -6,14 +6,15 @@ import (
 	"github.com/lattice-director/director/db/query"
 )
 
-// TicketRegions returns the regions that have rows of tickets, settled tickets, backfills or cycles. Errors: Unavailable.
+// TicketRegions returns the regions that have rows of tickets, settled tickets, backfills or cycles. Errors:
+// Unavailable.
 func (s *Store) TicketRegions(ctx context.Context) ([]string, error) {
 	regions, err := s.q.TicketRegions(ctx)
 	return regions, classify(err)
 }
 
-// SweepTickets deletes expired tickets, at most batch. Queries ignore these already. Tickets of players get the final state
-// "expired". Errors: Unavailable.
+// SweepTickets deletes expired tickets, at most batch. Queries ignore these already. Tickets of players get the final
+// state "expired". Errors: Unavailable.
 func (s *Store) SweepTickets(ctx context.Context, region string, batch int) (n int, err error) {
 	err = s.inBulkTx(ctx, func(q *query.Queries) error {
 		ids, err := q.ExpiredTickets(ctx, query.ExpiredTicketsParams{Region: region, Batch: int32(batch)})
@@ -27,8 +28,8 @@ func (s *Store) SweepTickets(ctx context.Context, region string, batch int) (n i
 	return n, classify(err)
 }
 
-// ForgetSettled deletes the rows of tickets that were assigned or deleted longer ago than Timing.AssignedFor, at most batch.
-// Errors: Unavailable.
+// ForgetSettled deletes the rows of tickets that were assigned or deleted longer ago than Timing.AssignedFor, at most
+// batch. Errors: Unavailable.
 func (s *Store) ForgetSettled(ctx context.Context, region string, batch int) (int, error) {
 	n, err := s.q.ForgetSettled(ctx, query.ForgetSettledParams{Region: region, Batch: int32(batch), Keep: s.cfg.Timing.AssignedFor})
 	return int(n), classify(err)

@@ -60,7 +60,8 @@ func (b *bundle) assign(allOrNone bool, ids ...string) (missing []string) {
 	return missing
 }
 
-// Pins pools that SQL and Go filter differently: NaN, infinities, excluded ends, empty texts, texts that Postgres rejects.
+// Pins pools that SQL and Go filter differently: NaN, infinities, excluded ends, empty texts, texts that Postgres
+// rejects.
 func TestPoolsInSQL(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -163,7 +164,8 @@ func TestTimesCountWithoutWorkers(t *testing.T) {
 	require.Equal(t, []string{left}, b.assign(false, left))
 }
 
-// Pins a release that waits for an acceptance and is then incomplete: the ticket is queued, but associated with its backfill.
+// Pins a release that waits for an acceptance and is then incomplete: the ticket is queued, but associated with its
+// backfill.
 func TestReleasingATicketThatIsBeingMatched(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -221,7 +223,8 @@ func TestAssignAllOrNone(t *testing.T) {
 	require.Empty(t, b.assign(true, first), "assigned before")
 }
 
-// Pins two live tickets of one player, and a player who is refused although the earlier ticket has expired, is deleted or assigned.
+// Pins two live tickets of one player, and a player who is refused although the earlier ticket has expired, is deleted
+// or assigned.
 func TestOneLiveTicketOfAPlayer(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

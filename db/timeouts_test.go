@@ -29,8 +29,8 @@ func withShortHold(t *testing.T, databaseURL string) *Store {
 	return s
 }
 
-// poolerURL returns the URL of the database through a proxy that reports another process id than the server's to clients, as a
-// transaction pooler does.
+// poolerURL returns the URL of the database through a proxy that reports another process id than the server's to
+// clients, as a transaction pooler does.
 func poolerURL(t *testing.T, databaseURL string) string {
 	t.Helper()
 	return dbtest.NewProxy(t, databaseURL, passAsPooler).URL
@@ -65,7 +65,8 @@ func setting(t *testing.T, q interface {
 	return value
 }
 
-// Pins a process that freezes in the middle of a transaction, and keeps its locks as long as the settings of Postgres allow.
+// Pins a process that freezes in the middle of a transaction, and keeps its locks as long as the settings of Postgres
+// allow.
 func TestAFrozenProcessLosesItsLocks(t *testing.T) {
 	t.Parallel()
 	for name, way := range map[string]func(*testing.T, string) string{
@@ -101,8 +102,8 @@ func TestAFrozenProcessLosesItsLocks(t *testing.T) {
 	}
 }
 
-// Pins a frozen process whose transactions wait for each other: when Postgres ends the first one, the second one gets its lock, and
-// would hold it for as long again.
+// Pins a frozen process whose transactions wait for each other: when Postgres ends the first one, the second one gets
+// its lock, and would hold it for as long again.
 func TestAHotStatementDoesNotWaitForLong(t *testing.T) {
 	t.Parallel()
 	for name, way := range map[string]func(*testing.T, string) string{
@@ -158,7 +159,8 @@ func TestSessionsBehindAPoolerAreNotChanged(t *testing.T) {
 	require.Equal(t, "0", setting(t, pooled.pool, "statement_timeout"))
 }
 
-// Pins a transaction that ignores the error of a statement: Postgres answers COMMIT with ROLLBACK, and the caller gets success.
+// Pins a transaction that ignores the error of a statement: Postgres answers COMMIT with ROLLBACK, and the caller gets
+// success.
 func TestACommitThatRollsBackIsAnError(t *testing.T) {
 	t.Parallel()
 	s := withShortHold(t, dbtest.New(t))

@@ -12,8 +12,9 @@ import (
 // warmConns is how many connections [Store.WarmUp] opens: about as many as the first calls use at a time.
 const warmConns = 4
 
-// WarmUp opens some connections, and runs on each the statements of placements and rooms for no row: connecting, parsing and filling the
-// caches of a new backend would take the first calls up to half a second. Errors: Unavailable; ctx ended.
+// WarmUp opens some connections, and runs on each the statements of placements and rooms for no row: connecting,
+// parsing and filling the caches of a new backend would take the first calls up to half a second. Errors: Unavailable;
+// ctx ended.
 func (s *Store) WarmUp(ctx context.Context) error {
 	var conns []*pgxpool.Conn
 	defer func() {

@@ -34,8 +34,9 @@ func prepared(t *testing.T, s *db.Store) map[string]bool {
 	return all
 }
 
-// Pins a replica that is ready before its first calls are: the first create and the first placement after a start took half a second, in
-// which they opened connections and prepared statements. This is about statements, because times depend on the machine.
+// Pins a replica that is ready before its first calls are: the first create and the first placement after a start took
+// half a second, in which they opened connections and prepared statements. This is about statements, because times
+// depend on the machine.
 func TestTheFirstCallsFindAllPrepared(t *testing.T) {
 	t.Parallel()
 	f := setupFleet(t)

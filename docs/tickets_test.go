@@ -47,8 +47,8 @@ func attributes(t *testing.T, sent map[string]any) match.Attributes {
 	return all
 }
 
-// ticket returns the ticket as workers see it. Each of its players has a name of its own, so that copies may be in one match; role is of
-// players that say none.
+// ticket returns the ticket as workers see it. Each of its players has a name of its own, so that copies may be in one
+// match; role is of players that say none.
 func (s shownTicket) ticket(t *testing.T, id, role string) *match.Ticket {
 	d := ticketbody.Draft{Profiles: s.Profiles, Attributes: attributes(t, s.Attributes), Latencies: s.Latencies}
 	for _, sub := range s.Party {
@@ -66,8 +66,8 @@ func (s shownTicket) ticket(t *testing.T, id, role string) *match.Ticket {
 	return ticket
 }
 
-// Pins a profile of the documentation that matches no ticket of the HTTP API, because its pool asks for what none can have. Copies of the
-// documentation's ticket, some of them with the roles that the profile needs, are matched.
+// Pins a profile of the documentation that matches no ticket of the HTTP API, because its pool asks for what none can
+// have. Copies of the documentation's ticket, some of them with the roles that the profile needs, are matched.
 func TestTicketsOfTheDocumentationMatch(t *testing.T) {
 	t.Parallel()
 	all := pages(t)

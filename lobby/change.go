@@ -40,7 +40,8 @@ func (r *Room) Relay(m Message) {
 // Member returns the member that has joined with the session.
 func (r *Room) Member(session string) (Member, bool) { return find(r.Members, session) }
 
-// Remove takes a member out of the room for a reason that all members receive. The caller, a [Logic], then does what it does in Leave.
+// Remove takes a member out of the room for a reason that all members receive. The caller, a [Logic], then does what it
+// does in Leave.
 func (r *Room) Remove(session, reason string) (Member, bool) {
 	m, ok := r.take(session)
 	if ok {
@@ -133,8 +134,8 @@ func encode(value any) json.RawMessage {
 	return esjson.Append(nil, decoded)
 }
 
-// clean decodes what a client sent and encodes it as [encode] does: numbers are those of JavaScript, lone surrogates are U+FFFD, and no key
-// appears twice. Nothing is null.
+// clean decodes what a client sent and encodes it as [encode] does: numbers are those of JavaScript, lone surrogates
+// are U+FFFD, and no key appears twice. Nothing is null.
 func clean(field string, raw json.RawMessage) (json.RawMessage, error) {
 	if len(raw) == 0 {
 		return json.RawMessage("null"), nil

@@ -20,8 +20,8 @@ const (
 	ChecksumNone                      // unknown: there is no checksum
 )
 
-// Checksum returns the checksum that the clients of Nexis compute: lower-case hex of the SHA-256 of the canonical JSON. It is empty for
-// ChecksumNone.
+// Checksum returns the checksum that the clients of Nexis compute: lower-case hex of the SHA-256 of the canonical JSON.
+// It is empty for ChecksumNone.
 func (s State) Checksum() (sum string, kind ChecksumKind) {
 	text, kind := s.canonical()
 	if kind == ChecksumNone {
@@ -31,8 +31,8 @@ func (s State) Checksum() (sum string, kind ChecksumKind) {
 	return hex.EncodeToString(digest[:]), kind
 }
 
-// canonical returns the JSON of which clients make the checksum: JSON.stringify of a copy of the state into which the keys were inserted as
-// localeCompare orders them.
+// canonical returns the JSON of which clients make the checksum: JSON.stringify of a copy of the state into which the
+// keys were inserted as localeCompare orders them.
 func (s State) canonical() ([]byte, ChecksumKind) {
 	object := make(map[string]any, len(s))
 	for key, raw := range s {
@@ -87,8 +87,8 @@ func (c *canonicalJSON) object(object map[string]any) {
 	c.text = append(c.text, '}')
 }
 
-// order returns the keys as JavaScript's objects order them: array indexes by number, then the others as they were inserted, which is by
-// localeCompare. Inserting __proto__ sets the prototype of the copy instead of a key.
+// order returns the keys as JavaScript's objects order them: array indexes by number, then the others as they were
+// inserted, which is by localeCompare. Inserting __proto__ sets the prototype of the copy instead of a key.
 func (c *canonicalJSON) order(object map[string]any) []string {
 	var indexes []uint32
 	var names []string

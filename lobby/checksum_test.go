@@ -131,7 +131,8 @@ func TestNodeComputesSafeChecksumsInEveryLocale(t *testing.T) {
 	require.NotEqual(t, theirs, ours, "the locale of the script has an effect")
 }
 
-// FuzzParseState checks that a state survives being written and read, has the length that it says, and does not depend on the order of keys.
+// FuzzParseState checks that a state survives being written and read, has the length that it says, and does not depend
+// on the order of keys.
 func FuzzParseState(f *testing.F) {
 	for _, seed := range []string{`{}`, `{"a":{"b":[1,-0,1e400]},"~/":"\ud800"}`, `{"":1}`, `[]`, `{"__proto__":{"a":1}}`, ` {"a" : 1.0 } `} {
 		f.Add([]byte(seed))

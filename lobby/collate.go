@@ -2,7 +2,8 @@ package lobby
 
 import "cmp"
 
-// primaryOrder is printable ASCII by primary weight in the root collation of CLDR, which en-US has. Letters follow, regardless of case.
+// primaryOrder is printable ASCII by primary weight in the root collation of CLDR, which en-US has. Letters follow,
+// regardless of case.
 const primaryOrder = " _-,;:!?.'\"()[]{}@*/\\&#%`^+<=>|~$0123456789"
 
 // primaryWeights is by character; 0: no printable ASCII.
@@ -27,8 +28,9 @@ func printable(key string) bool {
 	return true
 }
 
-// compareKeys compares two keys of printable ASCII as localeCompare does in the locale en-US: by the primary weights, then by length; only if
-// these are equal, lower case precedes upper case at the first difference. Other locales order even a to z in other ways.
+// compareKeys compares two keys of printable ASCII as localeCompare does in the locale en-US: by the primary weights,
+// then by length; only if these are equal, lower case precedes upper case at the first difference. Other locales order
+// even a to z in other ways.
 func compareKeys(a, b string) int {
 	shorter := min(len(a), len(b))
 	for i := range shorter {

@@ -235,7 +235,8 @@ type entry struct {
 	value json.RawMessage
 }
 
-// readObject reads the keys of an object in their order. A key that is there twice is an error: the second would hide the first.
+// readObject reads the keys of an object in their order. A key that is there twice is an error: the second would hide
+// the first.
 func readObject(raw []byte) ([]entry, error) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	if first, err := d.Token(); err != nil || first != json.Delim('{') {

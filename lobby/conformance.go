@@ -16,7 +16,8 @@ func (echoRoom) Message(*Room, Member, Message) error    { return ErrNoLogic }
 func (counterRoom) Open(Opening) (State, error)          { return State{"counter": encode(0)}, nil }
 func (counterRoom) Message(*Room, Member, Message) error { return ErrNoLogic }
 
-// counterPluginRoom is the room whose logic is a plugin in Nexis' tests: "inc" adds data.by, and each message is answered to all.
+// counterPluginRoom is the room whose logic is a plugin in Nexis' tests: "inc" adds data.by, and each message is
+// answered to all.
 type counterPluginRoom struct{ plain }
 
 func (counterPluginRoom) Open(Opening) (State, error) { return State{"counter": encode(0)}, nil }

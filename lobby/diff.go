@@ -8,9 +8,9 @@ import (
 // pathEscapes are those of JSON Pointer, RFC 6901.
 var pathEscapes = strings.NewReplacer("~", "~0", "/", "~1")
 
-// Diff returns the changes by top-level key that turn one state into another, sorted by key; nil if there are none. Values are compared by
-// their bytes. A path has exactly one segment, since clients of Nexis end their process on any other; so it leaves out an empty key, which no
-// valid state has.
+// Diff returns the changes by top-level key that turn one state into another, sorted by key; nil if there are none.
+// Values are compared by their bytes. A path has exactly one segment, since clients of Nexis end their process on any
+// other; so it leaves out an empty key, which no valid state has.
 func Diff(before, after State) []Op {
 	var ops []Op
 	for _, key := range changed(before, after) {

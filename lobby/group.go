@@ -12,8 +12,8 @@ const (
 	maxInvitations = 64 // that are open in one room
 )
 
-// group is what lobbies and parties have in common: an owner, whom the member with the longest stay follows, invitations, and a place in
-// the queue for all members together.
+// group is what lobbies and parties have in common: an owner, whom the member with the longest stay follows,
+// invitations, and a place in the queue for all members together.
 type group struct {
 	types *Types // whose profiles have their own sizes
 }

@@ -14,7 +14,8 @@ type oncePerPlayer interface{ oncePerPlayer() }
 // Join returns the action by which a session becomes a member. For a member it changes nothing.
 func (t *Types) Join(j Join) Action {
 	return bounded(func(r *Room) error {
-		made := r.Type == "" // New alone does not say so: an action before this one, in the same transaction, may have made it
+		// New alone does not say so: an action before this one, in the same transaction, may have made it
+		made := r.Type == ""
 		if made {
 			if err := t.openRoom(r, j); err != nil {
 				return err
@@ -74,7 +75,8 @@ func (t *Types) replace(r *Room, typ Type, j Join) (bool, error) {
 	return true, typ.logic.Leave(r, old)
 }
 
-// admit decides whether a session may become a member. The place is its own if it made the room, or takes the place of its player's other session.
+// admit decides whether a session may become a member. The place is its own if it made the room, or takes the place of
+// its player's other session.
 func admit(r *Room, j Join, own bool) error {
 	invited := slices.ContainsFunc(r.Invited, func(m Member) bool { return m.Session == j.Session || m.Player == j.Player })
 	switch {

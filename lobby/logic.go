@@ -5,8 +5,8 @@ import (
 	"maps"
 )
 
-// Logic is the behaviour of a room type. It is pure: the same room and action give the same result. A method that returns an error, an
-// [*Error], leaves no changes. Rooms share one Logic, so that it must keep nothing.
+// Logic is the behaviour of a room type. It is pure: the same room and action give the same result. A method that
+// returns an error, an [*Error], leaves no changes. Rooms share one Logic, so that it must keep nothing.
 type Logic interface {
 	// Open returns the state of a new room.
 	Open(o Opening) (State, error)
@@ -37,15 +37,16 @@ type Message struct {
 }
 
 const (
-	maxStateBytes   = 64 << 10
-	maxStateKeys    = 256
-	directorBytes   = 1 << 10 // of maxStateBytes, for what the director itself sets: the match of a party, members that are back
+	maxStateBytes = 64 << 10
+	maxStateKeys  = 256
+	// of maxStateBytes, for what the director itself sets: the match of a party, members that are back
+	directorBytes   = 1 << 10
 	maxDataBytes    = 64 << 10
 	maxBytesMessage = 8 << 10
 )
 
-// atomic makes an action of act: if act fails, the room is as before. Members and Invited are replaced, never changed in place, so that
-// a copy of the room keeps them.
+// atomic makes an action of act: if act fails, the room is as before. Members and Invited are replaced, never changed
+// in place, so that a copy of the room keeps them.
 func atomic(act func(*Room) error) Action {
 	return func(r *Room) error {
 		before := *r
@@ -59,7 +60,8 @@ func atomic(act func(*Room) error) Action {
 	}
 }
 
-// bounded makes an action of act that fails if the state is too big after it. Actions by which members leave have no such bound.
+// bounded makes an action of act that fails if the state is too big after it. Actions by which members leave have no
+// such bound.
 func bounded(act func(*Room) error) Action {
 	return atomic(func(r *Room) error {
 		if err := act(r); err != nil {

@@ -27,7 +27,8 @@ type Matched struct {
 	Server            *Server  // nil: the match has none
 }
 
-// Matched returns the room of a match, in which its participants are invited. Each call of the result returns a new, equal room.
+// Matched returns the room of a match, in which its participants are invited. Each call of the result returns a new,
+// equal room.
 func (t *Types) Matched(m Matched) func() *Room {
 	return func() *Room {
 		typ := t.ofMatch(m.Type)
@@ -57,8 +58,8 @@ func (t *Types) Ended() Action {
 	})
 }
 
-// ServerOf returns the action by which a member asks for the session handle of the match's server, in the Answer. It changes nothing.
-// Errors: [ErrNotMember], [ErrNoServer].
+// ServerOf returns the action by which a member asks for the session handle of the match's server, in the Answer. It
+// changes nothing. Errors: [ErrNotMember], [ErrNoServer].
 func (t *Types) ServerOf(session string) Action {
 	return atomic(func(r *Room) error {
 		if _, ok := r.Member(session); !ok {

@@ -53,7 +53,8 @@ func TestNobodyMakesTheRoomOfAMatchByJoining(t *testing.T) {
 	require.Equal(t, &Room{New: true}, h.room)
 }
 
-// A type may be matched and have another logic: scripts written for Nexis expect the counter in the room of their match.
+// A type may be matched and have another logic: scripts written for Nexis expect the counter in the room of their
+// match.
 func TestTheRoomOfAMatchHasTheLogicOfItsType(t *testing.T) {
 	t.Parallel()
 	types := newTypes(t)

@@ -14,7 +14,8 @@ const (
 // ValidID reports whether id may name a room: 1 to 128 bytes of UTF-8 without spaces and control characters.
 func ValidID(id string) bool { return validName(id, maxIDBytes) }
 
-// ValidType reports whether name may name a room type: 1 to 64 bytes as in [ValidID], without a colon, which ends the type in the id of a room.
+// ValidType reports whether name may name a room type: 1 to 64 bytes as in [ValidID], without a colon, which ends the
+// type in the id of a room.
 func ValidType(name string) bool {
 	return validName(name, maxTypeBytes) && !strings.Contains(name, ":")
 }

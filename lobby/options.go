@@ -92,7 +92,8 @@ const (
 	maxMatch = 16
 )
 
-// Size is the number of players of a match that a client asked for: a number is clamped to 2 to 16, and anything else is 2.
+// Size is the number of players of a match that a client asked for: a number is clamped to 2 to 16, and anything else
+// is 2.
 func Size(asked any) int {
 	n, ok := asked.(float64)
 	if !ok || math.IsNaN(n) {

@@ -23,7 +23,8 @@ func decline(r *Room, session string) error {
 	return nil
 }
 
-// Away returns the action of a session whose socket is gone. It changes nothing for one that is no member, or away already.
+// Away returns the action of a session whose socket is gone. It changes nothing for one that is no member, or away
+// already.
 func (t *Types) Away(session string) Action {
 	return atomic(func(r *Room) error {
 		m, changed, ok := r.setAway(session, true)
@@ -38,8 +39,8 @@ func (t *Types) Away(session string) Action {
 	})
 }
 
-// Back returns the action of a session that has a socket again. The members receive it even if they have not received that it was away:
-// another socket took the session over.
+// Back returns the action of a session that has a socket again. The members receive it even if they have not received
+// that it was away: another socket took the session over.
 func (t *Types) Back(session string) Action {
 	return atomic(func(r *Room) error {
 		m, _, ok := r.setAway(session, false)

@@ -161,8 +161,8 @@ func (t *Types) Queued(q Queue) Action {
 	return t.queuing(func(r *Room, _ queuing) { setQueued(r, q) })
 }
 
-// Unqueued returns the action of a room whose members the director took out of the queue, for a reason that may be explained in words. It
-// changes nothing in another phase.
+// Unqueued returns the action of a room whose members the director took out of the queue, for a reason that may be
+// explained in words. It changes nothing in another phase.
 func (t *Types) Unqueued(reason, detail string) Action {
 	return t.queuing(func(r *Room, _ queuing) {
 		if r.text("phase") != phaseQueued {

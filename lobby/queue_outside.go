@@ -2,9 +2,10 @@ package lobby
 
 import "slices"
 
-// AskedFor returns the action by which the owner of a room, a player, queues its members from outside of the room, with a ticket that was made for these
-// players, in sorted order. A room whose members are queued stays so; whoever runs the action compares the tickets. Errors: [ErrWrongType];
-// [ErrNotMember]; [ErrNotOwner]; [ErrChanged] if the members are other players by now; code invalid if they may not queue.
+// AskedFor returns the action by which the owner of a room, a player, queues its members from outside of the room, with
+// a ticket that was made for these players, in sorted order. A room whose members are queued stays so; whoever runs the
+// action compares the tickets. Errors: [ErrWrongType]; [ErrNotMember]; [ErrNotOwner]; [ErrChanged] if the members are
+// other players by now; code invalid if they may not queue.
 func (t *Types) AskedFor(owner string, players []string, q Queue) Action {
 	return atomic(func(r *Room) error {
 		logic, ok := t.logic(r).(queuing)
@@ -38,7 +39,8 @@ func playersOf(r *Room) (players []string) {
 	return players
 }
 
-// Cancelled returns the action of a room whose ticket a member cancels from outside of the room. It changes nothing unless the members are queued.
+// Cancelled returns the action of a room whose ticket a member cancels from outside of the room. It changes nothing
+// unless the members are queued.
 func (t *Types) Cancelled() Action {
 	return t.queuing(func(r *Room, _ queuing) {
 		if r.text("phase") == phaseQueued {

@@ -16,7 +16,8 @@ type Member struct {
 	Away    bool   // its socket is gone
 }
 
-// Room is a room as a transaction has read and locked it, with the changes of the actions so far. Not safe for concurrent use.
+// Room is a room as a transaction has read and locked it, with the changes of the actions so far. Not safe for
+// concurrent use.
 type Room struct {
 	Project, ID, Type string
 	New               bool // no transaction has made it yet
@@ -25,7 +26,8 @@ type Room struct {
 	Members           []Member // that joined, by Order
 	Invited           []Member
 	MaxMembers        int
-	Grace             time.Duration // that it stays without members and invitations; 0: it ends with the transaction that leaves it empty
+	// that it stays without members and invitations; 0: it ends with the transaction that leaves it empty
+	Grace             time.Duration
 	Private, IsLocked bool
 	Participants      []string // sessions of the match that made it; nil: no match did
 	Closed            bool     // the room ends with this transaction
@@ -36,8 +38,8 @@ type Room struct {
 	Answer  any      // what the caller gets with its rpc.response: nil or a JSON object as a map[string]any
 }
 
-// An Action changes a room. It returns an [*Error] if it is not allowed; then the room stays as it was before it. It must not keep the
-// room, and must give the same result for the same room.
+// An Action changes a room. It returns an [*Error] if it is not allowed; then the room stays as it was before it. It
+// must not keep the room, and must give the same result for the same room.
 type Action func(*Room) error
 
 // Kinds of an [Entry].

@@ -9,8 +9,8 @@ import (
 	"github.com/lattice-director/director/lobby/esjson"
 )
 
-// ParseState reads a state from JSON: an object without an empty key. Its values are rewritten as [esjson] writes them, so that equal values
-// have equal bytes.
+// ParseState reads a state from JSON: an object without an empty key. Its values are rewritten as [esjson] writes them,
+// so that equal values have equal bytes.
 func ParseState(b []byte) (State, error) {
 	value, err := esjson.Parse(b)
 	if err != nil {
@@ -46,7 +46,8 @@ func (s State) Bytes() int {
 	return size
 }
 
-// Clone returns a copy whose keys may be set and deleted. It shares the values with s: nobody changes the bytes of a value.
+// Clone returns a copy whose keys may be set and deleted. It shares the values with s: nobody changes the bytes of a
+// value.
 func (s State) Clone() State {
 	if s == nil {
 		return State{}

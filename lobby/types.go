@@ -13,12 +13,14 @@ type Type struct {
 	logic Logic
 }
 
-// Types are the room types that a process serves. Nil has those of matches that nobody configured. Safe for concurrent use.
+// Types are the room types that a process serves. Nil has those of matches that nobody configured. Safe for concurrent
+// use.
 type Types struct {
 	byName map[string]Type
 }
 
-// builtIn are the types without configuration, and what the logic of a configured type has where its configuration says nothing.
+// builtIn are the types without configuration, and what the logic of a configured type has where its configuration says
+// nothing.
 func builtIn(t *Types) []Type {
 	minute := time.Minute
 	return []Type{
@@ -38,8 +40,9 @@ func conformance() []Type {
 	}
 }
 
-// NewTypes returns the types that are built in, those of Nexis' own tests if conformance is set, and those of a configuration: a JSON
-// object that maps the name of a type to its settings. An error of the configuration names the type and the key.
+// NewTypes returns the types that are built in, those of Nexis' own tests if conformance is set, and those of a
+// configuration: a JSON object that maps the name of a type to its settings. An error of the configuration names the
+// type and the key.
 func NewTypes(withConformance bool, config []byte) (*Types, error) {
 	t := &Types{byName: map[string]Type{}}
 	known := builtIn(t)
@@ -61,7 +64,8 @@ func (t *Types) Lookup(name string) (Type, bool) {
 	return typ, ok
 }
 
-// typeOf returns the type of a room. The room of a match has the type that its players asked for, and [match] runs it where no other does.
+// typeOf returns the type of a room. The room of a match has the type that its players asked for, and [match] runs it
+// where no other does.
 func (t *Types) typeOf(r *Room) (Type, bool) {
 	typ, ok := t.Lookup(r.Type)
 	if !ok && r.Participants != nil {
@@ -83,7 +87,8 @@ func (t *Types) ofMatch(name string) Type {
 	return typ
 }
 
-// logic returns the logic of a room, or nil if this process does not know its type: another one is configured otherwise.
+// logic returns the logic of a room, or nil if this process does not know its type: another one is configured
+// otherwise.
 func (t *Types) logic(r *Room) Logic {
 	typ, _ := t.typeOf(r)
 	return typ.logic

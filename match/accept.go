@@ -36,8 +36,8 @@ func (v Verdict) String() string {
 }
 
 // Keep decides which matches become final and returns a verdict for each claim. It goes through the claims in order and
-// keeps a match if its requirements are met and no match kept before uses its tickets or backfill. free reports whether a
-// ticket may be matched; backfills holds the generation of each existing backfill.
+// keeps a match if its requirements are met and no match kept before uses its tickets or backfill. free reports whether
+// a ticket may be matched; backfills holds the generation of each existing backfill.
 func Keep(claims []Claim, free func(ticket string) bool, backfills map[string]int64) []Verdict {
 	k := keeper{isFree: free, backfills: backfills, tickets: map[string]bool{}, filled: map[string]bool{}}
 	verdicts := make([]Verdict, len(claims))

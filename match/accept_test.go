@@ -38,7 +38,8 @@ func TestKeep(t *testing.T) {
 	}
 }
 
-// For any claims: no ticket or backfill is in two kept matches, and a match is kept exactly if its requirements are met.
+// For any claims: no ticket or backfill is in two kept matches, and a match is kept exactly if its requirements are
+// met.
 func TestKeepKeepsMatchesWithMetRequirements(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

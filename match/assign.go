@@ -8,9 +8,9 @@ type AssignmentGroup struct {
 	HasAssignment bool
 }
 
-// CheckAssignments validates a request to assign tickets. A request without groups is valid. Otherwise each group needs an
-// assignment, no ticket may occur twice in all groups, and there must be at least one ticket. The error reports the first
-// violation in the order of the groups. Errors: [Invalid].
+// CheckAssignments validates a request to assign tickets. A request without groups is valid. Otherwise each group needs
+// an assignment, no ticket may occur twice in all groups, and there must be at least one ticket. The error reports the
+// first violation in the order of the groups. Errors: [Invalid].
 func CheckAssignments(groups []AssignmentGroup) error {
 	seen := map[string]bool{}
 	for _, g := range groups {

@@ -45,8 +45,8 @@ func TestCheckAssignments(t *testing.T) {
 	}
 }
 
-// Each line of the input is a group; a leading ! means that it has no assignment. An accepted request has each ticket once,
-// an assignment for each group, and at least one ticket.
+// Each line of the input is a group; a leading ! means that it has no assignment. An accepted request has each ticket
+// once, an assignment for each group, and at least one ticket.
 func FuzzCheckAssignments(f *testing.F) {
 	for _, seed := range []string{"", "a b\nc", "a\n!b", "a a", "a\nb a", "\n", "! ", "a\n\nb"} {
 		f.Add([]byte(seed))

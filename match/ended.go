@@ -11,6 +11,6 @@ var endings = map[string]string{
 	"deleted":                 "a client of Open Match deleted it",
 }
 
-// EndingInWords returns the sentence for the reason of a ticket's final state, without a full stop; "" for a reason that it does not
-// know, such as one of a later release.
+// EndingInWords returns the sentence for the reason of a ticket's final state, without a full stop; "" for a reason
+// that it does not know, such as one of a later release.
 func EndingInWords(reason string) string { return endings[reason] }

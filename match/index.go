@@ -10,8 +10,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// Row is the indexable form of [Fields] that a store keeps to answer a [Query]. Texts become terms: hashes of a fixed size,
-// which can be indexed for texts of any length and content.
+// Row is the indexable form of [Fields] that a store keeps to answer a [Query]. Texts become terms: hashes of a fixed
+// size, which can be indexed for texts of any length and content.
 type Row struct {
 	Created int64       // nanoseconds since 1970
 	Terms   []uuid.UUID // one for each tag and each string, without duplicates
@@ -19,9 +19,9 @@ type Row struct {
 	Doubles []float64
 }
 
-// Query is a [Pool] in terms of rows. It holds a row that was created after After and before Before, has all of Terms, has
-// all of Present among its keys, and has for each range a double of that key from Low to High. A store may treat NaN as
-// outside every range or, as Postgres does, as greater than all numbers.
+// Query is a [Pool] in terms of rows. It holds a row that was created after After and before Before, has all of Terms,
+// has all of Present among its keys, and has for each range a double of that key from Low to High. A store may treat
+// NaN as outside every range or, as Postgres does, as greater than all numbers.
 type Query struct {
 	CreatedAfter, CreatedBefore int64
 	Terms                       []uuid.UUID
@@ -57,8 +57,8 @@ func (f Fields) Row() Row {
 	return r
 }
 
-// Query returns the query that holds the rows of exactly those fields that the pool holds. possible is false if the pool
-// holds nothing at all, because one of its ranges is empty. Slices are never nil.
+// Query returns the query that holds the rows of exactly those fields that the pool holds. possible is false if the
+// pool holds nothing at all, because one of its ranges is empty. Slices are never nil.
 func (p Pool) Query() (q Query, possible bool) {
 	q = Query{CreatedAfter: math.MinInt64, CreatedBefore: math.MaxInt64, Terms: []uuid.UUID{}, Present: []uuid.UUID{}, Ranges: []QueryRange{}}
 	if p.CreatedAfter != nil {
@@ -115,8 +115,8 @@ const (
 	doubleTerm
 )
 
-// term hashes a text with its kind and name. Half of a SHA-256 is enough: finding two texts with the same term takes about
-// 2^64 attempts.
+// term hashes a text with its kind and name. Half of a SHA-256 is enough: finding two texts with the same term takes
+// about 2^64 attempts.
 func term(kind byte, name, text string) uuid.UUID {
 	b := make([]byte, 0, 64)
 	b = append(b, kind)

@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// Moment is a point in time in the form of google.protobuf.Timestamp: seconds since 1970 in UTC, and the nanoseconds after
-// that second. It has a higher resolution than Postgres's timestamptz and a larger range than 64 bits of nanoseconds.
+// Moment is a point in time in the form of google.protobuf.Timestamp: seconds since 1970 in UTC, and the nanoseconds
+// after that second. It has a higher resolution than Postgres's timestamptz and a larger range than 64 bits of
+// nanoseconds.
 type Moment struct {
 	Seconds int64
 	Nanos   int32
@@ -32,9 +33,9 @@ func (m Moment) Before(o Moment) bool {
 	return cmp.Or(cmp.Compare(m.Seconds, o.Seconds), cmp.Compare(m.Nanos, o.Nanos)) < 0
 }
 
-// UnixNano returns nanoseconds since 1970, for a store that compares numbers. Moments beyond the range of 64 bits, before
-// 21 September 1677 or after 11 April 2262, become the lowest or highest number. No ticket is created at such times, so as
-// bounds they decide the same.
+// UnixNano returns nanoseconds since 1970, for a store that compares numbers. Moments beyond the range of 64 bits,
+// before 21 September 1677 or after 11 April 2262, become the lowest or highest number. No ticket is created at such
+// times, so as bounds they decide the same.
 func (m Moment) UnixNano() int64 {
 	const reach = math.MaxInt64 / 1_000_000_000
 	switch {

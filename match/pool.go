@@ -26,8 +26,8 @@ type DoubleRange struct {
 	Exclude  Exclude
 }
 
-// Exclude selects the ends that a range excludes. Clients may send any number: with one that is not listed here the range
-// is ignored, and any value of the double matches.
+// Exclude selects the ends that a range excludes. Clients may send any number: with one that is not listed here the
+// range is ignored, and any value of the double matches.
 type Exclude int32
 
 // The values of Open Match's protocol.

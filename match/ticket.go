@@ -16,7 +16,8 @@ type Ticket struct {
 	Latencies map[string]uint16
 }
 
-// Mean returns the mean of a number over the players of the ticket; players without it count as 0. A ticket without players has mean 0.
+// Mean returns the mean of a number over the players of the ticket; players without it count as 0. A ticket without
+// players has mean 0.
 func (t *Ticket) Mean(name string) float64 {
 	var sum float64
 	for _, p := range t.Players {

@@ -1,6 +1,6 @@
-// Package migrations owns the schema's history: the numbered SQL files beside this one, compiled into the binary, and the
-// few ways to move a database along them. It applies them with goose under a session-level advisory lock, so any number
-// of replicas may start migrating at once and each file still runs exactly once.
+// Package migrations owns the schema's history: the numbered SQL files beside this one, compiled into the binary, and
+// the few ways to move a database along them. It applies them with goose under a session-level advisory lock, so any
+// number of replicas may start migrating at once and each file still runs exactly once.
 //
 // What the tables mean is told in the files themselves; the queries over them live in queries/ and db/.
 package migrations
@@ -32,8 +32,8 @@ var ErrNothingApplied = errors.New("migrations: nothing is applied yet")
 // or another process migrated it meanwhile. Each migration is a transaction of its own (unless its file says NO
 // TRANSACTION): after an error the ones before it stay, and are returned beside the error.
 //
-// In a database that was restored from a dump, Up also numbers the transactions of its rows anew: feeds would hide the rows
-// otherwise, since this server has not counted that far. Do it before replicas serve.
+// In a database that was restored from a dump, Up also numbers the transactions of its rows anew: feeds would hide the
+// rows otherwise, since this server has not counted that far. Do it before replicas serve.
 //
 // The url must lead straight to Postgres: behind a transaction pooler the session lock protects nothing. A log of nil
 // is silent. Up waits up to five minutes for another process that holds the lock, or as long as ctx lives.

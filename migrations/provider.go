@@ -48,9 +48,10 @@ func connect(ctx context.Context, url string) (*sql.DB, error) {
 	return db, nil
 }
 
-// setTimeouts has Postgres end a migration whose process stands still (SIGSTOP, a paused virtual machine, a cut network) and
-// would keep its locks on tables. Statements may take as long as they need. Behind a pooler, which makes up the process id that
-// it tells, nothing is set: it would reach the pooler's other clients. db/internal/frame/timeouts.go has what other connections get.
+// setTimeouts has Postgres end a migration whose process stands still (SIGSTOP, a paused virtual machine, a cut
+// network) and would keep its locks on tables. Statements may take as long as they need. Behind a pooler, which makes
+// up the process id that it tells, nothing is set: it would reach the pooler's other clients.
+// db/internal/frame/timeouts.go has what other connections get.
 func setTimeouts(ctx context.Context, conn *pgx.Conn) error {
 	_, err := conn.Exec(ctx, fmt.Sprintf(`
 		SELECT set_config('idle_in_transaction_session_timeout', '2s', false), set_config('tcp_user_timeout', '10s', false),

@@ -11,8 +11,8 @@ import (
 	"github.com/lattice-director/director/migrations"
 )
 
-// Rows that overlap with what this server has counted: those of before are right and stay, the others follow them in order.
-// Events and tickets of one transaction stay together.
+// Rows that overlap with what this server has counted: those of before are right and stay, the others follow them in
+// order. Events and tickets of one transaction stay together.
 func TestUpNumbersTheTransactionsOfRestoredRowsAnew(t *testing.T) {
 	t.Parallel()
 	url := dbtest.New(t)

@@ -23,7 +23,8 @@ const (
 	PhaseUnknown  Phase = "unknown"  // a word of the provider that we do not know: treat it as pending
 )
 
-// Observation is the state of a deployment as a provider reported it at one time. Fields that it did not report are zero.
+// Observation is the state of a deployment as a provider reported it at one time. Fields that it did not report are
+// zero.
 type Observation struct {
 	Ref      Ref
 	Tag      Tag

@@ -6,11 +6,12 @@ import (
 	"strings"
 )
 
-// Tag is the director's own name of a deployment, known before the provider has answered. It is 1 to [MaxTagBytes] of [a-z0-9-],
-// and begins and ends with a letter or digit, so that it fits every provider's tags, labels and names.
+// Tag is the director's own name of a deployment, known before the provider has answered. It is 1 to [MaxTagBytes] of
+// [a-z0-9-], and begins and ends with a letter or digit, so that it fits every provider's tags, labels and names.
 type Tag string
 
-// Owner is a tag that all deployments of one installation have, and no others: what has it and is unknown is a leftover.
+// Owner is a tag that all deployments of one installation have, and no others: what has it and is unknown is a
+// leftover.
 type Owner string
 
 // MaxTagBytes bounds tags and owners: the shortest bound that providers are known to have.
@@ -22,8 +23,8 @@ const ownerPrefix = "ld-"
 // NewTag returns a random tag of MaxTagBytes letters and digits, 100 bits. It is unique without a look at others.
 func NewTag() Tag { return Tag(strings.ToLower(rand.Text()[:MaxTagBytes])) }
 
-// OwnerOf returns the owner of an installation of this name: 1 to 17 of [a-z0-9-]. Two installations that share an account of a
-// provider need different names: each one stops what it does not know.
+// OwnerOf returns the owner of an installation of this name: 1 to 17 of [a-z0-9-]. Two installations that share an
+// account of a provider need different names: each one stops what it does not know.
 func OwnerOf(name string) (Owner, error) {
 	owner := Owner(ownerPrefix + name)
 	if name == "" || !validTag(string(owner)) {

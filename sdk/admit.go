@@ -12,8 +12,8 @@ import (
 )
 
 // Reasons why Admit refuses a player or an [Admission] ends; test for them with errors.Is. After [ErrBusy],
-// [ErrUnavailable], [ErrSessionLost] and an ended context, the same player may succeed later. After the others, this token
-// never will.
+// [ErrUnavailable], [ErrSessionLost] and an ended context, the same player may succeed later. After the others, this
+// token never will.
 var (
 	// ErrBadToken: the token is forged, expired, malformed, or not a session token.
 	ErrBadToken = errors.New("sdk: bad session token")
@@ -40,13 +40,14 @@ var (
 // Admission is an admitted player, from Admit to Leave. Safe for concurrent use.
 type Admission struct {
 	Sub, SessionID, Region string
-	// Mode and MaxPlayers are the session's. The game server needs them to open the match for the session's first player.
-	// Party is equal for players who were seated together, and unique for a player who came alone. A director of an older
-	// release leaves the three empty.
+	// Mode and MaxPlayers are the session's. The game server needs them to open the match for the session's first
+	// player. Party is equal for players who were seated together, and unique for a player who came alone. A director
+	// of an older release leaves the three empty.
 	Mode       string
 	MaxPlayers int
 	Party      string
-	// Match and Team are of the match that a profile of the director made; both are empty where a player asked for a seat.
+	// Match and Team are of the match that a profile of the director made; both are empty where a player asked for a
+	// seat.
 	Match string
 	Team  string
 	// TokenID is the jti of the token that was redeemed.
@@ -70,10 +71,10 @@ func (a *Admission) Err() error { return context.Cause(a.ctx) }
 // Call it whenever a connection ends: after [ErrReplaced] it does nothing, and the newer connection keeps the seat.
 func (a *Admission) Leave() { a.leave.Do(func() { a.reporter.leave(a) }) }
 
-// Admit decides whether the holder of a session token may play. It verifies the token offline and then reports the join,
-// so a nil error means that the director has connected this player's seat, with this token, on this server only. Call it
-// once for each connection: a second call with the same token returns [ErrReplay]. During an outage of the director it
-// blocks until ctx ends, so pass a context with a deadline.
+// Admit decides whether the holder of a session token may play. It verifies the token offline and then reports the
+// join, so a nil error means that the director has connected this player's seat, with this token, on this server only.
+// Call it once for each connection: a second call with the same token returns [ErrReplay]. During an outage of the
+// director it blocks until ctx ends, so pass a context with a deadline.
 func (s *GameServer) Admit(ctx context.Context, sessionToken string) (*Admission, error) {
 	if s.isClosing() {
 		return nil, ErrClosed
@@ -119,8 +120,8 @@ func refused(err error) bool {
 	return errors.Is(err, ErrReplay) || errors.Is(err, ErrSeatGone) || errors.Is(err, ErrNoSeat)
 }
 
-// End closes a session whose match is over. Once the director has acknowledged it, the admissions of the remaining players
-// end with [ErrSessionLost]. A session closes without End when its last player leaves.
+// End closes a session whose match is over. Once the director has acknowledged it, the admissions of the remaining
+// players end with [ErrSessionLost]. A session closes without End when its last player leaves.
 func (s *GameServer) End(sessionID string) { s.seats.finish(sessionID) }
 
 func (s *GameServer) report(ctx context.Context, session string, batch []*entry) (seatsAnswer, error) {

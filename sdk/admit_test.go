@@ -117,8 +117,8 @@ func TestAdmitRefusesBadTokens(t *testing.T) {
 	})
 }
 
-// A stolen token must not work a second time: neither while its owner plays, when the director could take it for a retry,
-// nor afterwards.
+// A stolen token must not work a second time: neither while its owner plays, when the director could take it for a
+// retry, nor afterwards.
 func TestAdmitRefusesReplays(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, w *wire) {

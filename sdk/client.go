@@ -30,8 +30,8 @@ type Options struct {
 	// HTTPClient makes the requests; nil makes one with its own transport. The client never follows redirects, because
 	// net/http would send the fleet token on to another host.
 	HTTPClient *http.Client
-	// Logger receives messages about retries, registrations and refused players; nil discards them. Tokens and handles are
-	// never logged.
+	// Logger receives messages about retries, registrations and refused players; nil discards them. Tokens and handles
+	// are never logged.
 	Logger *slog.Logger
 	// UserAgent is sent with every request. Default "lattice-director-sdk-go".
 	UserAgent string
@@ -71,8 +71,8 @@ func positive(d, otherwise time.Duration) time.Duration {
 	return otherwise
 }
 
-// Client calls the director's replicas. Its only state is which of them failed recently. It is safe for concurrent use, and
-// one Client is enough for a process.
+// Client calls the director's replicas. Its only state is which of them failed recently. It is safe for concurrent use,
+// and one Client is enough for a process.
 type Client struct {
 	opts     Options
 	http     *http.Client

@@ -55,7 +55,8 @@ func TestFailoverIsImmediateAndRemembered(t *testing.T) {
 	})
 }
 
-// A replica that shuts down answers "draining". The client tries the next one at once, without the pause that it asks for.
+// A replica that shuts down answers "draining". The client tries the next one at once, without the pause that it asks
+// for.
 func TestDrainingReplicaIsLeftAtOnce(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, w *wire) {

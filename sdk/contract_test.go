@@ -26,8 +26,8 @@ var contract = sync.OnceValues(func() (routers.Router, error) {
 	return gorillamux.NewRouter(doc)
 })
 
-// checkContract validates the SDK's requests and sdktest's answers against the OpenAPI document that the real director is
-// tested against. Without it, client and test director could agree with each other and with no real director.
+// checkContract validates the SDK's requests and sdktest's answers against the OpenAPI document that the real director
+// is tested against. Without it, client and test director could agree with each other and with no real director.
 func checkContract(t *testing.T, req *http.Request, body string, resp *http.Response, answer []byte) {
 	router, err := contract()
 	require.NoError(t, err)

@@ -14,8 +14,8 @@ import (
 type Deployment struct {
 	// URLs are of the director's replicas, for [Options].
 	URLs []string
-	// Server names the instance, its region, modes and capacity, and has the deployment's own token. It has no Endpoint: the director
-	// says it. Add what the game knows, such as Load, and pass it to [Start].
+	// Server names the instance, its region, modes and capacity, and has the deployment's own token. It has no
+	// Endpoint: the director says it. Add what the game knows, such as Load, and pass it to [Start].
 	Server ServerOptions
 	// Ports are what the server binds, by name: lower case, with - between words.
 	Ports map[string]int
@@ -28,8 +28,8 @@ type Deployment struct {
 
 const portPrefix = "LATTICE_PORT_"
 
-// Deployed reads an environment, as os.Environ returns it. A server that nobody deployed finds no LATTICE_DEPLOYMENT_ID in it, and
-// deployed is false. Errors: a variable that is missing or wrong, which no director of this release gives.
+// Deployed reads an environment, as os.Environ returns it. A server that nobody deployed finds no LATTICE_DEPLOYMENT_ID
+// in it, and deployed is false. Errors: a variable that is missing or wrong, which no director of this release gives.
 func Deployed(environ []string) (d Deployment, deployed bool, err error) {
 	env := map[string]string{}
 	for _, entry := range environ {
@@ -59,7 +59,8 @@ func Deployed(environ []string) (d Deployment, deployed bool, err error) {
 	return d, true, d.readRest(env)
 }
 
-// providerRef returns LATTICE_PROVIDER_REF. A game server of Agones has the director's tag in its environment, and its name from the fleet's template.
+// providerRef returns LATTICE_PROVIDER_REF. A game server of Agones has the director's tag in its environment, and its
+// name from the fleet's template.
 func providerRef(env map[string]string) string {
 	name, tag := env["LATTICE_GAME_SERVER"], env["LATTICE_PROVIDER_TAG"]
 	if ref := env["LATTICE_PROVIDER_REF"]; ref != "" || name == "" || tag == "" {
@@ -111,8 +112,9 @@ func (s *GameServer) Endpoint() string {
 	return s.endpoint
 }
 
-// Unwanted is closed when the director wants a deployed server to end: it gets no more players. [GameServer.RunUntilSignal] then shuts
-// down; a server that does not call it lets its sessions end, and calls [GameServer.Shutdown].
+// Unwanted is closed when the director wants a deployed server to end: it gets no more players.
+// [GameServer.RunUntilSignal] then shuts down; a server that does not call it lets its sessions end, and calls
+// [GameServer.Shutdown].
 func (s *GameServer) Unwanted() <-chan struct{} { return s.unwanted }
 
 // hear keeps what an answer says about a deployment.
@@ -128,8 +130,8 @@ func (s *GameServer) hear(a deployedAnswer) {
 	}
 }
 
-// isMine reports whether players dial this server at an endpoint. A deployed server may get its first player before its next heartbeat
-// says its endpoint, so it sends one.
+// isMine reports whether players dial this server at an endpoint. A deployed server may get its first player before its
+// next heartbeat says its endpoint, so it sends one.
 func (s *GameServer) isMine(ctx context.Context, endpoint string) bool {
 	if s.opts.Endpoint == "" && s.Endpoint() != endpoint {
 		_ = s.heartbeat(ctx) // on failure it is not known to be ours

@@ -25,17 +25,18 @@ var (
 	ErrUnknownInstance = errors.New("unknown instance")
 	// ErrNoCapacity: 409 on Matchmake; no instance can host the party now. A later retry may succeed.
 	ErrNoCapacity = errors.New("no capacity")
-	// ErrNotOffered: 409 on Matchmake; no game server has offered that mode or that region within the last day. The name is
-	// probably misspelt; Error.Detail has the most similar known name.
+	// ErrNotOffered: 409 on Matchmake; no game server has offered that mode or that region within the last day. The
+	// name is probably misspelt; Error.Detail has the most similar known name.
 	ErrNotOffered = errors.New("mode or region not offered")
-	// ErrPartyConflict: 409 on Matchmake and Queue; another member of the party has taken a seat of their own there, or waits
-	// with a ticket of their own; on Queue also: the caller has joined the ticket of its party.
+	// ErrPartyConflict: 409 on Matchmake and Queue; another member of the party has taken a seat of their own there, or
+	// waits with a ticket of their own; on Queue also: the caller has joined the ticket of its party.
 	ErrPartyConflict = errors.New("party conflict")
 	// ErrSuperseded: 409 on a fleet call; another process has registered with this instance id. Final.
 	ErrSuperseded = errors.New("superseded")
 	// ErrDeploymentOver: 410 on a fleet call; the director has ended this server's deployment. Final.
 	ErrDeploymentOver = errors.New("deployment is over")
-	// ErrTicketExists: 409 on Queue; the caller waits with another ticket for one of the profiles. Error.TicketID names it.
+	// ErrTicketExists: 409 on Queue; the caller waits with another ticket for one of the profiles. Error.TicketID names
+	// it.
 	ErrTicketExists = errors.New("another ticket exists")
 	// ErrAssigned: 409 on Cancel; the ticket is assigned already.
 	ErrAssigned = errors.New("ticket is assigned")
@@ -54,8 +55,8 @@ var (
 type Error struct {
 	// Call is the method and path, such as "POST /matchmake".
 	Call string
-	// Status is the HTTP status. Code is the director's stable, machine-readable reason. Code is empty when something in
-	// between, such as a proxy, answered.
+	// Status is the HTTP status. Code is the director's stable, machine-readable reason. Code is empty when something
+	// in between, such as a proxy, answered.
 	Status int
 	Code   string
 	// Detail is for people. With status 400, Fields has an entry for each invalid field.
@@ -65,9 +66,11 @@ type Error struct {
 	RequestID string
 	// RetryAfter is the pause that the director asks for; 0 if it asks for none.
 	RetryAfter time.Duration
-	// TicketID is the ticket with which the caller waits, with ErrTicketExists and ErrPartyConflict; empty where there is none.
+	// TicketID is the ticket with which the caller waits, with ErrTicketExists and ErrPartyConflict; empty where there
+	// is none.
 	TicketID string
-	// ServersStarting is, with ErrNoCapacity, how many game servers start now that could host the party; nil where the director starts none.
+	// ServersStarting is, with ErrNoCapacity, how many game servers start now that could host the party; nil where the
+	// director starts none.
 	ServersStarting *int
 
 	incarnation string // the registered incarnation, where a registration named another one in replaces

@@ -25,7 +25,8 @@ var (
 	errInTime      = errors.New("no answer in time")
 )
 
-// eventStream is an open stream of events, for one goroutine. Its errors are unreachableErrors: another replica, or a poll, may work.
+// eventStream is an open stream of events, for one goroutine. Its errors are unreachableErrors: another replica, or a
+// poll, may work.
 type eventStream struct {
 	body      io.ReadCloser
 	lines     *bufio.Scanner
@@ -33,7 +34,8 @@ type eventStream struct {
 	cutStream context.CancelCauseFunc
 }
 
-// openEvents sends k to one replica once. The replica has Options.AttemptTimeout to begin the stream, or to send its refusal.
+// openEvents sends k to one replica once. The replica has Options.AttemptTimeout to begin the stream, or to send its
+// refusal.
 func (c *Client) openEvents(ctx context.Context, base string, k call) (*eventStream, error) {
 	ctx, cut := context.WithCancelCause(ctx)
 	timer := time.AfterFunc(c.opts.AttemptTimeout, func() { cut(errInTime) })
@@ -81,8 +83,8 @@ func unreached(ctx context.Context, err error) error {
 	return &unreachableError{err}
 }
 
-// next blocks until the next event and decodes its data: the name and the id are in the data as well. The time in which the caller
-// works on an event does not count as silence.
+// next blocks until the next event and decodes its data: the name and the id are in the data as well. The time in which
+// the caller works on an event does not count as silence.
 func (s *eventStream) next(out any) error {
 	defer s.timer.Stop()
 	for {

@@ -12,8 +12,8 @@ import (
 	"github.com/lattice-director/director/sdk"
 )
 
-// openStream answers with a stream that sends each event once the one before is read, and then says nothing. It ends when its reader
-// stops waiting.
+// openStream answers with a stream that sends each event once the one before is read, and then says nothing. It ends
+// when its reader stops waiting.
 func openStream(events []string, done <-chan struct{}) *http.Response {
 	r, w := io.Pipe()
 	go func() {
@@ -53,7 +53,8 @@ func TestWatchReplacesASilentStream(t *testing.T) {
 	})
 }
 
-// Pins a stream that was cut because the program worked on a state for longer than a stream may be silent. Comments keep a stream.
+// Pins a stream that was cut because the program worked on a state for longer than a stream may be silent. Comments
+// keep a stream.
 func TestWatchWaitsForItsProgram(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, w *wire) {

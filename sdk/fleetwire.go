@@ -28,7 +28,8 @@ type registerAnswer struct {
 	Incarnation string `json:"incarnation"`
 }
 
-// deployedAnswer is part of the answers to register and heartbeat. Its fields are empty for servers that nobody deployed.
+// deployedAnswer is part of the answers to register and heartbeat. Its fields are empty for servers that nobody
+// deployed.
 type deployedAnswer struct {
 	Endpoint string `json:"endpoint"`
 	Desired  string `json:"desired"` // running or stopped

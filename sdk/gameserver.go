@@ -16,19 +16,20 @@ import (
 // ErrClosed means that this process has closed the [GameServer].
 var ErrClosed = errors.New("sdk: game server closed")
 
-// DefaultHeartbeatEvery is a third of the director's default lease of 15 s, so that the lease survives two lost heartbeats.
+// DefaultHeartbeatEvery is a third of the director's default lease of 15 s, so that the lease survives two lost
+// heartbeats.
 const DefaultHeartbeatEvery = 5 * time.Second
 
 // shutdownCallTimeout bounds Shutdown's drain and, separately, its Close, which runs also when ctx has ended.
 const shutdownCallTimeout = 5 * time.Second
 
-// ServerOptions describes a game server to the director. InstanceID, Endpoint, Region, Modes and Capacity are
-// required, but for the Endpoint of a deployed server; the director refuses values outside its limits with [ErrInvalid].
+// ServerOptions describes a game server to the director. InstanceID, Endpoint, Region, Modes and Capacity are required,
+// but for the Endpoint of a deployed server; the director refuses values outside its limits with [ErrInvalid].
 type ServerOptions struct {
 	// InstanceID is unique among all game servers of the title, in all regions.
 	InstanceID string
-	// Endpoint is the address for players, "host:port" or a URL. Admit accepts only session tokens that name exactly this. Empty for a
-	// deployed server (see [Deployed]): the director says it.
+	// Endpoint is the address for players, "host:port" or a URL. Admit accepts only session tokens that name exactly
+	// this. Empty for a deployed server (see [Deployed]): the director says it.
 	Endpoint string
 	Region   string
 	Modes    []string
@@ -36,23 +37,26 @@ type ServerOptions struct {
 	Capacity, MaxSessions int
 	Labels                map[string]string
 	Version               string
-	// CertDigest is the SHA-256 of the certificate that the server shows its players, in hex, for apps whose players check it.
+	// CertDigest is the SHA-256 of the certificate that the server shows its players, in hex, for apps whose players
+	// check it.
 	CertDigest string
-	// ProviderRef is the provider's name of a deployed server, if it knows it: with Agones NAME/TAG. With it, the director adopts a server
-	// of which it never received the provider's answer. Up to 128 characters of A-Z a-z 0-9 . _ : / -.
+	// ProviderRef is the provider's name of a deployed server, if it knows it: with Agones NAME/TAG. With it, the
+	// director adopts a server of which it never received the provider's answer. Up to 128 characters of A-Z a-z 0-9 .
+	// _ : / -.
 	ProviderRef string
 	// Load returns how busy the server is, 0 or more, on a scale that the whole fleet shares. It is called before each
 	// heartbeat; new sessions go to the least loaded servers. Nil reports no load.
 	Load func() float64
 	// FleetToken is the secret shared with the director.
 	FleetToken string
-	// HeartbeatEvery is the longest pause between heartbeats. Default [DefaultHeartbeatEvery]; use a third of the director's lease. Each pause
-	// is up to a fifth shorter, so that game servers that start together do not heartbeat together.
+	// HeartbeatEvery is the longest pause between heartbeats. Default [DefaultHeartbeatEvery]; use a third of the
+	// director's lease. Each pause is up to a fifth shorter, so that game servers that start together do not heartbeat
+	// together.
 	HeartbeatEvery time.Duration
 }
 
-// GameServer is a registered game server. It sends heartbeats until it is closed or superseded, also through an outage of
-// the director: an outage keeps new players out, and ends no running session. Safe for concurrent use.
+// GameServer is a registered game server. It sends heartbeats until it is closed or superseded, also through an outage
+// of the director: an outage keeps new players out, and ends no running session. Safe for concurrent use.
 type GameServer struct {
 	opts        ServerOptions
 	client      *Client
@@ -86,8 +90,9 @@ type GameServer struct {
 	closeErr  error
 }
 
-// Start registers a game server and keeps it registered until Close, Shutdown or [ErrSuperseded]. ctx bounds only the first
-// registration, which is retried while the director is unreachable. Invalid options and a wrong token fail at once.
+// Start registers a game server and keeps it registered until Close, Shutdown or [ErrSuperseded]. ctx bounds only the
+// first registration, which is retried while the director is unreachable. Invalid options and a wrong token fail at
+// once.
 func Start(ctx context.Context, client *Client, opts ServerOptions) (*GameServer, error) {
 	s, err := newGameServer(client, opts)
 	if err != nil {
@@ -126,8 +131,8 @@ func (s *GameServer) Done() <-chan struct{} { return s.life.Done() }
 // another process has this instance id, all admissions of this one have ended, and this process should stop.
 func (s *GameServer) Err() error { return context.Cause(s.life) }
 
-// Drain stops (true) or resumes (false) the placement of players on this server. Running sessions and heartbeats continue.
-// The setting survives a new registration.
+// Drain stops (true) or resumes (false) the placement of players on this server. Running sessions and heartbeats
+// continue. The setting survives a new registration.
 func (s *GameServer) Drain(ctx context.Context, drain bool) error {
 	s.mu.Lock()
 	s.draining = drain
@@ -139,8 +144,9 @@ func (s *GameServer) Drain(ctx context.Context, drain bool) error {
 	return err
 }
 
-// Offer changes what the server offers: its modes, capacity, limit of sessions, labels, version and certificate. The other options stay.
-// Running sessions and the drain stay, too. If it fails, the change may be registered later. Errors: those of Start; [ErrClosed].
+// Offer changes what the server offers: its modes, capacity, limit of sessions, labels, version and certificate. The
+// other options stay. Running sessions and the drain stay, too. If it fails, the change may be registered later.
+// Errors: those of Start; [ErrClosed].
 func (s *GameServer) Offer(ctx context.Context, o ServerOptions) error {
 	if err := s.lockRegistration(ctx); err != nil {
 		return err
@@ -169,9 +175,9 @@ func (s *GameServer) sendDrain(ctx context.Context, drain bool) error {
 	}, nil)
 }
 
-// Close sends the remaining reports, deregisters and ends the server. If ctx ends first, Close ends the server anyway and
-// returns why it could not deregister; the director then notices when the lease expires. The director closes the sessions
-// that are still open. A second call waits for the first and returns the same.
+// Close sends the remaining reports, deregisters and ends the server. If ctx ends first, Close ends the server anyway
+// and returns why it could not deregister; the director then notices when the lease expires. The director closes the
+// sessions that are still open. A second call waits for the first and returns the same.
 func (s *GameServer) Close(ctx context.Context) error {
 	s.closeOnce.Do(func() {
 		s.mu.Lock()
@@ -191,7 +197,8 @@ func (s *GameServer) finish(ctx context.Context) {
 	_ = s.seats.flush(context.WithoutCancel(ctx)) // Waits for the workers only: reports in flight end with s.life.
 }
 
-// deregister waits for a registration in flight, which could otherwise arrive later and register a server that has ended.
+// deregister waits for a registration in flight, which could otherwise arrive later and register a server that has
+// ended.
 func (s *GameServer) deregister(ctx context.Context) error {
 	if err := s.lockRegistration(ctx); err != nil {
 		return err
@@ -204,8 +211,8 @@ func (s *GameServer) deregister(ctx context.Context) error {
 	return err
 }
 
-// Shutdown drains, waits until the last player has left or ctx ends, and then closes, for which it takes up to 5 s more. It
-// returns [ErrSuperseded] early if another process registers with this instance id meanwhile.
+// Shutdown drains, waits until the last player has left or ctx ends, and then closes, for which it takes up to 5 s
+// more. It returns [ErrSuperseded] early if another process registers with this instance id meanwhile.
 func (s *GameServer) Shutdown(ctx context.Context) error {
 	drainCtx, cancel := context.WithTimeout(ctx, shutdownCallTimeout)
 	defer cancel()

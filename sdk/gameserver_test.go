@@ -120,8 +120,8 @@ func TestSupersededServerNeverRegistersAgain(t *testing.T) {
 	})
 }
 
-// The director is unreachable for longer than a lease. It keeps the sessions; the game server must keep them too, and send
-// a heartbeat soon after the outage.
+// The director is unreachable for longer than a lease. It keeps the sessions; the game server must keep them too, and
+// send a heartbeat soon after the outage.
 func TestOutageOf30Seconds(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, w *wire) {
@@ -160,8 +160,8 @@ func TestHeartbeatsContinueAfterRefusals(t *testing.T) {
 	})
 }
 
-// While a registration with a lost answer is being retried, the director refuses other calls with the old incarnation as
-// superseded: by this server's own registration, which must not end it.
+// While a registration with a lost answer is being retried, the director refuses other calls with the old incarnation
+// as superseded: by this server's own registration, which must not end it.
 func TestOwnRegistrationDoesNotSupersede(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, w *wire) {
@@ -361,8 +361,8 @@ func TestSIGTERM(t *testing.T) {
 	require.Equal(t, []string{"/fleet/drain", "/fleet/seats", "/fleet/deregister"}, paths(w.to(""))[len(paths(w.to("")))-3:])
 }
 
-// terminate sends SIGTERM until the result arrives. It also handles SIGTERM itself, and never stops: a signal outside the time
-// in which RunUntilSignal handles them would end the test's process.
+// terminate sends SIGTERM until the result arrives. It also handles SIGTERM itself, and never stops: a signal outside
+// the time in which RunUntilSignal handles them would end the test's process.
 func terminate(t *testing.T, result <-chan error) {
 	seen := make(chan os.Signal, 1)
 	signal.Notify(seen, syscall.SIGTERM)

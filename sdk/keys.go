@@ -12,8 +12,8 @@ import (
 
 const (
 	keysPath = "/.well-known/jwks.json"
-	// keysRetry is the shortest interval between two reads of the key set. It bounds the reads that clients can cause with
-	// tokens that name unknown keys.
+	// keysRetry is the shortest interval between two reads of the key set. It bounds the reads that clients can cause
+	// with tokens that name unknown keys.
 	keysRetry = 5 * time.Second
 )
 

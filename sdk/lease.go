@@ -9,8 +9,9 @@ import (
 	"time"
 )
 
-// maxReplaceAttempts bounds the attempts to register with the incarnation that a refusal names. The first refusal names the
-// incarnation of the previous process. Later ones come only from this process's own attempts whose answers were lost.
+// maxReplaceAttempts bounds the attempts to register with the incarnation that a refusal names. The first refusal names
+// the incarnation of the previous process. Later ones come only from this process's own attempts whose answers were
+// lost.
 const maxReplaceAttempts = 5
 
 // heartbeats renews the lease until the server ends.
@@ -38,8 +39,8 @@ func jittered(d time.Duration) time.Duration {
 	return d - time.Duration(rand.Float64()*float64(d)/5)
 }
 
-// heartbeat retries through an outage of any length. After an outage the director expires no lease until the instances had
-// time for a heartbeat.
+// heartbeat retries through an outage of any length. After an outage the director expires no lease until the instances
+// had time for a heartbeat.
 func (s *GameServer) heartbeat(ctx context.Context) error {
 	load := s.load()
 	var answer deployedAnswer
@@ -60,9 +61,9 @@ func (s *GameServer) fenced(ctx context.Context, path string, once bool, body fu
 	return s.fence(ctx, func(ref instanceRef) error { return s.call(ctx, path, once, body(ref), out) })
 }
 
-// fence makes a call with the current incarnation and handles a refusal of that incarnation. If the director does not know it,
-// fence registers again and returns ErrUnknownInstance, because the sessions that the call may concern have ended. If it is
-// superseded, fence ends the server.
+// fence makes a call with the current incarnation and handles a refusal of that incarnation. If the director does not
+// know it, fence registers again and returns ErrUnknownInstance, because the sessions that the call may concern have
+// ended. If it is superseded, fence ends the server.
 func (s *GameServer) fence(ctx context.Context, send func(instanceRef) error) error {
 	ref := s.ref()
 	err := send(ref)
@@ -77,8 +78,9 @@ func (s *GameServer) fence(ctx context.Context, send func(instanceRef) error) er
 	return err
 }
 
-// superseded ends the server, unless this process registered again while the request was in flight: then the refusal concerns
-// the previous incarnation, and the result is ErrUnknownInstance. It waits for a registration in flight before it compares.
+// superseded ends the server, unless this process registered again while the request was in flight: then the refusal
+// concerns the previous incarnation, and the result is ErrUnknownInstance. It waits for a registration in flight before
+// it compares.
 func (s *GameServer) superseded(ctx context.Context, used string, err error) error {
 	if lockErr := s.lockRegistration(ctx); lockErr != nil {
 		return lockErr
@@ -151,9 +153,9 @@ func (s *GameServer) registerLocked(ctx context.Context) error {
 	return nil
 }
 
-// registerReplacing names the incarnation that the registration replaces, so that the director refuses one that arrives late,
-// after another process has registered. A process without an incarnation learns from the first refusal which one it
-// replaces.
+// registerReplacing names the incarnation that the registration replaces, so that the director refuses one that arrives
+// late, after another process has registered. A process without an incarnation learns from the first refusal which one
+// it replaces.
 func (s *GameServer) registerReplacing(ctx context.Context) (answer registerAnswer, err error) {
 	replaces := cmp.Or(s.ref().Incarnation, noIncarnation)
 	for range maxReplaceAttempts {

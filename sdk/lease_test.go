@@ -12,7 +12,8 @@ import (
 )
 
 // A registration that a paused replica delivers late, after another process has taken the id, must not supersede that
-// process: neither a repeated registration of a process whose lease expired, nor the first one of a process that was killed.
+// process: neither a repeated registration of a process whose lease expired, nor the first one of a process that was
+// killed.
 func TestALateRegistrationSupersedesNobody(t *testing.T) {
 	t.Parallel()
 	t.Run("of a process whose lease expired", func(t *testing.T) {
@@ -52,8 +53,8 @@ func TestALateRegistrationSupersedesNobody(t *testing.T) {
 	})
 }
 
-// A registration whose answer is lost for longer than a lease must not end the process: the incarnation that the director
-// then reports as registered is its own.
+// A registration whose answer is lost for longer than a lease must not end the process: the incarnation that the
+// director then reports as registered is its own.
 func TestALostRegistrationIsRepeatedAfterALease(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, w *wire) {

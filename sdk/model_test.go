@@ -10,8 +10,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// modelDirector keeps the seats of one session by the contract: it applies joins, then leaves, then the end; a jti is valid
-// for one connection; only the connection that holds a seat frees it.
+// modelDirector keeps the seats of one session by the contract: it applies joins, then leaves, then the end; a jti is
+// valid for one connection; only the connection that holds a seat frees it.
 type modelDirector struct {
 	seats    map[string]string // by player: the connection that holds the seat, empty while it is reserved
 	redeemed map[string]bool   // by jti
@@ -153,8 +153,9 @@ func (m *model) report(fate string) {
 	m.collect()
 }
 
-// Players join, give up, try again and leave in any order, tokens are replayed, and the network loses requests and answers.
-// Once everything is reported, the director's connected seats are exactly the game's players, each with its connection.
+// Players join, give up, try again and leave in any order, tokens are replayed, and the network loses requests and
+// answers. Once everything is reported, the director's connected seats are exactly the game's players, each with its
+// connection.
 func TestDirectorAndGameServerAgreeInTheEnd(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

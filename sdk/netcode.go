@@ -8,15 +8,16 @@ import (
 	"time"
 )
 
-// Netcode lets one client connect to a netcode server (Lightyear, or the reference library): give Token to the netcode client, which
-// dials the address. Token is a secret.
+// Netcode lets one client connect to a netcode server (Lightyear, or the reference library): give Token to the netcode
+// client, which dials the address. Token is a secret.
 type Netcode struct {
 	Token    []byte     `json:"token"`            // 2,048 bytes
 	ClientID uint64     `json:"client_id,string"` // what the server sees of the player
 	Dialect  string     `json:"dialect"`          // netcode102, lightyear-le or lightyear-be
 	IP       netip.Addr `json:"ip"`
 	Port     uint16     `json:"port"`
-	// CertDigest is the SHA-256 digest of the server's WebTransport certificate, in hex with colons; empty if it has reported none.
+	// CertDigest is the SHA-256 digest of the server's WebTransport certificate, in hex with colons; empty if it has
+	// reported none.
 	CertDigest string    `json:"cert_digest"`
 	ExpiresAt  time.Time `json:"expires_at"`
 }
@@ -32,10 +33,11 @@ type RefusedClient struct {
 	Result   string `json:"result"` // unknown, replay or seat_gone
 }
 
-// ReportClients says who is connected to a netcode server: the client ids of all its connections, each once, at most 1,024. Call it
-// whenever that changes, and at least as often as the server heartbeats. The director seats the players of listed clients, and frees the
-// seats of those that are missing. Disconnect the clients that it returns. Calls wait for each other. Errors: [ErrUnknownInstance] when the
-// server was registered again meanwhile: report once more; [ErrSuperseded]; [ErrInvalid]; when the director cannot be reached until ctx ends.
+// ReportClients says who is connected to a netcode server: the client ids of all its connections, each once, at most
+// 1,024. Call it whenever that changes, and at least as often as the server heartbeats. The director seats the players
+// of listed clients, and frees the seats of those that are missing. Disconnect the clients that it returns. Calls wait
+// for each other. Errors: [ErrUnknownInstance] when the server was registered again meanwhile: report once more;
+// [ErrSuperseded]; [ErrInvalid]; when the director cannot be reached until ctx ends.
 func (s *GameServer) ReportClients(ctx context.Context, clients []uint64) (refused []RefusedClient, err error) {
 	s.clients.Lock()
 	defer s.clients.Unlock()

@@ -36,8 +36,8 @@ type MatchRequest struct {
 	// MaxPlayers is the session's number of seats, 1 to 1024. 0: the director's default for the mode.
 	MaxPlayers int `json:"max_players,omitempty"`
 	// AwaitServers makes [Player.Seat] retry also after [ErrNotOffered], for programs that start before the first game
-	// server does. Without it Seat returns that error, because a name that no game server offered within the last day is
-	// probably misspelt.
+	// server does. Without it Seat returns that error, because a name that no game server offered within the last day
+	// is probably misspelt.
 	AwaitServers bool `json:"-"`
 }
 
@@ -52,8 +52,8 @@ type Match struct {
 	MaxPlayers  int    `json:"max_players"`
 }
 
-// Ticket lets one player connect to a game server: connect to Endpoint and present SessionToken before it expires (after
-// 2 minutes by default). The token is a secret.
+// Ticket lets one player connect to a game server: connect to Endpoint and present SessionToken before it expires
+// (after 2 minutes by default). The token is a secret.
 type Ticket struct {
 	SessionID    string `json:"session_id"`
 	Endpoint     string `json:"endpoint"`
@@ -69,10 +69,10 @@ type Seat struct {
 	Netcode      *Netcode // as in Ticket
 }
 
-// Matchmake takes seats and returns the session that they are in. A repeated call before the player connects returns the
-// same seats; a player who lost the connection gets the running session back. All attempts of one call carry the same
-// Idempotency-Key, so that a retry after a lost answer returns that answer. Errors: [ErrNoCapacity], [ErrNotOffered],
-// [ErrPartyConflict], [ErrInvalid], [ErrUnauthorized].
+// Matchmake takes seats and returns the session that they are in. A repeated call before the player connects returns
+// the same seats; a player who lost the connection gets the running session back. All attempts of one call carry the
+// same Idempotency-Key, so that a retry after a lost answer returns that answer. Errors: [ErrNoCapacity],
+// [ErrNotOffered], [ErrPartyConflict], [ErrInvalid], [ErrUnauthorized].
 func (p *Player) Matchmake(ctx context.Context, req MatchRequest) (Match, error) {
 	var match Match
 	key := http.Header{"Idempotency-Key": {rand.Text()}}
@@ -96,10 +96,10 @@ func (p *Player) Session(ctx context.Context, id string) (Match, error) {
 	return match, err
 }
 
-// Seat calls Matchmake and then Resolve. It starts again when the session closes or the seat expires between the two, and
-// retries while there is no capacity; while the director starts servers, as often as it asks for. Only ctx bounds the retries, so pass a context with a deadline; the error then
-// includes the last attempt's. Errors that a retry cannot change are returned at once. [ErrNotOffered] is among them,
-// unless req.AwaitServers is set.
+// Seat calls Matchmake and then Resolve. It starts again when the session closes or the seat expires between the two,
+// and retries while there is no capacity; while the director starts servers, as often as it asks for. Only ctx bounds
+// the retries, so pass a context with a deadline; the error then includes the last attempt's. Errors that a retry
+// cannot change are returned at once. [ErrNotOffered] is among them, unless req.AwaitServers is set.
 func (p *Player) Seat(ctx context.Context, req MatchRequest) (Seat, error) {
 	var last error
 	pace := newPacer(p.client.opts)
@@ -135,8 +135,8 @@ func (p *Player) seatOnce(ctx context.Context, req MatchRequest) (Seat, error) {
 	return Seat{Match: match, SessionToken: ticket.SessionToken, Netcode: ticket.Netcode}, nil
 }
 
-// retryable returns whether another attempt may succeed. ErrForbidden is included because a reserved seat can expire during
-// an outage between Matchmake and Resolve.
+// retryable returns whether another attempt may succeed. ErrForbidden is included because a reserved seat can expire
+// during an outage between Matchmake and Resolve.
 func (r MatchRequest) retryable(err error) bool {
 	return errors.Is(err, ErrNoCapacity) || errors.Is(err, ErrGone) || errors.Is(err, ErrForbidden) ||
 		r.AwaitServers && errors.Is(err, ErrNotOffered)

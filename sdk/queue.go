@@ -14,7 +14,8 @@ import (
 
 // TicketRequest asks for a match. What the names of profiles and attributes mean, the operator's profiles say.
 type TicketRequest struct {
-	// Profiles are the profiles to queue for, at most 8; the first match wins. Empty: all that take tickets which name none.
+	// Profiles are the profiles to queue for, at most 8; the first match wins. Empty: all that take tickets which name
+	// none.
 	Profiles []string `json:"profiles,omitempty"`
 	// Party lists the players that must play together, including the caller: at most 64. Empty: the caller alone.
 	Party []string `json:"party,omitempty"`
@@ -24,7 +25,8 @@ type TicketRequest struct {
 	Players map[string]TicketPlayer `json:"players,omitempty"`
 	// Latencies are measured latencies in milliseconds, 0 to 10,000, by region.
 	Latencies map[string]int `json:"latencies,omitempty"`
-	// Lobby is a room of the realtime lobby that the caller owns, a party or a lobby: its members are the party. Nil: Party says who they are.
+	// Lobby is a room of the realtime lobby that the caller owns, a party or a lobby: its members are the party. Nil:
+	// Party says who they are.
 	Lobby *TicketLobby `json:"lobby,omitempty"`
 }
 
@@ -105,22 +107,23 @@ type ReadyCheck struct {
 	Until    time.Time `json:"until"`
 	Players  int       `json:"players"`
 	Accepted int       `json:"accepted"`
-	You      bool      `json:"you"`      // the caller has accepted
-	Declined bool      `json:"declined"` // a player of the ticket has declined or cancelled: it leaves the queue in a moment
+	You      bool      `json:"you"` // the caller has accepted
+	// a player of the ticket has declined or cancelled: it leaves the queue in a moment
+	Declined bool `json:"declined"`
 }
 
-// Queued is a ticket in the queue. Make it with [Player.Queue] or [Player.Queued]. The ticket stays in the queue while one of its
-// players calls Next or Watch; 30 seconds after the last of these calls it expires. Next and Watch are for one goroutine, the other
-// methods are safe for concurrent use.
+// Queued is a ticket in the queue. Make it with [Player.Queue] or [Player.Queued]. The ticket stays in the queue while
+// one of its players calls Next or Watch; 30 seconds after the last of these calls it expires. Next and Watch are for
+// one goroutine, the other methods are safe for concurrent use.
 type Queued struct {
 	player *Player
 	id     string
 	last   QueueStatus // the zero value before the first
 }
 
-// Queue puts the caller, or a party, into the queue. The same request again, by any member of the party, returns the same
-// ticket. All attempts of one call carry the same Idempotency-Key. Errors: [ErrInvalid], [ErrNotFound] for an unknown profile,
-// [ErrTicketExists], [ErrPartyConflict], [ErrUnauthorized].
+// Queue puts the caller, or a party, into the queue. The same request again, by any member of the party, returns the
+// same ticket. All attempts of one call carry the same Idempotency-Key. Errors: [ErrInvalid], [ErrNotFound] for an
+// unknown profile, [ErrTicketExists], [ErrPartyConflict], [ErrUnauthorized].
 func (p *Player) Queue(ctx context.Context, req TicketRequest) (*Queued, error) {
 	var status QueueStatus
 	key := http.Header{"Idempotency-Key": {rand.Text()}}
@@ -130,7 +133,8 @@ func (p *Player) Queue(ctx context.Context, req TicketRequest) (*Queued, error) 
 	return &Queued{player: p, id: status.TicketID, last: status}, nil
 }
 
-// Queued returns the ticket with an id, for a member of the party that did not create it, or a program that was started again.
+// Queued returns the ticket with an id, for a member of the party that did not create it, or a program that was started
+// again.
 func (p *Player) Queued(id string) *Queued { return &Queued{player: p, id: id} }
 
 // ID returns the ticket's id, which the members of a party tell each other.
@@ -142,9 +146,9 @@ func (q *Queued) Status() QueueStatus { return q.last }
 // pollWait is how long the director waits for a change before it answers.
 const pollWait = 25 * time.Second
 
-// Next blocks until the ticket enters another state than the last one that was received, and returns it. Without a last one it
-// returns the current state. After a final state it returns that again. Errors: [ErrNotFound], [ErrGone] some minutes after the
-// ticket left, [ErrUnauthorized].
+// Next blocks until the ticket enters another state than the last one that was received, and returns it. Without a last
+// one it returns the current state. After a final state it returns that again. Errors: [ErrNotFound], [ErrGone] some
+// minutes after the ticket left, [ErrUnauthorized].
 func (q *Queued) Next(ctx context.Context) (QueueStatus, error) {
 	known, pause := q.last, newPacer(q.player.client.opts)
 	for !known.State.Final() {
@@ -167,16 +171,16 @@ func (q *Queued) Next(ctx context.Context) (QueueStatus, error) {
 	return q.last, nil
 }
 
-// Cancel takes the ticket out of the queue for the whole party. What it returns holds: a ticket that was cancelled is in no
-// match. While players are being asked it declines the match for the caller. Errors: [ErrAssigned] and [ErrMatched] when it is
-// too late, [ErrNotFound], [ErrGone].
+// Cancel takes the ticket out of the queue for the whole party. What it returns holds: a ticket that was cancelled is
+// in no match. While players are being asked it declines the match for the caller. Errors: [ErrAssigned] and
+// [ErrMatched] when it is too late, [ErrNotFound], [ErrGone].
 func (q *Queued) Cancel(ctx context.Context) (QueueStatus, error) {
 	return q.change(ctx, call{method: http.MethodDelete, path: q.path("")})
 }
 
-// Accept accepts a match for the caller. matchID is the MatchID of the status in which the player was asked: the ticket may be in
-// another match when the player answers, which is ErrTooLate. Errors: [ErrTooLate], [ErrInvalid] for a matchID that is none,
-// [ErrNotFound], [ErrGone].
+// Accept accepts a match for the caller. matchID is the MatchID of the status in which the player was asked: the ticket
+// may be in another match when the player answers, which is ErrTooLate. Errors: [ErrTooLate], [ErrInvalid] for a
+// matchID that is none, [ErrNotFound], [ErrGone].
 func (q *Queued) Accept(ctx context.Context, matchID string) (QueueStatus, error) {
 	return q.answer(ctx, "/accept", matchID)
 }

@@ -20,12 +20,14 @@ const (
 	steadyStream = 10 * time.Second
 )
 
-// Watch returns a channel of the ticket's states, beginning with the current one or, after Next or an earlier Watch, with those
-// that the program has missed. A waiting ticket is sent again when one of its rules widens. The channel is closed after a final
-// state, when ctx ends, and after an error that a retry cannot change, which err returns once the channel is closed.
+// Watch returns a channel of the ticket's states, beginning with the current one or, after Next or an earlier Watch,
+// with those that the program has missed. A waiting ticket is sent again when one of its rules widens. The channel is
+// closed after a final state, when ctx ends, and after an error that a retry cannot change, which err returns once the
+// channel is closed.
 //
-// Watch follows a stream of events and, where a stream breaks, connects again without a loss. A replica that does not answer within
-// Options.AttemptTimeout is left for the next one. Where streams bring nothing, as behind a proxy that buffers answers, it polls.
+// Watch follows a stream of events and, where a stream breaks, connects again without a loss. A replica that does not
+// answer within Options.AttemptTimeout is left for the next one. Where streams bring nothing, as behind a proxy that
+// buffers answers, it polls.
 func (q *Queued) Watch(ctx context.Context) (states <-chan QueueStatus, err func() error) {
 	w := &watch{queued: q, out: make(chan QueueStatus)}
 	var failed error

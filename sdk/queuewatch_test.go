@@ -102,8 +102,8 @@ func versions(t *testing.T, ticket *sdk.Queued) (seen []int, err error) {
 	return seen, failed()
 }
 
-// Pins a Watch that waited without end for the headers of a stream, that ended with an error where a stream was cut within an event
-// or was none of the director's, and that delivered no current state where it polled.
+// Pins a Watch that waited without end for the headers of a stream, that ended with an error where a stream was cut
+// within an event or was none of the director's, and that delivered no current state where it polled.
 func TestWatchPollsWhereStreamsAreUseless(t *testing.T) {
 	t.Parallel()
 	for name, useless := range map[string]http.HandlerFunc{
@@ -166,8 +166,8 @@ func TestWatchPollsAfterAStream(t *testing.T) {
 	require.Equal(t, []int{1, 2, 3}, seen)
 }
 
-// Pins a Watch that, where a stream was useless, was silent about the state in which Queue or Next had left the ticket. A final
-// state is known without a request.
+// Pins a Watch that, where a stream was useless, was silent about the state in which Queue or Next had left the ticket.
+// A final state is known without a request.
 func TestWatchBeginsWithTheKnownState(t *testing.T) {
 	t.Parallel()
 	director := serveScript(t, func(w http.ResponseWriter, r *http.Request) {

@@ -9,8 +9,8 @@ import (
 // failureCooldown is how long the client skips a replica after a failed call: about the time of a restart.
 const failureCooldown = 2 * time.Second
 
-// replicas returns base URLs in turn and skips those that failed within [failureCooldown]. It starts at a random one, so
-// that game servers that start together do not all call the same replica.
+// replicas returns base URLs in turn and skips those that failed within [failureCooldown]. It starts at a random one,
+// so that game servers that start together do not all call the same replica.
 type replicas struct {
 	mu   sync.Mutex
 	list []*replica
@@ -32,7 +32,8 @@ func newReplicas(bases []string) *replicas {
 
 func (r *replicas) count() int { return len(r.list) }
 
-// pick returns the next replica that is not in its cooldown. When all are, it returns the one whose cooldown ends first.
+// pick returns the next replica that is not in its cooldown. When all are, it returns the one whose cooldown ends
+// first.
 func (r *replicas) pick(now time.Time) *replica {
 	r.mu.Lock()
 	defer r.mu.Unlock()

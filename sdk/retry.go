@@ -45,8 +45,8 @@ func (c *Client) do(ctx context.Context, k call, out any) error {
 	return fmt.Errorf("sdk: %s: %w; last attempt: %w", k.name(), context.Cause(ctx), last)
 }
 
-// tryReplicas sends the call to each replica in turn, without a pause, until one answers. A replica that is unreachable or
-// shutting down says nothing about the others, so there is no reason to wait.
+// tryReplicas sends the call to each replica in turn, without a pause, until one answers. A replica that is unreachable
+// or shutting down says nothing about the others, so there is no reason to wait.
 func (c *Client) tryReplicas(ctx context.Context, k call, out any) (err error) {
 	for range c.replicas.count() {
 		rep := c.replicas.pick(time.Now())
@@ -73,8 +73,8 @@ func replicaUnavailable(err error) bool {
 	return unreachable || answered && answer.Code == "draining"
 }
 
-// operatorCanFix returns whether the director refused the call for a reason that an operator may be fixing, such as a fleet
-// token in rotation. Seat reports must not be lost and are retried through such refusals too.
+// operatorCanFix returns whether the director refused the call for a reason that an operator may be fixing, such as a
+// fleet token in rotation. Seat reports must not be lost and are retried through such refusals too.
 func operatorCanFix(err error) bool {
 	answer, answered := errors.AsType[*Error](err)
 	if !answered {
@@ -89,8 +89,8 @@ func operatorCanFix(err error) bool {
 
 func retryable(err error) bool { return errors.Is(err, ErrUnavailable) }
 
-// pacer adds exponential backoff with jitter to the last answer's Retry-After. It adds both instead of taking the larger
-// one: otherwise all clients that got "Retry-After: 2" would retry in the same instant.
+// pacer adds exponential backoff with jitter to the last answer's Retry-After. It adds both instead of taking the
+// larger one: otherwise all clients that got "Retry-After: 2" would retry in the same instant.
 type pacer struct {
 	*backoff.ExponentialBackOff
 	retryAfter time.Duration

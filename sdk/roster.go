@@ -21,11 +21,12 @@ type SessionRoster struct {
 	OpenedAt      time.Time `json:"opened_at"`
 
 	// MatchID is the match that opened the session. It and the next four fields are empty for a session of Matchmake.
-	MatchID        string            `json:"match_id"`
-	Profile        string            `json:"profile"`
-	ProfileVersion int               `json:"profile_version"`
-	Chosen         map[string]string `json:"chosen"` // by attribute: what the profile's common rules chose, such as the map
-	Data           json.RawMessage   `json:"data"`   // the profile's data for game servers; nil: none
+	MatchID        string `json:"match_id"`
+	Profile        string `json:"profile"`
+	ProfileVersion int    `json:"profile_version"`
+	// by attribute: what the profile's common rules chose, such as the map
+	Chosen map[string]string `json:"chosen"`
+	Data   json.RawMessage   `json:"data"` // the profile's data for game servers; nil: none
 
 	Players []RosterPlayer `json:"players"` // sorted by Sub
 }
@@ -56,10 +57,10 @@ type sessionsAnswer struct {
 	Next     string          `json:"next"`
 }
 
-// Sessions returns a channel of lists of the server's open sessions, oldest first: the current list, then a list after each
-// change. Newly seated players are listed within milliseconds, other changes within five seconds. A slow receiver skips lists, and
-// is at most one behind. The channel is closed when ctx ends or the server does. Sessions retries after outages; sessions that ended with
-// a lost lease are not in the next list.
+// Sessions returns a channel of lists of the server's open sessions, oldest first: the current list, then a list after
+// each change. Newly seated players are listed within milliseconds, other changes within five seconds. A slow receiver
+// skips lists, and is at most one behind. The channel is closed when ctx ends or the server does. Sessions retries
+// after outages; sessions that ended with a lost lease are not in the next list.
 func (s *GameServer) Sessions(ctx context.Context) <-chan []SessionRoster {
 	out := make(chan []SessionRoster)
 	ctx, cancel := context.WithCancel(ctx)
@@ -93,7 +94,8 @@ func (s *GameServer) followSessions(ctx context.Context, out chan<- []SessionRos
 		case err != nil && ctx.Err() == nil && !errors.Is(err, ErrUnknownInstance):
 			s.log.LogAttrs(ctx, slog.LevelWarn, "could not read the sessions", slog.Any("error", err))
 		}
-		pause.noteResult(err) // also after an early answer, from a stopping replica or because several programs poll for this instance
+		// also after an early answer, from a stopping replica or because several programs poll for this instance
+		pause.noteResult(err)
 		_ = sleep(ctx, pause)
 	}
 }

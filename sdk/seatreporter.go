@@ -11,17 +11,17 @@ import (
 const (
 	// maxConcurrentReports bounds the reports in flight, one for each session. More would not make the director faster.
 	maxConcurrentReports = 8
-	// maxPendingJoins bounds the memory of waiting joins while the director is unreachable. Leaves need no bound of their
-	// own: each belongs to an admitted player.
+	// maxPendingJoins bounds the memory of waiting joins while the director is unreachable. Leaves need no bound of
+	// their own: each belongs to an admitted player.
 	maxPendingJoins = 4096
 )
 
 // deliverFunc sends one report, once, and returns the director's answer.
 type deliverFunc func(ctx context.Context, sessionID string, batch []*entry) (seatsAnswer, error)
 
-// seatReporter reports joins, leaves and ends of sessions to the director. Each session has one queue and at most one report
-// in flight. Entries that arrive meanwhile go into the next report together, so that a single player never waits for a
-// batch to fill, and many players make reports longer, not more numerous. A session's entries keep their order.
+// seatReporter reports joins, leaves and ends of sessions to the director. Each session has one queue and at most one
+// report in flight. Entries that arrive meanwhile go into the next report together, so that a single player never waits
+// for a batch to fill, and many players make reports longer, not more numerous. A session's entries keep their order.
 type seatReporter struct {
 	deliver deliverFunc
 	opts    Options
@@ -44,8 +44,8 @@ func newSeatReporter(life context.Context, opts Options, deliver deliverFunc) *s
 	return b
 }
 
-// join asks the director to connect the seat, and returns nil when the player may play. If ctx ends first, join returns its
-// cause, and the seat is freed again if the report was already sent.
+// join asks the director to connect the seat, and returns nil when the player may play. If ctx ends first, join returns
+// its cause, and the seat is freed again if the report was already sent.
 func (b *seatReporter) join(ctx context.Context, seat *Admission) error {
 	e := &entry{kind: joined, seat: seat, result: make(chan error, 1)}
 	if err := b.enqueue(seat.SessionID, e); err != nil {
@@ -59,8 +59,8 @@ func (b *seatReporter) join(ctx context.Context, seat *Admission) error {
 	}
 }
 
-// leave frees the seat, if this admission still holds it when its report is sent. Of two connections of one player only the
-// newer one holds the seat.
+// leave frees the seat, if this admission still holds it when its report is sent. Of two connections of one player only
+// the newer one holds the seat.
 func (b *seatReporter) leave(seat *Admission) {
 	_ = b.enqueue(seat.SessionID, &entry{kind: left, seat: seat}) // A server that has ended reports nothing.
 }
@@ -107,8 +107,8 @@ func (b *seatReporter) abandon(e *entry, cause error) error {
 	}
 }
 
-// work sends reports until the session's queue is empty. A failed report's entries go back into the queue, because the next
-// attempt may have more entries, and some of these may be obsolete by then.
+// work sends reports until the session's queue is empty. A failed report's entries go back into the queue, because the
+// next attempt may have more entries, and some of these may be obsolete by then.
 func (b *seatReporter) work(s *session) {
 	pause := newPacer(b.opts)
 	for {
@@ -140,8 +140,8 @@ func (b *seatReporter) wait(s *session, pause *pacer, err error) {
 	}
 }
 
-// take returns the entries of the next report. If there are none, it marks the session's worker as ended, and deletes the
-// session if it has no players.
+// take returns the entries of the next report. If there are none, it marks the session's worker as ended, and deletes
+// the session if it has no players.
 func (b *seatReporter) take(s *session) []*entry {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -184,8 +184,8 @@ func (b *seatReporter) putBack(s *session, batch []*entry) {
 	}
 }
 
-// settle applies the answer to a report. A 404 or closed means that the director has ended the session. It ignores a session
-// that forget has dropped meanwhile, whose joins have their results already.
+// settle applies the answer to a report. A 404 or closed means that the director has ended the session. It ignores a
+// session that forget has dropped meanwhile, whose joins have their results already.
 func (b *seatReporter) settle(s *session, batch []*entry, answer seatsAnswer, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -202,7 +202,8 @@ func (b *seatReporter) settle(s *session, batch []*entry, answer seatsAnswer, er
 	}
 }
 
-// forget drops all sessions. It ends their admissions, fails their waiting joins, and returns how many sessions had players.
+// forget drops all sessions. It ends their admissions, fails their waiting joins, and returns how many sessions had
+// players.
 func (b *seatReporter) forget() (lost int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

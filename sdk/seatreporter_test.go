@@ -62,8 +62,9 @@ func admitAll(t *testing.T, s *sdk.GameServer, tokens map[string]string) (all []
 	return all
 }
 
-// Each admission has its own connection name, the same in its join and its leave. By this name the director distinguishes a
-// retry from a replay, and the leave of a replaced connection from the leave of the one that holds the seat.
+// Each admission has its own connection name, the same in its join and its leave. By this name the director
+// distinguishes a retry from a replay, and the leave of a replaced connection from the leave of the one that holds the
+// seat.
 func TestConnectionsAreNamed(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, w *wire) {
@@ -88,7 +89,8 @@ func TestConnectionsAreNamed(t *testing.T) {
 	})
 }
 
-// Reports are retried until the director acknowledges them: after lost answers, outages, and refusals that operators can fix.
+// Reports are retried until the director acknowledges them: after lost answers, outages, and refusals that operators
+// can fix.
 func TestLeaveIsRepeatedUntilAcknowledged(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, w *wire) {
@@ -129,8 +131,8 @@ func TestAbandonedJoinFreesTheSeat(t *testing.T) {
 	})
 }
 
-// A player leaves during an outage and joins again right after it, before the leave is reported: the leave must not free the
-// seat, which the new connection holds.
+// A player leaves during an outage and joins again right after it, before the leave is reported: the leave must not
+// free the seat, which the new connection holds.
 func TestBackAfterAnOutage(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, w *wire) {
@@ -247,7 +249,8 @@ func TestLeaseExpiresDuringManyJoins(t *testing.T) {
 	})
 }
 
-// The join was abandoned, its report is in flight, and the lease expires meanwhile: the late answer must have no effect.
+// The join was abandoned, its report is in flight, and the lease expires meanwhile: the late answer must have no
+// effect.
 func TestLeaseExpiresDuringAReport(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, w *wire) {

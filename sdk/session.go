@@ -12,7 +12,8 @@ const (
 	maxReportEntries = 1024
 )
 
-// session holds the admitted players of one session and the entries still to report. The [seatReporter]'s mutex guards it.
+// session holds the admitted players of one session and the entries still to report. The [seatReporter]'s mutex guards
+// it.
 type session struct {
 	id      string
 	ctx     context.Context //nolint:containedctx // ends when the session is no longer reported
@@ -63,9 +64,9 @@ func newSession(life context.Context, id string) *session {
 	return s
 }
 
-// nextBatch moves the entries of the next report from queue to sending. The director applies a report's joins first, then
-// its leaves, then its end. A report must therefore not name a player twice, nor both join a player and end the session:
-// either would change the order of events.
+// nextBatch moves the entries of the next report from queue to sending. The director applies a report's joins first,
+// then its leaves, then its end. A report must therefore not name a player twice, nor both join a player and end the
+// session: either would change the order of events.
 func (s *session) nextBatch() []*entry {
 	s.dropObsolete()
 	size, subs := 0, map[string]bool{}
@@ -85,8 +86,9 @@ func (s *session) nextBatch() []*entry {
 	return s.sending
 }
 
-// dropObsolete deletes obsolete entries, and moves the leave of a player who is joining again behind all other entries. The
-// director does not know yet that this player left: the join takes over the seat, and then makes the leave obsolete.
+// dropObsolete deletes obsolete entries, and moves the leave of a player who is joining again behind all other entries.
+// The director does not know yet that this player left: the join takes over the seat, and then makes the leave
+// obsolete.
 func (s *session) dropObsolete() {
 	s.sending = nil
 	s.queue = slices.DeleteFunc(s.queue, s.obsolete)
@@ -115,8 +117,8 @@ func (s *session) putBack(batch []*entry) {
 	s.sending, s.queue = nil, append(batch, s.queue...)
 }
 
-// obsolete returns whether an entry need not be reported: a join whose Admit call ended before it was first sent, or a leave
-// of an admission that no longer holds the seat.
+// obsolete returns whether an entry need not be reported: a join whose Admit call ended before it was first sent, or a
+// leave of an admission that no longer holds the seat.
 func (s *session) obsolete(e *entry) bool {
 	switch e.kind {
 	case joined:

@@ -14,8 +14,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Every entry is reported once and in order; a report has at most one entry of each player, nothing after an end, and at
-// most the size that the director accepts.
+// Every entry is reported once and in order; a report has at most one entry of each player, nothing after an end, and
+// at most the size that the director accepts.
 func TestBatchesKeepOrderAndBounds(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -91,7 +91,8 @@ func TestARestoredTokenKeepsItsConnection(t *testing.T) {
 	require.Equal(t, first, again)
 }
 
-// While the director is unreachable, waiting joins take memory. Their number is bounded, and the bound frees up afterwards.
+// While the director is unreachable, waiting joins take memory. Their number is bounded, and the bound frees up
+// afterwards.
 func TestPendingJoinsAreBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -9,9 +9,9 @@ import (
 // spentSkew is how long a token is remembered past its expiry, because verification allows for clock skew.
 const spentSkew = time.Minute
 
-// spentTokens remembers the tokens that players have presented to this process, with a connection name for each. A token
-// whose redemption failed with an unknown outcome keeps its connection name: the director may have applied the report,
-// and recognises the next one by that name as a retry.
+// spentTokens remembers the tokens that players have presented to this process, with a connection name for each. A
+// token whose redemption failed with an unknown outcome keeps its connection name: the director may have applied the
+// report, and recognises the next one by that name as a retry.
 type spentTokens struct {
 	mu      sync.Mutex
 	tokens  map[string]spentToken // by jti

@@ -31,11 +31,12 @@ type exchange struct {
 	done               <-chan struct{} // closed when the sender stops waiting
 }
 
-// fault replaces the answer to a request, or returns errNoFault. forward delivers the request and returns the real answer.
+// fault replaces the answer to a request, or returns errNoFault. forward delivers the request and returns the real
+// answer.
 type fault func(x exchange, forward func() *http.Response) (*http.Response, error)
 
-// wire is the network between the SDK and a director in memory. It records every request, checks each against the contract,
-// and injects faults. All host names lead to the same director.
+// wire is the network between the SDK and a director in memory. It records every request, checks each against the
+// contract, and injects faults. All host names lead to the same director.
 type wire struct {
 	t        *testing.T
 	director *sdktest.Director

@@ -240,7 +240,8 @@ func TestNoRequestIsAnInternalError(t *testing.T) {
 		for _, l := range b.server.Listeners() {
 			for _, route := range l.Routes {
 				status, sent := b.sendAny(client, a, l, route.Method, route.Path)
-				unimplemented := status == http.StatusNotImplemented && strings.HasSuffix(route.Path, "/*path") // as Open Match answers other methods
+				// as Open Match answers other methods
+				unimplemented := status == http.StatusNotImplemented && strings.HasSuffix(route.Path, "/*path")
 				if status >= http.StatusInternalServerError && status != http.StatusServiceUnavailable && !unimplemented {
 					t.Errorf("%d: %s", status, sent)
 				}

@@ -120,7 +120,8 @@ func TestCrossOrigin(t *testing.T) {
 	require.Equal(t, origin, preflight("/sessions/x", origin).header.Get(allow))
 	const evil = "https://evil.example"
 	require.Empty(t, preflight("/matchmake", evil).header.Get(allow))
-	unlisted := b.matchmake("alice", duel, header("Origin", evil)) // A page could not read the answer; a native client may send any Origin.
+	// A page could not read the answer; a native client may send any Origin.
+	unlisted := b.matchmake("alice", duel, header("Origin", evil))
 	unlisted.ok(http.StatusOK)
 	require.Empty(t, unlisted.header.Get(allow))
 	require.Equal(t, origin, b.matchmake("alice", duel, header("Origin", origin)).header.Get(allow))

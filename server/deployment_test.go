@@ -94,7 +94,8 @@ func TestDeploymentTokensSpeakForOneInstance(t *testing.T) {
 		b.fleet("register", deployed(id).with(name, value), b.ofDeployment(id)).problem(http.StatusForbidden, "outside_deployment")
 	}
 	b.fleet("heartbeat", fields{"instance_id": "a"}).ok(http.StatusOK)
-	b.fleet("register", deployed(id)).problem(http.StatusBadRequest, "invalid_request") // the shared token: nobody else knows the endpoint
+	// the shared token: nobody else knows the endpoint
+	b.fleet("register", deployed(id)).problem(http.StatusBadRequest, "invalid_request")
 }
 
 // Pins a refusal that only the server saw, whose log is at its provider.

@@ -55,8 +55,8 @@ func (r readyChecks) AnswerReadyCheck(ctx context.Context, region string, answer
 	return err
 }
 
-// mountBevygap mounts the routes of bevygap's clients, if the options have them, with the settings that all faces share. They stand behind no
-// gate and no deadline, because they wait; the face has limits of its own.
+// mountBevygap mounts the routes of bevygap's clients, if the options have them, with the settings that all faces
+// share. They stand behind no gate and no deadline, because they wait; the face has limits of its own.
 func (s *Server) mountBevygap(failures *rest.Limiter) (err error) {
 	o := s.options
 	if o.Bevygap == nil {
@@ -112,7 +112,8 @@ type Projects struct {
 	Listener net.Listener
 }
 
-// mountRealtime makes the realtime lobby and its control API, if the options have them, with the settings that all faces share.
+// mountRealtime makes the realtime lobby and its control API, if the options have them, with the settings that all
+// faces share.
 func (s *Server) mountRealtime(config *tls.Config) (err error) {
 	o := s.options
 	if o.Realtime != nil {
@@ -197,16 +198,18 @@ func (s *Server) mountConsole(config *tls.Config) error {
 	return nil
 }
 
-// Orchestrator configures the orchestrator of Rivalis game servers. Its Handler is the API; fields that are zero have the value of the replica.
+// Orchestrator configures the orchestrator of Rivalis game servers. Its Handler is the API; fields that are zero have
+// the value of the replica.
 type Orchestrator struct {
 	orchestrator.Options
 
-	AdminKeys      []string      // of callers of the API, of at least 16 bytes each; required unless NoAPI is set
-	CommandTimeout time.Duration // for an agent to acknowledge a command, on which all replicas must agree; 0 means 10 s
-	CORSOrigins    []string      // whose pages may call the API
-	SSEQueryAuth   bool          // accept ?key= on the stream of events
-	NoAPI          bool          // serve agents and probes only
-	MaxStreams     int           // streams of events at a time; 0 means 100
+	AdminKeys []string // of callers of the API, of at least 16 bytes each; required unless NoAPI is set
+	// for an agent to acknowledge a command, on which all replicas must agree; 0 means 10 s
+	CommandTimeout time.Duration
+	CORSOrigins    []string // whose pages may call the API
+	SSEQueryAuth   bool     // accept ?key= on the stream of events
+	NoAPI          bool     // serve agents and probes only
+	MaxStreams     int      // streams of events at a time; 0 means 100
 }
 
 // OrchestratorDefaults returns what operators may change, with its defaults.
@@ -222,8 +225,8 @@ func (o Orchestrator) withDefaults() Orchestrator {
 	return o
 }
 
-// agents is what serves Rivalis game servers on this replica: their connections, its copy of the fleet with the events, the calls that wait
-// for commands, and the sessions that are rooms.
+// agents is what serves Rivalis game servers on this replica: their connections, its copy of the fleet with the events,
+// the calls that wait for commands, and the sessions that are rooms.
 type agents struct {
 	*orchestrator.Server
 

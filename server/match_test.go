@@ -205,7 +205,8 @@ func TestLeavingDuringAReadyCheckSaysSo(t *testing.T) {
 func TestReadyCheckWithASilentPlayer(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.profile("asked", "name: asked\nmode: duel\nteams: [{name: red, players: 1}, {name: blue, players: 1}]\naccept: {within: 8s}\n") // ada must be in time
+	// ada must be in time
+	b.profile("asked", "name: asked\nmode: duel\nteams: [{name: red, players: 1}, {name: blue, players: 1}]\naccept: {within: 8s}\n")
 	b.worker()
 	b.register("a")
 	ada, bo := b.queue("ada", fields{"profiles": []string{"asked"}}), b.queue("bo", fields{"profiles": []string{"asked"}})

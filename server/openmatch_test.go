@@ -55,7 +55,8 @@ func TestOpenMatchAlone(t *testing.T) {
 	require.NoError(t, err)
 	wire := http.DefaultTransport.(*http.Transport).Clone()
 	defer wire.CloseIdleConnections()
-	b.client = &http.Client{Transport: wire} // without validation: api/openapi.yaml has routes that are not mounted here
+	// without validation: api/openapi.yaml has routes that are not mounted here
+	b.client = &http.Client{Transport: wire}
 	b.matchmake("alice", fields{"region": "eu", "mode": "duel"}).problem(http.StatusNotFound, "route_not_found")
 	b.post("/fleet/register", fields{}).problem(http.StatusNotFound, "route_not_found")
 	b.get("/readyz").ok(http.StatusOK)

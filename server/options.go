@@ -92,7 +92,8 @@ type Options struct {
 	ReadyTimeout time.Duration // for the database to answer a readiness probe; 0 means 900 ms
 	MaxInFlight  int           // calls of players at a time, and as many of game servers; 0 means 512, below 0 no limit
 	CallerRate   rest.Rate     // of one player; zero means rest.DefaultCallerRate, below zero no limit
-	FailureRate  rest.Rate     // of failed authentication from one address; zero means rest.DefaultFailureRate, below zero no limit
+	// of failed authentication from one address; zero means rest.DefaultFailureRate, below zero no limit
+	FailureRate rest.Rate
 
 	// Schema is the oldest schema version that the replica is ready with; 0 means the latest version of this build.
 	Schema int64

@@ -27,7 +27,8 @@ import (
 const (
 	rivalisKey   = "an-agent-key-for-tests-0123456789"
 	rivalisAdmin = "an-admin-key-for-tests-0123456789"
-	fastBeat     = 250 * time.Millisecond // a machine that runs all tests at once may stall for three heartbeats of less
+	// a machine that runs all tests at once may stall for three heartbeats of less
+	fastBeat = 250 * time.Millisecond
 )
 
 func rivalis(c *config) {

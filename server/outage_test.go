@@ -97,7 +97,8 @@ func freeze(b *bundle, c *pglocal.Cluster) (end func()) {
 // and that other calls work. On a busy machine it may take several attempts.
 func (b *bundle) requireUnavailable() {
 	b.t.Helper()
-	b.eventually(func() bool { return b.get("/readyz").status != http.StatusOK }) // Probes share the last result for a moment.
+	// Probes share the last result for a moment.
+	b.eventually(func() bool { return b.get("/readyz").status != http.StatusOK })
 	b.eventually(func() bool {
 		deadline := b.awaitDeadline()
 		start := time.Now()

@@ -7,10 +7,11 @@
 //
 //  1. While no slot is free, the call is answered 503 at once. For players' calls this is checked before routing.
 //  2. The token and the player's rate are checked. This needs headers only: no body is read before authentication.
-//  3. The body, of at most 64 KiB, is read within [Options.BodyTimeout]. Twice as many bodies as slots are read at a time;
-//     one more displaces the slowest. With 512 slots, bodies being read take at most 64 MiB for each audience.
-//  4. The call takes a slot, or is answered 503. If the caller disconnects, the slot is freed when the statement that runs
-//     for the call has ended. A call that is decided in a batch frees it at once, because db bounds the calls that wait.
+//  3. The body, of at most 64 KiB, is read within [Options.BodyTimeout]. Twice as many bodies as slots are read at a
+//     time; one more displaces the slowest. With 512 slots, bodies being read take at most 64 MiB for each audience.
+//  4. The call takes a slot, or is answered 503. If the caller disconnects, the slot is freed when the statement that
+//     runs for the call has ended. A call that is decided in a batch frees it at once, because db bounds the calls that
+//     wait.
 //  5. [Options.CallTimeout] begins. The body is decoded and the call decided.
 //
 // A call that may wait for a ticket (a long poll, a stream of events) or for sessions takes no slot, since waiting
@@ -66,13 +67,15 @@ type Server struct {
 	console   *rest.HTTPServer                // of the operators; nil where it is not served
 	ready     func(ctx context.Context) error // what /readyz checks
 	hub       *watch.Hub                      // of players' tickets; nil when players are not served
-	explainer *explainer.Reader               // of tickets and matches; it bounds how many explanations run on the replica
-	refusals  *refusals.Book                  // of all players' faces
-	warm      atomic.Bool                     // warmUp has ended
+	// of tickets and matches; it bounds how many explanations run on the replica
+	explainer *explainer.Reader
+	refusals  *refusals.Book // of all players' faces
+	warm      atomic.Bool    // warmUp has ended
 	draining  atomic.Bool
 	stopping  chan struct{} // closed when calls that wait are to end
 
-	waitingServers func() int             // number of calls that wait for sessions; nil when game servers are not served
+	// number of calls that wait for sessions; nil when game servers are not served
+	waitingServers func() int
 	consoleKeys    func() token.SetStatus // of the console's issuer of logins; nil: there is none
 }
 
@@ -133,7 +136,8 @@ func (s *Server) mount() error {
 	var err error
 	s.engine, err = rest.New(rest.Options{
 		Log: o.Log, Metrics: o.Metrics.HTTP, Tracer: o.Tracer, TrustedProxies: o.TrustedProxies, CORSOrigins: o.CORSOrigins,
-		QuietRoutes: append(probes, "/fleet/heartbeat"), UntracedRoutes: append(probes, "/hooks/:region/:id/:mac"), // whose path is secret
+		// whose path is secret
+		QuietRoutes: append(probes, "/fleet/heartbeat"), UntracedRoutes: append(probes, "/hooks/:region/:id/:mac"),
 		Refused: s.refusals.Record,
 	})
 	if err != nil {
@@ -245,8 +249,8 @@ func (o Options) apiAddr() string {
 	return o.Addr
 }
 
-// verifier returns the function that verifies access tokens and returns their sub. A key set that cannot be read makes it
-// return fault.Unavailable, since the token may be valid.
+// verifier returns the function that verifies access tokens and returns their sub. A key set that cannot be read makes
+// it return fault.Unavailable, since the token may be valid.
 func (o Options) verifier() (func(ctx context.Context, raw string) (string, error), error) {
 	o.Access.Now = o.Store.Now
 	access, err := token.NewAccessVerifier(o.Access)

@@ -37,7 +37,8 @@ func newEvents(first func() []event) *events {
 	return &events{first: first, listeners: map[chan event]struct{}{}}
 }
 
-// listen returns a channel of events, which is closed if the listener is too slow, or when stop is called. Errors: there are too many.
+// listen returns a channel of events, which is closed if the listener is too slow, or when stop is called. Errors:
+// there are too many.
 func (e *events) listen() (first []event, next <-chan event, stop func(), err error) {
 	c := make(chan event, maxUnread)
 	e.mu.Lock()

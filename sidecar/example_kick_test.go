@@ -19,8 +19,9 @@ import (
 	"github.com/lattice-director/director/sidecar"
 )
 
-// Pins a player who stayed connected, and with him a game server that could not end: his kick came before the game server listened to
-// events, as on a busy machine. Who was kicked by then is not among the players with whom the stream begins.
+// Pins a player who stayed connected, and with him a game server that could not end: his kick came before the game
+// server listened to events, as on a busy machine. Who was kicked by then is not among the players with whom the stream
+// begins.
 func TestPythonHearsOfEarlierKicks(t *testing.T) {
 	t.Parallel()
 	r := setup(t, func(o *sidecar.Options) {

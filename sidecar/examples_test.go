@@ -23,7 +23,8 @@ func TestAGameServerInPython(t *testing.T) {
 	playOnExample(t, "python3", "../examples/sidecar/server.py")
 }
 
-// It needs a .NET SDK; TestMain leaves it out without one. The program is built in a copy, so that the tree stays clean.
+// It needs a .NET SDK; TestMain leaves it out without one. The program is built in a copy, so that the tree stays
+// clean.
 func TestAGameServerInCSharp(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// watchHealth ends the registration of a game server that has said nothing for too long: a sidecar would otherwise send heartbeats for a game
-// server that is frozen, and players would be sent to it.
+// watchHealth ends the registration of a game server that has said nothing for too long: a sidecar would otherwise send
+// heartbeats for a game server that is frozen, and players would be sent to it.
 func (g *game) watchHealth() {
 	if g.options.HealthWithin <= 0 {
 		return

@@ -22,7 +22,8 @@ const (
 	beatEvery   = 10 * time.Second
 )
 
-// routes serves the game server over HTTP. There is no authentication: whoever reaches the listener is trusted, but for pages in browsers.
+// routes serves the game server over HTTP. There is no authentication: whoever reaches the listener is trusted, but for
+// pages in browsers.
 func (g *game) routes(log *slog.Logger) (http.Handler, error) {
 	engine, err := rest.New(rest.Options{Log: log, QuietRoutes: []string{"/health", "/load", "/status"}, Errors: writeError})
 	if err != nil {
@@ -50,15 +51,16 @@ func (g *game) routes(log *slog.Logger) (http.Handler, error) {
 	return engine, nil
 }
 
-// noBrowsers refuses pages, which can reach the listeners of the machine on which they are shown. A page whose own name leads to this machine
-// (DNS rebinding) sends no Origin, but its name.
+// noBrowsers refuses pages, which can reach the listeners of the machine on which they are shown. A page whose own name
+// leads to this machine (DNS rebinding) sends no Origin, but its name.
 func noBrowsers(c *gin.Context) {
 	if c.GetHeader("Origin") != "" || !namesThisMachine(c.Request.Host) {
 		rest.Fail(c, &rest.Problem{Status: http.StatusForbidden, Code: "no_browsers", Detail: "The sidecar serves game servers, not pages in browsers."})
 	}
 }
 
-// namesThisMachine reports whether a Host header has an address or localhost, not a name that somebody else decides about.
+// namesThisMachine reports whether a Host header has an address or localhost, not a name that somebody else decides
+// about.
 func namesThisMachine(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name

@@ -22,8 +22,9 @@ const (
 	writeTimeout = 5 * time.Second
 )
 
-// linesServer serves the game server in lines of text over TCP, for engines without an HTTP client: a command, a space and its argument; the
-// answer is "ok" or "error", a space and JSON. After "watch", events arrive as "event", their name and JSON, between answers.
+// linesServer serves the game server in lines of text over TCP, for engines without an HTTP client: a command, a space
+// and its argument; the answer is "ok" or "error", a space and JSON. After "watch", events arrive as "event", their
+// name and JSON, between answers.
 type linesServer struct {
 	game     *game
 	listener net.Listener

@@ -12,10 +12,11 @@ import (
 	"github.com/lattice-director/director/server/rest"
 )
 
-// announcement is what a game server may say about itself when it is ready. What is absent is as it was said before, or as the sidecar was
-// started with.
+// announcement is what a game server may say about itself when it is ready. What is absent is as it was said before, or
+// as the sidecar was started with.
 type announcement struct {
-	BootID      string            `json:"boot_id"` // another one than before: the process is new, and knows nothing of players and sessions
+	// another one than before: the process is new, and knows nothing of players and sessions
+	BootID      string            `json:"boot_id"`
 	InstanceID  string            `json:"instance_id"`
 	Endpoint    string            `json:"endpoint"`
 	Region      string            `json:"region"`
@@ -51,9 +52,9 @@ func set[T comparable](field *T, said T) {
 	}
 }
 
-// ready registers the server. The same announcement again changes nothing, so the call may be repeated; another offer, such as another
-// capacity, is registered; another endpoint, or another boot id, is that of a new process: the sessions of the former one end. It waits while
-// the director cannot be reached, up to callTimeout; the caller then tries again.
+// ready registers the server. The same announcement again changes nothing, so the call may be repeated; another offer,
+// such as another capacity, is registered; another endpoint, or another boot id, is that of a new process: the sessions
+// of the former one end. It waits while the director cannot be reached, up to callTimeout; the caller then tries again.
 func (g *game) ready(ctx context.Context, a *announcement) (Status, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -95,7 +96,8 @@ func (g *game) announced() announced {
 	return announced{g.options.Server, g.bootID}
 }
 
-// isOtherProcess reports whether an announcement is that of another process than the one before. Nobody listens at the former endpoint then.
+// isOtherProcess reports whether an announcement is that of another process than the one before. Nobody listens at the
+// former endpoint then.
 func (b announced) isOtherProcess(a *announcement, o sdk.ServerOptions) bool {
 	return a.BootID != "" && a.BootID != b.bootID || o.Endpoint != b.Endpoint || o.InstanceID != b.InstanceID || o.Region != b.Region
 }
@@ -117,8 +119,9 @@ func (g *game) start(ctx context.Context, o sdk.ServerOptions, bootID string) er
 	return nil
 }
 
-// replace registers a process in place of the former one, whose sessions end with that. The former one is forgotten first: its heartbeats may
-// hear of the new registration before this call does. A deployed server is not deregistered, because that would end its deployment.
+// replace registers a process in place of the former one, whose sessions end with that. The former one is forgotten
+// first: its heartbeats may hear of the new registration before this call does. A deployed server is not deregistered,
+// because that would end its deployment.
 func (g *game) replace(ctx context.Context, o sdk.ServerOptions, bootID string) error {
 	g.mu.Lock()
 	former := g.server

@@ -18,9 +18,11 @@ import (
 type Options struct {
 	// Client calls the director. Required.
 	Client *sdk.Client
-	// Server is what is known of the game server before it is ready; the game server may say the rest then. Load is not used.
+	// Server is what is known of the game server before it is ready; the game server may say the rest then. Load is not
+	// used.
 	Server sdk.ServerOptions
-	// Deployed is set if the director has started the server: it alone says the instance id, the region, the modes and the capacity.
+	// Deployed is set if the director has started the server: it alone says the instance id, the region, the modes and
+	// the capacity.
 	Deployed bool
 	// HTTP and Lines listen for the game server. Lines may be nil. [Sidecar.Run] closes them.
 	HTTP, Lines net.Listener
@@ -61,8 +63,9 @@ func New(o Options) (*Sidecar, error) {
 	return s, nil
 }
 
-// Run serves until the game server has shut down, or ctx ends: then the game server drains, and its players have the grace period to leave. It
-// returns an error that wraps [sdk.ErrSuperseded] if another process has registered under the instance id.
+// Run serves until the game server has shut down, or ctx ends: then the game server drains, and its players have the
+// grace period to leave. It returns an error that wraps [sdk.ErrSuperseded] if another process has registered under the
+// instance id.
 func (s *Sidecar) Run(ctx context.Context) error {
 	var serving sync.WaitGroup
 	serving.Go(func() {

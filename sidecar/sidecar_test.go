@@ -233,8 +233,8 @@ func TestBadCalls(t *testing.T) {
 	}
 }
 
-// Pins a page in a browser on the same machine that shuts the game server down: by a form, under a name of its own that leads here (DNS
-// rebinding), or at the address of lines with commands in the body of a request.
+// Pins a page in a browser on the same machine that shuts the game server down: by a form, under a name of its own that
+// leads here (DNS rebinding), or at the address of lines with commands in the body of a request.
 func TestPagesInBrowsersAreRefused(t *testing.T) {
 	t.Parallel()
 	r := setup(t)

@@ -65,8 +65,8 @@ func NewAccessVerifier(cfg AccessConfig) (*AccessVerifier, error) {
 	return &AccessVerifier{cfg: cfg, policy: policy{algs: cfg.Algs}, cache: newAccessCache(cfg.CacheSize)}, nil
 }
 
-// Verify returns the claims of a valid token. The error is an Invalid, or ErrKeysUnavailable. Verify waits for the key set
-// under the same conditions as SessionVerifier.Verify.
+// Verify returns the claims of a valid token. The error is an Invalid, or ErrKeysUnavailable. Verify waits for the key
+// set under the same conditions as SessionVerifier.Verify.
 func (v *AccessVerifier) Verify(ctx context.Context, raw string) (AccessClaims, error) {
 	if len(raw) > MaxTokenBytes {
 		return AccessClaims{}, TooLarge

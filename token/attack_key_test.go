@@ -16,8 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A key is used with its own algorithm only. The tokens name another alg and are signed with that key or with one of the
-// attacker; RSA-PSS is not accepted as PKCS #1.
+// A key is used with its own algorithm only. The tokens name another alg and are signed with that key or with one of
+// the attacker; RSA-PSS is not accepted as PKCS #1.
 func TestAttackKeyOfAnotherAlgorithm(t *testing.T) {
 	t.Parallel()
 	on := targets(t)[1]

@@ -130,8 +130,8 @@ func TestAttackEmbeddedKeys(t *testing.T) {
 	})
 }
 
-// crit lists extensions that a verifier must support (RFC 7515 section 4.1.11), and this one supports none. b64 (RFC 7797)
-// changes the bytes that are signed.
+// crit lists extensions that a verifier must support (RFC 7515 section 4.1.11), and this one supports none. b64 (RFC
+// 7797) changes the bytes that are signed.
 func TestAttackCriticalExtensions(t *testing.T) {
 	t.Parallel()
 	attack(t, func(t *testing.T, on target) {

@@ -10,8 +10,9 @@ import (
 // MaxSubjectBytes bounds a player's id, the claim sub.
 const MaxSubjectBytes = 255
 
-// ValidSubject reports whether sub may identify a player: 1 to MaxSubjectBytes bytes of UTF-8 without control characters.
-// U+FFFD is not allowed either: decoders replace invalid bytes with it, so that two different ids could become equal.
+// ValidSubject reports whether sub may identify a player: 1 to MaxSubjectBytes bytes of UTF-8 without control
+// characters. U+FFFD is not allowed either: decoders replace invalid bytes with it, so that two different ids could
+// become equal.
 func ValidSubject(sub string) bool {
 	invalid := func(r rune) bool { return r == utf8.RuneError || unicode.IsControl(r) }
 	return sub != "" && len(sub) <= MaxSubjectBytes && !strings.ContainsFunc(sub, invalid)

@@ -10,9 +10,10 @@ import (
 	"strings"
 )
 
-// Cookies seals what a browser keeps for the console: AES-256-GCM under a key that is derived (HKDF) from a key-encryption key. So
-// every replica opens what another one sealed, without a query. The first key-encryption key seals, and all of them open. A
-// sealed value does not expire: its content says until when it counts. Safe for concurrent use.
+// Cookies seals what a browser keeps for the console: AES-256-GCM under a key that is derived (HKDF) from a
+// key-encryption key. So every replica opens what another one sealed, without a query. The first key-encryption key
+// seals, and all of them open. A sealed value does not expire: its content says until when it counts. Safe for
+// concurrent use.
 type Cookies struct {
 	first cookieKey
 	byID  map[string]cookieKey

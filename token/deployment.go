@@ -13,7 +13,8 @@ import (
 	"strings"
 )
 
-// DeploymentPurpose is what a credential of a deployment is good for. A credential for one purpose is wrong for the others.
+// DeploymentPurpose is what a credential of a deployment is good for. A credential for one purpose is wrong for the
+// others.
 type DeploymentPurpose string
 
 // The purposes.
@@ -49,9 +50,9 @@ func (DeploymentSecret) Format(s fmt.State, _ rune) { _, _ = io.WriteString(s, "
 // LogValue implements slog.LogValuer with a placeholder.
 func (DeploymentSecret) LogValue() slog.Value { return slog.StringValue("[hidden]") }
 
-// DeploymentTokens makes and verifies the credentials of deployments: the HMAC-SHA256 of a deployment's name under a key that is
-// derived (HKDF) from a key-encryption key and the purpose. So every replica verifies them without a query, and no table stores
-// them. The first key-encryption key makes them, and all of them verify. Safe for concurrent use.
+// DeploymentTokens makes and verifies the credentials of deployments: the HMAC-SHA256 of a deployment's name under a
+// key that is derived (HKDF) from a key-encryption key and the purpose. So every replica verifies them without a query,
+// and no table stores them. The first key-encryption key makes them, and all of them verify. Safe for concurrent use.
 type DeploymentTokens struct{ keks []deploymentKeys }
 
 // deploymentKeys are the keys that one key-encryption key gives, by purpose.
@@ -94,8 +95,8 @@ func (k deploymentKeys) mac(purpose DeploymentPurpose, d Deployment) []byte {
 // IsDeploymentToken reports whether a text claims to be a token of a deployment.
 func IsDeploymentToken(raw string) bool { return strings.HasPrefix(raw, deploymentPrefix) }
 
-// Verify returns the deployment that a token of this purpose names, and the fingerprint of the key-encryption key that made it.
-// A token that is false, of another purpose, or made by a key-encryption key that is not configured is not ok.
+// Verify returns the deployment that a token of this purpose names, and the fingerprint of the key-encryption key that
+// made it. A token that is false, of another purpose, or made by a key-encryption key that is not configured is not ok.
 func (t *DeploymentTokens) Verify(purpose DeploymentPurpose, raw string) (d Deployment, by string, ok bool) {
 	rest, found := strings.CutPrefix(raw, deploymentPrefix)
 	parts := strings.Split(rest, ".")
@@ -110,8 +111,8 @@ func (t *DeploymentTokens) Verify(purpose DeploymentPurpose, raw string) (d Depl
 	return d, by, true
 }
 
-// VerifyMAC is Verify for a credential whose parts stand apart, such as those of a webhook's path. It takes the same time whichever
-// key-encryption key made it.
+// VerifyMAC is Verify for a credential whose parts stand apart, such as those of a webhook's path. It takes the same
+// time whichever key-encryption key made it.
 func (t *DeploymentTokens) VerifyMAC(purpose DeploymentPurpose, d Deployment, mac string) (by string, ok bool) {
 	got, err := base64.RawURLEncoding.Strict().DecodeString(mac)
 	if err != nil || !d.valid() {

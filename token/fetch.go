@@ -146,8 +146,8 @@ func withoutURL(err error) error {
 	return err
 }
 
-// freshness returns max-age minus Age, the time that the answer has already spent in shared caches (RFC 9111 section 4.2).
-// Without the subtraction a verifier would keep keys up to twice as long as the issuer expects.
+// freshness returns max-age minus Age, the time that the answer has already spent in shared caches (RFC 9111 section
+// 4.2). Without the subtraction a verifier would keep keys up to twice as long as the issuer expects.
 func freshness(h http.Header) time.Duration {
 	age := defaultURLAge
 	for directive := range strings.SplitSeq(strings.Join(h.Values("Cache-Control"), ","), ",") {

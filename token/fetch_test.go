@@ -51,8 +51,8 @@ func TestTextSource(t *testing.T) {
 	require.True(t, has(t, s, "a"))
 }
 
-// A changed file is read again, also after the rename by which Kubernetes updates mounted secrets. A half-written file does
-// not replace the last good set.
+// A changed file is read again, also after the rename by which Kubernetes updates mounted secrets. A half-written file
+// does not replace the last good set.
 func TestFileSource(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "jwks.json")

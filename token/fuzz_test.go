@@ -22,9 +22,9 @@ func fuzzSource(t require.TestingT) *KeySource {
 	return fixed(Document{MaxAge: forever, JSON: jwksOf(t, jwkOf(t, fuzzKey.Public(), map[string]any{"kid": "k"}))})
 }
 
-// fuzzTokens checks a verifier with three kinds of token. It may accept a raw token only if that is the one that was signed
-// here. If it accepts a fuzzed header and payload with a valid signature, its claims must be those that encoding/json
-// reads. It must refuse the same with the signature of another key.
+// fuzzTokens checks a verifier with three kinds of token. It may accept a raw token only if that is the one that was
+// signed here. If it accepts a fuzzed header and payload with a valid signature, its claims must be those that
+// encoding/json reads. It must refuse the same with the signature of another key.
 func fuzzTokens(f *testing.F, payload string, verify func(t *testing.T, raw string) (sub string, exp time.Time, err error)) {
 	genuine := forge(fuzzKey, fuzzHeader, payload)
 	mallory := ed25519.NewKeyFromSeed(secretOf(43))
@@ -114,8 +114,8 @@ func (c collector) read(value string) bool {
 	return true
 }
 
-// A broken or hostile key set of an identity provider must not crash the director: neither parsing it nor verifying with
-// any of its keys panics.
+// A broken or hostile key set of an identity provider must not crash the director: neither parsing it nor verifying
+// with any of its keys panics.
 func FuzzJWKS(f *testing.F) {
 	f.Add(theIssuer().jwks(f), []byte("signature"))
 	for _, key := range []string{edX, `"kty":"OKP","crv":"Ed25519","x":"AAAA"`, `"kty":"EC","crv":"P-256","x":"AAAA","y":"AAAA"`, `"kty":"RSA","n":"AQAB","e":""`, `"kty":"oct","k":""`} {

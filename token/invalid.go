@@ -2,8 +2,9 @@ package token
 
 import "errors"
 
-// Invalid is the reason why a token is refused. Its value is a stable, machine-readable code that reveals nothing of the
-// token, so it may be sent to the caller. Compare with errors.Is(err, token.Expired), or get the code with errors.As.
+// Invalid is the reason why a token is refused. Its value is a stable, machine-readable code that reveals nothing of
+// the token, so it may be sent to the caller. Compare with errors.Is(err, token.Expired), or get the code with
+// errors.As.
 type Invalid string
 
 // The reasons. Those about claims are returned only for tokens with a valid signature.

@@ -11,8 +11,8 @@ import (
 // MaxTokenBytes bounds every token that is signed or verified. Identity providers issue tokens of 0.5 to 3 KiB.
 const MaxTokenBytes = 8 << 10
 
-// b64 is the encoding of RFC 7515 section 2. Strict refuses non-zero padding bits, which would allow several encodings of
-// one signature.
+// b64 is the encoding of RFC 7515 section 2. Strict refuses non-zero padding bits, which would allow several encodings
+// of one signature.
 var b64 = base64.RawURLEncoding.Strict()
 
 // compact is a parsed but not yet verified token in JWS compact serialization (RFC 7515 section 7.1).
@@ -27,7 +27,8 @@ type compact struct {
 type header struct{ alg, kid text }
 
 // member refuses parameters that carry a key (jwk, jku, x5c, x5u), because keys come from configuration only, and those
-// that change what the signature covers or need an extension (b64, crit). Others, such as typ and thumbprints, are ignored.
+// that change what the signature covers or need an extension (b64, crit). Others, such as typ and thumbprints, are
+// ignored.
 func (h *header) member(name string) member {
 	switch name {
 	case "alg":
@@ -86,9 +87,9 @@ func (p policy) admits(raw string) bool {
 	return len(raw) <= MaxTokenBytes || p.large && len(raw) <= maxLoginBytes
 }
 
-// verified returns the payload of a token with a valid signature, and the key set that verified it. It looks the key up by
-// kid; an unknown kid has the set read again, at the rate that keys allows. It compares the header's alg with the policy
-// and with the key before it verifies the signature.
+// verified returns the payload of a token with a valid signature, and the key set that verified it. It looks the key up
+// by kid; an unknown kid has the set read again, at the rate that keys allows. It compares the header's alg with the
+// policy and with the key before it verifies the signature.
 func (p policy) verified(ctx context.Context, raw string, keys *KeySource) ([]byte, *KeySet, error) {
 	if !p.admits(raw) {
 		return nil, nil, TooLarge
@@ -112,8 +113,9 @@ func (p policy) verified(ctx context.Context, raw string, keys *KeySource) ([]by
 	return c.payload, set, nil
 }
 
-// VerifySignature returns the payload of a token that a key of the source has signed, with an algorithm that the source allows. It checks no
-// claim: that is the caller's. It has the form that verifiers of OpenID Connect ask for. The error is an Invalid, or ErrKeysUnavailable.
+// VerifySignature returns the payload of a token that a key of the source has signed, with an algorithm that the source
+// allows. It checks no claim: that is the caller's. It has the form that verifiers of OpenID Connect ask for. The error
+// is an Invalid, or ErrKeysUnavailable.
 func (s *KeySource) VerifySignature(ctx context.Context, raw string) ([]byte, error) {
 	payload, _, err := policy{algs: s.opt.Algs, large: true}.verified(ctx, raw, s)
 	return payload, err

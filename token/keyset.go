@@ -45,9 +45,10 @@ func (k IgnoredKey) String() string {
 	return fmt.Sprintf("key %.64q: %s", k.KID, k.Why)
 }
 
-// ParseKeySet reads a JWK Set (RFC 7517 section 5) for tokens of players and sessions: it keeps public Ed25519, P-256 and RSA keys (2048 to
-// 8192 bits) for signatures and, as the RFC asks, ignores all others, private and symmetric keys too. Of two different keys with the same kid
-// and alg it uses none, since a verification would depend on their order. The result may be empty. Errors: the document is no JWK Set.
+// ParseKeySet reads a JWK Set (RFC 7517 section 5) for tokens of players and sessions: it keeps public Ed25519, P-256
+// and RSA keys (2048 to 8192 bits) for signatures and, as the RFC asks, ignores all others, private and symmetric keys
+// too. Of two different keys with the same kid and alg it uses none, since a verification would depend on their order.
+// The result may be empty. Errors: the document is no JWK Set.
 func ParseKeySet(document []byte) (*KeySet, error) { return parseKeySet(document, playerAlgs) }
 
 func parseKeySet(document []byte, algs []string) (*KeySet, error) {
@@ -181,7 +182,8 @@ func forVerifying(key jwk.Key) bool {
 	return (use == "" || use == string(jwk.ForSignature)) && (len(ops) == 0 || slices.Contains(ops, jwk.KeyOpVerify))
 }
 
-// newPublicKey checks lengths, curves and sizes, which jwx does not. It returns nil and the reason for a key that is not usable.
+// newPublicKey checks lengths, curves and sizes, which jwx does not. It returns nil and the reason for a key that is
+// not usable.
 func newPublicKey(material any) (key *publicKey, why string) {
 	switch pub := material.(type) {
 	case ed25519.PublicKey:
@@ -206,9 +208,10 @@ func newPublicKey(material any) (key *publicKey, why string) {
 
 // The algorithms of keys (RFC 7518 section 3.1, RFC 8037), and those that tokens of players may have.
 var (
-	curveAlgs  = map[elliptic.Curve]string{elliptic.P256(): AlgES256, elliptic.P384(): "ES384", elliptic.P521(): "ES512"}
-	rsaAlgs    = []string{AlgRS256, "RS384", "RS512", "PS256", "PS384", "PS512"}
-	hashes     = map[string]crypto.Hash{"256": crypto.SHA256, "384": crypto.SHA384, "512": crypto.SHA512} // by the end of the name
+	curveAlgs = map[elliptic.Curve]string{elliptic.P256(): AlgES256, elliptic.P384(): "ES384", elliptic.P521(): "ES512"}
+	rsaAlgs   = []string{AlgRS256, "RS384", "RS512", "PS256", "PS384", "PS512"}
+	// by the end of the name
+	hashes     = map[string]crypto.Hash{"256": crypto.SHA256, "384": crypto.SHA384, "512": crypto.SHA512}
 	playerAlgs = []string{AlgEdDSA, AlgEd25519, AlgES256, AlgRS256}
 )
 

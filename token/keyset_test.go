@@ -52,7 +52,8 @@ func TestParseKeySetBoundsKeySizes(t *testing.T) {
 	require.Equal(t, 2, set.Len())
 }
 
-// With two keys under one kid, the result of a verification would depend on their order: neither is used, and others are.
+// With two keys under one kid, the result of a verification would depend on their order: neither is used, and others
+// are.
 func TestParseKeySetIgnoresAmbiguousKids(t *testing.T) {
 	t.Parallel()
 	other := strings.Replace(edX, `"11q`, `"12q`, 1)

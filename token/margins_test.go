@@ -14,8 +14,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// simulation is a fleet on a virtual clock: a key table in rotation, replicas that read it at intervals, and game servers
-// that cache the JWKS for its whole max-age and never fetch it again for an unknown kid.
+// simulation is a fleet on a virtual clock: a key table in rotation, replicas that read it at intervals, and game
+// servers that cache the JWKS for its whole max-age and never fetch it again for an unknown kid.
 type simulation struct {
 	Margins
 	lead, overlap time.Duration // the waits under test
@@ -180,7 +180,8 @@ func TestRotationIsInvisible(t *testing.T) {
 	})
 }
 
-// The test above can fail: with a shorter lead or overlap the simulation finds a refused token within some dozens of runs.
+// The test above can fail: with a shorter lead or overlap the simulation finds a refused token within some dozens of
+// runs.
 func TestShortMarginsAreDetected(t *testing.T) {
 	t.Parallel()
 	for name, cut := range map[string]func(m Margins) (lead, overlap time.Duration){
@@ -237,8 +238,8 @@ func TestLeadIsTight(t *testing.T) {
 }
 
 // The worst case for the overlap: a rotation is forced just after a replica has read the table, and the replica cannot
-// read it again and signs with the old key until its ring is stale. The last such token is verified in its last second by
-// a server that fetches the set then.
+// read it again and signs with the old key until its ring is stale. The last such token is verified in its last second
+// by a server that fetches the set then.
 func TestOverlapIsTight(t *testing.T) {
 	t.Parallel()
 	m := Margins{MaxAge: 10 * time.Minute, Refresh: 30 * time.Second, TokenTTL: 2 * time.Minute, MaxStale: time.Minute}

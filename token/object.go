@@ -32,8 +32,8 @@ func readObject(raw []byte, want func(name string) member) error {
 	return nil
 }
 
-// members yields the name and JSON text of each member of a JSON object. The text must be valid JSON, which makes bounds
-// checks unnecessary.
+// members yields the name and JSON text of each member of a JSON object. The text must be valid JSON, which makes
+// bounds checks unnecessary.
 func members(object string) iter.Seq2[string, string] {
 	return func(yield func(name, value string) bool) {
 		i := skipSpace(object, skipSpace(object, 0)+1)
@@ -135,7 +135,8 @@ func (c *count) read(value string) bool {
 	return err == nil && n >= 0
 }
 
-// lastDate is the last second of the year 9999. RFC 3339 cannot express later times, nor can the JSON form of time.Time.
+// lastDate is the last second of the year 9999. RFC 3339 cannot express later times, nor can the JSON form of
+// time.Time.
 const lastDate = 253402300799
 
 // date is a NumericDate (RFC 7519 section 2), truncated to whole seconds.

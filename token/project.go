@@ -21,8 +21,8 @@ const (
 	ProjectLeeway = 5 * time.Second
 )
 
-// ProjectRefusal is the reason why a project's token is refused. Its text names no part of the token and may be sent to the client.
-// Compare with errors.Is.
+// ProjectRefusal is the reason why a project's token is refused. Its text names no part of the token and may be sent to
+// the client. Compare with errors.Is.
 type ProjectRefusal string
 
 // The reasons, with the texts of Nexis' handshake.
@@ -36,8 +36,8 @@ const (
 // Error implements error.
 func (r ProjectRefusal) Error() string { return "token verification failed: " + string(r) }
 
-// ProjectClaims holds the claims of a project's token, with which a client of the realtime lobby connects. A token holds times in
-// milliseconds, truncated.
+// ProjectClaims holds the claims of a project's token, with which a client of the realtime lobby connects. A token
+// holds times in milliseconds, truncated.
 type ProjectClaims struct {
 	ProjectID string    // project_id: 1 to MaxProjectNameBytes bytes; see ValidProjectName
 	IssuedAt  time.Time // issued_at
@@ -72,28 +72,29 @@ func (c ProjectClaims) JSON() []byte {
 	return bytes.TrimSuffix(payload.Bytes(), []byte("\n"))
 }
 
-// ValidProjectName reports whether a text may be the id of a project or of a key: 1 to MaxProjectNameBytes bytes of UTF-8 without white
-// space, control characters and U+FFFD.
+// ValidProjectName reports whether a text may be the id of a project or of a key: 1 to MaxProjectNameBytes bytes of
+// UTF-8 without white space, control characters and U+FFFD.
 func ValidProjectName(id string) bool {
 	invalid := func(r rune) bool { return r == utf8.RuneError || unicode.IsSpace(r) || unicode.IsControl(r) }
 	return id != "" && len(id) <= MaxProjectNameBytes && !strings.ContainsFunc(id, invalid)
 }
 
-// ProjectSecret returns the secret that signs the tokens of a project where none is configured: a function of the master secret and the
-// project's id. The text itself is the key of the HMAC.
+// ProjectSecret returns the secret that signs the tokens of a project where none is configured: a function of the
+// master secret and the project's id. The text itself is the key of the HMAC.
 func ProjectSecret(master, project string) string {
 	return base64.RawURLEncoding.EncodeToString(signProject(master, "nexis.project."+project))
 }
 
-// MintProject returns a token with these claims: base64url(claims) + "." + base64url(HMAC-SHA256(secret, base64url(claims))).
+// MintProject returns a token with these claims: base64url(claims) + "." + base64url(HMAC-SHA256(secret,
+// base64url(claims))).
 func MintProject(secret string, c ProjectClaims) string {
 	payload := base64.RawURLEncoding.EncodeToString(c.JSON())
 	return payload + "." + base64.RawURLEncoding.EncodeToString(signProject(secret, payload))
 }
 
-// VerifyProject returns the claims of a token that one of the secrets of its project signed and that has not expired at now. secrets
-// gets the project's id and the key's, "" if the token names none, both before the signature is verified. It takes the same time whichever
-// byte of the signature is wrong. Errors: a ProjectRefusal; those of secrets.
+// VerifyProject returns the claims of a token that one of the secrets of its project signed and that has not expired at
+// now. secrets gets the project's id and the key's, "" if the token names none, both before the signature is verified.
+// It takes the same time whichever byte of the signature is wrong. Errors: a ProjectRefusal; those of secrets.
 func VerifyProject(token string, secrets func(projectID, keyID string) ([]string, error), now time.Time) (ProjectClaims, error) {
 	if token == "" {
 		return ProjectClaims{}, ProjectTokenMissing
@@ -131,7 +132,8 @@ func signProject(secret, text string) []byte {
 	return mac.Sum(nil)
 }
 
-// signedByOne tries all secrets, so that the time does not depend on which of them signed. An empty secret signs nothing.
+// signedByOne tries all secrets, so that the time does not depend on which of them signed. An empty secret signs
+// nothing.
 func signedByOne(secrets []string, payload string, mac []byte) (signed bool) {
 	for _, secret := range secrets {
 		if hmac.Equal(signProject(secret, payload), mac) && secret != "" {
@@ -153,7 +155,8 @@ func parseProject(payload string) (ProjectClaims, error) {
 	return m.claims()
 }
 
-// projectMembers holds the destinations of the members of a payload. The audience is not among them: any value is accepted.
+// projectMembers holds the destinations of the members of a payload. The audience is not among them: any value is
+// accepted.
 type projectMembers struct {
 	project, issued, expires text
 	key, subject             optionalText

@@ -102,7 +102,8 @@ func TestProjectTokensOfOtherIssuersAreAccepted(t *testing.T) {
 	}
 }
 
-// An error of the lookup is no fault of the client, and an empty secret, such as that of a missing setting, signs nothing.
+// An error of the lookup is no fault of the client, and an empty secret, such as that of a missing setting, signs
+// nothing.
 func TestProjectTokensNeedASecret(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("no database")
@@ -154,7 +155,8 @@ func TestTheLongestClaimsFitIntoAProjectToken(t *testing.T) {
 	require.Equal(t, long, got)
 }
 
-// Pins a token that verifies with another text than the one that was signed: a client could then resume with a token that differs from its own.
+// Pins a token that verifies with another text than the one that was signed: a client could then resume with a token
+// that differs from its own.
 func FuzzVerifyProject(f *testing.F) {
 	for _, seed := range []string{nexisToken, "", ".", "..", signed(`{"project_id":"p1","issued_at":"2026-01-01T00:00:00Z","expires_at":"2026-01-01T01:00:00Z","sub":"a"}`)} {
 		f.Add(seed)

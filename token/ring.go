@@ -33,10 +33,10 @@ type ringKey struct {
 	jwk     []byte
 }
 
-// NewRing unseals every key that is not tainted, including keys that are only published. An attacker who can write to the
-// key table but has no key-encryption key can therefore not make verifiers trust a planted key. A key that cannot be
-// unsealed is an error (ErrSealed) and is not skipped; an operator can taint it. loadedAt is the time at which the keys
-// were read, and maxStale (above zero) is the age from which Sign fails.
+// NewRing unseals every key that is not tainted, including keys that are only published. An attacker who can write to
+// the key table but has no key-encryption key can therefore not make verifiers trust a planted key. A key that cannot
+// be unsealed is an error (ErrSealed) and is not skipped; an operator can taint it. loadedAt is the time at which the
+// keys were read, and maxStale (above zero) is the age from which Sign fails.
 func NewRing(keys []Key, sealer *Sealer, loadedAt time.Time, maxStale time.Duration) (*Ring, error) {
 	if maxStale <= 0 {
 		return nil, fmt.Errorf("key ring: maxStale must be above zero, not %s", maxStale)
@@ -103,8 +103,8 @@ func (r *Ring) signer(now, issued time.Time) (*ringKey, error) {
 	return nil, ErrNoKey
 }
 
-// Sign makes the session token of c with the key that signs at c.IssuedAt; now is compared with the age of the ring only.
-// Errors: ErrStale, ErrNoKey, or an Invalid for claims that SessionVerifier would refuse at any time.
+// Sign makes the session token of c with the key that signs at c.IssuedAt; now is compared with the age of the ring
+// only. Errors: ErrStale, ErrNoKey, or an Invalid for claims that SessionVerifier would refuse at any time.
 func (r *Ring) Sign(now time.Time, c SessionClaims) (string, error) {
 	key, err := r.signer(now, c.IssuedAt)
 	if err != nil {

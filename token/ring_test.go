@@ -30,8 +30,8 @@ func kidsOf(t *testing.T, document []byte) []string {
 	return kids
 }
 
-// turns makes three keys that sign for an hour each, one after the other, and are published from an hour before to an hour
-// after that.
+// turns makes three keys that sign for an hour each, one after the other, and are published from an hour before to an
+// hour after that.
 func turns(t *testing.T, sealer *Sealer) []Key {
 	t.Helper()
 	keys := make([]Key, 3)
@@ -135,8 +135,8 @@ func TestTaintedKeyNeitherSignsNorIsPublished(t *testing.T) {
 	require.JSONEq(t, `{"keys":[]}`, string(document))
 }
 
-// An attacker who can write to the table but has no key-encryption key cannot have a key published. The published JWK is
-// that of the sealed key, whatever the JWK column holds.
+// An attacker who can write to the table but has no key-encryption key cannot have a key published. The published JWK
+// is that of the sealed key, whatever the JWK column holds.
 func TestRingPublishesOnlyWhatWasSealed(t *testing.T) {
 	t.Parallel()
 	sealer, theirs := newSealer(t), newSealer(t)

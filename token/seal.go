@@ -15,14 +15,14 @@ import (
 // KEKBytes is the length of a key-encryption key: AES-256.
 const KEKBytes = 32
 
-// ErrSealed means that a sealed key cannot be opened: its key-encryption key is not configured, or the sealed bytes were
-// changed or belong to another row.
+// ErrSealed means that a sealed key cannot be opened: its key-encryption key is not configured, or the sealed bytes
+// were changed or belong to another row.
 var ErrSealed = errors.New("sealed key cannot be opened")
 
-// The sealed form: one byte for the version, eight bytes that identify the key-encryption key, a random 96-bit nonce, and
-// the secret, encrypted with AES-256-GCM, with its tag. Version 1 seals the 32-byte seed of a signing key; its authenticated
-// data is the kid. Version 2 seals any other secret; see secretData. So a sealed key that is copied to another row does not
-// open. Random nonces are safe for 2^32 secrets under one key-encryption key.
+// The sealed form: one byte for the version, eight bytes that identify the key-encryption key, a random 96-bit nonce,
+// and the secret, encrypted with AES-256-GCM, with its tag. Version 1 seals the 32-byte seed of a signing key; its
+// authenticated data is the kid. Version 2 seals any other secret; see secretData. So a sealed key that is copied to
+// another row does not open. Random nonces are safe for 2^32 secrets under one key-encryption key.
 const (
 	sealVersion   = 1
 	secretVersion = 2
@@ -108,8 +108,8 @@ func newKEK(secret []byte) (kek, error) {
 	return kek{id: string(name[:kekIDBytes]), aead: aead}, nil
 }
 
-// Open returns the private key of m. It checks that the key was sealed for this kid, and that the kid is its thumbprint.
-// Errors: ErrSealed.
+// Open returns the private key of m. It checks that the key was sealed for this kid, and that the kid is its
+// thumbprint. Errors: ErrSealed.
 func (s *Sealer) Open(m Material) (ed25519.PrivateKey, error) {
 	seed, err := s.openVersion(sealVersion, m.Sealed, []byte(m.KID))
 	if err == nil && len(seed) != ed25519.SeedSize {

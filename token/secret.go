@@ -6,12 +6,13 @@ import (
 	"strings"
 )
 
-// PurposeNetcode is the purpose of netcode keys of deployments: SealSecret and OpenSecret take it with the region and the id of the
-// deployment.
+// PurposeNetcode is the purpose of netcode keys of deployments: SealSecret and OpenSecret take it with the region and
+// the id of the deployment.
 const PurposeNetcode = "netcode"
 
-// SealSecret encrypts a secret of a row: purpose says what it is for, region and id name the row. The secret opens for exactly these
-// three. sealedBy is the fingerprint of the key-encryption key, which the row stores for people who read the table.
+// SealSecret encrypts a secret of a row: purpose says what it is for, region and id name the row. The secret opens for
+// exactly these three. sealedBy is the fingerprint of the key-encryption key, which the row stores for people who read
+// the table.
 func (s *Sealer) SealSecret(purpose, region, id string, secret []byte) (sealed []byte, sealedBy string) {
 	return s.seal(secretVersion, secret, secretData(purpose, region, id)), s.first.fingerprint()
 }
@@ -21,7 +22,8 @@ func (s *Sealer) OpenSecret(purpose, region, id string, sealed []byte) ([]byte, 
 	return s.openVersion(secretVersion, sealed, secretData(purpose, region, id))
 }
 
-// ResealSecret encrypts a sealed secret with the first key-encryption key; false means that it already was. Errors: ErrSealed.
+// ResealSecret encrypts a sealed secret with the first key-encryption key; false means that it already was. Errors:
+// ErrSealed.
 func (s *Sealer) ResealSecret(purpose, region, id string, sealed []byte) (resealed []byte, sealedBy string, changed bool, err error) {
 	secret, err := s.OpenSecret(purpose, region, id, sealed)
 	if err != nil {
@@ -34,8 +36,8 @@ func (s *Sealer) ResealSecret(purpose, region, id string, sealed []byte) (reseal
 	return resealed, sealedBy, true, nil
 }
 
-// secretData is the authenticated data of a secret. A byte that no kid begins with keeps secrets apart from signing keys, the lengths
-// keep the words apart.
+// secretData is the authenticated data of a secret. A byte that no kid begins with keeps secrets apart from signing
+// keys, the lengths keep the words apart.
 func secretData(words ...string) []byte {
 	data := []byte{0, secretVersion}
 	for _, word := range words {

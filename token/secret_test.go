@@ -21,8 +21,8 @@ func TestSealedSecretFormatStays(t *testing.T) {
 	require.Equal(t, secretOf(9), secret)
 }
 
-// A sealed secret does not open for another purpose, region or id, also where the words are the same if they are written one after
-// the other, nor after any bit of it changed.
+// A sealed secret does not open for another purpose, region or id, also where the words are the same if they are
+// written one after the other, nor after any bit of it changed.
 func TestSealedSecretBelongsToItsRow(t *testing.T) {
 	t.Parallel()
 	sealer := newSealer(t)
@@ -49,8 +49,8 @@ func TestSealedSecretBelongsToItsRow(t *testing.T) {
 	})
 }
 
-// A row of one table must not open as a row of the other, whatever an attacker writes into its columns: a key that the director
-// publishes or hands to game servers would be the other one.
+// A row of one table must not open as a row of the other, whatever an attacker writes into its columns: a key that the
+// director publishes or hands to game servers would be the other one.
 func TestSigningKeysAndSecretsDoNotOpenAsEachOther(t *testing.T) {
 	t.Parallel()
 	sealer := newSealer(t)

@@ -13,9 +13,8 @@ const (
 )
 
 // SessionClaims holds the claims of a session token, which allows a player to take a seat of a session. All fields are
-// required except Mode, MaxPlayers and Party, which older directors do not write, and Match and Team, which only seats of a
-// match have. The token holds times in whole seconds,
-// truncated.
+// required except Mode, MaxPlayers and Party, which older directors do not write, and Match and Team, which only seats
+// of a match have. The token holds times in whole seconds, truncated.
 type SessionClaims struct {
 	Subject   string    // sub: the player; see ValidSubject
 	SessionID string    // sid

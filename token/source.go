@@ -14,8 +14,9 @@ import (
 
 // SourceOptions configure a KeySource; every zero value is usable.
 type SourceOptions struct {
-	Timeout    time.Duration    // of one reading; 0 means 5 s
-	RetryEvery time.Duration    // shortest pause after a failed reading, and between readings for unknown kids; 0 means 10 s
+	Timeout time.Duration // of one reading; 0 means 5 s
+	// shortest pause after a failed reading, and between readings for unknown kids; 0 means 10 s
+	RetryEvery time.Duration
 	PlainHTTP  bool             // also accept http URLs of other hosts, for networks that are trusted
 	Client     *http.Client     // nil means a new one; redirects are never followed
 	Now        func() time.Time // the clock for ages only; nil means time.Now
@@ -25,13 +26,14 @@ type SourceOptions struct {
 
 // KeySource is a key set that is read again before it expires. Safe for concurrent use.
 //
-// A set is fresh for the max-age of its reading (a URL's Cache-Control, a few seconds for a file, forever for text). In the
-// last quarter of that time a call of Keys starts the next reading and does not wait for it; after that time calls wait.
-// After a failed reading the last good set stays in use, the reading is retried every RetryEvery, and no call waits. There
-// is no goroutine between readings, so there is nothing to close.
+// A set is fresh for the max-age of its reading (a URL's Cache-Control, a few seconds for a file, forever for text). In
+// the last quarter of that time a call of Keys starts the next reading and does not wait for it; after that time calls
+// wait. After a failed reading the last good set stays in use, the reading is retried every RetryEvery, and no call
+// waits. There is no goroutine between readings, so there is nothing to close.
 //
-// A set without a usable key counts as a failed reading, since it is nearly always a mistake of whoever deployed the issuer. It may also be a
-// withdrawal of all keys: when the readings have been like this for 15 minutes, the last good set goes.
+// A set without a usable key counts as a failed reading, since it is nearly always a mistake of whoever deployed the
+// issuer. It may also be a withdrawal of all keys: when the readings have been like this for 15 minutes, the last good
+// set goes.
 type KeySource struct {
 	fetch   Fetch
 	opt     SourceOptions
@@ -52,11 +54,13 @@ type sourceState struct {
 	triedAt  time.Time
 	err      error // of the last reading
 
-	emptiedAt time.Time // since when each reading had no usable key; zero: the last one had some, or failed otherwise before
+	// since when each reading had no usable key; zero: the last one had some, or failed otherwise before
+	emptiedAt time.Time
 	last      SetStatus // of the last document that could be read
 }
 
-// keepEmptied is how long the last good set stays in use after its issuer has begun to publish none. Rolling back a deployment takes minutes.
+// keepEmptied is how long the last good set stays in use after its issuer has begun to publish none. Rolling back a
+// deployment takes minutes.
 const keepEmptied = 15 * time.Minute
 
 // SetStatus is what the last reading of a key set found.
@@ -79,8 +83,8 @@ func (s *KeySource) Status() SetStatus {
 	return status
 }
 
-// NewKeySource makes a source of a JWK Set as JSON text, its https URL, or the path of its file. Text is parsed at once and
-// must hold a usable key. A URL or file is read at the first use; call Keys to read it early.
+// NewKeySource makes a source of a JWK Set as JSON text, its https URL, or the path of its file. Text is parsed at once
+// and must hold a usable key. A URL or file is read at the first use; call Keys to read it early.
 func NewKeySource(spec string, opt SourceOptions) (*KeySource, error) {
 	fetch, err := fetchSpec(spec, opt)
 	if err != nil {
@@ -111,8 +115,8 @@ func NewKeySourceFunc(fetch Fetch, opt SourceOptions) *KeySource {
 	return s
 }
 
-// Keys returns the current set, or ErrKeysUnavailable if no reading has succeeded yet. ctx bounds the wait for a reading
-// and not the reading itself, which other callers may wait for.
+// Keys returns the current set, or ErrKeysUnavailable if no reading has succeeded yet. ctx bounds the wait for a
+// reading and not the reading itself, which other callers may wait for.
 func (s *KeySource) Keys(ctx context.Context) (*KeySet, error) {
 	st := s.state.Load()
 	switch now := s.opt.Now(); {
@@ -147,8 +151,8 @@ func (st *sourceState) keys() (*KeySet, error) {
 	return nil, ErrKeysUnavailable
 }
 
-// fresh reports whether the set is younger than a share of its max-age. It returns false for a negative age: the clock was
-// set back, so the age is unknown.
+// fresh reports whether the set is younger than a share of its max-age. It returns false for a negative age: the clock
+// was set back, so the age is unknown.
 func (st *sourceState) fresh(now time.Time, share float64) bool {
 	age := now.Sub(st.loadedAt)
 	return st.set != nil && age >= 0 && float64(age) < share*float64(st.maxAge)
@@ -185,8 +189,8 @@ func (s *KeySource) runReading(ctx context.Context, old *sourceState) {
 	s.reading = nil
 }
 
-// next returns the state after a reading. An unchanged document keeps the same *KeySet: callers compare pointers to detect
-// a change.
+// next returns the state after a reading. An unchanged document keeps the same *KeySet: callers compare pointers to
+// detect a change.
 func (st *sourceState) next(d Document, err error, now time.Time, algs []string) *sourceState {
 	n := *st
 	n.triedAt, n.err = now, err
@@ -220,8 +224,8 @@ func (st *sourceState) next(d Document, err error, now time.Time, algs []string)
 	return &n
 }
 
-// emptied is the state after a reading without a usable key: an error, after which the set is read again soon. The former set goes only after
-// keepEmptied.
+// emptied is the state after a reading without a usable key: an error, after which the set is read again soon. The
+// former set goes only after keepEmptied.
 func (st *sourceState) emptied(set *KeySet, sum [sha256.Size]byte) *sourceState {
 	n := *st
 	n.err = &noUsableKey{set.ignored}

@@ -82,8 +82,8 @@ func newSource(o *origin) (*KeySource, *clock) {
 	return NewKeySourceFunc(o.fetch, SourceOptions{Now: now.Now}), now
 }
 
-// A set is used for its max-age. In the last quarter it is read again without a caller waiting, and after its max-age it
-// is not used before another reading.
+// A set is used for its max-age. In the last quarter it is read again without a caller waiting, and after its max-age
+// it is not used before another reading.
 func TestSourceKeepsASetForItsMaxAge(t *testing.T) {
 	t.Parallel()
 	o := &origin{document: keysNamed("a")}
@@ -131,7 +131,8 @@ func TestSourceRenewsByETag(t *testing.T) {
 	require.Same(t, first, again, "the same content with another tag is no change")
 }
 
-// While the origin fails, the last good set stays in use, a reading is tried every RetryEvery, and no caller waits for it.
+// While the origin fails, the last good set stays in use, a reading is tried every RetryEvery, and no caller waits for
+// it.
 func TestSourceKeepsTheLastGoodSet(t *testing.T) {
 	t.Parallel()
 	for name, trouble := range map[string]struct {
@@ -169,8 +170,9 @@ func TestSourceKeepsTheLastGoodSet(t *testing.T) {
 	}
 }
 
-// An issuer that publishes no usable key has most likely been deployed wrongly: the last good set stays in use for 15 minutes, and goes then,
-// since the issuer may have withdrawn all its keys. A source that never had a good set has none.
+// An issuer that publishes no usable key has most likely been deployed wrongly: the last good set stays in use for 15
+// minutes, and goes then, since the issuer may have withdrawn all its keys. A source that never had a good set has
+// none.
 func TestSourceKeepsTheLastGoodSetForAWhileWhenItIsEmptied(t *testing.T) {
 	t.Parallel()
 	for _, emptied := range []string{`{"keys":[]}`, `{"keys":[{"kty":"new","kid":"x"}]}`} {
@@ -208,7 +210,8 @@ func TestSourceKeepsTheLastGoodSetForAWhileWhenItIsEmptied(t *testing.T) {
 	}
 }
 
-// After a failure and a long time without calls the next call waits for a reading, because a key may have been withdrawn.
+// After a failure and a long time without calls the next call waits for a reading, because a key may have been
+// withdrawn.
 func TestSourceReadsAfterALongPause(t *testing.T) {
 	t.Parallel()
 	o := &origin{document: keysNamed("a")}

@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A key that was published after the last reading is found by reading the set again. A stream of invented kids causes one
-// reading per RetryEvery.
+// A key that was published after the last reading is found by reading the set again. A stream of invented kids causes
+// one reading per RetryEvery.
 func TestUnknownKidCausesOneReadingPerRetryEvery(t *testing.T) {
 	t.Parallel()
 	sealer := newSealer(t)

@@ -25,8 +25,8 @@ func NewSessionVerifier(keys *KeySource, skew time.Duration) *SessionVerifier {
 
 // Verify returns the claims of a session token that is valid at now. It does not check that the token is for this game
 // server: the caller compares SessionID and Endpoint with its own, and reports ID to the director so that each token is
-// redeemed once. The error is an Invalid, or ErrKeysUnavailable. Verify waits for the key set only if there is none yet,
-// it is too old, or the token has an unknown kid; ctx bounds the wait.
+// redeemed once. The error is an Invalid, or ErrKeysUnavailable. Verify waits for the key set only if there is none
+// yet, it is too old, or the token has an unknown kid; ctx bounds the wait.
 func (v *SessionVerifier) Verify(ctx context.Context, raw string, now time.Time) (SessionClaims, error) {
 	payload, _, err := sessionPolicy.verified(ctx, raw, v.keys)
 	if err != nil {

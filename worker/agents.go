@@ -10,10 +10,12 @@ import (
 
 const agentBatch = 1000
 
-// remindEvery is the interval at which game servers whose drain is kept but whose status is not draining are sent the command again.
+// remindEvery is the interval at which game servers whose drain is kept but whose status is not draining are sent the
+// command again.
 const remindEvery = 20 * time.Second
 
-// agentReaper ends the agents and commands of replicas that have ended, and deletes old rows of agents, commands and replicas.
+// agentReaper ends the agents and commands of replicas that have ended, and deletes old rows of agents, commands and
+// replicas.
 type agentReaper struct {
 	store    *db.Store
 	reminded time.Time // when commands of kept drains were last sent again

@@ -50,7 +50,8 @@ func TestAgentsOfDeadReplicasLeave(t *testing.T) {
 	require.Empty(t, once(t, l))
 }
 
-// Pins commands that stay pending, and take a place among the 32 of an agent, after the replica of their caller was killed.
+// Pins commands that stay pending, and take a place among the 32 of an agent, after the replica of their caller was
+// killed.
 func TestCommandsWithoutACallerEnd(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

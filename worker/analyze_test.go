@@ -9,7 +9,8 @@ import (
 	"github.com/lattice-director/director/internal/testkit/storetest"
 )
 
-// Pins a plan that was made for an empty table and stayed while the table grew: a lookup of one player's seats read all seats.
+// Pins a plan that was made for an empty table and stayed while the table grew: a lookup of one player's seats read all
+// seats.
 func TestTablesThatGrewAreAnalyzed(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -29,7 +30,8 @@ func TestALockedTableDoesNotBlockAnalyzeOfOthers(t *testing.T) {
 	l := loopOf(t, b.options(), "analyze")
 	tx, err := b.Pool().Begin(t.Context())
 	require.NoError(t, err)
-	_, err = tx.Exec(t.Context(), "LOCK TABLE idempotency_keys IN SHARE UPDATE EXCLUSIVE MODE") // as VACUUM and CREATE INDEX CONCURRENTLY do
+	// as VACUUM and CREATE INDEX CONCURRENTLY do
+	_, err = tx.Exec(t.Context(), "LOCK TABLE idempotency_keys IN SHARE UPDATE EXCLUSIVE MODE")
 	require.NoError(t, err)
 	b.Exec("INSERT INTO instance_directory SELECT 'i' || n, 'eu', gen_random_uuid() FROM generate_series(1, 1000) n")
 	b.Exec("INSERT INTO idempotency_keys SELECT 'c' || n, 'k', '', '{}', now() + interval '1 day' FROM generate_series(1, 1000) n")

@@ -8,8 +8,8 @@ import (
 	"github.com/lattice-director/director/internal/base/fault"
 )
 
-// drain repeats a step that handles at most batch rows until a step handles fewer: the backlog is then empty, or another
-// worker has locked the rest of it.
+// drain repeats a step that handles at most batch rows until a step handles fewer: the backlog is then empty, or
+// another worker has locked the rest of it.
 func drain(batch int, step func() (int, error)) error {
 	for {
 		n, err := step()
@@ -19,8 +19,8 @@ func drain(batch int, step func() (int, error)) error {
 	}
 }
 
-// eachRegion calls fn for every region that list returns. It continues after an error, unless the database is unavailable:
-// the next region would fail in the same way.
+// eachRegion calls fn for every region that list returns. It continues after an error, unless the database is
+// unavailable: the next region would fail in the same way.
 func eachRegion(ctx context.Context, list func(context.Context) ([]string, error), fn func(region string) error) error {
 	regions, err := list(ctx)
 	if err != nil {

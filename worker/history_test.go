@@ -18,8 +18,8 @@ func partition(table string, days int) string {
 	return table + "_" + time.Now().UTC().AddDate(0, 0, days).Format("20060102")
 }
 
-// Pins a day without a partition, whose rows can then only be deleted one by one; and ten workers that fail because all of
-// them create the same partition.
+// Pins a day without a partition, whose rows can then only be deleted one by one; and ten workers that fail because all
+// of them create the same partition.
 func TestPartitionsAreMadeAheadAndDroppedWhole(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -75,8 +75,8 @@ func TestRefusalsAreKeptForAWeek(t *testing.T) {
 	require.True(t, storetest.One[bool](b.DB, "SELECT to_regclass($1) IS NOT NULL", partition("player_refusals", -2)))
 }
 
-// withoutWorker puts the history tables into the state after days without a worker: the newest partition is that of day last,
-// counted from today, and the default partition holds n rows for each later day up to today.
+// withoutWorker puts the history tables into the state after days without a worker: the newest partition is that of day
+// last, counted from today, and the default partition holds n rows for each later day up to today.
 func (b *bundle) withoutWorker(last, n int) {
 	b.t.Helper()
 	b.Exec(`
@@ -111,7 +111,8 @@ func (b *bundle) rows(first, last, n int) {
 		"SELECT 'eu', gen_random_uuid(), 'h', 'duel', 'arena', gen_random_uuid(), 0, 2, now(), "+at+", 'ended' FROM "+days, first, last, n)
 }
 
-// requireRepaired asserts that nothing is left in the default partitions and that each history table has that many rows.
+// requireRepaired asserts that nothing is left in the default partitions and that each history table has that many
+// rows.
 func (b *bundle) requireRepaired(rows int) {
 	b.t.Helper()
 	require.Equal(b.t, 3, storetest.One[int](b.DB, "SELECT count(*)::int FROM ops.partitions WHERE days_ahead = $1 AND default_bytes = 0 AND table_name IN ('events', 'seat_history', 'session_history')", daysAhead))
@@ -136,8 +137,8 @@ func (b *bundle) runUntilDone(o Options) Done {
 	return total
 }
 
-// insertMeanwhile starts callers that write events, as placement does, while a worker runs. The test fails when one waits
-// longer for a lock than a call may take. stop returns how many events they wrote.
+// insertMeanwhile starts callers that write events, as placement does, while a worker runs. The test fails when one
+// waits longer for a lock than a call may take. stop returns how many events they wrote.
 func (b *bundle) insertMeanwhile() (stop func() int) {
 	b.t.Helper()
 	ctx, cancel := context.WithCancel(b.t.Context())
@@ -257,8 +258,8 @@ func TestRowsPastRetentionAreDeletedFromTheDefaultPartition(t *testing.T) {
 	b.requireRepaired(3 * 700)
 }
 
-// Rows before and after an existing partition cannot become one partition. They are repaired once the older ones are past
-// the retention and deleted.
+// Rows before and after an existing partition cannot become one partition. They are repaired once the older ones are
+// past the retention and deleted.
 func TestRowsOnBothSidesOfAPartitionWaitForRetention(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -311,7 +312,8 @@ func TestAnEmptyDefaultPartitionGivesItsSpaceBack(t *testing.T) {
 	b.requireRepaired(0)
 }
 
-// A clock that was wrong for a while leaves rows of a distant day. Their partition does not hide that tomorrow has none.
+// A clock that was wrong for a while leaves rows of a distant day. Their partition does not hide that tomorrow has
+// none.
 func TestRowsOfADistantDayHideNoAlarm(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -323,8 +325,8 @@ func TestRowsOfADistantDayHideNoAlarm(t *testing.T) {
 	require.Equal(t, daysAhead, storetest.One[int](b.DB, "SELECT days_ahead FROM ops.partitions WHERE table_name = 'events'"))
 }
 
-// ATTACH scans a table under an exclusive lock unless a validated CHECK proves the bounds of its rows. Postgres logs whether
-// it skipped the scan.
+// ATTACH scans a table under an exclusive lock unless a validated CHECK proves the bounds of its rows. Postgres logs
+// whether it skipped the scan.
 func TestNoRowIsScannedUnderAnExclusiveLock(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -13,12 +13,13 @@ const (
 	lobbyLogBatch = 5000
 )
 
-// wholeLog is the interval at which logs are pruned from their first row, instead of from the row that was pruned last: another worker may have
-// locked older rows and stopped before it deleted them.
+// wholeLog is the interval at which logs are pruned from their first row, instead of from the row that was pruned last:
+// another worker may have locked older rows and stopped before it deleted them.
 const wholeLog = 10 * time.Minute
 
-// lobbyCleaner closes empty rooms of the realtime lobby, deletes expired invitations, and prunes the logs of rooms. Nothing depends on when it runs:
-// an invitation counts until it expires, and replicas read logs from the positions that they know.
+// lobbyCleaner closes empty rooms of the realtime lobby, deletes expired invitations, and prunes the logs of rooms.
+// Nothing depends on when it runs: an invitation counts until it expires, and replicas read logs from the positions
+// that they know.
 type lobbyCleaner struct {
 	store *db.Store
 	marks map[string]time.Time // by region: the time of the newest row that was pruned

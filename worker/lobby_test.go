@@ -57,7 +57,8 @@ func TestManyRoomsCloseOnce(t *testing.T) {
 	require.Zero(t, storetest.One[int](b.DB, "SELECT count(*) FROM lobbies")+storetest.One[int](b.DB, "SELECT count(*) FROM lobby_members"))
 }
 
-// Pins rooms that stay open for ever since the worker that closed them was killed, and a worker that waits for one that is frozen.
+// Pins rooms that stay open for ever since the worker that closed them was killed, and a worker that waits for one that
+// is frozen.
 func TestAWorkerThatIsKilledHoldsNoRoom(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -44,8 +44,9 @@ type loop struct {
 	onResult  func(result)                                    // for tests; may be nil
 	lastError string                                          // of the last run; "" when it succeeded
 
-	record   func(ctx context.Context, loop string, interval time.Duration) error // stores a success; nil: successes are not stored
-	recorded time.Time                                                            // when record last succeeded
+	// stores a success; nil: successes are not stored
+	record   func(ctx context.Context, loop string, interval time.Duration) error
+	recorded time.Time // when record last succeeded
 }
 
 func (l *loop) run(ctx context.Context) {
@@ -79,7 +80,8 @@ func (l *loop) retries() *backoff.ExponentialBackOff {
 	return b
 }
 
-// attempt runs the loop once. A panic becomes an error of that run, so that it stops neither the loop's next runs nor other loops.
+// attempt runs the loop once. A panic becomes an error of that run, so that it stops neither the loop's next runs nor
+// other loops.
 func (l *loop) attempt(ctx context.Context) (r result) {
 	ctx, cancel := context.WithTimeout(ctx, l.timeout)
 	defer cancel()

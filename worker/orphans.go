@@ -20,7 +20,8 @@ const (
 	orphansTicker = 5 * time.Second
 )
 
-// orphanSweeper looks for servers that run at a provider without a deployment, and stops them; and for deployments whose server a provider does not list.
+// orphanSweeper looks for servers that run at a provider without a deployment, and stops them; and for deployments
+// whose server a provider does not list.
 type orphanSweeper struct {
 	provisioner *provisioner
 
@@ -41,13 +42,15 @@ func (p *orphanSweeper) runOnce(ctx context.Context) (Done, error) {
 		}
 		if err != nil {
 			failed = append(failed, fmt.Errorf("provider %s: %w", name, err))
-			_ = p.provisioner.store.DelaySweep(ctx, name, min(orphanRetry, p.provisioner.opt.SweepEvery)) // else the next sweep is due after SweepEvery
+			// else the next sweep is due after SweepEvery
+			_ = p.provisioner.store.DelaySweep(ctx, name, min(orphanRetry, p.provisioner.opt.SweepEvery))
 		}
 	}
 	return done, errors.Join(failed...)
 }
 
-// sweep reads the complete list first and the deployments then: what is listed had its deployment before it was started.
+// sweep reads the complete list first and the deployments then: what is listed had its deployment before it was
+// started.
 func (p *orphanSweeper) sweep(ctx context.Context, name string, by provider.Provider, now time.Time, done Done) error {
 	if stored, err := p.provisioner.store.ClaimOwner(ctx, p.provisioner.opt.Owner); err != nil || stored != p.provisioner.opt.Owner {
 		return err // a restored copy of the database lacks the servers that were started since the backup
@@ -99,7 +102,8 @@ func (p *orphanSweeper) list(ctx context.Context, name string, by provider.Provi
 	})
 }
 
-// orphans returns the listed servers that are old enough and belong to no deployment, or are a second one of a deployment.
+// orphans returns the listed servers that are old enough and belong to no deployment, or are a second one of a
+// deployment.
 func (p *orphanSweeper) orphans(listed []provider.Observation, known map[provider.Tag]provider.Ref, now time.Time) []provider.Observation {
 	p.mu.Lock()
 	defer p.mu.Unlock()

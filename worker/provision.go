@@ -21,15 +21,16 @@ import (
 
 // ProvisionOptions configure the loops provision and orphans.
 type ProvisionOptions struct {
-	// Owner marks what this installation has started. All workers must have the same one; a worker with another owner than that which the
-	// database has stored provisions nothing, because its database may be a copy of another installation's.
+	// Owner marks what this installation has started. All workers must have the same one; a worker with another owner
+	// than that which the database has stored provisions nothing, because its database may be a copy of another
+	// installation's.
 	Owner provider.Owner
 	// Timeout bounds a call of a provider; 0 means DefaultCallTimeout.
 	Timeout time.Duration
 	// SweepEvery is the interval at which servers without a deployment are searched for; 0 means 5 minutes.
 	SweepEvery time.Duration
-	// Environment returns the environment of a deployment's server, and the URL at which its provider reports changes, "" for none. An error
-	// ends the deployment.
+	// Environment returns the environment of a deployment's server, and the URL at which its provider reports changes,
+	// "" for none. An error ends the deployment.
 	Environment func(provision.Deployment, provision.AppVersion) (provider.Env, provider.Secret, error)
 }
 
@@ -44,17 +45,18 @@ func (o ProvisionOptions) withDefaults() ProvisionOptions {
 // Bounds of the loop.
 const (
 	provisionInterval = 250 * time.Millisecond
-	provisionBatch    = 32  // deployments that one statement claims
-	maxCalls          = 128 // steps in progress for each provider in this worker, so that a slow provider blocks no others
-	leaseOfTimeouts   = 3   // the length of a claim, in call timeouts
-	budgetShare       = 0.8 // of a provider's limit that all workers together use
-	shutdownGrace     = 5 * time.Second
-	releaseTimeout    = 2 * time.Second
-	resolveTimeout    = 5 * time.Second
+	provisionBatch    = 32 // deployments that one statement claims
+	// steps in progress for each provider in this worker, so that a slow provider blocks no others
+	maxCalls        = 128
+	leaseOfTimeouts = 3   // the length of a claim, in call timeouts
+	budgetShare     = 0.8 // of a provider's limit that all workers together use
+	shutdownGrace   = 5 * time.Second
+	releaseTimeout  = 2 * time.Second
+	resolveTimeout  = 5 * time.Second
 )
 
-// provisioner claims due deployments and makes one step for each. Its calls run beside each other and beside the next claims, with no transaction
-// open and no lock held.
+// provisioner claims due deployments and makes one step for each. Its calls run beside each other and beside the next
+// claims, with no transaction open and no lock held.
 type provisioner struct {
 	store     *db.Store
 	opt       ProvisionOptions
@@ -94,7 +96,8 @@ func (p *provisioner) begin(ctx context.Context) {
 	p.calls, p.cancel = context.WithCancel(context.WithoutCancel(ctx))
 }
 
-// finish waits for the steps in progress. Their calls get a grace period, because a Deploy whose answer is lost costs a search.
+// finish waits for the steps in progress. Their calls get a grace period, because a Deploy whose answer is lost costs a
+// search.
 func (p *provisioner) finish() {
 	timer := time.AfterFunc(shutdownGrace, p.cancel)
 	p.steps.Wait()
@@ -196,7 +199,8 @@ func (p *provisioner) putBack(ctx context.Context, claimed []provision.ClaimedDe
 	return p.store.PutBackDeployments(ctx, claimed, slices.Repeat([]time.Time{next}, len(claimed)))
 }
 
-// prepare plans the steps. A deployment without an app version, which an operator has deleted, must not block the others of its batch.
+// prepare plans the steps. A deployment without an app version, which an operator has deleted, must not block the
+// others of its batch.
 func (p *provisioner) prepare(ctx context.Context, name string, claimed []provision.ClaimedDeployment, started time.Time) (steps []*step, ops []operation, err error) {
 	can, versions := p.providers[name].Capabilities(), versionCache{}
 	for i := range claimed {

@@ -108,7 +108,8 @@ func TestAServerOfEdgegapThatIsNotKnownYetIsKept(t *testing.T) {
 	require.Zero(t, w.failures("eu"))
 }
 
-// Pins players who wait for 45 seconds for a server that was never started: the call had no answer, and the provider lists nothing.
+// Pins players who wait for 45 seconds for a server that was never started: the call had no answer, and the provider
+// lists nothing.
 func TestALostDeployIsNoSupply(t *testing.T) {
 	t.Parallel()
 	for name, lists := range map[string]bool{"a provider that lists": true, "a provider that does not": false} {
@@ -121,7 +122,8 @@ func TestALostDeployIsNoSupply(t *testing.T) {
 			id := w.want()
 			w.next("deploy", provider.Fail(provider.Ambiguous, "deploy", errors.New("cut")))
 			started := func() int {
-				w.Exec("UPDATE deployments SET missing_since = now() - ($1::timestamptz - missing_since)", w.Now()) // plans are made in real time
+				// plans are made in real time
+				w.Exec("UPDATE deployments SET missing_since = now() - ($1::timestamptz - missing_since)", w.Now())
 				w.Exec("UPDATE pools SET planned_at = '-infinity'")
 				done, err := w.ScalePools(t.Context(), "eu", time.Minute, sealNothing)
 				require.NoError(t, err)

@@ -56,7 +56,8 @@ func TestAKilledWorkersServerIsAdopted(t *testing.T) {
 	w.requireSame()
 }
 
-// A worker that is killed between the answer's ref and the decision, when the server has registered already and is ready.
+// A worker that is killed between the answer's ref and the decision, when the server has registered already and is
+// ready.
 func TestAServerIsReadyBeforeItsDeployIsDecided(t *testing.T) {
 	t.Parallel()
 	w := setupWorks(t)

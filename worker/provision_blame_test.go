@@ -88,7 +88,8 @@ func (w *works) crash(p *provisioner, ids ...uuid.UUID) {
 	}
 }
 
-// Pins servers that crash as soon as players come, and are replaced for ever: each of them was ready, which ended the count of failures.
+// Pins servers that crash as soon as players come, and are replaced for ever: each of them was ready, which ended the
+// count of failures.
 func TestACrashLoopAfterReadyPausesTheVersion(t *testing.T) {
 	t.Parallel()
 	w := setupWorks(t)
@@ -151,8 +152,8 @@ func TestAServerThatDeregistersIsNoCrash(t *testing.T) {
 	require.Zero(t, w.failures("eu"))
 }
 
-// Pins a server that drains as soon as it is ready, and is replaced by one that does the same: the provider ends servers earlier than the
-// version drains ahead.
+// Pins a server that drains as soon as it is ready, and is replaced by one that does the same: the provider ends
+// servers earlier than the version drains ahead.
 func TestAShortLifeIsNotAllDrain(t *testing.T) {
 	t.Parallel()
 	for name, limit := range map[string]func(w *works){

@@ -44,8 +44,8 @@ func (p *provisioner) budget(ctx context.Context, name string, can provider.Capa
 	return g, nil
 }
 
-// take takes a call. If there is none, it returns when the deployment should be due again: each one that waits when the budget has refilled for
-// it, so that a backlog does not come back at once.
+// take takes a call. If there is none, it returns when the deployment should be due again: each one that waits when the
+// budget has refilled for it, so that a backlog does not come back at once.
 func (g grants) take(op operation) *time.Time {
 	b, limited := g[op.class()]
 	if !limited {

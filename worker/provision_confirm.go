@@ -8,8 +8,8 @@ import (
 	"github.com/lattice-director/director/provider"
 )
 
-// confirm asks the provider about the ref with which the server of a deployment has registered, while no answer of Deploy has said one. The
-// deployment adopts it if the provider knows it under the deployment's tag.
+// confirm asks the provider about the ref with which the server of a deployment has registered, while no answer of
+// Deploy has said one. The deployment adopts it if the provider knows it under the deployment's tag.
 func (s *step) confirm(ctx context.Context) error {
 	var o provider.Observation
 	err := s.call(ctx, opGet, func(ctx context.Context) (err error) {
@@ -49,7 +49,8 @@ func (s *step) confirmed(ctx context.Context, o provider.Observation) error {
 	return s.observed(ctx, o)
 }
 
-// unconfirmed forgets a ref that the provider does not know as this deployment's. What Deploy has started is then looked for as without it.
+// unconfirmed forgets a ref that the provider does not know as this deployment's. What Deploy has started is then
+// looked for as without it.
 func (s *step) unconfirmed(ctx context.Context) error {
 	s.provisioner.log.LogAttrs(ctx, slog.LevelWarn, "the provider does not confirm the provider_ref of a server", slog.String("deployment", s.d.ID.String()),
 		slog.String("region", s.d.Region), slog.String("ref", string(s.d.ClaimedRef)))

@@ -57,7 +57,8 @@ func (a *allocator) ref() string {
 	return storetest.One[string](a.works.bundle.DB, "SELECT coalesce(ref, '') FROM deployments WHERE id = $1", a.id)
 }
 
-// Pins a server that runs for nobody, and a second one that is paid for: the allocator's answer is lost, and nothing lists game servers.
+// Pins a server that runs for nobody, and a second one that is paid for: the allocator's answer is lost, and nothing
+// lists game servers.
 func TestALostAllocationIsAdoptedByItsRef(t *testing.T) {
 	t.Parallel()
 	a := allocate(t, false)

@@ -20,7 +20,8 @@ func (s *step) deploy(ctx context.Context) error {
 		return s.conclude(ctx, verdict{next: earliest(&until, pausedUntil(now, pausedPoll))})
 	}
 	if s.d.Phase == provision.DeploymentDeploying && !s.capabilities.NativeNames && !s.intentIsOld(now) {
-		s.d.MissingSince = orTime(s.d.MissingSince, now) // the provider cannot list what the last Deploy may have started
+		// the provider cannot list what the last Deploy may have started
+		s.d.MissingSince = orTime(s.d.MissingSince, now)
 		return s.conclude(ctx, verdict{next: pausedUntil(now, pollPause(s.d.Polls))})
 	}
 	lifetime, drainAhead := s.lifetime()
@@ -44,8 +45,9 @@ func (s *step) deploy(ctx context.Context) error {
 	return s.deployed(ctx, o)
 }
 
-// lifetime returns how long a server lives, and how long before its end it drains. Where the provider allows less than the app version, it
-// drains for a quarter of its life at most: one that drains as soon as it is ready would be replaced for ever.
+// lifetime returns how long a server lives, and how long before its end it drains. Where the provider allows less than
+// the app version, it drains for a quarter of its life at most: one that drains as soon as it is ready would be
+// replaced for ever.
 func (s *step) lifetime() (lifetime, drainAhead time.Duration) {
 	if limit := s.capabilities.MaxLifetime; limit > 0 && limit < s.v.MaxLifetime {
 		return limit, min(s.v.DrainAhead, limit/4)
@@ -70,7 +72,8 @@ func (s *step) spec(lifetime time.Duration) (provider.Spec, error) {
 	return spec, nil
 }
 
-// deployed stores the ref of a server that was started. If the deployment is gone meanwhile, or has another server, this one is stopped.
+// deployed stores the ref of a server that was started. If the deployment is gone meanwhile, or has another server,
+// this one is stopped.
 func (s *step) deployed(ctx context.Context, o provider.Observation) error {
 	own, err := s.provisioner.store.NoteRef(ctx, &s.d, o.Ref)
 	if err != nil {
@@ -80,7 +83,8 @@ func (s *step) deployed(ctx context.Context, o provider.Observation) error {
 		return s.stopExtra(ctx, o.Ref)
 	}
 	if !s.capabilities.List && o.IP.IsValid() {
-		// Get may say less than Deploy did where the provider cannot list. That the server is ready is left to the next step, as below.
+		// Get may say less than Deploy did where the provider cannot list. That the server is ready is left to the next
+		// step, as below.
 		facts := o
 		facts.Phase = provider.PhaseStarting
 		if err := s.provisioner.store.NoteObservation(ctx, &s.d, facts, s.v.DrainAhead); err != nil {
@@ -98,7 +102,8 @@ func (s *step) deployed(ctx context.Context, o provider.Observation) error {
 	return s.conclude(ctx, verdict{next: &now}) // the next step sees it ready, in a phase that others may change
 }
 
-// deployFailed decides after an error of Deploy. before is the intent before this one: nil means that no earlier call may have started a server.
+// deployFailed decides after an error of Deploy. before is the intent before this one: nil means that no earlier call
+// may have started a server.
 func (s *step) deployFailed(ctx context.Context, cause error, before *time.Time) error {
 	if s.provisioner.life.Err() != nil {
 		return s.handBack(ctx) // the next worker looks for the server
@@ -145,8 +150,9 @@ func (s *step) withoutCapacity(ctx context.Context, cause error, before *time.Ti
 	return s.retry(ctx, cause)
 }
 
-// blame counts a server that ended by itself as a failure of its version. A server that becomes ready ends the count of failures, so those that crashed
-// afterwards are counted from their rows, and not while more of them are ready for as short a time: of many servers, a few crash.
+// blame counts a server that ended by itself as a failure of its version. A server that becomes ready ends the count of
+// failures, so those that crashed afterwards are counted from their rows, and not while more of them are ready for as
+// short a time: of many servers, a few crash.
 func (s *step) blame(ctx context.Context, reason string) error {
 	if s.d.ReadyAt == nil {
 		return s.failVersion(ctx, reason, 0)

@@ -9,8 +9,8 @@ import (
 	"github.com/lattice-director/director/provider"
 )
 
-// fallBack leaves the deployment to the fallback provider of its app version. Nothing of it may be at its provider: another worker, which may not
-// have that provider, would have to look for it.
+// fallBack leaves the deployment to the fallback provider of its app version. Nothing of it may be at its provider:
+// another worker, which may not have that provider, would have to look for it.
 func (s *step) fallBack(ctx context.Context) error {
 	moved, err := s.provisioner.store.MoveToFallback(ctx, &s.d, s.v.Fallback.Provider)
 	if moved {

@@ -33,9 +33,9 @@ type hour struct {
 
 const tick = 2 * time.Second
 
-// What runs at the provider is what the rows say, and nothing was ever started twice for one demand, although 30 % of all calls time out, half of
-// them after they were executed, and workers are killed between the provider's answer and their commit. An hour of virtual
-// time; in a long run with 1,000 deployments, otherwise with 100.
+// What runs at the provider is what the rows say, and nothing was ever started twice for one demand, although 30 % of
+// all calls time out, half of them after they were executed, and workers are killed between the provider's answer and
+// their commit. An hour of virtual time; in a long run with 1,000 deployments, otherwise with 100.
 func TestAnHourOfLostAnswersAndKilledWorkers(t *testing.T) {
 	t.Parallel()
 	h := &hour{
@@ -43,7 +43,8 @@ func TestAnHourOfLostAnswersAndKilledWorkers(t *testing.T) {
 		silent: map[provider.Tag]bool{}, joined: map[provider.Ref]bool{}, crashed: map[uuid.UUID]time.Time{}, crashes: map[provider.Tag]int{},
 	}
 	h.Exec("UPDATE app_versions SET max_lifetime = '25 minutes', drain_ahead = '5 minutes'")
-	h.can.Rates = provider.Rates{Deploy: 40, Get: 20, Stop: 10} // the sweep would wait for a budget of lists in real time
+	// the sweep would wait for a budget of lists in real time
+	h.can.Rates = provider.Rates{Deploy: 40, Get: 20, Stop: 10}
 	h.lists, h.lose, h.kill = 20*time.Second, 0.3, 0.03
 	h.workers = []*provisioner{h.worker(), h.worker()}
 	for at := time.Duration(0); at < time.Hour; at += tick {
@@ -160,7 +161,8 @@ func (h *hour) requireOneEach() {
 	h.bundle.t.Helper()
 	for tag, n := range h.executed {
 		require.Equal(h.bundle.t, 1, h.most[tag], "servers that lived at the same time for tag %s", tag)
-		require.LessOrEqual(h.bundle.t, n, 1+h.crashes[tag], "servers started for tag %s", tag) // one that crashed before it was adopted is replaced
+		// one that crashed before it was adopted is replaced
+		require.LessOrEqual(h.bundle.t, n, 1+h.crashes[tag], "servers started for tag %s", tag)
 	}
 	rows, err := h.Pool().Query(h.bundle.t.Context(), "SELECT phase FROM deployments WHERE phase NOT IN ('ready', 'draining')")
 	require.NoError(h.bundle.t, err)

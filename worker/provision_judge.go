@@ -15,7 +15,8 @@ type verdict struct {
 	next   *time.Time
 }
 
-// judge changes a deployment according to an observation of its provider. now is the database's time. It reads nothing but its arguments.
+// judge changes a deployment according to an observation of its provider. now is the database's time. It reads nothing
+// but its arguments.
 func judge(d *provision.ClaimedDeployment, v *provision.AppVersion, o provider.Observation, now time.Time, lease time.Duration) verdict {
 	if o.Phase == provider.PhaseAbsent {
 		d.MissingSince = orTime(d.MissingSince, now)
@@ -44,7 +45,8 @@ func judge(d *provision.ClaimedDeployment, v *provision.AppVersion, o provider.O
 	}
 }
 
-// absentFor is how far apart the answers are that make a server gone that its provider does not know. A young one may be known late.
+// absentFor is how far apart the answers are that make a server gone that its provider does not know. A young one may
+// be known late.
 const absentFor = 5 * time.Second
 
 // mayTurnUp reports whether the provider has not known a server for so short a time that this proves nothing.
@@ -76,13 +78,14 @@ func judgeGone(d *provision.ClaimedDeployment, o provider.Observation, now time.
 // survives is how long a server has to be ready so that its end is no failure of its version.
 const survives = 2 * time.Minute
 
-// blames reports whether the version is to blame for a server that ends by itself: it was never ready, or crashed soon after it was. Without that,
-// servers that end as soon as they start would be replaced for ever.
+// blames reports whether the version is to blame for a server that ends by itself: it was never ready, or crashed soon
+// after it was. Without that, servers that end as soon as they start would be replaced for ever.
 func blames(d *provision.ClaimedDeployment, now time.Time) bool {
 	return d.ReadyAt == nil || hasCrashed(d, now)
 }
 
-// hasCrashed reports whether a server that has ended by itself had been ready for a short time. One that deregistered has ended in order.
+// hasCrashed reports whether a server that has ended by itself had been ready for a short time. One that deregistered
+// has ended in order.
 func hasCrashed(d *provision.ClaimedDeployment, now time.Time) bool {
 	if d.LostAt != nil {
 		now = *d.LostAt
@@ -114,8 +117,8 @@ func judgeStart(d *provision.ClaimedDeployment, v *provision.AppVersion, now tim
 	return verdict{next: earliest(pausedUntil(now, pollPause(d.Polls)), d.FindAt)}
 }
 
-// judgeSilence judges a server that the provider calls ready and that is not ready for players. It is woken when it registers, so that its
-// provider is not asked again before the time is over.
+// judgeSilence judges a server that the provider calls ready and that is not ready for players. It is woken when it
+// registers, so that its provider is not asked again before the time is over.
 func judgeSilence(d *provision.ClaimedDeployment, v *provision.AppVersion, now time.Time) verdict {
 	since := now
 	if d.ProviderReadyAt != nil {

@@ -25,7 +25,8 @@ import (
 	"github.com/lattice-director/director/provider/manual"
 )
 
-// Pins a provider with which the loop cannot work: a server that never becomes ready for players, or one that outlives its deployment.
+// Pins a provider with which the loop cannot work: a server that never becomes ready for players, or one that outlives
+// its deployment.
 func TestEachProviderWithTheLoop(t *testing.T) {
 	t.Parallel()
 	for name, setup := range map[string]func(t *testing.T) (p provider.Provider, launch, version string, alive func() int){

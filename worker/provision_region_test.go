@@ -11,7 +11,8 @@ import (
 	"github.com/lattice-director/director/provider"
 )
 
-// Pins trouble in one region, such as a location of the provider that is broken, that stopped the servers of all regions for half an hour.
+// Pins trouble in one region, such as a location of the provider that is broken, that stopped the servers of all
+// regions for half an hour.
 func TestTroubleInOneRegionPausesThatRegionAlone(t *testing.T) {
 	t.Parallel()
 	w := setupWorks(t)

@@ -25,7 +25,8 @@ type step struct {
 // now returns the database's time.
 func (s *step) now() time.Time { return s.d.Now.Add(time.Since(s.started)) }
 
-// run makes the step. Its calls end before the claim does, so that a process that was frozen makes no call after another worker has claimed the deployment.
+// run makes the step. Its calls end before the claim does, so that a process that was frozen makes no call after
+// another worker has claimed the deployment.
 func (s *step) run(ctx context.Context, op operation) error {
 	ctx, cancel := context.WithDeadline(ctx, s.started.Add(2*s.provisioner.opt.Timeout))
 	defer cancel()
@@ -190,7 +191,8 @@ func (s *step) intentIsOld(now time.Time) bool {
 	return s.d.IntentAt == nil || now.After(s.d.IntentAt.Add(s.provisioner.opt.Timeout+findGrace))
 }
 
-// find looks for the servers under the deployment's tag: it adopts one if the deployment has none, and stops all others.
+// find looks for the servers under the deployment's tag: it adopts one if the deployment has none, and stops all
+// others.
 func (s *step) find(ctx context.Context) error {
 	var found []provider.Observation
 	err := s.call(ctx, opFind, func(ctx context.Context) (err error) {
@@ -227,8 +229,8 @@ func (s *step) nextFind() *time.Time {
 	return &t
 }
 
-// foundNothing waits until the provider must have listed what the last Deploy has started, and then decides that it has started nothing.
-// Where a tag names one server, Deploy may be repeated before that.
+// foundNothing waits until the provider must have listed what the last Deploy has started, and then decides that it has
+// started nothing. Where a tag names one server, Deploy may be repeated before that.
 func (s *step) foundNothing(ctx context.Context) error {
 	now := s.now()
 	switch {
@@ -244,7 +246,8 @@ func (s *step) foundNothing(ctx context.Context) error {
 	case isOver(&s.d):
 		return s.end(ctx, verdict{reason: "no server was started"})
 	default:
-		s.d.Phase = provision.DeploymentWanted // IntentAt stays: the next intent knows that an earlier one may have started a server
+		// IntentAt stays: the next intent knows that an earlier one may have started a server
+		s.d.Phase = provision.DeploymentWanted
 		return s.conclude(ctx, verdict{next: &now})
 	}
 }

@@ -144,8 +144,8 @@ func TestADeploymentLives(t *testing.T) {
 	w.RequireInvariants()
 }
 
-// Two workers: one sleeps in a call past its claim, and the other goes on until the server is ready. What the sleeper decides on
-// waking, that the server is still starting, is dropped.
+// Two workers: one sleeps in a call past its claim, and the other goes on until the server is ready. What the sleeper
+// decides on waking, that the server is still starting, is dropped.
 func TestASleepersDecisionIsDropped(t *testing.T) {
 	t.Parallel()
 	w := setupWorks(t)
@@ -354,7 +354,8 @@ func TestALostServerComesBackOrFails(t *testing.T) {
 	require.Empty(t, w.refs())
 }
 
-// Before the end of its life a server gets no new players; it ends when its last session has ended, or a grace before its provider ends it.
+// Before the end of its life a server gets no new players; it ends when its last session has ended, or a grace before
+// its provider ends it.
 func TestADeploymentDrainsBeforeItsEnd(t *testing.T) {
 	t.Parallel()
 	w := setupWorks(t)

@@ -9,7 +9,8 @@ import (
 	"github.com/lattice-director/director/internal/base/wait"
 )
 
-// waker wakes the loop provision when deployments of a region become due, and when a step has ended that kept others waiting.
+// waker wakes the loop provision when deployments of a region become due, and when a step has ended that kept others
+// waiting.
 type waker struct {
 	store   *db.Store
 	channel chan struct{}

@@ -10,7 +10,8 @@ import (
 
 const queueBatch = 1000
 
-// Ready checks whose profile has an owner are ended by it. The sweeper ends those that are past their deadline for longer.
+// Ready checks whose profile has an owner are ended by it. The sweeper ends those that are past their deadline for
+// longer.
 const (
 	judgeAfter = 5 * time.Second
 	judgeBatch = 100
@@ -19,8 +20,8 @@ const (
 // lostEvery is the interval at which the sweeper compares all players in the queue with the tickets.
 const lostEvery = 20 * time.Second
 
-// sweeper deletes expired rows of the ticket queue and of demand. Little depends on when it runs: each query ignores expired rows itself, and
-// players learn that a ticket has expired when it is swept.
+// sweeper deletes expired rows of the ticket queue and of demand. Little depends on when it runs: each query ignores
+// expired rows itself, and players learn that a ticket has expired when it is swept.
 type sweeper struct {
 	store    *db.Store
 	compared time.Time // when the players were last compared with the tickets

@@ -38,8 +38,8 @@ func (b *bundle) steadyReplica() uuid.UUID {
 	return id
 }
 
-// Pins sessions that stay live for ever since their replica has no row: a dump was restored in parts, or a worker of the former release, which knows
-// no sessions, has deleted it.
+// Pins sessions that stay live for ever since their replica has no row: a dump was restored in parts, or a worker of
+// the former release, which knows no sessions, has deleted it.
 func TestSessionsOfAReplicaWithoutARowEnd(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -61,8 +61,8 @@ func TestSessionsOfAReplicaWithoutARowEnd(t *testing.T) {
 	b.RequireInvariants()
 }
 
-// A dump that is restored days later has replicas that renewed their leases long ago. Their sessions get a whole TTL from the time at which the first
-// new replica runs.
+// A dump that is restored days later has replicas that renewed their leases long ago. Their sessions get a whole TTL
+// from the time at which the first new replica runs.
 func TestARestoredDumpGivesSessionsTheirWholeTTL(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -88,8 +88,8 @@ func TestARestoredDumpGivesSessionsTheirWholeTTL(t *testing.T) {
 	b.RequireInvariants()
 }
 
-// Without a worker nothing ends, and nothing that is over counts: sessions past their TTL are not resumed, and those of dead replicas are. A worker then
-// does the work of the week in one run of each loop.
+// Without a worker nothing ends, and nothing that is over counts: sessions past their TTL are not resumed, and those of
+// dead replicas are. A worker then does the work of the week in one run of each loop.
 func TestAWeekWithoutAWorker(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -63,7 +63,8 @@ func TestSessionsOfADeadReplicaAreSuspendedOnceAndThenEnd(t *testing.T) {
 	require.Equal(t, Done{"replicas_forgotten": 1}, once(t, l))
 }
 
-// Pins a rolling update that shows every client as gone to the members of its rooms, and clients that are gone and are never shown so.
+// Pins a rolling update that shows every client as gone to the members of its rooms, and clients that are gone and are
+// never shown so.
 func TestADrainIsAnnouncedOnlyForSessionsThatStayAway(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -6,8 +6,8 @@ import (
 	"github.com/lattice-director/director/db"
 )
 
-// Rows that one transaction of the reaper ends. An ended instance closes all its sessions, so that few instances are many
-// rows. The batches are small enough that calls which wait for one of these rows wait for milliseconds.
+// Rows that one transaction of the reaper ends. An ended instance closes all its sessions, so that few instances are
+// many rows. The batches are small enough that calls which wait for one of these rows wait for milliseconds.
 const (
 	reapInstances = 32
 	reapSeats     = 256

@@ -10,7 +10,8 @@ import (
 	"github.com/lattice-director/director/internal/testkit/storetest"
 )
 
-// Pins a reaper that skips a region, closes sessions of instances that are alive, or leaves the seats of dead ones taken.
+// Pins a reaper that skips a region, closes sessions of instances that are alive, or leaves the seats of dead ones
+// taken.
 func TestReapEndsInstancesPastTheirLease(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -33,7 +34,8 @@ func TestReapEndsInstancesPastTheirLease(t *testing.T) {
 	b.RequireInvariants()
 }
 
-// Pins a reaper that stops after its first batch, and so takes a minute to end the instances that a region lost in a second.
+// Pins a reaper that stops after its first batch, and so takes a minute to end the instances that a region lost in a
+// second.
 func TestReapTakesABacklogInOneRun(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -61,7 +63,8 @@ func TestReapersShareTheWork(t *testing.T) {
 	b.RequireInvariants()
 }
 
-// Pins an outage of the director that ends the whole fleet: during it no heartbeat could be received, so no lease expires.
+// Pins an outage of the director that ends the whole fleet: during it no heartbeat could be received, so no lease
+// expires.
 func TestReapEndsNothingDuringAnAmnesty(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -124,7 +127,8 @@ func TestARegionWithoutInstancesIsReapedAndPruned(t *testing.T) {
 	b.place("eu", "anna")
 	tx, err := b.Pool().Begin(t.Context())
 	require.NoError(t, err)
-	_, err = tx.Exec(t.Context(), "SELECT FROM sessions FOR NO KEY UPDATE") // as a placement locks it: registration leaves the session to the reaper
+	// as a placement locks it: registration leaves the session to the reaper
+	_, err = tx.Exec(t.Context(), "SELECT FROM sessions FOR NO KEY UPDATE")
 	require.NoError(t, err)
 	b.register("us", "one", 8)
 	require.NoError(t, tx.Rollback(t.Context()))

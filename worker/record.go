@@ -6,14 +6,15 @@ import (
 	"time"
 )
 
-// Each loop records its successes in the database (ops.worker_loops), for operators who cannot see the workers' metrics.
+// Each loop records its successes in the database (ops.worker_loops), for operators who cannot see the workers'
+// metrics.
 const (
 	recordInterval = 10 * time.Second
 	recordTimeout  = 2 * time.Second
 )
 
-// recordSuccess records that a run has just succeeded, at most once in recordInterval. When that fails, the run still counts
-// as a success: its work is done.
+// recordSuccess records that a run has just succeeded, at most once in recordInterval. When that fails, the run still
+// counts as a success: its work is done.
 func (l *loop) recordSuccess(ctx context.Context) {
 	if l.record == nil || time.Since(l.recorded) < recordInterval {
 		return

@@ -9,8 +9,8 @@ import (
 	"github.com/lattice-director/director/token"
 )
 
-// rotator creates the signing keys that are due, and seals stored ones, and the keys of deployments and of projects, with the newest
-// key-encryption key.
+// rotator creates the signing keys that are due, and seals stored ones, and the keys of deployments and of projects,
+// with the newest key-encryption key.
 type rotator struct {
 	store  *db.Store
 	sealer *token.Sealer

@@ -14,13 +14,13 @@ import (
 
 const (
 	resealBatch = 1000
-	// checkEvery is how often all keys are opened, also those that the first key-encryption key seals: a corrupt one would otherwise
-	// be noticed only by its players.
+	// checkEvery is how often all keys are opened, also those that the first key-encryption key seals: a corrupt one
+	// would otherwise be noticed only by its players.
 	checkEvery = 10 * time.Minute
 )
 
-// resealer seals the netcode keys of deployments with the first key-encryption key, and drains the deployments whose keys do not open:
-// no player can connect to them.
+// resealer seals the netcode keys of deployments with the first key-encryption key, and drains the deployments whose
+// keys do not open: no player can connect to them.
 type resealer struct {
 	store   *db.Store
 	sealer  *token.Sealer
@@ -88,6 +88,6 @@ func (r *resealer) batch(ctx context.Context, region, own string, keys []db.Depl
 	return wrong, nil
 }
 
-// drains reports whether a key that does not open is lost. It is not while its key-encryption key seals a published signing key, too: then this
-// worker has other settings than the replicas, and must not replace all servers.
+// drains reports whether a key that does not open is lost. It is not while its key-encryption key seals a published
+// signing key, too: then this worker has other settings than the replicas, and must not replace all servers.
 func (r *resealer) drains(k db.DeploymentKey) bool { return r.sealer.Has(k.SealedBy) || !k.Needed }

@@ -64,7 +64,8 @@ func TestRotateDrainsDeploymentsWhoseKeysDoNotOpen(t *testing.T) {
 	require.Equal(t, "stopping running", b.phase(ending))
 }
 
-// Pins a worker with a wrong setting that replaces all servers: a key-encryption key is lost only when no published signing key needs it.
+// Pins a worker with a wrong setting that replaces all servers: a key-encryption key is lost only when no published
+// signing key needs it.
 func TestRotateDrainsNothingForAKeyEncryptionKeyThatIsInUse(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -10,8 +10,8 @@ import (
 	"github.com/lattice-director/director/token"
 )
 
-// projectResealer seals the secrets of projects' keys with the first key-encryption key. One that does not open stays as it is: tokens of
-// the key are then refused, unless its project's secret signed them.
+// projectResealer seals the secrets of projects' keys with the first key-encryption key. One that does not open stays
+// as it is: tokens of the key are then refused, unless its project's secret signed them.
 type projectResealer struct {
 	store   *db.Store
 	sealer  *token.Sealer

@@ -48,7 +48,8 @@ func TestRotateResealsTheKeysOfProjects(t *testing.T) {
 	require.Equal(t, sealer(t, 2).First(), storetest.One[string](b.DB, "SELECT fingerprint FROM ops.key_encryption_keys"), "the old one can be retired")
 }
 
-// A secret that was copied from another key does not open: it is reported and stays, and the others are resealed all the same.
+// A secret that was copied from another key does not open: it is reported and stays, and the others are resealed all
+// the same.
 func TestRotateReportsKeysOfProjectsThatDoNotOpen(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -68,8 +68,8 @@ func TestRotateContinuesAfterAKeyItCannotOpen(t *testing.T) {
 	require.Equal(t, Done{"resealed": 1}, done)
 }
 
-// Pins a worker with a wrong key-encryption key that creates a key which no replica can open: the next replica that starts
-// refuses all keys.
+// Pins a worker with a wrong key-encryption key that creates a key which no replica can open: the next replica that
+// starts refuses all keys.
 func TestRotateCreatesNoKeyBesideOneItCannotOpen(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -18,8 +18,8 @@ const (
 	scaleGather = 100 * time.Millisecond
 )
 
-// scaler plans the pools: it decides how many servers there should be, which the loop provision starts and stops. It runs each second, and
-// when players wait for a server.
+// scaler plans the pools: it decides how many servers there should be, which the loop provision starts and stops. It
+// runs each second, and when players wait for a server.
 type scaler struct {
 	store  *db.Store
 	sealer *token.Sealer

@@ -23,7 +23,8 @@ func (b *bundle) withPool() *bundle {
 	return b
 }
 
-// A player who begins to wait is planned for at once, not at the next tick, and the server's key opens for its deployment alone.
+// A player who begins to wait is planned for at once, not at the next tick, and the server's key opens for its
+// deployment alone.
 func TestAPlayerWakesTheScaler(t *testing.T) {
 	t.Parallel()
 	b := setup(t).withPool()

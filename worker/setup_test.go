@@ -91,7 +91,8 @@ func (b *bundle) expireLeases(region string) {
 	b.Exec("UPDATE instance_leases SET heartbeat_at = heartbeat_at - interval '1 hour' WHERE region = $1", region)
 }
 
-// race runs a loop once on n workers at the same time, each with connections of its own, and returns the sum of what they did.
+// race runs a loop once on n workers at the same time, each with connections of its own, and returns the sum of what
+// they did.
 func (b *bundle) race(n int, loop string, o Options) Done {
 	b.t.Helper()
 	type outcome struct {

@@ -10,8 +10,8 @@ import (
 
 const waitingBatch = 100
 
-// waitingSweeper tells rooms of the realtime lobby what became of the tickets of their members. Sessions of a match that the loop made do not depend
-// on it: they are invited in the transaction of the match.
+// waitingSweeper tells rooms of the realtime lobby what became of the tickets of their members. Sessions of a match
+// that the loop made do not depend on it: they are invited in the transaction of the match.
 type waitingSweeper struct{ store *db.Store }
 
 func (w waitingSweeper) runOnce(ctx context.Context) (Done, error) {

@@ -25,7 +25,8 @@ func queuedParty(b *bundle, types *lobby.Types) (uid uuid.UUID) {
 	return a.Lobby
 }
 
-// Pins rooms that wait for ever: the transaction that decides about a ticket does not lock the room, so a worker has to.
+// Pins rooms that wait for ever: the transaction that decides about a ticket does not lock the room, so a worker has
+// to.
 func TestRoomsLearnWhatBecameOfTheirTickets(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -9,7 +9,8 @@ import (
 	"github.com/lattice-director/director/internal/doctor"
 )
 
-// watcher makes the cheap checks of doctor, so that alerts fire on what `director doctor` and the console say. It changes nothing.
+// watcher makes the cheap checks of doctor, so that alerts fire on what `director doctor` and the console say. It
+// changes nothing.
 type watcher struct {
 	doctor     doctor.Doctor
 	severity   *prometheus.GaugeVec

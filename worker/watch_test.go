@@ -10,7 +10,8 @@ import (
 	"github.com/lattice-director/director/internal/doctor"
 )
 
-// Pins alerts that fire on what was wrong long ago: a check that cannot be made any more has no value, and one that is well again has 0.
+// Pins alerts that fire on what was wrong long ago: a check that cannot be made any more has no value, and one that is
+// well again has 0.
 func TestFindingsAreExported(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

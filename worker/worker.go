@@ -1,6 +1,6 @@
-// Package worker owns the background loops of the director. Any number of workers may run, beside any number of replicas,
-// without a leader. Every decision that two workers could disagree on is made in package db, under locks that no worker
-// waits for: a second worker finds less to do and never does the same thing twice.
+// Package worker owns the background loops of the director. Any number of workers may run, beside any number of
+// replicas, without a leader. Every decision that two workers could disagree on is made in package db, under locks that
+// no worker waits for: a second worker finds less to do and never does the same thing twice.
 //
 // What each loop guarantees:
 //
@@ -28,9 +28,9 @@
 //	orphans  Servers that run at a provider without a deployment are stopped; servers that it does not list any more are looked at.
 //	match    Tickets of profiles become matches. This is the director loop, internal/matching/loop, with a schedule of its own.
 //
-// A loop runs when its worker starts, and then at its interval. Jitter of a tenth keeps many workers from running in step.
-// Each run has a timeout. A run that fails or panics is retried with growing pauses; other loops are not affected. Each
-// loop has a file of its own, with its logic in runOnce, which returns what it did.
+// A loop runs when its worker starts, and then at its interval. Jitter of a tenth keeps many workers from running in
+// step. Each run has a timeout. A run that fails or panics is retried with growing pauses; other loops are not
+// affected. Each loop has a file of its own, with its logic in runOnce, which returns what it did.
 //
 // Each loop also records its successes in the database (record.go), where operators see whether any worker runs.
 package worker
@@ -65,13 +65,15 @@ type Options struct {
 	Alg string
 	// Policy is the schedule of key rotation. All replicas must have the same one.
 	Policy db.KeyPolicy
-	// Retention is how long history and events are kept, in whole days; 0 means 30 days. Calls about a closed session answer
-	// 404 instead of 410 once its history is dropped.
+	// Retention is how long history and events are kept, in whole days; 0 means 30 days. Calls about a closed session
+	// answer 404 instead of 410 once its history is dropped.
 	Retention time.Duration
-	// MatchRetention is how long the history of matches and tickets is kept; 0 means 7 days, and less than 0 not at all.
+	// MatchRetention is how long the history of matches and tickets is kept; 0 means 7 days, and less than 0 not at
+	// all.
 	MatchRetention time.Duration
 	Loop           *matchloop.Options // the director loop; nil: this worker does not decide about tickets
-	// Providers run game servers, by the name that app versions have. A worker handles the deployments of these providers only.
+	// Providers run game servers, by the name that app versions have. A worker handles the deployments of these
+	// providers only.
 	Providers map[string]provider.Provider
 	Provision *ProvisionOptions     // required with Providers
 	Doctor    doctor.Doctor         // what the watch loop checks with; Store replaces its store
@@ -106,7 +108,8 @@ type Worker struct {
 	provision *provisioner
 }
 
-// New makes a worker; [Worker.Run] starts it. Errors: a required option is missing, or the metrics are already registered.
+// New makes a worker; [Worker.Run] starts it. Errors: a required option is missing, or the metrics are already
+// registered.
 func New(o Options) (*Worker, error) {
 	if o.Store == nil || o.Sealer == nil {
 		return nil, errors.New("worker: a store and a sealer are required")
@@ -185,8 +188,8 @@ func (w *Worker) addProvision(o Options) error {
 	return nil
 }
 
-// Run runs all loops until ctx ends, and returns when the last loop has ended. The end of ctx cancels runs in progress; the
-// next worker finds what they had not committed.
+// Run runs all loops until ctx ends, and returns when the last loop has ended. The end of ctx cancels runs in progress;
+// the next worker finds what they had not committed.
 func (w *Worker) Run(ctx context.Context) {
 	var loops sync.WaitGroup
 	if w.provision != nil {

@@ -1,6 +1,6 @@
-// Package contracttest generates bodies from the contract's schemas: the smallest one that a schema accepts and, for each of
-// its constraints, one that violates only this constraint. It is for tests: those of package api prove that a validator
-// distinguishes these bodies, those of package server prove that the server does.
+// Package contracttest generates bodies from the contract's schemas: the smallest one that a schema accepts and, for
+// each of its constraints, one that violates only this constraint. It is for tests: those of package api prove that a
+// validator distinguishes these bodies, those of package server prove that the server does.
 package contracttest
 
 import (
@@ -28,16 +28,18 @@ func parse(contract []byte) (*openapi3.T, error) {
 	return doc, doc.Validate(context.Background(), openapi3.EnableExamplesValidation(), openapi3.EnableSchemaFormatValidation())
 }
 
-// Smallest returns the JSON of the smallest value that the schema accepts, with the required fields only. A schema whose
-// pattern no sequence of the letter a matches must have an example, which is used instead.
+// Smallest returns the JSON of the smallest value that the schema accepts, with the required fields only. A schema
+// whose pattern no sequence of the letter a matches must have an example, which is used instead.
 func Smallest(s *openapi3.Schema) []byte { return encode(smallest(s)) }
 
 // Case is a body that violates one constraint.
 type Case struct {
 	Name  string // unique within the schema, such as "joined[0].sub maxLength"
 	Field string // the field, as in errors[].field of a problem: "joined[0].sub"; empty for the body as a whole
-	Rule  string // the constraint's name in OpenAPI, such as "maxLength", or our extension "x-key-pattern", or "x-misspelt" for an unknown name that resembles a property's
-	Body  []byte // JSON
+	// the constraint's name in OpenAPI, such as "maxLength", or our extension "x-key-pattern", or "x-misspelt" for an
+	// unknown name that resembles a property's
+	Rule string
+	Body []byte // JSON
 }
 
 // BrokenCases returns one case for each constraint of the schema and of its nested schemas.

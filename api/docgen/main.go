@@ -1,6 +1,6 @@
-// Command docgen generates docs.html, the page that the director serves at /docs, from openapi.yaml. go generate runs it, and
-// its result is checked in, so that the director itself parses no YAML. The page's layout is in page.html.tmpl; all its text
-// comes from the contract.
+// Command docgen generates docs.html, the page that the director serves at /docs, from openapi.yaml. go generate runs
+// it, and its result is checked in, so that the director itself parses no YAML. The page's layout is in page.html.tmpl;
+// all its text comes from the contract.
 package main
 
 import (

@@ -29,7 +29,8 @@ func slug(title string) string {
 	return strings.Trim(notInSlug.ReplaceAllString(strings.ToLower(title), "-"), "-")
 }
 
-// markdown renders the syntax that the contract uses: paragraphs, lists, tables, `code`, **bold**, *italics* and [links](#there).
+// markdown renders the syntax that the contract uses: paragraphs, lists, tables, `code`, **bold**, *italics* and
+// [links](#there).
 func markdown(n any) template.HTML {
 	var out strings.Builder
 	text := ""
@@ -75,8 +76,8 @@ func list(lines []string) string {
 	return "<" + tag + ">\n" + out.String() + "</" + tag + ">\n"
 }
 
-// table gives each row of a table of codes an anchor: /docs#no_capacity is the type of a problem. Each cell names its column, which a
-// narrow screen shows in front of it.
+// table gives each row of a table of codes an anchor: /docs#no_capacity is the type of a problem. Each cell names its
+// column, which a narrow screen shows in front of it.
 func table(lines []string) string {
 	var out strings.Builder
 	class, heads := "", cells(lines[0])

@@ -8,8 +8,8 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// Node is a place in the contract. Members keep their order in the file, and all methods follow references, so that the page's
-// template needs to handle neither.
+// Node is a place in the contract. Members keep their order in the file, and all methods follow references, so that the
+// page's template needs to handle neither.
 type Node struct{ root, value any }
 
 type member struct {

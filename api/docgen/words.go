@@ -165,7 +165,8 @@ func limits(s Node) []string {
 	return list
 }
 
-// limitsOf returns the limits of the elements of an array or map. Objects have none: the page shows their fields separately.
+// limitsOf returns the limits of the elements of an array or map. Objects have none: the page shows their fields
+// separately.
 func limitsOf(s Node) []string {
 	if !s.Exists() || s.Get("properties").Exists() {
 		return nil

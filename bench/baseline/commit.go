@@ -15,9 +15,9 @@ import (
 	"github.com/lattice-director/director/bench"
 )
 
-// Commits measures the minimal cost of a durable decision, as pgbench does: each caller has a connection and updates a row
-// of its own, one commit after the other. The rows are in a table that is dropped at the end. When Postgres has too few
-// free connections, fewer callers are used: see Callers of the result. Errors: a commit failed, or ctx ended.
+// Commits measures the minimal cost of a durable decision, as pgbench does: each caller has a connection and updates a
+// row of its own, one commit after the other. The rows are in a table that is dropped at the end. When Postgres has too
+// few free connections, fewer callers are used: see Callers of the result. Errors: a commit failed, or ctx ended.
 func Commits(ctx context.Context, databaseURL string, callers int, warmUp, duration time.Duration) (bench.Result, error) {
 	return commits(ctx, "commit", databaseURL, callers, warmUp, duration, func(caller int) int { return caller })
 }
@@ -53,8 +53,8 @@ type committers struct {
 	conns []*pgxpool.Conn
 }
 
-// newCommitters makes the connections, the table and a row for each. Pages have free space, so that updates stay on them,
-// and few rows, so that callers seldom need the same page.
+// newCommitters makes the connections, the table and a row for each. Pages have free space, so that updates stay on
+// them, and few rows, so that callers seldom need the same page.
 func newCommitters(ctx context.Context, databaseURL string, callers int) (c *committers, err error) {
 	cfg, err := pgxpool.ParseConfig(databaseURL)
 	if err != nil {
@@ -95,7 +95,8 @@ func (c *committers) prepare(ctx context.Context, callers int) error {
 	return nil
 }
 
-// createTable does not end with ctx: Postgres may still commit a statement whose client has gone, after close looked for the table.
+// createTable does not end with ctx: Postgres may still commit a statement whose client has gone, after close looked
+// for the table.
 func (c *committers) createTable(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tableTimeout)
 	defer cancel()
@@ -119,7 +120,8 @@ func (c *committers) close(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tableTimeout)
 	defer cancel()
-	_, _ = c.pool.Exec(ctx, "DROP TABLE IF EXISTS "+c.table) // after a lost connection the table stays, under a name that shows its purpose
+	// after a lost connection the table stays, under a name that shows its purpose
+	_, _ = c.pool.Exec(ctx, "DROP TABLE IF EXISTS "+c.table)
 	c.pool.Close()
 }
 

@@ -20,10 +20,10 @@ import (
 
 // Naive is placement as most people write it first: each call has a transaction of its own, and seats the party in the
 // fullest open session that SKIP LOCKED finds, else in a new one on the least loaded instance that it finds, else it
-// answers "no capacity". It keeps the rules, tables and invariants of package db, and is as fast as one call at a time can
-// be: it uses the product's connections, prepared statements and indexes, one round trip for a seat in an open session and
-// two for a new one. It omits duties of the product that would only cost it time: idempotency keys, giving up a seat for
-// another request, the cap on reserved seats. All other calls are the store's. Safe for concurrent use.
+// answers "no capacity". It keeps the rules, tables and invariants of package db, and is as fast as one call at a time
+// can be: it uses the product's connections, prepared statements and indexes, one round trip for a seat in an open
+// session and two for a new one. It omits duties of the product that would only cost it time: idempotency keys, giving
+// up a seat for another request, the cap on reserved seats. All other calls are the store's. Safe for concurrent use.
 type Naive struct{ *db.Store }
 
 var (
@@ -33,12 +33,12 @@ var (
 	open string
 )
 
-// tries is the number of attempts for a player who gets a seat from another call at the same time: the second attempt finds
-// that seat.
+// tries is the number of attempts for a player who gets a seat from another call at the same time: the second attempt
+// finds that seat.
 const tries = 2
 
-// Place seats a party together in one session, or returns the seat that it already has. Errors: NoCapacity, Conflict when a
-// member holds another seat, errors of Postgres.
+// Place seats a party together in one session, or returns the seat that it already has. Errors: NoCapacity, Conflict
+// when a member holds another seat, errors of Postgres.
 func (n Naive) Place(ctx context.Context, r db.PlaceRequest) (p db.Placement, err error) {
 	for range tries {
 		if p, err = n.fill(ctx, r); errors.Is(err, pgx.ErrNoRows) {

@@ -66,7 +66,8 @@ func TestNaiveLetsNobodyOntoADrainingInstance(t *testing.T) {
 	requireKind(t, fault.NoCapacity, err)
 }
 
-// Pins two seats for one player. In a retry storm, calls get the seat that do not run at the same time as the first one.
+// Pins two seats for one player. In a retry storm, calls get the seat that do not run at the same time as the first
+// one.
 func TestNaiveSeatsAPlayerOnce(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -110,8 +111,8 @@ func TestNaiveNeverExceedsCapacity(t *testing.T) {
 	b.requireInvariants()
 }
 
-// The product does better, and this is why it does not only skip locks. While another transaction has locked all rows with
-// free seats, the naive placement answers "no capacity"; the product waits and places.
+// The product does better, and this is why it does not only skip locks. While another transaction has locked all rows
+// with free seats, the naive placement answers "no capacity"; the product waits and places.
 func TestNaiveSaysNoCapacityWhereThereIsSome(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -14,8 +14,9 @@ import (
 // noticeInterval is the time between two notifications: long enough that no notification waits for another.
 const noticeInterval = 5 * time.Millisecond
 
-// Notices measures how long a Postgres notification takes from the transaction that sends it to a connection that listens:
-// the least time in which one process learns of another one's commit. Errors: a notification failed, or ctx ended.
+// Notices measures how long a Postgres notification takes from the transaction that sends it to a connection that
+// listens: the least time in which one process learns of another one's commit. Errors: a notification failed, or ctx
+// ended.
 func Notices(ctx context.Context, databaseURL string, warmUp, duration time.Duration) (res bench.Result, err error) {
 	sender, err := pgx.Connect(ctx, databaseURL)
 	if err != nil {

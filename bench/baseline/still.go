@@ -8,8 +8,8 @@ import (
 	"github.com/lattice-director/director/db"
 )
 
-// Still answers placements and heartbeats at once with constant answers, without the database: the costs of such a call are
-// HTTP, JSON and authentication. All other calls are the store's. Safe for concurrent use.
+// Still answers placements and heartbeats at once with constant answers, without the database: the costs of such a call
+// are HTTP, JSON and authentication. All other calls are the store's. Safe for concurrent use.
 type Still struct{ *db.Store }
 
 // The answers are as long as the product's.

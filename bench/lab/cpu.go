@@ -7,7 +7,8 @@ import (
 	"github.com/prometheus/procfs"
 )
 
-// tick is the unit in which the kernel counts CPU time for others to read (USER_HZ, 100 on every architecture of Linux).
+// tick is the unit in which the kernel counts CPU time for others to read (USER_HZ, 100 on every architecture of
+// Linux).
 const tick = 10 * time.Millisecond
 
 // CanMeasureCPU reports whether the system shows the CPU time of processes.
@@ -40,8 +41,8 @@ func reaped(s procfs.ProcStat) time.Duration { return time.Duration(s.CUTime+s.C
 
 var errRestless = errors.New("the processes of Postgres come and go too fast to be counted")
 
-// familyCPU is the CPU of a process and all its children, including ended ones. A child that ends during the reading would
-// be counted twice or not at all: then it reads again.
+// familyCPU is the CPU of a process and all its children, including ended ones. A child that ends during the reading
+// would be counted twice or not at all: then it reads again.
 func familyCPU(pid int) (time.Duration, error) {
 	if !CanMeasureCPU() {
 		return 0, nil

@@ -13,8 +13,8 @@ import (
 //go:embed counters.sql
 var counters string
 
-// Database is the meter of a director that runs elsewhere and whose database is known: WAL, transactions that wrote, and
-// the CPU of this process. Safe for concurrent use.
+// Database is the meter of a director that runs elsewhere and whose database is known: WAL, transactions that wrote,
+// and the CPU of this process. Safe for concurrent use.
 type Database struct {
 	pool    *pgxpool.Pool
 	version string

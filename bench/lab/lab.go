@@ -1,9 +1,9 @@
-// Package lab starts a director to be measured: a durable Postgres of its own and replicas of the director on it, each as a
-// process, so that the CPU of the director, of Postgres and of the load generator are measured separately. A [Lab] is the
-// meter of its runs ([bench.Meter]); [Database] is a meter for a director that runs elsewhere.
+// Package lab starts a director to be measured: a durable Postgres of its own and replicas of the director on it, each
+// as a process, so that the CPU of the director, of Postgres and of the load generator are measured separately. A [Lab]
+// is the meter of its runs ([bench.Meter]); [Database] is a meter for a director that runs elsewhere.
 //
-// Replicas run with default settings, whatever the environment contains, so that figures compare; but without a rate limit per
-// player, and with few logs. The package starts programs; package bench puts loads on them.
+// Replicas run with default settings, whatever the environment contains, so that figures compare; but without a rate
+// limit per player, and with few logs. The package starts programs; package bench puts loads on them.
 package lab
 
 import (
@@ -34,9 +34,10 @@ type Options struct {
 	// Realtime makes replicas serve the realtime lobby. See [OpenLobby] for settings.
 	Realtime bool
 
-	Dir      string            // parent of the lab's directory; "" is the temporary directory
-	Program  string            // binary of the director; "" is this program
-	Env      []string          // environment of its processes, NAME=value: PATH and the like, and settings that differ from the lab's defaults
+	Dir     string // parent of the lab's directory; "" is the temporary directory
+	Program string // binary of the director; "" is this program
+	// environment of its processes, NAME=value: PATH and the like, and settings that differ from the lab's defaults
+	Env      []string
 	Postgres map[string]string // settings of Postgres that differ from its defaults
 	Log      *slog.Logger      // of migrations and Postgres; nil logs nothing
 }
@@ -65,9 +66,10 @@ type Lab struct {
 
 var _ bench.Meter = (*Lab)(nil)
 
-// Start makes a directory, starts Postgres in it, migrates the schema, starts the replicas and waits until they are ready.
-// ctx bounds the start, not the lab's lifetime. On Linux all processes end with this process, even when it is killed; the
-// directory is then left behind. Errors: [pglocal.ErrNotInstalled]; the process that failed, with the end of its log.
+// Start makes a directory, starts Postgres in it, migrates the schema, starts the replicas and waits until they are
+// ready. ctx bounds the start, not the lab's lifetime. On Linux all processes end with this process, even when it is
+// killed; the directory is then left behind. Errors: [pglocal.ErrNotInstalled]; the process that failed, with the end
+// of its log.
 func Start(ctx context.Context, o Options) (*Lab, error) {
 	l, err := furnish(o)
 	if err != nil {
@@ -186,8 +188,8 @@ func (l *Lab) OpsToken() string { return l.opsToken }
 // Postgres is the cluster.
 func (l *Lab) Postgres() *pglocal.Cluster { return l.cluster }
 
-// Living returns a context that ends with ctx, or when a process of the lab ends by itself: the cause then says which. The
-// caller cancels it.
+// Living returns a context that ends with ctx, or when a process of the lab ends by itself: the cause then says which.
+// The caller cancels it.
 func (l *Lab) Living(ctx context.Context) (context.Context, context.CancelFunc) {
 	living, end := context.WithCancelCause(ctx)
 	unbind := context.AfterFunc(l.alive, func() { end(context.Cause(l.alive)) })

@@ -9,8 +9,8 @@ import (
 	"github.com/lattice-director/director/bench"
 )
 
-// Read implements [bench.Meter] with the costs of the replicas and the worker. Without /proc the CPU of director and Postgres, and memory,
-// are 0.
+// Read implements [bench.Meter] with the costs of the replicas and the worker. Without /proc the CPU of director and
+// Postgres, and memory, are 0.
 func (l *Lab) Read(ctx context.Context) (bench.Reading, error) { return l.read(ctx, l.director()) }
 
 func (l *Lab) director() []*Process {

@@ -35,8 +35,8 @@ type Command struct {
 
 // Start starts a process in the lab and waits until it is ready: until GET /readyz at DIRECTOR_ADDR answers 200, or GET
 // /metrics at DIRECTOR_METRICS_ADDR where the process is mute. Its environment has the lab's settings and its addresses
-// (DIRECTOR_ADDR, DIRECTOR_METRICS_ADDR, DIRECTOR_GRPC_ADDR, where they are served DIRECTOR_ORCHESTRATOR_ADDR and DIRECTOR_REALTIME_ADDR).
-// Use [Lab.Meter] to measure its costs. Close stops it.
+// (DIRECTOR_ADDR, DIRECTOR_METRICS_ADDR, DIRECTOR_GRPC_ADDR, where they are served DIRECTOR_ORCHESTRATOR_ADDR and
+// DIRECTOR_REALTIME_ADDR). Use [Lab.Meter] to measure its costs. Close stops it.
 func (l *Lab) Start(ctx context.Context, c Command) (*Process, error) {
 	addrs, err := subprocess.FreeAddrs(ctx, 5)
 	if err != nil {

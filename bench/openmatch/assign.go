@@ -16,8 +16,8 @@ const (
 	mostGroups = 512
 )
 
-// assigner assigns matches while others still arrive: each of its calls takes the matches that arrived during the previous
-// one.
+// assigner assigns matches while others still arrive: each of its calls takes the matches that arrived during the
+// previous one.
 type assigner struct {
 	conn    *connection
 	matches chan *pb.Match

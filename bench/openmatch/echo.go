@@ -16,9 +16,9 @@ import (
 	"github.com/lattice-director/director/api/openmatch/pb"
 )
 
-// ServeEcho answers calls at once and without a database or authentication: CreateTicket returns its ticket with an id and
-// a time, and QueryTickets returns as many tickets as the name of the pool says. Its costs are gRPC and protobuf only. It
-// returns when ctx has ended and calls have been answered.
+// ServeEcho answers calls at once and without a database or authentication: CreateTicket returns its ticket with an id
+// and a time, and QueryTickets returns as many tickets as the name of the pool says. Its costs are gRPC and protobuf
+// only. It returns when ctx has ended and calls have been answered.
 func ServeEcho(ctx context.Context, listener net.Listener) error {
 	server := grpc.NewServer(grpc.StaticStreamWindowSize(window), grpc.StaticConnWindowSize(window))
 	pb.RegisterFrontendServiceServer(server, &frontendEcho{})

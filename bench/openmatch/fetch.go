@@ -10,8 +10,8 @@ import (
 	"github.com/lattice-director/director/bench"
 )
 
-// fetchAll queues tickets, which is not measured, then fetches and assigns all of them: a turn lasts until the last one is
-// assigned. Matches are assigned while others still arrive.
+// fetchAll queues tickets, which is not measured, then fetches and assigns all of them: a turn lasts until the last one
+// is assigned. Matches are assigned while others still arrive.
 func (l *load) fetchAll(ctx context.Context, t bench.Turn) error {
 	tag := l.tag + "-" + rand.Text() // turns share cycles but no tickets, not even with a turn that failed
 	var ids []string

@@ -13,8 +13,8 @@ import (
 	"github.com/lattice-director/director/api/openmatch/pb"
 )
 
-// function is a match function that pairs players in the order of the query, at minimal cost: its time is measured, too. A
-// player who is left over plays alone.
+// function is a match function that pairs players in the order of the query, at minimal cost: its time is measured,
+// too. A player who is left over plays alone.
 type function struct {
 	pb.UnimplementedMatchFunctionServer
 

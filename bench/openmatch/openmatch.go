@@ -1,9 +1,9 @@
-// Package openmatch puts a load on the Open Match API of a director and measures its answers, over gRPC as frontends and
-// directors call it, with a match function of its own that pairs players. The turns are here; package bench runs the callers
-// and measures. [ServeEcho] answers without a director, to measure the costs of the protocol itself.
+// Package openmatch puts a load on the Open Match API of a director and measures its answers, over gRPC as frontends
+// and directors call it, with a match function of its own that pairs players. The turns are here; package bench runs
+// the callers and measures. [ServeEcho] answers without a director, to measure the costs of the protocol itself.
 //
-// The package knows only the protocol. Its tickets have a tag of the run, and its pools filter by that tag. The pools of
-// another director without filters would match its tickets, too, so a run needs a universe of its own.
+// The package knows only the protocol. Its tickets have a tag of the run, and its pools filter by that tag. The pools
+// of another director without filters would match its tickets, too, so a run needs a universe of its own.
 package openmatch
 
 import (
@@ -19,16 +19,18 @@ import (
 
 // The scenarios: what a caller does in each turn.
 const (
-	tickets    = "tickets"     // a new player is queued
-	fetch      = "fetch"       // many tickets wait; all of them are fetched in matches and assigned
-	watch      = "watch"       // the same as tickets, while streams of watchers are idle
-	query      = "query"       // many tickets wait, and all of them are queried
-	ticketLife = "ticket-life" // a new player is queued and waits for an assignment, while a director fetches without a pause
+	tickets = "tickets" // a new player is queued
+	fetch   = "fetch"   // many tickets wait; all of them are fetched in matches and assigned
+	watch   = "watch"   // the same as tickets, while streams of watchers are idle
+	query   = "query"   // many tickets wait, and all of them are queried
+	// a new player is queued and waits for an assignment, while a director fetches without a pause
+	ticketLife = "ticket-life"
 )
 
-// Protocol is the scenarios of this package. URLs are the addresses (host:port) of gRPC listeners, Tickets wait at the start of a turn of fetch and
-// query (fetch pairs them: use an even number), and options about players, game servers, regions and modes are ignored. The life of a ticket is an
-// open loop: in a closed one every ticket would arrive just after a cycle began.
+// Protocol is the scenarios of this package. URLs are the addresses (host:port) of gRPC listeners, Tickets wait at the
+// start of a turn of fetch and query (fetch pairs them: use an even number), and options about players, game servers,
+// regions and modes are ignored. The life of a ticket is an open loop: in a closed one every ticket would arrive just
+// after a cycle began.
 //
 // A run deletes the tickets that it queued. Its errors are also a failed preparation, and idle streams that ended.
 var Protocol = bench.NewProtocol(map[string]bench.ProtocolScenario[*load]{

@@ -51,7 +51,8 @@ func (l *load) queue(ctx context.Context, n int, tag string) (ids []string, err 
 	return ids, nil
 }
 
-// takeBack deletes the tickets that still wait, also after ctx has ended. Ids without a ticket, such as "", are allowed.
+// takeBack deletes the tickets that still wait, also after ctx has ended. Ids without a ticket, such as "", are
+// allowed.
 func (l *load) takeBack(ctx context.Context, ids []string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), deleteTimeout)
 	defer cancel()

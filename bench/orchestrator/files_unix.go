@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// checkOpenFiles returns an error if this process may not open a connection for each agent. The director that a laboratory starts has the same
-// limit.
+// checkOpenFiles returns an error if this process may not open a connection for each agent. The director that a
+// laboratory starts has the same limit.
 func checkOpenFiles(agents int) error {
 	const others = 256 // files and connections beside those of agents
 	var limit syscall.Rlimit

@@ -41,7 +41,8 @@ func startFleet(o bench.Options) *fleet {
 
 func roomID(server, room int) string { return fmt.Sprint("bench-", server, "-", room) }
 
-// change makes the next state of each game server another one than the last: a player more or less is in its first room.
+// change makes the next state of each game server another one than the last: a player more or less is in its first
+// room.
 func (f *fleet) change() {
 	players := f.changes.Add(1) % 100
 	for n, a := range f.servers {

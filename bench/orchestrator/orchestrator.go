@@ -1,5 +1,6 @@
-// Package orchestrator puts a load on the orchestrator of a director and measures its answers, as matchmakers and dashboards of
-// @rivalis/fleet call it, with simulated game servers ([agents]) attached. The turns are here; package bench runs the callers and measures.
+// Package orchestrator puts a load on the orchestrator of a director and measures its answers, as matchmakers and
+// dashboards of @rivalis/fleet call it, with simulated game servers ([agents]) attached. The turns are here; package
+// bench runs the callers and measures.
 //
 // The package knows only the protocol.
 package orchestrator
@@ -28,17 +29,19 @@ const (
 	agentIdle  = "agent-idle"  // agents only answer polls, and the counts are read ten times: a call is a second
 )
 
-// Protocol is the scenarios of this package. URLs are the base URLs of orchestrators' listeners, whose keys the options need, and options about
-// players, tickets and game servers of package bench are ignored. Its errors are also agents that cannot attach, or that end by themselves.
+// Protocol is the scenarios of this package. URLs are the base URLs of orchestrators' listeners, whose keys the options
+// need, and options about players, tickets and game servers of package bench are ignored. Its errors are also agents
+// that cannot attach, or that end by themselves.
 var Protocol = bench.NewProtocol(map[string]bench.ProtocolScenario[*load]{
 	roomCreate: {Turn: (*load).create, Usual: bench.Load{Callers: 32, Agents: 200}},
 	roomLife:   {Turn: (*load).live, Usual: bench.Load{Callers: 32, Agents: 200}},
 	agentList:  {Turn: (*load).list, Usual: bench.Load{Callers: 1, Agents: 1000, Rooms: 4}},
 	unchanged:  {Turn: (*load).revalidate, Usual: bench.Load{Callers: 8, Agents: 1000, Rooms: 4}},
 	agentStats: {Turn: (*load).stats, Usual: bench.Load{Callers: 8, Agents: 1000, Rooms: 4}},
-	agentJoin:  {Turn: (*load).join, Usual: bench.Load{Callers: 1, Agents: 1000, Rooms: 4, Alone: true}}, // agents connect in the turn
-	agentBusy:  {Turn: (*load).busy, Usual: bench.Load{Callers: 1, Agents: 1000, Rooms: 4}},
-	agentIdle:  {Turn: (*load).idle, Usual: bench.Load{Callers: 1, Agents: 1000, Rooms: 4}},
+	// agents connect in the turn
+	agentJoin: {Turn: (*load).join, Usual: bench.Load{Callers: 1, Agents: 1000, Rooms: 4, Alone: true}},
+	agentBusy: {Turn: (*load).busy, Usual: bench.Load{Callers: 1, Agents: 1000, Rooms: 4}},
+	agentIdle: {Turn: (*load).idle, Usual: bench.Load{Callers: 1, Agents: 1000, Rooms: 4}},
 }, check, newLoad)
 
 func check(o *bench.Options) error {

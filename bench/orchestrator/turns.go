@@ -132,7 +132,8 @@ func (l *load) awaitAgents(ctx context.Context, replica, n int) error {
 // probesPerSecond is how often idle reads the counts of the fleet.
 const probesPerSecond = 10
 
-// idle lasts a second, in which it reads the counts now and then: a call costs what the director uses for its agents in that time.
+// idle lasts a second, in which it reads the counts now and then: a call costs what the director uses for its agents in
+// that time.
 func (l *load) idle(ctx context.Context, t bench.Turn) error {
 	for range probesPerSecond {
 		if err := t.Unmeasured(func() error { return bench.Pause(ctx, time.Second/probesPerSecond) }); err != nil {

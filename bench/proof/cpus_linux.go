@@ -12,8 +12,8 @@ import (
 // separable says whether processes can be given CPUs of their own here.
 var separable = runtime.NumCPU() > 1
 
-// keepTo restricts this process, and processes that it starts from now on, to the CPUs from the first to before the end, of
-// those that runtime.NumCPU counts.
+// keepTo restricts this process, and processes that it starts from now on, to the CPUs from the first to before the
+// end, of those that runtime.NumCPU counts.
 func keepTo(first, end int) error {
 	var cpus unix.CPUSet
 	for cpu := first; cpu < end; cpu++ {

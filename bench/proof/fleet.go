@@ -146,7 +146,8 @@ func (f *fleetRun) stable(name string) report.Finding {
 	return noted(finding, "%s at the begin, %s after %s, %s at the end", bytes(f.at(0, name)), bytes(f.at(f.settled, name)), f.settled, bytes(f.last(name)))
 }
 
-// result has the form of a run over HTTP. The CPU of the load generator includes that of the store: they are one process.
+// result has the form of a run over HTTP. The CPU of the load generator includes that of the store: they are one
+// process.
 func (f *fleetRun) result() bench.Result {
 	figures := f.figures(f.over)
 	per := func(v float64) float64 { return v / float64(max(figures.Calls, 1)) }

@@ -87,7 +87,8 @@ func (b *testbed) matchTrials(ctx context.Context) ([]trial, error) {
 		}
 	}
 	idle := load("match-idle", 8, bench.Load{Callers: 1, Tickets: 100})
-	idle.WarmUp = of(b.options, 15*time.Second, 0) // until the worker has searched for all seeds, and no profile was retired lately
+	// until the worker has searched for all seeds, and no profile was retired lately
+	idle.WarmUp = of(b.options, 15*time.Second, 0)
 	noOp := load("match-life", 5, bench.Load{Callers: 4, Rate: 20})
 	noOp.Scenario = "noop"
 	return []trial{

@@ -23,8 +23,8 @@ const (
 	takeoverInOne  = "takeover, all tickets in one profile"
 )
 
-// takeover is a trial: the only worker is killed beside many profiles and tickets that no rule matches, and started again. Then two players
-// of each profile match.
+// takeover is a trial: the only worker is killed beside many profiles and tickets that no rule matches, and started
+// again. Then two players of each profile match.
 type takeover struct {
 	bed               *testbed
 	store             *db.Store
@@ -76,8 +76,8 @@ const takeoverNear = 100
 // takeoverBegan is the age of the oldest strangers.
 const takeoverBegan = time.Hour
 
-// run kills and replaces the worker. The latency of the result is the time from the kill to the commit of the first match (p50) and to that
-// of the first match of the last profile (max).
+// run kills and replaces the worker. The latency of the result is the time from the kill to the commit of the first
+// match (p50) and to that of the first match of the last profile (max).
 func (t *takeover) run(ctx context.Context, profileOf func(i int) int) (bench.Result, error) {
 	if err := t.bed.sql(ctx, "match_takeover_clean.sql"); err != nil {
 		return bench.Result{}, err

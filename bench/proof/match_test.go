@@ -13,8 +13,8 @@ import (
 	"github.com/lattice-director/director/match/profile"
 )
 
-// Pins findings that compare with a wrong trial, report a target as missed that is met, or take the CPU of a call for that of a
-// second.
+// Pins findings that compare with a wrong trial, report a target as missed that is met, or take the CPU of a call for
+// that of a second.
 func TestMatchFindings(t *testing.T) {
 	t.Parallel()
 	life, steady, idle := result(200, 300, 70), result(1_900, 450, 30), result(1, 30_000, 1000)

@@ -46,7 +46,8 @@ func (all rounds) openMatchSection(o Options) report.Section {
 	}
 }
 
-// openMatchTrials starts two more processes: the echo, and a replica without a collection window in a universe of its own.
+// openMatchTrials starts two more processes: the echo, and a replica without a collection window in a universe of its
+// own.
 func (b *testbed) openMatchTrials(ctx context.Context) ([]trial, error) {
 	baselines, err := b.Baselines(ctx)
 	if err != nil {

@@ -77,8 +77,8 @@ func runOverload(ctx context.Context, o Options) (report.Section, error) {
 	}, nil
 }
 
-// setApart runs processes that are started until begin on one half of the CPUs, and this process from begin until end on
-// the other half.
+// setApart runs processes that are started until begin on one half of the CPUs, and this process from begin until end
+// on the other half.
 func (o Options) setApart() (*apart, error) {
 	if o.Quick || !separable {
 		return &apart{}, nil

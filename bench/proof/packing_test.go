@@ -8,7 +8,8 @@ import (
 	"github.com/lattice-director/director/internal/testkit/dbtest"
 )
 
-// Pins sessions that are counted for another run or not at all, and the last session of each shape counted as badly filled.
+// Pins sessions that are counted for another run or not at all, and the last session of each shape counted as badly
+// filled.
 func TestFullness(t *testing.T) {
 	t.Parallel()
 	b := &testbed{pool: dbtest.Connect(t)}
@@ -18,8 +19,8 @@ func TestFullness(t *testing.T) {
 	}
 	exec(`INSERT INTO instances (region, id, incarnation, endpoint, modes, capacity, seat_ceiling)
 	      VALUES ('bench-one-0', 'i', gen_random_uuid(), 'x:1', '{duel}', 100, 100), ('bench-one-10', 'i', gen_random_uuid(), 'x:1', '{duel}', 100, 100)`)
-	// One shape has two sessions that are not full, one of them still open; the other shape has two full ones; the third
-	// session belongs to another run.
+	// One shape has two sessions that are not full, one of them still open; the other shape has two full ones; the
+	// third session belongs to another run.
 	exec(`INSERT INTO sessions (region, id, handle, mode, instance_id, incarnation, player_count, max_players)
 	      VALUES ('bench-one-0', gen_random_uuid(), 'a', 'duel', 'i', gen_random_uuid(), 3, 8)`)
 	exec(`INSERT INTO session_history (region, id, handle, mode, instance_id, incarnation, player_count, max_players, opened_at, reason)

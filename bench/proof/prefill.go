@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Rows that exist before a load are written by SQL: creating them through calls would take days. They are in the region of
-// a run called prefilled, and their leases last a day.
+// Rows that exist before a load are written by SQL: creating them through calls would take days. They are in the region
+// of a run called prefilled, and their leases last a day.
 
 // prefilled is the name of runs that use the prefilled rows, and prefilledRegion is their region.
 const (

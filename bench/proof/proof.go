@@ -1,12 +1,12 @@
-// Package proof holds the experiments that test a director's promises: how fast its hot path is, how it scales, and how it
-// behaves under overload. Each experiment runs in a laboratory of its own (package lab), compares with baselines where there
-// are some (package baseline), and ends in findings: a claim, a measured value and a target.
+// Package proof holds the experiments that test a director's promises: how fast its hot path is, how it scales, and how
+// it behaves under overload. Each experiment runs in a laboratory of its own (package lab), compares with baselines
+// where there are some (package baseline), and ends in findings: a claim, a measured value and a target.
 //
-// Findings are ratios and differences measured in one run on one machine, as medians over rounds in which all trials take
-// turns. A missed target is a finding, not an error.
+// Findings are ratios and differences measured in one run on one machine, as medians over rounds in which all trials
+// take turns. A missed target is a finding, not an error.
 //
-// Each experiment is in the file of its name; they share the testbed, the rounds and the findings. Package bench generates the
-// loads; `director-bench prove` runs the experiments and prints their findings.
+// Each experiment is in the file of its name; they share the testbed, the rounds and the findings. Package bench
+// generates the loads; `director-bench prove` runs the experiments and prints their findings.
 package proof
 
 import (
@@ -32,8 +32,8 @@ type StartFunc func(ctx context.Context, o lab.Options) (*lab.Lab, bench.MintFun
 // SayFunc receives a line without its end, with arguments as of fmt.Sprintf.
 type SayFunc func(format string, args ...any)
 
-// Experiment is an experiment. Run returns a section without a title, after its laboratory is closed. After an error its
-// findings are lost.
+// Experiment is an experiment. Run returns a section without a title, after its laboratory is closed. After an error
+// its findings are lost.
 type Experiment struct {
 	Name  string // for the command line
 	Title string

@@ -103,8 +103,8 @@ func (all rounds) throughput() report.Finding {
 	return noted(f, "matchmake %s, naive %s; no-op %s, single-row commits %s", all.rate(matchmake), all.rate(naiveMatchmake), all.rate(noOp), all.rate(commit))
 }
 
-// share makes the finding about whole calls, the stack included: they determine how long players wait and how many machines
-// a title needs.
+// share makes the finding about whole calls, the stack included: they determine how long players wait and how many
+// machines a title needs.
 func (all rounds) share() report.Finding {
 	f := atMost("matchmake: CPU a placement, compared with the naive one", all.compared(matchmake, naiveMatchmake, cpuPerPlacement), 1.0/3, times)
 	beyond := all.median(func(r round) float64 {

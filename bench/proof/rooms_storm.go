@@ -20,7 +20,8 @@ type storm struct {
 // stormLasts bounds the return of all clients.
 const stormLasts = time.Minute
 
-// killUnderClients lets clients join rooms at the first replica, kills it, and lets all of them resume at the second one at once.
+// killUnderClients lets clients join rooms at the first replica, kills it, and lets all of them resume at the second
+// one at once.
 func (b *testbed) killUnderClients(ctx context.Context, n int) (s storm, err error) {
 	ctx, cancel := context.WithTimeout(ctx, stormLasts)
 	defer cancel()

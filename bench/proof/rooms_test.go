@@ -30,8 +30,8 @@ func joined(clients int, frames, took float64) bench.Result {
 	return r
 }
 
-// Pins targets that are reported as met although they are missed, memory that is not divided by the sessions of one replica, and frames that count as
-// linear although they grow with the square of the clients.
+// Pins targets that are reported as met although they are missed, memory that is not divided by the sessions of one
+// replica, and frames that count as linear although they grow with the square of the clients.
 func TestRoomsFindings(t *testing.T) {
 	t.Parallel()
 	sizes := lobbySizes{idle: 100, join: 80}

@@ -79,7 +79,8 @@ var (
 	postgresMicros = cost(func(c *bench.Costs) float64 { return c.PostgresMicros })
 	serverMicros   = cost(func(c *bench.Costs) float64 { return c.ServerMicros })
 	loadMicros     = cost(func(c *bench.Costs) float64 { return c.GeneratorMicros })
-	placed         = cost(func(c *bench.Costs) float64 { return c.Groups["placement"].MeanCalls }) // placements decided together
+	// placements decided together
+	placed = cost(func(c *bench.Costs) float64 { return c.Groups["placement"].MeanCalls })
 )
 
 // requested is the rate that was asked for; NaN of a closed loop.

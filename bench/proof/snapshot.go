@@ -68,7 +68,8 @@ func runSnapshot(ctx context.Context, o Options) (report.Section, error) {
 	}, nil
 }
 
-// forgotten makes the findings that compare the throughput with an open snapshot, and after it, with that before. what names the throughput.
+// forgotten makes the findings that compare the throughput with an open snapshot, and after it, with that before. what
+// names the throughput.
 func (c *course) forgotten(what string, t forgetting, result bench.Result) []report.Finding {
 	before := c.rate(0, t.begin)
 	during, after := c.lowest(t.begin, t.end, t.window), c.rate(t.end+t.recovery, t.over-t.step)

@@ -68,8 +68,8 @@ type side struct {
 // director returns all replicas.
 func (b *testbed) director() side { return side{lab.URLs(b.Replicas()), b.Lab} }
 
-// naive returns the processes of the baselines (naive placement and no-ops), as many as there are replicas. The first call
-// starts them.
+// naive returns the processes of the baselines (naive placement and no-ops), as many as there are replicas. The first
+// call starts them.
 func (b *testbed) naive(ctx context.Context) (side, error) {
 	baselines, err := b.Baselines(ctx)
 	if err != nil {

@@ -57,7 +57,8 @@ func runWaiting(ctx context.Context, o Options) (report.Section, error) {
 		}
 		load := o.load(matchmake)
 		load.Rate, load.Callers = 300, 256
-		load.WarmUp, load.Duration = of(o, 5*time.Second, 50*time.Millisecond), of(o, 20*time.Second, 200*time.Millisecond) // four times the interval of reports
+		// four times the interval of reports
+		load.WarmUp, load.Duration = of(o, 5*time.Second, 50*time.Millisecond), of(o, 20*time.Second, 200*time.Millisecond)
 		replica := side{lab.URLs(b.Replicas()), b.Meter(b.Replicas()...)}
 		alone, beside := b.trial(placedAlone, replica, load), b.trial(placedBeside, replica, load)
 		beside.run = b.besideWaiting(sockets, &lost, beside.run)

@@ -14,8 +14,8 @@ import (
 	"github.com/coder/websocket"
 )
 
-// Client is a client of the realtime lobby, with the codec json. It acknowledges snapshots and patches at once, as the SDK does. Safe for
-// concurrent use.
+// Client is a client of the realtime lobby, with the codec json. It acknowledges snapshots and patches at once, as the
+// SDK does. Safe for concurrent use.
 type Client struct {
 	ID string // of its session
 
@@ -62,8 +62,8 @@ var errDisconnected = errors.New("the connection has ended")
 
 const readLimit = 1 << 20
 
-// Dial connects to a replica, whose URL begins with http, and opens a session. With the id of a session it asks to resume that session.
-// ctx bounds the handshake.
+// Dial connects to a replica, whose URL begins with http, and opens a session. With the id of a session it asks to
+// resume that session. ctx bounds the handshake.
 func Dial(ctx context.Context, url, token, session string) (c *Client, resumed bool, err error) {
 	ws, _, err := websocket.Dial(ctx, url, nil) //nolint:bodyclose // Dial closes it
 	if err != nil {

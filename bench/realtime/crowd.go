@@ -44,7 +44,8 @@ func (c *Crowd) Connect(ctx context.Context, urls []string) error {
 	})
 }
 
-// Join opens a session for each client, spread over replicas, and lets each join a room of twenty. It returns when each has the state of its room.
+// Join opens a session for each client, spread over replicas, and lets each join a room of twenty. It returns when each
+// has the state of its room.
 func (c *Crowd) Join(ctx context.Context, urls []string) error {
 	return c.each(ctx, Dialers, func(ctx context.Context, i int) (err error) {
 		if c.clients[i], _, err = Dial(ctx, urls[i%len(urls)], c.token, ""); err != nil {
@@ -68,8 +69,9 @@ func (c *Crowd) Cut() {
 	closing.Wait()
 }
 
-// Resume resumes the sessions of all clients at a replica, after their connections have ended. It returns when each client has the state of its room
-// of Join, with the times that passed until then, ascending. A session that is not resumed is an error.
+// Resume resumes the sessions of all clients at a replica, after their connections have ended. It returns when each
+// client has the state of its room of Join, with the times that passed until then, ascending. A session that is not
+// resumed is an error.
 func (c *Crowd) Resume(ctx context.Context, url string) ([]time.Duration, error) {
 	began, took := time.Now(), make([]time.Duration, len(c.clients))
 	err := c.each(ctx, Dialers, func(ctx context.Context, i int) error {
@@ -93,7 +95,8 @@ func (c *Crowd) Resume(ctx context.Context, url string) ([]time.Duration, error)
 // errNotResumed is the failure of a client that got a new session.
 var errNotResumed = refused{"the session was not resumed", "not resumed"}
 
-// Meet lets all clients join one room at once. It returns when each knows all members, with the number of frames that the clients have received.
+// Meet lets all clients join one room at once. It returns when each knows all members, with the number of frames that
+// the clients have received.
 func (c *Crowd) Meet(ctx context.Context, room string) (frames int64, err error) {
 	before := c.frames()
 	err = c.each(ctx, 0, func(ctx context.Context, i int) error {

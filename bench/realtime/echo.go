@@ -12,8 +12,8 @@ import (
 	"github.com/coder/websocket"
 )
 
-// ServeEcho answers handshakes and calls at once, without a database, sessions, limits or pings. Its costs are those of the WebSocket library and of
-// JSON. It returns when ctx has ended; connections end with the process.
+// ServeEcho answers handshakes and calls at once, without a database, sessions, limits or pings. Its costs are those of
+// the WebSocket library and of JSON. It returns when ctx has ended; connections end with the process.
 func ServeEcho(ctx context.Context, listener net.Listener) error {
 	var opened atomic.Int64
 	server := &http.Server{ReadHeaderTimeout: dialTimeout, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

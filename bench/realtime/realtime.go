@@ -1,5 +1,5 @@
-// Package realtime puts a load on the realtime lobby of a director and measures its answers, over the WebSocket protocol of Nexis. The
-// turns are here; package bench runs the callers and measures.
+// Package realtime puts a load on the realtime lobby of a director and measures its answers, over the WebSocket
+// protocol of Nexis. The turns are here; package bench runs the callers and measures.
 //
 // The package knows only the protocol.
 package realtime
@@ -19,11 +19,13 @@ import (
 // The scenarios: what a caller does in each turn.
 const (
 	roomsPatch = "rooms-patch" // a member changes the state of a room; until a member on the next replica has the patch
-	roomsHot   = "rooms-hot"   // a member changes the state of the one room in which all callers are; until that is durable
+	// a member changes the state of the one room in which all callers are; until that is durable
+	roomsHot   = "rooms-hot"
 	roomsMatch = "rooms-match" // two clients on two replicas enqueue; until both know their match
 	roomsJoin  = "rooms-join"  // sessions join one new room at once; until each knows all members
-	roomsStorm = "rooms-storm" // all connections end at once and resume at the next replica; until each session has the state of its room
-	roomsIdle  = "rooms-idle"  // sessions are connected and idle, and one calls ten times: a call is a second
+	// all connections end at once and resume at the next replica; until each session has the state of its room
+	roomsStorm = "rooms-storm"
+	roomsIdle  = "rooms-idle" // sessions are connected and idle, and one calls ten times: a call is a second
 )
 
 // Echoed is the scenario that ServeEcho answers.
@@ -39,11 +41,13 @@ const (
 	dialTimeout = 2 * time.Minute // until all clients are connected
 )
 
-// Protocol is the scenarios of this package. URLs are the base URLs of listeners of the realtime lobby, Token is that of a project, and options about
-// players, tickets and game servers are ignored, as is WarmUp where all sessions act at once. The director must serve its conformance rooms.
+// Protocol is the scenarios of this package. URLs are the base URLs of listeners of the realtime lobby, Token is that
+// of a project, and options about players, tickets and game servers are ignored, as is WarmUp where all sessions act at
+// once. The director must serve its conformance rooms.
 var Protocol = bench.NewProtocol(map[string]bench.ProtocolScenario[*load]{
 	roomsPatch: {Turn: (*load).patch, Usual: bench.Load{Callers: 200, Rate: 500}},
-	roomsHot:   {Turn: (*load).change, Usual: bench.Load{Callers: 32}}, // each change is an event for each, and a session may send 100 frames a second
+	// each change is an event for each, and a session may send 100 frames a second
+	roomsHot:   {Turn: (*load).change, Usual: bench.Load{Callers: 32}},
 	roomsMatch: {Turn: (*load).match, Usual: bench.Load{Callers: 64, Rate: 50}},
 	roomsJoin:  {Turn: (*load).join, Usual: bench.Load{Callers: 1, Sessions: 1000, Alone: true}},
 	roomsStorm: {Turn: (*load).storm, Usual: bench.Load{Callers: 1, Sessions: 5000, Alone: true}},

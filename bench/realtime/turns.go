@@ -35,7 +35,8 @@ func (l *load) change(ctx context.Context, t bench.Turn) error {
 	})
 }
 
-// match lets two clients meet, in a queue of their own. The first one waits before the second enqueues, which is measured.
+// match lets two clients meet, in a queue of their own. The first one waits before the second enqueues, which is
+// measured.
 func (l *load) match(ctx context.Context, t bench.Turn) error {
 	clients := l.callers[t.Caller()]
 	queue := map[string]any{"roomType": fmt.Sprintf("bench-%s-%d", l.name, t.Caller()), "size": len(clients)}
@@ -136,7 +137,8 @@ func (l *load) storm(ctx context.Context, t bench.Turn) error {
 // callsPerSecond is how often idle calls.
 const callsPerSecond = 10
 
-// idle lasts a second, in which one client calls now and then: a call costs what the director uses for idle sessions in that time.
+// idle lasts a second, in which one client calls now and then: a call costs what the director uses for idle sessions in
+// that time.
 func (l *load) idle(ctx context.Context, t bench.Turn) error {
 	c := l.callers[t.Caller()][0]
 	for range callsPerSecond {

@@ -9,12 +9,13 @@ import (
 type Axis struct {
 	Title string
 	Log   bool
-	Ticks []float64            // positions of marks, ascending; marks too near to each other are left out. nil: round numbers
+	// positions of marks, ascending; marks too near to each other are left out. nil: round numbers
+	Ticks []float64
 	Label func(float64) string // text of a mark; nil is [Short]
 }
 
-// beyond is more than any measured value, and its inverse is less. Values outside would overflow in the layout, or give an
-// endless number of marks.
+// beyond is more than any measured value, and its inverse is less. Values outside would overflow in the layout, or give
+// an endless number of marks.
 const beyond = 1e100
 
 func (a Axis) shows(v float64) bool {

@@ -10,8 +10,8 @@ import (
 	"github.com/lattice-director/director/bench"
 )
 
-// Plots returns those of [Throughput], [CPU], [Latencies] and [GroupSizes] that show something about runs: a single load
-// gives one dot, which is left out, as is what was not measured.
+// Plots returns those of [Throughput], [CPU], [Latencies] and [GroupSizes] that show something about runs: a single
+// load gives one dot, which is left out, as is what was not measured.
 func Plots(runs []Run) (all []Plot) {
 	if _, of := load(runs); len(distinct(runs, of)) > 1 {
 		all = append(all, Throughput(runs), CPU(runs))
@@ -20,8 +20,8 @@ func Plots(runs []Run) (all []Plot) {
 	return slices.DeleteFunc(all, func(p Plot) bool { return len(p.measured()) == 0 })
 }
 
-// Throughput plots successful calls per second against the callers, or against the requested rate when all runs were open
-// loops. Each name of a run has a line.
+// Throughput plots successful calls per second against the callers, or against the requested rate when all runs were
+// open loops. Each name of a run has a line.
 func Throughput(runs []Run) Plot {
 	return overLoad(runs, Plot{Title: "Throughput", Y: Axis{Title: "calls per second"}}, func(r Run) map[string]float64 {
 		return map[string]float64{r.name(): r.PerSecond}
@@ -38,7 +38,8 @@ func CPU(runs []Run) Plot {
 	})
 }
 
-// Latencies plots the latencies by percentile, a line for each run. Each further nine of the percentile has the same width.
+// Latencies plots the latencies by percentile, a line for each run. Each further nine of the percentile has the same
+// width.
 func Latencies(runs []Run) Plot {
 	p := Plot{
 		Title: "Latency by percentile",

@@ -7,9 +7,10 @@ import (
 	"github.com/lattice-director/director/bench"
 )
 
-// GroupSizes plots how many calls are decided in a batch. When runs had different loads (as in [Throughput]), it plots the
-// mean against the load. Else it plots which share of the calls was decided in batches of which size, counting each batch
-// with the middle of its bucket. Each group (and run) that decides at least one in twenty of the calls has a line.
+// GroupSizes plots how many calls are decided in a batch. When runs had different loads (as in [Throughput]), it plots
+// the mean against the load. Else it plots which share of the calls was decided in batches of which size, counting each
+// batch with the middle of its bucket. Each group (and run) that decides at least one in twenty of the calls has a
+// line.
 func GroupSizes(runs []Run) Plot {
 	if _, at := load(runs); len(distinct(runs, at)) > 1 {
 		p := Plot{Title: "Group size", Y: Axis{Title: "calls decided together, mean"}}
@@ -79,8 +80,8 @@ func within(run, group string) string {
 	return run + ": " + group
 }
 
-// groups returns the groups that decide at least one in twenty of the run's calls, sorted. Others come from calls beside
-// the load, such as the heartbeats that keep its game servers alive.
+// groups returns the groups that decide at least one in twenty of the run's calls, sorted. Others come from calls
+// beside the load, such as the heartbeats that keep its game servers alive.
 func (r Run) groups() (names []string) {
 	if r.Costs == nil {
 		return nil

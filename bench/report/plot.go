@@ -12,8 +12,8 @@ type Plot struct {
 	Series []Series
 }
 
-// Series is a line, with dots when it has few points. Values that are NaN or, on a logarithmic axis, not positive have no
-// point.
+// Series is a line, with dots when it has few points. Values that are NaN or, on a logarithmic axis, not positive have
+// no point.
 type Series struct {
 	Name string
 	X, Y []float64 // of the same length

@@ -1,5 +1,5 @@
-// Package report writes the results of a benchmark as one HTML page: findings, plots and tables in a single file that needs no
-// network and no scripts, follows the reader's light or dark colour scheme, and can be printed.
+// Package report writes the results of a benchmark as one HTML page: findings, plots and tables in a single file that
+// needs no network and no scripts, follows the reader's light or dark colour scheme, and can be printed.
 //
 // It measures nothing: package bench does, and the callers of this package set the targets.
 package report

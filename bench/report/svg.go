@@ -12,8 +12,8 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// SVG writes a plot as a picture without a background, in colours that are readable on white and on black, for a page or a
-// file. Errors are those of w.
+// SVG writes a plot as a picture without a background, in colours that are readable on white and on black, for a page
+// or a file. Errors are those of w.
 func SVG(w io.Writer, p Plot) error {
 	p = p.legible()
 	paper := vgsvg.New(width, p.height())
@@ -29,8 +29,8 @@ func SVG(w io.Writer, p Plot) error {
 // inOurs removes the fonts that vgsvg sets for each text: the picture has one font.
 var inOurs = strings.NewReplacer("font-family:Liberation Sans;font-variant:normal;", "", "font-weight:normal;", "", "font-style:normal;", "")
 
-// frame adds a header that scales the drawing, a description for screen readers, and a font of about the same width as that
-// of the layout, which every system has.
+// frame adds a header that scales the drawing, a description for screen readers, and a font of about the same width as
+// that of the layout, which every system has.
 func (p Plot) frame(drawn string) string {
 	_, body, _ := strings.Cut(drawn, "<g ")
 	head := fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" width="%v" height="%v" viewBox="0 0 %[1]v %[2]v" role="img" aria-label="%s"`+

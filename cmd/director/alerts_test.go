@@ -96,7 +96,8 @@ func TestAlertsNameMetricsThatAreServed(t *testing.T) {
 	}
 }
 
-// Pins an alert that nobody has seen fire, or an expression that Prometheus refuses. Where promtool is missing, only the names are compared.
+// Pins an alert that nobody has seen fire, or an expression that Prometheus refuses. Where promtool is missing, only
+// the names are compared.
 func TestEachAlertFiresInItsTest(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../ops/prometheus/alerts_test.yaml")

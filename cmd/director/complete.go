@@ -116,8 +116,8 @@ func (p *program) completeFlag(cmd *cobra.Command, flag string, w words) {
 	}))
 }
 
-// completeArgs returns the completion of arguments. It returns nothing and no error if the database is unreachable, because a shell would print
-// the error into the command line.
+// completeArgs returns the completion of arguments. It returns nothing and no error if the database is unreachable,
+// because a shell would print the error into the command line.
 func (p *program) completeArgs(w words) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, given []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)

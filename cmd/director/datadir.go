@@ -42,8 +42,8 @@ func (c *Config) dataDir() (dataDir, error) {
 func (d dataDir) path(name string) string { return filepath.Join(string(d), name) }
 func (d dataDir) issuerKey() string       { return d.path("issuer.jwk") }
 
-// make creates the directory. Other users may traverse it, as Postgres must when it runs as another user, and cannot read
-// the files in it.
+// make creates the directory. Other users may traverse it, as Postgres must when it runs as another user, and cannot
+// read the files in it.
 func (d dataDir) make() error { return os.MkdirAll(string(d), 0o711) }
 
 // issuer returns the development issuer. The first call creates its key.
@@ -89,8 +89,8 @@ func (d dataDir) key(name string) (keys []string, made bool, err error) {
 	return keys, slices.Contains(keys, secret), err
 }
 
-// createOnce writes a file that only its owner may read, unless it exists. Of two concurrent calls one wins, and a reader never
-// sees a partial file.
+// createOnce writes a file that only its owner may read, unless it exists. Of two concurrent calls one wins, and a
+// reader never sees a partial file.
 func (d dataDir) createOnce(name string, content []byte) error {
 	if _, err := os.Stat(d.path(name)); err == nil {
 		return nil

@@ -74,7 +74,8 @@ func (l operator) readLog(ctx context.Context, id uuid.UUID, lines int) ([]byte,
 	return reader.ReadLog(ctx, ref, lines)
 }
 
-// serverOf returns the provider of a deployment, and what the provider calls its server, also of one that has ended lately.
+// serverOf returns the provider of a deployment, and what the provider calls its server, also of one that has ended
+// lately.
 func (l operator) serverOf(ctx context.Context, id uuid.UUID) (name string, ref provider.Ref, err error) {
 	d, err := l.deployment(ctx, id)
 	switch {

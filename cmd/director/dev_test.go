@@ -206,7 +206,8 @@ func (p *devProcess) servesTheConsole() {
 	jar, err := cookiejar.New(nil)
 	require.NoError(p.t, err)
 	browser := &http.Client{Jar: jar}
-	response, err := browser.PostForm(link+"/login", url.Values{"token": {secret}, "next": {"/fleet"}}) // follows the redirect to the fleet
+	// follows the redirect to the fleet
+	response, err := browser.PostForm(link+"/login", url.Values{"token": {secret}, "next": {"/fleet"}})
 	require.NoError(p.t, err)
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)

@@ -83,7 +83,8 @@ func TestDoctorFindsWhatIsBroken(t *testing.T) {
 		_, err := s.Pool().Exec(t.Context(), sql)
 		require.NoError(t, err, sql)
 	}
-	holder, waiter := outsider(t, url), outsider(t, url) // timeouts end long waits and transactions of a director's own connections
+	// timeouts end long waits and transactions of a director's own connections
+	holder, waiter := outsider(t, url), outsider(t, url)
 	_, err = holder.Exec(t.Context(), "BEGIN; LOCK TABLE idempotency_keys")
 	require.NoError(t, err)
 	waiting := make(chan struct{})

@@ -190,7 +190,8 @@ func (r *eventReader) toEnd(ctx context.Context) error {
 	}
 }
 
-// follow prints new events until ctx ends. It retries while the database is unreachable, and then continues at its cursor.
+// follow prints new events until ctx ends. It retries while the database is unreachable, and then continues at its
+// cursor.
 func (r *eventReader) follow(ctx context.Context, cmd *cobra.Command) error {
 	next := time.NewTicker(followEvery)
 	defer next.Stop()

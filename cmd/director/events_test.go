@@ -77,8 +77,8 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// Pins a reader that ends when the database restarts, misses events that were committed meanwhile, or exits with a failure
-// after Ctrl-C.
+// Pins a reader that ends when the database restarts, misses events that were committed meanwhile, or exits with a
+// failure after Ctrl-C.
 func TestEventsFollow(t *testing.T) {
 	t.Parallel()
 	url := dbtest.New(t)

@@ -23,7 +23,8 @@ func TestTheHelmChartTakesNoSecretAsASetting(t *testing.T) {
 	}
 }
 
-// Pins a listener's address that the Helm chart takes as a setting: the replica would listen where no Service and no probe looks.
+// Pins a listener's address that the Helm chart takes as a setting: the replica would listen where no Service and no
+// probe looks.
 func TestTheHelmChartOwnsTheAddressesOfListeners(t *testing.T) {
 	t.Parallel()
 	refused := refusedByTheChart(t)

@@ -139,7 +139,8 @@ func explainFlag(cmd *cobra.Command, err error) error {
 			return cli.Usage(fmt.Errorf("%w, did you mean --%s?", err, near))
 		}
 	}
-	return cli.Usage(fmt.Errorf("%w (put -- before a name that begins with a dash)", err)) // a key id can begin with one
+	// a key id can begin with one
+	return cli.Usage(fmt.Errorf("%w (put -- before a name that begins with a dash)", err))
 }
 
 // completeWords registers completions for the flags of cmd and its sub-commands that have a fixed list of values.

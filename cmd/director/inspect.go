@@ -21,7 +21,8 @@ import (
 	"github.com/lattice-director/director/token"
 )
 
-// inspected is the output of `token inspect`. The session handle is truncated, because people paste the output into tickets.
+// inspected is the output of `token inspect`. The session handle is truncated, because people paste the output into
+// tickets.
 type inspected struct {
 	Valid   bool           `json:"valid"`
 	Reason  string         `json:"reason,omitempty"` // a word of package token: expired, unknown_key, …

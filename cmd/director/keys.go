@@ -126,8 +126,8 @@ type changeLine struct {
 	Changed bool   `json:"changed"`
 }
 
-// changeEach calls change for each id, prints the changes, and returns the errors of the refused ones. An error that does not
-// concern one id, such as an unreachable database, ends the loop.
+// changeEach calls change for each id, prints the changes, and returns the errors of the refused ones. An error that
+// does not concern one id, such as an unreachable database, ends the loop.
 func (l operator) changeEach(what string, ids []string, change func(id string) (bool, error)) error {
 	var lines []changeLine
 	var refused []error

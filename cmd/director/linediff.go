@@ -9,7 +9,8 @@ import (
 // contextLines is how many equal lines a diff shows around a change.
 const contextLines = 3
 
-// maxDiffCells bounds the effort of a diff: documents that differ in more places are shown as removed and added as a whole.
+// maxDiffCells bounds the effort of a diff: documents that differ in more places are shown as removed and added as a
+// whole.
 const maxDiffCells = 4 << 20
 
 // diffLine is a line of a diff: ' ' in both, '-' in the first, '+' in the second.

@@ -17,8 +17,8 @@ func (p *program) newLog(conf *loaded) *slog.Logger {
 	return slog.New(slog.NewTextHandler(p.stderr, options))
 }
 
-// milliseconds logs every duration in milliseconds and adds the unit to its name: took becomes took_ms. Without it, JSON
-// would show nanoseconds, and text a unit that depends on the value.
+// milliseconds logs every duration in milliseconds and adds the unit to its name: took becomes took_ms. Without it,
+// JSON would show nanoseconds, and text a unit that depends on the value.
 func milliseconds(_ []string, a slog.Attr) slog.Attr {
 	if a.Value.Kind() != slog.KindDuration {
 		return a

@@ -1,7 +1,8 @@
-// Command director is the control plane in one binary: it serves the API, runs the workers, migrates the schema, and has
-// commands for operators. `director help` lists its sub-commands; each is in the file of its name.
+// Command director is the control plane in one binary: it serves the API, runs the workers, migrates the schema, and
+// has commands for operators. `director help` lists its sub-commands; each is in the file of its name.
 //
-// This package reads the settings (config.go) and connects the parts. Decisions belong to packages db, server, worker and token.
+// This package reads the settings (config.go) and connects the parts. Decisions belong to packages db, server, worker
+// and token.
 package main
 
 import (
@@ -27,9 +28,9 @@ func main() {
 	os.Exit(code)
 }
 
-// Run runs the program with the arguments after its name and an environment in the format of os.Environ. It returns when the
-// command is done. Servers and workers run until ctx ends, and Run then returns after their cleanup. It writes an error to
-// stderr before it returns it.
+// Run runs the program with the arguments after its name and an environment in the format of os.Environ. It returns
+// when the command is done. Servers and workers run until ctx ends, and Run then returns after their cleanup. It writes
+// an error to stderr before it returns it.
 func Run(ctx context.Context, args, environ []string, stdin io.Reader, stdout, stderr io.Writer) error {
 	p := &program{environ: newEnvironment(environ), stdout: stdout, stderr: stderr, stdin: stdin}
 	root := p.root()

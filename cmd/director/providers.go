@@ -174,7 +174,8 @@ func (l operator) checkProviders(ctx context.Context, set *providerSet, versions
 	return lines
 }
 
-// checkProvider lists the servers of this installation: the call that needs most of the credentials and changes nothing.
+// checkProvider lists the servers of this installation: the call that needs most of the credentials and changes
+// nothing.
 func (l operator) checkProvider(ctx context.Context, name string, p provider.Provider) providerCheck {
 	line := providerCheck{Provider: name}
 	if !p.Capabilities().List {

@@ -31,7 +31,8 @@ type releaseConfig struct {
 func readRelease(t *testing.T) (c releaseConfig) {
 	t.Helper()
 	text := strings.NewReader(readRoot(t, ".goreleaser.yaml"))
-	require.NoError(t, yaml.NewDecoder(text, yaml.AllowDuplicateMapKey()).Decode(&c)) // what replaces a key of an anchor is one
+	// what replaces a key of an anchor is one
+	require.NoError(t, yaml.NewDecoder(text, yaml.AllowDuplicateMapKey()).Decode(&c))
 	require.Len(t, c.Builds, 2)
 	require.NotEqual(t, c.Builds[0].Main, c.Builds[1].Main)
 	return c

@@ -9,7 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Pins an upgrade after which a start fails, or silently does something else, because of a setting that the last release had.
+// Pins an upgrade after which a start fails, or silently does something else, because of a setting that the last
+// release had.
 func TestRemovedSettingsAreIgnoredWithAWarning(t *testing.T) {
 	t.Parallel()
 	current := map[string]bool{}

@@ -127,8 +127,8 @@ func load(flags *pflag.FlagSet, environ environment, commands commandSet) (*load
 	return l, nil
 }
 
-// givenValue returns the text that the command line or the environment gives a setting, and its source. Without one the text
-// is empty, and the option keeps its default.
+// givenValue returns the text that the command line or the environment gives a setting, and its source. Without one the
+// text is empty, and the option keeps its default.
 func (s setting) givenValue(flags *pflag.FlagSet, environ environment) (string, source) {
 	if f := flags.Lookup(s.flag); f != nil && f.Changed {
 		return f.Value.String(), fromFlag(s.flag)

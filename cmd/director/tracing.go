@@ -54,8 +54,8 @@ func (t tracing) provider() trace.TracerProvider {
 	return t.spans
 }
 
-// queries returns a tracer of SQL statements, or nil when tracing is off. A span has the statement's text, which contains no
-// values, and nothing about the connection.
+// queries returns a tracer of SQL statements, or nil when tracing is off. A span has the statement's text, which
+// contains no values, and nothing about the connection.
 func (t tracing) queries() pgx.QueryTracer {
 	if t.spans == nil {
 		return nil
@@ -66,7 +66,8 @@ func (t tracing) queries() pgx.QueryTracer {
 	)
 }
 
-// queryName returns the name of a statement from queries/, whose first line is "-- name: Heartbeats :many", or else its verb.
+// queryName returns the name of a statement from queries/, whose first line is "-- name: Heartbeats :many", or else its
+// verb.
 func queryName(statement string) string {
 	if line, ok := strings.CutPrefix(statement, "-- name: "); ok {
 		name, _, _ := strings.Cut(line, " ")

@@ -112,7 +112,8 @@ func (d *devRun) browser(api string) string {
 	return "Play in a browser, from the source tree (needs npm): " + command + "\n\n"
 }
 
-// lobbyToken returns the shell command that prints a token for the lobby. Commands know the secrets of `dev` only where they find it by its data.
+// lobbyToken returns the shell command that prints a token for the lobby. Commands know the secrets of `dev` only where
+// they find it by its data.
 func (d *devRun) lobbyToken(control string) string {
 	if d.private != nil {
 		return d.command("projects token " + nexisDemoProject + " " + nexisDemoKey + " --sub ada")

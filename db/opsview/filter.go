@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// Filter selects rows of a view. Empty fields of the filters of this package select all rows, except those that name one thing.
+// Filter selects rows of a view. Empty fields of the filters of this package select all rows, except those that name
+// one thing.
 type Filter interface{ selectRows(w *where) }
 
 // Any is the filter of views that are always read whole.

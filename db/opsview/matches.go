@@ -63,7 +63,8 @@ var PastMatches = View[PastMatch, PastMatchFilter]{name: "past_matches", order: 
 // PastMatchFilter selects the matches of a profile of a universe; an empty Profile selects those of all.
 type PastMatchFilter struct {
 	Universe, Profile string
-	Until             time.Time // when the last of them was committed; zero: at any time. A page after a row needs its time, for the index
+	// when the last of them was committed; zero: at any time. A page after a row needs its time, for the index
+	Until time.Time
 }
 
 func (f PastMatchFilter) selectRows(w *where) {

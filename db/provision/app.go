@@ -23,7 +23,8 @@ type AppVersion struct {
 	App      string
 	Version  string
 	Provider string // the name of the provider that runs it: process, docker, edgegap, agones or manual
-	// Launch is what the provider starts: an application of Edgegap's, a fleet of Agones', an image of Docker's, the name of a command of process.
+	// Launch is what the provider starts: an application of Edgegap's, a fleet of Agones', an image of Docker's, the
+	// name of a command of process.
 	Launch        string
 	LaunchVersion string // of Launch, for providers that have versions
 	Ports         []AppPort

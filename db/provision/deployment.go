@@ -16,7 +16,8 @@ import (
 	"github.com/lattice-director/director/provider"
 )
 
-// Deployment is a game server that a provider runs for the director, from the decision to start it until nothing of it is left.
+// Deployment is a game server that a provider runs for the director, from the decision to start it until nothing of it
+// is left.
 type Deployment struct {
 	Region     string
 	ID         uuid.UUID // the instance that the server registers has it as its id
@@ -34,7 +35,8 @@ type Deployment struct {
 	ClaimedRef provider.Ref // with which its server has registered; "": none, or the provider did not confirm it
 	Polls      int          // calls without progress
 	FindAt     *time.Time   // when to look for a second server under the tag; nil: no need
-	// MissingSince is since when its provider has neither listed nor known it; nil: it does, or was not asked since the last call of Deploy.
+	// MissingSince is since when its provider has neither listed nor known it; nil: it does, or was not asked since the
+	// last call of Deploy.
 	MissingSince *time.Time
 	Address      netip.Addr // of a player near whom it should run; the zero Addr if unknown
 	Location     string
@@ -99,8 +101,9 @@ type NewDeployment struct {
 	Origin    string     // OriginPool or OriginOperator
 }
 
-// StartDeployment inserts a deployment, which a worker then starts, in addition to the servers of pools. Errors: NotFound for an unknown app version,
-// Invalid for another provider than that of the app version, Conflict where the limits over all pools let none start, Unavailable.
+// StartDeployment inserts a deployment, which a worker then starts, in addition to the servers of pools. Errors:
+// NotFound for an unknown app version, Invalid for another provider than that of the app version, Conflict where the
+// limits over all pools let none start, Unavailable.
 func (s *Store) StartDeployment(ctx context.Context, region string, n NewDeployment) error {
 	err := s.frame.InTx(ctx, func(q *query.Queries) error {
 		v, err := readAppVersion(ctx, q, n.App, n.Version)
@@ -125,7 +128,8 @@ func (s *Store) StartDeployment(ctx context.Context, region string, n NewDeploym
 	return frame.Classify(err)
 }
 
-// insertDeployments inserts deployments that are wanted, and their events. The caller sends TopicDeployments after its commit.
+// insertDeployments inserts deployments that are wanted, and their events. The caller sends TopicDeployments after its
+// commit.
 func insertDeployments(ctx context.Context, q *query.Queries, region string, all []NewDeployment) error {
 	p := query.InsertDeploymentsParams{Region: region}
 	for i := range all {
@@ -149,8 +153,9 @@ func addressText(a netip.Addr) string {
 	return a.Unmap().WithZone("").String()
 }
 
-// StopDeployment ends a deployment: from now on its instance gets no new players, and a worker stops the server, whose sessions close.
-// It may be repeated; the first reason stays. Errors: NotFound if there is no such deployment (any more), Unavailable.
+// StopDeployment ends a deployment: from now on its instance gets no new players, and a worker stops the server, whose
+// sessions close. It may be repeated; the first reason stays. Errors: NotFound if there is no such deployment (any
+// more), Unavailable.
 func (s *Store) StopDeployment(ctx context.Context, region string, id uuid.UUID, reason string) error {
 	err := s.frame.InTx(ctx, func(q *query.Queries) error {
 		stopped, err := q.StopDeployment(ctx, query.StopDeploymentParams{Region: region, ID: id, Reason: reason, Now: s.virtualNow()})

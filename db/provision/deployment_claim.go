@@ -15,25 +15,28 @@ import (
 // ClaimedDeployment is a deployment that a worker has claimed for one step.
 type ClaimedDeployment struct {
 	Deployment
-	OpenSessions int              // of its instance
-	Refused      string           // why the registration of its server was refused that it tried last; "": it was not
-	PausedUntil  time.Time        // until when its app version starts no servers in its region, after failures; the past: it does
-	Coords       *provider.Coords // of its pool; nil: none
-	Now          time.Time        // when it was claimed, by the database's clock
-	wokenAt      time.Time
-	lease        uuid.UUID
+	OpenSessions int    // of its instance
+	Refused      string // why the registration of its server was refused that it tried last; "": it was not
+	// until when its app version starts no servers in its region, after failures; the past: it does
+	PausedUntil time.Time
+	Coords      *provider.Coords // of its pool; nil: none
+	Now         time.Time        // when it was claimed, by the database's clock
+	wokenAt     time.Time
+	lease       uuid.UUID
 }
 
 // ClaimDeployments selects the deployments to claim.
 type ClaimDeployments struct {
 	Region   string
 	Provider string
-	Owner    provider.Owner // of the worker's installation; if the database has stored another owner, nothing is claimed
-	Hold     time.Duration  // after which others may claim them again
-	Batch    int            // at most so many
+	// of the worker's installation; if the database has stored another owner, nothing is claimed
+	Owner provider.Owner
+	Hold  time.Duration // after which others may claim them again
+	Batch int           // at most so many
 }
 
-// ClaimDeployments claims due deployments, the longest due first. It skips those that others have claimed or locked. Errors: Unavailable.
+// ClaimDeployments claims due deployments, the longest due first. It skips those that others have claimed or locked.
+// Errors: Unavailable.
 func (s *Store) ClaimDeployments(ctx context.Context, c ClaimDeployments) ([]ClaimedDeployment, error) {
 	lease := uuid.New()
 	rows, err := s.frame.Queries.ClaimDeployments(ctx, query.ClaimDeploymentsParams{
@@ -78,8 +81,8 @@ func addrOrZero(a *netip.Addr) netip.Addr {
 	return *a
 }
 
-// PutBackDeployments ends claims without a step. The deployments become due at the times given, or at once where they were woken meanwhile.
-// They have been claimed together. Errors: Unavailable; the claims then end by themselves.
+// PutBackDeployments ends claims without a step. The deployments become due at the times given, or at once where they
+// were woken meanwhile. They have been claimed together. Errors: Unavailable; the claims then end by themselves.
 func (s *Store) PutBackDeployments(ctx context.Context, claimed []ClaimedDeployment, next []time.Time) error {
 	if len(claimed) == 0 {
 		return nil
@@ -91,7 +94,8 @@ func (s *Store) PutBackDeployments(ctx context.Context, claimed []ClaimedDeploym
 	return frame.Classify(s.frame.Queries.PutBackDeployments(ctx, p))
 }
 
-// ClaimOwner stores the owner of this installation's deployments, if none is stored, and returns the stored one. Errors: Unavailable.
+// ClaimOwner stores the owner of this installation's deployments, if none is stored, and returns the stored one.
+// Errors: Unavailable.
 func (s *Store) ClaimOwner(ctx context.Context, o provider.Owner) (provider.Owner, error) {
 	stored, err := s.frame.Queries.ClaimOwner(ctx, string(o))
 	return provider.Owner(stored), frame.Classify(err)

@@ -25,7 +25,8 @@ type DeploymentPlace struct {
 	Ready        bool                     // the provider says so
 }
 
-// DeploymentPlace returns where a server runs, as far as its provider has said it. Errors: Gone for a deployment that is over, Unavailable.
+// DeploymentPlace returns where a server runs, as far as its provider has said it. Errors: Gone for a deployment that
+// is over, Unavailable.
 func (s *Store) DeploymentPlace(ctx context.Context, region string, id uuid.UUID) (DeploymentPlace, error) {
 	r, err := s.frame.Queries.DeploymentPlace(ctx, query.DeploymentPlaceParams{Region: region, ID: id})
 	switch {
@@ -43,8 +44,8 @@ func (s *Store) DeploymentPlace(ctx context.Context, region string, id uuid.UUID
 	return p, nil
 }
 
-// WakeDeployment makes a deployment due, at most once a second, because its provider says that something has changed. For a deployment
-// that is over it does nothing. Errors: Unavailable.
+// WakeDeployment makes a deployment due, at most once a second, because its provider says that something has changed.
+// For a deployment that is over it does nothing. Errors: Unavailable.
 func (s *Store) WakeDeployment(ctx context.Context, region string, id uuid.UUID) error {
 	woken, err := s.frame.Queries.WakeDeployment(ctx, query.WakeDeploymentParams{Region: region, ID: id})
 	if err == nil && woken {

@@ -13,8 +13,9 @@ import (
 	"github.com/lattice-director/director/db/query"
 )
 
-// PutIntent commits the intent to call Deploy, and updates d with it: Phase, Attempt, IntentAt, FindAt, MissingSince, DrainAt and EndsAt. It returns false if
-// another decision was made since d was claimed; then Deploy must not be called. Errors: Unavailable; the intent may be committed.
+// PutIntent commits the intent to call Deploy, and updates d with it: Phase, Attempt, IntentAt, FindAt, MissingSince,
+// DrainAt and EndsAt. It returns false if another decision was made since d was claimed; then Deploy must not be
+// called. Errors: Unavailable; the intent may be committed.
 func (s *Store) PutIntent(ctx context.Context, d *ClaimedDeployment, lifetime, drainAhead time.Duration) (bool, error) {
 	r, err := s.frame.Queries.PutIntent(ctx, query.PutIntentParams{
 		Now: s.virtualNow(), Lifetime: lifetime, DrainAhead: drainAhead, Region: d.Region, ID: d.ID, Generation: d.Generation,
@@ -30,10 +31,10 @@ func (s *Store) PutIntent(ctx context.Context, d *ClaimedDeployment, lifetime, d
 	return true, nil
 }
 
-// DecideDeployment writes the decision of a step, which is d as the step has changed it: Phase, Polls, IntentAt, FindAt, MissingSince, Stop, Reason
-// and LastError. The
-// deployment is due again at next; nil means only when it is woken. A decision to drain or to end it takes effect for players in the same
-// transaction. It returns false, and writes nothing, if another decision was made since d was claimed. Errors: Unavailable.
+// DecideDeployment writes the decision of a step, which is d as the step has changed it: Phase, Polls, IntentAt,
+// FindAt, MissingSince, Stop, Reason and LastError. The deployment is due again at next; nil means only when it is
+// woken. A decision to drain or to end it takes effect for players in the same transaction. It returns false, and
+// writes nothing, if another decision was made since d was claimed. Errors: Unavailable.
 func (s *Store) DecideDeployment(ctx context.Context, d *ClaimedDeployment, next *time.Time) (bool, error) {
 	err := s.frame.InTx(ctx, func(q *query.Queries) error {
 		if d.takesNoPlayers() {
@@ -61,8 +62,9 @@ func (d *Deployment) takesNoPlayers() bool {
 	return d.Stop || d.Phase == DeploymentDraining || d.Phase == DeploymentFailed || d.Phase == DeploymentStopping
 }
 
-// ReleaseDeployment ends a claim without a decision, unless another worker has claimed the deployment meanwhile. The deployment is due at the time that the last decision set, or
-// when the claim would have ended. Errors: Unavailable; the claim then ends by itself.
+// ReleaseDeployment ends a claim without a decision, unless another worker has claimed the deployment meanwhile. The
+// deployment is due at the time that the last decision set, or when the claim would have ended. Errors: Unavailable;
+// the claim then ends by itself.
 func (s *Store) ReleaseDeployment(ctx context.Context, d *ClaimedDeployment) error {
 	return frame.Classify(s.frame.Queries.ReleaseDeployment(ctx, query.ReleaseDeploymentParams{Region: d.Region, ID: d.ID, Lease: d.lease}))
 }

@@ -15,8 +15,9 @@ import (
 	"github.com/lattice-director/director/provider"
 )
 
-// NoteRef stores the provider's name of a deployment, whatever was decided since it was claimed, and returns the ref that the deployment has. A
-// server with another ref is a second one, and "" means that the deployment is gone: the caller must stop the server then. Errors: Unavailable.
+// NoteRef stores the provider's name of a deployment, whatever was decided since it was claimed, and returns the ref
+// that the deployment has. A server with another ref is a second one, and "" means that the deployment is gone: the
+// caller must stop the server then. Errors: Unavailable.
 func (s *Store) NoteRef(ctx context.Context, d *ClaimedDeployment, ref provider.Ref) (provider.Ref, error) {
 	own, err := s.frame.Queries.NoteRef(ctx, query.NoteRefParams{Region: d.Region, ID: d.ID, Ref: string(ref), Now: s.virtualNow()})
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -29,8 +30,8 @@ func (s *Store) NoteRef(ctx context.Context, d *ClaimedDeployment, ref provider.
 	return d.Ref, nil
 }
 
-// AdoptClaimedRef gives a deployment without a ref the one with which its server has registered, after the provider has confirmed it. It returns
-// false if it has a ref meanwhile, or if another server has registered. Errors: Unavailable.
+// AdoptClaimedRef gives a deployment without a ref the one with which its server has registered, after the provider has
+// confirmed it. It returns false if it has a ref meanwhile, or if another server has registered. Errors: Unavailable.
 func (s *Store) AdoptClaimedRef(ctx context.Context, d *ClaimedDeployment) (bool, error) {
 	n, err := s.frame.Queries.AdoptClaimedRef(ctx, query.AdoptClaimedRefParams{Region: d.Region, ID: d.ID, Ref: string(d.ClaimedRef)})
 	if err != nil || n == 0 {
@@ -40,13 +41,14 @@ func (s *Store) AdoptClaimedRef(ctx context.Context, d *ClaimedDeployment) (bool
 	return true, nil
 }
 
-// DropClaimedRef forgets the ref with which the server of a deployment has registered, unless another one has come meanwhile. Errors: Unavailable.
+// DropClaimedRef forgets the ref with which the server of a deployment has registered, unless another one has come
+// meanwhile. Errors: Unavailable.
 func (s *Store) DropClaimedRef(ctx context.Context, d *ClaimedDeployment) error {
 	return frame.Classify(s.frame.Queries.DropClaimedRef(ctx, query.DropClaimedRefParams{Region: d.Region, ID: d.ID, Ref: string(d.ClaimedRef)}))
 }
 
-// NoteObservation stores what a provider said about a deployment, whatever was decided since it was claimed. An observation of another server
-// than the deployment's changes nothing. Errors: Unavailable.
+// NoteObservation stores what a provider said about a deployment, whatever was decided since it was claimed. An
+// observation of another server than the deployment's changes nothing. Errors: Unavailable.
 func (s *Store) NoteObservation(ctx context.Context, d *ClaimedDeployment, o provider.Observation, drainAhead time.Duration) error {
 	p := query.NoteObservationParams{
 		Location: o.Location, Ip: addressText(o.IP), DrainAhead: drainAhead, Ready: o.Phase == provider.PhaseReady, Now: s.virtualNow(),
@@ -69,8 +71,9 @@ func (s *Store) NoteObservation(ctx context.Context, d *ClaimedDeployment, o pro
 	return nil
 }
 
-// MoveToFallback leaves a deployment of which nothing is at its provider to another one, and ends the claim. It returns false, and changes nothing, if
-// another decision was made since d was claimed or its intent was stored. Errors: Unavailable.
+// MoveToFallback leaves a deployment of which nothing is at its provider to another one, and ends the claim. It returns
+// false, and changes nothing, if another decision was made since d was claimed or its intent was stored. Errors:
+// Unavailable.
 func (s *Store) MoveToFallback(ctx context.Context, d *ClaimedDeployment, to string) (bool, error) {
 	n, err := s.frame.Queries.MoveToFallback(ctx, query.MoveToFallbackParams{Region: d.Region, ID: d.ID, Generation: d.Generation, Provider: to, LastError: d.LastError, Now: s.virtualNow()})
 	if err == nil && n > 0 {
@@ -79,9 +82,10 @@ func (s *Store) MoveToFallback(ctx context.Context, d *ClaimedDeployment, to str
 	return n > 0, frame.Classify(err)
 }
 
-// EndDeployment moves a deployment of which nothing is left at its provider into the history, and ends its instance, even during an amnesty: the
-// provider has seen that it is gone. A deployment with another ref than d's stays, as does one without a ref about which another decision was
-// made. It returns whether the deployment has ended. Errors: Unavailable.
+// EndDeployment moves a deployment of which nothing is left at its provider into the history, and ends its instance,
+// even during an amnesty: the provider has seen that it is gone. A deployment with another ref than d's stays, as does
+// one without a ref about which another decision was made. It returns whether the deployment has ended. Errors:
+// Unavailable.
 func (s *Store) EndDeployment(ctx context.Context, d *ClaimedDeployment, reason string) (ended bool, err error) {
 	err = s.frame.InTx(ctx, func(q *query.Queries) error {
 		id := d.ID.String()

@@ -17,15 +17,16 @@ const (
 	pauseOfCapacity = "capacity"
 )
 
-// FailVersion counts a failure of a deployment's app version in its region that an operator has to repair. The third in a row pauses the
-// version there for a minute, each further one for twice as long, 30 minutes at most. least is how many there were in a row, as far as the
-// caller knows. It returns whether this failure has paused the version. Errors: Unavailable.
+// FailVersion counts a failure of a deployment's app version in its region that an operator has to repair. The third in
+// a row pauses the version there for a minute, each further one for twice as long, 30 minutes at most. least is how
+// many there were in a row, as far as the caller knows. It returns whether this failure has paused the version. Errors:
+// Unavailable.
 func (s *Store) FailVersion(ctx context.Context, d *Deployment, reason string, least int) (paused bool, err error) {
 	return s.countPause(ctx, d, pauseOfFailures, reason, least)
 }
 
-// PauseWithoutCapacity makes the pool of a deployment start no further servers for a while: 5 seconds, doubled by each refusal, 5 minutes at
-// most. Errors: Unavailable.
+// PauseWithoutCapacity makes the pool of a deployment start no further servers for a while: 5 seconds, doubled by each
+// refusal, 5 minutes at most. Errors: Unavailable.
 func (s *Store) PauseWithoutCapacity(ctx context.Context, d *Deployment, reason string) error {
 	_, err := s.countPause(ctx, d, pauseOfCapacity, reason, 0)
 	return err
@@ -52,7 +53,8 @@ type Crashes struct {
 	Young   int // that are ready, and may crash yet
 }
 
-// CrashesOf returns those of the app version of a deployment. A server that is ready for survives has survived. Errors: Unavailable.
+// CrashesOf returns those of the app version of a deployment. A server that is ready for survives has survived. Errors:
+// Unavailable.
 func (s *Store) CrashesOf(ctx context.Context, d *Deployment, survives time.Duration) (Crashes, error) {
 	r, err := s.frame.Queries.CrashesOfVersion(ctx, query.CrashesOfVersionParams{
 		Region: d.Region, App: d.App, Version: d.Version, Crash: ReasonCrashed, TooManyBoots: ReasonTooManyBoots, Survives: survives, Now: s.virtualNow(),

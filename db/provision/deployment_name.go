@@ -6,7 +6,8 @@ import (
 	"github.com/lattice-director/director/internal/base/fault"
 )
 
-// Joining names the deployment that a registration belongs to: its caller has authenticated with the deployment's token.
+// Joining names the deployment that a registration belongs to: its caller has authenticated with the deployment's
+// token.
 type Joining struct {
 	Region  string
 	ID      uuid.UUID

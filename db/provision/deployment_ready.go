@@ -18,9 +18,10 @@ import (
 	"github.com/lattice-director/director/provider"
 )
 
-// MakeReady lets placement use the server of a deployment, if its provider says that it is ready, it has registered, and it has sent
-// the digest of its certificate where its version requires one. It returns whether the server became ready now. The caller that
-// writes the last of these facts calls it afterwards; a registration does so by itself. Errors: Unavailable.
+// MakeReady lets placement use the server of a deployment, if its provider says that it is ready, it has registered,
+// and it has sent the digest of its certificate where its version requires one. It returns whether the server became
+// ready now. The caller that writes the last of these facts calls it afterwards; a registration does so by itself.
+// Errors: Unavailable.
 func (s *Store) MakeReady(ctx context.Context, region string, id uuid.UUID) (ready bool, err error) {
 	err = s.frame.InTx(ctx, func(q *query.Queries) error {
 		ready, err = MakeReady(ctx, q, region, id)
@@ -32,8 +33,8 @@ func (s *Store) MakeReady(ctx context.Context, region string, id uuid.UUID) (rea
 	return ready && err == nil, frame.Classify(err)
 }
 
-// MakeReady is [Store.MakeReady] within a transaction that has locked no deployment yet: instances are locked before deployments. A
-// deployment without a known endpoint fails.
+// MakeReady is [Store.MakeReady] within a transaction that has locked no deployment yet: instances are locked before
+// deployments. A deployment without a known endpoint fails.
 func MakeReady(ctx context.Context, q *query.Queries, region string, id uuid.UUID) (bool, error) {
 	instance, err := q.LockStarting(ctx, query.LockStartingParams{Region: region, ID: id})
 	if err != nil {
@@ -76,8 +77,8 @@ func failDeployment(ctx context.Context, q *query.Queries, region string, id uui
 	return q.FailDeployment(ctx, query.FailDeploymentParams{Region: region, ID: id, Reason: &reason, LastError: &text})
 }
 
-// endpointOr returns the endpoint that players dial: the version's format with the address and port from the provider. Where the
-// provider reports no address, as manual does, the endpoint is that of the registration.
+// endpointOr returns the endpoint that players dial: the version's format with the address and port from the provider.
+// Where the provider reports no address, as manual does, the endpoint is that of the registration.
 func endpointOr(r query.LockReadyRow, registered string) (string, error) {
 	if r.Ip == "" {
 		switch {

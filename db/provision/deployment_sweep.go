@@ -15,8 +15,8 @@ import (
 	"github.com/lattice-director/director/provider"
 )
 
-// ClaimSweep claims the sweep of a provider for an interval, in which no other worker sweeps it. It returns the database's time, and false if the sweep
-// is not due. Errors: Unavailable.
+// ClaimSweep claims the sweep of a provider for an interval, in which no other worker sweeps it. It returns the
+// database's time, and false if the sweep is not due. Errors: Unavailable.
 func (s *Store) ClaimSweep(ctx context.Context, provider string, every time.Duration) (time.Time, bool, error) {
 	now, err := s.frame.Queries.ClaimSweep(ctx, query.ClaimSweepParams{Provider: provider, Now: s.virtualNow(), Every: every})
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -30,8 +30,8 @@ func (s *Store) DelaySweep(ctx context.Context, provider string, pause time.Dura
 	return frame.Classify(s.frame.Queries.DelaySweep(ctx, query.DelaySweepParams{Provider: provider, Now: s.virtualNow(), Pause: pause}))
 }
 
-// RefsOfTags returns the refs of the deployments, of all regions, that have one of these tags: "" where the ref is not known. A tag without a deployment
-// has no entry. Errors: Unavailable.
+// RefsOfTags returns the refs of the deployments, of all regions, that have one of these tags: "" where the ref is not
+// known. A tag without a deployment has no entry. Errors: Unavailable.
 func (s *Store) RefsOfTags(ctx context.Context, tags []string) (map[provider.Tag]provider.Ref, error) {
 	refs := map[provider.Tag]provider.Ref{}
 	regions, err := s.frame.Queries.ProvisionRegions(ctx)
@@ -50,8 +50,8 @@ func (s *Store) RefsOfTags(ctx context.Context, tags []string) (map[provider.Tag
 	return refs, nil
 }
 
-// NoteList compares a complete list of a provider, which began at a time, with the ready deployments of a region. A deployment that is missing
-// from two lists in a row becomes due. It returns the number of these. Errors: Unavailable.
+// NoteList compares a complete list of a provider, which began at a time, with the ready deployments of a region. A
+// deployment that is missing from two lists in a row becomes due. It returns the number of these. Errors: Unavailable.
 func (s *Store) NoteList(ctx context.Context, region, name string, refs []string, began time.Time) (int, error) {
 	due, err := s.frame.Queries.NoteList(ctx, query.NoteListParams{Region: region, Provider: name, Refs: refs, Began: &began, Now: s.virtualNow()})
 	if err == nil && due > 0 {

@@ -22,10 +22,11 @@ type Pool struct {
 	BufferPercent bool // Buffer is a share of all servers
 	MaxStarting   int  // servers that start at a time
 	EmptyTTL      time.Duration
-	Coords        *provider.Coords // where its servers start, if no player's address is known; nil: nowhere in particular
-	Networks      []netip.Prefix   // of players whom this region hosts best
-	// Modes are those that its servers host, and that no other pool of the region has. In a declaration nil stands for all modes of the app
-	// version.
+	// where its servers start, if no player's address is known; nil: nowhere in particular
+	Coords   *provider.Coords
+	Networks []netip.Prefix // of players whom this region hosts best
+	// Modes are those that its servers host, and that no other pool of the region has. In a declaration nil stands for
+	// all modes of the app version.
 	Modes []string
 
 	Servers     int        // that players are on, or may be: wanted, starting and ready ones

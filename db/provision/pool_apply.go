@@ -46,10 +46,11 @@ func (k poolKey) name() string { return k.app + "/" + k.version }
 
 func (p *Pool) key() poolKey { return poolKey{p.Region, p.App, p.Version} }
 
-// ApplyPools makes app versions and pools as they are declared: all of them, or nothing. What it does not name stays. Fields with a
-// documented default may be zero; a pool's Modes are exactly those that it has afterwards. What running servers depend on, which is
-// everything but the durations, does not change once a server of the app version was started. With dry it only says what would change.
-// Errors: Invalid and Conflict with the path of the value in Field, TooMany, Unavailable.
+// ApplyPools makes app versions and pools as they are declared: all of them, or nothing. What it does not name stays.
+// Fields with a documented default may be zero; a pool's Modes are exactly those that it has afterwards. What running
+// servers depend on, which is everything but the durations, does not change once a server of the app version was
+// started. With dry it only says what would change. Errors: Invalid and Conflict with the path of the value in Field,
+// TooMany, Unavailable.
 func (s *Store) ApplyPools(ctx context.Context, edit PoolEdit, apps []AppVersion, pools []Pool, dry bool) (PoolChanges, error) {
 	if wrong := CheckPools(apps, pools); len(wrong) > 0 {
 		return PoolChanges{}, problemError(fault.Invalid, "invalid", wrong[0])
@@ -104,8 +105,8 @@ func (d *declared) keys() []poolKey {
 	return keys
 }
 
-// lockDeclarations locks pools and then their app versions, so that no server of them is started or deployed meanwhile. The order is that
-// of the loops.
+// lockDeclarations locks pools and then their app versions, so that no server of them is started or deployed meanwhile.
+// The order is that of the loops.
 func lockDeclarations(ctx context.Context, q *query.Queries, keys ...poolKey) error {
 	if err := q.LockDeclarations(ctx); err != nil {
 		return err

@@ -48,7 +48,8 @@ type PoolScale struct {
 	EmptyTTL                      *time.Duration
 }
 
-// ScalePool changes how many servers a pool has. Errors: NotFound, Invalid with the name of the number in Field, Unavailable.
+// ScalePool changes how many servers a pool has. Errors: NotFound, Invalid with the name of the number in Field,
+// Unavailable.
 func (s *Store) ScalePool(ctx context.Context, edit PoolEdit, to PoolScale) (Pool, error) {
 	return s.changePool(ctx, edit, func(q *query.Queries, p Pool) (Pool, error) {
 		was := p.fields()
@@ -87,7 +88,8 @@ func (to PoolScale) applyTo(p Pool) Pool {
 // Forever is the end of a pause that only an operator ends.
 func Forever() time.Time { return time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC) }
 
-// PausePool makes a pool start no servers until a time, which is [Forever] at most; its running servers stay. Errors: NotFound, Unavailable.
+// PausePool makes a pool start no servers until a time, which is [Forever] at most; its running servers stay. Errors:
+// NotFound, Unavailable.
 func (s *Store) PausePool(ctx context.Context, edit PoolEdit, until time.Time) (Pool, error) {
 	if until.After(Forever()) {
 		until = Forever()
@@ -99,8 +101,8 @@ func (s *Store) PausePool(ctx context.Context, edit PoolEdit, until time.Time) (
 	})
 }
 
-// ResumePool ends the pauses of a pool, so that servers start at once if players need them: an operator's, and those after failures and for lack
-// of capacity. Errors: NotFound, Unavailable.
+// ResumePool ends the pauses of a pool, so that servers start at once if players need them: an operator's, and those
+// after failures and for lack of capacity. Errors: NotFound, Unavailable.
 func (s *Store) ResumePool(ctx context.Context, edit PoolEdit) (Pool, error) {
 	return s.changePool(ctx, edit, func(q *query.Queries, p Pool) (Pool, error) {
 		p.PausedUntil, p.PauseReason = nil, ""

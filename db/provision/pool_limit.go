@@ -14,7 +14,8 @@ import (
 // providerManual is the provider of servers that people start. The limits do not concern them.
 const providerManual = "manual"
 
-// countAllowedStarts returns how many servers the limits over all pools let start now. It locks the limits, if there are any, until the transaction ends.
+// countAllowedStarts returns how many servers the limits over all pools let start now. It locks the limits, if there
+// are any, until the transaction ends.
 func countAllowedStarts(ctx context.Context, q *query.Queries) (int, error) {
 	limits, err := q.LockPoolLimits(ctx)
 	if errors.Is(err, pgx.ErrNoRows) {

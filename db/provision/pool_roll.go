@@ -16,9 +16,10 @@ type PoolRoll struct {
 	DrainedServers int      // servers of the version before that take no new players; those without players end at once
 }
 
-// RollPool moves the modes of a pool to another version of its app, and drains the servers of the version before, in one transaction: no
-// player is seated on a version that the mode does not belong to. The other version gets a pool with the same numbers unless it has one.
-// Errors: NotFound; Conflict for a version that does not offer the modes, or a pool that has none; Unavailable.
+// RollPool moves the modes of a pool to another version of its app, and drains the servers of the version before, in
+// one transaction: no player is seated on a version that the mode does not belong to. The other version gets a pool
+// with the same numbers unless it has one. Errors: NotFound; Conflict for a version that does not offer the modes, or a
+// pool that has none; Unavailable.
 func (s *Store) RollPool(ctx context.Context, edit PoolEdit, to string) (PoolRoll, error) {
 	if err := checkReason(edit.Reason); err != nil {
 		return PoolRoll{}, err
@@ -109,8 +110,9 @@ func drainPool(ctx context.Context, q *query.Queries, edit PoolEdit, reason stri
 	return int(n), err
 }
 
-// DeletePool drains the servers of a pool and deletes it, and its app version unless something of that is left. Players who wait for its
-// modes wait for nothing any more. It returns how many servers it drains. Errors: NotFound, Unavailable.
+// DeletePool drains the servers of a pool and deletes it, and its app version unless something of that is left. Players
+// who wait for its modes wait for nothing any more. It returns how many servers it drains. Errors: NotFound,
+// Unavailable.
 func (s *Store) DeletePool(ctx context.Context, edit PoolEdit) (drained int, err error) {
 	_, err = s.changePool(ctx, edit, func(q *query.Queries, p Pool) (Pool, error) {
 		var err error

@@ -21,7 +21,8 @@ const (
 	CallStop   CallClass = "stop"
 )
 
-// CallBudget is how many calls of a class a worker wants to make, and how many per second all workers may make together.
+// CallBudget is how many calls of a class a worker wants to make, and how many per second all workers may make
+// together.
 type CallBudget struct {
 	Want int
 	Rate float64
@@ -69,7 +70,8 @@ func missingClasses(p query.TakeBudgetsParams, rows []query.TakeBudgetsRow) (cla
 	return classes, wants, rates
 }
 
-// BlockBudget blocks a class of calls of a provider for all workers, for a pause that the provider has asked for. Errors: Unavailable.
+// BlockBudget blocks a class of calls of a provider for all workers, for a pause that the provider has asked for.
+// Errors: Unavailable.
 func (s *Store) BlockBudget(ctx context.Context, provider string, class CallClass, pause time.Duration) error {
 	return frame.Classify(s.frame.Queries.BlockBudget(ctx, query.BlockBudgetParams{Provider: provider, Class: string(class), Now: s.virtualNow(), Pause: pause}))
 }

@@ -21,7 +21,8 @@ type poolState struct {
 	coming       int // servers that start
 	draining     int // servers that take no new players, and may have some
 	ending       int // servers that end, or do not answer, and may still run at their provider
-	lostServers  int // of these, servers that were perhaps never started: the call had no answer, and the provider does not list them
+	// of these, servers that were perhaps never started: the call had no answer, and the provider does not list them
+	lostServers int
 
 	waiting  []waitingParty // oldest first
 	sessions []pack.Session
@@ -58,10 +59,10 @@ type poolPlan struct {
 	nearPlayers []netip.Addr // of a player for each server to start; the zero Addr: not known
 }
 
-// planPool computes how many servers a pool starts, and how many it has too many. It packs the waiting parties as placement would: first into
-// open sessions and onto running servers, each party using up the room that it takes; then onto servers that start; then
-// onto as many new ones as it takes. Starting and new servers are filled one after the other, so that as few as possible start.
-// It is pure.
+// planPool computes how many servers a pool starts, and how many it has too many. It packs the waiting parties as
+// placement would: first into open sessions and onto running servers, each party using up the room that it takes; then
+// onto servers that start; then onto as many new ones as it takes. Starting and new servers are filled one after the
+// other, so that as few as possible start. It is pure.
 func planPool(s poolState) poolPlan {
 	p := poolPlan{Live: s.readyServers, Busy: s.busyServers, Coming: s.coming, Draining: s.draining, Ending: s.ending, Lost: s.lostServers, Waiting: len(s.waiting), Max: s.max}
 	have := s.readyServers + s.coming
@@ -90,8 +91,8 @@ func planPool(s poolState) poolPlan {
 // places is how many more servers the pool may have. Whatever may run at the provider counts, since it costs money.
 func (s *poolState) places() int { return s.max - s.readyServers - s.coming - s.draining - s.ending }
 
-// packRunning seats parties in open sessions and on running servers. It returns the parties that are left, and how many unused servers of
-// the pool got some.
+// packRunning seats parties in open sessions and on running servers. It returns the parties that are left, and how many
+// unused servers of the pool got some.
 func (s *poolState) packRunning() (left []waitingParty, used int) {
 	seated, sessions := pack.Seat(parties(s.waiting), s.sessions, s.hosts)
 	for i, w := range s.waiting {
@@ -109,8 +110,8 @@ func (s *poolState) packRunning() (left []waitingParty, used int) {
 	return left, used
 }
 
-// packNew seats parties on empty servers, one server after the other: on those that start, and on at most so many new ones. It returns how
-// many servers got some, for each new one the address of a player, and the parties that are left.
+// packNew seats parties on empty servers, one server after the other: on those that start, and on at most so many new
+// ones. It returns how many servers got some, for each new one the address of a player, and the parties that are left.
 func (s *poolState) packNew(waiting []waitingParty, coming, room int) (filled int, near []netip.Addr, _ []waitingParty) {
 	for filled < coming+room && len(waiting) > 0 {
 		seated, _ := pack.Seat(parties(waiting), nil, []pack.Host{s.server})

@@ -37,9 +37,10 @@ type SealKey func(region string, id uuid.UUID) (sealed []byte, by string, err er
 // Scaled counts what plans of pools did.
 type Scaled struct{ Planned, Started, Ended int }
 
-// ScalePools plans the pools of a region that were not planned within the duration every, which is positive, and carries the plans out: it inserts deployments,
-// drains servers that a pool has too many, and ends empty ones that drain. Several workers may call it: each pool is planned by one of them. The first error ends it;
-// what was done until then stays, and is returned. Errors: seal's, Unavailable.
+// ScalePools plans the pools of a region that were not planned within the duration every, which is positive, and
+// carries the plans out: it inserts deployments, drains servers that a pool has too many, and ends empty ones that
+// drain. Several workers may call it: each pool is planned by one of them. The first error ends it; what was done until
+// then stays, and is returned. Errors: seal's, Unavailable.
 func (s *Store) ScalePools(ctx context.Context, region string, every time.Duration, seal SealKey) (done Scaled, err error) {
 	for began := time.Now(); ; {
 		one, err := s.scalePool(ctx, region, every, seal)
@@ -174,8 +175,8 @@ func (v *AppVersion) emptyServer() pack.Host {
 	return h
 }
 
-// waitingParties are the parties of demand, in its order. Matches of the loop need a whole session each. Several players may have asked
-// for the same party.
+// waitingParties are the parties of demand, in its order. Matches of the loop need a whole session each. Several
+// players may have asked for the same party.
 func waitingParties(demand []query.DemandOfPoolRow) (all []waitingParty) {
 	type same struct {
 		mode string
@@ -252,8 +253,9 @@ func (t *scaling) start(ctx context.Context, near []netip.Addr, seal SealKey) er
 	return insertDeployments(ctx, t.q, t.region, all)
 }
 
-// cancel ends servers that nobody needs any more and that their provider has not started, at most n, and returns how many. No server ends
-// while others are coming, so that those which a provider without room refuses would keep the empty ones that take its room.
+// cancel ends servers that nobody needs any more and that their provider has not started, at most n, and returns how
+// many. No server ends while others are coming, so that those which a provider without room refuses would keep the
+// empty ones that take its room.
 func (t *scaling) cancel(ctx context.Context, n int) (int, error) {
 	ended, err := t.q.StopUnstarted(ctx, query.StopUnstartedParams{
 		Region: t.region, App: t.pool.App, Version: t.pool.Version, Reason: "surplus", Settle: surplusSettles, AtMost: int32(n),

@@ -148,7 +148,8 @@ func TestAPlanStartsNothingOverItsLimits(t *testing.T) {
 	})
 }
 
-// A party that fits an empty server waits only for servers that the pool may not start now, and older parties come first.
+// A party that fits an empty server waits only for servers that the pool may not start now, and older parties come
+// first.
 func TestNoPartyThatFitsStarves(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

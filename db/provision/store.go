@@ -6,7 +6,8 @@ import (
 	"github.com/lattice-director/director/db/internal/frame"
 )
 
-// Store reads and decides what runs for pools. It is safe for concurrent use. A store of package db has one, and its methods.
+// Store reads and decides what runs for pools. It is safe for concurrent use. A store of package db has one, and its
+// methods.
 type Store struct {
 	frame   frame.Frame
 	notify  func(topic, region string)

@@ -1,6 +1,6 @@
-// Command arena is a small multiplayer game whose players a director seats: "arena server" runs a game server, "arena bots"
-// runs players. The game servers are in package server, the players in package bots, the shared rules in package game; this
-// package is the command line.
+// Command arena is a small multiplayer game whose players a director seats: "arena server" runs a game server, "arena
+// bots" runs players. The game servers are in package server, the players in package bots, the shared rules in package
+// game; this package is the command line.
 package main
 
 import (

@@ -140,8 +140,8 @@ func (m *match) busiest() (id string, players map[string]bool) {
 	return id, players
 }
 
-// With real processes: all bots play, one server is killed, its players are seated on the other, all leave, and the other
-// server stops cleanly.
+// With real processes: all bots play, one server is killed, its players are seated on the other, all leave, and the
+// other server stops cleanly.
 func TestArena(t *testing.T) {
 	t.Parallel()
 	m := setup(t)

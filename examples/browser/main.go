@@ -1,6 +1,6 @@
-// Command browser serves a page on which players queue, see their place in line, and play the arena: the client of sdk/ts in a browser. It
-// also runs a game server of the arena and some bots to play with, and is the login of its players. It is for one machine and a
-// `director dev`; docs/how-to/browser.md says how to run it.
+// Command browser serves a page on which players queue, see their place in line, and play the arena: the client of
+// sdk/ts in a browser. It also runs a game server of the arena and some bots to play with, and is the login of its
+// players. It is for one machine and a `director dev`; docs/how-to/browser.md says how to run it.
 package main
 
 import (

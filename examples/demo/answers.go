@@ -13,7 +13,8 @@ import (
 	"github.com/lattice-director/director/sdk"
 )
 
-// answers is the players' HTTP transport. It records every seat that a replica acknowledges, before the player reads it.
+// answers is the players' HTTP transport. It records every seat that a replica acknowledges, before the player reads
+// it.
 type answers struct {
 	transport *http.Transport
 
@@ -29,8 +30,9 @@ type answers struct {
 type answer struct {
 	ticket sdk.Ticket // without a token in an answer of /matchmake
 
-	player, replica           string    // replica as its base URL
-	firstCalledAt, answeredAt time.Time // asked is that of the first attempt: a retry returns what the first attempt decided
+	player, replica string // replica as its base URL
+	// asked is that of the first attempt: a retry returns what the first attempt decided
+	firstCalledAt, answeredAt time.Time
 }
 
 func newAnswers(login devlogin.Issuer) *answers {
@@ -75,7 +77,8 @@ func (a *answers) firstAsked(key string) time.Time {
 	return first
 }
 
-// add records an answer that has a seat in it. It is the caller's seat; each other member of a party calls /resolve itself.
+// add records an answer that has a seat in it. It is the caller's seat; each other member of a party calls /resolve
+// itself.
 func (a *answers) add(req *http.Request, asked time.Time, body []byte) {
 	one := answer{replica: "http://" + req.URL.Host, firstCalledAt: asked, answeredAt: time.Now()}
 	if json.Unmarshal(body, &one.ticket) != nil || one.ticket.SessionID == "" {

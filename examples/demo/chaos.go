@@ -7,7 +7,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// chaos injects the faults, and does what an operator does. One goroutine runs it; the proofs read its record afterwards.
+// chaos injects the faults, and does what an operator does. One goroutine runs it; the proofs read its record
+// afterwards.
 type chaos struct {
 	judge judge
 
@@ -16,8 +17,8 @@ type chaos struct {
 	friendsPlay func() bool // whether the friends of the lobby are on their game server
 }
 
-// record says what chaos did. Times of servers are the database's; those of the replica are this process's, as are the times
-// of the players' answers.
+// record says what chaos did. Times of servers are the database's; those of the replica are this process's, as are the
+// times of the players' answers.
 type record struct {
 	server         string // killed
 	serverKilledAt time.Time
@@ -35,8 +36,8 @@ type record struct {
 	queueing queueing
 }
 
-// step is one thing that happens: after a share of the whole length, and when the system is ready for it. On a machine that
-// stalls for seconds, faults wait.
+// step is one thing that happens: after a share of the whole length, and when the system is ready for it. On a machine
+// that stalls for seconds, faults wait.
 type step struct {
 	afterShare float64
 	ready      func(context.Context) bool
@@ -59,8 +60,8 @@ func (c *chaos) steps() []step {
 	}
 }
 
-// run makes all steps in order, at least a twentieth of the length apart where a step has a time. It returns when everything
-// that the proofs need has happened, or when ctx ends.
+// run makes all steps in order, at least a twentieth of the length apart where a step has a time. It returns when
+// everything that the proofs need has happened, or when ctx ends.
 func (c *chaos) run(ctx context.Context, length time.Duration) error {
 	last := time.Now()
 	for _, s := range c.steps() {
@@ -99,7 +100,8 @@ func (c *chaos) crowded(context.Context) bool {
 	return playing > botCount/2
 }
 
-// crowdedWithFriends reports whether also the friends of the lobby are playing, some of whom are connected to the replica to be killed.
+// crowdedWithFriends reports whether also the friends of the lobby are playing, some of whom are connected to the
+// replica to be killed.
 func (c *chaos) crowdedWithFriends(ctx context.Context) bool {
 	return c.friendsPlay() && c.crowded(ctx)
 }
@@ -153,7 +155,8 @@ func (c *chaos) restartReplica(ctx context.Context) error {
 	return nil
 }
 
-// everythingSeen reports whether what the proofs need has happened: all bots have played, and the restarted replica answers.
+// everythingSeen reports whether what the proofs need has happened: all bots have played, and the restarted replica
+// answers.
 func (c *chaos) everythingSeen(context.Context) bool {
 	_, welcomed := c.judge.players.count()
 	return welcomed == botCount && c.judge.count(c.judge.record.afterRestart) > 0

@@ -37,12 +37,12 @@ const (
 
 var modes = []string{"ffa", rankedMode}
 
-// capacity is the number of seats of the i-th server. Without the killed and the drained server the fleet has about a fifth
-// more seats than there are bots: enough for all, and few enough that matches fill up.
+// capacity is the number of seats of the i-th server. Without the killed and the drained server the fleet has about a
+// fifth more seats than there are bots: enough for all, and few enough that matches fill up.
 func capacity(i int) int { return (3 - i%2) * sessionSize }
 
-// cluster is all processes of the demo, and a connection pool with which the demo reads the database as an operator does. Its
-// directory holds bin/, postgres/, and logs/ with the logs of all processes.
+// cluster is all processes of the demo, and a connection pool with which the demo reads the database as an operator
+// does. Its directory holds bin/, postgres/, and logs/ with the logs of all processes.
 type cluster struct {
 	dir      string
 	login    devlogin.Issuer

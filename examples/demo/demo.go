@@ -1,17 +1,19 @@
-// Command demo shows the whole system at work on one machine, and proves that it keeps its promises: a private Postgres, two
-// replicas of the director, two workers, six game servers and sixty bots. In a second region there is no game server: two more workers
-// start them when players come, and end them when they have left. Some parties of bots call /matchmake, the others queue
-// for the profile ranked.yaml, before there is a game server. Four friends meet in the realtime lobby, on both replicas, and play a match together
-// while one replica is killed. The demo kills a game server, a worker and a replica with kill -9,
-// drains a server in SQL as an operator does, shows stolen tokens to game servers, and kills a worker while servers start. It ends with one match explained and with
-// proofs; its exit code is 1 when one fails. The bots play for $DEMO_SECONDS, by default 60. On a terminal, or with DEMO_STAY=1, the system then
+// Command demo shows the whole system at work on one machine, and proves that it keeps its promises: a private
+// Postgres, two replicas of the director, two workers, six game servers and sixty bots. In a second region there is no
+// game server: two more workers start them when players come, and end them when they have left. Some parties of bots
+// call /matchmake, the others queue for the profile ranked.yaml, before there is a game server. Four friends meet in
+// the realtime lobby, on both replicas, and play a match together while one replica is killed. The demo kills a game
+// server, a worker and a replica with kill -9, drains a server in SQL as an operator does, shows stolen tokens to game
+// servers, and kills a worker while servers start. It ends with one match explained and with proofs; its exit code is 1
+// when one fails. The bots play for $DEMO_SECONDS, by default 60. On a terminal, or with DEMO_STAY=1, the system then
 // runs on for half an hour, to be looked at in the console.
 //
-// demo.go is the main program. cluster.go and matchmaker.go start the processes and bots.go the players; answers.go records the
-// answers that players get. chaos.go injects the faults, those of the queue in queueing.go. watch.go reads the ops views,
-// pool.go plays in the region whose servers the director starts, and servers.go looks at these. lobby.go is the friends' evening in the realtime
-// lobby. proofs.go, pool_proofs.go and lobby_proofs.go make the proofs, rules.go the one on the rules of matches, stay.go waits while somebody looks around, and
-// screen.go prints. The game itself is examples/arena.
+// demo.go is the main program. cluster.go and matchmaker.go start the processes and bots.go the players; answers.go
+// records the answers that players get. chaos.go injects the faults, those of the queue in queueing.go. watch.go reads
+// the ops views, pool.go plays in the region whose servers the director starts, and servers.go looks at these. lobby.go
+// is the friends' evening in the realtime lobby. proofs.go, pool_proofs.go and lobby_proofs.go make the proofs,
+// rules.go the one on the rules of matches, stay.go waits while somebody looks around, and screen.go prints. The game
+// itself is examples/arena.
 package main
 
 import (
@@ -64,8 +66,8 @@ func parse(getenv func(string) string, terminal bool) (o options, err error) {
 	return options{length, stay}, errors.Join(badLength, badStay)
 }
 
-// parseLength refuses less than 15 seconds, in which a lease expires and players are seated elsewhere, and more than an hour,
-// because the answers of the whole play stay in memory.
+// parseLength refuses less than 15 seconds, in which a lease expires and players are seated elsewhere, and more than an
+// hour, because the answers of the whole play stay in memory.
 func parseLength(seconds string) (time.Duration, error) {
 	n, err := strconv.Atoi(cmp.Or(seconds, "60"))
 	if err != nil || n < 15 || n > 3600 {

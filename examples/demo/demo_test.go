@@ -19,8 +19,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The whole system at work, with a server and a replica killed on the way: all promises are kept. What is printed is what
-// `make demo` prints on a terminal, where it ends with a link that works, until Ctrl-C.
+// The whole system at work, with a server and a replica killed on the way: all promises are kept. What is printed is
+// what `make demo` prints on a terminal, where it ends with a link that works, until Ctrl-C.
 func TestDemo(t *testing.T) {
 	t.Parallel()
 	ctx, interrupt := context.WithCancel(t.Context())
@@ -56,7 +56,8 @@ func TestLength(t *testing.T) {
 	}
 }
 
-// visitConsole waits for the link that the demo prints last, opens it as its page does, and returns the page of the fleet.
+// visitConsole waits for the link that the demo prints last, opens it as its page does, and returns the page of the
+// fleet.
 func visitConsole(out io.Reader) string {
 	last := regexp.MustCompile(`^  (http://\S+)/login#token=(\S+)$`)
 	for lines := bufio.NewScanner(out); lines.Scan(); {
@@ -111,7 +112,8 @@ func TestLookAroundEnds(t *testing.T) {
 	require.Contains(t, out.String(), "at most 30 minutes")
 }
 
-// Ctrl-C while somebody looks around is no interruption: the promises decide. Where nobody looks on, the last lines say how to.
+// Ctrl-C while somebody looks around is no interruption: the promises decide. Where nobody looks on, the last lines say
+// how to.
 func TestConclude(t *testing.T) {
 	t.Parallel()
 	interrupted, interrupt := context.WithCancel(t.Context())

@@ -33,8 +33,8 @@ const (
 
 var friendNames = []string{"ada", "bo", "cleo", "dan"}
 
-// lobby is the part of the play in the realtime lobby: friends on two replicas go from a private lobby to a game server, and lose a replica while
-// they play. It runs beside everything else.
+// lobby is the part of the play in the realtime lobby: friends on two replicas go from a private lobby to a game
+// server, and lose a replica while they play. It runs beside everything else.
 type lobby struct {
 	cluster  *cluster
 	screen   *screen
@@ -86,7 +86,8 @@ func (l *lobby) run(ctx context.Context) error {
 	return nil
 }
 
-// connect makes a project and a token for each friend, and connects the first half to one replica, the others to the other.
+// connect makes a project and a token for each friend, and connects the first half to one replica, the others to the
+// other.
 func (l *lobby) connect(ctx context.Context) error {
 	if err := l.cluster.startFriendsServer(ctx); err != nil {
 		return err
@@ -186,7 +187,8 @@ func (l *lobby) play(ctx context.Context) error {
 	return l.waitForEnd(ctx)
 }
 
-// losesReplica waits for the end of a replica, and until its clients are at another. Meanwhile the host changes the lobby.
+// losesReplica waits for the end of a replica, and until its clients are at another. Meanwhile the host changes the
+// lobby.
 func (l *lobby) losesReplica(ctx context.Context) error {
 	victims := l.on(l.cluster.lobbies[1])
 	sessions := map[string]string{}

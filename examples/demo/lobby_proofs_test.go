@@ -8,7 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The proofs of the friends find a room that was not one, a friend without a seat or with another session, and a change that somebody missed.
+// The proofs of the friends find a room that was not one, a friend without a seat or with another session, and a change
+// that somebody missed.
 func TestWhatTheLobbyMustNotDo(t *testing.T) {
 	t.Parallel()
 	h := newHistory(t)

@@ -42,7 +42,8 @@ func (c *cluster) startMatchmaker(ctx context.Context) (how string, err error) {
 	return fmt.Sprintf("two workers; %s decides for the profile %s", firstWorker, profileName), c.run(c.command("director", "worker-2", c.env, "work"))
 }
 
-// ownerOf returns the worker that decides for the profile, by the logs of the workers: a row has only an id that is new at each start.
+// ownerOf returns the worker that decides for the profile, by the logs of the workers: a row has only an id that is new
+// at each start.
 func (c *cluster) ownerOf(ctx context.Context) (name string, epoch int64, err error) {
 	if err := c.db.QueryRow(ctx, `SELECT epoch FROM ops.profiles WHERE profile = $1 AND state = 'decided'`, profileName).Scan(&epoch); err != nil {
 		return "", 0, err
@@ -60,7 +61,8 @@ func (c *cluster) ownerOf(ctx context.Context) (name string, epoch int64, err er
 	return "", 0, fmt.Errorf("no log of a worker says that it decides for %s", profileName)
 }
 
-// ownedSince returns when the current owner of the profile took it; false if no owner of a later epoch has a valid lease.
+// ownedSince returns when the current owner of the profile took it; false if no owner of a later epoch has a valid
+// lease.
 func (c *cluster) ownedSince(ctx context.Context, epoch int64) (since time.Time, ok bool) {
 	err := c.db.QueryRow(ctx, `
 		SELECT o.owned_at FROM profile_owners o JOIN loop_workers w ON w.id = o.worker

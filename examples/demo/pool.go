@@ -122,8 +122,8 @@ func (p *provisioning) empty(ctx context.Context) bool {
 	return err == nil && len(alive) == 0
 }
 
-// watch compares the processes that are alive with the rows, until ctx ends. A server is alive only between the birth and the end of its
-// row, so a process that was alive before the rows were read has one.
+// watch compares the processes that are alive with the rows, until ctx ends. A server is alive only between the birth
+// and the end of its row, so a process that was alive before the rows were read has one.
 func (p *provisioning) watch(ctx context.Context) error {
 	tick := time.NewTicker(250 * time.Millisecond)
 	defer tick.Stop()
@@ -159,7 +159,8 @@ func (p *provisioning) compare(ctx context.Context, alive []string) error {
 	return nil
 }
 
-// newGuests makes the players of the pool. Their names differ from those of the other bots, since a player's seats are counted over all regions.
+// newGuests makes the players of the pool. Their names differ from those of the other bots, since a player's seats are
+// counted over all regions.
 func newGuests(c *cluster) (*bots.Swarm, *os.File, error) {
 	file, err := os.Create(filepath.Join(c.logs(), "guests.log"))
 	if err != nil {

@@ -18,7 +18,8 @@ func (h *history) ended(ready int) (tag string) {
 	return id.String()[:20]
 }
 
-// The proofs of the pool find guests who did not play, servers too many, a server that was lost, one that no row knew, and one that stayed.
+// The proofs of the pool find guests who did not play, servers too many, a server that was lost, one that no row knew,
+// and one that stayed.
 func TestWhatThePoolMustNotDo(t *testing.T) {
 	t.Parallel()
 	h := newHistory(t)

@@ -34,8 +34,8 @@ func (j *judge) proofs(ctx context.Context) []proof {
 	}
 }
 
-// ask makes a proof with a query that returns whether the claim holds, and the evidence. The query may read the CTE seat: every
-// seat, current or past, with the server that hosts it.
+// ask makes a proof with a query that returns whether the claim holds, and the evidence. The query may read the CTE
+// seat: every seat, current or past, with the server that hosts it.
 func (j *judge) ask(ctx context.Context, claim, query string, args ...any) proof {
 	const seat = `
 		WITH hosted AS (
@@ -96,8 +96,8 @@ func (j *judge) evictedPlayOn(ctx context.Context) proof {
 		FROM total`, j.record.server, j.record.serverKilledAt)
 }
 
-// transactionSlack is how long before a call the transaction may have begun that ended the seat, without the call seeing it.
-// Rows carry the time at which their transaction began, and on a slow disk it commits seconds later.
+// transactionSlack is how long before a call the transaction may have begun that ended the seat, without the call
+// seeing it. Rows carry the time at which their transaction began, and on a slow disk it commits seconds later.
 const transactionSlack = 10 * time.Second
 
 // nothingLost proves that the database held every seat that players were given at some moment of the call.

@@ -64,7 +64,8 @@ func (h *history) broken(p proof, evidence string) {
 	require.Contains(h.t, p.evidence, evidence)
 }
 
-// The proof finds a player who lost a seat with the server and was not seated again, and one who was seated and did not connect.
+// The proof finds a player who lost a seat with the server and was not seated again, and one who was seated and did not
+// connect.
 func TestEvictedPlayersAreMissed(t *testing.T) {
 	t.Parallel()
 	h := newHistory(t)
@@ -84,8 +85,8 @@ func TestEvictedPlayersAreMissed(t *testing.T) {
 	h.broken(h.evictedPlayOn(t.Context()), "ben has not connected")
 }
 
-// The proof finds an acknowledged seat that the database does not have, also when the player had it at another time or another
-// player had it.
+// The proof finds an acknowledged seat that the database does not have, also when the player had it at another time or
+// another player had it.
 func TestLostSeatsAreMissed(t *testing.T) {
 	t.Parallel()
 	h := newHistory(t)

@@ -54,8 +54,8 @@ func (c *chaos) killWorker(ctx context.Context) error {
 	return nil
 }
 
-// takenOver reports whether another worker has made a match of the profile. It compares epochs, not times: the killed worker may have
-// handed the profile over in the moment before.
+// takenOver reports whether another worker has made a match of the profile. It compares epochs, not times: the killed
+// worker may have handed the profile over in the moment before.
 func (c *chaos) takenOver(ctx context.Context) bool {
 	since, ok := c.cluster.ownedSince(ctx, c.judge.record.queueing.epochKilled)
 	var matches int
@@ -96,8 +96,9 @@ func (j *judge) matchingWentOn(ctx context.Context) proof {
 	return p
 }
 
-// oneSeatEach proves that every player of a match had a seat in its session, and in no other one of that match. A worker that is killed has
-// not recorded the tickets of its last matches, so that only the number of their players is compared.
+// oneSeatEach proves that every player of a match had a seat in its session, and in no other one of that match. A
+// worker that is killed has not recorded the tickets of its last matches, so that only the number of their players is
+// compared.
 func (j *judge) oneSeatEach(ctx context.Context) proof {
 	return j.ask(ctx, "Every matched player had one seat", `, matched AS (
 			SELECT m.id AS match, p.sub FROM match_history m

@@ -9,7 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// match writes a duel of two tickets, decided so many seconds after the kill, whose players have these skills, and returns its id.
+// match writes a duel of two tickets, decided so many seconds after the kill, whose players have these skills, and
+// returns its id.
 func (h *history) match(epoch, decided int, skills map[string]int) (id uuid.UUID) {
 	h.t.Helper()
 	id = uuid.New()

@@ -13,8 +13,8 @@ import (
 	"github.com/lattice-director/director/match/verify"
 )
 
-// rulesHold proves, with the checker that shares no code with the director loop, that every match obeys the profile: with the seats
-// that its players had, at the time of the decision.
+// rulesHold proves, with the checker that shares no code with the director loop, that every match obeys the profile:
+// with the seats that its players had, at the time of the decision.
 func (j *judge) rulesHold(ctx context.Context) proof {
 	p := proof{claim: "No match breaks its rules"}
 	rules, err := profile.Parse(ranked)
@@ -42,10 +42,12 @@ func (j *judge) rulesHold(ctx context.Context) proof {
 	return p
 }
 
-// recordedWithin is how long after its commit a match may be without the tickets in the history: the worker gathers them for a second.
+// recordedWithin is how long after its commit a match may be without the tickets in the history: the worker gathers
+// them for a second.
 const recordedWithin = 3 * time.Second
 
-// unrecorded returns how many matches have no tickets in the history because their worker was killed just after. Others are an error.
+// unrecorded returns how many matches have no tickets in the history because their worker was killed just after. Others
+// are an error.
 func (j *judge) unrecorded(ctx context.Context) (lost int, err error) {
 	var missing []string
 	err = j.db.QueryRow(ctx, `

@@ -16,7 +16,8 @@ const owner provider.Owner = "ld-local"
 // servers is the directory of the game servers that the workers start.
 func (c *cluster) servers() string { return filepath.Join(c.dir, "servers") }
 
-// orphans kills the game servers that the workers have started, after the demo itself was killed. These survive their workers on purpose.
+// orphans kills the game servers that the workers have started, after the demo itself was killed. These survive their
+// workers on purpose.
 const orphans = `sleep 1; for f in "$1"/*/pid; do read -r p <"$f" && kill -9 "-$p"; done 2>/dev/null`
 
 // adopt opens the servers' directory beside the workers, and makes sure that no server outlives the demo.

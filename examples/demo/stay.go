@@ -11,13 +11,14 @@ import (
 	"golang.org/x/term"
 )
 
-// stayFor is how long the system runs on for somebody who looks around. It ends by itself, because a demo that somebody forgot would
-// use the machine for ever, and its bots remember all of their matches.
+// stayFor is how long the system runs on for somebody who looks around. It ends by itself, because a demo that somebody
+// forgot would use the machine for ever, and its bots remember all of their matches.
 const stayFor = 30 * time.Minute
 
 func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
 
-// parseStay returns how long the system runs on after the proofs. Without a value it does so on a terminal, where somebody watches.
+// parseStay returns how long the system runs on after the proofs. Without a value it does so on a terminal, where
+// somebody watches.
 func parseStay(value string, terminal bool) (time.Duration, error) {
 	stay := terminal
 	if value != "" {

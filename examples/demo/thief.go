@@ -10,8 +10,8 @@ import (
 // maxStolen is how many tokens the thief shows at a time.
 const maxStolen = 5
 
-// steal shows game servers the tokens of players who are connected, as an eavesdropper could, and counts the refusals. The
-// players stay connected; the other proofs would notice if they did not.
+// steal shows game servers the tokens of players who are connected, as an eavesdropper could, and counts the refusals.
+// The players stay connected; the other proofs would notice if they did not.
 func (p *players) steal(ctx context.Context) (shown, refused int) {
 	for _, b := range p.swarm.Stats().Bots {
 		stolen, ok := p.redeemedToken(b)
@@ -31,7 +31,8 @@ func (p *players) steal(ctx context.Context) (shown, refused int) {
 	return shown, refused
 }
 
-// redeemedToken returns the newest token of a bot if the bot plays with it: a token that is not redeemed yet admits anybody.
+// redeemedToken returns the newest token of a bot if the bot plays with it: a token that is not redeemed yet admits
+// anybody.
 func (p *players) redeemedToken(b bots.BotStats) (newest answer, ok bool) {
 	tokens := p.answers.where(func(a answer) bool { return a.player == b.Name && a.ticket.SessionToken != "" })
 	if !b.Playing || len(tokens) == 0 {

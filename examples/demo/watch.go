@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// watcher reads the ops views four times a second during the play. It records violations, and prints the state of the fleet every
-// few seconds.
+// watcher reads the ops views four times a second during the play. It records violations, and prints the state of the
+// fleet every few seconds.
 type watcher struct {
 	cluster *cluster
 	players *players

@@ -1,5 +1,6 @@
-// Command lobby shows the realtime lobby of a running director, by default that of `director dev`: friends meet in a private lobby, chat, become ready,
-// and queue for a match. If the match has a game server of examples/arena, they play there. docs/how-to/lobbies.md explains it.
+// Command lobby shows the realtime lobby of a running director, by default that of `director dev`: friends meet in a
+// private lobby, chat, become ready, and queue for a match. If the match has a game server of examples/arena, they play
+// there. docs/how-to/lobbies.md explains it.
 //
 //	lobby                                      against director dev
 //	lobby -lobby ws://a:4000,ws://b:4000       over several replicas

@@ -25,7 +25,8 @@ func TestMain(m *testing.M) { dbtest.VerifyNoLeaks(m) }
 
 const master = "a master secret of tests"
 
-// replica starts a replica of the realtime lobby on a database, which replicas can share, and returns its address and what stops it.
+// replica starts a replica of the realtime lobby on a database, which replicas can share, and returns its address and
+// what stops it.
 func replica(t *testing.T, url string) (address string, stop func()) {
 	store := storetest.Open(t, url, func(c *db.Config) { c.Queueing = realtime.Queueing("global", 0) })
 	server, err := realtime.New(store, realtime.Options{Addr: "127.0.0.1:0", Auth: realtime.AuthRequired, Master: master, RequireKey: true})
@@ -36,7 +37,8 @@ func replica(t *testing.T, url string) (address string, stop func()) {
 	running.Go(func() { server.Run(ctx) })
 	running.Go(func() { _ = server.Serve() })
 	stop = sync.OnceFunc(func() {
-		limit, cancel := context.WithTimeout(context.Background(), 2*time.Second) // half of it is for closing connections one by one
+		// half of it is for closing connections one by one
+		limit, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 		defer cancel()
 		_ = server.Stop(limit)
 		end()
@@ -73,7 +75,8 @@ func makeMatches(t *testing.T, url string) {
 	t.Cleanup(func() { cancel(); over.Wait() })
 }
 
-// Pins the steps of the guide to a match, over two replicas: the program meets, chats, is ready, queues and finds its match.
+// Pins the steps of the guide to a match, over two replicas: the program meets, chats, is ready, queues and finds its
+// match.
 func TestFriendsFindTheirMatch(t *testing.T) {
 	t.Parallel()
 	url := dbtest.New(t)

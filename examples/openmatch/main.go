@@ -1,6 +1,6 @@
-// Command openmatch is a small matchmaker as users of Open Match write it: a frontend with players, a director and a match
-// function, each in a package of its own that knows Open Match's protocol and nothing else. It runs against Open Match as
-// well as against a director; docs/openmatch.md explains it.
+// Command openmatch is a small matchmaker as users of Open Match write it: a frontend with players, a director and a
+// match function, each in a package of its own that knows Open Match's protocol and nothing else. It runs against Open
+// Match as well as against a director; docs/openmatch.md explains it.
 //
 //	openmatch                     all three, until the players have played
 //	openmatch matchfunction       one of them, until Ctrl-C: frontend, director or matchfunction

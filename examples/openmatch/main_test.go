@@ -19,7 +19,8 @@ import (
 
 func TestMain(m *testing.M) { dbtest.VerifyNoLeaks(m) }
 
-// replica starts a replica that serves the Open Match API on a database, which replicas can share, and returns its address.
+// replica starts a replica that serves the Open Match API on a database, which replicas can share, and returns its
+// address.
 func replica(t *testing.T, url string) string {
 	store := storetest.Open(t, url)
 	require.NoError(t, store.ReadClock(t.Context()))
@@ -56,8 +57,8 @@ func connects(t *testing.T, log string) map[string][]string {
 	return rooms
 }
 
-// Pins Open Match programs that do not work with several replicas, players who are assigned twice or play alone, and a director
-// that does not end.
+// Pins Open Match programs that do not work with several replicas, players who are assigned twice or play alone, and a
+// director that does not end.
 func TestAgainstTwoReplicas(t *testing.T) {
 	t.Parallel()
 	url := dbtest.New(t)

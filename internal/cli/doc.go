@@ -1,3 +1,3 @@
-// Package cli holds the conventions of this repository's command lines: the output of data (--output), usage errors and exit
-// codes. It contains no command.
+// Package cli holds the conventions of this repository's command lines: the output of data (--output), usage errors and
+// exit codes. It contains no command.
 package cli

@@ -25,8 +25,8 @@ func terminalWidth(w io.Writer) int {
 	return width
 }
 
-// writeTable prints a table. If it is too wide, it omits columns and says so. It does not truncate cells, because a truncated
-// id could not be pasted into the next command.
+// writeTable prints a table. If it is too wide, it omits columns and says so. It does not truncate cells, because a
+// truncated id could not be pasted into the next command.
 func (o Output) writeTable(header []string, rows []table.Row) error {
 	left := 0
 	text := renderTable(header, rows, nil)

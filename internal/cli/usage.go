@@ -41,7 +41,8 @@ func Exactly(n int) cobra.PositionalArgs { return Between(n, n) }
 // AtLeast requires n arguments or more, with a usage error for fewer.
 func AtLeast(n int) cobra.PositionalArgs { return Between(n, math.MaxInt) }
 
-// Between requires least to most arguments, with a usage error for any other number that shows how the command is called.
+// Between requires least to most arguments, with a usage error for any other number that shows how the command is
+// called.
 func Between(least, most int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch use := strings.TrimSuffix(cmd.UseLine(), " [flags]"); {
@@ -54,8 +55,8 @@ func Between(least, most int) cobra.PositionalArgs {
 	}
 }
 
-// Family makes cmd a command that only has sub-commands: it prints its help, and suggests the most similar sub-command for an
-// unknown name.
+// Family makes cmd a command that only has sub-commands: it prints its help, and suggests the most similar sub-command
+// for an unknown name.
 func Family(cmd *cobra.Command, members ...*cobra.Command) *cobra.Command {
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {

@@ -13,8 +13,8 @@ import (
 // cacheSize bounds the unsealed keys in memory. A deployment beyond it costs an AES decryption a token.
 const cacheSize = 4096
 
-// cache holds the minters of deployments. The deployment's id, which is random, selects one slot, where a newer entry replaces an
-// older one, so the size is fixed and no lock is needed.
+// cache holds the minters of deployments. The deployment's id, which is random, selects one slot, where a newer entry
+// replaces an older one, so the size is fixed and no lock is needed.
 type cache [cacheSize]atomic.Pointer[entry]
 
 // entry is the minter of what region, deployment, dialect and sealed key say: a sealed key opens in its own row only.

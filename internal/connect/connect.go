@@ -1,5 +1,6 @@
-// Package connect makes the netcode connect tokens of players whose seats db has resolved. It owns the unsealed keys of deployments,
-// in memory, and nothing else: db stores the client id of a token before the token exists, and package token/netcode knows the format.
+// Package connect makes the netcode connect tokens of players whose seats db has resolved. It owns the unsealed keys of
+// deployments, in memory, and nothing else: db stores the client id of a token before the token exists, and package
+// token/netcode knows the format.
 package connect
 
 import (
@@ -34,9 +35,9 @@ type Minter struct {
 // New returns a minter that opens the keys of deployments with the sealer's key-encryption keys.
 func New(sealer *token.Sealer) *Minter { return &Minter{sealer: sealer} }
 
-// Ticket mints the token of a resolved seat. Call it once for each call of [db.Store.Resolve]: a client id belongs to one token. The
-// result is nil where the session's server takes no connect tokens. Errors: fault.Unavailable when the deployment's key does not open
-// here: workers replace such deployments, so that a later match succeeds.
+// Ticket mints the token of a resolved seat. Call it once for each call of [db.Store.Resolve]: a client id belongs to
+// one token. The result is nil where the session's server takes no connect tokens. Errors: fault.Unavailable when the
+// deployment's key does not open here: workers replace such deployments, so that a later match succeeds.
 func (m *Minter) Ticket(r db.Resolved) (*Ticket, error) {
 	seat := r.Netcode
 	if seat == nil || m == nil {
@@ -83,8 +84,8 @@ func (m *Minter) minter(region string, seat *db.NetcodeSeat) (*netcode.Minter, e
 // userDataVersion is the first byte of the user data. It changes when what follows changes.
 const userDataVersion = 1
 
-// userData names the session to the game server: the version, the session's and the deployment's UUID, and the region, after one byte
-// for its length.
+// userData names the session to the game server: the version, the session's and the deployment's UUID, and the region,
+// after one byte for its length.
 func userData(region string, session, deployment uuid.UUID) []byte {
 	b := []byte{userDataVersion}
 	b = append(b, session[:]...)

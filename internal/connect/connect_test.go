@@ -72,8 +72,8 @@ func TestTicketsOpenAtTheirServer(t *testing.T) {
 	require.Nil(t, none)
 }
 
-// A key that was copied from another row, or sealed by an unknown key-encryption key, must mint nothing, also after the same sealed
-// bytes were opened for their own row.
+// A key that was copied from another row, or sealed by an unknown key-encryption key, must mint nothing, also after the
+// same sealed bytes were opened for their own row.
 func TestForeignKeysMintNothing(t *testing.T) {
 	t.Parallel()
 	sealer := newSealer(t)

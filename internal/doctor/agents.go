@@ -9,8 +9,8 @@ import (
 
 // The check of Rivalis game servers, which are connected where a replica serves agents.
 
-// agentSums are sums over ops.replicas, ops.agents and ops.commands of a region. Renewed and Lease are seconds; a nil Renewed means that it has no
-// replica.
+// agentSums are sums over ops.replicas, ops.agents and ops.commands of a region. Renewed and Lease are seconds; a nil
+// Renewed means that it has no replica.
 type agentSums query.DoctorAgentsRow
 
 func (d Doctor) checkAgents(ctx context.Context) (Finding, error) {

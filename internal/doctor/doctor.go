@@ -1,5 +1,6 @@
-// Package doctor checks an installation: the database, the schema, replicas, workers, keys, the fleet and common causes of a slow
-// Postgres. `director doctor` prints what it finds, the console shows it, and workers export it for alerts: there is one judge.
+// Package doctor checks an installation: the database, the schema, replicas, workers, keys, the fleet and common causes
+// of a slow Postgres. `director doctor` prints what it finds, the console shows it, and workers export it for alerts:
+// there is one judge.
 //
 //	doctor.go    findings, and the order of the checks
 //	database.go  whether the database answers and takes writes
@@ -42,12 +43,14 @@ const (
 
 // Finding is the result of a check: what was seen, and what to do about it.
 type Finding struct {
-	Check   string `json:"check"`
-	State   string `json:"state"`             // ok, warn or fail
-	Says    string `json:"says"`              // with the numbers that were seen; where nothing could be seen, it says so
-	Cause   string `json:"cause,omitempty"`   // in the words of Postgres or of the network, where that is the cause
-	Do      string `json:"do,omitempty"`      // what to do; empty: nothing
-	Section string `json:"section,omitempty"` // the heading in docs/operators.md, "At 3 a.m.", that says more; empty where nothing is wrong
+	Check string `json:"check"`
+	State string `json:"state"` // ok, warn or fail
+	// with the numbers that were seen; where nothing could be seen, it says so
+	Says  string `json:"says"`
+	Cause string `json:"cause,omitempty"` // in the words of Postgres or of the network, where that is the cause
+	Do    string `json:"do,omitempty"`    // what to do; empty: nothing
+	// the heading in docs/operators.md, "At 3 a.m.", that says more; empty where nothing is wrong
+	Section string `json:"section,omitempty"`
 
 	Figure *Figure `json:"-"`
 }
@@ -94,7 +97,8 @@ type checkup struct {
 	watched bool // workers make it as well, every few seconds, for alerts: it is cheap
 }
 
-// checkups have the order in which an operator would check: among findings of the same state, the first is the first to fix.
+// checkups have the order in which an operator would check: among findings of the same state, the first is the first to
+// fix.
 var checkups = []checkup{
 	{"database", "Players get 503", Doctor.checkDatabase, true, false},
 	{"postgres", "Players get 503", Doctor.checkVersion, false, false},
@@ -137,7 +141,8 @@ type Diagnosis struct {
 	Checks []Finding `json:"checks"`          // the worst first
 }
 
-// Examine runs the checks. It changes nothing but a row that tests whether the database takes writes, and takes 5 s for each check at most.
+// Examine runs the checks. It changes nothing but a row that tests whether the database takes writes, and takes 5 s for
+// each check at most.
 func (d Doctor) Examine(ctx context.Context) Diagnosis {
 	return d.examine(ctx, func(checkup) bool { return true })
 }

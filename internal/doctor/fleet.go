@@ -23,8 +23,8 @@ func (d Doctor) readAmnesty(ctx context.Context) (amnestyLine, error) {
 	return amnestyLine{a.Amnesty, a.PulseAge, a.EndsIn, a.LeaseTTL.Seconds()}, err
 }
 
-// fleetSums are sums over ops.fleet: capacity, reserved seats and players are those of the instances that are alive. Last and Heartbeat are
-// seconds; nil means that none ended lately, and that there is no server.
+// fleetSums are sums over ops.fleet: capacity, reserved seats and players are those of the instances that are alive.
+// Last and Heartbeat are seconds; nil means that none ended lately, and that there is no server.
 type fleetSums query.DoctorFleetRow
 
 func (d Doctor) readFleet(ctx context.Context) (fleetSums, error) {
@@ -59,7 +59,8 @@ func judgeFleet(f fleetSums, a amnestyLine) Finding {
 	const silent = "Dead servers stay in the fleet"
 	const look = "look at the hosts and the logs of these game servers: director events --since 30m --kind instance.ended"
 	switch {
-	case f.Heartbeat != nil && *f.Heartbeat > a.Lease && f.Alive > 0: // also without an amnesty: the horizon of leases stands still while all are silent
+	// also without an amnesty: the horizon of leases stands still while all are silent
+	case f.Heartbeat != nil && *f.Heartbeat > a.Lease && f.Alive > 0:
 		return failure("check the network between the game servers and the replicas, and whether replicas run; ops.drain servers that you know are dead",
 			"no game server has sent a heartbeat for %s: leases do not expire, and players may be sent to dead servers", since(*f.Heartbeat)).
 			in(silent).showing(since(*f.Heartbeat), "since the last heartbeat of any game server")
@@ -79,7 +80,8 @@ func judgeFleet(f fleetSums, a amnestyLine) Finding {
 	return tile(good("%s", says))
 }
 
-// judgeEmpty judges a fleet without a live game server. An installation that never had any is new, and nothing is wrong with it.
+// judgeEmpty judges a fleet without a live game server. An installation that never had any is new, and nothing is wrong
+// with it.
 func (f fleetSums) judgeEmpty() Finding {
 	switch {
 	case f.Pools > 0:

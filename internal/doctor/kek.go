@@ -8,8 +8,8 @@ import (
 	"github.com/lattice-director/director/db/query"
 )
 
-// kekUse is what a key-encryption key is needed for: credentials of game servers, and others, which workers seal again with the newest. Processes are
-// those that report their keys; of them Lacking do not have it, and First seal with it.
+// kekUse is what a key-encryption key is needed for: credentials of game servers, and others, which workers seal again
+// with the newest. Processes are those that report their keys; of them Lacking do not have it, and First seal with it.
 type kekUse query.DoctorKEKsRow
 
 func (d Doctor) checkKEKs(ctx context.Context) (Finding, error) {
@@ -20,7 +20,8 @@ func (d Doctor) checkKEKs(ctx context.Context) (Finding, error) {
 	return judgeKEKs(convert[kekUse](uses, func(r query.DoctorKEKsRow) kekUse { return kekUse(r) })), nil
 }
 
-// judgeKEKs warns before an old key is dropped, for as long as game servers authenticate by it: they cannot get a credential of another one.
+// judgeKEKs warns before an old key is dropped, for as long as game servers authenticate by it: they cannot get a
+// credential of another one.
 func judgeKEKs(uses []kekUse) Finding {
 	if len(uses) == 0 || uses[0].Processes == 0 {
 		return good("nothing is known of the keys that processes have, or nothing needs one")

@@ -9,8 +9,9 @@ import (
 
 // The check of the realtime lobby.
 
-// lobbySums are sums over ops.realtime and ops.realtime_sessions of a region. Renewed, Lease and Overdue are seconds: since a replica last renewed
-// its lease (nil: there is none), and for how long the oldest expired session has waited for a worker (nil: there is none).
+// lobbySums are sums over ops.realtime and ops.realtime_sessions of a region. Renewed, Lease and Overdue are seconds:
+// since a replica last renewed its lease (nil: there is none), and for how long the oldest expired session has waited
+// for a worker (nil: there is none).
 type lobbySums query.DoctorLobbiesRow
 
 func (d Doctor) checkLobby(ctx context.Context) (Finding, error) {

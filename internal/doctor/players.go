@@ -14,15 +14,15 @@ import (
 
 // Players who are refused, and tickets that wait.
 
-// denials are the codes of answers that keep players from playing. Others are part of a normal day: a ticket that exists already, a match that
-// has ended.
+// denials are the codes of answers that keep players from playing. Others are part of a normal day: a ticket that
+// exists already, a match that has ended.
 var denials = []string{
 	"no_capacity", "mode_unknown", "region_unknown", "room_pending", "no_connect_tokens", "cannot_match", "profile_unknown", "profile_retired",
 	"invalid_request", "unavailable", "internal", "rate_limited", "too_many_tickets", "party_too_large",
 }
 
-// denialLine is how many players were refused by one call, with one code, in one place; Everyone counts those who were refused by whichever call, and
-// Seated those who have a seat now.
+// denialLine is how many players were refused by one call, with one code, in one place; Everyone counts those who were
+// refused by whichever call, and Seated those who have a seat now.
 type denialLine query.DoctorDenialsRow
 
 func (d Doctor) checkRefusals(ctx context.Context) (Finding, error) {
@@ -33,7 +33,8 @@ func (d Doctor) checkRefusals(ctx context.Context) (Finding, error) {
 	return judgeRefusals(convert[denialLine](most, func(r query.DoctorDenialsRow) denialLine { return denialLine(r) })), nil
 }
 
-// judgeRefusals takes a few refused players for a normal day: one who asks for a mode that there is not, a fleet that is full for a moment.
+// judgeRefusals takes a few refused players for a normal day: one who asks for a mode that there is not, a fleet that
+// is full for a moment.
 func judgeRefusals(most []denialLine) Finding {
 	if len(most) == 0 {
 		return good("no player was refused in the last ten minutes")

@@ -33,8 +33,8 @@ type poolTrouble struct {
 
 const giveProvider = "start a worker whose DIRECTOR_PROVIDERS has the provider, or add it to that of a worker and restart it"
 
-// The troubles, in the order in which they are reported: no worker has the provider (one of an older release has it without reporting it), no
-// worker plans, pauses, errors of the provider, pools that are full.
+// The troubles, in the order in which they are reported: no worker has the provider (one of an older release has it
+// without reporting it), no worker plans, pauses, errors of the provider, pools that are full.
 var (
 	poolStuck = &poolTrouble{failure, giveProvider, "no running worker has the provider of %s", ", ", func(p *poolCheck) string {
 		return fmt.Sprintf("%s (%s, %d servers wait for a worker)", p.Pool, p.Provider, p.Overdue)

@@ -132,7 +132,8 @@ func (d Doctor) checkSnapshots(ctx context.Context) (Finding, error) {
 	return judgeSnapshots(held), nil
 }
 
-// judgeSnapshots measures a replication slot, which has no age, in transactions: a million takes minutes on a busy server.
+// judgeSnapshots measures a replication slot, which has no age, in transactions: a million takes minutes on a busy
+// server.
 func judgeSnapshots(held []opsview.Snapshot) Finding {
 	for _, h := range held {
 		says := fmt.Sprintf("%s prevents vacuum: %v, for %s and %d transactions", h.Kind, h.Oldest, briefly(h.Age), h.Transactions)

@@ -13,12 +13,13 @@ import (
 
 // Replicas and workers: which of them run, and what they report of themselves.
 
-// processLine is a process of the director, from its connections and its report. Idle is the time in seconds since its last statement (nil: it has no
-// connection, or that may not be seen), Silent that since its last report (nil: it is of an older release, or has not reported yet).
+// processLine is a process of the director, from its connections and its report. Idle is the time in seconds since its
+// last statement (nil: it has no connection, or that may not be seen), Silent that since its last report (nil: it is of
+// an older release, or has not reported yet).
 type processLine query.DoctorProcessesRow
 
-// frozenAfter is for how long a process that runs is silent at most, in seconds, with much to spare: it sends a statement about every second
-// and a report every five.
+// frozenAfter is for how long a process that runs is silent at most, in seconds, with much to spare: it sends a
+// statement about every second and a report every five.
 const frozenAfter = 15
 
 // vanishedFor is for how long a process that ended without shutting down is news, in seconds.
@@ -29,7 +30,8 @@ type roll struct {
 	running, frozen, vanished []processLine
 }
 
-// rollOf sorts processes. What a process does is the second word of its name; director dev is both a replica and a worker.
+// rollOf sorts processes. What a process does is the second word of its name; director dev is both a replica and a
+// worker.
 func rollOf(all []processLine, kinds ...string) (r roll) {
 	for _, p := range all {
 		words := strings.Fields(p.Process)
@@ -48,7 +50,8 @@ func rollOf(all []processLine, kinds ...string) (r roll) {
 	return r
 }
 
-// isFrozen reports whether a connected process sends nothing. A process whose reports alone are old runs, and cannot write.
+// isFrozen reports whether a connected process sends nothing. A process whose reports alone are old runs, and cannot
+// write.
 func (p processLine) isFrozen() bool {
 	if p.Idle != nil {
 		return *p.Idle > frozenAfter
@@ -93,7 +96,8 @@ const thaw = "restart it, or give its machine CPU and network back"
 
 const frozenSection = "A replica or a worker is frozen or cut off"
 
-// judgeReplicas uses the pulse only where it finds no process: replicas of an older release whose DATABASE_URL names their connections.
+// judgeReplicas uses the pulse only where it finds no process: replicas of an older release whose DATABASE_URL names
+// their connections.
 func judgeReplicas(r roll, a amnestyLine) Finding {
 	running, frozen, lost := len(r.running), len(r.frozen), r.lost()
 	figure := fmt.Sprintf("%d of %d", running, running+frozen+len(lost))

@@ -1,5 +1,5 @@
-// Package keymint makes signing keys for package db with package token, neither of which imports the other. Replicas, workers
-// and the command line all make keys in this one way.
+// Package keymint makes signing keys for package db with package token, neither of which imports the other. Replicas,
+// workers and the command line all make keys in this one way.
 package keymint
 
 import (
@@ -9,10 +9,10 @@ import (
 	"github.com/lattice-director/director/token"
 )
 
-// With returns the function with which db.Store.RotateKeys makes keys for alg (token.AlgEdDSA or token.AlgEd25519), sealed with
-// sealer's first key-encryption key. The function fails for another alg. It also fails with token.ErrSealed if sealer cannot
-// open a published key: then sealer has other key-encryption keys than the fleet, and replicas that cannot open the new key
-// would refuse to load any key. Safe for concurrent use.
+// With returns the function with which db.Store.RotateKeys makes keys for alg (token.AlgEdDSA or token.AlgEd25519),
+// sealed with sealer's first key-encryption key. The function fails for another alg. It also fails with token.ErrSealed
+// if sealer cannot open a published key: then sealer has other key-encryption keys than the fleet, and replicas that
+// cannot open the new key would refuse to load any key. Safe for concurrent use.
 func With(sealer *token.Sealer, alg string) db.MintFunc {
 	return func(published []db.SigningKey) (db.KeyMaterial, error) {
 		for _, key := range published {
@@ -25,8 +25,8 @@ func With(sealer *token.Sealer, alg string) db.MintFunc {
 	}
 }
 
-// Reseal seals a stored key with sealer's first key-encryption key. It returns false if the key was sealed with it already.
-// Errors: token.ErrSealed.
+// Reseal seals a stored key with sealer's first key-encryption key. It returns false if the key was sealed with it
+// already. Errors: token.ErrSealed.
 func Reseal(sealer *token.Sealer, stored db.KeyMaterial) (db.KeyMaterial, bool, error) {
 	m, changed, err := sealer.Reseal(token.Material(stored))
 	return db.KeyMaterial(m), changed, err

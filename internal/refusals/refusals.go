@@ -1,5 +1,6 @@
-// Package refusals collects why requests of players are refused, and records it for operators (ops.refusals) outside of the requests: a
-// replica that refuses very much does not get slower by it, and one whose database is away still says why.
+// Package refusals collects why requests of players are refused, and records it for operators (ops.refusals) outside of
+// the requests: a replica that refuses very much does not get slower by it, and one whose database is away still says
+// why.
 package refusals
 
 import (
@@ -29,7 +30,8 @@ type Store interface {
 	RecordRefusals(ctx context.Context, all []db.Refusals) error
 }
 
-// Book collects refusals. Make it with [New], and [Book.Flush] it every second, and once more at the end. Safe for concurrent use.
+// Book collects refusals. Make it with [New], and [Book.Flush] it every second, and once more at the end. Safe for
+// concurrent use.
 type Book struct {
 	store        Store
 	lostRefusals prometheus.Counter
@@ -49,7 +51,8 @@ type entry struct {
 	first, last time.Time
 }
 
-// New makes a Book that records in a store, and registers its metric, unless metrics is nil. Errors: it is already registered.
+// New makes a Book that records in a store, and registers its metric, unless metrics is nil. Errors: it is already
+// registered.
 func New(store Store, metrics prometheus.Registerer) (*Book, error) {
 	b := &Book{store: store, pending: map[key]*entry{}, lostRefusals: prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "director_refusals_unrecorded_total",
@@ -61,8 +64,8 @@ func New(store Store, metrics prometheus.Registerer) (*Book, error) {
 	return b, metrics.Register(b.lostRefusals)
 }
 
-// Record takes a refusal that has just happened. It never waits. While 4,096 rows wait to be recorded, those of others are lost and counted.
-// Texts are cut, to 512 bytes the detail and to 256 the others.
+// Record takes a refusal that has just happened. It never waits. While 4,096 rows wait to be recorded, those of others
+// are lost and counted. Texts are cut, to 512 bytes the detail and to 256 the others.
 func (b *Book) Record(r fault.Refusal) {
 	for _, text := range []*string{&r.Player, &r.Call, &r.Code, &r.Region, &r.Mode, &r.RequestID} {
 		*text = truncate(*text, maxText)
@@ -104,8 +107,8 @@ func (e *entry) merge(o entry) {
 	e.times += o.times
 }
 
-// Flush records, in one statement, the oldest 512 rows that wait. If the database is away, they wait again, behind the others. Errors: those of
-// the store.
+// Flush records, in one statement, the oldest 512 rows that wait. If the database is away, they wait again, behind the
+// others. Errors: those of the store.
 func (b *Book) Flush(ctx context.Context) error {
 	taken := b.take()
 	if len(taken) == 0 {

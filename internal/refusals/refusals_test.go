@@ -78,7 +78,8 @@ func TestRepeatedRefusalsAreOneRow(t *testing.T) {
 	})
 }
 
-// An outage loses nothing: what could not be recorded is merged with what happens meanwhile, also during the failing call.
+// An outage loses nothing: what could not be recorded is merged with what happens meanwhile, also during the failing
+// call.
 func TestAnOutageOfTheDatabaseLosesNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

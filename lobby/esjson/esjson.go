@@ -1,5 +1,6 @@
-// Package esjson reads and writes JSON as JSON.parse and JSON.stringify of ECMAScript do, for checksums and messages that clients written in
-// JavaScript compare. encoding/json alone differs: it escapes <, >, & and U+2028, keeps -0, and prints integers that no float64 holds.
+// Package esjson reads and writes JSON as JSON.parse and JSON.stringify of ECMAScript do, for checksums and messages
+// that clients written in JavaScript compare. encoding/json alone differs: it escapes <, >, & and U+2028, keeps -0, and
+// prints integers that no float64 holds.
 //
 // A value is nil, a bool, a float64, a string, a []any, or a map[string]any.
 package esjson
@@ -14,8 +15,8 @@ import (
 	"unicode/utf8"
 )
 
-// Parse reads one JSON text. Of equal keys the last counts; a lone surrogate is U+FFFD; a number that is larger than any float64 is nil,
-// since JSON.stringify writes the Infinity that JSON.parse makes of it as null.
+// Parse reads one JSON text. Of equal keys the last counts; a lone surrogate is U+FFFD; a number that is larger than
+// any float64 is nil, since JSON.stringify writes the Infinity that JSON.parse makes of it as null.
 func Parse(text []byte) (any, error) {
 	var value any
 	err := json.Unmarshal(text, &value)
@@ -25,8 +26,9 @@ func Parse(text []byte) (any, error) {
 	return value, err
 }
 
-// Append appends the JSON of a value: compact, keys sorted bytewise. Besides the values of Parse, it accepts an int, an int64, a []string, and a
-// json.RawMessage, which must be valid JSON and is copied as it is. Anything else is encoded by encoding/json first; what that refuses is null.
+// Append appends the JSON of a value: compact, keys sorted bytewise. Besides the values of Parse, it accepts an int, an
+// int64, a []string, and a json.RawMessage, which must be valid JSON and is copied as it is. Anything else is encoded
+// by encoding/json first; what that refuses is null.
 func Append(dst []byte, value any) []byte {
 	switch v := value.(type) {
 	case nil:
@@ -53,7 +55,8 @@ func Append(dst []byte, value any) []byte {
 	return append(dst, Encode(value)...)
 }
 
-// Encode returns the JSON that encoding/json makes of a value of any type, without escapes for HTML; null if there is none.
+// Encode returns the JSON that encoding/json makes of a value of any type, without escapes for HTML; null if there is
+// none.
 func Encode(value any) []byte {
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
@@ -125,7 +128,8 @@ func appendExponent(dst []byte, n float64) []byte {
 
 const hexDigits = "0123456789abcdef"
 
-// AppendString appends a string in quotes. Only quotes, backslashes and characters below U+0020 are escaped; invalid UTF-8 becomes U+FFFD.
+// AppendString appends a string in quotes. Only quotes, backslashes and characters below U+0020 are escaped; invalid
+// UTF-8 becomes U+FFFD.
 func AppendString(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	plain := 0 // start of what needs no escape

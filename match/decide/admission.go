@@ -9,8 +9,9 @@ import (
 	"github.com/lattice-director/director/match/profile"
 )
 
-// NeverMatches returns why a ticket can be in no match of a profile, whatever the other tickets are and however long it waits, nil if it
-// may be in one. It depends on the ticket alone: regions without a host count as if they had one. It is pure.
+// NeverMatches returns why a ticket can be in no match of a profile, whatever the other tickets are and however long it
+// waits, nil if it may be in one. It depends on the ticket alone: regions without a host count as if they had one. It
+// is pure.
 func NeverMatches(p *profile.Profile, t *match.Ticket) []Lack {
 	pl := newPlan(p)
 	lacks := pl.lacks(t)
@@ -33,7 +34,8 @@ func NeverMatches(p *profile.Profile, t *match.Ticket) []Lack {
 	return lacks
 }
 
-// possibleRegions returns the regions that may host a match of the ticket: those of the profile, else those that it measured, else any.
+// possibleRegions returns the regions that may host a match of the ticket: those of the profile, else those that it
+// measured, else any.
 func possibleRegions(p *profile.Profile, t *match.Ticket) (all []Region) {
 	for _, name := range p.Regions {
 		all = append(all, Region{Name: name})
@@ -64,7 +66,8 @@ func (pl *plan) everAdmitsAlone(r *rule, c *candidate, regions uint64) bool {
 	return false
 }
 
-// hasPlaces reports whether a team can seat the whole party: players without a role of the team take places that no role needs.
+// hasPlaces reports whether a team can seat the whole party: players without a role of the team take places that no
+// role needs.
 func (pl *plan) hasPlaces(c *candidate) bool {
 	if len(pl.roles) == 0 || pl.split || pl.profile.Autofill > 0 { // players who have waited take any role
 		return true

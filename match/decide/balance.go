@@ -2,9 +2,9 @@ package decide
 
 import "slices"
 
-// settle gives roles to the players of full teams and exchanges units of equal size between teams until every rule holds.
-// If that fails, the players are back in the teams that they had, and further distributions are judged as they are:
-// exchanges would lead to the same ones again.
+// settle gives roles to the players of full teams and exchanges units of equal size between teams until every rule
+// holds. If that fails, the players are back in the teams that they had, and further distributions are judged as they
+// are: exchanges would lead to the same ones again.
 func (s *search) settle() bool {
 	p := &s.placing
 	if s.violation() == 0 {
@@ -60,7 +60,8 @@ func (s *search) swap(a, b *unit) {
 	s.put(b, x)
 }
 
-// violation casts the roles and judges the rules that look at teams or roles: 0 if all hold, else how far they are from it.
+// violation casts the roles and judges the rules that look at teams or roles: 0 if all hold, else how far they are from
+// it.
 func (s *search) violation() float64 {
 	v := s.violationWith(true)
 	if v == 0 || !s.plan.mayLeaveRoles {

@@ -60,7 +60,8 @@ func cpuTime(b *testing.B) time.Duration {
 	return time.Duration(use.Utime.Nano() + use.Stime.Nano())
 }
 
-// BenchmarkSteady is one of 2,000 arrivals a second, of which few would heal, beside 20,000 tickets that wait for healers.
+// BenchmarkSteady is one of 2,000 arrivals a second, of which few would heal, beside 20,000 tickets that wait for
+// healers.
 func BenchmarkSteady(b *testing.B) {
 	p := with(tankAndHealer(game(5, 5)), nearSkill(100, step(10*time.Second, profile.Limits{Within: 200})))
 	random := rand.New(rand.NewPCG(1, 2))

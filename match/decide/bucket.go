@@ -26,7 +26,8 @@ type offer struct {
 	isPossible bool
 }
 
-// mayOffer reports whether some candidates within a range of the width may meet the demand. The answer is kept until the bucket changes.
+// mayOffer reports whether some candidates within a range of the width may meet the demand. The answer is kept until
+// the bucket changes.
 func (b *bucket) mayOffer(width float64, d *demand, sum *counts) bool {
 	if !d.metBy(&b.tree.total) {
 		return false
@@ -111,8 +112,8 @@ type demand struct {
 	traits  []int // by trait of the plan
 }
 
-// metBy reports whether so many players with such traits may be enough. A player that would take several roles counts for
-// each, so that true promises nothing.
+// metBy reports whether so many players with such traits may be enough. A player that would take several roles counts
+// for each, so that true promises nothing.
 func (d *demand) metBy(n *counts) bool {
 	if n.players < d.players {
 		return false
@@ -137,8 +138,8 @@ func (t *tree) offers(c *candidate, reach, width float64, d *demand, sum *counts
 	return t.offersWithin(low, high, width+(high-low)*1e-12, d, sum)
 }
 
-// offersBetween reports whether the candidates with keys from low to high may meet the demand. It stops counting at the leaf where
-// they do.
+// offersBetween reports whether the candidates with keys from low to high may meet the demand. It stops counting at the
+// leaf where they do.
 func (t *tree) offersBetween(low, high float64, d *demand, sum *counts) bool {
 	sum.clear()
 	for at := t.seek(low); !t.ended(at); at = (cursor{at.leaf + 1, 0}) {
@@ -167,8 +168,8 @@ func (l *leaf) countUpTo(from int, high float64, sum *counts) {
 	}
 }
 
-// offersWithin reports whether candidates with keys from low to high and within a range of the width may meet the demand. After some
-// thousand candidates it gives the answer that promises nothing.
+// offersWithin reports whether candidates with keys from low to high and within a range of the width may meet the
+// demand. After some thousand candidates it gives the answer that promises nothing.
 func (t *tree) offersWithin(low, high, width float64, d *demand, sum *counts) bool {
 	if trait := t.scarcest(d); trait >= 0 {
 		return t.offersAround(trait, low, high, width, d, sum)
@@ -203,8 +204,8 @@ func (t *tree) scarcest(d *demand) int {
 // maxScarce bounds how many candidates with a scarce trait are compared with each other.
 const maxScarce = 64
 
-// offersAround is offersWithin for a match that needs a trait: it looks around each candidate that has it and may be with enough others that
-// do. Where many have it, it gives the answer that promises nothing.
+// offersAround is offersWithin for a match that needs a trait: it looks around each candidate that has it and may be
+// with enough others that do. Where many have it, it gives the answer that promises nothing.
 func (t *tree) offersAround(trait int, low, high, width float64, d *demand, sum *counts) bool {
 	var found [maxScarce]*candidate
 	scarce := t.having(trait, low, high, found[:0])

@@ -11,22 +11,25 @@ import (
 	"github.com/lattice-director/director/match/profile"
 )
 
-// candidate is a ticket as the search compares it. Everything but its place in the engine's structures stays as it was made.
+// candidate is a ticket as the search compares it. Everything but its place in the engine's structures stays as it was
+// made.
 type candidate struct {
 	ticket  *match.Ticket
-	created int64  // nanoseconds since 1970
-	turn    int64  // when it would have been created, if it had waited for as long as its priority says; created without one
-	size    int    // players
-	subs    uint64 // a bit for each player, by a hash of the sub
+	created int64 // nanoseconds since 1970
+	// when it would have been created, if it had waited for as long as its priority says; created without one
+	turn int64
+	size int    // players
+	subs uint64 // a bit for each player, by a hash of the sub
 
 	// Values by column, then by player.
 	numbers []float64 // NaN: left out
 	atoms   []atom    // the zero atom: left out
 	lists   [][]text  // nil: left out
-	roles   [][]uint8 // by player: the roles that it would take, in its order of preference; nil without roles in the profile
-	kind    kind
-	values  uint64  // a bit for each value of `different` rules, by a hash
-	traits  []uint8 // by trait of the plan: players that have it
+	// by player: the roles that it would take, in its order of preference; nil without roles in the profile
+	roles  [][]uint8
+	kind   kind
+	values uint64  // a bit for each value of `different` rules, by a hash
+	traits []uint8 // by trait of the plan: players that have it
 
 	millis   []uint16 // by region of the engine; unmeasured
 	measured uint64   // a bit for each region that has one
@@ -45,8 +48,9 @@ type candidate struct {
 	proposed bool
 	// autofilled says that its players take any role, because it has waited for long.
 	autofilled bool
-	searchAt   int64 // when the best match that it found is due, or a search that ran out of steps is repeated; 0: never
-	slots      [slots]int32
+	// when the best match that it found is due, or a search that ran out of steps is repeated; 0: never
+	searchAt int64
+	slots    [slots]int32
 }
 
 // text is a string that compares as fast as a pointer.
@@ -273,7 +277,8 @@ func (pl *plan) addRoles(c *candidate) {
 	}
 }
 
-// addTraits counts the players of a candidate that have each trait. Those of a party in one team count only as far as a team needs them.
+// addTraits counts the players of a candidate that have each trait. Those of a party in one team count only as far as a
+// team needs them.
 func (pl *plan) addTraits(c *candidate) {
 	if len(pl.traitNeeds) == 0 {
 		return
@@ -294,7 +299,8 @@ func (pl *plan) addTraits(c *candidate) {
 	}
 }
 
-// takeAnyRole makes the players of a ticket that has waited for so long take the roles that they did not name, after those that they did.
+// takeAnyRole makes the players of a ticket that has waited for so long take the roles that they did not name, after
+// those that they did.
 func (pl *plan) takeAnyRole(c *candidate) {
 	c.autofilled = true
 	for i := range c.roles {

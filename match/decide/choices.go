@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// choices are the candidates for a seed, in its order of preference. They are found as the search asks for them, because
-// most searches need only the first few.
+// choices are the candidates for a seed, in its order of preference. They are found as the search asks for them,
+// because most searches need only the first few.
 type choices struct {
 	plan        *plan
 	seed        *candidate
@@ -157,16 +157,16 @@ func (k *choices) add(c *candidate) {
 	k.players = append(k.players, k.players[len(k.players)-1]+c.size)
 }
 
-// refuse remembers the first that cannot be with the seed, to say why. With an order of the profile they may not have been
-// preferred, and are not named.
+// refuse remembers the first that cannot be with the seed, to say why. With an order of the profile they may not have
+// been preferred, and are not named.
 func (k *choices) refuse(c *candidate, because string) {
 	if len(k.refused) < maxPassedOver && len(k.plan.order) == 0 && len(k.plan.trades) == 0 {
 		k.refused = append(k.refused, PassedOver{c.ticket.ID, because})
 	}
 }
 
-// wantsKind keeps places for candidates of other kinds once half of the places are taken: sixty damage dealers nearby must not
-// hide the only healer.
+// wantsKind keeps places for candidates of other kinds once half of the places are taken: sixty damage dealers nearby
+// must not hide the only healer.
 func (k *choices) wantsKind(of kind) bool {
 	if 2*len(k.list) < k.limit || len(k.kinds) == 1 {
 		return true
@@ -230,8 +230,8 @@ func distance(x, from float64) float64 {
 	return math.Abs(x - from)
 }
 
-// walk goes through the entries of a tree with keys from low to high, outward from middle: the nearest first, of equally
-// near ones the oldest. Without a pivot, keys are ages and the middle is -Inf: the oldest come first.
+// walk goes through the entries of a tree with keys from low to high, outward from middle: the nearest first, of
+// equally near ones the oldest. Without a pivot, keys are ages and the middle is -Inf: the oldest come first.
 type walk struct {
 	tree              *tree
 	middle, low, high float64
@@ -239,8 +239,8 @@ type walk struct {
 	traits            []uint64 // leaves that have none of these sets are left out; nil: no leaf is
 	right             cursor   // the next entry with a key of at least middle
 
-	// Entries of equal keys are in order of age, so those below the middle come in groups of a key: the next of the group, its
-	// end, and its start.
+	// Entries of equal keys are in order of age, so those below the middle come in groups of a key: the next of the
+	// group, its end, and its start.
 	leftNext, leftEnd, leftStart cursor
 }
 
@@ -324,8 +324,8 @@ func (w *walk) groupStart(at cursor) cursor {
 	return w.tree.seek(key)
 }
 
-// variety lets a search see rare values of `different` rules beyond the candidates that it prefers: a team of four classes needs one of
-// each, also if a hundred of one class came before.
+// variety lets a search see rare values of `different` rules beyond the candidates that it prefers: a team of four
+// classes needs one of each, also if a hundred of one class came before.
 type variety struct {
 	places     int       // that are left for candidates with rare values
 	takenByBit [64]uint8 // by bit of a value: candidates that are chosen

@@ -26,8 +26,8 @@ func completerTicket(id string, millis map[string]uint16, modes []string, party 
 	return t
 }
 
-// A match of a function has the modes that all tickets allow. The region with the lowest worst latency is first; those without room
-// are last.
+// A match of a function has the modes that all tickets allow. The region with the lowest worst latency is first; those
+// without room are last.
 func TestAMatchOfAFunctionIsCompleted(t *testing.T) {
 	t.Parallel()
 	p, err := profile.Parse([]byte(withFunction))
@@ -49,7 +49,8 @@ func TestAMatchOfAFunctionIsCompleted(t *testing.T) {
 	require.Equal(t, "ap", found.Regions[2].Name)
 }
 
-// A party of any size is a candidate; a ticket that asks for another profile, names no player or no mode of the profile is not.
+// A party of any size is a candidate; a ticket that asks for another profile, names no player or no mode of the profile
+// is not.
 func TestCandidatesOfAFunction(t *testing.T) {
 	t.Parallel()
 	p, err := profile.Parse([]byte(withFunction))

@@ -1,14 +1,14 @@
-// Package decide forms matches: it says which tickets of a profile's queue play together, in which teams, with which roles
-// and in which game regions, and why. It owns the order in which tickets get their turn and the search for a match. The
-// rules themselves are documents of match/profile; what becomes of a proposal, and when it is committed, is decided by the
-// caller.
+// Package decide forms matches: it says which tickets of a profile's queue play together, in which teams, with which
+// roles and in which game regions, and why. It owns the order in which tickets get their turn and the search for a
+// match. The rules themselves are documents of match/profile; what becomes of a proposal, and when it is committed, is
+// decided by the caller.
 //
-// The package is pure. It knows no database, clock, network or protocol, starts no goroutine and depends on no order of a
-// map: the same calls with the same arguments return the same bytes. Ties go to the ticket that was created first, then to
-// the lower id. Sums are taken in the order of ids.
+// The package is pure. It knows no database, clock, network or protocol, starts no goroutine and depends on no order of
+// a map: the same calls with the same arguments return the same bytes. Ties go to the ticket that was created first,
+// then to the lower id. Sums are taken in the order of ids.
 //
-// [Engine] keeps the candidates of one version of a profile and looks only at what a change can affect. [Decide] is a whole
-// decision over given tickets, for tests, replays and comparisons.
+// [Engine] keeps the candidates of one version of a profile and looks only at what a change can affect. [Decide] is a
+// whole decision over given tickets, for tests, replays and comparisons.
 //
 // Every candidate is a seed: a ticket around which a match is searched. It waits in one of these states:
 //
@@ -54,8 +54,8 @@
 //	rules.go, rules_KIND.go      what all rules have, and one kind a file; fold.go: one number of many
 //	inquiry.go, inquiry_*.go     why one ticket has no match, for match/explain
 //
-// Where the search is not exact: it gives up after its steps are used up, looks at no more than 2,048 candidates for a seed,
-// and does not choose which of the players who may have an optional role get it. A search that ran out of steps is repeated three
-// times within a second, with more steps and other random orders. Steps by the mean age of a match are noticed within a second; all
-// others at their moment.
+// Where the search is not exact: it gives up after its steps are used up, looks at no more than 2,048 candidates for a
+// seed, and does not choose which of the players who may have an optional role get it. A search that ran out of steps
+// is repeated three times within a second, with more steps and other random orders. Steps by the mean age of a match
+// are noticed within a second; all others at their moment.
 package decide

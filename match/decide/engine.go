@@ -8,8 +8,8 @@ import (
 	"github.com/lattice-director/director/match"
 )
 
-// Engine decides for one version of a profile. It keeps the candidates, and remembers which of them a change can have given
-// a match. It is not safe for concurrent use.
+// Engine decides for one version of a profile. It keeps the candidates, and remembers which of them a change can have
+// given a match. It is not safe for concurrent use.
 type Engine struct {
 	plan *plan
 	seed uint64
@@ -44,8 +44,8 @@ func (e *Engine) Candidate(t *match.Ticket) (ok bool, why []Lack) {
 	return len(why) == 0, why
 }
 
-// Add makes a ticket a candidate: one that is new, was released or resumed, or has changed. The ticket and the seeds whose
-// window holds it become dirty. A ticket that is no candidate is left out, and a former version of it is removed.
+// Add makes a ticket a candidate: one that is new, was released or resumed, or has changed. The ticket and the seeds
+// whose window holds it become dirty. A ticket that is no candidate is left out, and a former version of it is removed.
 func (e *Engine) Add(t *match.Ticket) {
 	e.Remove(t.ID)
 	if len(e.plan.lacks(t)) > 0 {
@@ -99,8 +99,8 @@ func (e *Engine) withdraw(c *candidate) {
 	e.timers.remove(c)
 }
 
-// Return makes the tickets of a dropped proposal candidates again, at their place in the queue. Ids that are not proposed
-// are ignored.
+// Return makes the tickets of a dropped proposal candidates again, at their place in the queue. Ids that are not
+// proposed are ignored.
 func (e *Engine) Return(ids ...string) {
 	for _, id := range ids {
 		if c := e.tickets[id]; c != nil && c.proposed {
@@ -123,9 +123,9 @@ func (e *Engine) Ticket(id string) *match.Ticket {
 // Len returns the number of waiting candidates. Those that are proposed do not count.
 func (e *Engine) Len() int { return e.ages.len }
 
-// SetRegions replaces the game regions that may host matches; of more than 64 the first by name count. Other names make all
-// candidates dirty. Room decides which region a match prefers, and a match is proposed even if none of its regions has
-// room: proposals that wait for a host are the caller's, which may Return their tickets to have them decided anew.
+// SetRegions replaces the game regions that may host matches; of more than 64 the first by name count. Other names make
+// all candidates dirty. Room decides which region a match prefers, and a match is proposed even if none of its regions
+// has room: proposals that wait for a host are the caller's, which may Return their tickets to have them decided anew.
 func (e *Engine) SetRegions(regions []Region) {
 	set := newRegionSet(regions)
 	same := slices.Equal(set.names, e.regions.names)

@@ -44,8 +44,9 @@ func (s *seating) keep(l *lineup) {
 	s.team, s.role = append(s.team[:0], l.team...), append(s.role[:0], l.role...)
 }
 
-// even exchanges players between the teams of a match, as long as that makes the teams' values more equal and every rule holds. It begins
-// several times, with teams that are mixed at random, because exchanges of two alone end at teams that others would better.
+// even exchanges players between the teams of a match, as long as that makes the teams' values more equal and every
+// rule holds. It begins several times, with teams that are mixed at random, because exchanges of two alone end at teams
+// that others would better.
 func (s *search) even() {
 	if s.plan.even.column < 0 || len(s.plan.teams) < 2 {
 		return
@@ -138,8 +139,8 @@ func (w *weight) value(f profile.Fold) float64 {
 	}
 }
 
-// descendEven makes the exchanges of two units, or of a party for two units, that bring the teams nearer, until there is none, and returns
-// how far they are apart. With judged, every rule holds after each exchange.
+// descendEven makes the exchanges of two units, or of a party for two units, that bring the teams nearer, until there
+// is none, and returns how far they are apart. With judged, every rule holds after each exchange.
 func (s *search) descendEven(judged bool) float64 {
 	e := &s.evening
 	least, holds := s.evenerThan(math.Inf(1), false)

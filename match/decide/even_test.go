@@ -11,8 +11,8 @@ import (
 	"github.com/lattice-director/director/match/profile"
 )
 
-// Pins teams that are much farther apart than the same players have to be: the difference of means is near that of the best split, with a
-// rule on balance and without.
+// Pins teams that are much farther apart than the same players have to be: the difference of means is near that of the
+// best split, with a rule on balance and without.
 func TestTeamsAreEven(t *testing.T) {
 	t.Parallel()
 	balance := profile.Rule{ID: "balance", Kind: profile.Balance, Attribute: "skill", Teams: profile.FoldMean, Limits: profile.Limits{Within: 500}}
@@ -39,7 +39,8 @@ func TestTeamsAreEven(t *testing.T) {
 	}
 }
 
-// Pins a party of two that is never exchanged for two players who came alone, so that it stays in the team where it was put.
+// Pins a party of two that is never exchanged for two players who came alone, so that it stays in the team where it was
+// put.
 func TestTeamsWithPartiesAreEven(t *testing.T) {
 	t.Parallel()
 	p := with(game(5, 5), nearSkill(400))

@@ -10,7 +10,8 @@ type filling struct {
 	empty []int // by team: places of roles that nobody of it fills
 }
 
-// tryFills fills teams with the choices in random orders, and mends what is no match, until no more than stop steps are left.
+// tryFills fills teams with the choices in random orders, and mends what is no match, until no more than stop steps are
+// left.
 func (s *search) tryFills(stop int) bool {
 	for s.nodes > stop {
 		s.shuffle()
@@ -25,8 +26,8 @@ func (s *search) tryFills(stop int) bool {
 // mendsPerFill is how many changes of a filled match are tried, for each of its players.
 const mendsPerFill = 8
 
-// fill puts the seed and choices, in their order, into teams: those who fill an empty role, then others. The line-up is in s.final,
-// whether it is a match or not. It returns false if there is no place for the seed.
+// fill puts the seed and choices, in their order, into teams: those who fill an empty role, then others. The line-up is
+// in s.final, whether it is a match or not. It returns false if there is no place for the seed.
 func (s *search) fill() bool {
 	s.final.reset(s.line.now, s.line.allowedRegions, len(s.plan.teams))
 	s.drawRoom()
@@ -132,8 +133,8 @@ func (s *search) fillTeams(c *candidate) bool {
 	return true
 }
 
-// mend looks for a match near the line-up in s.final, which has teams but may be none: it makes random changes to its tickets and teams,
-// and keeps those after which it is no farther from holding. It tries so many changes.
+// mend looks for a match near the line-up in s.final, which has teams but may be none: it makes random changes to its
+// tickets and teams, and keeps those after which it is no farther from holding. It tries so many changes.
 func (s *search) mend(times int) bool {
 	distance := s.distance()
 	for ; times > 0 && distance > 0; times-- {
@@ -222,8 +223,8 @@ func (s *search) addPick(c *candidate, team int) bool {
 	return true
 }
 
-// replace gives the places of a ticket to an outsider: of one with as many players each, else in the team that all are in, and of further
-// tickets there if it is larger.
+// replace gives the places of a ticket to an outsider: of one with as many players each, else in the team that all are
+// in, and of further tickets there if it is larger.
 func (s *search) replace(pick int, c *candidate) bool {
 	if c == nil {
 		return false

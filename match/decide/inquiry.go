@@ -9,9 +9,9 @@ import (
 	"github.com/lattice-director/director/match/profile"
 )
 
-// Inquiry finds out why one ticket has no match. The caller adds the other tickets one by one. It counts which rules each satisfies in a
-// pair with this ticket, and keeps the few that a search would try, so its memory does not grow with the queue. It decides
-// nothing, and is not safe for concurrent use.
+// Inquiry finds out why one ticket has no match. The caller adds the other tickets one by one. It counts which rules
+// each satisfies in a pair with this ticket, and keeps the few that a search would try, so its memory does not grow
+// with the queue. It decides nothing, and is not safe for concurrent use.
 type Inquiry struct {
 	engine *Engine // with this ticket alone
 	seed   *candidate
@@ -29,10 +29,11 @@ type Inquiry struct {
 type Findings struct {
 	OtherCandidates int     // the other candidates of the profile
 	Rules           []Reach // by rule, in the profile's order
-	// Excluded counts the others that satisfy every rule in the pair and still cannot be in a match with the ticket, by reason: "size",
-	// "mode" or "player".
+	// Excluded counts the others that satisfy every rule in the pair and still cannot be in a match with the ticket, by
+	// reason: "size", "mode" or "player".
 	Excluded map[string]int
-	// Nearest is the candidate that breaks the fewest rules and exceeds their limits the least. Nil: no candidate breaks a rule.
+	// Nearest is the candidate that breaks the fewest rules and exceeds their limits the least. Nil: no candidate
+	// breaks a rule.
 	Nearest *Nearest
 	// HeadStart is by how much the ticket takes its turn earlier than its age says, by the profile's priority.
 	HeadStart time.Duration
@@ -41,21 +42,23 @@ type Findings struct {
 	Best    Best
 	// Match are the tickets of a match that the ticket can have now; nil: the search found none.
 	Match []string
-	// MatchDueAt is when Match is made at the latest, unless one of its tickets leaves; zero: at once. Other tickets may make it earlier.
+	// MatchDueAt is when Match is made at the latest, unless one of its tickets leaves; zero: at once. Other tickets
+	// may make it earlier.
 	MatchDueAt time.Time
 	// Joins is the open match that the ticket can join now; empty: none.
 	Joins string
 	// Relaxations would each give a match alone; the smallest changes are first.
 	Relaxations []Relaxation
-	// Complete reports that the search tried everything. Otherwise a larger Best or smaller Relaxations may be possible.
+	// Complete reports that the search tried everything. Otherwise a larger Best or smaller Relaxations may be
+	// possible.
 	Complete bool
 }
 
 // Reach counts how many others satisfy a rule.
 type Reach struct {
 	ID string
-	// OfPairs reports that two tickets are enough to break the rule. Holds then counts the others that satisfy it in a pair with the
-	// ticket, and HoldsAllBefore those of them that satisfy every earlier rule as well.
+	// OfPairs reports that two tickets are enough to break the rule. Holds then counts the others that satisfy it in a
+	// pair with the ticket, and HoldsAllBefore those of them that satisfy every earlier rule as well.
 	OfPairs               bool
 	Holds, HoldsAllBefore int
 	// Judged reports that the search judged the rule for sets of tickets; Value is the one that came nearest to Limit.
@@ -69,15 +72,16 @@ type Nearest struct {
 	Fails  []RuleValue // or an ID of "size", "mode" or "player"
 }
 
-// Best is the largest set of tickets that the search found for a match, whose rules over pairs and sizes of parties fit.
+// Best is the largest set of tickets that the search found for a match, whose rules over pairs and sizes of parties
+// fit.
 type Best struct {
 	Players int
 	Needed  int            // players of the smallest match
 	Lacks   map[string]int // places of roles that nobody of the set fills, by role
 }
 
-// Inquire begins an inquiry. For a ticket that is no candidate it returns nil and the reasons in lacks. Regions are those that may host
-// matches.
+// Inquire begins an inquiry. For a ticket that is no candidate it returns nil and the reasons in lacks. Regions are
+// those that may host matches.
 func Inquire(v Version, t *match.Ticket, regions []Region, now time.Time) (q *Inquiry, lacks []Lack) {
 	e := New(v, 0)
 	if _, lacks = e.Candidate(t); len(lacks) > 0 {
@@ -102,7 +106,8 @@ func Inquire(v Version, t *match.Ticket, regions []Region, now time.Time) (q *In
 	return q, nil
 }
 
-// Compare adds another ticket, in any order. It ignores the ticket itself and tickets that are no candidates of the profile.
+// Compare adds another ticket, in any order. It ignores the ticket itself and tickets that are no candidates of the
+// profile.
 func (q *Inquiry) Compare(other *match.Ticket) {
 	e := q.engine
 	if other.ID == q.seed.ticket.ID || len(e.plan.lacks(other)) > 0 {
@@ -204,7 +209,8 @@ func (q *Inquiry) shortlist(c *candidate, fails []failure) {
 	q.relaxed[broken].add(c, len(fails) <= 1)
 }
 
-// everAdmits is mayAdmit under the widest limits that a match of the two can have together with tickets that have waited longer.
+// everAdmits is mayAdmit under the widest limits that a match of the two can have together with tickets that have
+// waited longer.
 func (r *rule) everAdmits(l *lineup, c *candidate) bool {
 	_, pairs := r.condition.(pairwise)
 	if r.age == profile.Youngest || r.age == profile.Each && pairs || len(r.steps) == 0 {

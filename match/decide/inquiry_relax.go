@@ -42,7 +42,8 @@ func (q *Inquiry) relax(fit []*candidate, nodes int) {
 	slices.SortStableFunc(q.findings.Relaxations, func(a, b Relaxation) int { return cmp.Compare(a.change, b.change) })
 }
 
-// narrowest returns the narrowest limits of a rule in a match with the ticket: those of its age, unless a younger one counts.
+// narrowest returns the narrowest limits of a rule in a match with the ticket: those of its age, unless a younger one
+// counts.
 func (q *Inquiry) narrowest(r *rule) *profile.Limits {
 	if r.age == profile.Oldest {
 		return r.limits(q.engine.ageOf(q.seed))
@@ -59,7 +60,8 @@ type trial struct {
 	nodes int // for all searches of the rule
 }
 
-// findLeast searches for the least limit that suffices, by bisection and by probing just below the smallest limit that sufficed so far.
+// findLeast searches for the least limit that suffices, by bisection and by probing just below the smallest limit that
+// sufficed so far.
 func (t *trial) findLeast() (Relaxation, bool) {
 	now := *t.narrowest(t.rule)
 	for _, scale := range scalesOf(t.rule.condition, &now) {
@@ -100,8 +102,8 @@ func (t *trial) narrow(s scale, short, enough float64) float64 {
 	return enough
 }
 
-// try searches with a limit, and returns a limit that suffices, if any: the value that the match measured, if a search under
-// exactly that limit also finds a match. That is not certain: the value of a rule over teams is that of one team.
+// try searches with a limit, and returns a limit that suffices, if any: the value that the match measured, if a search
+// under exactly that limit also finds a match. That is not certain: the value of a rule over teams is that of one team.
 func (t *trial) try(s scale, x float64) (enough float64, ok bool) {
 	limits := s.limits(x)
 	if !t.with(&limits) {

@@ -48,9 +48,9 @@ func (q *Inquiry) takeReached(r *reached) {
 	}
 }
 
-// among searches for a match of the ticket with some candidates, and notes if it ran out of steps. It first searches with the ticket as
-// the oldest. With older tickets the rules may have widened further, so it also tries each of these as the oldest: candidates that
-// are chosen before the oldest would be judged by too narrow limits.
+// among searches for a match of the ticket with some candidates, and notes if it ran out of steps. It first searches
+// with the ticket as the oldest. With older tickets the rules may have widened further, so it also tries each of these
+// as the oldest: candidates that are chosen before the oldest would be judged by too narrow limits.
 func (q *Inquiry) among(list []*candidate, nodes int) bool {
 	s := &q.engine.search
 	cut := false
@@ -103,7 +103,8 @@ func (q *Inquiry) start(nodes int) bool {
 	return e.search.start(e.plan, q.seed, e.now, e.regions.knownRegions, nodes)
 }
 
-// startAnyhow makes a line-up of the ticket even if its own party breaks a rule now: with older tickets the rule may be wider.
+// startAnyhow makes a line-up of the ticket even if its own party breaks a rule now: with older tickets the rule may be
+// wider.
 func (q *Inquiry) startAnyhow(nodes int) {
 	if s := &q.engine.search; !q.start(nodes) {
 		s.line.push(q.seed)
@@ -128,7 +129,8 @@ func (k *choices) fix(list []*candidate, wanted func(*candidate) bool) {
 	}
 }
 
-// best finds the largest set that satisfies the rules that need no teams. It tries the nearest candidates first, then the oldest.
+// best finds the largest set that satisfies the rules that need no teams. It tries the nearest candidates first, then
+// the oldest.
 func (q *Inquiry) best(list []*candidate, nodes int) {
 	s, e := &q.engine.search, q.engine
 	b := &biggest{search: s, maxPlayers: q.mostWith(list)}
@@ -213,7 +215,8 @@ func (q *Inquiry) join() {
 // PutRoster adds an open match that the ticket may join.
 func (q *Inquiry) PutRoster(r Roster) { q.engine.PutRoster(r) }
 
-// shortlist keeps those of the added candidates that a search for a ticket would try first, as choices does, in bounded memory.
+// shortlist keeps those of the added candidates that a search for a ticket would try first, as choices does, in bounded
+// memory.
 type shortlist struct {
 	order   choices // of preference
 	limit   int
@@ -253,8 +256,8 @@ func (l *shortlist) prefer(a, b listed) int {
 	return l.order.prefer(a.c, b.c)
 }
 
-// shorten drops candidates beyond the limit. Half of the places are for the first of each kind: sixty damage dealers nearby must not hide
-// the only healer.
+// shorten drops candidates beyond the limit. Half of the places are for the first of each kind: sixty damage dealers
+// nearby must not hide the only healer.
 func (l *shortlist) shorten() {
 	slices.SortFunc(l.list, l.prefer)
 	if len(l.list) <= l.limit {

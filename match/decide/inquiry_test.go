@@ -100,7 +100,8 @@ func TestAnInquirySaysWhetherThereIsAMatch(t *testing.T) {
 	require.Positive(t, none)
 }
 
-// Pins a change of a rule that is said to give a match and does not, one that is wider than needed, and one that is left out.
+// Pins a change of a rule that is said to give a match and does not, one that is wider than needed, and one that is
+// left out.
 func TestAnInquirySaysTheLeastRelaxation(t *testing.T) {
 	t.Parallel()
 	said, least := 0, 0
@@ -277,7 +278,8 @@ func TestAnInquiryJudgesSets(t *testing.T) {
 	require.Equal(t, 4, f.Best.Players)
 }
 
-// Pins memory that grows with the queue: an inquiry keeps a few hundred of any number of tickets, the only healer among them.
+// Pins memory that grows with the queue: an inquiry keeps a few hundred of any number of tickets, the only healer among
+// them.
 func TestAnInquiryKeepsFew(t *testing.T) {
 	t.Parallel()
 	p := with(game(5, 5), nearSkill(100, step(time.Minute, profile.Limits{Within: 1e6})))

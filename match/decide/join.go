@@ -45,8 +45,8 @@ func (r *roster) compare(o *roster) int {
 	return cmp.Or(r.Opened.Compare(o.Opened), strings.Compare(r.Session, o.Session))
 }
 
-// join looks for an open match that a seed may join, the one that was opened first. The seats that it takes are taken for
-// later seeds, too, until PutRoster.
+// join looks for an open match that a seed may join, the one that was opened first. The seats that it takes are taken
+// for later seeds, too, until PutRoster.
 func (e *Engine) join(c *candidate, found *[]Proposal, spent *int) bool {
 	tried := 0
 	for _, r := range e.rosters {
@@ -141,7 +141,8 @@ func (s *search) byFreeSeats() []int {
 
 func (s *search) freePlaces(team int) int { return s.plan.teams[team].spec.Max - s.placing.sizes[team] }
 
-// fitsInto reports whether a team has room, and the teams stay even: the match must not become more lopsided than it is.
+// fitsInto reports whether a team has room, and the teams stay even: the match must not become more lopsided than it
+// is.
 func (s *search) fitsInto(team int, c *candidate) bool {
 	if s.freePlaces(team) < c.size {
 		return false
@@ -162,8 +163,8 @@ func (s *search) unevenness() int {
 	return most - least
 }
 
-// holdsInTeams casts the roles and judges the rules that look at teams. A role may stay empty while its team has a free seat
-// for it.
+// holdsInTeams casts the roles and judges the rules that look at teams. A role may stay empty while its team has a free
+// seat for it.
 func (s *search) holdsInTeams() bool {
 	s.casting.begin(&s.final)
 	for team := range s.plan.teams {

@@ -182,8 +182,8 @@ func (l *lineup) gatherPick(to []float64, pick int, s scope) []float64 {
 	return foldParty(to, start, s.fold)
 }
 
-// age returns the age that decides the steps of rules. Of Each it is the youngest ticket's, whose steps are the narrowest.
-// Players of an open match do not wait: they have no part in it.
+// age returns the age that decides the steps of rules. Of Each it is the youngest ticket's, whose steps are the
+// narrowest. Players of an open match do not wait: they have no part in it.
 func (l *lineup) age(a profile.Age) time.Duration {
 	s := l.span(nil)
 	if s.earliest > s.latest {
@@ -224,8 +224,8 @@ func (l *lineup) widest(a profile.Age, c *candidate) time.Duration {
 	return time.Duration(l.now - s.earliest)
 }
 
-// binds reports whether a rule whose age is Each has not ended for a ticket. It holds for a pair of which it binds one, since the narrower
-// of two steps counts. Those of an open match have no part in it.
+// binds reports whether a rule whose age is Each has not ended for a ticket. It holds for a pair of which it binds one,
+// since the narrower of two steps counts. Those of an open match have no part in it.
 func (l *lineup) binds(r *rule, c *candidate) bool {
 	return !c.seated && !r.limits(l.ageOf(c)).Ended
 }

@@ -71,8 +71,8 @@ func (s *search) holdsWithoutTeams() bool {
 	return over == 0 && (regions != 0 || s.final.allowedRegions == 0)
 }
 
-// judge judges the rules that look at teams or roles, or the others, and returns how far they are from holding, and where all of
-// them hold.
+// judge judges the rules that look at teams or roles, or the others, and returns how far they are from holding, and
+// where all of them hold.
 func (s *search) judge(byTeam bool) (over float64, regions uint64) {
 	p := &s.placing
 	if len(p.verdicts) != len(s.plan.rules) {
@@ -165,8 +165,8 @@ func (s *search) castable(team int) bool {
 	return len(t.roles) == 0 || s.casting.recast(team, t.roles) <= t.spec.Max-s.placing.sizes[team]
 }
 
-// teamOrder returns the teams with a place for a unit: first the one that lacks most of its least size, then the emptiest,
-// then the weakest. Of teams that are empty and interchangeable it returns one.
+// teamOrder returns the teams with a place for a unit: first the one that lacks most of its least size, then the
+// emptiest, then the weakest. Of teams that are empty and interchangeable it returns one.
 func (s *search) teamOrder(i int, u *unit) []int {
 	p := &s.placing
 	n := len(s.plan.teams)
@@ -221,8 +221,8 @@ func (pl *plan) strength(c *candidate, player int) float64 {
 	return total
 }
 
-// packs reports whether the parties of the line-up and c fit into the teams without being split. Players who came alone fit
-// wherever there is room.
+// packs reports whether the parties of the line-up and c fit into the teams without being split. Players who came alone
+// fit wherever there is room.
 func (s *search) packs(l *lineup, c *candidate) bool {
 	if s.plan.split {
 		return true
@@ -255,8 +255,8 @@ func (s *search) parties(l *lineup, c *candidate) []int {
 	return parties
 }
 
-// packInto looks for a place for each party, the largest first. It returns true when the steps are used up, because what
-// follows decides exactly.
+// packInto looks for a place for each party, the largest first. It returns true when the steps are used up, because
+// what follows decides exactly.
 func packInto(room, parties []int, steps *int) bool {
 	if len(parties) == 0 {
 		return true

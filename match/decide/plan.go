@@ -46,12 +46,13 @@ type plan struct {
 	rates      bool  // a rule compares numbers that depend on the role that a player gets
 	// byMean says that steps go by the mean age of a match: it passes them at times that no ticket knows.
 	byMean bool
-	// mayLeaveRoles says that a match may be valid only if fewer players than possible have a role: rules look at those who have it.
+	// mayLeaveRoles says that a match may be valid only if fewer players than possible have a role: rules look at those
+	// who have it.
 	mayLeaveRoles bool
 }
 
-// pivot is the number along which candidates are sorted: what the first `near` rule compares, else the first one that is traded, else what
-// the first `balance` rule compares, else the ticket's age.
+// pivot is the number along which candidates are sorted: what the first `near` rule compares, else the first one that
+// is traded, else what the first `balance` rule compares, else the ticket's age.
 type pivot struct {
 	rule   *rule // nil: no rule limits it
 	column int
@@ -128,8 +129,9 @@ func (c *column) like(o *column) bool {
 		slices.Equal(c.anyOf, o.anyOf)
 }
 
-// choosePivot takes the first `near` rule that is not part of another. Its limit gives seeds a window unless it compares
-// only some of the players. Without one, numbers that are traded or balanced make near candidates the better ones, without a window.
+// choosePivot takes the first `near` rule that is not part of another. Its limit gives seeds a window unless it
+// compares only some of the players. Without one, numbers that are traded or balanced make near candidates the better
+// ones, without a window.
 func (pl *plan) choosePivot() {
 	for _, r := range allOf(pl.rules) {
 		n, ok := r.condition.(*near)

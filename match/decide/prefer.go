@@ -5,9 +5,10 @@ import (
 	"slices"
 )
 
-// A preference is a rule that a match should satisfy, but need not. When a seed has a match, it is searched for again with preferences among
-// the rules: with the sets of them that weigh most first, until one gives a match or those that are left weigh no more than what the match
-// satisfies anyway. So no match is missed for a preference, and the search leaves out what a preference excludes as it does for a rule.
+// A preference is a rule that a match should satisfy, but need not. When a seed has a match, it is searched for again
+// with preferences among the rules: with the sets of them that weigh most first, until one gives a match or those that
+// are left weigh no more than what the match satisfies anyway. So no match is missed for a preference, and the search
+// leaves out what a preference excludes as it does for a rule.
 
 // preferred is a preference that can be judged.
 type preferred struct {
@@ -24,7 +25,8 @@ type preferredSet struct {
 // preferNodes are the steps of a search with preferences among the rules.
 const preferNodes = baseNodes / 2
 
-// addPreferred compiles the preferences. Their columns exclude no ticket, and they do not say by which latency regions are compared.
+// addPreferred compiles the preferences. Their columns exclude no ticket, and they do not say by which latency regions
+// are compared.
 func (pl *plan) addPreferred() {
 	latency := pl.latency
 	for i := range pl.profile.Prefer {
@@ -50,8 +52,8 @@ func (pl *plan) preferredSet(has func(i int) bool) (set preferredSet) {
 	return set
 }
 
-// prefer replaces the match of a seed that the search has found by one whose preferences weigh more, if it finds one that is due. It
-// returns the steps that it took.
+// prefer replaces the match of a seed that the search has found by one whose preferences weigh more, if it finds one
+// that is due. It returns the steps that it took.
 func (e *Engine) prefer(c *candidate, allowed uint64, nodes int) (spent int) {
 	if len(e.plan.preferred) == 0 {
 		return 0
@@ -131,7 +133,8 @@ func (pl *plan) weightIn(regions uint64, verdicts []verdict) (weight float64) {
 	return weight
 }
 
-// preferredWeight returns what the preferences that the match in s.final satisfies weigh, in the region where that is most.
+// preferredWeight returns what the preferences that the match in s.final satisfies weigh, in the region where that is
+// most.
 func (s *search) preferredWeight() (most float64) {
 	verdicts := s.plan.preferences(&s.final)
 	if s.final.allowedRegions == 0 { // no region is known

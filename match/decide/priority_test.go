@@ -20,8 +20,8 @@ func tanksAreFew(upTo time.Duration) *profile.Profile {
 	return p
 }
 
-// overtaken runs two minutes in which one tank a second comes, and two others that want to be first for ever. It returns when those others
-// came that were matched before one who came at the beginning, and whether that one was.
+// overtaken runs two minutes in which one tank a second comes, and two others that want to be first for ever. It
+// returns when those others came that were matched before one who came at the beginning, and whether that one was.
 func overtaken(upTo time.Duration) (others []time.Duration, matched bool) {
 	e := New(Version{tanksAreFew(upTo), 1}, 1)
 	arrived := map[string]time.Duration{}
@@ -53,7 +53,8 @@ func overtaken(upTo time.Duration) (others []time.Duration, matched bool) {
 	return others, false
 }
 
-// Pins tickets without priority that wait for ever, because others with one keep coming: the greatest head start bounds who overtakes them.
+// Pins tickets without priority that wait for ever, because others with one keep coming: the greatest head start bounds
+// who overtakes them.
 func TestPriorityStarvesNobody(t *testing.T) {
 	t.Parallel()
 	others, matched := overtaken(20 * time.Second)

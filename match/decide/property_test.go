@@ -183,8 +183,8 @@ func TestDecisionsRepeat(t *testing.T) {
 	})
 }
 
-// An engine that lives through changes never proposes a ticket that it does not have, nor one twice, and each match is valid
-// at its time.
+// An engine that lives through changes never proposes a ticket that it does not have, nor one twice, and each match is
+// valid at its time.
 func TestEngineLivesThroughChanges(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

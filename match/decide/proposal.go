@@ -7,8 +7,8 @@ import (
 	"github.com/lattice-director/director/match/profile"
 )
 
-// Version is a numbered version of a profile. The profile must decide by teams and rules, not by a match function, for which
-// there is [Completer].
+// Version is a numbered version of a profile. The profile must decide by teams and rules, not by a match function, for
+// which there is [Completer].
 type Version struct {
 	Profile *profile.Profile
 	Number  int
@@ -59,8 +59,8 @@ type Seat struct {
 type RegionChoice struct {
 	Name string
 	Room bool
-	// Measured says that every player measured the latency to it. Worst and Mean are in milliseconds, of the players, and zero if not
-	// Measured.
+	// Measured says that every player measured the latency to it. Worst and Mean are in milliseconds, of the players,
+	// and zero if not Measured.
 	Measured bool
 	Worst    int
 	Mean     float64
@@ -251,8 +251,8 @@ func (s *search) because(c *candidate) string {
 	return becauseCombination
 }
 
-// Completer completes matches whose tickets a profile's match function has chosen: it adds modes, regions and teams. It is not safe
-// for concurrent use.
+// Completer completes matches whose tickets a profile's match function has chosen: it adds modes, regions and teams. It
+// is not safe for concurrent use.
 type Completer struct{ plan *plan }
 
 // NewCompleter returns the completer of a profile with a match function.
@@ -268,8 +268,8 @@ func (e *Completer) Candidate(t *match.Ticket) (ok bool, why []Lack) {
 	return len(why) == 0, why
 }
 
-// Proposal completes a match of distinct candidates: its modes are those that all tickets allow, its regions are in the order of
-// latencies. team is the team of each ticket, by id; players of a ticket without a team have none.
+// Proposal completes a match of distinct candidates: its modes are those that all tickets allow, its regions are in the
+// order of latencies. team is the team of each ticket, by id; players of a ticket without a team have none.
 func (e *Completer) Proposal(tickets []*match.Ticket, team map[string]string, regions []Region) Proposal {
 	set := newRegionSet(regions)
 	var l lineup

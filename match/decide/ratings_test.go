@@ -27,7 +27,8 @@ func roleQueue() *profile.Profile {
 	return with(p, near)
 }
 
-// Pins teams that are made even by numbers that do not count: those without the role, or in the role that the player had in the other team.
+// Pins teams that are made even by numbers that do not count: those without the role, or in the role that the player
+// had in the other team.
 func TestTeamsAreEvenByTheRatingOfTheRole(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(3, 4))
@@ -75,7 +76,8 @@ func bestRoleSplit(p *Proposal, rating map[string]float64) float64 {
 	return best
 }
 
-// Pins players who get a role without the number that the rule needs of it, and a ticket that is refused although it will take other roles.
+// Pins players who get a role without the number that the rule needs of it, and a ticket that is refused although it
+// will take other roles.
 func TestARoleNeedsItsRating(t *testing.T) {
 	t.Parallel()
 	p := game(2)

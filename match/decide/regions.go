@@ -14,8 +14,8 @@ import (
 // maxRegions is how many game regions a decision considers: they fit into the bits of a word.
 const maxRegions = 64
 
-// RegionsOf returns the game regions that have instances of a mode of the profile, by name, and whether one has room for a match.
-// free has the free seats of the instance with the most, by region and mode.
+// RegionsOf returns the game regions that have instances of a mode of the profile, by name, and whether one has room
+// for a match. free has the free seats of the instance with the most, by region and mode.
 func RegionsOf(p *profile.Profile, free map[string]map[string]int) []Region {
 	var all []Region
 	for _, name := range slices.Sorted(maps.Keys(free)) {
@@ -141,7 +141,8 @@ func first(a, b bool) int {
 	return 1
 }
 
-// choice computes the latencies of a region over all players that measured any; an open match's players have their place.
+// choice computes the latencies of a region over all players that measured any; an open match's players have their
+// place.
 func (s *regionSet) choice(region int, l *lineup) RegionChoice {
 	r := RegionChoice{Name: s.names[region], Room: s.room&(1<<region) != 0}
 	players, total := 0, 0

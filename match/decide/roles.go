@@ -7,8 +7,8 @@ import (
 	"github.com/lattice-director/director/match/profile"
 )
 
-// casting gives roles to players by bipartite matching: players on one side, the places of roles on the other. It looks for
-// augmenting paths, from a place that is still empty over players who change to another place.
+// casting gives roles to players by bipartite matching: players on one side, the places of roles on the other. It looks
+// for augmenting paths, from a place that is still empty over players who change to another place.
 type casting struct {
 	line    *lineup
 	roles   [][]uint8 // by player: what it would take
@@ -37,8 +37,8 @@ func (k *casting) begin(l *lineup) {
 	}
 }
 
-// cast fills the least number of each role's places with players of the team, or of the match with anyTeam, and returns how
-// many places stay empty.
+// cast fills the least number of each role's places with players of the team, or of the match with anyTeam, and returns
+// how many places stay empty.
 func (k *casting) cast(team int, needs []roleNeed) (empty int) {
 	for _, need := range needs {
 		for n := k.holders(team, need.role); n < need.min; n++ {
@@ -111,8 +111,8 @@ func (k *casting) holders(team, role int) int {
 	return n
 }
 
-// A rule may compare numbers that depend on the role that a player gets. Roles are given when the teams are full, so such a rule
-// is judged then; before, it excludes only tickets that break it in whichever roles their players get.
+// A rule may compare numbers that depend on the role that a player gets. Roles are given when the teams are full, so
+// such a rule is judged then; before, it excludes only tickets that break it in whichever roles their players get.
 
 // rates reports whether a rule compares numbers that depend on roles.
 func rates(rules []profile.Rule) bool {
@@ -164,8 +164,8 @@ func (c *candidate) wishedRating(column int, byRole []int, player int) float64 {
 	return c.rating(&scope{column: column, byRole: byRole}, player, role)
 }
 
-// span returns the least and the greatest number of a party along the pivot, in the roles that its players wish first; low > high if all
-// are left out.
+// span returns the least and the greatest number of a party along the pivot, in the roles that its players wish first;
+// low > high if all are left out.
 func (p *pivot) span(c *candidate) (low, high float64) {
 	if p.byRole == nil {
 		return c.span(p.column, p.fold)
@@ -179,8 +179,9 @@ func (p *pivot) span(c *candidate) (low, high float64) {
 	return extremes(foldParty(wished, 0, p.fold))
 }
 
-// bounds returns numbers that a ticket reaches in any case: its least number is at most low, and its greatest is at least high. Without
-// ratings by role they are its least and greatest number. low > high says little or, with infinities, that all its players are left out.
+// bounds returns numbers that a ticket reaches in any case: its least number is at most low, and its greatest is at
+// least high. Without ratings by role they are its least and greatest number. low > high says little or, with
+// infinities, that all its players are left out.
 func (n *near) bounds(c *candidate) (low, high float64) {
 	if n.byRole == nil {
 		return c.span(n.column, n.fold)
@@ -219,8 +220,9 @@ func (n *near) ratings(c *candidate, player int) (least, greatest float64) {
 // maxRoleExchanges bounds how often the rules are judged for other roles in the same teams.
 const maxRoleExchanges = 64
 
-// exchangeRoles lets two players of a team exchange their roles as long as that brings the line-up nearer to holding, and returns how far it
-// is then from that. What it finds depends on the line-up alone, so that a match that holds once holds whenever it is judged.
+// exchangeRoles lets two players of a team exchange their roles as long as that brings the line-up nearer to holding,
+// and returns how far it is then from that. What it finds depends on the line-up alone, so that a match that holds once
+// holds whenever it is judged.
 func (s *search) exchangeRoles(v float64) float64 {
 	l, tried := &s.final, 0
 	for improved := true; improved; {

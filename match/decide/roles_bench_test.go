@@ -14,8 +14,8 @@ import (
 // streamed is the length of a stream in tickets and seconds.
 const streamed = 600
 
-// BenchmarkRoleQueue is ten minutes of a queue of 5 against 5 with parties, with one ticket a second, beside so many that wait for tanks, and
-// without roles. It reports the CPU time of each, and how many times as much roles cost.
+// BenchmarkRoleQueue is ten minutes of a queue of 5 against 5 with parties, with one ticket a second, beside so many
+// that wait for tanks, and without roles. It reports the CPU time of each, and how many times as much roles cost.
 func BenchmarkRoleQueue(b *testing.B) {
 	for _, waiting := range []int{200, 2000, 20_000} {
 		b.Run(fmt.Sprint(waiting), func(b *testing.B) {

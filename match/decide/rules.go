@@ -16,15 +16,16 @@ type rule struct {
 	steps []profile.Step
 	// byTeam says that the rule looks at teams or roles; others hold or not for a set of tickets.
 	byTeam bool
-	// firm says that teams that break the rule break it whoever joins them, so that it can be judged before they are full.
+	// firm says that teams that break the rule break it whoever joins them, so that it can be judged before they are
+	// full.
 	firm bool
 	condition
 }
 
 // condition is what a rule's kind compares.
 type condition interface {
-	// admits reports whether the tickets of the line-up and c may be in one match. It sees no teams and no roles. It may return true
-	// for what judge refuses later, but false only if judge refuses every match that has these tickets.
+	// admits reports whether the tickets of the line-up and c may be in one match. It sees no teams and no roles. It
+	// may return true for what judge refuses later, but false only if judge refuses every match that has these tickets.
 	admits(l *lineup, c *candidate, lim *profile.Limits) bool
 	// judge compares a line-up whose players have their teams and roles.
 	judge(l *lineup, lim *profile.Limits) verdict

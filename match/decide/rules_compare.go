@@ -6,7 +6,8 @@ import (
 	"github.com/lattice-director/director/match/profile"
 )
 
-// compare holds if a measure of the match or of a team compares with a number or with another measure as the operator says.
+// compare holds if a measure of the match or of a team compares with a number or with another measure as the operator
+// says.
 type compare struct {
 	measure      measure
 	operator     profile.Operator
@@ -49,8 +50,8 @@ func (c *compare) admits(_ *lineup, other *candidate, lim *profile.Limits) bool 
 	return low > high || holds(c.operator, low, lim.Number) && holds(c.operator, high, lim.Number)
 }
 
-// mayFail implements refutable. Each player's number that does not compare breaks the rule, so that only a least or a greatest one can hold
-// for good.
+// mayFail implements refutable. Each player's number that does not compare breaks the rule, so that only a least or a
+// greatest one can hold for good.
 func (c *compare) mayFail(l *lineup, other *candidate, lim *profile.Limits) bool {
 	opposite := *c
 	opposite.operator = opposites[c.operator]
@@ -80,8 +81,8 @@ func (c *compare) judge(l *lineup, lim *profile.Limits) verdict {
 	return c.worst(l.values, l.moreValues)
 }
 
-// valuesOf appends the measure's number, or each player's. A mean, least or greatest of nobody has no number, and a comparison
-// without numbers holds.
+// valuesOf appends the measure's number, or each player's. A mean, least or greatest of nobody has no number, and a
+// comparison without numbers holds.
 func (m *measure) valuesOf(l *lineup, to []float64) []float64 {
 	to = l.gather(to, m.scope)
 	switch {

@@ -94,7 +94,8 @@ type refutable interface {
 	mayFail(l *lineup, c *candidate, lim *profile.Limits) bool
 }
 
-// mayFail reports whether the rule may be broken by a match with the line-up and c. Limits that widen are not looked at.
+// mayFail reports whether the rule may be broken by a match with the line-up and c. Limits that widen are not looked
+// at.
 func (r *rule) mayFail(l *lineup, c *candidate) bool {
 	condition, ok := r.condition.(refutable)
 	return !ok || len(r.steps) > 0 || condition.mayFail(l, c, &r.base)

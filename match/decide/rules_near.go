@@ -67,7 +67,8 @@ func scopes(s scope, perTeam bool, l *lineup) []scope {
 	return all
 }
 
-// judgePairs compares each pair of tickets under the narrower of their limits, or each ticket with the mean under its own.
+// judgePairs compares each pair of tickets under the narrower of their limits, or each ticket with the mean under its
+// own.
 func (n *near) judgePairs(l *lineup, r *rule) verdict {
 	worst := verdict{regions: everywhere, ended: true}
 	for _, s := range n.scopes(l) {
@@ -167,7 +168,8 @@ func (n *near) own(c *candidate) float64 {
 	return least
 }
 
-// narrower returns the verdict that leaves less room: one that does not hold, else the one whose value is nearest its limit.
+// narrower returns the verdict that leaves less room: one that does not hold, else the one whose value is nearest its
+// limit.
 func narrower(a, b verdict) verdict {
 	switch {
 	case b.ended:

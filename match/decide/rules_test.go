@@ -156,7 +156,8 @@ func TestLatency(t *testing.T) {
 	require.Len(t, run([]Region{{"eu", false}}, ticket("a", ping("eu", 1)), ticket("b", ping("eu", 1))), 1)
 }
 
-// A rule on latency that ends with time needs no latency from then on; one that does not end makes a ticket without any no candidate.
+// A rule on latency that ends with time needs no latency from then on; one that does not end makes a ticket without any
+// no candidate.
 func TestLatencyThatEnds(t *testing.T) {
 	t.Parallel()
 	rule := profile.Rule{ID: "latency", Kind: profile.Latency, Limits: profile.Limits{Latency: 60 * time.Millisecond, Spread: profile.NoSpread}}

@@ -7,10 +7,10 @@ import (
 	"github.com/lattice-director/director/match/profile"
 )
 
-// Run searches for dirty seeds, oldest first, until none is dirty or the effort is spent, and then sweeps. It returns the
-// matches found, in that order; done is false if the effort did not suffice, and Run should be called again soon. The effort
-// is in steps of the search, of which a core does some millions a second. The tickets of a proposal are no candidates until
-// Return. A now before that of an earlier call counts as that one.
+// Run searches for dirty seeds, oldest first, until none is dirty or the effort is spent, and then sweeps. It returns
+// the matches found, in that order; done is false if the effort did not suffice, and Run should be called again soon.
+// The effort is in steps of the search, of which a core does some millions a second. The tickets of a proposal are no
+// candidates until Return. A now before that of an earlier call counts as that one.
 func (e *Engine) Run(now time.Time, effort int) (found []Proposal, done bool) {
 	e.now = max(e.now, now.UnixNano())
 	e.tick()
@@ -43,7 +43,8 @@ func (e *Engine) try(c *candidate, found *[]Proposal) (spent int) {
 	return spent
 }
 
-// match searches for a new match of a seed: in regions with room, then in all, because players may also wait for a host.
+// match searches for a new match of a seed: in regions with room, then in all, because players may also wait for a
+// host.
 func (e *Engine) match(c *candidate, found *[]Proposal, spent *int) bool {
 	if !e.mayFill(c) {
 		e.rest(c, false)
@@ -77,8 +78,8 @@ func (e *Engine) find(c *candidate, allowed uint64, nodes int) (ok bool, spent i
 	return ok, nodes - e.search.nodes + e.search.choices.scanned/scannedPerStep
 }
 
-// effort returns the steps of a search: more for a seed that has waited longer, and for one whose last searches found nothing, until
-// it is stuck.
+// effort returns the steps of a search: more for a seed that has waited longer, and for one whose last searches found
+// nothing, until it is stuck.
 func (e *Engine) effort(c *candidate) int {
 	if c.tries == stuckAfter {
 		return baseNodes
@@ -86,8 +87,8 @@ func (e *Engine) effort(c *candidate) int {
 	return min(maxNodes, baseNodes<<min(e.plan.momentAfter(e.ageOf(c))+int(c.tries), 8))
 }
 
-// lotOf returns the random numbers of a search. They change with time, so that a search that failed tries other orders when it is
-// repeated, and do not depend on earlier searches, of which a replay that begins later knows nothing.
+// lotOf returns the random numbers of a search. They change with time, so that a search that failed tries other orders
+// when it is repeated, and do not depend on earlier searches, of which a replay that begins later knows nothing.
 func (e *Engine) lotOf(c *candidate) lot {
 	return newLot(e.seed^uint64(e.now/int64(retryAfter)), c.ticket.ID)
 }
@@ -144,7 +145,8 @@ func (e *Engine) sweepOn(effort int, found *[]Proposal) bool {
 	return effort > 0
 }
 
-// Next returns when Run has something to do without a change; ok is false if it never has. After a change, call Run first.
+// Next returns when Run has something to do without a change; ok is false if it never has. After a change, call Run
+// first.
 func (e *Engine) Next() (at time.Time, ok bool) {
 	next := int64(math.MaxInt64)
 	if e.timers.len() > 0 {

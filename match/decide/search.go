@@ -59,9 +59,9 @@ func (s *search) start(pl *plan, seed *candidate, now int64, allowed uint64, nod
 	return true
 }
 
-// choose looks for a match among the choices. It tries the nearest ones first, which is all that most searches need. If that finds
-// none, it fills teams in random orders with half of the steps that are left, and with the others it tries one set of choices after
-// another.
+// choose looks for a match among the choices. It tries the nearest ones first, which is all that most searches need. If
+// that finds none, it fills teams in random orders with half of the steps that are left, and with the others it tries
+// one set of choices after another.
 func (s *search) choose() bool {
 	s.ranOutOfSteps = false
 	if !s.rolesReachable() {
@@ -82,9 +82,9 @@ func (s *search) choose() bool {
 	return s.extend(0, 0)
 }
 
-// extend adds choices from the i-th on until the match holds, taking each back after which it does not. As long as a role is
-// empty it adds only players who fill one, because they are few: whether there are enough shows soon. It ends when only stop
-// steps are left.
+// extend adds choices from the i-th on until the match holds, taking each back after which it does not. As long as a
+// role is empty it adds only players who fill one, because they are few: whether there are enough shows soon. It ends
+// when only stop steps are left.
 func (s *search) extend(i, stop int) bool {
 	empty := s.empty
 	for ; s.line.players < s.plan.maxPlayers; i++ {

@@ -29,8 +29,8 @@ func (e *Engine) dirtyAround(newcomer *candidate) {
 	}
 }
 
-// mayMeet reports whether those whom a newcomer may meet have enough players, and enough with each trait, under the limits of the one that
-// has waited longest.
+// mayMeet reports whether those whom a newcomer may meet have enough players, and enough with each trait, under the
+// limits of the one that has waited longest.
 func (e *Engine) mayMeet(newcomer *candidate) bool {
 	oldest := e.ages.entry(cursor{}).c
 	return e.offers(newcomer, max(e.ageOf(oldest), e.ageOf(newcomer)))
@@ -52,8 +52,8 @@ func (e *Engine) offers(c *candidate, age time.Duration) bool {
 // fewBuckets bounds the buckets of which mayMatch asks each.
 const fewBuckets = 16
 
-// mayMatch reports whether the candidates of any bucket may meet the demand of a match, under the widest limits that one of them has now. With
-// many buckets it gives the answer that promises nothing.
+// mayMatch reports whether the candidates of any bucket may meet the demand of a match, under the widest limits that
+// one of them has now. With many buckets it gives the answer that promises nothing.
 func (e *Engine) mayMatch() bool {
 	if len(e.buckets) > fewBuckets || e.plan.profile.When != profile.Never || e.ages.len == 0 {
 		return true
@@ -79,8 +79,8 @@ func (e *Engine) markDirty(c *candidate) {
 	e.dirty.put(c, e.turn(c))
 }
 
-// rest follows a turn without a match: the seed watches its window, unless it is stuck, and waits for its next moment. A search that
-// ran out of steps is repeated soon, with more of them, until the seed is stuck.
+// rest follows a turn without a match: the seed watches its window, unless it is stuck, and waits for its next moment.
+// A search that ran out of steps is repeated soon, with more of them, until the seed is stuck.
 func (e *Engine) rest(c *candidate, searched bool) {
 	age := e.ageOf(c)
 	if next := int16(e.plan.momentAfter(age)); next != c.moment {
@@ -100,7 +100,8 @@ func (e *Engine) rest(c *candidate, searched bool) {
 	}
 }
 
-// retryAfter is the time between two searches of a seed of which the first ran out of steps: all of them are within a second.
+// retryAfter is the time between two searches of a seed of which the first ran out of steps: all of them are within a
+// second.
 const retryAfter = time.Second / stuckAfter
 
 func (e *Engine) unwatch(c *candidate) {
@@ -110,8 +111,8 @@ func (e *Engine) unwatch(c *candidate) {
 	}
 }
 
-// headStart returns by how much a ticket takes its turn earlier than its age says. It is bounded, so that everybody's turn comes: a ticket
-// is overtaken only by those that arrive within the greatest head start after it.
+// headStart returns by how much a ticket takes its turn earlier than its age says. It is bounded, so that everybody's
+// turn comes: a ticket is overtaken only by those that arrive within the greatest head start after it.
 func (pl *plan) headStart(c *candidate) time.Duration {
 	if pl.priority == noColumn {
 		return 0
@@ -126,8 +127,8 @@ func (pl *plan) headStart(c *candidate) time.Duration {
 	return time.Duration(least * float64(time.Second))
 }
 
-// turn orders the dirty seeds: the oldest first, or those with a head start. With a batch, seeds that are younger than it wait for all older
-// ones and come in the order of its number, so that neighbours follow each other.
+// turn orders the dirty seeds: the oldest first, or those with a head start. With a batch, seeds that are younger than
+// it wait for all older ones and come in the order of its number, so that neighbours follow each other.
 func (e *Engine) turn(c *candidate) int64 {
 	if e.plan.batch < 0 {
 		return c.turn
@@ -227,8 +228,8 @@ func (p *pivot) step(age time.Duration) int {
 	return p.rule.step(age)
 }
 
-// window returns the keys that a candidate may have beside c: of each player within reach of each other. Rounding must not
-// exclude a candidate that the rule admits, so the window is a little wider; the rule itself is judged exactly.
+// window returns the keys that a candidate may have beside c: of each player within reach of each other. Rounding must
+// not exclude a candidate that the rule admits, so the window is a little wider; the rule itself is judged exactly.
 func window(c *candidate, reach float64) (low, high float64) {
 	if math.IsInf(reach, 1) {
 		return math.Inf(-1), math.Inf(1)
@@ -237,8 +238,8 @@ func window(c *candidate, reach float64) (low, high float64) {
 	return c.high - reach - margin, c.low + reach + margin
 }
 
-// windows finds the seeds whose window holds a newcomer. Seeds are sorted by the steps that they have passed: those of equal
-// steps have windows of equal width, so a range of their keys has all the windows that hold a given number.
+// windows finds the seeds whose window holds a newcomer. Seeds are sorted by the steps that they have passed: those of
+// equal steps have windows of equal width, so a range of their keys has all the windows that hold a given number.
 type windows struct {
 	byStep []tree // of candidates that are neither dirty nor stuck
 }
@@ -250,7 +251,8 @@ func (w *windows) treeOf(step int) *tree {
 	return &w.byStep[step]
 }
 
-// windowKey is a candidate's key in the tree of its step. Windows without an end hold everybody: those are sorted by their turns.
+// windowKey is a candidate's key in the tree of its step. Windows without an end hold everybody: those are sorted by
+// their turns.
 func windowKey(p *pivot, c *candidate) float64 {
 	if math.IsInf(p.reach(int(c.step)), 1) {
 		return float64(c.turn)
@@ -262,8 +264,8 @@ func (w *windows) insert(p *pivot, c *candidate) { w.treeOf(int(c.step)).insert(
 
 func (w *windows) remove(p *pivot, c *candidate) { w.treeOf(int(c.step)).remove(windowKey(p, c), c) }
 
-// holding calls f with the seeds whose window may hold the newcomer until f returns false: those that passed the most steps
-// first, for they waited longest, and of those the nearest, or the first in turn if their windows have no end.
+// holding calls f with the seeds whose window may hold the newcomer until f returns false: those that passed the most
+// steps first, for they waited longest, and of those the nearest, or the first in turn if their windows have no end.
 func (w *windows) holding(p *pivot, newcomer *candidate, f func(*candidate) bool) {
 	for step := len(w.byStep) - 1; step >= 0; step-- {
 		t := &w.byStep[step]
@@ -281,14 +283,16 @@ func (w *windows) holding(p *pivot, newcomer *candidate, f func(*candidate) bool
 	}
 }
 
-// sweep goes over all candidates, oldest first, after a change: it reaches the seeds that the change did not make dirty. While
-// anything changes it tries 4,096 a second, or each candidate once a second if there are fewer; then it ends.
+// sweep goes over all candidates, oldest first, after a change: it reaches the seeds that the change did not make
+// dirty. While anything changes it tries 4,096 a second, or each candidate once a second if there are fewer; then it
+// ends.
 type sweep struct {
 	active            bool
-	idle              bool       // until the next Run, which sets when the round begins
-	needsAnotherRound bool       // something changed since it began
-	last              int64      // when it last tried seeds; for a round that has not begun, sweepEvery before it begins
-	from              *candidate // the last one it tried; nil: none
+	idle              bool // until the next Run, which sets when the round begins
+	needsAnotherRound bool // something changed since it began
+	// when it last tried seeds; for a round that has not begun, sweepEvery before it begins
+	last int64
+	from *candidate // the last one it tried; nil: none
 }
 
 // The sweep goes on every so often, over so many seeds, and after a pause over those of a second at most.
@@ -307,9 +311,9 @@ func (s *sweep) begin() {
 	*s = sweep{active: true, idle: true}
 }
 
-// roundEvery is the time between the beginnings of two rounds. A seed that found nothing in one round is unlikely to find something
-// sooner, since newcomers search for themselves. Rounds begin at full seconds, so that their times do not depend on earlier
-// decisions, and a replay that begins later has the same rounds.
+// roundEvery is the time between the beginnings of two rounds. A seed that found nothing in one round is unlikely to
+// find something sooner, since newcomers search for themselves. Rounds begin at full seconds, so that their times do
+// not depend on earlier decisions, and a replay that begins later has the same rounds.
 const roundEvery = time.Second
 
 // round schedules the next round at the next full second.

@@ -179,7 +179,8 @@ func TestLargeMatch(t *testing.T) {
 	}
 }
 
-// Under the age of each, a rule that has ended for two tickets does not hold between them, whoever else is in the match.
+// Under the age of each, a rule that has ended for two tickets does not hold between them, whoever else is in the
+// match.
 func TestPairsThatARuleHasEndedFor(t *testing.T) {
 	t.Parallel()
 	end := step(10*time.Second, profile.Limits{Ended: true})

@@ -9,13 +9,13 @@ import (
 	"github.com/lattice-director/director/match/profile"
 )
 
-// A profile with a trade makes a match when its players have waited, in sum, for as long as its quality costs them ([profile.Trade]).
-// The rule is that of Emek, Kutten and Wattenhofer, "Online matching: haste makes waste!" (2016), in its deterministic form, over
-// matches of any size: a player's cost of a number is its distance from the mean of the match, so that the cost of two players is their
-// difference.
+// A profile with a trade makes a match when its players have waited, in sum, for as long as its quality costs them
+// ([profile.Trade]). The rule is that of Emek, Kutten and Wattenhofer, "Online matching: haste makes waste!" (2016), in
+// its deterministic form, over matches of any size: a player's cost of a number is its distance from the mean of the
+// match, so that the cost of two players is their difference.
 //
-// A seed whose best match is not due waits for the moment when it is. That moment is never later than that of the best match: a ticket
-// that comes later looks for a match itself, and if a ticket leaves, other matches are due later.
+// A seed whose best match is not due waits for the moment when it is. That moment is never later than that of the best
+// match: a ticket that comes later looks for a match itself, and if a ticket leaves, other matches are due later.
 
 // trade is a profile's trade, with the column of its numbers.
 type trade struct {
@@ -130,8 +130,8 @@ func (l *lineup) waitingPlayers() (n int) {
 	return n
 }
 
-// matchDueAt returns when the match in s.final is due, which may be in the past: when its players have waited for as long as it costs, and at the
-// latest at its oldest ticket's last moment.
+// matchDueAt returns when the match in s.final is due, which may be in the past: when its players have waited for as
+// long as it costs, and at the latest at its oldest ticket's last moment.
 func (s *search) matchDueAt(regions *regionSet) int64 {
 	waited, last := time.Duration(0), int64(math.MaxInt64)
 	for _, c := range s.final.picks {
@@ -175,7 +175,8 @@ func (k *choices) preferTraded(a, b *candidate) int {
 	return cmp.Or(cmp.Compare(k.tradedDelay(a), k.tradedDelay(b)), byAge(a, b))
 }
 
-// tradedDelay returns how much later a pair with c is due than one with an equal that is as old as the seed, in seconds.
+// tradedDelay returns how much later a pair with c is due than one with an equal that is as old as the seed, in
+// seconds.
 func (k *choices) tradedDelay(c *candidate) float64 {
 	delay := time.Duration(c.created - k.seed.created).Seconds()
 	for i := range k.plan.trades {

@@ -62,7 +62,8 @@ func TestAPairIsMadeWhenItHasWaitedForItsDifference(t *testing.T) {
 	require.Equal(t, [][]string{{"ada", "bo"}}, runAt(e, 6.000001))
 }
 
-// A newcomer is preferred by how near it is and how long it has waited, and the ticket that it leaves waits for the next best.
+// A newcomer is preferred by how near it is and how long it has waited, and the ticket that it leaves waits for the
+// next best.
 func TestATicketLeavesItsPartnerForABetterOne(t *testing.T) {
 	t.Parallel()
 	e := traded(t, tradedDuel)
@@ -89,8 +90,8 @@ func TestATradeEndsBeforeTheTicketDoes(t *testing.T) {
 	require.Equal(t, [][]string{{"ada", "bo"}}, runAt(e, 9))
 }
 
-// The cost of a match of many is summed over its players: the distances from its mean, the teams' from theirs, and the detour of each to
-// its game region.
+// The cost of a match of many is summed over its players: the distances from its mean, the teams' from theirs, and the
+// detour of each to its game region.
 func TestCostsOfLargerMatches(t *testing.T) {
 	t.Parallel()
 	e := traded(t, `
@@ -122,8 +123,8 @@ trade: {skill: 10 per second, balance: 20 per second, latency: 5ms per second}
 	require.InDelta(t, seconds, at, 1e-6, "all have waited for as long, each for its share")
 }
 
-// Pins timers that stop: whatever arrives and leaves, a pair that the rules allow is made before its older ticket has waited for nine tenths
-// of its life, at the moments that the engine announces.
+// Pins timers that stop: whatever arrives and leaves, a pair that the rules allow is made before its older ticket has
+// waited for nine tenths of its life, at the moments that the engine announces.
 func TestEveryPairIsMadeInTime(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(3, 4))

@@ -8,9 +8,9 @@ import (
 // leafSize is the greatest number of entries of a leaf: a leaf is searched and shifted within a few cache lines.
 const leafSize = 128
 
-// tree holds candidates in order of a number, then of age. It is a B-tree of two levels: a root, and leaves that also count
-// what they hold, so that ranges are counted without looking at the candidates. With 200,000 candidates the root has some
-// 3,000 leaves, which a range is summed over in about a microsecond.
+// tree holds candidates in order of a number, then of age. It is a B-tree of two levels: a root, and leaves that also
+// count what they hold, so that ranges are counted without looking at the candidates. With 200,000 candidates the root
+// has some 3,000 leaves, which a range is summed over in about a microsecond.
 type tree struct {
 	tops   []entry // of each leaf the last entry
 	leaves []*leaf

@@ -50,7 +50,8 @@ func milliseconds(d time.Duration) *float64 { return finite(float64(d) / float64
 // autofill is the step from which the players of a ticket take any role.
 const autofill = "autofill"
 
-// stepsOf returns how far the rules that widen have widened for a ticket, and the least size of a match where it shrinks.
+// stepsOf returns how far the rules that widen have widened for a ticket, and the least size of a match where it
+// shrinks.
 func stepsOf(p *profile.Profile, t *match.Ticket, now time.Time) []Step {
 	var steps []Step
 	for _, r := range p.Rules {

@@ -17,7 +17,8 @@ type Match struct {
 	Profile string `json:"profile"`
 	Version int    `json:"version"`
 	Seed    string `json:"seed,omitempty"` // 64 bits do not fit into a JSON number
-	// DecidedAt is when a worker decided it, and CommittedAt when its players had their seats; nil: not yet, or no longer known.
+	// DecidedAt is when a worker decided it, and CommittedAt when its players had their seats; nil: not yet, or no
+	// longer known.
 	DecidedAt   time.Time  `json:"decided_at"`
 	CommittedAt *time.Time `json:"committed_at,omitempty"`
 	Deadline    *time.Time `json:"deadline,omitempty"` // of a ready check
@@ -56,7 +57,8 @@ type Why struct {
 	Truncated   bool              `json:"truncated,omitempty"` // the least important fields were left out
 }
 
-// MatchRule is the value and limit of a rule. Text is "ended" after a step that ends it; for a rule over texts it is the shared value.
+// MatchRule is the value and limit of a rule. Text is "ended" after a step that ends it; for a rule over texts it is
+// the shared value.
 type MatchRule struct {
 	Rule  string  `json:"rule"`
 	Value float64 `json:"value"`
@@ -64,7 +66,8 @@ type MatchRule struct {
 	Text  string  `json:"text,omitempty"`
 }
 
-// MatchTrade is what the match cost each of its players by one trade, on average: points of an attribute, or milliseconds.
+// MatchTrade is what the match cost each of its players by one trade, on average: points of an attribute, or
+// milliseconds.
 type MatchTrade struct {
 	Of        string  `json:"of"` // the key of the trade
 	Value     float64 `json:"value"`
@@ -87,18 +90,19 @@ type MatchTeam struct {
 // MatchRegion is a region that suited the match.
 type MatchRegion struct {
 	Region string `json:"region"`
-	Worst  *int   `json:"ms,omitempty"` // the latency of the player who is farthest from it; nil unless every player measured it
+	// the latency of the player who is farthest from it; nil unless every player measured it
+	Worst *int `json:"ms,omitempty"`
 }
 
-// PassedOver is a ticket that the anchor preferred to one that it got, and the rule that excluded it or one of "size", "roles",
-// "mode", "player" and "combination".
+// PassedOver is a ticket that the anchor preferred to one that it got, and the rule that excluded it or one of "size",
+// "roles", "mode", "player" and "combination".
 type PassedOver struct {
 	Ticket  string `json:"ticket_id"`
 	Because string `json:"because"`
 }
 
-// EncodeWhy encodes the reasons of a decision for storage. Where they are too long, it leaves out what says least. Errors: a
-// number that JSON does not have.
+// EncodeWhy encodes the reasons of a decision for storage. Where they are too long, it leaves out what says least.
+// Errors: a number that JSON does not have.
 func EncodeWhy(found decide.Proposal) (json.RawMessage, error) {
 	w := whyOf(found)
 	for _, shorten := range []func(){

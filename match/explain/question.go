@@ -81,8 +81,8 @@ func (e *Explanation) begin(i int, asked Asked) Profile {
 	return found
 }
 
-// regions returns the regions that may host a match. Without any host it returns the regions that the ticket measured, and the
-// answer says that there is no host: otherwise every rule on latency would fail and hide the other reasons.
+// regions returns the regions that may host a match. Without any host it returns the regions that the ticket measured,
+// and the answer says that there is no host: otherwise every rule on latency would fail and hide the other reasons.
 func (e *Explanation) regions(p *profile.Profile) []decide.Region {
 	all := decide.RegionsOf(p, e.Hosts)
 	if len(all) == 0 && len(p.Modes) > 0 {
@@ -122,8 +122,8 @@ func (e *Explanation) Compare(other *match.Ticket) {
 	}
 }
 
-// Answer searches, and returns the answer. Call it once, after all others are compared. partial reports that there are more
-// tickets, which were left out.
+// Answer searches, and returns the answer. Call it once, after all others are compared. partial reports that there are
+// more tickets, which were left out.
 func (e *Explanation) Answer(partial bool) Ticket {
 	e.answer.Partial = partial
 	for i, q := range e.inquiries {

@@ -35,8 +35,8 @@ func reasonsOf(p *profile.Profile, t *match.Ticket, lacks []decide.Lack) []Reaso
 	return all
 }
 
-// LackText says in words what a ticket lacks for a profile, without the names of its players, so that tickets that lack the same have the same
-// text.
+// LackText says in words what a ticket lacks for a profile, without the names of its players, so that tickets that lack
+// the same have the same text.
 func LackText(l decide.Lack, p *profile.Profile, t *match.Ticket) string {
 	switch l.Why {
 	case decide.LacksPool:
@@ -95,8 +95,8 @@ func roleNames(p *profile.Profile) (names []string) {
 	return slices.Compact(names)
 }
 
-// NeverMatches says why a ticket can be in no match of a profile, however long it waits; nil if it may be in one. A ticket of a request
-// need not have an id yet.
+// NeverMatches says why a ticket can be in no match of a profile, however long it waits; nil if it may be in one. A
+// ticket of a request need not have an id yet.
 func NeverMatches(p *profile.Profile, t *match.Ticket) []Reason {
 	return reasonsOf(p, t, decide.NeverMatches(p, t))
 }

@@ -36,17 +36,20 @@ type Profile struct {
 	Others    int      `json:"others"` // candidates of the profile
 	Funnel    []Funnel `json:"funnel,omitempty"`
 	Best      *Best    `json:"best,omitempty"`
-	// Nearest is, of the tickets that cannot be in a match with this one, the one that breaks the fewest rules by the least.
+	// Nearest is, of the tickets that cannot be in a match with this one, the one that breaks the fewest rules by the
+	// least.
 	Nearest *Nearest `json:"nearest,omitempty"`
-	// Match are the tickets of a match that this ticket can have now, and Joins the session of an open match that it can
-	// join. The worker decides about older tickets first, and a match may wait for a server.
+	// Match are the tickets of a match that this ticket can have now, and Joins the session of an open match that it
+	// can join. The worker decides about older tickets first, and a match may wait for a server.
 	Match []string `json:"match,omitempty"`
 	Joins string   `json:"joins,omitempty"`
-	// MatchAt is when Match is made at the latest, by the trade of the profile, unless one of its tickets leaves; nil: at once.
+	// MatchAt is when Match is made at the latest, by the trade of the profile, unless one of its tickets leaves; nil:
+	// at once.
 	MatchAt *time.Time `json:"match_at,omitempty"`
 	// WouldMatch are changes of rules' limits that would each give a match alone; the smallest changes are first.
 	WouldMatch []Limits `json:"would_match,omitempty"`
-	// Search is "complete", or "bounded" if the search ran out of steps: a larger set, or a smaller change, may be possible.
+	// Search is "complete", or "bounded" if the search ran out of steps: a larger set, or a smaller change, may be
+	// possible.
 	Search  string   `json:"search,omitempty"`
 	Regions []Region `json:"regions,omitempty"`
 	NoHost  string   `json:"no_host,omitempty"` // no game region has a game server of the profile's modes
@@ -62,7 +65,8 @@ type Reason struct {
 	Filter    string `json:"filter,omitempty"`
 }
 
-// Step is how far a rule has widened for the age of the ticket. The ages of others in a match may widen it further, or less.
+// Step is how far a rule has widened for the age of the ticket. The ages of others in a match may widen it further, or
+// less.
 type Step struct {
 	Limits
 
@@ -71,7 +75,8 @@ type Step struct {
 
 // Limits are the limits of a rule; which are set depends on its kind. Any reports that there is no limit.
 type Limits struct {
-	Rule      string   `json:"rule"` // its id; "fewer": the least number of players; "autofill": with Any, its players take any role
+	// its id; "fewer": the least number of players; "autofill": with Any, its players take any role
+	Rule      string   `json:"rule"`
 	Within    *float64 `json:"within,omitempty"`
 	To        *float64 `json:"to,omitempty"`
 	AtLeast   *int     `json:"at_least,omitempty"`
@@ -83,9 +88,9 @@ type Limits struct {
 	Any       bool     `json:"any,omitempty"`
 }
 
-// Funnel counts the other candidates that satisfy a rule. For a rule that two tickets can break, Holds counts those that
-// satisfy it in a pair with this ticket, and Left those of them that also satisfy every earlier rule. For another rule, Value
-// is the nearest to Limit that the search reached with enough players; nil: it reached none.
+// Funnel counts the other candidates that satisfy a rule. For a rule that two tickets can break, Holds counts those
+// that satisfy it in a pair with this ticket, and Left those of them that also satisfy every earlier rule. For another
+// rule, Value is the nearest to Limit that the search reached with enough players; nil: it reached none.
 type Funnel struct {
 	Rule  string   `json:"rule"` // its id, or "size", "mode" or "player"
 	Holds *int     `json:"holds,omitempty"`
@@ -107,7 +112,8 @@ type Nearest struct {
 	Fails    []Fail `json:"fails"`
 }
 
-// Fail is a rule that does not hold, or "size", "mode" or "player". Value and Limit are set if the rule measures something.
+// Fail is a rule that does not hold, or "size", "mode" or "player". Value and Limit are set if the rule measures
+// something.
 type Fail struct {
 	Rule  string  `json:"rule"`
 	Value float64 `json:"value"`

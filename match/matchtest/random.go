@@ -58,8 +58,8 @@ func Pools() *rapid.Generator[match.Pool] {
 	})
 }
 
-// Fitting generates pools that often hold f: their strings and tags are some of those of f, and their ranges, with random
-// ends, are of doubles that f has.
+// Fitting generates pools that often hold f: their strings and tags are some of those of f, and their ranges, with
+// random ends, are of doubles that f has.
 func Fitting(f match.Fields) *rapid.Generator[match.Pool] {
 	return rapid.Custom(func(t *rapid.T) match.Pool {
 		var p match.Pool

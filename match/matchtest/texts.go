@@ -46,8 +46,8 @@ func stringArgs() (cases []Case) {
 
 type oddText struct{ name, text string }
 
-// oddTexts returns texts that the protocol allows and that stores often handle wrongly: Postgres text cannot hold U+0000,
-// and an index entry cannot be larger than a third of a page.
+// oddTexts returns texts that the protocol allows and that stores often handle wrongly: Postgres text cannot hold
+// U+0000, and an index entry cannot be larger than a third of a page.
 func oddTexts() []oddText {
 	var long strings.Builder // a text that does not compress
 	for sum := sha256.Sum256(nil); long.Len() < 9000; sum = sha256.Sum256(sum[:]) {

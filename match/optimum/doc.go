@@ -1,8 +1,9 @@
-// Package optimum computes the least cost at which tickets could have been matched in pairs by somebody who knew all arrivals in
-// advance. No decision uses it: simulations and tests compare what a queue costs with it.
+// Package optimum computes the least cost at which tickets could have been matched in pairs by somebody who knew all
+// arrivals in advance. No decision uses it: simulations and tests compare what a queue costs with it.
 //
-// It is a maximum-weight matching in a general graph, found by Edmonds' blossom algorithm with dual variables, in the form that
-// takes time cubic in the number of tickets (Galil, "Efficient algorithms for finding maximum matching in graphs", 1986).
+// It is a maximum-weight matching in a general graph, found by Edmonds' blossom algorithm with dual variables, in the
+// form that takes time cubic in the number of tickets (Galil, "Efficient algorithms for finding maximum matching in
+// graphs", 1986).
 //
 //	pairs.go    tickets into pairs: costs into weights
 //	matching.go one matching: phases that each add a pair, and the dual variables

@@ -81,8 +81,8 @@ func (g *graph) match() []int {
 // slack is how far an edge is from being allowed in the matching; 0: it is.
 func (g *graph) slack(e edge) int64 { return g.dual[e.source] + g.dual[e.target] - 2*e.weight }
 
-// phase grows trees from all vertices without a mate until a path between two of them adds a pair. It returns false if no further pair
-// makes the matching better.
+// phase grows trees from all vertices without a mate until a path between two of them adds a pair. It returns false if
+// no further pair makes the matching better.
 func (g *graph) phase() bool {
 	g.pending = g.pending[:0]
 	for node, top := range g.top {
@@ -162,8 +162,8 @@ func (g *graph) findNearest(node int) {
 	}
 }
 
-// adjust changes the dual variables by as much as makes an edge tight or a blossom expandable. It returns false if the vertices without
-// a mate cost nothing any more: then the matching has the greatest weight.
+// adjust changes the dual variables by as much as makes an edge tight or a blossom expandable. It returns false if the
+// vertices without a mate cost nothing any more: then the matching has the greatest weight.
 func (g *graph) adjust() bool {
 	by := g.step()
 	for vertex := range g.size {
@@ -259,7 +259,8 @@ func (g *graph) above(node int) int {
 	return g.top[g.parent[g.top[g.mate[node]]]]
 }
 
-// meet returns the outer node at which the paths of two outer nodes to their roots meet; none: they are in different trees.
+// meet returns the outer node at which the paths of two outer nodes to their roots meet; none: they are in different
+// trees.
 func (g *graph) meet(a, b int) int {
 	g.visit++
 	for a != none || b != none {

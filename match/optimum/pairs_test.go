@@ -27,8 +27,9 @@ func every(n int, pair func(i, j int) float64, alone func(i int) float64, done i
 	return best
 }
 
-// The least cost is that of the best of all ways to make pairs: for points in a plane, and for costs without any structure, of which
-// some pairs cannot meet. Small whole costs make ties, and odd cycles of equal edges, which are what blossoms are for.
+// The least cost is that of the best of all ways to make pairs: for points in a plane, and for costs without any
+// structure, of which some pairs cannot meet. Small whole costs make ties, and odd cycles of equal edges, which are
+// what blossoms are for.
 func TestPairsAreTheBestOfAll(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -1,6 +1,6 @@
-// Package parity_test proves that profiles can say what other matchmakers can: testdata holds a profile for each kind of
-// rule of FlexMatch, PlayFab, Unity and Nakama, for FlexMatch's public examples and for queues of games, each with tickets that must match and
-// tickets that must not. docs/how-to/move-from-other-matchmakers.md explains them.
+// Package parity_test proves that profiles can say what other matchmakers can: testdata holds a profile for each kind
+// of rule of FlexMatch, PlayFab, Unity and Nakama, for FlexMatch's public examples and for queues of games, each with
+// tickets that must match and tickets that must not. docs/how-to/move-from-other-matchmakers.md explains them.
 package parity_test
 
 import (

@@ -126,8 +126,8 @@ func (c *converter) reserved(declared *node) {
 	}
 }
 
-// messages returns the attributes that game servers read without tell: those of the rules. Lists of players to avoid are
-// private.
+// messages returns the attributes that game servers read without tell: those of the rules. Lists of players to avoid
+// are private.
 func (c *converter) messages() []string {
 	var all []string
 	var add func(rules []Rule)

@@ -31,12 +31,13 @@ type Profile struct {
 	Trade      []Trade // what waiting is worth, sorted by key; empty: a match is made at once
 	Order      []Order // how a seed orders its candidates; the older of equal ones is first
 	JoinInProgress
-	Accept   time.Duration   // how long players have to accept a match; 0: they are not asked
-	TTL      time.Duration   // after which a ticket leaves the queue
-	Data     json.RawMessage // for the game server, with sorted keys; nil: none
-	Tell     []string        // the attributes that game servers read in the roster; by default those of the rules, except of avoid
-	Regions  []string        // game regions in order of preference, when no latencies decide
-	Function *Function       // decides instead of teams and rules; nil: they do
+	Accept time.Duration   // how long players have to accept a match; 0: they are not asked
+	TTL    time.Duration   // after which a ticket leaves the queue
+	Data   json.RawMessage // for the game server, with sorted keys; nil: none
+	// the attributes that game servers read in the roster; by default those of the rules, except of avoid
+	Tell     []string
+	Regions  []string  // game regions in order of preference, when no latencies decide
+	Function *Function // decides instead of teams and rules; nil: they do
 }
 
 // Pivot returns the attribute of the first near rule, by which tickets are ordered and grouped; "" without such a rule.
@@ -106,7 +107,8 @@ type Batch struct {
 
 // Priority lets tickets take their turn earlier, as if they had waited for longer.
 type Priority struct {
-	Attribute string        // the attribute with the seconds; of a party the least counts, and players without it have 0. "": nobody does
+	// the attribute with the seconds; of a party the least counts, and players without it have 0. "": nobody does
+	Attribute string
 	UpTo      time.Duration // the most that counts: who arrives later than that after another ticket never overtakes it
 }
 

@@ -9,7 +9,8 @@ import (
 
 // Rule is a condition on the players of a match. Its kind determines which fields it uses.
 type Rule struct {
-	ID      string // unique in the profile; by default the kind and the attribute, as "near-skill", below or as "or/near-skill"
+	// unique in the profile; by default the kind and the attribute, as "near-skill", below or as "or/near-skill"
+	ID      string
 	Kind    RuleKind
 	Age     Age    // whose waiting time decides its step; the profile's by default
 	Role    string // only players that fill this role count; "": all
@@ -119,7 +120,8 @@ type Compare struct {
 
 // Measure is a number computed from the players of a match or a team.
 type Measure struct {
-	Take      Fold   // FoldEach: the comparison must hold for each player; else FoldSum, FoldMean, FoldMin, FoldMax or FoldCount
+	// FoldEach: the comparison must hold for each player; else FoldSum, FoldMean, FoldMin, FoldMax or FoldCount
+	Take      Fold
 	Attribute string // an attribute
 	Team      string // the name of a team; "": the whole match
 	// ByRole are the attributes that count in place of Of for players who fill a role, sorted by role.

@@ -28,7 +28,8 @@ func BenchmarkHour(b *testing.B) {
 	}
 }
 
-// profiles have rules under which most searches find a match. Rules under which many find none take longer, as in the director loop.
+// profiles have rules under which most searches find a match. Rules under which many find none take longer, as in the
+// director loop.
 var profiles = map[string]string{
 	"1v1": "name: duel\nteams: [{name: red, players: 1}, {name: blue, players: 1}]\n" +
 		"rules: [{near: skill, within: 50, widen: [{after: 10s, within: 100}]}, {latency: 80ms}]\n",

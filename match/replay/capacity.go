@@ -13,7 +13,8 @@ type Capacity struct {
 	Shortages []Shortage
 }
 
-// Shortage is a time in which a match waited for a server of a game region. When it ends, a server has room for one match.
+// Shortage is a time in which a match waited for a server of a game region. When it ends, a server has room for one
+// match.
 type Shortage struct {
 	Region     string
 	Begin, End time.Time
@@ -74,7 +75,8 @@ func (s *servers) advance(now time.Time) (seated []decided) {
 	return seated
 }
 
-// seat returns the matches that get a server when a shortage ends: one, or all if it was the last shortage of the region.
+// seat returns the matches that get a server when a shortage ends: one, or all if it was the last shortage of the
+// region.
 func (s *servers) seat(region string) (seated []decided) {
 	s.waiting = slices.DeleteFunc(s.waiting, func(d decided) bool {
 		if !slices.Contains(d.regions, region) || s.openByRegion[region] > 0 && len(seated) > 0 {

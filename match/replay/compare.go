@@ -50,8 +50,8 @@ func (r *run) compare(p *proposal) {
 	}
 }
 
-// recordedAlike reports whether a match was recorded with exactly these tickets. Their teams must be equal if both drew sides with the
-// same seed.
+// recordedAlike reports whether a match was recorded with exactly these tickets. Their teams must be equal if both drew
+// sides with the same seed.
 func (r *run) recordedAlike(p *proposal) bool {
 	first := p.tickets[0].Recorded
 	if first == nil || first.Tickets != len(p.tickets) {

@@ -16,8 +16,8 @@ type Difference struct {
 	since time.Time // when history and replay part
 }
 
-// differ notes a ticket of a recorded match that the replay did not match as recorded: it matched the ticket with others at a moment or,
-// with nil, not at all.
+// differ notes a ticket of a recorded match that the replay did not match as recorded: it matched the ticket with
+// others at a moment or, with nil, not at all.
 func (r *run) differ(w *waiting, p *proposal, at time.Time) {
 	was := w.Recorded
 	if was == nil || !r.hasSameRules(was.Version) || !was.DecidedAt.Before(r.End) {
@@ -59,8 +59,8 @@ func (r *run) whyDifferent(w *waiting, p *proposal, at time.Time) string {
 // maxNamed bounds the tickets that a difference names.
 const maxNamed = 8
 
-// othersOf names the tickets that the replay matched w with and that its recorded match does not have; gone says that one of these left at
-// about that time.
+// othersOf names the tickets that the replay matched w with and that its recorded match does not have; gone says that
+// one of these left at about that time.
 func (r *run) othersOf(w *waiting, p *proposal) (others, gone string) {
 	var named []string
 	for _, o := range p.tickets {

@@ -1,13 +1,14 @@
 // Package replay runs a profile on recorded or simulated tickets in virtual time. It reports how long
 // they wait, how good their matches are, and, for recorded tickets, how that compares with the history.
 //
-// What lives elsewhere: match/decide decides, match/simulate makes arrivals, internal/matching/replayer reads the history and shows reports.
+// What lives elsewhere: match/decide decides, match/simulate makes arrivals, internal/matching/replayer reads the
+// history and shows reports.
 //
 // The package is pure. It knows no database, clock or file. The same input has the same report, to the byte.
 //
-// Virtual time moves from event to event: a ticket arrives or leaves, a ready check ends, a server becomes free, or the engine has
-// scheduled work. The director loop decides at the same moments (internal/matching/loop/decider.go), which is why a replay of
-// the version that was live repeats its matches.
+// Virtual time moves from event to event: a ticket arrives or leaves, a ready check ends, a server becomes free, or the
+// engine has scheduled work. The director loop decides at the same moments (internal/matching/loop/decider.go), which
+// is why a replay of the version that was live repeats its matches.
 //
 //	input.go     what is replayed
 //	run.go       virtual time

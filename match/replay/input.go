@@ -34,11 +34,12 @@ type Input struct {
 type Arrival struct {
 	Ticket *match.Ticket
 	SeenAt time.Time // when it became a candidate
-	// LeftAt is when it left without a match of this profile, for the reason in Why; zero: it waits until it is matched.
+	// LeftAt is when it left without a match of this profile, for the reason in Why; zero: it waits until it is
+	// matched.
 	LeftAt time.Time
 	Why    Leaving
-	// LeftSeen is when the worker learned that it had left: until then it had a part in searches, and a match with it could not be
-	// committed. Zero: at once, or not known.
+	// LeftSeen is when the worker learned that it had left: until then it had a part in searches, and a match with it
+	// could not be committed. Zero: at once, or not known.
 	LeftSeen time.Time
 	Recorded *RecordedMatch // its match in the history; nil: none of this profile
 }

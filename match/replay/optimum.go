@@ -127,8 +127,9 @@ func (s *singles) compare(end time.Time) *Optimum {
 	}
 }
 
-// block is a part of the tickets, by arrival. What is outside is left out so that the result is at most what the optimum of all tickets pays
-// for the part: a ticket may be paired with one outside for no more than the time between it and the end of the part.
+// block is a part of the tickets, by arrival. What is outside is left out so that the result is at most what the
+// optimum of all tickets pays for the part: a ticket may be paired with one outside for no more than the time between
+// it and the end of the part.
 type block struct {
 	*singles
 

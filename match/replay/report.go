@@ -19,13 +19,14 @@ type Report struct {
 	Recorded *Side `json:"recorded,omitempty"`
 	// Reproduced compares the matches themselves; nil if nothing was recorded.
 	Reproduced *Reproduced `json:"reproduced,omitempty"`
-	// Optimum compares what tickets paid by the profile's trade with the least that they could have; nil unless the profile trades attributes
-	// and pairs tickets of one player.
+	// Optimum compares what tickets paid by the profile's trade with the least that they could have; nil unless the
+	// profile trades attributes and pairs tickets of one player.
 	Optimum *Optimum `json:"optimum,omitempty"`
-	// NoCandidates says which tickets the rules leave out: nobody who waits longer would be matched either. Only tickets that name the
-	// profile count. A ticket may lack several things.
+	// NoCandidates says which tickets the rules leave out: nobody who waits longer would be matched either. Only
+	// tickets that name the profile count. A ticket may lack several things.
 	NoCandidates NoCandidates `json:"no_candidates"`
-	// Censored counts the tickets that waited longer than they did in the history: whether their players would have stayed is unknown.
+	// Censored counts the tickets that waited longer than they did in the history: whether their players would have
+	// stayed is unknown.
 	Censored int `json:"censored"`
 	// NotReproduced lists in words how the replay differs from a real queue.
 	NotReproduced []string `json:"not_reproduced"`
@@ -47,8 +48,9 @@ type TradePart struct {
 	Seconds   float64 `json:"cost_s"`
 }
 
-// Optimum is what tickets paid, and the least that they could have if somebody had known all arrivals in advance and the rules allowed
-// every pair. It is computed of up to 2,100 tickets, in parts: the true least is as high or a little higher, so Ratio is an upper bound.
+// Optimum is what tickets paid, and the least that they could have if somebody had known all arrivals in advance and
+// the rules allowed every pair. It is computed of up to 2,100 tickets, in parts: the true least is as high or a little
+// higher, so Ratio is an upper bound.
 type Optimum struct {
 	Tickets int     `json:"tickets"`
 	Least   float64 `json:"least_s"` // a ticket, in seconds of waiting
@@ -70,12 +72,13 @@ type LackingCount struct {
 	Tickets   int               `json:"tickets"`
 }
 
-// Reproduced counts the recorded matches that the replay made with exactly the same tickets, in the same teams if the history
-// drew sides with the same seed.
+// Reproduced counts the recorded matches that the replay made with exactly the same tickets, in the same teams if the
+// history drew sides with the same seed.
 type Reproduced struct {
 	Matches int `json:"matches"`
 	Of      int `json:"of"`
-	// SameRules counts those of Of that were made by the rules that are replayed. Only these are expected to be reproduced.
+	// SameRules counts those of Of that were made by the rules that are replayed. Only these are expected to be
+	// reproduced.
 	SameRules int `json:"same_rules"`
 	FromSame  int `json:"reproduced_of_same_rules"`
 	Owners    int `json:"owners"` // how often a worker began to decide, by the seeds of the matches
@@ -90,13 +93,14 @@ type Side struct {
 	Matched      int       `json:"matched"` // tickets
 	NeverMatched Unmatched `json:"never_matched"`
 	Matches      int       `json:"matches"`
-	// Waiting is in seconds, from the creation of a ticket to the decision of its match, or to its server where capacity is
-	// limited. Bins has the same tickets.
-	Waiting Quantiles  `json:"waiting_s"`
-	Bins    []Bin      `json:"waiting_bins"`
-	Trade   *TradeCost `json:"trade,omitempty"` // nil: the profile has no trade or, of the history, one of latency or balance
-	// Bands are the matches by the mean waiting of their tickets, with how far apart their players are by the first near or balance
-	// rule. Only of the replayed side, and of bands that have matches.
+	// Waiting is in seconds, from the creation of a ticket to the decision of its match, or to its server where
+	// capacity is limited. Bins has the same tickets.
+	Waiting Quantiles `json:"waiting_s"`
+	Bins    []Bin     `json:"waiting_bins"`
+	// nil: the profile has no trade or, of the history, one of latency or balance
+	Trade *TradeCost `json:"trade,omitempty"`
+	// Bands are the matches by the mean waiting of their tickets, with how far apart their players are by the first
+	// near or balance rule. Only of the replayed side, and of bands that have matches.
 	Bands   []Band    `json:"spread_by_waiting,omitempty"`
 	Quality []Quality `json:"quality"`
 	// Preferences are how many matches satisfy the profile's preferences. Only of the replayed side.
@@ -134,8 +138,8 @@ type Bin struct {
 	Tickets int     `json:"tickets"`
 }
 
-// Band counts the matches whose tickets waited on average for less than UpTo seconds, and at least for the band before it. UpTo 0: all
-// others.
+// Band counts the matches whose tickets waited on average for less than UpTo seconds, and at least for the band before
+// it. UpTo 0: all others.
 type Band struct {
 	UpTo    float64 `json:"up_to_s"`
 	Matches int     `json:"matches"`

@@ -42,8 +42,8 @@ type run struct {
 	progressAt         time.Time   // the virtual time of the last call of Progress
 }
 
-// Run runs a replay. Its memory grows with the tickets that wait at the same time, not with their total. Errors: the input cannot be
-// replayed; those of Arrivals and Matches; ctx ended.
+// Run runs a replay. Its memory grows with the tickets that wait at the same time, not with their total. Errors: the
+// input cannot be replayed; those of Arrivals and Matches; ctx ended.
 func Run(ctx context.Context, in Input) (*Report, error) {
 	if err := in.check(); err != nil {
 		return nil, err
@@ -224,8 +224,8 @@ func (r *run) propose(found decide.Proposal, at time.Time) {
 	r.servers.waiting = append(r.servers.waiting, decided{p, regions})
 }
 
-// hasLostTickets drops a match of which a ticket had left already, when the worker learns of it: its commit failed, and the other tickets are
-// candidates again.
+// hasLostTickets drops a match of which a ticket had left already, when the worker learns of it: its commit failed, and
+// the other tickets are candidates again.
 func (r *run) hasLostTickets(p *proposal) bool {
 	var at time.Time
 	var stay []string
@@ -243,7 +243,8 @@ func (r *run) hasLostTickets(p *proposal) bool {
 	return true
 }
 
-// accepted asks the players. A party that declines leaves when the ready check ends, and the others are candidates again.
+// accepted asks the players. A party that declines leaves when the ready check ends, and the others are candidates
+// again.
 func (r *run) accepted(p *proposal) bool {
 	var stay []string
 	var decline []*waiting

@@ -61,7 +61,8 @@ func run(t *testing.T, document string, change func(*replay.Input), arrivals ...
 	return report
 }
 
-// A match is decided at the moment at which the rules first allow it: when the second ticket comes, or when a rule widens.
+// A match is decided at the moment at which the rules first allow it: when the second ticket comes, or when a rule
+// widens.
 func TestTicketsWaitUntilTheRulesAllowAMatch(t *testing.T) {
 	t.Parallel()
 	r := run(t, duel, nil, at(0, "ada", 1000), at(3, "bo", 1050), at(5, "cy", 2000), at(6, "di", 2250))
@@ -71,7 +72,8 @@ func TestTicketsWaitUntilTheRulesAllowAMatch(t *testing.T) {
 	require.InDelta(t, 150, r.Replayed.Quality[0].Values.Mean, 0.001)
 }
 
-// A player who cancelled is not matched after that, and one who was matched then waits on: that is what censored counts.
+// A player who cancelled is not matched after that, and one who was matched then waits on: that is what censored
+// counts.
 func TestWhoLeftAndWhoIsCensored(t *testing.T) {
 	t.Parallel()
 	quit := at(0, "ada", 1000)
@@ -97,8 +99,8 @@ func TestReproducedMatches(t *testing.T) {
 	require.Equal(t, [4]int{1, 3, 3, 1}, [4]int{r.Reproduced.Matches, r.Reproduced.Of, r.Reproduced.SameRules, r.Reproduced.FromSame})
 }
 
-// The first match that differs is named with what the replay did instead and what is known of the cause; nothing is named if all are
-// reproduced.
+// The first match that differs is named with what the replay did instead and what is known of the cause; nothing is
+// named if all are reproduced.
 func TestTheFirstDifference(t *testing.T) {
 	t.Parallel()
 	quit := at(2, "cy", 1000)
@@ -118,8 +120,9 @@ func TestTheFirstDifference(t *testing.T) {
 	require.Nil(t, r.Reproduced.First)
 }
 
-// A worker that does not know yet that a ticket has left decides a match with it, which cannot be committed; the others are candidates
-// again when it learns of it. Pins replays that ended a cancelled ticket's part in searches when it left.
+// A worker that does not know yet that a ticket has left decides a match with it, which cannot be committed; the others
+// are candidates again when it learns of it. Pins replays that ended a cancelled ticket's part in searches when it
+// left.
 func TestAMatchWithATicketThatHasLeft(t *testing.T) {
 	t.Parallel()
 	quit := at(0, "ada", 1000)

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// sketch counts numbers so that quantiles are known within 2 % of their value, in memory that does not grow with their number:
-// some thousand buckets at most, each 2 % wider than the one before it. The quantile is the mean of its bucket.
+// sketch counts numbers so that quantiles are known within 2 % of their value, in memory that does not grow with their
+// number: some thousand buckets at most, each 2 % wider than the one before it. The quantile is the mean of its bucket.
 type sketch struct {
 	n       int
 	sum     float64

@@ -61,8 +61,8 @@ type pastMatch struct {
 	numbers [][]float64 // by trade, of the players that have one
 }
 
-// pastTrades computes what recorded matches cost by the profile's trades. It knows neither their teams' values nor the latencies to their
-// game region, so it needs trades of attributes alone.
+// pastTrades computes what recorded matches cost by the profile's trades. It knows neither their teams' values nor the
+// latencies to their game region, so it needs trades of attributes alone.
 type pastTrades struct {
 	profile     *profile.Profile
 	openMatches map[string]*pastMatch

@@ -22,8 +22,9 @@ func arrivalsOf(t *testing.T, document string, rate float64, tickets int) simula
 	return o
 }
 
-// The cost is at most 1.6 times that of somebody who knew all arrivals, at any rate of arrivals and for any trade, with nothing else in the
-// profile. First come, first served costs up to 40 times as much, fixed steps of widening up to 3 times.
+// The cost is at most 1.6 times that of somebody who knew all arrivals, at any rate of arrivals and for any trade, with
+// nothing else in the profile. First come, first served costs up to 40 times as much, fixed steps of widening up to 3
+// times.
 func TestATradeCostsLittleMoreThanTheOptimum(t *testing.T) {
 	t.Parallel()
 	for _, rate := range []float64{0.2, 1, 5, 50} {
@@ -39,7 +40,8 @@ func TestATradeCostsLittleMoreThanTheOptimum(t *testing.T) {
 	}
 }
 
-// What recorded matches cost is computed from their tickets, so that rules without a trade are compared with rules that have one.
+// What recorded matches cost is computed from their tickets, so that rules without a trade are compared with rules that
+// have one.
 func TestTheCostOfRecordedMatches(t *testing.T) {
 	t.Parallel()
 	r := run(t, tradedDuel+"trade: {skill: 10 per second}\n", nil,

@@ -19,8 +19,8 @@ type maker struct {
 	n      int
 }
 
-// Arrivals returns the tickets in the order in which they arrive: a Poisson process whose rate follows the day. The result may
-// be ranged over several times. Errors: an option is out of bounds.
+// Arrivals returns the tickets in the order in which they arrive: a Poisson process whose rate follows the day. The
+// result may be ranged over several times. Errors: an option is out of bounds.
 func Arrivals(o Options) (iter.Seq2[replay.Arrival, error], error) {
 	if err := o.check(); err != nil {
 		return nil, err

@@ -10,7 +10,8 @@ import (
 	"github.com/lattice-director/director/match/profile"
 )
 
-// fields are the fields of a profile's tickets: the attributes that its rules compare, and those that its pool filters by.
+// fields are the fields of a profile's tickets: the attributes that its rules compare, and those that its pool filters
+// by.
 type fields struct {
 	kinds  map[string]match.Kind
 	words  map[string][]string // of texts and lists, those that the profile names

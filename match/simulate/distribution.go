@@ -38,7 +38,8 @@ func (d Distribution) check() error {
 	return nil
 }
 
-// valueAt returns the number of a player that is z standard deviations above the mean of a normal distribution: the one of the same rank.
+// valueAt returns the number of a player that is z standard deviations above the mean of a normal distribution: the one
+// of the same rank.
 func (d Distribution) valueAt(z float64) float64 {
 	rank := min(math.Erfc(-z/math.Sqrt2)/2, 1-1e-12)
 	switch d.Shape {

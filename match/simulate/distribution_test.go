@@ -40,8 +40,8 @@ func drawn(t *testing.T, document, attribute string, change func(*simulate.Optio
 
 const teams = "name: p\nteams: [{name: red, players: 2, roles: {tank: 1, healer: 1}}, {name: blue, players: 2, roles: {tank: 1, healer: 1}}]\n"
 
-// A player has a value of the type that the profile declares. Pins profiles whose `role` is a string, of which no ticket was a candidate,
-// and pools that exclude the end of a range.
+// A player has a value of the type that the profile declares. Pins profiles whose `role` is a string, of which no
+// ticket was a candidate, and pools that exclude the end of a range.
 func TestValuesHaveTheirDeclaredType(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -16,7 +16,8 @@ type Options struct {
 	From    time.Time
 	Hours   float64 // how long tickets arrive
 	Rate    float64 // tickets a second on average
-	// Daily is how much the rate exceeds its average at 20:00 UTC and falls below it at 8:00, as a fraction of Rate, 0 to 1.
+	// Daily is how much the rate exceeds its average at 20:00 UTC and falls below it at 8:00, as a fraction of Rate, 0
+	// to 1.
 	Daily   float64
 	Skill   Skill                   // of the numbers that Numbers does not name
 	Numbers map[string]Distribution // by attribute
@@ -30,7 +31,8 @@ type Options struct {
 // Skill is the distribution of the numbers that the rules compare.
 type Skill struct {
 	Mean, Deviation float64
-	Bimodal         bool // half of the players are around Mean+Deviation, half around Mean-Deviation, each with half of Deviation
+	// half of the players are around Mean+Deviation, half around Mean-Deviation, each with half of Deviation
+	Bimodal bool
 }
 
 // Share is a name with its share of the whole, in any unit.
@@ -40,7 +42,8 @@ type Share struct {
 	Weight float64
 }
 
-// Defaults are 10 tickets a second for an hour, by players whose skill is 1500±300, most of them alone, in three regions.
+// Defaults are 10 tickets a second for an hour, by players whose skill is 1500±300, most of them alone, in three
+// regions.
 func Defaults() Options {
 	return Options{
 		Seed: 1, From: time.Date(2026, 1, 5, 18, 0, 0, 0, time.UTC), Hours: 1, Rate: 10,

@@ -97,8 +97,8 @@ const (
 	hopMillis  = 70
 )
 
-// latencies draws where a party is, and how far it is from each region. Regions are neighbours in the order in which they are
-// given, around the globe.
+// latencies draws where a party is, and how far it is from each region. Regions are neighbours in the order in which
+// they are given, around the globe.
 func (m *maker) latencies() map[string]uint16 {
 	home := m.draw(m.Regions).Name
 	at := 0

@@ -15,8 +15,9 @@ import (
 	"github.com/lattice-director/director/match/verify/verifytest"
 )
 
-// Pins an admission that refuses a ticket which a search matches at some moment: the exhaustive search of this package, and the engine's, whose
-// matches also join running ones. An admission that refuses nothing, or searches that find nothing, fail as well.
+// Pins an admission that refuses a ticket which a search matches at some moment: the exhaustive search of this package,
+// and the engine's, whose matches also join running ones. An admission that refuses nothing, or searches that find
+// nothing, fail as well.
 func TestAdmissionRefusesNoTicketThatASearchMatches(t *testing.T) {
 	t.Parallel()
 	refused, matched := 0, 0
@@ -41,7 +42,8 @@ func TestAdmissionRefusesNoTicketThatASearchMatches(t *testing.T) {
 	require.Positive(t, matched)
 }
 
-// searched returns the tickets that searches match at a moment: all of them together, each pair, and as the engine decides.
+// searched returns the tickets that searches match at a moment: all of them together, each pair, and as the engine
+// decides.
 func searched(p *profile.Profile, tickets []match.Ticket, now time.Time) (ids []string) {
 	add := func(of []match.Ticket) {
 		if m, ok := verify.Find(p, of, nil, now); ok {

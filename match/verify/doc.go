@@ -3,6 +3,6 @@
 // shares no code with what it judges. Tests run it after each decision; nothing of the product imports it.
 //
 // match.go holds the types, seats.go checks teams, parties and roles, candidate.go who may be in the match at all,
-// values.go and steps.go read what a rule compares and its limits at the players' age, and the other files hold the kinds
-// of rules. feasible.go enumerates matches.
+// values.go and steps.go read what a rule compares and its limits at the players' age, and the other files hold the
+// kinds of rules. feasible.go enumerates matches.
 package verify

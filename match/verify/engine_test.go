@@ -97,7 +97,8 @@ func TestLargeMatchesKeepTheRules(t *testing.T) {
 	require.Positive(t, found)
 }
 
-// Pins newcomers that an open match cannot have: a match is formed, some of its players leave, and other tickets may join it.
+// Pins newcomers that an open match cannot have: a match is formed, some of its players leave, and other tickets may
+// join it.
 func TestJoinsKeepTheRules(t *testing.T) {
 	t.Parallel()
 	joins := 0

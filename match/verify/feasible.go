@@ -14,8 +14,8 @@ func Feasible(p *profile.Profile, tickets []match.Ticket, regions []string, now 
 	return ok
 }
 
-// Find returns the first new match of some of the tickets that it comes to, in one of the regions; nil: in any region, which then stays open. Its time is
-// exponential in the number of tickets, so it is for 8 at most.
+// Find returns the first new match of some of the tickets that it comes to, in one of the regions; nil: in any region,
+// which then stays open. Its time is exponential in the number of tickets, so it is for 8 at most.
 func Find(p *profile.Profile, tickets []match.Ticket, regions []string, now time.Time) (Match, bool) {
 	return FindWith(p, "", tickets, regions, now)
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/lattice-director/director/match/profile"
 )
 
-// Guess looks for a new match of some of the tickets by filling teams at random, so many times. What it returns is valid; if it
-// finds none, there may be one. It is for more tickets than [Find] can try.
+// Guess looks for a new match of some of the tickets by filling teams at random, so many times. What it returns is
+// valid; if it finds none, there may be one. It is for more tickets than [Find] can try.
 func Guess(p *profile.Profile, tickets []match.Ticket, regions []string, now time.Time, random *rand.Rand, tries int) (Match, bool) {
 	g := guesser{p: p, now: now, regions: regions, random: random, rules: firm(p.Rules)}
 	for _, t := range tickets {
@@ -85,8 +85,8 @@ func (g *guesser) drawPlaces() {
 	}
 }
 
-// order draws a ticket and returns all in a random order after it, or those first whose skill is near. Half of the time it leaves out
-// the older ones, whose rules may be wider.
+// order draws a ticket and returns all in a random order after it, or those first whose skill is near. Half of the time
+// it leaves out the older ones, whose rules may be wider.
 func (g *guesser) order() []int {
 	order := g.random.Perm(len(g.tickets))
 	first := &g.tickets[order[0]]
@@ -140,7 +140,8 @@ func (g *guesser) vacant(team int, role profile.Role) int {
 	return max(0, n)
 }
 
-// seat seats the i-th ticket in a team, with the first vacant role that each of its players takes, if no rule is broken for good.
+// seat seats the i-th ticket in a team, with the first vacant role that each of its players takes, if no rule is broken
+// for good.
 func (g *guesser) seat(i, team int) bool {
 	t := &g.tickets[i]
 	if g.places[team] < len(t.Players) || slices.ContainsFunc(g.match.Tickets, func(o match.Ticket) bool { return o.ID == t.ID }) {

@@ -9,7 +9,8 @@ import (
 	"github.com/lattice-director/director/match/profile"
 )
 
-// latency: everybody reported the region, and the greatest latency, or the mean, and their spread are within the limits.
+// latency: everybody reported the region, and the greatest latency, or the mean, and their spread are within the
+// limits.
 func (g *game) latency(r profile.Rule) (found []Violation) {
 	limits := g.limits(r)
 	if ended(limits) {

@@ -16,7 +16,8 @@ type Match struct {
 	Tickets []match.Ticket
 	Seats   []Seat // one a player
 	Mode    string // of the session; "": not chosen yet
-	// Region is the game region of the session; "": not chosen yet, so that rules on latencies hold if one region satisfies all of them.
+	// Region is the game region of the session; "": not chosen yet, so that rules on latencies hold if one region
+	// satisfies all of them.
 	Region string
 	// Chosen are the values that common rules chose, by attribute; nil: not chosen yet.
 	Chosen map[string]string
@@ -44,15 +45,16 @@ type Seated struct {
 
 // Violation is a condition that does not hold.
 type Violation struct {
-	// Rule is the id of the profile's rule, or one of "candidate", "whole", "once", "teams", "parties", "roles", "mode", "join_in_progress", "chosen" and "trade".
+	// Rule is the id of the profile's rule, or one of "candidate", "whole", "once", "teams", "parties", "roles",
+	// "mode", "join_in_progress", "chosen" and "trade".
 	Rule string
 	Text string // what is wrong, and with whom
 	// Value is what was measured and Limit what is allowed; both 0 where neither is a number.
 	Value, Limit float64
 }
 
-// Check returns the conditions of the profile that do not hold for the match at that time; nil: all hold. The profile must be valid and must not be
-// decided by a function.
+// Check returns the conditions of the profile that do not hold for the match at that time; nil: all hold. The profile
+// must be valid and must not be decided by a function.
 func Check(p *profile.Profile, m Match, now time.Time) []Violation {
 	g := newGame(p, m, now)
 	found := slices.Concat(g.candidates(), g.whole(), g.once(), g.teams(), g.parties(), g.roles(), g.mode(), g.joining(), g.absent(p.Rules), g.chosen(), g.checkDue())
@@ -116,7 +118,8 @@ func attributesOf(t match.Ticket, sub string) match.Attributes {
 	return nil
 }
 
-// rulesSomewhere checks the rules in the region of the match or, while it has none, in the region that violates the fewest.
+// rulesSomewhere checks the rules in the region of the match or, while it has none, in the region that violates the
+// fewest.
 func (g *game) rulesSomewhere() (fewest []Violation) {
 	for i, region := range g.regions() {
 		there := *g

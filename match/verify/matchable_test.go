@@ -13,8 +13,9 @@ import (
 	"github.com/lattice-director/director/match/verify/verifytest"
 )
 
-// Pins tickets that wait although explain says that they can be matched now: tickets come one after another, and a match that an inquiry
-// finds at a moment is no more possible a second later, since some of its tickets are matched. Steps by the mean age are noticed later, since no ticket knows when they come.
+// Pins tickets that wait although explain says that they can be matched now: tickets come one after another, and a
+// match that an inquiry finds at a moment is no more possible a second later, since some of its tickets are matched.
+// Steps by the mean age are noticed later, since no ticket knows when they come.
 func TestWhatExplainCallsMatchableIsMatched(t *testing.T) {
 	t.Parallel()
 	asked, matchable := 0, 0

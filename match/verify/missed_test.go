@@ -29,9 +29,9 @@ func queueCases(t *testing.T, few int) int {
 	return few
 }
 
-// Pins a search that leaves tickets waiting that have a match: of random queues, of which the engine has decided all that it can, random
-// fills and trials of all matches of a few tickets find no other match. With a rule on balance a hundredth may be missed. The last fifth
-// of the queues are new each time.
+// Pins a search that leaves tickets waiting that have a match: of random queues, of which the engine has decided all
+// that it can, random fills and trials of all matches of a few tickets find no other match. With a rule on balance a
+// hundredth may be missed. The last fifth of the queues are new each time.
 func TestNoMatchOfAQueueIsMissed(t *testing.T) {
 	t.Parallel()
 	n, drawn := queueCases(t, 12), uint64(time.Now().UnixNano())
@@ -59,8 +59,8 @@ func TestNoMatchOfAQueueIsMissed(t *testing.T) {
 	require.LessOrEqual(t, missed[true], (balanced+99)/100)
 }
 
-// Pins queues that were missed: a least number of a match that one player breaks, rare values of `different` beyond the nearest tickets,
-// and teams of equal numbers among the few who are far from the mean.
+// Pins queues that were missed: a least number of a match that one player breaks, rare values of `different` beyond the
+// nearest tickets, and teams of equal numbers among the few who are far from the mean.
 func TestQueuesThatWereMissed(t *testing.T) {
 	t.Parallel()
 	for _, seed := range []uint64{916, 989, 2324, 2452, 2673, 2912, 3032, 3163} {

@@ -130,7 +130,8 @@ func (g *game) compare(r profile.Rule) (found []Violation) {
 	return found
 }
 
-// measure returns the numbers that a measure takes: one of each player, one of all, or none where there is nobody to take it of.
+// measure returns the numbers that a measure takes: one of each player, one of all, or none where there is nobody to
+// take it of.
 func (g *game) measure(r profile.Rule, m profile.Measure) []float64 {
 	if m.Take == profile.FoldCount && m.Attribute == "" {
 		return []float64{float64(len(slices.DeleteFunc(g.counted(r), func(p member) bool { return m.Team != "" && p.Team != m.Team })))}

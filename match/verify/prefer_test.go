@@ -92,7 +92,8 @@ func duelWithPreferences(t *rapid.T) *profile.Profile {
 	return p
 }
 
-// preferredWeights tries all pairs with the anchor, or all pairs without one, and returns the greatest weight and how many are valid.
+// preferredWeights tries all pairs with the anchor, or all pairs without one, and returns the greatest weight and how
+// many are valid.
 func preferredWeights(p *profile.Profile, tickets []match.Ticket, anchor string) (best float64, matches int) {
 	for i, a := range tickets {
 		for j, b := range tickets {

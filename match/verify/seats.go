@@ -34,7 +34,8 @@ func (g *game) size(t profile.Team) []Violation {
 	return nil
 }
 
-// leastPlayers returns the least size of a team: the profile's or, of the steps of "fewer" that name it and hold by now, the last one's.
+// leastPlayers returns the least size of a team: the profile's or, of the steps of "fewer" that name it and hold by
+// now, the last one's.
 func (g *game) leastPlayers(t profile.Team) int {
 	var sizes []int
 	for _, age := range g.agesOf(g.p.Age) {
@@ -66,8 +67,8 @@ func (g *game) parties() (found []Violation) {
 	return found
 }
 
-// roles checks that each player with a role would take it, and how many of a team have it. After a join a role may be vacant still if its team has a free
-// place for it.
+// roles checks that each player with a role would take it, and how many of a team have it. After a join a role may be
+// vacant still if its team has a free place for it.
 func (g *game) roles() (found []Violation) {
 	for _, m := range g.members {
 		if m.Role != "" && !g.takes(m) {
@@ -115,7 +116,8 @@ func (g *game) wishes(m member) []string {
 	return wishes
 }
 
-// joining checks whether the newcomers may join the session at all, and that they leave its teams as even as they can be.
+// joining checks whether the newcomers may join the session at all, and that they leave its teams as even as they can
+// be.
 func (g *game) joining() (found []Violation) {
 	if g.match.Joins == nil {
 		return nil

@@ -57,7 +57,8 @@ func (g *game) chooses(rules []profile.Rule, attribute, value string) bool {
 	})
 }
 
-// inAll returns the values that are in every list, the one with the least sum of positions first; of equal sums the lowest by bytes.
+// inAll returns the values that are in every list, the one with the least sum of positions first; of equal sums the
+// lowest by bytes.
 func inAll(entries []entry) (values []string) {
 	if len(entries) == 0 {
 		return nil

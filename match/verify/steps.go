@@ -7,7 +7,8 @@ import (
 	"github.com/lattice-director/director/match/profile"
 )
 
-// agesOf returns the waiting times that decide the steps of a match: one, or with Each one a ticket. What has steps must hold by all of them.
+// agesOf returns the waiting times that decide the steps of a match: one, or with Each one a ticket. What has steps
+// must hold by all of them.
 func (g *game) agesOf(by profile.Age) []time.Duration {
 	ages := g.sorted
 	if len(ages) == 0 {
@@ -33,7 +34,8 @@ func meanOf(ages []time.Duration) time.Duration {
 	return sum / time.Duration(len(ages))
 }
 
-// limits returns the limits that a rule has by now: one, or with Each one a ticket. A rule on all players must hold by all of them.
+// limits returns the limits that a rule has by now: one, or with Each one a ticket. A rule on all players must hold by
+// all of them.
 func (g *game) limits(r profile.Rule) (found []profile.Limits) {
 	for _, age := range g.agesOf(r.Age) {
 		found = append(found, limitsAt(r, age))

@@ -8,8 +8,9 @@ import (
 	"github.com/lattice-director/director/match/profile"
 )
 
-// checkDue: the players of a new match have waited, in sum, for as long as it costs them, unless a ticket nears its end. Of latency it counts what
-// the match costs in its best region at least: the region that was preferred when it was decided may have had no room.
+// checkDue: the players of a new match have waited, in sum, for as long as it costs them, unless a ticket nears its
+// end. Of latency it counts what the match costs in its best region at least: the region that was preferred when it was
+// decided may have had no room.
 func (g *game) checkDue() []Violation {
 	if len(g.p.Trade) == 0 || g.match.Joins != nil || g.sorted[len(g.sorted)-1] >= g.p.TTL/10*9 {
 		return nil

@@ -15,7 +15,8 @@ type entry struct {
 	value  match.Value
 }
 
-// entries returns what the rule compares of that attribute. Players without it are left out: if the rule does not allow that, absent says so.
+// entries returns what the rule compares of that attribute. Players without it are left out: if the rule does not allow
+// that, absent says so.
 func (g *game) entries(r profile.Rule, attribute string, kinds ...match.Kind) []entry {
 	return g.rated(r, attribute, nil, kinds...)
 }
@@ -45,8 +46,8 @@ func (g *game) counted(r profile.Rule) []member {
 	return slices.DeleteFunc(g.membersIn(""), func(m member) bool { return r.Role != "" && m.Role != r.Role })
 }
 
-// value returns what a rule sees of a player: its attribute, the profile's default or what the rule puts in its place; false: nothing that it can
-// compare.
+// value returns what a rule sees of a player: its attribute, the profile's default or what the rule puts in its place;
+// false: nothing that it can compare.
 func (g *game) value(r profile.Rule, attribute string, m member, kinds []match.Kind) (match.Value, bool) {
 	v, ok := g.own(attribute, m)
 	if !ok && r.Missing.Value != nil {
@@ -86,8 +87,8 @@ func kindsOf(k profile.RuleKind) []match.Kind {
 	}
 }
 
-// absent returns the players that a rule, or one inside of it, can neither compare nor leave out. Such a player's ticket is no candidate, however the rule
-// is composed and whether or not it has ended.
+// absent returns the players that a rule, or one inside of it, can neither compare nor leave out. Such a player's
+// ticket is no candidate, however the rule is composed and whether or not it has ended.
 func (g *game) absent(rules []profile.Rule) (found []Violation) {
 	for _, r := range rules {
 		found = append(found, g.absent(r.Rules)...)
@@ -155,7 +156,8 @@ func folds(by profile.Fold, kind match.Kind) bool {
 		return kind == match.Number
 	case profile.Union:
 		return kind != match.Number
-	case profile.FoldEach, profile.FoldSum, profile.FoldCount, profile.Intersect: // what all lists have is the same without folding first
+	// what all lists have is the same without folding first
+	case profile.FoldEach, profile.FoldSum, profile.FoldCount, profile.Intersect:
 	}
 	return false
 }

@@ -24,7 +24,8 @@ const (
 	LabelTag   = "lattice-director.dev/tag"
 	// AnnotationEnvironment holds the variables of a server, as a JSON object.
 	AnnotationEnvironment = "lattice-director.dev/environment"
-	// EnvironmentTag is a variable in it: with the name of the game server it makes the ref, which the server may send when it registers.
+	// EnvironmentTag is a variable in it: with the name of the game server it makes the ref, which the server may send
+	// when it registers.
 	EnvironmentTag = "LATTICE_PROVIDER_TAG"
 )
 
@@ -38,15 +39,15 @@ const labelFleet = "agones.dev/fleet"
 type Config struct {
 	URL       string // of the allocator: https://host. Required
 	Namespace string // of the fleets; DefaultNamespace by default
-	// Files in PEM: the client certificate that the allocator accepts, its key, and the authority of the allocator's certificate.
-	// The first two are read again for each connection, so that they may be renewed. Required.
+	// Files in PEM: the client certificate that the allocator accepts, its key, and the authority of the allocator's
+	// certificate. The first two are read again for each connection, so that they may be renewed. Required.
 	Cert, Key, CA string
 	Kube          Kube
 	Timeout       time.Duration // of a call's HTTP exchange; 15 s by default. A context may be shorter
 }
 
-// Kube is access to the Kubernetes API; the zero Kube is none. The token needs get, list and delete on gameservers, and get on fleets,
-// of the group agones.dev in the namespace.
+// Kube is access to the Kubernetes API; the zero Kube is none. The token needs get, list and delete on gameservers, and
+// get on fleets, of the group agones.dev in the namespace.
 type Kube struct {
 	URL   string // of the API: https://host
 	Token string // a file, read for each call
@@ -129,7 +130,8 @@ type metadata struct {
 	Annotations map[string]string `json:"annotations"`
 }
 
-// Deploy implements provider.Provider. App is a fleet; Version must be empty, because each version is a fleet of its own.
+// Deploy implements provider.Provider. App is a fleet; Version must be empty, because each version is a fleet of its
+// own.
 func (p *Provider) Deploy(ctx context.Context, s provider.Spec) (provider.Observation, error) {
 	body, err := p.allocation(s)
 	if err != nil {

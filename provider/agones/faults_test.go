@@ -152,7 +152,8 @@ func TestWithoutKubernetes(t *testing.T) {
 	require.NoError(t, p.Check(t.Context(), "no-such-fleet", ""))
 }
 
-// Pins an allocator that serves whoever asks, a client that trusts any allocator, and certificates that a restart must renew.
+// Pins an allocator that serves whoever asks, a client that trusts any allocator, and certificates that a restart must
+// renew.
 func TestMutualTLS(t *testing.T) {
 	t.Parallel()
 	e := start(t, agonestest.Options{})

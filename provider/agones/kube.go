@@ -17,7 +17,8 @@ import (
 // pageSize of List.
 const pageSize = 100
 
-// Get implements provider.Provider. Without access to Kubernetes, a deployment is taken for ready: its heartbeats say more.
+// Get implements provider.Provider. Without access to Kubernetes, a deployment is taken for ready: its heartbeats say
+// more.
 func (p *Provider) Get(ctx context.Context, ref provider.Ref) (provider.Observation, error) {
 	absent := provider.Observation{Ref: ref, Phase: provider.PhaseAbsent}
 	if err := ctx.Err(); err != nil {
@@ -74,8 +75,8 @@ func (p *Provider) List(ctx context.Context, owner provider.Owner, cursor string
 	return p.page(ctx, "list", fmt.Sprintf("%s=%s", LabelOwner, owner), cursor)
 }
 
-// Stop implements provider.Provider: the game server is deleted. The fleet's template defines its grace. Without access to Kubernetes
-// there is nothing to stop.
+// Stop implements provider.Provider: the game server is deleted. The fleet's template defines its grace. Without access
+// to Kubernetes there is nothing to stop.
 func (p *Provider) Stop(ctx context.Context, ref provider.Ref, _ time.Duration) error {
 	if err := ctx.Err(); err != nil {
 		return provider.Fail(provider.Transient, "stop", err)
@@ -106,7 +107,8 @@ func (p *Provider) Stop(ctx context.Context, ref provider.Ref, _ time.Duration) 
 	}
 }
 
-// Check implements provider.Checker: the fleet exists. Without access to Kubernetes it only checks that the allocator answers.
+// Check implements provider.Checker: the fleet exists. Without access to Kubernetes it only checks that the allocator
+// answers.
 func (p *Provider) Check(ctx context.Context, app, version string) error {
 	if version != "" || !validName(app) {
 		return provider.Fail(provider.Permanent, "check", errors.New("app must be the name of a fleet, and version empty"))

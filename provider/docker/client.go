@@ -97,7 +97,8 @@ func (p *Provider) read(ctx context.Context, path string, to any) error {
 	return json.Unmarshal(a.Body, to)
 }
 
-// logConfig bounds the logs of the driver whose files have no bound by default. Other drivers keep the engine's options.
+// logConfig bounds the logs of the driver whose files have no bound by default. Other drivers keep the engine's
+// options.
 func (e engine) logConfig() *logConfig {
 	if e.logging != "json-file" {
 		return nil

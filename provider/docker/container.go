@@ -111,8 +111,9 @@ func number(ports []provider.Port) []provider.Port {
 	return numbered
 }
 
-// environ returns the variables, with the numbers of the ports; also in the form in which servers that were built for Edgegap read them. What players
-// dial is not known before the start, so external ports are those of the container there.
+// environ returns the variables, with the numbers of the ports; also in the form in which servers that were built for
+// Edgegap read them. What players dial is not known before the start, so external ports are those of the container
+// there.
 func (p *Provider) environ(env provider.Env, ports []provider.Port) []string {
 	all := maps.Clone(env)
 	if all == nil {
@@ -235,7 +236,8 @@ func (c container) ended() string {
 	return httpcall.Scrub(text, nil)
 }
 
-// portsOf returns the ports of the label with the numbers that the engine has published. A port that is not published has External 0.
+// portsOf returns the ports of the label with the numbers that the engine has published. A port that is not published
+// has External 0.
 func portsOf(labels map[string]string, published func(key string) string) map[string]provider.Port {
 	var ports []provider.Port
 	if json.Unmarshal([]byte(labels[labelPorts]), &ports) != nil || len(ports) > provider.MaxPorts {

@@ -23,10 +23,14 @@ const DefaultHost = "unix:///var/run/docker.sock"
 
 // Config configures a [Provider].
 type Config struct {
-	Host string // of the engine: unix:///path or tcp://host:port, which is neither encrypted nor authenticated. DefaultHost by default
-	// Images are the images that may be started: a repository, which allows all its tags, or one with a tag or digest. Required.
+	// of the engine: unix:///path or tcp://host:port, which is neither encrypted nor authenticated. DefaultHost by
+	// default
+	Host string
+	// Images are the images that may be started: a repository, which allows all its tags, or one with a tag or digest.
+	// Required.
 	Images []string
-	// Advertise is the address that players dial; 127.0.0.1 by default. With a loopback address the engine publishes ports only there.
+	// Advertise is the address that players dial; 127.0.0.1 by default. With a loopback address the engine publishes
+	// ports only there.
 	Advertise netip.Addr
 	Timeout   time.Duration // of a call's HTTP exchange; 15 s by default. A context may be shorter
 }
@@ -104,7 +108,8 @@ func (p *Provider) Capabilities() provider.Capabilities {
 	return provider.Capabilities{NativeNames: true, List: true, Stop: true}
 }
 
-// Deploy implements provider.Provider. App is an image; Version is its tag, or its digest (sha256:…), or empty if App has one.
+// Deploy implements provider.Provider. App is an image; Version is its tag, or its digest (sha256:…), or empty if App
+// has one.
 func (p *Provider) Deploy(ctx context.Context, s provider.Spec) (provider.Observation, error) {
 	body, err := p.container(s)
 	if err != nil {

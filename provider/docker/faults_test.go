@@ -15,7 +15,8 @@ import (
 	"github.com/lattice-director/director/provider/docker/dockertest"
 )
 
-// Pins a container that a director created and did not start: it must not be taken for a server, nor be in the way of one.
+// Pins a container that a director created and did not start: it must not be taken for a server, nor be in the way of
+// one.
 func TestCreatedIsNotDeployed(t *testing.T) {
 	t.Parallel()
 	e := start(t, dockertest.Options{})

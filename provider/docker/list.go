@@ -32,8 +32,8 @@ type listed struct {
 	}
 }
 
-// List implements provider.Provider. The cursor is the id of the last container of the page before; pages go from the newest to the
-// oldest. Containers that ended long ago are removed on the way.
+// List implements provider.Provider. The cursor is the id of the last container of the page before; pages go from the
+// newest to the oldest. Containers that ended long ago are removed on the way.
 func (p *Provider) List(ctx context.Context, owner provider.Owner, cursor string) (provider.Page, error) {
 	if err := ctx.Err(); err != nil {
 		return provider.Page{}, provider.Fail(provider.Transient, "list", err)
@@ -109,7 +109,8 @@ func (p *Provider) entries(ctx context.Context, owner provider.Owner, cursor str
 	return entries, nil
 }
 
-// tidy removes containers that ended, or were created and not started, more than keepGone ago. What it misses, the next one finds.
+// tidy removes containers that ended, or were created and not started, more than keepGone ago. What it misses, the next
+// one finds.
 func (p *Provider) tidy(ctx context.Context, owner provider.Owner) {
 	entries, err := p.entries(ctx, owner, "", stateExited, stateDead, stateCreated)
 	if err != nil {

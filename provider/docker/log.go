@@ -11,7 +11,8 @@ import (
 	"github.com/lattice-director/director/provider"
 )
 
-// ReadLog implements provider.LogReader. The engine keeps the log as long as the container; some of its logging drivers cannot be read.
+// ReadLog implements provider.LogReader. The engine keeps the log as long as the container; some of its logging drivers
+// cannot be read.
 func (p *Provider) ReadLog(ctx context.Context, ref provider.Ref, lines int) ([]byte, error) {
 	c, ok, err := p.inspect(ctx, "log", provider.Tag(ref))
 	if err != nil {

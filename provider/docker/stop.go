@@ -41,14 +41,15 @@ func (p *Provider) Stop(ctx context.Context, ref provider.Ref, grace time.Durati
 	}
 }
 
-// killAfter is how long after the grace the engine has failed to kill a container, as it does when it was restarted in between.
+// killAfter is how long after the grace the engine has failed to kill a container, as it does when it was restarted in
+// between.
 const killAfter = 5 * time.Second
 
 // accepted is the pause between two looks at the engine's events.
 const accepted = 100 * time.Millisecond
 
-// terminate makes the engine stop a container. The engine answers when the container has ended, so this returns as soon as the engine
-// reports the SIGTERM. The engine continues then, whether the call is still there or not.
+// terminate makes the engine stop a container. The engine answers when the container has ended, so this returns as soon
+// as the engine reports the SIGTERM. The engine continues then, whether the call is still there or not.
 func (p *Provider) terminate(ctx context.Context, tag provider.Tag, grace time.Duration) error {
 	answered := make(chan error, 1)
 	p.stops.Go(func() { answered <- p.stopAndWait(tag, grace) })
@@ -117,7 +118,8 @@ func (p *Provider) remove(ctx context.Context, name string) error {
 	}
 }
 
-// terminated returns when a signal was last sent to the container, as far as the engine remembers: it keeps its last events.
+// terminated returns when a signal was last sent to the container, as far as the engine remembers: it keeps its last
+// events.
 func (p *Provider) terminated(ctx context.Context, tag provider.Tag, since time.Time) (at time.Time, found bool, err error) {
 	filters, err := json.Marshal(map[string][]string{"container": {nameOf(tag)}, "event": {"kill"}, "type": {"container"}})
 	if err != nil {

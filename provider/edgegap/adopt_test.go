@@ -18,8 +18,8 @@ type row struct {
 	ref  provider.Ref
 }
 
-// work takes a row as far as one worker gets before it is killed, or to the end. It follows the package comment of provider: the
-// tag is in the row before Deploy, and before a second Deploy it looks for what the first has started.
+// work takes a row as far as one worker gets before it is killed, or to the end. It follows the package comment of
+// provider: the tag is in the row before Deploy, and before a second Deploy it looks for what the first has started.
 func (r *row) work(t *testing.T, p *edgegap.Provider, killed bool) {
 	found, err := p.Find(t.Context(), r.spec.Owner, r.spec.Tag)
 	if err != nil {
@@ -35,8 +35,8 @@ func (r *row) work(t *testing.T, p *edgegap.Provider, killed bool) {
 	}
 }
 
-// Pins servers that nobody knows, or two for one row, after workers that are killed between the provider's answer and their
-// commit, answers that are lost, errors of all kinds, and a list that shows deployments late.
+// Pins servers that nobody knows, or two for one row, after workers that are killed between the provider's answer and
+// their commit, answers that are lost, errors of all kinds, and a list that shows deployments late.
 func TestOneServerSurvivesForEachRow(t *testing.T) {
 	t.Parallel()
 	const rows, listAfter = 60, 150 * time.Millisecond

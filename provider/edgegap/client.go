@@ -48,8 +48,8 @@ func newClient(cfg Config, key string, base *url.URL) client {
 	}
 }
 
-// call makes a call as soon as the rate limit allows it. Errors: RateLimited; Ambiguous if a Deploy may have been executed; Transient
-// otherwise, because all other calls may be repeated.
+// call makes a call as soon as the rate limit allows it. Errors: RateLimited; Ambiguous if a Deploy may have been
+// executed; Transient otherwise, because all other calls may be repeated.
 func (c *client) call(ctx context.Context, k call) (answer, error) {
 	if err := k.class.wait(ctx, k.op); err != nil {
 		return answer{}, err
@@ -119,8 +119,8 @@ func (a answer) message() (string, bool) {
 	return *v.Message, true
 }
 
-// unknown reports whether the API says that there is no such deployment, or not any more: 410, 404, or 400, which it answers for some
-// unknown ids.
+// unknown reports whether the API says that there is no such deployment, or not any more: 410, 404, or 400, which it
+// answers for some unknown ids.
 func (a answer) unknown() bool {
 	_, ours := a.message()
 	return ours && (a.status == http.StatusGone || a.status == http.StatusNotFound || a.status == http.StatusBadRequest)

@@ -229,8 +229,8 @@ func validRef(id string) bool {
 // MaxWebhookBytes bounds the body of a webhook.
 const MaxWebhookBytes = 64 << 10
 
-// ParseWebhook reads the body of a webhook. Anybody may have sent it: it is a reason to call Get, and no fact. Errors: too large,
-// or no status.
+// ParseWebhook reads the body of a webhook. Anybody may have sent it: it is a reason to call Get, and no fact. Errors:
+// too large, or no status.
 func ParseWebhook(body []byte) (provider.Observation, error) {
 	if len(body) > MaxWebhookBytes {
 		return provider.Observation{}, fmt.Errorf("edgegap: a webhook has more than %d bytes", MaxWebhookBytes)

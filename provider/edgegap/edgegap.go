@@ -19,8 +19,8 @@ type Config struct {
 	Token   provider.Secret // the key, with or without the word token before it. Required
 	URL     string          // of the API; https://api.edgegap.com by default
 	Timeout time.Duration   // of a call's HTTP exchange; 15 s by default. A context may be shorter
-	// Rates are the calls per second that this process makes at most; 80 % of the published limits by default. A call waits for the limit
-	// as long as its context allows.
+	// Rates are the calls per second that this process makes at most; 80 % of the published limits by default. A call
+	// waits for the limit as long as its context allows.
 	Rates     provider.Rates
 	Transport http.RoundTripper // nil is one with bounded connections
 }
@@ -59,8 +59,8 @@ func (p *Provider) Capabilities() provider.Capabilities {
 	return provider.Capabilities{List: true, Stop: true, Webhooks: true, MaxLifetime: MaxLifetime, Rates: published}
 }
 
-// Deploy implements provider.Provider. App and Version are Edgegap's application and version, which define ports, grace and
-// lifetime. A Hint is required.
+// Deploy implements provider.Provider. App and Version are Edgegap's application and version, which define ports, grace
+// and lifetime. A Hint is required.
 func (p *Provider) Deploy(ctx context.Context, s provider.Spec) (provider.Observation, error) {
 	body, err := request(s)
 	if err != nil {

@@ -19,7 +19,8 @@ import (
 	"github.com/lattice-director/director/provider/edgegap/edgegaptest"
 )
 
-// Pins a second server after an answer that did not say whether the first exists, and a row that waits for a server that cannot.
+// Pins a second server after an answer that did not say whether the first exists, and a row that waits for a server
+// that cannot.
 func TestDeployKinds(t *testing.T) {
 	t.Parallel()
 	for fault, want := range map[edgegaptest.Fault]struct {
@@ -276,7 +277,8 @@ func TestNothingSent(t *testing.T) {
 	require.Equal(t, provider.Transient, provider.KindOf(err), "%v", err)
 }
 
-// Pins webhooks that are believed or that fail because they come early, twice, late or never; and a receiver without a bound.
+// Pins webhooks that are believed or that fail because they come early, twice, late or never; and a receiver without a
+// bound.
 func TestWebhooks(t *testing.T) {
 	t.Parallel()
 	for mode, want := range map[edgegaptest.HookMode][]provider.Phase{

@@ -34,8 +34,8 @@ func newClass(perSecond float64) class {
 	return class{rate.NewLimiter(rate.Limit(perSecond), max(1, int(perSecond/4))), &pausing{}}
 }
 
-// wait returns as soon as the limit allows a call. During a pause, or if the limit allows the call only after the context's deadline, it
-// returns RateLimited at once. Errors: RateLimited, or Transient if ctx has ended.
+// wait returns as soon as the limit allows a call. During a pause, or if the limit allows the call only after the
+// context's deadline, it returns RateLimited at once. Errors: RateLimited, or Transient if ctx has ended.
 func (c class) wait(ctx context.Context, op string) error {
 	if err := ctx.Err(); err != nil {
 		return provider.Fail(provider.Transient, op, err)

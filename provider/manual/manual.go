@@ -1,10 +1,10 @@
 // Package manual is a provider that makes no calls: it is for game servers that people start, with the environment that
 // `director deployments env` prints.
 //
-// It cannot see whether a server runs. A deployment of it is ready for the provider from the beginning; it becomes ready for
-// players when its server has registered, and counts as alive as long as that server sends heartbeats. Its address and ports are
-// those that the server registers. Stop has nothing to stop: the director ends the deployment, and refuses the server's next
-// heartbeat.
+// It cannot see whether a server runs. A deployment of it is ready for the provider from the beginning; it becomes
+// ready for players when its server has registered, and counts as alive as long as that server sends heartbeats. Its
+// address and ports are those that the server registers. Stop has nothing to stop: the director ends the deployment,
+// and refuses the server's next heartbeat.
 package manual
 
 import (

@@ -48,7 +48,8 @@ func deploy(t *testing.T, p *process.Provider, env ...string) provider.Ref {
 	return o.Ref
 }
 
-// Pins servers that die with their director, or that its successor does not find; and with EndWithParent, servers that stay.
+// Pins servers that die with their director, or that its successor does not find; and with EndWithParent, servers that
+// stay.
 func TestDirectorKilled(t *testing.T) {
 	t.Parallel()
 	for _, endWithParent := range []string{"", "1"} {
@@ -143,8 +144,8 @@ func TestChildrenAreKilled(t *testing.T) {
 	require.Zero(t, alive(dir))
 }
 
-// Pins a child in a session of its own, such as a daemon, which no signal to the process group reaches: its deployment ended never. The observers
-// of the same lock, which run all the time, must survive.
+// Pins a child in a session of its own, such as a daemon, which no signal to the process group reaches: its deployment
+// ended never. The observers of the same lock, which run all the time, must survive.
 func TestChildrenInSessionsOfTheirOwnAreKilled(t *testing.T) {
 	t.Parallel()
 	dir := dirOf(t)
@@ -218,7 +219,8 @@ func TestEnvironment(t *testing.T) {
 	await(t, p, ref, provider.PhaseGone)
 }
 
-// Pins a server that was built for Edgegap and binds port 0, since the director does not know the ports when it makes the environment.
+// Pins a server that was built for Edgegap and binds port 0, since the director does not know the ports when it makes
+// the environment.
 func TestPortsOfServersBuiltForEdgegap(t *testing.T) {
 	t.Parallel()
 	dir := dirOf(t)

@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// killHolders kills the processes of a deployment wherever they are: one that has made a session of its own is in no group that kill reaches, but
-// has inherited the lock.
+// killHolders kills the processes of a deployment wherever they are: one that has made a session of its own is in no
+// group that kill reaches, but has inherited the lock.
 func (d deployment) killHolders() error {
 	holders, err := d.holders()
 	var errs []error
@@ -22,8 +22,8 @@ func (d deployment) killHolders() error {
 	return errors.Join(err, errors.Join(errs...))
 }
 
-// holders returns the processes that hold the exclusive lock, as far as the kernel lets us see their files. It excludes this process, which holds
-// it while it starts a server.
+// holders returns the processes that hold the exclusive lock, as far as the kernel lets us see their files. It excludes
+// this process, which holds it while it starts a server.
 func (d deployment) holders() (pids []int, err error) {
 	lock, err := os.Stat(d.path("lock"))
 	if err != nil {
@@ -46,7 +46,8 @@ func (d deployment) holders() (pids []int, err error) {
 	return pids, err
 }
 
-// holdsExclusively reports whether the descriptor is one of the server's: observers open the same file and share the lock for a moment.
+// holdsExclusively reports whether the descriptor is one of the server's: observers open the same file and share the
+// lock for a moment.
 func holdsExclusively(fdLink string) bool {
 	pid := filepath.Dir(filepath.Dir(fdLink))
 	info, err := os.ReadFile(filepath.Join(pid, "fdinfo", filepath.Base(fdLink)))

@@ -26,11 +26,12 @@ const (
 // Config configures a [Provider].
 type Config struct {
 	Dir string // of the state, created if absent. Required; one per host and installation
-	// Commands are the programs that may be started, by name: an absolute path and its arguments. ${NAME} in an argument is replaced by that
-	// variable of the server's environment, such as ${LATTICE_PORT_GAME}, and never becomes more than one argument.
+	// Commands are the programs that may be started, by name: an absolute path and its arguments. ${NAME} in an
+	// argument is replaced by that variable of the server's environment, such as ${LATTICE_PORT_GAME}, and never
+	// becomes more than one argument.
 	Commands map[string][]string
-	// Variables are the variables that a Spec may set beside the director's own, or the beginnings of their names, as GAME_*. Others are refused:
-	// many interpreters and libraries run code that a variable names.
+	// Variables are the variables that a Spec may set beside the director's own, or the beginnings of their names, as
+	// GAME_*. Others are refused: many interpreters and libraries run code that a variable names.
 	Variables []string
 	// User is the user of the servers; nil: that of the director, which has to be root otherwise.
 	User    *User
@@ -63,8 +64,8 @@ var (
 	_ provider.LogReader = (*Provider)(nil)
 )
 
-// New returns a provider, and adopts the servers that an earlier one has started. It runs a goroutine until Close: that kills
-// servers whose grace is over, ends those whose life is over, and bounds logs.
+// New returns a provider, and adopts the servers that an earlier one has started. It runs a goroutine until Close: that
+// kills servers whose grace is over, ends those whose life is over, and bounds logs.
 func New(cfg Config) (*Provider, error) {
 	cfg.PortMin, cfg.PortMax = cmp.Or(cfg.PortMin, DefaultPortMin), cmp.Or(cfg.PortMax, DefaultPortMax)
 	cfg.MaxServers, cfg.MaxLogBytes = cmp.Or(cfg.MaxServers, 100), cmp.Or(cfg.MaxLogBytes, 8<<20)
@@ -231,8 +232,8 @@ func (p *Provider) List(ctx context.Context, owner provider.Owner, cursor string
 	return page, nil
 }
 
-// Stop implements provider.Provider: SIGTERM to the process group now, and SIGKILL to all its processes after the grace. A repeated call sends no
-// second SIGTERM, at which many games exit immediately, and does not prolong the grace.
+// Stop implements provider.Provider: SIGTERM to the process group now, and SIGKILL to all its processes after the
+// grace. A repeated call sends no second SIGTERM, at which many games exit immediately, and does not prolong the grace.
 func (p *Provider) Stop(ctx context.Context, ref provider.Ref, grace time.Duration) error {
 	unlock, err := p.acquire(ctx, "stop")
 	if err != nil {

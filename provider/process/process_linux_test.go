@@ -34,8 +34,8 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// game listens on its port until SIGTERM. It can be made to ignore that, to print without end, to start a child that ignores
-// SIGTERM, in a session of its own or not, or to end at once.
+// game listens on its port until SIGTERM. It can be made to ignore that, to print without end, to start a child that
+// ignores SIGTERM, in a session of its own or not, or to end at once.
 func game() {
 	time.AfterFunc(5*time.Minute, func() { os.Exit(1) }) // a test that is killed leaves nothing for ever
 	terminated := make(chan os.Signal, 4)

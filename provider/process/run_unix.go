@@ -19,8 +19,8 @@ import (
 
 var supported error
 
-// launch writes the process id and becomes the game. exec keeps the id of the shell. The game does not get the file: it could make the director
-// signal others.
+// launch writes the process id and becomes the game. exec keeps the id of the shell. The game does not get the file: it
+// could make the director signal others.
 const launch = `printf '%s\n' "$$" >&4 && exec "$@" 4>&-`
 
 // run starts the server with the lock held.
@@ -60,8 +60,8 @@ func (p *Provider) run(d deployment, env provider.Env, argv []string) error {
 	return start(cmd, d, p.cfg.EndWithParent)
 }
 
-// start starts the process and waits for its end in a goroutine. With EndWithParent that keeps its thread: the kernel kills the
-// process when the thread that started it ends.
+// start starts the process and waits for its end in a goroutine. With EndWithParent that keeps its thread: the kernel
+// kills the process when the thread that started it ends.
 func start(cmd *exec.Cmd, d deployment, keepThread bool) error {
 	started := make(chan error, 1)
 	go func() {
@@ -75,12 +75,14 @@ func start(cmd *exec.Cmd, d deployment, keepThread bool) error {
 			return
 		}
 		_ = cmd.Wait()
-		_ = os.WriteFile(d.path("exit"), []byte(cmd.ProcessState.String()), 0o600) // fails where the directory was deleted
+		// fails where the directory was deleted
+		_ = os.WriteFile(d.path("exit"), []byte(cmd.ProcessState.String()), 0o600)
 	}()
 	return <-started
 }
 
-// environment adds the ports to a server's environment, also in the form in which servers that were built for Edgegap read them.
+// environment adds the ports to a server's environment, also in the form in which servers that were built for Edgegap
+// read them.
 func (p *Provider) environment(env provider.Env, ports map[string]provider.Port) map[string]string {
 	all := make(map[string]string, len(env)+len(ports))
 	maps.Copy(all, env)
@@ -129,8 +131,8 @@ func flock(file *os.File, how int) error {
 	}
 }
 
-// isAlive reports whether a process of the deployment holds the lock. Observers share theirs, so that they do not see each other.
-// If the file cannot be opened, as with too many open files, the process may be alive.
+// isAlive reports whether a process of the deployment holds the lock. Observers share theirs, so that they do not see
+// each other. If the file cannot be opened, as with too many open files, the process may be alive.
 func (d deployment) isAlive() bool {
 	file, err := os.Open(d.path("lock"))
 	if err != nil {

@@ -40,8 +40,9 @@ type deployment struct {
 
 func (p *Provider) dir(tag provider.Tag) string { return filepath.Join(p.cfg.Dir, string(tag)) }
 
-// read returns the deployment of a tag, whatever its phase; false means that there is none. An invalid tag has none: it could name a path
-// outside the directory. A damaged file is none either: files are replaced as a whole, so only a crash of the machine damages one.
+// read returns the deployment of a tag, whatever its phase; false means that there is none. An invalid tag has none: it
+// could name a path outside the directory. A damaged file is none either: files are replaced as a whole, so only a
+// crash of the machine damages one.
 func (p *Provider) read(tag provider.Tag) (deployment, bool, error) {
 	if !tag.Valid() {
 		return deployment{}, false, nil
@@ -101,8 +102,8 @@ func (d deployment) create() error {
 	return writeJSON(d.path("state.json"), d.state)
 }
 
-// makeWorkingDir returns the working directory of the server. Another user gets one of its own, and passes through the deployment's, whose files it
-// cannot read.
+// makeWorkingDir returns the working directory of the server. Another user gets one of its own, and passes through the
+// deployment's, whose files it cannot read.
 func (d deployment) makeWorkingDir(user *User) (string, error) {
 	if user == nil {
 		return d.dir, nil

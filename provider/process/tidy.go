@@ -14,7 +14,8 @@ const (
 	tidyEvery = 250 * time.Millisecond
 	// lifeGrace is the grace of a server whose lifetime is over.
 	lifeGrace = 30 * time.Second
-	// abandonAfter is how long processes may survive SIGKILL, as those that wait for a broken disk or belong to another user.
+	// abandonAfter is how long processes may survive SIGKILL, as those that wait for a broken disk or belong to another
+	// user.
 	abandonAfter = 10 * time.Second
 	// keepGone is the time for which the directory of a gone server is kept, so that operators can read its log.
 	keepGone = time.Hour
@@ -42,7 +43,8 @@ func (p *Provider) tidy(ctx context.Context) {
 	}
 }
 
-// tidyAll continues after an error. It waits for the lock for at most a second, because a director that is frozen may hold it.
+// tidyAll continues after an error. It waits for the lock for at most a second, because a director that is frozen may
+// hold it.
 func (p *Provider) tidyAll(ctx context.Context) error {
 	all, err := p.deployments()
 	if err != nil {
@@ -121,8 +123,8 @@ func (p *Provider) endStop(d deployment, now time.Time) error {
 	return errors.Join(err, d.killHolders())
 }
 
-// trim moves the end of a log that is too long into log.1. It truncates the log instead of renaming it, because the server appends to the
-// open file.
+// trim moves the end of a log that is too long into log.1. It truncates the log instead of renaming it, because the
+// server appends to the open file.
 func (d deployment) trim(limit int64) error {
 	log, err := os.OpenFile(d.path("log"), os.O_RDWR, 0)
 	if errors.Is(err, os.ErrNotExist) {

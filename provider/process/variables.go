@@ -12,8 +12,9 @@ import (
 // ownVariables are what the director sets for each server.
 var ownVariables = []string{"LATTICE_*", "ARBITRIUM_*", "DIRECTOR_URL", "FLEET_TOKEN", "LIGHTYEAR_PRIVATE_KEY"}
 
-// checkVariables refuses variables that nobody has allowed. It has no list of dangerous ones, because that would never be complete: beside those of
-// the loader (LD_PRELOAD) there are those of shells (BASH_ENV), interpreters (PYTHONPATH, NODE_OPTIONS) and libraries (OPENSSL_CONF).
+// checkVariables refuses variables that nobody has allowed. It has no list of dangerous ones, because that would never
+// be complete: beside those of the loader (LD_PRELOAD) there are those of shells (BASH_ENV), interpreters (PYTHONPATH,
+// NODE_OPTIONS) and libraries (OPENSSL_CONF).
 func (p *Provider) checkVariables(env provider.Env) error {
 	for _, name := range slices.Sorted(maps.Keys(env)) {
 		if !matchesAny(name, ownVariables) && !matchesAny(name, p.cfg.Variables) {

@@ -15,12 +15,13 @@ import (
 
 // Engine is what a provider talks to in a test: the real thing, or a fake of its API. It is fresh for each test.
 type Engine struct {
-	// New returns a provider with a state of its own, as a worker that has just started would make it. All of them reach the
-	// same deployments.
+	// New returns a provider with a state of its own, as a worker that has just started would make it. All of them
+	// reach the same deployments.
 	New func(t *testing.T) provider.Provider
 	// Spec is a game server that becomes ready. The suite sets Tag and Owner.
 	Spec provider.Spec
-	// AliveCount returns how many game servers run or cost money, by looking at the engine and not through the provider.
+	// AliveCount returns how many game servers run or cost money, by looking at the engine and not through the
+	// provider.
 	AliveCount func(t *testing.T) int
 	// LoseReply makes the engine execute the next Deploy and lose its answer. Nil where no answer can be lost.
 	LoseReply func(t *testing.T)

@@ -1,5 +1,5 @@
-// Package sdktest is a director in memory. It lets tests of game servers and of players' programs run without a database
-// and without a network.
+// Package sdktest is a director in memory. It lets tests of game servers and of players' programs run without a
+// database and without a network.
 //
 // It follows the contract of api/openapi.yaml for the routes that package sdk calls, one request at a time. It has no
 // limits, no replicas and no persistence, and nothing expires in it unless a test calls [Director.Expire],
@@ -118,8 +118,8 @@ func (d *Director) wake() {
 	d.changed = make(chan struct{})
 }
 
-// Transport returns a RoundTripper that calls the director without a network, whatever the URL's host. Unlike a socket it
-// works in a bubble of testing/synctest.
+// Transport returns a RoundTripper that calls the director without a network, whatever the URL's host. Unlike a socket
+// it works in a bubble of testing/synctest.
 func (d *Director) Transport() http.RoundTripper { return transport{d} }
 
 type transport struct{ director *Director }

@@ -52,8 +52,8 @@ func (d *Director) Expire(instanceID string) {
 	d.wake()
 }
 
-// Unwant makes the director want the server of a deployment to end, which its next heartbeat says. It does nothing for an instance that is not
-// registered.
+// Unwant makes the director want the server of a deployment to end, which its next heartbeat says. It does nothing for
+// an instance that is not registered.
 func (d *Director) Unwant(instanceID string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -71,7 +71,8 @@ func (d *Director) EndDeployment(instanceID string) {
 	d.wake()
 }
 
-// status is the answer for an instance. Servers that register without an endpoint are those of deployments, which are ready at once.
+// status is the answer for an instance. Servers that register without an endpoint are those of deployments, which are
+// ready at once.
 func (d *Director) status(i *instance, word string) map[string]any {
 	answer := map[string]any{"instance_id": i.InstanceID, "status": word, "available": d.available(i)}
 	if i.deployed {

@@ -143,7 +143,8 @@ func (d *Director) seatOf(sub, region, mode string) *session {
 	return nil
 }
 
-// sessionFor returns the fullest open session that fits the party, else a new one on the instance with the most free seats.
+// sessionFor returns the fullest open session that fits the party, else a new one on the instance with the most free
+// seats.
 func (d *Director) sessionFor(req matchRequest) (best *session) {
 	for _, s := range d.sessions {
 		fits := !s.closed && s.region == req.Region && s.mode == req.Mode && s.maxPlayers == req.MaxPlayers &&

@@ -42,9 +42,9 @@ func (d *Director) ticketRoutes() {
 	d.mux.HandleFunc("GET /tickets/{id}/events", d.watchTicket)
 }
 
-// Match makes a match of tickets, in a session of a region and mode that has room for all of their players. With accept, the
-// players are asked first, for 20 seconds by the tickets' documents; time ends no ready check here. Errors: a ticket is not in the
-// queue; there is no room.
+// Match makes a match of tickets, in a session of a region and mode that has room for all of their players. With
+// accept, the players are asked first, for 20 seconds by the tickets' documents; time ends no ready check here. Errors:
+// a ticket is not in the queue; there is no room.
 func (d *Director) Match(region, mode string, accept bool, ids ...string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -231,7 +231,8 @@ func (d *Director) cancelTicket(r *http.Request, sub string) (any, *problem) {
 	return t.document(sub), nil
 }
 
-// answer records whether a player accepts. A party of which one declines leaves the queue, and the others are back in it.
+// answer records whether a player accepts. A party of which one declines leaves the queue, and the others are back in
+// it.
 func (d *Director) answer(r *http.Request, sub string, accept bool) (any, *problem) {
 	t, p := d.ticketOf(r, sub)
 	asked, unreadable := askedMatch(r)
@@ -287,8 +288,8 @@ func (d *Director) accept(t *ticket, sub string) (any, *problem) {
 	return t.document(sub), nil
 }
 
-// watchTicket sends the states that the caller does not know, as soon as there is one, and ends the stream: a director may end it
-// at any time.
+// watchTicket sends the states that the caller does not know, as soon as there is one, and ends the stream: a director
+// may end it at any time.
 func (d *Director) watchTicket(w http.ResponseWriter, r *http.Request) {
 	known, _ := strconv.Atoi(r.Header.Get("Last-Event-ID"))
 	d.player(func(r *http.Request, sub string) (any, *problem) {

@@ -49,11 +49,12 @@ type Options struct {
 	// AllowsOrigin reports whether pages of an origin may ask for servers; nil: none may.
 	AllowsOrigin func(origin string) bool
 
-	Wait           time.Duration // for a server; 0 means 60 s
-	MaxWaiting     int           // requests that wait in this replica; 0 means 10,000
-	PerAddress     int           // requests of one IPv4 address or IPv6 /64 at a time, and requests of its guests in 30 s on average; 0 means 8
-	TrustClientIP  bool          // the client may say which address its region is chosen by
-	DefaultGame    string        // which requests ask for that name no game, with DefaultVersion; "": none
+	Wait       time.Duration // for a server; 0 means 60 s
+	MaxWaiting int           // requests that wait in this replica; 0 means 10,000
+	// requests of one IPv4 address or IPv6 /64 at a time, and requests of its guests in 30 s on average; 0 means 8
+	PerAddress     int
+	TrustClientIP  bool   // the client may say which address its region is chosen by
+	DefaultGame    string // which requests ask for that name no game, with DefaultVersion; "": none
 	DefaultVersion string
 
 	Failures *rest.Limiter // of refused access tokens, by address; nil: no limit

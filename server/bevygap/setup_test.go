@@ -170,7 +170,8 @@ func setup(t *testing.T, change ...func(*Options)) *bundle {
 	require.NoError(t, err)
 	b.face.Mount(engine)
 	server := httptest.NewUnstartedServer(engine)
-	server.Config.ReadTimeout, server.Config.WriteTimeout = 200*time.Millisecond, 200*time.Millisecond // requests must outlive both
+	// requests must outlive both
+	server.Config.ReadTimeout, server.Config.WriteTimeout = 200*time.Millisecond, 200*time.Millisecond
 	server.Start()
 	b.url = strings.TrimPrefix(server.URL, "http://")
 	ctx, stop := context.WithCancel(context.Background())

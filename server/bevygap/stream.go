@@ -23,7 +23,8 @@ func (f *Face) serveStream(c *gin.Context) {
 
 // serveHTTP serves a request of either HTTP transport.
 func (f *Face) serveHTTP(c *gin.Context, talk *conversation, crowded *failure) {
-	_ = http.NewResponseController(c.Writer).SetWriteDeadline(time.Time{}) // an error means that the connection has no deadlines, in tests
+	// an error means that the connection has no deadlines, in tests
+	_ = http.NewResponseController(c.Writer).SetWriteDeadline(time.Time{})
 	failed := crowded
 	if err := talk.request.check(); err != nil && failed == nil {
 		failed = fail(http.StatusBadRequest, "%s", err)

@@ -20,8 +20,8 @@ import (
 //go:embed static
 var staticFiles embed.FS
 
-// assets are the files of static/, by the name under which they are served. It contains a hash of the content, so that browsers may
-// keep them for ever and two releases side by side do not mix.
+// assets are the files of static/, by the name under which they are served. It contains a hash of the content, so that
+// browsers may keep them for ever and two releases side by side do not mix.
 type assets struct {
 	served map[string][]byte
 	names  map[string]string // the name served, by the name of the file

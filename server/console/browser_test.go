@@ -61,8 +61,8 @@ func (w *tab) accessible(axe, where string) {
 	require.Empty(w.t, violations, where)
 }
 
-// Pins pages that nobody can read or use in a real browser: with errors of scripts, what the policy blocks, too little contrast, without
-// labels, or wider than a phone.
+// Pins pages that nobody can read or use in a real browser: with errors of scripts, what the policy blocks, too little
+// contrast, without labels, or wider than a phone.
 func TestChromiumPages(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -118,8 +118,8 @@ func TestChromiumDrains(t *testing.T) {
 	other.RequireClean("drain")
 }
 
-// Pins an event whose detail closes when another event arrives, that is too wide for a phone when it is open, or whose page has no key to the
-// older ones; and a time that the browser's field sends and the page refuses.
+// Pins an event whose detail closes when another event arrives, that is too wide for a phone when it is open, or whose
+// page has no key to the older ones; and a time that the browser's field sends and the page refuses.
 func TestChromiumEvents(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -153,7 +153,8 @@ func TestChromiumEvents(t *testing.T) {
 	w.RequireClean("events")
 }
 
-// Pins keys that do nothing, or that act while somebody types; a theme that is forgotten; and a page that nobody can pause.
+// Pins keys that do nothing, or that act while somebody types; a theme that is forgotten; and a page that nobody can
+// pause.
 func TestChromiumKeys(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

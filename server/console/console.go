@@ -24,7 +24,8 @@ import (
 // DefaultSessionTTL is how long a login lasts, unless [Options] say another time.
 const DefaultSessionTTL = 12 * time.Hour
 
-// Options configure the console. Store, Doctor, Rotate, Cookies and Explain are required, and Tokens or OIDC, without which nobody can log in.
+// Options configure the console. Store, Doctor, Rotate, Cookies and Explain are required, and Tokens or OIDC, without
+// which nobody can log in.
 type Options struct {
 	Store   Store
 	Doctor  doctor.Doctor // what the page of health says
@@ -35,8 +36,8 @@ type Options struct {
 	// Rotate switches to the next signing key early, in the name of a person, and returns the keys that it made.
 	Rotate   func(ctx context.Context, by db.Act) ([]db.SigningKey, error)
 	Universe string // the region of tickets; "" means global
-	// URL is where browsers find the console, such as https://console.example. It is required with OIDC. https makes cookies secure also
-	// where a proxy that ends TLS does not say so.
+	// URL is where browsers find the console, such as https://console.example. It is required with OIDC. https makes
+	// cookies secure also where a proxy that ends TLS does not say so.
 	URL string
 	// SessionTTL is how long a login lasts; 0 means 12 h.
 	SessionTTL time.Duration

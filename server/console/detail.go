@@ -17,7 +17,8 @@ const maxDetail = 300
 // maxWhole bounds the text of a whole detail.
 const maxWhole = 64 << 10
 
-// detail shows the object of JSON that an event carries, as names and values. Where a value is cut, the whole text can be opened.
+// detail shows the object of JSON that an event carries, as names and values. Where a value is cut, the whole text can
+// be opened.
 func detail(e opsview.Event) template.HTML {
 	var all map[string]any
 	if json.Unmarshal(e.Detail, &all) != nil || len(all) == 0 {

@@ -54,7 +54,8 @@ func timeOf(v any) time.Time {
 	return time.Time{}
 }
 
-// ago is a time as "12 s ago" or "in 12 s", which the browser keeps current; the exact time is its title. now is the .Now of the view.
+// ago is a time as "12 s ago" or "in 12 s", which the browser keeps current; the exact time is its title. now is the
+// .Now of the view.
 func ago(v any, now time.Time) template.HTML {
 	t := timeOf(v)
 	if t.IsZero() || t.Unix() == 0 {

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// hub reads the pages that somebody watches. All browsers that watch the same address share one reading, whatever their number, and
-// few readings run at a time, so that watching costs the database little. Safe for concurrent use.
+// hub reads the pages that somebody watches. All browsers that watch the same address share one reading, whatever their
+// number, and few readings run at a time, so that watching costs the database little. Safe for concurrent use.
 type hub struct {
 	ctx  context.Context
 	stop context.CancelFunc
@@ -44,8 +44,8 @@ type reading struct {
 // errFull means that too many browsers watch.
 var errFull = errors.New("too many streams")
 
-// watch joins the watchers of a topic, whose first one starts its readings; every is the time between two of them. The returned leave
-// must be called once. Errors: errFull.
+// watch joins the watchers of a topic, whose first one starts its readings; every is the time between two of them. The
+// returned leave must be called once. Errors: errFull.
 func (h *hub) watch(key string, every time.Duration, load func(context.Context) (any, error)) (t *topic, leave func(), err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -40,8 +40,8 @@ func TestLoginIsRequired(t *testing.T) {
 	require.Equal(t, http.StatusSeeOther, w.get("/fleet").status)
 }
 
-// Pins a copy of a cookie that goes on counting after its owner has logged out, at another replica, too; and one that counts for changes while
-// nobody knows.
+// Pins a copy of a cookie that goes on counting after its owner has logged out, at another replica, too; and one that
+// counts for changes while nobody knows.
 func TestALogoutEndsCopiesOfTheCookie(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

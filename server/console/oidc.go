@@ -24,19 +24,19 @@ import (
 	"github.com/lattice-director/director/token"
 )
 
-// OIDC configures logins with an issuer of OpenID Connect. Issuer and ClientID are required, and Operators or Viewers, without which
-// nobody may do anything.
+// OIDC configures logins with an issuer of OpenID Connect. Issuer and ClientID are required, and Operators or Viewers,
+// without which nobody may do anything.
 type OIDC struct {
 	Issuer       string // its URL, whose /.well-known/openid-configuration is read at the first login
 	ClientID     string
 	ClientSecret string   // empty: a public client, which PKCE protects
 	Scopes       []string // besides openid; empty: email and profile
 	Label        string   // of the button; empty: the host of the issuer
-	// RoleClaim is the claim of the ID token with roles or groups: a text or a list of texts. Dots lead into objects, as in
-	// realm_access.roles. Empty: groups.
+	// RoleClaim is the claim of the ID token with roles or groups: a text or a list of texts. Dots lead into objects,
+	// as in realm_access.roles. Empty: groups.
 	RoleClaim string
-	// Operators and Viewers are the values of the claim that make somebody an operator or a viewer. "*" is everybody whom the issuer
-	// knows.
+	// Operators and Viewers are the values of the claim that make somebody an operator or a viewer. "*" is everybody
+	// whom the issuer knows.
 	Operators, Viewers []string
 	HTTP               *http.Client // to the issuer; nil: one with a timeout
 }
@@ -85,7 +85,8 @@ type attempt struct {
 	Until    time.Time `json:"until"`
 }
 
-// read returns the issuer's description. It is read again until that succeeds, so that a replica starts without its issuer.
+// read returns the issuer's description. It is read again until that succeeds, so that a replica starts without its
+// issuer.
 func (l *oidcLogin) read(ctx context.Context) (*oidc.Provider, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -104,7 +105,8 @@ func (l *oidcLogin) read(ctx context.Context) (*oidc.Provider, error) {
 	return p, nil
 }
 
-// useKeys makes the source of the issuer's keys. It is that of players' tokens: one key that is malformed or unknown does not disturb the others.
+// useKeys makes the source of the issuer's keys. It is that of players' tokens: one key that is malformed or unknown
+// does not disturb the others.
 func (l *oidcLogin) useKeys(p *oidc.Provider) error {
 	var published struct {
 		JWKSURI string   `json:"jwks_uri"`

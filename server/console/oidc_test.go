@@ -73,7 +73,8 @@ func newIssuer(t *testing.T) *issuer {
 	return i
 }
 
-// authorize is what the issuer does when a browser comes: it remembers the challenge and the nonce, and returns the state.
+// authorize is what the issuer does when a browser comes: it remembers the challenge and the nonce, and returns the
+// state.
 func (i *issuer) authorize(location string) (state string) {
 	i.t.Helper()
 	u, err := url.Parse(location)
@@ -171,7 +172,8 @@ func TestOIDCRoles(t *testing.T) {
 	}
 }
 
-// Pins a login that is accepted although another one began it, or the token is false, old, or of another key, client or issuer.
+// Pins a login that is accepted although another one began it, or the token is false, old, or of another key, client or
+// issuer.
 func TestOIDCRefuses(t *testing.T) {
 	t.Parallel()
 	b, i := setupOIDC(t)
@@ -208,7 +210,8 @@ func TestOIDCRefuses(t *testing.T) {
 	require.Equal(t, http.StatusSeeOther, i.enter(b.browser()).status)
 }
 
-// Pins a login that stops for all because the issuer publishes one key that is malformed, or of a type that is not known.
+// Pins a login that stops for all because the issuer publishes one key that is malformed, or of a type that is not
+// known.
 func TestOIDCSkipsUnusableKeys(t *testing.T) {
 	t.Parallel()
 	b, i := setupOIDC(t)
@@ -220,7 +223,8 @@ func TestOIDCSkipsUnusableKeys(t *testing.T) {
 	require.NoError(t, status.Err)
 }
 
-// Pins a console that does not start, or does not let tokens in, while the issuer is down, and one that never asks it again.
+// Pins a console that does not start, or does not let tokens in, while the issuer is down, and one that never asks it
+// again.
 func TestOIDCIssuerIsDown(t *testing.T) {
 	t.Parallel()
 	b, i := setupOIDC(t)

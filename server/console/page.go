@@ -42,7 +42,8 @@ func (q query) Get(name string) string {
 	return strings.ToValidUTF8(text[:min(len(text), 200)], "") // the cut may be within a character
 }
 
-// afterParam is the key of the last row of the page before: lists are paged by keys, so that the last page costs no more than the first.
+// afterParam is the key of the last row of the page before: lists are paged by keys, so that the last page costs no
+// more than the first.
 const afterParam = "after"
 
 // After returns the key of the last row of the page before: two texts, empty on the first page.
@@ -84,7 +85,8 @@ func (q query) URL() string {
 // Paged reports whether this is not the first page of a list.
 func (q query) Paged() bool { return q.Get(afterParam) != "" }
 
-// With is URL with a parameter changed; an empty value removes it. It leads to the first page of a list, unless it changes that.
+// With is URL with a parameter changed; an empty value removes it. It leads to the first page of a list, unless it
+// changes that.
 func (q query) With(name, value string) string {
 	values := url.Values{}
 	maps.Copy(values, q.values)

@@ -89,7 +89,8 @@ func parseUntil(text string) (time.Time, error) {
 	return time.Time{}, &fault.Error{Kind: fault.Invalid, Code: "invalid_request", Field: "until", Detail: "until must be a time of UTC, such as 2026-11-24T02:45"}
 }
 
-// subjectPath returns the page of what an event concerns: a deployment, an agent or a game server, which share a column.
+// subjectPath returns the page of what an event concerns: a deployment, an agent or a game server, which share a
+// column.
 func subjectPath(kind, id string) string {
 	switch noun, _, _ := strings.Cut(kind, "."); noun {
 	case "deployment":

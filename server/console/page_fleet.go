@@ -16,7 +16,8 @@ type fleetView struct {
 	Totals         fleetTotals
 	Regions, Modes []string
 	Filtered       bool
-	Plots          []plotData // of the last hour, of the region that the filter selects; empty: no worker has taken samples
+	// of the last hour, of the region that the filter selects; empty: no worker has taken samples
+	Plots []plotData
 }
 
 // fleetTotals are sums over all game servers, whatever the filter selects.

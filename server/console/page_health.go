@@ -76,10 +76,12 @@ func (v healthView) Oldest() *opsview.Snapshot {
 // checkupEvery is how old a diagnosis may be: its checks read statistics of the whole database.
 const checkupEvery = 15 * time.Second
 
-// checkupTime bounds an examination. It takes a second where nothing is wrong, and 5 s for each check whose query does not end.
+// checkupTime bounds an examination. It takes a second where nothing is wrong, and 5 s for each check whose query does
+// not end.
 const checkupTime = time.Minute
 
-// checkupWait is how long a page waits for an examination. It leaves time of callTimeout for what the page reads besides.
+// checkupWait is how long a page waits for an examination. It leaves time of callTimeout for what the page reads
+// besides.
 const checkupWait = 4 * time.Second
 
 // checkup keeps the latest diagnosis, so that all who look share one. Safe for concurrent use.
@@ -94,8 +96,9 @@ type checkup struct {
 	running chan struct{} // closed when the examination that runs has ended; nil: none runs
 }
 
-// latest returns the latest diagnosis, and begins another if that is too old. It waits for the examination that runs, but not for a slow one: a page
-// that waited for all checks of a database that hardly answers would show nothing at all.
+// latest returns the latest diagnosis, and begins another if that is too old. It waits for the examination that runs,
+// but not for a slow one: a page that waited for all checks of a database that hardly answers would show nothing at
+// all.
 func (c *checkup) latest(ctx context.Context) (doctor.Diagnosis, time.Time) {
 	if running := c.begin(ctx); running != nil {
 		patience := time.NewTimer(checkupWait)
@@ -124,8 +127,8 @@ var failedExamination = doctor.Diagnosis{State: doctor.Warn, First: "checks: run
 	Check: "checks", State: doctor.Warn, Says: "not known: the examination failed; the log has the error", Do: "run director doctor",
 }}}
 
-// begin returns the examination that runs, after it began one if the latest diagnosis is too old; nil: none runs. The examination has no context of
-// one of the callers, who may leave.
+// begin returns the examination that runs, after it began one if the latest diagnosis is too old; nil: none runs. The
+// examination has no context of one of the callers, who may leave.
 func (c *checkup) begin(ctx context.Context) <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()

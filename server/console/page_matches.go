@@ -22,8 +22,8 @@ type matchesView struct {
 	Plots    []plotData
 }
 
-// matchesPage shows the matches of a universe, and how good those of the last hour are. At 100 matches a second the measures take 60 ms of the
-// database.
+// matchesPage shows the matches of a universe, and how good those of the last hour are. At 100 matches a second the
+// measures take 60 ms of the database.
 func matchesPage(universe string) page[matchesView] {
 	return page[matchesView]{path: "/matches", template: "matches", every: 30 * time.Second, load: func(ctx context.Context, s Store, q query) (v matchesView, err error) {
 		v.Profile = q.Get("profile")
@@ -78,8 +78,9 @@ func (v *matchesView) loadPast(ctx context.Context, s Store, q query, f opsview.
 // maxPlots bounds the measures that are shown. A profile has some rules, and many profiles have many.
 const maxPlots = 12
 
-// qualityPlots makes a plot of the number of matches, of one profile or, for "", of all, and of each measure: its mean and its highest value in
-// each minute. Where several profiles have it, both are those of the profile with the highest value.
+// qualityPlots makes a plot of the number of matches, of one profile or, for "", of all, and of each measure: its mean
+// and its highest value in each minute. Where several profiles have it, both are those of the profile with the highest
+// value.
 func qualityPlots(minutes []opsview.MatchMinute, past samples, profile string) []plotData {
 	means, peaks, matches, now := map[string]*timeline{}, map[string]*timeline{}, newTimeline(past.now), past.now
 	for key, line := range past.lines {

@@ -16,8 +16,8 @@ type queueView struct {
 	Any     bool // whether tickets left in the last hour
 }
 
-// queuePage shows the queue of a universe, and the waits of its last hour. Those are read rarely, because their cost grows with the tickets
-// of that hour.
+// queuePage shows the queue of a universe, and the waits of its last hour. Those are read rarely, because their cost
+// grows with the tickets of that hour.
 func queuePage(universe string) page[queueView] {
 	return page[queueView]{path: "/queue", template: "queue", every: 10 * time.Second, load: func(ctx context.Context, s Store, q query) (v queueView, err error) {
 		v.Profile = q.Get("profile")
@@ -35,8 +35,8 @@ func queuePage(universe string) page[queueView] {
 	}}
 }
 
-// waitPlots makes a plot of the waits of assigned tickets, and one of the tickets that left. Where several profiles have tickets, the waits
-// of a minute are those of the slowest one.
+// waitPlots makes a plot of the waits of assigned tickets, and one of the tickets that left. Where several profiles
+// have tickets, the waits of a minute are those of the slowest one.
 func waitPlots(waits []opsview.QueueWait, now time.Time) (waited, left plotData) {
 	p50, p95 := newTimeline(now), newTimeline(now)
 	assigned, others := newTimeline(now), newTimeline(now)

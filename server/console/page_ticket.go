@@ -9,7 +9,8 @@ import (
 	"github.com/lattice-director/director/match/explain"
 )
 
-// Explainer explains tickets and matches; internal/matching/explainer implements it. An explanation of a ticket takes seconds, and it bounds how many run.
+// Explainer explains tickets and matches; internal/matching/explainer implements it. An explanation of a ticket takes
+// seconds, and it bounds how many run.
 type Explainer interface {
 	Ticket(ctx context.Context, id string) (explain.Ticket, error)
 	Match(ctx context.Context, id uuid.UUID) (explain.Match, error)
@@ -35,7 +36,8 @@ func ticketPage(universe string, e Explainer) page[ticketView] {
 	}}
 }
 
-// ticketStates returns the states of a ticket in their order, at most 200. A ticket of which no state is known has none.
+// ticketStates returns the states of a ticket in their order, at most 200. A ticket of which no state is known has
+// none.
 func ticketStates(ctx context.Context, s Store, universe, ticket string) ([]opsview.TicketState, error) {
 	states, _, err := list(ctx, s, opsview.TicketStates, opsview.TicketFilter{Universe: universe, Ticket: ticket}, opsview.Page{Limit: 200})
 	return states, err

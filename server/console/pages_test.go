@@ -34,7 +34,8 @@ func TestInstance(t *testing.T) {
 	require.Contains(t, missing.body, "It may have ended a while ago")
 }
 
-// Pins a session that is closed without a reason or a name, twice, or by a viewer, and one that nobody can look at afterwards.
+// Pins a session that is closed without a reason or a name, twice, or by a viewer, and one that nobody can look at
+// afterwards.
 func TestSession(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

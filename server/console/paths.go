@@ -20,5 +20,6 @@ func ticketPath(id string) string { return "/tickets/" + url.PathEscape(id) }
 // matchPath returns the page of a match.
 func matchPath(id string) string { return "/matches/" + url.PathEscape(id) }
 
-// playerPath returns the page of a player. An id that a stranger chose is a parameter, because it may have any characters.
+// playerPath returns the page of a player. An id that a stranger chose is a parameter, because it may have any
+// characters.
 func playerPath(sub string) string { return "/players?q=" + url.QueryEscape(sub) }

@@ -31,7 +31,8 @@ const (
 	loneWidth             = 6.0
 )
 
-// plot draws lines as SVG without scripts and styles of its own. Screen readers get its title and the last and highest values.
+// plot draws lines as SVG without scripts and styles of its own. Screen readers get its title and the last and highest
+// values.
 func plot(p plotData) template.HTML {
 	highest := 0.0
 	for _, l := range p.Lines {
@@ -63,8 +64,8 @@ func plot(p plotData) template.HTML {
 	return template.HTML(b.String()) //nolint:gosec // G203: escaped
 }
 
-// table is the plot as a table, for people who cannot see it, or want its values. It is closed until somebody opens it, and has the minutes
-// with a value only.
+// table is the plot as a table, for people who cannot see it, or want its values. It is closed until somebody opens it,
+// and has the minutes with a value only.
 func (p plotData) table() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `<details id="table-%x"><summary>As a table</summary><table><caption class="hidden">%s</caption>`, hashOf(p.Title), template.HTMLEscapeString(p.Title))

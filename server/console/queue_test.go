@@ -243,8 +243,8 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// Pins a page of the events of a night that shows later ones, or only their ages, or forgets the time on its next page; and a time that is
-// malformed, which must not show the latest events instead.
+// Pins a page of the events of a night that shows later ones, or only their ages, or forgets the time on its next page;
+// and a time that is malformed, which must not show the latest events instead.
 func TestEventsUntilATime(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -20,8 +20,8 @@ func list[T any, F opsview.Filter](ctx context.Context, s Store, v opsview.View[
 	return rows, more, err
 }
 
-// read runs what reads one thing of several views. A thing that is not there is an Error of the kind NotFound with this code, whose detail is made
-// of the format and its arguments.
+// read runs what reads one thing of several views. A thing that is not there is an Error of the kind NotFound with this
+// code, whose detail is made of the format and its arguments.
 func read[T any](ctx context.Context, s Store, what func(context.Context, opsview.Querier) (T, error), code, format string, args ...any) (found T, err error) {
 	err = s.ReadOps(ctx, func(ctx context.Context, q opsview.Querier) error {
 		found, err = what(ctx, q)

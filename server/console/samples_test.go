@@ -9,7 +9,8 @@ import (
 	"github.com/lattice-director/director/db/opsview"
 )
 
-// Pins plots without the last hour of the fleet and of health, of the wrong region, or that hide the minutes in which no worker ran.
+// Pins plots without the last hour of the fleet and of health, of the wrong region, or that hide the minutes in which
+// no worker ran.
 func TestPlotsOfTheLastHour(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

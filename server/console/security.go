@@ -9,8 +9,8 @@ import (
 	"github.com/lattice-director/director/server/rest"
 )
 
-// policy allows what the console itself serves. No inline script or style: an id or a name that a stranger chose cannot become code even
-// where it escapes the escaping of html/template.
+// policy allows what the console itself serves. No inline script or style: an id or a name that a stranger chose cannot
+// become code even where it escapes the escaping of html/template.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; " +
 	"base-uri 'none'; frame-ancestors 'none'"
 
@@ -30,8 +30,8 @@ func (c *Console) secure(g *gin.Context) {
 	}
 }
 
-// sameSite is the middleware that refuses forms of other sites. Forms also carry a token (session.go), for browsers that send neither
-// Sec-Fetch-Site nor Origin.
+// sameSite is the middleware that refuses forms of other sites. Forms also carry a token (session.go), for browsers
+// that send neither Sec-Fetch-Site nor Origin.
 func (c *Console) sameSite(g *gin.Context) {
 	if err := c.crossSite.Check(g.Request); err != nil {
 		rest.Fail(g, &rest.Problem{

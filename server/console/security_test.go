@@ -10,7 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Pins an answer of any kind without the headers that keep strangers' code out, and assets that browsers load again and again.
+// Pins an answer of any kind without the headers that keep strangers' code out, and assets that browsers load again and
+// again.
 func TestHeaders(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

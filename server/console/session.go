@@ -17,10 +17,11 @@ import (
 	"github.com/lattice-director/director/server/rest"
 )
 
-// session is a login. The browser has it as a sealed cookie, so that every replica knows it; a query says only whether it has ended before its
-// time.
+// session is a login. The browser has it as a sealed cookie, so that every replica knows it; a query says only whether
+// it has ended before its time.
 type session struct {
-	Name   string    `json:"name"` // as events name the actor: console: and the name of the token, or the email or subject of OIDC
+	// as events name the actor: console: and the name of the token, or the email or subject of OIDC
+	Name   string    `json:"name"`
 	Viewer bool      `json:"viewer,omitempty"`
 	Token  string    `json:"token,omitempty"` // the fingerprint of the operator's token; empty after a login by OIDC
 	CSRF   string    `json:"csrf"`
@@ -58,8 +59,9 @@ const sessionKey = "console.session"
 
 func sessionOf(g *gin.Context) session { return g.MustGet(sessionKey).(session) }
 
-// authenticate is the middleware that asks for a login. A login by a token that is configured no more, or has another role now, counts no
-// more. While nobody knows whether a login has ended, nothing changes; pages still answer, because Health has to say what is wrong.
+// authenticate is the middleware that asks for a login. A login by a token that is configured no more, or has another
+// role now, counts no more. While nobody knows whether a login has ended, nothing changes; pages still answer, because
+// Health has to say what is wrong.
 func (c *Console) authenticate(g *gin.Context) {
 	s, ok := c.readSession(g.Request)
 	if !ok {
@@ -120,7 +122,8 @@ func (c *Console) begin(g *gin.Context, s session) {
 	c.setCookie(g, purposeSession, s, c.SessionTTL)
 }
 
-// askLogin sends a browser to the login, which leads back here. Streams and forms get no redirect that loses what they sent.
+// askLogin sends a browser to the login, which leads back here. Streams and forms get no redirect that loses what they
+// sent.
 func (c *Console) askLogin(g *gin.Context) {
 	if g.Request.Method != http.MethodGet || wantsStream(g.Request) {
 		rest.Fail(g, &rest.Problem{
@@ -164,7 +167,8 @@ func (c *Console) setCookie(g *gin.Context, purpose string, value any, lifetime 
 
 func (c *Console) clearCookie(g *gin.Context, purpose string) { c.writeCookie(g, purpose, "", -1) }
 
-// writeCookie sets a cookie that is sent with links from elsewhere, so that a link in a chat opens its page (SameSite=Lax).
+// writeCookie sets a cookie that is sent with links from elsewhere, so that a link in a chat opens its page
+// (SameSite=Lax).
 func (c *Console) writeCookie(g *gin.Context, purpose, value string, seconds int) {
 	http.SetCookie(g.Writer, &http.Cookie{ //nolint:gosec // G124: Secure where the browser speaks TLS
 		Name: c.cookieName(g.Request, purpose), Value: value, Path: "/", MaxAge: seconds,

@@ -13,7 +13,8 @@ import (
 )
 
 const (
-	// sinceParam is the version of the live part that a browser has when it first connects; later it sends Last-Event-ID.
+	// sinceParam is the version of the live part that a browser has when it first connects; later it sends
+	// Last-Event-ID.
 	sinceParam = "_since"
 	// streamBeat is the time between two signs of life, and the longest that a stream outlives its login.
 	streamBeat = 15 * time.Second

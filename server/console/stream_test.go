@@ -142,7 +142,8 @@ func TestStreamsEndTheirReadings(t *testing.T) {
 	require.Eventually(t, func() bool { h.mu.Lock(); defer h.mu.Unlock(); return len(h.topics) == 0 }, time.Minute, time.Millisecond)
 }
 
-// Pins a browser that makes the memory of a replica grow: it opens pages and leaves them at once, and each is read until its next turn.
+// Pins a browser that makes the memory of a replica grow: it opens pages and leaves them at once, and each is read
+// until its next turn.
 func TestStreamsThatLeaveAtOnceAreBounded(t *testing.T) {
 	t.Parallel()
 	h := newHub(10)
@@ -175,7 +176,8 @@ func TestStreamsEnd(t *testing.T) {
 	}
 }
 
-// Pins a stream that shows the fleet to a copy of a cookie after its owner has logged out, and one that ends while nobody knows whether the login has.
+// Pins a stream that shows the fleet to a copy of a cookie after its owner has logged out, and one that ends while
+// nobody knows whether the login has.
 func TestALogoutEndsStreams(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -2,7 +2,8 @@ package console
 
 import "time"
 
-// timelineMinutes is the length of a timeline: the views of minutes show the last hour. The current minute is not over, and left out.
+// timelineMinutes is the length of a timeline: the views of minutes show the last hour. The current minute is not over,
+// and left out.
 const timelineMinutes = 60
 
 // timeline has a value for each of the last minutes, oldest first.

@@ -33,8 +33,8 @@ type Context struct {
 }
 
 const (
-	// contextWait is how long a call waits for the address. Servers that were built for Edgegap call once and do not retry; proxies end calls
-	// without an answer after 30 s or more.
+	// contextWait is how long a call waits for the address. Servers that were built for Edgegap call once and do not
+	// retry; proxies end calls without an answer after 30 s or more.
 	contextWait = 25 * time.Second
 	contextPoll = time.Second
 )
@@ -44,8 +44,8 @@ type contextFace struct {
 	waiters *waiters
 }
 
-// MountContext adds /fleet/context, which servers that were built for Edgegap call. lasting must authenticate deployments and use
-// rest.Lasting.
+// MountContext adds /fleet/context, which servers that were built for Edgegap call. lasting must authenticate
+// deployments and use rest.Lasting.
 func MountContext(lasting gin.IRouter, c Context) {
 	if c.CallTimeout == 0 {
 		c.CallTimeout = 900 * time.Millisecond

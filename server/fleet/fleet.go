@@ -1,6 +1,7 @@
-// Package fleet is the face that game servers call: register, heartbeat, seat reports, lists of clients, sessions, drain and deregister, as
-// specified in api/openapi.yaml. It translates JSON into calls of the store and decides nothing: db decides about leases,
-// incarnations and seats. Authentication, limits and deadlines are set where server mounts the routes.
+// Package fleet is the face that game servers call: register, heartbeat, seat reports, lists of clients, sessions,
+// drain and deregister, as specified in api/openapi.yaml. It translates JSON into calls of the store and decides
+// nothing: db decides about leases, incarnations and seats. Authentication, limits and deadlines are set where server
+// mounts the routes.
 package fleet
 
 import (
@@ -92,7 +93,8 @@ type status struct {
 	Desired  string     `json:"desired,omitempty"` // running or stopped
 }
 
-// statusOf returns the answer for an instance, which may belong to a deployment. word is the status of one that is ready.
+// statusOf returns the answer for an instance, which may belong to a deployment. word is the status of one that is
+// ready.
 func statusOf(id, word string, available int, d *db.Deployed) status {
 	s := status{InstanceID: id, Status: word, Available: available}
 	if d == nil {

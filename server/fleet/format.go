@@ -34,8 +34,8 @@ func matching(maxLen int, allowed, pattern string) rest.Format {
 	return rest.Format{Description: allowed, Valid: func(s string) bool { return len(s) <= maxLen && re.MatchString(s) }}
 }
 
-// text is a format of minLen to maxLen characters. Control characters are not allowed: Postgres cannot store U+0000, and
-// the others change how terminals display a log.
+// text is a format of minLen to maxLen characters. Control characters are not allowed: Postgres cannot store U+0000,
+// and the others change how terminals display a log.
 func text(minLen, maxLen int) rest.Format {
 	return rest.Format{
 		Description: fmt.Sprintf("%d to %d characters without control characters", minLen, maxLen),

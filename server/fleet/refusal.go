@@ -12,8 +12,8 @@ import (
 // noteTimeout bounds how long the answer to the next request of a connection waits for the note.
 const noteTimeout = time.Second
 
-// noteRefusal keeps why the server of a deployment may not register, since its log is at its provider. It drops the error: the server registers
-// again, and is refused again. An instance_taken is part of a restart.
+// noteRefusal keeps why the server of a deployment may not register, since its log is at its provider. It drops the
+// error: the server registers again, and is refused again. An instance_taken is part of a restart.
 func (f face) noteRefusal(ctx context.Context, p rest.Problem) {
 	of := deploymentOf(ctx)
 	if of == nil || p.Code == "instance_taken" || p.Status >= http.StatusInternalServerError || p.Status == http.StatusTooManyRequests || p.Status == http.StatusRequestTimeout {

@@ -52,7 +52,8 @@ func (r *seatsRequest) Validate(c *rest.Check) {
 	r.checkLeftConnections(c)
 }
 
-// checkLeftConnections checks the length of the list only if its entries are valid, so that one mistake gives one error.
+// checkLeftConnections checks the length of the list only if its entries are valid, so that one mistake gives one
+// error.
 func (r *seatsRequest) checkLeftConnections(c *rest.Check) {
 	valid := true
 	for i, connection := range r.LeftConnections {
@@ -63,8 +64,8 @@ func (r *seatsRequest) checkLeftConnections(c *rest.Check) {
 	}
 }
 
-// checkConnection refuses an empty name: it means "no connection named", so a game server that sends one by mistake would
-// lose the protection against replays without noticing.
+// checkConnection refuses an empty name: it means "no connection named", so a game server that sends one by mistake
+// would lose the protection against replays without noticing.
 func checkConnection(c *rest.Check, field string, connection *string) (ok bool) {
 	if connection != nil {
 		c.Match(field, *connection, rest.ID)

@@ -38,8 +38,8 @@ func listingOf(in rest.In[rest.None]) (listing, error) {
 	return l, c.Err()
 }
 
-// sessions answers at once unless the caller knows the current state of its sessions, and otherwise when they change or the time to
-// wait is over.
+// sessions answers at once unless the caller knows the current state of its sessions, and otherwise when they change or
+// the time to wait is over.
 func (f sessionFace) sessions(ctx context.Context, in rest.In[rest.None]) (rosters, error) {
 	l, err := listingOf(in)
 	if err != nil {
@@ -64,8 +64,8 @@ func (f sessionFace) state(ctx context.Context, ref db.InstanceRef) (db.RosterSt
 	return f.engine.Store.RosterState(ctx, ref)
 }
 
-// next returns the first state that differs from the known one, or the known one when the call must end. An unreachable database
-// counts as no change.
+// next returns the first state that differs from the known one, or the known one when the call must end. An unreachable
+// database counts as no change.
 func (f sessionFace) next(ctx context.Context, l listing, known db.RosterState) (db.RosterState, error) {
 	w, err := f.waiters.join(l.ref.InstanceID, time.Now())
 	if err != nil {
@@ -78,7 +78,8 @@ func (f sessionFace) next(ctx context.Context, l listing, known db.RosterState) 
 	defer over.Stop()
 	defer poll.Stop()
 	for {
-		state, err := f.state(ctx, l.ref) // also before the first wait: a change before the subscription fired no wake-up
+		// also before the first wait: a change before the subscription fired no wake-up
+		state, err := f.state(ctx, l.ref)
 		switch {
 		case ctx.Err() != nil:
 			return known, ctx.Err()

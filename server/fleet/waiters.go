@@ -9,11 +9,11 @@ import (
 )
 
 const (
-	// waitersPerInstance is how many calls of one instance may wait at a replica. A further call ends the oldest, whose caller may have
-	// lost the connection and must not block new calls.
+	// waitersPerInstance is how many calls of one instance may wait at a replica. A further call ends the oldest, whose
+	// caller may have lost the connection and must not block new calls.
 	waitersPerInstance = 2
-	// waitsAtLeast is how long a call waits before another one of its instance may end it. Otherwise three live callers, each of which
-	// calls again at once, would end each other's calls as fast as they can call.
+	// waitsAtLeast is how long a call waits before another one of its instance may end it. Otherwise three live
+	// callers, each of which calls again at once, would end each other's calls as fast as they can call.
 	waitsAtLeast = time.Second
 )
 

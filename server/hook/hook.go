@@ -1,6 +1,7 @@
-// Package hook is the face that providers of game servers call: the webhook of a deployment, whose URL the provider got with the call that
-// started it. A webhook only means that something has changed: its body is not trusted and not read, and a worker asks the
-// provider. The URL holds a credential of the deployment, which any replica verifies without a query.
+// Package hook is the face that providers of game servers call: the webhook of a deployment, whose URL the provider got
+// with the call that started it. A webhook only means that something has changed: its body is not trusted and not read,
+// and a worker asks the provider. The URL holds a credential of the deployment, which any replica verifies without a
+// query.
 package hook
 
 import (

@@ -1,6 +1,6 @@
 // Package infra is the face without authentication, as specified in api/openapi.yaml: the key set that verifies session
-// tokens, liveness, readiness, and the API's contract as YAML, as a manual, and in a reader that searches and tries it. Metrics and profiles have a listener of their
-// own, in server.
+// tokens, liveness, readiness, and the API's contract as YAML, as a manual, and in a reader that searches and tries it.
+// Metrics and profiles have a listener of their own, in server.
 package infra
 
 import (
@@ -38,7 +38,8 @@ func Mount(r gin.IRouter, keys Keys, ready Readiness) func(ctx context.Context) 
 	serve("/openapi.yaml", document("application/yaml", api.OpenAPI()))
 	serve("/docs", page(manualPolicy(api.Docs()), api.Docs()))
 	mountReader(r)
-	r.GET("/", func(c *gin.Context) { c.Redirect(http.StatusFound, "/docs") }) // for people who open the address in a browser
+	// for people who open the address in a browser
+	r.GET("/", func(c *gin.Context) { c.Redirect(http.StatusFound, "/docs") })
 	r.GET("/favicon.ico", document("image/svg+xml", []byte(icon)))
 	return p.ready
 }
@@ -73,8 +74,8 @@ func keySet(keys Keys) gin.HandlerFunc {
 	}
 }
 
-// matchesETag reports whether an If-None-Match header lists the entity tag, by weak comparison (RFC 9110 section 13.1.2).
-// Splitting at commas is safe, because our entity tags hold none.
+// matchesETag reports whether an If-None-Match header lists the entity tag, by weak comparison (RFC 9110 section
+// 13.1.2). Splitting at commas is safe, because our entity tags hold none.
 func matchesETag(header, etag string) bool {
 	for tag := range strings.SplitSeq(header, ",") {
 		if tag = strings.TrimSpace(tag); tag == "*" || strings.TrimPrefix(tag, "W/") == etag {

@@ -51,7 +51,8 @@ func page(policy string, content []byte) gin.HandlerFunc {
 
 var inline = regexp.MustCompile(`(?s)<(script|style)>(.*?)</(?:script|style)>`)
 
-// manualPolicy allows the manual its own script and style, which are inline so that the page loads nothing, and nothing else.
+// manualPolicy allows the manual its own script and style, which are inline so that the page loads nothing, and nothing
+// else.
 func manualPolicy(content []byte) string {
 	sources := map[string]string{}
 	for _, m := range inline.FindAllSubmatch(content, -1) {

@@ -16,7 +16,8 @@ import (
 )
 
 const (
-	// maxOffset is how wrong this machine's clock may be without a recent correction: the skew that access tokens allow.
+	// maxOffset is how wrong this machine's clock may be without a recent correction: the skew that access tokens
+	// allow.
 	maxOffset = 30 * time.Second
 	// freshReading is the age up to which a measured offset still corrects the clock.
 	freshReading = time.Minute
@@ -58,8 +59,8 @@ var errDraining = &rest.Problem{
 	Status: http.StatusServiceUnavailable, Code: "draining", Title: "Draining", Detail: "this replica is shutting down", Retry: time.Second,
 }
 
-// shareFor is how long probes share one result of the database. Probes need no token and have no rate limit, so each must
-// not cost a query.
+// shareFor is how long probes share one result of the database. Probes need no token and have no rate limit, so each
+// must not cost a query.
 const shareFor = 250 * time.Millisecond
 
 // A write costs more than a read, so that probes share its result for longer.
@@ -170,8 +171,8 @@ func (r Readiness) database(ctx context.Context) []check {
 	return append(checks, r.restored(ctx))
 }
 
-// restored fails for a database that was restored from a dump, in which event feeds hide rows until 'director migrate up'
-// has run. It comes last, because the query needs the schema that was checked before.
+// restored fails for a database that was restored from a dump, in which event feeds hide rows until 'director migrate
+// up' has run. It comes last, because the query needs the schema that was checked before.
 func (r Readiness) restored(ctx context.Context) check {
 	switch restored, err := r.Database.RestoredFromDump(ctx); {
 	case err != nil:
@@ -182,8 +183,8 @@ func (r Readiness) restored(ctx context.Context) check {
 	return check{"restored", "the database was not restored from a dump, or was migrated since", false}
 }
 
-// writable fails while the database answers and takes no writes: it is a standby, or read-only, its disk is full, or a commit waits for a
-// standby that is gone.
+// writable fails while the database answers and takes no writes: it is a standby, or read-only, its disk is full, or a
+// commit waits for a standby that is gone.
 func (r Readiness) writable(ctx context.Context) check {
 	if err := r.Write(ctx); err != nil {
 		return check{"write", "the database does not take writes" + words(err), true}
@@ -191,7 +192,8 @@ func (r Readiness) writable(ctx context.Context) check {
 	return check{"write", "the database takes writes", false}
 }
 
-// words are why the database failed, as Postgres or the network says it. They hold no address and no secret, since anybody may call /readyz.
+// words are why the database failed, as Postgres or the network says it. They hold no address and no secret, since
+// anybody may call /readyz.
 func words(err error) string {
 	if c, _ := dbcause.FromError(err); c.Words != "" {
 		return ": " + c.Words
@@ -214,8 +216,8 @@ func (r Readiness) signingKey() check {
 	return check{"signing_key", "a signing key can be used", false}
 }
 
-// clock fails when this machine's clock is wrong and was not corrected lately: access tokens would be verified at a wrong
-// time.
+// clock fails when this machine's clock is wrong and was not corrected lately: access tokens would be verified at a
+// wrong time.
 func (r Readiness) clock() check {
 	reading, ok := r.Database.ClockReading()
 	if !ok {

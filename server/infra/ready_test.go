@@ -71,8 +71,8 @@ func query(t *testing.T, e environment) (status int, body map[string]any) {
 	return recorder.Code, body
 }
 
-// A replica that cannot serve is not ready, and one that can is. The clock may be wrong while its offset is known, and a
-// small offset needs no correction.
+// A replica that cannot serve is not ready, and one that can is. The clock may be wrong while its offset is known, and
+// a small offset needs no correction.
 func TestReadiness(t *testing.T) {
 	t.Parallel()
 	away := &fault.Error{Kind: fault.Unavailable, Code: "unavailable"}

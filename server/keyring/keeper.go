@@ -117,14 +117,16 @@ func (s *snapshot) now() time.Time { return s.readAt.Add(time.Since(s.localAt)) 
 // Every returns the interval in which Refresh should be called.
 func (k *Keeper) Every() time.Duration { return k.schedule.Refresh }
 
-// RefreshRequests returns a channel that receives when a token could not be signed, so that Refresh should be called at once.
+// RefreshRequests returns a channel that receives when a token could not be signed, so that Refresh should be called at
+// once.
 func (k *Keeper) RefreshRequests() <-chan struct{} { return k.refreshRequests }
 
 // MaxAge returns how long verifiers may cache the key set.
 func (k *Keeper) MaxAge() time.Duration { return k.schedule.MaxAge }
 
-// Sign makes the session token of c. The database's time c.IssuedAt (see db.Resolved) decides which key signs and whether
-// the keys were read too long ago; this machine's clock is not used. Errors: fault.Unavailable when no key can sign.
+// Sign makes the session token of c. The database's time c.IssuedAt (see db.Resolved) decides which key signs and
+// whether the keys were read too long ago; this machine's clock is not used. Errors: fault.Unavailable when no key can
+// sign.
 func (k *Keeper) Sign(c token.SessionClaims) (string, error) {
 	s := k.last.Load()
 	if s == nil {

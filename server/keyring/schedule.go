@@ -42,8 +42,8 @@ func (s Schedule) Policy() db.KeyPolicy {
 	return db.KeyPolicy{Period: s.Period, Lead: m.Lead(), Overlap: m.Overlap()}
 }
 
-// margins counts the refresh interval twice, because a reading takes time too. A replica whose reading is older than the
-// lead stops signing, because a key that it has not read may have taken over.
+// margins counts the refresh interval twice, because a reading takes time too. A replica whose reading is older than
+// the lead stops signing, because a key that it has not read may have taken over.
 func (s Schedule) margins() token.Margins {
 	m := token.Margins{MaxAge: s.MaxAge, Refresh: 2 * s.Refresh, TokenTTL: s.TokenTTL, Skew: s.Skew}
 	m.MaxStale = m.Lead()

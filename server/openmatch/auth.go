@@ -28,8 +28,8 @@ var services = []string{"frontend", "backend", "query"}
 // shortestSecret is the least length of a token, in bytes: a shorter one can be guessed.
 const shortestSecret = 16
 
-// Exposed returns the first address at which clients of other machines need no credentials though Open is not set; "" where
-// there is none.
+// Exposed returns the first address at which clients of other machines need no credentials though Open is not set; ""
+// where there is none.
 func (o Options) Exposed() string {
 	if o.OpenToAll || len(o.Tokens) > 0 || o.ClientCA != "" {
 		return ""
@@ -37,7 +37,8 @@ func (o Options) Exposed() string {
 	return o.offLoopback()
 }
 
-// OnLoopback reports whether only this machine can reach the director; match functions on loopback then need no entry in the list.
+// OnLoopback reports whether only this machine can reach the director; match functions on loopback then need no entry
+// in the list.
 func (o Options) OnLoopback() bool { return o.offLoopback() == "" }
 
 // offLoopback returns the first address that other machines reach; "" where there is none.
@@ -57,8 +58,8 @@ func (o Options) offLoopback() string {
 	return ""
 }
 
-// ClientTLS returns a config that requests certificates of ClientCA but does not require them: a caller may have a token, or
-// use another API on the same port.
+// ClientTLS returns a config that requests certificates of ClientCA but does not require them: a caller may have a
+// token, or use another API on the same port.
 func (o Options) ClientTLS(config *tls.Config) (*tls.Config, error) {
 	if o.ClientCA == "" || config == nil {
 		return config, nil

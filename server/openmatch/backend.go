@@ -20,8 +20,8 @@ type backend struct {
 	server *Server
 }
 
-// AssignTickets implements pb.BackendServiceServer. The answer lists missing tickets; the others are assigned, unless the
-// caller asks for all or none.
+// AssignTickets implements pb.BackendServiceServer. The answer lists missing tickets; the others are assigned, unless
+// the caller asks for all or none.
 func (b backend) AssignTickets(ctx context.Context, r *pb.AssignTicketsRequest) (*pb.AssignTicketsResponse, error) {
 	groups, err := b.server.options.assignments(r.GetAssignments())
 	if err != nil || len(groups) == 0 {

@@ -43,8 +43,8 @@ func (s *Server) makeCalls() error {
 // maxProbes bounds the streams that watch the health: they need no credentials.
 const maxProbes = 64
 
-// tap authenticates a call when its headers have arrived, and sets the deadlines that interceptors cannot: of receiving the
-// request, and of sending to a client that does not read. It must not block: all calls of a connection wait for it.
+// tap authenticates a call when its headers have arrived, and sets the deadlines that interceptors cannot: of receiving
+// the request, and of sending to a client that does not read. It must not block: all calls of a connection wait for it.
 func (s *Server) tap(ctx context.Context, info *tap.Info) (context.Context, error) {
 	err := s.admit(ctx, info.FullMethodName)
 	if err == nil && info.FullMethodName == healthpb.Health_Watch_FullMethodName {
@@ -81,12 +81,12 @@ func (s *Server) lasts(method string) bool {
 	return s.methods[method].IsServerStream && serviceOf(method) != "query"
 }
 
-// cutKey is the context key of the function that cancels a lasting call: when this replica stops, or when the caller does not
-// take what is sent.
+// cutKey is the context key of the function that cancels a lasting call: when this replica stops, or when the caller
+// does not take what is sent.
 type cutKey struct{}
 
-// send sends on a lasting stream, and cancels the call after the send timeout: messages that the caller does not take occupy
-// this replica's memory.
+// send sends on a lasting stream, and cancels the call after the send timeout: messages that the caller does not take
+// occupy this replica's memory.
 func (s *Server) send(ctx context.Context, send func() error) error {
 	if cut, ok := ctx.Value(cutKey{}).(context.CancelFunc); ok {
 		defer time.AfterFunc(s.options.sendTimeout, cut).Stop()
@@ -128,8 +128,8 @@ func (s *Server) stream(srv any, stream grpc.ServerStream, info *grpc.StreamServ
 	return err
 }
 
-// observe counts an authenticated call. The caller defers the returned function, which counts the end, turns a panic into an
-// error, so that it ends this call only, and replaces err with the error for the client.
+// observe counts an authenticated call. The caller defers the returned function, which counts the end, turns a panic
+// into an error, so that it ends this call only, and replaces err with the error for the client.
 func (s *Server) observe(ctx context.Context, method string, err *error) (ended func()) {
 	began, open := time.Now(), s.calls.openCalls.WithLabelValues(nameOf(method))
 	open.Inc()

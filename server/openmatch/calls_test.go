@@ -84,8 +84,8 @@ func TestUnreadAnswersEndTheirCalls(t *testing.T) {
 	}
 }
 
-// Pins answers of ended calls that gRPC holds while a client that does not read keeps its connection: watchers that are cut off
-// and call again would fill the memory.
+// Pins answers of ended calls that gRPC holds while a client that does not read keeps its connection: watchers that are
+// cut off and call again would fill the memory.
 func TestUnreadAnswersAreFreed(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(c *config) { openmatch.WithSendTimeout(&c.Options, 100*time.Millisecond) })

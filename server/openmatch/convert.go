@@ -42,8 +42,8 @@ const (
 	watchAssignment            protowire.Number = 1
 )
 
-// newTicket is what the store keeps of a ticket, whatever id and time it had, if that is no more than so many bytes. The
-// message must not change afterwards.
+// newTicket is what the store keeps of a ticket, whatever id and time it had, if that is no more than so many bytes.
+// The message must not change afterwards.
 func newTicket(t *pb.Ticket, most int) (db.NewTicket, error) {
 	t.Id, t.CreateTime = "", nil
 	rest, err := ticketbody.EncodeWithin(most, "the ticket", t)

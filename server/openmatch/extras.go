@@ -53,8 +53,8 @@ func (t tickets) CancelTicket(ctx context.Context, r *pb.CancelTicketRequest) (*
 	return &pb.CancelTicketResponse{MatchId: id}, err
 }
 
-// matchID returns the id of the match that a ticket is in. It is stored after the 16 bytes of the cycle's id, because two
-// cycles may use the same match id.
+// matchID returns the id of the match that a ticket is in. It is stored after the 16 bytes of the cycle's id, because
+// two cycles may use the same match id.
 func matchID(stored []byte) (string, error) {
 	const cycle = 16
 	if len(stored) < cycle {

@@ -80,7 +80,8 @@ func TestCancelTicket(t *testing.T) {
 	same(t, &pb.CancelTicketResponse{Assignment: &pb.Assignment{Connection: "server:1"}}, answer)
 }
 
-// A ticket that is matched and canceled at the same time, on two replicas, is either matched or canceled, and both answers agree.
+// A ticket that is matched and canceled at the same time, on two replicas, is either matched or canceled, and both
+// answers agree.
 func TestCancelTicketRacesWithAMatch(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -69,7 +69,8 @@ func TestFetchMatchesCreatesBackfills(t *testing.T) {
 	require.Equal(t, ticket.GetId(), acknowledged.GetTickets()[0].GetId())
 }
 
-// A match with an existing backfill is returned with the backfill as the function sent it. The next match needs the new generation.
+// A match with an existing backfill is returned with the backfill as the function sent it. The next match needs the new
+// generation.
 func TestFetchMatchesIntoABackfill(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -125,7 +126,8 @@ func TestFetchMatchesOfAnInvalidEvaluator(t *testing.T) {
 	}
 }
 
-// With an evaluator that accepts at once, a match is delivered before the cycle ends: here, while another function runs.
+// With an evaluator that accepts at once, a match is delivered before the cycle ends: here, while another function
+// runs.
 func TestFetchMatchesStreams(t *testing.T) {
 	t.Parallel()
 	evaluator := functionstest.Judge(func(shown func() (*pb.Match, error), accept func(string) error) error {

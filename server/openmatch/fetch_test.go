@@ -116,7 +116,8 @@ func TestFetchMatchesRequires(t *testing.T) {
 	}
 }
 
-// A director with a match function that queries: each ticket is in one match, complete, and in no later query on any replica.
+// A director with a match function that queries: each ticket is in one match, complete, and in no later query on any
+// replica.
 func TestFetchMatches(t *testing.T) {
 	t.Parallel()
 	b := setup(t, window(50*time.Millisecond, 10*time.Second))

@@ -82,8 +82,8 @@ func (f frontend) DeleteTicket(ctx context.Context, r *pb.DeleteTicketRequest) (
 	return &emptypb.Empty{}, f.server.options.Store.DeleteTicket(ctx, f.server.options.Region, r.GetTicketId())
 }
 
-// WatchAssignments implements pb.FrontendServiceServer. The stream continues after an assignment, because the ticket may be
-// assigned again, and ends when the ticket is gone.
+// WatchAssignments implements pb.FrontendServiceServer. The stream continues after an assignment, because the ticket
+// may be assigned again, and ends when the ticket is gone.
 func (f frontend) WatchAssignments(r *pb.WatchAssignmentsRequest, stream grpc.ServerStreamingServer[pb.WatchAssignmentsResponse]) error {
 	err := f.server.hub.Watch(stream.Context(), r.GetTicketId(), func(assignment []byte) error {
 		answer := ticketbody.Raw(&pb.WatchAssignmentsResponse{}, ticketbody.AppendMessage(nil, watchAssignment, assignment))
@@ -98,8 +98,9 @@ func (f frontend) WatchAssignments(r *pb.WatchAssignmentsRequest, stream grpc.Se
 	return err
 }
 
-// watchEnded is the status of a watch whose context has ended. Open Match answers Aborted also to a caller whose deadline has
-// passed, which sees it if the answer arrives before its own timer runs: callers expect only DeadlineExceeded.
+// watchEnded is the status of a watch whose context has ended. Open Match answers Aborted also to a caller whose
+// deadline has passed, which sees it if the answer arrives before its own timer runs: callers expect only
+// DeadlineExceeded.
 func watchEnded(ended error) error {
 	if errors.Is(ended, context.DeadlineExceeded) {
 		return status.Error(codes.DeadlineExceeded, "no assignment before the deadline of the call")

@@ -37,8 +37,8 @@ func full() *pb.Ticket {
 	return t
 }
 
-// Pins a ticket that is returned changed: a time cut to microseconds, a field of a later release lost, an Any of an unknown type
-// refused. All calls return the same.
+// Pins a ticket that is returned changed: a time cut to microseconds, a field of a later release lost, an Any of an
+// unknown type refused. All calls return the same.
 func TestATicketIsReturnedUnchanged(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -63,7 +63,8 @@ func (s *Server) makeGateway() (err error) {
 	g.conn, err = grpc.NewClient("passthrough:gateway",
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return g.listener.DialContext(ctx) }),
 		grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(math.MaxInt32)),
-		grpc.WithStaticStreamWindowSize(64<<10), grpc.WithStaticConnWindowSize(window)) // a slow REST client buffers no more than one over gRPC
+		// a slow REST client buffers no more than one over gRPC
+		grpc.WithStaticStreamWindowSize(64<<10), grpc.WithStaticConnWindowSize(window))
 	if err != nil {
 		return err
 	}
@@ -79,8 +80,8 @@ func (s *Server) makeGateway() (err error) {
 	return nil
 }
 
-// Mount adds the REST mapping of the three services under their prefixes. It authenticates callers as gRPC does. Errors have
-// the form of Open Match, not the router's.
+// Mount adds the REST mapping of the three services under their prefixes. It authenticates callers as gRPC does. Errors
+// have the form of Open Match, not the router's.
 func (s *Server) Mount(r gin.IRouter) {
 	for _, service := range services {
 		r.Any("/v1/"+service+"service/*path", s.overHTTP(service))
@@ -119,8 +120,8 @@ func takeBody(c *gin.Context) error {
 	return nil
 }
 
-// streamWriter replaces the server's write deadline, which is for short calls: a stream may be silent for any time, but each write
-// must end within sendTimeout.
+// streamWriter replaces the server's write deadline, which is for short calls: a stream may be silent for any time, but
+// each write must end within sendTimeout.
 type streamWriter struct {
 	gin.ResponseWriter
 	control *http.ResponseController

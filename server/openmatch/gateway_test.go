@@ -122,7 +122,8 @@ func TestLinesOverREST(t *testing.T) {
 	}
 }
 
-// Pins a watcher over REST that the server's deadlines cut off, here after a second, and one that delays the server's stop.
+// Pins a watcher over REST that the server's deadlines cut off, here after a second, and one that delays the server's
+// stop.
 func TestWatchingOverREST(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -7,8 +7,8 @@ const (
 	maxPage = 3_500 << 10
 	// maxGatewayPage bounds, in bytes, a message of a query over REST, which the gateway decodes and encodes as JSON.
 	maxGatewayPage = 128 << 10
-	// maxStreams bounds the calls at a time on a connection; more wait in the client. Frontends watch the tickets of thousands of
-	// players on one.
+	// maxStreams bounds the calls at a time on a connection; more wait in the client. Frontends watch the tickets of
+	// thousands of players on one.
 	maxStreams = 16_384
 	// maxHeaders bounds, in bytes, the metadata of a call.
 	maxHeaders = 32 << 10

@@ -22,8 +22,8 @@ import (
 // serverPings find clients whose machine is gone; a watcher may be silent for ever.
 var serverPings = keepalive.ServerParameters{Time: time.Minute, Timeout: 20 * time.Second}
 
-// window is the flow-control window, in bytes, of a call and of a connection. It is fixed, because gRPC's dynamic window costs
-// a ping in both directions for nearly every call.
+// window is the flow-control window, in bytes, of a call and of a connection. It is fixed, because gRPC's dynamic
+// window costs a ping in both directions for nearly every call.
 const window = 1 << 20
 
 func (s *Server) makeGRPC() error {
@@ -35,8 +35,8 @@ func (s *Server) makeGRPC() error {
 	if config != nil {
 		transport = credentials.NewTLS(config)
 	}
-	// Open Match's own clients ping every 20 s, also without a stream, and its servers allow that every 10 s. gRPC's default
-	// policy would disconnect such clients.
+	// Open Match's own clients ping every 20 s, also without a stream, and its servers allow that every 10 s. gRPC's
+	// default policy would disconnect such clients.
 	pings := keepalive.EnforcementPolicy{MinTime: s.options.minPing, PermitWithoutStream: true}
 	s.grpc = grpc.NewServer(append(tracing{s.options.Tracer}.ofServer(),
 		grpc.Creds(handshaker{transport, s.queues}), grpc.ForceServerCodecV2(newQueueingCodec()), grpc.ConnectionTimeout(10*time.Second),
@@ -44,7 +44,8 @@ func (s *Server) makeGRPC() error {
 		grpc.KeepaliveEnforcementPolicy(pings), grpc.KeepaliveParams(serverPings),
 		grpc.MaxRecvMsgSize(maxMessage), grpc.MaxHeaderListSize(maxHeaders), grpc.MaxConcurrentStreams(maxStreams), grpc.WaitForHandlers(true),
 		grpc.StaticStreamWindowSize(window), grpc.StaticConnWindowSize(window),
-		grpc.NumStreamWorkers(uint32(16*runtime.GOMAXPROCS(0))), // reuse grown stacks; further calls get goroutines of their own
+		// reuse grown stacks; further calls get goroutines of their own
+		grpc.NumStreamWorkers(uint32(16*runtime.GOMAXPROCS(0))),
 	)...)
 	s.Register(s.grpc)
 	for name := range s.grpc.GetServiceInfo() {
@@ -133,12 +134,13 @@ func (s *Server) End() {
 	s.stop()
 }
 
-// stopGrace is how long a client may take to send what it has begun, and to close its connection, once the server stops.
+// stopGrace is how long a client may take to send what it has begun, and to close its connection, once the server
+// stops.
 const stopGrace = 250 * time.Millisecond
 
-// Stop calls [Server.End], lets other calls finish until ctx ends, and then cancels the rest. A call whose request does not arrive is not
-// waited for, nor is a client that keeps its connection open. Call it after the REST mapping has answered its last request. Errors: calls
-// were canceled.
+// Stop calls [Server.End], lets other calls finish until ctx ends, and then cancels the rest. A call whose request does
+// not arrive is not waited for, nor is a client that keeps its connection open. Call it after the REST mapping has
+// answered its last request. Errors: calls were canceled.
 func (s *Server) Stop(ctx context.Context) (err error) {
 	s.End()
 	done := make(chan struct{})

@@ -49,7 +49,8 @@ func pinged(t *testing.T, addr string, every time.Duration, times int) (told *ht
 	return nil
 }
 
-// Pins a server that disconnects Open Match's own clients, which ping without a stream. Here all intervals are 50 times shorter.
+// Pins a server that disconnects Open Match's own clients, which ping without a stream. Here all intervals are 50 times
+// shorter.
 func TestPings(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(c *config) { openmatch.WithMinPing(&c.Options, 100*time.Millisecond) })

@@ -9,8 +9,8 @@ import (
 	"google.golang.org/grpc/metadata"
 )
 
-// Options beyond Open Match that a caller may send in the metadata of a call; Open Match's clients send none. Over REST they
-// are headers with the prefix Grpc-Metadata-.
+// Options beyond Open Match that a caller may send in the metadata of a call; Open Match's clients send none. Over REST
+// they are headers with the prefix Grpc-Metadata-.
 const (
 	optionTTL       = "director-ticket-ttl"  // CreateTicket: a duration such as 90s after which the ticket expires
 	optionKeepAlive = "director-keep-alive"  // CreateTicket: true: the ticket does not expire while somebody watches it

@@ -1,14 +1,16 @@
-// Package openmatch serves the frontend, backend and query services of Open Match v1, over gRPC on listeners of its own and
-// over REST in the replica's HTTP server. Programs written for Open Match v1 need nothing but the new address: requests, answers
-// and the texts of errors are the same.
+// Package openmatch serves the frontend, backend and query services of Open Match v1, over gRPC on listeners of its own
+// and over REST in the replica's HTTP server. Programs written for Open Match v1 need nothing but the new address:
+// requests, answers and the texts of errors are the same.
 //
-// Where is a ticket matched? Not here: this package translates protobuf into calls of the store and of two engines. A ticket
-// is created in frontend.go; fetch.go passes FetchMatches to internal/openmatch/cycle, which matches tickets (its commit.go and
-// db.Store.AcceptMatches); backend.go assigns the matched tickets; internal/matching/watch pushes the assignments.
+// Where is a ticket matched? Not here: this package translates protobuf into calls of the store and of two engines. A
+// ticket is created in frontend.go; fetch.go passes FetchMatches to internal/openmatch/cycle, which matches tickets
+// (its commit.go and db.Store.AcceptMatches); backend.go assigns the matched tickets; internal/matching/watch pushes
+// the assignments.
 //
-// frontend.go, backfill.go, backend.go, query.go and extras.go are the calls, convert.go converts values and status.go errors.
-// internal/openmatch/functions calls match functions and the evaluator. listen.go is the gRPC server, calls.go its interceptors, auth.go
-// authenticates callers, sendqueue.go bounds the memory of unread answers, gateway.go is REST.
+// frontend.go, backfill.go, backend.go, query.go and extras.go are the calls, convert.go converts values and status.go
+// errors. internal/openmatch/functions calls match functions and the evaluator. listen.go is the gRPC server, calls.go
+// its interceptors, auth.go authenticates callers, sendqueue.go bounds the memory of unread answers, gateway.go is
+// REST.
 package openmatch
 
 import (
@@ -35,33 +37,37 @@ import (
 	"github.com/lattice-director/director/server/rest"
 )
 
-// Options configure a [Server]. Store is required, and one of Tokens, ClientCA and Open unless every address is on loopback;
-// every other zero value is usable.
+// Options configure a [Server]. Store is required, and one of Tokens, ClientCA and Open unless every address is on
+// loopback; every other zero value is usable.
 type Options struct {
 	Store Store // the caller closes it
 
-	// Hub wakes the calls of WatchAssignments; it is of the same region, and the caller runs it. Nil: the server has one of its own.
+	// Hub wakes the calls of WatchAssignments; it is of the same region, and the caller runs it. Nil: the server has
+	// one of its own.
 	Hub *watch.Hub
-	// Matchmaker runs the cycles of FetchMatches with the same settings; the caller runs and closes it. Nil: the server makes one.
+	// Matchmaker runs the cycles of FetchMatches with the same settings; the caller runs and closes it. Nil: the server
+	// makes one.
 	Matchmaker *functions.Matchmaker
 	// Region holds the tickets of this universe; "" means global. Replicas of one region are one Open Match.
 	Region string
-	// Registration is how long calls of FetchMatches may join the cycle that the first of them opened; 0: only the calls that
-	// open a cycle are in it.
+	// Registration is how long calls of FetchMatches may join the cycle that the first of them opened; 0: only the
+	// calls that open a cycle are in it.
 	Registration time.Duration
 	// Collection is how long match functions may run after Registration; 0 means 20 s.
 	Collection time.Duration
-	// Evaluator is the evaluator's URL: "grpc://host:port" or "http://host:port", or the same with grpcs or https; "" means the
-	// default evaluator.
+	// Evaluator is the evaluator's URL: "grpc://host:port" or "http://host:port", or the same with grpcs or https; ""
+	// means the default evaluator.
 	Evaluator string
-	// Functions are the hosts ("mmf.example", "*.mmf.svc.cluster.local") and networks (CIDRs) that match functions may be
-	// on. Loopback need not be among them where Addrs, Listeners and HTTPAddr are all on loopback; else "localhost" or a network
-	// within loopback has to be.
+	// Functions are the hosts ("mmf.example", "*.mmf.svc.cluster.local") and networks (CIDRs) that match functions may
+	// be on. Loopback need not be among them where Addrs, Listeners and HTTPAddr are all on loopback; else "localhost"
+	// or a network within loopback has to be.
 	Functions []string
-	// FunctionCA is a PEM file with the authority of the certificates of match functions, which are then called with TLS, and of
-	// the evaluator. "" means that match functions are called in plain text, and that the system's authorities verify an evaluator.
+	// FunctionCA is a PEM file with the authority of the certificates of match functions, which are then called with
+	// TLS, and of the evaluator. "" means that match functions are called in plain text, and that the system's
+	// authorities verify an evaluator.
 	FunctionCA string
-	// PlayerArg is the string_arg that names a ticket's player. A player may then have one live ticket only; "" means no limit.
+	// PlayerArg is the string_arg that names a ticket's player. A player may then have one live ticket only; "" means
+	// no limit.
 	PlayerArg string
 
 	// Addrs are where gRPC listens; Listeners that are given are used besides. Each serves all services.
@@ -74,15 +80,16 @@ type Options struct {
 	// Tokens open services to callers that send one as "authorization: Bearer <token>": "secret" opens all of them,
 	// "frontend=secret" that one, of frontend, backend and query. 16 bytes each at least.
 	Tokens []string
-	// ClientCA is a PEM file with the authority of callers' certificates; it requires TLS. A caller with a certificate needs no
-	// token.
+	// ClientCA is a PEM file with the authority of callers' certificates; it requires TLS. A caller with a certificate
+	// needs no token.
 	ClientCA string
 	// Clients are the names (DNS, URI or common) that a certificate must have to open services, in the form of Tokens;
 	// none means that any certificate of ClientCA opens all.
 	Clients []string
 	// OpenToAll lets callers in without credentials where there are no Tokens and no ClientCA.
 	OpenToAll bool
-	// FailureRate limits failed authentications from one address; zero means rest.DefaultFailureRate, below zero no limit.
+	// FailureRate limits failed authentications from one address; zero means rest.DefaultFailureRate, below zero no
+	// limit.
 	FailureRate rest.Rate
 
 	MaxTicket   int // bytes of a ticket, backfill or assignment, without its id and time; 0 means 64 KiB
@@ -104,7 +111,8 @@ type Options struct {
 	guard       *panics.Guard // of goroutines that belong to no call
 }
 
-// Defaults returns what operators may change, with its defaults. [New] uses them for fields that are zero, except Registration.
+// Defaults returns what operators may change, with its defaults. [New] uses them for fields that are zero, except
+// Registration.
 func Defaults() Options {
 	return Options{Region: "global", Registration: 250 * time.Millisecond, Collection: 20 * time.Second, MaxWatchers: 32_768}
 }
@@ -158,8 +166,8 @@ type Server struct {
 	stop     context.CancelFunc
 }
 
-// New makes a Server that does nothing yet. It needs no database. Errors: an option is missing or invalid; callers need no
-// credentials though Open is not set; the metrics are already registered.
+// New makes a Server that does nothing yet. It needs no database. Errors: an option is missing or invalid; callers need
+// no credentials though Open is not set; the metrics are already registered.
 func New(options Options) (*Server, error) {
 	o := options.withDefaults()
 	if err := o.check(); err != nil {

@@ -12,7 +12,8 @@ import (
 	"github.com/lattice-director/director/api/openmatch/pb"
 )
 
-// Pins a page too large for clients, an item that is lost or repeated, and a page that begins before the last one is full.
+// Pins a page too large for clients, an item that is lost or repeated, and a page that begins before the last one is
+// full.
 func TestPages(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -15,7 +15,8 @@ import (
 )
 
 const (
-	// readingBytes is the share of QueryMemory that a query holds while it reads: the rows, and the pages made from them.
+	// readingBytes is the share of QueryMemory that a query holds while it reads: the rows, and the pages made from
+	// them.
 	readingBytes = 2 * db.QueryBytes
 	// memoryWait bounds how long a query waits for that share.
 	memoryWait = 2 * time.Second
@@ -31,8 +32,8 @@ type query struct {
 	server *Server
 }
 
-// QueryTickets implements pb.QueryServiceServer. Tickets are sent as they are stored: decoding and encoding ten thousand
-// tickets would take longer than finding them.
+// QueryTickets implements pb.QueryServiceServer. Tickets are sent as they are stored: decoding and encoding ten
+// thousand tickets would take longer than finding them.
 func (q query) QueryTickets(r *pb.QueryTicketsRequest, stream grpc.ServerStreamingServer[pb.QueryTicketsResponse]) error {
 	return q.answer(stream, r.GetPool(), func(pool match.Pool) part {
 		tickets := q.server.options.Store.QueryTickets(q.server.options.Region, pool, true)
@@ -68,7 +69,8 @@ func partOf[T any](next func(context.Context) ([]T, error), item func(T) []byte)
 	}
 }
 
-// answer sends the items of a pool, part by part. It reads a part when the client has taken nearly all of the one before.
+// answer sends the items of a pool, part by part. It reads a part when the client has taken nearly all of the one
+// before.
 func (q query) answer(stream grpc.ServerStream, message *pb.Pool, open func(match.Pool) part) error {
 	if message == nil {
 		return invalid(".pool is required")

@@ -148,7 +148,8 @@ func TestAnEmptyAnswerHasNoMessage(t *testing.T) {
 	require.Empty(t, all(t, stream))
 }
 
-// Pins unread query answers of unbounded size. Other queries get an error at the bound; ended queries free their memory.
+// Pins unread query answers of unbounded size. Other queries get an error at the bound; ended queries free their
+// memory.
 func TestTheMemoryOfQueriesIsBounded(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(c *config) { c.QueryMemory = 24 << 20 })

@@ -10,7 +10,8 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// receiveTimeout is how long the request of a lasting call may take after its headers. Other calls have a deadline anyway.
+// receiveTimeout is how long the request of a lasting call may take after its headers. Other calls have a deadline
+// anyway.
 const receiveTimeout = 10 * time.Second
 
 var errReceive = status.Errorf(codes.DeadlineExceeded, "the request did not arrive within %s", receiveTimeout)

@@ -23,8 +23,8 @@ import (
 )
 
 const (
-	// queueWait is how long an answer waits for room in the queues. After that, the connection with the oldest answer is closed if
-	// that answer is at least as old.
+	// queueWait is how long an answer waits for room in the queues. After that, the connection with the oldest answer
+	// is closed if that answer is at least as old.
 	queueWait = time.Second
 	// smallAnswer is the size, in bytes, up to which answers are not counted: gRPC does not report when it frees them.
 	smallAnswer = 1 << 10
@@ -33,9 +33,9 @@ const (
 // errQueuesFull ends a call whose answer finds no room in the queues.
 var errQueuesFull = status.Error(codes.ResourceExhausted, "clients of this replica leave too many answers unread: call again, another one may have room")
 
-// sendQueues bound the memory of answers that gRPC holds until clients read them. gRPC frees an answer when the client reads it,
-// resets the stream or closes the connection, but not when the call ends on this side. So a connection whose client does not
-// read an answer within the timeout is closed. Safe for concurrent use.
+// sendQueues bound the memory of answers that gRPC holds until clients read them. gRPC frees an answer when the client
+// reads it, resets the stream or closes the connection, but not when the call ends on this side. So a connection whose
+// client does not read an answer within the timeout is closed. Safe for concurrent use.
 type sendQueues struct {
 	timeout time.Duration
 	room    *semaphore.Weighted // bytes of all answers but those of queries, which have a bound of their own
@@ -124,8 +124,9 @@ func (q *sendQueues) closeSlowest(age time.Duration) bool {
 // queueingConn is a client's connection, with answers that the client has not read.
 type queueingConn struct {
 	net.Conn
-	queues  *sendQueues
-	gateway bool // of the gateway, which all REST callers share; an answer that a caller does not read ends with its request
+	queues *sendQueues
+	// of the gateway, which all REST callers share; an answer that a caller does not read ends with its request
+	gateway bool
 	closed  bool // guarded by the queues
 
 	calls atomic.Int64 // whose request has arrived and whose answer has not been given to gRPC
@@ -273,8 +274,8 @@ func connOf(ctx context.Context) *queueingConn {
 	return nil
 }
 
-// queued wraps an answer so that it is counted while gRPC holds it. Small answers, and those already counted, are returned as
-// they are. Errors: errQueuesFull, ctx's.
+// queued wraps an answer so that it is counted while gRPC holds it. Small answers, and those already counted, are
+// returned as they are. Errors: errQueuesFull, ctx's.
 func (q *sendQueues) queued(ctx context.Context, answer any) (any, error) {
 	m, ok := answer.(proto.Message)
 	if !ok {

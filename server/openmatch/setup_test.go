@@ -84,7 +84,8 @@ func (b *bundle) run() {
 	require.NoError(b.t, err)
 	b.server.Mount(engine)
 	b.web = httptest.NewUnstartedServer(engine)
-	b.web.Config.ReadTimeout, b.web.Config.WriteTimeout = 500*time.Millisecond, time.Second // for short calls, as in a replica
+	// for short calls, as in a replica
+	b.web.Config.ReadTimeout, b.web.Config.WriteTimeout = 500*time.Millisecond, time.Second
 	b.web.Start()
 	ctx, end := context.WithCancel(context.Background())
 	served, ran := make(chan error, 1), make(chan struct{})

@@ -26,7 +26,8 @@ var statusCodes = map[fault.Kind]codes.Code{
 	fault.Unavailable: codes.Unavailable,
 }
 
-// codePlayerWaits is the store's code for a player who has a live ticket already; gRPC has the code AlreadyExists for it.
+// codePlayerWaits is the store's code for a player who has a live ticket already; gRPC has the code AlreadyExists for
+// it.
 const codePlayerWaits = "player_waits"
 
 // invalid is the error of an invalid request. Clients compare the texts, which are Open Match's.

@@ -16,8 +16,8 @@ import (
 // traceContext carries traces from callers and to match functions (W3C Trace Context).
 var traceContext propagation.TraceContext
 
-// tracing makes spans: of incoming calls as children of the caller's span, of outgoing calls as children of the incoming call's.
-// With a nil provider it does nothing.
+// tracing makes spans: of incoming calls as children of the caller's span, of outgoing calls as children of the
+// incoming call's. With a nil provider it does nothing.
 type tracing struct{ provider trace.TracerProvider }
 
 // ofServer traces incoming calls over gRPC.

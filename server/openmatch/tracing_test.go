@@ -76,7 +76,8 @@ func TestCallsAreTraced(t *testing.T) {
 	b.server.Mount(engine)
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, frontendPath+"/tickets/x", nil)
 	r.Header.Set("Traceparent", traceParent)
-	r.Header.Set("Grpc-Metadata-Traceparent", strings.Replace(traceParent, tracedAs, strings.Repeat("f", 32), 1)) // no other way in
+	// no other way in
+	r.Header.Set("Grpc-Metadata-Traceparent", strings.Replace(traceParent, tracedAs, strings.Repeat("f", 32), 1))
 	engine.ServeHTTP(httptest.NewRecorder(), r)
 	eventuallyTraced(t, spans, "GET /v1/frontendservice/*path", "openmatch.FrontendService/GetTicket")
 }

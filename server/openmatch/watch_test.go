@@ -57,7 +57,8 @@ func (w watching) ends(code codes.Code, text string) {
 	require.Empty(w.t, w.news)
 }
 
-// Pins a watcher that misses a second assignment, or that is ended after the first, on the assigning replica and on another.
+// Pins a watcher that misses a second assignment, or that is ended after the first, on the assigning replica and on
+// another.
 func TestWatching(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

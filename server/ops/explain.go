@@ -17,7 +17,8 @@ type Reader interface {
 	Match(ctx context.Context, id uuid.UUID) (explain.Match, error)
 }
 
-// MountExplain adds the routes that explain tickets and matches. Calls may take seconds, and the reader bounds how many run.
+// MountExplain adds the routes that explain tickets and matches. Calls may take seconds, and the reader bounds how many
+// run.
 func MountExplain(r gin.IRouter, reader Reader) {
 	r.GET("/ops/explain/tickets/:id", rest.Handle(http.StatusOK, func(ctx context.Context, in rest.In[rest.None]) (explain.Ticket, error) {
 		return reader.Ticket(ctx, in.Param("id"))

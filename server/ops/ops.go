@@ -1,7 +1,6 @@
-// Package ops is the face that operators call: profiles and their versions, and explanations of tickets and matches, as specified in
-// api/openapi.yaml. It translates
-// JSON into calls of the store; db decides about versions, and match/profile reads documents. Authentication and limits are
-// set where server mounts the routes.
+// Package ops is the face that operators call: profiles and their versions, and explanations of tickets and matches, as
+// specified in api/openapi.yaml. It translates JSON into calls of the store; db decides about versions, and
+// match/profile reads documents. Authentication and limits are set where server mounts the routes.
 package ops
 
 import (

@@ -147,8 +147,8 @@ func (f face) retire(ctx context.Context, in rest.In[rest.None]) (change, error)
 	return change(done), problemOf(err)
 }
 
-// edit returns who changes which profile. If-Match has the live version that the caller has seen, as "3"; "0" means that
-// there is none.
+// edit returns who changes which profile. If-Match has the live version that the caller has seen, as "3"; "0" means
+// that there is none.
 func (f face) edit(ctx context.Context, name, ifMatch, reason string) (db.ProfileEdit, error) {
 	edit := db.ProfileEdit{Region: f.region, Name: name, Author: rest.Caller(ctx), Reason: reason}
 	if ifMatch == "" {

@@ -15,13 +15,15 @@ const (
 )
 
 const (
-	fullEvery  = 12    // polls 1, 13, 25, … of a connection ask for a full state
-	maxUnacked = 1_024 // commands that a connection remembers until they are acked, including commands that have timed out
-	maxAcked   = 256   // several times as many as an agent can have in flight
+	fullEvery = 12 // polls 1, 13, 25, … of a connection ask for a full state
+	// commands that a connection remembers until they are acked, including commands that have timed out
+	maxUnacked = 1_024
+	maxAcked   = 256 // several times as many as an agent can have in flight
 
 	pollsPrefix = "poll_"
 
-	reasonStopped = "room_destroyed" // upstream's close reason: its agents are in a room, which it destroys when it stops
+	// upstream's close reason: its agents are in a room, which it destroys when it stops
+	reasonStopped = "room_destroyed"
 )
 
 // conversation is the state of one agent connection. Each method handles one event and returns the effects that the
@@ -47,8 +49,9 @@ type conversation struct {
 	recordedAt moment
 	joinedAt   moment // if knownHash is set
 
-	unacked   map[string]sentCommand // by the id of the command
-	acked     []string               // the latest ids, oldest first: a list of pending commands that was read before the ack may still contain them
+	unacked map[string]sentCommand // by the id of the command
+	// the latest ids, oldest first: a list of pending commands that was read before the ack may still contain them
+	acked     []string
 	sentCount int
 	hasEnded  bool
 }
@@ -57,7 +60,8 @@ type conversation struct {
 type agentRecord struct {
 	isDraining bool // polls carry this flag
 	needsReply bool // the database waits for the next reply, which shows whether the agent has created certain rooms
-	isDoubted  bool // the agent's process has opened another connection, so this one is polled at once to check that it still works
+	// the agent's process has opened another connection, so this one is polled at once to check that it still works
+	isDoubted bool
 }
 
 // moment is a logical time of this replica: it orders the answers of the database.

@@ -142,7 +142,8 @@ func rejectionOfStore(err *fault.Error) rejection {
 		return errTooManyStreams
 	}
 	switch err.Kind {
-	case fault.Unavailable, fault.TooMany, fault.Superseded: // superseded: this replica was ended and continues under another id
+	// superseded: this replica was ended and continues under another id
+	case fault.Unavailable, fault.TooMany, fault.Superseded:
 		return errNotReady
 	default:
 		return errInternal

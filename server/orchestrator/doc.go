@@ -5,10 +5,12 @@
 //
 // A connection:
 //
-//   - server.go, replica.go: the listener, and the ids of this replica in the database with the connections that each owns
+//   - server.go, replica.go: the listener, and the ids of this replica in the database with the connections that each
+//     owns
 //   - accept.go, key.go: handshakes, keys and limits
 //   - agent.go, effects.go: the protocol of one connection, as a pure state machine
-//   - socket.go, socket_io.go, socket_end.go, socket_host.go: the socket and the timers of a conversation; one reader and one writer at a time
+//   - socket.go, socket_io.go, socket_end.go, socket_host.go: the socket and the timers of a conversation; one reader
+//     and one writer at a time
 //   - lane.go, queue.go, content.go: the database writes of a connection, in order and one call at a time
 //
 // The wire format, which is pure:

@@ -45,7 +45,8 @@ func (s *REST) events(c *gin.Context) {
 		return
 	}
 	defer follower.Close()
-	_ = sendEvents(ctx, out, follower) // The error is not needed: the caller reconnects and continues after the last id that it received.
+	// The error is not needed: the caller reconnects and continues after the last id that it received.
+	_ = sendEvents(ctx, out, follower)
 }
 
 // sendEvents sends events, and a ping every 15 seconds. Errors: the caller has disconnected or does not read, the

@@ -37,7 +37,8 @@ type lane struct {
 	retryDelay func(attempt int) time.Duration // returns the delay after the given number of failed attempts
 
 	appliedContent *content // the last applied content; nil before the agent has joined
-	drainAcked     bool     // a drain or undrain was acked since then: the next reply shows whether the agent still has that status
+	// a drain or undrain was acked since then: the next reply shows whether the agent still has that status
+	drainAcked bool
 }
 
 // laneHost is the connection of a lane. Its methods are safe for concurrent use.
@@ -182,7 +183,8 @@ func (l *lane) recordAck(ctx context.Context, j ackJob) error {
 		return err
 	}
 	if j.ack.ok && j.command.op == opDestroy && l.appliedContent != nil {
-		delete(l.appliedContent.rooms, j.command.roomID) // the database has deleted the room: if the agent reports it again, it is a new room
+		// the database has deleted the room: if the agent reports it again, it is a new room
+		delete(l.appliedContent.rooms, j.command.roomID)
 	}
 	l.drainAcked = l.drainAcked || j.ack.ok && (j.command.op == opDrain || j.command.op == opUndrain)
 	l.host.recorded(recordOf(is))

@@ -36,7 +36,8 @@ func (q *jobQueue) pushJob(j job) bool {
 	case missJob:
 		q.dropJobs(isA[missJob])
 	case leaveJob:
-		q.dropJobs(isA[snapshotJob], isA[confirmJob], isMinor) // a miss that made the agent stale stays, because it is an event
+		// a miss that made the agent stale stays, because it is an event
+		q.dropJobs(isA[snapshotJob], isA[confirmJob], isMinor)
 		q.isClosed = true
 	}
 	q.jobs = append(q.jobs, j)

@@ -30,9 +30,12 @@ type Replicas interface {
 const (
 	lookEvery   = time.Second     // fallback for lost notifications
 	callTimeout = 3 * time.Second // timeout of a call that is repeated each second
-	closeSpread = 2 * time.Second // time over which a stopping replica closes its sockets, so that agents do not all reconnect at once
-	laneGrace   = 5 * time.Second // time for acks and snapshots that still wait for the database when the sockets are closed
-	keptBeats   = 3               // heartbeats for which the agents of a stopping replica stay listed, so that they can reconnect elsewhere
+	// time over which a stopping replica closes its sockets, so that agents do not all reconnect at once
+	closeSpread = 2 * time.Second
+	// time for acks and snapshots that still wait for the database when the sockets are closed
+	laneGrace = 5 * time.Second
+	// heartbeats for which the agents of a stopping replica stay listed, so that they can reconnect elsewhere
+	keptBeats = 3
 )
 
 // replica is one id of this replica, from BeginReplica until the server stops or others end the id, with the sockets

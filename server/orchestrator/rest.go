@@ -35,8 +35,10 @@ type RESTOptions struct {
 	Roster    Roster
 	Lookup    Lookup
 	Commander Commander
-	Follow    func(ctx context.Context, lastEventID string) (Follower, error) // [roster.Events.Stream]; it limits the number of streams
-	Ready     func(ctx context.Context) error                                 // nil result: this replica is ready for traffic
+	// [roster.Events.Stream]; it limits the number of streams
+	Follow func(ctx context.Context, lastEventID string) (Follower, error)
+	// nil result: this replica is ready for traffic
+	Ready func(ctx context.Context) error
 
 	AdminKeys   []string
 	NoAPI       bool     // serve only the probes
@@ -86,7 +88,8 @@ func NewREST(o RESTOptions) (*REST, error) {
 		return nil, err
 	}
 	engine.HandleMethodNotAllowed = false
-	engine.UseEscapedPath, engine.UnescapePathValues = true, false // Room ids are compared in the form in which they are sent.
+	// Room ids are compared in the form in which they are sent.
+	engine.UseEscapedPath, engine.UnescapePathValues = true, false
 	engine.Use(o.deadline, requireID)
 	if len(o.CORSOrigins) > 0 {
 		engine.Use(crossOrigin(o.CORSOrigins))

@@ -48,7 +48,8 @@ type Options struct {
 	Listener       net.Listener
 	TLS            *tls.Config // nil: plain text
 	TrustedProxies []string    // proxies whose X-Forwarded-For is trusted: addresses or CIDRs
-	FailureRate    rest.Rate   // limit of wrong keys from one address; zero means rest.DefaultFailureRate, below zero no limit
+	// limit of wrong keys from one address; zero means rest.DefaultFailureRate, below zero no limit
+	FailureRate rest.Rate
 
 	Log     *slog.Logger          // nil: no log
 	Metrics prometheus.Registerer // nil: none

@@ -17,7 +17,8 @@ const (
 	maxLabelUnits      = 64 // of a key, and of a value
 	maxRoomIDUnits     = 256
 	maxRoomConnections = 1_000_000 // a count beyond it would distort the load of the fleet
-	maxShortUnits      = 256       // limit of texts that upstream does not limit, because they are stored in indexes and in every list
+	// limit of texts that upstream does not limit, because they are stored in indexes and in every list
+	maxShortUnits = 256
 )
 
 // refusal says which part of a snapshot is outside the limits. It never quotes a value: agents' texts stay out of the

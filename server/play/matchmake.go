@@ -21,8 +21,8 @@ const (
 	waitsFor = time.Minute
 )
 
-// Modes holds the number of seats of a session, by mode, for requests without max_players: 1 to 1024. A mode that is not
-// listed has 8.
+// Modes holds the number of seats of a session, by mode, for requests without max_players: 1 to 1024. A mode that is
+// not listed has 8.
 type Modes map[string]int
 
 func (m Modes) size(mode string) int {

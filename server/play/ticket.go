@@ -23,8 +23,9 @@ type TicketStore interface {
 	CreateLobbyTicket(ctx context.Context, universe string, r db.LobbyTicketRequest) (db.PlayerTicketAnswer, error)
 	PlayerTicket(ctx context.Context, region, id, sub string) (db.PlayerTicket, error)
 	CancelPlayerTicket(ctx context.Context, region, id, sub string) (declines uuid.UUID, err error)
-	// AnswerReadyCheck records whether a player accepts the match that its ticket is in. Errors: NotFound where the player is no
-	// member; Conflict, "too_late", where no answer of the player is awaited, or one about another match; Unavailable.
+	// AnswerReadyCheck records whether a player accepts the match that its ticket is in. Errors: NotFound where the
+	// player is no member; Conflict, "too_late", where no answer of the player is awaited, or one about another match;
+	// Unavailable.
 	AnswerReadyCheck(ctx context.Context, region string, answer db.ReadyCheckAnswer) error
 	TicketEvents(ctx context.Context, region, id string, after int) ([]db.TicketEvent, error)
 	QueuedFor(ctx context.Context, region, tag string) (created []int64, err error)
@@ -34,13 +35,15 @@ type TicketStore interface {
 
 // Profiles finds the live versions of profiles.
 type Profiles interface {
-	// LiveProfile returns the live version of a profile. It is called for each ticket that is created or shown, so it must not wait for
-	// the database as a rule. Errors: NotFound, "profile_unknown", with the most similar name; Unavailable.
+	// LiveProfile returns the live version of a profile. It is called for each ticket that is created or shown, so it
+	// must not wait for the database as a rule. Errors: NotFound, "profile_unknown", with the most similar name;
+	// Unavailable.
 	LiveProfile(ctx context.Context, name string) (*profile.Profile, error)
-	// AllLive returns all live versions, in any order. It waits for the database as rarely as Live. Errors: Unavailable.
+	// AllLive returns all live versions, in any order. It waits for the database as rarely as Live. Errors:
+	// Unavailable.
 	AllLive(ctx context.Context) ([]*profile.Profile, error)
-	// Refresh waits for a reading that began after a moment, so that nobody is refused because of a version that was replaced before.
-	// Errors: Unavailable.
+	// Refresh waits for a reading that began after a moment, so that nobody is refused because of a version that was
+	// replaced before. Errors: Unavailable.
 	Refresh(ctx context.Context, after time.Time) error
 }
 
@@ -50,7 +53,8 @@ type Tickets struct {
 	Hub      *watch.Hub
 	Profiles Profiles // nil: every name is a profile, and nothing is checked against it
 	Region   string   // of the queue
-	// ForOthers says that directors of Open Match may match tickets that name no profile, by other fields than the profiles' pools.
+	// ForOthers says that directors of Open Match may match tickets that name no profile, by other fields than the
+	// profiles' pools.
 	ForOthers bool
 	// Lease is how long a ticket stays without anybody who waits for it; 0: until its time in the queue is over.
 	Lease time.Duration
@@ -68,8 +72,8 @@ type ticketFace struct {
 	estimates *estimates
 }
 
-// MountTickets adds the routes of tickets. short is for calls that answer at once, lasting for those that may wait; both belong
-// behind rest.Bearer, and lasting behind rest.Lasting.
+// MountTickets adds the routes of tickets. short is for calls that answer at once, lasting for those that may wait;
+// both belong behind rest.Bearer, and lasting behind rest.Lasting.
 func MountTickets(short, lasting gin.IRouter, t Tickets) {
 	if t.CallTimeout == 0 {
 		t.CallTimeout = 900 * time.Millisecond

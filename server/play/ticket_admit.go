@@ -16,8 +16,8 @@ import (
 	"github.com/lattice-director/director/server/rest"
 )
 
-// admit returns how long a ticket may wait, or why it is refused. Before it refuses, it reads the profiles again: the versions in memory
-// may be a second old.
+// admit returns how long a ticket may wait, or why it is refused. Before it refuses, it reads the profiles again: the
+// versions in memory may be a second old.
 func (f ticketFace) admit(ctx context.Context, d ticketbody.Draft, body ticketbody.Prepared) (ttl time.Duration, err error) {
 	if f.tickets.Profiles == nil {
 		return defaultTTL, nil
@@ -36,9 +36,9 @@ func (f ticketFace) admit(ctx context.Context, d ticketbody.Draft, body ticketbo
 	return f.checkProfiles(ctx, d, t)
 }
 
-// checkProfiles returns how long the ticket may wait: what the most patient of its profiles allows. Errors: NotFound for an
-// unknown profile; 422 for a ticket that can be in no match of one; 400 for attributes that one requires, and for a ticket that no
-// profile would take.
+// checkProfiles returns how long the ticket may wait: what the most patient of its profiles allows. Errors: NotFound
+// for an unknown profile; 422 for a ticket that can be in no match of one; 400 for attributes that one requires, and
+// for a ticket that no profile would take.
 func (f ticketFace) checkProfiles(ctx context.Context, d ticketbody.Draft, t *match.Ticket) (ttl time.Duration, err error) {
 	if len(d.Profiles) == 0 {
 		return defaultTTL, f.checkUnnamed(ctx, t)
@@ -59,8 +59,8 @@ func (f ticketFace) checkProfiles(ctx context.Context, d ticketbody.Draft, t *ma
 	return cmp.Or(ttl, defaultTTL), nil
 }
 
-// checkUnnamed refuses a ticket that names no profile if all live profiles want to be named, or none can match it. Without any profile,
-// directors of Open Match decide about tickets, by other fields.
+// checkUnnamed refuses a ticket that names no profile if all live profiles want to be named, or none can match it.
+// Without any profile, directors of Open Match decide about tickets, by other fields.
 func (f ticketFace) checkUnnamed(ctx context.Context, t *match.Ticket) error {
 	live, err := f.tickets.Profiles.AllLive(ctx)
 	if err != nil || len(live) == 0 {

@@ -106,7 +106,8 @@ func (oneProfile) Profile(context.Context, string, string, int) (db.ProfileVersi
 	return db.ProfileVersion{Name: "duel", Version: 1, Document: "name: duel\nteams: [{name: a, players: 1, count: 2}]\n"}, nil
 }
 
-// A reading that began before a request came is not fresh for it; requests that came before a reading began share that one.
+// A reading that began before a request came is not fresh for it; requests that came before a reading began share that
+// one.
 func TestRefreshReadsWhatIsOlderThanTheRequest(t *testing.T) {
 	t.Parallel()
 	lists := 0

@@ -63,7 +63,8 @@ type readyCheck struct {
 	Declined bool      `json:"declined,omitempty"`
 }
 
-// document returns what a player sees of a ticket. What depends on the rest of the queue is left out where it cannot be read.
+// document returns what a player sees of a ticket. What depends on the rest of the queue is left out where it cannot be
+// read.
 func (f ticketFace) document(ctx context.Context, t db.PlayerTicket, sub string) ticket {
 	d := ticket{
 		TicketID: t.ID, State: t.State, Version: t.Version, Profiles: t.Profiles, Party: t.Party, MatchID: t.MatchID,

@@ -11,8 +11,8 @@ import (
 	"github.com/lattice-director/director/server/rest"
 )
 
-// stream is one caller that follows a ticket. What it sends is what the database holds when it sends, so a caller that reads
-// slowly costs no memory: states that it has missed are read again.
+// stream is one caller that follows a ticket. What it sends is what the database holds when it sends, so a caller that
+// reads slowly costs no memory: states that it has missed are read again.
 type stream struct {
 	face ticketFace
 	out  *rest.Events
@@ -55,8 +55,8 @@ func (f ticketFace) watch(ctx context.Context, in rest.In[rest.None], out *rest.
 	}
 }
 
-// idle waits for a change of the ticket or of its step, and sends comments meanwhile. It reports false where the stream is to
-// end: the caller connects again and loses nothing.
+// idle waits for a change of the ticket or of its step, and sends comments meanwhile. It reports false where the stream
+// is to end: the caller connects again and loses nothing.
 func (s *stream) idle(ctx context.Context, changed, stopped <-chan struct{}, beat <-chan time.Time) (more bool, err error) {
 	var widens <-chan time.Time
 	if !s.step.IsZero() {

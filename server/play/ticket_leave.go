@@ -68,8 +68,8 @@ func (f ticketFace) decline(ctx context.Context, in rest.In[readyAnswer]) (ticke
 	return f.answer(ctx, in.Param("id"), err, "")
 }
 
-// declined answers a player that declines when the ready check has ended: a decline ends it, so the call may be a retry of the one that
-// did, and then it has succeeded.
+// declined answers a player that declines when the ready check has ended: a decline ends it, so the call may be a retry
+// of the one that did, and then it has succeeded.
 func (f ticketFace) declined(ctx context.Context, id string, tooLate error) (ticket, error) {
 	t, err := f.read(ctx, id)
 	if err == nil && t.State == db.TicketDeclined {
@@ -78,8 +78,8 @@ func (f ticketFace) declined(ctx context.Context, id string, tooLate error) (tic
 	return f.answer(ctx, id, tooLate, "")
 }
 
-// answer returns the ticket after a call that changed it, or was refused because of its state. A ticket in the state refused is
-// a conflict as well.
+// answer returns the ticket after a call that changed it, or was refused because of its state. A ticket in the state
+// refused is a conflict as well.
 func (f ticketFace) answer(ctx context.Context, id string, err error, refused db.TicketState) (ticket, error) {
 	conflict, isConflict := errors.AsType[*fault.Error](err)
 	isConflict = isConflict && conflict.Kind == fault.Conflict

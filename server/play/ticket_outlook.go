@@ -21,8 +21,8 @@ const (
 // minSamples is how many tickets an estimate needs.
 const minSamples = 20
 
-// places knows when the tickets of each profile were created, so that a ticket's place is a search in a list that all its
-// readers share. Safe for concurrent use.
+// places knows when the tickets of each profile were created, so that a ticket's place is a search in a list that all
+// its readers share. Safe for concurrent use.
 type places struct {
 	tickets Tickets
 

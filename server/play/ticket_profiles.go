@@ -15,7 +15,8 @@ import (
 )
 
 const (
-	// profilesFor is how long a reading of the list of profiles stays usable: a new version is checked against within a second.
+	// profilesFor is how long a reading of the list of profiles stays usable: a new version is checked against within a
+	// second.
 	profilesFor = time.Second
 	// similarName is how many letters of a name may be wrong for another name to be suggested.
 	similarName = 3
@@ -27,8 +28,9 @@ type ProfileStore interface {
 	Profile(ctx context.Context, region, name string, version int) (db.ProfileVersion, error)
 }
 
-// LiveProfiles implements [Profiles]: it keeps the live versions in memory, and reads the list again at most once a second,
-// while somebody asks. It hides the built-in profiles of the realtime lobby: their matches are for sessions of the lobby only. Safe for concurrent use.
+// LiveProfiles implements [Profiles]: it keeps the live versions in memory, and reads the list again at most once a
+// second, while somebody asks. It hides the built-in profiles of the realtime lobby: their matches are for sessions of
+// the lobby only. Safe for concurrent use.
 type LiveProfiles struct {
 	store  ProfileStore
 	region string
@@ -111,8 +113,8 @@ func (l *LiveProfiles) readNow(ctx context.Context) error {
 	return nil
 }
 
-// read reads the list, and the documents of versions that are new. A version that a newer release wrote and this one cannot read
-// leaves the one before it in force.
+// read reads the list, and the documents of versions that are new. A version that a newer release wrote and this one
+// cannot read leaves the one before it in force.
 func (l *LiveProfiles) read(ctx context.Context) error {
 	owners, err := l.store.ProfileOwners(ctx, l.region)
 	if err != nil {

@@ -92,7 +92,8 @@ func (r *ticketRequest) Validate(c *rest.Check) {
 	}
 }
 
-// draft translates the request. members are those of its lobby. It checks the rules that involve the caller, and the values of attributes.
+// draft translates the request. members are those of its lobby. It checks the rules that involve the caller, and the
+// values of attributes.
 func (r *ticketRequest) draft(caller, key string, members []string) (d ticketbody.Draft, err error) {
 	var c rest.Check
 	if key != "" {
@@ -198,8 +199,8 @@ func sizeOf(a match.Attributes) (n int) {
 	return n
 }
 
-// hashOf returns the same value for requests that mean the same, by whichever member of the party. Another version of this code
-// may serve a retry, so a field that is added must not change the hash when it is absent.
+// hashOf returns the same value for requests that mean the same, by whichever member of the party. Another version of
+// this code may serve a retry, so a field that is added must not change the hash when it is absent.
 func hashOf(d ticketbody.Draft, lobby *ticketLobby) []byte {
 	type player struct {
 		Sub        string           `json:"sub"`

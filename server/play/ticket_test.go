@@ -217,8 +217,8 @@ func (b builtIns) Profile(context.Context, string, string, int) (db.ProfileVersi
 	return db.ProfileVersion{Name: db.RealtimeProfile(2), Version: 1, Document: b.document}, nil
 }
 
-// The profiles of the realtime lobby change nothing for those who do not use it, and nobody queues for them over HTTP: the match has a room of
-// sessions, into which such a player could not come.
+// The profiles of the realtime lobby change nothing for those who do not use it, and nobody queues for them over HTTP:
+// the match has a room of sessions, into which such a player could not come.
 func TestTheProfilesOfTheLobbyAreHidden(t *testing.T) {
 	t.Parallel()
 	e, _ := ticketEngine(t, play.NewLiveProfiles(builtIns{"name: realtime-2\nteams: [{name: players, players: 2}]\n"}, "global"))

@@ -87,7 +87,8 @@ func (f ticketFace) last(ctx context.Context, id string, known db.PlayerTicket) 
 	return f.show(ctx, t), nil
 }
 
-// await waits for a change, and reports false where the call is to end: its caller left, the replica stops, or over fires.
+// await waits for a change, and reports false where the call is to end: its caller left, the replica stops, or over
+// fires.
 func (f ticketFace) await(ctx context.Context, follower *watch.Follower, over <-chan time.Time) bool {
 	select {
 	case <-follower.Changed():

@@ -7,8 +7,9 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// crossOrigin allows pages of the listed origins to call the API; "*" allows all. As Nexis it serves other origins too, without the headers that let
-// a browser show the answer to the page. The internal token is sent in a header and never in a cookie, so a page cannot use that of its visitors.
+// crossOrigin allows pages of the listed origins to call the API; "*" allows all. As Nexis it serves other origins too,
+// without the headers that let a browser show the answer to the page. The internal token is sent in a header and never
+// in a cookie, so a page cannot use that of its visitors.
 func crossOrigin(origins []string) gin.HandlerFunc {
 	anyOrigin := slices.Contains(origins, "*")
 	return func(c *gin.Context) {

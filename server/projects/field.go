@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// textOf converts a field as Nexis does: numbers and booleans become their text; anything else that is no text is absent.
+// textOf converts a field as Nexis does: numbers and booleans become their text; anything else that is no text is
+// absent.
 func textOf(v any) string {
 	switch v := v.(type) {
 	case string:

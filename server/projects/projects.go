@@ -91,8 +91,8 @@ func (f *face) mount(engine *gin.Engine) {
 	calls.GET("/internal/key-status", rest.Handle(http.StatusOK, f.keyStatus))
 }
 
-// absentIsEmpty replaces an absent body by an empty object, because all fields of some requests are optional. It stands behind [rest.Bodies.Read],
-// whose bodies know their length.
+// absentIsEmpty replaces an absent body by an empty object, because all fields of some requests are optional. It stands
+// behind [rest.Bodies.Read], whose bodies know their length.
 func absentIsEmpty(c *gin.Context) {
 	if body, ok := c.Request.Body.(interface{ Len() int }); ok && body.Len() == 0 && c.Request.Method == http.MethodPost {
 		c.Request.Body = io.NopCloser(strings.NewReader("{}"))

@@ -58,7 +58,8 @@ func setup(t *testing.T, change ...func(*Options)) *bundle {
 	return b
 }
 
-// call sends a request with the internal token unless headers, as "Name: value", say otherwise, and validates the answer against the contract.
+// call sends a request with the internal token unless headers, as "Name: value", say otherwise, and validates the
+// answer against the contract.
 func (b *bundle) call(method, target, body string, headers ...string) (*httptest.ResponseRecorder, string) {
 	b.t.Helper()
 	r := httptest.NewRequestWithContext(b.t.Context(), method, target, strings.NewReader(body))

@@ -6,13 +6,14 @@
 //
 // A connection:
 //
-//   - listen.go: what is refused before the upgrade; handshake.go, handshake_hints.go and authenticate.go: the first frame, in the order in which
-//     it is judged; attach.go: the session that the client gets, and its end
-//   - conn.go: the connection; read.go, write.go: its two goroutines; outbox.go: what waits to be written; rates.go: what a client may send;
-//     drain.go: how a replica that stops closes its connections
-//   - dispatch.go: from a frame to the answer of its RPC; rooms.go: the RPCs of rooms; relay.go: echo, and what is refused; match*.go,
-//     queueing.go: those of matchmaking
-//   - region.go, replica.go: the lease of this replica, by which others notice that it died; unattended.go: sessions that lost their connection
+//   - listen.go: what is refused before the upgrade; handshake.go, handshake_hints.go and authenticate.go: the first
+//     frame, in the order in which it is judged; attach.go: the session that the client gets, and its end
+//   - conn.go: the connection; read.go, write.go: its two goroutines; outbox.go: what waits to be written; rates.go:
+//     what a client may send; drain.go: how a replica that stops closes its connections
+//   - dispatch.go: from a frame to the answer of its RPC; rooms.go: the RPCs of rooms; relay.go: echo, and what is
+//     refused; match*.go, queueing.go: those of matchmaking
+//   - region.go, replica.go: the lease of this replica, by which others notice that it died; unattended.go: sessions
+//     that lost their connection
 //
 // A session outlives its connection, and a client may resume it on any replica:
 //

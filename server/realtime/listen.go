@@ -59,8 +59,9 @@ func (s *Server) admit(r *http.Request) (status int, outcome string) {
 // accept upgrades a connection. The handler returns at once: the goroutine of the HTTP server, its stack and its
 // buffers are not kept.
 func (s *Server) accept(w http.ResponseWriter, r *http.Request) {
-	conn, err := ws.Accept(w, r, ws.Options{MaxMessage: maxFrame, WriteTimeout: s.options.timing.write}) // admit has judged the Origin
-	if err != nil {                                                                                      // The client has its answer. The error quotes headers, so it is not logged.
+	// admit has judged the Origin
+	conn, err := ws.Accept(w, r, ws.Options{MaxMessage: maxFrame, WriteTimeout: s.options.timing.write})
+	if err != nil { // The client has its answer. The error quotes headers, so it is not logged.
 		s.slots.Release()
 		s.metrics.handshakes.WithLabelValues("http").Inc()
 		return

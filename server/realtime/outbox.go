@@ -30,9 +30,10 @@ func (p parcel) droppable() bool {
 // outbox is what waits to be written on a connection, in order and in bounded memory. A client that reads too slowly
 // loses patches of rooms, and gets a snapshot of them later; it never loses anything else. Not safe for concurrent use.
 type outbox struct {
-	queue    []parcel
-	bytes    int
-	starving map[string]bool // rooms whose patches were dropped; true: reported by hungry. No patch of them is queued until a snapshot is
+	queue []parcel
+	bytes int
+	// rooms whose patches were dropped; true: reported by hungry. No patch of them is queued until a snapshot is
+	starving map[string]bool
 }
 
 // put queues a parcel. dropped is the number of parcels that were dropped instead. It returns false if the outbox is

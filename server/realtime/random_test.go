@@ -86,7 +86,8 @@ func newCity(t *testing.T, random *rand.Rand) *city {
 	w.replicas = []*served{
 		serveOn(t, w.url), serveStore(t, w.url, storetest.Open(t, w.proxy.URL)), serveStore(t, w.url, storetest.Open(t, w.url, mute)),
 	}
-	_, err = w.pool.Exec(t.Context(), "UPDATE replicas SET steady_since = clock_timestamp() - interval '1 hour'") // as in production
+	// as in production
+	_, err = w.pool.Exec(t.Context(), "UPDATE replicas SET steady_since = clock_timestamp() - interval '1 hour'")
 	require.NoError(t, err)
 	for n := range cityRooms {
 		anchor := w.replicas[0].client()

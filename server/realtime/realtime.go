@@ -41,7 +41,8 @@ type Options struct {
 	Listener       net.Listener //
 	TLS            *tls.Config  // nil: plain text
 	TrustedProxies []string     // proxies whose X-Forwarded-For is trusted: addresses or CIDRs
-	FailureRate    rest.Rate    // limit of refused tokens from one address; zero means rest.DefaultFailureRate, below zero no limit
+	// limit of refused tokens from one address; zero means rest.DefaultFailureRate, below zero no limit
+	FailureRate rest.Rate
 
 	// Region is where sessions of clients without a project are; "" means global. Sessions of a project are in the
 	// project's region.
@@ -90,7 +91,8 @@ type timing struct {
 	look      time.Duration // between two looks at sessions without a connection; longer than call
 }
 
-// Defaults returns what operators may change, with its defaults. [New] uses them for fields that are zero, except RequireKey.
+// Defaults returns what operators may change, with its defaults. [New] uses them for fields that are zero, except
+// RequireKey.
 func Defaults() Options {
 	return Options{Region: "global", Auth: AuthRequired, RequireKey: true, KeyScope: "token:mint", SessionTTL: 30 * time.Second, MaxConnections: 20_000}
 }

@@ -99,7 +99,8 @@ func (r *replica) suspend(session db.SessionEpoch) {
 }
 
 func (r *replica) suspendAll(ctx context.Context, sessions []db.SessionEpoch) error {
-	announce := !r.region.server.restarting.Load() // clients of a replica that restarts reconnect to another one at once
+	// clients of a replica that restarts reconnect to another one at once
+	announce := !r.region.server.restarting.Load()
 	return r.region.server.store.SuspendRealtime(ctx, r.region.name, sessions, r.region.server.options.Rooms.Away, announce)
 }
 

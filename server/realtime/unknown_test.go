@@ -51,7 +51,8 @@ func serveWithCutter(t *testing.T, change ...func(*Options)) (*served, *commitCu
 	t.Helper()
 	c := new(commitCutter)
 	database := dbtest.New(t)
-	require.NoError(t, storetest.Open(t, database).EnsureRealtimeProfiles(t.Context(), "global")) // so that the replica commits nothing by itself
+	// so that the replica commits nothing by itself
+	require.NoError(t, storetest.Open(t, database).EnsureRealtimeProfiles(t.Context(), "global"))
 	v := serveStore(t, database, storetest.Open(t, dbtest.NewProxy(t, database, c.forward).URL), change...)
 	return v, c
 }

@@ -22,9 +22,9 @@ const (
 )
 
 // FleetToken accepts requests that carry one of the secrets as X-Fleet-Token; several secrets allow rotation. Without
-// secrets it accepts every request if open is true, and none otherwise. It also accepts the tokens of deployments, unless tokens is
-// nil: handlers read with [Deployment] for which deployment the request speaks. failures limits how often an address may fail; nil
-// sets no limit.
+// secrets it accepts every request if open is true, and none otherwise. It also accepts the tokens of deployments,
+// unless tokens is nil: handlers read with [Deployment] for which deployment the request speaks. failures limits how
+// often an address may fail; nil sets no limit.
 func FleetToken(secrets []string, open bool, tokens *token.DeploymentTokens, failures *Limiter) gin.HandlerFunc {
 	hashes := make([][sha256.Size]byte, len(secrets))
 	for i, secret := range secrets {
@@ -47,8 +47,8 @@ func FleetToken(secrets []string, open bool, tokens *token.DeploymentTokens, fai
 	}
 }
 
-// DeploymentToken accepts requests that carry a deployment's token of this purpose as Authorization, without a scheme, as servers
-// that were built for Edgegap send it.
+// DeploymentToken accepts requests that carry a deployment's token of this purpose as Authorization, without a scheme,
+// as servers that were built for Edgegap send it.
 func DeploymentToken(tokens *token.DeploymentTokens, purpose token.DeploymentPurpose, failures *Limiter) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		if !joins(c, tokens, purpose, c.GetHeader("Authorization")) {
@@ -86,8 +86,8 @@ func Deployment(ctx context.Context) *DeploymentCaller {
 	return nil
 }
 
-// indexOf returns the index of the secret, or -1. It takes the same time whichever secret matches. It compares hashes, so
-// that timing does not reveal the length of a secret either.
+// indexOf returns the index of the secret, or -1. It takes the same time whichever secret matches. It compares hashes,
+// so that timing does not reveal the length of a secret either.
 func indexOf(hashes [][sha256.Size]byte, got string) int {
 	hash := sha256.Sum256([]byte(got))
 	found := -1
@@ -97,10 +97,10 @@ func indexOf(hashes [][sha256.Size]byte, got string) int {
 	return found
 }
 
-// Bearer accepts requests whose access token verify accepts (RFC 6750). The sub that verify returns must be a valid [Sub];
-// handlers read it with [Caller]. The text of verify's error is sent to the caller, so it must be short and hold no
-// secret. A *fault.Error or the error of an ended context means that the token could not be verified; it is answered by
-// [Fail] and is no failure of the caller. failures limits how often an address may fail; nil sets no limit.
+// Bearer accepts requests whose access token verify accepts (RFC 6750). The sub that verify returns must be a valid
+// [Sub]; handlers read it with [Caller]. The text of verify's error is sent to the caller, so it must be short and hold
+// no secret. A *fault.Error or the error of an ended context means that the token could not be verified; it is answered
+// by [Fail] and is no failure of the caller. failures limits how often an address may fail; nil sets no limit.
 func Bearer(verify func(ctx context.Context, raw string) (sub string, err error), failures *Limiter) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		raw, ok := bearerToken(c.GetHeader("Authorization"))

@@ -15,8 +15,8 @@ import (
 	"github.com/lattice-director/director/server/rest"
 )
 
-// BenchmarkMatchmake measures what the toolkit adds to a call of a player: all middlewares, a typed handler, and a small
-// body in each direction.
+// BenchmarkMatchmake measures what the toolkit adds to a call of a player: all middlewares, a typed handler, and a
+// small body in each direction.
 func BenchmarkMatchmake(b *testing.B) {
 	m, err := rest.NewMetrics(prometheus.NewRegistry())
 	require.NoError(b, err)

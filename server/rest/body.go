@@ -21,8 +21,8 @@ const (
 	maxDropped = 1 << 20  // bytes of a body that means nothing; they take no memory
 )
 
-// Bodies reads request bodies before their calls take slots of a [Gate], so that slow senders cannot occupy the slots. A
-// body must arrive within the timeout. The number of bodies being read is limited too: when one more begins, the one
+// Bodies reads request bodies before their calls take slots of a [Gate], so that slow senders cannot occupy the slots.
+// A body must arrive within the timeout. The number of bodies being read is limited too: when one more begins, the one
 // that has been read for longest is given up and answered 408. Most bodies arrive together with their headers, so slow
 // senders displace each other. A body takes up to 64 KiB of memory. Safe for concurrent use.
 type Bodies struct {
@@ -74,10 +74,12 @@ func (b *Bodies) read(c *gin.Context, check func(http.Header) error) (*bodyBuffe
 	entry := b.begin(control)
 	body, err := readBody(c.Request, check)
 	b.end(entry)
-	return body, err // After an error the deadline stays: net/http reads part of the rest of the body before it answers.
+	// After an error the deadline stays: net/http reads part of the rest of the body before it answers.
+	return body, err
 }
 
-// begin adds a body to those being read. If there are too many, it sets the deadline of the oldest to now, which ends it.
+// begin adds a body to those being read. If there are too many, it sets the deadline of the oldest to now, which ends
+// it.
 func (b *Bodies) begin(control *http.ResponseController) (entry *list.Element) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -95,8 +97,8 @@ func (b *Bodies) end(entry *list.Element) {
 	b.reading.Remove(entry) // does nothing for a body that was given up
 }
 
-// DropBody is the middleware of calls other than GET that take no body. One that is sent is read and dropped before the call takes a slot or
-// waits, because net/http notices that a caller disconnects only behind the body.
+// DropBody is the middleware of calls other than GET that take no body. One that is sent is read and dropped before the
+// call takes a slot or waits, because net/http notices that a caller disconnects only behind the body.
 func DropBody(c *gin.Context) {
 	if err := dropBody(c.Request); err != nil {
 		Fail(c, err)

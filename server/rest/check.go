@@ -9,8 +9,8 @@ import (
 // maxErrors bounds how many invalid fields one answer names.
 const maxErrors = 32
 
-// Check collects the invalid fields of a request, so that one answer reports all of them. Fields carry their JSON names.
-// The zero value is ready to use. Not safe for concurrent use.
+// Check collects the invalid fields of a request, so that one answer reports all of them. Fields carry their JSON
+// names. The zero value is ready to use. Not safe for concurrent use.
 type Check struct {
 	parent *Check // nil at the top level
 	list   string // the field of the parent that holds the checked element

@@ -10,8 +10,8 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// crossOrigin allows pages of the listed origins ("https://play.example") to call the API; "*" allows all pages. Callers
-// authenticate with a header and never with cookies, so the CORS option for credentials stays off.
+// crossOrigin allows pages of the listed origins ("https://play.example") to call the API; "*" allows all pages.
+// Callers authenticate with a header and never with cookies, so the CORS option for credentials stays off.
 func crossOrigin(origins []string) (gin.HandlerFunc, error) {
 	for _, origin := range origins {
 		// The library accepts patterns too. Some invalid ones panic only at the first request, so none are allowed.

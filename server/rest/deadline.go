@@ -7,7 +7,8 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// Deadline ends the context of a request after d. A handler that returns its context's error answers 503. 0 sets no deadline.
+// Deadline ends the context of a request after d. A handler that returns its context's error answers 503. 0 sets no
+// deadline.
 func Deadline(d time.Duration) gin.HandlerFunc {
 	if d <= 0 {
 		return func(*gin.Context) {}
@@ -17,7 +18,8 @@ func Deadline(d time.Duration) gin.HandlerFunc {
 		ctx, cancel := context.WithTimeout(request.Context(), d)
 		defer func() {
 			cancel()
-			c.Request = request // With a context that has ended, a panic would be answered as if the caller had disconnected.
+			// With a context that has ended, a panic would be answered as if the caller had disconnected.
+			c.Request = request
 		}()
 		c.Request = request.WithContext(ctx)
 		c.Next()

@@ -9,8 +9,8 @@ import (
 
 const maxDepth = 32 // nested objects and lists, including the body itself
 
-// OptionalBody is implemented by request types that an empty body stands for, or null, as for any absent value. Their schemas are
-// nullable, and their bodies are not required.
+// OptionalBody is implemented by request types that an empty body stands for, or null, as for any absent value. Their
+// schemas are nullable, and their bodies are not required.
 type OptionalBody interface {
 	OptionalBody() // does nothing
 }
@@ -18,9 +18,10 @@ type OptionalBody interface {
 // decode reads the body into the struct that into points to. The body must be one JSON object of at most 64 KiB and 32
 // levels.
 //
-// Unknown fields are ignored, so that older and newer callers work, unless they resemble one of the type's. null counts as absent. As in encoding/json, names
-// match case-insensitively, and the last of several members with one name wins, except that objects and list elements
-// are merged into the earlier ones. A missing Content-Type counts as JSON. Every error is a *Problem with a 4xx status.
+// Unknown fields are ignored, so that older and newer callers work, unless they resemble one of the type's. null counts
+// as absent. As in encoding/json, names match case-insensitively, and the last of several members with one name wins,
+// except that objects and list elements are merged into the earlier ones. A missing Content-Type counts as JSON. Every
+// error is a *Problem with a 4xx status.
 func decode(r *http.Request, into any) error {
 	if body, ok := r.Body.(*bodyBuffer); ok { // [Bodies.Read] has read it.
 		return parse(body.Bytes(), into)

@@ -10,14 +10,15 @@
 //
 //	func (f *Face) resolve(ctx context.Context, in rest.In[resolveRequest]) (resolveAnswer, error)
 //
-// Handlers return errors and never write them. A *fault.Error is answered with the status of its Kind, a failed [Check] with
-// a 400 that names the fields, and any other error with a 500 whose text appears only in the log.
+// Handlers return errors and never write them. A *fault.Error is answered with the status of its Kind, a failed [Check]
+// with a 400 that names the fields, and any other error with a 500 whose text appears only in the log.
 //
 // # What is not gin's
 //
 // CORS is gin-contrib/cors, tracing is otelgin, rate limits are golang.org/x/time/rate. Three middlewares are our own:
 //
 //   - Recovery: gin's swallows http.ErrAbortHandler, so a truncated answer would end like a complete one.
-//   - Request ids: gin-contrib/requestid accepts any text from the caller, and only code that knows gin can read its id.
+//   - Request ids: gin-contrib/requestid accepts any text from the caller, and only code that knows gin can read its
+//     id.
 //   - Access log: gin's logs paths and queries, which hold session handles and tokens.
 package rest

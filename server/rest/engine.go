@@ -25,11 +25,12 @@ type Options struct {
 	QuietRoutes    []string             // patterns, as in "/healthz", logged at debug level unless they fail
 	UntracedRoutes []string             // patterns that are not traced
 	Errors         ErrorWriter          // nil: errors are problem documents
-	Refused        func(fault.Refusal)  // is told of each request of a player that is answered with an error; must not wait; nil: nobody is
+	// is told of each request of a player that is answered with an error; must not wait; nil: nobody is
+	Refused func(fault.Refusal)
 }
 
-// New returns an engine that answers every request with a request id. It writes errors, also of unknown routes and panics, as problem documents
-// or with the ErrorWriter of the options. Errors: a malformed proxy or origin.
+// New returns an engine that answers every request with a request id. It writes errors, also of unknown routes and
+// panics, as problem documents or with the ErrorWriter of the options. Errors: a malformed proxy or origin.
 func New(o Options) (*gin.Engine, error) {
 	if gin.Mode() != gin.ReleaseMode {
 		gin.SetMode(gin.ReleaseMode) // gin's debug output can only be turned off globally.
@@ -52,7 +53,8 @@ func New(o Options) (*gin.Engine, error) {
 	return engine, nil
 }
 
-// middlewares returns the chain in the order in which a request passes it: observers enclose the handlers that may fail.
+// middlewares returns the chain in the order in which a request passes it: observers enclose the handlers that may
+// fail.
 func (o Options) middlewares() ([]gin.HandlerFunc, error) {
 	log := slog.New(slog.DiscardHandler)
 	if o.Log != nil {

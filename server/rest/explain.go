@@ -45,8 +45,8 @@ func expectedJSON(t reflect.Type) string {
 	}
 }
 
-// malformedField finds the top-level field whose own UnmarshalText or UnmarshalJSON failed (a UUID, a time). Such errors
-// hold no position, so it decodes each field alone.
+// malformedField finds the top-level field whose own UnmarshalText or UnmarshalJSON failed (a UUID, a time). Such
+// errors hold no position, so it decodes each field alone.
 func malformedField(body []byte, into any) string {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(body, &fields) != nil {

@@ -49,10 +49,9 @@ type Answerer interface {
 }
 
 // Handle makes a gin handler of a typed function. It decodes the JSON body into Req, validates it if *Req is a
-// [Validator], and calls fn. It answers with the result as JSON and the given status, or that of its method Status, or with the
-// error by [Fail]. The
-// context is that of the request (with the caller, the request id and the deadline) and not gin's, which is reused, so
-// batches may keep it after the call.
+// [Validator], and calls fn. It answers with the result as JSON and the given status, or that of its method Status, or
+// with the error by [Fail]. The context is that of the request (with the caller, the request id and the deadline) and
+// not gin's, which is reused, so batches may keep it after the call.
 func Handle[Req, Res any](status int, fn func(ctx context.Context, in In[Req]) (Res, error)) gin.HandlerFunc {
 	_, noBody := any(*new(Req)).(None)
 	_, noAnswer := any(*new(Res)).(None)

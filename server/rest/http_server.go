@@ -51,7 +51,8 @@ func NewHTTPServer(o HTTPOptions) *HTTPServer {
 	s.http = &http.Server{
 		Handler: http.HandlerFunc(s.serve), TLSConfig: o.TLS, ConnState: s.incoming.watch,
 		ReadHeaderTimeout: headerTimeout, ReadTimeout: requestTimeout, WriteTimeout: o.WriteTimeout, IdleTimeout: idleTimeout,
-		MaxHeaderBytes: maxHeaderBytes, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug), // mostly failed TLS handshakes of scanners
+		// mostly failed TLS handshakes of scanners
+		MaxHeaderBytes: maxHeaderBytes, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
 	if o.HTTP1 {
 		s.http.Protocols = new(http.Protocols)

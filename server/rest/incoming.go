@@ -11,13 +11,13 @@ import (
 const (
 	// receiveGrace is how long a server that stops waits for requests that are on their way.
 	receiveGrace = 250 * time.Millisecond
-	// restOfBody is how long the rest of a body may take once its request is decided. net/http reads it before it sends the answer, so
-	// that a client which sends first and reads then gets the answer.
+	// restOfBody is how long the rest of a body may take once its request is decided. net/http reads it before it sends
+	// the answer, so that a client which sends first and reads then gets the answer.
 	restOfBody = 400 * time.Millisecond
 )
 
-// incoming is what a server is receiving: connections that have not sent the headers of their first request, and bodies whose end has not
-// arrived. Safe for concurrent use.
+// incoming is what a server is receiving: connections that have not sent the headers of their first request, and bodies
+// whose end has not arrived. Safe for concurrent use.
 type incoming struct {
 	mu       sync.Mutex
 	conns    map[net.Conn]struct{}
@@ -68,8 +68,9 @@ func (in *incoming) stop() {
 	}
 }
 
-// incomingBody is the body of a request. The server's read deadline holds until its end has arrived; then net/http removes it and reads on to
-// notice that the client disconnects. So no handler may set a later one. It is for one goroutine.
+// incomingBody is the body of a request. The server's read deadline holds until its end has arrived; then net/http
+// removes it and reads on to notice that the client disconnects. So no handler may set a later one. It is for one
+// goroutine.
 type incomingBody struct {
 	io.ReadCloser
 
@@ -106,5 +107,6 @@ func (b *incomingBody) leave() {
 	}
 }
 
-// endBy sets the time by which the body must have arrived. Errors mean that the connection has ended, or has no deadlines, in tests.
+// endBy sets the time by which the body must have arrived. Errors mean that the connection has ended, or has no
+// deadlines, in tests.
 func (b *incomingBody) endBy(at time.Time) { _ = b.control.SetReadDeadline(at) }

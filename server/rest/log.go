@@ -16,8 +16,8 @@ const (
 	routeRefused   = "refused"   // [Gate.Guard] refused the request before routing
 )
 
-// route returns the pattern that matched, as in /sessions/:id. Paths, queries, headers and bodies hold tokens and session
-// handles, so they are never logged or used as labels.
+// route returns the pattern that matched, as in /sessions/:id. Paths, queries, headers and bodies hold tokens and
+// session handles, so they are never logged or used as labels.
 func route(c *gin.Context) string {
 	if pattern := c.FullPath(); pattern != "" {
 		return pattern
@@ -25,9 +25,9 @@ func route(c *gin.Context) string {
 	return routeUnmatched
 }
 
-// accessLog logs one line for each request, with the caller that a middleware authenticated and the attributes that the face
-// added ([AddLogAttrs]). Lines of 5xx answers carry the cause, which the answer does not reveal. Quiet routes are logged
-// at debug level unless they fail.
+// accessLog logs one line for each request, with the caller that a middleware authenticated and the attributes that the
+// face added ([AddLogAttrs]). Lines of 5xx answers carry the cause, which the answer does not reveal. Quiet routes are
+// logged at debug level unless they fail.
 func accessLog(log *slog.Logger, quiet []string) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		start := time.Now()

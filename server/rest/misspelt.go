@@ -15,8 +15,9 @@ import (
 // similarPart is how many letters of a name stand for one that may be wrong: 2 of "profiles".
 const similarPart = 3
 
-// checkSpelling refuses names of the body, at any depth, that are probably misspelt names of fields of the struct that into points to:
-// without the check, the request would silently ask for something else. Other unknown names are ignored. The body must be valid JSON.
+// checkSpelling refuses names of the body, at any depth, that are probably misspelt names of fields of the struct that
+// into points to: without the check, the request would silently ask for something else. Other unknown names are
+// ignored. The body must be valid JSON.
 func checkSpelling(body []byte, into any) error {
 	s := speller{body: body}
 	s.value(fieldsOf(reflect.TypeOf(into)), nil)
@@ -134,7 +135,8 @@ func (s *speller) list(t *fieldTree, at *member) {
 	}
 }
 
-// next moves behind an opening bracket or a comma, and reports false at the end of the object or list, which it moves behind.
+// next moves behind an opening bracket or a comma, and reports false at the end of the object or list, which it moves
+// behind.
 func (s *speller) next(end byte) bool {
 	s.skipSpace()
 	s.position++

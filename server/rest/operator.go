@@ -58,9 +58,10 @@ func (t OperatorTokens) Current(fingerprint string) (who OperatorIdentity, ok bo
 	return OperatorIdentity{}, false
 }
 
-// Operator accepts requests that carry one of the tokens as a bearer token (RFC 6750), in the forms of [ParseOperatorTokens];
-// handlers read "operator:NAME" with [Caller], or "operator". Without tokens it accepts no request. The token of a viewer is only
-// good for reading. failures limits how often an address may fail; nil sets no limit.
+// Operator accepts requests that carry one of the tokens as a bearer token (RFC 6750), in the forms of
+// [ParseOperatorTokens]; handlers read "operator:NAME" with [Caller], or "operator". Without tokens it accepts no
+// request. The token of a viewer is only good for reading. failures limits how often an address may fail; nil sets no
+// limit.
 func Operator(tokens []string, failures *Limiter) gin.HandlerFunc {
 	all := ParseOperatorTokens(tokens)
 	return func(c *gin.Context) {
@@ -81,14 +82,16 @@ func Operator(tokens []string, failures *Limiter) gin.HandlerFunc {
 	}
 }
 
-// Identify states whom a middleware authenticated, for [Caller], and as what the access log names it, such as "operator".
+// Identify states whom a middleware authenticated, for [Caller], and as what the access log names it, such as
+// "operator".
 func Identify(c *gin.Context, caller, role string) {
 	s := scopeOf(c)
 	s.caller, s.role = caller, role
 }
 
-// Keys accepts requests that carry one of the keys as a bearer token (RFC 6750) or, if there is none and query is not "", as the
-// query parameter of that name. Handlers read the key's [Fingerprint] with [Caller]. failures is as in [Operator].
+// Keys accepts requests that carry one of the keys as a bearer token (RFC 6750) or, if there is none and query is not
+// "", as the query parameter of that name. Handlers read the key's [Fingerprint] with [Caller]. failures is as in
+// [Operator].
 func Keys(keys []string, query string, failures *Limiter) gin.HandlerFunc {
 	hashes, names := make([][sha256.Size]byte, len(keys)), make([]string, len(keys))
 	for i, key := range keys {
@@ -124,8 +127,8 @@ func acceptNamed(c *gin.Context, raw string, hashes [][sha256.Size]byte, names [
 	Identify(c, names[i], role)
 }
 
-// Secret accepts requests that carry one of the secrets in a header of that name. Handlers read the secret's [Fingerprint] with [Caller].
-// failures is as in [Operator].
+// Secret accepts requests that carry one of the secrets in a header of that name. Handlers read the secret's
+// [Fingerprint] with [Caller]. failures is as in [Operator].
 func Secret(header string, secrets []string, failures *Limiter) gin.HandlerFunc {
 	challenge := header + ` realm="director"`
 	hashes, names := make([][sha256.Size]byte, len(secrets)), make([]string, len(secrets))

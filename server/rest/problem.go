@@ -16,18 +16,21 @@ import (
 // Problem is an error document (RFC 9457). Code is stable and for programs; Detail is for people and may change. Any
 // handler may return a Problem as its error; most return a *fault.Error or a failed [Check] instead.
 type Problem struct {
-	Type        string        `json:"type"` // a URI reference made of Code; Fail fills it in
-	Title       string        `json:"title"`
-	Status      int           `json:"status"`
-	Detail      string        `json:"detail,omitempty"`
-	Code        string        `json:"code"`
-	RequestID   string        `json:"request_id,omitempty"` // Fail fills it in
-	Errors      []FieldError  `json:"errors,omitempty"`
-	Incarnation string        `json:"incarnation,omitempty"`      // for instance_taken: the registered incarnation
-	TicketID    string        `json:"ticket_id,omitempty"`        // for ticket_exists and party_conflict: the caller's ticket
-	Ticket      any           `json:"ticket,omitempty"`           // for assigned, matched and too_late: the ticket as it is
-	Starting    *int          `json:"servers_starting,omitempty"` // for no_capacity where a pool serves the mode: its servers that start now
-	Retry       time.Duration `json:"-"`                          // sent as the Retry-After header
+	Type        string       `json:"type"` // a URI reference made of Code; Fail fills it in
+	Title       string       `json:"title"`
+	Status      int          `json:"status"`
+	Detail      string       `json:"detail,omitempty"`
+	Code        string       `json:"code"`
+	RequestID   string       `json:"request_id,omitempty"` // Fail fills it in
+	Errors      []FieldError `json:"errors,omitempty"`
+	Incarnation string       `json:"incarnation,omitempty"` // for instance_taken: the registered incarnation
+	// for ticket_exists and party_conflict: the caller's ticket
+	TicketID string `json:"ticket_id,omitempty"`
+	// for assigned, matched and too_late: the ticket as it is
+	Ticket any `json:"ticket,omitempty"`
+	// for no_capacity where a pool serves the mode: its servers that start now
+	Starting *int          `json:"servers_starting,omitempty"`
+	Retry    time.Duration `json:"-"` // sent as the Retry-After header
 }
 
 // FieldError describes one invalid field of a request. Field is a path, as in joined[2].sub.
@@ -43,7 +46,8 @@ const (
 	// typePrefix makes a link of a code: the director serves the manual that describes it.
 	typePrefix = "/docs#"
 
-	// statusClientGone is the status, in logs and metrics only, of a request whose caller disconnected before the answer.
+	// statusClientGone is the status, in logs and metrics only, of a request whose caller disconnected before the
+	// answer.
 	statusClientGone = 499
 )
 
@@ -61,12 +65,13 @@ var kinds = map[fault.Kind]Problem{
 	fault.Unavailable: {Status: http.StatusServiceUnavailable, Code: "unavailable", Title: "Unavailable"},
 }
 
-// ErrorWriter writes errors in the format of a protocol that has one of its own, and returns the code for the log. err is
-// what a handler returned or the [*Problem] of a middleware; [ProblemOf] gives it a status.
+// ErrorWriter writes errors in the format of a protocol that has one of its own, and returns the code for the log. err
+// is what a handler returned or the [*Problem] of a middleware; [ProblemOf] gives it a status.
 type ErrorWriter func(w http.ResponseWriter, err error) (code string)
 
-// Fail answers with err as a problem document, or as [Options.Errors] says, and aborts the chain of handlers. It is the only way in which errors reach
-// callers; [Handle] calls it with the error of its function. If the caller has disconnected, it writes nothing.
+// Fail answers with err as a problem document, or as [Options.Errors] says, and aborts the chain of handlers. It is the
+// only way in which errors reach callers; [Handle] calls it with the error of its function. If the caller has
+// disconnected, it writes nothing.
 func Fail(c *gin.Context, err error) {
 	c.Abort()
 	s := scopeOf(c)
@@ -146,8 +151,8 @@ func storeProblem(e *fault.Error) Problem {
 	return p
 }
 
-// retrySeconds formats a Retry-After in whole seconds (RFC 9110 section 10.2.3). It is at least 1, so that clients do not
-// retry in a busy loop.
+// retrySeconds formats a Retry-After in whole seconds (RFC 9110 section 10.2.3). It is at least 1, so that clients do
+// not retry in a busy loop.
 func retrySeconds(d time.Duration) string {
 	return strconv.Itoa(max(1, int(math.Ceil(d.Seconds()))))
 }

@@ -42,14 +42,15 @@ func (p Proxies) TrustsPeer(r *http.Request) bool {
 	return err == nil && p.trusts(peer.Addr().Unmap())
 }
 
-// Client returns the address of the caller: the last address in X-Forwarded-For that is not a trusted proxy's. The zero Addr means unknown.
+// Client returns the address of the caller: the last address in X-Forwarded-For that is not a trusted proxy's. The zero
+// Addr means unknown.
 func (p Proxies) Client(r *http.Request) netip.Addr {
 	client, _ := p.client(r)
 	return client
 }
 
-// client also returns what a trusted proxy wrote in place of an address, if anything: the caller's address is then not known, and
-// that of the proxy stands for it.
+// client also returns what a trusted proxy wrote in place of an address, if anything: the caller's address is then not
+// known, and that of the proxy stands for it.
 func (p Proxies) client(r *http.Request) (client netip.Addr, unreadable string) {
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
@@ -74,7 +75,8 @@ func (p Proxies) client(r *http.Request) (client netip.Addr, unreadable string) 
 	return client, ""
 }
 
-// hopAddress reads an address as proxies write it: alone, in brackets, with a port, or quoted, as in the header Forwarded (RFC 7239).
+// hopAddress reads an address as proxies write it: alone, in brackets, with a port, or quoted, as in the header
+// Forwarded (RFC 7239).
 func hopAddress(text string) (netip.Addr, bool) {
 	text = strings.TrimSpace(text)
 	if quoted, ok := strings.CutPrefix(text, `"`); ok {
@@ -92,8 +94,9 @@ func hopAddress(text string) (netip.Addr, bool) {
 
 const forwardedFor = "X-Forwarded-For"
 
-// resolveClient is the middleware that leaves of X-Forwarded-For only the client's address, in the form that gin reads. It counts what is no
-// address, and logs the first: while a proxy writes something else, all of its callers share one address, with its limits.
+// resolveClient is the middleware that leaves of X-Forwarded-For only the client's address, in the form that gin reads.
+// It counts what is no address, and logs the first: while a proxy writes something else, all of its callers share one
+// address, with its limits.
 func (p Proxies) resolveClient(log *slog.Logger, metrics *Metrics) gin.HandlerFunc {
 	var once sync.Once
 	return func(c *gin.Context) {
@@ -115,7 +118,8 @@ func (p Proxies) resolveClient(log *slog.Logger, metrics *Metrics) gin.HandlerFu
 	}
 }
 
-// AddressKey returns the prefix by which failures are counted: a /64 for IPv6, because the owner of one address usually has the whole /64.
+// AddressKey returns the prefix by which failures are counted: a /64 for IPv6, because the owner of one address usually
+// has the whole /64.
 func AddressKey(a netip.Addr) string {
 	a = a.WithZone("")
 	if network, err := a.Prefix(64); err == nil && a.Is6() {

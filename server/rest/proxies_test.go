@@ -52,8 +52,8 @@ func TestClientAddress(t *testing.T) {
 	require.Error(t, err)
 }
 
-// Pins players who share the address of their proxy, and so its limits, because the proxy writes the port as well. A proxy that writes no
-// address is counted, and logged once.
+// Pins players who share the address of their proxy, and so its limits, because the proxy writes the port as well. A
+// proxy that writes no address is counted, and logged once.
 func TestClientsBehindAProxyThatWritesPorts(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer

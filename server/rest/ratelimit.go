@@ -78,8 +78,8 @@ func LimitCaller(l *Limiter) gin.HandlerFunc {
 	}
 }
 
-// Address returns the key under which failed authentications are counted; see [AddressKey]. X-Forwarded-For counts only behind trusted
-// proxies.
+// Address returns the key under which failed authentications are counted; see [AddressKey]. X-Forwarded-For counts only
+// behind trusted proxies.
 func Address(c *gin.Context) string {
 	ip, err := netip.ParseAddr(c.ClientIP())
 	if err != nil {

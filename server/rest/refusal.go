@@ -6,8 +6,8 @@ import (
 	"github.com/lattice-director/director/internal/base/fault"
 )
 
-// refusals tells why requests of players were answered with an error. Requests of others, and requests without a valid token, have no player.
-// So have those whose caller has left, as nobody was refused.
+// refusals tells why requests of players were answered with an error. Requests of others, and requests without a valid
+// token, have no player. So have those whose caller has left, as nobody was refused.
 func refusals(refused func(fault.Refusal)) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		c.Next()

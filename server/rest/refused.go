@@ -6,8 +6,8 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// Refused is a middleware that calls noted with the problem of a request that was answered with an error, after the answer was written. The
-// context outlives that of the request.
+// Refused is a middleware that calls noted with the problem of a request that was answered with an error, after the
+// answer was written. The context outlives that of the request.
 func Refused(noted func(ctx context.Context, p Problem)) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		c.Next()

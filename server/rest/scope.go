@@ -26,15 +26,16 @@ type scope struct {
 }
 
 // AddLogAttrs adds attributes to the access log line of the request that the context belongs to. Outside of requests it
-// does nothing. Attributes must not be tokens or session handles. Only the goroutine that serves the request may call it.
+// does nothing. Attributes must not be tokens or session handles. Only the goroutine that serves the request may call
+// it.
 func AddLogAttrs(ctx context.Context, attrs ...slog.Attr) {
 	if s, ok := scopeIn(ctx); ok {
 		s.logAttrs = append(s.logAttrs, attrs...)
 	}
 }
 
-// About states the region and mode that a request names, for [Options.Refused]. They must be valid. Only the goroutine that serves the
-// request may call it.
+// About states the region and mode that a request names, for [Options.Refused]. They must be valid. Only the goroutine
+// that serves the request may call it.
 func About(ctx context.Context, region, mode string) {
 	if s, ok := scopeIn(ctx); ok {
 		s.region, s.mode = region, mode

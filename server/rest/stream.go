@@ -55,7 +55,8 @@ func (s *Stream) Begin() {
 // Write sends a piece. In between the stream has no deadline: over HTTP/2, one that passes ends it. Errors: the caller
 // has disconnected, or does not read.
 func (s *Stream) Write(piece []byte) error {
-	defer func() { _ = s.control.SetWriteDeadline(time.Time{}) }() // an error means that the connection has no deadlines, in tests
+	// an error means that the connection has no deadlines, in tests
+	defer func() { _ = s.control.SetWriteDeadline(time.Time{}) }()
 	for len(piece) > 0 {
 		part := piece[:min(len(piece), streamPart)]
 		piece = piece[len(part):]

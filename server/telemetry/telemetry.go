@@ -1,5 +1,5 @@
-// Package telemetry holds the Prometheus metrics of a replica: requests, batches of calls, database connections, signing
-// keys, the clock and the oldest snapshot, which holds vacuum back. Workers have metrics of their own.
+// Package telemetry holds the Prometheus metrics of a replica: requests, batches of calls, database connections,
+// signing keys, the clock and the oldest snapshot, which holds vacuum back. Workers have metrics of their own.
 package telemetry
 
 import (

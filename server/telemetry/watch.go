@@ -115,7 +115,8 @@ type SnapshotStore interface {
 	OldestSnapshotAge(ctx context.Context) (time.Duration, error)
 }
 
-// SampleSnapshot reads the age of the database's oldest snapshot. Errors: fault.Unavailable, after which the age is unknown.
+// SampleSnapshot reads the age of the database's oldest snapshot. Errors: fault.Unavailable, after which the age is
+// unknown.
 func (m *Metrics) SampleSnapshot(ctx context.Context, store SnapshotStore) error {
 	age, err := store.OldestSnapshotAge(ctx)
 	if err != nil {

@@ -16,10 +16,11 @@ const bufferBytes = 1 << 10
 
 // Options configure a connection. MaxMessage is required.
 type Options struct {
-	Subprotocols []string                     // that may be selected, in order of preference
-	MaxMessage   int64                        // bytes of a message; a longer one is closed with 1009. Below 0: no limit
-	WriteTimeout time.Duration                // of a message; 0 means 10 s
-	Wrap         func(conn net.Conn) net.Conn // wraps the network connection, to count or to bound its bytes; nil: nothing does
+	Subprotocols []string      // that may be selected, in order of preference
+	MaxMessage   int64         // bytes of a message; a longer one is closed with 1009. Below 0: no limit
+	WriteTimeout time.Duration // of a message; 0 means 10 s
+	// wraps the network connection, to count or to bound its bytes; nil: nothing does
+	Wrap func(conn net.Conn) net.Conn
 }
 
 const defaultWriteTimeout = 10 * time.Second

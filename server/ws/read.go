@@ -12,9 +12,10 @@ import (
 
 // Limits bound the messages that the connections of a face send, beside [Options.MaxMessage].
 type Limits struct {
-	Small       int           // bytes; a longer message counts as large
-	Large       int           // bytes of the largest message
-	LargeAtOnce int64         // bytes of large messages that are read and decoded at a time, each counted as Large; the others wait
+	Small int // bytes; a longer message counts as large
+	Large int // bytes of the largest message
+	// bytes of large messages that are read and decoded at a time, each counted as Large; the others wait
+	LargeAtOnce int64
 	Within      time.Duration // for a message to arrive, once it has begun; 0: no limit
 	LargeWithin time.Duration // for the rest of a large message, once its turn has come; 0: Within
 }
@@ -75,7 +76,8 @@ func (r *Reader) readRest(c *Conn, buffer *[]byte, rest io.Reader) error {
 			return err
 		}
 	}
-	_, err := readUpTo(buffer, r.limits.Large+2, rest) // the library reads a byte beyond its limit, and notices with the next
+	// the library reads a byte beyond its limit, and notices with the next
+	_, err := readUpTo(buffer, r.limits.Large+2, rest)
 	return err
 }
 

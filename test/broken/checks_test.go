@@ -129,7 +129,8 @@ var breakages = map[string]breakage{
 
 func unbroken(*installation) func() { return func() {} }
 
-// judged are checks that a test cannot break in a minute on one machine: internal/doctor tests what they conclude from numbers.
+// judged are checks that a test cannot break in a minute on one machine: internal/doctor tests what they conclude from
+// numbers.
 var judged = map[string]string{
 	"sealing keys": "processes with different key-encryption keys",
 	"postgres":     "it needs a Postgres of a release that is not supported",

@@ -110,7 +110,8 @@ func get(t *testing.T, client *http.Client, at string) string {
 
 var gauge = regexp.MustCompile(`(?m)^(director_(?:finding_severity|key_set_keys)\{[^}]*\}) ([0-9.]+)$`)
 
-// requireAlert requires that the alert fires if the gauges of the installation stay as they are. A worker needs up to 15 seconds to see a fault.
+// requireAlert requires that the alert fires if the gauges of the installation stay as they are. A worker needs up to
+// 15 seconds to see a fault.
 func (i *installation) requireAlert(name string) {
 	i.T.Helper()
 	promtool, err := exec.LookPath("promtool")

@@ -27,8 +27,8 @@ func click(p *chromiumtest.Tab, selector string) {
 	chromiumtest.Eval[bool](p, fmt.Sprintf("document.querySelector(%q).click(), true", selector))
 }
 
-// Pins pages of documentation that a phone cuts off, such as the table of errors, which was 587 pixels wide on a screen of 360, and
-// scripts or styles that the page's own policy blocks.
+// Pins pages of documentation that a phone cuts off, such as the table of errors, which was 587 pixels wide on a screen
+// of 360, and scripts or styles that the page's own policy blocks.
 func TestChromiumDocs(t *testing.T) {
 	t.Parallel()
 	r := rigtest.New(t, clitest.BuildDirector(t))
@@ -61,7 +61,8 @@ func TestChromiumDocs(t *testing.T) {
 	}
 }
 
-// A player's token is entered, a call is made, and the token is kept nowhere. The search finds what only a description or a code says.
+// A player's token is entered, a call is made, and the token is kept nowhere. The search finds what only a description
+// or a code says.
 func TestChromiumSearchAndTry(t *testing.T) {
 	t.Parallel()
 	r := rigtest.New(t, clitest.BuildDirector(t))

@@ -76,15 +76,16 @@ func copyOf(t *testing.T, body string, players int, name, role string) (sub stri
 	return party[0], posted
 }
 
-// Pins documentation whose tickets no profile of it matches. Every profile of the documentation is applied, and copies of the tickets that
-// ask for it, with the roles that profiles of teams need, are posted until one is assigned.
+// Pins documentation whose tickets no profile of it matches. Every profile of the documentation is applied, and copies
+// of the tickets that ask for it, with the roles that profiles of teams need, are posted until one is assigned.
 func TestTheTicketsShownAreMatched(t *testing.T) {
 	t.Parallel()
 	r := rigtest.New(t, clitest.BuildDirector(t))
 	r.Serve("--work")
 	tickets := slices.DeleteFunc(shown(t, shownTicket), func(body string) bool {
 		var own ticket
-		return json.Unmarshal([]byte(body), &own) != nil || len(own.Party) == 0 // the members of a lobby queue over its WebSocket, in tests of its own
+		// the members of a lobby queue over its WebSocket, in tests of its own
+		return json.Unmarshal([]byte(body), &own) != nil || len(own.Party) == 0
 	})
 	require.NotEmpty(t, tickets)
 	matched := 0
@@ -107,7 +108,8 @@ func TestTheTicketsShownAreMatched(t *testing.T) {
 	require.Positive(t, matched)
 }
 
-// requireMatched posts copies of a ticket beside a game server with room, until one is assigned: after a minute, where rules widen until then.
+// requireMatched posts copies of a ticket beside a game server with room, until one is assigned: after a minute, where
+// rules widen until then.
 func requireMatched(t *testing.T, r *rigtest.Rig, p *profile.Profile, body, name string) {
 	t.Helper()
 	register := func() {

@@ -11,8 +11,8 @@ import (
 	"github.com/lattice-director/director/internal/testkit/agents"
 )
 
-// A player gets a seat in the process of a Rivalis agent. The replica that holds the agent's connection is killed after the commit, when the
-// game server has created the room but its ack has not arrived. The player still gets the room.
+// A player gets a seat in the process of a Rivalis agent. The replica that holds the agent's connection is killed after
+// the commit, when the game server has created the room but its ack has not arrived. The player still gets the room.
 func TestASeatInARivalisRoomSurvivesTheReplica(t *testing.T) {
 	t.Parallel()
 	r := newAgentRig(t, "DIRECTOR_ORCHESTRATOR_REGION=eu", "DIRECTOR_LEASE_TTL=5s")
@@ -60,7 +60,8 @@ func TestASeatInARivalisRoomSurvivesTheReplica(t *testing.T) {
 	r.RequireInvariants()
 }
 
-// The director loop places a match on the process of an agent. The match, its seats and the command that creates the room are one commit.
+// The director loop places a match on the process of an agent. The match, its seats and the command that creates the
+// room are one commit.
 func TestAMatchInARivalisRoom(t *testing.T) {
 	t.Parallel()
 	r := newAgentRig(t, "DIRECTOR_ORCHESTRATOR_REGION=eu")

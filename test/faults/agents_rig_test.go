@@ -68,7 +68,8 @@ func (r *agentRig) newAgent(name string, change ...func(*agents.Config)) *agents
 	return rigtest.NewAgent(r.address.Addr(), name, change...)
 }
 
-// runAgent runs an agent until the test ends or the returned function is called. A frame that the protocol does not allow ends it before.
+// runAgent runs an agent until the test ends or the returned function is called. A frame that the protocol does not
+// allow ends it before.
 func (r *agentRig) runAgent(a *agents.Agent) (cut func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(r.T.Context()))
 	done := make(chan error, 1)
@@ -110,7 +111,8 @@ func (r *agentRig) awaitListed(n int) {
 	require.Eventually(r.T, func() bool { return r.listed() == n }, 30*time.Second, 50*time.Millisecond, "%d agents", n)
 }
 
-// create creates a room as callers should: it repeats the call until it gets an answer, and treats ROOM_EXISTS as success.
+// create creates a room as callers should: it repeats the call until it gets an answer, and treats ROOM_EXISTS as
+// success.
 func (r *agentRig) create(ctx context.Context, id string) bool {
 	for ctx.Err() == nil {
 		status, cause, _ := r.call(ctx, http.MethodPost, "/v1/rooms", fields{"type": "duel", "roomId": id})

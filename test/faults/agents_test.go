@@ -18,8 +18,8 @@ import (
 	"github.com/lattice-director/director/internal/testkit/agents"
 )
 
-// Replicas with agents are killed while callers create rooms. Each room that a caller got exists on exactly one game server, and the agents are
-// soon listed again.
+// Replicas with agents are killed while callers create rooms. Each room that a caller got exists on exactly one game
+// server, and the agents are soon listed again.
 func TestAgentsSurviveTheirReplicas(t *testing.T) {
 	t.Parallel()
 	r := newAgentRig(t)
@@ -145,8 +145,8 @@ func TestAgentsOutlastPostgres(t *testing.T) {
 	r.RequireInvariants()
 }
 
-// The replica of a third of a large fleet is killed, and the other replicas list these agents again within seconds. DIRECTOR_TEST_AGENTS sets the
-// number of game servers; each needs several open files of this process.
+// The replica of a third of a large fleet is killed, and the other replicas list these agents again within seconds.
+// DIRECTOR_TEST_AGENTS sets the number of game servers; each needs several open files of this process.
 func TestManyAgentsAreListedAgain(t *testing.T) {
 	t.Parallel()
 	servers := 150
@@ -192,8 +192,8 @@ func (s *silence) send(topic string, send func()) {
 	}
 }
 
-// The replica that holds the agent's connection is killed after the game server has created the room and before the acknowledgement
-// arrives. The caller, on another replica, gets the room: the agent connects there, and shows it.
+// The replica that holds the agent's connection is killed after the game server has created the room and before the
+// acknowledgement arrives. The caller, on another replica, gets the room: the agent connects there, and shows it.
 func TestACreateSurvivesTheReplicaOfItsAgent(t *testing.T) {
 	t.Parallel()
 	r := newAgentRig(t)

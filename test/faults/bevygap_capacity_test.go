@@ -10,8 +10,8 @@ import (
 	"github.com/lattice-director/director/provider/edgegap/edgegaptest"
 )
 
-// Pins a provider whose first three answers are that it has no room, while 78 clients wait for up to a minute: 25 of them got a terminal 503,
-// and their client never asks again. Everybody waits for the next try, and gets a server.
+// Pins a provider whose first three answers are that it has no room, while 78 clients wait for up to a minute: 25 of
+// them got a terminal 503, and their client never asks again. Everybody waits for the next try, and gets a server.
 func TestAProviderWithoutRoomEndsNoRequest(t *testing.T) {
 	t.Parallel()
 	const clients = 78

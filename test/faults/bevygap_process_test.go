@@ -48,8 +48,9 @@ type connection struct {
 	}
 }
 
-// A bevygap client asks, and there is no server: a worker starts a process, which registers and opens the client's connect token with the key that it was
-// started with. The client has its seat, and after everybody has left no process is left.
+// A bevygap client asks, and there is no server: a worker starts a process, which registers and opens the client's
+// connect token with the key that it was started with. The client has its seat, and after everybody has left no process
+// is left.
 func TestABevygapClientStartsItsServer(t *testing.T) {
 	t.Parallel()
 	self, err := os.Executable()

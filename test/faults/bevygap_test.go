@@ -68,7 +68,8 @@ type bevygapClient struct {
 	err    error
 }
 
-// ask connects, sends what bevygap's client sends, and reads until the connection ends, as one that answers no pings is closed.
+// ask connects, sends what bevygap's client sends, and reads until the connection ends, as one that answers no pings is
+// closed.
 func (r *bevygapRig) ask(url string) (*bevygapClient, error) {
 	ws, response, err := websocket.Dial(r.T.Context(), "ws"+strings.TrimPrefix(url, "http")+"/matchmaker/ws", nil)
 	if err != nil {
@@ -149,8 +150,9 @@ func (r *bevygapRig) requireReady(minter *netcode.Minter, c *bevygapClient) (cli
 	return parts[2]
 }
 
-// 200 clients ask two replicas at once and there is no server. Some leave, and a replica is killed, whose players ask again. Then servers
-// start: everybody who still waits gets a seat and a token of its own, and what the others left behind is gone.
+// 200 clients ask two replicas at once and there is no server. Some leave, and a replica is killed, whose players ask
+// again. Then servers start: everybody who still waits gets a seat and a token of its own, and what the others left
+// behind is gone.
 func TestBevygapClientsOnAnEmptyPool(t *testing.T) {
 	t.Parallel()
 	r := newBevygapRig(t)

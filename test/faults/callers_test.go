@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Thousands of calls are reset within milliseconds, half of them without a token: Postgres starts no backends for them, and
-// players get their seats.
+// Thousands of calls are reset within milliseconds, half of them without a token: Postgres starts no backends for them,
+// and players get their seats.
 func TestAbortedCallsOpenNoBackends(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, "DIRECTOR_PLAYER_RATE=0")
@@ -63,8 +63,8 @@ func abort(t *testing.T, p *process, n int, request string) {
 	callers.Wait()
 }
 
-// Three players within their rate limits send more bodies, one byte at a time, than a replica serves calls at once: other
-// callers are answered.
+// Three players within their rate limits send more bodies, one byte at a time, than a replica serves calls at once:
+// other callers are answered.
 func TestSlowBodiesBlockNoOtherCallers(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, "DIRECTOR_MAX_IN_FLIGHT=48")

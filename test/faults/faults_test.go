@@ -91,7 +91,8 @@ func TestKilledReplicaLosesNothing(t *testing.T) {
 	l.requireAcknowledged()
 }
 
-// Postgres stops as in a power cut, and starts again: every acknowledged seat exists, and placement continues within seconds.
+// Postgres stops as in a power cut, and starts again: every acknowledged seat exists, and placement continues within
+// seconds.
 func TestPostgresCrashes(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -174,8 +175,8 @@ func TestLongOutageClosesNoSession(t *testing.T) {
 	l.requireAcknowledged()
 }
 
-// A game server is frozen past its lease, as by SIGSTOP or a network partition, and another process registers under its id.
-// All calls of the old process are refused.
+// A game server is frozen past its lease, as by SIGSTOP or a network partition, and another process registers under its
+// id. All calls of the old process are refused.
 func TestFrozenGameServerIsFenced(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, "DIRECTOR_LEASE_TTL=1s")

@@ -17,8 +17,8 @@ import (
 	"github.com/lattice-director/director/internal/testkit/dbtest"
 )
 
-// maxGap is the longest time without a placement in a region while one of three replicas is frozen: the hold timeout, after
-// which Postgres ends the frozen transaction, and a second for the next placement.
+// maxGap is the longest time without a placement in a region while one of three replicas is frozen: the hold timeout,
+// after which Postgres ends the frozen transaction, and a second for the next placement.
 const maxGap = 2 * time.Second
 
 // site is one replica of several, with callers of its own.
@@ -69,8 +69,8 @@ func (r *rig) serveFreezable(name string) *site {
 	return s
 }
 
-// serveBehindProxy starts a site whose process keeps running while its network to Postgres delivers nothing: neither side
-// sees an error.
+// serveBehindProxy starts a site whose process keeps running while its network to Postgres delivers nothing: neither
+// side sees an error.
 func (r *rig) serveBehindProxy(name string) *site {
 	w := dbtest.NewProxy(r.T, r.Cluster.URL("postgres"), nil)
 	s := &site{process: r.Serve("--database-url", named(r.T, w.URL, name)), name: name, placements: map[string]*placements{}}
@@ -108,7 +108,8 @@ func (r *rig) inTransaction(name string) bool {
 	return one[bool](r, "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE application_name = $1 AND xact_start IS NOT NULL)", name)
 }
 
-// freezeInTransaction freezes a site at random moments until one is in the middle of a transaction, and returns that moment.
+// freezeInTransaction freezes a site at random moments until one is in the middle of a transaction, and returns that
+// moment.
 func (r *rig) freezeInTransaction(s *site) time.Time {
 	r.T.Helper()
 	for range 500 {
@@ -247,8 +248,8 @@ func (r *rig) addExpiredServers(n int) {
 	require.False(r.T, r.T.Failed())
 }
 
-// Pins a replica that freezes while it accepts the matches of a cycle: it has locked the tickets, and the cycle, for which
-// every caller of FetchMatches waits.
+// Pins a replica that freezes while it accepts the matches of a cycle: it has locked the tickets, and the cycle, for
+// which every caller of FetchMatches waits.
 func TestAReplicaFrozenWhileAcceptingDoesNotBlockOthers(t *testing.T) {
 	t.Parallel()
 	for range 5 {
@@ -259,8 +260,8 @@ func TestAReplicaFrozenWhileAcceptingDoesNotBlockOthers(t *testing.T) {
 	require.Fail(t, "the replica was never frozen in the middle of its transaction")
 }
 
-// freezesWhileAccepting makes the experiment with an installation of its own. It returns false where the replica did not
-// freeze in the middle of its transaction, which proves nothing.
+// freezesWhileAccepting makes the experiment with an installation of its own. It returns false where the replica did
+// not freeze in the middle of its transaction, which proves nothing.
 func freezesWhileAccepting(t *testing.T) bool {
 	t.Helper()
 	const players = 400
@@ -304,8 +305,8 @@ func freezesWhileAccepting(t *testing.T) bool {
 	return true
 }
 
-// freezeWhileAccepting locks all tickets, freezes a replica while its acceptance of matches waits for them, and then unlocks
-// them. It returns whether the replica's transaction stands still then.
+// freezeWhileAccepting locks all tickets, freezes a replica while its acceptance of matches waits for them, and then
+// unlocks them. It returns whether the replica's transaction stands still then.
 func (l *omRig) freezeWhileAccepting(p *process) bool {
 	l.T.Helper()
 	tx, err := l.Pool.Begin(l.T.Context())

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// simulateDaysWithoutWorker puts the history tables into the state days after the last worker ended: no partition of today
-// exists, and the rows of the last days are in the default partitions.
+// simulateDaysWithoutWorker puts the history tables into the state days after the last worker ended: no partition of
+// today exists, and the rows of the last days are in the default partitions.
 func (r *rig) simulateDaysWithoutWorker(events int) {
 	r.T.Helper()
 	r.Exec(`
@@ -51,8 +51,8 @@ func TestDaysWithoutAWorker(t *testing.T) {
 	require.Equal(t, one[int](r, "SELECT count(*)::int FROM events"), f.count, "events read, each once")
 }
 
-// insertUntil writes events as placements do, until fn has returned, and returns how many. The test fails when an INSERT
-// waits longer for a lock than a call may take.
+// insertUntil writes events as placements do, until fn has returned, and returns how many. The test fails when an
+// INSERT waits longer for a lock than a call may take.
 func (r *rig) insertUntil(fn func()) (n int) {
 	r.T.Helper()
 	conn, err := pgx.Connect(r.T.Context(), r.Cluster.URL("postgres"))

@@ -15,8 +15,9 @@ import (
 
 const closeSuperseded = websocket.StatusCode(4409)
 
-// A replica is killed with its connections. The clients that reconnect to other replicas resume their sessions; members that stay see one sequence,
-// and each session that comes back once. Sessions that stay away are dropped after a lease and leave after their TTL.
+// A replica is killed with its connections. The clients that reconnect to other replicas resume their sessions; members
+// that stay see one sequence, and each session that comes back once. Sessions that stay away are dropped after a lease
+// and leave after their TTL.
 func TestSessionsSurviveTheirReplica(t *testing.T) {
 	t.Parallel()
 	r := newLobbyRig(t, "DIRECTOR_REALTIME_SESSION_TTL=20s")
@@ -61,8 +62,9 @@ func TestSessionsSurviveTheirReplica(t *testing.T) {
 	r.RequireInvariants()
 }
 
-// A replica freezes in the middle of a transaction, for longer than its lease. Clients on other replicas wait for the end of its transaction only.
-// When it continues, nothing that it still does for its sessions has an effect, and it closes their connections.
+// A replica freezes in the middle of a transaction, for longer than its lease. Clients on other replicas wait for the
+// end of its transaction only. When it continues, nothing that it still does for its sessions has an effect, and it
+// closes their connections.
 func TestAFrozenReplicaOfTheLobby(t *testing.T) {
 	t.Parallel()
 	r := newLobbyRig(t, "DIRECTOR_REALTIME_SESSION_TTL=60s")

@@ -12,8 +12,8 @@ import (
 	"github.com/lattice-director/director/test/rigtest"
 )
 
-// Postgres crashes, and starts again after the TTL of sessions: the logs of rooms are empty. Connections stay open, a session without one can still
-// be resumed, and all members are sent the state.
+// Postgres crashes, and starts again after the TTL of sessions: the logs of rooms are empty. Connections stay open, a
+// session without one can still be resumed, and all members are sent the state.
 func TestTheLobbySurvivesACrashOfPostgres(t *testing.T) {
 	t.Parallel()
 	r := newLobbyRig(t)
@@ -100,7 +100,8 @@ func TestADrainMovesClientsEvenly(t *testing.T) {
 	r.RequireInvariants()
 }
 
-// The replica of two sessions is killed while they wait for a match, which is made before they come back: another replica tells them of it.
+// The replica of two sessions is killed while they wait for a match, which is made before they come back: another
+// replica tells them of it.
 func TestAMatchIsFoundAfterItsReplicaWasKilled(t *testing.T) {
 	t.Parallel()
 	r := newLobbyRig(t, "DIRECTOR_LEASE_TTL=60s")

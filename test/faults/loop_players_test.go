@@ -95,7 +95,8 @@ func final(state any) bool {
 	return state == "assigned" || state == "declined" || state == "cancelled" || state == "expired"
 }
 
-// follow polls the ticket until its final state, answers ready checks for every member, and cancels it when nobody waits any more.
+// follow polls the ticket until its final state, answers ready checks for every member, and cancels it when nobody
+// waits any more.
 func (l *loopRig) follow(ctx context.Context, w *waiter, until time.Time) {
 	asked := ""
 	for ctx.Err() == nil && !final(w.last["state"]) {

@@ -16,10 +16,10 @@ import (
 	"github.com/lattice-director/director/internal/testkit/longtest"
 )
 
-// Three replicas and three workers match parties by overlapping profiles, some after a ready check, while an Open Match director
-// matches the same queue, players cancel, decline and are silent, and game servers, replicas and workers are killed and frozen
-// and Postgres crashes. No ticket is in two matches, none is lost, each player of a match had one seat, and a cancelled ticket is
-// in no match. With DIRECTOR_SOAK it is 20,000 tickets.
+// Three replicas and three workers match parties by overlapping profiles, some after a ready check, while an Open Match
+// director matches the same queue, players cancel, decline and are silent, and game servers, replicas and workers are
+// killed and frozen and Postgres crashes. No ticket is in two matches, none is lost, each player of a match had one
+// seat, and a cancelled ticket is in no match. With DIRECTOR_SOAK it is 20,000 tickets.
 func TestTheLoopSurvivesAllFaults(t *testing.T) {
 	t.Parallel()
 	parties := longtest.Pick(500, 1000)

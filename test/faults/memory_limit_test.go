@@ -11,7 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// limitMemory makes directors run within that much memory: in a cgroup where the machine permits one, else with GOMEMLIMIT.
+// limitMemory makes directors run within that much memory: in a cgroup where the machine permits one, else with
+// GOMEMLIMIT.
 func (r *rig) limitMemory(limit int64) {
 	group, err := memoryGroup(r.T, limit)
 	if err != nil {

@@ -38,8 +38,8 @@ type overload struct {
 	duration  time.Duration
 }
 
-// A replica in a small container serves all other callers while clients query the whole queue and do not read the answer,
-// watchers do not read one large assignment after the other, and match functions answer without end.
+// A replica in a small container serves all other callers while clients query the whole queue and do not read the
+// answer, watchers do not read one large assignment after the other, and match functions answer without end.
 // DIRECTOR_TEST_MEMORY=full makes it a million tickets in 512 MiB, which takes two minutes.
 //
 //nolint:paralleltest // it needs the machine for itself
@@ -49,7 +49,8 @@ func TestMemoryIsBounded(t *testing.T) {
 		s = overload{limit: 512 << 20, tickets: 1_000_000, watchers: 1000, functions: 12, duration: 90 * time.Second}
 	}
 	r := newRig(t, "DIRECTOR_OM_COLLECTION=3s")
-	r.ApplyProfile("name: any\nmode: duel\npool: {tags: [mine]}\nteams: [{name: all, players: 2}]\n") // the worker keeps the queue in memory
+	// the worker keeps the queue in memory
+	r.ApplyProfile("name: any\nmode: duel\npool: {tags: [mine]}\nteams: [{name: all, players: 2}]\n")
 	r.limitMemory(s.limit)
 	addr := rigtest.FreeAddr(t)
 	p := r.Serve("--work", "--grpc-addr", addr)
@@ -234,7 +235,8 @@ func configOf(l net.Listener, kind pb.FunctionConfig_Type) *pb.FunctionConfig {
 	return &pb.FunctionConfig{Host: "127.0.0.1", Port: int32(l.Addr().(*net.TCPAddr).Port), Type: kind}
 }
 
-// play creates, finds and deletes tickets, as other callers do, until ctx ends. It returns the longest time without success.
+// play creates, finds and deletes tickets, as other callers do, until ctx ends. It returns the longest time without
+// success.
 func (b *overloaded) play(ctx context.Context) (gap time.Duration) {
 	conn, last := b.dial(), time.Now()
 	for ctx.Err() == nil {

@@ -12,14 +12,15 @@ import (
 	"github.com/lattice-director/director/token/netcode"
 )
 
-// netcodeGame is the argument with which this test's binary is a game server: a provider starts it with a clean environment.
+// netcodeGame is the argument with which this test's binary is a game server: a provider starts it with a clean
+// environment.
 const netcodeGame = "netcode-game"
 
 // gameLife bounds a game server that nobody ends.
 const gameLife = 3 * time.Minute
 
-// runNetcodeGame is a game server that a director has started, as far as connecting goes: it registers, and reports each client whose connect token
-// it can open, which it answers with the client's id.
+// runNetcodeGame is a game server that a director has started, as far as connecting goes: it registers, and reports
+// each client whose connect token it can open, which it answers with the client's id.
 func runNetcodeGame() error {
 	ctx, cancel := context.WithTimeout(context.Background(), gameLife)
 	defer cancel()

@@ -32,8 +32,8 @@ func (p *trap) spring(isAt func(statement string) bool) {
 	}
 }
 
-// TraceAcquireStart implements pgxpool.AcquireTracer. A statement outside a transaction panics before it has a connection:
-// the pool would lose one in use.
+// TraceAcquireStart implements pgxpool.AcquireTracer. A statement outside a transaction panics before it has a
+// connection: the pool would lose one in use.
 func (p *trap) TraceAcquireStart(ctx context.Context, _ *pgxpool.Pool, _ pgxpool.TraceAcquireStartData) context.Context {
 	p.spring(func(statement string) bool {
 		return strings.Contains(string(debug.Stack()), ".(*Queries)."+statement+"(")
@@ -71,8 +71,8 @@ func (*trap) TraceBatchQuery(context.Context, *pgx.Conn, pgx.TraceBatchQueryData
 // TraceBatchEnd implements pgx.BatchTracer.
 func (*trap) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData) {}
 
-// listenerTrap is a log that panics once, at what the listener for notices logs when the first notice arrives: no tracer sees
-// the listener's connection.
+// listenerTrap is a log that panics once, at what the listener for notices logs when the first notice arrives: no
+// tracer sees the listener's connection.
 type listenerTrap struct {
 	slog.Handler
 	sprung *atomic.Bool

@@ -15,8 +15,8 @@ import (
 	"github.com/lattice-director/director/sdk"
 )
 
-// A player's stream of events and a game server's long poll are at a replica that is killed. At another replica the stream
-// continues with the states that the player has missed, and the server learns of the match.
+// A player's stream of events and a game server's long poll are at a replica that is killed. At another replica the
+// stream continues with the states that the player has missed, and the server learns of the match.
 func TestStreamsContinueAtAnotherReplica(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -81,13 +81,14 @@ func (r *edgegapRig) joinAll() {
 	}
 }
 
-// Two workers, one of which is killed each second, and 30 % of the provider's answers are lost: each deployment gets one server, what runs at the
-// provider is what the rows say, and the calls stay within the provider's limits.
+// Two workers, one of which is killed each second, and 30 % of the provider's answers are lost: each deployment gets
+// one server, what runs at the provider is what the rows say, and the calls stay within the provider's limits.
 func TestKilledWorkersStartEachServerOnce(t *testing.T) {
 	t.Parallel()
 	servers, kills := longtest.Pick(50, 200), longtest.Pick(6, 15)
 	r := newEdgegapRig(t)
-	r.lose(longtest.Pick(50, 2000)) // a Deploy without an answer is looked for in lists for half a minute: a second one in a row is for long runs
+	// a Deploy without an answer is looked for in lists for half a minute: a second one in a row is for long runs
+	r.lose(longtest.Pick(50, 2000))
 	r.want(servers)
 	workers := []*process{r.Start("work"), r.Start("work")}
 	for i := range kills {

@@ -15,8 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A registration waits in the socket of a frozen replica while another process registers under the same id. When the replica
-// continues, it reads the old registration, which must not supersede the newer process.
+// A registration waits in the socket of a frozen replica while another process registers under the same id. When the
+// replica continues, it reads the old registration, which must not supersede the newer process.
 func TestLateRegistrationsSupersedeNoProcess(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -53,8 +53,8 @@ func TestLateRegistrationsSupersedeNoProcess(t *testing.T) {
 	}
 }
 
-// send writes a call into a replica's socket, which a frozen replica does not read yet. The function that it returns waits
-// for the status of the answer.
+// send writes a call into a replica's socket, which a frozen replica does not read yet. The function that it returns
+// waits for the status of the answer.
 func (r *rig) send(p *process, path string, body fields) (answer func() int) {
 	r.T.Helper()
 	text, err := json.Marshal(body)

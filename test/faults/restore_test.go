@@ -20,9 +20,9 @@ import (
 	"github.com/lattice-director/director/test/rigtest"
 )
 
-// A dump is restored into a new server, whose transaction ids start again. No replica becomes ready until 'migrate up' has
-// renumbered the transaction ids in the rows. The feed then shows every event once, in the former order, and settled tickets
-// are deleted in time.
+// A dump is restored into a new server, whose transaction ids start again. No replica becomes ready until 'migrate up'
+// has renumbered the transaction ids in the rows. The feed then shows every event once, in the former order, and
+// settled tickets are deleted in time.
 func TestRestoredDump(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -92,8 +92,8 @@ func (r *rig) useCluster(cluster *pglocal.Cluster) {
 	r.Env = append(r.Env, "DATABASE_URL="+cluster.URL("postgres")) // the last one is used
 }
 
-// restored returns a new cluster with the rig's data: restored from pg_dump where it is installed, else copied row by row
-// into the same schema.
+// restored returns a new cluster with the rig's data: restored from pg_dump where it is installed, else copied row by
+// row into the same schema.
 func (r *rig) restored() *pglocal.Cluster {
 	r.T.Helper()
 	to := dbtest.NewCluster(r.T, pglocal.Options{Durable: true})

@@ -15,7 +15,8 @@ import (
 	"github.com/lattice-director/director/api/openmatch/pb"
 )
 
-// leaveTransactionOpen opens a transaction in a database of the cluster, writes in it, and leaves it open until the test ends.
+// leaveTransactionOpen opens a transaction in a database of the cluster, writes in it, and leaves it open until the
+// test ends.
 func (r *rig) leaveTransactionOpen(database string) {
 	r.T.Helper()
 	conn, err := pgx.Connect(r.T.Context(), r.Cluster.URL(database))
@@ -63,7 +64,8 @@ func (l *omRig) watch(ctx context.Context, id string, conn *grpc.ClientConn) (fu
 }
 
 // Transactions that have written and stay open, in the director's database and in another one of the cluster, hold back
-// pg_snapshot_xmin. Pins replicas that read the feed of assignments from there on at each notification, and so read all of it.
+// pg_snapshot_xmin. Pins replicas that read the feed of assignments from there on at each notification, and so read all
+// of it.
 func TestOpenTransactionsDoNotSlowDownAssignments(t *testing.T) {
 	t.Parallel()
 	const replicas, tickets, together, watched = 2, 4000, 10, 40

@@ -127,7 +127,8 @@ func (s *soak) sendBodiesSlowly(ctx context.Context) {
 	callers.Wait()
 }
 
-// halfRequests end within a header, within the body of a call that changes something, and within the body of one that waits.
+// halfRequests end within a header, within the body of a call that changes something, and within the body of one that
+// waits.
 func (s *soak) halfRequests() []string {
 	authorization := "Authorization: Bearer " + s.AccessToken("half") + "\r\n"
 	return []string{
@@ -155,7 +156,8 @@ func (s *soak) sendHalfRequests(ctx context.Context) {
 	}
 }
 
-// sendOddText sends text that Postgres cannot store in paths, queries and bodies: it is refused, or the replica is not ready.
+// sendOddText sends text that Postgres cannot store in paths, queries and bodies: it is refused, or the replica is not
+// ready.
 func (s *soak) sendOddText(ctx context.Context) {
 	for _, path := range []string{"/tickets/%00", "/tickets/%ff", "/fleet/sessions?region=%00", "/matchmake"} {
 		request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+s.addrs[2]+path, strings.NewReader(`{"region":"\u0000","mode":"m"}`))
@@ -176,7 +178,8 @@ func (s *soak) sendOddText(ctx context.Context) {
 	}
 }
 
-// drainServer takes a server out of placement for a while, in which it may restart. No session is opened on it meanwhile.
+// drainServer takes a server out of placement for a while, in which it may restart. No session is opened on it
+// meanwhile.
 func (s *soak) drainServer(ctx context.Context) {
 	var id string
 	err := s.query(ctx, "SELECT coalesce((SELECT id FROM instances WHERE status = 'ready' ORDER BY random() LIMIT 1), '')", &id)

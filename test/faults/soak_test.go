@@ -18,10 +18,10 @@ import (
 	"github.com/lattice-director/director/test/rigtest"
 )
 
-// All faults at once, for ten seconds or the duration in DIRECTOR_SOAK (such as 30m). Players, parties, tickets, directors and
-// game servers are active while replicas and workers are killed, frozen and cut off from the network, Postgres crashes,
-// connections end, calls are aborted, bodies arrive slowly, transactions stay open, and game servers freeze past their leases.
-// No invariant is ever violated, and nothing that was acknowledged is lost or doubled.
+// All faults at once, for ten seconds or the duration in DIRECTOR_SOAK (such as 30m). Players, parties, tickets,
+// directors and game servers are active while replicas and workers are killed, frozen and cut off from the network,
+// Postgres crashes, connections end, calls are aborted, bodies arrive slowly, transactions stay open, and game servers
+// freeze past their leases. No invariant is ever violated, and nothing that was acknowledged is lost or doubled.
 func TestSoakOfAllFaults(t *testing.T) {
 	t.Parallel()
 	length := 10 * time.Second
@@ -121,8 +121,8 @@ func (s *soak) gameServer(ctx context.Context, n int) {
 	}
 }
 
-// players get seats alone or as a party, resolve, join and leave. Each acknowledged seat must be in the database, as a current
-// seat or in the history.
+// players get seats alone or as a party, resolve, join and leave. Each acknowledged seat must be in the database, as a
+// current seat or in the history.
 func (s *soak) players(ctx context.Context, caller int) {
 	for n := 0; ctx.Err() == nil; n++ {
 		var party []string

@@ -25,9 +25,9 @@ type crowdedQueue struct {
 	profiles, tickets int
 }
 
-// Whatever waits, the first match is made within two seconds after a worker was killed, and each profile decides within five: where another
-// worker takes over, and where the only one is started again. Pins loops that adopted for ever. DIRECTOR_TEST_TAKEOVER=full makes it 1,000
-// profiles and 200,000 tickets, which takes four minutes.
+// Whatever waits, the first match is made within two seconds after a worker was killed, and each profile decides within
+// five: where another worker takes over, and where the only one is started again. Pins loops that adopted for ever.
+// DIRECTOR_TEST_TAKEOVER=full makes it 1,000 profiles and 200,000 tickets, which takes four minutes.
 //
 //nolint:paralleltest // it needs the machine for itself
 func TestATakeoverIsBounded(t *testing.T) {
@@ -117,8 +117,8 @@ func (c *crowdedQueue) takeover(how string, end func()) {
 	require.LessOrEqual(c.T, each, 5*time.Second, how)
 }
 
-// matchEach queues two players for each profile and waits until all have a match. It returns how long after a moment the first match and the
-// first match of the last profile were committed.
+// matchEach queues two players for each profile and waits until all have a match. It returns how long after a moment
+// the first match and the first match of the last profile were committed.
 func (c *crowdedQueue) matchEach(from time.Time) (first, each time.Duration) {
 	c.T.Helper()
 	c.queue(2*c.profiles, func(i int) (int, float64) { return i / 2, 1000 })

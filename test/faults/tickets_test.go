@@ -33,8 +33,8 @@ const (
 	tooLate   = "in a match, or assigned"
 	noAnswer  = "no answer"
 
-	// matchedFor is how long a match may wait for its assignment. assignTimeout, after which a director gives up, is shorter:
-	// no director assigns tickets that may be in another match by then.
+	// matchedFor is how long a match may wait for its assignment. assignTimeout, after which a director gives up, is
+	// shorter: no director assigns tickets that may be in another match by then.
 	matchedFor    = 8 * time.Second
 	assignTimeout = 3 * time.Second
 )
@@ -163,7 +163,8 @@ func (l *omRig) assign(ctx context.Context, m *pb.Match) {
 	d.settled = err == nil
 }
 
-// assignmentOf returns the connection that a ticket is assigned to: "" while it waits. gone means that there is no such ticket.
+// assignmentOf returns the connection that a ticket is assigned to: "" while it waits. gone means that there is no such
+// ticket.
 func (l *omRig) assignmentOf(ctx context.Context, id string) (where string, gone bool) {
 	err := l.conns.Retry(ctx, func(ctx context.Context, conn *grpc.ClientConn) error {
 		ticket, err := pb.NewFrontendServiceClient(conn).GetTicket(ctx, &pb.GetTicketRequest{TicketId: id})
@@ -218,8 +219,9 @@ func (l *omRig) killReplicas(ctx context.Context, replicas []*process, every tim
 	}
 }
 
-// Three replicas serve four directors whose profiles overlap and 20,000 players (6,000 unless the run is long), of whom a tenth cancel, while a replica is
-// killed every few seconds. No ticket is in two matches, none is lost, and a cancelled ticket is in no match.
+// Three replicas serve four directors whose profiles overlap and 20,000 players (6,000 unless the run is long), of whom
+// a tenth cancel, while a replica is killed every few seconds. No ticket is in two matches, none is lost, and a
+// cancelled ticket is in no match.
 func TestTicketsSurviveKilledReplicas(t *testing.T) {
 	t.Parallel()
 	players := longtest.Pick(6000, 20_000)
@@ -252,7 +254,8 @@ func TestTicketsSurviveKilledReplicas(t *testing.T) {
 	t.Logf("%d tickets, %d matches, %d replicas killed", len(l.created), len(l.matches), kills)
 }
 
-// requireConsistent compares the answers that players and directors got with each other and with the states of the tickets.
+// requireConsistent compares the answers that players and directors got with each other and with the states of the
+// tickets.
 func (l *omRig) requireConsistent(ctx context.Context) {
 	l.T.Helper()
 	matchesOf := map[string][]string{}

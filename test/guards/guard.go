@@ -38,7 +38,8 @@ func readGuards(file string) ([]Guard, error) {
 	return guards, nil
 }
 
-// withoutGuard returns the text of the guard's file without the guard. Errors: the guard does not stand in it exactly once.
+// withoutGuard returns the text of the guard's file without the guard. Errors: the guard does not stand in it exactly
+// once.
 func (g *Guard) withoutGuard(root string) (string, error) {
 	text, err := os.ReadFile(filepath.Join(root, g.File))
 	if err != nil {

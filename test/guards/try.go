@@ -31,8 +31,8 @@ func checkTests(ctx context.Context, root, pkg string, guards []Guard) error {
 	return nil
 }
 
-// try runs the tests of a guard without it, and returns those that failed. Errors: no test ran, since the code does not build
-// without the guard.
+// try runs the tests of a guard without it, and returns those that failed. Errors: no test ran, since the code does not
+// build without the guard.
 func (g *Guard) try(ctx context.Context, root string) ([]string, error) {
 	dir, err := os.MkdirTemp("", "guards-")
 	if err != nil {

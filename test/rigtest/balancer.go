@@ -12,7 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Balancer is the one address of several replicas: each connection goes to the next one that accepts it. Safe for concurrent use.
+// Balancer is the one address of several replicas: each connection goes to the next one that accepts it. Safe for
+// concurrent use.
 type Balancer struct {
 	listener net.Listener
 	next     atomic.Int64

@@ -35,7 +35,8 @@ func Dial(t *testing.T, addrs ...string) *Conns {
 // Next returns the connection whose turn it is. Safe for concurrent use.
 func (c *Conns) Next() *grpc.ClientConn { return c.List[int(c.turn.Add(1))%len(c.List)] }
 
-// Retry calls one replica after the other while they are unavailable or refuse because of load. Safe for concurrent use.
+// Retry calls one replica after the other while they are unavailable or refuse because of load. Safe for concurrent
+// use.
 func (c *Conns) Retry(ctx context.Context, ask func(context.Context, *grpc.ClientConn) error) error {
 	for {
 		call, cancel := context.WithTimeout(ctx, 2*time.Second)

@@ -37,8 +37,8 @@ func NewAgent(addr, name string, change ...func(*agents.Config)) *agents.Agent {
 	return agents.New(c)
 }
 
-// Orchestrator calls the orchestrator's REST API at an address once, over a connection of its own. Without an answer the status
-// is 0. The cause is that of an error.
+// Orchestrator calls the orchestrator's REST API at an address once, over a connection of its own. Without an answer
+// the status is 0. The cause is that of an error.
 func (r *Rig) Orchestrator(ctx context.Context, addr, method, path string, body any) (status int, cause string, data json.RawMessage) {
 	var text []byte
 	if body != nil {

@@ -25,8 +25,8 @@ import (
 // FleetToken is the secret of the game servers.
 const FleetToken = "a-fleet-token-for-tests"
 
-// Rig is an installation: a Postgres, durable and of its own unless On made it, and processes of the director on it. Its fields may be changed while no
-// other goroutine uses it; its methods are safe for concurrent use.
+// Rig is an installation: a Postgres, durable and of its own unless On made it, and processes of the director on it.
+// Its fields may be changed while no other goroutine uses it; its methods are safe for concurrent use.
 type Rig struct {
 	T       *testing.T
 	Bin     string   // the binary that the next process runs
@@ -74,8 +74,8 @@ func On(t *testing.T, bin, database string, settings ...string) *Rig {
 	return r
 }
 
-// Embedded is a rig without processes: its replicas run inside the test, which sets their URLs and the Pool. The login signs access
-// tokens; a call may take as long as the timeout.
+// Embedded is a rig without processes: its replicas run inside the test, which sets their URLs and the Pool. The login
+// signs access tokens; a call may take as long as the timeout.
 func Embedded(t *testing.T, login ed25519.PrivateKey, timeout time.Duration) *Rig {
 	return &Rig{T: t, login: login, Client: &http.Client{Timeout: timeout}}
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// judge is what callers send their requests through. It counts the answers after which docs/players.md and docs/game-servers.md
-// promise that the same request succeeds, and records all other failures. Safe for concurrent use.
+// judge is what callers send their requests through. It counts the answers after which docs/players.md and
+// docs/game-servers.md promise that the same request succeeds, and records all other failures. Safe for concurrent use.
 type judge struct {
 	transport http.RoundTripper
 

@@ -132,8 +132,8 @@ func (l *load) playOnce(ctx context.Context, sub string) error {
 	return l.join(ctx, player, sub, match.Handle)
 }
 
-// queueOnce queues alone, and plays when the ticket is assigned. A ticket that waits when the load ends is cancelled, because
-// nobody may be left to be matched with.
+// queueOnce queues alone, and plays when the ticket is assigned. A ticket that waits when the load ends is cancelled,
+// because nobody may be left to be matched with.
 func (l *load) queueOnce(ctx context.Context, sub string) error {
 	player := l.player(sub)
 	queued, err := player.Queue(ctx, sdk.TicketRequest{Profiles: []string{"duel"}})
@@ -237,8 +237,8 @@ func (l *load) end() {
 	l.wg.Wait()
 }
 
-// requireKept asserts that no request failed, that every seat that a player was given existed, and that no game server ever lost
-// its lease.
+// requireKept asserts that no request failed, that every seat that a player was given existed, and that no game server
+// ever lost its lease.
 func (l *load) requireKept(t *testing.T) {
 	t.Helper()
 	require.Empty(t, l.judge.failed())

@@ -17,8 +17,8 @@ import (
 	"github.com/lattice-director/director/test/rigtest"
 )
 
-// frontends queue tickets through Open Match's API, which the director's loop matches by the profile "open". They retry what
-// docs/openmatch.md says.
+// frontends queue tickets through Open Match's API, which the director's loop matches by the profile "open". They retry
+// what docs/openmatch.md says.
 func (l *load) frontends(addrs ...string) {
 	conns := rigtest.Dial(l.T, addrs...)
 	for n := range 2 {

@@ -69,7 +69,8 @@ func TestTheFirstReleaseRunsBesideItself(t *testing.T) {
 	require.Equal(t, release{version: "0.1.0", commit: commits[1], same: true}, last)
 }
 
-// In a shallow clone the oldest commit seems to add every heading: that is an error, unless the tag says where the release is.
+// In a shallow clone the oldest commit seems to add every heading: that is an error, unless the tag says where the
+// release is.
 func TestAShallowCloneIsAnError(t *testing.T) {
 	t.Parallel()
 	r, _ := history(t, "0.1.0")

@@ -39,9 +39,9 @@ var heading = regexp.MustCompile(`(?m)^## \[(\d+\.\d+\.\d+)\]`)
 
 const fetch = "the upgrade test builds the last release from the history: run 'git fetch --tags --unshallow' (or clone without --depth)"
 
-// lastRelease returns the release before HEAD: of the versions in HEAD's CHANGELOG.md the newest whose commit is not HEAD
-// itself, or HEAD if it is the first release. The commit is that of the tag; in a clone without tags it is the one that
-// added the version's heading.
+// lastRelease returns the release before HEAD: of the versions in HEAD's CHANGELOG.md the newest whose commit is not
+// HEAD itself, or HEAD if it is the first release. The commit is that of the tag; in a clone without tags it is the one
+// that added the version's heading.
 func (r repository) lastRelease(ctx context.Context) (last release, err error) {
 	head, err := r.git(ctx, "rev-parse", "HEAD")
 	if err != nil {

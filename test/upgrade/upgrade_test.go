@@ -24,8 +24,8 @@ var profiles = []string{
 	"name: open\nmode: duel\npool: {tags: [red]}\nteams: [{name: all, players: 2}]\n",
 }
 
-// The working tree's release replaces the last one under load, step by step as docs/how-to/upgrade.md says, and back, and again. No
-// request needs more than the documented retries, and nothing that was acknowledged is lost.
+// The working tree's release replaces the last one under load, step by step as docs/how-to/upgrade.md says, and back,
+// and again. No request needs more than the documented retries, and nothing that was acknowledged is lost.
 func TestReleasesRunSideBySide(t *testing.T) {
 	t.Parallel()
 	before, after := buildRelease(t), clitest.BuildDirector(t)

@@ -18,19 +18,23 @@ const maxUnix = 253402300799
 
 // FieldError names the wrong field of a token. Its text contains no secret.
 type FieldError struct {
-	Field  string // dialect, key, size, version, protocol_id, created, expires, timeout, client_id, public, private, user_data, connection_keys, padding
+	// dialect, key, size, version, protocol_id, created, expires, timeout, client_id, public, private, user_data,
+	// connection_keys, padding
+	Field  string
 	Reason string
 }
 
 // Error implements error.
 func (e FieldError) Error() string { return "netcode token: " + e.Field + ": " + e.Reason }
 
-// Public is what the holder of a token can read without the server's key. Only ProtocolID and Expires are authenticated.
+// Public is what the holder of a token can read without the server's key. Only ProtocolID and Expires are
+// authenticated.
 type Public struct {
 	ProtocolID uint64    // of the game version: client and server must agree
 	Created    time.Time // in whole seconds
 	Expires    time.Time // in whole seconds, after Created. The zero time in a token that was read means never
-	// Timeout is the time without a packet after which a connection ends, in whole seconds. Negative means that there is no timeout.
+	// Timeout is the time without a packet after which a connection ends, in whole seconds. Negative means that there
+	// is no timeout.
 	Timeout time.Duration
 	Addrs   []netip.AddrPort // the addresses that the client dials, in order; 1 to MaxAddrs
 }
@@ -43,9 +47,9 @@ type Claims struct {
 	UserData []byte           // at most UserDataBytes; exactly UserDataBytes in a token that was read
 }
 
-// PrivateList returns the private list of a server: the address that players dial, and the unspecified address (0.0.0.0 or ::) with the port
-// that the server binds, because a server behind NAT does not know the address that players dial. An internalPort of 0 means that the server
-// binds the dialled address.
+// PrivateList returns the private list of a server: the address that players dial, and the unspecified address (0.0.0.0
+// or ::) with the port that the server binds, because a server behind NAT does not know the address that players dial.
+// An internalPort of 0 means that the server binds the dialled address.
 func PrivateList(dialled netip.AddrPort, internalPort uint16) []netip.AddrPort {
 	list := []netip.AddrPort{dialled}
 	anywhere := netip.IPv4Unspecified()

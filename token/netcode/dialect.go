@@ -7,12 +7,14 @@ import (
 	"slices"
 )
 
-// Dialect is the byte order in which an implementation writes integers and addresses. Its value is the word in settings.
+// Dialect is the byte order in which an implementation writes integers and addresses. Its value is the word in
+// settings.
 type Dialect string
 
 // The dialects. All have the same layout and the same version string.
 const (
-	// Netcode102 is the reference library: little-endian, and the eight groups of an IPv6 address are little-endian, too.
+	// Netcode102 is the reference library: little-endian, and the eight groups of an IPv6 address are little-endian,
+	// too.
 	Netcode102 Dialect = "netcode102"
 	// LightyearLE is Lightyear up to 0.19: little-endian, with IPv6 addresses in network order.
 	LightyearLE Dialect = "lightyear-le"

@@ -18,12 +18,12 @@ const KeyBytes = 32
 
 const hidden = "[hidden]"
 
-// Key is the secret that the minter shares with the game servers of a deployment. The zero Key cannot be used. Compare keys
-// with [Key.Equal].
+// Key is the secret that the minter shares with the game servers of a deployment. The zero Key cannot be used. Compare
+// keys with [Key.Equal].
 type Key struct{ box *box[[KeyBytes]byte] }
 
-// box hides the bytes from fmt if a Key or Token is an unexported field. For such fields fmt calls no method, and with an unsuitable verb, such
-// as %s, it follows one pointer but not two.
+// box hides the bytes from fmt if a Key or Token is an unexported field. For such fields fmt calls no method, and with
+// an unsuitable verb, such as %s, it follows one pointer but not two.
 type box[T any] struct{ value *T }
 
 // NewKey returns a random key.
@@ -53,7 +53,8 @@ func (k Key) Secret() []byte {
 // Hex returns the key as 64 hexadecimal digits, for the environment of a game server. Do not print or log it.
 func (k Key) Hex() string { return hex.EncodeToString(k.Secret()) }
 
-// Decimals returns the key as "[1, 2, …]", 32 decimal numbers, the form that Lightyear's games read. Do not print or log it.
+// Decimals returns the key as "[1, 2, …]", 32 decimal numbers, the form that Lightyear's games read. Do not print or
+// log it.
 func (k Key) Decimals() string {
 	words := make([]string, 0, KeyBytes)
 	for _, b := range k.Secret() {
@@ -79,7 +80,8 @@ func (Key) MarshalText() ([]byte, error) { return []byte(hidden), nil }
 // TokenBytes is the length of a connect token.
 const TokenBytes = 2048
 
-// Token is a connect token. Like a [Key] it cannot be printed: it admits its bearer, and holds the keys of the connection.
+// Token is a connect token. Like a [Key] it cannot be printed: it admits its bearer, and holds the keys of the
+// connection.
 type Token struct{ box *box[[TokenBytes]byte] }
 
 // Bytes returns a copy of the token, or nil for the zero Token. Do not print or log it.
@@ -90,8 +92,8 @@ func (t Token) Bytes() []byte {
 	return bytes.Clone(t.box.value[:])
 }
 
-// Base64 returns the token in standard base64 with padding, 2,732 characters: the form that clients of Lightyear decode. Do not
-// print or log it.
+// Base64 returns the token in standard base64 with padding, 2,732 characters: the form that clients of Lightyear
+// decode. Do not print or log it.
 func (t Token) Base64() string {
 	if t.box == nil {
 		return ""

@@ -42,8 +42,8 @@ func NewMinter(d Dialect, key Key) (*Minter, error) {
 	return &Minter{c, aead}, nil
 }
 
-// Mint returns a token with a fresh nonce and fresh keys of the connection. Times are cut to whole seconds, IPv4 addresses that
-// are mapped into IPv6 are written as IPv4. Errors: [FieldError], and no token.
+// Mint returns a token with a fresh nonce and fresh keys of the connection. Times are cut to whole seconds, IPv4
+// addresses that are mapped into IPv6 are written as IPv4. Errors: [FieldError], and no token.
 func (m *Minter) Mint(claims Claims) (Token, error) {
 	var s salt
 	_, _ = rand.Read(s[:]) // never returns an error

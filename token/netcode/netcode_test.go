@@ -225,7 +225,8 @@ func TestParseNeverExpires(t *testing.T) {
 	require.True(t, p.Expires.IsZero())
 }
 
-// Pins a key or token in a log line or an error, also where it is an unexported field, which fmt prints without its methods.
+// Pins a key or token in a log line or an error, also where it is an unexported field, which fmt prints without its
+// methods.
 func TestSecretsAreNotPrinted(t *testing.T) {
 	t.Parallel()
 	k := vectorKey(t)

@@ -20,9 +20,10 @@ func Parse(raw []byte, d Dialect) (Public, error) {
 	return p, err
 }
 
-// Open does what a game server does with a token at the time now: it checks the size, version, protocol id and expiry, decrypts
-// the private part, and reads it, strictly. Beyond that it checks that both parts hold the same keys of the connection and the
-// same timeout. The caller compares the private list with the addresses of the server. Errors: [FieldError].
+// Open does what a game server does with a token at the time now: it checks the size, version, protocol id and expiry,
+// decrypts the private part, and reads it, strictly. Beyond that it checks that both parts hold the same keys of the
+// connection and the same timeout. The caller compares the private list with the addresses of the server. Errors:
+// [FieldError].
 func (m *Minter) Open(raw []byte, protocolID uint64, now time.Time) (Claims, error) {
 	p, keys, err := m.codec.public(raw)
 	if err != nil {

@@ -1,11 +1,11 @@
-// Command names is a linter: it reports fields and functions that are named by a single participle, adjective, adverb or
-// preposition (held, late, of), of which a reader has to look up what it is that is held. Names say which: two words where
-// one does not.
+// Command names is a linter: it reports fields and functions that are named by a single participle, adjective, adverb
+// or preposition (held, late, of), of which a reader has to look up what it is that is held. Names say which: two words
+// where one does not.
 //
 //	names DIR…
 //
-// It reads the Go files below each directory, tests and generated files left out, prints a line for each such name, and exits
-// with status 1 if there is one.
+// It reads the Go files below each directory, tests and generated files left out, prints a line for each such name, and
+// exits with status 1 if there is one.
 package main
 
 import (
@@ -86,8 +86,8 @@ func inFile(path string, source any) ([]string, error) {
 	return findings, nil
 }
 
-// reportFields reports the bare names of a struct's fields. A field whose tag has the same word is named by a wire or a table; a
-// channel done is Go's own idiom.
+// reportFields reports the bare names of a struct's fields. A field whose tag has the same word is named by a wire or a
+// table; a channel done is Go's own idiom.
 func reportFields(s *ast.StructType, report func(*ast.Ident)) {
 	for _, field := range s.Fields.List {
 		_, isChannel := field.Type.(*ast.ChanType)

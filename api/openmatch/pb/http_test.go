@@ -21,8 +21,8 @@ import (
 	"github.com/lattice-director/director/api/openmatch/pb"
 )
 
-// Each HTTP request must arrive as the message given as JSON. Routers easily mishandle paths with a colon or with a variable
-// in the middle.
+// Each HTTP request must arrive as the message given as JSON. Routers easily mishandle paths with a colon or with a
+// variable in the middle.
 func TestHTTPReachesTheMethods(t *testing.T) {
 	t.Parallel()
 	for call, want := range map[string][2]string{

@@ -48,8 +48,8 @@ func (p *program) baseline() *cobra.Command {
 	return cmd
 }
 
-// serveBaselines serves the baselines beside a replica that gets no calls: the replica maintains the keys and the clock, as
-// it does in the product, and serves the metrics.
+// serveBaselines serves the baselines beside a replica that gets no calls: the replica maintains the keys and the
+// clock, as it does in the product, and serves the metrics.
 func (p *program) serveBaselines(ctx context.Context) error {
 	registry := prometheus.NewRegistry()
 	options, err := p.baselineOptions(ctx, registry)

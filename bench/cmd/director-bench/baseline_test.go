@@ -15,8 +15,8 @@ import (
 	"github.com/lattice-director/director/internal/dev/devlogin"
 )
 
-// Pins a no-op that costs less than the calls it stands for because it checks less or answers less, and a naive placement
-// that does not work with a replica's clients.
+// Pins a no-op that costs less than the calls it stands for because it checks less or answers less, and a naive
+// placement that does not work with a replica's clients.
 func TestBenchBaseline(t *testing.T) {
 	t.Parallel()
 	l, i := outside(t)

@@ -54,7 +54,8 @@ func (b *benchmark) besideNaive(ctx context.Context, l *lab.Lab, director subjec
 	return []subject{director, {name: naive, scenario: b.Scenario, urls: none.urls, meter: none.meter}, none}, nil
 }
 
-// besideCommits adds the baselines of a ticket's life: a call without the database, a notification, and single-row commits.
+// besideCommits adds the baselines of a ticket's life: a call without the database, a notification, and single-row
+// commits.
 func (b *benchmark) besideCommits(ctx context.Context, l *lab.Lab, director subject) ([]subject, error) {
 	none, err := b.noOp(ctx, l)
 	return []subject{director, none, notices(l), commits(l)}, err

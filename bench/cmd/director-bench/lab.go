@@ -10,8 +10,8 @@ import (
 	"github.com/lattice-director/director/internal/dev/devlogin"
 )
 
-// inLab measures a director of its own, and its baselines, with default settings whatever the environment contains, so that
-// the figures of two machines compare.
+// inLab measures a director of its own, and its baselines, with default settings whatever the environment contains, so
+// that the figures of two machines compare.
 func (b *benchmark) inLab(ctx context.Context) (err error) {
 	i, err := devlogin.New()
 	if err != nil {

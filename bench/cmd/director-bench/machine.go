@@ -20,8 +20,8 @@ type machine struct {
 	Director string `json:"director,omitempty"` // version, if it was started for the measurement
 	Postgres string `json:"postgres,omitempty"` // version, if it was started for the measurement
 	Awake    bool   `json:"awake"`              // the CPUs were kept from sleeping
-	// Stolen is the share of CPU time that the host of a virtual machine gave to other machines during the measurement; 0
-	// also when the kernel does not report it.
+	// Stolen is the share of CPU time that the host of a virtual machine gave to other machines during the measurement;
+	// 0 also when the kernel does not report it.
 	Stolen float64 `json:"stolen"`
 
 	began procfs.CPUStat

@@ -1,9 +1,9 @@
-// Command director-bench measures a director: a running one, or one that it starts in a laboratory with a durable Postgres. It
-// is a separate program so that no load generator, plot or baseline is linked into the product; it starts the product's binary
-// and calls it as any client does.
+// Command director-bench measures a director: a running one, or one that it starts in a laboratory with a durable
+// Postgres. It is a separate program so that no load generator, plot or baseline is linked into the product; it starts
+// the product's binary and calls it as any client does.
 //
-// scenario.go runs one load on one director, prove.go the experiments of docs/performance.md, and baseline.go serves the
-// baselines. Package bench generates the loads.
+// scenario.go runs one load on one director, prove.go the experiments of docs/performance.md, and baseline.go serves
+// the baselines. Package bench generates the loads.
 package main
 
 import (
@@ -26,8 +26,8 @@ func main() {
 	os.Exit(code)
 }
 
-// Run is the program: args are those after its name, environ is in the form of os.Environ. It returns when the command has
-// ended, or has cleaned up after ctx ended. It prints its error on stderr and returns it.
+// Run is the program: args are those after its name, environ is in the form of os.Environ. It returns when the command
+// has ended, or has cleaned up after ctx ended. It prints its error on stderr and returns it.
 func Run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) error {
 	p := &program{environ: environ, stderr: stderr}
 	root := p.root()

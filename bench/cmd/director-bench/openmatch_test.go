@@ -37,7 +37,8 @@ func TestBenchOpenMatchRunning(t *testing.T) {
 	require.ErrorContains(t, directorBench.Run(t, env(), "", quick("query")...).Err, "tickets cannot be queued: Unauthenticated")
 }
 
-// Pins baselines that are not called, or are called with another load, and a collection window that differs from the flag.
+// Pins baselines that are not called, or are called with another load, and a collection window that differs from the
+// flag.
 func TestBenchOpenMatchInLab(t *testing.T) {
 	t.Parallel()
 	environ := inLab(t)

@@ -10,7 +10,8 @@ import (
 	"github.com/lattice-director/director/internal/cli/clitest"
 )
 
-// Pins a scenario of the realtime lobby that does not work, whose sessions are not connected, or whose baselines are not measured.
+// Pins a scenario of the realtime lobby that does not work, whose sessions are not connected, or whose baselines are
+// not measured.
 func TestBenchRooms(t *testing.T) {
 	t.Parallel()
 	environ := inLab(t)

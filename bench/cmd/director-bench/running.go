@@ -15,8 +15,8 @@ import (
 	"github.com/lattice-director/director/internal/dev/pglocal"
 )
 
-// runningDirector holds the flags about a director that runs elsewhere. Secrets come from the director's own environment
-// variables only, so that no list of processes shows them.
+// runningDirector holds the flags about a director that runs elsewhere. Secrets come from the director's own
+// environment variables only, so that no list of processes shows them.
 type runningDirector struct {
 	databaseURL, pooler    string
 	authIssuer, audience   string

@@ -33,7 +33,8 @@ func TestBenchInLab(t *testing.T) {
 	environ := inLab(t)
 	page := filepath.Join(t.TempDir(), "bench.html")
 	runs := clitest.Read[[]measured](t, directorBench, environ, "session-life", "--callers", "2,8", "--replicas", "2", "--instances", "2",
-		"--duration", "1s", "--warm-up", "100ms", "--baselines", "--report", page) // long enough for a placement on a busy machine
+		// long enough for a placement on a busy machine
+		"--duration", "1s", "--warm-up", "100ms", "--baselines", "--report", page)
 	var names []string
 	for _, m := range runs {
 		names = append(names, strings.TrimSpace(m.Subject+" "+m.Scenario))

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Call is the request of one caller on its way through a group. The function that decides a batch may replace Req of a call
-// that it leaves unanswered.
+// Call is the request of one caller on its way through a group. The function that decides a batch may replace Req of a
+// call that it leaves unanswered.
 type Call[Req, Res any] struct {
 	Req    Req
 	Queued time.Time // when the call entered its first group
@@ -40,8 +40,8 @@ func (c *Call[Req, Res]) Answer(res Res, err error) {
 	close(c.outcome.done)
 }
 
-// Answered reports whether the call was answered, or moved to another group. Only the goroutine that decides the batch may
-// ask.
+// Answered reports whether the call was answered, or moved to another group. Only the goroutine that decides the batch
+// may ask.
 func (c *Call[Req, Res]) Answered() bool { return c.answered }
 
 // Done returns a channel that is closed when the call is answered, by whichever group.
@@ -50,8 +50,8 @@ func (c *Call[Req, Res]) Done() <-chan struct{} { return c.outcome.done }
 // Result returns the answer. Call it after Done.
 func (c *Call[Req, Res]) Result() (Res, error) { return c.outcome.res, c.outcome.err }
 
-// MoveTo puts the call at the end of the key's queue in another group, which answers it. A group that moves calls must be
-// drained before the group that receives them.
+// MoveTo puts the call at the end of the key's queue in another group, which answers it. A group that moves calls must
+// be drained before the group that receives them.
 func (c *Call[Req, Res]) MoveTo(g *Group[Req, Res], key string) {
 	moved := *c
 	c.answered = true

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Observer is notified of each batch (how many calls it decided, how long the oldest of them had waited, how long the batch
-// took) and of each panic, which fails the batch in which it happens. Methods are called from many goroutines.
+// Observer is notified of each batch (how many calls it decided, how long the oldest of them had waited, how long the
+// batch took) and of each panic, which fails the batch in which it happens. Methods are called from many goroutines.
 type Observer interface {
 	Batch(group string, calls int, waited, took time.Duration)
 	Panic(group string)

@@ -7,8 +7,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// startSpan puts the batch, and the SQL in it, into the trace of the first caller that is traced. The traces of the other
-// callers are linked to it. Without a traced caller there is no span.
+// startSpan puts the batch, and the SQL in it, into the trace of the first caller that is traced. The traces of the
+// other callers are linked to it. Without a traced caller there is no span.
 func startSpan[Req, Res any](ctx context.Context, group string, calls []*Call[Req, Res]) (_ context.Context, end func()) {
 	first, links := traced(calls)
 	if first == nil {

@@ -9,9 +9,9 @@ import (
 	pgxuuid "github.com/vgarvardt/pgx-google-uuid/v5"
 )
 
-// RegisterTypes makes a connection encode uuid.UUID directly, where pgx would go through text, and each array of a batch in
-// one loop. pgx encodes each element through an interface and reflection, which took a tenth of the CPU of a replica that
-// creates tickets.
+// RegisterTypes makes a connection encode uuid.UUID directly, where pgx would go through text, and each array of a
+// batch in one loop. pgx encodes each element through an interface and reflection, which took a tenth of the CPU of a
+// replica that creates tickets.
 func RegisterTypes(types *pgtype.Map) {
 	pgxuuid.Register(types)
 	registerArrays(types)
@@ -57,8 +57,9 @@ func (c sliceCodec[T]) PlanEncode(m *pgtype.Map, oid uint32, format int16, value
 	return c.ArrayCodec.PlanEncode(m, oid, format, value)
 }
 
-// Encode implements pgtype.EncodePlan. It writes the format that array_recv of Postgres reads: the number of dimensions,
-// whether there are nulls, the type of the elements; their number and the index of the first; each element after its length.
+// Encode implements pgtype.EncodePlan. It writes the format that array_recv of Postgres reads: the number of
+// dimensions, whether there are nulls, the type of the elements; their number and the index of the first; each element
+// after its length.
 func (c sliceCodec[T]) Encode(value any, b []byte) ([]byte, error) {
 	const null = math.MaxUint32
 	put := binary.BigEndian.AppendUint32

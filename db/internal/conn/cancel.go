@@ -14,10 +14,10 @@ import (
 // cancelGrace is how long a statement may still run after its caller has left. Most statements end within milliseconds.
 const cancelGrace = time.Second
 
-// cancelHandler lets a running statement finish when the context of its caller is canceled, so that the connection stays
-// usable. Without it pgx closes the connection at once, and callers that reset their requests by the thousand would make
-// Postgres start a process for each. The call lasts until the statement ends, so a bound on calls also bounds these
-// statements.
+// cancelHandler lets a running statement finish when the context of its caller is canceled, so that the connection
+// stays usable. Without it pgx closes the connection at once, and callers that reset their requests by the thousand
+// would make Postgres start a process for each. The call lasts until the statement ends, so a bound on calls also
+// bounds these statements.
 //
 // Only the running statement gets the grace: with a canceled context no further statement begins, and a transaction is
 // rolled back. A context whose deadline has passed ends its statement at once, because the time is used up.

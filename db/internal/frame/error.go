@@ -11,7 +11,8 @@ import (
 	"github.com/lattice-director/director/internal/base/panics"
 )
 
-// retryableStates are the SQLSTATEs for which the server is the cause, not the statement (PostgreSQL manual, appendix A).
+// retryableStates are the SQLSTATEs for which the server is the cause, not the statement (PostgreSQL manual, appendix
+// A).
 var retryableStates = map[string]bool{
 	"40001": true, // serialization_failure
 	"40P01": true, // deadlock_detected
@@ -24,7 +25,8 @@ var retryableStates = map[string]bool{
 	"25006": true, // read_only_sql_transaction: a standby after a failover
 }
 
-// unstorableText are the SQLSTATEs of text that Postgres cannot store. Faces refuse it; some protocols have it in places where no face looks.
+// unstorableText are the SQLSTATEs of text that Postgres cannot store. Faces refuse it; some protocols have it in
+// places where no face looks.
 var unstorableText = map[string]bool{
 	"22021": true, // character_not_in_repertoire
 	"22P05": true, // untranslatable_character: U+0000 in JSON
@@ -41,8 +43,9 @@ func retryableState(code string) bool {
 	return retryableStates[code] || class == "08" || class == "53" || class == "57"
 }
 
-// IsConflict reports that a transaction lost against another one and that a retry is all it takes: a serialization failure, a
-// deadlock, or a unique key that another transaction wrote between read and write, such as a seat of the same player.
+// IsConflict reports that a transaction lost against another one and that a retry is all it takes: a serialization
+// failure, a deadlock, or a unique key that another transaction wrote between read and write, such as a seat of the
+// same player.
 func IsConflict(err error) bool {
 	var pg *pgconn.PgError
 	return errors.As(err, &pg) && (pg.Code == "40001" || pg.Code == "40P01" || pg.Code == "23505")
@@ -54,8 +57,8 @@ func IsDataError(err error) bool {
 	return errors.As(err, &pg) && !retryableState(pg.Code)
 }
 
-// Classify turns an error of pgx into the error that callers get. A lost connection or a server that refuses is Unavailable;
-// an *Error stays as it is; anything else stays as it is and is internal.
+// Classify turns an error of pgx into the error that callers get. A lost connection or a server that refuses is
+// Unavailable; an *Error stays as it is; anything else stays as it is and is internal.
 func Classify(err error) error {
 	var e *fault.Error
 	var pg *pgconn.PgError
@@ -77,7 +80,8 @@ func Classify(err error) error {
 	case errors.Is(err, pgx.ErrNoRows):
 		return err
 	default:
-		// Neither an answer of Postgres nor an error of this package: dialing, TLS, the connection or a deadline failed.
+		// Neither an answer of Postgres nor an error of this package: dialing, TLS, the connection or a deadline
+		// failed.
 		return fault.NewUnavailable("the database cannot be reached", err)
 	}
 }

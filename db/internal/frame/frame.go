@@ -1,5 +1,5 @@
-// Package frame is what each part of the store stands on: the pool of connections, short transactions with the timeouts of their kind,
-// and the errors that callers get of those of pgx. It knows no capability.
+// Package frame is what each part of the store stands on: the pool of connections, short transactions with the timeouts
+// of their kind, and the errors that callers get of those of pgx. It knows no capability.
 package frame
 
 import (
@@ -37,7 +37,8 @@ func (f Frame) InTxWithin(ctx context.Context, limits tx.Timeouts, fn func(q *qu
 // MaxConflictRetries bounds how often a transaction that loses against another one is retried.
 const MaxConflictRetries = 5
 
-// InBulkTxWithRetries is InBulkTx for statements that lock many rows: it retries a transaction that lost against another one.
+// InBulkTxWithRetries is InBulkTx for statements that lock many rows: it retries a transaction that lost against
+// another one.
 func (f Frame) InBulkTxWithRetries(ctx context.Context, fn func(q *query.Queries) error) (err error) {
 	for range MaxConflictRetries {
 		if err = f.InBulkTx(ctx, fn); !IsConflict(err) {

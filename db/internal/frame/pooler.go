@@ -13,8 +13,8 @@ const (
 	hintStartup  = "the pooler refuses a start-up parameter: take it out of DATABASE_URL, set it on the role instead, or list it in the pooler's ignore_startup_parameters"
 )
 
-// PoolerHint returns the setting to change when err is one that only a pooler causes, because the director's settings do not
-// match it; "" for any other error.
+// PoolerHint returns the setting to change when err is one that only a pooler causes, because the director's settings
+// do not match it; "" for any other error.
 func PoolerHint(err error) string {
 	var pg *pgconn.PgError
 	if !errors.As(err, &pg) {

@@ -17,10 +17,10 @@ import (
 //	listener                               -          10 s       -            10 s
 //	migrations (migrations/provider.go)    2 s        -          -            10 s
 //
-// A frozen process may have several transactions that wait for each other. Each of their statements ends after 1/2 hold at
-// the latest, and its transaction 3/8 hold later, which together is less than hold. A transaction that waits in several
-// statements of one pipeline takes longer. Since Postgres 17, transaction_timeout bounds the whole transaction; it also ends
-// one whose client stopped in the middle of sending a pipeline, which the idle timeout does not detect.
+// A frozen process may have several transactions that wait for each other. Each of their statements ends after 1/2 hold
+// at the latest, and its transaction 3/8 hold later, which together is less than hold. A transaction that waits in
+// several statements of one pipeline takes longer. Since Postgres 17, transaction_timeout bounds the whole transaction;
+// it also ends one whose client stopped in the middle of sending a pipeline, which the idle timeout does not detect.
 const (
 	longestStatement  = 5 * time.Minute // the longest run of a worker's loop
 	bulkStatement     = 30 * time.Second
@@ -42,7 +42,8 @@ func (h Hold) Session() tx.Timeouts {
 	return tx.Timeouts{Idle: h.Idle(), Statement: longestStatement, Unacked: h.duration()}
 }
 
-// Reader returns timeouts for a client that takes its rows slowly: the server sees its closed window as unacknowledged data.
+// Reader returns timeouts for a client that takes its rows slowly: the server sees its closed window as unacknowledged
+// data.
 func (h Hold) Reader() tx.Timeouts {
 	return tx.Timeouts{Idle: h.Idle(), Statement: readerStatement, Unacked: readerStatement}
 }

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// Feed is a subscription to the notices about a set of keys that changes. It remembers which of its keys had notices, so its memory is bounded by
-// the keys that it watches. It is safe for concurrent use.
+// Feed is a subscription to the notices about a set of keys that changes. It remembers which of its keys had notices,
+// so its memory is bounded by the keys that it watches. It is safe for concurrent use.
 type Feed struct {
 	listener *listener
 	notice   notice
@@ -18,8 +18,8 @@ type Feed struct {
 	isForAll bool
 }
 
-// SubscribeKeys returns a feed of the notices of a topic in a region. It watches no keys yet. Like other subscriptions it wakes when notices
-// may have been lost. Call Stop when done.
+// SubscribeKeys returns a feed of the notices of a topic in a region. It watches no keys yet. Like other subscriptions
+// it wakes when notices may have been lost. Call Stop when done.
 func (b *Bus) SubscribeKeys(topic, region string) *Feed {
 	f := &Feed{
 		listener: b.listener, notice: notice{topic, region}, wake: make(chan struct{}, 1),
@@ -56,8 +56,8 @@ func (f *Feed) Unwatch(key string) {
 // Wake returns a wake-up channel that holds one signal: there may be something to take.
 func (f *Feed) Wake() <-chan struct{} { return f.wake }
 
-// Take returns the keys that had notices since the last call. Keys with the same shortened form are returned together. all: there may be
-// something new about each key, and keys is empty.
+// Take returns the keys that had notices since the last call. Keys with the same shortened form are returned together.
+// all: there may be something new about each key, and keys is empty.
 func (f *Feed) Take() (keys []string, all bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -31,9 +31,10 @@ func (s *subscription) signal() {
 	}
 }
 
-// listener holds one connection that receives the notices of other replicas, and wakes subscribers. A connection can be dead,
-// or lead through a pooler that lends it a session per transaction, and never return an error. So the listener sends itself
-// an echo through the pool when the connection has been quiet, and makes a new connection when the echo does not arrive.
+// listener holds one connection that receives the notices of other replicas, and wakes subscribers. A connection can be
+// dead, or lead through a pooler that lends it a session per transaction, and never return an error. So the listener
+// sends itself an echo through the pool when the connection has been quiet, and makes a new connection when the echo
+// does not arrive.
 type listener struct {
 	cfg         Config
 	self        string // the sender of this replica's notices, which woke its subscribers already
@@ -191,8 +192,8 @@ func (l *listener) run() {
 	}
 }
 
-// newRetry returns the pauses between attempts to listen: up to a second, as those of the pool, so that after an outage notices arrive as soon
-// as queries are answered.
+// newRetry returns the pauses between attempts to listen: up to a second, as those of the pool, so that after an outage
+// notices arrive as soon as queries are answered.
 func newRetry() *backoff.ExponentialBackOff {
 	retry := backoff.NewExponentialBackOff() // whose pauses differ by half
 	retry.InitialInterval, retry.Multiplier, retry.MaxInterval = 50*time.Millisecond, 2, 650*time.Millisecond
@@ -208,8 +209,8 @@ func (l *listener) listenSafely(ctx context.Context) (received bool, err error) 
 	return received, err
 }
 
-// listen listens on one connection until it fails, and reports whether any notice arrived. It wakes all subscribers first,
-// because nothing listened until now.
+// listen listens on one connection until it fails, and reports whether any notice arrived. It wakes all subscribers
+// first, because nothing listened until now.
 func (l *listener) listen(ctx context.Context) (received bool, err error) {
 	conn, err := pgx.ConnectConfig(ctx, l.cfg.Listen)
 	if err != nil {
@@ -276,7 +277,8 @@ func (l *listener) receive(ctx context.Context, conn *pgx.Conn, timeout time.Dur
 	return nil
 }
 
-// disconnect closes the connection in order, so that Postgres does not log a lost client; it does not wait for a dead one.
+// disconnect closes the connection in order, so that Postgres does not log a lost client; it does not wait for a dead
+// one.
 func disconnect(conn *pgx.Conn) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()

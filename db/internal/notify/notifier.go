@@ -12,29 +12,30 @@ import (
 	"github.com/lattice-director/director/internal/base/panics"
 )
 
-// sendInterval is the least time between two equal notices: each one makes all replicas query, and Postgres holds a lock of
-// the whole database while a transaction that notifies commits.
+// sendInterval is the least time between two equal notices: each one makes all replicas query, and Postgres holds a
+// lock of the whole database while a transaction that notifies commits.
 const sendInterval = 10 * time.Millisecond
 
 // keyedInterval is the sendInterval of notices with keys, which are frequent and wake few subscribers each.
 const keyedInterval = 50 * time.Millisecond
 
-// urgentKeyedInterval is the keyedInterval of urgent topics. Each notice is a commit, and hundreds of changes a second share it.
+// urgentKeyedInterval is the keyedInterval of urgent topics. Each notice is a commit, and hundreds of changes a second
+// share it.
 const urgentKeyedInterval = 5 * time.Millisecond
 
 // urgentInterval is the sendInterval of topics whose notices players wait for.
 const urgentInterval = 2 * time.Millisecond
 
-// maxKeys bounds the keys of a notice, of at most seven bytes each: Postgres sends payloads of less than 8,000 bytes. A notice
-// with more keys is sent without keys, which means all.
+// maxKeys bounds the keys of a notice, of at most seven bytes each: Postgres sends payloads of less than 8,000 bytes. A
+// notice with more keys is sent without keys, which means all.
 const maxKeys = 512
 
 // sendTimeout is shorter than the interval at which subscribers poll.
 const sendTimeout = 2 * time.Second
 
-// notifier merges notices: the first is sent at once, and all equal notices that are marked while it is being sent, or within
-// an interval after it, are sent as one, with the keys of all. A notice has a goroutine while there is reason to send it. Safe
-// for concurrent use.
+// notifier merges notices: the first is sent at once, and all equal notices that are marked while it is being sent, or
+// within an interval after it, are sent as one, with the keys of all. A notice has a goroutine while there is reason to
+// send it. Safe for concurrent use.
 type notifier struct {
 	send   func(ctx context.Context, what notice, keys []string)
 	urgent []string // topics

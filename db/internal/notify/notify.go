@@ -1,6 +1,6 @@
-// Package notify wakes subscribers on all replicas through LISTEN and NOTIFY. A notice names a topic and a region, perhaps with
-// the keys of what changed, and has no content: a subscriber that wakes up reads what is new from the tables. A notice may
-// arrive twice and may be lost, so subscribers also poll.
+// Package notify wakes subscribers on all replicas through LISTEN and NOTIFY. A notice names a topic and a region,
+// perhaps with the keys of what changed, and has no content: a subscriber that wakes up reads what is new from the
+// tables. A notice may arrive twice and may be lost, so subscribers also poll.
 //
 // The [listener] holds one connection, which receives the notices of other replicas. The [notifier] sends notices, and
 // merges those that come in quick succession.
@@ -24,8 +24,8 @@ const Channel = "director"
 // notice says that there is something new to read about a topic in a region.
 type notice struct{ topic, region string }
 
-// payload is a notice as it is sent, with the keys that it is about; none means all. sender lets a replica ignore its own
-// notices.
+// payload is a notice as it is sent, with the keys that it is about; none means all. sender lets a replica ignore its
+// own notices.
 func (n notice) payload(sender string, keys []string) string {
 	text := n.topic + ":" + n.region + ":" + sender
 	if len(keys) > 0 {
@@ -45,7 +45,8 @@ func parse(payload string) (n notice, sender string, keys []string) {
 	return notice{topic, region}, sender, keys
 }
 
-// shorten returns a hash of a key, which is sent in its place. Two keys may have the same hash, which wakes a subscriber needlessly.
+// shorten returns a hash of a key, which is sent in its place. Two keys may have the same hash, which wakes a
+// subscriber needlessly.
 func shorten(key string) string {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(key))
@@ -62,8 +63,8 @@ func shortenAll(keys []string) []string {
 
 // Config says how a [Bus] reaches Postgres.
 type Config struct {
-	// Send runs NOTIFY on [Channel] with a payload, in a transaction of its own: transactions that notify commit one after
-	// the other.
+	// Send runs NOTIFY on [Channel] with a payload, in a transaction of its own: transactions that notify commit one
+	// after the other.
 	Send func(ctx context.Context, payload string) error
 	// Listen is the connection that listens. It must not lead through a transaction pooler, which passes no notices on.
 	Listen *pgx.ConnConfig
@@ -97,16 +98,17 @@ func New(cfg Config) *Bus {
 	return b
 }
 
-// Notify wakes the subscribers to a topic in a region, on this replica at once and then on all others. With keys it wakes those
-// to one of the keys, and those to the whole topic. It does not block.
+// Notify wakes the subscribers to a topic in a region, on this replica at once and then on all others. With keys it
+// wakes those to one of the keys, and those to the whole topic. It does not block.
 func (b *Bus) Notify(topic, region string, keys ...string) {
 	n, short := notice{topic, region}, shortenAll(keys)
 	b.listener.wake(n, short)
 	b.notifier.mark(n, short)
 }
 
-// Subscribe returns a wake-up channel that holds one signal: there may be something new about the topic in the region. It
-// also wakes when notices may have been lost, which is each time the listening connection is made. Call stop when done.
+// Subscribe returns a wake-up channel that holds one signal: there may be something new about the topic in the region.
+// It also wakes when notices may have been lost, which is each time the listening connection is made. Call stop when
+// done.
 func (b *Bus) Subscribe(topic, region string) (wake <-chan struct{}, stop func()) {
 	return b.subscribe(notice{topic, region}, wholeTopic)
 }

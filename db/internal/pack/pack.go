@@ -1,5 +1,5 @@
-// Package pack seats parties in sessions and on hosts: a pure function that placement and the plans of pools share, so that a pool starts
-// servers for exactly those whom placement would seat on them.
+// Package pack seats parties in sessions and on hosts: a pure function that placement and the plans of pools share, so
+// that a pool starts servers for exactly those whom placement would seat on them.
 package pack
 
 import (
@@ -46,10 +46,10 @@ type Host struct {
 	Load      float64
 }
 
-// Seat seats parties in their order, so that the oldest request is served first: each in the fullest session that it fits in,
-// else in a new session on the least loaded host with max_players free seats. It returns for each party the index of its
-// session, or -1, and the sessions with their players counted, the new ones behind the given ones. It is pure and changes no
-// argument.
+// Seat seats parties in their order, so that the oldest request is served first: each in the fullest session that it
+// fits in, else in a new session on the least loaded host with max_players free seats. It returns for each party the
+// index of its session, or -1, and the sessions with their players counted, the new ones behind the given ones. It is
+// pure and changes no argument.
 func Seat(parties []Party, sessions []Session, hosts []Host) (seated []int, _ []Session) {
 	sessions, hosts = slices.Clone(sessions), slices.Clone(hosts)
 	byShape := map[Shape][]int{}

@@ -50,8 +50,8 @@ func TestPackRespectsMaxSessions(t *testing.T) {
 	require.Equal(t, []int{0, -1}, at)
 }
 
-// For any input: no capacity is exceeded, parties stay together in a session of their shape, no empty session is opened, and no
-// party is refused that fits into a session.
+// For any input: no capacity is exceeded, parties stay together in a session of their shape, no empty session is
+// opened, and no party is refused that fits into a session.
 func TestPackProperties(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

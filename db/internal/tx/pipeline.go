@@ -20,15 +20,15 @@ type Sender interface {
 	SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults
 }
 
-// Pipeline sends statements in one round trip. They run one after the other, each sees what was committed before it began,
-// and only their results come together. The zero value is empty. It is for one goroutine and one Send.
+// Pipeline sends statements in one round trip. They run one after the other, each sees what was committed before it
+// began, and only their results come together. The zero value is empty. It is for one goroutine and one Send.
 type Pipeline struct {
 	batch pgx.Batch
 	read  []func(context.Context, DB) error
 }
 
-// Queue adds a statement to the pipeline. query runs exactly one statement; it is called twice: first to learn the statement,
-// then by Send to read the result, which goes into into.
+// Queue adds a statement to the pipeline. query runs exactly one statement; it is called twice: first to learn the
+// statement, then by Send to read the result, which goes into into.
 func Queue[Res any](p *Pipeline, into *Res, query func(context.Context, DB) (Res, error)) {
 	_, _ = query(context.Background(), recorder{&p.batch})
 	p.read = append(p.read, func(ctx context.Context, results DB) (err error) {

@@ -10,10 +10,10 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Timeouts bound how long Postgres waits for one client. A process that stops in the middle of a transaction (SIGSTOP, a
-// paused virtual machine, a cut network) keeps its row locks until Postgres ends the transaction, and every other
-// transaction that needs these rows waits that long. The defaults of Postgres wait for ever. Zero leaves a setting as the
-// server or the role has it.
+// Timeouts bound how long Postgres waits for one client. A process that stops in the middle of a transaction (SIGSTOP,
+// a paused virtual machine, a cut network) keeps its row locks until Postgres ends the transaction, and every other
+// transaction that needs these rows waits that long. The defaults of Postgres wait for ever. Zero leaves a setting as
+// the server or the role has it.
 type Timeouts struct {
 	Idle        time.Duration // idle_in_transaction_session_timeout
 	Statement   time.Duration // statement_timeout
@@ -29,9 +29,9 @@ const timeoutsKey = "director timeouts"
 
 // InitSession sets the timeouts of a new connection, in one round trip with other statements, such as "SET jit = off".
 //
-// A transaction pooler lends one server connection to several clients, so settings of the session would reach other clients,
-// and it rejects start-up parameters. Postgres sends its process id when a connection starts; a pooler invents one. So
-// InitSession sets timeouts only where the process id is right. Elsewhere each transaction sets its own.
+// A transaction pooler lends one server connection to several clients, so settings of the session would reach other
+// clients, and it rejects start-up parameters. Postgres sends its process id when a connection starts; a pooler invents
+// one. So InitSession sets timeouts only where the process id is right. Elsewhere each transaction sets its own.
 func InitSession(ctx context.Context, conn *pgx.Conn, t Timeouts, others ...string) error {
 	own := fmt.Sprintf("SELECT %s WHERE pg_backend_pid() = %d", t.setConfig(conn, sessionWide), conn.PgConn().PID())
 	tag, err := conn.Exec(ctx, strings.Join(append(others, own), "; "), pgx.QueryExecModeSimpleProtocol)
@@ -81,7 +81,8 @@ func (t Timeouts) setConfig(conn *pgx.Conn, lasts scope) string {
 	if lasts == sessionWide {
 		set("tcp_user_timeout", t.Unacked)
 		set("client_connection_check_interval", disconnectionCheck)
-		// A host that loses power closes no connection: its idle ones would count against max_connections for two hours.
+		// A host that loses power closes no connection: its idle ones would count against max_connections for two
+		// hours.
 		calls = append(calls, "set_config('tcp_keepalives_idle', '10', false)", "set_config('tcp_keepalives_interval', '5', false)")
 	}
 	return strings.Join(calls, ", ")

@@ -1,5 +1,6 @@
-// Package tx runs short transactions at READ COMMITTED in few round trips: BEGIN travels with the first pipeline, and COMMIT
-// with the statements that were deferred. Timeouts bound how long Postgres waits for a client in the middle of one.
+// Package tx runs short transactions at READ COMMITTED in few round trips: BEGIN travels with the first pipeline, and
+// COMMIT with the statements that were deferred. Timeouts bound how long Postgres waits for a client in the middle of
+// one.
 //
 // Each statement sees what was committed before it began, which a decision under a lock needs.
 package tx
@@ -22,8 +23,8 @@ type Tx struct {
 	deferred Pipeline
 }
 
-// Run runs fn in a transaction on a connection of the pool. An error of fn rolls back. Errors: fn's; why the transaction could
-// not be committed; or that its outcome is unknown.
+// Run runs fn in a transaction on a connection of the pool. An error of fn rolls back. Errors: fn's; why the
+// transaction could not be committed; or that its outcome is unknown.
 func Run(ctx context.Context, pool *pgxpool.Pool, limits Timeouts, fn func(*Tx) error) error {
 	conn, err := pool.Acquire(ctx)
 	if err != nil {
@@ -40,8 +41,8 @@ func Run(ctx context.Context, pool *pgxpool.Pool, limits Timeouts, fn func(*Tx) 
 	return err
 }
 
-// Deferred returns the pipeline of statements whose results the transaction does not need: they are sent with COMMIT, or
-// by Flush.
+// Deferred returns the pipeline of statements whose results the transaction does not need: they are sent with COMMIT,
+// or by Flush.
 func (t *Tx) Deferred() *Pipeline { return &t.deferred }
 
 // Flush runs the deferred statements, for a statement that must see what they wrote.

@@ -24,8 +24,8 @@ func (s *Swarm) newBot(name string, skill float64) *bot {
 	return b
 }
 
-// play plays one match for the planned time. It connects with the party's seat first and, when the connection is lost, with
-// the seat that the director returns next.
+// play plays one match for the planned time. It connects with the party's seat first and, when the connection is lost,
+// with the seat that the director returns next.
 func (b *bot) play(ctx context.Context, match sdk.Match, stay time.Duration) {
 	defer b.record.rests()
 	seat, err := b.resolve(ctx, match)
@@ -59,7 +59,8 @@ func (b *bot) resolve(ctx context.Context, match sdk.Match) (sdk.Seat, error) {
 	return sdk.Seat{Match: match, SessionToken: ticket.SessionToken}, err
 }
 
-// soloRequest calls matchmake for this bot only. The director returns the session that the bot has a seat in, if it still exists.
+// soloRequest calls matchmake for this bot only. The director returns the session that the bot has a seat in, if it
+// still exists.
 func (b *bot) soloRequest(match sdk.Match) sdk.MatchRequest {
 	return sdk.MatchRequest{Region: match.Region, Mode: match.Mode, MaxPlayers: match.MaxPlayers}
 }

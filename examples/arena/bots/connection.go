@@ -42,8 +42,8 @@ func (s *Swarm) connect(ctx context.Context, seat sdk.Seat) (*connection, error)
 	return c, nil
 }
 
-// Try connects to the game server of a seat as a bot does, and disconnects at once. It returns whether the server admitted the
-// bearer of the token. Errors: the server was not reached, or neither admitted nor refused the token.
+// Try connects to the game server of a seat as a bot does, and disconnects at once. It returns whether the server
+// admitted the bearer of the token. Errors: the server was not reached, or neither admitted nor refused the token.
 func (s *Swarm) Try(ctx context.Context, seat sdk.Seat) (admitted bool, err error) {
 	c, err := s.connect(ctx, seat)
 	if websocket.CloseStatus(err) == game.StatusRefused {
@@ -106,8 +106,8 @@ func (c *connection) leave() {
 	_ = c.ws.Close(websocket.StatusNormalClosure, "bye")
 }
 
-// chase reads one state of the world and steers to the nearest coin. A server that sends nothing for SilentFor counts as dead,
-// even if its machine keeps the connection open.
+// chase reads one state of the world and steers to the nearest coin. A server that sends nothing for SilentFor counts
+// as dead, even if its machine keeps the connection open.
 func (c *connection) chase(ctx context.Context, b *bot) error {
 	ctx, cancel := context.WithTimeout(ctx, c.silentFor)
 	defer cancel()

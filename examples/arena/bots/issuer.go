@@ -16,8 +16,8 @@ import (
 // accessTokenTTL is how long the access tokens of an [Issuer] are good.
 const accessTokenTTL = 10 * time.Minute
 
-// Issuer makes access tokens with a private key, as the login service of a real game does. It is for development: the director
-// must be configured to trust its public key. Safe for concurrent use.
+// Issuer makes access tokens with a private key, as the login service of a real game does. It is for development: the
+// director must be configured to trust its public key. Safe for concurrent use.
 type Issuer struct {
 	key    ed25519.PrivateKey
 	header string

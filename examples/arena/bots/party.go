@@ -11,7 +11,8 @@ import (
 	"github.com/lattice-director/director/sdk"
 )
 
-// party is a group of bots that are matched together. The first one calls matchmake or queues for all; each resolves and plays by itself.
+// party is a group of bots that are matched together. The first one calls matchmake or queues for all; each resolves
+// and plays by itself.
 type party struct {
 	swarm   *Swarm
 	members []*bot
@@ -57,8 +58,8 @@ func (p *party) matched(ctx context.Context) (sdk.Match, error) {
 	return p.gather(ctx)
 }
 
-// gather calls matchmake until there are seats for all. Two errors are usual and pass: no capacity, and a conflict because the
-// director does not know yet that a member's last match is over.
+// gather calls matchmake until there are seats for all. Two errors are usual and pass: no capacity, and a conflict
+// because the director does not know yet that a member's last match is over.
 func (p *party) gather(ctx context.Context) (sdk.Match, error) {
 	leader := p.members[0]
 	req := p.request()
@@ -86,8 +87,8 @@ func retryForever[T any](ctx context.Context, b *bot, do func() (T, error)) (T, 
 	}, backoff.WithBackOff(pauses()), backoff.WithMaxElapsedTime(0))
 }
 
-// pauses grow from 0.2 to 2 seconds: until the lease of a dead server expires, the director still sends its players there, and
-// connecting fails at once.
+// pauses grow from 0.2 to 2 seconds: until the lease of a dead server expires, the director still sends its players
+// there, and connecting fails at once.
 func pauses() *backoff.ExponentialBackOff {
 	p := backoff.NewExponentialBackOff()
 	p.InitialInterval, p.MaxInterval = 200*time.Millisecond, 2*time.Second

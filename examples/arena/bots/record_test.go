@@ -17,8 +17,8 @@ func seatIn(session string) sdk.Seat {
 	return sdk.Seat{Match: sdk.Match{SessionID: session, Endpoint: "ws://" + session}}
 }
 
-// The demo proves with these numbers that players of a killed server were seated elsewhere: a rejoin must not count as a new
-// match, nor a failure before the first welcome as a rejoin.
+// The demo proves with these numbers that players of a killed server were seated elsewhere: a rejoin must not count as
+// a new match, nor a failure before the first welcome as a rejoin.
 func TestVisitsTellHowTheyCameAbout(t *testing.T) {
 	t.Parallel()
 	r := &record{stats: BotStats{Name: "bot-001", Errors: map[string]int{}}}

@@ -1,8 +1,8 @@
 // Package bots plays the arena: a swarm of players who get matched, alone or as parties, connect, chase coins for a
 // while, leave, rest and start over. When their server dies, they ask the director for a seat again.
 //
-// A [Swarm] keeps statistics, for a demo or a load test. The caller supplies the players' access tokens; [Issuer] makes them
-// for a director that trusts a development key.
+// A [Swarm] keeps statistics, for a demo or a load test. The caller supplies the players' access tokens; [Issuer] makes
+// them for a director that trusts a development key.
 package bots
 
 import (
@@ -32,14 +32,15 @@ type Config struct {
 	Region string
 	// Modes are distributed to the parties in turn.
 	Modes []string
-	// Profiles are the profiles that parties of a mode queue for. Parties of other modes call matchmake. Bots have a number "skill",
-	// and members of a party have about the same.
+	// Profiles are the profiles that parties of a mode queue for. Parties of other modes call matchmake. Bots have a
+	// number "skill", and members of a party have about the same.
 	Profiles map[string]string
 	// MaxParty is the size of the largest party; sizes from 1 to it are equally likely. Default 1: bots play alone.
 	MaxParty int
 	// MaxPlayers is the requested size of sessions. Default 8.
 	MaxPlayers int
-	// PlayFor and Rest say how long a match is played and how long the pause after it is. Defaults 5 to 20 s, 0.2 to 2 s.
+	// PlayFor and Rest say how long a match is played and how long the pause after it is. Defaults 5 to 20 s, 0.2 to 2
+	// s.
 	PlayFor, Rest Span
 	// SilentFor is after how long without a message a server counts as dead. Default 5 s.
 	SilentFor time.Duration

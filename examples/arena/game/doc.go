@@ -1,3 +1,3 @@
-// Package game holds the rules and the messages of the arena: players move over a square field and pick up coins. Connections
-// and calls of the director are in ../server and ../bots.
+// Package game holds the rules and the messages of the arena: players move over a square field and pick up coins.
+// Connections and calls of the director are in ../server and ../bots.
 package game

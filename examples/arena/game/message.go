@@ -10,7 +10,8 @@ const (
 	TypeState   = "state"   // server: State, at every tick
 )
 
-// ClientMessage is a message of a player's program. The session token is in it and not in the URL, because proxies log URLs.
+// ClientMessage is a message of a player's program. The session token is in it and not in the URL, because proxies log
+// URLs.
 type ClientMessage struct {
 	Type    string `json:"type"`
 	Token   string `json:"token,omitempty"`
@@ -27,8 +28,8 @@ type ServerMessage struct {
 	State      *State `json:"state,omitempty"`
 }
 
-// Close codes of the server, in addition to those of RFC 6455. After StatusRefused a client asks the director for another
-// token; after SessionEnded and StatusGoingAway for another match; after Replaced it does not connect again.
+// Close codes of the server, in addition to those of RFC 6455. After StatusRefused a client asks the director for
+// another token; after SessionEnded and StatusGoingAway for another match; after Replaced it does not connect again.
 const (
 	StatusRefused      websocket.StatusCode = 4001
 	StatusReplaced     websocket.StatusCode = 4002

@@ -10,7 +10,8 @@ import (
 	"github.com/lattice-director/director/examples/arena/game"
 )
 
-// For all moves, players stay on the field, none is faster than another, and the same seed and moves give the same match.
+// For all moves, players stay on the field, none is faster than another, and the same seed and moves give the same
+// match.
 func TestWorld(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -32,8 +32,8 @@ type conn struct {
 	frames          chan []byte
 }
 
-// offer queues a frame to be sent, and drops it while the last one is not sent yet: old positions are worth nothing, and a slow
-// player must not slow the room.
+// offer queues a frame to be sent, and drops it while the last one is not sent yet: old positions are worth nothing,
+// and a slow player must not slow the room.
 func (c *conn) offer(frame []byte) {
 	select {
 	case c.frames <- frame:
@@ -82,8 +82,8 @@ func (s *Server) enter(w http.ResponseWriter, r *http.Request) (*sdk.Admission, 
 	return admission, ws
 }
 
-// admit waits for the hello and lets the SDK verify its token. It cannot use the request's context: net/http does not end the
-// context of a connection that has become a WebSocket.
+// admit waits for the hello and lets the SDK verify its token. It cannot use the request's context: net/http does not
+// end the context of a connection that has become a WebSocket.
 func (s *Server) admit(ws *websocket.Conn) (*sdk.Admission, error) {
 	ctx, cancel := context.WithTimeout(s.life, s.cfg.HelloTimeout)
 	defer cancel()

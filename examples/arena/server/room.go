@@ -27,8 +27,8 @@ func newRooms(cfg Config, ended func(string), closed <-chan struct{}) *rooms {
 	return &rooms{log: cfg.Logger, emptyFor: cfg.EmptyFor, ended: ended, closed: closed, openRooms: map[string]*room{}}
 }
 
-// enter adds a connection to the room of its session. The first one opens the room, whose mode and size are in its token. All
-// modes of the arena have the same rules; the mode is only shown.
+// enter adds a connection to the room of its session. The first one opens the room, whose mode and size are in its
+// token. All modes of the arena have the same rules; the mode is only shown.
 func (r *rooms) enter(c *conn) *room {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -119,7 +119,8 @@ func (p *room) steer(c *conn, heading game.Point) {
 	}
 }
 
-// tick advances the world, sends it to all players, and returns their number. The state is encoded once for all of them.
+// tick advances the world, sends it to all players, and returns their number. The state is encoded once for all of
+// them.
 func (p *room) tick() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()

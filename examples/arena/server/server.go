@@ -1,8 +1,8 @@
-// Package server is the arena's game server: it accepts WebSocket connections and runs one room per session. It admits only
-// players whose session token it has verified and the director has redeemed.
+// Package server is the arena's game server: it accepts WebSocket connections and runs one room per session. It admits
+// only players whose session token it has verified and the director has redeemed.
 //
-// The rules of the game are in ../game. The SDK sends heartbeats and reports which players joined and left; this package
-// calls its Admit, Leave and End.
+// The rules of the game are in ../game. The SDK sends heartbeats and reports which players joined and left; this
+// package calls its Admit, Leave and End.
 package server
 
 import (
@@ -32,8 +32,8 @@ type Config struct {
 	Listen string
 	// DirectorSaysEndpoint is set for a deployed server: the director knows from the provider where players connect.
 	DirectorSaysEndpoint bool
-	// Advertise is the URL at which players connect. Default "ws://<address listened on>/play", with the host name when the
-	// server listens on all addresses, as in a container.
+	// Advertise is the URL at which players connect. Default "ws://<address listened on>/play", with the host name when
+	// the server listens on all addresses, as in a container.
 	Advertise string
 	// HeartbeatEvery should be a third of the director's lease. Default 5 s.
 	HeartbeatEvery time.Duration
@@ -62,7 +62,8 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Deployed returns the configuration with what the director has decided for a deployment: who the server is, and the port of this name.
+// Deployed returns the configuration with what the director has decided for a deployment: who the server is, and the
+// port of this name.
 func (c Config) Deployed(d sdk.Deployment, port string) Config {
 	c.FleetToken, c.InstanceID, c.Region = d.Server.FleetToken, d.Server.InstanceID, d.Server.Region
 	c.Modes, c.Capacity = d.Server.Modes, d.Server.Capacity
@@ -142,8 +143,8 @@ func (s *Server) Endpoint() string { return s.fleet.Endpoint() }
 // Players is the number of players who are connected now.
 func (s *Server) Players() int { return s.rooms.players() }
 
-// Run serves until SIGTERM, Ctrl-C or the end of ctx, then drains, gives matches up to grace to finish, and deregisters. It returns
-// [sdk.ErrSuperseded] when another process has taken the instance id.
+// Run serves until SIGTERM, Ctrl-C or the end of ctx, then drains, gives matches up to grace to finish, and
+// deregisters. It returns [sdk.ErrSuperseded] when another process has taken the instance id.
 func (s *Server) Run(ctx context.Context, grace time.Duration) error {
 	err := s.fleet.RunUntilSignal(ctx, grace)
 	s.close()

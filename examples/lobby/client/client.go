@@ -1,7 +1,9 @@
-// Package client is a small client of the realtime lobby in Go: it keeps a session over any number of connections, makes requests, and keeps
-// the state of the session's rooms. docs/nexis.md describes the messages. Clients in browsers and in Node use the TypeScript SDK of Nexis instead.
+// Package client is a small client of the realtime lobby in Go: it keeps a session over any number of connections,
+// makes requests, and keeps the state of the session's rooms. docs/nexis.md describes the messages. Clients in browsers
+// and in Node use the TypeScript SDK of Nexis instead.
 //
-// client.go has what callers use, connection.go connects and reads, room.go keeps the states, and token.go is what a game's backend does.
+// client.go has what callers use, connection.go connects and reads, room.go keeps the states, and token.go is what a
+// game's backend does.
 package client
 
 import (
@@ -20,7 +22,8 @@ import (
 type Options struct {
 	URLs  []string // of the replicas, such as ws://127.0.0.1:4000. The client connects to the first that accepts it
 	Token string   // see [Backend]
-	// OnEvent, if it is not nil, is called with each event but states and answers, in their order and one at a time. It must not wait for the client.
+	// OnEvent, if it is not nil, is called with each event but states and answers, in their order and one at a time. It
+	// must not wait for the client.
 	OnEvent func(Event)
 }
 
@@ -40,11 +43,12 @@ type Error struct {
 // Error implements error.
 func (e *Error) Error() string { return fmt.Sprintf("%s (%s)", e.Text, e.Code) }
 
-// ErrDisconnected means that the connection ended before the answer arrived: the request may have been carried out or not.
+// ErrDisconnected means that the connection ended before the answer arrived: the request may have been carried out or
+// not.
 var ErrDisconnected = errors.New("the connection ended before the answer arrived")
 
-// Client is a session of the lobby. When its connection ends, it connects again, by turns to all URLs, and resumes its session with all rooms. Safe for
-// concurrent use.
+// Client is a session of the lobby. When its connection ends, it connects again, by turns to all URLs, and resumes its
+// session with all rooms. Safe for concurrent use.
 type Client struct {
 	options Options
 	end     context.CancelFunc
@@ -68,7 +72,8 @@ type Status struct {
 	Resumed   int // how often it has resumed the session after a connection had ended
 }
 
-// Connect opens a session. The caller closes the client. Errors: [*Error] for a token that is refused; no URL can be reached.
+// Connect opens a session. The caller closes the client. Errors: [*Error] for a token that is refused; no URL can be
+// reached.
 func Connect(ctx context.Context, o Options) (*Client, error) {
 	c := &Client{options: o, ended: make(chan struct{}), changed: make(chan struct{}), rooms: map[string]Room{}, calls: map[string]chan reply{}}
 	var failed error
@@ -106,7 +111,8 @@ func (c *Client) Room(id string) (r Room, member bool) {
 	return r.clone(), member
 }
 
-// Await waits until a condition holds. It is judged after each event, state, and change of the connection. Errors: ctx ended, or the client.
+// Await waits until a condition holds. It is judged after each event, state, and change of the connection. Errors: ctx
+// ended, or the client.
 func (c *Client) Await(ctx context.Context, holds func() bool) error {
 	for {
 		c.mu.Lock()
@@ -138,8 +144,8 @@ type reply struct {
 	err error
 }
 
-// Call makes a request and decodes its answer into answer, unless that is nil. It waits while the client is not connected. Errors: [*Error],
-// [ErrDisconnected]; ctx ended.
+// Call makes a request and decodes its answer into answer, unless that is nil. It waits while the client is not
+// connected. Errors: [*Error], [ErrDisconnected]; ctx ended.
 func (c *Client) Call(ctx context.Context, kind, room string, p, answer any) error {
 	if err := c.Await(ctx, func() bool { return c.Status().Connected }); err != nil {
 		return err
@@ -191,8 +197,9 @@ func (r reply) decode(answer any) error {
 	return json.Unmarshal(r.p, answer)
 }
 
-// Repeat makes a request again after the connection had ended or where the server was not available. Only requests that may be carried out twice
-// should be repeated: room.join_or_create, room.leave, matchmaking.enqueue, matchmaking.dequeue and match.resolve. Errors: those of [Client.Call].
+// Repeat makes a request again after the connection had ended or where the server was not available. Only requests that
+// may be carried out twice should be repeated: room.join_or_create, room.leave, matchmaking.enqueue,
+// matchmaking.dequeue and match.resolve. Errors: those of [Client.Call].
 func (c *Client) Repeat(ctx context.Context, kind, room string, p, answer any) error {
 	for {
 		err := c.Call(ctx, kind, room, p, answer)

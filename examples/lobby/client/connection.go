@@ -103,7 +103,8 @@ func (c *Client) run(ctx context.Context) {
 	c.signal()
 }
 
-// reopen connects to the replicas by turns. Errors: ctx ended; the token or its key was refused, which no other replica would accept.
+// reopen connects to the replicas by turns. Errors: ctx ended; the token or its key was refused, which no other replica
+// would accept.
 func (c *Client) reopen(ctx context.Context) error {
 	for wait := firstPause; ; wait = min(2*wait, lastPause) {
 		for _, url := range c.otherMembers() {

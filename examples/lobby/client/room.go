@@ -43,7 +43,8 @@ type change struct {
 	} `json:"ops"`
 }
 
-// state takes a snapshot or a patch, and returns what the server must get: the acknowledgement, or a request for a snapshot where a patch is missing.
+// state takes a snapshot or a patch, and returns what the server must get: the acknowledgement, or a request for a
+// snapshot where a patch is missing.
 func (c *Client) state(f frame) (answer frame, ok bool) {
 	var next change
 	if json.Unmarshal(f.P, &next) != nil {

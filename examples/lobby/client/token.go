@@ -9,7 +9,8 @@ import (
 	"net/http"
 )
 
-// Backend is what a game's own backend does: it makes tokens for players who have logged in. Its token must not be known to players.
+// Backend is what a game's own backend does: it makes tokens for players who have logged in. Its token must not be
+// known to players.
 type Backend struct {
 	URL           string // of the control API, such as http://127.0.0.1:3000
 	InternalToken string

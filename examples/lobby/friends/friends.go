@@ -1,5 +1,6 @@
-// Package friends is what a game's client does with the realtime lobby, from the invitation to the game: friends meet in a private lobby, chat, become
-// ready, queue together, and play a match on a game server. docs/how-to/lobbies.md explains the messages.
+// Package friends is what a game's client does with the realtime lobby, from the invitation to the game: friends meet
+// in a private lobby, chat, become ready, queue together, and play a match on a game server. docs/how-to/lobbies.md
+// explains the messages.
 //
 // friends.go is one of them, group.go what they do together, and play.go their game.
 package friends

@@ -61,7 +61,8 @@ func (g Group) Meet(ctx context.Context, room string) error {
 	})
 }
 
-// Chat lets each friend say something at the same time as the others, and waits until all have heard everything. It returns what they heard.
+// Chat lets each friend say something at the same time as the others, and waits until all have heard everything. It
+// returns what they heard.
 func (g Group) Chat(ctx context.Context, room, text string) ([]Line, error) {
 	before := len(g[0].LinesHeard(room))
 	err := g.each(ctx, func(ctx context.Context, f *Friend) error { return f.Say(ctx, room, text) })
@@ -89,7 +90,8 @@ func (g Group) SameState(room string) bool {
 	})
 }
 
-// Start makes everybody ready and queues the group for a room type. All join the room of the match that the director finds.
+// Start makes everybody ready and queues the group for a room type. All join the room of the match that the director
+// finds.
 func (g Group) Start(ctx context.Context, room, roomType string, latencies map[string]int) (Match, error) {
 	host := g[0]
 	err := g.each(ctx, func(ctx context.Context, f *Friend) error {

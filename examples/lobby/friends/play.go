@@ -18,8 +18,8 @@ type Seat struct {
 	SessionToken string `json:"session_token"`
 }
 
-// Seat returns the friend's place in a match, whose room the friend has joined. Errors: [*client.Error] with the code "refused" for a match without
-// a game server.
+// Seat returns the friend's place in a match, whose room the friend has joined. Errors: [*client.Error] with the code
+// "refused" for a match without a game server.
 func (f *Friend) Seat(ctx context.Context, room string) (s Seat, err error) {
 	err = f.Repeat(ctx, "match.resolve", room, map[string]any{}, &s)
 	return s, err
@@ -28,8 +28,8 @@ func (f *Friend) Seat(ctx context.Context, room string) (s Seat, err error) {
 // silentFor is how long a game server may be silent. It sends the world ten times a second.
 const silentFor = 5 * time.Second
 
-// Play plays the game of examples/arena until ctx ends, and chases coins. admitted is called when the game server has admitted the player. Errors:
-// the game server refuses the player, or ends the connection.
+// Play plays the game of examples/arena until ctx ends, and chases coins. admitted is called when the game server has
+// admitted the player. Errors: the game server refuses the player, or ends the connection.
 func (f *Friend) Play(ctx context.Context, s Seat, admitted func()) error {
 	ws, _, err := websocket.Dial(ctx, s.Endpoint, nil)
 	if err != nil {

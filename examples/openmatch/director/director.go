@@ -1,5 +1,5 @@
-// Package director is a director for Open Match: for each of its profiles it fetches matches in a loop, allocates a game server
-// for each match, and assigns the tickets of its players to that server.
+// Package director is a director for Open Match: for each of its profiles it fetches matches in a loop, allocates a
+// game server for each match, and assigns the tickets of its players to that server.
 package director
 
 import (
@@ -25,8 +25,8 @@ type Director struct {
 // failurePause is the pause after an error of Open Match.
 const failurePause = time.Second
 
-// Run serves all profiles until ctx ends. It fetches them at the same time, so that Open Match evaluates their proposals
-// together.
+// Run serves all profiles until ctx ends. It fetches them at the same time, so that Open Match evaluates their
+// proposals together.
 func (d *Director) Run(ctx context.Context) {
 	var profiles sync.WaitGroup
 	for _, profile := range d.Profiles {
@@ -69,7 +69,8 @@ func (d *Director) fetch(ctx context.Context, profile *pb.MatchProfile) error {
 	}
 }
 
-// assign assigns the players of a match to a game server. When none can be allocated, their tickets return to the queue.
+// assign assigns the players of a match to a game server. When none can be allocated, their tickets return to the
+// queue.
 func (d *Director) assign(ctx context.Context, match *pb.Match) error {
 	ids := make([]string, len(match.GetTickets()))
 	for i, ticket := range match.GetTickets() {

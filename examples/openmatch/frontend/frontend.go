@@ -1,5 +1,5 @@
-// Package frontend is a game frontend for Open Match: it creates a ticket for each player of the game's clients, and returns
-// the address that the player was assigned to.
+// Package frontend is a game frontend for Open Match: it creates a ticket for each player of the game's clients, and
+// returns the address that the player was assigned to.
 package frontend
 
 import (
@@ -32,8 +32,8 @@ var ErrNobody = errors.New("nobody to play with")
 // deleteTimeout bounds deleting the ticket, also after the player's context has ended.
 const deleteTimeout = 5 * time.Second
 
-// Play queues a player and waits for a match. Errors: ErrNobody, the end of ctx, errors of Open Match. The ticket is deleted in
-// every case.
+// Play queues a player and waits for a match. Errors: ErrNobody, the end of ctx, errors of Open Match. The ticket is
+// deleted in every case.
 func (f *Frontend) Play(ctx context.Context, player Player) (connection string, err error) {
 	ticket, err := f.OpenMatch.CreateTicket(ctx, &pb.CreateTicketRequest{Ticket: &pb.Ticket{SearchFields: &pb.SearchFields{
 		Tags:       []string{player.Mode},
@@ -66,5 +66,6 @@ func (f *Frontend) assignment(ctx context.Context, id string) (connection string
 func (f *Frontend) leave(ctx context.Context, id string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), deleteTimeout)
 	defer cancel()
-	_, _ = f.OpenMatch.DeleteTicket(ctx, &pb.DeleteTicketRequest{TicketId: id}) // otherwise it could be matched without a player
+	// otherwise it could be matched without a player
+	_, _ = f.OpenMatch.DeleteTicket(ctx, &pb.DeleteTicketRequest{TicketId: id})
 }

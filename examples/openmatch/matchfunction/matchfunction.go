@@ -1,6 +1,6 @@
-// Package matchfunction is a match function for Open Match: Open Match calls it with a profile, it queries the tickets in the
-// profile's pools and proposes duels of two players with similar skill. It assigns nothing: of proposals that share a player
-// Open Match's evaluator keeps the one with the best score, and the director gets that one.
+// Package matchfunction is a match function for Open Match: Open Match calls it with a profile, it queries the tickets
+// in the profile's pools and proposes duels of two players with similar skill. It assigns nothing: of proposals that
+// share a player Open Match's evaluator keeps the one with the best score, and the director gets that one.
 package matchfunction
 
 import (

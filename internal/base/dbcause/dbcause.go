@@ -1,5 +1,5 @@
-// Package dbcause says why a database refused a call or did not answer, in the words of Postgres or of the network, and what to do about it.
-// doctor, /readyz and the commands use the same table, so that they give the same remedy.
+// Package dbcause says why a database refused a call or did not answer, in the words of Postgres or of the network, and
+// what to do about it. doctor, /readyz and the commands use the same table, so that they give the same remedy.
 package dbcause
 
 import (
@@ -18,7 +18,8 @@ import (
 
 // Cause is why a call of the database failed.
 type Cause struct {
-	Words   string // of Postgres, with its SQLSTATE, or of the network; without addresses, names and secrets of the connection
+	// of Postgres, with its SQLSTATE, or of the network; without addresses, names and secrets of the connection
+	Words   string
 	Do      string // what to do
 	Section string // the heading in docs/operators.md that says more
 }
@@ -30,7 +31,8 @@ const (
 	writesSection      = "The database refuses writes"
 )
 
-// FromError returns the cause of an error. known is false where the table has none: then Words is empty and Do is general.
+// FromError returns the cause of an error. known is false where the table has none: then Words is empty and Do is
+// general.
 func FromError(err error) (c Cause, known bool) {
 	if pg, is := errors.AsType[*pgconn.PgError](err); is {
 		c, known = ofState(pg.Code)

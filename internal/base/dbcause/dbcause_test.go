@@ -18,8 +18,8 @@ import (
 	"github.com/lattice-director/director/internal/base/dbcause"
 )
 
-// Pins a cause that is not recognized, one without a remedy, one that sends an operator to a section that is not there, and one that prints where
-// the database is.
+// Pins a cause that is not recognized, one without a remedy, one that sends an operator to a section that is not there,
+// and one that prints where the database is.
 func TestEachCauseHasItsRemedy(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../../docs/operators.md")

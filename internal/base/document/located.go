@@ -1,5 +1,5 @@
-// Package document reads the YAML of documents that people write, within limits, and holds their problems with their positions. Profiles
-// and pool files share it.
+// Package document reads the YAML of documents that people write, within limits, and holds their problems with their
+// positions. Profiles and pool files share it.
 package document
 
 import (

@@ -1,4 +1,5 @@
-// Package endpoint judges what players dial. Game servers and providers often report what a server binds instead, such as 0.0.0.0.
+// Package endpoint judges what players dial. Game servers and providers often report what a server binds instead, such
+// as 0.0.0.0.
 package endpoint
 
 import (
@@ -17,8 +18,8 @@ const Allowed = "what players dial, not what the server binds: host:port ([host]
 
 var written = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9+.-]*://[\x21-\x7E]+|(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+):[0-9]{1,5})$`)
 
-// IsDialable reports whether a text is host:port or a URL that players could dial: its host is no address that stands for all or many hosts,
-// and its port exists.
+// IsDialable reports whether a text is host:port or a URL that players could dial: its host is no address that stands
+// for all or many hosts, and its port exists.
 func IsDialable(text string) bool {
 	if len(text) > MaxBytes || !written.MatchString(text) {
 		return false
@@ -47,7 +48,8 @@ func IsDialableHost(host string) bool {
 
 var broadcast = netip.AddrFrom4([4]byte{255, 255, 255, 255})
 
-// IsDialableAddress reports whether a text is an IP address and a port that players could dial, which netcode connect tokens need.
+// IsDialableAddress reports whether a text is an IP address and a port that players could dial, which netcode connect
+// tokens need.
 func IsDialableAddress(text string) bool {
 	_, err := netip.ParseAddrPort(text)
 	return err == nil && IsDialable(text)

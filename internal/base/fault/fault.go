@@ -1,5 +1,6 @@
-// Package fault holds the errors that this system returns on purpose: a kind, which each protocol maps to its own statuses, a stable
-// code, and a detail for people. It imports nothing of ours, so that faces, engines and the sidecar need no store for an error.
+// Package fault holds the errors that this system returns on purpose: a kind, which each protocol maps to its own
+// statuses, a stable code, and a detail for people. It imports nothing of ours, so that faces, engines and the sidecar
+// need no store for an error.
 package fault
 
 import (
@@ -28,16 +29,19 @@ const (
 // Error is an answer that is given on purpose. Code is stable and machine-readable; Detail is for people
 // and may be shown to the caller; Err, the cause, may not.
 type Error struct {
-	Kind       Kind
-	Code       string
-	Detail     string
-	Field      string        // for Invalid: the field that is outside its limits
-	RetryAfter time.Duration // for Unavailable and TooMany, and NoCapacity with an Outlook: when another try makes sense
+	Kind   Kind
+	Code   string
+	Detail string
+	Field  string // for Invalid: the field that is outside its limits
+	// for Unavailable and TooMany, and NoCapacity with an Outlook: when another try makes sense
+	RetryAfter time.Duration
 	Err        error
 
-	Incarnation string   // for instance_taken: the one that is registered
-	Outlook     *Outlook // for NoCapacity: of the pool of the mode; nil where no pool serves it, or the request waits for none
-	TicketID    string   // for ticket_exists and party_conflict: the ticket that is in the way, where the caller is its member
+	Incarnation string // for instance_taken: the one that is registered
+	// for NoCapacity: of the pool of the mode; nil where no pool serves it, or the request waits for none
+	Outlook *Outlook
+	// for ticket_exists and party_conflict: the ticket that is in the way, where the caller is its member
+	TicketID string
 }
 
 // Error implements error.
@@ -62,8 +66,8 @@ func New(k Kind, code, format string, args ...any) *Error {
 	return &Error{Kind: k, Code: code, Detail: fmt.Sprintf(format, args...)}
 }
 
-// RetryAfter is the delay that callers get while Postgres is unavailable: long enough to prevent a storm of retries, short
-// enough to resume soon after Postgres is back.
+// RetryAfter is the delay that callers get while Postgres is unavailable: long enough to prevent a storm of retries,
+// short enough to resume soon after Postgres is back.
 const RetryAfter = time.Second
 
 // NewUnavailable returns an error of kind Unavailable: nothing was decided, or the outcome is unknown because of err.

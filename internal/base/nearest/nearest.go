@@ -3,9 +3,9 @@ package nearest
 
 import "strings"
 
-// Name returns the name of known with the smallest Levenshtein distance to name, the first of equals, or "" when all are farther
-// away than limit. The distance is the number of bytes to insert, delete or replace. One comparison takes time in proportion
-// to the product of both lengths, so the caller bounds the names and their number.
+// Name returns the name of known with the smallest Levenshtein distance to name, the first of equals, or "" when all
+// are farther away than limit. The distance is the number of bytes to insert, delete or replace. One comparison takes
+// time in proportion to the product of both lengths, so the caller bounds the names and their number.
 func Name(name string, known []string, limit int) string {
 	return pick(name, known, limit, func(s string) string { return s })
 }

@@ -1,5 +1,5 @@
-// Package panics turns a panic into an error of the function that panicked. A panic that nothing recovers ends the process,
-// and with it the calls of all other callers.
+// Package panics turns a panic into an error of the function that panicked. A panic that nothing recovers ends the
+// process, and with it the calls of all other callers.
 package panics
 
 import (

@@ -39,7 +39,8 @@ func TestWithoutAPanicTheErrorPasses(t *testing.T) {
 	require.ErrorIs(t, g.Do("x", func() error { panic(own) }), panics.ErrInternal, "without a log and a counter")
 }
 
-// Pins a panic that is logged and counted twice: by the batch that caught it, and again by a guard around the batch's caller.
+// Pins a panic that is logged and counted twice: by the batch that caught it, and again by a guard around the batch's
+// caller.
 func TestAnErrorOfAPanicCaughtBelowPasses(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer

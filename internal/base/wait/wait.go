@@ -32,7 +32,8 @@ func ForWake(ctx context.Context, d time.Duration, channel <-chan struct{}) (wok
 	}
 }
 
-// Wake sends on a wake-up channel of capacity 1 without blocking: a wake-up that is pending already stands for this one, too.
+// Wake sends on a wake-up channel of capacity 1 without blocking: a wake-up that is pending already stands for this
+// one, too.
 func Wake(channel chan<- struct{}) {
 	select {
 	case channel <- struct{}{}:

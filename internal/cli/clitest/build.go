@@ -31,8 +31,8 @@ var (
 
 func director() string { return filepath.Join(built, "director") }
 
-// BuildDirector compiles the director, once in a test process, and returns the path of the binary. TestMain removes it with
-// RemoveDirector.
+// BuildDirector compiles the director, once in a test process, and returns the path of the binary. TestMain removes it
+// with RemoveDirector.
 func BuildDirector(t testing.TB) string {
 	t.Helper()
 	if err := compile(); err != nil {

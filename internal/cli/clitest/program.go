@@ -1,4 +1,5 @@
-// Package clitest runs the programs of this repository, inside their tests or built for them, and calls the servers that they start.
+// Package clitest runs the programs of this repository, inside their tests or built for them, and calls the servers
+// that they start.
 package clitest
 
 import (

@@ -67,8 +67,8 @@ func (i Issuer) JWK() []byte {
 	return append(text, '\n')
 }
 
-// Read reads the private key from a file with a JWK. Errors: the file cannot be read, or has no such key; an error never quotes
-// the file's content.
+// Read reads the private key from a file with a JWK. Errors: the file cannot be read, or has no such key; an error
+// never quotes the file's content.
 func Read(path string) (Issuer, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {

@@ -1,8 +1,8 @@
 //go:build linux || darwin
 
-// Package lastwill runs a shell command after this process has ended, for whatever reason, including SIGKILL. A small shell
-// waits on a pipe whose write end only this process holds; the kernel closes that end when the process ends. The command
-// removes what a killed test or a crashed `director dev` would leave behind.
+// Package lastwill runs a shell command after this process has ended, for whatever reason, including SIGKILL. A small
+// shell waits on a pipe whose write end only this process holds; the kernel closes that end when the process ends. The
+// command removes what a killed test or a crashed `director dev` would leave behind.
 package lastwill
 
 import (
@@ -14,8 +14,8 @@ import (
 	"syscall"
 )
 
-// Leave makes a shell run line, with args as $1, $2 and so on, after this process has ended. The returned function cancels
-// that; it may be called several times. Leave is safe for concurrent use.
+// Leave makes a shell run line, with args as $1, $2 and so on, after this process has ended. The returned function
+// cancels that; it may be called several times. Leave is safe for concurrent use.
 func Leave(line string, args ...string) (revoke func(), err error) {
 	read, write, err := pipe()
 	if err != nil {
@@ -39,8 +39,8 @@ func Leave(line string, args ...string) (revoke func(), err error) {
 	}), nil
 }
 
-// pipe returns the write end as a file descriptor and not as an os.File: the garbage collector closes an os.File without
-// references, and the command would then run while this process lives.
+// pipe returns the write end as a file descriptor and not as an os.File: the garbage collector closes an os.File
+// without references, and the command would then run while this process lives.
 func pipe() (read *os.File, write int, err error) {
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()

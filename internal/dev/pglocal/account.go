@@ -54,8 +54,8 @@ func (a account) chown(path string) error {
 	return os.Lchown(path, int(a.uid), int(a.gid))
 }
 
-// privateDir makes a directory that only the account may enter. An existing one must belong to this process's user or to
-// the account.
+// privateDir makes a directory that only the account may enter. An existing one must belong to this process's user or
+// to the account.
 func (a account) privateDir(path string) error {
 	if err := os.Mkdir(path, 0o700); err != nil && !os.IsExist(err) {
 		return err
@@ -75,8 +75,8 @@ func (a account) privateDir(path string) error {
 	return os.Chmod(path, 0o700)
 }
 
-// checkReach returns an error that names the first directory on the way to path that the account may not enter. It does not
-// check the user of this process.
+// checkReach returns an error that names the first directory on the way to path that the account may not enter. It does
+// not check the user of this process.
 func (a account) checkReach(path string) error {
 	if !a.isOtherUser {
 		return nil

@@ -26,12 +26,12 @@ type Cluster struct {
 	password string
 }
 
-// Start runs the cluster in o.Dir and returns when it accepts connections. It makes the cluster if there is none, and keeps
-// the data of an existing one. ctx bounds the start only. The server ends with this process, for whatever reason that ends.
-// Start first stops a server that an earlier process left running.
+// Start runs the cluster in o.Dir and returns when it accepts connections. It makes the cluster if there is none, and
+// keeps the data of an existing one. ctx bounds the start only. The server ends with this process, for whatever reason
+// that ends. Start first stops a server that an earlier process left running.
 //
-// Errors: [ErrNotInstalled]; an [*InUseError] while another process runs this cluster; a data directory of another major
-// version; else an error with the output of Postgres.
+// Errors: [ErrNotInstalled]; an [*InUseError] while another process runs this cluster; a data directory of another
+// major version; else an error with the output of Postgres.
 func Start(ctx context.Context, o Options) (*Cluster, error) {
 	c, err := prepareCluster(ctx, o)
 	if err != nil {
@@ -64,12 +64,12 @@ func prepareCluster(ctx context.Context, o Options) (*Cluster, error) {
 	return c, err
 }
 
-// URL returns the URL of a database of the cluster, such as "postgres", over the Unix socket, as the superuser. It does not
-// change with a restart.
+// URL returns the URL of a database of the cluster, such as "postgres", over the Unix socket, as the superuser. It does
+// not change with a restart.
 func (c *Cluster) URL(database string) string { return c.files.socketURL(database, c.port) }
 
-// TCPURL returns the URL of a database over 127.0.0.1, as the superuser. It contains the password: keep it out of logs. It
-// does not change with a restart. It is only valid with [Options.TCPPort].
+// TCPURL returns the URL of a database over 127.0.0.1, as the superuser. It contains the password: keep it out of logs.
+// It does not change with a restart. It is only valid with [Options.TCPPort].
 func (c *Cluster) TCPURL(database string) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -86,7 +86,8 @@ func (c *Cluster) PID() int {
 	return c.server.pid()
 }
 
-// Done returns a channel that is closed when the current server has ended, stopped or crashed. Each start makes a new one.
+// Done returns a channel that is closed when the current server has ended, stopped or crashed. Each start makes a new
+// one.
 func (c *Cluster) Done() <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -116,8 +117,8 @@ func (c *Cluster) Stop(ctx context.Context) error {
 	return err
 }
 
-// StopImmediate stops the server as a crash would (pg_ctl stop -m immediate): the next start recovers what was committed.
-// It takes milliseconds, or up to five seconds if a backend does not react.
+// StopImmediate stops the server as a crash would (pg_ctl stop -m immediate): the next start recovers what was
+// committed. It takes milliseconds, or up to five seconds if a backend does not react.
 func (c *Cluster) StopImmediate() error {
 	server := c.beginStop()
 	defer c.unlockIfStopped()

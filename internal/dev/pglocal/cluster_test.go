@@ -38,8 +38,8 @@ func TestDataSurvives(t *testing.T) {
 	require.Equal(t, 2, ask[int](t, url, "select count(*)::int from kept"))
 }
 
-// A throwaway cluster may lose data in a crash of the machine, but not in its own crash: tests kill it and count acknowledged
-// rows.
+// A throwaway cluster may lose data in a crash of the machine, but not in its own crash: tests kill it and count
+// acknowledged rows.
 func TestThrowawayKeepsCommitsOverItsOwnCrash(t *testing.T) {
 	t.Parallel()
 	c := start(t, pglocal.Options{Dir: seeded(t)})
@@ -74,7 +74,8 @@ func TestTCPAsksForThePassword(t *testing.T) {
 	require.ErrorContains(t, err, "28P01")
 }
 
-// Pins a killed server (by a user, or by the kernel for lack of memory) that is not reported, or cannot be started again.
+// Pins a killed server (by a user, or by the kernel for lack of memory) that is not reported, or cannot be started
+// again.
 func TestCrashIsReportedAndRecovered(t *testing.T) {
 	t.Parallel()
 	c := start(t, pglocal.Options{Dir: seeded(t), Durable: true})
@@ -91,8 +92,8 @@ func TestCrashIsReportedAndRecovered(t *testing.T) {
 	require.NoError(t, c.Err(), "a requested stop is not a crash")
 }
 
-// Ctrl-C goes to every process of the terminal's group. A server in that group would end before the director has finished
-// its requests.
+// Ctrl-C goes to every process of the terminal's group. A server in that group would end before the director has
+// finished its requests.
 func TestServerHasItsOwnProcessGroup(t *testing.T) {
 	t.Parallel()
 	c := start(t, pglocal.Options{Dir: seeded(t)})
@@ -122,8 +123,8 @@ func TestCancelledStartLeavesNothing(t *testing.T) {
 	start(t, pglocal.Options{Dir: dir})
 }
 
-// initdb takes half a second, in which it can be killed. Pins a partial data directory that is used as a cluster, or blocks a
-// new one.
+// initdb takes half a second, in which it can be killed. Pins a partial data directory that is used as a cluster, or
+// blocks a new one.
 func TestPartialDataDirectoryIsReplaced(t *testing.T) {
 	t.Parallel()
 	dir := scratch(t)

@@ -28,9 +28,9 @@ type Binaries struct {
 	Major int    // 17 for version 17.4
 }
 
-// Find returns the installation to use: that of [EnvBinDir], else the newest in the directories of distributions, Homebrew
-// and Postgres.app, else that on PATH. It ignores versions older than [OldestMajor]. Errors: [ErrNotInstalled]; the
-// installation of EnvBinDir cannot be used.
+// Find returns the installation to use: that of [EnvBinDir], else the newest in the directories of distributions,
+// Homebrew and Postgres.app, else that on PATH. It ignores versions older than [OldestMajor]. Errors:
+// [ErrNotInstalled]; the installation of EnvBinDir cannot be used.
 func Find() (Binaries, error) {
 	return find(func(Binaries) bool { return true })
 }

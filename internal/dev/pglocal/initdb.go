@@ -49,8 +49,8 @@ func binariesFor(o Options, data string, made int) (Binaries, error) {
 		"directory with version %d, or use another data directory", data, made, b.Dir, b.Major, EnvBinDir, made)
 }
 
-// initdb makes the data directory. It gets its final name only when it is complete, so that a run that was killed leaves no
-// partial one under that name.
+// initdb makes the data directory. It gets its final name only when it is complete, so that a run that was killed
+// leaves no partial one under that name.
 func initdb(ctx context.Context, b Binaries, as account, at layout, durable bool) error {
 	if err := os.RemoveAll(at.partial); err != nil {
 		return err

@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// longestSocket is the longest path of a Unix socket, in bytes, on the system with the lowest limit: macOS allows 104 with
-// the final NUL.
+// longestSocket is the longest path of a Unix socket, in bytes, on the system with the lowest limit: macOS allows 104
+// with the final NUL.
 const longestSocket = 103
 
 // layout holds the paths of a cluster's files.
@@ -32,7 +32,8 @@ func layoutOf(dir string) (layout, error) {
 	}, nil
 }
 
-// socketDir returns dir/run or, if that is too long, a path in the temporary directory that depends only on dir and the user.
+// socketDir returns dir/run or, if that is too long, a path in the temporary directory that depends only on dir and the
+// user.
 func socketDir(dir string) string {
 	run := filepath.Join(dir, "run")
 	if len(filepath.Join(run, ".s.PGSQL.65535")) <= longestSocket {

@@ -8,8 +8,8 @@ import (
 	"os"
 )
 
-// InUseError means that another live process runs the cluster. A second process cannot share it, because the cluster ends
-// with the process that started it.
+// InUseError means that another live process runs the cluster. A second process cannot share it, because the cluster
+// ends with the process that started it.
 type InUseError struct {
 	Dir string
 	PID int // the postmaster's process id, 0 if it is not known yet
@@ -45,8 +45,8 @@ func acquire(at layout) (*os.File, error) {
 	}
 }
 
-// makeDir makes the directory. Whatever the umask is, other users may traverse it, because a Postgres that root started runs
-// as another user. Only that user may enter data/ and run/.
+// makeDir makes the directory. Whatever the umask is, other users may traverse it, because a Postgres that root started
+// runs as another user. Only that user may enter data/ and run/.
 func makeDir(dir string) error {
 	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -66,8 +66,8 @@ func stillAt(path string, file *os.File) bool {
 	return err == nil && os.SameFile(opened, named)
 }
 
-// Remove deletes a cluster, and its directory if that is empty then. It first stops a server that its process left running.
-// It returns nil if dir does not exist. Errors: an [*InUseError] if a live process runs the cluster.
+// Remove deletes a cluster, and its directory if that is empty then. It first stops a server that its process left
+// running. It returns nil if dir does not exist. Errors: an [*InUseError] if a live process runs the cluster.
 func Remove(ctx context.Context, dir string) error {
 	at, err := layoutOf(dir)
 	if err != nil {

@@ -22,8 +22,8 @@ import (
 	"github.com/lattice-director/director/internal/dev/pglocal"
 )
 
-// parentEnv makes this test binary a program that starts the cluster in the directory that the variable names, prints the
-// postmaster's pid, and runs until its input ends.
+// parentEnv makes this test binary a program that starts the cluster in the directory that the variable names, prints
+// the postmaster's pid, and runs until its input ends.
 const parentEnv = "PGLOCAL_TEST_PARENT"
 
 func TestMain(m *testing.M) {
@@ -72,7 +72,8 @@ func parent(t *testing.T, program, dir string, as *account) (*exec.Cmd, string) 
 	return cmd, strings.TrimSpace(line)
 }
 
-// scratch returns a directory that Postgres can use whichever user runs the test. A cluster in it is removed at the end.
+// scratch returns a directory that Postgres can use whichever user runs the test. A cluster in it is removed at the
+// end.
 func scratch(t *testing.T) string {
 	t.Helper()
 	base, err := os.MkdirTemp(fastDir(), "pglocal-test-")

@@ -19,7 +19,8 @@ type Options struct {
 	// Durable clusters keep committed transactions through a crash of Postgres or of the machine. Others have
 	// [ThrowawaySettings], which are faster.
 	Durable bool
-	// TCPPort makes the server also listen on 127.0.0.1, with a password; see [Cluster.TCPURL]. 0: only on the Unix socket.
+	// TCPPort makes the server also listen on 127.0.0.1, with a password; see [Cluster.TCPURL]. 0: only on the Unix
+	// socket.
 	TCPPort int
 	// Settings are server settings by their postgresql.conf names. They replace all others except the listen addresses.
 	Settings map[string]string
@@ -29,8 +30,8 @@ type Options struct {
 	Log *slog.Logger
 }
 
-// ThrowawaySettings returns settings of a fast server whose data may be lost in a crash of the machine. A crash of Postgres
-// alone loses no committed transaction, because a commit still waits until the kernel has its write-ahead log.
+// ThrowawaySettings returns settings of a fast server whose data may be lost in a crash of the machine. A crash of
+// Postgres alone loses no committed transaction, because a commit still waits until the kernel has its write-ahead log.
 func ThrowawaySettings() map[string]string {
 	return map[string]string{
 		"fsync":              "off",
@@ -44,7 +45,8 @@ func ThrowawaySettings() map[string]string {
 		"checkpoint_timeout": "1h",
 		// In the data directory, so that it is deleted with it.
 		"dynamic_shared_memory_type": "mmap",
-		// An immediate stop waits for connections that have not authenticated, for example behind a proxy that forwards nothing.
+		// An immediate stop waits for connections that have not authenticated, for example behind a proxy that forwards
+		// nothing.
 		"authentication_timeout": "3s",
 	}
 }
@@ -72,8 +74,8 @@ func (o Options) arguments(at layout, port int) []string {
 	return args
 }
 
-// DefaultDir returns the default directory of `director dev`: /var/lib/director for root, because Postgres could not enter
-// root's home; else $XDG_STATE_HOME/director if that is set, ~/Library/Application Support/director on macOS, and
+// DefaultDir returns the default directory of `director dev`: /var/lib/director for root, because Postgres could not
+// enter root's home; else $XDG_STATE_HOME/director if that is set, ~/Library/Application Support/director on macOS, and
 // ~/.local/state/director elsewhere.
 func DefaultDir() (string, error) {
 	if os.Geteuid() == 0 {

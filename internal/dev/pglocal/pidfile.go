@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// pidFile is the content of postmaster.pid, which a postmaster writes into its data directory. Line 1 is its process id,
-// line 8 its state.
+// pidFile is the content of postmaster.pid, which a postmaster writes into its data directory. Line 1 is its process
+// id, line 8 its state.
 type pidFile struct {
 	pid   int
 	state string // "starting", "ready", "stopping" or, on a standby, "standby"

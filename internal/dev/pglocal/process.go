@@ -21,8 +21,8 @@ type process struct {
 	lock *os.File
 }
 
-// launch starts cmd as the account. The process gets deathSignal when this process ends. lock is the directory's lock, which
-// is kept until then; it may be nil.
+// launch starts cmd as the account. The process gets deathSignal when this process ends. lock is the directory's lock,
+// which is kept until then; it may be nil.
 func launch(cmd *exec.Cmd, as account, deathSignal syscall.Signal, lock *os.File) (*process, error) {
 	cmd.SysProcAttr = attributes(as, deathSignal)
 	cmd.Dir = "/" // the account may not enter the current one
@@ -33,8 +33,8 @@ func launch(cmd *exec.Cmd, as account, deathSignal syscall.Signal, lock *os.File
 	return p, <-started
 }
 
-// run starts the program and waits for its end on one locked thread: on Linux the kernel sends the death signal when the
-// thread that started the program ends, and without the lock the runtime may end a thread at any time.
+// run starts the program and waits for its end on one locked thread: on Linux the kernel sends the death signal when
+// the thread that started the program ends, and without the lock the runtime may end a thread at any time.
 func (p *process) run(deathSignal syscall.Signal, started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -77,8 +77,8 @@ func (p *process) end(ctx context.Context, signal syscall.Signal) error {
 	}
 }
 
-// environment returns the variables that a server needs. It excludes those that would change its behaviour (PGDATA, LANG)
-// and the director's secrets.
+// environment returns the variables that a server needs. It excludes those that would change its behaviour (PGDATA,
+// LANG) and the director's secrets.
 func environment(ours []string) []string {
 	kept := []string{"PATH", "TZ", "TMPDIR", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH"}
 	env := []string{"LC_ALL=C"}

@@ -135,7 +135,8 @@ func TestStalePIDFile(t *testing.T) {
 	}
 }
 
-// gone reports whether the process has ended. A zombie counts as ended: in a container it may have no parent that reaps it.
+// gone reports whether the process has ended. A zombie counts as ended: in a container it may have no parent that reaps
+// it.
 func gone(pid int) bool {
 	if syscall.Kill(pid, 0) != nil {
 		return true

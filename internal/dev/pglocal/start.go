@@ -14,8 +14,8 @@ import (
 // logLimit is the size, in bytes, above which a start truncates the server's log.
 const logLimit = 16 << 20
 
-// Start runs a stopped cluster again, at the same URL. It fails if the cluster is running. Otherwise it is like the function
-// [Start].
+// Start runs a stopped cluster again, at the same URL. It fails if the cluster is running. Otherwise it is like the
+// function [Start].
 func (c *Cluster) Start(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -86,8 +86,8 @@ func (c *Cluster) spawn(ctx context.Context, as account, b Binaries) (*process, 
 	return server, nil
 }
 
-// deathSignal is the signal that the server gets when this process ends. A durable cluster stops cleanly, which avoids a
-// recovery at the next start; the others stop immediately.
+// deathSignal is the signal that the server gets when this process ends. A durable cluster stops cleanly, which avoids
+// a recovery at the next start; the others stop immediately.
 func (c *Cluster) deathSignal() syscall.Signal {
 	if c.options.Durable {
 		return syscall.SIGINT

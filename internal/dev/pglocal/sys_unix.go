@@ -17,14 +17,15 @@ func tryLock(file *os.File) (bool, error) {
 	return err == nil, err
 }
 
-// release unlocks the file explicitly. Closing it is not enough, because a child between fork and exec has a copy of it.
+// release unlocks the file explicitly. Closing it is not enough, because a child between fork and exec has a copy of
+// it.
 func release(file *os.File) {
 	_ = syscall.Flock(int(file.Fd()), syscall.LOCK_UN)
 	_ = file.Close()
 }
 
-// attributes are those of a child that runs as the account, does not get the terminal's Ctrl-C, and gets signal when this
-// process ends.
+// attributes are those of a child that runs as the account, does not get the terminal's Ctrl-C, and gets signal when
+// this process ends.
 func attributes(as account, signal syscall.Signal) *syscall.SysProcAttr {
 	attr := &syscall.SysProcAttr{Setpgid: true}
 	if as.isOtherUser {

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// AwaitReady requests the URL every 10 ms until it answers 200. Errors, each with the last lines of the log: the process ended,
-// or ctx did.
+// AwaitReady requests the URL every 10 ms until it answers 200. Errors, each with the last lines of the log: the
+// process ended, or ctx did.
 func (p *Process) AwaitReady(ctx context.Context, url string) error {
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
@@ -42,8 +42,8 @@ func Ready(ctx context.Context, url string) bool {
 	return resp.StatusCode == http.StatusOK
 }
 
-// FreeAddrs returns n different free loopback addresses, host:port. It keeps a listener on each until it has found all, so that
-// they differ. A program that must restart at the same address needs one, instead of port 0.
+// FreeAddrs returns n different free loopback addresses, host:port. It keeps a listener on each until it has found all,
+// so that they differ. A program that must restart at the same address needs one, instead of port 0.
 func FreeAddrs(ctx context.Context, n int) (addrs []string, err error) {
 	if n == 0 {
 		return nil, nil

@@ -1,5 +1,5 @@
-// Package subprocess runs programs that end with the program that started them. The demo, the benchmark's laboratory and the
-// fault tests use it to start directors and game servers.
+// Package subprocess runs programs that end with the program that started them. The demo, the benchmark's laboratory
+// and the fault tests use it to start directors and game servers.
 package subprocess
 
 import (
@@ -24,8 +24,8 @@ type Command struct {
 	Logs string   // the directory of the log; a later process of the same name appends to it
 }
 
-// Process is one run of a [Command]. On Linux the kernel kills it when this program dies, even by kill -9. It does not receive
-// the terminal's Ctrl-C, so that this program can stop its children in order. Safe for concurrent use.
+// Process is one run of a [Command]. On Linux the kernel kills it when this program dies, even by kill -9. It does not
+// receive the terminal's Ctrl-C, so that this program can stop its children in order. Safe for concurrent use.
 type Process struct {
 	command Command
 	cmd     *exec.Cmd
@@ -53,8 +53,8 @@ func (c Command) Start() (*Process, error) {
 
 func (c Command) logPath() string { return filepath.Join(c.Logs, c.Name+".log") }
 
-// run starts the process and waits for its end on a locked thread: on Linux the kernel kills the process when the thread that
-// started it ends, and without the lock the runtime may end a thread at any time.
+// run starts the process and waits for its end on a locked thread: on Linux the kernel kills the process when the
+// thread that started it ends, and without the lock the runtime may end a thread at any time.
 func (p *Process) run(started chan<- error, log *os.File) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -89,8 +89,8 @@ func (p *Process) Running() bool {
 	}
 }
 
-// Err returns how the process ended by itself, with the last lines of its log. It returns nil while the process runs, and after
-// [Process.Stop] or [Process.Kill].
+// Err returns how the process ended by itself, with the last lines of its log. It returns nil while the process runs,
+// and after [Process.Stop] or [Process.Kill].
 func (p *Process) Err() error {
 	if p.Running() || p.stopped.Load() {
 		return nil
@@ -108,8 +108,8 @@ func (p *Process) Kill() {
 	<-p.done
 }
 
-// Stop sends SIGTERM and waits for the end of the process; it kills the process if ctx ends first. Errors: the process did not
-// end in time, had ended by itself before, or ended with an exit code other than 0.
+// Stop sends SIGTERM and waits for the end of the process; it kills the process if ctx ends first. Errors: the process
+// did not end in time, had ended by itself before, or ended with an exit code other than 0.
 func (p *Process) Stop(ctx context.Context) error {
 	if err := p.Err(); err != nil {
 		return err

@@ -1,5 +1,5 @@
-// Package explainer reads the input of an explanation from the database, in short statements: no transaction stays open while an operator
-// waits, and the worker that decides is not involved. match/explain makes the explanation.
+// Package explainer reads the input of an explanation from the database, in short statements: no transaction stays open
+// while an operator waits, and the worker that decides is not involved. match/explain makes the explanation.
 //
 //	explainer.go  the reader, and how many explanations run at a time
 //	ticket.go     why a ticket waits
@@ -39,8 +39,8 @@ type Options struct {
 	MaxCandidates int
 }
 
-// Reader explains tickets and matches. It is safe for concurrent use. It explains one ticket at a time, since each takes a core
-// for up to two seconds; other calls wait until their context ends.
+// Reader explains tickets and matches. It is safe for concurrent use. It explains one ticket at a time, since each
+// takes a core for up to two seconds; other calls wait until their context ends.
 type Reader struct {
 	Options
 

@@ -36,8 +36,8 @@ func (s Survey) WithoutMatch() (n int) {
 	return n
 }
 
-// Survey compares each waiting ticket, of the oldest that fit into MaxCandidates, with the profiles that it asks for. A ticket counts only if
-// it can be in a match of none of them. Errors: TooMany, Unavailable.
+// Survey compares each waiting ticket, of the oldest that fit into MaxCandidates, with the profiles that it asks for. A
+// ticket counts only if it can be in a match of none of them. Errors: TooMany, Unavailable.
 func (r *Reader) Survey(ctx context.Context) (s Survey, err error) {
 	leave, err := r.enter(ctx)
 	if err != nil {
@@ -118,7 +118,8 @@ func (r *Reader) liveProfiles(ctx context.Context) (surveyedProfiles, error) {
 	return all, nil
 }
 
-// count adds a ticket to the group of its first profile and of what it lacks there, unless one of its profiles may match it.
+// count adds a ticket to the group of its first profile and of what it lacks there, unless one of its profiles may
+// match it.
 func (all surveyedProfiles) count(t *match.Ticket, waited time.Duration, groups map[string]*Lacking) {
 	names := t.Profiles
 	if len(names) == 0 {

@@ -9,7 +9,8 @@ import (
 	"github.com/lattice-director/director/internal/matching/explainer"
 )
 
-// Pins a queue of tickets that can never match, of which nobody hears, and one whose tickets only have to wait and is called broken.
+// Pins a queue of tickets that can never match, of which nobody hears, and one whose tickets only have to wait and is
+// called broken.
 func TestSurveyCountsTicketsWithoutMatch(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

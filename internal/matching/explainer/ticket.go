@@ -15,8 +15,8 @@ import (
 	"github.com/lattice-director/director/match/profile"
 )
 
-// Ticket explains a ticket. One that has left the queue is known for as long as its events or its history are kept. Errors:
-// NotFound, "ticket_unknown"; TooMany; Unavailable.
+// Ticket explains a ticket. One that has left the queue is known for as long as its events or its history are kept.
+// Errors: NotFound, "ticket_unknown"; TooMany; Unavailable.
 func (r *Reader) Ticket(ctx context.Context, id string) (explain.Ticket, error) {
 	leave, err := r.enter(ctx)
 	if err != nil {
@@ -179,8 +179,8 @@ const (
 	maxLooked = 200
 )
 
-// askedProfiles returns the profiles that a ticket asks for. For a ticket that asks for none it returns profiles with a pool: first those
-// whose pool admits it. left names further profiles whose pool admits it.
+// askedProfiles returns the profiles that a ticket asks for. For a ticket that asks for none it returns profiles with a
+// pool: first those whose pool admits it. left names further profiles whose pool admits it.
 func (r *Reader) askedProfiles(ctx context.Context, t *match.Ticket) (asked []explain.Asked, left []string, err error) {
 	if len(t.Profiles) > 0 {
 		for i, name := range t.Profiles {

@@ -47,8 +47,9 @@ func (l *Loop) takeShare(ctx context.Context, all []db.ProfileOwner) error {
 	return nil
 }
 
-// shareOf returns which of the profiles that nobody owns are this worker's share: the heaviest first, each goes to the worker that then has
-// least to decide about. All workers compute about the same shares, since each knows the whole queue.
+// shareOf returns which of the profiles that nobody owns are this worker's share: the heaviest first, each goes to the
+// worker that then has least to decide about. All workers compute about the same shares, since each knows the whole
+// queue.
 func (l *Loop) shareOf(free []db.ProfileOwner, workers []db.LoopWorker) map[string]bool {
 	weights, mine := map[uuid.UUID]int{}, map[string]bool{}
 	for _, w := range workers {
@@ -149,8 +150,8 @@ func (l *Loop) documents(ctx context.Context, batch []db.ProfileOwner) (document
 	return documents, err
 }
 
-// adopt begins to decide for a profile by a version, without candidates. It returns false if this release cannot read the version. Matches
-// that were decided by the version before are committed as they are.
+// adopt begins to decide for a profile by a version, without candidates. It returns false if this release cannot read
+// the version. Matches that were decided by the version before are committed as they are.
 func (l *Loop) adopt(ctx context.Context, o db.ProfileOwner, epoch int64, document string) bool {
 	read, err := profile.ParseStored([]byte(document))
 	if err == nil && read.Function != nil && l.Matchmaker == nil {
@@ -175,8 +176,8 @@ func (l *Loop) adopt(ctx context.Context, o db.ProfileOwner, epoch int64, docume
 	return true
 }
 
-// cannotRead remembers a version that a newer release wrote. A profile that is decided by an older version stays with it; another
-// one is left to workers of that release.
+// cannotRead remembers a version that a newer release wrote. A profile that is decided by an older version stays with
+// it; another one is left to workers of that release.
 func (l *Loop) cannotRead(ctx context.Context, name string, version int, err error) {
 	l.unreadableVersions[name] = version // the next look gives it up
 	l.Log.LogAttrs(ctx, slog.LevelError, "profile cannot be read by this release", slog.String("profile", name), slog.Int("version", version), slog.Any("error", err))

@@ -34,7 +34,8 @@ func (b *bundle) decides(name string, version int) {
 	}, 20*time.Second, 50*time.Millisecond)
 }
 
-// waitsForServer is a worker with a match of ada and bo that waits for a server of profile duel, beside a host of another mode.
+// waitsForServer is a worker with a match of ada and bo that waits for a server of profile duel, beside a host of
+// another mode.
 func waitsForServer(t *testing.T, profiles ...string) *bundle {
 	t.Helper()
 	b := setup(t)
@@ -49,7 +50,8 @@ func waitsForServer(t *testing.T, profiles ...string) *bundle {
 	return b
 }
 
-// Pins tickets that waited for ever: their match waited for a server while a new version began to decide, and was dropped then.
+// Pins tickets that waited for ever: their match waited for a server while a new version began to decide, and was
+// dropped then.
 func TestTicketsOfADroppedMatchAreCandidatesOfANewVersion(t *testing.T) {
 	t.Parallel()
 	b := waitsForServer(t, "duel")

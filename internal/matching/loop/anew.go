@@ -19,8 +19,8 @@ const (
 	anewFailed   = "panic"
 )
 
-// beginAnew follows an error of run. After a reading that failed, or a lease that was lost, what this worker knows stays valid: the next look
-// says which profiles are still its own. Otherwise it forgets everything.
+// beginAnew follows an error of run. After a reading that failed, or a lease that was lost, what this worker knows
+// stays valid: the next look says which profiles are still its own. Otherwise it forgets everything.
 func (l *Loop) beginAnew(ctx context.Context, err error) {
 	why, failed := anewFailed, (*readingError)(nil)
 	switch {

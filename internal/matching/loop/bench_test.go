@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// BenchmarkSeatTheQueue seats 10,000 players who queued before the first worker began, in matches of ten. Which of them are left without a
-// match depends on the order of the draws: a few dozen at most.
+// BenchmarkSeatTheQueue seats 10,000 players who queued before the first worker began, in matches of ten. Which of them
+// are left without a match depends on the order of the draws: a few dozen at most.
 func BenchmarkSeatTheQueue(b *testing.B) {
 	const players, left = 10_000, 50
 	for b.Loop() {

@@ -21,8 +21,9 @@ teams: [{name: red, players: 2}, {name: blue, players: 2}]
 rules: [{near: skill, within: 300, widen: [{after: 1s, within: any}]}]
 `
 
-// Workers whose database connection dies in the middle of anything, cancels and overlapping profiles: every ticket is in one match
-// at most, every assigned player has exactly one seat, and no session holds more players than it has seats.
+// Workers whose database connection dies in the middle of anything, cancels and overlapping profiles: every ticket is
+// in one match at most, every assigned player has exactly one seat, and no session holds more players than it has
+// seats.
 func TestTicketsSurviveKilledWorkers(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -15,12 +15,13 @@ const (
 	batchPlayers = 1024
 )
 
-// commitLanes is how many transactions of one game region run at a time while more matches wait than one takes, each on a backend of
-// its own. Each has its share of the region's game servers, since it locks those on which it may open sessions.
+// commitLanes is how many transactions of one game region run at a time while more matches wait than one takes, each on
+// a backend of its own. Each has its share of the region's game servers, since it locks those on which it may open
+// sessions.
 const commitLanes = 2
 
-// commits sends matches to the database: one transaction at a time for each game region, or one in each lane, and one for ready
-// checks, beside each other. What waits meanwhile is the next batch.
+// commits sends matches to the database: one transaction at a time for each game region, or one in each lane, and one
+// for ready checks, beside each other. What waits meanwhile is the next batch.
 type commits struct {
 	store    Store
 	universe string
@@ -105,7 +106,8 @@ func (c *commits) send(ctx context.Context) {
 // sending are the matches under way.
 func (s *lineState) sending() []*job { return slices.Concat(s.sent[:]...) }
 
-// chooseLanes uses all lanes if more matches wait than one transaction takes. Where one is enough it chooses among all game servers.
+// chooseLanes uses all lanes if more matches wait than one transaction takes. Where one is enough it chooses among all
+// game servers.
 func (s *lineState) chooseLanes(to line) {
 	s.lanes = 1
 	if !to.asks && s.batchSize() < len(s.queue) {

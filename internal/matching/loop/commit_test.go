@@ -35,8 +35,8 @@ func jobIn(region string) *job {
 	return &job{match: db.NewMatch{ID: uuid.New(), Regions: []string{region}, Tickets: []db.MatchTicket{{Players: []db.MatchPlayer{{Sub: "ann"}}}}}}
 }
 
-// A long queue of a game region is sent on all lanes, each with its share of the game servers; what fits into one transaction has
-// all of them, and waits until transactions with shares have ended.
+// A long queue of a game region is sent on all lanes, each with its share of the game servers; what fits into one
+// transaction has all of them, and waits until transactions with shares have ended.
 func TestLanesOfAGameRegion(t *testing.T) {
 	t.Parallel()
 	s := slowCommits{begun: make(chan begunCommit, 8), end: make(chan struct{})}

@@ -8,8 +8,9 @@ import (
 	"github.com/lattice-director/director/match/decide"
 )
 
-// decider is the engine of one version of a profile, as the loop sees it. The loop never uses the engine: it queues changes, and begins
-// turns, which apply them and search beside the loop. So a search that lasts delays only its own profile.
+// decider is the engine of one version of a profile, as the loop sees it. The loop never uses the engine: it queues
+// changes, and begins turns, which apply them and search beside the loop. So a search that lasts delays only its own
+// profile.
 type decider struct {
 	search  *searching
 	changes []change // that no turn has applied yet, oldest first
@@ -64,8 +65,8 @@ func (d *decider) end(t *turn) {
 	d.next, d.hasNext = t.next, t.hasNext
 }
 
-// turn is a while in which an engine learns of changes and searches. What it decides depends on the changes and their moments only, not
-// on how the work is divided into turns, unless it is late.
+// turn is a while in which an engine learns of changes and searches. What it decides depends on the changes and their
+// moments only, not on how the work is divided into turns, unless it is late.
 type turn struct {
 	profile *owned
 	decider *decider
@@ -128,7 +129,8 @@ func (t *turn) step(s *searching) bool {
 	return true
 }
 
-// advance goes on to the next decision that time alone makes possible, or to the next change, whichever is earlier; false: there is neither.
+// advance goes on to the next decision that time alone makes possible, or to the next change, whichever is earlier;
+// false: there is neither.
 func (t *turn) advance(s *searching) bool {
 	at, due := t.nextDecision(s)
 	switch {
@@ -142,8 +144,8 @@ func (t *turn) advance(s *searching) bool {
 	return true
 }
 
-// appliesNext reports whether the next change comes before any decision: it belongs to the moment of that decision, or a decision without it
-// would be too late.
+// appliesNext reports whether the next change comes before any decision: it belongs to the moment of that decision, or
+// a decision without it would be too late.
 func (t *turn) appliesNext(s *searching) bool {
 	at := t.changes[0].moment
 	return !t.decides || !at.After(s.decisionAt) || t.now.Sub(at) > t.maxLate
@@ -205,9 +207,10 @@ type change struct {
 type changeKind int
 
 const (
-	candidatesCame     changeKind = iota
-	candidatesLeft                // for good, or into a match of another profile
-	candidatesReturned            // of a proposal that was dropped; an engine that began after the proposal does not have them
+	candidatesCame changeKind = iota
+	candidatesLeft            // for good, or into a match of another profile
+	// of a proposal that was dropped; an engine that began after the proposal does not have them
+	candidatesReturned
 	regionsChanged
 	rosterChanged
 	rosterEnded  // ids are its session

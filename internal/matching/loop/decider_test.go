@@ -58,8 +58,8 @@ func drain(d *decider, now time.Time, template turn) (all []string) {
 
 var whole = turn{decides: true, lasts: time.Hour, maxLate: time.Hour, effort: turnEffort, maxMatches: turnMatches}
 
-// Pins decisions that depend on how busy a worker is: in one turn, or in many that end after each piece of work and of which some begin
-// when more has changed already, a profile makes the same matches at the same moments.
+// Pins decisions that depend on how busy a worker is: in one turn, or in many that end after each piece of work and of
+// which some begin when more has changed already, a profile makes the same matches at the same moments.
 func TestDecisionsDoNotDependOnTurns(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -103,7 +103,8 @@ func TestLateChangesDoNotWaitForADecision(t *testing.T) {
 	require.True(t, next.appliesNext(d.search))
 }
 
-// A profile that may not decide learns of changes all the same, so that they do not pile up, and decides about all of them afterwards.
+// A profile that may not decide learns of changes all the same, so that they do not pile up, and decides about all of
+// them afterwards.
 func TestAPausedProfileLearnsOfChanges(t *testing.T) {
 	t.Parallel()
 	d := newPairs(t)

@@ -1,9 +1,9 @@
-// Package loop runs the director loop: it decides which queued tickets become matches, and commits each match together with
-// its session, seats and assignments. Any number of workers run it. One of them owns each profile and decides for it; the
-// others own other profiles, and take over those of a worker whose lease expires.
+// Package loop runs the director loop: it decides which queued tickets become matches, and commits each match together
+// with its session, seats and assignments. Any number of workers run it. One of them owns each profile and decides for
+// it; the others own other profiles, and take over those of a worker whose lease expires.
 //
-// What lives elsewhere: match/decide decides (pure), db/match_commit.go commits, db/loop_*.go reads the queue and keeps the
-// owners, internal/matching/ticketbody decodes tickets.
+// What lives elsewhere: match/decide decides (pure), db/match_commit.go commits, db/loop_*.go reads the queue and keeps
+// the owners, internal/matching/ticketbody decodes tickets.
 //
 // Following the queue:
 //
@@ -44,7 +44,8 @@
 //	                                        └─────────┘   decided anew
 //	                                                  └─► dropped: its tickets are candidates again, or gone
 //
-// Everything is owned by the goroutine of [Loop.Run], except: the lease, which has a goroutine of its own so that nothing delays it;
-// transactions and calls of functions, which run beside it and hand in their outcomes through a channel; and engines. An engine is used by
-// the goroutine of its turn alone. The loop never touches one: it queues changes, and takes the results of turns.
+// Everything is owned by the goroutine of [Loop.Run], except: the lease, which has a goroutine of its own so that
+// nothing delays it; transactions and calls of functions, which run beside it and hand in their outcomes through a
+// channel; and engines. An engine is used by the goroutine of its turn alone. The loop never touches one: it queues
+// changes, and takes the results of turns.
 package loop

@@ -13,7 +13,8 @@ import (
 	"github.com/lattice-director/director/match"
 )
 
-// entry is what this worker keeps of a ticket, some 400 bytes and its body, and the decoded ticket once a profile has looked at it.
+// entry is what this worker keeps of a ticket, some 400 bytes and its body, and the decoded ticket once a profile has
+// looked at it.
 type entry struct {
 	id           string
 	created      time.Time
@@ -45,8 +46,8 @@ func (e *entry) isFree(now time.Time) bool { return !e.paused && !e.pendingUntil
 // playable reports whether a profile may take the ticket.
 func (e *entry) playable() bool { return e.body != nil }
 
-// ticket returns the decoded ticket: the same to all callers, so that it is decoded once and that its address identifies this version
-// of it. It is safe for concurrent use. Errors: those of [ticketbody.Decode].
+// ticket returns the decoded ticket: the same to all callers, so that it is decoded once and that its address
+// identifies this version of it. It is safe for concurrent use. Errors: those of [ticketbody.Decode].
 func (e *entry) ticket(playerArg string) (*match.Ticket, error) {
 	if t := e.decoded.Load(); t != nil {
 		return t, nil

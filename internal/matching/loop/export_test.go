@@ -2,6 +2,6 @@ package loop
 
 import "time"
 
-// Unhurried makes a loop decide about each ticket at the moment that is due, as a replay does, however late it is and however long a
-// turn lasts. Call it before Run.
+// Unhurried makes a loop decide about each ticket at the moment that is due, as a replay does, however late it is and
+// however long a turn lasts. Call it before Run.
 func (l *Loop) Unhurried() { l.turnTime, l.maxLate = time.Minute, time.Minute }

@@ -16,11 +16,13 @@ import (
 )
 
 const (
-	// functionInterval is how often a function is called while candidates wait and none is new, since its rules may widen with time.
+	// functionInterval is how often a function is called while candidates wait and none is new, since its rules may
+	// widen with time.
 	functionInterval = 5 * time.Second
 	// functionPauseMax bounds the pauses of a function that fails. They double, beginning with the profile's every.
 	functionPauseMax = 30 * time.Second
-	// maxFunctionCalls bounds the concurrent calls of functions on this worker; a call beyond it waits for functionTurn.
+	// maxFunctionCalls bounds the concurrent calls of functions on this worker; a call beyond it waits for
+	// functionTurn.
 	maxFunctionCalls = 64
 	functionTurn     = 100 * time.Millisecond
 )
@@ -125,8 +127,8 @@ func (l *Loop) takeCalls(ctx context.Context) error {
 	return nil
 }
 
-// takeCall finds servers for the accepted matches of a call. If another worker or another version now decides for the profile,
-// it returns their tickets to the queue.
+// takeCall finds servers for the accepted matches of a call. If another worker or another version now decides for the
+// profile, it returns their tickets to the queue.
 func (l *Loop) takeCall(ctx context.Context, c *functionCall) error {
 	l.reportCall(ctx, c)
 	p := l.profiles[c.profileName]
@@ -203,7 +205,8 @@ func (l *Loop) reportCall(ctx context.Context, c *functionCall) {
 	}
 }
 
-// maxWaitOf returns how long a match of these tickets may wait for a server: at most half of the time until their marks expire.
+// maxWaitOf returns how long a match of these tickets may wait for a server: at most half of the time until their marks
+// expire.
 func (l *Loop) maxWaitOf(tickets []string) time.Duration {
 	limit, now := waitAtMost, l.Store.Now()
 	for _, id := range tickets {
@@ -220,7 +223,8 @@ type delayedFree struct {
 	freeAt time.Time
 }
 
-// dropCalls waits for the running calls, whose context has ended, and returns the tickets of their matches to the queue.
+// dropCalls waits for the running calls, whose context has ended, and returns the tickets of their matches to the
+// queue.
 func (l *Loop) dropCalls() {
 	l.calls.goroutines.Wait()
 	for _, c := range append(l.calls.returned, l.calls.delivered()...) {
@@ -267,12 +271,12 @@ func (l *Loop) freeMarked(ctx context.Context) {
 	}
 }
 
-// abandonedFor is how long after a takeover a cycle may still accept proposals of the former owner: until it notices, within its lease
-// of 2 seconds, that the caller is gone.
+// abandonedFor is how long after a takeover a cycle may still accept proposals of the former owner: until it notices,
+// within its lease of 2 seconds, that the caller is gone.
 const abandonedFor = 5 * time.Second
 
-// freeAbandoned returns the tickets of matches that functions proposed to former owners, which cannot commit them any more: when a
-// profile is taken over, and again once no cycle can accept such a match.
+// freeAbandoned returns the tickets of matches that functions proposed to former owners, which cannot commit them any
+// more: when a profile is taken over, and again once no cycle can accept such a match.
 func (l *Loop) freeAbandoned(ctx context.Context) error {
 	epochs := map[string]int64{}
 	for name, p := range l.profiles {

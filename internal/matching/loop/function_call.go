@@ -64,8 +64,9 @@ func (c *calls) delivered() (all []*functionCall) {
 	return all
 }
 
-// functionCall is one call of the function of a profile. First the function proposes, outside any cycle, so that no other caller waits
-// for it. Then a cycle decides which of the proposals become matches, together with those of other callers.
+// functionCall is one call of the function of a profile. First the function proposes, outside any cycle, so that no
+// other caller waits for it. Then a cycle decides which of the proposals become matches, together with those of other
+// callers.
 type functionCall struct {
 	matchmaker  *functions.Matchmaker
 	store       Store
@@ -139,7 +140,8 @@ func (c *functionCall) marked() (all []db.MarkedTickets) {
 	return all
 }
 
-// judge refuses the proposals that cannot be committed, so that they do not take tickets from other proposals in a cycle.
+// judge refuses the proposals that cannot be committed, so that they do not take tickets from other proposals in a
+// cycle.
 func (c *functionCall) judge(ctx context.Context) error {
 	queued, err := c.queued(ctx)
 	if err != nil {
@@ -216,7 +218,8 @@ func (j *functionJudge) refuses(p cycle.Proposal) string {
 	return ""
 }
 
-// refusesTicket returns why a ticket cannot be in a match with these players; "" if it can. It adds the ticket's players to them.
+// refusesTicket returns why a ticket cannot be in a match with these players; "" if it can. It adds the ticket's
+// players to them.
 func (j *functionJudge) refusesTicket(id string, players map[string]bool) string {
 	row, ok := j.queued[id]
 	switch {

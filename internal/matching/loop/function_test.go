@@ -134,7 +134,8 @@ func series(t *testing.T, metrics *prometheus.Registry, name string) int {
 
 const assigned = "SELECT count(*) FROM settled_tickets WHERE assignment IS NOT NULL"
 
-// The players of a function's matches have seats, and the teams that the function named, when anybody learns of the match.
+// The players of a function's matches have seats, and the teams that the function named, when anybody learns of the
+// match.
 func TestAFunctionMakesMatches(t *testing.T) {
 	t.Parallel()
 	f := setupFunctions(t)
@@ -218,7 +219,8 @@ func TestAFunctionFailsAndWorksAgain(t *testing.T) {
 	}
 }
 
-// Matches that cannot be committed are refused before they take a ticket from anybody, and good ones of the same call are made.
+// Matches that cannot be committed are refused before they take a ticket from anybody, and good ones of the same call
+// are made.
 func TestAFunctionProposesGarbage(t *testing.T) {
 	t.Parallel()
 	f := setupFunctions(t)

@@ -18,13 +18,14 @@ const (
 	gatherFor = time.Second
 	// lastWrite bounds what the historian writes when the worker stops.
 	lastWrite = time.Second
-	// unwrittenTickets bounds what is not written yet: of matched tickets and of sightings, the oldest beyond it are dropped.
+	// unwrittenTickets bounds what is not written yet: of matched tickets and of sightings, the oldest beyond it are
+	// dropped.
 	unwrittenTickets = 20_000
 )
 
-// historian writes what only replays and explanations read, after the fact, so that no player waits for it: the history of tickets that
-// this worker has matched, and when it saw others come and leave. What it has not written is lost when the process is killed. Safe for
-// concurrent use.
+// historian writes what only replays and explanations read, after the fact, so that no player waits for it: the history
+// of tickets that this worker has matched, and when it saw others come and leave. What it has not written is lost when
+// the process is killed. Safe for concurrent use.
 type historian struct {
 	store       Store
 	universe    string
@@ -195,8 +196,8 @@ func (l *Loop) ticketLeft(e *entry) {
 	}
 }
 
-// sightWaiting records when the tickets were first seen that have waited for some seconds. They enter the history only when they leave,
-// and have a part in searches meanwhile.
+// sightWaiting records when the tickets were first seen that have waited for some seconds. They enter the history only
+// when they leave, and have a part in searches meanwhile.
 func (l *Loop) sightWaiting() {
 	var sightings []db.Sighting
 	before, q := l.lastMoment.Add(-sightAfter), l.queue

@@ -55,8 +55,8 @@ func (l *Loop) readHosts(ctx context.Context) error {
 	return nil
 }
 
-// regionsChanged passes the current game regions to the engine of a profile. Matches that wait for a server were decided without
-// the new regions.
+// regionsChanged passes the current game regions to the engine of a profile. Matches that wait for a server were
+// decided without the new regions.
 func (l *Loop) regionsChanged(p *owned, before, now []decide.Region) {
 	if slices.Equal(before, now) {
 		return
@@ -70,8 +70,9 @@ func (l *Loop) regionsChanged(p *owned, before, now []decide.Region) {
 	}
 }
 
-// regionsOf returns the game regions that may host matches of a profile. While no server offers its modes anywhere, they are those
-// that the profile lists, without room: its matches wait there, so that their demand says where servers are missing.
+// regionsOf returns the game regions that may host matches of a profile. While no server offers its modes anywhere,
+// they are those that the profile lists, without room: its matches wait there, so that their demand says where servers
+// are missing.
 func (h hosts) regionsOf(p *profile.Profile) []decide.Region {
 	all := decide.RegionsOf(p, h.largestFree)
 	if len(all) == 0 && len(p.Modes) > 0 {

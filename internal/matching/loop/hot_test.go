@@ -21,9 +21,9 @@ teams: [{name: red, players: 5}, {name: blue, players: 5}]
 rules: [{near: skill, within: 100000}, {balance: skill, teams: mean, within: 0.0000001}]
 `
 
-// BenchmarkHotNeighbour compares how long duels wait for their match beside hot profiles with how long they wait alone. The ratios
-// are those of medians in the same run, of the runs the one in the middle; "hot-cpu" is the share of one CPU that the first one used. Nothing else
-// should run on the machine.
+// BenchmarkHotNeighbour compares how long duels wait for their match beside hot profiles with how long they wait alone.
+// The ratios are those of medians in the same run, of the runs the one in the middle; "hot-cpu" is the share of one CPU
+// that the first one used. Nothing else should run on the machine.
 func BenchmarkHotNeighbour(b *testing.B) {
 	const duels = 150
 	var waits, besideOne, besideFour, cpu []float64
@@ -68,8 +68,8 @@ func (b *bundle) heat(name string) {
 	}
 }
 
-// duelsWait queues n pairs, one after the other, and returns how long the later player of a pair waited until the transaction of the
-// match, in the median, and how long all took.
+// duelsWait queues n pairs, one after the other, and returns how long the later player of a pair waited until the
+// transaction of the match, in the median, and how long all took.
 func (b *bundle) duelsWait(name string, n int) (median, took time.Duration) {
 	b.t.Helper()
 	began := time.Now()

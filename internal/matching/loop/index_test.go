@@ -13,7 +13,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// The index finds exactly the tickets that a profile may take, in the order of the queue, whatever came and left before.
+// The index finds exactly the tickets that a profile may take, in the order of the queue, whatever came and left
+// before.
 func TestTheIndexFindsTheTicketsOfAProfile(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -52,8 +53,8 @@ func TestTheIndexFindsTheTicketsOfAProfile(t *testing.T) {
 	})
 }
 
-// Workers that see the same profiles without an owner compute shares that no two of them have, that are all together the whole, and that
-// differ by no more than the heaviest profile.
+// Workers that see the same profiles without an owner compute shares that no two of them have, that are all together
+// the whole, and that differ by no more than the heaviest profile.
 func TestWorkersShareWhatNobodyOwns(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

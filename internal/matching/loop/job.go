@@ -31,8 +31,8 @@ type job struct {
 	began           []waiter      // as match.Tickets
 }
 
-// waiter holds the values from which a waiting time is computed: a ticket may leave the queue before its match is known to be
-// committed.
+// waiter holds the values from which a waiting time is computed: a ticket may leave the queue before its match is known
+// to be committed.
 type waiter struct {
 	created time.Time // zero: not known
 	number  float64   // as in [sample]
@@ -70,8 +70,8 @@ func (j *job) gameRegion() string {
 	return j.match.Regions[j.region]
 }
 
-// demand returns the region and the key of the demand row that counts the match; zero for a match without a session. While no game
-// region exists it is the region nearest to the players, "" where they measured none.
+// demand returns the region and the key of the demand row that counts the match; zero for a match without a session.
+// While no game region exists it is the region nearest to the players, "" where they measured none.
 func (j *job) demand(universe string) (region string, key db.DemandKey) {
 	if len(j.match.Modes) == 0 {
 		return "", key
@@ -83,8 +83,8 @@ func (j *job) demand(universe string) (region string, key db.DemandKey) {
 	return region, db.DemandKey{Mode: j.match.Modes[0], Key: fmt.Sprintf("%s/%d/%s", j.match.Profile, j.match.Size, universe)}
 }
 
-// nearestRegion returns the region with the least worst latency of those that all tickets with latencies measured, the first by
-// name of equals; "" without one.
+// nearestRegion returns the region with the least worst latency of those that all tickets with latencies measured, the
+// first by name of equals; "" without one.
 func nearestRegion(tickets []*match.Ticket) string {
 	worst, measured, all := map[string]uint16{}, map[string]int{}, 0
 	for _, t := range tickets {

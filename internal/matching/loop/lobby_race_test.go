@@ -83,8 +83,8 @@ func (r *partyRace) alone(player, roomType string, size int) db.EnqueueRealtime 
 	}
 }
 
-// A party changes while the loop commits a match with it: the ticket is in the match, or it has left the queue, and never both. Both ways into the
-// queue, any order.
+// A party changes while the loop commits a match with it: the ticket is in the match, or it has left the queue, and
+// never both. Both ways into the queue, any order.
 func TestAPartyThatChangesBesideItsMatch(t *testing.T) {
 	t.Parallel()
 	l := setupParties(t)
@@ -101,7 +101,8 @@ func TestAPartyThatChangesBesideItsMatch(t *testing.T) {
 	l.requireInvariants()
 }
 
-// run lets a party of two and a player alone queue for a match of three, and the party change at some time. It returns the last state of the ticket.
+// run lets a party of two and a player alone queue for a match of three, and the party change at some time. It returns
+// the last state of the ticket.
 func (r *partyRace) run(t *testing.T, overHTTP bool, name string, change func(*partyRace) error) string {
 	t.Helper()
 	r.party(r.room, "ada", "bo")

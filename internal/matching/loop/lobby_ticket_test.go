@@ -63,7 +63,8 @@ func (l *lobbies) state(ticket string) string {
 	return string(k.State)
 }
 
-// A party queues with a ticket of the API, meets a player who came without a lobby, and is invited into the room of the match.
+// A party queues with a ticket of the API, meets a player who came without a lobby, and is invited into the room of the
+// match.
 func TestAPartyQueuesWithATicketOfTheAPI(t *testing.T) {
 	t.Parallel()
 	l := setupParties(t)
@@ -85,7 +86,8 @@ func TestAPartyQueuesWithATicketOfTheAPI(t *testing.T) {
 	l.requireInvariants()
 }
 
-// The same request again is the same ticket, also with the key of the first one after it has left; another one is a conflict.
+// The same request again is the same ticket, also with the key of the first one after it has left; another one is a
+// conflict.
 func TestARequestForAPartyIsRepeatable(t *testing.T) {
 	t.Parallel()
 	l := setupParties(t)
@@ -148,8 +150,8 @@ func TestWhoMayQueueAParty(t *testing.T) {
 	l.requireInvariants()
 }
 
-// Each change by which the party leaves the queue takes its ticket along, and the ticket takes the party: in one transaction, so that no moment shows
-// one without the other.
+// Each change by which the party leaves the queue takes its ticket along, and the ticket takes the party: in one
+// transaction, so that no moment shows one without the other.
 func TestAPartyAndItsTicketChangeTogether(t *testing.T) {
 	t.Parallel()
 	l := setupParties(t)

@@ -33,8 +33,8 @@ type Options struct {
 	Memory    int
 	NoHistory bool               // the store keeps no history of matches and tickets: see [db.Config]
 	Privacy   ticketbody.Privacy // of the history of tickets
-	// Matchmaker calls the match functions of profiles. It runs as long as the loop. Nil: profiles with a function are left to
-	// other workers.
+	// Matchmaker calls the match functions of profiles. It runs as long as the loop. Nil: profiles with a function are
+	// left to other workers.
 	Matchmaker *functions.Matchmaker
 	Log        *slog.Logger          // nil: no log
 	Metrics    prometheus.Registerer // nil: no metrics
@@ -122,7 +122,8 @@ const (
 	lookInterval   = 250 * time.Millisecond
 	reconcileEvery = time.Minute
 	retryPause     = 500 * time.Millisecond
-	// followEvery is how often the changes of the queue are read while turns, commits and calls wake the loop and no notification does.
+	// followEvery is how often the changes of the queue are read while turns, commits and calls wake the loop and no
+	// notification does.
 	followEvery = 25 * time.Millisecond
 )
 
@@ -167,8 +168,8 @@ func (l *Loop) runMatchmaker(ctx context.Context) (end func()) {
 	}
 }
 
-// reset forgets what was read and decided. Transactions that are under way end on their own; what they commit is found in the
-// queue that is read next.
+// reset forgets what was read and decided. Transactions that are under way end on their own; what they commit is found
+// in the queue that is read next.
 func (l *Loop) reset() {
 	l.freeAll("")
 	l.dropCalls()
@@ -203,8 +204,9 @@ func (l *Loop) run(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// step does what is due: it looks after the owners, reads changes, takes what was decided and sends it, and lets profiles decide. Each of
-// its parts is short, whatever waits: long work is divided between steps, and searches run beside them.
+// step does what is due: it looks after the owners, reads changes, takes what was decided and sends it, and lets
+// profiles decide. Each of its parts is short, whatever waits: long work is divided between steps, and searches run
+// beside them.
 func (l *Loop) step(ctx context.Context, t *timers) error {
 	l.moment()
 	for _, part := range []func(context.Context, *timers) error{l.lookAfterOwners, l.followQueue, l.periodic} {
@@ -247,7 +249,8 @@ func (l *Loop) lookAfterOwners(ctx context.Context, t *timers) error {
 	return nil
 }
 
-// followQueue reads what changed in the queue, and pages of the whole queue: at the beginning, and now and then to compare it.
+// followQueue reads what changed in the queue, and pages of the whole queue: at the beginning, and now and then to
+// compare it.
 func (l *Loop) followQueue(ctx context.Context, t *timers) error {
 	if !l.hasProfiles {
 		l.followedNanos.Store(time.Now().UnixNano())

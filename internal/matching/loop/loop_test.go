@@ -77,7 +77,8 @@ func TestDemandOfFormerOwnersEnds(t *testing.T) {
 	b.eventually(0, "SELECT count(*) FROM demand")
 }
 
-// Pins matches that were decided before there was any game region, and that waited for half a minute after the first server came.
+// Pins matches that were decided before there was any game region, and that waited for half a minute after the first
+// server came.
 func TestMatchesWaitForAGameRegion(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -94,8 +95,8 @@ func TestMatchesWaitForAGameRegion(t *testing.T) {
 	b.requireInvariants()
 }
 
-// Pins matches without demand: while no server offers the mode anywhere, the row names the region nearest to the players, or the
-// best of those that the profile lists.
+// Pins matches without demand: while no server offers the mode anywhere, the row names the region nearest to the
+// players, or the best of those that the profile lists.
 func TestDemandBeforeTheFirstServer(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -190,7 +191,8 @@ func TestWaitingTimesAreRecorded(t *testing.T) {
 	b.eventually(42, "SELECT coalesce(sum(samples), 0)::int FROM profile_stats")
 }
 
-// Players of a ready check are seated once all have accepted, and a party that declines leaves the queue without the others.
+// Players of a ready check are seated once all have accepted, and a party that declines leaves the queue without the
+// others.
 func TestPlayersAreAskedFirst(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -54,7 +54,8 @@ func TestAMatchThatIsRefusedWithoutAReasonPauses(t *testing.T) {
 	b.eventually(2, "SELECT count(*) FROM seats")
 }
 
-// Pins a ticket that nobody can match, whose matches were refused one after another: its id was issued for another region.
+// Pins a ticket that nobody can match, whose matches were refused one after another: its id was issued for another
+// region.
 func TestATicketThatWasNotIssuedIsNoCandidate(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

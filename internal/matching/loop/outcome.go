@@ -127,8 +127,8 @@ func (l *Loop) badPause(anchor string) time.Duration {
 	return min(badPause<<min(n, 5), badPauseMax)
 }
 
-// handleLostTickets reads the tickets that turned out not to be free, and then makes the others candidates again: after a pause if that told nothing
-// new, so that the same match is not decided and refused without end.
+// handleLostTickets reads the tickets that turned out not to be free, and then makes the others candidates again: after
+// a pause if that told nothing new, so that the same match is not decided and refused without end.
 func (l *Loop) handleLostTickets(ctx context.Context, j *job, gone []string) {
 	l.metrics.dropped.WithLabelValues("gone").Inc()
 	known := l.queue.freeVersions(gone)

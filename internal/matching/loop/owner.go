@@ -12,7 +12,8 @@ import (
 	"github.com/lattice-director/director/internal/base/tenure"
 )
 
-// look reads who owns which profile, and acts on it. Without a profile in the universe, this worker keeps no ticket in memory.
+// look reads who owns which profile, and acts on it. Without a profile in the universe, this worker keeps no ticket in
+// memory.
 func (l *Loop) look(ctx context.Context) error {
 	var all []db.ProfileOwner
 	err := reading(ctx, "reading the owners of profiles", func(ctx context.Context) (err error) {
@@ -31,8 +32,8 @@ func (l *Loop) look(ctx context.Context) error {
 
 func (l *Loop) emptyQueue() { l.queue = newQueue(l.Options, l) }
 
-// own finds profiles to take, follows new versions and gives up what is beyond this worker's share. The database decides who owns a
-// profile; a former owner's commits fail.
+// own finds profiles to take, follows new versions and gives up what is beyond this worker's share. The database
+// decides who owns a profile; a former owner's commits fail.
 func (l *Loop) own(ctx context.Context, all []db.ProfileOwner) error {
 	l.dropOthers(ctx, all)
 	l.profilesToTake = nil
@@ -104,7 +105,8 @@ func (l *Loop) dropOthers(ctx context.Context, all []db.ProfileOwner) {
 	}
 }
 
-// resume decides for profiles that this worker owns and does not decide for: it began anew, or a reading failed after it took them.
+// resume decides for profiles that this worker owns and does not decide for: it began anew, or a reading failed after
+// it took them.
 func (l *Loop) resume(ctx context.Context, all []db.ProfileOwner) error {
 	for _, o := range all {
 		switch {
@@ -137,10 +139,12 @@ func (l *Loop) workers(ctx context.Context) (all []db.LoopWorker, err error) {
 // shareEvery is the shortest time between two looks at which this worker gives profiles up.
 const shareEvery = time.Second
 
-// sharesMost bounds the profiles that a worker gives up at a time, since nobody decides for them until another worker has taken them.
+// sharesMost bounds the profiles that a worker gives up at a time, since nobody decides for them until another worker
+// has taken them.
 const sharesMost = 8
 
-// share gives up profiles to the worker with least to decide about, as long as both have less to decide about than this one afterwards.
+// share gives up profiles to the worker with least to decide about, as long as both have less to decide about than this
+// one afterwards.
 func (l *Loop) share(ctx context.Context) error {
 	if len(l.profiles) < 2 || len(l.profilesToTake) > 0 || time.Since(l.sharedAt) < shareEvery {
 		return nil
@@ -170,7 +174,8 @@ func (l *Loop) share(ctx context.Context) error {
 	return nil
 }
 
-// surplus returns the smallest profile that a worker with that weight could take and still have less than this worker has now.
+// surplus returns the smallest profile that a worker with that weight could take and still have less than this worker
+// has now.
 func (l *Loop) surplus(least int) *owned {
 	var smallest *owned
 	for _, p := range l.profiles {
@@ -201,9 +206,9 @@ func (l *Loop) weight() int {
 // freeWeight is what a profile that nobody owns would add to the weight of a worker.
 func (l *Loop) freeWeight(profile string) int { return 1 + l.queue.index.count(profile) }
 
-// lease is the sign of life of this worker. It is renewed beside the loop, so that a long decision does not cost it. It takes a
-// connection of the pool that commits use: a worker whose pool is stuck for the length of the lease could commit nothing, and loses its
-// profiles to one that can.
+// lease is the sign of life of this worker. It is renewed beside the loop, so that a long decision does not cost it. It
+// takes a connection of the pool that commits use: a worker whose pool is stuck for the length of the lease could
+// commit nothing, and loses its profiles to one that can.
 type lease struct {
 	store  Store
 	id     uuid.UUID
@@ -215,8 +220,8 @@ func newLease(store Store, id uuid.UUID, lasts time.Duration) *lease {
 	return &lease{store: store, id: id, lasts: lasts}
 }
 
-// begin renews the lease once, and then four times within each of its durations until ctx ends. lost is called when it could not
-// be renewed in time: others may own the profiles by then.
+// begin renews the lease once, and then four times within each of its durations until ctx ends. lost is called when it
+// could not be renewed in time: others may own the profiles by then.
 func (l *lease) begin(ctx context.Context, lost func()) error {
 	if err := l.renew(ctx); err != nil {
 		return err

@@ -11,7 +11,8 @@ import (
 	"github.com/lattice-director/director/internal/matching/loop"
 )
 
-// Pins a pause that nobody follows, that keeps other profiles from deciding, or that loses the tickets which came meanwhile.
+// Pins a pause that nobody follows, that keeps other profiles from deciding, or that loses the tickets which came
+// meanwhile.
 func TestAPausedProfileMakesNoMatches(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

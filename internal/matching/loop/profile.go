@@ -118,8 +118,8 @@ func (p *owned) decideBy(read *profile.Profile) {
 	p.liveDecider = newDecider(decide.Version{Profile: read, Number: p.version}, p.seed)
 }
 
-// newSeed returns the number that draws between what the rules leave open. It is stored with each match, so that a replay
-// decides the same.
+// newSeed returns the number that draws between what the rules leave open. It is stored with each match, so that a
+// replay decides the same.
 func newSeed() uint64 {
 	var b [8]byte
 	_, _ = rand.Read(b[:])                    // it never fails
@@ -175,8 +175,8 @@ func (l *Loop) returnAfter(d time.Duration, name string, tickets []string) {
 	l.holds = append(l.holds, hold{time.Now().Add(d), name, tickets})
 }
 
-// returnTickets makes tickets of a dropped match candidates of a profile again, at their place. An engine that began while they were taken
-// does not have them.
+// returnTickets makes tickets of a dropped match candidates of a profile again, at their place. An engine that began
+// while they were taken does not have them.
 func (l *Loop) returnTickets(p *owned, tickets []string) {
 	c := change{moment: l.moment(), kind: candidatesReturned, ids: tickets}
 	for _, id := range tickets {

@@ -19,9 +19,9 @@ type listener interface {
 	ticketLeft(e *entry) // before ticketGone: it left the queue, as far as is known without a match
 }
 
-// queue is the queue of a universe as this worker knows it. It reads everything once and then what changes. The changes since
-// a moment are those that a snapshot of then does not see, whatever the order in which transactions commit, and nothing is read
-// again behind a transaction that stays open.
+// queue is the queue of a universe as this worker knows it. It reads everything once and then what changes. The changes
+// since a moment are those that a snapshot of then does not see, whatever the order in which transactions commit, and
+// nothing is read again behind a transaction that stays open.
 type queue struct {
 	store     Store
 	universe  string
@@ -66,7 +66,8 @@ func (q *queue) isFull(added int) bool {
 	return len(q.entries)+added >= q.limit.tickets || q.heldBytes+added*entryBytes >= q.limit.bytes
 }
 
-// start reads where the changes begin that follow is to read, and the newest tickets. Then load reads the tickets of before.
+// start reads where the changes begin that follow is to read, and the newest tickets. Then load reads the tickets of
+// before.
 func (q *queue) start(ctx context.Context) error {
 	err := reading(ctx, "reading the end of the ticket feed", func(ctx context.Context) (err error) {
 		q.changesPoint, err = q.store.FeedEnd(ctx)
@@ -204,8 +205,8 @@ func (q *queue) bar(id string) {
 	q.heldBytes += barred.bytes()
 }
 
-// freeOverdue frees tickets of matches that were neither assigned nor released in time. It is called at each step, so it reads the
-// pending tickets only when the time of one has passed.
+// freeOverdue frees tickets of matches that were neither assigned nor released in time. It is called at each step, so
+// it reads the pending tickets only when the time of one has passed.
 func (q *queue) freeOverdue() {
 	if q.nextOverdueAt.IsZero() {
 		return

@@ -9,8 +9,8 @@ import (
 	"github.com/lattice-director/director/db/query"
 )
 
-// pageAhead is a page of the queue that is read while the loop works on the page before it. It is older than changes that are read
-// meanwhile.
+// pageAhead is a page of the queue that is read while the loop works on the page before it. It is older than changes
+// that are read meanwhile.
 type pageAhead struct {
 	done      chan readPage
 	overtaken map[string]struct{} // tickets that changed or left since the reading began
@@ -47,8 +47,8 @@ func (q *queue) readAhead(ctx context.Context) *pageAhead {
 // newestShare is which part of the tickets in memory may be the newest ones, where not all have room.
 const newestShare = 40
 
-// loadNewest reads the newest tickets before all others: those that came while no worker decided are more likely to be in a match than those
-// that waited before without one.
+// loadNewest reads the newest tickets before all others: those that came while no worker decided are more likely to be
+// in a match than those that waited before without one.
 func (q *queue) loadNewest(ctx context.Context) error {
 	most := q.limit.tickets / newestShare
 	if most == 0 {
@@ -61,8 +61,9 @@ func (q *queue) loadNewest(ctx context.Context) error {
 	})
 }
 
-// load takes the next page of the tickets, the oldest first, so that profiles decide about them meanwhile. Tickets that are known stay as they
-// are. One that leaves before its page is read is in no page, and one that leaves later is in the changes.
+// load takes the next page of the tickets, the oldest first, so that profiles decide about them meanwhile. Tickets that
+// are known stay as they are. One that leaves before its page is read is in no page, and one that leaves later is in
+// the changes.
 func (q *queue) load(ctx context.Context) error {
 	if q.nextPage == nil {
 		q.nextPage = q.readAhead(ctx)
@@ -86,8 +87,8 @@ func (q *queue) load(ctx context.Context) error {
 	return nil
 }
 
-// comparison compares the whole queue with the database, a page at a time: an older release changes tickets without a new tx, and a limit
-// may have left some out.
+// comparison compares the whole queue with the database, a page at a time: an older release changes tickets without a
+// new tx, and a limit may have left some out.
 type comparison struct {
 	began       time.Time // zero: none is under way
 	last        string    // the last ticket that was compared

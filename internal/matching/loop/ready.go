@@ -24,8 +24,8 @@ func (l *Loop) mayAsk(p *owned) bool {
 	return p != nil && p.checks+l.commits.asking[p.name] < maxReadyChecks
 }
 
-// readReadyChecks ends ready checks whose time is over and commits the matches that all players accepted. Parties that did not
-// accept leave the queue; the other tickets are candidates again, which the queue's changes say.
+// readReadyChecks ends ready checks whose time is over and commits the matches that all players accepted. Parties that
+// did not accept leave the queue; the other tickets are candidates again, which the queue's changes say.
 func (l *Loop) readReadyChecks(ctx context.Context) error {
 	under := map[uuid.UUID]bool{}
 	for _, j := range append(l.commits.jobs(), l.waiting.jobs...) {

@@ -12,8 +12,9 @@ import (
 	"github.com/lattice-director/director/internal/testkit/storetest"
 )
 
-// A comparison finds what no change said: tickets that are gone, that are there, and that an older release changed. Pins workers that,
-// without a profile in the universe, compared the whole queue each minute although they keep none of it, and tickets that waited unseen.
+// A comparison finds what no change said: tickets that are gone, that are there, and that an older release changed.
+// Pins workers that, without a profile in the universe, compared the whole queue each minute although they keep none of
+// it, and tickets that waited unseen.
 func TestTheQueueIsCompared(t *testing.T) {
 	t.Parallel()
 	url := dbtest.New(t)

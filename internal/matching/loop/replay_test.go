@@ -25,15 +25,17 @@ teams: [{name: red, players: 3}, {name: blue, players: 3}]
 rules: [{near: skill, within: 60, widen: [{after: 300ms, within: 150}, {after: 1s, within: 400}]}, {balance: skill, teams: mean, within: 40}]
 `
 
-// A replay of the version that ran makes the matches that it made: of the same tickets, in the same teams. Pins decisions at moments
-// that nothing records, rounds of the engine that depend on what was decided long ago, tickets that were cancelled, which left when the
-// worker learned of it, and tickets that wait, which are in no history and have a part in each search.
+// A replay of the version that ran makes the matches that it made: of the same tickets, in the same teams. Pins
+// decisions at moments that nothing records, rounds of the engine that depend on what was decided long ago, tickets
+// that were cancelled, which left when the worker learned of it, and tickets that wait, which are in no history and
+// have a part in each search.
 func TestAReplayMakesTheSameMatches(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.host("host-1", 5000, "arena")
 	b.profile("trios", trios)
-	l := b.loop(func(o *loop.Options) { o.Lease = time.Minute }) // a worker that loses its lease begins anew, with another seed
+	// a worker that loses its lease begins anew, with another seed
+	l := b.loop(func(o *loop.Options) { o.Lease = time.Minute })
 	l.Unhurried()
 	b.run(l)
 	for n := range 6 { // the worker knows the game regions once a match is committed
@@ -46,7 +48,9 @@ func TestAReplayMakesTheSameMatches(t *testing.T) {
 		b.ticket(float64(1200+random.IntN(600)), members, "trios")
 		if n%100 == 99 {
 			matches = b.untilNothingMatches(matches)
-			b.cancelSome() // while nothing is decided: of a match that loses a ticket under way, nothing records when the others returned
+			// while nothing is decided: of a match that loses a ticket under way, nothing records when the others
+			// returned
+			b.cancelSome()
 		}
 	}
 	require.Positive(t, b.count("SELECT count(*) FROM tickets"), "some wait")
@@ -61,7 +65,8 @@ func TestAReplayMakesTheSameMatches(t *testing.T) {
 	require.Equal(t, 1, report.Reproduced.Owners)
 }
 
-// untilNothingMatches waits until the tickets that wait make no match any more, and there are more than so many. It returns how many.
+// untilNothingMatches waits until the tickets that wait make no match any more, and there are more than so many. It
+// returns how many.
 func (b *bundle) untilNothingMatches(more int) (matches int) {
 	b.t.Helper()
 	require.Eventually(b.t, func() bool {

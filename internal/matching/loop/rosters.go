@@ -21,7 +21,8 @@ func (p *owned) mayJoin() bool { return p.profile.When != profile.Never }
 // knowsRosters reports whether the profile knows its open matches well enough to decide.
 func (p *owned) knowsRosters() bool { return !p.mayJoin() || time.Since(p.rostersRead) <= rostersFor }
 
-// readRosters reads the open matches of the profiles that have candidates, since it costs Postgres a look at each match.
+// readRosters reads the open matches of the profiles that have candidates, since it costs Postgres a look at each
+// match.
 func (l *Loop) readRosters(ctx context.Context) error {
 	return l.readRostersOf(ctx, func(p *owned) bool { return p.candidates() > 0 })
 }
@@ -33,7 +34,8 @@ func (l *Loop) missingRosters(ctx context.Context) error {
 	})
 }
 
-// readRostersOf tells the engines of some profiles which matches newcomers may join, and which they may not join any more.
+// readRostersOf tells the engines of some profiles which matches newcomers may join, and which they may not join any
+// more.
 func (l *Loop) readRostersOf(ctx context.Context, wanted func(*owned) bool) error {
 	var names []string
 	for _, p := range l.inOrder() {

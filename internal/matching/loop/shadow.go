@@ -12,8 +12,9 @@ import (
 	"github.com/lattice-director/director/match/profile"
 )
 
-// shadow is a version of a profile that decides about the same tickets as the live one, and commits nothing. A ticket that the shadow
-// has matched is no longer a candidate of it; all tickets leave with the live matches. A shadow joins no open matches.
+// shadow is a version of a profile that decides about the same tickets as the live one, and commits nothing. A ticket
+// that the shadow has matched is no longer a candidate of it; all tickets leave with the live matches. A shadow joins
+// no open matches.
 type shadow struct {
 	version     int
 	profile     *profile.Profile
@@ -80,8 +81,8 @@ func (s *shadow) learn(c change) {
 	}
 }
 
-// beginShadow begins a turn of the shadow of a profile, if there is one, within its share of the time. It competes with the hot profiles:
-// never with those that have little to do.
+// beginShadow begins a turn of the shadow of a profile, if there is one, within its share of the time. It competes with
+// the hot profiles: never with those that have little to do.
 func (l *Loop) beginShadow(p *owned, now time.Time) {
 	s := p.shadow
 	if s == nil || s.decider == nil || s.decider.running || !s.decider.mayFind(now) || !l.hosts.knows(s.profile.Modes) {
@@ -111,7 +112,8 @@ func (l *Loop) endShadow(t *turn) {
 	}
 }
 
-// nextDecision returns when a shadow may have something to decide, by this machine's clock; ok is false if it has nothing.
+// nextDecision returns when a shadow may have something to decide, by this machine's clock; ok is false if it has
+// nothing.
 func (s *shadow) nextDecision(skew time.Duration) (at time.Time, ok bool) {
 	switch {
 	case s == nil || s.decider == nil || s.decider.running:
@@ -161,8 +163,8 @@ func measuresOf(p *profile.Profile, found *decide.Proposal) map[string]float64 {
 	return m
 }
 
-// putShadows stores the matches that shadows and live versions decided since the last call. It drops matches that it cannot store:
-// a comparison must not stop the decisions.
+// putShadows stores the matches that shadows and live versions decided since the last call. It drops matches that it
+// cannot store: a comparison must not stop the decisions.
 func (l *Loop) putShadows(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()

@@ -49,8 +49,8 @@ func (b *bundle) manyProfiles(n int) {
 	}
 }
 
-// Pins a loop that decided for nobody after a restart: adopting 100 profiles, of which each read the 20,000 tickets that wait in one of
-// them, took longer than the time that one reading has, and then it forgot what it had adopted.
+// Pins a loop that decided for nobody after a restart: adopting 100 profiles, of which each read the 20,000 tickets
+// that wait in one of them, took longer than the time that one reading has, and then it forgot what it had adopted.
 func TestATakeoverDecidesForEveryProfile(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -13,9 +13,9 @@ import (
 	"github.com/lattice-director/director/internal/base/wait"
 )
 
-// turns runs turns on a few goroutines, first come, first served. Profiles that used up their last turn, the hot ones, never run on all of
-// them, so that another profile begins at once, and always on one, so that many others do not stop them. Among themselves the hot ones
-// take turns of equal length.
+// turns runs turns on a few goroutines, first come, first served. Profiles that used up their last turn, the hot ones,
+// never run on all of them, so that another profile begins at once, and always on one, so that many others do not stop
+// them. Among themselves the hot ones take turns of equal length.
 type turns struct {
 	slots int // goroutines at most, at least 2
 	guard *panics.Guard
@@ -108,10 +108,12 @@ const (
 	turnMatches = 256
 	// askEffort is the effort of profiles with ready checks, of which only a few may begin at a time.
 	askEffort = 1024
-	// maxUnderWay bounds the matches of this worker that are decided and not committed yet, of all game regions, since only the decision
-	// says which region a match is for. Beyond it, deciding waits: for the length of a transaction at most, which the database bounds.
+	// maxUnderWay bounds the matches of this worker that are decided and not committed yet, of all game regions, since
+	// only the decision says which region a match is for. Beyond it, deciding waits: for the length of a transaction at
+	// most, which the database bounds.
 	maxUnderWay = 4096
-	// maxLate is how late a decision may be and still count as made at the moment when it was due, which is also the moment of a replay.
+	// maxLate is how late a decision may be and still count as made at the moment when it was due, which is also the
+	// moment of a replay.
 	maxLate = time.Second
 	// panicPause is how long a profile waits after a bug ended its turn.
 	panicPause = 5 * time.Second
@@ -136,7 +138,8 @@ func (l *Loop) takeTurns(ctx context.Context) {
 	}
 }
 
-// decideAnew replaces the engine of a profile whose turn ended by a panic, which is in the log with its stack. Other profiles go on.
+// decideAnew replaces the engine of a profile whose turn ended by a panic, which is in the log with its stack. Other
+// profiles go on.
 func (l *Loop) decideAnew(ctx context.Context, p *owned) {
 	p.failed = time.Now()
 	l.metrics.anew.WithLabelValues(anewFailed).Inc()
@@ -177,8 +180,9 @@ func (l *Loop) beginTurn(p *owned, now time.Time, mayDecide bool, room int) {
 	l.turns.begin(d.begin(t))
 }
 
-// mayDecide reports whether a profile may decide now, with room for so many matches under way: it is not paused; without the game regions it
-// would make matches that find no server, and without the open matches it would begin others.
+// mayDecide reports whether a profile may decide now, with room for so many matches under way: it is not paused;
+// without the game regions it would make matches that find no server, and without the open matches it would begin
+// others.
 func (l *Loop) mayDecide(p *owned, room int) bool {
 	return !p.paused && l.mayAsk(p) && room > 0 && l.hosts.knows(p.profile.Modes) && p.knowsRosters() &&
 		(p.failed.IsZero() || time.Since(p.failed) >= panicPause)
@@ -192,8 +196,8 @@ func (l *Loop) moment() time.Time {
 	return l.lastMoment
 }
 
-// proposed handles a decided match: it begins the ready check of a profile that has one, else it commits the match. marked are its
-// tickets if a cycle has accepted the match, else nil.
+// proposed handles a decided match: it begins the ready check of a profile that has one, else it commits the match.
+// marked are its tickets if a cycle has accepted the match, else nil.
 func (l *Loop) proposed(ctx context.Context, p *owned, d decided, marked *db.MarkedTickets) {
 	if !l.isCurrent(d) {
 		l.metrics.dropped.WithLabelValues("gone").Inc()
@@ -220,8 +224,8 @@ func (l *Loop) proposed(ctx context.Context, p *owned, d decided, marked *db.Mar
 	l.commits.add(j)
 }
 
-// isCurrent reports whether the tickets of a decision are in the queue as they were when the turn began: they may have changed or left, or
-// a match of another profile may have taken them.
+// isCurrent reports whether the tickets of a decision are in the queue as they were when the turn began: they may have
+// changed or left, or a match of another profile may have taken them.
 func (l *Loop) isCurrent(d decided) bool {
 	for i, t := range d.tickets {
 		if e := l.queue.entries[d.Tickets[i]]; e == nil || e.decoded.Load() != t {
@@ -252,7 +256,8 @@ func (l *Loop) nextDecision() (next time.Time) {
 	return next
 }
 
-// nextDecision returns when a profile may have something to decide, by this machine's clock; ok is false if it has nothing, or decides now.
+// nextDecision returns when a profile may have something to decide, by this machine's clock; ok is false if it has
+// nothing, or decides now.
 func (p *owned) nextDecision(skew time.Duration) (at time.Time, ok bool) {
 	if p.function != nil {
 		at, ok = p.function.Next()

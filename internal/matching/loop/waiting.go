@@ -10,8 +10,8 @@ import (
 	"github.com/lattice-director/director/db"
 )
 
-// waiting are the matches that found no server, by the age of their oldest tickets. Their tickets keep their place in the queue and
-// are no candidates meanwhile.
+// waiting are the matches that found no server, by the age of their oldest tickets. Their tickets keep their place in
+// the queue and are no candidates meanwhile.
 type waiting struct {
 	jobs          []*job
 	jobByTicket   map[string]*job // by ticket
@@ -155,15 +155,15 @@ func (l *Loop) move(ctx context.Context, to db.TicketState, ids []string) error 
 	})
 }
 
-// budget is how many seats waiting matches may still take, so that hardly more are sent than fit: thousands that do not would lock
-// their tickets in vain, and stop all other decisions meanwhile.
+// budget is how many seats waiting matches may still take, so that hardly more are sent than fit: thousands that do not
+// would lock their tickets in vain, and stop all other decisions meanwhile.
 type budget map[place]int
 
 // place is a mode in a game region.
 type place struct{ region, mode string }
 
-// take finds the best game region that may have a server for a match, makes it the next that is tried, and subtracts the match's seats
-// from the budget.
+// take finds the best game region that may have a server for a match, makes it the next that is tried, and subtracts
+// the match's seats from the budget.
 func (b budget) take(h hosts, j *job) bool {
 	for i, region := range j.match.Regions {
 		for _, mode := range j.match.Modes {
@@ -194,8 +194,8 @@ func (l *Loop) putDemand(ctx context.Context) error {
 	return nil
 }
 
-// sumDemand sums the matches that wait, by game region, mode and shape: each counts at its best region, in its first mode. It includes
-// matches that are being committed: their commit subtracts them from demand.
+// sumDemand sums the matches that wait, by game region, mode and shape: each counts at its best region, in its first
+// mode. It includes matches that are being committed: their commit subtracts them from demand.
 func (l *Loop) sumDemand() []db.Demand {
 	sums := map[string]*db.Demand{}
 	for _, j := range append(l.commits.jobs(), l.waiting.jobs...) {

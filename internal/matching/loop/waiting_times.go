@@ -9,7 +9,8 @@ import (
 	"github.com/lattice-director/director/db"
 )
 
-// waits holds the waiting times of the tickets that a profile matched recently. Estimates for players are computed from them.
+// waits holds the waiting times of the tickets that a profile matched recently. Estimates for players are computed from
+// them.
 type waits struct {
 	samples []sample // oldest first
 	changed bool     // since they were last stored
@@ -49,7 +50,8 @@ func (w *waits) mustStore(now time.Time) bool {
 	return w.changed
 }
 
-// times groups the samples by their number: at most ten groups, each with at least groupLeast samples unless it is the only one.
+// times groups the samples by their number: at most ten groups, each with at least groupLeast samples unless it is the
+// only one.
 func (w *waits) times() (all []db.WaitingTime) {
 	sorted := slices.Clone(w.samples)
 	slices.SortFunc(sorted, func(a, b sample) int {
@@ -81,8 +83,8 @@ func timesOf(group []sample) db.WaitingTime {
 	return t
 }
 
-// restored makes samples from the stored waiting times of a former owner, so that estimates survive a change of owner: from these samples
-// times returns about the same.
+// restored makes samples from the stored waiting times of a former owner, so that estimates survive a change of owner:
+// from these samples times returns about the same.
 func restored(times []db.WaitingTime, now time.Time) *waits {
 	w := &waits{}
 	for _, t := range times {

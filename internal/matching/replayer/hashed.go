@@ -14,7 +14,8 @@ const attributesSetting = "DIRECTOR_MATCH_HISTORY_ATTRIBUTES"
 // hash is the form of a value in a hashed history.
 var hash = regexp.MustCompile(`^[0-9a-f]{16}$`)
 
-// needs are the attributes of a profile whose values a replay must know; for other attributes it is enough to know which are equal.
+// needs are the attributes of a profile whose values a replay must know; for other attributes it is enough to know
+// which are equal.
 type needs map[string]string // by attribute: a description of what reads it
 
 func needsOf(p *profile.Profile) needs {

@@ -30,9 +30,10 @@ type Store interface {
 	Profile(ctx context.Context, region, name string, version int) (db.ProfileVersion, error)
 }
 
-// Past returns the input of a replay of rules over the history of a profile: its tickets, with those that still wait, matches, game regions
-// and seed. The profile of the rules has the same name. Ctx bounds all reads, including those of the arrivals. The tickets that wait are
-// in memory. Errors: there is no history, or it lacks attributes that the rules compare; the store's.
+// Past returns the input of a replay of rules over the history of a profile: its tickets, with those that still wait,
+// matches, game regions and seed. The profile of the rules has the same name. Ctx bounds all reads, including those of
+// the arrivals. The tickets that wait are in memory. Errors: there is no history, or it lacks attributes that the rules
+// compare; the store's.
 func Past(ctx context.Context, s Store, past db.Past, rules decide.Version, recording Recording) (replay.Input, error) {
 	h := &history{ctx: ctx, store: s, past: past, needs: needsOf(rules.Profile), recording: recording}
 	if err := h.readQueue(); err != nil {
@@ -184,8 +185,9 @@ func (h *bySeen) Pop() any {
 	return last
 }
 
-// arrivals yields the tickets in the order in which workers saw them. They are read by creation, and no ticket is seen before it: tickets that
-// were seen later than the next one was created wait in a heap. A ticket that waited when the queue was read counts as one that waits.
+// arrivals yields the tickets in the order in which workers saw them. They are read by creation, and no ticket is seen
+// before it: tickets that were seen later than the next one was created wait in a heap. A ticket that waited when the
+// queue was read counts as one that waits.
 func (h *history) arrivals(yield func(replay.Arrival, error) bool) {
 	var late bySeen
 	waiting, stopped := h.waiting, false

@@ -10,8 +10,8 @@ import (
 	"github.com/lattice-director/director/match/replay"
 )
 
-// Recording is how workers read tickets and record them, so that tickets that still wait are like those in the history. The zero value
-// is that of workers with default settings.
+// Recording is how workers read tickets and record them, so that tickets that still wait are like those in the history.
+// The zero value is that of workers with default settings.
 type Recording struct {
 	PlayerArg string // as in loop.Options
 	Privacy   ticketbody.Privacy
@@ -42,7 +42,8 @@ func (h *history) readQueue() error {
 	return nil
 }
 
-// readWaiting adds a ticket that waits, as the history will have it. What cannot be decoded is no candidate of a worker either.
+// readWaiting adds a ticket that waits, as the history will have it. What cannot be decoded is no candidate of a worker
+// either.
 func (h *history) readWaiting(c *db.Candidate) error {
 	profiles, players := ticketbody.Requested(c.Body, h.recording.PlayerArg)
 	if !players || !c.Created.Before(h.past.Until) || len(profiles) > 0 && !slices.Contains(profiles, h.past.Profile) {

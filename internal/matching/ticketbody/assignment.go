@@ -19,8 +19,8 @@ type Seats struct {
 	Teams         map[string]string // by player
 }
 
-// EncodeAssignment returns an openmatch.Assignment: the connection, which any client of Open Match reads, and the facts in an
-// extension.
+// EncodeAssignment returns an openmatch.Assignment: the connection, which any client of Open Match reads, and the facts
+// in an extension.
 func EncodeAssignment(connection string, s Seats) ([]byte, error) {
 	details := &anypb.Any{}
 	err := anypb.MarshalFrom(details, &pb.AssignmentDetails{

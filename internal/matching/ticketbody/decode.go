@@ -18,12 +18,12 @@ import (
 	"github.com/lattice-director/director/token"
 )
 
-// Decode reads the body of a ticket, whatever client made it. Its id and time are those of the ticket's row. The players are
-// those of the extension; without one, the player that the string_arg playerArg names; "" names none. A ticket of Open Match
-// may therefore have no players.
+// Decode reads the body of a ticket, whatever client made it. Its id and time are those of the ticket's row. The
+// players are those of the extension; without one, the player that the string_arg playerArg names; "" names none. A
+// ticket of Open Match may therefore have no players.
 //
-// Numbers that are not finite, and texts with zero bytes, are no attributes, since a report of them could not be stored.
-// Errors: the body is no openmatch.Ticket; its extension is invalid.
+// Numbers that are not finite, and texts with zero bytes, are no attributes, since a report of them could not be
+// stored. Errors: the body is no openmatch.Ticket; its extension is invalid.
 func Decode(id string, created time.Time, body []byte, playerArg string) (*match.Ticket, error) {
 	var m openmatch.Ticket
 	if err := proto.Unmarshal(body, &m); err != nil {
@@ -140,7 +140,8 @@ func attribute(m *pb.Value) (v match.Value, ok bool) {
 	return v, false
 }
 
-// attributesOf returns the attributes that the search fields hold. Of a name that is a number and a text, the number counts.
+// attributesOf returns the attributes that the search fields hold. Of a name that is a number and a text, the number
+// counts.
 func attributesOf(s *openmatch.SearchFields) match.Attributes {
 	all := make(match.Attributes, len(s.GetDoubleArgs())+len(s.GetStringArgs()))
 	for _, tag := range s.GetTags() {

@@ -1,9 +1,11 @@
-// Package ticketbody owns the form in which tickets and assignments are stored: messages of Open Match with the director's
-// extensions (api/ticket), so that our API, frontends and directors of Open Match and the director loop share one queue. It
-// translates them to the plain types of package match. Only this package, internal/openmatch/functions and server/openmatch read or write protobuf.
+// Package ticketbody owns the form in which tickets and assignments are stored: messages of Open Match with the
+// director's extensions (api/ticket), so that our API, frontends and directors of Open Match and the director loop
+// share one queue. It translates them to the plain types of package match. Only this package,
+// internal/openmatch/functions and server/openmatch read or write protobuf.
 //
-// encode.go makes bodies, decode.go reads them, assignment.go does both for assignments, party.go reads only a party, request.go only
-// which profiles a ticket asks for, facts.go makes the facts that history keeps, message.go assembles messages without decoding them.
+// encode.go makes bodies, decode.go reads them, assignment.go does both for assignments, party.go reads only a party,
+// request.go only which profiles a ticket asks for, facts.go makes the facts that history keeps, message.go assembles
+// messages without decoding them.
 package ticketbody
 
 import "github.com/lattice-director/director/match"

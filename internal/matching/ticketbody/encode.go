@@ -16,8 +16,8 @@ import (
 	"github.com/lattice-director/director/match"
 )
 
-// Draft is a ticket that is to be created. Its values are those that package play accepts: names of attributes have no colon,
-// no list is called "profile", numbers are finite.
+// Draft is a ticket that is to be created. Its values are those that package play accepts: names of attributes have no
+// colon, no list is called "profile", numbers are finite.
 type Draft struct {
 	Profiles   []string         // that the ticket asks for
 	Attributes match.Attributes // of the ticket, and so of each player
@@ -25,8 +25,8 @@ type Draft struct {
 	Latencies  map[string]uint16
 }
 
-// Fields returns what pools filter by: numbers as doubles, texts as strings, each value of a list as a tag "name:value", each
-// profile as a tag "profile:NAME". Created is not set.
+// Fields returns what pools filter by: numbers as doubles, texts as strings, each value of a list as a tag
+// "name:value", each profile as a tag "profile:NAME". Created is not set.
 func Fields(d Draft) match.Fields {
 	f := match.Fields{Doubles: map[string]float64{}, Strings: map[string]string{}}
 	for _, name := range d.Profiles {
@@ -75,7 +75,8 @@ func Prepare(d Draft) (Prepared, error) {
 	})
 }
 
-// Body returns the body with its id and its time. Protobuf merges messages that follow each other, so nothing is encoded again.
+// Body returns the body with its id and its time. Protobuf merges messages that follow each other, so nothing is
+// encoded again.
 func (p Prepared) Body(id string, created time.Time) []byte {
 	head, _ := proto.Marshal(&openmatch.Ticket{Id: id, CreateTime: timestamppb.New(created)}) // an id is ASCII
 	return append(head, p...)

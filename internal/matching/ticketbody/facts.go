@@ -11,9 +11,9 @@ import (
 	"github.com/lattice-director/director/match"
 )
 
-// Facts returns what history keeps of a ticket, as JSON: the attributes of each player, as {"ada": {"skill": 1500, "maps":
-// ["dust"]}}, and the latencies by region. Both are nil where the ticket has none. Tags that belong to no attribute, which
-// only pools read, are {"": {"tags": ["ranked"]}}: no player has that name.
+// Facts returns what history keeps of a ticket, as JSON: the attributes of each player, as {"ada": {"skill": 1500,
+// "maps": ["dust"]}}, and the latencies by region. Both are nil where the ticket has none. Tags that belong to no
+// attribute, which only pools read, are {"": {"tags": ["ranked"]}}: no player has that name.
 func Facts(t *match.Ticket) (attributes, latencies []byte) {
 	players := make(map[string]map[string]any, len(t.Players))
 	for _, p := range t.Players {
@@ -40,8 +40,8 @@ func plainTags(tags []string) []string {
 	return slices.DeleteFunc(slices.Clone(tags), func(tag string) bool { return strings.Contains(tag, ":") || unstorable(tag) })
 }
 
-// FromFacts makes a ticket from the result of [Facts]; t has its id, creation and profiles. Of the fields that pools read it has the
-// tags, and the attributes that all players share. Errors: the JSON has another form.
+// FromFacts makes a ticket from the result of [Facts]; t has its id, creation and profiles. Of the fields that pools
+// read it has the tags, and the attributes that all players share. Errors: the JSON has another form.
 func FromFacts(t match.Ticket, attributes, latencies []byte) (*match.Ticket, error) {
 	var players map[string]map[string]any
 	if err := unmarshal(attributes, &players); err != nil {

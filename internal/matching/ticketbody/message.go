@@ -12,7 +12,8 @@ import (
 	"github.com/lattice-director/director/match"
 )
 
-// FieldsOf returns the fields that pools filter by. A missing message has no fields. The result shares memory with the message.
+// FieldsOf returns the fields that pools filter by. A missing message has no fields. The result shares memory with the
+// message.
 func FieldsOf(s *openmatch.SearchFields) match.Fields {
 	return match.Fields{Doubles: s.GetDoubleArgs(), Strings: s.GetStringArgs(), Tags: s.GetTags()}
 }
@@ -26,8 +27,8 @@ func EncodeWithin(limit int, what string, m proto.Message) ([]byte, error) {
 	return b, err
 }
 
-// Stamper returns a function that adds an id and a creation time, in the fields of these numbers, to an encoded message.
-// Concatenated protobuf messages are merged, so the message is encoded once, before its id is known.
+// Stamper returns a function that adds an id and a creation time, in the fields of these numbers, to an encoded
+// message. Concatenated protobuf messages are merged, so the message is encoded once, before its id is known.
 func Stamper(rest []byte, id, createTime protowire.Number) func(id string, created time.Time) []byte {
 	return func(text string, created time.Time) []byte {
 		b := make([]byte, 0, len(text)+len(rest)+32)
@@ -51,8 +52,8 @@ func AppendMessage(b []byte, field protowire.Number, encoded []byte) []byte {
 	return protowire.AppendBytes(protowire.AppendTag(b, field, protowire.BytesType), encoded)
 }
 
-// Raw makes a message whose encoding is encoded, without decoding it: protobuf keeps unknown fields as they are. The fields of
-// the result cannot be read here.
+// Raw makes a message whose encoding is encoded, without decoding it: protobuf keeps unknown fields as they are. The
+// fields of the result cannot be read here.
 func Raw[M proto.Message](m M, encoded []byte) M {
 	m.ProtoReflect().SetUnknown(encoded)
 	return m

@@ -15,8 +15,8 @@ const (
 	playerSub        protowire.Number = 1
 )
 
-// Party returns the players of a ticket's extension, sorted, and none where it has no extension or is malformed. It decodes
-// nothing else, so it costs a fraction of [Decode].
+// Party returns the players of a ticket's extension, sorted, and none where it has no extension or is malformed. It
+// decodes nothing else, so it costs a fraction of [Decode].
 func Party(body []byte) (subs []string) {
 	for entry := range fields(body, ticketExtensions) {
 		if string(last(entry, mapKey)) != TicketExtension {

@@ -18,7 +18,8 @@ func TestPrivacy(t *testing.T) {
 		}}},
 		Latencies: map[string]uint16{"eu": 20},
 	}
-	const ada, blue, dust, skill = "fdee430d40bd57de", "16477688c0e00699", "abb32701117d50a9", "9f69998560dcfd80" // of SHA-256
+	// of SHA-256
+	const ada, blue, dust, skill = "fdee430d40bd57de", "16477688c0e00699", "abb32701117d50a9", "9f69998560dcfd80"
 	for privacy, want := range map[ticketbody.Privacy][3]string{
 		ticketbody.Plain:        {"ada", `{"ada":{"clan":"blue","maps":["dust","blue"],"skill":1500}}`, `{"eu":20}`},
 		ticketbody.Hashed:       {ada, `{"` + ada + `":{"clan":"` + blue + `","maps":["` + dust + `","` + blue + `"],"skill":"` + skill + `"}}`, `{"eu":20}`},

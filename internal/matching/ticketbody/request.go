@@ -14,8 +14,9 @@ const (
 	detailsProfiles    protowire.Number = 3
 )
 
-// Requested returns the names of the profiles that a ticket asks for, in any order and possibly twice, and whether it may have players:
-// a body whose players are false has none. It decodes nothing else, so it costs a fraction of [Decode], which judges the body.
+// Requested returns the names of the profiles that a ticket asks for, in any order and possibly twice, and whether it
+// may have players: a body whose players are false has none. It decodes nothing else, so it costs a fraction of
+// [Decode], which judges the body.
 func Requested(body []byte, playerArg string) (profiles []string, players bool) {
 	for search := range fields(body, ticketSearchFields) {
 		for tag := range fields(search, searchTags) {

@@ -183,8 +183,8 @@ func TestAnAssignment(t *testing.T) {
 	require.Error(t, err)
 }
 
-// requireRequested compares what is read without decoding: the loop finds tickets by it, so a profile or a player that it misses is one that
-// is never matched.
+// requireRequested compares what is read without decoding: the loop finds tickets by it, so a profile or a player that
+// it misses is one that is never matched.
 func requireRequested(t require.TestingT, got *match.Ticket, body []byte, arg string) {
 	profiles, players := ticketbody.Requested(body, arg)
 	slices.Sort(profiles)

@@ -9,7 +9,8 @@ import (
 	"github.com/lattice-director/director/internal/base/follow"
 )
 
-// recordDemand writes the demand of the players until ctx ends: of new players at once, and of each again every five seconds.
+// recordDemand writes the demand of the players until ctx ends: of new players at once, and of each again every five
+// seconds.
 func (r *Room) recordDemand(ctx context.Context) {
 	follow.Loop{
 		Name: "demand", Every: renewEvery / renewParts, Timeout: callTimeout, Wakes: follow.Wakes{r.newWork},
@@ -49,8 +50,9 @@ func (r *Room) putDemand(ctx context.Context) error {
 	return err
 }
 
-// unserved returns the players whose demand must be written now: new players for whom there was no capacity, and those that are due to be
-// renewed, at most one part of all. So many players that joined together are renewed over five seconds, not at one moment.
+// unserved returns the players whose demand must be written now: new players for whom there was no capacity, and those
+// that are due to be renewed, at most one part of all. So many players that joined together are renewed over five
+// seconds, not at one moment.
 func (r *Room) unserved(now time.Time) (players []*Player, demand []db.Waiting) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

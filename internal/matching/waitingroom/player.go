@@ -69,8 +69,8 @@ func (p *Player) signal() { wait.Wake(p.changed) }
 // Use takes the player out of the room and leaves it its seat.
 func (p *Player) Use() { p.room.remove(p) }
 
-// Leave takes the player out of the room. It frees the player's seat before it returns, or has its demand deleted soon afterwards. A seat that
-// cannot be given back expires. Errors: why the seat was not given back.
+// Leave takes the player out of the room. It frees the player's seat before it returns, or has its demand deleted soon
+// afterwards. A seat that cannot be given back expires. Errors: why the seat was not given back.
 func (p *Player) Leave(ctx context.Context) error {
 	seat := p.room.remove(p)
 	if seat == nil {

@@ -17,8 +17,8 @@ type queueKey struct {
 	maxPlayers   int
 }
 
-// queue holds the players of one kind of session, the oldest first. It has a goroutine while it has players. Its fields are guarded by
-// the room's mutex.
+// queue holds the players of one kind of session, the oldest first. It has a goroutine while it has players. Its fields
+// are guarded by the room's mutex.
 type queue struct {
 	queueKey
 

@@ -70,8 +70,8 @@ func (r *Room) Waiting() int {
 	return r.count
 }
 
-// Join adds a player, who then waits until it gets a seat or leaves: call Use or Leave when done. Players who join before Run has begun wait
-// for it. Errors: TooMany, "waiting_full", if the room is full.
+// Join adds a player, who then waits until it gets a seat or leaves: call Use or Leave when done. Players who join
+// before Run has begun wait for it. Errors: TooMany, "waiting_full", if the room is full.
 func (r *Room) Join(request Request) (*Player, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -90,8 +90,8 @@ func (r *Room) Join(request Request) (*Player, error) {
 	return p, nil
 }
 
-// remove returns the seat of the player, if it has one. A player that leaves while its call of Place runs gives the seat back when the
-// call returns.
+// remove returns the seat of the player, if it has one. A player that leaves while its call of Place runs gives the
+// seat back when the call returns.
 func (r *Room) remove(p *Player) (seat *db.Placement) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

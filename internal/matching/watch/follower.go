@@ -17,8 +17,8 @@ type Follower struct {
 	endKeepAlive func() // ends what KeepAlive began; nil without
 }
 
-// Follow begins to follow a ticket, which need not exist. A change that is committed after Follow has returned is signalled.
-// Errors: Unavailable when too many tickets are followed, or the hub has stopped.
+// Follow begins to follow a ticket, which need not exist. A change that is committed after Follow has returned is
+// signalled. Errors: Unavailable when too many tickets are followed, or the hub has stopped.
 func (h *Hub) Follow(id string) (*Follower, error) {
 	if err := h.stoppedError(); err != nil {
 		return nil, err
@@ -46,7 +46,8 @@ func (f *Follower) Changed() <-chan struct{} { return f.changed }
 // Stopped returns a channel that is closed when the hub has stopped: nothing is signalled any more.
 func (f *Follower) Stopped() <-chan struct{} { return f.hub.stopped }
 
-// KeepAlive extends the ticket's life by its lease now and then until Stop. Only the first call counts; a lease of 0 needs none.
+// KeepAlive extends the ticket's life by its lease now and then until Stop. Only the first call counts; a lease of 0
+// needs none.
 func (f *Follower) KeepAlive(lease time.Duration) {
 	if f.endKeepAlive == nil && lease > 0 {
 		f.endKeepAlive = f.hub.keepAlive.add(f.id, lease)

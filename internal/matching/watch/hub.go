@@ -1,11 +1,13 @@
-// Package watch pushes assignments to the callers of WatchAssignments, and wakes players that wait for a change of their
-// tickets. Nobody polls the database: a replica or worker that changes tickets notifies the others (db.Store.Notify). Each
-// replica then reads the tickets that were settled, and those that entered another state, since its last reading
-// (db.Store.SettledSince and TicketEventsSince), once for all its watchers, and passes each to the watchers of that ticket.
-// An idle watcher costs memory only. A lost notification delays a change by two seconds at most.
+// Package watch pushes assignments to the callers of WatchAssignments, and wakes players that wait for a change of
+// their tickets. Nobody polls the database: a replica or worker that changes tickets notifies the others
+// (db.Store.Notify). Each replica then reads the tickets that were settled, and those that entered another state, since
+// its last reading (db.Store.SettledSince and TicketEventsSince), once for all its watchers, and passes each to the
+// watchers of that ticket. An idle watcher costs memory only. A lost notification delays a change by two seconds at
+// most.
 //
-// hub.go reads the feeds, watcher.go is one call of Watch, follower.go wakes those that follow a ticket, keepalive.go extends
-// the lives of tickets that are watched. db defines the feed and tickets; the protocol's streams and statuses are in server/openmatch.
+// hub.go reads the feeds, watcher.go is one call of Watch, follower.go wakes those that follow a ticket, keepalive.go
+// extends the lives of tickets that are watched. db defines the feed and tickets; the protocol's streams and statuses
+// are in server/openmatch.
 package watch
 
 import (
@@ -43,8 +45,8 @@ type Store interface {
 	Now() time.Time
 }
 
-// Hub passes the assignments and deletions of a region's tickets to their watchers. Make it with [New], and Run it once.
-// Safe for concurrent use.
+// Hub passes the assignments and deletions of a region's tickets to their watchers. Make it with [New], and Run it
+// once. Safe for concurrent use.
 type Hub struct {
 	store  Store
 	region string
@@ -69,8 +71,8 @@ type Hub struct {
 	following int
 }
 
-// New makes a hub for the tickets of one region with at most limit watchers and as many followers. A nil log is silent. guard recovers panics of
-// the hub's goroutines, which then try again.
+// New makes a hub for the tickets of one region with at most limit watchers and as many followers. A nil log is silent.
+// guard recovers panics of the hub's goroutines, which then try again.
 func New(store Store, region string, limit int, log *slog.Logger, guard *panics.Guard) *Hub {
 	log = cmp.Or(log, slog.New(slog.DiscardHandler))
 	return &Hub{
@@ -81,8 +83,8 @@ func New(store Store, region string, limit int, log *slog.Logger, guard *panics.
 	}
 }
 
-// Run reads the feed until ctx ends; all calls of Watch then end as Unavailable. They outlast a database outage. Errors: the
-// hub was run before.
+// Run reads the feed until ctx ends; all calls of Watch then end as Unavailable. They outlast a database outage.
+// Errors: the hub was run before.
 func (h *Hub) Run(ctx context.Context) error {
 	if h.running.Swap(true) {
 		return errors.New("watch: a hub runs once")
@@ -115,8 +117,8 @@ func (h *Hub) read(ctx context.Context) error {
 	return nil
 }
 
-// readEvents wakes the followers of the tickets of one page. While nobody follows, it reads nothing; the first reading after
-// that learns where the feed ends and wakes all followers, which began before it.
+// readEvents wakes the followers of the tickets of one page. While nobody follows, it reads nothing; the first reading
+// after that learns where the feed ends and wakes all followers, which began before it.
 func (h *Hub) readEvents(ctx context.Context) (more bool, err error) {
 	if h.Following() == 0 {
 		h.events = db.SettledPoint{}
@@ -149,7 +151,8 @@ func (h *Hub) readPage(ctx context.Context) (more bool, err error) {
 		return false, err
 	}
 	if idle && !first && h.Watching()+h.Following() > 0 {
-		return true, nil // a watcher that joined meanwhile may have read its ticket before page.Next: read again from h.since
+		// a watcher that joined meanwhile may have read its ticket before page.Next: read again from h.since
+		return true, nil
 	}
 	h.since = page.Next
 	if first {
@@ -216,7 +219,8 @@ func (h *Hub) leave(w *watcher) {
 	}
 }
 
-// awaitFeed waits for the first reading of the feed. A watcher that joins after it and then reads its ticket misses nothing.
+// awaitFeed waits for the first reading of the feed. A watcher that joins after it and then reads its ticket misses
+// nothing.
 func (h *Hub) awaitFeed(ctx context.Context) error {
 	select {
 	case <-h.ready:

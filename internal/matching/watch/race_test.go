@@ -8,7 +8,8 @@ import (
 	"github.com/lattice-director/director/internal/testkit/dbtest"
 )
 
-// These tests run the steps of a hub and of a watcher, which are concurrent otherwise, in orders that are rare by chance.
+// These tests run the steps of a hub and of a watcher, which are concurrent otherwise, in orders that are rare by
+// chance.
 
 // stepwise makes a hub that reads the feed only in calls of read.
 func stepwise(t *testing.T) *bundle {

@@ -33,8 +33,8 @@ type bundle struct {
 	statements *counter // that here has sent
 }
 
-// counter counts statements and pipelines. Its hooks run once, before or after a statement, or when a method of the store
-// acquires a connection.
+// counter counts statements and pipelines. Its hooks run once, before or after a statement, or when a method of the
+// store acquires a connection.
 type counter struct {
 	n             atomic.Int64
 	before, after hook

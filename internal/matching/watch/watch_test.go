@@ -109,8 +109,8 @@ func TestWithoutNotificationsTheHubPolls(t *testing.T) {
 	two.endsWithout(ids[1])
 }
 
-// Thousands of idle watchers must send no statements, or each slows down ticket creation; one reading serves all of them when
-// their tickets are assigned.
+// Thousands of idle watchers must send no statements, or each slows down ticket creation; one reading serves all of
+// them when their tickets are assigned.
 func TestIdleWatchersSendNoStatements(t *testing.T) {
 	t.Parallel()
 	const n = 5000
@@ -138,8 +138,8 @@ func TestIdleWatchersSendNoStatements(t *testing.T) {
 	require.LessOrEqual(t, b.statements.n.Load()-before, int64(3), "statements when all tickets are assigned")
 }
 
-// A ticket may be assigned at any moment around the call of Watch, while other watchers join and leave: each watcher must get
-// the last assignment.
+// A ticket may be assigned at any moment around the call of Watch, while other watchers join and leave: each watcher
+// must get the last assignment.
 func TestEachWatcherGetsTheLastAssignment(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -173,8 +173,8 @@ func TestEachWatcherGetsTheLastAssignment(t *testing.T) {
 	require.Eventually(t, func() bool { return b.hub.Watching() == 0 }, testTimeout, time.Millisecond)
 }
 
-// Transactions commit in another order than they begin: a feed ordered by transaction id alone would skip one that began
-// before a reading and committed after it.
+// Transactions commit in another order than they begin: a feed ordered by transaction id alone would skip one that
+// began before a reading and committed after it.
 func TestALateTransactionIsNotSkipped(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -235,8 +235,8 @@ func TestWatchersOutlastTheDatabase(t *testing.T) {
 	two.endsWithout(assigned)
 }
 
-// After a failover or a restore the server may assign lower transaction ids than the feed has reached: new changes would look
-// as if they had been read.
+// After a failover or a restore the server may assign lower transaction ids than the feed has reached: new changes
+// would look as if they had been read.
 func TestANewServerMakesAllWatchersReadTheirTickets(t *testing.T) {
 	t.Parallel()
 	cluster := dbtest.NewMigratedCluster(t, pglocal.Options{})

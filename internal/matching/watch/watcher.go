@@ -9,12 +9,13 @@ import (
 	"github.com/lattice-director/director/internal/base/fault"
 )
 
-// Watch calls send with a ticket's assignment, at once if the ticket is assigned, and again with each new assignment until
-// the ticket is gone. Of assignments that follow faster than send returns, only the last is sent. An assignment that is
-// repeated unchanged is not sent again, but extends the ticket's life by another Timing.AssignedFor.
+// Watch calls send with a ticket's assignment, at once if the ticket is assigned, and again with each new assignment
+// until the ticket is gone. Of assignments that follow faster than send returns, only the last is sent. An assignment
+// that is repeated unchanged is not sent again, but extends the ticket's life by another Timing.AssignedFor.
 //
-// Watch always ends with an error: NotFound when the ticket is gone or never was; the error of send or ctx; Unavailable when
-// the hub stops, when too many calls watch, or when the ticket cannot be read at the beginning. send must not change assignment.
+// Watch always ends with an error: NotFound when the ticket is gone or never was; the error of send or ctx; Unavailable
+// when the hub stops, when too many calls watch, or when the ticket cannot be read at the beginning. send must not
+// change assignment.
 func (h *Hub) Watch(ctx context.Context, id string, send func(assignment []byte) error) error {
 	if err := h.awaitFeed(ctx); err != nil {
 		return err
@@ -49,7 +50,8 @@ type watcher struct {
 	lookDue    <-chan time.Time // when to read the ticket again
 }
 
-// notify replaces the change that the watcher has not handled yet. It does not block: the hub's reader is the only sender.
+// notify replaces the change that the watcher has not handled yet. It does not block: the hub's reader is the only
+// sender.
 func (w *watcher) notify(s db.Settled) {
 	select {
 	case <-w.settled:
@@ -77,8 +79,8 @@ func (w *watcher) follow(ctx context.Context) error {
 	}
 }
 
-// handle handles a change from the feed. It reads the ticket where the change is not an assignment, or is older than the last
-// one sent: that change may be outdated, or the database's clock went back in a failover.
+// handle handles a change from the feed. It reads the ticket where the change is not an assignment, or is older than
+// the last one sent: that change may be outdated, or the database's clock went back in a failover.
 func (w *watcher) handle(ctx context.Context, s db.Settled) error {
 	if !s.Assigned || s.SettledAt.Before(w.assignedAt) {
 		return w.lookAgain(ctx)
@@ -112,8 +114,8 @@ func (w *watcher) updateFrom(t db.Ticket) error {
 	return w.update(t.Assignment, t.SettledAt)
 }
 
-// update sends an assignment unless it is the last one sent. It reads the ticket again when the assigned ticket's time is over:
-// the ticket is deleted by then, or was assigned again.
+// update sends an assignment unless it is the last one sent. It reads the ticket again when the assigned ticket's time
+// is over: the ticket is deleted by then, or was assigned again.
 func (w *watcher) update(assignment []byte, at time.Time) error {
 	left := at.Add(w.hub.store.Timing().AssignedFor).Sub(w.hub.store.Now())
 	w.lookDue = time.After(max(left, minLookInterval))

@@ -42,7 +42,8 @@ func (o *owner) readRemote(ctx context.Context) error {
 	return err
 }
 
-// addChanges replaces the states of all remote calls, and adds their new proposals. A remote call that is not listed has left.
+// addChanges replaces the states of all remote calls, and adds their new proposals. A remote call that is not listed
+// has left.
 func (o *owner) addChanges(changes db.CycleChanges) {
 	o.remote = map[uuid.UUID]db.CycleCaller{}
 	for _, c := range changes.Callers {

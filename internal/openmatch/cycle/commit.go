@@ -10,8 +10,8 @@ import (
 	"github.com/lattice-director/director/match"
 )
 
-// batchWeight bounds the matches and tickets of one transaction, so that the first matches are delivered while others are
-// committed.
+// batchWeight bounds the matches and tickets of one transaction, so that the first matches are delivered while others
+// are committed.
 const batchWeight = 4096
 
 // commitBatch commits a batch of the matches that the evaluator has accepted, and delivers them. Here tickets become
@@ -43,8 +43,8 @@ func (c *candidate) acceptedMatch() db.AcceptedMatch {
 	return m
 }
 
-// outOfTime reports whether Options.Acceptance is over since the evaluator has ended. The matches that are left keep their
-// tickets free for the next cycle.
+// outOfTime reports whether Options.Acceptance is over since the evaluator has ended. The matches that are left keep
+// their tickets free for the next cycle.
 func (o *owner) outOfTime(ctx context.Context, left int) bool {
 	if o.commitsUntil.IsZero() {
 		o.commitsUntil = time.Now().Add(o.round.engine.options.Acceptance)

@@ -79,8 +79,8 @@ func TestACycleSeesWhatItsCallersProposeTogether(t *testing.T) {
 	require.Equal(t, int64(1), one[int64](b, "SELECT count(*) FROM match_cycles"))
 }
 
-// Pins matches with tickets that are no longer free, which are dropped, and matches with ids that were never issued, which are
-// kept.
+// Pins matches with tickets that are no longer free, which are dropped, and matches with ids that were never issued,
+// which are kept.
 func TestMatchesThatMissATicketAreDropped(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

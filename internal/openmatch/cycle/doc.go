@@ -2,13 +2,13 @@
 // evaluator accepts the best of them, and one replica commits these, so that no ticket is in two matches.
 //
 // Where is a ticket matched? A match function proposes matches (outside this program), the evaluator chooses among them
-// (evaluation.go, [match.Evaluate] by default), and the owner of the cycle commits the chosen ones (commit.go, which calls
-// [db.Store.AcceptMatches]; [match.Keep] decides there under locks).
+// (evaluation.go, [match.Evaluate] by default), and the owner of the cycle commits the chosen ones (commit.go, which
+// calls [db.Store.AcceptMatches]; [match.Keep] decides there under locks).
 //
 // # A cycle
 //
-// A region runs one cycle at a time. It is a row of match_cycles, which is the source of truth for its state. The replica
-// that inserts the row owns the cycle; the other replicas with callers in it follow it.
+// A region runs one cycle at a time. It is a row of match_cycles, which is the source of truth for its state. The
+// replica that inserts the row owns the cycle; the other replicas with callers in it follow it.
 //
 //	  JoinCycle
 //	      │
@@ -24,10 +24,10 @@
 //	      ▼
 //	    ended      the next cycle may begin
 //
-// The owner renews a lease on the row. When the lease expires, a follower takes the cycle over in the state in which it is.
-// A cycle also ends from any state when it fails for all callers, and from collecting on when all callers have left.
-// Proposals of followers and verdicts on them are rows, too; match_cycles, match_callers and match_proposals are unlogged
-// tables, so a crash of Postgres ends the cycle with an error.
+// The owner renews a lease on the row. When the lease expires, a follower takes the cycle over in the state in which it
+// is. A cycle also ends from any state when it fails for all callers, and from collecting on when all callers have
+// left. Proposals of followers and verdicts on them are rows, too; match_cycles, match_callers and match_proposals are
+// unlogged tables, so a crash of Postgres ends the cycle with an error.
 //
 // # A call
 //
@@ -47,12 +47,12 @@
 //
 // # Files
 //
-// engine.go and options.go are the engine, join.go puts calls into cycles, call.go and proposals.go are one call. round.go
-// is a cycle as this replica takes part in it: one goroutine, which wakes up, takes a step of its role, and waits. One role is
-// owner.go (collect.go takes proposals, evaluation.go runs the evaluator, queue.go and commit.go commit what it accepts,
-// lease.go holds the row), the other follower.go (report.go writes proposals for the owner, and takes calls out). A follower
-// that takes the cycle over becomes its owner.
+// engine.go and options.go are the engine, join.go puts calls into cycles, call.go and proposals.go are one call.
+// round.go is a cycle as this replica takes part in it: one goroutine, which wakes up, takes a step of its role, and
+// waits. One role is owner.go (collect.go takes proposals, evaluation.go runs the evaluator, queue.go and commit.go
+// commit what it accepts, lease.go holds the row), the other follower.go (report.go writes proposals for the owner, and
+// takes calls out). A follower that takes the cycle over becomes its owner.
 //
-// A replica that dies loses only its own callers. Tickets that were marked pending for them are free again after PendingFor of
-// [db.Timing].
+// A replica that dies loses only its own callers. Tickets that were marked pending for them are free again after
+// PendingFor of [db.Timing].
 package cycle

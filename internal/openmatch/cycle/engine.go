@@ -15,8 +15,8 @@ import (
 
 // Caller is one FetchMatches call. [Engine.Fetch] calls its methods, none of them after it has returned.
 type Caller interface {
-	// Run calls the match function, and propose for each match that it proposes. Run ends when propose returns an error, and
-	// soon after ctx ends. Its error is returned to the caller; the proposals before it count.
+	// Run calls the match function, and propose for each match that it proposes. Run ends when propose returns an
+	// error, and soon after ctx ends. Its error is returned to the caller; the proposals before it count.
 	Run(ctx context.Context, propose func(Proposal) error) error
 	// Deliver sends a match to the caller. It may block: no other call waits for it. Its error ends the call.
 	Deliver(m Accepted) error
@@ -43,8 +43,9 @@ type Accepted struct {
 
 // Evaluator chooses among the proposals of a cycle.
 type Evaluator interface {
-	// Evaluate reads proposals from in until it is closed, and calls accept with the ids of those that become matches, at any
-	// time, best first. It ends when accept returns an error, and soon after ctx ends. Its error fails the cycle for all callers.
+	// Evaluate reads proposals from in until it is closed, and calls accept with the ids of those that become matches,
+	// at any time, best first. It ends when accept returns an error, and soon after ctx ends. Its error fails the cycle
+	// for all callers.
 	Evaluate(ctx context.Context, in <-chan Proposal, accept func(id string) error) error
 }
 
@@ -73,8 +74,8 @@ type Engine struct {
 	closed  bool
 }
 
-// New makes an engine that does nothing until [Engine.Run]. Errors: a required option is missing; the metrics are already
-// registered.
+// New makes an engine that does nothing until [Engine.Run]. Errors: a required option is missing; the metrics are
+// already registered.
 func New(o Options) (*Engine, error) {
 	if o.Store == nil || o.Region == "" || o.Replica == uuid.Nil {
 		return nil, errors.New("cycle: a store, a region and the replica's id are required")
@@ -90,8 +91,8 @@ func New(o Options) (*Engine, error) {
 	}, nil
 }
 
-// Fetch takes part in the next cycle and returns when that has ended for this caller. Errors: ctx's; the error of Deliver;
-// [*Error]; a *fault.Error of kind Unavailable when the cycle could not be run and nothing was delivered.
+// Fetch takes part in the next cycle and returns when that has ended for this caller. Errors: ctx's; the error of
+// Deliver; [*Error]; a *fault.Error of kind Unavailable when the cycle could not be run and nothing was delivered.
 func (e *Engine) Fetch(ctx context.Context, caller Caller) error {
 	c := newCall(ctx, e, caller)
 	if err := e.enqueue(c); err != nil {

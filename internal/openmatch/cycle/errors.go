@@ -10,8 +10,8 @@ import (
 	"github.com/lattice-director/director/internal/base/panics"
 )
 
-// Error is the error of a call that failed after it had joined a cycle. Matches may have been delivered before. Its text is
-// the protocol's: clients search it for the texts below.
+// Error is the error of a call that failed after it had joined a cycle. Matches may have been delivered before. Its
+// text is the protocol's: clients search it for the texts below.
 type Error struct {
 	SyncErr error // of the cycle; nil: none
 	MMFErr  error // of the caller's match function; nil: none

@@ -60,8 +60,8 @@ func (r *round) evaluate(ctx context.Context) *evaluation {
 	return v
 }
 
-// feed sends queued proposals to the evaluator, and closes its input when no more follow. It also closes the input when ctx
-// ends: an evaluator may read and ignore its context.
+// feed sends queued proposals to the evaluator, and closes its input when no more follow. It also closes the input when
+// ctx ends: an evaluator may read and ignore its context.
 func (v *evaluation) feed(ctx context.Context, in chan<- Proposal) {
 	defer close(in)
 	for complete := false; !complete; {

@@ -208,7 +208,8 @@ func TestAReplicaThatStopsEndsItsCalls(t *testing.T) {
 	}
 }
 
-// Whichever replica dies at whatever time: each call ends, no ticket is delivered twice, and a delivered match has its tickets.
+// Whichever replica dies at whatever time: each call ends, no ticket is delivered twice, and a delivered match has its
+// tickets.
 func TestReplicasComeAndGo(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -276,7 +277,8 @@ func TestReplicasComeAndGo(t *testing.T) {
 	t.Logf("%d matches were delivered, %d of %d tickets are free", delivered, len(free), len(ids))
 }
 
-// Pins tickets that become pending for a call that has failed: a director that releases them after the error would be too early.
+// Pins tickets that become pending for a call that has failed: a director that releases them after the error would be
+// too early.
 func TestNothingIsCommittedForACallThatHasFailed(t *testing.T) {
 	t.Parallel()
 	for _, replicas := range []int{1, 2} {

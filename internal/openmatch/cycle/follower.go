@@ -18,8 +18,8 @@ const (
 	batchDelay = 5 * time.Millisecond
 )
 
-// follower is the [role] of a replica that connects its calls with the owner of the cycle, through rows: it writes their
-// proposals and delivers the matches that the owner has committed.
+// follower is the [role] of a replica that connects its calls with the owner of the cycle, through rows: it writes
+// their proposals and delivers the matches that the owner has committed.
 type follower struct {
 	round *round
 
@@ -39,8 +39,8 @@ func newFollower(r *round) *follower {
 // idle implements [role].
 func (f *follower) idle() time.Duration { return time.Until(f.round.readAt) }
 
-// step implements [role]. The role ends with the cycle, when no call of this replica is left in it, or when this replica has
-// taken it over.
+// step implements [role]. The role ends with the cycle, when no call of this replica is left in it, or when this
+// replica has taken it over.
 func (f *follower) step(ctx context.Context) (over bool, err error) {
 	if over, err := f.readStatus(ctx); over || err != nil {
 		return over, err
@@ -55,8 +55,8 @@ func (f *follower) step(ctx context.Context) (over bool, err error) {
 	return len(f.round.local()) == 0, nil
 }
 
-// readStatus reads the cycle's status when that is due. Like an owner, it tolerates a database that has been unavailable for
-// less than the lease.
+// readStatus reads the cycle's status when that is due. Like an owner, it tolerates a database that has been
+// unavailable for less than the lease.
 func (f *follower) readStatus(ctx context.Context) (over bool, err error) {
 	if time.Now().Before(f.round.readAt) {
 		return false, nil
@@ -75,8 +75,8 @@ func (f *follower) readStatus(ctx context.Context) (over bool, err error) {
 	return over, err
 }
 
-// takeStatus delivers matches that the owner has committed, ends the calls when the cycle has ended, and takes the cycle over
-// when its lease has expired.
+// takeStatus delivers matches that the owner has committed, ends the calls when the cycle has ended, and takes the
+// cycle over when its lease has expired.
 func (f *follower) takeStatus(ctx context.Context, status db.CycleStatus) (over bool, err error) {
 	f.takeVerdicts(status.DecidedProposals)
 	if status.State == db.CycleEvaluating || !time.Now().Before(f.round.collectsUntil) {
@@ -123,7 +123,8 @@ func (f *follower) takeVerdicts(verdicts []db.DecidedProposal) {
 	}
 }
 
-// createdBackfill computes the backfill that the owner created for a proposal. Every replica computes the same contents.
+// createdBackfill computes the backfill that the owner created for a proposal. Every replica computes the same
+// contents.
 func (f *follower) createdBackfill(p Proposal, d db.DecidedProposal) *db.Backfill {
 	if d.CreatedBackfill == "" {
 		return nil

@@ -8,8 +8,8 @@ import (
 	"github.com/lattice-director/director/internal/base/fault"
 )
 
-// Pins a replica that serves no FetchMatches after a statement of one cycle got no answer: each statement has a deadline, after
-// which the calls get an error and others can join a cycle.
+// Pins a replica that serves no FetchMatches after a statement of one cycle got no answer: each statement has a
+// deadline, after which the calls get an error and others can join a cycle.
 func TestAHangingDatabaseEndsCallsAndBlocksNoOthers(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -61,8 +61,8 @@ func (e *Engine) remove() {
 	e.metrics.calls.Dec()
 }
 
-// joinWaiting puts the waiting calls into a cycle. It returns false when the running cycle no longer accepts callers, so
-// that they keep waiting.
+// joinWaiting puts the waiting calls into a cycle. It returns false when the running cycle no longer accepts callers,
+// so that they keep waiting.
 func (e *Engine) joinWaiting(ctx context.Context) (done bool) {
 	e.joining.Lock()
 	defer e.joining.Unlock()
@@ -103,8 +103,8 @@ func (e *Engine) joinCycle(ctx context.Context, ids []uuid.UUID) (c db.Cycle, jo
 	return c, joined, err
 }
 
-// takeWaiting takes the waiting calls and gives each a new id: an earlier attempt whose answer was lost may have used the
-// previous one.
+// takeWaiting takes the waiting calls and gives each a new id: an earlier attempt whose answer was lost may have used
+// the previous one.
 func (e *Engine) takeWaiting() (calls []*call) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -7,8 +7,8 @@ import (
 	"github.com/lattice-director/director/internal/base/tenure"
 )
 
-// keepLease renews the lease, so that a slow step does not lose the cycle. Errors: ctx's; the cycle is lost: another replica
-// owns it, or the database was unavailable for as long as the lease.
+// keepLease renews the lease, so that a slow step does not lose the cycle. Errors: ctx's; the cycle is lost: another
+// replica owns it, or the database was unavailable for as long as the lease.
 func (o *owner) keepLease(ctx context.Context) error {
 	engine := o.round.engine
 	return tenure.Lease{

@@ -17,7 +17,8 @@ type metrics struct {
 	calls    prometheus.Gauge
 }
 
-// Labels beside the verdicts: matches that the default evaluator did not get, and matches that there was no time to commit.
+// Labels beside the verdicts: matches that the default evaluator did not get, and matches that there was no time to
+// commit.
 const (
 	unreadable = "score_unreadable"
 	outOfTime  = "out_of_time"

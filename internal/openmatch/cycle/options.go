@@ -26,8 +26,8 @@ type Options struct {
 	Collection time.Duration
 	// Evaluation is how long the evaluator may run once it has all its input; 0 means one minute.
 	Evaluation time.Duration
-	// Acceptance is how long a cycle may commit matches after the evaluator has ended; 0 means 2 s. At least one batch is
-	// committed. Matches beyond it are dropped, counted as out_of_time, and their tickets stay free.
+	// Acceptance is how long a cycle may commit matches after the evaluator has ended; 0 means 2 s. At least one batch
+	// is committed. Matches beyond it are dropped, counted as out_of_time, and their tickets stay free.
 	Acceptance time.Duration
 	// Lease is how long an owner may be silent before another replica takes its cycle over; 0 means 2 s.
 	Lease time.Duration
@@ -41,7 +41,8 @@ type Options struct {
 
 	Log     *slog.Logger          // nil: no log
 	Metrics prometheus.Registerer // nil: no metrics
-	Guard   *panics.Guard         // recovers panics of the engine, match functions and the evaluator; nil: one that writes to Log
+	// recovers panics of the engine, match functions and the evaluator; nil: one that writes to Log
+	Guard *panics.Guard
 }
 
 // Store is what an engine needs of the database; [db.Store] implements it.

@@ -43,7 +43,8 @@ func takenOver(r *round, c db.Cycle) *owner {
 
 // run runs the cycle to its end. Errors: the cycle could not be run, by no fault of a caller or the evaluator.
 func (o *owner) run(ctx context.Context) error {
-	// Not ctx: an evaluator that is canceled because this replica stops would fail the cycle for the callers of all replicas.
+	// Not ctx: an evaluator that is canceled because this replica stops would fail the cycle for the callers of all
+	// replicas.
 	o.evaluation = o.round.evaluate(context.WithoutCancel(ctx))
 	defer o.evaluation.cancel()
 	leased, cancel := context.WithCancelCause(ctx)
@@ -85,7 +86,8 @@ func (o *owner) step(ctx context.Context) (over bool, err error) {
 	if err := o.closePhase(ctx); err != nil {
 		return false, err
 	}
-	evaluated, failure := o.evaluation.state() // before commitBatch: once the evaluator has ended, no acceptance follows
+	// before commitBatch: once the evaluator has ended, no acceptance follows
+	evaluated, failure := o.evaluation.state()
 	left, err := o.commitBatch(ctx)
 	if err != nil {
 		return false, err
@@ -126,8 +128,8 @@ func (o *owner) closePhase(ctx context.Context) error {
 	return nil
 }
 
-// advance moves the cycle to a phase, and reads all callers and proposals from before. It leaves the row unchanged when no
-// other replica reads it.
+// advance moves the cycle to a phase, and reads all callers and proposals from before. It leaves the row unchanged when
+// no other replica reads it.
 func (o *owner) advance(ctx context.Context, phase string) error {
 	o.phase = phase
 	wait.Wake(o.round.changed) // this phase may be over, too

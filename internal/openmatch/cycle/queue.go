@@ -7,8 +7,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// queue holds the matches that the evaluator has accepted and that are not committed yet. Callers take turns, so that one
-// with very many matches does not delay those of the others.
+// queue holds the matches that the evaluator has accepted and that are not committed yet. Callers take turns, so that
+// one with very many matches does not delay those of the others.
 type queue struct {
 	size     int
 	added    int
@@ -26,8 +26,8 @@ func (q *queue) add(c *candidate) {
 	q.size++
 }
 
-// next takes matches whose weight, the number of matches and their tickets, is at most limit; but at least one. They are
-// in the order of acceptance: of two that share a ticket the first is kept.
+// next takes matches whose weight, the number of matches and their tickets, is at most limit; but at least one. They
+// are in the order of acceptance: of two that share a ticket the first is kept.
 func (q *queue) next(limit int) (batch []*candidate) {
 	for weight := 0; q.size > 0; {
 		caller := q.turns[0]

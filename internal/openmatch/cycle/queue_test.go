@@ -9,8 +9,8 @@ import (
 	"github.com/lattice-director/director/match"
 )
 
-// Pins turns that change the order of two matches with a common ticket, and a batch that is never made because its first match
-// exceeds the limit.
+// Pins turns that change the order of two matches with a common ticket, and a batch that is never made because its
+// first match exceeds the limit.
 func TestProposersTakeTurns(t *testing.T) {
 	t.Parallel()
 	many, few := uuid.New(), uuid.New()

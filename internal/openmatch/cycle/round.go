@@ -55,8 +55,8 @@ func (r *round) setTimes(c db.Cycle) {
 	r.registersUntil, r.collectsUntil = now.Add(c.RegistersIn), now.Add(c.CollectsIn)
 }
 
-// run takes part in the cycle until it has ended for the calls of this replica. After a panic another replica may take the
-// cycle over once the lease has expired.
+// run takes part in the cycle until it has ended for the calls of this replica. After a panic another replica may take
+// the cycle over once the lease has expired.
 func (r *round) run(ctx context.Context, c db.Cycle) {
 	err := r.engine.options.Guard.Do("cycle", func() error {
 		err := r.takePart(ctx, c)
@@ -121,8 +121,8 @@ func (r *round) wait(ctx context.Context, most time.Duration) {
 	}
 }
 
-// leaveCycle takes this replica's calls out of a cycle in which it can take part no longer, and lets another replica own it.
-// If that fails, the calls count as gone, and the owner as well, once the lease has expired.
+// leaveCycle takes this replica's calls out of a cycle in which it can take part no longer, and lets another replica
+// own it. If that fails, the calls count as gone, and the owner as well, once the lease has expired.
 func (r *round) leaveCycle(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTimeout)
 	defer cancel()
@@ -150,8 +150,8 @@ func (r *round) close(err error) {
 	}
 }
 
-// add adds calls that have joined the cycle, and starts their match functions. The caller holds the engine's lock and has
-// found the round under it: a round leaves the engine's map before it ends its calls.
+// add adds calls that have joined the cycle, and starts their match functions. The caller holds the engine's lock and
+// has found the round under it: a round leaves the engine's map before it ends its calls.
 func (r *round) add(calls []*call) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -13,8 +13,8 @@ import (
 	"github.com/lattice-director/director/internal/openmatch/cycle"
 )
 
-// acceptsAtOnce makes an evaluator that accepts all proposals while it locks the cycle's row, so that no batch is committed
-// before all matches are accepted.
+// acceptsAtOnce makes an evaluator that accepts all proposals while it locks the cycle's row, so that no batch is
+// committed before all matches are accepted.
 func (b *bundle) acceptsAtOnce() evaluator {
 	return func(ctx context.Context, in <-chan cycle.Proposal, accept func(string) error) error {
 		var all []string
@@ -33,8 +33,8 @@ func (b *bundle) acceptsAtOnce() evaluator {
 	}
 }
 
-// Pins a region that waits for one caller with very many matches: all were committed, the best first, for any length of time.
-// Here there is time for one batch after the evaluator has ended.
+// Pins a region that waits for one caller with very many matches: all were committed, the best first, for any length of
+// time. Here there is time for one batch after the evaluator has ended.
 func TestACallerWithVeryManyMatchesDoesNotDelayOthers(t *testing.T) {
 	t.Parallel()
 	for _, replicas := range []int{1, 2} {

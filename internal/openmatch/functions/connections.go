@@ -187,7 +187,8 @@ func (c *connections) dial(at address) (*connection, error) {
 		// Pings only during calls: servers disconnect clients that ping more often than they allow.
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 20 * time.Second, Timeout: 5 * time.Second}),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage)),
-		grpc.WithStaticStreamWindowSize(window), grpc.WithStaticConnWindowSize(window), // fixed: a dynamic window grows to 16 MiB
+		// fixed: a dynamic window grows to 16 MiB
+		grpc.WithStaticStreamWindowSize(window), grpc.WithStaticConnWindowSize(window),
 	)...)
 	conn.ClientConn = client
 	return conn, err

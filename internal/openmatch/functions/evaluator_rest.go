@@ -37,7 +37,8 @@ func (e *restEvaluator) Evaluate(ctx context.Context, in <-chan cycle.Proposal, 
 	if err != nil {
 		return status.Error(codes.Internal, err.Error())
 	}
-	request.Close = true // a new connection: a streamed body cannot be sent again when an idle connection turns out to be closed
+	// a new connection: a streamed body cannot be sent again when an idle connection turns out to be closed
+	request.Close = true
 	sending.Go(func() {
 		_ = proposals.CloseWithError(e.guard.Do("evaluator's input", func() error { return e.send(ctx, proposals, in) }))
 	})

@@ -118,7 +118,8 @@ func (f *functions) run(ctx context.Context, config *pb.FunctionConfig, profile 
 	}
 	answered, err := call(ctx, at, profile, propose)
 	switch {
-	case err != nil && ctx.Err() != nil && status.Code(err) != codes.Unavailable: // Unavailable says more than a timeout
+	// Unavailable says more than a timeout
+	case err != nil && ctx.Err() != nil && status.Code(err) != codes.Unavailable:
 		return context.Cause(ctx)
 	case err != nil && !answered:
 		return &unreachableError{err}

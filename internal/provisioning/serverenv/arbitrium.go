@@ -8,15 +8,15 @@ import (
 	"github.com/lattice-director/director/token"
 )
 
-// unknownAddress stands for the address of a server before its provider has said it. The context says it later. The providers process and docker
-// know it before the start, and replace it and the ports.
+// unknownAddress stands for the address of a server before its provider has said it. The context says it later. The
+// providers process and docker know it before the start, and replace it and the ports.
 const unknownAddress = "0.0.0.0"
 
 // edgegap is the provider that sets these variables by itself, but for the two of the context.
 const edgegap = "edgegap"
 
-// arbitrium returns the variables that Edgegap's servers read, as far as the provider does not set them. A server that was built for
-// Edgegap stops with an error when one is missing.
+// arbitrium returns the variables that Edgegap's servers read, as far as the provider does not set them. A server that
+// was built for Edgegap stops with an error when one is missing.
 func (s Settings) arbitrium(name token.Deployment, v provision.AppVersion) provider.Env {
 	url, secret := s.PublicURL+"/fleet/context", string(s.Sealer.DeploymentTokens().Token(token.ForContext, name))
 	env := provider.Env{"ARBITRIUM_CONTEXT_URL": url, "ARBITRIUM_CONTEXT_TOKEN": secret}

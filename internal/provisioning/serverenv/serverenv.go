@@ -1,5 +1,6 @@
-// Package serverenv makes the environment of deployed game servers: where the director is, the credential that speaks for one
-// deployment, and what the server offers. It is a pure function of a deployment, its app version and the director's settings.
+// Package serverenv makes the environment of deployed game servers: where the director is, the credential that speaks
+// for one deployment, and what the server offers. It is a pure function of a deployment, its app version and the
+// director's settings.
 package serverenv
 
 import (
@@ -32,8 +33,9 @@ type Server struct {
 	EndsAt    time.Time // when the server has to be gone; zero: not known, and not said
 }
 
-// Environment returns the environment of a server, and the URL of its webhook, which is secret: it authorizes its caller. Variables
-// of the app version do not replace the director's. Errors: token.ErrSealed, a version with a dialect and a server without a key.
+// Environment returns the environment of a server, and the URL of its webhook, which is secret: it authorizes its
+// caller. Variables of the app version do not replace the director's. Errors: token.ErrSealed, a version with a dialect
+// and a server without a key.
 func (s Settings) Environment(d Server, v provision.AppVersion) (provider.Env, provider.Secret, error) {
 	name := token.Deployment{Region: d.Region, ID: d.ID.String()}
 	tokens := s.Sealer.DeploymentTokens()
@@ -48,7 +50,8 @@ func (s Settings) Environment(d Server, v provision.AppVersion) (provider.Env, p
 		"LATTICE_CAPACITY":      strconv.Itoa(v.Capacity),
 	})
 	for _, p := range v.Ports {
-		env[PortVariable(p.Name)] = strconv.Itoa(int(p.Internal)) // provider/process replaces it by the port that it has chosen
+		// provider/process replaces it by the port that it has chosen
+		env[PortVariable(p.Name)] = strconv.Itoa(int(p.Internal))
 	}
 	if !d.EndsAt.IsZero() {
 		env["LATTICE_ENDS_AT"] = d.EndsAt.UTC().Format(time.RFC3339)

@@ -20,12 +20,14 @@ import (
 )
 
 const (
-	readInterval = time.Second            // between two reads without a notification
-	readPause    = 2 * time.Millisecond   // between two reads, so that commands settled in the meantime share the next read
-	readTimeout  = 5 * time.Second        // timeout of one read
-	lookAgain    = 100 * time.Millisecond // delay before a command is read again if its deadline has not passed by the database's clock
-	rosterWait   = 250 * time.Millisecond // within which the replica's roster should include the change of an answer
-	maxWaiting   = 4096
+	readInterval = time.Second // between two reads without a notification
+	// between two reads, so that commands settled in the meantime share the next read
+	readPause   = 2 * time.Millisecond
+	readTimeout = 5 * time.Second // timeout of one read
+	// delay before a command is read again if its deadline has not passed by the database's clock
+	lookAgain  = 100 * time.Millisecond
+	rosterWait = 250 * time.Millisecond // within which the replica's roster should include the change of an answer
+	maxWaiting = 4096
 )
 
 // Store is the part of the database that a Caller uses; [db.Store] implements it.
@@ -40,16 +42,20 @@ type Store interface {
 
 // Options configures a Caller.
 type Options struct {
-	Replica       func() uuid.UUID                     // the current id of this replica
-	Timeout       time.Duration                        // time from the insertion of a command to its deadline
-	NearestAgents func(r db.NewRoom) []string          // for [db.NewRoom.Near]; nil: the whole fleet is read for each room
-	WaitFor       func(ctx context.Context, tx uint64) // returns when the replica's roster includes the transaction, or ctx ends; nil: answers do not wait
-	MaxWaiting    int                                  // maximum number of commands in progress; 0 means 4,096
-	Log           *slog.Logger                         // nil: silent
-	Guard         *panics.Guard                        // recovers panics of the caller's goroutines, which then try again; may be nil
+	Replica func() uuid.UUID // the current id of this replica
+	Timeout time.Duration    // time from the insertion of a command to its deadline
+	// for [db.NewRoom.Near]; nil: the whole fleet is read for each room
+	NearestAgents func(r db.NewRoom) []string
+	// returns when the replica's roster includes the transaction, or ctx ends; nil: answers do not wait
+	WaitFor    func(ctx context.Context, tx uint64)
+	MaxWaiting int          // maximum number of commands in progress; 0 means 4,096
+	Log        *slog.Logger // nil: silent
+	// recovers panics of the caller's goroutines, which then try again; may be nil
+	Guard *panics.Guard
 }
 
-// Caller inserts commands of a region and waits for their answers. Make it with [New], and Run it once. Safe for concurrent use.
+// Caller inserts commands of a region and waits for their answers. Make it with [New], and Run it once. Safe for
+// concurrent use.
 type Caller struct {
 	options Options
 
@@ -75,9 +81,10 @@ func New(store Store, region string, o Options) *Caller {
 	return &Caller{options: o, store: store, region: region, stopped: make(chan struct{}), kick: make(chan struct{}, 1), waiting: map[uuid.UUID]*waiter{}}
 }
 
-// Create creates a room. It returns when the room exists, when it cannot be created, or at the deadline. It sets Region, Caller and Timeout.
-// The state of the answer is [db.CommandDone], [db.CommandDoneLate], [db.CommandExists], [db.CommandFailed], [db.CommandDisconnected] or
-// [db.CommandTimedOut]. If ctx ends, the command continues. Errors: those of [db.Store.CreateRoom]; Unavailable if the outcome is unknown.
+// Create creates a room. It returns when the room exists, when it cannot be created, or at the deadline. It sets
+// Region, Caller and Timeout. The state of the answer is [db.CommandDone], [db.CommandDoneLate], [db.CommandExists],
+// [db.CommandFailed], [db.CommandDisconnected] or [db.CommandTimedOut]. If ctx ends, the command continues. Errors:
+// those of [db.Store.CreateRoom]; Unavailable if the outcome is unknown.
 func (c *Caller) Create(ctx context.Context, r db.NewRoom) (db.CommandAnswer, error) {
 	return c.do(ctx, func() (db.Command, error) {
 		r.Region, r.Caller, r.Timeout = c.region, c.options.Replica(), c.options.Timeout
@@ -88,15 +95,16 @@ func (c *Caller) Create(ctx context.Context, r db.NewRoom) (db.CommandAnswer, er
 	})
 }
 
-// Destroy destroys a room. Otherwise it works as Create. Errors: those of [db.Store.DestroyRoom]; Unavailable if the outcome is unknown.
+// Destroy destroys a room. Otherwise it works as Create. Errors: those of [db.Store.DestroyRoom]; Unavailable if the
+// outcome is unknown.
 func (c *Caller) Destroy(ctx context.Context, roomID, actor string) (db.CommandAnswer, error) {
 	return c.do(ctx, func() (db.Command, error) {
 		return c.store.DestroyRoom(ctx, c.region, roomID, c.options.Replica(), actor, c.options.Timeout)
 	})
 }
 
-// Drain drains an agent; with keep, also agents that join later with the same name and endpoint. Otherwise it works as Create. Errors: those
-// of [db.Store.CommandAgent]; Unavailable if the outcome is unknown.
+// Drain drains an agent; with keep, also agents that join later with the same name and endpoint. Otherwise it works as
+// Create. Errors: those of [db.Store.CommandAgent]; Unavailable if the outcome is unknown.
 func (c *Caller) Drain(ctx context.Context, agentID, actor string, keep bool) (db.CommandAnswer, error) {
 	return c.commandAgent(ctx, agentID, db.CommandDrain, actor, keep)
 }
@@ -142,8 +150,8 @@ func (c *Caller) do(ctx context.Context, insert func() (db.Command, error)) (db.
 	return w.answer, w.err
 }
 
-// Run reads the answers until ctx ends; then all waiting calls return Unavailable. During a database outage it retries. Errors: Run was called
-// before.
+// Run reads the answers until ctx ends; then all waiting calls return Unavailable. During a database outage it retries.
+// Errors: Run was called before.
 func (c *Caller) Run(ctx context.Context) error {
 	if c.running.Swap(true) {
 		return errors.New("command: a caller runs once")
@@ -160,8 +168,8 @@ func (c *Caller) Run(ctx context.Context) error {
 	return nil
 }
 
-// receive wakes Run when a notification is addressed to the replica, until ctx ends. A replica that was ended continues under another id, and
-// therefore with another topic.
+// receive wakes Run when a notification is addressed to the replica, until ctx ends. A replica that was ended continues
+// under another id, and therefore with another topic.
 func (c *Caller) receive(ctx context.Context) {
 	for ctx.Err() == nil {
 		c.receiveFor(ctx, c.options.Replica())

@@ -81,7 +81,8 @@ func TestTimeOuts(t *testing.T) {
 func TestTheRowCountsAtTheDeadline(t *testing.T) {
 	t.Parallel()
 	b := prepare(t)
-	b.run(deaf{b.here}, func(o *Options) { o.Timeout = 500 * time.Millisecond }) // less than the second between readings
+	// less than the second between readings
+	b.run(deaf{b.here}, func(o *Options) { o.Timeout = 500 * time.Millisecond })
 	b.connect(b.ack)
 	a, err := b.caller.Create(t.Context(), room("r"))
 	b.requireAnswer(db.CommandDone, a, err)

@@ -94,7 +94,8 @@ func (b *bundle) start(run func(context.Context) error) (stop func()) {
 	return stop
 }
 
-// connect plays the replica that holds the agent's connection: it passes each command to reply and settles it with the result, unless that is nil.
+// connect plays the replica that holds the agent's connection: it passes each command to reply and settles it with the
+// result, unless that is nil.
 func (b *bundle) connect(reply func(db.Command) *db.CommandAck) {
 	b.t.Helper()
 	wake, stop := b.there.Subscribe(db.TopicReplica(b.thereID), region)

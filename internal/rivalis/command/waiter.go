@@ -9,7 +9,8 @@ import (
 	"github.com/lattice-director/director/db"
 )
 
-// waiter waits for the answer to a command. It continues after its caller has disconnected, because the command must be settled at its deadline.
+// waiter waits for the answer to a command. It continues after its caller has disconnected, because the command must be
+// settled at its deadline.
 type waiter struct {
 	done     chan struct{} // closed once answer and err are set
 	answer   db.CommandAnswer
@@ -72,7 +73,8 @@ func (c *Caller) answer(id uuid.UUID, a db.CommandAnswer, err error) {
 	close(w.done)
 }
 
-// expire settles a command at its deadline and answers with the state of its row: the agent may have acked it and the notification was lost.
+// expire settles a command at its deadline and answers with the state of its row: the agent may have acked it and the
+// notification was lost.
 func (c *Caller) expire(id uuid.UUID) {
 	if !c.begin() {
 		return

@@ -17,10 +17,11 @@ import (
 )
 
 const (
-	beatInterval  = time.Second           // a tenth of the lease where that is shorter
-	minInterval   = 50 * time.Millisecond // between two runs: many replicas may notify at once
-	callTimeout   = 5 * time.Second       // timeout of the database calls of one run
-	maxConcurrent = 64                    // registrations and heartbeats at a time; the others wait, and share transactions
+	beatInterval = time.Second           // a tenth of the lease where that is shorter
+	minInterval  = 50 * time.Millisecond // between two runs: many replicas may notify at once
+	callTimeout  = 5 * time.Second       // timeout of the database calls of one run
+	// registrations and heartbeats at a time; the others wait, and share transactions
+	maxConcurrent = 64
 )
 
 // Store is the part of the database that a host uses; [db.Store] implements it.
@@ -47,7 +48,8 @@ type Options struct {
 	Guard   *panics.Guard // recovers panics, after which the next run tries again; may be nil
 }
 
-// Host registers the processes of this replica's agents, and makes their rooms match their sessions. Make it with [New], and Run it once.
+// Host registers the processes of this replica's agents, and makes their rooms match their sessions. Make it with
+// [New], and Run it once.
 type Host struct {
 	Options
 	refusedProcesses map[string]bool // processes that cannot be registered; each is logged once
@@ -74,8 +76,8 @@ func (h *Host) Run(ctx context.Context) {
 	}.Run(ctx)
 }
 
-// restAfter returns the pause after a run: twice its time, so that a large fleet that never rests costs a third of a connection, but not so
-// long that leases are renewed late.
+// restAfter returns the pause after a run: twice its time, so that a large fleet that never rests costs a third of a
+// connection, but not so long that leases are renewed late.
 func restAfter(took, beat time.Duration) time.Duration {
 	return min(max(2*took, minInterval), beat)
 }
@@ -142,8 +144,8 @@ func (h *Host) registerOne(ctx context.Context, p db.HostProcess, r db.Registrat
 	return err
 }
 
-// beat renews the lease of a process, and drains or undrains its instance as its agent does. An operator's drain of the instance stays in
-// force.
+// beat renews the lease of a process, and drains or undrains its instance as its agent does. An operator's drain of the
+// instance stays in force.
 func (h *Host) beat(ctx context.Context, p db.HostProcess, r db.Registration) error {
 	ref := db.InstanceRef{InstanceID: p.ID, Incarnation: &p.Instance.Incarnation}
 	_, err := h.Store.Heartbeat(ctx, ref, r.Load)
@@ -157,7 +159,8 @@ func (h *Host) beat(ctx context.Context, p db.HostProcess, r db.Registration) er
 	return err
 }
 
-// logOnce logs once that a process cannot be registered. It does not log the process id, because the agent chose that text.
+// logOnce logs once that a process cannot be registered. It does not log the process id, because the agent chose that
+// text.
 func (h *Host) logOnce(ctx context.Context, p db.HostProcess) {
 	if len(h.refusedProcesses) > 1000 {
 		clear(h.refusedProcesses)

@@ -86,7 +86,8 @@ func TestTheGameClosesTheRoomOfASession(t *testing.T) {
 	require.Equal(t, 1, b.Count("SELECT count(*) FROM agent_states WHERE agent_id = $1 AND in_flight = 1", j.Ref.ID))
 }
 
-// When an agent's connection ends, its rooms are unknown. Its sessions stay until the agent reconnects or the lease of the process expires.
+// When an agent's connection ends, its rooms are unknown. Its sessions stay until the agent reconnects or the lease of
+// the process expires.
 func TestALostConnectionClosesNoSession(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -150,7 +151,8 @@ func TestRoomsOfEndedSessionsAreDestroyed(t *testing.T) {
 	b := setup(t)
 	b.run(b.replica)
 	own := b.agent(b.replica, 1)
-	own.Rooms = []db.ReportedRoom{{RawID: "00000000-0000-4000-8000-000000000000", Type: "duel"}} // an id like a session's
+	// an id like a session's
+	own.Rooms = []db.ReportedRoom{{RawID: "00000000-0000-4000-8000-000000000000", Type: "duel"}}
 	b.join(own)
 	id := sessionOf(b.place("ann", "duel"))
 	b.created(id)
@@ -183,7 +185,8 @@ func TestLimitsOfTheAgentHold(t *testing.T) {
 	require.Equal(t, 2, b.Count("SELECT reserved FROM agent_states"))
 }
 
-// Pins a host that stopped at a changed number of sessions: then no session whose room was gone was closed, and no room destroyed.
+// Pins a host that stopped at a changed number of sessions: then no session whose room was gone was closed, and no room
+// destroyed.
 func TestAChangedLimitHoldsNothingUp(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -193,7 +196,8 @@ func TestAChangedLimitHoldsNothingUp(t *testing.T) {
 	b.created(ended)
 	b.Eventually(1, "SELECT count(*) FROM sessions WHERE room_at IS NOT NULL")
 	b.Exec("SELECT close_sessions($1, ARRAY[$2]::uuid[], 'closed by an operator')", region, ended)
-	b.Eventually(1, "SELECT count(*) FROM instances WHERE max_sessions = 2") // the room is none of a session until it is destroyed
+	// the room is none of a session until it is destroyed
+	b.Eventually(1, "SELECT count(*) FROM instances WHERE max_sessions = 2")
 	require.Eventually(t, func() bool {
 		b.mu.Lock()
 		defer b.mu.Unlock()
@@ -249,8 +253,8 @@ func TestADrainFollowsTheAgent(t *testing.T) {
 	b.Eventually(1, "SELECT count(*) FROM instances WHERE status = 'ready'")
 }
 
-// Pins an instance that stays drained for ever: its agent drained on a connection to one replica, and ended that on one to another. An operator's
-// drain is not the agent's to end, and costs no write at each heartbeat.
+// Pins an instance that stays drained for ever: its agent drained on a connection to one replica, and ended that on one
+// to another. An operator's drain is not the agent's to end, and costs no write at each heartbeat.
 func TestAnAgentUndrainsAtAnotherReplica(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

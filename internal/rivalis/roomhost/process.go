@@ -9,14 +9,15 @@ import (
 )
 
 const (
-	maxCapacity = 100_000 // the largest capacity of an instance, and the capacity of an instance that declares no maximum
+	// the largest capacity of an instance, and the capacity of an instance that declares no maximum
+	maxCapacity = 100_000
 	maxModes    = 32
 )
 
 var mode = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 
-// registrationOf returns the registration of a process as an instance. ok is false for a process that can host no session: none of its room
-// types is a valid mode, it has no endpoint, or it accepts no connections.
+// registrationOf returns the registration of a process as an instance. ok is false for a process that can host no
+// session: none of its room types is a valid mode, it has no endpoint, or it accepts no connections.
 func registrationOf(p db.HostProcess, region string) (r db.Registration, ok bool) {
 	r = db.Registration{
 		InstanceID: p.ID, BootID: p.ID, Region: region, Endpoint: p.Endpoint, Modes: modesOf(p.RoomTypes), Capacity: maxCapacity,
@@ -36,7 +37,8 @@ func modesOf(types []string) []string {
 	return valid[:min(len(valid), maxModes)]
 }
 
-// maxSessions returns the number of sessions that a process can host in addition to its other rooms; nil means unlimited.
+// maxSessions returns the number of sessions that a process can host in addition to its other rooms; nil means
+// unlimited.
 func maxSessions(p db.HostProcess) *int {
 	if p.MaxRooms == nil {
 		return nil
@@ -52,7 +54,8 @@ func loadOf(p db.HostProcess) float64 {
 	return float64(p.Connections) / float64(max(1, *p.MaxConnections))
 }
 
-// mustRegister reports whether the registration of a process is missing, or differs in anything other than the number of sessions.
+// mustRegister reports whether the registration of a process is missing, or differs in anything other than the number
+// of sessions.
 func mustRegister(p db.HostProcess, r db.Registration) bool {
 	i := p.Instance
 	modes := slices.Clone(i.Modes)
@@ -61,6 +64,6 @@ func mustRegister(p db.HostProcess, r db.Registration) bool {
 		slices.CompareFunc(modes, r.Modes, cmp.Compare[string]) != 0
 }
 
-// mustChangeDrain reports whether the agent of a process drains and its instance does not, or the other way round. It compares with the row, because
-// the agent may have drained on a connection to another replica.
+// mustChangeDrain reports whether the agent of a process drains and its instance does not, or the other way round. It
+// compares with the row, because the agent may have drained on a connection to another replica.
 func mustChangeDrain(p db.HostProcess) bool { return p.Draining != p.Instance.DrainsItself }

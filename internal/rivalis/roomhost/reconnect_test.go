@@ -9,8 +9,8 @@ import (
 	"github.com/lattice-director/director/db"
 )
 
-// A process reconnects to the replica that has not noticed the end of its earlier connection. Its rooms are then shown twice, and those of the
-// second connection have other public ids, which they keep when the first one is evicted.
+// A process reconnects to the replica that has not noticed the end of its earlier connection. Its rooms are then shown
+// twice, and those of the second connection have other public ids, which they keep when the first one is evicted.
 func TestASecondConnectionToTheSameReplicaClosesNoSession(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -54,8 +54,8 @@ func TestProcessesStayAliveByShortLeases(t *testing.T) {
 	}
 }
 
-// Pins placements that wait for the lock of an agent: one that a frozen replica holds, or a transaction that applies 50,000 rooms. They hold locks
-// of instances meanwhile, so the whole region waits.
+// Pins placements that wait for the lock of an agent: one that a frozen replica holds, or a transaction that applies
+// 50,000 rooms. They hold locks of instances meanwhile, so the whole region waits.
 func TestPlacementDoesNotWaitForTheAgent(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -14,7 +14,8 @@ import (
 	"github.com/lattice-director/director/db"
 )
 
-// The types of events. Data is InstanceInfo for instance events, RoomInfo for room events, and FleetStats for Sync and Resync.
+// The types of events. Data is InstanceInfo for instance events, RoomInfo for room events, and FleetStats for Sync and
+// Resync.
 const (
 	InstanceJoined    = "instance:join"
 	InstanceLeft      = "instance:leave"
@@ -63,7 +64,8 @@ func parsePosition(id string) (position, bool) {
 	return p, cmp.Or(err, badRow, badN) == nil && p.String() == id
 }
 
-// entry is an event with its position. The position of a Sync is the end of the part of the log that was read before it.
+// entry is an event with its position. The position of a Sync is the end of the part of the log that was read before
+// it.
 type entry struct {
 	Event
 

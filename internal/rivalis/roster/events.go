@@ -19,8 +19,9 @@ import (
 )
 
 const (
-	// againAfter is the delay before the log is read again while some of its events wait for an older transaction; no notification reports the
-	// end of that transaction. The delay doubles up to againAtMost while no event becomes readable.
+	// againAfter is the delay before the log is read again while some of its events wait for an older transaction; no
+	// notification reports the end of that transaction. The delay doubles up to againAtMost while no event becomes
+	// readable.
 	againAfter  = 10 * time.Millisecond
 	againAtMost = 160 * time.Millisecond
 	beginWithin = 5 * time.Second // how long a new stream waits for the first read
@@ -35,8 +36,8 @@ type EventStore interface {
 	FindAgentEvent(ctx context.Context, region string, at db.AgentEventPoint) (db.AgentEvent, bool, error)
 }
 
-// Events follows the event log of a region's fleet for the streams of this replica. Make it with [NewEvents], and Run it once together with
-// its roster. Without streams it reads nothing. Its methods are safe for concurrent use.
+// Events follows the event log of a region's fleet for the streams of this replica. Make it with [NewEvents], and Run
+// it once together with its roster. Without streams it reads nothing. Its methods are safe for concurrent use.
 type Events struct {
 	store  EventStore
 	roster *Roster
@@ -71,7 +72,8 @@ type reader struct {
 	failing    bool
 }
 
-// NewEvents returns the Events of a roster's region, for at most limit streams. Errors: its metrics are already registered.
+// NewEvents returns the Events of a roster's region, for at most limit streams. Errors: its metrics are already
+// registered.
 func NewEvents(store EventStore, roster *Roster, limit int, cfg Config) (*Events, error) {
 	log := cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	e := &Events{
@@ -84,7 +86,8 @@ func NewEvents(store EventStore, roster *Roster, limit int, cfg Config) (*Events
 	return e, err
 }
 
-// Run reads the log until ctx ends; then all streams end. Streams survive a database outage. Errors: Run was called before.
+// Run reads the log until ctx ends; then all streams end. Streams survive a database outage. Errors: Run was called
+// before.
 func (e *Events) Run(ctx context.Context) error {
 	if e.running.Swap(true) {
 		return errors.New("roster: events run once")
@@ -169,8 +172,8 @@ func (e *Events) begin(ctx context.Context) error {
 	return nil
 }
 
-// reconcile continues after Postgres was restarted or replaced. If the last event is still in the log, so are all events after it. If it is
-// not, transactions were lost, or no event was read yet: the streams then start again.
+// reconcile continues after Postgres was restarted or replaced. If the last event is still in the log, so are all
+// events after it. If it is not, transactions were lost, or no event was read yet: the streams then start again.
 func (e *Events) reconcile(ctx context.Context, server time.Time) error {
 	if e.reader.last == (position{}) {
 		return e.begin(ctx)

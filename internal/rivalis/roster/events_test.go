@@ -45,8 +45,9 @@ func (s *streamReader) next() Event {
 	return e
 }
 
-// gets waits for events and compares them; each is written as its type and the id in its data. It skips additional Syncs: the tests share a
-// server, and a transaction of another test may delay events for longer than a Sync waits for them.
+// gets waits for events and compares them; each is written as its type and the id in its data. It skips additional
+// Syncs: the tests share a server, and a transaction of another test may delay events for longer than a Sync waits for
+// them.
 func (s *streamReader) gets(want ...string) (last Event) {
 	for _, w := range want {
 		last = s.next()

@@ -10,16 +10,17 @@ import (
 	"github.com/lattice-director/director/db"
 )
 
-// fleet is the mutable copy from which views are made. One goroutine changes it; Instance and AppendRoom of [Roster] read its indexes
-// concurrently.
+// fleet is the mutable copy from which views are made. One goroutine changes it; Instance and AppendRoom of [Roster]
+// read its indexes concurrently.
 type fleet struct {
 	agents       map[string]*agent // by id: all agents that have not left
 	liveReplicas map[uuid.UUID]bool
 	heardAt      map[uuid.UUID]int64
 	totals       totals
-	ordered      []*Instance // the listed instances by joining; the slice is never changed in place, because views share it
-	ranked       []*Instance // the same by rank, for [Roster.Near]
-	changed      uint64
+	// the listed instances by joining; the slice is never changed in place, because views share it
+	ordered []*Instance
+	ranked  []*Instance // the same by rank, for [Roster.Near]
+	changed uint64
 
 	mu     sync.RWMutex // guards the indexes
 	listed map[string]*Instance
@@ -69,7 +70,8 @@ func (f *fleet) apply(page *db.RosterPage) {
 	f.index(&d)
 }
 
-// setReplicas records when each replica last heard from its agents, and returns the replicas that became live or stopped being live.
+// setReplicas records when each replica last heard from its agents, and returns the replicas that became live or
+// stopped being live.
 func (f *fleet) setReplicas(all []db.RosterReplica) (flipped map[uuid.UUID]bool) {
 	live, heard := make(map[uuid.UUID]bool, len(all)), make(map[uuid.UUID]int64, len(all))
 	for _, r := range all {
@@ -194,7 +196,8 @@ func (d *diff) remove(i *Instance) {
 	d.removed[i] = struct{}{}
 }
 
-// merge returns a list in an order after the change. It copies pointers, and compares instances only to find the places of the added ones.
+// merge returns a list in an order after the change. It copies pointers, and compares instances only to find the places
+// of the added ones.
 func (d *diff) merge(list []*Instance, order func(a, b *Instance) int) []*Instance {
 	added := slices.SortedFunc(maps.Keys(d.added), order)
 	gone := make([]int, 0, len(d.removed)+1)

@@ -56,7 +56,8 @@ func somePage(t *rapid.T, tx uint64) *db.RosterPage {
 	return page
 }
 
-// A copy that was updated change by change equals a copy made from the last rows: lists, totals, hash, and lookups by id.
+// A copy that was updated change by change equals a copy made from the last rows: lists, totals, hash, and lookups by
+// id.
 func TestChangesEqualAFullReading(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -64,7 +64,8 @@ func (i *Instance) compare(other *Instance) int {
 	return cmp.Or(i.joined.Compare(other.joined), cmp.Compare(i.ID, other.ID))
 }
 
-// appendJSON appends the instance as JSON. heard is the time at or after which the replica has heard from all instances without a miss.
+// appendJSON appends the instance as JSON. heard is the time at or after which the replica has heard from all instances
+// without a miss.
 func (i *Instance) appendJSON(b []byte, heard int64) []byte {
 	at := i.synced
 	if !i.missed {

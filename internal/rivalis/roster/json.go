@@ -9,8 +9,9 @@ import (
 	"github.com/lattice-director/director/db"
 )
 
-// The JSON of Rivalis' REST API is written here and not by encoding/json, because its bytes are hashed, its lists are concatenated from parts,
-// and JavaScript's JSON.stringify escapes less. Keys are in the order of the fields of db.InstanceInfo and db.RoomInfo.
+// The JSON of Rivalis' REST API is written here and not by encoding/json, because its bytes are hashed, its lists are
+// concatenated from parts, and JavaScript's JSON.stringify escapes less. Keys are in the order of the fields of
+// db.InstanceInfo and db.RoomInfo.
 
 // AppendInstanceInfo appends the JSON of an instance that was read from the database.
 func AppendInstanceInfo(b []byte, i *db.InstanceInfo) []byte {
@@ -18,7 +19,8 @@ func AppendInstanceInfo(b []byte, i *db.InstanceInfo) []byte {
 	return appendInstanceTail(appendLastSync(b, i.LastSyncAt), i)
 }
 
-// appendInstanceHead appends the JSON of an instance up to lastSyncAt, and calls room with the offsets in b of each of its rooms.
+// appendInstanceHead appends the JSON of an instance up to lastSyncAt, and calls room with the offsets in b of each of
+// its rooms.
 func appendInstanceHead(b []byte, i *db.InstanceInfo, room func(from, to int)) []byte {
 	b = appendString(append(b, `{"id":`...), i.ID)
 	b = appendString(append(b, `,"name":`...), i.Name)

@@ -13,9 +13,9 @@ import (
 // nearCount is how many instances a room is compared on.
 const nearCount = 64
 
-// NearestAgents returns the ids of the instances that look best for a room, for [db.NewRoom.Near]. It returns none if it cannot know: before the first
-// read, for a room with a pin, or if some of the instances declare a maximum of connections and others do not, since how they are compared then
-// depends on all of them.
+// NearestAgents returns the ids of the instances that look best for a room, for [db.NewRoom.Near]. It returns none if
+// it cannot know: before the first read, for a room with a pin, or if some of the instances declare a maximum of
+// connections and others do not, since how they are compared then depends on all of them.
 func (r *Roster) NearestAgents(room db.NewRoom) []string {
 	view := r.View()
 	if view == nil || room.InstanceID != nil || room.ProcessUID != nil {
@@ -33,9 +33,9 @@ func (v *View) nearestAgents(room db.NewRoom) []string {
 	return append(ids, ofDeclared...)
 }
 
-// bestHosts returns the ids of the instances that look best for a room, the best first, at most nearCount. It walks the ranked instances only
-// until it has as many, so that its cost does not grow with the fleet. Instances that look equally good begin at a random one of them, so that
-// rooms that are created at the same time spread.
+// bestHosts returns the ids of the instances that look best for a room, the best first, at most nearCount. It walks the
+// ranked instances only until it has as many, so that its cost does not grow with the fleet. Instances that look
+// equally good begin at a random one of them, so that rooms that are created at the same time spread.
 func bestHosts(ranked []*Instance, room db.NewRoom) (ids []string) {
 	for equal := range equallyGood(ranked, room.Strategy) {
 		first := rand.IntN(len(equal))
@@ -81,9 +81,9 @@ func (i *Instance) compareRank(other *Instance) int {
 	return cmp.Or(cmp.Compare(i.load, other.load), cmp.Compare(len(i.Rooms), len(other.Rooms)), cmp.Compare(i.ID, other.ID))
 }
 
-// equallyGood yields the ranked instances in groups that a strategy does not distinguish, the best group first: those of the same load and
-// number of rooms. The strategy "most-loaded" begins with the highest load, and with the fewest rooms within a load. Unknown strategies are the
-// default.
+// equallyGood yields the ranked instances in groups that a strategy does not distinguish, the best group first: those
+// of the same load and number of rooms. The strategy "most-loaded" begins with the highest load, and with the fewest
+// rooms within a load. Unknown strategies are the default.
 func equallyGood(ranked []*Instance, strategy string) iter.Seq[[]*Instance] {
 	return func(yield func([]*Instance) bool) {
 		switch strategy {

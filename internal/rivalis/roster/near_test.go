@@ -69,7 +69,8 @@ func TestMaximumsDecideHowInstancesAreCompared(t *testing.T) {
 	}).nearestAgents(db.NewRoom{Type: "duel"}), "some declare one, others do not")
 }
 
-// Pins a walk that ends before the best instance, or counts one twice: of any fleet it names what a comparison of all instances would.
+// Pins a walk that ends before the best instance, or counts one twice: of any fleet it names what a comparison of all
+// instances would.
 func TestNearEqualsAComparisonOfAll(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

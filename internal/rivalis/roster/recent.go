@@ -50,8 +50,8 @@ func (l *recent) stop() {
 	l.running, l.entries, l.bytes = false, nil, 0
 }
 
-// append adds the events of one read, which ended at position end. It drops only events of earlier reads, so streams can receive all events
-// of a read, however many, until the next read.
+// append adds the events of one read, which ended at position end. It drops only events of earlier reads, so streams
+// can receive all events of a read, however many, until the next read.
 func (l *recent) append(added []entry, end position) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -88,8 +88,8 @@ func (l *recent) wake() {
 	l.changed = make(chan struct{})
 }
 
-// take returns the next events of a stream, and its mark after them. If there are none, it returns the channel to wait on. behind means
-// that some of the next events were already dropped.
+// take returns the next events of a stream, and its mark after them. If there are none, it returns the channel to wait
+// on. behind means that some of the next events were already dropped.
 func (l *recent) take(m mark) (taken []entry, after mark, wait <-chan struct{}, behind bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

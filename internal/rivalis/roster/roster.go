@@ -21,7 +21,8 @@ const (
 	pollInterval    = 2 * time.Second      // between two reads without a notification
 	minReadInterval = 5 * time.Millisecond // between two reads: many replicas may notify at once
 	readTimeout     = 5 * time.Second      // of one page
-	// maxAge is the age from which the copy is read completely instead of updated. The rows of agents that left are kept for twice as long.
+	// maxAge is the age from which the copy is read completely instead of updated. The rows of agents that left are
+	// kept for twice as long.
 	maxAge = 5 * time.Minute
 )
 
@@ -40,7 +41,8 @@ type Config struct {
 	Metrics prometheus.Registerer // nil: not registered
 }
 
-// Roster is this replica's copy of a region's fleet. Make it with [New], and Run it once. Its methods are safe for concurrent use.
+// Roster is this replica's copy of a region's fleet. Make it with [New], and Run it once. Its methods are safe for
+// concurrent use.
 type Roster struct {
 	store  Store
 	region string
@@ -55,7 +57,8 @@ type Roster struct {
 	nudge   chan struct{} // wakes Run: a caller waits for a transaction
 	state   atomic.Pointer[reading]
 
-	panicked bool // a panic may have interrupted a change of the copy, so the copy must be discarded; of Run's goroutine
+	// a panic may have interrupted a change of the copy, so the copy must be discarded; of Run's goroutine
+	panicked bool
 }
 
 // reading is the copy after one read.
@@ -78,7 +81,8 @@ func New(store Store, region string, cfg Config) (*Roster, error) {
 	return r, r.register(cfg.Metrics)
 }
 
-// Run updates the copy until ctx ends. During a database outage the copy stays as it was. Errors: Run was called before.
+// Run updates the copy until ctx ends. During a database outage the copy stays as it was. Errors: Run was called
+// before.
 func (r *Roster) Run(ctx context.Context) error {
 	if r.running.Swap(true) {
 		return errors.New("roster: a roster runs once")
@@ -124,8 +128,8 @@ func (r *Roster) AppendRoom(b []byte, id string) ([]byte, bool) {
 	return b, false
 }
 
-// WaitFor waits until the copy includes the changes of a committed transaction. It starts a read at once and does not wait for a notification.
-// Errors: ctx's.
+// WaitFor waits until the copy includes the changes of a committed transaction. It starts a read at once and does not
+// wait for a notification. Errors: ctx's.
 func (r *Roster) WaitFor(ctx context.Context, tx uint64) error {
 	for {
 		s := r.state.Load()

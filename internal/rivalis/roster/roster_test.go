@@ -72,7 +72,8 @@ func TestWhatListsLeaveOut(t *testing.T) {
 	require.Equal(t, db.AgentDraining, f.reads().Instances()[0].Status)
 }
 
-// A doubted agent is not listed until it answers. An agent is not listed once its replica's lease has expired, even before a worker ends that replica.
+// A doubted agent is not listed until it answers. An agent is not listed once its replica's lease has expired, even
+// before a worker ends that replica.
 func TestWhoIsListed(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -137,7 +138,8 @@ func TestALateCommitIsNotSkipped(t *testing.T) {
 	require.True(t, f.state.Load().point.Includes(tx))
 }
 
-// After random changes by overlapping transactions, each replica's copy equals a new copy, and all have the same hash and list.
+// After random changes by overlapping transactions, each replica's copy equals a new copy, and all have the same hash
+// and list.
 func TestReplicasAgree(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -213,7 +215,8 @@ func (b *bundle) ids() []string {
 	return ids
 }
 
-// A running roster follows notifications, and a caller that waits for a transaction sees it even without a notification.
+// A running roster follows notifications, and a caller that waits for a transaction sees it even without a
+// notification.
 func TestReadYourWrite(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -266,8 +269,8 @@ func (r *replaced) RosterSince(ctx context.Context, region string, since db.Sett
 	return r.Store.RosterSince(ctx, region, since)
 }
 
-// Rows of agents that left are deleted after ten minutes. So a copy that was not updated for five minutes is read completely. The same holds
-// after the server was replaced.
+// Rows of agents that left are deleted after ten minutes. So a copy that was not updated for five minutes is read
+// completely. The same holds after the server was replaced.
 func TestAnOldCopyIsMadeAnew(t *testing.T) {
 	t.Parallel()
 	for name, age := range map[string]func(f *follower){

@@ -17,7 +17,8 @@ import (
 	"github.com/lattice-director/director/internal/base/wait"
 )
 
-// processes are game servers with connections to two replicas. The test writes their rows through the store, as the replicas would.
+// processes are game servers with connections to two replicas. The test writes their rows through the store, as the
+// replicas would.
 type processes struct {
 	*db.Store
 
@@ -63,7 +64,8 @@ func (p *processes) acts(rt *rapid.T) error {
 	}
 	what := rapid.IntRange(0, 6).Draw(rt, "what")
 	if what < 2 || len(p.agents) == 0 {
-		uid := rapid.SampledFrom([]string{"p1", "p2", "p3"}).Draw(rt, "process") // joins again elsewhere, so that the other row is doubted
+		// joins again elsewhere, so that the other row is doubted
+		uid := rapid.SampledFrom([]string{"p1", "p2", "p3"}).Draw(rt, "process")
 		return p.joins(rapid.SampledFrom(p.replicas).Draw(rt, "replica"), uid, rooms...)
 	}
 	j := &p.agents[rapid.IntRange(0, len(p.agents)-1).Draw(rt, "agent")]
@@ -110,7 +112,8 @@ func (m *mirror) sees(t require.TestingT, e Event) {
 	}
 }
 
-// After any actions of agents, the lists equal the database's answers by id, and replaying the events gives the same lists.
+// After any actions of agents, the lists equal the database's answers by id, and replaying the events gives the same
+// lists.
 func TestListsEventsAndLookupsAgree(t *testing.T) {
 	t.Parallel()
 	b, f := started(t)
@@ -167,8 +170,8 @@ func (p *processes) agrees(t require.TestingT, f *follower, m *mirror) {
 	require.Equal(t, m.rooms, rooms)
 }
 
-// Pins an event that was neither read nor reported as held, because the older transaction ended between these two statements. Nothing
-// notifies of that end, so streams were silent until the next poll.
+// Pins an event that was neither read nor reported as held, because the older transaction ended between these two
+// statements. Nothing notifies of that end, so streams were silent until the next poll.
 func TestAnEventIsReadOrHeld(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -30,9 +30,10 @@ type Stream struct {
 	replayed int      // events replayed since the stream was last live
 }
 
-// Stream opens a stream after the event with the given id. If that event is not among the last 24 hours and 10,000 events, the stream begins
-// with a Resync. With an invalid id, such as the empty one, the stream begins at the present: it contains all changes that are committed after
-// Stream has returned. The caller must close it. Errors: TooMany beyond the limit of streams; Unavailable.
+// Stream opens a stream after the event with the given id. If that event is not among the last 24 hours and 10,000
+// events, the stream begins with a Resync. With an invalid id, such as the empty one, the stream begins at the present:
+// it contains all changes that are committed after Stream has returned. The caller must close it. Errors: TooMany
+// beyond the limit of streams; Unavailable.
 func (e *Events) Stream(ctx context.Context, lastEventID string) (*Stream, error) {
 	if !e.join() {
 		return nil, &fault.Error{
@@ -92,8 +93,9 @@ func (s *Stream) Close() {
 	})
 }
 
-// Next waits for events and returns them in order. After an error other than ctx's the caller must close the stream and may resume with a
-// new one. Errors: ctx's; TooMany and Unavailable if a stream that is not live cannot be replayed; Unavailable if the replica stops.
+// Next waits for events and returns them in order. After an error other than ctx's the caller must close the stream and
+// may resume with a new one. Errors: ctx's; TooMany and Unavailable if a stream that is not live cannot be replayed;
+// Unavailable if the replica stops.
 func (s *Stream) Next(ctx context.Context) ([]Event, error) {
 	for {
 		entries, err := s.step(ctx)
@@ -154,8 +156,8 @@ func (s *Stream) follow(ctx context.Context) ([]entry, error) {
 	}
 }
 
-// notBefore returns the entries without those that a stream at pos has received: it has replayed them from the database before this replica
-// read them. A Sync at pos may be a new one.
+// notBefore returns the entries without those that a stream at pos has received: it has replayed them from the database
+// before this replica read them. A Sync at pos may be a new one.
 func notBefore(pos position, entries []entry) []entry {
 	for i := range entries {
 		if c := entries[i].position.compare(pos); c > 0 || c == 0 && entries[i].Type == Sync {
@@ -165,7 +167,8 @@ func notBefore(pos position, entries []entry) []entry {
 	return nil
 }
 
-// resume finds the event at the stream's position, in memory or in the database, and returns the remaining events of its row.
+// resume finds the event at the stream's position, in memory or in the database, and returns the remaining events of
+// its row.
 func (s *Stream) resume(ctx context.Context) ([]entry, error) {
 	if m, ok := s.events.recent.find(s.pos); ok {
 		return s.goLive(ctx, m)
@@ -207,7 +210,8 @@ func (s *Stream) count(entries []entry) []entry {
 	return entries
 }
 
-// goLive switches from the database to the events in memory. It sends a Sync, because the stream may have been cut before the one it was due.
+// goLive switches from the database to the events in memory. It sends a Sync, because the stream may have been cut
+// before the one it was due.
 func (s *Stream) goLive(ctx context.Context, m mark) ([]entry, error) {
 	if m.epoch != s.mark.epoch {
 		s.gap = true

@@ -12,8 +12,8 @@ import (
 	"github.com/lattice-director/director/internal/base/fault"
 )
 
-// A stream that is not read does not delay the others. Once the events that it has not received are dropped from memory, it continues from the
-// database.
+// A stream that is not read does not delay the others. Once the events that it has not received are dropped from
+// memory, it continues from the database.
 func TestASlowStream(t *testing.T) {
 	t.Parallel()
 	b, f := started(t)

@@ -12,8 +12,8 @@ type syncing struct {
 	since time.Time // when the pending Sync began to wait; zero: none is pending
 }
 
-// isDue reports whether a Sync with a state hash must be sent now. complete means that all events of the hashed state were read, and that the
-// hashed state includes the changes of all events that were sent.
+// isDue reports whether a Sync with a state hash must be sent now. complete means that all events of the hashed state
+// were read, and that the hashed state includes the changes of all events that were sent.
 func (s *syncing) isDue(hash uint64, complete bool, now time.Time) bool {
 	if hash == s.sent && !s.owed {
 		s.since = time.Time{}

@@ -46,7 +46,8 @@ func (v *View) AppendInstance(b []byte, i *Instance) []byte {
 	return i.appendJSON(b, v.heardAt[i.replica])
 }
 
-// AppendInstances appends a page of InstanceInfo as a JSON array. next is the After of the following page; it is empty on the last page.
+// AppendInstances appends a page of InstanceInfo as a JSON array. next is the After of the following page; it is empty
+// on the last page.
 func (v *View) AppendInstances(b []byte, p Page) (list []byte, next string) {
 	from, _ := v.startAfter(p.Cursor)
 	to := len(v.instances)
@@ -68,8 +69,8 @@ func (v *View) size(from, to int) (n int) {
 	return n + 2
 }
 
-// AppendRooms appends a page of RoomInfo as a JSON array: the rooms that the filter selects, ordered by instance and then by id. next is as
-// in AppendInstances.
+// AppendRooms appends a page of RoomInfo as a JSON array: the rooms that the filter selects, ordered by instance and
+// then by id. next is as in AppendInstances.
 func (v *View) AppendRooms(b []byte, f Filter, p Page) (list []byte, next string) {
 	w := roomWriter{b: append(b, '['), roomsLeft: p.Limit, limited: p.Limit > 0}
 	from, room := v.startAfter(p.Cursor)
@@ -108,7 +109,8 @@ type roomWriter struct {
 	some      bool
 }
 
-// instance writes the rooms of an instance after an id. If the page is full and another room follows, it returns the cursor of the last room written.
+// instance writes the rooms of an instance after an id. If the page is full and another room follows, it returns the
+// cursor of the last room written.
 func (w *roomWriter) instance(i *Instance, ofType *string, after string) (next string) {
 	if ofType == nil && after == "" && !w.limited {
 		w.append(i.roomList())
@@ -146,8 +148,8 @@ func (i *Instance) cursor(room string) string {
 	return base64.RawURLEncoding.EncodeToString([]byte(strconv.FormatInt(i.joined.UnixMicro(), 10) + " " + i.ID + " " + room))
 }
 
-// startAfter returns the index of the first instance after a cursor. If the cursor is within an instance, room is the id after which that
-// instance's rooms continue; otherwise it is empty. An invalid cursor means the start of the list.
+// startAfter returns the index of the first instance after a cursor. If the cursor is within an instance, room is the
+// id after which that instance's rooms continue; otherwise it is empty. An invalid cursor means the start of the list.
 func (v *View) startAfter(cursor string) (from int, room string) {
 	text, err := base64.RawURLEncoding.DecodeString(cursor)
 	parts := strings.SplitN(string(text), " ", 3)

@@ -1,9 +1,9 @@
-// Package agents simulates Rivalis game servers: processes that attach to an orchestrator with the FleetAgent of @rivalis/fleet 8
-// and behave as it does. It speaks the protocol of internal/testkit/agents/wire and imports nothing of the director. Tests and
-// measurements use it.
+// Package agents simulates Rivalis game servers: processes that attach to an orchestrator with the FleetAgent of
+// @rivalis/fleet 8 and behave as it does. It speaks the protocol of internal/testkit/agents/wire and imports nothing of
+// the director. Tests and measurements use it.
 //
-// An agent only answers polls and executes commands. When its connection ends it connects again, as
-// the same process with the same rooms. In one point it is stricter than the original: it returns an error for every frame that the
+// An agent only answers polls and executes commands. When its connection ends it connects again, as the same process
+// with the same rooms. In one point it is stricter than the original: it returns an error for every frame that the
 // protocol does not allow exactly so, while the original ends its game server only at a frame that it cannot parse.
 package agents
 
@@ -33,9 +33,9 @@ type Config struct {
 	HTTPClient *http.Client   // dials; nil is http.DefaultClient
 	Random     func() float64 // of [0, 1), spreads reconnects; nil is math/rand/v2
 
-	// Send, unless nil, is called for each frame with its topic, instead of sending it. It may call send now, later, from another
-	// goroutine, twice, or never, so that tests can delay, repeat and drop frames. The agent reads the next message only
-	// after Send has returned.
+	// Send, unless nil, is called for each frame with its topic, instead of sending it. It may call send now, later,
+	// from another goroutine, twice, or never, so that tests can delay, repeat and drop frames. The agent reads the
+	// next message only after Send has returned.
 	Send func(topic string, send func())
 
 	// Closed, unless nil, is called with the error that ended or prevented a connection; websocket.CloseStatus
@@ -90,8 +90,8 @@ func (a *Agent) CloseRoom(id string) bool { return a.game.close(id) }
 // SetConnections sets how many players are in a room; without such a room it does nothing.
 func (a *Agent) SetConnections(id string, players uint32) { a.game.setConnections(id, players) }
 
-// Drain marks the game server as draining, and waits until a poll says that the orchestrator has recorded it. Errors: that of
-// ctx; ErrDisconnected if the connection ends before; the game server stays marked in both cases.
+// Drain marks the game server as draining, and waits until a poll says that the orchestrator has recorded it. Errors:
+// that of ctx; ErrDisconnected if the connection ends before; the game server stays marked in both cases.
 func (a *Agent) Drain(ctx context.Context) error { return a.setStatus(ctx, wire.Draining) }
 
 // Undrain is the reverse of Drain.

@@ -23,8 +23,8 @@ const (
 )
 
 // Run connects, and connects again after every end of a connection, a refused key included. It returns ctx's error,
-// ErrIncompatible if the orchestrator speaks another major version, or ErrGarbled. When ctx ends, the connection is cut, as if the
-// process were killed.
+// ErrIncompatible if the orchestrator speaks another major version, or ErrGarbled. When ctx ends, the connection is
+// cut, as if the process were killed.
 func (a *Agent) Run(ctx context.Context) error {
 	for attempt := 0; ; attempt++ {
 		greeted, err := a.connect(ctx)
@@ -53,8 +53,8 @@ func (a *Agent) random() float64 {
 	return rand.Float64()
 }
 
-// backoff returns how long the agent waits before it connects again: a random part of a time that doubles from half a second to
-// half a minute. attempt counts from 0 since the last hello.
+// backoff returns how long the agent waits before it connects again: a random part of a time that doubles from half a
+// second to half a minute. attempt counts from 0 since the last hello.
 func backoff(attempt int, random float64) time.Duration {
 	const first, longest = 500 * time.Millisecond, 30 * time.Second
 	atMost := longest
@@ -75,7 +75,8 @@ func wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// connect makes one connection and serves it until it ends. It returns why it ended and whether the orchestrator has sent hello.
+// connect makes one connection and serves it until it ends. It returns why it ended and whether the orchestrator has
+// sent hello.
 func (a *Agent) connect(ctx context.Context) (greeted bool, err error) {
 	ws, err := a.dial(ctx)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package chromiumtest opens pages in a headless Chromium, for tests of what browsers run. Tests that need it have names that begin with
-// TestChromium, and their package has a TestMain that calls Prepare.
+// Package chromiumtest opens pages in a headless Chromium, for tests of what browsers run. Tests that need it have
+// names that begin with TestChromium, and their package has a TestMain that calls Prepare.
 package chromiumtest
 
 import (
@@ -18,8 +18,8 @@ import (
 	"github.com/lattice-director/director/internal/testkit/toolstest"
 )
 
-// Prepare is what a TestMain calls first. Where Chromium is missing, it says so on stderr and leaves out the tests that need it; in CI it
-// ends the process.
+// Prepare is what a TestMain calls first. Where Chromium is missing, it says so on stderr and leaves out the tests that
+// need it; in CI it ends the process.
 func Prepare() {
 	flag.Parse()
 	toolstest.LeaveOut(find(), "^TestChromium", "Chromium (run ops/install-chromium.sh)")
@@ -56,7 +56,8 @@ func Start(t testing.TB) *Browser {
 	return &Browser{ctx}
 }
 
-// Page opens a URL in a tab of its own, which ends with its test. What the page does for longer than the test's deadline fails the test.
+// Page opens a URL in a tab of its own, which ends with its test. What the page does for longer than the test's
+// deadline fails the test.
 func (b *Browser) Page(t testing.TB, url string) *Page {
 	t.Helper()
 	ctx, end := chromedp.NewContext(b.ctx)

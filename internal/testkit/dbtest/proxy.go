@@ -10,12 +10,12 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// Forward passes the bytes of one connection between a client and Postgres until either side ends. The proxy closes both sides
-// after it. ctx ends with the test.
+// Forward passes the bytes of one connection between a client and Postgres until either side ends. The proxy closes
+// both sides after it. ctx ends with the test.
 type Forward func(ctx context.Context, client, server net.Conn)
 
-// Proxy forwards connections to a Postgres, and fails in the ways that a network does. It ends with its test. Its methods are safe
-// for concurrent use.
+// Proxy forwards connections to a Postgres, and fails in the ways that a network does. It ends with its test. Its
+// methods are safe for concurrent use.
 type Proxy struct {
 	URL string // leads to the database through the proxy, without TLS
 
@@ -76,8 +76,8 @@ func (p *Proxy) Shut() {
 	}
 }
 
-// Pause holds back all bytes, and the ends of connections, so that neither side sees an error. It needs a proxy without a
-// forward of its own.
+// Pause holds back all bytes, and the ends of connections, so that neither side sees an error. It needs a proxy without
+// a forward of its own.
 func (p *Proxy) Pause() { p.gate.Lock() }
 
 // Resume ends a pause.

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// WithParameters returns the URL of a database with connection parameters, such as "application_name", "worker". A parameter that
-// the URL has already is replaced.
+// WithParameters returns the URL of a database with connection parameters, such as "application_name", "worker". A
+// parameter that the URL has already is replaced.
 func WithParameters(t testing.TB, databaseURL string, namesAndValues ...string) string {
 	t.Helper()
 	u, err := url.Parse(databaseURL)

@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// Buffer is a writer that a test reads while others write to it. Its zero value is empty and ready to use. It is safe for
-// concurrent use.
+// Buffer is a writer that a test reads while others write to it. Its zero value is empty and ready to use. It is safe
+// for concurrent use.
 type Buffer struct {
 	mu   sync.Mutex
 	text bytes.Buffer

@@ -1,5 +1,5 @@
-// Package longtest decides how much of the slow proofs a test run makes. `make test` makes a representative part of each, with
-// the same assertions; `make test-long`, which .ci/run also runs, makes the whole.
+// Package longtest decides how much of the slow proofs a test run makes. `make test` makes a representative part of
+// each, with the same assertions; `make test-long`, which .ci/run also runs, makes the whole.
 package longtest
 
 import (
@@ -22,8 +22,8 @@ func Pick[T any](part, whole T) T {
 	return part
 }
 
-// LimitRapid sets how often properties are checked that need a database, where rapid checks 100 times: so often in a long run as well.
-// -rapid.checks has precedence. Call it in TestMain, before the tests run.
+// LimitRapid sets how often properties are checked that need a database, where rapid checks 100 times: so often in a
+// long run as well. -rapid.checks has precedence. Call it in TestMain, before the tests run.
 func LimitRapid(checks int) {
 	if Enabled() {
 		return

@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// Both files pin the packages. The lock file has no addresses, so that npm asks whichever registry it is configured for; and none of the
-// optional packages, which are native code.
+// Both files pin the packages. The lock file has no addresses, so that npm asks whichever registry it is configured
+// for; and none of the optional packages, which are native code.
 var (
 	//go:embed package.json
 	manifest []byte

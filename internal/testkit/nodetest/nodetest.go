@@ -1,5 +1,5 @@
-// Package nodetest runs scripts with Node.js, for tests that compare the director with clients written in JavaScript. Tests that need it have
-// names that begin with TestNode, and their package has a TestMain that calls Prepare.
+// Package nodetest runs scripts with Node.js, for tests that compare the director with clients written in JavaScript.
+// Tests that need it have names that begin with TestNode, and their package has a TestMain that calls Prepare.
 package nodetest
 
 import (
@@ -27,8 +27,8 @@ const locale = "en_US.UTF-8"
 // modules is the directory of the packages that package.json pins; empty if they are not installed.
 var modules string
 
-// Prepare is what a TestMain calls first. Where Node.js or the pinned packages are missing and cannot be installed, it says so on stderr and
-// leaves out the tests that need them; in CI it ends the process.
+// Prepare is what a TestMain calls first. Where Node.js or the pinned packages are missing and cannot be installed, it
+// says so on stderr and leaves out the tests that need them; in CI it ends the process.
 func Prepare() { prepare(manifest, lock) }
 
 // PrepareFor is like Prepare, with the packages of a folder that has a package.json and a package-lock.json.
@@ -66,9 +66,8 @@ type Script struct {
 	out   *json.Decoder
 }
 
-// Start starts a script of CommonJS, which ends with the test. Its variable answer is a function that it sets: from a request to the answer, or
-// to a promise of it.
-// Without a locale (such as da_DK.UTF-8) it is en-US.
+// Start starts a script of CommonJS, which ends with the test. Its variable answer is a function that it sets: from a
+// request to the answer, or to a promise of it. Without a locale (such as da_DK.UTF-8) it is en-US.
 func Start(t testing.TB, script string, locales ...string) *Script {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute) // a script that hangs fails the test

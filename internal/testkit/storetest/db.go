@@ -10,7 +10,8 @@ import (
 	"github.com/lattice-director/director/internal/testkit/dbtest"
 )
 
-// DB is a database of a test's own and a store on it, with what tests do to both in SQL. The bundles of packages embed it.
+// DB is a database of a test's own and a store on it, with what tests do to both in SQL. The bundles of packages embed
+// it.
 type DB struct {
 	*db.Store
 

@@ -8,8 +8,8 @@ import (
 	"github.com/lattice-director/director/db"
 )
 
-// Open opens a store on a database, as a replica does, and closes it when the test ends. Its timeouts are a minute, because a
-// machine that runs all tests at once is slow; change may set other values.
+// Open opens a store on a database, as a replica does, and closes it when the test ends. Its timeouts are a minute,
+// because a machine that runs all tests at once is slow; change may set other values.
 func Open(t testing.TB, url string, change ...func(*db.Config)) *db.Store {
 	t.Helper()
 	cfg := db.Config{URL: url, MaxConns: 8, BatchTimeout: time.Minute, HoldTimeout: time.Minute}

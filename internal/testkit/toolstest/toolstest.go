@@ -7,8 +7,8 @@ import (
 	"os"
 )
 
-// LeaveOut excludes the tests whose names match a pattern of the flag -skip if err is not nil: it says on stderr what is not tested. In CI it ends
-// the process instead. A TestMain calls it after flag.Parse.
+// LeaveOut excludes the tests whose names match a pattern of the flag -skip if err is not nil: it says on stderr what
+// is not tested. In CI it ends the process instead. A TestMain calls it after flag.Parse.
 func LeaveOut(err error, pattern, what string) {
 	if err != nil && os.Getenv("CI") != "" {
 		fmt.Fprintf(os.Stderr, "tests with %s: %v\n", what, err)

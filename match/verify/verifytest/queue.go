@@ -16,9 +16,9 @@ type Queue struct {
 	Tickets []match.Ticket
 }
 
-// RandomQueue returns a valid profile with 1 to 4 teams of 1 to 5 players and up to 4 rules of all kinds, and 60 to 150 tickets
-// as the players of a game would have: unlike those of [Tickets], most of them fit with some of the others, and a match of them has
-// to be searched. All times are before [Now].
+// RandomQueue returns a valid profile with 1 to 4 teams of 1 to 5 players and up to 4 rules of all kinds, and 60 to 150
+// tickets as the players of a game would have: unlike those of [Tickets], most of them fit with some of the others, and
+// a match of them has to be searched. All times are before [Now].
 func RandomQueue(random *rand.Rand) Queue {
 	q := queueDrawer{random}
 	p := &profile.Profile{Name: Name, TTL: 10 * time.Minute, Teams: q.teams(), Age: q.age()}

@@ -96,7 +96,8 @@ func (d drawer) fill(r *profile.Rule, level int) {
 	}
 }
 
-// attribute sets the attribute that a rule compares, what it does about players without it, and for some whose it compares.
+// attribute sets the attribute that a rule compares, what it does about players without it, and for some whose it
+// compares.
 func (d drawer) attribute(r *profile.Rule, names []string, least, most int) {
 	r.Attribute = pick(d, "attribute", names...)
 	r.Within = float64(rapid.IntRange(least, most).Draw(d.t, "within"))

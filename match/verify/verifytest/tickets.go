@@ -13,7 +13,8 @@ import (
 // Now is the time to decide at.
 var Now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// Tickets generates up to most tickets with parties of 1 to 3. Most are candidates of [Profiles], and some share a player.
+// Tickets generates up to most tickets with parties of 1 to 3. Most are candidates of [Profiles], and some share a
+// player.
 func Tickets(most int) *rapid.Generator[[]match.Ticket] {
 	return rapid.Custom(func(t *rapid.T) (tickets []match.Ticket) {
 		players := 0

@@ -1,4 +1,5 @@
-// Package compose_test reads compose.yaml with the code of Docker Compose, and checks that what its services mount and name exists.
+// Package compose_test reads compose.yaml with the code of Docker Compose, and checks that what its services mount and
+// name exists.
 package compose_test
 
 import (
@@ -17,7 +18,8 @@ import (
 
 const root = "../../.."
 
-// project returns compose.yaml as Docker Compose reads it: checked against its schema, with variables and paths resolved.
+// project returns compose.yaml as Docker Compose reads it: checked against its schema, with variables and paths
+// resolved.
 func project(t *testing.T) *types.Project {
 	t.Helper()
 	options, err := cli.NewProjectOptions([]string{filepath.Join(root, "compose.yaml")}, cli.WithResolvedPaths(true))
@@ -35,7 +37,8 @@ func read(t *testing.T, file string, into any) {
 	require.NoError(t, yaml.UnmarshalStrict(text, into), file)
 }
 
-// Pins a mount of a file that was renamed: Docker makes an empty directory of that name, and the service does not start.
+// Pins a mount of a file that was renamed: Docker makes an empty directory of that name, and the service does not
+// start.
 func TestEverythingThatIsMountedExists(t *testing.T) {
 	t.Parallel()
 	mounted := 0
@@ -114,7 +117,8 @@ func TestPrometheusScrapesAllReplicasAndWorkers(t *testing.T) {
 	require.Equal(t, "ops/prometheus/alerts.yaml", mountedAt(t, p, "prometheus", "/etc/prometheus/alerts.yaml"))
 }
 
-// Pins dashboards that stay empty: no data source of their type, one that names another service, or a login that nobody creates.
+// Pins dashboards that stay empty: no data source of their type, one that names another service, or a login that nobody
+// creates.
 func TestGrafanaHasTheDataSourcesOfItsDashboards(t *testing.T) {
 	t.Parallel()
 	p := project(t)

@@ -20,7 +20,8 @@ import (
 	"helm.sh/helm/v4/pkg/chart/v2/lint"
 )
 
-// Pins a release whose replicas start on a schema that they do not know, and a hook that needs what is created after it.
+// Pins a release whose replicas start on a schema that they do not know, and a hook that needs what is created after
+// it.
 func TestTheMigrationRunsBeforeEverything(t *testing.T) {
 	t.Parallel()
 	r := render(t, "serviceAccount: {create: true, name: games}")
@@ -125,7 +126,8 @@ func TestTheAutoscalerOwnsTheNumberOfReplicas(t *testing.T) {
 	require.Empty(t, of[*autoscalingv2.HorizontalPodAutoscaler](fixed))
 }
 
-// Pins alerts that never fire because Prometheus knows the processes as another job, and rules that are not those of the repository.
+// Pins alerts that never fire because Prometheus knows the processes as another job, and rules that are not those of
+// the repository.
 func TestPrometheusSeesAllProcessesAsJobDirector(t *testing.T) {
 	t.Parallel()
 	r := render(t, everything)

@@ -1,6 +1,6 @@
-// Package helm_test renders the Helm chart with many values, and checks every object with the API server's own code: its strict
-// decoder, its validation, and the evaluator of the Pod Security Standards. It is a module of its own, because the product does not
-// need Kubernetes or Helm.
+// Package helm_test renders the Helm chart with many values, and checks every object with the API server's own code:
+// its strict decoder, its validation, and the evaluator of the Pod Security Standards. It is a module of its own,
+// because the product does not need Kubernetes or Helm.
 package helm_test
 
 import (

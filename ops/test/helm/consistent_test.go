@@ -12,7 +12,8 @@ import (
 	"k8s.io/pod-security-admission/policy"
 )
 
-// requireConsistent requires what must hold of every rendering: pods are restricted, and objects that refer to each other agree.
+// requireConsistent requires what must hold of every rendering: pods are restricted, and objects that refer to each
+// other agree.
 func requireConsistent(t *testing.T, r rendered) {
 	t.Helper()
 	for name, pod := range r.pods() {
@@ -24,7 +25,8 @@ func requireConsistent(t *testing.T, r rendered) {
 	requireNoSecretValues(t, r)
 }
 
-// Pins a pod that a namespace with the Pod Security Standard "restricted" refuses, or whose container can write to its image.
+// Pins a pod that a namespace with the Pod Security Standard "restricted" refuses, or whose container can write to its
+// image.
 func requireRestricted(t *testing.T, name string, pod corev1.PodTemplateSpec) {
 	t.Helper()
 	evaluator, err := policy.NewEvaluator(policy.DefaultChecks(), nil)

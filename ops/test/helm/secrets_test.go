@@ -31,7 +31,8 @@ func requireNoSecretValues(t *testing.T, r rendered) {
 	}
 }
 
-// Pins a secret that is read from another Secret or key than its owner wrote, and a migration that sees more than the database.
+// Pins a secret that is read from another Secret or key than its owner wrote, and a migration that sees more than the
+// database.
 func TestSecretsAreReadWhereTheyAre(t *testing.T) {
 	t.Parallel()
 	r := render(t, everything)

@@ -1,5 +1,6 @@
-// Package release_test checks that what .goreleaser.yaml packs exists, and that a release is built as `make build` and the Dockerfile
-// build. It does not know goreleaser's schema: building goreleaser takes minutes, and `make release` reads the configuration strictly.
+// Package release_test checks that what .goreleaser.yaml packs exists, and that a release is built as `make build` and
+// the Dockerfile build. It does not know goreleaser's schema: building goreleaser takes minutes, and `make release`
+// reads the configuration strictly.
 package release_test
 
 import (
@@ -100,7 +101,8 @@ func match(t *testing.T, text, pattern string) string {
 	return found[1]
 }
 
-// Pins a released image with another base, user, port or command than the image of the Dockerfile, which `make docker-check` runs.
+// Pins a released image with another base, user, port or command than the image of the Dockerfile, which `make
+// docker-check` runs.
 func TestTheReleasedImageIsTheOneOfTheDockerfile(t *testing.T) {
 	t.Parallel()
 	_, last, found := strings.Cut(file(t, "Dockerfile"), " AS arena\n")

@@ -77,8 +77,8 @@ func (a *Authority) write(name, kind string, der []byte) error {
 	return os.WriteFile(a.File(name), pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600)
 }
 
-// Server returns the configuration of a server with the certificate NAME. With clients, it serves only those that show a certificate of
-// this authority.
+// Server returns the configuration of a server with the certificate NAME. With clients, it serves only those that show
+// a certificate of this authority.
 func (a *Authority) Server(name string, clients bool) (*tls.Config, error) {
 	pair, err := tls.LoadX509KeyPair(a.File(name+".pem"), a.File(name+".key"))
 	config := &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}

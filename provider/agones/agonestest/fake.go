@@ -18,11 +18,12 @@ import (
 
 // Options configures a Fake.
 type Options struct {
-	Token     string         // that calls of Kubernetes must have; "kubernetes-test-token" by default
-	Namespace string         // games by default
-	Fleets    map[string]int // how many servers of a fleet are ready; negative is any number. arena with any number by default
-	StopAfter time.Duration  // from the deletion of a game server to its end; 20 ms by default
-	PageSize  int            // of lists, where the call asks for more; 5 by default
+	Token     string // that calls of Kubernetes must have; "kubernetes-test-token" by default
+	Namespace string // games by default
+	// how many servers of a fleet are ready; negative is any number. arena with any number by default
+	Fleets    map[string]int
+	StopAfter time.Duration // from the deletion of a game server to its end; 20 ms by default
+	PageSize  int           // of lists, where the call asks for more; 5 by default
 }
 
 // Fault is what goes wrong with a call.
@@ -38,7 +39,8 @@ const (
 	Page404          // it is not executed, and a proxy answers with a page of its own
 )
 
-// Fake holds the game servers of a cluster. Safe for concurrent use. The faults of Next are of the operations allocate, get, delete, list and fleet.
+// Fake holds the game servers of a cluster. Safe for concurrent use. The faults of Next are of the operations allocate,
+// get, delete, list and fleet.
 type Fake struct {
 	faultqueue.Queue[Fault]
 

@@ -18,23 +18,25 @@ import (
 
 // Options configures a Fake.
 type Options struct {
-	Token      string                     // the key that calls must have; "edgegap-test-key" by default
-	Apps       map[string][]provider.Port // the ports of each application; all versions exist. "arena" with port game by default
-	StartAfter time.Duration              // from Deploy to READY; 30 ms by default
-	StopAfter  time.Duration              // from Stop to TERMINATED; 20 ms by default
-	ListAfter  time.Duration              // from Deploy until lists have it; none by default
-	Forget     bool                       // a terminated deployment is unknown at once, else it reads TERMINATED
-	PageSize   int                        // at most this many in a page; 10 by default
-	PortsList  bool                       // ports are a list and not a map
-	NoFilter   bool                       // the query of lists is ignored
-	Rates      provider.Rates             // calls per second; more are answered by 429. Zero is unbounded
+	Token string // the key that calls must have; "edgegap-test-key" by default
+	// the ports of each application; all versions exist. "arena" with port game by default
+	Apps       map[string][]provider.Port
+	StartAfter time.Duration  // from Deploy to READY; 30 ms by default
+	StopAfter  time.Duration  // from Stop to TERMINATED; 20 ms by default
+	ListAfter  time.Duration  // from Deploy until lists have it; none by default
+	Forget     bool           // a terminated deployment is unknown at once, else it reads TERMINATED
+	PageSize   int            // at most this many in a page; 10 by default
+	PortsList  bool           // ports are a list and not a map
+	NoFilter   bool           // the query of lists is ignored
+	Rates      provider.Rates // calls per second; more are answered by 429. Zero is unbounded
 
-	// Run, if set, is the game server: it is called with the environment of each deployment when that is ready, and its ctx ends when the
-	// deployment does. Close waits until it has returned.
+	// Run, if set, is the game server: it is called with the environment of each deployment when that is ready, and its
+	// ctx ends when the deployment does. Close waits until it has returned.
 	Run func(ctx context.Context, env map[string]string)
 }
 
-// Fake is an http.Handler that behaves as Edgegap's API. Safe for concurrent use. The faults of Next are of the operations deploy, get, list, stop and app.
+// Fake is an http.Handler that behaves as Edgegap's API. Safe for concurrent use. The faults of Next are of the
+// operations deploy, get, list, stop and app.
 type Fake struct {
 	faultqueue.Queue[Fault]
 

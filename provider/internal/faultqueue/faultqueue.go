@@ -1,4 +1,5 @@
-// Package faultqueue holds what the fakes of providers' APIs share: faults that wait for later calls, and a gate that blocks answers.
+// Package faultqueue holds what the fakes of providers' APIs share: faults that wait for later calls, and a gate that
+// blocks answers.
 package faultqueue
 
 import (
@@ -6,8 +7,8 @@ import (
 	"sync"
 )
 
-// Queue holds the faults of type F of later calls, by operation. The zero value is empty; the zero value of F means no fault. Safe for
-// concurrent use. Fakes embed it.
+// Queue holds the faults of type F of later calls, by operation. The zero value is empty; the zero value of F means no
+// fault. Safe for concurrent use. Fakes embed it.
 type Queue[F any] struct {
 	mu     sync.Mutex
 	faults map[string][]F

@@ -1,4 +1,5 @@
-// Package httpcall makes the HTTP calls of providers: answers are bounded, and errors tell whether the request may have been executed.
+// Package httpcall makes the HTTP calls of providers: answers are bounded, and errors tell whether the request may have
+// been executed.
 package httpcall
 
 import (
@@ -29,8 +30,8 @@ type Answer struct {
 	Body   []byte
 }
 
-// Exchange makes a request and reads its answer. sent is whether the server may have executed the request: it is false only if no
-// connection was made. The error of an answer over MaxAnswer bytes says so.
+// Exchange makes a request and reads its answer. sent is whether the server may have executed the request: it is false
+// only if no connection was made. The error of an answer over MaxAnswer bytes says so.
 func Exchange(ctx context.Context, client *http.Client, r Request) (a Answer, sent bool, err error) {
 	var connected atomic.Bool
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }})
@@ -70,8 +71,8 @@ func exchange(ctx context.Context, client *http.Client, r Request) (Answer, erro
 	return Answer{resp.StatusCode, resp.Header, text}, err
 }
 
-// Client returns a client with the transport that follows no redirect: one would carry a credential to another host, or make a POST
-// a GET.
+// Client returns a client with the transport that follows no redirect: one would carry a credential to another host, or
+// make a POST a GET.
 func Client(transport http.RoundTripper) *http.Client {
 	return &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }

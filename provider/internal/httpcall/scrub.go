@@ -12,7 +12,8 @@ import (
 // Bounds of Scrub.
 const (
 	minSecret = 8 // shorter values are words and numbers
-	// maxMessage is what a message may have before it is scrubbed. A longer one is dropped: where it is cut, half a secret could stay.
+	// maxMessage is what a message may have before it is scrubbed. A longer one is dropped: where it is cut, half a
+	// secret could stay.
 	maxMessage = 64 << 10
 )
 

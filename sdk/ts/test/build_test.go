@@ -1,5 +1,5 @@
-// Package sdkts_test tests the TypeScript client of sdk/ts, built from its source: its own tests in Node.js, and its calls in Node.js and in
-// Chromium against replicas on a real Postgres.
+// Package sdkts_test tests the TypeScript client of sdk/ts, built from its source: its own tests in Node.js, and its
+// calls in Node.js and in Chromium against replicas on a real Postgres.
 package sdkts_test
 
 import (
@@ -43,7 +43,8 @@ var (
 
 func module(name string) string { return filepath.Join(nodetest.Modules(), filepath.FromSlash(name)) }
 
-// built compiles the package, once in a test process. It returns a directory with the folders sdk, which is the package's dist, and test, which is this one.
+// built compiles the package, once in a test process. It returns a directory with the folders sdk, which is the
+// package's dist, and test, which is this one.
 func built(t testing.TB) string {
 	t.Helper()
 	require.NoError(t, build())

@@ -18,7 +18,8 @@ import (
 	"github.com/lattice-director/director/test/rigtest"
 )
 
-// Two players queue on the page of examples/browser, see their place, accept, play on a game server of the arena, and leave.
+// Two players queue on the page of examples/browser, see their place, accept, play on a game server of the arena, and
+// leave.
 func TestChromiumExamplePage(t *testing.T) {
 	t.Parallel()
 	addrs, err := subprocess.FreeAddrs(t.Context(), 1)

@@ -34,7 +34,8 @@ func (r *rig) queue(sub string, request object) ticket {
 	return t
 }
 
-// awaits waits until a player has seen a state n times, and returns all that it has seen. A state that is over when the watch begins is not among them.
+// awaits waits until a player has seen a state n times, and returns all that it has seen. A state that is over when the
+// watch begins is not among them.
 func (r *rig) awaits(sub, state string, n int) []ticket {
 	r.Helper()
 	return ask[[]ticket](r, "states", object{"player": sub, "state": state, "count": n})
@@ -55,7 +56,8 @@ func (r *rig) answer(sub, method string) ticket {
 
 const asked = "name: asked\nmode: duel\nteams: [{name: red, players: 1}, {name: blue, players: 1}]\naccept: {within: 45s}\n"
 
-// The replica of a stream is killed. While ada's client reconnects her ticket goes through three states, of which she misses none and sees none twice.
+// The replica of a stream is killed. While ada's client reconnects her ticket goes through three states, of which she
+// misses none and sees none twice.
 func survivesReplica(r *rig) {
 	a, b := r.serve(), r.serve()
 	r.ApplyProfile(asked)

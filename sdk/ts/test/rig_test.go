@@ -17,8 +17,8 @@ import (
 	"github.com/lattice-director/director/test/rigtest"
 )
 
-// rig is an installation on a database of its own, and a runtime of JavaScript whose players call it. Its login is not the one of
-// rigtest, because players need expired tokens, and the example needs the private key.
+// rig is an installation on a database of its own, and a runtime of JavaScript whose players call it. Its login is not
+// the one of rigtest, because players need expired tokens, and the example needs the private key.
 type rig struct {
 	*testing.T
 	*rigtest.Rig

@@ -10,7 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The package's own tests, with servers that stand in for a director: retries, tokens, broken streams, hostile answers, its size.
+// The package's own tests, with servers that stand in for a director: retries, tokens, broken streams, hostile answers,
+// its size.
 func TestNodeUnit(t *testing.T) {
 	t.Parallel()
 	dir := built(t)

@@ -13,8 +13,8 @@ import (
 	"strings"
 )
 
-// checksum returns the checksum of a state as the SDK computes it in en-US; foreign: in a locale that orders keys backwards. Keys have to be
-// printable ASCII where an object has several.
+// checksum returns the checksum of a state as the SDK computes it in en-US; foreign: in a locale that orders keys
+// backwards. Keys have to be printable ASCII where an object has several.
 func checksum(state map[string]any, foreign bool) string {
 	var out bytes.Buffer
 	writeCanonical(&out, state, foreign)

@@ -116,8 +116,8 @@ func (c *Client) Room(id string) Room {
 	return Room{}
 }
 
-// Violations returns what the server has done wrong so far. final: nothing is under way any more, so that an RPC without an answer and a gap
-// without a snapshot are violations, too.
+// Violations returns what the server has done wrong so far. final: nothing is under way any more, so that an RPC
+// without an answer and a gap without a snapshot are violations, too.
 func (c *Client) Violations(final bool) []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -209,7 +209,8 @@ func (c *Client) write(ctx context.Context, l *link, e Event) error {
 	return l.ws.Write(ctx, websocket.MessageBinary, l.wire.encode(e))
 }
 
-// Await waits until the client is as it should be. The function must call no method of the client but those of its argument.
+// Await waits until the client is as it should be. The function must call no method of the client but those of its
+// argument.
 func (c *Client) Await(ctx context.Context, what string, done func(*View) bool) error {
 	for {
 		ok, changed := c.look(done)
@@ -233,7 +234,8 @@ func (c *Client) look(done func(*View) bool) (ok bool, changed <-chan struct{}) 
 // View is a client as the function of [Client.Await] sees it.
 type View struct{ c *Client }
 
-// Room returns a room, which must not be changed or kept. An unknown room is empty: an answer to a join comes before the room's members and state.
+// Room returns a room, which must not be changed or kept. An unknown room is empty: an answer to a join comes before
+// the room's members and state.
 func (v *View) Room(id string) *Room {
 	if r := v.c.rooms[id]; r != nil {
 		return r

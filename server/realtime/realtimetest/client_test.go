@@ -18,7 +18,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// badServer accepts a handshake with JSON or MessagePack, reads a frame of the client, sends frames, and reads until the client is gone.
+// badServer accepts a handshake with JSON or MessagePack, reads a frame of the client, sends frames, and reads until
+// the client is gone.
 func badServer(t *testing.T, codec string, wait bool, frames ...string) (url string) {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -26,14 +26,16 @@ type Options struct {
 	NeverAcks bool     // the client acks nothing and asks for nothing, as scripts do
 	Foreign   bool     // the client orders keys by another locale: checksums of states with several keys differ
 
-	// Late: the client may read handshake.ok late, so that a frame right behind it is no violation. For servers that do not wait for a loaded machine.
+	// Late: the client may read handshake.ok late, so that a frame right behind it is no violation. For servers that do
+	// not wait for a loaded machine.
 	Late bool
-	// Wrap replaces the TCP connection below the WebSocket, so that a test decides how it is read and written; nil: it is used as it is.
+	// Wrap replaces the TCP connection below the WebSocket, so that a test decides how it is read and written; nil: it
+	// is used as it is.
 	Wrap func(net.Conn) net.Conn
 }
 
-// deaf is how long the client hears nothing after handshake.ok, unless it has sent a frame: the SDK swaps its listeners then. The server holds its
-// frames for 30 ms; a loaded machine may deliver handshake.ok later than what follows it.
+// deaf is how long the client hears nothing after handshake.ok, unless it has sent a frame: the SDK swaps its listeners
+// then. The server holds its frames for 30 ms; a loaded machine may deliver handshake.ok later than what follows it.
 const deaf = 10 * time.Millisecond
 
 // readLimit bounds a frame of the server.
@@ -50,10 +52,12 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("handshake refused: %s (%s, %d)", e.Reason, e.Code, e.Status)
 }
 
-// notReady reports whether a replica has refused the upgrade with 503, as it does until it has reached the database. The SDK dials again.
+// notReady reports whether a replica has refused the upgrade with 503, as it does until it has reached the database.
+// The SDK dials again.
 func notReady(err error) bool { return err != nil && strings.Contains(err.Error(), "got 503") }
 
-// Dial connects a client, as soon as the replica is ready, and fails the test at its end if the server has done anything wrong.
+// Dial connects a client, as soon as the replica is ready, and fails the test at its end if the server has done
+// anything wrong.
 func Dial(t testing.TB, o Options) *Client {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)

@@ -93,7 +93,8 @@ type result struct {
 	FirstKey string         `json:"first"`
 }
 
-// run runs a scenario with a codec on fresh replicas. The SDK has to be sent no error, and to need no more resyncs than given.
+// run runs a scenario with a codec on fresh replicas. The SDK has to be sent no error, and to need no more resyncs than
+// given.
 func run(t *testing.T, scenario, codec string, resyncs int, locale ...string) (r result) {
 	t.Helper()
 	node := nodetest.Start(t, script, locale...)

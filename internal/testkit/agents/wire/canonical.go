@@ -11,8 +11,8 @@ import (
 	"unicode/utf8"
 )
 
-// Hash returns the first 8 bytes of the SHA-256 of the canonical JSON of a snapshot, in lower-case hex. Agents compute it so
-// that an orchestrator can ask whether anything has changed.
+// Hash returns the first 8 bytes of the SHA-256 of the canonical JSON of a snapshot, in lower-case hex. Agents compute
+// it so that an orchestrator can ask whether anything has changed.
 func (s Snapshot) Hash() string {
 	sum := sha256.Sum256(s.canonical())
 	return hex.EncodeToString(sum[:8])

@@ -13,8 +13,9 @@ var ErrVersion = errors.New("message of another major version")
 
 var instanceID = regexp.MustCompile(`^[0-9a-f]{16}$`)
 
-// Decode reads a WebSocket message of an orchestrator: it returns a Hello, a Poll or a Command. Each field must occur once,
-// in the order of its number, in the shortest encoding, and nothing else. Errors: ErrVersion, or what is wrong with the message.
+// Decode reads a WebSocket message of an orchestrator: it returns a Hello, a Poll or a Command. Each field must occur
+// once, in the order of its number, in the shortest encoding, and nothing else. Errors: ErrVersion, or what is wrong
+// with the message.
 func Decode(message []byte) (any, error) {
 	r := reader{rest: message}
 	topic, payload := r.text(1), r.bytes(2)

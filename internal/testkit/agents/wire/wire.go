@@ -1,11 +1,13 @@
-// Package wire is the agent's half of the protocol between Rivalis game servers and an orchestrator (@rivalis/fleet 8, protocol
-// major 3): it encodes what an agent sends, state and ack, and decodes what it receives, hello, poll and cmd.
+// Package wire is the agent's half of the protocol between Rivalis game servers and an orchestrator (@rivalis/fleet 8,
+// protocol major 3): it encodes what an agent sends, state and ack, and decodes what it receives, hello, poll and cmd.
 //
 // It shares no code with the director's half, server/orchestrator: tests exchange messages between the halves, so that
-// both do not share an error. Decoding is strict. A FleetAgent ends its process at a frame that it cannot parse, and the
-// agents in use have several versions; so the director sends one encoding of each message, and everything else is an error.
+// both do not share an error. Decoding is strict. A FleetAgent ends its process at a frame that it cannot parse, and
+// the agents in use have several versions; so the director sends one encoding of each message, and everything else is
+// an error.
 //
-// Texts are UTF-8. A lone surrogate, which a text of JavaScript may hold, is encoded in three bytes as if it were a character.
+// Texts are UTF-8. A lone surrogate, which a text of JavaScript may hold, is encoded in three bytes as if it were a
+// character.
 package wire
 
 // Version is the major version of the protocol.
