@@ -98,7 +98,8 @@ func ignoreAnswer(answer) error { return nil }
 
 // asOperator calls with the token of an operator.
 func (c *Client) asOperator(method, url, token string, body []byte) error {
-	return c.Do(Request{Method: method, URL: url, Header: fasthttp.HeaderAuthorization, Value: "Bearer " + token, Body: body})
+	return c.Do(Request{Method: method, URL: url, Header: fasthttp.HeaderAuthorization, Value: "Bearer " + token,
+		Body: body})
 }
 
 // asFleet calls with the fleet token.
@@ -120,7 +121,8 @@ func (c *Client) post(url, header, value string, body []byte, take reader) error
 
 // poll makes a player's long poll. Its timeout is callTimeout plus the time that the director may wait.
 func (c *Client) poll(url, token string, wait time.Duration, take reader) error {
-	return c.Do(Request{Method: http.MethodGet, URL: url, Header: fasthttp.HeaderAuthorization, Value: "Bearer " + token, Wait: wait, Take: take.bytes})
+	return c.Do(Request{Method: http.MethodGet, URL: url, Header: fasthttp.HeaderAuthorization,
+		Value: "Bearer " + token, Wait: wait, Take: take.bytes})
 }
 
 // Request is a call. Its zero header and body send none.
@@ -145,7 +147,8 @@ func (c *Client) Do(r Request) error {
 	if err := c.http.DoTimeout(req, resp, r.Wait+callTimeout); err != nil {
 		return unanswered(err)
 	}
-	if status := resp.StatusCode(); r.Status != 0 && status != r.Status || r.Status == 0 && status >= http.StatusMultipleChoices {
+	if status := resp.StatusCode(); r.Status != 0 && status != r.Status ||
+		r.Status == 0 && status >= http.StatusMultipleChoices {
 		return refusal(resp)
 	}
 	if r.ETag != nil {

@@ -50,8 +50,9 @@ func (r Reading) costs(calls int64) *Costs {
 	per := func(v float64) float64 { return v / float64(calls) }
 	micros := func(d time.Duration) float64 { return per(float64(d) / float64(time.Microsecond)) }
 	c := &Costs{
-		ServerMicros: micros(r.ServerCPU), PostgresMicros: micros(r.PostgresCPU), GeneratorMicros: micros(r.GeneratorCPU),
-		WALBytes: per(float64(r.WALBytes)), Transactions: per(float64(r.Transactions)),
+		ServerMicros: micros(r.ServerCPU), PostgresMicros: micros(r.PostgresCPU),
+		GeneratorMicros: micros(r.GeneratorCPU),
+		WALBytes:        per(float64(r.WALBytes)), Transactions: per(float64(r.Transactions)),
 		Groups: map[string]Group{}, ServerRSS: r.ServerRSS,
 	}
 	for name, f := range r.Batches {

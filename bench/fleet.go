@@ -70,7 +70,8 @@ func newFleet(c *Client, urls []string, p places, seats int) *fleet {
 // instance makes the nth game server of a kind, not registered yet.
 func (f *fleet) instance(kind string, n int) *instance {
 	name := fmt.Sprintf("bench-%s-%s%d", f.places.id, kind, n)
-	return &instance{id: name, endpoint: name + ".invalid:7777", region: f.places.regions[n%len(f.places.regions)], url: f.urls[n%len(f.urls)]}
+	return &instance{id: name, endpoint: name + ".invalid:7777", region: f.places.regions[n%len(f.places.regions)],
+		url: f.urls[n%len(f.urls)]}
 }
 
 // register registers n game servers. Between chunks it sends the heartbeats of those that have waited long.

@@ -103,7 +103,8 @@ func (o *Options) checkTickets() error {
 	case o.Tickets < 0 || o.Tickets > MaxTickets || usual > 0 && o.Tickets == 0:
 		return fmt.Errorf("%d tickets: there must be 1 to %d", o.Tickets, MaxTickets)
 	case (o.Scenario == matchQueue || o.Scenario == matchServers) && o.Tickets%(groupsOfCrowd*2*teamOfCrowd) != 0:
-		return fmt.Errorf("%d tickets: they must be a multiple of %d, so that all are matched", o.Tickets, groupsOfCrowd*2*teamOfCrowd)
+		return fmt.Errorf("%d tickets: they must be a multiple of %d, so that all are matched", o.Tickets,
+			groupsOfCrowd*2*teamOfCrowd)
 	}
 	return nil
 }

@@ -23,7 +23,8 @@ type ticket struct{ url, id, token string }
 func (m *matches) create(at string, p player, profile string, skill float64) (ticket, error) {
 	t := ticket{url: at, token: p.token}
 	body := encode(&ticketRequest{[]string{profile}, map[string]float64{"skill": skill}})
-	err := m.run.client.asPlayer(at+"/tickets", p.token, body, func(a answer) error { return a.read(member{"ticket_id", &t.id}) })
+	err := m.run.client.asPlayer(at+"/tickets", p.token, body,
+		func(a answer) error { return a.read(member{"ticket_id", &t.id}) })
 	return t, err
 }
 

@@ -31,7 +31,8 @@ func newPlaces(id string, o Options) places {
 	}
 	for _, region := range p.regions {
 		for i, mode := range p.modes {
-			p.all = append(p.all, place{region, mode, encode(placeRequest{Region: region, Mode: mode, MaxPlayers: o.Players}), o.HotShare > 0 && i == 0})
+			p.all = append(p.all, place{region, mode,
+				encode(placeRequest{Region: region, Mode: mode, MaxPlayers: o.Players}), o.HotShare > 0 && i == 0})
 		}
 	}
 	return p

@@ -35,7 +35,8 @@ type ProtocolRun interface {
 
 // NewProtocol makes a protocol of scenarios by name. check validates options as far as they are the protocol's, and may
 // be nil; begin makes the state of a run, without connections.
-func NewProtocol[L ProtocolRun](scenarios map[string]ProtocolScenario[L], check func(o *Options) error, begin func(o Options) L) *Protocol {
+func NewProtocol[L ProtocolRun](scenarios map[string]ProtocolScenario[L], check func(o *Options) error,
+	begin func(o Options) L) *Protocol {
 	p := &Protocol{usual: map[string]Load{}, check: check}
 	for name, s := range scenarios {
 		p.usual[name] = s.Usual

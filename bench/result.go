@@ -70,7 +70,8 @@ func (r *run) result(at period, took time.Duration, costs *Costs) Result {
 		Scenario: r.Scenario, Run: r.id, Replicas: len(r.URLs), Callers: r.Callers, Instances: len(r.fleet.all),
 		Regions: r.Regions, Modes: r.Modes, HotShare: r.HotShare, WarmUp: r.WarmUp.Seconds(), Seconds: took.Seconds(),
 		Connections: r.Connections, Watchers: r.Watchers, Agents: r.Agents, Sessions: r.Sessions,
-		Tickets: r.scenario.waiting(r.Options), Figures: r.record.whole.figures(took), Steps: r.record.figures(took), Costs: costs,
+		Tickets: r.scenario.waiting(r.Options), Figures: r.record.whole.figures(took), Steps: r.record.figures(took),
+		Costs: costs,
 	}
 	if r.schedule != nil {
 		res.Open = r.schedule.figures(at)

@@ -63,9 +63,12 @@ var scenarios = map[string]scenario{
 
 	matchQueue:   {turn: (*caller).matchQueue, calls: 1, fleetless: true, usual: Load{Callers: 1, Tickets: 10_000}},
 	matchServers: {turn: (*caller).matchServers, calls: 1, fleetless: true, usual: Load{Callers: 1, Tickets: 10_000}},
-	matchLife:    {turn: (*caller).matchLife, calls: 4, players: 2, usual: Load{Callers: 64, Rate: 100}, prepare: (*run).applyDuels},
-	matchSteady:  {turn: (*caller).matchSteady, calls: 1, players: 1, usual: Load{Callers: 256, Rate: 2000, Tickets: 20_000}, prepare: (*run).queueStrangers},
-	matchIdle:    {turn: (*caller).matchIdle, calls: 1, usual: Load{Callers: 1, Tickets: 50_000}, prepare: (*run).queueStrangers},
+	matchLife: {turn: (*caller).matchLife, calls: 4, players: 2, usual: Load{Callers: 64, Rate: 100},
+		prepare: (*run).applyDuels},
+	matchSteady: {turn: (*caller).matchSteady, calls: 1, players: 1,
+		usual: Load{Callers: 256, Rate: 2000, Tickets: 20_000}, prepare: (*run).queueStrangers},
+	matchIdle: {turn: (*caller).matchIdle, calls: 1, usual: Load{Callers: 1, Tickets: 50_000},
+		prepare: (*run).queueStrangers},
 }
 
 // Scenarios returns the names of all scenarios, sorted.
@@ -142,5 +145,8 @@ func (c *caller) noop() error {
 var unknownInstance = encode(&identity{ID: "bench-nobody-000", Incarnation: "00000000-0000-4000-8000-000000000000"})
 
 func (c *caller) fleetNoop() error {
-	return c.timed(fleetNoop, func() error { return c.client.asFleet(c.url+"/fleet/noop", unknownInstance, ignoreAnswer) })
+	return c.timed(fleetNoop, func() error {
+		return c.client.asFleet(c.url+"/fleet/noop", unknownInstance,
+			ignoreAnswer)
+	})
 }

@@ -17,7 +17,8 @@ type seat struct {
 }
 
 func (s *seat) take(a answer) error {
-	return a.read(member{"session_id", &s.sessionID}, member{"session_handle", &s.handle}, member{"endpoint", &s.endpoint})
+	return a.read(member{"session_id", &s.sessionID}, member{"session_handle", &s.handle},
+		member{"endpoint", &s.endpoint})
 }
 
 // seat asks for a seat in a region and mode that it draws.
@@ -84,7 +85,8 @@ func (c *caller) exchange(s seat) (raw string, err error) {
 		Handle string `json:"session_handle"`
 	}{s.handle})
 	err = c.timed(resolve, func() error {
-		return c.client.asPlayer(c.url+"/resolve", s.token, body, func(a answer) error { return a.read(member{"session_token", &raw}) })
+		return c.client.asPlayer(c.url+"/resolve", s.token, body,
+			func(a answer) error { return a.read(member{"session_token", &raw}) })
 	})
 	if err == nil && !isToken(raw) {
 		err = errNoToken

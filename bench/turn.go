@@ -25,5 +25,6 @@ func (o *Options) scenario() scenario {
 	if o.Turn == nil && o.Protocol == nil {
 		return scenarios[o.Scenario]
 	}
-	return scenario{turn: func(c *caller) error { return o.Turn(c.client.ctx, Turn{c}) }, calls: 1, fleetless: true, usual: Load{Tickets: o.Tickets}}
+	return scenario{turn: func(c *caller) error { return o.Turn(c.client.ctx, Turn{c}) }, calls: 1, fleetless: true,
+		usual: Load{Tickets: o.Tickets}}
 }

@@ -136,8 +136,10 @@ type keptDrain struct {
 
 func newAgentTx(s *Store, q *query.Queries, region string, further []string) *agentTx {
 	return &agentTx{
-		Store: s, q: q, region: region, agents: map[string]*agentRow{}, rooms: map[roomKey]*roomRow{}, ofID: map[string][]*roomRow{},
-		pendingCommands: map[string][]query.PendingOfAgentsRow{}, keptActors: map[keptKey]string{}, ended: map[uuid.UUID]bool{}, predecessors: map[string][]predecessor{},
+		Store: s, q: q, region: region, agents: map[string]*agentRow{}, rooms: map[roomKey]*roomRow{},
+		ofID:            map[string][]*roomRow{},
+		pendingCommands: map[string][]query.PendingOfAgentsRow{}, keptActors: map[keptKey]string{},
+		ended: map[uuid.UUID]bool{}, predecessors: map[string][]predecessor{},
 		further: further, wake: map[uuid.UUID]bool{},
 	}
 }

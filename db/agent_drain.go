@@ -10,7 +10,8 @@ import (
 // draining, and they get no rooms. It sends connected agents a drain command and does not wait for the acks. It reports
 // whether it changed anything. Errors: Unavailable.
 func (s *Store) KeepDrain(ctx context.Context, region, name, endpoint, actor string) (bool, error) {
-	return s.keepDrain(ctx, query.KeepDrainParams{Region: region, Name: name, Endpoint: endpoint, Actor: actor, Keep: true})
+	return s.keepDrain(ctx, query.KeepDrainParams{Region: region, Name: name, Endpoint: endpoint, Actor: actor,
+		Keep: true})
 }
 
 // UnkeepDrain ends a drain of KeepDrain. It reports whether it changed anything. Errors: Unavailable.

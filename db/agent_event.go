@@ -47,7 +47,8 @@ const (
 )
 
 // agentEventKinds are the kinds of events that streams of the fleet receive.
-var agentEventKinds = []string{EventAgentJoined, EventAgentLeft, EventAgentStale, EventAgentRecovered, EventRoomCreated, EventRoomDestroyed}
+var agentEventKinds = []string{EventAgentJoined, EventAgentLeft, EventAgentStale, EventAgentRecovered, EventRoomCreated,
+	EventRoomDestroyed}
 
 // AgentEventsEnd returns a page without events, whose Next is the end of the log. Errors: Unavailable.
 func (s *Store) AgentEventsEnd(ctx context.Context) (AgentEventPage, error) {
@@ -65,7 +66,8 @@ func (s *Store) AgentEventsAfter(ctx context.Context, region string, after Agent
 
 // ReplayAgentEvents is AgentEventsAfter for callers that read many pages; few of them read at a time. Errors: TooMany,
 // Unavailable.
-func (s *Store) ReplayAgentEvents(ctx context.Context, region string, after AgentEventPoint) (page AgentEventPage, err error) {
+func (s *Store) ReplayAgentEvents(ctx context.Context, region string,
+	after AgentEventPoint) (page AgentEventPage, err error) {
 	err = s.read(ctx, func(ctx context.Context, q *query.Queries) error {
 		page, err = readAgentEvents(ctx, q, region, after)
 		return err
@@ -73,7 +75,8 @@ func (s *Store) ReplayAgentEvents(ctx context.Context, region string, after Agen
 	return page, err
 }
 
-func readAgentEvents(ctx context.Context, q *query.Queries, region string, after AgentEventPoint) (AgentEventPage, error) {
+func readAgentEvents(ctx context.Context, q *query.Queries, region string,
+	after AgentEventPoint) (AgentEventPage, error) {
 	var p tx.Pipeline
 	var now query.EventHorizonRow
 	var rows []query.AgentEventsAfterRow
@@ -81,12 +84,14 @@ func readAgentEvents(ctx context.Context, q *query.Queries, region string, after
 	reach := AgentEventReach + agentEventsBehind
 	// Each statement has a snapshot of its own. This one is the first: if the older transaction ended between the page
 	// and it, the page would lack the event, and nothing would say so.
-	query.Queue(&p, &held, (*query.Queries).AgentEventsHeld, query.AgentEventsHeldParams{Region: region, Kinds: agentEventKinds, Reach: reach})
+	query.Queue(&p, &held, (*query.Queries).AgentEventsHeld,
+		query.AgentEventsHeldParams{Region: region, Kinds: agentEventKinds, Reach: reach})
 	query.Queue(&p, &now, func(q *query.Queries, ctx context.Context, _ struct{}) (query.EventHorizonRow, error) {
 		return q.EventHorizon(ctx)
 	}, struct{}{})
 	query.Queue(&p, &rows, (*query.Queries).AgentEventsAfter, query.AgentEventsAfterParams{
-		Region: region, Tx: after.Tx, ID: after.ID, Kinds: agentEventKinds, Reach: reach, Page: agentEventPage, Bytes: agentEventBytes,
+		Region: region, Tx: after.Tx, ID: after.ID, Kinds: agentEventKinds, Reach: reach, Page: agentEventPage,
+		Bytes: agentEventBytes,
 	})
 	if err := q.Send(ctx, &p); err != nil {
 		return AgentEventPage{Next: after}, err
@@ -104,9 +109,11 @@ func readAgentEvents(ctx context.Context, q *query.Queries, region string, after
 }
 
 // FindAgentEvent returns an event of the log that is not older than AgentEventReach. Errors: TooMany, Unavailable.
-func (s *Store) FindAgentEvent(ctx context.Context, region string, at AgentEventPoint) (e AgentEvent, found bool, err error) {
+func (s *Store) FindAgentEvent(ctx context.Context, region string,
+	at AgentEventPoint) (e AgentEvent, found bool, err error) {
 	err = s.read(ctx, func(ctx context.Context, q *query.Queries) error {
-		rows, err := q.AgentEvent(ctx, query.AgentEventParams{Region: region, Tx: at.Tx, ID: at.ID, Kinds: agentEventKinds, Reach: AgentEventReach})
+		rows, err := q.AgentEvent(ctx, query.AgentEventParams{Region: region, Tx: at.Tx, ID: at.ID,
+			Kinds: agentEventKinds, Reach: AgentEventReach})
 		for _, r := range rows {
 			e, found = AgentEvent(r), true
 		}

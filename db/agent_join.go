@@ -61,7 +61,8 @@ func (t *agentTx) removeUnshown(a *agentRow, shown map[string]bool, announce boo
 // replica may still hold its connection.
 func (t *agentTx) inherit(a *agentRow, p predecessor, j AgentJoin) {
 	old := t.agents[p.id]
-	if old == nil || !old.listed() || old.ref.Replica == a.ref.Replica || old.content.ProcessUID != j.Content.ProcessUID {
+	if old == nil || !old.listed() || old.ref.Replica == a.ref.Replica ||
+		old.content.ProcessUID != j.Content.ProcessUID {
 		return
 	}
 	t.log.noteLeaving(old, t)

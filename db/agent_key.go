@@ -42,21 +42,25 @@ type NewAgentKey struct {
 // that a WebSocket subprotocol may have. Errors: Invalid (the name), Conflict (agent_key_exists), TooMany, Unavailable.
 func (s *Store) CreateAgentKey(ctx context.Context, n NewAgentKey) (string, AgentKey, error) {
 	if !validKeyName(n.Name) {
-		return "", AgentKey{}, &fault.Error{Kind: fault.Invalid, Code: "invalid_name", Field: "name", Detail: "a name has 1 to 64 letters, digits and . _ -"}
+		return "", AgentKey{}, &fault.Error{Kind: fault.Invalid, Code: "invalid_name", Field: "name",
+			Detail: "a name has 1 to 64 letters, digits and . _ -"}
 	}
 	secret := make([]byte, 32)
 	_, _ = rand.Read(secret) // never fails, by its contract
 	key := base64.RawURLEncoding.EncodeToString(secret)
-	made := AgentKey{ID: uuid.New(), Name: n.Name, Digest: sha256.Sum256([]byte(key)), BoundName: n.BoundName, BoundLabels: n.BoundLabels, CreatedAt: s.Now()}
+	made := AgentKey{ID: uuid.New(), Name: n.Name, Digest: sha256.Sum256([]byte(key)), BoundName: n.BoundName,
+		BoundLabels: n.BoundLabels, CreatedAt: s.Now()}
 	if made.BoundLabels == nil {
 		made.BoundLabels = map[string]string{}
 	}
 	err := s.inTx(ctx, func(q *query.Queries) error {
 		rows, err := q.CreateAgentKey(ctx, query.CreateAgentKeyParams{
-			Region: n.Region, ID: made.ID, Name: n.Name, Digest: made.Digest[:], BoundName: n.BoundName, BoundLabels: made.BoundLabels, Most: maxAgentKeys,
+			Region: n.Region, ID: made.ID, Name: n.Name, Digest: made.Digest[:], BoundName: n.BoundName,
+			BoundLabels: made.BoundLabels, Most: maxAgentKeys,
 		})
 		if err == nil && rows == 0 {
-			err = fault.New(fault.TooMany, "too_many_agent_keys", "the fleet has %d keys of agents: revoke some", maxAgentKeys)
+			err = fault.New(fault.TooMany, "too_many_agent_keys", "the fleet has %d keys of agents: revoke some",
+				maxAgentKeys)
 		}
 		if err != nil {
 			return keyConflict(err, n.Name)
@@ -72,7 +76,8 @@ func (s *Store) CreateAgentKey(ctx context.Context, n NewAgentKey) (string, Agen
 func keyConflict(err error, name string) error {
 	var pg *pgconn.PgError
 	if errors.As(err, &pg) && pg.ConstraintName == "a_name_is_of_one_agent_key" {
-		return fault.New(fault.Conflict, "agent_key_exists", "there is a key of agents with the name %q: revoke it first, or choose another name", name)
+		return fault.New(fault.Conflict, "agent_key_exists",
+			"there is a key of agents with the name %q: revoke it first, or choose another name", name)
 	}
 	return err
 }
@@ -95,7 +100,8 @@ func (s *Store) RevokeAgentKey(ctx context.Context, region, name, actor string) 
 			return err
 		}
 		if rows == 0 {
-			return fault.New(fault.NotFound, "agent_key_unknown", "there is no key of agents with the name %q, or it is revoked", name)
+			return fault.New(fault.NotFound, "agent_key_unknown",
+				"there is no key of agents with the name %q, or it is revoked", name)
 		}
 		return logAgentKey(ctx, q, region, "agent_key.revoked", actor, name)
 	}))
@@ -117,7 +123,8 @@ func (s *Store) AgentKeys(ctx context.Context, region string) ([]AgentKey, error
 	}
 	keys := make([]AgentKey, 0, len(rows))
 	for _, r := range rows {
-		keys = append(keys, AgentKey{ID: r.ID, Name: r.Name, Digest: [sha256.Size]byte(r.Digest), BoundName: r.BoundName, BoundLabels: r.BoundLabels, CreatedAt: r.CreatedAt})
+		keys = append(keys, AgentKey{ID: r.ID, Name: r.Name, Digest: [sha256.Size]byte(r.Digest),
+			BoundName: r.BoundName, BoundLabels: r.BoundLabels, CreatedAt: r.CreatedAt})
 	}
 	return keys, nil
 }

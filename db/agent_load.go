@@ -71,7 +71,8 @@ func (t *agentTx) loadJoins(ctx context.Context, calls []*agentCall) error {
 	query.Queue(&p, &drains, (*query.Queries).ReadKeptDrains, kept)
 	if len(replicas) > 0 {
 		query.Queue(&p, &found, (*query.Queries).FindPredecessors, find)
-		query.Queue(&p, &ended, (*query.Queries).EndedReplicas, query.EndedReplicasParams{Region: t.region, Ids: replicas})
+		query.Queue(&p, &ended, (*query.Queries).EndedReplicas,
+			query.EndedReplicasParams{Region: t.region, Ids: replicas})
 	}
 	if err := t.q.Send(ctx, &p); err != nil {
 		return err
@@ -111,28 +112,35 @@ func (t *agentTx) read(ctx context.Context, ids, whole, judged []string, some qu
 	var pending []query.PendingOfAgentsRow
 	// first: later statements then see the last holders' writes
 	query.Queue(&p, &states, (*query.Queries).LockAgentStates, query.LockAgentStatesParams{Region: t.region, Ids: ids})
-	query.Queue(&p, &t.now, func(q *query.Queries, ctx context.Context, _ struct{}) (time.Time, error) { return q.ClockReading(ctx) }, struct{}{})
+	query.Queue(&p, &t.now, func(q *query.Queries, ctx context.Context,
+		_ struct{}) (time.Time, error) {
+		return q.ClockReading(ctx)
+	}, struct{}{})
 	query.Queue(&p, &agents, (*query.Queries).ReadAgents, query.ReadAgentsParams{Region: t.region, Ids: ids})
 	if len(whole)+len(judged) > 0 {
-		query.Queue(&p, &rooms, (*query.Queries).RoomsOfAgents, query.RoomsOfAgentsParams{Region: t.region, Agents: whole, Judged: judged})
+		query.Queue(&p, &rooms, (*query.Queries).RoomsOfAgents,
+			query.RoomsOfAgentsParams{Region: t.region, Agents: whole, Judged: judged})
 	}
 	if len(some.Agents) > 0 {
 		some.Region = t.region
 		query.Queue(&p, &single, (*query.Queries).ReadRooms, some)
 	}
 	if len(whole) > 0 {
-		query.Queue(&p, &pending, (*query.Queries).PendingOfAgents, query.PendingOfAgentsParams{Region: t.region, Ids: whole})
+		query.Queue(&p, &pending, (*query.Queries).PendingOfAgents,
+			query.PendingOfAgentsParams{Region: t.region, Ids: whole})
 	}
 	if err := t.q.Send(ctx, &p); err != nil {
 		return err
 	}
 	t.addAgents(states, agents)
 	for _, r := range rooms {
-		t.addRoom(roomRow{id: r.ID, agent: r.AgentID, base: r.Base, kind: r.Type, connections: r.Connections, local: r.Local, state: r.State, command: r.Command,
+		t.addRoom(roomRow{id: r.ID, agent: r.AgentID, base: r.Base, kind: r.Type, connections: r.Connections,
+			local: r.Local, state: r.State, command: r.Command,
 			settledFor: r.SettledFor})
 	}
 	for _, r := range single {
-		t.addRoom(roomRow{id: r.ID, agent: r.AgentID, base: r.Base, kind: r.Type, connections: r.Connections, local: r.Local, state: r.State, command: r.Command,
+		t.addRoom(roomRow{id: r.ID, agent: r.AgentID, base: r.Base, kind: r.Type, connections: r.Connections,
+			local: r.Local, state: r.State, command: r.Command,
 			settledFor: -1})
 	}
 	for _, c := range pending {
@@ -144,8 +152,10 @@ func (t *agentTx) read(ctx context.Context, ids, whole, judged []string, some qu
 func (t *agentTx) addAgents(states []query.LockAgentStatesRow, agents []query.ReadAgentsRow) {
 	for _, s := range states {
 		a := &agentRow{
-			ref: AgentRef{t.region, s.AgentID, s.Replica}, isKept: s.Kept, misses: s.Misses, connections: s.Connections, rooms: s.Rooms,
-			reserved: s.Reserved, inFlight: s.InFlight, owesSnapshot: s.OwesReply, hash: s.Hash, seq: s.Seq, joinedElsewhere: s.Doubted, hasLeft: s.HasLeft, silence: -1,
+			ref: AgentRef{t.region, s.AgentID, s.Replica}, isKept: s.Kept, misses: s.Misses, connections: s.Connections,
+			rooms:    s.Rooms,
+			reserved: s.Reserved, inFlight: s.InFlight, owesSnapshot: s.OwesReply, hash: s.Hash, seq: s.Seq,
+			joinedElsewhere: s.Doubted, hasLeft: s.HasLeft, silence: -1,
 		}
 		if s.Override != nil {
 			a.override = *s.Override
@@ -157,9 +167,11 @@ func (t *agentTx) addAgents(states []query.LockAgentStatesRow, agents []query.Re
 		if a := t.agents[r.ID]; a != nil {
 			a.key, a.joined, a.lastSync = r.Key, r.JoinedAt, r.LastSync
 			a.content = AgentContent{
-				Name: r.Name, ProcessUID: r.ProcessUid, AgentVersion: r.AgentVersion, ProtocolVersion: r.ProtocolVersion, EndpointURL: r.Endpoint,
-				Labels: r.Labels, RoomTypes: r.RoomTypes, MaxConnections: r.MaxConnections, MaxRooms: r.MaxRooms, AutoCreate: r.AutoCreate,
-				Status: a.content.Status,
+				Name: r.Name, ProcessUID: r.ProcessUid, AgentVersion: r.AgentVersion,
+				ProtocolVersion: r.ProtocolVersion, EndpointURL: r.Endpoint,
+				Labels: r.Labels, RoomTypes: r.RoomTypes, MaxConnections: r.MaxConnections, MaxRooms: r.MaxRooms,
+				AutoCreate: r.AutoCreate,
+				Status:     a.content.Status,
 			}
 		}
 	}
@@ -178,7 +190,8 @@ func (t *agentTx) addRoom(r roomRow) {
 
 // newAgent returns the row of an agent that joins for the first time.
 func (t *agentTx) newAgent(j AgentJoin) *agentRow {
-	a := &agentRow{ref: j.Ref, key: j.Key, keyID: j.KeyID, content: j.Content, joined: t.joinTime(), isNew: true, changed: true, wide: true}
+	a := &agentRow{ref: j.Ref, key: j.Key, keyID: j.KeyID, content: j.Content, joined: t.joinTime(), isNew: true,
+		changed: true, wide: true}
 	t.agents[j.Ref.ID] = a
 	return a
 }

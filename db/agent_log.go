@@ -29,7 +29,8 @@ type loggedEvent struct {
 
 // noteLeaving logs that an agent has left, with its current rooms.
 func (l *eventLog) noteLeaving(a *agentRow, t *agentTx) {
-	l.goneAgents = append(l.goneAgents, loggedEvent{kind: EventAgentLeft, actor: actorDirector, agent: a.ref.ID, detail: a.info(t.sortedRooms(a.ref.ID))})
+	l.goneAgents = append(l.goneAgents, loggedEvent{kind: EventAgentLeft, actor: actorDirector, agent: a.ref.ID,
+		detail: a.info(t.sortedRooms(a.ref.ID))})
 }
 
 // joined logs an event about an agent, with the agent's state after the transaction.
@@ -46,14 +47,16 @@ func (l *eventLog) created(r *roomRow) {
 }
 
 func (l *eventLog) destroyed(a *agentRow, r *roomRow) {
-	l.goneAgents = append(l.goneAgents, loggedEvent{kind: EventRoomDestroyed, actor: a.key, agent: a.ref.ID, detail: r.info(a.content.EndpointURL)})
+	l.goneAgents = append(l.goneAgents, loggedEvent{kind: EventRoomDestroyed, actor: a.key, agent: a.ref.ID,
+		detail: r.info(a.content.EndpointURL)})
 }
 
 // rename logs that a room gets another public id. It must be called while the room still has its former id.
 func (l *eventLog) rename(a *agentRow, r *roomRow, id string) {
 	before, after := r.info(a.content.EndpointURL), r.info(a.content.EndpointURL)
 	after.ID = id
-	l.renamed = append(l.renamed, loggedEvent{kind: EventRoomDestroyed, actor: actorDirector, agent: a.ref.ID, detail: before},
+	l.renamed = append(l.renamed, loggedEvent{kind: EventRoomDestroyed, actor: actorDirector, agent: a.ref.ID,
+		detail: before},
 		loggedEvent{kind: EventRoomCreated, actor: actorDirector, agent: a.ref.ID, detail: after})
 }
 
@@ -64,7 +67,8 @@ func (t *agentTx) writeEvents() error {
 		if err != nil {
 			return err
 		}
-		p.Ids, p.Kinds, p.Actors = append(p.Ids, eventID(i)), append(p.Kinds, e.kind), append(p.Actors, cmp.Or(e.actor, t.agents[e.agent].key))
+		p.Ids, p.Kinds, p.Actors = append(p.Ids, eventID(i)), append(p.Kinds, e.kind), append(p.Actors,
+			cmp.Or(e.actor, t.agents[e.agent].key))
 		p.Agents, p.Details = append(p.Agents, e.agent), append(p.Details, string(detail))
 	}
 	if len(p.Ids) > 0 {

@@ -26,7 +26,8 @@ func (s *Store) findRooms(ctx context.Context, region string, calls []*batch.Cal
 	}
 	found := make(map[string]RoomInfo, len(rows))
 	for _, r := range rows {
-		found[r.ID] = RoomInfo{ID: r.ID, Type: r.Type, Connections: r.Connections, InstanceID: r.AgentID, EndpointURL: r.Endpoint, Local: r.Local}
+		found[r.ID] = RoomInfo{ID: r.ID, Type: r.Type, Connections: r.Connections, InstanceID: r.AgentID,
+			EndpointURL: r.Endpoint, Local: r.Local}
 	}
 	for _, c := range calls {
 		room, ok := found[c.Req]
@@ -94,7 +95,8 @@ func (s *Store) roomsOf(ctx context.Context, region string, agents []string) (ma
 		return err
 	})
 	for _, r := range rows {
-		of[r.AgentID] = append(of[r.AgentID], RoomInfo{ID: r.ID, Type: r.Type, Connections: r.Connections, InstanceID: r.AgentID, Local: r.Local})
+		of[r.AgentID] = append(of[r.AgentID],
+			RoomInfo{ID: r.ID, Type: r.Type, Connections: r.Connections, InstanceID: r.AgentID, Local: r.Local})
 	}
 	return of, err
 }
@@ -109,8 +111,11 @@ func instanceInfoOf(r query.FindAgentsRow, rooms []RoomInfo) InstanceInfo {
 		connections += int64(rooms[i].Connections)
 	}
 	return InstanceInfo{
-		ID: r.ID, Name: r.Name, ProcessUID: r.ProcessUid, EndpointURL: r.Endpoint, Labels: r.Labels, RoomTypes: r.RoomTypes, Rooms: rooms,
-		Connections: connections, Capacity: AgentCapacity{MaxConnections: r.MaxConnections, MaxRooms: r.MaxRooms}, AutoCreate: r.AutoCreate,
-		Status: r.Status, LastSyncAt: r.LastSync.UnixMilli(), AgentVersion: r.AgentVersion, ProtocolVersion: r.ProtocolVersion,
+		ID: r.ID, Name: r.Name, ProcessUID: r.ProcessUid, EndpointURL: r.Endpoint, Labels: r.Labels,
+		RoomTypes: r.RoomTypes, Rooms: rooms,
+		Connections: connections, Capacity: AgentCapacity{MaxConnections: r.MaxConnections, MaxRooms: r.MaxRooms},
+		AutoCreate: r.AutoCreate,
+		Status:     r.Status, LastSyncAt: r.LastSync.UnixMilli(), AgentVersion: r.AgentVersion,
+		ProtocolVersion: r.ProtocolVersion,
 	}
 }

@@ -64,9 +64,11 @@ func (a *agentRow) setContent(c AgentContent) {
 }
 
 func (c AgentContent) equal(o AgentContent) bool {
-	return c.Name == o.Name && c.ProcessUID == o.ProcessUID && c.AgentVersion == o.AgentVersion && c.ProtocolVersion == o.ProtocolVersion &&
+	return c.Name == o.Name && c.ProcessUID == o.ProcessUID && c.AgentVersion == o.AgentVersion &&
+		c.ProtocolVersion == o.ProtocolVersion &&
 		c.EndpointURL == o.EndpointURL && maps.Equal(c.Labels, o.Labels) && slices.Equal(c.RoomTypes, o.RoomTypes) &&
-		equalLimits(c.MaxConnections, o.MaxConnections) && equalLimits(c.MaxRooms, o.MaxRooms) && c.AutoCreate == o.AutoCreate && c.Status == o.Status
+		equalLimits(c.MaxConnections, o.MaxConnections) && equalLimits(c.MaxRooms, o.MaxRooms) &&
+		c.AutoCreate == o.AutoCreate && c.Status == o.Status
 }
 
 func equalLimits(a, b *int32) bool { return a == b || a != nil && b != nil && *a == *b }
@@ -75,9 +77,12 @@ func equalLimits(a, b *int32) bool { return a == b || a != nil && b != nil && *a
 func (a *agentRow) info(rooms []*roomRow) InstanceInfo {
 	c := a.content
 	out := InstanceInfo{
-		ID: a.ref.ID, Name: c.Name, ProcessUID: c.ProcessUID, EndpointURL: c.EndpointURL, Labels: c.Labels, RoomTypes: c.RoomTypes,
-		Rooms: make([]RoomInfo, 0, len(rooms)), Connections: a.connections, Capacity: AgentCapacity{c.MaxConnections, c.MaxRooms},
-		AutoCreate: c.AutoCreate, Status: a.status(), LastSyncAt: a.lastSync.UnixMilli(), AgentVersion: c.AgentVersion, ProtocolVersion: c.ProtocolVersion,
+		ID: a.ref.ID, Name: c.Name, ProcessUID: c.ProcessUID, EndpointURL: c.EndpointURL, Labels: c.Labels,
+		RoomTypes: c.RoomTypes,
+		Rooms:     make([]RoomInfo, 0, len(rooms)), Connections: a.connections,
+		Capacity:   AgentCapacity{c.MaxConnections, c.MaxRooms},
+		AutoCreate: c.AutoCreate, Status: a.status(), LastSyncAt: a.lastSync.UnixMilli(), AgentVersion: c.AgentVersion,
+		ProtocolVersion: c.ProtocolVersion,
 	}
 	if out.Labels == nil {
 		out.Labels = map[string]string{}
@@ -120,5 +125,6 @@ const (
 func (r *roomRow) listed() bool { return !r.deleted && r.state != roomReserved }
 
 func (r *roomRow) info(endpoint string) RoomInfo {
-	return RoomInfo{ID: r.id, Type: r.kind, Connections: r.connections, InstanceID: r.agent, EndpointURL: endpoint, Local: r.local}
+	return RoomInfo{ID: r.id, Type: r.kind, Connections: r.connections, InstanceID: r.agent, EndpointURL: endpoint,
+		Local: r.local}
 }

@@ -66,7 +66,8 @@ func (t *agentTx) showRooms(a *agentRow, rooms []ReportedRoom, announce bool) {
 		key := roomKey{a.ref.ID, roomBase(shown.RawID)}
 		r := t.rooms[key]
 		if r == nil || r.deleted {
-			r = &roomRow{agent: a.ref.ID, base: key.base, kind: shown.Type, connections: shown.Connections, local: shown.Local, state: roomReported, isNew: true}
+			r = &roomRow{agent: a.ref.ID, base: key.base, kind: shown.Type, connections: shown.Connections,
+				local: shown.Local, state: roomReported, isNew: true}
 			t.rooms[key] = r
 			t.ofID[a.ref.ID] = append(t.ofID[a.ref.ID], r)
 			t.fresh = append(t.fresh, r)

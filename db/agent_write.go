@@ -63,10 +63,13 @@ func addAgentToPut(p *query.PutAgentsParams, a *agentRow) error {
 	if c.Labels == nil {
 		labels = []byte("{}")
 	}
-	p.Ids, p.Replicas, p.ProcessUids = append(p.Ids, a.ref.ID), append(p.Replicas, a.ref.Replica), append(p.ProcessUids, c.ProcessUID)
-	p.Names, p.Endpoints, p.Labels = append(p.Names, c.Name), append(p.Endpoints, c.EndpointURL), append(p.Labels, string(labels))
+	p.Ids, p.Replicas, p.ProcessUids = append(p.Ids, a.ref.ID), append(p.Replicas, a.ref.Replica), append(p.ProcessUids,
+		c.ProcessUID)
+	p.Names, p.Endpoints, p.Labels = append(p.Names, c.Name), append(p.Endpoints, c.EndpointURL), append(p.Labels,
+		string(labels))
 	p.RoomTypes = append(p.RoomTypes, textArray(c.RoomTypes))
-	p.MaxConnections, p.MaxRooms = append(p.MaxConnections, limitOf(c.MaxConnections)), append(p.MaxRooms, limitOf(c.MaxRooms))
+	p.MaxConnections, p.MaxRooms = append(p.MaxConnections, limitOf(c.MaxConnections)), append(p.MaxRooms,
+		limitOf(c.MaxRooms))
 	p.AutoCreates, p.AgentVersions = append(p.AutoCreates, c.AutoCreate), append(p.AgentVersions, c.AgentVersion)
 	p.ProtocolVersions, p.Keys = append(p.ProtocolVersions, c.ProtocolVersion), append(p.Keys, a.key)
 	p.KeyIds, p.Joined = append(p.KeyIds, *cmp.Or(a.keyID, &uuid.Nil)), append(p.Joined, a.joined)
@@ -75,11 +78,14 @@ func addAgentToPut(p *query.PutAgentsParams, a *agentRow) error {
 
 func addAgentStateToPut(p *query.PutAgentStatesParams, a *agentRow) {
 	p.Ids, p.Replicas = append(p.Ids, a.ref.ID), append(p.Replicas, a.ref.Replica)
-	p.Statuses, p.Overrides, p.Kept = append(p.Statuses, a.content.Status), append(p.Overrides, a.override), append(p.Kept, a.isKept)
+	p.Statuses, p.Overrides, p.Kept = append(p.Statuses, a.content.Status), append(p.Overrides,
+		a.override), append(p.Kept, a.isKept)
 	p.Misses, p.Connections = append(p.Misses, a.misses), append(p.Connections, a.connections)
-	p.Rooms, p.Reserved, p.InFlight = append(p.Rooms, a.rooms), append(p.Reserved, a.reserved), append(p.InFlight, a.inFlight)
+	p.Rooms, p.Reserved, p.InFlight = append(p.Rooms, a.rooms), append(p.Reserved, a.reserved), append(p.InFlight,
+		a.inFlight)
 	p.OwesReply, p.Hashes, p.Seqs = append(p.OwesReply, a.owesSnapshot), append(p.Hashes, a.hash), append(p.Seqs, a.seq)
-	p.Silences, p.Doubted, p.HasLeft = append(p.Silences, a.silence), append(p.Doubted, a.joinedElsewhere), append(p.HasLeft, a.hasLeft)
+	p.Silences, p.Doubted, p.HasLeft = append(p.Silences, a.silence), append(p.Doubted,
+		a.joinedElsewhere), append(p.HasLeft, a.hasLeft)
 }
 
 // writeRooms frees public ids before it gives them to other rooms.
@@ -113,12 +119,15 @@ func (t *agentTx) writeRooms() {
 }
 
 func addRoomToPut(p *query.PutRoomsParams, r *roomRow) {
-	p.Was, p.Ids, p.Agents, p.Types = append(p.Was, r.storedID), append(p.Ids, r.id), append(p.Agents, r.agent), append(p.Types, r.kind)
-	p.Connections, p.Locals, p.States = append(p.Connections, r.connections), append(p.Locals, r.local), append(p.States, r.state)
+	p.Was, p.Ids, p.Agents, p.Types = append(p.Was, r.storedID), append(p.Ids, r.id), append(p.Agents,
+		r.agent), append(p.Types, r.kind)
+	p.Connections, p.Locals, p.States = append(p.Connections, r.connections), append(p.Locals,
+		r.local), append(p.States, r.state)
 }
 
 func addRoomToInsert(p *query.InsertRoomsParams, r *roomRow) {
-	p.Ids, p.Agents, p.Bases, p.Types = append(p.Ids, r.id), append(p.Agents, r.agent), append(p.Bases, r.base), append(p.Types, r.kind)
+	p.Ids, p.Agents, p.Bases, p.Types = append(p.Ids, r.id), append(p.Agents, r.agent), append(p.Bases,
+		r.base), append(p.Types, r.kind)
 	p.Connections, p.Locals = append(p.Connections, r.connections), append(p.Locals, r.local)
 }
 
@@ -126,7 +135,8 @@ func (t *agentTx) writeCommands() {
 	if len(t.settled) > 0 {
 		p := query.SettleCommandsOfAgentsParams{Region: t.region}
 		for _, c := range t.settled {
-			p.Ids, p.States, p.Agents = append(p.Ids, c.id), append(p.States, string(c.state)), append(p.Agents, c.agent)
+			p.Ids, p.States, p.Agents = append(p.Ids, c.id), append(p.States, string(c.state)), append(p.Agents,
+				c.agent)
 		}
 		query.QueueExec(t.q.Deferred(), (*query.Queries).SettleCommandsOfAgents, p)
 	}

@@ -20,7 +20,8 @@ var errSomeMissing = errors.New("some tickets do not exist")
 // AssignTickets assigns tickets in one transaction. An assigned ticket is assigned again, which restarts the time for
 // which it is kept. Whether the tickets are in a match is not checked. No ticket may be named twice. It returns the
 // tickets that do not exist; with allOrNone nothing is assigned then. Errors: Unavailable.
-func (s *Store) AssignTickets(ctx context.Context, region string, groups []Assignment, allOrNone bool) (missing []string, err error) {
+func (s *Store) AssignTickets(ctx context.Context, region string, groups []Assignment,
+	allOrNone bool) (missing []string, err error) {
 	var p query.SettleTicketsParams
 	p.Region = region
 	var unissued []string
@@ -51,7 +52,8 @@ func (s *Store) AssignTickets(ctx context.Context, region string, groups []Assig
 }
 
 // settleTickets assigns tickets, and returns those that do not exist.
-func settleTickets(ctx context.Context, q *query.Queries, p query.SettleTicketsParams, assignedFor time.Duration) (missing []string, err error) {
+func settleTickets(ctx context.Context, q *query.Queries, p query.SettleTicketsParams,
+	assignedFor time.Duration) (missing []string, err error) {
 	settled, err := q.SettleTickets(ctx, p)
 	if err != nil || len(settled) == len(p.Ids) {
 		return nil, err
@@ -87,7 +89,8 @@ func (s *Store) ReleaseTickets(ctx context.Context, region string, ids []string)
 		if err := q.LockMatchedTickets(ctx, query.LockMatchedTicketsParams{Region: region, Ids: ids}); err != nil {
 			return err
 		}
-		query.QueueExec(q.Deferred(), (*query.Queries).ReleaseTickets, query.ReleaseTicketsParams{Region: region, Ids: ids})
+		query.QueueExec(q.Deferred(), (*query.Queries).ReleaseTickets,
+			query.ReleaseTicketsParams{Region: region, Ids: ids})
 		return nil
 	})
 	s.notifyQueue(region, err == nil, false)

@@ -63,8 +63,10 @@ func (s *Store) SettledSince(ctx context.Context, region string, since SettledPo
 	}, struct{}{})
 	if since.read != "" {
 		from := max(snapshotEnd(since.read), since.afterTx+1)
-		query.Queue(&p, &late, (*query.Queries).SettledLate, query.SettledLateParams{Region: region, Before: since.read, After: since.afterTx, Page: settledPage})
-		query.Queue(&p, &newer, (*query.Queries).SettledSince, query.SettledSinceParams{Region: region, Since: from, Page: settledPage})
+		query.Queue(&p, &late, (*query.Queries).SettledLate,
+			query.SettledLateParams{Region: region, Before: since.read, After: since.afterTx, Page: settledPage})
+		query.Queue(&p, &newer, (*query.Queries).SettledSince,
+			query.SettledSinceParams{Region: region, Since: from, Page: settledPage})
 	}
 	if err := s.q.Send(ctx, &p); err != nil {
 		return SettledPage{Next: since}, classify(err)
@@ -76,7 +78,8 @@ func (s *Store) SettledSince(ctx context.Context, region string, since SettledPo
 	for _, r := range late {
 		rows = append(rows, query.SettledSinceRow(r))
 	}
-	rows, next, more := advance(since, now, rows, newer, settledPage, func(r query.SettledSinceRow) uint64 { return r.Tx })
+	rows, next, more := advance(since, now, rows, newer, settledPage,
+		func(r query.SettledSinceRow) uint64 { return r.Tx })
 	return SettledPage{Settled: settledOf(rows), Next: next, HasMore: more}, nil
 }
 

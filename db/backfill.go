@@ -85,8 +85,10 @@ func (s *Store) GetBackfill(ctx context.Context, region, id string) (Backfill, e
 
 // lockBackfill locks a backfill that has not expired. acknowledged are the tickets that acknowledgements have assigned
 // at its present generation. expired is the text of the error for an expired one, with a verb for its id.
-func lockBackfill(ctx context.Context, q *query.Queries, region, id string, t Timing, expired string) (b Backfill, acknowledged []string, err error) {
-	rows, err := q.LockBackfills(ctx, query.LockBackfillsParams{Region: region, Ids: []string{id}, AckedFor: t.backfillTTL()})
+func lockBackfill(ctx context.Context, q *query.Queries, region, id string, t Timing,
+	expired string) (b Backfill, acknowledged []string, err error) {
+	rows, err := q.LockBackfills(ctx, query.LockBackfillsParams{Region: region, Ids: []string{id},
+		AckedFor: t.backfillTTL()})
 	switch {
 	case err != nil:
 		return Backfill{}, nil, err
@@ -102,7 +104,8 @@ func lockBackfill(ctx context.Context, q *query.Queries, region, id string, t Ti
 // UpdateBackfill replaces the contents of a backfill by what change returns, and raises its generation. Tickets that
 // are matched into it return to the queue. An update does not postpone its expiry. change may be called more than once.
 // Errors: NotFound; Unavailable, also for an expired backfill; change's.
-func (s *Store) UpdateBackfill(ctx context.Context, region, id string, change func(old Backfill) (NewBackfill, error)) (Backfill, error) {
+func (s *Store) UpdateBackfill(ctx context.Context, region, id string,
+	change func(old Backfill) (NewBackfill, error)) (Backfill, error) {
 	if !IssuedHere(region, BackfillID, id) {
 		return Backfill{}, backfillUnknown(id)
 	}
@@ -149,14 +152,16 @@ func releaseTicketsOfBackfills(ctx context.Context, q *query.Queries, region str
 // these, and those that it has assigned before at the same generation: a caller repeats the call when the answer was
 // lost. A match that adds tickets also raises the generation. Errors: NotFound; Unavailable, also for an expired
 // backfill.
-func (s *Store) AcknowledgeBackfill(ctx context.Context, region, id string, assignment []byte) (b Backfill, assigned []Ticket, err error) {
+func (s *Store) AcknowledgeBackfill(ctx context.Context, region, id string,
+	assignment []byte) (b Backfill, assigned []Ticket, err error) {
 	if !IssuedHere(region, BackfillID, id) {
 		return Backfill{}, nil, backfillUnknown(id)
 	}
 	var matched []string
 	err = s.inBulkTxWithRetries(ctx, func(q *query.Queries) (err error) {
 		var earlier []string
-		b, earlier, err = lockBackfill(ctx, q, region, id, s.cfg.Timing, "can not acknowledge an expired backfill, id: %s")
+		b, earlier, err = lockBackfill(ctx, q, region, id, s.cfg.Timing,
+			"can not acknowledge an expired backfill, id: %s")
 		if err != nil {
 			return err
 		}
@@ -177,7 +182,8 @@ func (s *Store) AcknowledgeBackfill(ctx context.Context, region, id string, assi
 
 // acknowledgeBackfill returns those of the tickets that still exist, and defers the statement that stores them as
 // acknowledged.
-func acknowledgeBackfill(ctx context.Context, q *query.Queries, region, id string, tickets []string, t Timing) (assigned []Ticket, err error) {
+func acknowledgeBackfill(ctx context.Context, q *query.Queries, region, id string, tickets []string,
+	t Timing) (assigned []Ticket, err error) {
 	if len(tickets) > 0 {
 		if assigned, err = readTickets(ctx, q, region, tickets, t); err != nil {
 			return nil, err
@@ -193,7 +199,8 @@ func acknowledgeBackfill(ctx context.Context, q *query.Queries, region, id strin
 
 // assignBackfill assigns the tickets that are matched into a backfill, and returns their ids. It locks them first, as
 // releaseTicketsOfBackfills does.
-func assignBackfill(ctx context.Context, q *query.Queries, region, id string, assignment []byte, t Timing) ([]string, error) {
+func assignBackfill(ctx context.Context, q *query.Queries, region, id string, assignment []byte,
+	t Timing) ([]string, error) {
 	of := query.TicketsOfBackfillParams{Region: region, BackfillIds: []string{id}}
 	if err := q.LockTicketsOfBackfill(ctx, query.LockTicketsOfBackfillParams(of)); err != nil {
 		return nil, err
@@ -217,7 +224,8 @@ func (s *Store) DeleteBackfill(ctx context.Context, region, id string) error {
 		return nil
 	}
 	err := s.inBulkTxWithRetries(ctx, func(q *query.Queries) error {
-		locked, err := q.LockBackfills(ctx, query.LockBackfillsParams{Region: region, Ids: []string{id}, AckedFor: s.cfg.Timing.backfillTTL()})
+		locked, err := q.LockBackfills(ctx,
+			query.LockBackfillsParams{Region: region, Ids: []string{id}, AckedFor: s.cfg.Timing.backfillTTL()})
 		if err != nil || len(locked) == 0 {
 			return err
 		}

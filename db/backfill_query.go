@@ -12,7 +12,8 @@ func (s *Store) QueryBackfills(region string, p match.Pool) *PoolQuery[Backfill]
 	poolQuery, some := p.Query()
 	params := query.QueryBackfillsParams{
 		Region: region, Terms: poolQuery.Terms, Present: poolQuery.Present, AckedFor: s.cfg.Timing.backfillTTL(),
-		CreatedAfter: poolQuery.CreatedAfter, CreatedBefore: poolQuery.CreatedBefore, Most: partBytes, Rows: partBytes / QueryRowBytes,
+		CreatedAfter: poolQuery.CreatedAfter, CreatedBefore: poolQuery.CreatedBefore, Most: partBytes,
+		Rows: partBytes / QueryRowBytes,
 	}
 	params.RangeKeys, params.Lows, params.Highs = rangeParams(poolQuery.Ranges)
 	r := &backfillReader{params}

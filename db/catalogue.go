@@ -87,10 +87,12 @@ func (k *catalogue) renew(ctx context.Context) bool {
 func (k *catalogue) unknown(r PlaceRequest) *fault.Error {
 	modes, ok := k.regions[r.Region]
 	if !ok {
-		return fault.New(fault.NoCapacity, "region_unknown", "no instance runs, or ran lately, in region %q%s", r.Region,
+		return fault.New(fault.NoCapacity, "region_unknown", "no instance runs, or ran lately, in region %q%s",
+			r.Region,
 			suggestion(r.Region, slices.Sorted(maps.Keys(k.regions))))
 	}
-	return fault.New(fault.NoCapacity, "mode_unknown", "no instance in region %q offers, or offered lately, mode %q%s", r.Region, r.Mode, suggestion(r.Mode, modes))
+	return fault.New(fault.NoCapacity, "mode_unknown", "no instance in region %q offers, or offered lately, mode %q%s",
+		r.Region, r.Mode, suggestion(r.Mode, modes))
 }
 
 // warn logs that players request a mode or region that no instance offers: for each name once a minute, and for a
@@ -105,7 +107,8 @@ func (k *catalogue) warn(ctx context.Context, r PlaceRequest, unknown *fault.Err
 	}
 	k.warned[unknown.Detail] = true
 	k.log.LogAttrs(ctx, slog.LevelWarn, "players request a mode or region that no game server offers",
-		slog.String("code", unknown.Code), slog.String("region", r.Region), slog.String("mode", r.Mode), slog.String("detail", unknown.Detail))
+		slog.String("code", unknown.Code), slog.String("region", r.Region), slog.String("mode", r.Mode),
+		slog.String("detail", unknown.Detail))
 }
 
 // suggestion returns a text that names the known name nearest to a misspelt one; "" when none is near.

@@ -112,7 +112,8 @@ func agentNotFound(id string) error {
 }
 
 func agentBusy() error {
-	return fault.New(fault.TooMany, CodeInstanceBusy, "each instance that could has %d commands that it has not acknowledged", maxInFlight)
+	return fault.New(fault.TooMany, CodeInstanceBusy,
+		"each instance that could has %d commands that it has not acknowledged", maxInFlight)
 }
 
 // notifyReplicas wakes replicas. It ignores the zero id.

@@ -32,7 +32,8 @@ func (s *Store) acknowledge(ctx context.Context, region string, calls []*ackCall
 	var further []string
 	for range frame.MaxConflictRetries {
 		err := s.inTx(ctx, func(q *query.Queries) error {
-			t = &ackTx{q: q, region: region, further: further, agents: map[string]query.LockAgentStatesRow{}, commands: map[uuid.UUID]query.AcknowledgedCommandsRow{}}
+			t = &ackTx{q: q, region: region, further: further, agents: map[string]query.LockAgentStatesRow{},
+				commands: map[uuid.UUID]query.AcknowledgedCommandsRow{}}
 			return t.run(ctx, calls)
 		})
 		more, ok := errors.AsType[*lockMore](err)
@@ -113,7 +114,8 @@ func (t *ackTx) load(ctx context.Context, calls []*ackCall) error {
 	var p tx.Pipeline
 	var agents []query.LockAgentStatesRow
 	var commands []query.AcknowledgedCommandsRow
-	lock, read := query.LockAgentStatesParams{Region: t.region, Ids: slices.Clone(t.further)}, query.AcknowledgedCommandsParams{Region: t.region}
+	lock, read := query.LockAgentStatesParams{Region: t.region,
+		Ids: slices.Clone(t.further)}, query.AcknowledgedCommandsParams{Region: t.region}
 	for _, c := range calls {
 		lock.Ids, read.Ids = append(lock.Ids, c.Req.Ref.ID), append(read.Ids, c.Req.CommandID)
 	}
@@ -222,7 +224,8 @@ func (t *ackTx) applyStatus(ack CommandAck, cmd query.AcknowledgedCommandsRow, s
 }
 
 func roomInfoOfCommand(r query.AcknowledgedCommandsRow) RoomInfo {
-	return RoomInfo{ID: r.RoomID, Type: r.RoomType, Connections: r.Connections, InstanceID: r.AgentID, EndpointURL: r.Endpoint, Local: r.Local}
+	return RoomInfo{ID: r.RoomID, Type: r.RoomType, Connections: r.Connections, InstanceID: r.AgentID,
+		EndpointURL: r.Endpoint, Local: r.Local}
 }
 
 // maxFailure limits the stored error text of an agent that refuses a command, in bytes.
@@ -234,8 +237,10 @@ func (t *ackTx) count(cmd query.AcknowledgedCommandsRow, state, was CommandState
 		settled = 1
 	}
 	p.Ids, p.Agents, p.States = append(p.Ids, cmd.ID), append(p.Agents, cmd.AgentID), append(p.States, string(state))
-	p.Errors, p.Settled = append(p.Errors, plainText(failure[:min(len(failure), maxFailure)])), append(p.Settled, settled)
-	p.Rooms, p.Reserved, p.Connections = append(p.Rooms, c.rooms), append(p.Reserved, c.reserved), append(p.Connections, c.connections)
+	p.Errors, p.Settled = append(p.Errors, plainText(failure[:min(len(failure), maxFailure)])), append(p.Settled,
+		settled)
+	p.Rooms, p.Reserved, p.Connections = append(p.Rooms, c.rooms), append(p.Reserved, c.reserved), append(p.Connections,
+		c.connections)
 	p.Overrides, p.Owing = append(p.Overrides, c.override), append(p.Owing, c.owing)
 	a := t.agents[cmd.AgentID]
 	if a.OwesReply = a.OwesReply || c.owing; c.override != "" {
@@ -257,7 +262,8 @@ func (t *ackTx) write() error {
 		query.QueueExec(out, (*query.Queries).DeleteRooms, query.DeleteRoomsParams{Region: t.region, Ids: ids})
 	}
 	if len(t.confirmed) > 0 {
-		query.QueueExec(out, (*query.Queries).ConfirmRooms, query.ConfirmRoomsParams{Region: t.region, Ids: t.confirmed})
+		query.QueueExec(out, (*query.Queries).ConfirmRooms,
+			query.ConfirmRoomsParams{Region: t.region, Ids: t.confirmed})
 	}
 	if len(t.renamed.Ids) > 0 {
 		t.renamed.Region = t.region

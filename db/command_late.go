@@ -32,7 +32,8 @@ func (t *ackTx) nameLateRooms(ctx context.Context) error {
 		if err := r.name(t, holders); err != nil {
 			return err
 		}
-		holders = append(holders, query.RoomHoldersRow{ID: r.publicID, AgentID: r.AgentID, Base: r.Base, ProcessUid: r.ProcessUid, JoinedAt: r.JoinedAt})
+		holders = append(holders, query.RoomHoldersRow{ID: r.publicID, AgentID: r.AgentID, Base: r.Base,
+			ProcessUid: r.ProcessUid, JoinedAt: r.JoinedAt})
 		info := roomInfoOfCommand(r.AcknowledgedCommandsRow)
 		info.ID, info.Type = r.publicID, r.Type
 		t.event(EventRoomCreated, r.AcknowledgedCommandsRow, info)
@@ -98,7 +99,8 @@ func (r *lateRoom) name(t *ackTx, holders []query.RoomHoldersRow) error {
 }
 
 func (t *ackTx) rename(h *query.RoomHoldersRow, id string) {
-	room := RoomInfo{ID: h.ID, Type: h.Type, Connections: h.Connections, InstanceID: h.AgentID, EndpointURL: h.Endpoint, Local: h.Local}
+	room := RoomInfo{ID: h.ID, Type: h.Type, Connections: h.Connections, InstanceID: h.AgentID, EndpointURL: h.Endpoint,
+		Local: h.Local}
 	of := query.AcknowledgedCommandsRow{AgentID: h.AgentID, Actor: actorDirector}
 	t.event(EventRoomDestroyed, of, room)
 	room.ID = id

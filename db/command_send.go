@@ -17,8 +17,10 @@ import (
 
 // DestroyRoom inserts the command that destroys a room. The id is compared unchanged. Errors, with the code: NotFound,
 // ROOM_NOT_FOUND; TooMany, INSTANCE_BUSY; Unavailable, in which case the command may or may not be sent.
-func (s *Store) DestroyRoom(ctx context.Context, region, roomID string, caller uuid.UUID, actor string, timeout time.Duration) (Command, error) {
-	return s.groups.commands.Do(ctx, region, commandOrder{op: CommandDestroy, room: roomID, caller: caller, actor: actor, timeout: timeout})
+func (s *Store) DestroyRoom(ctx context.Context, region, roomID string, caller uuid.UUID, actor string,
+	timeout time.Duration) (Command, error) {
+	return s.groups.commands.Do(ctx, region,
+		commandOrder{op: CommandDestroy, room: roomID, caller: caller, actor: actor, timeout: timeout})
 }
 
 // CommandAgent inserts the command that drains or undrains an agent. With keep, the drain also applies to agents with
@@ -26,14 +28,16 @@ func (s *Store) DestroyRoom(ctx context.Context, region, roomID string, caller u
 // the command is refused. Errors, with the code: NotFound, INSTANCE_NOT_FOUND; TooMany, INSTANCE_BUSY; Unavailable, in
 // which case the command may or may not be sent.
 func (s *Store) CommandAgent(
-	ctx context.Context, region, agentID string, op CommandOp, keep bool, caller uuid.UUID, actor string, timeout time.Duration,
+	ctx context.Context, region, agentID string, op CommandOp, keep bool, caller uuid.UUID, actor string,
+	timeout time.Duration,
 ) (Command, error) {
 	if keep || op == CommandUndrain {
 		if err := s.keepStatus(ctx, region, agentID, op, actor); err != nil {
 			return Command{}, err
 		}
 	}
-	return s.groups.commands.Do(ctx, region, commandOrder{op: op, agent: agentID, caller: caller, actor: actor, timeout: timeout})
+	return s.groups.commands.Do(ctx, region,
+		commandOrder{op: op, agent: agentID, caller: caller, actor: actor, timeout: timeout})
 }
 
 // keepStatus records that a drain is kept, or that it is no longer kept.
@@ -76,7 +80,8 @@ type commandCall = batch.Call[commandOrder, Command]
 func (s *Store) sendCommands(ctx context.Context, region string, calls []*commandCall) error {
 	var t *sendTx
 	err := s.inTx(ctx, func(q *query.Queries) error {
-		t = &sendTx{q: q, region: region, agents: map[string]query.LockAgentStatesRow{}, rooms: map[string]query.RoomsToDestroyRow{}}
+		t = &sendTx{q: q, region: region, agents: map[string]query.LockAgentStatesRow{},
+			rooms: map[string]query.RoomsToDestroyRow{}}
 		return t.run(ctx, calls)
 	})
 	if err != nil {
@@ -201,5 +206,6 @@ func (t *sendTx) decide(o commandOrder) (Command, error) {
 func addCommandToSend(p *query.SendCommandsParams, o commandOrder, cmd Command, base string) {
 	p.Ids, p.Agents, p.Replicas = append(p.Ids, cmd.ID), append(p.Agents, cmd.AgentID), append(p.Replicas, cmd.Replica)
 	p.Callers, p.Ops, p.Rooms = append(p.Callers, o.caller), append(p.Ops, string(o.op)), append(p.Rooms, cmd.RoomID)
-	p.Bases, p.Actors, p.Timeouts = append(p.Bases, base), append(p.Actors, o.actor), append(p.Timeouts, o.timeout.Seconds())
+	p.Bases, p.Actors, p.Timeouts = append(p.Bases, base), append(p.Actors, o.actor), append(p.Timeouts,
+		o.timeout.Seconds())
 }

@@ -20,13 +20,15 @@ const CommandPage = 4096
 // with the zero id. A shorter page is the last. The pages include commands that were sent but are not acked yet.
 // Errors: Unavailable.
 func (s *Store) PendingCommands(ctx context.Context, region string, replica, after uuid.UUID) ([]Command, error) {
-	rows, err := s.q.PendingCommands(ctx, query.PendingCommandsParams{Region: region, Replica: replica, After: after, Page: CommandPage})
+	rows, err := s.q.PendingCommands(ctx,
+		query.PendingCommandsParams{Region: region, Replica: replica, After: after, Page: CommandPage})
 	if err != nil {
 		return nil, classify(err)
 	}
 	commands := make([]Command, len(rows))
 	for i, r := range rows {
-		c := Command{ID: r.ID, Region: region, AgentID: r.AgentID, Replica: replica, Op: CommandOp(r.Op), Deadline: r.Deadline}
+		c := Command{ID: r.ID, Region: region, AgentID: r.AgentID, Replica: replica, Op: CommandOp(r.Op),
+			Deadline: r.Deadline}
 		if r.Room != nil && r.Base != nil {
 			c.RoomID = *r.Room
 			if c.RawID, err = rawRoomID(*r.Base); err != nil {
@@ -52,7 +54,8 @@ func (s *Store) CommandAnswers(ctx context.Context, region string, ids []uuid.UU
 	for i, r := range rows {
 		answers[i] = CommandAnswer{
 			ID: r.ID, State: CommandState(r.State), Tx: r.Tx, RoomID: r.Room, AgentID: r.Agent,
-			Room: RoomInfo{ID: r.Room, Type: r.Type, Connections: r.Connections, InstanceID: r.Agent, EndpointURL: r.Endpoint, Local: r.Local},
+			Room: RoomInfo{ID: r.Room, Type: r.Type, Connections: r.Connections, InstanceID: r.Agent,
+				EndpointURL: r.Endpoint, Local: r.Local},
 		}
 	}
 	return answers, nil
@@ -65,7 +68,8 @@ func (s *Store) ExpireCommand(ctx context.Context, region string, id uuid.UUID) 
 	return s.groups.expiries.Do(ctx, region, id)
 }
 
-func (s *Store) expireCommands(ctx context.Context, region string, calls []*batch.Call[uuid.UUID, CommandAnswer]) error {
+func (s *Store) expireCommands(ctx context.Context, region string,
+	calls []*batch.Call[uuid.UUID, CommandAnswer]) error {
 	ids := make([]uuid.UUID, len(calls))
 	for i, c := range calls {
 		ids[i] = c.Req
@@ -98,8 +102,10 @@ func (s *Store) timeOut(ctx context.Context, region string, ids []uuid.UUID) (n 
 	var due []query.ExpireCommandsRow
 	err = s.inTx(ctx, func(q *query.Queries) error {
 		var p tx.Pipeline
-		query.Queue(&p, &locked, (*query.Queries).LockAgentStates, query.LockAgentStatesParams{Region: region, Ids: agents})
-		query.Queue(&p, &due, (*query.Queries).ExpireCommands, query.ExpireCommandsParams{Region: region, Ids: ids, Agents: agents})
+		query.Queue(&p, &locked, (*query.Queries).LockAgentStates,
+			query.LockAgentStatesParams{Region: region, Ids: agents})
+		query.Queue(&p, &due, (*query.Queries).ExpireCommands,
+			query.ExpireCommandsParams{Region: region, Ids: ids, Agents: agents})
 		return q.Send(ctx, &p)
 	})
 	if err != nil {
@@ -124,7 +130,8 @@ const (
 // ExpireCommands settles commands that are still pending a second after their deadline, because the replicas of their
 // callers have ended. It returns their number; fewer than 512 means that none are left. Errors: Unavailable.
 func (s *Store) ExpireCommands(ctx context.Context, region string) (int, error) {
-	ids, err := s.q.ForgottenCommands(ctx, query.ForgottenCommandsParams{Region: region, Overdue: overdue, Batch: settleBatch})
+	ids, err := s.q.ForgottenCommands(ctx,
+		query.ForgottenCommandsParams{Region: region, Overdue: overdue, Batch: settleBatch})
 	if err != nil || len(ids) == 0 {
 		return 0, classify(err)
 	}

@@ -98,13 +98,15 @@ func (a Act) UndrainAgent(ctx context.Context, agent string) (changed bool, err 
 // StopDeployment ends a deployment. Errors: Invalid, for a reason that has not 1 to 500 characters; NotFound;
 // Unavailable.
 func (a Act) StopDeployment(ctx context.Context, deployment uuid.UUID, reason string) (changed bool, err error) {
-	return acts(ctx, a, (*query.Queries).OpsStopDeployment, query.OpsStopDeploymentParams{Deployment: deployment, Reason: reason})
+	return acts(ctx, a, (*query.Queries).OpsStopDeployment,
+		query.OpsStopDeploymentParams{Deployment: deployment, Reason: reason})
 }
 
 // ScalePool sets the least and the most servers of a pool. Errors: Invalid, unless 0 <= least <= most <= 100,000;
 // NotFound; Unavailable.
 func (a Act) ScalePool(ctx context.Context, region, app, version string, least, most int32) (changed bool, err error) {
-	return acts(ctx, a, (*query.Queries).OpsScalePool, query.OpsScalePoolParams{Region: region, App: app, Version: version, Least: least, Most: most})
+	return acts(ctx, a, (*query.Queries).OpsScalePool,
+		query.OpsScalePoolParams{Region: region, App: app, Version: version, Least: least, Most: most})
 }
 
 // LimitPools sets how many servers all pools may have together, and how many may start within an hour; nil means no
@@ -125,18 +127,21 @@ func (a Act) PausePool(ctx context.Context, region, app, version string, until t
 
 // ResumePool ends the pause of a pool and of its app version. Errors: NotFound, Unavailable.
 func (a Act) ResumePool(ctx context.Context, region, app, version string) (changed bool, err error) {
-	return acts(ctx, a, (*query.Queries).OpsResumePool, query.OpsResumePoolParams{Region: region, App: app, Version: version})
+	return acts(ctx, a, (*query.Queries).OpsResumePool,
+		query.OpsResumePoolParams{Region: region, App: app, Version: version})
 }
 
 // PauseProfile makes a profile make no matches; its tickets keep their place. Errors: NotFound; Conflict, for a retired
 // profile; Unavailable.
 func (a Act) PauseProfile(ctx context.Context, universe, profile string) (changed bool, err error) {
-	return acts(ctx, a, (*query.Queries).OpsPauseProfile, query.OpsPauseProfileParams{Universe: universe, Profile: profile, Reason: a.reason})
+	return acts(ctx, a, (*query.Queries).OpsPauseProfile,
+		query.OpsPauseProfileParams{Universe: universe, Profile: profile, Reason: a.reason})
 }
 
 // ResumeProfile ends the pause of a profile. Errors: NotFound, Unavailable.
 func (a Act) ResumeProfile(ctx context.Context, universe, profile string) (changed bool, err error) {
-	return acts(ctx, a, (*query.Queries).OpsResumeProfile, query.OpsResumeProfileParams{Universe: universe, Profile: profile})
+	return acts(ctx, a, (*query.Queries).OpsResumeProfile,
+		query.OpsResumeProfileParams{Universe: universe, Profile: profile})
 }
 
 // acts calls a function of schema ops in a transaction that names the person.
@@ -145,7 +150,8 @@ func acts[Arg any](
 ) (changed bool, err error) {
 	err = a.store.inTxWithRetries(ctx, func(q *query.Queries) error {
 		var err error
-		changed, err = actsIn(ctx, q, a.actor, a.reason, func(q *query.Queries) (bool, error) { return call(q, ctx, arg) })
+		changed, err = actsIn(ctx, q, a.actor, a.reason,
+			func(q *query.Queries) (bool, error) { return call(q, ctx, arg) })
 		return err
 	})
 	return changed, refusal(err)

@@ -57,7 +57,8 @@ func cycleLost() error {
 // JoinCycle adds callers of a replica to the cycle that is registering, or opens a cycle for them. joined is false when
 // the running cycle is past registration. The ids of callers must never have been used before. Errors: Unavailable,
 // after which the callers may have joined or not.
-func (s *Store) JoinCycle(ctx context.Context, region string, replica uuid.UUID, callers []uuid.UUID, n NewCycle) (c Cycle, joined bool, err error) {
+func (s *Store) JoinCycle(ctx context.Context, region string, replica uuid.UUID, callers []uuid.UUID,
+	n NewCycle) (c Cycle, joined bool, err error) {
 	var p tx.Pipeline
 	var first, second []query.JoinCycleRow
 	var opened []query.OpenCycleRow
@@ -65,7 +66,8 @@ func (s *Store) JoinCycle(ctx context.Context, region string, replica uuid.UUID,
 	query.QueueExec(&p, (*query.Queries).EndDesertedCycle, query.EndDesertedCycleParams{Region: region, Lease: n.Lease})
 	query.Queue(&p, &first, (*query.Queries).JoinCycle, join)
 	query.Queue(&p, &opened, (*query.Queries).OpenCycle, query.OpenCycleParams{
-		Region: region, ID: value.NewID(), Replica: replica, Callers: callers, Lease: n.Lease, Registration: n.Registration, Collection: n.Collection,
+		Region: region, ID: value.NewID(), Replica: replica, Callers: callers, Lease: n.Lease,
+		Registration: n.Registration, Collection: n.Collection,
 	})
 	// another replica may have opened a cycle while OpenCycle waited for it
 	query.Queue(&p, &second, (*query.Queries).JoinCycle, join)
@@ -104,7 +106,8 @@ type DecidedProposal struct {
 func (s *Store) FollowCycle(ctx context.Context, ref CycleRef, callers []uuid.UUID) (status CycleStatus, err error) {
 	var p tx.Pipeline
 	var cycles []query.GetCycleRow
-	query.QueueExec(&p, (*query.Queries).RenewCallers, query.RenewCallersParams{Region: ref.Region, Cycle: ref.ID, Ids: callers, Lease: ref.Lease})
+	query.QueueExec(&p, (*query.Queries).RenewCallers,
+		query.RenewCallersParams{Region: ref.Region, Cycle: ref.ID, Ids: callers, Lease: ref.Lease})
 	query.Queue(&p, &cycles, (*query.Queries).GetCycle, query.GetCycleParams{Region: ref.Region, ID: ref.ID})
 	// The verdicts are read after the cycle: if it has ended, no more follow.
 	status.DecidedProposals, err = s.decidedProposals(ctx, ref, callers, &p)
@@ -115,9 +118,11 @@ func (s *Store) FollowCycle(ctx context.Context, ref CycleRef, callers []uuid.UU
 }
 
 // decidedProposals runs a pipeline, and then reads the verdicts on proposals of callers.
-func (s *Store) decidedProposals(ctx context.Context, ref CycleRef, callers []uuid.UUID, p *tx.Pipeline) (decided []DecidedProposal, err error) {
+func (s *Store) decidedProposals(ctx context.Context, ref CycleRef, callers []uuid.UUID,
+	p *tx.Pipeline) (decided []DecidedProposal, err error) {
 	var rows []query.DecidedProposalsRow
-	query.Queue(p, &rows, (*query.Queries).DecidedProposals, query.DecidedProposalsParams{Region: ref.Region, Cycle: ref.ID, Callers: callers})
+	query.Queue(p, &rows, (*query.Queries).DecidedProposals,
+		query.DecidedProposalsParams{Region: ref.Region, Cycle: ref.ID, Callers: callers})
 	if err := s.q.Send(ctx, p); err != nil {
 		return nil, classify(err)
 	}
@@ -134,10 +139,12 @@ func (s *Store) decidedProposals(ctx context.Context, ref CycleRef, callers []uu
 // TakeOverCycle makes the replica the owner of a cycle whose lease has expired, and returns the verdicts of earlier
 // owners on proposals of callers. c is nil when the lease has not expired, or when another replica has taken the cycle
 // over. Errors: Unavailable.
-func (s *Store) TakeOverCycle(ctx context.Context, ref CycleRef, callers []uuid.UUID) (c *Cycle, decided []DecidedProposal, err error) {
+func (s *Store) TakeOverCycle(ctx context.Context, ref CycleRef,
+	callers []uuid.UUID) (c *Cycle, decided []DecidedProposal, err error) {
 	var p tx.Pipeline
 	var rows []query.TakeOverCycleRow
-	query.Queue(&p, &rows, (*query.Queries).TakeOverCycle, query.TakeOverCycleParams{Region: ref.Region, ID: ref.ID, Replica: ref.Replica, Lease: ref.Lease})
+	query.Queue(&p, &rows, (*query.Queries).TakeOverCycle,
+		query.TakeOverCycleParams{Region: ref.Region, ID: ref.ID, Replica: ref.Replica, Lease: ref.Lease})
 	decided, err = s.decidedProposals(ctx, ref, callers, &p)
 	if err != nil || len(rows) == 0 {
 		return nil, nil, err
@@ -147,7 +154,8 @@ func (s *Store) TakeOverCycle(ctx context.Context, ref CycleRef, callers []uuid.
 
 // RenewCycle renews the owner's lease. Errors: Superseded when the replica is no longer the owner, Unavailable.
 func (s *Store) RenewCycle(ctx context.Context, ref CycleRef) error {
-	n, err := s.q.RenewCycle(ctx, query.RenewCycleParams{Region: ref.Region, ID: ref.ID, Replica: ref.Replica, Lease: ref.Lease})
+	n, err := s.q.RenewCycle(ctx, query.RenewCycleParams{Region: ref.Region, ID: ref.ID, Replica: ref.Replica,
+		Lease: ref.Lease})
 	if err == nil && n == 0 {
 		return cycleLost()
 	}
@@ -157,7 +165,8 @@ func (s *Store) RenewCycle(ctx context.Context, ref CycleRef) error {
 // EndCycle ends a cycle, after which the next one may begin. failure is why it failed for all callers; empty when it
 // did not. Errors: Superseded when the replica is no longer the owner, Unavailable.
 func (s *Store) EndCycle(ctx context.Context, ref CycleRef, failure string) error {
-	n, err := s.q.EndCycle(ctx, query.EndCycleParams{Region: ref.Region, ID: ref.ID, Replica: ref.Replica, Failure: plainText(failure)})
+	n, err := s.q.EndCycle(ctx, query.EndCycleParams{Region: ref.Region, ID: ref.ID, Replica: ref.Replica,
+		Failure: plainText(failure)})
 	switch {
 	case err != nil:
 		return classify(err)
@@ -171,10 +180,13 @@ func (s *Store) EndCycle(ctx context.Context, ref CycleRef, failure string) erro
 // LeaveCycle removes callers, with their undecided proposals, from a cycle, and returns the verdicts on the others. If
 // the replica owns the cycle it resigns: another replica with callers in the cycle may take it over at once; without
 // one, the next cycle may begin. Errors: Unavailable.
-func (s *Store) LeaveCycle(ctx context.Context, ref CycleRef, callers []uuid.UUID) (decided []DecidedProposal, err error) {
+func (s *Store) LeaveCycle(ctx context.Context, ref CycleRef,
+	callers []uuid.UUID) (decided []DecidedProposal, err error) {
 	var p tx.Pipeline
-	query.QueueExec(&p, (*query.Queries).LeaveCycle, query.LeaveCycleParams{Region: ref.Region, Cycle: ref.ID, Ids: callers})
-	query.QueueExec(&p, (*query.Queries).ResignCycle, query.ResignCycleParams{Region: ref.Region, ID: ref.ID, Replica: ref.Replica})
+	query.QueueExec(&p, (*query.Queries).LeaveCycle,
+		query.LeaveCycleParams{Region: ref.Region, Cycle: ref.ID, Ids: callers})
+	query.QueueExec(&p, (*query.Queries).ResignCycle,
+		query.ResignCycleParams{Region: ref.Region, ID: ref.ID, Replica: ref.Replica})
 	decided, err = s.decidedProposals(ctx, ref, callers, &p)
 	if err == nil {
 		s.Notify(TopicCycle, ref.Region)

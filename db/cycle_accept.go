@@ -40,11 +40,13 @@ type BackfillFunc func(sent []byte, old *Backfill) (NewBackfill, error)
 // tickets of these as pending. When it returns without an error, this is committed; no match may be delivered before.
 // Ticket ids that this region has not issued are not checked. fill may be called more than once. Errors: Superseded
 // when the replica no longer owns the cycle; Unavailable, after which the tickets may be pending or not.
-func (s *Store) AcceptMatches(ctx context.Context, ref CycleRef, matches []AcceptedMatch, fill BackfillFunc) ([]FinalMatch, error) {
+func (s *Store) AcceptMatches(ctx context.Context, ref CycleRef, matches []AcceptedMatch,
+	fill BackfillFunc) ([]FinalMatch, error) {
 	var err error
 	for range frame.MaxConflictRetries {
 		a := s.newAcceptance(ref, matches, fill)
-		if err = s.inTxWithin(ctx, s.cfg.hold().Acceptance(), func(q *query.Queries) error { return a.run(ctx, q) }); err != nil && a.isDecided && outcomeUnknown(err) {
+		if err = s.inTxWithin(ctx, s.cfg.hold().Acceptance(),
+			func(q *query.Queries) error { return a.run(ctx, q) }); err != nil && a.isDecided && outcomeUnknown(err) {
 			var done bool
 			if done, err = a.wasCommitted(ctx); done {
 				err = nil
@@ -85,8 +87,10 @@ type acceptance struct {
 
 func (s *Store) newAcceptance(ref CycleRef, matches []AcceptedMatch, fill BackfillFunc) *acceptance {
 	a := &acceptance{
-		Store: s, ref: ref, matches: matches, fill: fill, backfills: map[string]Backfill{}, liveBackfills: map[string]int64{}, present: map[uuid.UUID]bool{},
-		final: make([]FinalMatch, len(matches)), changed: map[string]Backfill{}, marks: query.MarkPendingParams{Region: ref.Region},
+		Store: s, ref: ref, matches: matches, fill: fill, backfills: map[string]Backfill{},
+		liveBackfills: map[string]int64{}, present: map[uuid.UUID]bool{},
+		final: make([]FinalMatch, len(matches)), changed: map[string]Backfill{},
+		marks: query.MarkPendingParams{Region: ref.Region},
 	}
 	for _, m := range matches {
 		issued := issuedTickets(ref.Region, m.Tickets)
@@ -136,15 +140,19 @@ func (a *acceptance) lock(ctx context.Context, q *query.Queries) (free map[strin
 	var backfills []query.LockBackfillsRow
 	var ids []string
 	var callers []query.CallersOfCycleRow
-	query.Queue(&p, &state, (*query.Queries).LockCycle, query.LockCycleParams{Region: a.ref.Region, ID: a.ref.ID, Replica: a.ref.Replica})
+	query.Queue(&p, &state, (*query.Queries).LockCycle,
+		query.LockCycleParams{Region: a.ref.Region, ID: a.ref.ID, Replica: a.ref.Replica})
 	if wanted := a.wantedBackfills(); len(wanted) > 0 {
-		query.Queue(&p, &backfills, (*query.Queries).LockBackfills, query.LockBackfillsParams{Region: a.ref.Region, Ids: wanted, AckedFor: a.cfg.Timing.backfillTTL()})
+		query.Queue(&p, &backfills, (*query.Queries).LockBackfills,
+			query.LockBackfillsParams{Region: a.ref.Region, Ids: wanted, AckedFor: a.cfg.Timing.backfillTTL()})
 	}
 	if wanted := a.wantedTickets(); len(wanted) > 0 {
-		query.Queue(&p, &ids, (*query.Queries).LockFreeTickets, query.LockFreeTicketsParams{Region: a.ref.Region, Ids: wanted, PendingFor: a.cfg.Timing.PendingFor})
+		query.Queue(&p, &ids, (*query.Queries).LockFreeTickets,
+			query.LockFreeTicketsParams{Region: a.ref.Region, Ids: wanted, PendingFor: a.cfg.Timing.PendingFor})
 	}
 	if a.awaitedElsewhere() { // from now on a caller that leaves waits for our lock of the cycle
-		query.Queue(&p, &callers, (*query.Queries).CallersOfCycle, query.CallersOfCycleParams{Region: a.ref.Region, Cycle: a.ref.ID, Lease: a.ref.Lease})
+		query.Queue(&p, &callers, (*query.Queries).CallersOfCycle,
+			query.CallersOfCycleParams{Region: a.ref.Region, Cycle: a.ref.ID, Lease: a.ref.Lease})
 	}
 	if err := q.Send(ctx, &p); err != nil {
 		return nil, err
@@ -243,13 +251,15 @@ func (a *acceptance) write(out *tx.Pipeline, associate query.AssociateTicketsPar
 		}
 		verdicts.Callers, verdicts.Seqs = append(verdicts.Callers, m.Caller), append(verdicts.Seqs, m.Seq)
 		verdicts.Accepted = append(verdicts.Accepted, a.final[i].Verdict == match.Kept)
-		verdicts.CreatedBackfills, verdicts.BackfillsCreated = append(verdicts.CreatedBackfills, id), append(verdicts.BackfillsCreated, created)
+		verdicts.CreatedBackfills, verdicts.BackfillsCreated = append(verdicts.CreatedBackfills,
+			id), append(verdicts.BackfillsCreated, created)
 	}
 	if len(verdicts.Seqs) > 0 {
 		query.QueueExec(out, (*query.Queries).StoreVerdicts, verdicts)
 	}
 	var renewed int64
-	query.Queue(out, &renewed, (*query.Queries).RenewCycle, query.RenewCycleParams{Region: a.ref.Region, ID: a.ref.ID, Replica: a.ref.Replica, Lease: a.ref.Lease})
+	query.Queue(out, &renewed, (*query.Queries).RenewCycle,
+		query.RenewCycleParams{Region: a.ref.Region, ID: a.ref.ID, Replica: a.ref.Replica, Lease: a.ref.Lease})
 }
 
 // awaitedElsewhere reports whether callers of other replicas wait for the verdicts.

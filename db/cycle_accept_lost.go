@@ -65,7 +65,8 @@ func (a *acceptance) findCommit(ctx context.Context) (done bool, err error) {
 	for id := range a.changed {
 		ids = append(ids, id)
 	}
-	rows, err := a.q.LockBackfills(ctx, query.LockBackfillsParams{Region: a.ref.Region, Ids: ids, AckedFor: a.cfg.Timing.backfillTTL()})
+	rows, err := a.q.LockBackfills(ctx, query.LockBackfillsParams{Region: a.ref.Region, Ids: ids,
+		AckedFor: a.cfg.Timing.backfillTTL()})
 	for _, r := range rows {
 		done = done || a.provesCommit(r)
 	}

@@ -48,7 +48,8 @@ type CycleChanges struct {
 // Propose writes proposals for the owner of the cycle, and which callers will propose no more. collecting is false when
 // the cycle takes no more proposals: then nothing was written. The same proposals may be written again. Errors:
 // Unavailable.
-func (s *Store) Propose(ctx context.Context, ref CycleRef, proposals []CycleProposal, finished []uuid.UUID) (collecting bool, err error) {
+func (s *Store) Propose(ctx context.Context, ref CycleRef, proposals []CycleProposal,
+	finished []uuid.UUID) (collecting bool, err error) {
 	p := query.ProposeParams{Region: ref.Region, Cycle: ref.ID, Finished: finished}
 	for _, c := range proposals {
 		p.Callers, p.Seqs = append(p.Callers, c.Caller), append(p.Seqs, c.Seq)
@@ -71,10 +72,12 @@ func (s *Store) CycleChanges(ctx context.Context, ref CycleRef, seen map[uuid.UU
 
 // AdvanceCycle moves a cycle to a state, and then returns its changes. These include what transactions wrote that were
 // running: later ones see the new state. Errors: Superseded when the replica is no longer the owner, Unavailable.
-func (s *Store) AdvanceCycle(ctx context.Context, ref CycleRef, state string, seen map[uuid.UUID]int32) (CycleChanges, error) {
+func (s *Store) AdvanceCycle(ctx context.Context, ref CycleRef, state string,
+	seen map[uuid.UUID]int32) (CycleChanges, error) {
 	var p tx.Pipeline
 	var advanced int64
-	query.Queue(&p, &advanced, (*query.Queries).AdvanceCycle, query.AdvanceCycleParams{Region: ref.Region, ID: ref.ID, Replica: ref.Replica, State: state, Lease: ref.Lease})
+	query.Queue(&p, &advanced, (*query.Queries).AdvanceCycle,
+		query.AdvanceCycleParams{Region: ref.Region, ID: ref.ID, Replica: ref.Replica, State: state, Lease: ref.Lease})
 	changes, err := s.cycleChanges(ctx, ref, seen, &p)
 	if err == nil && advanced == 0 {
 		return CycleChanges{}, cycleLost()
@@ -82,14 +85,17 @@ func (s *Store) AdvanceCycle(ctx context.Context, ref CycleRef, state string, se
 	return changes, err
 }
 
-func (s *Store) cycleChanges(ctx context.Context, ref CycleRef, seen map[uuid.UUID]int32, p *tx.Pipeline) (CycleChanges, error) {
+func (s *Store) cycleChanges(ctx context.Context, ref CycleRef, seen map[uuid.UUID]int32,
+	p *tx.Pipeline) (CycleChanges, error) {
 	var callers []query.CallersOfCycleRow
 	var rows []query.ProposalsSinceRow
-	since := query.ProposalsSinceParams{Region: ref.Region, Cycle: ref.ID, Replica: ref.Replica, Callers: []uuid.UUID{}, Seqs: []int32{}}
+	since := query.ProposalsSinceParams{Region: ref.Region, Cycle: ref.ID, Replica: ref.Replica, Callers: []uuid.UUID{},
+		Seqs: []int32{}}
 	for caller, seq := range seen {
 		since.Callers, since.Seqs = append(since.Callers, caller), append(since.Seqs, seq)
 	}
-	query.Queue(p, &callers, (*query.Queries).CallersOfCycle, query.CallersOfCycleParams{Region: ref.Region, Cycle: ref.ID, Lease: ref.Lease})
+	query.Queue(p, &callers, (*query.Queries).CallersOfCycle,
+		query.CallersOfCycleParams{Region: ref.Region, Cycle: ref.ID, Lease: ref.Lease})
 	// after the callers, so that no proposal of a finished caller is missing
 	query.Queue(p, &rows, (*query.Queries).ProposalsSince, since)
 	if err := s.q.Send(ctx, p); err != nil {
@@ -110,7 +116,8 @@ func (s *Store) cycleChanges(ctx context.Context, ref CycleRef, seen map[uuid.UU
 }
 
 func proposalOf(row query.ProposalsSinceRow) (CycleProposal, error) {
-	c := CycleProposal{Caller: row.Caller, Seq: row.Seq, MatchID: string(row.MatchID), Match: row.Match, Decided: row.Accepted != nil}
+	c := CycleProposal{Caller: row.Caller, Seq: row.Seq, MatchID: string(row.MatchID), Match: row.Match,
+		Decided: row.Accepted != nil}
 	if row.Score != nil {
 		c.Score = *row.Score
 	}

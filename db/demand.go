@@ -37,7 +37,8 @@ type Waiting struct {
 // modes that a pool serves; it records nothing for other modes. The rows lapse after ttl, a positive duration, unless
 // PutWaiting is called again; that renewal writes a row only when half of its time is over. [Store.Place] removes the
 // rows of the players that it seats. Errors: Unavailable.
-func (s *Store) PutWaiting(ctx context.Context, source string, ttl time.Duration, waiting []Waiting) (all []fault.Outlook, err error) {
+func (s *Store) PutWaiting(ctx context.Context, source string, ttl time.Duration,
+	waiting []Waiting) (all []fault.Outlook, err error) {
 	byRegion := map[string][]Waiting{}
 	for _, w := range waiting {
 		byRegion[w.Region] = append(byRegion[w.Region], w)
@@ -52,7 +53,8 @@ func (s *Store) PutWaiting(ctx context.Context, source string, ttl time.Duration
 	return all, nil
 }
 
-func (s *Store) putWaiting(ctx context.Context, region, source string, ttl time.Duration, waiting []Waiting) ([]fault.Outlook, error) {
+func (s *Store) putWaiting(ctx context.Context, region, source string, ttl time.Duration,
+	waiting []Waiting) ([]fault.Outlook, error) {
 	rows, err := s.q.PutWaiting(ctx, waitingRows(region, source, ttl, waiting))
 	if err != nil || len(rows) == 0 {
 		return nil, err
@@ -71,7 +73,8 @@ func (s *Store) putWaiting(ctx context.Context, region, source string, ttl time.
 // outlook rounds the end of a pause, so that two readings of one pause are equal although the offset between the clocks
 // varies.
 func (s *Store) outlook(region string, r query.PutWaitingRow) fault.Outlook {
-	o := fault.Outlook{Region: region, Mode: r.Mode, Starting: int(r.Starting), IsFull: r.IsFull, PausedByOperator: r.PausedByOperator}
+	o := fault.Outlook{Region: region, Mode: r.Mode, Starting: int(r.Starting), IsFull: r.IsFull,
+		PausedByOperator: r.PausedByOperator}
 	if now := s.Now(); r.PausedUntil.After(now) {
 		o.PausedUntil = r.PausedUntil.Add(time.Since(now)).Round(time.Second)
 	}
@@ -94,8 +97,10 @@ func waitingRows(region, source string, ttl time.Duration, waiting []Waiting) qu
 		if w.Address.IsValid() {
 			address = w.Address.Unmap().WithZone("").String()
 		}
-		p.Modes, p.Keys, p.PartyKeys = append(p.Modes, key.Mode), append(p.Keys, key.Key), append(p.PartyKeys, partyKey(party))
-		p.Sizes, p.MaxPlayers, p.Addresses = append(p.Sizes, int32(len(party))), append(p.MaxPlayers, int32(w.MaxPlayers)), append(p.Addresses, address)
+		p.Modes, p.Keys, p.PartyKeys = append(p.Modes, key.Mode), append(p.Keys, key.Key), append(p.PartyKeys,
+			partyKey(party))
+		p.Sizes, p.MaxPlayers, p.Addresses = append(p.Sizes, int32(len(party))), append(p.MaxPlayers,
+			int32(w.MaxPlayers)), append(p.Addresses, address)
 	}
 	return p
 }

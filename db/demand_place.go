@@ -22,12 +22,14 @@ func (s *Store) awaitServers(ctx context.Context, region string, requests []*req
 	var longest time.Duration
 	var waiting []Waiting
 	for _, r := range requests {
-		waiting = append(waiting, Waiting{region, r.req.Mode, r.req.Caller, r.req.Party, r.req.MaxPlayers, r.req.Address})
+		waiting = append(waiting, Waiting{region, r.req.Mode, r.req.Caller, r.req.Party, r.req.MaxPlayers,
+			r.req.Address})
 		longest = max(longest, r.req.WaitFor)
 	}
 	outlooks, err := s.putWaiting(ctx, region, DemandMatchmake, longest, waiting)
 	if err != nil {
-		s.cfg.Log.LogAttrs(ctx, slog.LevelWarn, "demand for servers was not recorded", slog.String("region", region), slog.Any("error", err))
+		s.cfg.Log.LogAttrs(ctx, slog.LevelWarn, "demand for servers was not recorded", slog.String("region", region),
+			slog.Any("error", err))
 		return
 	}
 	for _, r := range requests {

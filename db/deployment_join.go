@@ -34,7 +34,8 @@ const maxBoots = 5
 // completeRegistration checks that a registration stays within its app version, and returns it with the values that the
 // deployment decides. It locks nothing: the columns that it reads do not change once a server has started.
 func completeRegistration(ctx context.Context, q *query.Queries, r Registration) (Registration, error) {
-	d, err := q.DeploymentOf(ctx, query.DeploymentOfParams{Region: r.Joining.Region, ID: r.Joining.ID, ProviderRef: orNull(r.ProviderRef)})
+	d, err := q.DeploymentOf(ctx, query.DeploymentOfParams{Region: r.Joining.Region, ID: r.Joining.ID,
+		ProviderRef: orNull(r.ProviderRef)})
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 		return r, provision.DeploymentOver(r.Joining.ID)
@@ -70,7 +71,8 @@ func allowRegistration(d query.DeploymentOfRow, r Registration) error {
 	case r.ProviderRef != "" && d.RefTaken:
 		return outside("provider_ref", "another deployment has this server")
 	case r.ProviderRef != "" && d.Ref != "" && d.Ref != r.ProviderRef:
-		return fault.New(fault.Gone, "deployment_over", "deployment %s has another server than provider_ref: stop, do not register again", r.Joining.ID)
+		return fault.New(fault.Gone, "deployment_over",
+			"deployment %s has another server than provider_ref: stop, do not register again", r.Joining.ID)
 	}
 	for _, mode := range r.Modes {
 		if !slices.Contains(d.Modes, mode) {
@@ -78,7 +80,8 @@ func allowRegistration(d query.DeploymentOfRow, r Registration) error {
 		}
 	}
 	if d.DialledByRegistration && r.Endpoint != "" && !endpoint.IsDialableAddress(r.Endpoint) {
-		err := fault.New(fault.Invalid, "invalid_request", "must be an IP address and a port, such as 203.0.113.7:7777: netcode connect tokens hold no host names")
+		err := fault.New(fault.Invalid, "invalid_request",
+			"must be an IP address and a port, such as 203.0.113.7:7777: netcode connect tokens hold no host names")
 		err.Field = "endpoint"
 		return err
 	}
@@ -86,7 +89,8 @@ func allowRegistration(d query.DeploymentOfRow, r Registration) error {
 }
 
 func outside(field, format string, args ...any) error {
-	return fault.New(fault.Forbidden, "outside_deployment", "the deployment may not register this %s: %s", field, fmt.Sprintf(format, args...))
+	return fault.New(fault.Forbidden, "outside_deployment", "the deployment may not register this %s: %s", field,
+		fmt.Sprintf(format, args...))
 }
 
 // digestHex is the length of a SHA-256 in hex.
@@ -113,8 +117,9 @@ func normalDigest(text string) (string, error) {
 func joinDeployment(ctx context.Context, q *query.Queries, r Registration, incarnation uuid.UUID) (*Deployed, error) {
 	region, id := r.Joining.Region, r.Joining.ID
 	d, err := q.JoinDeployment(ctx, query.JoinDeploymentParams{
-		Region: region, ID: id, Incarnation: &incarnation, BootID: orNull(r.BootID), CertDigest: orNull(r.CertDigest), ProviderRef: orNull(r.ProviderRef),
-		TokensBy: &r.Joining.TokenBy, MaxBoots: maxBoots,
+		Region: region, ID: id, Incarnation: &incarnation, BootID: orNull(r.BootID), CertDigest: orNull(r.CertDigest),
+		ProviderRef: orNull(r.ProviderRef),
+		TokensBy:    &r.Joining.TokenBy, MaxBoots: maxBoots,
 	})
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
@@ -126,7 +131,8 @@ func joinDeployment(ctx context.Context, q *query.Queries, r Registration, incar
 	case "failed":
 		return &Deployed{failed: true}, endInstance(ctx, q, region, r.InstanceID, provision.ReasonTooManyBoots)
 	case "draining":
-		err = q.ShowInstance(ctx, query.ShowInstanceParams{Region: region, ID: r.InstanceID, Status: "draining", Endpoint: r.Endpoint})
+		err = q.ShowInstance(ctx, query.ShowInstanceParams{Region: region, ID: r.InstanceID, Status: "draining",
+			Endpoint: r.Endpoint})
 	case "starting", "ready":
 		_, err = provision.MakeReady(ctx, q, region, id)
 	}

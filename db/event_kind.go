@@ -20,6 +20,7 @@ var EventKinds = []string{
 	"pool.applied", "pool.scaled", "pool.paused", "pool.resumed",
 	"pools.limited",
 	"pool.rolled", "pool.deleted",
-	"deployment.wanted", "deployment.failed", "deployment.stopped", "deployment.fell_back", "deployment.refused", "deployment.ended",
+	"deployment.wanted", "deployment.failed", "deployment.stopped", "deployment.fell_back", "deployment.refused",
+	"deployment.ended",
 	"deployment.orphan_stopped",
 }

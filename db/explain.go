@@ -50,7 +50,8 @@ func (s *Store) ExplainMatch(ctx context.Context, universe string, id uuid.UUID)
 		m, err = s.currentMatch(ctx, universe, id)
 	}
 	if errors.Is(err, pgx.ErrNoRows) {
-		return m, fault.New(fault.NotFound, "match_unknown", "match %s is not known: matches are remembered for DIRECTOR_MATCH_HISTORY after they were committed", id)
+		return m, fault.New(fault.NotFound, "match_unknown",
+			"match %s is not known: matches are remembered for DIRECTOR_MATCH_HISTORY after they were committed", id)
 	}
 	if err != nil {
 		return m, classify(err)
@@ -66,8 +67,10 @@ func (s *Store) ExplainMatch(ctx context.Context, universe string, id uuid.UUID)
 func (s *Store) rememberedMatch(ctx context.Context, universe string, id uuid.UUID) (KnownMatch, error) {
 	r, err := s.q.RememberedMatch(ctx, query.RememberedMatchParams{Universe: universe, ID: id})
 	m := KnownMatch{
-		ID: id, State: "ended", Profile: r.Profile, Version: int(r.Version), Seed: uint64(r.Seed), DecidedAt: r.DecidedAt, CommittedAt: &r.CommittedAt,
-		Joined: r.Joined, Mode: r.Mode, Region: r.GameRegion, Host: r.Host, Why: r.Why, Tickets: unknownOutcomes(r.Tickets),
+		ID: id, State: "ended", Profile: r.Profile, Version: int(r.Version), Seed: uint64(r.Seed),
+		DecidedAt: r.DecidedAt, CommittedAt: &r.CommittedAt,
+		Joined: r.Joined, Mode: r.Mode, Region: r.GameRegion, Host: r.Host, Why: r.Why,
+		Tickets: unknownOutcomes(r.Tickets),
 	}
 	if r.Playing {
 		m.State = "playing"
@@ -84,7 +87,8 @@ func (s *Store) currentMatch(ctx context.Context, universe string, id uuid.UUID)
 		return KnownMatch{}, err
 	}
 	m := KnownMatch{
-		ID: id, State: r.State, Profile: r.Profile, Version: int(r.Version), DecidedAt: r.DecidedAt, Deadline: r.Deadline, Mode: r.Mode, Host: r.Host,
+		ID: id, State: r.State, Profile: r.Profile, Version: int(r.Version), DecidedAt: r.DecidedAt,
+		Deadline: r.Deadline, Mode: r.Mode, Host: r.Host,
 		Tickets: unknownOutcomes(r.Tickets),
 	}
 	if r.SessionID != nil {
@@ -107,7 +111,8 @@ func unknownOutcomes(ids []string) []TicketOutcome {
 }
 
 // TicketOutcomes returns the latest states of tickets since a moment, in the order of the ids. Errors: Unavailable.
-func (s *Store) TicketOutcomes(ctx context.Context, universe string, ids []string, since time.Time) ([]TicketOutcome, error) {
+func (s *Store) TicketOutcomes(ctx context.Context, universe string, ids []string,
+	since time.Time) ([]TicketOutcome, error) {
 	rows, err := s.q.TicketOutcomes(ctx, query.TicketOutcomesParams{Universe: universe, Ids: ids, Since: since})
 	if err != nil {
 		return nil, classify(err)
@@ -152,7 +157,9 @@ func (s *Store) HeldSeats(ctx context.Context, regions, subs []string, created t
 // that pages through the whole queue delays no others. Errors: TooMany, Unavailable.
 func (s *Store) ReadCandidates(ctx context.Context, universe, after string) (page []Candidate, full bool, err error) {
 	err = s.read(ctx, func(ctx context.Context, q *query.Queries) error {
-		rows, err := q.CandidatesAfter(ctx, query.CandidatesAfterParams{Region: universe, After: after, PendingFor: s.cfg.Timing.PendingFor, Page: queuePage})
+		rows, err := q.CandidatesAfter(ctx,
+			query.CandidatesAfterParams{Region: universe, After: after, PendingFor: s.cfg.Timing.PendingFor,
+				Page: queuePage})
 		for _, r := range rows {
 			page = append(page, candidate(query.CandidatesSinceRow(r)))
 		}

@@ -30,7 +30,8 @@ func (p SettledPoint) Includes(tx uint64) bool {
 // a statement returns, not counting further rows of its last transaction, and tx returns the transaction of a row. The
 // results are the rows of the page, the point after them, and whether another page has rows from before the beginning
 // of this reading.
-func advance[R any](since SettledPoint, now query.CurrentSnapshotRow, late, newer []R, size int, tx func(R) uint64) (rows []R, next SettledPoint, more bool) {
+func advance[R any](since SettledPoint, now query.CurrentSnapshotRow, late, newer []R, size int,
+	tx func(R) uint64) (rows []R, next SettledPoint, more bool) {
 	target := since.target
 	if target == "" {
 		target = now.Snapshot
@@ -42,7 +43,8 @@ func advance[R any](since SettledPoint, now query.CurrentSnapshotRow, late, newe
 		more = len(newer) >= size && tx(newer[len(newer)-1]) < snapshotEnd(target)
 	}
 	if more {
-		return rows, SettledPoint{server: now.Server, read: since.read, target: target, afterTx: tx(rows[len(rows)-1])}, true
+		return rows, SettledPoint{server: now.Server, read: since.read, target: target,
+			afterTx: tx(rows[len(rows)-1])}, true
 	}
 	return rows, SettledPoint{server: now.Server, read: target}, false
 }

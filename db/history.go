@@ -11,7 +11,8 @@ import (
 
 // historyTables are partitioned by day.
 var historyTables = []string{
-	"session_history", "seat_history", "events", "ticket_events", "match_history", "ticket_history", "deployment_history", "player_refusals",
+	"session_history", "seat_history", "events", "ticket_events", "match_history", "ticket_history",
+	"deployment_history", "player_refusals",
 }
 
 // historyPruneBatch is how many rows of a default partition one statement deletes, which takes about 50 ms.
@@ -75,7 +76,8 @@ func (s *Store) turnTable(ctx context.Context, table string, ahead int, keep tim
 // repairDefault replaces a default partition that has rows.
 func (s *Store) repairDefault(ctx context.Context, table string, keep time.Duration, turn *HistoryTurn) error {
 	err := addUp(&turn.Pruned, historyPruneBatch, func() (int32, error) {
-		return s.q.PruneDefaultPartition(ctx, query.PruneDefaultPartitionParams{HistoryTable: table, Keep: keep, Batch: historyPruneBatch})
+		return s.q.PruneDefaultPartition(ctx,
+			query.PruneDefaultPartitionParams{HistoryTable: table, Keep: keep, Batch: historyPruneBatch})
 	})
 	if err != nil {
 		return err

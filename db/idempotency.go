@@ -24,7 +24,10 @@ func answersOf(calls []*placeCall) (arg query.StoredAnswersParams) {
 // replay answers requests whose idempotency key has a stored answer.
 func replay(requests []*request, stored []query.StoredAnswersRow) error {
 	for _, r := range requests {
-		i := slices.IndexFunc(stored, func(a query.StoredAnswersRow) bool { return a.Caller == r.req.Caller && a.Key == r.req.IdempotencyKey })
+		i := slices.IndexFunc(stored, func(a query.StoredAnswersRow) bool {
+			return a.Caller == r.req.Caller &&
+				a.Key == r.req.IdempotencyKey
+		})
 		switch {
 		case i < 0:
 		case !bytes.Equal(stored[i].RequestHash, r.req.RequestHash):

@@ -54,11 +54,13 @@ func (d directory) liveRegion(ref InstanceRef) (region string, err error) {
 }
 
 func instanceUnknown(ref InstanceRef) error {
-	return fault.New(fault.NotFound, "instance_unknown", "instance %q is unknown or its lease has expired: register again", ref.InstanceID)
+	return fault.New(fault.NotFound, "instance_unknown",
+		"instance %q is unknown or its lease has expired: register again", ref.InstanceID)
 }
 
 func superseded(ref InstanceRef) error {
-	return fault.New(fault.Superseded, "superseded", "a newer incarnation of instance %q is registered: stop, do not register again", ref.InstanceID)
+	return fault.New(fault.Superseded, "superseded",
+		"a newer incarnation of instance %q is registered: stop, do not register again", ref.InstanceID)
 }
 
 // onLive runs fn in a transaction that has locked the row of a live instance.
@@ -89,7 +91,8 @@ func (s *Store) onLive(ctx context.Context, ref InstanceRef, fn func(q *query.Qu
 // Unavailable.
 func (s *Store) Deregister(ctx context.Context, ref InstanceRef) error {
 	return s.onLive(ctx, ref, func(q *query.Queries, region string) error {
-		if err := q.NoteDeregistered(ctx, query.NoteDeregisteredParams{Region: region, ID: ref.InstanceID}); err != nil {
+		if err := q.NoteDeregistered(ctx,
+			query.NoteDeregisteredParams{Region: region, ID: ref.InstanceID}); err != nil {
 			return err
 		}
 		return endInstance(ctx, q, region, ref.InstanceID, provision.ReasonDeregistered)
@@ -111,7 +114,8 @@ func (s *Store) SetDrain(ctx context.Context, ref InstanceRef, drain bool) (stat
 			return err
 		}
 		if done.Changed {
-			if err := q.RefreshShares(ctx, query.RefreshSharesParams{Region: region, InstanceIds: []string{ref.InstanceID}}); err != nil {
+			if err := q.RefreshShares(ctx,
+				query.RefreshSharesParams{Region: region, InstanceIds: []string{ref.InstanceID}}); err != nil {
 				return err
 			}
 		}

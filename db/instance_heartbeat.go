@@ -36,7 +36,8 @@ func (s *Store) Heartbeat(ctx context.Context, ref InstanceRef, load *float64) (
 func (s *Store) heartbeatBatch(ctx context.Context, _ string, calls []*heartbeatCall) error {
 	// In the order of their ids, so that two replicas never deadlock. Of two heartbeats of one instance, the second
 	// stays for the next batch.
-	calls = slices.SortedStableFunc(slices.Values(calls), func(a, b *heartbeatCall) int { return cmp.Compare(a.Req.ref.InstanceID, b.Req.ref.InstanceID) })
+	calls = slices.SortedStableFunc(slices.Values(calls),
+		func(a, b *heartbeatCall) int { return cmp.Compare(a.Req.ref.InstanceID, b.Req.ref.InstanceID) })
 	seen := make(map[string]bool, len(calls))
 	var p query.HeartbeatsParams
 	var decided, refused []*heartbeatCall

@@ -96,9 +96,11 @@ func registerInstance(ctx context.Context, q *query.Queries, r Registration) (Re
 
 // chooseIncarnation decides whether the registration continues an incarnation, and ends the previous one if not. It
 // returns the instance as it was if the registration continues it, and nil otherwise.
-func chooseIncarnation(ctx context.Context, q *query.Queries, r Registration) (uuid.UUID, *query.LockInstanceRow, error) {
+func chooseIncarnation(ctx context.Context, q *query.Queries,
+	r Registration) (uuid.UUID, *query.LockInstanceRow, error) {
 	fresh := uuid.New()
-	known, err := q.LockInstanceID(ctx, query.LockInstanceIDParams{InstanceID: r.InstanceID, Region: r.Region, Incarnation: fresh})
+	known, err := q.LockInstanceID(ctx, query.LockInstanceIDParams{InstanceID: r.InstanceID, Region: r.Region,
+		Incarnation: fresh})
 	if err != nil || known.IsNew {
 		return fresh, nil, err
 	}
@@ -125,11 +127,13 @@ func chooseIncarnation(ctx context.Context, q *query.Queries, r Registration) (u
 }
 
 func pointDirectory(ctx context.Context, q *query.Queries, r Registration, incarnation uuid.UUID) error {
-	return q.PointDirectory(ctx, query.PointDirectoryParams{InstanceID: r.InstanceID, Region: r.Region, Incarnation: incarnation})
+	return q.PointDirectory(ctx, query.PointDirectoryParams{InstanceID: r.InstanceID, Region: r.Region,
+		Incarnation: incarnation})
 }
 
 func continues(old query.LockInstanceRow, r Registration) bool {
-	return old.Status != "gone" && old.Alive && (r.BootID == "" || sameBoot(old, r)) && (r.Joining != nil || old.Endpoint == r.Endpoint)
+	return old.Status != "gone" && old.Alive && (r.BootID == "" || sameBoot(old, r)) &&
+		(r.Joining != nil || old.Endpoint == r.Endpoint)
 }
 
 func sameBoot(old query.LockInstanceRow, r Registration) bool {
@@ -145,7 +149,8 @@ func fence(r Registration, current uuid.UUID, own, same bool) error {
 	case r.Replaces == nil || *r.Replaces == current || own && same:
 		return nil
 	case own || *r.Replaces == uuid.Nil:
-		err := fault.New(fault.Conflict, "instance_taken", "instance %q is registered already: to take its place, name its incarnation in replaces", r.InstanceID)
+		err := fault.New(fault.Conflict, "instance_taken",
+			"instance %q is registered already: to take its place, name its incarnation in replaces", r.InstanceID)
 		err.Incarnation = current.String()
 		return err
 	}
@@ -167,12 +172,14 @@ func putRegistration(ctx context.Context, q *query.Queries, r Registration, inca
 	if err := q.PutInstance(ctx, query.PutInstanceParams{
 		Region: r.Region, ID: r.InstanceID, Incarnation: incarnation, BootID: orNull(r.BootID), Endpoint: r.Endpoint,
 		Modes: r.Modes, Labels: r.Labels, Version: orNull(r.Version), CertDigest: orNull(r.CertDigest),
-		Capacity: int32(r.Capacity), MaxSessions: toInt32(r.MaxSessions), ReportsSeats: r.ReportsSeats, CreatesRooms: r.CreatesRooms,
+		Capacity: int32(r.Capacity), MaxSessions: toInt32(r.MaxSessions), ReportsSeats: r.ReportsSeats,
+		CreatesRooms: r.CreatesRooms,
 		DeploymentID: deployment, Status: status,
 	}); err != nil {
 		return err
 	}
-	if err := q.PutLease(ctx, query.PutLeaseParams{Region: r.Region, InstanceID: r.InstanceID, Incarnation: incarnation, Load: load}); err != nil {
+	if err := q.PutLease(ctx, query.PutLeaseParams{Region: r.Region, InstanceID: r.InstanceID, Incarnation: incarnation,
+		Load: load}); err != nil {
 		return err
 	}
 	return q.PutModes(ctx, query.PutModesParams{Region: r.Region, InstanceID: r.InstanceID, Modes: r.Modes, Load: load})
@@ -180,18 +187,21 @@ func putRegistration(ctx context.Context, q *query.Queries, r Registration, inca
 
 // logRegistration writes the events of a registration: a new incarnation, and a drain that an operator keeps. A
 // registration that was repeated continues an incarnation, and writes none that was written before.
-func logRegistration(ctx context.Context, q *query.Queries, r Registration, incarnation uuid.UUID, continued *query.LockInstanceRow) error {
+func logRegistration(ctx context.Context, q *query.Queries, r Registration, incarnation uuid.UUID,
+	continued *query.LockInstanceRow) error {
 	if continued != nil && continued.Status == "draining" {
 		return nil
 	}
 	if continued != nil { // its labels may have changed to those of a drain
 		return q.LogKeptDrain(ctx, query.LogKeptDrainParams{Region: r.Region, InstanceID: r.InstanceID})
 	}
-	detail, err := json.Marshal(map[string]any{"endpoint": r.Endpoint, "incarnation": incarnation, "capacity": r.Capacity})
+	detail, err := json.Marshal(map[string]any{"endpoint": r.Endpoint, "incarnation": incarnation,
+		"capacity": r.Capacity})
 	if err != nil {
 		return err
 	}
-	if err := q.LogInstance(ctx, query.LogInstanceParams{Region: r.Region, Kind: "instance.registered", InstanceID: &r.InstanceID, Detail: detail}); err != nil {
+	if err := q.LogInstance(ctx, query.LogInstanceParams{Region: r.Region, Kind: "instance.registered",
+		InstanceID: &r.InstanceID, Detail: detail}); err != nil {
 		return err
 	}
 	return q.LogKeptDrain(ctx, query.LogKeptDrainParams{Region: r.Region, InstanceID: r.InstanceID})

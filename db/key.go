@@ -63,8 +63,10 @@ func (s *Store) Keys(ctx context.Context) ([]SigningKey, time.Time, error) {
 
 func signingKeyOf(r query.PublishedKeysRow) SigningKey {
 	return SigningKey{
-		KeyMaterial: KeyMaterial{KID: r.Kid, Alg: r.Alg, PublicJWK: r.PublicJwk, Sealed: r.SealedPrivate, SealedBy: r.SealedBy},
-		PublishAt:   r.PublishAt, SignFrom: r.SignFrom, SignUntil: r.SignUntil, VerifyUntil: r.VerifyUntil, Lead: r.Lead, Overlap: r.Overlap,
+		KeyMaterial: KeyMaterial{KID: r.Kid, Alg: r.Alg, PublicJWK: r.PublicJwk, Sealed: r.SealedPrivate,
+			SealedBy: r.SealedBy},
+		PublishAt: r.PublishAt, SignFrom: r.SignFrom, SignUntil: r.SignUntil, VerifyUntil: r.VerifyUntil,
+		Lead: r.Lead, Overlap: r.Overlap,
 	}
 }
 
@@ -75,7 +77,8 @@ type MintFunc func(published []SigningKey) (KeyMaterial, error)
 // a lock, makes the key outside any transaction, and checks again under the lock, so that of any number of callers one
 // stores its key. force brings the next key's turn forward to when verifiers know the key. RotateKeys returns the keys
 // it made. Errors: mint's, Unavailable.
-func (s *Store) RotateKeys(ctx context.Context, policy KeyPolicy, force bool, mint MintFunc) (made []SigningKey, err error) {
+func (s *Store) RotateKeys(ctx context.Context, policy KeyPolicy, force bool,
+	mint MintFunc) (made []SigningKey, err error) {
 	return s.rotateKeys(ctx, rotation{policy, "director"}, force, mint)
 }
 
@@ -114,7 +117,8 @@ func (s *Store) rotateKeys(ctx context.Context, r rotation, force bool, mint Min
 }
 
 // takeTurn stores the material as the key that is due; it does nothing when none is due any more.
-func (s *Store) takeTurn(ctx context.Context, by rotation, force bool, material KeyMaterial) (made *SigningKey, err error) {
+func (s *Store) takeTurn(ctx context.Context, by rotation, force bool,
+	material KeyMaterial) (made *SigningKey, err error) {
 	err = s.inTx(ctx, func(q *query.Queries) error {
 		if err := q.LockKeys(ctx); err != nil {
 			return err
@@ -214,7 +218,8 @@ func insertTurn(ctx context.Context, q *query.Queries, keys []SigningKey, turn S
 
 // advanceNextKey ends the signing key's turn as soon as the next key may sign. Without a next key it does nothing:
 // RotateKeys is about to make one.
-func advanceNextKey(ctx context.Context, q *query.Queries, keys []SigningKey, now time.Time, by rotation) ([]SigningKey, error) {
+func advanceNextKey(ctx context.Context, q *query.Queries, keys []SigningKey, now time.Time,
+	by rotation) ([]SigningKey, error) {
 	signing, next := signingTurn(keys, now), lastTurn(keys)
 	if signing == nil || !now.Before(next.SignFrom) {
 		return keys, nil
@@ -234,7 +239,8 @@ func advanceNextKey(ctx context.Context, q *query.Queries, keys []SigningKey, no
 }
 
 func setTurn(ctx context.Context, q *query.Queries, k SigningKey, from, until time.Time, overlap time.Duration) error {
-	return q.SetSigningTimes(ctx, query.SetSigningTimesParams{Kid: k.KID, SignFrom: from, SignUntil: until, Overlap: overlap})
+	return q.SetSigningTimes(ctx, query.SetSigningTimesParams{Kid: k.KID, SignFrom: from, SignUntil: until,
+		Overlap: overlap})
 }
 
 func logKey(ctx context.Context, q *query.Queries, kind, kid, actor string) error {

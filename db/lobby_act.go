@@ -90,7 +90,8 @@ func (s *Store) reportLobbyPanic(ctx context.Context, err error) {
 	if !ok {
 		return
 	}
-	s.cfg.Log.LogAttrs(ctx, slog.LevelError, "an action in a room panicked: its caller gets an internal error", p.Attrs()...)
+	s.cfg.Log.LogAttrs(ctx, slog.LevelError, "an action in a room panicked: its caller gets an internal error",
+		p.Attrs()...)
 	if s.cfg.Observer != nil {
 		s.cfg.Observer.Panic("lobby")
 	}

@@ -43,7 +43,8 @@ func (s *Store) ListLobbies(ctx context.Context, q LobbyQuery) (page LobbyPage, 
 		limit = maxLobbyPage
 	}
 	p := query.ListLobbiesParams{
-		Region: q.Region, Project: q.Project, After: q.AfterRoom, OfType: q.Type, Page: int32(limit), MostSeen: int32(limit * lobbiesSeen),
+		Region: q.Region, Project: q.Project, After: q.AfterRoom, OfType: q.Type, Page: int32(limit),
+		MostSeen: int32(limit * lobbiesSeen),
 	}
 	err = s.read(ctx, func(ctx context.Context, q *query.Queries) error {
 		rows, err := q.ListLobbies(ctx, p)

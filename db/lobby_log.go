@@ -85,5 +85,6 @@ func decodeLobbyLog(r query.LobbyLogRow) (LobbyRow, error) {
 	if err := json.Unmarshal([]byte(r.Body), &body); err != nil {
 		return LobbyRow{}, fmt.Errorf("row %d of the log of room %s: %w", r.Pos, r.Lobby, err)
 	}
-	return LobbyRow{Lobby: r.Lobby, Pos: r.Pos, WrittenAt: r.At, Seq: body.Seq, Patch: body.Patch, Entries: body.Entries}, nil
+	return LobbyRow{Lobby: r.Lobby, Pos: r.Pos, WrittenAt: r.At, Seq: body.Seq, Patch: body.Patch,
+		Entries: body.Entries}, nil
 }

@@ -36,7 +36,8 @@ func (s *Store) TellLobbies(ctx context.Context, region string, batch int) (told
 }
 
 // tell runs the actions by which rooms hear the outcomes of their tickets.
-func (s *Store) tell(ctx context.Context, q *query.Queries, region string, outcomes []query.LobbyOutcomesRow, further []string) (*lobbyTurn, error) {
+func (s *Store) tell(ctx context.Context, q *query.Queries, region string, outcomes []query.LobbyOutcomesRow,
+	further []string) (*lobbyTurn, error) {
 	forget := query.ForgetOutcomesParams{Region: region}
 	var all []uuid.UUID
 	for _, o := range outcomes {
@@ -50,7 +51,9 @@ func (s *Store) tell(ctx context.Context, q *query.Queries, region string, outco
 	var steps []lobbyStep
 	for _, o := range outcomes {
 		if !slices.Contains(before, o.Lobby) && o.LobbyID != "" {
-			steps = append(steps, lobbyStep{Lobby: o.Lobby, LobbyAction: LobbyAction{Region: region, Project: o.Project, Room: o.LobbyID, Act: lobbyActionOf(o, s.cfg.Rooms)}})
+			steps = append(steps, lobbyStep{Lobby: o.Lobby,
+				LobbyAction: LobbyAction{Region: region, Project: o.Project, Room: o.LobbyID,
+					Act: lobbyActionOf(o, s.cfg.Rooms)}})
 		}
 	}
 	var turn *lobbyTurn
@@ -85,14 +88,16 @@ func (s *Store) EndMatchRooms(ctx context.Context, region string, batch int) (n 
 	err = lockingSessions(func(further []string) error {
 		return s.inBulkTxWithRetries(ctx, func(q *query.Queries) error {
 			turn = nil
-			ended, err := q.RoomsOfEndedSessions(ctx, query.RoomsOfEndedSessionsParams{Region: region, Batch: int32(batch)})
+			ended, err := q.RoomsOfEndedSessions(ctx,
+				query.RoomsOfEndedSessionsParams{Region: region, Batch: int32(batch)})
 			if n = len(ended); err != nil || n == 0 {
 				return err
 			}
 			forget := query.ForgetSessionOfRoomsParams{Region: region}
 			steps := make([]lobbyStep, n)
 			for i, r := range ended {
-				steps[i] = lobbyStep{Lobby: r.Uid, LobbyAction: LobbyAction{Region: region, Project: r.Project, Room: r.ID, Act: s.cfg.Rooms.Ended()}}
+				steps[i] = lobbyStep{Lobby: r.Uid,
+					LobbyAction: LobbyAction{Region: region, Project: r.Project, Room: r.ID, Act: s.cfg.Rooms.Ended()}}
 				forget.Uids = append(forget.Uids, r.Uid)
 			}
 			if turn, err = s.actIn(ctx, q, region, steps, further); err != nil {

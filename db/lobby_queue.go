@@ -54,7 +54,8 @@ func (s *Store) queueLobby(ctx context.Context, q *query.Queries, region string,
 
 // readLobbies reads what rooms and their members wait for, and returns the wish of each change: nil for one without, or
 // that is refused.
-func (t *waits) readLobbies(ctx context.Context, changes []lobbyQueueChange, refused *query.RefuseLobbyParams) ([]*wish, error) {
+func (t *waits) readLobbies(ctx context.Context, changes []lobbyQueueChange,
+	refused *query.RefuseLobbyParams) ([]*wish, error) {
 	wishes := make([]*wish, len(changes))
 	var wanted []*wish
 	for i, c := range changes {

@@ -43,7 +43,8 @@ type LobbySnapshot struct {
 // for more than MaxLobbySnapshots rooms; Unavailable.
 func (s *Store) LobbySnapshots(ctx context.Context, region string, lobbies []uuid.UUID) ([]LobbySnapshot, error) {
 	if len(lobbies) > MaxLobbySnapshots {
-		return nil, &fault.Error{Kind: fault.Invalid, Code: CodeValidation, Field: "lobbies", Detail: "too many rooms at once"}
+		return nil, &fault.Error{Kind: fault.Invalid, Code: CodeValidation, Field: "lobbies",
+			Detail: "too many rooms at once"}
 	}
 	rows, err := s.q.LobbySnapshots(ctx, query.LobbySnapshotsParams{Region: region, Uids: lobbies})
 	if err != nil {
@@ -60,9 +61,11 @@ func (s *Store) LobbySnapshots(ctx context.Context, region string, lobbies []uui
 
 func lobbySnapshotOf(r query.LobbySnapshotsRow) (LobbySnapshot, error) {
 	state, err := lobby.ParseState(r.State)
-	out := LobbySnapshot{r.Uid, lobby.Snapshot{Project: r.Project, ID: r.ID, Type: r.Type, Pos: r.Pos, Seq: r.Seq, State: state}}
+	out := LobbySnapshot{r.Uid, lobby.Snapshot{Project: r.Project, ID: r.ID, Type: r.Type, Pos: r.Pos, Seq: r.Seq,
+		State: state}}
 	for i, session := range r.Sessions {
-		out.Members = append(out.Members, lobby.Member{Session: session, Player: r.Players[i], Order: r.Orders[i], Away: r.Away[i]})
+		out.Members = append(out.Members,
+			lobby.Member{Session: session, Player: r.Players[i], Order: r.Orders[i], Away: r.Away[i]})
 	}
 	return out, err
 }

@@ -36,7 +36,8 @@ func newLobby(project, id string) *lobbyRoom {
 func readLobby(row query.LockLobbiesRow) (*lobbyRoom, error) {
 	state, err := lobby.ParseState(row.State)
 	room := lobby.Room{
-		Project: row.Project, ID: row.ID, Type: row.Type, State: state, Seq: row.Seq, MaxMembers: int(row.MaxMembers), Grace: row.Grace,
+		Project: row.Project, ID: row.ID, Type: row.Type, State: state, Seq: row.Seq, MaxMembers: int(row.MaxMembers),
+		Grace:   row.Grace,
 		Private: row.Private, IsLocked: row.Locked, Participants: row.Participants, Joins: row.Joins,
 	}
 	return &lobbyRoom{uid: row.Uid, pos: row.Pos, roomBefore: room, now: room}, err
@@ -87,7 +88,8 @@ func (r *lobbyRoom) finish(at time.Time) {
 	if len(patch) == 0 && len(r.now.Entries) == 0 {
 		return
 	}
-	r.row = &LobbyRow{Lobby: r.uid, Pos: r.pos + 1, WrittenAt: at, Patch: patch, Entries: r.now.Entries, Members: r.now.Members}
+	r.row = &LobbyRow{Lobby: r.uid, Pos: r.pos + 1, WrittenAt: at, Patch: patch, Entries: r.now.Entries,
+		Members: r.now.Members}
 	if len(patch) > 0 {
 		r.now.Seq++
 		r.row.Seq = r.now.Seq
@@ -104,7 +106,8 @@ func (r *lobbyRoom) dismiss() {
 
 // changed reports whether the room's own row must be written.
 func (r *lobbyRoom) changed() bool {
-	return r.row != nil || r.joined() || r.now.Private != r.roomBefore.Private || r.now.IsLocked != r.roomBefore.IsLocked || r.now.MaxMembers != r.roomBefore.MaxMembers
+	return r.row != nil || r.joined() || r.now.Private != r.roomBefore.Private ||
+		r.now.IsLocked != r.roomBefore.IsLocked || r.now.MaxMembers != r.roomBefore.MaxMembers
 }
 
 // joined reports whether members or invitations have changed.
@@ -125,7 +128,8 @@ func (r *lobbyRoom) lastPos() int64 {
 func (r *lobbyRoom) complete(a *LobbyAnswer) {
 	if r.shared == nil {
 		r.shared = &lobby.Snapshot{
-			Project: r.now.Project, ID: r.now.ID, Type: r.now.Type, Pos: r.lastPos(), Seq: r.now.Seq, State: r.now.State, Members: r.now.Members,
+			Project: r.now.Project, ID: r.now.ID, Type: r.now.Type, Pos: r.lastPos(), Seq: r.now.Seq,
+			State: r.now.State, Members: r.now.Members,
 		}
 	}
 	a.Lobby, a.Room, a.Row, a.Closed, a.Previous = r.uid, r.shared, r.row, r.ends, r.pos

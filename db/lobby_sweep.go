@@ -39,8 +39,10 @@ func closeLobbies(ctx context.Context, q *query.Queries, region string, due []uu
 	if err != nil {
 		return 0, err
 	}
-	deferRows(q.Deferred(), len(closed), (*query.Queries).DeleteMembersOfLobbies, query.DeleteMembersOfLobbiesParams{Region: region, Uids: closed})
-	deferRows(q.Deferred(), len(due)-len(closed), (*query.Queries).KeepLobbies, query.KeepLobbiesParams{Region: region, Uids: due})
+	deferRows(q.Deferred(), len(closed), (*query.Queries).DeleteMembersOfLobbies,
+		query.DeleteMembersOfLobbiesParams{Region: region, Uids: closed})
+	deferRows(q.Deferred(), len(due)-len(closed), (*query.Queries).KeepLobbies,
+		query.KeepLobbiesParams{Region: region, Uids: due})
 	return len(closed), nil
 }
 
@@ -49,11 +51,13 @@ func closeLobbies(ctx context.Context, q *query.Queries, region string, due []uu
 // then closes after its grace. Errors: Unavailable.
 func (s *Store) DropExpiredInvitations(ctx context.Context, region string, batch int) (n int, err error) {
 	err = s.inTx(ctx, func(q *query.Queries) error {
-		uids, err := q.LobbiesWithExpiredInvitations(ctx, query.LobbiesWithExpiredInvitationsParams{Region: region, Most: int32(batch)})
+		uids, err := q.LobbiesWithExpiredInvitations(ctx,
+			query.LobbiesWithExpiredInvitationsParams{Region: region, Most: int32(batch)})
 		if n = len(uids); err != nil || n == 0 {
 			return err
 		}
-		query.QueueExec(q.Deferred(), (*query.Queries).DeleteExpiredInvitations, query.DeleteExpiredInvitationsParams{Region: region, Uids: uids})
+		query.QueueExec(q.Deferred(), (*query.Queries).DeleteExpiredInvitations,
+			query.DeleteExpiredInvitationsParams{Region: region, Uids: uids})
 		query.QueueExec(q.Deferred(), (*query.Queries).StartGrace, query.StartGraceParams{Region: region, Uids: uids})
 		return nil
 	})
@@ -72,7 +76,8 @@ const lobbyLogKept = time.Minute
 // without it would read all deleted rows again, which takes longer and longer while an old snapshot keeps vacuum from
 // removing them. Errors: Unavailable.
 func (s *Store) PruneLobbyLog(ctx context.Context, region string, since time.Time, batch int) (int, time.Time, error) {
-	row, err := s.q.PruneLobbyLog(ctx, query.PruneLobbyLogParams{Region: region, Since: since, Keep: lobbyLogKept, Most: int32(batch)})
+	row, err := s.q.PruneLobbyLog(ctx, query.PruneLobbyLogParams{Region: region, Since: since, Keep: lobbyLogKept,
+		Most: int32(batch)})
 	if err != nil {
 		return 0, since, classify(err)
 	}

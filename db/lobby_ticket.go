@@ -46,7 +46,8 @@ func (s *Store) LobbyPlayers(ctx context.Context, project, room, caller string) 
 // request returns the ticket that is there. Errors: those of [Store.CreatePlayerTicket]; NotFound, "lobby_unknown";
 // Forbidden, "not_owner"; Conflict, "party_changed" where the members are not the Party, "lobby_not_ready" where a
 // member is away or not ready.
-func (s *Store) CreateLobbyTicket(ctx context.Context, universe string, r LobbyTicketRequest) (PlayerTicketAnswer, error) {
+func (s *Store) CreateLobbyTicket(ctx context.Context, universe string,
+	r LobbyTicketRequest) (PlayerTicketAnswer, error) {
 	region, err := s.ProjectRegion(ctx, r.Project)
 	switch {
 	case fault.Is(err, fault.NotFound):
@@ -78,13 +79,16 @@ func (s *Store) CreateLobbyTicket(ctx context.Context, universe string, r LobbyT
 }
 
 // askIn queues the members of a room with a ticket.
-func (s *Store) askIn(ctx context.Context, q *query.Queries, region string, r LobbyTicketRequest, asked *askedTicket, further []string) (*lobbyTurn, error) {
+func (s *Store) askIn(ctx context.Context, q *query.Queries, region string, r LobbyTicketRequest, asked *askedTicket,
+	further []string) (*lobbyTurn, error) {
 	var profile string
 	if len(r.Profiles) > 0 {
 		profile = r.Profiles[0]
 	}
-	act := s.cfg.Rooms.AskedFor(r.Caller, r.Party, lobby.Queue{RoomType: s.cfg.Rooms.TypeOf(profile), Size: lobby.Size(float64(len(r.Party)))})
-	step := lobbyStep{request: asked, LobbyAction: LobbyAction{Region: region, Project: r.Project, Room: r.Room, Act: act}}
+	act := s.cfg.Rooms.AskedFor(r.Caller, r.Party,
+		lobby.Queue{RoomType: s.cfg.Rooms.TypeOf(profile), Size: lobby.Size(float64(len(r.Party)))})
+	step := lobbyStep{request: asked, LobbyAction: LobbyAction{Region: region, Project: r.Project, Room: r.Room,
+		Act: act}}
 	turn, err := s.actIn(ctx, q, region, []lobbyStep{step}, further)
 	if err != nil {
 		return nil, err
@@ -109,7 +113,8 @@ func (k *askedTicket) replay(ctx context.Context, q *query.Queries) (done bool, 
 	var granted []int32
 	var stored []query.StoredAnswersRow
 	query.Queue(&p, &granted, (*query.Queries).TryLocks, query.TryLocksParams{Requests: []int32{0}, Locks: r.locks()})
-	query.Queue(&p, &stored, (*query.Queries).StoredAnswers, query.StoredAnswersParams{Callers: []string{r.Caller}, Keys: []string{r.IdempotencyKey}})
+	query.Queue(&p, &stored, (*query.Queries).StoredAnswers,
+		query.StoredAnswersParams{Callers: []string{r.Caller}, Keys: []string{r.IdempotencyKey}})
 	switch err := q.Send(ctx, &p); {
 	case err != nil:
 		return false, err
@@ -118,7 +123,8 @@ func (k *askedTicket) replay(ctx context.Context, q *query.Queries) (done bool, 
 	case len(stored) == 0:
 		return false, nil
 	case !bytes.Equal(stored[0].RequestHash, r.RequestHash):
-		return false, fault.New(fault.Mismatch, "idempotency_mismatch", "this Idempotency-Key was used with another body")
+		return false, fault.New(fault.Mismatch, "idempotency_mismatch",
+			"this Idempotency-Key was used with another body")
 	}
 	var answer storedTicket
 	err = json.Unmarshal(stored[0].Answer, &answer)
@@ -134,7 +140,8 @@ func (t *waits) enqueueAsked(k *askedTicket, w *wish) error {
 			continue
 		}
 		if k.request.sameTicket(t.tickets.rows[k.request.Caller]) != r.Ticket {
-			return ofTicket(r.Ticket, fault.New(fault.Conflict, "ticket_exists", "the room waits with another ticket: cancel it first"))
+			return ofTicket(r.Ticket, fault.New(fault.Conflict, "ticket_exists",
+				"the room waits with another ticket: cancel it first"))
 		}
 		k.answer.ID = r.Ticket
 		return nil

@@ -78,10 +78,12 @@ func lockingSessions(run func(further []string) error) error {
 // locked, locks and reads the rooms, runs the actions in order, and defers the writes to the commit. locked are further
 // sessions, all or none of which the caller has locked before. Call announce after the commit. Errors: lockSessions,
 // only if an action enqueues; those of statements.
-func (s *Store) actIn(ctx context.Context, q *query.Queries, region string, steps []lobbyStep, locked []string) (*lobbyTurn, error) {
+func (s *Store) actIn(ctx context.Context, q *query.Queries, region string, steps []lobbyStep,
+	locked []string) (*lobbyTurn, error) {
 	t := &lobbyTurn{
 		region: region, results: make([]lobbyResult, len(steps)),
-		ownerEpochs: map[string]int64{}, lockedSessions: map[string]bool{}, byUID: map[uuid.UUID]*lobbyRoom{}, byID: map[lobbyID]*lobbyRoom{},
+		ownerEpochs: map[string]int64{}, lockedSessions: map[string]bool{}, byUID: map[uuid.UUID]*lobbyRoom{},
+		byID: map[lobbyID]*lobbyRoom{},
 	}
 	if err := t.load(ctx, q, steps, locked); err != nil {
 		return nil, err
@@ -112,7 +114,8 @@ func (t *lobbyTurn) load(ctx context.Context, q *query.Queries, steps []lobbySte
 	var members []query.LobbyMembersRow
 	ids := sessionsOf(steps, locked)
 	if len(ids) > 0 {
-		query.Queue(&p, &sessions, (*query.Queries).LockLobbySessions, query.LockLobbySessionsParams{Region: t.region, Ids: ids})
+		query.Queue(&p, &sessions, (*query.Queries).LockLobbySessions,
+			query.LockLobbySessionsParams{Region: t.region, Ids: ids})
 	}
 	which := lobbiesOf(t.region, steps)
 	query.Queue(&p, &found, (*query.Queries).LockLobbies, which)
@@ -176,8 +179,10 @@ func (t *lobbyTurn) read(found []query.LockLobbiesRow, members []query.LobbyMemb
 
 // take runs the action of a step, and returns the room if it succeeds.
 func (t *lobbyTurn) take(step lobbyStep) (*lobbyRoom, lobbyResult) {
-	if epoch, live := t.ownerEpochs[step.Session.ID]; step.Session.Epoch != 0 && (!live || epoch != step.Session.Epoch) {
-		return nil, lobbyResult{Err: fault.New(fault.Superseded, "session_superseded", "another connection owns the session, or it has ended")}
+	if epoch, live := t.ownerEpochs[step.Session.ID]; step.Session.Epoch != 0 &&
+		(!live || epoch != step.Session.Epoch) {
+		return nil, lobbyResult{Err: fault.New(fault.Superseded, "session_superseded",
+			"another connection owns the session, or it has ended")}
 	}
 	r := t.room(step)
 	switch {
@@ -225,12 +230,14 @@ func (t *lobbyTurn) note(r *lobbyRoom, step lobbyStep, effects []lobby.Effect) {
 		case lobby.EffectRemove:
 			t.keys = append(t.keys, e.Session)
 		case lobby.EffectEnqueue:
-			t.queue = append(t.queue, lobbyQueueChange{Lobby: r.uid, Project: r.now.Project, Members: r.now.Members, Queue: &e.Queue, Request: step.request})
+			t.queue = append(t.queue, lobbyQueueChange{Lobby: r.uid, Project: r.now.Project, Members: r.now.Members,
+				Queue: &e.Queue, Request: step.request})
 			for _, m := range r.now.Members {
 				t.keys = append(t.keys, m.Session)
 			}
 		case lobby.EffectDequeue:
-			t.queue = append(t.queue, lobbyQueueChange{Lobby: r.uid, Project: r.now.Project, Members: r.now.Members, Ticket: step.ticket})
+			t.queue = append(t.queue, lobbyQueueChange{Lobby: r.uid, Project: r.now.Project, Members: r.now.Members,
+				Ticket: step.ticket})
 		}
 	}
 }

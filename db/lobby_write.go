@@ -61,16 +61,20 @@ func (w *lobbyWrites) add(r *lobbyRoom) error {
 	w.addMembers(r)
 	for _, e := range r.invites {
 		p := &w.invite
-		p.Lobbies, p.Projects, p.Players, p.Inviters = append(p.Lobbies, r.uid), append(p.Projects, r.now.Project), append(p.Players, e.Player), append(p.Inviters, e.Session)
+		p.Lobbies, p.Projects, p.Players, p.Inviters = append(p.Lobbies, r.uid), append(p.Projects,
+			r.now.Project), append(p.Players, e.Player), append(p.Inviters, e.Session)
 	}
 	return w.addLog(r)
 }
 
 func (w *lobbyWrites) addNew(r *lobbyRoom) {
 	p, now := &w.insert, &r.now
-	p.Uids, p.Projects, p.Ids, p.Types = append(p.Uids, r.uid), append(p.Projects, now.Project), append(p.Ids, now.ID), append(p.Types, now.Type)
-	p.Positions, p.Seqs, p.States = append(p.Positions, r.lastPos()), append(p.Seqs, now.Seq), append(p.States, string(now.State.JSON()))
-	p.Members, p.Joins, p.MaxMembers = append(p.Members, int32(len(now.Members))), append(p.Joins, now.Joins), append(p.MaxMembers, int32(now.MaxMembers))
+	p.Uids, p.Projects, p.Ids, p.Types = append(p.Uids, r.uid), append(p.Projects, now.Project), append(p.Ids,
+		now.ID), append(p.Types, now.Type)
+	p.Positions, p.Seqs, p.States = append(p.Positions, r.lastPos()), append(p.Seqs, now.Seq), append(p.States,
+		string(now.State.JSON()))
+	p.Members, p.Joins, p.MaxMembers = append(p.Members, int32(len(now.Members))), append(p.Joins,
+		now.Joins), append(p.MaxMembers, int32(now.MaxMembers))
 	p.Private, p.Locked = append(p.Private, now.Private), append(p.Locked, now.IsLocked)
 	p.Graces, p.Empty = append(p.Graces, now.Grace.Microseconds()), append(p.Empty, r.empty())
 }
@@ -80,9 +84,12 @@ func (w *lobbyWrites) addChanged(r *lobbyRoom) {
 	if now.Seq != r.roomBefore.Seq {
 		state = string(now.State.JSON())
 	}
-	p.Uids, p.Positions, p.Seqs, p.States = append(p.Uids, r.uid), append(p.Positions, r.lastPos()), append(p.Seqs, now.Seq), append(p.States, state)
-	p.Members, p.Joins, p.MaxMembers = append(p.Members, int32(len(now.Members))), append(p.Joins, now.Joins), append(p.MaxMembers, int32(now.MaxMembers))
-	p.Private, p.Locked, p.Empty = append(p.Private, now.Private), append(p.Locked, now.IsLocked), append(p.Empty, r.empty())
+	p.Uids, p.Positions, p.Seqs, p.States = append(p.Uids, r.uid), append(p.Positions, r.lastPos()), append(p.Seqs,
+		now.Seq), append(p.States, state)
+	p.Members, p.Joins, p.MaxMembers = append(p.Members, int32(len(now.Members))), append(p.Joins,
+		now.Joins), append(p.MaxMembers, int32(now.MaxMembers))
+	p.Private, p.Locked, p.Empty = append(p.Private, now.Private), append(p.Locked, now.IsLocked), append(p.Empty,
+		r.empty())
 }
 
 // addMembers writes the members that are new or have changed, and deletes those that are gone.
@@ -98,7 +105,8 @@ func (w *lobbyWrites) addMembers(r *lobbyRoom) {
 		after[m.Session] = true
 		if before[m.Session] != m {
 			p := &w.join
-			p.Lobbies, p.Sessions, p.Players = append(p.Lobbies, r.uid), append(p.Sessions, m.Session), append(p.Players, m.Player)
+			p.Lobbies, p.Sessions, p.Players = append(p.Lobbies, r.uid), append(p.Sessions,
+				m.Session), append(p.Players, m.Player)
 			p.Orders, p.Away = append(p.Orders, m.Order), append(p.Away, m.Away)
 		}
 	}
@@ -119,7 +127,8 @@ func (w *lobbyWrites) addLog(r *lobbyRoom) error {
 		return nil
 	}
 	body, err := encodeLobbyRow(*r.row)
-	w.log.Lobbies, w.log.Positions, w.log.Bodies = append(w.log.Lobbies, r.uid), append(w.log.Positions, r.row.Pos), append(w.log.Bodies, body)
+	w.log.Lobbies, w.log.Positions, w.log.Bodies = append(w.log.Lobbies, r.uid), append(w.log.Positions,
+		r.row.Pos), append(w.log.Bodies, body)
 	return err
 }
 

@@ -45,7 +45,9 @@ const (
 // CandidatesAfter returns a page of the queue in the order of ids, which ends with a page that is not full: 5,000
 // tickets. Errors: Unavailable.
 func (s *Store) CandidatesAfter(ctx context.Context, universe, after string) (page []Candidate, full bool, err error) {
-	rows, err := s.q.CandidatesAfter(ctx, query.CandidatesAfterParams{Region: universe, After: after, PendingFor: s.cfg.Timing.PendingFor, Page: queuePage})
+	rows, err := s.q.CandidatesAfter(ctx,
+		query.CandidatesAfterParams{Region: universe, After: after, PendingFor: s.cfg.Timing.PendingFor,
+			Page: queuePage})
 	for _, r := range rows {
 		page = append(page, candidate(query.CandidatesSinceRow(r)))
 	}
@@ -54,7 +56,9 @@ func (s *Store) CandidatesAfter(ctx context.Context, universe, after string) (pa
 
 // NewestCandidates returns the newest tickets of the queue, at most so many, in any order. Errors: Unavailable.
 func (s *Store) NewestCandidates(ctx context.Context, universe string, most int) ([]Candidate, error) {
-	rows, err := s.q.NewestCandidates(ctx, query.NewestCandidatesParams{Region: universe, PendingFor: s.cfg.Timing.PendingFor, Most: int32(min(most, queuePage))})
+	rows, err := s.q.NewestCandidates(ctx,
+		query.NewestCandidatesParams{Region: universe, PendingFor: s.cfg.Timing.PendingFor,
+			Most: int32(min(most, queuePage))})
 	newest := make([]Candidate, 0, len(rows))
 	for _, r := range rows {
 		newest = append(newest, candidate(query.CandidatesSinceRow(r)))
@@ -63,14 +67,17 @@ func (s *Store) NewestCandidates(ctx context.Context, universe string, most int)
 }
 
 // CandidateIDsAfter returns the same page as [Store.CandidatesAfter], each id with its Tx. Errors: Unavailable.
-func (s *Store) CandidateIDsAfter(ctx context.Context, universe, after string) (page []query.CandidateIDsAfterRow, full bool, err error) {
-	page, err = s.q.CandidateIDsAfter(ctx, query.CandidateIDsAfterParams{Region: universe, After: after, Page: queuePage})
+func (s *Store) CandidateIDsAfter(ctx context.Context,
+	universe, after string) (page []query.CandidateIDsAfterRow, full bool, err error) {
+	page, err = s.q.CandidateIDsAfter(ctx,
+		query.CandidateIDsAfterParams{Region: universe, After: after, Page: queuePage})
 	return page, len(page) == queuePage, classify(err)
 }
 
 // Candidates returns those of the tickets that are in the queue, in any order. Errors: Unavailable.
 func (s *Store) Candidates(ctx context.Context, universe string, ids []string) ([]Candidate, error) {
-	rows, err := s.q.CandidatesByID(ctx, query.CandidatesByIDParams{Region: universe, Ids: ids, PendingFor: s.cfg.Timing.PendingFor})
+	rows, err := s.q.CandidatesByID(ctx,
+		query.CandidatesByIDParams{Region: universe, Ids: ids, PendingFor: s.cfg.Timing.PendingFor})
 	found := make([]Candidate, 0, len(rows))
 	for _, r := range rows {
 		found = append(found, candidate(query.CandidatesSinceRow(r)))
@@ -94,7 +101,8 @@ func (s *Store) CandidatesSince(ctx context.Context, universe string, since Sett
 	query.Queue(&p, &late, (*query.Queries).CandidatesLate, query.CandidatesLateParams{
 		Region: universe, Before: since.read, After: since.afterTx, Page: changesPage, PendingFor: pending,
 	})
-	query.Queue(&p, &young, (*query.Queries).CandidatesSince, query.CandidatesSinceParams{Region: universe, Since: from, Page: changesPage, PendingFor: pending})
+	query.Queue(&p, &young, (*query.Queries).CandidatesSince,
+		query.CandidatesSinceParams{Region: universe, Since: from, Page: changesPage, PendingFor: pending})
 	if err := s.q.Send(ctx, &p); err != nil {
 		return CandidatePage{Next: since}, classify(err)
 	}
@@ -105,7 +113,8 @@ func (s *Store) CandidatesSince(ctx context.Context, universe string, since Sett
 	for _, r := range late {
 		rows = append(rows, query.CandidatesSinceRow(r))
 	}
-	rows, next, more := advance(since, now, rows, young, changesPage, func(r query.CandidatesSinceRow) uint64 { return r.Tx })
+	rows, next, more := advance(since, now, rows, young, changesPage,
+		func(r query.CandidatesSinceRow) uint64 { return r.Tx })
 	page := CandidatePage{Next: next, HasMore: more}
 	for _, r := range rows {
 		page.Candidates = append(page.Candidates, candidate(r))

@@ -28,7 +28,8 @@ type ProfileOwner struct {
 
 // RenewLoopWorker extends the lease of a worker of the director loop by lease from now on. Errors: Unavailable.
 func (s *Store) RenewLoopWorker(ctx context.Context, w LoopWorker, lease time.Duration) error {
-	return classify(s.q.RenewLoopWorker(ctx, query.RenewLoopWorkerParams{ID: w.ID, Weight: int32(w.Weight), Lease: lease}))
+	return classify(s.q.RenewLoopWorker(ctx,
+		query.RenewLoopWorkerParams{ID: w.ID, Weight: int32(w.Weight), Lease: lease}))
 }
 
 // EndLoopWorker ends the lease of a worker, so that others take over its profiles at once. Errors: Unavailable.
@@ -51,7 +52,8 @@ func (s *Store) ProfileOwners(ctx context.Context, universe string) ([]ProfileOw
 	rows, err := s.q.OwnedProfiles(ctx, universe)
 	owners := make([]ProfileOwner, 0, len(rows))
 	for _, r := range rows {
-		o := ProfileOwner{Profile: r.Name, LiveVersion: int(r.Live), Paused: r.Paused, Worker: r.Worker, Epoch: r.Epoch, Owned: r.Owned}
+		o := ProfileOwner{Profile: r.Name, LiveVersion: int(r.Live), Paused: r.Paused, Worker: r.Worker, Epoch: r.Epoch,
+			Owned: r.Owned}
 		if r.Shadow != nil {
 			o.Shadow = int(*r.Shadow)
 		}
@@ -62,7 +64,8 @@ func (s *Store) ProfileOwners(ctx context.Context, universe string) ([]ProfileOw
 
 // TakeProfiles makes a worker, whose lease runs, the owner of those of the named profiles that no other worker with a
 // running lease owns, and returns their epochs. It waits for commits of former owners. Errors: Unavailable.
-func (s *Store) TakeProfiles(ctx context.Context, universe string, worker uuid.UUID, names []string) (epochs map[string]int64, err error) {
+func (s *Store) TakeProfiles(ctx context.Context, universe string, worker uuid.UUID,
+	names []string) (epochs map[string]int64, err error) {
 	err = s.inBulkTxWithRetries(ctx, func(q *query.Queries) error {
 		rows, err := q.TakeProfiles(ctx, query.TakeProfilesParams{Region: universe, Worker: worker, Names: names})
 		epochs = make(map[string]int64, len(rows))

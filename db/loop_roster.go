@@ -32,13 +32,15 @@ const (
 // matches of each profile: 1,000 for a single profile; for several profiles equal shares of 1,000, but at least 10
 // each. Errors: Unavailable.
 func (s *Store) OpenMatches(ctx context.Context, universe string, profiles []string) ([]OpenMatch, error) {
-	rows, err := s.q.OpenMatches(ctx, query.OpenMatchesParams{Universe: universe, Profiles: profiles, Most: int32(max(openMatchesPage/max(len(profiles), 1), openMatchesMin))})
+	rows, err := s.q.OpenMatches(ctx, query.OpenMatchesParams{Universe: universe, Profiles: profiles,
+		Most: int32(max(openMatchesPage/max(len(profiles), 1), openMatchesMin))})
 	if err != nil {
 		return nil, classify(err)
 	}
 	open := make([]OpenMatch, 0, len(rows))
 	for _, r := range rows {
-		m := OpenMatch{Profile: r.Profile, ID: r.ID, Session: sessionID(r.Region, r.SessionID), Region: r.Region, Mode: r.Mode, Opened: r.OpenedAt}
+		m := OpenMatch{Profile: r.Profile, ID: r.ID, Session: sessionID(r.Region, r.SessionID), Region: r.Region,
+			Mode: r.Mode, Opened: r.OpenedAt}
 		var roster []rosterPlayer
 		if err := json.Unmarshal(r.Roster, &roster); err != nil {
 			return nil, classify(err)

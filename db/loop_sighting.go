@@ -33,7 +33,8 @@ func (s *Store) recordSightings(ctx context.Context, universe string, sightings 
 			waiting.Ids, waiting.SeenAt = append(waiting.Ids, k.Ticket), append(waiting.SeenAt, k.SeenAt)
 			continue
 		}
-		left.Ids, left.SeenAt, left.LeftSeenAt = append(left.Ids, k.Ticket), append(left.SeenAt, k.SeenAt), append(left.LeftSeenAt, k.LeftSeenAt)
+		left.Ids, left.SeenAt, left.LeftSeenAt = append(left.Ids, k.Ticket), append(left.SeenAt,
+			k.SeenAt), append(left.LeftSeenAt, k.LeftSeenAt)
 	}
 	return s.inBulkTxWithRetries(ctx, func(q *query.Queries) error {
 		if len(waiting.Ids) > 0 {

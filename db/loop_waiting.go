@@ -40,7 +40,8 @@ func (s *Store) PutDemand(ctx context.Context, universe string, profiles []strin
 	p := query.PutDemandParams{Universe: universe, Profiles: profiles}
 	for _, d := range demand {
 		p.Regions, p.Modes, p.Keys = append(p.Regions, d.Region), append(p.Modes, d.Mode), append(p.Keys, d.Key)
-		p.Matches, p.Players, p.Waits = append(p.Matches, int32(d.Matches)), append(p.Players, int32(d.Players)), append(p.Waits, d.LongestWait)
+		p.Matches, p.Players, p.Waits = append(p.Matches, int32(d.Matches)), append(p.Players,
+			int32(d.Players)), append(p.Waits, d.LongestWait)
 	}
 	return classify(s.inBulkTxWithRetries(ctx, func(q *query.Queries) error { return q.PutDemand(ctx, p) }))
 }
@@ -50,7 +51,8 @@ func (s *Store) PutWaitingTimes(ctx context.Context, region string, times map[st
 	p := query.PutProfileStatsParams{Region: region, All: slices.Sorted(maps.Keys(times))}
 	for _, name := range p.All {
 		for i, t := range times[name] {
-			p.Profiles, p.Deciles, p.Upto = append(p.Profiles, name), append(p.Deciles, int16(i)), append(p.Upto, t.UpTo)
+			p.Profiles, p.Deciles, p.Upto = append(p.Profiles, name), append(p.Deciles, int16(i)), append(p.Upto,
+				t.UpTo)
 			p.P50, p.P90, p.Samples = append(p.P50, t.P50), append(p.P90, t.P90), append(p.Samples, int32(t.Samples))
 		}
 	}
@@ -59,7 +61,8 @@ func (s *Store) PutWaitingTimes(ctx context.Context, region string, times map[st
 
 // MoveTickets records that tickets entered a state, which their players see. Tickets that left the queue are left out.
 // Errors: Unavailable.
-func (s *Store) MoveTickets(ctx context.Context, universe string, state TicketState, ids []string, reason string) error {
+func (s *Store) MoveTickets(ctx context.Context, universe string, state TicketState, ids []string,
+	reason string) error {
 	if len(ids) == 0 {
 		return nil
 	}

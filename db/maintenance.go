@@ -23,7 +23,8 @@ func (s *Store) VacuumWorn(ctx context.Context) (tables int, err error) {
 		return 0, classify(err)
 	}
 	for _, name := range worn {
-		if _, err := s.pool.Exec(ctx, "VACUUM (SKIP_LOCKED, TRUNCATE false) "+pgx.Identifier{name}.Sanitize()); err != nil {
+		if _, err := s.pool.Exec(ctx, "VACUUM (SKIP_LOCKED, TRUNCATE false) "+
+			pgx.Identifier{name}.Sanitize()); err != nil {
 			return tables, classify(err)
 		}
 		tables++

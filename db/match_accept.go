@@ -70,7 +70,8 @@ func (s *Store) askedIn(ctx context.Context, universe string, r ReadyCheckAnswer
 	case !marked:
 		return uuid.Nil, tooLate()
 	case r.MatchID != uuid.Nil && r.MatchID != id:
-		return uuid.Nil, fault.New(fault.Conflict, "too_late", "the match %s has ended, and another one waits for your answer", r.MatchID)
+		return uuid.Nil, fault.New(fault.Conflict, "too_late",
+			"the match %s has ended, and another one waits for your answer", r.MatchID)
 	}
 	return id, nil
 }
@@ -104,9 +105,11 @@ func (a answering) run(ctx context.Context, accept bool) (ReadyCheck, error) {
 	var out tx.Pipeline
 	var rows []query.LockProposalRow
 	var answers []query.MatchAnswersRow
-	query.QueueExec(&out, (*query.Queries).SeeTicket, query.SeeTicketParams{Universe: a.universe, Ticket: a.ticket, Sub: a.sub})
+	query.QueueExec(&out, (*query.Queries).SeeTicket,
+		query.SeeTicketParams{Universe: a.universe, Ticket: a.ticket, Sub: a.sub})
 	query.Queue(&out, &rows, (*query.Queries).LockProposal, query.LockProposalParams{Universe: a.universe, ID: a.match})
-	query.Queue(&out, &answers, (*query.Queries).MatchAnswers, query.MatchAnswersParams{Universe: a.universe, Ids: []uuid.UUID{a.match}})
+	query.Queue(&out, &answers, (*query.Queries).MatchAnswers,
+		query.MatchAnswersParams{Universe: a.universe, Ids: []uuid.UUID{a.match}})
 	if err := a.Send(ctx, &out); err != nil {
 		return ReadyCheck{}, err
 	}
@@ -129,7 +132,8 @@ func (a answering) run(ctx context.Context, accept bool) (ReadyCheck, error) {
 }
 
 func (a answering) write(p proposal, accept bool) {
-	query.QueueExec(a.Deferred(), (*query.Queries).AnswerMatch, query.AnswerMatchParams{Universe: a.universe, ID: a.match, Sub: a.sub, Accepted: accept})
+	query.QueueExec(a.Deferred(), (*query.Queries).AnswerMatch,
+		query.AnswerMatchParams{Universe: a.universe, ID: a.match, Sub: a.sub, Accepted: accept})
 	if check := p.check(a); check.IsDone {
 		query.QueueExec(a.Deferred(), (*query.Queries).EndReadyCheck, query.EndReadyCheckParams{
 			Universe: a.universe, ID: a.match, Accepted: check.Accepted == check.Players, Hold: a.hold,

@@ -29,7 +29,8 @@ type HostShare struct{ Lane, Lanes int }
 // commits nothing. It returns an outcome for each match. With an error, those that say [MatchPlayersBusy] are not
 // decided. Errors: Superseded for a lost profile or lease; Unavailable, after which it is unknown whether undecided
 // matches were committed.
-func (s *Store) CommitMatches(ctx context.Context, universe, region string, share HostShare, owners []MatchOwner, matches []NewMatch,
+func (s *Store) CommitMatches(ctx context.Context, universe, region string, share HostShare, owners []MatchOwner,
+	matches []NewMatch,
 	assign AssignMatch,
 ) ([]MatchOutcome, error) {
 	c := &committer{Store: s, universe: universe, region: region, share: share, owners: owners, assign: assign}
@@ -137,7 +138,8 @@ const waitsForHosts = 3
 func (c *committer) commitBatch(ctx context.Context, calls []*matchCall) error {
 	alone, err := c.attempt(ctx, calls, matchTx{takes: !slices.ContainsFunc(calls, (*matchCall).mayStay)})
 	for n := 0; err == nil && n < waitsForHosts && contended(calls, alone); n++ {
-		_, err = c.attempt(ctx, slices.DeleteFunc(undecided(calls), func(m *matchCall) bool { return slices.Contains(alone, m) }), matchTx{wait: true})
+		_, err = c.attempt(ctx, slices.DeleteFunc(undecided(calls),
+			func(m *matchCall) bool { return slices.Contains(alone, m) }), matchTx{wait: true})
 	}
 	for _, m := range alone {
 		if err != nil {
@@ -151,7 +153,8 @@ func (c *committer) commitBatch(ctx context.Context, calls []*matchCall) error {
 // contended reports whether a match found no host although there may be one. Matches whose players are busy wait for
 // them elsewhere.
 func contended(calls, alone []*matchCall) bool {
-	return slices.ContainsFunc(undecided(calls), func(m *matchCall) bool { return len(m.out.BusyPlayers) == 0 && !slices.Contains(alone, m) })
+	return slices.ContainsFunc(undecided(calls),
+		func(m *matchCall) bool { return len(m.out.BusyPlayers) == 0 && !slices.Contains(alone, m) })
 }
 
 // matchTries is how often a transaction is tried that loses against another one.
@@ -284,7 +287,8 @@ func (t *matchTx) answer(verdicts map[*matchCall]MatchOutcome) {
 	}
 	free := t.freeTickets()
 	for _, s := range t.seated {
-		s.decide(MatchOutcome{Kind: MatchCommitted, Session: s.placement, MatchID: s.playing(), LeftTickets: t.leftTickets(s, free)})
+		s.decide(MatchOutcome{Kind: MatchCommitted, Session: s.placement, MatchID: s.playing(),
+			LeftTickets: t.leftTickets(s, free)})
 	}
 	for _, m := range t.proposed {
 		m.decide(MatchOutcome{Kind: MatchProposed, MatchID: m.ID})

@@ -24,7 +24,8 @@ type LeftTicket struct {
 func (t *matchTx) leftTickets(s seatedMatch, free map[string]query.LockMatchTicketsRow) (all []LeftTicket) {
 	for _, k := range s.Tickets {
 		if row := free[k.ID]; k.History != nil && !t.cfg.NoHistory {
-			all = append(all, LeftTicket{Ticket: k, Created: row.Created, LeftAt: row.Now, Profile: s.Profile, Match: s.ID})
+			all = append(all, LeftTicket{Ticket: k, Created: row.Created, LeftAt: row.Now, Profile: s.Profile,
+				Match: s.ID})
 		}
 	}
 	return all

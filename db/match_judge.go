@@ -26,7 +26,8 @@ type JudgedReadyChecks struct {
 // leave it. The other parties return to their place, as do the tickets of accepted matches that are neither committed
 // nor renewed. With owners, it judges only matches of their profiles, and fails as Superseded if one of the owners is
 // lost. Without owners, which any worker may use, it judges all matches. Errors: Superseded, Unavailable.
-func (s *Store) JudgeReadyChecks(ctx context.Context, universe string, owners []MatchOwner, overdue time.Duration, batch int) (done JudgedReadyChecks, err error) {
+func (s *Store) JudgeReadyChecks(ctx context.Context, universe string, owners []MatchOwner, overdue time.Duration,
+	batch int) (done JudgedReadyChecks, err error) {
 	arg := query.DueMatchesParams{Universe: universe, Overdue: overdue, Batch: int32(batch), Profiles: []string{}}
 	for _, o := range owners {
 		arg.Profiles = append(arg.Profiles, o.Profile)
@@ -36,7 +37,8 @@ func (s *Store) JudgeReadyChecks(ctx context.Context, universe string, owners []
 		return done, classify(err)
 	}
 	for range matchTries {
-		j := judgement{committer: &committer{Store: s, universe: universe, owners: owners}, overdue: overdue, dueMatches: due}
+		j := judgement{committer: &committer{Store: s, universe: universe, owners: owners}, overdue: overdue,
+			dueMatches: due}
 		if err = s.inBulkTx(ctx, func(q *query.Queries) error { return j.run(ctx, q) }); !frame.IsConflict(err) {
 			done = j.answer
 			break
@@ -84,7 +86,8 @@ func (j *judgement) run(ctx context.Context, q *query.Queries) error {
 			default:
 				addTicketToDecline(&leave, m.ID, k)
 				if !j.cfg.NoHistory && k.History != nil {
-					addTicketToKeep(&kept, LeftTicket{Ticket: k, Created: j.created[k.ID], Profile: decision.Profile, Match: decision.ID})
+					addTicketToKeep(&kept,
+						LeftTicket{Ticket: k, Created: j.created[k.ID], Profile: decision.Profile, Match: decision.ID})
 				}
 			}
 		}
@@ -120,8 +123,10 @@ func (j *judgement) lock(ctx context.Context, q *query.Queries) error {
 	}
 	query.Queue(&out, &profiles, (*query.Queries).HoldProfiles, fence)
 	query.Queue(&out, &tickets, (*query.Queries).LockMarkedTickets, arg)
-	query.QueueExec(&out, (*query.Queries).LockTicketPlayers, query.LockTicketPlayersParams{Universe: j.universe, Tickets: arg.Ids})
-	query.Queue(&out, &j.matches, (*query.Queries).LockDueMatches, query.LockDueMatchesParams{Universe: j.universe, Ids: ids, Overdue: j.overdue})
+	query.QueueExec(&out, (*query.Queries).LockTicketPlayers,
+		query.LockTicketPlayersParams{Universe: j.universe, Tickets: arg.Ids})
+	query.Queue(&out, &j.matches, (*query.Queries).LockDueMatches,
+		query.LockDueMatchesParams{Universe: j.universe, Ids: ids, Overdue: j.overdue})
 	query.Queue(&out, &answers, (*query.Queries).MatchAnswers, query.MatchAnswersParams{Universe: j.universe, Ids: ids})
 	if err := q.Send(ctx, &out); err != nil {
 		return err
@@ -157,11 +162,14 @@ func addTicketToDecline(p *query.DeclineTicketsParams, match uuid.UUID, k MatchT
 	p.Parties = append(p.Parties, textArray(k.subs()))
 }
 
-func (j *judgement) write(out *tx.Pipeline, back query.RequeueTicketsParams, leave query.DeclineTicketsParams, kept query.KeepTicketsParams) {
+func (j *judgement) write(out *tx.Pipeline, back query.RequeueTicketsParams, leave query.DeclineTicketsParams,
+	kept query.KeepTicketsParams) {
 	if len(leave.Ids) > 0 {
-		query.QueueExec(out, (*query.Queries).ForgetTicketPlayers, query.ForgetTicketPlayersParams{Universe: j.universe, Tickets: leave.Ids})
+		query.QueueExec(out, (*query.Queries).ForgetTicketPlayers,
+			query.ForgetTicketPlayersParams{Universe: j.universe, Tickets: leave.Ids})
 	}
-	query.QueueExec(out, (*query.Queries).EndProposals, query.EndProposalsParams{Universe: j.universe, Ids: j.answer.Matches})
+	query.QueueExec(out, (*query.Queries).EndProposals,
+		query.EndProposalsParams{Universe: j.universe, Ids: j.answer.Matches})
 	if len(back.Ids) > 0 {
 		query.QueueExec(out, (*query.Queries).RequeueTickets, back)
 	}

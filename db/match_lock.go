@@ -42,7 +42,8 @@ func (t *matchTx) lock(ctx context.Context) error {
 	t.queueTickets(&out)
 	if t.region != "" {
 		query.Queue(&out, &l.grantedPlayers, (*query.Queries).TryLocks, t.playerLocks())
-		query.Queue(&out, &l.nearbySeats, (*query.Queries).SeatsAround, query.SeatsAroundParams{Region: t.region, Subs: t.players()})
+		query.Queue(&out, &l.nearbySeats, (*query.Queries).SeatsAround,
+			query.SeatsAroundParams{Region: t.region, Subs: t.players()})
 	}
 	if t.region != "" && !t.mayGiveUpSeats {
 		t.queueSessions(&out, t.joins())
@@ -73,21 +74,27 @@ func (t *matchTx) fence() (arg query.HoldProfilesParams, err error) {
 }
 
 func addProfileToHold(p *query.HoldProfilesParams, o MatchOwner) {
-	p.Profiles, p.Workers, p.Epochs = append(p.Profiles, o.Profile), append(p.Workers, o.Worker), append(p.Epochs, o.Epoch)
+	p.Profiles, p.Workers, p.Epochs = append(p.Profiles, o.Profile), append(p.Workers, o.Worker), append(p.Epochs,
+		o.Epoch)
 }
 
 func (t *matchTx) queueTickets(out *tx.Pipeline) {
 	arg := t.ticketsOf(t.calls)
 	if t.takes {
-		query.Queue(out, &t.locks.tickets, func(q *query.Queries, ctx context.Context, arg query.LockMatchTicketsParams) ([]query.LockMatchTicketsRow, error) {
-			return takeMatchTickets(ctx, q, arg)
-		}, arg)
-		query.QueueExec(out, (*query.Queries).ForgetTicketPlayers, query.ForgetTicketPlayersParams{Universe: t.universe, Tickets: arg.Ids})
+		query.Queue(out, &t.locks.tickets,
+			func(q *query.Queries, ctx context.Context,
+				arg query.LockMatchTicketsParams) ([]query.LockMatchTicketsRow, error) {
+				return takeMatchTickets(ctx, q, arg)
+			}, arg)
+		query.QueueExec(out, (*query.Queries).ForgetTicketPlayers,
+			query.ForgetTicketPlayersParams{Universe: t.universe, Tickets: arg.Ids})
 	} else {
 		query.Queue(out, &t.locks.tickets, (*query.Queries).LockMatchTickets, arg)
-		query.QueueExec(out, (*query.Queries).LockTicketPlayers, query.LockTicketPlayersParams{Universe: t.universe, Tickets: arg.Ids})
+		query.QueueExec(out, (*query.Queries).LockTicketPlayers,
+			query.LockTicketPlayersParams{Universe: t.universe, Tickets: arg.Ids})
 	}
-	query.Queue(out, &t.locks.waiting, (*query.Queries).WaitingOfTickets, query.WaitingOfTicketsParams{Universe: t.universe, Tickets: arg.Ids})
+	query.Queue(out, &t.locks.waiting, (*query.Queries).WaitingOfTickets,
+		query.WaitingOfTicketsParams{Universe: t.universe, Tickets: arg.Ids})
 	var proposed []uuid.UUID
 	for _, m := range t.calls {
 		if m.Accepted {
@@ -95,11 +102,13 @@ func (t *matchTx) queueTickets(out *tx.Pipeline) {
 		}
 	}
 	if len(proposed) > 0 {
-		query.Queue(out, &t.locks.accepted, (*query.Queries).LockAcceptedMatches, query.LockAcceptedMatchesParams{Universe: t.universe, Ids: proposed})
+		query.Queue(out, &t.locks.accepted, (*query.Queries).LockAcceptedMatches,
+			query.LockAcceptedMatchesParams{Universe: t.universe, Ids: proposed})
 	}
 }
 
-func takeMatchTickets(ctx context.Context, q *query.Queries, arg query.LockMatchTicketsParams) (tickets []query.LockMatchTicketsRow, err error) {
+func takeMatchTickets(ctx context.Context, q *query.Queries,
+	arg query.LockMatchTicketsParams) (tickets []query.LockMatchTicketsRow, err error) {
 	rows, err := q.TakeMatchTickets(ctx, query.TakeMatchTicketsParams{
 		Universe: arg.Universe, Ids: arg.Ids, Marks: arg.Marks, PendingFor: arg.PendingFor,
 	})
@@ -150,7 +159,8 @@ func (t *matchTx) playerLocks() (arg query.TryLocksParams) {
 		}
 		for _, sub := range m.subs {
 			for _, mode := range m.Modes {
-				arg.Requests, arg.Locks = append(arg.Requests, n), append(arg.Locks, lockKey("seat", t.region, mode, sub))
+				arg.Requests, arg.Locks = append(arg.Requests, n), append(arg.Locks,
+					lockKey("seat", t.region, mode, sub))
 			}
 			n++
 		}
@@ -172,8 +182,10 @@ func (t *matchTx) queueSessions(out *tx.Pipeline, ids []uuid.UUID) {
 	if len(ids) == 0 {
 		return
 	}
-	query.Queue(out, &t.locks.sessions, (*query.Queries).LockMatchSessions, query.LockMatchSessionsParams{Region: t.region, Ids: ids})
-	query.Queue(out, &t.locks.playing, (*query.Queries).PlayingMatches, query.PlayingMatchesParams{Region: t.region, Sessions: ids})
+	query.Queue(out, &t.locks.sessions, (*query.Queries).LockMatchSessions,
+		query.LockMatchSessionsParams{Region: t.region, Ids: ids})
+	query.Queue(out, &t.locks.playing, (*query.Queries).PlayingMatches,
+		query.PlayingMatchesParams{Region: t.region, Sessions: ids})
 }
 
 // hostsFor asks for as many hosts of each mode and size as there are matches that want a session of their own.
@@ -191,7 +203,8 @@ func (t *matchTx) hostsFor(calls []*matchCall) query.LockHostsParams {
 		}
 	}
 	for sh, n := range wanted {
-		arg.Modes, arg.MaxPlayers, arg.Sessions = append(arg.Modes, sh.Mode), append(arg.MaxPlayers, int32(sh.MaxPlayers)), append(arg.Sessions, n)
+		arg.Modes, arg.MaxPlayers, arg.Sessions = append(arg.Modes, sh.Mode), append(arg.MaxPlayers,
+			int32(sh.MaxPlayers)), append(arg.Sessions, n)
 	}
 	return arg
 }
@@ -267,7 +280,8 @@ func (t *matchTx) busyPlayers() map[string]bool {
 
 // seatedElsewhere returns the players of a match that keep another seat: one that they resolved, one of a match that
 // took them while the ticket waited, or one in the session that the match is to join.
-func seatedElsewhere(m *matchCall, seats map[string][]query.SeatsAroundRow, tickets map[string]query.LockMatchTicketsRow) (subs []string) {
+func seatedElsewhere(m *matchCall, seats map[string][]query.SeatsAroundRow,
+	tickets map[string]query.LockMatchTicketsRow) (subs []string) {
 	for _, k := range m.Tickets {
 		queued := time.Unix(0, tickets[k.ID].Created)
 		for _, sub := range k.subs() {

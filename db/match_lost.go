@@ -13,7 +13,8 @@ func (t *matchTx) happened(ctx context.Context) (done bool, err error) {
 	case len(t.seated) > 0:
 		first := t.seated[0]
 		return t.foundOut(ctx, first.Tickets[0].ID, func(ctx context.Context) (bool, error) {
-			return t.Store.q.TicketAssigned(ctx, query.TicketAssignedParams{Universe: t.universe, Ticket: first.Tickets[0].ID, MatchID: first.playing()})
+			return t.Store.q.TicketAssigned(ctx,
+				query.TicketAssignedParams{Universe: t.universe, Ticket: first.Tickets[0].ID, MatchID: first.playing()})
 		})
 	case len(t.proposed) > 0:
 		first := t.proposed[0]
@@ -25,7 +26,8 @@ func (t *matchTx) happened(ctx context.Context) (done bool, err error) {
 }
 
 // foundOut waits for the lost transaction, which holds the ticket until it ends, and then looks for what it wrote.
-func (c *committer) foundOut(ctx context.Context, ticket string, look func(context.Context) (bool, error)) (done bool, err error) {
+func (c *committer) foundOut(ctx context.Context, ticket string,
+	look func(context.Context) (bool, error)) (done bool, err error) {
 	// Postgres ends the lost transaction by the hold timeout.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.cfg.HoldTimeout+time.Second)
 	defer cancel()

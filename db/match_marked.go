@@ -34,7 +34,8 @@ func (s *Store) FreeMarkedTickets(ctx context.Context, universe string, all []Ma
 		for _, id := range ids {
 			arg.Marks = append(arg.Marks, marks[id])
 		}
-		if err := s.inBulkTxWithRetries(ctx, func(q *query.Queries) error { return freeMarkedTickets(ctx, q, arg) }); err != nil {
+		if err := s.inBulkTxWithRetries(ctx,
+			func(q *query.Queries) error { return freeMarkedTickets(ctx, q, arg) }); err != nil {
 			return classify(err)
 		}
 	}
@@ -57,7 +58,8 @@ const maxAbandoned = 50_000
 // FreeAbandonedTickets returns tickets to their place in the queue, 50,000 at most: the tickets of matches that
 // functions of these profiles proposed to former owners, which have lower epochs. Former owners can no longer commit
 // these matches. Errors: as FreeMarkedTickets.
-func (s *Store) FreeAbandonedTickets(ctx context.Context, universe string, epochs map[string]int64) (freed int, err error) {
+func (s *Store) FreeAbandonedTickets(ctx context.Context, universe string,
+	epochs map[string]int64) (freed int, err error) {
 	arg := query.MarkedByFunctionsParams{Universe: universe, Most: maxAbandoned}
 	for _, profile := range slices.Sorted(maps.Keys(epochs)) {
 		arg.Prefixes = append(arg.Prefixes, []byte(functionMatches+profile+"/"))

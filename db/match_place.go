@@ -23,7 +23,8 @@ type joinedMatch struct {
 
 // sessionsAndHosts returns the candidates for the matches. Where seats may be given up, it gives them up and locks
 // sessions and hosts first; elsewhere they are locked already.
-func (t *matchTx) sessionsAndHosts(ctx context.Context, open []*matchCall, verdicts map[*matchCall]MatchOutcome) (*candidates, []*matchCall, error) {
+func (t *matchTx) sessionsAndHosts(ctx context.Context, open []*matchCall,
+	verdicts map[*matchCall]MatchOutcome) (*candidates, []*matchCall, error) {
 	c := newCandidates(t.region)
 	if t.mayGiveUpSeats && len(open) > 0 {
 		if err := t.giveSeatsUp(ctx, open); err != nil {
@@ -60,7 +61,8 @@ func (t *matchTx) giveSeatsUp(ctx context.Context, open []*matchCall) error {
 	}
 	rows, err := t.q.LockHosts(ctx, hosts)
 	if err == nil && len(empty) > 0 {
-		if _, err = t.q.CloseSessions(ctx, query.CloseSessionsParams{Region: t.region, Ids: vacatedIDs(empty), Reason: "empty"}); err == nil {
+		if _, err = t.q.CloseSessions(ctx,
+			query.CloseSessionsParams{Region: t.region, Ids: vacatedIDs(empty), Reason: "empty"}); err == nil {
 			// with the room that they have now
 			rows, err = t.q.LockHosts(ctx, query.LockHostsParams{Region: t.region, Also: hostIDs(rows), Wait: true})
 		}
@@ -112,7 +114,8 @@ func (t *matchTx) playingMatches() map[string]*joinedMatch {
 		i := slices.IndexFunc(t.locks.playing, func(m query.PlayingMatchesRow) bool { return m.SessionID == s.ID })
 		if i >= 0 {
 			m := t.locks.playing[i]
-			all[sessionID(t.region, s.ID)] = &joinedMatch{id: m.ID, session: s, subs: m.Subs, rosterBytes: int(m.RosterBytes)}
+			all[sessionID(t.region, s.ID)] = &joinedMatch{id: m.ID, session: s, subs: m.Subs,
+				rosterBytes: int(m.RosterBytes)}
 		}
 	}
 	return all
@@ -126,9 +129,11 @@ func (c *matchCall) cannotJoin(j *joinedMatch) string {
 	switch {
 	case j == nil, !j.session.TakesPlayers, !slices.Contains(c.Modes, j.session.Mode):
 		return RefusedSessionGone
-	case int(j.session.PlayerCount)+len(c.subs) > int(j.session.MaxPlayers), j.rosterBytes+jsonbBytes(c.roster) > maxRosterBytes:
+	case int(j.session.PlayerCount)+len(c.subs) > int(j.session.MaxPlayers), j.rosterBytes+
+		jsonbBytes(c.roster) > maxRosterBytes:
 		return RefusedSessionFull
-	case c.Beside != nil && slices.ContainsFunc(j.subs, func(sub string) bool { return !slices.Contains(c.Beside, sub) }):
+	case c.Beside != nil && slices.ContainsFunc(j.subs,
+		func(sub string) bool { return !slices.Contains(c.Beside, sub) }):
 		return RefusedRoster
 	}
 	return ""
@@ -171,7 +176,8 @@ func (t *matchTx) opening(c *candidates, m *matchCall) (s seatedMatch, ok bool) 
 		c.hosts[h].Reserved += m.Size
 		c.hosts[h].FreeSlots--
 		id := value.NewID()
-		c.packed = append(c.packed, pack.Session{Shape: pack.Shape{Mode: mode, MaxPlayers: m.Size}, ID: id, Players: len(m.subs), Host: h})
+		c.packed = append(c.packed, pack.Session{Shape: pack.Shape{Mode: mode, MaxPlayers: m.Size}, ID: id,
+			Players: len(m.subs), Host: h})
 		c.openSession(&t.sessions, c.packed[len(c.packed)-1], m.ID)
 		return seatedMatch{matchCall: m, session: id, mode: mode, placement: *c.placement(len(c.packed) - 1)}, true
 	}

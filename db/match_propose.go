@@ -16,7 +16,8 @@ import (
 // check ends, within a time of up to ten seconds less than Timing.PendingFor. No seats are reserved meanwhile; a match
 // is proposed only while a host in one of its regions has room. Owners and errors are as for [Store.CommitMatches]; the
 // outcomes are [MatchProposed], [MatchNoHost], [MatchTicketsGone], [MatchBad] and, undecided, [MatchPlayersBusy].
-func (s *Store) ProposeMatches(ctx context.Context, universe string, owners []MatchOwner, matches []NewMatch, within time.Duration) ([]MatchOutcome, error) {
+func (s *Store) ProposeMatches(ctx context.Context, universe string, owners []MatchOwner, matches []NewMatch,
+	within time.Duration) ([]MatchOutcome, error) {
 	c := &committer{Store: s, universe: universe, owners: owners}
 	calls := c.calls(matches)
 	err := c.dropWithoutHost(ctx, calls)
@@ -31,7 +32,8 @@ func (s *Store) ProposeMatches(ctx context.Context, universe string, owners []Ma
 // dropWithoutHost decides the matches for which no region shows room. It asks each region once.
 func (c *committer) dropWithoutHost(ctx context.Context, calls []*matchCall) error {
 	var regions []string
-	unplaced := slices.DeleteFunc(undecided(calls), func(m *matchCall) bool { return len(m.Modes) == 0 || m.Join != "" })
+	unplaced := slices.DeleteFunc(undecided(calls),
+		func(m *matchCall) bool { return len(m.Modes) == 0 || m.Join != "" })
 	for _, m := range unplaced {
 		for _, r := range m.Regions {
 			if !slices.Contains(regions, r) {
@@ -42,7 +44,8 @@ func (c *committer) dropWithoutHost(ctx context.Context, calls []*matchCall) err
 	placeable := map[*matchCall]bool{}
 	for _, region := range regions {
 		t := matchTx{committer: &committer{Store: c.Store, region: region}}
-		t.unplaced = slices.DeleteFunc(slices.Clone(unplaced), func(m *matchCall) bool { return placeable[m] || !slices.Contains(m.Regions, region) })
+		t.unplaced = slices.DeleteFunc(slices.Clone(unplaced),
+			func(m *matchCall) bool { return placeable[m] || !slices.Contains(m.Regions, region) })
 		rows, err := c.q.StillPlaceable(ctx, t.stillPlaceable())
 		if err != nil {
 			return classify(err)
@@ -68,7 +71,8 @@ func (t *matchTx) proposeAll(open []*matchCall) error {
 			return err
 		}
 		for _, id := range m.ticketIDs() {
-			mark.Ids, mark.Matches, mark.Marks = append(mark.Ids, id), append(mark.Matches, m.ID), append(mark.Marks, loopMark(m.ID))
+			mark.Ids, mark.Matches, mark.Marks = append(mark.Ids, id), append(mark.Matches, m.ID), append(mark.Marks,
+				loopMark(m.ID))
 		}
 	}
 	if t.proposed = open; len(open) > 0 {
@@ -85,8 +89,10 @@ func addMatchToPropose(p *query.ProposeMatchesParams, m *matchCall) error {
 	if err != nil {
 		return err
 	}
-	p.Ids, p.Profiles, p.Versions = append(p.Ids, m.ID), append(p.Profiles, m.Profile), append(p.Versions, int32(m.Version))
-	p.Chosen, p.Rosters, p.Data = append(p.Chosen, objectText(m.Chosen)), append(p.Rosters, string(m.roster)), append(p.Data, string(m.Data))
+	p.Ids, p.Profiles, p.Versions = append(p.Ids, m.ID), append(p.Profiles, m.Profile), append(p.Versions,
+		int32(m.Version))
+	p.Chosen, p.Rosters, p.Data = append(p.Chosen, objectText(m.Chosen)), append(p.Rosters,
+		string(m.roster)), append(p.Data, string(m.Data))
 	p.Decisions, p.DecidedAt = append(p.Decisions, string(decision)), append(p.DecidedAt, m.DecidedAt)
 	p.Tickets = append(p.Tickets, textArray(m.ticketIDs()))
 	return nil
@@ -126,7 +132,8 @@ func (s *Store) OpenReadyChecks(ctx context.Context, universe, profile string) (
 // RenewAccepted keeps the tickets of accepted matches, which wait for a server, out of other matches for another
 // Timing.PendingFor. It returns the matches that are accepted no more. Owners and errors are as for
 // [Store.CommitMatches].
-func (s *Store) RenewAccepted(ctx context.Context, universe string, owners []MatchOwner, matches []NewMatch) (ended []uuid.UUID, err error) {
+func (s *Store) RenewAccepted(ctx context.Context, universe string, owners []MatchOwner,
+	matches []NewMatch) (ended []uuid.UUID, err error) {
 	c := &committer{Store: s, universe: universe, owners: owners}
 	for _, batch := range matchBatches(c.calls(matches)) {
 		t := matchTx{committer: c, calls: batch}

@@ -26,7 +26,8 @@ type madeRooms struct {
 }
 
 func newMatchRooms(universe string) *matchRooms {
-	return &matchRooms{roomsByRegion: map[string]*madeRooms{}, otherSessions: map[string][]string{}, ends: query.EndSessionsWaitingParams{TicketRegion: universe}}
+	return &matchRooms{roomsByRegion: map[string]*madeRooms{}, otherSessions: map[string][]string{},
+		ends: query.EndSessionsWaitingParams{TicketRegion: universe}}
 }
 
 // writeRooms defers the rooms of the matches with tickets of sessions.
@@ -38,7 +39,8 @@ func (t *matchTx) writeRooms() {
 	for i, sessions := range t.waitingByMatch() {
 		s := t.seated[i]
 		m := matchedRoom{id: s.ID, gameRegion: s.placement.Region, session: s.session}
-		m.Matched = lobby.Matched{MatchID: s.ID.String(), Profile: s.Profile, Size: len(s.subs), Server: serverOf(s.placement)}
+		m.Matched = lobby.Matched{MatchID: s.ID.String(), Profile: s.Profile, Size: len(s.subs),
+			Server: serverOf(s.placement)}
 		t.rooms.add(t.Store, m, sessions)
 	}
 	t.rooms.write(t.q)
@@ -86,7 +88,8 @@ func serverOf(p Placement) *lobby.Server {
 	if p == (Placement{}) {
 		return nil
 	}
-	return &lobby.Server{Endpoint: p.Endpoint, SessionID: p.SessionID, SessionHandle: p.SessionHandle, Region: p.Region, Mode: p.Mode}
+	return &lobby.Server{Endpoint: p.Endpoint, SessionID: p.SessionID, SessionHandle: p.SessionHandle, Region: p.Region,
+		Mode: p.Mode}
 }
 
 // add adds the rooms of a match, one in each project of its sessions, which are in the order of the queue. Its type is
@@ -119,14 +122,18 @@ func newMadeRooms(region string) *madeRooms {
 
 func (p *madeRooms) add(m matchedRoom, room *lobby.Room) {
 	r, uid := &p.rooms, value.NewID()
-	r.Uids, r.Projects, r.Ids, r.Types = append(r.Uids, uid), append(r.Projects, room.Project), append(r.Ids, room.ID), append(r.Types, room.Type)
-	r.States, r.Seqs, r.MaxMembers = append(r.States, string(room.State.JSON())), append(r.Seqs, room.Seq), append(r.MaxMembers, int32(room.MaxMembers))
+	r.Uids, r.Projects, r.Ids, r.Types = append(r.Uids, uid), append(r.Projects, room.Project), append(r.Ids,
+		room.ID), append(r.Types, room.Type)
+	r.States, r.Seqs, r.MaxMembers = append(r.States, string(room.State.JSON())), append(r.Seqs,
+		room.Seq), append(r.MaxMembers, int32(room.MaxMembers))
 	r.Private, r.Graces = append(r.Private, room.Private), append(r.Graces, room.Grace)
-	r.Matches, r.Sizes, r.Participants = append(r.Matches, m.id), append(r.Sizes, int32(m.Size)), append(r.Participants, textArray(room.Participants))
+	r.Matches, r.Sizes, r.Participants = append(r.Matches, m.id), append(r.Sizes, int32(m.Size)), append(r.Participants,
+		textArray(room.Participants))
 	r.GameRegions, r.Sessions = append(r.GameRegions, m.gameRegion), append(r.Sessions, m.session)
 	for _, k := range room.Invited {
 		i := &p.members
-		i.Lobbies, i.Sessions, i.Players = append(i.Lobbies, uid), append(i.Sessions, k.Session), append(i.Players, k.Player)
+		i.Lobbies, i.Sessions, i.Players = append(i.Lobbies, uid), append(i.Sessions, k.Session), append(i.Players,
+			k.Player)
 	}
 }
 

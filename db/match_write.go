@@ -23,8 +23,10 @@ func (t *matchTx) write() error {
 			return err
 		}
 		if !t.takes {
-			query.QueueExec(out, (*query.Queries).ForgetTicketPlayers, query.ForgetTicketPlayersParams{Universe: t.universe, Tickets: settle.Ids})
-			query.QueueExec(out, (*query.Queries).DeleteLockedTickets, query.DeleteLockedTicketsParams{Universe: t.universe, Ids: settle.Ids})
+			query.QueueExec(out, (*query.Queries).ForgetTicketPlayers,
+				query.ForgetTicketPlayersParams{Universe: t.universe, Tickets: settle.Ids})
+			query.QueueExec(out, (*query.Queries).DeleteLockedTickets,
+				query.DeleteLockedTicketsParams{Universe: t.universe, Ids: settle.Ids})
 		}
 		query.QueueExec(out, (*query.Queries).SettleMatched, settle)
 		query.QueueExec(out, (*query.Queries).RecordMatches, t.records())
@@ -43,8 +45,10 @@ func (t *matchTx) write() error {
 // writeSessions defers sessions, seats and playing matches.
 func (t *matchTx) writeSessions() {
 	out := t.q.Deferred()
-	fill, seats := query.FillSessionsParams{Region: t.region}, query.TakeMatchSeatsParams{Region: t.region, SeatTtl: t.cfg.Timing.SeatTTL}
-	start, join := query.StartMatchesParams{Region: t.region, Universe: t.universe}, query.JoinMatchesParams{Region: t.region}
+	fill, seats := query.FillSessionsParams{Region: t.region}, query.TakeMatchSeatsParams{Region: t.region,
+		SeatTtl: t.cfg.Timing.SeatTTL}
+	start, join := query.StartMatchesParams{Region: t.region,
+		Universe: t.universe}, query.JoinMatchesParams{Region: t.region}
 	for _, s := range t.seated {
 		if s.mode == "" {
 			continue
@@ -74,16 +78,20 @@ func addSeatsToTake(p *query.TakeMatchSeatsParams, s seatedMatch) {
 	for _, k := range s.Tickets {
 		key := partyKey(k.subs())
 		for _, player := range k.Players {
-			p.Sessions, p.Subs, p.Modes = append(p.Sessions, s.session), append(p.Subs, player.Sub), append(p.Modes, s.mode)
-			p.Parties, p.Matches, p.Teams = append(p.Parties, key), append(p.Matches, s.playing()), append(p.Teams, player.Team)
+			p.Sessions, p.Subs, p.Modes = append(p.Sessions, s.session), append(p.Subs, player.Sub), append(p.Modes,
+				s.mode)
+			p.Parties, p.Matches, p.Teams = append(p.Parties, key), append(p.Matches, s.playing()), append(p.Teams,
+				player.Team)
 		}
 	}
 }
 
 func addMatchToStart(p *query.StartMatchesParams, s seatedMatch) {
 	p.Ids, p.Sessions = append(p.Ids, s.ID), append(p.Sessions, s.session)
-	p.Profiles, p.Versions, p.DecidedAt = append(p.Profiles, s.Profile), append(p.Versions, int32(s.Version)), append(p.DecidedAt, s.DecidedAt)
-	p.Chosen, p.Rosters, p.Data = append(p.Chosen, objectText(s.Chosen)), append(p.Rosters, string(s.roster)), append(p.Data, string(s.Data))
+	p.Profiles, p.Versions, p.DecidedAt = append(p.Profiles, s.Profile), append(p.Versions,
+		int32(s.Version)), append(p.DecidedAt, s.DecidedAt)
+	p.Chosen, p.Rosters, p.Data = append(p.Chosen, objectText(s.Chosen)), append(p.Rosters,
+		string(s.roster)), append(p.Data, string(s.Data))
 	p.Tickets = append(p.Tickets, textArray(s.ticketIDs()))
 }
 
@@ -131,7 +139,8 @@ func (t *matchTx) settlement() (query.SettleMatchedParams, error) {
 			if err != nil {
 				return arg, err
 			}
-			arg.Ids, arg.Match, arg.Details = append(arg.Ids, k.ID), append(arg.Match, int32(i+1)), append(arg.Details, string(detail))
+			arg.Ids, arg.Match, arg.Details = append(arg.Ids, k.ID), append(arg.Match, int32(i+1)), append(arg.Details,
+				string(detail))
 			arg.Parties = append(arg.Parties, textArray(k.subs()))
 			row := free[k.ID]
 			if row.Body == nil {
@@ -166,9 +175,12 @@ func (t *matchTx) records() query.RecordMatchesParams {
 	p := query.RecordMatchesParams{Universe: t.universe, Region: t.region, Keep: !t.cfg.NoHistory}
 	for _, s := range t.seated {
 		o, _ := t.ownerOf(s.matchCall)
-		p.Ids, p.Profiles, p.Versions = append(p.Ids, s.ID), append(p.Profiles, s.Profile), append(p.Versions, int32(s.Version))
-		p.Epochs, p.Seeds, p.DecidedAt = append(p.Epochs, o.Epoch), append(p.Seeds, int64(s.Seed)), append(p.DecidedAt, s.DecidedAt)
-		p.Modes, p.Sessions, p.Joined = append(p.Modes, s.mode), append(p.Sessions, s.session), append(p.Joined, s.joined != nil)
+		p.Ids, p.Profiles, p.Versions = append(p.Ids, s.ID), append(p.Profiles, s.Profile), append(p.Versions,
+			int32(s.Version))
+		p.Epochs, p.Seeds, p.DecidedAt = append(p.Epochs, o.Epoch), append(p.Seeds, int64(s.Seed)), append(p.DecidedAt,
+			s.DecidedAt)
+		p.Modes, p.Sessions, p.Joined = append(p.Modes, s.mode), append(p.Sessions, s.session), append(p.Joined,
+			s.joined != nil)
 		p.Players, p.Why = append(p.Players, int32(len(s.subs))), append(p.Why, objectText(s.Why))
 		p.Tickets = append(p.Tickets, textArray(s.ticketIDs()))
 	}
@@ -180,7 +192,8 @@ func (t *matchTx) served() query.ServeDemandParams {
 	arg := query.ServeDemandParams{Region: t.region}
 	for _, s := range t.seated {
 		if s.Demand != (DemandKey{}) {
-			arg.Modes, arg.Keys, arg.Players = append(arg.Modes, s.Demand.Mode), append(arg.Keys, s.Demand.Key), append(arg.Players, int32(len(s.subs)))
+			arg.Modes, arg.Keys, arg.Players = append(arg.Modes, s.Demand.Mode), append(arg.Keys,
+				s.Demand.Key), append(arg.Players, int32(len(s.subs)))
 		}
 	}
 	return arg

@@ -73,9 +73,11 @@ func netcodeSeatOf(r query.ResolveSeatsRow, issued time.Time, t Timing) (*Netcod
 		return nil, fmt.Errorf("netcode of a seat: %w", err)
 	}
 	seat := &NetcodeSeat{
-		ClientID: row.ClientID, Session: r.SessionID, Deployment: row.Deployment, Dialect: row.Dialect, ProtocolID: row.ProtocolID, SealedKey: row.Key,
-		Addr: netip.AddrPortFrom(row.IP, row.Port.External), InternalPort: row.Port.Internal, CertDigest: row.CertDigest,
-		IssuedAt: issued, ExpiresAt: issued.Add(t.NetcodeExpire), Timeout: t.NetcodeTimeout,
+		ClientID: row.ClientID, Session: r.SessionID, Deployment: row.Deployment, Dialect: row.Dialect,
+		ProtocolID: row.ProtocolID, SealedKey: row.Key,
+		Addr: netip.AddrPortFrom(row.IP, row.Port.External), InternalPort: row.Port.Internal,
+		CertDigest: row.CertDigest,
+		IssuedAt:   issued, ExpiresAt: issued.Add(t.NetcodeExpire), Timeout: t.NetcodeTimeout,
 	}
 	if !seat.hasAddress() { // a server that people started: its provider knows no address, but the server has registered one
 		seat.Addr, _ = netip.ParseAddrPort(r.Endpoint)

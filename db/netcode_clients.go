@@ -80,7 +80,8 @@ func (s *Store) readClients(ctx context.Context, calls []*clientsCall) (map[stri
 		lists[id] = newClientList(c)
 		ids = append(ids, id)
 		for _, client := range c.Req.Clients {
-			listed.InstanceIds, listed.ClientIds = append(listed.InstanceIds, id), append(listed.ClientIds, int64(client))
+			listed.InstanceIds, listed.ClientIds = append(listed.InstanceIds, id), append(listed.ClientIds,
+				int64(client))
 		}
 	}
 	var out tx.Pipeline

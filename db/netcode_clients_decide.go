@@ -23,7 +23,8 @@ type clientList struct {
 }
 
 func newClientList(c *clientsCall) *clientList {
-	l := &clientList{call: c, listed: make(map[uint64]bool, len(c.Req.Clients)), seats: make(map[uint64]query.ListedClientsRow, len(c.Req.Clients))}
+	l := &clientList{call: c, listed: make(map[uint64]bool, len(c.Req.Clients)),
+		seats: make(map[uint64]query.ListedClientsRow, len(c.Req.Clients))}
 	for _, id := range c.Req.Clients {
 		l.listed[id] = true
 	}
@@ -45,7 +46,8 @@ func (l *clientList) judge() {
 		l.call.Answer(ClientListResult{}, err)
 	case !l.server.Netcode:
 		l.call.Answer(ClientListResult{}, fault.New(fault.Conflict, "no_connect_tokens",
-			"players get no connect tokens for instance %q, so it has no clients to list: report its players as seats", ref.InstanceID))
+			"players get no connect tokens for instance %q, so it has no clients to list: report its players as seats",
+			ref.InstanceID))
 	case l.call.Req.Seq < l.server.Seq:
 		l.call.Answer(ClientListResult{}, nil)
 	}
@@ -71,7 +73,8 @@ func (l *clientList) reports(ctx context.Context) (calls []*reportCall) {
 	of := func(session uuid.UUID) *SeatReport {
 		id := sessionID(l.server.Region, session)
 		if l.reportBySession[id] == nil {
-			l.reportBySession[id] = batch.NewCall[SeatReport, SeatReportResult](ctx, SeatReport{Ref: InstanceRef{l.server.InstanceID, &l.server.Incarnation}, SessionID: id})
+			l.reportBySession[id] = batch.NewCall[SeatReport, SeatReportResult](ctx,
+				SeatReport{Ref: InstanceRef{l.server.InstanceID, &l.server.Incarnation}, SessionID: id})
 			calls = append(calls, l.reportBySession[id])
 		}
 		return &l.reportBySession[id].Req

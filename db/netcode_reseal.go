@@ -20,8 +20,10 @@ type DeploymentKey struct {
 
 // DeploymentKeys returns up to batch keys of a region after an id, in the order of the ids, without those that the
 // key-encryption key with the fingerprint except seals already; "" excludes none. Errors: Unavailable.
-func (s *Store) DeploymentKeys(ctx context.Context, region, except string, after uuid.UUID, batch int) ([]DeploymentKey, error) {
-	rows, err := s.q.DeploymentKeys(ctx, query.DeploymentKeysParams{Region: region, SealedBy: except, After: after, Batch: int32(batch)})
+func (s *Store) DeploymentKeys(ctx context.Context, region, except string, after uuid.UUID,
+	batch int) ([]DeploymentKey, error) {
+	rows, err := s.q.DeploymentKeys(ctx,
+		query.DeploymentKeysParams{Region: region, SealedBy: except, After: after, Batch: int32(batch)})
 	keys := make([]DeploymentKey, len(rows))
 	for i, r := range rows {
 		keys[i] = DeploymentKey{r.ID, r.NetcodeKey, r.SealedBy, r.Drains, r.Needed}
@@ -31,7 +33,8 @@ func (s *Store) DeploymentKeys(ctx context.Context, region, except string, after
 
 // ResealDeployments replaces keys by others, which the key-encryption key with that fingerprint seals, unless they
 // changed since they were read. It returns how many. Errors: Unavailable.
-func (s *Store) ResealDeployments(ctx context.Context, region string, old []DeploymentKey, sealed [][]byte, by string) (n int, err error) {
+func (s *Store) ResealDeployments(ctx context.Context, region string, old []DeploymentKey, sealed [][]byte,
+	by string) (n int, err error) {
 	p := query.ResealDeploymentsParams{Region: region, SealedBy: by, Sealed: sealed}
 	for _, k := range old {
 		p.Ids, p.Old = append(p.Ids, k.ID), append(p.Old, k.Sealed)

@@ -34,7 +34,8 @@ func (s *Store) Offers(ctx context.Context) ([]Offer, error) {
 	var offers []Offer
 	for _, r := range rows {
 		if n := len(offers); n == 0 || offers[n-1].App != r.App || offers[n-1].Version != r.Version {
-			offers = append(offers, Offer{App: r.App, Version: r.Version, MaxPlayers: int(r.MaxPlayers), Dialect: netcode.Dialect(r.Dialect)})
+			offers = append(offers, Offer{App: r.App, Version: r.Version, MaxPlayers: int(r.MaxPlayers),
+				Dialect: netcode.Dialect(r.Dialect)})
 		}
 		if r.Region == "" {
 			continue

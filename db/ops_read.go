@@ -57,7 +57,8 @@ func (s *Store) readOps(ctx context.Context, read func(context.Context, *tx.Tx) 
 func ParseSessionID(id string) (region string, room uuid.UUID, err error) {
 	region, room, ok := parseSessionID(id)
 	if !ok {
-		return "", uuid.Nil, &fault.Error{Kind: fault.Invalid, Code: "invalid", Field: "session", Detail: "must be the id of a session, region.uuid"}
+		return "", uuid.Nil, &fault.Error{Kind: fault.Invalid, Code: "invalid", Field: "session",
+			Detail: "must be the id of a session, region.uuid"}
 	}
 	return region, room, nil
 }

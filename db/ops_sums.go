@@ -23,7 +23,10 @@ type FleetCount struct {
 
 // FleetCounts counts game servers by region and state. Errors: those of ReadOps.
 func (s *Store) FleetCounts(ctx context.Context) ([]FleetCount, error) {
-	rows, err := sums(ctx, s, func(ctx context.Context, q *query.Queries) ([]query.FleetCountsRow, error) { return q.FleetCounts(ctx) })
+	rows, err := sums(ctx, s, func(ctx context.Context,
+		q *query.Queries) ([]query.FleetCountsRow, error) {
+		return q.FleetCounts(ctx)
+	})
 	return converted(rows, func(r query.FleetCountsRow) FleetCount { return FleetCount(r) }), err
 }
 
@@ -74,12 +77,16 @@ func (s *Store) MinuteSamples(ctx context.Context, region string, measures ...st
 // events until then. An event has the time at which its transaction began, so that beside those of a long transaction
 // it may be off by the length of that. Errors: those of ReadOps.
 func (s *Store) EventsUntil(ctx context.Context, until time.Time) (opsview.EventCursor, error) {
-	last, err := sums(ctx, s, func(ctx context.Context, q *query.Queries) (uint64, error) { return q.EventsUntil(ctx, until) })
+	last, err := sums(ctx, s, func(ctx context.Context,
+		q *query.Queries) (uint64, error) {
+		return q.EventsUntil(ctx, until)
+	})
 	return opsview.EventCursor{Tx: last, ID: uuid.Nil}, err
 }
 
 // sums runs a statement of queries/ops_sums.sql.
-func sums[T any](ctx context.Context, s *Store, read func(context.Context, *query.Queries) (T, error)) (found T, err error) {
+func sums[T any](ctx context.Context, s *Store,
+	read func(context.Context, *query.Queries) (T, error)) (found T, err error) {
 	err = s.readOps(ctx, func(ctx context.Context, t *tx.Tx) error {
 		found, err = read(ctx, query.New(t))
 		return err

@@ -108,19 +108,22 @@ func giveHeadStart(ctx context.Context, calls []*placeCall) {
 // empty, and modes that a pool serves, where seating also removes demand.
 func (s *Store) placeOne(ctx context.Context, region string, c *placeCall) (done bool, err error) {
 	r := c.Req
-	if r.IdempotencyKey != "" || len(r.Party) == r.MaxPlayers || len(r.Party) > s.cfg.MaxReserved || s.servedByPool(ctx, region, r.Mode) {
+	if r.IdempotencyKey != "" || len(r.Party) == r.MaxPlayers || len(r.Party) > s.cfg.MaxReserved ||
+		s.servedByPool(ctx, region, r.Mode) {
 		return false, nil
 	}
 	rows, err := s.q.FillForOne(ctx, query.FillForOneParams{
-		Region: region, Locks: playerLocks(r), Subs: r.Party, Caller: r.Caller, Mode: r.Mode, MaxPlayers: int32(r.MaxPlayers),
-		Size: int32(len(r.Party)), Party: partyKey(r.Party), SeatTtl: s.cfg.Timing.SeatTTL,
+		Region: region, Locks: playerLocks(r), Subs: r.Party, Caller: r.Caller, Mode: r.Mode,
+		MaxPlayers: int32(r.MaxPlayers),
+		Size:       int32(len(r.Party)), Party: partyKey(r.Party), SeatTtl: s.cfg.Timing.SeatTTL,
 	})
 	if err != nil || len(rows) == 0 {
 		return false, err
 	}
 	c.Answer(Placement{
-		SessionID: sessionID(region, rows[0].ID), SessionHandle: rows[0].Handle, Endpoint: rows[0].Endpoint, Region: region,
-		Mode: r.Mode, PlayerCount: int(rows[0].PlayerCount), MaxPlayers: r.MaxPlayers,
+		SessionID: sessionID(region, rows[0].ID), SessionHandle: rows[0].Handle, Endpoint: rows[0].Endpoint,
+		Region: region,
+		Mode:   r.Mode, PlayerCount: int(rows[0].PlayerCount), MaxPlayers: r.MaxPlayers,
 	}, nil)
 	return true, nil
 }

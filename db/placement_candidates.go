@@ -45,7 +45,8 @@ func (c *candidates) addHost(r query.LockHostsRow) {
 		slots = int(*r.MaxSessions - r.OpenSessions)
 	}
 	c.hosts = append(c.hosts, pack.Host{
-		ID: r.ID, Modes: r.Modes, Capacity: int(r.Capacity), Reserved: int(r.ReservedSeats), FreeSlots: slots, Load: r.Load,
+		ID: r.ID, Modes: r.Modes, Capacity: int(r.Capacity), Reserved: int(r.ReservedSeats), FreeSlots: slots,
+		Load: r.Load,
 	})
 	c.rows = append(c.rows, r)
 }
@@ -54,7 +55,8 @@ func (c *candidates) addHost(r query.LockHostsRow) {
 func (c *candidates) pack(requests []*request) (seated []*request) {
 	parties := make([]pack.Party, len(requests))
 	for i, r := range requests {
-		parties[i] = pack.Party{Shape: pack.Shape{Mode: r.req.Mode, MaxPlayers: r.req.MaxPlayers}, Size: len(r.req.Party), PlayedIn: r.playedIn, FillOnly: r.fillOnly}
+		parties[i] = pack.Party{Shape: pack.Shape{Mode: r.req.Mode, MaxPlayers: r.req.MaxPlayers},
+			Size: len(r.req.Party), PlayedIn: r.playedIn, FillOnly: r.fillOnly}
 	}
 	at, sessions := pack.Seat(parties, c.sessions, c.hosts)
 	c.packed = sessions
@@ -74,7 +76,8 @@ type writes struct {
 }
 
 func (c *candidates) writes(seated []*request, seatTTL time.Duration) writes {
-	d := writes{newOpening(c.region), query.FillSessionsParams{Region: c.region}, query.TakeSeatsParams{Region: c.region, SeatTtl: seatTTL}}
+	d := writes{newOpening(c.region), query.FillSessionsParams{Region: c.region},
+		query.TakeSeatsParams{Region: c.region, SeatTtl: seatTTL}}
 	for i, r := range c.packed {
 		switch {
 		case r.Host != pack.AlreadyOpen:

@@ -62,7 +62,8 @@ func (s *Store) refuseExpired(calls []*placeCall) []*placeCall {
 // shapes, and waits for the rows that others have locked. It fails with a lock timeout when it waits for one lock for
 // longer than lockWait. A call stays unanswered when other transactions took the seats that it found, when another
 // transaction is deciding about its players, or when it must give a seat up and is not the only call.
-func (s *Store) placeWaiting(ctx context.Context, region string, calls []*placeCall, lockWait time.Duration) (alone []*placeCall, err error) {
+func (s *Store) placeWaiting(ctx context.Context, region string, calls []*placeCall,
+	lockWait time.Duration) (alone []*placeCall, err error) {
 	var decided, open []*request
 	var senders []uuid.UUID
 	pooled := s.pooledModes(ctx)
@@ -127,7 +128,8 @@ func (p placing) lockSessions(ctx context.Context, requests []*request) (*candid
 	k := keysWanted(requests)
 	refs := seatsGivenUp(requests)
 	rows, err := p.q.WaitForOpenSessions(ctx, query.WaitForOpenSessionsParams{
-		Region: p.region, Modes: k.Modes, MaxPlayers: k.MaxPlayers, Sizes: k.Sizes, Parties: k.Parties, Also: refs.SessionIds,
+		Region: p.region, Modes: k.Modes, MaxPlayers: k.MaxPlayers, Sizes: k.Sizes, Parties: k.Parties,
+		Also: refs.SessionIds,
 	})
 	if err != nil {
 		return nil, nil, err
@@ -148,7 +150,8 @@ func (p placing) lockSessions(ctx context.Context, requests []*request) (*candid
 	for _, r := range rows {
 		players := int(r.PlayerCount) - freed[r.ID]
 		if r.Fillable {
-			c.addSession(pack.Session{Shape: pack.Shape{Mode: r.Mode, MaxPlayers: int(r.MaxPlayers)}, ID: r.ID, Players: players, Host: pack.AlreadyOpen}, r.Handle, r.Endpoint)
+			c.addSession(pack.Session{Shape: pack.Shape{Mode: r.Mode, MaxPlayers: int(r.MaxPlayers)}, ID: r.ID,
+				Players: players, Host: pack.AlreadyOpen}, r.Handle, r.Endpoint)
 		}
 		if freed[r.ID] > 0 {
 			vacated = append(vacated, vacatedSession{r.ID, r.InstanceID, players == 0})

@@ -22,7 +22,8 @@ type opening struct {
 }
 
 func newOpening(region string) opening {
-	return opening{query.OpenSessionsParams{Region: region}, query.RequestRoomsParams{Region: region, Timeout: roomTimeout}}
+	return opening{query.OpenSessionsParams{Region: region},
+		query.RequestRoomsParams{Region: region, Timeout: roomTimeout}}
 }
 
 func (o *opening) add(r pack.Session, on query.LockHostsRow, handle string, match uuid.UUID) {

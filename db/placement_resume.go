@@ -95,7 +95,8 @@ func (h *holdings) playing(r PlaceRequest) *Placement {
 func (h *holdings) supersede(r PlaceRequest) (giveUp []seatRef, err *fault.Error) {
 	for sub, st := range h.reserved {
 		if sub != r.Caller && st.ReservedBy != r.Caller && ownsSeat(st) {
-			return nil, fault.New(fault.Conflict, "party_conflict", "player %q of the party holds a seat elsewhere in this mode", sub)
+			return nil, fault.New(fault.Conflict, "party_conflict",
+				"player %q of the party holds a seat elsewhere in this mode", sub)
 		}
 		giveUp = append(giveUp, seatRef{st.SessionID, sub})
 	}

@@ -30,7 +30,8 @@ type placing struct {
 // seats, it also opens new sessions and refuses the calls that find no seat. As the last resort, for calls that have
 // waited in vain, it reads more candidates, and opens sessions although others are locked. The calls in left can be
 // decided by waiting; alone are those of them that must give a seat up.
-func (s *Store) placeWithoutWaiting(ctx context.Context, region string, calls []*placeCall, lastResort bool) (left, alone []*placeCall, err error) {
+func (s *Store) placeWithoutWaiting(ctx context.Context, region string, calls []*placeCall,
+	lastResort bool) (left, alone []*placeCall, err error) {
 	var decided, open []*request
 	var senders []uuid.UUID
 	pooled := s.pooledModes(ctx)
@@ -113,7 +114,8 @@ func (p placing) lockedSessions(rows []query.FillOpenSessionsRow) (c *candidates
 			contested[sh] = true
 			continue
 		}
-		c.addSession(pack.Session{Shape: sh, ID: r.ID, Players: int(r.PlayerCount), Host: pack.AlreadyOpen}, r.Handle, r.Endpoint)
+		c.addSession(pack.Session{Shape: sh, ID: r.ID, Players: int(r.PlayerCount), Host: pack.AlreadyOpen}, r.Handle,
+			r.Endpoint)
 	}
 	return c, contested
 }
@@ -135,7 +137,8 @@ func partition(requests []*request) (decided, open []*request, alone []*placeCal
 
 // seat chooses candidates for the requests and then, where they may open sessions, new sessions. It refuses, with
 // NoCapacity, the requests for which a fresh snapshot shows no free seats, and leaves the others unanswered.
-func (p placing) seat(ctx context.Context, c *candidates, requests, decided []*request, vacated []vacatedSession) error {
+func (p placing) seat(ctx context.Context, c *candidates, requests, decided []*request,
+	vacated []vacatedSession) error {
 	seated := c.pack(requests)
 	left := unseated(requests)
 	if len(left) > 0 {
@@ -155,7 +158,8 @@ func (p placing) seat(ctx context.Context, c *candidates, requests, decided []*r
 		return err
 	}
 	if len(vacated) > 0 {
-		if _, err := p.q.CloseEmptySessions(ctx, query.CloseEmptySessionsParams{Region: p.region, Ids: vacatedIDs(vacated)}); err != nil {
+		if _, err := p.q.CloseEmptySessions(ctx,
+			query.CloseEmptySessionsParams{Region: p.region, Ids: vacatedIDs(vacated)}); err != nil {
 			return err
 		}
 	}
@@ -177,7 +181,8 @@ func unseated(requests []*request) (left []*request) {
 // more free seats now. It locks no others then: one of them could come before these in the lock order.
 func (p placing) lockHosts(ctx context.Context, c *candidates, requests []*request, vacated []vacatedSession) error {
 	k := keysWanted(requests)
-	arg := query.LockHostsParams{Region: p.region, Modes: k.Modes, MaxPlayers: k.MaxPlayers, Sessions: p.withExtra(k.Sessions()), Wait: p.wait}
+	arg := query.LockHostsParams{Region: p.region, Modes: k.Modes, MaxPlayers: k.MaxPlayers,
+		Sessions: p.withExtra(k.Sessions()), Wait: p.wait}
 	var empty []uuid.UUID
 	for _, g := range vacated {
 		if g.empty {
@@ -187,7 +192,8 @@ func (p placing) lockHosts(ctx context.Context, c *candidates, requests []*reque
 	}
 	rows, err := p.q.LockHosts(ctx, arg)
 	if err == nil && len(empty) > 0 {
-		if _, err = p.q.CloseSessions(ctx, query.CloseSessionsParams{Region: p.region, Ids: empty, Reason: "empty"}); err == nil {
+		if _, err = p.q.CloseSessions(ctx,
+			query.CloseSessionsParams{Region: p.region, Ids: empty, Reason: "empty"}); err == nil {
 			c.dropSessions(empty)
 			rows, err = p.q.LockHosts(ctx, query.LockHostsParams{Region: p.region, Also: hostIDs(rows), Wait: p.wait})
 		}
@@ -233,7 +239,8 @@ func (p placing) refuse(ctx context.Context, requests []*request) error {
 	for _, i := range arg.Requests {
 		if !slices.Contains(placeable, i) {
 			r := requests[i]
-			r.err = fault.New(fault.NoCapacity, "no_capacity", "no instance in region %q can host mode %q for %d players now", p.region, r.req.Mode, r.req.MaxPlayers)
+			r.err = fault.New(fault.NoCapacity, "no_capacity",
+				"no instance in region %q can host mode %q for %d players now", p.region, r.req.Mode, r.req.MaxPlayers)
 		}
 	}
 	return nil

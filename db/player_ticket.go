@@ -39,7 +39,8 @@ type PlayerTicketAnswer struct {
 // the caller has posted another ticket for one of the profiles, "party_conflict" where another member waits elsewhere,
 // or where the caller has joined its party's ticket; TooMany; Mismatch where the idempotency key was used with another
 // request; Unavailable.
-func (s *Store) CreatePlayerTicket(ctx context.Context, region string, r PlayerTicketRequest) (PlayerTicketAnswer, error) {
+func (s *Store) CreatePlayerTicket(ctx context.Context, region string,
+	r PlayerTicketRequest) (PlayerTicketAnswer, error) {
 	return s.groups.playerTickets.Do(ctx, region, r)
 }
 
@@ -62,7 +63,8 @@ func (r PlayerTicketRequest) locks() []int64 {
 func (r PlayerTicketRequest) players() int { return len(r.Party) * max(1, len(r.Profiles)) }
 
 func (r PlayerTicketRequest) bytes() int {
-	return textBytes(r.Caller, r.IdempotencyKey) + textBytes(r.Party...) + textBytes(r.Profiles...) + len(r.RequestHash) + 2*r.Bytes
+	return textBytes(r.Caller, r.IdempotencyKey) + textBytes(r.Party...) + textBytes(r.Profiles...) +
+		len(r.RequestHash) + 2*r.Bytes
 }
 
 // PlayerTicket is a ticket as one of its players sees it.

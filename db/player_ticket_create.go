@@ -150,12 +150,14 @@ func (t *queueing) answers(c *playerTicketCall, a PlayerTicketAnswer, err error)
 
 // replay answers a call whose idempotency key has a stored answer.
 func (t *queueing) replay(c *playerTicketCall) (done bool, err error) {
-	i := slices.IndexFunc(t.storedAnswers, func(a query.StoredAnswersRow) bool { return a.Caller == c.Req.Caller && a.Key == c.Req.IdempotencyKey })
+	i := slices.IndexFunc(t.storedAnswers,
+		func(a query.StoredAnswersRow) bool { return a.Caller == c.Req.Caller && a.Key == c.Req.IdempotencyKey })
 	if i < 0 || c.Req.IdempotencyKey == "" {
 		return false, nil
 	}
 	if !bytes.Equal(t.storedAnswers[i].RequestHash, c.Req.RequestHash) {
-		t.answers(c, PlayerTicketAnswer{}, fault.New(fault.Mismatch, "idempotency_mismatch", "this Idempotency-Key was used with another body"))
+		t.answers(c, PlayerTicketAnswer{},
+			fault.New(fault.Mismatch, "idempotency_mismatch", "this Idempotency-Key was used with another body"))
 		return true, nil
 	}
 	var stored storedTicket
@@ -173,7 +175,8 @@ type storedTicket struct {
 func (t *queueing) take(v playerVerdict) {
 	t.leave = append(t.leave, v.leave...)
 	for _, r := range v.staleRows {
-		t.forget.Subs, t.forget.Profiles, t.forget.Tickets = append(t.forget.Subs, r.Sub), append(t.forget.Profiles, r.Profile), append(t.forget.Tickets, r.TicketID)
+		t.forget.Subs, t.forget.Profiles, t.forget.Tickets = append(t.forget.Subs, r.Sub), append(t.forget.Profiles,
+			r.Profile), append(t.forget.Tickets, r.TicketID)
 	}
 }
 
@@ -184,8 +187,10 @@ func (t *queueing) add(r PlayerTicketRequest) PlayerTicketAnswer {
 	t.create.add(r, id, at)
 	if r.IdempotencyKey != "" {
 		answer, _ := json.Marshal(storedTicket{id}) // a text always encodes
-		t.create.answers.Callers, t.create.answers.Keys = append(t.create.answers.Callers, r.Caller), append(t.create.answers.Keys, r.IdempotencyKey)
-		t.create.answers.Hashes, t.create.answers.Answers = append(t.create.answers.Hashes, r.RequestHash), append(t.create.answers.Answers, string(answer))
+		t.create.answers.Callers, t.create.answers.Keys = append(t.create.answers.Callers,
+			r.Caller), append(t.create.answers.Keys, r.IdempotencyKey)
+		t.create.answers.Hashes, t.create.answers.Answers = append(t.create.answers.Hashes,
+			r.RequestHash), append(t.create.answers.Answers, string(answer))
 	}
 	return PlayerTicketAnswer{ID: id, CreatedAt: at, New: true}
 }
@@ -221,8 +226,10 @@ func (p *playerTicketParams) add(r PlayerTicketRequest, id string, at time.Time)
 		t.Terms, t.DoubleKeys, t.Doubles = []uuid.UUID{}, []uuid.UUID{}, []float64{}
 	}
 	t.Ids, t.Created, t.Bodies = append(t.Ids, id), append(t.Created, row.Created), append(t.Bodies, r.Body(id, at))
-	t.TermsFrom, t.DoublesFrom = append(t.TermsFrom, int32(len(t.Terms)+1)), append(t.DoublesFrom, int32(len(t.Doubles)+1))
-	t.Terms, t.DoubleKeys, t.Doubles = append(t.Terms, row.Terms...), append(t.DoubleKeys, row.Keys...), append(t.Doubles, row.Doubles...)
+	t.TermsFrom, t.DoublesFrom = append(t.TermsFrom, int32(len(t.Terms)+1)), append(t.DoublesFrom,
+		int32(len(t.Doubles)+1))
+	t.Terms, t.DoubleKeys, t.Doubles = append(t.Terms, row.Terms...), append(t.DoubleKeys,
+		row.Keys...), append(t.Doubles, row.Doubles...)
 	t.TermsTo, t.DoublesTo = append(t.TermsTo, int32(len(t.Terms))), append(t.DoublesTo, int32(len(t.Doubles)))
 	t.Ttls, t.Leases = append(t.Ttls, r.TTL), append(t.Leases, r.Lease)
 	for _, profile := range r.wished() {
@@ -241,7 +248,8 @@ func (p *playerTicketParams) queue(out *tx.Pipeline, region string, keep time.Du
 	p.tickets.Region, p.players.Region, p.answers.Keep = region, region, keep
 	query.QueueExec(out, (*query.Queries).QueuePlayerTickets, p.tickets)
 	query.QueueExec(out, (*query.Queries).JoinPlayers, p.players)
-	query.QueueExec(out, (*query.Queries).RecordQueued, query.RecordQueuedParams{Region: region, Tickets: p.tickets.Ids})
+	query.QueueExec(out, (*query.Queries).RecordQueued,
+		query.RecordQueuedParams{Region: region, Tickets: p.tickets.Ids})
 	if len(p.answers.Keys) > 0 {
 		query.QueueExec(out, (*query.Queries).StoreAnswers, p.answers)
 	}

@@ -27,8 +27,10 @@ func (s *Store) TicketEventsSince(ctx context.Context, region string, since Sett
 	}, struct{}{})
 	if since.read != "" {
 		from := max(snapshotEnd(since.read), since.afterTx+1)
-		query.Queue(&p, &late, (*query.Queries).EventsLate, query.EventsLateParams{Region: region, Before: since.read, After: since.afterTx, Page: settledPage})
-		query.Queue(&p, &young, (*query.Queries).EventsSince, query.EventsSinceParams{Region: region, Since: from, Page: settledPage})
+		query.Queue(&p, &late, (*query.Queries).EventsLate,
+			query.EventsLateParams{Region: region, Before: since.read, After: since.afterTx, Page: settledPage})
+		query.Queue(&p, &young, (*query.Queries).EventsSince,
+			query.EventsSinceParams{Region: region, Since: from, Page: settledPage})
 	}
 	if err := s.q.Send(ctx, &p); err != nil {
 		return TicketEventsPage{Next: since}, classify(err)
@@ -40,7 +42,8 @@ func (s *Store) TicketEventsSince(ctx context.Context, region string, since Sett
 	for _, r := range late {
 		rows = append(rows, query.EventsSinceRow(r))
 	}
-	rows, next, more := advance(since, now, rows, young, settledPage, func(r query.EventsSinceRow) uint64 { return r.Tx })
+	rows, next, more := advance(since, now, rows, young, settledPage,
+		func(r query.EventsSinceRow) uint64 { return r.Tx })
 	page := TicketEventsPage{Next: next, HasMore: more}
 	for _, r := range rows {
 		page.Tickets = append(page.Tickets, r.TicketID)

@@ -43,7 +43,8 @@ func (r PlayerTicketRequest) judge(rows map[string][]query.PlayersQueuedRow) (v 
 // sameTicket returns the ticket with which the caller waits since it, or another member, sent the same request.
 func (r PlayerTicketRequest) sameTicket(own []query.PlayersQueuedRow) string {
 	for _, row := range own {
-		if row.Waits && !row.Over && bytes.Equal(row.RequestHash, r.RequestHash) && slices.Contains(r.wished(), row.Profile) {
+		if row.Waits && !row.Over && bytes.Equal(row.RequestHash, r.RequestHash) &&
+			slices.Contains(r.wished(), row.Profile) {
 			return row.TicketID
 		}
 	}
@@ -59,9 +60,13 @@ func (r PlayerTicketRequest) clearOwn(own []query.PlayersQueuedRow, v *playerVer
 		}
 		switch {
 		case row.Posted:
-			return ofTicket(row.TicketID, fault.New(fault.Conflict, "ticket_exists", "you wait with another ticket for this profile: cancel it first"))
+			return ofTicket(row.TicketID,
+				fault.New(fault.Conflict, "ticket_exists",
+					"you wait with another ticket for this profile: cancel it first"))
 		case row.Seen, row.Pending:
-			return ofTicket(row.TicketID, fault.New(fault.Conflict, "party_conflict", "you wait with the ticket of your party for this profile: cancel it first"))
+			return ofTicket(row.TicketID,
+				fault.New(fault.Conflict, "party_conflict",
+					"you wait with the ticket of your party for this profile: cancel it first"))
 		}
 		v.leave = append(v.leave, leaving{row.TicketID, TicketCancelled, reasonElsewhere, false})
 	}
@@ -88,7 +93,8 @@ func (r PlayerTicketRequest) checkMember(sub string, rows []query.PlayersQueuedR
 		case row.Over:
 			v.leave = append(v.leave, leaving{row.TicketID, TicketExpired, reasonTTL, true})
 		case slices.Contains(r.wished(), row.Profile):
-			return fault.New(fault.Conflict, "party_conflict", "another member of the party waits with a ticket of its own for this profile")
+			return fault.New(fault.Conflict, "party_conflict",
+				"another member of the party waits with a ticket of its own for this profile")
 		case (sub != r.Caller || row.Seen) && !slices.Contains(tickets, row.TicketID):
 			tickets = append(tickets, row.TicketID)
 		}

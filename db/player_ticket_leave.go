@@ -58,7 +58,9 @@ func (s *Store) cancelTicket(ctx context.Context, c *cancelling) error {
 	var left bool
 	err := s.inTx(ctx, func(q *query.Queries) error {
 		c.declines, c.lobby, left = uuid.Nil, nil, false
-		held, err := q.LockPlayerTicket(ctx, query.LockPlayerTicketParams{Region: c.universe, ID: c.ticket, Sub: c.sub, PendingFor: s.cfg.Timing.PendingFor})
+		held, err := q.LockPlayerTicket(ctx,
+			query.LockPlayerTicketParams{Region: c.universe, ID: c.ticket, Sub: c.sub,
+				PendingFor: s.cfg.Timing.PendingFor})
 		if errors.Is(err, pgx.ErrNoRows) {
 			return nil // it has left, or is another's: the caller reads it next
 		}
@@ -75,7 +77,8 @@ func (s *Store) cancelTicket(ctx context.Context, c *cancelling) error {
 		left, c.lobby = true, nil
 		if c.session != "" {
 			query.QueueExec(q.Deferred(), (*query.Queries).ForgetWaiting, query.ForgetWaitingParams{
-				TicketRegion: c.universe, Tickets: []string{c.ticket}, Reasons: []string{reasonByMember}, Told: []uuid.UUID{}, Silent: []string{},
+				TicketRegion: c.universe, Tickets: []string{c.ticket}, Reasons: []string{reasonByMember},
+				Told: []uuid.UUID{}, Silent: []string{},
 			})
 		}
 		return s.leaveQueue(ctx, q, c.universe, []leaving{{c.ticket, TicketCancelled, reasonByMember, true}})
@@ -93,7 +96,8 @@ func (s *Store) cancelInLobby(ctx context.Context, c *cancelling) error {
 	var turn *lobbyTurn
 	err := lockingSessions(func(further []string) error {
 		return s.inTx(ctx, func(q *query.Queries) (err error) {
-			step := lobbyStep{Lobby: *c.lobby, ticket: c.ticket, LobbyAction: LobbyAction{Region: c.region, Act: s.cfg.Rooms.Cancelled()}}
+			step := lobbyStep{Lobby: *c.lobby, ticket: c.ticket,
+				LobbyAction: LobbyAction{Region: c.region, Act: s.cfg.Rooms.Cancelled()}}
 			turn, err = s.actIn(ctx, q, c.region, []lobbyStep{step}, further)
 			return err
 		})
@@ -109,13 +113,15 @@ func (s *Store) cancelInLobby(ctx context.Context, c *cancelling) error {
 
 // checkMayLeave decides whether a ticket that is locked may be cancelled. A match that was accepted by all and waits
 // for a server ends when one of its tickets leaves.
-func checkMayLeave(ctx context.Context, q *query.Queries, region string, held query.LockPlayerTicketRow) (declines uuid.UUID, err error) {
+func checkMayLeave(ctx context.Context, q *query.Queries, region string,
+	held query.LockPlayerTicketRow) (declines uuid.UUID, err error) {
 	if !held.Pending {
 		return uuid.Nil, nil
 	}
 	id, ours := readyCheckOf(held.MatchedIn)
 	if !ours {
-		return uuid.Nil, fault.New(fault.Conflict, "matched", "the ticket is in a match that an Open Match director assigns soon")
+		return uuid.Nil, fault.New(fault.Conflict, "matched",
+			"the ticket is in a match that an Open Match director assigns soon")
 	}
 	state, err := q.ReadyCheckState(ctx, query.ReadyCheckStateParams{Region: region, ID: id})
 	if state == "proposed" {
@@ -140,7 +146,8 @@ func (s *Store) leaveQueue(ctx context.Context, q *query.Queries, region string,
 }
 
 // takeOut is leaveQueue that returns the tickets which it has taken out.
-func (s *Store) takeOut(ctx context.Context, q *query.Queries, region string, tickets []leaving) ([]query.LeaveQueueRow, error) {
+func (s *Store) takeOut(ctx context.Context, q *query.Queries, region string,
+	tickets []leaving) ([]query.LeaveQueueRow, error) {
 	p := query.LeaveQueueParams{Region: region, PendingFor: s.cfg.Timing.PendingFor}
 	for _, t := range tickets {
 		if !slices.Contains(p.Ids, t.id) {
@@ -171,8 +178,10 @@ func (s *Store) recordHistory(q *query.Queries, region string, rows []query.Leav
 		}
 		facts := s.cfg.Describe(r.Body, r.Party)
 		p.Ids, p.Created, p.Outcomes = append(p.Ids, r.ID), append(p.Created, r.Created), append(p.Outcomes, r.State)
-		p.Profiles, p.Parties = append(p.Profiles, strings.Join(r.Profiles, "\n")), append(p.Parties, strings.Join(facts.Party, "\n"))
-		p.Attributes, p.Latencies = append(p.Attributes, string(facts.Attributes)), append(p.Latencies, string(facts.Latencies))
+		p.Profiles, p.Parties = append(p.Profiles, strings.Join(r.Profiles, "\n")), append(p.Parties,
+			strings.Join(facts.Party, "\n"))
+		p.Attributes, p.Latencies = append(p.Attributes, string(facts.Attributes)), append(p.Latencies,
+			string(facts.Latencies))
 	}
 	query.QueueExec(q.Deferred(), (*query.Queries).RecordHistory, p)
 }

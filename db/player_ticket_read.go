@@ -29,10 +29,12 @@ func (s *Store) PlayerTicket(ctx context.Context, region, id, sub string) (Playe
 	return s.groups.playerTicketReads.Do(ctx, region, ticketReading{id, sub})
 }
 
-func (s *Store) readPlayerTickets(ctx context.Context, region string, calls []*batch.Call[ticketReading, PlayerTicket]) error {
+func (s *Store) readPlayerTickets(ctx context.Context, region string,
+	calls []*batch.Call[ticketReading, PlayerTicket]) error {
 	p := query.PlayerTicketsParams{Region: region, PendingFor: s.cfg.Timing.PendingFor}
 	for _, c := range calls {
-		p.Ids, p.Subs, p.Since = append(p.Ids, c.Req.id), append(p.Subs, c.Req.sub), append(p.Since, issuedAfter(c.Req.id))
+		p.Ids, p.Subs, p.Since = append(p.Ids, c.Req.id), append(p.Subs, c.Req.sub), append(p.Since,
+			issuedAfter(c.Req.id))
 	}
 	rows, err := s.q.PlayerTickets(ctx, p)
 	if err != nil {
@@ -50,7 +52,8 @@ func (s *Store) readPlayerTickets(ctx context.Context, region string, calls []*b
 
 // noteReads stores which players have read a waiting ticket for the first time, and keeps tickets alive whose players
 // still ask.
-func (s *Store) noteReads(ctx context.Context, region string, calls []*batch.Call[ticketReading, PlayerTicket], rows []query.PlayerTicketsRow) error {
+func (s *Store) noteReads(ctx context.Context, region string, calls []*batch.Call[ticketReading, PlayerTicket],
+	rows []query.PlayerTicketsRow) error {
 	seen, alive := query.SeeTicketsParams{Region: region}, query.KeepAliveParams{Region: region}
 	for _, r := range rows {
 		c := calls[r.N-1]
@@ -112,7 +115,8 @@ func anyPartyOf(r query.PlayerTicketsRow) []string {
 
 // toPlayerTicket returns the ticket of the row without checking who asks.
 func toPlayerTicket(r query.PlayerTicketsRow, id string) (t PlayerTicket, err error) {
-	t = PlayerTicket{ID: id, Version: int(r.Version), Party: anyPartyOf(r), Profiles: namesOf(r.Profiles), ChangedAt: r.At, Lease: r.KeptAlive}
+	t = PlayerTicket{ID: id, Version: int(r.Version), Party: anyPartyOf(r), Profiles: namesOf(r.Profiles),
+		ChangedAt: r.At, Lease: r.KeptAlive}
 	if r.Waits {
 		t.Created, t.Body = time.Unix(0, r.Created).UTC(), r.Body
 		describeWaitingTicket(r, &t)
@@ -128,7 +132,8 @@ func (s *Store) AnyTicket(ctx context.Context, region, id string) (PlayerTicket,
 		return PlayerTicket{}, ticketUnknown(id)
 	}
 	rows, err := s.q.PlayerTickets(ctx, query.PlayerTicketsParams{
-		Region: region, PendingFor: s.cfg.Timing.PendingFor, Ids: []string{id}, Subs: []string{""}, Since: []time.Time{issuedAfter(id)},
+		Region: region, PendingFor: s.cfg.Timing.PendingFor, Ids: []string{id}, Subs: []string{""},
+		Since: []time.Time{issuedAfter(id)},
 	})
 	if err != nil {
 		return PlayerTicket{}, classify(err)
@@ -171,7 +176,8 @@ func readyCheckOfTicket(r query.PlayerTicketsRow) *PlayerReadyCheck {
 	if r.MatchState == "accepted" {
 		until = until.Add(-acceptedHold)
 	}
-	return &PlayerReadyCheck{Until: until, Players: int(r.Players), Accepted: int(r.Accepted), You: r.Mine, Declined: r.Declined}
+	return &PlayerReadyCheck{Until: until, Players: int(r.Players), Accepted: int(r.Accepted), You: r.Mine,
+		Declined: r.Declined}
 }
 
 // describeSettledTicket reads the last event, or, where an older release or a client of Open Match took the ticket out,
@@ -230,7 +236,8 @@ func (s *Store) TicketEvents(ctx context.Context, region, id string, after int) 
 	if !IssuedHere(region, TicketID, id) {
 		return nil, ticketUnknown(id)
 	}
-	rows, err := s.q.TicketEvents(ctx, query.TicketEventsParams{Region: region, ID: id, After: int32(after), Since: issuedAfter(id)})
+	rows, err := s.q.TicketEvents(ctx, query.TicketEventsParams{Region: region, ID: id, After: int32(after),
+		Since: issuedAfter(id)})
 	events := make([]TicketEvent, 0, len(rows))
 	for _, r := range rows {
 		e := TicketEvent{N: int(r.N), State: TicketState(r.State), Reason: r.Reason, HappenedAt: r.At}

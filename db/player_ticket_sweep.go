@@ -43,7 +43,8 @@ func (s *Store) RecordLostTickets(ctx context.Context, region string, batch int)
 		}
 		left := make([]query.LeaveQueueRow, 0, len(rows))
 		for _, r := range rows {
-			left = append(left, query.LeaveQueueRow{ID: r.ID, Created: issuedAfter(r.ID).Add(clockSkew).UnixNano(), Body: r.Body, State: r.State, Party: r.Party, Profiles: r.Profiles})
+			left = append(left, query.LeaveQueueRow{ID: r.ID, Created: issuedAfter(r.ID).Add(clockSkew).UnixNano(),
+				Body: r.Body, State: r.State, Party: r.Party, Profiles: r.Profiles})
 		}
 		s.recordHistory(q, region, left)
 		return nil
@@ -72,7 +73,8 @@ func (s *Store) CancelNewlyRetired(ctx context.Context, region string, batch int
 // until it has ended. Errors: Unavailable.
 func (s *Store) CancelRetired(ctx context.Context, region string, batch int) (n int, err error) {
 	err = s.inBulkTxWithRetries(ctx, func(q *query.Queries) error {
-		ids, err := q.TicketsOfRetired(ctx, query.TicketsOfRetiredParams{Region: region, Batch: int32(batch), PendingFor: s.cfg.Timing.PendingFor})
+		ids, err := q.TicketsOfRetired(ctx,
+			query.TicketsOfRetiredParams{Region: region, Batch: int32(batch), PendingFor: s.cfg.Timing.PendingFor})
 		if n = len(ids); err != nil || n == 0 {
 			return err
 		}

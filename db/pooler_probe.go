@@ -24,7 +24,8 @@ func (s *Store) ProbePooler(ctx context.Context, prepared bool) (p PoolerProbe, 
 	}
 	defer conn.Release()
 	var backend uint32
-	if err := conn.QueryRow(ctx, "SELECT pg_backend_pid()", pgx.QueryExecModeSimpleProtocol).Scan(&backend); err != nil {
+	if err := conn.QueryRow(ctx, "SELECT pg_backend_pid()",
+		pgx.QueryExecModeSimpleProtocol).Scan(&backend); err != nil {
 		return p, err
 	}
 	p.Found = backend != conn.Conn().PgConn().PID()

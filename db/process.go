@@ -31,14 +31,16 @@ func (s *Store) Report(ctx context.Context, troubles []Trouble) error {
 	}
 	return s.report(ctx, query.ReportProcessParams{
 		Process: s.processName(), Troubles: list,
-		Providers: append([]string{}, s.cfg.Providers...), KeyEncryptionKeys: append([]string{}, s.cfg.KeyEncryptionKeys...),
+		Providers:         append([]string{}, s.cfg.Providers...),
+		KeyEncryptionKeys: append([]string{}, s.cfg.KeyEncryptionKeys...),
 	})
 }
 
 // TryWrite tests that the database takes writes, as Report does. Its row is no process: it has no providers and no
 // keys, which would count as those of a further one. Errors: those of Report.
 func (s *Store) TryWrite(ctx context.Context) error {
-	return s.report(ctx, query.ReportProcessParams{Process: "test of writes", Troubles: []byte("[]"), Providers: []string{}, KeyEncryptionKeys: []string{}})
+	return s.report(ctx, query.ReportProcessParams{Process: "test of writes", Troubles: []byte("[]"),
+		Providers: []string{}, KeyEncryptionKeys: []string{}})
 }
 
 func (s *Store) report(ctx context.Context, row query.ReportProcessParams) error {

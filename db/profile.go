@@ -37,7 +37,8 @@ func (s *Store) Profiles(ctx context.Context, region string, retired bool) ([]Pr
 	all := make([]ProfileInfo, len(rows))
 	for i, r := range rows {
 		all[i] = ProfileInfo{
-			Name: r.Name, LiveVersion: int(r.Live), Shadow: orZero(r.Shadow), Versions: int(r.Versions), RetiredAt: r.RetiredAt, PausedAt: r.PausedAt, PauseReason: r.PauseReason,
+			Name: r.Name, LiveVersion: int(r.Live), Shadow: orZero(r.Shadow), Versions: int(r.Versions),
+			RetiredAt: r.RetiredAt, PausedAt: r.PausedAt, PauseReason: r.PauseReason,
 			Author: r.Author, Reason: r.Reason, CreatedAt: r.CreatedAt,
 		}
 	}
@@ -67,7 +68,8 @@ type ProfileVersion struct {
 // Profile returns a version of a profile; version 0 is the live one, which a retired profile has as well. Errors:
 // NotFound, Unavailable.
 func (s *Store) Profile(ctx context.Context, region, name string, version int) (ProfileVersion, error) {
-	r, err := s.q.GetProfileVersion(ctx, query.GetProfileVersionParams{Region: region, Name: name, Version: int32(version)})
+	r, err := s.q.GetProfileVersion(ctx,
+		query.GetProfileVersionParams{Region: region, Name: name, Version: int32(version)})
 	if errors.Is(err, pgx.ErrNoRows) {
 		return ProfileVersion{}, noProfile(name, version)
 	}
@@ -75,14 +77,16 @@ func (s *Store) Profile(ctx context.Context, region, name string, version int) (
 		return ProfileVersion{}, classify(err)
 	}
 	return ProfileVersion{
-		Name: name, Version: int(r.Version), Document: r.Document, Author: r.Author, Reason: r.Reason, CreatedAt: r.CreatedAt,
+		Name: name, Version: int(r.Version), Document: r.Document, Author: r.Author, Reason: r.Reason,
+		CreatedAt:   r.CreatedAt,
 		LiveVersion: int(r.Live), Shadow: orZero(r.Shadow), RetiredAt: r.RetiredAt,
 	}, nil
 }
 
 // ProfileDocuments returns the documents of one version of each profile, by name; versions that do not exist are left
 // out. Errors: Unavailable.
-func (s *Store) ProfileDocuments(ctx context.Context, region string, versions map[string]int) (documents map[string]string, err error) {
+func (s *Store) ProfileDocuments(ctx context.Context, region string,
+	versions map[string]int) (documents map[string]string, err error) {
 	arg := query.ListProfileDocumentsParams{Region: region}
 	for name, version := range versions {
 		arg.Names, arg.Versions = append(arg.Names, name), append(arg.Versions, int32(version))
@@ -111,7 +115,8 @@ func (s *Store) ProfileVersions(ctx context.Context, region, name string) ([]Pro
 	}
 	all := make([]ProfileVersion, len(rows))
 	for i, r := range rows {
-		all[i] = ProfileVersion{Name: name, Version: int(r.Version), Author: r.Author, Reason: r.Reason, CreatedAt: r.CreatedAt}
+		all[i] = ProfileVersion{Name: name, Version: int(r.Version), Author: r.Author, Reason: r.Reason,
+			CreatedAt: r.CreatedAt}
 	}
 	return all, nil
 }
@@ -120,7 +125,8 @@ func (s *Store) ProfileVersions(ctx context.Context, region, name string) ([]Pro
 func (s *Store) checkAccept(p *profile.Profile) error {
 	const reserve = 10 * time.Second // to commit the match after the last accept
 	if most := s.cfg.Timing.PendingFor - reserve; p.Accept > max(most, 0) {
-		e := fault.New(fault.Invalid, "invalid", "accept.within must be at most %s, 10s less than DIRECTOR_OM_PENDING_FOR", max(most, 0))
+		e := fault.New(fault.Invalid, "invalid",
+			"accept.within must be at most %s, 10s less than DIRECTOR_OM_PENDING_FOR", max(most, 0))
 		e.Field = "accept.within"
 		return e
 	}

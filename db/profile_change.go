@@ -62,7 +62,8 @@ type profileText struct {
 // shadow instead. edit.Name may be empty, or the name that the document must have. Errors: *profile.Error; Conflict for
 // another live version than the expected one, or a shadow of a profile that is not live; Invalid for a name or a ready
 // check that does not suit; TooMany; Unavailable.
-func (s *Store) ApplyProfile(ctx context.Context, edit ProfileEdit, document []byte, shadow bool) (ProfileChange, error) {
+func (s *Store) ApplyProfile(ctx context.Context, edit ProfileEdit, document []byte,
+	shadow bool) (ProfileChange, error) {
 	p, err := profile.Parse(document)
 	if err != nil {
 		return ProfileChange{}, err
@@ -100,7 +101,8 @@ func (s profileState) apply(canonical []byte) (profileState, string, error) {
 
 func (s profileState) applyShadow(canonical []byte) (profileState, string, error) {
 	if !s.decides() {
-		return s, "", fault.New(fault.Conflict, "profile_retired", "a shadow runs beside a live version, and there is none: apply the document without shadow")
+		return s, "", fault.New(fault.Conflict, "profile_retired",
+			"a shadow runs beside a live version, and there is none: apply the document without shadow")
 	}
 	if s.shadow > 0 && bytes.Equal(s.shadowText, canonical) {
 		return s, "", nil
@@ -125,7 +127,8 @@ func (s *Store) RollbackProfile(ctx context.Context, edit ProfileEdit, version i
 		case was.retired:
 			return was, "", retiredProfile(edit.Name)
 		case now.liveVersion < 1:
-			return was, "", fault.New(fault.NotFound, "profile_unknown", "the live version of profile %q is its first: there is none before it", edit.Name)
+			return was, "", fault.New(fault.NotFound, "profile_unknown",
+				"the live version of profile %q is its first: there is none before it", edit.Name)
 		case now.liveVersion > was.latest:
 			return was, "", noProfile(edit.Name, now.liveVersion)
 		case now.liveVersion == was.liveVersion:
@@ -180,7 +183,8 @@ func (s *Store) ShadowProfile(ctx context.Context, edit ProfileEdit, version int
 
 // changeProfile runs a change as one transaction: it reads the profile under the lock, decides, and writes the profile,
 // its new version if there is one, and the event that decide names. An event of "" changes nothing.
-func (s *Store) changeProfile(ctx context.Context, edit ProfileEdit, next *profileText, decide func(profileState) (profileState, string, error)) (ProfileChange, error) {
+func (s *Store) changeProfile(ctx context.Context, edit ProfileEdit, next *profileText,
+	decide func(profileState) (profileState, string, error)) (ProfileChange, error) {
 	if utf8.RuneCountInString(edit.Reason) > value.MaxReason {
 		e := fault.New(fault.Invalid, "invalid", "the reason must have at most %d characters", value.MaxReason)
 		e.Field = "reason"
@@ -197,7 +201,8 @@ func (s *Store) changeProfile(ctx context.Context, edit ProfileEdit, next *profi
 			return err
 		}
 		done = ProfileChange{Name: edit.Name, Version: now.liveVersion, Changed: event != ""}
-		if event == "profile.shadowed" || next != nil && !done.Changed && now.shadow > 0 && bytes.Equal(next.canonical, now.shadowText) {
+		if event == "profile.shadowed" ||
+			next != nil && !done.Changed && now.shadow > 0 && bytes.Equal(next.canonical, now.shadowText) {
 			done.Version = now.shadow
 		}
 		if event == "" {
@@ -238,19 +243,22 @@ func lockProfile(ctx context.Context, q *query.Queries, edit ProfileEdit) (was p
 		current = 0
 	}
 	if edit.Expected != nil && *edit.Expected != current {
-		return was, fault.New(fault.Conflict, "profile_changed", "the live version of profile %q is %d, not %d: read it again", edit.Name, current, *edit.Expected)
+		return was, fault.New(fault.Conflict, "profile_changed",
+			"the live version of profile %q is %d, not %d: read it again", edit.Name, current, *edit.Expected)
 	}
 	return was, nil
 }
 
 // writeProfile writes what decide decided.
-func writeProfile(ctx context.Context, q *query.Queries, edit ProfileEdit, was, now profileState, next *profileText, event string) error {
+func writeProfile(ctx context.Context, q *query.Queries, edit ProfileEdit, was, now profileState, next *profileText,
+	event string) error {
 	if now.latest > was.latest {
 		if err := insertProfileVersion(ctx, q, edit, now.latest, next); err != nil {
 			return err
 		}
 	}
-	save := query.SaveProfileParams{Region: edit.Region, Name: edit.Name, Live: int32(now.liveVersion), Retired: now.retired}
+	save := query.SaveProfileParams{Region: edit.Region, Name: edit.Name, Live: int32(now.liveVersion),
+		Retired: now.retired}
 	if now.shadow > 0 {
 		shadow := int32(now.shadow)
 		save.Shadow = &shadow
@@ -277,12 +285,15 @@ func writeProfile(ctx context.Context, q *query.Queries, edit ProfileEdit, was, 
 	if err != nil {
 		return err
 	}
-	return q.LogProfile(ctx, query.LogProfileParams{Region: edit.Region, Kind: event, Author: edit.Author, Detail: text})
+	return q.LogProfile(ctx, query.LogProfileParams{Region: edit.Region, Kind: event, Author: edit.Author,
+		Detail: text})
 }
 
-func insertProfileVersion(ctx context.Context, q *query.Queries, edit ProfileEdit, version int, next *profileText) error {
+func insertProfileVersion(ctx context.Context, q *query.Queries, edit ProfileEdit, version int,
+	next *profileText) error {
 	if version > maxProfileVersions {
-		return fault.New(fault.TooMany, "too_many_profiles", "profile %q has %d versions, which is the most: use another name", edit.Name, maxProfileVersions)
+		return fault.New(fault.TooMany, "too_many_profiles",
+			"profile %q has %d versions, which is the most: use another name", edit.Name, maxProfileVersions)
 	}
 	if version == 1 {
 		n, err := q.CountProfiles(ctx, edit.Region)
@@ -290,11 +301,13 @@ func insertProfileVersion(ctx context.Context, q *query.Queries, edit ProfileEdi
 			return err
 		}
 		if n >= maxProfiles {
-			return fault.New(fault.TooMany, "too_many_profiles", "there are %d profiles, which is the most, counting retired ones", maxProfiles)
+			return fault.New(fault.TooMany, "too_many_profiles",
+				"there are %d profiles, which is the most, counting retired ones", maxProfiles)
 		}
 	}
 	return q.InsertProfileVersion(ctx, query.InsertProfileVersionParams{
-		Region: edit.Region, Name: edit.Name, Version: int32(version), Document: next.document, Canonical: next.canonical,
-		Author: edit.Author, Reason: edit.Reason,
+		Region: edit.Region, Name: edit.Name, Version: int32(version), Document: next.document,
+		Canonical: next.canonical,
+		Author:    edit.Author, Reason: edit.Reason,
 	})
 }

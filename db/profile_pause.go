@@ -11,7 +11,8 @@ import (
 // version than the expected one; Unavailable.
 func (s *Store) PauseProfile(ctx context.Context, edit ProfileEdit) (ProfileChange, error) {
 	return s.changePause(ctx, edit, func(q *query.Queries) (bool, error) {
-		return q.OpsPauseProfile(ctx, query.OpsPauseProfileParams{Universe: edit.Region, Profile: edit.Name, Reason: edit.Reason})
+		return q.OpsPauseProfile(ctx, query.OpsPauseProfileParams{Universe: edit.Region, Profile: edit.Name,
+			Reason: edit.Reason})
 	})
 }
 

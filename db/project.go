@@ -37,17 +37,20 @@ func (s *Store) CreateProject(ctx context.Context, n NewProject) (query.Project,
 		n.ID = uuid.NewString()
 	}
 	if !lobby.ValidID(n.ID) {
-		return query.Project{}, &fault.Error{Kind: fault.Invalid, Code: "invalid", Field: "id", Detail: "id must have 1 to 128 bytes without spaces and control characters"}
+		return query.Project{}, &fault.Error{Kind: fault.Invalid, Code: "invalid", Field: "id",
+			Detail: "id must have 1 to 128 bytes without spaces and control characters"}
 	}
 	if err := checkProjectName(n.Name); err != nil {
 		return query.Project{}, err
 	}
 	made := query.Project{ID: n.ID, Name: n.Name, Region: n.Region}
 	err := s.inTx(ctx, func(q *query.Queries) (err error) {
-		if made.CreatedAt, err = q.CreateProject(ctx, query.CreateProjectParams{ID: n.ID, Name: n.Name, Region: n.Region}); err != nil {
+		if made.CreatedAt, err = q.CreateProject(ctx,
+			query.CreateProjectParams{ID: n.ID, Name: n.Name, Region: n.Region}); err != nil {
 			return projectConflict(err, n.ID)
 		}
-		return logProject(ctx, q, n.Region, "project.created", n.Actor, map[string]string{"project": n.ID, "name": n.Name})
+		return logProject(ctx, q, n.Region, "project.created", n.Actor,
+			map[string]string{"project": n.ID, "name": n.Name})
 	})
 	return made, classify(err)
 }
@@ -93,7 +96,8 @@ func checkProjectName(name string) error {
 		return &fault.Error{Kind: fault.Invalid, Code: "invalid", Field: "name", Detail: "name is required"}
 	}
 	if utf8.RuneCountInString(name) > maxProjectName || !isStorable(name) {
-		return &fault.Error{Kind: fault.Invalid, Code: "invalid", Field: "name", Detail: "name must have at most 200 characters, and none of them U+0000"}
+		return &fault.Error{Kind: fault.Invalid, Code: "invalid", Field: "name",
+			Detail: "name must have at most 200 characters, and none of them U+0000"}
 	}
 	return nil
 }

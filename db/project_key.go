@@ -41,7 +41,8 @@ type NewProjectKey struct {
 
 // CreateProjectKey creates a key and returns its secret, which the caller shows once. Errors: Invalid (name, scopes,
 // id), NotFound (project_unknown), Conflict (key_exists), TooMany, Unavailable.
-func (s *Store) CreateProjectKey(ctx context.Context, n NewProjectKey) (secret string, made query.ProjectKey, err error) {
+func (s *Store) CreateProjectKey(ctx context.Context,
+	n NewProjectKey) (secret string, made query.ProjectKey, err error) {
 	if n.ID == "" {
 		n.ID = uuid.NewString()
 	}
@@ -56,7 +57,8 @@ func (s *Store) CreateProjectKey(ctx context.Context, n NewProjectKey) (secret s
 	secret, made.SealedSecret, made.SealedBy = n.Seal(n.Project, n.ID)
 	err = s.inTx(ctx, func(q *query.Queries) (err error) {
 		made.CreatedAt, err = q.CreateProjectKey(ctx, query.CreateProjectKeyParams{
-			Project: n.Project, ID: n.ID, Name: n.Name, Scopes: made.Scopes, SealedSecret: made.SealedSecret, SealedBy: made.SealedBy, Most: maxProjectKeys,
+			Project: n.Project, ID: n.ID, Name: n.Name, Scopes: made.Scopes, SealedSecret: made.SealedSecret,
+			SealedBy: made.SealedBy, Most: maxProjectKeys,
 		})
 		if errors.Is(err, pgx.ErrNoRows) {
 			return fault.New(fault.TooMany, "too_many_keys", "the project has %d keys: revoke some", maxProjectKeys)
@@ -64,7 +66,8 @@ func (s *Store) CreateProjectKey(ctx context.Context, n NewProjectKey) (secret s
 		if err != nil {
 			return projectKeyConflict(err, n.ID)
 		}
-		return logProject(ctx, q, region, "project_key.created", n.Actor, map[string]string{"project": n.Project, "key": n.ID, "name": n.Name})
+		return logProject(ctx, q, region, "project_key.created", n.Actor,
+			map[string]string{"project": n.Project, "key": n.ID, "name": n.Name})
 	})
 	if err != nil {
 		return "", query.ProjectKey{}, classify(err)
@@ -74,10 +77,13 @@ func (s *Store) CreateProjectKey(ctx context.Context, n NewProjectKey) (secret s
 
 func (n NewProjectKey) check() error {
 	if !lobby.ValidID(n.ID) {
-		return &fault.Error{Kind: fault.Invalid, Code: "invalid", Field: "id", Detail: "id must have 1 to 128 bytes without spaces and control characters"}
+		return &fault.Error{Kind: fault.Invalid, Code: "invalid", Field: "id",
+			Detail: "id must have 1 to 128 bytes without spaces and control characters"}
 	}
-	if len(n.Scopes) > maxScopes || slices.ContainsFunc(n.Scopes, func(s string) bool { return s == "" || len(s) > maxScopeBytes || !isStorable(s) }) {
-		return &fault.Error{Kind: fault.Invalid, Code: "invalid", Field: "scopes", Detail: "scopes must be at most 16, of 1 to 64 bytes each"}
+	if len(n.Scopes) > maxScopes || slices.ContainsFunc(n.Scopes,
+		func(s string) bool { return s == "" || len(s) > maxScopeBytes || !isStorable(s) }) {
+		return &fault.Error{Kind: fault.Invalid, Code: "invalid", Field: "scopes",
+			Detail: "scopes must be at most 16, of 1 to 64 bytes each"}
 	}
 	return checkProjectName(n.Name)
 }
@@ -89,7 +95,8 @@ func (s *Store) ProjectKeys(ctx context.Context, project, after string, limit in
 	if !isStorable(project) || !isStorable(after) {
 		return nil, nil
 	}
-	list, err := s.q.ProjectKeys(ctx, query.ProjectKeysParams{Project: project, After: after, Batch: int32(min(limit, MaxProjectPage))})
+	list, err := s.q.ProjectKeys(ctx, query.ProjectKeysParams{Project: project, After: after,
+		Batch: int32(min(limit, MaxProjectPage))})
 	return list, classify(err)
 }
 

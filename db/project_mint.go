@@ -20,7 +20,8 @@ func (s *Store) CountMinted(ctx context.Context, project, id string) (query.Proj
 	return s.groups.minted.Do(ctx, "", name)
 }
 
-func (s *Store) countMinted(ctx context.Context, _ string, calls []*batch.Call[projectKeyName, query.ProjectKey]) error {
+func (s *Store) countMinted(ctx context.Context, _ string,
+	calls []*batch.Call[projectKeyName, query.ProjectKey]) error {
 	tokens := map[projectKeyName]int64{}
 	for _, c := range calls {
 		tokens[c.Req]++

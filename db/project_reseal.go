@@ -11,14 +11,18 @@ type SealedProjectKey = query.SealedProjectKeysRow
 
 // SealedProjectKeys returns up to batch keys after another one, in the order of projects and ids, without those that
 // the key-encryption key with the fingerprint except seals already; "" excludes none. Errors: Unavailable.
-func (s *Store) SealedProjectKeys(ctx context.Context, except string, after SealedProjectKey, batch int) ([]SealedProjectKey, error) {
-	rows, err := s.q.SealedProjectKeys(ctx, query.SealedProjectKeysParams{SealedBy: except, AfterProject: after.Project, AfterID: after.ID, Batch: int32(batch)})
+func (s *Store) SealedProjectKeys(ctx context.Context, except string, after SealedProjectKey,
+	batch int) ([]SealedProjectKey, error) {
+	rows, err := s.q.SealedProjectKeys(ctx,
+		query.SealedProjectKeysParams{SealedBy: except, AfterProject: after.Project, AfterID: after.ID,
+			Batch: int32(batch)})
 	return rows, classify(err)
 }
 
 // ResealProjectKeys replaces sealed secrets by others, which the key-encryption key with that fingerprint seals, unless
 // they changed since they were read. It returns how many. Errors: Unavailable.
-func (s *Store) ResealProjectKeys(ctx context.Context, old []SealedProjectKey, sealed [][]byte, by string) (n int, err error) {
+func (s *Store) ResealProjectKeys(ctx context.Context, old []SealedProjectKey, sealed [][]byte,
+	by string) (n int, err error) {
 	p := query.ResealProjectKeysParams{SealedBy: by, Sealed: sealed}
 	for _, k := range old {
 		p.Projects, p.Ids, p.Old = append(p.Projects, k.Project), append(p.Ids, k.ID), append(p.Old, k.SealedSecret)

@@ -30,7 +30,8 @@ func (s *Store) RevokeProjectKey(ctx context.Context, project, id, actor string)
 		if err != nil || !r.Changed {
 			return err
 		}
-		return logProject(ctx, q, region, "project_key.revoked", actor, map[string]string{"project": project, "key": id})
+		return logProject(ctx, q, region, "project_key.revoked", actor,
+			map[string]string{"project": project, "key": id})
 	})
 	if err != nil {
 		return query.ProjectKey{}, classify(err)
@@ -54,7 +55,8 @@ type RotateKey struct {
 // (key_revoked), Invalid (grace_seconds), Unavailable.
 func (s *Store) RotateProjectKey(ctx context.Context, k RotateKey) (secret string, made query.ProjectKey, err error) {
 	if k.Grace < 0 || k.Grace > MaxProjectGrace {
-		return "", query.ProjectKey{}, &fault.Error{Kind: fault.Invalid, Code: "invalid", Field: "grace_seconds", Detail: "grace_seconds must be 0 to 2592000"}
+		return "", query.ProjectKey{}, &fault.Error{Kind: fault.Invalid, Code: "invalid", Field: "grace_seconds",
+			Detail: "grace_seconds must be 0 to 2592000"}
 	}
 	region, err := s.regionOfKey(ctx, k.Project, k.ID)
 	if err != nil {
@@ -73,7 +75,8 @@ func (s *Store) RotateProjectKey(ctx context.Context, k RotateKey) (secret strin
 			return err
 		}
 		made = r
-		return logProject(ctx, q, region, "project_key.rotated", k.Actor, map[string]string{"project": k.Project, "key": k.ID, "new_key": id, "name": made.Name})
+		return logProject(ctx, q, region, "project_key.rotated", k.Actor,
+			map[string]string{"project": k.Project, "key": k.ID, "new_key": id, "name": made.Name})
 	})
 	if err != nil {
 		return "", query.ProjectKey{}, classify(err)

@@ -15,11 +15,13 @@ const sweptSessions = 128
 // number, 0 if none are left. It skips sessions that another transaction has locked. Errors: Unavailable.
 func (s *Store) SuspendDeadReplicas(ctx context.Context, region string) (int, error) {
 	return s.sweepSessions(ctx, region, func(t *sessionTx) ([]string, error) {
-		ids, err := t.q.SessionsOfEndedReplicas(ctx, query.SessionsOfEndedReplicasParams{Region: region, Most: sweptSessions})
+		ids, err := t.q.SessionsOfEndedReplicas(ctx,
+			query.SessionsOfEndedReplicasParams{Region: region, Most: sweptSessions})
 		if err != nil {
 			return nil, err
 		}
-		return ids, t.suspend(ctx, query.SuspendRealtimeSessionsParams{Ids: ids, Announced: slices.Repeat([]bool{true}, len(ids))}, s.cfg.Rooms.Away)
+		return ids, t.suspend(ctx, query.SuspendRealtimeSessionsParams{Ids: ids,
+			Announced: slices.Repeat([]bool{true}, len(ids))}, s.cfg.Rooms.Away)
 	})
 }
 
@@ -32,7 +34,8 @@ func (s *Store) AnnounceSuspended(ctx context.Context, region string) (int, erro
 		if err != nil || len(ids) == 0 {
 			return nil, err
 		}
-		query.QueueExec(t.q.Deferred(), (*query.Queries).AnnounceRealtimeSessions, query.AnnounceRealtimeSessionsParams{Region: region, Ids: ids})
+		query.QueueExec(t.q.Deferred(), (*query.Queries).AnnounceRealtimeSessions,
+			query.AnnounceRealtimeSessionsParams{Region: region, Ids: ids})
 		_, err = t.inRooms(ctx, ids, false, s.cfg.Rooms.Away)
 		return ids, err
 	})
@@ -53,7 +56,8 @@ func (s *Store) EndExpiredRealtime(ctx context.Context, region string) (int, err
 		if err := t.leaveSessions(ctx, t.q, region, ids); err != nil {
 			return nil, err
 		}
-		query.QueueExec(t.q.Deferred(), (*query.Queries).DeleteRealtimeSessions, query.DeleteRealtimeSessionsParams{Region: region, Ids: ids})
+		query.QueueExec(t.q.Deferred(), (*query.Queries).DeleteRealtimeSessions,
+			query.DeleteRealtimeSessionsParams{Region: region, Ids: ids})
 		return ids, nil
 	})
 }
@@ -61,7 +65,8 @@ func (s *Store) EndExpiredRealtime(ctx context.Context, region string) (int, err
 // sweepSessions runs a transaction on sessions that fn locks, without waiting for other transactions. Further sessions
 // that it must lock come first, so that it waits for none while it holds others. A transaction that loses against a
 // match with tickets of the sessions is retried.
-func (s *Store) sweepSessions(ctx context.Context, region string, fn func(*sessionTx) ([]string, error)) (swept int, err error) {
+func (s *Store) sweepSessions(ctx context.Context, region string,
+	fn func(*sessionTx) ([]string, error)) (swept int, err error) {
 	for range frame.MaxConflictRetries {
 		err = s.onSessions(ctx, region, func(t *sessionTx) error {
 			if len(t.further) > 0 {

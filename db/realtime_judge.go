@@ -50,13 +50,18 @@ func (t *sessionTx) loadOpenings(ctx context.Context, calls []*openCall) (openFa
 	var known []query.JudgeRealtimeKeysRow
 	var f openFacts
 	if len(ids) > 0 {
-		query.Queue(&p, &locked, (*query.Queries).LockRealtimeSessions, query.LockRealtimeSessionsParams{Region: t.region, Ids: ids})
+		query.Queue(&p, &locked, (*query.Queries).LockRealtimeSessions,
+			query.LockRealtimeSessionsParams{Region: t.region, Ids: ids})
 	}
 	if len(keys.Ids) > 0 {
 		query.Queue(&p, &known, (*query.Queries).JudgeRealtimeKeys, keys)
 	}
-	query.Queue(&p, &f.ended, (*query.Queries).EndedReplicas, query.EndedReplicasParams{Region: t.region, Ids: replicas})
-	query.Queue(&p, &f.now, func(q *query.Queries, ctx context.Context, _ struct{}) (time.Time, error) { return q.ClockReading(ctx) }, struct{}{})
+	query.Queue(&p, &f.ended, (*query.Queries).EndedReplicas,
+		query.EndedReplicasParams{Region: t.region, Ids: replicas})
+	query.Queue(&p, &f.now, func(q *query.Queries, ctx context.Context,
+		_ struct{}) (time.Time, error) {
+		return q.ClockReading(ctx)
+	}, struct{}{})
 	if err := t.q.Send(ctx, &p); err != nil {
 		return openFacts{}, err
 	}
@@ -89,7 +94,8 @@ func (f openFacts) judge(o OpenRealtime) (OpenedRealtime, error) {
 	}
 	live := row.Owner != nil
 	if live && row.Contested && row.Takeovers >= maxTakeovers {
-		e := fault.New(fault.TooMany, "takeovers", "the session is open elsewhere, and was taken over %d times within ten seconds", maxTakeovers)
+		e := fault.New(fault.TooMany, "takeovers",
+			"the session is open elsewhere, and was taken over %d times within ten seconds", maxTakeovers)
 		e.RetryAfter = fault.RetryAfter
 		return OpenedRealtime{}, e
 	}

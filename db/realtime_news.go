@@ -16,7 +16,8 @@ const newsAtOnce = 1000
 
 // RealtimeNews returns news of sessions that a replica owns; sessions without news are left out. Call it for all
 // sessions every ten seconds, and for single ones after a notification. Errors: Unavailable.
-func (s *Store) RealtimeNews(ctx context.Context, region string, replica uuid.UUID, sessions []SessionEpoch) ([]RealtimeNews, error) {
+func (s *Store) RealtimeNews(ctx context.Context, region string, replica uuid.UUID,
+	sessions []SessionEpoch) ([]RealtimeNews, error) {
 	var news []RealtimeNews
 	for part := range slices.Chunk(sessions, newsAtOnce) {
 		some, err := s.newsOf(ctx, region, replica, part)
@@ -29,7 +30,8 @@ func (s *Store) RealtimeNews(ctx context.Context, region string, replica uuid.UU
 }
 
 // newsOf reads in one round trip.
-func (s *Store) newsOf(ctx context.Context, region string, replica uuid.UUID, sessions []SessionEpoch) ([]RealtimeNews, error) {
+func (s *Store) newsOf(ctx context.Context, region string, replica uuid.UUID,
+	sessions []SessionEpoch) ([]RealtimeNews, error) {
 	ask := query.RealtimeNewsParams{Region: region, Replica: replica}
 	for _, e := range sessions {
 		ask.Ids, ask.Epochs = append(ask.Ids, e.ID), append(ask.Epochs, e.Epoch)
@@ -40,9 +42,12 @@ func (s *Store) newsOf(ctx context.Context, region string, replica uuid.UUID, se
 	var waits []query.RealtimeWaitsRow
 	var expired []query.ExpiredWaitsRow
 	query.Queue(&p, &rows, (*query.Queries).RealtimeNews, ask)
-	query.Queue(&p, &waits, (*query.Queries).RealtimeWaits, query.RealtimeWaitsParams{Region: region, Sessions: ask.Ids})
-	query.Queue(&p, &invited, (*query.Queries).RealtimeInvitations, query.RealtimeInvitationsParams{Region: region, Sessions: ask.Ids})
-	query.Queue(&p, &expired, (*query.Queries).ExpiredWaits, query.ExpiredWaitsParams{Region: region, Sessions: ask.Ids})
+	query.Queue(&p, &waits, (*query.Queries).RealtimeWaits,
+		query.RealtimeWaitsParams{Region: region, Sessions: ask.Ids})
+	query.Queue(&p, &invited, (*query.Queries).RealtimeInvitations,
+		query.RealtimeInvitationsParams{Region: region, Sessions: ask.Ids})
+	query.Queue(&p, &expired, (*query.Queries).ExpiredWaits,
+		query.ExpiredWaitsParams{Region: region, Sessions: ask.Ids})
 	if err := s.q.Send(ctx, &p); err != nil {
 		return nil, err
 	}
@@ -51,7 +56,8 @@ func (s *Store) newsOf(ctx context.Context, region string, replica uuid.UUID, se
 		n.newsOf(id).Invitations = open
 	}
 	for _, r := range waits {
-		n.newsOf(r.Session).Wait = &RealtimeWait{r.RoomType, int(r.Size), r.Asked, time.Duration(r.Seconds) * time.Second}
+		n.newsOf(r.Session).Wait = &RealtimeWait{r.RoomType, int(r.Size), r.Asked,
+			time.Duration(r.Seconds) * time.Second}
 	}
 	for _, r := range expired {
 		n.newsOf(r.Session).Expired = &ExpiredWait{r.Ticket, r.RoomType, int(r.Size), r.Reason}
@@ -90,7 +96,8 @@ func (n newsBySession) list() []RealtimeNews {
 }
 
 // readInvitations returns the open invitations of sessions.
-func readInvitations(ctx context.Context, q *query.Queries, region string, sessions []string) (map[string][]RealtimeInvitation, error) {
+func readInvitations(ctx context.Context, q *query.Queries, region string,
+	sessions []string) (map[string][]RealtimeInvitation, error) {
 	rows, err := q.RealtimeInvitations(ctx, query.RealtimeInvitationsParams{Region: region, Sessions: sessions})
 	return invitationsBySession(rows), err
 }
@@ -99,7 +106,8 @@ func invitationsBySession(rows []query.RealtimeInvitationsRow) map[string][]Real
 	open := make(map[string][]RealtimeInvitation)
 	for _, r := range rows {
 		i := RealtimeInvitation{
-			Lobby: r.Lobby, Room: r.Room, Type: r.Type, Size: int(r.Size), Participants: r.Participants, From: r.Inviter,
+			Lobby: r.Lobby, Room: r.Room, Type: r.Type, Size: int(r.Size), Participants: r.Participants,
+			From: r.Inviter,
 		}
 		if r.InvitingPlayer != r.Inviter { // without a name, the player is the session
 			i.FromPlayer = r.InvitingPlayer
@@ -111,8 +119,10 @@ func invitationsBySession(rows []query.RealtimeInvitationsRow) map[string][]Real
 
 // OwnedRealtime returns a page of the sessions that a replica owns, by id: up to 1,000 behind the id after. A session
 // without a connection was opened by a call whose outcome the replica does not know: suspend it. Errors: Unavailable.
-func (s *Store) OwnedRealtime(ctx context.Context, region string, replica uuid.UUID, after string) ([]SessionEpoch, error) {
-	rows, err := s.q.OwnedRealtime(ctx, query.OwnedRealtimeParams{Region: region, Replica: replica, After: after, Page: newsAtOnce})
+func (s *Store) OwnedRealtime(ctx context.Context, region string, replica uuid.UUID,
+	after string) ([]SessionEpoch, error) {
+	rows, err := s.q.OwnedRealtime(ctx, query.OwnedRealtimeParams{Region: region, Replica: replica, After: after,
+		Page: newsAtOnce})
 	if err != nil {
 		return nil, classify(err)
 	}

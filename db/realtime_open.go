@@ -19,10 +19,12 @@ import (
 // key_unknown, key_revoked, key_scope), TooMany (takeovers: ten within ten seconds), Unavailable.
 func (s *Store) OpenRealtime(ctx context.Context, o OpenRealtime) (OpenedRealtime, error) {
 	if n := utf8.RuneCountInString(o.Project); n == 0 || n > maxProjectID || !isStorable(o.Project) {
-		return OpenedRealtime{}, &fault.Error{Kind: fault.Invalid, Code: "invalid", Field: "project_id", Detail: "a project id has 1 to 128 characters"}
+		return OpenedRealtime{}, &fault.Error{Kind: fault.Invalid, Code: "invalid", Field: "project_id",
+			Detail: "a project id has 1 to 128 characters"}
 	}
 	if !isStorable(o.Player) || !isStorable(o.Key) {
-		return OpenedRealtime{}, &fault.Error{Kind: fault.Invalid, Code: "invalid", Field: "token", Detail: "a claim of the token has characters that cannot be stored"}
+		return OpenedRealtime{}, &fault.Error{Kind: fault.Invalid, Code: "invalid", Field: "token",
+			Detail: "a claim of the token has characters that cannot be stored"}
 	}
 	return s.groups.realtimeOpens.Do(ctx, o.Region, o)
 }
@@ -41,7 +43,8 @@ func (s *Store) openSessions(ctx context.Context, region string, calls []*openCa
 	calls = onePerSession(calls)
 	var opening *realtimeOpening
 	err := s.onSessions(ctx, region, func(t *sessionTx) error {
-		opening = &realtimeOpening{sessionTx: t, opened: make([]OpenedRealtime, len(calls)), refused: make([]error, len(calls))}
+		opening = &realtimeOpening{sessionTx: t, opened: make([]OpenedRealtime, len(calls)),
+			refused: make([]error, len(calls))}
 		return opening.run(ctx, calls)
 	})
 	if err != nil {
@@ -133,7 +136,8 @@ func (t *realtimeOpening) comeBack(ctx context.Context, sessions []string, back 
 		return err
 	}
 	t.pauseSessions(t.q, t.region, sessions, false)
-	query.Queue(t.q.Deferred(), &t.tickets, (*query.Queries).TicketsOfSessions, query.TicketsOfSessionsParams{Region: t.region, Sessions: sessions})
+	query.Queue(t.q.Deferred(), &t.tickets, (*query.Queries).TicketsOfSessions,
+		query.TicketsOfSessionsParams{Region: t.region, Sessions: sessions})
 	return nil
 }
 
@@ -157,13 +161,16 @@ func (t *realtimeOpening) addAnswers(calls []*openCall) {
 }
 
 func addSessionToInsert(p *query.InsertRealtimeSessionsParams, o OpenRealtime, opened OpenedRealtime) {
-	p.Ids, p.Projects, p.Players = append(p.Ids, opened.ID), append(p.Projects, o.Project), append(p.Players, opened.Player)
-	p.Authenticated, p.KeyIds, p.Digests = append(p.Authenticated, o.Authenticated), append(p.KeyIds, o.Key), append(p.Digests, o.TokenDigest)
+	p.Ids, p.Projects, p.Players = append(p.Ids, opened.ID), append(p.Projects, o.Project), append(p.Players,
+		opened.Player)
+	p.Authenticated, p.KeyIds, p.Digests = append(p.Authenticated, o.Authenticated), append(p.KeyIds,
+		o.Key), append(p.Digests, o.TokenDigest)
 	p.Expires, p.Ttls, p.Owners = append(p.Expires, o.TokenExpires), append(p.Ttls, o.TTL), append(p.Owners, o.Replica)
 }
 
 func addSessionToAttach(p *query.AttachRealtimeSessionsParams, o OpenRealtime, opened OpenedRealtime) {
 	p.Ids, p.TookOver = append(p.Ids, opened.ID), append(p.TookOver, opened.TookOver)
-	p.Authenticated, p.KeyIds, p.Digests = append(p.Authenticated, o.Authenticated), append(p.KeyIds, o.Key), append(p.Digests, o.TokenDigest)
+	p.Authenticated, p.KeyIds, p.Digests = append(p.Authenticated, o.Authenticated), append(p.KeyIds,
+		o.Key), append(p.Digests, o.TokenDigest)
 	p.Expires, p.Ttls, p.Owners = append(p.Expires, o.TokenExpires), append(p.Ttls, o.TTL), append(p.Owners, o.Replica)
 }

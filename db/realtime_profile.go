@@ -54,7 +54,9 @@ func (s *Store) EnsureRealtimeProfiles(ctx context.Context, universe string) err
 	}
 	for size := minMatchSize; size <= maxMatchSize; size++ {
 		if name := RealtimeProfile(size); !names[name] {
-			if err := s.ensureProfile(ctx, ProfileEdit{Region: universe, Name: name, Author: "director", Reason: "built in"}, realtimeDocument(size)); err != nil {
+			if err := s.ensureProfile(ctx,
+				ProfileEdit{Region: universe, Name: name, Author: "director", Reason: "built in"},
+				realtimeDocument(size)); err != nil {
 				return err
 			}
 		}

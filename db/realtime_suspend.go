@@ -12,7 +12,8 @@ import (
 // SuspendRealtime records that sessions have lost their connections, and pauses their tickets. A session with another
 // epoch stays as it is. With announce, away acts in all their rooms at once; without it a worker lets it act after five
 // seconds, unless the session is resumed by then. Errors: Unavailable.
-func (s *Store) SuspendRealtime(ctx context.Context, region string, sessions []SessionEpoch, away func(session string) lobby.Action, announce bool) error {
+func (s *Store) SuspendRealtime(ctx context.Context, region string, sessions []SessionEpoch,
+	away func(session string) lobby.Action, announce bool) error {
 	for part := range slices.Chunk(sessions, suspendedAtOnce) {
 		if _, err := s.groups.suspensions.Do(ctx, region, suspension{part, away, announce}); err != nil {
 			return err
@@ -74,14 +75,16 @@ func (t *sessionTx) suspendThose(ctx context.Context, calls []*suspendCall) erro
 				continue
 			}
 			away[e.ID] = c.Req.away
-			suspended.Ids, suspended.Announced = append(suspended.Ids, e.ID), append(suspended.Announced, c.Req.announce)
+			suspended.Ids, suspended.Announced = append(suspended.Ids, e.ID), append(suspended.Announced,
+				c.Req.announce)
 		}
 	}
 	return t.suspend(ctx, suspended, func(session string) lobby.Action { return away[session](session) })
 }
 
 // suspend suspends sessions that the transaction has locked, and lets the rooms of announced ones know.
-func (t *sessionTx) suspend(ctx context.Context, p query.SuspendRealtimeSessionsParams, away func(session string) lobby.Action) error {
+func (t *sessionTx) suspend(ctx context.Context, p query.SuspendRealtimeSessionsParams,
+	away func(session string) lobby.Action) error {
 	if len(p.Ids) == 0 {
 		return nil
 	}

@@ -50,7 +50,8 @@ func (t *waits) readProfiles(ctx context.Context, live []query.LiveVersionsRow) 
 	for _, row := range live {
 		p, known := t.judges.get(row)
 		if !known {
-			stored, err := t.q.GetProfileVersion(ctx, query.GetProfileVersionParams{Region: t.tickets.region, Name: row.Name, Version: row.Live})
+			stored, err := t.q.GetProfileVersion(ctx,
+				query.GetProfileVersionParams{Region: t.tickets.region, Name: row.Name, Version: row.Live})
 			if err != nil {
 				return fmt.Errorf("version %d of profile %s: %w", row.Live, row.Name, err)
 			}

@@ -14,7 +14,8 @@ func (s *Store) pauseSessions(q *query.Queries, region string, sessions []string
 	if len(sessions) == 0 {
 		return
 	}
-	query.QueueExec(q.Deferred(), (*query.Queries).HoldTicketsOfSessions, query.HoldTicketsOfSessionsParams{Region: region, Sessions: sessions})
+	query.QueueExec(q.Deferred(), (*query.Queries).HoldTicketsOfSessions,
+		query.HoldTicketsOfSessionsParams{Region: region, Sessions: sessions})
 	query.QueueExec(q.Deferred(), (*query.Queries).PauseTicketsOfSessions, query.PauseTicketsOfSessionsParams{
 		Region: region, Sessions: sessions, Pause: pause, PendingFor: s.cfg.Timing.PendingFor,
 	})

@@ -102,9 +102,11 @@ func (t *waits) decide(ctx context.Context, calls []*waitCall) error {
 }
 
 // read sends a pipeline that ends with what sessions, rooms and the players of wishes wait for.
-func (t *waits) read(ctx context.Context, p *tx.Pipeline, sessions []string, lobbies []uuid.UUID, wishes []*wish) error {
+func (t *waits) read(ctx context.Context, p *tx.Pipeline, sessions []string, lobbies []uuid.UUID,
+	wishes []*wish) error {
 	arg := query.WaitingSessionsParams{
-		Region: t.region, Universe: t.tickets.region, PendingFor: t.cfg.Timing.PendingFor, Sessions: sessions, Lobbies: lobbies, Subs: []string{},
+		Region: t.region, Universe: t.tickets.region, PendingFor: t.cfg.Timing.PendingFor, Sessions: sessions,
+		Lobbies: lobbies, Subs: []string{},
 	}
 	for _, w := range wishes {
 		arg.Subs = append(arg.Subs, w.subs...)
@@ -112,9 +114,11 @@ func (t *waits) read(ctx context.Context, p *tx.Pipeline, sessions []string, lob
 	var rows []query.PlayersQueuedRow
 	var live []query.LiveVersionsRow
 	query.Queue(p, &t.waiting, (*query.Queries).WaitingSessions, arg)
-	query.Queue(p, &rows, (*query.Queries).PlayersQueued, query.PlayersQueuedParams{Region: t.tickets.region, PendingFor: arg.PendingFor, Subs: arg.Subs})
+	query.Queue(p, &rows, (*query.Queries).PlayersQueued,
+		query.PlayersQueuedParams{Region: t.tickets.region, PendingFor: arg.PendingFor, Subs: arg.Subs})
 	if names := judgedBy(wishes); len(names) > 0 {
-		query.Queue(p, &live, (*query.Queries).LiveVersions, query.LiveVersionsParams{Region: t.tickets.region, Names: names})
+		query.Queue(p, &live, (*query.Queries).LiveVersions,
+			query.LiveVersionsParams{Region: t.tickets.region, Names: names})
 	}
 	if err := t.q.Send(ctx, p); err != nil {
 		return err
@@ -177,7 +181,9 @@ func (t *waits) enqueue(w *wish) (done QueuedRealtime, busy bool, err error) {
 			continue
 		}
 		if waitsElsewhere(r) {
-			return done, false, ofTicket(r.Ticket, fault.New(fault.Conflict, "matched", "the session is in a match that an Open Match director assigns soon"))
+			return done, false, ofTicket(r.Ticket,
+				fault.New(fault.Conflict, "matched",
+					"the session is in a match that an Open Match director assigns soon"))
 		}
 		replaced = append(replaced, r)
 	}
@@ -197,10 +203,12 @@ func (t *waits) enqueue(w *wish) (done QueuedRealtime, busy bool, err error) {
 }
 
 // admitWithout decides the request of a wish as if the tickets that it replaces, and those that leave, had left.
-func (t *waits) admitWithout(replaced []query.WaitingSessionsRow, w *wish) (a PlayerTicketAnswer, busy bool, err error) {
+func (t *waits) admitWithout(replaced []query.WaitingSessionsRow,
+	w *wish) (a PlayerTicketAnswer, busy bool, err error) {
 	leaves := func(r query.PlayersQueuedRow) bool {
 		_, left := t.leaves[ticketRef{t.tickets.region, r.TicketID}]
-		return left || slices.ContainsFunc(replaced, func(o query.WaitingSessionsRow) bool { return o.Ticket == r.TicketID })
+		return left || slices.ContainsFunc(replaced,
+			func(o query.WaitingSessionsRow) bool { return o.Ticket == r.TicketID })
 	}
 	kept := make(map[string][]query.PlayersQueuedRow, len(w.subs))
 	for _, sub := range w.subs {
@@ -215,7 +223,8 @@ func (t *waits) admitWithout(replaced []query.WaitingSessionsRow, w *wish) (a Pl
 // of a player made it alone, for the same profile.
 func (t *waits) replaces(w *wish, r query.WaitingSessionsRow) bool {
 	for i, m := range w.members {
-		if m.Session == r.Session || r.Lobby == nil && r.Sub == w.subs[i] && t.profileOf(r.RoomType) == t.profileOf(w.queue.RoomType) {
+		if m.Session == r.Session || r.Lobby == nil && r.Sub == w.subs[i] &&
+			t.profileOf(r.RoomType) == t.profileOf(w.queue.RoomType) {
 			return true
 		}
 	}

@@ -21,7 +21,8 @@ func (s *Store) WaitingRegions(ctx context.Context) ([]string, error) {
 // expired, an operator deleted it, or a director of Open Match assigned it. The sessions of an assigned ticket are
 // invited into a room with the server that connection finds in the assignment. Any number of workers may call it at the
 // same time. Errors: Unavailable.
-func (s *Store) SettleLostTickets(ctx context.Context, region string, batch int, connection func(assignment []byte) (string, error)) (n int, err error) {
+func (s *Store) SettleLostTickets(ctx context.Context, region string, batch int,
+	connection func(assignment []byte) (string, error)) (n int, err error) {
 	var made *matchRooms
 	err = s.inBulkTxWithRetries(ctx, func(q *query.Queries) error {
 		rows, err := q.LostWaiting(ctx, query.LostWaitingParams{Region: region, Batch: int32(batch)})
@@ -62,12 +63,14 @@ func byTicket(rows []query.LostWaitingRow) (all [][]query.LostWaitingRow) {
 var assignedRooms = uuid.MustParse("6f1d2d0e-6b5c-4e0b-9f63-6e6578697321")
 
 // settleLost defers what becomes of the sessions of one ticket.
-func (s *Store) settleLost(q *query.Queries, lost []query.LostWaitingRow, connection func([]byte) (string, error), all *matchRooms) {
+func (s *Store) settleLost(q *query.Queries, lost []query.LostWaitingRow, connection func([]byte) (string, error),
+	all *matchRooms) {
 	first := lost[0]
 	endpoint, err := connection(first.Assignment)
 	if len(first.Assignment) == 0 || err != nil {
 		query.QueueExec(q.Deferred(), (*query.Queries).ForgetWaiting, query.ForgetWaitingParams{
-			TicketRegion: first.TicketRegion, Tickets: []string{first.Ticket}, Reasons: []string{reasonOf(first)}, Told: []uuid.UUID{},
+			TicketRegion: first.TicketRegion, Tickets: []string{first.Ticket}, Reasons: []string{reasonOf(first)},
+			Told: []uuid.UUID{},
 			Lost: true, Silent: []string{},
 		})
 		for _, r := range lost {
@@ -108,7 +111,8 @@ func reasonOf(r query.LostWaitingRow) string {
 // were suspended and are in the queue again. Errors: Unavailable.
 func (s *Store) PauseForgottenTickets(ctx context.Context, region string, batch int) (n int, err error) {
 	err = s.inBulkTxWithRetries(ctx, func(q *query.Queries) error {
-		ids, err := q.SuspendedAndQueued(ctx, query.SuspendedAndQueuedParams{Region: region, Batch: int32(batch), PendingFor: s.cfg.Timing.PendingFor})
+		ids, err := q.SuspendedAndQueued(ctx,
+			query.SuspendedAndQueuedParams{Region: region, Batch: int32(batch), PendingFor: s.cfg.Timing.PendingFor})
 		n = len(ids)
 		s.pauseSessions(q, region, slices.Compact(ids), true)
 		return err

@@ -66,7 +66,8 @@ func (s *Store) wish(region, project string, q lobby.Queue, members []lobby.Memb
 		w.ticket = body.Ticket
 	}
 	w.request = PlayerTicketRequest{
-		Caller: w.subs[0], Party: draft.Players, Profiles: []string{draft.Profile}, Fields: body.Fields, Body: body.Body, Bytes: body.Bytes,
+		Caller: w.subs[0], Party: draft.Players, Profiles: []string{draft.Profile}, Fields: body.Fields,
+		Body: body.Body, Bytes: body.Bytes,
 		TTL: s.cfg.Queueing.ttl(), Lease: s.cfg.Queueing.Lease, RequestHash: w.hash(region),
 	}
 	return w, nil

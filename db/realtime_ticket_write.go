@@ -15,8 +15,10 @@ import (
 
 // addWaitingSession adds the row of a member of a wish.
 func addWaitingSession(p *query.AddWaitingParams, w *wish, i int, m lobby.Member, ticket string) {
-	p.Sessions, p.Tickets, p.Places = append(p.Sessions, m.Session), append(p.Tickets, ticket), append(p.Places, int32(i+1))
-	p.Projects, p.Players, p.Subs = append(p.Projects, w.project), append(p.Players, cmp.Or(m.Player, m.Session)), append(p.Subs, w.subs[i])
+	p.Sessions, p.Tickets, p.Places = append(p.Sessions, m.Session), append(p.Tickets, ticket), append(p.Places,
+		int32(i+1))
+	p.Projects, p.Players, p.Subs = append(p.Projects, w.project), append(p.Players,
+		cmp.Or(m.Player, m.Session)), append(p.Subs, w.subs[i])
 	p.RoomTypes, p.Sizes = append(p.RoomTypes, w.queue.RoomType), append(p.Sizes, int32(w.queue.Size))
 	p.Lobbies = append(p.Lobbies, w.lobby)
 }
@@ -38,7 +40,8 @@ func (t *waits) write(ctx context.Context) error {
 		query.QueueExec(out, (*query.Queries).AddWaiting, t.add)
 	}
 	if len(t.placedSessions) > 0 {
-		query.Queue(out, &t.places, (*query.Queries).WaitingPositions, query.WaitingPositionsParams{Region: t.region, Most: maxPosition, Sessions: t.placedSessions})
+		query.Queue(out, &t.places, (*query.Queries).WaitingPositions,
+			query.WaitingPositionsParams{Region: t.region, Most: maxPosition, Sessions: t.placedSessions})
 	}
 	return nil
 }
@@ -69,7 +72,8 @@ func (t *waits) takeOutOf(ctx context.Context, universe string, leaves []leaving
 	for _, r := range rows {
 		left[r.ID] = true
 	}
-	forget := query.ForgetWaitingParams{TicketRegion: universe, Told: append([]uuid.UUID{}, t.roomsTold...), Silent: append([]string{}, t.quietSessions...)}
+	forget := query.ForgetWaitingParams{TicketRegion: universe, Told: append([]uuid.UUID{}, t.roomsTold...),
+		Silent: append([]string{}, t.quietSessions...)}
 	for _, l := range leaves {
 		if !left[l.id] && t.queued(ticketRef{universe, l.id}) {
 			return frame.ErrRolledBack
@@ -92,5 +96,6 @@ func (t *waits) expired() (sessions []string) {
 
 // queued reports whether a ticket of a session was in the queue when it was read.
 func (t *waits) queued(ref ticketRef) bool {
-	return slices.ContainsFunc(t.waiting, func(r query.WaitingSessionsRow) bool { return ticketRefOf(r) == ref && r.Queued })
+	return slices.ContainsFunc(t.waiting,
+		func(r query.WaitingSessionsRow) bool { return ticketRefOf(r) == ref && r.Queued })
 }

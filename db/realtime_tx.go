@@ -41,7 +41,8 @@ func (s *Store) onSessions(ctx context.Context, region string, fn func(*sessionT
 
 // lock locks sessions, and the further ones, in the order of their ids. It returns those of ids that exist.
 func (t *sessionTx) lock(ctx context.Context, ids []string) (map[string]query.LockRealtimeSessionsRow, error) {
-	rows, err := t.q.LockRealtimeSessions(ctx, query.LockRealtimeSessionsParams{Region: t.region, Ids: append(slices.Clone(ids), t.further...)})
+	rows, err := t.q.LockRealtimeSessions(ctx,
+		query.LockRealtimeSessionsParams{Region: t.region, Ids: append(slices.Clone(ids), t.further...)})
 	return byID(rows), err
 }
 
@@ -61,15 +62,18 @@ type sessionRooms []struct {
 
 // inRooms lets actions act in all rooms of locked sessions, and with invited in those to which they are invited. Call
 // it once in a transaction.
-func (t *sessionTx) inRooms(ctx context.Context, sessions []string, invited bool, act func(session string) lobby.Action) (sessionRooms, error) {
-	rows, err := t.q.RoomsOfRealtimeSessions(ctx, query.RoomsOfRealtimeSessionsParams{Region: t.region, Sessions: sessions, Invited: invited})
+func (t *sessionTx) inRooms(ctx context.Context, sessions []string, invited bool,
+	act func(session string) lobby.Action) (sessionRooms, error) {
+	rows, err := t.q.RoomsOfRealtimeSessions(ctx,
+		query.RoomsOfRealtimeSessionsParams{Region: t.region, Sessions: sessions, Invited: invited})
 	if err != nil || len(rows) == 0 {
 		return nil, err
 	}
 	steps := make([]lobbyStep, len(rows))
 	for i, r := range rows {
 		steps[i] = lobbyStep{Lobby: r.Lobby, LobbyAction: LobbyAction{
-			Region: t.region, Project: r.Project, Room: r.Room, Session: SessionEpoch{ID: r.Session}, Act: act(r.Session),
+			Region: t.region, Project: r.Project, Room: r.Room, Session: SessionEpoch{ID: r.Session},
+			Act: act(r.Session),
 		}}
 	}
 	if t.turn, err = t.actIn(ctx, t.q, t.region, steps, append(slices.Clone(sessions), t.further...)); err != nil {

@@ -23,11 +23,13 @@ const (
 // PastTickets calls f with the tickets that were in the queue between these times and have left it, by creation, until
 // f returns an error, which it returns. It keeps one page in memory and no transaction open. Errors: Unavailable.
 func (s *Store) PastTickets(ctx context.Context, p Past, f func(query.ReplayTicketsRow) error) error {
-	arg := query.ReplayTicketsParams{Region: p.Region, Profile: p.Profile, Since: p.From, Until: p.Until, After: time.Unix(0, 0), Page: replayPage}
-	return eachPast(func() ([]query.ReplayTicketsRow, error) { return s.q.ReplayTickets(ctx, arg) }, func(row query.ReplayTicketsRow) error {
-		arg.After, arg.AfterID = row.Created, row.ID
-		return f(row)
-	})
+	arg := query.ReplayTicketsParams{Region: p.Region, Profile: p.Profile, Since: p.From, Until: p.Until,
+		After: time.Unix(0, 0), Page: replayPage}
+	return eachPast(func() ([]query.ReplayTicketsRow, error) { return s.q.ReplayTickets(ctx, arg) },
+		func(row query.ReplayTicketsRow) error {
+			arg.After, arg.AfterID = row.Created, row.ID
+			return f(row)
+		})
 }
 
 // eachPast calls f with each row of the pages that read returns, until a page is not full. f must advance the start of
@@ -51,23 +53,27 @@ func eachPast[Row any](read func() ([]Row, error), f func(Row) error) error {
 
 // PastMatches does the same with the matches that were committed between these times.
 func (s *Store) PastMatches(ctx context.Context, p Past, f func(query.ReplayMatchesRow) error) error {
-	arg := query.ReplayMatchesParams{Region: p.Region, Profile: p.Profile, Since: p.From, Until: p.Until, After: time.Unix(0, 0), Page: replayPage}
-	return eachPast(func() ([]query.ReplayMatchesRow, error) { return s.q.ReplayMatches(ctx, arg) }, func(row query.ReplayMatchesRow) error {
-		arg.After, arg.AfterID = row.CommittedAt, row.ID
-		return f(row)
-	})
+	arg := query.ReplayMatchesParams{Region: p.Region, Profile: p.Profile, Since: p.From, Until: p.Until,
+		After: time.Unix(0, 0), Page: replayPage}
+	return eachPast(func() ([]query.ReplayMatchesRow, error) { return s.q.ReplayMatches(ctx, arg) },
+		func(row query.ReplayMatchesRow) error {
+			arg.After, arg.AfterID = row.CommittedAt, row.ID
+			return f(row)
+		})
 }
 
 // PastVersions returns the versions that made matches, with the seeds of their random choices, those with most matches
 // first. Errors: Unavailable.
 func (s *Store) PastVersions(ctx context.Context, p Past) ([]query.ReplayVersionsRow, error) {
-	rows, err := s.q.ReplayVersions(ctx, query.ReplayVersionsParams{Region: p.Region, Profile: p.Profile, Since: p.From, Until: p.Until})
+	rows, err := s.q.ReplayVersions(ctx,
+		query.ReplayVersionsParams{Region: p.Region, Profile: p.Profile, Since: p.From, Until: p.Until})
 	return rows, classify(err)
 }
 
 // PastRegions returns the game regions in which matches were or could have been played. Errors: Unavailable.
 func (s *Store) PastRegions(ctx context.Context, p Past) ([]string, error) {
-	names, err := s.q.ReplayRegions(ctx, query.ReplayRegionsParams{Region: p.Region, Profile: p.Profile, Since: p.From, Until: p.Until})
+	names, err := s.q.ReplayRegions(ctx,
+		query.ReplayRegionsParams{Region: p.Region, Profile: p.Profile, Since: p.From, Until: p.Until})
 	return names, classify(err)
 }
 

@@ -114,7 +114,8 @@ func (s *Store) OwnAgents(ctx context.Context, region string, replica uuid.UUID,
 	var out OwnAgents
 	var rows []query.OwnAgentsRow
 	queueOldest(&p, &out.Next)
-	query.Queue(&p, &rows, (*query.Queries).OwnAgents, query.OwnAgentsParams{Region: region, Since: since, Replica: replica})
+	query.Queue(&p, &rows, (*query.Queries).OwnAgents,
+		query.OwnAgentsParams{Region: region, Since: since, Replica: replica})
 	if err := s.q.Send(ctx, &p); err != nil {
 		return OwnAgents{}, classify(err)
 	}
@@ -151,7 +152,8 @@ func queueOldest(p *tx.Pipeline, into *uint64) {
 }
 
 func ownAgentOf(r query.OwnAgentsRow) OwnAgent {
-	return OwnAgent{ID: r.AgentID, HasLeft: r.HasLeft, AgentState: AgentState{Status: echoed(r.Status), OwesSnapshot: r.OwesReply, JoinedElsewhere: r.Doubted}}
+	return OwnAgent{ID: r.AgentID, HasLeft: r.HasLeft,
+		AgentState: AgentState{Status: echoed(r.Status), OwesSnapshot: r.OwesReply, JoinedElsewhere: r.Doubted}}
 }
 
 // echoed returns the status that polls carry. An agent's drain is complete when a poll carries draining.

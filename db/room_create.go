@@ -21,7 +21,8 @@ func (s *Store) CreateRoom(ctx context.Context, r NewRoom) (Command, error) {
 		r.RoomID = newRoomID()
 	}
 	if !validRoomID(r.RoomID) {
-		return Command{}, &fault.Error{Kind: fault.Invalid, Code: CodeValidation, Field: "roomId", Detail: "an id has 1 to 64 letters, digits, _ and -"}
+		return Command{}, &fault.Error{Kind: fault.Invalid, Code: CodeValidation, Field: "roomId",
+			Detail: "an id has 1 to 64 letters, digits, _ and -"}
 	}
 	return s.groups.newRooms.Do(ctx, r.Region, r)
 }

@@ -80,7 +80,8 @@ func (h *roomHosting) look(ctx context.Context, orders []*roomOrder) (l hostLook
 
 // lookEverywhere sends a pipeline, and with it the statement that reads the candidates of all groups from the whole
 // fleet.
-func (h *roomHosting) lookEverywhere(ctx context.Context, out *tx.Pipeline, candidates map[string][]query.RoomCandidatesRow, orders []*roomOrder) error {
+func (h *roomHosting) lookEverywhere(ctx context.Context, out *tx.Pipeline,
+	candidates map[string][]query.RoomCandidatesRow, orders []*roomOrder) error {
 	groups, wanted := groupsOf(orders)
 	var rows []query.RoomCandidatesRow
 	if len(groups) > 0 {
@@ -109,14 +110,16 @@ func (h *roomHosting) lock(ctx context.Context, orders []*roomOrder) error {
 	var rows []query.RoomHostsRow
 	var states []query.LockAgentStatesRow
 	// Before the hosts are read, so that the next statement sees the last holders' writes.
-	query.Queue(&out, &states, (*query.Queries).LockAgentStates, query.LockAgentStatesParams{Region: h.region, Ids: ids})
+	query.Queue(&out, &states, (*query.Queries).LockAgentStates,
+		query.LockAgentStatesParams{Region: h.region, Ids: ids})
 	query.Queue(&out, &rows, (*query.Queries).RoomHosts, query.RoomHostsParams{Region: h.region, Ids: ids})
 	if err := h.q.Send(ctx, &out); err != nil {
 		return err
 	}
 	hosts := map[string]*roomHost{}
 	for _, r := range rows {
-		hosts[r.ID] = &roomHost{r, agentLoad{int(r.Connections), r.MaxConnections, int(r.Rooms), r.MaxRooms, int(r.InFlight)}}
+		hosts[r.ID] = &roomHost{r, agentLoad{int(r.Connections), r.MaxConnections, int(r.Rooms), r.MaxRooms,
+			int(r.InFlight)}}
 	}
 	for _, o := range orders {
 		if host := hosts[o.agent]; host != nil && host.takes(o) {
@@ -150,7 +153,8 @@ func (h *roomHosting) reserve(orders []*roomOrder) {
 	for _, o := range orders {
 		if o.host != nil {
 			p.Ids, p.Types, p.Agents = append(p.Ids, o.RoomID), append(p.Types, o.Type), append(p.Agents, o.host.ID)
-			p.Replicas, p.Commands, p.Callers = append(p.Replicas, o.host.Replica), append(p.Commands, o.command), append(p.Callers, o.Caller)
+			p.Replicas, p.Commands, p.Callers = append(p.Replicas, o.host.Replica), append(p.Commands,
+				o.command), append(p.Callers, o.Caller)
 			p.Actors, p.Timeouts = append(p.Actors, o.Actor), append(p.Timeouts, o.Timeout.Seconds())
 		}
 	}

@@ -23,12 +23,15 @@ func (l hostLook) refuse(orders []*roomOrder) {
 		case slices.Contains(l.takenIDs, o.RoomID):
 			o.err = roomExists(o.RoomID)
 		case o.InstanceID != nil && o.ProcessUID != nil:
-			o.err = fault.New(fault.Invalid, CodeValidation, "a room is pinned to an instance or to a process, not to both")
+			o.err = fault.New(fault.Invalid, CodeValidation,
+				"a room is pinned to an instance or to a process, not to both")
 		case o.group == "":
 			o.agent, o.err = l.pin(o)
 		case len(l.candidates[o.group]) == 0:
-			o.err = fault.New(fault.NoCapacity, CodeNoCandidate, "no instance takes a room of type %q with these labels now", o.Type)
-		case !slices.ContainsFunc(l.candidates[o.group], func(c query.RoomCandidatesRow) bool { return c.InFlight < maxInFlight }):
+			o.err = fault.New(fault.NoCapacity, CodeNoCandidate,
+				"no instance takes a room of type %q with these labels now", o.Type)
+		case !slices.ContainsFunc(l.candidates[o.group],
+			func(c query.RoomCandidatesRow) bool { return c.InFlight < maxInFlight }):
 			o.err = agentBusy()
 		}
 	}

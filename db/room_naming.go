@@ -59,7 +59,8 @@ func (t *agentTx) holders(ctx context.Context, ids []string) (map[string][]heldR
 		r := known[h.ID]
 		switch {
 		case r == nil:
-			r = &roomRow{id: h.ID, agent: h.AgentID, base: h.Base, kind: h.Type, connections: h.Connections, local: h.Local, state: h.State, command: h.Command,
+			r = &roomRow{id: h.ID, agent: h.AgentID, base: h.Base, kind: h.Type, connections: h.Connections,
+				local: h.Local, state: h.State, command: h.Command,
 				settledFor: -1, storedID: h.ID}
 		case r.deleted:
 			continue
@@ -110,7 +111,8 @@ func (t *agentTx) addOwnNames(ctx context.Context, byBase map[string][]*roomRow,
 // namedRoomOf holds the properties of a locked agent's room on which its public id depends.
 func (t *agentTx) namedRoomOf(r *roomRow) namedRoom {
 	a := t.agents[r.agent]
-	return namedRoom{agentID: r.agent, processUID: a.content.ProcessUID, joined: a.joined, local: r.local, isNew: r.isNew}
+	return namedRoom{agentID: r.agent, processUID: a.content.ProcessUID, joined: a.joined, local: r.local,
+		isNew: r.isNew}
 }
 
 // nameBase chooses the public ids of the new rooms of one base. If this renames a room of an unlocked agent, it adds

@@ -61,7 +61,8 @@ func (n nearby) choose(rows []query.RoomHostsRow, candidates map[string][]query.
 		places, undeclared := 0, 0
 		var found []query.RoomCandidatesRow
 		for _, r := range rows {
-			host := roomHost{r, agentLoad{int(r.Connections), r.MaxConnections, int(r.Rooms), r.MaxRooms, int(r.InFlight)}}
+			host := roomHost{r, agentLoad{int(r.Connections), r.MaxConnections, int(r.Rooms), r.MaxRooms,
+				int(r.InFlight)}}
 			if !n.namedAgents[group][r.ID] || !r.Fresh || !host.takes(orders[0]) {
 				continue
 			}
@@ -70,10 +71,12 @@ func (n nearby) choose(rows []query.RoomHostsRow, candidates map[string][]query.
 			}
 			places += host.places()
 			found = append(found, query.RoomCandidatesRow{
-				ID: r.ID, MaxConnections: r.MaxConnections, MaxRooms: r.MaxRooms, Connections: r.Connections, Rooms: r.Rooms, InFlight: r.InFlight,
+				ID: r.ID, MaxConnections: r.MaxConnections, MaxRooms: r.MaxRooms, Connections: r.Connections,
+				Rooms: r.Rooms, InFlight: r.InFlight,
 			})
 		}
-		if places < len(orders) || undeclared != 0 && undeclared != len(found) { // how agents are compared depends on all of them
+		if places < len(orders) || undeclared != 0 &&
+			undeclared != len(found) { // how agents are compared depends on all of them
 			return false
 		}
 		for i := range found {

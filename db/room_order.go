@@ -63,7 +63,8 @@ func groupsOf(orders []*roomOrder) (groups []string, p query.RoomCandidatesParam
 		}
 		p.Groups = append(p.Groups, int32(len(groups)))
 		groups = append(groups, o.group)
-		p.Types, p.Labels, p.Signs = append(p.Types, o.Type), append(p.Labels, o.labels()), append(p.Signs, signOf(o.Strategy))
+		p.Types, p.Labels, p.Signs = append(p.Types, o.Type), append(p.Labels, o.labels()), append(p.Signs,
+			signOf(o.Strategy))
 	}
 	return groups, p
 }

@@ -61,11 +61,15 @@ func (s *Store) HostProcesses(ctx context.Context, region string, replica uuid.U
 
 func hostProcessOf(r query.HostProcessesRow) HostProcess {
 	return HostProcess{
-		ID: r.ProcessUid, Endpoint: r.Endpoint, RoomTypes: r.RoomTypes, MaxConnections: r.MaxConnections, MaxRooms: r.MaxRooms,
-		Connections: int(r.Connections), OtherRooms: int(r.Others), Draining: r.Status != AgentActive || !r.AutoCreate, IsSilent: r.Silent, IsReplaced: r.Taken,
+		ID: r.ProcessUid, Endpoint: r.Endpoint, RoomTypes: r.RoomTypes, MaxConnections: r.MaxConnections,
+		MaxRooms:    r.MaxRooms,
+		Connections: int(r.Connections), OtherRooms: int(r.Others), Draining: r.Status != AgentActive || !r.AutoCreate,
+		IsSilent: r.Silent, IsReplaced: r.Taken,
 		Instance: HostInstance{
-			IsLive: r.Alive && r.InstanceStatus != "gone", Incarnation: r.Incarnation, DrainsItself: r.InstanceDrainsItself,
-			Endpoint: r.InstanceEndpoint, Modes: r.InstanceModes, Capacity: int(r.InstanceCapacity), MaxSessions: r.InstanceMaxSessions,
+			IsLive: r.Alive && r.InstanceStatus != "gone", Incarnation: r.Incarnation,
+			DrainsItself: r.InstanceDrainsItself,
+			Endpoint:     r.InstanceEndpoint, Modes: r.InstanceModes, Capacity: int(r.InstanceCapacity),
+			MaxSessions: r.InstanceMaxSessions,
 		},
 	}
 }
@@ -105,13 +109,16 @@ type SettledRooms struct {
 // SettleRooms compares the sessions on processes with their rooms, for the processes of which the replica holds a
 // connection. It requests missing rooms, closes sessions whose room the game has closed (reason room_gone), and closes
 // sessions without a room after 11 seconds (reason room_failed). Errors: Unavailable.
-func (s *Store) SettleRooms(ctx context.Context, region string, replica uuid.UUID, processes []string) (SettledRooms, error) {
-	rows, err := s.q.UnsettledRooms(ctx, query.UnsettledRoomsParams{Region: region, Replica: replica, Processes: processes, Most: maxSettled})
+func (s *Store) SettleRooms(ctx context.Context, region string, replica uuid.UUID,
+	processes []string) (SettledRooms, error) {
+	rows, err := s.q.UnsettledRooms(ctx,
+		query.UnsettledRoomsParams{Region: region, Replica: replica, Processes: processes, Most: maxSettled})
 	if err != nil || len(rows) == 0 {
 		return SettledRooms{}, classify(err)
 	}
 	w := settleRooms(rows)
-	done := SettledRooms{Created: len(w.created), Closed: len(w.goneSessions) + len(w.failed), HasMore: len(rows) == maxSettled}
+	done := SettledRooms{Created: len(w.created), Closed: len(w.goneSessions) + len(w.failed),
+		HasMore: len(rows) == maxSettled}
 	if len(w.created) > 0 {
 		if err := s.q.MarkRooms(ctx, query.MarkRoomsParams{Region: region, Ids: w.created}); err != nil {
 			return SettledRooms{}, classify(err)
@@ -175,7 +182,8 @@ func settleRooms(rows []query.UnsettledRoomsRow) (w roomWork) {
 
 // OrphanedRooms returns the public ids of rooms whose session has ended, at most 1,000, on processes of which the
 // replica holds a connection. Errors: Unavailable.
-func (s *Store) OrphanedRooms(ctx context.Context, region string, replica uuid.UUID, processes []string) ([]string, error) {
+func (s *Store) OrphanedRooms(ctx context.Context, region string, replica uuid.UUID,
+	processes []string) ([]string, error) {
 	ids, err := s.q.OrphanedRooms(ctx, query.OrphanedRoomsParams{
 		Region: region, Replica: replica, Processes: processes, Memory: s.cfg.Timing.ClosedMemory, Most: maxSettled,
 	})

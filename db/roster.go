@@ -76,7 +76,8 @@ func (s *Store) RosterSince(ctx context.Context, region string, since SettledPoi
 		return q.CurrentSnapshot(ctx)
 	}, struct{}{})
 	query.Queue(&p, &changed, (*query.Queries).RosterSince, query.RosterSinceParams{
-		Region: region, Before: since.read, After: since.afterTx, Since: max(snapshotEnd(since.read), since.afterTx+1), Page: rosterPage,
+		Region: region, Before: since.read, After: since.afterTx, Since: max(snapshotEnd(since.read), since.afterTx+1),
+		Page: rosterPage,
 	})
 	query.Queue(&p, &replicas, (*query.Queries).RosterReplicas, region)
 	if err := s.q.Send(ctx, &p); err != nil {
@@ -89,7 +90,8 @@ func (s *Store) RosterSince(ctx context.Context, region string, since SettledPoi
 	if late < 0 {
 		late = len(changed)
 	}
-	rows, next, more := advance(since, now, changed[:late:late], changed[late:], rosterPage, func(r query.RosterSinceRow) uint64 { return r.Tx })
+	rows, next, more := advance(since, now, changed[:late:late], changed[late:], rosterPage,
+		func(r query.RosterSinceRow) uint64 { return r.Tx })
 	page := RosterPage{Replicas: replicasOf(replicas), Next: next, HasMore: more}
 	for i := range rows {
 		page.Agents = append(page.Agents, rosterAgent(&rows[i]))
@@ -98,18 +100,23 @@ func (s *Store) RosterSince(ctx context.Context, region string, since SettledPoi
 }
 
 func rosterAgent(r *query.RosterSinceRow) RosterAgent {
-	a := RosterAgent{Replica: r.Replica, Joined: r.JoinedAt, Tx: r.Tx, Missed: r.Misses > 0, JoinedElsewhere: r.Doubted, HasLeft: r.HasLeft}
+	a := RosterAgent{Replica: r.Replica, Joined: r.JoinedAt, Tx: r.Tx, Missed: r.Misses > 0, JoinedElsewhere: r.Doubted,
+		HasLeft: r.HasLeft}
 	a.Info.ID = r.AgentID
 	if r.HasLeft {
 		return a
 	}
 	a.Info = InstanceInfo{
-		ID: r.AgentID, Name: r.Name, ProcessUID: r.ProcessUid, EndpointURL: r.Endpoint, Labels: r.Labels, RoomTypes: r.RoomTypes,
-		Rooms: make([]RoomInfo, len(r.Ids)), Connections: r.Connections, Capacity: AgentCapacity{r.MaxConnections, r.MaxRooms},
-		AutoCreate: r.AutoCreate, Status: r.Status, LastSyncAt: r.SyncedAt.UnixMilli(), AgentVersion: r.AgentVersion, ProtocolVersion: r.ProtocolVersion,
+		ID: r.AgentID, Name: r.Name, ProcessUID: r.ProcessUid, EndpointURL: r.Endpoint, Labels: r.Labels,
+		RoomTypes: r.RoomTypes,
+		Rooms:     make([]RoomInfo, len(r.Ids)), Connections: r.Connections,
+		Capacity:   AgentCapacity{r.MaxConnections, r.MaxRooms},
+		AutoCreate: r.AutoCreate, Status: r.Status, LastSyncAt: r.SyncedAt.UnixMilli(), AgentVersion: r.AgentVersion,
+		ProtocolVersion: r.ProtocolVersion,
 	}
 	for i, id := range r.Ids {
-		a.Info.Rooms[i] = RoomInfo{ID: id, Type: r.Types[i], Connections: r.Players[i], InstanceID: r.AgentID, EndpointURL: r.Endpoint, Local: r.Locals[i]}
+		a.Info.Rooms[i] = RoomInfo{ID: id, Type: r.Types[i], Connections: r.Players[i], InstanceID: r.AgentID,
+			EndpointURL: r.Endpoint, Local: r.Locals[i]}
 	}
 	slices.SortFunc(a.Info.Rooms, func(x, y RoomInfo) int { return cmp.Compare(x.ID, y.ID) })
 	return a

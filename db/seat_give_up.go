@@ -26,12 +26,14 @@ func (s *Store) GiveUpSeat(ctx context.Context, sessionID, sub string) error {
 	return classify(err)
 }
 
-func giveUpSeat(ctx context.Context, q *query.Queries, region string, session uuid.UUID, sub string) (closed []uuid.UUID, err error) {
+func giveUpSeat(ctx context.Context, q *query.Queries, region string, session uuid.UUID,
+	sub string) (closed []uuid.UUID, err error) {
 	ids := []uuid.UUID{session}
 	if _, err := q.LockReportedSessions(ctx, query.LockReportedSessionsParams{Region: region, Ids: ids}); err != nil {
 		return nil, err
 	}
-	freed, err := q.ReleaseSeats(ctx, query.ReleaseSeatsParams{Region: region, SessionIds: ids, Subs: []string{sub}, Reason: "given up"})
+	freed, err := q.ReleaseSeats(ctx, query.ReleaseSeatsParams{Region: region, SessionIds: ids, Subs: []string{sub},
+		Reason: "given up"})
 	if err != nil || len(freed) == 0 {
 		return nil, err
 	}

@@ -20,7 +20,8 @@ type ReapedSeats struct {
 func (s *Store) ReapSeats(ctx context.Context, region string, batch int) (done ReapedSeats, err error) {
 	err = s.inBulkTx(ctx, func(q *query.Queries) error {
 		done = ReapedSeats{}
-		sessions, err := q.LockSessionsToLookAt(ctx, query.LockSessionsToLookAtParams{Region: region, Batch: int32(batch)})
+		sessions, err := q.LockSessionsToLookAt(ctx,
+			query.LockSessionsToLookAtParams{Region: region, Batch: int32(batch)})
 		if err != nil || len(sessions) == 0 {
 			return err
 		}

@@ -47,9 +47,12 @@ func (s *Store) expireWithTokens(ctx context.Context, region string, started []s
 	if len(started) == 0 {
 		return
 	}
-	err := s.q.ExpireSeatsWithTokens(ctx, query.ExpireSeatsWithTokensParams{Region: region, InstanceIds: started, TokenHold: s.cfg.Timing.longestTokenHold()})
+	err := s.q.ExpireSeatsWithTokens(ctx,
+		query.ExpireSeatsWithTokensParams{Region: region, InstanceIds: started,
+			TokenHold: s.cfg.Timing.longestTokenHold()})
 	if err != nil {
-		s.cfg.Log.Warn("seats of instances that report for the first time are held for longer than needed", slog.Any("error", err))
+		s.cfg.Log.Warn("seats of instances that report for the first time are held for longer than needed",
+			slog.Any("error", err))
 	}
 }
 
@@ -170,16 +173,20 @@ func (rt reporting) closes(out *tx.Pipeline, reports []*report, started *[]strin
 	if len(silent)+len(touched) == 0 {
 		return
 	}
-	query.QueueExec(out, (*query.Queries).LockInstances, query.LockInstancesParams{Region: rt.region, Ids: append(touched, silent...)})
+	query.QueueExec(out, (*query.Queries).LockInstances,
+		query.LockInstancesParams{Region: rt.region, Ids: append(touched, silent...)})
 	var closed []uuid.UUID
 	if len(ended) > 0 {
-		query.Queue(out, &closed, (*query.Queries).CloseSessions, query.CloseSessionsParams{Region: rt.region, Ids: ended, Reason: "ended"})
+		query.Queue(out, &closed, (*query.Queries).CloseSessions,
+			query.CloseSessionsParams{Region: rt.region, Ids: ended, Reason: "ended"})
 	}
 	if len(emptied) > 0 {
-		query.Queue(out, &closed, (*query.Queries).CloseSessions, query.CloseSessionsParams{Region: rt.region, Ids: emptied, Reason: "empty"})
+		query.Queue(out, &closed, (*query.Queries).CloseSessions,
+			query.CloseSessionsParams{Region: rt.region, Ids: emptied, Reason: "empty"})
 	}
 	if len(silent) > 0 {
-		query.Queue(out, started, (*query.Queries).StartReporting, query.StartReportingParams{Region: rt.region, InstanceIds: silent})
+		query.Queue(out, started, (*query.Queries).StartReporting,
+			query.StartReportingParams{Region: rt.region, InstanceIds: silent})
 	}
 }
 

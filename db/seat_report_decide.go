@@ -37,7 +37,8 @@ func (s seatState) heldBy(connection string) bool {
 	return s.state == "connected" && (connection == "" || s.connection == "" || s.connection == connection)
 }
 
-func reportedOf(region string, sessions []query.LockReportedSessionsRow, seats []query.ReportedSeatsRow, tokens []query.RedeemedTokensRow) reported {
+func reportedOf(region string, sessions []query.LockReportedSessionsRow, seats []query.ReportedSeatsRow,
+	tokens []query.RedeemedTokensRow) reported {
 	k := reported{map[string]*reportedSession{}, map[seatRef]seatState{}, map[string]seatRef{}}
 	for _, s := range sessions {
 		k.sessions[sessionID(region, s.ID)] = &reportedSession{s, int(s.PlayerCount), false, false, map[string]bool{}}
@@ -81,7 +82,8 @@ func speaksFor(ref InstanceRef, s query.LockReportedSessionsRow) bool {
 
 // awaits reports whether a report must wait until the decisions of this batch are written.
 func (s *reportedSession) awaits(r SeatReport) bool {
-	return s.closed || s.visited || slices.ContainsFunc(r.LeftPlayers, func(l Left) bool { return s.decidedPlayers[l.Sub] }) ||
+	return s.closed || s.visited || slices.ContainsFunc(r.LeftPlayers,
+		func(l Left) bool { return s.decidedPlayers[l.Sub] }) ||
 		slices.ContainsFunc(r.Joined, func(j Joined) bool { return s.decidedPlayers[j.Sub] })
 }
 

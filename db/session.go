@@ -59,7 +59,8 @@ func (s *Store) resolveBatch(ctx context.Context, region string, calls []*batch.
 	t := s.cfg.Timing
 	p := query.ResolveSeatsParams{
 		Region: region, ClientIds: newClientIDs(len(calls)),
-		TokenHold: t.TokenTTL + t.ConnectGrace, NetcodeHold: t.netcodeHold(), LongestHold: t.LongestHold, UnreportedHold: t.UnreportedSeatTTL,
+		TokenHold: t.TokenTTL + t.ConnectGrace, NetcodeHold: t.netcodeHold(), LongestHold: t.LongestHold,
+		UnreportedHold: t.UnreportedSeatTTL,
 	}
 	for _, c := range calls {
 		p.Handles, p.Subs = append(p.Handles, c.Req.handle), append(p.Subs, c.Req.sub)
@@ -95,7 +96,8 @@ func resolvedSeat(r query.ResolveSeatsRow, region string, t Timing) (resolved Re
 	issued := r.IssuedAt.Truncate(time.Second)
 	resolved = Resolved{
 		SessionID: sessionID(region, r.SessionID), SessionHandle: r.Handle, Endpoint: r.Endpoint, Region: region,
-		Mode: r.Mode, MaxPlayers: int(r.MaxPlayers), Party: r.Party, Team: r.Team, IssuedAt: issued, ExpiresAt: issued.Add(t.TokenTTL),
+		Mode: r.Mode, MaxPlayers: int(r.MaxPlayers), Party: r.Party, Team: r.Team, IssuedAt: issued,
+		ExpiresAt: issued.Add(t.TokenTTL),
 	}
 	if r.MatchID != nil {
 		resolved.MatchID = *r.MatchID
@@ -108,7 +110,8 @@ func resolvedSeat(r query.ResolveSeatsRow, region string, t Timing) (resolved Re
 
 // explainMissing answers calls without a seat: the session never existed, has ended, or has no seat for the player. A
 // call whose seat changed meanwhile stays for the next batch.
-func (s *Store) explainMissing(ctx context.Context, region string, calls []*batch.Call[resolveRequest, Resolved]) error {
+func (s *Store) explainMissing(ctx context.Context, region string,
+	calls []*batch.Call[resolveRequest, Resolved]) error {
 	if len(calls) == 0 {
 		return nil
 	}
@@ -155,7 +158,8 @@ func (s *Store) Session(ctx context.Context, id string) (Placement, error) {
 	}
 	row, err := s.q.GetSession(ctx, query.GetSessionParams{Region: region, ID: uid})
 	if errors.Is(err, pgx.ErrNoRows) {
-		ended, err := s.q.SessionEnded(ctx, query.SessionEndedParams{Region: region, ID: uid, Memory: s.cfg.Timing.ClosedMemory})
+		ended, err := s.q.SessionEnded(ctx,
+			query.SessionEndedParams{Region: region, ID: uid, Memory: s.cfg.Timing.ClosedMemory})
 		switch {
 		case err != nil:
 			return Placement{}, classify(err)
@@ -168,7 +172,8 @@ func (s *Store) Session(ctx context.Context, id string) (Placement, error) {
 		return Placement{}, classify(err)
 	}
 	return Placement{
-		SessionID: sessionID(region, uid), SessionHandle: row.Handle, Endpoint: row.Endpoint, Region: region, Mode: row.Mode,
+		SessionID: sessionID(region, uid), SessionHandle: row.Handle, Endpoint: row.Endpoint, Region: region,
+		Mode:        row.Mode,
 		PlayerCount: int(row.PlayerCount), MaxPlayers: int(row.MaxPlayers),
 	}, nil
 }

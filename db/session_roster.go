@@ -81,8 +81,10 @@ func (s *Store) rosterStateBatch(ctx context.Context, _ string, calls []*rosterC
 	}
 	known, states := make(directory, len(rows)), make(map[string]RosterState, len(rows))
 	for _, r := range rows {
-		known[r.InstanceID] = query.FindInstancesRow{InstanceID: r.InstanceID, Region: r.Region, Incarnation: r.Incarnation, Alive: r.Alive}
-		states[r.InstanceID] = RosterState{strconv.FormatUint(uint64(r.Digest), 36), r.InstanceID, r.Region, r.Endpoint, r.Incarnation}
+		known[r.InstanceID] = query.FindInstancesRow{InstanceID: r.InstanceID, Region: r.Region,
+			Incarnation: r.Incarnation, Alive: r.Alive}
+		states[r.InstanceID] = RosterState{strconv.FormatUint(uint64(r.Digest), 36), r.InstanceID, r.Region, r.Endpoint,
+			r.Incarnation}
 	}
 	for _, c := range calls {
 		_, err := known.liveRegion(c.Req)
@@ -100,14 +102,17 @@ func (s *Store) SubscribeSessions(state RosterState) (wake <-chan struct{}, stop
 // SessionRosters returns the open sessions of an instance in the order of their ids, after the session with the id
 // after ("": from the first): at most 256, and about 256 KiB or the first. more reports whether others follow. The
 // result is at least as new as the digest. Errors: Invalid for an id of another region; Unavailable.
-func (s *Store) SessionRosters(ctx context.Context, state RosterState, after string) (rosters []SessionRoster, more bool, err error) {
+func (s *Store) SessionRosters(ctx context.Context, state RosterState,
+	after string) (rosters []SessionRoster, more bool, err error) {
 	p := query.SessionRostersParams{
-		Region: state.region, InstanceID: state.instance, Incarnation: state.incarnation, Most: rostersPage, MostBytes: rostersPageBytes,
+		Region: state.region, InstanceID: state.instance, Incarnation: state.incarnation, Most: rostersPage,
+		MostBytes: rostersPageBytes,
 	}
 	if after != "" {
 		region, id, ok := parseSessionID(after)
 		if !ok || region != state.region {
-			return nil, false, fault.New(fault.Invalid, "invalid_request", "after must be a session id of this instance")
+			return nil, false, fault.New(fault.Invalid, "invalid_request",
+				"after must be a session id of this instance")
 		}
 		p.After = id
 	}
@@ -126,8 +131,11 @@ func (s *Store) SessionRosters(ctx context.Context, state RosterState, after str
 
 func sessionRosterOf(r query.SessionRostersRow, region string) (SessionRoster, error) {
 	out := SessionRoster{
-		SessionID: sessionID(region, r.ID), SessionHandle: r.Handle, Mode: r.Mode, PlayerCount: int(r.PlayerCount), MaxPlayers: int(r.MaxPlayers),
-		OpenedAt: r.OpenedAt, MatchID: r.MatchID, Profile: r.Profile, Version: int(r.Version), Chosen: orNil(r.Chosen), Data: orNil(r.Data),
+		SessionID: sessionID(region, r.ID), SessionHandle: r.Handle, Mode: r.Mode, PlayerCount: int(r.PlayerCount),
+		MaxPlayers: int(r.MaxPlayers),
+		OpenedAt:   r.OpenedAt, MatchID: r.MatchID, Profile: r.Profile, Version: int(r.Version),
+		Chosen: orNil(r.Chosen),
+		Data:   orNil(r.Data),
 	}
 	var matched []rosterPlayer
 	if err := json.Unmarshal(r.Roster, &matched); err != nil {

@@ -73,7 +73,8 @@ type agentHeap struct {
 type heapAgent struct{ agent, tie int }
 
 func newAgentHeap(g roomGroup, agents []agentLoad, random func(n int) int) *agentHeap {
-	h := &agentHeap{agents: agents, strategy: g.strategy, order: make([]heapAgent, 0, len(g.agents)), undeclared: g.undeclared}
+	h := &agentHeap{agents: agents, strategy: g.strategy, order: make([]heapAgent, 0, len(g.agents)),
+		undeclared: g.undeclared}
 	for _, i := range g.agents {
 		a := &agents[i]
 		if !a.hasPlace() {
@@ -129,7 +130,8 @@ func (h *agentHeap) count(at, position int) {
 }
 
 func (a *agentLoad) hasPlace() bool {
-	return (a.maxRooms == nil || a.rooms < int(*a.maxRooms)) && (a.maxConnections == nil || a.connections < int(*a.maxConnections))
+	return (a.maxRooms == nil || a.rooms < int(*a.maxRooms)) &&
+		(a.maxConnections == nil || a.connections < int(*a.maxConnections))
 }
 
 // Less is part of heap.Interface.

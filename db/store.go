@@ -48,7 +48,8 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if s.bus, err = s.newBus(); err != nil {
 		return nil, err
 	}
-	s.provisioning = provision.New(provision.Options{Frame: s.frame, Notify: s.Notify, Now: s.Now, Virtual: cfg.VirtualClock})
+	s.provisioning = provision.New(provision.Options{Frame: s.frame, Notify: s.Notify, Now: s.Now,
+		Virtual: cfg.VirtualClock})
 	s.catalogue = newCatalogue(query.New(s.readers), cfg.Log)
 	s.groups = s.newGroups()
 	return s, nil

@@ -53,38 +53,67 @@ type groups struct {
 func (s *Store) newGroups() (g groups) {
 	placements := batch.Limits[PlaceRequest]{MaxWeight: 256, Weight: PlaceRequest.players, Bytes: PlaceRequest.bytes}
 	tickets := batch.Limits[string]{MaxWeight: 1024, Weight: batch.One[string], Bytes: idBytesOf}
-	g.heartbeats = addGroup(s, &g, "heartbeat", batch.Limits[heartbeat]{MaxWeight: 2048, Weight: batch.One[heartbeat], Bytes: heartbeat.bytes}, s.heartbeatBatch)
+	g.heartbeats = addGroup(s, &g, "heartbeat",
+		batch.Limits[heartbeat]{MaxWeight: 2048, Weight: batch.One[heartbeat], Bytes: heartbeat.bytes},
+		s.heartbeatBatch)
 	g.placements = addGroup(s, &g, "placement", placements, s.placeBatch)
 	g.openings = addGroup(s, &g, "opening", placements, s.openBatch)
-	g.resolves = addGroup(s, &g, "resolve", batch.Limits[resolveRequest]{MaxWeight: 512, Weight: batch.One[resolveRequest], Bytes: resolveRequest.bytes}, s.resolveBatch)
-	g.seatReports = addGroup(s, &g, "seats", batch.Limits[SeatReport]{MaxWeight: 512, Weight: SeatReport.entries, Bytes: SeatReport.bytes}, s.reportBatch)
-	g.clientLists = addGroup(s, &g, "clients", batch.Limits[ClientList]{MaxWeight: 4096, Weight: ClientList.weight, Bytes: ClientList.bytes}, s.clientsBatch)
-	g.newTickets = addGroup(s, &g, "ticket", batch.Limits[*ticketDraft]{MaxWeight: 1024, Weight: (*ticketDraft).weight, Bytes: (*ticketDraft).bytes}, s.createBatch)
+	g.resolves = addGroup(s, &g, "resolve",
+		batch.Limits[resolveRequest]{MaxWeight: 512, Weight: batch.One[resolveRequest], Bytes: resolveRequest.bytes},
+		s.resolveBatch)
+	g.seatReports = addGroup(s, &g, "seats",
+		batch.Limits[SeatReport]{MaxWeight: 512, Weight: SeatReport.entries, Bytes: SeatReport.bytes}, s.reportBatch)
+	g.clientLists = addGroup(s, &g, "clients",
+		batch.Limits[ClientList]{MaxWeight: 4096, Weight: ClientList.weight, Bytes: ClientList.bytes}, s.clientsBatch)
+	g.newTickets = addGroup(s, &g, "ticket",
+		batch.Limits[*ticketDraft]{MaxWeight: 1024, Weight: (*ticketDraft).weight, Bytes: (*ticketDraft).bytes},
+		s.createBatch)
 	g.ticketReads = addGroup(s, &g, "ticket read", tickets, s.getBatch)
 	g.ticketDeletes = addGroup(s, &g, "ticket delete", tickets, s.deleteBatch)
 	g.playerTickets = addGroup(s, &g, "player ticket",
-		batch.Limits[PlayerTicketRequest]{MaxWeight: 512, Weight: PlayerTicketRequest.players, Bytes: PlayerTicketRequest.bytes}, s.createPlayerTickets)
+		batch.Limits[PlayerTicketRequest]{MaxWeight: 512, Weight: PlayerTicketRequest.players,
+			Bytes: PlayerTicketRequest.bytes}, s.createPlayerTickets)
 	g.playerTicketReads = addGroup(s, &g, "player ticket read",
-		batch.Limits[ticketReading]{MaxWeight: 512, Weight: batch.One[ticketReading], Bytes: ticketReading.bytes}, s.readPlayerTickets)
-	g.waitGroup = addGroup(s, &g, "session ticket", batch.Limits[waitChange]{MaxWeight: 256, Weight: batch.One[waitChange], Bytes: waitChange.bytes}, s.changeWaits)
-	g.rosterStates = addGroup(s, &g, "roster state", batch.Limits[InstanceRef]{MaxWeight: 256, Weight: batch.One[InstanceRef], Bytes: InstanceRef.bytes}, s.rosterStateBatch)
-	g.agents = addGroup(s, &g, "snapshot", batch.Limits[agentChange]{MaxWeight: heavyBatch, Weight: agentChange.weight, Bytes: agentChange.bytes}, s.agentBatch)
-	g.newRooms = addGroup(s, &g, "create", batch.Limits[NewRoom]{MaxWeight: 256, Weight: batch.One[NewRoom], Bytes: NewRoom.bytes}, s.createRooms)
-	g.commands = addGroup(s, &g, "command", batch.Limits[commandOrder]{MaxWeight: 256, Weight: batch.One[commandOrder], Bytes: commandOrder.bytes}, s.sendCommands)
-	g.acks = addGroup(s, &g, "ack", batch.Limits[CommandAck]{MaxWeight: 512, Weight: batch.One[CommandAck], Bytes: CommandAck.bytes}, s.acknowledge)
+		batch.Limits[ticketReading]{MaxWeight: 512, Weight: batch.One[ticketReading], Bytes: ticketReading.bytes},
+		s.readPlayerTickets)
+	g.waitGroup = addGroup(s, &g, "session ticket",
+		batch.Limits[waitChange]{MaxWeight: 256, Weight: batch.One[waitChange], Bytes: waitChange.bytes}, s.changeWaits)
+	g.rosterStates = addGroup(s, &g, "roster state",
+		batch.Limits[InstanceRef]{MaxWeight: 256, Weight: batch.One[InstanceRef], Bytes: InstanceRef.bytes},
+		s.rosterStateBatch)
+	g.agents = addGroup(s, &g, "snapshot",
+		batch.Limits[agentChange]{MaxWeight: heavyBatch, Weight: agentChange.weight, Bytes: agentChange.bytes},
+		s.agentBatch)
+	g.newRooms = addGroup(s, &g, "create",
+		batch.Limits[NewRoom]{MaxWeight: 256, Weight: batch.One[NewRoom], Bytes: NewRoom.bytes}, s.createRooms)
+	g.commands = addGroup(s, &g, "command",
+		batch.Limits[commandOrder]{MaxWeight: 256, Weight: batch.One[commandOrder], Bytes: commandOrder.bytes},
+		s.sendCommands)
+	g.acks = addGroup(s, &g, "ack", batch.Limits[CommandAck]{MaxWeight: 512, Weight: batch.One[CommandAck],
+		Bytes: CommandAck.bytes}, s.acknowledge)
 	g.expiries = addGroup(s, &g, "command expiry",
-		batch.Limits[uuid.UUID]{MaxWeight: 512, Weight: batch.One[uuid.UUID], Bytes: func(uuid.UUID) int { return len(uuid.UUID{}) }}, s.expireCommands)
-	g.agentReads = addGroup(s, &g, "agent read", batch.Limits[string]{MaxWeight: 64, Weight: batch.One[string], Bytes: idBytesOf}, s.findAgents)
-	g.realtimeOpens = addGroup(s, &g, "realtime open", batch.Limits[OpenRealtime]{MaxWeight: 256, Weight: batch.One[OpenRealtime], Bytes: OpenRealtime.bytes}, s.openSessions)
-	g.suspensions = addGroup(s, &g, "suspension", batch.Limits[suspension]{MaxWeight: suspendedAtOnce, Weight: suspension.weight, Bytes: suspension.bytes}, s.suspendSessions)
-	g.roomReads = addGroup(s, &g, "room read", batch.Limits[string]{MaxWeight: 1024, Weight: batch.One[string], Bytes: idBytesOf}, s.findRooms)
-	g.minted = addGroup(s, &g, "mint", batch.Limits[projectKeyName]{MaxWeight: 1024, Weight: batch.One[projectKeyName], Bytes: projectKeyName.bytes}, s.countMinted)
-	g.lobbies = addGroup(s, &g, "lobby", batch.Limits[LobbyAction]{MaxWeight: 1024, Weight: LobbyAction.weight, Bytes: LobbyAction.bytes}, s.lobbyBatch)
+		batch.Limits[uuid.UUID]{MaxWeight: 512, Weight: batch.One[uuid.UUID],
+			Bytes: func(uuid.UUID) int { return len(uuid.UUID{}) }}, s.expireCommands)
+	g.agentReads = addGroup(s, &g, "agent read",
+		batch.Limits[string]{MaxWeight: 64, Weight: batch.One[string], Bytes: idBytesOf}, s.findAgents)
+	g.realtimeOpens = addGroup(s, &g, "realtime open",
+		batch.Limits[OpenRealtime]{MaxWeight: 256, Weight: batch.One[OpenRealtime], Bytes: OpenRealtime.bytes},
+		s.openSessions)
+	g.suspensions = addGroup(s, &g, "suspension",
+		batch.Limits[suspension]{MaxWeight: suspendedAtOnce, Weight: suspension.weight, Bytes: suspension.bytes},
+		s.suspendSessions)
+	g.roomReads = addGroup(s, &g, "room read",
+		batch.Limits[string]{MaxWeight: 1024, Weight: batch.One[string], Bytes: idBytesOf}, s.findRooms)
+	g.minted = addGroup(s, &g, "mint", batch.Limits[projectKeyName]{MaxWeight: 1024, Weight: batch.One[projectKeyName],
+		Bytes: projectKeyName.bytes}, s.countMinted)
+	g.lobbies = addGroup(s, &g, "lobby",
+		batch.Limits[LobbyAction]{MaxWeight: 1024, Weight: LobbyAction.weight, Bytes: LobbyAction.bytes}, s.lobbyBatch)
 	return g
 }
 
 // addGroup makes a group and adds it to those that Drain waits for. The name is the one in metrics.
-func addGroup[Req, Res any](s *Store, g *groups, name string, limits batch.Limits[Req], decide batch.Decide[Req, Res]) *batch.Group[Req, Res] {
+func addGroup[Req, Res any](s *Store, g *groups, name string, limits batch.Limits[Req],
+	decide batch.Decide[Req, Res]) *batch.Group[Req, Res] {
 	made := batch.New(s.cfg.batches(), name, limits, decide)
 	g.list = append(g.list, made)
 	return made
@@ -93,7 +122,8 @@ func addGroup[Req, Res any](s *Store, g *groups, name string, limits batch.Limit
 // batches returns the configuration that all groups share.
 func (c Config) batches() batch.Config {
 	return batch.Config{
-		MaxWaiting: c.MaxWaiting, MaxWaitingBytes: c.MaxWaitingBytes, Timeout: c.BatchTimeout, Observer: c.Observer, Log: c.Log,
+		MaxWaiting: c.MaxWaiting, MaxWaitingBytes: c.MaxWaitingBytes, Timeout: c.BatchTimeout, Observer: c.Observer,
+		Log: c.Log,
 		Errors: batch.Errors{
 			IsConflict: frame.IsConflict, IsData: frame.IsDataError, Classify: classify,
 			Unavailable: func(detail string, cause error) error { return fault.NewUnavailable(detail, cause) },

@@ -38,7 +38,8 @@ func (s *Store) reader(ctx context.Context) (*pgxpool.Conn, error) {
 	conn, err := s.readers.Acquire(waiting)
 	taken := s.readers.Stat().AcquiredConns() == s.readers.Config().MaxConns
 	if err != nil && taken && waiting.Err() != nil {
-		return nil, busyReaders(ctx, err, "too many queries are being read by this replica: call again, another one may have room")
+		return nil, busyReaders(ctx, err,
+			"too many queries are being read by this replica: call again, another one may have room")
 	}
 	return conn, err
 }
@@ -49,5 +50,6 @@ func busyReaders(ctx context.Context, err error, detail string) error {
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return ctx.Err()
 	}
-	return &fault.Error{Kind: fault.TooMany, Code: "too_many_queries", Detail: detail, RetryAfter: fault.RetryAfter, Err: err}
+	return &fault.Error{Kind: fault.TooMany, Code: "too_many_queries", Detail: detail, RetryAfter: fault.RetryAfter,
+		Err: err}
 }

@@ -121,7 +121,8 @@ func (s *Store) UpdateTicket(ctx context.Context, region, id string, t NewTicket
 	}
 	var out Ticket
 	err := s.inTx(ctx, func(q *query.Queries) error {
-		locked, err := q.LockTicket(ctx, query.LockTicketParams{Region: region, ID: id, PendingFor: s.cfg.Timing.PendingFor})
+		locked, err := q.LockTicket(ctx,
+			query.LockTicketParams{Region: region, ID: id, PendingFor: s.cfg.Timing.PendingFor})
 		if errors.Is(err, pgx.ErrNoRows) {
 			return ticketUnknown(id)
 		}

@@ -77,7 +77,8 @@ func (s *Store) insertTickets(ctx context.Context, region string, calls []*creat
 	p, players, plain := createParams(region, calls)
 	if plain {
 		err := s.q.CreatePlainTickets(ctx, query.CreatePlainTicketsParams{
-			Region: region, Ids: p.Ids, Created: p.Created, Bodies: p.Bodies, Terms: p.Terms, TermsFrom: p.TermsFrom, TermsTo: p.TermsTo,
+			Region: region, Ids: p.Ids, Created: p.Created, Bodies: p.Bodies, Terms: p.Terms, TermsFrom: p.TermsFrom,
+			TermsTo:    p.TermsTo,
 			DoubleKeys: p.DoubleKeys, Doubles: p.Doubles, DoublesFrom: p.DoublesFrom, DoublesTo: p.DoublesTo,
 		})
 		if !frame.IsConflict(err) {
@@ -114,19 +115,24 @@ func createParams(region string, calls []*createCall) (p query.CreateTicketsPara
 	}
 	p = query.CreateTicketsParams{
 		Region: region, Ids: make([]string, 0, n), Created: make([]int64, 0, n), Bodies: make([][]byte, 0, n),
-		TermsFrom: make([]int32, 0, n), TermsTo: make([]int32, 0, n), DoublesFrom: make([]int32, 0, n), DoublesTo: make([]int32, 0, n),
-		Terms: make([]uuid.UUID, 0, terms), DoubleKeys: make([]uuid.UUID, 0, doubles), Doubles: make([]float64, 0, doubles),
+		TermsFrom: make([]int32, 0, n), TermsTo: make([]int32, 0, n), DoublesFrom: make([]int32, 0, n),
+		DoublesTo: make([]int32, 0, n),
+		Terms:     make([]uuid.UUID, 0, terms), DoubleKeys: make([]uuid.UUID, 0, doubles),
+		Doubles: make([]float64, 0, doubles),
 	}
 	for _, c := range calls {
 		t := c.Req
 		p.Ids, p.Created, p.Bodies = append(p.Ids, t.id), append(p.Created, t.row.Created), append(p.Bodies, t.body)
-		p.TermsFrom, p.DoublesFrom = append(p.TermsFrom, int32(len(p.Terms)+1)), append(p.DoublesFrom, int32(len(p.Doubles)+1))
-		p.Terms, p.DoubleKeys, p.Doubles = append(p.Terms, t.row.Terms...), append(p.DoubleKeys, t.row.Keys...), append(p.Doubles, t.row.Doubles...)
+		p.TermsFrom, p.DoublesFrom = append(p.TermsFrom, int32(len(p.Terms)+1)), append(p.DoublesFrom,
+			int32(len(p.Doubles)+1))
+		p.Terms, p.DoubleKeys, p.Doubles = append(p.Terms, t.row.Terms...), append(p.DoubleKeys,
+			t.row.Keys...), append(p.Doubles, t.row.Doubles...)
 		p.TermsTo, p.DoublesTo = append(p.TermsTo, int32(len(p.Terms))), append(p.DoublesTo, int32(len(p.Doubles)))
 		if plain {
 			continue
 		}
-		p.Ttls, p.KeepAlive, p.Players = append(p.Ttls, t.TTL), append(p.KeepAlive, t.KeepAlive), append(p.Players, t.Player)
+		p.Ttls, p.KeepAlive, p.Players = append(p.Ttls, t.TTL), append(p.KeepAlive, t.KeepAlive), append(p.Players,
+			t.Player)
 		if t.Player != "" {
 			players = append(players, t.Player)
 		}
@@ -150,7 +156,8 @@ func (s *Store) answerConflicts(ctx context.Context, region string, left []*crea
 	}
 	for _, c := range left {
 		if slices.Contains(waiting, c.Req.Player) {
-			c.Answer(Ticket{}, fault.New(fault.Conflict, "player_waits", "this player has a ticket already: delete or cancel it first"))
+			c.Answer(Ticket{}, fault.New(fault.Conflict, "player_waits",
+				"this player has a ticket already: delete or cancel it first"))
 			continue
 		}
 		c.Req = s.draftTicket(region, c.Req.NewTicket)

@@ -28,7 +28,8 @@ func (s *Store) deleteBatch(ctx context.Context, region string, calls []*batch.C
 	err := s.inTx(ctx, func(q *query.Queries) error {
 		// Two statements: the second has to see tickets that were assigned while the first waited for their rows.
 		_, err := q.DeleteQueued(ctx, query.DeleteQueuedParams{Region: region, Ids: ids})
-		query.QueueExec(q.Deferred(), (*query.Queries).DeleteAssigned, query.DeleteAssignedParams{Region: region, Ids: ids})
+		query.QueueExec(q.Deferred(), (*query.Queries).DeleteAssigned,
+			query.DeleteAssignedParams{Region: region, Ids: ids})
 		return err
 	})
 	if err != nil {
@@ -54,7 +55,8 @@ func (s *Store) CancelTicket(ctx context.Context, region, id string) (Cancelled,
 	if !IssuedHere(region, TicketID, id) {
 		return Cancelled{}, ticketUnknown(id)
 	}
-	row, err := s.q.CancelTicket(ctx, query.CancelTicketParams{Region: region, ID: id, PendingFor: s.cfg.Timing.PendingFor})
+	row, err := s.q.CancelTicket(ctx, query.CancelTicketParams{Region: region, ID: id,
+		PendingFor: s.cfg.Timing.PendingFor})
 	if errors.Is(err, pgx.ErrNoRows) {
 		t, err := s.GetTicket(ctx, region, id)
 		return Cancelled{Assigned: &t}, err

@@ -62,7 +62,8 @@ func IssuedHere(region string, kind IDKind, id string) bool {
 		return false
 	}
 	raw, err := idText.DecodeString(id)
-	return err == nil && idText.EncodeToString(raw) == id && bytes.Equal(idDigest(region, kind, raw[:idSigned]), raw[idSigned:])
+	return err == nil && idText.EncodeToString(raw) == id &&
+		bytes.Equal(idDigest(region, kind, raw[:idSigned]), raw[idSigned:])
 }
 
 func idDigest(region string, kind IDKind, signed []byte) []byte {

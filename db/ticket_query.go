@@ -18,8 +18,10 @@ type QueriedTicket struct {
 func (s *Store) QueryTickets(region string, p match.Pool, bodies bool) *PoolQuery[QueriedTicket] {
 	poolQuery, some := p.Query()
 	params := query.QueryInOrderParams{
-		Region: region, Bodies: bodies, Terms: poolQuery.Terms, Present: poolQuery.Present, PendingFor: s.cfg.Timing.PendingFor,
-		CreatedAfter: poolQuery.CreatedAfter, CreatedBefore: poolQuery.CreatedBefore, Most: partBytes, Rows: partBytes / QueryRowBytes,
+		Region: region, Bodies: bodies, Terms: poolQuery.Terms, Present: poolQuery.Present,
+		PendingFor:   s.cfg.Timing.PendingFor,
+		CreatedAfter: poolQuery.CreatedAfter, CreatedBefore: poolQuery.CreatedBefore, Most: partBytes,
+		Rows: partBytes / QueryRowBytes,
 	}
 	if len(poolQuery.Ranges) > 0 {
 		params.Key1, params.Low1, params.High1 = &poolQuery.Ranges[0].Key, poolQuery.Ranges[0].Low, poolQuery.Ranges[0].High
@@ -69,8 +71,10 @@ func queried[R query.QueryByTermsRow | query.QueryInOrderRow](rows []R) (tickets
 func (r *ticketReader) byTerms() query.QueryByTermsParams {
 	p := r.params
 	return query.QueryByTermsParams{
-		Region: p.Region, Bodies: p.Bodies, Terms: p.Terms, Present: p.Present, PendingFor: p.PendingFor, CreatedAfter: p.CreatedAfter, CreatedBefore: p.CreatedBefore,
-		Key1: p.Key1, Low1: p.Low1, High1: p.High1, Key2: p.Key2, Low2: p.Low2, High2: p.High2, RangeKeys: p.RangeKeys, Lows: p.Lows, Highs: p.Highs,
+		Region: p.Region, Bodies: p.Bodies, Terms: p.Terms, Present: p.Present, PendingFor: p.PendingFor,
+		CreatedAfter: p.CreatedAfter, CreatedBefore: p.CreatedBefore,
+		Key1: p.Key1, Low1: p.Low1, High1: p.High1, Key2: p.Key2, Low2: p.Low2, High2: p.High2, RangeKeys: p.RangeKeys,
+		Lows: p.Lows, Highs: p.Highs,
 		Most: QueryBytes, Rows: QueryBytes / QueryRowBytes,
 	}
 }
@@ -82,7 +86,8 @@ func (s *Store) CountTickets(ctx context.Context, region string, p match.Pool) (
 		return 0, nil
 	}
 	params := query.CountTicketsParams{
-		Region: region, Terms: poolQuery.Terms, Present: poolQuery.Present, PendingFor: s.cfg.Timing.PendingFor, CreatedAfter: poolQuery.CreatedAfter, CreatedBefore: poolQuery.CreatedBefore,
+		Region: region, Terms: poolQuery.Terms, Present: poolQuery.Present, PendingFor: s.cfg.Timing.PendingFor,
+		CreatedAfter: poolQuery.CreatedAfter, CreatedBefore: poolQuery.CreatedBefore,
 	}
 	params.RangeKeys, params.Lows, params.Highs = rangeParams(poolQuery.Ranges)
 	err = s.read(ctx, func(ctx context.Context, read *query.Queries) error {

@@ -31,14 +31,16 @@ func (s *Store) SweepTickets(ctx context.Context, region string, batch int) (n i
 // ForgetSettled deletes the rows of tickets that were assigned or deleted longer ago than Timing.AssignedFor, at most
 // batch. Errors: Unavailable.
 func (s *Store) ForgetSettled(ctx context.Context, region string, batch int) (int, error) {
-	n, err := s.q.ForgetSettled(ctx, query.ForgetSettledParams{Region: region, Batch: int32(batch), Keep: s.cfg.Timing.AssignedFor})
+	n, err := s.q.ForgetSettled(ctx, query.ForgetSettledParams{Region: region, Batch: int32(batch),
+		Keep: s.cfg.Timing.AssignedFor})
 	return int(n), classify(err)
 }
 
 // SweepBackfills deletes expired backfills, at most batch, and returns their tickets to the queue. Errors: Unavailable.
 func (s *Store) SweepBackfills(ctx context.Context, region string, batch int) (n int, err error) {
 	err = s.inBulkTxWithRetries(ctx, func(q *query.Queries) error {
-		ids, err := q.ExpiredBackfills(ctx, query.ExpiredBackfillsParams{Region: region, Batch: int32(batch), AckedFor: s.cfg.Timing.backfillTTL()})
+		ids, err := q.ExpiredBackfills(ctx,
+			query.ExpiredBackfillsParams{Region: region, Batch: int32(batch), AckedFor: s.cfg.Timing.backfillTTL()})
 		if n = len(ids); err != nil || n == 0 {
 			return err
 		}

@@ -87,7 +87,8 @@ func (t *Types) read(name string, config json.RawMessage) (Type, error) {
 	typ.Name = name
 	for _, e := range slices.Delete(entries, at, at+1) {
 		if !slices.Contains(keysOf[logic], e.key) {
-			return Type{}, fmt.Errorf("key %q is unknown; logic %s has %s", e.key, logic, strings.Join(keysOf[logic], ", "))
+			return Type{}, fmt.Errorf("key %q is unknown; logic %s has %s", e.key, logic,
+				strings.Join(keysOf[logic], ", "))
 		}
 		if err := readers[e.key](&typ, e.value); err != nil {
 			return Type{}, fmt.Errorf("key %q %w", e.key, err)
@@ -200,7 +201,8 @@ func readQueue(typ *Type, raw json.RawMessage) error {
 			}
 		case "size":
 			var n float64
-			if !isNumber(e.value) || json.Unmarshal(e.value, &n) != nil || n != math.Trunc(n) || n < minMatch || n > maxMatch {
+			if !isNumber(e.value) || json.Unmarshal(e.value, &n) != nil || n != math.Trunc(n) || n < minMatch ||
+				n > maxMatch {
 				return fmt.Errorf(`has a "size" that must be a whole number from %d to %d`, minMatch, maxMatch)
 			}
 			q.Size = int(n)

@@ -78,7 +78,8 @@ func (t *Types) replace(r *Room, typ Type, j Join) (bool, error) {
 // admit decides whether a session may become a member. The place is its own if it made the room, or takes the place of
 // its player's other session.
 func admit(r *Room, j Join, own bool) error {
-	invited := slices.ContainsFunc(r.Invited, func(m Member) bool { return m.Session == j.Session || m.Player == j.Player })
+	invited := slices.ContainsFunc(r.Invited,
+		func(m Member) bool { return m.Session == j.Session || m.Player == j.Player })
 	switch {
 	case r.Participants != nil && !slices.Contains(r.Participants, j.Session):
 		return ErrNotInvited

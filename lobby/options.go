@@ -51,7 +51,8 @@ func camel(name string) string {
 func (f fields) text(name string, maxBytes int) (string, error) {
 	raw := f.raw(name)
 	var s string
-	if raw != nil && (json.Unmarshal(raw, &s) != nil || len(s) > maxBytes || strings.ContainsFunc(s, unicode.IsControl)) {
+	if raw != nil && (json.Unmarshal(raw, &s) != nil || len(s) > maxBytes ||
+		strings.ContainsFunc(s, unicode.IsControl)) {
 		return "", Invalid(f.prefix+name, "must be a string of at most %d bytes without control characters", maxBytes)
 	}
 	return s, nil

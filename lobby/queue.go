@@ -146,7 +146,8 @@ func latenciesOf(f fields) (map[string]float64, error) {
 	}
 	var by map[string]float64
 	if json.Unmarshal(raw, &by) != nil || len(by) > maxLatencies {
-		return nil, Invalid("latencies", "must be an object of at most %d regions with milliseconds from 0 to %d", maxLatencies, maxLatency)
+		return nil, Invalid("latencies", "must be an object of at most %d regions with milliseconds from 0 to %d",
+			maxLatencies, maxLatency)
 	}
 	for _, region := range slices.Sorted(maps.Keys(by)) {
 		if ms := by[region]; ms < 0 || ms > maxLatency || ms != math.Trunc(ms) {

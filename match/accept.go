@@ -20,7 +20,8 @@ const (
 	CallerGone                 // the caller that proposed the match has disconnected
 )
 
-var verdictNames = [...]string{"kept", "ticket_gone", "backfill_gone", "backfill_changed", "backfill_unreadable", "caller_gone"}
+var verdictNames = [...]string{"kept", "ticket_gone", "backfill_gone", "backfill_changed", "backfill_unreadable",
+	"caller_gone"}
 
 // Verdicts lists all verdicts.
 func Verdicts() []Verdict {

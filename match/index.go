@@ -60,7 +60,8 @@ func (f Fields) Row() Row {
 // Query returns the query that holds the rows of exactly those fields that the pool holds. possible is false if the
 // pool holds nothing at all, because one of its ranges is empty. Slices are never nil.
 func (p Pool) Query() (q Query, possible bool) {
-	q = Query{CreatedAfter: math.MinInt64, CreatedBefore: math.MaxInt64, Terms: []uuid.UUID{}, Present: []uuid.UUID{}, Ranges: []QueryRange{}}
+	q = Query{CreatedAfter: math.MinInt64, CreatedBefore: math.MaxInt64, Terms: []uuid.UUID{}, Present: []uuid.UUID{},
+		Ranges: []QueryRange{}}
 	if p.CreatedAfter != nil {
 		q.CreatedAfter = p.CreatedAfter.UnixNano()
 	}

@@ -134,9 +134,11 @@ func explain(err error) error {
 	case err == nil || errors.Is(err, ErrNothingApplied):
 		return err
 	case errors.Is(err, goose.ErrVersionNotFound):
-		return fmt.Errorf("migrations: the schema is newer than this binary, go down with the one that made it: %w", err)
+		return fmt.Errorf("migrations: the schema is newer than this binary, go down with the one that made it: %w",
+			err)
 	case errors.As(err, &partial):
-		return fmt.Errorf("migrations: %s %s: %w", partial.Failed.Direction, path.Base(partial.Failed.Source.Path), partial.Err)
+		return fmt.Errorf("migrations: %s %s: %w", partial.Failed.Direction, path.Base(partial.Failed.Source.Path),
+			partial.Err)
 	default:
 		return fmt.Errorf("migrations: %w", err)
 	}

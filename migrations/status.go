@@ -38,7 +38,8 @@ func (s set) status(ctx context.Context, url string) ([]Migration, error) {
 	}
 	list := make([]Migration, 0, len(found))
 	for _, m := range found {
-		list = append(list, Migration{Version: m.Source.Version, Name: path.Base(m.Source.Path), AppliedAt: m.AppliedAt})
+		list = append(list, Migration{Version: m.Source.Version, Name: path.Base(m.Source.Path),
+			AppliedAt: m.AppliedAt})
 	}
 	return list, nil
 }

@@ -146,9 +146,10 @@ func (e Env) check() error {
 
 // validVariable reports whether a shell keeps a variable of this name.
 func validVariable(s string) bool {
-	return s != "" && len(s) <= MaxNameBytes && (s[0] < '0' || s[0] > '9') && !strings.ContainsFunc(s, func(r rune) bool {
-		return r != '_' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
-	})
+	return s != "" && len(s) <= MaxNameBytes && (s[0] < '0' || s[0] > '9') &&
+		!strings.ContainsFunc(s, func(r rune) bool {
+			return r != '_' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
+		})
 }
 
 func checkPorts(ports []Port) error {

@@ -28,7 +28,8 @@ func NewTag() Tag { return Tag(strings.ToLower(rand.Text()[:MaxTagBytes])) }
 func OwnerOf(name string) (Owner, error) {
 	owner := Owner(ownerPrefix + name)
 	if name == "" || !validTag(string(owner)) {
-		return "", fmt.Errorf("owner %.40q: must be 1 to %d of a-z, 0-9 and -, and end with a letter or digit", name, MaxTagBytes-len(ownerPrefix))
+		return "", fmt.Errorf("owner %.40q: must be 1 to %d of a-z, 0-9 and -, and end with a letter or digit", name,
+			MaxTagBytes-len(ownerPrefix))
 	}
 	return owner, nil
 }
@@ -45,5 +46,8 @@ func validTag(s string) bool {
 
 // plain reports whether s has only the characters that all providers allow in names.
 func plain(s string) bool {
-	return !strings.ContainsFunc(s, func(r rune) bool { return r != '-' && (r < '0' || r > '9') && (r < 'a' || r > 'z') })
+	return !strings.ContainsFunc(s, func(r rune) bool {
+		return r != '-' && (r < '0' || r > '9') &&
+			(r < 'a' || r > 'z')
+	})
 }

@@ -95,7 +95,8 @@ func (s *GameServer) Admit(ctx context.Context, sessionToken string) (*Admission
 	}
 	seat := &Admission{
 		Sub: claims.Subject, SessionID: claims.SessionID, Region: claims.Region,
-		Mode: claims.Mode, MaxPlayers: claims.MaxPlayers, Party: claims.Party, Match: claims.Match, Team: claims.Team, TokenID: claims.ID,
+		Mode: claims.Mode, MaxPlayers: claims.MaxPlayers, Party: claims.Party, Match: claims.Match, Team: claims.Team,
+		TokenID:    claims.ID,
 		connection: connection, reporter: s.seats,
 	}
 	return s.seat(ctx, seat)
@@ -129,7 +130,8 @@ func (s *GameServer) report(ctx context.Context, session string, batch []*entry)
 	for _, e := range batch {
 		switch e.kind {
 		case joined:
-			req.Joined = append(req.Joined, joinedSeat{Sub: e.seat.Sub, JTI: e.seat.TokenID, Connection: e.seat.connection})
+			req.Joined = append(req.Joined,
+				joinedSeat{Sub: e.seat.Sub, JTI: e.seat.TokenID, Connection: e.seat.connection})
 		case left:
 			req.Left = append(req.Left, e.seat.Sub)
 			req.LeftConnections = append(req.LeftConnections, e.seat.connection)

@@ -39,14 +39,16 @@ func Deployed(environ []string) (d Deployment, deployed bool, err error) {
 	if env["LATTICE_DEPLOYMENT_ID"] == "" {
 		return Deployment{}, false, nil
 	}
-	for _, name := range []string{"DIRECTOR_URL", "FLEET_TOKEN", "LATTICE_REGION", "LATTICE_MODES", "LATTICE_CAPACITY"} {
+	for _, name := range []string{"DIRECTOR_URL", "FLEET_TOKEN", "LATTICE_REGION", "LATTICE_MODES",
+		"LATTICE_CAPACITY"} {
 		if env[name] == "" {
 			return Deployment{}, true, fmt.Errorf("sdk: %s is missing in the environment of a deployment", name)
 		}
 	}
 	d.URLs = strings.Split(env["DIRECTOR_URL"], ",")
 	d.Server = ServerOptions{
-		InstanceID: env["LATTICE_DEPLOYMENT_ID"], Region: env["LATTICE_REGION"], Modes: strings.Split(env["LATTICE_MODES"], ","), FleetToken: env["FLEET_TOKEN"],
+		InstanceID: env["LATTICE_DEPLOYMENT_ID"], Region: env["LATTICE_REGION"],
+		Modes: strings.Split(env["LATTICE_MODES"], ","), FleetToken: env["FLEET_TOKEN"],
 		ProviderRef: providerRef(env),
 	}
 	d.Server.Capacity, err = strconv.Atoi(env["LATTICE_CAPACITY"])

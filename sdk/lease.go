@@ -94,7 +94,8 @@ func (s *GameServer) superseded(ctx context.Context, used string, err error) err
 }
 
 func (s *GameServer) endSuperseded(err error) {
-	s.log.LogAttrs(s.life, slog.LevelError, "superseded: another process has registered with this instance id", slog.Any("error", err))
+	s.log.LogAttrs(s.life, slog.LevelError, "superseded: another process has registered with this instance id",
+		slog.Any("error", err))
 	s.end(err)
 }
 

@@ -24,7 +24,8 @@ type Netcode struct {
 
 // Format implements fmt.Formatter without the token.
 func (n Netcode) Format(s fmt.State, _ rune) {
-	_, _ = fmt.Fprintf(s, "{client %d, %s:%d, %s, expires %s}", n.ClientID, n.IP, n.Port, n.Dialect, n.ExpiresAt.Format(time.RFC3339))
+	_, _ = fmt.Fprintf(s, "{client %d, %s:%d, %s, expires %s}", n.ClientID, n.IP, n.Port, n.Dialect,
+		n.ExpiresAt.Format(time.RFC3339))
 }
 
 // RefusedClient is a connected client whom the game server has to disconnect.

@@ -155,7 +155,8 @@ func (q *Queued) Next(ctx context.Context) (QueueStatus, error) {
 		asked := time.Now()
 		query := url.Values{"wait": {pollWait.String()}, "version": {strconv.Itoa(known.Version)}}
 		var status QueueStatus
-		if err := q.player.do(ctx, call{method: http.MethodGet, path: q.path("") + "?" + query.Encode(), wait: pollWait}, &status); err != nil {
+		if err := q.player.do(ctx, call{method: http.MethodGet, path: q.path("") + "?" + query.Encode(),
+			wait: pollWait}, &status); err != nil {
 			return QueueStatus{}, err
 		}
 		q.last = status

@@ -81,7 +81,8 @@ func (w *watch) follow(ctx context.Context) error {
 
 // mayRetry returns whether another stream may work. An internal error is repeated once, as docs/players.md says.
 func (w *watch) mayRetry(err error) bool {
-	if answer, answered := errors.AsType[*Error](err); answered && answer.Status == http.StatusInternalServerError && !w.hadInternalError {
+	if answer, answered := errors.AsType[*Error](err); answered && answer.Status == http.StatusInternalServerError &&
+		!w.hadInternalError {
 		w.hadInternalError = true
 		return true
 	}
@@ -91,7 +92,8 @@ func (w *watch) mayRetry(err error) bool {
 // pass passes on a state, unless the program has it: a new stream begins with the current state.
 func (w *watch) pass(ctx context.Context, s QueueStatus) error {
 	w.statesSeen++
-	if p := w.passed; p != nil && (s.Version < p.Version || s.Version == p.Version && s.State == p.State && reflect.DeepEqual(s.Step, p.Step)) {
+	if p := w.passed; p != nil && (s.Version < p.Version ||
+		s.Version == p.Version && s.State == p.State && reflect.DeepEqual(s.Step, p.Step)) {
 		return nil
 	}
 	w.passed, w.queued.last = &s, s
@@ -153,7 +155,8 @@ func (w *watch) connect(ctx context.Context) (events *eventStream, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("sdk: access token: %w", err)
 	}
-	k := call{method: http.MethodGet, path: w.queued.path("/events"), header: http.Header{"Authorization": {"Bearer " + token}}}
+	k := call{method: http.MethodGet, path: w.queued.path("/events"),
+		header: http.Header{"Authorization": {"Bearer " + token}}}
 	if w.queued.last.Version > 0 {
 		k.header.Set("Last-Event-ID", strconv.Itoa(w.queued.last.Version))
 	}

@@ -73,7 +73,8 @@ func (s *session) nextBatch() []*entry {
 	for len(s.queue) > 0 && len(s.sending) < maxReportEntries {
 		e := s.queue[0]
 		size += e.size()
-		if size > maxReportBytes || e.kind != ended && subs[e.seat.Sub] || e.kind == ended && countJoins(s.sending...) > 0 {
+		if size > maxReportBytes || e.kind != ended && subs[e.seat.Sub] ||
+			e.kind == ended && countJoins(s.sending...) > 0 {
 			break
 		}
 		s.queue = s.queue[1:]

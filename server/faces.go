@@ -41,7 +41,8 @@ func (s *Server) mountTickets(short, lasting gin.IRouter) {
 	o := s.options
 	s.hub = watch.New(o.Store, o.universe(), o.MaxWaiters, o.Log, panics.New(o.Log, nil))
 	play.MountTickets(short, lasting, play.Tickets{
-		Store: readyChecks{o.Store}, Profiles: play.NewLiveProfiles(o.Store, o.universe()), Hub: s.hub, Region: o.universe(), ForOthers: o.OpenMatch != nil,
+		Store: readyChecks{o.Store}, Profiles: play.NewLiveProfiles(o.Store, o.universe()), Hub: s.hub,
+		Region: o.universe(), ForOthers: o.OpenMatch != nil,
 		Lease: max(o.TicketLease, 0), CallTimeout: o.CallTimeout, Stopping: s.stopping,
 	})
 }
@@ -63,7 +64,8 @@ func (s *Server) mountBevygap(failures *rest.Limiter) (err error) {
 		return nil
 	}
 	face := *o.Bevygap
-	face.Store, face.Log, face.Metrics = cmp.Or[bevygap.Store](face.Store, o.Store), cmp.Or(face.Log, o.Log), cmp.Or(face.Metrics, o.Metrics.Registerer())
+	face.Store, face.Log, face.Metrics = cmp.Or[bevygap.Store](face.Store, o.Store), cmp.Or(face.Log,
+		o.Log), cmp.Or(face.Metrics, o.Metrics.Registerer())
 	face.Failures, face.Callers = cmp.Or(face.Failures, failures), cmp.Or(face.Callers, rest.NewLimiter(o.CallerRate))
 	if face.AllowsOrigin == nil {
 		face.AllowsOrigin = o.allowsOrigin
@@ -100,7 +102,8 @@ func (o Options) connect(ctx context.Context, handle, sub string) (bevygap.Conne
 		return bevygap.Connection{}, fmt.Errorf("the server of session %s takes no connect tokens: it is no deployment, but offers a mode of a pool", seat.SessionID)
 	}
 	return bevygap.Connection{
-		Token: ticket.Token.Bytes(), ClientID: ticket.ClientID, IP: ticket.Addr.Addr(), Port: ticket.Addr.Port(), CertDigest: ticket.CertDigest,
+		Token: ticket.Token.Bytes(), ClientID: ticket.ClientID, IP: ticket.Addr.Addr(), Port: ticket.Addr.Port(),
+		CertDigest: ticket.CertDigest,
 	}, nil
 }
 
@@ -150,8 +153,10 @@ func (s *Server) lobbyOptions(config *tls.Config) realtime.Options {
 // controlOptions returns the options of the control API, those that it lacks from the replica.
 func (o Options) controlOptions() projects.Options {
 	control := o.Projects.Options
-	control.Store, control.FailureRate, control.CallTimeout = cmp.Or(control.Store, o.Store), cmp.Or(control.FailureRate, o.FailureRate), cmp.Or(control.CallTimeout, o.CallTimeout)
-	control.Log, control.Metrics, control.Tracer = cmp.Or(control.Log, o.Log), cmp.Or(control.Metrics, o.Metrics.HTTP), cmp.Or(control.Tracer, o.Tracer)
+	control.Store, control.FailureRate, control.CallTimeout = cmp.Or(control.Store,
+		o.Store), cmp.Or(control.FailureRate, o.FailureRate), cmp.Or(control.CallTimeout, o.CallTimeout)
+	control.Log, control.Metrics, control.Tracer = cmp.Or(control.Log, o.Log), cmp.Or(control.Metrics,
+		o.Metrics.HTTP), cmp.Or(control.Tracer, o.Tracer)
 	if control.TrustedProxies == nil {
 		control.TrustedProxies = o.TrustedProxies
 	}
@@ -178,10 +183,13 @@ func (s *Server) mountConsole(config *tls.Config) error {
 		return nil
 	}
 	options := o.Console.Options
-	options.Store, options.Doctor.Store = cmp.Or[console.Store](options.Store, o.Store), cmp.Or(options.Doctor.Store, o.Store)
-	options.Universe, options.Explain = cmp.Or(options.Universe, o.universe()), cmp.Or[console.Explainer](options.Explain, s.explainer)
+	options.Store, options.Doctor.Store = cmp.Or[console.Store](options.Store, o.Store), cmp.Or(options.Doctor.Store,
+		o.Store)
+	options.Universe, options.Explain = cmp.Or(options.Universe,
+		o.universe()), cmp.Or[console.Explainer](options.Explain, s.explainer)
 	options.FailureRate = cmp.Or(options.FailureRate, o.FailureRate)
-	options.Log, options.Metrics, options.Tracer = cmp.Or(options.Log, o.Log), cmp.Or(options.Metrics, o.Metrics.HTTP), cmp.Or(options.Tracer, o.Tracer)
+	options.Log, options.Metrics, options.Tracer = cmp.Or(options.Log, o.Log), cmp.Or(options.Metrics,
+		o.Metrics.HTTP), cmp.Or(options.Tracer, o.Tracer)
 	if options.Tokens == nil {
 		options.Tokens = o.OpsTokens
 	}
@@ -267,7 +275,8 @@ func (s *Server) newAgents(o Orchestrator, config *tls.Config) (a *agents, err e
 		return nil, err
 	}
 	a.caller = command.New(store, o.Region, command.Options{
-		Replica: a.Replica, Timeout: o.CommandTimeout, WaitFor: a.waitForRoster, NearestAgents: a.roster.NearestAgents, Log: log, Guard: guard,
+		Replica: a.Replica, Timeout: o.CommandTimeout, WaitFor: a.waitForRoster, NearestAgents: a.roster.NearestAgents,
+		Log: log, Guard: guard,
 	})
 	a.hosts = roomhost.New(roomhost.Options{
 		Store: store, Region: o.Region, Replica: a.Replica, Log: log, Guard: guard,
@@ -288,16 +297,20 @@ func (s *Server) newAgents(o Orchestrator, config *tls.Config) (a *agents, err e
 // connectionsOfAgents returns the options of the listener. What it does not serve itself is answered by api.
 func (s *Server) connectionsOfAgents(o Orchestrator, config *tls.Config, api http.Handler) orchestrator.Options {
 	c := o.Options
-	c.Store, c.Log, c.TLS = cmp.Or[orchestrator.Store](c.Store, s.options.Store), cmp.Or(c.Log, s.options.Log), cmp.Or(c.TLS, config.Clone())
+	c.Store, c.Log, c.TLS = cmp.Or[orchestrator.Store](c.Store, s.options.Store), cmp.Or(c.Log,
+		s.options.Log), cmp.Or(c.TLS, config.Clone())
 	c.FailureRate, c.Handler = cmp.Or(c.FailureRate, s.options.FailureRate), api
 	return c
 }
 
 func (s *Server) restOfAgents(streams context.Context, o Orchestrator, a *agents) orchestrator.RESTOptions {
 	return orchestrator.RESTOptions{
-		Region: o.Region, Roster: a.roster, Lookup: s.options.Store, Commander: a.caller, Follow: a.follow, Ready: s.ready,
-		AdminKeys: o.AdminKeys, NoAPI: o.NoAPI, QueryKey: o.SSEQueryAuth, CORSOrigins: o.CORSOrigins, TrustedProxies: o.TrustedProxies,
-		CommandTimeout: o.CommandTimeout, Stopping: streams, Log: s.options.Log, Metrics: s.options.Metrics.HTTP, Tracer: s.options.Tracer,
+		Region: o.Region, Roster: a.roster, Lookup: s.options.Store, Commander: a.caller, Follow: a.follow,
+		Ready:     s.ready,
+		AdminKeys: o.AdminKeys, NoAPI: o.NoAPI, QueryKey: o.SSEQueryAuth, CORSOrigins: o.CORSOrigins,
+		TrustedProxies: o.TrustedProxies,
+		CommandTimeout: o.CommandTimeout, Stopping: streams, Log: s.options.Log, Metrics: s.options.Metrics.HTTP,
+		Tracer: s.options.Tracer,
 	}
 }
 

@@ -24,7 +24,8 @@ func (s *Server) keySets() (all []keySet) {
 		all = append(all, keySet{"players", "the key set of players' access tokens (DIRECTOR_AUTH_JWKS)", keys.Status})
 	}
 	if s.consoleKeys != nil {
-		all = append(all, keySet{"console", "the key set of the console's logins (DIRECTOR_CONSOLE_OIDC_ISSUER)", s.consoleKeys})
+		all = append(all, keySet{"console", "the key set of the console's logins (DIRECTOR_CONSOLE_OIDC_ISSUER)",
+			s.consoleKeys})
 	}
 	return all
 }
@@ -45,12 +46,14 @@ func (k keySet) trouble() (db.Trouble, bool) {
 		Do: "mend the key set at its issuer, which published it; roll back what changed there"}
 	switch {
 	case st.Err != nil && st.InUse > 0:
-		t.Says = fmt.Sprintf("%v; the last good keys (%d) stay in use, for 15 minutes if it has no usable key", st.Err, st.InUse)
+		t.Says = fmt.Sprintf("%v; the last good keys (%d) stay in use, for 15 minutes if it has no usable key", st.Err,
+			st.InUse)
 	case st.Err != nil:
 		t.Says = fmt.Sprintf("%v; every token is refused", st.Err)
 	case len(st.Ignored) > 0:
 		t.State = doctor.Warn
-		t.Says = fmt.Sprintf("%d of %d keys are ignored, and tokens of them refused: %s", len(st.Ignored), len(st.Ignored)+st.Usable, names(st.Ignored))
+		t.Says = fmt.Sprintf("%d of %d keys are ignored, and tokens of them refused: %s", len(st.Ignored),
+			len(st.Ignored)+st.Usable, names(st.Ignored))
 		t.Do = "have the issuer publish keys that the director can use, or take these out of the set"
 	default:
 		return t, false
@@ -92,7 +95,8 @@ func (m keySetMetrics) Collect(to chan<- prometheus.Metric) {
 	for _, k := range m.sets {
 		if st := k.status(); st.Read {
 			to <- prometheus.MustNewConstMetric(m.keys, prometheus.GaugeValue, float64(st.Usable), k.name, "usable")
-			to <- prometheus.MustNewConstMetric(m.keys, prometheus.GaugeValue, float64(len(st.Ignored)), k.name, "ignored")
+			to <- prometheus.MustNewConstMetric(m.keys, prometheus.GaugeValue, float64(len(st.Ignored)), k.name,
+				"ignored")
 		}
 	}
 }

@@ -176,7 +176,8 @@ func (o Options) check() error {
 
 // mayServeAlone reports whether there is a face beside players and game servers, so that neither has to be served.
 func (o Options) mayServeAlone() bool {
-	return o.OpenMatch != nil || o.Orchestrator != nil || o.Bevygap != nil && o.Bevygap.Guests || o.Realtime != nil || o.Projects != nil
+	return o.OpenMatch != nil || o.Orchestrator != nil || o.Bevygap != nil && o.Bevygap.Guests || o.Realtime != nil ||
+		o.Projects != nil
 }
 
 // servesFleet reports whether the routes of game servers are mounted.

@@ -120,8 +120,10 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 	s.options.Log.LogAttrs(ctx, slog.LevelInfo, "listening",
 		slog.String("addr", addrList(s.Addr())), slog.String("grpc_addr", addrList(s.GRPCAddrs()...)),
-		slog.String("orchestrator_addr", addrList(s.OrchestratorAddr())), slog.String("realtime_addr", addrList(s.RealtimeAddr())),
-		slog.String("realtime_control_addr", addrList(s.RealtimeControlAddr())), slog.String("console_addr", addrList(s.ConsoleAddr())),
+		slog.String("orchestrator_addr", addrList(s.OrchestratorAddr())),
+		slog.String("realtime_addr", addrList(s.RealtimeAddr())),
+		slog.String("realtime_control_addr", addrList(s.RealtimeControlAddr())),
+		slog.String("console_addr", addrList(s.ConsoleAddr())),
 		slog.String("metrics_addr", addrList(s.MetricsAddr())), slog.Bool("tls", s.options.usesTLS()))
 
 	var err error
@@ -271,10 +273,13 @@ func (s *Server) loops() []follow.Loop {
 	outages, guard := outage.New(o.Log), panics.New(o.Log, nil)
 	// loop runs again after each interval, or when wake says so, but not before retry is over: this bounds the load on
 	// the database, however often the loop is woken.
-	loop := func(name string, every, retry time.Duration, do func(context.Context) error, wake <-chan struct{}) follow.Loop {
+	loop := func(name string, every, retry time.Duration, do func(context.Context) error,
+		wake <-chan struct{}) follow.Loop {
 		return follow.Loop{
-			Name: name, Every: every, Retry: retry, Timeout: loopTimeout, Wakes: follow.Wakes{wake}, Guard: guard, Report: outages.Call(name).Report,
-			Pause: func(time.Duration) time.Duration { return retry }, Do: func(ctx context.Context, _ bool) error { return do(ctx) },
+			Name: name, Every: every, Retry: retry, Timeout: loopTimeout, Wakes: follow.Wakes{wake}, Guard: guard,
+			Report: outages.Call(name).Report,
+			Pause:  func(time.Duration) time.Duration { return retry },
+			Do:     func(ctx context.Context, _ bool) error { return do(ctx) },
 		}
 	}
 	return []follow.Loop{
@@ -283,7 +288,8 @@ func (s *Server) loops() []follow.Loop {
 		loop("clock", 10*time.Second, 250*time.Millisecond, o.Store.ReadClock, nil),
 		loop("report", reportEvery, time.Second, s.report, nil),
 		loop("refusals", time.Second, time.Second, s.refusals.Flush, nil),
-		loop("snapshot", telemetry.SampleEvery, telemetry.SampleEvery, func(ctx context.Context) error { return o.Metrics.SampleSnapshot(ctx, o.Store) }, nil),
+		loop("snapshot", telemetry.SampleEvery, telemetry.SampleEvery,
+			func(ctx context.Context) error { return o.Metrics.SampleSnapshot(ctx, o.Store) }, nil),
 	}
 }
 
@@ -305,7 +311,8 @@ func (s *Server) warmUp(ctx context.Context) {
 		}
 		if s.options.Store.Ping(ctx) == nil {
 			tries++
-			s.options.Log.LogAttrs(ctx, slog.LevelWarn, "connections could not be prepared: the first calls take longer", slog.Any("error", err))
+			s.options.Log.LogAttrs(ctx, slog.LevelWarn,
+				"connections could not be prepared: the first calls take longer", slog.Any("error", err))
 		}
 		wait.For(ctx, warmUpPause)
 	}

@@ -87,7 +87,8 @@ func New(options Options) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{options: o, stopping: make(chan struct{})}
-	s.explainer = explainer.New(explainer.Options{Store: o.Store, Universe: o.universe(), PlayerArg: o.PlayerArg, MaxCandidates: o.MaxCandidates})
+	s.explainer = explainer.New(explainer.Options{Store: o.Store, Universe: o.universe(), PlayerArg: o.PlayerArg,
+		MaxCandidates: o.MaxCandidates})
 	if s.refusals, err = refusals.New(o.Store, o.Metrics.Registerer()); err != nil {
 		return nil, fmt.Errorf("server: %w", err)
 	}
@@ -118,15 +119,18 @@ func New(options Options) (*Server, error) {
 	}
 	s.api = s.httpServer(s.handler(), config, o.Addr, o.Listener)
 	if o.MetricsAddr != "" || o.MetricsListener != nil { // without a write timeout: the caller chooses how long a profile takes
-		s.metrics = rest.NewHTTPServer(rest.HTTPOptions{Handler: o.Metrics.Handler(), Addr: o.MetricsAddr, Listener: o.MetricsListener, Log: o.Log})
+		s.metrics = rest.NewHTTPServer(rest.HTTPOptions{Handler: o.Metrics.Handler(), Addr: o.MetricsAddr,
+			Listener: o.MetricsListener, Log: o.Log})
 	}
 	return s, nil
 }
 
 // httpServer makes a server of short calls. Those that wait set write deadlines of their own.
-func (s *Server) httpServer(handler http.Handler, config *tls.Config, addr string, listener net.Listener) *rest.HTTPServer {
+func (s *Server) httpServer(handler http.Handler, config *tls.Config, addr string,
+	listener net.Listener) *rest.HTTPServer {
 	return rest.NewHTTPServer(rest.HTTPOptions{
-		Handler: handler, Addr: addr, Listener: listener, TLS: config.Clone(), WriteTimeout: 30 * time.Second, Log: s.options.Log,
+		Handler: handler, Addr: addr, Listener: listener, TLS: config.Clone(), WriteTimeout: 30 * time.Second,
+		Log: s.options.Log,
 	})
 }
 
@@ -135,7 +139,8 @@ func (s *Server) mount() error {
 	probes := slices.Clip([]string{"/healthz", "/readyz", "/.well-known/jwks.json"})
 	var err error
 	s.engine, err = rest.New(rest.Options{
-		Log: o.Log, Metrics: o.Metrics.HTTP, Tracer: o.Tracer, TrustedProxies: o.TrustedProxies, CORSOrigins: o.CORSOrigins,
+		Log: o.Log, Metrics: o.Metrics.HTTP, Tracer: o.Tracer, TrustedProxies: o.TrustedProxies,
+		CORSOrigins: o.CORSOrigins,
 		// whose path is secret
 		QuietRoutes: append(probes, "/fleet/heartbeat"), UntracedRoutes: append(probes, "/hooks/:region/:id/:mac"),
 		Refused: s.refusals.Record,
@@ -145,7 +150,8 @@ func (s *Server) mount() error {
 	}
 	failures := rest.NewLimiter(o.FailureRate)
 	// Two gates, so that a rush of players cannot keep heartbeats out.
-	servers, players := rest.NewGate(o.MaxInFlight, o.Metrics.HTTP, o.Log), rest.NewGate(o.MaxInFlight, o.Metrics.HTTP, o.Log)
+	servers, players := rest.NewGate(o.MaxInFlight, o.Metrics.HTTP, o.Log), rest.NewGate(o.MaxInFlight, o.Metrics.HTTP,
+		o.Log)
 	s.guarded = players.Guard(s.engine, func(r *http.Request) bool { return play.Serves(r.URL.Path) })
 	if o.servesFleet() {
 		s.mountFleet(servers, rest.FleetToken(o.FleetTokens, o.OpenFleet, o.Deployments, failures))
@@ -161,7 +167,8 @@ func (s *Server) mount() error {
 		auth := []gin.HandlerFunc{rest.Bearer(verify, failures), rest.LimitCaller(rest.NewLimiter(o.CallerRate))}
 		short := s.engine.Group("", o.middlewares(players, auth...)...)
 		play.Mount(short, o.Store, o.Keys, o.Connects, o.Modes)
-		s.mountTickets(short, s.engine.Group("", slices.Concat([]gin.HandlerFunc{players.RefuseWhenFull}, auth, []gin.HandlerFunc{rest.Lasting})...))
+		s.mountTickets(short, s.engine.Group("",
+			slices.Concat([]gin.HandlerFunc{players.RefuseWhenFull}, auth, []gin.HandlerFunc{rest.Lasting})...))
 	}
 	if len(o.OpsTokens) > 0 {
 		// Few slots: operators are few, and must not take those of others.
@@ -197,7 +204,8 @@ func (s *Server) mountDeployments(gate *rest.Gate, failures *rest.Limiter) {
 		Store: o.Store, MaxWaiters: o.MaxWaiters, CallTimeout: o.CallTimeout, Stopping: s.stopping,
 	})
 	providers := rest.NewGate(hooksInFlight, o.Metrics.HTTP, o.Log)
-	hook.Mount(s.engine.Group("", providers.RefuseWhenFull, rest.DropBody, providers.Enter, rest.Deadline(o.CallTimeout)), o.Store, o.Deployments)
+	hook.Mount(s.engine.Group("", providers.RefuseWhenFull, rest.DropBody, providers.Enter,
+		rest.Deadline(o.CallTimeout)), o.Store, o.Deployments)
 }
 
 // hooksInFlight bounds the webhooks that are decided at a time.
@@ -220,7 +228,8 @@ const explainTimeout = 20 * time.Second
 
 func (s *Server) mountExplain(operators *rest.Gate, auth gin.HandlerFunc) {
 	o := s.options
-	ops.MountExplain(s.engine.Group("", append(o.untimed(operators, auth), rest.Deadline(explainTimeout))...), s.explainer)
+	ops.MountExplain(s.engine.Group("", append(o.untimed(operators, auth), rest.Deadline(explainTimeout))...),
+		s.explainer)
 }
 
 // mountOpenMatch mounts Open Match, if the options have it, with the settings that all faces share.
@@ -231,9 +240,12 @@ func (s *Server) mountOpenMatch(config *tls.Config) (err error) {
 	}
 	om := *o.OpenMatch
 	om.Store, om.Hub = cmp.Or[openmatch.Store](om.Store, o.Store), cmp.Or(om.Hub, s.hub)
-	om.Region, om.PlayerArg, om.MaxWatchers = cmp.Or(om.Region, o.universe()), cmp.Or(om.PlayerArg, o.PlayerArg), cmp.Or(om.MaxWatchers, o.MaxWaiters)
-	om.HTTPAddr, om.TLS, om.FailureRate = cmp.Or(om.HTTPAddr, o.apiAddr()), cmp.Or(om.TLS, config), cmp.Or(om.FailureRate, o.FailureRate)
-	om.Log, om.Metrics, om.Tracer = cmp.Or(om.Log, o.Log), cmp.Or(om.Metrics, o.Metrics.Registerer()), cmp.Or(om.Tracer, o.Tracer)
+	om.Region, om.PlayerArg, om.MaxWatchers = cmp.Or(om.Region, o.universe()), cmp.Or(om.PlayerArg,
+		o.PlayerArg), cmp.Or(om.MaxWatchers, o.MaxWaiters)
+	om.HTTPAddr, om.TLS, om.FailureRate = cmp.Or(om.HTTPAddr, o.apiAddr()), cmp.Or(om.TLS,
+		config), cmp.Or(om.FailureRate, o.FailureRate)
+	om.Log, om.Metrics, om.Tracer = cmp.Or(om.Log, o.Log), cmp.Or(om.Metrics, o.Metrics.Registerer()), cmp.Or(om.Tracer,
+		o.Tracer)
 	if s.openMatch, err = openmatch.New(om); err != nil {
 		return fmt.Errorf("server: %w", err)
 	}
@@ -263,7 +275,8 @@ func (o Options) verifier() (func(ctx context.Context, raw string) (string, erro
 		claims, err := access.Verify(ctx, raw)
 		if errors.Is(err, token.ErrKeysUnavailable) {
 			err = &fault.Error{
-				Kind: fault.Unavailable, Code: "unavailable", Detail: "access tokens cannot be verified now", RetryAfter: time.Second, Err: err,
+				Kind: fault.Unavailable, Code: "unavailable", Detail: "access tokens cannot be verified now",
+				RetryAfter: time.Second, Err: err,
 			}
 		}
 		return claims.Subject, err

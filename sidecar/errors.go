@@ -19,16 +19,20 @@ type Refusal struct {
 }
 
 var (
-	errUnknownPlayer    = &rest.Problem{Status: http.StatusNotFound, Code: "unknown_player", Detail: "No such player is admitted: it has left, or was kicked."}
-	errTooManyListeners = &rest.Problem{Status: http.StatusTooManyRequests, Code: "too_many", Detail: "More than 16 listeners to events are connected."}
+	errUnknownPlayer = &rest.Problem{Status: http.StatusNotFound, Code: "unknown_player",
+		Detail: "No such player is admitted: it has left, or was kicked."}
+	errTooManyListeners = &rest.Problem{Status: http.StatusTooManyRequests, Code: "too_many",
+		Detail: "More than 16 listeners to events are connected."}
 )
 
 func errNotReady(s State) error {
-	return &rest.Problem{Status: http.StatusConflict, Code: "not_ready", Detail: "The game server is " + string(s) + ": call ready first."}
+	return &rest.Problem{Status: http.StatusConflict, Code: "not_ready",
+		Detail: "The game server is " + string(s) + ": call ready first."}
 }
 
 func errOver(s State) error {
-	return &rest.Problem{Status: http.StatusConflict, Code: string(s), Detail: "The game server is " + string(s) + ": start it again with another sidecar."}
+	return &rest.Problem{Status: http.StatusConflict, Code: string(s),
+		Detail: "The game server is " + string(s) + ": start it again with another sidecar."}
 }
 
 // reasons are the errors of package sdk, with the codes and the statuses under which the game server learns them.

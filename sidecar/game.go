@@ -86,7 +86,8 @@ type game struct {
 
 func newGame(o Options) *game {
 	g := &game{
-		options: o, log: o.Log, began: time.Now(), finalStateReached: make(chan struct{}), readying: make(chan struct{}, 1), state: StateStarting, players: map[string]*admitted{},
+		options: o, log: o.Log, began: time.Now(), finalStateReached: make(chan struct{}),
+		readying: make(chan struct{}, 1), state: StateStarting, players: map[string]*admitted{},
 	}
 	g.events = newEvents(g.now)
 	g.hear()
@@ -165,8 +166,9 @@ func (g *game) admit(ctx context.Context, sessionToken string) (Player, error) {
 		return Player{}, err
 	}
 	p := &admitted{Player{
-		ID: rand.Text(), Sub: seat.Sub, SessionID: seat.SessionID, Region: seat.Region, Mode: seat.Mode, MaxPlayers: seat.MaxPlayers,
-		Party: seat.Party, Match: seat.Match, Team: seat.Team,
+		ID: rand.Text(), Sub: seat.Sub, SessionID: seat.SessionID, Region: seat.Region, Mode: seat.Mode,
+		MaxPlayers: seat.MaxPlayers,
+		Party:      seat.Party, Match: seat.Match, Team: seat.Team,
 	}, seat}
 	g.mu.Lock()
 	g.players[p.ID] = p
@@ -279,7 +281,8 @@ func (g *game) shutdown(grace time.Duration) {
 		ctx, cancel := context.WithTimeout(context.Background(), grace)
 		defer cancel()
 		if err := server.Shutdown(ctx); err != nil && !errors.Is(err, sdk.ErrSuperseded) {
-			g.log.LogAttrs(ctx, slog.LevelWarn, "the director was not told that the game server ended", slog.Any("error", err))
+			g.log.LogAttrs(ctx, slog.LevelWarn, "the director was not told that the game server ended",
+				slog.Any("error", err))
 		}
 	}()
 }
@@ -290,6 +293,7 @@ func (g *game) now() []event {
 	defer g.mu.Unlock()
 	ids := slices.Sorted(maps.Keys(g.players))
 	return []event{
-		{"status", g.statusLocked()}, {"players", playerIDs{append([]string{}, ids...)}}, {"sessions", sessionList{g.rosterLocked()}},
+		{"status", g.statusLocked()}, {"players", playerIDs{append([]string{}, ids...)}},
+		{"sessions", sessionList{g.rosterLocked()}},
 	}
 }

@@ -37,8 +37,10 @@ func (g *game) judgeHealth() {
 	g.enter(StateUnhealthy, nil)
 	ctx, cancel := context.WithTimeout(context.Background(), callTimeout)
 	defer cancel()
-	g.log.LogAttrs(ctx, slog.LevelError, "the game server says nothing any more: its registration ends", slog.Duration("silent", silent))
+	g.log.LogAttrs(ctx, slog.LevelError, "the game server says nothing any more: its registration ends",
+		slog.Duration("silent", silent))
 	if err := server.Close(ctx); err != nil {
-		g.log.LogAttrs(ctx, slog.LevelWarn, "the director was not told that the game server is frozen", slog.Any("error", err))
+		g.log.LogAttrs(ctx, slog.LevelWarn, "the director was not told that the game server is frozen",
+			slog.Any("error", err))
 	}
 }

@@ -25,28 +25,37 @@ const (
 // routes serves the game server over HTTP. There is no authentication: whoever reaches the listener is trusted, but for
 // pages in browsers.
 func (g *game) routes(log *slog.Logger) (http.Handler, error) {
-	engine, err := rest.New(rest.Options{Log: log, QuietRoutes: []string{"/health", "/load", "/status"}, Errors: writeError})
+	engine, err := rest.New(rest.Options{Log: log, QuietRoutes: []string{"/health", "/load", "/status"},
+		Errors: writeError})
 	if err != nil {
 		return nil, err
 	}
 	api := engine.Group("/", noBrowsers, g.heed, emptyBody, rest.NewBodies(maxBodies, bodyTimeout).Read)
-	api.GET("/status", rest.Handle(http.StatusOK, func(context.Context, rest.In[rest.None]) (Status, error) { return g.status(), nil }))
-	api.POST("/ready", rest.Handle(http.StatusOK, func(ctx context.Context, in rest.In[announcement]) (Status, error) { return g.ready(ctx, &in.Body) }))
-	api.POST("/health", rest.Handle(http.StatusNoContent, func(context.Context, rest.In[rest.None]) (rest.None, error) { return rest.None{}, nil }))
+	api.GET("/status", rest.Handle(http.StatusOK,
+		func(context.Context, rest.In[rest.None]) (Status, error) { return g.status(), nil }))
+	api.POST("/ready", rest.Handle(http.StatusOK,
+		func(ctx context.Context, in rest.In[announcement]) (Status, error) { return g.ready(ctx, &in.Body) }))
+	api.POST("/health", rest.Handle(http.StatusNoContent,
+		func(context.Context, rest.In[rest.None]) (rest.None, error) { return rest.None{}, nil }))
 	api.PUT("/load", rest.Handle(http.StatusNoContent, g.putLoad))
 	api.POST("/drain", rest.Handle(http.StatusOK, g.postDrain(true)))
 	api.POST("/undrain", rest.Handle(http.StatusOK, g.postDrain(false)))
 	api.POST("/shutdown", rest.Handle(http.StatusAccepted, g.postShutdown))
 
-	api.POST("/players", rest.Handle(http.StatusOK, func(ctx context.Context, in rest.In[newPlayer]) (Player, error) { return g.admit(ctx, in.Body.Token) }))
-	api.GET("/players", rest.Handle(http.StatusOK, func(context.Context, rest.In[rest.None]) (playerList, error) { return playerList{g.list()}, nil }))
-	api.DELETE("/players/:id", rest.Handle(http.StatusNoContent, func(_ context.Context, in rest.In[rest.None]) (rest.None, error) {
-		return rest.None{}, g.leave(in.Param("id"))
-	}))
-	api.GET("/sessions", rest.Handle(http.StatusOK, func(context.Context, rest.In[rest.None]) (sessionList, error) { return sessionList{g.roster()}, nil }))
-	api.DELETE("/sessions/:id", rest.Handle(http.StatusNoContent, func(_ context.Context, in rest.In[rest.None]) (rest.None, error) {
-		return rest.None{}, g.endSession(in.Param("id"))
-	}))
+	api.POST("/players", rest.Handle(http.StatusOK,
+		func(ctx context.Context, in rest.In[newPlayer]) (Player, error) { return g.admit(ctx, in.Body.Token) }))
+	api.GET("/players", rest.Handle(http.StatusOK,
+		func(context.Context, rest.In[rest.None]) (playerList, error) { return playerList{g.list()}, nil }))
+	api.DELETE("/players/:id", rest.Handle(http.StatusNoContent,
+		func(_ context.Context, in rest.In[rest.None]) (rest.None, error) {
+			return rest.None{}, g.leave(in.Param("id"))
+		}))
+	api.GET("/sessions", rest.Handle(http.StatusOK,
+		func(context.Context, rest.In[rest.None]) (sessionList, error) { return sessionList{g.roster()}, nil }))
+	api.DELETE("/sessions/:id", rest.Handle(http.StatusNoContent,
+		func(_ context.Context, in rest.In[rest.None]) (rest.None, error) {
+			return rest.None{}, g.endSession(in.Param("id"))
+		}))
 	api.GET("/events", rest.Lasting, rest.HandleEvents(g.getEvents))
 	return engine, nil
 }
@@ -55,7 +64,8 @@ func (g *game) routes(log *slog.Logger) (http.Handler, error) {
 // leads to this machine (DNS rebinding) sends no Origin, but its name.
 func noBrowsers(c *gin.Context) {
 	if c.GetHeader("Origin") != "" || !namesThisMachine(c.Request.Host) {
-		rest.Fail(c, &rest.Problem{Status: http.StatusForbidden, Code: "no_browsers", Detail: "The sidecar serves game servers, not pages in browsers."})
+		rest.Fail(c, &rest.Problem{Status: http.StatusForbidden, Code: "no_browsers",
+			Detail: "The sidecar serves game servers, not pages in browsers."})
 	}
 }
 

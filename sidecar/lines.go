@@ -107,7 +107,8 @@ func (c *lineConn) run() {
 	lines.Buffer(make([]byte, 0, 1<<10), maxLine)
 	for first := true; lines.Scan(); first = false {
 		name, argument, _ := strings.Cut(strings.TrimSpace(lines.Text()), " ")
-		if first && strings.HasPrefix(argument, "/") { // as in POST /: a page in a browser, whose body may have commands
+		if first && strings.HasPrefix(argument,
+			"/") { // as in POST /: a page in a browser, whose body may have commands
 			_ = c.answer(nil, errNoHTTP)
 			break
 		}
@@ -117,14 +118,16 @@ func (c *lineConn) run() {
 		}
 	}
 	if errors.Is(lines.Err(), bufio.ErrTooLong) {
-		_ = c.answer(nil, &rest.Problem{Status: http.StatusRequestEntityTooLarge, Code: "too_large", Detail: "A line has at most 16 KiB."})
+		_ = c.answer(nil, &rest.Problem{Status: http.StatusRequestEntityTooLarge, Code: "too_large",
+			Detail: "A line has at most 16 KiB."})
 	}
 	if c.watch != nil {
 		c.watch()
 	}
 }
 
-var errNoHTTP = &rest.Problem{Status: http.StatusBadRequest, Code: "no_http", Detail: "This is the address of lines. That of HTTP is --sidecar-addr."}
+var errNoHTTP = &rest.Problem{Status: http.StatusBadRequest, Code: "no_http",
+	Detail: "This is the address of lines. That of HTTP is --sidecar-addr."}
 
 // nothing is the result of a command that has none.
 var nothing any
@@ -136,7 +139,8 @@ var commands = map[string]func(c *lineConn, ctx context.Context, argument string
 		var a announcement
 		if argument != "" {
 			if err := json.Unmarshal([]byte(argument), &a); err != nil {
-				return nil, refusedArgument("ready", "is a JSON object with instance_id, endpoint, region, modes, capacity and more, or nothing")
+				return nil, refusedArgument("ready",
+					"is a JSON object with instance_id, endpoint, region, modes, capacity and more, or nothing")
 			}
 		}
 		return c.game.ready(ctx, &a)
@@ -163,9 +167,15 @@ var commands = map[string]func(c *lineConn, ctx context.Context, argument string
 	"admit": func(c *lineConn, ctx context.Context, argument string) (any, error) {
 		return c.game.admit(ctx, argument)
 	},
-	"leave":    func(c *lineConn, _ context.Context, argument string) (any, error) { return nil, c.game.leave(argument) },
-	"players":  func(c *lineConn, _ context.Context, _ string) (any, error) { return playerList{c.game.list()}, nil },
-	"sessions": func(c *lineConn, _ context.Context, _ string) (any, error) { return sessionList{c.game.roster()}, nil },
+	"leave": func(c *lineConn, _ context.Context,
+		argument string) (any, error) {
+		return nil, c.game.leave(argument)
+	},
+	"players": func(c *lineConn, _ context.Context, _ string) (any, error) { return playerList{c.game.list()}, nil },
+	"sessions": func(c *lineConn, _ context.Context,
+		_ string) (any, error) {
+		return sessionList{c.game.roster()}, nil
+	},
 	"end": func(c *lineConn, _ context.Context, argument string) (any, error) {
 		if argument == "" {
 			return nil, refusedArgument("end", "is the id of a session")
@@ -178,13 +188,15 @@ var commands = map[string]func(c *lineConn, ctx context.Context, argument string
 const commandNames = "admit, drain, end, health, leave, load, players, ready, sessions, shutdown, status, undrain and watch"
 
 func refusedArgument(name, detail string) error {
-	return &rest.Problem{Status: http.StatusBadRequest, Code: "invalid", Detail: "The argument of " + name + " " + detail + "."}
+	return &rest.Problem{Status: http.StatusBadRequest, Code: "invalid",
+		Detail: "The argument of " + name + " " + detail + "."}
 }
 
 func (c *lineConn) do(name, argument string) (any, error) {
 	command, known := commands[name]
 	if !known {
-		return nil, &rest.Problem{Status: http.StatusNotFound, Code: "unknown_command", Detail: "The commands are " + commandNames + "."}
+		return nil, &rest.Problem{Status: http.StatusNotFound, Code: "unknown_command",
+			Detail: "The commands are " + commandNames + "."}
 	}
 	return command(c, context.Background(), argument)
 }

@@ -99,13 +99,16 @@ func (g *game) announced() announced {
 // isOtherProcess reports whether an announcement is that of another process than the one before. Nobody listens at the
 // former endpoint then.
 func (b announced) isOtherProcess(a *announcement, o sdk.ServerOptions) bool {
-	return a.BootID != "" && a.BootID != b.bootID || o.Endpoint != b.Endpoint || o.InstanceID != b.InstanceID || o.Region != b.Region
+	return a.BootID != "" && a.BootID != b.bootID || o.Endpoint != b.Endpoint || o.InstanceID != b.InstanceID ||
+		o.Region != b.Region
 }
 
 // offersSame reports whether two registrations of a process are the same for the director.
 func offersSame(a, b sdk.ServerOptions) bool {
-	return a.Capacity == b.Capacity && a.MaxSessions == b.MaxSessions && a.Version == b.Version && a.CertDigest == b.CertDigest &&
-		slices.Equal(slices.Sorted(slices.Values(a.Modes)), slices.Sorted(slices.Values(b.Modes))) && maps.Equal(a.Labels, b.Labels)
+	return a.Capacity == b.Capacity && a.MaxSessions == b.MaxSessions && a.Version == b.Version &&
+		a.CertDigest == b.CertDigest &&
+		slices.Equal(slices.Sorted(slices.Values(a.Modes)), slices.Sorted(slices.Values(b.Modes))) &&
+		maps.Equal(a.Labels, b.Labels)
 }
 
 // start registers a process that is not registered.
@@ -136,7 +139,8 @@ func (g *game) replace(ctx context.Context, o sdk.ServerOptions, bootID string) 
 	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
 	defer cancel()
 	if failed := former.Close(closing); failed != nil {
-		g.log.LogAttrs(ctx, slog.LevelWarn, "the director was not told that the former process ended", slog.Any("error", failed))
+		g.log.LogAttrs(ctx, slog.LevelWarn, "the director was not told that the former process ended",
+			slog.Any("error", failed))
 	}
 	return err
 }

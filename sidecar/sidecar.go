@@ -56,7 +56,8 @@ func New(o Options) (*Sidecar, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.http = rest.NewHTTPServer(rest.HTTPOptions{Handler: handler, Listener: o.HTTP, WriteTimeout: callTimeout + 5*time.Second, Log: o.Log})
+	s.http = rest.NewHTTPServer(rest.HTTPOptions{Handler: handler, Listener: o.HTTP,
+		WriteTimeout: callTimeout + 5*time.Second, Log: o.Log})
 	if o.Lines != nil {
 		s.lines = newLinesServer(s.game, o.Lines, o.Log)
 	}

@@ -62,7 +62,8 @@ type deploymentKeys struct {
 }
 
 func newDeploymentKeys(kekID string, secret []byte) (deploymentKeys, error) {
-	k := deploymentKeys{fingerprint: hex.EncodeToString([]byte(kekID)), macOf: make(map[DeploymentPurpose][]byte, len(deploymentPurposes))}
+	k := deploymentKeys{fingerprint: hex.EncodeToString([]byte(kekID)),
+		macOf: make(map[DeploymentPurpose][]byte, len(deploymentPurposes))}
 	for _, purpose := range deploymentPurposes {
 		key, err := hkdf.Key(sha256.New, secret, nil, "lattice-director deployment "+string(purpose), sha256.Size)
 		if err != nil {
@@ -128,7 +129,8 @@ func (t *DeploymentTokens) VerifyMAC(purpose DeploymentPurpose, d Deployment, ma
 
 // valid reports whether region and id have their one form, so that two texts never name one deployment.
 func (d Deployment) valid() bool {
-	return d.Region != "" && len(d.Region) <= maxRegionBytes && len(d.ID) == uuidBytes && !strings.ContainsFunc(d.Region+d.ID, func(r rune) bool {
-		return r != '-' && (r < '0' || r > '9') && (r < 'a' || r > 'z')
-	})
+	return d.Region != "" && len(d.Region) <= maxRegionBytes && len(d.ID) == uuidBytes &&
+		!strings.ContainsFunc(d.Region+d.ID, func(r rune) bool {
+			return r != '-' && (r < '0' || r > '9') && (r < 'a' || r > 'z')
+		})
 }

@@ -91,7 +91,8 @@ func fetchURL(spec string, opt SourceOptions) (Fetch, error) {
 		return nil, errors.New("key source: not a URL")
 	}
 	if u.Scheme != "https" && (u.Scheme != "http" || !opt.PlainHTTP && !loopback(u.Hostname())) {
-		return nil, fmt.Errorf("key source: %s://%s: keys sent without TLS can be replaced on the way; use https", u.Scheme, u.Host)
+		return nil, fmt.Errorf("key source: %s://%s: keys sent without TLS can be replaced on the way; use https",
+			u.Scheme, u.Host)
 	}
 	client := http.Client{}
 	if opt.Client != nil {

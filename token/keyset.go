@@ -165,7 +165,8 @@ func parseKey(raw []byte, algs []string) (key *publicKey, why string) {
 		return nil, why
 	}
 	alg := parsed.Algorithm().String()
-	key.algs = slices.DeleteFunc(key.algs, func(a string) bool { return !slices.Contains(algs, a) || alg != "" && a != alg })
+	key.algs = slices.DeleteFunc(key.algs,
+		func(a string) bool { return !slices.Contains(algs, a) || alg != "" && a != alg })
 	if len(key.algs) == 0 {
 		return nil, "its algorithm is none of " + strings.Join(algs, ", ")
 	}
@@ -249,7 +250,8 @@ func verifyRSA(pub *rsa.PublicKey) func(alg string, signed, signature []byte) bo
 	return func(alg string, signed, signature []byte) bool {
 		hash, sum := digest(alg, signed)
 		if alg[0] == 'P' {
-			return rsa.VerifyPSS(pub, hash, sum, signature, &rsa.PSSOptions{SaltLength: rsa.PSSSaltLengthEqualsHash}) == nil
+			return rsa.VerifyPSS(pub, hash, sum, signature,
+				&rsa.PSSOptions{SaltLength: rsa.PSSSaltLengthEqualsHash}) == nil
 		}
 		return rsa.VerifyPKCS1v15(pub, hash, sum, signature) == nil
 	}

@@ -66,8 +66,9 @@ func (c ProjectClaims) JSON() []byte {
 	enc := json.NewEncoder(&payload)
 	enc.SetEscapeHTML(false)
 	_ = enc.Encode(projectJSON{ // strings always encode
-		ProjectID: c.ProjectID, IssuedAt: c.IssuedAt.UTC().Format(projectTime), Expires: c.Expires.UTC().Format(projectTime),
-		KeyID: c.KeyID, Audience: c.Audience, Subject: c.Subject,
+		ProjectID: c.ProjectID, IssuedAt: c.IssuedAt.UTC().Format(projectTime),
+		Expires: c.Expires.UTC().Format(projectTime),
+		KeyID:   c.KeyID, Audience: c.Audience, Subject: c.Subject,
 	})
 	return bytes.TrimSuffix(payload.Bytes(), []byte("\n"))
 }
@@ -95,7 +96,8 @@ func MintProject(secret string, c ProjectClaims) string {
 // VerifyProject returns the claims of a token that one of the secrets of its project signed and that has not expired at
 // now. secrets gets the project's id and the key's, "" if the token names none, both before the signature is verified.
 // It takes the same time whichever byte of the signature is wrong. Errors: a ProjectRefusal; those of secrets.
-func VerifyProject(token string, secrets func(projectID, keyID string) ([]string, error), now time.Time) (ProjectClaims, error) {
+func VerifyProject(token string, secrets func(projectID, keyID string) ([]string, error),
+	now time.Time) (ProjectClaims, error) {
 	if token == "" {
 		return ProjectClaims{}, ProjectTokenMissing
 	}
@@ -181,8 +183,10 @@ func (m *projectMembers) member(name string) member {
 func (m *projectMembers) claims() (ProjectClaims, error) {
 	issued, notIssued := time.Parse(time.RFC3339Nano, m.issued.value)
 	expires, notExpires := time.Parse(time.RFC3339Nano, m.expires.value)
-	c := ProjectClaims{ProjectID: m.project.value, IssuedAt: issued.UTC(), Expires: expires.UTC(), KeyID: m.key.value, Subject: m.subject.value}
-	if notIssued != nil || notExpires != nil || !ValidProjectName(c.ProjectID) || m.key.set && !ValidProjectName(c.KeyID) || m.subject.set && !ValidSubject(c.Subject) {
+	c := ProjectClaims{ProjectID: m.project.value, IssuedAt: issued.UTC(), Expires: expires.UTC(), KeyID: m.key.value,
+		Subject: m.subject.value}
+	if notIssued != nil || notExpires != nil || !ValidProjectName(c.ProjectID) ||
+		m.key.set && !ValidProjectName(c.KeyID) || m.subject.set && !ValidSubject(c.Subject) {
 		return ProjectClaims{}, ProjectTokenMalformed
 	}
 	return c, nil

@@ -24,7 +24,8 @@ func (s *Sealer) OpenSecret(purpose, region, id string, sealed []byte) ([]byte, 
 
 // ResealSecret encrypts a sealed secret with the first key-encryption key; false means that it already was. Errors:
 // ErrSealed.
-func (s *Sealer) ResealSecret(purpose, region, id string, sealed []byte) (resealed []byte, sealedBy string, changed bool, err error) {
+func (s *Sealer) ResealSecret(purpose, region, id string,
+	sealed []byte) (resealed []byte, sealedBy string, changed bool, err error) {
 	secret, err := s.OpenSecret(purpose, region, id, sealed)
 	if err != nil {
 		return sealed, "", false, err

@@ -126,6 +126,7 @@ func (m *sessionMembers) claims() SessionClaims {
 	return SessionClaims{
 		Subject: m.sub.value, SessionID: m.sid.value, Handle: m.hdl.value, Endpoint: m.ep.value,
 		Region: m.region.value, ID: m.jti.value, IssuedAt: m.times.iat.time(), Expires: m.times.exp.time(),
-		Mode: m.mode.value, MaxPlayers: m.maxPlayers.value, Party: m.party.value, Match: m.mid.value, Team: m.team.value,
+		Mode: m.mode.value, MaxPlayers: m.maxPlayers.value, Party: m.party.value, Match: m.mid.value,
+		Team: m.team.value,
 	}
 }

@@ -263,9 +263,11 @@ func ignoredText(ignored []IgnoredKey) string {
 func (s *KeySource) logReading(old, next *sourceState) {
 	switch {
 	case next.err != nil && (old.err == nil || old.err.Error() != next.err.Error()):
-		s.opt.Log.Warn("key set could not be read", slog.Any("error", next.err), slog.Bool("last_good_kept", next.set != nil && next.set.Len() > 0))
+		s.opt.Log.Warn("key set could not be read", slog.Any("error", next.err),
+			slog.Bool("last_good_kept", next.set != nil && next.set.Len() > 0))
 	case next.err == nil && next.set != old.set && len(next.set.ignored) > 0:
-		s.opt.Log.Warn("key set changed, some keys are ignored", slog.Int("keys", next.set.Len()), slog.Int("ignored", len(next.set.ignored)),
+		s.opt.Log.Warn("key set changed, some keys are ignored", slog.Int("keys", next.set.Len()),
+			slog.Int("ignored", len(next.set.ignored)),
 			slog.String("why", strings.TrimPrefix(ignoredText(next.set.ignored), ": ")))
 	case next.err == nil && next.set != old.set:
 		s.opt.Log.Info("key set changed", slog.Int("keys", next.set.Len()))

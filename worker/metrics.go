@@ -28,7 +28,8 @@ func newMetrics(to prometheus.Registerer) (*metrics, error) {
 			Name: "director_worker_done_total", Help: "Objects that a worker loop handled, by kind.",
 		}, []string{"loop", "what"}),
 		success: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "director_worker_last_success_timestamp_seconds", Help: "Unix time of the loop's last successful run in this process.",
+			Name: "director_worker_last_success_timestamp_seconds",
+			Help: "Unix time of the loop's last successful run in this process.",
 		}, []string{"loop"}),
 	}
 	if to == nil {

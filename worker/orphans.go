@@ -52,7 +52,8 @@ func (p *orphanSweeper) runOnce(ctx context.Context) (Done, error) {
 // sweep reads the complete list first and the deployments then: what is listed had its deployment before it was
 // started.
 func (p *orphanSweeper) sweep(ctx context.Context, name string, by provider.Provider, now time.Time, done Done) error {
-	if stored, err := p.provisioner.store.ClaimOwner(ctx, p.provisioner.opt.Owner); err != nil || stored != p.provisioner.opt.Owner {
+	if stored, err := p.provisioner.store.ClaimOwner(ctx, p.provisioner.opt.Owner); err != nil ||
+		stored != p.provisioner.opt.Owner {
 		return err // a restored copy of the database lacks the servers that were started since the backup
 	}
 	listed, err := p.list(ctx, name, by)
@@ -104,7 +105,8 @@ func (p *orphanSweeper) list(ctx context.Context, name string, by provider.Provi
 
 // orphans returns the listed servers that are old enough and belong to no deployment, or are a second one of a
 // deployment.
-func (p *orphanSweeper) orphans(listed []provider.Observation, known map[provider.Tag]provider.Ref, now time.Time) []provider.Observation {
+func (p *orphanSweeper) orphans(listed []provider.Observation, known map[provider.Tag]provider.Ref,
+	now time.Time) []provider.Observation {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var orphans []provider.Observation
@@ -129,9 +131,11 @@ func (p *orphanSweeper) orphans(listed []provider.Observation, known map[provide
 	return orphans
 }
 
-func (p *orphanSweeper) stopOrphans(ctx context.Context, name string, by provider.Provider, orphans []provider.Observation, done Done) error {
+func (p *orphanSweeper) stopOrphans(ctx context.Context, name string, by provider.Provider,
+	orphans []provider.Observation, done Done) error {
 	if len(orphans) > orphansInOne {
-		p.provisioner.log.LogAttrs(ctx, slog.LevelWarn, "more orphans than one sweep stops", slog.String("provider", name), slog.Int("orphans", len(orphans)))
+		p.provisioner.log.LogAttrs(ctx, slog.LevelWarn, "more orphans than one sweep stops",
+			slog.String("provider", name), slog.Int("orphans", len(orphans)))
 		orphans = orphans[:orphansInOne]
 	}
 	for _, o := range orphans {
@@ -143,7 +147,8 @@ func (p *orphanSweeper) stopOrphans(ctx context.Context, name string, by provide
 		if err != nil && provider.KindOf(err) != provider.Gone {
 			return err
 		}
-		p.provisioner.log.LogAttrs(ctx, slog.LevelWarn, "stopped a server without a deployment", slog.String("provider", name), slog.String("ref", string(o.Ref)))
+		p.provisioner.log.LogAttrs(ctx, slog.LevelWarn, "stopped a server without a deployment",
+			slog.String("provider", name), slog.String("ref", string(o.Ref)))
 		p.provisioner.metrics.orphans.WithLabelValues(name).Inc()
 		done.add("orphans", 1)
 		if err := p.provisioner.store.LogOrphan(ctx, name, o); err != nil {

@@ -77,7 +77,8 @@ func newProvisioner(o Options, m *provisionMetrics) (*provisioner, error) {
 		return nil, fmt.Errorf("worker: providers need an owner and an environment")
 	}
 	p := &provisioner{
-		store: o.Store, opt: o.Provision.withDefaults(), providers: o.Providers, log: o.Log.With(slog.String("loop", "provision")), metrics: m,
+		store: o.Store, opt: o.Provision.withDefaults(), providers: o.Providers,
+		log: o.Log.With(slog.String("loop", "provision")), metrics: m,
 		running: map[string]*atomic.Int64{}, wake: newWaker(o.Store),
 	}
 	for name := range o.Providers {
@@ -168,7 +169,8 @@ func (p *provisioner) claim(ctx context.Context, region, name string, done Done)
 }
 
 // start starts the steps for which there is budget, and puts the others back.
-func (p *provisioner) start(ctx context.Context, name string, claimed []provision.ClaimedDeployment, started time.Time) error {
+func (p *provisioner) start(ctx context.Context, name string, claimed []provision.ClaimedDeployment,
+	started time.Time) error {
 	if len(claimed) == 0 {
 		return nil
 	}
@@ -201,13 +203,15 @@ func (p *provisioner) putBack(ctx context.Context, claimed []provision.ClaimedDe
 
 // prepare plans the steps. A deployment without an app version, which an operator has deleted, must not block the
 // others of its batch.
-func (p *provisioner) prepare(ctx context.Context, name string, claimed []provision.ClaimedDeployment, started time.Time) (steps []*step, ops []operation, err error) {
+func (p *provisioner) prepare(ctx context.Context, name string, claimed []provision.ClaimedDeployment,
+	started time.Time) (steps []*step, ops []operation, err error) {
 	can, versions := p.providers[name].Capabilities(), versionCache{}
 	for i := range claimed {
 		d := claimed[i]
 		v, err := versions.get(ctx, p.store, d.App, d.Version)
 		if fault.Is(err, fault.NotFound) {
-			p.log.LogAttrs(ctx, slog.LevelError, "a deployment has no app version", slog.String("deployment", d.ID.String()), slog.Any("error", err))
+			p.log.LogAttrs(ctx, slog.LevelError, "a deployment has no app version",
+				slog.String("deployment", d.ID.String()), slog.Any("error", err))
 			continue // it is due again when the claim ends
 		}
 		if err != nil {
@@ -219,7 +223,8 @@ func (p *provisioner) prepare(ctx context.Context, name string, claimed []provis
 		if !can.List || can.NativeNames {
 			d.FindAt = nil // a second server cannot be found, or cannot exist
 		}
-		steps = append(steps, &step{provisioner: p, provider: p.providers[name], capabilities: can, d: d, v: v, started: started})
+		steps = append(steps, &step{provisioner: p, provider: p.providers[name], capabilities: can, d: d, v: v,
+			started: started})
 		ops = append(ops, plan(&d, can, v.Grace))
 	}
 	return steps, ops, nil
@@ -236,7 +241,8 @@ func (p *provisioner) launch(s *step, op operation) {
 			}
 		}()
 		if err := guard(func() error { return s.run(p.calls, op) }); err != nil && p.life.Err() == nil {
-			p.log.LogAttrs(p.calls, slog.LevelWarn, "step failed", slog.String("deployment", s.d.ID.String()), slog.String("region", s.d.Region),
+			p.log.LogAttrs(p.calls, slog.LevelWarn, "step failed", slog.String("deployment", s.d.ID.String()),
+				slog.String("region", s.d.Region),
 				slog.String("operation", string(op)), slog.Any("error", err))
 		}
 	})
@@ -274,7 +280,8 @@ func (p *provisioner) resolve(ctx context.Context, host string) netip.Addr {
 	defer cancel()
 	found, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
 	if err != nil || len(found) == 0 {
-		p.log.LogAttrs(ctx, slog.LevelWarn, "the host name of a server could not be resolved", slog.String("host", host), slog.Any("error", err))
+		p.log.LogAttrs(ctx, slog.LevelWarn, "the host name of a server could not be resolved",
+			slog.String("host", host), slog.Any("error", err))
 		return netip.Addr{}
 	}
 	if i := slices.IndexFunc(found, func(a netip.Addr) bool { return a.Unmap().Is4() }); i >= 0 {

@@ -18,9 +18,11 @@ type grant struct {
 }
 
 // budget takes the calls of a batch from the budgets that all workers share.
-func (p *provisioner) budget(ctx context.Context, name string, can provider.Capabilities, ops []operation) (grants, error) {
+func (p *provisioner) budget(ctx context.Context, name string, can provider.Capabilities,
+	ops []operation) (grants, error) {
 	rates := map[provision.CallClass]float64{
-		provision.CallDeploy: can.Rates.Deploy, provision.CallGet: can.Rates.Get, provision.CallList: can.Rates.List, provision.CallStop: can.Rates.Stop,
+		provision.CallDeploy: can.Rates.Deploy, provision.CallGet: can.Rates.Get, provision.CallList: can.Rates.List,
+		provision.CallStop: can.Rates.Stop,
 	}
 	wants := map[provision.CallClass]provision.CallBudget{}
 	for _, op := range ops {

@@ -52,7 +52,8 @@ func (s *step) confirmed(ctx context.Context, o provider.Observation) error {
 // unconfirmed forgets a ref that the provider does not know as this deployment's. What Deploy has started is then
 // looked for as without it.
 func (s *step) unconfirmed(ctx context.Context) error {
-	s.provisioner.log.LogAttrs(ctx, slog.LevelWarn, "the provider does not confirm the provider_ref of a server", slog.String("deployment", s.d.ID.String()),
+	s.provisioner.log.LogAttrs(ctx, slog.LevelWarn, "the provider does not confirm the provider_ref of a server",
+		slog.String("deployment", s.d.ID.String()),
 		slog.String("region", s.d.Region), slog.String("ref", string(s.d.ClaimedRef)))
 	s.d.LastError = "the provider does not confirm the provider_ref with which the server has registered"
 	if err := s.provisioner.store.DropClaimedRef(ctx, &s.d); err != nil {

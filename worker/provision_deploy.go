@@ -62,7 +62,8 @@ func (s *step) spec(lifetime time.Duration) (provider.Spec, error) {
 		return provider.Spec{}, err
 	}
 	spec := provider.Spec{
-		Tag: s.d.Tag, Owner: s.provisioner.opt.Owner, App: v.Launch, Version: v.LaunchVersion, Env: env, Webhook: webhook, Lifetime: lifetime,
+		Tag: s.d.Tag, Owner: s.provisioner.opt.Owner, App: v.Launch, Version: v.LaunchVersion, Env: env,
+		Webhook: webhook, Lifetime: lifetime,
 		Hint:      provider.Hint{Addr: s.d.Address, Coords: s.d.Coords},
 		Resources: provider.Resources{CPUUnits: s.v.CPUUnits, MemoryMiB: s.v.MemoryMiB},
 	}
@@ -168,7 +169,8 @@ func (s *step) blame(ctx context.Context, reason string) error {
 func (s *step) failVersion(ctx context.Context, reason string, least int) error {
 	paused, err := s.provisioner.store.FailVersion(ctx, &s.d.Deployment, reason, least)
 	if paused {
-		s.provisioner.log.Warn("version paused in a region after three failures in a row", slog.String("app", s.v.Name()), slog.String("region", s.d.Region),
+		s.provisioner.log.Warn("version paused in a region after three failures in a row",
+			slog.String("app", s.v.Name()), slog.String("region", s.d.Region),
 			slog.String("reason", reason))
 	}
 	return err

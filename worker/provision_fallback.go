@@ -14,8 +14,10 @@ import (
 func (s *step) fallBack(ctx context.Context) error {
 	moved, err := s.provisioner.store.MoveToFallback(ctx, &s.d, s.v.Fallback.Provider)
 	if moved {
-		s.provisioner.log.LogAttrs(ctx, slog.LevelWarn, "the provider has no room: a deployment starts at the fallback provider", slog.String("app", s.v.Name()),
-			slog.String("region", s.d.Region), slog.String("provider", s.v.Fallback.Provider), slog.String("error", s.d.LastError))
+		s.provisioner.log.LogAttrs(ctx, slog.LevelWarn,
+			"the provider has no room: a deployment starts at the fallback provider", slog.String("app", s.v.Name()),
+			slog.String("region", s.d.Region), slog.String("provider", s.v.Fallback.Provider),
+			slog.String("error", s.d.LastError))
 	}
 	return err
 }
@@ -23,5 +25,6 @@ func (s *step) fallBack(ctx context.Context) error {
 // fallsBack reports whether a deployment for which its provider has no room starts at another one.
 func (s *step) fallsBack(cause error, before *time.Time) bool {
 	refused, ok := errors.AsType[*provider.Error](cause)
-	return s.v.Fallback != nil && s.d.Provider == s.v.Provider && s.v.Fallback.Provider != s.d.Provider && before == nil && ok && refused.Ref == ""
+	return s.v.Fallback != nil && s.d.Provider == s.v.Provider && s.v.Fallback.Provider != s.d.Provider &&
+		before == nil && ok && refused.Ref == ""
 }

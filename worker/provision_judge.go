@@ -17,7 +17,8 @@ type verdict struct {
 
 // judge changes a deployment according to an observation of its provider. now is the database's time. It reads nothing
 // but its arguments.
-func judge(d *provision.ClaimedDeployment, v *provision.AppVersion, o provider.Observation, now time.Time, lease time.Duration) verdict {
+func judge(d *provision.ClaimedDeployment, v *provision.AppVersion, o provider.Observation, now time.Time,
+	lease time.Duration) verdict {
 	if o.Phase == provider.PhaseAbsent {
 		d.MissingSince = orTime(d.MissingSince, now)
 	}
@@ -31,7 +32,8 @@ func judge(d *provision.ClaimedDeployment, v *provision.AppVersion, o provider.O
 	case o.Phase == provider.PhaseFailed:
 		return failBlaming(d, now, "the provider could not run it", o.Error)
 	case o.Phase == provider.PhaseStopping:
-		d.Stop, d.Phase, d.Polls, d.Reason = true, provision.DeploymentStopping, 0, orReason(d.Reason, "the provider ends it")
+		d.Stop, d.Phase, d.Polls, d.Reason = true, provision.DeploymentStopping, 0, orReason(d.Reason,
+			"the provider ends it")
 		return verdict{next: pausedUntil(now, pollPause(0))}
 	case d.Phase == provision.DeploymentStarting && o.Phase == provider.PhaseReady:
 		return judgeSilence(d, v, now)

@@ -32,14 +32,16 @@ const metricsInterval = 10 * time.Second
 func newProvisionMetrics(to prometheus.Registerer) (*provisionMetrics, error) {
 	m := &provisionMetrics{
 		calls: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "director_provider_calls_total", Help: "Calls of a provider, by operation and result: ok, or the kind of error.",
+			Name: "director_provider_calls_total",
+			Help: "Calls of a provider, by operation and result: ok, or the kind of error.",
 		}, []string{"provider", "operation", "result"}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "director_provider_call_seconds", Help: "Duration of a call of a provider, by operation.",
 			Buckets: prometheus.ExponentialBuckets(0.01, 2, 12), // 10 ms to 20 s
 		}, []string{"provider", "operation"}),
 		phases: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "director_deployments", Help: "Deployments in the database, by provider and phase. All workers report the same numbers.",
+			Name: "director_deployments",
+			Help: "Deployments in the database, by provider and phase. All workers report the same numbers.",
 		}, []string{"provider", "phase"}),
 		ready: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "director_deployment_ready_seconds",
@@ -47,10 +49,12 @@ func newProvisionMetrics(to prometheus.Registerer) (*provisionMetrics, error) {
 			Buckets: prometheus.ExponentialBuckets(0.25, 2, 12), // 250 ms to 8 minutes
 		}, []string{"provider"}),
 		orphans: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "director_orphans_stopped_total", Help: "Servers that ran at a provider without a deployment, and were stopped.",
+			Name: "director_orphans_stopped_total",
+			Help: "Servers that ran at a provider without a deployment, and were stopped.",
 		}, []string{"provider"}),
 		foreign: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "director_provision_foreign_database", Help: "1 if this worker provisions nothing because the database belongs to another owner.",
+			Name: "director_provision_foreign_database",
+			Help: "1 if this worker provisions nothing because the database belongs to another owner.",
 		}),
 		since: map[string]time.Time{},
 	}

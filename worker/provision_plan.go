@@ -23,7 +23,8 @@ const (
 
 // class returns the budget that an operation takes from.
 func (o operation) class() provision.CallClass {
-	return map[operation]provision.CallClass{opDeploy: provision.CallDeploy, opFind: provision.CallList, opGet: provision.CallGet, opConfirm: provision.CallGet, opStop: provision.CallStop}[o]
+	return map[operation]provision.CallClass{opDeploy: provision.CallDeploy, opFind: provision.CallList,
+		opGet: provision.CallGet, opConfirm: provision.CallGet, opStop: provision.CallStop}[o]
 }
 
 // Times of the loop.
@@ -56,7 +57,8 @@ func plan(d *provision.ClaimedDeployment, can provider.Capabilities, grace time.
 		return opDecide
 	case isDue(d.FindAt, d.Now):
 		return planSearch(can, opGet)
-	case d.Phase == provision.DeploymentReady && d.LostAt == nil && isDue(d.DrainAt, d.Now), d.Phase == provision.DeploymentDraining && d.LostAt == nil:
+	case d.Phase == provision.DeploymentReady && d.LostAt == nil &&
+		isDue(d.DrainAt, d.Now), d.Phase == provision.DeploymentDraining && d.LostAt == nil:
 		return opDecide
 	default:
 		return opGet
@@ -95,7 +97,8 @@ func planSearch(can provider.Capabilities, instead operation) operation {
 func isDue(t *time.Time, now time.Time) bool { return t != nil && !t.After(now) }
 
 // pollPauses are the pauses between looks at a server that starts or stops.
-var pollPauses = []time.Duration{time.Second, 1500 * time.Millisecond, 2 * time.Second, 3 * time.Second, 5 * time.Second}
+var pollPauses = []time.Duration{time.Second, 1500 * time.Millisecond, 2 * time.Second, 3 * time.Second,
+	5 * time.Second}
 
 // pollPause returns the pause before the next look, with a jitter of a fifth.
 func pollPause(polls int) time.Duration {

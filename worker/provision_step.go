@@ -54,8 +54,10 @@ func (s *step) call(ctx context.Context, op operation, fn func(context.Context) 
 	err := fn(ctx)
 	s.provisioner.metrics.call(s.d.Provider, op, err, time.Since(start))
 	if limited, ok := errors.AsType[*provider.Error](err); ok && limited.Kind == provider.RateLimited {
-		if blocked := s.provisioner.store.BlockBudget(ctx, s.d.Provider, op.class(), limited.RetryAfter); blocked != nil {
-			s.provisioner.log.LogAttrs(ctx, slog.LevelWarn, "a pause that a provider asked for could not be stored", slog.Any("error", blocked))
+		if blocked := s.provisioner.store.BlockBudget(ctx, s.d.Provider, op.class(),
+			limited.RetryAfter); blocked != nil {
+			s.provisioner.log.LogAttrs(ctx, slog.LevelWarn, "a pause that a provider asked for could not be stored",
+				slog.Any("error", blocked))
 		}
 	}
 	return err
@@ -114,7 +116,8 @@ func (s *step) conclude(ctx context.Context, r verdict) error {
 	}
 	decided, err := s.provisioner.store.DecideDeployment(ctx, &s.d, r.next)
 	if decided && s.d.Phase == provision.DeploymentFailed && s.d.Polls == 0 {
-		s.provisioner.log.LogAttrs(ctx, slog.LevelWarn, "deployment failed", slog.String("deployment", s.d.ID.String()), slog.String("region", s.d.Region),
+		s.provisioner.log.LogAttrs(ctx, slog.LevelWarn, "deployment failed", slog.String("deployment", s.d.ID.String()),
+			slog.String("region", s.d.Region),
 			slog.String("app", s.v.Name()), slog.String("reason", s.d.Reason), slog.String("error", s.d.LastError))
 	}
 	if decided && r.blames {
@@ -127,7 +130,8 @@ func (s *step) end(ctx context.Context, r verdict) error {
 	reason := orReason(s.d.Reason, r.reason)
 	ended, err := s.provisioner.store.EndDeployment(ctx, &s.d, reason)
 	if ended {
-		s.provisioner.log.LogAttrs(ctx, slog.LevelInfo, "deployment ended", slog.String("deployment", s.d.ID.String()), slog.String("region", s.d.Region),
+		s.provisioner.log.LogAttrs(ctx, slog.LevelInfo, "deployment ended", slog.String("deployment", s.d.ID.String()),
+			slog.String("region", s.d.Region),
 			slog.String("reason", reason))
 	}
 	if ended && r.blames {
@@ -159,7 +163,9 @@ func (s *step) stop(ctx context.Context) error {
 	if err != nil {
 		return s.retry(ctx, err)
 	}
-	r := verdict{next: pausedUntil(s.now(), pollPause(0)), blames: s.d.StopAt == nil && (s.d.Reason == provision.ReasonNoEndpoint || s.d.Reason == provision.ReasonTooManyBoots)}
+	r := verdict{next: pausedUntil(s.now(), pollPause(0)),
+		blames: s.d.StopAt == nil && (s.d.Reason == provision.ReasonNoEndpoint ||
+			s.d.Reason == provision.ReasonTooManyBoots)}
 	s.d.Stop, s.d.Phase, s.d.Polls = true, provision.DeploymentStopping, 0
 	return s.conclude(ctx, r)
 }
@@ -275,7 +281,8 @@ func (s *step) adopt(ctx context.Context, found []provider.Observation) error {
 
 func rank(o provider.Observation) int {
 	return slices.Index([]provider.Phase{
-		provider.PhaseReady, provider.PhaseStarting, provider.PhasePending, provider.PhaseUnknown, provider.PhaseFailed, provider.PhaseStopping,
+		provider.PhaseReady, provider.PhaseStarting, provider.PhasePending, provider.PhaseUnknown, provider.PhaseFailed,
+		provider.PhaseStopping,
 	}, o.Phase)
 }
 
@@ -294,7 +301,8 @@ func (s *step) stopOthers(ctx context.Context, found []provider.Observation) err
 
 // stopExtra stops a server that no deployment has.
 func (s *step) stopExtra(ctx context.Context, ref provider.Ref) error {
-	s.provisioner.log.LogAttrs(ctx, slog.LevelWarn, "stopping a second server of a deployment", slog.String("deployment", s.d.ID.String()), slog.String("ref", string(ref)))
+	s.provisioner.log.LogAttrs(ctx, slog.LevelWarn, "stopping a second server of a deployment",
+		slog.String("deployment", s.d.ID.String()), slog.String("ref", string(ref)))
 	err := s.call(ctx, opStop, func(ctx context.Context) error { return s.provider.Stop(ctx, ref, s.v.Grace) })
 	if err != nil && provider.KindOf(err) == provider.Gone {
 		return nil

@@ -35,7 +35,8 @@ func (p pruner) runOnce(ctx context.Context) (Done, error) {
 	done.add("keys", keys)
 	processes, forgetting := p.store.ForgetProcesses(ctx)
 	done.add("processes", processes)
-	failed = errors.Join(failed, err, forgetting, eachRegion(ctx, p.store.Regions, func(region string) error { return p.region(ctx, region, done) }))
+	failed = errors.Join(failed, err, forgetting,
+		eachRegion(ctx, p.store.Regions, func(region string) error { return p.region(ctx, region, done) }))
 	return done, failed
 }
 

@@ -30,7 +30,8 @@ type sweeper struct {
 func (s *sweeper) runOnce(ctx context.Context) (Done, error) {
 	done := Done{}
 	sweeps := map[string]func(context.Context, string, int) (int, error){
-		"tickets_expired": s.store.SweepTickets, "tickets_forgotten": s.store.ForgetSettled, "backfills_expired": s.store.SweepBackfills,
+		"tickets_expired": s.store.SweepTickets, "tickets_forgotten": s.store.ForgetSettled,
+		"backfills_expired":           s.store.SweepBackfills,
 		"tickets_of_retired_profiles": s.store.CancelNewlyRetired,
 	}
 	if time.Since(s.compared) >= lostEvery {
@@ -38,7 +39,8 @@ func (s *sweeper) runOnce(ctx context.Context) (Done, error) {
 		sweeps["tickets_lost"], sweeps["tickets_of_retired_profiles"] = s.store.RecordLostTickets, s.store.CancelRetired
 	}
 	return done, errors.Join(
-		eachRegion(ctx, s.store.TicketRegions, func(region string) error { return s.region(ctx, region, sweeps, done) }),
+		eachRegion(ctx, s.store.TicketRegions,
+			func(region string) error { return s.region(ctx, region, sweeps, done) }),
 		eachRegion(ctx, s.store.DemandRegions, func(region string) error { return s.demand(ctx, region, done) }))
 }
 
@@ -50,7 +52,8 @@ func (s *sweeper) demand(ctx context.Context, region string, done Done) error {
 	})
 }
 
-func (s *sweeper) region(ctx context.Context, region string, sweeps map[string]func(context.Context, string, int) (int, error), done Done) (failed error) {
+func (s *sweeper) region(ctx context.Context, region string,
+	sweeps map[string]func(context.Context, string, int) (int, error), done Done) (failed error) {
 	for name, sweep := range sweeps {
 		failed = errors.Join(failed, drain(queueBatch, func() (int, error) {
 			n, err := sweep(ctx, region, queueBatch)

@@ -25,7 +25,8 @@ func (r realtimeReaper) runOnce(ctx context.Context) (Done, error) {
 }
 
 // sweep repeats a step until it finds no more sessions.
-func (r realtimeReaper) sweep(ctx context.Context, region string, done Done, what string, step func(context.Context, string) (int, error)) error {
+func (r realtimeReaper) sweep(ctx context.Context, region string, done Done, what string,
+	step func(context.Context, string) (int, error)) error {
 	return drain(1, func() (int, error) {
 		n, err := step(ctx, region)
 		done.add(what, n)

@@ -33,7 +33,8 @@ func (r *resealer) runOnce(ctx context.Context, done Done) error {
 	if began.Sub(r.checked) >= checkEvery {
 		except = ""
 	}
-	err := eachRegion(ctx, r.store.ProvisionRegions, func(region string) error { return r.region(ctx, region, except, own, done) })
+	err := eachRegion(ctx, r.store.ProvisionRegions,
+		func(region string) error { return r.region(ctx, region, except, own, done) })
 	if err == nil && except == "" {
 		r.checked = began
 	}
@@ -57,7 +58,8 @@ func (r *resealer) region(ctx context.Context, region, except, own string, done 
 }
 
 // batch returns as wrong why keys do not open; the other keys are sealed all the same.
-func (r *resealer) batch(ctx context.Context, region, own string, keys []db.DeploymentKey, done Done) (wrong, err error) {
+func (r *resealer) batch(ctx context.Context, region, own string, keys []db.DeploymentKey,
+	done Done) (wrong, err error) {
 	var old []db.DeploymentKey
 	var sealed [][]byte
 	var lost []uuid.UUID

@@ -43,7 +43,8 @@ func (r *projectResealer) runOnce(ctx context.Context, done Done) error {
 }
 
 // batch returns as wrong why a key does not open; the other keys are sealed all the same.
-func (r *projectResealer) batch(ctx context.Context, own string, keys []db.SealedProjectKey, done Done) (wrong, err error) {
+func (r *projectResealer) batch(ctx context.Context, own string, keys []db.SealedProjectKey,
+	done Done) (wrong, err error) {
 	var old []db.SealedProjectKey
 	var sealed [][]byte
 	for _, k := range keys {

@@ -127,22 +127,27 @@ func New(o Options) (*Worker, error) {
 	retention := db.Retention{Matches: max(0, o.MatchRetention), OtherTables: o.Retention}
 	rotate := rotator{
 		store: o.Store, sealer: o.Sealer, policy: o.Policy, mint: keymint.With(o.Sealer, o.Alg),
-		deployments: &resealer{store: o.Store, sealer: o.Sealer}, projects: &projectResealer{store: o.Store, sealer: o.Sealer},
+		deployments: &resealer{store: o.Store, sealer: o.Sealer},
+		projects:    &projectResealer{store: o.Store, sealer: o.Sealer},
 	}
 	w := &Worker{loops: []*loop{
 		{name: "reap", interval: reapInterval, timeout: 30 * time.Second, runOnce: reaper{o.Store}.runOnce},
 		{name: "rotate", interval: 10 * time.Second, timeout: 10 * time.Second, runOnce: rotate.runOnce},
 		{name: "prune", interval: time.Minute, timeout: time.Minute, runOnce: pruner{o.Store, o.Retention}.runOnce},
-		{name: "agents", interval: reapInterval, timeout: 30 * time.Second, runOnce: (&agentReaper{store: o.Store}).runOnce},
+		{name: "agents", interval: reapInterval, timeout: 30 * time.Second,
+			runOnce: (&agentReaper{store: o.Store}).runOnce},
 		{name: "realtime", interval: reapInterval, timeout: 30 * time.Second, runOnce: realtimeReaper{o.Store}.runOnce},
-		{name: "lobby", interval: time.Second, timeout: 30 * time.Second, runOnce: (&lobbyCleaner{store: o.Store}).runOnce},
+		{name: "lobby", interval: time.Second, timeout: 30 * time.Second,
+			runOnce: (&lobbyCleaner{store: o.Store}).runOnce},
 		{name: "queue", interval: time.Second, timeout: 30 * time.Second, runOnce: (&sweeper{store: o.Store}).runOnce},
-		{name: "waiting", interval: 500 * time.Millisecond, timeout: 30 * time.Second, runOnce: waitingSweeper{o.Store}.runOnce},
+		{name: "waiting", interval: 500 * time.Millisecond, timeout: 30 * time.Second,
+			runOnce: waitingSweeper{o.Store}.runOnce},
 		{name: "analyze", interval: 2 * time.Second, timeout: 10 * time.Second, runOnce: analyst{o.Store}.runOnce},
 		{name: "vacuum", interval: 2 * time.Second, timeout: 30 * time.Second, runOnce: cleaner{o.Store}.runOnce},
 		{name: "sample", interval: 15 * time.Second, timeout: 10 * time.Second, runOnce: sampler{o.Store}.runOnce},
 		{name: "watch", interval: 15 * time.Second, timeout: 30 * time.Second, runOnce: watch.runOnce},
-		{name: "history", interval: 10 * time.Minute, timeout: 5 * time.Minute, runOnce: historian{o.Store, retention}.runOnce},
+		{name: "history", interval: 10 * time.Minute, timeout: 5 * time.Minute,
+			runOnce: historian{o.Store, retention}.runOnce},
 	}}
 	if err := w.addProvision(o); err != nil {
 		return nil, err
@@ -151,7 +156,8 @@ func New(o Options) (*Worker, error) {
 		l.record = o.Store.RecordRun
 	}
 	if o.Reports { // not recorded: processes that are replicas as well do not have it, and it would seem to be late
-		w.loops = append(w.loops, &loop{name: "report", interval: 5 * time.Second, timeout: 2 * time.Second, runOnce: reporter{o.Store}.runOnce})
+		w.loops = append(w.loops, &loop{name: "report", interval: 5 * time.Second, timeout: 2 * time.Second,
+			runOnce: reporter{o.Store}.runOnce})
 	}
 	for _, l := range w.loops {
 		l.log, l.metrics = o.Log.With(slog.String("loop", l.name)), m
@@ -182,9 +188,12 @@ func (w *Worker) addProvision(o Options) error {
 	scale := &scaler{store: o.Store, sealer: o.Sealer, owned: w.provision.owned}
 	orphans := &orphanSweeper{provisioner: w.provision}
 	w.loops = append(w.loops,
-		&loop{name: "scale", interval: scaleEvery, timeout: 30 * time.Second, runOnce: scale.runOnce, pause: scale.pause},
-		&loop{name: "provision", interval: provisionInterval, timeout: 30 * time.Second, runOnce: w.provision.runOnce, pause: w.provision.wake.pause},
-		&loop{name: "orphans", interval: min(orphansTicker, w.provision.opt.SweepEvery), timeout: 5 * time.Minute, runOnce: orphans.runOnce})
+		&loop{name: "scale", interval: scaleEvery, timeout: 30 * time.Second, runOnce: scale.runOnce,
+			pause: scale.pause},
+		&loop{name: "provision", interval: provisionInterval, timeout: 30 * time.Second, runOnce: w.provision.runOnce,
+			pause: w.provision.wake.pause},
+		&loop{name: "orphans", interval: min(orphansTicker, w.provision.opt.SweepEvery), timeout: 5 * time.Minute,
+			runOnce: orphans.runOnce})
 	return nil
 }
 

@@ -25,7 +25,8 @@ func parse(contract []byte) (*openapi3.T, error) {
 	if err != nil {
 		return nil, err
 	}
-	return doc, doc.Validate(context.Background(), openapi3.EnableExamplesValidation(), openapi3.EnableSchemaFormatValidation())
+	return doc, doc.Validate(context.Background(), openapi3.EnableExamplesValidation(),
+		openapi3.EnableSchemaFormatValidation())
 }
 
 // Smallest returns the JSON of the smallest value that the schema accepts, with the required fields only. A schema
@@ -47,7 +48,8 @@ func BrokenCases(s *openapi3.Schema) []Case {
 	var cases []Case
 	for _, b := range breaches(s) {
 		field := strings.TrimPrefix(b.path, ".")
-		cases = append(cases, Case{Name: cmp.Or(field, "body") + " " + b.name, Field: field, Rule: b.rule(), Body: encode(b.value)})
+		cases = append(cases, Case{Name: cmp.Or(field, "body") + " " + b.name, Field: field, Rule: b.rule(),
+			Body: encode(b.value)})
 	}
 	return cases
 }

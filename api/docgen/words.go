@@ -11,7 +11,8 @@ import (
 // words are the functions that the page's template calls, besides the methods of [Node].
 var words = template.FuncMap{
 	"markdown": markdown, "sections": sections, "operations": operations,
-	"examples": examples, "curl": curl, "lower": strings.ToLower, "kind": kind, "limits": limits, "pattern": pattern, "nested": nested,
+	"examples": examples, "curl": curl, "lower": strings.ToLower, "kind": kind, "limits": limits, "pattern": pattern,
+	"nested": nested,
 }
 
 // operation is a method on a path.

@@ -18,17 +18,20 @@ import (
 // Commits measures the minimal cost of a durable decision, as pgbench does: each caller has a connection and updates a
 // row of its own, one commit after the other. The rows are in a table that is dropped at the end. When Postgres has too
 // few free connections, fewer callers are used: see Callers of the result. Errors: a commit failed, or ctx ended.
-func Commits(ctx context.Context, databaseURL string, callers int, warmUp, duration time.Duration) (bench.Result, error) {
+func Commits(ctx context.Context, databaseURL string, callers int,
+	warmUp, duration time.Duration) (bench.Result, error) {
 	return commits(ctx, "commit", databaseURL, callers, warmUp, duration, func(caller int) int { return caller })
 }
 
 // CommitsOfOneRow is [Commits] of callers that all update the same row: each waits for the commit of another.
-func CommitsOfOneRow(ctx context.Context, databaseURL string, callers int, warmUp, duration time.Duration) (bench.Result, error) {
+func CommitsOfOneRow(ctx context.Context, databaseURL string, callers int,
+	warmUp, duration time.Duration) (bench.Result, error) {
 	return commits(ctx, "commit-one-row", databaseURL, callers, warmUp, duration, func(int) int { return 1 })
 }
 
 func commits(
-	ctx context.Context, scenario, databaseURL string, callers int, warmUp, duration time.Duration, row func(caller int) int,
+	ctx context.Context, scenario, databaseURL string, callers int, warmUp, duration time.Duration,
+	row func(caller int) int,
 ) (res bench.Result, err error) {
 	c, err := newCommitters(ctx, databaseURL, callers)
 	if err != nil {
@@ -82,7 +85,8 @@ func (c *committers) prepare(ctx context.Context, callers int) error {
 	if err := c.createTable(ctx); err != nil {
 		return err
 	}
-	if _, err := c.pool.Exec(ctx, "INSERT INTO "+c.table+" SELECT caller, 0 FROM generate_series(1, $1) AS caller", callers); err != nil {
+	if _, err := c.pool.Exec(ctx, "INSERT INTO "+c.table+" SELECT caller, 0 FROM generate_series(1, $1) AS caller",
+		callers); err != nil {
 		return err
 	}
 	for range callers {
@@ -100,7 +104,8 @@ func (c *committers) prepare(ctx context.Context, callers int) error {
 func (c *committers) createTable(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tableTimeout)
 	defer cancel()
-	_, err := c.pool.Exec(ctx, "CREATE TABLE "+c.table+" (caller integer PRIMARY KEY, n bigint NOT NULL) WITH (fillfactor = 10)")
+	_, err := c.pool.Exec(ctx, "CREATE TABLE "+c.table+
+		" (caller integer PRIMARY KEY, n bigint NOT NULL) WITH (fillfactor = 10)")
 	return err
 }
 
@@ -126,7 +131,8 @@ func (c *committers) close(ctx context.Context) {
 }
 
 // run returns the latencies of the commits that begin between from and until.
-func (c *committers) run(ctx context.Context, from, until time.Time, row func(caller int) int) (*hdrhistogram.Histogram, error) {
+func (c *committers) run(ctx context.Context, from, until time.Time,
+	row func(caller int) int) (*hdrhistogram.Histogram, error) {
 	took := make([]*hdrhistogram.Histogram, len(c.conns))
 	callers, ctx := errgroup.WithContext(ctx)
 	for i, conn := range c.conns {
@@ -143,7 +149,8 @@ func (c *committers) run(ctx context.Context, from, until time.Time, row func(ca
 	return all, nil
 }
 
-func (c *committers) loop(ctx context.Context, conn *pgxpool.Conn, row int, took *hdrhistogram.Histogram, from, until time.Time) error {
+func (c *committers) loop(ctx context.Context, conn *pgxpool.Conn, row int, took *hdrhistogram.Histogram,
+	from, until time.Time) error {
 	update := "UPDATE " + c.table + " SET n = n + 1 WHERE caller = $1"
 	for start := time.Now(); start.Before(until); start = time.Now() {
 		if _, err := conn.Exec(ctx, update, row); err != nil {

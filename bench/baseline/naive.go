@@ -50,9 +50,11 @@ func (n Naive) Place(ctx context.Context, r db.PlaceRequest) (p db.Placement, er
 	}
 	switch {
 	case isTaken(err):
-		err = &fault.Error{Kind: fault.Conflict, Code: "party_conflict", Detail: "a player of the party holds a seat elsewhere in this mode"}
+		err = &fault.Error{Kind: fault.Conflict, Code: "party_conflict",
+			Detail: "a player of the party holds a seat elsewhere in this mode"}
 	case errors.Is(err, pgx.ErrNoRows):
-		err = &fault.Error{Kind: fault.NoCapacity, Code: "no_capacity", Detail: "no instance was found that can host it now"}
+		err = &fault.Error{Kind: fault.NoCapacity, Code: "no_capacity",
+			Detail: "no instance was found that can host it now"}
 	}
 	return p, err
 }
@@ -74,7 +76,8 @@ func (n Naive) fill(ctx context.Context, r db.PlaceRequest) (db.Placement, error
 func (n Naive) open(ctx context.Context, r db.PlaceRequest) (db.Placement, error) {
 	id, handle := newID(), newHandle(r.Region)
 	p := db.Placement{
-		SessionID: sessionID(r.Region, id), SessionHandle: handle, Region: r.Region, Mode: r.Mode, PlayerCount: len(r.Party), MaxPlayers: r.MaxPlayers,
+		SessionID: sessionID(r.Region, id), SessionHandle: handle, Region: r.Region, Mode: r.Mode,
+		PlayerCount: len(r.Party), MaxPlayers: r.MaxPlayers,
 	}
 	return p, n.Pool().QueryRow(ctx, open, append(n.common(r), id, handle)...).Scan(&p.Endpoint)
 }

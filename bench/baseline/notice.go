@@ -49,6 +49,7 @@ func Notices(ctx context.Context, databaseURL string, warmUp, duration time.Dura
 		<-ticks.C
 	}
 	return bench.Result{
-		Scenario: "notice", Callers: 1, WarmUp: warmUp.Seconds(), Seconds: time.Since(from).Seconds(), Figures: figures(took, time.Since(from)),
+		Scenario: "notice", Callers: 1, WarmUp: warmUp.Seconds(), Seconds: time.Since(from).Seconds(),
+		Figures: figures(took, time.Since(from)),
 	}, nil
 }

@@ -17,7 +17,8 @@ func (l *Lab) Baselines(ctx context.Context) ([]*Process, error) {
 		return nil, err
 	}
 	for n := len(l.baselines); n < len(l.replicas); n++ {
-		p, err := l.Start(ctx, Command{Name: fmt.Sprintf("baseline-%d", n), Program: self, Args: []string{BaselineCommand}})
+		p, err := l.Start(ctx, Command{Name: fmt.Sprintf("baseline-%d", n), Program: self,
+			Args: []string{BaselineCommand}})
 		if err != nil {
 			return nil, err
 		}

@@ -43,7 +43,8 @@ func parseBatches(text io.Reader) (map[string]bench.Batches, error) {
 	groups := map[string]bench.Batches{}
 	for _, metric := range families[metricOfGroups].GetMetric() {
 		h := metric.GetHistogram()
-		f := bench.Batches{Count: int64(h.GetSampleCount()), Calls: int64(h.GetSampleSum()), Buckets: map[float64]int64{}}
+		f := bench.Batches{Count: int64(h.GetSampleCount()), Calls: int64(h.GetSampleSum()),
+			Buckets: map[float64]int64{}}
 		for _, b := range h.GetBucket() {
 			if !math.IsInf(b.GetUpperBound(), 1) {
 				f.Buckets[b.GetUpperBound()] = int64(b.GetCumulativeCount())

@@ -96,7 +96,8 @@ func furnish(o Options) (l *Lab, err error) {
 }
 
 func (l *Lab) start(ctx context.Context) (err error) {
-	postgres := pglocal.Options{Dir: filepath.Join(l.dir, "postgres"), Durable: true, Settings: l.options.Postgres, Log: l.options.Log}
+	postgres := pglocal.Options{Dir: filepath.Join(l.dir, "postgres"), Durable: true, Settings: l.options.Postgres,
+		Log: l.options.Log}
 	if l.cluster, err = pglocal.Start(ctx, postgres); err != nil {
 		return err
 	}
@@ -170,7 +171,8 @@ const KeepTickets = "DIRECTOR_TICKET_LEASE=0s"
 
 // OpenLobby are settings of a realtime lobby that asks for no tokens, and has the rooms that loads use.
 func OpenLobby() []string {
-	return []string{"DIRECTOR_REALTIME_AUTH=disabled", "DIRECTOR_REALTIME_CONFORMANCE=true", "DIRECTOR_REALTIME_MASTER_SECRET=" + rand.Text()}
+	return []string{"DIRECTOR_REALTIME_AUTH=disabled", "DIRECTOR_REALTIME_CONFORMANCE=true",
+		"DIRECTOR_REALTIME_MASTER_SECRET=" + rand.Text()}
 }
 
 // Replicas returns the replicas that Start started.

@@ -58,7 +58,8 @@ func (l *Lab) Start(ctx context.Context, c Command) (*Process, error) {
 		return nil, err
 	}
 	p := &Process{
-		Process: started, URL: "http://" + api, GRPC: grpc, Orchestrator: orchestrator, Realtime: realtime, metrics: "http://" + metrics + "/metrics",
+		Process: started, URL: "http://" + api, GRPC: grpc, Orchestrator: orchestrator, Realtime: realtime,
+		metrics: "http://" + metrics + "/metrics",
 	}
 	l.mu.Lock()
 	l.processes = append(l.processes, p)

@@ -27,7 +27,8 @@ type connection struct {
 // connect makes a connection that lasts until the end of the run.
 func (l *load) connect(addr string) (*connection, error) {
 	options := []grpc.DialOption{ // grpc-go's defaults except for the windows: dynamic windows cost a ping in both directions for nearly every call
-		grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithStaticStreamWindowSize(window), grpc.WithStaticConnWindowSize(window),
+		grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithStaticStreamWindowSize(window),
+		grpc.WithStaticConnWindowSize(window),
 	}
 	if l.Token != "" {
 		options = append(options, grpc.WithPerRPCCredentials(bearer(l.Token)))
@@ -37,7 +38,8 @@ func (l *load) connect(addr string) (*connection, error) {
 		return nil, fmt.Errorf("%s is no address to connect to: %w", addr, err)
 	}
 	l.onClose(conn.Close)
-	return &connection{conn, pb.NewFrontendServiceClient(conn), pb.NewBackendServiceClient(conn), pb.NewQueryServiceClient(conn)}, nil
+	return &connection{conn, pb.NewFrontendServiceClient(conn), pb.NewBackendServiceClient(conn),
+		pb.NewQueryServiceClient(conn)}, nil
 }
 
 // of returns a caller's connection.

@@ -34,7 +34,8 @@ func (l *load) create(ctx context.Context, t bench.Turn) error {
 	return t.Timed("create", func() error {
 		var answer []byte
 		player := l.players[(t.Caller()+len(*mine))%variety]
-		err := l.of(t.Caller()).Invoke(ctx, pb.FrontendService_CreateTicket_FullMethodName, player, &answer, grpc.ForceCodecV2(encoded{}))
+		err := l.of(t.Caller()).Invoke(ctx, pb.FrontendService_CreateTicket_FullMethodName, player, &answer,
+			grpc.ForceCodecV2(encoded{}))
 		if err != nil {
 			return counted(err)
 		}

@@ -39,7 +39,8 @@ func (l *load) serveFunction(ctx context.Context) error {
 		server.Stop()
 		return <-served
 	})
-	l.config = &pb.FunctionConfig{Host: "127.0.0.1", Port: int32(listener.Addr().(*net.TCPAddr).Port), Type: pb.FunctionConfig_GRPC}
+	l.config = &pb.FunctionConfig{Host: "127.0.0.1", Port: int32(listener.Addr().(*net.TCPAddr).Port),
+		Type: pb.FunctionConfig_GRPC}
 	return nil
 }
 
@@ -52,7 +53,8 @@ func (f *function) Run(req *pb.RunRequest, stream pb.MatchFunction_RunServer) er
 	}
 	for some := range slices.Chunk(waiting, 2) {
 		proposal := &pb.Match{
-			MatchId: fmt.Sprintf("%s-%s", profile.GetName(), some[0].GetId()), MatchProfile: profile.GetName(), MatchFunction: "bench", Tickets: some,
+			MatchId: fmt.Sprintf("%s-%s", profile.GetName(), some[0].GetId()), MatchProfile: profile.GetName(),
+			MatchFunction: "bench", Tickets: some,
 		}
 		if err := stream.Send(&pb.RunResponse{Proposal: proposal}); err != nil {
 			return err

@@ -35,11 +35,15 @@ const (
 // A run deletes the tickets that it queued. Its errors are also a failed preparation, and idle streams that ended.
 var Protocol = bench.NewProtocol(map[string]bench.ProtocolScenario[*load]{
 	tickets: {Turn: (*load).create, Usual: bench.Load{Callers: 32, Connections: 8}},
-	fetch:   {Turn: (*load).fetchAll, Prepare: (*load).serveFunction, Usual: bench.Load{Callers: 1, Connections: 8, Tickets: 10_000}},
-	watch:   {Turn: (*load).create, Prepare: (*load).watchIdly, Usual: bench.Load{Callers: 32, Connections: 8, Watchers: 5_000}},
-	query:   {Turn: (*load).queryAll, Prepare: (*load).queueForQuery, Usual: bench.Load{Callers: 1, Connections: 8, Tickets: 10_000}},
+	fetch: {Turn: (*load).fetchAll, Prepare: (*load).serveFunction,
+		Usual: bench.Load{Callers: 1, Connections: 8, Tickets: 10_000}},
+	watch: {Turn: (*load).create, Prepare: (*load).watchIdly,
+		Usual: bench.Load{Callers: 32, Connections: 8, Watchers: 5_000}},
+	query: {Turn: (*load).queryAll, Prepare: (*load).queueForQuery,
+		Usual: bench.Load{Callers: 1, Connections: 8, Tickets: 10_000}},
 
-	ticketLife: {Turn: (*load).live, Prepare: (*load).direct, Usual: bench.Load{Callers: 256, Rate: 100, Connections: 8}},
+	ticketLife: {Turn: (*load).live, Prepare: (*load).direct,
+		Usual: bench.Load{Callers: 256, Rate: 100, Connections: 8}},
 }, nil, newLoad)
 
 // load is a run in progress.

@@ -36,7 +36,8 @@ func (l *load) queryAll(ctx context.Context, t bench.Turn) error {
 
 // count reads all pages of QueryTickets.
 func (c *connection) count(ctx context.Context, pool *pb.Pool) (total int, err error) {
-	stream, err := c.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true}, pb.QueryService_QueryTickets_FullMethodName, grpc.ForceCodecV2(counting{}))
+	stream, err := c.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true}, pb.QueryService_QueryTickets_FullMethodName,
+		grpc.ForceCodecV2(counting{}))
 	if err != nil {
 		return 0, err
 	}

@@ -48,7 +48,8 @@ func (w *watchers) open(ctx context.Context) error {
 	group.SetLimit(maxConcurrent)
 	for i, id := range w.ids {
 		group.Go(func() error {
-			stream, err := w.conns[i%len(w.conns)].frontend.WatchAssignments(ctx, &pb.WatchAssignmentsRequest{TicketId: id})
+			stream, err := w.conns[i%len(w.conns)].frontend.WatchAssignments(ctx,
+				&pb.WatchAssignmentsRequest{TicketId: id})
 			if err == nil {
 				w.running.Go(func() { w.listen(stream) })
 			}

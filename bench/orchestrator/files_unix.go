@@ -16,7 +16,8 @@ func checkOpenFiles(agents int) error {
 		return err
 	}
 	if need := uint64(agents + others); limit.Cur < need {
-		return fmt.Errorf("%d agents need %d open files, and this process may open %d: raise the limit with ulimit -n", agents, need, limit.Cur)
+		return fmt.Errorf("%d agents need %d open files, and this process may open %d: raise the limit with ulimit -n",
+			agents, need, limit.Cur)
 	}
 	return nil
 }

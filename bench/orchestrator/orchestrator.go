@@ -109,6 +109,7 @@ func (l *load) detach() {
 func config(o bench.Options, n int) agents.Config {
 	return agents.Config{
 		URL: "ws" + strings.TrimPrefix(o.URLs[n%len(o.URLs)], "http"), Key: o.AgentKey, Name: fmt.Sprint("bench-", n),
-		EndpointURL: fmt.Sprintf("wss://bench-%d.example.com", n), RoomTypes: []string{roomType}, Labels: map[string]string{"region": "bench"},
+		EndpointURL: fmt.Sprintf("wss://bench-%d.example.com", n), RoomTypes: []string{roomType},
+		Labels: map[string]string{"region": "bench"},
 	}
 }

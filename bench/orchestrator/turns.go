@@ -63,7 +63,8 @@ func (l *load) live(_ context.Context, t bench.Turn) error {
 	if err := l.timed(t, "find", t.Caller()+1, get(path), nil); err != nil {
 		return err
 	}
-	return l.timed(t, "destroy", t.Caller(), bench.Request{Method: http.MethodDelete, URL: path, Status: http.StatusOK}, nil)
+	return l.timed(t, "destroy", t.Caller(), bench.Request{Method: http.MethodDelete, URL: path, Status: http.StatusOK},
+		nil)
 }
 
 func (l *load) list(_ context.Context, t bench.Turn) error {

@@ -49,7 +49,8 @@ func (b *testbed) sweep(ctx context.Context) (trials []trial, err error) {
 	}
 	load := bench.Options{
 		Instances: of(b.options, 16, 2),
-		WarmUp:    of(b.options, time.Second, 50*time.Millisecond), Duration: of(b.options, 3*time.Second, 200*time.Millisecond),
+		WarmUp:    of(b.options, time.Second, 50*time.Millisecond),
+		Duration:  of(b.options, 3*time.Second, 200*time.Millisecond),
 	}
 	for _, load.Callers = range b.options.callerCounts() {
 		for _, name := range swept {
@@ -82,5 +83,6 @@ func (all rounds) swept(counts []int) (runs []report.Run) {
 func (all rounds) grouping(few, many int) report.Finding {
 	f := atLeast(fmt.Sprintf("mean batch size of %s callers, compared with %d", report.Whole(float64(many)), few),
 		all.compared(by(matchmake, many), by(matchmake, few), placed), 10, times)
-	return noted(f, "on average %.1f, and %.2f of a lone caller", all.of(by(matchmake, many), placed), all.of(by(matchmake, few), placed))
+	return noted(f, "on average %.1f, and %.2f of a lone caller", all.of(by(matchmake, many), placed),
+		all.of(by(matchmake, few), placed))
 }

@@ -10,7 +10,8 @@ import (
 )
 
 var capacity = Experiment{
-	Name: "capacity", Title: "No false “no capacity”", Takes: "20 s", Run: inOneLab(lab.Options{Replicas: replicas}, (*testbed).rushes, rounds.capacitySection),
+	Name: "capacity", Title: "No false “no capacity”", Takes: "20 s",
+	Run:   inOneLab(lab.Options{Replicas: replicas}, (*testbed).rushes, rounds.capacitySection),
 	About: "Whether calls are refused while there are free seats",
 }
 
@@ -30,7 +31,8 @@ func (b *testbed) rushes(ctx context.Context) ([]trial, error) {
 	naive, err := b.naive(ctx)
 	sessions := of(b.options, 1024, 64)
 	load := bench.Options{
-		Scenario: matchmake, Callers: rushers, Instances: hosts, Capacity: sessions / hosts, Players: 1, Turns: sessions, Duration: time.Minute,
+		Scenario: matchmake, Callers: rushers, Instances: hosts, Capacity: sessions / hosts, Players: 1,
+		Turns: sessions, Duration: time.Minute,
 	}
 	return []trial{b.trial(matchmake, b.director(), load), b.trial(naiveMatchmake, naive, load)}, err
 }
@@ -47,6 +49,7 @@ func (all rounds) refusals() []report.Finding {
 	return []report.Finding{
 		noted(atMost("calls answered “no capacity” while there were free seats", share(matchmake), 0, percent),
 			"of the naive placement: %s", percent(share(naiveMatchmake))),
-		noted(atMost("calls that failed for another reason", float64(other), 0, report.Whole), "of %s", report.Whole(float64(asked))),
+		noted(atMost("calls that failed for another reason", float64(other), 0, report.Whole), "of %s",
+			report.Whole(float64(asked))),
 	}
 }

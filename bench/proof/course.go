@@ -69,6 +69,7 @@ func (c *course) plot(step time.Duration) report.Plot {
 		line.X, line.Y = append(line.X, (at+step/2).Seconds()), append(line.Y, c.rate(at, at+step))
 	}
 	return report.Plot{
-		Title: "Throughput", X: report.Axis{Title: "seconds"}, Y: report.Axis{Title: "calls per second"}, Series: []report.Series{line},
+		Title: "Throughput", X: report.Axis{Title: "seconds"}, Y: report.Axis{Title: "calls per second"},
+		Series: []report.Series{line},
 	}
 }

@@ -38,7 +38,8 @@ func runDashboard(ctx context.Context, o Options) (report.Section, error) {
 	var all rounds
 	looks := looks{took: map[string][]float64{}}
 	err := o.in(ctx, lab.Options{}, func(ctx context.Context, b *testbed) (err error) {
-		if err := b.prefill(ctx, of(o, installation{sessions: 10_000, past: 1_000_000}, installation{sessions: 34, past: 800})); err != nil {
+		if err := b.prefill(ctx, of(o, installation{sessions: 10_000, past: 1_000_000},
+			installation{sessions: 34, past: 800})); err != nil {
 			return err
 		}
 		load := o.load(matchmake)
@@ -50,13 +51,16 @@ func runDashboard(ctx context.Context, o Options) (report.Section, error) {
 	if err != nil {
 		return report.Section{}, err
 	}
-	return report.Section{Text: dashboardText, Findings: all.dashboard(&looks), Runs: all.typical(unwatched, watched)}, nil
+	return report.Section{Text: dashboardText, Findings: all.dashboard(&looks),
+		Runs: all.typical(unwatched, watched)}, nil
 }
 
 func (all rounds) dashboard(looks *looks) []report.Finding {
 	return []report.Finding{
-		noted(atLeast("throughput while a dashboard reads all views each second", all.compared(watched, unwatched, throughput), 0.9, percent),
-			"%s watched, %s unwatched. Milliseconds that views took, in the median: %s", all.rate(watched), all.rate(unwatched), looks),
+		noted(atLeast("throughput while a dashboard reads all views each second",
+			all.compared(watched, unwatched, throughput), 0.9, percent),
+			"%s watched, %s unwatched. Milliseconds that views took, in the median: %s", all.rate(watched),
+			all.rate(unwatched), looks),
 		atMost("views that could not be read", float64(looks.failed), 0, report.Whole),
 		all.failures(watched, unwatched),
 	}
@@ -124,7 +128,8 @@ func (b *testbed) asDashboard(ctx context.Context) (*pgx.Conn, error) {
 		return nil, err
 	}
 	maps.Copy(config.RuntimeParams, map[string]string{
-		"application_name": "dashboard", "statement_timeout": "5s", "lock_timeout": "1s", "default_transaction_read_only": "on", "jit": "off",
+		"application_name": "dashboard", "statement_timeout": "5s", "lock_timeout": "1s",
+		"default_transaction_read_only": "on", "jit": "off",
 	})
 	return pgx.ConnectConfig(ctx, config)
 }

@@ -45,7 +45,8 @@ func atMost(claim string, value, limit float64, in unit) report.Finding {
 
 // atLeast makes a finding that is met by values from the target on.
 func atLeast(claim string, value, limit float64, in unit) report.Finding {
-	return report.Finding{Name: claim, Value: measured(value, in), Target: "≥ " + in(limit), Met: value >= limit && !math.IsInf(value, 0)}
+	return report.Finding{Name: claim, Value: measured(value, in), Target: "≥ " + in(limit),
+		Met: value >= limit && !math.IsInf(value, 0)}
 }
 
 // noted adds a note to a finding.

@@ -62,7 +62,8 @@ func runFleet(ctx context.Context, o Options) (report.Section, error) {
 	}
 	return report.Section{
 		Text: fleetText, Findings: found.findings(http), Plots: []report.Plot{found.sizes()},
-		Runs: []report.Run{{Name: "heartbeat over HTTP", Result: http}, {Name: "heartbeat on the store", Result: found.result()}},
+		Runs: []report.Run{{Name: "heartbeat over HTTP", Result: http},
+			{Name: "heartbeat on the store", Result: found.result()}},
 	}, nil
 }
 
@@ -126,13 +127,17 @@ func (f *fleetRun) findings(http bench.Result) []report.Finding {
 	succeeded := float64(of.Calls-of.Failed) / f.rate() / f.over.Seconds()
 	cores := func(used time.Duration) float64 { return used.Seconds() / f.took.Seconds() }
 	return []report.Finding{
-		noted(atLeast(fmt.Sprintf("heartbeats answered of the %s that are due each second for %s", report.Whole(f.rate()), f.over), succeeded, 0.999, percent),
+		noted(atLeast(fmt.Sprintf("heartbeats answered of the %s that are due each second for %s",
+			report.Whole(f.rate()), f.over), succeeded, 0.999, percent),
 			"p50 %s, p99 %s; %.0f in a transaction; failures: %s. Over HTTP one replica took %s, at %s of CPU each",
-			millis(of.Latency.P50), millis(of.Latency.P99), float64(f.batched)/float64(f.batches), rounds{{heartbeat: of}}.kinds(heartbeat),
+			millis(of.Latency.P50), millis(of.Latency.P99), float64(f.batched)/float64(f.batches),
+			rounds{{heartbeat: of}}.kinds(heartbeat),
 			perSecond(http.PerSecond), measured(cpu(http), micros)),
-		noted(atMost("CPUs that Postgres used", cores(f.used.PostgresCPU), 1, two), "the store and the load %.2f, the idle replica %.2f",
+		noted(atMost("CPUs that Postgres used", cores(f.used.PostgresCPU), 1, two),
+			"the store and the load %.2f, the idle replica %.2f",
 			cores(f.used.GeneratorCPU), cores(f.used.ServerCPU)),
-		noted(atLeast("HOT updates of "+leases, f.hot(leases), 0.99, percent), "of %s, where buckets of load change: %s", modes, percent(f.hot(modes))),
+		noted(atLeast("HOT updates of "+leases, f.hot(leases), 0.99, percent),
+			"of %s, where buckets of load change: %s", modes, percent(f.hot(modes))),
 		f.stable(leases), f.stable(modes),
 	}
 }
@@ -141,9 +146,11 @@ func two(v float64) string { return fmt.Sprintf("%.2f", v) }
 
 // stable makes the finding that a table does not grow after it has settled.
 func (f *fleetRun) stable(name string) report.Finding {
-	finding := atMost(fmt.Sprintf("%s with its index at the end, compared with after %s", name, f.settled), f.grown(name), 1.05, times)
+	finding := atMost(fmt.Sprintf("%s with its index at the end, compared with after %s", name, f.settled),
+		f.grown(name), 1.05, times)
 	bytes := func(t table) string { return mebibytes(float64(t.Bytes)) }
-	return noted(finding, "%s at the begin, %s after %s, %s at the end", bytes(f.at(0, name)), bytes(f.at(f.settled, name)), f.settled, bytes(f.last(name)))
+	return noted(finding, "%s at the begin, %s after %s, %s at the end", bytes(f.at(0, name)),
+		bytes(f.at(f.settled, name)), f.settled, bytes(f.last(name)))
 }
 
 // result has the form of a run over HTTP. The CPU of the load generator includes that of the store: they are one
@@ -155,8 +162,10 @@ func (f *fleetRun) result() bench.Result {
 	return bench.Result{
 		Scenario: heartbeat, Instances: f.members, Regions: 1, Modes: 2, Seconds: f.over.Seconds(), Figures: figures,
 		Costs: &bench.Costs{
-			ServerMicros: micros(f.used.ServerCPU), PostgresMicros: micros(f.used.PostgresCPU), GeneratorMicros: micros(f.used.GeneratorCPU),
-			WALBytes: per(float64(f.used.WALBytes)), Transactions: per(float64(f.used.Transactions)), ServerRSS: f.used.ServerRSS,
+			ServerMicros: micros(f.used.ServerCPU), PostgresMicros: micros(f.used.PostgresCPU),
+			GeneratorMicros: micros(f.used.GeneratorCPU),
+			WALBytes:        per(float64(f.used.WALBytes)), Transactions: per(float64(f.used.Transactions)),
+			ServerRSS: f.used.ServerRSS,
 		},
 	}
 }

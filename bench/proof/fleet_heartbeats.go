@@ -115,8 +115,10 @@ func (b *heartbeats) figures(over time.Duration) bench.Figures {
 	defer b.mu.Unlock()
 	at := func(percentile float64) float64 { return float64(b.succeeded.ValueAtPercentile(percentile)) / 1000 }
 	f := bench.Figures{
-		Calls: b.succeeded.TotalCount(), Errors: b.failed, PerSecond: float64(b.succeeded.TotalCount()) / over.Seconds(),
-		Latency: bench.Latency{P50: at(50), P90: at(90), P99: at(99), P999: at(99.9), Max: float64(b.succeeded.Max()) / 1000},
+		Calls: b.succeeded.TotalCount(), Errors: b.failed,
+		PerSecond: float64(b.succeeded.TotalCount()) / over.Seconds(),
+		Latency: bench.Latency{P50: at(50), P90: at(90), P99: at(99), P999: at(99.9),
+			Max: float64(b.succeeded.Max()) / 1000},
 	}
 	for _, n := range b.failed {
 		f.Calls, f.Failed = f.Calls+n, f.Failed+n

@@ -33,9 +33,11 @@ type installation struct {
 
 func (o Options) installations() []installation {
 	if o.Quick {
-		return []installation{{"young", 34, 800, 0}, {"older", 68, 1_600, 0}, {"old", 340, 8_000, 0}, {"large", 34, 800, 200}}
+		return []installation{{"young", 34, 800, 0}, {"older", 68, 1_600, 0}, {"old", 340, 8_000, 0},
+			{"large", 34, 800, 200}}
 	}
-	return []installation{{"young", 100, 10_000, 0}, {"older", 10_000, 1_000_000, 0}, {"old", 100_000, 10_000_000, 0}, {"large", 100, 10_000, 10_000}}
+	return []installation{{"young", 100, 10_000, 0}, {"older", 10_000, 1_000_000, 0}, {"old", 100_000, 10_000_000, 0},
+		{"large", 100, 10_000, 10_000}}
 }
 
 // String is for people.
@@ -74,11 +76,15 @@ func runGrowth(ctx context.Context, o Options) (report.Section, error) {
 }
 
 // inAll runs an experiment in several laboratories at the same time.
-func (o Options) inAll(ctx context.Context, n int, do func(ctx context.Context, beds []*testbed) error, beds ...*testbed) error {
+func (o Options) inAll(ctx context.Context, n int, do func(ctx context.Context, beds []*testbed) error,
+	beds ...*testbed) error {
 	if len(beds) == n {
 		return do(ctx, beds)
 	}
-	return o.in(ctx, lab.Options{}, func(ctx context.Context, b *testbed) error { return o.inAll(ctx, n, do, append(beds, b)...) })
+	return o.in(ctx, lab.Options{}, func(ctx context.Context,
+		b *testbed) error {
+		return o.inAll(ctx, n, do, append(beds, b)...)
+	})
 }
 
 // few is the number of callers where the experiment is about stored data, not about load.
@@ -128,6 +134,7 @@ func (all rounds) throughputBySessions(sizes []installation) report.Plot {
 	}
 	return report.Plot{
 		Title: "Throughput as an installation grows", Series: []report.Series{line},
-		X: report.Axis{Title: "open sessions", Log: true, Ticks: line.X, Label: report.Whole}, Y: report.Axis{Title: "calls per second"},
+		X: report.Axis{Title: "open sessions", Log: true, Ticks: line.X, Label: report.Whole},
+		Y: report.Axis{Title: "calls per second"},
 	}
 }

@@ -64,9 +64,10 @@ func runMatch(ctx context.Context, o Options) (report.Section, error) {
 	others := all.typical(append([]string{queueAll, seatAll, fetchAll, steadyLoad, idleQueue}, decisionNames()...)...)
 	others = append(others, takeovers.typical(takeoverSpread, takeoverInOne)...)
 	return report.Section{
-		Text:     matchText,
-		Findings: append(all.match(of(o, matchSizes{10_000, 50_000}, matchSizes{100, 100})), takeovers.takeoverFindings()...),
-		Plots:    []report.Plot{report.Latencies(lives)}, Runs: append(lives, others...),
+		Text: matchText,
+		Findings: append(all.match(of(o, matchSizes{10_000, 50_000}, matchSizes{100, 100})),
+			takeovers.takeoverFindings()...),
+		Plots: []report.Plot{report.Latencies(lives)}, Runs: append(lives, others...),
 	}, nil
 }
 
@@ -82,8 +83,10 @@ func (b *testbed) matchTrials(ctx context.Context) ([]trial, error) {
 	load := func(scenario string, seconds int, quick bench.Load) bench.Options {
 		usual := of(b.options, bench.Usual(scenario), quick)
 		return bench.Options{
-			Scenario: scenario, Callers: usual.Callers, Rate: usual.Rate, Tickets: usual.Tickets, Instances: of(b.options, 16, 2),
-			WarmUp: of(b.options, time.Second, 0), Duration: of(b.options, time.Duration(seconds)*time.Second, 300*time.Millisecond),
+			Scenario: scenario, Callers: usual.Callers, Rate: usual.Rate, Tickets: usual.Tickets,
+			Instances: of(b.options, 16, 2),
+			WarmUp:    of(b.options, time.Second, 0),
+			Duration:  of(b.options, time.Duration(seconds)*time.Second, 300*time.Millisecond),
 		}
 	}
 	idle := load("match-idle", 8, bench.Load{Callers: 1, Tickets: 100})

@@ -42,7 +42,8 @@ func decisionNames() (names []string) {
 // decisions are the trials of the decision alone.
 func (b *testbed) decisions() (trials []trial) {
 	for _, d := range []decision{duels, teams, fewTeams, manyTeams} {
-		trials = append(trials, trial{d.name(), func(ctx context.Context) (bench.Result, error) { return b.decide(ctx, d) }})
+		trials = append(trials, trial{d.name(),
+			func(ctx context.Context) (bench.Result, error) { return b.decide(ctx, d) }})
 	}
 	return trials
 }
@@ -70,7 +71,8 @@ func (b *testbed) decide(ctx context.Context, d decision) (bench.Result, error) 
 		took, cpu = took+one, cpu+used
 	}
 	return bench.Result{
-		Scenario: "decide", Callers: 1, Tickets: queue, Seconds: took.Seconds(), Costs: &bench.Costs{GeneratorMicros: float64(cpu.Microseconds()) / float64(times*queue)},
+		Scenario: "decide", Callers: 1, Tickets: queue, Seconds: took.Seconds(),
+		Costs: &bench.Costs{GeneratorMicros: float64(cpu.Microseconds()) / float64(times*queue)},
 		Figures: bench.Figures{
 			Calls: int64(times), Errors: map[string]int64{}, PerSecond: float64(times) / took.Seconds(),
 			Latency: bench.Latency{P50: took.Seconds() * 1000 / float64(times)}, // all runs are alike
@@ -79,7 +81,8 @@ func (b *testbed) decide(ctx context.Context, d decision) (bench.Result, error) 
 }
 
 // decideOnce decides about a queue that was loaded before.
-func (b *testbed) decideOnce(ctx context.Context, p *profile.Profile, tickets []*match.Ticket) (took, cpu time.Duration, err error) {
+func (b *testbed) decideOnce(ctx context.Context, p *profile.Profile,
+	tickets []*match.Ticket) (took, cpu time.Duration, err error) {
 	e := decide.New(decide.Version{Profile: p, Number: 1}, 1)
 	for _, t := range tickets {
 		e.Add(t)

@@ -33,23 +33,27 @@ type takeover struct {
 
 // takeovers measures takeovers in a laboratory of their own.
 func (o Options) takeovers(ctx context.Context) (all rounds, err error) {
-	err = o.in(ctx, lab.Options{Worker: true, Env: []string{lab.KeepTickets}}, func(ctx context.Context, b *testbed) error {
-		store, err := db.Open(ctx, db.Config{URL: b.URL()})
-		if err != nil {
+	err = o.in(ctx, lab.Options{Worker: true, Env: []string{lab.KeepTickets}},
+		func(ctx context.Context, b *testbed) error {
+			store, err := db.Open(ctx, db.Config{URL: b.URL()})
+			if err != nil {
+				return err
+			}
+			defer store.Close()
+			t := &takeover{bed: b, store: store, profiles: of(o, 1000, 10), tickets: of(o, 200_000, 500)}
+			if err := t.applyProfiles(ctx); err != nil {
+				return err
+			}
+			all, err = o.measure(ctx, b.settled(
+				trial{takeoverSpread, func(ctx context.Context) (bench.Result, error) {
+					return t.run(ctx, func(i int) int { return i % t.profiles })
+				}},
+				trial{takeoverInOne, func(ctx context.Context) (bench.Result, error) {
+					return t.run(ctx,
+						func(int) int { return 0 })
+				}})...)
 			return err
-		}
-		defer store.Close()
-		t := &takeover{bed: b, store: store, profiles: of(o, 1000, 10), tickets: of(o, 200_000, 500)}
-		if err := t.applyProfiles(ctx); err != nil {
-			return err
-		}
-		all, err = o.measure(ctx, b.settled(
-			trial{takeoverSpread, func(ctx context.Context) (bench.Result, error) {
-				return t.run(ctx, func(i int) int { return i % t.profiles })
-			}},
-			trial{takeoverInOne, func(ctx context.Context) (bench.Result, error) { return t.run(ctx, func(int) int { return 0 }) }})...)
-		return err
-	})
+		})
 	return all, err
 }
 
@@ -63,7 +67,8 @@ rules: [{near: skill, within: %d}]
 func (t *takeover) applyProfiles(ctx context.Context) error {
 	for i := range t.profiles {
 		edit := db.ProfileEdit{Region: "global", Author: "director-bench"}
-		if _, err := t.store.ApplyProfile(ctx, edit, fmt.Appendf(nil, takeoverProfile, i, takeoverNear), false); err != nil {
+		if _, err := t.store.ApplyProfile(ctx, edit, fmt.Appendf(nil, takeoverProfile, i, takeoverNear),
+			false); err != nil {
 			return err
 		}
 	}
@@ -83,13 +88,15 @@ func (t *takeover) run(ctx context.Context, profileOf func(i int) int) (bench.Re
 		return bench.Result{}, err
 	}
 	began := time.Now().Add(-takeoverBegan)
-	strangers, err := t.rows(t.tickets, began, func(i int) (int, float64) { return profileOf(i), float64(10 * takeoverNear * (i + 10)) })
+	strangers, err := t.rows(t.tickets, began,
+		func(i int) (int, float64) { return profileOf(i), float64(10 * takeoverNear * (i + 10)) })
 	if err == nil {
 		err = t.queue(ctx, strangers)
 	}
 	if err == nil {
 		_, err = t.store.Register(ctx, db.Registration{
-			InstanceID: "takeover", Region: "eu", Endpoint: "takeover:7000", Modes: []string{"takeover"}, Capacity: 100_000, BootID: uuid.NewString(),
+			InstanceID: "takeover", Region: "eu", Endpoint: "takeover:7000", Modes: []string{"takeover"},
+			Capacity: 100_000, BootID: uuid.NewString(),
 		})
 	}
 	if err != nil {
@@ -114,7 +121,8 @@ func (t *takeover) measure(ctx context.Context) (bench.Result, error) {
 	latency := bench.Latency{P50: first.Seconds() * 1000, Max: each.Seconds() * 1000}
 	return bench.Result{
 		Scenario: "takeover", Callers: 1, Tickets: t.tickets, Seconds: each.Seconds(),
-		Figures: bench.Figures{Calls: int64(t.profiles), Errors: map[string]int64{}, PerSecond: float64(t.profiles) / each.Seconds(), Latency: latency},
+		Figures: bench.Figures{Calls: int64(t.profiles), Errors: map[string]int64{},
+			PerSecond: float64(t.profiles) / each.Seconds(), Latency: latency},
 	}, err
 }
 
@@ -126,7 +134,8 @@ func (t *takeover) rows(n int, began time.Time, player func(i int) (profile int,
 		id, created := t.store.NewTicketID("global"), began.Add(time.Duration(i)*time.Microsecond)
 		body, err := ticketbody.Encode(id, created, ticketbody.Draft{
 			Profiles:   []string{fmt.Sprint("takeover-", profile)},
-			Attributes: match.Attributes{"skill": {Kind: match.Number, Number: skill}}, Players: []match.Player{{Sub: "player-" + id}},
+			Attributes: match.Attributes{"skill": {Kind: match.Number, Number: skill}},
+			Players:    []match.Player{{Sub: "player-" + id}},
 		})
 		if err != nil {
 			return nil, err

@@ -12,7 +12,8 @@ import (
 )
 
 var openMatch = Experiment{
-	Name: "openmatch", Title: "Open Match", Takes: "5 min", Run: inOneLab(lab.Options{}, (*testbed).openMatchTrials, rounds.openMatchSection),
+	Name: "openmatch", Title: "Open Match", Takes: "5 min",
+	Run:   inOneLab(lab.Options{}, (*testbed).openMatchTrials, rounds.openMatchSection),
 	About: "Tickets queued, matched, assigned and watched, compared with an echo of the same stack and single-row commits",
 }
 
@@ -53,7 +54,8 @@ func (b *testbed) openMatchTrials(ctx context.Context) ([]trial, error) {
 	if err != nil {
 		return nil, err
 	}
-	now, err := b.Start(ctx, lab.Command{Name: "no-window", Args: []string{"serve"}, Env: []string{"DIRECTOR_OM_REGISTRATION=0s", "DIRECTOR_OM_REGION=no-window"}})
+	now, err := b.Start(ctx, lab.Command{Name: "no-window", Args: []string{"serve"},
+		Env: []string{"DIRECTOR_OM_REGISTRATION=0s", "DIRECTOR_OM_REGION=no-window"}})
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +80,8 @@ func (b *testbed) openMatch(name string, on side, scenario string) trial {
 	return trial{name, func(ctx context.Context) (bench.Result, error) {
 		usual := openmatch.Protocol.Usual(scenario)
 		load := bench.Options{
-			Protocol: openmatch.Protocol, Scenario: scenario, URLs: on.urls, Meter: on.meter, Callers: usual.Callers, Rate: usual.Rate,
+			Protocol: openmatch.Protocol, Scenario: scenario, URLs: on.urls, Meter: on.meter, Callers: usual.Callers,
+			Rate:   usual.Rate,
 			WarmUp: of(b.options, time.Second, 0), Duration: of(b.options, 5*time.Second, 300*time.Millisecond),
 			Tickets: of(b.options, 10_000, 100), Watchers: of(b.options, 5_000, 20), Leave: true,
 		}
@@ -91,7 +94,8 @@ func (b *testbed) openMatch(name string, on side, scenario string) trial {
 
 func (b *testbed) openMatchCommits() trial {
 	return trial{commit, func(ctx context.Context) (bench.Result, error) {
-		return baseline.Commits(ctx, b.URL(), crowdOfOM, of(b.options, time.Second, 50*time.Millisecond), of(b.options, 5*time.Second, 200*time.Millisecond))
+		return baseline.Commits(ctx, b.URL(), crowdOfOM, of(b.options, time.Second, 50*time.Millisecond),
+			of(b.options, 5*time.Second, 200*time.Millisecond))
 	}}
 }
 
@@ -113,14 +117,19 @@ func (all rounds) openMatch(tickets int) []report.Finding {
 	many := report.Whole(float64(tickets))
 	return []report.Finding{
 		all.creates(),
-		noted(atMost("create: p99", all.of(createAlone, p99), 12, millis), "p50 %s; of the echo p99 %s; of single-row commits p99 %s",
+		noted(atMost("create: p99", all.of(createAlone, p99), 12, millis),
+			"p50 %s; of the echo p99 %s; of single-row commits p99 %s",
 			all.show(createAlone, p50, millis), all.show(echoCreate, p99, millis), all.show(commit, p99, millis)),
 		noted(atMost(many+" queued: until all are matched and assigned, p50", all.of(fetchAll, p50), 800, millis),
 			"with a window of 250 ms; matched %s; %s single-row commits take %s",
-			all.show(fetchAll, stepOf("matched", p50), millis), many, millis(float64(tickets)/all.of(commit, throughput)*1000)),
-		noted(atMost("QueryTickets of "+many+": p50", all.of(queryAll, p50), 40, millis), "until the last page has arrived; from an echo %s", all.show(echoQuery, p50, millis)),
-		noted(atMost("created until the assignment is seen, window of 250 ms: p50", all.of(lifeWindow, p50), 400, millis), "p99 %s", all.show(lifeWindow, p99, millis)),
-		noted(atMost("created until the assignment is seen, no window: p50", all.of(lifeNow, p50), 30, millis), "p99 %s", all.show(lifeNow, p99, millis)),
+			all.show(fetchAll, stepOf("matched", p50), millis), many,
+			millis(float64(tickets)/all.of(commit, throughput)*1000)),
+		noted(atMost("QueryTickets of "+many+": p50", all.of(queryAll, p50), 40, millis),
+			"until the last page has arrived; from an echo %s", all.show(echoQuery, p50, millis)),
+		noted(atMost("created until the assignment is seen, window of 250 ms: p50", all.of(lifeWindow, p50), 400,
+			millis), "p99 %s", all.show(lifeWindow, p99, millis)),
+		noted(atMost("created until the assignment is seen, no window: p50", all.of(lifeNow, p50), 30, millis),
+			"p99 %s", all.show(lifeNow, p99, millis)),
 		all.idleWatchers(),
 		all.failures(createAlone, createWatch, fetchAll, queryAll, lifeWindow, lifeNow),
 	}
@@ -133,7 +142,8 @@ func (all rounds) creates() report.Finding {
 }
 
 func (all rounds) idleWatchers() report.Finding {
-	f := atMost("create: p99 with idle watchers, compared with none", all.compared(createWatch, createAlone, p99), 1.6, times)
+	f := atMost("create: p99 with idle watchers, compared with none", all.compared(createWatch, createAlone, p99), 1.6,
+		times)
 	return noted(f, "%s watchers; p99 %s, without them %s", whole(all[0][createWatch].Watchers),
 		all.show(createWatch, p99, millis), all.show(createAlone, p99, millis))
 }

@@ -113,15 +113,16 @@ func (b *testbed) overload(probes *probes) []trial {
 		return result, err
 	}})}
 	for _, of := range multiples {
-		trials = append(trials, b.cleaned(trial{multiple(of), func(ctx context.Context) (result bench.Result, err error) {
-			load := load
-			load.Rate, load.Callers = max(of*most, 1), unanswered
-			err = probes.beside(ctx, b.Replicas()[0].URL, func() error {
-				result, err = b.run(ctx, b.director(), load)
-				return err
-			})
-			return result, err
-		}}))
+		trials = append(trials, b.cleaned(trial{multiple(of),
+			func(ctx context.Context) (result bench.Result, err error) {
+				load := load
+				load.Rate, load.Callers = max(of*most, 1), unanswered
+				err = probes.beside(ctx, b.Replicas()[0].URL, func() error {
+					result, err = b.run(ctx, b.director(), load)
+					return err
+				})
+				return result, err
+			}}))
 	}
 	return trials
 }
@@ -148,12 +149,16 @@ func (all rounds) overload(rss int64) []report.Finding {
 	return []report.Finding{
 		noted(atLeast("goodput at twice the capacity, as a share of it", all.goodput(overloaded), 0.75, percent),
 			"%s of %s, at an offered load of %s. The load took %.2f CPUs, the director %.2f, Postgres %.2f; a call, refused or not, cost the director %s, without the overload %s",
-			perSecond(of(goodput)), all.rate(greatest), perSecond(of(requested)), of(cores(loadMicros)), of(cores(serverMicros)), of(cores(postgresMicros)),
+			perSecond(of(goodput)), all.rate(greatest), perSecond(of(requested)), of(cores(loadMicros)),
+			of(cores(serverMicros)), of(cores(postgresMicros)),
 			micros(of(serverMicros)), all.show(greatest, serverMicros, micros)),
-		noted(atMost("failures other than 503 or 429 with Retry-After", float64(all.sum(rude, overloaded)), 0, report.Whole),
-			"failures: %s; refused within %s at p50, %s at p99", all.kinds(overloaded), millis(of(refusedP50)), millis(of(refusedP99))),
+		noted(atMost("failures other than 503 or 429 with Retry-After", float64(all.sum(rude, overloaded)), 0,
+			report.Whole),
+			"failures: %s; refused within %s at p50, %s at p99", all.kinds(overloaded), millis(of(refusedP50)),
+			millis(of(refusedP99))),
 		noted(atMost("p99 of successful calls", of(p99OfSuccess), callTimeout, millis), "p50 %s", millis(of(p50))),
-		noted(atMost(fmt.Sprintf("memory that %s connections take of the replica", whole(unanswered)), grown, mostGrown, mebibytes), "%s at rest", mebibytes(float64(rss))),
+		noted(atMost(fmt.Sprintf("memory that %s connections take of the replica", whole(unanswered)), grown, mostGrown,
+			mebibytes), "%s at rest", mebibytes(float64(rss))),
 	}
 }
 

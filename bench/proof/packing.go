@@ -41,7 +41,8 @@ func runPacking(ctx context.Context, o Options) (report.Section, error) {
 		return report.Section{}, err
 	}
 	runs := all.typical(matchmake, naiveMatchmake)
-	return report.Section{Text: packingText, Findings: p.findings(), Plots: []report.Plot{report.GroupSizes(runs)}, Runs: runs}, nil
+	return report.Section{Text: packingText, Findings: p.findings(), Plots: []report.Plot{report.GroupSizes(runs)},
+		Runs: runs}, nil
 }
 
 // packer records how full the sessions of each trial are.
@@ -53,7 +54,8 @@ type packer struct {
 func (p packer) trial(name string, on side) trial {
 	o := p.testbed.options
 	load := p.testbed.trial(name, on, bench.Options{
-		Scenario: matchmake, Callers: of(o, manyCallers, 16), Instances: of(o, 16, 2), Players: 8, Duration: of(o, 4*time.Second, 200*time.Millisecond),
+		Scenario: matchmake, Callers: of(o, manyCallers, 16), Instances: of(o, 16, 2), Players: 8,
+		Duration: of(o, 4*time.Second, 200*time.Millisecond),
 	})
 	return trial{name, func(ctx context.Context) (r bench.Result, err error) {
 		if r, err = load.run(ctx); err != nil {
@@ -100,9 +102,12 @@ func (p packer) findings() []report.Finding {
 	least := func(f fullness) float64 { return float64(f.Least) }
 	whole := report.Whole
 	return []report.Finding{
-		noted(atLeast("sessions that are full", of(matchmake, fullness.share), 0.99, percent), "of the naive placement: %s", measured(of(naiveMatchmake, fullness.share), percent)),
+		noted(atLeast("sessions that are full", of(matchmake, fullness.share), 0.99, percent),
+			"of the naive placement: %s", measured(of(naiveMatchmake, fullness.share), percent)),
 		noted(atMost("sessions opened, compared with the fewest possible", of(matchmake, fullness.waste), 1.01, times),
-			"%s where %s would have done; the naive placement %s where %s would have done, %s", whole(of(matchmake, opened)), whole(of(matchmake, least)),
-			whole(of(naiveMatchmake, opened)), whole(of(naiveMatchmake, least)), measured(of(naiveMatchmake, fullness.waste), times)),
+			"%s where %s would have done; the naive placement %s where %s would have done, %s",
+			whole(of(matchmake, opened)), whole(of(matchmake, least)),
+			whole(of(naiveMatchmake, opened)), whole(of(naiveMatchmake, least)),
+			measured(of(naiveMatchmake, fullness.waste), times)),
 	}
 }

@@ -70,7 +70,10 @@ func (b *testbed) prefillHistory(ctx context.Context, seats int) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(prefillers)
 	for ago := range pastDays {
-		group.Go(func() error { return b.sql(ctx, "growth_past.sql", prefilledRegion, ago, seats/pastPlayers/pastDays) })
+		group.Go(func() error {
+			return b.sql(ctx, "growth_past.sql", prefilledRegion, ago,
+				seats/pastPlayers/pastDays)
+		})
 	}
 	return group.Wait()
 }

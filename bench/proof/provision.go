@@ -149,9 +149,11 @@ func (c *cloud) most(op string) (stop func() int) {
 
 // withinLimits is the finding that no call exceeded the limits of the API.
 func (c *cloud) withinLimits() report.Finding {
-	return noted(atMost("calls beyond the limits of the API", float64(c.fake.Violations()), 0, report.Whole), "%s", c.calls())
+	return noted(atMost("calls beyond the limits of the API", float64(c.fake.Violations()), 0, report.Whole), "%s",
+		c.calls())
 }
 
 func (c *cloud) calls() string {
-	return fmt.Sprintf("%d deploy, %d status, %d list, %d stop", c.fake.Calls("deploy"), c.fake.Calls("get"), c.fake.Calls("list"), c.fake.Calls("stop"))
+	return fmt.Sprintf("%d deploy, %d status, %d list, %d stop", c.fake.Calls("deploy"), c.fake.Calls("get"),
+		c.fake.Calls("list"), c.fake.Calls("stop"))
 }

@@ -97,9 +97,12 @@ func inCores(v float64) string { return fmt.Sprintf("%.2f cores", v) }
 func (q *quiet) findings() []report.Finding {
 	cores := (q.used.ServerCPU + q.used.PostgresCPU).Seconds() / q.over.Seconds()
 	return []report.Finding{
-		noted(atMost("CPU while nothing happens", cores, 0.2, inCores), "%d servers; director %.3f, Postgres %.3f cores, %d calls of the API",
-			q.servers, q.used.ServerCPU.Seconds()/q.over.Seconds(), q.used.PostgresCPU.Seconds()/q.over.Seconds(), q.calls),
-		atMost("a dead server is found after the end of its lease within", float64(q.found.Milliseconds()), 2000, millis),
+		noted(atMost("CPU while nothing happens", cores, 0.2, inCores),
+			"%d servers; director %.3f, Postgres %.3f cores, %d calls of the API",
+			q.servers, q.used.ServerCPU.Seconds()/q.over.Seconds(), q.used.PostgresCPU.Seconds()/q.over.Seconds(),
+			q.calls),
+		atMost("a dead server is found after the end of its lease within", float64(q.found.Milliseconds()), 2000,
+			millis),
 		q.cloud.withinLimits(),
 	}
 }

@@ -83,7 +83,8 @@ func askForSeat(ctx context.Context, client *http.Client, url, token string) err
 	again := time.NewTicker(askAgain)
 	defer again.Stop()
 	for {
-		err := postJSON(ctx, client, url, "Authorization", "Bearer "+token, map[string]any{"region": "bench", "mode": "bench", "max_players": serverCapacity}, &struct{}{})
+		err := postJSON(ctx, client, url, "Authorization", "Bearer "+token,
+			map[string]any{"region": "bench", "mode": "bench", "max_players": serverCapacity}, &struct{}{})
 		var status statusError
 		if err == nil || !errors.As(err, &status) || status != http.StatusConflict {
 			return err
@@ -101,7 +102,8 @@ func (r *rush) findings() []report.Finding {
 	return []report.Finding{
 		noted(atLeast("players with a seat", float64(r.seated.Players), float64(r.players), report.Whole),
 			"all after %.1f s; the first server was ready after %.1f s", r.took.Seconds(), r.seated.Deployed/1000),
-		noted(atMost("servers started", float64(r.seated.Servers), float64(needed+poolBuffer), report.Whole), "%d hold all players, and the buffer is %d", needed, poolBuffer),
+		noted(atMost("servers started", float64(r.seated.Servers), float64(needed+poolBuffer), report.Whole),
+			"%d hold all players, and the buffer is %d", needed, poolBuffer),
 		atMost("wait for a seat after the server is ready, p99", r.seated.WaitP99, 500, millis),
 		atMost("status calls, in the second with most", float64(r.most), edgegapRates.Get, perSecond),
 	}

@@ -29,7 +29,8 @@ func simulateServer(ctx context.Context, env map[string]string) {
 		}
 		capacity, _ := strconv.Atoi(env["LATTICE_CAPACITY"])
 		_ = s.post("register", map[string]any{
-			"instance_id": env["LATTICE_DEPLOYMENT_ID"], "region": env["LATTICE_REGION"], "modes": strings.Split(env["LATTICE_MODES"], ","),
+			"instance_id": env["LATTICE_DEPLOYMENT_ID"], "region": env["LATTICE_REGION"],
+			"modes":    strings.Split(env["LATTICE_MODES"], ","),
 			"capacity": capacity, "boot_id": env["LATTICE_DEPLOYMENT_ID"],
 		}, &registered)
 		if incarnation = registered.Incarnation; incarnation == "" && !s.wait(registerAgain) {
@@ -37,7 +38,8 @@ func simulateServer(ctx context.Context, env map[string]string) {
 		}
 	}
 	for s.wait(heartbeatEvery) {
-		_ = s.post("heartbeat", map[string]any{"instance_id": env["LATTICE_DEPLOYMENT_ID"], "incarnation": incarnation}, &struct{}{})
+		_ = s.post("heartbeat", map[string]any{"instance_id": env["LATTICE_DEPLOYMENT_ID"], "incarnation": incarnation},
+			&struct{}{})
 	}
 }
 
@@ -58,7 +60,8 @@ func (s simulated) wait(d time.Duration) bool {
 }
 
 func (s simulated) post(call string, body, answer any) error {
-	return postJSON(s.ctx, fleetClient, s.env["DIRECTOR_URL"]+"/fleet/"+call, "X-Fleet-Token", s.env["FLEET_TOKEN"], body, answer)
+	return postJSON(s.ctx, fleetClient, s.env["DIRECTOR_URL"]+"/fleet/"+call, "X-Fleet-Token", s.env["FLEET_TOKEN"],
+		body, answer)
 }
 
 // statusError is an answer other than 200.

@@ -11,7 +11,8 @@ import (
 )
 
 var reach = Experiment{
-	Name: "reach", Title: "Reach", Takes: "3 min", Run: inOneLab(lab.Options{}, (*testbed).reachTrials, rounds.reachSection),
+	Name: "reach", Title: "Reach", Takes: "3 min",
+	Run:   inOneLab(lab.Options{}, (*testbed).reachTrials, rounds.reachSection),
 	About: "The cost of calls beyond the no-op, and placement compared with a naive one",
 }
 
@@ -53,7 +54,8 @@ func (b *testbed) reachTrials(ctx context.Context) ([]trial, error) {
 	by := func(callers int, scenario string) bench.Options {
 		return bench.Options{
 			Scenario: scenario, Callers: callers, Instances: of(b.options, 16, 2),
-			WarmUp: of(b.options, time.Second, 50*time.Millisecond), Duration: of(b.options, 4*time.Second, 200*time.Millisecond),
+			WarmUp:   of(b.options, time.Second, 50*time.Millisecond),
+			Duration: of(b.options, 4*time.Second, 200*time.Millisecond),
 		}
 	}
 	many := of(b.options, manyCallers, 8)
@@ -88,25 +90,30 @@ func (all rounds) reach() []report.Finding {
 		all.throughput(),
 		all.share(),
 		all.alone(),
-		noted(atMost("calls that failed", float64(all.sum(failed, ours...)), 0, report.Whole), "of the naive placement: %d", all.sum(failed, naiveMatchmake, naiveLoneMatchmake)),
+		noted(atMost("calls that failed", float64(all.sum(failed, ours...)), 0, report.Whole),
+			"of the naive placement: %d", all.sum(failed, naiveMatchmake, naiveLoneMatchmake)),
 	}
 }
 
 // beyond makes the finding about what a call costs in addition to the stack around it.
 func (all rounds) beyond(claim, name, nothing string, limit float64) report.Finding {
 	f := atMost(claim, all.median(func(r round) float64 { return cpu(r[name]) - cpu(r[nothing]) }), limit, micros)
-	return noted(f, "a whole call %s, the no-op %s; %s", all.show(name, cpu, micros), all.show(nothing, cpu, micros), all.rate(name))
+	return noted(f, "a whole call %s, the no-op %s; %s", all.show(name, cpu, micros), all.show(nothing, cpu, micros),
+		all.rate(name))
 }
 
 func (all rounds) throughput() report.Finding {
-	f := atLeast("matchmake: calls a second, compared with the naive placement", all.compared(matchmake, naiveMatchmake, throughput), 3, times)
-	return noted(f, "matchmake %s, naive %s; no-op %s, single-row commits %s", all.rate(matchmake), all.rate(naiveMatchmake), all.rate(noOp), all.rate(commit))
+	f := atLeast("matchmake: calls a second, compared with the naive placement",
+		all.compared(matchmake, naiveMatchmake, throughput), 3, times)
+	return noted(f, "matchmake %s, naive %s; no-op %s, single-row commits %s", all.rate(matchmake),
+		all.rate(naiveMatchmake), all.rate(noOp), all.rate(commit))
 }
 
 // share makes the finding about whole calls, the stack included: they determine how long players wait and how many
 // machines a title needs.
 func (all rounds) share() report.Finding {
-	f := atMost("matchmake: CPU a placement, compared with the naive one", all.compared(matchmake, naiveMatchmake, cpuPerPlacement), 1.0/3, times)
+	f := atMost("matchmake: CPU a placement, compared with the naive one",
+		all.compared(matchmake, naiveMatchmake, cpuPerPlacement), 1.0/3, times)
 	beyond := all.median(func(r round) float64 {
 		return (cpuPerPlacement(r[matchmake]) - cpu(r[noOp])) / (cpuPerPlacement(r[naiveMatchmake]) - cpu(r[noOp]))
 	})
@@ -115,8 +122,10 @@ func (all rounds) share() report.Finding {
 }
 
 func (all rounds) alone() report.Finding {
-	f := atMost("a lone caller's p50, compared with the naive placement's", all.compared(loneMatchmake, naiveLoneMatchmake, p50), 1.3, times)
-	return noted(f, "matchmake %s, naive %s", all.show(loneMatchmake, p50, millis), all.show(naiveLoneMatchmake, p50, millis))
+	f := atMost("a lone caller's p50, compared with the naive placement's",
+		all.compared(loneMatchmake, naiveLoneMatchmake, p50), 1.3, times)
+	return noted(f, "matchmake %s, naive %s", all.show(loneMatchmake, p50, millis),
+		all.show(naiveLoneMatchmake, p50, millis))
 }
 
 // cpuPerPlacement is the CPU for each successful call: that of failed calls is wasted.

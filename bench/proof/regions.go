@@ -11,7 +11,8 @@ import (
 )
 
 var regions = Experiment{
-	Name: "regions", Title: "Many regions and modes", Takes: "2 min", Run: inOneLab(lab.Options{}, (*testbed).spreads, rounds.regionsSection),
+	Name: "regions", Title: "Many regions and modes", Takes: "2 min",
+	Run:   inOneLab(lab.Options{}, (*testbed).spreads, rounds.regionsSection),
 	About: "Whether transactions grow with regions and not with modes in them, and whether a hot mode starves the others",
 }
 
@@ -36,14 +37,16 @@ const noise = 1.2
 func (all rounds) regionsSection(Options) report.Section {
 	runs := all.typical(spread(1, 1), spread(1, wide), spread(wide, 1), spread(wide, wide), hot)
 	return report.Section{
-		Text: regionsText, Findings: all.regions(), Plots: []report.Plot{report.Latencies(all.waits()), report.GroupSizes(runs)}, Runs: runs,
+		Text: regionsText, Findings: all.regions(),
+		Plots: []report.Plot{report.Latencies(all.waits()), report.GroupSizes(runs)}, Runs: runs,
 	}
 }
 
 func (b *testbed) spreads(context.Context) (trials []trial, err error) {
 	load := bench.Options{
 		Scenario: matchmake, Callers: of(b.options, manyCallers, 16), Instances: wide,
-		WarmUp: of(b.options, time.Second, 50*time.Millisecond), Duration: of(b.options, 4*time.Second, 200*time.Millisecond),
+		WarmUp:   of(b.options, time.Second, 50*time.Millisecond),
+		Duration: of(b.options, 4*time.Second, 200*time.Millisecond),
 	}
 	for _, load.Regions = range []int{1, wide} {
 		for _, load.Modes = range []int{1, wide} {
@@ -68,7 +71,8 @@ func (all rounds) transactions(claim, many, few string, limit float64) report.Fi
 	every := func(r bench.Result) float64 { return transactions(r) * r.PerSecond }
 	f := atMost(claim+": transactions a call, compared with "+few, all.compared(many, few, transactions), limit, times)
 	return noted(f, "%s: %.4f a call, %s at %s calls; %s: %.4f a call, %s at %s calls",
-		many, all.of(many, transactions), all.show(many, every, perSecond), all.rate(many), few, all.of(few, transactions), all.show(few, every, perSecond), all.rate(few))
+		many, all.of(many, transactions), all.show(many, every, perSecond), all.rate(many), few,
+		all.of(few, transactions), all.show(few, every, perSecond), all.rate(few))
 }
 
 // starving makes the finding about how long players of the other modes wait.
@@ -76,7 +80,8 @@ func (all rounds) starving() report.Finding {
 	slow := all.median(func(r round) float64 { return stepOf(others, p99)(r[hot]) / p99(r[spread(1, wide)]) })
 	f := atMost("p99 of the other modes while one mode is hot, compared with equal modes", slow, 1.5, times)
 	return noted(f, "other modes %s, the hot mode %s, equal modes %s",
-		all.show(hot, stepOf(others, p99), millis), all.show(hot, stepOf(hottest, p99), millis), all.show(spread(1, wide), p99, millis))
+		all.show(hot, stepOf(others, p99), millis), all.show(hot, stepOf(hottest, p99), millis),
+		all.show(spread(1, wide), p99, millis))
 }
 
 // The steps of a run with a hot mode, as package bench names them.
@@ -90,6 +95,7 @@ func (all rounds) waits() (runs []report.Run) {
 	typical := all.typical(spread(1, wide), hot)
 	of := func(kind string) bench.Result { return bench.Result{Figures: step(typical[1].Result, kind)} }
 	return []report.Run{
-		{Name: "all modes alike", Result: typical[0].Result}, {Name: "the hot mode", Result: of(hottest)}, {Name: "the other modes", Result: of(others)},
+		{Name: "all modes alike", Result: typical[0].Result}, {Name: "the hot mode", Result: of(hottest)},
+		{Name: "the other modes", Result: of(others)},
 	}
 }

@@ -48,24 +48,26 @@ func runRooms(ctx context.Context, o Options) (report.Section, error) {
 	var held heldLobby
 	var dead storm
 	sizes := of(o, lobbySizes{idle: 10_000, join: 1000, storm: 5000}, lobbySizes{idle: 8, join: 8, storm: 8})
-	err := o.in(ctx, lab.Options{Replicas: 2, Worker: true, Realtime: true, Env: lab.OpenLobby()}, func(ctx context.Context, b *testbed) error {
-		trials, err := b.lobbyTrials(ctx, sizes)
-		if err != nil {
+	err := o.in(ctx, lab.Options{Replicas: 2, Worker: true, Realtime: true, Env: lab.OpenLobby()},
+		func(ctx context.Context, b *testbed) error {
+			trials, err := b.lobbyTrials(ctx, sizes)
+			if err != nil {
+				return err
+			}
+			if all, err = o.measure(ctx, b.settled(b.withoutSessions(trials...)...)...); err != nil {
+				return err
+			}
+			if held, err = b.besideSnapshot(ctx); err != nil {
+				return err
+			}
+			dead, err = b.killUnderClients(ctx, sizes.storm)
 			return err
-		}
-		if all, err = o.measure(ctx, b.settled(b.withoutSessions(trials...)...)...); err != nil {
-			return err
-		}
-		if held, err = b.besideSnapshot(ctx); err != nil {
-			return err
-		}
-		dead, err = b.killUnderClients(ctx, sizes.storm)
-		return err
-	})
+		})
 	if err != nil {
 		return report.Section{}, err
 	}
-	runs := append(all.typical(lobbyPatches, lobbyMatches, notices, echoQuiet, commit, lobbyOneRoom, oneRow, lobbyJoin), report.Run{Name: lobbyHeld, Result: held.result})
+	runs := append(all.typical(lobbyPatches, lobbyMatches, notices, echoQuiet, commit, lobbyOneRoom, oneRow, lobbyJoin),
+		report.Run{Name: lobbyHeld, Result: held.result})
 	return report.Section{
 		Text: roomsText, Findings: append(append(all.inLobby(sizes), held.findings()...), dead.findings()...),
 		Plots: []report.Plot{report.Latencies(runs[:5]), held.course.plot(held.times.step), dead.plot()}, Runs: runs,
@@ -78,7 +80,8 @@ func (b *testbed) lobbyTrials(ctx context.Context, sizes lobbySizes) ([]trial, e
 		return nil, err
 	}
 	o, director := b.options, side{lab.RealtimeURLs(b.Replicas()), b.Lab}
-	replicas, echoes := side{director.urls, b.Meter(b.Replicas()...)}, side{lab.RealtimeURLs(baselines), b.Meter(baselines...)}
+	replicas, echoes := side{director.urls, b.Meter(b.Replicas()...)}, side{lab.RealtimeURLs(baselines),
+		b.Meter(baselines...)}
 	few := of(o, sizes.join/4, sizes.join/2)
 	return []trial{
 		lobbyTrial(lobbyQuiet, replicas, o.inLobby("rooms-idle", 0)),

@@ -45,7 +45,8 @@ func (s storm) findings() []report.Finding {
 	return []report.Finding{
 		noted(atMost(fmt.Sprintf("%s clients of a killed replica resume: until the last has the state of its room again", whole(s.clients)), took, 10, inSeconds),
 			"%d handshakes at a time; no session was lost", realtime.Dialers),
-		noted(atMost("the same, compared with connecting and joining for the first time", took/s.joined.Seconds(), 1, times), "%s", inSeconds(s.joined.Seconds())),
+		noted(atMost("the same, compared with connecting and joining for the first time", took/s.joined.Seconds(), 1,
+			times), "%s", inSeconds(s.joined.Seconds())),
 	}
 }
 
@@ -57,5 +58,6 @@ func (s storm) plot() report.Plot {
 	for i, at := range s.back {
 		line.X, line.Y = append(line.X, at.Seconds()), append(line.Y, float64(i+1))
 	}
-	return report.Plot{Title: "Clients of a killed replica", X: report.Axis{Title: "seconds"}, Y: report.Axis{Title: "have resumed"}, Series: []report.Series{line}}
+	return report.Plot{Title: "Clients of a killed replica", X: report.Axis{Title: "seconds"},
+		Y: report.Axis{Title: "have resumed"}, Series: []report.Series{line}}
 }

@@ -154,7 +154,8 @@ func failed(r bench.Result) int64 { return r.Failed }
 
 // failures makes the finding that no call failed in these trials, with the kinds of failures.
 func (all rounds) failures(names ...string) report.Finding {
-	return noted(atMost("calls that failed", float64(all.sum(failed, names...)), 0, report.Whole), "%s", all.kinds(names...))
+	return noted(atMost("calls that failed", float64(all.sum(failed, names...)), 0, report.Whole), "%s",
+		all.kinds(names...))
 }
 
 // kinds lists the kinds of failures and their counts, over all rounds.

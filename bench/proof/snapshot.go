@@ -37,9 +37,11 @@ type forgetting struct {
 func (o Options) forgetting() forgetting {
 	if o.Quick {
 		const tick = 200 * time.Millisecond
-		return forgetting{begin: 3 * tick, end: 8 * tick, over: 13 * tick, window: 2 * tick, step: tick, recovery: 2 * tick}
+		return forgetting{begin: 3 * tick, end: 8 * tick, over: 13 * tick, window: 2 * tick, step: tick,
+			recovery: 2 * tick}
 	}
-	return forgetting{begin: 15 * time.Second, end: 75 * time.Second, over: 95 * time.Second, window: 10 * time.Second, step: time.Second, recovery: 10 * time.Second}
+	return forgetting{begin: 15 * time.Second, end: 75 * time.Second, over: 95 * time.Second, window: 10 * time.Second,
+		step: time.Second, recovery: 10 * time.Second}
 }
 
 func runSnapshot(ctx context.Context, o Options) (report.Section, error) {
@@ -63,8 +65,9 @@ func runSnapshot(ctx context.Context, o Options) (report.Section, error) {
 		return report.Section{}, err
 	}
 	return report.Section{
-		Text: snapshotText, Findings: course.forgotten("throughput", times, result), Plots: []report.Plot{course.plot(times.step)},
-		Runs: []report.Run{{Name: sessionLife, Result: result}},
+		Text: snapshotText, Findings: course.forgotten("throughput", times, result),
+		Plots: []report.Plot{course.plot(times.step)},
+		Runs:  []report.Run{{Name: sessionLife, Result: result}},
 	}, nil
 }
 
@@ -74,8 +77,10 @@ func (c *course) forgotten(what string, t forgetting, result bench.Result) []rep
 	before := c.rate(0, t.begin)
 	during, after := c.lowest(t.begin, t.end, t.window), c.rate(t.end+t.recovery, t.over-t.step)
 	return []report.Finding{
-		noted(atLeast(fmt.Sprintf("%s while a snapshot is held open for %s, the lowest over %s", what, t.end-t.begin, t.window), during/before, 0.6, percent),
-			"%s before, %s at the lowest, %s in the mean", perSecond(before), perSecond(during), perSecond(c.rate(t.begin, t.end))),
+		noted(atLeast(fmt.Sprintf("%s while a snapshot is held open for %s, the lowest over %s", what, t.end-t.begin,
+			t.window), during/before, 0.6, percent),
+			"%s before, %s at the lowest, %s in the mean", perSecond(before), perSecond(during),
+			perSecond(c.rate(t.begin, t.end))),
 		noted(atLeast(fmt.Sprintf("%s from %s after its end on", what, t.recovery), after/before, 0.9, percent),
 			"%s in these seconds, %s thereafter", perSecond(c.rate(t.end, t.end+t.recovery)), perSecond(after)),
 		rounds{{what: result}}.failures(what),
@@ -98,12 +103,13 @@ func (b *testbed) forget(ctx context.Context, begun <-chan struct{}, times forge
 		return err
 	}
 	b.options.say("a snapshot is held open for %s", times.end-times.begin)
-	return pgx.BeginTxFunc(ctx, b.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, hold); err != nil {
-			return err
-		}
-		return wait(ctx, times.end-times.begin)
-	})
+	return pgx.BeginTxFunc(ctx, b.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly},
+		func(tx pgx.Tx) error {
+			if _, err := tx.Exec(ctx, hold); err != nil {
+				return err
+			}
+			return wait(ctx, times.end-times.begin)
+		})
 }
 
 // wait waits for d. Its error is the cause of the end of ctx.

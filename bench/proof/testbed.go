@@ -40,7 +40,8 @@ func (o Options) in(ctx context.Context, l lab.Options, do func(ctx context.Cont
 
 // inOneLab is the Run of an experiment that makes all its trials in one laboratory. section says what is found.
 func inOneLab(
-	l lab.Options, trials func(b *testbed, ctx context.Context) ([]trial, error), section func(all rounds, o Options) report.Section,
+	l lab.Options, trials func(b *testbed, ctx context.Context) ([]trial, error),
+	section func(all rounds, o Options) report.Section,
 ) func(context.Context, Options) (report.Section, error) {
 	return func(ctx context.Context, o Options) (report.Section, error) {
 		var all rounds

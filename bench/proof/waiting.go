@@ -51,29 +51,33 @@ func runWaiting(ctx context.Context, o Options) (report.Section, error) {
 	var all rounds
 	var lost atomic.Int64
 	sockets := of(o, 5000, 8)
-	err := o.in(ctx, lab.Options{Worker: true, Env: waitingSettings}, func(ctx context.Context, b *testbed) (err error) {
-		if err := b.sql(ctx, "waiting_pool.sql", prefilledRegion); err != nil {
+	err := o.in(ctx, lab.Options{Worker: true, Env: waitingSettings},
+		func(ctx context.Context, b *testbed) (err error) {
+			if err := b.sql(ctx, "waiting_pool.sql", prefilledRegion); err != nil {
+				return err
+			}
+			load := o.load(matchmake)
+			load.Rate, load.Callers = 300, 256
+			// four times the interval of reports
+			load.WarmUp, load.Duration = of(o, 5*time.Second, 50*time.Millisecond), of(o, 20*time.Second,
+				200*time.Millisecond)
+			replica := side{lab.URLs(b.Replicas()), b.Meter(b.Replicas()...)}
+			alone, beside := b.trial(placedAlone, replica, load), b.trial(placedBeside, replica, load)
+			beside.run = b.besideWaiting(sockets, &lost, beside.run)
+			all, err = o.measure(ctx, b.settled(b.cleaned(alone), b.cleaned(beside))...)
 			return err
-		}
-		load := o.load(matchmake)
-		load.Rate, load.Callers = 300, 256
-		// four times the interval of reports
-		load.WarmUp, load.Duration = of(o, 5*time.Second, 50*time.Millisecond), of(o, 20*time.Second, 200*time.Millisecond)
-		replica := side{lab.URLs(b.Replicas()), b.Meter(b.Replicas()...)}
-		alone, beside := b.trial(placedAlone, replica, load), b.trial(placedBeside, replica, load)
-		beside.run = b.besideWaiting(sockets, &lost, beside.run)
-		all, err = o.measure(ctx, b.settled(b.cleaned(alone), b.cleaned(beside))...)
-		return err
-	})
+		})
 	if err != nil {
 		return report.Section{}, err
 	}
 	runs := all.typical(placedAlone, placedBeside)
-	return report.Section{Text: waitingText, Findings: all.waiting(sockets, lost.Load()), Plots: []report.Plot{report.Latencies(runs)}, Runs: runs}, nil
+	return report.Section{Text: waitingText, Findings: all.waiting(sockets, lost.Load()),
+		Plots: []report.Plot{report.Latencies(runs)}, Runs: runs}, nil
 }
 
 // besideWaiting wraps a run during which clients wait, and adds those whose wait ended before the run to lost.
-func (b *testbed) besideWaiting(sockets int, lost *atomic.Int64, run func(context.Context) (bench.Result, error)) func(context.Context) (bench.Result, error) {
+func (b *testbed) besideWaiting(sockets int, lost *atomic.Int64,
+	run func(context.Context) (bench.Result, error)) func(context.Context) (bench.Result, error) {
 	return func(ctx context.Context) (result bench.Result, err error) {
 		c := &crowd{url: "ws" + strings.TrimPrefix(b.Replicas()[0].URL, "http") + "/matchmaker/ws"}
 		err = c.gather(ctx, sockets)
@@ -110,14 +114,17 @@ func (all rounds) waiting(sockets int, lost int64) []report.Finding {
 	many := report.Whole(float64(sockets)) + " waiting sockets"
 	grown := float64(all[0][placedBeside].Costs.ServerRSS-all[0][placedAlone].Costs.ServerRSS) / float64(sockets)
 	return []report.Finding{
-		noted(atMost("matchmake's p99 beside "+many+", compared with none", all.compared(placedBeside, placedAlone, p99), 1.2, times),
+		noted(atMost("matchmake's p99 beside "+many+", compared with none",
+			all.compared(placedBeside, placedAlone, p99), 1.2, times),
 			"%s, without them %s; CPU of the replica %s, without them %s",
 			all.show(placedBeside, p99, millis), all.show(placedAlone, p99, millis),
 			inCores(all.of(placedBeside, cores(serverMicros))), inCores(all.of(placedAlone, cores(serverMicros)))),
 		atMost("memory of the replica for a waiting socket", grown/1024, socketMemory/1024, kibibytes),
 		atMost("sockets whose wait ended during a run", float64(lost), 0, report.Whole),
-		noted(atMost("calls that failed beside them", float64(all.sum(failed, placedBeside)), 0, report.Whole), "%s", all.kinds(placedBeside)),
-		noted(atMost("calls that failed without them", float64(all.sum(failed, placedAlone)), 0, report.Whole), "%s", all.kinds(placedAlone)),
+		noted(atMost("calls that failed beside them", float64(all.sum(failed, placedBeside)), 0, report.Whole), "%s",
+			all.kinds(placedBeside)),
+		noted(atMost("calls that failed without them", float64(all.sum(failed, placedAlone)), 0, report.Whole), "%s",
+			all.kinds(placedAlone)),
 	}
 }
 

@@ -12,7 +12,8 @@ import (
 )
 
 var writer = Experiment{
-	Name: "writer", Title: "A forgotten writer", Takes: "1 min", Run: inOneLab(lab.Options{}, (*testbed).livesBesideWriter, rounds.writerSection),
+	Name: "writer", Title: "A forgotten writer", Takes: "1 min",
+	Run:   inOneLab(lab.Options{}, (*testbed).livesBesideWriter, rounds.writerSection),
 	About: "Whether a forgotten open transaction that has written delays assignments",
 }
 
@@ -34,7 +35,8 @@ func (b *testbed) livesBesideWriter(context.Context) ([]trial, error) {
 
 func (all rounds) writerSection(Options) report.Section {
 	lives := all.typical(lifeAlone, lifeBeside)
-	return report.Section{Text: writerText, Findings: all.besideWriter(), Plots: []report.Plot{report.Latencies(lives)}, Runs: lives}
+	return report.Section{Text: writerText, Findings: all.besideWriter(), Plots: []report.Plot{report.Latencies(lives)},
+		Runs: lives}
 }
 
 // write is a statement that makes a transaction one that has written.
@@ -57,7 +59,8 @@ func (b *testbed) besideWriter(run func(context.Context) (bench.Result, error)) 
 }
 
 func (all rounds) besideWriter() []report.Finding {
-	slower := atMost("created until the assignment is seen, p50 with a forgotten writer, compared with none", all.compared(lifeBeside, lifeAlone, p50), 1.2, times)
+	slower := atMost("created until the assignment is seen, p50 with a forgotten writer, compared with none",
+		all.compared(lifeBeside, lifeAlone, p50), 1.2, times)
 	return []report.Finding{
 		noted(slower, "%s, without it %s", all.show(lifeBeside, p50, millis), all.show(lifeAlone, p50, millis)),
 		all.failures(lifeAlone, lifeBeside),

@@ -70,7 +70,8 @@ func Dial(ctx context.Context, url, token, session string) (c *Client, resumed b
 		return nil, false, err
 	}
 	ws.SetReadLimit(readLimit)
-	c = &Client{ws: ws, done: make(chan struct{}), matches: make(chan json.RawMessage, 1), waiting: map[string]chan answer{}, events: map[eventKey]chan json.RawMessage{}}
+	c = &Client{ws: ws, done: make(chan struct{}), matches: make(chan json.RawMessage, 1),
+		waiting: map[string]chan answer{}, events: map[eventKey]chan json.RawMessage{}}
 	if resumed, err = c.shakeHands(ctx, token, session); err != nil {
 		_ = ws.CloseNow()
 		return nil, false, err

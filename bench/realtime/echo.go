@@ -16,15 +16,16 @@ import (
 // the WebSocket library and of JSON. It returns when ctx has ended; connections end with the process.
 func ServeEcho(ctx context.Context, listener net.Listener) error {
 	var opened atomic.Int64
-	server := &http.Server{ReadHeaderTimeout: dialTimeout, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		ws, err := websocket.Accept(w, r, nil)
-		if err != nil {
-			return
-		}
-		ws.SetReadLimit(readLimit)
-		_ = echo(context.WithoutCancel(r.Context()), ws, opened.Add(1)) // until the client closes
-		_ = ws.CloseNow()
-	})}
+	server := &http.Server{ReadHeaderTimeout: dialTimeout,
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			ws, err := websocket.Accept(w, r, nil)
+			if err != nil {
+				return
+			}
+			ws.SetReadLimit(readLimit)
+			_ = echo(context.WithoutCancel(r.Context()), ws, opened.Add(1)) // until the client closes
+			_ = ws.CloseNow()
+		})}
 	defer context.AfterFunc(ctx, func() { _ = server.Close() })()
 	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 		return err

@@ -23,19 +23,21 @@ func Plots(runs []Run) (all []Plot) {
 // Throughput plots successful calls per second against the callers, or against the requested rate when all runs were
 // open loops. Each name of a run has a line.
 func Throughput(runs []Run) Plot {
-	return overLoad(runs, Plot{Title: "Throughput", Y: Axis{Title: "calls per second"}}, func(r Run) map[string]float64 {
-		return map[string]float64{r.name(): r.PerSecond}
-	})
+	return overLoad(runs, Plot{Title: "Throughput", Y: Axis{Title: "calls per second"}},
+		func(r Run) map[string]float64 {
+			return map[string]float64{r.name(): r.PerSecond}
+		})
 }
 
 // CPU plots the CPU of server and Postgres per call, against the load as in [Throughput].
 func CPU(runs []Run) Plot {
-	return overLoad(runs, Plot{Title: "Cost of a call", Y: Axis{Title: "µs of CPU, server and Postgres"}}, func(r Run) map[string]float64 {
-		if r.Costs == nil {
-			return nil
-		}
-		return map[string]float64{r.name(): r.Costs.ServerMicros + r.Costs.PostgresMicros}
-	})
+	return overLoad(runs, Plot{Title: "Cost of a call", Y: Axis{Title: "µs of CPU, server and Postgres"}},
+		func(r Run) map[string]float64 {
+			if r.Costs == nil {
+				return nil
+			}
+			return map[string]float64{r.name(): r.Costs.ServerMicros + r.Costs.PostgresMicros}
+		})
 }
 
 // Latencies plots the latencies by percentile, a line for each run. Each further nine of the percentile has the same
@@ -43,8 +45,9 @@ func CPU(runs []Run) Plot {
 func Latencies(runs []Run) Plot {
 	p := Plot{
 		Title: "Latency by percentile",
-		X:     Axis{Title: "of the calls took at most", Log: true, Ticks: []float64{2, 10, 100, 1e3, 1e4, 1e5, 1e6}, Label: percent},
-		Y:     Axis{Title: "latency", Log: true, Label: Milliseconds},
+		X: Axis{Title: "of the calls took at most", Log: true, Ticks: []float64{2, 10, 100, 1e3, 1e4, 1e5, 1e6},
+			Label: percent},
+		Y: Axis{Title: "latency", Log: true, Label: Milliseconds},
 	}
 	for i, name := range apart(runs) {
 		p.Series = append(p.Series, latency(name, runs[i].Latency))
@@ -61,7 +64,8 @@ func percent(oneIn float64) string {
 func latency(name string, l bench.Latency) Series {
 	curve := l.Curve
 	if len(curve) == 0 {
-		curve = []bench.Point{{Percentile: 50, MS: l.P50}, {Percentile: 90, MS: l.P90}, {Percentile: 99, MS: l.P99}, {Percentile: 99.9, MS: l.P999}}
+		curve = []bench.Point{{Percentile: 50, MS: l.P50}, {Percentile: 90, MS: l.P90}, {Percentile: 99, MS: l.P99},
+			{Percentile: 99.9, MS: l.P999}}
 	}
 	s := Series{Name: name}
 	for _, p := range curve {
@@ -85,7 +89,8 @@ func load(runs []Run) (Axis, func(Run) float64) {
 func overLoad(runs []Run, p Plot, measure func(Run) map[string]float64) Plot {
 	x, of := load(runs)
 	at := map[string]int{} // series by name
-	for _, r := range slices.SortedStableFunc(slices.Values(runs), func(a, b Run) int { return cmp.Compare(of(a), of(b)) }) {
+	for _, r := range slices.SortedStableFunc(slices.Values(runs),
+		func(a, b Run) int { return cmp.Compare(of(a), of(b)) }) {
 		measures := measure(r)
 		for _, name := range slices.Sorted(maps.Keys(measures)) {
 			if _, known := at[name]; !known {

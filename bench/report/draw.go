@@ -115,7 +115,8 @@ func (p Plot) line(g *gonum.Plot, i int) []gonum.Thumbnailer {
 		at[n] = plotter.XY{X: xy.x, Y: xy.y}
 	}
 	hue := inks[i%len(inks)]
-	line := &plotter.Line{XYs: at, LineStyle: draw.LineStyle{Color: hue, Width: 2.25, Dashes: dashes[i/len(inks)%len(dashes)]}}
+	line := &plotter.Line{XYs: at, LineStyle: draw.LineStyle{Color: hue, Width: 2.25,
+		Dashes: dashes[i/len(inks)%len(dashes)]}}
 	if len(at) > 0 {
 		g.Add(line)
 	}
@@ -128,7 +129,8 @@ func (p Plot) line(g *gonum.Plot, i int) []gonum.Thumbnailer {
 }
 
 func inkOf(size font.Length, bold bool) text.Style {
-	return text.Style{Color: ink, Font: sans(size, bold), XAlign: draw.XLeft, YAlign: draw.YTop, Handler: gonum.DefaultTextHandler}
+	return text.Style{Color: ink, Font: sans(size, bold), XAlign: draw.XLeft, YAlign: draw.YTop,
+		Handler: gonum.DefaultTextHandler}
 }
 
 func sans(size font.Length, bold bool) font.Font {

@@ -22,7 +22,8 @@ func GroupSizes(runs []Run) Plot {
 			return means
 		})
 	}
-	p := Plot{Title: "Calls by the size of their group", X: Axis{Title: "calls decided together, up to", Log: true}, Y: Axis{Title: "share of the calls", Label: share}}
+	p := Plot{Title: "Calls by the size of their group", X: Axis{Title: "calls decided together, up to", Log: true},
+		Y: Axis{Title: "share of the calls", Label: share}}
 	names := apart(runs)
 	for i, r := range runs {
 		for _, group := range r.groups() {

@@ -50,7 +50,8 @@ type Run struct {
 var (
 	//go:embed report.html
 	source string
-	page   = template.Must(template.New("report").Funcs(template.FuncMap{"paragraphs": paragraphs, "figure": figure}).Parse(source))
+	page   = template.Must(template.New("report").Funcs(template.FuncMap{"paragraphs": paragraphs,
+		"figure": figure}).Parse(source))
 )
 
 // Write writes the page. Errors are those of w. What a run does not have (calls, costs, finite numbers) is left out or

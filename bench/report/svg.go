@@ -27,7 +27,8 @@ func SVG(w io.Writer, p Plot) error {
 }
 
 // inOurs removes the fonts that vgsvg sets for each text: the picture has one font.
-var inOurs = strings.NewReplacer("font-family:Liberation Sans;font-variant:normal;", "", "font-weight:normal;", "", "font-style:normal;", "")
+var inOurs = strings.NewReplacer("font-family:Liberation Sans;font-variant:normal;", "", "font-weight:normal;", "",
+	"font-style:normal;", "")
 
 // frame adds a header that scales the drawing, a description for screen readers, and a font of about the same width as
 // that of the layout, which every system has.

@@ -52,9 +52,11 @@ func calls(runs []Run) table {
 	}}
 	for _, r := range runs {
 		load := []string{Whole(float64(r.Callers)), Whole(float64(r.Instances)), figures(r.Seconds)}
-		t.Rows = append(t.Rows, row{Name: r.name(), Cells: append(load, measured(r.Figures)...), Note: failures(r.Figures)})
+		t.Rows = append(t.Rows, row{Name: r.name(), Cells: append(load, measured(r.Figures)...),
+			Note: failures(r.Figures)})
 		for _, s := range r.Steps {
-			t.Rows = append(t.Rows, row{Name: s.Name, Step: true, Cells: append([]string{"", "", ""}, measured(s.Figures)...)})
+			t.Rows = append(t.Rows, row{Name: s.Name, Step: true,
+				Cells: append([]string{"", "", ""}, measured(s.Figures)...)})
 		}
 	}
 	return t
@@ -100,8 +102,10 @@ func schedules(runs []Run) table {
 	}}
 	for _, r := range runs {
 		if o := r.Open; o != nil {
-			cells := []string{Whole(o.Rate), Whole(o.Reached), Whole(r.PerSecond), Whole(float64(o.Blocked)), Whole(float64(o.Missed))}
-			t.Rows = append(t.Rows, row{Name: r.name(), Cells: append(cells, latencies(1, o.Late.P50, o.Late.P99, o.Late.Max)...)})
+			cells := []string{Whole(o.Rate), Whole(o.Reached), Whole(r.PerSecond), Whole(float64(o.Blocked)),
+				Whole(float64(o.Missed))}
+			t.Rows = append(t.Rows, row{Name: r.name(),
+				Cells: append(cells, latencies(1, o.Late.P50, o.Late.P99, o.Late.Max)...)})
 		}
 	}
 	return t
@@ -118,7 +122,8 @@ func costs(runs []Run) table {
 		if c := r.Costs; c != nil {
 			t.Rows = append(t.Rows, row{Name: r.name(), Cells: []string{
 				Whole(float64(r.Callers)),
-				figures(c.ServerMicros), figures(c.PostgresMicros), figures(c.ServerMicros + c.PostgresMicros), figures(c.GeneratorMicros),
+				figures(c.ServerMicros), figures(c.PostgresMicros), figures(c.ServerMicros + c.PostgresMicros),
+				figures(c.GeneratorMicros),
 				Whole(c.WALBytes), figures(c.Transactions), r.means(), memory(c.ServerRSS),
 			}})
 		}

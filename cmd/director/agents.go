@@ -47,7 +47,8 @@ func (p *program) agentsList() *cobra.Command {
 				return err
 			}
 			header := []string{
-				"region", "agent", "name", "state", "status", "kept", "types", "rooms", "max rooms", "players", "max players", "reply", "endpoint",
+				"region", "agent", "name", "state", "status", "kept", "types", "rooms", "max rooms", "players",
+				"max players", "reply", "endpoint",
 			}
 			out := l.out.Sparing("reply", "region", "kept", "max players", "max rooms", "types", "endpoint")
 			return cli.Write(out, agents, header, agentCells)
@@ -58,7 +59,8 @@ func (p *program) agentsList() *cobra.Command {
 
 func agentCells(a opsview.Agent) []any {
 	return []any{
-		a.Region, a.Agent, a.Name, a.State, a.Status, a.DrainKept, a.RoomTypes, a.Rooms + a.ReservedRooms, orBlank(a.MaxRooms),
+		a.Region, a.Agent, a.Name, a.State, a.Status, a.DrainKept, a.RoomTypes, a.Rooms + a.ReservedRooms,
+		orBlank(a.MaxRooms),
 		a.Connections, orBlank(a.MaxConnections), ago(a.ReplyAge), a.Endpoint,
 	}
 }

@@ -57,8 +57,10 @@ func (p *program) agentKeyCreate() *cobra.Command {
 		Args: cli.Exactly(0),
 	}
 	n := db.NewAgentKey{}
-	cmd.Flags().StringVar(&n.Name, "name", "", "The name of the key: 1 to 64 letters, digits, dots, dashes and underscores")
-	cmd.Flags().StringToStringVar(&n.BoundLabels, "label", nil, "A label that game servers with this key must have, as key=value; may be repeated")
+	cmd.Flags().StringVar(&n.Name, "name", "",
+		"The name of the key: 1 to 64 letters, digits, dots, dashes and underscores")
+	cmd.Flags().StringToStringVar(&n.BoundLabels, "label", nil,
+		"A label that game servers with this key must have, as key=value; may be repeated")
 	agentName := cmd.Flags().String("agent-name", "", "The name that game servers with this key must have")
 	addFlags(cmd.Flags(), byAgentKey)
 	cli.AddOutput(cmd)
@@ -83,7 +85,8 @@ func (p *program) agentKeyCreate() *cobra.Command {
 				return cli.WriteJSON(l.out.Writer, newAgentKeyLine{lineOfKey(made), key})
 			}
 			fmt.Fprintln(l.out.Writer, key)
-			fmt.Fprintf(cmd.ErrOrStderr(), "This is key %s, %s. It is not kept and cannot be shown again.\n", made.Name, lineOfKey(made).Fingerprint)
+			fmt.Fprintf(cmd.ErrOrStderr(), "This is key %s, %s. It is not kept and cannot be shown again.\n", made.Name,
+				lineOfKey(made).Fingerprint)
 			return nil
 		})
 	}

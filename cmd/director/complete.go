@@ -111,9 +111,10 @@ func ticketWords(ctx context.Context, l operator, begun string, _ []string) ([]s
 
 // completeFlag registers the completion of a flag.
 func (p *program) completeFlag(cmd *cobra.Command, flag string, w words) {
-	_ = cmd.RegisterFlagCompletionFunc(flag, p.completeArgs(func(ctx context.Context, l operator, begun string, _ []string) ([]string, error) {
-		return w(ctx, l, begun, nil)
-	}))
+	_ = cmd.RegisterFlagCompletionFunc(flag,
+		p.completeArgs(func(ctx context.Context, l operator, begun string, _ []string) ([]string, error) {
+			return w(ctx, l, begun, nil)
+		}))
 }
 
 // completeArgs returns the completion of arguments. It returns nothing and no error if the database is unreachable,

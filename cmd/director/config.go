@@ -172,8 +172,9 @@ func (c *Config) settings() []setting {
 // processSettings returns the settings of one process: its connections, listeners, authentication, logs and traces.
 func (c *Config) processSettings() []setting {
 	return []setting{
-		{flag: "database-url", env: "DATABASE_URL", section: sectionDatabase, secret: true, start: true, commands: byAll,
-			value: databaseURL(&c.Database.URL),
+		{flag: "database-url", env: "DATABASE_URL", section: sectionDatabase, secret: true, start: true,
+			commands: byAll,
+			value:    databaseURL(&c.Database.URL),
 			help: "Postgres 15 or newer, as a URL or key=value string. `director dev` starts a private one when it is " +
 				"not set"},
 		{flag: "database-url-direct", env: "DATABASE_URL_DIRECT", section: sectionDatabase, secret: true,
@@ -257,8 +258,9 @@ func (c *Config) processSettings() []setting {
 			commands: byLoops | byMigrate | bySidecar,
 			value:    choice(&c.LogLevel, "debug", "info", "warn", "error"),
 			help:     "The lowest level that is logged"},
-		{flag: "otel-exporter-otlp-endpoint", env: "OTEL_EXPORTER_OTLP_ENDPOINT", section: sectionLogs, commands: byLoops,
-			value: endpoint(&c.OTLPEndpoint),
+		{flag: "otel-exporter-otlp-endpoint", env: "OTEL_EXPORTER_OTLP_ENDPOINT", section: sectionLogs,
+			commands: byLoops,
+			value:    endpoint(&c.OTLPEndpoint),
 			help: "The OTLP/HTTP endpoint for traces; setting it turns tracing on. OpenTelemetry's other OTEL_* " +
 				"variables apply as well"},
 	}
@@ -334,12 +336,14 @@ func (c *Config) fleetSettings() []setting {
 // devSettings returns the settings of local development.
 func (c *Config) devSettings() []setting {
 	return []setting{
-		{flag: "data", section: sectionDev, start: true, commands: byDev | byToken | byOperator | byMigrate | byProviders,
-			value: text(&c.Data, "a directory"),
+		{flag: "data", section: sectionDev, start: true,
+			commands: byDev | byToken | byOperator | byMigrate | byProviders,
+			value:    text(&c.Data, "a directory"),
 			help: "The directory of `dev`'s Postgres and keys, where other commands find them. Not set: " +
 				"/var/lib/director for root, else ~/.local/state/director (macOS: ~/Library/Application " +
 				"Support/director)"},
-		{flag: "issuer-key", section: sectionDev, commands: byToken, value: text(&c.IssuerKey, "a file with a private JWK"),
+		{flag: "issuer-key", section: sectionDev, commands: byToken,
+			value: text(&c.IssuerKey, "a file with a private JWK"),
 			help: "The key with which `token mint` and `director-bench --url` sign. Not set: issuer.jwk in the data " +
 				"directory, which `dev` creates"},
 	}

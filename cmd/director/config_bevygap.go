@@ -28,7 +28,8 @@ func (c *Config) bevygapSettings() []setting {
 			value: integer(&c.Bevygap.PerAddress, 1, 1_000_000),
 			help: "The number of requests of one IPv4 address or IPv6 /64 that wait in a replica, and of its guests in " +
 				"30 s on average; further ones fail with code 429"},
-		{flag: "bevygap-client-ip", section: sectionBevygap, commands: byServers, value: trusting(&c.Bevygap.TrustClientIP),
+		{flag: "bevygap-client-ip", section: sectionBevygap, commands: byServers,
+			value: trusting(&c.Bevygap.TrustClientIP),
 			help: "Whether a client's own client_ip chooses its region, as with bevygap. Limits count by the real " +
 				"address in any case"},
 		{flag: "bevygap-default", section: sectionBevygap, commands: byServers,

@@ -15,10 +15,12 @@ import (
 
 func (c *Config) consoleSettings() []setting {
 	return []setting{
-		{flag: "console-addr", section: sectionConsole, start: true, commands: byServers, value: address(&c.Console.Addr),
+		{flag: "console-addr", section: sectionConsole, start: true, commands: byServers,
+			value: address(&c.Console.Addr),
 			help: "The address of the operators' console, such as :8090. Keep it private, or put TLS before it. Not " +
 				"set: it is not served, except by `director dev` at 127.0.0.1:8090"},
-		{flag: "console-url", section: sectionConsole, start: true, commands: byServers, value: endpoint(&c.Console.URL),
+		{flag: "console-url", section: sectionConsole, start: true, commands: byServers,
+			value: endpoint(&c.Console.URL),
 			help: "Where browsers find the console, such as https://console.example, without a path. Required with an " +
 				"OIDC issuer, which sends browsers back to /login/callback there"},
 		{flag: "console-session-ttl", section: sectionConsole, commands: byServers,
@@ -32,9 +34,11 @@ func (c *Config) consoleSettings() []setting {
 		{flag: "console-oidc-client-secret", section: sectionConsole, secret: true, commands: byServers,
 			value: hiddenText(&c.OIDC.ClientSecret),
 			help:  "Its secret. Not set: a public client"},
-		{flag: "console-oidc-scopes", section: sectionConsole, commands: byServers, value: list(&c.OIDC.Scopes, "scopes"),
-			help: "The scopes to ask for, besides openid. Some issuers send groups only with a scope such as groups"},
-		{flag: "console-oidc-claim", section: sectionConsole, commands: byServers, value: text(&c.OIDC.RoleClaim, "text"),
+		{flag: "console-oidc-scopes", section: sectionConsole, commands: byServers,
+			value: list(&c.OIDC.Scopes, "scopes"),
+			help:  "The scopes to ask for, besides openid. Some issuers send groups only with a scope such as groups"},
+		{flag: "console-oidc-claim", section: sectionConsole, commands: byServers,
+			value: text(&c.OIDC.RoleClaim, "text"),
 			help: "The claim of the ID token that decides the role, a text or a list. Dots lead into objects, as in " +
 				"realm_access.roles"},
 		{flag: "console-oidc-operators", section: sectionConsole, commands: byServers,

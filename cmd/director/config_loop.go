@@ -25,7 +25,8 @@ func (c *Config) loopSettings() []setting {
 // privacy is what the history keeps of players.
 func privacy(p *ticketbody.Privacy) value {
 	type kept = word[ticketbody.Privacy]
-	return oneOf(p, kept{"plain", ticketbody.Plain}, kept{"hashed", ticketbody.Hashed}, kept{"none", ticketbody.NoAttributes})
+	return oneOf(p, kept{"plain", ticketbody.Plain}, kept{"hashed", ticketbody.Hashed},
+		kept{"none", ticketbody.NoAttributes})
 }
 
 // maxCandidates bounds the tickets that a worker keeps in memory, at about 1 KiB each; it has been tested with so many.

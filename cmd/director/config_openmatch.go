@@ -30,8 +30,9 @@ func (c *Config) openMatchSettings() []setting {
 		{flag: "om-open", section: sectionOpenMatch, commands: byServers, value: boolean(&c.OpenMatch.OpenToAll),
 			help: "Serve Open Match's clients without tokens and certificates: anybody who reaches a port can read and " +
 				"change all tickets"},
-		{flag: "om-region", section: sectionOpenMatch, commands: byLoops | byProfiles, value: gameRegion(&c.Server.Universe),
-			help: "The region of the tickets and profiles. Replicas and workers with the same region share one queue"},
+		{flag: "om-region", section: sectionOpenMatch, commands: byLoops | byProfiles,
+			value: gameRegion(&c.Server.Universe),
+			help:  "The region of the tickets and profiles. Replicas and workers with the same region share one queue"},
 		{flag: "om-registration", section: sectionOpenMatch, fleetWide: true, commands: byLoops,
 			value: duration(&c.OpenMatch.Registration, 0, time.Minute),
 			help: "How long a synchronization cycle accepts further FetchMatches calls. No ticket is in two matches of " +
@@ -61,7 +62,8 @@ func (c *Config) openMatchSettings() []setting {
 			help: "The CA of match functions, which are then called with TLS, and of an evaluator at grpcs:// or " +
 				"https://. Not set: match functions are called in plain text, and the system's CAs verify an " +
 				"evaluator's certificate"},
-		{flag: "om-evaluator", section: sectionOpenMatch, commands: byLoops, value: evaluatorURL(&c.OpenMatch.Evaluator),
+		{flag: "om-evaluator", section: sectionOpenMatch, commands: byLoops,
+			value: evaluatorURL(&c.OpenMatch.Evaluator),
 			help: "The evaluator that decides between proposals for the same tickets. Not set: the built-in default " +
 				"evaluator, by score"},
 		{flag: "om-player-arg", section: sectionOpenMatch, fleetWide: true, commands: byLoops | byExplain | byReplay,

@@ -93,7 +93,8 @@ func (c *Config) orchestratorOptions() *server.Orchestrator {
 
 // checkOrchestrator refuses settings that would give callers access by mistake. Its errors never contain a key.
 func (c *Config) checkOrchestrator() error {
-	if slices.ContainsFunc(c.Orchestrator.AgentKeys, func(key string) bool { return slices.Contains(c.Orchestrator.AdminKeys, key) }) {
+	if slices.ContainsFunc(c.Orchestrator.AgentKeys,
+		func(key string) bool { return slices.Contains(c.Orchestrator.AdminKeys, key) }) {
 		return errors.New("a key is both in DIRECTOR_ORCHESTRATOR_AGENT_KEYS and in " +
 			"DIRECTOR_ORCHESTRATOR_ADMIN_KEYS: game servers must not be able to command others")
 	}
@@ -113,9 +114,12 @@ func (c *Config) warnOrchestrator(ctx context.Context, log *slog.Logger) {
 	for _, set := range []struct {
 		name string
 		keys []string
-	}{{"DIRECTOR_ORCHESTRATOR_AGENT_KEYS", c.Orchestrator.AgentKeys}, {"DIRECTOR_ORCHESTRATOR_ADMIN_KEYS", c.Orchestrator.AdminKeys}} {
+	}{{"DIRECTOR_ORCHESTRATOR_AGENT_KEYS", c.Orchestrator.AgentKeys},
+		{"DIRECTOR_ORCHESTRATOR_ADMIN_KEYS", c.Orchestrator.AdminKeys}} {
 		if slices.ContainsFunc(set.keys, func(key string) bool { return len(key) < orchestrator.GoodKeyBytes }) {
-			log.LogAttrs(ctx, slog.LevelWarn, "a key has fewer than 32 characters: 'openssl rand -hex 24' makes a better one", slog.String("setting", set.name))
+			log.LogAttrs(ctx, slog.LevelWarn,
+				"a key has fewer than 32 characters: 'openssl rand -hex 24' makes a better one",
+				slog.String("setting", set.name))
 		}
 	}
 }

@@ -22,7 +22,8 @@ import (
 // provisionSettings returns the settings of what starts game servers.
 func (c *Config) provisionSettings() []setting {
 	return slices.Concat([]setting{
-		{flag: "providers", section: sectionProvision, start: true, commands: byCallers, value: providersList(&c.Providers),
+		{flag: "providers", section: sectionProvision, start: true, commands: byCallers,
+			value: providersList(&c.Providers),
 			help: "The providers through which this worker starts game servers; it leaves the deployments of others to " +
 				"other workers. manual is for servers that people start. `director dev` has process and manual by " +
 				"default. Set it only when no replica of an older release runs any more"},
@@ -88,7 +89,8 @@ func (c *Config) dockerSettings() []setting {
 			value: list(&c.Docker.Images, "repositories, or images with a tag or digest"),
 			help: "The images that may be started. An app version names one of them. The engine must have them: nothing " +
 				"is pulled"},
-		{flag: "docker-advertise", section: sectionProvision, commands: byCallers, value: ipAddress(&c.Docker.Advertise),
+		{flag: "docker-advertise", section: sectionProvision, commands: byCallers,
+			value: ipAddress(&c.Docker.Advertise),
 			help: "The address at which players reach the containers. With a loopback address, ports are published only " +
 				"there"},
 	}
@@ -96,7 +98,8 @@ func (c *Config) dockerSettings() []setting {
 
 func (c *Config) processSettingsOfServers() []setting {
 	return []setting{
-		{flag: "process-commands", section: sectionProvision, commands: byCallers, value: commands(&c.Processes.Commands),
+		{flag: "process-commands", section: sectionProvision, commands: byCallers,
+			value: commands(&c.Processes.Commands),
 			help: "The game servers that may run as processes of this machine. An app version names one of them, and " +
 				"cannot add arguments. ${NAME} in an argument is replaced by that variable of the server, such as " +
 				"${LATTICE_PORT_GAME}. `director dev` allows arena, if it finds it"},
@@ -106,14 +109,16 @@ func (c *Config) processSettingsOfServers() []setting {
 				"are refused, because an interpreter or a library may run code that a variable names"},
 		{flag: "process-user", section: sectionProvision, commands: byCallers, value: userName(&c.Processes.User),
 			help: "The user that they run as, if the director runs as root. Not set: the user of the director"},
-		{flag: "process-dir", section: sectionProvision, commands: byCallers, value: text(&c.Processes.Dir, "a directory"),
+		{flag: "process-dir", section: sectionProvision, commands: byCallers,
+			value: text(&c.Processes.Dir, "a directory"),
 			help: "The directory of their state and logs. Not set: servers in the directory of `director dev`, see " +
 				"DIRECTOR_DATA, or /var/lib/director for root"},
 		{flag: "process-ports", section: sectionProvision, commands: byCallers,
 			value: ports(&c.Processes.PortMin, &c.Processes.PortMax),
 			help:  "The ports that they get"},
-		{flag: "process-advertise", section: sectionProvision, commands: byCallers, value: ipAddress(&c.Processes.Advertise),
-			help: "The address at which players reach them"},
+		{flag: "process-advertise", section: sectionProvision, commands: byCallers,
+			value: ipAddress(&c.Processes.Advertise),
+			help:  "The address at which players reach them"},
 	}
 }
 
@@ -203,7 +208,8 @@ func variableNames(p *[]string) value {
 	set := v.set
 	v.set = func(text string) error {
 		err := set(text)
-		return errors.Join(err, v.must(!slices.ContainsFunc(*p, func(name string) bool { return !variableName.MatchString(name) })))
+		return errors.Join(err, v.must(!slices.ContainsFunc(*p,
+			func(name string) bool { return !variableName.MatchString(name) })))
 	}
 	return v
 }
@@ -213,7 +219,8 @@ var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*\*?$`)
 // userName is a user of this machine.
 func userName(p **processes.User) value {
 	given := ""
-	v := value{kind: "user", allowedText: "the name of a user of this machine, or UID:GID", show: func() string { return given }}
+	v := value{kind: "user", allowedText: "the name of a user of this machine, or UID:GID",
+		show: func() string { return given }}
 	v.set = func(text string) error {
 		given = text
 		uid, gid, numeric := strings.Cut(text, ":")

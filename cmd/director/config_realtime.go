@@ -20,7 +20,8 @@ import (
 // realtimeSettings returns the settings of the realtime lobby. They can also be set by the names of Nexis.
 func (c *Config) realtimeSettings() []setting {
 	return []setting{
-		{flag: "realtime-addr", section: sectionRealtime, start: true, commands: byServers, value: address(&c.Realtime.Addr),
+		{flag: "realtime-addr", section: sectionRealtime, start: true, commands: byServers,
+			value: address(&c.Realtime.Addr),
 			help: "The address for clients of the realtime lobby, such as :4000. Not set: it is not served, except by " +
 				"`director dev` at 127.0.0.1:4000"},
 		{flag: "realtime-control-addr", section: sectionRealtime, start: true, commands: byServers,
@@ -160,7 +161,8 @@ func (c *Config) roomTypes() (*lobby.Types, error) {
 
 // projectSecrets returns what signs the tokens of projects.
 func (c *Config) projectSecrets(sealer *token.Sealer) token.ProjectSecrets {
-	return token.ProjectSecrets{Master: c.Realtime.Master, Projects: c.Realtime.ProjectSecrets, Sealer: sealer, KeysOnly: c.Realtime.KeySecretsOnly}
+	return token.ProjectSecrets{Master: c.Realtime.Master, Projects: c.Realtime.ProjectSecrets, Sealer: sealer,
+		KeysOnly: c.Realtime.KeySecretsOnly}
 }
 
 // projectsOptions returns nil if the control API is not served.
@@ -201,10 +203,12 @@ func (l *loaded) warnRealtime(ctx context.Context, log *slog.Logger) {
 			"DIRECTOR_REALTIME_CONTROL_ADDR is set")
 	}
 	if l.Realtime.Addr != "" && l.Realtime.Auth != realtime.AuthRequired {
-		log.LogAttrs(ctx, slog.LevelWarn, "the realtime lobby serves clients without tokens", slog.String("auth", string(l.Realtime.Auth)))
+		log.LogAttrs(ctx, slog.LevelWarn, "the realtime lobby serves clients without tokens",
+			slog.String("auth", string(l.Realtime.Auth)))
 	}
 	if without := l.environ.withoutEffect("NEXIS_"); len(without) > 0 {
-		log.LogAttrs(ctx, slog.LevelWarn, "these variables of Nexis have no effect here", slog.String("variables", strings.Join(without, ",")))
+		log.LogAttrs(ctx, slog.LevelWarn, "these variables of Nexis have no effect here",
+			slog.String("variables", strings.Join(without, ",")))
 	}
 }
 
@@ -216,5 +220,6 @@ func (e environment) withoutEffect(prefix string) []string {
 			known[name] = true
 		}
 	}
-	return slices.DeleteFunc(slices.Sorted(maps.Keys(e)), func(name string) bool { return known[name] || !strings.HasPrefix(name, prefix) })
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(e)),
+		func(name string) bool { return known[name] || !strings.HasPrefix(name, prefix) })
 }

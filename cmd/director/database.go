@@ -25,7 +25,8 @@ type operator struct {
 }
 
 // withDatabase runs fn on the database of the settings, or else on that of a running `director dev`.
-func (p *program) withDatabase(cmd *cobra.Command, commands commandSet, fn func(ctx context.Context, l operator) error) error {
+func (p *program) withDatabase(cmd *cobra.Command, commands commandSet,
+	fn func(ctx context.Context, l operator) error) error {
 	out, err := cli.OutputOf(cmd)
 	if err != nil {
 		return err
@@ -97,5 +98,6 @@ func isRefusal(err error) bool {
 func unreachable(err error) bool {
 	var connect *pgconn.ConnectError
 	var network *net.OpError
-	return errors.As(err, &connect) || errors.As(err, &network) || pgconn.Timeout(err) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+	return errors.As(err, &connect) || errors.As(err, &network) || pgconn.Timeout(err) || errors.Is(err, io.EOF) ||
+		errors.Is(err, io.ErrUnexpectedEOF)
 }

@@ -23,7 +23,8 @@ func (p *program) deployments() *cobra.Command {
 			"ops.stop_deployment.",
 		Example: "  director deployments list --region eu\n  director deployments show 01979f2e-7a36-7d44-8d7b-2d2c5f6f1a10\n" +
 			"  director deployments stop 01979f2e-7a36-7d44-8d7b-2d2c5f6f1a10 --reason 'its match is stuck'",
-	}, p.deploymentsList(), p.deploymentsShow(), p.deploymentsStart(), p.deploymentsStop(), p.deploymentsEnv(), p.deploymentsLog())
+	}, p.deploymentsList(), p.deploymentsShow(), p.deploymentsStart(), p.deploymentsStop(), p.deploymentsEnv(),
+		p.deploymentsLog())
 }
 
 func (p *program) deploymentsList() *cobra.Command {
@@ -36,28 +37,33 @@ func (p *program) deploymentsList() *cobra.Command {
 	}
 	region := cmd.Flags().String("region", "", "Only this region")
 	app := cmd.Flags().String("app", "", "Only this app")
-	phase := cmd.Flags().String("phase", "", "Only this phase: wanted, deploying, starting, ready, draining, failed or stopping")
+	phase := cmd.Flags().String("phase", "",
+		"Only this phase: wanted, deploying, starting, ready, draining, failed or stopping")
 	p.completeFlag(cmd, "region", deploymentWords("region"))
 	p.completeFlag(cmd, "app", deploymentWords("app"))
-	_ = cmd.RegisterFlagCompletionFunc("phase", cobra.FixedCompletions(deploymentPhases, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("phase",
+		cobra.FixedCompletions(deploymentPhases, cobra.ShellCompDirectiveNoFileComp))
 	addFlags(cmd.Flags(), byOperator)
 	cli.AddOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return p.withDatabase(cmd, byOperator, func(ctx context.Context, l operator) error {
 			f := opsview.DeploymentFilter{Region: *region, App: *app, Phase: *phase}
-			found, err := opsview.Deployments.Read(ctx, l.Pool(), f, opsview.Page{Order: opsview.OldestFirst, Limit: 10_000})
+			found, err := opsview.Deployments.Read(ctx, l.Pool(), f,
+				opsview.Page{Order: opsview.OldestFirst, Limit: 10_000})
 			if err != nil {
 				return err
 			}
 			header := []string{
-				"region", "deployment", "app", "version", "provider", "phase", "desired", "sessions", "age", "endpoint", "location", "reason",
+				"region", "deployment", "app", "version", "provider", "phase", "desired", "sessions", "age", "endpoint",
+				"location", "reason",
 				"last error",
 			}
 			out := l.out.Sparing("location", "provider", "desired", "endpoint", "last error", "region")
 			return cli.Write(out, found, header, func(d opsview.Deployment) []any {
 				age := brief(time.Duration(d.Age * float64(time.Second)).Round(time.Second))
 				return []any{
-					d.Region, d.Deployment, d.App, d.Version, d.Provider, d.Phase, d.Desired, d.OpenSessions, age, orBlank(d.Endpoint),
+					d.Region, d.Deployment, d.App, d.Version, d.Provider, d.Phase, d.Desired, d.OpenSessions, age,
+					orBlank(d.Endpoint),
 					orBlank(d.Location), orBlank(d.Reason), orBlank(d.LastError),
 				}
 			})
@@ -177,13 +183,15 @@ func deploymentFacts(d opsview.Deployment) [][2]string {
 	all := [][2]string{
 		{"deployment", d.Deployment.String()},
 		{"of", d.Region + "/" + d.App + "/" + d.Version + " by " + d.Provider + ", started by " + startedBy(d.Origin)},
-		{"phase", d.Phase + ", desired " + d.Desired}, {"sessions", fmt.Sprintf("%d open, %d seats reserved", d.OpenSessions, d.ReservedSeats)},
+		{"phase", d.Phase + ", desired " + d.Desired},
+		{"sessions", fmt.Sprintf("%d open, %d seats reserved", d.OpenSessions, d.ReservedSeats)},
 	}
 	for _, fact := range []struct {
 		name  string
 		value *string
 	}{
-		{"endpoint", d.Endpoint}, {"ref", d.Ref}, {"claimed ref", d.ClaimedRef}, {"location", d.Location}, {"reason", d.Reason},
+		{"endpoint", d.Endpoint}, {"ref", d.Ref}, {"claimed ref", d.ClaimedRef}, {"location", d.Location},
+		{"reason", d.Reason},
 		{"last error", d.LastError}, {"refused", d.Refused},
 	} {
 		if fact.value != nil && *fact.value != "" {
@@ -194,7 +202,8 @@ func deploymentFacts(d opsview.Deployment) [][2]string {
 		name string
 		at   *time.Time
 	}{
-		{"wanted", &d.CreatedAt}, {"asked", d.IntentAt}, {"started", d.ProviderReadyAt}, {"refused at", d.RefusedAt}, {"registered", d.RegisteredAt}, {"ready", d.ReadyAt},
+		{"wanted", &d.CreatedAt}, {"asked", d.IntentAt}, {"started", d.ProviderReadyAt}, {"refused at", d.RefusedAt},
+		{"registered", d.RegisteredAt}, {"ready", d.ReadyAt},
 		{"lost", d.LostAt}, {"drains", d.DrainAt}, {"ends", d.EndsAt}, {"stopped", d.StopAt}, {"next step", d.NextAt},
 	} {
 		if fact.at != nil {

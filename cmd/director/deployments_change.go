@@ -39,7 +39,8 @@ func (p *program) deploymentsStart() *cobra.Command {
 		Example: "  director deployments start eu/arena/v7\n  director deployments start eu/arena/v7 --address 192.0.2.7",
 		Args:    cli.Exactly(1),
 	}
-	address := cmd.Flags().String("address", "", "The IP address of a player; the provider starts the server near it if it can")
+	address := cmd.Flags().String("address", "",
+		"The IP address of a player; the provider starts the server near it if it can")
 	cmd.ValidArgsFunction = p.completePools()
 	addFlags(cmd.Flags(), byOperator|byDeploy)
 	cli.AddOutput(cmd)
@@ -60,16 +61,18 @@ func (p *program) deploymentsStart() *cobra.Command {
 				return refusalText(err)
 			}
 			lines := []startedLine{{of.Region, n.ID.String(), n.App, n.Version, n.Provider}}
-			return cli.Write(l.out, lines, []string{"region", "deployment", "app", "version", "provider"}, func(s startedLine) []any {
-				return []any{s.Region, s.Deployment, s.App, s.Version, s.Provider}
-			})
+			return cli.Write(l.out, lines, []string{"region", "deployment", "app", "version", "provider"},
+				func(s startedLine) []any {
+					return []any{s.Region, s.Deployment, s.App, s.Version, s.Provider}
+				})
 		})
 	}
 	return cmd
 }
 
 // startDeployment inserts a deployment by an operator. The app version must be one of that provider, if that is not "".
-func (l operator) startDeployment(ctx context.Context, of provision.PoolEdit, near netip.Addr, by string) (n provision.NewDeployment, v provision.AppVersion, err error) {
+func (l operator) startDeployment(ctx context.Context, of provision.PoolEdit, near netip.Addr,
+	by string) (n provision.NewDeployment, v provision.AppVersion, err error) {
 	if v, err = l.AppVersion(ctx, of.App, of.Version); err != nil {
 		return n, v, err
 	}
@@ -77,7 +80,8 @@ func (l operator) startDeployment(ctx context.Context, of provision.PoolEdit, ne
 		return n, v, fmt.Errorf("the provider of app version %s is %s: declare a version with provider: %s for servers that you start by hand", v.Name(), v.Provider, by)
 	}
 	n = provision.NewDeployment{
-		ID: uuid.Must(uuid.NewV7()), App: v.App, Version: v.Version, Provider: v.Provider, Tag: provider.NewTag(), Address: near, Origin: provision.OriginOperator,
+		ID: uuid.Must(uuid.NewV7()), App: v.App, Version: v.Version, Provider: v.Provider, Tag: provider.NewTag(),
+		Address: near, Origin: provision.OriginOperator,
 	}
 	if v.Dialect != "" {
 		sealer, err := l.sealer()
@@ -99,7 +103,8 @@ func (p *program) deploymentsStop() *cobra.Command {
 		Example: "  director deployments stop 01979f2e-7a36-7d44-8d7b-2d2c5f6f1a10 --reason 'its match is stuck'",
 		Args:    cli.AtLeast(1),
 	}
-	cmd.ValidArgsFunction = p.completeArgs(wordsOf(opsview.Deployments, opsview.DeploymentFilter{Desired: "running"}, "deployment"))
+	cmd.ValidArgsFunction = p.completeArgs(wordsOf(opsview.Deployments, opsview.DeploymentFilter{Desired: "running"},
+		"deployment"))
 	reason := cmd.Flags().String("reason", "operator", "The reason, for the event and other operators")
 	addFlags(cmd.Flags(), byOperator)
 	cli.AddOutput(cmd)
@@ -146,11 +151,13 @@ func (p *program) deploymentsEnv() *cobra.Command {
 				return refusalText(err)
 			}
 			settings := serverenv.Settings{PublicURL: l.replicasURL(nil), Sealer: sealer}
-			env, _, err := settings.Environment(serverenv.Server{Region: of.Region, ID: n.ID, SealedKey: n.SealedKey}, v)
+			env, _, err := settings.Environment(serverenv.Server{Region: of.Region, ID: n.ID, SealedKey: n.SealedKey},
+				v)
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(p.stderr, "deployment %s must register within %s; 'director deployments stop' ends it\n", n.ID, brief(v.RegisterWithin))
+			fmt.Fprintf(p.stderr, "deployment %s must register within %s; 'director deployments stop' ends it\n", n.ID,
+				brief(v.RegisterWithin))
 			return writeEnvironment(l.out, env)
 		})
 	}
@@ -173,7 +180,8 @@ func writeEnvironment(out cli.Output, env provider.Env) error {
 // shellQuoted quotes a text for a POSIX shell.
 func shellQuoted(text string) string {
 	plain := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_-./:,@+", r)
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' ||
+			strings.ContainsRune("_-./:,@+", r)
 	}
 	if text != "" && strings.IndexFunc(text, func(r rune) bool { return !plain(r) }) < 0 {
 		return text

@@ -24,7 +24,8 @@ func (p *program) deploymentsLog() *cobra.Command {
 		Example: "  director deployments log 01979f2e-7a36-7d44-8d7b-2d2c5f6f1a10\n  director deployments log 01979f2e-7a36-7d44-8d7b-2d2c5f6f1a10 --lines 1000",
 		Args:    cli.Exactly(1),
 		ValidArgsFunction: p.completeArgs(firstOnly(
-			wordsOf(opsview.Deployments, opsview.DeploymentFilter{Providers: []string{providerProcess, providerDocker}}, "deployment"))),
+			wordsOf(opsview.Deployments, opsview.DeploymentFilter{Providers: []string{providerProcess, providerDocker}},
+				"deployment"))),
 	}
 	lines := cmd.Flags().Int("lines", 100, "How many lines, 1 to 100000; at most 4 MiB are read")
 	addFlags(cmd.Flags(), byOperator|byProviders)

@@ -105,7 +105,8 @@ const stopTimeout = 20 * time.Second
 func (d *devRun) startPostgres(ctx context.Context) (running context.Context, stop func() error, err error) {
 	d.private, err = pglocal.Start(ctx, pglocal.Options{Dir: string(d.data), Durable: true, Log: d.log})
 	if inUse := (*pglocal.InUseError)(nil); errors.As(err, &inUse) {
-		return nil, nil, fmt.Errorf("another 'director dev' runs in %s: stop it, or use another directory with --data", d.data)
+		return nil, nil, fmt.Errorf("another 'director dev' runs in %s: stop it, or use another directory with --data",
+			d.data)
 	}
 	if err != nil {
 		return nil, nil, err

@@ -181,7 +181,8 @@ func (c *Config) useNexisSecrets() {
 
 // makeDemoProject makes the project and the key of Nexis' examples, unless they exist.
 func (p *process) makeDemoProject(ctx context.Context) error {
-	_, err := p.store.CreateProject(ctx, db.NewProject{ID: nexisDemoProject, Name: "demo", Region: p.conf.Realtime.Region, Actor: "director dev"})
+	_, err := p.store.CreateProject(ctx,
+		db.NewProject{ID: nexisDemoProject, Name: "demo", Region: p.conf.Realtime.Region, Actor: "director dev"})
 	if err != nil && !fault.Is(err, fault.Conflict) {
 		return err
 	}

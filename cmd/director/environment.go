@@ -59,7 +59,8 @@ func (e environment) unknownVariables() []unknownVariable {
 	}
 	var all []unknownVariable
 	for _, name := range slices.Sorted(maps.Keys(e)) {
-		if strings.HasPrefix(name, "DIRECTOR_") && !slices.Contains(slices.Concat(known, removed), name) && !ofOthers(name) {
+		if strings.HasPrefix(name, "DIRECTOR_") && !slices.Contains(slices.Concat(known, removed), name) &&
+			!ofOthers(name) {
 			all = append(all, unknownVariable{name, closest(name, known)})
 		}
 	}

@@ -79,7 +79,8 @@ func (p *program) events() *cobra.Command {
 	cmd.Flags().StringVar(&f.region, "region", "", "Only this region")
 	cmd.Flags().StringVar(&f.instance, "instance", "", "Only this game server")
 	cmd.Flags().StringVar(&f.session, "session", "", "Only this session")
-	_ = cmd.RegisterFlagCompletionFunc("kind", cobra.FixedCompletions(db.EventKinds, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("kind",
+		cobra.FixedCompletions(db.EventKinds, cobra.ShellCompDirectiveNoFileComp))
 	p.completeFlag(cmd, "region", regionWords)
 	p.completeFlag(cmd, "instance", instanceWords)
 	p.completeFlag(cmd, "session", sessionWords)
@@ -117,7 +118,8 @@ func (f eventFilter) check() error {
 		if _, err := path.Match(k, ""); err != nil {
 			return fmt.Errorf("--kind %q is not allowed: it must be a kind such as session.closed, or a pattern such as 'instance.*'", k)
 		}
-		if !slices.ContainsFunc(db.EventKinds, func(known string) bool { same, _ := path.Match(k, known); return same }) {
+		if !slices.ContainsFunc(db.EventKinds,
+			func(known string) bool { same, _ := path.Match(k, known); return same }) {
 			return fmt.Errorf("--kind %q is not allowed: no event has this kind%s", k, suggestedKind(k))
 		}
 	}

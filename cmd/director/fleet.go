@@ -45,13 +45,15 @@ func (p *program) fleetList() *cobra.Command {
 				return err
 			}
 			header := []string{
-				"region", "instance", "status", "alive", "modes", "load", "capacity", "reserved", "available", "players", "sessions", "heartbeat",
+				"region", "instance", "status", "alive", "modes", "load", "capacity", "reserved", "available",
+				"players", "sessions", "heartbeat",
 				"endpoint",
 			}
 			out := l.out.Sparing("load", "heartbeat", "region", "sessions", "reserved", "endpoint", "modes")
 			return cli.Write(out, fleet, header, func(i opsview.Instance) []any {
 				return []any{
-					i.Region, i.Instance, i.Status, i.Alive, i.Modes, orBlank(i.Load), i.Capacity, i.ReservedSeats, i.Available, i.Players,
+					i.Region, i.Instance, i.Status, i.Alive, i.Modes, orBlank(i.Load), i.Capacity, i.ReservedSeats,
+					i.Available, i.Players,
 					i.OpenSessions, ago(i.LeaseAge), i.Endpoint,
 				}
 			})

@@ -41,9 +41,12 @@ type drainChange struct {
 
 // changeDrains changes the drains that the arguments and flags name.
 func (p *program) changeDrains(cmd *cobra.Command, calls drainChange) *cobra.Command {
-	cmd.ValidArgsFunction = p.completeArgs(wordsOf(opsview.Fleet, opsview.FleetFilter{Status: calls.status}, "instance"))
-	hosts := cmd.Flags().StringArray("host", nil, "All game servers whose endpoint has this host; repeat it for several")
-	labels := cmd.Flags().StringArray("label", nil, "All game servers with this label, as key=value; repeat it for several")
+	cmd.ValidArgsFunction = p.completeArgs(wordsOf(opsview.Fleet, opsview.FleetFilter{Status: calls.status},
+		"instance"))
+	hosts := cmd.Flags().StringArray("host", nil,
+		"All game servers whose endpoint has this host; repeat it for several")
+	labels := cmd.Flags().StringArray("label", nil,
+		"All game servers with this label, as key=value; repeat it for several")
 	region := cmd.Flags().String("region", "", "With --host and --label: only in this region; without it, in all")
 	p.completeFlag(cmd, "region", regionWords)
 	addFlags(cmd.Flags(), byOperator)

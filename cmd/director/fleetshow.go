@@ -93,9 +93,10 @@ func (i instanceDetails) write(out cli.Output) error {
 	}
 	fmt.Fprintln(out.Writer)
 	header := []string{"session", "mode", "players", "connected", "max", "opened", "who"}
-	return cli.Write(out.Sparing("connected", "mode", "max", "opened", "players"), i.Sessions, header, func(s hostedLine) []any {
-		return []any{s.Session, s.Mode, s.Players, s.Connected, s.MaxPlayers, ago(&s.Age), s.Who}
-	})
+	return cli.Write(out.Sparing("connected", "mode", "max", "opened", "players"), i.Sessions, header,
+		func(s hostedLine) []any {
+			return []any{s.Session, s.Mode, s.Players, s.Connected, s.MaxPlayers, ago(&s.Age), s.Who}
+		})
 }
 
 // facts returns pairs of name and value, for people.

@@ -48,7 +48,8 @@ func (p *program) tokenInspect() *cobra.Command {
 			"  director token inspect --jwks https://director.example.com/.well-known/jwks.json eyJhbGciOi…",
 		Args: cli.Exactly(1),
 	}
-	jwks := cmd.Flags().String("jwks", "", "Verify against this key set, an https URL, a file or JSON, instead of the database's keys")
+	jwks := cmd.Flags().String("jwks", "",
+		"Verify against this key set, an https URL, a file or JSON, instead of the database's keys")
 	addFlags(cmd.Flags(), byOperator)
 	cli.AddOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -66,7 +67,8 @@ func (p *program) tokenInspect() *cobra.Command {
 		if *jwks != "" {
 			return p.inspectBySet(cmd, raw, *jwks)
 		}
-		return p.withDatabase(cmd, byOperator, func(ctx context.Context, l operator) error { return l.inspect(ctx, raw) })
+		return p.withDatabase(cmd, byOperator,
+			func(ctx context.Context, l operator) error { return l.inspect(ctx, raw) })
 	}
 	return cmd
 }
@@ -171,9 +173,11 @@ func (i inspected) explain(reason token.Invalid, now time.Time) string {
 	case token.Malformed, token.TooLarge:
 		return "this is no token: a token has three parts separated by dots, and begins with eyJ"
 	case token.Expired:
-		return fmt.Sprintf("it expired %s ago: the player resolves again", brief(now.Sub(i.claimTime("exp")).Round(time.Second)))
+		return fmt.Sprintf("it expired %s ago: the player resolves again",
+			brief(now.Sub(i.claimTime("exp")).Round(time.Second)))
 	case token.NotYetValid:
-		return fmt.Sprintf("it becomes valid in %s: compare this machine's clock with the database's", brief(i.claimTime("iat").Sub(now).Round(time.Second)))
+		return fmt.Sprintf("it becomes valid in %s: compare this machine's clock with the database's",
+			brief(i.claimTime("iat").Sub(now).Round(time.Second)))
 	case token.UnknownKey, token.AlgNotAllowed, token.WrongIssuer, token.WrongAudience:
 		return i.explainOtherToken(reason)
 	case token.BadSignature:

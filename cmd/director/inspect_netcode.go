@@ -55,7 +55,8 @@ func (i inspectedNetcode) write(out cli.Output, now time.Time) error {
 		i.writeText(out.Writer)
 	}
 	if i.Expired {
-		return fmt.Errorf("%w: it expired %s ago: the player resolves again", errTokenRefused, brief(now.Sub(*i.Expires).Round(time.Second)))
+		return fmt.Errorf("%w: it expired %s ago: the player resolves again", errTokenRefused,
+			brief(now.Sub(*i.Expires).Round(time.Second)))
 	}
 	return nil
 }

@@ -68,7 +68,8 @@ func (l operator) checkInvariants(ctx context.Context) ([]invariantLine, error) 
 }
 
 func writeInvariants(out cli.Output, all []invariantLine) error {
-	err := cli.Write(out, all, []string{"invariant", "violations"}, func(i invariantLine) []any { return []any{i.Name, i.Violations} })
+	err := cli.Write(out, all, []string{"invariant", "violations"},
+		func(i invariantLine) []any { return []any{i.Name, i.Violations} })
 	if err != nil || out.JSON {
 		return err
 	}

@@ -34,19 +34,23 @@ func (p *program) keysList() *cobra.Command {
 		Example: "  director keys list\n  director keys list --all\n  director keys list -o json | jq -r '.[] | select(.state == \"signing\") | .kid'",
 		Args:    cli.Exactly(0),
 	}
-	all := cmd.Flags().Bool("all", false, "Also those that are expired, and those that were tainted more than a day ago")
+	all := cmd.Flags().Bool("all", false,
+		"Also those that are expired, and those that were tainted more than a day ago")
 	addFlags(cmd.Flags(), byOperator)
 	cli.AddOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return p.withDatabase(cmd, byOperator, func(ctx context.Context, l operator) error {
-			keys, err := opsview.Keys.Read(ctx, l.Pool(), opsview.KeyFilter{Useful: !*all}, opsview.Page{Order: opsview.ByTurn})
+			keys, err := opsview.Keys.Read(ctx, l.Pool(), opsview.KeyFilter{Useful: !*all},
+				opsview.Page{Order: opsview.ByTurn})
 			if err != nil {
 				return err
 			}
-			header := []string{"kid", "alg", "state", "sign from", "sign until", "verify until", "tainted at", "sealed by"}
-			return cli.Write(l.out.Sparing("alg", "tainted at", "sealed by", "verify until"), keys, header, func(k opsview.Key) []any {
-				return []any{k.KID, k.Alg, k.State, k.SignFrom, k.SignUntil, k.VerifyUntil, k.TaintedAt, k.SealedBy}
-			})
+			header := []string{"kid", "alg", "state", "sign from", "sign until", "verify until", "tainted at",
+				"sealed by"}
+			return cli.Write(l.out.Sparing("alg", "tainted at", "sealed by", "verify until"), keys, header,
+				func(k opsview.Key) []any {
+					return []any{k.KID, k.Alg, k.State, k.SignFrom, k.SignUntil, k.VerifyUntil, k.TaintedAt, k.SealedBy}
+				})
 		})
 	}
 	return cmd
@@ -104,7 +108,8 @@ func (l operator) printNext(ctx context.Context) error {
 	}
 	for _, k := range keys {
 		if k.SignFrom.After(now) {
-			fmt.Fprintf(l.out.Writer, "%s signs from %s, as soon as all verifiers can know it.\n", k.KID, k.SignFrom.Format(time.RFC3339))
+			fmt.Fprintf(l.out.Writer, "%s signs from %s, as soon as all verifiers can know it.\n", k.KID,
+				k.SignFrom.Format(time.RFC3339))
 		}
 	}
 	return nil

@@ -35,7 +35,8 @@ type migrationLine struct {
 }
 
 // migration adds flags, settings and the database's URL to a sub-command of migrate.
-func (p *program) migration(cmd *cobra.Command, run func(cmd *cobra.Command, conf *loaded, url string, out cli.Output) error) *cobra.Command {
+func (p *program) migration(cmd *cobra.Command,
+	run func(cmd *cobra.Command, conf *loaded, url string, out cli.Output) error) *cobra.Command {
 	cmd.Args = cli.Exactly(0)
 	addFlags(cmd.Flags(), byMigrate)
 	cli.AddOutput(cmd)

@@ -23,7 +23,8 @@ func (p *program) pools() *cobra.Command {
 			"'keys rotate' does. The same in SQL: view ops.pools, functions ops.scale_pool, ops.pause_pool and ops.resume_pool.",
 		Example: "  director pools apply -f pools.yaml\n  director pools list\n  director pools show eu/arena/v7\n" +
 			"  director pools scale eu/arena/v7 --max 40\n  director pools roll eu/arena/v7 v8",
-	}, p.poolsApply(), p.poolsList(), p.poolsShow(), p.poolsScale(), p.poolsPause(), p.poolsResume(), p.poolsRoll(), p.poolsDelete(), p.poolsLimit())
+	}, p.poolsApply(), p.poolsList(), p.poolsShow(), p.poolsScale(), p.poolsPause(), p.poolsResume(), p.poolsRoll(),
+		p.poolsDelete(), p.poolsLimit())
 }
 
 func (p *program) completePools() cobra.CompletionFunc {
@@ -60,15 +61,19 @@ func (p *program) poolsList() *cobra.Command {
 				return err
 			}
 			header := []string{
-				"region", "app", "version", "provider", "state", "modes", "servers", "starting", "ready", "busy", "ending", "waiting", "min", "max",
+				"region", "app", "version", "provider", "state", "modes", "servers", "starting", "ready", "busy",
+				"ending", "waiting", "min", "max",
 				"buffer", "workers",
 			}
-			return cli.Write(l.out.Sparing("provider", "ready", "buffer", "min", "modes", "ending"), found, header, func(p opsview.Pool) []any {
-				return []any{
-					p.Region, p.App, p.Version, p.Provider, p.State, p.Modes, p.Servers, p.Starting, p.Ready, p.Busy, p.Ending, p.WaitingPlayers,
-					p.Min, p.Max, p.Buffer, p.Workers,
-				}
-			})
+			return cli.Write(l.out.Sparing("provider", "ready", "buffer", "min", "modes", "ending"), found, header,
+				func(p opsview.Pool) []any {
+					return []any{
+						p.Region, p.App, p.Version, p.Provider, p.State, p.Modes, p.Servers, p.Starting, p.Ready,
+						p.Busy,
+						p.Ending, p.WaitingPlayers,
+						p.Min, p.Max, p.Buffer, p.Workers,
+					}
+				})
 		})
 	}
 	return cmd
@@ -143,7 +148,8 @@ func poolFacts(p opsview.Pool) [][2]string {
 
 // noWorkerHas says that servers of a provider do not start.
 func noWorkerHas(provider string) string {
-	return "no running worker has the provider " + provider + ": set DIRECTOR_PROVIDERS of one, or its servers neither start nor stop"
+	return "no running worker has the provider " + provider +
+		": set DIRECTOR_PROVIDERS of one, or its servers neither start nor stop"
 }
 
 func pauseEnd(until time.Time) string {
@@ -158,11 +164,13 @@ type poolFlags struct{ author, reason string }
 
 func (f *poolFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.reason, "reason", "", "The reason, for the event and other operators")
-	cmd.Flags().StringVar(&f.author, "author", "", "The author, such as that of a commit that a pipeline applies; by default your database login")
+	cmd.Flags().StringVar(&f.author, "author", "",
+		"The author, such as that of a commit that a pipeline applies; by default your database login")
 }
 
 // changePool completes a command that changes the pool in its first argument.
-func (p *program) changePool(cmd *cobra.Command, args int, change func(ctx context.Context, l operator, edit provision.PoolEdit, args []string) error) *cobra.Command {
+func (p *program) changePool(cmd *cobra.Command, args int,
+	change func(ctx context.Context, l operator, edit provision.PoolEdit, args []string) error) *cobra.Command {
 	cmd.Args = cli.Exactly(args)
 	cmd.ValidArgsFunction = p.completePools()
 	var flags poolFlags
@@ -175,7 +183,8 @@ func (p *program) changePool(cmd *cobra.Command, args int, change func(ctx conte
 			return err
 		}
 		edit.Author, edit.Reason = flags.author, flags.reason
-		return p.withDatabase(cmd, byOperator, func(ctx context.Context, l operator) error { return refusalText(change(ctx, l, edit, args)) })
+		return p.withDatabase(cmd, byOperator,
+			func(ctx context.Context, l operator) error { return refusalText(change(ctx, l, edit, args)) })
 	}
 	return cmd
 }

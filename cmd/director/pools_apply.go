@@ -53,7 +53,8 @@ func (p *program) poolsApply() *cobra.Command {
 			return err
 		}
 		return p.withDatabase(cmd, byOperator, func(ctx context.Context, l operator) error {
-			done, err := l.ApplyPools(ctx, provision.PoolEdit{Author: flags.author, Reason: flags.reason}, declared.Apps, declared.Pools, *dry)
+			done, err := l.ApplyPools(ctx, provision.PoolEdit{Author: flags.author, Reason: flags.reason},
+				declared.Apps, declared.Pools, *dry)
 			if err != nil {
 				return atFile(*file, refusalText(declared.Locate(err)))
 			}
@@ -130,9 +131,11 @@ func writeApplied(out cli.Output, done provision.PoolChanges) error {
 		lines = append(lines, appliedLine{"app", "", c.App, c.Version, c.Change, append([]string{}, c.Fields...)})
 	}
 	for _, c := range done.Pools {
-		lines = append(lines, appliedLine{"pool", c.Region, c.App, c.Version, c.Change, append([]string{}, c.Fields...)})
+		lines = append(lines, appliedLine{"pool", c.Region, c.App, c.Version, c.Change,
+			append([]string{}, c.Fields...)})
 	}
-	return cli.Write(out, lines, []string{"kind", "region", "app", "version", "change", "fields"}, func(l appliedLine) []any {
-		return []any{l.Kind, l.Region, l.App, l.Version, l.Change, l.Fields}
-	})
+	return cli.Write(out, lines, []string{"kind", "region", "app", "version", "change", "fields"},
+		func(l appliedLine) []any {
+			return []any{l.Kind, l.Region, l.App, l.Version, l.Change, l.Fields}
+		})
 }

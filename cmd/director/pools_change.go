@@ -31,13 +31,14 @@ func writePool(out cli.Output, p provision.Pool) error {
 		buffer += "%"
 	}
 	lines := []poolNumbers{{p.Region, p.App, p.Version, p.Min, p.Max, buffer, p.PausedUntil}}
-	return cli.Write(out, lines, []string{"region", "app", "version", "min", "max", "buffer", "paused until"}, func(n poolNumbers) []any {
-		until := ""
-		if n.PausedUntil != nil {
-			until = pauseEnd(*n.PausedUntil)
-		}
-		return []any{n.Region, n.App, n.Version, n.Min, n.Max, n.Buffer, until}
-	})
+	return cli.Write(out, lines, []string{"region", "app", "version", "min", "max", "buffer", "paused until"},
+		func(n poolNumbers) []any {
+			until := ""
+			if n.PausedUntil != nil {
+				until = pauseEnd(*n.PausedUntil)
+			}
+			return []any{n.Region, n.App, n.Version, n.Min, n.Max, n.Buffer, until}
+		})
 }
 
 func (p *program) poolsScale() *cobra.Command {
@@ -50,14 +51,17 @@ func (p *program) poolsScale() *cobra.Command {
 	}
 	least := cmd.Flags().Int("min", 0, "The number of servers that run whether players need them or not")
 	most := cmd.Flags().Int("max", 0, "The most servers that it may have")
-	buffer := cmd.Flags().String("buffer", "", "The number of ready servers without players, or a share of all servers such as 20%")
+	buffer := cmd.Flags().String("buffer", "",
+		"The number of ready servers without players, or a share of all servers such as 20%")
 	starting := cmd.Flags().Int("max-starting", 0, "The most servers that start at the same time")
-	ttl := cmd.Flags().Duration("empty-ttl", 0, "How long a surplus server must have been empty before the director ends it")
+	ttl := cmd.Flags().Duration("empty-ttl", 0,
+		"How long a surplus server must have been empty before the director ends it")
 	return p.changePool(cmd, 1, func(ctx context.Context, l operator, edit provision.PoolEdit, _ []string) error {
 		var to provision.PoolScale
 		for flag, use := range map[string]func() error{
 			"min": func() error { to.Min = least; return nil }, "max": func() error { to.Max = most; return nil },
-			"max-starting": func() error { to.MaxStarting = starting; return nil }, "empty-ttl": func() error { to.EmptyTTL = ttl; return nil },
+			"max-starting": func() error { to.MaxStarting = starting; return nil },
+			"empty-ttl":    func() error { to.EmptyTTL = ttl; return nil },
 			"buffer": func() error {
 				n, percent, err := poolfile.Buffer(*buffer)
 				to.Buffer, to.BufferPercent = &n, percent
@@ -145,9 +149,10 @@ func (p *program) poolsRoll() *cobra.Command {
 			return err
 		}
 		lines := []rolledLine{{edit.Region, edit.App, args[1], done.Modes, done.DrainedServers}}
-		return cli.Write(l.out, lines, []string{"region", "app", "version", "modes", "drained"}, func(r rolledLine) []any {
-			return []any{r.Region, r.App, r.Version, r.Modes, r.Drained}
-		})
+		return cli.Write(l.out, lines, []string{"region", "app", "version", "modes", "drained"},
+			func(r rolledLine) []any {
+				return []any{r.Region, r.App, r.Version, r.Modes, r.Drained}
+			})
 	})
 }
 
@@ -169,7 +174,8 @@ func (p *program) poolsDelete() *cobra.Command {
 			return err
 		}
 		lines := []rolledLine{{edit.Region, edit.App, edit.Version, []string{}, drained}}
-		return cli.Write(l.out, lines, []string{"region", "app", "version", "drained"}, func(r rolledLine) []any { return []any{r.Region, r.App, r.Version, r.Drained} })
+		return cli.Write(l.out, lines, []string{"region", "app", "version", "drained"},
+			func(r rolledLine) []any { return []any{r.Region, r.App, r.Version, r.Drained} })
 	})
 }
 

@@ -20,8 +20,10 @@ func (p *program) poolsLimit() *cobra.Command {
 		Example: "  director pools limit\n  director pools limit --servers 200 --starts-per-hour 400\n  director pools limit --starts-per-hour none",
 		Args:    cli.Exactly(0),
 	}
-	servers := cmd.Flags().String("servers", "", "The most servers that there may be, those included that end; none: no limit")
-	starts := cmd.Flags().String("starts-per-hour", "", "The most servers that may start within an hour; none: no limit")
+	servers := cmd.Flags().String("servers", "",
+		"The most servers that there may be, those included that end; none: no limit")
+	starts := cmd.Flags().String("starts-per-hour", "",
+		"The most servers that may start within an hour; none: no limit")
 	addFlags(cmd.Flags(), byOperator)
 	cli.AddOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -41,9 +43,10 @@ func (p *program) poolsLimit() *cobra.Command {
 					return err
 				}
 			}
-			return cli.Write(l.out, []opsview.PoolLimit{now}, []string{"servers", "max servers", "starts", "max starts"}, func(n opsview.PoolLimit) []any {
-				return []any{n.Servers, limitText(n.MaxServers), n.Starts, limitText(n.MaxStarts)}
-			})
+			return cli.Write(l.out, []opsview.PoolLimit{now},
+				[]string{"servers", "max servers", "starts", "max starts"}, func(n opsview.PoolLimit) []any {
+					return []any{n.Servers, limitText(n.MaxServers), n.Starts, limitText(n.MaxStarts)}
+				})
 		})
 	}
 	return cmd

@@ -23,7 +23,8 @@ func (l *loaded) printConfig(out cli.Output) error {
 	for i, s := range l.settings {
 		lines[i] = configLine{s.variable(), "--" + s.flag, s.value.show(), string(l.sources[i]), s.secret}
 	}
-	return cli.Write(out.Sparing("source"), lines, []string{"setting", "value", "source"}, func(c configLine) []any { return []any{c.Setting, c.Value, c.Source} })
+	return cli.Write(out.Sparing("source"), lines, []string{"setting", "value", "source"},
+		func(c configLine) []any { return []any{c.Setting, c.Value, c.Source} })
 }
 
 // settingsTable returns the table of a section in docs/configuration.md.
@@ -32,7 +33,8 @@ func settingsTable(section string) string {
 	b.WriteString("| variable | default | allowed | |\n|---|---|---|---|\n")
 	for _, s := range allSettings() {
 		if s.section == section {
-			fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", s.names(), code(s.value.show()), s.value.allowedText, s.description())
+			fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", s.names(), code(s.value.show()), s.value.allowedText,
+				s.description())
 		}
 	}
 	return b.String()

@@ -26,7 +26,8 @@ func (p *program) profiles() *cobra.Command {
 			"The commands need the director's own database role, as 'keys rotate' does. Operators without it use /ops/profiles.",
 		Example: "  director profiles check ranked.yaml\n  director profiles apply -f ranked.yaml --reason 'wider skill window'\n" +
 			"  director profiles list\n  director profiles rollback ranked-5v5",
-	}, p.profilesApply(), p.profilesList(), p.profilesShow(), p.profilesDiff(), p.profilesRollback(), p.profilesRetire(), p.profilesPause(), p.profilesResume(), p.profilesShadow(),
+	}, p.profilesApply(), p.profilesList(), p.profilesShow(), p.profilesDiff(), p.profilesRollback(),
+		p.profilesRetire(), p.profilesPause(), p.profilesResume(), p.profilesShadow(),
 		p.profilesCheck(), p.profilesSchema())
 }
 
@@ -70,15 +71,18 @@ func (p *program) profilesList() *cobra.Command {
 			}
 			lines := make([]profileLine, len(found))
 			for i, f := range found {
-				lines[i] = profileLine{f.Name, f.LiveVersion, f.Shadow, f.Versions, f.RetiredAt, f.PausedAt, f.Author, f.CreatedAt, f.Reason}
+				lines[i] = profileLine{f.Name, f.LiveVersion, f.Shadow, f.Versions, f.RetiredAt, f.PausedAt, f.Author,
+					f.CreatedAt, f.Reason}
 			}
 			header := []string{"profile", "live", "shadow", "versions", "applied", "by", "reason", "retired", "paused"}
-			return cli.Write(l.out.Sparing("retired", "paused", "reason", "versions"), lines, header, func(line profileLine) []any {
-				return []any{
-					line.Name, line.Live, versionOrBlank(line.Shadow), line.Versions, line.CreatedAt, line.Author, line.Reason,
-					readableTime(line.RetiredAt), readableTime(line.PausedAt),
-				}
-			})
+			return cli.Write(l.out.Sparing("retired", "paused", "reason", "versions"), lines, header,
+				func(line profileLine) []any {
+					return []any{
+						line.Name, line.Live, versionOrBlank(line.Shadow), line.Versions, line.CreatedAt, line.Author,
+						line.Reason,
+						readableTime(line.RetiredAt), readableTime(line.PausedAt),
+					}
+				})
 		})
 	}
 	return cmd
@@ -142,7 +146,8 @@ func (p *program) profilesShow() *cobra.Command {
 			if l.out.JSON {
 				return cli.WriteJSON(l.out.Writer, d)
 			}
-			fmt.Fprintf(p.stderr, "%s@%d, %s, applied at %s by %s%s\n", d.Name, d.Version, d.State, d.CreatedAt.UTC().Format(time.RFC3339), d.Author, because(d.Reason))
+			fmt.Fprintf(p.stderr, "%s@%d, %s, applied at %s by %s%s\n", d.Name, d.Version, d.State,
+				d.CreatedAt.UTC().Format(time.RFC3339), d.Author, because(d.Reason))
 			fmt.Fprintln(l.out.Writer, strings.TrimRight(d.Document, "\n"))
 			return nil
 		})
@@ -165,7 +170,8 @@ func parseVersion(arg string) (name string, version int, err error) {
 	}
 	version, err = strconv.Atoi(text)
 	if err != nil || version < 1 {
-		return "", 0, cli.Usage(fmt.Errorf("%q is no profile: it must be NAME or NAME@VERSION, such as ranked-5v5@3", arg))
+		return "", 0, cli.Usage(fmt.Errorf("%q is no profile: it must be NAME or NAME@VERSION, such as ranked-5v5@3",
+			arg))
 	}
 	return name, version, nil
 }

@@ -119,7 +119,8 @@ func writeChecks(out cli.Output, files []profileFile) error {
 	lines := make([]checkLine, len(files))
 	var refused error
 	for i, f := range files {
-		lines[i] = checkLine{File: f.file, Problems: append([]profile.Problem{}, f.problems...), Warnings: append([]profile.Problem{}, f.warnings...)}
+		lines[i] = checkLine{File: f.file, Problems: append([]profile.Problem{}, f.problems...),
+			Warnings: append([]profile.Problem{}, f.warnings...)}
 		if f.profile == nil {
 			refused = errProfilesRefused
 		} else {
@@ -137,7 +138,8 @@ type editFlags struct {
 
 func (e *editFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&e.reason, "reason", "", "Why, for the version, the event and other operators")
-	cmd.Flags().StringVar(&e.author, "author", "", "The author, such as that of a commit that a pipeline applies; by default your database login")
+	cmd.Flags().StringVar(&e.author, "author", "",
+		"The author, such as that of a commit that a pipeline applies; by default your database login")
 	cmd.Flags().IntVar(&e.expect, "expect", -1, "Change nothing unless this is the live version (0: there is none yet)")
 }
 
@@ -157,7 +159,8 @@ type profileChange struct {
 }
 
 func writeProfileChanges(out cli.Output, changes []profileChange) error {
-	return cli.Write(out, changes, []string{"profile", "version", "changed"}, func(c profileChange) []any { return []any{c.Name, c.Version, c.Changed} })
+	return cli.Write(out, changes, []string{"profile", "version", "changed"},
+		func(c profileChange) []any { return []any{c.Name, c.Version, c.Changed} })
 }
 
 // appliedProfile is what apply did with a file, or would do.
@@ -205,7 +208,8 @@ func (p *program) profilesApply() *cobra.Command {
 			return nil // the shell expands -f *.yaml to one flag and arguments
 		},
 	}
-	files := cmd.Flags().StringArrayP("file", "f", nil, "A profile in YAML or JSON, required; - is standard input. Repeatable")
+	files := cmd.Flags().StringArrayP("file", "f", nil,
+		"A profile in YAML or JSON, required; - is standard input. Repeatable")
 	shadow := cmd.Flags().Bool("shadow", false, "Make the new versions shadows of the live ones")
 	dry := cmd.Flags().Bool("dry-run", false, "Only print what would change")
 	var flags editFlags
@@ -236,7 +240,8 @@ func (p *program) profilesApply() *cobra.Command {
 }
 
 // apply applies the files in turn, and ends with the first error.
-func (l operator) apply(ctx context.Context, files []profileFile, shadow bool, edit func(name string) db.ProfileEdit) error {
+func (l operator) apply(ctx context.Context, files []profileFile, shadow bool,
+	edit func(name string) db.ProfileEdit) error {
 	var changes []appliedProfile
 	var failed error
 	for _, f := range files {

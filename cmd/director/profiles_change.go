@@ -36,7 +36,8 @@ func (p *program) profilesShadow() *cobra.Command {
 	}
 	off := cmd.Flags().Bool("off", false, "End the shadow, and forget its numbers")
 	show := cmd.Flags().Bool("show", false, "Compare its matches with the live ones, and change nothing")
-	cmd = p.changeProfile(cmd, nil, func(ctx context.Context, l operator, edit db.ProfileEdit, version int) (db.ProfileChange, error) {
+	cmd = p.changeProfile(cmd, nil, func(ctx context.Context, l operator, edit db.ProfileEdit,
+		version int) (db.ProfileChange, error) {
 		if *off {
 			version = -1
 		}
@@ -75,14 +76,16 @@ func (p *program) profilesRetire() *cobra.Command {
 		}
 		return nil
 	}
-	return p.changeProfile(cmd, confirm, func(ctx context.Context, l operator, edit db.ProfileEdit, _ int) (db.ProfileChange, error) {
-		return l.RetireProfile(ctx, edit)
-	})
+	return p.changeProfile(cmd, confirm,
+		func(ctx context.Context, l operator, edit db.ProfileEdit, _ int) (db.ProfileChange, error) {
+			return l.RetireProfile(ctx, edit)
+		})
 }
 
 // changeProfile completes a command that changes the profile in its argument. confirm may be nil.
 func (p *program) changeProfile(
-	cmd *cobra.Command, confirm func(name string) error, change func(context.Context, operator, db.ProfileEdit, int) (db.ProfileChange, error),
+	cmd *cobra.Command, confirm func(name string) error,
+	change func(context.Context, operator, db.ProfileEdit, int) (db.ProfileChange, error),
 ) *cobra.Command {
 	cmd.Args = cli.Exactly(1)
 	cmd.ValidArgsFunction = p.completeProfiles()

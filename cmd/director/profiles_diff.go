@@ -69,7 +69,8 @@ func versionText(v db.ProfileVersion) titled {
 }
 
 // twoDocuments returns the documents that diff compares.
-func (p *program) twoDocuments(ctx context.Context, l operator, name string, version int, other string) (from, to titled, err error) {
+func (p *program) twoDocuments(ctx context.Context, l operator, name string, version int,
+	other string) (from, to titled, err error) {
 	first, err := l.Profile(ctx, l.Server.Universe, name, version)
 	if err != nil {
 		return from, to, err
@@ -93,7 +94,8 @@ func (p *program) twoDocuments(ctx context.Context, l operator, name string, ver
 }
 
 // dryRun prints what applying files would change. Files are applied one by one, each to what is there now.
-func (l operator) dryRun(ctx context.Context, files []profileFile, shadow bool, edit func(name string) db.ProfileEdit) error {
+func (l operator) dryRun(ctx context.Context, files []profileFile, shadow bool,
+	edit func(name string) db.ProfileEdit) error {
 	var changes []appliedProfile
 	for _, f := range files {
 		live, err := l.Profile(ctx, l.Server.Universe, f.profile.Name, 0)

@@ -48,7 +48,8 @@ func (p *program) showShadow(cmd *cobra.Command, arg string) error {
 		if len(found) == 0 && !l.out.JSON {
 			fmt.Fprintf(p.stderr, "neither version %d nor its shadow, version %d, has decided a match since the shadow began\n", v.LiveVersion, v.Shadow)
 		}
-		header := []string{"measure", fmt.Sprintf("live @%d", v.LiveVersion), "mean", "p50", "p90", fmt.Sprintf("shadow @%d", v.Shadow), "mean", "p50", "p90"}
+		header := []string{"measure", fmt.Sprintf("live @%d", v.LiveVersion), "mean", "p50", "p90",
+			fmt.Sprintf("shadow @%d", v.Shadow), "mean", "p50", "p90"}
 		return cli.Write(l.out, shadowLines(found, v.LiveVersion, v.Shadow), header, func(s shadowLine) []any {
 			return append(append([]any{s.Measure}, s.Live.cells()...), s.Shadow.cells()...)
 		})

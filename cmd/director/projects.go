@@ -35,7 +35,8 @@ func (p *program) inProject(cmd *cobra.Command, args []string, run func(context.
 		case "project_unknown":
 			return fmt.Errorf("there is no project %q; 'director projects list' lists them", args[0])
 		case "key_unknown":
-			return fmt.Errorf("there is no key %q of a project %q; 'director projects keys %s' lists them", args[1], args[0], quote(args[0]))
+			return fmt.Errorf("there is no key %q of a project %q; 'director projects keys %s' lists them", args[1],
+				args[0], quote(args[0]))
 		}
 	}
 	return err
@@ -67,7 +68,8 @@ func (p *program) projectsCreate() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			made, err := l.CreateProject(ctx, db.NewProject{ID: *id, Name: args[0], Region: l.Realtime.Region, Actor: actor})
+			made, err := l.CreateProject(ctx,
+				db.NewProject{ID: *id, Name: args[0], Region: l.Realtime.Region, Actor: actor})
 			if err != nil {
 				return err
 			}
@@ -83,9 +85,10 @@ func (p *program) projectsCreate() *cobra.Command {
 
 func (p *program) projectsList() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:     "list",
-		Short:   "List the projects, the newest first",
-		Long:    "Lists the projects of all regions, the newest first, at most " + fmt.Sprint(db.MaxProjectPage) + " at a time; --after continues behind a project.",
+		Use:   "list",
+		Short: "List the projects, the newest first",
+		Long: "Lists the projects of all regions, the newest first, at most " + fmt.Sprint(db.MaxProjectPage) +
+			" at a time; --after continues behind a project.",
 		Example: "  director projects list\n  director projects list -o json | jq -r '.[].id'",
 		Args:    cli.Exactly(0),
 	}
@@ -135,10 +138,12 @@ func (p *program) projectToken() *cobra.Command {
 			return cli.Usage(fmt.Errorf("--ttl: %s is not allowed: it must be 30s to 24h", *ttl))
 		}
 		if cmd.Flags().Changed("sub") && !token.ValidSubject(*subject) {
-			return cli.Usage(fmt.Errorf("--sub: %q is not allowed: it must be 1 to %d bytes without control characters", *subject, token.MaxSubjectBytes))
+			return cli.Usage(fmt.Errorf("--sub: %q is not allowed: it must be 1 to %d bytes without control characters",
+				*subject, token.MaxSubjectBytes))
 		}
 		return p.inProject(cmd, args, func(ctx context.Context, l operator) error {
-			line, err := l.mintProject(ctx, token.ProjectClaims{ProjectID: args[0], KeyID: args[1], Subject: *subject}, *ttl)
+			line, err := l.mintProject(ctx, token.ProjectClaims{ProjectID: args[0], KeyID: args[1], Subject: *subject},
+				*ttl)
 			if err != nil {
 				return err
 			}

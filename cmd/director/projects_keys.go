@@ -33,14 +33,16 @@ type newProjectKeyLine struct {
 }
 
 func lineOfProjectKey(k query.ProjectKey) projectKeyLine {
-	return projectKeyLine{k.ID, k.Project, k.Name, k.Scopes, k.RevokedAt, k.RetiresAt, k.RotatedFrom, k.TokensMinted, k.CreatedAt}
+	return projectKeyLine{k.ID, k.Project, k.Name, k.Scopes, k.RevokedAt, k.RetiresAt, k.RotatedFrom, k.TokensMinted,
+		k.CreatedAt}
 }
 
 func (p *program) projectsKeys() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "keys PROJECT",
 		Short: "List the keys of a project, the newest first",
-		Long: "Lists the keys of a project, with the revoked ones, at most " + fmt.Sprint(db.MaxProjectPage) + " at a time; --after continues behind a key.\n" +
+		Long: "Lists the keys of a project, with the revoked ones, at most " + fmt.Sprint(db.MaxProjectPage) +
+			" at a time; --after continues behind a key.\n" +
 			"A revoked key mints no tokens; those that it has minted are refused from the time in retires at.",
 		Example:           "  director projects keys demo-project\n  director projects keys demo-project -o json | jq -r '.[] | select(.revoked_at == null) | .id'",
 		Args:              cli.Exactly(1),
@@ -63,9 +65,12 @@ func (p *program) projectsKeys() *cobra.Command {
 				lines[i] = lineOfProjectKey(k)
 			}
 			header := []string{"id", "name", "scopes", "revoked at", "retires at", "rotated from", "tokens", "created"}
-			return cli.Write(l.out.Sparing("created", "rotated from", "retires at"), lines, header, func(k projectKeyLine) []any {
-				return []any{k.ID, k.Name, k.Scopes, k.RevokedAt, k.RetiresAt, orBlank(k.RotatedFrom), k.TokensMinted, k.CreatedAt}
-			})
+			return cli.Write(l.out.Sparing("created", "rotated from", "retires at"), lines, header,
+				func(k projectKeyLine) []any {
+					return []any{k.ID, k.Name, k.Scopes, k.RevokedAt, k.RetiresAt, orBlank(k.RotatedFrom),
+						k.TokensMinted,
+						k.CreatedAt}
+				})
 		})
 	}
 	return cmd
@@ -171,7 +176,8 @@ func (p *program) projectKeyRotate() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			secret, made, err := l.RotateProjectKey(ctx, db.RotateKey{Project: args[0], ID: args[1], Grace: *grace, Actor: actor, Seal: sealer.NewProjectSecret})
+			secret, made, err := l.RotateProjectKey(ctx,
+				db.RotateKey{Project: args[0], ID: args[1], Grace: *grace, Actor: actor, Seal: sealer.NewProjectSecret})
 			if err != nil {
 				return err
 			}

@@ -154,7 +154,8 @@ func (l operator) pooledVersions(ctx context.Context) ([]provision.AppVersion, e
 	return slices.DeleteFunc(versions, func(v provision.AppVersion) bool { return !pooled[v.Name()] }), err
 }
 
-func (l operator) checkProviders(ctx context.Context, set *providerSet, versions []provision.AppVersion) []providerCheck {
+func (l operator) checkProviders(ctx context.Context, set *providerSet,
+	versions []provision.AppVersion) []providerCheck {
 	var lines []providerCheck
 	for _, name := range slices.Sorted(maps.Keys(set.byName)) {
 		p := set.byName[name]
@@ -168,7 +169,8 @@ func (l operator) checkProviders(ctx context.Context, set *providerSet, versions
 			ctx, cancel := context.WithTimeout(ctx, l.ProvisionTimeout)
 			err := checker.Check(ctx, v.Launch, v.LaunchVersion)
 			cancel()
-			lines = append(lines, providerCheck{Provider: name, App: v.App, Version: v.Version, Launch: launchText(&v), Error: errorText(err)})
+			lines = append(lines, providerCheck{Provider: name, App: v.App, Version: v.Version, Launch: launchText(&v),
+				Error: errorText(err)})
 		}
 	}
 	return lines

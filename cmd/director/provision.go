@@ -39,7 +39,8 @@ const localOwner = "local"
 
 // checkProvision refuses settings with which the providers could not work.
 func (c *Config) checkProvision() error {
-	remote := slices.ContainsFunc(c.Providers, func(name string) bool { return name != providerProcess && name != providerManual })
+	remote := slices.ContainsFunc(c.Providers,
+		func(name string) bool { return name != providerProcess && name != providerManual })
 	var missing []error
 	for _, need := range []struct {
 		absent bool
@@ -49,9 +50,11 @@ func (c *Config) checkProvision() error {
 			"that no other one has"},
 		{c.needsPublicURL() && c.PublicURL == "", "its providers need DIRECTOR_PUBLIC_URL, where game servers reach " +
 			"the replicas"},
-		{c.provides(providerAgones) && slices.Contains([]string{c.Agones.URL, c.Agones.Cert, c.Agones.Key, c.Agones.CA}, ""),
+		{c.provides(providerAgones) && slices.Contains([]string{c.Agones.URL, c.Agones.Cert, c.Agones.Key, c.Agones.CA},
+			""),
 			"agones needs DIRECTOR_AGONES_URL, _CERT, _KEY and _CA"},
-		{c.provides(providerAgones) && c.Agones.Kube != (agones.Kube{}) && slices.Contains([]string{c.Agones.Kube.URL, c.Agones.Kube.Token, c.Agones.Kube.CA}, ""),
+		{c.provides(providerAgones) && c.Agones.Kube != (agones.Kube{}) &&
+			slices.Contains([]string{c.Agones.Kube.URL, c.Agones.Kube.Token, c.Agones.Kube.CA}, ""),
 			"agones needs all of DIRECTOR_AGONES_KUBE_URL, _KUBE_TOKEN and _KUBE_CA, or none"},
 		{c.provides(providerDocker) && len(c.Docker.Images) == 0, "docker needs DIRECTOR_DOCKER_IMAGES"},
 		{c.provides(providerEdgegap) && c.Edgegap.Token == "", "edgegap needs DIRECTOR_EDGEGAP_TOKEN"},
@@ -120,7 +123,8 @@ func (p *process) provision(keep bool) (map[string]provider.Provider, *worker.Pr
 }
 
 // serverEnvironment returns what a deployed server needs. It is called once the replica of this process listens.
-func (p *process) serverEnvironment(d provision.Deployment, v provision.AppVersion) (provider.Env, provider.Secret, error) {
+func (p *process) serverEnvironment(d provision.Deployment,
+	v provision.AppVersion) (provider.Env, provider.Secret, error) {
 	var listening net.Addr
 	if at := p.listening.Load(); at != nil {
 		listening = *at

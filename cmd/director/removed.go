@@ -20,12 +20,14 @@ func removedSettings() []removedSetting {
 	removed := func(flag string, by commandSet, instead string) removedSetting {
 		return removedSetting{setting{flag: flag, commands: by}, instead}
 	}
-	anyProxy := setting{flag: "orchestrator-trust-any-proxy", aliases: []string{"FLEET_TRUST_PROXY"}, commands: byServers, value: value{kind: kindBool}}
+	anyProxy := setting{flag: "orchestrator-trust-any-proxy", aliases: []string{"FLEET_TRUST_PROXY"},
+		commands: byServers, value: value{kind: kindBool}}
 	return []removedSetting{
 		removed("max-reserved", byServers, "a caller may have 1024 reserved seats in a region"),
 		removed("netcode-expire", byServers, "a netcode connect token is valid for 45s"),
 		removed("player-burst", byServers, "a player may make three times DIRECTOR_PLAYER_RATE calls at once"),
-		removed("failure-burst", byServers, "ten times DIRECTOR_FAILURE_RATE authentications of an address may fail at once"),
+		removed("failure-burst", byServers,
+			"ten times DIRECTOR_FAILURE_RATE authentications of an address may fail at once"),
 		{setting{flag: "gogc", env: "GOGC", commands: byLoops}, "the variable GOGC, which is Go's own; 200 without it"},
 		removed("reap-interval", byLoops, "a worker looks for expired instances and seats every second"),
 		removed("om-page-size", byServers, "a message of a query's answer has at most 10000 tickets"),
@@ -38,7 +40,8 @@ func removedSettings() []removedSetting {
 		{anyProxy, "only the proxies of DIRECTOR_TRUSTED_PROXIES are trusted"},
 		removed("orchestrator-max-agents", byServers, "a replica has at most 20000 agents"),
 		removed("orchestrator-max-streams", byServers, "a replica has at most 100 streams of GET /v1/events"),
-		removed("sweep-interval", byLoops, "a worker compares the lists of providers with the database every five minutes"),
+		removed("sweep-interval", byLoops,
+			"a worker compares the lists of providers with the database every five minutes"),
 		removed("bevygap-max-waiting", byServers, "requests that wait take a quarter of the memory limit; they are "+
 			"at most 10000"),
 		removed("console-oidc-label", byServers, "the login page names the host of the issuer"),

@@ -44,24 +44,31 @@ func (p *program) replay() *cobra.Command {
 	}
 	f := replayFlags{}
 	flags := cmd.Flags()
-	flags.StringVar(&f.profile, "profile", "", "The profile to try, a YAML or JSON file; - reads standard input. Not set: a stored version, see --name")
-	flags.StringVar(&f.name, "name", "", "The profile whose tickets are replayed, by default that of the file; without --profile also the version to try, NAME or NAME@VERSION")
-	flags.StringVar(&f.from, "from", "", "When to begin: a time such as 2026-01-05T18:00:00Z, or how long ago, such as 24h")
+	flags.StringVar(&f.profile, "profile", "",
+		"The profile to try, a YAML or JSON file; - reads standard input. Not set: a stored version, see --name")
+	flags.StringVar(&f.name, "name", "",
+		"The profile whose tickets are replayed, by default that of the file; without --profile also the version to try, NAME or NAME@VERSION")
+	flags.StringVar(&f.from, "from", "",
+		"When to begin: a time such as 2026-01-05T18:00:00Z, or how long ago, such as 24h")
 	flags.StringVar(&f.until, "to", "0s", "When to end, in the same form; by default now")
 	flags.StringVar(&f.capacity, "capacity", "unlimited", "unlimited: every match finds a server. "+
 		"recorded: no match finds one while recorded matches waited for one in its game region")
-	flags.Float64Var(&f.accept, "accept-rate", 0, "The probability with which a ticket accepts a match; not set: the tickets that declined decline again")
-	flags.StringSliceVar(&f.regions, "regions", nil, "The game regions that have servers; not set: those of the recorded matches")
+	flags.Float64Var(&f.accept, "accept-rate", 0,
+		"The probability with which a ticket accepts a match; not set: the tickets that declined decline again")
+	flags.StringSliceVar(&f.regions, "regions", nil,
+		"The game regions that have servers; not set: those of the recorded matches")
 	flags.StringVar(&f.report, "report", "", "Also write a page with plots to this file")
 	_ = cmd.RegisterFlagCompletionFunc("name", p.completeProfiles())
-	_ = cmd.RegisterFlagCompletionFunc("capacity", cobra.FixedCompletions([]string{"unlimited", "recorded"}, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("capacity",
+		cobra.FixedCompletions([]string{"unlimited", "recorded"}, cobra.ShellCompDirectiveNoFileComp))
 	addFlags(flags, byReplayed)
 	cli.AddOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if err := f.check(); err != nil {
 			return cli.Usage(err)
 		}
-		return p.withDatabase(cmd, byReplayed, func(ctx context.Context, l operator) error { return p.runReplay(ctx, cmd, l, f) })
+		return p.withDatabase(cmd, byReplayed,
+			func(ctx context.Context, l operator) error { return p.runReplay(ctx, cmd, l, f) })
 	}
 	return cmd
 }
@@ -105,7 +112,8 @@ func (p *program) runReplay(ctx context.Context, cmd *cobra.Command, l operator,
 }
 
 // toReplay returns the rules to try, and the part of the history to try them on.
-func (p *program) toReplay(ctx context.Context, l operator, f replayFlags) (rules decide.Version, past db.Past, err error) {
+func (p *program) toReplay(ctx context.Context, l operator,
+	f replayFlags) (rules decide.Version, past db.Past, err error) {
 	now := l.Now()
 	past.Region = l.Server.Universe
 	var bad [2]error
@@ -115,7 +123,8 @@ func (p *program) toReplay(ctx context.Context, l operator, f replayFlags) (rule
 		return rules, past, cli.Usage(err)
 	}
 	if !past.From.Before(past.Until) {
-		return rules, past, cli.Usage(fmt.Errorf("--from %s must be before --to %s", past.From.UTC().Format(time.RFC3339), past.Until.UTC().Format(time.RFC3339)))
+		return rules, past, cli.Usage(fmt.Errorf("--from %s must be before --to %s",
+			past.From.UTC().Format(time.RFC3339), past.Until.UTC().Format(time.RFC3339)))
 	}
 	if f.profile == "" {
 		rules, err = l.storedRules(ctx, f.name)

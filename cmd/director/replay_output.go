@@ -21,7 +21,8 @@ type progress struct {
 func newProgress(to io.Writer, what string, from, until time.Time) *progress {
 	p := &progress{from: from, until: until}
 	if cli.IsTerminal(to) {
-		p.bar = progressbar.NewOptions64(100, progressbar.OptionSetWriter(to), progressbar.OptionSetWidth(30), progressbar.OptionClearOnFinish(),
+		p.bar = progressbar.NewOptions64(100, progressbar.OptionSetWriter(to), progressbar.OptionSetWidth(30),
+			progressbar.OptionClearOnFinish(),
 			progressbar.OptionSetDescription(what), progressbar.OptionSetElapsedTime(false))
 	}
 	return p
@@ -44,9 +45,11 @@ func writeReport(out cli.Output, report *replay.Report) error {
 	if out.JSON {
 		return cli.WriteJSON(out.Writer, report)
 	}
-	header, cells := []string{"measure", "recorded", "with these rules"}, func(l replayer.Line) []any { return []any{l.Measure, l.Recorded, l.Replayed} }
+	header, cells := []string{"measure", "recorded",
+		"with these rules"}, func(l replayer.Line) []any { return []any{l.Measure, l.Recorded, l.Replayed} }
 	if report.Recorded == nil {
-		header, cells = []string{"measure", "simulated"}, func(l replayer.Line) []any { return []any{l.Measure, l.Replayed} }
+		header, cells = []string{"measure",
+			"simulated"}, func(l replayer.Line) []any { return []any{l.Measure, l.Replayed} }
 	}
 	if err := cli.Write(out, replayer.Lines(report), header, cells); err != nil {
 		return err

@@ -164,7 +164,8 @@ func (p *process) checkSchema(ctx context.Context) error {
 	latest := migrations.Latest()
 	switch {
 	case fault.Is(err, fault.Unavailable):
-		p.log.LogAttrs(ctx, slog.LevelWarn, "the database is unreachable: starting anyway, ready once it is reachable", slog.Any("error", err))
+		p.log.LogAttrs(ctx, slog.LevelWarn, "the database is unreachable: starting anyway, ready once it is reachable",
+			slog.Any("error", err))
 		return nil
 	case err != nil:
 		return explainDatabaseError(err)
@@ -172,7 +173,8 @@ func (p *process) checkSchema(ctx context.Context) error {
 		return fmt.Errorf("the schema of this database is at version %d and this build needs %d: run 'director "+
 			"migrate up' first", version, latest)
 	case version > latest:
-		p.log.LogAttrs(ctx, slog.LevelWarn, "the schema is newer than this build, which is supported for one release", slog.Int64("schema", version), slog.Int64("build", latest))
+		p.log.LogAttrs(ctx, slog.LevelWarn, "the schema is newer than this build, which is supported for one release",
+			slog.Int64("schema", version), slog.Int64("build", latest))
 	}
 	return nil
 }
@@ -247,7 +249,8 @@ func (p *process) serverOptions(ctx context.Context) (server.Options, error) {
 	}
 	o.OpenMatch, o.Orchestrator, o.Bevygap = c.openMatchOptions(), c.orchestratorOptions(), c.bevygapOptions()
 	o.Projects, o.Console = c.projectsOptions(p.sealer), c.consoleOptions(p.sealer)
-	o.Store, o.Keys, o.Connects = p.store, keyring.New(p.store, p.sealer, c.Worker.Alg, c.schedule()), connect.New(p.sealer)
+	o.Store, o.Keys, o.Connects = p.store, keyring.New(p.store, p.sealer, c.Worker.Alg,
+		c.schedule()), connect.New(p.sealer)
 	o.Deployments = p.sealer.DeploymentTokens()
 	o.Log, o.Tracer, o.Metrics = p.log, p.tracing.provider(), p.metrics
 	return o, nil
@@ -315,7 +318,8 @@ func (c *Config) checkCommon() error {
 // or guests of bevygap need not serve anything else.
 func (c *Config) checkServe() error {
 	missing := []error{c.checkCommon()}
-	alone := len(c.OpenMatch.Addrs) > 0 || c.Orchestrator.Addr != "" || c.BevygapPlayers == bevygapGuests || c.Realtime.Addr != "" || c.Projects.Addr != ""
+	alone := len(c.OpenMatch.Addrs) > 0 || c.Orchestrator.Addr != "" || c.BevygapPlayers == bevygapGuests ||
+		c.Realtime.Addr != "" || c.Projects.Addr != ""
 	if !alone && len(c.Server.FleetTokens) == 0 && !c.Server.OpenFleet {
 		missing = append(missing, errors.New("there is no fleet token, so anybody could register game servers: set "+
 			"DIRECTOR_FLEET_TOKEN "+
@@ -330,6 +334,7 @@ func (c *Config) checkServe() error {
 		missing = append(missing, errors.New("TLS needs both a certificate and its key: set DIRECTOR_TLS_CERT and "+
 			"DIRECTOR_TLS_KEY, or neither"))
 	}
-	missing = append(missing, c.checkOpenMatch(), c.checkOrchestrator(), c.checkBevygap(), c.checkRealtime(), c.checkConsole())
+	missing = append(missing, c.checkOpenMatch(), c.checkOrchestrator(), c.checkBevygap(), c.checkRealtime(),
+		c.checkConsole())
 	return errors.Join(missing...)
 }

@@ -46,7 +46,8 @@ func (p *program) sessionsList() *cobra.Command {
 		}
 		return p.withDatabase(cmd, byOperator, func(ctx context.Context, l operator) error {
 			f := opsview.SessionFilter{Region: *region, Mode: *mode, Instance: *instance}
-			open, err := opsview.Sessions.Read(ctx, l.Pool(), f, opsview.Page{Order: opsview.LatestFirst, Limit: *limit})
+			open, err := opsview.Sessions.Read(ctx, l.Pool(), f,
+				opsview.Page{Order: opsview.LatestFirst, Limit: *limit})
 			if err != nil {
 				return err
 			}
@@ -132,16 +133,19 @@ func (l operator) show(ctx context.Context, id string) (s sessionDetails, err er
 	if err != nil {
 		return s, unknown
 	}
-	open, err := opsview.Sessions.Read(ctx, l.Pool(), opsview.SessionFilter{Region: region, ID: &room}, opsview.Page{Limit: 1})
+	open, err := opsview.Sessions.Read(ctx, l.Pool(), opsview.SessionFilter{Region: region, ID: &room},
+		opsview.Page{Limit: 1})
 	if err != nil {
 		return s, err
 	}
 	if len(open) == 1 {
 		s = sessionDetails{State: "open", Open: &open[0]}
-		s.Seats, err = opsview.Seats.Read(ctx, l.Pool(), opsview.SeatFilter{Region: region, SessionID: &room}, opsview.Page{Order: opsview.ByReservation})
+		s.Seats, err = opsview.Seats.Read(ctx, l.Pool(), opsview.SeatFilter{Region: region, SessionID: &room},
+			opsview.Page{Order: opsview.ByReservation})
 		return s, err
 	}
-	closed, err := opsview.SessionLifetimes.Read(ctx, l.Pool(), opsview.LifetimeFilter{Region: region, Session: id}, opsview.Page{Limit: 1})
+	closed, err := opsview.SessionLifetimes.Read(ctx, l.Pool(), opsview.LifetimeFilter{Region: region, Session: id},
+		opsview.Page{Limit: 1})
 	if err != nil {
 		return s, err
 	}
@@ -154,16 +158,18 @@ func (l operator) show(ctx context.Context, id string) (s sessionDetails, err er
 func (s sessionDetails) write(out cli.Output) error {
 	if c := s.Closed; c != nil {
 		header := []string{"session", "mode", "instance", "opened", "closed", "players", "max", "reason"}
-		return cli.Write(out.Sparing("opened", "mode", "max", "players", "instance"), []opsview.SessionLifetime{*c}, header, func(c opsview.SessionLifetime) []any {
-			return []any{c.Session, c.Mode, c.Instance, c.OpenedAt, c.ClosedAt, c.Players, c.MaxPlayers, c.Reason}
-		})
+		return cli.Write(out.Sparing("opened", "mode", "max", "players", "instance"), []opsview.SessionLifetime{*c},
+			header, func(c opsview.SessionLifetime) []any {
+				return []any{c.Session, c.Mode, c.Instance, c.OpenedAt, c.ClosedAt, c.Players, c.MaxPlayers, c.Reason}
+			})
 	}
 	if err := writeSessions(out, []opsview.Session{*s.Open}); err != nil {
 		return err
 	}
 	fmt.Fprintln(out.Writer)
 	header := []string{"player", "state", "reserved by", "reserved at", "resolved at", "connected at", "expires at"}
-	return cli.Write(out.Sparing("reserved by", "expires at", "resolved at"), s.Seats, header, func(t opsview.Seat) []any {
-		return []any{t.Player, t.State, t.ReservedBy, t.ReservedAt, t.ResolvedAt, t.ConnectedAt, t.ExpiresAt}
-	})
+	return cli.Write(out.Sparing("reserved by", "expires at", "resolved at"), s.Seats, header,
+		func(t opsview.Seat) []any {
+			return []any{t.Player, t.State, t.ReservedBy, t.ReservedAt, t.ResolvedAt, t.ConnectedAt, t.ExpiresAt}
+		})
 }

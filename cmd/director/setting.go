@@ -87,7 +87,8 @@ func addFlags(flags *pflag.FlagSet, commands commandSet) {
 		if s.commands&commands == 0 {
 			continue
 		}
-		flag := flags.VarPF(&rawFlag{s.value.show(), s.value.kind}, s.flag, "", fmt.Sprintf("%s [%s]", s.plainHelp(), s.variable()))
+		flag := flags.VarPF(&rawFlag{s.value.show(), s.value.kind}, s.flag, "",
+			fmt.Sprintf("%s [%s]", s.plainHelp(), s.variable()))
 		if s.value.kind == kindBool {
 			flag.NoOptDefVal = "true"
 		}

@@ -38,17 +38,24 @@ func (p *program) simulate() *cobra.Command {
 	flags.Float64Var(&o.Rate, "rate", o.Rate, "Tickets a second on average")
 	flags.Float64Var(&o.Hours, "hours", o.Hours, "For how many hours tickets arrive")
 	flags.IntVar(&f.players, "players", 0, "The number of players that queue within --hours, instead of --rate")
-	flags.Float64Var(&o.Daily, "daily", 0, "How much the rate varies over the day, 0 to 1: with 0.8 it is 1.8 times the average at 20:00 UTC and 0.2 times at 8:00")
+	flags.Float64Var(&o.Daily, "daily", 0,
+		"How much the rate varies over the day, 0 to 1: with 0.8 it is 1.8 times the average at 20:00 UTC and 0.2 times at 8:00")
 	flags.StringVar(&f.from, "from", o.From.Format(time.RFC3339), "When the first tickets arrive")
-	flags.StringVar(&f.skill, "skill", "normal:1500,300", "The distribution of players' numbers: normal or bimodal, with mean and deviation")
+	flags.StringVar(&f.skill, "skill", "normal:1500,300",
+		"The distribution of players' numbers: normal or bimodal, with mean and deviation")
 	flags.StringArrayVar(&f.numbers, "number", nil, "The distribution of one number, such as level=uniform:1,60; "+
 		"also normal:MEAN,DEVIATION, bimodal:MEAN,DEVIATION, constant:NUMBER")
-	flags.StringArrayVar(&f.texts, "text", nil, "The distribution of one text or list, such as map=choice:dust:3,mirage:1, or constant:WORD; "+
-		"role=… is the role that a player prefers")
-	flags.StringVar(&f.parties, "parties", "1:70,2:20,3:10", "Sizes of parties, each with its share of the tickets; parties larger than a team are left out")
-	flags.StringVar(&f.regions, "regions", "eu:45,us:35,ap:20", "Game regions, each with its share of the tickets, in the order of their distance; \"\": no latencies")
-	flags.DurationVar(&o.Patience, "patience", 0, "The average time after which players cancel; 0: they wait for the profile's ttl")
-	flags.Float64Var(&f.accept, "accept-rate", 1, "The probability with which a ticket accepts a match, if the profile has a ready check")
+	flags.StringArrayVar(&f.texts, "text", nil,
+		"The distribution of one text or list, such as map=choice:dust:3,mirage:1, or constant:WORD; "+
+			"role=… is the role that a player prefers")
+	flags.StringVar(&f.parties, "parties", "1:70,2:20,3:10",
+		"Sizes of parties, each with its share of the tickets; parties larger than a team are left out")
+	flags.StringVar(&f.regions, "regions", "eu:45,us:35,ap:20",
+		"Game regions, each with its share of the tickets, in the order of their distance; \"\": no latencies")
+	flags.DurationVar(&o.Patience, "patience", 0,
+		"The average time after which players cancel; 0: they wait for the profile's ttl")
+	flags.Float64Var(&f.accept, "accept-rate", 1,
+		"The probability with which a ticket accepts a match, if the profile has a ready check")
 	flags.Uint64Var(&o.Seed, "seed", o.Seed, "The seed of the simulated tickets")
 	flags.StringVar(&f.report, "report", "", "Also write a page with plots to this file")
 	cli.AddOutput(cmd)

@@ -127,7 +127,8 @@ func parseWords(text string) ([]simulate.Share, error) {
 		if has {
 			weight, _ = strconv.ParseFloat(share, 64) // 0, which is refused, if it is no number
 		}
-		if name == "" || !(weight > 0 && weight < 1e9) || slices.ContainsFunc(shares, func(s simulate.Share) bool { return s.Name == name }) {
+		if name == "" || !(weight > 0 && weight < 1e9) ||
+			slices.ContainsFunc(shares, func(s simulate.Share) bool { return s.Name == name }) {
 			return nil, refused
 		}
 		shares = append(shares, simulate.Share{Name: name, Weight: weight})

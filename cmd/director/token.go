@@ -69,7 +69,8 @@ func (c *Config) mint(out cli.Output, sub string, ttl time.Duration) error {
 	if err != nil {
 		return err
 	}
-	raw, expires, err := i.Mint(devlogin.Claims{Issuer: c.Server.Access.Issuer, Audience: c.Server.Access.Audience, Subject: sub}, ttl)
+	raw, expires, err := i.Mint(devlogin.Claims{Issuer: c.Server.Access.Issuer, Audience: c.Server.Access.Audience,
+		Subject: sub}, ttl)
 	if err != nil {
 		return err
 	}

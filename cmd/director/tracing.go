@@ -30,12 +30,14 @@ func startTracing(ctx context.Context, endpoint string, log *slog.Logger) (traci
 	if endpoint == "" {
 		return tracing{}, nil
 	}
-	exporter, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(strings.TrimRight(endpoint, "/")+"/v1/traces"))
+	exporter, err := otlptracehttp.New(ctx,
+		otlptracehttp.WithEndpointURL(strings.TrimRight(endpoint, "/")+"/v1/traces"))
 	if err != nil {
 		return tracing{}, fmt.Errorf("OTEL_EXPORTER_OTLP_ENDPOINT: %w", err)
 	}
 	about, err := resource.New(ctx, resource.WithTelemetrySDK(), resource.WithAttributes(
-		attribute.String("service.name", "director"), attribute.String("service.version", buildVersion().Version)), resource.WithFromEnv())
+		attribute.String("service.name", "director"), attribute.String("service.version", buildVersion().Version)),
+		resource.WithFromEnv())
 	if err != nil {
 		return tracing{}, fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES: %w", err)
 	}

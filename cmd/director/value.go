@@ -63,7 +63,8 @@ func line(p *string) value {
 }
 
 func integer[T ~int | ~int32](p *T, least, most T) value {
-	v := value{kind: "number", allowedText: fmt.Sprintf("%d to %d", least, most), show: func() string { return fmt.Sprint(*p) }}
+	v := value{kind: "number", allowedText: fmt.Sprintf("%d to %d", least, most),
+		show: func() string { return fmt.Sprint(*p) }}
 	v.set = func(text string) error {
 		n, err := strconv.ParseInt(text, 10, 32)
 		*p = T(n)
@@ -92,7 +93,8 @@ func perSecond(p *rest.Rate) value {
 }
 
 func duration(p *time.Duration, least, most time.Duration) value {
-	v := value{kind: "duration", allowedText: brief(least) + " to " + brief(most), show: func() string { return brief(*p) }}
+	v := value{kind: "duration", allowedText: brief(least) + " to " + brief(most),
+		show: func() string { return brief(*p) }}
 	v.set = func(text string) (err error) {
 		*p, err = time.ParseDuration(text)
 		if err != nil {
@@ -269,7 +271,8 @@ func evaluatorURL(p *string) value {
 	v.set = func(text string) error {
 		*p = text
 		u, err := url.Parse(text)
-		return v.must(err == nil && slices.Contains([]string{"grpc", "grpcs", "http", "https"}, u.Scheme) && u.Hostname() != "" && u.Port() != "" &&
+		return v.must(err == nil && slices.Contains([]string{"grpc", "grpcs", "http", "https"}, u.Scheme) &&
+			u.Hostname() != "" && u.Port() != "" &&
 			u.User == nil && strings.TrimSuffix(u.Path, "/") == "" && u.RawQuery == "" && u.Fragment == "")
 	}
 	return v

@@ -17,7 +17,8 @@ import (
 )
 
 func secrets(p *[]string) value {
-	v := value{kind: "secret", allowedText: fmt.Sprintf("%d characters or more, several comma-separated", shortestSecret)}
+	v := value{kind: "secret", allowedText: fmt.Sprintf("%d characters or more, several comma-separated",
+		shortestSecret)}
 	v.show = func() string { return masked(len(*p)) }
 	v.set = func(text string) error {
 		*p = splitList(text)
@@ -130,7 +131,8 @@ func operatorTokens(p *[]string) value {
 			return v.must(false)
 		}
 		for _, one := range *p {
-			if named := namedRole.FindStringSubmatch(one); len(named) > 0 && (!slices.Contains(operatorRoles, named[1]) || len(named[2]) < shortestSecret) {
+			if named := namedRole.FindStringSubmatch(one); len(named) > 0 &&
+				(!slices.Contains(operatorRoles, named[1]) || len(named[2]) < shortestSecret) {
 				return v.must(false)
 			}
 		}
@@ -193,7 +195,8 @@ func apiKey(p *provider.Secret) value {
 	v.show = func() string { return masked(min(len(*p), 1)) }
 	v.set = func(text string) error {
 		*p = provider.Secret(text)
-		return v.must(len(text) >= shortestSecret && !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r > '~' }))
+		return v.must(len(text) >= shortestSecret &&
+			!strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r > '~' }))
 	}
 	return v
 }

@@ -25,7 +25,8 @@ type build struct {
 }
 
 func buildVersion() build {
-	b := build{Version: version, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, Schema: migrations.Latest()}
+	b := build{Version: version, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
+		Schema: migrations.Latest()}
 	info, ok := debug.ReadBuildInfo()
 	if ok {
 		b.Version = cmp.Or(b.Version, info.Main.Version)

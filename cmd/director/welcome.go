@@ -51,15 +51,18 @@ Join a lobby (Node.js 22 or newer), and see what its members get:
 %sList the game servers: %s    Ctrl-C stops everything%s
 
 `, buildVersion().Version, d.consoleLink(s.ConsoleAddr()), api, api, scheme, s.OrchestratorAddr(), d.rivalisKeys(), d.conf.Orchestrator.Region,
-		lobby, nexisDemoProject, scheme, s.RealtimeControlAddr(), d.internalToken(), s.MetricsAddr(), d.data, d.sql(), brief(d.conf.Database.Timing.LeaseTTL),
+		lobby, nexisDemoProject, scheme, s.RealtimeControlAddr(), d.internalToken(), s.MetricsAddr(), d.data, d.sql(),
+		brief(d.conf.Database.Timing.LeaseTTL),
 		api, d.fleetHeader(), api, d.fleetHeader(), d.login(), api,
-		d.lobbyToken(scheme+"://"+s.RealtimeControlAddr().String()), lobby, d.browser(api), d.command("fleet list"), d.keptData())
+		d.lobbyToken(scheme+"://"+s.RealtimeControlAddr().String()), lobby, d.browser(api), d.command("fleet list"),
+		d.keptData())
 }
 
 // rivalisKeys prints keys only in the run that makes them.
 func (d *devRun) rivalisKeys() string {
 	if d.madeKeys {
-		return "agent key: " + strings.Join(d.conf.Orchestrator.AgentKeys, ",") + "    admin key: " + strings.Join(d.conf.Orchestrator.AdminKeys, ",")
+		return "agent key: " + strings.Join(d.conf.Orchestrator.AgentKeys, ",") + "    admin key: " +
+			strings.Join(d.conf.Orchestrator.AdminKeys, ",")
 	}
 	return "keys: as configured, else in " + d.data.path("agent-key") + " and " + d.data.path("admin-key")
 }
@@ -102,7 +105,8 @@ func (d *devRun) login() string {
 
 // browser says how to play in a browser, if the page's players can log in here and its origin is allowed.
 func (d *devRun) browser(api string) string {
-	if d.conf.from("auth-jwks") != fromDefault || d.private == nil || !slices.Contains(d.conf.Server.CORSOrigins, pageOrigins[0]) {
+	if d.conf.from("auth-jwks") != fromDefault || d.private == nil ||
+		!slices.Contains(d.conf.Server.CORSOrigins, pageOrigins[0]) {
 		return ""
 	}
 	command := "make browser DATA=" + quote(string(d.data))
@@ -118,7 +122,8 @@ func (d *devRun) lobbyToken(control string) string {
 	if d.private != nil {
 		return d.command("projects token " + nexisDemoProject + " " + nexisDemoKey + " --sub ada")
 	}
-	return "curl -s " + control + "/tokens -H \"x-nexis-internal-token: " + d.internalToken() + "\" -H 'Content-Type: application/json' \\\n" +
+	return "curl -s " + control + "/tokens -H \"x-nexis-internal-token: " + d.internalToken() +
+		"\" -H 'Content-Type: application/json' \\\n" +
 		`    -d '{"project_id": "` + nexisDemoProject + `", "key_id": "` + nexisDemoKey + `", "sub": "ada"}' | jq -r .token`
 }
 

@@ -18,7 +18,8 @@ func All() []Definition {
 	return []Definition{
 		define(Agents), define(Rooms), define(Commands),
 		define(Fleet), define(InstanceRegions), define(Regions), define(Drains),
-		define(Sessions), define(PastSessions), define(SessionLifetimes), define(Seats), define(SeatsOfPlayer), define(PastSeats),
+		define(Sessions), define(PastSessions), define(SessionLifetimes), define(Seats), define(SeatsOfPlayer),
+		define(PastSeats),
 		define(Refusals), define(PlayerTickets), define(TicketStates),
 		define(Queues), define(Profiles), define(TicketsWaiting), define(QueueWaits), define(ShadowQualities),
 		define(Matches), define(PastMatches), define(MatchMinutes),
@@ -26,7 +27,8 @@ func All() []Definition {
 		define(Deployments), define(Pools), define(PoolLimits), define(Providers), define(Budgets),
 		define(Outlooks), define(Capacities), define(Demands),
 		define(Events), define(EventFeed),
-		define(Amnesties), define(AgentReplicas), define(LobbyReplicas), define(Processes), define(WorkerLoops), define(Snapshots), define(Partitions),
+		define(Amnesties), define(AgentReplicas), define(LobbyReplicas), define(Processes), define(WorkerLoops),
+		define(Snapshots), define(Partitions),
 		define(Invariants), define(Keys), define(KeyEncryptionKeys),
 	}
 }

@@ -62,7 +62,8 @@ func (f EventFilter) selectRows(w *where) {
 
 // Selects reports whether the filter selects an event of the feed.
 func (f EventFilter) Selects(e Event) bool {
-	return strings.HasPrefix(e.Kind, f.Kinds) && is(f.Region, e.Region) && is(f.Actor, e.Actor) && is(f.Instance, e.Instance) &&
+	return strings.HasPrefix(e.Kind, f.Kinds) && is(f.Region, e.Region) && is(f.Actor, e.Actor) &&
+		is(f.Instance, e.Instance) &&
 		is(f.Session, e.Session)
 }
 
@@ -119,7 +120,8 @@ func ReadEvents(ctx context.Context, q Querier, before EventCursor, f EventFilte
 		return p, nil
 	}
 	// Reading ended with the last of these events, unless there were fewer.
-	ends, err := Events.Read(ctx, q, EventFilter{Instance: f.Instance}, Page{After: before.Key(), Skip: eventScan - 1, Limit: 1})
+	ends, err := Events.Read(ctx, q, EventFilter{Instance: f.Instance},
+		Page{After: before.Key(), Skip: eventScan - 1, Limit: 1})
 	if len(ends) > 0 {
 		next := ends[0].Cursor()
 		p.Next = &next

@@ -84,9 +84,11 @@ type LobbySession struct {
 }
 
 // LobbySessionsOfPlayer are the sessions of a player, latest first, found by an index in each project.
-var LobbySessionsOfPlayer = View[LobbySession, LobbySessionFilter]{name: "realtime_sessions", order: Order{"-created_at"}, each: group{
-	from: "(SELECT DISTINCT region, project FROM ops.project_keys) g", on: "v.region = g.region AND v.project = g.project", most: 100,
-}}
+var LobbySessionsOfPlayer = View[LobbySession, LobbySessionFilter]{name: "realtime_sessions",
+	order: Order{"-created_at"}, each: group{
+		from: "(SELECT DISTINCT region, project FROM ops.project_keys) g",
+		on:   "v.region = g.region AND v.project = g.project", most: 100,
+	}}
 
 // LobbySessionFilter selects those of a player.
 type LobbySessionFilter struct{ Player string }

@@ -56,9 +56,10 @@ type PastMatch struct {
 
 // PastMatches are the latest of each profile, which an index finds. The index has the default collation, and names of
 // profiles have "C".
-var PastMatches = View[PastMatch, PastMatchFilter]{name: "past_matches", order: Order{"-committed_at", "-match"}, each: group{
-	from: "ops.profiles g", on: `v.region = g.region AND v.profile = g.profile COLLATE "default"`,
-}}
+var PastMatches = View[PastMatch, PastMatchFilter]{name: "past_matches", order: Order{"-committed_at", "-match"},
+	each: group{
+		from: "ops.profiles g", on: `v.region = g.region AND v.profile = g.profile COLLATE "default"`,
+	}}
 
 // PastMatchFilter selects the matches of a profile of a universe; an empty Profile selects those of all.
 type PastMatchFilter struct {
@@ -88,4 +89,5 @@ type MatchMinute struct {
 }
 
 // MatchMinutes are measures of some matches of each minute of the last hour, so that their cost is bounded.
-var MatchMinutes = View[MatchMinute, MinuteFilter]{name: "match_minutes", order: Order{"measure", "profile", "version", "minute"}}
+var MatchMinutes = View[MatchMinute, MinuteFilter]{name: "match_minutes",
+	order: Order{"measure", "profile", "version", "minute"}}

@@ -94,7 +94,8 @@ type SessionLifetime struct {
 }
 
 // SessionLifetimes are read latest first.
-var SessionLifetimes = View[SessionLifetime, LifetimeFilter]{name: "session_lifetimes", order: Order{"-closed_at", "session"}}
+var SessionLifetimes = View[SessionLifetime, LifetimeFilter]{name: "session_lifetimes",
+	order: Order{"-closed_at", "session"}}
 
 // LifetimeFilter selects a session.
 type LifetimeFilter struct{ Region, Session string }
@@ -128,7 +129,8 @@ var Seats = View[Seat, SeatFilter]{name: "seats", order: Order{"player"}}
 
 // SeatsOfPlayer are the seats of a player, latest first, found by an index in each region.
 var SeatsOfPlayer = View[Seat, SeatFilter]{
-	name: "seats", order: Order{"-reserved_at"}, each: group{from: "ops.regions g", on: "v.region = g.region", most: 100},
+	name: "seats", order: Order{"-reserved_at"},
+	each: group{from: "ops.regions g", on: "v.region = g.region", most: 100},
 }
 
 // ByReservation is the order of seats by when they were reserved.

@@ -206,9 +206,11 @@ func (v View[T, F]) Words(ctx context.Context, q Querier, f F, column, begun str
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", v.name, err)
 	}
-	words := "SELECT DISTINCT " + word + " AS word FROM ops." + v.name + " v" + clause(slices.Concat(w.index, w.terms)...)
+	words := "SELECT DISTINCT " + word + " AS word FROM ops." + v.name + " v" +
+		clause(slices.Concat(w.index, w.terms)...)
 	condition := w.bind("starts_with(word, ?) AND NOT word = ANY (?)", []any{begun, append([]string{}, given...)})
-	found, err := q.Query(ctx, "SELECT word FROM ("+words+") found WHERE "+condition+" ORDER BY word LIMIT 100", w.args...)
+	found, err := q.Query(ctx, "SELECT word FROM ("+words+") found WHERE "+condition+" ORDER BY word LIMIT 100",
+		w.args...)
 	if err != nil {
 		return nil, err
 	}

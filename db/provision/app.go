@@ -93,7 +93,8 @@ func (s *Store) AppVersion(ctx context.Context, app, version string) (AppVersion
 func readAppVersion(ctx context.Context, q *query.Queries, app, version string) (AppVersion, error) {
 	r, err := q.GetAppVersion(ctx, query.GetAppVersionParams{App: app, Version: version})
 	if errors.Is(err, pgx.ErrNoRows) {
-		return AppVersion{}, fault.New(fault.NotFound, "app_version_unknown", "there is no version %q of an app %q", version, app)
+		return AppVersion{}, fault.New(fault.NotFound, "app_version_unknown", "there is no version %q of an app %q",
+			version, app)
 	}
 	if err != nil {
 		return AppVersion{}, err
@@ -104,11 +105,14 @@ func readAppVersion(ctx context.Context, q *query.Queries, app, version string) 
 // appVersionOf decodes a row.
 func appVersionOf(r query.GetAppVersionRow) (AppVersion, error) {
 	v := AppVersion{
-		App: r.App, Version: r.Version, Provider: r.Provider, Launch: r.Launch, LaunchVersion: r.LaunchVersion, GamePort: r.GamePort, Endpoint: r.Endpoint,
-		Modes: r.Modes, Capacity: int(r.Capacity), MaxSessions: value.IntOrNil(r.MaxSessions), MaxPlayers: int(r.MaxPlayers),
-		CPUUnits: int(r.CpuUnits), MemoryMiB: int(r.MemoryMib),
-		StartWithin: r.StartWithin, RegisterWithin: r.RegisterWithin, Grace: r.Grace, MaxLifetime: r.MaxLifetime, DrainAhead: r.DrainAhead,
-		Dialect: netcode.Dialect(r.Dialect), DigestRequired: r.DigestRequired, Compat: r.Compat,
+		App: r.App, Version: r.Version, Provider: r.Provider, Launch: r.Launch, LaunchVersion: r.LaunchVersion,
+		GamePort: r.GamePort, Endpoint: r.Endpoint,
+		Modes: r.Modes, Capacity: int(r.Capacity), MaxSessions: value.IntOrNil(r.MaxSessions),
+		MaxPlayers: int(r.MaxPlayers),
+		CPUUnits:   int(r.CpuUnits), MemoryMiB: int(r.MemoryMib),
+		StartWithin: r.StartWithin, RegisterWithin: r.RegisterWithin, Grace: r.Grace, MaxLifetime: r.MaxLifetime,
+		DrainAhead: r.DrainAhead,
+		Dialect:    netcode.Dialect(r.Dialect), DigestRequired: r.DigestRequired, Compat: r.Compat,
 		WasStarted: r.Used, AppliedAt: r.AppliedAt,
 	}
 	err := errors.Join(json.Unmarshal(r.Ports, &v.Ports), json.Unmarshal(r.Env, &v.Env))

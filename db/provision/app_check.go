@@ -40,7 +40,8 @@ var (
 )
 
 // providerLifetimes are the longest lives of servers at providers that end them.
-var providerLifetimes = map[string]time.Duration{"process": maxLifetime, "docker": maxLifetime, "edgegap": 24 * time.Hour, "agones": maxLifetime, "manual": maxLifetime}
+var providerLifetimes = map[string]time.Duration{"process": maxLifetime, "docker": maxLifetime,
+	"edgegap": 24 * time.Hour, "agones": maxLifetime, "manual": maxLifetime}
 
 // PoolProblem is one thing that is wrong with what an operator declares, and what is allowed instead.
 type PoolProblem struct {
@@ -97,7 +98,8 @@ func withAppDefaults(v AppVersion) AppVersion {
 		v.Env = map[string]string{}
 	}
 	for field, usual := range map[*time.Duration]time.Duration{
-		&v.StartWithin: 3 * time.Minute, &v.RegisterWithin: time.Minute, &v.Grace: 30 * time.Second, &v.MaxLifetime: 24 * time.Hour,
+		&v.StartWithin: 3 * time.Minute, &v.RegisterWithin: time.Minute, &v.Grace: 30 * time.Second,
+		&v.MaxLifetime: 24 * time.Hour,
 	} {
 		if *field == 0 {
 			*field = usual
@@ -113,7 +115,8 @@ func withAppDefaults(v AppVersion) AppVersion {
 func (v *AppVersion) check(p problems) {
 	p.text("app", v.App, appName, nameWords)
 	p.text("version", v.Version, appName, nameWords)
-	p.text("launch", v.Launch, launched, "1 to 200 characters without spaces: a command's name, an image, an application or a fleet")
+	p.text("launch", v.Launch, launched,
+		"1 to 200 characters without spaces: a command's name, an image, an application or a fleet")
 	if v.LaunchVersion != "" {
 		p.text("launch_version", v.LaunchVersion, launched, "at most 200 characters without spaces")
 	}
@@ -142,9 +145,11 @@ func (v *AppVersion) checkFallback(p problems) {
 	}
 	_, known := providerLifetimes[f.Provider]
 	if !known || f.Provider == v.Provider || f.Provider == "manual" || v.Provider == "manual" {
-		p.addf("fallback.provider", "%.40q must be a provider that starts servers, and another one than %q", f.Provider, v.Provider)
+		p.addf("fallback.provider", "%.40q must be a provider that starts servers, and another one than %q", f.Provider,
+			v.Provider)
 	}
-	p.text("fallback.launch", f.Launch, launched, "1 to 200 characters without spaces: a command's name, an image, an application or a fleet")
+	p.text("fallback.launch", f.Launch, launched,
+		"1 to 200 characters without spaces: a command's name, an image, an application or a fleet")
 	if f.LaunchVersion != "" {
 		p.text("fallback.launch_version", f.LaunchVersion, launched, "at most 200 characters without spaces")
 	}
@@ -183,8 +188,10 @@ func (v *AppVersion) checkPorts(p problems) {
 
 func (v *AppVersion) checkEndpoint(p problems) {
 	rest := strings.NewReplacer("{ip}", "", "{port}", "").Replace(v.Endpoint)
-	if len(v.Endpoint) > maxEndpoint || strings.ContainsAny(rest, "{} \t\r\n") || !strings.Contains(v.Endpoint, "{ip}") {
-		p.addf("endpoint", "%.80q must have {ip} and may have {port}, such as {ip}:{port} or ws://{ip}:{port}/play", v.Endpoint)
+	if len(v.Endpoint) > maxEndpoint || strings.ContainsAny(rest, "{} \t\r\n") ||
+		!strings.Contains(v.Endpoint, "{ip}") {
+		p.addf("endpoint", "%.80q must have {ip} and may have {port}, such as {ip}:{port} or ws://{ip}:{port}/play",
+			v.Endpoint)
 	}
 }
 
@@ -232,13 +239,15 @@ func (v *AppVersion) checkTimes(p problems) {
 	p.duration("grace", v.Grace, time.Second, maxAppTime)
 	longest, known := providerLifetimes[v.Provider]
 	if !known {
-		p.addf("provider", "%.40q must be one of %s", v.Provider, strings.Join(slices.Sorted(maps.Keys(providerLifetimes)), ", "))
+		p.addf("provider", "%.40q must be one of %s", v.Provider,
+			strings.Join(slices.Sorted(maps.Keys(providerLifetimes)), ", "))
 		longest = maxLifetime
 	}
 	p.duration("max_lifetime", v.MaxLifetime, minLifetime, longest)
 	p.duration("drain_ahead", v.DrainAhead, time.Second, maxDrainAhead)
 	if v.DrainAhead+v.Grace >= v.MaxLifetime {
-		p.addf("drain_ahead", "%s and grace %s must be shorter together than max_lifetime %s", v.DrainAhead, v.Grace, v.MaxLifetime)
+		p.addf("drain_ahead", "%s and grace %s must be shorter together than max_lifetime %s", v.DrainAhead, v.Grace,
+			v.MaxLifetime)
 	}
 }
 

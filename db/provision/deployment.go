@@ -118,7 +118,8 @@ func (s *Store) StartDeployment(ctx context.Context, region string, n NewDeploym
 		if allowed, err := countAllowedStarts(ctx, q); err != nil {
 			return err
 		} else if allowed == 0 && v.Provider != providerManual {
-			return fault.New(fault.Conflict, "pool_limit", "the limits over all pools let no server start: 'director pools limit' shows them")
+			return fault.New(fault.Conflict, "pool_limit",
+				"the limits over all pools let no server start: 'director pools limit' shows them")
 		}
 		return insertDeployments(ctx, q, region, []NewDeployment{n})
 	})
@@ -135,7 +136,8 @@ func insertDeployments(ctx context.Context, q *query.Queries, region string, all
 	for i := range all {
 		n := &all[i]
 		p.Ids, p.Apps, p.Versions = append(p.Ids, n.ID), append(p.Apps, n.App), append(p.Versions, n.Version)
-		p.Providers, p.Tags, p.Origins = append(p.Providers, n.Provider), append(p.Tags, string(n.Tag)), append(p.Origins, n.Origin)
+		p.Providers, p.Tags, p.Origins = append(p.Providers, n.Provider), append(p.Tags,
+			string(n.Tag)), append(p.Origins, n.Origin)
 		p.NetcodeKeys, p.SealedBys = append(p.NetcodeKeys, n.SealedKey), append(p.SealedBys, n.SealedBy)
 		p.Addresses = append(p.Addresses, addressText(n.Address))
 	}
@@ -158,11 +160,13 @@ func addressText(a netip.Addr) string {
 // more), Unavailable.
 func (s *Store) StopDeployment(ctx context.Context, region string, id uuid.UUID, reason string) error {
 	err := s.frame.InTx(ctx, func(q *query.Queries) error {
-		stopped, err := q.StopDeployment(ctx, query.StopDeploymentParams{Region: region, ID: id, Reason: reason, Now: s.virtualNow()})
+		stopped, err := q.StopDeployment(ctx,
+			query.StopDeploymentParams{Region: region, ID: id, Reason: reason, Now: s.virtualNow()})
 		if err != nil || stopped {
 			return err
 		}
-		if _, err = q.DeploymentPhase(ctx, query.DeploymentPhaseParams{Region: region, ID: id}); errors.Is(err, pgx.ErrNoRows) {
+		if _, err = q.DeploymentPhase(ctx, query.DeploymentPhaseParams{Region: region, ID: id}); errors.Is(err,
+			pgx.ErrNoRows) {
 			return fault.New(fault.NotFound, "deployment_unknown", "there is no deployment %s in region %q", id, region)
 		}
 		return err

@@ -40,7 +40,8 @@ type ClaimDeployments struct {
 func (s *Store) ClaimDeployments(ctx context.Context, c ClaimDeployments) ([]ClaimedDeployment, error) {
 	lease := uuid.New()
 	rows, err := s.frame.Queries.ClaimDeployments(ctx, query.ClaimDeploymentsParams{
-		Region: c.Region, Provider: c.Provider, Now: s.virtualNow(), Owner: ownerText(c.Owner), Batch: int32(c.Batch), Lease: lease, Hold: c.Hold,
+		Region: c.Region, Provider: c.Provider, Now: s.virtualNow(), Owner: ownerText(c.Owner), Batch: int32(c.Batch),
+		Lease: lease, Hold: c.Hold,
 	})
 	if err != nil {
 		return nil, frame.Classify(err)
@@ -60,13 +61,19 @@ func ownerText(o provider.Owner) *string {
 func claimedDeployment(r *query.ClaimDeploymentsRow, c ClaimDeployments, lease uuid.UUID) ClaimedDeployment {
 	d := ClaimedDeployment{
 		Deployment: Deployment{
-			Region: c.Region, ID: r.ID, App: r.App, Version: r.Version, Provider: c.Provider, Tag: provider.Tag(r.Tag), Origin: r.Origin,
-			Stop: r.Stop, Phase: DeploymentPhase(r.Phase), Generation: r.Generation, Attempt: int(r.Attempt), IntentAt: r.IntentAt,
-			Ref: provider.Ref(r.Ref), ClaimedRef: provider.Ref(r.ClaimedRef), Polls: int(r.Polls), FindAt: r.FindAt, MissingSince: r.MissingSince, Address: addrOrZero(r.Address),
+			Region: c.Region, ID: r.ID, App: r.App, Version: r.Version, Provider: c.Provider, Tag: provider.Tag(r.Tag),
+			Origin: r.Origin,
+			Stop:   r.Stop, Phase: DeploymentPhase(r.Phase), Generation: r.Generation, Attempt: int(r.Attempt),
+			IntentAt: r.IntentAt,
+			Ref:      provider.Ref(r.Ref), ClaimedRef: provider.Ref(r.ClaimedRef), Polls: int(r.Polls),
+			FindAt:       r.FindAt,
+			MissingSince: r.MissingSince, Address: addrOrZero(r.Address),
 			ProviderReadyAt: r.ProviderReadyAt, RegisteredAt: r.RegisteredAt, ReadyAt: r.ReadyAt, LostAt: r.LostAt,
-			DrainAt: r.DrainAt, EndsAt: r.EndsAt, StopAt: r.StopAt, SealedKey: r.NetcodeKey, SealedBy: r.SealedBy, Reason: r.Reason, CreatedAt: r.CreatedAt,
+			DrainAt: r.DrainAt, EndsAt: r.EndsAt, StopAt: r.StopAt, SealedKey: r.NetcodeKey, SealedBy: r.SealedBy,
+			Reason: r.Reason, CreatedAt: r.CreatedAt,
 		},
-		OpenSessions: int(r.OpenSessions), Refused: r.Refused, PausedUntil: r.PausedUntil, Now: r.ClaimedAt, wokenAt: r.WokenAt, lease: lease,
+		OpenSessions: int(r.OpenSessions), Refused: r.Refused, PausedUntil: r.PausedUntil, Now: r.ClaimedAt,
+		wokenAt: r.WokenAt, lease: lease,
 	}
 	if r.Latitude != nil && r.Longitude != nil {
 		d.Coords = &provider.Coords{Latitude: *r.Latitude, Longitude: *r.Longitude}

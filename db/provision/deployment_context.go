@@ -35,7 +35,8 @@ func (s *Store) DeploymentPlace(ctx context.Context, region string, id uuid.UUID
 	case err != nil:
 		return DeploymentPlace{}, frame.Classify(err)
 	}
-	p := DeploymentPlace{App: r.App, Version: r.Version, Tag: provider.Tag(r.Tag), IP: r.Ip, Location: r.Location, Ready: r.Ready}
+	p := DeploymentPlace{App: r.App, Version: r.Version, Tag: provider.Tag(r.Tag), IP: r.Ip, Location: r.Location,
+		Ready: r.Ready}
 	if len(r.Ports) > 0 {
 		if err := json.Unmarshal(r.Ports, &p.Ports); err != nil {
 			return DeploymentPlace{}, fmt.Errorf("ports of deployment %s: %w", id, err)

@@ -18,7 +18,8 @@ import (
 // called. Errors: Unavailable; the intent may be committed.
 func (s *Store) PutIntent(ctx context.Context, d *ClaimedDeployment, lifetime, drainAhead time.Duration) (bool, error) {
 	r, err := s.frame.Queries.PutIntent(ctx, query.PutIntentParams{
-		Now: s.virtualNow(), Lifetime: lifetime, DrainAhead: drainAhead, Region: d.Region, ID: d.ID, Generation: d.Generation,
+		Now: s.virtualNow(), Lifetime: lifetime, DrainAhead: drainAhead, Region: d.Region, ID: d.ID,
+		Generation: d.Generation,
 	})
 	if errors.Is(err, pgx.ErrNoRows) {
 		return false, s.ReleaseDeployment(ctx, d)
@@ -43,13 +44,16 @@ func (s *Store) DecideDeployment(ctx context.Context, d *ClaimedDeployment, next
 			}
 		}
 		_, err := q.DecideDeployment(ctx, query.DecideDeploymentParams{
-			Region: d.Region, ID: d.ID, Generation: d.Generation, Phase: string(d.Phase), Polls: int32(d.Polls), IntentAt: d.IntentAt, FindAt: d.FindAt,
-			MissingSince: d.MissingSince, Stop: d.Stop, Now: s.virtualNow(), Reason: d.Reason, LastError: d.LastError, WokenAt: d.wokenAt, NextAt: next,
+			Region: d.Region, ID: d.ID, Generation: d.Generation, Phase: string(d.Phase), Polls: int32(d.Polls),
+			IntentAt: d.IntentAt, FindAt: d.FindAt,
+			MissingSince: d.MissingSince, Stop: d.Stop, Now: s.virtualNow(), Reason: d.Reason, LastError: d.LastError,
+			WokenAt: d.wokenAt, NextAt: next,
 		})
 		if err != nil || d.Phase != DeploymentFailed {
 			return err
 		}
-		return logDeployment(ctx, q, d, "deployment.failed", map[string]string{"reason": d.Reason, "error": d.LastError})
+		return logDeployment(ctx, q, d, "deployment.failed",
+			map[string]string{"reason": d.Reason, "error": d.LastError})
 	})
 	if errors.Is(err, pgx.ErrNoRows) {
 		return false, s.ReleaseDeployment(ctx, d)
@@ -66,11 +70,13 @@ func (d *Deployment) takesNoPlayers() bool {
 // deployment is due at the time that the last decision set, or when the claim would have ended. Errors: Unavailable;
 // the claim then ends by itself.
 func (s *Store) ReleaseDeployment(ctx context.Context, d *ClaimedDeployment) error {
-	return frame.Classify(s.frame.Queries.ReleaseDeployment(ctx, query.ReleaseDeploymentParams{Region: d.Region, ID: d.ID, Lease: d.lease}))
+	return frame.Classify(s.frame.Queries.ReleaseDeployment(ctx,
+		query.ReleaseDeploymentParams{Region: d.Region, ID: d.ID, Lease: d.lease}))
 }
 
 // logDeployment writes an event about a deployment.
-func logDeployment(ctx context.Context, q *query.Queries, d *ClaimedDeployment, kind string, detail map[string]string) error {
+func logDeployment(ctx context.Context, q *query.Queries, d *ClaimedDeployment, kind string,
+	detail map[string]string) error {
 	text, err := json.Marshal(detail)
 	if err != nil {
 		return fmt.Errorf("detail of %s: %w", kind, err)

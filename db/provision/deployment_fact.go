@@ -19,7 +19,8 @@ import (
 // that the deployment has. A server with another ref is a second one, and "" means that the deployment is gone: the
 // caller must stop the server then. Errors: Unavailable.
 func (s *Store) NoteRef(ctx context.Context, d *ClaimedDeployment, ref provider.Ref) (provider.Ref, error) {
-	own, err := s.frame.Queries.NoteRef(ctx, query.NoteRefParams{Region: d.Region, ID: d.ID, Ref: string(ref), Now: s.virtualNow()})
+	own, err := s.frame.Queries.NoteRef(ctx,
+		query.NoteRefParams{Region: d.Region, ID: d.ID, Ref: string(ref), Now: s.virtualNow()})
 	if errors.Is(err, pgx.ErrNoRows) {
 		return "", nil
 	}
@@ -33,7 +34,8 @@ func (s *Store) NoteRef(ctx context.Context, d *ClaimedDeployment, ref provider.
 // AdoptClaimedRef gives a deployment without a ref the one with which its server has registered, after the provider has
 // confirmed it. It returns false if it has a ref meanwhile, or if another server has registered. Errors: Unavailable.
 func (s *Store) AdoptClaimedRef(ctx context.Context, d *ClaimedDeployment) (bool, error) {
-	n, err := s.frame.Queries.AdoptClaimedRef(ctx, query.AdoptClaimedRefParams{Region: d.Region, ID: d.ID, Ref: string(d.ClaimedRef)})
+	n, err := s.frame.Queries.AdoptClaimedRef(ctx,
+		query.AdoptClaimedRefParams{Region: d.Region, ID: d.ID, Ref: string(d.ClaimedRef)})
 	if err != nil || n == 0 {
 		return false, frame.Classify(err)
 	}
@@ -44,14 +46,17 @@ func (s *Store) AdoptClaimedRef(ctx context.Context, d *ClaimedDeployment) (bool
 // DropClaimedRef forgets the ref with which the server of a deployment has registered, unless another one has come
 // meanwhile. Errors: Unavailable.
 func (s *Store) DropClaimedRef(ctx context.Context, d *ClaimedDeployment) error {
-	return frame.Classify(s.frame.Queries.DropClaimedRef(ctx, query.DropClaimedRefParams{Region: d.Region, ID: d.ID, Ref: string(d.ClaimedRef)}))
+	return frame.Classify(s.frame.Queries.DropClaimedRef(ctx,
+		query.DropClaimedRefParams{Region: d.Region, ID: d.ID, Ref: string(d.ClaimedRef)}))
 }
 
 // NoteObservation stores what a provider said about a deployment, whatever was decided since it was claimed. An
 // observation of another server than the deployment's changes nothing. Errors: Unavailable.
-func (s *Store) NoteObservation(ctx context.Context, d *ClaimedDeployment, o provider.Observation, drainAhead time.Duration) error {
+func (s *Store) NoteObservation(ctx context.Context, d *ClaimedDeployment, o provider.Observation,
+	drainAhead time.Duration) error {
 	p := query.NoteObservationParams{
-		Location: o.Location, Ip: addressText(o.IP), DrainAhead: drainAhead, Ready: o.Phase == provider.PhaseReady, Now: s.virtualNow(),
+		Location: o.Location, Ip: addressText(o.IP), DrainAhead: drainAhead, Ready: o.Phase == provider.PhaseReady,
+		Now:    s.virtualNow(),
 		Region: d.Region, ID: d.ID, Ref: string(o.Ref),
 	}
 	if !o.Ends.IsZero() {
@@ -75,7 +80,9 @@ func (s *Store) NoteObservation(ctx context.Context, d *ClaimedDeployment, o pro
 // false, and changes nothing, if another decision was made since d was claimed or its intent was stored. Errors:
 // Unavailable.
 func (s *Store) MoveToFallback(ctx context.Context, d *ClaimedDeployment, to string) (bool, error) {
-	n, err := s.frame.Queries.MoveToFallback(ctx, query.MoveToFallbackParams{Region: d.Region, ID: d.ID, Generation: d.Generation, Provider: to, LastError: d.LastError, Now: s.virtualNow()})
+	n, err := s.frame.Queries.MoveToFallback(ctx,
+		query.MoveToFallbackParams{Region: d.Region, ID: d.ID, Generation: d.Generation, Provider: to,
+			LastError: d.LastError, Now: s.virtualNow()})
 	if err == nil && n > 0 {
 		s.notify(notify.TopicDeployments, d.Region)
 	}
@@ -99,10 +106,13 @@ func (s *Store) EndDeployment(ctx context.Context, d *ClaimedDeployment, reason 
 		if row.Ref != string(d.Ref) || d.Ref == "" && row.Generation != d.Generation {
 			return pgx.ErrNoRows
 		}
-		if err := q.EndInstanceOfDeployment(ctx, query.EndInstanceOfDeploymentParams{Region: d.Region, InstanceID: id, Reason: "deployment ended: " + reason}); err != nil {
+		if err := q.EndInstanceOfDeployment(ctx,
+			query.EndInstanceOfDeploymentParams{Region: d.Region, InstanceID: id,
+				Reason: "deployment ended: " + reason}); err != nil {
 			return err
 		}
-		_, err = q.MoveToHistory(ctx, query.MoveToHistoryParams{Region: d.Region, ID: d.ID, Reason: reason, LastError: d.LastError, Now: s.virtualNow()})
+		_, err = q.MoveToHistory(ctx, query.MoveToHistoryParams{Region: d.Region, ID: d.ID, Reason: reason,
+			LastError: d.LastError, Now: s.virtualNow()})
 		return err
 	})
 	if errors.Is(err, pgx.ErrNoRows) {

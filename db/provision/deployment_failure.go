@@ -32,9 +32,11 @@ func (s *Store) PauseWithoutCapacity(ctx context.Context, d *Deployment, reason 
 	return err
 }
 
-func (s *Store) countPause(ctx context.Context, d *Deployment, cause, reason string, least int) (paused bool, err error) {
+func (s *Store) countPause(ctx context.Context, d *Deployment, cause, reason string,
+	least int) (paused bool, err error) {
 	paused, err = s.frame.Queries.CountStartPause(ctx, query.CountStartPauseParams{
-		Region: d.Region, App: d.App, Version: d.Version, Cause: cause, Reason: reason, Least: int32(least), Now: s.virtualNow(),
+		Region: d.Region, App: d.App, Version: d.Version, Cause: cause, Reason: reason, Least: int32(least),
+		Now: s.virtualNow(),
 	})
 	if errors.Is(err, pgx.ErrNoRows) {
 		return false, nil // it is paused already
@@ -44,7 +46,8 @@ func (s *Store) countPause(ctx context.Context, d *Deployment, cause, reason str
 
 // ForgiveRefusals ends the count of PauseWithoutCapacity. Errors: Unavailable.
 func (s *Store) ForgiveRefusals(ctx context.Context, d *Deployment) error {
-	return frame.Classify(s.frame.Queries.ForgiveRefusals(ctx, query.ForgiveRefusalsParams{Region: d.Region, App: d.App, Version: d.Version}))
+	return frame.Classify(s.frame.Queries.ForgiveRefusals(ctx,
+		query.ForgiveRefusalsParams{Region: d.Region, App: d.App, Version: d.Version}))
 }
 
 // Crashes are the servers of an app version in a region that tell whether it crashes again and again.
@@ -57,7 +60,8 @@ type Crashes struct {
 // Unavailable.
 func (s *Store) CrashesOf(ctx context.Context, d *Deployment, survives time.Duration) (Crashes, error) {
 	r, err := s.frame.Queries.CrashesOfVersion(ctx, query.CrashesOfVersionParams{
-		Region: d.Region, App: d.App, Version: d.Version, Crash: ReasonCrashed, TooManyBoots: ReasonTooManyBoots, Survives: survives, Now: s.virtualNow(),
+		Region: d.Region, App: d.App, Version: d.Version, Crash: ReasonCrashed, TooManyBoots: ReasonTooManyBoots,
+		Survives: survives, Now: s.virtualNow(),
 	})
 	return Crashes{int(r.Crashed), int(r.Young)}, frame.Classify(err)
 }

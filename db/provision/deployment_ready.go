@@ -48,7 +48,8 @@ func MakeReady(ctx context.Context, q *query.Queries, region string, id uuid.UUI
 	if err != nil {
 		return false, failDeployment(ctx, q, region, id, ReasonNoEndpoint, err)
 	}
-	if err := q.ReadyDeployment(ctx, query.ReadyDeploymentParams{Region: region, ID: id, Endpoint: &dialled}); err != nil {
+	if err := q.ReadyDeployment(ctx, query.ReadyDeploymentParams{Region: region, ID: id,
+		Endpoint: &dialled}); err != nil {
 		return false, err
 	}
 	if err := q.ForgiveFailures(ctx, query.ForgiveFailuresParams{Region: region, ID: id}); err != nil {
@@ -59,20 +60,23 @@ func MakeReady(ctx context.Context, q *query.Queries, region string, id uuid.UUI
 
 // showReady makes an instance a candidate of placement.
 func showReady(ctx context.Context, q *query.Queries, region, id, endpoint string) error {
-	if err := q.ShowInstance(ctx, query.ShowInstanceParams{Region: region, ID: id, Status: "ready", Endpoint: endpoint}); err != nil {
+	if err := q.ShowInstance(ctx, query.ShowInstanceParams{Region: region, ID: id, Status: "ready",
+		Endpoint: endpoint}); err != nil {
 		return err
 	}
 	detail, err := json.Marshal(map[string]any{"endpoint": endpoint})
 	if err != nil {
 		return err
 	}
-	if err := q.LogInstance(ctx, query.LogInstanceParams{Region: region, Kind: "instance.ready", InstanceID: &id, Detail: detail}); err != nil {
+	if err := q.LogInstance(ctx, query.LogInstanceParams{Region: region, Kind: "instance.ready", InstanceID: &id,
+		Detail: detail}); err != nil {
 		return err
 	}
 	return q.RefreshShares(ctx, query.RefreshSharesParams{Region: region, InstanceIds: []string{id}})
 }
 
-func failDeployment(ctx context.Context, q *query.Queries, region string, id uuid.UUID, reason string, cause error) error {
+func failDeployment(ctx context.Context, q *query.Queries, region string, id uuid.UUID, reason string,
+	cause error) error {
 	text := cause.Error()
 	return q.FailDeployment(ctx, query.FailDeploymentParams{Region: region, ID: id, Reason: &reason, LastError: &text})
 }

@@ -24,7 +24,8 @@ type ReadyServer struct {
 // DeploymentStatistics counts the deployments of all regions, and returns the servers that became ready after the times
 // in since, by region. It advances these times. For a region without a time it returns none, and sets the time. Errors:
 // Unavailable.
-func (s *Store) DeploymentStatistics(ctx context.Context, since map[string]time.Time) (counts []DeploymentCount, ready []ReadyServer, err error) {
+func (s *Store) DeploymentStatistics(ctx context.Context,
+	since map[string]time.Time) (counts []DeploymentCount, ready []ReadyServer, err error) {
 	regions, err := s.frame.Queries.ProvisionRegions(ctx)
 	if err != nil {
 		return nil, nil, frame.Classify(err)

@@ -18,7 +18,8 @@ import (
 // ClaimSweep claims the sweep of a provider for an interval, in which no other worker sweeps it. It returns the
 // database's time, and false if the sweep is not due. Errors: Unavailable.
 func (s *Store) ClaimSweep(ctx context.Context, provider string, every time.Duration) (time.Time, bool, error) {
-	now, err := s.frame.Queries.ClaimSweep(ctx, query.ClaimSweepParams{Provider: provider, Now: s.virtualNow(), Every: every})
+	now, err := s.frame.Queries.ClaimSweep(ctx,
+		query.ClaimSweepParams{Provider: provider, Now: s.virtualNow(), Every: every})
 	if errors.Is(err, pgx.ErrNoRows) {
 		return time.Time{}, false, nil
 	}
@@ -27,7 +28,8 @@ func (s *Store) ClaimSweep(ctx context.Context, provider string, every time.Dura
 
 // DelaySweep makes the next sweep of a provider due after a pause. Errors: Unavailable.
 func (s *Store) DelaySweep(ctx context.Context, provider string, pause time.Duration) error {
-	return frame.Classify(s.frame.Queries.DelaySweep(ctx, query.DelaySweepParams{Provider: provider, Now: s.virtualNow(), Pause: pause}))
+	return frame.Classify(s.frame.Queries.DelaySweep(ctx,
+		query.DelaySweepParams{Provider: provider, Now: s.virtualNow(), Pause: pause}))
 }
 
 // RefsOfTags returns the refs of the deployments, of all regions, that have one of these tags: "" where the ref is not
@@ -53,7 +55,8 @@ func (s *Store) RefsOfTags(ctx context.Context, tags []string) (map[provider.Tag
 // NoteList compares a complete list of a provider, which began at a time, with the ready deployments of a region. A
 // deployment that is missing from two lists in a row becomes due. It returns the number of these. Errors: Unavailable.
 func (s *Store) NoteList(ctx context.Context, region, name string, refs []string, began time.Time) (int, error) {
-	due, err := s.frame.Queries.NoteList(ctx, query.NoteListParams{Region: region, Provider: name, Refs: refs, Began: &began, Now: s.virtualNow()})
+	due, err := s.frame.Queries.NoteList(ctx,
+		query.NoteListParams{Region: region, Provider: name, Refs: refs, Began: &began, Now: s.virtualNow()})
 	if err == nil && due > 0 {
 		s.notify(notify.TopicDeployments, region)
 	}
@@ -62,9 +65,11 @@ func (s *Store) NoteList(ctx context.Context, region, name string, refs []string
 
 // LogOrphan writes the event of a server that ran without a deployment and was stopped. Errors: Unavailable.
 func (s *Store) LogOrphan(ctx context.Context, name string, o provider.Observation) error {
-	detail, err := json.Marshal(map[string]string{"provider": name, "ref": string(o.Ref), "tag": string(o.Tag), "location": o.Location})
+	detail, err := json.Marshal(map[string]string{"provider": name, "ref": string(o.Ref), "tag": string(o.Tag),
+		"location": o.Location})
 	if err != nil {
 		return fmt.Errorf("detail of an orphan: %w", err)
 	}
-	return frame.Classify(s.frame.Queries.LogDeployment(ctx, query.LogDeploymentParams{Kind: "deployment.orphan_stopped", Detail: detail}))
+	return frame.Classify(s.frame.Queries.LogDeployment(ctx,
+		query.LogDeploymentParams{Kind: "deployment.orphan_stopped", Detail: detail}))
 }

@@ -51,7 +51,8 @@ func (p *Pool) key() poolKey { return poolKey{p.Region, p.App, p.Version} }
 // servers depend on, which is everything but the durations, does not change once a server of the app version was
 // started. With dry it only says what would change. Errors: Invalid and Conflict with the path of the value in Field,
 // TooMany, Unavailable.
-func (s *Store) ApplyPools(ctx context.Context, edit PoolEdit, apps []AppVersion, pools []Pool, dry bool) (PoolChanges, error) {
+func (s *Store) ApplyPools(ctx context.Context, edit PoolEdit, apps []AppVersion, pools []Pool,
+	dry bool) (PoolChanges, error) {
 	if wrong := CheckPools(apps, pools); len(wrong) > 0 {
 		return PoolChanges{}, problemError(fault.Invalid, "invalid", wrong[0])
 	}
@@ -180,7 +181,8 @@ func (d *declared) plan() (PoolChanges, error) {
 		done.Pools = append(done.Pools, change)
 	}
 	if len(d.versions) > maxAppCount || len(d.current) > maxPoolCount {
-		return done, fault.New(fault.TooMany, "too_many_pools", "there would be %d app versions and %d pools: at most %d and %d are allowed; delete pools that nobody uses",
+		return done, fault.New(fault.TooMany, "too_many_pools",
+			"there would be %d app versions and %d pools: at most %d and %d are allowed; delete pools that nobody uses",
 			len(d.versions), len(d.current), maxAppCount, maxPoolCount)
 	}
 	return done, nil
@@ -205,14 +207,16 @@ func changedFields(was, now map[string]any) []string {
 }
 
 // mutable are the fields of an app version that may change while servers of it run.
-var mutable = map[string]bool{"start_within": true, "register_within": true, "grace": true, "max_lifetime": true, "drain_ahead": true, "fallback": true}
+var mutable = map[string]bool{"start_within": true, "register_within": true, "grace": true, "max_lifetime": true,
+	"drain_ahead": true, "fallback": true}
 
 func refuseChange(i int, was AppVersion, fields []string) error {
 	for _, field := range fields {
 		if was.WasStarted && !mutable[field] {
 			return problemError(fault.Conflict, "app_version_used", PoolProblem{
 				Path: "apps[" + strconv.Itoa(i) + "]." + field,
-				Text: "servers of app version " + was.Name() + " were started: " + field + " does not change any more. " +
+				Text: "servers of app version " + was.Name() + " were started: " + field +
+					" does not change any more. " +
 					"Apply it as another version, and move the pool to that with 'director pools roll'",
 			})
 		}
@@ -281,11 +285,13 @@ func writePools(q *query.Queries, edit PoolEdit, d declared, done PoolChanges) e
 		}
 		p := d.pools[i]
 		query.QueueExec(batch, (*query.Queries).SavePool, p.row())
-		query.QueueExec(batch, (*query.Queries).DeletePoolModes, query.DeletePoolModesParams{Region: p.Region, App: p.App, Version: p.Version, Keep: p.Modes})
+		query.QueueExec(batch, (*query.Queries).DeletePoolModes,
+			query.DeletePoolModesParams{Region: p.Region, App: p.App, Version: p.Version, Keep: p.Modes})
 		edit.log(batch, "pool.applied", c, nil)
 	}
 	for _, p := range d.pools { // after the modes were released
-		query.QueueExec(batch, (*query.Queries).InsertPoolModes, query.InsertPoolModesParams{Region: p.Region, App: p.App, Version: p.Version, Modes: p.Modes})
+		query.QueueExec(batch, (*query.Queries).InsertPoolModes,
+			query.InsertPoolModesParams{Region: p.Region, App: p.App, Version: p.Version, Modes: p.Modes})
 	}
 	return nil
 }

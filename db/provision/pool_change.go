@@ -38,7 +38,8 @@ func (e PoolEdit) log(batch *tx.Pipeline, kind string, c PoolChange, more map[st
 	}
 	maps.Copy(detail, more)
 	text, _ := json.Marshal(detail) // texts and numbers alone
-	query.QueueExec(batch, (*query.Queries).LogPool, query.LogPoolParams{Region: c.Region, Kind: kind, Author: e.Author, Detail: text})
+	query.QueueExec(batch, (*query.Queries).LogPool,
+		query.LogPoolParams{Region: c.Region, Kind: kind, Author: e.Author, Detail: text})
 }
 
 // PoolScale is what ScalePool changes; nil fields stay.
@@ -65,7 +66,8 @@ func (s *Store) ScalePool(ctx context.Context, edit PoolEdit, to PoolScale) (Poo
 		batch := q.Deferred()
 		query.QueueExec(batch, (*query.Queries).SavePool, p.row())
 		numbers := map[string]any{"min": p.Min, "max": p.Max, "buffer": p.bufferText()}
-		edit.log(batch, "pool.scaled", PoolChange{Region: p.Region, App: p.App, Version: p.Version, Fields: changed}, numbers)
+		edit.log(batch, "pool.scaled", PoolChange{Region: p.Region, App: p.App, Version: p.Version, Fields: changed},
+			numbers)
 		return p, nil
 	})
 }
@@ -74,7 +76,8 @@ func (to PoolScale) applyTo(p Pool) Pool {
 	if to.Buffer != nil {
 		p.BufferPercent = to.BufferPercent
 	}
-	for number, wanted := range map[*int]*int{&p.Min: to.Min, &p.Max: to.Max, &p.Buffer: to.Buffer, &p.MaxStarting: to.MaxStarting} {
+	for number, wanted := range map[*int]*int{&p.Min: to.Min, &p.Max: to.Max, &p.Buffer: to.Buffer,
+		&p.MaxStarting: to.MaxStarting} {
 		if wanted != nil {
 			*number = *wanted
 		}
@@ -113,12 +116,15 @@ func (s *Store) ResumePool(ctx context.Context, edit PoolEdit) (Pool, error) {
 
 func pausePool(q *query.Queries, edit PoolEdit, p Pool, kind string, more map[string]any) {
 	batch := q.Deferred()
-	query.QueueExec(batch, (*query.Queries).PausePool, query.PausePoolParams{Region: p.Region, App: p.App, Version: p.Version, Until: p.PausedUntil, Reason: p.PauseReason})
+	query.QueueExec(batch, (*query.Queries).PausePool,
+		query.PausePoolParams{Region: p.Region, App: p.App, Version: p.Version, Until: p.PausedUntil,
+			Reason: p.PauseReason})
 	edit.log(batch, kind, PoolChange{Region: p.Region, App: p.App, Version: p.Version}, more)
 }
 
 // changePool runs a change of one pool under its lock.
-func (s *Store) changePool(ctx context.Context, edit PoolEdit, change func(*query.Queries, Pool) (Pool, error)) (Pool, error) {
+func (s *Store) changePool(ctx context.Context, edit PoolEdit,
+	change func(*query.Queries, Pool) (Pool, error)) (Pool, error) {
 	if err := checkReason(edit.Reason); err != nil {
 		return Pool{}, err
 	}
@@ -143,7 +149,8 @@ func (s *Store) changePool(ctx context.Context, edit PoolEdit, change func(*quer
 
 func checkReason(reason string) error {
 	if utf8.RuneCountInString(reason) > value.MaxReason {
-		return problemError(fault.Invalid, "invalid", PoolProblem{"reason", "the reason must have at most 500 characters"})
+		return problemError(fault.Invalid, "invalid",
+			PoolProblem{"reason", "the reason must have at most 500 characters"})
 	}
 	return nil
 }

@@ -57,7 +57,9 @@ func CheckPools(apps []AppVersion, pools []Pool) []PoolProblem {
 		}
 		for _, m := range pool.Modes {
 			if owner, taken := owners[[2]string{pool.Region, m}]; taken && owner != pool.Name() {
-				p.under("pools[%d].", i).addf("modes", "mode %q of region %s belongs to pool %s as well: a mode belongs to one pool of a region", m, pool.Region, owner)
+				p.under("pools[%d].", i).addf("modes",
+					"mode %q of region %s belongs to pool %s as well: a mode belongs to one pool of a region", m,
+					pool.Region, owner)
 			}
 			owners[[2]string{pool.Region, m}] = pool.Name()
 		}

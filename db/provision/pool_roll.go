@@ -51,7 +51,8 @@ func rollPool(ctx context.Context, q *query.Queries, edit PoolEdit, next poolKey
 	if err := q.SavePool(ctx, done.Pool.row()); err != nil {
 		return done, err
 	}
-	done.Modes, err = q.MovePoolModes(ctx, query.MovePoolModesParams{Region: from.Region, App: from.App, FromVersion: from.Version, Version: next.version})
+	done.Modes, err = q.MovePoolModes(ctx,
+		query.MovePoolModesParams{Region: from.Region, App: from.App, FromVersion: from.Version, Version: next.version})
 	if err != nil {
 		return done, err
 	}
@@ -71,7 +72,8 @@ func readNextPool(ctx context.Context, q *query.Queries, from Pool, next poolKey
 		return Pool{}, fault.New(fault.Conflict, "same_version", "pool %s has that version already", from.Name())
 	}
 	if len(from.Modes) == 0 {
-		return Pool{}, fault.New(fault.Conflict, "pool_without_modes", "pool %s of region %s has no modes that could be moved", from.Name(), from.Region)
+		return Pool{}, fault.New(fault.Conflict, "pool_without_modes",
+			"pool %s of region %s has no modes that could be moved", from.Name(), from.Region)
 	}
 	v, err := readAppVersion(ctx, q, next.app, next.version)
 	if err != nil {
@@ -92,18 +94,21 @@ func readNextPool(ctx context.Context, q *query.Queries, from Pool, next poolKey
 
 // drainPool ends what a pool has: servers with players when they are empty, the others now. It returns how many.
 func drainPool(ctx context.Context, q *query.Queries, edit PoolEdit, reason string) (int, error) {
-	drained, err := q.DrainInstancesOfPool(ctx, query.DrainInstancesOfPoolParams{Region: edit.Region, App: edit.App, Version: edit.Version, Actor: edit.Author})
+	drained, err := q.DrainInstancesOfPool(ctx,
+		query.DrainInstancesOfPoolParams{Region: edit.Region, App: edit.App, Version: edit.Version, Actor: edit.Author})
 	if err != nil {
 		return 0, err
 	}
 	if err := q.RefreshShares(ctx, query.RefreshSharesParams{Region: edit.Region, InstanceIds: drained}); err != nil {
 		return 0, err
 	}
-	n, err := q.DrainDeploymentsOfPool(ctx, query.DrainDeploymentsOfPoolParams{Region: edit.Region, App: edit.App, Version: edit.Version, Reason: &reason})
+	n, err := q.DrainDeploymentsOfPool(ctx,
+		query.DrainDeploymentsOfPoolParams{Region: edit.Region, App: edit.App, Version: edit.Version, Reason: &reason})
 	if err != nil {
 		return 0, err
 	}
-	undrained, err := q.PoolHasUndrained(ctx, query.PoolHasUndrainedParams{Region: edit.Region, App: edit.App, Version: edit.Version})
+	undrained, err := q.PoolHasUndrained(ctx,
+		query.PoolHasUndrainedParams{Region: edit.Region, App: edit.App, Version: edit.Version})
 	if err == nil && undrained {
 		err = frame.ErrRolledBack
 	}
@@ -119,16 +124,21 @@ func (s *Store) DeletePool(ctx context.Context, edit PoolEdit) (drained int, err
 		if drained, err = drainPool(ctx, q, edit, "pool_deleted"); err != nil {
 			return p, err
 		}
-		if err := q.DeletePoolModes(ctx, query.DeletePoolModesParams{Region: p.Region, App: p.App, Version: p.Version, Keep: []string{}}); err != nil {
+		if err := q.DeletePoolModes(ctx,
+			query.DeletePoolModesParams{Region: p.Region, App: p.App, Version: p.Version,
+				Keep: []string{}}); err != nil {
 			return p, err
 		}
-		if err := q.DeletePool(ctx, query.DeletePoolParams{Region: p.Region, App: p.App, Version: p.Version}); err != nil {
+		if err := q.DeletePool(ctx, query.DeletePoolParams{Region: p.Region, App: p.App,
+			Version: p.Version}); err != nil {
 			return p, err
 		}
-		if err := q.DeleteUnusedAppVersion(ctx, query.DeleteUnusedAppVersionParams{App: p.App, Version: p.Version}); err != nil {
+		if err := q.DeleteUnusedAppVersion(ctx,
+			query.DeleteUnusedAppVersionParams{App: p.App, Version: p.Version}); err != nil {
 			return p, err
 		}
-		edit.log(q.Deferred(), "pool.deleted", PoolChange{Region: p.Region, App: p.App, Version: p.Version}, map[string]any{"drained": drained})
+		edit.log(q.Deferred(), "pool.deleted", PoolChange{Region: p.Region, App: p.App, Version: p.Version},
+			map[string]any{"drained": drained})
 		return p, nil
 	})
 	return drained, err

@@ -14,9 +14,12 @@ import (
 // fields returns what an operator declares, by the names in documents.
 func (v *AppVersion) fields() map[string]any {
 	return map[string]any{
-		"provider": v.Provider, "launch": v.Launch, "launch_version": v.LaunchVersion, "ports": v.Ports, "game_port": v.GamePort, "endpoint": v.Endpoint,
-		"modes": slices.Sorted(slices.Values(v.Modes)), "capacity": v.Capacity, "max_sessions": v.MaxSessions, "max_players": v.MaxPlayers, "env": v.Env,
-		"resources": [2]int{v.CPUUnits, v.MemoryMiB}, "start_within": v.StartWithin, "register_within": v.RegisterWithin, "grace": v.Grace,
+		"provider": v.Provider, "launch": v.Launch, "launch_version": v.LaunchVersion, "ports": v.Ports,
+		"game_port": v.GamePort, "endpoint": v.Endpoint,
+		"modes": slices.Sorted(slices.Values(v.Modes)), "capacity": v.Capacity, "max_sessions": v.MaxSessions,
+		"max_players": v.MaxPlayers, "env": v.Env,
+		"resources": [2]int{v.CPUUnits, v.MemoryMiB}, "start_within": v.StartWithin,
+		"register_within": v.RegisterWithin, "grace": v.Grace,
 		"max_lifetime": v.MaxLifetime, "drain_ahead": v.DrainAhead, "netcode": [2]any{v.Dialect, v.ProtocolID},
 		"digest_required": v.DigestRequired, "compat": v.Compat, "fallback": v.Fallback,
 	}
@@ -24,7 +27,8 @@ func (v *AppVersion) fields() map[string]any {
 
 func (p *Pool) fields() map[string]any {
 	return map[string]any{
-		"min": p.Min, "max": p.Max, "buffer": [2]any{p.Buffer, p.BufferPercent}, "max_starting": p.MaxStarting, "empty_ttl": p.EmptyTTL,
+		"min": p.Min, "max": p.Max, "buffer": [2]any{p.Buffer, p.BufferPercent}, "max_starting": p.MaxStarting,
+		"empty_ttl":   p.EmptyTTL,
 		"coordinates": p.Coords, "networks": p.Networks, "modes": p.Modes,
 	}
 }
@@ -40,10 +44,13 @@ func (v *AppVersion) row() (query.SaveAppVersionParams, error) {
 		return query.SaveAppVersionParams{}, err
 	}
 	p := query.SaveAppVersionParams{
-		App: v.App, Version: v.Version, Provider: v.Provider, Launch: v.Launch, LaunchVersion: v.LaunchVersion, Ports: ports, GamePort: v.GamePort,
-		Endpoint: v.Endpoint, Modes: v.Modes, Capacity: int32(v.Capacity), MaxPlayers: int32(v.MaxPlayers), Env: env, CpuUnits: int32(v.CPUUnits),
-		MemoryMib: int32(v.MemoryMiB), StartWithin: v.StartWithin, RegisterWithin: v.RegisterWithin, Grace: v.Grace, MaxLifetime: v.MaxLifetime,
-		DrainAhead: v.DrainAhead, Dialect: string(v.Dialect), DigestRequired: v.DigestRequired, Compat: v.Compat,
+		App: v.App, Version: v.Version, Provider: v.Provider, Launch: v.Launch, LaunchVersion: v.LaunchVersion,
+		Ports: ports, GamePort: v.GamePort,
+		Endpoint: v.Endpoint, Modes: v.Modes, Capacity: int32(v.Capacity), MaxPlayers: int32(v.MaxPlayers), Env: env,
+		CpuUnits:  int32(v.CPUUnits),
+		MemoryMib: int32(v.MemoryMiB), StartWithin: v.StartWithin, RegisterWithin: v.RegisterWithin, Grace: v.Grace,
+		MaxLifetime: v.MaxLifetime,
+		DrainAhead:  v.DrainAhead, Dialect: string(v.Dialect), DigestRequired: v.DigestRequired, Compat: v.Compat,
 	}
 	if v.Fallback != nil {
 		if p.Fallback, err = json.Marshal(v.Fallback); err != nil {
@@ -62,7 +69,8 @@ func (v *AppVersion) row() (query.SaveAppVersionParams, error) {
 
 func (p *Pool) row() query.SavePoolParams {
 	r := query.SavePoolParams{
-		Region: p.Region, App: p.App, Version: p.Version, MinServers: int32(p.Min), MaxServers: int32(p.Max), Buffer: int32(p.Buffer),
+		Region: p.Region, App: p.App, Version: p.Version, MinServers: int32(p.Min), MaxServers: int32(p.Max),
+		Buffer:        int32(p.Buffer),
 		BufferPercent: p.BufferPercent, MaxStarting: int32(p.MaxStarting), EmptyTtl: p.EmptyTTL, Networks: p.Networks,
 	}
 	if p.Coords != nil {
@@ -80,8 +88,10 @@ func readPools(ctx context.Context, q *query.Queries, region string) ([]Pool, er
 	all := make([]Pool, len(rows))
 	for i, r := range rows {
 		all[i] = Pool{
-			Region: r.Region, App: r.App, Version: r.Version, Min: int(r.MinServers), Max: int(r.MaxServers), Buffer: int(r.Buffer), BufferPercent: r.BufferPercent,
-			MaxStarting: int(r.MaxStarting), EmptyTTL: r.EmptyTtl, Networks: r.Networks, Modes: r.Modes, Servers: int(r.Servers),
+			Region: r.Region, App: r.App, Version: r.Version, Min: int(r.MinServers), Max: int(r.MaxServers),
+			Buffer: int(r.Buffer), BufferPercent: r.BufferPercent,
+			MaxStarting: int(r.MaxStarting), EmptyTTL: r.EmptyTtl, Networks: r.Networks, Modes: r.Modes,
+			Servers:     int(r.Servers),
 			PausedUntil: r.PausedUntil, PauseReason: r.PauseReason, LastPlan: r.LastPlan,
 		}
 		if r.Latitude != nil && r.Longitude != nil {

@@ -35,16 +35,19 @@ type GrantedCalls struct {
 }
 
 // TakeBudgets takes calls out of the budgets that all workers share: as many as wanted, or fewer. Errors: Unavailable.
-func (s *Store) TakeBudgets(ctx context.Context, provider string, wants map[CallClass]CallBudget) (map[CallClass]GrantedCalls, error) {
+func (s *Store) TakeBudgets(ctx context.Context, provider string,
+	wants map[CallClass]CallBudget) (map[CallClass]GrantedCalls, error) {
 	p := query.TakeBudgetsParams{Now: s.virtualNow(), Provider: provider}
 	for _, class := range slices.Sorted(maps.Keys(wants)) {
-		p.Classes, p.Wants, p.Rates = append(p.Classes, string(class)), append(p.Wants, int32(wants[class].Want)), append(p.Rates, wants[class].Rate)
+		p.Classes, p.Wants, p.Rates = append(p.Classes, string(class)), append(p.Wants,
+			int32(wants[class].Want)), append(p.Rates, wants[class].Rate)
 	}
 	granted := map[CallClass]GrantedCalls{}
 	err := s.frame.InTx(ctx, func(q *query.Queries) error {
 		rows, err := q.TakeBudgets(ctx, p)
 		if err == nil && len(rows) < len(p.Classes) { // the first call of a class
-			if err := q.PutBudgets(ctx, query.PutBudgetsParams{Provider: provider, Now: p.Now, Classes: p.Classes, Rates: p.Rates}); err != nil {
+			if err := q.PutBudgets(ctx, query.PutBudgetsParams{Provider: provider, Now: p.Now, Classes: p.Classes,
+				Rates: p.Rates}); err != nil {
 				return err
 			}
 			p.Classes, p.Wants, p.Rates = missingClasses(p, rows)
@@ -61,7 +64,8 @@ func (s *Store) TakeBudgets(ctx context.Context, provider string, wants map[Call
 }
 
 // missingClasses returns the part of p that has no row.
-func missingClasses(p query.TakeBudgetsParams, rows []query.TakeBudgetsRow) (classes []string, wants []int32, rates []float64) {
+func missingClasses(p query.TakeBudgetsParams,
+	rows []query.TakeBudgetsRow) (classes []string, wants []int32, rates []float64) {
 	for i, class := range p.Classes {
 		if !slices.ContainsFunc(rows, func(r query.TakeBudgetsRow) bool { return r.Class == class }) {
 			classes, wants, rates = append(classes, class), append(wants, p.Wants[i]), append(rates, p.Rates[i])
@@ -73,5 +77,6 @@ func missingClasses(p query.TakeBudgetsParams, rows []query.TakeBudgetsRow) (cla
 // BlockBudget blocks a class of calls of a provider for all workers, for a pause that the provider has asked for.
 // Errors: Unavailable.
 func (s *Store) BlockBudget(ctx context.Context, provider string, class CallClass, pause time.Duration) error {
-	return frame.Classify(s.frame.Queries.BlockBudget(ctx, query.BlockBudgetParams{Provider: provider, Class: string(class), Now: s.virtualNow(), Pause: pause}))
+	return frame.Classify(s.frame.Queries.BlockBudget(ctx,
+		query.BlockBudgetParams{Provider: provider, Class: string(class), Now: s.virtualNow(), Pause: pause}))
 }

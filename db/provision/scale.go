@@ -64,7 +64,8 @@ type poolPlan struct {
 // onto servers that start; then onto as many new ones as it takes. Starting and new servers are filled one after the
 // other, so that as few as possible start. It is pure.
 func planPool(s poolState) poolPlan {
-	p := poolPlan{Live: s.readyServers, Busy: s.busyServers, Coming: s.coming, Draining: s.draining, Ending: s.ending, Lost: s.lostServers, Waiting: len(s.waiting), Max: s.max}
+	p := poolPlan{Live: s.readyServers, Busy: s.busyServers, Coming: s.coming, Draining: s.draining, Ending: s.ending,
+		Lost: s.lostServers, Waiting: len(s.waiting), Max: s.max}
 	have := s.readyServers + s.coming
 	room := max(0, min(s.maxStarting-s.coming, s.places()))
 	left, used := s.packRunning()
@@ -112,7 +113,8 @@ func (s *poolState) packRunning() (left []waitingParty, used int) {
 
 // packNew seats parties on empty servers, one server after the other: on those that start, and on at most so many new
 // ones. It returns how many servers got some, for each new one the address of a player, and the parties that are left.
-func (s *poolState) packNew(waiting []waitingParty, coming, room int) (filled int, near []netip.Addr, _ []waitingParty) {
+func (s *poolState) packNew(waiting []waitingParty,
+	coming, room int) (filled int, near []netip.Addr, _ []waitingParty) {
 	for filled < coming+room && len(waiting) > 0 {
 		seated, _ := pack.Seat(parties(waiting), nil, []pack.Host{s.server})
 		var left []waitingParty
@@ -166,7 +168,8 @@ func (s *poolState) text(p poolPlan) string {
 	if p.Lost > 0 {
 		fmt.Fprintf(&b, ", %d of them perhaps never started", p.Lost)
 	}
-	fmt.Fprintf(&b, "; %s waiting. Used %d + buffer %d = %d", countParties(p.Waiting), p.Used, p.Buffer, p.Used+p.Buffer)
+	fmt.Fprintf(&b, "; %s waiting. Used %d + buffer %d = %d", countParties(p.Waiting), p.Used, p.Buffer,
+		p.Used+p.Buffer)
 	if p.Target != p.Used+p.Buffer {
 		fmt.Fprintf(&b, ", limited to %d by min %d and max %d", p.Target, s.min, s.max)
 	}

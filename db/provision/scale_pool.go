@@ -41,20 +41,23 @@ type Scaled struct{ Planned, Started, Ended int }
 // carries the plans out: it inserts deployments, drains servers that a pool has too many, and ends empty ones that
 // drain. Several workers may call it: each pool is planned by one of them. The first error ends it; what was done until
 // then stays, and is returned. Errors: seal's, Unavailable.
-func (s *Store) ScalePools(ctx context.Context, region string, every time.Duration, seal SealKey) (done Scaled, err error) {
+func (s *Store) ScalePools(ctx context.Context, region string, every time.Duration,
+	seal SealKey) (done Scaled, err error) {
 	for began := time.Now(); ; {
 		one, err := s.scalePool(ctx, region, every, seal)
 		if err != nil || one.Planned == 0 {
 			return done, frame.Classify(err)
 		}
-		done.Planned, done.Started, done.Ended = done.Planned+one.Planned, done.Started+one.Started, done.Ended+one.Ended
+		done.Planned, done.Started, done.Ended = done.Planned+one.Planned, done.Started+one.Started, done.Ended+
+			one.Ended
 		if time.Since(began) > every {
 			return done, nil // the first of them are due again
 		}
 	}
 }
 
-func (s *Store) scalePool(ctx context.Context, region string, every time.Duration, seal SealKey) (done Scaled, err error) {
+func (s *Store) scalePool(ctx context.Context, region string, every time.Duration,
+	seal SealKey) (done Scaled, err error) {
 	err = s.frame.InBulkTxWithRetries(ctx, func(q *query.Queries) error {
 		done = Scaled{}
 		pool, err := q.ClaimPool(ctx, query.ClaimPoolParams{Region: region, Every: every})
@@ -104,7 +107,8 @@ func (t *scaling) run(ctx context.Context, seal SealKey, done *Scaled) error {
 		return err
 	}
 	settled, err := t.q.RecordPlan(ctx, query.RecordPlanParams{
-		Region: t.region, App: t.pool.App, Version: t.pool.Version, Plan: text, Surplus: plan.End > 0, Settle: surplusSettles,
+		Region: t.region, App: t.pool.App, Version: t.pool.Version, Plan: text, Surplus: plan.End > 0,
+		Settle: surplusSettles,
 	})
 	if err != nil {
 		return err
@@ -149,16 +153,19 @@ func (t *scaling) endSurplus(ctx context.Context, plan poolPlan, settled bool) (
 // state reads what the plan is made from.
 func (t *scaling) state(ctx context.Context) (poolState, error) {
 	s := poolState{
-		min: int(t.pool.MinServers), max: int(t.pool.MaxServers), buffer: int(t.pool.Buffer), bufferPercent: t.pool.BufferPercent,
-		maxStarting: int(t.pool.MaxStarting), paused: t.pool.Paused, server: t.version.emptyServer(),
+		min: int(t.pool.MinServers), max: int(t.pool.MaxServers), buffer: int(t.pool.Buffer),
+		bufferPercent: t.pool.BufferPercent,
+		maxStarting:   int(t.pool.MaxStarting), paused: t.pool.Paused, server: t.version.emptyServer(),
 	}
-	supply, err := t.q.SupplyOfPool(ctx, query.SupplyOfPoolParams{Region: t.region, App: t.pool.App, Version: t.pool.Version})
+	supply, err := t.q.SupplyOfPool(ctx,
+		query.SupplyOfPoolParams{Region: t.region, App: t.pool.App, Version: t.pool.Version})
 	if err != nil {
 		return s, err
 	}
 	s.readyServers, s.busyServers, s.coming = int(supply.Live), int(supply.Busy), int(supply.Coming)
 	s.draining, s.ending, s.lostServers = int(supply.Draining), int(supply.Ending), int(supply.Lost)
-	demand, err := t.q.DemandOfPool(ctx, query.DemandOfPoolParams{Region: t.region, App: t.pool.App, Version: t.pool.Version, AtMost: maxPlanParties})
+	demand, err := t.q.DemandOfPool(ctx,
+		query.DemandOfPoolParams{Region: t.region, App: t.pool.App, Version: t.pool.Version, AtMost: maxPlanParties})
 	if err != nil || len(demand) == 0 {
 		return s, err
 	}
@@ -184,7 +191,8 @@ func waitingParties(demand []query.DemandOfPoolRow) (all []waitingParty) {
 	}
 	seen := map[same]bool{}
 	for _, d := range demand {
-		w := waitingParty{Party: pack.Party{Shape: pack.Shape{Mode: d.Mode, MaxPlayers: int(d.MaxPlayers)}, Size: int(d.MaxPlayers)}}
+		w := waitingParty{Party: pack.Party{Shape: pack.Shape{Mode: d.Mode, MaxPlayers: int(d.MaxPlayers)},
+			Size: int(d.MaxPlayers)}}
 		if d.Party != nil {
 			w.Size = int(*d.Party)
 		}
@@ -205,20 +213,25 @@ func waitingParties(demand []query.DemandOfPoolRow) (all []waitingParty) {
 // readRoom reads the sessions and servers that have room for those who wait.
 func (t *scaling) readRoom(ctx context.Context, s *poolState) error {
 	k := keysOf(s.waiting)
-	sessions, err := t.q.RoomForDemand(ctx, query.RoomForDemandParams{Region: t.region, Modes: k.Modes, MaxPlayers: k.MaxPlayers, Sizes: k.Sizes, Parties: k.Parties})
+	sessions, err := t.q.RoomForDemand(ctx,
+		query.RoomForDemandParams{Region: t.region, Modes: k.Modes, MaxPlayers: k.MaxPlayers, Sizes: k.Sizes,
+			Parties: k.Parties})
 	if err != nil {
 		return err
 	}
 	for _, r := range sessions {
-		s.sessions = append(s.sessions, pack.Session{Shape: pack.Shape{Mode: r.Mode, MaxPlayers: int(r.MaxPlayers)}, ID: r.ID, Players: int(r.PlayerCount), Host: pack.AlreadyOpen})
+		s.sessions = append(s.sessions, pack.Session{Shape: pack.Shape{Mode: r.Mode, MaxPlayers: int(r.MaxPlayers)},
+			ID: r.ID, Players: int(r.PlayerCount), Host: pack.AlreadyOpen})
 	}
-	arg := query.HostsForDemandParams{Region: t.region, App: t.pool.App, Version: t.pool.Version, Modes: k.Modes, MaxPlayers: k.MaxPlayers, Sessions: k.Sessions()}
+	arg := query.HostsForDemandParams{Region: t.region, App: t.pool.App, Version: t.pool.Version, Modes: k.Modes,
+		MaxPlayers: k.MaxPlayers, Sessions: k.Sessions()}
 	for i, n := range arg.Sessions {
 		arg.Sessions[i] = min(n+pack.ExtraCandidates, maxPlanHosts)
 	}
 	hosts, err := t.q.HostsForDemand(ctx, arg)
 	for _, r := range hosts {
-		h := pack.Host{ID: r.ID, Modes: r.Modes, Capacity: int(r.Capacity), Reserved: int(r.ReservedSeats), FreeSlots: int(r.Capacity), Load: r.Load}
+		h := pack.Host{ID: r.ID, Modes: r.Modes, Capacity: int(r.Capacity), Reserved: int(r.ReservedSeats),
+			FreeSlots: int(r.Capacity), Load: r.Load}
 		if r.MaxSessions != nil {
 			h.FreeSlots = int(*r.MaxSessions - r.OpenSessions)
 		}
@@ -240,7 +253,8 @@ func (t *scaling) start(ctx context.Context, near []netip.Addr, seal SealKey) er
 	all := make([]NewDeployment, len(near))
 	for i, address := range near {
 		n := NewDeployment{
-			ID: value.NewID(), App: t.pool.App, Version: t.pool.Version, Provider: t.version.Provider, Tag: provider.NewTag(), Address: address, Origin: OriginPool,
+			ID: value.NewID(), App: t.pool.App, Version: t.pool.Version, Provider: t.version.Provider,
+			Tag: provider.NewTag(), Address: address, Origin: OriginPool,
 		}
 		if t.version.Dialect != "" {
 			var err error
@@ -258,7 +272,8 @@ func (t *scaling) start(ctx context.Context, near []netip.Addr, seal SealKey) er
 // empty ones that take its room.
 func (t *scaling) cancel(ctx context.Context, n int) (int, error) {
 	ended, err := t.q.StopUnstarted(ctx, query.StopUnstartedParams{
-		Region: t.region, App: t.pool.App, Version: t.pool.Version, Reason: "surplus", Settle: surplusSettles, AtMost: int32(n),
+		Region: t.region, App: t.pool.App, Version: t.pool.Version, Reason: "surplus", Settle: surplusSettles,
+		AtMost: int32(n),
 	})
 	return int(ended), err
 }

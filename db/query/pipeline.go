@@ -21,7 +21,8 @@ func (q *Queries) Send(ctx context.Context, p *tx.Pipeline) error {
 }
 
 // Queue adds a query to a pipeline. Its result is in into after [Queries.Send], or after the commit of a deferred one.
-func Queue[Arg, Res any](p *tx.Pipeline, into *Res, statement func(*Queries, context.Context, Arg) (Res, error), arg Arg) {
+func Queue[Arg, Res any](p *tx.Pipeline, into *Res, statement func(*Queries, context.Context, Arg) (Res, error),
+	arg Arg) {
 	tx.Queue(p, into, func(ctx context.Context, db tx.DB) (Res, error) { return statement(New(db), ctx, arg) })
 }
 

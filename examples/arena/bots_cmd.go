@@ -36,7 +36,8 @@ func botsCommand(c *common) *cobra.Command {
 	f.IntVar(&cfg.Count, "count", 8, "how many bots")
 	f.StringVar(&cfg.Region, "region", "local", "region to play in")
 	f.StringSliceVar(&cfg.Modes, "modes", []string{"ffa"}, "modes to play, taken in turn by parties")
-	f.StringToStringVar(&cfg.Profiles, "profiles", nil, "profiles to queue for, by mode (teams=ranked); parties of other modes call matchmake")
+	f.StringToStringVar(&cfg.Profiles, "profiles", nil,
+		"profiles to queue for, by mode (teams=ranked); parties of other modes call matchmake")
 	f.IntVar(&cfg.MaxParty, "max-party", 1, "size of the largest party")
 	f.IntVar(&cfg.MaxPlayers, "max-players", 8, "requested size of sessions")
 	f.DurationVar(&playFor, "for", 0, "how long the bots play; 0: until Ctrl-C")

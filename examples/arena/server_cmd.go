@@ -34,8 +34,10 @@ func serverCommand(c *common) *cobra.Command {
 	f.StringSliceVar(&cfg.Modes, "modes", []string{"ffa"}, "game modes to offer")
 	f.IntVar(&cfg.Capacity, "capacity", 64, "players over all sessions")
 	f.StringVar(&cfg.Listen, "listen", "127.0.0.1:0", "address for players")
-	f.StringVar(&cfg.Advertise, "advertise", "", "URL at which players connect (default ws://<listen>/play, with the host name if it listens on all addresses)")
-	f.DurationVar(&cfg.HeartbeatEvery, "heartbeat-every", 5*time.Second, "pause between heartbeats, a third of the director's lease")
+	f.StringVar(&cfg.Advertise, "advertise", "",
+		"URL at which players connect (default ws://<listen>/play, with the host name if it listens on all addresses)")
+	f.DurationVar(&cfg.HeartbeatEvery, "heartbeat-every", 5*time.Second,
+		"pause between heartbeats, a third of the director's lease")
 	f.DurationVar(&cfg.EmptyFor, "empty-for", 10*time.Second, "how long a session may be empty")
 	f.DurationVar(&grace, "grace", 30*time.Second, "how long matches may continue after SIGTERM")
 	f.DurationVar(&startWithin, "start-within", time.Minute, "how long to wait for the director at start")

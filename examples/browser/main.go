@@ -38,9 +38,12 @@ type options struct {
 
 func main() {
 	var o options
-	flag.StringVar(&o.director, "director", cmp.Or(os.Getenv("DIRECTOR_URL"), "http://127.0.0.1:8080"), "base URLs of the director's replicas, comma-separated")
-	flag.StringVar(&o.listen, "listen", "127.0.0.1:5173", "address of the page; the director must allow its origin (DIRECTOR_CORS_ORIGINS)")
-	flag.StringVar(&o.issuerKey, "issuer-key", os.Getenv("ARENA_ISSUER_KEY"), "file with the Ed25519 private key (JWK) that signs access tokens, which the director must trust")
+	flag.StringVar(&o.director, "director", cmp.Or(os.Getenv("DIRECTOR_URL"), "http://127.0.0.1:8080"),
+		"base URLs of the director's replicas, comma-separated")
+	flag.StringVar(&o.listen, "listen", "127.0.0.1:5173",
+		"address of the page; the director must allow its origin (DIRECTOR_CORS_ORIGINS)")
+	flag.StringVar(&o.issuerKey, "issuer-key", os.Getenv("ARENA_ISSUER_KEY"),
+		"file with the Ed25519 private key (JWK) that signs access tokens, which the director must trust")
 	flag.StringVar(&o.sdk, "sdk", "sdk/ts/dist", "directory of the built client, as make sdk-ts builds it")
 	flag.IntVar(&o.bots, "bots", 3, "how many bots play")
 	flag.Parse()
@@ -93,7 +96,8 @@ func startGame(ctx context.Context, director *sdk.Client, log *slog.Logger) (*se
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	return server.Start(ctx, server.Config{
-		Director: director, FleetToken: os.Getenv("FLEET_TOKEN"), InstanceID: "browser-arena", Region: region, Modes: []string{mode}, Capacity: 64, Logger: log,
+		Director: director, FleetToken: os.Getenv("FLEET_TOKEN"), InstanceID: "browser-arena", Region: region,
+		Modes: []string{mode}, Capacity: 64, Logger: log,
 	})
 }
 
@@ -103,7 +107,8 @@ func runBots(ctx context.Context, count int, director *sdk.Client, issuer *bots.
 	}
 	swarm, err := bots.New(bots.Config{
 		Director: director, AccessToken: issuer.AccessToken, Count: count, Region: region, Modes: []string{mode},
-		Profiles: map[string]string{mode: profile}, PlayFor: bots.Span{Min: 20 * time.Second, Max: 40 * time.Second}, Logger: log,
+		Profiles: map[string]string{mode: profile}, PlayFor: bots.Span{Min: 20 * time.Second, Max: 40 * time.Second},
+		Logger: log,
 	})
 	if err != nil {
 		log.Error("no bots", slog.Any("error", err))

@@ -47,7 +47,8 @@ func newPage(urls []string, client string, issuer *bots.Issuer) (http.Handler, e
 // secured lets the page run its own scripts only, and call directors and game servers wherever they are.
 func secured(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Security-Policy", "default-src 'self'; img-src 'self' data:; connect-src 'self' http: https: ws: wss:; frame-ancestors 'none'")
+		w.Header().Set("Content-Security-Policy",
+			"default-src 'self'; img-src 'self' data:; connect-src 'self' http: https: ws: wss:; frame-ancestors 'none'")
 		w.Header().Set("Cache-Control", "no-cache") // a new build is seen at once
 		next.ServeHTTP(w, r)
 	})

@@ -37,7 +37,8 @@ type answer struct {
 
 func newAnswers(login devlogin.Issuer) *answers {
 	transport := &http.Transport{MaxIdleConnsPerHost: botCount}
-	return &answers{transport: transport, login: login, firstCalledAt: map[string]time.Time{}, players: map[string]string{}}
+	return &answers{transport: transport, login: login, firstCalledAt: map[string]time.Time{},
+		players: map[string]string{}}
 }
 
 // accessToken makes an access token of a player, whom RoundTrip finds by the token.

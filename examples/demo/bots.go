@@ -32,14 +32,17 @@ func newPlayers(c *cluster) (p *players, err error) {
 		return nil, err
 	}
 	log := slog.New(slog.NewTextHandler(p.log, nil))
-	p.client, err = sdk.New(sdk.Options{URLs: c.urls, HTTPClient: &http.Client{Transport: p.answers}, Logger: log, UserAgent: "arena-bots"})
+	p.client, err = sdk.New(sdk.Options{URLs: c.urls, HTTPClient: &http.Client{Transport: p.answers}, Logger: log,
+		UserAgent: "arena-bots"})
 	if err != nil {
 		return nil, err
 	}
 	p.swarm, err = bots.New(bots.Config{
-		Director: p.client, AccessToken: p.answers.accessToken, Count: botCount, Region: region, Modes: modes, Profiles: map[string]string{rankedMode: profileName},
+		Director: p.client, AccessToken: p.answers.accessToken, Count: botCount, Region: region, Modes: modes,
+		Profiles: map[string]string{rankedMode: profileName},
 		MaxParty: largestParty, MaxPlayers: sessionSize, Logger: log,
-		PlayFor: bots.Span{Min: 4 * time.Second, Max: 12 * time.Second}, Rest: bots.Span{Min: 200 * time.Millisecond, Max: 1500 * time.Millisecond},
+		PlayFor: bots.Span{Min: 4 * time.Second, Max: 12 * time.Second},
+		Rest:    bots.Span{Min: 200 * time.Millisecond, Max: 1500 * time.Millisecond},
 	})
 	return p, err
 }

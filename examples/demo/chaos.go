@@ -137,7 +137,8 @@ func (c *chaos) killReplica(context.Context) error {
 	c.judge.record.replica = c.cluster.replicas[1]
 	c.cluster.process(c.judge.record.replica.Name).Kill()
 	c.judge.record.replicaKilledAt = time.Now()
-	c.screen.eventf("!", "kill -9 %s, which had answered %d calls of players", c.judge.record.replica.Name, c.judge.count(c.judge.record.beforeKill))
+	c.screen.eventf("!", "kill -9 %s, which had answered %d calls of players", c.judge.record.replica.Name,
+		c.judge.count(c.judge.record.beforeKill))
 	return nil
 }
 

@@ -89,7 +89,8 @@ func (c *cluster) start(ctx context.Context, s *screen) (err error) {
 		what string
 		do   func(context.Context) (string, error)
 	}{
-		{"postgres", c.startPostgres}, {"binaries", c.build}, {"director", c.startDirector}, {"matchmaker", c.startMatchmaker},
+		{"postgres", c.startPostgres}, {"binaries", c.build}, {"director", c.startDirector},
+		{"matchmaker", c.startMatchmaker},
 	} {
 		if err := s.step(step.what, func() (string, error) { return step.do(ctx) }); err != nil {
 			return err
@@ -109,7 +110,8 @@ func (c *cluster) startPostgres(ctx context.Context) (how string, err error) {
 
 func (c *cluster) build(ctx context.Context) (how string, err error) {
 	const module = "github.com/lattice-director/director"
-	out, err := exec.CommandContext(ctx, "go", "build", "-o", c.bin()+"/", module+"/cmd/director", module+"/examples/arena").CombinedOutput()
+	out, err := exec.CommandContext(ctx, "go", "build", "-o", c.bin()+"/", module+"/cmd/director",
+		module+"/examples/arena").CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("go build: %w\n%s", err, out)
 	}
@@ -144,12 +146,14 @@ func (c *cluster) startDirector(ctx context.Context) (how string, err error) {
 	c.backend.URL = "http://" + addrs[4]
 	secret := rand.Text()
 	c.console = "http://" + addrs[5] + "/login#token=" + secret
-	control := []string{"DIRECTOR_REALTIME_CONTROL_ADDR=" + addrs[4], "DIRECTOR_CONSOLE_ADDR=" + addrs[5], "DIRECTOR_OPS_TOKENS=demo=" + secret}
+	control := []string{"DIRECTOR_REALTIME_CONTROL_ADDR=" + addrs[4], "DIRECTOR_CONSOLE_ADDR=" + addrs[5],
+		"DIRECTOR_OPS_TOKENS=demo=" + secret}
 	var group errgroup.Group
 	for i, addr := range addrs[:2] {
 		env := slices.Concat(c.env, control, []string{"DIRECTOR_ADDR=" + addr, "DIRECTOR_REALTIME_ADDR=" + addrs[2+i]})
 		r := replica{c.command("director", fmt.Sprintf("replica-%d", i+1), env, "serve"), "http://" + addr}
-		c.replicas, c.urls, c.lobbies = append(c.replicas, r), append(c.urls, r.url), append(c.lobbies, "ws://"+addrs[2+i])
+		c.replicas, c.urls, c.lobbies = append(c.replicas, r), append(c.urls, r.url), append(c.lobbies,
+			"ws://"+addrs[2+i])
 		group.Go(func() error { return c.launch(ctx, r) })
 		control = nil // one replica is enough
 	}
@@ -194,8 +198,10 @@ func (c *cluster) startServers(ctx context.Context) error {
 	for i := range serverCount {
 		name := fmt.Sprintf("arena-%d", i+1)
 		err := c.run(c.command("arena", name, []string{"FLEET_TOKEN=" + c.fleetKey},
-			"server", "--director", strings.Join(c.urls, ","), "--instance-id", name, "--region", region, "--modes", strings.Join(modes, ","),
-			"--capacity", strconv.Itoa(capacity(i)), "--heartbeat-every", heartbeatEvery.String(), "--grace", "3s", "--empty-for", "1s"))
+			"server", "--director", strings.Join(c.urls, ","), "--instance-id", name, "--region", region, "--modes",
+			strings.Join(modes, ","),
+			"--capacity", strconv.Itoa(capacity(i)), "--heartbeat-every", heartbeatEvery.String(), "--grace", "3s",
+			"--empty-for", "1s"))
 		if err != nil {
 			return err
 		}

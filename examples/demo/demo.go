@@ -92,7 +92,8 @@ type ending struct {
 
 // perform starts everything, plays, proves and stops everything.
 func perform(ctx context.Context, c *cluster, s *screen, opts options) (end ending) {
-	s.printf("Lattice Director: the whole system on this machine, for %.0f s. Ctrl-C ends it.\n\n", opts.length.Seconds())
+	s.printf("Lattice Director: the whole system on this machine, for %.0f s. Ctrl-C ends it.\n\n",
+		opts.length.Seconds())
 	defer func() {
 		stopped := c.stop()
 		if end.err == nil {
@@ -108,7 +109,8 @@ func perform(ctx context.Context, c *cluster, s *screen, opts options) (end endi
 		return ending{err: err}
 	}
 	defer players.close()
-	s.printf("  %-9s %d bots, alone or in parties of up to %d; they know both replicas\n\n", "players", botCount, largestParty)
+	s.printf("  %-9s %d bots, alone or in parties of up to %d; they know both replicas\n\n", "players", botCount,
+		largestParty)
 	end.proofs, end.err = play(ctx, c, players, s, opts.length)
 	if end.err == nil && opts.stay > 0 {
 		end.printedProofs = len(end.proofs)

@@ -175,7 +175,8 @@ func (l *lobby) play(ctx context.Context) error {
 		}
 	}
 	l.together.seated += time.Since(begun)
-	l.screen.eventf("✓", "all are ready, %s starts: a match is found, and all play on %s, %.1f s later", l.group[0].Name, friendsServer, l.together.seated.Seconds())
+	l.screen.eventf("✓", "all are ready, %s starts: a match is found, and all play on %s, %.1f s later",
+		l.group[0].Name, friendsServer, l.together.seated.Seconds())
 	close(l.playing)
 	if err := l.losesReplica(stage); err != nil {
 		return errors.Join(err, games.Wait())
@@ -237,7 +238,10 @@ func (l *lobby) agree(ctx context.Context) error {
 	if _, err := l.group.Chat(ctx, friendsLobby, "still here"); err != nil {
 		return err
 	}
-	l.together.sameState = await(ctx, func() bool { return l.group.SameState(friendsLobby) && l.group.SameState(l.match.Room) })
+	l.together.sameState = await(ctx, func() bool {
+		return l.group.SameState(friendsLobby) &&
+			l.group.SameState(l.match.Room)
+	})
 	l.together.sameOrder, l.together.lines = l.group.SameOrder(friendsLobby), len(l.group[0].LinesHeard(friendsLobby))
 	return ctx.Err()
 }
@@ -260,18 +264,22 @@ func (c *cluster) startFriendsServer(ctx context.Context) error {
 	if err := os.WriteFile(file, friendsProfile, 0o600); err != nil {
 		return err
 	}
-	if err := c.command("director", "profiles", c.env, "profiles", "apply", "-f", file, "--reason", "the demo").Run(ctx); err != nil {
+	if err := c.command("director", "profiles", c.env, "profiles", "apply", "-f", file, "--reason",
+		"the demo").Run(ctx); err != nil {
 		return err
 	}
 	return c.run(c.command("arena", friendsServer, []string{"FLEET_TOKEN=" + c.fleetKey},
-		"server", "--director", strings.Join(c.urls, ","), "--instance-id", friendsServer, "--region", friendsRegion, "--modes", friendsMode,
-		"--capacity", fmt.Sprint(len(friendNames)), "--heartbeat-every", heartbeatEvery.String(), "--grace", "3s", "--empty-for", "1s"))
+		"server", "--director", strings.Join(c.urls, ","), "--instance-id", friendsServer, "--region", friendsRegion,
+		"--modes", friendsMode,
+		"--capacity", fmt.Sprint(len(friendNames)), "--heartbeat-every", heartbeatEvery.String(), "--grace", "3s",
+		"--empty-for", "1s"))
 }
 
 // lobbySettings are the settings of the realtime lobby that all processes share, and the secrets of its tokens.
 func (c *cluster) lobbySettings() []string {
 	c.backend.InternalToken = rand.Text()
 	return []string{
-		"DIRECTOR_REALTIME_ROOMS=" + roomTypes, "DIRECTOR_REALTIME_MASTER_SECRET=" + rand.Text(), "DIRECTOR_REALTIME_INTERNAL_TOKEN=" + c.backend.InternalToken,
+		"DIRECTOR_REALTIME_ROOMS=" + roomTypes, "DIRECTOR_REALTIME_MASTER_SECRET=" + rand.Text(),
+		"DIRECTOR_REALTIME_INTERNAL_TOKEN=" + c.backend.InternalToken,
 	}
 }

@@ -9,8 +9,10 @@ import (
 // friendsMet proves that a room is one room on all replicas.
 func (j *judge) friendsMet() proof {
 	return proof{
-		claim: "Friends on two replicas share one room", ok: j.together.replicas == 2 && j.together.lines == 2*len(friendNames) && j.together.sameOrder,
-		evidence: fmt.Sprintf("%d friends on %d replicas heard %d lines of chat, %s", len(friendNames), j.together.replicas, j.together.lines,
+		claim: "Friends on two replicas share one room",
+		ok:    j.together.replicas == 2 && j.together.lines == 2*len(friendNames) && j.together.sameOrder,
+		evidence: fmt.Sprintf("%d friends on %d replicas heard %d lines of chat, %s", len(friendNames),
+			j.together.replicas, j.together.lines,
 			either(j.together.sameOrder, "all in the same order", "not all in the same order")),
 	}
 }
@@ -28,10 +30,13 @@ func (j *judge) friendsPlayed(ctx context.Context) proof {
 // friendsStayed proves that the clients of a killed replica lose neither their session nor a change of their rooms.
 func (j *judge) friendsStayed() proof {
 	return proof{
-		claim: "The killed replica's clients kept their rooms", ok: len(j.together.moved) > 0 && j.together.resumed && j.together.sameState,
-		evidence: fmt.Sprintf("%s were connected to it: %.1f s later they %s, and %s", strings.Join(j.together.moved, " and "), j.together.back.Seconds(),
+		claim: "The killed replica's clients kept their rooms",
+		ok:    len(j.together.moved) > 0 && j.together.resumed && j.together.sameState,
+		evidence: fmt.Sprintf("%s were connected to it: %.1f s later they %s, and %s",
+			strings.Join(j.together.moved, " and "), j.together.back.Seconds(),
 			either(j.together.resumed, "had resumed their sessions at the other", "had no or other sessions"),
-			either(j.together.sameState, "all friends see the same state of both rooms, with what changed meanwhile", "not all friends see the same")),
+			either(j.together.sameState, "all friends see the same state of both rooms, with what changed meanwhile",
+				"not all friends see the same")),
 	}
 }
 

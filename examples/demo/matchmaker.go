@@ -27,7 +27,8 @@ func (c *cluster) startMatchmaker(ctx context.Context) (how string, err error) {
 	if err := os.WriteFile(file, ranked, 0o600); err != nil {
 		return "", err
 	}
-	if err := c.command("director", "profiles", c.env, "profiles", "apply", "-f", file, "--reason", "the demo").Run(ctx); err != nil {
+	if err := c.command("director", "profiles", c.env, "profiles", "apply", "-f", file, "--reason",
+		"the demo").Run(ctx); err != nil {
 		return "", err
 	}
 	if err := c.run(c.command("director", firstWorker, c.env, "work")); err != nil {
@@ -39,7 +40,8 @@ func (c *cluster) startMatchmaker(ctx context.Context) (how string, err error) {
 	if err := c.unexpectedExit(); err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("two workers; %s decides for the profile %s", firstWorker, profileName), c.run(c.command("director", "worker-2", c.env, "work"))
+	return fmt.Sprintf("two workers; %s decides for the profile %s", firstWorker,
+		profileName), c.run(c.command("director", "worker-2", c.env, "work"))
 }
 
 // ownerOf returns the worker that decides for the profile, by the logs of the workers: a row has only an id that is new

@@ -89,7 +89,8 @@ func (p *provisioning) play(ctx context.Context, guests *bots.Swarm) error {
 	if err := group.Wait(); err != nil || !served {
 		return err
 	}
-	p.screen.eventf("✓", "all guests play in %s, %s after they came; now they leave", poolRegion, p.started.allPlayed.Round(100*time.Millisecond))
+	p.screen.eventf("✓", "all guests play in %s, %s after they came; now they leave", poolRegion,
+		p.started.allPlayed.Round(100*time.Millisecond))
 	begun = time.Now()
 	if await(ctx, func() bool { return p.empty(ctx) }) {
 		p.started.shrunk = time.Since(begun)
@@ -168,13 +169,16 @@ func newGuests(c *cluster) (*bots.Swarm, *os.File, error) {
 	}
 	log := slog.New(slog.NewTextHandler(file, nil))
 	answers := newAnswers(c.login)
-	client, err := sdk.New(sdk.Options{URLs: c.urls, HTTPClient: &http.Client{Transport: answers}, Logger: log, UserAgent: "arena-bots"})
+	client, err := sdk.New(sdk.Options{URLs: c.urls, HTTPClient: &http.Client{Transport: answers}, Logger: log,
+		UserAgent: "arena-bots"})
 	if err != nil {
 		return nil, nil, errors.Join(err, file.Close())
 	}
 	guests, err := bots.New(bots.Config{
-		Director: client, AccessToken: answers.accessToken, Count: guestCount, Names: "guest", Region: poolRegion, Modes: []string{"ffa"}, MaxPlayers: poolSession,
-		Logger: log, PlayFor: bots.Span{Min: 4 * time.Second, Max: 6 * time.Second}, Rest: bots.Span{Min: 500 * time.Millisecond, Max: time.Second},
+		Director: client, AccessToken: answers.accessToken, Count: guestCount, Names: "guest", Region: poolRegion,
+		Modes: []string{"ffa"}, MaxPlayers: poolSession,
+		Logger: log, PlayFor: bots.Span{Min: 4 * time.Second, Max: 6 * time.Second},
+		Rest: bots.Span{Min: 500 * time.Millisecond, Max: time.Second},
 	})
 	return guests, file, err
 }
@@ -199,8 +203,10 @@ func (c *cluster) startPool(ctx context.Context) error {
 	}
 	env := slices.Concat(c.env, []string{
 		"DIRECTOR_LOOP=false", // they only start servers, so that the death of one affects no match
-		"DIRECTOR_PROVIDERS=process", "DIRECTOR_PUBLIC_URL=" + c.urls[0], "DIRECTOR_PROVISION_TIMEOUT=1s", "DIRECTOR_PROCESS_DIR=" + c.servers(),
-		"DIRECTOR_PROCESS_COMMANDS=" + fmt.Sprintf("arena=%s server --heartbeat-every %s --grace 2s --empty-for 1s", filepath.Join(c.bin(), "arena"), heartbeatEvery),
+		"DIRECTOR_PROVIDERS=process", "DIRECTOR_PUBLIC_URL=" + c.urls[0], "DIRECTOR_PROVISION_TIMEOUT=1s",
+		"DIRECTOR_PROCESS_DIR=" + c.servers(),
+		"DIRECTOR_PROCESS_COMMANDS=" + fmt.Sprintf("arena=%s server --heartbeat-every %s --grace 2s --empty-for 1s",
+			filepath.Join(c.bin(), "arena"), heartbeatEvery),
 	})
 	var commands []subprocess.Command
 	for _, name := range []string{firstProvisioner, "provisioner-2"} {

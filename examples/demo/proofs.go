@@ -28,9 +28,11 @@ type judge struct {
 // proofs makes all proofs but [endedWell]. The play must be over.
 func (j *judge) proofs(ctx context.Context) []proof {
 	return []proof{
-		j.everybodyPlayed(ctx), j.waitersSeated(ctx), j.oneSeatEach(ctx), j.rulesHold(ctx), j.nobodyOverCapacity(), j.evictedPlayOn(ctx),
+		j.everybodyPlayed(ctx), j.waitersSeated(ctx), j.oneSeatEach(ctx), j.rulesHold(ctx), j.nobodyOverCapacity(),
+		j.evictedPlayOn(ctx),
 		j.matchingWentOn(ctx), j.nothingLost(ctx), j.wentOn(), j.drainHeld(ctx), j.thiefRefused(),
-		j.poolServed(ctx), j.poolKept(ctx), j.poolShrank(), j.friendsMet(), j.friendsPlayed(ctx), j.friendsStayed(), j.invariantsHold(ctx),
+		j.poolServed(ctx), j.poolKept(ctx), j.poolShrank(), j.friendsMet(), j.friendsPlayed(ctx), j.friendsStayed(),
+		j.invariantsHold(ctx),
 	}
 }
 
@@ -67,7 +69,8 @@ func (j *judge) everybodyPlayed(ctx context.Context) proof {
 
 func (j *judge) nobodyOverCapacity() proof {
 	p := proof{claim: "Nobody over capacity", ok: j.tally.looks > 0 && j.tally.overCapacity == ""}
-	p.evidence = fmt.Sprintf("checked %d times; matches took at most %.0f %% of the seats of a server", j.tally.looks, 100*j.tally.fullest)
+	p.evidence = fmt.Sprintf("checked %d times; matches took at most %.0f %% of the seats of a server", j.tally.looks,
+		100*j.tally.fullest)
 	if j.tally.overCapacity != "" {
 		p.evidence = "over capacity: " + j.tally.overCapacity
 	}
@@ -126,7 +129,8 @@ func (j *judge) wentOn() proof {
 	meanwhile, since := j.count(j.record.withoutReplica), j.count(j.record.afterRestart)
 	return proof{
 		claim: "Everything went on without it", ok: meanwhile > 0 && since > 0,
-		evidence: fmt.Sprintf("%d calls were answered while %s was down; after its restart it answered %d", meanwhile, j.record.replica.Name, since),
+		evidence: fmt.Sprintf("%d calls were answered while %s was down; after its restart it answered %d", meanwhile,
+			j.record.replica.Name, since),
 	}
 }
 
@@ -139,7 +143,8 @@ func (r *record) beforeKill(a answer) bool {
 
 // withoutReplica selects the answers of other replicas while the killed one was down.
 func (r *record) withoutReplica(a answer) bool {
-	return a.replica != r.replica.url && a.answeredAt.After(r.replicaKilledAt) && (r.replicaBackAt.IsZero() || a.answeredAt.Before(r.replicaBackAt))
+	return a.replica != r.replica.url && a.answeredAt.After(r.replicaKilledAt) &&
+		(r.replicaBackAt.IsZero() || a.answeredAt.Before(r.replicaBackAt))
 }
 
 // afterRestart selects the answers of the killed replica after its restart.
@@ -157,7 +162,8 @@ func (j *judge) drainHeld(ctx context.Context) proof {
 
 func (j *judge) thiefRefused() proof {
 	return proof{
-		claim: "Replayed tokens were refused", ok: j.record.tokensShown > 0 && j.record.tokensShown == j.record.tokensRefused,
+		claim:    "Replayed tokens were refused",
+		ok:       j.record.tokensShown > 0 && j.record.tokensShown == j.record.tokensRefused,
 		evidence: fmt.Sprintf("%d of %d", j.record.tokensRefused, j.record.tokensShown),
 	}
 }
@@ -176,7 +182,8 @@ func (j *judge) invariantsHold(ctx context.Context) proof {
 
 // endedWell is the last proof, made after everything was stopped.
 func endedWell(stopped error) proof {
-	p := proof{claim: "Everything stopped when told", ok: stopped == nil, evidence: "every process that the demo did not kill ended with exit code 0"}
+	p := proof{claim: "Everything stopped when told", ok: stopped == nil,
+		evidence: "every process that the demo did not kill ended with exit code 0"}
 	if stopped != nil {
 		p.evidence = strings.ReplaceAll(stopped.Error(), "\n", "; ")
 	}

@@ -68,7 +68,8 @@ func (c *chaos) takenOver(ctx context.Context) bool {
 }
 
 func (c *chaos) reportTakeover(context.Context) error {
-	c.screen.eventf("✓", "another worker decides for it, %.1f s later", c.judge.record.queueing.takenOverAt.Sub(c.judge.record.queueing.workerKilledAt).Seconds())
+	c.screen.eventf("✓", "another worker decides for it, %.1f s later",
+		c.judge.record.queueing.takenOverAt.Sub(c.judge.record.queueing.workerKilledAt).Seconds())
 	return nil
 }
 

@@ -35,9 +35,11 @@ func (j *judge) rulesHold(ctx context.Context) proof {
 			return p
 		}
 	}
-	p.ok, p.evidence = len(all) > 0, fmt.Sprintf("%d matches were checked against skill, balance, teams and parties", len(all))
+	p.ok, p.evidence = len(all) > 0, fmt.Sprintf("%d matches were checked against skill, balance, teams and parties",
+		len(all))
 	if unrecorded > 0 {
-		p.evidence += fmt.Sprintf("; the worker that was killed had not yet recorded the tickets of its last %d", unrecorded)
+		p.evidence += fmt.Sprintf("; the worker that was killed had not yet recorded the tickets of its last %d",
+			unrecorded)
 	}
 	return p
 }

@@ -55,7 +55,8 @@ func (w *watcher) look(ctx context.Context) error {
 		return err
 	}
 	w.tally.looks++
-	w.tally.fullest, w.tally.overCapacity, w.tally.brokenInvariants = max(w.tally.fullest, fullest), cmp.Or(w.tally.overCapacity, over), cmp.Or(w.tally.brokenInvariants, broken)
+	w.tally.fullest, w.tally.overCapacity, w.tally.brokenInvariants = max(w.tally.fullest,
+		fullest), cmp.Or(w.tally.overCapacity, over), cmp.Or(w.tally.brokenInvariants, broken)
 	if time.Since(w.printed) > 3*time.Second {
 		w.printed = time.Now()
 		w.print(fleet)

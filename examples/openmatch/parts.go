@@ -141,11 +141,13 @@ func (c config) play(ctx context.Context, log *slog.Logger) error {
 				return fmt.Errorf("%s: %w", player.Name, err)
 			}
 			played.Add(1)
-			log.LogAttrs(ctx, slog.LevelInfo, "connects", slog.String("player", player.Name), slog.String("to", connection))
+			log.LogAttrs(ctx, slog.LevelInfo, "connects", slog.String("player", player.Name),
+				slog.String("to", connection))
 			return nil
 		})
 	}
 	err = players.Wait()
-	log.LogAttrs(ctx, slog.LevelInfo, "all have played", slog.Int64("matched", played.Load()), slog.Int64("alone", alone.Load()))
+	log.LogAttrs(ctx, slog.LevelInfo, "all have played", slog.Int64("matched", played.Load()),
+		slog.Int64("alone", alone.Load()))
 	return err
 }

@@ -37,7 +37,8 @@ const (
 // AddOutput adds the flags --output, -o and --wide to a command.
 func AddOutput(cmd *cobra.Command) {
 	cmd.Flags().StringP(outputFlag, "o", "table", "The output format: table or json")
-	_ = cmd.RegisterFlagCompletionFunc(outputFlag, cobra.FixedCompletions([]string{"table", "json"}, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc(outputFlag,
+		cobra.FixedCompletions([]string{"table", "json"}, cobra.ShellCompDirectiveNoFileComp))
 	cmd.Flags().Bool(wideFlag, false, "Print every column of a table, even if the terminal is too narrow")
 }
 

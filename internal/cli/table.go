@@ -37,7 +37,8 @@ func (o Output) writeTable(header []string, rows []table.Row) error {
 		return err
 	}
 	if left > 0 {
-		fmt.Fprintf(o.notes, "(omitted, the terminal is too narrow: %s; --wide shows all)\n", strings.Join(o.spare[:left], ", "))
+		fmt.Fprintf(o.notes, "(omitted, the terminal is too narrow: %s; --wide shows all)\n",
+			strings.Join(o.spare[:left], ", "))
 	}
 	return nil
 }

@@ -32,7 +32,8 @@ func (c *cache) slot(seat *db.NetcodeSeat) *atomic.Pointer[entry] {
 
 func (c *cache) get(region string, seat *db.NetcodeSeat) *netcode.Minter {
 	e := c.slot(seat).Load()
-	if e == nil || e.deployment != seat.Deployment || e.region != region || e.dialect != seat.Dialect || e.sealed != string(seat.SealedKey) {
+	if e == nil || e.deployment != seat.Deployment || e.region != region || e.dialect != seat.Dialect ||
+		e.sealed != string(seat.SealedKey) {
 		return nil
 	}
 	return e.minter

@@ -46,14 +46,17 @@ func (m *Minter) Ticket(r db.Resolved) (*Ticket, error) {
 	minter, err := m.minter(r.Region, seat)
 	if err != nil {
 		return nil, &fault.Error{
-			Kind: fault.Unavailable, Code: "unavailable", Detail: "no connect token can be made for this session's server now", RetryAfter: time.Second, Err: err,
+			Kind: fault.Unavailable, Code: "unavailable",
+			Detail: "no connect token can be made for this session's server now", RetryAfter: time.Second, Err: err,
 		}
 	}
 	minted, err := minter.Mint(netcode.Claims{
 		Public: netcode.Public{
-			ProtocolID: seat.ProtocolID, Created: seat.IssuedAt, Expires: seat.ExpiresAt, Timeout: seat.Timeout, Addrs: []netip.AddrPort{seat.Addr},
+			ProtocolID: seat.ProtocolID, Created: seat.IssuedAt, Expires: seat.ExpiresAt, Timeout: seat.Timeout,
+			Addrs: []netip.AddrPort{seat.Addr},
 		},
-		ClientID: seat.ClientID, Private: netcode.PrivateList(seat.Addr, seat.InternalPort), UserData: userData(r.Region, seat.Session, seat.Deployment),
+		ClientID: seat.ClientID, Private: netcode.PrivateList(seat.Addr, seat.InternalPort),
+		UserData: userData(r.Region, seat.Session, seat.Deployment),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("connect token for a server at %s: %w", seat.Addr, err)

@@ -34,12 +34,14 @@ func judgeAgents(fleets []agentSums) Finding {
 
 // judge uses the age of leases and not the state of replicas: without any replica no lease expires.
 func (f agentSums) judge() Finding {
-	says := fmt.Sprintf("region %s: %d of %d Rivalis game servers connected, %d of them draining", f.Region, f.Connected, f.Agents, f.Draining)
+	says := fmt.Sprintf("region %s: %d of %d Rivalis game servers connected, %d of them draining", f.Region,
+		f.Connected, f.Agents, f.Draining)
 	served := f.Renewed != nil && *f.Renewed <= f.Lease
 	const gone = `docs/operators.md, "Rivalis game servers vanish or do not answer"`
 	switch {
 	case !served && f.Agents > 0:
-		return failure("start 'director serve' with DIRECTOR_ORCHESTRATOR_ADDR, or check its log", "%s, and no replica serves them", says)
+		return failure("start 'director serve' with DIRECTOR_ORCHESTRATOR_ADDR, or check its log",
+			"%s, and no replica serves them", says)
 	case !served:
 		return good("region %s: no replica serves Rivalis game servers, and none is connected", f.Region)
 	case f.Agents == 0:

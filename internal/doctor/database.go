@@ -63,7 +63,8 @@ func (w writability) judge(failed error) Finding {
 	case w.Standby:
 		return failure("", "the database takes no writes: this server is a standby").from(c)
 	case w.ReadOnly:
-		f := failure("", "the database takes no writes: transactions are read-only by default, as set by: %s", w.Source).from(c)
+		f := failure("", "the database takes no writes: transactions are read-only by default, as set by: %s",
+			w.Source).from(c)
 		f.Do = "find who set it, and why; then ALTER DATABASE (or ROLE, or SYSTEM) … RESET default_transaction_read_only"
 		return f
 	case w.Syncing > 0:

@@ -23,7 +23,8 @@ func (d Doctor) checkKeys(ctx context.Context) (Finding, error) {
 	if err := d.Store.ReadClock(ctx); err != nil {
 		return Finding{}, err
 	}
-	keys, err := opsview.Keys.Read(ctx, d.Store.Pool(), opsview.KeyFilter{Useful: true}, opsview.Page{Order: opsview.ByTurn})
+	keys, err := opsview.Keys.Read(ctx, d.Store.Pool(), opsview.KeyFilter{Useful: true},
+		opsview.Page{Order: opsview.ByTurn})
 	if err != nil {
 		return Finding{}, err
 	}
@@ -31,7 +32,8 @@ func (d Doctor) checkKeys(ctx context.Context) (Finding, error) {
 	var turns []keyTurn
 	for _, k := range keys {
 		if k.State == "signing" || k.State == "next" {
-			turns = append(turns, keyTurn{k.KID, k.State, k.SignFrom.Sub(now).Seconds(), k.SignUntil.Sub(now).Seconds()})
+			turns = append(turns, keyTurn{k.KID, k.State, k.SignFrom.Sub(now).Seconds(),
+				k.SignUntil.Sub(now).Seconds()})
 		}
 	}
 	return judgeKeys(turns), nil
@@ -50,11 +52,14 @@ func judgeKeys(keys []keyTurn) Finding {
 	case signing == nil:
 		return failure("director keys rotate", "no key signs: no player gets a session token")
 	case next == nil:
-		return failure("director keys rotate; then find out why no worker did", "no next key is published, and the current one expires in %s", since(signing.Until))
+		return failure("director keys rotate; then find out why no worker did",
+			"no next key is published, and the current one expires in %s", since(signing.Until))
 	case next.From > signing.Until+1:
-		return failure("director keys rotate", "between %s and %s from now no key signs", since(signing.Until), since(next.From))
+		return failure("director keys rotate", "between %s and %s from now no key signs", since(signing.Until),
+			since(next.From))
 	}
-	return good("one signs for %s more, and the next is published", timetext.Brief(time.Duration(signing.Until)*time.Second))
+	return good("one signs for %s more, and the next is published",
+		timetext.Brief(time.Duration(signing.Until)*time.Second))
 }
 
 func (d Doctor) checkViolations(ctx context.Context) (Finding, error) {

@@ -233,7 +233,8 @@ var outOfTime = warning("run director doctor, and look at what takes long: the c
 
 // unchecked says that a check could not be made, and why.
 func unchecked(err error) Finding {
-	f := failure("see the error; the role needs the views of schema ops (ops/grants.sql)", "not known: it could not be checked: %s", oneLine(err))
+	f := failure("see the error; the role needs the views of schema ops (ops/grants.sql)",
+		"not known: it could not be checked: %s", oneLine(err))
 	if c, known := dbcause.FromError(err); known {
 		f = failure("", "not known: it could not be checked").from(c)
 	}

@@ -62,20 +62,26 @@ func judgeFleet(f fleetSums, a amnestyLine) Finding {
 	// also without an amnesty: the horizon of leases stands still while all are silent
 	case f.Heartbeat != nil && *f.Heartbeat > a.Lease && f.Alive > 0:
 		return failure("check the network between the game servers and the replicas, and whether replicas run; ops.drain servers that you know are dead",
-			"no game server has sent a heartbeat for %s: leases do not expire, and players may be sent to dead servers", since(*f.Heartbeat)).
+			"no game server has sent a heartbeat for %s: leases do not expire, and players may be sent to dead servers",
+			since(*f.Heartbeat)).
 			in(silent).showing(since(*f.Heartbeat), "since the last heartbeat of any game server")
 	case a.Amnesty && a.EndsIn == nil:
-		return tile(warning("start a replica", "%s; no lease expires, because no replica receives heartbeats", says).in(silent))
+		return tile(warning("start a replica", "%s; no lease expires, because no replica receives heartbeats",
+			says).in(silent))
 	case f.Alive == 0:
 		return tile(failure("check the game servers, and whether their heartbeats reach a replica", "%s", says))
 	case died*2 >= f.Alive+died:
-		return tile(failure(look, "%d of %d game servers died: no heartbeat came and their leases expired; %s", died, f.Alive+died, says))
+		return tile(failure(look, "%d of %d game servers died: no heartbeat came and their leases expired; %s", died,
+			f.Alive+died, says))
 	case f.Alive == f.Draining:
-		return tile(failure("director fleet undrain ID…", "%s: no player can be placed", says).in("Players get 409 no_capacity"))
+		return tile(failure("director fleet undrain ID…", "%s: no player can be placed",
+			says).in("Players get 409 no_capacity"))
 	case died*10 > f.Alive+died:
-		return tile(warning(look, "%d of %d game servers died: no heartbeat came and their leases expired; %s", died, f.Alive+died, says))
+		return tile(warning(look, "%d of %d game servers died: no heartbeat came and their leases expired; %s", died,
+			f.Alive+died, says))
 	case a.Amnesty:
-		return tile(good("%s; no lease expires for %s more, since heartbeats are received again", says, since(*a.EndsIn)))
+		return tile(good("%s; no lease expires for %s more, since heartbeats are received again", says,
+			since(*a.EndsIn)))
 	}
 	return tile(good("%s", says))
 }
@@ -87,13 +93,15 @@ func (f fleetSums) judgeEmpty() Finding {
 	case f.Pools > 0:
 		return good("no game server is registered: %d pools start them when players need them", f.Pools)
 	case f.Ended > 0:
-		return failure("director events --since 1h --kind instance.ended; then check the game servers", "no game server is registered: %d ended in the last hour", f.Ended).
+		return failure("director events --since 1h --kind instance.ended; then check the game servers",
+			"no game server is registered: %d ended in the last hour", f.Ended).
 			showing("0", "game servers are alive")
 	case f.Agents > 0:
 		return good("no game server is registered, and no Rivalis game server has the label matchmaking=true")
 	case f.Last != nil:
 		return warning("start game servers, or check why they cannot register: DIRECTOR_FLEET_TOKEN, the address",
-			"no game server is registered: the last one ended %s ago", since(*f.Last)).showing("0", "game servers are alive")
+			"no game server is registered: the last one ended %s ago", since(*f.Last)).showing("0",
+			"game servers are alive")
 	}
 	return good("no game server has registered yet")
 }

@@ -28,7 +28,8 @@ func judgeKEKs(uses []kekUse) Finding {
 	}
 	for _, u := range uses {
 		if len(u.Lacking) > 0 {
-			return failure("put it back as the last of DIRECTOR_KEY_ENCRYPTION_KEY, everywhere", "%d of %d processes lack the key-encryption key %s, by which %s: %s",
+			return failure("put it back as the last of DIRECTOR_KEY_ENCRYPTION_KEY, everywhere",
+				"%d of %d processes lack the key-encryption key %s, by which %s: %s",
 				len(u.Lacking), u.Processes, u.Fingerprint, u.needs(), strings.Join(u.Lacking, ", "))
 		}
 	}

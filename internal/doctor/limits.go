@@ -17,7 +17,8 @@ func (d Doctor) checkLimits(ctx context.Context) (Finding, error) {
 
 // judgeLimits warns from nine tenths of a limit on, so that somebody decides before players have to wait.
 func judgeLimits(l opsview.PoolLimit) Finding {
-	says := fmt.Sprintf("all pools have %d servers%s, and started %d within an hour%s", l.Servers, ofLimit(l.MaxServers), l.Starts, ofLimit(l.MaxStarts))
+	says := fmt.Sprintf("all pools have %d servers%s, and started %d within an hour%s", l.Servers,
+		ofLimit(l.MaxServers), l.Starts, ofLimit(l.MaxStarts))
 	const do = "find out why there are so many: director deployments list, director events --kind 'deployment.*'; then director pools limit"
 	switch share := max(shareOf(l.Servers, l.MaxServers), shareOf(l.Starts, l.MaxStarts)); {
 	case share >= 1:

@@ -19,7 +19,8 @@ func (d Doctor) checkLobby(ctx context.Context) (Finding, error) {
 	if err != nil {
 		return Finding{}, err
 	}
-	return judgeLobbies(convert[lobbySums](regions, func(r query.DoctorLobbiesRow) lobbySums { return lobbySums(r) })), nil
+	return judgeLobbies(convert[lobbySums](regions,
+		func(r query.DoctorLobbiesRow) lobbySums { return lobbySums(r) })), nil
 }
 
 // judgeLobbies returns the Finding of the region in the worst state.
@@ -37,15 +38,18 @@ func judgeLobbies(regions []lobbySums) Finding {
 const sweptWithin = 30
 
 func (r lobbySums) judge() Finding {
-	says := fmt.Sprintf("region %s: %d sessions connected, %d suspended, %d rooms", r.Region, r.Connected, r.Suspended, r.Rooms)
+	says := fmt.Sprintf("region %s: %d sessions connected, %d suspended, %d rooms", r.Region, r.Connected, r.Suspended,
+		r.Rooms)
 	served := r.Renewed != nil && *r.Renewed <= r.Lease
 	switch {
 	case !served && r.Connected+r.Suspended > 0:
-		return failure("start 'director serve' with DIRECTOR_REALTIME_ADDR, or check its log", "%s, and no replica serves them", says)
+		return failure("start 'director serve' with DIRECTOR_REALTIME_ADDR, or check its log",
+			"%s, and no replica serves them", says)
 	case !served:
 		return good("region %s: no replica serves the realtime lobby, and it has no sessions", r.Region)
 	case r.Overdue != nil && *r.Overdue > sweptWithin:
-		return failure("start 'director work', or check its log", "%s; %d sessions expired up to %.0f s ago and were not ended", says, r.Expired, *r.Overdue)
+		return failure("start 'director work', or check its log",
+			"%s; %d sessions expired up to %.0f s ago and were not ended", says, r.Expired, *r.Overdue)
 	case r.CutOff > r.Connected/2:
 		return warning(`docs/operators.md, "Clients of the realtime lobby are refused or lose their connection"`, "%s; the replica of %d of them has ended", says, r.CutOff)
 	}

@@ -17,7 +17,8 @@ import (
 // denials are the codes of answers that keep players from playing. Others are part of a normal day: a ticket that
 // exists already, a match that has ended.
 var denials = []string{
-	"no_capacity", "mode_unknown", "region_unknown", "room_pending", "no_connect_tokens", "cannot_match", "profile_unknown", "profile_retired",
+	"no_capacity", "mode_unknown", "region_unknown", "room_pending", "no_connect_tokens", "cannot_match",
+	"profile_unknown", "profile_retired",
 	"invalid_request", "unavailable", "internal", "rate_limited", "too_many_tickets", "party_too_large",
 }
 
@@ -30,7 +31,8 @@ func (d Doctor) checkRefusals(ctx context.Context) (Finding, error) {
 	if err != nil {
 		return Finding{}, err
 	}
-	return judgeRefusals(convert[denialLine](most, func(r query.DoctorDenialsRow) denialLine { return denialLine(r) })), nil
+	return judgeRefusals(convert[denialLine](most,
+		func(r query.DoctorDenialsRow) denialLine { return denialLine(r) })), nil
 }
 
 // judgeRefusals takes a few refused players for a normal day: one who asks for a mode that there is not, a fleet that
@@ -47,7 +49,8 @@ func judgeRefusals(most []denialLine) Finding {
 	if m.Mode != "" {
 		place += " for mode " + m.Mode
 	}
-	says := fmt.Sprintf("%d players were refused in the last ten minutes, %d have a seat; mostly %s by %s%s: %s", m.Everyone, m.Seated, m.Code, m.Call, place, m.Detail)
+	says := fmt.Sprintf("%d players were refused in the last ten minutes, %d have a seat; mostly %s by %s%s: %s",
+		m.Everyone, m.Seated, m.Code, m.Call, place, m.Detail)
 	do := "SELECT * FROM ops.refusals ORDER BY last_at DESC LIMIT 50; then see the section of the code"
 	section := ""
 	if slices.Contains([]string{"no_capacity", "mode_unknown", "region_unknown"}, m.Code) {
@@ -76,7 +79,8 @@ func (d Doctor) checkTickets(ctx context.Context) (Finding, error) {
 	}
 	worst := good("no ticket waits")
 	for i, q := range queues {
-		survey, err := explainer.New(explainer.Options{Store: d.Store, Universe: q.Region, PlayerArg: d.PlayerArg, MaxCandidates: surveyed}).Survey(ctx)
+		survey, err := explainer.New(explainer.Options{Store: d.Store, Universe: q.Region, PlayerArg: d.PlayerArg,
+			MaxCandidates: surveyed}).Survey(ctx)
 		if err != nil {
 			return Finding{}, err
 		}
@@ -103,17 +107,20 @@ func judgeTickets(q queueLine, s explainer.Survey) Finding {
 	}
 	switch {
 	case len(q.Unowned) > 0:
-		return tile(failure("start a worker: 'director work'", "%s; no worker decides for the profiles %s", says, strings.Join(q.Unowned, ", ")))
+		return tile(failure("start a worker: 'director work'", "%s; no worker decides for the profiles %s", says,
+			strings.Join(q.Unowned, ", ")))
 	case lacking > 0:
 		l := s.Lacking[0]
-		says += fmt.Sprintf("; %d of them can be in no match, mostly of profile %s: %s (%d)", lacking, profileName(l.Profile), l.Why, l.Tickets)
+		says += fmt.Sprintf("; %d of them can be in no match, mostly of profile %s: %s (%d)", lacking,
+			profileName(l.Profile), l.Why, l.Tickets)
 		const do = "director explain ticket ID; then mend the client that sends such tickets, or the profile"
 		if lacking >= 5 && lacking*5 >= s.Tickets {
 			return tile(failure(do, "%s", says))
 		}
 		return tile(warning(do, "%s", says))
 	case q.Oldest > slowMatch.Seconds():
-		return tile(warning("director explain ticket ID; then widen the profile's rules, or start game servers", "%s", says))
+		return tile(warning("director explain ticket ID; then widen the profile's rules, or start game servers", "%s",
+			says))
 	}
 	return tile(good("%s", says))
 }

@@ -36,22 +36,28 @@ const giveProvider = "start a worker whose DIRECTOR_PROVIDERS has the provider, 
 // The troubles, in the order in which they are reported: no worker has the provider (one of an older release has it
 // without reporting it), no worker plans, pauses, errors of the provider, pools that are full.
 var (
-	poolStuck = &poolTrouble{failure, giveProvider, "no running worker has the provider of %s", ", ", func(p *poolCheck) string {
-		return fmt.Sprintf("%s (%s, %d servers wait for a worker)", p.Pool, p.Provider, p.Overdue)
-	}}
+	poolStuck = &poolTrouble{failure, giveProvider, "no running worker has the provider of %s", ", ",
+		func(p *poolCheck) string {
+			return fmt.Sprintf("%s (%s, %d servers wait for a worker)", p.Pool, p.Provider, p.Overdue)
+		}}
 	poolUnplanned = &poolTrouble{
-		failure, "start a worker with DIRECTOR_PROVIDERS and the installation's DIRECTOR_PROVISION_OWNER", "no worker plans %s", ", ", withProvider,
+		failure, "start a worker with DIRECTOR_PROVIDERS and the installation's DIRECTOR_PROVISION_OWNER",
+		"no worker plans %s", ", ", withProvider,
 	}
-	poolUnserved = &poolTrouble{warning, giveProvider, "no running worker reports the provider of %s: their servers will not start", ", ", withProvider}
-	poolPaused   = &poolTrouble{
-		warning, "repair the cause, then director pools resume REGION/APP/VERSION", "paused: %s", ", ", func(p *poolCheck) string { return p.Pool + because(p.Reason) },
+	poolUnserved = &poolTrouble{warning, giveProvider,
+		"no running worker reports the provider of %s: their servers will not start", ", ", withProvider}
+	poolPaused = &poolTrouble{
+		warning, "repair the cause, then director pools resume REGION/APP/VERSION", "paused: %s", ", ",
+		func(p *poolCheck) string { return p.Pool + because(p.Reason) },
 	}
 	poolFailing = &poolTrouble{
-		warning, "docs/operators.md, \"Servers do not start\"", "servers that fail or whose provider reports errors: %s", "; ",
+		warning, "docs/operators.md, \"Servers do not start\"",
+		"servers that fail or whose provider reports errors: %s", "; ",
 		func(p *poolCheck) string { return fmt.Sprintf("%s: %d%s", p.Pool, p.Failed, because(p.Error)) },
 	}
 	poolFull = &poolTrouble{
-		warning, "director pools scale REGION/APP/VERSION --max N", "full: %s", ", ", func(p *poolCheck) string { return fmt.Sprintf("%s (%d players wait)", p.Pool, p.Waiting) },
+		warning, "director pools scale REGION/APP/VERSION --max N", "full: %s", ", ",
+		func(p *poolCheck) string { return fmt.Sprintf("%s (%d players wait)", p.Pool, p.Waiting) },
 	}
 	poolTroubles = []*poolTrouble{poolStuck, poolUnplanned, poolUnserved, poolPaused, poolFailing, poolFull}
 )

@@ -60,7 +60,8 @@ func (d Doctor) checkSchema(ctx context.Context) (Finding, error) {
 	case version < latest:
 		return failure("director migrate up", "at version %d, and this build needs %d", version, latest), nil
 	case version > latest:
-		return warning("use the director of the newer release", "at version %d, newer than this build's %d: supported for one release", version, latest), nil
+		return warning("use the director of the newer release",
+			"at version %d, newer than this build's %d: supported for one release", version, latest), nil
 	}
 	return good("at version %d, as this build needs", version), nil
 }
@@ -72,7 +73,8 @@ func (d Doctor) checkPooler(ctx context.Context) (Finding, error) {
 	case err != nil:
 		return Finding{}, err
 	case !p.Found && d.Pooler == "pgbouncer":
-		return warning("unset DIRECTOR_POOLER: it makes statements slower", "none, but DIRECTOR_POOLER is pgbouncer"), nil
+		return warning("unset DIRECTOR_POOLER: it makes statements slower",
+			"none, but DIRECTOR_POOLER is pgbouncer"), nil
 	case !p.Found:
 		return good("none: a direct connection to Postgres"), nil
 	case p.Lost != nil:
@@ -92,7 +94,8 @@ func (d Doctor) checkRestored(ctx context.Context) (Finding, error) {
 	if err != nil || !restored {
 		return good("none, or one that was migrated since"), err
 	}
-	return failure("director migrate up", "rows have transaction ids of another server: the feeds of events and of settled tickets are wrong"), nil
+	return failure("director migrate up",
+		"rows have transaction ids of another server: the feeds of events and of settled tickets are wrong"), nil
 }
 
 func (d Doctor) checkConnections(ctx context.Context) (Finding, error) {
@@ -120,12 +123,14 @@ func (d Doctor) checkLocks(ctx context.Context) (Finding, error) {
 	if err != nil || v.Longest < 2 {
 		return good("no statement has waited for a lock for 2s"), err
 	}
-	return failure("SELECT pg_terminate_backend(pid) for the blocking one, unless it is a batch of the director", "%d wait for locks, the longest for %s, blocked by %s",
+	return failure("SELECT pg_terminate_backend(pid) for the blocking one, unless it is a batch of the director",
+		"%d wait for locks, the longest for %s, blocked by %s",
 		v.Waiting, since(v.Longest), v.Blocker), nil
 }
 
 func (d Doctor) checkSnapshots(ctx context.Context) (Finding, error) {
-	held, err := opsview.Snapshots.Read(ctx, d.Store.Pool(), opsview.Any{}, opsview.Page{Order: opsview.OldestSnapshotFirst})
+	held, err := opsview.Snapshots.Read(ctx, d.Store.Pool(), opsview.Any{},
+		opsview.Page{Order: opsview.OldestSnapshotFirst})
 	if err != nil {
 		return Finding{}, err
 	}
@@ -136,7 +141,8 @@ func (d Doctor) checkSnapshots(ctx context.Context) (Finding, error) {
 // server.
 func judgeSnapshots(held []opsview.Snapshot) Finding {
 	for _, h := range held {
-		says := fmt.Sprintf("%s prevents vacuum: %v, for %s and %d transactions", h.Kind, h.Oldest, briefly(h.Age), h.Transactions)
+		says := fmt.Sprintf("%s prevents vacuum: %v, for %s and %d transactions", h.Kind, h.Oldest, briefly(h.Age),
+			h.Transactions)
 		switch {
 		case h.Kind == "replication slot" && h.Transactions > 1_000_000:
 			return failure("restart its reader, or SELECT pg_drop_replication_slot(name)", "%s", says)
@@ -167,7 +173,8 @@ func judgeWriters(oldest float64, who string, sees bool) Finding {
 	case oldest > 10:
 		return warning("wait, and if it does not end: SELECT pg_terminate_backend(pid)", "%s", says)
 	case !sees:
-		return warning("GRANT pg_read_all_stats to this role and to the owner of schema ops", "other roles' transactions cannot be seen")
+		return warning("GRANT pg_read_all_stats to this role and to the owner of schema ops",
+			"other roles' transactions cannot be seen")
 	}
 	return good("none for longer than 10s")
 }
@@ -177,7 +184,8 @@ func (d Doctor) checkBloat(ctx context.Context) (Finding, error) {
 	if err != nil || len(v) == 0 {
 		return good("no table is mostly dead rows"), err
 	}
-	return warning("VACUUM "+v[0].Name+"; if that does not help, look for an old snapshot", "%s has %d dead rows and %d live ones",
+	return warning("VACUUM "+v[0].Name+"; if that does not help, look for an old snapshot",
+		"%s has %d dead rows and %d live ones",
 		v[0].Name, v[0].Dead, v[0].Live), nil
 }
 
@@ -198,9 +206,11 @@ func judgeSlots(slots []slotLine) Finding {
 		says := fmt.Sprintf("slot %s (active: %t) keeps %.1f GiB of WAL", s.Name, s.Active, float64(s.Bytes)/gib)
 		switch {
 		case s.Status == "lost":
-			return warning("drop the slot and rebuild its standby", "slot %s has lost WAL that its standby needs", s.Name)
+			return warning("drop the slot and rebuild its standby", "slot %s has lost WAL that its standby needs",
+				s.Name)
 		case s.Bytes > 10*gib:
-			return failure("restart its reader, or SELECT pg_drop_replication_slot(name): the disk fills up", "%s", says)
+			return failure("restart its reader, or SELECT pg_drop_replication_slot(name): the disk fills up", "%s",
+				says)
 		case s.Bytes > gib && !s.Active:
 			return warning("restart its reader, or SELECT pg_drop_replication_slot(name)", "%s", says)
 		}
@@ -219,7 +229,8 @@ func (d Doctor) checkClock(ctx context.Context) (Finding, error) {
 
 func judgeClock(offset time.Duration) Finding {
 	const do = "check NTP, on this machine and on the database's host"
-	says := fmt.Sprintf("this machine is %s off the database's clock", timetext.Brief(offset.Abs().Round(time.Millisecond)))
+	says := fmt.Sprintf("this machine is %s off the database's clock",
+		timetext.Brief(offset.Abs().Round(time.Millisecond)))
 	switch {
 	case offset.Abs() > 30*time.Second:
 		return failure(do, "%s", says)

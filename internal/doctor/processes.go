@@ -105,17 +105,22 @@ func judgeReplicas(r roll, a amnestyLine) Finding {
 	case running+frozen == 0 && a.Pulse != nil && *a.Pulse <= a.Lease:
 		return good("one or more are running, last sign %s ago; how many is not known, because their connections do not have the director's names", since(*a.Pulse))
 	case running+frozen == 0 && a.Pulse == nil && len(lost) == 0:
-		return failure("start 'director serve', or check its log and /readyz", "no replica has ever served this database")
+		return failure("start 'director serve', or check its log and /readyz",
+			"no replica has ever served this database")
 	case running+frozen == 0:
-		return failure("start 'director serve', or check its log and /readyz", "no replica is running%s", lastOf(lost)).showing("0", "replicas are running")
+		return failure("start 'director serve', or check its log and /readyz", "no replica is running%s",
+			lastOf(lost)).showing("0", "replicas are running")
 	case running == 0:
-		return failure(thaw, "none of %d replicas runs: they are connected, and frozen or cut off: %s", frozen, silences(r.frozen)).
+		return failure(thaw, "none of %d replicas runs: they are connected, and frozen or cut off: %s", frozen,
+			silences(r.frozen)).
 			in(frozenSection).showing(figure, "replicas are running")
 	case frozen > 0:
-		return warning(thaw, "%d of %d replicas run; frozen or cut off: %s", running, running+frozen, silences(r.frozen)).
+		return warning(thaw, "%d of %d replicas run; frozen or cut off: %s", running, running+frozen,
+			silences(r.frozen)).
 			in(frozenSection).showing(figure, "replicas are running")
 	case len(lost) > 0:
-		return warning("start it again, and look for the reason in its log", "%d of %d replicas run; ended without shutting down: %s", running, running+len(lost), silences(lost)).
+		return warning("start it again, and look for the reason in its log",
+			"%d of %d replicas run; ended without shutting down: %s", running, running+len(lost), silences(lost)).
 			showing(figure, "replicas are running")
 	}
 	return good("%d running", running).showing(fmt.Sprint(running), "replicas are running")
@@ -146,7 +151,8 @@ func silences(all []processLine) string {
 }
 
 func (d Doctor) checkWorkers(ctx context.Context) (Finding, error) {
-	loops, err := opsview.WorkerLoops.Read(ctx, d.Store.Pool(), opsview.Any{}, opsview.Page{Order: opsview.OldestRunFirst})
+	loops, err := opsview.WorkerLoops.Read(ctx, d.Store.Pool(), opsview.Any{},
+		opsview.Page{Order: opsview.OldestRunFirst})
 	if err != nil {
 		return Finding{}, err
 	}
@@ -176,10 +182,12 @@ func judgeWorkers(loops []opsview.WorkerLoop, r roll) Finding {
 	case late != nil:
 		return failure("look for \"failing\" in the worker's log", "loops that fail: %s", strings.Join(late, ", "))
 	case len(r.frozen) > 0:
-		return warning(thaw, "%d of %d workers run; frozen or cut off: %s", len(r.running), len(r.running)+len(r.frozen),
+		return warning(thaw, "%d of %d workers run; frozen or cut off: %s", len(r.running),
+			len(r.running)+len(r.frozen),
 			silences(r.frozen)).in(frozenSection)
 	case len(r.lost()) > 0:
-		return warning("start it again, and look for the reason in its log", "%d of %d workers run; ended without shutting down: %s", len(r.running),
+		return warning("start it again, and look for the reason in its log",
+			"%d of %d workers run; ended without shutting down: %s", len(r.running),
 			len(r.running)+len(r.lost()), silences(r.lost()))
 	}
 	return good("all %d loops succeeded recently", len(loops))
@@ -193,7 +201,8 @@ func (d Doctor) checkKeySets(ctx context.Context) (Finding, error) {
 	if err != nil {
 		return Finding{}, err
 	}
-	return judgeKeySets(convert[reportedTrouble](found, func(r query.DoctorTroublesRow) reportedTrouble { return reportedTrouble(r) })), nil
+	return judgeKeySets(convert[reportedTrouble](found,
+		func(r query.DoctorTroublesRow) reportedTrouble { return reportedTrouble(r) })), nil
 }
 
 // judgeKeySets returns the worst of what replicas report; among equals, what most of them do.

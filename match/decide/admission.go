@@ -140,7 +140,8 @@ func (pl *plan) lackedColumns(t *match.Ticket, lacks []Lack) []Lack {
 			}
 			for j := range t.Players {
 				if !pl.comparable(c, kind, &t.Players[j]) {
-					lacks = append(lacks, Lack{Why: LacksAttribute, Attribute: c.attribute, Rule: c.rule, Sub: t.Players[j].Sub})
+					lacks = append(lacks,
+						Lack{Why: LacksAttribute, Attribute: c.attribute, Rule: c.rule, Sub: t.Players[j].Sub})
 					break
 				}
 			}

@@ -246,7 +246,8 @@ type walk struct {
 
 func newWalk(t *tree, middle, low, high float64) walk {
 	at := t.seek(max(middle, low))
-	return walk{tree: t, middle: middle, low: low, high: high, regions: everywhere, right: at, leftNext: at, leftEnd: at, leftStart: at}
+	return walk{tree: t, middle: middle, low: low, high: high, regions: everywhere, right: at, leftNext: at,
+		leftEnd: at, leftStart: at}
 }
 
 // skips reports whether nobody of a leaf has the regions or the traits.

@@ -71,7 +71,8 @@ func (t *trial) findLeast() (Relaxation, bool) {
 		}
 		enough = t.narrow(scale, scale.now, enough)
 		return Relaxation{
-			ID: t.rule.id, Kind: scale.kind, Limits: scale.limits(enough), change: (enough - scale.now) / (1 + math.Abs(scale.now)),
+			ID: t.rule.id, Kind: scale.kind, Limits: scale.limits(enough),
+			change: (enough - scale.now) / (1 + math.Abs(scale.now)),
 		}, true
 	}
 	if t.with(&profile.Limits{Ended: true}) {
@@ -184,14 +185,17 @@ func scalesOf(c condition, now *profile.Limits) []scale {
 	case *sizes:
 		return []scale{{profile.Sizes, now.Within, math.MaxInt32, true, within, as}}
 	case *common:
-		return []scale{{profile.Common, float64(-now.AtLeast), -1, true, with(func(l *profile.Limits, x float64) { l.AtLeast = int(-x) }), minus}}
+		return []scale{{profile.Common, float64(-now.AtLeast), -1, true,
+			with(func(l *profile.Limits, x float64) { l.AtLeast = int(-x) }), minus}}
 	case *count:
 		least := with(func(l *profile.Limits, x float64) { l.Min = int(-x) })
 		most := with(func(l *profile.Limits, x float64) { l.Max = int(x) })
-		return []scale{{profile.Count, float64(-now.Min), 0, true, least, minus}, {profile.Count, float64(now.Max), maxPlayers, true, most, as}}
+		return []scale{{profile.Count, float64(-now.Min), 0, true, least, minus},
+			{profile.Count, float64(now.Max), maxPlayers, true, most, as}}
 	case *latency:
 		ms := with(func(l *profile.Limits, x float64) { l.Latency = time.Duration(x * float64(time.Millisecond)) })
-		return []scale{{profile.Latency, math.Floor(float64(now.Latency) / float64(time.Millisecond)), unmeasured, true, ms, math.Ceil}}
+		return []scale{{profile.Latency, math.Floor(float64(now.Latency) / float64(time.Millisecond)), unmeasured, true,
+			ms, math.Ceil}}
 	case *compare:
 		return k.scales(now)
 	}

@@ -161,7 +161,8 @@ type biggest struct {
 // mostWith bounds the players of a match of the candidates: places of roles that none of them would take stay empty.
 func (q *Inquiry) mostWith(list []*candidate) int {
 	most := q.engine.plan.maxPlayers
-	for _, n := range q.engine.search.lacked(append(slices.Clone(list), q.seed), q.engine.now, q.engine.regions.knownRegions) {
+	for _, n := range q.engine.search.lacked(append(slices.Clone(list), q.seed), q.engine.now,
+		q.engine.regions.knownRegions) {
 		most -= n
 	}
 	return most

@@ -75,7 +75,8 @@ func (l *lineup) remove(pick int) {
 // copy makes l a copy of another line-up.
 func (l *lineup) copy(from *lineup) {
 	l.now, l.allowedRegions, l.teams, l.players = from.now, from.allowedRegions, from.teams, from.players
-	l.picks, l.first, l.ages = append(l.picks[:0], from.picks...), append(l.first[:0], from.first...), append(l.ages[:0], from.ages...)
+	l.picks, l.first, l.ages = append(l.picks[:0], from.picks...), append(l.first[:0],
+		from.first...), append(l.ages[:0], from.ages...)
 	l.team, l.role = append(l.team[:0], from.team...), append(l.role[:0], from.role...)
 }
 

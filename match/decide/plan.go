@@ -96,7 +96,8 @@ func newPlan(p *profile.Profile) *plan {
 		if attribute == "" {
 			attribute = o.Value
 		}
-		pl.order = append(pl.order, preference{pl.number(column{attribute: attribute, role: anyRole, optional: true}), o.Distance != "", o.Descending})
+		pl.order = append(pl.order, preference{pl.number(column{attribute: attribute, role: anyRole, optional: true}),
+			o.Distance != "", o.Descending})
 	}
 	if p.Batch.Attribute != "" {
 		pl.batch = pl.number(column{attribute: p.Batch.Attribute, role: anyRole, optional: true})
@@ -125,7 +126,8 @@ func addColumn(columns *[]column, c column) int {
 }
 
 func (c *column) like(o *column) bool {
-	return c.attribute == o.attribute && c.missing == o.missing && c.role == o.role && c.optional == o.optional && c.present == o.present &&
+	return c.attribute == o.attribute && c.missing == o.missing && c.role == o.role && c.optional == o.optional &&
+		c.present == o.present &&
 		slices.Equal(c.anyOf, o.anyOf)
 }
 
@@ -199,7 +201,8 @@ func (pl *plan) roleNeeds() []int { return pl.traitNeeds[:len(pl.roles)] }
 func (pl *plan) chooseBuckets() {
 	for _, r := range allOf(pl.rules) {
 		s, ok := r.condition.(*same)
-		if ok && len(r.steps) == 0 && !s.perTeam && s.role == anyRole && !pl.atoms[s.column].optional && len(pl.buckets) < maxBucketColumns {
+		if ok && len(r.steps) == 0 && !s.perTeam && s.role == anyRole && !pl.atoms[s.column].optional &&
+			len(pl.buckets) < maxBucketColumns {
 			pl.buckets = append(pl.buckets, s.column)
 		}
 	}
@@ -277,7 +280,8 @@ func (pl *plan) classOf(i int) int {
 }
 
 func (pl *plan) alike(a, b *profile.Team) bool {
-	if a.Min != b.Min || a.Max != b.Max || a.Step != b.Step || a.AllowSplit != b.AllowSplit || !slices.Equal(a.Roles, b.Roles) {
+	if a.Min != b.Min || a.Max != b.Max || a.Step != b.Step || a.AllowSplit != b.AllowSplit ||
+		!slices.Equal(a.Roles, b.Roles) {
 		return false
 	}
 	for _, f := range pl.profile.Fewer {
@@ -293,14 +297,18 @@ func (pl *plan) alike(a, b *profile.Team) bool {
 
 // aboutRoles reports whether a rule looks at players in a role.
 func aboutRoles(rules []profile.Rule) bool {
-	return slices.ContainsFunc(rules, func(r profile.Rule) bool { return r.Role != "" || r.Rates() || aboutRoles(r.Rules) })
+	return slices.ContainsFunc(rules, func(r profile.Rule) bool {
+		return r.Role != "" || r.Rates() ||
+			aboutRoles(r.Rules)
+	})
 }
 
 // names reports whether a rule measures that team alone.
 func names(rules []profile.Rule, team string) bool {
 	return slices.ContainsFunc(rules, func(r profile.Rule) bool {
 		c := r.Compare
-		return c != nil && (c.Measure.Team == team || c.Against != nil && c.Against.Team == team) || names(r.Rules, team)
+		return c != nil && (c.Measure.Team == team || c.Against != nil && c.Against.Team == team) ||
+			names(r.Rules, team)
 	})
 }
 
@@ -318,7 +326,10 @@ type leastStep struct {
 }
 
 func byMean(rules []profile.Rule) bool {
-	return slices.ContainsFunc(rules, func(r profile.Rule) bool { return r.Age == profile.Mean && len(r.Widen) > 0 || byMean(r.Rules) })
+	return slices.ContainsFunc(rules, func(r profile.Rule) bool {
+		return r.Age == profile.Mean && len(r.Widen) > 0 ||
+			byMean(r.Rules)
+	})
 }
 
 func (pl *plan) addSteps() {

@@ -278,7 +278,8 @@ func (e *Completer) Proposal(tickets []*match.Ticket, team map[string]string, re
 		l.push(e.plan.normalise(t, &set))
 	}
 	slices.SortFunc(l.picks, byAge)
-	p := Proposal{Anchor: l.picks[0].ticket.ID, Regions: set.choose(everywhere, &l, e.plan), Modes: e.plan.modeNames(l.modes())}
+	p := Proposal{Anchor: l.picks[0].ticket.ID, Regions: set.choose(everywhere, &l, e.plan),
+		Modes: e.plan.modeNames(l.modes())}
 	for _, c := range l.picks {
 		p.Tickets = append(p.Tickets, c.ticket.ID)
 		p.seat(c.ticket, team[c.ticket.ID])

@@ -53,7 +53,8 @@ func atMost(value, limit float64) verdict {
 	if value <= limit {
 		return verdict{regions: everywhere, value: value, limit: limit}
 	}
-	return verdict{value: value, limit: limit, excess: math.Max((value-limit)/(1+math.Abs(limit)), math.SmallestNonzeroFloat64)}
+	return verdict{value: value, limit: limit,
+		excess: math.Max((value-limit)/(1+math.Abs(limit)), math.SmallestNonzeroFloat64)}
 }
 
 // none holds if nothing offends.
@@ -135,7 +136,8 @@ func (r *rule) forEach(l *lineup) verdict {
 
 // compile prepares a rule and those that it consists of.
 func (pl *plan) compile(p *profile.Rule) *rule {
-	return &rule{id: p.ID, age: p.Age, base: p.Limits, steps: p.Widen, byTeam: byTeam(p), firm: isFirm(p), condition: pl.condition(p)}
+	return &rule{id: p.ID, age: p.Age, base: p.Limits, steps: p.Widen, byTeam: byTeam(p), firm: isFirm(p),
+		condition: pl.condition(p)}
 }
 
 func byTeam(p *profile.Rule) bool {
@@ -143,7 +145,8 @@ func byTeam(p *profile.Rule) bool {
 	case profile.Balance, profile.Sizes, profile.PartySizes:
 		return true
 	case profile.Comparison:
-		return p.Role != "" || p.Rates() || p.Compare.Measure.Team != "" || p.Compare.Against != nil && p.Compare.Against.Team != ""
+		return p.Role != "" || p.Rates() || p.Compare.Measure.Team != "" ||
+			p.Compare.Against != nil && p.Compare.Against.Team != ""
 	case profile.Or, profile.And, profile.Not:
 		return slices.ContainsFunc(p.Rules, func(r profile.Rule) bool { return byTeam(&r) })
 	case profile.Near, profile.Same, profile.Different, profile.Common, profile.Count, profile.Latency, profile.Avoid:
@@ -158,7 +161,8 @@ func isFirm(p *profile.Rule) bool {
 	if p.Rates() {
 		return false // who joins may change the roles of others
 	}
-	return p.Kind == profile.Near && !p.FromMean || p.Kind == profile.Same || p.Kind == profile.Different || p.Kind == profile.Avoid
+	return p.Kind == profile.Near && !p.FromMean || p.Kind == profile.Same || p.Kind == profile.Different ||
+		p.Kind == profile.Avoid
 }
 
 func (pl *plan) condition(p *profile.Rule) condition {
@@ -167,7 +171,8 @@ func (pl *plan) condition(p *profile.Rule) condition {
 	switch p.Kind {
 	case profile.Near:
 		s.column, s.byRole = pl.number(col), pl.byRole(p.ByRole, col)
-		n := &near{scope: s, perTeam: p.PerTeam, fromMean: p.FromMean, tolerance: noColumn, mayHaveNoRole: pl.mayHaveNoRole()}
+		n := &near{scope: s, perTeam: p.PerTeam, fromMean: p.FromMean, tolerance: noColumn,
+			mayHaveNoRole: pl.mayHaveNoRole()}
 		if p.Tolerance != "" {
 			n.tolerance = pl.number(column{attribute: p.Tolerance, role: anyRole, optional: true})
 		}

@@ -104,7 +104,8 @@ func (c *compare) worst(left, right []float64) verdict {
 	for i, x := range left {
 		for j, y := range right {
 			v := c.pair(x, y)
-			if i+j == 0 || v.excess > worst.excess || v.excess == worst.excess && math.Abs(v.limit-v.value) < math.Abs(worst.limit-worst.value) {
+			if i+j == 0 || v.excess > worst.excess ||
+				v.excess == worst.excess && math.Abs(v.limit-v.value) < math.Abs(worst.limit-worst.value) {
 				worst = v
 			}
 		}
@@ -122,8 +123,9 @@ func (c *compare) pair(x, y float64) verdict {
 
 // opposites are the operators of comparisons that hold where others do not.
 var opposites = map[profile.Operator]profile.Operator{
-	profile.Less: profile.GreaterOrEqual, profile.GreaterOrEqual: profile.Less, profile.LessOrEqual: profile.Greater, profile.Greater: profile.LessOrEqual,
-	profile.Equal: profile.NotEqual, profile.NotEqual: profile.Equal,
+	profile.Less: profile.GreaterOrEqual, profile.GreaterOrEqual: profile.Less, profile.LessOrEqual: profile.Greater,
+	profile.Greater: profile.LessOrEqual,
+	profile.Equal:   profile.NotEqual, profile.NotEqual: profile.Equal,
 }
 
 func holds(is profile.Operator, x, y float64) bool {

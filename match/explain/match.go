@@ -106,7 +106,8 @@ type PassedOver struct {
 func EncodeWhy(found decide.Proposal) (json.RawMessage, error) {
 	w := whyOf(found)
 	for _, shorten := range []func(){
-		func() {}, func() { w.PassedOver = nil }, func() { w.Regions = nil }, func() { w.Teams = nil }, func() { w.Rules = nil },
+		func() {}, func() { w.PassedOver = nil }, func() { w.Regions = nil }, func() { w.Teams = nil },
+		func() { w.Rules = nil },
 	} {
 		shorten()
 		text, err := json.Marshal(storedWhy{Schema, w})

@@ -22,10 +22,12 @@ func (m Match) Text() string {
 		fmt.Fprintf(&b, "  rule %s: %s\n", r.Rule, r.text())
 	}
 	for _, t := range m.Traded {
-		fmt.Fprintf(&b, "  trade %s: costs a player %s, or %.3g s of waiting\n", t.Of, number(t.Value), t.Value/t.PerSecond)
+		fmt.Fprintf(&b, "  trade %s: costs a player %s, or %.3g s of waiting\n", t.Of, number(t.Value),
+			t.Value/t.PerSecond)
 	}
 	for _, p := range m.Preferences {
-		fmt.Fprintf(&b, "  preference %s, weight %s: %s\n", p.Rule, number(p.Weight), map[bool]string{true: "holds", false: "does not hold"}[p.Holds])
+		fmt.Fprintf(&b, "  preference %s, weight %s: %s\n", p.Rule, number(p.Weight),
+			map[bool]string{true: "holds", false: "does not hold"}[p.Holds])
 	}
 	for _, t := range m.Teams {
 		fmt.Fprintf(&b, "  team %s: %s\n", t.Name, strings.Join(t.Tickets, ", "))
@@ -95,7 +97,10 @@ func (m Match) writeTickets(b *strings.Builder) {
 		if t.WaitedMS != nil {
 			fmt.Fprintf(b, " after %s", time.Duration(*t.WaitedMS)*time.Millisecond)
 		}
-		if slices.ContainsFunc(m.Teams, func(team MatchTeam) bool { return slices.Contains(team.Tickets, t.TicketID) }) || len(m.Teams) == 0 {
+		if slices.ContainsFunc(m.Teams, func(team MatchTeam) bool {
+			return slices.Contains(team.Tickets,
+				t.TicketID)
+		}) || len(m.Teams) == 0 {
 			b.WriteString("\n")
 			continue
 		}

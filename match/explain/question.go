@@ -47,7 +47,8 @@ type Explanation struct {
 // Begin begins to answer a question.
 func Begin(q Question) *Explanation {
 	e := &Explanation{Question: q, inquiries: make([]*decide.Inquiry, len(q.Profiles))}
-	e.answer = Ticket{Schema: Schema, TicketID: q.Ticket.ID, AsOf: q.Now.UTC(), State: q.State, CreatedAt: q.Ticket.Created.UTC(), Profiles: []Profile{}}
+	e.answer = Ticket{Schema: Schema, TicketID: q.Ticket.ID, AsOf: q.Now.UTC(), State: q.State,
+		CreatedAt: q.Ticket.Created.UTC(), Profiles: []Profile{}}
 	for _, p := range q.Ticket.Players {
 		e.answer.Party = append(e.answer.Party, p.Sub)
 	}
@@ -101,7 +102,8 @@ func (e *Explanation) busyReasons(p *profile.Profile) []Reason {
 	}
 	for _, s := range e.Seats {
 		if slices.Contains(p.Modes, s.Mode) {
-			all = append(all, Reason{Reason: Seated, Text: fmt.Sprintf("player %s holds a seat in session %s", s.Player, s.Session), Player: s.Player})
+			all = append(all, Reason{Reason: Seated,
+				Text: fmt.Sprintf("player %s holds a seat in session %s", s.Player, s.Session), Player: s.Player})
 		}
 	}
 	return all

@@ -30,7 +30,8 @@ func reasonsOf(p *profile.Profile, t *match.Ticket, lacks []decide.Lack) []Reaso
 			all = append(all, poolReasons(p, t)...)
 			continue
 		}
-		all = append(all, Reason{Reason: string(l.Why), Text: textOf(l, p, t), Attribute: l.Attribute, Rule: l.Rule, Player: l.Sub})
+		all = append(all, Reason{Reason: string(l.Why), Text: textOf(l, p, t), Attribute: l.Attribute, Rule: l.Rule,
+			Player: l.Sub})
 	}
 	return all
 }
@@ -55,7 +56,8 @@ func textOf(l decide.Lack, p *profile.Profile, t *match.Ticket) string {
 	case decide.LacksPlayer:
 		return "the ticket names no player"
 	case decide.LacksAttribute:
-		return fmt.Sprintf("player %s has no value of attribute %s that rule %s can compare", l.Sub, l.Attribute, l.Rule)
+		return fmt.Sprintf("player %s has no value of attribute %s that rule %s can compare", l.Sub, l.Attribute,
+			l.Rule)
 	case decide.LacksLatency:
 		return fmt.Sprintf("the ticket measured no latency, which rule %s needs", l.Rule)
 	case decide.LacksRoom:
@@ -65,7 +67,8 @@ func textOf(l decide.Lack, p *profile.Profile, t *match.Ticket) string {
 	case decide.LacksRule:
 		return ruleText(p, l.Rule)
 	case decide.LacksPlaces:
-		return fmt.Sprintf("no team has places for its players with their roles: the roles are %s", words(roleNames(p), "and"))
+		return fmt.Sprintf("no team has places for its players with their roles: the roles are %s",
+			words(roleNames(p), "and"))
 	case decide.LacksPool:
 	}
 	return string(l.Why)
@@ -113,7 +116,8 @@ func Refusal(p *profile.Profile, t *match.Ticket) string {
 	if len(texts) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("profile %q can never match this ticket: %s", p.Name, strings.Join(texts[:min(len(texts), maxRefusals)], ", and "))
+	return fmt.Sprintf("profile %q can never match this ticket: %s", p.Name,
+		strings.Join(texts[:min(len(texts), maxRefusals)], ", and "))
 }
 
 // poolReasons names each filter that does not hold.
@@ -130,7 +134,8 @@ func poolReasons(p *profile.Profile, t *match.Ticket) []Reason {
 	}
 	add := func(filter string, pool match.Pool) {
 		if !pool.Holds(t.Fields) {
-			all = append(all, Reason{Reason: string(decide.LacksPool), Text: "the pool's filter on " + filter + " does not hold", Filter: filter})
+			all = append(all, Reason{Reason: string(decide.LacksPool),
+				Text: "the pool's filter on " + filter + " does not hold", Filter: filter})
 		}
 	}
 	for _, tag := range p.Pool.Tags {

@@ -80,7 +80,8 @@ func (p *Profile) summary(now time.Time) string {
 	case p.Match != nil:
 		when := "can be matched now"
 		if p.MatchAt != nil {
-			when = fmt.Sprintf("will be matched in %s at the latest, by the profile's trade,", p.MatchAt.Sub(now).Round(100*time.Millisecond))
+			when = fmt.Sprintf("will be matched in %s at the latest, by the profile's trade,",
+				p.MatchAt.Sub(now).Round(100*time.Millisecond))
 		}
 		says = append(says, fmt.Sprintf("it %s with %s", when, otherTickets(len(p.Match)-1)))
 		if p.NoHost != "" || p.refused() {

@@ -43,15 +43,22 @@ func ranges() (cases []Case) {
 		{"across zero", -0.5, 0.5, around(-0.5, 0.5), "-+++-", "--++-", "-++--", "--+--"},
 		{"one point", 3, 3, around(3, 3), "-+++-", "-----", "-----", "-----"},
 		{"the wrong way round", 2, 1, around(1, 2), "-----", "-----", "-----", "-----"},
-		{"without ends", -inf, inf, []float64{-inf, -math.MaxFloat64, 0, math.MaxFloat64, inf}, "+++++", "-++++", "++++-", "-+++-"},
-		{"without an upper end", 5, inf, []float64{-inf, 5, 6, math.MaxFloat64, inf}, "-++++", "--+++", "-+++-", "--++-"},
+		{"without ends", -inf, inf, []float64{-inf, -math.MaxFloat64, 0, math.MaxFloat64, inf}, "+++++", "-++++",
+			"++++-", "-+++-"},
+		{"without an upper end", 5, inf, []float64{-inf, 5, 6, math.MaxFloat64, inf}, "-++++", "--+++", "-+++-",
+			"--++-"},
 		{"without a lower end", -inf, 5, []float64{-inf, -6, 5, 6, inf}, "+++--", "-++--", "++---", "-+---"},
 		{"infinity alone", inf, inf, []float64{-inf, 0, math.MaxFloat64, inf, nan}, "---+-", "-----", "-----", "-----"},
-		{"the smallest numbers", 0, math.SmallestNonzeroFloat64, []float64{-math.SmallestNonzeroFloat64, 0, math.SmallestNonzeroFloat64, 1, -1}, "-++--", "--+--", "-+---", "-----"},
-		{"zeros of either sign", math.Copysign(0, -1), 0, []float64{math.Copysign(0, -1), 0, 1, -1, nan}, "++---", "-----", "-----", "-----"},
+		{"the smallest numbers", 0, math.SmallestNonzeroFloat64,
+			[]float64{-math.SmallestNonzeroFloat64, 0, math.SmallestNonzeroFloat64, 1, -1}, "-++--", "--+--", "-+---",
+			"-----"},
+		{"zeros of either sign", math.Copysign(0, -1), 0, []float64{math.Copysign(0, -1), 0, 1, -1, nan}, "++---",
+			"-----", "-----", "-----"},
 		// Numbers that decimal or integer arithmetic would treat as equal.
-		{"tenths", 0.30000000000000004, 1, []float64{0.3, 0.30000000000000004, 0.5, 1, 1.1}, "-+++-", "--++-", "-++--", "--+--"},
-		{"past 2^53", 1 << 53, 1<<53 + 2, []float64{1<<53 - 1, 1 << 53, 1<<53 + 2, 1<<53 + 4, 0}, "-++--", "--+--", "-+---", "-----"},
+		{"tenths", 0.30000000000000004, 1, []float64{0.3, 0.30000000000000004, 0.5, 1, 1.1}, "-+++-", "--++-", "-++--",
+			"--+--"},
+		{"past 2^53", 1 << 53, 1<<53 + 2, []float64{1<<53 - 1, 1 << 53, 1<<53 + 2, 1<<53 + 4, 0}, "-++--", "--+--",
+			"-+---", "-----"},
 		{"NaN in the ticket", -inf, inf, []float64{nan, nan, nan, nan, nan}, "-----", "-----", "-----", "-----"},
 		{"NaN as lower end", nan, 2, []float64{-inf, 1, 2, inf, nan}, "-----", "-----", "-----", "-----"},
 		{"NaN as upper end", 1, nan, []float64{-inf, 1, 2, inf, nan}, "-----", "-----", "-----", "-----"},
@@ -60,8 +67,9 @@ func ranges() (cases []Case) {
 		for exclude, signs := range withUnlisted(row.none, row.low, row.high, row.both) {
 			for i, v := range row.values {
 				cases = append(cases, Case{
-					Name:   fmt.Sprintf("range %s, exclude %d: %v at %d", row.name, exclude, v, i),
-					Pool:   match.Pool{Doubles: []match.DoubleRange{{Arg: "x", Min: row.min, Max: row.max, Exclude: exclude}}},
+					Name: fmt.Sprintf("range %s, exclude %d: %v at %d", row.name, exclude, v, i),
+					Pool: match.Pool{Doubles: []match.DoubleRange{{Arg: "x", Min: row.min, Max: row.max,
+						Exclude: exclude}}},
 					Fields: match.Fields{Doubles: map[string]float64{"x": v}},
 					IsHeld: signs[i] == '+',
 				})
@@ -99,12 +107,18 @@ func doubles() (cases []Case) {
 	either("that is a string", match.Fields{Strings: map[string]string{"x": "1"}}, false, all)
 	either("that is a tag", match.Fields{Tags: []string{"x"}}, false, all)
 	either("without a name", match.Fields{Doubles: map[string]float64{"": 1}}, true, match.DoubleRange{Max: 1})
-	either("without a name, missing", match.Fields{Doubles: map[string]float64{"x": 1}}, false, match.DoubleRange{Max: 1})
-	either("among others", match.Fields{Doubles: map[string]float64{"w": 9, "x": 1, "y": 9}}, true, match.DoubleRange{Arg: "x", Min: 1, Max: 1})
-	either("in two ranges", match.Fields{Doubles: map[string]float64{"x": 1}}, true, all, match.DoubleRange{Arg: "x", Max: 1})
-	either("in one of two ranges", match.Fields{Doubles: map[string]float64{"x": 2}}, false, all, match.DoubleRange{Arg: "x", Max: 1})
-	either("and another", match.Fields{Doubles: map[string]float64{"x": 1, "y": 2}}, true, all, match.DoubleRange{Arg: "y", Max: 2})
-	either("and another that is missing", match.Fields{Doubles: map[string]float64{"x": 1}}, false, all, match.DoubleRange{Arg: "y", Max: 2})
+	either("without a name, missing", match.Fields{Doubles: map[string]float64{"x": 1}}, false,
+		match.DoubleRange{Max: 1})
+	either("among others", match.Fields{Doubles: map[string]float64{"w": 9, "x": 1, "y": 9}}, true,
+		match.DoubleRange{Arg: "x", Min: 1, Max: 1})
+	either("in two ranges", match.Fields{Doubles: map[string]float64{"x": 1}}, true, all,
+		match.DoubleRange{Arg: "x", Max: 1})
+	either("in one of two ranges", match.Fields{Doubles: map[string]float64{"x": 2}}, false, all,
+		match.DoubleRange{Arg: "x", Max: 1})
+	either("and another", match.Fields{Doubles: map[string]float64{"x": 1, "y": 2}}, true, all,
+		match.DoubleRange{Arg: "y", Max: 2})
+	either("and another that is missing", match.Fields{Doubles: map[string]float64{"x": 1}}, false, all,
+		match.DoubleRange{Arg: "y", Max: 2})
 	for _, e := range unlisted {
 		either(fmt.Sprintf("missing, exclude %d", e), match.Fields{}, false, match.DoubleRange{Arg: "x", Exclude: e})
 	}
@@ -130,8 +144,10 @@ func tags() (cases []Case) {
 		either(odd.name+", missing", []string{"a"}, false, odd.text)
 	}
 	cases = append(cases,
-		Case{"tag that is the name of a double", match.Pool{Tags: []string{"x"}}, match.Fields{Doubles: map[string]float64{"x": 1}}, false},
-		Case{"tag that is a string", match.Pool{Tags: []string{"x"}}, match.Fields{Strings: map[string]string{"x": "x"}}, false})
+		Case{"tag that is the name of a double", match.Pool{Tags: []string{"x"}},
+			match.Fields{Doubles: map[string]float64{"x": 1}}, false},
+		Case{"tag that is a string", match.Pool{Tags: []string{"x"}},
+			match.Fields{Strings: map[string]string{"x": "x"}}, false})
 	return cases
 }
 
@@ -139,8 +155,9 @@ func tags() (cases []Case) {
 func combinations() (cases []Case) {
 	before, after := match.Moment{Seconds: 200}, match.Moment{Seconds: 100}
 	pool := match.Pool{
-		Doubles: []match.DoubleRange{{Arg: "level", Min: 1, Max: 9}}, Strings: []match.StringEquals{{Arg: "mode", Value: "duel"}},
-		Tags: []string{"beta"}, CreatedBefore: &before, CreatedAfter: &after,
+		Doubles: []match.DoubleRange{{Arg: "level", Min: 1, Max: 9}},
+		Strings: []match.StringEquals{{Arg: "mode", Value: "duel"}},
+		Tags:    []string{"beta"}, CreatedBefore: &before, CreatedAfter: &after,
 	}
 	fits := func(change func(*match.Fields)) match.Fields {
 		f := match.Fields{

@@ -12,21 +12,25 @@ import (
 
 // There are few names and values, so that random pools often hold random fields.
 var (
-	names   = rapid.SampledFrom([]string{"", "a", "b", "A", "mode", "a\x00"})
-	texts   = rapid.OneOf(rapid.SampledFrom([]string{"", "a", "A", "b", "a\x00", "é", "{}", "NULL"}), rapid.StringN(0, 3, -1))
+	names = rapid.SampledFrom([]string{"", "a", "b", "A", "mode", "a\x00"})
+	texts = rapid.OneOf(rapid.SampledFrom([]string{"", "a", "A", "b", "a\x00", "é", "{}", "NULL"}),
+		rapid.StringN(0, 3, -1))
 	numbers = rapid.OneOf(
-		rapid.SampledFrom([]float64{math.NaN(), math.Inf(1), math.Inf(-1), 0, math.Copysign(0, -1), 1, 2, 3, math.MaxFloat64, math.SmallestNonzeroFloat64}),
+		rapid.SampledFrom([]float64{math.NaN(), math.Inf(1), math.Inf(-1), 0, math.Copysign(0, -1), 1, 2, 3,
+			math.MaxFloat64, math.SmallestNonzeroFloat64}),
 		rapid.Map(rapid.IntRange(-3, 3), func(n int) float64 { return float64(n) / 2 }),
 		rapid.Float64())
-	excludes = rapid.OneOf(rapid.SampledFrom([]match.Exclude{0, 1, 2, 3}), rapid.Map(rapid.Int32(), func(n int32) match.Exclude { return match.Exclude(n) }))
-	moments  = rapid.Custom(func(t *rapid.T) match.Moment {
+	excludes = rapid.OneOf(rapid.SampledFrom([]match.Exclude{0, 1, 2, 3}),
+		rapid.Map(rapid.Int32(), func(n int32) match.Exclude { return match.Exclude(n) }))
+	moments = rapid.Custom(func(t *rapid.T) match.Moment {
 		return match.Moment{
 			Seconds: rapid.Int64Range(1_790_000_000, 1_790_000_001).Draw(t, "seconds"),
 			Nanos:   rapid.OneOf(rapid.Int32Range(0, 3), rapid.Int32Range(999_999_998, 999_999_999)).Draw(t, "nanos"),
 		}
 	})
 	bounds = rapid.OneOf(moments, rapid.SampledFrom([]match.Moment{
-		{}, {Seconds: -62135596800}, {Seconds: 253402300799, Nanos: 999_999_999}, {Seconds: -9223372037}, {Seconds: 9223372037},
+		{}, {Seconds: -62135596800}, {Seconds: 253402300799, Nanos: 999_999_999}, {Seconds: -9223372037},
+		{Seconds: 9223372037},
 	}))
 )
 
@@ -84,7 +88,8 @@ func Fitting(f match.Fields) *rapid.Generator[match.Pool] {
 func doubleRanges(arg *rapid.Generator[string]) *rapid.Generator[match.DoubleRange] {
 	return rapid.Custom(func(t *rapid.T) match.DoubleRange {
 		return match.DoubleRange{
-			Arg: arg.Draw(t, "arg"), Min: numbers.Draw(t, "min"), Max: numbers.Draw(t, "max"), Exclude: excludes.Draw(t, "exclude"),
+			Arg: arg.Draw(t, "arg"), Min: numbers.Draw(t, "min"), Max: numbers.Draw(t, "max"),
+			Exclude: excludes.Draw(t, "exclude"),
 		}
 	})
 }

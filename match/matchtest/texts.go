@@ -11,7 +11,8 @@ import (
 func stringArgs() (cases []Case) {
 	either := func(name, arg, value string, has map[string]string, held bool) {
 		cases = append(cases, Case{
-			"string " + name, match.Pool{Strings: []match.StringEquals{{Arg: arg, Value: value}}}, match.Fields{Strings: has}, held,
+			"string " + name, match.Pool{Strings: []match.StringEquals{{Arg: arg, Value: value}}},
+			match.Fields{Strings: has}, held,
 		})
 	}
 	either("of no search fields", "s", "a", nil, false)
@@ -36,11 +37,17 @@ func stringArgs() (cases []Case) {
 	}
 	in := map[string]string{"s": "a", "t": "b"}
 	cases = append(cases,
-		Case{"string and another", match.Pool{Strings: []match.StringEquals{{Arg: "s", Value: "a"}, {Arg: "t", Value: "b"}}}, match.Fields{Strings: in}, true},
-		Case{"string and another that differs", match.Pool{Strings: []match.StringEquals{{Arg: "s", Value: "a"}, {Arg: "t", Value: "a"}}}, match.Fields{Strings: in}, false},
-		Case{"string wanted as two", match.Pool{Strings: []match.StringEquals{{Arg: "s", Value: "a"}, {Arg: "s", Value: "b"}}}, match.Fields{Strings: in}, false},
-		Case{"string that is a double", match.Pool{Strings: []match.StringEquals{{Arg: "s", Value: "1"}}}, match.Fields{Doubles: map[string]float64{"s": 1}}, false},
-		Case{"string that is a tag", match.Pool{Strings: []match.StringEquals{{Arg: "s", Value: "s"}}}, match.Fields{Tags: []string{"s"}}, false})
+		Case{"string and another", match.Pool{Strings: []match.StringEquals{{Arg: "s", Value: "a"},
+			{Arg: "t", Value: "b"}}}, match.Fields{Strings: in}, true},
+		Case{"string and another that differs",
+			match.Pool{Strings: []match.StringEquals{{Arg: "s", Value: "a"}, {Arg: "t", Value: "a"}}},
+			match.Fields{Strings: in}, false},
+		Case{"string wanted as two", match.Pool{Strings: []match.StringEquals{{Arg: "s", Value: "a"},
+			{Arg: "s", Value: "b"}}}, match.Fields{Strings: in}, false},
+		Case{"string that is a double", match.Pool{Strings: []match.StringEquals{{Arg: "s", Value: "1"}}},
+			match.Fields{Doubles: map[string]float64{"s": 1}}, false},
+		Case{"string that is a tag", match.Pool{Strings: []match.StringEquals{{Arg: "s", Value: "s"}}},
+			match.Fields{Tags: []string{"s"}}, false})
 	return cases
 }
 

@@ -16,7 +16,8 @@ func times() (cases []Case) {
 		{"in the same microsecond, later", match.Moment{Seconds: at.Seconds, Nanos: 123_456_999}, true, false},
 		{"in the same microsecond, earlier", match.Moment{Seconds: at.Seconds, Nanos: 123_456_000}, false, true},
 		{"a second later, with less of it gone", match.Moment{Seconds: at.Seconds + 1}, true, false},
-		{"a second earlier, with more of it gone", match.Moment{Seconds: at.Seconds - 1, Nanos: 999_999_999}, false, true},
+		{"a second earlier, with more of it gone", match.Moment{Seconds: at.Seconds - 1, Nanos: 999_999_999}, false,
+			true},
 		{"in 1970", match.Moment{}, false, true},
 		{"before 1970", match.Moment{Seconds: -1, Nanos: 500_000_000}, false, true},
 		{"the earliest there is", match.Moment{Seconds: -62135596800}, false, true},
@@ -29,8 +30,11 @@ func times() (cases []Case) {
 			Case{"created_before " + c.name, match.Pool{CreatedBefore: &c.bound}, f, c.before},
 			Case{"created_after " + c.name, match.Pool{CreatedAfter: &c.bound}, f, c.after})
 	}
-	earlier, later := match.Moment{Seconds: at.Seconds, Nanos: at.Nanos - 1}, match.Moment{Seconds: at.Seconds, Nanos: at.Nanos + 1}
+	earlier, later := match.Moment{Seconds: at.Seconds, Nanos: at.Nanos - 1}, match.Moment{Seconds: at.Seconds,
+		Nanos: at.Nanos + 1}
 	return append(cases,
-		Case{"created between two nanoseconds", match.Pool{CreatedBefore: &later, CreatedAfter: &earlier}, match.Fields{Created: at}, true},
-		Case{"created between, the wrong way round", match.Pool{CreatedBefore: &earlier, CreatedAfter: &later}, match.Fields{Created: at}, false})
+		Case{"created between two nanoseconds", match.Pool{CreatedBefore: &later, CreatedAfter: &earlier},
+			match.Fields{Created: at}, true},
+		Case{"created between, the wrong way round", match.Pool{CreatedBefore: &earlier, CreatedAfter: &later},
+			match.Fields{Created: at}, false})
 }

@@ -40,9 +40,11 @@ type graph struct {
 func newGraph(size int) *graph {
 	nodes := size + size/2 + 1
 	g := &graph{
-		size: size, edges: make([][]edge, nodes), dual: make([]int64, nodes), mate: make([]int, nodes), top: make([]int, nodes),
-		parent: make([]int, nodes), nearest: make([]int, nodes), labels: make([]label, nodes), members: make([][]int, nodes),
-		holder: make([][]int, nodes), visits: make([]int, nodes),
+		size: size, edges: make([][]edge, nodes), dual: make([]int64, nodes), mate: make([]int, nodes),
+		top:    make([]int, nodes),
+		parent: make([]int, nodes), nearest: make([]int, nodes), labels: make([]label, nodes),
+		members: make([][]int, nodes),
+		holder:  make([][]int, nodes), visits: make([]int, nodes),
 	}
 	for node := range nodes {
 		g.edges[node], g.holder[node] = make([]edge, nodes), make([]int, size)

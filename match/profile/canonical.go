@@ -32,7 +32,8 @@ func (p *Profile) Canonical() []byte {
 	d = append(d, member{"tell", anys(p.Tell)})
 	d.set("regions", anys(p.Regions))
 	if f := p.Function; f != nil {
-		d.set("function", members{{"host", f.Host}, {"port", f.Port}, {"type", functions.word(f.Type)}, {"every", brief(f.Every)}})
+		d.set("function", members{{"host", f.Host}, {"port", f.Port}, {"type", functions.word(f.Type)},
+			{"every", brief(f.Every)}})
 	}
 	return encodeJSON(d)
 }

@@ -112,7 +112,8 @@ func canonicalMissing(m Missing) any {
 func canonicalWiden(r Rule, kind ruleShape) any {
 	if l := r.linear; l != nil {
 		if r.Kind == Latency {
-			return members{{"every", brief(l.every)}, {"add", brief(time.Duration(l.add))}, {"until", brief(time.Duration(l.until))}}
+			return members{{"every", brief(l.every)}, {"add", brief(time.Duration(l.add))},
+				{"until", brief(time.Duration(l.until))}}
 		}
 		return members{{"every", brief(l.every)}, {"add", l.add}, {"until", l.until}}
 	}

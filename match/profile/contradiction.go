@@ -39,9 +39,11 @@ func (c *converter) contradict(what string, rules []Rule) bool {
 	last := claims[len(claims)-1]
 	demands := []string{last.String()}
 	for _, other := range claims[:len(claims)-1] {
-		demands = append(demands, fmt.Sprintf("by %s in line %d %s", shorten(other.rule.ID), c.nodes[other.rule.ID].line, other))
+		demands = append(demands, fmt.Sprintf("by %s in line %d %s", shorten(other.rule.ID),
+			c.nodes[other.rule.ID].line, other))
 	}
-	c.report.add(c.nodes[last.rule.ID], "no match can satisfy %s: %s", what, strings.Join(append(demands, facts...), ", and "))
+	c.report.add(c.nodes[last.rule.ID], "no match can satisfy %s: %s", what,
+		strings.Join(append(demands, facts...), ", and "))
 	return true
 }
 
@@ -251,7 +253,8 @@ func (s *satisfier) about(q quantity) []bound {
 	enough := fmt.Sprintf("%s has at most %s", group, playersIn(most))
 	switch {
 	case q.name == playersName:
-		return []bound{{lower: q, limit: float64(most), fact: enough}, {right: q, limit: -float64(least), fact: fmt.Sprintf("%s has at least %s", group, playersIn(least))}}
+		return []bound{{lower: q, limit: float64(most), fact: enough},
+			{right: q, limit: -float64(least), fact: fmt.Sprintf("%s has at least %s", group, playersIn(least))}}
 	case strings.HasPrefix(q.name, countPrefix):
 		return []bound{{lower: q, limit: float64(most), fact: enough}, {right: q}}
 	case q.group.column == latencyColumn:
@@ -283,5 +286,6 @@ func precedes(a, b quantity) bool {
 	case a.group != b.group:
 		return false
 	}
-	return a.name == lowestName && (b.name == meanName || b.name == highestName) || a.name == meanName && b.name == highestName
+	return a.name == lowestName && (b.name == meanName || b.name == highestName) ||
+		a.name == meanName && b.name == highestName
 }

@@ -166,7 +166,8 @@ func (s *satisfier) spreadWays(c *claim, most float64) (ways []way) {
 		if c.rule.FromMean {
 			reach = 2 * most
 		}
-		all.bounds = append(all.bounds, bound{lower: g.highest(), right: g.lowest(), limit: reach, rounded: c.rule.FromMean})
+		all.bounds = append(all.bounds, bound{lower: g.highest(), right: g.lowest(), limit: reach,
+			rounded: c.rule.FromMean})
 		beyond := bound{lower: g.lowest(), right: g.highest(), limit: -most, strict: true, rounded: c.rule.FromMean}
 		ways = append(ways, way{bounds: []bound{beyond}, present: []group{g}})
 	}
@@ -205,7 +206,8 @@ func (s *satisfier) balanceWays(c *claim, most float64) []way {
 	ways := upTo(c, quantity{"balance by " + balances.word(r.Teams), match}, most)
 	if c.negated {
 		if r.Teams != FoldSum {
-			ways[0].bounds = append(ways[0].bounds, bound{lower: match.lowest(), right: match.highest(), limit: -most, strict: true, rounded: rounded})
+			ways[0].bounds = append(ways[0].bounds,
+				bound{lower: match.lowest(), right: match.highest(), limit: -most, strict: true, rounded: rounded})
 		}
 		return ways
 	}
@@ -313,7 +315,8 @@ func latencyWays(c *claim, l Limits) (ways []way) {
 		value = quantityTaken(FoldMean, g)
 	}
 	if !c.negated {
-		w := way{bounds: []bound{{lower: value, limit: float64(l.Latency)}, {right: measured, limit: -1}}, present: []group{g}}
+		w := way{bounds: []bound{{lower: value, limit: float64(l.Latency)}, {right: measured, limit: -1}},
+			present: []group{g}}
 		if l.Spread != NoSpread {
 			w.bounds = append(w.bounds, bound{lower: g.highest(), right: g.lowest(), limit: spread})
 		}
@@ -324,7 +327,8 @@ func latencyWays(c *claim, l Limits) (ways []way) {
 		{bounds: []bound{{right: value, limit: -float64(l.Latency), strict: true}}, present: []group{g}},
 	}
 	if l.Spread != NoSpread {
-		ways = append(ways, way{bounds: []bound{{lower: g.lowest(), right: g.highest(), limit: -spread, strict: true}}, present: []group{g}})
+		ways = append(ways, way{bounds: []bound{{lower: g.lowest(), right: g.highest(), limit: -spread, strict: true}},
+			present: []group{g}})
 	}
 	return ways
 }

@@ -25,7 +25,8 @@ func (s *satisfier) compareWays(c *claim, l Limits) (ways []way) {
 }
 
 func (o Operator) inverse() Operator {
-	return map[Operator]Operator{Less: GreaterOrEqual, LessOrEqual: Greater, Equal: NotEqual, NotEqual: Equal, GreaterOrEqual: Less, Greater: LessOrEqual}[o]
+	return map[Operator]Operator{Less: GreaterOrEqual, LessOrEqual: Greater, Equal: NotEqual, NotEqual: Equal,
+		GreaterOrEqual: Less, Greater: LessOrEqual}[o]
 }
 
 func (s *satisfier) measureGroup(r *Rule, m Measure) group {
@@ -63,7 +64,8 @@ func quantityTaken(by Fold, g group) quantity {
 func compared(left quantity, is Operator, right quantity, offset float64) []way {
 	rounded := left.name == meanName || right.name == meanName
 	below := bound{lower: left, right: right, limit: offset, strict: is == Less || is == NotEqual, rounded: rounded}
-	beyond := bound{lower: right, right: left, limit: -offset, strict: is == Greater || is == NotEqual, rounded: rounded}
+	beyond := bound{lower: right, right: left, limit: -offset, strict: is == Greater || is == NotEqual,
+		rounded: rounded}
 	switch is {
 	case Less, LessOrEqual:
 		return []way{{bounds: []bound{below}}}

@@ -73,7 +73,8 @@ func (c *claim) countText(name string, l Limits) string {
 	if l.Max < NoMax {
 		text = fmt.Sprintf("%d to %d players", l.Min, l.Max)
 	}
-	return c.either("", "not ") + fmt.Sprintf("%s have %s in %s", text, shorten(strings.Join(c.rule.AnyOf, " or ")), name)
+	return c.either("", "not ") + fmt.Sprintf("%s have %s in %s", text, shorten(strings.Join(c.rule.AnyOf, " or ")),
+		name)
 }
 
 func (c *claim) latencyText(l Limits) string {

@@ -115,8 +115,10 @@ func (c *converter) function(n *node) {
 		return
 	}
 	for i, k := range n.keys {
-		if slices.Contains([]string{"teams", "rules", "prefer", "fewer", "autofill", "age", "trade", "batch", "priority", "order", "join_in_progress"}, k.name) {
-			c.report.addAt(k.line, k.column, n.items[i].path, "a profile with a function has no %s: the function decides", k.name)
+		if slices.Contains([]string{"teams", "rules", "prefer", "fewer", "autofill", "age", "trade", "batch",
+			"priority", "order", "join_in_progress"}, k.name) {
+			c.report.addAt(k.line, k.column, n.items[i].path,
+				"a profile with a function has no %s: the function decides", k.name)
 		}
 	}
 	c.p.Function = &Function{
@@ -148,7 +150,8 @@ func pool(c *converter, n *node) *match.Pool {
 }
 
 func (c *converter) double(arg string, n *node) match.DoubleRange {
-	d := match.DoubleRange{Arg: arg, Min: math.Inf(-1), Max: math.Inf(1), Exclude: excludes.valueOf(n.good("exclude"), match.ExcludeNone)}
+	d := match.DoubleRange{Arg: arg, Min: math.Inf(-1), Max: math.Inf(1),
+		Exclude: excludes.valueOf(n.good("exclude"), match.ExcludeNone)}
 	if least := n.good("min"); least != nil {
 		d.Min = least.number
 	}
@@ -182,7 +185,8 @@ func (c *converter) choosing(n *node) {
 	c.trade(n.good("trade"))
 	join := n.good("join_in_progress")
 	if join != nil && join.kind == isObject {
-		c.p.JoinInProgress = JoinInProgress{When: joinings.valueOf(join.good("when"), Never), Within: join.good("within").length(0)}
+		c.p.JoinInProgress = JoinInProgress{When: joinings.valueOf(join.good("when"), Never),
+			Within: join.good("within").length(0)}
 		return
 	}
 	c.p.JoinInProgress.When = joinings.valueOf(join, Never)

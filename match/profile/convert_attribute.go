@@ -45,7 +45,8 @@ func (c *converter) use(n *node, kinds kindSet, by string) {
 	}
 	if declared, ok := c.p.Attributes[n.text]; ok {
 		if kinds&(1<<declared.Kind) == 0 {
-			c.report.add(n, "%s needs the type %s, and attributes.%s says %s", by, kinds, shorten(n.text), types.word(declared.Kind))
+			c.report.add(n, "%s needs the type %s, and attributes.%s says %s", by, kinds, shorten(n.text),
+				types.word(declared.Kind))
 		}
 		return
 	}
@@ -54,7 +55,8 @@ func (c *converter) use(n *node, kinds kindSet, by string) {
 		before.kinds, before.first = every, n
 	}
 	if before.kinds&kinds == 0 {
-		c.report.add(n, "%s needs the type %s, and %s in line %d needs %s: an attribute has one type", by, kinds, before.lastUser, before.line, before.kinds)
+		c.report.add(n, "%s needs the type %s, and %s in line %d needs %s: an attribute has one type", by, kinds,
+			before.lastUser, before.line, before.kinds)
 		return
 	}
 	c.attributes[n.text] = use{kinds: before.kinds & kinds, lastUser: by, line: n.line, first: before.first}
@@ -108,7 +110,8 @@ func (c *converter) declared(n *node) map[string]Attribute {
 		if initial := item.good("default"); initial != nil {
 			a.Default = valueOf(initial)
 			if a.Default.Kind != a.Kind {
-				c.report.add(initial, "%s is not allowed: the type of the attribute is %s", initial.counted(), types.word(a.Kind))
+				c.report.add(initial, "%s is not allowed: the type of the attribute is %s", initial.counted(),
+					types.word(a.Kind))
 			}
 		}
 		all[n.keys[i].name] = a
@@ -121,7 +124,8 @@ func (c *converter) reserved(declared *node) {
 	needed := map[string]bool{"modes": len(c.p.Modes) > 0, "role": slices.ContainsFunc(c.p.Teams, Team.needsRoles)}
 	for name, a := range c.p.Attributes {
 		if needed[name] && a.Kind == match.Number && !c.report.isStored {
-			c.report.add(declared.get(name), "the type number is not allowed: %s are texts, or lists of them", map[string]string{"modes": "modes", "role": "roles"}[name])
+			c.report.add(declared.get(name), "the type number is not allowed: %s are texts, or lists of them",
+				map[string]string{"modes": "modes", "role": "roles"}[name])
 		}
 	}
 }

@@ -60,7 +60,8 @@ func (c *converter) prefer(n *node) {
 func (c *converter) rule(n *node, in within) Rule {
 	c.ruleCount++
 	kind, _ := kindOf(c.report, n)
-	r := Rule{Kind: kind.kind, Role: n.get("role").str(), PerTeam: n.get("per").str() == "team", Age: ages.valueOf(n.get("age"), in.age)}
+	r := Rule{Kind: kind.kind, Role: n.get("role").str(), PerTeam: n.get("per").str() == "team",
+		Age: ages.valueOf(n.get("age"), in.age)}
 	main := n.get(kind.name)
 	c.limits(&r, n, main)
 	c.measure(&r, n, main)
@@ -130,12 +131,14 @@ func (c *converter) within(r *Rule, n *node) {
 	c.use(&node{line: limit.line, column: limit.column, path: limit.path, text: r.Tolerance}, numbers, "within")
 	switch {
 	case most == nil:
-		c.report.add(n, "within %s needs the key up_to: the greatest number that a ticket may have", shorten(limit.text))
+		c.report.add(n, "within %s needs the key up_to: the greatest number that a ticket may have",
+			shorten(limit.text))
 		return
 	case n.has("from"):
 		c.report.add(n.get("from"), "from is not allowed with %s: two players are compared", shorten(limit.text))
 	case n.has("age") && ages.valueOf(n.get("age"), Each) != Each:
-		c.report.add(n.get("age"), "only each is allowed with %s: every ticket has a limit of its own", shorten(limit.text))
+		c.report.add(n.get("age"), "only each is allowed with %s: every ticket has a limit of its own",
+			shorten(limit.text))
 	}
 	r.Within, r.Age = most.number, Each
 }
@@ -199,7 +202,8 @@ func (c *converter) compare(r *Rule, n, main *node) {
 }
 
 func (c *converter) measureOf(n *node) Measure {
-	m := Measure{Take: takes.valueOf(n.get("take"), FoldEach), Attribute: n.get("of").str(), Team: n.get("in").str(), ByRole: c.byRole(n.get("by_role"))}
+	m := Measure{Take: takes.valueOf(n.get("take"), FoldEach), Attribute: n.get("of").str(), Team: n.get("in").str(),
+		ByRole: c.byRole(n.get("by_role"))}
 	if m.Team == "match" {
 		m.Team = ""
 	}
@@ -257,7 +261,8 @@ func (c *converter) name(r *Rule, n *node, kind ruleShape, in within) {
 	}
 	switch {
 	case len([]rune(r.ID)) > maxID:
-		c.report.add(n, "this rule needs an id: the one made of its kind and attribute has more than %d characters", maxID)
+		c.report.add(n, "this rule needs an id: the one made of its kind and attribute has more than %d characters",
+			maxID)
 	case c.ids[r.ID] && given:
 		c.report.add(n.get("id"), "%q is the id of another rule", shorten(r.ID))
 	case c.ids[r.ID]:

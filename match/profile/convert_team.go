@@ -33,7 +33,8 @@ func (c *converter) teams(n *node) {
 				one.Name = fmt.Sprintf("%s-%d", t.Name, i+1)
 			}
 			if names[one.Name] || len(one.Name) > 64 || one.Name == "match" {
-				c.report.add(item.get("name"), "a team %q is not allowed: names are unique, of 1 to 64 characters, and not match", one.Name)
+				c.report.add(item.get("name"),
+					"a team %q is not allowed: names are unique, of 1 to 64 characters, and not match", one.Name)
 				n.bad = true
 			}
 			names[one.Name] = true
@@ -48,7 +49,8 @@ func (c *converter) teams(n *node) {
 
 func (c *converter) checkTeams(n *node) {
 	if len(c.p.Teams) > maxTeams {
-		c.report.add(n, "%d teams are too many: a match has at most %d, counting those of count", len(c.p.Teams), maxTeams)
+		c.report.add(n, "%d teams are too many: a match has at most %d, counting those of count", len(c.p.Teams),
+			maxTeams)
 	}
 	if c.mostPlayer > maxPlayers {
 		c.report.add(n, "%d players are too many: a match has at most %d", c.mostPlayer, maxPlayers)
@@ -77,10 +79,13 @@ func (c *converter) team(n *node) (t Team, ok bool) {
 		return t, false
 	}
 	if least < 1 {
-		return t, c.report.add(n.get("players"), "%s is not allowed: a team has at least 1 player", n.get("players").textShown())
+		return t, c.report.add(n.get("players"), "%s is not allowed: a team has at least 1 player",
+			n.get("players").textShown())
 	}
 	if (most-least)%t.Step != 0 {
-		return t, c.report.add(n.get("players"), "%d to %d in steps of %d is not allowed: the steps from %d do not reach %d", least, most, t.Step, least, most)
+		return t, c.report.add(n.get("players"),
+			"%d to %d in steps of %d is not allowed: the steps from %d do not reach %d", least, most, t.Step, least,
+			most)
 	}
 	t.Roles, ok = c.teamRoles(n.get("roles"), t)
 	return t, ok
@@ -95,7 +100,8 @@ func (c *converter) rangeOf(n *node) (least, most int, ok bool) {
 	least, _ = strconv.Atoi(from)
 	most, _ = strconv.Atoi(to)
 	if most < 1 || least > most || most > maxPlayers {
-		return 0, 0, c.report.add(n, "%s is not allowed: a range goes up, to a number from 1 to %d", n.textShown(), maxPlayers)
+		return 0, 0, c.report.add(n, "%s is not allowed: a range goes up, to a number from 1 to %d", n.textShown(),
+			maxPlayers)
 	}
 	return least, most, true
 }
@@ -153,7 +159,8 @@ func (c *converter) fewer(n *node) {
 	for _, item := range n.items {
 		after := item.get("after").duration()
 		if after <= last {
-			c.report.add(item.get("after"), "%s is not allowed: after ascends, and the step before is at %s", item.get("after").text, brief(last))
+			c.report.add(item.get("after"), "%s is not allowed: after ascends, and the step before is at %s",
+				item.get("after").text, brief(last))
 		}
 		last = after
 		if c.lower(item.get("players"), least) {
@@ -170,7 +177,10 @@ type fill struct {
 
 // shrink makes steps of the teams that are to be filled first.
 func (c *converter) shrink() {
-	slices.SortStableFunc(c.fills, func(a, b fill) int { return cmp.Compare(a.node.get("for").duration(), b.node.get("for").duration()) })
+	slices.SortStableFunc(c.fills, func(a, b fill) int {
+		return cmp.Compare(a.node.get("for").duration(),
+			b.node.get("for").duration())
+	})
 	least := map[string]int{}
 	for _, t := range c.p.Teams {
 		least[t.Name] = t.Min
@@ -206,7 +216,8 @@ func (c *converter) lower(n *node, least map[string]int) (ok bool) {
 	for i, item := range n.items {
 		indexes, known := c.byName[n.keys[i].name]
 		if !known {
-			return c.report.addAt(n.keys[i].line, n.keys[i].column, item.path, "there is no team of this name: there are %s", oneOf(slices.Sorted(maps.Keys(c.byName))))
+			return c.report.addAt(n.keys[i].line, n.keys[i].column, item.path,
+				"there is no team of this name: there are %s", oneOf(slices.Sorted(maps.Keys(c.byName))))
 		}
 		for _, t := range indexes {
 			if !c.lowerTeam(item, c.p.Teams[t], int(item.number), least) {
@@ -223,7 +234,8 @@ func (c *converter) lowerTeam(n *node, t Team, players int, least map[string]int
 			players, t.Name, playersIn(least[t.Name]), t.Name, least[t.Name])
 	}
 	if (t.Min-players)%t.Step != 0 {
-		return c.report.add(n, "%d is not allowed: team %s has %d players, or fewer in steps of %d", players, t.Name, t.Min, t.Step)
+		return c.report.add(n, "%d is not allowed: team %s has %d players, or fewer in steps of %d", players, t.Name,
+			t.Min, t.Step)
 	}
 	needed := 0
 	for _, role := range t.Roles {

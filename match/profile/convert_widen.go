@@ -39,7 +39,8 @@ func (c *converter) steps(r *Rule, n *node, kind ruleShape) {
 	for _, item := range n.items {
 		after := item.get("after").duration()
 		if after <= last {
-			c.report.add(item.get("after"), "%s is not allowed: after ascends, and the step before is at %s", item.get("after").text, brief(last))
+			c.report.add(item.get("after"), "%s is not allowed: after ascends, and the step before is at %s",
+				item.get("after").text, brief(last))
 		}
 		if now.Ended {
 			c.report.add(item, "no step can follow one that ends the rule with any")
@@ -74,7 +75,8 @@ func (c *converter) step(r *Rule, n *node, l Limits) Limits {
 			l.Within = value.number
 		case "to":
 			if r.Compare.Against != nil {
-				c.report.add(value, "%s is not allowed: the rule compares with a measure, so that only any is", value.textShown())
+				c.report.add(value, "%s is not allowed: the rule compares with a measure, so that only any is",
+					value.textShown())
 			}
 			l.Number = value.number
 		case "at_least":
@@ -143,7 +145,8 @@ func (c *converter) linear(r *Rule, n *node) {
 	l := linear{every: n.get("every").duration(), add: amount(n.get("add")), until: amount(n.get("until"))}
 	begin := r.Limits.widened(r.Kind)
 	if !((l.until-begin)/l.add > 0) || math.IsInf((l.until-begin)/l.add, 0) { // a division by zero is refused as well
-		c.report.add(n, "steps of %s do not lead from the limit to until: %s", n.get("add").textShown(), n.get("until").textShown())
+		c.report.add(n, "steps of %s do not lead from the limit to until: %s", n.get("add").textShown(),
+			n.get("until").textShown())
 		return
 	}
 	if (l.until-begin)/l.add > maxExpanded {

@@ -32,7 +32,8 @@ func (r *report) add(n *node, format string, args ...any) bool {
 
 func (r *report) addAt(line, column int, path, format string, args ...any) bool {
 	if len(r.problems) < maxProblems {
-		r.problems = append(r.problems, Problem{Line: line, Column: column, Path: path, Text: fmt.Sprintf(format, args...)})
+		r.problems = append(r.problems, Problem{Line: line, Column: column, Path: path,
+			Text: fmt.Sprintf(format, args...)})
 	}
 	return false
 }
@@ -54,5 +55,8 @@ func (r *report) err() error {
 }
 
 func sortProblems(all []Problem) {
-	slices.SortStableFunc(all, func(a, b Problem) int { return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column)) })
+	slices.SortStableFunc(all, func(a, b Problem) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line),
+			cmp.Compare(a.Column, b.Column))
+	})
 }

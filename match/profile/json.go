@@ -43,7 +43,8 @@ func (j *jsonReader) read(depth int) *node {
 	t := j.next()
 	n := &node{line: j.position.line, column: j.position.column}
 	if j.nodes++; j.nodes > maxNodes || depth > maxDepth {
-		j.report.addAt(n.line, n.column, "", "values are nested too deeply, or too many: %d levels and %d values are allowed", maxDepth, maxNodes)
+		j.report.addAt(n.line, n.column, "",
+			"values are nested too deeply, or too many: %d levels and %d values are allowed", maxDepth, maxNodes)
 		return nil
 	}
 	switch t := t.(type) {

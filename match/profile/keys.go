@@ -53,7 +53,8 @@ var (
 			about: "The number of players that the team has at first, and at most.",
 		},
 		{name: "for", shape: waiting, required: true, about: "The waiting time from which fewer are enough."},
-		{name: "then", shape: number{1, maxPlayers, true}, required: true, about: "The least number of players from then on."},
+		{name: "then", shape: number{1, maxPlayers, true}, required: true,
+			about: "The least number of players from then on."},
 	}}
 )
 
@@ -203,7 +204,8 @@ var teamShape = object{what: "a team", fields: []field{
 		about: "So many teams of this kind. With 2 or more, their names are `NAME-1`, `NAME-2` and so on.",
 	},
 	{
-		name: "roles", shape: dict{roleName, either{number{1, maxPlayers, true}, playerRange}, 0, maxRoles}, initial: "none",
+		name: "roles", shape: dict{roleName, either{number{1, maxPlayers, true}, playerRange}, 0, maxRoles},
+		initial: "none",
 		about: "The number of players for each role, or a range. A player takes a role that the attribute `role` " +
 			"has, a text or a list in " +
 			"order of preference. The others have none.",

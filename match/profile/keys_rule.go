@@ -58,7 +58,8 @@ var ruleShapes = []ruleShape{
 		kind: Balance, name: "balance", value: attributeName, about: "The values of the teams differ by at most `within`.",
 		own: []field{
 			{name: "within", shape: distance, required: true, about: "The greatest difference."},
-			{name: "teams", shape: balanceWords, initial: "mean", about: "The value of a team, of the numbers of its players."},
+			{name: "teams", shape: balanceWords, initial: "mean",
+				about: "The value of a team, of the numbers of its players."},
 			byRole, role, missing, partyNumbers,
 		},
 		steps: []field{{name: "within", shape: either{distance, anyLimit}, about: "The new limit."}}, add: distance,
@@ -66,12 +67,14 @@ var ruleShapes = []ruleShape{
 	},
 	{
 		kind: Sizes, name: "sizes", value: sizes, about: "The sizes of the teams differ by at most this.",
-		steps: []field{{name: "sizes", shape: either{sizes, anyLimit}, about: "The new limit."}}, add: sizes, until: sizes,
+		steps: []field{{name: "sizes", shape: either{sizes, anyLimit}, about: "The new limit."}}, add: sizes,
+		until: sizes,
 	},
 	{
 		kind: PartySizes, name: "party_sizes", value: sizes,
 		about: "The largest parties of the teams differ in size by at most this.",
-		steps: []field{{name: "party_sizes", shape: either{sizes, anyLimit}, about: "The new limit."}}, add: sizes, until: sizes,
+		steps: []field{{name: "party_sizes", shape: either{sizes, anyLimit}, about: "The new limit."}}, add: sizes,
+		until: sizes,
 	},
 	{
 		kind: Comparison, name: "compare", value: measureShape,
@@ -98,7 +101,8 @@ var ruleShapes = []ruleShape{
 			"is nearest to the " +
 			"beginning of the lists, by the sum of its positions.",
 		own: []field{
-			{name: "at_least", shape: number{1, 64, true}, initial: "1", about: "So many values are in every list."}, role, missing,
+			{name: "at_least", shape: number{1, 64, true}, initial: "1", about: "So many values are in every list."},
+			role, missing,
 			{
 				name: "party", shape: words{"intersect", "union"}, initial: "intersect",
 				about: "How the lists of a party become one.",
@@ -112,9 +116,11 @@ var ruleShapes = []ruleShape{
 		about: "So many players have one of the values of `any_of`, as a text or in a list. At least one of `min` " +
 			"and `max` is required.",
 		own: []field{
-			{name: "any_of", shape: list{element: label(256), min: 1, max: 64, distinct: true}, required: true, about: "The values."},
+			{name: "any_of", shape: list{element: label(256), min: 1, max: 64, distinct: true}, required: true,
+				about: "The values."},
 			{name: "min", shape: sizes, initial: "0", about: "The least number of players."},
-			{name: "max", shape: sizes, initial: "any number", about: "The greatest number of players."}, per, role, missing,
+			{name: "max", shape: sizes, initial: "any number", about: "The greatest number of players."}, per, role,
+			missing,
 		},
 		steps: []field{
 			{name: "min", shape: sizes, about: "The new least number."},
@@ -156,7 +162,8 @@ var ruleShapes = []ruleShape{
 		},
 		steps: ends("avoid"),
 	},
-	{kind: Or, name: "or", value: ruleList{maxRules: 8}, about: "At least one of 1 to 8 rules holds.", steps: ends("or")},
+	{kind: Or, name: "or", value: ruleList{maxRules: 8}, about: "At least one of 1 to 8 rules holds.",
+		steps: ends("or")},
 	{kind: And, name: "and", value: ruleList{maxRules: 8}, about: "All of 1 to 8 rules hold.", steps: ends("and")},
 	{kind: Not, name: "not", value: innerRule{}, about: "The rule within does not hold. It has no `widen`.", steps: ends("not")},
 }
@@ -165,7 +172,8 @@ var ruleShapes = []ruleShape{
 var (
 	per = field{name: "per", shape: words{"match", "team"}, initial: "match", about: "`team`: it holds in each team " +
 		"on its own."}
-	role    = field{name: "role", shape: roleName, initial: "all players", about: "Only players who fill this role count."}
+	role = field{name: "role", shape: roleName, initial: "all players",
+		about: "Only players who fill this role count."}
 	missing = field{
 		name: "missing", shape: value, initial: "fail",
 		about: "About players without the attribute. `fail`: their ticket is no candidate. `pass`: the rule leaves " +
@@ -194,7 +202,8 @@ func commonFields(s ruleShape) []field {
 	}, s.steps...)}, max: maxSteps})
 	if s.add != nil {
 		steps = either{steps, object{what: "linear widening", fields: []field{
-			{name: "every", shape: length{time.Millisecond, time.Hour}, required: true, about: "The time between two steps."},
+			{name: "every", shape: length{time.Millisecond, time.Hour}, required: true,
+				about: "The time between two steps."},
 			{name: "add", shape: s.add, required: true, about: "What a step adds to the limit."},
 			{name: "until", shape: s.until, required: true, about: "The last limit."},
 		}}}
@@ -204,7 +213,8 @@ func commonFields(s ruleShape) []field {
 			name: "id", shape: ruleID, initial: "the kind and the attribute, such as near-skill",
 			about: "Names the rule in explanations. Unique in the profile.",
 		},
-		{name: "age", shape: ageWords, initial: "the profile's", about: "The ticket whose waiting time decides the step."},
+		{name: "age", shape: ageWords, initial: "the profile's",
+			about: "The ticket whose waiting time decides the step."},
 		{
 			name: "widen", shape: steps, initial: "none",
 			about: fmt.Sprintf("Wider limits for tickets that have waited: at most %d steps, `after` ascending, or linear.", maxSteps),

@@ -16,8 +16,9 @@ const (
 	maxNodes = 1 << 16
 )
 
-var limits = document.Limits{Bytes: MaxBytes, Depth: maxDepth, Aliases: true, Content: "a profile is a mapping with a " +
-	"name"}
+var limits = document.Limits{Bytes: MaxBytes, Depth: maxDepth, Aliases: true,
+	Content: "a profile is a mapping with a " +
+		"name"}
 
 // node is a value of a document, as YAML and JSON know it.
 type node struct {

@@ -27,7 +27,8 @@ func Reference() []Section {
 		{"attributes", "By the name of the attribute.", attributeShape},
 		{"teams", "", teamShape},
 		{"teams.players", "In place of a number; `fewer` says the same of several steps.", fillShape},
-		{"prefer", "", preferShape}, {"fewer", "", fewerShape}, {"batch", "", batchShape}, {"priority", "", priorityShape},
+		{"prefer", "", preferShape}, {"fewer", "", fewerShape}, {"batch", "", batchShape},
+		{"priority", "", priorityShape},
 		{"order", "Exactly one of `distance` and `value`.", orderShape},
 		{"join_in_progress", "", joinShape}, {"accept", "", acceptShape}, {"function", "", functionShape},
 	} {
@@ -51,7 +52,8 @@ func Reference() []Section {
 func keysOf(o object) []Key {
 	keys := make([]Key, len(o.fields))
 	for i, f := range o.fields {
-		keys[i] = Key{Name: f.name, Required: f.required, Default: f.initial, Values: f.shape.description(), About: f.about}
+		keys[i] = Key{Name: f.name, Required: f.required, Default: f.initial, Values: f.shape.description(),
+			About: f.about}
 	}
 	return keys
 }

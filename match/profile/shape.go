@@ -43,7 +43,8 @@ func (s number) takes(n *node) bool { return n.kind == isNumber }
 
 func (s number) check(r *report, n *node) bool {
 	x := n.number
-	if n.kind != isNumber || math.IsNaN(x) || math.IsInf(x, 0) || x < s.min || x > s.max || s.whole && x != math.Trunc(x) {
+	if n.kind != isNumber || math.IsNaN(x) || math.IsInf(x, 0) || x < s.min || x > s.max ||
+		s.whole && x != math.Trunc(x) {
 		return r.add(n, "%s is not allowed: it must be %s", n.textShown(), s.description())
 	}
 	if n.rounded() && !r.isStored {

@@ -88,7 +88,8 @@ func (s dict) check(r *report, n *node) bool {
 		item.path = join(n.path, k.name)
 		ok := s.element.check(r, item)
 		if !s.key.pattern.MatchString(k.name) {
-			ok = r.addAt(k.line, k.column, n.path, "the key %s is not allowed: it must be %s", strconv.Quote(shorten(k.name)), s.key.what)
+			ok = r.addAt(k.line, k.column, n.path, "the key %s is not allowed: it must be %s",
+				strconv.Quote(shorten(k.name)), s.key.what)
 		}
 		if !ok {
 			n.bad, item.bad = true, true

@@ -68,7 +68,8 @@ func kindOf(r *report, n *node) (found ruleShape, ok bool) {
 	}
 	for _, k := range n.keys {
 		if near := nearestTo(k.name, kindNames()); near != "" {
-			return found, r.addAt(k.line, k.column, join(n.path, k.name), "there is no rule of this kind: did you mean %s?", near)
+			return found, r.addAt(k.line, k.column, join(n.path, k.name),
+				"there is no rule of this kind: did you mean %s?", near)
 		}
 	}
 	return found, r.add(n, "a rule needs a kind: one of the keys %s", oneOf(kindNames()))
@@ -90,5 +91,6 @@ func shapeOf(kind RuleKind) ruleShape {
 // object returns the shape of a rule of this kind, with its kind's key first.
 func (s ruleShape) object() object {
 	fields := []field{{name: s.name, shape: s.value, required: true, about: s.about}}
-	return object{what: fmt.Sprintf("a rule of the kind %q", s.name), fields: append(append(fields, s.own...), commonFields(s)...)}
+	return object{what: fmt.Sprintf("a rule of the kind %q", s.name),
+		fields: append(append(fields, s.own...), commonFields(s)...)}
 }

@@ -87,7 +87,8 @@ func rateOf(n *node) float64 {
 func (c *converter) checkRate(n *node, t Trade) {
 	switch inMillis := strings.Contains(n.text, "ms"); {
 	case t.PerSecond < minTrade || t.PerSecond > maxTrade:
-		c.report.add(n, "%s is not allowed: a second must be worth from %s to %s", n.textShown(), shortest(minTrade), shortest(maxTrade))
+		c.report.add(n, "%s is not allowed: a second must be worth from %s to %s", n.textShown(), shortest(minTrade),
+			shortest(maxTrade))
 	case t.Quality == OfLatency && !inMillis:
 		c.report.add(n, "%s is not allowed: latency is traded in milliseconds, such as 5ms per second", n.textShown())
 	case t.Quality != OfLatency && inMillis:

@@ -46,11 +46,15 @@ var (
 	joinings  = choices[Joining]{{"never", Never}, {"allow", Allow}, {"prefer", Prefer}}
 	types     = choices[match.Kind]{{"number", match.Number}, {"string", match.Text}, {"list", match.List}}
 	functions = choices[FunctionType]{{"grpc", GRPC}, {"rest", REST}}
-	excludes  = choices[match.Exclude]{{"none", match.ExcludeNone}, {"min", match.ExcludeMin}, {"max", match.ExcludeMax}, {"both", match.ExcludeBoth}}
-	operators = choices[Operator]{{"<", Less}, {"<=", LessOrEqual}, {"=", Equal}, {"!=", NotEqual}, {">=", GreaterOrEqual}, {">", Greater}}
-	takes     = choices[Fold]{{"each", FoldEach}, {"sum", FoldSum}, {"mean", FoldMean}, {"min", FoldMin}, {"max", FoldMax}, {"count", FoldCount}}
-	balances  = choices[Fold]{{"mean", FoldMean}, {"sum", FoldSum}, {"min", FoldMin}, {"max", FoldMax}}
-	parties   = choices[Fold]{{"each", FoldEach}, {"min", FoldMin}, {"max", FoldMax}, {"mean", FoldMean}, {"intersect", Intersect}, {"union", Union}}
+	excludes  = choices[match.Exclude]{{"none", match.ExcludeNone}, {"min", match.ExcludeMin},
+		{"max", match.ExcludeMax}, {"both", match.ExcludeBoth}}
+	operators = choices[Operator]{{"<", Less}, {"<=", LessOrEqual}, {"=", Equal}, {"!=", NotEqual},
+		{">=", GreaterOrEqual}, {">", Greater}}
+	takes = choices[Fold]{{"each", FoldEach}, {"sum", FoldSum}, {"mean", FoldMean}, {"min", FoldMin},
+		{"max", FoldMax}, {"count", FoldCount}}
+	balances = choices[Fold]{{"mean", FoldMean}, {"sum", FoldSum}, {"min", FoldMin}, {"max", FoldMax}}
+	parties  = choices[Fold]{{"each", FoldEach}, {"min", FoldMin}, {"max", FoldMax}, {"mean", FoldMean},
+		{"intersect", Intersect}, {"union", Union}}
 
 	ageWords      = ages.words()
 	joinWords     = joinings.words()

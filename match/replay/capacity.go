@@ -39,8 +39,14 @@ func newServers(c Capacity) *servers {
 	if c.Recorded {
 		s.begins, s.ends = slices.Clone(c.Shortages), slices.Clone(c.Shortages)
 	}
-	slices.SortFunc(s.begins, func(a, b Shortage) int { return cmp.Or(a.Begin.Compare(b.Begin), cmp.Compare(a.Region, b.Region)) })
-	slices.SortFunc(s.ends, func(a, b Shortage) int { return cmp.Or(a.End.Compare(b.End), cmp.Compare(a.Region, b.Region)) })
+	slices.SortFunc(s.begins, func(a, b Shortage) int {
+		return cmp.Or(a.Begin.Compare(b.Begin),
+			cmp.Compare(a.Region, b.Region))
+	})
+	slices.SortFunc(s.ends, func(a, b Shortage) int {
+		return cmp.Or(a.End.Compare(b.End),
+			cmp.Compare(a.Region, b.Region))
+	})
 	return s
 }
 

@@ -31,7 +31,8 @@ func (r *run) differ(w *waiting, p *proposal, at time.Time) {
 	if first != nil && !since.Before(first.since) {
 		return
 	}
-	r.reproduced.First = &Difference{Match: was.Match, Decided: was.DecidedAt, Ticket: w.Ticket.ID, Why: r.whyDifferent(w, p, at), since: since}
+	r.reproduced.First = &Difference{Match: was.Match, Decided: was.DecidedAt, Ticket: w.Ticket.ID,
+		Why: r.whyDifferent(w, p, at), since: since}
 }
 
 // whyDifferent says what the replay did with a ticket instead, and what is known of the cause.
@@ -69,7 +70,8 @@ func (r *run) othersOf(w *waiting, p *proposal) (others, gone string) {
 		}
 		named = append(named, o.Ticket.ID)
 		if gone == "" && o.Recorded == nil && o.Why != Stayed {
-			gone = fmt.Sprintf("%s left the queue %s after that", o.Ticket.ID, o.LeftAt.Sub(p.proposedAt).Round(time.Millisecond))
+			gone = fmt.Sprintf("%s left the queue %s after that", o.Ticket.ID,
+				o.LeftAt.Sub(p.proposedAt).Round(time.Millisecond))
 			if o.LeftSeen.IsZero() {
 				gone += ", and the history does not record when the worker learned of it"
 			}

@@ -35,7 +35,8 @@ func (l *lacking) summary() NoCandidates {
 		all = append(all, why)
 	}
 	slices.SortFunc(all, func(a, b LackingCount) int {
-		return cmp.Or(cmp.Compare(b.Tickets, a.Tickets), cmp.Compare(a.Reason, b.Reason), cmp.Compare(a.Attribute, b.Attribute), cmp.Compare(a.Rule, b.Rule))
+		return cmp.Or(cmp.Compare(b.Tickets, a.Tickets), cmp.Compare(a.Reason, b.Reason),
+			cmp.Compare(a.Attribute, b.Attribute), cmp.Compare(a.Rule, b.Rule))
 	})
 	return NoCandidates{Tickets: l.tickets, Why: all}
 }

@@ -123,7 +123,8 @@ func (s *singles) compare(end time.Time) *Optimum {
 		return nil
 	}
 	return &Optimum{
-		Tickets: tickets, Least: rounded(least / float64(tickets)), Paid: rounded(paid / float64(tickets)), Ratio: rounded(paid / least),
+		Tickets: tickets, Least: rounded(least / float64(tickets)), Paid: rounded(paid / float64(tickets)),
+		Ratio: rounded(paid / least),
 	}
 }
 

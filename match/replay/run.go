@@ -49,7 +49,8 @@ func Run(ctx context.Context, in Input) (*Report, error) {
 		return nil, err
 	}
 	r := &run{
-		Input: &in, engine: decide.New(in.Version, in.Seed), queue: map[string]*waiting{}, servers: newServers(in.Capacity),
+		Input: &in, engine: decide.New(in.Version, in.Seed), queue: map[string]*waiting{},
+		servers:  newServers(in.Capacity),
 		replayed: newSums(&in), recorded: newSums(&in), seeds: map[uint64]bool{},
 		past: newPastTrades(in.Version.Profile), singles: newSingles(in.Version.Profile, in.Begin),
 	}
@@ -326,7 +327,8 @@ func (r *run) progress(at time.Time) {
 // report returns the report of the finished replay.
 func (r *run) report() (*Report, error) {
 	out := &Report{
-		Schema: 1, Profile: r.Version.Profile.Name, Version: r.Version.Number, From: r.Begin.UTC(), To: r.End.UTC(), Seed: r.Seed,
+		Schema: 1, Profile: r.Version.Profile.Name, Version: r.Version.Number, From: r.Begin.UTC(), To: r.End.UTC(),
+		Seed:     r.Seed,
 		Replayed: r.replayed.finish(), Censored: r.censored,
 		Optimum: r.singles.compare(r.End), NoCandidates: r.lacking.summary(), NotReproduced: slices.Clip(r.notes()),
 	}

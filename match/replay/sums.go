@@ -51,7 +51,8 @@ type pointSums struct {
 }
 
 func newSums(in *Input) *sums {
-	s := &sums{from: in.Begin, part: max(1, in.End.Sub(in.Begin)/points), bins: make([]int, len(edges)+1), rules: map[string]*ruleSums{},
+	s := &sums{from: in.Begin, part: max(1, in.End.Sub(in.Begin)/points), bins: make([]int, len(edges)+1),
+		rules: map[string]*ruleSums{},
 		bands: make([]bandSums, len(edges)+1), trade: newTradeSums(in.Version.Profile)}
 	for _, r := range in.Version.Profile.Rules {
 		s.order = append(s.order, r.ID)
@@ -175,7 +176,8 @@ func (s *sums) finish() Side {
 	side.Bands, side.Trade = s.finishBands(), s.trade.summary()
 	side.Quality = []Quality{}
 	for _, id := range s.ruleIDs() {
-		side.Quality = append(side.Quality, Quality{Rule: id, Values: s.rules[id].values.summary(), Ended: s.rules[id].ended})
+		side.Quality = append(side.Quality,
+			Quality{Rule: id, Values: s.rules[id].values.summary(), Ended: s.rules[id].ended})
 	}
 	for i := range s.line {
 		p := &s.line[i]

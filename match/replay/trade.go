@@ -49,7 +49,8 @@ func (s *tradeSums) summary() *TradeCost {
 	for i, t := range s.trades {
 		seconds := s.paid[i] / t.PerSecond / players
 		total = float64(total + seconds)
-		cost.Parts = append(cost.Parts, TradePart{Of: t.Key(), PerSecond: t.PerSecond, Value: rounded(s.paid[i] / players), Seconds: rounded(seconds)})
+		cost.Parts = append(cost.Parts, TradePart{Of: t.Key(), PerSecond: t.PerSecond,
+			Value: rounded(s.paid[i] / players), Seconds: rounded(seconds)})
 	}
 	cost.Total = rounded(total)
 	return &cost

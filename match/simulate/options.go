@@ -79,7 +79,8 @@ func (o *Options) check() error {
 		return fmt.Errorf("regions must be at most %d", MaxRegions)
 	}
 	if len(o.parties()) == 0 {
-		return fmt.Errorf("parties: none of them fits into a team, of which the largest has %d players", o.largestTeam())
+		return fmt.Errorf("parties: none of them fits into a team, of which the largest has %d players",
+			o.largestTeam())
 	}
 	return nil
 }

@@ -60,7 +60,8 @@ func (g *game) whole() (found []Violation) {
 	}
 	for player, n := range left {
 		if n != 0 {
-			found = append(found, violation("whole", "player %s of ticket %s has %d seats instead of 1", player[1], player[0], 1-n))
+			found = append(found, violation("whole", "player %s of ticket %s has %d seats instead of 1", player[1],
+				player[0], 1-n))
 		}
 	}
 	return found

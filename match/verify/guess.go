@@ -13,7 +13,8 @@ import (
 
 // Guess looks for a new match of some of the tickets by filling teams at random, so many times. What it returns is
 // valid; if it finds none, there may be one. It is for more tickets than [Find] can try.
-func Guess(p *profile.Profile, tickets []match.Ticket, regions []string, now time.Time, random *rand.Rand, tries int) (Match, bool) {
+func Guess(p *profile.Profile, tickets []match.Ticket, regions []string, now time.Time, random *rand.Rand,
+	tries int) (Match, bool) {
 	g := guesser{p: p, now: now, regions: regions, random: random, rules: firm(p.Rules)}
 	for _, t := range tickets {
 		if len(Candidate(p, t)) == 0 {
@@ -95,7 +96,8 @@ func (g *guesser) order() []int {
 		noise := 200 * g.random.Float64()
 		distance := make([]float64, len(g.tickets))
 		for i := range g.tickets {
-			distance[i] = math.Abs(numberOf(&g.tickets[i], attribute)-numberOf(first, attribute)) + noise*g.random.Float64()
+			distance[i] = math.Abs(numberOf(&g.tickets[i], attribute)-numberOf(first, attribute)) +
+				noise*g.random.Float64()
 		}
 		slices.SortStableFunc(order[1:], func(a, b int) int { return cmp.Compare(distance[a], distance[b]) })
 	}
@@ -144,7 +146,8 @@ func (g *guesser) vacant(team int, role profile.Role) int {
 // for good.
 func (g *guesser) seat(i, team int) bool {
 	t := &g.tickets[i]
-	if g.places[team] < len(t.Players) || slices.ContainsFunc(g.match.Tickets, func(o match.Ticket) bool { return o.ID == t.ID }) {
+	if g.places[team] < len(t.Players) ||
+		slices.ContainsFunc(g.match.Tickets, func(o match.Ticket) bool { return o.ID == t.ID }) {
 		return false
 	}
 	before := len(g.match.Seats)

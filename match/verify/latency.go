@@ -31,7 +31,8 @@ func (g *game) latency(r profile.Rule) (found []Violation) {
 			found = append(found, measured(r.ID, value, most, "players are too far from region %q", g.region))
 		}
 		if most := milliseconds(l.Spread); !l.Ended && l.Spread != profile.NoSpread && spread > most {
-			found = append(found, measured(r.ID, spread, most, "players' latencies to region %q differ by too much", g.region))
+			found = append(found, measured(r.ID, spread, most, "players' latencies to region %q differ by too much",
+				g.region))
 		}
 	}
 	return found

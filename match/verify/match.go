@@ -57,7 +57,8 @@ type Violation struct {
 // must be valid and must not be decided by a function.
 func Check(p *profile.Profile, m Match, now time.Time) []Violation {
 	g := newGame(p, m, now)
-	found := slices.Concat(g.candidates(), g.whole(), g.once(), g.teams(), g.parties(), g.roles(), g.mode(), g.joining(), g.absent(p.Rules), g.chosen(), g.checkDue())
+	found := slices.Concat(g.candidates(), g.whole(), g.once(), g.teams(), g.parties(), g.roles(), g.mode(),
+		g.joining(), g.absent(p.Rules), g.chosen(), g.checkDue())
 	if len(found) > 0 {
 		return found
 	}
@@ -93,14 +94,16 @@ func newGame(p *profile.Profile, m Match, now time.Time) *game {
 	g.sorted = slices.Sorted(maps.Values(g.ages))
 	for _, s := range m.Seats {
 		t := tickets[s.Ticket]
-		g.members = append(g.members, member{Seat: s, attributes: attributesOf(t, s.Sub), latencies: t.Latencies, age: g.ages[s.Ticket]})
+		g.members = append(g.members, member{Seat: s, attributes: attributesOf(t, s.Sub), latencies: t.Latencies,
+			age: g.ages[s.Ticket]})
 	}
 	if m.Joins != nil {
 		for _, s := range m.Joins.Roster {
 			if s.Ticket == "" {
 				s.Ticket = s.Sub
 			}
-			g.members = append(g.members, member{Seat: s.Seat, attributes: s.Attributes, latencies: s.Latencies, roster: true})
+			g.members = append(g.members,
+				member{Seat: s.Seat, attributes: s.Attributes, latencies: s.Latencies, roster: true})
 		}
 	}
 	slices.SortStableFunc(g.members, func(a, b member) int {

@@ -52,7 +52,8 @@ func (g *game) fromMean(r profile.Rule, entries []entry) (found []Violation) {
 	mean, _ := take(profile.FoldMean, numbersOf(entries))
 	for _, e := range entries {
 		for _, l := range g.between(r, e.ticket) {
-			found = append(found, atMost(r.ID, math.Abs(e.value.Number-mean), l, "%s is too far from the mean", e.who)...)
+			found = append(found, atMost(r.ID, math.Abs(e.value.Number-mean), l, "%s is too far from the mean",
+				e.who)...)
 		}
 	}
 	return found
@@ -134,7 +135,8 @@ func (g *game) compare(r profile.Rule) (found []Violation) {
 // take it of.
 func (g *game) measure(r profile.Rule, m profile.Measure) []float64 {
 	if m.Take == profile.FoldCount && m.Attribute == "" {
-		return []float64{float64(len(slices.DeleteFunc(g.counted(r), func(p member) bool { return m.Team != "" && p.Team != m.Team })))}
+		return []float64{float64(len(slices.DeleteFunc(g.counted(r),
+			func(p member) bool { return m.Team != "" && p.Team != m.Team })))}
 	}
 	kinds := numbers
 	if m.Take == profile.FoldCount {

@@ -11,7 +11,8 @@ import (
 func (g *game) teams() (found []Violation) {
 	for _, m := range g.members {
 		if !slices.ContainsFunc(g.p.Teams, func(t profile.Team) bool { return t.Name == m.Team }) {
-			found = append(found, violation("teams", "player %s is in %q, which is no team of the profile", m.Sub, m.Team))
+			found = append(found, violation("teams", "player %s is in %q, which is no team of the profile", m.Sub,
+				m.Team))
 		}
 	}
 	for _, t := range g.p.Teams {
@@ -25,11 +26,14 @@ func (g *game) size(t profile.Team) []Violation {
 	least, size := g.leastPlayers(t), len(g.membersIn(t.Name))
 	switch joins := g.match.Joins != nil; {
 	case size > t.Max:
-		return []Violation{measured("teams", float64(size), float64(t.Max), "team %s has %d players, more than %d", t.Name, size, t.Max)}
+		return []Violation{measured("teams", float64(size), float64(t.Max), "team %s has %d players, more than %d",
+			t.Name, size, t.Max)}
 	case size < least && !joins:
-		return []Violation{measured("teams", float64(size), float64(least), "team %s has %d players, fewer than %d", t.Name, size, least)}
+		return []Violation{measured("teams", float64(size), float64(least), "team %s has %d players, fewer than %d",
+			t.Name, size, least)}
 	case (size-least)%t.Step != 0 && !joins:
-		return []Violation{measured("teams", float64(size), float64(t.Step), "team %s has %d players, no multiple of %d above %d", t.Name, size, t.Step, least)}
+		return []Violation{measured("teams", float64(size), float64(t.Step),
+			"team %s has %d players, no multiple of %d above %d", t.Name, size, t.Step, least)}
 	}
 	return nil
 }
@@ -72,7 +76,8 @@ func (g *game) parties() (found []Violation) {
 func (g *game) roles() (found []Violation) {
 	for _, m := range g.members {
 		if m.Role != "" && !g.takes(m) {
-			found = append(found, violation("roles", "player %s has the role %s, which it does not take or its team does not have", m.Sub, m.Role))
+			found = append(found, violation("roles",
+				"player %s has the role %s, which it does not take or its team does not have", m.Sub, m.Role))
 		}
 	}
 	for _, t := range g.p.Teams {
@@ -84,7 +89,8 @@ func (g *game) roles() (found []Violation) {
 			n := len(slices.DeleteFunc(g.membersIn(t.Name), func(m member) bool { return m.Role != role.Name }))
 			filled := min(role.Min-n, vacant)
 			if n > role.Max || n+max(filled, 0) < role.Min {
-				found = append(found, measured("roles", float64(n), float64(role.Min), "team %s has %d of %s instead of %d to %d", t.Name, n, role.Name, role.Min, role.Max))
+				found = append(found, measured("roles", float64(n), float64(role.Min),
+					"team %s has %d of %s instead of %d to %d", t.Name, n, role.Name, role.Min, role.Max))
 			}
 			vacant -= max(filled, 0)
 		}
@@ -127,11 +133,13 @@ func (g *game) joining() (found []Violation) {
 	}
 	age := g.now.Sub(g.match.Joins.Started)
 	if g.p.Within > 0 && age > g.p.Within {
-		found = append(found, measured("join_in_progress", age.Seconds(), g.p.Within.Seconds(), "the session is %s old", age.Round(time.Second)))
+		found = append(found, measured("join_in_progress", age.Seconds(), g.p.Within.Seconds(), "the session is %s old",
+			age.Round(time.Second)))
 	}
 	before, after := g.uneven(func(m member) bool { return m.roster }), g.uneven(func(member) bool { return true })
 	if allowed := max(before, 1); after > allowed {
-		found = append(found, measured("join_in_progress", float64(after), float64(allowed), "the teams' free places differ by %d afterwards", after))
+		found = append(found, measured("join_in_progress", float64(after), float64(allowed),
+			"the teams' free places differ by %d afterwards", after))
 	}
 	return found
 }

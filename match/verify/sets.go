@@ -13,7 +13,8 @@ func (g *game) equality(r profile.Rule) (found []Violation) {
 		there := entriesOf(entries, team)
 		for i, a := range there {
 			for _, b := range there[i+1:] {
-				if equalValues(a.value, b.value) != (r.Kind == profile.Same) && !ended(g.between(r, a.ticket, b.ticket)) {
+				if equalValues(a.value, b.value) != (r.Kind == profile.Same) &&
+					!ended(g.between(r, a.ticket, b.ticket)) {
 					found = append(found, violation(r.ID, "%s and %s do not fit", a.who, b.who))
 				}
 			}
@@ -28,7 +29,8 @@ func (g *game) common(r profile.Rule) (found []Violation) {
 	values := inAll(entries)
 	for _, l := range g.limits(r) {
 		if !l.Ended && len(values) < l.AtLeast && len(entries) > 0 {
-			found = append(found, measured(r.ID, float64(len(values)), float64(l.AtLeast), "%d values are in every list, fewer than %d", len(values), l.AtLeast))
+			found = append(found, measured(r.ID, float64(len(values)), float64(l.AtLeast),
+				"%d values are in every list, fewer than %d", len(values), l.AtLeast))
 		}
 	}
 	return found
@@ -85,14 +87,16 @@ func positions(entries []entry, v string) (sum int) {
 func (g *game) count(r profile.Rule) (found []Violation) {
 	entries := g.entries(r, r.Attribute, texts...)
 	for _, team := range g.scopes(r.PerTeam) {
-		n := len(slices.DeleteFunc(entriesOf(entries, team), func(e entry) bool { return !hasAny(textsOf(e.value), r.AnyOf) }))
+		n := len(slices.DeleteFunc(entriesOf(entries, team),
+			func(e entry) bool { return !hasAny(textsOf(e.value), r.AnyOf) }))
 		for _, l := range g.limits(r) {
 			if !l.Ended && (n < l.Min || n > l.Max) {
 				limit := l.Max
 				if n < l.Min {
 					limit = l.Min
 				}
-				found = append(found, measured(r.ID, float64(n), float64(limit), "%d players have one of %q instead of %d to %d", n, r.AnyOf, l.Min, l.Max))
+				found = append(found, measured(r.ID, float64(n), float64(limit),
+					"%d players have one of %q instead of %d to %d", n, r.AnyOf, l.Min, l.Max))
 			}
 		}
 	}

@@ -25,7 +25,8 @@ func (g *game) checkDue() []Violation {
 	if waited >= cost-rounding*(1+cost) {
 		return nil
 	}
-	return []Violation{measured("trade", waited, cost, "players have waited for %.3f s in sum, and the match costs them %.3f s", waited, cost)}
+	return []Violation{measured("trade", waited, cost,
+		"players have waited for %.3f s in sum, and the match costs them %.3f s", waited, cost)}
 }
 
 // rounding is the share by which two ways to add the same numbers may differ; times are whole nanoseconds.

@@ -22,7 +22,8 @@ func (g *game) entries(r profile.Rule, attribute string, kinds ...match.Kind) []
 }
 
 // rated is entries with other attributes for players in some roles.
-func (g *game) rated(r profile.Rule, attribute string, byRole []profile.RoleAttribute, kinds ...match.Kind) (found []entry) {
+func (g *game) rated(r profile.Rule, attribute string, byRole []profile.RoleAttribute,
+	kinds ...match.Kind) (found []entry) {
 	for _, m := range g.counted(r) {
 		if v, ok := g.value(r, inRole(m, attribute, byRole), m, kinds); ok {
 			found = append(found, entry{m.Ticket, m.Sub, []string{m.Team}, v})
@@ -99,7 +100,8 @@ func (g *game) absent(rules []profile.Rule) (found []Violation) {
 			for _, m := range g.counted(r) {
 				attribute := inRole(m, compared.name, compared.byRole)
 				if _, ok := g.value(r, attribute, m, kindsOf(r.Kind)); !ok {
-					found = append(found, violation(r.ID, "player %s has no %s that the rule can compare", m.Sub, attribute))
+					found = append(found,
+						violation(r.ID, "player %s has no %s that the rule can compare", m.Sub, attribute))
 				}
 			}
 		}
@@ -211,7 +213,8 @@ func numbersOf(entries []entry) (numbers []float64) {
 
 // entriesOf returns the entries of a team; of "" all.
 func entriesOf(entries []entry, team string) []entry {
-	return slices.DeleteFunc(slices.Clone(entries), func(e entry) bool { return team != "" && !slices.Contains(e.teams, team) })
+	return slices.DeleteFunc(slices.Clone(entries),
+		func(e entry) bool { return team != "" && !slices.Contains(e.teams, team) })
 }
 
 // scopes returns the teams in each of which a rule must hold on its own, or "" for the match.

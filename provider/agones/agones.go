@@ -165,7 +165,8 @@ func (p *Provider) allocation(s provider.Spec) (allocation, error) {
 		return allocation{}, err
 	}
 	if s.Version != "" || !validName(s.App) {
-		return allocation{}, provider.Fail(provider.Permanent, "deploy", errors.New("app must be the name of a fleet, and version empty"))
+		return allocation{}, provider.Fail(provider.Permanent, "deploy",
+			errors.New("app must be the name of a fleet, and version empty"))
 	}
 	vars := map[string]string{EnvironmentTag: string(s.Tag)}
 	maps.Copy(vars, s.Env)
@@ -191,13 +192,15 @@ func (p *Provider) allocated(a httpcall.Answer, s provider.Spec) (provider.Obser
 		Ports   []statusPort `json:"ports"`
 	}
 	if err := json.Unmarshal(a.Body, &v); err != nil || !validName(v.Name) {
-		return provider.Observation{}, provider.Fail(provider.Ambiguous, "deploy", errors.New("the answer names no game server"))
+		return provider.Observation{}, provider.Fail(provider.Ambiguous, "deploy",
+			errors.New("the answer names no game server"))
 	}
 	ports, err := external(v.Ports, s.Ports)
 	if err != nil {
 		return provider.Observation{}, provider.Fail(provider.Ambiguous, "deploy", err)
 	}
-	o := provider.Observation{Ref: refOf(v.Name, s.Tag), Tag: s.Tag, Phase: provider.PhaseReady, Ports: ports, Raw: "Allocated"}
+	o := provider.Observation{Ref: refOf(v.Name, s.Tag), Tag: s.Tag, Phase: provider.PhaseReady, Ports: ports,
+		Raw: "Allocated"}
 	o.IP, o.FQDN = dialled(v.Address)
 	return o, nil
 }
@@ -237,7 +240,8 @@ func fail(kind provider.Kind, op string, a httpcall.Answer, secrets []string) er
 }
 
 // call makes a call. Its error holds neither the token nor the body.
-func (c client) call(ctx context.Context, timeout time.Duration, method, path string, query url.Values, body any) (httpcall.Answer, bool, error) {
+func (c client) call(ctx context.Context, timeout time.Duration, method, path string, query url.Values,
+	body any) (httpcall.Answer, bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	header, err := c.header()
@@ -248,7 +252,8 @@ func (c client) call(ctx context.Context, timeout time.Duration, method, path st
 	if query != nil {
 		target += "?" + query.Encode()
 	}
-	a, sent, err := httpcall.Exchange(ctx, c.http, httpcall.Request{Method: method, URL: target, Header: header, Body: body})
+	a, sent, err := httpcall.Exchange(ctx, c.http,
+		httpcall.Request{Method: method, URL: target, Header: header, Body: body})
 	if err != nil {
 		err = errors.New(httpcall.Scrub(err.Error(), nil))
 	}

@@ -68,7 +68,8 @@ func (g gameServer) observe() (provider.Observation, error) {
 	var inside []provider.Port
 	for _, port := range g.Spec.Ports {
 		if port.Container >= 0 && port.Container <= math.MaxUint16 {
-			inside = append(inside, provider.Port{Name: port.Name, Internal: uint16(port.Container), Protocol: provider.Protocol(strings.ToLower(port.Protocol))})
+			inside = append(inside, provider.Port{Name: port.Name, Internal: uint16(port.Container),
+				Protocol: provider.Protocol(strings.ToLower(port.Protocol))})
 		}
 	}
 	ports, err := external(g.Status.Ports, inside)
@@ -77,7 +78,8 @@ func (g gameServer) observe() (provider.Observation, error) {
 	}
 	o := provider.Observation{
 		Ref: refOf(g.Metadata.Name, g.tag()), Tag: g.tag(), Phase: g.phase(), Ports: ports, Started: g.Metadata.Created,
-		Location: httpcall.Scrub(g.Status.Node[:min(len(g.Status.Node), 255)], nil), Raw: httpcall.Scrub(g.Status.State[:min(len(g.Status.State), 40)], nil),
+		Location: httpcall.Scrub(g.Status.Node[:min(len(g.Status.Node), 255)], nil),
+		Raw:      httpcall.Scrub(g.Status.State[:min(len(g.Status.State), 40)], nil),
 	}
 	o.IP, o.FQDN = dialled(g.Status.Address)
 	return o, nil

@@ -67,7 +67,8 @@ func (p *Provider) List(ctx context.Context, owner provider.Owner, cursor string
 		return provider.Page{}, provider.Fail(provider.Transient, "list", err)
 	}
 	if !p.hasKube() {
-		return provider.Page{}, provider.Fail(provider.Permanent, "list", errors.New("there is no access to Kubernetes"))
+		return provider.Page{}, provider.Fail(provider.Permanent, "list",
+			errors.New("there is no access to Kubernetes"))
 	}
 	if !owner.Valid() {
 		return provider.Page{}, provider.Fail(provider.Permanent, "list", fmt.Errorf("%.40q is no owner", owner))
@@ -90,7 +91,8 @@ func (p *Provider) Stop(ctx context.Context, ref provider.Ref, _ time.Duration) 
 	case err != nil:
 		return err
 	case !ok || g.tag() != tag || g.returned():
-		return provider.Fail(provider.Gone, "stop", fmt.Errorf("game server %s is not this deployment's any more", name))
+		return provider.Fail(provider.Gone, "stop",
+			fmt.Errorf("game server %s is not this deployment's any more", name))
 	case g.Metadata.Deleted != nil:
 		return nil
 	}
@@ -111,7 +113,8 @@ func (p *Provider) Stop(ctx context.Context, ref provider.Ref, _ time.Duration) 
 // answers.
 func (p *Provider) Check(ctx context.Context, app, version string) error {
 	if version != "" || !validName(app) {
-		return provider.Fail(provider.Permanent, "check", errors.New("app must be the name of a fleet, and version empty"))
+		return provider.Fail(provider.Permanent, "check",
+			errors.New("app must be the name of a fleet, and version empty"))
 	}
 	if _, _, err := p.allocator.call(ctx, p.timeout, http.MethodGet, "/", nil, nil); err != nil {
 		return provider.Fail(provider.Transient, "check", fmt.Errorf("the allocator: %w", err))
@@ -140,7 +143,8 @@ func (p *Provider) path(kind, name string) string {
 	return path
 }
 
-func (p *Provider) ask(ctx context.Context, op, method, path string, query url.Values, body any) (httpcall.Answer, error) {
+func (p *Provider) ask(ctx context.Context, op, method, path string, query url.Values,
+	body any) (httpcall.Answer, error) {
 	a, _, err := p.kube.call(ctx, p.timeout, method, path, query, body)
 	if err != nil {
 		return httpcall.Answer{}, provider.Fail(provider.Transient, op, err)
@@ -148,7 +152,8 @@ func (p *Provider) ask(ctx context.Context, op, method, path string, query url.V
 	if a.Status == http.StatusTooManyRequests {
 		seconds, _ := strconv.Atoi(a.Header.Get("Retry-After"))
 		after := time.Duration(min(max(seconds, 1), 300)) * time.Second
-		return httpcall.Answer{}, &provider.Error{Kind: provider.RateLimited, Op: op, RetryAfter: after, Err: errors.New("Kubernetes has asked for a pause")}
+		return httpcall.Answer{}, &provider.Error{Kind: provider.RateLimited, Op: op, RetryAfter: after,
+			Err: errors.New("Kubernetes has asked for a pause")}
 	}
 	return a, nil
 }
@@ -173,7 +178,8 @@ func (p *Provider) gameServer(ctx context.Context, op, name string) (g gameServe
 		return gameServer{}, false, failRead(op, a)
 	}
 	if err := json.Unmarshal(a.Body, &g); err != nil || g.Metadata.Name != name {
-		return gameServer{}, false, provider.Fail(provider.Transient, op, errors.New("the answer is not this game server"))
+		return gameServer{}, false, provider.Fail(provider.Transient, op,
+			errors.New("the answer is not this game server"))
 	}
 	return g, true, nil
 }

@@ -56,7 +56,8 @@ func (c client) header() (http.Header, error) {
 		return nil, err
 	}
 	token := strings.TrimSpace(string(text))
-	if token == "" || len(token) > maxToken || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
+	if token == "" || len(token) > maxToken ||
+		strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
 		return nil, fmt.Errorf("%s holds no token", c.token)
 	}
 	return http.Header{"Authorization": {"Bearer " + token}}, nil

@@ -62,7 +62,8 @@ func (p *Provider) container(s provider.Spec) (createBody, error) {
 	}
 	image := imageOf(s.App, s.Version)
 	if !p.isAllowed(image) {
-		return createBody{}, provider.Fail(provider.Permanent, "deploy", fmt.Errorf("the image %s is not allowed on this host", image))
+		return createBody{}, provider.Fail(provider.Permanent, "deploy",
+			fmt.Errorf("the image %s is not allowed on this host", image))
 	}
 	ports := number(s.Ports)
 	text, err := json.Marshal(ports)
@@ -191,7 +192,8 @@ func (p *Provider) inspect(ctx context.Context, op string, tag provider.Tag) (c 
 func (p *Provider) observe(c container) provider.Observation {
 	tag := provider.Tag(c.Config.Labels[labelTag])
 	o := provider.Observation{
-		Ref: provider.Ref(tag), Tag: tag, IP: p.cfg.Advertise, Started: c.State.StartedAt, Raw: httpcall.Scrub(c.State.Status, nil),
+		Ref: provider.Ref(tag), Tag: tag, IP: p.cfg.Advertise, Started: c.State.StartedAt,
+		Raw: httpcall.Scrub(c.State.Status, nil),
 		Ports: portsOf(c.Config.Labels, func(key string) string {
 			if at := c.NetworkSettings.Ports[key]; len(at) > 0 {
 				return at[0].HostPort

@@ -121,7 +121,8 @@ func (p *Provider) Deploy(ctx context.Context, s provider.Spec) (provider.Observ
 	}
 	body.HostConfig.LogConfig = e.logConfig()
 	secrets := secretsOf(s)
-	a, err := p.call(ctx, call{op: "deploy", method: http.MethodPost, path: "/containers/create", query: url.Values{"name": {nameOf(s.Tag)}}, body: body})
+	a, err := p.call(ctx, call{op: "deploy", method: http.MethodPost, path: "/containers/create",
+		query: url.Values{"name": {nameOf(s.Tag)}}, body: body})
 	switch {
 	case err != nil:
 		return provider.Observation{}, err
@@ -159,7 +160,8 @@ func (p *Provider) start(ctx context.Context, tag provider.Tag, secrets []string
 	case err != nil:
 		return provider.Observation{}, ambiguous(err)
 	case a.Status == http.StatusNoContent || a.Status == http.StatusNotModified:
-		return provider.Observation{Ref: provider.Ref(tag), Tag: tag, Phase: provider.PhaseStarting, Raw: "started"}, nil
+		return provider.Observation{Ref: provider.Ref(tag), Tag: tag, Phase: provider.PhaseStarting,
+			Raw: "started"}, nil
 	case a.Status >= 400 && a.Status < 500 && a.Status != http.StatusNotFound:
 		_ = p.remove(ctx, nameOf(tag))
 		return provider.Observation{}, fail(provider.Permanent, "deploy", a, secrets)
@@ -207,7 +209,8 @@ func (p *Provider) Check(ctx context.Context, app, version string) error {
 	case err != nil:
 		return err
 	case a.Status == http.StatusNotFound:
-		return provider.Fail(provider.Permanent, "check", fmt.Errorf("the engine has no image %s: it pulls none by itself", image))
+		return provider.Fail(provider.Permanent, "check",
+			fmt.Errorf("the engine has no image %s: it pulls none by itself", image))
 	case a.Status != http.StatusOK:
 		return fail(provider.Transient, "check", a, nil)
 	}

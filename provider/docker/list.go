@@ -67,7 +67,8 @@ func (p *Provider) add(page *provider.Page, e listed) {
 	}
 	tag := provider.Tag(e.Labels[labelTag])
 	page.Deployments = append(page.Deployments, provider.Observation{
-		Ref: provider.Ref(tag), Tag: tag, Phase: phase, IP: p.cfg.Advertise, Raw: httpcall.Scrub(e.State, nil), Ports: portsOf(e.Labels, e.published),
+		Ref: provider.Ref(tag), Tag: tag, Phase: phase, IP: p.cfg.Advertise, Raw: httpcall.Scrub(e.State, nil),
+		Ports:   portsOf(e.Labels, e.published),
 		Started: time.Unix(e.Created, 0),
 	})
 }
@@ -82,7 +83,8 @@ func (e listed) published(key string) string {
 }
 
 // entries reads a page. The containers that have ended are in it, so that a page's end is the engine's.
-func (p *Provider) entries(ctx context.Context, owner provider.Owner, cursor string, states ...string) ([]listed, error) {
+func (p *Provider) entries(ctx context.Context, owner provider.Owner, cursor string,
+	states ...string) ([]listed, error) {
 	filter := map[string][]string{"label": {labelOwner + "=" + string(owner)}}
 	if cursor != "" {
 		filter["before"] = []string{cursor}

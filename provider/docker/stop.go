@@ -120,8 +120,10 @@ func (p *Provider) remove(ctx context.Context, name string) error {
 
 // terminated returns when a signal was last sent to the container, as far as the engine remembers: it keeps its last
 // events.
-func (p *Provider) terminated(ctx context.Context, tag provider.Tag, since time.Time) (at time.Time, found bool, err error) {
-	filters, err := json.Marshal(map[string][]string{"container": {nameOf(tag)}, "event": {"kill"}, "type": {"container"}})
+func (p *Provider) terminated(ctx context.Context, tag provider.Tag,
+	since time.Time) (at time.Time, found bool, err error) {
+	filters, err := json.Marshal(map[string][]string{"container": {nameOf(tag)}, "event": {"kill"},
+		"type": {"container"}})
 	if err != nil {
 		return time.Time{}, false, provider.Fail(provider.Transient, "stop", err)
 	}

@@ -65,7 +65,8 @@ func (c *client) call(ctx context.Context, k call) (answer, error) {
 		return answer{}, provider.Fail(kind, k.op, errors.New(httpcall.Scrub(err.Error(), []string{c.key()})))
 	}
 	if a.status == http.StatusTooManyRequests {
-		return answer{}, &provider.Error{Kind: provider.RateLimited, Op: k.op, RetryAfter: k.class.pause(a.retryAfter), Err: a.err(nil)}
+		return answer{}, &provider.Error{Kind: provider.RateLimited, Op: k.op, RetryAfter: k.class.pause(a.retryAfter),
+			Err: a.err(nil)}
 	}
 	return a, nil
 }

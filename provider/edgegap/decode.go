@@ -190,7 +190,8 @@ func (p *ports) take(byName map[string]port) error {
 			*p = ports{}
 		}
 		protocol := provider.Protocol(strings.ToLower(scrubTo(one.Protocol, 16)))
-		(*p)[name] = provider.Port{Name: name, Internal: uint16(one.Internal), External: uint16(one.External), Protocol: protocol}
+		(*p)[name] = provider.Port{Name: name, Internal: uint16(one.Internal), External: uint16(one.External),
+			Protocol: protocol}
 	}
 	return nil
 }

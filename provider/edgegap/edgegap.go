@@ -66,7 +66,8 @@ func (p *Provider) Deploy(ctx context.Context, s provider.Spec) (provider.Observ
 	if err != nil {
 		return provider.Observation{}, err
 	}
-	a, err := p.client.call(ctx, call{op: "deploy", class: &p.client.deploys, method: http.MethodPost, path: "/v2/deployments", body: body})
+	a, err := p.client.call(ctx, call{op: "deploy", class: &p.client.deploys, method: http.MethodPost,
+		path: "/v2/deployments", body: body})
 	if err != nil {
 		return provider.Observation{}, err
 	}
@@ -75,7 +76,8 @@ func (p *Provider) Deploy(ctx context.Context, s provider.Spec) (provider.Observ
 	case a.status == http.StatusAccepted && ref != "":
 		return provider.Observation{Ref: ref, Tag: s.Tag, Phase: provider.PhasePending}, nil
 	case a.status == http.StatusUnprocessableEntity && ref != "":
-		return provider.Observation{}, &provider.Error{Kind: provider.Capacity, Op: "deploy", Ref: ref, Err: a.err(secretsOf(s))}
+		return provider.Observation{}, &provider.Error{Kind: provider.Capacity, Op: "deploy", Ref: ref,
+			Err: a.err(secretsOf(s))}
 	case refusals[a.status]:
 		return provider.Observation{}, provider.Fail(provider.Permanent, "deploy", a.err(secretsOf(s)))
 	default:
@@ -95,7 +97,8 @@ func (p *Provider) Get(ctx context.Context, ref provider.Ref) (provider.Observat
 	if !validRef(string(ref)) {
 		return absent, nil
 	}
-	a, err := p.client.call(ctx, call{op: "get", class: &p.client.gets, method: http.MethodGet, path: "/v1/status/" + string(ref)})
+	a, err := p.client.call(ctx, call{op: "get", class: &p.client.gets, method: http.MethodGet,
+		path: "/v1/status/" + string(ref)})
 	if err != nil {
 		return provider.Observation{}, err
 	}
@@ -153,7 +156,8 @@ func (p *Provider) page(ctx context.Context, op, filter string, tags []string, c
 		"page": {strconv.Itoa(number)}, "limit": {strconv.Itoa(pageSize)},
 		"query": {fmt.Sprintf(`{"filters":[{"field":"tags","operator":"eq","value":%q}]}`, filter)},
 	}
-	a, err := p.client.call(ctx, call{op: op, class: &p.client.lists, method: http.MethodGet, path: "/v1/deployments", query: query})
+	a, err := p.client.call(ctx, call{op: op, class: &p.client.lists, method: http.MethodGet, path: "/v1/deployments",
+		query: query})
 	if err != nil {
 		return provider.Page{}, err
 	}
@@ -175,7 +179,8 @@ func (p *Provider) Stop(ctx context.Context, ref provider.Ref, _ time.Duration) 
 	if !validRef(string(ref)) {
 		return provider.Fail(provider.Gone, "stop", fmt.Errorf("%.40q is no request id", ref))
 	}
-	a, err := p.client.call(ctx, call{op: "stop", class: &p.client.stops, method: http.MethodDelete, path: "/v1/stop/" + string(ref)})
+	a, err := p.client.call(ctx, call{op: "stop", class: &p.client.stops, method: http.MethodDelete,
+		path: "/v1/stop/" + string(ref)})
 	switch {
 	case err != nil:
 		return err

@@ -41,13 +41,15 @@ func (c class) wait(ctx context.Context, op string) error {
 		return provider.Fail(provider.Transient, op, err)
 	}
 	if left := c.paused(); left > 0 {
-		return &provider.Error{Kind: provider.RateLimited, Op: op, RetryAfter: left, Err: errors.New("the API has asked for a pause")}
+		return &provider.Error{Kind: provider.RateLimited, Op: op, RetryAfter: left,
+			Err: errors.New("the API has asked for a pause")}
 	}
 	turn := c.limiter.Reserve()
 	delay := turn.Delay()
 	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < delay {
 		turn.Cancel()
-		return &provider.Error{Kind: provider.RateLimited, Op: op, RetryAfter: delay, Err: errors.New("the rate limit allows it only after the deadline")}
+		return &provider.Error{Kind: provider.RateLimited, Op: op, RetryAfter: delay,
+			Err: errors.New("the rate limit allows it only after the deadline")}
 	}
 	timer := time.NewTimer(delay)
 	defer timer.Stop()

@@ -78,7 +78,8 @@ func usersOf(h provider.Hint) ([]user, error) {
 	case h.Addr.IsValid():
 		return []user{{"ip_address", map[string]string{"ip_address": h.Addr.Unmap().WithZone("").String()}}}, nil
 	case h.Coords != nil:
-		return []user{{"geo_coordinates", map[string]float64{"latitude": h.Coords.Latitude, "longitude": h.Coords.Longitude}}}, nil
+		return []user{{"geo_coordinates",
+			map[string]float64{"latitude": h.Coords.Latitude, "longitude": h.Coords.Longitude}}}, nil
 	default:
 		return nil, errors.New("hint: Edgegap needs an address or coordinates of players")
 	}

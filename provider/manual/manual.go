@@ -66,7 +66,8 @@ func (Provider) Stop(ctx context.Context, _ provider.Ref, _ time.Duration) error
 
 // List implements provider.Provider. Its error has the kind Permanent, always.
 func (Provider) List(context.Context, provider.Owner, string) (provider.Page, error) {
-	return provider.Page{}, provider.Fail(provider.Permanent, "list", errors.New("servers that people start cannot be listed"))
+	return provider.Page{}, provider.Fail(provider.Permanent, "list",
+		errors.New("servers that people start cannot be listed"))
 }
 
 func observe(tag provider.Tag) provider.Observation {

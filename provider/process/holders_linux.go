@@ -55,7 +55,8 @@ func holdsExclusively(fdLink string) bool {
 		return false
 	}
 	for line := range strings.Lines(string(info)) {
-		if fields := strings.Fields(line); len(fields) > 4 && fields[0] == "lock:" && fields[2] == "FLOCK" && fields[4] == "WRITE" {
+		if fields := strings.Fields(line); len(fields) > 4 && fields[0] == "lock:" && fields[2] == "FLOCK" &&
+			fields[4] == "WRITE" {
 			return true
 		}
 	}

@@ -15,7 +15,8 @@ func (p *Provider) allocate(wanted []provider.Port) (map[string]provider.Port, e
 		return nil, provider.Fail(provider.Transient, "deploy", err)
 	}
 	if alive >= p.cfg.MaxServers {
-		return nil, provider.Fail(provider.Capacity, "deploy", fmt.Errorf("%d servers run, which is the maximum", alive))
+		return nil, provider.Fail(provider.Capacity, "deploy",
+			fmt.Errorf("%d servers run, which is the maximum", alive))
 	}
 	ports := make(map[string]provider.Port, len(wanted))
 	next := int(p.cfg.PortMin)
@@ -24,7 +25,8 @@ func (p *Provider) allocate(wanted []provider.Port) (map[string]provider.Port, e
 			next++
 		}
 		if next > int(p.cfg.PortMax) {
-			return nil, provider.Fail(provider.Capacity, "deploy", fmt.Errorf("no port of %d-%d is free", p.cfg.PortMin, p.cfg.PortMax))
+			return nil, provider.Fail(provider.Capacity, "deploy",
+				fmt.Errorf("no port of %d-%d is free", p.cfg.PortMin, p.cfg.PortMax))
 		}
 		w.Internal, w.External = uint16(next), uint16(next)
 		ports[w.Name] = w

@@ -83,7 +83,8 @@ func New(cfg Config) (*Provider, error) {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	p := &Provider{cfg: cfg, log: cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler)), lock: make(chan struct{}, 1), cancel: cancel}
+	p := &Provider{cfg: cfg, log: cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler)), lock: make(chan struct{}, 1),
+		cancel: cancel}
 	p.tidier.Go(func() { p.tidy(ctx) })
 	return p, nil
 }

@@ -136,7 +136,8 @@ func (d deployment) pid() int {
 
 func (p *Provider) observe(d deployment) provider.Observation {
 	o := provider.Observation{
-		Ref: provider.Ref(d.state.Tag), Tag: d.state.Tag, IP: p.cfg.Advertise, Ports: d.state.Ports, Started: d.state.Started, Ends: d.state.Ends,
+		Ref: provider.Ref(d.state.Tag), Tag: d.state.Tag, IP: p.cfg.Advertise, Ports: d.state.Ports,
+		Started: d.state.Started, Ends: d.state.Ends,
 	}
 	switch alive := d.isAlive(); {
 	case !alive:

@@ -112,7 +112,8 @@ func (p *Provider) endStop(d deployment, now time.Time) error {
 		return d.stop(now, 0) // stop.json holds the grace
 	}
 	if now.After(s.KillAt.Add(abandonAfter)) {
-		p.log.Error("processes of a game server survive SIGKILL: it counts as gone", slog.String("tag", string(d.state.Tag)), slog.Int("pid", d.pid()))
+		p.log.Error("processes of a game server survive SIGKILL: it counts as gone",
+			slog.String("tag", string(d.state.Tag)), slog.Int("pid", d.pid()))
 		s.Abandoned = true
 		return writeJSON(d.path("stop.json"), s)
 	}

@@ -257,7 +257,8 @@ func testStop(b *bench) {
 
 // Pins a panic or an internal error for a ref that the provider does not know.
 func testUnknown(b *bench) {
-	for _, ref := range []provider.Ref{"0123456789ab", "", "../..", "a/b?c#d", "x y\n", provider.Ref(make([]byte, 300))} {
+	for _, ref := range []provider.Ref{"0123456789ab", "", "../..", "a/b?c#d", "x y\n",
+		provider.Ref(make([]byte, 300))} {
 		o, err := b.Get(b.Context(), ref)
 		require.NoError(b, err)
 		require.Equal(b, provider.PhaseAbsent, o.Phase, "%q", ref)

@@ -63,8 +63,10 @@ func New(opts Options) (*Director, error) {
 		return nil, err
 	}
 	d := &Director{
-		opts: opts, ring: ring, mux: http.NewServeMux(), instances: map[string]*instance{}, latest: map[string]*instance{}, endedDeployments: map[string]bool{},
-		redeemed: map[string]redemption{}, answers: map[string]storedAnswer{}, tickets: map[string]*ticket{}, changed: make(chan struct{}),
+		opts: opts, ring: ring, mux: http.NewServeMux(), instances: map[string]*instance{},
+		latest: map[string]*instance{}, endedDeployments: map[string]bool{},
+		redeemed: map[string]redemption{}, answers: map[string]storedAnswer{}, tickets: map[string]*ticket{},
+		changed: make(chan struct{}),
 	}
 	d.routes()
 	return d, nil
@@ -83,7 +85,8 @@ func newRing() (*token.Ring, error) {
 	}
 	const long = 1000 * time.Hour
 	now := time.Now()
-	key := token.Key{Material: material, PublishAt: now.Add(-long), SignFrom: now.Add(-long), SignUntil: now.Add(long), VerifyUntil: now.Add(long)}
+	key := token.Key{Material: material, PublishAt: now.Add(-long), SignFrom: now.Add(-long), SignUntil: now.Add(long),
+		VerifyUntil: now.Add(long)}
 	return token.NewRing([]token.Key{key}, sealer, now, long)
 }
 

@@ -53,7 +53,8 @@ func (d *Director) matchmake(r *http.Request, sub string) (any, *problem) {
 	key := sub + "\x00" + r.Header.Get("Idempotency-Key")
 	if stored, found := d.answers[key]; found && !strings.HasSuffix(key, "\x00") {
 		if !bytes.Equal(stored.request, raw) {
-			return nil, newProblem(http.StatusUnprocessableEntity, "idempotency_mismatch", "the first request with this key had another body")
+			return nil, newProblem(http.StatusUnprocessableEntity, "idempotency_mismatch",
+				"the first request with this key had another body")
 		}
 		return stored.answer, nil
 	}
@@ -94,7 +95,8 @@ func (d *Director) place(req matchRequest, sub string) (*session, *problem) {
 	for _, member := range party {
 		s := d.seatOf(member, req.Region, req.Mode)
 		if s != nil && member != sub && (s.seats[member].state == connected || s.seats[member].requestedBy == member) {
-			return nil, newProblem(http.StatusConflict, "party_conflict", "a member of the party has a seat of their own")
+			return nil, newProblem(http.StatusConflict, "party_conflict",
+				"a member of the party has a seat of their own")
 		}
 	}
 	for _, member := range party {
@@ -131,7 +133,8 @@ func (d *Director) noCapacity(req matchRequest) *problem {
 // keepsSeat returns whether a repeated request gets the same seat.
 func (s *session) keepsSeat(sub string, party []string, maxPlayers int) bool {
 	seat := s.seats[sub]
-	return seat.state == connected || seat.requestedBy == sub && slices.Equal(seat.party, party) && s.maxPlayers == maxPlayers
+	return seat.state == connected || seat.requestedBy == sub && slices.Equal(seat.party, party) &&
+		s.maxPlayers == maxPlayers
 }
 
 func (d *Director) seatOf(sub, region, mode string) *session {
@@ -159,7 +162,8 @@ func (d *Director) sessionFor(req matchRequest) (best *session) {
 	if host := d.host(req); host != nil {
 		best = &session{
 			id: req.Region + "." + uuid.NewString(), handle: req.Region + "." + rand.Text(), instance: host.InstanceID,
-			endpoint: host.Endpoint, region: req.Region, mode: req.Mode, maxPlayers: req.MaxPlayers, seats: map[string]*seat{},
+			endpoint: host.Endpoint, region: req.Region, mode: req.Mode, maxPlayers: req.MaxPlayers,
+			seats:    map[string]*seat{},
 			openedAt: time.Now(),
 		}
 		d.sessions = append(d.sessions, best)
@@ -169,7 +173,8 @@ func (d *Director) sessionFor(req matchRequest) (best *session) {
 
 func (d *Director) host(req matchRequest) (best *instance) {
 	for _, i := range d.instances {
-		fits := !i.draining && i.Region == req.Region && slices.Contains(i.Modes, req.Mode) && d.available(i) >= req.MaxPlayers
+		fits := !i.draining && i.Region == req.Region && slices.Contains(i.Modes, req.Mode) &&
+			d.available(i) >= req.MaxPlayers
 		if fits && (best == nil || d.available(i) > d.available(best)) {
 			best = i
 		}

@@ -39,12 +39,15 @@ func (d *Director) rostersOf(instance string) []map[string]any {
 		players := []map[string]any{}
 		for _, sub := range slices.Sorted(maps.Keys(s.seats)) {
 			if state := s.seats[sub].state; state != reaped {
-				players = append(players, map[string]any{"sub": sub, "state": map[seatState]string{reserved: "reserved", connected: "connected"}[state]})
+				players = append(players,
+					map[string]any{"sub": sub,
+						"state": map[seatState]string{reserved: "reserved", connected: "connected"}[state]})
 			}
 		}
 		list = append(list, map[string]any{
-			"session_id": s.id, "session_handle": s.handle, "mode": s.mode, "player_count": len(players), "max_players": s.maxPlayers,
-			"opened_at": s.openedAt.UTC().Format(time.RFC3339), "players": players,
+			"session_id": s.id, "session_handle": s.handle, "mode": s.mode, "player_count": len(players),
+			"max_players": s.maxPlayers,
+			"opened_at":   s.openedAt.UTC().Format(time.RFC3339), "players": players,
 		})
 	}
 	return list

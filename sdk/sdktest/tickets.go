@@ -37,8 +37,10 @@ func (d *Director) ticketRoutes() {
 	d.mux.HandleFunc("POST /tickets", d.createTicket)
 	d.mux.HandleFunc("GET /tickets/{id}", d.player(d.getTicket))
 	d.mux.HandleFunc("DELETE /tickets/{id}", d.player(d.cancelTicket))
-	d.mux.HandleFunc("POST /tickets/{id}/accept", d.player(func(r *http.Request, sub string) (any, *problem) { return d.answer(r, sub, true) }))
-	d.mux.HandleFunc("POST /tickets/{id}/decline", d.player(func(r *http.Request, sub string) (any, *problem) { return d.answer(r, sub, false) }))
+	d.mux.HandleFunc("POST /tickets/{id}/accept",
+		d.player(func(r *http.Request, sub string) (any, *problem) { return d.answer(r, sub, true) }))
+	d.mux.HandleFunc("POST /tickets/{id}/decline",
+		d.player(func(r *http.Request, sub string) (any, *problem) { return d.answer(r, sub, false) }))
 	d.mux.HandleFunc("GET /tickets/{id}/events", d.watchTicket)
 }
 
@@ -48,7 +50,8 @@ func (d *Director) ticketRoutes() {
 func (d *Director) Match(region, mode string, accept bool, ids ...string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	p := &proposal{id: uuid.NewString(), region: region, mode: mode, accepted: map[string]bool{}, until: time.Now().Add(20 * time.Second)}
+	p := &proposal{id: uuid.NewString(), region: region, mode: mode, accepted: map[string]bool{},
+		until: time.Now().Add(20 * time.Second)}
 	for _, id := range ids {
 		t := d.tickets[id]
 		if t == nil || t.state() != "queued" {
@@ -105,7 +108,8 @@ func (t *ticket) document(sub string) map[string]any {
 			players += len(other.party)
 		}
 		document["accept"] = map[string]any{
-			"until": p.until.UTC().Format(time.RFC3339), "players": players, "accepted": len(p.accepted), "you": p.accepted[sub],
+			"until": p.until.UTC().Format(time.RFC3339), "players": players, "accepted": len(p.accepted),
+			"you": p.accepted[sub],
 		}
 	}
 	return document
@@ -156,13 +160,15 @@ func (d *Director) queue(r *http.Request, sub string) (t *ticket, created bool, 
 	}
 	for _, other := range d.tickets {
 		switch {
-		case other.final() || !slices.ContainsFunc(other.party, func(s string) bool { return slices.Contains(party, s) }):
+		case other.final() || !slices.ContainsFunc(other.party,
+			func(s string) bool { return slices.Contains(party, s) }):
 		case bytes.Equal(other.request, raw) && slices.Contains(other.party, sub):
 			return other, false, nil
 		case slices.Contains(other.party, sub):
 			return nil, false, newProblem(http.StatusConflict, "ticket_exists", "you wait with another ticket")
 		default:
-			return nil, false, newProblem(http.StatusConflict, "party_conflict", "a member of the party waits with a ticket of its own")
+			return nil, false, newProblem(http.StatusConflict, "party_conflict",
+				"a member of the party waits with a ticket of its own")
 		}
 	}
 	t = &ticket{id: rand.Text(), request: raw, party: party}

@@ -130,7 +130,8 @@ func New(options Options) (*Face, error) {
 	f.life, f.end = context.WithCancel(context.Background())
 	f.metrics = newMetrics(func() float64 { return float64(f.room.Waiting()) })
 	f.guard = panics.New(o.Log, f.metrics.panics)
-	f.room = waitingroom.New(waitingroom.Options{Store: o.Store, Source: db.DemandBevygap, Limit: o.MaxWaiting, Log: o.Log, Guard: f.guard})
+	f.room = waitingroom.New(waitingroom.Options{Store: o.Store, Source: db.DemandBevygap, Limit: o.MaxWaiting,
+		Log: o.Log, Guard: f.guard})
 	if o.Metrics != nil {
 		if err := f.metrics.register(o.Metrics); err != nil {
 			return nil, err

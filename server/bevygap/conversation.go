@@ -94,7 +94,8 @@ func (c *conversation) leave(ctx context.Context) {
 		return
 	}
 	if err := c.player.Leave(ctx); err != nil {
-		c.face.options.Log.LogAttrs(ctx, slog.LevelWarn, "a seat was not given back: it expires", slog.Any("error", err))
+		c.face.options.Log.LogAttrs(ctx, slog.LevelWarn, "a seat was not given back: it expires",
+			slog.Any("error", err))
 	}
 	c.player = nil
 }
@@ -122,7 +123,8 @@ func (c *conversation) decide(ctx context.Context) ending {
 	if failed != nil {
 		return ending{failed: failed}
 	}
-	rest.AddLogAttrs(ctx, slog.String("game", c.request.game), slog.String("version", c.request.version), slog.String("player", sub))
+	rest.AddLogAttrs(ctx, slog.String("game", c.request.game), slog.String("version", c.request.version),
+		slog.String("player", sub))
 	for {
 		connection, failed, again := c.play(ctx, sub)
 		if !again {
@@ -139,7 +141,8 @@ func (c *conversation) record(sub string, failed *failure) {
 		return
 	}
 	c.face.options.Refused(fault.Refusal{
-		Player: sub, Call: "bevygap", Code: strconv.Itoa(int(failed.code)), Region: c.choice.region, Mode: c.choice.mode, Detail: c.request.game + "/" + c.request.version + ": " + failed.text,
+		Player: sub, Call: "bevygap", Code: strconv.Itoa(int(failed.code)), Region: c.choice.region,
+		Mode: c.choice.mode, Detail: c.request.game + "/" + c.request.version + ": " + failed.text,
 	})
 }
 
@@ -175,7 +178,8 @@ func (c *conversation) offer(ctx context.Context) (*db.Offer, *failure) {
 		cancel()
 		switch {
 		case err == nil && !found:
-			return nil, fail(http.StatusNotFound, "there is no version %q of a game %q", c.request.version, c.request.game)
+			return nil, fail(http.StatusNotFound, "there is no version %q of a game %q", c.request.version,
+				c.request.game)
 		case err == nil:
 			return &offer, nil
 		case !fault.Is(err, fault.Unavailable):
@@ -194,7 +198,8 @@ func (c *conversation) internal(ctx context.Context, err error) *failure {
 	}
 	f := failureOf(err)
 	if f.code == http.StatusInternalServerError {
-		c.face.options.Log.LogAttrs(ctx, slog.LevelError, "a request of a bevygap client failed", slog.Any("error", err))
+		c.face.options.Log.LogAttrs(ctx, slog.LevelError, "a request of a bevygap client failed",
+			slog.Any("error", err))
 	}
 	return f
 }
@@ -298,7 +303,8 @@ func (c *conversation) overdue(state waitingroom.State) *failure {
 	case state.Trouble != nil || !state.Recorded:
 		return databaseAway()
 	case state.Outlook.IsFull:
-		return fail(http.StatusConflict, "all servers are full, and no more may be started: nobody could host you within %s", waited)
+		return fail(http.StatusConflict,
+			"all servers are full, and no more may be started: nobody could host you within %s", waited)
 	default:
 		return fail(http.StatusRequestTimeout, "no server could host you within %s", waited)
 	}
@@ -329,7 +335,8 @@ func (c *conversation) connect(ctx context.Context, handle, sub string) (_ *Conn
 // checked refuses a connection that would make the client panic.
 func (c *conversation) checked(ctx context.Context, n Connection) (_ *Connection, _ *failure, again bool) {
 	if len(n.Token) != tokenBytes || !n.IP.IsValid() || n.Port == 0 {
-		return nil, c.internal(ctx, fmt.Errorf("a connection has %d bytes of token, address %s and port %d", len(n.Token), n.IP, n.Port)), false
+		return nil, c.internal(ctx, fmt.Errorf("a connection has %d bytes of token, address %s and port %d",
+			len(n.Token), n.IP, n.Port)), false
 	}
 	return &n, nil, false
 }

@@ -32,7 +32,8 @@ func ready(c Connection) []byte {
 		ClientID   string `json:"client_id"` // decimal; bevygap's client ignores it
 	}
 	return encode(struct{ SessionReady sessionReady }{sessionReady{
-		base64.StdEncoding.EncodeToString(c.Token), host(c.IP), c.Port, c.CertDigest, strconv.FormatUint(c.ClientID, 10),
+		base64.StdEncoding.EncodeToString(c.Token), host(c.IP), c.Port, c.CertDigest,
+		strconv.FormatUint(c.ClientID, 10),
 	}})
 }
 

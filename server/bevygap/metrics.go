@@ -16,7 +16,8 @@ type metrics struct {
 func newMetrics(waiting func() float64) *metrics {
 	return &metrics{
 		waiting: prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "director_bevygap_waiting", Help: "Requests of bevygap clients that wait for a server in this replica, or for its token.",
+			Name: "director_bevygap_waiting",
+			Help: "Requests of bevygap clients that wait for a server in this replica, or for its token.",
 		}, waiting),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "director_bevygap_requests_total",
@@ -27,7 +28,8 @@ func newMetrics(waiting func() float64) *metrics {
 			Buckets: []float64{.01, .05, .1, .25, .5, 1, 2.5, 5, 10, 20, 30, 60, 120},
 		}),
 		panics: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "director_bevygap_panics_total", Help: "Recovered panics of the bevygap face, by goroutine. Each is a defect: its stack is in the log.",
+			Name: "director_bevygap_panics_total",
+			Help: "Recovered panics of the bevygap face, by goroutine. Each is a defect: its stack is in the log.",
 		}, []string{"goroutine"}),
 	}
 }

@@ -21,7 +21,8 @@ type caller struct {
 // callerOf reads the access token of a request. Browsers cannot set headers of a WebSocket, so it may be in the query.
 func callerOf(r *http.Request, address string) caller {
 	raw := r.URL.Query().Get("access_token")
-	if scheme, credentials, found := strings.Cut(r.Header.Get("Authorization"), " "); found && strings.EqualFold(scheme, "Bearer") {
+	if scheme, credentials, found := strings.Cut(r.Header.Get("Authorization"), " "); found &&
+		strings.EqualFold(scheme, "Bearer") {
 		raw = strings.Trim(credentials, " ")
 	}
 	return caller{raw, address}
@@ -33,7 +34,8 @@ func (f *Face) identify(ctx context.Context, who caller) (sub string, _ *failure
 	case who.token != "":
 		return f.verify(ctx, who)
 	case !f.options.Guests:
-		return "", fail(http.StatusUnauthorized, "an access token is required: ?access_token= or the header Authorization")
+		return "", fail(http.StatusUnauthorized,
+			"an access token is required: ?access_token= or the header Authorization")
 	case f.guests.Take(who.address) > 0:
 		return "", fail(http.StatusTooManyRequests, "too many requests from this address")
 	}

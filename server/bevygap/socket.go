@@ -25,7 +25,8 @@ const (
 // deadline of a call.
 func (f *Face) serveSocket(c *gin.Context) {
 	if !c.IsWebsocket() {
-		rest.Fail(c, &rest.Problem{Status: http.StatusUpgradeRequired, Code: "upgrade_required", Title: "Upgrade required", Detail: "This path speaks WebSocket only."})
+		rest.Fail(c, &rest.Problem{Status: http.StatusUpgradeRequired, Code: "upgrade_required",
+			Title: "Upgrade required", Detail: "This path speaks WebSocket only."})
 		return
 	}
 	who, crowded, leave, ok := f.enter(c)
@@ -93,7 +94,8 @@ func (f *Face) first(ctx context.Context, s *socket) (request, *failure) {
 		}
 		return r, nil
 	case <-late.C:
-		return request{}, fail(http.StatusBadRequest, "there was no request within %s", waitedFor(f.options.firstWithin))
+		return request{}, fail(http.StatusBadRequest, "there was no request within %s",
+			waitedFor(f.options.firstWithin))
 	case <-f.life.Done():
 		return request{}, fail(http.StatusServiceUnavailable, "this replica stops: ask again")
 	case <-ctx.Done():

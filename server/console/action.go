@@ -65,7 +65,8 @@ func (c *Console) addAction(r gin.IRoutes, gate *rest.Gate, a action) {
 // onlyOperators is the middleware that refuses viewers.
 func onlyOperators(g *gin.Context) {
 	if sessionOf(g).Viewer {
-		rest.Fail(g, &rest.Problem{Status: http.StatusForbidden, Code: "forbidden", Title: "Only operators may do this", Detail: "You are logged in as a viewer."})
+		rest.Fail(g, &rest.Problem{Status: http.StatusForbidden, Code: "forbidden", Title: "Only operators may do this",
+			Detail: "You are logged in as a viewer."})
 	}
 }
 
@@ -106,7 +107,8 @@ func (c *Console) act(g *gin.Context, a action) {
 	}
 	switch {
 	case problem != "":
-		c.write(g, http.StatusUnprocessableEntity, c.templates.pages["confirm"], c.view(g, q, actionView{asked, q.path, problem, d.Reason}))
+		c.write(g, http.StatusUnprocessableEntity, c.templates.pages["confirm"],
+			c.view(g, q, actionView{asked, q.path, problem, d.Reason}))
 	case err != nil:
 		c.fail(g, err)
 	default:
@@ -131,7 +133,8 @@ func checkReason(reason string, required bool) string {
 // refusal returns why the store refuses an action, "" if it does not.
 func refusal(err error) string {
 	var stored *fault.Error
-	if errors.As(err, &stored) && (stored.Kind == fault.Conflict || stored.Kind == fault.Invalid || stored.Kind == fault.Gone) {
+	if errors.As(err, &stored) && (stored.Kind == fault.Conflict || stored.Kind == fault.Invalid ||
+		stored.Kind == fault.Gone) {
 		return stored.Detail
 	}
 	return ""

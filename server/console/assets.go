@@ -50,7 +50,8 @@ func (a assets) serve(g *gin.Context) {
 	name := g.Param("name")
 	content, ok := a.served[name]
 	if !ok {
-		rest.Fail(g, &rest.Problem{Status: http.StatusNotFound, Code: "not_found", Title: "Not found", Detail: "There is no such file. Reload the page."})
+		rest.Fail(g, &rest.Problem{Status: http.StatusNotFound, Code: "not_found", Title: "Not found",
+			Detail: "There is no such file. Reload the page."})
 		return
 	}
 	g.Header("Content-Type", mime.TypeByExtension(path.Ext(name)))

@@ -85,7 +85,8 @@ func New(o Options) (*Console, error) {
 	}
 	o.Universe = cmp.Or(o.Universe, "global")
 	o.SessionTTL, o.MaxStreams = cmp.Or(o.SessionTTL, DefaultSessionTTL), cmp.Or(o.MaxStreams, 256)
-	c := &Console{Options: o, tokens: rest.ParseOperatorTokens(o.Tokens), failures: rest.NewLimiter(o.FailureRate), now: time.Now, crossSite: http.NewCrossOriginProtection(), streamBeat: streamBeat}
+	c := &Console{Options: o, tokens: rest.ParseOperatorTokens(o.Tokens), failures: rest.NewLimiter(o.FailureRate),
+		now: time.Now, crossSite: http.NewCrossOriginProtection(), streamBeat: streamBeat}
 	var err error
 	if c.proxies, err = rest.ParseProxies(o.TrustedProxies); err != nil {
 		return nil, fmt.Errorf("trusted proxies: %w", err)
@@ -119,7 +120,8 @@ func (o Options) check() error {
 // isOrigin reports whether a URL has a scheme and a host, and nothing else but a slash.
 func isOrigin(text string) bool {
 	u, err := url.Parse(strings.TrimSuffix(text, "/"))
-	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.Scheme+"://"+u.Host == strings.TrimSuffix(text, "/")
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" &&
+		u.Scheme+"://"+u.Host == strings.TrimSuffix(text, "/")
 }
 
 func (c *Console) mount() (err error) {
@@ -133,10 +135,14 @@ func (c *Console) mount() (err error) {
 	c.engine.UseRawPath = true // so that an id may contain an escaped slash
 	c.engine.Use(c.secure, c.sameSite)
 	c.engine.GET("/static/:name", c.assets.serve)
-	c.engine.GET("/favicon.ico", func(g *gin.Context) { g.Redirect(http.StatusMovedPermanently, c.assets.path("icon.svg")) })
+	c.engine.GET("/favicon.ico", func(g *gin.Context) {
+		g.Redirect(http.StatusMovedPermanently,
+			c.assets.path("icon.svg"))
+	})
 	gate := rest.NewGate(maxRequests, c.Metrics, c.Log)
 	strangers := rest.NewGate(maxLogins, c.Metrics, c.Log)
-	c.mountLogin(c.engine.Group("", rest.NewBodies(maxForms, formTimeout).ReadForm, strangers.Enter, rest.Deadline(callTimeout)))
+	c.mountLogin(c.engine.Group("", rest.NewBodies(maxForms, formTimeout).ReadForm, strangers.Enter,
+		rest.Deadline(callTimeout)))
 	pages := c.engine.Group("", c.authenticate, rest.NewBodies(maxForms, formTimeout).ReadForm)
 	pages.GET("/", func(g *gin.Context) { g.Redirect(http.StatusSeeOther, "/health") })
 	pages.POST("/logout", c.logout)

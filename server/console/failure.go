@@ -32,7 +32,8 @@ func (c *Console) fail(g *gin.Context, err error) { rest.Fail(g, err) }
 // writeError is the rest.ErrorWriter of the console.
 func (c *Console) writeError(w http.ResponseWriter, err error) string {
 	p := rest.ProblemOf(err)
-	v := errorView{Status: p.Status, Title: p.Title, Detail: p.Detail, Fields: p.Errors, Advice: advice[p.Status], LogIn: p.Status == http.StatusUnauthorized}
+	v := errorView{Status: p.Status, Title: p.Title, Detail: p.Detail, Fields: p.Errors, Advice: advice[p.Status],
+		LogIn: p.Status == http.StatusUnauthorized}
 	var out bytes.Buffer
 	if err := c.templates.error.Execute(&out, v); err != nil {
 		out.Reset()

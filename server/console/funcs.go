@@ -238,14 +238,20 @@ func person(actor string) string {
 
 // tones are the colours of states. A state is always written too, so that colour is never all there is.
 var tones = map[string]string{
-	"ok": "good", "ready": "good", "live": "good", "decided": "good", "playing": "good", "created": "good", "reported": "good", "can match now": "good",
-	"can join now": "good", "connected": "good", "signing": "good", "running": "good", "active": "good", "assigned": "good", "done": "good", "open": "good",
-	"reserved": "info", "next": "info", "deploying": "info", "wanted": "info", "waits": "info", "proposed": "info", "accepted": "info", "pending": "info",
+	"ok": "good", "ready": "good", "live": "good", "decided": "good", "playing": "good", "created": "good",
+	"reported": "good", "can match now": "good",
+	"can join now": "good", "connected": "good", "signing": "good", "running": "good", "active": "good",
+	"assigned": "good", "done": "good", "open": "good",
+	"reserved": "info", "next": "info", "deploying": "info", "wanted": "info", "waits": "info", "proposed": "info",
+	"accepted": "info", "pending": "info",
 	"queued": "info", "matched": "info", "accepting": "info",
-	"warn": "warn", "draining": "warn", "starting": "warn", "retiring": "warn", "no candidate": "warn", "doubted": "warn", "version paused": "warn", "exists": "warn",
-	"disconnected": "warn", "declined": "warn", "done_late": "warn", "stale": "warn", "suspended": "warn", "paused": "warn", "full": "warn", "stopping": "warn",
+	"warn": "warn", "draining": "warn", "starting": "warn", "retiring": "warn", "no candidate": "warn",
+	"doubted": "warn", "version paused": "warn", "exists": "warn",
+	"disconnected": "warn", "declined": "warn", "done_late": "warn", "stale": "warn", "suspended": "warn",
+	"paused": "warn", "full": "warn", "stopping": "warn",
 	"waiting_for_server": "warn", "session limit": "warn",
-	"late": "bad", "no worker": "bad", "no replica": "bad", "fail": "bad", "silent": "bad", "expired": "bad", "tainted": "bad", "failed": "bad", "cut off": "bad",
+	"late": "bad", "no worker": "bad", "no replica": "bad", "fail": "bad", "silent": "bad", "expired": "bad",
+	"tainted": "bad", "failed": "bad", "cut off": "bad",
 	"timed_out": "bad", "lost": "bad", "none yet": "bad",
 }
 

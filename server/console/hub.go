@@ -24,7 +24,8 @@ const maxReadings = 2
 
 func newHub(most int) *hub {
 	ctx, stop := context.WithCancel(context.Background())
-	return &hub{ctx: ctx, stop: stop, topics: map[string]*topic{}, most: most, reading: make(chan struct{}, maxReadings)}
+	return &hub{ctx: ctx, stop: stop, topics: map[string]*topic{}, most: most,
+		reading: make(chan struct{}, maxReadings)}
 }
 
 // topic is an address that somebody watches.
@@ -46,11 +47,13 @@ var errFull = errors.New("too many streams")
 
 // watch joins the watchers of a topic, whose first one starts its readings; every is the time between two of them. The
 // returned leave must be called once. Errors: errFull.
-func (h *hub) watch(key string, every time.Duration, load func(context.Context) (any, error)) (t *topic, leave func(), err error) {
+func (h *hub) watch(key string, every time.Duration,
+	load func(context.Context) (any, error)) (t *topic, leave func(), err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	t = h.topics[key]
-	if h.streams >= h.most || t == nil && len(h.topics) >= h.most { // a topic stays for a while when its watchers have left
+	if h.streams >= h.most || t == nil &&
+		len(h.topics) >= h.most { // a topic stays for a while when its watchers have left
 		return nil, nil, errFull
 	}
 	h.streams++

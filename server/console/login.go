@@ -64,7 +64,8 @@ func (c *Console) loginByToken(g *gin.Context) {
 func (c *Console) loginFailed(g *gin.Context, next, problem, reason string) {
 	rest.AddLogAttrs(g.Request.Context(), slog.String("reason", reason), slog.String("client", g.ClientIP()))
 	if wait := c.failures.Take(rest.Address(g)); wait > 0 {
-		c.writeLogin(g, http.StatusTooManyRequests, next, "Too many failed logins from your address. Wait a minute, and try again.")
+		c.writeLogin(g, http.StatusTooManyRequests, next,
+			"Too many failed logins from your address. Wait a minute, and try again.")
 		return
 	}
 	c.writeLogin(g, http.StatusUnauthorized, next, problem)

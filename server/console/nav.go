@@ -39,7 +39,8 @@ var nav = []navGroup{
 }
 
 // belongs names the link that is marked on pages whose path does not begin with that of a link.
-var belongs = map[string]string{"/instances/": "/fleet", "/sessions/": "/fleet", "/tickets/": "/queue", "/pools/": "/deployments", "/profiles/": "/queue"}
+var belongs = map[string]string{"/instances/": "/fleet", "/sessions/": "/fleet", "/tickets/": "/queue",
+	"/pools/": "/deployments", "/profiles/": "/queue"}
 
 // navFor returns the navigation with the link of a path marked.
 func navFor(path string) []navGroup {

@@ -115,9 +115,11 @@ func (l *oidcLogin) useKeys(p *oidc.Provider) error {
 	if err := p.Claims(&published); err != nil {
 		return err
 	}
-	l.algs = slices.DeleteFunc(token.LoginAlgs(), func(alg string) bool { return len(published.Algs) > 0 && !slices.Contains(published.Algs, alg) })
+	l.algs = slices.DeleteFunc(token.LoginAlgs(),
+		func(alg string) bool { return len(published.Algs) > 0 && !slices.Contains(published.Algs, alg) })
 	keys, err := token.NewKeySource(published.JWKSURI, token.SourceOptions{
-		Client: l.HTTP, Timeout: issuerTimeout / 2, PlainHTTP: strings.HasPrefix(l.Issuer, "http://"), Log: l.log, Algs: l.algs,
+		Client: l.HTTP, Timeout: issuerTimeout / 2, PlainHTTP: strings.HasPrefix(l.Issuer, "http://"), Log: l.log,
+		Algs: l.algs,
 	})
 	if err != nil {
 		return fmt.Errorf("its jwks_uri: %w", err)
@@ -158,10 +160,12 @@ func (c *Console) beginOIDC(g *gin.Context) {
 		c.issuerFailed(g, err)
 		return
 	}
-	a := attempt{randomText(), randomText(), oauth2.GenerateVerifier(), localPath(g.Query("next")), c.now().Add(loginTimeout)}
+	a := attempt{randomText(), randomText(), oauth2.GenerateVerifier(), localPath(g.Query("next")),
+		c.now().Add(loginTimeout)}
 	c.setCookie(g, purposeLogin, a, loginTimeout)
 	config := c.login.config(p)
-	g.Redirect(http.StatusSeeOther, config.AuthCodeURL(a.State, oidc.Nonce(a.Nonce), oauth2.S256ChallengeOption(a.Verifier)))
+	g.Redirect(http.StatusSeeOther, config.AuthCodeURL(a.State, oidc.Nonce(a.Nonce),
+		oauth2.S256ChallengeOption(a.Verifier)))
 }
 
 func randomText() string {
@@ -176,11 +180,13 @@ func (c *Console) finishOIDC(g *gin.Context) {
 	known := c.openCookie(g.Request, purposeLogin, &a) && c.now().Before(a.Until)
 	c.clearCookie(g, purposeLogin)
 	if !known || subtle.ConstantTimeCompare([]byte(a.State), []byte(g.Query("state"))) != 1 {
-		c.loginFailed(g, "/", "This login was begun in another browser, or too long ago. Log in again.", "oidc: unknown state")
+		c.loginFailed(g, "/", "This login was begun in another browser, or too long ago. Log in again.",
+			"oidc: unknown state")
 		return
 	}
 	if refused := g.Query("error"); refused != "" {
-		c.loginFailed(g, a.Next, "The issuer refused the login: "+limited(refused)+" "+limited(g.Query("error_description")), "oidc: "+limited(refused))
+		c.loginFailed(g, a.Next, "The issuer refused the login: "+limited(refused)+" "+
+			limited(g.Query("error_description")), "oidc: "+limited(refused))
 		return
 	}
 	ctx, cancel := context.WithTimeout(oidc.ClientContext(g.Request.Context(), c.login.HTTP), issuerTimeout)
@@ -229,12 +235,14 @@ func (l *oidcLogin) finish(ctx context.Context, a attempt, code string) (session
 		return session{}, err
 	}
 	raw, _ := answer.Extra("id_token").(string)
-	id, err := oidc.NewVerifier(l.Issuer, l.keys.Load(), &oidc.Config{ClientID: l.ClientID, SupportedSigningAlgs: l.algs}).Verify(ctx, raw)
+	id, err := oidc.NewVerifier(l.Issuer, l.keys.Load(),
+		&oidc.Config{ClientID: l.ClientID, SupportedSigningAlgs: l.algs}).Verify(ctx, raw)
 	if err != nil {
 		return session{}, err
 	}
 	if subtle.ConstantTimeCompare([]byte(id.Nonce), []byte(a.Nonce)) != 1 {
-		return session{}, &refusedLogin{"The answer of the issuer belongs to another login. Log in again.", "wrong nonce"}
+		return session{}, &refusedLogin{"The answer of the issuer belongs to another login. Log in again.",
+			"wrong nonce"}
 	}
 	return l.person(id)
 }
@@ -247,7 +255,8 @@ func (l *oidcLogin) person(id *oidc.IDToken) (session, error) {
 	}
 	name := id.Subject
 	// An email that the issuer has not verified may be that of somebody else.
-	if email, ok := claims["email"].(string); ok && email != "" && claims["email_verified"] != false && claims["email_verified"] != "false" {
+	if email, ok := claims["email"].(string); ok && email != "" && claims["email_verified"] != false &&
+		claims["email_verified"] != "false" {
 		name = email
 	}
 	name = actorPrefix + cleaned(name)
@@ -259,7 +268,8 @@ func (l *oidcLogin) person(id *oidc.IDToken) (session, error) {
 		return session{Name: name, Viewer: true}, nil
 	}
 	return session{}, &refusedLogin{"You are logged in at the issuer, but nothing there makes you an operator or a viewer. " +
-		"The setting DIRECTOR_CONSOLE_OIDC_OPERATORS lists what would, in the claim " + l.RoleClaim + ".", "no role: " + name}
+		"The setting DIRECTOR_CONSOLE_OIDC_OPERATORS lists what would, in the claim " + l.RoleClaim + ".",
+		"no role: " + name}
 }
 
 // cleaned bounds a name that a stranger may have chosen.
@@ -274,7 +284,8 @@ func cleaned(name string) string {
 }
 
 func admits(allowed, roles []string) bool {
-	return slices.Contains(allowed, "*") || slices.ContainsFunc(roles, func(r string) bool { return slices.Contains(allowed, r) })
+	return slices.Contains(allowed, "*") ||
+		slices.ContainsFunc(roles, func(r string) bool { return slices.Contains(allowed, r) })
 }
 
 // textsAt returns the texts of a claim.

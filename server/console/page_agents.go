@@ -65,12 +65,14 @@ func agentOf(ctx context.Context, s Store, id string) (opsview.Agent, error) {
 
 // latestCommands returns the latest commands to an agent or, for "", to all.
 func latestCommands(ctx context.Context, s Store, agent string) ([]opsview.Command, error) {
-	commands, _, err := list(ctx, s, opsview.Commands, opsview.CommandFilter{Agent: agent}, opsview.Page{Limit: pageSize})
+	commands, _, err := list(ctx, s, opsview.Commands, opsview.CommandFilter{Agent: agent},
+		opsview.Page{Limit: pageSize})
 	return commands, err
 }
 
 // roomPage returns a page of rooms, and the address of the next one.
-func roomPage(ctx context.Context, s Store, q query, f opsview.RoomFilter) (rooms []opsview.Room, next string, err error) {
+func roomPage(ctx context.Context, s Store, q query,
+	f opsview.RoomFilter) (rooms []opsview.Room, next string, err error) {
 	rooms, more, err := list(ctx, s, opsview.Rooms, f, q.pageAfter())
 	if more {
 		last := rooms[len(rooms)-1]
@@ -87,14 +89,16 @@ var drainAgentAction = action{
 			Title: "Drain " + agentName(a) + "?", Button: "Drain", Back: agentPath(a.Agent),
 			Says: []string{
 				"The game server gets no new rooms, also after it restarts: it is recognised by its name and endpoint.",
-				fmt.Sprintf("Its %s with %s stay.", plural(a.Rooms, "room", "rooms"), plural(a.Connections, "player", "players")),
+				fmt.Sprintf("Its %s with %s stay.", plural(a.Rooms, "room", "rooms"),
+					plural(a.Connections, "player", "players")),
 				"Undrain it to give it rooms again.",
 			},
 		}, err
 	},
 	do: func(ctx context.Context, s Store, q query, d deed) (string, error) {
 		changed, err := s.As(d.Actor).Because(d.Reason).DrainAgent(ctx, q.Param("id"))
-		return outcome(changed, "The game server drains: it gets no new rooms.", "It was kept drained before: nothing changed."), err
+		return outcome(changed, "The game server drains: it gets no new rooms.",
+			"It was kept drained before: nothing changed."), err
 	},
 }
 
@@ -109,7 +113,8 @@ var undrainAgentAction = action{
 	},
 	do: func(ctx context.Context, s Store, q query, d deed) (string, error) {
 		changed, err := s.As(d.Actor).Because(d.Reason).UndrainAgent(ctx, q.Param("id"))
-		return outcome(changed, "The game server gets new rooms again.", "It was not kept drained: nothing changed."), err
+		return outcome(changed, "The game server gets new rooms again.",
+			"It was not kept drained: nothing changed."), err
 	},
 }
 

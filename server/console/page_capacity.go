@@ -29,13 +29,15 @@ type capacityRow struct {
 
 const maxParty = 1024 // seats of a session
 
-var capacityPage = page[capacityView]{path: "/capacity", template: "capacity", every: 3 * time.Second, load: loadCapacity}
+var capacityPage = page[capacityView]{path: "/capacity", template: "capacity", every: 3 * time.Second,
+	load: loadCapacity}
 
 func loadCapacity(ctx context.Context, s Store, q query) (v capacityView, err error) {
 	v.Party = number(q.Get("party"), 1, maxParty)
 	v.Seats = max(v.Party, number(q.Get("seats"), 8, maxParty))
 	var more bool
-	found, err := readAll(ctx, s, func(ctx context.Context, r opsview.Querier) (found []opsview.ModeCapacity, err error) {
+	found, err := readAll(ctx, s, func(ctx context.Context,
+		r opsview.Querier) (found []opsview.ModeCapacity, err error) {
 		found, more, err = opsview.ListCapacity(ctx, r, q.Get("region"), q.pageAfter())
 		return found, err
 	})
@@ -53,7 +55,8 @@ func loadCapacity(ctx context.Context, s Store, q query) (v capacityView, err er
 		last := v.Rows[len(v.Rows)-1]
 		v.Next = q.Next(last.Outlook.Region, last.Outlook.Mode)
 	}
-	if v.Demand, _, err = list(ctx, s, opsview.Demands, opsview.Any{}, opsview.Page{Limit: opsview.MaxPage}); err != nil {
+	if v.Demand, _, err = list(ctx, s, opsview.Demands, opsview.Any{},
+		opsview.Page{Limit: opsview.MaxPage}); err != nil {
 		return v, err
 	}
 	v.Regions, err = regionNames(ctx, s)

@@ -24,10 +24,12 @@ type deploymentsView struct {
 // maxPools bounds the pools of a page.
 const maxPools = 200
 
-var deploymentsPage = page[deploymentsView]{path: "/deployments", template: "deployments", every: 3 * time.Second, load: loadDeployments}
+var deploymentsPage = page[deploymentsView]{path: "/deployments", template: "deployments", every: 3 * time.Second,
+	load: loadDeployments}
 
 func loadDeployments(ctx context.Context, s Store, q query) (v deploymentsView, err error) {
-	if v.Pools, v.MorePools, err = list(ctx, s, opsview.Pools, opsview.PoolFilter{}, opsview.Page{Limit: maxPools}); err != nil {
+	if v.Pools, v.MorePools, err = list(ctx, s, opsview.Pools, opsview.PoolFilter{},
+		opsview.Page{Limit: maxPools}); err != nil {
 		return v, err
 	}
 	if v.Providers, _, err = list(ctx, s, opsview.Budgets, opsview.Any{}, opsview.Page{Limit: maxPools}); err != nil {
@@ -59,7 +61,8 @@ type deploymentStep struct {
 	At   *time.Time
 }
 
-var deploymentPage = page[deploymentView]{path: "/deployments/:id", template: "deployment", every: 3 * time.Second, load: loadDeployment}
+var deploymentPage = page[deploymentView]{path: "/deployments/:id", template: "deployment", every: 3 * time.Second,
+	load: loadDeployment}
 
 func loadDeployment(ctx context.Context, s Store, q query) (v deploymentView, err error) {
 	id, err := idParam(q, "deployment")
@@ -82,9 +85,12 @@ func deploymentOf(ctx context.Context, s Store, id uuid.UUID) (opsview.Deploymen
 
 func stepsOf(d opsview.Deployment) []deploymentStep {
 	return []deploymentStep{
-		{"Decided to start it", &d.CreatedAt}, {"Asked the provider last", d.IntentAt}, {"Ready at the provider", d.ProviderReadyAt},
-		{"Game server registered", d.RegisteredAt}, {"Ready for players", d.ReadyAt}, {"Lease of its game server expired", d.LostAt},
-		{"Gets no more players", d.DrainAt}, {"Its lifetime ends", d.EndsAt}, {"Decided to end it", d.StopAt}, {"Next step of a worker", d.NextAt},
+		{"Decided to start it", &d.CreatedAt}, {"Asked the provider last", d.IntentAt},
+		{"Ready at the provider", d.ProviderReadyAt},
+		{"Game server registered", d.RegisteredAt}, {"Ready for players", d.ReadyAt},
+		{"Lease of its game server expired", d.LostAt},
+		{"Gets no more players", d.DrainAt}, {"Its lifetime ends", d.EndsAt}, {"Decided to end it", d.StopAt},
+		{"Next step of a worker", d.NextAt},
 	}
 }
 
@@ -97,9 +103,12 @@ var stopAction = action{
 		}
 		d, err := deploymentOf(ctx, s, id)
 		return question{
-			Title: "Stop " + d.App + " " + d.Version + " in " + d.Region + "?", Button: "Stop the server", Danger: true, Reason: true, Back: deploymentPath(id.String()),
+			Title: "Stop " + d.App + " " + d.Version + " in " + d.Region + "?", Button: "Stop the server", Danger: true,
+			Reason: true, Back: deploymentPath(id.String()),
 			Says: []string{
-				"The provider ends this server. Its " + plural(d.OpenSessions, "open session closes", "open sessions close") + ", and their players lose their seats.",
+				"The provider ends this server. Its " +
+					plural(d.OpenSessions, "open session closes", "open sessions close") +
+					", and their players lose their seats.",
 				"Its pool starts another server if players need one.",
 				"This cannot be undone.",
 			},

@@ -27,7 +27,8 @@ type eventsView struct {
 
 // kinds are beginnings of the kinds of events, for the filter.
 var kinds = []string{
-	"instance.", "session.", "match.", "agent.", "room.", "command.", "drain.", "agent_key.", "project", "key.", "profile.", "app_version.", "pool.", "deployment.",
+	"instance.", "session.", "match.", "agent.", "room.", "command.", "drain.", "agent_key.", "project", "key.",
+	"profile.", "app_version.", "pool.", "deployment.",
 }
 
 // Kinds returns the groups of kinds.
@@ -38,7 +39,8 @@ var eventsPage = page[eventsView]{path: "/events", template: "events", every: 2 
 
 func loadEvents(ctx context.Context, s Store, q query) (v eventsView, err error) {
 	f := opsview.EventFilter{
-		Kinds: q.Get("kind"), Region: q.Get("region"), Actor: q.Get("actor"), Instance: q.Get("instance"), Session: q.Get("session"),
+		Kinds: q.Get("kind"), Region: q.Get("region"), Actor: q.Get("actor"), Instance: q.Get("instance"),
+		Session: q.Get("session"),
 	}
 	v.Filter = f
 	v.Until = q.Get("until")
@@ -86,7 +88,8 @@ func parseUntil(text string) (time.Time, error) {
 			return t, nil
 		}
 	}
-	return time.Time{}, &fault.Error{Kind: fault.Invalid, Code: "invalid_request", Field: "until", Detail: "until must be a time of UTC, such as 2026-11-24T02:45"}
+	return time.Time{}, &fault.Error{Kind: fault.Invalid, Code: "invalid_request", Field: "until",
+		Detail: "until must be a time of UTC, such as 2026-11-24T02:45"}
 }
 
 // subjectPath returns the page of what an event concerns: a deployment, an agent or a game server, which share a

@@ -60,7 +60,8 @@ func totalsOf(counts []db.FleetCount) (t fleetTotals) {
 		switch c.State {
 		case "ready":
 			t.Ready += c.Instances
-			t.Capacity, t.Reserved, t.Sessions = t.Capacity+c.Capacity, t.Reserved+c.ReservedSeats, t.Sessions+c.OpenSessions
+			t.Capacity, t.Reserved, t.Sessions = t.Capacity+c.Capacity, t.Reserved+c.ReservedSeats, t.Sessions+
+				c.OpenSessions
 		case "draining":
 			t.Draining += c.Instances
 		case "starting":
@@ -82,14 +83,16 @@ var drainAction = action{
 			Title: "Drain " + i.Instance + "?", Button: "Drain", Back: instancePath(i.Instance),
 			Says: []string{
 				"No new player gets a seat on this game server.",
-				fmt.Sprintf("Its %s with %s play on until they end.", plural(i.OpenSessions, "open session", "open sessions"), plural(i.Players, "player", "players")),
+				fmt.Sprintf("Its %s with %s play on until they end.",
+					plural(i.OpenSessions, "open session", "open sessions"), plural(i.Players, "player", "players")),
 				"It drains until somebody undrains it, also after it restarts.",
 			},
 		}, err
 	},
 	do: func(ctx context.Context, s Store, q query, d deed) (string, error) {
 		changed, err := s.As(d.Actor).Because(d.Reason).Drain(ctx, q.Param("id"))
-		return outcome(changed, q.Param("id")+" drains: it gets no new players.", q.Param("id")+" was draining already: nothing changed."), err
+		return outcome(changed, q.Param("id")+" drains: it gets no new players.",
+			q.Param("id")+" was draining already: nothing changed."), err
 	},
 }
 
@@ -104,7 +107,8 @@ var undrainAction = action{
 	},
 	do: func(ctx context.Context, s Store, q query, d deed) (string, error) {
 		changed, err := s.As(d.Actor).Because(d.Reason).Undrain(ctx, q.Param("id"))
-		return outcome(changed, q.Param("id")+" takes players again.", q.Param("id")+" was not draining: nothing changed."), err
+		return outcome(changed, q.Param("id")+" takes players again.",
+			q.Param("id")+" was not draining: nothing changed."), err
 	},
 }
 

@@ -23,21 +23,23 @@ type healthView struct {
 // healthPage reads often what is cheap, and runs the checks of doctor rarely.
 func (c *Console) healthPage() page[healthView] {
 	checks := &checkup{examine: c.Doctor.Examine, now: c.now, guard: panics.New(c.Log, nil)}
-	return page[healthView]{path: "/health", template: "health", every: 3 * time.Second, load: func(ctx context.Context, s Store, _ query) (v healthView, err error) {
-		v.Diagnosis, v.ExaminedAt = checks.latest(ctx)
-		if v.Diagnosis.Unreadable() {
-			return v, nil
-		}
-		if v.Director, err = readAll(ctx, s, opsview.ReadHealth); err != nil {
-			return v, err
-		}
-		if v.Keys, _, err = list(ctx, s, opsview.Keys, opsview.KeyFilter{}, opsview.Page{Limit: 5}); err != nil {
-			return v, err
-		}
-		past, err := readSamples(ctx, s, "", "tickets", "waiting_players", "oldest_ticket", "instances", "oldest_snapshot", "late_loops")
-		v.Plots = past.healthPlots()
-		return v.counted(), err
-	}}
+	return page[healthView]{path: "/health", template: "health", every: 3 * time.Second,
+		load: func(ctx context.Context, s Store, _ query) (v healthView, err error) {
+			v.Diagnosis, v.ExaminedAt = checks.latest(ctx)
+			if v.Diagnosis.Unreadable() {
+				return v, nil
+			}
+			if v.Director, err = readAll(ctx, s, opsview.ReadHealth); err != nil {
+				return v, err
+			}
+			if v.Keys, _, err = list(ctx, s, opsview.Keys, opsview.KeyFilter{}, opsview.Page{Limit: 5}); err != nil {
+				return v, err
+			}
+			past, err := readSamples(ctx, s, "", "tickets", "waiting_players", "oldest_ticket", "instances",
+				"oldest_snapshot", "late_loops")
+			v.Plots = past.healthPlots()
+			return v.counted(), err
+		}}
 }
 
 func (v healthView) counted() healthView {
@@ -118,14 +120,18 @@ func (c *checkup) latest(ctx context.Context) (doctor.Diagnosis, time.Time) {
 }
 
 // firstExamination is the diagnosis while the first examination runs.
-var firstExamination = doctor.Diagnosis{State: doctor.Warn, First: "checks: wait for their result", Checks: []doctor.Finding{{
-	Check: "checks", State: doctor.Warn, Says: "not known yet: the first examination takes longer than usual", Do: "wait for its result: this page shows it",
-}}}
+var firstExamination = doctor.Diagnosis{State: doctor.Warn, First: "checks: wait for their result",
+	Checks: []doctor.Finding{{
+		Check: "checks", State: doctor.Warn, Says: "not known yet: the first examination takes longer than usual",
+		Do: "wait for its result: this page shows it",
+	}}}
 
 // failedExamination is the diagnosis where an examination panicked.
-var failedExamination = doctor.Diagnosis{State: doctor.Warn, First: "checks: run director doctor", Checks: []doctor.Finding{{
-	Check: "checks", State: doctor.Warn, Says: "not known: the examination failed; the log has the error", Do: "run director doctor",
-}}}
+var failedExamination = doctor.Diagnosis{State: doctor.Warn, First: "checks: run director doctor",
+	Checks: []doctor.Finding{{
+		Check: "checks", State: doctor.Warn, Says: "not known: the examination failed; the log has the error",
+		Do: "run director doctor",
+	}}}
 
 // begin returns the examination that runs, after it began one if the latest diagnosis is too old; nil: none runs. The
 // examination has no context of one of the callers, who may leave.

@@ -15,7 +15,8 @@ type instanceView struct {
 	Events   []opsview.Event // the latest
 }
 
-var instancePage = page[instanceView]{path: "/instances/:id", template: "instance", every: 2 * time.Second, load: loadInstance}
+var instancePage = page[instanceView]{path: "/instances/:id", template: "instance", every: 2 * time.Second,
+	load: loadInstance}
 
 func loadInstance(ctx context.Context, s Store, q query) (v instanceView, err error) {
 	if v.Instance, err = instanceOf(ctx, s, q.Param("id")); err != nil {

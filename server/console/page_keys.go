@@ -28,7 +28,8 @@ func (v keysView) Of(state string) *opsview.Key {
 var keysPage = page[keysView]{path: "/keys", template: "keys", every: 5 * time.Second, load: loadKeys}
 
 func loadKeys(ctx context.Context, s Store, _ query) (v keysView, err error) {
-	if v.Keys, v.More, err = list(ctx, s, opsview.Keys, opsview.KeyFilter{}, opsview.Page{Limit: pageSize}); err != nil {
+	if v.Keys, v.More, err = list(ctx, s, opsview.Keys, opsview.KeyFilter{},
+		opsview.Page{Limit: pageSize}); err != nil {
 		return v, err
 	}
 	v.KEKs, _, err = list(ctx, s, opsview.KeyEncryptionKeys, opsview.Any{}, opsview.Page{Limit: 100})
@@ -40,7 +41,8 @@ var taintAction = action{
 	ask: func(ctx context.Context, s Store, q query) (question, error) {
 		k, err := keyOf(ctx, s, q.Param("kid"))
 		asked := question{
-			Title: "Taint key " + short(k.KID) + "?", Button: "Taint the key", Danger: true, Back: "/keys", Reason: true,
+			Title: "Taint key " + short(k.KID) + "?", Button: "Taint the key", Danger: true, Back: "/keys",
+			Reason: true,
 			Says: []string{
 				"Do this when the private key may have leaked. It leaves the JWKS now, and game servers refuse its tokens once their copies of the JWKS expire.",
 				"Players whose tokens it signed have to ask for new ones.",
@@ -54,7 +56,8 @@ var taintAction = action{
 	},
 	do: func(ctx context.Context, s Store, q query, d deed) (string, error) {
 		changed, err := s.As(d.Actor).Because(d.Reason).TaintKey(ctx, q.Param("kid"))
-		return outcome(changed, "Key "+q.Param("kid")+" is tainted: it is in no JWKS any more.", "The key was tainted before: nothing changed."), err
+		return outcome(changed, "Key "+q.Param("kid")+" is tainted: it is in no JWKS any more.",
+			"The key was tainted before: nothing changed."), err
 	},
 }
 
@@ -77,7 +80,8 @@ func (c *Console) rotateAction() action {
 				next = k.KID
 			}
 			return question{
-				Title: "Rotate the signing key?", Button: "Rotate", Back: "/keys", NoReason: true, Fields: []field{{Name: fieldNext, Value: next, Hidden: true}},
+				Title: "Rotate the signing key?", Button: "Rotate", Back: "/keys", NoReason: true,
+				Fields: []field{{Name: fieldNext, Value: next, Hidden: true}},
 				Says: []string{
 					"The next key signs as soon as all verifiers can know it, and a further one is made.",
 					"Tokens of the present key remain valid. If it may have leaked, taint it instead.",
@@ -93,7 +97,8 @@ func (c *Console) rotateAction() action {
 				return "The next key is another one by now: nothing changed.", nil
 			}
 			made, err := c.Rotate(ctx, s.As(d.Actor))
-			return "The next key takes over as soon as all verifiers can know it; " + plural(len(made), "key was made.", "keys were made."), err
+			return "The next key takes over as soon as all verifiers can know it; " +
+				plural(len(made), "key was made.", "keys were made."), err
 		},
 	}
 }

@@ -18,24 +18,26 @@ type matchView struct {
 
 // matchPage explains a match.
 func matchPage(e Explainer) page[matchView] {
-	return page[matchView]{path: "/matches/:id", template: "match", load: func(ctx context.Context, _ Store, q query) (v matchView, err error) {
-		id, err := idParam(q, "match")
-		if err != nil {
-			return v, err
-		}
-		if v.Match, err = e.Match(ctx, id); err != nil {
-			return v, err
-		}
-		v.Words = v.Text()
-		return v, nil
-	}}
+	return page[matchView]{path: "/matches/:id", template: "match",
+		load: func(ctx context.Context, _ Store, q query) (v matchView, err error) {
+			id, err := idParam(q, "match")
+			if err != nil {
+				return v, err
+			}
+			if v.Match, err = e.Match(ctx, id); err != nil {
+				return v, err
+			}
+			v.Words = v.Text()
+			return v, nil
+		}}
 }
 
 // idParam returns the parameter id of the path, a UUID. Errors: Invalid.
 func idParam(q query, noun string) (uuid.UUID, error) {
 	id, err := uuid.Parse(q.Param("id"))
 	if err != nil {
-		return id, &fault.Error{Kind: fault.Invalid, Code: "invalid", Field: "id", Detail: "the id of a " + noun + " is a UUID"}
+		return id, &fault.Error{Kind: fault.Invalid, Code: "invalid", Field: "id",
+			Detail: "the id of a " + noun + " is a UUID"}
 	}
 	return id, nil
 }

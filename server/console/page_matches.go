@@ -25,30 +25,33 @@ type matchesView struct {
 // matchesPage shows the matches of a universe, and how good those of the last hour are. At 100 matches a second the
 // measures take 60 ms of the database.
 func matchesPage(universe string) page[matchesView] {
-	return page[matchesView]{path: "/matches", template: "matches", every: 30 * time.Second, load: func(ctx context.Context, s Store, q query) (v matchesView, err error) {
-		v.Profile = q.Get("profile")
-		f := opsview.MatchFilter{Universe: universe, Profile: v.Profile}
-		if !q.Paged() {
-			if err := v.loadPresent(ctx, s, f); err != nil {
+	return page[matchesView]{path: "/matches", template: "matches", every: 30 * time.Second,
+		load: func(ctx context.Context, s Store, q query) (v matchesView, err error) {
+			v.Profile = q.Get("profile")
+			f := opsview.MatchFilter{Universe: universe, Profile: v.Profile}
+			if !q.Paged() {
+				if err := v.loadPresent(ctx, s, f); err != nil {
+					return v, err
+				}
+			}
+			profiles, _, err := list(ctx, s, opsview.Profiles, opsview.ProfileFilter{Universe: universe},
+				opsview.Page{Limit: opsview.MaxProfiles})
+			if err != nil {
 				return v, err
 			}
-		}
-		profiles, _, err := list(ctx, s, opsview.Profiles, opsview.ProfileFilter{Universe: universe}, opsview.Page{Limit: opsview.MaxProfiles})
-		if err != nil {
-			return v, err
-		}
-		for _, p := range profiles {
-			v.Profiles = append(v.Profiles, p.Profile)
-		}
-		return v, v.loadPast(ctx, s, q, f)
-	}}
+			for _, p := range profiles {
+				v.Profiles = append(v.Profiles, p.Profile)
+			}
+			return v, v.loadPast(ctx, s, q, f)
+		}}
 }
 
 func (v *matchesView) loadPresent(ctx context.Context, s Store, f opsview.MatchFilter) (err error) {
 	if v.Live, v.MoreLive, err = list(ctx, s, opsview.Matches, f, opsview.Page{Limit: pageSize}); err != nil {
 		return err
 	}
-	minutes, _, err := list(ctx, s, opsview.MatchMinutes, opsview.MinuteFilter(f), opsview.Page{Limit: opsview.MaxMinutes})
+	minutes, _, err := list(ctx, s, opsview.MatchMinutes, opsview.MinuteFilter(f),
+		opsview.Page{Limit: opsview.MaxMinutes})
 	if err != nil {
 		return err
 	}
@@ -109,7 +112,8 @@ func qualityPlots(minutes []opsview.MatchMinute, past samples, profile string) [
 	plots := []plotData{matches.plot("Matches, each minute", "", series{"matches", matches.values})}
 	for _, name := range measures[:min(len(measures), maxPlots)] {
 		title, unit := measureName(name)
-		plots = append(plots, means[name].plot(title, unit, series{"highest", peaks[name].gaps()}, series{"mean", means[name].gaps()}))
+		plots = append(plots, means[name].plot(title, unit, series{"highest", peaks[name].gaps()},
+			series{"mean", means[name].gaps()}))
 	}
 	return plots
 }

@@ -29,31 +29,32 @@ func (v playerView) IsKnown() bool {
 
 // playerPage looks for a player by the sub of the access token. universe is the region of tickets.
 func playerPage(universe string) page[playerView] {
-	return page[playerView]{path: "/players", template: "player", every: 3 * time.Second, load: func(ctx context.Context, s Store, q query) (v playerView, err error) {
-		v.Player = q.Get("q")
-		if v.Player == "" {
-			return v, nil
-		}
-		past := opsview.Page{Limit: pageSize}
-		_, last := q.After()
-		if before, err := time.Parse(time.RFC3339Nano, last); err == nil { // a malformed one is the first page
-			past.After = []any{before}
-		}
-		v.Known, err = readAll(ctx, s, func(ctx context.Context, r opsview.Querier) (opsview.Player, error) {
-			return opsview.ReadPlayer(ctx, r, v.Player, universe, past)
-		})
-		if err != nil {
+	return page[playerView]{path: "/players", template: "player", every: 3 * time.Second,
+		load: func(ctx context.Context, s Store, q query) (v playerView, err error) {
+			v.Player = q.Get("q")
+			if v.Player == "" {
+				return v, nil
+			}
+			past := opsview.Page{Limit: pageSize}
+			_, last := q.After()
+			if before, err := time.Parse(time.RFC3339Nano, last); err == nil { // a malformed one is the first page
+				past.After = []any{before}
+			}
+			v.Known, err = readAll(ctx, s, func(ctx context.Context, r opsview.Querier) (opsview.Player, error) {
+				return opsview.ReadPlayer(ctx, r, v.Player, universe, past)
+			})
+			if err != nil {
+				return v, err
+			}
+			if v.Known.PastMore {
+				v.Next = q.Next("", v.Known.Past[len(v.Known.Past)-1].LeftAt.Format(time.RFC3339Nano))
+			}
+			if len(v.Known.Tickets) > 0 {
+				v.Ticket = v.Known.Tickets[0].Ticket
+				v.Steps, err = ticketStates(ctx, s, universe, v.Ticket)
+			}
 			return v, err
-		}
-		if v.Known.PastMore {
-			v.Next = q.Next("", v.Known.Past[len(v.Known.Past)-1].LeftAt.Format(time.RFC3339Nano))
-		}
-		if len(v.Known.Tickets) > 0 {
-			v.Ticket = v.Known.Tickets[0].Ticket
-			v.Steps, err = ticketStates(ctx, s, universe, v.Ticket)
-		}
-		return v, err
-	}}
+		}}
 }
 
 // find leads from the search of the frame to the page of what has this id.

@@ -16,13 +16,16 @@ var scaleAction = action{
 		return question{
 			Title: "Scale " + poolName(p) + "?", Button: "Scale", Back: "/deployments",
 			Says: []string{
-				"The pool has " + plural(p.Servers, "server", "servers") + " that run or start, " + plural(p.Busy, "of them", "of them") + " with players.",
+				"The pool has " + plural(p.Servers, "server", "servers") + " that run or start, " +
+					plural(p.Busy, "of them", "of them") + " with players.",
 				"Workers start servers, or end empty ones, until the numbers hold. No server with players ends for this.",
 				"With a maximum of 0 the pool is off.",
 			},
 			Fields: []field{
-				{Name: "min", Label: "Minimum of servers", Value: strconv.Itoa(int(p.Min)), Help: "That run whether players need them or not.", Number: true},
-				{Name: "max", Label: "Maximum of servers", Value: strconv.Itoa(int(p.Max)), Help: "At most 100,000. Every server may cost money.", Number: true},
+				{Name: "min", Label: "Minimum of servers", Value: strconv.Itoa(int(p.Min)),
+					Help: "That run whether players need them or not.", Number: true},
+				{Name: "max", Label: "Maximum of servers", Value: strconv.Itoa(int(p.Max)),
+					Help: "At most 100,000. Every server may cost money.", Number: true},
 			},
 		}, err
 	},
@@ -35,8 +38,10 @@ var scaleAction = action{
 		if err != nil {
 			return "", err
 		}
-		changed, err := s.As(d.Actor).Because(d.Reason).ScalePool(ctx, q.Param("region"), q.Param("app"), q.Param("version"), least, most)
-		return outcome(changed, "The pool has other limits now: workers start or end servers.", "The pool had these limits already: nothing changed."), err
+		changed, err := s.As(d.Actor).Because(d.Reason).ScalePool(ctx, q.Param("region"), q.Param("app"),
+			q.Param("version"), least, most)
+		return outcome(changed, "The pool has other limits now: workers start or end servers.",
+			"The pool had these limits already: nothing changed."), err
 	},
 }
 
@@ -56,8 +61,10 @@ var pausePoolAction = action{
 		}, err
 	},
 	do: func(ctx context.Context, s Store, q query, d deed) (string, error) {
-		changed, err := s.As(d.Actor).Because(d.Reason).PausePool(ctx, q.Param("region"), q.Param("app"), q.Param("version"), time.Time{})
-		return outcome(changed, "The pool is paused: it starts no servers.", "The pool was paused for this reason already: nothing changed."), err
+		changed, err := s.As(d.Actor).Because(d.Reason).PausePool(ctx, q.Param("region"), q.Param("app"),
+			q.Param("version"), time.Time{})
+		return outcome(changed, "The pool is paused: it starts no servers.",
+			"The pool was paused for this reason already: nothing changed."), err
 	},
 }
 
@@ -74,7 +81,8 @@ var resumePoolAction = action{
 		}, err
 	},
 	do: func(ctx context.Context, s Store, q query, d deed) (string, error) {
-		changed, err := s.As(d.Actor).Because(d.Reason).ResumePool(ctx, q.Param("region"), q.Param("app"), q.Param("version"))
+		changed, err := s.As(d.Actor).Because(d.Reason).ResumePool(ctx, q.Param("region"), q.Param("app"),
+			q.Param("version"))
 		return outcome(changed, "The pool starts servers again.", "The pool was not paused: nothing changed."), err
 	},
 }
@@ -88,7 +96,8 @@ func poolOf(ctx context.Context, s Store, q query) (opsview.Pool, error) {
 func wholeNumber(d deed, name, noun string) (int32, error) {
 	n, err := strconv.ParseInt(d.Values[name], 10, 32)
 	if err != nil || n < 0 {
-		return 0, &fault.Error{Kind: fault.Invalid, Code: "invalid", Field: name, Detail: noun + " must be a whole number from 0 to 100,000"}
+		return 0, &fault.Error{Kind: fault.Invalid, Code: "invalid", Field: name,
+			Detail: noun + " must be a whole number from 0 to 100,000"}
 	}
 	return int32(n), nil
 }

@@ -16,7 +16,8 @@ func pauseProfileAction(universe string) action {
 				Title: "Pause " + p.Profile.Profile + "?", Button: "Pause", Back: "/queue", Reason: true,
 				Says: []string{
 					"The profile makes no matches until somebody resumes it. Workers stop within a second.",
-					"The " + plural(p.Waiting.Tickets, "ticket that waits keeps its place", "tickets that wait keep their places") + ", and players may still queue.",
+					"The " + plural(p.Waiting.Tickets, "ticket that waits keeps its place",
+						"tickets that wait keep their places") + ", and players may still queue.",
 					"Tickets expire as usual.",
 					"Matches that were decided are played.",
 				},
@@ -24,7 +25,8 @@ func pauseProfileAction(universe string) action {
 		},
 		do: func(ctx context.Context, s Store, q query, d deed) (string, error) {
 			changed, err := s.As(d.Actor).Because(d.Reason).PauseProfile(ctx, universe, q.Param("profile"))
-			return outcome(changed, q.Param("profile")+" is paused: it makes no matches.", q.Param("profile")+" was paused for this reason already: nothing changed."), err
+			return outcome(changed, q.Param("profile")+" is paused: it makes no matches.",
+				q.Param("profile")+" was paused for this reason already: nothing changed."), err
 		},
 	}
 }
@@ -36,12 +38,14 @@ func resumeProfileAction(universe string) action {
 			p, err := profileOf(ctx, s, universe, q)
 			return question{
 				Title: "Resume " + p.Profile.Profile + "?", Button: "Resume", Back: "/queue",
-				Says: []string{"The profile makes matches again, first of the " + plural(p.Waiting.Tickets, "ticket that waits", "tickets that wait") + "."},
+				Says: []string{"The profile makes matches again, first of the " +
+					plural(p.Waiting.Tickets, "ticket that waits", "tickets that wait") + "."},
 			}, err
 		},
 		do: func(ctx context.Context, s Store, q query, d deed) (string, error) {
 			changed, err := s.As(d.Actor).Because(d.Reason).ResumeProfile(ctx, universe, q.Param("profile"))
-			return outcome(changed, q.Param("profile")+" makes matches again.", q.Param("profile")+" was not paused: nothing changed."), err
+			return outcome(changed, q.Param("profile")+" makes matches again.",
+				q.Param("profile")+" was not paused: nothing changed."), err
 		},
 	}
 }

@@ -19,20 +19,21 @@ type queueView struct {
 // queuePage shows the queue of a universe, and the waits of its last hour. Those are read rarely, because their cost
 // grows with the tickets of that hour.
 func queuePage(universe string) page[queueView] {
-	return page[queueView]{path: "/queue", template: "queue", every: 10 * time.Second, load: func(ctx context.Context, s Store, q query) (v queueView, err error) {
-		v.Profile = q.Get("profile")
-		v.State, err = readAll(ctx, s, func(ctx context.Context, r opsview.Querier) (opsview.QueueState, error) {
-			return opsview.ReadQueue(ctx, r, universe)
-		})
-		if err != nil {
+	return page[queueView]{path: "/queue", template: "queue", every: 10 * time.Second,
+		load: func(ctx context.Context, s Store, q query) (v queueView, err error) {
+			v.Profile = q.Get("profile")
+			v.State, err = readAll(ctx, s, func(ctx context.Context, r opsview.Querier) (opsview.QueueState, error) {
+				return opsview.ReadQueue(ctx, r, universe)
+			})
+			if err != nil {
+				return v, err
+			}
+			minutes := opsview.MinuteFilter{Universe: universe, Profile: v.Profile}
+			waits, _, err := list(ctx, s, opsview.QueueWaits, minutes, opsview.Page{Limit: opsview.MaxMinutes})
+			v.Any = len(waits) > 0
+			v.Waits, v.Left = waitPlots(waits, time.Now())
 			return v, err
-		}
-		minutes := opsview.MinuteFilter{Universe: universe, Profile: v.Profile}
-		waits, _, err := list(ctx, s, opsview.QueueWaits, minutes, opsview.Page{Limit: opsview.MaxMinutes})
-		v.Any = len(waits) > 0
-		v.Waits, v.Left = waitPlots(waits, time.Now())
-		return v, err
-	}}
+		}}
 }
 
 // waitPlots makes a plot of the waits of assigned tickets, and one of the tickets that left. Where several profiles
@@ -49,7 +50,9 @@ func waitPlots(waits []opsview.QueueWait, now time.Time) (waited, left plotData)
 		p95.highest(w.Minute, w.P95.Seconds())
 		assigned.add(w.Minute, float64(w.Tickets))
 	}
-	waited = p95.plot("Seconds that assigned tickets had waited", " s", series{"95 %", p95.gaps()}, series{"half", p50.gaps()})
-	left = assigned.plot("Tickets that left the queue, each minute", "", series{"assigned", assigned.values}, series{"declined, cancelled or expired", others.values})
+	waited = p95.plot("Seconds that assigned tickets had waited", " s", series{"95 %", p95.gaps()},
+		series{"half", p50.gaps()})
+	left = assigned.plot("Tickets that left the queue, each minute", "", series{"assigned", assigned.values},
+		series{"declined, cancelled or expired", others.values})
 	return waited, left
 }

@@ -15,12 +15,13 @@ type roomsView struct {
 	Filtered bool
 }
 
-var roomsPage = page[roomsView]{path: "/rooms", template: "rooms", every: 3 * time.Second, load: func(ctx context.Context, s Store, q query) (v roomsView, err error) {
-	f := opsview.RoomFilter{Text: q.Get("text")}
-	v.Filtered = f.Text != ""
-	v.Rooms, v.Next, err = roomPage(ctx, s, q, f)
-	return v, err
-}}
+var roomsPage = page[roomsView]{path: "/rooms", template: "rooms", every: 3 * time.Second,
+	load: func(ctx context.Context, s Store, q query) (v roomsView, err error) {
+		f := opsview.RoomFilter{Text: q.Get("text")}
+		v.Filtered = f.Text != ""
+		v.Rooms, v.Next, err = roomPage(ctx, s, q, f)
+		return v, err
+	}}
 
 // lobbiesView is what templates/lobbies.html reads.
 type lobbiesView struct {

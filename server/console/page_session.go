@@ -20,7 +20,8 @@ type sessionView struct {
 	Teams                      bool // some seat has a team
 }
 
-var sessionPage = page[sessionView]{path: "/sessions/:id", template: "session", every: 2 * time.Second, load: loadSession}
+var sessionPage = page[sessionView]{path: "/sessions/:id", template: "session", every: 2 * time.Second,
+	load: loadSession}
 
 func loadSession(ctx context.Context, s Store, q query) (v sessionView, err error) {
 	region, id, err := db.ParseSessionID(q.Param("id"))
@@ -55,9 +56,11 @@ var closeAction = action{
 	ask: func(ctx context.Context, s Store, q query) (question, error) {
 		v, err := loadSession(ctx, s, q)
 		asked := question{
-			Title: "Close session " + short(v.ID) + "?", Button: "Close the session", Danger: true, Back: sessionPath(v.ID), Reason: true,
+			Title: "Close session " + short(v.ID) + "?", Button: "Close the session", Danger: true,
+			Back: sessionPath(v.ID), Reason: true,
 			Says: []string{
-				fmt.Sprintf("%s lose their seats in %s on %s.", plural(v.Players, "player", "players"), v.Mode, v.Instance),
+				fmt.Sprintf("%s lose their seats in %s on %s.", plural(v.Players, "player", "players"), v.Mode,
+					v.Instance),
 				"The game server gets room for another session; it sees the end in its list of sessions.",
 				"This cannot be undone.",
 			},

@@ -26,19 +26,21 @@ type ticketView struct {
 
 // ticketPage explains a ticket. It is not live, because an explanation reads the whole queue.
 func ticketPage(universe string, e Explainer) page[ticketView] {
-	return page[ticketView]{path: "/tickets/:id", template: "ticket", load: func(ctx context.Context, s Store, q query) (v ticketView, err error) {
-		if v.Ticket, err = e.Ticket(ctx, q.Param("id")); err != nil {
+	return page[ticketView]{path: "/tickets/:id", template: "ticket",
+		load: func(ctx context.Context, s Store, q query) (v ticketView, err error) {
+			if v.Ticket, err = e.Ticket(ctx, q.Param("id")); err != nil {
+				return v, err
+			}
+			v.Words = v.Text()
+			v.Steps, err = ticketStates(ctx, s, universe, v.TicketID)
 			return v, err
-		}
-		v.Words = v.Text()
-		v.Steps, err = ticketStates(ctx, s, universe, v.TicketID)
-		return v, err
-	}}
+		}}
 }
 
 // ticketStates returns the states of a ticket in their order, at most 200. A ticket of which no state is known has
 // none.
 func ticketStates(ctx context.Context, s Store, universe, ticket string) ([]opsview.TicketState, error) {
-	states, _, err := list(ctx, s, opsview.TicketStates, opsview.TicketFilter{Universe: universe, Ticket: ticket}, opsview.Page{Limit: 200})
+	states, _, err := list(ctx, s, opsview.TicketStates, opsview.TicketFilter{Universe: universe, Ticket: ticket},
+		opsview.Page{Limit: 200})
 	return states, err
 }

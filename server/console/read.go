@@ -12,7 +12,8 @@ import (
 )
 
 // list reads a page of a view, and says whether more rows follow.
-func list[T any, F opsview.Filter](ctx context.Context, s Store, v opsview.View[T, F], f F, p opsview.Page) (rows []T, more bool, err error) {
+func list[T any, F opsview.Filter](ctx context.Context, s Store, v opsview.View[T, F], f F,
+	p opsview.Page) (rows []T, more bool, err error) {
 	err = s.ReadOps(ctx, func(ctx context.Context, q opsview.Querier) error {
 		rows, more, err = v.List(ctx, q, f, p)
 		return err
@@ -22,7 +23,8 @@ func list[T any, F opsview.Filter](ctx context.Context, s Store, v opsview.View[
 
 // read runs what reads one thing of several views. A thing that is not there is an Error of the kind NotFound with this
 // code, whose detail is made of the format and its arguments.
-func read[T any](ctx context.Context, s Store, what func(context.Context, opsview.Querier) (T, error), code, format string, args ...any) (found T, err error) {
+func read[T any](ctx context.Context, s Store, what func(context.Context, opsview.Querier) (T, error),
+	code, format string, args ...any) (found T, err error) {
 	err = s.ReadOps(ctx, func(ctx context.Context, q opsview.Querier) error {
 		found, err = what(ctx, q)
 		return err
@@ -39,8 +41,10 @@ func readAll[T any](ctx context.Context, s Store, what func(context.Context, ops
 }
 
 // one reads the row that a filter selects. Errors: as read.
-func one[T any, F opsview.Filter](ctx context.Context, s Store, v opsview.View[T, F], f F, code, format string, args ...any) (T, error) {
-	return read(ctx, s, func(ctx context.Context, q opsview.Querier) (T, error) { return v.One(ctx, q, f) }, code, format, args...)
+func one[T any, F opsview.Filter](ctx context.Context, s Store, v opsview.View[T, F], f F, code, format string,
+	args ...any) (T, error) {
+	return read(ctx, s, func(ctx context.Context, q opsview.Querier) (T, error) { return v.One(ctx, q, f) }, code,
+		format, args...)
 }
 
 // latestEvents is how many events a page shows of its subject.

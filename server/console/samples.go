@@ -56,7 +56,8 @@ func (s samples) fleetPlots() []plotData {
 	for _, state := range []string{"ready", "draining", "starting", "silent"} {
 		states.Lines = append(states.Lines, series{state, s.instances(state)})
 	}
-	seats := newTimeline(s.now).plot("Seats of ready game servers", "", series{"capacity", s.line("capacity", "").gaps()}, series{"reserved", s.line("reserved", "").gaps()})
+	seats := newTimeline(s.now).plot("Seats of ready game servers", "",
+		series{"capacity", s.line("capacity", "").gaps()}, series{"reserved", s.line("reserved", "").gaps()})
 	return []plotData{states, seats}
 }
 
@@ -68,10 +69,13 @@ func (s samples) healthPlots() []plotData {
 	at := newTimeline(s.now)
 	return []plotData{
 		at.plot("Tickets and players who wait", "",
-			series{"tickets in the queue", s.line("tickets", "").gaps()}, series{"players without a game server", s.line("waiting_players", "").gaps()}),
-		at.plot("Seconds that the oldest ticket has waited", " s", series{"oldest ticket", s.line("oldest_ticket", "").gaps()}),
+			series{"tickets in the queue", s.line("tickets", "").gaps()},
+			series{"players without a game server", s.line("waiting_players", "").gaps()}),
+		at.plot("Seconds that the oldest ticket has waited", " s",
+			series{"oldest ticket", s.line("oldest_ticket", "").gaps()}),
 		at.plot("Game servers without a heartbeat in time", "", series{"silent", s.instances("silent")}),
-		at.plot("Age of the oldest snapshot, which keeps vacuum from cleaning", " s", series{"oldest snapshot", s.line("oldest_snapshot", "").gaps()}),
+		at.plot("Age of the oldest snapshot, which keeps vacuum from cleaning", " s",
+			series{"oldest snapshot", s.line("oldest_snapshot", "").gaps()}),
 		at.plot("Loops of workers that are late", "", series{"late loops", s.line("late_loops", "").gaps()}),
 	}
 }

@@ -43,5 +43,6 @@ func (c *Console) sameSite(g *gin.Context) {
 
 // isSecure reports whether the browser speaks TLS, with this listener or with a trusted proxy before it.
 func (c *Console) isSecure(r *http.Request) bool {
-	return r.TLS != nil || strings.HasPrefix(c.URL, "https:") || c.proxies.TrustsPeer(r) && r.Header.Get("X-Forwarded-Proto") == "https"
+	return r.TLS != nil || strings.HasPrefix(c.URL, "https:") ||
+		c.proxies.TrustsPeer(r) && r.Header.Get("X-Forwarded-Proto") == "https"
 }

@@ -40,7 +40,8 @@ type trouble struct {
 // stream sends the live part of a page whenever it changes.
 func (c *Console) stream(g *gin.Context, p anyPage) {
 	s, q := sessionOf(g), queryOf(g)
-	topic, leave, err := c.hub.watch(p.template+" "+q.URL(), p.every, func(ctx context.Context) (any, error) { return p.load(ctx, q) })
+	topic, leave, err := c.hub.watch(p.template+" "+q.URL(), p.every,
+		func(ctx context.Context) (any, error) { return p.load(ctx, q) })
 	if err != nil {
 		rest.Fail(g, &rest.Problem{
 			Status: http.StatusServiceUnavailable, Code: "busy", Title: "Busy", Retry: 10 * time.Second,
@@ -123,7 +124,8 @@ func (w *watcher) send(r reading, send func(name string, id int, data any) error
 		w.troubled = true
 		return send("trouble", max(w.seen, 0), trouble{rest.ProblemOf(r.err).Detail})
 	}
-	live, err := w.console.templates.live(w.page.template, view{Data: r.data, Query: w.query, Operator: w.operator, Now: w.console.now()})
+	live, err := w.console.templates.live(w.page.template,
+		view{Data: r.data, Query: w.query, Operator: w.operator, Now: w.console.now()})
 	if err != nil {
 		return err
 	}

@@ -15,7 +15,8 @@ type timeline struct {
 
 // newTimeline makes a timeline that ends with the minute before now.
 func newTimeline(now time.Time) *timeline {
-	return &timeline{from: now.UTC().Truncate(time.Minute).Add(-timelineMinutes * time.Minute), values: make([]float64, timelineMinutes), known: make([]bool, timelineMinutes)}
+	return &timeline{from: now.UTC().Truncate(time.Minute).Add(-timelineMinutes * time.Minute),
+		values: make([]float64, timelineMinutes), known: make([]bool, timelineMinutes)}
 }
 
 // index returns the place of a minute; ok is false for a minute that the timeline does not have.
@@ -50,5 +51,6 @@ func (t *timeline) gaps() []float64 {
 
 // plot is a plot of lines over the minutes of the timeline.
 func (t *timeline) plot(title, unit string, lines ...series) plotData {
-	return plotData{Title: title, Unit: unit, From: t.from, Until: t.from.Add((timelineMinutes - 1) * time.Minute), Lines: lines}
+	return plotData{Title: title, Unit: unit, From: t.from, Until: t.from.Add((timelineMinutes - 1) * time.Minute),
+		Lines: lines}
 }

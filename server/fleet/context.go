@@ -85,7 +85,8 @@ type deploymentLocation struct {
 // contextOf returns the answer for a place. Edgegap's fqdn is never empty, so it is the address here.
 func contextOf(d *provision.Joining, p provision.DeploymentPlace) deploymentContext {
 	c := deploymentContext{
-		RequestID: d.ID.String(), PublicIP: p.IP, FQDN: p.IP, Status: "Status.DEPLOYING", Ready: p.Ready, AppName: p.App, AppVersion: p.Version,
+		RequestID: d.ID.String(), PublicIP: p.IP, FQDN: p.IP, Status: "Status.DEPLOYING", Ready: p.Ready,
+		AppName: p.App, AppVersion: p.Version,
 		Ports: p.Ports, Location: deploymentLocation{City: p.Location}, Tags: []string{string(p.Tag)},
 	}
 	if c.Location.City == "" {
@@ -152,7 +153,8 @@ func (f contextFace) next(ctx context.Context, d *provision.Joining) (provision.
 }
 
 func tooEarly() error {
-	return &fault.Error{Kind: fault.Unavailable, Code: "unavailable", Detail: "the provider has not said the address yet: retry", RetryAfter: time.Second}
+	return &fault.Error{Kind: fault.Unavailable, Code: "unavailable",
+		Detail: "the provider has not said the address yet: retry", RetryAfter: time.Second}
 }
 
 // end stops the deployment of the caller, as a server at Edgegap can.

@@ -59,7 +59,8 @@ func (r caller) ref() db.InstanceRef {
 func speaksFor(ctx context.Context, instanceID string) error {
 	rest.AddLogAttrs(ctx, slog.String("instance_id", instanceID))
 	if d := deploymentOf(ctx); d != nil && d.ID.String() != instanceID {
-		return &fault.Error{Kind: fault.Forbidden, Code: "outside_deployment", Detail: "the token is valid for instance " + d.ID.String() + " alone"}
+		return &fault.Error{Kind: fault.Forbidden, Code: "outside_deployment",
+			Detail: "the token is valid for instance " + d.ID.String() + " alone"}
 	}
 	return nil
 }

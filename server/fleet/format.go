@@ -31,7 +31,8 @@ var (
 // the tables of rest.Format.
 func matching(maxLen int, allowed, pattern string) rest.Format {
 	re := regexp.MustCompile(pattern)
-	return rest.Format{Description: allowed, Valid: func(s string) bool { return len(s) <= maxLen && re.MatchString(s) }}
+	return rest.Format{Description: allowed,
+		Valid: func(s string) bool { return len(s) <= maxLen && re.MatchString(s) }}
 }
 
 // text is a format of minLen to maxLen characters. Control characters are not allowed: Postgres cannot store U+0000,

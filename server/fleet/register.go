@@ -79,7 +79,8 @@ func (r *registerRequest) registration() db.Registration {
 		}
 	}
 	return db.Registration{
-		InstanceID: r.InstanceID, Endpoint: r.Endpoint, Region: r.Region, Modes: r.Modes, Capacity: r.Capacity, Load: r.Load,
+		InstanceID: r.InstanceID, Endpoint: r.Endpoint, Region: r.Region, Modes: r.Modes, Capacity: r.Capacity,
+		Load:   r.Load,
 		Labels: labels, MaxSessions: r.MaxSessions, Version: r.Version, BootID: r.BootID, CertDigest: r.CertDigest,
 		ProviderRef:  r.ProviderRef,
 		ReportsSeats: r.ReportsSeats, Replaces: r.replaces(),

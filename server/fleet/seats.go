@@ -75,7 +75,8 @@ func checkConnection(c *rest.Check, field string, connection *string) (ok bool) 
 
 func (r *seatsRequest) report() db.SeatReport {
 	report := db.SeatReport{
-		Ref: r.ref(), SessionID: r.SessionID, Joined: make([]db.Joined, len(r.Joined)), LeftPlayers: make([]db.Left, len(r.Left)), Ended: r.Ended,
+		Ref: r.ref(), SessionID: r.SessionID, Joined: make([]db.Joined, len(r.Joined)),
+		LeftPlayers: make([]db.Left, len(r.Left)), Ended: r.Ended,
 	}
 	for i, j := range r.Joined {
 		report.Joined[i] = db.Joined{Sub: j.Sub, JTI: j.JTI, Connection: orEmpty(j.Connection)}
@@ -125,7 +126,8 @@ func (f face) seats(ctx context.Context, in rest.In[seatsRequest]) (seatsAnswer,
 	if err := speaksFor(ctx, in.Body.InstanceID); err != nil {
 		return seatsAnswer{}, err
 	}
-	if _, id, _ := strings.Cut(in.Body.SessionID, "."); uuid.Validate(id) == nil { // Only ids are logged, not handles sent by mistake.
+	if _, id, _ := strings.Cut(in.Body.SessionID,
+		"."); uuid.Validate(id) == nil { // Only ids are logged, not handles sent by mistake.
 		rest.AddLogAttrs(ctx, slog.String("session_id", in.Body.SessionID))
 	}
 	res, err := f.store.ReportSeats(ctx, in.Body.report())

@@ -16,7 +16,8 @@ import (
 // SessionStore is the part of db.Store that serves GET /fleet/sessions.
 type SessionStore interface {
 	RosterState(ctx context.Context, ref db.InstanceRef) (db.RosterState, error)
-	SessionRosters(ctx context.Context, state db.RosterState, after string) (rosters []db.SessionRoster, more bool, err error)
+	SessionRosters(ctx context.Context, state db.RosterState,
+		after string) (rosters []db.SessionRoster, more bool, err error)
 	SubscribeSessions(state db.RosterState) (wake <-chan struct{}, stop func())
 }
 
@@ -94,7 +95,8 @@ func (f sessionFace) page(ctx context.Context, id string, state db.RosterState, 
 	out := rosters{InstanceID: id, Cursor: state.Digest, Sessions: make([]sessionRoster, len(read))}
 	for i, r := range read {
 		out.Sessions[i] = sessionRoster{
-			r.SessionID, r.SessionHandle, r.Mode, r.PlayerCount, r.MaxPlayers, r.OpenedAt.UTC(), r.MatchID, r.Profile, r.Version, r.Chosen, r.Data,
+			r.SessionID, r.SessionHandle, r.Mode, r.PlayerCount, r.MaxPlayers, r.OpenedAt.UTC(), r.MatchID, r.Profile,
+			r.Version, r.Chosen, r.Data,
 			make([]player, len(r.Players)),
 		}
 		for n, p := range r.Players {

@@ -24,7 +24,8 @@ const maxCursor = 128
 
 func listingOf(in rest.In[rest.None]) (listing, error) {
 	var c rest.Check
-	l := listing{ref: db.InstanceRef{InstanceID: in.Query("instance_id")}, cursor: in.Query("cursor"), afterSession: in.Query("after"), wait: c.Wait(in.Query("wait"))}
+	l := listing{ref: db.InstanceRef{InstanceID: in.Query("instance_id")}, cursor: in.Query("cursor"),
+		afterSession: in.Query("after"), wait: c.Wait(in.Query("wait"))}
 	c.Match("instance_id", l.ref.InstanceID, rest.ID)
 	if text := in.Query("incarnation"); text != "" {
 		id, err := uuid.Parse(text)

@@ -38,7 +38,8 @@ func (f face) wake(ctx context.Context, in rest.In[rest.None]) (rest.None, error
 	_, ok := f.tokens.VerifyMAC(token.ForHook, d, in.Param("mac"))
 	id, err := uuid.Parse(d.ID)
 	if !ok || err != nil {
-		return rest.None{}, &fault.Error{Kind: fault.NotFound, Code: "route_not_found", Detail: "there is no such webhook"}
+		return rest.None{}, &fault.Error{Kind: fault.NotFound, Code: "route_not_found",
+			Detail: "there is no such webhook"}
 	}
 	return rest.None{}, f.store.WakeDeployment(ctx, d.Region, id)
 }

@@ -31,10 +31,12 @@ const readerPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; i
 func mountReader(r gin.IRouter) {
 	r.GET("/nexis.yaml", document("application/yaml", api.Nexis()))
 	r.GET("/docs/try", page(readerPolicy, mustRead(readerFiles, "reader/index.html")))
-	for name, contentType := range map[string]string{"reader.js": "text/javascript; charset=utf-8", "reader.css": "text/css; charset=utf-8"} {
+	for name, contentType := range map[string]string{"reader.js": "text/javascript; charset=utf-8",
+		"reader.css": "text/css; charset=utf-8"} {
 		r.GET("/docs/try/"+name, asset(contentType, pack(mustRead(readerFiles, "reader/"+name))))
 	}
-	for name, contentType := range map[string]string{"swagger-ui-bundle.js": "text/javascript; charset=utf-8", "swagger-ui.css": "text/css; charset=utf-8"} {
+	for name, contentType := range map[string]string{"swagger-ui-bundle.js": "text/javascript; charset=utf-8",
+		"swagger-ui.css": "text/css; charset=utf-8"} {
 		r.GET("/docs/try/"+name, asset(contentType, mustRead(static.FS, name+".gz")))
 	}
 }
@@ -59,7 +61,8 @@ func manualPolicy(content []byte) string {
 		sum := sha256.Sum256(m[2])
 		sources[string(m[1])] += " 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 	}
-	return "default-src 'none'; script-src" + sources["script"] + "; style-src" + sources["style"] + "; img-src 'self'; " +
+	return "default-src 'none'; script-src" + sources["script"] + "; style-src" + sources["style"] +
+		"; img-src 'self'; " +
 		"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 }
 

@@ -56,7 +56,8 @@ type readyAnswer struct {
 }
 
 var errDraining = &rest.Problem{
-	Status: http.StatusServiceUnavailable, Code: "draining", Title: "Draining", Detail: "this replica is shutting down", Retry: time.Second,
+	Status: http.StatusServiceUnavailable, Code: "draining", Title: "Draining", Detail: "this replica is shutting down",
+	Retry: time.Second,
 }
 
 // shareFor is how long probes share one result of the database. Probes need no token and have no rate limit, so each
@@ -137,7 +138,8 @@ func (p *probe) examine(ctx context.Context) []check {
 
 // failures returns a problem that names every failed check, nil if none failed.
 func failures(checks []check) error {
-	p := &rest.Problem{Status: http.StatusServiceUnavailable, Code: "unavailable", Title: "Unavailable", Retry: time.Second}
+	p := &rest.Problem{Status: http.StatusServiceUnavailable, Code: "unavailable", Title: "Unavailable",
+		Retry: time.Second}
 	var reasons []string
 	for _, c := range checks {
 		if c.failed {
@@ -156,7 +158,8 @@ func failures(checks []check) error {
 func (r Readiness) database(ctx context.Context) []check {
 	version, err := r.Database.SchemaVersion(ctx)
 	reachable := check{"database", "the database answers", false}
-	schema := check{"schema", fmt.Sprintf("the schema is at version %d, at least %d is needed", version, r.Schema), version < r.Schema}
+	schema := check{"schema", fmt.Sprintf("the schema is at version %d, at least %d is needed", version, r.Schema),
+		version < r.Schema}
 	switch {
 	case fault.Is(err, fault.Unavailable):
 		reachable = check{"database", "the database cannot be reached" + words(err), true}
@@ -224,6 +227,7 @@ func (r Readiness) clock() check {
 		return check{"clock", "the clock has not been compared with the database's yet", true}
 	}
 	age := r.Database.Now().Sub(reading.MeasuredAt.Add(reading.Offset))
-	detail := fmt.Sprintf("the clock is %s off and corrected, compared %s ago", reading.Offset.Round(time.Millisecond), age.Round(time.Second))
+	detail := fmt.Sprintf("the clock is %s off and corrected, compared %s ago", reading.Offset.Round(time.Millisecond),
+		age.Round(time.Second))
 	return check{"clock", detail, reading.Offset.Abs() > maxOffset && age > freshReading}
 }

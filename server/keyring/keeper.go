@@ -54,7 +54,8 @@ type snapshot struct {
 // token.AlgEd25519) if the table has none.
 func New(store Store, sealer *token.Sealer, alg string, schedule Schedule) *Keeper {
 	return &Keeper{
-		store: store, sealer: sealer, mint: keymint.With(sealer, alg), schedule: schedule.withDefaults(), refreshRequests: make(chan struct{}, 1),
+		store: store, sealer: sealer, mint: keymint.With(sealer, alg), schedule: schedule.withDefaults(),
+		refreshRequests: make(chan struct{}, 1),
 	}
 }
 
@@ -146,7 +147,8 @@ func (k *Keeper) unusable(err error) error {
 	case k.refreshRequests <- struct{}{}:
 	default:
 	}
-	return &fault.Error{Kind: fault.Unavailable, Code: "unavailable", Detail: "no signing key can be used now", RetryAfter: time.Second, Err: err}
+	return &fault.Error{Kind: fault.Unavailable, Code: "unavailable", Detail: "no signing key can be used now",
+		RetryAfter: time.Second, Err: err}
 }
 
 // Usable returns nil when a token could be signed now, else the reason why not.

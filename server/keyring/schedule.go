@@ -21,7 +21,8 @@ type Schedule struct {
 // DefaultSchedule is the schedule that the zero Schedule means.
 func DefaultSchedule() Schedule {
 	return Schedule{
-		Period: 24 * time.Hour, MaxAge: 5 * time.Minute, Refresh: 5 * time.Second, TokenTTL: db.DefaultTiming().TokenTTL, Skew: 30 * time.Second,
+		Period: 24 * time.Hour, MaxAge: 5 * time.Minute, Refresh: 5 * time.Second,
+		TokenTTL: db.DefaultTiming().TokenTTL, Skew: 30 * time.Second,
 	}
 }
 

@@ -51,7 +51,8 @@ func (o Options) offLoopback() string {
 		addrs = append(addrs, o.HTTPAddr)
 	}
 	for _, addr := range addrs {
-		if host, _, err := net.SplitHostPort(addr); err != nil || host != "localhost" && !net.ParseIP(host).IsLoopback() {
+		if host, _, err := net.SplitHostPort(addr); err != nil ||
+			host != "localhost" && !net.ParseIP(host).IsLoopback() {
 			return addr
 		}
 	}
@@ -95,7 +96,8 @@ func (s *Server) makeAccess() error {
 		return fmt.Errorf("clients that reach %s need no credentials: set tokens or the authority of callers' certificates, "+
 			"listen on loopback, or say that the server is open", addr)
 	}
-	a := &access{isOpenToAll: len(o.Tokens) == 0 && o.ClientCA == "", certificates: o.ClientCA != "", failures: rest.NewLimiter(o.FailureRate)}
+	a := &access{isOpenToAll: len(o.Tokens) == 0 && o.ClientCA == "", certificates: o.ClientCA != "",
+		failures: rest.NewLimiter(o.FailureRate)}
 	for i, text := range o.Tokens {
 		service, secret := scoped(text)
 		if len(secret) < shortestSecret {
@@ -127,8 +129,9 @@ type caller struct {
 }
 
 var (
-	errNoCredentials = status.Error(codes.Unauthenticated, "the token is missing or wrong: send it as metadata or header: authorization: Bearer <token>")
-	errTooMany       = status.Error(codes.ResourceExhausted, "too many failed attempts from this address")
+	errNoCredentials = status.Error(codes.Unauthenticated,
+		"the token is missing or wrong: send it as metadata or header: authorization: Bearer <token>")
+	errTooMany = status.Error(codes.ResourceExhausted, "too many failed attempts from this address")
 )
 
 // authenticate returns nil if a caller may use a service. Any valid credential opens the service "".
@@ -180,7 +183,10 @@ func (a *access) byCertificate(service string, state *tls.ConnectionState) (open
 		return true, true
 	}
 	has := namesOf(state.PeerCertificates[0])
-	return slices.ContainsFunc(a.names, func(k credential) bool { return slices.Contains(has, k.name) && k.opens(service) }), true
+	return slices.ContainsFunc(a.names, func(k credential) bool {
+		return slices.Contains(has, k.name) &&
+			k.opens(service)
+	}), true
 }
 
 func namesOf(c *x509.Certificate) []string {

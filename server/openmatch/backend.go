@@ -37,7 +37,8 @@ func (b backend) AssignTickets(ctx context.Context, r *pb.AssignTicketsRequest) 
 	}
 	answer := &pb.AssignTicketsResponse{Failures: make([]*pb.AssignmentFailure, 0, len(missing))}
 	for _, id := range missing {
-		answer.Failures = append(answer.Failures, &pb.AssignmentFailure{TicketId: id, Cause: pb.AssignmentFailure_TICKET_NOT_FOUND})
+		answer.Failures = append(answer.Failures,
+			&pb.AssignmentFailure{TicketId: id, Cause: pb.AssignmentFailure_TICKET_NOT_FOUND})
 	}
 	if allOrNone && len(missing) > 0 {
 		return nil, noneAssigned(answer)
@@ -66,7 +67,8 @@ func (o Options) assignments(asked []*pb.AssignmentGroup) ([]db.Assignment, erro
 	groups := make([]db.Assignment, 0, len(asked))
 	written := 0
 	for _, g := range asked {
-		judged = append(judged, match.AssignmentGroup{Tickets: g.GetTicketIds(), HasAssignment: g.GetAssignment() != nil})
+		judged = append(judged, match.AssignmentGroup{Tickets: g.GetTicketIds(),
+			HasAssignment: g.GetAssignment() != nil})
 		// encode never returns nil, which the store takes for no assignment; an empty assignment is one.
 		encoded, err := ticketbody.EncodeWithin(o.MaxTicket, "the assignment", g.GetAssignment())
 		if err != nil {
@@ -85,10 +87,12 @@ const maxAssigned = 64 << 20
 
 // ReleaseTickets implements pb.BackendServiceServer.
 func (b backend) ReleaseTickets(ctx context.Context, r *pb.ReleaseTicketsRequest) (*pb.ReleaseTicketsResponse, error) {
-	return &pb.ReleaseTicketsResponse{}, b.server.options.Store.ReleaseTickets(ctx, b.server.options.Region, r.GetTicketIds())
+	return &pb.ReleaseTicketsResponse{}, b.server.options.Store.ReleaseTickets(ctx, b.server.options.Region,
+		r.GetTicketIds())
 }
 
 // ReleaseAllTickets implements pb.BackendServiceServer.
-func (b backend) ReleaseAllTickets(ctx context.Context, _ *pb.ReleaseAllTicketsRequest) (*pb.ReleaseAllTicketsResponse, error) {
+func (b backend) ReleaseAllTickets(ctx context.Context,
+	_ *pb.ReleaseAllTicketsRequest) (*pb.ReleaseAllTicketsResponse, error) {
 	return &pb.ReleaseAllTicketsResponse{}, b.server.options.Store.ReleaseAllTickets(ctx, b.server.options.Region)
 }

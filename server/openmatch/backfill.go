@@ -54,7 +54,8 @@ func (f frontend) UpdateBackfill(ctx context.Context, r *pb.UpdateBackfillReques
 	if err != nil {
 		return nil, err
 	}
-	updated, err := f.server.options.Store.UpdateBackfill(ctx, f.server.options.Region, id, func(db.Backfill) (db.NewBackfill, error) { return n, nil })
+	updated, err := f.server.options.Store.UpdateBackfill(ctx, f.server.options.Region, id,
+		func(db.Backfill) (db.NewBackfill, error) { return n, nil })
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +63,8 @@ func (f frontend) UpdateBackfill(ctx context.Context, r *pb.UpdateBackfillReques
 }
 
 // AcknowledgeBackfill implements pb.FrontendServiceServer.
-func (f frontend) AcknowledgeBackfill(ctx context.Context, r *pb.AcknowledgeBackfillRequest) (*pb.AcknowledgeBackfillResponse, error) {
+func (f frontend) AcknowledgeBackfill(ctx context.Context,
+	r *pb.AcknowledgeBackfillRequest) (*pb.AcknowledgeBackfillResponse, error) {
 	switch {
 	case r.GetBackfillId() == "":
 		return nil, invalid(".BackfillId is required")
@@ -73,7 +75,8 @@ func (f frontend) AcknowledgeBackfill(ctx context.Context, r *pb.AcknowledgeBack
 	if err != nil {
 		return nil, err
 	}
-	b, assigned, err := f.server.options.Store.AcknowledgeBackfill(ctx, f.server.options.Region, r.GetBackfillId(), assignment)
+	b, assigned, err := f.server.options.Store.AcknowledgeBackfill(ctx, f.server.options.Region, r.GetBackfillId(),
+		assignment)
 	if err != nil {
 		return nil, err
 	}

@@ -27,10 +27,12 @@ type calls struct {
 func (s *Server) makeCalls() error {
 	s.calls = &calls{
 		openCalls: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "director_openmatch_calls_open", Help: "Running calls of Open Match clients, by method; streams of watchers included.",
+			Name: "director_openmatch_calls_open",
+			Help: "Running calls of Open Match clients, by method; streams of watchers included.",
 		}, []string{"method"}),
 		took: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "director_openmatch_call_seconds", Help: "Duration of Open Match clients' calls, by method and status code.",
+			Name:    "director_openmatch_call_seconds",
+			Help:    "Duration of Open Match clients' calls, by method and status code.",
 			Buckets: []float64{.001, .002, .005, .01, .02, .05, .1, .2, .5, 1, 2, 5, 10, 30},
 		}, []string{"method", "code"}),
 	}
@@ -58,7 +60,8 @@ func (s *Server) tap(ctx context.Context, info *tap.Info) (context.Context, erro
 		return ctx, s.count(ctx, method, time.Now(), err)
 	}
 	if !s.lasts(info.FullMethodName) {
-		bounded, cancel := context.WithTimeout(ctx, s.options.CallTimeout) //nolint:gosec // The call ends its context, and with it this one.
+		bounded, cancel := context.WithTimeout(ctx,
+			s.options.CallTimeout) //nolint:gosec // The call ends its context, and with it this one.
 		_ = cancel
 		return bounded, nil
 	}
@@ -95,7 +98,8 @@ func (s *Server) send(ctx context.Context, send func() error) error {
 }
 
 // unary is the interceptor of calls with one answer.
-func (s *Server) unary(ctx context.Context, r any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (answer any, err error) {
+func (s *Server) unary(ctx context.Context, r any, info *grpc.UnaryServerInfo,
+	next grpc.UnaryHandler) (answer any, err error) {
 	defer s.observe(ctx, info.FullMethod, &err)()
 	conn := connOf(ctx)
 	conn.beginCall()
@@ -107,7 +111,8 @@ func (s *Server) unary(ctx context.Context, r any, info *grpc.UnaryServerInfo, n
 }
 
 // stream is the interceptor of calls that answer with a stream.
-func (s *Server) stream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) (err error) {
+func (s *Server) stream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo,
+	next grpc.StreamHandler) (err error) {
 	ctx := stream.Context()
 	if cut, ok := ctx.Value(cutKey{}).(context.CancelFunc); ok {
 		defer context.AfterFunc(s.stopping, cut)()
@@ -147,7 +152,8 @@ func (s *Server) count(ctx context.Context, method string, began time.Time, err 
 	internal, answer := statusOf(err)
 	s.calls.took.WithLabelValues(nameOf(method), status.Code(answer).String()).Observe(time.Since(began).Seconds())
 	if internal {
-		s.options.Log.LogAttrs(ctx, slog.LevelError, "a call failed", slog.String("call", path.Base(method)), slog.Any("error", err))
+		s.options.Log.LogAttrs(ctx, slog.LevelError, "a call failed", slog.String("call", path.Base(method)),
+			slog.Any("error", err))
 	}
 	return answer
 }

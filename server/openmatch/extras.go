@@ -47,7 +47,8 @@ func (t tickets) CancelTicket(ctx context.Context, r *pb.CancelTicketRequest) (*
 		return &pb.CancelTicketResponse{Cancelled: true}, nil
 	case result.Assigned != nil:
 		const assignment = 3
-		return ticketbody.Raw(&pb.CancelTicketResponse{}, ticketbody.AppendMessage(nil, assignment, result.Assigned.Assignment)), nil
+		return ticketbody.Raw(&pb.CancelTicketResponse{},
+			ticketbody.AppendMessage(nil, assignment, result.Assigned.Assignment)), nil
 	}
 	id, err := matchID(result.MatchedIn)
 	return &pb.CancelTicketResponse{MatchId: id}, err

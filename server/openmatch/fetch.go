@@ -15,7 +15,8 @@ import (
 
 // FetchMatches implements pb.BackendServiceServer. internal/openmatch/cycle matches tickets; this file is its side of
 // the protocol. The stream ends when the call's cycle has ended and all its matches are sent.
-func (b backend) FetchMatches(r *pb.FetchMatchesRequest, stream grpc.ServerStreamingServer[pb.FetchMatchesResponse]) error {
+func (b backend) FetchMatches(r *pb.FetchMatchesRequest,
+	stream grpc.ServerStreamingServer[pb.FetchMatchesResponse]) error {
 	switch {
 	case r.GetConfig() == nil:
 		return invalid(".config is required")

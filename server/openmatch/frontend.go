@@ -84,9 +84,11 @@ func (f frontend) DeleteTicket(ctx context.Context, r *pb.DeleteTicketRequest) (
 
 // WatchAssignments implements pb.FrontendServiceServer. The stream continues after an assignment, because the ticket
 // may be assigned again, and ends when the ticket is gone.
-func (f frontend) WatchAssignments(r *pb.WatchAssignmentsRequest, stream grpc.ServerStreamingServer[pb.WatchAssignmentsResponse]) error {
+func (f frontend) WatchAssignments(r *pb.WatchAssignmentsRequest,
+	stream grpc.ServerStreamingServer[pb.WatchAssignmentsResponse]) error {
 	err := f.server.hub.Watch(stream.Context(), r.GetTicketId(), func(assignment []byte) error {
-		answer := ticketbody.Raw(&pb.WatchAssignmentsResponse{}, ticketbody.AppendMessage(nil, watchAssignment, assignment))
+		answer := ticketbody.Raw(&pb.WatchAssignmentsResponse{},
+			ticketbody.AppendMessage(nil, watchAssignment, assignment))
 		if err := f.server.send(stream.Context(), func() error { return stream.Send(answer) }); err != nil {
 			return status.Error(codes.Aborted, "the assignment could not be sent")
 		}

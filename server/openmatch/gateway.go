@@ -61,16 +61,22 @@ func optionHeader(name string) (key string, ok bool) {
 func (s *Server) makeGateway() (err error) {
 	g := &gateway{listener: gatewayListener{bufconn.Listen(256 << 10)}}
 	g.conn, err = grpc.NewClient("passthrough:gateway",
-		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return g.listener.DialContext(ctx) }),
-		grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(math.MaxInt32)),
+		grpc.WithContextDialer(func(ctx context.Context,
+			_ string) (net.Conn, error) {
+			return g.listener.DialContext(ctx)
+		}),
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(math.MaxInt32)),
 		// a slow REST client buffers no more than one over gRPC
 		grpc.WithStaticStreamWindowSize(64<<10), grpc.WithStaticConnWindowSize(window))
 	if err != nil {
 		return err
 	}
-	g.mux = runtime.NewServeMux(runtime.WithMarshalerOption(runtime.MIMEWildcard, restJSON), runtime.WithMetadata(ofRequest), runtime.WithIncomingHeaderMatcher(optionHeader))
+	g.mux = runtime.NewServeMux(runtime.WithMarshalerOption(runtime.MIMEWildcard, restJSON),
+		runtime.WithMetadata(ofRequest), runtime.WithIncomingHeaderMatcher(optionHeader))
 	for _, register := range []func(context.Context, *runtime.ServeMux, *grpc.ClientConn) error{
-		pb.RegisterFrontendServiceHandler, pb.RegisterBackendServiceHandler, pb.RegisterQueryServiceHandler, pb.RegisterTicketsHandler,
+		pb.RegisterFrontendServiceHandler, pb.RegisterBackendServiceHandler, pb.RegisterQueryServiceHandler,
+		pb.RegisterTicketsHandler,
 	} {
 		if err := register(context.Background(), g.mux, g.conn); err != nil {
 			return err

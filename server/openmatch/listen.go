@@ -39,10 +39,12 @@ func (s *Server) makeGRPC() error {
 	// default policy would disconnect such clients.
 	pings := keepalive.EnforcementPolicy{MinTime: s.options.minPing, PermitWithoutStream: true}
 	s.grpc = grpc.NewServer(append(tracing{s.options.Tracer}.ofServer(),
-		grpc.Creds(handshaker{transport, s.queues}), grpc.ForceServerCodecV2(newQueueingCodec()), grpc.ConnectionTimeout(10*time.Second),
+		grpc.Creds(handshaker{transport, s.queues}), grpc.ForceServerCodecV2(newQueueingCodec()),
+		grpc.ConnectionTimeout(10*time.Second),
 		grpc.InTapHandle(s.tap), grpc.UnaryInterceptor(s.unary), grpc.StreamInterceptor(s.stream),
 		grpc.KeepaliveEnforcementPolicy(pings), grpc.KeepaliveParams(serverPings),
-		grpc.MaxRecvMsgSize(maxMessage), grpc.MaxHeaderListSize(maxHeaders), grpc.MaxConcurrentStreams(maxStreams), grpc.WaitForHandlers(true),
+		grpc.MaxRecvMsgSize(maxMessage), grpc.MaxHeaderListSize(maxHeaders), grpc.MaxConcurrentStreams(maxStreams),
+		grpc.WaitForHandlers(true),
 		grpc.StaticStreamWindowSize(window), grpc.StaticConnWindowSize(window),
 		// reuse grown stacks; further calls get goroutines of their own
 		grpc.NumStreamWorkers(uint32(16*runtime.GOMAXPROCS(0))),
@@ -119,7 +121,8 @@ func (s *Server) Run(ctx context.Context) {
 	for name, run := range parts {
 		running.Go(func() {
 			if err := run(ctx); err != nil && ctx.Err() == nil {
-				s.options.Log.LogAttrs(ctx, slog.LevelError, "a part of the Open Match server stopped early", slog.String("part", name), slog.Any("error", err))
+				s.options.Log.LogAttrs(ctx, slog.LevelError, "a part of the Open Match server stopped early",
+					slog.String("part", name), slog.Any("error", err))
 			}
 		})
 	}

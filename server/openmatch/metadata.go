@@ -51,13 +51,15 @@ func ttlOf(ctx context.Context) (ttl time.Duration, keepAlive bool, err error) {
 	text := option(ctx, optionTTL)
 	if text == "" {
 		if keepAlive {
-			return 0, false, invalid(optionKeepAlive + " needs " + optionTTL + ": how long the ticket stays when nobody watches it")
+			return 0, false, invalid(optionKeepAlive + " needs " + optionTTL +
+				": how long the ticket stays when nobody watches it")
 		}
 		return 0, false, nil
 	}
 	ttl, err = time.ParseDuration(text)
 	if err != nil || ttl < shortestTTL || ttl > longestTTL {
-		return 0, false, invalid(fmt.Sprintf("%s must be a duration from %s to %s, such as 90s", optionTTL, shortestTTL, longestTTL))
+		return 0, false, invalid(fmt.Sprintf("%s must be a duration from %s to %s, such as 90s", optionTTL, shortestTTL,
+			longestTTL))
 	}
 	return ttl, keepAlive, nil
 }

@@ -114,7 +114,8 @@ type Options struct {
 // Defaults returns what operators may change, with its defaults. [New] uses them for fields that are zero, except
 // Registration.
 func Defaults() Options {
-	return Options{Region: "global", Registration: 250 * time.Millisecond, Collection: 20 * time.Second, MaxWatchers: 32_768}
+	return Options{Region: "global", Registration: 250 * time.Millisecond, Collection: 20 * time.Second,
+		MaxWatchers: 32_768}
 }
 
 func (o Options) withDefaults() Options {
@@ -174,10 +175,12 @@ func New(options Options) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{
-		options: o, health: health.NewServer(), queues: newSendQueues(2*o.sendTimeout, o.QueueMemory), answers: semaphore.NewWeighted(int64(o.QueryMemory)),
+		options: o, health: health.NewServer(), queues: newSendQueues(2*o.sendTimeout, o.QueueMemory),
+		answers: semaphore.NewWeighted(int64(o.QueryMemory)),
 	}
 	s.stopping, s.stop = context.WithCancel(context.Background())
-	for _, part := range []func() error{s.makeGuard, s.makeAccess, s.makeMatchmaker, s.makeCalls, s.makeGRPC, s.makeGateway} {
+	for _, part := range []func() error{s.makeGuard, s.makeAccess, s.makeMatchmaker, s.makeCalls, s.makeGRPC,
+		s.makeGateway} {
 		if err := part(); err != nil {
 			return nil, fmt.Errorf("openmatch: %w", err)
 		}
@@ -210,7 +213,8 @@ func (s *Server) makeMatchmaker() (err error) {
 	s.matchmaker, err = functions.New(functions.Options{
 		Store: o.Store, Region: o.Region, Registration: o.Registration, Collection: o.Collection,
 		Evaluator: o.Evaluator, Functions: o.Functions, Loopback: o.OnLoopback(), FunctionCA: o.FunctionCA,
-		MaxBackfill: o.MaxTicket, Memory: int64(o.ProposalMemory), Log: o.Log, Metrics: o.Metrics, Tracer: o.Tracer, Guard: o.guard,
+		MaxBackfill: o.MaxTicket, Memory: int64(o.ProposalMemory), Log: o.Log, Metrics: o.Metrics, Tracer: o.Tracer,
+		Guard: o.guard,
 	})
 	return err
 }

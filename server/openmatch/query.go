@@ -23,8 +23,9 @@ const (
 )
 
 // errQueryMemory ends a query that gets no share of the memory.
-var errQueryMemory = status.Error(codes.ResourceExhausted, "the answers of other queries take all the memory that this replica has for them: "+
-	"read answers to the end or cancel them, and call again, another replica may have room")
+var errQueryMemory = status.Error(codes.ResourceExhausted,
+	"the answers of other queries take all the memory that this replica has for them: "+
+		"read answers to the end or cancel them, and call again, another replica may have room")
 
 // query is openmatch.QueryService.
 type query struct {
@@ -34,7 +35,8 @@ type query struct {
 
 // QueryTickets implements pb.QueryServiceServer. Tickets are sent as they are stored: decoding and encoding ten
 // thousand tickets would take longer than finding them.
-func (q query) QueryTickets(r *pb.QueryTicketsRequest, stream grpc.ServerStreamingServer[pb.QueryTicketsResponse]) error {
+func (q query) QueryTickets(r *pb.QueryTicketsRequest,
+	stream grpc.ServerStreamingServer[pb.QueryTicketsResponse]) error {
 	return q.answer(stream, r.GetPool(), func(pool match.Pool) part {
 		tickets := q.server.options.Store.QueryTickets(q.server.options.Region, pool, true)
 		return partOf(tickets.Next, func(t db.QueriedTicket) []byte { return t.Body })
@@ -42,7 +44,8 @@ func (q query) QueryTickets(r *pb.QueryTicketsRequest, stream grpc.ServerStreami
 }
 
 // QueryTicketIds implements pb.QueryServiceServer.
-func (q query) QueryTicketIds(r *pb.QueryTicketIdsRequest, stream grpc.ServerStreamingServer[pb.QueryTicketIdsResponse]) error {
+func (q query) QueryTicketIds(r *pb.QueryTicketIdsRequest,
+	stream grpc.ServerStreamingServer[pb.QueryTicketIdsResponse]) error {
 	return q.answer(stream, r.GetPool(), func(pool match.Pool) part {
 		tickets := q.server.options.Store.QueryTickets(q.server.options.Region, pool, false)
 		return partOf(tickets.Next, func(t db.QueriedTicket) []byte { return []byte(t.ID) })
@@ -50,7 +53,8 @@ func (q query) QueryTicketIds(r *pb.QueryTicketIdsRequest, stream grpc.ServerStr
 }
 
 // QueryBackfills implements pb.QueryServiceServer.
-func (q query) QueryBackfills(r *pb.QueryBackfillsRequest, stream grpc.ServerStreamingServer[pb.QueryBackfillsResponse]) error {
+func (q query) QueryBackfills(r *pb.QueryBackfillsRequest,
+	stream grpc.ServerStreamingServer[pb.QueryBackfillsResponse]) error {
 	return q.answer(stream, r.GetPool(), func(pool match.Pool) part {
 		return partOf(q.server.options.Store.QueryBackfills(q.server.options.Region, pool).Next, encodedBackfill)
 	})
@@ -104,7 +108,8 @@ func (q query) read(ctx context.Context, next part, conn *queueingConn) ([]*queu
 	held := int64(0)
 	var answers []*queuedAnswer
 	for _, page := range p.allPages() {
-		a := &queuedAnswer{encoded: page, size: min(int64(len(page)), readingBytes-held), room: q.server.answers, queues: q.server.queues, conn: conn}
+		a := &queuedAnswer{encoded: page, size: min(int64(len(page)), readingBytes-held), room: q.server.answers,
+			queues: q.server.queues, conn: conn}
 		held += a.size
 		answers = append(answers, a)
 	}

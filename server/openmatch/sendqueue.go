@@ -31,7 +31,8 @@ const (
 )
 
 // errQueuesFull ends a call whose answer finds no room in the queues.
-var errQueuesFull = status.Error(codes.ResourceExhausted, "clients of this replica leave too many answers unread: call again, another one may have room")
+var errQueuesFull = status.Error(codes.ResourceExhausted,
+	"clients of this replica leave too many answers unread: call again, another one may have room")
 
 // sendQueues bound the memory of answers that gRPC holds until clients read them. gRPC frees an answer when the client
 // reads it, resets the stream or closes the connection, but not when the call ends on this side. So a connection whose
@@ -47,7 +48,8 @@ type sendQueues struct {
 }
 
 func newSendQueues(timeout time.Duration, limit int) *sendQueues {
-	return &sendQueues{timeout: timeout, room: semaphore.NewWeighted(int64(max(limit, 2*maxMessage))), conns: map[*queueingConn]struct{}{}}
+	return &sendQueues{timeout: timeout, room: semaphore.NewWeighted(int64(max(limit, 2*maxMessage))),
+		conns: map[*queueingConn]struct{}{}}
 }
 
 // take waits for room, and makes room by closing the connection with the oldest answer.

@@ -29,7 +29,8 @@ type ticketStore interface {
 }
 
 type assignmentStore interface {
-	AssignTickets(ctx context.Context, region string, groups []db.Assignment, allOrNone bool) (missing []string, err error)
+	AssignTickets(ctx context.Context, region string, groups []db.Assignment,
+		allOrNone bool) (missing []string, err error)
 	ReleaseTickets(ctx context.Context, region string, ids []string) error
 	ReleaseAllTickets(ctx context.Context, region string) error
 }
@@ -37,8 +38,10 @@ type assignmentStore interface {
 type backfillStore interface {
 	CreateBackfill(ctx context.Context, region string, b db.NewBackfill) (db.Backfill, error)
 	GetBackfill(ctx context.Context, region, id string) (db.Backfill, error)
-	UpdateBackfill(ctx context.Context, region, id string, change func(old db.Backfill) (db.NewBackfill, error)) (db.Backfill, error)
-	AcknowledgeBackfill(ctx context.Context, region, id string, assignment []byte) (b db.Backfill, assigned []db.Ticket, err error)
+	UpdateBackfill(ctx context.Context, region, id string,
+		change func(old db.Backfill) (db.NewBackfill, error)) (db.Backfill, error)
+	AcknowledgeBackfill(ctx context.Context, region, id string,
+		assignment []byte) (b db.Backfill, assigned []db.Ticket, err error)
 	DeleteBackfill(ctx context.Context, region, id string) error
 	QueryBackfills(region string, p match.Pool) *db.PoolQuery[db.Backfill]
 }

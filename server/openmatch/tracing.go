@@ -26,13 +26,15 @@ func (t tracing) ofServer() []grpc.ServerOption {
 		return nil
 	}
 	probes := filters.HealthCheck()
-	return []grpc.ServerOption{grpc.StatsHandler(otelgrpc.NewServerHandler(append(t.overGRPC(), otelgrpc.WithFilter(filters.Not(probes)))...))}
+	return []grpc.ServerOption{grpc.StatsHandler(otelgrpc.NewServerHandler(append(t.overGRPC(),
+		otelgrpc.WithFilter(filters.Not(probes)))...))}
 }
 
 // overGRPC returns the options of both directions. OpenTelemetry metrics are off: Prometheus counts calls.
 func (t tracing) overGRPC() []otelgrpc.Option {
 	return []otelgrpc.Option{
-		otelgrpc.WithTracerProvider(t.provider), otelgrpc.WithPropagators(traceContext), otelgrpc.WithMeterProvider(noop.NewMeterProvider()),
+		otelgrpc.WithTracerProvider(t.provider), otelgrpc.WithPropagators(traceContext),
+		otelgrpc.WithMeterProvider(noop.NewMeterProvider()),
 	}
 }
 

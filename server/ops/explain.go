@@ -20,14 +20,16 @@ type Reader interface {
 // MountExplain adds the routes that explain tickets and matches. Calls may take seconds, and the reader bounds how many
 // run.
 func MountExplain(r gin.IRouter, reader Reader) {
-	r.GET("/ops/explain/tickets/:id", rest.Handle(http.StatusOK, func(ctx context.Context, in rest.In[rest.None]) (explain.Ticket, error) {
-		return reader.Ticket(ctx, in.Param("id"))
-	}))
-	r.GET("/ops/explain/matches/:id", rest.Handle(http.StatusOK, func(ctx context.Context, in rest.In[rest.None]) (explain.Match, error) {
-		id, err := uuid.Parse(in.Param("id"))
-		if err != nil {
-			return explain.Match{}, invalid("id", "must be the id of a match, a UUID")
-		}
-		return reader.Match(ctx, id)
-	}))
+	r.GET("/ops/explain/tickets/:id", rest.Handle(http.StatusOK,
+		func(ctx context.Context, in rest.In[rest.None]) (explain.Ticket, error) {
+			return reader.Ticket(ctx, in.Param("id"))
+		}))
+	r.GET("/ops/explain/matches/:id", rest.Handle(http.StatusOK,
+		func(ctx context.Context, in rest.In[rest.None]) (explain.Match, error) {
+			id, err := uuid.Parse(in.Param("id"))
+			if err != nil {
+				return explain.Match{}, invalid("id", "must be the id of a match, a UUID")
+			}
+			return reader.Match(ctx, id)
+		}))
 }

@@ -66,7 +66,8 @@ func (f face) get(ctx context.Context, in rest.In[rest.None]) (version, error) {
 		}
 	}
 	v, err := f.store.Profile(ctx, f.region, in.Param("name"), wanted)
-	return version{v.Name, v.Version, v.LiveVersion, v.Shadow, v.Document, v.Author, v.Reason, v.CreatedAt.UTC(), v.RetiredAt}, err
+	return version{v.Name, v.Version, v.LiveVersion, v.Shadow, v.Document, v.Author, v.Reason, v.CreatedAt.UTC(),
+		v.RetiredAt}, err
 }
 
 func invalid(field, detail string) error {
@@ -95,7 +96,8 @@ func (r *applyRequest) Validate(c *rest.Check) {
 }
 
 func checkReason(c *rest.Check, reason string) {
-	c.That(utf8.RuneCountInString(reason) <= 500 && !strings.ContainsFunc(reason, unicode.IsControl), "reason", "must have at most 500 characters, and no control characters")
+	c.That(utf8.RuneCountInString(reason) <= 500 && !strings.ContainsFunc(reason, unicode.IsControl), "reason",
+		"must have at most 500 characters, and no control characters")
 }
 
 func (f face) apply(ctx context.Context, in rest.In[applyRequest]) (change, error) {
@@ -168,15 +170,18 @@ func problemOf(err error) error {
 	var stored *fault.Error
 	switch {
 	case errors.As(err, &refused):
-		p := &rest.Problem{Status: http.StatusUnprocessableEntity, Code: "profile_invalid", Title: "Invalid profile", Detail: refused.Problems[0].String()}
+		p := &rest.Problem{Status: http.StatusUnprocessableEntity, Code: "profile_invalid", Title: "Invalid profile",
+			Detail: refused.Problems[0].String()}
 		for _, one := range refused.Problems {
 			p.Errors = append(p.Errors, rest.FieldError{Field: "document", Detail: one.String()})
 		}
 		return p
 	case errors.As(err, &stored) && stored.Code == "profile_changed": // RFC 9110 section 13.1.1
-		return &rest.Problem{Status: http.StatusPreconditionFailed, Code: stored.Code, Title: "Precondition failed", Detail: stored.Detail}
+		return &rest.Problem{Status: http.StatusPreconditionFailed, Code: stored.Code, Title: "Precondition failed",
+			Detail: stored.Detail}
 	case errors.As(err, &stored) && stored.Kind == fault.Invalid:
-		return &rest.Problem{Status: http.StatusUnprocessableEntity, Code: "profile_invalid", Title: "Invalid profile", Detail: stored.Detail}
+		return &rest.Problem{Status: http.StatusUnprocessableEntity, Code: "profile_invalid", Title: "Invalid profile",
+			Detail: stored.Detail}
 	}
 	return err
 }

@@ -60,7 +60,8 @@ func (h *handshake) judgeRequest() *socket {
 		return nil
 	}
 	if !h.offer.sentinel {
-		s.options.Log.LogAttrs(h.r.Context(), slog.LevelWarn, "agent does not offer the subprotocol "+subprotocol, slog.String("key", key.fingerprint))
+		s.options.Log.LogAttrs(h.r.Context(), slog.LevelWarn, "agent does not offer the subprotocol "+subprotocol,
+			slog.String("key", key.fingerprint))
 	}
 	return newSocket(current, conn, key)
 }
@@ -107,7 +108,8 @@ func (h *handshake) upgrade() *ws.Conn {
 	})
 	if err != nil { // It quotes headers of the caller, so it is not logged.
 		s.metrics.refused.WithLabelValues("handshake").Inc()
-		s.options.Log.LogAttrs(h.r.Context(), slog.LevelDebug, "handshake of an agent failed", slog.String("client", s.proxies.Client(h.r).String()))
+		s.options.Log.LogAttrs(h.r.Context(), slog.LevelDebug, "handshake of an agent failed",
+			slog.String("client", s.proxies.Client(h.r).String()))
 		return nil
 	}
 	return conn

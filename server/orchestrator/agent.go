@@ -75,8 +75,10 @@ type sentCommand struct {
 	sentAt time.Time
 }
 
-func newConversation(instanceID string, heartbeat time.Duration, admits func(*snapshot) error, now func() time.Time) *conversation {
-	return &conversation{instanceID: instanceID, heartbeat: heartbeat, admits: admits, now: now, unacked: map[string]sentCommand{}}
+func newConversation(instanceID string, heartbeat time.Duration, admits func(*snapshot) error,
+	now func() time.Time) *conversation {
+	return &conversation{instanceID: instanceID, heartbeat: heartbeat, admits: admits, now: now,
+		unacked: map[string]sentCommand{}}
 }
 
 // begin is the first event: the key was accepted.

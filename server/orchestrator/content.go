@@ -17,11 +17,15 @@ type content struct {
 
 func newContent(j snapshotJob) *content {
 	s := j.content
-	c := &content{hash: j.hash, seq: j.seq, rooms: make(map[string]db.ReportedRoom, len(s.rooms)), agent: db.AgentContent{
-		Name: s.name, ProcessUID: s.processUID, AgentVersion: s.agentVersion, ProtocolVersion: int64(s.protocolVersion), EndpointURL: s.endpointURL,
-		Labels: s.labels, RoomTypes: s.roomTypes, MaxConnections: s.capacity.maxConnections, MaxRooms: s.capacity.maxRooms,
-		AutoCreate: s.autoCreate, Status: s.status,
-	}}
+	c := &content{hash: j.hash, seq: j.seq, rooms: make(map[string]db.ReportedRoom, len(s.rooms)),
+		agent: db.AgentContent{
+			Name: s.name, ProcessUID: s.processUID, AgentVersion: s.agentVersion,
+			ProtocolVersion: int64(s.protocolVersion),
+			EndpointURL:     s.endpointURL,
+			Labels:          s.labels, RoomTypes: s.roomTypes, MaxConnections: s.capacity.maxConnections,
+			MaxRooms:   s.capacity.maxRooms,
+			AutoCreate: s.autoCreate, Status: s.status,
+		}}
 	for _, r := range s.rooms { // of two rooms with the same id, the last one is kept
 		c.rooms[r.id] = db.ReportedRoom{RawID: r.id, Type: r.kind, Connections: int32(r.connections), Local: r.local}
 	}
@@ -47,7 +51,8 @@ func (c *content) differencesFrom(before *content) (agent *db.AgentContent, chan
 }
 
 func sameAgent(a, b db.AgentContent) bool {
-	return a.Name == b.Name && a.ProcessUID == b.ProcessUID && a.AgentVersion == b.AgentVersion && a.ProtocolVersion == b.ProtocolVersion &&
+	return a.Name == b.Name && a.ProcessUID == b.ProcessUID && a.AgentVersion == b.AgentVersion &&
+		a.ProtocolVersion == b.ProtocolVersion &&
 		a.EndpointURL == b.EndpointURL && a.AutoCreate == b.AutoCreate && a.Status == b.Status &&
 		sameLimit(a.MaxConnections, b.MaxConnections) && sameLimit(a.MaxRooms, b.MaxRooms) &&
 		maps.Equal(a.Labels, b.Labels) && slices.Equal(a.RoomTypes, b.RoomTypes)

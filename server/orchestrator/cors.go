@@ -29,7 +29,8 @@ func crossOrigin(origins []string) gin.HandlerFunc {
 		if allowed != "" {
 			c.Header("Access-Control-Allow-Origin", allowed)
 		}
-		if c.Request.Method == http.MethodOptions && origin != "" && c.GetHeader("Access-Control-Request-Method") != "" {
+		if c.Request.Method == http.MethodOptions && origin != "" &&
+			c.GetHeader("Access-Control-Request-Method") != "" {
 			preflight(c, allowed != "")
 		}
 	}

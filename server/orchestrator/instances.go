@@ -32,7 +32,8 @@ func (s *REST) instance(ctx context.Context, in request) (answer, error) {
 		return dataAnswer(http.StatusOK, func(b []byte) []byte { return roster.AppendInstanceInfo(b, &info) }), nil
 	}
 	if listed, ok := s.listed(err, id); ok {
-		return dataAnswer(http.StatusOK, func(b []byte) []byte { return s.options.Roster.View().AppendInstance(b, listed) }), nil
+		return dataAnswer(http.StatusOK,
+			func(b []byte) []byte { return s.options.Roster.View().AppendInstance(b, listed) }), nil
 	}
 	return answer{}, err
 }

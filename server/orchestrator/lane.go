@@ -77,7 +77,8 @@ func (l *lane) retryJob(ctx context.Context, j job) bool {
 			l.host.fenced()
 			return false
 		case !isTemporary(err):
-			l.log.LogAttrs(ctx, slog.LevelWarn, "an agent's report was not recorded", slog.String("agent", l.ref.ID), slog.Any("error", err))
+			l.log.LogAttrs(ctx, slog.LevelWarn, "an agent's report was not recorded", slog.String("agent", l.ref.ID),
+				slog.Any("error", err))
 			return true
 		}
 		if !wait.For(ctx, l.retryDelay(attempt)) {
@@ -87,7 +88,8 @@ func (l *lane) retryJob(ctx context.Context, j job) bool {
 }
 
 func isTemporary(err error) bool {
-	return fault.Is(err, fault.Unavailable) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
+	return fault.Is(err, fault.Unavailable) || errors.Is(err, context.DeadlineExceeded) ||
+		errors.Is(err, context.Canceled)
 }
 
 func (l *lane) runJob(ctx context.Context, j job) error {
@@ -122,7 +124,8 @@ func (l *lane) applySnapshot(ctx context.Context, c *content, received time.Time
 		return nil
 	}
 	is, err := l.store.ApplySnapshot(ctx, db.AgentSnapshot{
-		Ref: l.ref, Content: agent, Changed: changed, Removed: removed, Hash: c.hash, Seq: int64(c.seq), Age: time.Since(received),
+		Ref: l.ref, Content: agent, Changed: changed, Removed: removed, Hash: c.hash, Seq: int64(c.seq),
+		Age: time.Since(received),
 	})
 	if err != nil {
 		return err
@@ -134,8 +137,9 @@ func (l *lane) applySnapshot(ctx context.Context, c *content, received time.Time
 
 func (l *lane) joinAgent(ctx context.Context, c *content, received time.Time) error {
 	is, err := l.store.JoinAgent(ctx, db.AgentJoin{
-		Ref: l.ref, Key: l.key.fingerprint, KeyID: l.key.id, Content: c.agent, Rooms: slices.Collect(maps.Values(c.rooms)),
-		Hash: c.hash, Seq: int64(c.seq), Age: time.Since(received),
+		Ref: l.ref, Key: l.key.fingerprint, KeyID: l.key.id, Content: c.agent,
+		Rooms: slices.Collect(maps.Values(c.rooms)),
+		Hash:  c.hash, Seq: int64(c.seq), Age: time.Since(received),
 	})
 	if err != nil {
 		return err
@@ -156,7 +160,9 @@ func (l *lane) confirmReply(ctx context.Context, j confirmJob) error {
 	case !was.needsReply && !l.drainAcked, !j.isUnchanged:
 		return nil
 	}
-	is, err := l.store.ApplySnapshot(ctx, db.AgentSnapshot{Ref: l.ref, Hash: l.appliedContent.hash, Seq: int64(l.appliedContent.seq), Age: time.Since(j.received)})
+	is, err := l.store.ApplySnapshot(ctx,
+		db.AgentSnapshot{Ref: l.ref, Hash: l.appliedContent.hash, Seq: int64(l.appliedContent.seq),
+			Age: time.Since(j.received)})
 	if err != nil {
 		return err
 	}
@@ -192,5 +198,6 @@ func (l *lane) recordAck(ctx context.Context, j ackJob) error {
 }
 
 func recordOf(s db.AgentState) agentRecord {
-	return agentRecord{isDraining: s.Status == db.AgentDraining, needsReply: s.OwesSnapshot, isDoubted: s.JoinedElsewhere}
+	return agentRecord{isDraining: s.Status == db.AgentDraining, needsReply: s.OwesSnapshot,
+		isDoubted: s.JoinedElsewhere}
 }

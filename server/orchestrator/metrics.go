@@ -27,7 +27,8 @@ func newMetrics() *metrics {
 			Name: "director_agents", Help: "Connected Rivalis agents of this replica by state: joining (no full state yet), listed, stale (two polls without a reply).",
 		}, []string{"state"}),
 		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "director_agent_handshakes_refused_total", Help: "Refused connections of Rivalis agents by cause: key, throttled, full, busy, not_ready, handshake.",
+			Name: "director_agent_handshakes_refused_total",
+			Help: "Refused connections of Rivalis agents by cause: key, throttled, full, busy, not_ready, handshake.",
 		}, []string{"cause"}),
 		messages: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "director_agent_polls_total",
@@ -35,19 +36,25 @@ func newMetrics() *metrics {
 				"dropped (does not decode), lost (an ack dropped because too many acks waited for the database).",
 		}, []string{"outcome"}),
 		pollSeconds: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "director_agent_poll_seconds", Help: "Time from a poll to the reply of the Rivalis agent.", Buckets: seconds,
+			Name: "director_agent_poll_seconds", Help: "Time from a poll to the reply of the Rivalis agent.",
+			Buckets: seconds,
 		}),
 		commandSeconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "director_agent_command_seconds", Help: "Time from sending a command to the ack of the Rivalis agent, by command and outcome (done, failed).", Buckets: seconds,
+			Name:    "director_agent_command_seconds",
+			Help:    "Time from sending a command to the ack of the Rivalis agent, by command and outcome (done, failed).",
+			Buckets: seconds,
 		}, []string{"op", "outcome"}),
 		closes: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "director_agent_closes_total", Help: "Closed connections of Rivalis agents by close code; 1006: this replica sent no close frame.",
+			Name: "director_agent_closes_total",
+			Help: "Closed connections of Rivalis agents by close code; 1006: this replica sent no close frame.",
 		}, []string{"code"}),
 		bytes: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "director_agent_bytes_total", Help: "Bytes on the connections of Rivalis agents, by direction: received, sent.",
+			Name: "director_agent_bytes_total",
+			Help: "Bytes on the connections of Rivalis agents, by direction: received, sent.",
 		}, []string{"direction"}),
 		panics: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "director_agent_panics_total", Help: "Recovered panics on connections of Rivalis agents, by goroutine. Each is a defect: its stack is in the log.",
+			Name: "director_agent_panics_total",
+			Help: "Recovered panics on connections of Rivalis agents, by goroutine. Each is a defect: its stack is in the log.",
 		}, []string{"goroutine"}),
 	}
 	m.received, m.sent = m.bytes.WithLabelValues("received"), m.bytes.WithLabelValues("sent")
@@ -55,7 +62,8 @@ func newMetrics() *metrics {
 }
 
 func (m *metrics) register(r prometheus.Registerer) error {
-	for _, c := range []prometheus.Collector{m.agents, m.refused, m.messages, m.pollSeconds, m.commandSeconds, m.closes, m.bytes, m.panics} {
+	for _, c := range []prometheus.Collector{m.agents, m.refused, m.messages, m.pollSeconds, m.commandSeconds, m.closes,
+		m.bytes, m.panics} {
 		if err := r.Register(c); err != nil {
 			return err
 		}

@@ -13,7 +13,8 @@ import (
 var probes = []string{"/healthz", "/readyz"}
 
 func (s *REST) mountProbes(r gin.IRouter) {
-	get(r, "/healthz", rest.Handle(http.StatusOK, func(context.Context, rest.In[rest.None]) (answer, error) { return answerDone, nil }))
+	get(r, "/healthz", rest.Handle(http.StatusOK,
+		func(context.Context, rest.In[rest.None]) (answer, error) { return answerDone, nil }))
 	get(r, "/readyz", rest.Handle(http.StatusOK, func(ctx context.Context, _ rest.In[rest.None]) (answer, error) {
 		if !s.options.NoAPI && s.options.Roster.View() == nil {
 			return answer{}, errNotReady // the roster is not read yet, so lists cannot be answered

@@ -65,7 +65,8 @@ func (s *Server) serveReplicas(ctx context.Context) {
 	tenure.Series[*replica]{
 		Begin: s.begin, Hold: func(ctx context.Context, r *replica) bool { return r.run(ctx) }, Fence: (*replica).fence,
 		End:   func(ctx context.Context, r *replica) { r.stop(ctx) },
-		Retry: func() time.Duration { return retryDelay(4) }, Stopping: s.stopping, Report: s.outages.Call("begin").Report,
+		Retry: func() time.Duration { return retryDelay(4) }, Stopping: s.stopping,
+		Report: s.outages.Call("begin").Report,
 	}.Run(ctx)
 }
 
@@ -150,7 +151,8 @@ func (r *replica) follow(ctx context.Context, name string, read func(context.Con
 	defer stop()
 	follow.Loop{
 		Name: "agent reader", Every: lookEvery, Timeout: callTimeout, Wakes: follow.Wakes{notified},
-		Do: func(ctx context.Context, _ bool) error { return read(ctx) }, Guard: r.server.guard, Report: r.server.outages.Call(name).Report,
+		Do: func(ctx context.Context, _ bool) error { return read(ctx) }, Guard: r.server.guard,
+		Report: r.server.outages.Call(name).Report,
 	}.Run(ctx)
 }
 
@@ -219,7 +221,8 @@ func (r *replica) sendPending(ctx context.Context) error {
 
 // fence closes the connections of an id that was ended: it no longer owns its rows.
 func (r *replica) fence() {
-	r.server.options.Log.LogAttrs(context.Background(), slog.LevelWarn, "replica was ended by others: its connections are closed", slog.String("replica", r.id.String()))
+	r.server.options.Log.LogAttrs(context.Background(), slog.LevelWarn,
+		"replica was ended by others: its connections are closed", slog.String("replica", r.id.String()))
 	r.sockets.Close()
 	r.stopLanes()
 	for _, s := range r.sockets.Conns() {
@@ -243,7 +246,9 @@ func (r *replica) stop(ctx context.Context) {
 func (r *replica) endReplica(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
 	defer cancel()
-	if err := r.server.options.Store.EndReplica(ctx, r.server.options.Region, r.id, keptBeats*r.server.options.Heartbeat); err != nil {
-		r.server.options.Log.LogAttrs(ctx, slog.LevelWarn, "the end of the replica was not recorded: its agents leave with its lease", slog.Any("error", err))
+	if err := r.server.options.Store.EndReplica(ctx, r.server.options.Region, r.id,
+		keptBeats*r.server.options.Heartbeat); err != nil {
+		r.server.options.Log.LogAttrs(ctx, slog.LevelWarn,
+			"the end of the replica was not recorded: its agents leave with its lease", slog.Any("error", err))
 	}
 }

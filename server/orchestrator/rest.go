@@ -127,7 +127,8 @@ func (s *REST) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.Ser
 // apiRoutes are the route patterns of the API. The access log only contains their failures: changes have an audit line,
 // and dashboards send a read every second.
 var apiRoutes = []string{
-	"/v1/stats", "/v1/instances", "/v1/instances/:id", "/v1/instances/:id/rooms", "/v1/instances/:id/drain", "/v1/instances/:id/undrain",
+	"/v1/stats", "/v1/instances", "/v1/instances/:id", "/v1/instances/:id/rooms", "/v1/instances/:id/drain",
+	"/v1/instances/:id/undrain",
 	"/v1/rooms", "/v1/rooms/:id", "/v1/events",
 }
 

@@ -121,7 +121,8 @@ func New(options Options) (*Server, error) {
 		handshakes: ws.NewSlots(maxHandshakes), refusals: ws.NewSlots(maxHandshakes), agents: ws.NewSlots(o.MaxAgents),
 		messages: ws.NewReader(messageLimits), stopping: make(chan struct{}), ran: make(chan struct{}),
 	}
-	s.http = rest.NewHTTPServer(rest.HTTPOptions{Handler: s, Addr: o.Addr, Listener: o.Listener, TLS: o.TLS, HTTP1: true, Log: o.Log})
+	s.http = rest.NewHTTPServer(rest.HTTPOptions{Handler: s, Addr: o.Addr, Listener: o.Listener, TLS: o.TLS,
+		HTTP1: true, Log: o.Log})
 	return s, nil
 }
 
@@ -194,8 +195,9 @@ func (s *Server) waitForRun(ctx context.Context) error {
 // refreshKeys reads the keys each second, and closes the connections whose key was revoked.
 func (s *Server) refreshKeys(ctx context.Context) {
 	follow.Loop{
-		Name: "agent keys", Every: lookEvery, Timeout: callTimeout, Guard: s.guard, Report: s.outages.Call("keys").Report,
-		Do: func(ctx context.Context, _ bool) error { return s.refreshKeysOnce(ctx) },
+		Name: "agent keys", Every: lookEvery, Timeout: callTimeout, Guard: s.guard,
+		Report: s.outages.Call("keys").Report,
+		Do:     func(ctx context.Context, _ bool) error { return s.refreshKeysOnce(ctx) },
 	}.Run(ctx)
 }
 

@@ -32,7 +32,8 @@ func refuse(format string, args ...any) error { return &refusal{fmt.Sprintf(form
 // check returns a *refusal for the first part of a full state that is outside the limits: first upstream's limits in
 // upstream's order, then the limits of the database. It does not check protocolVersion and the sign of capacities.
 func (s *state) check() error {
-	checks := []func() error{s.snapshot.checkSizes, s.snapshot.checkEndpoint, s.snapshot.checkLabels, s.snapshot.checkRooms, s.checkShort, s.checkStorable}
+	checks := []func() error{s.snapshot.checkSizes, s.snapshot.checkEndpoint, s.snapshot.checkLabels,
+		s.snapshot.checkRooms, s.checkShort, s.checkStorable}
 	for _, check := range checks {
 		if err := check(); err != nil {
 			return err

@@ -51,7 +51,8 @@ func newSocket(r *replica, conn *ws.Conn, k key) *socket {
 	s.log = o.Log.With(slog.String("agent", s.id))
 	s.conversation = newConversation(s.id, o.Heartbeat, k.admits, time.Now)
 	s.lane = &lane{
-		store: o.Store, ref: db.AgentRef{Region: o.Region, ID: s.id, Replica: r.id}, key: k, host: s, log: o.Log, retryDelay: retryDelay,
+		store: o.Store, ref: db.AgentRef{Region: o.Region, ID: s.id, Replica: r.id}, key: k, host: s, log: o.Log,
+		retryDelay: retryDelay,
 	}
 	return s
 }
@@ -150,7 +151,8 @@ func (s *socket) carryOut(e effects) {
 	}
 	for _, j := range e.jobs {
 		if !s.jobs.pushJob(j) {
-			e.notes = append(e.notes, note{outcome: outcomeLost, topic: topicAck, cause: "too many acks wait for the database"})
+			e.notes = append(e.notes, note{outcome: outcomeLost, topic: topicAck,
+				cause: "too many acks wait for the database"})
 		}
 	}
 	s.countNotes(e)
@@ -177,7 +179,8 @@ func (s *socket) countNotes(e effects) {
 		case outcomeMissed:
 		default:
 			s.log.LogAttrs(context.Background(), slog.LevelWarn, "message of an agent ignored",
-				slog.String("outcome", n.outcome), slog.String("topic", n.topic), slog.String("cause", n.cause), slog.Int("bytes", n.bytes))
+				slog.String("outcome", n.outcome), slog.String("topic", n.topic), slog.String("cause", n.cause),
+				slog.Int("bytes", n.bytes))
 		}
 	}
 	for _, j := range e.jobs {

@@ -75,7 +75,8 @@ func (s *socket) logEnd() {
 	if s.closeFrame.reason == reasonStopped {
 		level = slog.LevelDebug
 	}
-	s.log.LogAttrs(context.Background(), level, "connection of an agent closed", slog.Int("code", int(s.closeFrame.code)), slog.String("cause", s.closeFrame.cause))
+	s.log.LogAttrs(context.Background(), level, "connection of an agent closed",
+		slog.Int("code", int(s.closeFrame.code)), slog.String("cause", s.closeFrame.cause))
 }
 
 // queueLeave queues the last job as soon as the connection begins to end. A replica that stops leaves the agents' rows

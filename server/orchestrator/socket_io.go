@@ -11,15 +11,17 @@ import (
 // Reading and writing.
 
 // messageLimits bound what the agents of a replica send: of large messages, 256 MiB are read and decoded at a time.
-var messageLimits = ws.Limits{Small: 64 << 10, Large: maxFrameBytes, LargeAtOnce: 256 << 20, LargeWithin: 30 * time.Second}
+var messageLimits = ws.Limits{Small: 64 << 10, Large: maxFrameBytes, LargeAtOnce: 256 << 20,
+	LargeWithin: 30 * time.Second}
 
 // listen passes messages to the conversation until the connection or the conversation ends.
 func (s *socket) listen() error {
 	for !s.hasLeft() {
-		err := s.replica.server.messages.Read(s.replica.lanes, s.conn, func(kind websocket.MessageType, message []byte) {
-			decoded, err := receive(kind, message)
-			s.handle(func(c *conversation) effects { return c.receive(decoded, err) })
-		})
+		err := s.replica.server.messages.Read(s.replica.lanes, s.conn,
+			func(kind websocket.MessageType, message []byte) {
+				decoded, err := receive(kind, message)
+				s.handle(func(c *conversation) effects { return c.receive(decoded, err) })
+			})
 		if err != nil {
 			return err
 		}

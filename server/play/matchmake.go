@@ -36,7 +36,8 @@ func (m Modes) size(mode string) int {
 func (m Modes) Validate() error {
 	for mode, n := range m {
 		if !rest.Mode.Valid(mode) || n < 1 || n > maxPlayers {
-			return fmt.Errorf("mode %q with %d players: a mode is %s, and has 1 to %d players", mode, n, rest.Mode.Description, maxPlayers)
+			return fmt.Errorf("mode %q with %d players: a mode is %s, and has 1 to %d players", mode, n,
+				rest.Mode.Description, maxPlayers)
 		}
 	}
 	return nil
@@ -81,8 +82,10 @@ func (r *matchmakeRequest) placeRequest(caller, key string, modes Modes) (db.Pla
 	if r.MaxPlayers != nil {
 		size = *r.MaxPlayers
 	}
-	c.That(size >= len(party), "max_players", fmt.Sprintf("must not be smaller than the party: %d for %d players", size, len(party)))
-	req := db.PlaceRequest{Caller: caller, Region: r.Region, Mode: r.Mode, Party: party, MaxPlayers: size, IdempotencyKey: key}
+	c.That(size >= len(party), "max_players",
+		fmt.Sprintf("must not be smaller than the party: %d for %d players", size, len(party)))
+	req := db.PlaceRequest{Caller: caller, Region: r.Region, Mode: r.Mode, Party: party, MaxPlayers: size,
+		IdempotencyKey: key}
 	if key != "" {
 		req.RequestHash = r.hash(party)
 	}

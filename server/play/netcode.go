@@ -23,7 +23,8 @@ func netcodeOf(t *connect.Ticket) *netcodeAnswer {
 	if t == nil {
 		return nil
 	}
-	answer := &netcodeAnswer{t.Token.Base64(), t.ClientID, t.Dialect, t.Addr.Addr(), t.Addr.Port(), nil, t.ExpiresAt.UTC()}
+	answer := &netcodeAnswer{t.Token.Base64(), t.ClientID, t.Dialect, t.Addr.Addr(), t.Addr.Port(), nil,
+		t.ExpiresAt.UTC()}
 	if t.CertDigest != "" {
 		answer.CertDigest = &t.CertDigest
 	}

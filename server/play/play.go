@@ -63,7 +63,8 @@ func logSession(ctx context.Context, sessionID string) {
 
 // Serves reports whether a path belongs to this face.
 func Serves(path string) bool {
-	return path == "/matchmake" || path == "/resolve" || path == "/tickets" || strings.HasPrefix(path, "/sessions/") || strings.HasPrefix(path, "/tickets/")
+	return path == "/matchmake" || path == "/resolve" || path == "/tickets" || strings.HasPrefix(path, "/sessions/") ||
+		strings.HasPrefix(path, "/tickets/")
 }
 
 type resolveRequest struct {

@@ -18,7 +18,8 @@ import (
 
 // admit returns how long a ticket may wait, or why it is refused. Before it refuses, it reads the profiles again: the
 // versions in memory may be a second old.
-func (f ticketFace) admit(ctx context.Context, d ticketbody.Draft, body ticketbody.Prepared) (ttl time.Duration, err error) {
+func (f ticketFace) admit(ctx context.Context, d ticketbody.Draft,
+	body ticketbody.Prepared) (ttl time.Duration, err error) {
 	if f.tickets.Profiles == nil {
 		return defaultTTL, nil
 	}
@@ -39,7 +40,8 @@ func (f ticketFace) admit(ctx context.Context, d ticketbody.Draft, body ticketbo
 // checkProfiles returns how long the ticket may wait: what the most patient of its profiles allows. Errors: NotFound
 // for an unknown profile; 422 for a ticket that can be in no match of one; 400 for attributes that one requires, and
 // for a ticket that no profile would take.
-func (f ticketFace) checkProfiles(ctx context.Context, d ticketbody.Draft, t *match.Ticket) (ttl time.Duration, err error) {
+func (f ticketFace) checkProfiles(ctx context.Context, d ticketbody.Draft,
+	t *match.Ticket) (ttl time.Duration, err error) {
 	if len(d.Profiles) == 0 {
 		return defaultTTL, f.checkUnnamed(ctx, t)
 	}
@@ -88,5 +90,6 @@ func (f ticketFace) checkUnnamed(ctx context.Context, t *match.Ticket) error {
 const maxReasons = 3
 
 func cannotMatch(detail string) error {
-	return &rest.Problem{Status: http.StatusUnprocessableEntity, Code: "cannot_match", Title: "Cannot match", Detail: detail}
+	return &rest.Problem{Status: http.StatusUnprocessableEntity, Code: "cannot_match", Title: "Cannot match",
+		Detail: detail}
 }

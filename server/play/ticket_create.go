@@ -69,7 +69,8 @@ func (f ticketFace) createFor(ctx context.Context, in rest.In[ticketRequest], me
 		return createdTicket{}, err
 	}
 	request := db.PlayerTicketRequest{
-		Caller: caller, Party: partyOf(draft), Profiles: draft.Profiles, Fields: ticketbody.Fields(draft), Body: body.Body, Bytes: len(body),
+		Caller: caller, Party: partyOf(draft), Profiles: draft.Profiles, Fields: ticketbody.Fields(draft),
+		Body: body.Body, Bytes: len(body),
 		TTL: ttl, Lease: f.tickets.Lease, IdempotencyKey: key, RequestHash: hashOf(draft, in.Body.Lobby),
 	}
 	answer, err := f.queue(ctx, request, in.Body.Lobby)
@@ -78,7 +79,8 @@ func (f ticketFace) createFor(ctx context.Context, in rest.In[ticketRequest], me
 	}
 	logTicket(ctx, answer.ID)
 	t := db.PlayerTicket{
-		ID: answer.ID, State: db.TicketQueued, Version: 1, Party: request.Party, Profiles: request.Profiles, Created: answer.CreatedAt, Body: body,
+		ID: answer.ID, State: db.TicketQueued, Version: 1, Party: request.Party, Profiles: request.Profiles,
+		Created: answer.CreatedAt, Body: body,
 	}
 	if !answer.New {
 		if t, err = f.read(ctx, answer.ID); err != nil {
@@ -88,11 +90,13 @@ func (f ticketFace) createFor(ctx context.Context, in rest.In[ticketRequest], me
 	return createdTicket{f.show(ctx, t), answer.New}, nil
 }
 
-func (f ticketFace) queue(ctx context.Context, r db.PlayerTicketRequest, lobby *ticketLobby) (db.PlayerTicketAnswer, error) {
+func (f ticketFace) queue(ctx context.Context, r db.PlayerTicketRequest,
+	lobby *ticketLobby) (db.PlayerTicketAnswer, error) {
 	if lobby == nil {
 		return f.tickets.Store.CreatePlayerTicket(ctx, f.tickets.Region, r)
 	}
-	return f.tickets.Store.CreateLobbyTicket(ctx, f.tickets.Region, db.LobbyTicketRequest{PlayerTicketRequest: r, Project: lobby.Project, Room: lobby.Room})
+	return f.tickets.Store.CreateLobbyTicket(ctx, f.tickets.Region,
+		db.LobbyTicketRequest{PlayerTicketRequest: r, Project: lobby.Project, Room: lobby.Room})
 }
 
 func partyOf(d ticketbody.Draft) (subs []string) {
@@ -106,7 +110,8 @@ func checkProfile(p *profile.Profile, d ticketbody.Draft) error {
 	if most := largestParty(p); most > 0 && len(d.Players) > most {
 		return &rest.Problem{
 			Status: http.StatusUnprocessableEntity, Code: "party_too_large", Title: "Party too large",
-			Detail: fmt.Sprintf("a party of %d is larger than any team of profile %q, which has at most %d players", len(d.Players), p.Name, most),
+			Detail: fmt.Sprintf("a party of %d is larger than any team of profile %q, which has at most %d players",
+				len(d.Players), p.Name, most),
 		}
 	}
 	var c rest.Check
@@ -154,7 +159,8 @@ func largestParty(p *profile.Profile) (most int) {
 }
 
 // checkAttribute reports an attribute that a player lacks, or that has another type than the profile says.
-func checkAttribute(c *rest.Check, p *profile.Profile, name string, d ticketbody.Draft, player match.Player) (fine bool) {
+func checkAttribute(c *rest.Check, p *profile.Profile, name string, d ticketbody.Draft,
+	player match.Player) (fine bool) {
 	want, field := p.Attributes[name], "players."+player.Sub+".attributes."+name
 	v, ok := player.Attributes[name]
 	if !ok {
@@ -162,7 +168,8 @@ func checkAttribute(c *rest.Check, p *profile.Profile, name string, d ticketbody
 		field = "attributes." + name
 	}
 	if !ok {
-		c.That(want.Default != nil, field, fmt.Sprintf("is required by profile %q and must be %s", p.Name, kindNames[want.Kind]))
+		c.That(want.Default != nil, field,
+			fmt.Sprintf("is required by profile %q and must be %s", p.Name, kindNames[want.Kind]))
 		return want.Default != nil
 	}
 	c.That(v.Kind == want.Kind, field, fmt.Sprintf("must be %s for profile %q", kindNames[want.Kind], p.Name))

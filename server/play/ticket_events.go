@@ -57,7 +57,8 @@ func (f ticketFace) watch(ctx context.Context, in rest.In[rest.None], out *rest.
 
 // idle waits for a change of the ticket or of its step, and sends comments meanwhile. It reports false where the stream
 // is to end: the caller connects again and loses nothing.
-func (s *stream) idle(ctx context.Context, changed, stopped <-chan struct{}, beat <-chan time.Time) (more bool, err error) {
+func (s *stream) idle(ctx context.Context, changed, stopped <-chan struct{},
+	beat <-chan time.Time) (more bool, err error) {
 	var widens <-chan time.Time
 	if !s.step.IsZero() {
 		timer := time.NewTimer(max(s.step.Sub(s.face.tickets.Store.Now()), 0) + time.Millisecond)
@@ -135,7 +136,8 @@ func (s *stream) replay(ctx context.Context, t db.PlayerTicket) error {
 		if e.N >= t.Version {
 			break
 		}
-		d := ticket{TicketID: s.id, State: e.State, Version: e.N, Party: t.Party, Profiles: t.Profiles, Reason: e.Reason, Detail: match.EndingInWords(e.Reason), MatchID: e.MatchID}
+		d := ticket{TicketID: s.id, State: e.State, Version: e.N, Party: t.Party, Profiles: t.Profiles,
+			Reason: e.Reason, Detail: match.EndingInWords(e.Reason), MatchID: e.MatchID}
 		if err := s.out.Send(string(e.State), e.N, d); err != nil {
 			return err
 		}

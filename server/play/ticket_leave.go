@@ -25,7 +25,8 @@ func (f ticketFace) cancel(ctx context.Context, in rest.In[rest.None]) (ticket, 
 		if err != nil || declines == uuid.Nil {
 			break
 		}
-		if err = f.tickets.Store.AnswerReadyCheck(ctx, f.tickets.Region, readyAnswer{&declines}.forTicket(ctx, id, false)); !isTooLate(err) {
+		if err = f.tickets.Store.AnswerReadyCheck(ctx, f.tickets.Region,
+			readyAnswer{&declines}.forTicket(ctx, id, false)); !isTooLate(err) {
 			break
 		}
 	}

@@ -33,7 +33,8 @@ var (
 		},
 	}
 	attributeName = rest.Mode // the same alphabet and length
-	lobbyID       = rest.Format{Description: "1 to 128 bytes of UTF-8 without spaces and control characters", Valid: lobby.ValidID}
+	lobbyID       = rest.Format{Description: "1 to 128 bytes of UTF-8 without spaces and control characters",
+		Valid: lobby.ValidID}
 )
 
 // ticketRequest asks for a ticket. Values of attributes are numbers, texts or lists of texts.
@@ -87,7 +88,8 @@ func (r *ticketRequest) Validate(c *rest.Check) {
 		c.That(rest.Region.Valid(region), "latencies."+region, "the name must be "+rest.Region.Description)
 		if ms := r.Latencies[region]; ms != nil {
 			_, ok := match.LatencyOf(*ms)
-			c.That(ok, "latencies."+region, fmt.Sprintf("must be a whole number of milliseconds from 0 to %d", match.MaxLatency))
+			c.That(ok, "latencies."+region,
+				fmt.Sprintf("must be a whole number of milliseconds from 0 to %d", match.MaxLatency))
 		}
 	}
 }
@@ -121,7 +123,8 @@ func (r *ticketRequest) draft(caller, key string, members []string) (d ticketbod
 		}
 		d.Players = append(d.Players, p)
 	}
-	c.That(size <= maxAttributeBytes, "attributes", fmt.Sprintf("must not be larger than %d bytes, with those of players", maxAttributeBytes))
+	c.That(size <= maxAttributeBytes, "attributes",
+		fmt.Sprintf("must not be larger than %d bytes, with those of players", maxAttributeBytes))
 	d.Latencies = make(map[string]uint16, len(r.Latencies))
 	for region, ms := range r.Latencies {
 		if ms != nil {
@@ -143,7 +146,8 @@ func attributesOf(c *rest.Check, field string, values map[string]attribute) matc
 		at := field + "." + name
 		c.That(attributeName.Valid(name), at, "the name must be "+attributeName.Description)
 		c.That(err == "", at, err)
-		c.That(v.Kind != match.List || name != "profile", at, "must not be a list: tags of that name are those of profiles")
+		c.That(v.Kind != match.List || name != "profile", at,
+			"must not be a list: tags of that name are those of profiles")
 		out[name] = v
 	}
 	return out
@@ -179,7 +183,8 @@ func valueOf(value any) (v match.Value, allowed string) {
 }
 
 func textProblem(text string) string {
-	if len(text) > maxText || strings.ContainsFunc(text, func(r rune) bool { return unicode.IsControl(r) || r == unicode.ReplacementChar }) {
+	if len(text) > maxText || strings.ContainsFunc(text,
+		func(r rune) bool { return unicode.IsControl(r) || r == unicode.ReplacementChar }) {
 		return fmt.Sprintf("must be at most %d bytes of UTF-8 without control characters", maxText)
 	}
 	return ""

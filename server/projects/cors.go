@@ -20,7 +20,8 @@ func crossOrigin(origins []string) gin.HandlerFunc {
 			header.Set("Access-Control-Allow-Origin", origin)
 			header.Set("Access-Control-Allow-Credentials", "true")
 		}
-		if c.Request.Method != http.MethodOptions || origin == "" || c.GetHeader("Access-Control-Request-Method") == "" {
+		if c.Request.Method != http.MethodOptions || origin == "" ||
+			c.GetHeader("Access-Control-Request-Method") == "" {
 			return
 		}
 		if allowed {

@@ -30,7 +30,8 @@ type keyJSON struct {
 }
 
 func jsonOfKey(k query.ProjectKey, secret string) keyJSON {
-	j := keyJSON{ID: k.ID, Project: k.Project, Name: k.Name, Secret: secret, Scopes: k.Scopes, RotatedFrom: k.RotatedFrom, CreatedAt: postgresTime(k.CreatedAt)}
+	j := keyJSON{ID: k.ID, Project: k.Project, Name: k.Name, Secret: secret, Scopes: k.Scopes,
+		RotatedFrom: k.RotatedFrom, CreatedAt: postgresTime(k.CreatedAt)}
 	if k.RevokedAt != nil {
 		revoked := postgresTime(*k.RevokedAt)
 		j.RevokedAt = &revoked
@@ -44,7 +45,8 @@ func (f *face) createKey(ctx context.Context, in rest.In[newKey]) (reply, error)
 		scopes = []string{db.ScopeMint}
 	}
 	secret, made, err := f.options.Store.CreateProjectKey(ctx, db.NewProjectKey{
-		Project: in.Param("id"), Name: cmp.Or(textOf(in.Body.Name), "default"), Scopes: scopes, Actor: rest.Caller(ctx), Seal: f.options.Secrets.Sealer.NewProjectSecret,
+		Project: in.Param("id"), Name: cmp.Or(textOf(in.Body.Name), "default"), Scopes: scopes, Actor: rest.Caller(ctx),
+		Seal: f.options.Secrets.Sealer.NewProjectSecret,
 	})
 	return reply{201, jsonOfKey(made, secret)}, err
 }
@@ -77,8 +79,9 @@ func (f *face) rotate(ctx context.Context, in rest.In[rotation]) (reply, error) 
 		return reply{}, invalid("grace_seconds", "grace_seconds must be 0 to 2592000")
 	}
 	secret, made, err := f.options.Store.RotateProjectKey(ctx, db.RotateKey{
-		Project: in.Param("id"), ID: in.Param("keyId"), Grace: time.Duration(math.Floor(grace)) * time.Second, Actor: rest.Caller(ctx),
-		Seal: f.options.Secrets.Sealer.NewProjectSecret,
+		Project: in.Param("id"), ID: in.Param("keyId"), Grace: time.Duration(math.Floor(grace)) * time.Second,
+		Actor: rest.Caller(ctx),
+		Seal:  f.options.Secrets.Sealer.NewProjectSecret,
 	})
 	return reply{201, jsonOfKey(made, secret)}, err
 }

@@ -78,7 +78,8 @@ func (f *face) mount(engine *gin.Engine) {
 	engine.GET("/health", rest.Handle(http.StatusOK, f.health))
 	gate := rest.NewGate(maxCalls, f.options.Metrics, f.options.Log)
 	bodies := rest.NewBodies(maxBodies, bodyTimeout)
-	calls := engine.Group("", gate.RefuseWhenFull, rest.Secret(headerToken, f.options.Tokens, rest.NewLimiter(f.options.FailureRate)),
+	calls := engine.Group("", gate.RefuseWhenFull,
+		rest.Secret(headerToken, f.options.Tokens, rest.NewLimiter(f.options.FailureRate)),
 		bodies.Read, absentIsEmpty, gate.Enter, rest.Deadline(f.options.CallTimeout))
 	calls.GET("/metrics", rest.Handle(http.StatusOK, f.metrics))
 	calls.POST("/projects", rest.Handle(http.StatusCreated, f.createProject))
@@ -94,7 +95,8 @@ func (f *face) mount(engine *gin.Engine) {
 // absentIsEmpty replaces an absent body by an empty object, because all fields of some requests are optional. It stands
 // behind [rest.Bodies.Read], whose bodies know their length.
 func absentIsEmpty(c *gin.Context) {
-	if body, ok := c.Request.Body.(interface{ Len() int }); ok && body.Len() == 0 && c.Request.Method == http.MethodPost {
+	if body, ok := c.Request.Body.(interface{ Len() int }); ok && body.Len() == 0 &&
+		c.Request.Method == http.MethodPost {
 		c.Request.Body = io.NopCloser(strings.NewReader("{}"))
 	}
 }

@@ -31,7 +31,8 @@ func (f *face) mint(ctx context.Context, in rest.In[newToken]) (reply, error) {
 }
 
 func (f *face) minted(ctx context.Context, n newToken) (tokenJSON, error) {
-	c := token.ProjectClaims{ProjectID: textOf(n.Project), KeyID: textOf(n.Key), Audience: textOf(n.Audience), Subject: textOf(n.Subject)}
+	c := token.ProjectClaims{ProjectID: textOf(n.Project), KeyID: textOf(n.Key), Audience: textOf(n.Audience),
+		Subject: textOf(n.Subject)}
 	switch {
 	case c.ProjectID == "" || c.KeyID == "":
 		return tokenJSON{}, invalid("", idsRequired)

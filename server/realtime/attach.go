@@ -72,7 +72,8 @@ func (h *handshake) greet(c *conn, who identity, opened db.OpenedRealtime) {
 		return
 	}
 	if !opened.Resumed && opened.Previous != "" {
-		c.send(delivery.PushEvent, wire.Outgoing{Type: "session.replaced", P: map[string]any{"session_id": opened.ID, "previous": opened.Previous}})
+		c.send(delivery.PushEvent, wire.Outgoing{Type: "session.replaced",
+			P: map[string]any{"session_id": opened.ID, "previous": opened.Previous}})
 	}
 	c.hub.Attach(c, opened)
 	time.AfterFunc(h.server.options.timing.hold, c.releasePushes)

@@ -63,15 +63,18 @@ func (h *handshake) logUnexpected(ctx context.Context, what string, err error) {
 	if fault.Is(err, fault.Unavailable) {
 		return // the lease reports outages
 	}
-	h.server.options.Log.LogAttrs(ctx, slog.LevelError, "a handshake failed", slog.String("what", what), slog.Any("error", err))
+	h.server.options.Log.LogAttrs(ctx, slog.LevelError, "a handshake failed", slog.String("what", what),
+		slog.Any("error", err))
 }
 
 func refuseToken(why string) *refusal {
-	return &refusal{close: closeToken, code: "token_refused", reason: "token verification failed: " + why, hint: tokenHints[token.ProjectRefusal(why)], charged: true}
+	return &refusal{close: closeToken, code: "token_refused", reason: "token verification failed: " + why,
+		hint: tokenHints[token.ProjectRefusal(why)], charged: true}
 }
 
 func refuseKey(why string) *refusal {
-	return &refusal{close: delivery.CloseKey, code: "key_refused", reason: "token key status failed: " + why, charged: true}
+	return &refusal{close: delivery.CloseKey, code: "key_refused", reason: "token key status failed: " + why,
+		charged: true}
 }
 
 func digest(text string) []byte {

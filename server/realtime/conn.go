@@ -51,8 +51,10 @@ type conn struct {
 
 func newConn(r *replica, h *handshake, who identity, chosen wire.Codec, opened db.OpenedRealtime) *conn {
 	c := &conn{
-		server: h.server, replica: r, hub: r.region.hub, ws: h.ws, codec: chosen, region: r.region.name, project: who.project, player: opened.Player,
-		session: db.SessionEpoch{ID: opened.ID, Epoch: opened.Epoch}, holdsPushes: true, slots: make(chan struct{}, maxActions),
+		server: h.server, replica: r, hub: r.region.hub, ws: h.ws, codec: chosen, region: r.region.name,
+		project: who.project, player: opened.Player,
+		session: db.SessionEpoch{ID: opened.ID, Epoch: opened.Epoch}, holdsPushes: true,
+		slots: make(chan struct{}, maxActions),
 	}
 	c.space.L = &c.mu
 	return c

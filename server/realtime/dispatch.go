@@ -183,7 +183,8 @@ func (c *conn) answerFrame(e wire.Envelope, a sendable, err error) {
 func (c *conn) answerFailure(e wire.Envelope, err error) {
 	why, known := wire.FailureOf(err)
 	if !known && !errors.Is(err, panics.ErrInternal) { // the guard has logged a panic
-		c.server.options.Log.LogAttrs(context.Background(), slog.LevelError, "realtime action failed", slog.String("type", e.Type), slog.Any("error", err))
+		c.server.options.Log.LogAttrs(context.Background(), slog.LevelError, "realtime action failed",
+			slog.String("type", e.Type), slog.Any("error", err))
 	}
 	c.server.metrics.failures.WithLabelValues(why.Code).Inc()
 	c.recordRefusal(e, why)
@@ -206,7 +207,8 @@ func (c *conn) recordRefusal(e wire.Envelope, why *wire.Failure) {
 	if _, known := c.server.rpcs[e.Type]; known {
 		call += " " + e.Type
 	}
-	c.server.options.Refused(fault.Refusal{Player: c.player, Call: call, Code: why.Code, Region: c.region, Detail: why.Text})
+	c.server.options.Refused(fault.Refusal{Player: c.player, Call: call, Code: why.Code, Region: c.region,
+		Detail: why.Text})
 }
 
 // mayReport reports whether an error event may be sent now. What is never served here is reported once a minute.

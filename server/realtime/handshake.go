@@ -61,10 +61,12 @@ type refusal struct {
 }
 
 var (
-	refuseSilence     = &refusal{close: closeTimeout, code: "handshake_timeout", reason: "no handshake in time"}
-	refuseVersion     = &refusal{close: closeHandshake, code: wire.CodeVersion, reason: "unsupported handshake protocol version"}
-	refuseCodec       = &refusal{close: closeHandshake, code: "unsupported_codec", reason: "codec negotiation failed"}
-	refuseTakeovers   = &refusal{close: delivery.CloseSuperseded, code: wire.CodeRateLimited, reason: "the session was taken over too often"}
+	refuseSilence = &refusal{close: closeTimeout, code: "handshake_timeout", reason: "no handshake in time"}
+	refuseVersion = &refusal{close: closeHandshake, code: wire.CodeVersion,
+		reason: "unsupported handshake protocol version"}
+	refuseCodec     = &refusal{close: closeHandshake, code: "unsupported_codec", reason: "codec negotiation failed"}
+	refuseTakeovers = &refusal{close: delivery.CloseSuperseded, code: wire.CodeRateLimited,
+		reason: "the session was taken over too often"}
 	refuseUnavailable = &refusal{close: closeTryLater, code: wire.CodeUnavailable, reason: "temporarily unavailable"}
 )
 
@@ -79,7 +81,8 @@ func (h *handshake) refuse(r *refusal) {
 		h.ws.Cut()
 		return
 	}
-	h.server.options.Log.LogAttrs(context.Background(), slog.LevelDebug, "realtime client refused", slog.String("address", h.address), slog.String("reason", r.reason))
+	h.server.options.Log.LogAttrs(context.Background(), slog.LevelDebug, "realtime client refused",
+		slog.String("address", h.address), slog.String("reason", r.reason))
 	h.ws.EndWithin(refusalClose)
 	p := map[string]any{"reason": r.reason, "code": r.code}
 	wire.AddText(p, "hint", cmp.Or(r.hint, handshakeHints[r.code]))
@@ -174,7 +177,9 @@ func isObject(text []byte) bool { return bytes.HasPrefix(bytes.TrimLeft(text, " 
 func (h *handshake) opening(who identity, r *replica, resume string) db.OpenRealtime {
 	return db.OpenRealtime{
 		Region: r.region.name, Project: who.project, Player: who.player, Authenticated: who.authenticated,
-		Key: who.key, KeyRequired: h.server.options.RequireKey, Scope: h.server.options.KeyScope, TokenDigest: who.digest, TokenExpires: who.expires,
-		TTL: h.server.options.SessionTTL, Resume: resume, ResumeByKey: h.server.options.ResumeByKey, Replica: r.id, Back: h.server.options.Rooms.Back,
+		Key: who.key, KeyRequired: h.server.options.RequireKey, Scope: h.server.options.KeyScope,
+		TokenDigest: who.digest, TokenExpires: who.expires,
+		TTL: h.server.options.SessionTTL, Resume: resume, ResumeByKey: h.server.options.ResumeByKey, Replica: r.id,
+		Back: h.server.options.Rooms.Back,
 	}
 }

@@ -44,7 +44,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // admit takes a slot for a connection, which serve gives back. Otherwise it returns the status that the client gets; 0
 // for none.
 func (s *Server) admit(r *http.Request) (status int, outcome string) {
-	if origin := r.Header.Get("Origin"); origin != "" && len(s.options.Origins) > 0 && !slices.Contains(s.options.Origins, origin) {
+	if origin := r.Header.Get("Origin"); origin != "" && len(s.options.Origins) > 0 &&
+		!slices.Contains(s.options.Origins, origin) {
 		return http.StatusForbidden, "origin"
 	}
 	if !s.Ready() {

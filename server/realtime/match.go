@@ -32,7 +32,8 @@ func enqueue(ctx context.Context, c *conn, e wire.Envelope) (sendable, error) {
 	if failed != nil {
 		return sendable{}, failed
 	}
-	q := lobby.Queue{RoomType: roomType, Size: wire.ClampInteger(e.PayloadFields()["size"], defaultMatchSize, defaultMatchSize, maxMatchSize)}
+	q := lobby.Queue{RoomType: roomType,
+		Size: wire.ClampInteger(e.PayloadFields()["size"], defaultMatchSize, defaultMatchSize, maxMatchSize)}
 	if v := e.PayloadFields()["attributes"]; v != nil {
 		q.Attributes = wire.RawJSON(v)
 	}
@@ -52,7 +53,8 @@ func enqueue(ctx context.Context, c *conn, e wire.Envelope) (sendable, error) {
 	if err != nil {
 		return sendable{}, err
 	}
-	return sendable{P: map[string]any{"queued": true, "room_type": roomType, "size": queued.Size, "position": queued.Position}}, nil
+	return sendable{P: map[string]any{"queued": true, "room_type": roomType, "size": queued.Size,
+		"position": queued.Position}}, nil
 }
 
 // dequeue takes the session, and the members of the room that queued with it, out of the queue.

@@ -25,7 +25,8 @@ func resolve(ctx context.Context, c *conn, e wire.Envelope) (sendable, error) {
 		return sendable{}, wire.FailRefused
 	}
 	did, err := c.server.store.ActInLobby(ctx, db.LobbyAction{
-		Region: c.region, Project: c.project, Session: c.session, Room: room, Act: c.server.options.Rooms.ServerOf(c.session.ID),
+		Region: c.region, Project: c.project, Session: c.session, Room: room,
+		Act: c.server.options.Rooms.ServerOf(c.session.ID),
 	})
 	if err != nil {
 		return sendable{}, err
@@ -34,7 +35,8 @@ func resolve(ctx context.Context, c *conn, e wire.Envelope) (sendable, error) {
 	handle, _ := server["session_handle"].(string)
 	sub := c.player
 	found, err := c.server.store.Resolve(ctx, handle, sub)
-	if (fault.Is(err, fault.NotFound) || fault.Is(err, fault.Forbidden)) && sub != c.session.ID { // in a match of a bucket, players are sessions
+	if (fault.Is(err, fault.NotFound) || fault.Is(err, fault.Forbidden)) &&
+		sub != c.session.ID { // in a match of a bucket, players are sessions
 		sub = c.session.ID
 		found, err = c.server.store.Resolve(ctx, handle, sub)
 	}
@@ -42,5 +44,6 @@ func resolve(ctx context.Context, c *conn, e wire.Envelope) (sendable, error) {
 		return sendable{}, err
 	}
 	signed, err := c.server.options.Signer.Sign(keyring.Claims(found, sub))
-	return sendable{P: map[string]any{"endpoint": found.Endpoint, "session_token": signed, "session_id": found.SessionID}}, err
+	return sendable{P: map[string]any{"endpoint": found.Endpoint, "session_token": signed,
+		"session_id": found.SessionID}}, err
 }

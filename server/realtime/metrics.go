@@ -27,7 +27,8 @@ type metrics struct {
 func newMetrics(connections func() float64) *metrics {
 	m := &metrics{
 		connections: prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "director_realtime_connections", Help: "Connections of realtime clients to this replica, also those before their handshake.",
+			Name: "director_realtime_connections",
+			Help: "Connections of realtime clients to this replica, also those before their handshake.",
 		}, connections),
 		handshakes: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "director_realtime_handshakes_total",
@@ -40,19 +41,24 @@ func newMetrics(connections func() float64) *metrics {
 			Name: "director_realtime_failures_total", Help: "Frames of realtime clients that had no effect, by code.",
 		}, []string{"code"}),
 		closes: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "director_realtime_closes_total", Help: "Closed connections of realtime clients by close code; -1: there was no close frame.",
+			Name: "director_realtime_closes_total",
+			Help: "Closed connections of realtime clients by close code; -1: there was no close frame.",
 		}, []string{"code"}),
 		takeovers: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "director_realtime_takeovers_total", Help: "Sessions that were resumed while another connection held them.",
+			Name: "director_realtime_takeovers_total",
+			Help: "Sessions that were resumed while another connection held them.",
 		}),
 		dropped: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "director_realtime_patches_dropped_total", Help: "Patches and snapshots that were not sent because the client reads too slowly. A snapshot follows.",
+			Name: "director_realtime_patches_dropped_total",
+			Help: "Patches and snapshots that were not sent because the client reads too slowly. A snapshot follows.",
 		}),
 		silentClients: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "director_realtime_silent_total", Help: "Connections that were cut because the client did not answer a ping.",
+			Name: "director_realtime_silent_total",
+			Help: "Connections that were cut because the client did not answer a ping.",
 		}),
 		panics: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "director_realtime_panics_total", Help: "Recovered panics of the realtime lobby, by goroutine. Each is a defect: its stack is in the log.",
+			Name: "director_realtime_panics_total",
+			Help: "Recovered panics of the realtime lobby, by goroutine. Each is a defect: its stack is in the log.",
 		}, []string{"goroutine"}),
 		hub: delivery.NewHubMetrics(),
 	}
@@ -61,7 +67,8 @@ func newMetrics(connections func() float64) *metrics {
 }
 
 func (m *metrics) register(r prometheus.Registerer) error {
-	own := []prometheus.Collector{m.connections, m.handshakes, m.frames, m.failures, m.closes, m.takeovers, m.dropped, m.silentClients, m.panics}
+	own := []prometheus.Collector{m.connections, m.handshakes, m.frames, m.failures, m.closes, m.takeovers, m.dropped,
+		m.silentClients, m.panics}
 	for _, c := range append(own, m.hub.Collectors()...) {
 		if err := r.Register(c); err != nil {
 			return err

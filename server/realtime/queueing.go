@@ -80,7 +80,8 @@ func encodeTicket(d db.QueueDraft) (db.QueueBody, error) {
 }
 
 func invalidTicket(field string) error {
-	return &fault.Error{Kind: fault.Invalid, Code: wire.CodeInvalid, Field: field, Detail: field + " are not those of a ticket"}
+	return &fault.Error{Kind: fault.Invalid, Code: wire.CodeInvalid, Field: field,
+		Detail: field + " are not those of a ticket"}
 }
 
 // attributesOf converts the attributes of a request: numbers, texts and lists of texts; null is absent.
@@ -117,7 +118,8 @@ func attributeValues(raw json.RawMessage) (values map[string]any, ok bool) {
 func checkLatencies(byRegion map[string]float64) *wire.Failure {
 	for _, region := range slices.Sorted(maps.Keys(byRegion)) {
 		if _, ok := match.LatencyOf(byRegion[region]); !ok {
-			return wire.InvalidField("latencies."+region, fmt.Sprintf("has to be a whole number of milliseconds from 0 to %d", match.MaxLatency))
+			return wire.InvalidField("latencies."+region,
+				fmt.Sprintf("has to be a whole number of milliseconds from 0 to %d", match.MaxLatency))
 		}
 	}
 	return nil

@@ -94,7 +94,8 @@ type timing struct {
 // Defaults returns what operators may change, with its defaults. [New] uses them for fields that are zero, except
 // RequireKey.
 func Defaults() Options {
-	return Options{Region: "global", Auth: AuthRequired, RequireKey: true, KeyScope: "token:mint", SessionTTL: 30 * time.Second, MaxConnections: 20_000}
+	return Options{Region: "global", Auth: AuthRequired, RequireKey: true, KeyScope: "token:mint",
+		SessionTTL: 30 * time.Second, MaxConnections: 20_000}
 }
 
 func (o Options) withDefaults() (Options, error) {
@@ -128,8 +129,10 @@ func (o Options) withDefaults() (Options, error) {
 
 func (t timing) withDefaults() timing {
 	return timing{
-		handshake: cmp.Or(t.handshake, 10*time.Second), hold: cmp.Or(t.hold, 30*time.Millisecond), call: cmp.Or(t.call, 10*time.Second),
-		write: cmp.Or(t.write, 10*time.Second), close: cmp.Or(t.close, 5*time.Second), ping: cmp.Or(t.ping, 20*time.Second), pong: cmp.Or(t.pong, 10*time.Second),
+		handshake: cmp.Or(t.handshake, 10*time.Second), hold: cmp.Or(t.hold, 30*time.Millisecond),
+		call:  cmp.Or(t.call, 10*time.Second),
+		write: cmp.Or(t.write, 10*time.Second), close: cmp.Or(t.close, 5*time.Second),
+		ping: cmp.Or(t.ping, 20*time.Second), pong: cmp.Or(t.pong, 10*time.Second),
 		look: cmp.Or(t.look, 15*time.Second),
 	}
 }
@@ -180,8 +183,9 @@ func New(store *db.Store, options Options) (*Server, error) {
 		return nil, fmt.Errorf("realtime: trusted proxies: %w", err)
 	}
 	s := &Server{
-		store: store, options: o, secrets: newSecrets(store, o), proxies: trusted, failures: rest.NewLimiter(o.FailureRate),
-		outages: outage.New(o.Log), slots: ws.NewSlots(o.MaxConnections), messages: ws.NewReader(messageLimits),
+		store: store, options: o, secrets: newSecrets(store, o), proxies: trusted,
+		failures: rest.NewLimiter(o.FailureRate),
+		outages:  outage.New(o.Log), slots: ws.NewSlots(o.MaxConnections), messages: ws.NewReader(messageLimits),
 		regions: map[string]*region{}, stopping: make(chan struct{}), ran: make(chan struct{}),
 	}
 	s.welcoming, s.endWelcome = context.WithCancel(context.Background())
@@ -193,7 +197,8 @@ func New(store *db.Store, options Options) (*Server, error) {
 	}
 	s.guard = panics.New(o.Log, s.metrics.panics)
 	s.rpcs = s.allRPCs()
-	s.http = rest.NewHTTPServer(rest.HTTPOptions{Handler: s, Addr: o.Addr, Listener: o.Listener, TLS: o.TLS, HTTP1: true, Log: o.Log})
+	s.http = rest.NewHTTPServer(rest.HTTPOptions{Handler: s, Addr: o.Addr, Listener: o.Listener, TLS: o.TLS,
+		HTTP1: true, Log: o.Log})
 	return s, nil
 }
 

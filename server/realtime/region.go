@@ -35,7 +35,8 @@ func (s *Server) regionOf(name string) *region {
 	}
 	r := &region{server: s, name: name, hasReplica: make(chan struct{}), hasEnded: make(chan struct{})}
 	r.hub = delivery.NewHub(delivery.HubOptions{
-		Region: name, Store: s.store, Feed: s.store.SubscribeRealtime(name), Replica: r.replicaID, Log: s.options.Log, Guard: s.guard, Metrics: s.metrics.hub,
+		Region: name, Store: s.store, Feed: s.store.SubscribeRealtime(name), Replica: r.replicaID, Log: s.options.Log,
+		Guard: s.guard, Metrics: s.metrics.hub,
 	})
 	s.regions[name] = r
 	hub, stop := context.WithCancel(s.running)
@@ -81,7 +82,8 @@ func (r *region) serveReplicas(ctx context.Context) {
 	tenure.Series[*replica]{
 		Begin: r.begin, Hold: func(ctx context.Context, current *replica) bool { return current.run(ctx) },
 		Fence: (*replica).fence, End: func(ctx context.Context, current *replica) { current.end(ctx) },
-		Retry: func() time.Duration { return retryEvery }, Stopping: r.server.stopping, Report: r.server.outages.Call("begin replica").Report,
+		Retry: func() time.Duration { return retryEvery }, Stopping: r.server.stopping,
+		Report: r.server.outages.Call("begin replica").Report,
 	}.Run(ctx)
 }
 
@@ -98,6 +100,7 @@ func (r *region) begin(ctx context.Context) (*replica, error) {
 	if r.current.Swap(next) == nil {
 		close(r.hasReplica)
 	}
-	r.server.options.Log.LogAttrs(ctx, slog.LevelInfo, "realtime replica begins", slog.String("region", r.name), slog.String("replica", id.String()))
+	r.server.options.Log.LogAttrs(ctx, slog.LevelInfo, "realtime replica begins", slog.String("region", r.name),
+		slog.String("replica", id.String()))
 	return next, nil
 }

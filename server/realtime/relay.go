@@ -9,7 +9,8 @@ import (
 
 // relayRPCs returns what is relayed without being stored, and what belongs on the game server and is refused.
 func (s *Server) relayRPCs() map[string]rpc {
-	all := map[string]rpc{"echo": echoFrame, "position.update": refuseMessage, "input.delta": refuseMessage, "aim.update": refuseMessage}
+	all := map[string]rpc{"echo": echoFrame, "position.update": refuseMessage, "input.delta": refuseMessage,
+		"aim.update": refuseMessage}
 	if s.options.Conformance {
 		all["position.update"] = relayPosition
 	}

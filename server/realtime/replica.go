@@ -36,7 +36,8 @@ type replica struct {
 }
 
 func newReplica(r *region, id uuid.UUID) *replica {
-	return &replica{region: r, id: id, conns: ws.NewSet[*conn, *conn](), hasEnded: make(chan struct{}), unsuspended: map[string]db.SessionEpoch{}}
+	return &replica{region: r, id: id, conns: ws.NewSet[*conn, *conn](), hasEnded: make(chan struct{}),
+		unsuspended: map[string]db.SessionEpoch{}}
 }
 
 // run renews the lease, each second or each tenth of a shorter one, until the server stops and the last connection is
@@ -51,7 +52,8 @@ func (r *replica) run(ctx context.Context) (superseded bool) {
 	})
 	s := r.region.server
 	lost := tenure.Lease{
-		Every: min(renewEvery, s.store.Timing().LeaseTTL/10), Renew: r.renew, Report: s.outages.Call("renew lease").Report,
+		Every: min(renewEvery, s.store.Timing().LeaseTTL/10), Renew: r.renew,
+		Report: s.outages.Call("renew lease").Report,
 		IsLost: func(err error) bool { return fault.Is(err, fault.Superseded) },
 	}.Hold(ctx)
 	return fault.Is(lost, fault.Superseded)
@@ -101,7 +103,8 @@ func (r *replica) suspend(session db.SessionEpoch) {
 func (r *replica) suspendAll(ctx context.Context, sessions []db.SessionEpoch) error {
 	// clients of a replica that restarts reconnect to another one at once
 	announce := !r.region.server.restarting.Load()
-	return r.region.server.store.SuspendRealtime(ctx, r.region.name, sessions, r.region.server.options.Rooms.Away, announce)
+	return r.region.server.store.SuspendRealtime(ctx, r.region.name, sessions, r.region.server.options.Rooms.Away,
+		announce)
 }
 
 func (r *replica) suspendLate(ctx context.Context) error {
@@ -144,7 +147,8 @@ func (r *replica) forgetLate(suspended []db.SessionEpoch) {
 
 // fence closes the connections of an id that others have ended: workers suspend its sessions.
 func (r *replica) fence() {
-	r.region.server.options.Log.LogAttrs(context.Background(), slog.LevelWarn, "realtime replica was ended by others: its connections are closed",
+	r.region.server.options.Log.LogAttrs(context.Background(), slog.LevelWarn,
+		"realtime replica was ended by others: its connections are closed",
 		slog.String("region", r.region.name), slog.String("replica", r.id.String()))
 	r.conns.Close()
 	close(r.hasEnded)
@@ -171,9 +175,11 @@ func (r *replica) end(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaseTimeout)
 	defer cancel()
 	if err := r.suspendLate(ctx); err != nil {
-		r.region.server.options.Log.LogAttrs(ctx, slog.LevelWarn, "sessions were not suspended: workers do it", slog.Any("error", err))
+		r.region.server.options.Log.LogAttrs(ctx, slog.LevelWarn, "sessions were not suspended: workers do it",
+			slog.Any("error", err))
 	}
 	if err := r.region.server.store.EndRealtimeReplica(ctx, r.region.name, r.id); err != nil {
-		r.region.server.options.Log.LogAttrs(ctx, slog.LevelWarn, "the end of the replica was not recorded: its lease expires", slog.Any("error", err))
+		r.region.server.options.Log.LogAttrs(ctx, slog.LevelWarn,
+			"the end of the replica was not recorded: its lease expires", slog.Any("error", err))
 	}
 }

@@ -30,7 +30,8 @@ func (s *Server) roomRPCs() map[string]rpc {
 }
 
 // inRoom begins an action of the session in a room. after gets the answer when it is queued.
-func (c *conn) inRoom(ctx context.Context, a db.LobbyAction, room string, after func(db.LobbyAnswer)) func() (sendable, error) {
+func (c *conn) inRoom(ctx context.Context, a db.LobbyAction, room string,
+	after func(db.LobbyAnswer)) func() (sendable, error) {
 	a.Region, a.Project, a.Session, a.Room = c.region, c.project, c.session, room
 	wait := c.server.store.BeginInLobby(ctx, a)
 	return func() (sendable, error) {
@@ -57,8 +58,10 @@ func joinRoom(ctx context.Context, c *conn, e wire.Envelope) (func() (sendable, 
 		options[name] = wire.RawJSON(v)
 		size += len(name) + len(options[name])
 	}
-	act := c.server.options.Rooms.Join(lobby.Join{Type: roomType, Session: c.session.ID, Player: c.player, Options: options})
-	finish := c.inRoom(ctx, db.LobbyAction{Make: true, Act: act, Bytes: size}, room, func(did db.LobbyAnswer) { c.hub.Join(c, did) })
+	act := c.server.options.Rooms.Join(lobby.Join{Type: roomType, Session: c.session.ID, Player: c.player,
+		Options: options})
+	finish := c.inRoom(ctx, db.LobbyAction{Make: true, Act: act, Bytes: size}, room,
+		func(did db.LobbyAnswer) { c.hub.Join(c, did) })
 	return func() (sendable, error) {
 		a, err := finish()
 		a.P = addField(a.P, "room", room)
@@ -130,7 +133,8 @@ func sendRoomBytes(ctx context.Context, c *conn, e wire.Envelope) (func() (senda
 
 func (c *conn) sayInRoom(ctx context.Context, room string, m lobby.Message) func() (sendable, error) {
 	m.Session, m.Player = c.session.ID, c.player
-	return c.inRoom(ctx, db.LobbyAction{Act: c.server.options.Rooms.Message(m), Bytes: len(m.Data)}, room, c.hub.Deliver)
+	return c.inRoom(ctx, db.LobbyAction{Act: c.server.options.Rooms.Message(m), Bytes: len(m.Data)}, room,
+		c.hub.Deliver)
 }
 
 // resyncRoom asks for a snapshot. Without a rid it is ignored in a room that the session has left.
@@ -169,7 +173,8 @@ func listRooms(ctx context.Context, c *conn, e wire.Envelope) (func() (sendable,
 	}
 	after, _ := e.PayloadFields()["after"].(string)
 	q := db.LobbyQuery{
-		Region: c.region, Project: c.project, Type: roomType, AfterRoom: after, Limit: wire.ClampInteger(e.PayloadFields()["limit"], maxListed, 1, maxListed),
+		Region: c.region, Project: c.project, Type: roomType, AfterRoom: after,
+		Limit: wire.ClampInteger(e.PayloadFields()["limit"], maxListed, 1, maxListed),
 	}
 	return func() (sendable, error) {
 		page, err := c.server.store.ListLobbies(ctx, q)

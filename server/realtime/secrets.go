@@ -16,7 +16,8 @@ type secrets struct {
 }
 
 func newSecrets(store *db.Store, o Options) *secrets {
-	return &secrets{store, token.ProjectSecrets{Master: o.Master, Projects: o.ProjectSecrets, Sealer: o.Sealer, KeysOnly: o.KeySecretsOnly}}
+	return &secrets{store, token.ProjectSecrets{Master: o.Master, Projects: o.ProjectSecrets, Sealer: o.Sealer,
+		KeysOnly: o.KeySecretsOnly}}
 }
 
 // forRequest returns the function that token.VerifyProject calls. Its errors are those of the store, and

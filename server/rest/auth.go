@@ -49,7 +49,8 @@ func FleetToken(secrets []string, open bool, tokens *token.DeploymentTokens, fai
 
 // DeploymentToken accepts requests that carry a deployment's token of this purpose as Authorization, without a scheme,
 // as servers that were built for Edgegap send it.
-func DeploymentToken(tokens *token.DeploymentTokens, purpose token.DeploymentPurpose, failures *Limiter) gin.HandlerFunc {
+func DeploymentToken(tokens *token.DeploymentTokens, purpose token.DeploymentPurpose,
+	failures *Limiter) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		if !joins(c, tokens, purpose, c.GetHeader("Authorization")) {
 			refuse(c, failures, fleetChallenge, "The Authorization header is missing or wrong.")

@@ -30,7 +30,8 @@ type EventsFormat struct {
 // NewEvents returns a writer of events. The route belongs behind [Lasting], or sets no deadline of its own.
 func NewEvents(c *gin.Context, f EventsFormat) *Events {
 	header := http.Header{
-		"Content-Type": {cmp.Or(f.ContentType, "text/event-stream")}, "Cache-Control": {cmp.Or(f.CacheControl, "no-store")},
+		"Content-Type":  {cmp.Or(f.ContentType, "text/event-stream")},
+		"Cache-Control": {cmp.Or(f.CacheControl, "no-store")},
 	}
 	return &Events{stream: NewStream(c, cmp.Or(f.Timeout, sendTimeout), header), idLast: f.IDLast}
 }

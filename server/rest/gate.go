@@ -91,6 +91,7 @@ func (g *Gate) count(r *http.Request) {
 	g.refused.Add(1)
 	now, last := time.Now().UnixNano(), g.loggedAt.Load()
 	if now-last >= int64(time.Second) && g.loggedAt.CompareAndSwap(last, now) {
-		g.log.Warn("refused calls with 503: too many at a time", slog.Int64("calls", g.refused.Swap(0)), slog.Int64("limit", g.limit))
+		g.log.Warn("refused calls with 503: too many at a time", slog.Int64("calls", g.refused.Swap(0)),
+			slog.Int64("limit", g.limit))
 	}
 }

@@ -50,7 +50,8 @@ func NewHTTPServer(o HTTPOptions) *HTTPServer {
 	s := &HTTPServer{addr: o.Addr, listener: o.Listener, handler: o.Handler, incoming: newIncoming()}
 	s.http = &http.Server{
 		Handler: http.HandlerFunc(s.serve), TLSConfig: o.TLS, ConnState: s.incoming.watch,
-		ReadHeaderTimeout: headerTimeout, ReadTimeout: requestTimeout, WriteTimeout: o.WriteTimeout, IdleTimeout: idleTimeout,
+		ReadHeaderTimeout: headerTimeout, ReadTimeout: requestTimeout, WriteTimeout: o.WriteTimeout,
+		IdleTimeout: idleTimeout,
 		// mostly failed TLS handshakes of scanners
 		MaxHeaderBytes: maxHeaderBytes, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}

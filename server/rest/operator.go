@@ -77,7 +77,8 @@ func Operator(tokens []string, failures *Limiter) gin.HandlerFunc {
 		}
 		Identify(c, who.Name, "operator")
 		if who.Viewer && c.Request.Method != http.MethodGet && c.Request.Method != http.MethodHead {
-			Fail(c, &Problem{Status: http.StatusForbidden, Code: "viewers_token", Title: "Forbidden", Detail: "This token is a viewer's: it may only read."})
+			Fail(c, &Problem{Status: http.StatusForbidden, Code: "viewers_token", Title: "Forbidden",
+				Detail: "This token is a viewer's: it may only read."})
 		}
 	}
 }
@@ -118,7 +119,8 @@ func Fingerprint(key string) string {
 }
 
 // acceptNamed accepts a request with one of the secrets. role is the caller's name in the access log.
-func acceptNamed(c *gin.Context, raw string, hashes [][sha256.Size]byte, names []string, failures *Limiter, challenge, role, wrong string) {
+func acceptNamed(c *gin.Context, raw string, hashes [][sha256.Size]byte, names []string, failures *Limiter,
+	challenge, role, wrong string) {
 	i := indexOf(hashes, raw)
 	if i < 0 {
 		refuse(c, failures, challenge, wrong)

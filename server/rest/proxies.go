@@ -111,7 +111,8 @@ func (p Proxies) resolveClient(log *slog.Logger, metrics *Metrics) gin.HandlerFu
 			once.Do(func() {
 				log.LogAttrs(c.Request.Context(), slog.LevelWarn,
 					"a trusted proxy sends an X-Forwarded-For that has no address: its callers share the proxy's own, and its limits",
-					slog.String("value", strings.ToValidUTF8(unreadable[:min(len(unreadable), 64)], "?")), slog.String("proxy", client.String()))
+					slog.String("value", strings.ToValidUTF8(unreadable[:min(len(unreadable), 64)], "?")),
+					slog.String("proxy", client.String()))
 			})
 		}
 		c.Request.Header.Set(forwardedFor, client.String())

@@ -16,7 +16,8 @@ func refusals(refused func(fault.Refusal)) gin.HandlerFunc {
 			return
 		}
 		refused(fault.Refusal{
-			Player: s.caller, Call: methodLabel(c.Request.Method) + " " + route(c), Code: s.code, Region: s.region, Mode: s.mode,
+			Player: s.caller, Call: methodLabel(c.Request.Method) + " " + route(c), Code: s.code, Region: s.region,
+			Mode:   s.mode,
 			Detail: ProblemOf(s.cause).Detail, RequestID: s.id,
 		})
 	}

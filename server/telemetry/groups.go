@@ -15,14 +15,18 @@ type groups struct {
 func newGroups() groups {
 	seconds := []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5}
 	histogram := func(name, help string, buckets []float64) *prometheus.HistogramVec {
-		return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, []string{"group"})
+		return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets},
+			[]string{"group"})
 	}
 	return groups{
-		calls: histogram("director_group_calls", "Calls decided together in one batch.", prometheus.ExponentialBuckets(1, 2, 12)),
-		wait:  histogram("director_group_wait_seconds", "How long the oldest call of a batch waited for it to begin.", seconds),
-		took:  histogram("director_group_flight_seconds", "How long a batch took.", seconds),
+		calls: histogram("director_group_calls", "Calls decided together in one batch.",
+			prometheus.ExponentialBuckets(1, 2, 12)),
+		wait: histogram("director_group_wait_seconds", "How long the oldest call of a batch waited for it to begin.",
+			seconds),
+		took: histogram("director_group_flight_seconds", "How long a batch took.", seconds),
 		panics: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "director_group_panics_total", Help: "Batches that failed by a panic. Their calls got an internal error; the log has the stack.",
+			Name: "director_group_panics_total",
+			Help: "Batches that failed by a panic. Their calls got an internal error; the log has the stack.",
 		}, []string{"group"}),
 	}
 }

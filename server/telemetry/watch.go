@@ -68,12 +68,13 @@ func clockCollectors(clock Clock) []prometheus.Collector {
 			}
 			return math.NaN()
 		}),
-		gauge("director_clock_reading_age_seconds", "Time since the clock was last compared with the database's.", func() float64 {
-			if r, ok := clock.ClockReading(); ok {
-				return clock.Now().Sub(r.MeasuredAt.Add(r.Offset)).Seconds()
-			}
-			return math.NaN()
-		}),
+		gauge("director_clock_reading_age_seconds", "Time since the clock was last compared with the database's.",
+			func() float64 {
+				if r, ok := clock.ClockReading(); ok {
+					return clock.Now().Sub(r.MeasuredAt.Add(r.Offset)).Seconds()
+				}
+				return math.NaN()
+			}),
 	}
 }
 
@@ -101,7 +102,8 @@ type snapshotAge struct{ seconds atomic.Uint64 }
 
 func (a *snapshotAge) collector() prometheus.Collector {
 	a.set(math.NaN())
-	return gauge("director_oldest_snapshot_age_seconds", "Age of the database's oldest snapshot, which holds vacuum back.",
+	return gauge("director_oldest_snapshot_age_seconds",
+		"Age of the database's oldest snapshot, which holds vacuum back.",
 		func() float64 { return math.Float64frombits(a.seconds.Load()) })
 }
 

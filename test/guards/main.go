@@ -55,7 +55,8 @@ func tryAll(ctx context.Context, out io.Writer, guards []Guard) error {
 			_, _ = fmt.Fprintf(out, "NOT NOTICED  %s (%s)\n", g.Name, g.File)
 			continue
 		}
-		_, _ = fmt.Fprintf(out, "noticed      %s: %s, %d s\n", g.Name, strings.Join(failed, ", "), int(time.Since(started).Seconds()))
+		_, _ = fmt.Fprintf(out, "noticed      %s: %s, %d s\n", g.Name, strings.Join(failed, ", "),
+			int(time.Since(started).Seconds()))
 	}
 	if unnoticed > 0 {
 		return fmt.Errorf("%d of %d guards have no test that notices when they are gone", unnoticed, len(guards))

@@ -72,7 +72,8 @@ func (g *Guard) writeOverlay(root, dir string) (string, error) {
 }
 
 // runTests runs tests of a package. A test that hangs fails by its time limit.
-func runTests(ctx context.Context, root, pkg string, tests []string, flags ...string) (failed []string, output string, err error) {
+func runTests(ctx context.Context, root, pkg string, tests []string,
+	flags ...string) (failed []string, output string, err error) {
 	pattern := "^(" + strings.Join(tests, "|") + ")$"
 	args := append([]string{"test", "-count=1", "-timeout=3m", "-run", pattern}, flags...)
 	cmd := exec.CommandContext(ctx, "go", append(args, pkg)...)

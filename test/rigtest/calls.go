@@ -130,14 +130,16 @@ func (r *Rig) KeepAliveIn(region string, interval time.Duration, ids ...string) 
 	var wg sync.WaitGroup
 	r.T.Cleanup(func() { cancel(); wg.Wait() })
 	for _, id := range ids {
-		registration := Fields{"instance_id": id, "endpoint": id + ":7777", "region": region, "modes": []string{"duel"}, "capacity": 50000, "boot_id": id}
+		registration := Fields{"instance_id": id, "endpoint": id + ":7777", "region": region, "modes": []string{"duel"},
+			"capacity": 50000, "boot_id": id}
 		status, answer, err := r.Fleet("/fleet/register", registration)
 		require.NoError(r.T, err)
 		require.Equal(r.T, http.StatusOK, status, "%v", answer)
 		wg.Go(func() {
 			for ctx.Err() == nil {
 				Pause(ctx, interval)
-				if status, _, _ := r.Fleet("/fleet/heartbeat", Fields{"instance_id": id}); status == http.StatusNotFound {
+				if status, _, _ := r.Fleet("/fleet/heartbeat",
+					Fields{"instance_id": id}); status == http.StatusNotFound {
 					_, _, _ = r.Fleet("/fleet/register", registration)
 				}
 			}

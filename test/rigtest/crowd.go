@@ -26,7 +26,8 @@ const (
 
 // LobbySettings let guests of a [Crowd] connect.
 func LobbySettings() []string {
-	return []string{"DIRECTOR_REALTIME_MASTER_SECRET=" + LobbyMaster, "DIRECTOR_REALTIME_REQUIRE_KEY=false", "DIRECTOR_REALTIME_CONFORMANCE=true"}
+	return []string{"DIRECTOR_REALTIME_MASTER_SECRET=" + LobbyMaster, "DIRECTOR_REALTIME_REQUIRE_KEY=false",
+		"DIRECTOR_REALTIME_CONFORMANCE=true"}
 }
 
 // LobbyToken returns a token of a player of the project.
@@ -191,7 +192,8 @@ func (c *Crowd) RequireConverged(room string, clients ...*realtimetest.Client) {
 		require.Eventually(c.T, func() bool {
 			seen := client.Room(room)
 			return seen.State["counter"] == float64(n) && slices.Equal(seen.Members, members)
-		}, 30*time.Second, 20*time.Millisecond, "%s is to see %d and %v in %s, not %v", client.Session(), n, members, room, client.Room(room))
+		}, 30*time.Second, 20*time.Millisecond, "%s is to see %d and %v in %s, not %v", client.Session(), n, members,
+			room, client.Room(room))
 	}
 }
 

@@ -24,7 +24,8 @@ func Dial(t *testing.T, addrs ...string) *Conns {
 	t.Helper()
 	c := &Conns{}
 	for _, addr := range addrs {
-		conn, err := grpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(16<<20)))
+		conn, err := grpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()),
+			grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(16<<20)))
 		require.NoError(t, err)
 		t.Cleanup(func() { _ = conn.Close() })
 		c.List = append(c.List, conn)

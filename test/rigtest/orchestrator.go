@@ -28,8 +28,9 @@ func OrchestratorSettings() []string {
 // NewAgent returns a simulated Rivalis game server that connects to an address, host:port, and connects again soon.
 func NewAgent(addr, name string, change ...func(*agents.Config)) *agents.Agent {
 	c := agents.Config{
-		URL: "ws://" + addr, Key: AgentKey, Name: name, EndpointURL: "wss://" + name + ".example.com", RoomTypes: []string{"duel"},
-		Random: func() float64 { return 0.1 },
+		URL: "ws://" + addr, Key: AgentKey, Name: name, EndpointURL: "wss://" + name + ".example.com",
+		RoomTypes: []string{"duel"},
+		Random:    func() float64 { return 0.1 },
 	}
 	for _, f := range change {
 		f(&c)
@@ -39,7 +40,8 @@ func NewAgent(addr, name string, change ...func(*agents.Config)) *agents.Agent {
 
 // Orchestrator calls the orchestrator's REST API at an address once, over a connection of its own. Without an answer
 // the status is 0. The cause is that of an error.
-func (r *Rig) Orchestrator(ctx context.Context, addr, method, path string, body any) (status int, cause string, data json.RawMessage) {
+func (r *Rig) Orchestrator(ctx context.Context, addr, method, path string,
+	body any) (status int, cause string, data json.RawMessage) {
 	var text []byte
 	if body != nil {
 		text, _ = json.Marshal(body)

@@ -90,7 +90,8 @@ func (r *Rig) command(args ...string) subprocess.Command {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.started++
-	return subprocess.Command{Name: fmt.Sprintf("%s-%d", args[0], r.started), Path: r.Bin, Args: args, Env: slices.Clone(r.Env), Logs: r.logs}
+	return subprocess.Command{Name: fmt.Sprintf("%s-%d", args[0], r.started), Path: r.Bin, Args: args,
+		Env: slices.Clone(r.Env), Logs: r.logs}
 }
 
 // Run runs a command of the director to its end.

@@ -80,7 +80,8 @@ func (c Claims) check() (Claims, error) {
 		return c, FieldError{"client_id", "is zero"}
 	}
 	if len(c.UserData) > UserDataBytes {
-		return c, FieldError{"user_data", fmt.Sprintf("has %d bytes, at most %d are allowed", len(c.UserData), UserDataBytes)}
+		return c, FieldError{"user_data",
+			fmt.Sprintf("has %d bytes, at most %d are allowed", len(c.UserData), UserDataBytes)}
 	}
 	return c, c.checkTimes()
 }
@@ -111,7 +112,8 @@ func checkAddrs(field string, list []netip.AddrPort) ([]netip.AddrPort, error) {
 	plain := make([]netip.AddrPort, len(list))
 	for i, a := range list {
 		if !a.IsValid() || a.Port() == 0 || a.Addr().Zone() != "" {
-			return nil, FieldError{field, fmt.Sprintf("address %d of %d, %s, is not an IP address with a port", i+1, len(list), a)}
+			return nil, FieldError{field,
+				fmt.Sprintf("address %d of %d, %s, is not an IP address with a port", i+1, len(list), a)}
 		}
 		plain[i] = netip.AddrPortFrom(a.Addr().Unmap(), a.Port())
 	}

@@ -50,7 +50,8 @@ func (d Dialect) codec() (codec, error) {
 	case LightyearBE:
 		return codec{order: binary.BigEndian}, nil
 	default:
-		return codec{}, FieldError{"dialect", fmt.Sprintf("%.40q is none of netcode102, lightyear-le, lightyear-be", string(d))}
+		return codec{}, FieldError{"dialect",
+			fmt.Sprintf("%.40q is none of netcode102, lightyear-le, lightyear-be", string(d))}
 	}
 }
 

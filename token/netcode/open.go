@@ -35,7 +35,8 @@ func (m *Minter) Open(raw []byte, protocolID uint64, now time.Time) (Claims, err
 	if !p.Expires.IsZero() && !now.Before(p.Expires) {
 		return Claims{}, FieldError{"expires", "is past"}
 	}
-	plain, err := m.aead.Open(nil, raw[atNonce:atPrivate], raw[atPrivate:atTimeout], authenticated((*[TokenBytes]byte)(raw)))
+	plain, err := m.aead.Open(nil, raw[atNonce:atPrivate], raw[atPrivate:atTimeout],
+		authenticated((*[TokenBytes]byte)(raw)))
 	if err != nil {
 		return Claims{}, FieldError{"private", "does not decrypt: the key is another one, or the token was changed"}
 	}

@@ -12,7 +12,8 @@ import (
 const wakeUpTime = "/dev/cpu_dma_latency"
 
 func addAwakeFlag(flags *pflag.FlagSet, awake *bool) {
-	flags.BoolVar(awake, "awake", false, "Keep this machine's CPUs from sleeping during the measurement, as root on Linux: a busy host wakes up a sleeping virtual CPU late")
+	flags.BoolVar(awake, "awake", false,
+		"Keep this machine's CPUs from sleeping during the measurement, as root on Linux: a busy host wakes up a sleeping virtual CPU late")
 }
 
 // whileAwake runs a measurement, during which the CPUs do not sleep if that is requested.

@@ -109,9 +109,13 @@ func (p *program) baselineOptions(ctx context.Context, registry *prometheus.Regi
 	}
 	schedule := keyring.Schedule{Period: 24 * time.Hour, MaxAge: 5 * time.Minute, TokenTTL: store.Timing().TokenTTL}
 	return server.Options{
-		Store: store, Keys: keyring.New(store, sealer, token.AlgEdDSA, schedule), Connects: connect.New(sealer), Access: token.AccessConfig{Keys: keys},
-		FleetTokens: []string{p.variable("DIRECTOR_FLEET_TOKEN")}, MaxInFlight: inFlight, CallerRate: rest.Rate{PerSecond: -1},
-		Addr: "127.0.0.1:0", MetricsAddr: p.variable("DIRECTOR_METRICS_ADDR"), CallTimeout: 900 * time.Millisecond, Metrics: metrics,
+		Store: store, Keys: keyring.New(store, sealer, token.AlgEdDSA, schedule), Connects: connect.New(sealer),
+		Access:      token.AccessConfig{Keys: keys},
+		FleetTokens: []string{p.variable("DIRECTOR_FLEET_TOKEN")}, MaxInFlight: inFlight,
+		CallerRate: rest.Rate{PerSecond: -1},
+		Addr:       "127.0.0.1:0", MetricsAddr: p.variable("DIRECTOR_METRICS_ADDR"),
+		CallTimeout: 900 * time.Millisecond,
+		Metrics:     metrics,
 	}, nil
 }
 
@@ -130,8 +134,9 @@ const shutdownTimeout = 10 * time.Second
 // serveUntil serves with the limits of server.Server, and finishes the calls in progress when ctx ends.
 func serveUntil(ctx context.Context, listener net.Listener, handler http.Handler) error {
 	s := &http.Server{
-		Handler: handler, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second,
-		IdleTimeout: 90 * time.Second, MaxHeaderBytes: 32 << 10,
+		Handler: handler, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second,
+		WriteTimeout: 30 * time.Second,
+		IdleTimeout:  90 * time.Second, MaxHeaderBytes: 32 << 10,
 	}
 	finished := make(chan error, 1)
 	stop := context.AfterFunc(ctx, func() {
@@ -196,13 +201,17 @@ func stack(o server.Options, store interface {
 		return nil, err
 	}
 	failures := rest.NewLimiter(o.FailureRate)
-	bodies, gate, deadline := rest.NewBodies(2*o.MaxInFlight, 5*time.Second), rest.NewGate(o.MaxInFlight, nil, log), rest.Deadline(o.CallTimeout)
-	fleet.Mount(engine.Group("", rest.FleetToken(o.FleetTokens, o.OpenFleet, o.Deployments, failures), bodies.Read, gate.Enter, deadline), store)
+	bodies, gate, deadline := rest.NewBodies(2*o.MaxInFlight, 5*time.Second), rest.NewGate(o.MaxInFlight, nil,
+		log), rest.Deadline(o.CallTimeout)
+	fleet.Mount(engine.Group("", rest.FleetToken(o.FleetTokens, o.OpenFleet, o.Deployments, failures), bodies.Read,
+		gate.Enter, deadline), store)
 	limit := rest.LimitCaller(rest.NewLimiter(o.CallerRate))
-	play.Mount(engine.Group("", rest.Bearer(verify, failures), limit, bodies.Read, gate.Enter, deadline), store, o.Keys, o.Connects, o.Modes)
+	play.Mount(engine.Group("", rest.Bearer(verify, failures), limit, bodies.Read, gate.Enter, deadline), store, o.Keys,
+		o.Connects, o.Modes)
 	infra.Mount(engine, o.Keys, infra.Readiness{
-		Database: o.Store, Keys: o.Keys, Schema: migrations.Latest(), Timeout: o.CallTimeout, Draining: func() bool { return false },
-		Write: func(ctx context.Context) error { return o.Store.Report(ctx, nil) },
+		Database: o.Store, Keys: o.Keys, Schema: migrations.Latest(), Timeout: o.CallTimeout,
+		Draining: func() bool { return false },
+		Write:    func(ctx context.Context) error { return o.Store.Report(ctx, nil) },
 	})
 	return engine, nil
 }

@@ -63,7 +63,8 @@ func (b *benchmark) besideCommits(ctx context.Context, l *lab.Lab, director subj
 
 func (b *benchmark) noOp(ctx context.Context, l *lab.Lab) (subject, error) {
 	baselines, err := l.Baselines(ctx)
-	return subject{name: noOp, scenario: noOpOf(b.Scenario), urls: lab.URLs(baselines), meter: l.Meter(baselines...)}, err
+	return subject{name: noOp, scenario: noOpOf(b.Scenario), urls: lab.URLs(baselines),
+		meter: l.Meter(baselines...)}, err
 }
 
 // notices are notifications from one connection to another.
@@ -97,10 +98,11 @@ func (b *benchmark) besideEcho(ctx context.Context, l *lab.Lab, director subject
 		return o
 	}
 	echoes, err := b.echoes(ctx, l, echoed, single)
-	return []subject{director, echoes, {name: commit, run: func(ctx context.Context, o bench.Options) (bench.Result, error) {
-		o = single(o)
-		return baseline.Commits(ctx, l.URL(), o.Callers, o.WarmUp, o.Duration)
-	}}}, err
+	return []subject{director, echoes, {name: commit,
+		run: func(ctx context.Context, o bench.Options) (bench.Result, error) {
+			o = single(o)
+			return baseline.Commits(ctx, l.URL(), o.Callers, o.WarmUp, o.Duration)
+		}}}, err
 }
 
 // besideLobbyEcho adds an echo with the same WebSocket library, a notification, and single-row commits.
@@ -113,7 +115,8 @@ func (b *benchmark) besideLobbyEcho(ctx context.Context, l *lab.Lab, director su
 }
 
 // echoes are calls of the scenario at the baselines, with a load of their own.
-func (b *benchmark) echoes(ctx context.Context, l *lab.Lab, scenario string, change func(bench.Options) bench.Options) (subject, error) {
+func (b *benchmark) echoes(ctx context.Context, l *lab.Lab, scenario string,
+	change func(bench.Options) bench.Options) (subject, error) {
 	baselines, err := l.Baselines(ctx)
 	return subject{
 		name: echo, scenario: scenario, urls: b.family.addresses(baselines), meter: l.Meter(baselines...),

@@ -31,19 +31,25 @@ func families() []family {
 	placed := slices.DeleteFunc(bench.Scenarios(), ofLoop)
 	looped := slices.DeleteFunc(bench.Scenarios(), func(s string) bool { return !ofLoop(s) })
 	return []family{
-		{scenarios: placed, lab: plainLab, address: web, connect: (*benchmark).becomePlayers, baselines: (*benchmark).besideNaive},
-		{scenarios: looped, lab: loopLab, address: web, connect: (*benchmark).becomePlayers, baselines: (*benchmark).besideCommits},
+		{scenarios: placed, lab: plainLab, address: web, connect: (*benchmark).becomePlayers,
+			baselines: (*benchmark).besideNaive},
+		{scenarios: looped, lab: loopLab, address: web, connect: (*benchmark).becomePlayers,
+			baselines: (*benchmark).besideCommits},
 		{
-			scenarios: openmatch.Protocol.Scenarios(), protocol: openmatch.Protocol, overGRPC: true, lab: (*benchmark).openMatchLab,
-			address: func(p *lab.Process) string { return p.GRPC }, connect: (*benchmark).becomeFrontend, baselines: (*benchmark).besideEcho,
+			scenarios: openmatch.Protocol.Scenarios(), protocol: openmatch.Protocol, overGRPC: true,
+			lab:     (*benchmark).openMatchLab,
+			address: func(p *lab.Process) string { return p.GRPC }, connect: (*benchmark).becomeFrontend,
+			baselines: (*benchmark).besideEcho,
 		},
 		{
-			scenarios: orchestrator.Protocol.Scenarios(), protocol: orchestrator.Protocol, lab: (*benchmark).orchestratorLab,
+			scenarios: orchestrator.Protocol.Scenarios(), protocol: orchestrator.Protocol,
+			lab:     (*benchmark).orchestratorLab,
 			address: func(p *lab.Process) string { return "http://" + p.Orchestrator }, connect: keysAreKnown,
 		},
 		{
 			scenarios: realtime.Protocol.Scenarios(), protocol: realtime.Protocol, lab: lobbyLab,
-			address: func(p *lab.Process) string { return "http://" + p.Realtime }, connect: (*benchmark).joinProject, baselines: (*benchmark).besideLobbyEcho,
+			address: func(p *lab.Process) string { return "http://" + p.Realtime }, connect: (*benchmark).joinProject,
+			baselines: (*benchmark).besideLobbyEcho,
 		},
 	}
 }
@@ -67,7 +73,8 @@ func (b *benchmark) openMatchLab() lab.Options {
 
 func (b *benchmark) orchestratorLab() lab.Options {
 	return lab.Options{
-		Orchestrator: true, Env: []string{"DIRECTOR_ORCHESTRATOR_AGENT_KEYS=" + b.AgentKey, "DIRECTOR_ORCHESTRATOR_ADMIN_KEYS=" + b.AdminKey},
+		Orchestrator: true, Env: []string{"DIRECTOR_ORCHESTRATOR_AGENT_KEYS=" + b.AgentKey,
+			"DIRECTOR_ORCHESTRATOR_ADMIN_KEYS=" + b.AdminKey},
 	}
 }
 

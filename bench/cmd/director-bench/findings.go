@@ -82,7 +82,8 @@ func (f findings) write(out cli.Output) error {
 		return f.writeJSON(out)
 	}
 	header := []string{"experiment", "claim", "measured", "target", "met"}
-	err := cli.Write(out, f.list(), header, func(f finding) []any { return []any{f.experiment, f.Claim, f.Measured, f.Asked, f.Met} })
+	err := cli.Write(out, f.list(), header,
+		func(f finding) []any { return []any{f.experiment, f.Claim, f.Measured, f.Asked, f.Met} })
 	if err != nil {
 		return err
 	}

@@ -29,7 +29,8 @@ type machine struct {
 
 func machineHere(director, postgres string, awake bool) machine {
 	return machine{
-		CPUs: runtime.GOMAXPROCS(0), CPU: cpuModel(), Platform: runtime.GOOS + "/" + runtime.GOARCH, Go: runtime.Version(),
+		CPUs: runtime.GOMAXPROCS(0), CPU: cpuModel(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
+		Go:       runtime.Version(),
 		Director: director, Postgres: postgres, Awake: awake, began: cpuSoFar(),
 	}
 }

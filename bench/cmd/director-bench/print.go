@@ -45,7 +45,8 @@ func (m measurements) write(out cli.Output) error {
 	}
 	m.writeRemarks(out)
 	first := m.runs[0]
-	fmt.Fprintf(out.Writer, "%s, %s after a warm-up of %s\n", sizes(first.Result), seconds(first.Seconds), seconds(first.WarmUp))
+	fmt.Fprintf(out.Writer, "%s, %s after a warm-up of %s\n", sizes(first.Result), seconds(first.Seconds),
+		seconds(first.WarmUp))
 	_, err := fmt.Fprintln(out.Writer, m.machine)
 	return err
 }
@@ -57,7 +58,8 @@ func sizes(r bench.Result) string {
 		n    int
 		what string
 	}{
-		{r.Instances, "game server"}, {r.Agents, "agent"}, {r.Connections, "connection"}, {r.Tickets, "ticket"}, {r.Watchers, "watcher"}, {r.Sessions, "session"},
+		{r.Instances, "game server"}, {r.Agents, "agent"}, {r.Connections, "connection"}, {r.Tickets, "ticket"},
+		{r.Watchers, "watcher"}, {r.Sessions, "session"},
 	} {
 		if p.n > 0 {
 			parts = append(parts, plural(p.n, p.what))
@@ -87,7 +89,8 @@ func (m measurements) lines() (all []line) {
 func lineCells(l line) []any {
 	ms := func(v float64) string { return fmt.Sprintf("%.2f", v) }
 	at := l.Latency
-	return []any{l.name, l.callers, l.Calls, l.Failed, fmt.Sprintf("%.0f", l.PerSecond), ms(at.P50), ms(at.P90), ms(at.P99), ms(at.P999), ms(at.Max)}
+	return []any{l.name, l.callers, l.Calls, l.Failed, fmt.Sprintf("%.0f", l.PerSecond), ms(at.P50), ms(at.P90),
+		ms(at.P99), ms(at.P999), ms(at.Max)}
 }
 
 // writeCosts prints the costs per call, if they were measured.
@@ -96,7 +99,8 @@ func (m measurements) writeCosts(out cli.Output) error {
 	if len(known) == 0 {
 		return nil
 	}
-	header := []string{"a call costs", "callers", "director cpu", "postgres cpu", "load cpu", "wal", "transactions", "calls decided together"}
+	header := []string{"a call costs", "callers", "director cpu", "postgres cpu", "load cpu", "wal", "transactions",
+		"calls decided together"}
 	if err := cli.Write(out, known, header, costCells); err != nil {
 		return err
 	}

@@ -18,8 +18,9 @@ import (
 const directorFlag = "director"
 
 func (p *program) addDirectorFlag(flags *pflag.FlagSet, path *string) {
-	flags.StringVar(path, directorFlag, p.variable("DIRECTOR_PROGRAM"), "The director's program, of a director of its own. "+
-		"Not set: the one beside this program, else that of PATH [DIRECTOR_PROGRAM]")
+	flags.StringVar(path, directorFlag, p.variable("DIRECTOR_PROGRAM"),
+		"The director's program, of a director of its own. "+
+			"Not set: the one beside this program, else that of PATH [DIRECTOR_PROGRAM]")
 }
 
 // director is the path of the director's binary.

@@ -64,7 +64,8 @@ func experimentNames() (names []string) {
 	return names
 }
 
-func completeExperiments(_ *cobra.Command, given []string, _ string) (names []cobra.Completion, _ cobra.ShellCompDirective) {
+func completeExperiments(_ *cobra.Command, given []string,
+	_ string) (names []cobra.Completion, _ cobra.ShellCompDirective) {
 	for _, e := range proof.Experiments() {
 		if !slices.Contains(given, e.Name) {
 			names = append(names, cobra.CompletionWithDesc(e.Name, e.About))
@@ -91,8 +92,10 @@ type proving struct {
 const mostRounds = 100
 
 func (j *proving) addFlags(flags *pflag.FlagSet) {
-	flags.IntVar(&j.rounds, "rounds", 3, fmt.Sprintf("Rounds of measurements, 1 to %d; findings are medians over them", mostRounds))
-	flags.BoolVar(&j.quick, "quick", false, "Measure for seconds only, to test that everything works; the figures mean nothing")
+	flags.IntVar(&j.rounds, "rounds", 3,
+		fmt.Sprintf("Rounds of measurements, 1 to %d; findings are medians over them", mostRounds))
+	flags.BoolVar(&j.quick, "quick", false,
+		"Measure for seconds only, to test that everything works; the figures mean nothing")
 	flags.BoolVar(&j.strict, "strict", false, "Fail when a target is missed")
 	addAwakeFlag(flags, &j.awake)
 	j.addDirectorFlag(flags, &j.director)

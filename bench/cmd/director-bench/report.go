@@ -38,7 +38,8 @@ func (f findings) writePlots(dir string) error {
 				return err
 			}
 			name := filepath.Join(dir, fmt.Sprintf("%s-%d.svg", e.name, i+1))
-			if err := os.WriteFile(name, picture.Bytes(), 0o644); err != nil { //nolint:gosec // Pictures are to be seen.
+			if err := os.WriteFile(name, picture.Bytes(),
+				0o644); err != nil { //nolint:gosec // Pictures are to be seen.
 				return err
 			}
 		}
@@ -59,7 +60,8 @@ func (m measurements) page() report.Report {
 		Machine: m.machine.facts(),
 		Sections: []report.Section{{
 			Title: m.scenario, Runs: runs,
-			Plots: []report.Plot{report.Throughput(runs), report.CPU(runs), report.Latencies(runs), report.GroupSizes(runs)},
+			Plots: []report.Plot{report.Throughput(runs), report.CPU(runs), report.Latencies(runs),
+				report.GroupSizes(runs)},
 		}},
 	}
 }

@@ -29,11 +29,15 @@ func (r *runningDirector) addFlags(flags *pflag.FlagSet, p *program) {
 	r.databaseURL, r.pooler = p.variable("DATABASE_URL"), p.variable("DIRECTOR_POOLER")
 	r.fleetToken, r.lobbyToken = first(p.variable("DIRECTOR_FLEET_TOKEN")), first(p.variable("DIRECTOR_OM_TOKENS"))
 	r.opsToken = first(p.variable("DIRECTOR_OPS_TOKENS"))
-	flags.StringVar(&r.authIssuer, "auth-issuer", p.variable("DIRECTOR_AUTH_ISSUER"), "With --url: the iss of players' access tokens [DIRECTOR_AUTH_ISSUER]")
-	flags.StringVar(&r.audience, "auth-audience", p.variable("DIRECTOR_AUTH_AUDIENCE"), "With --url: the aud of players' access tokens [DIRECTOR_AUTH_AUDIENCE]")
-	flags.StringVar(&r.data, "data", p.variable("DIRECTOR_DATA"), "With --url: the data directory of a 'director dev', which holds the key that it trusts [DIRECTOR_DATA]")
-	flags.StringVar(&r.issuerKey, "issuer-key", p.variable("DIRECTOR_ISSUER_KEY"), "With --url: a file with a private JWK to sign players' access tokens with. "+
-		"Not set: issuer.jwk in the data directory [DIRECTOR_ISSUER_KEY]")
+	flags.StringVar(&r.authIssuer, "auth-issuer", p.variable("DIRECTOR_AUTH_ISSUER"),
+		"With --url: the iss of players' access tokens [DIRECTOR_AUTH_ISSUER]")
+	flags.StringVar(&r.audience, "auth-audience", p.variable("DIRECTOR_AUTH_AUDIENCE"),
+		"With --url: the aud of players' access tokens [DIRECTOR_AUTH_AUDIENCE]")
+	flags.StringVar(&r.data, "data", p.variable("DIRECTOR_DATA"),
+		"With --url: the data directory of a 'director dev', which holds the key that it trusts [DIRECTOR_DATA]")
+	flags.StringVar(&r.issuerKey, "issuer-key", p.variable("DIRECTOR_ISSUER_KEY"),
+		"With --url: a file with a private JWK to sign players' access tokens with. "+
+			"Not set: issuer.jwk in the data directory [DIRECTOR_ISSUER_KEY]")
 }
 
 // first returns the first of several secrets: NAME=SECRET or SECRET, comma-separated.

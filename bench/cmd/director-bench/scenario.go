@@ -104,7 +104,8 @@ func (p *program) root() *cobra.Command {
 	return cmd
 }
 
-func (b *benchmark) completeScenario(_ *cobra.Command, given []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+func (b *benchmark) completeScenario(_ *cobra.Command, given []string,
+	_ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	if len(given) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
@@ -132,24 +133,34 @@ type benchmark struct {
 
 func (b *benchmark) addFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&b.embedded, "embedded", false, "Start and measure a director; the default without --url")
-	flags.IntVar(&b.replicas, "replicas", 1, fmt.Sprintf("Replicas of the director that it starts, 1 to %d", mostReplicas))
-	flags.StringSliceVar(&b.URLs, "url", nil, "Base URL of a replica, for the scenarios of Open Match host:port; callers are spread over several")
-	flags.IntSliceVar(&b.sweep, "callers", []int{64}, fmt.Sprintf("Concurrent callers, 1 to %d; several numbers, comma-separated, are measured one after another. "+
-		"The scenarios of the director loop, Open Match, Rivalis and the realtime lobby have other defaults", bench.MaxCallers))
-	flags.Float64Var(&b.Rate, "rate", 0, "Calls a second, independent of answers; --callers is then the most calls in flight. 0: each caller waits for its answer")
-	flags.IntVar(&b.Instances, "instances", 16, fmt.Sprintf("Game servers to register, 1 to %d; at least one for each region", bench.MaxInstances))
-	flags.IntVar(&b.Regions, "regions", 1, fmt.Sprintf("Regions of players and game servers, 1 to %d", bench.MaxRegions))
+	flags.IntVar(&b.replicas, "replicas", 1,
+		fmt.Sprintf("Replicas of the director that it starts, 1 to %d", mostReplicas))
+	flags.StringSliceVar(&b.URLs, "url", nil,
+		"Base URL of a replica, for the scenarios of Open Match host:port; callers are spread over several")
+	flags.IntSliceVar(&b.sweep, "callers", []int{64},
+		fmt.Sprintf("Concurrent callers, 1 to %d; several numbers, comma-separated, are measured one after another. "+
+			"The scenarios of the director loop, Open Match, Rivalis and the realtime lobby have other defaults",
+			bench.MaxCallers))
+	flags.Float64Var(&b.Rate, "rate", 0,
+		"Calls a second, independent of answers; --callers is then the most calls in flight. 0: each caller waits for its answer")
+	flags.IntVar(&b.Instances, "instances", 16,
+		fmt.Sprintf("Game servers to register, 1 to %d; at least one for each region", bench.MaxInstances))
+	flags.IntVar(&b.Regions, "regions", 1,
+		fmt.Sprintf("Regions of players and game servers, 1 to %d", bench.MaxRegions))
 	flags.IntVar(&b.Modes, "modes", 1, fmt.Sprintf("Modes of players and game servers, 1 to %d", bench.MaxModes))
-	flags.Float64Var(&b.HotShare, "hot-share", 0, "Share of the calls for the first mode, 0 to 1. 0: all modes get equal shares")
+	flags.Float64Var(&b.HotShare, "hot-share", 0,
+		"Share of the calls for the first mode, 0 to 1. 0: all modes get equal shares")
 	flags.IntVar(&b.Tickets, "tickets", 0, fmt.Sprintf("Tickets that wait at the start of a turn, 1 to %d. "+
 		"0: as many as usual, 10,000, of match-steady 20,000, of match-idle 50,000", bench.MaxTickets))
 	flags.DurationVar(&b.Duration, "duration", 10*time.Second, "Duration of the measurement")
 	flags.DurationVar(&b.WarmUp, "warm-up", 2*time.Second, "Duration of the load before the measurement")
-	flags.DurationVar(&b.Background, "background", 0, "Duration of a measurement before the load, while nothing is called: "+
-		"what the director uses for its game servers alone is then not in the costs of a call")
-	flags.BoolVar(&b.baselines, "baselines", false, "Also measure, on the same database, the naive placement and the no-op; "+
-		"for the director loop the no-op, notifications and single-row commits; for Open Match an echo and single-row commits; "+
-		"for the realtime lobby all three")
+	flags.DurationVar(&b.Background, "background", 0,
+		"Duration of a measurement before the load, while nothing is called: "+
+			"what the director uses for its game servers alone is then not in the costs of a call")
+	flags.BoolVar(&b.baselines, "baselines", false,
+		"Also measure, on the same database, the naive placement and the no-op; "+
+			"for the director loop the no-op, notifications and single-row commits; for Open Match an echo and single-row commits; "+
+			"for the realtime lobby all three")
 	addAwakeFlag(flags, &b.awake)
 	flags.StringVar(&b.report, "report", "", "Also write an HTML page with plots to this file")
 	b.addDirectorFlag(flags, &b.director)
@@ -159,15 +170,21 @@ func (b *benchmark) addFlags(flags *pflag.FlagSet) {
 
 // addProtocolFlags adds the flags of the families.
 func (b *benchmark) addProtocolFlags(flags *pflag.FlagSet) {
-	flags.IntVar(&b.Connections, "connections", 8, fmt.Sprintf("Connections that callers of the Open Match API share, 1 to %d", bench.MaxConnections))
+	flags.IntVar(&b.Connections, "connections", 8,
+		fmt.Sprintf("Connections that callers of the Open Match API share, 1 to %d", bench.MaxConnections))
 	flags.IntVar(&b.Watchers, "watchers", 5_000, fmt.Sprintf("Idle streams of watch, 1 to %d", bench.MaxWatchers))
-	flags.DurationVar(&b.window, "window", 250*time.Millisecond, "How long calls can join a cycle of matching, for the director that it starts")
+	flags.DurationVar(&b.window, "window", 250*time.Millisecond,
+		"How long calls can join a cycle of matching, for the director that it starts")
 	flags.IntVar(&b.Agents, "agents", 0, fmt.Sprintf(
-		"Simulated Rivalis game servers, 1 to %d. 0: as many as usual, 1,000, of room-create and room-life 200", bench.MaxAgents))
+		"Simulated Rivalis game servers, 1 to %d. 0: as many as usual, 1,000, of room-create and room-life 200",
+		bench.MaxAgents))
 	flags.IntVar(&b.Rooms, "rooms", -1, fmt.Sprintf(
-		"Rooms that each of them has made itself, 0 to %d. -1: as many as usual, 4, where rooms are created none", bench.MaxRooms))
-	flags.IntVar(&b.Sessions, "sessions", -1, fmt.Sprintf("Sessions of the realtime lobby beside those of callers, 0 to %d. "+
-		"-1: as many as usual, of rooms-idle 10,000, of rooms-storm 5,000, of rooms-join 1,000, else none", bench.MaxSessions))
+		"Rooms that each of them has made itself, 0 to %d. -1: as many as usual, 4, where rooms are created none",
+		bench.MaxRooms))
+	flags.IntVar(&b.Sessions, "sessions", -1,
+		fmt.Sprintf("Sessions of the realtime lobby beside those of callers, 0 to %d. "+
+			"-1: as many as usual, of rooms-idle 10,000, of rooms-storm 5,000, of rooms-join 1,000, else none",
+			bench.MaxSessions))
 }
 
 // mostReplicas is how many replicas the Postgres of a laboratory has connections for, with default settings.

@@ -30,7 +30,8 @@ func NewCall[Req, Res any](ctx context.Context, req Req) *Call[Req, Res] {
 }
 
 func newCall[Req, Res any](ctx context.Context, req Req, bytes int) *Call[Req, Res] {
-	return &Call[Req, Res]{ctx: ctx, Req: req, bytes: bytes, Queued: time.Now(), outcome: &outcome[Res]{done: make(chan struct{})}}
+	return &Call[Req, Res]{ctx: ctx, Req: req, bytes: bytes, Queued: time.Now(),
+		outcome: &outcome[Res]{done: make(chan struct{})}}
 }
 
 // Answer ends the call. A call is answered once.

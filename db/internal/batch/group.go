@@ -26,7 +26,8 @@ type Group[Req, Res any] struct {
 
 // New makes a group. Its name is the one in metrics, traces and logs.
 func New[Req, Res any](cfg Config, name string, limits Limits[Req], decide Decide[Req, Res]) *Group[Req, Res] {
-	return &Group[Req, Res]{name: name, decide: decide, limits: limits, cfg: cfg, queues: map[string][]*Call[Req, Res]{}}
+	return &Group[Req, Res]{name: name, decide: decide, limits: limits, cfg: cfg,
+		queues: map[string][]*Call[Req, Res]{}}
 }
 
 // Do puts a call into the key's next batch and waits for the answer. When ctx ends first, Do returns

@@ -13,7 +13,8 @@ const maxConflictRetries = 5
 // try decides the calls, handles errors, and returns the calls that stay for the next batch. After an error of the data
 // it retries the unanswered calls in halves, so that one bad call fails alone. After a conflict it retries all of them.
 // Any other error, such as a commit of unknown outcome, is the answer to all of them.
-func (g *Group[Req, Res]) try(ctx context.Context, key string, calls []*Call[Req, Res], conflicts int) []*Call[Req, Res] {
+func (g *Group[Req, Res]) try(ctx context.Context, key string, calls []*Call[Req, Res],
+	conflicts int) []*Call[Req, Res] {
 	err := panics.Catch(func() error { return g.decide(ctx, key, calls) })
 	left := Unanswered(calls)
 	switch {

@@ -9,7 +9,8 @@ import (
 
 // startSpan puts the batch, and the SQL in it, into the trace of the first caller that is traced. The traces of the
 // other callers are linked to it. Without a traced caller there is no span.
-func startSpan[Req, Res any](ctx context.Context, group string, calls []*Call[Req, Res]) (_ context.Context, end func()) {
+func startSpan[Req, Res any](ctx context.Context, group string,
+	calls []*Call[Req, Res]) (_ context.Context, end func()) {
 	first, links := traced(calls)
 	if first == nil {
 		return ctx, func() {}

@@ -19,9 +19,12 @@ func RegisterTypes(types *pgtype.Map) {
 
 func registerArrays(types *pgtype.Map) {
 	registerArray(types, pgtype.UUIDArrayOID, func(b []byte, v uuid.UUID) []byte { return append(b, v[:]...) })
-	registerArray(types, pgtype.Int4ArrayOID, func(b []byte, v int32) []byte { return binary.BigEndian.AppendUint32(b, uint32(v)) })
-	registerArray(types, pgtype.Int8ArrayOID, func(b []byte, v int64) []byte { return binary.BigEndian.AppendUint64(b, uint64(v)) })
-	registerArray(types, pgtype.Float8ArrayOID, func(b []byte, v float64) []byte { return binary.BigEndian.AppendUint64(b, math.Float64bits(v)) })
+	registerArray(types, pgtype.Int4ArrayOID,
+		func(b []byte, v int32) []byte { return binary.BigEndian.AppendUint32(b, uint32(v)) })
+	registerArray(types, pgtype.Int8ArrayOID,
+		func(b []byte, v int64) []byte { return binary.BigEndian.AppendUint64(b, uint64(v)) })
+	registerArray(types, pgtype.Float8ArrayOID,
+		func(b []byte, v float64) []byte { return binary.BigEndian.AppendUint64(b, math.Float64bits(v)) })
 	registerArray(types, pgtype.TextArrayOID, func(b []byte, v string) []byte { return append(b, v...) })
 	registerArray(types, pgtype.ByteaArrayOID, func(b []byte, v []byte) []byte {
 		if v == nil {

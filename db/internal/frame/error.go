@@ -70,7 +70,8 @@ func Classify(err error) error {
 		case retryableState(pg.Code):
 			return fault.NewUnavailable("the database refused for now", hinted(err))
 		case unstorableText[pg.Code]:
-			return &fault.Error{Kind: fault.Invalid, Code: "invalid_request", Detail: "text must be UTF-8 without the character U+0000", Err: err}
+			return &fault.Error{Kind: fault.Invalid, Code: "invalid_request",
+				Detail: "text must be UTF-8 without the character U+0000", Err: err}
 		}
 		return err
 	case errors.Is(err, pgx.ErrTxCommitRollback):

@@ -175,7 +175,8 @@ func (l *listener) close() {
 // run listens until the listener is closed. It logs once when notices stop arriving and once when they arrive again.
 func (l *listener) run() {
 	if l.cfg.Unreachable {
-		l.cfg.Log.LogAttrs(l.ctx, slog.LevelWarn, "other replicas' changes are found by polling only: poolers pass no notifications on, and DATABASE_URL_DIRECT is not set")
+		l.cfg.Log.LogAttrs(l.ctx, slog.LevelWarn,
+			"other replicas' changes are found by polling only: poolers pass no notifications on, and DATABASE_URL_DIRECT is not set")
 		return
 	}
 	retry, failing := newRetry(), false
@@ -186,7 +187,8 @@ func (l *listener) run() {
 		}
 		if (received || !failing) && l.ctx.Err() == nil {
 			failing = true
-			l.cfg.Log.LogAttrs(l.ctx, slog.LevelWarn, "other replicas' changes are found by polling: notifications do not arrive", slog.Any("error", err))
+			l.cfg.Log.LogAttrs(l.ctx, slog.LevelWarn,
+				"other replicas' changes are found by polling: notifications do not arrive", slog.Any("error", err))
 		}
 		wait(retry.NextBackOff(), l.ctx.Done())
 	}

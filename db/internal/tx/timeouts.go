@@ -83,7 +83,8 @@ func (t Timeouts) setConfig(conn *pgx.Conn, lasts scope) string {
 		set("client_connection_check_interval", disconnectionCheck)
 		// A host that loses power closes no connection: its idle ones would count against max_connections for two
 		// hours.
-		calls = append(calls, "set_config('tcp_keepalives_idle', '10', false)", "set_config('tcp_keepalives_interval', '5', false)")
+		calls = append(calls, "set_config('tcp_keepalives_idle', '10', false)",
+			"set_config('tcp_keepalives_interval', '5', false)")
 	}
 	return strings.Join(calls, ", ")
 }

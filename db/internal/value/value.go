@@ -15,7 +15,10 @@ func ValidRegion(s string) bool {
 	if s == "" || len(s) > 32 {
 		return false
 	}
-	return strings.IndexFunc(s, func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '-' }) < 0
+	return strings.IndexFunc(s, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < '0' || r > '9') &&
+			r != '-'
+	}) < 0
 }
 
 // NewID makes an id that sorts by time, which keeps the index on it compact.

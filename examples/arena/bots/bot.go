@@ -35,7 +35,8 @@ func (b *bot) play(ctx context.Context, match sdk.Match, stay time.Duration) {
 	pause := pauses()
 	for left := stay; left > 0 && ctx.Err() == nil; {
 		if err != nil {
-			seat, err = retryForever(ctx, b, func() (sdk.Seat, error) { return b.player.Seat(ctx, b.soloRequest(match)) })
+			seat, err = retryForever(ctx, b,
+				func() (sdk.Seat, error) { return b.player.Seat(ctx, b.soloRequest(match)) })
 			if err != nil {
 				return
 			}
@@ -82,5 +83,6 @@ func (b *bot) failed(ctx context.Context, err error) {
 		return
 	}
 	b.record.trouble(err)
-	b.swarm.cfg.Logger.LogAttrs(ctx, slog.LevelWarn, "bot in trouble", slog.String("bot", b.name), slog.Any("error", err))
+	b.swarm.cfg.Logger.LogAttrs(ctx, slog.LevelWarn, "bot in trouble", slog.String("bot", b.name),
+		slog.Any("error", err))
 }

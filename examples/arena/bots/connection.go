@@ -76,7 +76,8 @@ func (c *connection) greet(ctx context.Context, seat sdk.Seat) error {
 		return err
 	}
 	if welcome.Type != game.TypeWelcome || welcome.SessionID != seat.SessionID {
-		return fmt.Errorf("game server answered %q for session %q, not a welcome to %q", welcome.Type, welcome.SessionID, seat.SessionID)
+		return fmt.Errorf("game server answered %q for session %q, not a welcome to %q", welcome.Type,
+			welcome.SessionID, seat.SessionID)
 	}
 	return nil
 }

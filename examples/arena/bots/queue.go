@@ -27,14 +27,16 @@ func (p *party) queue(ctx context.Context) (sdk.Match, error) {
 		if status.State != sdk.QueueAssigned {
 			return sdk.Match{}, fmt.Errorf("ticket %s is %s: %s", queued.ID(), status.State, status.Reason)
 		}
-		return sdk.Match{Handle: status.Handle, Endpoint: status.Endpoint, Region: status.Region, Mode: p.mode, MaxPlayers: p.swarm.cfg.MaxPlayers}, nil
+		return sdk.Match{Handle: status.Handle, Endpoint: status.Endpoint, Region: status.Region, Mode: p.mode,
+			MaxPlayers: p.swarm.cfg.MaxPlayers}, nil
 	})
 }
 
 // ticket returns the request with the skill of each member and the latency to the region.
 func (p *party) ticket() sdk.TicketRequest {
 	req := sdk.TicketRequest{
-		Profiles: []string{p.profile}, Players: map[string]sdk.TicketPlayer{}, Latencies: map[string]int{p.swarm.cfg.Region: 1},
+		Profiles: []string{p.profile}, Players: map[string]sdk.TicketPlayer{},
+		Latencies: map[string]int{p.swarm.cfg.Region: 1},
 	}
 	for _, b := range p.members {
 		req.Party = append(req.Party, b.name)

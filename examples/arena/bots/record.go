@@ -106,7 +106,8 @@ func kind(err error) string {
 		err  error
 		name string
 	}{
-		{sdk.ErrNoCapacity, "no_capacity"}, {sdk.ErrNotOffered, "not_offered"}, {sdk.ErrPartyConflict, "party_conflict"}, {sdk.ErrGone, "session_closed"},
+		{sdk.ErrNoCapacity, "no_capacity"}, {sdk.ErrNotOffered, "not_offered"},
+		{sdk.ErrPartyConflict, "party_conflict"}, {sdk.ErrGone, "session_closed"},
 		{sdk.ErrForbidden, "no_seat"}, {sdk.ErrUnauthorized, "unauthorized"}, {sdk.ErrInvalid, "invalid"},
 		{sdk.ErrUnavailable, "director_unavailable"}, {errNotReached, "not_reached"}, {errCutOff, "cut_off"},
 	} {

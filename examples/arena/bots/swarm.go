@@ -119,7 +119,8 @@ func New(cfg Config) (*Swarm, error) {
 func (s *Swarm) addParty(size int, rng *rand.Rand) {
 	first, skill := len(s.bots), 1500+300*rng.NormFloat64()
 	for range size {
-		s.bots = append(s.bots, s.newBot(fmt.Sprintf("%s-%03d", cmp.Or(s.cfg.Names, "bot"), len(s.bots)+1), math.Round(skill+50*rng.NormFloat64())))
+		s.bots = append(s.bots, s.newBot(fmt.Sprintf("%s-%03d", cmp.Or(s.cfg.Names, "bot"), len(s.bots)+1),
+			math.Round(skill+50*rng.NormFloat64())))
 	}
 	s.parties = append(s.parties, s.newParty(s.bots[first:]))
 }

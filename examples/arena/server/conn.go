@@ -111,7 +111,8 @@ func receive(ctx context.Context, ws *websocket.Conn) (m game.ClientMessage, err
 
 func (s *Server) turnAway(ws *websocket.Conn, err error) {
 	code, reason := closeCode(err)
-	s.cfg.Logger.LogAttrs(context.Background(), slog.LevelInfo, "player turned away", slog.String("reason", reason), slog.Any("error", err))
+	s.cfg.Logger.LogAttrs(context.Background(), slog.LevelInfo, "player turned away", slog.String("reason", reason),
+		slog.Any("error", err))
 	_ = ws.Close(code, reason)
 }
 
@@ -133,8 +134,9 @@ func closeCode(err error) (websocket.StatusCode, string) {
 // serve runs until the player leaves or the admission ends.
 func (s *Server) serve(ws *websocket.Conn, admission *sdk.Admission) {
 	c := &conn{
-		ws: ws, player: admission.Sub, session: admission.SessionID, mode: admission.Mode, maxPlayers: admission.MaxPlayers,
-		frames: make(chan []byte, 2),
+		ws: ws, player: admission.Sub, session: admission.SessionID, mode: admission.Mode,
+		maxPlayers: admission.MaxPlayers,
+		frames:     make(chan []byte, 2),
 	}
 	welcome, err := json.Marshal(game.ServerMessage{
 		Type: game.TypeWelcome, You: c.player, SessionID: c.session, Mode: c.mode, MaxPlayers: c.maxPlayers,

@@ -75,7 +75,8 @@ type Status struct {
 // Connect opens a session. The caller closes the client. Errors: [*Error] for a token that is refused; no URL can be
 // reached.
 func Connect(ctx context.Context, o Options) (*Client, error) {
-	c := &Client{options: o, ended: make(chan struct{}), changed: make(chan struct{}), rooms: map[string]Room{}, calls: map[string]chan reply{}}
+	c := &Client{options: o, ended: make(chan struct{}), changed: make(chan struct{}), rooms: map[string]Room{},
+		calls: map[string]chan reply{}}
 	var failed error
 	for _, url := range o.URLs {
 		err := c.openSocket(ctx, url)
@@ -215,7 +216,8 @@ func (c *Client) Repeat(ctx context.Context, kind, room string, p, answer any) e
 
 // Join joins a room, or makes it, and waits for its state. Errors: those of [Client.Call].
 func (c *Client) Join(ctx context.Context, roomType, id string, options any) error {
-	if err := c.Repeat(ctx, "room.join_or_create", id, map[string]any{"roomType": roomType, "options": options}, nil); err != nil {
+	if err := c.Repeat(ctx, "room.join_or_create", id, map[string]any{"roomType": roomType, "options": options},
+		nil); err != nil {
 		return err
 	}
 	return c.Await(ctx, func() bool { _, member := c.Room(id); return member })

@@ -110,7 +110,8 @@ func (c *Client) reopen(ctx context.Context) error {
 		for _, url := range c.otherMembers() {
 			err := c.openSocket(ctx, url)
 			refused := (*Error)(nil)
-			if err == nil || errors.As(err, &refused) && (refused.Code == "token_refused" || refused.Code == "key_refused") {
+			if err == nil || errors.As(err, &refused) &&
+				(refused.Code == "token_refused" || refused.Code == "key_refused") {
 				return err
 			}
 		}

@@ -33,7 +33,8 @@ func (d *Director) Run(ctx context.Context) {
 		profiles.Go(func() {
 			for ctx.Err() == nil {
 				if err := d.fetch(ctx, profile); err != nil && ctx.Err() == nil {
-					d.Log.LogAttrs(ctx, slog.LevelWarn, "cannot fetch matches", slog.String("profile", profile.GetName()), slog.Any("error", err))
+					d.Log.LogAttrs(ctx, slog.LevelWarn, "cannot fetch matches",
+						slog.String("profile", profile.GetName()), slog.Any("error", err))
 					rest(ctx, failurePause)
 				}
 			}
@@ -78,7 +79,8 @@ func (d *Director) assign(ctx context.Context, match *pb.Match) error {
 	}
 	connection, err := d.Allocate(ctx, match)
 	if err != nil {
-		d.Log.LogAttrs(ctx, slog.LevelWarn, "no game server", slog.String("match", match.GetMatchId()), slog.Any("error", err))
+		d.Log.LogAttrs(ctx, slog.LevelWarn, "no game server", slog.String("match", match.GetMatchId()),
+			slog.Any("error", err))
 		_, err = d.Backend.ReleaseTickets(ctx, &pb.ReleaseTicketsRequest{TicketIds: ids})
 		return err
 	}
@@ -89,7 +91,8 @@ func (d *Director) assign(ctx context.Context, match *pb.Match) error {
 		return err
 	}
 	for _, failure := range answer.GetFailures() { // the player has left
-		d.Log.LogAttrs(ctx, slog.LevelInfo, "not assigned", slog.String("ticket", failure.GetTicketId()), slog.String("cause", failure.GetCause().String()))
+		d.Log.LogAttrs(ctx, slog.LevelInfo, "not assigned", slog.String("ticket", failure.GetTicketId()),
+			slog.String("cause", failure.GetCause().String()))
 	}
 	return nil
 }

@@ -35,11 +35,12 @@ const deleteTimeout = 5 * time.Second
 // Play queues a player and waits for a match. Errors: ErrNobody, the end of ctx, errors of Open Match. The ticket is
 // deleted in every case.
 func (f *Frontend) Play(ctx context.Context, player Player) (connection string, err error) {
-	ticket, err := f.OpenMatch.CreateTicket(ctx, &pb.CreateTicketRequest{Ticket: &pb.Ticket{SearchFields: &pb.SearchFields{
-		Tags:       []string{player.Mode},
-		StringArgs: map[string]string{"player": player.Name},
-		DoubleArgs: map[string]float64{"skill": player.Skill},
-	}}})
+	ticket, err := f.OpenMatch.CreateTicket(ctx,
+		&pb.CreateTicketRequest{Ticket: &pb.Ticket{SearchFields: &pb.SearchFields{
+			Tags:       []string{player.Mode},
+			StringArgs: map[string]string{"player": player.Name},
+			DoubleArgs: map[string]float64{"skill": player.Skill},
+		}}})
 	if err != nil {
 		return "", err
 	}

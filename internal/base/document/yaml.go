@@ -33,7 +33,8 @@ func (l Limits) Text(document []byte) (string, error) {
 	if bad := badByte(text); bad < len(text) {
 		before := text[:bad]
 		line := before[strings.LastIndexByte(before, '\n')+1:]
-		return "", refuse(1+strings.Count(before, "\n"), 1+utf8.RuneCountInString(line), "the document must be text in UTF-8")
+		return "", refuse(1+strings.Count(before, "\n"), 1+utf8.RuneCountInString(line),
+			"the document must be text in UTF-8")
 	}
 	return text, nil
 }

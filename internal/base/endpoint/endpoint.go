@@ -38,7 +38,8 @@ func isPort(text string) bool {
 
 // IsDialableHost reports whether a name or an address, without brackets, could be that of one host.
 func IsDialableHost(host string) bool {
-	if strings.Trim(host, "0123456789.") == "" || strings.Contains(host, ":") { // an address; systems read 0 and 127.1 as one, too
+	if strings.Trim(host, "0123456789.") == "" ||
+		strings.Contains(host, ":") { // an address; systems read 0 and 127.1 as one, too
 		addr, err := netip.ParseAddr(host)
 		addr = addr.Unmap()
 		return err == nil && !addr.IsUnspecified() && !addr.IsMulticast() && addr != broadcast

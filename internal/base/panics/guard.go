@@ -49,5 +49,6 @@ func (g *Guard) report(goroutine string, p *Error) {
 		g.recovered.WithLabelValues(goroutine).Inc()
 	}
 	g.log.LogAttrs(context.Background(), slog.LevelError, "panic",
-		slog.String("goroutine", goroutine), slog.String("panic", fmt.Sprint(p.value)), slog.String("stack", string(p.stack)))
+		slog.String("goroutine", goroutine), slog.String("panic", fmt.Sprint(p.value)),
+		slog.String("stack", string(p.stack)))
 }

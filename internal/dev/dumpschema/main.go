@@ -80,7 +80,8 @@ func dump(ctx context.Context) (schema string, err error) {
 		return "", err
 	}
 	// Partitions are named after days, and goose's table is not the director's.
-	out, err := exec.CommandContext(ctx, pgDump, "--schema-only", "--no-owner", "--no-privileges", "--exclude-table=*_20[0-9][0-9]*",
+	out, err := exec.CommandContext(ctx, pgDump, "--schema-only", "--no-owner", "--no-privileges",
+		"--exclude-table=*_20[0-9][0-9]*",
 		"--exclude-table=goose_*", "--dbname="+cluster.URL("postgres")).Output()
 	return clean(string(out)), err
 }

@@ -87,7 +87,8 @@ func (a account) checkReach(path string) error {
 			return err
 		}
 		if !a.mayEnter(info) {
-			return fmt.Errorf("started by root, Postgres runs as %s, who may not enter %s (%s)", a.name, dir, info.Mode())
+			return fmt.Errorf("started by root, Postgres runs as %s, who may not enter %s (%s)", a.name, dir,
+				info.Mode())
 		}
 		if dir == filepath.Dir(dir) {
 			return nil

@@ -62,7 +62,8 @@ func (r *Reader) enter(ctx context.Context) (leave func(), err error) {
 		return func() { <-r.slot }, nil
 	case <-ctx.Done():
 		return nil, &fault.Error{
-			Kind: fault.TooMany, Code: "too_many_queries", Detail: "this replica explains other tickets: call again", RetryAfter: time.Second, Err: ctx.Err(),
+			Kind: fault.TooMany, Code: "too_many_queries", Detail: "this replica explains other tickets: call again",
+			RetryAfter: time.Second, Err: ctx.Err(),
 		}
 	}
 }

@@ -19,9 +19,12 @@ func (r *Reader) Match(ctx context.Context, id uuid.UUID) (explain.Match, error)
 		return explain.Match{}, err
 	}
 	m := explain.Match{
-		Schema: explain.Schema, MatchID: id.String(), AsOf: r.Store.Now().UTC(), State: known.State, Profile: known.Profile, Version: known.Version,
-		DecidedAt: known.DecidedAt.UTC(), CommittedAt: utc(known.CommittedAt), Deadline: utc(known.Deadline), Joined: known.Joined,
-		Mode: known.Mode, Region: known.Region, Session: known.Session, Host: known.Host, Tickets: outcomes(known.Tickets),
+		Schema: explain.Schema, MatchID: id.String(), AsOf: r.Store.Now().UTC(), State: known.State,
+		Profile: known.Profile, Version: known.Version,
+		DecidedAt: known.DecidedAt.UTC(), CommittedAt: utc(known.CommittedAt), Deadline: utc(known.Deadline),
+		Joined: known.Joined,
+		Mode:   known.Mode, Region: known.Region, Session: known.Session, Host: known.Host,
+		Tickets: outcomes(known.Tickets),
 	}
 	if known.Seed != 0 {
 		m.Seed = strconv.FormatUint(known.Seed, 10)

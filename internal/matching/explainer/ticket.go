@@ -39,7 +39,8 @@ func (r *Reader) Ticket(ctx context.Context, id string) (explain.Ticket, error) 
 // explainGone describes a ticket that has left the queue.
 func (r *Reader) explainGone(t db.PlayerTicket) explain.Ticket {
 	return explain.Ticket{
-		Schema: explain.Schema, TicketID: t.ID, AsOf: r.Store.Now().UTC(), State: string(t.State), Reason: t.Reason, MatchID: t.MatchID, Party: t.Party,
+		Schema: explain.Schema, TicketID: t.ID, AsOf: r.Store.Now().UTC(), State: string(t.State), Reason: t.Reason,
+		MatchID: t.MatchID, Party: t.Party,
 		Profiles: []explain.Profile{},
 	}
 }
@@ -47,7 +48,8 @@ func (r *Reader) explainGone(t db.PlayerTicket) explain.Ticket {
 // remembered looks up a ticket in the history, after its events have been deleted.
 func (r *Reader) remembered(ctx context.Context, id string) (explain.Ticket, error) {
 	unknown := &fault.Error{
-		Kind: fault.NotFound, Code: "ticket_unknown", Detail: "ticket " + id + " is not known: tickets that left the queue are remembered for DIRECTOR_MATCH_HISTORY",
+		Kind: fault.NotFound, Code: "ticket_unknown",
+		Detail: "ticket " + id + " is not known: tickets that left the queue are remembered for DIRECTOR_MATCH_HISTORY",
 	}
 	if !db.IssuedHere(r.Universe, db.TicketID, id) {
 		return explain.Ticket{}, unknown
@@ -240,9 +242,11 @@ func (r *Reader) profile(ctx context.Context, name string) (explain.Asked, error
 	case stored.RetiredAt != nil:
 		a.Unusable = explain.Reason{Reason: explain.Retired, Text: "the profile is retired"}
 	case err != nil:
-		a.Unusable = explain.Reason{Reason: explain.Unreadable, Text: "this release cannot read the profile: " + err.Error()}
+		a.Unusable = explain.Reason{Reason: explain.Unreadable,
+			Text: "this release cannot read the profile: " + err.Error()}
 	case read.Function != nil:
-		a.Unusable = explain.Reason{Reason: explain.Function, Text: "a match function decides for the profile, not teams and rules"}
+		a.Unusable = explain.Reason{Reason: explain.Function,
+			Text: "a match function decides for the profile, not teams and rules"}
 	default:
 		a.Profile = read
 	}

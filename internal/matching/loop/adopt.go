@@ -169,7 +169,8 @@ func (l *Loop) adopt(ctx context.Context, o db.ProfileOwner, epoch int64, docume
 		l.waiting.isDemandStale = true
 		delete(l.looksWithoutOwner, o.Profile)
 		l.metrics.takeovers.Inc()
-		l.Log.LogAttrs(ctx, slog.LevelInfo, "profile is decided here", slog.String("profile", o.Profile), slog.Int64("epoch", epoch))
+		l.Log.LogAttrs(ctx, slog.LevelInfo, "profile is decided here", slog.String("profile", o.Profile),
+			slog.Int64("epoch", epoch))
 	}
 	p.version, p.profile, p.seed, p.rosters, p.rostersRead, p.asks = o.LiveVersion, read, newSeed(), nil, time.Time{}, true
 	p.decideBy(read)
@@ -180,5 +181,6 @@ func (l *Loop) adopt(ctx context.Context, o db.ProfileOwner, epoch int64, docume
 // it; another one is left to workers of that release.
 func (l *Loop) cannotRead(ctx context.Context, name string, version int, err error) {
 	l.unreadableVersions[name] = version // the next look gives it up
-	l.Log.LogAttrs(ctx, slog.LevelError, "profile cannot be read by this release", slog.String("profile", name), slog.Int("version", version), slog.Any("error", err))
+	l.Log.LogAttrs(ctx, slog.LevelError, "profile cannot be read by this release", slog.String("profile", name),
+		slog.Int("version", version), slog.Any("error", err))
 }

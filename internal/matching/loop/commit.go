@@ -58,7 +58,8 @@ type outcomes struct {
 
 func newCommits(store Store, universe string, history *historian) *commits {
 	return &commits{
-		store: store, universe: universe, history: history, outcomes: make(chan outcomes, 64), ended: make(chan struct{}),
+		store: store, universe: universe, history: history, outcomes: make(chan outcomes, 64),
+		ended: make(chan struct{}),
 		lines: map[line]*lineState{}, asking: map[string]int{},
 	}
 }
@@ -167,7 +168,8 @@ func (c *commits) transact(ctx context.Context, to line, share db.HostShare, job
 
 // assign returns what Open Match's frontends read of a match.
 func assign(m *db.NewMatch, p db.Placement) []byte {
-	seats := ticketbody.Seats{MatchID: m.ID.String(), SessionHandle: p.SessionHandle, Endpoint: p.Endpoint, Region: p.Region, Teams: map[string]string{}}
+	seats := ticketbody.Seats{MatchID: m.ID.String(), SessionHandle: p.SessionHandle, Endpoint: p.Endpoint,
+		Region: p.Region, Teams: map[string]string{}}
 	for _, t := range m.Tickets {
 		for _, player := range t.Players {
 			seats.Teams[player.Sub] = player.Team

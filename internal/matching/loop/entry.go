@@ -30,11 +30,13 @@ type entry struct {
 }
 
 func newEntry(c db.Candidate, seen time.Time, playerArg string) *entry {
-	e := &entry{id: c.ID, created: c.Created, tx: c.Tx, paused: c.Paused, pendingUntil: c.PendingUntil, readyCheck: c.ReadyCheck, seenAt: seen}
+	e := &entry{id: c.ID, created: c.Created, tx: c.Tx, paused: c.Paused, pendingUntil: c.PendingUntil,
+		readyCheck: c.ReadyCheck, seenAt: seen}
 	if !c.SeenAt.IsZero() {
 		e.seenAt = c.SeenAt
 	}
-	if profiles, players := ticketbody.Requested(c.Body, playerArg); players { // most tickets of Open Match name no player
+	if profiles, players := ticketbody.Requested(c.Body,
+		playerArg); players { // most tickets of Open Match name no player
 		slices.Sort(profiles)
 		e.profiles, e.body = slices.Compact(profiles), c.Body
 	}

@@ -43,7 +43,8 @@ type function struct {
 
 func newFunction(p *profile.Profile) *function {
 	pauses := backoff.NewExponentialBackOff()
-	pauses.InitialInterval, pauses.Multiplier, pauses.MaxInterval = p.Function.Every, 2, max(functionPauseMax, p.Function.Every)
+	pauses.InitialInterval, pauses.Multiplier, pauses.MaxInterval = p.Function.Every, 2, max(functionPauseMax,
+		p.Function.Every)
 	return &function{profile: p, rest: decide.NewCompleter(p), candidateIDs: map[string]bool{}, pauses: pauses}
 }
 
@@ -109,7 +110,8 @@ func (l *Loop) callFunction(p *owned) {
 	}
 	f.begin(now)
 	l.calls.running++
-	call := &functionCall{matchmaker: l.Matchmaker, store: l.Store, universe: l.Universe, playerArg: l.PlayerArg, now: now, profile: f.profile, profileName: p.name, epoch: p.epoch,
+	call := &functionCall{matchmaker: l.Matchmaker, store: l.Store, universe: l.Universe, playerArg: l.PlayerArg,
+		now: now, profile: f.profile, profileName: p.name, epoch: p.epoch,
 		function: f}
 	l.calls.goroutines.Go(func() { l.calls.report(call) })
 }
@@ -178,7 +180,8 @@ func (l *Loop) accepted(ctx context.Context, p *owned, m cycle.Accepted, teams m
 		l.freeTickets(marked, 0)
 		return
 	}
-	l.proposed(ctx, p, decided{Proposal: p.function.rest.Proposal(tickets, teams, p.function.regions), decidedAt: l.moment()}, &marked)
+	l.proposed(ctx, p, decided{Proposal: p.function.rest.Proposal(tickets, teams, p.function.regions),
+		decidedAt: l.moment()}, &marked)
 }
 
 // reportCall counts a call. It logs a failure that differs from the last one, and the first success after failures.
@@ -193,14 +196,16 @@ func (l *Loop) reportCall(ctx context.Context, c *functionCall) {
 	}
 	about := slog.String("profile", c.profileName)
 	if len(c.refused) > 0 {
-		l.Log.LogAttrs(ctx, slog.LevelWarn, "a match function proposes matches that cannot be committed", about, slog.Any("matches", c.refused))
+		l.Log.LogAttrs(ctx, slog.LevelWarn, "a match function proposes matches that cannot be committed", about,
+			slog.Any("matches", c.refused))
 	}
 	if last := c.function.failure; failure != last {
 		c.function.failure = failure
 		if failure == "" {
 			l.Log.LogAttrs(ctx, slog.LevelInfo, "the match function of a profile works again", about)
 		} else {
-			l.Log.LogAttrs(ctx, slog.LevelWarn, "the match function of a profile fails", about, slog.String("error", failure))
+			l.Log.LogAttrs(ctx, slog.LevelWarn, "the match function of a profile fails", about,
+				slog.String("error", failure))
 		}
 	}
 }
@@ -267,7 +272,8 @@ func (l *Loop) freeMarked(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	if err := l.Store.FreeMarkedTickets(ctx, l.Universe, due); err != nil {
-		l.Log.LogAttrs(ctx, slog.LevelWarn, "tickets of matches could not be freed: they wait until their marks expire", slog.Any("error", err))
+		l.Log.LogAttrs(ctx, slog.LevelWarn, "tickets of matches could not be freed: they wait until their marks expire",
+			slog.Any("error", err))
 	}
 }
 

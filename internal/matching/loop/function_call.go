@@ -24,7 +24,8 @@ const (
 	maxFunctionPlayers = 1024 // of a match, as in a profile with teams
 )
 
-var errTooManyMatches = fmt.Errorf("the match function proposed more than %d matches or %d MiB", maxFunctionMatches, maxFunctionBytes>>20)
+var errTooManyMatches = fmt.Errorf("the match function proposed more than %d matches or %d MiB", maxFunctionMatches,
+	maxFunctionBytes>>20)
 
 // calls holds the calls of functions that run concurrently with the loop.
 type calls struct {
@@ -52,7 +53,8 @@ func (c *calls) report(call *functionCall) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.ctx), time.Second)
 	defer cancel()
 	if err := c.store.FreeMarkedTickets(ctx, call.universe, call.marked()); err != nil {
-		c.log.LogAttrs(ctx, slog.LevelWarn, "tickets of matches could not be freed: they wait until their marks expire", slog.Any("error", err))
+		c.log.LogAttrs(ctx, slog.LevelWarn, "tickets of matches could not be freed: they wait until their marks expire",
+			slog.Any("error", err))
 	}
 }
 

@@ -115,7 +115,8 @@ func (h *historian) write(ctx context.Context) bool {
 	if err == nil {
 		return true
 	}
-	h.log.LogAttrs(ctx, slog.LevelWarn, "the history of tickets cannot be written", slog.Int("matched", len(taken.matched)),
+	h.log.LogAttrs(ctx, slog.LevelWarn, "the history of tickets cannot be written",
+		slog.Int("matched", len(taken.matched)),
 		slog.Int("sightings", len(taken.sightings)), slog.Any("error", err))
 	h.mu.Lock()
 	h.setUnwritten(taken.with(h.unwritten))
@@ -130,7 +131,8 @@ func (h *historian) writeMatched(ctx context.Context, matched []db.LeftTicket) e
 	refused, err := h.store.KeepTickets(ctx, h.universe, matched)
 	if refused > 0 {
 		h.lostRecords.Add(float64(refused))
-		h.log.LogAttrs(ctx, slog.LevelError, "the database refuses the history of tickets", slog.Int("tickets", refused))
+		h.log.LogAttrs(ctx, slog.LevelError, "the database refuses the history of tickets",
+			slog.Int("tickets", refused))
 	}
 	return err
 }

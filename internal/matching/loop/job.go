@@ -80,7 +80,8 @@ func (j *job) demand(universe string) (region string, key db.DemandKey) {
 	if len(j.match.Regions) > 0 {
 		region = j.match.Regions[0]
 	}
-	return region, db.DemandKey{Mode: j.match.Modes[0], Key: fmt.Sprintf("%s/%d/%s", j.match.Profile, j.match.Size, universe)}
+	return region, db.DemandKey{Mode: j.match.Modes[0],
+		Key: fmt.Sprintf("%s/%d/%s", j.match.Profile, j.match.Size, universe)}
 }
 
 // nearestRegion returns the region with the least worst latency of those that all tickets with latencies measured, the
@@ -112,9 +113,11 @@ func (l *Loop) newJob(p *owned, d decided) (*job, error) {
 	if err != nil {
 		return nil, err
 	}
-	j := &job{owner: p.owner(l), anchor: found.Anchor, within: p.profile.Accept, decidedAt: time.Now(), maxWait: waitAtMost}
+	j := &job{owner: p.owner(l), anchor: found.Anchor, within: p.profile.Accept, decidedAt: time.Now(),
+		maxWait: waitAtMost}
 	j.match = db.NewMatch{
-		ID: uuid.New(), Profile: p.name, Version: p.version, Seed: p.seed, DecidedAt: d.decidedAt, Modes: found.Modes, Size: p.size(found),
+		ID: uuid.New(), Profile: p.name, Version: p.version, Seed: p.seed, DecidedAt: d.decidedAt, Modes: found.Modes,
+		Size: p.size(found),
 		Data: p.profile.Data, Why: why, Join: found.Session, Regions: l.hosts.roomFirst(found, p.size(found)),
 	}
 	if open, ok := p.rosters[found.Session]; ok {
@@ -150,7 +153,8 @@ func (l *Loop) newJob(p *owned, d decided) (*job, error) {
 		}
 		tickets = append(tickets, t)
 		j.began = append(j.began, waiter{e.created, t.Mean(p.profile.Pivot())})
-		j.match.Tickets = append(j.match.Tickets, db.MatchTicket{ID: id, Tx: e.tx, Players: told, History: l.history(e, t)})
+		j.match.Tickets = append(j.match.Tickets,
+			db.MatchTicket{ID: id, Tx: e.tx, Players: told, History: l.history(e, t)})
 		if j.oldest.IsZero() || e.created.Before(j.oldest) {
 			j.oldest = e.created
 		}

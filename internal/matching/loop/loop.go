@@ -282,7 +282,8 @@ func (l *Loop) followQueue(ctx context.Context, t *timers) error {
 func (l *Loop) loadQueue(ctx context.Context) error {
 	err := l.queue.load(ctx)
 	if err == nil && l.queue.isFullyRead {
-		l.Log.LogAttrs(ctx, slog.LevelInfo, "the director loop follows the queue", slog.String("universe", l.Universe), slog.Int("tickets", l.queue.len()))
+		l.Log.LogAttrs(ctx, slog.LevelInfo, "the director loop follows the queue", slog.String("universe", l.Universe),
+			slog.Int("tickets", l.queue.len()))
 	}
 	return err
 }

@@ -34,7 +34,8 @@ func newMetrics(r prometheus.Registerer, lag func() float64) (*metrics, error) {
 		decide: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "director_loop_decide_seconds", Help: "How long one profile decided at a time.", Buckets: seconds}),
 		commit: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "director_loop_commit_seconds", Help: "How long a transaction of a batch of matches took.", Buckets: seconds}),
+			Name: "director_loop_commit_seconds", Help: "How long a transaction of a batch of matches took.",
+			Buckets: seconds}),
 		waitingTime: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "director_loop_waited_seconds", Help: "How long tickets had waited when their match was committed.",
 			Buckets: prometheus.ExponentialBuckets(0.01, 2, 17)}),
@@ -49,20 +50,25 @@ func newMetrics(r prometheus.Registerer, lag func() float64) (*metrics, error) {
 		waiting: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "director_loop_waiting_for_server", Help: "Decided matches that wait for a server."}),
 		oldest: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "director_loop_oldest_waiting_seconds", Help: "Age of the oldest ticket in a match that waits for a server; 0 without one."}),
+			Name: "director_loop_oldest_waiting_seconds",
+			Help: "Age of the oldest ticket in a match that waits for a server; 0 without one."}),
 		unowned: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "director_loop_unowned_profiles", Help: "Profiles that no worker decides for, as this worker sees them."}),
+			Name: "director_loop_unowned_profiles",
+			Help: "Profiles that no worker decides for, as this worker sees them."}),
 		lag: prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "director_loop_feed_lag_seconds",
-			Help: "Time since this worker last read all changes of the queue; about a second while nothing changes."}, lag),
+			Help: "Time since this worker last read all changes of the queue; about a second while nothing changes."},
+			lag),
 		takeovers: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "director_loop_takeovers_total", Help: "How often this worker began to decide for a profile."}),
 		matches: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "director_loop_matches_total", Help: "Matches that were committed, by profile."}, []string{"profile"}),
+			Name: "director_loop_matches_total", Help: "Matches that were committed, by profile."},
+			[]string{"profile"}),
 		dropped: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "director_loop_dropped_total",
 			Help: "Decided matches that were not committed, by why: gone (a ticket left or was taken), busy (another transaction decided about a player), " +
-				"refused (a player is about to take a seat), bad (the database refused the data), error."}, []string{"why"}),
+				"refused (a player is about to take a seat), bad (the database refused the data), error."},
+			[]string{"why"}),
 		lostHistory: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "director_loop_history_lost_total",
 			Help: "Tickets whose history was not written, or not when this worker saw them: the database could not be reached for too long, or refused the data."}),
@@ -72,10 +78,12 @@ func newMetrics(r prometheus.Registerer, lag func() float64) (*metrics, error) {
 		anew: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "director_loop_restarts_total",
 			Help: "How often this worker's director loop began anew, by why: database (a call failed), lease (it could not be renewed in time), " +
-				"postgres_restarted (the whole queue is read again), panic (of the loop or of one profile)."}, []string{"why"}),
+				"postgres_restarted (the whole queue is read again), panic (of the loop or of one profile)."},
+			[]string{"why"}),
 		functionCalls: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "director_loop_function_calls_total",
-			Help: "Calls of the match functions of profiles, by profile and result: ok or failed."}, []string{"profile", "result"}),
+			Help: "Calls of the match functions of profiles, by profile and result: ok or failed."},
+			[]string{"profile", "result"}),
 		functionRefused: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "director_loop_function_refused_total",
 			Help: "Proposed matches of profiles' match functions that the worker refused, by reason: unknown_ticket, taken, no_candidate, same_ticket, same_player, empty, size, " +
@@ -92,8 +100,10 @@ func (m *metrics) register(r prometheus.Registerer) error {
 	if r == nil {
 		return nil
 	}
-	for _, c := range []prometheus.Collector{m.decide, m.commit, m.waitingTime, m.candidates, m.leftOut, m.owned, m.waiting, m.takeovers,
-		m.matches, m.dropped, m.lostHistory, m.anew, m.oldest, m.unowned, m.lag, m.accepts, m.functionCalls, m.functionRefused} {
+	for _, c := range []prometheus.Collector{m.decide, m.commit, m.waitingTime, m.candidates, m.leftOut, m.owned,
+		m.waiting, m.takeovers,
+		m.matches, m.dropped, m.lostHistory, m.anew, m.oldest, m.unowned, m.lag, m.accepts, m.functionCalls,
+		m.functionRefused} {
 		if err := r.Register(c); err != nil {
 			return err
 		}

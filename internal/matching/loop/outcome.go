@@ -38,7 +38,8 @@ func (l *Loop) takeOutcomes(ctx context.Context) {
 
 func (l *Loop) handle(ctx context.Context, o outcomes) {
 	if o.err != nil {
-		l.Log.LogAttrs(ctx, slog.LevelWarn, "matches could not be committed", slog.Int("matches", len(o.jobs)), slog.Any("error", o.err))
+		l.Log.LogAttrs(ctx, slog.LevelWarn, "matches could not be committed", slog.Int("matches", len(o.jobs)),
+			slog.Any("error", o.err))
 		for _, j := range o.jobs {
 			l.giveBack(j, retryPause, "error")
 		}
@@ -72,7 +73,8 @@ func (l *Loop) settle(ctx context.Context, j *job, outcome db.MatchOutcome) {
 		}
 		l.giveBack(j, refusedPause, "refused")
 	case db.MatchBad:
-		l.Log.LogAttrs(ctx, slog.LevelError, "the database refuses a match", slog.String("profile", j.match.Profile), slog.Any("tickets", j.tickets()))
+		l.Log.LogAttrs(ctx, slog.LevelError, "the database refuses a match", slog.String("profile", j.match.Profile),
+			slog.Any("tickets", j.tickets()))
 		l.giveBack(j, l.badPause(j.anchor), "bad")
 	}
 }
@@ -112,7 +114,8 @@ func (l *Loop) nextRegion(_ context.Context, j *job) {
 		l.commits.add(j)
 		return
 	}
-	if p := l.profiles[j.match.Profile]; p != nil && len(j.match.Regions) == 0 && len(l.hosts.regionsOf(p.profile)) > 0 {
+	if p := l.profiles[j.match.Profile]; p != nil && len(j.match.Regions) == 0 &&
+		len(l.hosts.regionsOf(p.profile)) > 0 {
 		l.giveBack(j, 0, "") // the first game region appeared meanwhile
 		return
 	}
@@ -138,7 +141,8 @@ func (l *Loop) handleLostTickets(ctx context.Context, j *job, gone []string) {
 	}
 	for _, id := range gone {
 		if !db.IssuedHere(l.Universe, db.TicketID, id) {
-			l.Log.LogAttrs(ctx, slog.LevelError, "a ticket cannot be matched: its id was not issued for its region", slog.String("ticket", id))
+			l.Log.LogAttrs(ctx, slog.LevelError, "a ticket cannot be matched: its id was not issued for its region",
+				slog.String("ticket", id))
 			l.queue.bar(id)
 		}
 	}

@@ -86,7 +86,8 @@ func (l *Loop) followPause(ctx context.Context, p *owned, paused bool) {
 	}
 	p.paused = paused
 	l.learn(p, change{moment: l.moment(), kind: decisionsDue}) // not of the moment when it was paused
-	l.Log.LogAttrs(ctx, slog.LevelInfo, "the pause of a profile changed", slog.String("profile", p.name), slog.Bool("paused", paused))
+	l.Log.LogAttrs(ctx, slog.LevelInfo, "the pause of a profile changed", slog.String("profile", p.name),
+		slog.Bool("paused", paused))
 }
 
 // dropOthers forgets the profiles that another worker owns now, or that were retired.
@@ -179,7 +180,8 @@ func (l *Loop) share(ctx context.Context) error {
 func (l *Loop) surplus(least int) *owned {
 	var smallest *owned
 	for _, p := range l.profiles {
-		if smallest == nil || p.weight() < smallest.weight() || p.weight() == smallest.weight() && p.name < smallest.name {
+		if smallest == nil || p.weight() < smallest.weight() ||
+			p.weight() == smallest.weight() && p.name < smallest.name {
 			smallest = p
 		}
 	}

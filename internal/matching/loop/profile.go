@@ -105,7 +105,8 @@ func (l *Loop) fill(p *owned) {
 // candidates returns the free tickets that a profile may take, without those that are taken.
 func (l *Loop) candidates(profile string, hasPool bool, taken map[string]bool) []*entry {
 	now := l.moment()
-	return slices.DeleteFunc(l.queue.index.entriesOf(profile, hasPool), func(e *entry) bool { return !e.isFree(now) || taken[e.id] })
+	return slices.DeleteFunc(l.queue.index.entriesOf(profile, hasPool),
+		func(e *entry) bool { return !e.isFree(now) || taken[e.id] })
 }
 
 // decideBy makes what decides by a version of the profile, without candidates.
@@ -204,6 +205,7 @@ func (l *Loop) release() {
 
 // logDecision tells what was decided, at debug level: matches are in match_history.
 func (l *Loop) logDecision(ctx context.Context, p *owned, found decide.Proposal) {
-	l.Log.LogAttrs(ctx, slog.LevelDebug, "match decided", slog.String("profile", p.name), slog.Int("version", p.version),
+	l.Log.LogAttrs(ctx, slog.LevelDebug, "match decided", slog.String("profile", p.name),
+		slog.Int("version", p.version),
 		slog.String("anchor", found.Anchor), slog.Int("tickets", len(found.Tickets)))
 }

@@ -54,8 +54,9 @@ type limit struct{ tickets, bytes int }
 
 func newQueue(o Options, to listener) *queue {
 	return &queue{
-		store: o.Store, universe: o.Universe, playerArg: o.PlayerArg, limit: limit{o.MaxCandidates, o.Memory}, listener: to,
-		entries: map[string]*entry{}, index: newIndex(), inMatches: map[string]*entry{},
+		store: o.Store, universe: o.Universe, playerArg: o.PlayerArg, limit: limit{o.MaxCandidates, o.Memory},
+		listener: to,
+		entries:  map[string]*entry{}, index: newIndex(), inMatches: map[string]*entry{},
 	}
 }
 
@@ -146,7 +147,10 @@ func (q *queue) putPage(page []db.Candidate) {
 		return
 	}
 	at := q.listener.moment()
-	slices.SortFunc(page, func(a, b db.Candidate) int { return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.ID, b.ID)) })
+	slices.SortFunc(page, func(a, b db.Candidate) int {
+		return cmp.Or(a.Created.Compare(b.Created),
+			cmp.Compare(a.ID, b.ID))
+	})
 	for _, c := range page {
 		q.put(c, at)
 	}

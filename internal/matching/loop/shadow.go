@@ -59,18 +59,21 @@ func (l *Loop) followShadow(ctx context.Context, p *owned, version int, mayBegin
 	if err != nil {
 		return false, err
 	}
-	p.shadow = &shadow{version: version, creditedAt: time.Now(), count: map[string]int{}, matchCounts: db.ShadowMatches{Profile: p.name, LiveMatches: p.version, Shadow: version}}
+	p.shadow = &shadow{version: version, creditedAt: time.Now(), count: map[string]int{},
+		matchCounts: db.ShadowMatches{Profile: p.name, LiveMatches: p.version, Shadow: version}}
 	read, err := profile.ParseStored([]byte(stored.Document))
 	if err == nil && read.Function != nil {
 		err = errFunctionShadow
 	}
 	if err != nil {
-		l.Log.LogAttrs(ctx, slog.LevelError, "the shadow of a profile cannot decide", slog.String("profile", p.name), slog.Int("version", version), slog.Any("error", err))
+		l.Log.LogAttrs(ctx, slog.LevelError, "the shadow of a profile cannot decide", slog.String("profile", p.name),
+			slog.Int("version", version), slog.Any("error", err))
 		return true, nil
 	}
 	p.shadow.profile, p.shadow.decider = read, newDecider(decide.Version{Profile: read, Number: version}, p.seed)
 	p.shadow.setRegions(l.hosts, l.moment())
-	p.shadow.learn(change{moment: l.lastMoment, kind: candidatesCame, entries: l.candidates(p.name, read.Pool != nil, nil)})
+	p.shadow.learn(change{moment: l.lastMoment, kind: candidatesCame,
+		entries: l.candidates(p.name, read.Pool != nil, nil)})
 	return true, nil
 }
 
@@ -94,7 +97,8 @@ func (l *Loop) beginShadow(p *owned, now time.Time) {
 	if s.credit < shadowLeast {
 		return
 	}
-	t := &turn{profile: p, shadow: s, now: now, decides: true, lasts: s.credit, maxLate: l.maxLate, effort: shadowEffort, maxMatches: shadowMatches, playerArg: l.PlayerArg}
+	t := &turn{profile: p, shadow: s, now: now, decides: true, lasts: s.credit, maxLate: l.maxLate,
+		effort: shadowEffort, maxMatches: shadowMatches, playerArg: l.PlayerArg}
 	s.decider.hot = true
 	l.turns.begin(s.decider.begin(t))
 }
@@ -138,7 +142,8 @@ func (s *shadow) record(side string, p *profile.Profile, found *decide.Proposal,
 	}
 	s.count[side]++
 	measures, _ := json.Marshal(measuresOf(p, found)) // finite numbers always encode
-	s.matchCounts.Sides, s.matchCounts.DecidedAt = append(s.matchCounts.Sides, side), append(s.matchCounts.DecidedAt, at)
+	s.matchCounts.Sides, s.matchCounts.DecidedAt = append(s.matchCounts.Sides, side), append(s.matchCounts.DecidedAt,
+		at)
 	s.matchCounts.Measures = append(s.matchCounts.Measures, string(measures))
 }
 
@@ -174,9 +179,11 @@ func (l *Loop) putShadows(ctx context.Context) {
 		}
 		seen := p.shadow.matchCounts
 		if err := l.Store.RecordShadow(ctx, l.Universe, seen); err != nil {
-			l.Log.LogAttrs(ctx, slog.LevelWarn, "matches of a shadow could not be recorded", slog.String("profile", p.name), slog.Any("error", err))
+			l.Log.LogAttrs(ctx, slog.LevelWarn, "matches of a shadow could not be recorded",
+				slog.String("profile", p.name), slog.Any("error", err))
 		}
-		p.shadow.matchCounts = db.ShadowMatches{Profile: seen.Profile, LiveMatches: seen.LiveMatches, Shadow: seen.Shadow}
+		p.shadow.matchCounts = db.ShadowMatches{Profile: seen.Profile, LiveMatches: seen.LiveMatches,
+			Shadow: seen.Shadow}
 		clear(p.shadow.count)
 	}
 }

@@ -29,10 +29,12 @@ type owners interface {
 	EndLoopWorker(ctx context.Context, id uuid.UUID) error
 	LoopWorkers(ctx context.Context) ([]db.LoopWorker, error)
 	ProfileOwners(ctx context.Context, universe string) ([]db.ProfileOwner, error)
-	TakeProfiles(ctx context.Context, universe string, worker uuid.UUID, names []string) (epochs map[string]int64, err error)
+	TakeProfiles(ctx context.Context, universe string, worker uuid.UUID,
+		names []string) (epochs map[string]int64, err error)
 	GiveUpProfile(ctx context.Context, universe string, worker uuid.UUID, name string) error
 	Profile(ctx context.Context, region, name string, version int) (db.ProfileVersion, error)
-	ProfileDocuments(ctx context.Context, region string, versions map[string]int) (documents map[string]string, err error)
+	ProfileDocuments(ctx context.Context, region string,
+		versions map[string]int) (documents map[string]string, err error)
 	RecordShadow(ctx context.Context, region string, m db.ShadowMatches) error
 }
 
@@ -40,7 +42,8 @@ type tickets interface {
 	FeedEnd(ctx context.Context) (db.SettledPoint, error)
 	CandidatesAfter(ctx context.Context, universe, after string) (page []db.Candidate, full bool, err error)
 	NewestCandidates(ctx context.Context, universe string, most int) ([]db.Candidate, error)
-	CandidateIDsAfter(ctx context.Context, universe, after string) (page []query.CandidateIDsAfterRow, full bool, err error)
+	CandidateIDsAfter(ctx context.Context,
+		universe, after string) (page []query.CandidateIDsAfterRow, full bool, err error)
 	Candidates(ctx context.Context, universe string, ids []string) ([]db.Candidate, error)
 	CandidatesSince(ctx context.Context, universe string, since db.SettledPoint) (db.CandidatePage, error)
 	SettledSince(ctx context.Context, region string, since db.SettledPoint) (db.SettledPage, error)
@@ -48,14 +51,18 @@ type tickets interface {
 }
 
 type matches interface {
-	CommitMatches(ctx context.Context, universe, region string, share db.HostShare, owners []db.MatchOwner, matches []db.NewMatch,
+	CommitMatches(ctx context.Context, universe, region string, share db.HostShare, owners []db.MatchOwner,
+		matches []db.NewMatch,
 		assign db.AssignMatch) ([]db.MatchOutcome, error)
 	KeepTickets(ctx context.Context, universe string, tickets []db.LeftTicket) (refused int, err error)
 	RecordSightings(ctx context.Context, universe string, sightings []db.Sighting) error
-	ProposeMatches(ctx context.Context, universe string, owners []db.MatchOwner, matches []db.NewMatch, within time.Duration) ([]db.MatchOutcome, error)
+	ProposeMatches(ctx context.Context, universe string, owners []db.MatchOwner, matches []db.NewMatch,
+		within time.Duration) ([]db.MatchOutcome, error)
 	OpenReadyChecks(ctx context.Context, universe, profile string) ([]db.OpenReadyCheck, error)
-	JudgeReadyChecks(ctx context.Context, universe string, owners []db.MatchOwner, overdue time.Duration, batch int) (db.JudgedReadyChecks, error)
-	RenewAccepted(ctx context.Context, universe string, owners []db.MatchOwner, matches []db.NewMatch) (ended []uuid.UUID, err error)
+	JudgeReadyChecks(ctx context.Context, universe string, owners []db.MatchOwner, overdue time.Duration,
+		batch int) (db.JudgedReadyChecks, error)
+	RenewAccepted(ctx context.Context, universe string, owners []db.MatchOwner,
+		matches []db.NewMatch) (ended []uuid.UUID, err error)
 	FreeMarkedTickets(ctx context.Context, universe string, all []db.MarkedTickets) error
 	FreeAbandonedTickets(ctx context.Context, universe string, epochs map[string]int64) (freed int, err error)
 	OpenMatches(ctx context.Context, universe string, profiles []string) ([]db.OpenMatch, error)

@@ -211,7 +211,8 @@ func (l *Loop) proposed(ctx context.Context, p *owned, d decided, marked *db.Mar
 	}
 	j, err := l.newJob(p, d)
 	if err != nil {
-		l.Log.LogAttrs(ctx, slog.LevelWarn, "a decided match cannot be committed", slog.String("profile", p.name), slog.Any("error", err))
+		l.Log.LogAttrs(ctx, slog.LevelWarn, "a decided match cannot be committed", slog.String("profile", p.name),
+			slog.Any("error", err))
 		l.putBack(p, d.Tickets, marked, badPause)
 		return
 	}

@@ -142,7 +142,8 @@ func (l *Loop) putWaits(ctx context.Context) error {
 		return nil
 	}
 	l.waitTimesStoredAt = time.Now()
-	err := reading(ctx, "storing waiting times", func(ctx context.Context) error { return l.Store.PutWaitingTimes(ctx, l.Universe, changed) })
+	err := reading(ctx, "storing waiting times",
+		func(ctx context.Context) error { return l.Store.PutWaitingTimes(ctx, l.Universe, changed) })
 	if err != nil {
 		return err
 	}

@@ -19,7 +19,8 @@ func (h *history) arrival(row query.ReplayTicketsRow) (replay.Arrival, error) {
 		return replay.Arrival{}, fmt.Errorf("the history has no attributes of players, which the rules compare: a replay needs %s=plain from before the time "+
 			"that it replays", attributesSetting)
 	}
-	t, err := ticketbody.FromFacts(match.Ticket{ID: row.ID, Created: row.Created.UTC(), Profiles: row.Profiles}, row.Attributes, row.Latencies)
+	t, err := ticketbody.FromFacts(match.Ticket{ID: row.ID, Created: row.Created.UTC(), Profiles: row.Profiles},
+		row.Attributes, row.Latencies)
 	if err == nil {
 		err = h.needs.refuse(t)
 	}
@@ -55,7 +56,8 @@ func (h *history) recorded(row query.ReplayTicketsRow) *replay.RecordedMatch {
 		return nil
 	}
 	return &replay.RecordedMatch{
-		Match: row.MatchID.String(), Version: int(row.Version), Seed: uint64(row.Seed), Tickets: int(row.Tickets), First: row.First, Team: row.Team,
+		Match: row.MatchID.String(), Version: int(row.Version), Seed: uint64(row.Seed), Tickets: int(row.Tickets),
+		First: row.First, Team: row.Team,
 		DecidedAt: row.DecidedAt.UTC(), SeatedAt: row.LeftAt.UTC(),
 	}
 }

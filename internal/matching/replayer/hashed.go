@@ -71,7 +71,8 @@ func (n needs) refuse(t *match.Ticket) error {
 	for _, p := range t.Players {
 		for name, by := range n {
 			v := p.Attributes[name]
-			if v.Kind == match.Text && hash.MatchString(v.Text) || v.Kind == match.List && len(v.List) > 0 && !slices.ContainsFunc(v.List, plain) {
+			if v.Kind == match.Text && hash.MatchString(v.Text) ||
+				v.Kind == match.List && len(v.List) > 0 && !slices.ContainsFunc(v.List, plain) {
 				return fmt.Errorf("attribute %q, which %s reads, is recorded as a hash: a replay needs %s=plain from before the time that it replays",
 					name, by, attributesSetting)
 			}

@@ -71,7 +71,8 @@ func Capacity(ctx context.Context, s Store, past db.Past, p *profile.Profile) (r
 	rows, err := s.PastShortages(ctx, past, serverWait+p.Accept)
 	c := replay.Capacity{Recorded: true}
 	for _, r := range rows {
-		c.Shortages = append(c.Shortages, replay.Shortage{Region: r.GameRegion, Begin: r.DecidedAt.Add(p.Accept), End: r.CommittedAt})
+		c.Shortages = append(c.Shortages,
+			replay.Shortage{Region: r.GameRegion, Begin: r.DecidedAt.Add(p.Accept), End: r.CommittedAt})
 	}
 	return c, err
 }
@@ -128,7 +129,8 @@ func (h *history) check(rules decide.Version) error {
 		return nil
 	}
 	return fmt.Errorf("no ticket of profile %s was in the queue between %s and %s%s; the history begins at %s "+
-		"(DIRECTOR_MATCH_HISTORY); --name replays the tickets of another profile", h.past.Profile, h.past.From.UTC().Format(time.RFC3339),
+		"(DIRECTOR_MATCH_HISTORY); --name replays the tickets of another profile", h.past.Profile,
+		h.past.From.UTC().Format(time.RFC3339),
 		h.past.Until.UTC().Format(time.RFC3339), unnamed(others, rules.Profile), begins.UTC().Format(time.RFC3339))
 }
 

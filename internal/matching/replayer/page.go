@@ -30,10 +30,12 @@ type page struct {
 func WritePage(to io.Writer, r *replay.Report) error {
 	count := func(v float64) string { return fmt.Sprintf("%.4g", v) }
 	p := page{
-		Report: r, Title: r.Profile, Verdict: Verdict(r), OptimumText: Optimum(r), Both: r.Recorded != nil, Lines: Lines(r), NoCandidates: NoCandidates(r),
+		Report: r, Title: r.Profile, Verdict: Verdict(r), OptimumText: Optimum(r), Both: r.Recorded != nil,
+		Lines: Lines(r), NoCandidates: NoCandidates(r),
 		Plots: []plot{
 			waitingPlot(r),
-			linePlot(r, "Mean waiting of the tickets that were matched", seconds, func(p replay.Point) float64 { return p.MeanWaiting }),
+			linePlot(r, "Mean waiting of the tickets that were matched", seconds,
+				func(p replay.Point) float64 { return p.MeanWaiting }),
 			linePlot(r, "Tickets matched, by time", count, func(p replay.Point) float64 { return float64(p.Matched) }),
 		},
 	}

@@ -77,7 +77,8 @@ func waitingPlot(r *replay.Report) plot {
 			most = max(most, percent(b.Tickets, s.side.Matched))
 		}
 	}
-	p := newPlot("Waiting until the match, share of the matched tickets", most, func(v float64) string { return fmt.Sprintf("%.0f %%", v) })
+	p := newPlot("Waiting until the match, share of the matched tickets", most,
+		func(v float64) string { return fmt.Sprintf("%.0f %%", v) })
 	group := float64(plotWidth-plotLeft) / float64(len(r.Replayed.Bins))
 	for i := range r.Replayed.Bins {
 		left := plotLeft + float64(i)*group
@@ -86,7 +87,8 @@ func waitingPlot(r *replay.Report) plot {
 			value := percent(s.side.Bins[i].Tickets, s.side.Matched)
 			width := (group - 6) / float64(len(sides))
 			y := p.y(value, most)
-			p.Bars = append(p.Bars, bar{round(left + 3 + float64(k)*width), y, round(width), round(float64(plotHeight-plotBottom) - y), s.name,
+			p.Bars = append(p.Bars, bar{round(left + 3 + float64(k)*width), y, round(width),
+				round(float64(plotHeight-plotBottom) - y), s.name,
 				fmt.Sprintf("%s, %s: %d tickets", s.name, binLabel(r.Replayed.Bins, i), s.side.Bins[i].Tickets)})
 		}
 	}
@@ -123,7 +125,8 @@ func linePlot(r *replay.Report, title string, unit func(float64) string, of func
 		var d strings.Builder
 		step := float64(plotWidth-plotLeft-8) / float64(max(1, len(s.side.Line)-1))
 		for i, point := range s.side.Line {
-			fmt.Fprintf(&d, "%s%.1f %.1f", map[bool]string{true: "M", false: "L"}[i == 0], plotLeft+float64(i)*step, p.y(of(point), most))
+			fmt.Fprintf(&d, "%s%.1f %.1f", map[bool]string{true: "M", false: "L"}[i == 0], plotLeft+float64(i)*step,
+				p.y(of(point), most))
 		}
 		p.Paths = append(p.Paths, path{s.name, d.String()})
 	}

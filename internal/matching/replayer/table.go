@@ -130,7 +130,8 @@ func Bands(r *replay.Report) (lines []string) {
 		if most > 0 {
 			length = int(math.Round(40 * b.Spread / most))
 		}
-		lines = append(lines, fmt.Sprintf("%8s  %s %.4g (%d matches)", label, strings.Repeat("█", length), b.Spread, b.Matches))
+		lines = append(lines, fmt.Sprintf("%8s  %s %.4g (%d matches)", label, strings.Repeat("█", length), b.Spread,
+			b.Matches))
 	}
 	return lines
 }
@@ -153,7 +154,8 @@ func FirstDifference(r *replay.Report) string {
 		return ""
 	}
 	d := r.Reproduced.First
-	return fmt.Sprintf("the first that differs is match %s, decided at %s, with ticket %s: %s", d.Match, d.Decided.UTC().Format(time.RFC3339Nano), d.Ticket, d.Why)
+	return fmt.Sprintf("the first that differs is match %s, decided at %s, with ticket %s: %s", d.Match,
+		d.Decided.UTC().Format(time.RFC3339Nano), d.Ticket, d.Why)
 }
 
 // rules returns the rules that either side has values of.

@@ -53,7 +53,8 @@ func (h *history) readWaiting(c *db.Candidate) error {
 	if err != nil {
 		return nil //nolint:nilerr // see above
 	}
-	row := query.ReplayTicketsRow{ID: c.ID, Created: c.Created, SeenAt: c.SeenAt, Profiles: t.Profiles, Outcome: stillWaits}
+	row := query.ReplayTicketsRow{ID: c.ID, Created: c.Created, SeenAt: c.SeenAt, Profiles: t.Profiles,
+		Outcome: stillWaits}
 	for _, p := range t.Players {
 		row.Party = append(row.Party, p.Sub)
 	}

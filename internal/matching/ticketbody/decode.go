@@ -36,7 +36,8 @@ func Decode(id string, created time.Time, body []byte, playerArg string) (*match
 	s := m.GetSearchFields()
 	t := &match.Ticket{
 		ID: id, Created: created,
-		Fields:   match.Fields{Doubles: s.GetDoubleArgs(), Strings: s.GetStringArgs(), Tags: s.GetTags(), Created: match.MomentOf(created)},
+		Fields: match.Fields{Doubles: s.GetDoubleArgs(), Strings: s.GetStringArgs(), Tags: s.GetTags(),
+			Created: match.MomentOf(created)},
 		Profiles: profilesOf(s.GetTags(), details.GetProfiles()),
 	}
 	if details != nil {
@@ -61,7 +62,8 @@ func detailsIn(m *openmatch.Ticket) (*pb.TicketDetails, error) {
 
 func check(d *pb.TicketDetails) error {
 	if len(d.GetPlayers()) > MaxPlayers || len(d.GetLatencies()) > MaxRegions || len(d.GetProfiles()) > MaxProfiles {
-		return fmt.Errorf("a ticket has at most %d players, %d regions and %d profiles", MaxPlayers, MaxRegions, MaxProfiles)
+		return fmt.Errorf("a ticket has at most %d players, %d regions and %d profiles", MaxPlayers, MaxRegions,
+			MaxProfiles)
 	}
 	seen := make(map[string]bool, len(d.GetPlayers()))
 	for _, p := range d.GetPlayers() {

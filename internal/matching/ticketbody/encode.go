@@ -87,7 +87,8 @@ func detailsOf(d Draft) *pb.TicketDetails {
 	for region, ms := range d.Latencies {
 		m.Latencies[region] = uint32(ms)
 	}
-	players := slices.SortedFunc(slices.Values(d.Players), func(a, b match.Player) int { return cmp.Compare(a.Sub, b.Sub) })
+	players := slices.SortedFunc(slices.Values(d.Players),
+		func(a, b match.Player) int { return cmp.Compare(a.Sub, b.Sub) })
 	for _, p := range players {
 		m.Players = append(m.Players, &pb.Player{Sub: p.Sub, Attributes: ownValues(d.Attributes, p.Attributes)})
 	}

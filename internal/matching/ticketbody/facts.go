@@ -37,7 +37,8 @@ func Facts(t *match.Ticket) (attributes, latencies []byte) {
 
 // plainTags returns the tags that are no value of a list.
 func plainTags(tags []string) []string {
-	return slices.DeleteFunc(slices.Clone(tags), func(tag string) bool { return strings.Contains(tag, ":") || unstorable(tag) })
+	return slices.DeleteFunc(slices.Clone(tags),
+		func(tag string) bool { return strings.Contains(tag, ":") || unstorable(tag) })
 }
 
 // FromFacts makes a ticket from the result of [Facts]; t has its id, creation and profiles. Of the fields that pools
@@ -99,7 +100,10 @@ func sharedFields(players []match.Player) match.Fields {
 	}
 	shared := maps.Clone(players[0].Attributes)
 	for _, p := range players[1:] {
-		maps.DeleteFunc(shared, func(name string, v match.Value) bool { return !reflect.DeepEqual(p.Attributes[name], v) })
+		maps.DeleteFunc(shared, func(name string,
+			v match.Value) bool {
+			return !reflect.DeepEqual(p.Attributes[name], v)
+		})
 	}
 	return Fields(Draft{Attributes: shared})
 }

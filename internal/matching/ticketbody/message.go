@@ -22,7 +22,8 @@ func FieldsOf(s *openmatch.SearchFields) match.Fields {
 func EncodeWithin(limit int, what string, m proto.Message) ([]byte, error) {
 	b, err := proto.MarshalOptions{}.MarshalAppend([]byte{}, m)
 	if err == nil && len(b) > limit {
-		return nil, match.Invalid(fmt.Sprintf("%s has %d bytes, more than the %d that are allowed", what, len(b), limit))
+		return nil, match.Invalid(fmt.Sprintf("%s has %d bytes, more than the %d that are allowed", what, len(b),
+			limit))
 	}
 	return b, err
 }

@@ -44,7 +44,8 @@ func fields(message []byte, number protowire.Number) func(yield func([]byte) boo
 			if size < 0 {
 				return
 			}
-			if value, _ := protowire.ConsumeBytes(message[:size]); num == number && kind == protowire.BytesType && !yield(value) {
+			if value, _ := protowire.ConsumeBytes(message[:size]); num == number && kind == protowire.BytesType &&
+				!yield(value) {
 				return
 			}
 			message = message[size:]

@@ -14,7 +14,8 @@ import (
 func (r *Room) recordDemand(ctx context.Context) {
 	follow.Loop{
 		Name: "demand", Every: renewEvery / renewParts, Timeout: callTimeout, Wakes: follow.Wakes{r.newWork},
-		Do: func(ctx context.Context, _ bool) error { return r.writeOnce(ctx) }, Guard: r.guard, Report: r.outage.Report,
+		Do: func(ctx context.Context, _ bool) error { return r.writeOnce(ctx) }, Guard: r.guard,
+		Report: r.outage.Report,
 	}.Run(ctx)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
 	defer cancel()

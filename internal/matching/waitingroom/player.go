@@ -19,7 +19,8 @@ type Request struct {
 }
 
 func (r Request) place() db.PlaceRequest {
-	return db.PlaceRequest{Caller: r.Sub, Region: r.Region, Mode: r.Mode, Party: []string{r.Sub}, MaxPlayers: r.MaxPlayers}
+	return db.PlaceRequest{Caller: r.Sub, Region: r.Region, Mode: r.Mode, Party: []string{r.Sub},
+		MaxPlayers: r.MaxPlayers}
 }
 
 func (r Request) demand() db.Waiting {

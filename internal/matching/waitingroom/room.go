@@ -57,8 +57,10 @@ type Room struct {
 func New(o Options) *Room {
 	log := cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	return &Room{
-		store: o.Store, source: cmp.Or(o.Source, db.DemandBevygap), limit: cmp.Or(o.Limit, 10_000), log: log, guard: o.Guard,
-		outage:  outage.NewCall(log, "demand of waiting players cannot be written", "demand of waiting players can be written again"),
+		store: o.Store, source: cmp.Or(o.Source, db.DemandBevygap), limit: cmp.Or(o.Limit, 10_000), log: log,
+		guard: o.Guard,
+		outage: outage.NewCall(log, "demand of waiting players cannot be written",
+			"demand of waiting players can be written again"),
 		newWork: make(chan struct{}, 1), queues: map[queueKey]*queue{},
 	}
 }
@@ -76,7 +78,8 @@ func (r *Room) Join(request Request) (*Player, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.count >= r.limit {
-		return nil, &fault.Error{Kind: fault.TooMany, Code: "waiting_full", Detail: "too many players wait in this replica", RetryAfter: lookEvery}
+		return nil, &fault.Error{Kind: fault.TooMany, Code: "waiting_full",
+			Detail: "too many players wait in this replica", RetryAfter: lookEvery}
 	}
 	r.count++
 	p := &Player{room: r, request: request, changed: make(chan struct{}, 1), renewAt: time.Now().Add(renewEvery)}

@@ -77,9 +77,11 @@ func New(store Store, region string, limit int, log *slog.Logger, guard *panics.
 	log = cmp.Or(log, slog.New(slog.DiscardHandler))
 	return &Hub{
 		store: store, region: region, limit: limit, log: log, guard: guard, poll: pollInterval,
-		outage: outage.NewCall(log, "assignments cannot be read: watchers wait until the database is back", "assignments can be read again"),
-		ready:  make(chan struct{}), stopped: make(chan struct{}), keepAlive: newKeepAlive(), watchers: map[string][]*watcher{},
-		nudge: make(chan struct{}, 1), followers: map[string]map[*Follower]struct{}{},
+		outage: outage.NewCall(log, "assignments cannot be read: watchers wait until the database is back",
+			"assignments can be read again"),
+		ready: make(chan struct{}), stopped: make(chan struct{}), keepAlive: newKeepAlive(),
+		watchers: map[string][]*watcher{},
+		nudge:    make(chan struct{}, 1), followers: map[string]map[*Follower]struct{}{},
 	}
 }
 
@@ -98,8 +100,9 @@ func (h *Hub) Run(ctx context.Context) error {
 	defer extending.Wait()
 	extending.Go(func() { h.extendLives(ctx) })
 	follow.Loop{
-		Name: "assignments", Every: h.poll, Pause: follow.AtLeast(minReadInterval), Wakes: follow.Wakes{settled, entered, h.nudge},
-		Do: func(ctx context.Context, _ bool) error { return h.read(ctx) }, Guard: h.guard, Report: h.outage.Report,
+		Name: "assignments", Every: h.poll, Pause: follow.AtLeast(minReadInterval),
+		Wakes: follow.Wakes{settled, entered, h.nudge},
+		Do:    func(ctx context.Context, _ bool) error { return h.read(ctx) }, Guard: h.guard, Report: h.outage.Report,
 	}.Run(ctx)
 	return nil
 }

@@ -94,7 +94,8 @@ func (h *Hub) extendDue(ctx context.Context, now time.Time) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	if err := h.store.KeepAlive(ctx, h.region, ids); err != nil {
-		h.log.LogAttrs(ctx, slog.LevelDebug, "the lives of watched tickets could not be extended; they stay due", slog.Int("tickets", len(ids)), slog.Any("error", err))
+		h.log.LogAttrs(ctx, slog.LevelDebug, "the lives of watched tickets could not be extended; they stay due",
+			slog.Int("tickets", len(ids)), slog.Any("error", err))
 		return
 	}
 	h.keepAlive.extended(ids, now)

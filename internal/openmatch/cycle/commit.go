@@ -53,7 +53,8 @@ func (o *owner) outOfTime(ctx context.Context, left int) bool {
 		return false
 	}
 	o.round.engine.metrics.verdicts.WithLabelValues(outOfTime).Add(float64(left))
-	o.round.engine.options.Log.LogAttrs(ctx, slog.LevelWarn, "a cycle has more matches than it has time to commit: the others are dropped, their tickets stay free",
+	o.round.engine.options.Log.LogAttrs(ctx, slog.LevelWarn,
+		"a cycle has more matches than it has time to commit: the others are dropped, their tickets stay free",
 		slog.String("cycle", o.round.ref.ID.String()), slog.Int("dropped", left))
 	return true
 }

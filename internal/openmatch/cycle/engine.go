@@ -87,7 +87,8 @@ func New(o Options) (*Engine, error) {
 		return nil, err
 	}
 	return &Engine{
-		options: o, customEvaluator: customEvaluator, metrics: m, rounds: map[uuid.UUID]*round{}, arrived: make(chan struct{}, 1),
+		options: o, customEvaluator: customEvaluator, metrics: m, rounds: map[uuid.UUID]*round{},
+		arrived: make(chan struct{}, 1),
 	}, nil
 }
 

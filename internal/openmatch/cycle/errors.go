@@ -51,8 +51,9 @@ var (
 	errTooLarge    = fmt.Errorf("match function proposed more than %d MiB", maxBytes>>20)
 	errFull        = errors.New("match functions of all calls proposed more than this replica has memory for")
 	errLongID      = fmt.Errorf("match function returned a match_id of more than %d bytes", maxMatchID)
-	errManyTickets = fmt.Errorf("match function returned a match whose tickets and match_id come to more than %d MiB", maxMarks>>20)
-	errSlow        = errors.New("evaluator ran longer than it may, canceling")
+	errManyTickets = fmt.Errorf("match function returned a match whose tickets and match_id come to more than %d MiB",
+		maxMarks>>20)
+	errSlow = errors.New("evaluator ran longer than it may, canceling")
 )
 
 // Formats of errors about a match_id, which they quote without escapes: clients compare these texts.

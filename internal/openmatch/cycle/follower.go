@@ -33,7 +33,8 @@ type follower struct {
 
 func newFollower(r *round) *follower {
 	r.batchDelay = batchDelay
-	return &follower{round: r, written: map[uuid.UUID]int32{}, finished: map[uuid.UUID]bool{}, collecting: true, answeredAt: time.Now()}
+	return &follower{round: r, written: map[uuid.UUID]int32{}, finished: map[uuid.UUID]bool{}, collecting: true,
+		answeredAt: time.Now()}
 }
 
 // idle implements [role].
@@ -133,5 +134,6 @@ func (f *follower) createdBackfill(p Proposal, d db.DecidedProposal) *db.Backfil
 	if err != nil {
 		return nil
 	}
-	return &db.Backfill{ID: d.CreatedBackfill, Body: created.Encode(d.CreatedBackfill, d.BackfillCreated), Generation: 1, Created: d.BackfillCreated}
+	return &db.Backfill{ID: d.CreatedBackfill, Body: created.Encode(d.CreatedBackfill, d.BackfillCreated),
+		Generation: 1, Created: d.BackfillCreated}
 }

@@ -73,7 +73,8 @@ func (e *Engine) joinWaiting(ctx context.Context) (done bool) {
 	c, joined, err := e.joinCycle(ctx, idsOf(calls))
 	switch {
 	case err != nil:
-		e.options.Log.LogAttrs(ctx, slog.LevelWarn, "calls of FetchMatches could not join a cycle", slog.Int("calls", len(calls)), slog.Any("error", err))
+		e.options.Log.LogAttrs(ctx, slog.LevelWarn, "calls of FetchMatches could not join a cycle",
+			slog.Int("calls", len(calls)), slog.Any("error", err))
 		for _, c := range calls {
 			c.end(public(err))
 		}
@@ -95,7 +96,8 @@ func (e *Engine) awaitJoining() {
 }
 
 func (e *Engine) joinCycle(ctx context.Context, ids []uuid.UUID) (c db.Cycle, joined bool, err error) {
-	phases := db.NewCycle{Registration: e.options.Registration, Collection: e.options.Collection, Lease: e.options.Lease}
+	phases := db.NewCycle{Registration: e.options.Registration, Collection: e.options.Collection,
+		Lease: e.options.Lease}
 	err = e.do(ctx, "cycles", func(ctx context.Context) (err error) {
 		c, joined, err = e.options.Store.JoinCycle(ctx, e.options.Region, e.options.Replica, ids, phases)
 		return err

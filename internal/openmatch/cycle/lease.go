@@ -14,7 +14,8 @@ func (o *owner) keepLease(ctx context.Context) error {
 	return tenure.Lease{
 		Every: engine.options.Lease / 4, Lasts: engine.options.Lease,
 		Renew: func(ctx context.Context) error {
-			return engine.do(ctx, "lease of a cycle", func(ctx context.Context) error { return engine.options.Store.RenewCycle(ctx, o.round.ref) })
+			return engine.do(ctx, "lease of a cycle",
+				func(ctx context.Context) error { return engine.options.Store.RenewCycle(ctx, o.round.ref) })
 		},
 		IsLost: func(err error) bool { return !fault.Is(err, fault.Unavailable) },
 	}.Hold(ctx)

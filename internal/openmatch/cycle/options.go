@@ -48,7 +48,8 @@ type Options struct {
 // Store is what an engine needs of the database; [db.Store] implements it.
 type Store interface {
 	Subscribe(topic, region string) (wake <-chan struct{}, stop func())
-	JoinCycle(ctx context.Context, region string, replica uuid.UUID, callers []uuid.UUID, n db.NewCycle) (c db.Cycle, joined bool, err error)
+	JoinCycle(ctx context.Context, region string, replica uuid.UUID, callers []uuid.UUID,
+		n db.NewCycle) (c db.Cycle, joined bool, err error)
 	LeaveCycle(ctx context.Context, ref db.CycleRef, callers []uuid.UUID) (decided []db.DecidedProposal, err error)
 	ownerStore
 	followerStore
@@ -57,15 +58,18 @@ type Store interface {
 type ownerStore interface {
 	AdvanceCycle(ctx context.Context, ref db.CycleRef, state string, seen map[uuid.UUID]int32) (db.CycleChanges, error)
 	CycleChanges(ctx context.Context, ref db.CycleRef, seen map[uuid.UUID]int32) (db.CycleChanges, error)
-	AcceptMatches(ctx context.Context, ref db.CycleRef, matches []db.AcceptedMatch, read db.BackfillFunc) ([]db.FinalMatch, error)
+	AcceptMatches(ctx context.Context, ref db.CycleRef, matches []db.AcceptedMatch,
+		read db.BackfillFunc) ([]db.FinalMatch, error)
 	RenewCycle(ctx context.Context, ref db.CycleRef) error
 	EndCycle(ctx context.Context, ref db.CycleRef, failure string) error
 }
 
 type followerStore interface {
 	FollowCycle(ctx context.Context, ref db.CycleRef, callers []uuid.UUID) (db.CycleStatus, error)
-	Propose(ctx context.Context, ref db.CycleRef, proposals []db.CycleProposal, finished []uuid.UUID) (collecting bool, err error)
-	TakeOverCycle(ctx context.Context, ref db.CycleRef, callers []uuid.UUID) (c *db.Cycle, decided []db.DecidedProposal, err error)
+	Propose(ctx context.Context, ref db.CycleRef, proposals []db.CycleProposal,
+		finished []uuid.UUID) (collecting bool, err error)
+	TakeOverCycle(ctx context.Context, ref db.CycleRef,
+		callers []uuid.UUID) (c *db.Cycle, decided []db.DecidedProposal, err error)
 }
 
 func (o Options) withDefaults() Options {

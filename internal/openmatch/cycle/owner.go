@@ -38,7 +38,8 @@ func newOwner(r *round, c db.Cycle) *owner {
 // takenOver returns the owner of a cycle that another replica owned before.
 func takenOver(r *round, c db.Cycle) *owner {
 	r.batchDelay, r.readAt = 0, time.Time{}
-	return &owner{round: r, phase: c.State, lastProposal: map[uuid.UUID]int32{}, evaluatesUntil: time.Now().Add(r.engine.options.Evaluation)}
+	return &owner{round: r, phase: c.State, lastProposal: map[uuid.UUID]int32{},
+		evaluatesUntil: time.Now().Add(r.engine.options.Evaluation)}
 }
 
 // run runs the cycle to its end. Errors: the cycle could not be run, by no fault of a caller or the evaluator.
@@ -166,9 +167,12 @@ func (o *owner) end(ctx context.Context) {
 	var text string
 	if o.round.failure != nil {
 		text = o.round.failure.Error()
-		o.round.engine.options.Log.LogAttrs(ctx, slog.LevelWarn, "a cycle failed for all callers", slog.String("cycle", o.round.ref.ID.String()), slog.Any("error", o.round.failure))
+		o.round.engine.options.Log.LogAttrs(ctx, slog.LevelWarn, "a cycle failed for all callers",
+			slog.String("cycle", o.round.ref.ID.String()), slog.Any("error", o.round.failure))
 	}
-	if err := o.round.engine.options.Store.EndCycle(ctx, o.round.ref, text); err != nil && !fault.Is(err, fault.Superseded) {
-		o.round.engine.options.Log.LogAttrs(ctx, slog.LevelWarn, "the end of a cycle could not be written: the next one waits for the lease", slog.Any("error", err))
+	if err := o.round.engine.options.Store.EndCycle(ctx, o.round.ref, text); err != nil &&
+		!fault.Is(err, fault.Superseded) {
+		o.round.engine.options.Log.LogAttrs(ctx, slog.LevelWarn,
+			"the end of a cycle could not be written: the next one waits for the lease", slog.Any("error", err))
 	}
 }

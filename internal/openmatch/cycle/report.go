@@ -90,7 +90,8 @@ func (b *proposalBatch) add(row db.CycleProposal) {
 
 // rowOf encodes a proposal. A missing score becomes the lowest one. Only a custom evaluator needs the whole match.
 func (f *follower) rowOf(p *candidate) db.CycleProposal {
-	row := db.CycleProposal{Caller: p.caller, Seq: p.seq, MatchID: p.ID, Score: math.Inf(-1), Tickets: p.Tickets, Backfill: p.backfill()}
+	row := db.CycleProposal{Caller: p.caller, Seq: p.seq, MatchID: p.ID, Score: math.Inf(-1), Tickets: p.Tickets,
+		Backfill: p.backfill()}
 	if p.Score != nil {
 		row.Score = *p.Score
 	}

@@ -43,7 +43,8 @@ type role interface {
 
 func newRound(e *Engine, c db.Cycle) *round {
 	r := &round{
-		engine: e, ref: db.CycleRef{Region: e.options.Region, ID: c.ID, Replica: e.options.Replica, Lease: e.options.Lease}, began: time.Now(),
+		engine: e, ref: db.CycleRef{Region: e.options.Region, ID: c.ID, Replica: e.options.Replica,
+			Lease: e.options.Lease}, began: time.Now(),
 		changed: make(chan struct{}, 1), proposed: make(chan struct{}, 1),
 	}
 	r.setTimes(c)
@@ -67,7 +68,8 @@ func (r *round) run(ctx context.Context, c db.Cycle) {
 	})
 	r.close(err)
 	if err != nil && ctx.Err() == nil {
-		r.engine.options.Log.LogAttrs(ctx, slog.LevelWarn, "a cycle ended early on this replica", slog.String("cycle", r.ref.ID.String()), slog.Any("error", err))
+		r.engine.options.Log.LogAttrs(ctx, slog.LevelWarn, "a cycle ended early on this replica",
+			slog.String("cycle", r.ref.ID.String()), slog.Any("error", err))
 	}
 }
 
@@ -127,7 +129,8 @@ func (r *round) leaveCycle(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTimeout)
 	defer cancel()
 	if _, err := r.engine.options.Store.LeaveCycle(ctx, r.ref, idsOf(r.local())); err != nil {
-		r.engine.options.Log.LogAttrs(ctx, slog.LevelDebug, "a cycle could not be left: others wait for the lease", slog.Any("error", err))
+		r.engine.options.Log.LogAttrs(ctx, slog.LevelDebug, "a cycle could not be left: others wait for the lease",
+			slog.Any("error", err))
 	}
 }
 

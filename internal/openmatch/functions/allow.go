@@ -29,7 +29,8 @@ func parseAllowList(entries []string, loopback bool) (allowList, error) {
 		}
 		name, below := strings.CutPrefix(entry, "*.")
 		if !isHostName(name) {
-			return allowList{}, fmt.Errorf("%q is not a host, an address or a network that match functions may have", entry)
+			return allowList{}, fmt.Errorf("%q is not a host, an address or a network that match functions may have",
+				entry)
 		}
 		name = strings.TrimSuffix(name, ".")
 		if below {
@@ -137,9 +138,10 @@ func within(networks []netip.Prefix, ip netip.Addr) bool {
 // isHostName reports whether a text is a host name: labels of letters, digits, hyphens and underscores, between dots.
 // Resolvers accept more, but other parsers may read such a name differently.
 func isHostName(s string) bool {
-	return len(s) <= 253 && !slices.ContainsFunc(strings.Split(strings.TrimSuffix(s, "."), "."), func(label string) bool {
-		return label == "" || len(label) > 63 || strings.ContainsFunc(label, func(r rune) bool {
-			return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_')
+	return len(s) <= 253 && !slices.ContainsFunc(strings.Split(strings.TrimSuffix(s, "."), "."),
+		func(label string) bool {
+			return label == "" || len(label) > 63 || strings.ContainsFunc(label, func(r rune) bool {
+				return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_')
+			})
 		})
-	})
 }

@@ -60,7 +60,8 @@ type connection struct {
 }
 
 func newConnections(d dialer, restartWait time.Duration) *connections {
-	return &connections{dialer: d, restartWait: min(restartWait, maxRestartWait), idle: idleTime, openConnections: map[address]*connection{}, recent: list.New()}
+	return &connections{dialer: d, restartWait: min(restartWait, maxRestartWait), idle: idleTime,
+		openConnections: map[address]*connection{}, recent: list.New()}
 }
 
 // use returns the connection of an address. The caller must call done after its call.
@@ -181,7 +182,8 @@ func (c *connections) dial(at address) (*connection, error) {
 		grpc.WithDisableServiceConfig(),
 		grpc.WithDefaultServiceConfig(`{"loadBalancingConfig": [{"round_robin": {}}]}`),
 		grpc.WithConnectParams(grpc.ConnectParams{
-			Backoff:           backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: time.Second},
+			Backoff: backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2,
+				MaxDelay: time.Second},
 			MinConnectTimeout: connectTimeout,
 		}),
 		// Pings only during calls: servers disconnect clients that ping more often than they allow.

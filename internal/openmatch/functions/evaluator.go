@@ -35,7 +35,8 @@ func (f *functions) evaluator(target string) (cycle.Evaluator, error) {
 	switch u.Scheme {
 	case "http", "https":
 		f.trustedHTTP = newRESTClient(d)
-		return &restEvaluator{client: f.trustedHTTP, target: at.url(u.Scheme, "/v1/evaluator/matches:evaluate").String(), log: f.log, guard: f.guard}, nil
+		return &restEvaluator{client: f.trustedHTTP,
+			target: at.url(u.Scheme, "/v1/evaluator/matches:evaluate").String(), log: f.log, guard: f.guard}, nil
 	case "grpc", "grpcs":
 		f.trusted = newConnections(d, f.restartWait)
 		return &grpcEvaluator{connections: f.trusted, address: at, guard: f.guard}, nil
@@ -54,11 +55,13 @@ type grpcEvaluator struct {
 // before it has accepted a match, it gets all proposals again.
 func (e *grpcEvaluator) Evaluate(ctx context.Context, in <-chan cycle.Proposal, accept func(id string) error) error {
 	proposals := &evaluatorInput{proposals: in, guard: e.guard}
-	return e.connections.call(ctx, e.address, func(c *connection) (some bool, err error) { return c.evaluate(ctx, proposals, accept) })
+	return e.connections.call(ctx, e.address,
+		func(c *connection) (some bool, err error) { return c.evaluate(ctx, proposals, accept) })
 }
 
 // evaluate reports whether a match was accepted.
-func (c *connection) evaluate(ctx context.Context, proposals *evaluatorInput, accept func(id string) error) (some bool, err error) {
+func (c *connection) evaluate(ctx context.Context, proposals *evaluatorInput,
+	accept func(id string) error) (some bool, err error) {
 	var sending sync.WaitGroup
 	defer sending.Wait()
 	ctx, cancel := context.WithCancelCause(ctx)

@@ -40,7 +40,8 @@ func (e *restEvaluator) Evaluate(ctx context.Context, in <-chan cycle.Proposal, 
 	// a new connection: a streamed body cannot be sent again when an idle connection turns out to be closed
 	request.Close = true
 	sending.Go(func() {
-		_ = proposals.CloseWithError(e.guard.Do("evaluator's input", func() error { return e.send(ctx, proposals, in) }))
+		_ = proposals.CloseWithError(e.guard.Do("evaluator's input",
+			func() error { return e.send(ctx, proposals, in) }))
 	})
 	_, err = e.client.results(request, func(result []byte) error {
 		var answer pb.EvaluateResponse
@@ -65,7 +66,8 @@ func (e *restEvaluator) send(ctx context.Context, to io.Writer, in <-chan cycle.
 			}
 			text, err := inJSON(p)
 			if err != nil {
-				e.log.LogAttrs(ctx, slog.LevelWarn, "a proposal cannot be encoded as JSON for the evaluator", slog.String("match_id", p.ID), slog.Any("error", err))
+				e.log.LogAttrs(ctx, slog.LevelWarn, "a proposal cannot be encoded as JSON for the evaluator",
+					slog.String("match_id", p.ID), slog.Any("error", err))
 				continue
 			}
 			if _, err := to.Write(append(text, '\n')); err != nil {

@@ -103,7 +103,8 @@ func (f *functions) close() {
 
 // run calls a match function for a profile, and propose with each match as it arrives. Errors: the function's own, the
 // one that propose returned, or the cause of the context's end.
-func (f *functions) run(ctx context.Context, config *pb.FunctionConfig, profile *pb.MatchProfile, propose func(*pb.Match) error) error {
+func (f *functions) run(ctx context.Context, config *pb.FunctionConfig, profile *pb.MatchProfile,
+	propose func(*pb.Match) error) error {
 	call := f.runGRPC // answered: a match function answered, not something else at its address
 	switch config.GetType() {
 	case pb.FunctionConfig_GRPC:
@@ -128,7 +129,8 @@ func (f *functions) run(ctx context.Context, config *pb.FunctionConfig, profile 
 }
 
 // runGRPC calls a match function over gRPC.
-func (f *functions) runGRPC(ctx context.Context, at address, profile *pb.MatchProfile, propose func(*pb.Match) error) (answered bool, err error) {
+func (f *functions) runGRPC(ctx context.Context, at address, profile *pb.MatchProfile,
+	propose func(*pb.Match) error) (answered bool, err error) {
 	err = f.connections.call(ctx, at, func(c *connection) (some bool, err error) {
 		some, answered, err = c.run(ctx, profile, propose)
 		return some, err
@@ -138,7 +140,8 @@ func (f *functions) runGRPC(ctx context.Context, at address, profile *pb.MatchPr
 
 // run reports whether there were proposals, and whether a match function answered: the errors that the client makes of
 // a failed connection, or of an answer that is not gRPC, have no headers.
-func (c *connection) run(ctx context.Context, profile *pb.MatchProfile, propose func(*pb.Match) error) (some, answered bool, err error) {
+func (c *connection) run(ctx context.Context, profile *pb.MatchProfile,
+	propose func(*pb.Match) error) (some, answered bool, err error) {
 	ctx, cancel := context.WithCancel(ctx) // its end cancels the function's call
 	defer cancel()
 	stream, err := pb.NewMatchFunctionClient(c).Run(ctx, &pb.RunRequest{Profile: profile})

@@ -19,12 +19,14 @@ var (
 )
 
 // runREST calls a match function over HTTP, without a timeout but the context's.
-func (f *functions) runREST(ctx context.Context, at address, profile *pb.MatchProfile, propose func(*pb.Match) error) (answered bool, err error) {
+func (f *functions) runREST(ctx context.Context, at address, profile *pb.MatchProfile,
+	propose func(*pb.Match) error) (answered bool, err error) {
 	body, err := toUserCode.Marshal(&pb.RunRequest{Profile: profile})
 	if err != nil {
 		return true, status.Errorf(codes.InvalidArgument, "the profile cannot be encoded as JSON: %v", err)
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, at.url(f.http.scheme, "/v1/matchfunction:run").String(), bytes.NewReader(body))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost,
+		at.url(f.http.scheme, "/v1/matchfunction:run").String(), bytes.NewReader(body))
 	if err != nil {
 		return true, status.Error(codes.Internal, err.Error())
 	}

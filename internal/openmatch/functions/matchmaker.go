@@ -82,13 +82,15 @@ func New(options Options) (*Matchmaker, error) {
 	}
 	engine, err := cycle.New(cycle.Options{
 		Store: o.Store, Region: o.Region, Replica: uuid.New(), Registration: o.Registration, Collection: o.Collection,
-		Evaluator: evaluator, Backfill: matchedBackfill, Log: o.Log, Metrics: o.Metrics, Guard: o.Guard, Memory: o.Memory,
+		Evaluator: evaluator, Backfill: matchedBackfill, Log: o.Log, Metrics: o.Metrics, Guard: o.Guard,
+		Memory: o.Memory,
 	})
 	if err != nil {
 		return nil, err
 	}
 	f.limitMemory(engine)
-	return &Matchmaker{Engine: engine, functions: f, collection: o.Collection, maxBackfill: o.MaxBackfill, log: o.Log}, nil
+	return &Matchmaker{Engine: engine, functions: f, collection: o.Collection, maxBackfill: o.MaxBackfill,
+		log: o.Log}, nil
 }
 
 // Close closes idle connections to user code at once, and the others after their calls.
@@ -98,11 +100,14 @@ func (m *Matchmaker) Close() { m.functions.close() }
 // propose returns an error. Errors: the function's own; the one that propose returned; the cause of ctx's end. A
 // function that cannot be reached has the same error text for every cause, since the caller chose the address; the log
 // has the cause.
-func (m *Matchmaker) Propose(ctx context.Context, at *pb.FunctionConfig, profile *pb.MatchProfile, propose func(cycle.Proposal) error) error {
+func (m *Matchmaker) Propose(ctx context.Context, at *pb.FunctionConfig, profile *pb.MatchProfile,
+	propose func(cycle.Proposal) error) error {
 	unreadable, err := m.call(ctx, at, profile, func(*pb.Match) {}, propose)
-	about := slog.Group("match_function", slog.String("profile", profile.GetName()), slog.String("host", at.GetHost()), slog.Int("port", int(at.GetPort())))
+	about := slog.Group("match_function", slog.String("profile", profile.GetName()), slog.String("host", at.GetHost()),
+		slog.Int("port", int(at.GetPort())))
 	if unreadable > 0 {
-		m.log.LogAttrs(ctx, slog.LevelWarn, "a match function sets scores that cannot be decoded", about, slog.Int("matches", unreadable))
+		m.log.LogAttrs(ctx, slog.LevelWarn, "a match function sets scores that cannot be decoded", about,
+			slog.Int("matches", unreadable))
 	}
 	if err != nil && ctx.Err() == nil { // otherwise it was canceled
 		m.log.LogAttrs(ctx, slog.LevelWarn, "a match function failed", about, slog.Any("error", cause(err)))
@@ -111,7 +116,8 @@ func (m *Matchmaker) Propose(ctx context.Context, at *pb.FunctionConfig, profile
 }
 
 // call calls a match function, and prepares each match. unreadable is how many have a score that cannot be decoded.
-func (m *Matchmaker) call(ctx context.Context, at *pb.FunctionConfig, profile *pb.MatchProfile, prepare func(*pb.Match), propose func(cycle.Proposal) error) (
+func (m *Matchmaker) call(ctx context.Context, at *pb.FunctionConfig, profile *pb.MatchProfile, prepare func(*pb.Match),
+	propose func(cycle.Proposal) error) (
 	unreadable int, err error) {
 	err = m.functions.run(ctx, at, profile, func(sent *pb.Match) error {
 		if sent != nil {

@@ -21,7 +21,8 @@ var errOutOfTime = errors.New("the match function ran longer than DIRECTOR_OM_CO
 // Call calls the match function of a profile, and propose with each match, under an id that newID returns, until
 // propose returns an error. No two calls of a cycle may have the same id. The function has as much time as one in a
 // cycle, but no cycle waits for it. Errors are those of Propose, with their cause, since an operator chose the address.
-func (m *Matchmaker) Call(ctx context.Context, p *profile.Profile, newID func() string, propose func(cycle.Proposal) error) error {
+func (m *Matchmaker) Call(ctx context.Context, p *profile.Profile, newID func() string,
+	propose func(cycle.Proposal) error) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, m.collection, errOutOfTime)
 	defer cancel()
 	at := &pb.FunctionConfig{Host: p.Function.Host, Port: int32(p.Function.Port)}
@@ -47,7 +48,8 @@ func matchProfile(p *profile.Profile) *pb.MatchProfile {
 		})
 	}
 	for _, s := range p.Pool.Strings {
-		pool.StringEqualsFilters = append(pool.StringEqualsFilters, &pb.StringEqualsFilter{StringArg: s.Arg, Value: s.Value})
+		pool.StringEqualsFilters = append(pool.StringEqualsFilters,
+			&pb.StringEqualsFilter{StringArg: s.Arg, Value: s.Value})
 	}
 	for _, tag := range p.Pool.Tags {
 		pool.TagPresentFilters = append(pool.TagPresentFilters, &pb.TagPresentFilter{Tag: tag})

@@ -21,7 +21,8 @@ func proposal(m *pb.Match, maxBackfill int) (p cycle.Proposal, err error) {
 		return p, err
 	}
 	if len(p.Match) > maxMatch {
-		return p, status.Errorf(codes.ResourceExhausted, "the match function sent a match of more than %d bytes", maxMatch)
+		return p, status.Errorf(codes.ResourceExhausted, "the match function sent a match of more than %d bytes",
+			maxMatch)
 	}
 	p.Proposal = match.Proposal{ID: m.GetMatchId(), Tickets: make([]string, 0, len(m.GetTickets()))}
 	for _, t := range m.GetTickets() {

@@ -21,7 +21,8 @@ func (t tracing) ofClient() []grpc.DialOption {
 		return nil
 	}
 	return []grpc.DialOption{grpc.WithStatsHandler(otelgrpc.NewClientHandler(
-		otelgrpc.WithTracerProvider(t.provider), otelgrpc.WithPropagators(propagation.TraceContext{}), otelgrpc.WithMeterProvider(noop.NewMeterProvider())))}
+		otelgrpc.WithTracerProvider(t.provider), otelgrpc.WithPropagators(propagation.TraceContext{}),
+		otelgrpc.WithMeterProvider(noop.NewMeterProvider())))}
 }
 
 // ofHTTP traces outgoing requests over HTTP.
@@ -30,5 +31,6 @@ func (t tracing) ofHTTP(next http.RoundTripper) http.RoundTripper {
 		return next
 	}
 	return otelhttp.NewTransport(next,
-		otelhttp.WithTracerProvider(t.provider), otelhttp.WithPropagators(propagation.TraceContext{}), otelhttp.WithMeterProvider(noop.NewMeterProvider()))
+		otelhttp.WithTracerProvider(t.provider), otelhttp.WithPropagators(propagation.TraceContext{}),
+		otelhttp.WithMeterProvider(noop.NewMeterProvider()))
 }

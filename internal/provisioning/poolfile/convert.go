@@ -145,7 +145,8 @@ func (c *converter) app(path string, a app) provision.AppVersion {
 		DigestRequired: a.DigestRequired, Compat: string(a.Compat),
 	}
 	if f := a.Fallback; f != nil {
-		v.Fallback = &provision.AppFallback{Provider: string(f.Provider), Launch: string(f.Launch), LaunchVersion: string(f.LaunchVersion)}
+		v.Fallback = &provision.AppFallback{Provider: string(f.Provider), Launch: string(f.Launch),
+			LaunchVersion: string(f.LaunchVersion)}
 	}
 	if a.Env != nil {
 		v.Env = make(map[string]string, len(a.Env))
@@ -154,7 +155,8 @@ func (c *converter) app(path string, a app) provision.AppVersion {
 		v.Env[name] = string(value)
 	}
 	for _, p := range a.Ports {
-		v.Ports = append(v.Ports, provision.AppPort{Name: string(p.Name), Internal: uint16(p.Internal), Protocol: provider.Protocol(p.Protocol)})
+		v.Ports = append(v.Ports, provision.AppPort{Name: string(p.Name), Internal: uint16(p.Internal),
+			Protocol: provider.Protocol(p.Protocol)})
 	}
 	if a.Netcode != nil {
 		v.Dialect, v.ProtocolID = netcode.Dialect(a.Netcode.Dialect), uint64(a.Netcode.ProtocolID)
@@ -173,7 +175,8 @@ func (c *converter) pool(path string, p pool) provision.Pool {
 	}
 	converted.Buffer, converted.BufferPercent = c.buffer(path+"buffer", p.Buffer)
 	if p.Coordinates != nil {
-		converted.Coords = &provider.Coords{Latitude: float64(p.Coordinates.Latitude), Longitude: float64(p.Coordinates.Longitude)}
+		converted.Coords = &provider.Coords{Latitude: float64(p.Coordinates.Latitude),
+			Longitude: float64(p.Coordinates.Longitude)}
 	}
 	for i, text := range p.Networks {
 		network, err := netip.ParsePrefix(string(text))

@@ -34,7 +34,8 @@ func (s Settings) arbitrium(name token.Deployment, v provision.AppVersion) provi
 // location says where the server is in the words there are: its region.
 func location(region string) string {
 	text, _ := json.Marshal(map[string]any{ //nolint:errchkjson // strings and numbers
-		"city": region, "country": "", "continent": "", "administrative_division": "", "timezone": "", "latitude": 0.0, "longitude": 0.0,
+		"city": region, "country": "", "continent": "", "administrative_division": "", "timezone": "", "latitude": 0.0,
+		"longitude": 0.0,
 	})
 	return string(text)
 }

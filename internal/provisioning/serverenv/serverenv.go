@@ -62,7 +62,8 @@ func (s Settings) Environment(d Server, v provision.AppVersion) (provider.Env, p
 	if err := s.addNetcode(env, d, v); err != nil {
 		return nil, "", err
 	}
-	return env, provider.Secret(s.PublicURL + "/hooks/" + name.Region + "/" + name.ID + "/" + string(tokens.MAC(token.ForHook, name))), nil
+	return env, provider.Secret(s.PublicURL + "/hooks/" + name.Region + "/" + name.ID + "/" +
+		string(tokens.MAC(token.ForHook, name))), nil
 }
 
 // PortVariable returns the name of the variable that holds the port of this name.

@@ -34,8 +34,10 @@ const (
 type Store interface {
 	Subscribe(topic, region string) (wake <-chan struct{}, stop func())
 	CreateRoom(ctx context.Context, r db.NewRoom) (db.Command, error)
-	DestroyRoom(ctx context.Context, region, roomID string, caller uuid.UUID, actor string, timeout time.Duration) (db.Command, error)
-	CommandAgent(ctx context.Context, region, agentID string, op db.CommandOp, keep bool, caller uuid.UUID, actor string, timeout time.Duration) (db.Command, error)
+	DestroyRoom(ctx context.Context, region, roomID string, caller uuid.UUID, actor string,
+		timeout time.Duration) (db.Command, error)
+	CommandAgent(ctx context.Context, region, agentID string, op db.CommandOp, keep bool, caller uuid.UUID,
+		actor string, timeout time.Duration) (db.Command, error)
 	CommandAnswers(ctx context.Context, region string, ids []uuid.UUID) ([]db.CommandAnswer, error)
 	ExpireCommand(ctx context.Context, region string, id uuid.UUID) (db.CommandAnswer, error)
 }
@@ -78,7 +80,8 @@ type Caller struct {
 func New(store Store, region string, o Options) *Caller {
 	o.MaxWaiting = cmp.Or(o.MaxWaiting, maxWaiting)
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
-	return &Caller{options: o, store: store, region: region, stopped: make(chan struct{}), kick: make(chan struct{}, 1), waiting: map[uuid.UUID]*waiter{}}
+	return &Caller{options: o, store: store, region: region, stopped: make(chan struct{}), kick: make(chan struct{}, 1),
+		waiting: map[uuid.UUID]*waiter{}}
 }
 
 // Create creates a room. It returns when the room exists, when it cannot be created, or at the deadline. It sets
@@ -114,7 +117,8 @@ func (c *Caller) Undrain(ctx context.Context, agentID, actor string) (db.Command
 	return c.commandAgent(ctx, agentID, db.CommandUndrain, actor, false)
 }
 
-func (c *Caller) commandAgent(ctx context.Context, agentID string, op db.CommandOp, actor string, keep bool) (db.CommandAnswer, error) {
+func (c *Caller) commandAgent(ctx context.Context, agentID string, op db.CommandOp, actor string,
+	keep bool) (db.CommandAnswer, error) {
 	return c.do(ctx, func() (db.Command, error) {
 		return c.store.CommandAgent(ctx, c.region, agentID, op, keep, c.options.Replica(), actor, c.options.Timeout)
 	})
@@ -140,9 +144,11 @@ func (c *Caller) do(ctx context.Context, insert func() (db.Command, error)) (db.
 	case <-ctx.Done():
 		return db.CommandAnswer{}, unavailable("the command goes on: its outcome is not known yet", ctx.Err())
 	case <-c.stopped:
-		return db.CommandAnswer{}, unavailable("this replica stops: the command goes on, its outcome is not known yet", nil)
+		return db.CommandAnswer{}, unavailable("this replica stops: the command goes on, its outcome is not known yet",
+			nil)
 	}
-	if w.err == nil && c.options.WaitFor != nil && (w.answer.State == db.CommandDone || w.answer.State == db.CommandDoneLate) {
+	if w.err == nil && c.options.WaitFor != nil &&
+		(w.answer.State == db.CommandDone || w.answer.State == db.CommandDoneLate) {
 		ctx, cancel := context.WithTimeout(ctx, rosterWait)
 		defer cancel()
 		c.options.WaitFor(ctx, w.answer.Tx)
@@ -163,7 +169,8 @@ func (c *Caller) Run(ctx context.Context) error {
 	follow.Loop{
 		Name: "command answers", Every: readInterval, Pause: follow.AtLeast(readPause), Wakes: follow.Wakes{c.kick},
 		Do: func(ctx context.Context, _ bool) error { return c.read(ctx) }, Guard: c.options.Guard,
-		Report: outage.NewCall(c.options.Log, "answers of agents cannot be read: callers wait", "answers of agents can be read again").Report,
+		Report: outage.NewCall(c.options.Log, "answers of agents cannot be read: callers wait",
+			"answers of agents can be read again").Report,
 	}.Run(ctx)
 	return nil
 }
@@ -210,5 +217,6 @@ func (c *Caller) read(ctx context.Context) error {
 }
 
 func unavailable(detail string, cause error) error {
-	return &fault.Error{Kind: fault.Unavailable, Code: "unavailable", Detail: detail, RetryAfter: time.Second, Err: cause}
+	return &fault.Error{Kind: fault.Unavailable, Code: "unavailable", Detail: detail, RetryAfter: time.Second,
+		Err: cause}
 }

@@ -72,7 +72,8 @@ func (h *Host) Run(ctx context.Context) {
 		Name: "rooms of sessions", Every: every, Timeout: callTimeout, Wakes: follow.Wakes{wake},
 		Pause: func(took time.Duration) time.Duration { return restAfter(took, every) },
 		Do:    h.runOnce, Guard: h.Guard,
-		Report: outage.NewCall(h.Log, "sessions of agents' processes cannot be settled", "sessions of agents' processes can be settled again").Report,
+		Report: outage.NewCall(h.Log, "sessions of agents' processes cannot be settled",
+			"sessions of agents' processes can be settled again").Report,
 	}.Run(ctx)
 }
 
@@ -167,8 +168,9 @@ func (h *Host) logOnce(ctx context.Context, p db.HostProcess) {
 	}
 	if !h.refusedProcesses[p.ID] {
 		h.refusedProcesses[p.ID] = true
-		h.Log.LogAttrs(ctx, slog.LevelWarn, "the process of an agent cannot host sessions: it has no endpoint, no room type that is a mode, "+
-			"no connections, or its id is another game server's", slog.Bool("taken", p.IsReplaced))
+		h.Log.LogAttrs(ctx, slog.LevelWarn,
+			"the process of an agent cannot host sessions: it has no endpoint, no room type that is a mode, "+
+				"no connections, or its id is another game server's", slog.Bool("taken", p.IsReplaced))
 	}
 }
 

@@ -20,7 +20,8 @@ var mode = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 // session: none of its room types is a valid mode, it has no endpoint, or it accepts no connections.
 func registrationOf(p db.HostProcess, region string) (r db.Registration, ok bool) {
 	r = db.Registration{
-		InstanceID: p.ID, BootID: p.ID, Region: region, Endpoint: p.Endpoint, Modes: modesOf(p.RoomTypes), Capacity: maxCapacity,
+		InstanceID: p.ID, BootID: p.ID, Region: region, Endpoint: p.Endpoint, Modes: modesOf(p.RoomTypes),
+		Capacity:    maxCapacity,
 		MaxSessions: maxSessions(p), Load: new(loadOf(p)), CreatesRooms: true,
 	}
 	if p.MaxConnections != nil {
@@ -60,7 +61,8 @@ func mustRegister(p db.HostProcess, r db.Registration) bool {
 	i := p.Instance
 	modes := slices.Clone(i.Modes)
 	slices.Sort(modes)
-	return !i.IsLive || i.Endpoint != r.Endpoint || i.Capacity != r.Capacity || (i.MaxSessions == nil) != (r.MaxSessions == nil) ||
+	return !i.IsLive || i.Endpoint != r.Endpoint || i.Capacity != r.Capacity ||
+		(i.MaxSessions == nil) != (r.MaxSessions == nil) ||
 		slices.CompareFunc(modes, r.Modes, cmp.Compare[string]) != 0
 }
 

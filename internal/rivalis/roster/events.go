@@ -78,8 +78,9 @@ func NewEvents(store EventStore, roster *Roster, limit int, cfg Config) (*Events
 	log := cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	e := &Events{
 		store: store, roster: roster, region: roster.region, limit: limit, log: log, guard: cfg.Guard,
-		outage: outage.NewCall(log, "the events of the fleet cannot be read: streams wait until the database is back", "the events of the fleet can be read again"),
-		poll:   pollInterval, stopped: make(chan struct{}), nudge: make(chan struct{}, 1), recent: newRecent(),
+		outage: outage.NewCall(log, "the events of the fleet cannot be read: streams wait until the database is back",
+			"the events of the fleet can be read again"),
+		poll: pollInterval, stopped: make(chan struct{}), nudge: make(chan struct{}, 1), recent: newRecent(),
 	}
 	var err error
 	e.counts, err = e.register(cfg.Metrics)
@@ -99,7 +100,8 @@ func (e *Events) Run(ctx context.Context) error {
 	defer following.Wait()
 	following.Go(func() { e.followRoster(ctx) })
 	follow.Loop{
-		Name: "fleet events", Every: e.poll, Pause: follow.AtLeast(minReadInterval), Wakes: follow.Wakes{notified, e.nudge},
+		Name: "fleet events", Every: e.poll, Pause: follow.AtLeast(minReadInterval),
+		Wakes: follow.Wakes{notified, e.nudge},
 		Until: func() time.Duration { return e.reader.nextIn(e.poll) },
 		Do:    func(ctx context.Context, _ bool) error { return e.turn(ctx) }, Guard: e.guard, Report: e.report,
 	}.Run(ctx)
@@ -167,7 +169,8 @@ func (e *Events) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	e.reader = reader{began: true, next: page.Next, server: page.Server, sync: syncing{sent: e.roster.View().stats.Hash}}
+	e.reader = reader{began: true, next: page.Next, server: page.Server,
+		sync: syncing{sent: e.roster.View().stats.Hash}}
 	e.recent.begin(position{tx: page.Next.Tx})
 	return nil
 }

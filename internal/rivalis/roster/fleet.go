@@ -44,7 +44,8 @@ type place struct {
 
 func newFleet() *fleet {
 	return &fleet{
-		agents: map[string]*agent{}, liveReplicas: map[uuid.UUID]bool{}, heardAt: map[uuid.UUID]int64{}, totals: newTotals(),
+		agents: map[string]*agent{}, liveReplicas: map[uuid.UUID]bool{}, heardAt: map[uuid.UUID]int64{},
+		totals: newTotals(),
 		listed: map[string]*Instance{}, rooms: map[string]place{},
 	}
 }
@@ -153,7 +154,8 @@ func (f *fleet) index(d *diff) {
 
 // view returns an immutable view of the current copy.
 func (f *fleet) view() *View {
-	return &View{stats: f.totals.snapshot(), instances: f.ordered, ranked: f.ranked, heardAt: f.heardAt, changed: f.changed}
+	return &View{stats: f.totals.snapshot(), instances: f.ordered, ranked: f.ranked, heardAt: f.heardAt,
+		changed: f.changed}
 }
 
 func (f *fleet) instance(id string) (*Instance, bool) {

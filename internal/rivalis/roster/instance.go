@@ -41,9 +41,11 @@ type Room struct {
 
 func newInstance(a *db.RosterAgent) *Instance {
 	i := &Instance{
-		ID: a.Info.ID, Status: a.Info.Status, Labels: a.Info.Labels, RoomTypes: a.Info.RoomTypes, Rooms: make([]Room, 0, len(a.Info.Rooms)),
-		joined: a.Joined, replica: a.Replica, connections: a.Info.Connections, capacity: a.Info.Capacity, autoCreate: a.Info.AutoCreate,
-		synced: a.Info.LastSyncAt, missed: a.Missed, load: float64(a.Info.Connections),
+		ID: a.Info.ID, Status: a.Info.Status, Labels: a.Info.Labels, RoomTypes: a.Info.RoomTypes,
+		Rooms:  make([]Room, 0, len(a.Info.Rooms)),
+		joined: a.Joined, replica: a.Replica, connections: a.Info.Connections, capacity: a.Info.Capacity,
+		autoCreate: a.Info.AutoCreate,
+		synced:     a.Info.LastSyncAt, missed: a.Missed, load: float64(a.Info.Connections),
 	}
 	if most := a.Info.Capacity.MaxConnections; most != nil {
 		i.load /= float64(max(*most, 1))

@@ -9,7 +9,8 @@ import (
 // register makes the metrics of the roster.
 func (r *Roster) register(to prometheus.Registerer) error {
 	r.readSeconds = prometheus.NewHistogram(prometheus.HistogramOpts{
-		Name: "director_roster_read_seconds", Help: "Time that this replica took to update its copy of the fleet of agents.",
+		Name:    "director_roster_read_seconds",
+		Help:    "Time that this replica took to update its copy of the fleet of agents.",
 		Buckets: prometheus.ExponentialBuckets(0.0005, 2, 14)})
 	gauge := func(name, help string, value func(Stats) float64) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 {
@@ -22,10 +23,14 @@ func (r *Roster) register(to prometheus.Registerer) error {
 	return registerAll(to, r.readSeconds,
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "director_roster_age_seconds",
-			Help: "Age of this replica's copy of the fleet of agents; up to two seconds while nothing changes."}, func() float64 { return r.Age().Seconds() }),
-		gauge("director_roster_instances", "Connected Rivalis processes that this replica lists.", func(s Stats) float64 { return float64(s.Instances) }),
-		gauge("director_roster_rooms", "Rooms of Rivalis processes that this replica lists.", func(s Stats) float64 { return float64(s.Rooms) }),
-		gauge("director_roster_connections", "Players' connections to the listed rooms.", func(s Stats) float64 { return float64(s.Connections) }),
+			Help: "Age of this replica's copy of the fleet of agents; up to two seconds while nothing changes."},
+			func() float64 { return r.Age().Seconds() }),
+		gauge("director_roster_instances", "Connected Rivalis processes that this replica lists.",
+			func(s Stats) float64 { return float64(s.Instances) }),
+		gauge("director_roster_rooms", "Rooms of Rivalis processes that this replica lists.",
+			func(s Stats) float64 { return float64(s.Rooms) }),
+		gauge("director_roster_connections", "Players' connections to the listed rooms.",
+			func(s Stats) float64 { return float64(s.Connections) }),
 	)
 }
 
@@ -40,7 +45,8 @@ func (e *Events) register(to prometheus.Registerer) (*eventMetrics, error) {
 		Help: "Fleet events that this replica read for its streams, by type; sync and resync are also counted for each stream that resumes."},
 		[]string{"type"})}
 	return m, registerAll(to, m.events, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "director_fleet_event_streams", Help: "Open streams of fleet events on this replica."}, func() float64 { return float64(e.Streams()) }))
+		Name: "director_fleet_event_streams", Help: "Open streams of fleet events on this replica."},
+		func() float64 { return float64(e.Streams()) }))
 }
 
 func registerAll(to prometheus.Registerer, all ...prometheus.Collector) (err error) {

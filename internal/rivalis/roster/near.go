@@ -78,7 +78,8 @@ func (i *Instance) compareRank(other *Instance) int {
 		}
 		return -1
 	}
-	return cmp.Or(cmp.Compare(i.load, other.load), cmp.Compare(len(i.Rooms), len(other.Rooms)), cmp.Compare(i.ID, other.ID))
+	return cmp.Or(cmp.Compare(i.load, other.load), cmp.Compare(len(i.Rooms), len(other.Rooms)),
+		cmp.Compare(i.ID, other.ID))
 }
 
 // equallyGood yields the ranked instances in groups that a strategy does not distinguish, the best group first: those
@@ -110,7 +111,10 @@ func equallyGood(ranked []*Instance, strategy string) iter.Seq[[]*Instance] {
 func yieldEqual(ranked []*Instance, yield func([]*Instance) bool) bool {
 	for len(ranked) > 0 {
 		load, rooms := ranked[0].load, len(ranked[0].Rooms)
-		to := sort.Search(len(ranked), func(n int) bool { return ranked[n].load != load || len(ranked[n].Rooms) != rooms })
+		to := sort.Search(len(ranked), func(n int) bool {
+			return ranked[n].load != load ||
+				len(ranked[n].Rooms) != rooms
+		})
 		if !yield(ranked[:to]) {
 			return false
 		}

@@ -73,9 +73,11 @@ type reading struct {
 // New returns a roster of a region's fleet. Errors: its metrics are already registered.
 func New(store Store, region string, cfg Config) (*Roster, error) {
 	r := &Roster{
-		store: store, region: region, guard: cfg.Guard, poll: pollInterval, maxAge: maxAge, nudge: make(chan struct{}, 1),
+		store: store, region: region, guard: cfg.Guard, poll: pollInterval, maxAge: maxAge,
+		nudge: make(chan struct{}, 1),
 		outage: outage.NewCall(cmp.Or(cfg.Log, slog.New(slog.DiscardHandler)),
-			"the fleet cannot be read: lists stay as they are until the database is back", "the fleet can be read again"),
+			"the fleet cannot be read: lists stay as they are until the database is back",
+			"the fleet can be read again"),
 	}
 	r.state.Store(&reading{next: make(chan struct{})})
 	return r, r.register(cfg.Metrics)
@@ -167,7 +169,10 @@ var errServerChanged = errors.New("Postgres was restarted or replaced")
 // readSince applies the changes since a point, page by page.
 func (r *Roster) readSince(ctx context.Context, f *fleet, since db.SettledPoint) (db.SettledPoint, error) {
 	for more := true; more; {
-		page, err := within(ctx, func(ctx context.Context) (db.RosterPage, error) { return r.store.RosterSince(ctx, r.region, since) })
+		page, err := within(ctx, func(ctx context.Context) (db.RosterPage, error) {
+			return r.store.RosterSince(ctx,
+				r.region, since)
+		})
 		if err != nil {
 			return since, err
 		}

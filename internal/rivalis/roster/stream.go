@@ -37,7 +37,9 @@ type Stream struct {
 func (e *Events) Stream(ctx context.Context, lastEventID string) (*Stream, error) {
 	if !e.join() {
 		return nil, &fault.Error{
-			Kind: fault.TooMany, Code: "too_many_streams", Detail: "too many streams of events on this replica: retry, another replica may have room", RetryAfter: time.Second,
+			Kind: fault.TooMany, Code: "too_many_streams",
+			Detail:     "too many streams of events on this replica: retry, another replica may have room",
+			RetryAfter: time.Second,
 		}
 	}
 	s := &Stream{events: e, isLive: true}
@@ -173,7 +175,8 @@ func (s *Stream) resume(ctx context.Context) ([]entry, error) {
 	if m, ok := s.events.recent.find(s.pos); ok {
 		return s.goLive(ctx, m)
 	}
-	row, found, err := s.events.store.FindAgentEvent(ctx, s.events.region, db.AgentEventPoint{Tx: s.pos.tx, ID: s.pos.id})
+	row, found, err := s.events.store.FindAgentEvent(ctx, s.events.region,
+		db.AgentEventPoint{Tx: s.pos.tx, ID: s.pos.id})
 	if err != nil {
 		return nil, err
 	}

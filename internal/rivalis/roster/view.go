@@ -145,7 +145,8 @@ func (w *roomWriter) append(rooms []byte) {
 
 // cursor encodes a place in a list: after an instance, or after one of its rooms. It needs no escaping in a URL.
 func (i *Instance) cursor(room string) string {
-	return base64.RawURLEncoding.EncodeToString([]byte(strconv.FormatInt(i.joined.UnixMicro(), 10) + " " + i.ID + " " + room))
+	return base64.RawURLEncoding.EncodeToString([]byte(strconv.FormatInt(i.joined.UnixMicro(), 10) + " " + i.ID + " " +
+		room))
 }
 
 // startAfter returns the index of the first instance after a cursor. If the cursor is within an instance, room is the

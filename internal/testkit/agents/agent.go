@@ -56,9 +56,11 @@ type Agent struct {
 // New makes a game server without rooms. It does nothing before Run.
 func New(cfg Config) *Agent {
 	return &Agent{cfg: cfg, game: newGame(wire.Snapshot{
-		Name: cfg.Name, ProcessUID: newProcessUID(), AgentVersion: "8.0.0", ProtocolVersion: wire.Version, EndpointURL: cfg.EndpointURL,
-		Labels: cfg.Labels, MaxConnections: cfg.MaxConnections, MaxRooms: cfg.MaxRooms, AutoCreate: !cfg.NoAutoCreate,
-		RoomTypes: cfg.RoomTypes, Status: wire.Active,
+		Name: cfg.Name, ProcessUID: newProcessUID(), AgentVersion: "8.0.0", ProtocolVersion: wire.Version,
+		EndpointURL: cfg.EndpointURL,
+		Labels:      cfg.Labels, MaxConnections: cfg.MaxConnections, MaxRooms: cfg.MaxRooms,
+		AutoCreate: !cfg.NoAutoCreate,
+		RoomTypes:  cfg.RoomTypes, Status: wire.Active,
 	})}
 }
 

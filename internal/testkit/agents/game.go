@@ -28,7 +28,8 @@ func (g *game) state() (wire.Snapshot, string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.hash == "" {
-		g.snapshot.Rooms = slices.SortedFunc(maps.Values(g.rooms), func(a, b wire.Room) int { return wire.Compare(a.ID, b.ID) })
+		g.snapshot.Rooms = slices.SortedFunc(maps.Values(g.rooms),
+			func(a, b wire.Room) int { return wire.Compare(a.ID, b.ID) })
 		g.hash = g.snapshot.Hash()
 	}
 	return g.snapshot, g.hash

@@ -42,7 +42,8 @@ func (b *Browser) Tab(t testing.TB) *Tab {
 				continue
 			}
 			w.mu.Lock()
-			w.complaints = append(w.complaints, fmt.Sprintf("%s %s: %s (%s:%d)", m.Source, m.Type, m.Text, m.URL, m.Line))
+			w.complaints = append(w.complaints,
+				fmt.Sprintf("%s %s: %s (%s:%d)", m.Source, m.Type, m.Text, m.URL, m.Line))
 			w.mu.Unlock()
 		}
 	}()
@@ -54,7 +55,8 @@ func (w *Tab) Look(width, height int64, scheme string) {
 	w.t.Helper()
 	w.Do(chromedp.EmulateViewport(width, height))
 	_, err := chromedp.Call(w.Ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
-		Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: "reduce"}},
+		Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme},
+			{Name: "prefers-reduced-motion", Value: "reduce"}},
 	})
 	require.NoError(w.t, err)
 }
@@ -83,7 +85,8 @@ func Eval[V any](w *Tab, expression string) V {
 // Until waits until an expression is true.
 func (w *Tab) Until(expression string) {
 	w.t.Helper()
-	require.Eventually(w.t, func() bool { return Eval[bool](w, "!!("+expression+")") }, patience, 20*time.Millisecond, expression)
+	require.Eventually(w.t, func() bool { return Eval[bool](w, "!!("+expression+")") }, patience, 20*time.Millisecond,
+		expression)
 }
 
 // RequireClean requires that the browser has complained about nothing.
@@ -97,8 +100,9 @@ func (w *Tab) RequireClean(where string) {
 // RequireFits requires that nothing is wider than the window.
 func (w *Tab) RequireFits(where string) {
 	w.t.Helper()
-	require.LessOrEqual(w.t, Eval[int](w, "document.documentElement.scrollWidth"), Eval[int](w, "innerWidth"), "%s is wider than the window: %s", where, Eval[string](w,
-		`[...document.querySelectorAll('body *')].filter(e => e.getBoundingClientRect().right > innerWidth + 1 && !e.closest('.table, pre, svg, .hidden')).slice(0, 5).map(e => e.outerHTML.slice(0, 200)).join('\n')`))
+	require.LessOrEqual(w.t, Eval[int](w, "document.documentElement.scrollWidth"), Eval[int](w, "innerWidth"),
+		"%s is wider than the window: %s", where, Eval[string](w,
+			`[...document.querySelectorAll('body *')].filter(e => e.getBoundingClientRect().right > innerWidth + 1 && !e.closest('.table, pre, svg, .hidden')).slice(0, 5).map(e => e.outerHTML.slice(0, 200)).join('\n')`))
 }
 
 // Shot keeps a picture of the page in the directory DIRECTOR_TEST_SCREENSHOTS, for people who look at them.

@@ -33,7 +33,8 @@ func LargeProfiles() *rapid.Generator[*profile.Profile] {
 // largeRule draws a rule that few of many tickets break.
 func (d drawer) largeRule(id string) profile.Rule {
 	r := profile.Rule{ID: id, Age: d.p.Age, Limits: profile.Limits{Max: profile.NoMax, Spread: profile.NoSpread}}
-	large := []profile.RuleKind{profile.Same, profile.Near, profile.Latency, profile.Avoid, profile.Balance, profile.Common}
+	large := []profile.RuleKind{profile.Same, profile.Near, profile.Latency, profile.Avoid, profile.Balance,
+		profile.Common}
 	r.Kind = rapid.SampledFrom(large).Filter(d.suits).Draw(d.t, "kind")
 	d.fill(&r, depth)
 	r.PerTeam = r.PerTeam && r.Kind == profile.Avoid // hardly a team of so many players has equal values

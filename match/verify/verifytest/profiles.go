@@ -35,12 +35,14 @@ func Profiles() *rapid.Generator[*profile.Profile] {
 		p.Modes = rapid.SampledFrom([][]string{nil, {"arena"}, {"arena", "duel"}}).Draw(t, "modes")
 		p.Regions = rapid.SampledFrom([][]string{nil, regions}).Draw(t, "regions")
 		if rapid.Bool().Draw(t, "declared") {
-			p.Attributes = map[string]profile.Attribute{"skill": {Kind: match.Number, Default: &match.Value{Kind: match.Number, Number: 2}}}
+			p.Attributes = map[string]profile.Attribute{"skill": {Kind: match.Number,
+				Default: &match.Value{Kind: match.Number, Number: 2}}}
 		}
 		if rapid.Bool().Draw(t, "fewer") {
 			p.Fewer = drawFewer(t, p.Teams)
 		}
-		if rapid.IntRange(0, 2).Draw(t, "autofill") == 0 && slices.ContainsFunc(p.Teams, func(t profile.Team) bool { return len(t.Roles) > 0 }) {
+		if rapid.IntRange(0, 2).Draw(t, "autofill") == 0 &&
+			slices.ContainsFunc(p.Teams, func(t profile.Team) bool { return len(t.Roles) > 0 }) {
 			p.Autofill = later.Draw(t, "autofill after")
 		}
 		drawPreferences(t, p)
@@ -88,7 +90,8 @@ func drawTrade(t *rapid.T, p *profile.Profile) {
 }
 
 // ages prefers the default.
-var ages = rapid.SampledFrom([]profile.Age{profile.Oldest, profile.Oldest, profile.Youngest, profile.Mean, profile.Each})
+var ages = rapid.SampledFrom([]profile.Age{profile.Oldest, profile.Oldest, profile.Youngest, profile.Mean,
+	profile.Each})
 
 func drawTeams(t *rapid.T) (teams []profile.Team) {
 	split := rapid.IntRange(0, 5).Draw(t, "split") == 0

@@ -71,7 +71,8 @@ func (q queueDrawer) rate(made Queue) {
 	for _, t := range made.Tickets {
 		for _, p := range t.Players {
 			for _, by := range byRole {
-				p.Attributes[by.Attribute] = match.Value{Kind: match.Number, Number: math.Round(p.Attributes["skill"].Number + 100*q.random.NormFloat64())}
+				p.Attributes[by.Attribute] = match.Value{Kind: match.Number,
+					Number: math.Round(p.Attributes["skill"].Number + 100*q.random.NormFloat64())}
 			}
 		}
 	}
@@ -126,7 +127,8 @@ func (q queueDrawer) teams() (teams []profile.Team) {
 func (q queueDrawer) roles(team profile.Team) (drawn []profile.Role) {
 	places := team.Min
 	for _, name := range []string{"healer", "tank"} {
-		if r := (profile.Role{Name: name, Min: min(places, q.random.IntN(2)), Max: min(team.Max, 1+q.random.IntN(2))}); q.random.IntN(4) > 0 {
+		if r := (profile.Role{Name: name, Min: min(places, q.random.IntN(2)),
+			Max: min(team.Max, 1+q.random.IntN(2))}); q.random.IntN(4) > 0 {
 			drawn, places = append(drawn, r), places-r.Min
 		}
 	}
@@ -152,7 +154,8 @@ func (q queueDrawer) fewer(teams []profile.Team) []profile.Fewer {
 func (q queueDrawer) rule(p *profile.Profile, outermost bool) profile.Rule {
 	r := profile.Rule{Age: p.Age, Limits: profile.Limits{Max: profile.NoMax, Spread: profile.NoSpread}}
 	kinds := []profile.RuleKind{
-		profile.Near, profile.Near, profile.Balance, profile.Sizes, profile.PartySizes, profile.Comparison, profile.Same, profile.Different,
+		profile.Near, profile.Near, profile.Balance, profile.Sizes, profile.PartySizes, profile.Comparison,
+		profile.Same, profile.Different,
 		profile.Common, profile.Count, profile.Latency, profile.Avoid,
 	}
 	if outermost {
@@ -212,7 +215,8 @@ func (q queueDrawer) fill(p *profile.Profile, r *profile.Rule) {
 
 func (q queueDrawer) compare(p *profile.Profile, r *profile.Rule) {
 	r.Missing.Pass = true
-	r.Compare = &profile.Compare{Measure: profile.Measure{Attribute: "skill", Take: oneOf(q, profile.FoldMean, profile.FoldMin, profile.FoldMax)}, Operator: profile.GreaterOrEqual}
+	r.Compare = &profile.Compare{Measure: profile.Measure{Attribute: "skill",
+		Take: oneOf(q, profile.FoldMean, profile.FoldMin, profile.FoldMax)}, Operator: profile.GreaterOrEqual}
 	r.Number = float64(1000 + q.random.IntN(600))
 	if q.one(2) {
 		r.Compare.Operator, r.Number = profile.LessOrEqual, r.Number+500
@@ -267,7 +271,8 @@ func (q queueDrawer) attributes(skill float64) match.Attributes {
 		return match.Value{Kind: match.List, List: from[:1+q.random.IntN(len(from))]}
 	}
 	has := match.Attributes{
-		"platform": text(oneOf(q, "pc", "pc", "console")), "clan": text(oneOf(q, "red", "blue")), "class": text(oneOf(q, "a", "b", "c", "d")),
+		"platform": text(oneOf(q, "pc", "pc", "console")), "clan": text(oneOf(q, "red", "blue")),
+		"class":   text(oneOf(q, "a", "b", "c", "d")),
 		"country": text(fmt.Sprintf("c%02d", q.random.IntN(30))), "maps": texts("a", "b", "c", "d"),
 	}
 	if !q.one(20) {

@@ -158,7 +158,8 @@ func (d drawer) foldNumbers(r *profile.Rule) {
 }
 
 func (d drawer) compare(r *profile.Rule) {
-	c := &profile.Compare{Measure: d.measure(profile.FoldEach, profile.FoldSum), Operator: profile.Operator(1 + d.upTo("is", 5))}
+	c := &profile.Compare{Measure: d.measure(profile.FoldEach, profile.FoldSum),
+		Operator: profile.Operator(1 + d.upTo("is", 5))}
 	if d.flag("to a measure") {
 		to := d.measure(profile.FoldSum)
 		c.Against = &to
@@ -170,7 +171,8 @@ func (d drawer) compare(r *profile.Rule) {
 
 func (d drawer) measure(some ...profile.Fold) profile.Measure {
 	m := profile.Measure{
-		Take:      pick(d, "take", append(some, profile.FoldMean, profile.FoldMin, profile.FoldMax, profile.FoldCount)...),
+		Take: pick(d, "take", append(some, profile.FoldMean, profile.FoldMin, profile.FoldMax,
+			profile.FoldCount)...),
 		Attribute: pick(d, "of", numbers...),
 	}
 	if m.Take == profile.FoldCount {
@@ -209,7 +211,8 @@ func steady(r *profile.Rule) {
 // Denial returns a rule that holds where the rule does not, as it is before any step.
 func Denial(r profile.Rule) profile.Rule {
 	inner := rename(r)
-	denial := profile.Rule{ID: "no-" + r.ID, Kind: profile.Not, Age: r.Age, Limits: profile.Limits{Max: profile.NoMax, Spread: profile.NoSpread}, Rules: []profile.Rule{inner}}
+	denial := profile.Rule{ID: "no-" + r.ID, Kind: profile.Not, Age: r.Age,
+		Limits: profile.Limits{Max: profile.NoMax, Spread: profile.NoSpread}, Rules: []profile.Rule{inner}}
 	steady(&denial)
 	return denial
 }
@@ -230,7 +233,8 @@ func (d drawer) widen(r *profile.Rule) {
 	for range rapid.IntRange(1, 2).Draw(d.t, "steps") {
 		after += later.Draw(d.t, "after")
 		switch {
-		case d.upTo("any", 3) == 0 || compound(r.Kind) || r.Kind == profile.Same || r.Kind == profile.Different || r.Kind == profile.Avoid:
+		case d.upTo("any", 3) == 0 || compound(r.Kind) || r.Kind == profile.Same || r.Kind == profile.Different ||
+			r.Kind == profile.Avoid:
 			limits.Ended = true
 		case r.Kind == profile.Comparison && r.Compare.Against != nil, r.Tolerance != "":
 			limits.Ended = true

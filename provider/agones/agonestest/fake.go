@@ -206,15 +206,17 @@ func (f *Fake) allocate(r *http.Request) (int, any) {
 	}
 	f.port++
 	s := &server{
-		name: fleet + "-" + strings.ToLower(rand.Text()[:10]), fleet: fleet, state: "Allocated", port: f.port, created: time.Now(),
-		labels: body.Metadata.Labels, annotations: body.Metadata.Annotations,
+		name: fleet + "-" + strings.ToLower(rand.Text()[:10]), fleet: fleet, state: "Allocated", port: f.port,
+		created: time.Now(),
+		labels:  body.Metadata.Labels, annotations: body.Metadata.Annotations,
 	}
 	s.labels["agones.dev/fleet"] = fleet
 	f.touch(s)
 	f.servers = append(f.servers, s)
 	return 200, object{
 		"gameServerName": s.name, "address": "192.0.2.9", "nodeName": "node-1", "source": "local",
-		"ports": []object{{"name": "game", "port": s.port}}, "metadata": object{"labels": s.labels, "annotations": s.annotations},
+		"ports":    []object{{"name": "game", "port": s.port}},
+		"metadata": object{"labels": s.labels, "annotations": s.annotations},
 	}
 }
 
@@ -249,15 +251,18 @@ func (f *Fake) get(r *http.Request) (int, any) {
 }
 
 func (s *server) object() object {
-	about := object{"name": s.name, "uid": "uid-" + s.name, "resourceVersion": s.version, "labels": s.labels, "creationTimestamp": s.created.UTC().Format(time.RFC3339)}
+	about := object{"name": s.name, "uid": "uid-" + s.name, "resourceVersion": s.version, "labels": s.labels,
+		"creationTimestamp": s.created.UTC().Format(time.RFC3339)}
 	if !s.goneAt.IsZero() {
 		about["deletionTimestamp"] = time.Now().UTC().Format(time.RFC3339)
 	}
 	return object{
 		"apiVersion": "agones.dev/v1", "kind": "GameServer", "metadata": about,
-		"spec": object{"ports": []object{{"name": "game", "containerPort": 5000, "hostPort": s.port, "protocol": "UDP"}}},
+		"spec": object{"ports": []object{{"name": "game", "containerPort": 5000, "hostPort": s.port,
+			"protocol": "UDP"}}},
 		"status": object{
-			"state": s.state, "address": "192.0.2.9", "nodeName": "node-1", "ports": []object{{"name": "game", "port": s.port}},
+			"state": s.state, "address": "192.0.2.9", "nodeName": "node-1",
+			"ports": []object{{"name": "game", "port": s.port}},
 		},
 	}
 }
@@ -301,7 +306,8 @@ func (f *Fake) list(r *http.Request) (int, any) {
 		}
 		items = append(items, s.object())
 	}
-	return 200, object{"apiVersion": "agones.dev/v1", "kind": "GameServerList", "metadata": object{"continue": after}, "items": items}
+	return 200, object{"apiVersion": "agones.dev/v1", "kind": "GameServerList", "metadata": object{"continue": after},
+		"items": items}
 }
 
 func (s *server) has(selector string) bool {

@@ -47,7 +47,8 @@ func (f *Fake) info(*http.Request) (int, any) { return 200, object{"LoggingDrive
 
 func (f *Fake) create(r *http.Request) (int, any) {
 	name := r.URL.Query().Get("name")
-	c := &container{id: strings.ToLower(rand.Text()), name: name, labels: map[string]string{}, published: map[string]int{}, created: time.Now()}
+	c := &container{id: strings.ToLower(rand.Text()), name: name, labels: map[string]string{},
+		published: map[string]int{}, created: time.Now()}
 	if err := json.NewDecoder(r.Body).Decode(&c.body); err != nil {
 		return 400, message("%v", err)
 	}
@@ -179,11 +180,13 @@ func (f *Fake) inspect(r *http.Request) (int, any) {
 	for key, port := range c.published {
 		ports[key] = nil
 		if status == "running" {
-			ports[key] = []object{{"HostIp": "0.0.0.0", "HostPort": strconv.Itoa(port)}, {"HostIp": "::", "HostPort": strconv.Itoa(port)}}
+			ports[key] = []object{{"HostIp": "0.0.0.0", "HostPort": strconv.Itoa(port)},
+				{"HostIp": "::", "HostPort": strconv.Itoa(port)}}
 		}
 	}
 	state := object{"Status": status, "ExitCode": c.code, "StartedAt": c.started, "FinishedAt": c.ended}
-	return 200, object{"Id": c.id, "Name": "/" + c.name, "State": state, "Config": object{"Labels": c.labels}, "NetworkSettings": object{"Ports": ports}}
+	return 200, object{"Id": c.id, "Name": "/" + c.name, "State": state, "Config": object{"Labels": c.labels},
+		"NetworkSettings": object{"Ports": ports}}
 }
 
 // list returns containers from the newest to the oldest.
@@ -206,7 +209,8 @@ func (f *Fake) list(r *http.Request) (int, any) {
 	slices.Reverse(all)
 	now, found := time.Now(), []object{}
 	for _, c := range all {
-		if c.has(filters.Label) && (filters.Status == nil || slices.Contains(filters.Status, c.status(now))) && len(found) < limit {
+		if c.has(filters.Label) && (filters.Status == nil || slices.Contains(filters.Status, c.status(now))) &&
+			len(found) < limit {
 			found = append(found, c.entry(now))
 		}
 	}
@@ -228,9 +232,11 @@ func (c *container) entry(now time.Time) object {
 	for _, key := range slices.Sorted(maps.Keys(c.published)) {
 		number, protocol, _ := strings.Cut(key, "/")
 		private, _ := strconv.Atoi(number)
-		ports = append(ports, object{"IP": "0.0.0.0", "PrivatePort": private, "PublicPort": c.published[key], "Type": protocol})
+		ports = append(ports, object{"IP": "0.0.0.0", "PrivatePort": private, "PublicPort": c.published[key],
+			"Type": protocol})
 	}
-	return object{"Id": c.id, "Names": []string{"/" + c.name}, "Created": c.created.Unix(), "State": c.status(now), "Labels": c.labels, "Ports": ports}
+	return object{"Id": c.id, "Names": []string{"/" + c.name}, "Created": c.created.Unix(), "State": c.status(now),
+		"Labels": c.labels, "Ports": ports}
 }
 
 func (f *Fake) history(r *http.Request) (int, any) {

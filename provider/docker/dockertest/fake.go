@@ -65,7 +65,10 @@ func New(opt Options) *Fake {
 		opt.Logging = "json-file"
 	}
 	f := &Fake{opt: opt, mux: http.NewServeMux(), calls: map[string]int{}, port: 32768}
-	f.mux.HandleFunc("GET /version", func(w http.ResponseWriter, _ *http.Request) { write(w, 200, object{"ApiVersion": "1.41"}) })
+	f.mux.HandleFunc("GET /version", func(w http.ResponseWriter,
+		_ *http.Request) {
+		write(w, 200, object{"ApiVersion": "1.41"})
+	})
 	for route, do := range map[string]func(*http.Request) (int, any){
 		"GET /v1.41/info":                     f.info,
 		"POST /v1.41/containers/create":       f.create,

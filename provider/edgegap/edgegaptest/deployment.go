@@ -116,7 +116,8 @@ func (q request) check(apps map[string][]provider.Port) string {
 		return "users is required"
 	}
 	for _, u := range q.Users {
-		if (u.Type != "ip_address" || u.Data["ip_address"] == nil) && (u.Type != "geo_coordinates" || u.Data["latitude"] == nil || u.Data["longitude"] == nil) {
+		if (u.Type != "ip_address" || u.Data["ip_address"] == nil) &&
+			(u.Type != "geo_coordinates" || u.Data["latitude"] == nil || u.Data["longitude"] == nil) {
 			return "users is not valid"
 		}
 	}
@@ -140,7 +141,8 @@ func (f *Fake) deploy(r *http.Request, fault Fault) (int, any) {
 		return http.StatusBadRequest, message("Not JSON")
 	}
 	if fault == Echo {
-		return http.StatusBadRequest, message("Invalid request " + string(text) + " by " + r.Header.Get("Authorization"))
+		return http.StatusBadRequest, message("Invalid request " + string(text) + " by " +
+			r.Header.Get("Authorization"))
 	}
 	if wrong := q.check(f.opt.Apps); wrong != "" {
 		return http.StatusBadRequest, message(wrong)
@@ -214,8 +216,9 @@ func (f *Fake) add(q request, failed bool) *deployment {
 	for i, p := range f.opt.Apps[q.Application] {
 		external := 30000 + (len(f.order)*len(f.opt.Apps[q.Application])+i)%30000
 		d.ports[p.Name] = object{
-			"name": p.Name, "internal": p.Internal, "external": external, "protocol": strings.ToUpper(string(p.Protocol)),
-			"link": fmt.Sprintf("%s:%d", host(d.id), external), "tls_upgrade": false,
+			"name": p.Name, "internal": p.Internal, "external": external,
+			"protocol": strings.ToUpper(string(p.Protocol)),
+			"link":     fmt.Sprintf("%s:%d", host(d.id), external), "tls_upgrade": false,
 		}
 	}
 	f.byID[d.id] = d
@@ -272,7 +275,8 @@ func (f *Fake) list(r *http.Request, _ Fault) (int, any) {
 	all, now := []object{}, time.Now()
 	for _, d := range f.order {
 		phase := d.phase(now)
-		if phase == "TERMINATED" || d.failed || now.Before(d.listed) || !f.opt.NoFilter && !slices.Contains(d.tags, tag) {
+		if phase == "TERMINATED" || d.failed || now.Before(d.listed) ||
+			!f.opt.NoFilter && !slices.Contains(d.tags, tag) {
 			continue
 		}
 		b := d.body(now, f.opt.PortsList)
@@ -283,7 +287,8 @@ func (f *Fake) list(r *http.Request, _ Fault) (int, any) {
 	}
 	pages := (len(all) + limit - 1) / limit
 	from, to := min((number-1)*limit, len(all)), min(number*limit, len(all))
-	next := object{"number": number, "paginator": object{"num_pages": pages}, "has_next": number < pages, "next_page_number": nil}
+	next := object{"number": number, "paginator": object{"num_pages": pages}, "has_next": number < pages,
+		"next_page_number": nil}
 	if number < pages {
 		next["next_page_number"] = number + 1
 	}
@@ -294,7 +299,8 @@ func filterTag(query string) (tag string, ok bool) {
 	var q struct {
 		Filters []struct{ Field, Operator, Value string } `json:"filters"`
 	}
-	if json.Unmarshal([]byte(query), &q) != nil || len(q.Filters) != 1 || q.Filters[0].Field != "tags" || q.Filters[0].Operator != "eq" {
+	if json.Unmarshal([]byte(query), &q) != nil || len(q.Filters) != 1 || q.Filters[0].Field != "tags" ||
+		q.Filters[0].Operator != "eq" {
 		return "", false
 	}
 	return q.Filters[0].Value, true

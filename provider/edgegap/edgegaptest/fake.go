@@ -61,7 +61,8 @@ func New(opt Options) *Fake {
 	f := &Fake{
 		opt: opt, byID: map[string]*deployment{}, calls: map[string]int{},
 		limits: map[string]*rate.Limiter{
-			"deploy": limiter(opt.Rates.Deploy), "get": limiter(opt.Rates.Get), "list": limiter(opt.Rates.List), "stop": limiter(opt.Rates.Stop),
+			"deploy": limiter(opt.Rates.Deploy), "get": limiter(opt.Rates.Get), "list": limiter(opt.Rates.List),
+			"stop": limiter(opt.Rates.Stop),
 		},
 	}
 	f.ctx, f.cancel = context.WithCancel(context.Background())

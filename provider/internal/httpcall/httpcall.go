@@ -34,7 +34,8 @@ type Answer struct {
 // only if no connection was made. The error of an answer over MaxAnswer bytes says so.
 func Exchange(ctx context.Context, client *http.Client, r Request) (a Answer, sent bool, err error) {
 	var connected atomic.Bool
-	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }})
+	ctx = httptrace.WithClientTrace(ctx,
+		&httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }})
 	a, err = exchange(ctx, client, r)
 	return a, connected.Load(), err
 }
@@ -74,7 +75,8 @@ func exchange(ctx context.Context, client *http.Client, r Request) (Answer, erro
 // Client returns a client with the transport that follows no redirect: one would carry a credential to another host, or
 // make a POST a GET.
 func Client(transport http.RoundTripper) *http.Client {
-	return &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	return &http.Client{Transport: transport,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
 // Transport returns a copy of the default transport with bounded connections.

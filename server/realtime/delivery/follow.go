@@ -85,7 +85,8 @@ func (f *logReader) requestJoinRows(j *joining) {
 // run reads until ctx ends.
 func (f *logReader) run(ctx context.Context) {
 	follow.Loop{
-		Name: "room log", Every: compareEvery, Wakes: follow.Wakes{f.hub.options.Feed.Wake(), f.wake}, Guard: f.hub.options.Guard,
+		Name: "room log", Every: compareEvery, Wakes: follow.Wakes{f.hub.options.Feed.Wake(), f.wake},
+		Guard:  f.hub.options.Guard,
 		Report: f.hub.outages.Call("room log").Report,
 		Do: func(ctx context.Context, inFull bool) error {
 			mayHaveLost := f.takeNotices()
@@ -239,7 +240,8 @@ func (f *logReader) judgePosition(uid uuid.UUID, positions map[uuid.UUID]int64) 
 
 // readLog reads the rows of rooms behind their positions. It returns the rooms that have no rows although there should
 // be some.
-func (f *logReader) readLog(ctx context.Context, page []*hubRoom, targets map[*hubRoom]int64) (gone []*hubRoom, err error) {
+func (f *logReader) readLog(ctx context.Context, page []*hubRoom,
+	targets map[*hubRoom]int64) (gone []*hubRoom, err error) {
 	reached := make(map[uuid.UUID]int64, len(page))
 	for _, r := range page {
 		reached[r.uid] = r.position()

@@ -19,7 +19,8 @@ type delivered interface {
 	LobbyLog(ctx context.Context, region string, after []db.LobbyPos) (page []db.LobbyRow, more bool, err error)
 	LobbyPositions(ctx context.Context, region string, lobbies []uuid.UUID) (map[uuid.UUID]int64, error)
 	LobbySnapshots(ctx context.Context, region string, lobbies []uuid.UUID) ([]db.LobbySnapshot, error)
-	RealtimeNews(ctx context.Context, region string, replica uuid.UUID, sessions []db.SessionEpoch) ([]db.RealtimeNews, error)
+	RealtimeNews(ctx context.Context, region string, replica uuid.UUID,
+		sessions []db.SessionEpoch) ([]db.RealtimeNews, error)
 }
 
 // notices is a db.RealtimeFeed.

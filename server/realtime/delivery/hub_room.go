@@ -73,7 +73,8 @@ type listFrame struct {
 // newHubRoom returns a room as it is after an answer.
 func newHubRoom(h *Hub, a db.LobbyAnswer) *hubRoom {
 	r := &hubRoom{
-		hub: h, uid: a.Lobby, key: a.Lobby.String(), id: a.Room.ID, queued: map[int64]bool{}, localMembers: map[string]*member{}, pending: map[int64]rowOffer{},
+		hub: h, uid: a.Lobby, key: a.Lobby.String(), id: a.Room.ID, queued: map[int64]bool{},
+		localMembers: map[string]*member{}, pending: map[int64]rowOffer{},
 		lookAgain: map[*member]time.Time{},
 	}
 	r.adoptSnapshot(*a.Room)
@@ -280,7 +281,8 @@ func (r *hubRoom) sendToAll(frame *wire.SharedFrame) {
 // endRoom takes all members out of a room that has ended. Those that its last rows did not take out are told so.
 func (r *hubRoom) endRoom() {
 	for _, m := range r.localMembers {
-		m.session.Push(PushEvent, r.id, wire.NewSharedFrame(entryMessage(r.id, lobby.Entry{Kind: lobby.EntryLeft, Session: m.id, Reason: "closed"})))
+		m.session.Push(PushEvent, r.id, wire.NewSharedFrame(entryMessage(r.id,
+			lobby.Entry{Kind: lobby.EntryLeft, Session: m.id, Reason: "closed"})))
 		r.forgetMember(m)
 	}
 }
@@ -295,7 +297,8 @@ func (r *hubRoom) resetTo(b *batch, s lobby.Snapshot) {
 		switch {
 		case m.joinPos > r.pos:
 		case !r.memberIDs[m.id]:
-			m.session.Push(PushEvent, r.id, wire.NewSharedFrame(entryMessage(r.id, lobby.Entry{Kind: lobby.EntryLeft, Session: m.id})))
+			m.session.Push(PushEvent, r.id,
+				wire.NewSharedFrame(entryMessage(r.id, lobby.Entry{Kind: lobby.EntryLeft, Session: m.id})))
 			r.forgetMember(m)
 		default:
 			m.sendSnapshot(b, r.state)

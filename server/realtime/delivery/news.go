@@ -64,7 +64,8 @@ func (n *newsReader) askAll() {
 func (n *newsReader) run(ctx context.Context) {
 	var readAll time.Time // when the news of all sessions was read last
 	follow.Loop{
-		Name: "session news", Every: waitingEvery, Retry: newsRetry, Wakes: follow.Wakes{n.wake}, Guard: n.hub.options.Guard,
+		Name: "session news", Every: waitingEvery, Retry: newsRetry, Wakes: follow.Wakes{n.wake},
+		Guard:  n.hub.options.Guard,
 		Report: n.hub.outages.Call("session news").Report,
 		Do: func(ctx context.Context, inFull bool) error {
 			switch { // asking wakes the loop once more, so not on a wake-up

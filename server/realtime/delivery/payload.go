@@ -10,8 +10,9 @@ import (
 
 // entryTypes are the types of the messages about entries of a room's log.
 var entryTypes = map[string]string{
-	lobby.EntryJoined: "room.joined", lobby.EntryLeft: "room.left", lobby.EntryDropped: "room.dropped", lobby.EntryReconnected: "room.reconnected",
-	lobby.EntryMessage: "room.message", lobby.EntryBytes: "room.message.bytes",
+	lobby.EntryJoined: "room.joined", lobby.EntryLeft: "room.left", lobby.EntryDropped: "room.dropped",
+	lobby.EntryReconnected: "room.reconnected",
+	lobby.EntryMessage:     "room.message", lobby.EntryBytes: "room.message.bytes",
 }
 
 // entryMessage returns the message about an entry of a room's log.
@@ -81,5 +82,6 @@ func pendingMessage(w db.RealtimeWait) wire.Outgoing {
 
 // expiredMessage returns matchmaking.expired: the session waits for a match no more.
 func expiredMessage(e db.ExpiredWait) wire.Outgoing {
-	return wire.Outgoing{Type: "matchmaking.expired", P: map[string]any{"room_type": e.RoomType, "size": e.Size, "reason": e.Reason}}
+	return wire.Outgoing{Type: "matchmaking.expired",
+		P: map[string]any{"room_type": e.RoomType, "size": e.Size, "reason": e.Reason}}
 }

@@ -81,7 +81,8 @@ type rowFrames struct {
 }
 
 func newRowFrames(room string, row db.LobbyRow) *rowFrames {
-	f := &rowFrames{pos: row.Pos, seq: row.Seq, entries: row.Entries, events: make([]*wire.SharedFrame, len(row.Entries))}
+	f := &rowFrames{pos: row.Pos, seq: row.Seq, entries: row.Entries,
+		events: make([]*wire.SharedFrame, len(row.Entries))}
 	if len(row.Patch) > 0 {
 		f.patch = wire.NewSharedFrame(patchMessage(room, row.Seq, row.Patch))
 		f.patch.DecidedAt = row.WrittenAt
@@ -120,7 +121,8 @@ func (f *rowFrames) welcome(room, session, kind string) (presence, messages []*w
 		}
 	}
 	if first < 0 {
-		return []*wire.SharedFrame{wire.NewSharedFrame(entryMessage(room, lobby.Entry{Kind: kind, Session: session}))}, nil
+		return []*wire.SharedFrame{wire.NewSharedFrame(entryMessage(room,
+			lobby.Entry{Kind: kind, Session: session}))}, nil
 	}
 	for i, e := range f.entries[first:] {
 		if e.Kind == lobby.EntryMessage || e.Kind == lobby.EntryBytes {

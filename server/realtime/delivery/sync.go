@@ -63,12 +63,14 @@ func (f *snapshotPolicy) mayOpen(now time.Time) (open bool, opens time.Time) {
 
 // ack notes that the client has applied seq and computed that checksum, which is empty if it did not. at is the seq of
 // what was sent last, and sum returns the checksum of that state. It reports whether the client has to get a snapshot.
-func (f *snapshotPolicy) ack(now time.Time, seq float64, checksum string, at int64, sum func() (string, lobby.ChecksumKind)) (again bool) {
+func (f *snapshotPolicy) ack(now time.Time, seq float64, checksum string, at int64,
+	sum func() (string, lobby.ChecksumKind)) (again bool) {
 	if seq >= float64(f.seq) {
 		f.opens = earlier(f.opens, now)
 		f.unsure = false
 	}
-	again = seq > float64(at) || seq < f.acked || (seq == float64(at) && checksum != "" && f.differs(now, checksum, sum))
+	again = seq > float64(at) || seq < f.acked ||
+		(seq == float64(at) && checksum != "" && f.differs(now, checksum, sum))
 	f.acked = seq
 	f.owed = f.owed || again
 	return again

@@ -151,7 +151,8 @@ func (c *Client) RPC(ctx context.Context, kind, room string, p map[string]any) (
 var errClosed = errors.New("socket closed")
 
 // Begin sends a request; wait waits for its answer.
-func (c *Client) Begin(ctx context.Context, kind, room string, p map[string]any) (rid string, wait func() (Response, error)) {
+func (c *Client) Begin(ctx context.Context, kind, room string,
+	p map[string]any) (rid string, wait func() (Response, error)) {
 	answer := make(chan Response, 1)
 	c.mu.Lock()
 	c.nextRID++

@@ -82,7 +82,8 @@ func Connect(ctx context.Context, o Options) (*Client, error) {
 	if o.Project == "" {
 		o.Project = "anonymous"
 	}
-	c := &Client{options: o, changed: make(chan struct{}), rooms: map[string]*Room{}, pending: map[string]*call{}, session: o.Session}
+	c := &Client{options: o, changed: make(chan struct{}), rooms: map[string]*Room{}, pending: map[string]*call{},
+		session: o.Session}
 	return c, c.openSocket(ctx, o.URL)
 }
 
@@ -116,7 +117,8 @@ func (c *Client) openSocket(ctx context.Context, url string) error {
 func (o Options) dial(ctx context.Context, url string) (*websocket.Conn, error) {
 	var with websocket.DialOptions
 	if o.Wrap != nil {
-		with.HTTPClient = &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+		with.HTTPClient = &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context,
+			network, addr string) (net.Conn, error) {
 			conn, err := new(net.Dialer).DialContext(ctx, network, addr)
 			if err != nil {
 				return nil, err
@@ -136,7 +138,8 @@ func (o Options) dial(ctx context.Context, url string) (*websocket.Conn, error) 
 }
 
 func (c *Client) handshake(ctx context.Context, ws *websocket.Conn) (*link, string, error) {
-	request := map[string]any{"v": 1, "codecs": c.options.Codecs, "project_id": c.options.Project, "token": c.options.Token}
+	request := map[string]any{"v": 1, "codecs": c.options.Codecs, "project_id": c.options.Project,
+		"token": c.options.Token}
 	if id := c.Session(); id != "" {
 		request["session_id"] = id
 	}

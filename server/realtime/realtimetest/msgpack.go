@@ -129,7 +129,8 @@ func (u *unpacker) negative(size int) (any, error) {
 
 // sized reads a string, list or map whose length follows its code.
 func (u *unpacker) sized(code byte) (any, error) {
-	read := map[byte]func(uint64) (any, error){0xd9: u.text, 0xda: u.text, 0xdb: u.text, 0xdc: u.list, 0xdd: u.list, 0xde: u.object, 0xdf: u.object}[code]
+	read := map[byte]func(uint64) (any, error){0xd9: u.text, 0xda: u.text, 0xdb: u.text, 0xdc: u.list, 0xdd: u.list,
+		0xde: u.object, 0xdf: u.object}[code]
 	size := map[byte]int{0xd9: 1, 0xda: 2, 0xdb: 4, 0xdc: 2, 0xdd: 4, 0xde: 2, 0xdf: 4}[code]
 	if read == nil {
 		return nil, fmt.Errorf("code %#x", code)

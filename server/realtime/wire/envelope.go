@@ -50,7 +50,8 @@ func newEnvelope(root value, frame int) (Envelope, error) {
 	case !isNumber:
 		return Envelope{}, badFrame(e.RID, errors.New("v is not a number"))
 	case version != ProtocolVersion:
-		return Envelope{}, &FrameError{Code: CodeVersion, Text: fmt.Sprintf("unsupported protocol version: %v", version), RID: e.RID}
+		return Envelope{}, &FrameError{Code: CodeVersion,
+			Text: fmt.Sprintf("unsupported protocol version: %v", version), RID: e.RID}
 	case strings.TrimSpace(e.Type) == "":
 		return Envelope{}, &FrameError{Code: codeTypeRequired, Text: "message type is required", RID: e.RID}
 	case !fitsPayload(e.P, frame):

@@ -70,7 +70,8 @@ var kindFailures = map[fault.Kind]Failure{
 
 // ticketCodes are the codes of the store whose text tells a player why a ticket is refused. Clients get both.
 var ticketCodes = map[string]bool{
-	"not_queued": true, "ticket_exists": true, "party_conflict": true, "matched": true, "too_many_tickets": true, "ticket_ended": true, "too_late": true,
+	"not_queued": true, "ticket_exists": true, "party_conflict": true, "matched": true, "too_many_tickets": true,
+	"ticket_ended": true, "too_late": true,
 	"cannot_match": true, "profile_unknown": true,
 }
 

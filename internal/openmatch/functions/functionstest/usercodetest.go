@@ -48,7 +48,8 @@ func Listen(t testing.TB, addr string) net.Listener {
 }
 
 // Serve runs a gRPC server until stop or the end of the test.
-func Serve(t testing.TB, l net.Listener, register func(*grpc.Server), options ...grpc.ServerOption) (at *pb.FunctionConfig, stop func()) {
+func Serve(t testing.TB, l net.Listener, register func(*grpc.Server),
+	options ...grpc.ServerOption) (at *pb.FunctionConfig, stop func()) {
 	server := grpc.NewServer(options...)
 	register(server)
 	go func() { _ = server.Serve(l) }()
@@ -58,7 +59,8 @@ func Serve(t testing.TB, l net.Listener, register func(*grpc.Server), options ..
 
 // ServeMMF runs a match function over gRPC.
 func ServeMMF(t testing.TB, run func(*pb.RunRequest, RunServer) error) *pb.FunctionConfig {
-	at, _ := Serve(t, Listen(t, "127.0.0.1:0"), func(s *grpc.Server) { pb.RegisterMatchFunctionServer(s, MMF{Function: run}) })
+	at, _ := Serve(t, Listen(t, "127.0.0.1:0"),
+		func(s *grpc.Server) { pb.RegisterMatchFunctionServer(s, MMF{Function: run}) })
 	return at
 }
 
