@@ -25,8 +25,7 @@ func answersOf(calls []*placeCall) (arg query.StoredAnswersParams) {
 func replay(requests []*request, stored []query.StoredAnswersRow) error {
 	for _, r := range requests {
 		i := slices.IndexFunc(stored, func(a query.StoredAnswersRow) bool {
-			return a.Caller == r.req.Caller &&
-				a.Key == r.req.IdempotencyKey
+			return a.Caller == r.req.Caller && a.Key == r.req.IdempotencyKey
 		})
 		switch {
 		case i < 0:
