@@ -106,7 +106,7 @@ func (k MatchOutcomeKind) String() string {
 
 // Reasons of MatchRefused.
 const (
-	// players in Busy resolved another seat of this mode, or sit in the session to join
+	// RefusedSeated: players in Busy resolved another seat of this mode, or sit in the session to join
 	RefusedSeated      = "seated"
 	RefusedSessionGone = "session_gone"     // the session to join is closed, takes no players, or is of no match
 	RefusedSessionFull = "session_full"     // the session to join, or its roster, has no room for them

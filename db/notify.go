@@ -22,22 +22,22 @@ const (
 	TopicTickets = "tickets" // tickets were assigned or deleted: see [Store.SettledSince]
 	TopicCycle   = "cycle"   // the state of a region's cycle, or its proposals, changed
 
-	// tickets became candidates, where a worker decides: see [Store.CandidatesSince]
+	// TopicQueue: tickets became candidates, where a worker decides: see [Store.CandidatesSince]
 	TopicQueue        = "queue"
 	TopicTicketEvents = "events" // tickets entered other states: see [Store.TicketEventsSince]
-	// in a universe: a ready check ended; in a game region: players were matched into sessions
+	// TopicMatches: in a universe: a ready check ended; in a game region: players were matched into sessions
 	TopicMatches  = "matches"
 	TopicProfiles = "profiles"           // a profile has another version, or is retired
 	TopicCapacity = notify.TopicCapacity // an instance of a game region may take a session again
 
-	// players wait for a server that a pool may start, or a pool changed; its region is empty
+	// TopicDemand: players wait for a server that a pool may start, or a pool changed; its region is empty
 	TopicDemand = notify.TopicDemand
 
 	TopicFleet = "fleet" // agents, rooms or replicas of a region changed: see agent_states.tx
 
 	TopicDeployments = notify.TopicDeployments // deployments of a region became due: see [Store.ClaimDeployments]
 
-	// rooms or sessions of the realtime lobby changed; the keys say which, without keys: a project's key was revoked
+	// TopicRealtime: rooms or sessions of the realtime lobby changed; the keys say which, without keys: a project's key was revoked
 	TopicRealtime = "realtime"
 
 	// players were seated on the instances of a game region whose endpoints are the keys: see [Store.SubscribeSessions]

@@ -185,10 +185,8 @@ func (s *Store) ShadowProfile(ctx context.Context, edit ProfileEdit, version int
 // its new version if there is one, and the event that decide names. An event of "" changes nothing.
 func (s *Store) changeProfile(ctx context.Context, edit ProfileEdit, next *profileText,
 	decide func(profileState) (profileState, string, error)) (ProfileChange, error) {
-	if utf8.RuneCountInString(edit.Reason) > value.MaxReason {
-		e := fault.New(fault.Invalid, "invalid", "the reason must have at most %d characters", value.MaxReason)
-		e.Field = "reason"
-		return ProfileChange{}, e
+	if err := checkReason(edit.Reason); err != nil {
+		return ProfileChange{}, err
 	}
 	var done ProfileChange
 	err := s.inTx(ctx, func(q *query.Queries) error {
@@ -200,11 +198,7 @@ func (s *Store) changeProfile(ctx context.Context, edit ProfileEdit, next *profi
 		if err != nil {
 			return err
 		}
-		done = ProfileChange{Name: edit.Name, Version: now.liveVersion, Changed: event != ""}
-		if event == "profile.shadowed" ||
-			next != nil && !done.Changed && now.shadow > 0 && bytes.Equal(next.canonical, now.shadowText) {
-			done.Version = now.shadow
-		}
+		done = ProfileChange{Name: edit.Name, Version: now.changedVersion(event, next), Changed: event != ""}
 		if event == "" {
 			return nil
 		}
@@ -220,6 +214,25 @@ func (s *Store) changeProfile(ctx context.Context, edit ProfileEdit, next *profi
 		s.Notify(TopicProfiles, edit.Region)
 	}
 	return done, nil
+}
+
+// changedVersion returns the version that a change is about: the shadow where an event or an unchanged text is the
+// shadow's, else the live version.
+func (s profileState) changedVersion(event string, next *profileText) int {
+	isSameShadow := next != nil && event == "" && s.shadow > 0 && bytes.Equal(next.canonical, s.shadowText)
+	if event == "profile.shadowed" || isSameShadow {
+		return s.shadow
+	}
+	return s.liveVersion
+}
+
+func checkReason(reason string) error {
+	if utf8.RuneCountInString(reason) <= value.MaxReason {
+		return nil
+	}
+	e := fault.New(fault.Invalid, "invalid", "the reason must have at most %d characters", value.MaxReason)
+	e.Field = "reason"
+	return e
 }
 
 // errDryRun ends a transaction that is not to be committed.

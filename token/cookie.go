@@ -45,8 +45,8 @@ func (s *Sealer) Cookies() *Cookies { return s.cookies }
 
 // Seal encrypts a value for a purpose, as URL-safe text.
 func (c *Cookies) Seal(purpose string, value []byte) string {
-	sealed := c.first.aead.Seal([]byte(c.first.id), nil, value,
-		[]byte(purpose)) //nolint:gosec // G407: this AEAD makes its own random nonces
+	//nolint:gosec // G407: this AEAD makes its own random nonces
+	sealed := c.first.aead.Seal([]byte(c.first.id), nil, value, []byte(purpose))
 	return base64.RawURLEncoding.EncodeToString(sealed)
 }
 

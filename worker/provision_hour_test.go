@@ -51,7 +51,7 @@ func TestAnHourOfLostAnswersAndKilledWorkers(t *testing.T) {
 		h.more(at)
 		h.turn(at)
 	}
-	require.Equal(t, h.deployments, h.wanted)
+	require.Equal(t, h.wanted, h.deployments)
 	h.lose, h.kill = 0, 0
 	for at := time.Duration(0); at < 16*time.Minute; at += tick {
 		h.turn(at)

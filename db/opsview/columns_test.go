@@ -22,7 +22,7 @@ func TestStructsHaveTheColumnsOfTheirViews(t *testing.T) {
 	t.Parallel()
 	conn, err := pgx.Connect(t.Context(), dbtest.New(t))
 	require.NoError(t, err)
-	t.Cleanup(func() { _ = conn.Close(t.Context()) }) //nolint:usetesting // the test may have ended
+	t.Cleanup(func() { _ = conn.Close(t.Context()) })
 	for _, d := range opsview.All() {
 		rows, err := conn.Query(t.Context(), `SELECT attname::text FROM pg_attribute
 			WHERE attrelid = ('ops.' || $1::text)::regclass AND attnum > 0 AND NOT attisdropped`, d.View)

@@ -28,7 +28,7 @@ func (w *where) add(condition string, args ...any) {
 	w.terms = append(w.terms, "("+w.bind(condition, args)+")")
 }
 
-// isIndexed is is for a column by which an index finds rows also in the order of a scan.
+// isIndexed is like is, for a column by which an index finds rows also in the order of a scan.
 func (w *where) isIndexed(column, value string) {
 	if value != "" {
 		w.index = append(w.index, w.bind(column+" = ?", []any{value}))

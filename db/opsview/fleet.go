@@ -87,7 +87,7 @@ type InstanceRegionFilter struct{ Instance string }
 
 func (f InstanceRegionFilter) selectRows(w *where) { w.exactly("instance", f.Instance) }
 
-// ReadInstance returns a game server by its id, which an index finds. Errors: pgx.ErrNoRows.
+// ReadInstance returns a game server by its id, which an index finds. Errors: ErrNoRow.
 func ReadInstance(ctx context.Context, q Querier, id string) (Instance, error) {
 	place, err := InstanceRegions.One(ctx, q, InstanceRegionFilter{id})
 	if err != nil {

@@ -122,7 +122,7 @@ func ReadQueue(ctx context.Context, q Querier, universe string) (s QueueState, e
 	return s, err
 }
 
-// ReadProfile returns the profile that a filter selects, and the tickets that wait for it. Errors: pgx.ErrNoRows.
+// ReadProfile returns the profile that a filter selects, and the tickets that wait for it. Errors: ErrNoRow.
 func ReadProfile(ctx context.Context, q Querier, f ProfileFilter) (ProfileQueue, error) {
 	p, err := Profiles.One(ctx, q, f)
 	if err != nil {

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 )
 
 // Session is an open session.
@@ -201,14 +200,14 @@ type SessionHistory struct {
 // maxSeats is the most seats of a session.
 const maxSeats = 1024
 
-// ReadSession returns what is known of a session. Errors: pgx.ErrNoRows.
+// ReadSession returns what is known of a session. Errors: ErrNoRow.
 func ReadSession(ctx context.Context, q Querier, region string, id uuid.UUID) (h SessionHistory, err error) {
 	open, err := Sessions.One(ctx, q, SessionFilter{Region: region, ID: &id})
 	switch {
 	case err == nil:
 		h.Open = &open
 		h.Seats, err = Seats.Read(ctx, q, SeatFilter{Region: region, SessionID: &id}, Page{Limit: maxSeats})
-	case errors.Is(err, pgx.ErrNoRows):
+	case errors.Is(err, ErrNoRow):
 		var past PastSession
 		past, err = PastSessions.One(ctx, q, PastSessionFilter{region, id})
 		h.Past = &past

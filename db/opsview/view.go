@@ -74,14 +74,17 @@ func (v View[T, F]) List(ctx context.Context, q Querier, f F, p Page) (rows []T,
 	return rows, false, err
 }
 
-// One returns the first row. Errors: pgx.ErrNoRows.
+// ErrNoRow is the error of a reading of one row when no row has what its filter selects.
+var ErrNoRow = pgx.ErrNoRows
+
+// One returns the first row. Errors: ErrNoRow.
 func (v View[T, F]) One(ctx context.Context, q Querier, f F) (row T, err error) {
 	rows, err := v.Read(ctx, q, f, Page{Limit: 1})
 	if err != nil {
 		return row, err
 	}
 	if len(rows) == 0 {
-		return row, pgx.ErrNoRows
+		return row, ErrNoRow
 	}
 	return rows[0], nil
 }

@@ -12,7 +12,8 @@ func (j *judge) poolServed(ctx context.Context) proof {
 		SELECT count(*) FILTER (WHERE ready_at IS NOT NULL) > 0 AND $1::int = $2::int AND $4::int <= $5::int,
 			format('%s of %s guests played within %s s in a region that had none; %s started, the first was ready after %s s; at most %s were alive, %s were needed',
 				$1::int, $2::int, $3::text, count(*), coalesce(round(extract(epoch FROM min(ready_at - created_at)), 1)::text, '?'), $4::int, $5::int)
-		FROM deployment_history WHERE region = $6`, j.started.welcomed, guestCount, fmt.Sprintf("%.1f", j.started.allPlayed.Seconds()), j.started.mostAlive, neededServers, poolRegion)
+		FROM deployment_history WHERE region = $6`, j.started.welcomed, guestCount, fmt.Sprintf("%.1f", j.started.allPlayed.Seconds()),
+		j.started.mostAlive, neededServers, poolRegion)
 }
 
 // poolKept proves that the death of a worker while servers started lost none and doubled none.

@@ -78,6 +78,7 @@ func (d Doctor) checkPooler(ctx context.Context) (Finding, error) {
 	case !p.Found:
 		return good("none: a direct connection to Postgres"), nil
 	case p.Lost != nil:
+		//nolint:nilerr // the error is the finding
 		return failure("set DIRECTOR_POOLER=pgbouncer on every replica and worker, or max_prepared_statements in PgBouncer 1.21 or newer",
 			"a pooler that loses prepared statements: %s", oneLine(p.Lost)), nil
 	}

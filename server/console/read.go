@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/lattice-director/director/db/opsview"
 	"github.com/lattice-director/director/internal/base/fault"
 )
@@ -29,7 +27,7 @@ func read[T any](ctx context.Context, s Store, what func(context.Context, opsvie
 		found, err = what(ctx, q)
 		return err
 	})
-	if errors.Is(err, pgx.ErrNoRows) {
+	if errors.Is(err, opsview.ErrNoRow) {
 		err = &fault.Error{Kind: fault.NotFound, Code: code, Detail: fmt.Sprintf(format, args...)}
 	}
 	return found, err

@@ -78,8 +78,8 @@ func (t templates) live(name string, v view) (fragment, error) {
 	}
 	hash := fnv.New32a()
 	_, _ = hash.Write(relative.ReplaceAll(out.Bytes(), []byte("$1")))
-	return fragment{template.HTML(out.String()),
-		int(hash.Sum32())}, nil //nolint:gosec // G203: a template has escaped it
+	html := template.HTML(out.String()) //nolint:gosec // G203: a template has escaped it
+	return fragment{html, int(hash.Sum32())}, nil
 }
 
 // write answers with a template. It is rendered whole before it is sent, so that an error is not half a page.

@@ -60,8 +60,8 @@ func (s *Server) tap(ctx context.Context, info *tap.Info) (context.Context, erro
 		return ctx, s.count(ctx, method, time.Now(), err)
 	}
 	if !s.lasts(info.FullMethodName) {
-		bounded, cancel := context.WithTimeout(ctx,
-			s.options.CallTimeout) //nolint:gosec // The call ends its context, and with it this one.
+		//nolint:gosec // The call ends its context, and with it this one.
+		bounded, cancel := context.WithTimeout(ctx, s.options.CallTimeout)
 		_ = cancel
 		return bounded, nil
 	}

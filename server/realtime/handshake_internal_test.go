@@ -3,8 +3,9 @@ package realtime
 import (
 	"testing"
 
-	"github.com/lattice-director/director/server/realtime/wire"
 	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/server/realtime/wire"
 )
 
 func TestParseHandshake(t *testing.T) {

@@ -4,8 +4,9 @@ import (
 	"strconv"
 
 	"github.com/coder/websocket"
-	"github.com/lattice-director/director/server/realtime/delivery"
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/lattice-director/director/server/realtime/delivery"
 )
 
 // metrics are the metrics of this replica's connections. Those of delivery are in hub_metrics.go.

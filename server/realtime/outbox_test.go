@@ -4,9 +4,10 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/lattice-director/director/server/realtime/delivery"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/lattice-director/director/server/realtime/delivery"
 )
 
 func parcelOf(class delivery.PushClass, room string, bytes int) parcel {

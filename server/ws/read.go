@@ -101,7 +101,7 @@ func readUpTo(buffer *[]byte, limit int, message io.Reader) (ended bool, err err
 		free := (*buffer)[len(*buffer):min(cap(*buffer), limit)]
 		n, err := message.Read(free)
 		*buffer = (*buffer)[:len(*buffer)+n]
-		switch err { //nolint:errorlint // a bare error means the end of the message, a wrapped one that of the connection
+		switch err { // a bare error means the end of the message, a wrapped one that of the connection
 		case nil:
 		case io.EOF:
 			return true, nil

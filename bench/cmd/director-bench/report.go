@@ -38,8 +38,8 @@ func (f findings) writePlots(dir string) error {
 				return err
 			}
 			name := filepath.Join(dir, fmt.Sprintf("%s-%d.svg", e.name, i+1))
-			if err := os.WriteFile(name, picture.Bytes(),
-				0o644); err != nil { //nolint:gosec // Pictures are to be seen.
+			//nolint:gosec // Pictures are to be seen.
+			if err := os.WriteFile(name, picture.Bytes(), 0o644); err != nil {
 				return err
 			}
 		}

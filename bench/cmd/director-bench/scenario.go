@@ -191,6 +191,8 @@ func (b *benchmark) addProtocolFlags(flags *pflag.FlagSet) {
 const mostReplicas = 8
 
 // check sets the defaults of the scenario and validates the flags.
+//
+//nolint:gocyclo // a list of checks
 func (b *benchmark) check(flags *pflag.FlagSet) error {
 	for i, url := range b.URLs {
 		b.URLs[i] = strings.TrimRight(url, "/")

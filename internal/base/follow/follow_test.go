@@ -3,6 +3,7 @@ package follow_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -29,10 +30,8 @@ func record(t *testing.T, lasts, takes time.Duration, l follow.Loop, fails ...in
 		n := len(runs)
 		runs = append(runs, run{time.Since(began), inFull})
 		wait.For(ctx, takes)
-		for _, fail := range fails {
-			if n == fail {
-				return errors.New("away")
-			}
+		if slices.Contains(fails, n) {
+			return errors.New("away")
 		}
 		return nil
 	}

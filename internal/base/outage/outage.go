@@ -58,9 +58,9 @@ func (c *Call) Report(ctx context.Context, err error) {
 	defer c.mu.Unlock()
 	switch {
 	case err != nil && !c.outageRunning:
-		c.log.LogAttrs(ctx, slog.LevelWarn, c.begins, slog.Any("error", err))
+		c.log.LogAttrs(ctx, slog.LevelWarn, c.begins, slog.Any("error", err)) //nolint:sloglint // given once, at its making
 	case err == nil && c.outageRunning:
-		c.log.LogAttrs(ctx, slog.LevelInfo, c.ends)
+		c.log.LogAttrs(ctx, slog.LevelInfo, c.ends) //nolint:sloglint // the same
 	}
 	c.outageRunning = err != nil
 }

@@ -46,12 +46,12 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	fmt.Println(container.GetContainerID())
+	fmt.Fprintln(os.Stdout, container.GetContainerID())
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	address, err := reach(ctx, container, password)
 	if err == nil {
-		fmt.Println(address)
+		fmt.Fprintln(os.Stdout, address)
 	}
 	return err
 }

@@ -9,6 +9,7 @@ type HubMetrics struct {
 	Delivery  prometheus.Histogram
 }
 
+// NewHubMetrics returns metrics that the caller registers.
 func NewHubMetrics() *HubMetrics {
 	return &HubMetrics{
 		rows: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -29,6 +30,7 @@ func NewHubMetrics() *HubMetrics {
 	}
 }
 
+// Collectors returns what the caller registers.
 func (m *HubMetrics) Collectors() []prometheus.Collector {
 	return []prometheus.Collector{m.rows, m.snapshots, m.Delivery}
 }

@@ -10,6 +10,7 @@ import (
 // PushClass says what an outbox may do with frames when it is full.
 type PushClass int
 
+// The classes, from what is never dropped to what is replaced.
 const (
 	PushAnswer   PushClass = iota // to a request: never dropped
 	PushEvent                     // presence, messages and invitations: never dropped

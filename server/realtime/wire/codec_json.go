@@ -10,9 +10,13 @@ import (
 // JSONCodec sends JSON as text messages.
 type JSONCodec struct{}
 
+// Name implements Codec.
 func (JSONCodec) Name() string { return "json" }
+
+// Binary implements Codec.
 func (JSONCodec) Binary() bool { return false }
 
+// Decode implements Codec. Its errors are of bad frames, with the rid if it can be read.
 func (JSONCodec) Decode(frame []byte) (Envelope, error) {
 	root, err := esjson.Parse(frame)
 	if err != nil {
@@ -25,6 +29,7 @@ func (JSONCodec) Decode(frame []byte) (Envelope, error) {
 	return newEnvelope(root, len(frame))
 }
 
+// Encode implements Codec.
 func (JSONCodec) Encode(out Outgoing) []byte {
 	return esjson.Append(nil, out.fields())
 }

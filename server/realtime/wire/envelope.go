@@ -11,7 +11,7 @@ import (
 	"github.com/lattice-director/director/lobby"
 )
 
-// protocolVersion is the v of every frame.
+// ProtocolVersion is the v of every frame.
 const ProtocolVersion = 1
 
 // maxRID is how many bytes a rid may have: it is sent back.

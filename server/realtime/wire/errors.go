@@ -144,6 +144,7 @@ func (f *Failure) describe(p map[string]any) {
 	}
 }
 
+// AddText sets a key of a payload, unless the text is empty.
 func AddText(p map[string]any, key, text string) {
 	if text != "" {
 		p[key] = text

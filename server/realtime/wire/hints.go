@@ -1,6 +1,6 @@
 package wire
 
-// hints say what the author of a client can do about a failure, by its code. Clients get them as a field of their own,
+// Hints say what the author of a client can do about a failure, by its code. Clients get them as a field of their own,
 // because the texts are those that clients of Nexis know.
 var Hints = map[string]string{
 	CodeBadFrame: `a frame is {"v": 1, "t": "…", "rid": "…", "room": "…", "p": {}}, in the codec that handshake.ok names`,

@@ -22,7 +22,7 @@ var (
 	errTooMany = errors.New("too many elements")
 )
 
-// maxPayload is how many bytes of compact JSON p may have.
+// MaxPayload is how many bytes of compact JSON p may have.
 const MaxPayload = 65_536
 
 // mostBytesOfJSON is how many bytes of compact JSON a byte of a frame becomes at most: a control character in a string,
