@@ -90,9 +90,10 @@ build: ## Build the static binaries .bin/director and .bin/director-bench
 	@cd bench && CGO_ENABLED=0 go build -trimpath -tags $(TAGS) -ldflags '$(LDFLAGS)' -o $(abspath $(BIN))/ ./cmd/director-bench
 
 .PHONY: lint
-lint: $(BIN)/golangci-lint ## Check style and the direction of imports
+lint: $(BIN)/golangci-lint ## Check style, names and the direction of imports
 	@$(if $(ROOT_PKGS),$(BIN)/golangci-lint run $(ROOT_PKGS))
 	@$(if $(BENCH_PKGS),cd bench && $(abspath $(BIN))/golangci-lint run $(BENCH_PKGS))
+	@cd tools && go test ./names >/dev/null && go run ./names -known names/known.txt ..
 
 .PHONY: generate
 generate: postgres protoc $(BIN)/sqlc $(PLUGINS) $(SDK_TS)/node_modules ## Generate db/query/*.sql.go and db/schema.sql from queries/ and migrations/, api/*/pb, api/docs.html, and the types of sdk/ts

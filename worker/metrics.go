@@ -9,10 +9,10 @@ import (
 
 // metrics count the runs of all loops of a process.
 type metrics struct {
-	runs    *prometheus.CounterVec
-	seconds *prometheus.HistogramVec
-	done    *prometheus.CounterVec
-	success *prometheus.GaugeVec
+	runs     *prometheus.CounterVec
+	seconds  *prometheus.HistogramVec
+	rowsDone *prometheus.CounterVec
+	success  *prometheus.GaugeVec
 }
 
 func newMetrics(to prometheus.Registerer) (*metrics, error) {
@@ -24,7 +24,7 @@ func newMetrics(to prometheus.Registerer) (*metrics, error) {
 			Name: "director_worker_run_seconds", Help: "Duration of a run of a worker loop.",
 			Buckets: prometheus.ExponentialBuckets(0.001, 4, 9), // 1 ms to about a minute
 		}, []string{"loop"}),
-		done: prometheus.NewCounterVec(prometheus.CounterOpts{
+		rowsDone: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "director_worker_done_total", Help: "Objects that a worker loop handled, by kind.",
 		}, []string{"loop", "what"}),
 		success: prometheus.NewGaugeVec(prometheus.GaugeOpts{
@@ -35,7 +35,7 @@ func newMetrics(to prometheus.Registerer) (*metrics, error) {
 	if to == nil {
 		return m, nil
 	}
-	for _, c := range []prometheus.Collector{m.runs, m.seconds, m.done, m.success} {
+	for _, c := range []prometheus.Collector{m.runs, m.seconds, m.rowsDone, m.success} {
 		if err := to.Register(c); err != nil {
 			return nil, fmt.Errorf("worker metrics: %w", err)
 		}
@@ -46,7 +46,7 @@ func newMetrics(to prometheus.Registerer) (*metrics, error) {
 func (m *metrics) observe(r result) {
 	m.seconds.WithLabelValues(r.loop).Observe(r.took.Seconds())
 	for what, n := range r.done {
-		m.done.WithLabelValues(r.loop, what).Add(float64(n))
+		m.rowsDone.WithLabelValues(r.loop, what).Add(float64(n))
 	}
 	if r.err != nil {
 		m.runs.WithLabelValues(r.loop, "failed").Inc()

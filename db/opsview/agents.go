@@ -55,9 +55,9 @@ type AgentFilter struct {
 }
 
 func (f AgentFilter) selectRows(w *where) {
-	w.is("region", f.Region)
+	w.isEqual("region", f.Region)
 	id(w, "agent", f.ID)
-	w.is("name", f.Name)
+	w.isEqual("name", f.Name)
 	w.has("room_types", f.Type)
 	if f.State != "" {
 		w.add("? IN (state, status)", f.State)
@@ -93,7 +93,7 @@ type RoomFilter struct {
 }
 
 func (f RoomFilter) selectRows(w *where) {
-	w.is("agent", f.Agent)
+	w.isEqual("agent", f.Agent)
 	if f.Text != "" {
 		w.add("starts_with(room, ?) OR type = ?", f.Text, f.Text)
 	}
@@ -126,4 +126,4 @@ var Commands = View[Command, CommandFilter]{name: "commands", order: Order{"-cre
 // CommandFilter selects the commands to an agent; "" selects all.
 type CommandFilter struct{ Agent string }
 
-func (f CommandFilter) selectRows(w *where) { w.is("agent", f.Agent) }
+func (f CommandFilter) selectRows(w *where) { w.isEqual("agent", f.Agent) }

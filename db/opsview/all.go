@@ -13,8 +13,8 @@ type Definition struct {
 	Read    func(context.Context, Querier) error
 }
 
-// All returns the definitions of all views.
-func All() []Definition {
+// AllViews returns the definitions of all views.
+func AllViews() []Definition {
 	return []Definition{
 		define(Agents), define(Rooms), define(Commands),
 		define(Fleet), define(InstanceRegions), define(Regions), define(Drains),

@@ -23,7 +23,7 @@ func TestStructsHaveTheColumnsOfTheirViews(t *testing.T) {
 	conn, err := pgx.Connect(t.Context(), dbtest.New(t))
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = conn.Close(t.Context()) })
-	for _, d := range opsview.All() {
+	for _, d := range opsview.AllViews() {
 		rows, err := conn.Query(t.Context(), `SELECT attname::text FROM pg_attribute
 			WHERE attrelid = ('ops.' || $1::text)::regclass AND attnum > 0 AND NOT attisdropped`, d.View)
 		require.NoError(t, err, d.View)
@@ -56,5 +56,5 @@ func TestAllHasEveryView(t *testing.T) {
 			return true
 		})
 	}
-	require.Len(t, opsview.All(), declared)
+	require.Len(t, opsview.AllViews(), declared)
 }

@@ -66,10 +66,10 @@ type DeploymentFilter struct {
 }
 
 func (f DeploymentFilter) selectRows(w *where) {
-	w.is("region", f.Region)
-	w.is("app", f.App)
-	w.is("phase", f.Phase)
-	w.is("desired", f.Desired)
+	w.isEqual("region", f.Region)
+	w.isEqual("app", f.App)
+	w.isEqual("phase", f.Phase)
+	w.isEqual("desired", f.Desired)
 	id(w, "deployment", f.ID)
 	if f.Providers != nil {
 		w.add("provider = ANY (?)", f.Providers)
@@ -112,9 +112,9 @@ var Pools = View[Pool, PoolFilter]{name: "pools", order: Order{"region", "app", 
 type PoolFilter struct{ Region, App, Version string }
 
 func (f PoolFilter) selectRows(w *where) {
-	w.is("region", f.Region)
-	w.is("app", f.App)
-	w.is("version", f.Version)
+	w.isEqual("region", f.Region)
+	w.isEqual("app", f.App)
+	w.isEqual("version", f.Version)
 }
 
 // PoolLimit is what all pools have together, and the limits of that.

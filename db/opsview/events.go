@@ -49,9 +49,9 @@ type EventFilter struct {
 func (f EventFilter) selectRows(w *where) {
 	w.isIndexed("instance", f.Instance)
 	w.begins("kind", f.Kinds)
-	w.is("region", f.Region)
-	w.is("actor", f.Actor)
-	w.is("session", f.Session)
+	w.isEqual("region", f.Region)
+	w.isEqual("actor", f.Actor)
+	w.isEqual("session", f.Session)
 	if !f.Since.IsZero() {
 		w.add("at >= ?", f.Since)
 	}

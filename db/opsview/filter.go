@@ -28,7 +28,7 @@ func (w *where) add(condition string, args ...any) {
 	w.terms = append(w.terms, "("+w.bind(condition, args)+")")
 }
 
-// isIndexed is like is, for a column by which an index finds rows also in the order of a scan.
+// isIndexed is like isEqual, for a column by which an index finds rows also in the order of a scan.
 func (w *where) isIndexed(column, value string) {
 	if value != "" {
 		w.index = append(w.index, w.bind(column+" = ?", []any{value}))
@@ -51,8 +51,8 @@ func (w *where) bind(condition string, args []any) string {
 	return condition
 }
 
-// is selects the rows with a value; "" selects all.
-func (w *where) is(column, value string) {
+// isEqual selects the rows with a value; "" selects all.
+func (w *where) isEqual(column, value string) {
 	if value != "" {
 		w.add(column+" = ?", value)
 	}

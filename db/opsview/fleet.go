@@ -56,10 +56,10 @@ type FleetFilter struct {
 }
 
 func (f FleetFilter) selectRows(w *where) {
-	w.is("region", f.Region)
-	w.is("instance", f.Instance)
+	w.isEqual("region", f.Region)
+	w.isEqual("instance", f.Instance)
 	w.has("modes", f.Mode)
-	w.is("status", f.Status)
+	w.isEqual("status", f.Status)
 	w.begins("instance", f.Prefix)
 	switch f.State {
 	case "":

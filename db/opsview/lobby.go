@@ -54,7 +54,7 @@ type LobbyFilter struct {
 }
 
 func (f LobbyFilter) selectRows(w *where) {
-	w.is("project", f.Project)
+	w.isEqual("project", f.Project)
 	if f.Text != "" {
 		w.add("starts_with(room, ?) OR type = ?", f.Text, f.Text)
 	}
@@ -87,7 +87,7 @@ type LobbySession struct {
 var LobbySessionsOfPlayer = View[LobbySession, LobbySessionFilter]{name: "realtime_sessions",
 	order: Order{"-created_at"}, each: group{
 		from: "(SELECT DISTINCT region, project FROM ops.project_keys) g",
-		on:   "v.region = g.region AND v.project = g.project", most: 100,
+		on:   "v.region = g.region AND v.project = g.project", rowsPerGroup: 100,
 	}}
 
 // LobbySessionFilter selects those of a player.

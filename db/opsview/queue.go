@@ -24,7 +24,7 @@ var Queues = View[Queue, QueueFilter]{name: "queue", order: Order{"region"}}
 // QueueFilter selects a universe; "" selects all.
 type QueueFilter struct{ Universe string }
 
-func (f QueueFilter) selectRows(w *where) { w.is("region", f.Universe) }
+func (f QueueFilter) selectRows(w *where) { w.isEqual("region", f.Universe) }
 
 // Profile is a matchmaking profile.
 type Profile struct {
@@ -52,8 +52,8 @@ type ProfileFilter struct {
 }
 
 func (f ProfileFilter) selectRows(w *where) {
-	w.is("region", f.Universe)
-	w.is("profile", f.Profile)
+	w.isEqual("region", f.Universe)
+	w.isEqual("profile", f.Profile)
 	if f.Live {
 		w.add("retired_at IS NULL")
 	}
@@ -84,7 +84,7 @@ type WaitingFilter struct {
 }
 
 func (f WaitingFilter) selectRows(w *where) {
-	w.is("region", f.Universe)
+	w.isEqual("region", f.Universe)
 	w.add("profile = ANY (?)", f.Profiles)
 }
 
@@ -171,8 +171,8 @@ var QueueWaits = View[QueueWait, MinuteFilter]{name: "queue_waits", order: Order
 type MinuteFilter struct{ Universe, Profile string }
 
 func (f MinuteFilter) selectRows(w *where) {
-	w.is("region", f.Universe)
-	w.is("profile", f.Profile)
+	w.isEqual("region", f.Universe)
+	w.isEqual("profile", f.Profile)
 }
 
 // MaxMinutes is the most rows of measures of minutes that are read.

@@ -43,9 +43,9 @@ type SessionFilter struct {
 }
 
 func (f SessionFilter) selectRows(w *where) {
-	w.is("region", f.Region)
-	w.is("mode", f.Mode)
-	w.is("instance", f.Instance)
+	w.isEqual("region", f.Region)
+	w.isEqual("mode", f.Mode)
+	w.isEqual("instance", f.Instance)
 	id(w, "id", f.ID)
 }
 
@@ -129,7 +129,7 @@ var Seats = View[Seat, SeatFilter]{name: "seats", order: Order{"player"}}
 // SeatsOfPlayer are the seats of a player, latest first, found by an index in each region.
 var SeatsOfPlayer = View[Seat, SeatFilter]{
 	name: "seats", order: Order{"-reserved_at"},
-	each: group{from: "ops.regions g", on: "v.region = g.region", most: 100},
+	each: group{from: "ops.regions g", on: "v.region = g.region", rowsPerGroup: 100},
 }
 
 // ByReservation is the order of seats by when they were reserved.
@@ -144,10 +144,10 @@ type SeatFilter struct {
 }
 
 func (f SeatFilter) selectRows(w *where) {
-	w.is("region", f.Region)
+	w.isEqual("region", f.Region)
 	id(w, "session_id", f.SessionID)
-	w.is("instance", f.Instance)
-	w.is("player", f.Player)
+	w.isEqual("instance", f.Instance)
+	w.isEqual("player", f.Player)
 }
 
 // PastSeat is a seat that was left.
@@ -182,9 +182,9 @@ type PastSeatFilter struct {
 }
 
 func (f PastSeatFilter) selectRows(w *where) {
-	w.is("region", f.Region)
+	w.isEqual("region", f.Region)
 	id(w, "session_id", f.SessionID)
-	w.is("player", f.Player)
+	w.isEqual("player", f.Player)
 }
 
 // SessionHistory is what is known of a session: either Open or Past is not nil.

@@ -29,9 +29,9 @@ type Order []string
 
 // group makes a list of the first rows of each group, which an index finds, where no index has the order of the list.
 type group struct {
-	from string // the groups: a relation with the alias g
-	on   string // which rows v of the view a group g has
-	most int    // rows of a group; 0: as many as the page
+	from         string // the groups: a relation with the alias g
+	on           string // which rows v of the view a group g has
+	rowsPerGroup int    // rows of a group; 0: as many as the page
 }
 
 // Page is the part of a list that is read. The zero Page is the whole list.
@@ -97,7 +97,7 @@ func (v View[T, F]) statement(f F, p Page) (sql string, args []any, err error) {
 		order = v.order
 	}
 	var w where
-	after, err := w.after(order, p.After)
+	after, err := w.behindLast(order, p.After)
 	if err != nil {
 		return "", nil, fmt.Errorf("%s: %w", v.name, err)
 	}
@@ -115,8 +115,8 @@ func (v View[T, F]) statement(f F, p Page) (sql string, args []any, err error) {
 
 // relation is the first rows of each group.
 func (g group) relation(from, selected string, w *where, order Order, limit int) string {
-	if g.most > 0 {
-		limit = g.most
+	if g.rowsPerGroup > 0 {
+		limit = g.rowsPerGroup
 	}
 	selected = clause(g.on, strings.TrimPrefix(selected, " WHERE "))
 	rows := "SELECT v.* FROM " + from + selected + order.sql() + bounds(limit, 0)
@@ -169,8 +169,8 @@ func (o Order) columns() (names []string, reversed bool, err error) {
 	return names, count > 0, nil
 }
 
-// after returns the condition of the rows behind the last one of the page before; "" for the first page.
-func (w *where) after(o Order, last []any) (string, error) {
+// behindLast returns the condition of the rows behind the last one of the page before; "" for the first page.
+func (w *where) behindLast(o Order, last []any) (string, error) {
 	if len(last) == 0 {
 		return "", nil
 	}

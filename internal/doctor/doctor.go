@@ -70,8 +70,8 @@ func (f Finding) from(c dbcause.Cause) Finding {
 	return f
 }
 
-// in names the section of the runbook, where it is not that of the check.
-func (f Finding) in(section string) Finding {
+// inSection names the section of the runbook, where it is not that of the check.
+func (f Finding) inSection(section string) Finding {
 	f.Section = section
 	return f
 }

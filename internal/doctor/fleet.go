@@ -64,10 +64,10 @@ func judgeFleet(f fleetSums, a amnestyLine) Finding {
 		return failure("check the network between the game servers and the replicas, and whether replicas run; ops.drain servers that you know are dead",
 			"no game server has sent a heartbeat for %s: leases do not expire, and players may be sent to dead servers",
 			since(*f.Heartbeat)).
-			in(silent).showing(since(*f.Heartbeat), "since the last heartbeat of any game server")
+			inSection(silent).showing(since(*f.Heartbeat), "since the last heartbeat of any game server")
 	case a.Amnesty && a.EndsIn == nil:
 		return tile(warning("start a replica", "%s; no lease expires, because no replica receives heartbeats",
-			says).in(silent))
+			says).inSection(silent))
 	case f.Alive == 0:
 		return tile(failure("check the game servers, and whether their heartbeats reach a replica", "%s", says))
 	case died*2 >= f.Alive+died:
@@ -75,7 +75,7 @@ func judgeFleet(f fleetSums, a amnestyLine) Finding {
 			f.Alive+died, says))
 	case f.Alive == f.Draining:
 		return tile(failure("director fleet undrain ID…", "%s: no player can be placed",
-			says).in("Players get 409 no_capacity"))
+			says).inSection("Players get 409 no_capacity"))
 	case died*10 > f.Alive+died:
 		return tile(warning(look, "%d of %d game servers died: no heartbeat came and their leases expired; %s", died,
 			f.Alive+died, says))

@@ -59,9 +59,9 @@ func judgeRefusals(most []denialLine) Finding {
 	found := good("%s", says)
 	switch share := float64(m.Everyone) / float64(m.Everyone+m.Seated); {
 	case m.Everyone >= 10 && share >= 0.5:
-		found = failure(do, "%s", says).in(section)
+		found = failure(do, "%s", says).inSection(section)
 	case m.Everyone >= 3 && share >= 0.05:
-		found = warning(do, "%s", says).in(section)
+		found = warning(do, "%s", says).inSection(section)
 	}
 	return found.showing(fmt.Sprint(m.Everyone), "players were refused in ten minutes")
 }

@@ -26,7 +26,7 @@ const planLate = 60
 type poolTrouble struct {
 	finding  func(remedy, format string, args ...any) Finding
 	remedy   string
-	says     string // with %s for the pools
+	sentence string // with %s for the pools
 	between  string // the pools
 	describe func(p *poolCheck) string
 }
@@ -94,7 +94,7 @@ func judgePools(pools []poolCheck) Finding {
 	}
 	for _, t := range poolTroubles {
 		if of := troubled[t]; of != nil {
-			return t.finding(t.remedy, t.says, strings.Join(of, t.between))
+			return t.finding(t.remedy, t.sentence, strings.Join(of, t.between))
 		}
 	}
 	if len(pools) == 0 {

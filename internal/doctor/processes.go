@@ -65,8 +65,8 @@ func (p processLine) host() string {
 	return p.Process[:max(at, 0)]
 }
 
-// lost returns those that vanished and were not started again on the same host.
-func (r roll) lost() (all []processLine) {
+// lostProcesses returns those that vanished and were not started again on the same host.
+func (r roll) lostProcesses() (all []processLine) {
 	for _, p := range r.vanished {
 		if !slices.ContainsFunc(r.running, func(o processLine) bool { return o.host() == p.host() }) {
 			all = append(all, p)
@@ -99,7 +99,7 @@ const frozenSection = "A replica or a worker is frozen or cut off"
 // judgeReplicas uses the pulse only where it finds no process: replicas of an older release whose DATABASE_URL names
 // their connections.
 func judgeReplicas(r roll, a amnestyLine) Finding {
-	running, frozen, lost := len(r.running), len(r.frozen), r.lost()
+	running, frozen, lost := len(r.running), len(r.frozen), r.lostProcesses()
 	figure := fmt.Sprintf("%d of %d", running, running+frozen+len(lost))
 	switch {
 	case running+frozen == 0 && a.Pulse != nil && *a.Pulse <= a.Lease:
@@ -113,11 +113,11 @@ func judgeReplicas(r roll, a amnestyLine) Finding {
 	case running == 0:
 		return failure(thaw, "none of %d replicas runs: they are connected, and frozen or cut off: %s", frozen,
 			silences(r.frozen)).
-			in(frozenSection).showing(figure, "replicas are running")
+			inSection(frozenSection).showing(figure, "replicas are running")
 	case frozen > 0:
 		return warning(thaw, "%d of %d replicas run; frozen or cut off: %s", running, running+frozen,
 			silences(r.frozen)).
-			in(frozenSection).showing(figure, "replicas are running")
+			inSection(frozenSection).showing(figure, "replicas are running")
 	case len(lost) > 0:
 		return warning("start it again, and look for the reason in its log",
 			"%d of %d replicas run; ended without shutting down: %s", running, running+len(lost), silences(lost)).
@@ -184,11 +184,11 @@ func judgeWorkers(loops []opsview.WorkerLoop, r roll) Finding {
 	case len(r.frozen) > 0:
 		return warning(thaw, "%d of %d workers run; frozen or cut off: %s", len(r.running),
 			len(r.running)+len(r.frozen),
-			silences(r.frozen)).in(frozenSection)
-	case len(r.lost()) > 0:
+			silences(r.frozen)).inSection(frozenSection)
+	case len(r.lostProcesses()) > 0:
 		return warning("start it again, and look for the reason in its log",
 			"%d of %d workers run; ended without shutting down: %s", len(r.running),
-			len(r.running)+len(r.lost()), silences(r.lost()))
+			len(r.running)+len(r.lostProcesses()), silences(r.lostProcesses()))
 	}
 	return good("all %d loops succeeded recently", len(loops))
 }

@@ -13,18 +13,18 @@ type hub struct {
 	ctx  context.Context
 	stop context.CancelFunc
 
-	mu      sync.Mutex
-	topics  map[string]*topic
-	streams int
-	most    int
-	reading chan struct{} // a place for each reading at a time
+	mu       sync.Mutex
+	topics   map[string]*topic
+	streams  int
+	maxViews int
+	reading  chan struct{} // a place for each reading at a time
 }
 
 const maxReadings = 2
 
 func newHub(most int) *hub {
 	ctx, stop := context.WithCancel(context.Background())
-	return &hub{ctx: ctx, stop: stop, topics: map[string]*topic{}, most: most,
+	return &hub{ctx: ctx, stop: stop, topics: map[string]*topic{}, maxViews: most,
 		reading: make(chan struct{}, maxReadings)}
 }
 
@@ -37,9 +37,9 @@ type topic struct {
 
 // reading is what the last reading of a topic brought.
 type reading struct {
-	data any
-	err  error
-	at   time.Time // zero: nothing was read yet
+	data   any
+	err    error
+	readAt time.Time // zero: nothing was read yet
 }
 
 // errFull means that too many browsers watch.
@@ -52,8 +52,8 @@ func (h *hub) watch(key string, every time.Duration,
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	t = h.topics[key]
-	if h.streams >= h.most || t == nil &&
-		len(h.topics) >= h.most { // a topic stays for a while when its watchers have left
+	if h.streams >= h.maxViews || t == nil &&
+		len(h.topics) >= h.maxViews { // a topic stays for a while when its watchers have left
 		return nil, nil, errFull
 	}
 	h.streams++
@@ -77,7 +77,7 @@ func (h *hub) leave(t *topic) {
 func (h *hub) run(key string, t *topic, every time.Duration, load func(context.Context) (any, error)) {
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
-	for h.wanted(key, t) {
+	for h.isWanted(key, t) {
 		h.publish(t, h.read(load))
 		select {
 		case <-ticker.C:
@@ -86,8 +86,8 @@ func (h *hub) run(key string, t *topic, every time.Duration, load func(context.C
 	}
 }
 
-// wanted reports whether somebody watches a topic, and forgets it otherwise.
-func (h *hub) wanted(key string, t *topic) bool {
+// isWanted reports whether somebody watches a topic, and forgets it otherwise.
+func (h *hub) isWanted(key string, t *topic) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if t.watchers > 0 && h.ctx.Err() == nil {
@@ -102,7 +102,7 @@ func (h *hub) read(load func(context.Context) (any, error)) reading {
 	case h.reading <- struct{}{}:
 		defer func() { <-h.reading }()
 	case <-h.ctx.Done():
-		return reading{err: h.ctx.Err(), at: time.Now()}
+		return reading{err: h.ctx.Err(), readAt: time.Now()}
 	}
 	data, err := load(h.ctx)
 	return reading{data, err, time.Now()}

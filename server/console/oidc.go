@@ -195,7 +195,7 @@ func (c *Console) finishOIDC(g *gin.Context) {
 	var refused *refusedLogin
 	switch {
 	case errors.As(err, &refused):
-		c.loginFailed(g, a.Next, refused.says, "oidc: "+refused.reason)
+		c.loginFailed(g, a.Next, refused.sentence, "oidc: "+refused.reason)
 	case err != nil:
 		c.issuerFailed(g, err)
 	default:
@@ -217,7 +217,7 @@ func (c *Console) issuerFailed(g *gin.Context, err error) {
 }
 
 // refusedLogin is a login that the issuer or our rules refuse.
-type refusedLogin struct{ says, reason string }
+type refusedLogin struct{ sentence, reason string }
 
 func (r *refusedLogin) Error() string { return r.reason }
 

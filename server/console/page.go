@@ -149,7 +149,7 @@ func (c *Console) show(g *gin.Context, p anyPage) {
 		return
 	}
 	v := c.view(g, q, data)
-	live, err := c.templates.live(p.template, v)
+	live, err := c.templates.renderLive(p.template, v)
 	if err != nil {
 		rest.Fail(g, err)
 		return

@@ -92,10 +92,10 @@ type checkup struct {
 	now     func() time.Time
 	guard   *panics.Guard
 
-	mu      sync.Mutex
-	found   doctor.Diagnosis
-	at      time.Time
-	running chan struct{} // closed when the examination that runs has ended; nil: none runs
+	mu         sync.Mutex
+	diagnosis  doctor.Diagnosis
+	examinedAt time.Time
+	running    chan struct{} // closed when the examination that runs has ended; nil: none runs
 }
 
 // latest returns the latest diagnosis, and begins another if that is too old. It waits for the examination that runs,
@@ -113,10 +113,10 @@ func (c *checkup) latest(ctx context.Context) (doctor.Diagnosis, time.Time) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.at.IsZero() {
+	if c.examinedAt.IsZero() {
 		return firstExamination, c.now()
 	}
-	return c.found, c.at
+	return c.diagnosis, c.examinedAt
 }
 
 // firstExamination is the diagnosis while the first examination runs.
@@ -138,7 +138,7 @@ var failedExamination = doctor.Diagnosis{State: doctor.Warn, First: "checks: run
 func (c *checkup) begin(ctx context.Context) <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.running == nil && c.now().Sub(c.at) >= checkupEvery {
+	if c.running == nil && c.now().Sub(c.examinedAt) >= checkupEvery {
 		running := make(chan struct{})
 		c.running = running
 		go func() {
@@ -148,7 +148,7 @@ func (c *checkup) begin(ctx context.Context) <-chan struct{} {
 			_ = c.guard.Do("checkup", func() error { found = c.examine(ctx); return nil })
 			c.mu.Lock()
 			defer c.mu.Unlock()
-			c.found, c.at, c.running = found, c.now(), nil
+			c.diagnosis, c.examinedAt, c.running = found, c.now(), nil
 			close(running)
 		}()
 	}

@@ -87,9 +87,9 @@ const maxPlots = 12
 func qualityPlots(minutes []opsview.MatchMinute, past samples, profile string) []plotData {
 	means, peaks, matches, now := map[string]*timeline{}, map[string]*timeline{}, newTimeline(past.now), past.now
 	for key, line := range past.lines {
-		for i, known := range line.known {
+		for i, known := range line.isKnown {
 			if known && (profile == "" || key[1] == profile) {
-				matches.values[i], matches.known[i] = matches.values[i]+line.values[i], true
+				matches.values[i], matches.isKnown[i] = matches.values[i]+line.values[i], true
 			}
 		}
 	}
@@ -105,7 +105,7 @@ func qualityPlots(minutes []opsview.MatchMinute, past samples, profile string) [
 	if len(measures) == 0 {
 		return nil
 	}
-	if last := timelineMinutes - 1; !matches.known[last] { // no worker has counted it yet, or nothing was matched
+	if last := timelineMinutes - 1; !matches.isKnown[last] { // no worker has counted it yet, or nothing was matched
 		matches.values[last] = -1
 	}
 	slices.SortFunc(measures, func(a, b string) int { return strings.Compare(measureOrder(a), measureOrder(b)) })

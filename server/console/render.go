@@ -69,8 +69,8 @@ type fragment struct {
 // relative is the text of a time element, which the browser keeps current.
 var relative = regexp.MustCompile(`(<time [^>]*>)[^<]*`)
 
-// live renders the live part of a page. What only the passing of time changes does not change its version.
-func (t templates) live(name string, v view) (fragment, error) {
+// renderLive renders the live part of a page. What only the passing of time changes does not change its version.
+func (t templates) renderLive(name string, v view) (fragment, error) {
 	v = view{Data: v.Data, Query: v.Query, Operator: v.Operator, Now: v.Now}
 	var out bytes.Buffer
 	if err := t.pages[name].ExecuteTemplate(&out, "live", v); err != nil {

@@ -35,7 +35,7 @@ func (s samples) instances(state string) []float64 {
 	const measure = "instances"
 	values := s.line(measure, state).gaps()
 	for key, other := range s.lines {
-		for i, known := range other.known {
+		for i, known := range other.isKnown {
 			if key[0] == measure && known && values[i] < 0 {
 				values[i] = 0
 			}

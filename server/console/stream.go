@@ -54,13 +54,13 @@ func (c *Console) stream(g *gin.Context, p anyPage) {
 	rest.HandleEvents(func(ctx context.Context, _ rest.In[rest.None], out *rest.Events) error {
 		ctx, cancel := context.WithDeadline(ctx, earlier(s.Until, c.now().Add(streamLife)))
 		defer cancel()
-		w := watcher{console: c, login: s, page: p, query: q, operator: !s.Viewer, seen: seen(g.Request)}
+		w := watcher{console: c, login: s, page: p, query: q, operator: !s.Viewer, versionSeen: versionSeen(g.Request)}
 		return w.run(ctx, topic, out)
 	})(g)
 }
 
-// seen returns the version that the browser has; -1: none.
-func seen(r *http.Request) int {
+// versionSeen returns the version that the browser has; -1: none.
+func versionSeen(r *http.Request) int {
 	for _, text := range []string{r.Header.Get("Last-Event-ID"), r.URL.Query().Get(sinceParam)} {
 		if version, err := strconv.Atoi(text); err == nil {
 			return version
@@ -78,13 +78,13 @@ func earlier(a, b time.Time) time.Time {
 
 // watcher is one stream.
 type watcher struct {
-	console  *Console
-	login    session
-	page     anyPage
-	query    query
-	operator bool
-	seen     int // version
-	troubled bool
+	console     *Console
+	login       session
+	page        anyPage
+	query       query
+	operator    bool
+	versionSeen int // version
+	troubled    bool
 }
 
 func (w *watcher) run(ctx context.Context, t *topic, out *rest.Events) error {
@@ -118,20 +118,20 @@ func (w *watcher) run(ctx context.Context, t *topic, out *rest.Events) error {
 // send sends a reading, if it differs from what the browser has.
 func (w *watcher) send(r reading, send func(name string, id int, data any) error) error {
 	switch {
-	case r.at.IsZero():
+	case r.readAt.IsZero():
 		return nil
 	case r.err != nil:
 		w.troubled = true
-		return send("trouble", max(w.seen, 0), trouble{rest.ProblemOf(r.err).Detail})
+		return send("trouble", max(w.versionSeen, 0), trouble{rest.ProblemOf(r.err).Detail})
 	}
-	live, err := w.console.templates.live(w.page.template,
+	live, err := w.console.templates.renderLive(w.page.template,
 		view{Data: r.data, Query: w.query, Operator: w.operator, Now: w.console.now()})
 	if err != nil {
 		return err
 	}
-	if live.version == w.seen && !w.troubled {
+	if live.version == w.versionSeen && !w.troubled {
 		return nil
 	}
-	w.seen, w.troubled = live.version, false
+	w.versionSeen, w.troubled = live.version, false
 	return send("live", live.version, replacement{string(live.html)})
 }

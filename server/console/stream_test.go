@@ -118,7 +118,7 @@ func TestStreamsShareReadings(t *testing.T) {
 		topic, done, err := h.watch("fleet /fleet", time.Hour, load)
 		require.NoError(t, err)
 		leave = append(leave, done)
-		for r, changed := h.next(topic); r.at.IsZero(); r, changed = h.next(topic) {
+		for r, changed := h.next(topic); r.readAt.IsZero(); r, changed = h.next(topic) {
 			<-changed
 		}
 	}
@@ -211,15 +211,15 @@ func TestALogoutEndsStreams(t *testing.T) {
 func TestStreamsSayWhyNothingComes(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	w := watcher{console: b.console, page: anyPage{template: "fleet"}, seen: 7}
+	w := watcher{console: b.console, page: anyPage{template: "fleet"}, versionSeen: 7}
 	var sent []string
 	out := func(name string, id int, _ any) error { sent = append(sent, fmt.Sprint(name, id)); return nil }
 	require.NoError(t, w.send(reading{}, out), "nothing was read yet")
-	require.NoError(t, w.send(reading{err: context.DeadlineExceeded, at: time.Now()}, out))
-	require.NoError(t, w.send(reading{data: fleetView{}, at: time.Now()}, out))
-	version := w.seen
-	require.NoError(t, w.send(reading{data: fleetView{}, at: time.Now()}, out), "nothing has changed")
-	require.NoError(t, w.send(reading{err: context.DeadlineExceeded, at: time.Now()}, out))
-	require.NoError(t, w.send(reading{data: fleetView{}, at: time.Now()}, out), "nothing has changed, but the browser says that it is stale")
+	require.NoError(t, w.send(reading{err: context.DeadlineExceeded, readAt: time.Now()}, out))
+	require.NoError(t, w.send(reading{data: fleetView{}, readAt: time.Now()}, out))
+	version := w.versionSeen
+	require.NoError(t, w.send(reading{data: fleetView{}, readAt: time.Now()}, out), "nothing has changed")
+	require.NoError(t, w.send(reading{err: context.DeadlineExceeded, readAt: time.Now()}, out))
+	require.NoError(t, w.send(reading{data: fleetView{}, readAt: time.Now()}, out), "nothing has changed, but the browser says that it is stale")
 	require.Equal(t, []string{"trouble7", fmt.Sprint("live", version), fmt.Sprint("trouble", version), fmt.Sprint("live", version)}, sent)
 }

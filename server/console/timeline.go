@@ -8,15 +8,15 @@ const timelineMinutes = 60
 
 // timeline has a value for each of the last minutes, oldest first.
 type timeline struct {
-	from   time.Time
-	values []float64
-	known  []bool
+	from    time.Time
+	values  []float64
+	isKnown []bool
 }
 
 // newTimeline makes a timeline that ends with the minute before now.
 func newTimeline(now time.Time) *timeline {
 	return &timeline{from: now.UTC().Truncate(time.Minute).Add(-timelineMinutes * time.Minute),
-		values: make([]float64, timelineMinutes), known: make([]bool, timelineMinutes)}
+		values: make([]float64, timelineMinutes), isKnown: make([]bool, timelineMinutes)}
 }
 
 // index returns the place of a minute; ok is false for a minute that the timeline does not have.
@@ -27,13 +27,13 @@ func (t *timeline) index(minute time.Time) (i int, ok bool) {
 
 func (t *timeline) add(minute time.Time, value float64) {
 	if i, ok := t.index(minute); ok {
-		t.values[i], t.known[i] = t.values[i]+value, true
+		t.values[i], t.isKnown[i] = t.values[i]+value, true
 	}
 }
 
 func (t *timeline) highest(minute time.Time, value float64) {
 	if i, ok := t.index(minute); ok {
-		t.values[i], t.known[i] = max(t.values[i], value), true
+		t.values[i], t.isKnown[i] = max(t.values[i], value), true
 	}
 }
 
@@ -42,7 +42,7 @@ func (t *timeline) gaps() []float64 {
 	all := make([]float64, len(t.values))
 	for i, v := range t.values {
 		all[i] = v
-		if !t.known[i] {
+		if !t.isKnown[i] {
 			all[i] = -1
 		}
 	}

@@ -227,7 +227,7 @@ func (v *served) greeted(key string) (ws *websocket.Conn, id string) {
 	require.NotNil(v.t, ws)
 	hello := next[wire.Hello](v.t, ws)
 	poll := next[wire.Poll](v.t, ws)
-	send(v.t, ws, wire.State{ReqID: poll.ReqID, Full: true, Seq: 1, Hash: "h", Snapshot: wire.Snapshot{EndpointURL: "ws://x"}}.Frame())
+	send(v.t, ws, wire.State{ReqID: poll.ReqID, IsFull: true, Seq: 1, Hash: "h", Snapshot: wire.Snapshot{EndpointURL: "ws://x"}}.Frame())
 	require.Equal(v.t, hello.InstanceID, within(v.t, v.store.joined, "join").Ref.ID)
 	return ws, hello.InstanceID
 }

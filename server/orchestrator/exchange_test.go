@@ -62,7 +62,7 @@ var genRoom = rapid.Custom(func(t *rapid.T) wire.Room {
 })
 
 var genState = rapid.Custom(func(t *rapid.T) wire.State {
-	s := wire.State{ReqID: rapid.String().Draw(t, "request"), Full: true, Seq: rapid.Uint32().Draw(t, "seq"), Hash: rapid.String().Draw(t, "hash")}
+	s := wire.State{ReqID: rapid.String().Draw(t, "request"), IsFull: true, Seq: rapid.Uint32().Draw(t, "seq"), Hash: rapid.String().Draw(t, "hash")}
 	s.Snapshot = wire.Snapshot{
 		Name: rapid.String().Draw(t, "name"), ProcessUID: rapid.String().Draw(t, "process"), AgentVersion: rapid.String().Draw(t, "version"),
 		ProtocolVersion: rapid.Uint32().Draw(t, "protocol"), EndpointURL: rapid.String().Draw(t, "endpoint"),
@@ -77,7 +77,7 @@ var genState = rapid.Custom(func(t *rapid.T) wire.State {
 // director returns a state as the director has it.
 func director(s wire.State) state {
 	c := s.Snapshot
-	got := state{reqID: s.ReqID, isFull: s.Full, seq: s.Seq, hash: s.Hash, snapshot: snapshot{
+	got := state{reqID: s.ReqID, isFull: s.IsFull, seq: s.Seq, hash: s.Hash, snapshot: snapshot{
 		name: c.Name, processUID: c.ProcessUID, agentVersion: c.AgentVersion, protocolVersion: c.ProtocolVersion, endpointURL: c.EndpointURL,
 		labels: c.Labels, capacity: capacity{c.MaxConnections, c.MaxRooms}, autoCreate: c.AutoCreate, status: c.Status,
 	}}

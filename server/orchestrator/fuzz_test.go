@@ -14,7 +14,7 @@ import (
 // FuzzReceive checks that whatever an agent sends is decoded into bounded lists, or is an error that says what follows.
 func FuzzReceive(f *testing.F) {
 	f.Add([]byte(nil))
-	f.Add(wire.State{ReqID: "poll_1", Full: true, Seq: 1, Hash: upstreamHash, Snapshot: upstreamSnapshot()}.Frame())
+	f.Add(wire.State{ReqID: "poll_1", IsFull: true, Seq: 1, Hash: upstreamHash, Snapshot: upstreamSnapshot()}.Frame())
 	f.Add(wire.Ack{CommandID: "cmd_1", OK: true, Room: &wire.RoomRef{ID: "a", Type: "b"}}.Frame())
 	f.Add(hello{"562cfc2cbeef8cf4", time.Second}.frame())
 	f.Fuzz(func(t *testing.T, message []byte) {
@@ -52,7 +52,7 @@ func fuzzSnapshot(t *testing.T, got state) {
 		}
 		said.Rooms = append(said.Rooms, wire.Room{ID: r.id, Type: r.kind, Connections: r.connections, Origin: origin})
 	}
-	again := received(t, wire.State{ReqID: got.reqID, Full: true, Seq: got.seq, Hash: got.hash, Snapshot: said}.Frame()).(state)
+	again := received(t, wire.State{ReqID: got.reqID, IsFull: true, Seq: got.seq, Hash: got.hash, Snapshot: said}.Frame()).(state)
 	again.isFull = got.isFull
 	require.Equal(t, got, again)
 }

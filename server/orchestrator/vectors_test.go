@@ -78,7 +78,7 @@ func TestStatesAreThoseOfUpstream(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, upstreamHash, upstreamSnapshot().Hash())
 
-	full := wire.State{ReqID: "poll_1", Full: true, Seq: 1, Hash: upstreamHash, Snapshot: upstreamSnapshot()}
+	full := wire.State{ReqID: "poll_1", IsFull: true, Seq: 1, Hash: upstreamHash, Snapshot: upstreamSnapshot()}
 	require.Equal(t, bytesOf(t, fullBytes), full.Frame())
 	require.Equal(t, state{reqID: "poll_1", isFull: true, seq: 1, hash: upstreamHash, snapshot: snapshot{
 		name: "eu0", processUID: "p_78ef19167edc060162622184", agentVersion: "8.0.0", protocolVersion: 3, endpointURL: "wss://eu0.game.example.com",
@@ -123,7 +123,7 @@ func TestCapacityTellsUnlimitedFromNone(t *testing.T) {
 	}{
 		{"5a00", nil}, {"5a020800", new(int32(0))}, {"5a0b08ffffffffffffffffff01", new(int32(-1))},
 	} {
-		frame := wire.State{Full: true, Snapshot: wire.Snapshot{MaxConnections: c.limit}}.Frame()
+		frame := wire.State{IsFull: true, Snapshot: wire.Snapshot{MaxConnections: c.limit}}.Frame()
 		require.Contains(t, string(frame), string(bytesOf(t, c.digits)))
 		require.Equal(t, capacity{maxConnections: c.limit}, received(t, frame).(state).snapshot.capacity)
 	}

@@ -10,6 +10,7 @@ package main
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -22,14 +23,12 @@ import (
 )
 
 func main() {
-	var findings []string
-	for _, dir := range os.Args[1:] {
-		found, err := inDirectory(dir)
-		if err != nil {
-			fmt.Fprintln(os.Stderr, "names:", err)
-			os.Exit(2)
-		}
-		findings = append(findings, found...)
+	file := flag.String("known", "", "file that lists names which stay")
+	flag.Parse()
+	findings, err := check(*file, flag.Args())
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "names:", err)
+		os.Exit(2)
 	}
 	for _, line := range findings {
 		fmt.Println(line)
@@ -40,8 +39,58 @@ func main() {
 	}
 }
 
+// check returns what is wrong below the directories, and with the list of known names.
+func check(file string, dirs []string) ([]string, error) {
+	known, err := readKnown(file)
+	if err != nil {
+		return nil, err
+	}
+	var lines []string
+	for _, dir := range dirs {
+		found, err := inDirectory(dir)
+		if err != nil {
+			return nil, err
+		}
+		for _, f := range found {
+			path, _ := filepath.Rel(dir, f.position.Filename)
+			if key := filepath.ToSlash(path) + " " + f.name; known[key] > 0 {
+				known[key]--
+				continue
+			}
+			lines = append(lines, fmt.Sprintf("%s: %s", f.position, f.name))
+		}
+	}
+	for key, left := range known {
+		if left > 0 {
+			lines = append(lines, fmt.Sprintf("%s: remove the line %q: no name needs it", file, key))
+		}
+	}
+	return lines, nil
+}
+
+// readKnown returns how often each line of the file stands there. Without a file nothing is known.
+func readKnown(file string) (map[string]int, error) {
+	known := map[string]int{}
+	if file == "" {
+		return known, nil
+	}
+	text, err := os.ReadFile(file)
+	for line := range strings.Lines(string(text)) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
+			known[line]++
+		}
+	}
+	return known, err
+}
+
+// finding is a name that does not say which.
+type finding struct {
+	position token.Position
+	name     string
+}
+
 // inDirectory returns the findings of all Go files below dir, in the order of their paths.
-func inDirectory(dir string) (findings []string, err error) {
+func inDirectory(dir string) (findings []finding, err error) {
 	err = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
@@ -59,7 +108,7 @@ func inDirectory(dir string) (findings []string, err error) {
 }
 
 // inFile returns the findings of one file. If source is nil, it is read from path.
-func inFile(path string, source any) ([]string, error) {
+func inFile(path string, source any) ([]finding, error) {
 	files := token.NewFileSet()
 	file, err := parser.ParseFile(files, path, source, parser.ParseComments|parser.SkipObjectResolution)
 	if err != nil {
@@ -68,9 +117,9 @@ func inFile(path string, source any) ([]string, error) {
 	if ast.IsGenerated(file) {
 		return nil, nil
 	}
-	var findings []string
+	var findings []finding
 	report := func(name *ast.Ident) {
-		findings = append(findings, fmt.Sprintf("%s: %s", files.Position(name.Pos()), name.Name))
+		findings = append(findings, finding{files.Position(name.Pos()), name.Name})
 	}
 	ast.Inspect(file, func(n ast.Node) bool {
 		switch n := n.(type) {

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 )
@@ -17,7 +19,11 @@ func TestNames(t *testing.T) {
 		`func Is(error) bool { return true }`:         {"x.go:1:17: Is"},
 		`func f() { var s struct { to int }; _ = s }`: {"x.go:1:38: to"},
 	} {
-		got, err := inFile("x.go", "package a; "+source)
+		findings, err := inFile("x.go", "package a; "+source)
+		var got []string
+		for _, f := range findings {
+			got = append(got, f.position.String()+": "+f.name)
+		}
 		if err != nil || !slices.Equal(got, want) {
 			t.Errorf("%s: got %v, %v, want %v", source, got, err, want)
 		}
@@ -27,5 +33,22 @@ func TestNames(t *testing.T) {
 	}
 	if _, err := inFile("x.go", "package"); err == nil {
 		t.Error("a file that is not Go is no error")
+	}
+}
+
+func TestKnownNames(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	write("a.go", "package a; type b struct { held, late int }")
+	for list, want := range map[string]int{"": 2, "a.go held": 1, "# why\na.go held\na.go late": 0, "a.go held\na.go late\na.go gone": 1} {
+		if got, err := check(write("known.txt", list), []string{dir}); err != nil || len(got) != want {
+			t.Errorf("%q: got %v, %v, want %d findings", list, got, err, want)
+		}
 	}
 }

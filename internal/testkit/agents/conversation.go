@@ -67,7 +67,7 @@ func (c *conversation) poll(ctx context.Context, p wire.Poll) {
 	c.agent.answer(nil, func(e echo) bool { return e.status == p.Status })
 	c.seq++
 	snapshot, hash := c.agent.game.state()
-	s := wire.State{ReqID: p.ReqID, Full: p.KnownHash == nil || *p.KnownHash != hash, Seq: c.seq, Hash: hash,
+	s := wire.State{ReqID: p.ReqID, IsFull: p.KnownHash == nil || *p.KnownHash != hash, Seq: c.seq, Hash: hash,
 		Snapshot: snapshot}
 	c.send(ctx, wire.TopicState, s.Frame())
 }

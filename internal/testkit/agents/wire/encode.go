@@ -14,10 +14,10 @@ const (
 // Frame returns the WebSocket message of a state.
 func (s State) Frame() []byte {
 	b := appendText(nil, 1, s.ReqID)
-	b = appendBool(b, 2, s.Full)
+	b = appendBool(b, 2, s.IsFull)
 	b = appendVarint(b, 3, uint64(s.Seq))
 	b = appendText(b, 4, s.Hash)
-	if s.Full {
+	if s.IsFull {
 		b = s.Snapshot.append(b)
 	}
 	return frame(TopicState, b)

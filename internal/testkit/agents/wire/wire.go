@@ -67,7 +67,7 @@ type Command struct {
 // State is the reply to a poll. Only a full one carries its snapshot.
 type State struct {
 	ReqID    string // of the poll
-	Full     bool
+	IsFull   bool
 	Seq      uint32 // 1, 2, 3 in each connection
 	Hash     string // of the snapshot, see Snapshot.Hash
 	Snapshot Snapshot
