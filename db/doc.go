@@ -14,7 +14,9 @@
 //	the realtime lobby         lobby*.go, realtime*.go; its rules are in lobby/
 //	Rivalis processes          agent*.go, command*.go, room*.go, roster.go, replica.go
 //	keys, projects, secrets    key.go, project*.go, agent_key.go
-//	operators' reads           console*.go; limits of requests and their refusals: refusal.go, idempotency.go
+//	what operators read        db/opsview, a struct for each view; ops_read.go, ops_sums.go
+//	what operators change      console_act.go, instance*.go, profile*.go, db/provision
+//	requests and refusals      idempotency.go, refusal.go
 //	the frame                  store*.go, notify.go, clock.go; db/internal has what the parts share
 //	the statements             db/query, which sqlc generates from queries/; schema.sql is the schema after all migrations
 //
@@ -27,7 +29,7 @@
 // A placement begins in placement.go; placement_open.go decides the requests that must wait for locks. Both run the
 // steps of placement_transaction.go, top to bottom: lock players and read (placement_lock.go), find seats that the
 // players have already (placement_resume.go, pure), choose a session for each party (placement_candidates.go,
-// internal/pack, pure), write.
+// db/internal/pack, pure), write.
 //
 // Frequent calls go through a group: the calls that are waiting at one time share one transaction. Protocols live in
 // server/, loops in worker/, tokens in token/, what runs game servers in provider/; this package knows none of them.
