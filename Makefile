@@ -18,6 +18,8 @@ PKGS         ?= ./...
 # PKGS names packages of two modules: the product's, and bench's (as ./bench/...), which keeps what measures out of the product's go.mod.
 ROOT_PKGS     = $(filter-out ./bench ./bench/%,$(PKGS))
 BENCH_PKGS    = $(if $(filter ./...,$(PKGS)),./...,$(patsubst ./bench/%,./%,$(filter ./bench/%,$(PKGS))))
+# The packages with slow proofs (internal/testkit/longtest), of which `make test` makes a part.
+LONG_PKGS    ?= $(shell grep -rl --include='*_test.go' '/testkit/longtest"' . | xargs -n1 dirname | sort -u | xargs)
 TEST_TIMEOUT ?= 25m
 TESTFLAGS    ?=
 # Packages whose tests hold real processes to promises of seconds. They run after all others, one package at a time, so that a machine
@@ -67,9 +69,8 @@ test: postgres compiler python node chromium $(BIN)/gotestsum ## Run every test 
 	if [ -n "$$alone" ]; then $(GOTESTSUM) --packages="$$(xargs <<<"$$alone")" -- -p 1 -parallel 3 $(GOTEST); fi
 
 .PHONY: test-long
-test-long: ## Run the packages whose slow proofs `make test` makes a part of, and make the whole of each (internal/testkit/longtest)
-	@DIRECTOR_TEST_LONG=1 $(MAKE) --no-print-directory test \
-	  PKGS="$$(grep -rl --include='*_test.go' '/testkit/longtest"' . | xargs -n1 dirname | sort -u | xargs)"
+test-long: ## Run the packages whose slow proofs `make test` makes a part of, and make the whole of each (LONG_PKGS: some of them)
+	@DIRECTOR_TEST_LONG=1 $(MAKE) --no-print-directory test PKGS="$(LONG_PKGS)"
 
 .PHONY: dev
 dev: postgres build ## Run a director with a private Postgres on this machine (ARGS="--help" for its flags)
