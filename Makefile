@@ -18,7 +18,7 @@ PKGS         ?= ./...
 # PKGS names packages of two modules: the product's, and bench's (as ./bench/...), which keeps what measures out of the product's go.mod.
 ROOT_PKGS     = $(filter-out ./bench ./bench/%,$(PKGS))
 BENCH_PKGS    = $(if $(filter ./...,$(PKGS)),./...,$(patsubst ./bench/%,./%,$(filter ./bench/%,$(PKGS))))
-# The packages with slow proofs (internal/testkit/longtest), of which `make test` makes a part.
+# The packages with slow proofs (internal/testkit/longtest). `make test` runs a part of each.
 LONG_PKGS    ?= $(shell grep -rl --include='*_test.go' '/testkit/longtest"' . | xargs -n1 dirname | sort -u | xargs)
 TEST_TIMEOUT ?= 25m
 TESTFLAGS    ?=

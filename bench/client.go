@@ -29,7 +29,7 @@ type Client struct {
 	fleetToken string
 }
 
-// NewClient returns a client that keeps so many connections open. The caller closes it.
+// NewClient returns a client with this number of open connections. The caller closes it.
 func NewClient(ctx context.Context, fleetToken string, connections int) *Client {
 	return &Client{ctx, &fasthttp.Client{
 		Dial:                      func(addr string) (net.Conn, error) { return dial(ctx, addr) },

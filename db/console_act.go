@@ -21,8 +21,8 @@ type Act struct {
 }
 
 // As returns what a person may change. The actor is the person's name in events, such as "console:ada"; at most 200
-// characters count. "" stands for the login of the database, which is also the name of a person whose role may not
-// write events.
+// characters count. If it is "", events name the login of the database; they also do when that login may not name
+// another actor.
 func (s *Store) As(actor string) Act { return Act{store: s, actor: actor} }
 
 // Because returns an Act whose events have a reason in their detail. RotateKeys ignores it; CloseSession and

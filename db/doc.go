@@ -5,12 +5,12 @@
 // Where is …?
 //
 //	game servers               instance*.go: registration, heartbeats, drains, reaping; catalogue.go: which modes exist
-//	placement of players       placement*.go, seat*.go, session*.go, demand*.go (who waits for a server)
+//	placement of players       placement*.go, seat*.go, session*.go, demand*.go (the requests that wait for a server)
 //	connect tokens             netcode*.go
 //	pools and their servers    db/provision; deployment_join.go: the registration of a started server
 //	tickets of Open Match      ticket*.go, assignment*.go, backfill*.go, cycle*.go; pool_query.go: which tickets a pool of a profile has
 //	tickets of players         player_ticket*.go
-//	matches of profiles        match*.go, loop*.go (who decides), profile*.go, history.go, replay.go, explain.go
+//	matches of profiles        match*.go, loop*.go (which worker decides), profile*.go, history.go, replay.go, explain.go
 //	the realtime lobby         lobby*.go, realtime*.go; its rules are in lobby/
 //	Rivalis processes          agent*.go, command*.go, room*.go, roster.go, replica.go
 //	keys, projects, secrets    key.go, project*.go, agent_key.go

@@ -10,12 +10,12 @@ import (
 
 // PoolerProbe says what is between the director and Postgres.
 type PoolerProbe struct {
-	Found bool  // a pooler is
-	Lost  error // it loses prepared statements; nil: it keeps them, or nobody asked
+	Found bool  // there is a pooler
+	Lost  error // the failure of a prepared statement; nil: it works, or was not tested
 }
 
 // ProbePooler detects a pooler, which reports a made-up process id for the connection, and with prepared also whether
-// it loses prepared statements. Its statements are none of queries/, because they test the protocol. Errors: those of
+// it loses prepared statements. Its statements are not in queries/, because they test the protocol. Errors: those of
 // the connection.
 func (s *Store) ProbePooler(ctx context.Context, prepared bool) (p PoolerProbe, err error) {
 	conn, err := s.pool.Acquire(ctx)

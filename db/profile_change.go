@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5"
 
@@ -227,7 +226,7 @@ func (s profileState) changedVersion(event string, next *profileText) int {
 }
 
 func checkReason(reason string) error {
-	if utf8.RuneCountInString(reason) <= value.MaxReason {
+	if value.ValidReason(reason) {
 		return nil
 	}
 	e := fault.New(fault.Invalid, "invalid", "the reason must have at most %d characters", value.MaxReason)

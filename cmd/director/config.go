@@ -53,7 +53,7 @@ type Config struct {
 	Work, Loop bool
 	History    ticketbody.Privacy // what the history of matches keeps of players
 
-	BevygapPlayers string // who plays: bevygapOff, bevygapTokens or bevygapGuests
+	BevygapPlayers string // the players of bevygap: bevygapOff, bevygapTokens or bevygapGuests
 	RoomTypes      string // of the realtime lobby, as JSON
 
 	Providers        []string

@@ -16,8 +16,7 @@ import (
 	"github.com/lattice-director/director/internal/testkit/dbtest"
 )
 
-// Pins a column that a migration adds to a view and nobody sees, and one that a struct reads and the view does not
-// have.
+// Pins a column that a migration adds to a view and its struct lacks, and a field of a struct that has no column.
 func TestStructsHaveTheColumnsOfTheirViews(t *testing.T) {
 	t.Parallel()
 	conn, err := pgx.Connect(t.Context(), dbtest.New(t))

@@ -12,7 +12,7 @@
 //	matches.go     matches, and how good they are
 //	lobby.go       the realtime lobby, and keys of its projects
 //	deployments.go deployments, pools, providers
-//	capacity.go    what regions can take, and who waits for servers
+//	capacity.go    what regions can take, and the requests that wait for servers
 //	events.go      the log of events
 //	health.go      replicas, workers, Postgres, invariants
 //	keys.go        signing keys, key-encryption keys

@@ -82,7 +82,7 @@ func (w *where) begins(column, text string) {
 	}
 }
 
-// clause is a WHERE clause of conditions, of which some may be "".
+// clause returns a WHERE clause of the conditions. It skips empty ones.
 func clause(conditions ...string) string {
 	all := slices.DeleteFunc(conditions, func(c string) bool { return c == "" })
 	if len(all) == 0 {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Instance is a game server. It stays for a while after it has ended.
+// Instance is a game server. Its row remains until the reaper deletes instances that have ended.
 type Instance struct {
 	Region        string            `db:"region" json:"region"`
 	Instance      string            `db:"instance" json:"instance"` // its id, unique over all regions

@@ -8,6 +8,6 @@
 //	a declaration of an operator      pool_apply, pool_check, pool_change, pool_roll, app_check
 //	the limits of starts and calls    pool_limit, provider_budget
 //
-// Package db joins a deployment in the transaction that registers its server (db/deployment_join.go), and records who
-// waits (db/demand.go).
+// Package db joins a deployment in the transaction that registers its server (db/deployment_join.go), and records the
+// requests that wait for a server (db/demand.go).
 package provision

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 	"time"
-	"unicode/utf8"
 
 	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/internal/notify"
@@ -148,7 +147,7 @@ func (s *Store) changePool(ctx context.Context, edit PoolEdit,
 }
 
 func checkReason(reason string) error {
-	if utf8.RuneCountInString(reason) > value.MaxReason {
+	if !value.ValidReason(reason) {
 		return problemError(fault.Invalid, "invalid",
 			PoolProblem{"reason", "the reason must have at most 500 characters"})
 	}

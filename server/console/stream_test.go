@@ -177,7 +177,7 @@ func TestStreamsEnd(t *testing.T) {
 }
 
 // Pins a stream that shows the fleet to a copy of a cookie after its owner has logged out, and one that ends while
-// nobody knows whether the login has.
+// the state of the login cannot be read.
 func TestALogoutEndsStreams(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -35,7 +35,7 @@ type Stream struct {
 // streamPart is how many bytes a caller may take a timeout for: one piece may have several megabytes.
 const streamPart = 32 << 10
 
-// NewStream returns a stream with the headers of its answer, each part of which the caller must read within a timeout.
+// NewStream returns a stream with the headers of its answer. The timeout is for the caller to read one part.
 func NewStream(c *gin.Context, timeout time.Duration, header http.Header) *Stream {
 	return &Stream{c: c, control: http.NewResponseController(c.Writer), timeout: timeout, header: header}
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // Conn is a connection. Make it with [Accept]. Its methods are safe for concurrent use, but for the rule of package ws
-// about who reads and who writes.
+// about readers and writers.
 type Conn struct {
 	socket       *websocket.Conn
 	network      *cork

@@ -18,7 +18,7 @@ type Pings struct {
 }
 
 // KeepAlive pings a client. onSilence is called when a ping was not answered in time, with whether a message was read
-// meanwhile; it reports whether pinging goes on. While nobody reads, answers cannot be noticed. There is no goroutine
+// meanwhile; it returns whether to ping again. An answer is noticed only while a goroutine reads the connection. There is no goroutine
 // between two pings. stop waits for a ping that is under way: call it when the connection has ended, and not in
 // onSilence.
 func (c *Conn) KeepAlive(p Pings, onSilence func(heard bool) (goOn bool)) (stop func()) {

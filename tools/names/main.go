@@ -1,21 +1,22 @@
 // Command names is a linter: it reports fields and functions that are named by a single participle, adjective, adverb
-// or preposition (held, late, of), of which a reader has to look up what it is that is held. Names say which: two words
-// where one does not.
+// or preposition (held, late, of): such a name does not say what is held. Names say which: two words where one does
+// not.
 //
-//	names DIR…
+//	names [-known FILE] DIR…
 //
-// It reads the Go files below each directory, tests and generated files left out, prints a line for each such name, and
-// exits with status 1 if there is one.
+// It reads the Go files below each directory, except tests and generated files, prints a line for each such name, and
+// exits with status 1 if there is one. FILE lists names that stay, a line each: the path below the directory, and the
+// name. A line that no name needs is an error, so that the list only shrinks.
 package main
 
 import (
-	"errors"
 	"flag"
 	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -60,15 +61,15 @@ func check(file string, dirs []string) ([]string, error) {
 			lines = append(lines, fmt.Sprintf("%s: %s", f.position, f.name))
 		}
 	}
-	for key, left := range known {
-		if left > 0 {
+	for _, key := range slices.Sorted(maps.Keys(known)) {
+		if known[key] > 0 {
 			lines = append(lines, fmt.Sprintf("%s: remove the line %q: no name needs it", file, key))
 		}
 	}
 	return lines, nil
 }
 
-// readKnown returns how often each line of the file stands there. Without a file nothing is known.
+// readKnown returns the number of times that each line is in the file. If file is "", there are none.
 func readKnown(file string) (map[string]int, error) {
 	known := map[string]int{}
 	if file == "" {
@@ -112,7 +113,7 @@ func inFile(path string, source any) ([]finding, error) {
 	files := token.NewFileSet()
 	file, err := parser.ParseFile(files, path, source, parser.ParseComments|parser.SkipObjectResolution)
 	if err != nil {
-		return nil, errors.Join(errors.New("every file must be Go"), err)
+		return nil, err
 	}
 	if ast.IsGenerated(file) {
 		return nil, nil

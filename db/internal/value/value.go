@@ -3,6 +3,7 @@ package value
 
 import (
 	"strings"
+	"unicode/utf8"
 
 	"github.com/google/uuid"
 )
@@ -10,14 +11,16 @@ import (
 // MaxReason bounds what an author says about a change, in characters.
 const MaxReason = 500
 
+// ValidReason reports whether a reason has at most [MaxReason] characters.
+func ValidReason(reason string) bool { return utf8.RuneCountInString(reason) <= MaxReason }
+
 // ValidRegion reports whether s may be the name of a region.
 func ValidRegion(s string) bool {
 	if s == "" || len(s) > 32 {
 		return false
 	}
 	return strings.IndexFunc(s, func(r rune) bool {
-		return (r < 'a' || r > 'z') && (r < '0' || r > '9') &&
-			r != '-'
+		return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '-'
 	}) < 0
 }
 

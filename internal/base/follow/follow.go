@@ -27,7 +27,7 @@ type Loop struct {
 	Timeout time.Duration // of a run; 0: none
 	Wakes   Wakes
 
-	// Pause returns the pause after a run that took so long, which no wake-up cuts short; nil: [Half].
+	// Pause returns the pause after a run, from the time it took. Wake-ups do not shorten it. nil: [Half].
 	Pause func(took time.Duration) time.Duration
 	// Until returns the time until the next run, after a run; nil: what is left of Every.
 	Until func() time.Duration
@@ -90,7 +90,7 @@ func (l Loop) runOnce(ctx context.Context, inFull bool) error {
 // await waits for a wake-up, or until a run in full is due, which it reports.
 func (l Loop) await(ctx context.Context, due <-chan time.Time) (inFull bool) {
 	select {
-	case <-due: // first: wake-ups that never end must not put it off
+	case <-due: // checked first, so that continuous wake-ups do not delay it
 		return true
 	default:
 	}

@@ -20,7 +20,7 @@ type run struct {
 	inFull bool
 }
 
-// record runs a loop for a time of a fake clock and returns its runs, each of which takes so long.
+// record runs a loop on a fake clock until lasts has passed, and returns its runs. Each run takes takes.
 func record(t *testing.T, lasts, takes time.Duration, l follow.Loop, fails ...int) (runs []run) {
 	t.Helper()
 	began := time.Now()

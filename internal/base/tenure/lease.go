@@ -26,7 +26,7 @@ type Lease struct {
 	Report func(ctx context.Context, err error) // gets the outcome of each renewal, for the log of outages; may be nil
 }
 
-// Hold renews the lease, which the caller has, until ctx ends or the lease is lost: others may have what it stands for.
+// Hold renews a lease of the caller until ctx ends or the lease is lost: another process may have what it protects.
 // Errors: ctx's; that of the renewal with which the lease was lost.
 func (l Lease) Hold(ctx context.Context) (lost error) {
 	renewed := time.Now()

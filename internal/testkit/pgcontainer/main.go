@@ -1,5 +1,5 @@
 // Command pgcontainer starts a Postgres for tests in Docker, and prints the container's id and the address of its
-// database, a line each. Whoever runs it removes the container. It is a program of its own so that the library of
+// database, a line each. The caller removes the container. It is a program of its own so that the library of
 // containers, which most machines do not need, is not linked into the tests of every package.
 package main
 
