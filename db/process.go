@@ -17,7 +17,7 @@ type Trouble struct {
 	State   string `json:"state"`             // warn, or fail: callers are refused because of it
 	Says    string `json:"says"`              // what is wrong, with numbers
 	Do      string `json:"do"`                // what to do
-	Section string `json:"section,omitempty"` // the heading in docs/operators.md that says more
+	Section string `json:"section,omitempty"` // the heading in docs/runbook.md that says more
 }
 
 // Report tests that the database takes writes, and stores what the calling process reports of itself, with

@@ -81,6 +81,17 @@ func TestLinks(t *testing.T) {
 	}
 }
 
+// Pins a symptom that the list at the head of the runbook leaves out.
+func TestTheRunbookListsItsSymptoms(t *testing.T) {
+	t.Parallel()
+	text := pages(t)["docs/runbook.md"]
+	symptoms := regexp.MustCompile(`(?m)^## (.+)$`).FindAllStringSubmatch(fence.ReplaceAllString(text, ""), -1)
+	require.Greater(t, len(symptoms), 20)
+	for _, symptom := range symptoms {
+		require.Contains(t, text, "\n- ["+symptom[1]+"](#")
+	}
+}
+
 // Pins paths and tests that a page names and that were renamed. CHANGELOG.md is about the past and is left out.
 func TestPaths(t *testing.T) {
 	t.Parallel()

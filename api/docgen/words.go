@@ -68,7 +68,7 @@ func curl(op operation, body Node) string {
 		}
 	}
 	if body.Exists() {
-		args += " \\\n  --json " + quote(body.JSON())
+		args += " \\\n  -H 'Content-Type: application/json' -d " + quote(body.JSON())
 	}
 	method := ""
 	if !body.Exists() && op.Method != http.MethodGet {

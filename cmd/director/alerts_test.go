@@ -172,18 +172,20 @@ func requireServed(t *testing.T, served map[string][]string, where, expr string)
 // Pins an alert that names a section of the runbook that does not exist.
 func TestAlertsNameTheirSectionOfTheRunbook(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("../../docs/operators.md")
+	text, err := os.ReadFile("../../docs/runbook.md")
 	require.NoError(t, err)
 	page := string(text)
-	listed := regexp.MustCompile("`(Director\\w+)`").FindAllString(page, -1)
+	watch, err := os.ReadFile("../../docs/watch.md")
+	require.NoError(t, err)
+	listed := regexp.MustCompile("`(Director\\w+)`").FindAllString(string(watch), -1)
 	for _, rule := range alertRules(t) {
 		section := rule.Annotations["section"]
-		heading := regexp.MustCompile("(?m)^### " + strings.ReplaceAll(regexp.QuoteMeta(section), "no_capacity", "`?no_capacity`?") + "$")
+		heading := regexp.MustCompile("(?m)^## " + strings.ReplaceAll(regexp.QuoteMeta(section), "no_capacity", "`?no_capacity`?") + "$")
 		require.True(t, heading.MatchString(page), "%s: no section %q", rule.Alert, section)
 		anchor := regexp.MustCompile(`[^a-z0-9_ -]`).ReplaceAllString(strings.ToLower(section), "")
-		require.True(t, strings.HasSuffix(rule.Annotations["runbook_url"], "/docs/operators.md#"+strings.ReplaceAll(anchor, " ", "-")), rule.Alert)
+		require.True(t, strings.HasSuffix(rule.Annotations["runbook_url"], "/docs/runbook.md#"+strings.ReplaceAll(anchor, " ", "-")), rule.Alert)
 		require.Contains(t, []string{"page", "ticket"}, rule.Labels["severity"], rule.Alert)
 		require.NotEmpty(t, rule.Annotations["summary"], rule.Alert)
-		require.Contains(t, listed, "`"+rule.Alert+"`", "docs/operators.md lists every alert")
+		require.Contains(t, listed, "`"+rule.Alert+"`", "docs/watch.md lists every alert")
 	}
 }

@@ -20,7 +20,7 @@ func (p *program) doctor() *cobra.Command {
 		Short: "Check the installation, and print what to fix first",
 		Long: "Checks the database, the schema, replicas, workers, keys, the fleet, refused players, waiting tickets, Rivalis' agents, pools and\n" +
 			"common causes of a slow Postgres. Prints ok, warn\n" +
-			"or fail for each, the worst first: what was seen, why, what to do, and the section of docs/operators.md that says more. It\n" +
+			"or fail for each, the worst first: what was seen, why, what to do, and the section of docs/runbook.md that says more. It\n" +
 			"changes nothing but one row, which tests whether the database takes writes.\n\n" +
 			"Exit code 1 when a check fails; warnings alone are 0. The role needs the views of schema ops and pg_read_all_stats.",
 		Example: "  director doctor\n  director doctor -o json | jq -r '.checks[] | select(.state != \"ok\") | .says'",
@@ -69,7 +69,7 @@ func details(f doctor.Finding) (lines []string) {
 		lines = append(lines, f.Do)
 	}
 	if f.Section != "" {
-		lines = append(lines, fmt.Sprintf("docs/operators.md, %q", f.Section))
+		lines = append(lines, fmt.Sprintf("docs/runbook.md, %q", f.Section))
 	}
 	return lines
 }

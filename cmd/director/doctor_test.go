@@ -112,7 +112,7 @@ func TestDoctorFindsWhatIsBroken(t *testing.T) {
 
 	text := director.Run(t, environ, "", "doctor")
 	require.Contains(t, text.Stdout, "fail  invariants     violated: seat count drift (1)\n                     > director invariants, and again after ten seconds\n"+
-		"                     > docs/operators.md, \"An invariant has violations\"")
+		"                     > docs/runbook.md, \"An invariant has violations\"")
 	require.Contains(t, text.Stdout, "\nFirst: restored dump: director migrate up\n")
 	require.Equal(t, "director: a check failed\n", text.Stderr)
 }

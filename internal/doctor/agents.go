@@ -37,7 +37,7 @@ func (f agentSums) judge() Finding {
 	says := fmt.Sprintf("region %s: %d of %d Rivalis game servers connected, %d of them draining", f.Region,
 		f.Connected, f.Agents, f.Draining)
 	served := f.Renewed != nil && *f.Renewed <= f.Lease
-	const gone = `docs/operators.md, "Rivalis game servers vanish or do not answer"`
+	const gone = `docs/runbook.md, "Rivalis game servers vanish or do not answer"`
 	switch {
 	case !served && f.Agents > 0:
 		return failure("start 'director serve' with DIRECTOR_ORCHESTRATOR_ADDR, or check its log",
@@ -53,7 +53,7 @@ func (f agentSums) judge() Finding {
 	case f.Connected == f.Draining:
 		return failure("director agents undrain AGENT…", "%s: no room can be placed", says)
 	case f.TimedOut > 0:
-		return warning(`docs/operators.md, "Commands to Rivalis game servers time out"`, "%s; %d commands timed out in the last ten minutes", says, f.TimedOut)
+		return warning(`docs/runbook.md, "Commands to Rivalis game servers time out"`, "%s; %d commands timed out in the last ten minutes", says, f.TimedOut)
 	}
 	return good("%s", says)
 }

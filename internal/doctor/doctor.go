@@ -49,7 +49,7 @@ type Finding struct {
 	Says  string `json:"says"`
 	Cause string `json:"cause,omitempty"` // in the words of Postgres or of the network, where that is the cause
 	Do    string `json:"do,omitempty"`    // what to do; empty: nothing
-	// the heading in docs/operators.md, "At 3 a.m.", that says more; empty where nothing is wrong
+	// the heading in docs/runbook.md that says more; empty where nothing is wrong
 	Section string `json:"section,omitempty"`
 
 	Figure *Figure `json:"-"`
@@ -91,7 +91,7 @@ func failure(do, says string, args ...any) Finding {
 // checkup is a check of doctor. An error means that the check could not run.
 type checkup struct {
 	name    string
-	section string // the heading in docs/operators.md of what it finds, unless the Finding names another
+	section string // the heading in docs/runbook.md of what it finds, unless the Finding names another
 	run     func(d Doctor, ctx context.Context) (Finding, error)
 	vital   bool // if it fails, the checks after it are skipped
 	watched bool // workers make it as well, every few seconds, for alerts: it is cheap

@@ -120,7 +120,7 @@ func judgeSeats(f fleetSums) Finding {
 	case f.Reserved*100 < f.Capacity*80 || f.Capacity == 0:
 		return good("%s", says)
 	case f.Players*2 < f.Reserved:
-		return warning("docs/operators.md, \"Reserved seats far above players\"", "%s", says)
+		return warning("docs/runbook.md, \"Reserved seats far above players\"", "%s", says)
 	case f.Reserved*100 >= f.Capacity*95:
 		return warning("start game servers", "%s: the fleet is almost full", says)
 	}

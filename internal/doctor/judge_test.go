@@ -126,13 +126,13 @@ func TestDoctorJudgesPools(t *testing.T) {
 // Pins a finding that sends an operator to a section of the runbook that is not there.
 func TestEachCheckNamesASectionOfTheRunbook(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../../docs/operators.md")
+	page, err := os.ReadFile("../../docs/runbook.md")
 	require.NoError(t, err)
 	text := strings.ReplaceAll(string(page), "`", "")
 	for _, c := range checkups {
-		require.Contains(t, text, "\n### "+c.section+"\n", c.name)
+		require.Contains(t, text, "\n## "+c.section+"\n", c.name)
 	}
-	require.Contains(t, text, "\n### "+frozenSection+"\n")
+	require.Contains(t, text, "\n## "+frozenSection+"\n")
 }
 
 // Pins a diagnosis that leaves out the checks for which no time was left, so that nothing seems to be wrong.

@@ -51,7 +51,7 @@ func (r lobbySums) judge() Finding {
 		return failure("start 'director work', or check its log",
 			"%s; %d sessions expired up to %.0f s ago and were not ended", says, r.Expired, *r.Overdue)
 	case r.CutOff > r.Connected/2:
-		return warning(`docs/operators.md, "Clients of the realtime lobby are refused or lose their connection"`, "%s; the replica of %d of them has ended", says, r.CutOff)
+		return warning(`docs/runbook.md, "Clients of the realtime lobby are refused or lose their connection"`, "%s; the replica of %d of them has ended", says, r.CutOff)
 	}
 	return good("%s", says)
 }

@@ -51,7 +51,7 @@ var (
 		func(p *poolCheck) string { return p.Pool + because(p.Reason) },
 	}
 	poolFailing = &poolTrouble{
-		warning, "docs/operators.md, \"Servers do not start\"",
+		warning, "docs/runbook.md, \"Servers do not start\"",
 		"servers that fail or whose provider reports errors: %s", "; ",
 		func(p *poolCheck) string { return fmt.Sprintf("%s: %d%s", p.Pool, p.Failed, because(p.Error)) },
 	}

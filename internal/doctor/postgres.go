@@ -11,7 +11,7 @@ import (
 	"github.com/lattice-director/director/migrations"
 )
 
-// The checks of Postgres itself. The limits are those of docs/operators.md, "Watch".
+// The checks of Postgres itself. The limits are those of docs/watch.md, "Watch".
 
 const oldestPostgres = 15
 

@@ -21,7 +21,7 @@ type Cause struct {
 	// of Postgres, with its SQLSTATE, or of the network; without addresses, names and secrets of the connection
 	Words   string
 	Do      string // what to do
-	Section string // the heading in docs/operators.md that says more
+	Section string // the heading in docs/runbook.md that says more
 }
 
 const (

@@ -22,7 +22,7 @@ import (
 // and one that prints where the database is.
 func TestEachCauseHasItsRemedy(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../../../docs/operators.md")
+	page, err := os.ReadFile("../../../docs/runbook.md")
 	require.NoError(t, err)
 	dial := func(err error) error {
 		return fmt.Errorf("failed to connect to `host=db.secret`: %w", &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", err)})
@@ -62,7 +62,7 @@ func TestEachCauseHasItsRemedy(t *testing.T) {
 		require.Contains(t, found.Words, c.words, name)
 		require.NotContains(t, found.Words, "db.secret", name)
 		require.NotEmpty(t, found.Do, name)
-		require.Contains(t, string(page), "\n### "+found.Section+"\n", name)
+		require.Contains(t, string(page), "\n## "+found.Section+"\n", name)
 		if !strings.HasPrefix(found.Words, "TLS") && !strings.HasPrefix(name, "lost") {
 			require.NotContains(t, seen, found.Do, "%s has the remedy of %s", name, seen[found.Do])
 		}
