@@ -99,18 +99,29 @@ func BenchmarkSteady(b *testing.B) {
 	b.ReportMetric(float64(e.Len()), "waiting")
 }
 
-// BenchmarkAdd loads a queue: ns/op is for one ticket.
+// BenchmarkAdd loads a queue of players, and one of strangers of whom no two match: ns/op is for one ticket.
 func BenchmarkAdd(b *testing.B) {
-	p := with(game(5, 5), nearSkill(100))
-	tickets := crowd(50_000, 1)
-	e := New(Version{p, 1}, 1)
-	b.ResetTimer()
-	for i := range b.N {
-		if i%len(tickets) == 0 {
-			e = New(Version{p, 1}, 1)
-		}
-		e.Add(tickets[i%len(tickets)])
+	for name, tickets := range map[string][]*match.Ticket{"players": crowd(50_000, 1), "strangers": strangers(50_000)} {
+		b.Run(name, func(b *testing.B) {
+			p := with(game(5, 5), nearSkill(100))
+			e := New(Version{p, 1}, 1)
+			for i := range b.N {
+				if i%len(tickets) == 0 {
+					e = New(Version{p, 1}, 1)
+				}
+				e.Add(tickets[i%len(tickets)])
+			}
+		})
 	}
+}
+
+// strangers returns n solo tickets whose skills are far from each other.
+func strangers(n int) []*match.Ticket {
+	tickets := crowd(n, 1)
+	for i, t := range tickets {
+		skill(float64(1000 * i))(t)
+	}
+	return tickets
 }
 
 // BenchmarkMemory reports the bytes that the engine holds for a ticket, without the ticket.

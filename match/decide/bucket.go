@@ -16,36 +16,7 @@ type bucket struct {
 	tree    tree // along the pivot
 	windows windows
 	kinds   map[kind]int // waiting candidates
-	offers  []offer      // what is known since its last change
 }
-
-// offer says whether candidates within a range of keys may meet a demand, wherever the range is.
-type offer struct {
-	width      float64
-	players    int // of the demand; its traits are always the same
-	isPossible bool
-}
-
-// mayOffer reports whether some candidates within a range of the width may meet the demand. The answer is kept until
-// the bucket changes.
-func (b *bucket) mayOffer(width float64, d *demand, sum *counts) bool {
-	if !d.metBy(&b.tree.total) {
-		return false
-	}
-	if math.IsInf(width, 1) {
-		return true
-	}
-	for _, o := range b.offers {
-		if o.width == width && o.players == d.players {
-			return o.isPossible
-		}
-	}
-	may := b.tree.offersWithin(math.Inf(-1), math.Inf(1), width, d, sum)
-	b.offers = append(b.offers, offer{width, d.players, may})
-	return may
-}
-
-func (b *bucket) changed() { b.offers = b.offers[:0] }
 
 // kind tells candidates apart that fill different places of a match.
 type kind struct {
@@ -85,7 +56,6 @@ func (e *Engine) enter(c *candidate) {
 	}
 	c.bucket = b
 	b.tree.insert(c.key, c)
-	b.changed()
 	b.kinds[c.kind]++
 	e.ages.insert(float64(c.created), c)
 }
@@ -96,7 +66,6 @@ func (e *Engine) leave(c *candidate) {
 	b := c.bucket
 	c.bucket = nil
 	b.tree.remove(c.key, c)
-	b.changed()
 	e.ages.remove(float64(c.created), c)
 	if b.kinds[c.kind]--; b.kinds[c.kind] == 0 {
 		delete(b.kinds, c.kind)
@@ -136,6 +105,14 @@ func (t *tree) offers(c *candidate, reach, width float64, d *demand, sum *counts
 		return true
 	}
 	return t.offersWithin(low, high, width+(high-low)*1e-12, d, sum)
+}
+
+// offersAnywhere reports whether some candidates within a range of the width may meet the demand, wherever the range is.
+func (t *tree) offersAnywhere(width float64, d *demand, sum *counts) bool {
+	if !d.metBy(&t.total) {
+		return false
+	}
+	return math.IsInf(width, 1) || t.offersWithin(math.Inf(-1), math.Inf(1), width, d, sum)
 }
 
 // offersBetween reports whether the candidates with keys from low to high may meet the demand. It stops counting at the

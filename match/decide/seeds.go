@@ -33,20 +33,16 @@ func (e *Engine) dirtyAround(newcomer *candidate) {
 // limits of the one that has waited longest.
 func (e *Engine) mayMeet(newcomer *candidate) bool {
 	oldest := e.ages.entry(cursor{}).c
-	return e.offers(newcomer, max(e.ageOf(oldest), e.ageOf(newcomer)))
+	return e.windowOffers(newcomer, max(e.ageOf(oldest), e.ageOf(newcomer)))
 }
 
 // mayFill reports whether the window of a seed has enough players, and enough with each trait, who may be in one match.
-func (e *Engine) mayFill(c *candidate) bool {
-	return e.offers(c, e.ageOf(c))
-}
+func (e *Engine) mayFill(c *candidate) bool { return e.windowOffers(c, e.ageOf(c)) }
 
-func (e *Engine) offers(c *candidate, age time.Duration) bool {
+func (e *Engine) windowOffers(c *candidate, age time.Duration) bool {
 	p := &e.plan.pivot
-	reach := p.reach(p.step(age))
-	need := e.demandAt(age)
-	width := p.width(reach)
-	return c.bucket.mayOffer(width, &need, &e.scratch) && c.bucket.tree.offers(c, reach, width, &need, &e.scratch)
+	reach, need := p.reach(p.step(age)), e.demandAt(age)
+	return c.bucket.tree.offers(c, reach, p.width(reach), &need, &e.scratch)
 }
 
 // fewBuckets bounds the buckets of which mayMatch asks each.
@@ -59,9 +55,9 @@ func (e *Engine) mayMatch() bool {
 		return true
 	}
 	age := e.ageOf(e.ages.entry(cursor{}).c)
-	width, need := e.plan.pivot.width(e.plan.pivot.reach(e.plan.pivot.step(age))), e.demandAt(age)
+	width, need := e.plan.pivot.widthAt(age), e.demandAt(age)
 	for _, b := range e.buckets {
-		if b.mayOffer(width, &need, &e.scratch) {
+		if b.tree.offersAnywhere(width, &need, &e.scratch) {
 			return true
 		}
 	}
@@ -219,6 +215,9 @@ func (p *pivot) width(reach float64) float64 {
 	}
 	return reach
 }
+
+// widthAt is width for those of an age.
+func (p *pivot) widthAt(age time.Duration) float64 { return p.width(p.reach(p.step(age))) }
 
 // step returns how many steps of the pivot's rule an age has passed.
 func (p *pivot) step(age time.Duration) int {
