@@ -30,7 +30,8 @@ type weight struct {
 // evening is a match whose teams are made even.
 type evening struct {
 	weights []weight // by unit
-	teams   []weight // by team
+	scale   float64  // the sum of all numbers without their signs
+	teams   []weight // by team, as of the last call of unevenValue
 	team    []int    // by unit
 	best    seating  // the most even teams so far
 	judges  int      // that are left
@@ -74,14 +75,16 @@ func (s *search) even() {
 // weigh computes what each unit adds to its team, with the roles that its players have.
 func (s *search) weigh() {
 	e := &s.evening
-	e.weights, e.team = e.weights[:0], e.team[:0]
+	e.weights, e.team, e.scale = e.weights[:0], e.team[:0], 0
 	e.teams = append(e.teams[:0], make([]weight, len(s.plan.teams))...)
 	for i := range s.placing.units {
 		u := &s.placing.units[i]
 		kept := foldParty(s.numbersOf(u, s.final.values[:0]), 0, s.plan.even.party)
 		s.final.values = kept
 		low, high := extremes(kept)
-		e.weights = append(e.weights, weight{sum(kept), low, high, len(kept)})
+		w := weight{sum(kept), low, high, len(kept)}
+		e.weights = append(e.weights, w)
+		e.scale += math.Abs(w.sum)
 		e.team = append(e.team, s.teamOf(u))
 	}
 }
@@ -151,7 +154,7 @@ func (s *search) descendEven(judged bool) float64 {
 		improved = false
 		for i := range e.team {
 			for j := i + 1; j < len(e.team); j++ {
-				if !s.mayExchange(i, j) {
+				if !s.mayExchange(i, j) || !s.mayBeEvener(least, i, j) {
 					continue
 				}
 				s.exchangeUnits(i, j)
@@ -160,6 +163,7 @@ func (s *search) descendEven(judged bool) float64 {
 					continue
 				}
 				s.exchangeUnits(i, j)
+				s.unevenValue() // of the teams as they were
 			}
 			improved = s.descendForTwo(i, &least, judged) || improved
 		}
@@ -175,7 +179,7 @@ func (s *search) descendForTwo(i int, least *float64, judged bool) (improved boo
 	}
 	for j := range n {
 		for k := j + 1; k < n; k++ {
-			if !s.mayExchangeForTwo(i, j, k) {
+			if !s.mayExchangeForTwo(i, j, k) || !s.mayBeEvener(*least, i, j, k) {
 				continue
 			}
 			s.exchangeForTwo(i, j, k)
@@ -184,10 +188,43 @@ func (s *search) descendForTwo(i int, least *float64, judged bool) (improved boo
 				continue
 			}
 			s.exchangeForTwo(i, j, k)
+			s.unevenValue() // of the teams as they were
 		}
 	}
 	return improved
 }
+
+// mayBeEvener reports whether the teams may be more even after a unit is exchanged for others of one team, before
+// anything is moved: most exchanges are none, and adding up the numbers of all units for each is most of the cost.
+func (s *search) mayBeEvener(least float64, unit int, others ...int) bool {
+	e, even := &s.evening, &s.plan.even
+	if even.byRole != nil || even.teams == profile.FoldMin || even.teams == profile.FoldMax {
+		return true // it takes more than a difference to know
+	}
+	left := e.weights[unit]
+	for _, other := range others {
+		left.sum -= e.weights[other].sum
+		left.n -= e.weights[other].n
+	}
+	low, high := math.Inf(1), math.Inf(-1)
+	for team, t := range e.teams {
+		switch team {
+		case e.team[unit]:
+			t.sum, t.n = t.sum-left.sum, t.n-left.n
+		case e.team[others[0]]:
+			t.sum, t.n = t.sum+left.sum, t.n+left.n
+		}
+		if t.n > 0 {
+			x := t.value(even.teams)
+			low, high = min(low, x), max(high, x)
+		}
+	}
+	// Sums that are taken in the order of ids, which decide, are rounded otherwise.
+	return !(high-low >= least+roundingShare*e.scale)
+}
+
+// roundingShare bounds the rounding of a sum of some hundred numbers, as a part of the sum without their signs.
+const roundingShare = 1e-12
 
 // evenerThan reports whether the teams are more even than before and, with judged, whether every rule holds.
 func (s *search) evenerThan(least float64, judged bool) (value float64, better bool) {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 
 	"github.com/lattice-director/director/match"
 	"github.com/lattice-director/director/match/profile"
@@ -59,6 +60,45 @@ func TestTeamsWithPartiesAreEven(t *testing.T) {
 	}
 	t.Logf("of %d matches: %.2f, at best %.2f", len(found), total/float64(len(found)), best/float64(len(found)))
 	require.LessOrEqual(t, total, 1.01*best)
+}
+
+// Pins exchanges that are left out though they make teams more even: sums that are added up anew are rounded otherwise.
+func TestNoEvenerExchangeIsLeftOut(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		s := search{plan: &plan{}}
+		s.plan.even.teams = rapid.SampledFrom([]profile.Fold{profile.FoldMean, profile.FoldSum, profile.FoldMin,
+			profile.FoldMax}).Draw(t, "teams")
+		e := &s.evening
+		e.teams = make([]weight, rapid.IntRange(2, 4).Draw(t, "number of teams"))
+		for range rapid.IntRange(3, 12).Draw(t, "units") {
+			x := rapid.Float64Range(-3000, 3000).Draw(t, "number")
+			e.weights = append(e.weights, weight{x, x, x, rapid.IntRange(0, 2).Draw(t, "players with numbers")})
+			e.scale += math.Abs(x)
+			e.team = append(e.team, rapid.IntRange(0, len(e.teams)-1).Draw(t, "team"))
+		}
+		exchange := func(i int, others []int) {
+			a := e.team[i]
+			e.team[i] = e.team[others[0]]
+			for _, j := range others {
+				e.team[j] = a
+			}
+		}
+		for i := range e.team {
+			for j := range e.team {
+				for _, others := range [][]int{{j}, {j, (j + 1) % len(e.team)}} {
+					if e.team[i] == e.team[j] || e.team[others[len(others)-1]] != e.team[j] {
+						continue
+					}
+					exchange(i, others)
+					value := s.unevenValue()
+					exchange(i, others)
+					s.unevenValue()
+					require.True(t, s.mayBeEvener(math.Nextafter(value, math.Inf(1)), i, others...), "%d for %v", i, others)
+				}
+			}
+		}
+	})
 }
 
 // ticketSum adds up the numbers of a team's tickets.
