@@ -3,7 +3,6 @@ package decide
 import (
 	"cmp"
 	"math"
-	"math/bits"
 	"slices"
 )
 
@@ -26,6 +25,8 @@ type choices struct {
 	reserve []*candidate // up to limit that are taken when there is room after all kinds
 	scanned int
 	ended   bool
+	// every kind has its places: the others are for anybody
+	hasAllKinds bool
 }
 
 // maxScanned bounds how many candidates a search looks at for those that can be with the seed.
@@ -42,7 +43,7 @@ func (k *choices) begin(pl *plan, seed *candidate, low, high float64) {
 	k.list, k.players = k.list[:0], append(k.players[:0], 0)
 	k.limit = max(64, 8*pl.maxPlayers)
 	k.reserve = k.reserve[:0]
-	k.refused, k.sorted, k.scanned, k.ended = k.refused[:0], nil, 0, false
+	k.refused, k.sorted, k.scanned, k.ended, k.hasAllKinds = k.refused[:0], nil, 0, false, false
 	if k.takenByKind == nil {
 		k.takenByKind = map[kind]int{}
 	}
@@ -92,15 +93,33 @@ func (k *choices) countPlayers() {
 // shuffle finds all choices and puts them into a random order.
 func (s *search) shuffle() {
 	k := &s.choices
-	s.pullRest()
-	if k.sorted == nil {
-		k.sorted = slices.Clone(k.list)
-	}
+	s.sortChoices()
 	for i := len(k.list) - 1; i > 0; i-- {
 		j := s.random.below(i + 1)
 		k.list[i], k.list[j] = k.list[j], k.list[i]
 	}
 	k.countPlayers()
+}
+
+// shuffleNear finds all choices and puts them into an order in which those that the seed prefers come early: teams that
+// are filled with neighbours hold more often where a rule compares each player with the mean of all.
+func (s *search) shuffleNear() {
+	k := &s.choices
+	s.sortChoices()
+	copy(k.list, k.sorted)
+	for i := range k.list {
+		j := i + s.random.below(min(len(k.list)-i, 2*s.plan.maxPlayers))
+		k.list[i], k.list[j] = k.list[j], k.list[i]
+	}
+	k.countPlayers()
+}
+
+// sortChoices finds all choices, and keeps the seed's order of preference.
+func (s *search) sortChoices() {
+	s.pullRest()
+	if s.choices.sorted == nil {
+		s.choices.sorted = slices.Clone(s.choices.list)
+	}
 }
 
 // preferred returns the choices in the seed's order of preference.
@@ -130,7 +149,7 @@ func (s *search) pull() {
 			}
 			continue
 		}
-		if because := s.refusal(&s.seedOnly, c); because != "" {
+		if because := s.refusalBesideSeed(c); because != "" {
 			k.refuse(c, because)
 			continue
 		}
@@ -139,15 +158,24 @@ func (s *search) pull() {
 			k.limit++
 		}
 		k.add(c)
-		k.narrow()
+		if k.narrow(); k.hasAllKinds {
+			s.pullReserve()
+		}
 		return
 	}
 	k.ended = true
+	s.pullReserve()
+}
+
+// pullReserve takes those that were passed over for other kinds, as far as there is room.
+func (s *search) pullReserve() {
+	k := &s.choices
 	for i := 0; i < len(k.reserve) && len(k.list) < k.limit; i++ {
-		if s.refusal(&s.seedOnly, k.reserve[i]) == "" {
+		if s.refusalBesideSeed(k.reserve[i]) == "" {
 			k.add(k.reserve[i])
 		}
 	}
+	k.reserve = k.reserve[:0]
 }
 
 func (k *choices) add(c *candidate) {
@@ -168,15 +196,16 @@ func (k *choices) refuse(c *candidate, because string) {
 // wantsKind keeps places for candidates of other kinds once half of the places are taken: sixty damage dealers nearby
 // must not hide the only healer.
 func (k *choices) wantsKind(of kind) bool {
-	if 2*len(k.list) < k.limit || len(k.kinds) == 1 {
+	if 2*len(k.list) < k.limit || len(k.kinds) == 1 || k.hasAllKinds {
 		return true
 	}
 	return k.takenByKind[of] < max(k.plan.maxPlayers, k.limit/(2*len(k.kinds)))
 }
 
-// narrow lets the walk leave out leaves where nobody has a role that is still wanted, and ends it if nobody is wanted.
+// narrow lets the walk leave out leaves where nobody has a role that is still wanted. Once every kind has its places,
+// it takes whoever comes: the last places are nobody's.
 func (k *choices) narrow() {
-	if 2*len(k.list) < k.limit || len(k.kinds) == 1 || k.variety.places > 0 {
+	if 2*len(k.list) < k.limit || len(k.kinds) == 1 || k.hasAllKinds || k.variety.places > 0 {
 		return
 	}
 	wanted := k.sets[:0]
@@ -190,7 +219,10 @@ func (k *choices) narrow() {
 		}
 		wanted = append(wanted, of.traits)
 	}
-	k.sets, k.walk.traits, k.ended = wanted, wanted, len(wanted) == 0
+	k.sets, k.walk.traits, k.hasAllKinds = wanted, wanted, len(wanted) == 0
+	if k.hasAllKinds {
+		k.walk.traits = nil
+	}
 }
 
 // playersFrom returns how many players the choices from i on have; more is true if there may be others.
@@ -323,55 +355,4 @@ func (w *walk) groupStart(at cursor) cursor {
 		at = before
 	}
 	return w.tree.seek(key)
-}
-
-// variety lets a search see rare values of `different` rules beyond the candidates that it prefers: a team of four
-// classes needs one of each, also if a hundred of one class came before.
-type variety struct {
-	places     int       // that are left for candidates with rare values
-	takenByBit [64]uint8 // by bit of a value: candidates that are chosen
-	rareUpTo   uint8     // candidates with a value of which more are not rare
-}
-
-func (v *variety) begin(pl *plan, places int) {
-	*v = variety{}
-	if len(pl.distinct) > 0 {
-		v.places, v.rareUpTo = places, uint8(2*len(pl.teams)+2)
-	}
-}
-
-func (v *variety) add(c *candidate) {
-	for rest := c.values; rest != 0; rest &= rest - 1 {
-		bit := bits.TrailingZeros64(rest)
-		v.takenByBit[bit] = min(v.rareUpTo, v.takenByBit[bit]+1)
-	}
-}
-
-// isRare reports whether a candidate has a value of which few are chosen, and there is a place for it.
-func (v *variety) isRare(c *candidate) bool {
-	for rest := c.values; rest != 0 && v.places > 0; rest &= rest - 1 {
-		if v.takenByBit[bits.TrailingZeros64(rest)] < v.rareUpTo {
-			return true
-		}
-	}
-	return false
-}
-
-// valuesOf returns the values of a candidate that `different` rules compare.
-func (pl *plan) valuesOf(c *candidate) (values uint64) {
-	for _, column := range pl.distinct {
-		for _, a := range c.atomsOf(column) {
-			values |= valueBit(a)
-		}
-	}
-	return values
-}
-
-// valueBit returns a value's place in a set; none for a value that is left out.
-func valueBit(a atom) uint64 {
-	if a == (atom{}) {
-		return 0
-	}
-	v := a.Value()
-	return 1 << ((hash(v.text) ^ math.Float64bits(v.number)>>32) % 64)
 }

@@ -37,6 +37,7 @@
 //	run.go                       one turn of searching
 //	search.go                    how a match is searched; run.go calls it for each seed
 //	choices.go                   the candidates for a seed, in its order of preference
+//	variety.go                   places among them for rare values of `different` rules
 //	fill.go                      filling teams in random orders, and changes that bring what is no match nearer to one
 //	lineup.go                    tickets that may become a match, and whose age decides
 //	place.go, roles.go           parties into teams; players into roles, and the numbers that depend on a role

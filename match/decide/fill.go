@@ -13,8 +13,12 @@ type filling struct {
 // tryFills fills teams with the choices in random orders, and mends what is no match, until no more than stop steps are
 // left.
 func (s *search) tryFills(stop int) bool {
-	for s.nodes > stop {
-		s.shuffle()
+	for near := false; s.nodes > stop; near = !near {
+		if near {
+			s.shuffleNear()
+		} else {
+			s.shuffle()
+		}
 		s.nodes -= 1 + len(s.choices.list)/scannedPerStep
 		if s.fill() && s.mend(mendsPerFill*s.plan.maxPlayers) {
 			return true

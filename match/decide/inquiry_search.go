@@ -13,7 +13,7 @@ func (q *Inquiry) Findings(effort int) Findings {
 	s.reached = newReached(len(e.plan.rules))
 	f.Nearest = q.nearest.described(e.plan)
 	if !q.start(0) {
-		f.Refused = s.refusal(&s.line, q.seed)
+		f.Refused = s.refusalBesideSeed(q.seed)
 	}
 	fit := q.fit.candidates()
 	f.Complete = !q.fit.partial
@@ -55,7 +55,7 @@ func (q *Inquiry) among(list []*candidate, nodes int) bool {
 	s := &q.engine.search
 	cut := false
 	if q.start(nodes / 2) {
-		s.choices.fix(list, func(c *candidate) bool { return s.refusal(&s.seedOnly, c) == "" })
+		s.choices.fix(list, func(c *candidate) bool { return s.refusalBesideSeed(c) == "" })
 		if q.choose(q.seed, nodes/2) {
 			return true
 		}

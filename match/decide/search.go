@@ -51,12 +51,32 @@ func (s *search) start(pl *plan, seed *candidate, now int64, allowed uint64, nod
 	s.plan, s.seed, s.nodes, s.ranOutOfSteps = pl, seed, nodes, false
 	s.line.reset(now, allowed, len(pl.teams))
 	s.seedOnly.reset(now, allowed, len(pl.teams))
-	if s.refusal(&s.line, seed) != "" {
+	if s.refusalBesideSeed(seed) != "" {
 		return false
 	}
 	s.line.push(seed)
 	s.seedOnly.push(seed)
 	return true
+}
+
+// refusalBesideSeed returns why c cannot be in a match with the seed, or be the seed while there is none: also because
+// of rules on teams that its party breaks by itself, in whichever team it is.
+func (s *search) refusalBesideSeed(c *candidate) string {
+	l := &s.seedOnly
+	because := s.refusal(l, c)
+	if because != "" || c.size == 1 || s.plan.split {
+		return because
+	}
+	l.push(c)
+	l.setTeam(len(l.picks)-1, 0)
+	for _, r := range s.plan.rules {
+		if r.firm && r.verdict(l).excess > 0 {
+			because = r.id
+			break
+		}
+	}
+	l.pop()
+	return because
 }
 
 // choose looks for a match among the choices. It tries the nearest ones first, which is all that most searches need. If

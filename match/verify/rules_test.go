@@ -293,6 +293,10 @@ func TestMissing(t *testing.T) {
 	tank := red(skilled(1))
 	tank.role, tank.has = "tank", match.Attributes{"skill": number(1), "role": text("tank")}
 	wrong := blue(match.Attributes{"skill": text("1")})
+	rated := near
+	rated.ByRole = []profile.RoleAttribute{{Role: "tank", Attribute: "skill_tank"}}
+	onlyRated := red(nil)
+	onlyRated.role, onlyRated.has = "tank", match.Attributes{"skill_tank": number(1), "role": text("tank")}
 	check(t, []row{
 		{"fails", near, []player{red(skilled(1)), blue(nil)}, false},
 		{"fails inside of not", not, []player{red(skilled(1)), blue(nil)}, false},
@@ -300,6 +304,7 @@ func TestMissing(t *testing.T) {
 		{"is left out", pass, []player{red(skilled(1)), blue(nil)}, true},
 		{"has a value that fits", value, []player{red(skilled(1)), blue(nil)}, true},
 		{"has a value that does not", value, []player{red(skilled(2)), blue(nil)}, false},
+		{"fails with the rating of the role alone", rated, []player{onlyRated, blue(skilled(1))}, false},
 		{"does not count in that role", role, []player{tank, blue(nil)}, true},
 	})
 }

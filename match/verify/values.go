@@ -98,10 +98,13 @@ func (g *game) absent(rules []profile.Rule) (found []Violation) {
 		}
 		for _, compared := range attributes(r) {
 			for _, m := range g.counted(r) {
-				attribute := inRole(m, compared.name, compared.byRole)
-				if _, ok := g.value(r, attribute, m, kindsOf(r.Kind)); !ok {
-					found = append(found,
-						violation(r.ID, "player %s has no %s that the rule can compare", m.Sub, attribute))
+				// The attribute itself has to be there, too: which role a player gets is not known before the match.
+				for _, attribute := range []string{compared.name, inRole(m, compared.name, compared.byRole)} {
+					if _, ok := g.value(r, attribute, m, kindsOf(r.Kind)); !ok {
+						found = append(found,
+							violation(r.ID, "player %s has no %s that the rule can compare", m.Sub, attribute))
+						break
+					}
 				}
 			}
 		}

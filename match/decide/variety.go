@@ -1,0 +1,57 @@
+package decide
+
+import (
+	"math"
+	"math/bits"
+)
+
+// variety lets a search see rare values of `different` rules beyond the candidates that it prefers: a team of four
+// classes needs one of each, also if a hundred of one class came before.
+type variety struct {
+	places     int       // that are left for candidates with rare values
+	takenByBit [64]uint8 // by bit of a value: candidates that are chosen
+	rareUpTo   uint8     // candidates with a value of which more are not rare
+}
+
+func (v *variety) begin(pl *plan, places int) {
+	*v = variety{}
+	if len(pl.distinct) > 0 {
+		v.places, v.rareUpTo = places, uint8(2*len(pl.teams)+2)
+	}
+}
+
+func (v *variety) add(c *candidate) {
+	for rest := c.values; rest != 0; rest &= rest - 1 {
+		bit := bits.TrailingZeros64(rest)
+		v.takenByBit[bit] = min(v.rareUpTo, v.takenByBit[bit]+1)
+	}
+}
+
+// isRare reports whether a candidate has a value of which few are chosen, and there is a place for it.
+func (v *variety) isRare(c *candidate) bool {
+	for rest := c.values; rest != 0 && v.places > 0; rest &= rest - 1 {
+		if v.takenByBit[bits.TrailingZeros64(rest)] < v.rareUpTo {
+			return true
+		}
+	}
+	return false
+}
+
+// valuesOf returns the values of a candidate that `different` rules compare.
+func (pl *plan) valuesOf(c *candidate) (values uint64) {
+	for _, column := range pl.distinct {
+		for _, a := range c.atomsOf(column) {
+			values |= valueBit(a)
+		}
+	}
+	return values
+}
+
+// valueBit returns a value's place in a set; none for a value that is left out.
+func valueBit(a atom) uint64 {
+	if a == (atom{}) {
+		return 0
+	}
+	v := a.Value()
+	return 1 << ((hash(v.text) ^ math.Float64bits(v.number)>>32) % 64)
+}
