@@ -9,6 +9,7 @@
 //	connect tokens             netcode*.go
 //	pools and their servers    db/provision; deployment_join.go: the registration of a started server
 //	tickets of Open Match      ticket*.go, assignment*.go, backfill*.go, cycle*.go; pool_query.go: which tickets a pool of a profile has
+//	the way into the queue     queue*.go, of requests, sessions and rooms; queue.go has the calls from top to bottom
 //	tickets of players         player_ticket*.go
 //	matches of profiles        match*.go, loop*.go (which worker decides), profile*.go, history.go, replay.go, explain.go
 //	the realtime lobby         lobby*.go, realtime*.go; its rules are in lobby/
@@ -23,8 +24,8 @@
 // Why these are not packages of their own: a match that a profile makes seats its players (match_commit.go with
 // placement), opens Rivalis rooms (room_session.go with command_send.go), and ends the waiting of lobby sessions
 // (realtime_ticket*.go), all in one transaction; a lobby's queue call writes tickets in the transaction that changes
-// the party. Packages would have to know each other's locks and their order. No hot transaction crosses what operators
-// declare and workers start, so that is db/provision.
+// the party (lobby_queue.go with queue.go). Packages would have to know each other's locks and their order. No hot
+// transaction crosses what operators declare and workers start, so that is db/provision.
 //
 // A placement begins in placement.go; placement_open.go decides the requests that must wait for locks. Both run the
 // steps of placement_transaction.go, top to bottom: lock players and read (placement_lock.go), find seats that the

@@ -24,21 +24,31 @@ func answersOf(calls []*placeCall) (arg query.StoredAnswersParams) {
 // replay answers requests whose idempotency key has a stored answer.
 func replay(requests []*request, stored []query.StoredAnswersRow) error {
 	for _, r := range requests {
-		i := slices.IndexFunc(stored, func(a query.StoredAnswersRow) bool {
-			return a.Caller == r.req.Caller && a.Key == r.req.IdempotencyKey
-		})
-		switch {
-		case i < 0:
-		case !bytes.Equal(stored[i].RequestHash, r.req.RequestHash):
-			r.err = fault.New(fault.Mismatch, "idempotency_mismatch", "this Idempotency-Key was used with another body")
-		default:
-			r.answer = new(Placement)
-			if err := json.Unmarshal(stored[i].Answer, r.answer); err != nil {
-				return err
-			}
+		var answer []byte
+		answer, r.err = storedAnswer(stored, r.req.Caller, r.req.IdempotencyKey, r.req.RequestHash)
+		if answer == nil {
+			continue
+		}
+		r.answer = new(Placement)
+		if err := json.Unmarshal(answer, r.answer); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// storedAnswer returns the answer that is stored for the idempotency key of a request; nil: none. mismatch: the key was
+// used with another request.
+func storedAnswer(stored []query.StoredAnswersRow, caller, key string, requestHash []byte) (answer []byte,
+	mismatch *fault.Error) {
+	i := slices.IndexFunc(stored, func(a query.StoredAnswersRow) bool { return a.Caller == caller && a.Key == key })
+	switch {
+	case i < 0:
+		return nil, nil
+	case !bytes.Equal(stored[i].RequestHash, requestHash):
+		return nil, fault.New(fault.Mismatch, "idempotency_mismatch", "this Idempotency-Key was used with another body")
+	}
+	return stored[i].Answer, nil
 }
 
 // storeAnswers stores the answers of requests with an idempotency key.

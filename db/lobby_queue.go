@@ -21,92 +21,79 @@ type lobbyQueueChange struct {
 	Members []lobby.Member
 	Queue   *lobby.Queue // nil: they leave the queue
 	// with which they enter it; nil: one is made for Queue. A transaction with it has no other change
-	Request *askedTicket
+	Request *roomTicketRequest
 	Ticket  string // with which they leave it; "": any
 }
 
-// queueLobby makes and removes the tickets of rooms, in the transaction that changes the rooms. A room that may not
-// queue stays as its action left it; a worker lets it know the reason afterwards. Call notifyTickets after the commit.
-func (s *Store) queueLobby(ctx context.Context, q *query.Queries, region string, changes []lobbyQueueChange) error {
-	t := s.newWaits(q, region)
-	if k := changes[0].Request; k != nil {
-		t.tickets.region, t.add.TicketRegion = k.universe, k.universe
+// queueLobby makes and removes the tickets of rooms, in the transaction that changes the rooms and has locked them. A
+// room that may not queue stays as its action left it; a worker lets it know the reason afterwards. Call wake after the
+// commit. Errors: those of enter for a Request.
+func (s *Store) queueLobby(ctx context.Context, q *query.Queries, region string,
+	changes []lobbyQueueChange) (*queueTurn, error) {
+	universe := s.sessionUniverse()
+	if r := changes[0].Request; r != nil {
+		universe = r.universe
 	}
+	t := s.newQueueTurn(q, universe, region)
 	refused := query.RefuseLobbyParams{Region: region}
-	wishes, err := t.readLobbies(ctx, changes, &refused)
+	parties, err := t.readLobbies(ctx, changes, &refused)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for i, c := range changes {
-		if err := t.changeRoom(c, wishes[i], &refused); err != nil {
-			return err
+		if err := t.changeRoom(c, parties[i], &refused); err != nil {
+			return nil, err
 		}
 	}
-	if len(refused.Lobbies) > 0 {
-		query.QueueExec(q.Deferred(), (*query.Queries).RefuseLobby, refused)
-	}
+	deferRows(q.Deferred(), len(refused.Lobbies), (*query.Queries).RefuseLobby, refused)
 	if err := t.write(ctx); err != nil {
-		return err
+		return nil, err
 	}
-	t.pauseAway(changes)
-	return nil
+	s.pauseSessions(q, region, awaySessions(changes), true)
+	return t, nil
 }
 
-// readLobbies reads what rooms and their members wait for, and returns the wish of each change: nil for one without, or
-// that is refused.
-func (t *waits) readLobbies(ctx context.Context, changes []lobbyQueueChange,
-	refused *query.RefuseLobbyParams) ([]*wish, error) {
-	wishes := make([]*wish, len(changes))
-	var wanted []*wish
+// readLobbies reads what rooms and their members wait for, and returns the party of each change: nil for one that
+// leaves the queue, or is refused.
+func (t *queueTurn) readLobbies(ctx context.Context, changes []lobbyQueueChange,
+	refused *query.RefuseLobbyParams) ([]*party, error) {
+	parties := make([]*party, len(changes))
+	var entering []*party
 	for i, c := range changes {
-		t.roomsTold = append(t.roomsTold, c.Lobby)
+		t.awareRooms = append(t.awareRooms, c.Lobby)
 		if c.Queue == nil {
 			continue
 		}
-		w, err := t.wishOf(t.region, c)
+		p, err := t.store.roomParty(t.region, c)
 		if err != nil {
 			addLobbyToRefuse(refused, c.Lobby, err)
 			continue
 		}
-		wishes[i], wanted = w, append(wanted, w)
+		parties[i], entering = p, append(entering, p)
 		for _, m := range c.Members {
-			t.quietSessions = append(t.quietSessions, m.Session)
+			t.awareSessions = append(t.awareSessions, m.Session)
 		}
 	}
-	return wishes, t.read(ctx, &tx.Pipeline{}, t.quietSessions, t.roomsTold, wanted)
+	return parties, t.read(ctx, &tx.Pipeline{}, entering, t.awareSessions, t.awareRooms)
 }
 
 // changeRoom decides about the ticket of a room.
-func (t *waits) changeRoom(c lobbyQueueChange, w *wish, refused *query.RefuseLobbyParams) error {
-	if w == nil {
+func (t *queueTurn) changeRoom(c lobbyQueueChange, p *party, refused *query.RefuseLobbyParams) error {
+	if p == nil {
 		return t.leaveRoom(c)
 	}
-	if c.Request != nil {
-		return t.enqueueAsked(c.Request, w)
-	}
-	_, busy, err := t.enqueue(w)
-	if busy {
-		err = fault.New(fault.Conflict, "party_conflict", "a member queues in another room at the same time")
-	}
-	if err != nil {
+	answer, err := t.enter(p)
+	switch {
+	case c.Request != nil:
+		c.Request.answer = answer
+		return err
+	case errors.Is(err, errPartyBusy):
+		addLobbyToRefuse(refused, c.Lobby,
+			fault.New(fault.Conflict, "party_conflict", "a member queues in another room at the same time"))
+	case err != nil:
 		addLobbyToRefuse(refused, c.Lobby, err)
 	}
 	return nil
-}
-
-// wishOf returns the ticket that the members of a room want.
-func (s *Store) wishOf(region string, c lobbyQueueChange) (*wish, error) {
-	if c.Request != nil {
-		return c.wishFor(), nil
-	}
-	if s.cfg.Queueing == nil {
-		return nil, fault.NewUnavailable("sessions do not queue here", nil)
-	}
-	w, err := s.wish(region, c.Project, *c.Queue, c.Members)
-	if err == nil {
-		w.lobby = c.Lobby
-	}
-	return w, err
 }
 
 func addLobbyToRefuse(p *query.RefuseLobbyParams, lobby uuid.UUID, err error) {
@@ -118,9 +105,9 @@ func addLobbyToRefuse(p *query.RefuseLobbyParams, lobby uuid.UUID, err error) {
 }
 
 // leaveRoom lets the ticket of a room leave the queue. It fails as a conflict if only another ticket may leave.
-func (t *waits) leaveRoom(c lobbyQueueChange) error {
-	for _, r := range t.waiting {
-		if r.Lobby == nil || *r.Lobby != c.Lobby || waitsElsewhere(r) {
+func (t *queueTurn) leaveRoom(c lobbyQueueChange) error {
+	for _, r := range t.waitingSessions {
+		if !isOfRoom(r, c.Lobby) || waitsElsewhere(r) {
 			continue
 		}
 		if c.Ticket != "" && (c.Ticket != r.Ticket || r.Pending) {
@@ -131,17 +118,14 @@ func (t *waits) leaveRoom(c lobbyQueueChange) error {
 	return nil
 }
 
-// pauseAway pauses the new tickets of rooms with members that are suspended.
-func (t *waits) pauseAway(changes []lobbyQueueChange) {
-	var away []string
+// awaySessions returns the suspended members of rooms that enter the queue, whose new tickets are paused.
+func awaySessions(changes []lobbyQueueChange) (sessions []string) {
 	for _, c := range changes {
 		for _, m := range c.Members {
 			if c.Queue != nil && m.Away {
-				away = append(away, m.Session)
+				sessions = append(sessions, m.Session)
 			}
 		}
 	}
-	if len(away) > 0 {
-		t.pauseSessions(t.q, t.region, away, true)
-	}
+	return sessions
 }

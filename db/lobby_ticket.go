@@ -1,13 +1,10 @@
 package db
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"slices"
 
-	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/internal/tx"
 	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
@@ -17,10 +14,9 @@ import (
 // LobbyTicketRequest asks for a ticket with which the members of a room of the realtime lobby, a party or a lobby, wait
 // together.
 type LobbyTicketRequest struct {
-	// PlayerTicketRequest has the room's owner as the Caller and the players of all members as the Party. The Lease is
-	// ignored: the ticket stays while the sessions of the members live.
-	PlayerTicketRequest
-
+	// Ticket has the room's owner as the Caller and the players of all members as the Party. The Lease is ignored: the
+	// ticket stays while the sessions of the members live.
+	Ticket        PlayerTicketRequest
 	Project, Room string
 }
 
@@ -55,13 +51,13 @@ func (s *Store) CreateLobbyTicket(ctx context.Context, universe string,
 	case err != nil:
 		return PlayerTicketAnswer{}, err
 	}
-	r.Lease = 0
-	var asked *askedTicket
+	r.Ticket.Lease = 0
+	var asked *roomTicketRequest
 	var turn *lobbyTurn
 	err = lockingSessions(func(further []string) error {
 		return s.inTxWithRetries(ctx, func(q *query.Queries) (err error) {
-			asked, turn = &askedTicket{universe: universe, request: r.PlayerTicketRequest}, nil
-			if done, err := asked.replay(ctx, q); done || err != nil {
+			asked, turn = &roomTicketRequest{universe: universe, ticket: r.Ticket}, nil
+			if asked.answer, err = replayTicket(ctx, q, r.Ticket); err != nil || asked.answer.ID != "" {
 				return err
 			}
 			turn, err = s.askIn(ctx, q, region, r, asked, further)
@@ -73,20 +69,44 @@ func (s *Store) CreateLobbyTicket(ctx context.Context, universe string,
 	}
 	if turn != nil {
 		s.announce(turn)
-		s.notifyQueue(universe, true, true)
 	}
 	return asked.answer, nil
 }
 
-// askIn queues the members of a room with a ticket.
-func (s *Store) askIn(ctx context.Context, q *query.Queries, region string, r LobbyTicketRequest, asked *askedTicket,
-	further []string) (*lobbyTurn, error) {
-	var profile string
-	if len(r.Profiles) > 0 {
-		profile = r.Profiles[0]
+// roomTicketRequest asks for a ticket of the members of a room.
+type roomTicketRequest struct {
+	universe string
+	ticket   PlayerTicketRequest
+	answer   PlayerTicketAnswer
+}
+
+// replayTicket locks the idempotency key of a request, and returns the ticket that it has got before; the zero value:
+// none. Errors: those of ticketKeys; Unavailable where another transaction has the key.
+func replayTicket(ctx context.Context, q *query.Queries, r PlayerTicketRequest) (a PlayerTicketAnswer, err error) {
+	if r.IdempotencyKey == "" {
+		return a, nil
 	}
-	act := s.cfg.Rooms.AskedFor(r.Caller, r.Party,
-		lobby.Queue{RoomType: s.cfg.Rooms.TypeOf(profile), Size: lobby.Size(float64(len(r.Party)))})
+	var p tx.Pipeline
+	var keys ticketKeys
+	keys.lock(&p, r)
+	if err := q.Send(ctx, &p); err != nil {
+		return a, err
+	}
+	if !keys.isLocked(0, r) {
+		return a, fault.NewUnavailable("a call with the same Idempotency-Key is being decided", nil)
+	}
+	return keys.replay(r)
+}
+
+// askIn queues the members of a room with a ticket.
+func (s *Store) askIn(ctx context.Context, q *query.Queries, region string, r LobbyTicketRequest,
+	asked *roomTicketRequest, further []string) (*lobbyTurn, error) {
+	var profile string
+	if len(r.Ticket.Profiles) > 0 {
+		profile = r.Ticket.Profiles[0]
+	}
+	act := s.cfg.Rooms.AskedFor(r.Ticket.Caller, r.Ticket.Party,
+		lobby.Queue{RoomType: s.cfg.Rooms.TypeOf(profile), Size: lobby.Size(float64(len(r.Ticket.Party)))})
 	step := lobbyStep{request: asked, LobbyAction: LobbyAction{Region: region, Project: r.Project, Room: r.Room,
 		Act: act}}
 	turn, err := s.actIn(ctx, q, region, []lobbyStep{step}, further)
@@ -94,73 +114,6 @@ func (s *Store) askIn(ctx context.Context, q *query.Queries, region string, r Lo
 		return nil, err
 	}
 	return turn, lobbyTicketError(turn.results[0].Err)
-}
-
-// askedTicket is a ticket that a caller outside of a room has made for its members.
-type askedTicket struct {
-	universe string
-	request  PlayerTicketRequest
-	answer   PlayerTicketAnswer
-}
-
-// replay answers from the stored answer of the idempotency key.
-func (k *askedTicket) replay(ctx context.Context, q *query.Queries) (done bool, err error) {
-	r := k.request
-	if r.IdempotencyKey == "" {
-		return false, nil
-	}
-	var p tx.Pipeline
-	var granted []int32
-	var stored []query.StoredAnswersRow
-	query.Queue(&p, &granted, (*query.Queries).TryLocks, query.TryLocksParams{Requests: []int32{0}, Locks: r.locks()})
-	query.Queue(&p, &stored, (*query.Queries).StoredAnswers,
-		query.StoredAnswersParams{Callers: []string{r.Caller}, Keys: []string{r.IdempotencyKey}})
-	switch err := q.Send(ctx, &p); {
-	case err != nil:
-		return false, err
-	case len(granted) == 0:
-		return false, fault.NewUnavailable("a call with the same Idempotency-Key is being decided", nil)
-	case len(stored) == 0:
-		return false, nil
-	case !bytes.Equal(stored[0].RequestHash, r.RequestHash):
-		return false, fault.New(fault.Mismatch, "idempotency_mismatch",
-			"this Idempotency-Key was used with another body")
-	}
-	var answer storedTicket
-	err = json.Unmarshal(stored[0].Answer, &answer)
-	k.answer.ID = answer.ID
-	return true, err
-}
-
-// enqueueAsked makes a ticket that was asked for, unless the room waits with it already. Errors: those of
-// CreateLobbyTicket.
-func (t *waits) enqueueAsked(k *askedTicket, w *wish) error {
-	for _, r := range t.waiting {
-		if r.Lobby == nil || *r.Lobby != w.lobby || !r.Queued {
-			continue
-		}
-		if k.request.sameTicket(t.tickets.rows[k.request.Caller]) != r.Ticket {
-			return ofTicket(r.Ticket, fault.New(fault.Conflict, "ticket_exists",
-				"the room waits with another ticket: cancel it first"))
-		}
-		k.answer.ID = r.Ticket
-		return nil
-	}
-	_, busy, err := t.enqueue(w)
-	k.answer = w.answer
-	if busy {
-		return frame.ErrRolledBack
-	}
-	return err
-}
-
-// wishFor returns the wish of a ticket that was asked for.
-func (c lobbyQueueChange) wishFor() *wish {
-	w := &wish{project: c.Project, queue: *c.Queue, lobby: c.Lobby, members: c.Members, request: c.Request.request}
-	for _, m := range c.Members {
-		w.subs = append(w.subs, m.Player)
-	}
-	return w
 }
 
 func lobbyUnknown() *fault.Error {

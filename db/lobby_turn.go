@@ -19,9 +19,9 @@ import (
 type lobbyStep struct {
 	LobbyAction
 
-	Lobby   uuid.UUID    // the room; uuid.Nil: it has the id Room in Project
-	request *askedTicket // with which the members queue; nil: one that the room asks for
-	ticket  string       // the one that the action may cancel; "": any
+	Lobby   uuid.UUID          // the room; uuid.Nil: it has the id Room in Project
+	request *roomTicketRequest // with which the members queue; nil: one that the room asks for
+	ticket  string             // the one that the action may cancel; "": any
 }
 
 // lobbyResult is what a step did, once the transaction is committed.
@@ -47,8 +47,9 @@ type lobbyTurn struct {
 	changedRooms   []*lobbyRoom // in which an action has succeeded, in the order of the first
 
 	queue   []lobbyQueueChange
-	invited []string // sessions, after the commit
-	keys    []string // of the notice
+	queued  *queueTurn // of queue; nil: nothing of it changes
+	invited []string   // sessions, after the commit
+	keys    []string   // of the notice
 }
 
 type lobbyID struct{ project, id string }
@@ -259,7 +260,7 @@ func (t *lobbyTurn) unlocked() (ids []string) {
 // removed.
 func (s *Store) announce(t *lobbyTurn) {
 	s.notifyRealtime(t.region, append(t.keys, t.invited...)...)
-	if len(t.queue) > 0 {
-		s.notifyTickets()
+	if t.queued != nil {
+		t.queued.wake()
 	}
 }

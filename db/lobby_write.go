@@ -9,7 +9,7 @@ import (
 )
 
 // writeLobbies decides what the rooms have become, and defers the statements that write it to the commit.
-func (s *Store) writeLobbies(ctx context.Context, q *query.Queries, t *lobbyTurn) error {
+func (s *Store) writeLobbies(ctx context.Context, q *query.Queries, t *lobbyTurn) (err error) {
 	w := newLobbyWrites(t.region)
 	at := s.Now()
 	for _, r := range t.changedRooms {
@@ -28,7 +28,8 @@ func (s *Store) writeLobbies(ctx context.Context, q *query.Queries, t *lobbyTurn
 	if len(t.queue) == 0 {
 		return nil
 	}
-	return s.queueLobby(ctx, q, t.region, t.queue)
+	t.queued, err = s.queueLobby(ctx, q, t.region, t.queue)
+	return err
 }
 
 // lobbyWrites are the parameters of the statements that write the rooms of a transaction.

@@ -2,6 +2,7 @@ package db
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/lattice-director/director/match"
@@ -52,12 +53,9 @@ func (r PlayerTicketRequest) wished() []string {
 	return r.Profiles
 }
 
-// locks are the advisory locks of a request: one for its idempotency key.
-func (r PlayerTicketRequest) locks() []int64 {
-	if r.IdempotencyKey == "" {
-		return nil
-	}
-	return []int64{lockKey("idempotency", r.Caller, r.IdempotencyKey)}
+// asksFor reports whether a request asks for a profile of the rows of ticket_players.
+func (r PlayerTicketRequest) asksFor(profile string) bool {
+	return slices.Contains(r.wished(), profile)
 }
 
 func (r PlayerTicketRequest) players() int { return len(r.Party) * max(1, len(r.Profiles)) }

@@ -81,7 +81,8 @@ func (s *Store) cancelTicket(ctx context.Context, c *cancelling) error {
 				Told: []uuid.UUID{}, Silent: []string{},
 			})
 		}
-		return s.leaveQueue(ctx, q, c.universe, []leaving{{c.ticket, TicketCancelled, reasonByMember, true}})
+		_, err = s.leaveQueue(ctx, q, c.universe, []leaving{{c.ticket, TicketCancelled, reasonByMember, true}})
+		return err
 	})
 	s.notifyQueue(c.universe, false, left && err == nil)
 	if left && err == nil && c.session != "" {
@@ -107,7 +108,6 @@ func (s *Store) cancelInLobby(ctx context.Context, c *cancelling) error {
 	}
 	c.beside = len(turn.queue) == 0
 	s.announce(turn)
-	s.notifyQueue(c.universe, false, true)
 	return nil
 }
 
@@ -139,14 +139,17 @@ func readyCheckOf(mark []byte) (id uuid.UUID, ours bool) {
 	return uuid.UUID(rest), true
 }
 
-// leaveQueue takes tickets out of the queue and defers their rows of history. A ticket may be listed twice.
-func (s *Store) leaveQueue(ctx context.Context, q *query.Queries, region string, tickets []leaving) error {
-	_, err := s.takeOut(ctx, q, region, tickets)
-	return err
+// leaving is a ticket that leaves the queue.
+type leaving struct {
+	id     string
+	state  TicketState
+	reason string
+	forced bool // even where it is in a match
 }
 
-// takeOut is leaveQueue that returns the tickets which it has taken out.
-func (s *Store) takeOut(ctx context.Context, q *query.Queries, region string,
+// leaveQueue takes tickets out of the queue, defers their rows of history, and returns those that it has taken out. A
+// ticket may be listed twice.
+func (s *Store) leaveQueue(ctx context.Context, q *query.Queries, region string,
 	tickets []leaving) ([]query.LeaveQueueRow, error) {
 	p := query.LeaveQueueParams{Region: region, PendingFor: s.cfg.Timing.PendingFor}
 	for _, t := range tickets {

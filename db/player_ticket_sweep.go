@@ -25,7 +25,8 @@ func (s *Store) expire(ctx context.Context, q *query.Queries, region string, ids
 	if err != nil {
 		return 0, err
 	}
-	return len(gone) + len(leave), s.leaveQueue(ctx, q, region, leave)
+	_, err = s.leaveQueue(ctx, q, region, leave)
+	return len(gone) + len(leave), err
 }
 
 // RecordLostTickets records the final state of players' tickets that an older release, or a client of Open Match, took
@@ -82,7 +83,8 @@ func (s *Store) CancelRetired(ctx context.Context, region string, batch int) (n 
 		for _, id := range ids {
 			leave = append(leave, leaving{id, TicketCancelled, reasonRetired, false})
 		}
-		return s.leaveQueue(ctx, q, region, leave)
+		_, err = s.leaveQueue(ctx, q, region, leave)
+		return err
 	})
 	s.notifyQueue(region, false, n > 0 && err == nil)
 	return n, classify(err)

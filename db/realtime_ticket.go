@@ -2,9 +2,15 @@ package db
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/lattice-director/director/db/internal/batch"
+	"github.com/lattice-director/director/db/internal/tx"
+	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/lobby"
 	"github.com/lattice-director/director/match"
@@ -63,9 +69,6 @@ type QueuedRealtime struct {
 	Position int    // among the sessions that wait for the same room type and size, from 1; counted up to 1,000
 }
 
-// maxPosition bounds what is counted for a position.
-const maxPosition = 1000
-
 // EnqueueRealtime makes a ticket for a session. A session that waits for the same room type and size already keeps its
 // ticket and its place; a ticket for another one is replaced, also that of a room whose members queued together. Where
 // players are known by name, a ticket that another session of the player made alone is replaced, too. Calls of a region
@@ -74,15 +77,12 @@ const maxPosition = 1000
 // "ticket_exists", "party_conflict" or "matched", as for [Store.CreatePlayerTicket]; TooMany; Unavailable, after which
 // the session may wait or not.
 func (s *Store) EnqueueRealtime(ctx context.Context, e EnqueueRealtime) (QueuedRealtime, error) {
-	if s.cfg.Queueing == nil {
-		return QueuedRealtime{}, fault.NewUnavailable("sessions do not queue here", nil)
-	}
-	wish, err := s.wish(e.Region, e.Project, e.Queue, []lobby.Member{{Session: e.Session.ID, Player: e.Player}})
+	p, err := s.sessionParty(e)
 	if err != nil {
 		return QueuedRealtime{}, err
 	}
-	done, err := s.groups.waitGroup.Do(ctx, e.Region, waitChange{session: e.Session, wish: wish})
-	return done.QueuedRealtime, err
+	done, err := s.groups.sessionTickets.Do(ctx, e.Region, sessionTicketRequest{session: e.Session, party: p})
+	return done.queued, err
 }
 
 // DequeueRealtime takes the ticket of a session out of the queue, also that of a room whose members queued together.
@@ -90,31 +90,123 @@ func (s *Store) EnqueueRealtime(ctx context.Context, e EnqueueRealtime) (QueuedR
 // assigns soon. A ticket whose players are asked whether they accept a match is removed, too, which ends the match for
 // the others. Errors: Superseded for another epoch; Unavailable.
 func (s *Store) DequeueRealtime(ctx context.Context, region string, session SessionEpoch) (removed bool, err error) {
-	done, err := s.groups.waitGroup.Do(ctx, region, waitChange{session: session})
+	done, err := s.groups.sessionTickets.Do(ctx, region, sessionTicketRequest{session: session})
 	return done.removed, err
 }
 
-// waitChange is a call of EnqueueRealtime, or without a wish one of DequeueRealtime.
-type waitChange struct {
+// sessionTicketRequest is a call of EnqueueRealtime, or without a party one of DequeueRealtime.
+type sessionTicketRequest struct {
 	session SessionEpoch
-	wish    *wish
+	party   *party
 }
 
-// waited is what became of a waitChange.
-type waited struct {
-	QueuedRealtime
-
+type sessionTicketAnswer struct {
+	queued  QueuedRealtime
 	removed bool
 }
 
-type waitCall = batch.Call[waitChange, waited]
+type sessionTicketCall = batch.Call[sessionTicketRequest, sessionTicketAnswer]
 
-func (c waitChange) bytes() int {
-	n := textBytes(c.session.ID)
-	if c.wish != nil {
-		n += c.wish.request.bytes()
+func (r sessionTicketRequest) bytes() int {
+	n := textBytes(r.session.ID)
+	if r.party != nil {
+		n += r.party.request.bytes()
 	}
 	return n
+}
+
+// changeSessionTickets decides calls of sessions of a region in one transaction. The second call of a session stays for
+// the next batch, as does one about players about whom an older call has decided.
+func (s *Store) changeSessionTickets(ctx context.Context, region string, calls []*sessionTicketCall) error {
+	return s.inQueueTurn(ctx, s.sessionUniverse(), region, func(t *queueTurn) error {
+		first := firstOfSessions(calls)
+		var parties []*party
+		hold := query.HoldSessionEpochsParams{Region: region}
+		for _, c := range first {
+			hold.Ids, hold.Epochs = append(hold.Ids, c.Req.session.ID), append(hold.Epochs, c.Req.session.Epoch)
+			if c.Req.party != nil {
+				parties = append(parties, c.Req.party)
+			}
+		}
+		t.awareSessions = hold.Ids
+		var p tx.Pipeline
+		var owned []string
+		query.Queue(&p, &owned, (*query.Queries).HoldSessionEpochs, hold)
+		if err := t.read(ctx, &p, parties, hold.Ids, nil); err != nil {
+			return err
+		}
+		for _, c := range first {
+			t.changeSessionTicket(c, slices.Contains(owned, c.Req.session.ID))
+		}
+		return nil
+	})
+}
+
+// firstOfSessions returns the first call of each session.
+func firstOfSessions(calls []*sessionTicketCall) (first []*sessionTicketCall) {
+	seen := map[string]bool{}
+	for _, c := range calls {
+		if id := c.Req.session.ID; !seen[id] {
+			seen[id], first = true, append(first, c)
+		}
+	}
+	return first
+}
+
+// changeSessionTicket decides a call of a session.
+func (t *queueTurn) changeSessionTicket(c *sessionTicketCall, isOwned bool) {
+	var a sessionTicketAnswer
+	var err error
+	switch {
+	case !isOwned:
+		err = fault.New(fault.Superseded, "session_superseded", "another connection owns the session now")
+	case c.Req.party == nil:
+		a.removed = t.dequeue(c.Req.session.ID)
+	default:
+		a.queued, err = t.enqueue(c.Req.party)
+	}
+	if errors.Is(err, errPartyBusy) {
+		return
+	}
+	t.answers = append(t.answers, func() {
+		a.queued.Position = t.position(c.Req.session.ID)
+		c.Answer(a, err)
+	})
+}
+
+// dequeue lets the ticket of a session leave the queue, unless it waits with none that may leave.
+func (t *queueTurn) dequeue(session string) (removed bool) {
+	row, waits := t.waitOf(session)
+	if !waits || !row.Queued || waitsElsewhere(row) {
+		return false
+	}
+	t.leave(row, reasonByMember)
+	return true
+}
+
+// enqueue puts a session alone into the queue. Errors: those of enter.
+func (t *queueTurn) enqueue(p *party) (QueuedRealtime, error) {
+	row, _ := t.waitOf(p.members[0].Session)
+	answer, err := t.enter(p)
+	if err != nil {
+		return QueuedRealtime{}, err
+	}
+	t.countedPlaces = append(t.countedPlaces, p.members[0].Session)
+	queued := QueuedRealtime{Ticket: answer.ID, Sub: p.subs[0], Size: p.queue.Size}
+	if !answer.New {
+		queued.Sub = row.Sub
+	}
+	return queued, nil
+}
+
+// position returns the position of a session that was counted.
+func (t *queueTurn) position(session string) int {
+	for _, r := range t.places {
+		if r.Session == session {
+			return int(r.Position)
+		}
+	}
+	return 0
 }
 
 // WaitingRealtime is a session that waits with a ticket.
@@ -125,4 +217,16 @@ type WaitingRealtime struct {
 	Sub      string // the player of the ticket
 	RoomType string
 	Size     int
+}
+
+// RealtimeTicket returns the ticket with which a session waits. Errors: NotFound if it waits with none; Unavailable.
+func (s *Store) RealtimeTicket(ctx context.Context, region, session string) (WaitingRealtime, error) {
+	row, err := s.q.WaitingOfSession(ctx, query.WaitingOfSessionParams{Region: region, Session: session})
+	if errors.Is(err, pgx.ErrNoRows) {
+		return WaitingRealtime{}, fault.New(fault.NotFound, "not_queued", "the session waits for no match")
+	}
+	if err != nil {
+		return WaitingRealtime{}, classify(err)
+	}
+	return WaitingRealtime{session, row.TicketRegion, row.Ticket, row.Sub, row.RoomType, int(row.Size)}, nil
 }

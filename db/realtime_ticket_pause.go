@@ -25,12 +25,12 @@ func (s *Store) pauseSessions(q *query.Queries, region string, sessions []string
 // learns of it from a worker. Call notifyTickets after the commit. Errors: a conflict where a match was committed
 // meanwhile, whose room invites the sessions by now: the transaction must be repeated.
 func (s *Store) leaveSessions(ctx context.Context, q *query.Queries, region string, sessions []string) error {
-	t := s.newWaits(q, region)
-	t.quietSessions = sessions
-	if err := t.read(ctx, &tx.Pipeline{}, sessions, nil, nil); err != nil {
+	t := s.newQueueTurn(q, s.sessionUniverse(), region)
+	t.awareSessions = sessions
+	if err := t.read(ctx, &tx.Pipeline{}, nil, sessions, nil); err != nil {
 		return err
 	}
-	for _, r := range t.waiting {
+	for _, r := range t.waitingSessions {
 		t.leave(r, reasonEnded)
 	}
 	return t.write(ctx)

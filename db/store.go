@@ -2,6 +2,7 @@ package db
 
 import (
 	"context"
+	"sync"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -30,7 +31,7 @@ type Store struct {
 	pooled    pooledModes
 	groups    groups
 	projects  projectCaches
-	judges    judges
+	judges    sync.Map      // of profiles, by name: see profileJudge
 	console   chan struct{} // full while as many reads of the console run as may
 }
 

@@ -26,7 +26,7 @@ type groups struct {
 
 	playerTickets     *batch.Group[PlayerTicketRequest, PlayerTicketAnswer]
 	playerTicketReads *batch.Group[ticketReading, PlayerTicket]
-	waitGroup         *batch.Group[waitChange, waited]
+	sessionTickets    *batch.Group[sessionTicketRequest, sessionTicketAnswer]
 	rosterStates      *batch.Group[InstanceRef, RosterState]
 
 	agents     *batch.Group[agentChange, AgentState]
@@ -76,8 +76,9 @@ func (s *Store) newGroups() (g groups) {
 	g.playerTicketReads = addGroup(s, &g, "player ticket read",
 		batch.Limits[ticketReading]{MaxWeight: 512, Weight: batch.One[ticketReading], Bytes: ticketReading.bytes},
 		s.readPlayerTickets)
-	g.waitGroup = addGroup(s, &g, "session ticket",
-		batch.Limits[waitChange]{MaxWeight: 256, Weight: batch.One[waitChange], Bytes: waitChange.bytes}, s.changeWaits)
+	g.sessionTickets = addGroup(s, &g, "session ticket",
+		batch.Limits[sessionTicketRequest]{MaxWeight: 256, Weight: batch.One[sessionTicketRequest],
+			Bytes: sessionTicketRequest.bytes}, s.changeSessionTickets)
 	g.rosterStates = addGroup(s, &g, "roster state",
 		batch.Limits[InstanceRef]{MaxWeight: 256, Weight: batch.One[InstanceRef], Bytes: InstanceRef.bytes},
 		s.rosterStateBatch)

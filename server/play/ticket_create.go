@@ -96,7 +96,7 @@ func (f ticketFace) queue(ctx context.Context, r db.PlayerTicketRequest,
 		return f.tickets.Store.CreatePlayerTicket(ctx, f.tickets.Region, r)
 	}
 	return f.tickets.Store.CreateLobbyTicket(ctx, f.tickets.Region,
-		db.LobbyTicketRequest{PlayerTicketRequest: r, Project: lobby.Project, Room: lobby.Room})
+		db.LobbyTicketRequest{Ticket: r, Project: lobby.Project, Room: lobby.Room})
 }
 
 func partyOf(d ticketbody.Draft) (subs []string) {

@@ -42,7 +42,7 @@ func (l *lobbies) ask(s *db.Store, owner, room, profile string, skill float64, k
 	body, err := ticketbody.Prepare(draft)
 	require.NoError(l.t, err)
 	hash := sha256.Sum256(fmt.Appendf(nil, "%s %s %g %q", room, profile, skill, players))
-	return s.CreateLobbyTicket(l.t.Context(), universe, db.LobbyTicketRequest{Project: "p1", Room: room, PlayerTicketRequest: db.PlayerTicketRequest{
+	return s.CreateLobbyTicket(l.t.Context(), universe, db.LobbyTicketRequest{Project: "p1", Room: room, Ticket: db.PlayerTicketRequest{
 		Caller: owner, Party: players, Profiles: draft.Profiles, Fields: ticketbody.Fields(draft), Body: body.Body, Bytes: len(body),
 		TTL: time.Hour, Lease: time.Second, IdempotencyKey: key, RequestHash: hash[:],
 	}})

@@ -1,0 +1,195 @@
+package db
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/lattice-director/director/db/internal/frame"
+	"github.com/lattice-director/director/db/internal/tx"
+	"github.com/lattice-director/director/db/query"
+	"github.com/lattice-director/director/match"
+)
+
+// maxPosition bounds what is counted for a position.
+const maxPosition = 1000
+
+// write takes the tickets that leave out of their queues, and defers the rest to the commit.
+func (t *queueTurn) write(ctx context.Context) error {
+	byUniverse := map[string][]leaving{}
+	for ref, l := range t.leaves {
+		byUniverse[ref.universe] = append(byUniverse[ref.universe], l)
+	}
+	for _, universe := range slices.Sorted(maps.Keys(byUniverse)) {
+		if err := t.takeOut(ctx, universe, byUniverse[universe]); err != nil {
+			return err
+		}
+	}
+	t.writes.queue(t.q.Deferred(), t.universe, t.region, t.store.cfg.Timing.IdempotencyTTL)
+	if len(t.countedPlaces) > 0 {
+		query.Queue(t.q.Deferred(), &t.places, (*query.Queries).WaitingPositions,
+			query.WaitingPositionsParams{Region: t.region, Most: maxPosition, Sessions: t.countedPlaces})
+	}
+	return nil
+}
+
+// takeOut takes tickets out of the queue of a universe, with the rows of their sessions. Where another transaction
+// matched one of them meanwhile, it fails as a conflict, so that the transaction is decided again.
+func (t *queueTurn) takeOut(ctx context.Context, universe string, leaves []leaving) error {
+	slices.SortFunc(leaves, func(a, b leaving) int { return cmp.Compare(a.id, b.id) })
+	rows, err := t.store.leaveQueue(ctx, t.q, universe, leaves)
+	if err != nil || t.region == "" { // a worker finds sessions whose tickets have left for a request
+		return err
+	}
+	left := map[string]bool{}
+	for _, r := range rows {
+		left[r.ID] = true
+	}
+	forget := query.ForgetWaitingParams{TicketRegion: universe, Told: append([]uuid.UUID{}, t.awareRooms...),
+		Silent: append([]string{}, t.awareSessions...)}
+	for _, l := range leaves {
+		if !left[l.id] && t.wasQueued(ticketRef{universe, l.id}) {
+			return frame.ErrRolledBack
+		}
+		forget.Tickets, forget.Reasons = append(forget.Tickets, l.id), append(forget.Reasons, l.reason)
+	}
+	query.QueueExec(t.q.Deferred(), (*query.Queries).ForgetWaiting, forget)
+	return nil
+}
+
+// wasQueued reports whether a ticket of a session was in the queue when it was read.
+func (t *queueTurn) wasQueued(ref ticketRef) bool {
+	return slices.ContainsFunc(t.waitingSessions,
+		func(r query.WaitingSessionsRow) bool { return ticketRefOf(r) == ref && r.Queued })
+}
+
+// add creates the ticket of a party, in place of rows of its players whose tickets are gone.
+func (t *queueTurn) add(p *party, stale []query.PlayersQueuedRow) PlayerTicketAnswer {
+	at := t.store.Now().UTC()
+	id := t.store.ids.next(t.universe, TicketID, at)
+	t.writes.forget(stale)
+	t.writes.addTicket(p.request, id, at)
+	t.writes.addPlayers(p.request, id)
+	t.writes.addAnswer(p.request, id)
+	t.writes.addSessions(p, id)
+	return PlayerTicketAnswer{ID: id, CreatedAt: at, New: true}
+}
+
+// wake notifies those that follow the queue, and the sessions whose tickets left without their doing. Call it after the
+// commit.
+func (t *queueTurn) wake() {
+	t.store.notifyQueue(t.universe, len(t.writes.tickets.Ids) > 0, false)
+	universes := map[string]bool{}
+	for ref := range t.leaves {
+		universes[ref.universe] = true
+	}
+	for universe := range universes {
+		t.store.notifyQueue(universe, false, true)
+	}
+	var unaware []string
+	for _, r := range t.waitingSessions {
+		knows := slices.Contains(t.awareSessions, r.Session) || r.Lobby != nil && slices.Contains(t.awareRooms, *r.Lobby)
+		if t.hasLeft(ticketRefOf(r)) && !knows {
+			unaware = append(unaware, r.Session)
+		}
+	}
+	t.store.notifyRealtime(t.region, unaware...)
+}
+
+// notifyQueue wakes those that follow the queue, once it has changed.
+func (s *Store) notifyQueue(region string, joined, left bool) {
+	if joined {
+		s.Notify(TopicQueue, region)
+	}
+	if left {
+		s.Notify(TopicTickets, region)
+		s.Notify(TopicTicketEvents, region)
+	}
+}
+
+// queueWrites are the parameters of the statements that a turn defers to its commit.
+type queueWrites struct {
+	keptTickets  []string
+	stalePlayers query.ForgetPlayersParams
+	tickets      query.QueuePlayerTicketsParams
+	players      query.JoinPlayersParams
+	answers      query.StoreAnswersParams
+	sessions     query.AddWaitingParams
+}
+
+// queue defers the statements that have rows, in the order of locks.
+func (w *queueWrites) queue(out *tx.Pipeline, universe, region string, keepAnswers time.Duration) {
+	w.stalePlayers.Region, w.tickets.Region, w.players.Region = universe, universe, universe
+	w.answers.Keep = keepAnswers
+	w.sessions.Region, w.sessions.TicketRegion = region, universe
+	deferRows(out, len(w.keptTickets), (*query.Queries).KeepAlive,
+		query.KeepAliveParams{Region: universe, Ids: w.keptTickets})
+	deferRows(out, len(w.stalePlayers.Subs), (*query.Queries).ForgetPlayers, w.stalePlayers)
+	deferRows(out, len(w.tickets.Ids), (*query.Queries).QueuePlayerTickets, w.tickets)
+	deferRows(out, len(w.tickets.Ids), (*query.Queries).JoinPlayers, w.players)
+	deferRows(out, len(w.tickets.Ids), (*query.Queries).RecordQueued,
+		query.RecordQueuedParams{Region: universe, Tickets: w.tickets.Ids})
+	deferRows(out, len(w.answers.Keys), (*query.Queries).StoreAnswers, w.answers)
+	deferRows(out, len(w.sessions.Sessions), (*query.Queries).AddWaiting, w.sessions)
+}
+
+func (w *queueWrites) forget(stale []query.PlayersQueuedRow) {
+	p := &w.stalePlayers
+	for _, r := range stale {
+		p.Subs, p.Profiles = append(p.Subs, r.Sub), append(p.Profiles, r.Profile)
+		p.Tickets = append(p.Tickets, r.TicketID)
+	}
+}
+
+func (w *queueWrites) addTicket(r PlayerTicketRequest, id string, at time.Time) {
+	r.Fields.Created = match.MomentOf(at)
+	row, t := r.Fields.Row(), &w.tickets
+	if t.Ids == nil { // Postgres slices no array that is null
+		t.Terms, t.DoubleKeys, t.Doubles = []uuid.UUID{}, []uuid.UUID{}, []float64{}
+	}
+	t.Ids, t.Created, t.Bodies = append(t.Ids, id), append(t.Created, row.Created), append(t.Bodies, r.Body(id, at))
+	t.TermsFrom, t.DoublesFrom = append(t.TermsFrom, int32(len(t.Terms)+1)), append(t.DoublesFrom,
+		int32(len(t.Doubles)+1))
+	t.Terms, t.DoubleKeys, t.Doubles = append(t.Terms, row.Terms...), append(t.DoubleKeys,
+		row.Keys...), append(t.Doubles, row.Doubles...)
+	t.TermsTo, t.DoublesTo = append(t.TermsTo, int32(len(t.Terms))), append(t.DoublesTo, int32(len(t.Doubles)))
+	t.Ttls, t.Leases = append(t.Ttls, r.TTL), append(t.Leases, r.Lease)
+}
+
+func (w *queueWrites) addPlayers(r PlayerTicketRequest, id string) {
+	p := &w.players
+	for _, profile := range r.wished() {
+		for _, sub := range r.Party {
+			p.Subs, p.Profiles, p.Tickets = append(p.Subs, sub), append(p.Profiles, profile), append(p.Tickets, id)
+			p.Hashes, p.Posted = append(p.Hashes, r.RequestHash), append(p.Posted, sub == r.Caller)
+		}
+	}
+}
+
+// addAnswer stores the answer of a request with an idempotency key.
+func (w *queueWrites) addAnswer(r PlayerTicketRequest, id string) {
+	if r.IdempotencyKey == "" {
+		return
+	}
+	answer, _ := json.Marshal(storedTicket{id}) // a text always encodes
+	p := &w.answers
+	p.Callers, p.Keys = append(p.Callers, r.Caller), append(p.Keys, r.IdempotencyKey)
+	p.Hashes, p.Answers = append(p.Hashes, r.RequestHash), append(p.Answers, string(answer))
+}
+
+// addSessions stores that the members of a party wait with its ticket.
+func (w *queueWrites) addSessions(p *party, ticket string) {
+	s := &w.sessions
+	for i, m := range p.members {
+		s.Sessions, s.Tickets, s.Places = append(s.Sessions, m.Session), append(s.Tickets, ticket), append(s.Places,
+			int32(i+1))
+		s.Projects, s.Players = append(s.Projects, p.project), append(s.Players, cmp.Or(m.Player, m.Session))
+		s.Subs, s.RoomTypes = append(s.Subs, p.subs[i]), append(s.RoomTypes, p.queue.RoomType)
+		s.Sizes, s.Lobbies = append(s.Sizes, int32(p.queue.Size)), append(s.Lobbies, p.room)
+	}
+}
