@@ -43,7 +43,9 @@ func newEntry(c db.Candidate, seen time.Time, playerArg string) *entry {
 	return e
 }
 
-func (e *entry) isFree(now time.Time) bool { return !e.paused && !e.pendingUntil.After(now) }
+func (e *entry) isFree(now time.Time) bool {
+	return db.Candidate{Paused: e.paused, PendingUntil: e.pendingUntil}.IsFree(now)
+}
 
 // playable reports whether a profile may take the ticket.
 func (e *entry) playable() bool { return e.body != nil }

@@ -227,7 +227,7 @@ func (j *functionJudge) refusesTicket(id string, players map[string]bool) string
 	switch {
 	case !ok:
 		return "unknown_ticket"
-	case row.Paused || row.PendingUntil.After(j.call.now):
+	case !row.IsFree(j.call.now):
 		return "taken"
 	}
 	t, err := ticketbody.Decode(row.ID, row.Created, row.Body, j.call.playerArg)
