@@ -2,14 +2,12 @@ package db
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/lattice-director/director/db/internal/act"
 	"github.com/lattice-director/director/db/query"
-	"github.com/lattice-director/director/internal/base/fault"
 )
 
 // Act changes the fleet in the name of a person, by the functions of schema ops, which write an event with that name.
@@ -150,44 +148,11 @@ func acts[Arg any](
 ) (changed bool, err error) {
 	err = a.store.inTxWithRetries(ctx, func(q *query.Queries) error {
 		var err error
-		changed, err = actsIn(ctx, q, a.actor, a.reason,
+		changed, err = act.In(ctx, q, a.actor, a.reason,
 			func(q *query.Queries) (bool, error) { return call(q, ctx, arg) })
 		return err
 	})
-	return changed, refusal(err)
-}
-
-// actsIn calls a function of schema ops in a transaction, in which the actor stays the same.
-func actsIn(
-	ctx context.Context, q *query.Queries, actor, reason string, call func(*query.Queries) (bool, error),
-) (changed bool, err error) {
-	if err := q.SetActor(ctx, actor); err != nil {
-		return false, err
-	}
-	changed, err = call(q)
-	if err == nil && changed && reason != "" {
-		err = q.GiveReason(ctx, reason)
-	}
-	return changed, err
-}
-
-// refusal turns the refusal of a function of schema ops into an Error.
-func refusal(err error) error {
-	var pg *pgconn.PgError
-	if !errors.As(err, &pg) {
-		return classify(err)
-	}
-	kinds := map[string]fault.Kind{
-		"P0002": fault.NotFound, // no_data_found
-		"55000": fault.Conflict, // object_not_in_prerequisite_state
-		"22023": fault.Invalid,  // invalid_parameter_value
-	}
-	codes := map[fault.Kind]string{fault.NotFound: "not_found", fault.Conflict: "conflict", fault.Invalid: "invalid"}
-	kind, known := kinds[pg.Code]
-	if !known {
-		return classify(err)
-	}
-	return &fault.Error{Kind: kind, Code: codes[kind], Detail: pg.Message, Err: err}
+	return changed, act.Refusal(err)
 }
 
 // Login returns the actor of events that the login of the database causes. Errors: Unavailable.

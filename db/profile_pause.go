@@ -3,6 +3,7 @@ package db
 import (
 	"context"
 
+	"github.com/lattice-director/director/db/internal/act"
 	"github.com/lattice-director/director/db/query"
 )
 
@@ -34,11 +35,11 @@ func (s *Store) changePause(
 			return err
 		}
 		done = ProfileChange{Name: edit.Name, Version: was.liveVersion}
-		done.Changed, err = actsIn(ctx, q, edit.Author, edit.Reason, change)
+		done.Changed, err = act.In(ctx, q, edit.Author, edit.Reason, change)
 		return err
 	})
 	if err != nil {
-		return ProfileChange{}, refusal(err)
+		return ProfileChange{}, act.Refusal(err)
 	}
 	if done.Changed {
 		s.Notify(TopicProfiles, edit.Region)

@@ -78,19 +78,6 @@ ON CONFLICT DO NOTHING;
 -- name: MovePoolModes :many
 UPDATE pool_modes SET version = @version WHERE region = @region AND app = @app AND version = @from_version RETURNING mode;
 
--- name: PausePool :exec
--- Starts no servers until then; without a time, it starts them again, whatever has paused them.
-WITH resumed_of_old_workers AS (
-    UPDATE app_versions v SET failures = 0, paused_until = NULL, pause_reason = NULL
-    WHERE v.app = @app AND v.version = @version AND sqlc.narg(until)::timestamptz IS NULL AND (v.failures > 0 OR v.paused_until IS NOT NULL)
-), resumed AS (
-    DELETE FROM start_pauses s
-    WHERE s.region = @region AND s.app = @app AND s.version = @version AND sqlc.narg(until)::timestamptz IS NULL
-)
-UPDATE pools p SET paused_until = sqlc.narg(until), pause_reason = nullif(sqlc.arg(reason)::text, ''),
-                   failures = CASE WHEN sqlc.narg(until)::timestamptz IS NULL THEN 0 ELSE p.failures END
-WHERE p.region = @region AND p.app = @app AND p.version = @version;
-
 -- name: DeletePool :exec
 DELETE FROM pools WHERE region = @region AND app = @app AND version = @version;
 

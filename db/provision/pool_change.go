@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/lattice-director/director/db/internal/frame"
+	"github.com/lattice-director/director/db/internal/act"
 	"github.com/lattice-director/director/db/internal/notify"
 	"github.com/lattice-director/director/db/internal/tx"
 	"github.com/lattice-director/director/db/internal/value"
@@ -90,35 +90,34 @@ func (to PoolScale) applyTo(p Pool) Pool {
 // Forever is the end of a pause that only an operator ends.
 func Forever() time.Time { return time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC) }
 
-// PausePool makes a pool start no servers until a time, which is [Forever] at most; its running servers stay. Errors:
-// NotFound, Unavailable.
+// PausePool makes a pool start no servers until a time, which is [Forever] at most, by ops.pause_pool; its running
+// servers stay. Errors: Invalid, for a time that is past; NotFound; Unavailable.
 func (s *Store) PausePool(ctx context.Context, edit PoolEdit, until time.Time) (Pool, error) {
-	if until.After(Forever()) {
-		until = Forever()
-	}
-	return s.changePool(ctx, edit, func(q *query.Queries, p Pool) (Pool, error) {
-		p.PausedUntil, p.PauseReason = &until, edit.Reason
-		pausePool(q, edit, p, "pool.paused", map[string]any{"until": until.UTC().Format(time.RFC3339)})
-		return p, nil
+	return s.changePause(ctx, edit, func(q *query.Queries) (bool, error) {
+		return q.OpsPausePool(ctx, query.OpsPausePoolParams{Region: edit.Region, App: edit.App, Version: edit.Version,
+			Reason: edit.Reason, Until: &until})
 	})
 }
 
-// ResumePool ends the pauses of a pool, so that servers start at once if players need them: an operator's, and those
-// after failures and for lack of capacity. Errors: NotFound, Unavailable.
+// ResumePool ends the pauses of a pool by ops.resume_pool, so that servers start at once if players need them: an
+// operator's, and those after failures and for lack of capacity. Errors: NotFound, Unavailable.
 func (s *Store) ResumePool(ctx context.Context, edit PoolEdit) (Pool, error) {
-	return s.changePool(ctx, edit, func(q *query.Queries, p Pool) (Pool, error) {
-		p.PausedUntil, p.PauseReason = nil, ""
-		pausePool(q, edit, p, "pool.resumed", nil)
-		return p, nil
+	return s.changePause(ctx, edit, func(q *query.Queries) (bool, error) {
+		return q.OpsResumePool(ctx,
+			query.OpsResumePoolParams{Region: edit.Region, App: edit.App, Version: edit.Version})
 	})
 }
 
-func pausePool(q *query.Queries, edit PoolEdit, p Pool, kind string, more map[string]any) {
-	batch := q.Deferred()
-	query.QueueExec(batch, (*query.Queries).PausePool,
-		query.PausePoolParams{Region: p.Region, App: p.App, Version: p.Version, Until: p.PausedUntil,
-			Reason: p.PauseReason})
-	edit.log(batch, kind, PoolChange{Region: p.Region, App: p.App, Version: p.Version}, more)
+// changePause calls a function of schema ops for a pool.
+func (s *Store) changePause(ctx context.Context, edit PoolEdit,
+	call func(*query.Queries) (bool, error)) (Pool, error) {
+	return s.changePool(ctx, edit, func(q *query.Queries, p Pool) (Pool, error) {
+		changed, err := act.In(ctx, q, edit.Author, edit.Reason, call)
+		if !changed || err != nil {
+			return p, err
+		}
+		return readPool(ctx, q, edit.key())
+	})
 }
 
 // changePool runs a change of one pool under its lock.
@@ -140,7 +139,7 @@ func (s *Store) changePool(ctx context.Context, edit PoolEdit,
 		return err
 	})
 	if err != nil {
-		return Pool{}, frame.Classify(err)
+		return Pool{}, act.Refusal(err)
 	}
 	s.notifyPools(edit.key())
 	return p, nil

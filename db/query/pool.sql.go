@@ -536,39 +536,6 @@ func (q *Queries) MovePoolModes(ctx context.Context, arg MovePoolModesParams) ([
 	return items, nil
 }
 
-const pausePool = `-- name: PausePool :exec
-WITH resumed_of_old_workers AS (
-    UPDATE app_versions v SET failures = 0, paused_until = NULL, pause_reason = NULL
-    WHERE v.app = $4 AND v.version = $5 AND $1::timestamptz IS NULL AND (v.failures > 0 OR v.paused_until IS NOT NULL)
-), resumed AS (
-    DELETE FROM start_pauses s
-    WHERE s.region = $3 AND s.app = $4 AND s.version = $5 AND $1::timestamptz IS NULL
-)
-UPDATE pools p SET paused_until = $1, pause_reason = nullif($2::text, ''),
-                   failures = CASE WHEN $1::timestamptz IS NULL THEN 0 ELSE p.failures END
-WHERE p.region = $3 AND p.app = $4 AND p.version = $5
-`
-
-type PausePoolParams struct {
-	Until   *time.Time
-	Reason  string
-	Region  string
-	App     string
-	Version string
-}
-
-// Starts no servers until then; without a time, it starts them again, whatever has paused them.
-func (q *Queries) PausePool(ctx context.Context, arg PausePoolParams) error {
-	_, err := q.db.Exec(ctx, pausePool,
-		arg.Until,
-		arg.Reason,
-		arg.Region,
-		arg.App,
-		arg.Version,
-	)
-	return err
-}
-
 const poolHasUndrained = `-- name: PoolHasUndrained :one
 SELECT EXISTS (
     SELECT FROM deployments d JOIN instances i ON i.region = d.region AND i.id = d.id::text AND i.deployment_id = d.id

@@ -1,0 +1,49 @@
+// Package act calls functions of schema ops in the name of a person. Operators call the same functions in SQL, so that
+// what they decide and the events that they write do not depend on where a change comes from.
+package act
+
+import (
+	"context"
+	"errors"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/lattice-director/director/db/internal/frame"
+	"github.com/lattice-director/director/db/query"
+	"github.com/lattice-director/director/internal/base/fault"
+)
+
+// In calls a function of schema ops in a transaction, in which the actor stays the same; "" is the login of the
+// database. The events of the call get the reason, if it is not "" and they have none. Errors: those of call, which
+// Refusal translates.
+func In(
+	ctx context.Context, q *query.Queries, actor, reason string, call func(*query.Queries) (bool, error),
+) (changed bool, err error) {
+	if err := q.SetActor(ctx, actor); err != nil {
+		return false, err
+	}
+	changed, err = call(q)
+	if err == nil && changed && reason != "" {
+		err = q.GiveReason(ctx, reason)
+	}
+	return changed, err
+}
+
+// Refusal turns the refusal of a function of schema ops into a [fault.Error], and classifies other errors.
+func Refusal(err error) error {
+	var pg *pgconn.PgError
+	if !errors.As(err, &pg) {
+		return frame.Classify(err)
+	}
+	kinds := map[string]fault.Kind{
+		"P0002": fault.NotFound, // no_data_found
+		"55000": fault.Conflict, // object_not_in_prerequisite_state
+		"22023": fault.Invalid,  // invalid_parameter_value
+	}
+	codes := map[fault.Kind]string{fault.NotFound: "not_found", fault.Conflict: "conflict", fault.Invalid: "invalid"}
+	kind, known := kinds[pg.Code]
+	if !known {
+		return frame.Classify(err)
+	}
+	return &fault.Error{Kind: kind, Code: codes[kind], Detail: pg.Message, Err: err}
+}
