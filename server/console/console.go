@@ -16,6 +16,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/panics"
 	"github.com/lattice-director/director/internal/doctor"
 	"github.com/lattice-director/director/server/rest"
 	"github.com/lattice-director/director/token"
@@ -100,7 +101,7 @@ func New(o Options) (*Console, error) {
 	if o.OIDC != nil {
 		c.login = newOIDCLogin(*o.OIDC, o.URL, o.Log)
 	}
-	c.hub = newHub(o.MaxStreams)
+	c.hub = newHub(o.MaxStreams, panics.New(o.Log, nil))
 	return c, c.mount()
 }
 

@@ -5,13 +5,17 @@ import (
 	"errors"
 	"sync"
 	"time"
+
+	"github.com/lattice-director/director/internal/base/follow"
+	"github.com/lattice-director/director/internal/base/panics"
 )
 
 // hub reads the pages that somebody watches. All browsers that watch the same address share one reading, whatever their
 // number, and few readings run at a time, so that watching costs the database little. Safe for concurrent use.
 type hub struct {
-	ctx  context.Context
-	stop context.CancelFunc
+	ctx   context.Context
+	stop  context.CancelFunc
+	guard *panics.Guard
 
 	mu       sync.Mutex
 	topics   map[string]*topic
@@ -22,9 +26,9 @@ type hub struct {
 
 const maxReadings = 2
 
-func newHub(most int) *hub {
+func newHub(most int, guard *panics.Guard) *hub {
 	ctx, stop := context.WithCancel(context.Background())
-	return &hub{ctx: ctx, stop: stop, topics: map[string]*topic{}, maxViews: most,
+	return &hub{ctx: ctx, stop: stop, guard: guard, topics: map[string]*topic{}, maxViews: most,
 		reading: make(chan struct{}, maxReadings)}
 }
 
@@ -73,17 +77,18 @@ func (h *hub) leave(t *topic) {
 	t.watchers--
 }
 
-// run reads until nobody watches.
+// run reads until nobody watches, at most half of the time.
 func (h *hub) run(key string, t *topic, every time.Duration, load func(context.Context) (any, error)) {
-	ticker := time.NewTicker(every)
-	defer ticker.Stop()
-	for h.isWanted(key, t) {
-		h.publish(t, h.read(load))
-		select {
-		case <-ticker.C:
-		case <-h.ctx.Done():
+	ctx, end := context.WithCancel(h.ctx)
+	defer end()
+	follow.Loop{Every: every, Do: func(context.Context, bool) error {
+		if !h.isWanted(key, t) {
+			end()
+			return nil
 		}
-	}
+		h.publish(t, h.read(load))
+		return nil
+	}}.Run(ctx)
 }
 
 // isWanted reports whether somebody watches a topic, and forgets it otherwise.
@@ -104,7 +109,11 @@ func (h *hub) read(load func(context.Context) (any, error)) reading {
 	case <-h.ctx.Done():
 		return reading{err: h.ctx.Err(), readAt: time.Now()}
 	}
-	data, err := load(h.ctx)
+	var data any
+	err := h.guard.Do("console page", func() (err error) { // the watchers learn of a panic, and of the next reading
+		data, err = load(h.ctx)
+		return err
+	})
 	return reading{data, err, time.Now()}
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/panics"
 )
 
 // event is one server-sent event.
@@ -109,7 +110,7 @@ func TestStreamSendsChanges(t *testing.T) {
 // Pins a database that every browser reads on its own.
 func TestStreamsShareReadings(t *testing.T) {
 	t.Parallel()
-	h := newHub(100)
+	h := newHub(100, nil)
 	defer h.stop()
 	var readings atomic.Int64
 	load := func(context.Context) (any, error) { readings.Add(1); return 1, nil }
@@ -131,10 +132,36 @@ func TestStreamsShareReadings(t *testing.T) {
 	done()
 }
 
+// Pins a replica that ends because a page panics while it is read for its watchers.
+func TestAPanicCostsOneReading(t *testing.T) {
+	t.Parallel()
+	h := newHub(10, nil)
+	defer h.stop()
+	var readings atomic.Int64
+	topic, leave, err := h.watch("fleet", time.Millisecond, func(context.Context) (any, error) {
+		if readings.Add(1) == 1 {
+			panic("a bug")
+		}
+		return 1, nil
+	})
+	require.NoError(t, err)
+	defer leave()
+	var errs []error
+	for r, changed := h.next(topic); r.data == nil; r, changed = h.next(topic) {
+		if !r.readAt.IsZero() {
+			errs = append(errs, r.err)
+		}
+		<-changed
+	}
+	for _, err := range errs { // none where the test was slower than the second reading
+		require.ErrorIs(t, err, panics.ErrInternal)
+	}
+}
+
 // Pins readings that go on although nobody watches.
 func TestStreamsEndTheirReadings(t *testing.T) {
 	t.Parallel()
-	h := newHub(100)
+	h := newHub(100, nil)
 	defer h.stop()
 	_, leave, err := h.watch("fleet", time.Millisecond, func(context.Context) (any, error) { return 1, nil })
 	require.NoError(t, err)
@@ -146,7 +173,7 @@ func TestStreamsEndTheirReadings(t *testing.T) {
 // until its next turn.
 func TestStreamsThatLeaveAtOnceAreBounded(t *testing.T) {
 	t.Parallel()
-	h := newHub(10)
+	h := newHub(10, nil)
 	defer h.stop()
 	open := func(i int) error {
 		read := make(chan struct{})
