@@ -184,11 +184,11 @@ func (t *queueTurn) checkMember(r PlayerTicketRequest, sub string, v *partyVerdi
 	var tickets []string
 	for _, row := range t.queuedPlayers[sub] {
 		switch {
-		case t.leavesWith(v, row):
-		case !row.Waits:
+		case !row.Waits: // also where the ticket leaves: only a ticket that is there takes its players with it
 			if r.asksFor(row.Profile) {
 				v.staleRows = append(v.staleRows, row)
 			}
+		case t.leavesWith(v, row):
 		case row.Over:
 			v.leaves[ticketRef{t.universe, row.TicketID}] = leaving{row.TicketID, TicketExpired, reasonTTL, true}
 		case r.asksFor(row.Profile):

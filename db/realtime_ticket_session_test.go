@@ -160,3 +160,18 @@ func TestATicketThatComesBackFromAReadyCheckIsPaused(t *testing.T) {
 	require.Equal(t, "paused", n.state(k.Ticket))
 	require.Zero(t, pause())
 }
+
+// A client of Open Match deletes the ticket of a session, which queues again before a worker has found the loss. The
+// rows of the lost ticket must not keep it out of the queue.
+func TestASessionQueuesAgainAfterItsTicketWasDeleted(t *testing.T) {
+	t.Parallel()
+	n := setupQueue(t)
+	ada := n.open(n.client("ada"))
+	lost := n.enqueue(wants(ada, "duel", 2))
+	require.NoError(t, n.DeleteTicket(t.Context(), universe, lost.Ticket))
+	again := n.enqueue(wants(ada, "duel", 2))
+	require.NotEqual(t, lost.Ticket, again.Ticket)
+	require.Equal(t, []string{again.Ticket}, n.rows("SELECT ticket FROM realtime_tickets"))
+	require.Equal(t, []string{again.Ticket}, n.rows("SELECT ticket_id FROM ticket_players"))
+	n.requireInvariants()
+}
