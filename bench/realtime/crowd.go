@@ -39,7 +39,7 @@ func (c *Crowd) each(ctx context.Context, most int, do func(ctx context.Context,
 // Connect opens a session for each client, spread over replicas.
 func (c *Crowd) Connect(ctx context.Context, urls []string) error {
 	return c.each(ctx, Dialers, func(ctx context.Context, i int) (err error) {
-		c.clients[i], _, err = Dial(ctx, urls[i%len(urls)], c.token, "")
+		c.clients[i], err = Dial(ctx, urls[i%len(urls)], c.token, "")
 		return err
 	})
 }
@@ -48,10 +48,10 @@ func (c *Crowd) Connect(ctx context.Context, urls []string) error {
 // has the state of its room.
 func (c *Crowd) Join(ctx context.Context, urls []string) error {
 	return c.each(ctx, Dialers, func(ctx context.Context, i int) (err error) {
-		if c.clients[i], _, err = Dial(ctx, urls[i%len(urls)], c.token, ""); err != nil {
+		if c.clients[i], err = Dial(ctx, urls[i%len(urls)], c.token, ""); err != nil {
 			return err
 		}
-		return c.clients[i].Join(ctx, roomType, c.room(i))
+		return c.clients[i].enter(ctx, roomType, c.room(i))
 	})
 }
 
@@ -74,17 +74,17 @@ func (c *Crowd) Cut() {
 // resumed is an error.
 func (c *Crowd) Resume(ctx context.Context, url string) ([]time.Duration, error) {
 	began, took := time.Now(), make([]time.Duration, len(c.clients))
+	c.Cut() // clients of a killed replica would try it again and again
 	err := c.each(ctx, Dialers, func(ctx context.Context, i int) error {
-		id := c.clients[i].ID
-		client, resumed, err := Dial(ctx, url, c.token, id)
+		client, err := Dial(ctx, url, c.token, c.clients[i].id())
 		if err != nil {
 			return err
 		}
 		c.clients[i] = client
-		if !resumed {
+		if client.Status().Resumed == 0 {
 			return errNotResumed
 		}
-		err = client.Snapshot(ctx, c.room(i))
+		err = client.awaitSeq(ctx, c.room(i), 0)
 		took[i] = time.Since(began)
 		return err
 	})
@@ -101,11 +101,10 @@ func (c *Crowd) Meet(ctx context.Context, room string) (frames int64, err error)
 	before := c.frames()
 	err = c.each(ctx, 0, func(ctx context.Context, i int) error {
 		client := c.clients[i]
-		lists := client.follow("room.members", room)
-		if err := client.Join(ctx, roomType, room); err != nil {
+		if err := client.enter(ctx, roomType, room); err != nil {
 			return err
 		}
-		return client.awaitMembers(ctx, lists, len(c.clients))
+		return client.awaitMembers(ctx, room, len(c.clients))
 	})
 	return c.frames() - before, err
 }
@@ -113,14 +112,14 @@ func (c *Crowd) Meet(ctx context.Context, room string) (frames int64, err error)
 // Part lets all clients leave a room.
 func (c *Crowd) Part(ctx context.Context, room string) error {
 	return c.each(ctx, 0, func(ctx context.Context, i int) error {
-		return c.clients[i].Leave(ctx, room)
+		return c.clients[i].leave(ctx, room)
 	})
 }
 
 func (c *Crowd) frames() (total int64) {
 	for _, client := range c.clients {
 		if client != nil {
-			total += client.frames.Load()
+			total += client.Status().Frames
 		}
 	}
 	return total

@@ -22,7 +22,6 @@ func ServeEcho(ctx context.Context, listener net.Listener) error {
 			if err != nil {
 				return
 			}
-			ws.SetReadLimit(readLimit)
 			_ = echo(context.WithoutCancel(r.Context()), ws, opened.Add(1)) // until the client closes
 			_ = ws.CloseNow()
 		})}
@@ -41,7 +40,7 @@ func echo(ctx context.Context, ws *websocket.Conn, n int64) error {
 		if err != nil {
 			return err
 		}
-		var f frame
+		var f struct{ RID string }
 		if err := json.Unmarshal(text, &f); err != nil {
 			return err
 		}

@@ -110,11 +110,14 @@ func (l *load) Connect(ctx context.Context) error {
 
 // enter connects a client, which joins a room unless that is "".
 func (l *load) enter(ctx context.Context, url, room string) (*Client, error) {
-	c, _, err := Dial(ctx, url, l.Token, "")
+	if l.Scenario == roomsMatch {
+		return dialForMatches(ctx, url, l.Token)
+	}
+	c, err := Dial(ctx, url, l.Token, "")
 	if err != nil || room == "" {
 		return c, err
 	}
-	return c, c.Join(ctx, roomType, room)
+	return c, c.enter(ctx, roomType, room)
 }
 
 // room is the room of a caller, "" for none.
@@ -137,7 +140,7 @@ func (l *load) Finish(ctx context.Context, result *bench.Result) error {
 				continue
 			}
 			if room := l.room(n); room != "" {
-				_ = c.Leave(ctx, room)
+				_ = c.leave(ctx, room)
 			}
 			c.Close()
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/bench"
+	"github.com/lattice-director/director/sdk/lobby"
 )
 
 // startEcho returns its URL.
@@ -30,7 +31,8 @@ func startEcho(t *testing.T) string {
 func TestEcho(t *testing.T) {
 	t.Parallel()
 	res, err := bench.Run(t.Context(), bench.Options{
-		Protocol: Protocol, Scenario: Echoed, URLs: []string{startEcho(t)}, Callers: 2, Turns: 2, Duration: time.Hour, Sessions: 100,
+		Protocol: Protocol, Scenario: Echoed, URLs: []string{startEcho(t)}, Callers: 2, Turns: 2, Duration: time.Hour,
+		Sessions: 100,
 	})
 	require.NoError(t, err)
 	require.EqualValues(t, 2, res.Calls)
@@ -38,17 +40,17 @@ func TestEcho(t *testing.T) {
 	require.Equal(t, 100, res.Sessions)
 }
 
-// Pins a run that waits for ever for a client whose connection has ended.
+// Pins a run that waits for ever for a client that was closed.
 func TestDisconnected(t *testing.T) {
 	t.Parallel()
-	c, resumed, err := Dial(t.Context(), startEcho(t), "", "")
+	c, err := Dial(t.Context(), startEcho(t), "", "")
 	require.NoError(t, err)
-	require.False(t, resumed)
-	require.NotEmpty(t, c.ID)
-	require.NoError(t, c.Leave(t.Context(), "room"))
+	require.NotEmpty(t, c.id())
+	require.Zero(t, c.Status().Resumed)
+	require.NoError(t, c.leave(t.Context(), "room"))
 	c.Close()
-	require.Error(t, c.Leave(t.Context(), "room"))
-	require.ErrorIs(t, c.Snapshot(t.Context(), "room"), errDisconnected)
+	require.ErrorIs(t, c.leave(t.Context(), "room"), lobby.ErrClosed)
+	require.ErrorIs(t, c.awaitSeq(t.Context(), "room", 0), lobby.ErrClosed)
 }
 
 func TestCheck(t *testing.T) {
@@ -67,9 +69,11 @@ func TestCheck(t *testing.T) {
 	for _, scenario := range Protocol.Scenarios() {
 		usual := Protocol.Usual(scenario)
 		o := bench.Options{
-			Protocol: Protocol, Scenario: scenario, URLs: []string{"http://127.0.0.1:1"}, Callers: usual.Callers, Rate: usual.Rate, Duration: 1, Sessions: usual.Sessions, WarmUp: 1,
+			Protocol: Protocol, Scenario: scenario, URLs: []string{"http://127.0.0.1:1"}, Callers: usual.Callers,
+			Rate: usual.Rate, Duration: 1, Sessions: usual.Sessions, WarmUp: 1,
 		}
 		require.NoError(t, o.Check(), scenario)
-		require.Equal(t, scenario == roomsJoin || scenario == roomsStorm, o.WarmUp == 0, "a warm-up that is longer than the run")
+		require.Equal(t, scenario == roomsJoin || scenario == roomsStorm, o.WarmUp == 0,
+			"a warm-up that is longer than the run")
 	}
 }

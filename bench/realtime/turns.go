@@ -2,7 +2,6 @@ package realtime
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -19,12 +18,11 @@ func (l *load) patch(ctx context.Context, t bench.Turn) error {
 	here, there := l.callers[t.Caller()][0], l.callers[t.Caller()][1]
 	room := l.room(t.Caller())
 	return t.Timed("patch", func() error {
-		patches := there.follow("state.patch", room)
+		seq := there.Room(room).State().Seq
 		if err := here.call(ctx, "room.message", room, increment); err != nil {
 			return err
 		}
-		_, err := there.await(ctx, patches)
-		return err
+		return there.awaitSeq(ctx, room, seq)
 	})
 }
 
@@ -64,7 +62,7 @@ func found(ctx context.Context, clients []*Client) (string, error) {
 	all, ctx := errgroup.WithContext(ctx)
 	for i, c := range clients {
 		all.Go(func() (err error) {
-			rooms[i], err = c.Matched(ctx)
+			rooms[i], err = c.matched(ctx)
 			return err
 		})
 	}
@@ -79,22 +77,20 @@ func found(ctx context.Context, clients []*Client) (string, error) {
 	return rooms[0], nil
 }
 
-// Matched waits until the client is told its match, and returns the room.
-func (c *Client) Matched(ctx context.Context) (string, error) {
-	p, err := c.await(ctx, c.matches)
-	if err != nil {
-		return "", err
+// matched waits until the client knows its match, and returns the room.
+func (c *Client) matched(ctx context.Context) (string, error) {
+	select {
+	case room := <-c.matches:
+		return room, nil
+	case <-ctx.Done():
+		return "", ctx.Err()
 	}
-	var match struct {
-		Room string `json:"room"`
-	}
-	return match.Room, json.Unmarshal(p, &match)
 }
 
 // leave takes back the invitations to the room of a match, so that runs do not collect them.
 func leave(ctx context.Context, clients []*Client, room string) error {
 	for _, c := range clients {
-		if err := c.Leave(ctx, room); err != nil {
+		if err := c.leave(ctx, room); err != nil {
 			return err
 		}
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/lattice-director/director/examples/lobby/client"
+	"github.com/lattice-director/director/examples/lobby/backend"
 	"github.com/lattice-director/director/internal/dev/devlogin"
 	"github.com/lattice-director/director/internal/dev/pglocal"
 	"github.com/lattice-director/director/internal/dev/subprocess"
@@ -56,9 +56,9 @@ type cluster struct {
 	revoke   func()            // of the last will that kills them
 
 	replicas []replica
-	urls     []string       // of the replicas
-	lobbies  []string       // of the realtime lobby, in the order of the replicas
-	backend  client.Backend // makes tokens for the realtime lobby
+	urls     []string        // of the replicas
+	lobbies  []string        // of the realtime lobby, in the order of the replicas
+	backend  backend.Backend // makes tokens for the realtime lobby
 	mu       sync.Mutex
 	started  []*subprocess.Process
 }

@@ -39,7 +39,7 @@ type lobby struct {
 	cluster  *cluster
 	screen   *screen
 	group    friends.Group
-	match    friends.Match
+	match    string        // the room
 	playing  chan struct{} // closed when all play; chaos kills the replica afterwards
 	together together
 }
@@ -145,9 +145,11 @@ func (l *lobby) meet(ctx context.Context) error {
 	l.screen.eventf("·", "%s (at %s) and %s (at %s) meet in a private lobby; all hear the same %d lines of chat",
 		names(first), l.cluster.replicas[0].Name, names(second), l.cluster.replicas[1].Name, len(lines))
 	begun := time.Now()
-	if l.match, err = l.group.Start(ctx, friendsLobby, friendsMatch, map[string]int{friendsRegion: 1}); err != nil {
+	match, err := l.group.Start(ctx, friendsLobby, friendsMatch, map[string]int{friendsRegion: 1})
+	if err != nil {
 		return err
 	}
+	l.match = match.Room
 	l.together.seated = time.Since(begun)
 	return nil
 }
@@ -160,7 +162,7 @@ func (l *lobby) play(ctx context.Context) error {
 	begun := time.Now()
 	admitted := make(chan string, len(l.group))
 	for _, f := range l.group {
-		seat, err := f.Seat(ctx, l.match.Room)
+		seat, err := f.Room(l.match).Resolve(ctx)
 		if err != nil {
 			return err
 		}
@@ -204,7 +206,7 @@ func (l *lobby) losesReplica(ctx context.Context) error {
 	}
 	begun := time.Now()
 	host := l.group[0]
-	if err := host.Send(ctx, friendsLobby, "set", map[string]any{"key": "map", "value": "dust"}); err != nil {
+	if err := host.Room(friendsLobby).Set(ctx, "map", "dust"); err != nil {
 		return err
 	}
 	l.together.resumed = true
@@ -228,8 +230,7 @@ func (l *lobby) agree(ctx context.Context) error {
 	for _, f := range l.group {
 		var settings struct{ Map string }
 		seen := func() bool {
-			room, _ := f.Room(friendsLobby)
-			return room.Decode("settings", &settings) && settings.Map == "dust"
+			return f.Room(friendsLobby).State().Decode("settings", &settings) && settings.Map == "dust"
 		}
 		if err := f.Await(ctx, seen); err != nil {
 			return err
@@ -240,7 +241,7 @@ func (l *lobby) agree(ctx context.Context) error {
 	}
 	l.together.sameState = await(ctx, func() bool {
 		return l.group.SameState(friendsLobby) &&
-			l.group.SameState(l.match.Room)
+			l.group.SameState(l.match)
 	})
 	l.together.sameOrder, l.together.lines = l.group.SameOrder(friendsLobby), len(l.group[0].LinesHeard(friendsLobby))
 	return ctx.Err()
@@ -249,7 +250,7 @@ func (l *lobby) agree(ctx context.Context) error {
 // waitForEnd waits until the room of the match says to everybody that it has ended.
 func (l *lobby) waitForEnd(ctx context.Context) error {
 	for _, f := range l.group {
-		if err := f.Await(ctx, func() bool { room, _ := f.Room(l.match.Room); return room.Text("phase") == "ended" }); err != nil {
+		if err := f.Await(ctx, func() bool { return f.Room(l.match).State().Text("phase") == "ended" }); err != nil {
 			return err
 		}
 	}

@@ -5,7 +5,7 @@
 //	lobby                                      against director dev
 //	lobby -lobby ws://a:4000,ws://b:4000       over several replicas
 //
-// Package client is a client of the lobby, package friends what the friends do.
+// Package friends is what the friends do, with the client of sdk/lobby; package backend is the backend of their game.
 package main
 
 import (
@@ -23,8 +23,9 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/lattice-director/director/examples/lobby/client"
+	"github.com/lattice-director/director/examples/lobby/backend"
 	"github.com/lattice-director/director/examples/lobby/friends"
+	"github.com/lattice-director/director/sdk/lobby"
 )
 
 // patience is how long the friends wait for each other and for their match.
@@ -43,7 +44,7 @@ func main() {
 // config holds the flags. The defaults are the values of `director dev`.
 type config struct {
 	urls, names  []string
-	backend      client.Backend
+	backend      backend.Backend
 	project, key string
 	roomType     string
 	play         time.Duration
@@ -83,8 +84,7 @@ func run(ctx context.Context, out io.Writer, args []string) error {
 	if err != nil {
 		return err
 	}
-	room, _ := group[0].Room(match.Room)
-	if _, hasServer := room.State["server"]; !hasServer {
+	if _, hasServer := group[0].Room(match.Room).State().Values["server"]; !hasServer {
 		fmt.Fprintf(out, "the match has no game server: the room type %s has no profile\n", c.roomType)
 		return nil
 	}
@@ -110,18 +110,18 @@ func (c config) connect(ctx context.Context) (group friends.Group, err error) {
 }
 
 // meet brings the friends from the lobby to a match.
-func (c config) meet(ctx context.Context, out io.Writer, group friends.Group) (friends.Match, error) {
+func (c config) meet(ctx context.Context, out io.Writer, group friends.Group) (lobby.MatchFound, error) {
 	room := "lobby:" + strings.ToLower(rand.Text()[:8])
 	if err := group.Meet(ctx, room); err != nil {
-		return friends.Match{}, err
+		return lobby.MatchFound{}, err
 	}
 	fmt.Fprintf(out, "all are in %s, which %s owns\n", room, group[0].Name)
 	lines, err := group.Chat(ctx, room, "hello")
 	if err != nil {
-		return friends.Match{}, err
+		return lobby.MatchFound{}, err
 	}
 	if !group.SameOrder(room) {
-		return friends.Match{}, errors.New("not everybody has heard the same chat")
+		return lobby.MatchFound{}, errors.New("not everybody has heard the same chat")
 	}
 	fmt.Fprintf(out, "everybody has heard %d lines of chat, in the same order\n", len(lines))
 	match, err := group.Start(ctx, room, c.roomType, map[string]int{"local": 1})
@@ -137,7 +137,7 @@ func (c config) playTogether(ctx context.Context, out io.Writer, group friends.G
 	defer cancel()
 	playing, stage := errgroup.WithContext(ctx)
 	for _, f := range group {
-		seat, err := f.Seat(ctx, room)
+		seat, err := f.Room(room).Resolve(ctx)
 		if err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -14,9 +15,9 @@ func TestALobbyInARestoredDump(t *testing.T) {
 	r := newLobbyRig(t, "DIRECTOR_REALTIME_SESSION_TTL=60s")
 	first := r.replica("--work")
 	const room = rigtest.CounterRoom + ":default"
-	c := r.NewCrowd(first.lobby)
+	c := r.NewCrowd(first.Lobby)
 	for range 3 {
-		c.Add(first.lobby, room)
+		c.Add(first.Lobby, room)
 	}
 	c.Await(5, c.Guests...)
 	c.End()
@@ -25,13 +26,10 @@ func TestALobbyInARestoredDump(t *testing.T) {
 	first.Kill()
 	r.useCluster(r.restored())
 	r.Run("migrate", "up")
-	second := r.replica("--work")
+	r.replica("--work", "--realtime-addr", strings.TrimPrefix(first.Lobby, "ws://")) // where the guests look for it
 	for _, g := range c.Guests {
-		require.NoError(t, g.Reconnect(t.Context(), second.lobby))
-		require.True(t, g.Resumed())
-		answer, err := g.Increment()
-		require.NoError(t, err)
-		require.True(t, answer.OK(), "%v", answer)
+		require.NoError(t, g.Increment()) // it waits for the connection
+		require.Equal(t, 1, g.Status().Resumed)
 		g.Acked.Add(1)
 	}
 	c.RequireConverged(room, c.Clients(room)...)

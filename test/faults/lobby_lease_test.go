@@ -2,6 +2,7 @@ package faults
 
 import (
 	"fmt"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -23,7 +24,7 @@ func TestSessionsSurviveTheirReplica(t *testing.T) {
 	r := newLobbyRig(t, "DIRECTOR_REALTIME_SESSION_TTL=20s")
 	stays, dies, other := r.replica("--work"), r.replica(), r.replica()
 	const rooms, movers = 4, 6
-	c := r.NewCrowd(stays.lobby, other.lobby)
+	c := r.NewCrowd(stays.Lobby, other.Lobby)
 	watchers, absent := map[string]*realtimetest.Client{}, map[string]*realtimetest.Client{}
 	for n := range rooms {
 		room := fmt.Sprintf("%s:%d", rigtest.CounterRoom, n)
@@ -31,7 +32,7 @@ func TestSessionsSurviveTheirReplica(t *testing.T) {
 		watchers[room].Join(t, rigtest.CounterRoom, room, nil)
 		absent[room].Join(t, rigtest.CounterRoom, room, nil)
 		for range movers {
-			c.Add(dies.lobby, room)
+			c.Add(dies.Lobby, room)
 		}
 	}
 	c.Await(5, c.Guests...)
@@ -52,12 +53,12 @@ func TestSessionsSurviveTheirReplica(t *testing.T) {
 		require.Equal(t, 1, values[0])
 	}
 	for _, g := range c.Guests {
-		require.EqualValues(t, 1, g.Resumes.Load())
-		requireOnce(t, heard(g.Client, g.Room), 1, g.Sub)
+		require.Equal(t, 1, g.Status().Resumed)
+		requireOnce(t, heard(g, g.Room), 1, g.Sub)
 		require.Equal(t, 1, presence(watchers[g.Room], "room.reconnected", g.Room, g.Session()))
 		require.Zero(t, presence(watchers[g.Room], "room.left", g.Room, g.Session()))
 		require.LessOrEqual(t, presence(watchers[g.Room], "room.dropped", g.Room, g.Session()), 1, "only on a slow machine")
-		require.Zero(t, g.Resyncs())
+		require.Zero(t, g.Status().Resyncs)
 	}
 	r.RequireInvariants()
 }
@@ -71,27 +72,27 @@ func TestAFrozenReplicaOfTheLobby(t *testing.T) {
 	stays := r.replica("--work")
 	frozen := r.replica("--database-url", named(t, r.Cluster.URL("postgres"), "frozen"))
 	const room = rigtest.CounterRoom + ":default"
-	c := r.NewCrowd(stays.lobby)
-	near := c.Add(stays.lobby, room)
+	c := r.NewCrowd(stays.Lobby)
+	near := c.Add(stays.Lobby, room)
 	var moving []*rigtest.Guest
 	for range 8 {
-		moving = append(moving, c.Add(frozen.lobby, room))
+		moving = append(moving, c.Add(frozen.Lobby, room))
 	}
 	waits := r.connect(frozen, "waits")
 	waits.Join(t, rigtest.CounterRoom, room, nil)
 	c.Await(3, c.Guests...)
 
-	s := &site{process: frozen.process, name: "frozen"}
+	s := &site{process: frozen.Process, name: "frozen"}
 	s.freeze = func() { require.NoError(t, frozen.Signal(syscall.SIGSTOP)) }
 	s.resume = func() { require.NoError(t, frozen.Signal(syscall.SIGCONT)) }
 	at := r.freezeInTransaction(s)
 	c.Await(1, near)
 	require.Less(t, time.Since(at), 10*time.Second, "Postgres ends the transaction of the frozen replica")
 	for _, g := range moving {
-		g.Drop() // its reconnect takes the session over
+		g.Reconnect() // which takes the session over
 	}
 	c.Await(3, c.Guests...)
-	require.Eventually(t, func() bool { return presence(near.Client, "room.dropped", room, waits.Session()) == 1 }, 60*time.Second, 50*time.Millisecond)
+	require.Eventually(t, func() bool { return presence(near, "room.dropped", room, waits.Session()) == 1 }, 60*time.Second, 50*time.Millisecond)
 	c.End()
 	before := c.Counted(room)
 	waits.Tell(t, room, "inc", map[string]any{}) // into the buffer of a connection whose replica is frozen
@@ -99,16 +100,16 @@ func TestAFrozenReplicaOfTheLobby(t *testing.T) {
 
 	waits.Wait(t, "the close", func(v *realtimetest.View) bool { return v.Closed() != 0 })
 	require.Contains(t, []websocket.StatusCode{closeSuperseded, websocket.StatusServiceRestart}, waits.CloseStatus())
-	require.Eventually(t, func() bool { return waits.Reconnect(t.Context(), frozen.lobby) == nil }, 30*time.Second, 50*time.Millisecond,
+	require.Eventually(t, func() bool { return waits.Reconnect(t.Context(), frozen.Lobby) == nil }, 30*time.Second, 50*time.Millisecond,
 		"the replica has another lease soon")
 	require.True(t, waits.Resumed())
 	require.Equal(t, before, c.Counted(room), "a frame that the frozen replica read too late has no effect")
 	require.True(t, waits.Ask(t, "room.message", room, map[string]any{"type": "inc", "data": map[string]any{}}).OK())
-	near.Wait(t, "the increment", func(v *realtimetest.View) bool { return v.Room(room).State["counter"] == float64(before+1) })
-	requireOnce(t, heard(near.Client, room), 0, "a member on the other replica")
+	require.NoError(t, near.Await(t.Context(), func() bool { return len(heard(near, room)) > 0 && slices.Max(heard(near, room)) == before+1 }))
+	requireOnce(t, heard(near, room), 0, "a member on the other replica")
 	for _, g := range moving {
-		require.EqualValues(t, 1, g.Resumes.Load())
-		require.LessOrEqual(t, presence(near.Client, "room.reconnected", room, g.Session()), 1)
+		require.Equal(t, 1, g.Status().Resumed)
+		require.LessOrEqual(t, presence(near, "room.reconnected", room, g.Session()), 1)
 	}
 	require.Equal(t, 2, one[int](r.rig, "SELECT count(*)::int FROM replicas WHERE face = 'realtime' AND ended_at IS NULL"), "each process has one lease")
 	r.RequireInvariants()

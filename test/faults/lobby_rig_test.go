@@ -13,12 +13,7 @@ import (
 // lobbyRig is an installation with replicas of the realtime lobby.
 type lobbyRig struct{ *rig }
 
-// replicaOfLobby is a replica with its listener for clients of the lobby.
-type replicaOfLobby struct {
-	*process
-
-	lobby string // URL
-}
+type replicaOfLobby = rigtest.LobbyReplica
 
 // newLobbyRig makes an installation whose leases last three seconds and whose suspended sessions five.
 func newLobbyRig(t *testing.T, settings ...string) *lobbyRig {
@@ -28,18 +23,17 @@ func newLobbyRig(t *testing.T, settings ...string) *lobbyRig {
 
 func (r *lobbyRig) replica(args ...string) *replicaOfLobby {
 	r.T.Helper()
-	addr := rigtest.FreeAddr(r.T)
-	return &replicaOfLobby{r.Serve(append([]string{"--realtime-addr", addr}, args...)...), "ws://" + addr}
+	return r.ServeLobby(args...)
 }
 
 // connect connects a strict client, which fails the test at its end if it was sent anything wrong.
 func (r *lobbyRig) connect(at *replicaOfLobby, sub string) *realtimetest.Client {
 	r.T.Helper()
-	return rigtest.ConnectLobby(r.T, at.lobby, sub)
+	return rigtest.ConnectLobby(r.T, at.Lobby, sub)
 }
 
 // heard returns the values of the counter that a client was told of, in order.
-func heard(c *realtimetest.Client, room string) (values []int) {
+func heard(c rigtest.Member, room string) (values []int) {
 	for _, e := range c.Events() {
 		if e.Type == "room.message" && e.Room == room {
 			data, _ := e.P["data"].(map[string]any)
@@ -64,7 +58,7 @@ func requireOnce(t *testing.T, values []int, gaps int, who string) {
 }
 
 // presence counts what a client was told of a session in a room.
-func presence(c *realtimetest.Client, kind, room, session string) (n int) {
+func presence(c rigtest.Member, kind, room, session string) (n int) {
 	for _, e := range c.Events() {
 		if e.Type == kind && e.Room == room && e.Text("client_id") == session {
 			n++

@@ -18,21 +18,21 @@ func TestTheLobbySurvivesACrashOfPostgres(t *testing.T) {
 	t.Parallel()
 	r := newLobbyRig(t)
 	first, second := r.replica("--work"), r.replica()
-	c := r.NewCrowd(first.lobby, second.lobby)
+	c := r.NewCrowd(first.Lobby, second.Lobby)
 	const room = rigtest.CounterRoom + ":default"
 	for _, at := range []*replicaOfLobby{first, second, first, second} {
-		c.Add(at.lobby, room)
+		c.Add(at.Lobby, room)
 	}
 	away := r.connect(second, "away")
 	away.Join(t, rigtest.CounterRoom, room, nil)
 	away.Drop()
-	watcher := c.Guests[0].Client
+	watcher := c.Guests[0]
 	require.Eventually(t, func() bool { return presence(watcher, "room.dropped", room, away.Session()) == 1 }, 30*time.Second, 10*time.Millisecond)
 	c.Await(5, c.Guests...)
 
 	require.NoError(t, r.Cluster.StopImmediate())
 	for _, at := range []*replicaOfLobby{first, second} {
-		_, err := realtimetest.Connect(t.Context(), realtimetest.Options{URL: at.lobby, Token: rigtest.LobbyToken("late")})
+		_, err := realtimetest.Connect(t.Context(), realtimetest.Options{URL: at.Lobby, Token: rigtest.LobbyToken("late")})
 		var refused *realtimetest.RefusedError
 		require.ErrorAs(t, err, &refused)
 		require.Equal(t, websocket.StatusTryAgainLater, refused.Status)
@@ -41,14 +41,14 @@ func TestTheLobbySurvivesACrashOfPostgres(t *testing.T) {
 	require.NoError(t, r.Cluster.Start(t.Context()))
 
 	c.Await(5, c.Guests...)
-	require.NoError(t, away.Reconnect(t.Context(), first.lobby))
+	require.NoError(t, away.Reconnect(t.Context(), first.Lobby))
 	require.True(t, away.Resumed(), "its TTL stood still")
 	c.End()
 	c.RequireConverged(room, append(c.Clients(room), away)...)
 	for _, g := range c.Guests {
-		require.Zero(t, g.Resumes.Load(), "%s kept its connection", g.Sub)
+		require.Zero(t, g.Status().Resumed, "%s kept its connection", g.Sub)
 		require.Positive(t, g.Unknown.Load())
-		requireOnce(t, heard(g.Client, room), 3, g.Sub)
+		requireOnce(t, heard(g, room), 3, g.Sub)
 		require.Zero(t, presence(watcher, "room.dropped", room, g.Session()))
 	}
 	require.Zero(t, presence(watcher, "room.left", room, away.Session()))
@@ -60,18 +60,18 @@ func TestADrainMovesClientsEvenly(t *testing.T) {
 	t.Parallel()
 	r := newLobbyRig(t)
 	stays, stops := r.replica("--work"), r.replica("--shutdown-timeout", "12s") // closes within half of it
-	c := r.NewCrowd(stays.lobby)
+	c := r.NewCrowd(stays.Lobby)
 	const room, guests = rigtest.CounterRoom + ":default", 40
 	watcher := r.connect(stays, "watcher")
 	watcher.Join(t, rigtest.CounterRoom, room, nil)
 	for range guests {
-		c.Add(stops.lobby, room)
+		c.Add(stops.Lobby, room)
 	}
 	c.Await(2, c.Guests...)
 	require.NoError(t, stops.Signal(syscall.SIGTERM))
 	require.Eventually(t, func() bool {
 		for _, g := range c.Guests {
-			if g.Resumes.Load() == 0 {
+			if g.Status().Resumed == 0 {
 				return false
 			}
 		}
@@ -117,13 +117,13 @@ func TestAMatchIsFoundAfterItsReplicaWasKilled(t *testing.T) {
 	}, 60*time.Second, 20*time.Millisecond)
 	rooms := map[string]bool{}
 	for _, c := range clients {
-		require.NoError(t, c.Reconnect(t.Context(), stays.lobby))
+		require.NoError(t, c.Reconnect(t.Context(), stays.Lobby))
 		require.True(t, c.Resumed())
 		c.Wait(t, "match.found", func(v *realtimetest.View) bool { return v.Count("match.found", "") == 1 })
 		rooms[c.Join(t, "duel", found(c)[0], nil)] = true
 	}
 	require.Len(t, rooms, 1)
-	require.NoError(t, clients[1].Reconnect(t.Context(), stays.lobby))
+	require.NoError(t, clients[1].Reconnect(t.Context(), stays.Lobby))
 	clients[1].Must(t, "echo", "", map[string]any{})
 	for _, c := range clients {
 		c.Wait(t, "both members", func(v *realtimetest.View) bool {

@@ -2,48 +2,22 @@ package rigtest
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
-	"testing"
 	"time"
 
 	"github.com/coder/websocket"
 	"github.com/stretchr/testify/require"
 
+	"github.com/lattice-director/director/sdk/lobby"
 	"github.com/lattice-director/director/server/realtime/realtimetest"
-	"github.com/lattice-director/director/token"
 )
 
-const (
-	// LobbyMaster is the secret of the lobby's tokens.
-	LobbyMaster  = "a-master-secret-of-tests"
-	lobbyProject = "p1"
-	// CounterRoom is the type of rooms that count.
-	CounterRoom = "counter_plugin_room"
-)
-
-// LobbySettings let guests of a [Crowd] connect.
-func LobbySettings() []string {
-	return []string{"DIRECTOR_REALTIME_MASTER_SECRET=" + LobbyMaster, "DIRECTOR_REALTIME_REQUIRE_KEY=false",
-		"DIRECTOR_REALTIME_CONFORMANCE=true"}
-}
-
-// LobbyToken returns a token of a player of the project.
-func LobbyToken(sub string) string {
-	return token.MintProject(token.ProjectSecret(LobbyMaster, lobbyProject), token.ProjectClaims{
-		ProjectID: lobbyProject, Subject: sub, IssuedAt: time.Now(), Expires: time.Now().Add(time.Hour),
-	})
-}
-
-// ConnectLobby connects a strict client, which fails the test at its end if it was sent anything wrong.
-func ConnectLobby(t *testing.T, url, sub string) *realtimetest.Client {
-	t.Helper()
-	return realtimetest.Dial(t, realtimetest.Options{URL: url, Token: LobbyToken(sub), Late: true})
-}
-
-// Crowd is guests of one or more rooms that count, and reconnect as the SDK does. One goroutine uses it.
+// Crowd is guests of one or more rooms that count. One goroutine uses it.
 type Crowd struct {
 	*Rig
 
@@ -52,23 +26,22 @@ type Crowd struct {
 	wg     sync.WaitGroup
 	Guests []*Guest
 
-	mu   sync.Mutex
-	urls []string // to reconnect to
+	urls []string // to which guests reconnect
 }
 
-// Guest is a client in a room that counts, whose counter it increments again and again.
+// Guest is a player with the client of sdk/lobby, in a room that counts, whose counter it increments again and again.
 type Guest struct {
-	*realtimetest.Client
+	*lobby.Client
 
 	crowd *Crowd
 	Sub   string
 	Room  string
-	turn  int
 
-	Acked, Unknown, Resumes atomic.Int64
-	slowest                 atomic.Int64 // nanoseconds of an answer
+	Acked, Unknown atomic.Int64
+	slowest        atomic.Int64 // nanoseconds of an answer
 
 	mu     sync.Mutex
+	events []realtimetest.Event
 	Closes []websocket.StatusCode // of its connections; -1: without a close frame. Read it after Crowd.End
 	Closed []time.Time
 }
@@ -90,27 +63,69 @@ func (c *Crowd) End() {
 // Add connects a guest to a listener for lobby clients. It joins a room and begins to count.
 func (c *Crowd) Add(url, room string) *Guest {
 	c.T.Helper()
-	g := &Guest{crowd: c, Sub: fmt.Sprint("guest-", len(c.Guests)), Room: room, turn: len(c.Guests)}
-	g.Client = ConnectLobby(c.T, url, g.Sub)
-	g.Join(c.T, CounterRoom, room, nil)
+	g := &Guest{crowd: c, Sub: fmt.Sprint("guest-", len(c.Guests)), Room: room}
+	others := slices.DeleteFunc(slices.Clone(c.urls), func(u string) bool { return u == url })
+	ctx, cancel := context.WithTimeout(c.ctx, time.Minute)
+	defer cancel()
+	var err error
+	g.Client, err = lobby.Connect(ctx, lobby.Options{URLs: append([]string{url}, others...),
+		Token: lobby.StaticToken(LobbyToken(g.Sub)), OnEvent: g.note, MaxBackoff: time.Second})
+	require.NoError(c.T, err)
+	c.T.Cleanup(g.Close)
+	_, err = g.Join(ctx, CounterRoom, room, lobby.JoinOptions{})
+	require.NoError(c.T, err)
 	c.Guests = append(c.Guests, g)
 	c.wg.Go(g.run)
 	return g
 }
 
+// note keeps what assertions look at, as the strict client does.
+func (g *Guest) note(event lobby.Event) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	presence := func(kind, room, session string) {
+		g.events = append(g.events, realtimetest.Event{Type: kind, Room: room, P: map[string]any{"client_id": session}})
+	}
+	switch e := event.(type) {
+	case lobby.Message:
+		var data any
+		_ = json.Unmarshal(e.Data, &data)
+		g.events = append(g.events, realtimetest.Event{Type: "room.message", Room: e.Room, P: map[string]any{"type": e.Type, "data": data}})
+	case lobby.Dropped:
+		presence("room.dropped", e.Room, e.Session)
+	case lobby.Reconnected:
+		presence("room.reconnected", e.Room, e.Session)
+	case lobby.Left:
+		presence("room.left", e.Room, e.Session)
+	case lobby.Disconnected:
+		g.Closes, g.Closed = append(g.Closes, websocket.CloseStatus(e.Err)), append(g.Closed, time.Now())
+	case lobby.Connected:
+		if !e.Resumed && len(g.Closes) > 0 {
+			g.crowd.T.Errorf("%s was not resumed", g.Sub)
+		}
+	}
+}
+
+// Events returns what the guest has heard in rooms.
+func (g *Guest) Events() []realtimetest.Event {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.Clone(g.events)
+}
+
+// Session returns the id of the guest's session.
+func (g *Guest) Session() string { return g.Status().Session }
+
 func (g *Guest) run() {
 	for g.crowd.ctx.Err() == nil {
-		answer, err := g.Increment()
+		err := g.Increment()
 		switch {
-		case err != nil:
-			g.Unknown.Add(1)
-			g.reconnect()
-		case answer.OK():
+		case err == nil:
 			g.Acked.Add(1)
-		case answer.Code() == "unavailable":
+		case errors.Is(err, lobby.ErrUncertain) || lobby.CodeOf(err) == "unavailable":
 			g.Unknown.Add(1)
 		default:
-			g.crowd.T.Errorf("%s: %v", g.Sub, answer)
+			g.crowd.T.Errorf("%s: %v", g.Sub, err)
 			return
 		}
 		Pause(g.crowd.ctx, 100*time.Millisecond)
@@ -118,41 +133,12 @@ func (g *Guest) run() {
 }
 
 // Increment increments the counter of the guest's room, and waits for the answer also when the loop is to end.
-func (g *Guest) Increment() (realtimetest.Response, error) {
+func (g *Guest) Increment() error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(g.crowd.ctx), 30*time.Second)
 	defer cancel()
 	began := time.Now()
 	defer func() { g.slowest.Store(max(g.slowest.Load(), int64(time.Since(began)))) }()
-	return g.RPC(ctx, "room.message", g.Room, map[string]any{"type": "inc", "data": map[string]any{}})
-}
-
-// reconnect connects to the replicas in turn until one accepts the guest. Its session has to be resumed.
-func (g *Guest) reconnect() {
-	// A write may fail before the close frame is read.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(g.crowd.ctx), 5*time.Second)
-	_ = g.Await(ctx, "the close", func(v *realtimetest.View) bool { return v.Closed() != 0 })
-	cancel()
-	g.mu.Lock()
-	g.Closes, g.Closed = append(g.Closes, g.CloseStatus()), append(g.Closed, time.Now())
-	g.mu.Unlock()
-	for g.crowd.ctx.Err() == nil {
-		g.turn++
-		if g.Reconnect(g.crowd.ctx, g.crowd.url(g.turn)) != nil {
-			Pause(g.crowd.ctx, 50*time.Millisecond)
-			continue
-		}
-		if !g.Resumed() {
-			g.crowd.T.Errorf("%s was not resumed", g.Sub)
-		}
-		g.Resumes.Add(1)
-		return
-	}
-}
-
-func (c *Crowd) url(turn int) string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.urls[turn%len(c.urls)]
+	return g.Client.Room(g.Room).Send(ctx, "inc", map[string]any{})
 }
 
 // Await waits until each of these guests has got n more answers.
@@ -182,26 +168,46 @@ func (c *Crowd) Counted(room string) int {
 	return n
 }
 
+// Member is a client in a room, a [Guest] or a strict one.
+type Member interface {
+	Session() string
+	Events() []realtimetest.Event
+}
+
+// seen returns the counter of a room and its members, as a client sees them.
+func seen(m Member, room string) (counter float64, members []string) {
+	switch client := m.(type) {
+	case *Guest:
+		state := client.Client.Room(room).State()
+		state.Decode("counter", &counter)
+		return counter, state.Sessions
+	case *realtimetest.Client:
+		known := client.Room(room)
+		counter, _ = known.State["counter"].(float64)
+		return counter, known.Members
+	}
+	return 0, nil
+}
+
 // RequireConverged asserts that clients in a room see its counter and its members, within seconds.
-func (c *Crowd) RequireConverged(room string, clients ...*realtimetest.Client) {
+func (c *Crowd) RequireConverged(room string, clients ...Member) {
 	c.T.Helper()
 	n := c.Counted(room)
 	members := One[[]string](c.Rig, `SELECT array_agg(m.session ORDER BY m.session) FROM lobby_members m JOIN lobbies l ON l.region = m.region AND l.uid = m.lobby
 		WHERE l.id = $1 AND m.state = 'joined'`, room)
 	for _, client := range clients {
 		require.Eventually(c.T, func() bool {
-			seen := client.Room(room)
-			return seen.State["counter"] == float64(n) && slices.Equal(seen.Members, members)
-		}, 30*time.Second, 20*time.Millisecond, "%s is to see %d and %v in %s, not %v", client.Session(), n, members,
-			room, client.Room(room))
+			counter, sessions := seen(client, room)
+			return counter == float64(n) && slices.Equal(sessions, members)
+		}, 30*time.Second, 20*time.Millisecond, "%s is to see %d and %v in %s", client.Session(), n, members, room)
 	}
 }
 
-// Clients returns the clients of the guests of a room.
-func (c *Crowd) Clients(room string) (list []*realtimetest.Client) {
+// Clients returns the guests of a room.
+func (c *Crowd) Clients(room string) (list []Member) {
 	for _, g := range c.Guests {
 		if g.Room == room {
-			list = append(list, g.Client)
+			list = append(list, g)
 		}
 	}
 	return list

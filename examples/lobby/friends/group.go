@@ -4,9 +4,10 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/lattice-director/director/sdk/lobby"
 )
 
 // Group is friends who play together. The first one is the host, who owns the lobby.
@@ -33,31 +34,31 @@ func (g Group) each(ctx context.Context, step func(context.Context, *Friend) err
 	return group.Wait()
 }
 
-func sessionOf(key string) (session string, ok bool) { return strings.CutPrefix(key, "m:") }
-
 // Meet makes a private lobby. The host invites the others by their names, and they join.
 func (g Group) Meet(ctx context.Context, room string) error {
-	options := func(f *Friend) any { return map[string]any{"name": f.Name, "private": true} }
+	options := func(f *Friend) lobby.JoinOptions { return lobby.JoinOptions{Name: f.Name, Private: new(true)} }
 	host, others := g[0], g[1:]
-	if err := host.Join(ctx, "lobby", room, options(host)); err != nil {
+	hosts, err := host.Join(ctx, "lobby", room, options(host))
+	if err != nil {
 		return err
 	}
 	for _, f := range others {
-		if err := host.Send(ctx, room, "invite", map[string]any{"player": f.Name}); err != nil {
+		if err := hosts.Invite(ctx, f.Name); err != nil {
 			return err
 		}
 	}
-	err := others.each(ctx, func(ctx context.Context, f *Friend) error {
+	err = others.each(ctx, func(ctx context.Context, f *Friend) error {
 		if err := f.Await(ctx, func() bool { return f.isInvited(room) }); err != nil {
 			return err
 		}
-		return f.Join(ctx, "lobby", room, options(f))
+		_, err := f.Join(ctx, "lobby", room, options(f))
+		return err
 	})
 	if err != nil {
 		return err
 	}
 	return g.each(ctx, func(ctx context.Context, f *Friend) error {
-		return f.Await(ctx, func() bool { return len(f.sees(room)) == len(g) })
+		return f.Await(ctx, func() bool { return len(f.Room(room).State().Members()) == len(g) })
 	})
 }
 
@@ -65,7 +66,7 @@ func (g Group) Meet(ctx context.Context, room string) error {
 // returns what they heard.
 func (g Group) Chat(ctx context.Context, room, text string) ([]Line, error) {
 	before := len(g[0].LinesHeard(room))
-	err := g.each(ctx, func(ctx context.Context, f *Friend) error { return f.Say(ctx, room, text) })
+	err := g.each(ctx, func(ctx context.Context, f *Friend) error { return f.Room(room).Say(ctx, text) })
 	if err != nil {
 		return nil, err
 	}
@@ -83,33 +84,29 @@ func (g Group) SameOrder(room string) bool {
 
 // SameState reports whether all friends are in a room and see the same state of it.
 func (g Group) SameState(room string) bool {
-	first, member := g[0].Room(room)
-	return member && !slices.ContainsFunc(g, func(f *Friend) bool {
-		other, _ := f.Room(room)
-		return !other.Equal(first)
-	})
+	first := g[0].Room(room).State()
+	return first.Seq > 0 && !slices.ContainsFunc(g, func(f *Friend) bool { return !f.Room(room).State().Equal(first) })
 }
 
 // Start makes everybody ready and queues the group for a room type. All join the room of the match that the director
 // finds.
-func (g Group) Start(ctx context.Context, room, roomType string, latencies map[string]int) (Match, error) {
+func (g Group) Start(ctx context.Context, room, roomType string, latencies map[string]int) (lobby.MatchFound, error) {
 	host := g[0]
-	err := g.each(ctx, func(ctx context.Context, f *Friend) error {
-		return f.Send(ctx, room, "ready", map[string]any{"ready": true})
-	})
-	if err != nil {
-		return Match{}, err
+	err := g.each(ctx, func(ctx context.Context, f *Friend) error { return f.Room(room).Ready(ctx, true) })
+	if err == nil {
+		err = host.Room(room).Start(ctx, lobby.Queue{RoomType: roomType, Latencies: latencies})
 	}
-	if err := host.Send(ctx, room, "start", map[string]any{"room_type": roomType, "latencies": latencies}); err != nil {
-		return Match{}, err
+	if err != nil {
+		return lobby.MatchFound{}, err
 	}
 	err = g.each(ctx, func(ctx context.Context, f *Friend) error {
-		if err := f.Await(ctx, func() bool { _, ok := f.newest(); return ok }); err != nil {
+		if err := f.Await(ctx, func() bool { _, ok := f.newestMatch(); return ok }); err != nil {
 			return err
 		}
-		m, _ := f.newest()
-		return f.Join(ctx, m.RoomType, m.Room, map[string]any{"name": f.Name})
+		m, _ := f.newestMatch()
+		_, err := f.Join(ctx, m.RoomType, m.Room, lobby.JoinOptions{Name: f.Name})
+		return err
 	})
-	m, _ := host.newest()
+	m, _ := host.newestMatch()
 	return m, err
 }

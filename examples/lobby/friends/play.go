@@ -9,28 +9,15 @@ import (
 	"github.com/coder/websocket"
 
 	"github.com/lattice-director/director/examples/arena/game"
+	"github.com/lattice-director/director/sdk/lobby"
 )
-
-// Seat is a place on the game server of a match.
-type Seat struct {
-	Endpoint     string `json:"endpoint"`
-	SessionID    string `json:"session_id"`
-	SessionToken string `json:"session_token"`
-}
-
-// Seat returns the friend's place in a match, whose room the friend has joined. Errors: [*client.Error] with the code
-// "refused" for a match without a game server.
-func (f *Friend) Seat(ctx context.Context, room string) (s Seat, err error) {
-	err = f.Repeat(ctx, "match.resolve", room, map[string]any{}, &s)
-	return s, err
-}
 
 // silentFor is how long a game server may be silent. It sends the world ten times a second.
 const silentFor = 5 * time.Second
 
 // Play plays the game of examples/arena until ctx ends, and chases coins. admitted is called when the game server has
 // admitted the player. Errors: the game server refuses the player, or ends the connection.
-func (f *Friend) Play(ctx context.Context, s Seat, admitted func()) error {
+func (f *Friend) Play(ctx context.Context, s lobby.Seat, admitted func()) error {
 	ws, _, err := websocket.Dial(ctx, s.Endpoint, nil)
 	if err != nil {
 		return err

@@ -1,4 +1,5 @@
-package client
+// Package backend is what a game's own backend does for the realtime lobby: it calls the control API.
+package backend
 
 import (
 	"bytes"
@@ -9,8 +10,7 @@ import (
 	"net/http"
 )
 
-// Backend is what a game's own backend does: it makes tokens for players who have logged in. Its token must not be
-// known to players.
+// Backend makes tokens for players who have logged in. Its internal token must not be known to players.
 type Backend struct {
 	URL           string // of the control API, such as http://127.0.0.1:3000
 	InternalToken string

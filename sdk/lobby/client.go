@@ -1,0 +1,201 @@
+package lobby
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Token returns the player's token, which the game's backend minted (POST /tokens of the control API). The client calls
+// it before each connection; its errors end the client.
+type Token func(ctx context.Context) (string, error)
+
+// StaticToken returns always the same token. It resumes its session for up to a day after it has expired.
+func StaticToken(token string) Token {
+	return func(context.Context) (string, error) { return token, nil }
+}
+
+// Options says how a [Client] reaches the lobby. URLs and Token are required.
+type Options struct {
+	// URLs are those of the replicas' listeners for the lobby, such as "wss://lobby.example:4000". The client connects
+	// to the first that accepts it, and after a lost connection to the next.
+	URLs  []string
+	Token Token
+	// Project is the project of a client without a token, where the director allows that. A token names its own.
+	Project string
+	// Session is the session of a former client, to resume it: [Status] has the id. "" opens a new one. After its time
+	// to live the client gets a new session as well.
+	Session string
+	// OnEvent, if it is not nil, is called with each event, in their order and one at a time. It must return soon, and
+	// must not wait for an answer of the client.
+	OnEvent func(Event)
+	// Logger receives messages about lost connections; nil discards them. Tokens are never logged.
+	Logger *slog.Logger
+	// AttemptTimeout bounds the connection to one replica with its handshake. Default 5 s.
+	AttemptTimeout time.Duration
+	// FirstBackoff is the first pause between attempts. Pauses double up to MaxBackoff; each varies randomly by half.
+	// Defaults 250 ms and 3 s.
+	FirstBackoff, MaxBackoff time.Duration
+}
+
+func (o Options) withDefaults() (Options, error) {
+	if len(o.URLs) == 0 {
+		return o, errors.New("lobby: no URL given: want the WebSocket URL of at least one replica")
+	}
+	for _, raw := range o.URLs {
+		u, err := url.Parse(raw)
+		if err != nil || !slices.Contains([]string{"ws", "wss", "http", "https"}, u.Scheme) || u.Host == "" {
+			return o, errors.New("lobby: URL of a replica: want ws(s)://host:port")
+		}
+	}
+	if o.Token == nil {
+		return o, errors.New("lobby: no token given: StaticToken(\"\") connects where the director needs none")
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	o.URLs = slices.Clone(o.URLs)
+	o.AttemptTimeout = cmp.Or(max(0, o.AttemptTimeout), 5*time.Second)
+	o.FirstBackoff = cmp.Or(max(0, o.FirstBackoff), 250*time.Millisecond)
+	o.MaxBackoff = cmp.Or(max(0, o.MaxBackoff), 3*time.Second)
+	return o, nil
+}
+
+// Client is a session of the lobby, over any number of connections. Safe for concurrent use.
+type Client struct {
+	options Options
+	life    context.Context //nolint:containedctx // of the connections; end cancels it
+	end     context.CancelFunc
+	running sync.WaitGroup
+
+	mu       sync.Mutex
+	changed  chan struct{} // closed by the next change; nil: nobody waits for one
+	link     *connection   // nil: not connected
+	status   Status
+	rooms    map[string]*membership
+	pending  map[string]*pendingCall // by rid
+	lastCall int                     // number of the last rid
+	ended    error                   // why the client has ended
+}
+
+// Status says how a client is connected.
+type Status struct {
+	Session   string // its id, which changes when the former one's time to live was over
+	URL       string // of the replica that it is connected to, or was last
+	Connected bool
+	Resumed   int   // how often it has resumed the session after a connection had ended
+	Frames    int64 // received, over all connections
+	Resyncs   int   // how often it has missed a change of a room and asked for the whole state
+}
+
+// Connect opens a session, or resumes Options.Session. It tries all replicas until ctx ends. The caller closes the
+// client. Errors: [*Error] for a token that is refused; invalid options; ctx ended, with the last failure.
+func Connect(ctx context.Context, options Options) (*Client, error) {
+	options, err := options.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	c := &Client{options: options, status: Status{Session: options.Session}, rooms: map[string]*membership{},
+		pending: map[string]*pendingCall{}}
+	c.life, c.end = context.WithCancel(context.WithoutCancel(ctx))
+	pauses := newPauses(options)
+	if err := c.openAny(ctx, pauses); err != nil {
+		c.end()
+		return nil, err
+	}
+	c.running.Go(func() { c.run(pauses) })
+	return c, nil
+}
+
+// Close ends the connection and waits until no callback runs. The session ends when its time to live is over, 30
+// seconds by default: until then another client can resume it, so leave rooms that the player shall be out of at once.
+func (c *Client) Close() {
+	c.end()
+	c.running.Wait()
+}
+
+// Reconnect ends the connection, and the client connects to the next replica: such as when the system says that the
+// network has changed, which the client would find out a minute later.
+func (c *Client) Reconnect() {
+	c.mu.Lock()
+	link := c.link
+	c.mu.Unlock()
+	if link != nil {
+		_ = link.ws.CloseNow()
+	}
+}
+
+// Status returns how the client is connected now.
+func (c *Client) Status() Status {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.status
+}
+
+// Await waits until a condition holds. It is judged after each event, each state and each change of the connection.
+// Errors: ctx ended; why the client has ended.
+func (c *Client) Await(ctx context.Context, holds func() bool) error {
+	for {
+		changed, err := c.nextChange()
+		if holds() {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// nextChange returns what the next change closes, and why there will be none.
+func (c *Client) nextChange() (<-chan struct{}, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.changed == nil {
+		c.changed = make(chan struct{})
+	}
+	return c.changed, c.ended
+}
+
+// signal wakes all [Client.Await]. The caller holds mu.
+func (c *Client) signal() {
+	if c.changed != nil {
+		close(c.changed)
+		c.changed = nil
+	}
+}
+
+// urlsInTurn returns the URLs, beginning behind the last one that was used.
+func (c *Client) urlsInTurn() []string {
+	urls := c.options.URLs
+	next := slices.Index(urls, c.Status().URL) + 1
+	return slices.Concat(urls[next:], urls[:next])
+}
+
+// publish calls OnEvent.
+func (c *Client) publish(e Event) {
+	if c.options.OnEvent != nil {
+		c.options.OnEvent(e)
+	}
+}
+
+// withoutQuery is a URL that may be logged: a query may have a secret.
+func withoutQuery(raw string) string {
+	base, _, _ := strings.Cut(raw, "?")
+	return base
+}
+
+func unreachable(url string, err error) error {
+	return fmt.Errorf("lobby: %s: %w", withoutQuery(url), err)
+}

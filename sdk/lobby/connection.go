@@ -1,0 +1,145 @@
+package lobby
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/coder/websocket"
+)
+
+const (
+	protocolVersion = 1
+	maxFrame        = 1 << 20 // bytes of a frame of the director: a state has at most 64 KiB
+	// writeTimeout ends a connection that takes no frames any more.
+	writeTimeout = 10 * time.Second
+	// maxSilence ends a connection that is dead without a close frame: the director pings each 20 seconds.
+	maxSilence = 60 * time.Second
+)
+
+// frame is a message in both directions.
+type frame struct {
+	Version int             `json:"v"`
+	Type    string          `json:"t"`
+	RID     string          `json:"rid,omitempty"` // of a request and its answer
+	Room    string          `json:"room,omitempty"`
+	Payload json.RawMessage `json:"p,omitempty"`
+}
+
+// hello is the first frame of a client.
+type hello struct {
+	Version int      `json:"v"`
+	Codecs  []string `json:"codecs"`
+	Token   string   `json:"token"`
+	Project string   `json:"project_id,omitempty"`
+	Session string   `json:"session_id,omitempty"` // to resume
+}
+
+// welcome is the body of the answer to a hello.
+type welcome struct {
+	refusal
+
+	Session string `json:"session_id"`
+	Resumed bool   `json:"resumed"`
+}
+
+// connection is a WebSocket whose handshake was accepted.
+type connection struct {
+	ws      *websocket.Conn
+	url     string
+	opened  time.Time
+	silence *time.Timer // cuts the connection
+}
+
+// dial connects to a replica and makes the handshake. Errors: [*Error] for a handshake that was refused; the replica
+// cannot be reached.
+func (c *Client) dial(ctx context.Context, url, token string) (*connection, welcome, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.options.AttemptTimeout)
+	defer cancel()
+	l := &connection{url: url, opened: time.Now()}
+	l.silence = time.AfterFunc(maxSilence, func() { _ = l.ws.CloseNow() })
+	l.silence.Stop()
+	alive := func(context.Context, []byte) bool { l.silence.Reset(maxSilence); return true }
+	ws, _, err := websocket.Dial(ctx, url,
+		&websocket.DialOptions{OnPingReceived: alive}) //nolint:bodyclose // Dial closes it
+	if err != nil {
+		return nil, welcome{}, unreachable(url, err)
+	}
+	l.ws = ws
+	ws.SetReadLimit(maxFrame)
+	w, err := l.shakeHands(ctx, hello{protocolVersion, []string{"json"}, token, c.options.Project, c.Status().Session})
+	if err != nil {
+		_ = ws.CloseNow()
+		return nil, welcome{}, err
+	}
+	l.silence.Reset(maxSilence)
+	return l, w, nil
+}
+
+func (l *connection) shakeHands(ctx context.Context, h hello) (w welcome, err error) {
+	raw, err := json.Marshal(h)
+	if err == nil {
+		err = l.ws.Write(ctx, websocket.MessageText, raw)
+	}
+	if err == nil {
+		_, raw, err = l.ws.Read(ctx)
+	}
+	if err != nil {
+		return w, unreachable(l.url, err)
+	}
+	var first frame
+	if err := errors.Join(json.Unmarshal(raw, &first), json.Unmarshal(first.Payload, &w)); err != nil {
+		return w, unreachable(l.url, fmt.Errorf("the answer to the handshake is no frame of a director: %w", err))
+	}
+	if first.Type != "handshake.ok" {
+		return w, w.asError("handshake")
+	}
+	return w, nil
+}
+
+// write sends a frame. An error shows with the next read, which ends the connection. No context of a caller bounds it,
+// because one that ends during a write would cut the connection.
+func (l *connection) write(f frame) {
+	ctx, cancel := context.WithTimeout(context.Background(), writeTimeout)
+	defer cancel()
+	if raw, err := json.Marshal(f); err == nil {
+		_ = l.ws.Write(ctx, websocket.MessageText, raw)
+	}
+}
+
+// read takes the frames of a connection until it ends, and returns why.
+func (c *Client) read(l *connection) error {
+	defer l.silence.Stop()
+	for {
+		_, raw, err := l.ws.Read(c.life)
+		if err != nil {
+			_ = l.ws.CloseNow()
+			return err
+		}
+		l.silence.Reset(maxSilence)
+		var f frame
+		if json.Unmarshal(raw, &f) == nil && f.Type != "" {
+			c.take(l, f)
+		}
+	}
+}
+
+// take handles a frame.
+func (c *Client) take(l *connection, f frame) {
+	switch f.Type {
+	case "rpc.response":
+		c.takeAnswer(f)
+	case "state.snapshot", "state.patch":
+		if reply, ok := c.takeState(f); ok {
+			l.write(reply)
+		}
+	default:
+		c.takeEvent(f)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.status.Frames++
+	c.signal()
+}

@@ -1,0 +1,183 @@
+package lobby
+
+import "encoding/json"
+
+// Event is something that the client heard: one of the types of this file. A type that a newer director sends is an
+// [Unknown].
+type Event interface{ isEvent() }
+
+// The events of the connection.
+type (
+	// Connected: the client is connected, and has resumed its session or has a new one.
+	Connected struct {
+		URL, Session string
+		Resumed      bool
+	}
+	// Disconnected: the connection has ended; the client connects again.
+	Disconnected struct{ Err error }
+	// Ended: the client has ended, and no event follows.
+	Ended struct{ Err error }
+)
+
+// The events of a room in which the session is.
+type (
+	// Message was sent to the room. From is the session that sent it, "" for a message of the room itself, such as
+	// "matched" or "unqueued".
+	Message struct {
+		Room string          `json:"-"`
+		Type string          `json:"type"`
+		From string          `json:"from"`
+		Data json.RawMessage `json:"data"`
+	}
+	// Joined: a session has become a member; Dropped: it has lost its connection; Reconnected: it is back.
+	Joined struct {
+		Room    string `json:"-"`
+		Session string `json:"client_id"`
+	}
+	Dropped     Joined
+	Reconnected Joined
+	// Left: a session is no member any more. Self is true for that of this client. Reason is "kicked", "replaced" (the
+	// player has joined with another session), the code of a refusal where the client could not join again after its
+	// session had ended, or "".
+	Left struct {
+		Room    string `json:"-"`
+		Session string `json:"client_id"`
+		Reason  string `json:"reason"`
+		Self    bool   `json:"-"`
+	}
+	// MembersChanged: who is in the room now is in its state.
+	MembersChanged struct{ Room string }
+	// StateChanged: the room has another state.
+	StateChanged struct{ Room string }
+)
+
+// The events of invitations and of the queue.
+type (
+	// Invited: somebody invites the player. Join the room, or leave it to decline.
+	Invited struct {
+		Room       string `json:"room"`
+		RoomType   string `json:"room_type"`
+		From       string `json:"from"`        // a session
+		FromPlayer string `json:"from_player"` // the player's name in its token
+	}
+	// MatchFound: join the room with its type. It is sent again on each connection until the session has.
+	MatchFound struct {
+		Room         string   `json:"room"`
+		RoomType     string   `json:"room_type"`
+		Size         int      `json:"size"`
+		Participants []string `json:"participants"` // sessions
+	}
+	// MatchPending: the player has so many seconds to accept or to decline.
+	MatchPending struct {
+		RoomType string `json:"room_type"`
+		Size     int    `json:"size"`
+		Seconds  int    `json:"seconds"`
+		MatchID  string `json:"match_id"`
+	}
+	// QueueExpired: the session waits for no match any more.
+	QueueExpired struct {
+		RoomType string `json:"room_type"`
+		Size     int    `json:"size"`
+		Reason   string `json:"reason"`
+	}
+	// Unknown is an event without a type of its own.
+	Unknown struct {
+		Type, Room string
+		Body       json.RawMessage
+	}
+)
+
+func (Connected) isEvent()      {}
+func (Disconnected) isEvent()   {}
+func (Ended) isEvent()          {}
+func (Message) isEvent()        {}
+func (Joined) isEvent()         {}
+func (Dropped) isEvent()        {}
+func (Reconnected) isEvent()    {}
+func (Left) isEvent()           {}
+func (MembersChanged) isEvent() {}
+func (StateChanged) isEvent()   {}
+func (Invited) isEvent()        {}
+func (MatchFound) isEvent()     {}
+func (MatchPending) isEvent()   {}
+func (QueueExpired) isEvent()   {}
+func (Unknown) isEvent()        {}
+
+// takeEvent keeps what an event says about rooms, and publishes it.
+func (c *Client) takeEvent(f frame) {
+	switch f.Type {
+	case "room.members":
+		c.takeMembers(f)
+	case "room.left":
+		c.takeLeft(f)
+	case "session.replaced": // Connected says so
+	default:
+		if c.options.OnEvent != nil { // decoding it for nobody would be in vain
+			c.publish(eventOf(f))
+		}
+	}
+}
+
+func (c *Client) takeMembers(f frame) {
+	var p struct {
+		Members []string `json:"members"`
+	}
+	if json.Unmarshal(f.Payload, &p) != nil {
+		return
+	}
+	c.mu.Lock()
+	m := c.rooms[f.Room]
+	if m == nil { // the state follows
+		m = &membership{}
+		c.rooms[f.Room] = m
+	}
+	m.state.Sessions = p.Members
+	c.mu.Unlock()
+	c.publish(MembersChanged{f.Room})
+}
+
+// takeLeft forgets a room from which the session was removed.
+func (c *Client) takeLeft(f frame) {
+	left := Left{Room: f.Room}
+	if json.Unmarshal(f.Payload, &left) != nil {
+		return
+	}
+	if left.Self = left.Session == c.Status().Session; left.Self {
+		c.forgetRoom(f.Room)
+	}
+	c.publish(left)
+}
+
+func eventOf(f frame) Event {
+	switch f.Type {
+	case "room.message":
+		return decoded(f, func(e *Message) { e.Room = f.Room })
+	case "room.joined":
+		return decoded(f, func(e *Joined) { e.Room = f.Room })
+	case "room.dropped":
+		return decoded(f, func(e *Dropped) { e.Room = f.Room })
+	case "room.reconnected":
+		return decoded(f, func(e *Reconnected) { e.Room = f.Room })
+	case "room.invited":
+		return decoded[Invited](f, nil)
+	case "match.found":
+		return decoded[MatchFound](f, nil)
+	case "match.pending":
+		return decoded[MatchPending](f, nil)
+	case "matchmaking.expired":
+		return decoded[QueueExpired](f, nil)
+	}
+	return Unknown{f.Type, f.Room, f.Payload}
+}
+
+// decoded returns a frame as an event of a type, or as an Unknown if it is none.
+func decoded[E Event](f frame, complete func(*E)) Event {
+	var e E
+	if json.Unmarshal(f.Payload, &e) != nil {
+		return Unknown{f.Type, f.Room, f.Payload}
+	}
+	if complete != nil {
+		complete(&e)
+	}
+	return e
+}

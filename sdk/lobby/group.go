@@ -1,0 +1,62 @@
+package lobby
+
+import (
+	"context"
+	"time"
+)
+
+// Invite invites a player, by the "sub" of its token, for five minutes. Errors: those of [Room.Send] but
+// [ErrUncertain].
+func (r *Room) Invite(ctx context.Context, player string) error {
+	return r.set(ctx, "invite", fields{"player": player})
+}
+
+// Ready says whether this member of a lobby is ready. A change takes all members out of the queue. Errors: those of
+// [Room.Send] but [ErrUncertain].
+func (r *Room) Ready(ctx context.Context, ready bool) error {
+	return r.set(ctx, "ready", fields{"ready": ready})
+}
+
+// Team chooses a team of a lobby: a string, a whole number, or nil. Errors: as Ready.
+func (r *Room) Team(ctx context.Context, team any) error {
+	return r.set(ctx, "team", fields{"team": team})
+}
+
+// Set changes a setting of a lobby; nil deletes it. For the owner. Errors: as Ready, and refused.
+func (r *Room) Set(ctx context.Context, key string, value any) error {
+	return r.set(ctx, "set", fields{"key": key, "value": value})
+}
+
+// Lock decides whether others may join a party or a lobby. For the owner. Errors: as Ready, and refused.
+func (r *Room) Lock(ctx context.Context, locked bool) error {
+	return r.set(ctx, "lock", fields{"locked": locked})
+}
+
+// Kick removes a member of a party or a lobby, by its session. For the owner. Errors: those of [Room.Send], and
+// refused.
+func (r *Room) Kick(ctx context.Context, session string) error {
+	return r.Send(ctx, "kick", fields{"session": session})
+}
+
+// GiveOwnership makes another member the owner of a party or a lobby. For the owner. Errors: those of [Room.Send], and
+// refused.
+func (r *Room) GiveOwnership(ctx context.Context, session string) error {
+	return r.Send(ctx, "owner", fields{"session": session})
+}
+
+// Countdown shows all members of a lobby a countdown in whole seconds, if all are ready and connected. [Room.Start]
+// afterwards begins. For the owner. Errors: those of [Room.Send]; refused, invalid.
+func (r *Room) Countdown(ctx context.Context, d time.Duration) error {
+	return r.Send(ctx, "countdown", fields{"seconds": int(d.Seconds())})
+}
+
+// Queue lets the members of a party queue together. For the owner. Errors: those of [Room.Send]; refused, invalid,
+// cannot_match, profile_unknown.
+func (r *Room) Queue(ctx context.Context, q Queue) error { return r.Send(ctx, "queue", q) }
+
+// Start lets the members of a lobby queue together, if all are ready and connected. The zero value of Queue is what the
+// type of the room queues for. For the owner. Errors: as Queue.
+func (r *Room) Start(ctx context.Context, q Queue) error { return r.Send(ctx, "start", q) }
+
+// CancelQueue takes the members out of the queue. Errors: those of [Room.Send] but [ErrUncertain].
+func (r *Room) CancelQueue(ctx context.Context) error { return r.set(ctx, "cancel", fields{}) }

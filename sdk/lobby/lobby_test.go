@@ -1,0 +1,233 @@
+package lobby_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/sdk/lobby"
+)
+
+// Friends go from an invitation to a match, on two replicas.
+func TestAPartyFindsItsMatch(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	one, other := r.ServeLobby("--work"), r.ServeLobby()
+	ada, bo := connect(t, "ada", one, other), connect(t, "bo", other, one)
+	ctx := within(t)
+	party := ada.join("party", "party:x", lobby.JoinOptions{Name: "Ada"})
+	require.NoError(t, party.Invite(ctx, "bo"))
+	invited := hears[lobby.Invited](bo, 1)
+	require.Equal(t, lobby.Invited{Room: "party:x", RoomType: "party", From: ada.Status().Session, FromPlayer: "ada"},
+		invited)
+	bo.join(invited.RoomType, invited.Room, lobby.JoinOptions{Name: "Bo"})
+	for _, g := range []*guest{ada, bo} {
+		g.eventually("party:x", "both members",
+			func(s lobby.State) bool { return len(s.Members()) == 2 && len(s.Sessions) == 2 })
+	}
+	require.Equal(t, "Bo", party.State().Members()[bo.Status().Session].Name)
+
+	require.NoError(t, bo.Room("party:x").Say(ctx, "shall we?"))
+	line := hears[lobby.Message](ada, 1)
+	require.Equal(t, lobby.Message{Room: "party:x", Type: "say", From: bo.Status().Session, Data: json.RawMessage(`{"text":"shall we?"}`)}, line)
+
+	err := bo.Room("party:x").Queue(ctx, lobby.Queue{RoomType: "duel"})
+	require.Equal(t, "refused", lobby.CodeOf(err))
+	require.ErrorContains(t, err, "room.message queue: ")
+	require.NoError(t, party.Queue(ctx, lobby.Queue{RoomType: "duel"}))
+	for _, g := range []*guest{ada, bo} {
+		found := hears[lobby.MatchFound](g, 1)
+		require.Equal(t, []any{"duel", 2, 2}, []any{found.RoomType, found.Size, len(found.Participants)})
+		match := g.join(found.RoomType, found.Room, lobby.JoinOptions{Name: g.name})
+		require.Equal(t, "ready", match.State().Text("phase"))
+		_, err := match.Resolve(ctx)
+		require.Equal(t, "refused", lobby.CodeOf(err), "a match without a game server: %v", err)
+	}
+	ada.eventually("party:x", "the match", func(s lobby.State) bool { return s.Text("phase") == "matched" })
+	require.NoError(t, party.Leave(ctx))
+	require.NoError(t, party.Leave(ctx), "a second time, as after a lost answer")
+	require.Equal(t, lobby.Left{Room: "party:x", Session: ada.Status().Session}, hears[lobby.Left](bo, 1))
+	require.Zero(t, party.State().Seq)
+}
+
+// Everything that members of a lobby do, and who may.
+func TestALobby(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	at := r.ServeLobby("--work")
+	ada, bo, cy := connect(t, "ada", at), connect(t, "bo", at), connect(t, "cy", at)
+	ctx := within(t)
+	room := ada.join("lobby", "lobby:x",
+		lobby.JoinOptions{Name: "Ada", MaxMembers: 3, Settings: map[string]any{"map": "dust"}})
+	bos, cys := bo.join("lobby", "lobby:x", lobby.JoinOptions{Name: "Bo"}), cy.join("lobby", "lobby:x",
+		lobby.JoinOptions{})
+	rooms, next, err := cy.List(ctx, "lobby", "", 10)
+	require.NoError(t, err)
+	require.Empty(t, next)
+	require.Len(t, rooms, 1)
+	require.Equal(t, []any{"lobby:x", "lobby", 3}, []any{rooms[0].ID, rooms[0].RoomType, rooms[0].Members})
+
+	require.NoError(t, room.Set(ctx, "map", "nuke"))
+	require.NoError(t, bos.Team(ctx, "red"))
+	require.NoError(t, room.Lock(ctx, true))
+	require.NoError(t, room.Kick(ctx, cy.Status().Session))
+	require.Equal(t, lobby.Left{Room: "lobby:x", Session: cy.Status().Session, Reason: "kicked", Self: true},
+		hears[lobby.Left](cy, 1))
+	require.Zero(t, cys.State().Seq)
+	_, err = cy.Join(ctx, "lobby", "lobby:x", lobby.JoinOptions{})
+	require.Contains(t, []string{"room_locked", "not_invited", "banned"}, lobby.CodeOf(err), "%v", err)
+
+	require.Equal(t, "invalid", lobby.CodeOf(room.Start(ctx, lobby.Queue{RoomType: "duel"})), "nobody is ready")
+	for _, member := range []*lobby.Room{room, bos} {
+		require.NoError(t, member.Ready(ctx, true))
+	}
+	require.NoError(t, room.Countdown(ctx, 5*time.Second))
+	bo.eventually("lobby:x", "the countdown", func(s lobby.State) bool { return s.Text("phase") == "countdown" })
+	require.NoError(t, room.Start(ctx, lobby.Queue{RoomType: "squad", Size: 4}))
+	bo.eventually("lobby:x", "the queue", func(s lobby.State) bool { return s.Text("phase") == "queued" })
+	require.NoError(t, bos.CancelQueue(ctx))
+	require.NoError(t, room.GiveOwnership(ctx, bo.Status().Session))
+	ada.eventually("lobby:x", "the owner", func(s lobby.State) bool {
+		return s.Text("owner") == bo.Status().Session && s.Members()[bo.Status().Session].Team == "red"
+	})
+	require.Equal(t, "refused", lobby.CodeOf(room.Set(ctx, "map", "dust")))
+	ada.eventually("lobby:x", "one state", func(s lobby.State) bool { return s.Equal(bos.State()) })
+}
+
+// A session alone queues, asks again, and leaves the queue.
+func TestTheQueueOfASession(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	at := r.ServeLobby("--work")
+	ada := connect(t, "ada", at)
+	ctx := within(t)
+	for range 2 {
+		place, err := ada.Enqueue(ctx, lobby.Queue{RoomType: "duel", Size: 2, Latencies: map[string]int{"eu": 20}})
+		require.NoError(t, err)
+		require.Equal(t, lobby.Place{RoomType: "duel", Size: 2, Position: 1}, place)
+	}
+	for _, removed := range []bool{true, false} {
+		got, err := ada.Dequeue(ctx)
+		require.NoError(t, err)
+		require.Equal(t, removed, got)
+	}
+	_, err := ada.Enqueue(ctx, lobby.Queue{RoomType: "duel", Latencies: map[string]int{"eu": -1}})
+	require.Equal(t, "invalid", lobby.CodeOf(err))
+	require.Equal(t, "latencies.eu", fieldOf(err))
+	require.NotEmpty(t, lobby.CodeOf(ada.Accept(ctx, "00000000-0000-0000-0000-000000000000")))
+	require.NotEmpty(t, lobby.CodeOf(ada.Decline(ctx, "00000000-0000-0000-0000-000000000000")))
+}
+
+func fieldOf(err error) string {
+	refused, _ := err.(*lobby.Error) //nolint:errorlint // it is not wrapped
+	if refused == nil {
+		return ""
+	}
+	return refused.Field
+}
+
+// A replica is killed: its clients resume their sessions at the other one, with what changed meanwhile, and a request
+// that waits for a connection is carried out once.
+func TestAClientFollowsItsSession(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	dies, stays := r.ServeLobby(), r.ServeLobby("--work")
+	ada, bo := connect(t, "ada", stays), connect(t, "bo", dies, stays)
+	ctx := within(t)
+	room := ada.join("chat", "chat:x", lobby.JoinOptions{Topic: "news"})
+	bo.join("chat", "chat:x", lobby.JoinOptions{})
+	lobbyOfAda := ada.join("lobby", "lobby:x", lobby.JoinOptions{})
+	bo.join("lobby", "lobby:x", lobby.JoinOptions{Name: "Bo"})
+	session := bo.Status().Session
+
+	dies.Kill()
+	require.NoError(t, lobbyOfAda.Set(ctx, "map", "dust"))
+	require.NoError(t, bo.Await(ctx, func() bool { return bo.Status().Resumed == 1 }))
+	require.Equal(t, session, bo.Status().Session)
+	require.Equal(t, stays.Lobby, bo.Status().URL)
+	bo.eventually("lobby:x", "what changed meanwhile", func(s lobby.State) bool { return s.Equal(lobbyOfAda.State()) })
+	require.Len(t, heard[lobby.Disconnected](bo), 1)
+	require.Equal(t, []lobby.Connected{{URL: dies.Lobby, Session: session},
+		{URL: stays.Lobby, Session: session, Resumed: true}}, heard[lobby.Connected](bo))
+	for i := range 5 {
+		require.NoError(t, room.Say(ctx, fmt.Sprint(i)))
+		require.NoError(t, bo.Room("chat:x").Say(ctx, fmt.Sprint(i)))
+	}
+	for _, g := range []*guest{ada, bo} {
+		hears[lobby.Message](g, 10)
+	}
+	require.True(t, slices.EqualFunc(heard[lobby.Message](ada), heard[lobby.Message](bo),
+		func(a, b lobby.Message) bool {
+			return a.From == b.From && string(a.Data) == string(b.Data)
+		}), "one order for all")
+}
+
+// A process that was started again resumes the session of the former one.
+func TestASessionIsResumedByItsID(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	at := r.ServeLobby()
+	ada := connect(t, "ada", at)
+	ada.join("lobby", "lobby:x", lobby.JoinOptions{})
+	session := ada.Status().Session
+	ada.Close()
+	require.ErrorIs(t, ada.Room("lobby:x").Say(t.Context(), "x"), lobby.ErrClosed)
+
+	again := connectWith(t, "ada", lobby.Options{Session: session}, at)
+	require.Equal(t, session, again.Status().Session)
+	require.Equal(t, 1, again.Status().Resumed)
+	again.eventually("lobby:x", "the room of the former process", func(s lobby.State) bool { return s.Seq > 0 })
+}
+
+// A client that was away for longer than its session lasts joins its rooms again, and hears of those that it may not
+// join.
+func TestAClientJoinsItsRoomsAgain(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, "DIRECTOR_REALTIME_SESSION_TTL=5s", "DIRECTOR_LEASE_TTL=3s")
+	stays, dies := r.ServeLobby("--work"), r.ServeLobby()
+	bo, ada := connect(t, "bo", stays), connect(t, "ada", dies)
+	ctx := within(t)
+	bos := bo.join("lobby", "lobby:x", lobby.JoinOptions{Name: "Bo"})
+	bo.join("lobby", "lobby:y", lobby.JoinOptions{})
+	for _, id := range []string{"lobby:x", "lobby:y"} {
+		ada.join("lobby", id, lobby.JoinOptions{Name: "Ada"})
+	}
+	session := ada.Status().Session
+	require.NoError(t, bo.Room("lobby:y").Lock(ctx, true))
+
+	dies.Kill()
+	bo.eventually("lobby:x", "the end of the session", func(s lobby.State) bool { return len(s.Members()) == 1 })
+	bo.eventually("lobby:y", "the end of the session", func(s lobby.State) bool { return len(s.Members()) == 1 })
+	r.ServeLobby("--realtime-addr", strings.TrimPrefix(dies.Lobby, "ws://"))
+	bo.eventually("lobby:x", "the new session", func(s lobby.State) bool { return len(s.Members()) == 2 })
+	require.NotEqual(t, session, ada.Status().Session)
+	require.Equal(t, "Ada", bos.State().Members()[ada.Status().Session].Name)
+	left := hears[lobby.Left](ada, 1)
+	require.Equal(t, lobby.Left{Room: "lobby:y", Session: ada.Status().Session, Reason: "room_locked", Self: true},
+		left)
+}
+
+// A client whose token or URL cannot work says so at once; one that is taken over again and again ends.
+func TestAClientThatCannotConnect(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	at := r.ServeLobby()
+	_, err := lobby.Connect(within(t), lobby.Options{URLs: []string{at.Lobby}, Token: lobby.StaticToken("wrong")})
+	require.Equal(t, "token_refused", lobby.CodeOf(err))
+	require.ErrorContains(t, err, "has two parts")
+	require.NotContains(t, err.Error(), "wrong")
+	for _, o := range []lobby.Options{{}, {URLs: []string{"ftp://a"}}, {URLs: []string{at.Lobby}}} {
+		_, err := lobby.Connect(within(t), o)
+		require.ErrorContains(t, err, "lobby: ")
+	}
+
+	ada := connect(t, "ada", at)
+	same := lobby.Options{Session: ada.Status().Session}
+	connectWith(t, "ada", same, at)
+	require.ErrorIs(t, hears[lobby.Ended](ada, 1).Err, lobby.ErrSuperseded)
+}

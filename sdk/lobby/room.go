@@ -1,0 +1,126 @@
+package lobby
+
+import (
+	"context"
+	"encoding/json"
+)
+
+// membership is what a client knows of a room in which its session is.
+type membership struct {
+	roomType string
+	options  JoinOptions
+	joined   bool // by this client, which can join it again
+	state    State
+	hasState bool // a snapshot has arrived
+}
+
+// JoinOptions are what a member says of itself, and what a member that makes a room says of that. The zero value leaves
+// everything to the type of the room.
+type JoinOptions struct {
+	Name string `json:"name,omitempty"` // how parties, lobbies and matches call the member
+	// Private and MaxMembers are of a new room. Private: only invited players join, and the list of rooms does not have
+	// it.
+	Private    *bool          `json:"private,omitempty"`
+	MaxMembers int            `json:"max_members,omitempty"`
+	Topic      string         `json:"topic,omitempty"`    // of a new chat
+	Settings   map[string]any `json:"settings,omitempty"` // of a new lobby
+}
+
+// Room is a room of a client. It is a handle: the client may be a member or not. Safe for concurrent use.
+type Room struct {
+	ID     string
+	client *Client
+}
+
+// Room returns the handle of a room.
+func (c *Client) Room(id string) *Room { return &Room{id, c} }
+
+// Join joins a room, or makes it, and waits for its state. With the id "" it is that of all members of the type that
+// ask for none. Joining again changes nothing. Errors: [*Error] with room_full, room_locked, not_invited,
+// room_not_found, unsupported_room_type, invalid; those of [Client.Repeat].
+func (c *Client) Join(ctx context.Context, roomType, id string, options JoinOptions) (*Room, error) {
+	var answer struct {
+		Room string `json:"room"`
+	}
+	body := map[string]any{"roomType": roomType, "options": options}
+	if err := c.Repeat(ctx, "room.join_or_create", id, body, &answer); err != nil {
+		return nil, err
+	}
+	c.noteJoined(answer.Room, roomType, options)
+	room := c.Room(answer.Room)
+	return room, c.Await(ctx, func() bool { return room.State().Seq > 0 })
+}
+
+func (c *Client) noteJoined(id, roomType string, options JoinOptions) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.rooms[id] == nil {
+		c.rooms[id] = &membership{}
+	}
+	c.rooms[id].roomType, c.rooms[id].options, c.rooms[id].joined = roomType, options, true
+}
+
+// Rooms returns the rooms in which the session is.
+func (c *Client) Rooms() []*Room {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	rooms := make([]*Room, 0, len(c.rooms))
+	for id := range c.rooms {
+		rooms = append(rooms, &Room{id, c})
+	}
+	return rooms
+}
+
+// State returns what the client knows of the room; the zero value if it is no member.
+func (r *Room) State() State {
+	r.client.mu.Lock()
+	defer r.client.mu.Unlock()
+	if m := r.client.rooms[r.ID]; m != nil {
+		return m.state
+	}
+	return State{}
+}
+
+// Leave leaves the room, or takes back or declines an invitation to it. Errors: those of [Client.Repeat].
+func (r *Room) Leave(ctx context.Context) error {
+	err := r.client.Repeat(ctx, "room.leave", r.ID, struct{}{}, nil)
+	if code := CodeOf(err); code == "not_a_member" || code == "room_not_found" {
+		err = nil // it has left, perhaps by an attempt whose answer was lost
+	}
+	if err == nil {
+		r.client.forgetRoom(r.ID)
+	}
+	return err
+}
+
+func (c *Client) forgetRoom(id string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.rooms, id)
+	c.signal()
+}
+
+// Send sends a message to the room and waits until the room has accepted it. It is not repeated. Errors: those of
+// [Client.Call].
+func (r *Room) Send(ctx context.Context, kind string, data any) error {
+	body, err := json.Marshal(data)
+	if err != nil {
+		return err
+	}
+	f := frame{Version: protocolVersion, Type: "room.message", Room: r.ID}
+	message := map[string]any{"type": kind, "data": json.RawMessage(body)}
+	return r.client.call(ctx, "room.message "+kind, f, message, nil)
+}
+
+// set sends a message that may be sent twice, such as the readiness of a member.
+func (r *Room) set(ctx context.Context, kind string, data any) error {
+	return r.client.repeat(ctx, func() error { return r.Send(ctx, kind, data) })
+}
+
+// fields are the data of a message.
+type fields = map[string]any
+
+// Say sends a line of chat, which all members receive as a [Message] of the type "say". Errors: those of [Room.Send].
+func (r *Room) Say(ctx context.Context, text string) error {
+	return r.Send(ctx, "say", fields{"text": text})
+}

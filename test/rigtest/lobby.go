@@ -1,0 +1,50 @@
+package rigtest
+
+import (
+	"testing"
+	"time"
+
+	"github.com/lattice-director/director/server/realtime/realtimetest"
+	"github.com/lattice-director/director/token"
+)
+
+const (
+	// LobbyMaster is the secret of the lobby's tokens.
+	LobbyMaster  = "a-master-secret-of-tests"
+	lobbyProject = "p1"
+	// CounterRoom is the type of rooms that count.
+	CounterRoom = "counter_plugin_room"
+)
+
+// LobbySettings let players with a token of [LobbyToken] connect.
+func LobbySettings() []string {
+	return []string{"DIRECTOR_REALTIME_MASTER_SECRET=" + LobbyMaster, "DIRECTOR_REALTIME_REQUIRE_KEY=false",
+		"DIRECTOR_REALTIME_CONFORMANCE=true"}
+}
+
+// LobbyToken returns a token of a player of the project.
+func LobbyToken(sub string) string {
+	return token.MintProject(token.ProjectSecret(LobbyMaster, lobbyProject), token.ProjectClaims{
+		ProjectID: lobbyProject, Subject: sub, IssuedAt: time.Now(), Expires: time.Now().Add(time.Hour),
+	})
+}
+
+// LobbyReplica is a replica with its listener for clients of the lobby.
+type LobbyReplica struct {
+	*Process
+
+	Lobby string // URL
+}
+
+// ServeLobby starts a replica that serves the lobby, and waits until it is ready.
+func (r *Rig) ServeLobby(args ...string) *LobbyReplica {
+	r.T.Helper()
+	addr := FreeAddr(r.T)
+	return &LobbyReplica{r.Serve(append([]string{"--realtime-addr", addr}, args...)...), "ws://" + addr}
+}
+
+// ConnectLobby connects a strict client, which fails the test at its end if it was sent anything wrong.
+func ConnectLobby(t *testing.T, url, sub string) *realtimetest.Client {
+	t.Helper()
+	return realtimetest.Dial(t, realtimetest.Options{URL: url, Token: LobbyToken(sub), Late: true})
+}
