@@ -128,7 +128,7 @@ func TestConsolePlansReadAPage(t *testing.T) {
 			planned(opsview.PastMatches, opsview.PastMatchFilter{Universe: "global", Until: time.Now()}, after(time.Now(), uuid.Nil)),
 		},
 		"measures of matches": {"'global'", "_region_profile_committed_at", planned(opsview.MatchMinutes, opsview.MinuteFilter{Universe: "global"}, page)},
-		"measures of minutes": {"'{matches}', ''", "minute_samples_pkey", func(ctx context.Context, e *explainer) error {
+		"measures of minutes": {"'1 hour', '{matches}', ''", "minute_samples_pkey", func(ctx context.Context, e *explainer) error {
 			return second(query.New(e).MinuteSamples(ctx, query.MinuteSamplesParams{}))
 		}},
 	} {

@@ -133,7 +133,7 @@ func TestConsoleFleetPagesAndFilters(t *testing.T) {
 	counts, err := c.FleetCounts(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, []db.FleetCount{
-		{"eu", "ready", 1, 16, 4, 1}, {"eu", "silent", 1, 16, 0, 0}, {"us", "gone", 1, 16, 0, 0}, {"us", "ready", 1, 16, 0, 0},
+		{"eu", "ready", 1, 16, 4, 1, 1}, {"eu", "silent", 1, 16, 0, 0, 0}, {"us", "gone", 1, 16, 0, 0, 0}, {"us", "ready", 1, 16, 0, 0, 0},
 	}, counts)
 	regions, _, err := list(c, opsview.Regions, opsview.Any{}, opsview.Page{})
 	require.NoError(t, err)

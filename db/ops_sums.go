@@ -19,6 +19,7 @@ type FleetCount struct {
 	Capacity      int64 // seats
 	ReservedSeats int64
 	OpenSessions  int64
+	Players       int64 // with a seat, connected or expected
 }
 
 // FleetCounts counts game servers by region and state. Errors: those of ReadOps.
@@ -64,11 +65,13 @@ type MinuteSample struct {
 	Value   float64
 }
 
-// MinuteSamples returns measures of the last hour, oldest first, summed over all regions or, with a region, of that
-// one; at most 20,000. Errors: those of ReadOps.
-func (s *Store) MinuteSamples(ctx context.Context, region string, measures ...string) ([]MinuteSample, error) {
+// MinuteSamples returns measures of the last minutes, at most 360, oldest first, summed over all regions or, with a
+// region, of that one; at most 20,000. Errors: those of ReadOps.
+func (s *Store) MinuteSamples(ctx context.Context, region string, minutes int,
+	measures ...string) ([]MinuteSample, error) {
 	rows, err := sums(ctx, s, func(ctx context.Context, q *query.Queries) ([]query.MinuteSamplesRow, error) {
-		return q.MinuteSamples(ctx, query.MinuteSamplesParams{Region: region, Measures: measures})
+		since := time.Duration(min(minutes, 360)+2) * time.Minute
+		return q.MinuteSamples(ctx, query.MinuteSamplesParams{Region: region, Minutes: since, Measures: measures})
 	})
 	return converted(rows, func(r query.MinuteSamplesRow) MinuteSample { return MinuteSample(r) }), err
 }

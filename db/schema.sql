@@ -5046,6 +5046,49 @@ COMMENT ON COLUMN ops.tickets_waiting.p95 IS 'How long 95 % of them have waited 
 
 COMMENT ON COLUMN ops.tickets_waiting.step IS 'How often the profile''s first rule that widens has widened for the oldest.';
 
+CREATE VIEW ops.waiting_tickets AS
+ SELECT t.region,
+    t.id AS ticket,
+    to_timestamp((((t.created)::numeric / (1000000000)::numeric))::double precision) AS queued_at,
+    GREATEST('00:00:00'::interval, (statement_timestamp() - to_timestamp((((t.created)::numeric / (1000000000)::numeric))::double precision))) AS waits,
+    ARRAY( SELECT DISTINCT p.profile
+           FROM public.ticket_players p
+          WHERE ((p.region = t.region) AND (p.ticket_id = t.id) AND (p.profile <> ''::text))
+          ORDER BY p.profile) AS profiles,
+    ARRAY( SELECT DISTINCT p.sub
+           FROM public.ticket_players p
+          WHERE ((p.region = t.region) AND (p.ticket_id = t.id))
+          ORDER BY p.sub) AS players,
+    COALESCE(( SELECT e.state
+           FROM public.ticket_events e
+          WHERE ((e.region = t.region) AND (e.ticket_id = t.id) AND (e.n = t.version) AND (e.at >= (to_timestamp((((t.created)::numeric / (1000000000)::numeric))::double precision) - '00:01:00'::interval)) AND (e.at < (statement_timestamp() + '1 day'::interval)))
+         LIMIT 1),
+        CASE
+            WHEN (t.pending_at IS NOT NULL) THEN 'matched'::text
+            WHEN (t.paused_at IS NOT NULL) THEN 'paused'::text
+            ELSE 'queued'::text
+        END) AS state,
+    t.seen_at
+   FROM public.tickets t;
+
+COMMENT ON VIEW ops.waiting_tickets IS 'The tickets in the queue. Give an order and a limit: what the columns profiles, players and state need is looked up for each row that is returned.';
+
+COMMENT ON COLUMN ops.waiting_tickets.region IS 'The region that is the universe of the ticket.';
+
+COMMENT ON COLUMN ops.waiting_tickets.ticket IS 'The id of the ticket.';
+
+COMMENT ON COLUMN ops.waiting_tickets.queued_at IS 'When it was created.';
+
+COMMENT ON COLUMN ops.waiting_tickets.waits IS 'How long ago that is.';
+
+COMMENT ON COLUMN ops.waiting_tickets.profiles IS 'The profiles that it names; empty: none, or it is a ticket of an Open Match client.';
+
+COMMENT ON COLUMN ops.waiting_tickets.players IS 'Its players; empty for a ticket of an Open Match client.';
+
+COMMENT ON COLUMN ops.waiting_tickets.state IS 'queued, paused (a player is away), matched, accepting (players are asked) or waiting_for_server.';
+
+COMMENT ON COLUMN ops.waiting_tickets.seen_at IS 'When a member last read it, roughly; NULL: not known.';
+
 CREATE TABLE public.worker_loops (
     loop text NOT NULL,
     every interval NOT NULL,

@@ -3,7 +3,8 @@
 -- name: FleetCounts :many
 -- Counts game servers by region and state. It reads the whole fleet.
 SELECT f.region, CASE WHEN f.status <> 'gone' AND NOT f.alive AND f.status <> 'starting' THEN 'silent' ELSE f.status END::text AS state, count(*)::int AS instances,
-       sum(f.capacity)::bigint AS capacity, sum(f.reserved_seats)::bigint AS reserved_seats, sum(f.open_sessions)::bigint AS open_sessions
+       sum(f.capacity)::bigint AS capacity, sum(f.reserved_seats)::bigint AS reserved_seats, sum(f.open_sessions)::bigint AS open_sessions,
+       sum(f.players)::bigint AS players
 FROM ops.fleet f GROUP BY 1, 2 ORDER BY 1, 2;
 
 -- name: FleetModes :many
@@ -17,10 +18,10 @@ SELECT o.app, o.version, o.provider, o.reason::text AS reason, sum(o.servers)::b
 FROM ops.deployment_outcomes o GROUP BY 1, 2, 3, 4 ORDER BY sum(o.servers) DESC, 1, 2, 3, 4 LIMIT 200;
 
 -- name: MinuteSamples :many
--- Returns measures of the last hour, summed over regions or, with @region, of one, oldest first.
+-- Returns measures since some time, summed over regions or, with a region, of one, oldest first.
 SELECT s.minute, s.measure, s.subject, sum(s.value)::float8 AS value
 FROM ops.minute_samples s
-WHERE s.minute > statement_timestamp() - interval '62 minutes' AND s.measure = ANY (@measures::text[]) AND (@region::text = '' OR s.region = @region::text)
+WHERE s.minute > statement_timestamp() - sqlc.arg(minutes)::interval AND s.measure = ANY (@measures::text[]) AND (@region::text = '' OR s.region = @region::text)
 GROUP BY s.minute, s.measure, s.subject ORDER BY s.minute, s.measure, s.subject LIMIT 20000;
 
 -- name: EventsUntil :one

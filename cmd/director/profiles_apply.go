@@ -196,7 +196,7 @@ func (p *program) profilesApply() *cobra.Command {
 		Long: "Stores each file as the next version of the profile that it names, and makes it live. A file that means the same as the\n" +
 			"live version changes nothing. All files are checked first: with one that is not valid, none is applied. With - it reads\n" +
 			"standard input.\n\n" +
-			"With --shadow the version only decides beside the live one, and its matches are not made. --dry-run prints what would change.\n" +
+			"With --shadow the version only decides beside the live one, and its matches are not committed. --dry-run prints what would change.\n" +
 			"The column as says which it was: live, shadow, or would be live or shadow, after a dry run. Warnings go to standard error.",
 		Example: "  director profiles apply -f ranked.yaml --reason 'wider skill window'\n" +
 			"  director profiles apply -f profiles/*.yaml --dry-run\n" +

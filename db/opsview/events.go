@@ -43,6 +43,7 @@ type EventFilter struct {
 	Instance string
 	Session  string    // region.uuid
 	Since    time.Time // zero: from the beginning of the log
+	Text     string    // that the detail contains, as JSON, in whichever case
 	Settled  bool      // only those that the feed shows: no event appears before one of them later
 }
 
@@ -54,6 +55,9 @@ func (f EventFilter) selectRows(w *where) {
 	w.isEqual("session", f.Session)
 	if !f.Since.IsZero() {
 		w.add("at >= ?", f.Since)
+	}
+	if f.Text != "" {
+		w.add("strpos(lower(detail::text), lower(?)) > 0", f.Text)
 	}
 	if f.Settled {
 		w.add("tx < pg_snapshot_xmin(pg_current_snapshot())")
@@ -122,12 +126,16 @@ func ReadEvents(ctx context.Context, q Querier, before EventCursor, f EventFilte
 	// Reading ended with the last of these events, unless there were fewer.
 	ends, err := Events.Read(ctx, q, EventFilter{Instance: f.Instance},
 		Page{After: before.Key(), Skip: eventScan - 1, Limit: 1})
-	if len(ends) > 0 {
+	if len(ends) > 0 && !ends[0].At.Before(f.Since.Add(-unordered)) {
 		next := ends[0].Cursor()
 		p.Next = &next
 	}
 	return p, err
 }
+
+// unordered is how far the times of neighbours of the log may be apart in the wrong order: each has the time at which its
+// transaction began.
+const unordered = 10 * time.Minute
 
 // FeedEnd returns the cursor after the latest event of the feed. The view event_feed is sorted: it cannot be read from
 // its end.

@@ -2,6 +2,7 @@ package opsview
 
 import (
 	"context"
+	"strings"
 	"time"
 )
 
@@ -44,6 +45,13 @@ func (i Instance) State() string {
 // Fleet is read in the order of region and id.
 var Fleet = View[Instance, FleetFilter]{name: "fleet", order: Order{"region", "instance"}}
 
+// The orders of the fleet besides its own.
+var (
+	MostPlayersFirst = Order{"-players", "-instance"}
+	MostFreeFirst    = Order{"-available", "-instance"}
+	NewestFirst      = Order{"-registered_at", "-instance"}
+)
+
 // FleetFilter selects game servers. Empty fields select all.
 type FleetFilter struct {
 	Region   string
@@ -52,6 +60,9 @@ type FleetFilter struct {
 	State    string // as Instance.State returns it
 	Status   string
 	Prefix   string // of their ids
+	Version  string
+	Host     string // of their endpoints
+	Label    string // as key=value, or a key alone
 	Running  bool   // only those that have not ended
 }
 
@@ -61,6 +72,16 @@ func (f FleetFilter) selectRows(w *where) {
 	w.has("modes", f.Mode)
 	w.isEqual("status", f.Status)
 	w.begins("instance", f.Prefix)
+	w.isEqual("version", f.Version)
+	if f.Host != "" {
+		host := strings.ToLower(strings.Trim(f.Host, "[] "))
+		w.add("starts_with(lower(endpoint), ?) OR starts_with(lower(endpoint), ?)", host+":", "["+host+"]:")
+	}
+	if key, value, hasValue := strings.Cut(f.Label, "="); hasValue {
+		w.add("labels ->> ? = ?", key, value)
+	} else if key != "" {
+		w.add("labels ->> ? IS NOT NULL", key)
+	}
 	switch f.State {
 	case "":
 	case "silent":

@@ -2,6 +2,7 @@ package opsview
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -30,6 +31,17 @@ type RefusalFilter struct{ Player string }
 
 func (f RefusalFilter) selectRows(w *where) { w.exactly("player", f.Player) }
 
+// RecentRefusals are those of all players, latest first, found by an index.
+var RecentRefusals = View[Refusal, RecentRefusalFilter]{name: "refusals", order: Order{"-last_at", "-player"}}
+
+// RecentRefusalFilter selects refusals with a code, and of a call; empty fields select all. Read them with Page.Scan.
+type RecentRefusalFilter struct{ Code, Call string }
+
+func (f RecentRefusalFilter) selectRows(w *where) {
+	w.isEqual("code", f.Code)
+	w.isEqual("call", f.Call)
+}
+
 // PlayerTicket is the latest ticket of a player for a profile.
 type PlayerTicket struct {
 	Region   string    `db:"region" json:"region"` // the universe
@@ -55,6 +67,9 @@ func (f PlayerTicketFilter) selectRows(w *where) {
 	w.exactly("region", f.Universe)
 	w.exactly("player", f.Player)
 }
+
+// QueuedPlayers are the tickets of all players of a universe, by player.
+var QueuedPlayers = View[PlayerTicket, QueueFilter]{name: "player_tickets", order: Order{"player"}}
 
 // TicketState is a state that a ticket had.
 type TicketState struct {
@@ -86,6 +101,24 @@ type Player struct {
 	Lobby    []LobbySession // sessions of the realtime lobby, latest first, at most 100
 	Past     []PastSeat     // a page, latest first
 	PastMore bool
+}
+
+// PlayersBeginning returns the players whose ids begin with a text and who have a seat, a ticket in the universe, or a
+// refusal of the last week, sorted, at most 100.
+func PlayersBeginning(ctx context.Context, q Querier, begun, universe string) ([]string, error) {
+	seated, err := Seats.Words(ctx, q, SeatFilter{}, "player", begun, nil)
+	if err != nil {
+		return nil, err
+	}
+	queued, err := QueuedPlayers.Words(ctx, q, QueueFilter{universe}, "player", begun, nil)
+	if err != nil {
+		return nil, err
+	}
+	refused, err := RecentRefusals.Words(ctx, q, RecentRefusalFilter{}, "player", begun, nil)
+	all := slices.Concat(seated, queued, refused)
+	slices.Sort(all)
+	all = slices.Compact(all)
+	return all[:min(len(all), 100)], err
 }
 
 // ReadPlayer returns what is known of a player, whose tickets are in a universe; p is the page of past seats. A player

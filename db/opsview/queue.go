@@ -88,6 +88,31 @@ func (f WaitingFilter) selectRows(w *where) {
 	w.add("profile = ANY (?)", f.Profiles)
 }
 
+// WaitingTicket is a ticket in the queue.
+type WaitingTicket struct {
+	Region   string        `db:"region" json:"region"` // the universe
+	Ticket   string        `db:"ticket" json:"ticket"`
+	QueuedAt time.Time     `db:"queued_at" json:"queued_at"`
+	Waits    time.Duration `db:"waits" json:"waits"`
+	Profiles []string      `db:"profiles" json:"profiles"` // that it names; empty: none
+	Players  []string      `db:"players" json:"players"`   // empty for a ticket of an Open Match client
+	State    string        `db:"state" json:"state"`       // queued, paused, matched, accepting, waiting_for_server
+	SeenAt   *time.Time    `db:"seen_at" json:"seen_at"`   // when a member last read it; nil: not known
+}
+
+// WaitingTickets are read oldest first. It sorts the whole queue; the rest is looked up for the rows of a page.
+var WaitingTickets = View[WaitingTicket, WaitingTicketFilter]{name: "waiting_tickets",
+	order: Order{"queued_at", "ticket"}}
+
+// WaitingTicketFilter selects tickets of a universe; an empty Profile selects those of all. Read them with Page.Scan,
+// since the profiles of each ticket are looked up.
+type WaitingTicketFilter struct{ Universe, Profile string }
+
+func (f WaitingTicketFilter) selectRows(w *where) {
+	w.isIndexed("region", f.Universe)
+	w.has("profiles", f.Profile)
+}
+
 // ProfileQueue is a profile, and the tickets that wait for it.
 type ProfileQueue struct {
 	Profile Profile

@@ -81,7 +81,8 @@ func (q *Queries) EventsUntil(ctx context.Context, until time.Time) (uint64, err
 const fleetCounts = `-- name: FleetCounts :many
 
 SELECT f.region, CASE WHEN f.status <> 'gone' AND NOT f.alive AND f.status <> 'starting' THEN 'silent' ELSE f.status END::text AS state, count(*)::int AS instances,
-       sum(f.capacity)::bigint AS capacity, sum(f.reserved_seats)::bigint AS reserved_seats, sum(f.open_sessions)::bigint AS open_sessions
+       sum(f.capacity)::bigint AS capacity, sum(f.reserved_seats)::bigint AS reserved_seats, sum(f.open_sessions)::bigint AS open_sessions,
+       sum(f.players)::bigint AS players
 FROM ops.fleet f GROUP BY 1, 2 ORDER BY 1, 2
 `
 
@@ -92,6 +93,7 @@ type FleetCountsRow struct {
 	Capacity      int64
 	ReservedSeats int64
 	OpenSessions  int64
+	Players       int64
 }
 
 // Sums over views of schema ops, for pages that show more rows than a person reads. Lists are read by db/opsview.
@@ -112,6 +114,7 @@ func (q *Queries) FleetCounts(ctx context.Context) ([]FleetCountsRow, error) {
 			&i.Capacity,
 			&i.ReservedSeats,
 			&i.OpenSessions,
+			&i.Players,
 		); err != nil {
 			return nil, err
 		}
@@ -151,11 +154,12 @@ func (q *Queries) FleetModes(ctx context.Context) ([]string, error) {
 const minuteSamples = `-- name: MinuteSamples :many
 SELECT s.minute, s.measure, s.subject, sum(s.value)::float8 AS value
 FROM ops.minute_samples s
-WHERE s.minute > statement_timestamp() - interval '62 minutes' AND s.measure = ANY ($1::text[]) AND ($2::text = '' OR s.region = $2::text)
+WHERE s.minute > statement_timestamp() - $1::interval AND s.measure = ANY ($2::text[]) AND ($3::text = '' OR s.region = $3::text)
 GROUP BY s.minute, s.measure, s.subject ORDER BY s.minute, s.measure, s.subject LIMIT 20000
 `
 
 type MinuteSamplesParams struct {
+	Minutes  time.Duration
 	Measures []string
 	Region   string
 }
@@ -167,9 +171,9 @@ type MinuteSamplesRow struct {
 	Value   float64
 }
 
-// Returns measures of the last hour, summed over regions or, with @region, of one, oldest first.
+// Returns measures since some time, summed over regions or, with a region, of one, oldest first.
 func (q *Queries) MinuteSamples(ctx context.Context, arg MinuteSamplesParams) ([]MinuteSamplesRow, error) {
-	rows, err := q.db.Query(ctx, minuteSamples, arg.Measures, arg.Region)
+	rows, err := q.db.Query(ctx, minuteSamples, arg.Minutes, arg.Measures, arg.Region)
 	if err != nil {
 		return nil, err
 	}

@@ -55,7 +55,7 @@ type Finding struct {
 	Figure *Figure `json:"-"`
 }
 
-// Figure is the number of a check that people look for first. The page of health has a tile for it.
+// Figure is the number of a check that a tile of the page of health shows.
 type Figure struct{ Value, Label string }
 
 // showing adds a Figure to a Finding.
@@ -185,14 +185,14 @@ func (d Diagnosis) Problems() []Finding {
 	return d.Checks[:first]
 }
 
-// Figures returns the numbers to look at first.
-func (d Diagnosis) Figures() (all []Figure) {
+// FigureOf returns the number of a check to look at first; nil: it has none.
+func (d Diagnosis) FigureOf(check string) *Figure {
 	for _, f := range d.Checks {
-		if f.Figure != nil {
-			all = append(all, *f.Figure)
+		if f.Check == check {
+			return f.Figure
 		}
 	}
-	return all
+	return nil
 }
 
 // Unreadable reports whether the database gave no answer, so that nothing else is known.

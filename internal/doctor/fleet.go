@@ -50,12 +50,6 @@ func judgeFleet(f fleetSums, a amnestyLine) Finding {
 	}
 	says := fmt.Sprintf("%d alive, %d of them draining, %d with an expired lease", f.Alive, f.Draining, f.Expired)
 	died := f.Expired + f.Lost
-	tile := func(found Finding) Finding {
-		if died > 0 {
-			return found.showing(fmt.Sprintf("%d of %d", died, f.Alive+died), "game servers died in half an hour")
-		}
-		return found.showing(fmt.Sprint(f.Alive), "game servers are alive")
-	}
 	const silent = "Dead servers stay in the fleet"
 	const look = "look at the hosts and the logs of these game servers: director events --since 30m --kind instance.ended"
 	switch {
@@ -63,27 +57,26 @@ func judgeFleet(f fleetSums, a amnestyLine) Finding {
 	case f.Heartbeat != nil && *f.Heartbeat > a.Lease && f.Alive > 0:
 		return failure("check the network between the game servers and the replicas, and whether replicas run; ops.drain servers that you know are dead",
 			"no game server has sent a heartbeat for %s: leases do not expire, and players may be sent to dead servers",
-			since(*f.Heartbeat)).
-			inSection(silent).showing(since(*f.Heartbeat), "since the last heartbeat of any game server")
+			since(*f.Heartbeat)).inSection(silent)
 	case a.Amnesty && a.EndsIn == nil:
-		return tile(warning("start a replica", "%s; no lease expires, because no replica receives heartbeats",
-			says).inSection(silent))
+		return warning("start a replica", "%s; no lease expires, because no replica receives heartbeats",
+			says).inSection(silent)
 	case f.Alive == 0:
-		return tile(failure("check the game servers, and whether their heartbeats reach a replica", "%s", says))
+		return failure("check the game servers, and whether their heartbeats reach a replica", "%s", says)
 	case died*2 >= f.Alive+died:
-		return tile(failure(look, "%d of %d game servers died: no heartbeat came and their leases expired; %s", died,
-			f.Alive+died, says))
+		return failure(look, "%d of %d game servers died: no heartbeat came and their leases expired; %s", died,
+			f.Alive+died, says)
 	case f.Alive == f.Draining:
-		return tile(failure("director fleet undrain ID…", "%s: no player can be placed",
-			says).inSection("Players get 409 no_capacity"))
+		return failure("director fleet undrain ID…", "%s: no player can be placed",
+			says).inSection("Players get 409 no_capacity")
 	case died*10 > f.Alive+died:
-		return tile(warning(look, "%d of %d game servers died: no heartbeat came and their leases expired; %s", died,
-			f.Alive+died, says))
+		return warning(look, "%d of %d game servers died: no heartbeat came and their leases expired; %s", died,
+			f.Alive+died, says)
 	case a.Amnesty:
-		return tile(good("%s; no lease expires for %s more, since heartbeats are received again", says,
-			since(*a.EndsIn)))
+		return good("%s; no lease expires for %s more, since heartbeats are received again", says,
+			since(*a.EndsIn))
 	}
-	return tile(good("%s", says))
+	return good("%s", says)
 }
 
 // judgeEmpty judges a fleet without a live game server. An installation that never had any is new, and nothing is wrong
@@ -94,14 +87,12 @@ func (f fleetSums) judgeEmpty() Finding {
 		return good("no game server is registered: %d pools start them when players need them", f.Pools)
 	case f.Ended > 0:
 		return failure("director events --since 1h --kind instance.ended; then check the game servers",
-			"no game server is registered: %d ended in the last hour", f.Ended).
-			showing("0", "game servers are alive")
+			"no game server is registered: %d ended in the last hour", f.Ended)
 	case f.Agents > 0:
 		return good("no game server is registered, and no Rivalis game server has the label matchmaking=true")
 	case f.Last != nil:
 		return warning("start game servers, or check why they cannot register: DIRECTOR_FLEET_TOKEN, the address",
-			"no game server is registered: the last one ended %s ago", since(*f.Last)).showing("0",
-			"game servers are alive")
+			"no game server is registered: the last one ended %s ago", since(*f.Last))
 	}
 	return good("no game server has registered yet")
 }

@@ -69,9 +69,6 @@ func judgeRefusals(most []denialLine) Finding {
 // queueLine is a universe with waiting tickets, and its profiles that no worker decides for.
 type queueLine query.DoctorQueuesRow
 
-// surveyed is how many tickets of a universe are compared with their profiles, the oldest.
-const surveyed = 5000
-
 func (d Doctor) checkTickets(ctx context.Context) (Finding, error) {
 	queues, err := d.queries().DoctorQueues(ctx)
 	if err != nil {
@@ -79,8 +76,8 @@ func (d Doctor) checkTickets(ctx context.Context) (Finding, error) {
 	}
 	worst := good("no ticket waits")
 	for i, q := range queues {
-		survey, err := explainer.New(explainer.Options{Store: d.Store, Universe: q.Region, PlayerArg: d.PlayerArg,
-			MaxCandidates: surveyed}).Survey(ctx)
+		survey, err := explainer.New(explainer.Options{Store: d.Store, Universe: q.Region,
+			PlayerArg: d.PlayerArg}).Survey(ctx)
 		if err != nil {
 			return Finding{}, err
 		}
@@ -99,30 +96,24 @@ func judgeTickets(q queueLine, s explainer.Survey) Finding {
 	oldest := timetext.Brief((time.Duration(q.Oldest * float64(time.Second))).Round(time.Second))
 	says := fmt.Sprintf("%d tickets wait in %s, the oldest for %s", q.Tickets, q.Region, oldest)
 	lacking := s.WithoutMatch()
-	tile := func(f Finding) Finding {
-		if lacking > 0 {
-			return f.showing(fmt.Sprintf("%d of %d", lacking, q.Tickets), "waiting tickets can be in no match")
-		}
-		return f.showing(fmt.Sprint(q.Tickets), "tickets wait for a match")
-	}
 	switch {
 	case len(q.Unowned) > 0:
-		return tile(failure("start a worker: 'director work'", "%s; no worker decides for the profiles %s", says,
-			strings.Join(q.Unowned, ", ")))
+		return failure("start a worker: 'director work'", "%s; no worker decides for the profiles %s", says,
+			strings.Join(q.Unowned, ", "))
 	case lacking > 0:
 		l := s.Lacking[0]
 		says += fmt.Sprintf("; %d of them can be in no match, mostly of profile %s: %s (%d)", lacking,
 			profileName(l.Profile), l.Why, l.Tickets)
 		const do = "director explain ticket ID; then mend the client that sends such tickets, or the profile"
 		if lacking >= 5 && lacking*5 >= s.Tickets {
-			return tile(failure(do, "%s", says))
+			return failure(do, "%s", says)
 		}
-		return tile(warning(do, "%s", says))
+		return warning(do, "%s", says)
 	case q.Oldest > slowMatch.Seconds():
-		return tile(warning("director explain ticket ID; then widen the profile's rules, or start game servers", "%s",
-			says))
+		return warning("director explain ticket ID; then widen the profile's rules, or start game servers", "%s",
+			says)
 	}
-	return tile(good("%s", says))
+	return good("%s", says)
 }
 
 func profileName(name string) string {

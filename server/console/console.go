@@ -73,6 +73,7 @@ type Console struct {
 	hub       *hub
 	crossSite *http.CrossOriginProtection
 	login     *oidcLogin // nil: login by token only
+	usage     usage
 	engine    *gin.Engine
 	now       func() time.Time
 

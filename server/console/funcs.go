@@ -17,7 +17,7 @@ var funcs = template.FuncMap{
 	"ago": ago, "ahead": ahead, "at": at, "span": span, "ms": milliseconds,
 	"num": num, "percent": percent, "bytes": byteSize, "load": load,
 	"state": state, "seg": url.PathEscape, "short": short, "person": person,
-	"join": strings.Join, "meter": meter, "plural": plural, "plot": plot,
+	"join": strings.Join, "meter": meter, "plural": plural, "plot": plot, "spark": spark,
 	"detail": detail, "ending": ending, "subject": subjectPath, "waited": waited,
 	"list": func(all ...any) []any { return all },
 	"dict": dict,
@@ -54,8 +54,8 @@ func timeOf(v any) time.Time {
 	return time.Time{}
 }
 
-// ago is a time as "12 s ago" or "in 12 s", which the browser keeps current; the exact time is its title. now is the
-// .Now of the view.
+// ago is a time as "12 s ago" or "in 12 s", which the browser keeps current, with the time of day in UTC beside it; the
+// date is its title. now is the .Now of the view.
 func ago(v any, now time.Time) template.HTML {
 	t := timeOf(v)
 	if t.IsZero() || t.Unix() == 0 {
@@ -65,7 +65,8 @@ func ago(v any, now time.Time) template.HTML {
 	if t.After(now) {
 		text = "in " + span(t.Sub(now))
 	}
-	return timeElement(t, "data-relative", text)
+	clock := `<span class="clock"> ` + t.UTC().Format("15:04:05") + `</span>`
+	return timeElement(t, "data-relative", text) + template.HTML(clock) //nolint:gosec // G203: of digits
 }
 
 // ahead is ago for a time that may be missing because nothing is planned.

@@ -12,6 +12,7 @@ type navLink struct {
 	Path, Label string
 	Key         string // the shortcut after g, as in g f
 	Here        bool   // whether the page shown belongs to this link
+	Capability  string // the link is shown where it is used; empty: always
 }
 
 // nav is the navigation. A page below a link (/fleet/x) or in belongs is shown as part of it.
@@ -27,34 +28,39 @@ var nav = []navGroup{
 		{Path: "/matches", Label: "Matches", Key: "m"},
 	}},
 	{"Rooms", []navLink{
-		{Path: "/agents", Label: "Agents", Key: "a"},
-		{Path: "/rooms", Label: "Rooms", Key: "r"},
-		{Path: "/lobbies", Label: "Realtime lobby", Key: "l"},
+		{Path: "/agents", Label: "Agents", Key: "a", Capability: usesAgents},
+		{Path: "/rooms", Label: "Rooms", Key: "r", Capability: usesAgents},
+		{Path: "/lobbies", Label: "Realtime lobby", Key: "l", Capability: usesLobby},
 	}},
 	{"System", []navLink{
-		{Path: "/deployments", Label: "Deployments", Key: "d"},
+		{Path: "/deployments", Label: "Deployments", Key: "d", Capability: usesPools},
 		{Path: "/events", Label: "Events", Key: "e"},
 		{Path: "/keys", Label: "Keys", Key: "k"},
 	}},
 }
 
 // belongs names the link that is marked on pages whose path does not begin with that of a link.
-var belongs = map[string]string{"/instances/": "/fleet", "/sessions/": "/fleet", "/tickets/": "/queue",
+var belongs = map[string]string{"/instances/": "/fleet", "/sessions/": "/fleet", "/hosts/": "/fleet",
+	"/labels/": "/fleet", "/tickets/": "/queue",
 	"/pools/": "/deployments", "/profiles/": "/queue"}
 
-// navFor returns the navigation with the link of a path marked.
-func navFor(path string) []navGroup {
+// navFor returns the navigation of what the installation uses, with the link of a path marked.
+func navFor(path string, used map[string]bool) (groups []navGroup) {
 	for prefix, link := range belongs {
 		if strings.HasPrefix(path, prefix) {
 			path = link
 		}
 	}
-	groups := make([]navGroup, len(nav))
-	for i, group := range nav {
-		groups[i] = navGroup{Name: group.Name}
+	for _, group := range nav {
+		shown := navGroup{Name: group.Name}
 		for _, l := range group.Links {
 			l.Here = path == l.Path || strings.HasPrefix(path, l.Path+"/")
-			groups[i].Links = append(groups[i].Links, l)
+			if l.Here || l.Capability == "" || used[l.Capability] {
+				shown.Links = append(shown.Links, l)
+			}
+		}
+		if len(shown.Links) > 0 {
+			groups = append(groups, shown)
 		}
 	}
 	return groups

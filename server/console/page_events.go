@@ -2,12 +2,14 @@ package console
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/google/uuid"
 
+	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/db/opsview"
 	"github.com/lattice-director/director/internal/base/fault"
 )
@@ -17,51 +19,80 @@ type eventsView struct {
 	Filter   opsview.EventFilter
 	Events   []opsview.Event
 	Next     string
+	Export   string // the address of the same events as a file
 	Regions  []string
 	Filtered bool
+	From     string // as it was given; empty: the beginning of the log
 	Until    string // as it was given; empty: the latest events
 	Past     bool   // these are not the latest events: their times are more telling than their ages
 	// Cut reports that reading ended before the page was full: the filter selects few of the latest events.
 	Cut bool
 }
 
-// kinds are beginnings of the kinds of events, for the filter.
-var kinds = []string{
-	"instance.", "session.", "match.", "agent.", "room.", "command.", "drain.", "agent_key.", "project", "key.",
-	"profile.", "app_version.", "pool.", "deployment.",
+// AllKinds returns what the filter offers: the groups of kinds, each followed by its kinds.
+func (eventsView) AllKinds() (all []string) {
+	group := ""
+	for _, kind := range db.EventKinds {
+		noun, _, _ := strings.Cut(kind, ".")
+		if noun+"." != group && !slices.Contains(all, noun+".") {
+			group = noun + "."
+			all = append(all, group)
+		}
+		all = append(all, kind)
+	}
+	return all
 }
-
-// Kinds returns the groups of kinds.
-func (eventsView) AllKinds() []string { return kinds }
 
 // eventsPage shows the latest events while it is watched, and pages back.
 var eventsPage = page[eventsView]{path: "/events", template: "events", every: 2 * time.Second, load: loadEvents}
 
 func loadEvents(ctx context.Context, s Store, q query) (v eventsView, err error) {
-	f := opsview.EventFilter{
-		Kinds: q.Get("kind"), Region: q.Get("region"), Actor: q.Get("actor"), Instance: q.Get("instance"),
-		Session: q.Get("session"),
+	if v.Filter, err = eventFilter(q); err != nil {
+		return v, err
 	}
-	v.Filter = f
-	v.Until = q.Get("until")
-	v.Filtered, v.Past = f.Kinds+f.Region+f.Actor+f.Instance+f.Session+v.Until != "", v.Until != "" || q.Paged()
-	before, err := eventCursor(ctx, s, q)
+	v.From, v.Until = q.Get("from"), q.Get("until")
+	v.Filtered = v.Filter != opsview.EventFilter{} || v.Until != ""
+	v.Past = v.Until != "" || v.From != "" || q.Paged()
+	found, err := eventsPageOf(ctx, s, q, v.Filter, pageSize)
 	if err != nil {
 		return v, err
 	}
-	found, err := readAll(ctx, s, func(ctx context.Context, r opsview.Querier) (opsview.EventPage, error) {
-		return opsview.ReadEvents(ctx, r, before, f, pageSize)
-	})
-	if err != nil {
-		return v, err
-	}
-	v.Events = found.Events
+	v.Events, v.Export = found.Events, strings.Replace(q.With("", ""), "/events", "/events/export", 1)
 	if found.Next != nil {
 		v.Next = q.Next(strconv.FormatUint(found.Next.Tx, 10), found.Next.ID.String())
 		v.Cut = len(found.Events) < pageSize
 	}
 	v.Regions, err = regionNames(ctx, s)
 	return v, err
+}
+
+// eventFilter reads the filter of the query. Errors: Invalid.
+func eventFilter(q query) (f opsview.EventFilter, err error) {
+	f = opsview.EventFilter{
+		Kinds: q.Get("kind"), Region: q.Get("region"), Actor: q.Get("actor"), Instance: q.Get("instance"),
+		Session: q.Get("session"), Text: q.Get("text"),
+	}
+	if text := q.Get("from"); text != "" {
+		f.Since, err = parseTime("from", text)
+	}
+	return f, err
+}
+
+// eventsPageOf reads the page that the query asks for.
+func eventsPageOf(ctx context.Context, s Store, q query, f opsview.EventFilter, limit int) (opsview.EventPage, error) {
+	before, err := eventCursor(ctx, s, q)
+	if err != nil {
+		return opsview.EventPage{}, err
+	}
+	return eventsBefore(ctx, s, before, f, limit)
+}
+
+// eventsBefore reads the events before a cursor.
+func eventsBefore(ctx context.Context, s Store, before opsview.EventCursor, f opsview.EventFilter,
+	limit int) (opsview.EventPage, error) {
+	return readAll(ctx, s, func(ctx context.Context, r opsview.Querier) (opsview.EventPage, error) {
+		return opsview.ReadEvents(ctx, r, before, f, limit)
+	})
 }
 
 // eventCursor is where the page begins: after the page before, or else at a time. A malformed cursor is the first page.
@@ -74,22 +105,22 @@ func eventCursor(ctx context.Context, s Store, q query) (opsview.EventCursor, er
 	if q.Get("until") == "" {
 		return opsview.LatestEvent(), nil
 	}
-	until, err := parseUntil(q.Get("until"))
+	until, err := parseTime("until", q.Get("until"))
 	if err != nil {
 		return opsview.EventCursor{}, err
 	}
 	return s.EventsUntil(ctx, until)
 }
 
-// parseUntil reads a time of UTC, as fields of browsers write it.
-func parseUntil(text string) (time.Time, error) {
+// parseTime reads a time of UTC, as fields of browsers write it. Errors: Invalid, which names the field.
+func parseTime(field, text string) (time.Time, error) {
 	for _, layout := range []string{"2006-01-02T15:04", "2006-01-02T15:04:05"} {
 		if t, err := time.Parse(layout, text); err == nil {
 			return t, nil
 		}
 	}
-	return time.Time{}, &fault.Error{Kind: fault.Invalid, Code: "invalid_request", Field: "until",
-		Detail: "until must be a time of UTC, such as 2026-11-24T02:45"}
+	return time.Time{}, &fault.Error{Kind: fault.Invalid, Code: "invalid_request", Field: field,
+		Detail: field + " must be a time of UTC, such as 2026-11-24T02:45"}
 }
 
 // subjectPath returns the page of what an event concerns: a deployment, an agent or a game server, which share a

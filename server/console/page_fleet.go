@@ -3,6 +3,7 @@ package console
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/lattice-director/director/db"
@@ -15,29 +16,87 @@ type fleetView struct {
 	Next           string // the next page; empty: there is none
 	Totals         fleetTotals
 	Regions, Modes []string
+	Filter         opsview.FleetFilter
 	Filtered       bool
-	// of the last hour, of the region that the filter selects; empty: no worker has taken samples
-	Plots []plotData
+	Sort           string
+	Sorts          []fleetSort
+	// of the region that the filter selects; empty: no worker has taken samples
+	Plots  []plotData
+	Ranges []plotRange // of the plots
 }
 
 // fleetTotals are sums over all game servers, whatever the filter selects.
 type fleetTotals struct {
 	Ready, Draining, Starting, Silent, Ended int32
 	Capacity, Reserved, Sessions             int64 // of those that are ready
+	Players                                  int64 // with a seat on one that is alive
 }
+
+// Free is how many seats no session has reserved.
+func (t fleetTotals) Free() int64 { return max(0, t.Capacity-t.Reserved) }
+
+// Alive is how many game servers have a lease that holds.
+func (t fleetTotals) Alive() int32 { return t.Ready + t.Draining }
 
 var fleetPage = page[fleetView]{path: "/fleet", template: "fleet", every: 2 * time.Second, load: loadFleet}
 
+// fleetSort is an order of the fleet. Its pages are found by the key of the last row, whose first part is a text.
+type fleetSort struct {
+	Value, Label string // of the field of the filter
+	order        opsview.Order
+	key          func(opsview.Instance) string
+	parse        func(string) (any, error)
+}
+
+var fleetSorts = []fleetSort{
+	{"", "region, id", nil, func(i opsview.Instance) string { return i.Region },
+		func(text string) (any, error) { return text, nil }},
+	{"players", "most players", opsview.MostPlayersFirst,
+		func(i opsview.Instance) string { return strconv.FormatInt(i.Players, 10) }, parseNumber},
+	{"free", "most free seats", opsview.MostFreeFirst,
+		func(i opsview.Instance) string { return strconv.Itoa(int(i.Available)) }, parseNumber},
+	{"newest", "newest", opsview.NewestFirst,
+		func(i opsview.Instance) string { return i.RegisteredAt.UTC().Format(time.RFC3339Nano) },
+		func(text string) (any, error) { return time.Parse(time.RFC3339Nano, text) }},
+}
+
+func parseNumber(text string) (any, error) { return strconv.ParseInt(text, 10, 32) }
+
+// page is the page that the query asks for. A malformed key is the first page.
+func (f fleetSort) page(q query) opsview.Page {
+	p := opsview.Page{Limit: pageSize, Order: f.order}
+	first, second := q.After()
+	if first+second == "" {
+		return p
+	}
+	if value, err := f.parse(first); err == nil {
+		p.After = []any{value, second}
+	}
+	return p
+}
+
+// sortOf returns the order that the query asks for: by region and id, unless it names another.
+func sortOf(q query) fleetSort {
+	for _, f := range fleetSorts {
+		if f.Value == q.Get("sort") {
+			return f
+		}
+	}
+	return fleetSorts[0]
+}
+
 func loadFleet(ctx context.Context, s Store, q query) (v fleetView, err error) {
-	f := opsview.FleetFilter{Region: q.Get("region"), Mode: q.Get("mode"), State: q.Get("state"), Prefix: q.Get("id")}
-	v.Filtered = f.Region+f.Mode+f.State+f.Prefix != ""
+	f := opsview.FleetFilter{Region: q.Get("region"), Mode: q.Get("mode"), State: q.Get("state"), Prefix: q.Get("id"),
+		Version: q.Get("version"), Host: q.Get("host"), Label: q.Get("label")}
+	sorted := sortOf(q)
+	v.Filter, v.Filtered, v.Sort, v.Sorts = f, f != opsview.FleetFilter{}, sorted.Value, fleetSorts
 	var more bool
-	if v.Fleet, more, err = list(ctx, s, opsview.Fleet, f, q.pageAfter()); err != nil {
+	if v.Fleet, more, err = list(ctx, s, opsview.Fleet, f, sorted.page(q)); err != nil {
 		return v, err
 	}
 	if more {
 		last := v.Fleet[len(v.Fleet)-1]
-		v.Next = q.Next(last.Region, last.Instance)
+		v.Next = q.Next(sorted.key(last), last.Instance)
 	}
 	counts, err := s.FleetCounts(ctx)
 	if err != nil {
@@ -50,8 +109,9 @@ func loadFleet(ctx context.Context, s Store, q query) (v fleetView, err error) {
 	if v.Modes, err = s.FleetModes(ctx); err != nil || q.Paged() {
 		return v, err
 	}
-	past, err := readSamples(ctx, s, f.Region, "instances", "capacity", "reserved")
-	v.Plots = past.fleetPlots()
+	ranges, chosen := plotRanges(q)
+	past, err := readSamples(ctx, s, f.Region, chosen.Minutes, "instances", "capacity", "reserved")
+	v.Ranges, v.Plots = ranges, past.fleetPlots()
 	return v, err
 }
 
@@ -60,10 +120,12 @@ func totalsOf(counts []db.FleetCount) (t fleetTotals) {
 		switch c.State {
 		case "ready":
 			t.Ready += c.Instances
-			t.Capacity, t.Reserved, t.Sessions = t.Capacity+c.Capacity, t.Reserved+c.ReservedSeats, t.Sessions+
-				c.OpenSessions
+			t.Players += c.Players
+			t.Capacity, t.Reserved = t.Capacity+c.Capacity, t.Reserved+c.ReservedSeats
+			t.Sessions += c.OpenSessions
 		case "draining":
 			t.Draining += c.Instances
+			t.Players += c.Players
 		case "starting":
 			t.Starting += c.Instances
 		case "silent":

@@ -10,21 +10,33 @@ import (
 	"github.com/lattice-director/director/internal/doctor"
 )
 
-// healthView is what templates/health.html reads.
+// healthView is what templates/health.html reads: the game, what is wrong, and the machinery.
 type healthView struct {
+	Game       gameState
 	Director   opsview.Health
 	Diagnosis  doctor.Diagnosis
 	ExaminedAt time.Time
 	LateLoops  int
 	Keys       []opsview.Key // the latest
-	Plots      []plotData    // empty: no worker has taken samples
+	Plots      []plotData    // of the game; empty: no worker has taken samples
+	Machinery  []plotData
+	Ranges     []plotRange // of the plots
+}
+
+// gameState is how the game is, with its last minutes for the lines in the tiles.
+type gameState struct {
+	Fleet   fleetTotals
+	Queue   opsview.Queue // over all universes; the oldest ticket is that of the slowest
+	Lost    int           // game servers that died within the time of the plots
+	Refused *doctor.Figure
+	Past    samples
 }
 
 // healthPage reads often what is cheap, and runs the checks of doctor rarely.
 func (c *Console) healthPage() page[healthView] {
 	checks := &checkup{examine: c.Doctor.Examine, now: c.now, guard: panics.New(c.Log, nil)}
 	return page[healthView]{path: "/health", template: "health", every: 3 * time.Second,
-		load: func(ctx context.Context, s Store, _ query) (v healthView, err error) {
+		load: func(ctx context.Context, s Store, q query) (v healthView, err error) {
 			v.Diagnosis, v.ExaminedAt = checks.latest(ctx)
 			if v.Diagnosis.Unreadable() {
 				return v, nil
@@ -35,12 +47,49 @@ func (c *Console) healthPage() page[healthView] {
 			if v.Keys, _, err = list(ctx, s, opsview.Keys, opsview.KeyFilter{}, opsview.Page{Limit: 5}); err != nil {
 				return v, err
 			}
-			past, err := readSamples(ctx, s, "", "tickets", "waiting_players", "oldest_ticket", "instances",
-				"oldest_snapshot", "late_loops")
-			v.Plots = past.healthPlots()
-			return v.counted(), err
+			return v.counted().withGame(ctx, s, q)
 		}}
 }
+
+// withGame adds how the game is.
+func (v healthView) withGame(ctx context.Context, s Store, q query) (healthView, error) {
+	counts, err := s.FleetCounts(ctx)
+	if err != nil {
+		return v, err
+	}
+	queues, _, err := list(ctx, s, opsview.Queues, opsview.QueueFilter{}, opsview.Page{Limit: opsview.MaxPage})
+	if err != nil {
+		return v, err
+	}
+	for _, u := range queues {
+		v.Game.Queue.Tickets += u.Tickets
+		v.Game.Queue.OldestSeconds = max(v.Game.Queue.OldestSeconds, u.OldestSeconds)
+	}
+	ranges, chosen := plotRanges(q)
+	past, err := readSamples(ctx, s, "", chosen.Minutes, "players", "capacity", "reserved", "lost", "tickets",
+		"waiting_players", "oldest_ticket", "instances", "oldest_snapshot", "late_loops")
+	v.Game.Fleet, v.Game.Past, v.Game.Lost = totalsOf(counts), past, int(past.line("lost", "").sum())
+	v.Game.Refused = v.Diagnosis.FigureOf("refusals")
+	v.Ranges, v.Plots, v.Machinery = ranges, past.gamePlots(), past.machineryPlots()
+	return v, err
+}
+
+// Line returns the values of a measure, for the line in its tile.
+func (g gameState) Line(measure string) []float64 { return g.Past.line(measure, "").gaps() }
+
+// Free returns the free seats of each minute.
+func (g gameState) Free() []float64 {
+	free, reserved := g.Line("capacity"), g.Line("reserved")
+	for i := range free {
+		if free[i] >= 0 {
+			free[i] = max(0, free[i]-max(0, reserved[i]))
+		}
+	}
+	return free
+}
+
+// Ready returns the game servers that were ready in each minute.
+func (g gameState) Ready() []float64 { return g.Past.instances("ready") }
 
 func (v healthView) counted() healthView {
 	for _, l := range v.Director.Loops {
@@ -50,6 +99,26 @@ func (v healthView) counted() healthView {
 	}
 	return v
 }
+
+// longSnapshot is how long something may keep vacuum from cleaning before the machinery is shown unfolded.
+const longSnapshot = time.Minute
+
+// IsMachineryWell reports whether nothing of the machinery needs somebody, so that it is folded.
+func (v healthView) IsMachineryWell() bool {
+	oldest := v.Oldest()
+	return v.LateLoops == 0 && len(v.Director.Loops) > 0 && v.Signing() != nil && !v.Director.Amnesty.Amnesty &&
+		(oldest == nil || oldest.Age < longSnapshot)
+}
+
+// helpfulPages are the pages that show what a check of doctor found.
+var helpfulPages = map[string]string{
+	"fleet": "/fleet", "seats": "/capacity", "drains": "/fleet?state=draining", "refusals": "/players",
+	"tickets": "/queue", "agents": "/agents", "lobby": "/lobbies", "pools": "/deployments",
+	"pool limits": "/deployments", "signing keys": "/keys", "sealing keys": "/keys",
+}
+
+// PageOf returns the page that shows what a check found; "": none does.
+func (healthView) PageOf(check string) string { return helpfulPages[check] }
 
 // Held reports whether anything keeps vacuum from cleaning.
 func (v healthView) Held() bool { return v.Oldest() != nil }

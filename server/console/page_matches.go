@@ -55,7 +55,7 @@ func (v *matchesView) loadPresent(ctx context.Context, s Store, f opsview.MatchF
 	if err != nil {
 		return err
 	}
-	past, err := readSamples(ctx, s, f.Universe, "matches")
+	past, err := readSamples(ctx, s, f.Universe, hour, "matches")
 	v.Plots = qualityPlots(minutes, past, f.Profile)
 	return err
 }
@@ -85,7 +85,7 @@ const maxPlots = 12
 // and its highest value in each minute. Where several profiles have it, both are those of the profile with the highest
 // value.
 func qualityPlots(minutes []opsview.MatchMinute, past samples, profile string) []plotData {
-	means, peaks, matches, now := map[string]*timeline{}, map[string]*timeline{}, newTimeline(past.now), past.now
+	means, peaks, matches, now := map[string]*timeline{}, map[string]*timeline{}, past.newLine(), past.now
 	for key, line := range past.lines {
 		for i, known := range line.isKnown {
 			if known && (profile == "" || key[1] == profile) {
@@ -97,7 +97,7 @@ func qualityPlots(minutes []opsview.MatchMinute, past samples, profile string) [
 	for _, m := range minutes {
 		if means[m.Measure] == nil {
 			measures = append(measures, m.Measure)
-			means[m.Measure], peaks[m.Measure] = newTimeline(now), newTimeline(now)
+			means[m.Measure], peaks[m.Measure] = newTimeline(now, hour), newTimeline(now, hour)
 		}
 		means[m.Measure].highest(m.Minute, m.Mean)
 		peaks[m.Measure].highest(m.Minute, m.Highest)
@@ -105,7 +105,7 @@ func qualityPlots(minutes []opsview.MatchMinute, past samples, profile string) [
 	if len(measures) == 0 {
 		return nil
 	}
-	if last := timelineMinutes - 1; !matches.isKnown[last] { // no worker has counted it yet, or nothing was matched
+	if last := hour - 1; !matches.isKnown[last] { // no worker has counted it yet, or nothing was matched
 		matches.values[last] = -1
 	}
 	slices.SortFunc(measures, func(a, b string) int { return strings.Compare(measureOrder(a), measureOrder(b)) })

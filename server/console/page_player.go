@@ -2,13 +2,8 @@ package console
 
 import (
 	"context"
-	"net/http"
 	"time"
 
-	"github.com/gin-gonic/gin"
-	"github.com/google/uuid"
-
-	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/db/opsview"
 )
 
@@ -19,6 +14,10 @@ type playerView struct {
 	Next   string
 	Ticket string                // the latest
 	Steps  []opsview.TicketState // of Ticket
+	// Similar are players whose ids begin with the text that is looked for.
+	Similar []string
+	Recent  []opsview.Refusal // of all players, latest first, while nobody is looked for
+	Code    string            // that Recent has; empty: any
 }
 
 // IsKnown reports whether anything is known of the player.
@@ -31,9 +30,8 @@ func (v playerView) IsKnown() bool {
 func playerPage(universe string) page[playerView] {
 	return page[playerView]{path: "/players", template: "player", every: 3 * time.Second,
 		load: func(ctx context.Context, s Store, q query) (v playerView, err error) {
-			v.Player = q.Get("q")
-			if v.Player == "" {
-				return v, nil
+			if v.Player = q.Get("q"); v.Player == "" {
+				return v.withRecent(ctx, s, q)
 			}
 			past := opsview.Page{Limit: pageSize}
 			_, last := q.After()
@@ -49,6 +47,10 @@ func playerPage(universe string) page[playerView] {
 			if v.Known.PastMore {
 				v.Next = q.Next("", v.Known.Past[len(v.Known.Past)-1].LeftAt.Format(time.RFC3339Nano))
 			}
+			if !v.IsKnown() {
+				v.Similar, err = playersBeginning(ctx, s, v.Player, universe)
+				return v, err
+			}
 			if len(v.Known.Tickets) > 0 {
 				v.Ticket = v.Known.Tickets[0].Ticket
 				v.Steps, err = ticketStates(ctx, s, universe, v.Ticket)
@@ -57,30 +59,25 @@ func playerPage(universe string) page[playerView] {
 		}}
 }
 
-// find leads from the search of the frame to the page of what has this id.
-func (c *Console) find(g *gin.Context) {
-	text := queryOf(g).Get("q")
-	ctx, cancel := c.bounded(g.Request.Context())
-	defer cancel()
-	to := playerPath(text)
-	if _, _, err := db.ParseSessionID(text); err == nil {
-		to = sessionPath(text)
-	} else if db.IssuedHere(c.Universe, db.TicketID, text) {
-		to = ticketPath(text)
-	} else if i, err := instanceOf(ctx, c.Store, text); err == nil {
-		to = instancePath(i.Instance)
-	} else if id, err := uuid.Parse(text); err == nil {
-		to = c.findUUID(ctx, id)
-	} else if a, err := agentOf(ctx, c.Store, text); err == nil {
-		to = agentPath(a.Agent)
+// withRecent adds a page of the latest refusals of all players.
+func (v playerView) withRecent(ctx context.Context, s Store, q query) (playerView, error) {
+	v.Code = q.Get("code")
+	from := opsview.Page{Limit: pageSize, Scan: 5000}
+	first, second := q.After()
+	if before, err := time.Parse(time.RFC3339Nano, first); err == nil { // a malformed key is the first page
+		from.After = []any{before, second}
 	}
-	g.Redirect(http.StatusSeeOther, to)
+	found, more, err := list(ctx, s, opsview.RecentRefusals, opsview.RecentRefusalFilter{Code: v.Code}, from)
+	if v.Recent = found; more {
+		last := found[len(found)-1]
+		v.Next = q.Next(last.LastAt.UTC().Format(time.RFC3339Nano), last.Player)
+	}
+	return v, err
 }
 
-// findUUID returns the page of a deployment whose server has not registered, or else of a match.
-func (c *Console) findUUID(ctx context.Context, id uuid.UUID) string {
-	if d, err := deploymentOf(ctx, c.Store, id); err == nil {
-		return deploymentPath(d.Deployment.String())
-	}
-	return matchPath(id.String())
+// playersBeginning returns players whose ids begin with a text.
+func playersBeginning(ctx context.Context, s Store, begun, universe string) ([]string, error) {
+	return readAll(ctx, s, func(ctx context.Context, r opsview.Querier) ([]string, error) {
+		return opsview.PlayersBeginning(ctx, r, begun, universe)
+	})
 }

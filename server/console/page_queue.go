@@ -2,6 +2,9 @@ package console
 
 import (
 	"context"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/lattice-director/director/db/opsview"
@@ -10,15 +13,30 @@ import (
 // queueView is what templates/queue.html reads.
 type queueView struct {
 	State   opsview.QueueState
-	Profile string // whose plots are shown; empty: of all
+	Profile string                // the page is about; empty: about all
+	Chosen  *opsview.ProfileQueue // that profile; nil: about all, or there is none of that name
+	Written []opsview.ProfileQueue
+	BuiltIn []opsview.ProfileQueue // of the realtime lobby, in the order of their sizes
 	Waits   plotData
 	Left    plotData
 	Any     bool // whether tickets left in the last hour
+	Tickets []waitingTicket
+	Next    string
 }
+
+// waitingTicket is a row of the list of waiting tickets.
+type waitingTicket struct {
+	opsview.WaitingTicket
+
+	Lacks string // why it can be in no match, whatever comes; empty: it can, or it is not known
+}
+
+// builtInPrefix begins the names of the profiles that the realtime lobby uses where a room type names none.
+const builtInPrefix = "realtime-"
 
 // queuePage shows the queue of a universe, and the waits of its last hour. Those are read rarely, because their cost
 // grows with the tickets of that hour.
-func queuePage(universe string) page[queueView] {
+func queuePage(universe string, e Explainer) page[queueView] {
 	return page[queueView]{path: "/queue", template: "queue", every: 10 * time.Second,
 		load: func(ctx context.Context, s Store, q query) (v queueView, err error) {
 			v.Profile = q.Get("profile")
@@ -26,6 +44,10 @@ func queuePage(universe string) page[queueView] {
 				return opsview.ReadQueue(ctx, r, universe)
 			})
 			if err != nil {
+				return v, err
+			}
+			v = v.withSortedProfiles()
+			if v.Tickets, v.Next, err = readTickets(ctx, s, q, universe, e); err != nil || q.Paged() {
 				return v, err
 			}
 			minutes := opsview.MinuteFilter{Universe: universe, Profile: v.Profile}
@@ -36,11 +58,84 @@ func queuePage(universe string) page[queueView] {
 		}}
 }
 
+// withSortedProfiles separates the profiles that operators write from those that are built in, which are many.
+func (v queueView) withSortedProfiles() queueView {
+	for i, p := range v.State.Profiles {
+		if p.Profile.Profile == v.Profile {
+			v.Chosen = &v.State.Profiles[i]
+		}
+		if strings.HasPrefix(p.Profile.Profile, builtInPrefix) {
+			v.BuiltIn = append(v.BuiltIn, p)
+			continue
+		}
+		v.Written = append(v.Written, p)
+	}
+	size := func(p opsview.ProfileQueue) int {
+		n, _ := strconv.Atoi(strings.TrimPrefix(p.Profile.Profile, builtInPrefix))
+		return n
+	}
+	slices.SortStableFunc(v.BuiltIn, func(a, b opsview.ProfileQueue) int { return size(a) - size(b) })
+	return v
+}
+
+// Busy returns the built-in profiles that tickets wait for.
+func (v queueView) Busy() (n int) {
+	for _, p := range v.BuiltIn {
+		if p.Waiting.Tickets > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// maxSearched bounds the waiting tickets that are searched for those of a profile.
+const maxSearched = 5000
+
+// readTickets reads a page of the waiting tickets, oldest first, with what they lack, and the address of the next page.
+func readTickets(ctx context.Context, s Store, q query, universe string,
+	e Explainer) (tickets []waitingTicket, next string, err error) {
+	from := opsview.Page{Limit: pageSize, Scan: maxSearched}
+	first, second := q.After()
+	if queued, err := time.Parse(time.RFC3339Nano, first); err == nil { // a malformed key is the first page
+		from.After = []any{queued, second}
+	}
+	f := opsview.WaitingTicketFilter{Universe: universe, Profile: q.Get("profile")}
+	found, more, err := list(ctx, s, opsview.WaitingTickets, f, from)
+	if err != nil || len(found) == 0 {
+		return nil, "", err
+	}
+	survey, err := e.Survey(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	for _, t := range found {
+		tickets = append(tickets, waitingTicket{t, survey.Reasons[t.Ticket]})
+	}
+	if last := found[len(found)-1]; more {
+		next = q.Next(last.QueuedAt.UTC().Format(time.RFC3339Nano), last.Ticket)
+	}
+	return tickets, next, nil
+}
+
+// ticketWaits says in words what a ticket waits for, by its state.
+var ticketWaits = map[string]string{
+	"queued": "no match yet", "paused": "a member has no connection", "matched": "its match is being assigned",
+	"accepting": "its players are asked", "waiting_for_server": "its match waits for a game server",
+}
+
+// Why says what the ticket waits for.
+func (t waitingTicket) Why() string {
+	if t.Lacks != "" {
+		return "it can be in no match: " + t.Lacks
+	}
+	return ticketWaits[t.State]
+}
+
 // waitPlots makes a plot of the waits of assigned tickets, and one of the tickets that left. Where several profiles
 // have tickets, the waits of a minute are those of the slowest one.
 func waitPlots(waits []opsview.QueueWait, now time.Time) (waited, left plotData) {
-	p50, p95 := newTimeline(now), newTimeline(now)
-	assigned, others := newTimeline(now), newTimeline(now)
+	p50, p95 := newTimeline(now, hour), newTimeline(now, hour)
+	assigned, others := newTimeline(now, hour), newTimeline(now, hour)
 	for _, w := range waits {
 		if w.Outcome != "assigned" {
 			others.add(w.Minute, float64(w.Tickets))

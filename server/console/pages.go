@@ -15,7 +15,7 @@ func (c *Console) mountPages(r gin.IRoutes, gate *rest.Gate) {
 	add(c, r, gate, playerPage(c.Universe))
 	add(c, r, gate, capacityPage)
 	add(c, r, gate, keysPage)
-	add(c, r, gate, queuePage(c.Universe))
+	add(c, r, gate, queuePage(c.Universe, c.Explain))
 	add(c, r, gate, ticketPage(c.Universe, c.Explain))
 	add(c, r, gate, matchesPage(c.Universe))
 	add(c, r, gate, matchPage(c.Explain))
@@ -26,9 +26,14 @@ func (c *Console) mountPages(r gin.IRoutes, gate *rest.Gate) {
 	add(c, r, gate, deploymentsPage)
 	add(c, r, gate, deploymentPage)
 	add(c, r, gate, eventsPage)
+	r.GET("/events/export", gate.Enter, c.exportEvents)
 	r.GET("/find", gate.Enter, c.find)
 	c.addAction(r, gate, drainAction)
 	c.addAction(r, gate, undrainAction)
+	for _, group := range drainGroups {
+		c.addAction(r, gate, group.drainAction())
+		c.addAction(r, gate, group.undrainAction())
+	}
 	c.addAction(r, gate, closeAction)
 	c.addAction(r, gate, taintAction)
 	c.addAction(r, gate, drainAgentAction)

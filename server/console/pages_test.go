@@ -71,7 +71,7 @@ func TestPlayer(t *testing.T) {
 	b.register("eu-1")
 	id := b.place("duel", "p1", hostile).SessionID
 	w := b.as(ivyToken)
-	require.Contains(t, w.get("/players").body, "Who are you looking for?")
+	require.Contains(t, w.get("/players").body, "Enter the id of a player")
 	require.Contains(t, w.get("/players?q=nobody").body, "Nothing is known of this player.")
 	require.Contains(t, w.get("/players?q=p1").body, sessionPath(id))
 	found := w.get("/players?q=" + url.QueryEscape(hostile)).body
@@ -82,7 +82,7 @@ func TestPlayer(t *testing.T) {
 	page := w.get("/players?q=p1").body
 	require.Contains(t, page, "In no session.")
 	require.Contains(t, page, "maintenance")
-	require.Contains(t, page, "Never, as far as is remembered.")
+	require.Contains(t, page, "No refusals in the last 7 days.")
 }
 
 // Pins a player who only ever was refused, of whom the page used to know nothing.
@@ -96,7 +96,7 @@ func TestARefusedPlayer(t *testing.T) {
 	for _, text := range []string{"POST /matchmake", "no_capacity", "eu", "duel", "&lt;script&gt;alert(1)&lt;/script&gt; is full", ">12<", "request-7", "/capacity"} {
 		require.Contains(t, page, text)
 	}
-	require.NotContains(t, page, "Never, as far as is remembered.")
+	require.NotContains(t, page, "No refusals in the last 7 days.")
 }
 
 // Pins a search that finds no session, game server or player by their ids.

@@ -31,8 +31,8 @@ const (
 	loneWidth             = 6.0
 )
 
-// plot draws lines as SVG without scripts and styles of its own. Screen readers get its title and the last and highest
-// values.
+// plot draws lines as SVG without scripts and styles of its own, with the scale beside it and the present value of each
+// line below. Screen readers get its title and the last and highest values.
 func plot(p plotData) template.HTML {
 	highest := 0.0
 	for _, l := range p.Lines {
@@ -41,27 +41,61 @@ func plot(p plotData) template.HTML {
 		}
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, `<figure class="plot"><figcaption>%s</figcaption><svg viewBox="0 0 %.0f %.0f" role="img" aria-label="%s" preserveAspectRatio="none">`,
-		template.HTMLEscapeString(p.Title), plotWidth, plotHeight, template.HTMLEscapeString(p.words(highest)))
-	fmt.Fprintf(&b, `<line class="grid" x1="0" x2="%.0f" y1="%.0f" y2="%.0f"></line><line class="grid" x1="0" x2="%.0f" y1="%.0f" y2="%.0f"></line>`,
-		plotWidth, plotTop, plotTop, plotWidth, plotHeight-1, plotHeight-1)
+	fmt.Fprintf(&b, `<figure class="plot"><figcaption>%s</figcaption><div class="chart"><div class="axis" aria-hidden="true"><span>%s</span><span>0</span></div>`,
+		template.HTMLEscapeString(p.Title), template.HTMLEscapeString(num(highest)+p.Unit))
+	fmt.Fprintf(&b, `<svg viewBox="0 0 %.0f %.0f" role="img" aria-label="%s" preserveAspectRatio="none">`,
+		plotWidth, plotHeight, template.HTMLEscapeString(p.words(highest)))
+	for _, y := range []float64{plotTop, (plotTop + plotHeight - 1) / 2, plotHeight - 1} {
+		fmt.Fprintf(&b, `<line class="grid" x1="0" x2="%.0f" y1="%.1f" y2="%.1f"></line>`, plotWidth, y, y)
+	}
 	for i, l := range p.Lines {
 		for _, d := range l.paths(highest) {
 			fmt.Fprintf(&b, `<polyline class="line%d" points="%s"></polyline>`, i%4, d)
 		}
 	}
-	b.WriteString(`</svg><div class="scale"><span>` + p.From.UTC().Format("15:04") + `</span><span>highest ` + template.HTMLEscapeString(num(highest)+p.Unit) + `</span><span>` +
-		p.Until.UTC().Format("15:04") + ` UTC</span></div>`)
-	if len(p.Lines) > 1 {
-		b.WriteString(`<ul class="legend">`)
-		for i, l := range p.Lines {
-			fmt.Fprintf(&b, `<li class="line%d">%s</li>`, i%4, template.HTMLEscapeString(l.Name))
-		}
-		b.WriteString(`</ul>`)
-	}
-	b.WriteString(p.table())
-	b.WriteString(`</figure>`)
+	b.WriteString(`</svg></div><div class="scale"><span>` + p.From.UTC().Format("15:04") + `</span><span>` +
+		p.From.Add(p.Until.Sub(p.From)/2).UTC().Format("15:04") + `</span><span>` +
+		p.Until.UTC().Format("15:04") + ` UTC</span></div>` + p.legend() + p.table() + `</figure>`)
 	return template.HTML(b.String()) //nolint:gosec // G203: escaped
+}
+
+// legend names the lines, with the present value of each.
+func (p plotData) legend() string {
+	var b strings.Builder
+	b.WriteString(`<ul class="legend">`)
+	for i, l := range p.Lines {
+		present := "no value now"
+		if value, known := l.present(); known {
+			present = "now " + num(value) + p.Unit
+		}
+		fmt.Fprintf(&b, `<li class="line%d">%s, <b>%s</b></li>`, i%4, template.HTMLEscapeString(l.Name),
+			template.HTMLEscapeString(present))
+	}
+	b.WriteString(`</ul>`)
+	return b.String()
+}
+
+// present returns the value of the last minute, or of one of the two before it: a worker takes it up to a minute later.
+func (l series) present() (value float64, known bool) {
+	for _, v := range slices.Backward(l.Values[max(0, len(l.Values)-3):]) {
+		if v >= 0 {
+			return v, true
+		}
+	}
+	return 0, false
+}
+
+// spark draws one line without scale and words, for a tile whose number says the present value.
+func spark(values []float64) template.HTML {
+	highest := slices.Max(append([]float64{0}, values...))
+	var b strings.Builder
+	fmt.Fprintf(&b, `<svg class="spark" viewBox="0 0 %.0f %.0f" aria-hidden="true" preserveAspectRatio="none">`,
+		plotWidth, plotHeight)
+	for _, d := range (series{Values: values}).paths(highest) {
+		fmt.Fprintf(&b, `<polyline class="line0" points="%s"></polyline>`, d)
+	}
+	b.WriteString(`</svg>`)
+	return template.HTML(b.String()) //nolint:gosec // G203: of digits
 }
 
 // table is the plot as a table, for people who cannot see it, or want its values. It is closed until somebody opens it,
@@ -121,8 +155,8 @@ func hashOf(text string) uint32 {
 func (p plotData) words(highest float64) string {
 	says := []string{p.Title, "highest " + num(highest) + p.Unit}
 	for _, l := range p.Lines {
-		if n := len(l.Values); n > 0 && l.Values[n-1] >= 0 {
-			says = append(says, l.Name+" now "+num(l.Values[n-1])+p.Unit)
+		if value, known := l.present(); known {
+			says = append(says, l.Name+" now "+num(value)+p.Unit)
 		}
 	}
 	return strings.Join(says, ", ")

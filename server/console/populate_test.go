@@ -36,8 +36,8 @@ func (b *bundle) populate() []string {
 	}))
 	session := sessionPath(last.SessionID)
 	b.samples()
-	return append(b.populateRest(last.SessionID), []string{"/health", "/instances/eu-frankfurt-0", session, session + "/close", "/players", "/players?q=player-3", "/players?q=nobody", "/capacity", "/capacity?party=65&seats=70",
-		"/keys", "/keys/rotate", "/fleet", "/fleet?region=us-east", "/fleet?region=nowhere", "/instances/eu-frankfurt-0/drain"}...)
+	return append(b.populateRest(last.SessionID), []string{"/health", "/instances/eu-frankfurt-0", session, session + "/close", "/players", "/players?q=player-3", "/players?q=player-", "/players?q=nobody", "/capacity", "/capacity?party=65&seats=70",
+		"/keys", "/keys/rotate", "/health?range=6+h", "/fleet", "/fleet?sort=free&label=rack", "/hosts/192.0.2.1/drain", "/fleet?region=us-east", "/fleet?region=nowhere", "/instances/eu-frankfurt-0/drain"}...)
 }
 
 // samples writes the measures of an hour.
@@ -46,6 +46,6 @@ func (b *bundle) samples() {
 	b.exec(`INSERT INTO minute_samples (minute, region, measure, subject, value)
 		SELECT date_trunc('minute', now()) - m * interval '1 minute', k.region, k.measure, k.subject, k.value * (50 + m % 17) FROM generate_series(1, 60) m, (VALUES
 			('eu', 'instances', 'ready', 1), ('eu', 'instances', 'draining', 0.1), ('eu', 'capacity', '', 64), ('eu', 'reserved', '', 40), ('eu', 'waiting_players', '', 1),
-			('global', 'tickets', '', 3), ('global', 'oldest_ticket', '', 0.4), ('global', 'matches', 'duel', 2), ('', 'late_loops', '', 0), ('', 'oldest_snapshot', '', 0.2)
+			('global', 'tickets', '', 3), ('global', 'oldest_ticket', '', 0.4), ('global', 'matches', 'duel', 2), ('', 'late_loops', '', 0), ('', 'oldest_snapshot', '', 0.2), ('eu', 'players', '', 30), ('eu', 'lost', '', 0)
 		) AS k(region, measure, subject, value) WHERE m NOT BETWEEN 20 AND 24`)
 }

@@ -9,21 +9,21 @@ import (
 	"github.com/lattice-director/director/db/opsview"
 )
 
-// Pins plots without the last hour of the fleet and of health, of the wrong region, or that hide the minutes in which
+// Pins plots without the last minutes of the fleet and of health, of the wrong region, or that hide the minutes in which
 // no worker ran.
 func TestPlotsOfTheLastHour(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	w := b.as(adaToken)
-	require.NotContains(t, w.get("/fleet").body, "The last hour")
-	require.NotContains(t, w.get("/health").body, "The last hour")
+	require.NotContains(t, w.get("/fleet").body, "Lately")
+	require.NotContains(t, w.get("/health").body, "Lately")
 	b.samples()
 	w.contains("/fleet", "Game servers by state", "Seats of ready game servers", "capacity now")
 	require.NotContains(t, w.get("/fleet?region=us").body, "Seats of ready game servers")
-	w.contains("/fleet?region=eu", "The last hour in eu")
+	w.contains("/fleet?region=eu", "Lately in eu")
 	w.contains("/health", "Tickets and players who wait", "Age of the oldest snapshot", "late loops now 0", "director")
 
-	past, err := readSamples(t.Context(), b.Store, "", "instances", "matches")
+	past, err := readSamples(t.Context(), b.Store, "", hour, "instances", "matches")
 	require.NoError(t, err)
 	require.NotContains(t, past.instances("ready")[:35], 0.0)
 	require.Contains(t, past.instances("ready"), -1.0, "minutes in which no worker ran")

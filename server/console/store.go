@@ -16,7 +16,7 @@ type Store interface {
 	FleetCounts(ctx context.Context) ([]db.FleetCount, error)
 	FleetModes(ctx context.Context) ([]string, error)
 	DeploymentOutcomes(ctx context.Context) ([]db.DeploymentOutcome, error)
-	MinuteSamples(ctx context.Context, region string, measures ...string) ([]db.MinuteSample, error)
+	MinuteSamples(ctx context.Context, region string, minutes int, measures ...string) ([]db.MinuteSample, error)
 	EventsUntil(ctx context.Context, until time.Time) (opsview.EventCursor, error)
 
 	// As returns what a person may change, whom events name.

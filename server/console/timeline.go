@@ -2,21 +2,20 @@ package console
 
 import "time"
 
-// timelineMinutes is the length of a timeline: the views of minutes show the last hour. The current minute is not over,
-// and left out.
-const timelineMinutes = 60
+// hour is the minutes of a timeline, unless a page offers a choice: the views of minutes show the last hour.
+const hour = 60
 
-// timeline has a value for each of the last minutes, oldest first.
+// timeline has a value for each of the last minutes, oldest first. The current minute is not over, and left out.
 type timeline struct {
 	from    time.Time
 	values  []float64
 	isKnown []bool
 }
 
-// newTimeline makes a timeline that ends with the minute before now.
-func newTimeline(now time.Time) *timeline {
-	return &timeline{from: now.UTC().Truncate(time.Minute).Add(-timelineMinutes * time.Minute),
-		values: make([]float64, timelineMinutes), isKnown: make([]bool, timelineMinutes)}
+// newTimeline makes a timeline of so many minutes that ends with the minute before now.
+func newTimeline(now time.Time, minutes int) *timeline {
+	return &timeline{from: now.UTC().Truncate(time.Minute).Add(-time.Duration(minutes) * time.Minute),
+		values: make([]float64, minutes), isKnown: make([]bool, minutes)}
 }
 
 // index returns the place of a minute; ok is false for a minute that the timeline does not have.
@@ -37,6 +36,14 @@ func (t *timeline) highest(minute time.Time, value float64) {
 	}
 }
 
+// sum adds all values up.
+func (t *timeline) sum() (all float64) {
+	for _, v := range t.values {
+		all += v
+	}
+	return all
+}
+
 // gaps returns the values, with a gap for each minute that has none.
 func (t *timeline) gaps() []float64 {
 	all := make([]float64, len(t.values))
@@ -51,6 +58,6 @@ func (t *timeline) gaps() []float64 {
 
 // plot is a plot of lines over the minutes of the timeline.
 func (t *timeline) plot(title, unit string, lines ...series) plotData {
-	return plotData{Title: title, Unit: unit, From: t.from, Until: t.from.Add((timelineMinutes - 1) * time.Minute),
-		Lines: lines}
+	return plotData{Title: title, Unit: unit, From: t.from,
+		Until: t.from.Add(time.Duration(len(t.values)-1) * time.Minute), Lines: lines}
 }

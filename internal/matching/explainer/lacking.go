@@ -26,7 +26,12 @@ type Survey struct {
 	Oldest  time.Duration // how long the oldest has waited
 	Partial bool          // the queue has more tickets than were read
 	Lacking []Lacking     // the most tickets first
+	// Reasons says of each ticket of Lacking, by its id, what it lacks.
+	Reasons map[string]string
 }
+
+// surveyed is how many tickets of a universe a survey compares with their profiles, the oldest.
+const surveyed = 5000
 
 // WithoutMatch returns how many tickets are in Lacking.
 func (s Survey) WithoutMatch() (n int) {
@@ -36,7 +41,7 @@ func (s Survey) WithoutMatch() (n int) {
 	return n
 }
 
-// Survey compares each waiting ticket, of the oldest that fit into MaxCandidates, with the profiles that it asks for. A
+// Survey compares each waiting ticket, of the oldest 5,000, with the profiles that it asks for. A
 // ticket counts only if it can be in a match of none of them. Errors: TooMany, Unavailable.
 func (r *Reader) Survey(ctx context.Context) (s Survey, err error) {
 	leave, err := r.enter(ctx)
@@ -50,6 +55,7 @@ func (r *Reader) Survey(ctx context.Context) (s Survey, err error) {
 	}
 	now := r.Store.Now()
 	groups := map[string]*Lacking{}
+	s.Reasons = map[string]string{}
 	after := ""
 	for full := true; full; {
 		page, more, err := r.Store.ReadCandidates(ctx, r.Universe, after)
@@ -57,7 +63,7 @@ func (r *Reader) Survey(ctx context.Context) (s Survey, err error) {
 			return s, err
 		}
 		for _, c := range page {
-			if s.Tickets == r.MaxCandidates {
+			if s.Tickets == min(r.MaxCandidates, surveyed) {
 				s.Partial = true
 				return s.sorted(groups), nil
 			}
@@ -69,7 +75,9 @@ func (r *Reader) Survey(ctx context.Context) (s Survey, err error) {
 			s.Tickets++
 			s.Oldest = max(s.Oldest, waited)
 			if t, err := ticketbody.Decode(c.ID, c.Created, c.Body, r.PlayerArg); err == nil {
-				profiles.count(t, waited, groups)
+				if why := profiles.count(t, waited, groups); why != "" {
+					s.Reasons[c.ID] = why
+				}
 			}
 		}
 		full = more
@@ -90,13 +98,13 @@ func (s Survey) sorted(groups map[string]*Lacking) Survey {
 	return s
 }
 
-// surveyed is a profile with what its rules compare.
-type surveyed struct {
+// surveyedProfile is a profile with what its rules compare.
+type surveyedProfile struct {
 	askedProfile explain.Asked
 	engine       *decide.Engine // nil: a match function decides, or this release cannot read the profile
 }
 
-type surveyedProfiles map[string]surveyed
+type surveyedProfiles map[string]surveyedProfile
 
 func (r *Reader) liveProfiles(ctx context.Context) (surveyedProfiles, error) {
 	live, err := r.Store.Profiles(ctx, r.Universe, false)
@@ -109,7 +117,7 @@ func (r *Reader) liveProfiles(ctx context.Context) (surveyedProfiles, error) {
 		if err != nil {
 			return nil, err
 		}
-		p := surveyed{askedProfile: asked}
+		p := surveyedProfile{askedProfile: asked}
 		if asked.Profile != nil {
 			p.engine = decide.New(decide.Version{Profile: asked.Profile}, 0)
 		}
@@ -118,13 +126,14 @@ func (r *Reader) liveProfiles(ctx context.Context) (surveyedProfiles, error) {
 	return all, nil
 }
 
-// count adds a ticket to the group of its first profile and of what it lacks there, unless one of its profiles may
-// match it.
-func (all surveyedProfiles) count(t *match.Ticket, waited time.Duration, groups map[string]*Lacking) {
+// count adds a ticket to the group of its first profile and of what it lacks there, which it returns, unless one of its
+// profiles may match it.
+func (all surveyedProfiles) count(t *match.Ticket, waited time.Duration,
+	groups map[string]*Lacking) (lacks string) {
 	names := t.Profiles
 	if len(names) == 0 {
 		if all.anyHolds(t) {
-			return
+			return ""
 		}
 		names = []string{""}
 	}
@@ -132,7 +141,7 @@ func (all surveyedProfiles) count(t *match.Ticket, waited time.Duration, groups 
 	for i, name := range names {
 		why := all.lack(name, t)
 		if why == "" {
-			return
+			return ""
 		}
 		if i == 0 {
 			first = Lacking{Profile: name, Why: why}
@@ -146,6 +155,7 @@ func (all surveyedProfiles) count(t *match.Ticket, waited time.Duration, groups 
 	}
 	g.Tickets++
 	g.Oldest = max(g.Oldest, waited)
+	return first.Why
 }
 
 func (all surveyedProfiles) anyHolds(t *match.Ticket) bool {
