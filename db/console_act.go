@@ -148,7 +148,7 @@ func acts[Arg any](
 ) (changed bool, err error) {
 	err = a.store.inTxWithRetries(ctx, func(q *query.Queries) error {
 		var err error
-		changed, err = act.In(ctx, q, a.actor, a.reason,
+		changed, err = act.CallAs(ctx, q, a.actor, a.reason,
 			func(q *query.Queries) (bool, error) { return call(q, ctx, arg) })
 		return err
 	})

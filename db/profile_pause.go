@@ -35,7 +35,7 @@ func (s *Store) changePause(
 			return err
 		}
 		done = ProfileChange{Name: edit.Name, Version: was.liveVersion}
-		done.Changed, err = act.In(ctx, q, edit.Author, edit.Reason, change)
+		done.Changed, err = act.CallAs(ctx, q, edit.Author, edit.Reason, change)
 		return err
 	})
 	if err != nil {

@@ -112,7 +112,7 @@ func (s *Store) ResumePool(ctx context.Context, edit PoolEdit) (Pool, error) {
 func (s *Store) changePause(ctx context.Context, edit PoolEdit,
 	call func(*query.Queries) (bool, error)) (Pool, error) {
 	return s.changePool(ctx, edit, func(q *query.Queries, p Pool) (Pool, error) {
-		changed, err := act.In(ctx, q, edit.Author, edit.Reason, call)
+		changed, err := act.CallAs(ctx, q, edit.Author, edit.Reason, call)
 		if !changed || err != nil {
 			return p, err
 		}

@@ -13,10 +13,10 @@ import (
 	"github.com/lattice-director/director/internal/base/fault"
 )
 
-// In calls a function of schema ops in a transaction, in which the actor stays the same; "" is the login of the
+// CallAs calls a function of schema ops in a transaction, in which the actor stays the same; "" is the login of the
 // database. The events of the call get the reason, if it is not "" and they have none. Errors: those of call, which
 // Refusal translates.
-func In(
+func CallAs(
 	ctx context.Context, q *query.Queries, actor, reason string, call func(*query.Queries) (bool, error),
 ) (changed bool, err error) {
 	if err := q.SetActor(ctx, actor); err != nil {
