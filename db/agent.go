@@ -86,7 +86,7 @@ type AgentState struct {
 type OwnAgent struct {
 	ID      string
 	HasLeft bool // it no longer belongs to the replica: close the connection
-	AgentState
+	State   AgentState
 }
 
 // AgentMiss reports that an agent did not answer polls, or that it answers again.

@@ -93,7 +93,7 @@ var errAgentRace = &pgconn.PgError{Code: "40001", Message: "rooms of other agent
 
 // agentTx is one transaction on agents of a region: the rows that it has locked and read, and the changes to write.
 type agentTx struct {
-	*Store
+	store  *Store
 	q      *query.Queries
 	region string
 
@@ -136,7 +136,7 @@ type keptDrain struct {
 
 func newAgentTx(s *Store, q *query.Queries, region string, further []string) *agentTx {
 	return &agentTx{
-		Store: s, q: q, region: region, agents: map[string]*agentRow{}, rooms: map[roomKey]*roomRow{},
+		store: s, q: q, region: region, agents: map[string]*agentRow{}, rooms: map[roomKey]*roomRow{},
 		ofID:            map[string][]*roomRow{},
 		pendingCommands: map[string][]query.PendingOfAgentsRow{}, keptActors: map[keptKey]string{},
 		ended: map[uuid.UUID]bool{}, predecessors: map[string][]predecessor{},
@@ -190,10 +190,10 @@ func (t *agentTx) answer(c agentChange) (AgentState, error) {
 // notify sends the notification for rosters that agents changed, and wakes the replicas with commands or answers.
 func (t *agentTx) notify() {
 	if t.changed() {
-		t.Notify(TopicFleet, t.region)
+		t.store.Notify(TopicFleet, t.region)
 	}
 	for replica := range t.wake {
-		t.Notify(TopicReplica(replica), t.region)
+		t.store.Notify(TopicReplica(replica), t.region)
 	}
 }
 

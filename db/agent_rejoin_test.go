@@ -61,7 +61,7 @@ func TestAnAgentIsDoubtedUntilItAnswers(t *testing.T) {
 	wakes(t.Context(), t, wake)
 	own, err = r.OwnAgents(t.Context(), fleetRegion, first, own.Next)
 	require.NoError(t, err)
-	require.Equal(t, []db.OwnAgent{{ID: j.Ref.ID, AgentState: db.AgentState{Status: db.AgentActive, JoinedElsewhere: true}}}, own.Changed)
+	require.Equal(t, []db.OwnAgent{{ID: j.Ref.ID, State: db.AgentState{Status: db.AgentActive, JoinedElsewhere: true}}}, own.Changed)
 	require.Equal(t, []string{"lobby"}, r.rooms(other))
 	require.Equal(t, []string{"agent.joined eu0", "agent.left eu0", "agent.joined eu0"}, r.told())
 	require.True(t, r.apply(db.AgentSnapshot{Ref: j.Ref, Changed: []db.ReportedRoom{local("x")}}).JoinedElsewhere, "a partial content does not list the agent again")

@@ -176,6 +176,6 @@ func TestAnOverrideLastsUntilAReply(t *testing.T) {
 	r.exec("UPDATE agent_states SET override = 'draining'")
 	own, err := r.OwnAgents(t.Context(), fleetRegion, ref.Replica, 0)
 	require.NoError(t, err)
-	require.Equal(t, []db.OwnAgent{{ID: ref.ID, AgentState: db.AgentState{Status: db.AgentDraining}}}, own.Changed)
+	require.Equal(t, []db.OwnAgent{{ID: ref.ID, State: db.AgentState{Status: db.AgentDraining}}}, own.Changed)
 	require.Equal(t, db.AgentActive, r.apply(db.AgentSnapshot{Ref: ref, Changed: []db.ReportedRoom{local("a")}}).Status)
 }

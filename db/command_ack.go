@@ -195,7 +195,7 @@ func (t *ackTx) applyCreate(ack CommandAck, cmd query.AcknowledgedCommandsRow) (
 		t.event(EventRoomCreated, cmd, roomInfoOfCommand(cmd))
 		return ackChange{rooms: 1, reserved: -1, owing: true}
 	case ack.OK && cmd.RoomState == "" && !t.agents[cmd.AgentID].Doubted:
-		t.lateArrivals = append(t.lateArrivals, lateRoom{AcknowledgedCommandsRow: cmd})
+		t.lateArrivals = append(t.lateArrivals, lateRoom{command: cmd})
 		return ackChange{rooms: 1, owing: true}
 	case !ack.OK && reserved && cmd.RoomIsIts:
 		t.deleted = append(t.deleted, cmd.RoomID)

@@ -12,7 +12,7 @@ import (
 
 // lateRoom is a room that an agent has created after its reservation had ended.
 type lateRoom struct {
-	query.AcknowledgedCommandsRow
+	command query.AcknowledgedCommandsRow
 
 	publicID string
 }
@@ -32,11 +32,11 @@ func (t *ackTx) nameLateRooms(ctx context.Context) error {
 		if err := r.name(t, holders); err != nil {
 			return err
 		}
-		holders = append(holders, query.RoomHoldersRow{ID: r.publicID, AgentID: r.AgentID, Base: r.Base,
-			ProcessUid: r.ProcessUid, JoinedAt: r.JoinedAt})
-		info := roomInfoOfCommand(r.AcknowledgedCommandsRow)
-		info.ID, info.Type = r.publicID, r.Type
-		t.event(EventRoomCreated, r.AcknowledgedCommandsRow, info)
+		holders = append(holders, query.RoomHoldersRow{ID: r.publicID, AgentID: r.command.AgentID, Base: r.command.Base,
+			ProcessUid: r.command.ProcessUid, JoinedAt: r.command.JoinedAt})
+		info := roomInfoOfCommand(r.command)
+		info.ID, info.Type = r.publicID, r.command.Type
+		t.event(EventRoomCreated, r.command, info)
 	}
 	return nil
 }
@@ -46,7 +46,7 @@ func (t *ackTx) nameLateRooms(ctx context.Context) error {
 func (t *ackTx) holders(ctx context.Context) ([]query.RoomHoldersRow, error) {
 	var ids []string
 	for _, r := range t.lateArrivals {
-		ids = append(ids, r.toNamedRoom().ids(r.Base)...)
+		ids = append(ids, r.toNamedRoom().ids(r.command.Base)...)
 	}
 	holders, err := t.q.RoomHolders(ctx, query.RoomHoldersParams{Region: t.region, Ids: ids})
 	if err != nil {
@@ -66,7 +66,8 @@ func (t *ackTx) holders(ctx context.Context) ([]query.RoomHoldersRow, error) {
 }
 
 func (r *lateRoom) toNamedRoom() namedRoom {
-	return namedRoom{agentID: r.AgentID, processUID: r.ProcessUid, joined: r.JoinedAt, isNew: true}
+	return namedRoom{agentID: r.command.AgentID, processUID: r.command.ProcessUid, joined: r.command.JoinedAt,
+		isNew: true}
 }
 
 func namedRoomOf(r query.RoomHoldersRow) namedRoom {
@@ -80,11 +81,11 @@ func (r namedRoom) ids(base string) []string { return append(r.ownNames(base), b
 func (r *lateRoom) name(t *ackTx, holders []query.RoomHoldersRow) error {
 	rooms, rows := []namedRoom{r.toNamedRoom()}, []*query.RoomHoldersRow{nil}
 	for i, h := range holders {
-		if h.Base == r.Base {
+		if h.Base == r.command.Base {
 			rooms, rows = append(rooms, namedRoomOf(h)), append(rows, &holders[i])
 		}
 	}
-	ids := nameRooms(r.Base, rooms)
+	ids := nameRooms(r.command.Base, rooms)
 	r.publicID = ids[0]
 	for i, h := range rows {
 		if h == nil || h.ID == ids[i] {
@@ -113,8 +114,9 @@ func (t *ackTx) rename(h *query.RoomHoldersRow, id string) {
 func (t *ackTx) lateRooms() (p query.InsertLateRoomsParams) {
 	p.Region = t.region
 	for _, r := range t.lateArrivals {
-		p.Ids, p.Agents, p.Bases = append(p.Ids, r.publicID), append(p.Agents, r.AgentID), append(p.Bases, r.Base)
-		p.Types, p.Commands = append(p.Types, r.Type), append(p.Commands, r.ID)
+		p.Ids, p.Agents, p.Bases = append(p.Ids, r.publicID), append(p.Agents, r.command.AgentID), append(p.Bases,
+			r.command.Base)
+		p.Types, p.Commands = append(p.Types, r.command.Type), append(p.Commands, r.command.ID)
 	}
 	return p
 }

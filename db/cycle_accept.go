@@ -69,7 +69,7 @@ func (s *Store) AcceptMatches(ctx context.Context, ref CycleRef, matches []Accep
 
 // acceptance is one transaction that decides about matches.
 type acceptance struct {
-	*Store
+	store   *Store
 	ref     CycleRef
 	matches []AcceptedMatch
 	fill    BackfillFunc
@@ -87,7 +87,7 @@ type acceptance struct {
 
 func (s *Store) newAcceptance(ref CycleRef, matches []AcceptedMatch, fill BackfillFunc) *acceptance {
 	a := &acceptance{
-		Store: s, ref: ref, matches: matches, fill: fill, backfills: map[string]Backfill{},
+		store: s, ref: ref, matches: matches, fill: fill, backfills: map[string]Backfill{},
 		liveBackfills: map[string]int64{}, present: map[uuid.UUID]bool{},
 		final: make([]FinalMatch, len(matches)), changed: map[string]Backfill{},
 		marks: query.MarkPendingParams{Region: ref.Region},
@@ -144,11 +144,11 @@ func (a *acceptance) lock(ctx context.Context, q *query.Queries) (free map[strin
 		query.LockCycleParams{Region: a.ref.Region, ID: a.ref.ID, Replica: a.ref.Replica})
 	if wanted := a.wantedBackfills(); len(wanted) > 0 {
 		query.Queue(&p, &backfills, (*query.Queries).LockBackfills,
-			query.LockBackfillsParams{Region: a.ref.Region, Ids: wanted, AckedFor: a.cfg.Timing.backfillTTL()})
+			query.LockBackfillsParams{Region: a.ref.Region, Ids: wanted, AckedFor: a.store.cfg.Timing.backfillTTL()})
 	}
 	if wanted := a.wantedTickets(); len(wanted) > 0 {
 		query.Queue(&p, &ids, (*query.Queries).LockFreeTickets,
-			query.LockFreeTicketsParams{Region: a.ref.Region, Ids: wanted, PendingFor: a.cfg.Timing.PendingFor})
+			query.LockFreeTicketsParams{Region: a.ref.Region, Ids: wanted, PendingFor: a.store.cfg.Timing.PendingFor})
 	}
 	if a.awaitedElsewhere() { // from now on a caller that leaves waits for our lock of the cycle
 		query.Queue(&p, &callers, (*query.Queries).CallersOfCycle,
@@ -218,7 +218,7 @@ func (a *acceptance) fillBackfill(out *tx.Pipeline, i int) (id string) {
 		return ""
 	}
 	if old == nil {
-		created, p := a.draftBackfill(a.ref.Region, contents)
+		created, p := a.store.draftBackfill(a.ref.Region, contents)
 		query.QueueExec(out, (*query.Queries).CreateBackfills, p)
 		a.final[i].Created, a.changed[created.ID] = &created, created
 		return created.ID
@@ -270,6 +270,6 @@ func (a *acceptance) awaitedElsewhere() bool {
 // notifyCallers wakes the replicas whose callers wait.
 func (a *acceptance) notifyCallers() {
 	if a.awaitedElsewhere() {
-		a.Notify(TopicCycle, a.ref.Region)
+		a.store.Notify(TopicCycle, a.ref.Region)
 	}
 }

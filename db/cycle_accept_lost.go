@@ -27,7 +27,7 @@ func outcomeUnknown(err error) bool {
 // the cycle until it ends. When the decision was not committed, it is safe to decide again.
 func (a *acceptance) wasCommitted(ctx context.Context) (done bool, err error) {
 	// Postgres ends the lost transaction within the hold timeout.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.cfg.HoldTimeout+time.Second)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.store.cfg.HoldTimeout+time.Second)
 	defer cancel()
 	for {
 		done, err = a.findCommit(ctx)
@@ -43,11 +43,13 @@ func (a *acceptance) wasCommitted(ctx context.Context) (done bool, err error) {
 
 // findCommit looks for rows that only the lost transaction can have written.
 func (a *acceptance) findCommit(ctx context.Context) (done bool, err error) {
-	if err := a.q.AwaitAcceptance(ctx, query.AwaitAcceptanceParams{Region: a.ref.Region, ID: a.ref.ID}); err != nil {
+	if err := a.store.q.AwaitAcceptance(ctx,
+		query.AwaitAcceptanceParams{Region: a.ref.Region, ID: a.ref.ID}); err != nil {
 		return false, err
 	}
 	if len(a.marks.Ids) > 0 {
-		rows, err := a.q.MatchesOfTickets(ctx, query.MatchesOfTicketsParams{Region: a.ref.Region, Ids: a.marks.Ids})
+		rows, err := a.store.q.MatchesOfTickets(ctx,
+			query.MatchesOfTicketsParams{Region: a.ref.Region, Ids: a.marks.Ids})
 		if err != nil {
 			return false, err
 		}
@@ -65,8 +67,8 @@ func (a *acceptance) findCommit(ctx context.Context) (done bool, err error) {
 	for id := range a.changed {
 		ids = append(ids, id)
 	}
-	rows, err := a.q.LockBackfills(ctx, query.LockBackfillsParams{Region: a.ref.Region, Ids: ids,
-		AckedFor: a.cfg.Timing.backfillTTL()})
+	rows, err := a.store.q.LockBackfills(ctx, query.LockBackfillsParams{Region: a.ref.Region, Ids: ids,
+		AckedFor: a.store.cfg.Timing.backfillTTL()})
 	for _, r := range rows {
 		done = done || a.provesCommit(r)
 	}

@@ -13,7 +13,7 @@ import (
 
 // mayWait reports whether a request, which is decided, waits for a server that a pool may start.
 func (r *request) mayWait() bool {
-	return r.req.WaitFor > 0 && r.err != nil && r.err.Kind == fault.NoCapacity
+	return r.req.WaitFor > 0 && r.verdict.err != nil && r.verdict.err.Kind == fault.NoCapacity
 }
 
 // awaitServers records the demand of requests that found no capacity, in one statement, and adds the outlook to their
@@ -35,7 +35,7 @@ func (s *Store) awaitServers(ctx context.Context, region string, requests []*req
 	for _, r := range requests {
 		for _, o := range outlooks {
 			if o.Mode == r.req.Mode {
-				r.err.AddOutlook(o)
+				r.verdict.err.AddOutlook(o)
 			}
 		}
 	}

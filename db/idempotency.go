@@ -25,12 +25,12 @@ func answersOf(calls []*placeCall) (arg query.StoredAnswersParams) {
 func replay(requests []*request, stored []query.StoredAnswersRow) error {
 	for _, r := range requests {
 		var answer []byte
-		answer, r.err = storedAnswer(stored, r.req.Caller, r.req.IdempotencyKey, r.req.RequestHash)
+		answer, r.verdict.err = storedAnswer(stored, r.req.Caller, r.req.IdempotencyKey, r.req.RequestHash)
 		if answer == nil {
 			continue
 		}
-		r.answer = new(Placement)
-		if err := json.Unmarshal(answer, r.answer); err != nil {
+		r.verdict.answer = new(Placement)
+		if err := json.Unmarshal(answer, r.verdict.answer); err != nil {
 			return err
 		}
 	}
@@ -53,12 +53,12 @@ func storedAnswer(stored []query.StoredAnswersRow, caller, key string, requestHa
 
 // storeAnswers stores the answers of requests with an idempotency key.
 func (p placing) storeAnswers(out *tx.Pipeline, decided []*request) error {
-	arg := query.StoreAnswersParams{Keep: p.cfg.Timing.IdempotencyTTL}
+	arg := query.StoreAnswersParams{Keep: p.store.cfg.Timing.IdempotencyTTL}
 	for _, r := range decided {
-		if r.req.IdempotencyKey == "" || r.answer == nil {
+		if r.req.IdempotencyKey == "" || r.verdict.answer == nil {
 			continue
 		}
-		body, err := json.Marshal(r.answer)
+		body, err := json.Marshal(r.verdict.answer)
 		if err != nil {
 			return err
 		}

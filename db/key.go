@@ -84,13 +84,13 @@ func (s *Store) RotateKeys(ctx context.Context, policy KeyPolicy, force bool,
 
 // rotation says how keys are made, and who makes them, for their events.
 type rotation struct {
-	KeyPolicy
+	policy KeyPolicy
 
 	actor string
 }
 
 func (s *Store) rotateKeys(ctx context.Context, r rotation, force bool, mint MintFunc) (made []SigningKey, err error) {
-	if err := s.q.RaiseOverlap(ctx, r.Overlap); err != nil {
+	if err := s.q.RaiseOverlap(ctx, r.policy.Overlap); err != nil {
 		return nil, classify(err)
 	}
 	for {
@@ -98,7 +98,7 @@ func (s *Store) rotateKeys(ctx context.Context, r rotation, force bool, mint Min
 		if err != nil {
 			return made, err
 		}
-		if _, due := dueTurn(keys, now, r.KeyPolicy); !due && !force {
+		if _, due := dueTurn(keys, now, r.policy); !due && !force {
 			return made, nil
 		}
 		material, err := mint(keys)
@@ -141,7 +141,7 @@ func (s *Store) takeTurn(ctx context.Context, by rotation, force bool,
 				return err
 			}
 		}
-		turn, due := dueTurn(keys, now, by.KeyPolicy)
+		turn, due := dueTurn(keys, now, by.policy)
 		if !due {
 			return nil
 		}
@@ -228,13 +228,13 @@ func advanceNextKey(ctx context.Context, q *query.Queries, keys []SigningKey, no
 	if !from.Before(next.SignFrom) {
 		return keys, nil // its turn cannot be any earlier
 	}
-	if err := setTurn(ctx, q, *signing, signing.SignFrom, from, by.Overlap); err != nil {
+	if err := setTurn(ctx, q, *signing, signing.SignFrom, from, by.policy.Overlap); err != nil {
 		return nil, err
 	}
-	if err := setTurn(ctx, q, *next, from, from.Add(by.Period), by.Overlap); err != nil {
+	if err := setTurn(ctx, q, *next, from, from.Add(by.policy.Period), by.policy.Overlap); err != nil {
 		return nil, err
 	}
-	signing.SignUntil, next.SignFrom, next.SignUntil = from, from, from.Add(by.Period)
+	signing.SignUntil, next.SignFrom, next.SignUntil = from, from, from.Add(by.policy.Period)
 	return keys, logKey(ctx, q, "key.advanced", next.KID, by.actor)
 }
 

@@ -114,7 +114,7 @@ func (s *Store) writeClients(ctx context.Context, region string, lists []*client
 	var reports []*report
 	var started []string
 	var calls []*reportCall
-	rt := reporting{Store: s, region: region}
+	rt := reporting{store: s, region: region}
 	for _, l := range lists {
 		calls = append(calls, l.reports(ctx)...)
 		if !l.server.ReportsSeats {

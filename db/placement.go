@@ -59,9 +59,9 @@ type placeCall = batch.Call[PlaceRequest, Placement]
 
 // request is a call in the transaction that decides it.
 type request struct {
-	call *placeCall
-	req  PlaceRequest
-	verdict
+	call     *placeCall
+	req      PlaceRequest
+	verdict  verdict
 	fillOnly bool // this transaction may neither open a session for it nor refuse it
 	session  int  // index in candidates.packed, or -1
 }

@@ -81,8 +81,8 @@ func (p placing) newRequests(calls []*placeCall, l *locked) ([]*request, error) 
 	}
 	seats := byPlayer(l.nearbySeats)
 	for _, r := range requests {
-		if r.answer == nil && r.err == nil {
-			r.verdict = resume(r.req, seats.seatsAround(r.req), p.cfg.MaxReserved)
+		if r.verdict.answer == nil && r.verdict.err == nil {
+			r.verdict = resume(r.req, seats.seatsAround(r.req), p.store.cfg.MaxReserved)
 		}
 	}
 	return requests, nil

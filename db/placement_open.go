@@ -68,7 +68,7 @@ func (s *Store) placeWaiting(ctx context.Context, region string, calls []*placeC
 	var senders []uuid.UUID
 	pooled := s.pooledModes(ctx)
 	err = s.inTx(ctx, func(q *query.Queries) error {
-		p := placing{Store: s, q: q, region: region, pooled: pooled, senders: &senders, wait: true}
+		p := placing{store: s, q: q, region: region, pooled: pooled, senders: &senders, wait: true}
 		var out tx.Pipeline
 		l := locked{}
 		query.QueueExec(&out, (*query.Queries).LimitLockWait, max(1, int32(lockWait.Milliseconds())))
@@ -116,7 +116,7 @@ func (p placing) openSessions(ctx context.Context, requests, decided []*request)
 	if err := p.seat(ctx, c, requests, decided, vacated); err != nil {
 		return err
 	}
-	if len(requests) == 1 && requests[0].answer == nil && len(requests[0].giveUp) > 0 {
+	if len(requests) == 1 && requests[0].verdict.answer == nil && len(requests[0].verdict.giveUp) > 0 {
 		return errKeepSeats
 	}
 	return nil
@@ -178,7 +178,7 @@ func vacatedIDs(sessions []vacatedSession) []uuid.UUID {
 func seatsGivenUp(requests []*request) query.ReleaseSeatsParams {
 	var p query.ReleaseSeatsParams
 	for _, r := range requests {
-		for _, ref := range r.giveUp {
+		for _, ref := range r.verdict.giveUp {
 			p.SessionIds = append(p.SessionIds, ref.session)
 			p.Subs = append(p.Subs, ref.sub)
 		}

@@ -14,7 +14,7 @@ import (
 
 // placing is one transaction of placement.
 type placing struct {
-	*Store
+	store  *Store
 	q      *query.Queries
 	region string
 	pooled map[regionMode]bool // modes that pools serve
@@ -36,7 +36,7 @@ func (s *Store) placeWithoutWaiting(ctx context.Context, region string, calls []
 	var senders []uuid.UUID
 	pooled := s.pooledModes(ctx)
 	err = s.inTx(ctx, func(q *query.Queries) error {
-		p := placing{Store: s, q: q, region: region, pooled: pooled, senders: &senders, lastResort: lastResort}
+		p := placing{store: s, q: q, region: region, pooled: pooled, senders: &senders, lastResort: lastResort}
 		l, shapes := locked{}, shapesOf(calls)
 		if err := p.lock(ctx, &l, calls, shapes); err != nil {
 			return err
@@ -70,7 +70,7 @@ func (s *Store) placeWithoutWaiting(ctx context.Context, region string, calls []
 // because the party may not join all of them.
 func restrict(requests []*request, mayOpen, contested map[pack.Shape]bool, lastResort bool) {
 	for _, r := range requests {
-		if len(r.playedIn) > 0 {
+		if len(r.verdict.playedIn) > 0 {
 			contested[r.req.shape()] = true
 		}
 	}
@@ -124,9 +124,9 @@ func (p placing) lockedSessions(rows []query.FillOpenSessionsRow) (c *candidates
 func partition(requests []*request) (decided, open []*request, alone []*placeCall) {
 	for _, r := range requests {
 		switch {
-		case r.answer != nil || r.err != nil:
+		case r.verdict.answer != nil || r.verdict.err != nil:
 			decided = append(decided, r)
-		case len(r.giveUp) > 0:
+		case len(r.verdict.giveUp) > 0:
 			alone = append(alone, r.call)
 		default:
 			open = append(open, r)
@@ -225,7 +225,7 @@ func (p placing) refuse(ctx context.Context, requests []*request) error {
 		arg.Modes = append(arg.Modes, r.req.Mode)
 		arg.MaxPlayers = append(arg.MaxPlayers, int32(r.req.MaxPlayers))
 		arg.Sizes = append(arg.Sizes, int32(len(r.req.Party)))
-		for _, session := range r.playedIn {
+		for _, session := range r.verdict.playedIn {
 			arg.Players, arg.PlayedIn = append(arg.Players, int32(i)), append(arg.PlayedIn, session)
 		}
 	}
@@ -239,7 +239,7 @@ func (p placing) refuse(ctx context.Context, requests []*request) error {
 	for _, i := range arg.Requests {
 		if !slices.Contains(placeable, i) {
 			r := requests[i]
-			r.err = fault.New(fault.NoCapacity, "no_capacity",
+			r.verdict.err = fault.New(fault.NoCapacity, "no_capacity",
 				"no instance in region %q can host mode %q for %d players now", p.region, r.req.Mode, r.req.MaxPlayers)
 		}
 	}
@@ -250,11 +250,11 @@ func (p placing) refuse(ctx context.Context, requests []*request) error {
 // the answers of the seated requests.
 func (p placing) write(c *candidates, seated, decided []*request) error {
 	if len(seated) > 0 {
-		c.writes(seated, p.cfg.Timing.SeatTTL).queue(p.q.Deferred(), p.senders)
+		c.writes(seated, p.store.cfg.Timing.SeatTTL).queue(p.q.Deferred(), p.senders)
 		p.endWaiting(seated)
 	}
 	for _, r := range seated {
-		r.answer = c.placement(r.session)
+		r.verdict.answer = c.placement(r.session)
 	}
 	return p.storeAnswers(p.q.Deferred(), append(slices.Clip(decided), seated...))
 }
@@ -280,9 +280,9 @@ func (s *Store) answerAll(ctx context.Context, region string, requests []*reques
 
 func (r *request) reply() {
 	switch {
-	case r.err != nil:
-		r.call.Answer(Placement{}, r.err)
-	case r.answer != nil:
-		r.call.Answer(*r.answer, nil)
+	case r.verdict.err != nil:
+		r.call.Answer(Placement{}, r.verdict.err)
+	case r.verdict.answer != nil:
+		r.call.Answer(*r.verdict.answer, nil)
 	}
 }

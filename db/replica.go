@@ -153,7 +153,7 @@ func queueOldest(p *tx.Pipeline, into *uint64) {
 
 func ownAgentOf(r query.OwnAgentsRow) OwnAgent {
 	return OwnAgent{ID: r.AgentID, HasLeft: r.HasLeft,
-		AgentState: AgentState{Status: echoed(r.Status), OwesSnapshot: r.OwesReply, JoinedElsewhere: r.Doubted}}
+		State: AgentState{Status: echoed(r.Status), OwesSnapshot: r.OwesReply, JoinedElsewhere: r.Doubted}}
 }
 
 // echoed returns the status that polls carry. An agent's drain is complete when a poll carries draining.

@@ -63,8 +63,8 @@ func newOrders(calls []*newRoomCall) []*roomOrder {
 	for i, c := range calls {
 		o := newRoomOrder(c.Req)
 		groups[o.group] = groups[o.group] || len(groups) < maxRoomGroups
-		o.later = ids[o.RoomID] || !groups[o.group]
-		ids[o.RoomID] = true
+		o.later = ids[o.room.RoomID] || !groups[o.group]
+		ids[o.room.RoomID] = true
 		orders[i] = o
 	}
 	return orders

@@ -12,9 +12,9 @@ import (
 
 // roomHost is an agent that the transaction has locked, with counts of the rooms that the transaction gives it.
 type roomHost struct {
-	query.RoomHostsRow
+	row query.RoomHostsRow
 
-	agentLoad
+	load agentLoad
 }
 
 // roomHosting reserves rooms on agents within a transaction. The transaction may already hold locks that come before
@@ -49,12 +49,12 @@ func (h *roomHosting) look(ctx context.Context, orders []*roomOrder) (l hostLook
 	var ids []string
 	hosts := query.RoomHostsParams{Region: h.region}
 	for _, o := range orders {
-		ids = append(ids, o.RoomID)
-		if o.InstanceID != nil && isStorable(*o.InstanceID) {
-			hosts.Ids = append(hosts.Ids, *o.InstanceID)
+		ids = append(ids, o.room.RoomID)
+		if o.room.InstanceID != nil && isStorable(*o.room.InstanceID) {
+			hosts.Ids = append(hosts.Ids, *o.room.InstanceID)
 		}
-		if o.ProcessUID != nil && isStorable(*o.ProcessUID) {
-			hosts.Processes = append(hosts.Processes, *o.ProcessUID)
+		if o.room.ProcessUID != nil && isStorable(*o.room.ProcessUID) {
+			hosts.Processes = append(hosts.Processes, *o.room.ProcessUID)
 		}
 	}
 	near := nearbyHosts(orders)
@@ -123,8 +123,8 @@ func (h *roomHosting) lock(ctx context.Context, orders []*roomOrder) error {
 	}
 	for _, o := range orders {
 		if host := hosts[o.agent]; host != nil && host.takes(o) {
-			host.rooms++
-			host.inFlight++
+			host.load.rooms++
+			host.load.inFlight++
 			o.host = host
 		}
 	}
@@ -133,18 +133,19 @@ func (h *roomHosting) lock(ctx context.Context, orders []*roomOrder) error {
 
 // takes reports whether the agent may host the order in addition to the orders that it already got.
 func (r *roomHost) takes(o *roomOrder) bool {
-	if r.inFlight >= maxInFlight {
+	if r.load.inFlight >= maxInFlight {
 		return false
 	}
 	if o.group == "" {
-		return pinRefusal(r.RoomHostsRow, o) == nil
+		return pinRefusal(r.row, o) == nil
 	}
-	for k, v := range o.Labels {
-		if has, ok := r.Labels[k]; !ok || has != v {
+	for k, v := range o.room.Labels {
+		if has, ok := r.row.Labels[k]; !ok || has != v {
 			return false
 		}
 	}
-	return r.Status == AgentActive && !r.Stale && r.AutoCreate && r.hasPlace() && slices.Contains(r.RoomTypes, o.Type)
+	return r.row.Status == AgentActive && !r.row.Stale && r.row.AutoCreate && r.load.hasPlace() &&
+		slices.Contains(r.row.RoomTypes, o.room.Type)
 }
 
 // reserve queues the statement that reserves the rooms of the orders with a host.
@@ -152,10 +153,11 @@ func (h *roomHosting) reserve(orders []*roomOrder) {
 	p := query.ReserveRoomsParams{Region: h.region}
 	for _, o := range orders {
 		if o.host != nil {
-			p.Ids, p.Types, p.Agents = append(p.Ids, o.RoomID), append(p.Types, o.Type), append(p.Agents, o.host.ID)
-			p.Replicas, p.Commands, p.Callers = append(p.Replicas, o.host.Replica), append(p.Commands,
-				o.command), append(p.Callers, o.Caller)
-			p.Actors, p.Timeouts = append(p.Actors, o.Actor), append(p.Timeouts, o.Timeout.Seconds())
+			p.Ids, p.Types, p.Agents = append(p.Ids, o.room.RoomID), append(p.Types, o.room.Type), append(p.Agents,
+				o.host.row.ID)
+			p.Replicas, p.Commands, p.Callers = append(p.Replicas, o.host.row.Replica), append(p.Commands,
+				o.command), append(p.Callers, o.room.Caller)
+			p.Actors, p.Timeouts = append(p.Actors, o.room.Actor), append(p.Timeouts, o.room.Timeout.Seconds())
 		}
 	}
 	if len(p.Ids) > 0 {
@@ -172,19 +174,19 @@ func (h *roomHosting) outcome(o *roomOrder) (Command, error) {
 	for _, m := range h.madeRooms {
 		if m.ID == o.command {
 			return Command{
-				ID: m.ID, Region: h.region, AgentID: o.host.ID, Replica: o.host.Replica, Op: CommandCreate,
-				RoomID: o.RoomID, RawID: o.RoomID, RoomType: o.Type, Deadline: m.Deadline,
+				ID: m.ID, Region: h.region, AgentID: o.host.row.ID, Replica: o.host.row.Replica, Op: CommandCreate,
+				RoomID: o.room.RoomID, RawID: o.room.RoomID, RoomType: o.room.Type, Deadline: m.Deadline,
 			}, nil
 		}
 	}
-	return Command{}, roomExists(o.RoomID)
+	return Command{}, roomExists(o.room.RoomID)
 }
 
 // replicas returns the replicas that must send commands.
 func (h *roomHosting) replicas(orders []*roomOrder) (ids []uuid.UUID) {
 	for _, o := range orders {
 		if o.host != nil {
-			ids = append(ids, o.host.Replica)
+			ids = append(ids, o.host.row.Replica)
 		}
 	}
 	return ids

@@ -20,16 +20,16 @@ type hostLook struct {
 func (l hostLook) refuse(orders []*roomOrder) {
 	for _, o := range orders {
 		switch {
-		case slices.Contains(l.takenIDs, o.RoomID):
-			o.err = roomExists(o.RoomID)
-		case o.InstanceID != nil && o.ProcessUID != nil:
+		case slices.Contains(l.takenIDs, o.room.RoomID):
+			o.err = roomExists(o.room.RoomID)
+		case o.room.InstanceID != nil && o.room.ProcessUID != nil:
 			o.err = fault.New(fault.Invalid, CodeValidation,
 				"a room is pinned to an instance or to a process, not to both")
 		case o.group == "":
 			o.agent, o.err = l.pin(o)
 		case len(l.candidates[o.group]) == 0:
 			o.err = fault.New(fault.NoCapacity, CodeNoCandidate,
-				"no instance takes a room of type %q with these labels now", o.Type)
+				"no instance takes a room of type %q with these labels now", o.room.Type)
 		case !slices.ContainsFunc(l.candidates[o.group],
 			func(c query.RoomCandidatesRow) bool { return c.InFlight < maxInFlight }):
 			o.err = agentBusy()
@@ -41,7 +41,8 @@ func (l hostLook) refuse(orders []*roomOrder) {
 func (l hostLook) pin(o *roomOrder) (agent string, err error) {
 	var host *query.RoomHostsRow
 	for i, r := range l.pinned {
-		named := o.InstanceID != nil && *o.InstanceID == r.ID || o.ProcessUID != nil && *o.ProcessUID == r.ProcessUid
+		named := o.room.InstanceID != nil && *o.room.InstanceID == r.ID ||
+			o.room.ProcessUID != nil && *o.room.ProcessUID == r.ProcessUid
 		if named && (host == nil || isNewerHost(r, host)) {
 			host = &l.pinned[i]
 		}
@@ -53,10 +54,10 @@ func (l hostLook) pin(o *roomOrder) (agent string, err error) {
 }
 
 func (o *roomOrder) pinText() string {
-	if o.InstanceID != nil {
-		return *o.InstanceID
+	if o.room.InstanceID != nil {
+		return *o.room.InstanceID
 	}
-	return *o.ProcessUID
+	return *o.room.ProcessUID
 }
 
 func isNewerHost(r query.RoomHostsRow, other *query.RoomHostsRow) bool {
@@ -69,9 +70,9 @@ func isNewerHost(r query.RoomHostsRow, other *query.RoomHostsRow) bool {
 // pinRefusal returns the reason why an order may not go to the agent that it is pinned to; nil: it may.
 func pinRefusal(r query.RoomHostsRow, o *roomOrder) error {
 	switch {
-	case r.Status == AgentDraining && !o.Force:
+	case r.Status == AgentDraining && !o.room.Force:
 		return fault.New(fault.Conflict, CodeInstanceDraining, "the instance %s is draining", r.ID)
-	case r.Stale && !o.Force:
+	case r.Stale && !o.room.Force:
 		return fault.New(fault.Gone, CodeInstanceDisconnected, "the instance %s has not answered lately", r.ID)
 	case !r.AutoCreate:
 		return fault.New(fault.NoCapacity, CodeNoCandidate, "the instance %s creates no rooms on request", r.ID)
@@ -121,7 +122,7 @@ func (d *roomDeal) add(o *roomOrder, candidates []query.RoomCandidatesRow) {
 	if !known {
 		g = len(d.groups)
 		d.positions[o.group], d.orders = g, append(d.orders, nil)
-		d.groups = append(d.groups, d.newGroup(o.Strategy, candidates))
+		d.groups = append(d.groups, d.newGroup(o.room.Strategy, candidates))
 	}
 	d.groups[g].rooms++
 	d.orders[g] = append(d.orders[g], o)

@@ -30,7 +30,7 @@ func nearbyHosts(orders []*roomOrder) nearby {
 	for _, o := range orders {
 		switch {
 		case o.group == "":
-		case len(o.NearestAgents) == 0, o.NoMatch:
+		case len(o.room.NearestAgents) == 0, o.room.NoMatch:
 			return nearby{}
 		default:
 			n.orders[o.group] = append(n.orders[o.group], o)
@@ -40,8 +40,8 @@ func nearbyHosts(orders []*roomOrder) nearby {
 		n.namedAgents[group] = map[string]bool{}
 		for rank := range spareNear {
 			for _, o := range all {
-				if rank < len(o.NearestAgents) && len(n.namedAgents[group]) < len(all)+spareNear {
-					n.namedAgents[group][o.NearestAgents[rank]] = true
+				if rank < len(o.room.NearestAgents) && len(n.namedAgents[group]) < len(all)+spareNear {
+					n.namedAgents[group][o.room.NearestAgents[rank]] = true
 				}
 			}
 		}
@@ -89,9 +89,9 @@ func (n nearby) choose(rows []query.RoomHostsRow, candidates map[string][]query.
 
 // places returns how many more rooms the agent can be told to make.
 func (r *roomHost) places() int {
-	places := maxInFlight - r.inFlight
-	if r.maxRooms != nil {
-		places = min(places, int(*r.maxRooms)-r.rooms)
+	places := maxInFlight - r.load.inFlight
+	if r.load.maxRooms != nil {
+		places = min(places, int(*r.load.maxRooms)-r.load.rooms)
 	}
 	return places
 }

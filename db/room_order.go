@@ -15,7 +15,7 @@ import (
 
 // roomOrder is a requested room.
 type roomOrder struct {
-	NewRoom
+	room    NewRoom
 	command uuid.UUID
 	group   string // orders of one group may go to the same agents; empty for a pinned order
 	later   bool   // another transaction must decide it
@@ -25,25 +25,25 @@ type roomOrder struct {
 }
 
 func newRoomOrder(r NewRoom) *roomOrder {
-	o := &roomOrder{NewRoom: r, command: value.NewID()}
+	o := &roomOrder{room: r, command: value.NewID()}
 	if r.InstanceID != nil || r.ProcessUID != nil {
 		return o
 	}
-	o.Strategy = knownStrategy(r.Strategy)
-	o.NoMatch = r.NoMatch || !isStorable(r.Type)
+	o.room.Strategy = knownStrategy(r.Strategy)
+	o.room.NoMatch = r.NoMatch || !isStorable(r.Type)
 	for k, v := range r.Labels {
-		o.NoMatch = o.NoMatch || !isStorable(k) || !isStorable(v)
+		o.room.NoMatch = o.room.NoMatch || !isStorable(k) || !isStorable(v)
 	}
-	o.group = strings.Join([]string{o.Strategy, strconv.Quote(o.Type), o.labels()}, " ")
+	o.group = strings.Join([]string{o.room.Strategy, strconv.Quote(o.room.Type), o.labels()}, " ")
 	return o
 }
 
 // labels returns the labels as JSON, sorted.
 func (o *roomOrder) labels() string {
-	if len(o.Labels) == 0 {
+	if len(o.room.Labels) == 0 {
 		return "{}"
 	}
-	text, _ := json.Marshal(o.Labels) // cannot fail: a map of strings has a JSON form
+	text, _ := json.Marshal(o.room.Labels) // cannot fail: a map of strings has a JSON form
 	return string(text)
 }
 
@@ -54,7 +54,7 @@ func isStorable(text string) bool { return utf8.ValidString(text) && !strings.Co
 func groupsOf(orders []*roomOrder) (groups []string, p query.RoomCandidatesParams) {
 	p.MaxInFlight = maxInFlight
 	for _, o := range orders {
-		if o.group == "" || o.NoMatch {
+		if o.group == "" || o.room.NoMatch {
 			continue
 		}
 		p.Most++
@@ -63,8 +63,8 @@ func groupsOf(orders []*roomOrder) (groups []string, p query.RoomCandidatesParam
 		}
 		p.Groups = append(p.Groups, int32(len(groups)))
 		groups = append(groups, o.group)
-		p.Types, p.Labels, p.Signs = append(p.Types, o.Type), append(p.Labels, o.labels()), append(p.Signs,
-			signOf(o.Strategy))
+		p.Types, p.Labels, p.Signs = append(p.Types, o.room.Type), append(p.Labels, o.labels()), append(p.Signs,
+			signOf(o.room.Strategy))
 	}
 	return groups, p
 }

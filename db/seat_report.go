@@ -25,7 +25,7 @@ func (s *Store) reportBatch(ctx context.Context, region string, calls []*reportC
 	var reports []*report
 	var started []string
 	err := s.inTx(ctx, func(q *query.Queries) error {
-		rt := reporting{Store: s, q: q, region: region}
+		rt := reporting{store: s, q: q, region: region}
 		known, err := rt.load(ctx, calls)
 		if err != nil {
 			return err
@@ -84,7 +84,7 @@ func (s *Store) answerForeign(ctx context.Context, calls []*reportCall) error {
 
 // reporting is one transaction of seat reports.
 type reporting struct {
-	*Store
+	store           *Store
 	q               *query.Queries
 	region          string
 	silentInstances []string // instances that report for the first time, beside those of the reports
@@ -157,18 +157,18 @@ func (rt reporting) closes(out *tx.Pipeline, reports []*report, started *[]strin
 	silent := slices.Clone(rt.silentInstances)
 	var touched []string
 	for _, r := range reports {
-		if !r.session.ReportsSeats {
-			silent = append(silent, r.session.InstanceID)
+		if !r.session.row.ReportsSeats {
+			silent = append(silent, r.session.row.InstanceID)
 		}
 		switch {
 		case !r.result.Closed:
 			continue
 		case r.call.Req.Ended:
-			ended = append(ended, r.session.ID)
+			ended = append(ended, r.session.row.ID)
 		default:
-			emptied = append(emptied, r.session.ID)
+			emptied = append(emptied, r.session.row.ID)
 		}
-		touched = append(touched, r.session.InstanceID)
+		touched = append(touched, r.session.row.InstanceID)
 	}
 	if len(silent)+len(touched) == 0 {
 		return
@@ -191,18 +191,18 @@ func (rt reporting) closes(out *tx.Pipeline, reports []*report, started *[]strin
 }
 
 func (rt reporting) connects(reports []*report) (query.RedeemTokensParams, query.ConnectSeatsParams) {
-	redeem := query.RedeemTokensParams{Region: rt.region, Memory: rt.cfg.Timing.longestTokenHold()}
+	redeem := query.RedeemTokensParams{Region: rt.region, Memory: rt.store.cfg.Timing.longestTokenHold()}
 	seats := query.ConnectSeatsParams{Region: rt.region}
 	for _, r := range reports {
 		last := map[string]Joined{}
 		for _, j := range r.connect {
 			redeem.Jtis, redeem.Subs = append(redeem.Jtis, j.JTI), append(redeem.Subs, j.Sub)
-			redeem.SessionIds = append(redeem.SessionIds, r.session.ID)
+			redeem.SessionIds = append(redeem.SessionIds, r.session.row.ID)
 			last[j.Sub] = j
 		}
 		for _, j := range r.connect {
 			if last[j.Sub] == j {
-				addSeatToConnect(&seats, r.session.LockReportedSessionsRow, j)
+				addSeatToConnect(&seats, r.session.row, j)
 			}
 		}
 	}
@@ -229,7 +229,7 @@ func (rt reporting) releases(reports []*report) (before, visits query.ReleaseSea
 			if r.connects(sub) {
 				p = &visits
 			}
-			p.SessionIds, p.Subs = append(p.SessionIds, r.session.ID), append(p.Subs, sub)
+			p.SessionIds, p.Subs = append(p.SessionIds, r.session.row.ID), append(p.Subs, sub)
 		}
 	}
 	return before, visits

@@ -17,7 +17,7 @@ type reported struct {
 
 // reportedSession is a session that the transaction has locked.
 type reportedSession struct {
-	query.LockReportedSessionsRow
+	row query.LockReportedSessionsRow
 
 	players int
 	closed  bool
@@ -67,7 +67,7 @@ func (k reported) decide(calls []*reportCall) (reports []*report, foreign []*rep
 	for _, c := range calls {
 		s := k.sessions[c.Req.SessionID]
 		switch {
-		case s == nil || !speaksFor(c.Req.Ref, s.LockReportedSessionsRow):
+		case s == nil || !speaksFor(c.Req.Ref, s.row):
 			foreign = append(foreign, c)
 		case !s.awaits(c.Req):
 			reports = append(reports, k.decideReport(c, s))
@@ -107,7 +107,7 @@ func (k reported) decideReport(c *reportCall, s *reportedSession) *report {
 }
 
 func (r *report) join(j Joined, k reported) {
-	at := seatRef{r.session.ID, j.Sub}
+	at := seatRef{r.session.row.ID, j.Sub}
 	st := k.seats[at]
 	used, known := k.redeemed[j.JTI]
 	result := SeatOK
@@ -118,7 +118,7 @@ func (r *report) join(j Joined, k reported) {
 		result = SeatReplay
 	case st.state == "" && !st.hadOne:
 		result = SeatUnknown
-	case st.state == "" && r.session.players >= int(r.session.MaxPlayers):
+	case st.state == "" && r.session.players >= int(r.session.row.MaxPlayers):
 		result = SeatGone
 	default:
 		if st.state == "" {
@@ -139,7 +139,7 @@ func (r *report) connects(sub string) bool {
 }
 
 func (r *report) leave(l Left, k reported) {
-	at := seatRef{r.session.ID, l.Sub}
+	at := seatRef{r.session.row.ID, l.Sub}
 	st := k.seats[at]
 	result := SeatOK
 	switch {

@@ -26,7 +26,7 @@ type NewTicket struct {
 
 // ticketDraft is a new ticket that is not stored yet.
 type ticketDraft struct {
-	NewTicket
+	ticket NewTicket
 
 	id        string
 	createdAt time.Time
@@ -44,11 +44,11 @@ func (s *Store) CreateTicket(ctx context.Context, region string, t NewTicket) (T
 }
 
 func (s *Store) draftTicket(region string, t NewTicket) *ticketDraft {
-	d := &ticketDraft{NewTicket: t, createdAt: s.Now().UTC()}
+	d := &ticketDraft{ticket: t, createdAt: s.Now().UTC()}
 	d.id = s.ids.next(region, TicketID, d.createdAt)
-	d.Fields.Created = match.MomentOf(d.createdAt)
-	d.row = d.Fields.Row()
-	d.body = d.Encode(d.id, d.createdAt)
+	d.ticket.Fields.Created = match.MomentOf(d.createdAt)
+	d.row = d.ticket.Fields.Row()
+	d.body = d.ticket.Encode(d.id, d.createdAt)
 	return d
 }
 
@@ -111,7 +111,7 @@ func createParams(region string, calls []*createCall) (p query.CreateTicketsPara
 	plain = true
 	for _, c := range calls {
 		terms, doubles = terms+len(c.Req.row.Terms), doubles+len(c.Req.row.Doubles)
-		plain = plain && c.Req.TTL == 0 && c.Req.Player == ""
+		plain = plain && c.Req.ticket.TTL == 0 && c.Req.ticket.Player == ""
 	}
 	p = query.CreateTicketsParams{
 		Region: region, Ids: make([]string, 0, n), Created: make([]int64, 0, n), Bodies: make([][]byte, 0, n),
@@ -131,10 +131,11 @@ func createParams(region string, calls []*createCall) (p query.CreateTicketsPara
 		if plain {
 			continue
 		}
-		p.Ttls, p.KeepAlive, p.Players = append(p.Ttls, t.TTL), append(p.KeepAlive, t.KeepAlive), append(p.Players,
-			t.Player)
-		if t.Player != "" {
-			players = append(players, t.Player)
+		p.Ttls, p.KeepAlive, p.Players = append(p.Ttls, t.ticket.TTL), append(p.KeepAlive,
+			t.ticket.KeepAlive), append(p.Players,
+			t.ticket.Player)
+		if t.ticket.Player != "" {
+			players = append(players, t.ticket.Player)
 		}
 	}
 	return p, players, plain
@@ -148,19 +149,19 @@ func (s *Store) answerConflicts(ctx context.Context, region string, left []*crea
 	}
 	var players []string
 	for _, c := range left {
-		players = append(players, c.Req.Player)
+		players = append(players, c.Req.ticket.Player)
 	}
 	waiting, err := s.q.PlayersWaiting(ctx, query.PlayersWaitingParams{Region: region, Players: players})
 	if err != nil {
 		return err
 	}
 	for _, c := range left {
-		if slices.Contains(waiting, c.Req.Player) {
+		if slices.Contains(waiting, c.Req.ticket.Player) {
 			c.Answer(Ticket{}, fault.New(fault.Conflict, "player_waits",
 				"this player has a ticket already: delete or cancel it first"))
 			continue
 		}
-		c.Req = s.draftTicket(region, c.Req.NewTicket)
+		c.Req = s.draftTicket(region, c.Req.ticket)
 	}
 	return nil
 }

@@ -32,7 +32,7 @@ type poolState struct {
 }
 
 type waitingParty struct {
-	pack.Party
+	party   pack.Party
 	address netip.Addr // of a player; the zero Addr: not known
 }
 
@@ -141,7 +141,7 @@ func (s *poolState) packNew(waiting []waitingParty,
 func parties(waiting []waitingParty) []pack.Party {
 	all := make([]pack.Party, len(waiting))
 	for i, w := range waiting {
-		all[i] = w.Party
+		all[i] = w.party
 	}
 	return all
 }

@@ -191,10 +191,10 @@ func waitingParties(demand []query.DemandOfPoolRow) (all []waitingParty) {
 	}
 	seen := map[same]bool{}
 	for _, d := range demand {
-		w := waitingParty{Party: pack.Party{Shape: pack.Shape{Mode: d.Mode, MaxPlayers: int(d.MaxPlayers)},
+		w := waitingParty{party: pack.Party{Shape: pack.Shape{Mode: d.Mode, MaxPlayers: int(d.MaxPlayers)},
 			Size: int(d.MaxPlayers)}}
 		if d.Party != nil {
-			w.Size = int(*d.Party)
+			w.party.Size = int(*d.Party)
 		}
 		w.address, _ = netip.ParseAddr(d.Address)
 		if k := (same{d.Mode, d.PartyKey}); d.PartyKey != uuid.Nil {
@@ -243,7 +243,7 @@ func (t *scaling) readRoom(ctx context.Context, s *poolState) error {
 // keysOf counts parties by shape and size.
 func keysOf(waiting []waitingParty) (k pack.Needs) {
 	for _, w := range waiting {
-		k.Add(w.Shape, w.Size, 1)
+		k.Add(w.party.Shape, w.party.Size, 1)
 	}
 	return k
 }

@@ -16,7 +16,7 @@ var duelServer = pack.Host{Modes: []string{"duel", "race"}, Capacity: 8, FreeSlo
 
 func duelParties(n, size, maxPlayers int) (all []waitingParty) {
 	for range n {
-		all = append(all, waitingParty{Party: pack.Party{Shape: pack.Shape{Mode: "duel", MaxPlayers: maxPlayers}, Size: size}})
+		all = append(all, waitingParty{party: pack.Party{Shape: pack.Shape{Mode: "duel", MaxPlayers: maxPlayers}, Size: size}})
 	}
 	return all
 }
@@ -122,7 +122,7 @@ func drawState(t *rapid.T) poolState {
 	}
 	for range rapid.IntRange(0, 30).Draw(t, "parties") {
 		size := rapid.IntRange(1, 9).Draw(t, "size")
-		w := waitingParty{Party: pack.Party{Shape: pack.Shape{Mode: rapid.SampledFrom([]string{"duel", "race", "none"}).Draw(t, "mode"), MaxPlayers: rapid.IntRange(size, 10).Draw(t, "of")}, Size: size, PlayedIn: nil, FillOnly: false}}
+		w := waitingParty{party: pack.Party{Shape: pack.Shape{Mode: rapid.SampledFrom([]string{"duel", "race", "none"}).Draw(t, "mode"), MaxPlayers: rapid.IntRange(size, 10).Draw(t, "of")}, Size: size, PlayedIn: nil, FillOnly: false}}
 		s.waiting = append(s.waiting, w)
 	}
 	return s
@@ -159,7 +159,7 @@ func TestNoPartyThatFitsStarves(t *testing.T) {
 		room := max(0, min(s.maxStarting-s.coming, s.max-s.readyServers-s.coming-s.draining-s.ending))
 		fits := 0
 		for _, w := range s.waiting {
-			if w.MaxPlayers <= duelServer.Capacity && w.Mode != "none" {
+			if w.party.MaxPlayers <= duelServer.Capacity && w.party.Mode != "none" {
 				fits++
 			}
 		}

@@ -173,7 +173,7 @@ func (r *replica) readAgents(ctx context.Context) error {
 		case s == nil:
 		case a.HasLeft:
 			s.fenced()
-		case !s.rowRead(at, recordOf(a.AgentState)):
+		case !s.rowRead(at, recordOf(a.State)):
 			own.Next = r.readFrom
 		}
 	}
