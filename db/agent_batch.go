@@ -57,9 +57,9 @@ func onePerAgent(calls []*agentCall) []*agentCall {
 // onAgents runs a transaction on agents of a region, and then sends its notifications. If the transaction must lock
 // further agents, it starts again with them, because locks are taken in a fixed order.
 func (s *Store) onAgents(ctx context.Context, region string, heavy bool, fn func(*agentTx) error) error {
-	run := s.inTx
+	run := s.frame.InTx
 	if heavy {
-		run = s.inBulkTx
+		run = s.frame.InBulkTx
 	}
 	var further []string
 	for range frame.MaxConflictRetries {

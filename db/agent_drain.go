@@ -3,6 +3,7 @@ package db
 import (
 	"context"
 
+	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/query"
 )
 
@@ -21,12 +22,12 @@ func (s *Store) UnkeepDrain(ctx context.Context, region, name, endpoint, actor s
 
 func (s *Store) keepDrain(ctx context.Context, p query.KeepDrainParams) (bool, error) {
 	var done query.KeepDrainRow
-	err := s.inTx(ctx, func(q *query.Queries) (err error) {
+	err := s.frame.InTx(ctx, func(q *query.Queries) (err error) {
 		done, err = q.KeepDrain(ctx, p)
 		return err
 	})
 	if err != nil {
-		return false, classify(err)
+		return false, frame.Classify(err)
 	}
 	s.Notify(TopicFleet, p.Region)
 	for _, replica := range done.Replicas {
@@ -42,5 +43,5 @@ func (s *Store) RemindKeptDrains(ctx context.Context, region string, most int) (
 	for _, replica := range replicas {
 		s.Notify(TopicReplica(replica), region)
 	}
-	return len(replicas), classify(err)
+	return len(replicas), frame.Classify(err)
 }

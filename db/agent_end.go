@@ -3,6 +3,7 @@ package db
 import (
 	"context"
 
+	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/query"
 )
 
@@ -30,7 +31,7 @@ func (s *Store) EndAgents(ctx context.Context, region string) (ended int, err er
 		}
 		return nil
 	})
-	return ended, classify(err)
+	return ended, frame.Classify(err)
 }
 
 // withinRooms returns the first agents that together have at most endedRooms rooms, but at least one agent.
@@ -49,5 +50,5 @@ func withinRooms(rows []query.AgentsToEndRow) (ids []string) {
 // Unavailable.
 func (s *Store) ForgetAgents(ctx context.Context, region string, most int) (int, error) {
 	n, err := s.q.ForgetAgents(ctx, query.ForgetAgentsParams{Region: region, Most: int64(most)})
-	return int(n), classify(err)
+	return int(n), frame.Classify(err)
 }

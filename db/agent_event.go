@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/internal/tx"
 	"github.com/lattice-director/director/db/query"
 )
@@ -53,7 +54,7 @@ var agentEventKinds = []string{EventAgentJoined, EventAgentLeft, EventAgentStale
 // AgentEventsEnd returns a page without events, whose Next is the end of the log. Errors: Unavailable.
 func (s *Store) AgentEventsEnd(ctx context.Context) (AgentEventPage, error) {
 	now, err := s.q.EventHorizon(ctx)
-	return AgentEventPage{Next: AgentEventPoint{Tx: now.Horizon}, Server: now.Server}, classify(err)
+	return AgentEventPage{Next: AgentEventPoint{Tx: now.Horizon}, Server: now.Server}, frame.Classify(err)
 }
 
 // AgentEventsAfter returns the events of a region after a point, in the same order for all readers. It returns a
@@ -61,7 +62,7 @@ func (s *Store) AgentEventsEnd(ctx context.Context) (AgentEventPage, error) {
 // it. Errors: Unavailable.
 func (s *Store) AgentEventsAfter(ctx context.Context, region string, after AgentEventPoint) (AgentEventPage, error) {
 	page, err := readAgentEvents(ctx, s.q, region, after)
-	return page, classify(err)
+	return page, frame.Classify(err)
 }
 
 // ReplayAgentEvents is AgentEventsAfter for callers that read many pages; few of them read at a time. Errors: TooMany,

@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
 )
@@ -53,7 +54,7 @@ func (s *Store) CreateAgentKey(ctx context.Context, n NewAgentKey) (string, Agen
 	if made.BoundLabels == nil {
 		made.BoundLabels = map[string]string{}
 	}
-	err := s.inTx(ctx, func(q *query.Queries) error {
+	err := s.frame.InTx(ctx, func(q *query.Queries) error {
 		rows, err := q.CreateAgentKey(ctx, query.CreateAgentKeyParams{
 			Region: n.Region, ID: made.ID, Name: n.Name, Digest: made.Digest[:], BoundName: n.BoundName,
 			BoundLabels: made.BoundLabels, Most: maxAgentKeys,
@@ -68,7 +69,7 @@ func (s *Store) CreateAgentKey(ctx context.Context, n NewAgentKey) (string, Agen
 		return logAgentKey(ctx, q, n.Region, "agent_key.created", n.Actor, n.Name)
 	})
 	if err != nil {
-		return "", AgentKey{}, classify(err)
+		return "", AgentKey{}, frame.Classify(err)
 	}
 	return key, made, nil
 }
@@ -94,7 +95,7 @@ func validKeyName(name string) bool {
 // RevokeAgentKey revokes a key. Within seconds, replicas refuse it and close the connections that use it. Errors:
 // NotFound, Unavailable.
 func (s *Store) RevokeAgentKey(ctx context.Context, region, name, actor string) error {
-	return classify(s.inTx(ctx, func(q *query.Queries) error {
+	return frame.Classify(s.frame.InTx(ctx, func(q *query.Queries) error {
 		rows, err := q.RevokeAgentKey(ctx, query.RevokeAgentKeyParams{Region: region, Name: name})
 		if err != nil {
 			return err
@@ -119,7 +120,7 @@ func logAgentKey(ctx context.Context, q *query.Queries, region, kind, actor, nam
 func (s *Store) AgentKeys(ctx context.Context, region string) ([]AgentKey, error) {
 	rows, err := s.q.AgentKeys(ctx, region)
 	if err != nil {
-		return nil, classify(err)
+		return nil, frame.Classify(err)
 	}
 	keys := make([]AgentKey, 0, len(rows))
 	for _, r := range rows {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/query"
 )
 
@@ -37,7 +38,7 @@ func (s *Store) AssignTickets(ctx context.Context, region string, groups []Assig
 	if len(p.Ids) == 0 || allOrNone && len(unissued) > 0 {
 		return unissued, nil
 	}
-	err = s.inBulkTxWithRetries(ctx, func(q *query.Queries) (err error) {
+	err = s.frame.InBulkTxWithRetries(ctx, func(q *query.Queries) (err error) {
 		missing, err = settleTickets(ctx, q, p, s.cfg.Timing.AssignedFor)
 		if err == nil && allOrNone && len(missing) > 0 {
 			return errSomeMissing
@@ -45,7 +46,7 @@ func (s *Store) AssignTickets(ctx context.Context, region string, groups []Assig
 		return err
 	})
 	if err != nil && !errors.Is(err, errSomeMissing) {
-		return nil, classify(err)
+		return nil, frame.Classify(err)
 	}
 	s.Notify(TopicTickets, region)
 	return append(unissued, missing...), nil
@@ -85,7 +86,7 @@ func (s *Store) ReleaseTickets(ctx context.Context, region string, ids []string)
 	if len(ids) == 0 {
 		return nil
 	}
-	err := s.inBulkTxWithRetries(ctx, func(q *query.Queries) error {
+	err := s.frame.InBulkTxWithRetries(ctx, func(q *query.Queries) error {
 		if err := q.LockMatchedTickets(ctx, query.LockMatchedTicketsParams{Region: region, Ids: ids}); err != nil {
 			return err
 		}
@@ -94,7 +95,7 @@ func (s *Store) ReleaseTickets(ctx context.Context, region string, ids []string)
 		return nil
 	})
 	s.notifyQueue(region, err == nil, false)
-	return classify(err)
+	return frame.Classify(err)
 }
 
 // releasePage is how many tickets one transaction releases. It holds their locks for about 50 ms.
@@ -107,7 +108,7 @@ func (s *Store) ReleaseAllTickets(ctx context.Context, region string) error {
 	for {
 		ids, err := s.q.MatchedTickets(ctx, p)
 		if err != nil {
-			return classify(err)
+			return frame.Classify(err)
 		}
 		if err := s.ReleaseTickets(ctx, region, ids); err != nil || len(ids) < releasePage {
 			return err

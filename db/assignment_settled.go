@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/internal/tx"
 	"github.com/lattice-director/director/db/query"
 )
@@ -69,7 +70,7 @@ func (s *Store) SettledSince(ctx context.Context, region string, since SettledPo
 			query.SettledSinceParams{Region: region, Since: from, Page: settledPage})
 	}
 	if err := s.q.Send(ctx, &p); err != nil {
-		return SettledPage{Next: since}, classify(err)
+		return SettledPage{Next: since}, frame.Classify(err)
 	}
 	if since.read != "" && !since.isOf(now) {
 		return SettledPage{Next: SettledPoint{server: now.Server, read: now.Snapshot}, ServerChanged: true}, nil

@@ -48,7 +48,7 @@ func (s *Store) CreateBackfill(ctx context.Context, region string, b NewBackfill
 	for range frame.MaxConflictRetries {
 		out, p := s.draftBackfill(region, b)
 		if err := s.q.CreateBackfills(ctx, p); !frame.IsConflict(err) { // when the id is in use, try another one
-			return out, classify(err)
+			return out, frame.Classify(err)
 		}
 	}
 	return Backfill{}, fault.NewUnavailable("each id tried is in use", nil)
@@ -80,7 +80,7 @@ func (s *Store) GetBackfill(ctx context.Context, region, id string) (Backfill, e
 	if errors.Is(err, pgx.ErrNoRows) {
 		return Backfill{}, backfillUnknown(id)
 	}
-	return storedBackfill(row.ID, row.Body, row.Generation, row.Created), classify(err)
+	return storedBackfill(row.ID, row.Body, row.Generation, row.Created), frame.Classify(err)
 }
 
 // lockBackfill locks a backfill that has not expired. acknowledged are the tickets that acknowledgements have assigned
@@ -110,7 +110,7 @@ func (s *Store) UpdateBackfill(ctx context.Context, region, id string,
 		return Backfill{}, backfillUnknown(id)
 	}
 	var out Backfill
-	err := s.inBulkTxWithRetries(ctx, func(q *query.Queries) error {
+	err := s.frame.InBulkTxWithRetries(ctx, func(q *query.Queries) error {
 		old, _, err := lockBackfill(ctx, q, region, id, s.cfg.Timing, "can not update an expired backfill, id: %s")
 		if err != nil {
 			return err
@@ -130,7 +130,7 @@ func (s *Store) UpdateBackfill(ctx context.Context, region, id string,
 		return nil
 	})
 	s.notifyQueue(region, err == nil, false)
-	return out, classify(err)
+	return out, frame.Classify(err)
 }
 
 // releaseTicketsOfBackfills returns the tickets of backfills, which this transaction has locked, to the queue. It locks
@@ -158,7 +158,7 @@ func (s *Store) AcknowledgeBackfill(ctx context.Context, region, id string,
 		return Backfill{}, nil, backfillUnknown(id)
 	}
 	var matched []string
-	err = s.inBulkTxWithRetries(ctx, func(q *query.Queries) (err error) {
+	err = s.frame.InBulkTxWithRetries(ctx, func(q *query.Queries) (err error) {
 		var earlier []string
 		b, earlier, err = lockBackfill(ctx, q, region, id, s.cfg.Timing,
 			"can not acknowledge an expired backfill, id: %s")
@@ -172,7 +172,7 @@ func (s *Store) AcknowledgeBackfill(ctx context.Context, region, id string,
 		return err
 	})
 	if err != nil {
-		return Backfill{}, nil, classify(err)
+		return Backfill{}, nil, frame.Classify(err)
 	}
 	if len(matched) > 0 {
 		s.Notify(TopicTickets, region)
@@ -223,7 +223,7 @@ func (s *Store) DeleteBackfill(ctx context.Context, region, id string) error {
 	if !IssuedHere(region, BackfillID, id) {
 		return nil
 	}
-	err := s.inBulkTxWithRetries(ctx, func(q *query.Queries) error {
+	err := s.frame.InBulkTxWithRetries(ctx, func(q *query.Queries) error {
 		locked, err := q.LockBackfills(ctx,
 			query.LockBackfillsParams{Region: region, Ids: []string{id}, AckedFor: s.cfg.Timing.backfillTTL()})
 		if err != nil || len(locked) == 0 {
@@ -232,7 +232,7 @@ func (s *Store) DeleteBackfill(ctx context.Context, region, id string) error {
 		return deleteBackfills(ctx, q, region, id)
 	})
 	s.notifyQueue(region, err == nil, false)
-	return classify(err)
+	return frame.Classify(err)
 }
 
 func deleteBackfills(ctx context.Context, q *query.Queries, region string, ids ...string) error {

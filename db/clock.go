@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/internal/base/fault"
 )
 
@@ -65,7 +66,7 @@ func (s *Store) ReadClock(ctx context.Context) error {
 	before := s.clock.pod()
 	now, err := s.q.ClockReading(ctx)
 	if err != nil {
-		return classify(err)
+		return frame.Classify(err)
 	}
 	after := s.clock.pod()
 	trip := after.Sub(before)
@@ -85,5 +86,5 @@ func (s *Store) ReadClock(ctx context.Context) error {
 // Unavailable.
 func (s *Store) Pulse(ctx context.Context) error {
 	_, err := s.q.Pulse(ctx, s.cfg.Timing.LeaseTTL)
-	return classify(err)
+	return frame.Classify(err)
 }

@@ -31,7 +31,7 @@ func (s *Store) acknowledge(ctx context.Context, region string, calls []*ackCall
 	var t *ackTx
 	var further []string
 	for range frame.MaxConflictRetries {
-		err := s.inTx(ctx, func(q *query.Queries) error {
+		err := s.frame.InTx(ctx, func(q *query.Queries) error {
 			t = &ackTx{q: q, region: region, further: further, agents: map[string]query.LockAgentStatesRow{},
 				commands: map[uuid.UUID]query.AcknowledgedCommandsRow{}}
 			return t.run(ctx, calls)

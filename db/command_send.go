@@ -48,7 +48,7 @@ func (s *Store) keepStatus(ctx context.Context, region, agentID string, op Comma
 	found, err := s.q.FindAgents(ctx, query.FindAgentsParams{Region: region, Ids: []string{agentID}})
 	switch {
 	case err != nil:
-		return classify(err)
+		return frame.Classify(err)
 	case len(found) == 0:
 		return agentNotFound(agentID)
 	case op == CommandDrain:
@@ -79,7 +79,7 @@ type commandCall = batch.Call[commandOrder, Command]
 // sendCommands handles calls of one region in one transaction.
 func (s *Store) sendCommands(ctx context.Context, region string, calls []*commandCall) error {
 	var t *sendTx
-	err := s.inTx(ctx, func(q *query.Queries) error {
+	err := s.frame.InTx(ctx, func(q *query.Queries) error {
 		t = &sendTx{q: q, region: region, agents: map[string]query.LockAgentStatesRow{},
 			rooms: map[string]query.RoomsToDestroyRow{}}
 		return t.run(ctx, calls)

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/db/internal/batch"
+	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/internal/tx"
 	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
@@ -23,7 +24,7 @@ func (s *Store) PendingCommands(ctx context.Context, region string, replica, aft
 	rows, err := s.q.PendingCommands(ctx,
 		query.PendingCommandsParams{Region: region, Replica: replica, After: after, Page: CommandPage})
 	if err != nil {
-		return nil, classify(err)
+		return nil, frame.Classify(err)
 	}
 	commands := make([]Command, len(rows))
 	for i, r := range rows {
@@ -48,7 +49,7 @@ func (s *Store) PendingCommands(ctx context.Context, region string, replica, aft
 func (s *Store) CommandAnswers(ctx context.Context, region string, ids []uuid.UUID) ([]CommandAnswer, error) {
 	rows, err := s.q.CommandAnswers(ctx, query.CommandAnswersParams{Region: region, Ids: ids})
 	if err != nil {
-		return nil, classify(err)
+		return nil, frame.Classify(err)
 	}
 	answers := make([]CommandAnswer, len(rows))
 	for i, r := range rows {
@@ -100,7 +101,7 @@ func (s *Store) timeOut(ctx context.Context, region string, ids []uuid.UUID) (n 
 	}
 	var locked []query.LockAgentStatesRow
 	var due []query.ExpireCommandsRow
-	err = s.inTx(ctx, func(q *query.Queries) error {
+	err = s.frame.InTx(ctx, func(q *query.Queries) error {
 		var p tx.Pipeline
 		query.Queue(&p, &locked, (*query.Queries).LockAgentStates,
 			query.LockAgentStatesParams{Region: region, Ids: agents})
@@ -133,15 +134,15 @@ func (s *Store) ExpireCommands(ctx context.Context, region string) (int, error) 
 	ids, err := s.q.ForgottenCommands(ctx,
 		query.ForgottenCommandsParams{Region: region, Overdue: overdue, Batch: settleBatch})
 	if err != nil || len(ids) == 0 {
-		return 0, classify(err)
+		return 0, frame.Classify(err)
 	}
 	n, err := s.timeOut(ctx, region, ids)
-	return n, classify(err)
+	return n, frame.Classify(err)
 }
 
 // ForgetCommands deletes commands that were settled a minute ago, or ten minutes ago if their agent may still ack them.
 // It returns their number; fewer than 512 means that none are left. Errors: Unavailable.
 func (s *Store) ForgetCommands(ctx context.Context, region string) (int, error) {
 	n, err := s.q.DeleteSettledCommands(ctx, query.DeleteSettledCommandsParams{Region: region, Batch: settleBatch})
-	return int(n), classify(err)
+	return int(n), frame.Classify(err)
 }

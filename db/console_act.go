@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/db/internal/act"
+	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/query"
 )
 
@@ -146,7 +147,7 @@ func (a Act) ResumeProfile(ctx context.Context, universe, profile string) (chang
 func acts[Arg any](
 	ctx context.Context, a Act, call func(*query.Queries, context.Context, Arg) (bool, error), arg Arg,
 ) (changed bool, err error) {
-	err = a.store.inTxWithRetries(ctx, func(q *query.Queries) error {
+	err = a.store.frame.InTxWithRetries(ctx, func(q *query.Queries) error {
 		var err error
 		changed, err = act.CallAs(ctx, q, a.actor, a.reason,
 			func(q *query.Queries) (bool, error) { return call(q, ctx, arg) })
@@ -158,5 +159,5 @@ func acts[Arg any](
 // Login returns the actor of events that the login of the database causes. Errors: Unavailable.
 func (s *Store) Login(ctx context.Context) (actor string, err error) {
 	actor, err = s.q.Login(ctx)
-	return actor, classify(err)
+	return actor, frame.Classify(err)
 }

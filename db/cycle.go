@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/internal/tx"
 	"github.com/lattice-director/director/db/internal/value"
 	"github.com/lattice-director/director/db/query"
@@ -72,7 +73,7 @@ func (s *Store) JoinCycle(ctx context.Context, region string, replica uuid.UUID,
 	// another replica may have opened a cycle while OpenCycle waited for it
 	query.Queue(&p, &second, (*query.Queries).JoinCycle, join)
 	if err := s.q.Send(ctx, &p); err != nil {
-		return Cycle{}, false, classify(err)
+		return Cycle{}, false, frame.Classify(err)
 	}
 	for _, row := range append(first, second...) {
 		return Cycle(row), true, nil
@@ -124,7 +125,7 @@ func (s *Store) decidedProposals(ctx context.Context, ref CycleRef, callers []uu
 	query.Queue(p, &rows, (*query.Queries).DecidedProposals,
 		query.DecidedProposalsParams{Region: ref.Region, Cycle: ref.ID, Callers: callers})
 	if err := s.q.Send(ctx, p); err != nil {
-		return nil, classify(err)
+		return nil, frame.Classify(err)
 	}
 	for _, row := range rows {
 		d := DecidedProposal{Caller: row.Caller, Seq: row.Seq, IsCommitted: row.Accepted}
@@ -159,7 +160,7 @@ func (s *Store) RenewCycle(ctx context.Context, ref CycleRef) error {
 	if err == nil && n == 0 {
 		return cycleLost()
 	}
-	return classify(err)
+	return frame.Classify(err)
 }
 
 // EndCycle ends a cycle, after which the next one may begin. failure is why it failed for all callers; empty when it
@@ -169,7 +170,7 @@ func (s *Store) EndCycle(ctx context.Context, ref CycleRef, failure string) erro
 		Failure: plainText(failure)})
 	switch {
 	case err != nil:
-		return classify(err)
+		return frame.Classify(err)
 	case n == 0:
 		return cycleLost()
 	}
@@ -197,5 +198,5 @@ func (s *Store) LeaveCycle(ctx context.Context, ref CycleRef,
 // ForgetCycles deletes cycles of a region that ended at least 30 seconds ago. Errors: Unavailable.
 func (s *Store) ForgetCycles(ctx context.Context, region string) (int, error) {
 	n, err := s.q.ForgetCycles(ctx, region)
-	return int(n), classify(err)
+	return int(n), frame.Classify(err)
 }

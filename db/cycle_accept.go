@@ -45,7 +45,7 @@ func (s *Store) AcceptMatches(ctx context.Context, ref CycleRef, matches []Accep
 	var err error
 	for range frame.MaxConflictRetries {
 		a := s.newAcceptance(ref, matches, fill)
-		if err = s.inTxWithin(ctx, s.cfg.hold().Acceptance(),
+		if err = s.frame.InTxWithin(ctx, s.cfg.hold().Acceptance(),
 			func(q *query.Queries) error { return a.run(ctx, q) }); err != nil && a.isDecided && outcomeUnknown(err) {
 			var done bool
 			if done, err = a.wasCommitted(ctx); done {
@@ -61,7 +61,7 @@ func (s *Store) AcceptMatches(ctx context.Context, ref CycleRef, matches []Accep
 		case errors.Is(err, pgx.ErrNoRows):
 			return nil, cycleLost()
 		case !frame.IsConflict(err):
-			return nil, classify(err)
+			return nil, frame.Classify(err)
 		}
 	}
 	return nil, fault.NewUnavailable("no decision about the matches", err)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/internal/tx"
 	"github.com/lattice-director/director/db/query"
 )
@@ -61,7 +62,7 @@ func (s *Store) Propose(ctx context.Context, ref CycleRef, proposals []CycleProp
 	if err == nil && collecting {
 		s.Notify(TopicCycle, ref.Region)
 	}
-	return collecting, classify(err)
+	return collecting, frame.Classify(err)
 }
 
 // CycleChanges returns all callers of a cycle, and the proposals after those that the owner has read: seen is the
@@ -99,7 +100,7 @@ func (s *Store) cycleChanges(ctx context.Context, ref CycleRef, seen map[uuid.UU
 	// after the callers, so that no proposal of a finished caller is missing
 	query.Queue(p, &rows, (*query.Queries).ProposalsSince, since)
 	if err := s.q.Send(ctx, p); err != nil {
-		return CycleChanges{}, classify(err)
+		return CycleChanges{}, frame.Classify(err)
 	}
 	var changes CycleChanges
 	for _, c := range callers {

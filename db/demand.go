@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
 )
@@ -46,7 +47,7 @@ func (s *Store) PutWaiting(ctx context.Context, source string, ttl time.Duration
 	for _, region := range slices.Sorted(maps.Keys(byRegion)) {
 		outlooks, err := s.putWaiting(ctx, region, source, ttl, byRegion[region])
 		if err != nil {
-			return all, classify(err)
+			return all, frame.Classify(err)
 		}
 		all = append(all, outlooks...)
 	}
@@ -117,7 +118,7 @@ func (s *Store) EndWaiting(ctx context.Context, waiting []Waiting) error {
 		p := byRegion[region]
 		p.Region = region
 		if err := s.q.EndWaiting(ctx, p); err != nil {
-			return classify(err)
+			return frame.Classify(err)
 		}
 	}
 	return nil
@@ -137,12 +138,12 @@ func demandKey(player string) string {
 // DemandRegions returns the regions that have demand that lapses. Errors: Unavailable.
 func (s *Store) DemandRegions(ctx context.Context) ([]string, error) {
 	regions, err := s.q.DemandRegions(ctx)
-	return regions, classify(err)
+	return regions, frame.Classify(err)
 }
 
 // SweepDemand deletes at most batch rows of demand that lapsed, and returns how many. Readers ignore such rows.
 // Errors: Unavailable.
 func (s *Store) SweepDemand(ctx context.Context, region string, batch int) (int, error) {
 	n, err := s.q.SweepDemand(ctx, query.SweepDemandParams{Region: region, Batch: int32(batch)})
-	return int(n), classify(err)
+	return int(n), frame.Classify(err)
 }

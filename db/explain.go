@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
 )
@@ -54,7 +55,7 @@ func (s *Store) ExplainMatch(ctx context.Context, universe string, id uuid.UUID)
 			"match %s is not known: matches are remembered for DIRECTOR_MATCH_HISTORY after they were committed", id)
 	}
 	if err != nil {
-		return m, classify(err)
+		return m, frame.Classify(err)
 	}
 	ids := make([]string, len(m.Tickets))
 	for i, t := range m.Tickets {
@@ -115,7 +116,7 @@ func (s *Store) TicketOutcomes(ctx context.Context, universe string, ids []strin
 	since time.Time) ([]TicketOutcome, error) {
 	rows, err := s.q.TicketOutcomes(ctx, query.TicketOutcomesParams{Universe: universe, Ids: ids, Since: since})
 	if err != nil {
-		return nil, classify(err)
+		return nil, frame.Classify(err)
 	}
 	found := map[string]TicketOutcome{}
 	for _, r := range rows {
@@ -142,7 +143,7 @@ func (s *Store) HeldSeats(ctx context.Context, regions, subs []string, created t
 	for _, region := range regions {
 		rows, err := s.q.SeatsAround(ctx, query.SeatsAroundParams{Region: region, Subs: subs})
 		if err != nil {
-			return nil, classify(err)
+			return nil, frame.Classify(err)
 		}
 		for _, r := range rows {
 			if keepsQueuedSince(r, created) {
@@ -172,5 +173,5 @@ func (s *Store) ReadCandidates(ctx context.Context, universe, after string) (pag
 // TicketsBeginning returns the ids of the oldest 100 queued tickets that begin with a text. Errors: Unavailable.
 func (s *Store) TicketsBeginning(ctx context.Context, begun string) ([]string, error) {
 	ids, err := s.q.TicketsBeginning(ctx, begun)
-	return ids, classify(err)
+	return ids, frame.Classify(err)
 }

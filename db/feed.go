@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/query"
 )
 
@@ -13,7 +14,7 @@ import (
 // the changes made in the meantime. Errors: Unavailable.
 func (s *Store) FeedEnd(ctx context.Context) (SettledPoint, error) {
 	now, err := s.q.CurrentSnapshot(ctx)
-	return SettledPoint{server: now.Server, read: now.Snapshot}, classify(err)
+	return SettledPoint{server: now.Server, read: now.Snapshot}, frame.Classify(err)
 }
 
 // Includes reports whether all writes of a transaction are before the point. The transaction must have ended.

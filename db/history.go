@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/query"
 )
 
@@ -52,7 +53,7 @@ func (s *Store) TurnHistory(ctx context.Context, ahead int, keep Retention) (His
 	var failed []error
 	for _, table := range historyTables {
 		if err := s.turnTable(ctx, table, ahead, keep.ofTable(table), &turn); err != nil {
-			failed = append(failed, fmt.Errorf("%s: %w", table, classify(err)))
+			failed = append(failed, fmt.Errorf("%s: %w", table, frame.Classify(err)))
 		}
 	}
 	return turn, errors.Join(failed...)

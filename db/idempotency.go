@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"slices"
 
+	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/internal/tx"
 	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
@@ -75,5 +76,5 @@ func (p placing) storeAnswers(out *tx.Pipeline, decided []*request) error {
 // PruneIdempotencyKeys removes stored answers past their time, at most batch. Errors: Unavailable.
 func (s *Store) PruneIdempotencyKeys(ctx context.Context, batch int) (int, error) {
 	n, err := s.q.PruneIdempotencyKeys(ctx, int32(batch))
-	return int(n), classify(err)
+	return int(n), frame.Classify(err)
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/provision"
 	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
@@ -65,7 +66,7 @@ func superseded(ref InstanceRef) error {
 
 // onLive runs fn in a transaction that has locked the row of a live instance.
 func (s *Store) onLive(ctx context.Context, ref InstanceRef, fn func(q *query.Queries, region string) error) error {
-	return classify(s.inTx(ctx, func(q *query.Queries) error {
+	return frame.Classify(s.frame.InTx(ctx, func(q *query.Queries) error {
 		known, err := findInstances(ctx, q, ref)
 		if err != nil {
 			return err
@@ -129,5 +130,5 @@ func (s *Store) SetDrain(ctx context.Context, ref InstanceRef, drain bool) (stat
 // Regions returns the regions that have instances, running or ended. Errors: Unavailable.
 func (s *Store) Regions(ctx context.Context) ([]string, error) {
 	regions, err := s.q.Regions(ctx)
-	return regions, classify(err)
+	return regions, frame.Classify(err)
 }

@@ -4,13 +4,14 @@ import (
 	"context"
 	"time"
 
+	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/query"
 )
 
 // ReapInstances ends instances of a region whose lease has expired, at most batch, and closes the stranded sessions of
 // at most batch instances. It skips locked rows, which a later call finds. Errors: Unavailable.
 func (s *Store) ReapInstances(ctx context.Context, region string, batch int) (ended, sessions int, err error) {
-	err = s.inBulkTx(ctx, func(q *query.Queries) error {
+	err = s.frame.InBulkTx(ctx, func(q *query.Queries) error {
 		expired, err := q.ExpiredInstances(ctx, query.ExpiredInstancesParams{Region: region, Batch: int32(batch)})
 		if err != nil {
 			return err
@@ -25,14 +26,14 @@ func (s *Store) ReapInstances(ctx context.Context, region string, batch int) (en
 		return nil
 	})
 	if err != nil {
-		return 0, 0, classify(err)
+		return 0, 0, frame.Classify(err)
 	}
 	n, err := s.reapStranded(ctx, region, batch)
-	return ended, sessions + n, classify(err)
+	return ended, sessions + n, frame.Classify(err)
 }
 
 func (s *Store) reapStranded(ctx context.Context, region string, batch int) (sessions int, err error) {
-	err = s.inBulkTx(ctx, func(q *query.Queries) error {
+	err = s.frame.InBulkTx(ctx, func(q *query.Queries) error {
 		stranded, err := q.StrandedInstances(ctx, query.StrandedInstancesParams{Region: region, Batch: int32(batch)})
 		if err != nil {
 			return err
@@ -52,5 +53,5 @@ func (s *Store) reapStranded(ctx context.Context, region string, batch int) (ses
 // ForgetInstances deletes instances of a region that ended longer than keep ago, at most batch. Errors: Unavailable.
 func (s *Store) ForgetInstances(ctx context.Context, region string, keep time.Duration, batch int) (int, error) {
 	n, err := s.q.ForgetInstances(ctx, query.ForgetInstancesParams{Region: region, Keep: keep, Batch: int32(batch)})
-	return int(n), classify(err)
+	return int(n), frame.Classify(err)
 }

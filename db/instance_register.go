@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/provision"
 	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
@@ -55,7 +56,7 @@ type Registered struct {
 // Superseded or Conflict when Replaces is not the current incarnation; Gone, Forbidden or Invalid for a deployment;
 // Unavailable.
 func (s *Store) Register(ctx context.Context, r Registration) (out Registered, err error) {
-	err = s.inTx(ctx, func(q *query.Queries) error {
+	err = s.frame.InTx(ctx, func(q *query.Queries) error {
 		out, err = registerInstance(ctx, q, r)
 		return err
 	})
@@ -63,7 +64,7 @@ func (s *Store) Register(ctx context.Context, r Registration) (out Registered, e
 		s.Notify(TopicCapacity, "")
 		err = out.refused(r)
 	}
-	return out, classify(err)
+	return out, frame.Classify(err)
 }
 
 func registerInstance(ctx context.Context, q *query.Queries, r Registration) (Registered, error) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
 )
@@ -50,7 +51,7 @@ type KeyPolicy struct {
 func (s *Store) Keys(ctx context.Context) ([]SigningKey, time.Time, error) {
 	rows, err := s.q.PublishedKeys(ctx)
 	if err != nil {
-		return nil, time.Time{}, classify(err)
+		return nil, time.Time{}, frame.Classify(err)
 	}
 	now := s.Now()
 	keys := make([]SigningKey, len(rows))
@@ -91,7 +92,7 @@ type rotation struct {
 
 func (s *Store) rotateKeys(ctx context.Context, r rotation, force bool, mint MintFunc) (made []SigningKey, err error) {
 	if err := s.q.RaiseOverlap(ctx, r.policy.Overlap); err != nil {
-		return nil, classify(err)
+		return nil, frame.Classify(err)
 	}
 	for {
 		keys, now, err := s.Keys(ctx)
@@ -107,7 +108,7 @@ func (s *Store) rotateKeys(ctx context.Context, r rotation, force bool, mint Min
 		}
 		key, err := s.takeTurn(ctx, r, force, material)
 		if err != nil {
-			return made, classify(err)
+			return made, frame.Classify(err)
 		}
 		force = false
 		if key != nil {
@@ -119,7 +120,7 @@ func (s *Store) rotateKeys(ctx context.Context, r rotation, force bool, mint Min
 // takeTurn stores the material as the key that is due; it does nothing when none is due any more.
 func (s *Store) takeTurn(ctx context.Context, by rotation, force bool,
 	material KeyMaterial) (made *SigningKey, err error) {
-	err = s.inTx(ctx, func(q *query.Queries) error {
+	err = s.frame.InTx(ctx, func(q *query.Queries) error {
 		if err := q.LockKeys(ctx); err != nil {
 			return err
 		}
@@ -260,18 +261,18 @@ func (s *Store) TaintKey(ctx context.Context, kid string) error {
 	if errors.As(err, &pg) && pg.Code == "P0002" { // no_data_found
 		return fault.New(fault.NotFound, "key_unknown", "no key %q", kid)
 	}
-	return classify(err)
+	return frame.Classify(err)
 }
 
 // ResealKey replaces a sealed private key, old, by the same key sealed with the key-encryption key that by names. done
 // is false when old is not the stored one any more. Errors: Unavailable.
 func (s *Store) ResealKey(ctx context.Context, kid string, old, sealed []byte, by string) (done bool, err error) {
 	n, err := s.q.ResealKey(ctx, query.ResealKeyParams{Kid: kid, OldSealed: old, SealedPrivate: sealed, SealedBy: by})
-	return n == 1, classify(err)
+	return n == 1, frame.Classify(err)
 }
 
 // PruneKeys deletes signing keys for which no valid token has existed for keep. Errors: Unavailable.
 func (s *Store) PruneKeys(ctx context.Context, keep time.Duration) (int, error) {
 	n, err := s.q.PruneKeys(ctx, keep)
-	return int(n), classify(err)
+	return int(n), frame.Classify(err)
 }

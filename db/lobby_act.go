@@ -43,7 +43,7 @@ func (s *Store) lobbyBatch(ctx context.Context, region string, calls []*lobbyCal
 	}
 	var t *lobbyTurn
 	err := lockingSessions(func(further []string) error {
-		return s.inTx(ctx, func(q *query.Queries) (err error) {
+		return s.frame.InTx(ctx, func(q *query.Queries) (err error) {
 			t, err = s.actIn(ctx, q, region, steps, further)
 			return err
 		})

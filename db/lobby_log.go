@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/lobby"
 )
@@ -63,7 +64,7 @@ func (s *Store) LobbyLog(ctx context.Context, region string, after []LobbyPos) (
 		}
 		rows, err := s.q.LobbyLog(ctx, p)
 		if err != nil {
-			return nil, false, classify(err)
+			return nil, false, frame.Classify(err)
 		}
 		ofRoom := map[uuid.UUID]int{}
 		for _, r := range rows {

@@ -16,7 +16,7 @@ import (
 func (s *Store) TellLobbies(ctx context.Context, region string, batch int) (told int, err error) {
 	var turn *lobbyTurn
 	err = lockingSessions(func(further []string) error {
-		return s.inBulkTxWithRetries(ctx, func(q *query.Queries) error {
+		return s.frame.InBulkTxWithRetries(ctx, func(q *query.Queries) error {
 			turn = nil
 			outcomes, err := q.LobbyOutcomes(ctx, query.LobbyOutcomesParams{Region: region, Batch: int32(batch)})
 			if told = len(outcomes); err != nil || told == 0 {
@@ -27,7 +27,7 @@ func (s *Store) TellLobbies(ctx context.Context, region string, batch int) (told
 		})
 	})
 	if err != nil {
-		return 0, classify(err)
+		return 0, frame.Classify(err)
 	}
 	if turn != nil {
 		s.announce(turn)
@@ -86,7 +86,7 @@ func lobbyActionOf(o query.LobbyOutcomesRow, types *lobby.Types) lobby.Action {
 func (s *Store) EndMatchRooms(ctx context.Context, region string, batch int) (n int, err error) {
 	var turn *lobbyTurn
 	err = lockingSessions(func(further []string) error {
-		return s.inBulkTxWithRetries(ctx, func(q *query.Queries) error {
+		return s.frame.InBulkTxWithRetries(ctx, func(q *query.Queries) error {
 			turn = nil
 			ended, err := q.RoomsOfEndedSessions(ctx,
 				query.RoomsOfEndedSessionsParams{Region: region, Batch: int32(batch)})
@@ -108,7 +108,7 @@ func (s *Store) EndMatchRooms(ctx context.Context, region string, batch int) (n 
 		})
 	})
 	if err != nil {
-		return 0, classify(err)
+		return 0, frame.Classify(err)
 	}
 	if turn != nil {
 		s.announce(turn)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/lobby"
@@ -21,7 +22,7 @@ func (s *Store) LobbyPositions(ctx context.Context, region string, lobbies []uui
 	for part := range slices.Chunk(lobbies, maxLobbyPositions) {
 		rows, err := s.q.LobbyPositions(ctx, query.LobbyPositionsParams{Region: region, Uids: part})
 		if err != nil {
-			return nil, classify(err)
+			return nil, frame.Classify(err)
 		}
 		for _, r := range rows {
 			positions[r.Uid] = r.Pos
@@ -48,7 +49,7 @@ func (s *Store) LobbySnapshots(ctx context.Context, region string, lobbies []uui
 	}
 	rows, err := s.q.LobbySnapshots(ctx, query.LobbySnapshotsParams{Region: region, Uids: lobbies})
 	if err != nil {
-		return nil, classify(err)
+		return nil, frame.Classify(err)
 	}
 	out := make([]LobbySnapshot, len(rows))
 	for i, r := range rows {

@@ -6,20 +6,21 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/query"
 )
 
 // LobbyRegions returns the regions that have rooms of the realtime lobby, or rows of their logs. Errors: Unavailable.
 func (s *Store) LobbyRegions(ctx context.Context) ([]string, error) {
 	regions, err := s.q.LobbyRegions(ctx)
-	return regions, classify(err)
+	return regions, frame.Classify(err)
 }
 
 // CloseEmptyLobbies closes rooms that have had neither members nor invitations for their grace. It looks at up to batch
 // rooms, skips those that another transaction has locked, and returns the number that it looked at and the number that
 // it closed. Errors: Unavailable.
 func (s *Store) CloseEmptyLobbies(ctx context.Context, region string, batch int) (seen, closed int, err error) {
-	err = s.inTx(ctx, func(q *query.Queries) error {
+	err = s.frame.InTx(ctx, func(q *query.Queries) error {
 		due, err := q.LobbiesToClose(ctx, query.LobbiesToCloseParams{Region: region, Most: int32(batch)})
 		if seen, closed = len(due), 0; err != nil || seen == 0 {
 			return err
@@ -28,7 +29,7 @@ func (s *Store) CloseEmptyLobbies(ctx context.Context, region string, batch int)
 		return err
 	})
 	if err != nil {
-		return 0, 0, classify(err)
+		return 0, 0, frame.Classify(err)
 	}
 	return seen, closed, nil
 }
@@ -50,7 +51,7 @@ func closeLobbies(ctx context.Context, q *query.Queries, region string, due []uu
 // if none are left. It skips rooms that another transaction has locked. A room that has neither members nor invitations
 // then closes after its grace. Errors: Unavailable.
 func (s *Store) DropExpiredInvitations(ctx context.Context, region string, batch int) (n int, err error) {
-	err = s.inTx(ctx, func(q *query.Queries) error {
+	err = s.frame.InTx(ctx, func(q *query.Queries) error {
 		uids, err := q.LobbiesWithExpiredInvitations(ctx,
 			query.LobbiesWithExpiredInvitationsParams{Region: region, Most: int32(batch)})
 		if n = len(uids); err != nil || n == 0 {
@@ -62,7 +63,7 @@ func (s *Store) DropExpiredInvitations(ctx context.Context, region string, batch
 		return nil
 	})
 	if err != nil {
-		return 0, classify(err)
+		return 0, frame.Classify(err)
 	}
 	return n, nil
 }
@@ -79,7 +80,7 @@ func (s *Store) PruneLobbyLog(ctx context.Context, region string, since time.Tim
 	row, err := s.q.PruneLobbyLog(ctx, query.PruneLobbyLogParams{Region: region, Since: since, Keep: lobbyLogKept,
 		Most: int32(batch)})
 	if err != nil {
-		return 0, since, classify(err)
+		return 0, since, frame.Classify(err)
 	}
 	return int(row.Rows), row.Last, nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/internal/tx"
 	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
@@ -34,7 +35,7 @@ func (s *Store) LobbyPlayers(ctx context.Context, project, room, caller string) 
 	if err == nil && !slices.Contains(players, caller) {
 		return nil, lobbyUnknown()
 	}
-	return players, classify(err)
+	return players, frame.Classify(err)
 }
 
 // CreateLobbyTicket puts the members of a room into the queue, in the transaction in which the room becomes queued:
@@ -55,7 +56,7 @@ func (s *Store) CreateLobbyTicket(ctx context.Context, universe string,
 	var asked *roomTicketRequest
 	var turn *lobbyTurn
 	err = lockingSessions(func(further []string) error {
-		return s.inTxWithRetries(ctx, func(q *query.Queries) (err error) {
+		return s.frame.InTxWithRetries(ctx, func(q *query.Queries) (err error) {
 			asked, turn = &roomTicketRequest{universe: universe, ticket: r.Ticket}, nil
 			if asked.answer, err = replayTicket(ctx, q, r.Ticket); err != nil || asked.answer.ID != "" {
 				return err
@@ -65,7 +66,7 @@ func (s *Store) CreateLobbyTicket(ctx context.Context, universe string,
 		})
 	})
 	if err != nil {
-		return PlayerTicketAnswer{}, classify(err)
+		return PlayerTicketAnswer{}, frame.Classify(err)
 	}
 	if turn != nil {
 		s.announce(turn)

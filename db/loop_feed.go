@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/internal/tx"
 	"github.com/lattice-director/director/db/query"
 )
@@ -51,7 +52,7 @@ func (s *Store) CandidatesAfter(ctx context.Context, universe, after string) (pa
 	for _, r := range rows {
 		page = append(page, candidate(query.CandidatesSinceRow(r)))
 	}
-	return page, len(rows) == queuePage, classify(err)
+	return page, len(rows) == queuePage, frame.Classify(err)
 }
 
 // NewestCandidates returns the newest tickets of the queue, at most so many, in any order. Errors: Unavailable.
@@ -63,7 +64,7 @@ func (s *Store) NewestCandidates(ctx context.Context, universe string, most int)
 	for _, r := range rows {
 		newest = append(newest, candidate(query.CandidatesSinceRow(r)))
 	}
-	return newest, classify(err)
+	return newest, frame.Classify(err)
 }
 
 // CandidateIDsAfter returns the same page as [Store.CandidatesAfter], each id with its Tx. Errors: Unavailable.
@@ -71,7 +72,7 @@ func (s *Store) CandidateIDsAfter(ctx context.Context,
 	universe, after string) (page []query.CandidateIDsAfterRow, full bool, err error) {
 	page, err = s.q.CandidateIDsAfter(ctx,
 		query.CandidateIDsAfterParams{Region: universe, After: after, Page: queuePage})
-	return page, len(page) == queuePage, classify(err)
+	return page, len(page) == queuePage, frame.Classify(err)
 }
 
 // Candidates returns those of the tickets that are in the queue, in any order. Errors: Unavailable.
@@ -82,7 +83,7 @@ func (s *Store) Candidates(ctx context.Context, universe string, ids []string) (
 	for _, r := range rows {
 		found = append(found, candidate(query.CandidatesSinceRow(r)))
 	}
-	return found, classify(err)
+	return found, frame.Classify(err)
 }
 
 // CandidatesSince returns tickets that became candidates, or stopped to be, without leaving the queue. Called with the
@@ -104,7 +105,7 @@ func (s *Store) CandidatesSince(ctx context.Context, universe string, since Sett
 	query.Queue(&p, &young, (*query.Queries).CandidatesSince,
 		query.CandidatesSinceParams{Region: universe, Since: from, Page: changesPage, PendingFor: pending})
 	if err := s.q.Send(ctx, &p); err != nil {
-		return CandidatePage{Next: since}, classify(err)
+		return CandidatePage{Next: since}, frame.Classify(err)
 	}
 	if !since.isOf(now) {
 		return CandidatePage{Next: SettledPoint{server: now.Server, read: now.Snapshot}, ServerChanged: true}, nil

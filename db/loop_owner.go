@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/query"
 )
 
@@ -28,13 +29,13 @@ type ProfileOwner struct {
 
 // RenewLoopWorker extends the lease of a worker of the director loop by lease from now on. Errors: Unavailable.
 func (s *Store) RenewLoopWorker(ctx context.Context, w LoopWorker, lease time.Duration) error {
-	return classify(s.q.RenewLoopWorker(ctx,
+	return frame.Classify(s.q.RenewLoopWorker(ctx,
 		query.RenewLoopWorkerParams{ID: w.ID, Weight: int32(w.Weight), Lease: lease}))
 }
 
 // EndLoopWorker ends the lease of a worker, so that others take over its profiles at once. Errors: Unavailable.
 func (s *Store) EndLoopWorker(ctx context.Context, id uuid.UUID) error {
-	return classify(s.q.EndLoopWorker(ctx, id))
+	return frame.Classify(s.q.EndLoopWorker(ctx, id))
 }
 
 // LoopWorkers returns the workers whose leases run, by id. Errors: Unavailable.
@@ -44,7 +45,7 @@ func (s *Store) LoopWorkers(ctx context.Context) ([]LoopWorker, error) {
 	for _, r := range rows {
 		workers = append(workers, LoopWorker{r.ID, int(r.Weight)})
 	}
-	return workers, classify(err)
+	return workers, frame.Classify(err)
 }
 
 // ProfileOwners returns the profiles of a universe that are not retired, by name. Errors: Unavailable.
@@ -59,14 +60,14 @@ func (s *Store) ProfileOwners(ctx context.Context, universe string) ([]ProfileOw
 		}
 		owners = append(owners, o)
 	}
-	return owners, classify(err)
+	return owners, frame.Classify(err)
 }
 
 // TakeProfiles makes a worker, whose lease runs, the owner of those of the named profiles that no other worker with a
 // running lease owns, and returns their epochs. It waits for commits of former owners. Errors: Unavailable.
 func (s *Store) TakeProfiles(ctx context.Context, universe string, worker uuid.UUID,
 	names []string) (epochs map[string]int64, err error) {
-	err = s.inBulkTxWithRetries(ctx, func(q *query.Queries) error {
+	err = s.frame.InBulkTxWithRetries(ctx, func(q *query.Queries) error {
 		rows, err := q.TakeProfiles(ctx, query.TakeProfilesParams{Region: universe, Worker: worker, Names: names})
 		epochs = make(map[string]int64, len(rows))
 		for _, r := range rows {
@@ -74,10 +75,10 @@ func (s *Store) TakeProfiles(ctx context.Context, universe string, worker uuid.U
 		}
 		return err
 	})
-	return epochs, classify(err)
+	return epochs, frame.Classify(err)
 }
 
 // GiveUpProfile leaves a profile to whichever worker takes it next. Errors: Unavailable.
 func (s *Store) GiveUpProfile(ctx context.Context, universe string, worker uuid.UUID, name string) error {
-	return classify(s.q.GiveUpProfile(ctx, query.GiveUpProfileParams{Region: universe, Worker: worker, Name: name}))
+	return frame.Classify(s.q.GiveUpProfile(ctx, query.GiveUpProfileParams{Region: universe, Worker: worker, Name: name}))
 }

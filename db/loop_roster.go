@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/query"
 )
 
@@ -35,7 +36,7 @@ func (s *Store) OpenMatches(ctx context.Context, universe string, profiles []str
 	rows, err := s.q.OpenMatches(ctx, query.OpenMatchesParams{Universe: universe, Profiles: profiles,
 		Most: int32(max(openMatchesPage/max(len(profiles), 1), openMatchesMin))})
 	if err != nil {
-		return nil, classify(err)
+		return nil, frame.Classify(err)
 	}
 	open := make([]OpenMatch, 0, len(rows))
 	for _, r := range rows {
@@ -43,7 +44,7 @@ func (s *Store) OpenMatches(ctx context.Context, universe string, profiles []str
 			Mode: r.Mode, Opened: r.OpenedAt}
 		var roster []rosterPlayer
 		if err := json.Unmarshal(r.Roster, &roster); err != nil {
-			return nil, classify(err)
+			return nil, frame.Classify(err)
 		}
 		seated := setOf(r.Seated)
 		for _, p := range roster {

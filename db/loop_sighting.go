@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/query"
 )
 
@@ -20,7 +21,7 @@ type Sighting struct {
 func (s *Store) RecordSightings(ctx context.Context, universe string, sightings []Sighting) error {
 	for page := range slices.Chunk(sightings, maxKept) {
 		if err := s.recordSightings(ctx, universe, page); err != nil {
-			return classify(err)
+			return frame.Classify(err)
 		}
 	}
 	return nil
@@ -36,7 +37,7 @@ func (s *Store) recordSightings(ctx context.Context, universe string, sightings 
 		left.Ids, left.SeenAt, left.LeftSeenAt = append(left.Ids, k.Ticket), append(left.SeenAt,
 			k.SeenAt), append(left.LeftSeenAt, k.LeftSeenAt)
 	}
-	return s.inBulkTxWithRetries(ctx, func(q *query.Queries) error {
+	return s.frame.InBulkTxWithRetries(ctx, func(q *query.Queries) error {
 		if len(waiting.Ids) > 0 {
 			query.QueueExec(q.Deferred(), (*query.Queries).RecordSeen, waiting)
 		}

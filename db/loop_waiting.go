@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/query"
 )
 
@@ -23,7 +24,7 @@ func (s *Store) HostRegions(ctx context.Context, modes []string) ([]HostRegion, 
 	for _, r := range rows {
 		regions = append(regions, HostRegion{r.Region, r.Mode, int(r.FreeSeats), int(r.AllFreeSeats)})
 	}
-	return regions, classify(err)
+	return regions, frame.Classify(err)
 }
 
 // Demand is what matches of a profile wait for in a game region.
@@ -43,7 +44,7 @@ func (s *Store) PutDemand(ctx context.Context, universe string, profiles []strin
 		p.Matches, p.Players, p.Waits = append(p.Matches, int32(d.Matches)), append(p.Players,
 			int32(d.Players)), append(p.Waits, d.LongestWait)
 	}
-	return classify(s.inBulkTxWithRetries(ctx, func(q *query.Queries) error { return q.PutDemand(ctx, p) }))
+	return frame.Classify(s.frame.InBulkTxWithRetries(ctx, func(q *query.Queries) error { return q.PutDemand(ctx, p) }))
 }
 
 // PutWaitingTimes replaces the waiting times of these profiles. Errors: Unavailable.
@@ -56,7 +57,8 @@ func (s *Store) PutWaitingTimes(ctx context.Context, region string, times map[st
 			p.P50, p.P90, p.Samples = append(p.P50, t.P50), append(p.P90, t.P90), append(p.Samples, int32(t.Samples))
 		}
 	}
-	return classify(s.inBulkTxWithRetries(ctx, func(q *query.Queries) error { return q.PutProfileStats(ctx, p) }))
+	return frame.Classify(s.frame.InBulkTxWithRetries(ctx,
+		func(q *query.Queries) error { return q.PutProfileStats(ctx, p) }))
 }
 
 // MoveTickets records that tickets entered a state, which their players see. Tickets that left the queue are left out.
@@ -70,7 +72,8 @@ func (s *Store) MoveTickets(ctx context.Context, universe string, state TicketSt
 	for range ids {
 		p.Reasons = append(p.Reasons, reason)
 	}
-	err := s.inBulkTxWithRetries(ctx, func(q *query.Queries) error { _, err := q.MoveTickets(ctx, p); return err })
+	err := s.frame.InBulkTxWithRetries(ctx,
+		func(q *query.Queries) error { _, err := q.MoveTickets(ctx, p); return err })
 	s.Notify(TopicTicketEvents, universe)
-	return classify(err)
+	return frame.Classify(err)
 }

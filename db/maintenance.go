@@ -5,13 +5,15 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/lattice-director/director/db/internal/frame"
 )
 
 // AnalyzeGrown analyzes hot tables that have grown by half since they were analyzed last, sooner than autovacuum does.
 // Any number of workers may call it at once. Errors: Unavailable.
 func (s *Store) AnalyzeGrown(ctx context.Context) (tables int, err error) {
 	n, err := s.q.AnalyzeGrown(ctx)
-	return int(n), classify(err)
+	return int(n), frame.Classify(err)
 }
 
 // VacuumWorn vacuums hot tables with more dead rows than live ones, sooner than autovacuum does: dead rows slow lookups
@@ -20,12 +22,12 @@ func (s *Store) AnalyzeGrown(ctx context.Context) (tables int, err error) {
 func (s *Store) VacuumWorn(ctx context.Context) (tables int, err error) {
 	worn, err := s.q.WornTables(ctx)
 	if err != nil {
-		return 0, classify(err)
+		return 0, frame.Classify(err)
 	}
 	for _, name := range worn {
 		if _, err := s.pool.Exec(ctx, "VACUUM (SKIP_LOCKED, TRUNCATE false) "+
 			pgx.Identifier{name}.Sanitize()); err != nil {
-			return tables, classify(err)
+			return tables, frame.Classify(err)
 		}
 		tables++
 	}
@@ -35,5 +37,5 @@ func (s *Store) VacuumWorn(ctx context.Context) (tables int, err error) {
 // OldestSnapshotAge returns how long the oldest snapshot has prevented vacuum from cleaning. Errors: Unavailable.
 func (s *Store) OldestSnapshotAge(ctx context.Context) (time.Duration, error) {
 	seconds, err := s.q.OldestSnapshotAge(ctx)
-	return time.Duration(seconds * float64(time.Second)), classify(err)
+	return time.Duration(seconds * float64(time.Second)), frame.Classify(err)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/internal/tx"
 	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
@@ -43,7 +44,7 @@ func (s *Store) AnswerReadyCheck(ctx context.Context, universe string, r ReadyCh
 	if err != nil {
 		return check, err
 	}
-	err = s.inTx(ctx, func(q *query.Queries) error {
+	err = s.frame.InTx(ctx, func(q *query.Queries) error {
 		a := answering{Queries: q, hold: acceptedHold, universe: universe, match: match, ticket: r.Ticket, sub: r.Sub}
 		check, err = a.run(ctx, r.Accept)
 		return err
@@ -51,7 +52,7 @@ func (s *Store) AnswerReadyCheck(ctx context.Context, universe string, r ReadyCh
 	if err == nil && check.IsDone {
 		s.Notify(TopicMatches, universe)
 	}
-	return check, classify(err)
+	return check, frame.Classify(err)
 }
 
 // askedIn returns the match that a ticket is in, if the player is of its party and answers for that match.
@@ -61,7 +62,7 @@ func (s *Store) askedIn(ctx context.Context, universe string, r ReadyCheckAnswer
 	}
 	row, err := s.q.TicketMark(ctx, query.TicketMarkParams{Universe: universe, Ticket: r.Ticket, Sub: r.Sub})
 	if err != nil {
-		return uuid.Nil, classify(err)
+		return uuid.Nil, frame.Classify(err)
 	}
 	id, marked := readyCheckOf(row.Mark)
 	switch {

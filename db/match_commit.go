@@ -181,7 +181,7 @@ func (c *committer) attempt(ctx context.Context, calls []*matchCall, how matchTx
 	case frame.IsLockTimeout(err):
 		return nil, nil
 	case !frame.IsDataError(err):
-		return nil, classify(err)
+		return nil, frame.Classify(err)
 	case len(calls) == 1:
 		calls[0].decide(MatchOutcome{Kind: MatchBad, Err: err})
 		return nil, nil
@@ -230,7 +230,7 @@ type matchTx struct {
 // try runs the transaction and, once it is committed, gives the matches their outcomes.
 func (t *matchTx) try(ctx context.Context) error {
 	verdicts := map[*matchCall]MatchOutcome{}
-	err := t.inTx(ctx, func(q *query.Queries) error {
+	err := t.frame.InTx(ctx, func(q *query.Queries) error {
 		t.q = q
 		return t.run(ctx, verdicts)
 	})

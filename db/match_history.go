@@ -41,7 +41,7 @@ func (s *Store) KeepTickets(ctx context.Context, universe string, tickets []Left
 	for page := range slices.Chunk(tickets, maxKept) {
 		n, err := s.keep(ctx, universe, page)
 		if refused += n; err != nil {
-			return refused, classify(err)
+			return refused, frame.Classify(err)
 		}
 	}
 	return refused, nil
@@ -54,7 +54,7 @@ func (s *Store) keep(ctx context.Context, universe string, tickets []LeftTicket)
 	for _, k := range tickets {
 		addTicketToKeep(&arg, k)
 	}
-	err = s.inBulkTx(ctx, func(q *query.Queries) error { return q.KeepTickets(ctx, arg) })
+	err = s.frame.InBulkTx(ctx, func(q *query.Queries) error { return q.KeepTickets(ctx, arg) })
 	switch {
 	case !frame.IsDataError(err):
 		return 0, err

@@ -34,18 +34,18 @@ func (s *Store) JudgeReadyChecks(ctx context.Context, universe string, owners []
 	}
 	due, err := s.q.DueMatches(ctx, arg)
 	if err != nil || len(due) == 0 {
-		return done, classify(err)
+		return done, frame.Classify(err)
 	}
 	for range matchTries {
 		j := judgement{committer: &committer{Store: s, universe: universe, owners: owners}, overdue: overdue,
 			dueMatches: due}
-		if err = s.inBulkTx(ctx, func(q *query.Queries) error { return j.run(ctx, q) }); !frame.IsConflict(err) {
+		if err = s.frame.InBulkTx(ctx, func(q *query.Queries) error { return j.run(ctx, q) }); !frame.IsConflict(err) {
 			done = j.answer
 			break
 		}
 	}
 	if err != nil {
-		return JudgedReadyChecks{}, classify(err)
+		return JudgedReadyChecks{}, frame.Classify(err)
 	}
 	for _, topic := range []string{TopicTickets, TopicTicketEvents, TopicQueue, TopicMatches} {
 		s.Notify(topic, universe)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/query"
 )
 
@@ -34,9 +35,9 @@ func (s *Store) FreeMarkedTickets(ctx context.Context, universe string, all []Ma
 		for _, id := range ids {
 			arg.Marks = append(arg.Marks, marks[id])
 		}
-		if err := s.inBulkTxWithRetries(ctx,
+		if err := s.frame.InBulkTxWithRetries(ctx,
 			func(q *query.Queries) error { return freeMarkedTickets(ctx, q, arg) }); err != nil {
-			return classify(err)
+			return frame.Classify(err)
 		}
 	}
 	s.Notify(TopicQueue, universe)
@@ -66,7 +67,7 @@ func (s *Store) FreeAbandonedTickets(ctx context.Context, universe string,
 	}
 	rows, err := s.q.MarkedByFunctions(ctx, arg)
 	if err != nil {
-		return 0, classify(err)
+		return 0, frame.Classify(err)
 	}
 	var all []MarkedTickets
 	for _, r := range rows {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/internal/tx"
 	"github.com/lattice-director/director/db/query"
 )
@@ -48,7 +49,7 @@ func (c *committer) dropWithoutHost(ctx context.Context, calls []*matchCall) err
 			func(m *matchCall) bool { return placeable[m] || !slices.Contains(m.Regions, region) })
 		rows, err := c.q.StillPlaceable(ctx, t.stillPlaceable())
 		if err != nil {
-			return classify(err)
+			return frame.Classify(err)
 		}
 		for _, i := range rows {
 			placeable[t.unplaced[i]] = true
@@ -112,7 +113,7 @@ func (s *Store) OpenReadyChecks(ctx context.Context, universe, profile string) (
 	for {
 		rows, err := s.q.OpenProposals(ctx, arg)
 		if err != nil {
-			return nil, classify(err)
+			return nil, frame.Classify(err)
 		}
 		for _, r := range rows {
 			check := OpenReadyCheck{Deadline: r.Deadline}
@@ -138,13 +139,13 @@ func (s *Store) RenewAccepted(ctx context.Context, universe string, owners []Mat
 	for _, batch := range matchBatches(c.calls(matches)) {
 		t := matchTx{committer: c, calls: batch}
 		var gone []uuid.UUID
-		err := s.inTx(ctx, func(q *query.Queries) (err error) {
+		err := s.frame.InTx(ctx, func(q *query.Queries) (err error) {
 			t.q = q
 			gone, err = t.renew(ctx)
 			return err
 		})
 		if err != nil {
-			return ended, classify(err)
+			return ended, frame.Classify(err)
 		}
 		ended = append(ended, gone...)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/provider"
@@ -103,5 +104,5 @@ type Pruned struct{ Examined, Deleted int }
 // connected players, and looks at them again ten minutes later. Errors: Unavailable.
 func (s *Store) PruneNetcodeTokens(ctx context.Context, region string, batch int) (Pruned, error) {
 	r, err := s.q.PruneNetcodeTokens(ctx, query.PruneNetcodeTokensParams{Region: region, Batch: int32(batch)})
-	return Pruned{int(r.Seen), int(r.Deleted)}, classify(err)
+	return Pruned{int(r.Seen), int(r.Deleted)}, frame.Classify(err)
 }

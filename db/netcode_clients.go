@@ -121,7 +121,7 @@ func (s *Store) writeClients(ctx context.Context, region string, lists []*client
 			rt.silentInstances = append(rt.silentInstances, l.server.InstanceID)
 		}
 	}
-	err := s.inTx(ctx, func(q *query.Queries) error {
+	err := s.frame.InTx(ctx, func(q *query.Queries) error {
 		rt.q = q
 		known, err := rt.load(ctx, calls)
 		if err != nil {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/query"
 )
 
@@ -28,7 +29,7 @@ func (s *Store) DeploymentKeys(ctx context.Context, region, except string, after
 	for i, r := range rows {
 		keys[i] = DeploymentKey{r.ID, r.NetcodeKey, r.SealedBy, r.Drains, r.Needed}
 	}
-	return keys, classify(err)
+	return keys, frame.Classify(err)
 }
 
 // ResealDeployments replaces keys by others, which the key-encryption key with that fingerprint seals, unless they
@@ -39,12 +40,12 @@ func (s *Store) ResealDeployments(ctx context.Context, region string, old []Depl
 	for _, k := range old {
 		p.Ids, p.Old = append(p.Ids, k.ID), append(p.Old, k.Sealed)
 	}
-	err = s.inBulkTxWithRetries(ctx, func(q *query.Queries) error {
+	err = s.frame.InBulkTxWithRetries(ctx, func(q *query.Queries) error {
 		resealed, err := q.ResealDeployments(ctx, p)
 		n = int(resealed)
 		return err
 	})
-	return n, classify(err)
+	return n, frame.Classify(err)
 }
 
 // DrainDeployments ends deployments: those with players when they are empty, the others now. Their pools replace them.
@@ -55,7 +56,7 @@ func (s *Store) DrainDeployments(ctx context.Context, region, reason string, ids
 		names[i] = id.String()
 	}
 	slices.Sort(names)
-	err = s.inBulkTxWithRetries(ctx, func(q *query.Queries) error {
+	err = s.frame.InBulkTxWithRetries(ctx, func(q *query.Queries) error {
 		if err := q.LockInstances(ctx, query.LockInstancesParams{Region: region, Ids: names}); err != nil {
 			return err
 		}
@@ -75,5 +76,5 @@ func (s *Store) DrainDeployments(ctx context.Context, region, reason string, ids
 		s.Notify(TopicDeployments, region)
 		s.Notify(TopicDemand, "")
 	}
-	return n, classify(err)
+	return n, frame.Classify(err)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 
+	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/token/netcode"
 )
@@ -29,7 +30,7 @@ type OfferRegion struct {
 func (s *Store) Offers(ctx context.Context) ([]Offer, error) {
 	rows, err := s.q.Offers(ctx)
 	if err != nil {
-		return nil, classify(err)
+		return nil, frame.Classify(err)
 	}
 	var offers []Offer
 	for _, r := range rows {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/internal/tx"
 	"github.com/lattice-director/director/db/opsview"
 	"github.com/lattice-director/director/db/query"
@@ -45,7 +46,7 @@ func (s *Store) readOps(ctx context.Context, read func(context.Context, *tx.Tx) 
 	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), consoleRead)
 	defer done()
 	limits := tx.Timeouts{Idle: s.cfg.hold().Idle(), Statement: consoleStatement, Transaction: consoleRead}
-	return classify(tx.Run(ctx, s.readers, limits, func(t *tx.Tx) error {
+	return frame.Classify(tx.Run(ctx, s.readers, limits, func(t *tx.Tx) error {
 		if err := query.New(t).ReadOnly(ctx); err != nil {
 			return err
 		}

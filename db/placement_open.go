@@ -67,7 +67,7 @@ func (s *Store) placeWaiting(ctx context.Context, region string, calls []*placeC
 	var decided, open []*request
 	var senders []uuid.UUID
 	pooled := s.pooledModes(ctx)
-	err = s.inTx(ctx, func(q *query.Queries) error {
+	err = s.frame.InTx(ctx, func(q *query.Queries) error {
 		p := placing{store: s, q: q, region: region, pooled: pooled, senders: &senders, wait: true}
 		var out tx.Pipeline
 		l := locked{}

@@ -35,7 +35,7 @@ func (s *Store) placeWithoutWaiting(ctx context.Context, region string, calls []
 	var decided, open []*request
 	var senders []uuid.UUID
 	pooled := s.pooledModes(ctx)
-	err = s.inTx(ctx, func(q *query.Queries) error {
+	err = s.frame.InTx(ctx, func(q *query.Queries) error {
 		p := placing{store: s, q: q, region: region, pooled: pooled, senders: &senders, lastResort: lastResort}
 		l, shapes := locked{}, shapesOf(calls)
 		if err := p.lock(ctx, &l, calls, shapes); err != nil {

@@ -3,6 +3,7 @@ package db
 import (
 	"context"
 
+	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/internal/tx"
 	"github.com/lattice-director/director/db/query"
 )
@@ -33,7 +34,7 @@ func (s *Store) TicketEventsSince(ctx context.Context, region string, since Sett
 			query.EventsSinceParams{Region: region, Since: from, Page: settledPage})
 	}
 	if err := s.q.Send(ctx, &p); err != nil {
-		return TicketEventsPage{Next: since}, classify(err)
+		return TicketEventsPage{Next: since}, frame.Classify(err)
 	}
 	if since.read != "" && !since.isOf(now) {
 		return TicketEventsPage{Next: SettledPoint{server: now.Server, read: now.Snapshot}, ServerChanged: true}, nil

@@ -39,7 +39,7 @@ func (s *Store) CancelPlayerTicket(ctx context.Context, region, id, sub string) 
 			break
 		}
 	}
-	return c.declines, classify(err)
+	return c.declines, frame.Classify(err)
 }
 
 // cancelling is a ticket on its way out of the queue.
@@ -56,7 +56,7 @@ type cancelling struct {
 // cancelTicket cancels a ticket, unless it is that of a room.
 func (s *Store) cancelTicket(ctx context.Context, c *cancelling) error {
 	var left bool
-	err := s.inTx(ctx, func(q *query.Queries) error {
+	err := s.frame.InTx(ctx, func(q *query.Queries) error {
 		c.declines, c.lobby, left = uuid.Nil, nil, false
 		held, err := q.LockPlayerTicket(ctx,
 			query.LockPlayerTicketParams{Region: c.universe, ID: c.ticket, Sub: c.sub,
@@ -96,7 +96,7 @@ func (s *Store) cancelTicket(ctx context.Context, c *cancelling) error {
 func (s *Store) cancelInLobby(ctx context.Context, c *cancelling) error {
 	var turn *lobbyTurn
 	err := lockingSessions(func(further []string) error {
-		return s.inTx(ctx, func(q *query.Queries) (err error) {
+		return s.frame.InTx(ctx, func(q *query.Queries) (err error) {
 			step := lobbyStep{Lobby: *c.lobby, ticket: c.ticket,
 				LobbyAction: LobbyAction{Region: c.region, Act: s.cfg.Rooms.Cancelled()}}
 			turn, err = s.actIn(ctx, q, c.region, []lobbyStep{step}, further)
@@ -208,5 +208,5 @@ func (s *Store) pauseTickets(ctx context.Context, region string, ids []string, p
 		s.Notify(TopicQueue, region)
 		s.Notify(TopicTicketEvents, region)
 	}
-	return classify(err)
+	return frame.Classify(err)
 }

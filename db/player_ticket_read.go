@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lattice-director/director/db/internal/batch"
+	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/internal/tx"
 	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
@@ -136,7 +137,7 @@ func (s *Store) AnyTicket(ctx context.Context, region, id string) (PlayerTicket,
 		Since: []time.Time{issuedAfter(id)},
 	})
 	if err != nil {
-		return PlayerTicket{}, classify(err)
+		return PlayerTicket{}, frame.Classify(err)
 	}
 	if r := rows[0]; !r.Waits && !r.Settled && r.Event == 0 {
 		return PlayerTicket{}, ticketUnknown(id)
@@ -246,7 +247,7 @@ func (s *Store) TicketEvents(ctx context.Context, region, id string, after int) 
 		}
 		events = append(events, e)
 	}
-	return events, classify(err)
+	return events, frame.Classify(err)
 }
 
 // mostQueued bounds how many places are counted; a ticket further back is at least there.
@@ -277,5 +278,5 @@ func (s *Store) WaitingTimes(ctx context.Context, region string) (map[string][]W
 	for _, r := range rows {
 		all[r.Profile] = append(all[r.Profile], WaitingTime{r.Upto, r.P50, r.P90, int(r.Samples)})
 	}
-	return all, classify(err)
+	return all, frame.Classify(err)
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/query"
 )
 
@@ -33,7 +34,7 @@ func (s *Store) expire(ctx context.Context, q *query.Queries, region string, ids
 // out of the queue, at most batch. Players see that state already: they need the record once the ticket itself is
 // forgotten. Errors: Unavailable.
 func (s *Store) RecordLostTickets(ctx context.Context, region string, batch int) (n int, err error) {
-	err = s.inBulkTxWithRetries(ctx, func(q *query.Queries) error {
+	err = s.frame.InBulkTxWithRetries(ctx, func(q *query.Queries) error {
 		ids, err := q.LostTickets(ctx, query.LostTicketsParams{Region: region, Batch: int32(batch)})
 		if n = len(ids); err != nil || n == 0 {
 			return err
@@ -53,7 +54,7 @@ func (s *Store) RecordLostTickets(ctx context.Context, region string, batch int)
 	if n > 0 && err == nil {
 		s.Notify(TopicTicketEvents, region)
 	}
-	return n, classify(err)
+	return n, frame.Classify(err)
 }
 
 // newlyRetired is how long after the retirement of a profile its tickets are searched every second. Later, few become
@@ -65,7 +66,7 @@ const newlyRetired = 10 * time.Second
 func (s *Store) CancelNewlyRetired(ctx context.Context, region string, batch int) (int, error) {
 	retired, err := s.q.RetiredRecently(ctx, query.RetiredRecentlyParams{Region: region, Within: newlyRetired})
 	if err != nil || !retired {
-		return 0, classify(err)
+		return 0, frame.Classify(err)
 	}
 	return s.CancelRetired(ctx, region, batch)
 }
@@ -73,7 +74,7 @@ func (s *Store) CancelNewlyRetired(ctx context.Context, region string, batch int
 // CancelRetired cancels tickets that wait for retired profiles only, at most batch. Those that are in a match stay
 // until it has ended. Errors: Unavailable.
 func (s *Store) CancelRetired(ctx context.Context, region string, batch int) (n int, err error) {
-	err = s.inBulkTxWithRetries(ctx, func(q *query.Queries) error {
+	err = s.frame.InBulkTxWithRetries(ctx, func(q *query.Queries) error {
 		ids, err := q.TicketsOfRetired(ctx,
 			query.TicketsOfRetiredParams{Region: region, Batch: int32(batch), PendingFor: s.cfg.Timing.PendingFor})
 		if n = len(ids); err != nil || n == 0 {
@@ -87,5 +88,5 @@ func (s *Store) CancelRetired(ctx context.Context, region string, batch int) (n 
 		return err
 	})
 	s.notifyQueue(region, false, n > 0 && err == nil)
-	return n, classify(err)
+	return n, frame.Classify(err)
 }

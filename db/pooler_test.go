@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/stretchr/testify/require"
 
+	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/internal/base/fault"
 )
 
@@ -22,7 +23,7 @@ func TestPoolerErrorsAreUnavailableWithAHint(t *testing.T) {
 		{"23505", "duplicate key", ""},
 	} {
 		cause := fmt.Errorf("placing: %w", &pgconn.PgError{Code: row.code, Message: row.message})
-		hint, err := PoolerHint(cause), classify(cause)
+		hint, err := PoolerHint(cause), frame.Classify(cause)
 		if row.hint == "" {
 			require.Empty(t, hint, row.message)
 			continue

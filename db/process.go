@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/query"
 )
 
@@ -44,10 +45,10 @@ func (s *Store) TryWrite(ctx context.Context) error {
 }
 
 func (s *Store) report(ctx context.Context, row query.ReportProcessParams) error {
-	if err := s.inTx(ctx, func(q *query.Queries) error { return q.ReportProcess(ctx, row) }); err != nil {
-		return classify(err)
+	if err := s.frame.InTx(ctx, func(q *query.Queries) error { return q.ReportProcess(ctx, row) }); err != nil {
+		return frame.Classify(err)
 	}
-	return classify(s.inTx(ctx, func(q *query.Queries) error {
+	return frame.Classify(s.frame.InTx(ctx, func(q *query.Queries) error {
 		_, err := q.SpillToDisk(ctx)
 		return exceptLimit(err)
 	}))
@@ -65,14 +66,14 @@ func exceptLimit(err error) error {
 
 // EndReport deletes the report of the calling process, which shuts down. Errors: Unavailable.
 func (s *Store) EndReport(ctx context.Context) error {
-	return classify(s.q.EndProcess(ctx, s.processName()))
+	return frame.Classify(s.q.EndProcess(ctx, s.processName()))
 }
 
 // ForgetProcesses deletes the reports of processes that have been silent for an hour, and returns their number. Errors:
 // Unavailable.
 func (s *Store) ForgetProcesses(ctx context.Context) (int, error) {
 	n, err := s.q.ForgetProcesses(ctx)
-	return int(n), classify(err)
+	return int(n), frame.Classify(err)
 }
 
 // processName is the name of the connections, whatever DATABASE_URL calls them.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/match/profile"
@@ -32,7 +33,7 @@ type ProfileInfo struct {
 func (s *Store) Profiles(ctx context.Context, region string, retired bool) ([]ProfileInfo, error) {
 	rows, err := s.q.ListProfiles(ctx, query.ListProfilesParams{Region: region, Retired: retired})
 	if err != nil {
-		return nil, classify(err)
+		return nil, frame.Classify(err)
 	}
 	all := make([]ProfileInfo, len(rows))
 	for i, r := range rows {
@@ -74,7 +75,7 @@ func (s *Store) Profile(ctx context.Context, region, name string, version int) (
 		return ProfileVersion{}, noProfile(name, version)
 	}
 	if err != nil {
-		return ProfileVersion{}, classify(err)
+		return ProfileVersion{}, frame.Classify(err)
 	}
 	return ProfileVersion{
 		Name: name, Version: int(r.Version), Document: r.Document, Author: r.Author, Reason: r.Reason,
@@ -96,7 +97,7 @@ func (s *Store) ProfileDocuments(ctx context.Context, region string,
 	for _, r := range rows {
 		documents[r.Name] = r.Document
 	}
-	return documents, classify(err)
+	return documents, frame.Classify(err)
 }
 
 func noProfile(name string, version int) *fault.Error {
@@ -111,7 +112,7 @@ func noProfile(name string, version int) *fault.Error {
 func (s *Store) ProfileVersions(ctx context.Context, region, name string) ([]ProfileVersion, error) {
 	rows, err := s.q.ListProfileVersions(ctx, query.ListProfileVersionsParams{Region: region, Name: name})
 	if err != nil {
-		return nil, classify(err)
+		return nil, frame.Classify(err)
 	}
 	all := make([]ProfileVersion, len(rows))
 	for i, r := range rows {

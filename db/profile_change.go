@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/internal/value"
 	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
@@ -188,7 +189,7 @@ func (s *Store) changeProfile(ctx context.Context, edit ProfileEdit, next *profi
 		return ProfileChange{}, err
 	}
 	var done ProfileChange
-	err := s.inTx(ctx, func(q *query.Queries) error {
+	err := s.frame.InTx(ctx, func(q *query.Queries) error {
 		was, err := lockProfile(ctx, q, edit)
 		if err != nil {
 			return err
@@ -207,7 +208,7 @@ func (s *Store) changeProfile(ctx context.Context, edit ProfileEdit, next *profi
 		return errDryRun
 	})
 	if err != nil && !errors.Is(err, errDryRun) {
-		return ProfileChange{}, classify(err)
+		return ProfileChange{}, frame.Classify(err)
 	}
 	if done.Changed && !edit.DryRun {
 		s.Notify(TopicProfiles, edit.Region)

@@ -29,7 +29,7 @@ func (s *Store) ResumeProfile(ctx context.Context, edit ProfileEdit) (ProfileCha
 func (s *Store) changePause(
 	ctx context.Context, edit ProfileEdit, change func(*query.Queries) (bool, error),
 ) (done ProfileChange, err error) {
-	err = s.inTx(ctx, func(q *query.Queries) error {
+	err = s.frame.InTx(ctx, func(q *query.Queries) error {
 		was, err := lockProfile(ctx, q, edit)
 		if err != nil {
 			return err

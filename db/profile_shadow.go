@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/query"
 )
 
@@ -22,7 +23,7 @@ const shadowKept = 10_000
 // RecordShadow adds matches to the comparison of a profile's shadow. It does nothing if the profile now has other
 // versions. Errors: Unavailable.
 func (s *Store) RecordShadow(ctx context.Context, region string, m ShadowMatches) error {
-	return classify(s.q.RecordShadow(ctx, query.RecordShadowParams{
+	return frame.Classify(s.q.RecordShadow(ctx, query.RecordShadowParams{
 		Region: region, Profile: m.Profile, Live: int32(m.LiveMatches), Shadow: int32(m.Shadow), Keep: shadowKept,
 		Sides: m.Sides, DecidedAt: m.DecidedAt, Measures: m.Measures,
 	}))

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/lobby"
@@ -44,7 +45,7 @@ func (s *Store) CreateProject(ctx context.Context, n NewProject) (query.Project,
 		return query.Project{}, err
 	}
 	made := query.Project{ID: n.ID, Name: n.Name, Region: n.Region}
-	err := s.inTx(ctx, func(q *query.Queries) (err error) {
+	err := s.frame.InTx(ctx, func(q *query.Queries) (err error) {
 		if made.CreatedAt, err = q.CreateProject(ctx,
 			query.CreateProjectParams{ID: n.ID, Name: n.Name, Region: n.Region}); err != nil {
 			return projectConflict(err, n.ID)
@@ -52,7 +53,7 @@ func (s *Store) CreateProject(ctx context.Context, n NewProject) (query.Project,
 		return logProject(ctx, q, n.Region, "project.created", n.Actor,
 			map[string]string{"project": n.ID, "name": n.Name})
 	})
-	return made, classify(err)
+	return made, frame.Classify(err)
 }
 
 // Projects returns up to limit projects, at most MaxProjectPage, the newest first. after is the id of the last project
@@ -62,7 +63,7 @@ func (s *Store) Projects(ctx context.Context, after string, limit int) ([]query.
 		return nil, nil
 	}
 	list, err := s.q.Projects(ctx, query.ProjectsParams{After: after, Batch: int32(min(limit, MaxProjectPage))})
-	return list, classify(err)
+	return list, frame.Classify(err)
 }
 
 // ProjectRegion returns the region of a project. It is cached, since it never changes. Errors: NotFound
@@ -76,7 +77,7 @@ func (s *Store) ProjectRegion(ctx context.Context, id string) (string, error) {
 		if errors.Is(err, pgx.ErrNoRows) {
 			return "", projectUnknown()
 		}
-		return found.Region, classify(err)
+		return found.Region, frame.Classify(err)
 	})
 }
 
@@ -88,7 +89,7 @@ type ProjectCounts = query.ProjectCountsRow
 // ProjectCounts counts projects, keys, and the tokens that were minted. Errors: Unavailable.
 func (s *Store) ProjectCounts(ctx context.Context) (ProjectCounts, error) {
 	counts, err := s.q.ProjectCounts(ctx)
-	return counts, classify(err)
+	return counts, frame.Classify(err)
 }
 
 func checkProjectName(name string) error {

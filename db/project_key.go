@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/lobby"
@@ -55,7 +56,7 @@ func (s *Store) CreateProjectKey(ctx context.Context,
 	}
 	made = query.ProjectKey{Project: n.Project, ID: n.ID, Name: n.Name, Scopes: append([]string{}, n.Scopes...)}
 	secret, made.SealedSecret, made.SealedBy = n.Seal(n.Project, n.ID)
-	err = s.inTx(ctx, func(q *query.Queries) (err error) {
+	err = s.frame.InTx(ctx, func(q *query.Queries) (err error) {
 		made.CreatedAt, err = q.CreateProjectKey(ctx, query.CreateProjectKeyParams{
 			Project: n.Project, ID: n.ID, Name: n.Name, Scopes: made.Scopes, SealedSecret: made.SealedSecret,
 			SealedBy: made.SealedBy, Most: maxProjectKeys,
@@ -70,7 +71,7 @@ func (s *Store) CreateProjectKey(ctx context.Context,
 			map[string]string{"project": n.Project, "key": n.ID, "name": n.Name})
 	})
 	if err != nil {
-		return "", query.ProjectKey{}, classify(err)
+		return "", query.ProjectKey{}, frame.Classify(err)
 	}
 	return secret, made, nil
 }
@@ -97,7 +98,7 @@ func (s *Store) ProjectKeys(ctx context.Context, project, after string, limit in
 	}
 	list, err := s.q.ProjectKeys(ctx, query.ProjectKeysParams{Project: project, After: after,
 		Batch: int32(min(limit, MaxProjectPage))})
-	return list, classify(err)
+	return list, frame.Classify(err)
 }
 
 // ProjectKey returns a key, and whether its tokens are refused now. Errors: NotFound (key_unknown), Unavailable.
@@ -109,7 +110,7 @@ func (s *Store) ProjectKey(ctx context.Context, project, id string) (key query.P
 	if errors.Is(err, pgx.ErrNoRows) {
 		return query.ProjectKey{}, false, projectKeyUnknown()
 	}
-	return r.ProjectKey, r.Retired, classify(err)
+	return r.ProjectKey, r.Retired, frame.Classify(err)
 }
 
 // ProjectKeySecret returns the sealed secret of a key, revoked or not, for [token.ProjectSecrets]. It is cached, since

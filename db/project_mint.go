@@ -31,7 +31,7 @@ func (s *Store) countMinted(ctx context.Context, _ string,
 		p.Projects, p.Ids, p.Tokens = append(p.Projects, k.project), append(p.Ids, k.id), append(p.Tokens, n)
 	}
 	keys := make(map[projectKeyName]query.ProjectKey, len(tokens))
-	err := s.inTx(ctx, func(q *query.Queries) error {
+	err := s.frame.InTx(ctx, func(q *query.Queries) error {
 		rows, err := q.CountMintedTokens(ctx, p)
 		for _, r := range rows {
 			keys[projectKeyName{r.Project, r.ID}] = r

@@ -3,6 +3,7 @@ package db
 import (
 	"context"
 
+	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/query"
 )
 
@@ -16,7 +17,7 @@ func (s *Store) SealedProjectKeys(ctx context.Context, except string, after Seal
 	rows, err := s.q.SealedProjectKeys(ctx,
 		query.SealedProjectKeysParams{SealedBy: except, AfterProject: after.Project, AfterID: after.ID,
 			Batch: int32(batch)})
-	return rows, classify(err)
+	return rows, frame.Classify(err)
 }
 
 // ResealProjectKeys replaces sealed secrets by others, which the key-encryption key with that fingerprint seals, unless
@@ -27,10 +28,10 @@ func (s *Store) ResealProjectKeys(ctx context.Context, old []SealedProjectKey, s
 	for _, k := range old {
 		p.Projects, p.Ids, p.Old = append(p.Projects, k.Project), append(p.Ids, k.ID), append(p.Old, k.SealedSecret)
 	}
-	err = s.inBulkTxWithRetries(ctx, func(q *query.Queries) error {
+	err = s.frame.InBulkTxWithRetries(ctx, func(q *query.Queries) error {
 		resealed, err := q.ResealProjectKeys(ctx, p)
 		n = int(resealed)
 		return err
 	})
-	return n, classify(err)
+	return n, frame.Classify(err)
 }

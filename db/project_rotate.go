@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
 )
@@ -22,7 +23,7 @@ func (s *Store) RevokeProjectKey(ctx context.Context, project, id, actor string)
 		return query.ProjectKey{}, err
 	}
 	var r query.RevokeProjectKeyRow
-	err = s.inTx(ctx, func(q *query.Queries) (err error) {
+	err = s.frame.InTx(ctx, func(q *query.Queries) (err error) {
 		r, err = q.RevokeProjectKey(ctx, query.RevokeProjectKeyParams{Project: project, ID: id})
 		if errors.Is(err, pgx.ErrNoRows) {
 			return projectKeyUnknown()
@@ -34,7 +35,7 @@ func (s *Store) RevokeProjectKey(ctx context.Context, project, id, actor string)
 			map[string]string{"project": project, "key": id})
 	})
 	if err != nil {
-		return query.ProjectKey{}, classify(err)
+		return query.ProjectKey{}, frame.Classify(err)
 	}
 	if r.Changed {
 		s.Notify(TopicRealtime, region)
@@ -64,7 +65,7 @@ func (s *Store) RotateProjectKey(ctx context.Context, k RotateKey) (secret strin
 	}
 	id := uuid.NewString()
 	secret, sealed, by := k.Seal(k.Project, id)
-	err = s.inTx(ctx, func(q *query.Queries) error {
+	err = s.frame.InTx(ctx, func(q *query.Queries) error {
 		r, err := q.RotateProjectKey(ctx, query.RotateProjectKeyParams{
 			Project: k.Project, Old: &k.ID, ID: id, SealedSecret: sealed, SealedBy: by, GraceSeconds: k.Grace.Seconds(),
 		})
@@ -79,7 +80,7 @@ func (s *Store) RotateProjectKey(ctx context.Context, k RotateKey) (secret strin
 			map[string]string{"project": k.Project, "key": k.ID, "new_key": id, "name": made.Name})
 	})
 	if err != nil {
-		return "", query.ProjectKey{}, classify(err)
+		return "", query.ProjectKey{}, frame.Classify(err)
 	}
 	if k.Grace == 0 {
 		s.Notify(TopicRealtime, region)

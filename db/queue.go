@@ -82,7 +82,7 @@ func (s *Store) sessionUniverse() string {
 // inQueueTurn runs a turn that is a transaction of its own: decide reads and enters.
 func (s *Store) inQueueTurn(ctx context.Context, universe, region string, decide func(*queueTurn) error) error {
 	var t *queueTurn
-	err := s.inTx(ctx, func(q *query.Queries) error {
+	err := s.frame.InTx(ctx, func(q *query.Queries) error {
 		t = s.newQueueTurn(q, universe, region)
 		if err := decide(t); err != nil {
 			return err

@@ -83,7 +83,7 @@ func (s *Store) sweepSessions(ctx context.Context, region string,
 		}
 	}
 	if err != nil {
-		return 0, classify(err)
+		return 0, frame.Classify(err)
 	}
 	return swept, nil
 }

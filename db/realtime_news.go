@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/internal/tx"
 	"github.com/lattice-director/director/db/query"
 )
@@ -22,7 +23,7 @@ func (s *Store) RealtimeNews(ctx context.Context, region string, replica uuid.UU
 	for part := range slices.Chunk(sessions, newsAtOnce) {
 		some, err := s.newsOf(ctx, region, replica, part)
 		if err != nil {
-			return nil, classify(err)
+			return nil, frame.Classify(err)
 		}
 		news = append(news, some...)
 	}
@@ -124,7 +125,7 @@ func (s *Store) OwnedRealtime(ctx context.Context, region string, replica uuid.U
 	rows, err := s.q.OwnedRealtime(ctx, query.OwnedRealtimeParams{Region: region, Replica: replica, After: after,
 		Page: newsAtOnce})
 	if err != nil {
-		return nil, classify(err)
+		return nil, frame.Classify(err)
 	}
 	owned := make([]SessionEpoch, len(rows))
 	for i, r := range rows {

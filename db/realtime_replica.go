@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/query"
 )
 
@@ -29,33 +30,33 @@ func (s *Store) RenewRealtimeReplica(ctx context.Context, region string, id uuid
 // EndRealtimeReplica ends a replica that stops. Suspend its sessions first: a worker suspends those that are left, and
 // lets their rooms know at once. Errors: Unavailable.
 func (s *Store) EndRealtimeReplica(ctx context.Context, region string, id uuid.UUID) error {
-	return classify(s.q.EndReplica(ctx, query.EndReplicaParams{Region: region, ID: id}))
+	return frame.Classify(s.q.EndReplica(ctx, query.EndReplicaParams{Region: region, ID: id}))
 }
 
 // EndExpiredRealtimeReplicas ends the replicas of a region's realtime lobby whose lease has expired, and returns their
 // number. See SuspendDeadReplicas. Errors: Unavailable.
 func (s *Store) EndExpiredRealtimeReplicas(ctx context.Context, region string) (int, error) {
 	ended, err := s.q.EndExpiredReplicas(ctx, query.EndExpiredReplicasParams{Region: region, Face: faceRealtime})
-	return len(ended), classify(err)
+	return len(ended), frame.Classify(err)
 }
 
 // ForgetRealtimeReplicas deletes the replicas of a region's realtime lobby that ended ten minutes ago. Errors:
 // Unavailable.
 func (s *Store) ForgetRealtimeReplicas(ctx context.Context, region string) (int, error) {
 	n, err := s.q.ForgetReplicas(ctx, query.ForgetReplicasParams{Region: region, Face: faceRealtime})
-	return int(n), classify(err)
+	return int(n), frame.Classify(err)
 }
 
 // RealtimeRegions returns the regions that have sessions or replicas of the realtime lobby. Errors: Unavailable.
 func (s *Store) RealtimeRegions(ctx context.Context) ([]string, error) {
 	regions, err := s.q.RealtimeRegions(ctx)
-	return regions, classify(err)
+	return regions, frame.Classify(err)
 }
 
 func (s *Store) beginReplica(ctx context.Context, region, face string) (uuid.UUID, error) {
 	id := uuid.New()
 	if err := s.q.BeginReplica(ctx, query.BeginReplicaParams{Region: region, ID: id, Face: face}); err != nil {
-		return uuid.Nil, classify(err)
+		return uuid.Nil, frame.Classify(err)
 	}
 	return id, nil
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/lattice-director/director/db/internal/batch"
+	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/internal/tx"
 	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
@@ -226,7 +227,7 @@ func (s *Store) RealtimeTicket(ctx context.Context, region, session string) (Wai
 		return WaitingRealtime{}, fault.New(fault.NotFound, "not_queued", "the session waits for no match")
 	}
 	if err != nil {
-		return WaitingRealtime{}, classify(err)
+		return WaitingRealtime{}, frame.Classify(err)
 	}
 	return WaitingRealtime{session, row.TicketRegion, row.Ticket, row.Sub, row.RoomType, int(row.Size)}, nil
 }

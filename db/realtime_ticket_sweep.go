@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/lobby"
 )
@@ -14,7 +15,7 @@ import (
 // what became of their tickets, or rooms of matches with a server. Errors: Unavailable.
 func (s *Store) WaitingRegions(ctx context.Context) ([]string, error) {
 	regions, err := s.q.WaitingRegions(ctx)
-	return regions, classify(err)
+	return regions, frame.Classify(err)
 }
 
 // SettleLostTickets ends the waiting of sessions whose ticket left the queue without them, at most batch tickets: it
@@ -24,7 +25,7 @@ func (s *Store) WaitingRegions(ctx context.Context) ([]string, error) {
 func (s *Store) SettleLostTickets(ctx context.Context, region string, batch int,
 	connection func(assignment []byte) (string, error)) (n int, err error) {
 	var made *matchRooms
-	err = s.inBulkTxWithRetries(ctx, func(q *query.Queries) error {
+	err = s.frame.InBulkTxWithRetries(ctx, func(q *query.Queries) error {
 		rows, err := q.LostWaiting(ctx, query.LostWaitingParams{Region: region, Batch: int32(batch)})
 		n, made = 0, newMatchRooms("")
 		if err != nil {
@@ -37,7 +38,7 @@ func (s *Store) SettleLostTickets(ctx context.Context, region string, batch int,
 		return nil
 	})
 	if err != nil {
-		return 0, classify(err)
+		return 0, frame.Classify(err)
 	}
 	made.announce(s)
 	return n, nil
@@ -110,19 +111,19 @@ func reasonOf(r query.LostWaitingRow) string {
 // PauseForgottenTickets pauses the tickets of suspended sessions, at most batch, that were in a match when the sessions
 // were suspended and are in the queue again. Errors: Unavailable.
 func (s *Store) PauseForgottenTickets(ctx context.Context, region string, batch int) (n int, err error) {
-	err = s.inBulkTxWithRetries(ctx, func(q *query.Queries) error {
+	err = s.frame.InBulkTxWithRetries(ctx, func(q *query.Queries) error {
 		ids, err := q.SuspendedAndQueued(ctx,
 			query.SuspendedAndQueuedParams{Region: region, Batch: int32(batch), PendingFor: s.cfg.Timing.PendingFor})
 		n = len(ids)
 		s.pauseSessions(q, region, slices.Compact(ids), true)
 		return err
 	})
-	return n, classify(err)
+	return n, frame.Classify(err)
 }
 
 // ForgetExpiredWaits deletes what sessions were told of tickets that left the queue more than five minutes ago, at most
 // batch rows. Errors: Unavailable.
 func (s *Store) ForgetExpiredWaits(ctx context.Context, region string, batch int) (int, error) {
 	n, err := s.q.ForgetExpiredWaits(ctx, query.ForgetExpiredWaitsParams{Region: region, Batch: int32(batch)})
-	return int(n), classify(err)
+	return int(n), frame.Classify(err)
 }

@@ -23,7 +23,7 @@ type sessionTx struct {
 func (s *Store) onSessions(ctx context.Context, region string, fn func(*sessionTx) error) error {
 	var t *sessionTx
 	err := lockingSessions(func(further []string) error {
-		return s.inTx(ctx, func(q *query.Queries) error {
+		return s.frame.InTx(ctx, func(q *query.Queries) error {
 			t = &sessionTx{Store: s, q: q, region: region, further: further}
 			return fn(t)
 		})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
 )
@@ -28,5 +29,5 @@ func (s *Store) RecordRefusals(ctx context.Context, all []Refusals) error {
 		p.Times = append(p.Times, int64(r.Times))
 		p.FirstAges, p.LastAges = append(p.FirstAges, r.FirstAge), append(p.LastAges, r.LastAge)
 	}
-	return classify(s.q.RecordRefusals(ctx, p))
+	return frame.Classify(s.q.RecordRefusals(ctx, p))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/query"
 )
 
@@ -38,7 +39,7 @@ func eachPast[Row any](read func() ([]Row, error), f func(Row) error) error {
 	for {
 		page, err := read()
 		if err != nil {
-			return classify(err)
+			return frame.Classify(err)
 		}
 		for _, row := range page {
 			if err := f(row); err != nil {
@@ -67,14 +68,14 @@ func (s *Store) PastMatches(ctx context.Context, p Past, f func(query.ReplayMatc
 func (s *Store) PastVersions(ctx context.Context, p Past) ([]query.ReplayVersionsRow, error) {
 	rows, err := s.q.ReplayVersions(ctx,
 		query.ReplayVersionsParams{Region: p.Region, Profile: p.Profile, Since: p.From, Until: p.Until})
-	return rows, classify(err)
+	return rows, frame.Classify(err)
 }
 
 // PastRegions returns the game regions in which matches were or could have been played. Errors: Unavailable.
 func (s *Store) PastRegions(ctx context.Context, p Past) ([]string, error) {
 	names, err := s.q.ReplayRegions(ctx,
 		query.ReplayRegionsParams{Region: p.Region, Profile: p.Profile, Since: p.From, Until: p.Until})
-	return names, classify(err)
+	return names, frame.Classify(err)
 }
 
 // PastShortages returns the matches that waited for a server for longer than a time, at most 100,000. Errors:
@@ -83,7 +84,7 @@ func (s *Store) PastShortages(ctx context.Context, p Past, longer time.Duration)
 	rows, err := s.q.ReplayShortages(ctx, query.ReplayShortagesParams{
 		Region: p.Region, Profile: p.Profile, Since: p.From, Until: p.Until, Longer: longer, Page: maxShortages,
 	})
-	return rows, classify(err)
+	return rows, frame.Classify(err)
 }
 
 // HistoryBegins returns when the first ticket of the history left the queue; zero: there is no history. Errors:
@@ -91,7 +92,7 @@ func (s *Store) PastShortages(ctx context.Context, p Past, longer time.Duration)
 func (s *Store) HistoryBegins(ctx context.Context, region string) (time.Time, error) {
 	begins, err := s.q.ReplayHistory(ctx, region)
 	if err != nil || begins.Unix() <= 0 {
-		return time.Time{}, classify(err)
+		return time.Time{}, frame.Classify(err)
 	}
 	return begins, nil
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/internal/tx"
 	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
@@ -29,7 +30,7 @@ func (s *Store) RenewReplica(ctx context.Context, region string, id uuid.UUID, s
 	if err == nil && renewed == 0 {
 		return fault.New(fault.Superseded, "replica_ended", "the lease of this replica has expired: begin anew")
 	}
-	return classify(err)
+	return frame.Classify(err)
 }
 
 // EndReplica ends a replica that stops. If other replicas are live, its agents stay listed for the time keep, so that
@@ -37,7 +38,7 @@ func (s *Store) RenewReplica(ctx context.Context, region string, id uuid.UUID, s
 // Errors: Unavailable.
 func (s *Store) EndReplica(ctx context.Context, region string, id uuid.UUID, keep time.Duration) error {
 	var alone bool
-	err := s.inTx(ctx, func(q *query.Queries) error {
+	err := s.frame.InTx(ctx, func(q *query.Queries) error {
 		// if two replicas stop at the same time, the second one must see that no other is live
 		others, err := q.LockReplicas(ctx, region)
 		if err != nil {
@@ -49,7 +50,7 @@ func (s *Store) EndReplica(ctx context.Context, region string, id uuid.UUID, kee
 		return q.EndReplica(ctx, query.EndReplicaParams{Region: region, ID: id, Keep: keep, Alone: alone})
 	})
 	if err != nil {
-		return classify(err)
+		return frame.Classify(err)
 	}
 	s.Notify(TopicFleet, region)
 	for alone {
@@ -75,7 +76,7 @@ func noneLives(replicas []query.LockReplicasRow, but uuid.UUID) bool {
 func (s *Store) EndExpiredReplicas(ctx context.Context, region string) (int, error) {
 	ended, err := s.q.EndExpiredReplicas(ctx, query.EndExpiredReplicasParams{Region: region, Face: faceOrchestrator})
 	if err != nil {
-		return 0, classify(err)
+		return 0, frame.Classify(err)
 	}
 	for _, id := range ended {
 		s.Notify(TopicReplica(id), region)
@@ -87,13 +88,13 @@ func (s *Store) EndExpiredReplicas(ctx context.Context, region string) (int, err
 // ForgetReplicas deletes the replicas of a region that ended ten minutes ago. Errors: Unavailable.
 func (s *Store) ForgetReplicas(ctx context.Context, region string) (int, error) {
 	n, err := s.q.ForgetReplicas(ctx, query.ForgetReplicasParams{Region: region, Face: faceOrchestrator})
-	return int(n), classify(err)
+	return int(n), frame.Classify(err)
 }
 
 // AgentRegions returns the regions that have replicas, agents or commands. Errors: Unavailable.
 func (s *Store) AgentRegions(ctx context.Context) ([]string, error) {
 	regions, err := s.q.AgentRegions(ctx)
-	return regions, classify(err)
+	return regions, frame.Classify(err)
 }
 
 // OwnAgents holds the changed agents of a replica.
@@ -117,7 +118,7 @@ func (s *Store) OwnAgents(ctx context.Context, region string, replica uuid.UUID,
 	query.Queue(&p, &rows, (*query.Queries).OwnAgents,
 		query.OwnAgentsParams{Region: region, Since: since, Replica: replica})
 	if err := s.q.Send(ctx, &p); err != nil {
-		return OwnAgents{}, classify(err)
+		return OwnAgents{}, frame.Classify(err)
 	}
 	if out.Next < since { // after a failover, another server numbers the transactions differently
 		return s.allOwnAgents(ctx, region, replica)
@@ -135,7 +136,7 @@ func (s *Store) allOwnAgents(ctx context.Context, region string, replica uuid.UU
 	queueOldest(&p, &out.Next)
 	query.Queue(&p, &rows, (*query.Queries).AllOwnAgents, query.AllOwnAgentsParams{Region: region, Replica: replica})
 	if err := s.q.Send(ctx, &p); err != nil {
-		return OwnAgents{}, classify(err)
+		return OwnAgents{}, frame.Classify(err)
 	}
 	for _, r := range rows {
 		out.Changed = append(out.Changed, ownAgentOf(query.OwnAgentsRow(r)))

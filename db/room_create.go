@@ -35,7 +35,7 @@ type newRoomCall = batch.Call[NewRoom, Command]
 func (s *Store) createRooms(ctx context.Context, region string, calls []*newRoomCall) error {
 	orders := newOrders(calls)
 	h := roomHosting{region: region}
-	err := s.inTx(ctx, func(q *query.Queries) error {
+	err := s.frame.InTx(ctx, func(q *query.Queries) error {
 		h.q = q
 		return h.openRooms(ctx, orders)
 	})

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
 )
@@ -56,7 +57,7 @@ func (s *Store) HostProcesses(ctx context.Context, region string, replica uuid.U
 	for _, r := range rows {
 		hosts = append(hosts, hostProcessOf(r))
 	}
-	return hosts, classify(err)
+	return hosts, frame.Classify(err)
 }
 
 func hostProcessOf(r query.HostProcessesRow) HostProcess {
@@ -80,7 +81,7 @@ func (s *Store) LimitSessions(ctx context.Context, region string, most map[strin
 	for _, id := range slices.Sorted(maps.Keys(most)) {
 		p.Ids, p.Most = append(p.Ids, id), append(p.Most, int32(most[id]))
 	}
-	return classify(s.inTx(ctx, func(q *query.Queries) error {
+	return frame.Classify(s.frame.InTx(ctx, func(q *query.Queries) error {
 		if err := q.LockInstances(ctx, query.LockInstancesParams{Region: region, Ids: p.Ids}); err != nil {
 			return err
 		}
@@ -114,25 +115,25 @@ func (s *Store) SettleRooms(ctx context.Context, region string, replica uuid.UUI
 	rows, err := s.q.UnsettledRooms(ctx,
 		query.UnsettledRoomsParams{Region: region, Replica: replica, Processes: processes, Most: maxSettled})
 	if err != nil || len(rows) == 0 {
-		return SettledRooms{}, classify(err)
+		return SettledRooms{}, frame.Classify(err)
 	}
 	w := settleRooms(rows)
 	done := SettledRooms{Created: len(w.created), Closed: len(w.goneSessions) + len(w.failed),
 		HasMore: len(rows) == maxSettled}
 	if len(w.created) > 0 {
 		if err := s.q.MarkRooms(ctx, query.MarkRoomsParams{Region: region, Ids: w.created}); err != nil {
-			return SettledRooms{}, classify(err)
+			return SettledRooms{}, frame.Classify(err)
 		}
 	}
 	for reason, ids := range map[string][]uuid.UUID{"room_gone": w.goneSessions, "room_failed": w.failed} {
 		if len(ids) == 0 {
 			continue
 		}
-		if err := s.inTx(ctx, func(q *query.Queries) error {
+		if err := s.frame.InTx(ctx, func(q *query.Queries) error {
 			_, err := q.CloseSessions(ctx, query.CloseSessionsParams{Region: region, Ids: ids, Reason: reason})
 			return err
 		}); err != nil {
-			return SettledRooms{}, classify(err)
+			return SettledRooms{}, frame.Classify(err)
 		}
 		s.Notify(TopicCapacity, "")
 	}
@@ -146,14 +147,14 @@ func (s *Store) requestRooms(ctx context.Context, region string, p query.Request
 	}
 	p.Region, p.Timeout = region, roomTimeout
 	var senders []uuid.UUID
-	err := s.inTx(ctx, func(q *query.Queries) (err error) {
+	err := s.frame.InTx(ctx, func(q *query.Queries) (err error) {
 		senders, err = q.RequestRooms(ctx, p)
 		return err
 	})
 	if err == nil { // not for those that got none: this replica requests them again at the next look
 		s.notifySenders(region, slices.DeleteFunc(senders, func(id uuid.UUID) bool { return id == uuid.Nil }))
 	}
-	return classify(err)
+	return frame.Classify(err)
 }
 
 // roomWork is the result of settleRooms: the changes to make.
@@ -187,7 +188,7 @@ func (s *Store) OrphanedRooms(ctx context.Context, region string, replica uuid.U
 	ids, err := s.q.OrphanedRooms(ctx, query.OrphanedRoomsParams{
 		Region: region, Replica: replica, Processes: processes, Memory: s.cfg.Timing.ClosedMemory, Most: maxSettled,
 	})
-	return slices.Clip(ids), classify(err)
+	return slices.Clip(ids), frame.Classify(err)
 }
 
 func roomPending() error {

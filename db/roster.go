@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/internal/tx"
 	"github.com/lattice-director/director/db/query"
 )
@@ -81,7 +82,7 @@ func (s *Store) RosterSince(ctx context.Context, region string, since SettledPoi
 	})
 	query.Queue(&p, &replicas, (*query.Queries).RosterReplicas, region)
 	if err := s.q.Send(ctx, &p); err != nil {
-		return RosterPage{Next: since}, classify(err)
+		return RosterPage{Next: since}, frame.Classify(err)
 	}
 	if !since.isOf(now) {
 		return RosterPage{Next: SettledPoint{server: now.Server, read: now.Snapshot}, ServerChanged: true}, nil

@@ -5,6 +5,8 @@ import (
 	"errors"
 
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/lattice-director/director/db/internal/frame"
 )
 
 // SchemaVersion returns the number of the newest migration that the database has; 0 when it has none. Errors:
@@ -15,7 +17,7 @@ func (s *Store) SchemaVersion(ctx context.Context) (int64, error) {
 	if errors.As(err, &pg) && pg.Code == "42883" { // undefined_function: the first migration makes it
 		return 0, nil
 	}
-	return version, classify(err)
+	return version, frame.Classify(err)
 }
 
 // RestoredFromDump reports whether the database was restored from a dump and has rows of transactions whose numbers
@@ -23,5 +25,5 @@ func (s *Store) SchemaVersion(ctx context.Context) (int64, error) {
 // Unavailable.
 func (s *Store) RestoredFromDump(ctx context.Context) (bool, error) {
 	restored, err := s.q.RestoredFromDump(ctx)
-	return restored, classify(err)
+	return restored, frame.Classify(err)
 }

@@ -1,6 +1,10 @@
 package db
 
-import "context"
+import (
+	"context"
+
+	"github.com/lattice-director/director/db/internal/frame"
+)
 
 // SeatReport is an instance's report about the players of one of its sessions. Joined is applied before Left.
 type SeatReport struct {
@@ -54,7 +58,7 @@ func (s *Store) ReportSeats(ctx context.Context, r SeatReport) (SeatReportResult
 	if !ok {
 		known, err := findInstances(ctx, s.q, r.Ref)
 		if err != nil {
-			return SeatReportResult{}, classify(err)
+			return SeatReportResult{}, frame.Classify(err)
 		}
 		return known.reportOnForeign(r)
 	}

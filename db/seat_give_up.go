@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/query"
 )
 
@@ -16,14 +17,14 @@ func (s *Store) GiveUpSeat(ctx context.Context, sessionID, sub string) error {
 		return nil
 	}
 	var closed []uuid.UUID
-	err := s.inTx(ctx, func(q *query.Queries) (err error) {
+	err := s.frame.InTx(ctx, func(q *query.Queries) (err error) {
 		closed, err = giveUpSeat(ctx, q, region, id, sub)
 		return err
 	})
 	if err == nil && len(closed) > 0 {
 		s.Notify(TopicCapacity, "")
 	}
-	return classify(err)
+	return frame.Classify(err)
 }
 
 func giveUpSeat(ctx context.Context, q *query.Queries, region string, session uuid.UUID,

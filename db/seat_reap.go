@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/query"
 )
 
@@ -18,7 +19,7 @@ type ReapedSeats struct {
 // ReapSeats frees the seats of a region whose players did not connect in time, in at most batch sessions, and closes
 // sessions that become empty. Errors: Unavailable.
 func (s *Store) ReapSeats(ctx context.Context, region string, batch int) (done ReapedSeats, err error) {
-	err = s.inBulkTx(ctx, func(q *query.Queries) error {
+	err = s.frame.InBulkTx(ctx, func(q *query.Queries) error {
 		done = ReapedSeats{}
 		sessions, err := q.LockSessionsToLookAt(ctx,
 			query.LockSessionsToLookAtParams{Region: region, Batch: int32(batch)})
@@ -40,7 +41,7 @@ func (s *Store) ReapSeats(ctx context.Context, region string, batch int) (done R
 	if err == nil && done.Closed > 0 {
 		s.Notify(TopicCapacity, "")
 	}
-	return done, classify(err)
+	return done, frame.Classify(err)
 }
 
 func releaseExpiredSeats(ctx context.Context, q *query.Queries, region string, sessions []uuid.UUID) (int, error) {
@@ -60,5 +61,5 @@ func releaseExpiredSeats(ctx context.Context, q *query.Queries, region string, s
 // Unavailable.
 func (s *Store) PruneRedeemedTokens(ctx context.Context, region string, batch int) (int, error) {
 	n, err := s.q.PruneRedeemedTokens(ctx, query.PruneRedeemedTokensParams{Region: region, Batch: int32(batch)})
-	return int(n), classify(err)
+	return int(n), frame.Classify(err)
 }

@@ -24,7 +24,7 @@ func (s *Store) reportBatch(ctx context.Context, region string, calls []*reportC
 	var foreign []*reportCall
 	var reports []*report
 	var started []string
-	err := s.inTx(ctx, func(q *query.Queries) error {
+	err := s.frame.InTx(ctx, func(q *query.Queries) error {
 		rt := reporting{store: s, q: q, region: region}
 		known, err := rt.load(ctx, calls)
 		if err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/lattice-director/director/db/internal/batch"
+	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
 )
@@ -162,14 +163,14 @@ func (s *Store) Session(ctx context.Context, id string) (Placement, error) {
 			query.SessionEndedParams{Region: region, ID: uid, Memory: s.cfg.Timing.ClosedMemory})
 		switch {
 		case err != nil:
-			return Placement{}, classify(err)
+			return Placement{}, frame.Classify(err)
 		case ended:
 			return Placement{}, sessionClosed()
 		}
 		return Placement{}, sessionUnknown()
 	}
 	if err != nil {
-		return Placement{}, classify(err)
+		return Placement{}, frame.Classify(err)
 	}
 	return Placement{
 		SessionID: sessionID(region, uid), SessionHandle: row.Handle, Endpoint: row.Endpoint, Region: region,

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/db/internal/batch"
+	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
 )
@@ -118,12 +119,12 @@ func (s *Store) SessionRosters(ctx context.Context, state RosterState,
 	}
 	rows, err := s.q.SessionRosters(ctx, p)
 	if err != nil {
-		return nil, false, classify(err)
+		return nil, false, frame.Classify(err)
 	}
 	rosters = make([]SessionRoster, len(rows))
 	for i, r := range rows {
 		if rosters[i], err = sessionRosterOf(r, state.region); err != nil {
-			return nil, false, classify(err)
+			return nil, false, frame.Classify(err)
 		}
 	}
 	return rosters, len(rows) > 0 && rows[len(rows)-1].Followed, nil

@@ -70,4 +70,4 @@ func (s *Store) Pool() *pgxpool.Pool { return s.pool }
 func (s *Store) Timing() Timing { return s.cfg.Timing }
 
 // Ping checks that the database answers. Errors: Unavailable.
-func (s *Store) Ping(ctx context.Context) error { return classify(s.pool.Ping(ctx)) }
+func (s *Store) Ping(ctx context.Context) error { return frame.Classify(s.pool.Ping(ctx)) }

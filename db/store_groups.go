@@ -126,7 +126,7 @@ func (c Config) batches() batch.Config {
 		MaxWaiting: c.MaxWaiting, MaxWaitingBytes: c.MaxWaitingBytes, Timeout: c.BatchTimeout, Observer: c.Observer,
 		Log: c.Log,
 		Errors: batch.Errors{
-			IsConflict: frame.IsConflict, IsData: frame.IsDataError, Classify: classify,
+			IsConflict: frame.IsConflict, IsData: frame.IsDataError, Classify: frame.Classify,
 			Unavailable: func(detail string, cause error) error { return fault.NewUnavailable(detail, cause) },
 		},
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
 )
@@ -24,12 +25,12 @@ const (
 func (s *Store) read(ctx context.Context, do func(context.Context, *query.Queries) error) error {
 	conn, err := s.reader(ctx)
 	if err != nil {
-		return classify(err)
+		return frame.Classify(err)
 	}
 	defer conn.Release()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTimeout)
 	defer cancel()
-	return classify(do(ctx, query.New(conn)))
+	return frame.Classify(do(ctx, query.New(conn)))
 }
 
 func (s *Store) reader(ctx context.Context) (*pgxpool.Conn, error) {

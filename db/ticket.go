@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/lattice-director/director/db/internal/batch"
+	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/match"
@@ -89,7 +90,7 @@ func (s *Store) GetTickets(ctx context.Context, region string, ids []string) ([]
 func readTickets(ctx context.Context, q *query.Queries, region string, ids []string, timing Timing) ([]Ticket, error) {
 	rows, err := q.GetTickets(ctx, query.GetTicketsParams{Region: region, Ids: ids, AssignedFor: timing.AssignedFor})
 	if err != nil {
-		return nil, classify(err)
+		return nil, frame.Classify(err)
 	}
 	all := make([]Ticket, 0, len(rows))
 	for _, r := range rows {
@@ -120,7 +121,7 @@ func (s *Store) UpdateTicket(ctx context.Context, region, id string, t NewTicket
 		return Ticket{}, ticketUnknown(id)
 	}
 	var out Ticket
-	err := s.inTx(ctx, func(q *query.Queries) error {
+	err := s.frame.InTx(ctx, func(q *query.Queries) error {
 		locked, err := q.LockTicket(ctx,
 			query.LockTicketParams{Region: region, ID: id, PendingFor: s.cfg.Timing.PendingFor})
 		if errors.Is(err, pgx.ErrNoRows) {
@@ -147,11 +148,11 @@ func (s *Store) UpdateTicket(ctx context.Context, region, id string, t NewTicket
 			return Ticket{}, fault.New(fault.Conflict, "matched", "the ticket is assigned")
 		}
 	}
-	return out, classify(err)
+	return out, frame.Classify(err)
 }
 
 // KeepAlive sets the expiry of queued tickets that were created with KeepAlive to one TTL from now. It ignores other
 // ids. Errors: Unavailable.
 func (s *Store) KeepAlive(ctx context.Context, region string, ids []string) error {
-	return classify(s.q.KeepAlive(ctx, query.KeepAliveParams{Region: region, Ids: issuedTickets(region, ids)}))
+	return frame.Classify(s.q.KeepAlive(ctx, query.KeepAliveParams{Region: region, Ids: issuedTickets(region, ids)}))
 }

@@ -88,7 +88,7 @@ func (s *Store) insertTickets(ctx context.Context, region string, calls []*creat
 	if players == nil {
 		return s.q.CreateTickets(ctx, p)
 	}
-	err = s.inTx(ctx, func(q *query.Queries) error {
+	err = s.frame.InTx(ctx, func(q *query.Queries) error {
 		expired, err := q.ExpiredOfPlayers(ctx, query.ExpiredOfPlayersParams{Region: region, Players: players})
 		if err != nil {
 			return err

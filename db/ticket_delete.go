@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/lattice-director/director/db/internal/batch"
+	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/query"
 )
 
@@ -25,7 +26,7 @@ func (s *Store) deleteBatch(ctx context.Context, region string, calls []*batch.C
 	for _, c := range calls {
 		ids = append(ids, c.Req)
 	}
-	err := s.inTx(ctx, func(q *query.Queries) error {
+	err := s.frame.InTx(ctx, func(q *query.Queries) error {
 		// Two statements: the second has to see tickets that were assigned while the first waited for their rows.
 		_, err := q.DeleteQueued(ctx, query.DeleteQueuedParams{Region: region, Ids: ids})
 		query.QueueExec(q.Deferred(), (*query.Queries).DeleteAssigned,
@@ -63,7 +64,7 @@ func (s *Store) CancelTicket(ctx context.Context, region, id string) (Cancelled,
 	}
 	if row.Cancelled {
 		s.Notify(TopicTickets, region)
-		return Cancelled{Cancelled: true}, classify(err)
+		return Cancelled{Cancelled: true}, frame.Classify(err)
 	}
-	return Cancelled{MatchedIn: row.MatchedIn}, classify(err)
+	return Cancelled{MatchedIn: row.MatchedIn}, frame.Classify(err)
 }

@@ -3,6 +3,7 @@ package db
 import (
 	"context"
 
+	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/query"
 )
 
@@ -10,13 +11,13 @@ import (
 // Unavailable.
 func (s *Store) TicketRegions(ctx context.Context) ([]string, error) {
 	regions, err := s.q.TicketRegions(ctx)
-	return regions, classify(err)
+	return regions, frame.Classify(err)
 }
 
 // SweepTickets deletes expired tickets, at most batch. Queries ignore these already. Tickets of players get the final
 // state "expired". Errors: Unavailable.
 func (s *Store) SweepTickets(ctx context.Context, region string, batch int) (n int, err error) {
-	err = s.inBulkTx(ctx, func(q *query.Queries) error {
+	err = s.frame.InBulkTx(ctx, func(q *query.Queries) error {
 		ids, err := q.ExpiredTickets(ctx, query.ExpiredTicketsParams{Region: region, Batch: int32(batch)})
 		if err != nil || len(ids) == 0 {
 			return err
@@ -25,7 +26,7 @@ func (s *Store) SweepTickets(ctx context.Context, region string, batch int) (n i
 		return err
 	})
 	s.notifyQueue(region, false, n > 0 && err == nil)
-	return n, classify(err)
+	return n, frame.Classify(err)
 }
 
 // ForgetSettled deletes the rows of tickets that were assigned or deleted longer ago than Timing.AssignedFor, at most
@@ -33,12 +34,12 @@ func (s *Store) SweepTickets(ctx context.Context, region string, batch int) (n i
 func (s *Store) ForgetSettled(ctx context.Context, region string, batch int) (int, error) {
 	n, err := s.q.ForgetSettled(ctx, query.ForgetSettledParams{Region: region, Batch: int32(batch),
 		Keep: s.cfg.Timing.AssignedFor})
-	return int(n), classify(err)
+	return int(n), frame.Classify(err)
 }
 
 // SweepBackfills deletes expired backfills, at most batch, and returns their tickets to the queue. Errors: Unavailable.
 func (s *Store) SweepBackfills(ctx context.Context, region string, batch int) (n int, err error) {
-	err = s.inBulkTxWithRetries(ctx, func(q *query.Queries) error {
+	err = s.frame.InBulkTxWithRetries(ctx, func(q *query.Queries) error {
 		ids, err := q.ExpiredBackfills(ctx,
 			query.ExpiredBackfillsParams{Region: region, Batch: int32(batch), AckedFor: s.cfg.Timing.backfillTTL()})
 		if n = len(ids); err != nil || n == 0 {
@@ -47,7 +48,7 @@ func (s *Store) SweepBackfills(ctx context.Context, region string, batch int) (n
 		return deleteBackfills(ctx, q, region, ids...)
 	})
 	if err != nil {
-		return 0, classify(err)
+		return 0, frame.Classify(err)
 	}
 	return n, nil
 }

@@ -86,7 +86,7 @@ func TestAFrozenProcessLosesItsLocks(t *testing.T) {
 				other, err := pgxpool.New(t.Context(), direct)
 				require.NoError(t, err)
 				t.Cleanup(other.Close)
-				err = withShortHold(t, way(t, direct)).inTx(t.Context(), func(q *query.Queries) error {
+				err = withShortHold(t, way(t, direct)).frame.InTx(t.Context(), func(q *query.Queries) error {
 					if err := first(t.Context(), q); err != nil {
 						return err
 					}
@@ -96,7 +96,7 @@ func TestAFrozenProcessLosesItsLocks(t *testing.T) {
 					query.QueueExec(q.Deferred(), (*query.Queries).WaitForOpeners, []int64{2})
 					return nil
 				})
-				require.True(t, fault.Is(classify(err), fault.Unavailable), "%v", err)
+				require.True(t, fault.Is(frame.Classify(err), fault.Unavailable), "%v", err)
 			})
 		}
 	}
@@ -117,11 +117,11 @@ func TestAHotStatementDoesNotWaitForLong(t *testing.T) {
 			t.Cleanup(func() { _ = other.Close(context.Background()) })
 			_, err = other.Exec(t.Context(), "SELECT pg_advisory_lock(1)")
 			require.NoError(t, err)
-			err = withShortHold(t, way(t, direct)).inTx(t.Context(), func(q *query.Queries) error { return q.WaitForOpeners(t.Context(), []int64{1}) })
+			err = withShortHold(t, way(t, direct)).frame.InTx(t.Context(), func(q *query.Queries) error { return q.WaitForOpeners(t.Context(), []int64{1}) })
 			var pg *pgconn.PgError
 			require.ErrorAs(t, err, &pg)
 			require.Equal(t, "57014", pg.Code)
-			require.True(t, fault.Is(classify(err), fault.Unavailable))
+			require.True(t, fault.Is(frame.Classify(err), fault.Unavailable))
 		})
 	}
 }
@@ -139,7 +139,7 @@ func TestSessionsBehindAPoolerAreNotChanged(t *testing.T) {
 	}
 	require.Equal(t, "1min", setting(t, direct.readers, "statement_timeout"))
 	for _, s := range []*Store{direct, pooled} {
-		require.NoError(t, s.inTx(t.Context(), func(q *query.Queries) error {
+		require.NoError(t, s.frame.InTx(t.Context(), func(q *query.Queries) error {
 			require.Equal(t, "75ms", setting(t, q.Tx(), "idle_in_transaction_session_timeout"))
 			require.Equal(t, "100ms", setting(t, q.Tx(), "statement_timeout"))
 			var version int
@@ -149,7 +149,7 @@ func TestSessionsBehindAPoolerAreNotChanged(t *testing.T) {
 			}
 			return nil
 		}))
-		require.NoError(t, s.inTxWithin(t.Context(), s.cfg.hold().Acceptance(), func(q *query.Queries) error {
+		require.NoError(t, s.frame.InTxWithin(t.Context(), s.cfg.hold().Acceptance(), func(q *query.Queries) error {
 			require.Equal(t, "200ms", setting(t, q.Tx(), "idle_in_transaction_session_timeout"))
 			require.Equal(t, "30s", setting(t, q.Tx(), "statement_timeout"))
 			return nil
@@ -168,7 +168,7 @@ func TestACommitThatRollsBackIsAnError(t *testing.T) {
 		"alone":            func(*query.Queries) {},
 		"with a statement": func(q *query.Queries) { query.QueueExec(q.Deferred(), (*query.Queries).WaitForOpeners, []int64{1}) },
 	} {
-		err := s.inTx(t.Context(), func(q *query.Queries) error {
+		err := s.frame.InTx(t.Context(), func(q *query.Queries) error {
 			_, err := q.Tx().Exec(t.Context(), "SELECT 1/0")
 			require.Error(t, err)
 			last(q)
@@ -176,13 +176,13 @@ func TestACommitThatRollsBackIsAnError(t *testing.T) {
 		})
 		require.Error(t, err, name)
 	}
-	err := s.inTx(t.Context(), func(q *query.Queries) error {
+	err := s.frame.InTx(t.Context(), func(q *query.Queries) error {
 		_, err := q.Tx().Exec(t.Context(), "SELECT 1/0")
 		require.Error(t, err)
 		return nil
 	})
 	require.ErrorIs(t, err, pgx.ErrTxCommitRollback)
-	require.True(t, fault.Is(classify(err), fault.Unavailable))
+	require.True(t, fault.Is(frame.Classify(err), fault.Unavailable))
 }
 
 // Deferred statements run before COMMIT: when one fails, nothing is committed.
@@ -191,7 +191,7 @@ func TestAFailedDeferredStatementCommitsNothing(t *testing.T) {
 	s := withShortHold(t, dbtest.New(t))
 	_, err := s.pool.Exec(t.Context(), "CREATE TABLE notes (n int)")
 	require.NoError(t, err)
-	err = s.inTx(t.Context(), func(q *query.Queries) error {
+	err = s.frame.InTx(t.Context(), func(q *query.Queries) error {
 		_, err := q.Tx().Exec(t.Context(), "INSERT INTO notes VALUES (1)")
 		require.NoError(t, err)
 		tx.Queue(q.Deferred(), &struct{}{}, func(ctx context.Context, db tx.DB) (struct{}, error) {

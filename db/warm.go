@@ -6,6 +6,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/query"
 )
 
@@ -25,7 +26,7 @@ func (s *Store) WarmUp(ctx context.Context) error {
 	for range min(warmConns, s.pool.Config().MaxConns) { // all are held until the last is there: the pool would give the same one out again
 		conn, err := s.pool.Acquire(ctx)
 		if err != nil {
-			return classify(err)
+			return frame.Classify(err)
 		}
 		conns = append(conns, conn)
 	}
@@ -33,7 +34,7 @@ func (s *Store) WarmUp(ctx context.Context) error {
 	for _, conn := range conns {
 		warming.Go(func() error { return warmUp(ctx, query.New(conn)) })
 	}
-	return classify(warming.Wait())
+	return frame.Classify(warming.Wait())
 }
 
 // warmUp runs the statements by which placements and rooms are decided.

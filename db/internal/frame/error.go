@@ -57,8 +57,9 @@ func IsDataError(err error) bool {
 	return errors.As(err, &pg) && !retryableState(pg.Code)
 }
 
-// Classify turns an error of pgx into the error that callers get. A lost connection or a server that refuses is
-// Unavailable; an *Error stays as it is; anything else stays as it is and is internal.
+// Classify turns an error of pgx into the error that callers get; every method of a store returns its errors through
+// it. A lost connection or a server that refuses is Unavailable; an *Error stays as it is; anything else stays as it is
+// and is internal.
 func Classify(err error) error {
 	var e *fault.Error
 	var pg *pgconn.PgError
