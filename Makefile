@@ -74,10 +74,10 @@ test-long: ## Run the packages whose slow proofs `make test` makes a part of, an
 
 .PHONY: dev
 dev: postgres build ## Run a director with a private Postgres on this machine (ARGS="--help" for its flags)
-	@exec $(BIN)/director dev $(ARGS)
+	@DIRECTOR_REALTIME_ROOMS="$${DIRECTOR_REALTIME_ROOMS:-$$(cat examples/browser/rooms.json)}" exec $(BIN)/director dev $(ARGS)
 
 .PHONY: browser
-browser: build sdk-ts ## Serve a page on which you queue and play, beside `make dev` (DATA=<its data directory>; ARGS="--help" for its flags)
+browser: build sdk-ts ## Serve pages on which you queue, meet in rooms and play, beside `make dev` (DATA=<its data directory>; ARGS="--help" for its flags)
 	@test -n '$(DATA)' || { echo "say where the director keeps its data, as make dev prints it: make browser DATA=DIRECTORY" >&2; exit 1; }
 	@$(BIN)/director profiles apply --data '$(DATA)' -f examples/browser/profile.yaml
 	@go run ./examples/browser --issuer-key '$(DATA)/issuer.jwk' $(ARGS)

@@ -1,6 +1,7 @@
-// Command browser serves a page on which players queue, see their place in line, and play the arena: the client of
-// sdk/ts in a browser. It also runs a game server of the arena and some bots to play with, and is the login of its
-// players. It is for one machine and a `director dev`; docs/how-to/browser.md says how to run it.
+// Command browser serves two pages on which players play the arena, with the clients of sdk/ts in a browser: on one
+// they queue and see their place in line (docs/how-to/browser.md), on the other they find a room of the realtime lobby,
+// chat, become ready and play together (docs/how-to/lobbies.md). It also runs a game server of the arena and some bots
+// to play with, and is the login and the backend of its players. It is for one machine and a `director dev`.
 package main
 
 import (
@@ -21,6 +22,7 @@ import (
 
 	"github.com/lattice-director/director/examples/arena/bots"
 	"github.com/lattice-director/director/examples/arena/server"
+	"github.com/lattice-director/director/examples/lobby/backend"
 	"github.com/lattice-director/director/sdk"
 )
 
@@ -28,12 +30,21 @@ const (
 	region  = "local"
 	mode    = "ffa"
 	profile = "browser" // of profile.yaml
+	// roomType is the type of the rooms of matches, whose profile is that of profile.yaml. The Makefile configures it.
+	roomType = "arena"
 )
 
 // options are the flags of the program.
 type options struct {
 	director, listen, issuerKey, sdk string
 	bots                             int
+	lobby                            lobbyAccess
+}
+
+// lobbyAccess is how players get into the realtime lobby.
+type lobbyAccess struct {
+	urls, project, key string
+	backend            backend.Backend // mints their tokens
 }
 
 func main() {
@@ -46,6 +57,15 @@ func main() {
 		"file with the Ed25519 private key (JWK) that signs access tokens, which the director must trust")
 	flag.StringVar(&o.sdk, "sdk", "sdk/ts/dist", "directory of the built client, as make sdk-ts builds it")
 	flag.IntVar(&o.bots, "bots", 3, "how many bots play")
+	flag.StringVar(&o.lobby.urls, "lobby", "ws://127.0.0.1:4000",
+		"URLs of the replicas' listeners for the lobby, comma-separated")
+	flag.StringVar(&o.lobby.backend.URL, "control", "http://127.0.0.1:3000",
+		"URL of the control API, which mints tokens of the lobby")
+	flag.StringVar(&o.lobby.backend.InternalToken, "internal-token",
+		cmp.Or(os.Getenv("DIRECTOR_REALTIME_INTERNAL_TOKEN"),
+			"nexis-dev-internal-token"), "secret of the control API")
+	flag.StringVar(&o.lobby.project, "project", "demo-project", "project of the lobby")
+	flag.StringVar(&o.lobby.key, "key", "demo-key", "key of the project")
 	flag.Parse()
 	if err := run(context.Background(), o); err != nil {
 		fmt.Fprintln(os.Stderr, "browser:", err)
@@ -68,7 +88,7 @@ func run(ctx context.Context, o options) error {
 		return err
 	}
 	defer director.Close()
-	page, err := newPage(urls, o.sdk, issuer)
+	page, err := newPage(urls, o, issuer)
 	if err != nil {
 		return err
 	}
@@ -84,7 +104,8 @@ func run(ctx context.Context, o options) error {
 	var parts sync.WaitGroup
 	parts.Go(func() { _ = web.Serve(listener) }) // returns after Close
 	parts.Go(func() { runBots(ctx, o.bots, director, issuer, log) })
-	fmt.Printf("open http://%s, also in a second tab with another name; Ctrl-C stops it\n", listener.Addr())
+	fmt.Printf("open http://%[1]s to queue, or http://%[1]s/lobby.html to meet in a room, also in a second tab with another name; Ctrl-C stops it\n",
+		listener.Addr())
 	err = game.Run(ctx, time.Second)
 	_ = web.Close()
 	parts.Wait()

@@ -6,10 +6,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 
 	"github.com/lattice-director/director/examples/arena/bots"
 )
@@ -23,11 +25,14 @@ type settings struct {
 	Region  string   `json:"region"`
 	Mode    string   `json:"mode"`
 	Profile string   `json:"profile"`
+	Lobby   []string `json:"lobby"` // URLs
+	// RoomType is the type of the match that a room of the lobby queues for.
+	RoomType string `json:"room_type"`
 }
 
 // newPage returns the handler of the page, of the built client and of the login.
-func newPage(urls []string, client string, issuer *bots.Issuer) (http.Handler, error) {
-	if _, err := os.Stat(filepath.Join(client, "index.js")); err != nil {
+func newPage(urls []string, o options, issuer *bots.Issuer) (http.Handler, error) {
+	if _, err := os.Stat(filepath.Join(o.sdk, "index.js")); err != nil {
 		return nil, fmt.Errorf("--sdk: no built client (run make sdk-ts): %w", err)
 	}
 	page, err := fs.Sub(files, "page")
@@ -36,11 +41,13 @@ func newPage(urls []string, client string, issuer *bots.Issuer) (http.Handler, e
 	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /", http.FileServerFS(page))
-	mux.Handle("GET /sdk/", http.StripPrefix("/sdk/", http.FileServer(http.Dir(client))))
+	mux.Handle("GET /sdk/", http.StripPrefix("/sdk/", http.FileServer(http.Dir(o.sdk))))
 	mux.HandleFunc("GET /settings", func(w http.ResponseWriter, _ *http.Request) {
-		answer(w, settings{URLs: urls, Region: region, Mode: mode, Profile: profile})
+		answer(w, settings{URLs: urls, Region: region, Mode: mode, Profile: profile,
+			Lobby: strings.Split(o.lobby.urls, ","), RoomType: roomType})
 	})
 	mux.HandleFunc("POST /login", func(w http.ResponseWriter, r *http.Request) { login(w, r, issuer.AccessToken) })
+	mux.HandleFunc("POST /lobby-login", func(w http.ResponseWriter, r *http.Request) { login(w, r, o.lobby.mint) })
 	return secured(mux), nil
 }
 
@@ -54,9 +61,14 @@ func secured(next http.Handler) http.Handler {
 	})
 }
 
+// mint returns a token with which a player connects to the lobby.
+func (l lobbyAccess) mint(ctx context.Context, name string) (string, error) {
+	return l.backend.Token(ctx, l.project, l.key, name)
+}
+
 var playerName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,32}$`)
 
-// login returns an access token for any name. A real login asks for more.
+// login returns a token for any name. A real login asks for more.
 func login(w http.ResponseWriter, r *http.Request, mint func(context.Context, string) (string, error)) {
 	name := r.FormValue("name")
 	if !playerName.MatchString(name) {
@@ -65,7 +77,8 @@ func login(w http.ResponseWriter, r *http.Request, mint func(context.Context, st
 	}
 	token, err := mint(r.Context(), name)
 	if err != nil {
-		http.Error(w, "no token", http.StatusInternalServerError)
+		slog.ErrorContext(r.Context(), "no token", slog.Any("error", err))
+		http.Error(w, "no token: the program's log says why", http.StatusInternalServerError)
 		return
 	}
 	answer(w, map[string]string{"token": token})

@@ -1,7 +1,6 @@
 package console
 
 import (
-	"encoding/json"
 	"os"
 	"strings"
 	"testing"
@@ -50,17 +49,6 @@ func (w *tab) login(secret string) {
 	w.Until("document.querySelector('.who')")
 }
 
-// accessible requires that axe finds nothing against WCAG 2.2 AA: contrast, labels, names, structure.
-func (w *tab) accessible(axe, where string) {
-	w.t.Helper()
-	eval[bool](w, axe+"; true")
-	found := eval[string](w, `axe.run(document, {runOnly: {type: 'tag', values: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']}})
-		.then(r => JSON.stringify(r.violations.map(v => v.id + ': ' + v.help + ': ' + v.nodes.slice(0, 4).map(n => n.html.slice(0, 160) + ' ' + n.failureSummary).join(' | '))))`)
-	var violations []string
-	require.NoError(w.t, json.Unmarshal([]byte(found), &violations))
-	require.Empty(w.t, violations, where)
-}
-
 // Pins pages that nobody can read or use in a real browser: with errors of scripts, what the policy blocks, too little
 // contrast, without labels, or wider than a phone.
 func TestChromiumPages(t *testing.T) {
@@ -79,7 +67,7 @@ func TestChromiumPages(t *testing.T) {
 		w.Look(look.width, look.height, look.scheme)
 		if i == 0 {
 			w.open("/login")
-			w.accessible(axe, "login")
+			w.RequireAccessible(axe, "login")
 			w.login(adaToken)
 		}
 		for _, path := range pages {
@@ -88,7 +76,7 @@ func TestChromiumPages(t *testing.T) {
 			w.open(path)
 			w.Until("document.querySelector('h1')")
 			w.RequireFits(where)
-			w.accessible(axe, where)
+			w.RequireAccessible(axe, where)
 			w.RequireClean(where)
 			w.Shot(where)
 		}
@@ -135,7 +123,7 @@ func TestChromiumEvents(t *testing.T) {
 	w.Do(chromedp.Click(chromedp.CSS("#live summary")))
 	w.Until("document.querySelector('#live details').open")
 	w.RequireFits("an open detail")
-	w.accessible(axe, "an open detail")
+	w.RequireAccessible(axe, "an open detail")
 	w.Shot("events-open-phone-dark")
 	b.exec(add, 1)
 	w.Until("document.querySelectorAll('#live details')[1]?.open && !document.querySelector('#live details').open")

@@ -105,6 +105,15 @@ func (w *Tab) RequireFits(where string) {
 			`[...document.querySelectorAll('body *')].filter(e => e.getBoundingClientRect().right > innerWidth + 1 && !e.closest('.table, pre, svg, .hidden')).slice(0, 5).map(e => e.outerHTML.slice(0, 200)).join('\n')`))
 }
 
+// RequireAccessible requires that axe finds nothing against WCAG 2.2 AA: contrast, labels, names, structure. axe is the
+// script of axe-core.
+func (w *Tab) RequireAccessible(axe, where string) {
+	w.t.Helper()
+	Eval[bool](w, axe+"; true")
+	require.Empty(w.t, Eval[[]string](w, `axe.run(document, {runOnly: {type: 'tag', values: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']}})
+		.then(r => r.violations.map(v => v.id + ': ' + v.help + ': ' + v.nodes.slice(0, 4).map(n => n.html.slice(0, 160) + ' ' + n.failureSummary).join(' | ')))`), where)
+}
+
 // Shot keeps a picture of the page in the directory DIRECTOR_TEST_SCREENSHOTS, for people who look at them.
 func (w *Tab) Shot(name string) {
 	w.t.Helper()

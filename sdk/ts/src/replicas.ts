@@ -14,9 +14,10 @@ export class Replicas {
   private readonly all: Replica[];
   private turn: number;
 
-  constructor(urls: readonly string[]) {
+  /** `scheme` is that of the URLs, which may have an "s" behind it. */
+  constructor(urls: readonly string[], scheme: 'http' | 'ws' = 'http') {
     if (urls.length === 0) throw new TypeError('urls: want the URL of at least one replica');
-    this.all = urls.map((url) => ({ base: baseURL(url), skipUntil: 0 }));
+    this.all = urls.map((url) => ({ base: baseURL(url, scheme), skipUntil: 0 }));
     this.turn = Math.floor(Math.random() * urls.length);
   }
 
@@ -36,17 +37,21 @@ export class Replicas {
   failed(replica: Replica, now: number): void {
     replica.skipUntil = now + failureCooldown;
   }
+
+  failedAt(base: string, now: number): void {
+    for (const replica of this.all) if (replica.base === base) this.failed(replica, now);
+  }
 }
 
 /** Checks a URL and returns it without a slash at its end. An error never quotes it, because a wrong one may have a password. */
-function baseURL(raw: string): string {
+function baseURL(raw: string, scheme: string): string {
   let url: URL | undefined;
   try {
     url = new URL(raw.trim());
   } catch {
     // answered below
   }
-  const plain = url && /^https?:$/.test(url.protocol) && !url.username && !url.password && !url.search && !url.hash;
-  if (!url || !plain) throw new TypeError('urls: want http(s)://host[:port][/prefix], without a user or a query');
+  const plain = url && [`${scheme}:`, `${scheme}s:`].includes(url.protocol) && !url.username && !url.password && !url.search && !url.hash;
+  if (!url || !plain) throw new TypeError(`urls: want ${scheme}(s)://host[:port][/prefix], without a user or a query`);
   return url.href.replace(/\/+$/, '');
 }

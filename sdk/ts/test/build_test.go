@@ -21,6 +21,8 @@ import (
 func TestMain(m *testing.M) {
 	nodetest.PrepareFor("..")
 	chromiumtest.Prepare()
+	// Node.js 20 has a WebSocket behind this flag, later ones have it anyway.
+	_ = os.Setenv("NODE_OPTIONS", "--experimental-websocket")
 	dbtest.VerifyNoLeaks(m, clitest.RemoveDirector, removeBuilt)
 }
 

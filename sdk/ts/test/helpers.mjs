@@ -1,7 +1,10 @@
 // What the tests of this folder share. Each file tests the built package, whose index.js DIRECTOR_SDK names.
 import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
+import { createRequire } from 'node:module';
 import { pathToFileURL } from 'node:url';
+import { gzipSync } from 'node:zlib';
 
 const built = new URL('./', pathToFileURL(process.env.DIRECTOR_SDK));
 
@@ -60,4 +63,12 @@ export async function collect(states) {
   const seen = [];
   for await (const { state, version } of states) seen.push(`${state} ${version}`);
   return seen;
+}
+
+/** Returns the bytes of built files, minified and compressed together. */
+export async function compressed(names) {
+  const { minify } = createRequire(`${process.env.DIRECTOR_SDK_MODULES}/`)('terser');
+  let all = '';
+  for (const name of names) all += (await minify(await readFile(new URL(name, built), 'utf8'), { module: true, compress: { passes: 2 } })).code;
+  return gzipSync(all, { level: 9 }).length;
 }

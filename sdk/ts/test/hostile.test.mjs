@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { test } from 'node:test';
-import { answer, built, collect, internal, player, sdk, serve, stream, text, ticket } from './helpers.mjs';
+import { answer, built, collect, compressed, internal, player, sdk, serve, stream, text, ticket } from './helpers.mjs';
 
 const duel = { region: 'eu', mode: 'duel' };
 
@@ -90,14 +90,7 @@ test('events are the same however the stream is cut', async () => {
 
 // Pins a package that grows unnoticed. Raise the budget if the growth is worth its download.
 test('the package has at most 6 KiB, minified and compressed', async () => {
-  const { readdir, readFile } = await import('node:fs/promises');
-  const { gzipSync } = await import('node:zlib');
-  const { createRequire } = await import('node:module');
-  const { minify } = createRequire(`${process.env.DIRECTOR_SDK_MODULES}/`)('terser');
-  let all = '';
-  for (const name of (await readdir(built)).filter((file) => file.endsWith('.js'))) {
-    all += (await minify(await readFile(new URL(name, built), 'utf8'), { module: true, compress: { passes: 2 } })).code;
-  }
-  const size = gzipSync(all, { level: 9 }).length;
+  const { readdir } = await import('node:fs/promises');
+  const size = await compressed((await readdir(built)).filter((file) => file.endsWith('.js')));
   assert.ok(size > 1000 && size <= 6 << 10, `${size} bytes`);
 });

@@ -57,7 +57,7 @@ func TestChromiumExamplePage(t *testing.T) {
 }
 
 // startExample builds and starts the example without bots, and returns the address of its page.
-func (r *rig) startExample(addr, director string) string {
+func (r *rig) startExample(addr, director string, more ...string) string {
 	r.Helper()
 	program := filepath.Join(r.TempDir(), "browser")
 	out, err := exec.CommandContext(r.Context(), "go", "build", "-o", program, "github.com/lattice-director/director/examples/browser").CombinedOutput()
@@ -66,7 +66,7 @@ func (r *rig) startExample(addr, director string) string {
 	require.NoError(r, os.WriteFile(key, r.login.JWK(), 0o600))
 	p, err := subprocess.Command{
 		Name: "browser", Path: program, Logs: r.TempDir(), Env: append(os.Environ(), "FLEET_TOKEN="+rigtest.FleetToken),
-		Args: []string{"--listen", addr, "--director", director, "--issuer-key", key, "--bots", "0", "--sdk", filepath.Join(built(r), "sdk")},
+		Args: append([]string{"--listen", addr, "--director", director, "--issuer-key", key, "--bots", "0", "--sdk", filepath.Join(built(r), "sdk")}, more...),
 	}.Start()
 	require.NoError(r, err)
 	r.Cleanup(p.Kill)

@@ -32,7 +32,8 @@ func newRig(t *testing.T, origin string, js runtime) *rig {
 	t.Helper()
 	login, err := devlogin.New()
 	require.NoError(t, err)
-	on := rigtest.On(t, clitest.BuildDirector(t), dbtest.New(t), "DIRECTOR_AUTH_JWKS="+login.JWKS(), "DIRECTOR_CORS_ORIGINS="+origin)
+	on := rigtest.On(t, clitest.BuildDirector(t), dbtest.New(t),
+		append(rigtest.LobbySettings(), "DIRECTOR_AUTH_JWKS="+login.JWKS(), "DIRECTOR_CORS_ORIGINS="+origin)...)
 	return &rig{T: t, Rig: on, js: js, login: login}
 }
 

@@ -1,26 +1,21 @@
 // The steps of the tests that scenarios_test.go runs, in Node.js and in Chromium, against real replicas. Each call is one step.
 import * as sdk from '../sdk/index.js';
+import { lobbySteps } from './lobbysteps.mjs';
+import { until } from './until.mjs';
 
 const players = new Map();
 const running = new Map();
-const patience = 60_000;
-
-async function until(what, found) {
-  for (const end = Date.now() + patience; ; ) {
-    const value = found();
-    if (value !== undefined) return value;
-    if (Date.now() > end) throw new Error(`no ${what()}`);
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
-}
 
 /** What the tests see of an error. */
 function describe(err) {
   const { name, message, call, status, code, retryAfter } = err;
+  if (name === 'LobbyError') return { name, message, call, code };
   return err instanceof sdk.DirectorError ? { name, message, call, status, code, retryAfter } : { name, message };
 }
 
 const steps = {
+  ...lobbySteps,
+
   /** Makes a player. The first of the tokens is the current one; a refresh drops it. */
   player({ player, urls, tokens }) {
     const controller = new AbortController();

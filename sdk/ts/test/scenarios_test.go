@@ -23,6 +23,10 @@ var scenarios = map[string]func(*rig){
 	"an expired access token is replaced":      replacesToken,
 	"an aborted call and an aborted watch end": aborts,
 	"hostile answers are bounded":              boundsAnswers,
+	"a party reaches its game server":          partyReachesItsServer,
+	"a lobby starts":                           lobbyStarts,
+	"a lobby client survives its replica":      lobbySurvivesReplica,
+	"a refused token of the lobby is replaced": lobbyTokens,
 }
 
 type node struct{ *nodetest.Script }

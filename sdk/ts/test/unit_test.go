@@ -48,7 +48,8 @@ func TestNodeExampleCompiles(t *testing.T) {
 	pkg := filepath.Join(dir, "node_modules", "@lattice-director", "sdk")
 	require.NoError(t, os.MkdirAll(pkg, 0o750))
 	require.NoError(t, os.CopyFS(filepath.Join(pkg, "dist"), os.DirFS(filepath.Join(built(t), "sdk"))))
-	for from, to := range map[string]string{"../package.json": filepath.Join(pkg, "package.json"), "example.ts": filepath.Join(dir, "example.ts")} {
+	for from, to := range map[string]string{"../package.json": filepath.Join(pkg, "package.json"), "example.ts": filepath.Join(dir, "example.ts"),
+		"lobbyexample.ts": filepath.Join(dir, "lobbyexample.ts")} {
 		text, err := os.ReadFile(from)
 		require.NoError(t, err)
 		require.NoError(t, os.WriteFile(to, text, 0o600))
@@ -57,7 +58,7 @@ func TestNodeExampleCompiles(t *testing.T) {
 	for _, kind := range []string{"nodenext", "bundler"} {
 		target := map[string]string{"nodenext": "nodenext", "bundler": "es2022"}[kind]
 		tsc := exec.CommandContext(t.Context(), "node", module("typescript/bin/tsc"), "--noEmit", "--strict", "--exactOptionalPropertyTypes", "--module", target,
-			"--moduleResolution", kind, "--target", "es2022", "--lib", "es2022,dom", "--moduleDetection", "force", "example.ts")
+			"--moduleResolution", kind, "--target", "es2022", "--lib", "es2022,dom", "--moduleDetection", "force", "example.ts", "lobbyexample.ts")
 		tsc.Dir = dir
 		out, err := tsc.CombinedOutput()
 		require.NoError(t, err, "%s: %s", kind, out)

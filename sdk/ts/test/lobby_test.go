@@ -1,0 +1,229 @@
+package sdkts_test
+
+import (
+	"strings"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/test/rigtest"
+)
+
+// lobbyMember is a member of a room, as the package describes it.
+type lobbyMember struct {
+	Session, Name string
+	Team          any
+	Ready, Away   bool
+}
+
+// lobbyRoom is a room, as the package describes it.
+type lobbyRoom struct {
+	ID, Type string
+	State    object
+	Seq      int
+	Sessions []string
+	Members  []lobbyMember
+	Me       *lobbyMember
+	IsOwner  bool
+}
+
+// lobbyEvent is an event of a client, with the fields of all kinds.
+type lobbyEvent struct {
+	URL, Session, Room, From, Name, Reason string
+	Resumed, Self                          bool
+	RoomType                               string `json:"room_type"`
+	FromPlayer                             string `json:"from_player"`
+	Size                                   int
+	Participants                           []string
+}
+
+// lobbyLine is a message in a room.
+type lobbyLine struct {
+	Room, Type, From string
+	Data             object
+}
+
+// enterLobby connects a player to the first of the replicas that accepts it, and returns its session.
+func (r *rig) enterLobby(player string, at ...*rigtest.LobbyReplica) string {
+	r.Helper()
+	return r.enterLobbyWith(player, []string{rigtest.LobbyToken(player)}, at...)
+}
+
+func (r *rig) enterLobbyWith(player string, tokens []string, at ...*rigtest.LobbyReplica) string {
+	r.Helper()
+	var urls []string
+	for _, replica := range at {
+		urls = append(urls, replica.Lobby)
+	}
+	return ask[lobbyEvent](r, "lobby", object{"player": player, "urls": urls, "tokens": tokens}).Session
+}
+
+// lobbyCall calls a method of a client that returns a room.
+func (r *rig) lobbyCall(player, method string, args ...any) lobbyRoom {
+	r.Helper()
+	return ask[lobbyRoom](r, "lobbyCall", object{"player": player, "method": method, "args": args})
+}
+
+func (r *rig) roomCall(player, room, method string, args ...any) {
+	r.Helper()
+	ask[any](r, "roomCall", object{"player": player, "room": room, "method": method, "args": args})
+}
+
+// roomRefuses calls a method of a room that fails, and returns the code.
+func (r *rig) roomRefuses(player, room, method string, args ...any) string {
+	r.Helper()
+	_, failed := try[any](r, "roomCall", object{"player": player, "room": room, "method": method, "args": args})
+	require.NotNil(r, failed, method)
+	require.Equal(r, "LobbyError", failed.Name, "%+v", failed)
+	return failed.Code
+}
+
+// sees waits until an expression about a room is true for a player.
+func (r *rig) sees(player, room, holds string) lobbyRoom {
+	r.Helper()
+	return ask[lobbyRoom](r, "roomUntil", object{"player": player, "room": room, "holds": holds})
+}
+
+// hears waits until a client has n events of a kind, and returns the last.
+func (r *rig) hears(player, kind string, n int) lobbyEvent {
+	r.Helper()
+	all := ask[[]lobbyEvent](r, "lobbyEvents", object{"player": player, "kind": kind, "n": n})
+	return all[len(all)-1]
+}
+
+func (r *rig) said(player string, n int) []lobbyLine {
+	r.Helper()
+	return ask[[]lobbyLine](r, "lobbySaid", object{"player": player, "n": n})
+}
+
+// Friends on two replicas go from an invitation to the game server of their match.
+func partyReachesItsServer(r *rig) {
+	r.Env = append(r.Env, `DIRECTOR_REALTIME_ROOMS={"ranked": {"logic": "match", "profile": "pairs"}}`)
+	one, other := r.ServeLobby("--work"), r.ServeLobby("--work")
+	r.ApplyProfile("name: pairs\nmode: duel\nteams: [{name: all, players: 2}]\n")
+	server := r.gameServer(one.Process, other.Process)
+	adas := r.enterLobby("ada", one)
+	bos := r.enterLobby("bo", other)
+	party := r.lobbyCall("ada", "createParty", object{"name": "Ada"})
+	require.True(r, strings.HasPrefix(party.ID, "party:"), party.ID)
+	require.True(r, party.IsOwner)
+	require.Equal(r, &lobbyMember{Session: adas, Name: "Ada"}, party.Me)
+
+	r.roomCall("ada", party.ID, "invite", "bo")
+	invited := r.hears("bo", "invited", 1)
+	require.Equal(r, []string{party.ID, "party", adas, "ada"},
+		[]string{invited.Room, invited.RoomType, invited.From, invited.FromPlayer})
+	r.lobbyCall("bo", "join", "party", invited.Room, object{"name": "Bo"})
+	r.sees("ada", party.ID, "room.members.length === 2 && room.sessions.length === 2")
+	r.roomCall("bo", party.ID, "say", "shall we?")
+	require.Equal(r, []lobbyLine{{party.ID, "say", bos, object{"text": "shall we?"}}}, r.said("ada", 1))
+	require.Equal(r, "refused", r.roomRefuses("bo", party.ID, "queue", object{"room_type": "ranked"}))
+	r.roomCall("ada", party.ID, "queue", object{"room_type": "ranked", "latencies": object{"eu": 20}})
+	for _, player := range []string{"ada", "bo"} {
+		found := r.hears(player, "match", 1)
+		room := r.lobbyCall(player, "joinMatch", object{"room": found.Room, "room_type": found.RoomType},
+			object{"name": player})
+		require.Equal(r, "ready", room.State["phase"])
+		seat := ask[match](r, "roomCall", object{"player": player, "room": found.Room, "method": "resolve"})
+		require.Equal(r, "127.0.0.1:7777", seat.Endpoint)
+		admission, err := server.Admit(r.Context(), seat.Token)
+		require.NoError(r, err)
+		require.Equal(r, player, admission.Sub)
+	}
+	r.sees("ada", party.ID, "room.state.phase === 'matched'")
+	r.roomCall("ada", party.ID, "leave")
+	r.roomCall("ada", party.ID, "leave")
+	require.Zero(r, ask[lobbyRoom](r, "roomSeen", object{"player": "ada", "room": party.ID}).Seq)
+	require.True(r, r.sees("bo", party.ID, "room.members.length === 1").IsOwner, "the longest member follows the owner")
+}
+
+// Members of a lobby choose teams and become ready; the owner decides who may join and when they start.
+func lobbyStarts(r *rig) {
+	at := r.ServeLobby("--work")
+	for _, player := range []string{"ada", "bo", "cy"} {
+		r.enterLobby(player, at)
+	}
+	room := r.lobbyCall("ada", "createLobby",
+		object{"name": "Ada", "max_members": 3, "settings": object{"map": "dust"}}).ID
+	bos := r.lobbyCall("bo", "join", "lobby", room, object{"name": "Bo"}).Me.Session
+	cys := r.lobbyCall("cy", "join", "lobby", room).Me.Session
+	listed := ask[struct{ Rooms []struct{ ID string } }](r, "lobbyCall",
+		object{"player": "cy", "method": "list", "args": []any{object{"type": "lobby"}}})
+	require.Equal(r, room, listed.Rooms[0].ID)
+
+	r.roomCall("ada", room, "set", "map", "nuke")
+	r.roomCall("bo", room, "team", "red")
+	r.roomCall("ada", room, "lock", true)
+	r.roomCall("ada", room, "kick", cys)
+	require.Equal(r, "kicked", r.hears("cy", "left", 1).Reason)
+	require.Equal(r, "invalid", r.roomRefuses("ada", room, "start", object{"room_type": "squad", "size": 4}))
+	for _, player := range []string{"ada", "bo"} {
+		r.roomCall(player, room, "ready", true)
+	}
+	r.roomCall("ada", room, "countdown", 5)
+	r.sees("bo", room, "room.state.phase === 'countdown'")
+	r.roomCall("ada", room, "start", object{"room_type": "squad", "size": 4})
+	r.sees("bo", room, "room.state.phase === 'queued'")
+	r.roomCall("bo", room, "cancelQueue")
+	r.roomCall("ada", room, "giveOwnership", bos)
+	seen := r.sees("ada", room, "room.state.phase === 'open' && !room.isOwner")
+	require.Equal(r, []any{bos, "nuke"}, []any{seen.State["owner"], seen.State["settings"].(object)["map"]})
+
+	place := ask[struct{ Position int }](r, "lobbyCall",
+		object{"player": "cy", "method": "enqueue", "args": []any{object{"room_type": "duel", "size": 2}}})
+	require.Equal(r, 1, place.Position)
+	for _, removed := range []bool{true, false} {
+		require.Equal(r, removed, ask[bool](r, "lobbyCall", object{"player": "cy", "method": "dequeue"}))
+	}
+	_, failed := try[any](r, "lobbyCall", object{"player": "cy", "method": "join", "args": []any{"chess"}})
+	require.Equal(r, "unsupported_room_type", failed.Code)
+	require.Contains(r, failed.Message, "there are chat, lobby, party", "the hint")
+}
+
+// A replica is killed: its client resumes its session at the other, with what changed meanwhile, and all hear one order.
+// A client that takes over a session again and again ends the other.
+func lobbySurvivesReplica(r *rig) {
+	a, b := r.ServeLobby("--work"), r.ServeLobby("--work")
+	session := r.enterLobby("bo", a, b)
+	dies, stays := a, b
+	if ask[string](r, "lobbyURL", object{"player": "bo"}) == b.Lobby {
+		dies, stays = b, a
+	}
+	r.enterLobby("ada", stays)
+	const room = "lobby:x"
+	for _, player := range []string{"ada", "bo"} {
+		r.lobbyCall(player, "join", "lobby", room, object{"name": player})
+	}
+	dies.Kill()
+	r.roomCall("ada", room, "set", "map", "dust")
+	back := r.hears("bo", "connected", 1)
+	require.Equal(r, []any{stays.Lobby, session, true}, []any{back.URL, back.Session, back.Resumed})
+	r.hears("bo", "disconnected", 1)
+	seen := r.sees("bo", room, "room.state.settings?.map === 'dust' && room.members.every((member) => !member.away)")
+	require.Equal(r, seen.State, r.sees("ada", room, "room.members.every((member) => !member.away)").State)
+	for range 3 {
+		for _, player := range []string{"ada", "bo"} {
+			r.roomCall(player, room, "say", "still here")
+		}
+	}
+	require.Equal(r, r.said("ada", 6), r.said("bo", 6))
+
+	ask[any](r, "lobby", object{"player": "twin", "urls": []string{stays.Lobby},
+		"tokens": []string{rigtest.LobbyToken("bo")}, "session": session})
+	require.Equal(r, "EndedError", r.hears("bo", "ended", 1).Name)
+	_, failed := try[any](r, "roomCall", object{"player": "bo", "room": room, "method": "say", "args": []any{"x"}})
+	require.Equal(r, "EndedError", failed.Name)
+}
+
+// A token that was refused is replaced once; what cannot work says so.
+func lobbyTokens(r *rig) {
+	at := r.ServeLobby()
+	r.enterLobbyWith("ada", []string{"wrong", rigtest.LobbyToken("ada")}, at)
+	for _, tokens := range [][]string{{"wrong"}, {"wrong", "wrong too", "and again"}} {
+		_, failed := try[any](r, "lobby", object{"player": "bo", "urls": []string{at.Lobby}, "tokens": tokens})
+		require.Equal(r, "token_refused", failed.Code)
+		require.NotContains(r, failed.Message, "wrong")
+	}
+	_, failed := try[any](r, "lobby", object{"player": "bo", "urls": []string{"http://a"}, "tokens": []string{""}})
+	require.Equal(r, "TypeError", failed.Name)
+	require.Contains(r, failed.Message, "ws(s)://")
+}
