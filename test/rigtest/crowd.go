@@ -174,8 +174,8 @@ type Member interface {
 	Events() []realtimetest.Event
 }
 
-// seen returns the counter of a room and its members, as a client sees them.
-func seen(m Member, room string) (counter float64, members []string) {
+// viewOf returns the counter of a room and its members, as a client sees them.
+func viewOf(m Member, room string) (counter float64, members []string) {
 	switch client := m.(type) {
 	case *Guest:
 		state := client.Client.Room(room).State()
@@ -197,7 +197,7 @@ func (c *Crowd) RequireConverged(room string, clients ...Member) {
 		WHERE l.id = $1 AND m.state = 'joined'`, room)
 	for _, client := range clients {
 		require.Eventually(c.T, func() bool {
-			counter, sessions := seen(client, room)
+			counter, sessions := viewOf(client, room)
 			return counter == float64(n) && slices.Equal(sessions, members)
 		}, 30*time.Second, 20*time.Millisecond, "%s is to see %d and %v in %s", client.Session(), n, members, room)
 	}
