@@ -32,7 +32,27 @@ func (k *latency) admits(l *lineup, c *candidate, lim *profile.Limits) bool {
 		}
 		set &= k.within(pick, limit)
 	}
-	return set != 0
+	return k.withinSpread(set, l, c, lim.Spread) != 0
+}
+
+// withinSpread returns those of the regions where no two tickets differ by more than the spread.
+func (k *latency) withinSpread(regions uint64, l *lineup, c *candidate, spread time.Duration) (set uint64) {
+	if spread == profile.NoSpread {
+		return regions
+	}
+	each(regions, func(region int) {
+		least, worst := time.Duration(math.MaxInt64), time.Duration(0)
+		for i := -1; i < len(l.picks); i++ {
+			if one := pickOr(l, i, c); !k.leftOut(one) {
+				d, _ := k.latencyOf(one, region)
+				least, worst = min(least, d), max(worst, d)
+			}
+		}
+		if least > worst || worst-least <= spread {
+			set |= 1 << region
+		}
+	})
+	return set
 }
 
 // within returns the regions where a ticket's latency is at most the limit.
