@@ -129,6 +129,9 @@ func (t *queueTurn) read(ctx context.Context, p *tx.Pipeline, parties []*party, 
 	for _, r := range rows {
 		t.queuedPlayers[r.Sub] = append(t.queuedPlayers[r.Sub], r)
 	}
+	if len(live) == 0 {
+		return nil
+	}
 	return t.readProfiles(ctx, live)
 }
 

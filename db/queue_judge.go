@@ -52,11 +52,15 @@ type partyVerdict struct {
 // "cannot_match"; Conflict, "ticket_exists", "matched" and "party_conflict"; TooMany.
 func (t *queueTurn) judge(p *party) (partyVerdict, error) {
 	v := partyVerdict{leaves: map[ticketRef]leaving{}}
-	if err := t.checkProfile(p); err != nil {
-		return v, err
+	if p.ticket != nil {
+		if err := t.checkProfile(p); err != nil {
+			return v, err
+		}
 	}
-	if err := t.replaceSessions(p, &v); err != nil {
-		return v, err
+	if len(p.members) > 0 {
+		if err := t.replaceSessions(p, &v); err != nil {
+			return v, err
+		}
 	}
 	if err := t.clearCaller(p.request, &v); err != nil {
 		return v, err
@@ -93,9 +97,6 @@ func (t *queueTurn) sameTicket(p *party) string {
 // checkProfile refuses a ticket that would wait for nothing. Errors: NotFound, "profile_unknown"; Invalid,
 // "cannot_match".
 func (t *queueTurn) checkProfile(p *party) error {
-	if p.ticket == nil {
-		return nil
-	}
 	name := p.request.Profiles[0]
 	judge, known := t.profiles[name]
 	if !known {

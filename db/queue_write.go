@@ -75,8 +75,12 @@ func (t *queueTurn) add(p *party, stale []query.PlayersQueuedRow) PlayerTicketAn
 	t.writes.forget(stale)
 	t.writes.addTicket(p.request, id, at)
 	t.writes.addPlayers(p.request, id)
-	t.writes.addAnswer(p.request, id)
-	t.writes.addSessions(p, id)
+	if p.request.IdempotencyKey != "" {
+		t.writes.addAnswer(p.request, id)
+	}
+	if len(p.members) > 0 {
+		t.writes.addSessions(p, id)
+	}
 	return PlayerTicketAnswer{ID: id, CreatedAt: at, New: true}
 }
 
@@ -173,9 +177,6 @@ func (w *queueWrites) addPlayers(r PlayerTicketRequest, id string) {
 
 // addAnswer stores the answer of a request with an idempotency key.
 func (w *queueWrites) addAnswer(r PlayerTicketRequest, id string) {
-	if r.IdempotencyKey == "" {
-		return
-	}
 	answer, _ := json.Marshal(storedTicket{id}) // a text always encodes
 	p := &w.answers
 	p.Callers, p.Keys = append(p.Callers, r.Caller), append(p.Keys, r.IdempotencyKey)
