@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -138,24 +139,24 @@ func TestAPanicCostsOneReading(t *testing.T) {
 	h := newHub(10, nil)
 	defer h.stop()
 	var readings atomic.Int64
-	topic, leave, err := h.watch("fleet", time.Millisecond, func(context.Context) (any, error) {
+	seen := make(chan struct{})
+	topic, leave, err := h.watch("fleet", time.Millisecond, func(ctx context.Context) (any, error) {
 		if readings.Add(1) == 1 {
 			panic("a bug")
+		}
+		select {
+		case <-seen:
+		case <-ctx.Done():
 		}
 		return 1, nil
 	})
 	require.NoError(t, err)
 	defer leave()
-	var errs []error
-	for r, changed := h.next(topic); r.data == nil; r, changed = h.next(topic) {
-		if !r.readAt.IsZero() {
-			errs = append(errs, r.err)
-		}
-		<-changed
-	}
-	for _, err := range errs { // none where the test was slower than the second reading
-		require.ErrorIs(t, err, panics.ErrInternal)
-	}
+	failed := func() bool { r, _ := h.next(topic); return errors.Is(r.err, panics.ErrInternal) }
+	require.Eventually(t, failed, time.Minute, time.Millisecond, "the watchers learn that the page failed")
+	close(seen)
+	read := func() bool { r, _ := h.next(topic); return r.data == 1 && r.err == nil }
+	require.Eventually(t, read, time.Minute, time.Millisecond, "the page is read again")
 }
 
 // Pins readings that go on although nobody watches.

@@ -61,6 +61,8 @@ func (q *queue) start() {
 		return
 	}
 	q.runs = true
+	// No follow.Loop: the queue follows no feed, only a player or news of capacity is a reason to ask, and its goroutine
+	// ends with its last player.
 	q.room.asking.Go(func() {
 		for q.lives(ctx) {
 			_ = q.room.guard.Do("waiting players", func() error { q.ask(ctx); return nil }) // the guard has logged it

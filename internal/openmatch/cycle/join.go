@@ -21,6 +21,8 @@ func (e *Engine) Run(ctx context.Context) error {
 	defer stop()
 	defer e.running.Wait()
 	defer e.close()
+	// No follow.Loop: its pause after a run would cost a call the phase of registration, and new calls are no reason to
+	// try again while the running cycle accepts none.
 	for {
 		arrived, retry := e.arrived, (<-chan time.Time)(nil)
 		if !e.joinWaiting(ctx) { // another call would not join either

@@ -87,7 +87,8 @@ func (r *round) takePart(ctx context.Context, c db.Cycle) error {
 	return takenOver(r, *f.ownCycle).run(ctx)
 }
 
-// play takes steps until the role is over. Errors: those of a step; the cause of ctx's end.
+// play takes steps until the role is over. It is no follow.Loop, because a step that fails ends the round, the role says
+// how long it may idle, and proposals wait for others to form a batch. Errors: those of a step; the cause of ctx's end.
 func (r *round) play(ctx context.Context, as role) error {
 	for ctx.Err() == nil {
 		over := false
