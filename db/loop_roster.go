@@ -49,7 +49,8 @@ func (s *Store) OpenMatches(ctx context.Context, universe string, profiles []str
 		seated := setOf(r.Seated)
 		for _, p := range roster {
 			if seated[p.Sub] {
-				m.Players = append(m.Players, MatchPlayer{Sub: p.Sub, Team: p.Team, Role: p.Role, Told: p.Attributes})
+				m.Players = append(m.Players, MatchPlayer{Sub: p.Sub, Team: p.Team, Role: p.Role, Told: p.Attributes,
+					Sources: p.Sources})
 				m.Tickets = append(m.Tickets, p.Ticket)
 			}
 		}

@@ -54,6 +54,8 @@ type MatchPlayer struct {
 	Team string          `json:"team,omitempty"`
 	Role string          `json:"role,omitempty"` // empty for none
 	Told json.RawMessage `json:"told,omitempty"` // attributes that the game server sees: an object; nil for none
+	// Sources say who vouches for attributes of Told, claim or backend, by name; the others are the client's word.
+	Sources map[string]string `json:"sources,omitempty"`
 }
 
 // TicketHistory is what is remembered of a ticket beside what its row says.
@@ -171,7 +173,7 @@ func (m *NewMatch) bytes() int {
 	for _, t := range m.Tickets {
 		n += textBytes(t.ID)
 		for _, p := range t.Players {
-			n += 2*textBytes(p.Sub, p.Team, p.Role) + len(p.Told)
+			n += 2*textBytes(p.Sub, p.Team, p.Role) + len(p.Told) + 80*len(p.Sources)
 		}
 		if h := t.History; h != nil {
 			n += textBytes(h.Profiles...) + textBytes(h.Party...) + len(h.Attributes) + len(h.Latencies)

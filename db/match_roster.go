@@ -12,13 +12,15 @@ type rosterPlayer struct {
 	Role       string          `json:"role,omitempty"`
 	Ticket     string          `json:"ticket"`
 	Attributes json.RawMessage `json:"attributes,omitempty"`
+	// Sources say who vouches for attributes, claim or backend, by name; the others are the client's word.
+	Sources map[string]string `json:"sources,omitempty"`
 }
 
 func rosterOf(tickets []MatchTicket) ([]byte, error) {
 	var roster []rosterPlayer
 	for _, t := range tickets {
 		for _, p := range t.Players {
-			roster = append(roster, rosterPlayer{p.Sub, p.Team, p.Role, t.ID, p.Told})
+			roster = append(roster, rosterPlayer{p.Sub, p.Team, p.Role, t.ID, p.Told, p.Sources})
 		}
 	}
 	return json.Marshal(roster)

@@ -76,6 +76,9 @@ func (s *Store) ApplyProfile(ctx context.Context, edit ProfileEdit, document []b
 	if err := s.checkAccept(p); err != nil {
 		return ProfileChange{}, err
 	}
+	if unsaid := profile.ClientsWord(document); s.cfg.RequireFrom && len(unsaid) > 0 {
+		return ProfileChange{}, &profile.Error{Problems: unsaid}
+	}
 	edit.Name = p.Name
 	next := profileText{string(document), p.Canonical()}
 	return s.changeProfile(ctx, edit, &next, func(was profileState) (profileState, string, error) {

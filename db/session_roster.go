@@ -53,6 +53,8 @@ type SessionPlayer struct {
 	Role       string
 	Ticket     string
 	Attributes json.RawMessage // those that the profile's tell names; nil: none
+	// Sources say who vouches for attributes, claim or backend, by name; the others are the client's word.
+	Sources map[string]string
 }
 
 // Pages of SessionRosters. The largest session alone has about 64 KiB of match and 1,024 seats.
@@ -144,7 +146,7 @@ func sessionRosterOf(r query.SessionRostersRow, region string) (SessionRoster, e
 	}
 	players := make(map[string]SessionPlayer, len(matched)+len(r.Subs))
 	for _, p := range matched { // a player that was matched into the session again has two entries: the last one counts
-		players[p.Sub] = SessionPlayer{p.Sub, "left", p.Team, p.Role, p.Ticket, p.Attributes}
+		players[p.Sub] = SessionPlayer{p.Sub, "left", p.Team, p.Role, p.Ticket, p.Attributes, p.Sources}
 	}
 	for i, sub := range r.Subs {
 		p := players[sub]

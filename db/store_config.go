@@ -96,6 +96,9 @@ type Config struct {
 	Describe func(body []byte, party []string) TicketFacts
 	// NoHistory says that nothing is written to match_history and ticket_history.
 	NoHistory bool
+	// RequireFrom refuses profiles that use an attribute without saying from whom it is: from the client, a claim or a
+	// backend.
+	RequireFrom bool
 	// Rooms are the types of rooms of the realtime lobby; nil: those that are built in. Replicas and workers should
 	// have the same.
 	Rooms *lobby.Types

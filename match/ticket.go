@@ -33,6 +33,18 @@ type Player struct {
 	Sub string
 	// Attributes are the player's own and, for names that the player does not have, the ticket's.
 	Attributes Attributes
+	// Sources say who vouches for the attributes, by name.
+	Sources map[string]Source
+	// Source vouches for the attributes that Sources does not name: the client, unless the whole ticket is a backend's.
+	Source Source
+}
+
+// SourceOf returns who vouches for an attribute of the player.
+func (p *Player) SourceOf(attribute string) Source {
+	if s, ok := p.Sources[attribute]; ok {
+		return s
+	}
+	return p.Source
 }
 
 // Attributes are the values that rules compare, by name.

@@ -39,6 +39,9 @@ type RosterPlayer struct {
 	Role       string         `json:"role"`
 	TicketID   string         `json:"ticket_id"`  // the same for the players of a party
 	Attributes map[string]any `json:"attributes"` // those that the profile's tell names: numbers, texts, lists of texts
+	// Sources say who vouches for attributes, "claim" or "backend", by name. An attribute that is missing here is the
+	// word of the player's client, which can be a lie.
+	Sources map[string]string `json:"sources"`
 }
 
 // SeatState is the state of a player's seat.

@@ -117,6 +117,7 @@ const (
 	byToken    // token mint
 	byDoctor
 	byProfiles // profiles, which are of a region of tickets
+	byCheck    // profiles check, which needs no database
 	byExplain  // explain, which decodes tickets
 	byReplay   // replay, which reads tickets as workers record them
 	byAgents   // agents key, whose keys are of a fleet

@@ -11,6 +11,10 @@ func (c *Config) loopSettings() []setting {
 	return []setting{
 		{flag: "loop", section: sectionLoop, commands: byLoops, value: boolean(&c.Loop),
 			help: "Decide about tickets by the profiles of this database. Workers share the profiles among them"},
+		{flag: "profiles-require-from", section: sectionLoop, fleetWide: true, commands: byServers | byProfiles | byCheck,
+			value: boolean(&c.Database.RequireFrom),
+			help: "Refuse profiles that use an attribute without saying from whom it is (`from: client`, `claim` or " +
+				"`backend`). Not set: `profiles check` and `apply` warn"},
 		{flag: "match-history", section: sectionLoop, fleetWide: true, commands: byLoops,
 			value: durationOrNone(&c.Worker.MatchRetention, 3650*day),
 			help: "How long matches, and the tickets that left the queue, are kept for explanations and replays, in " +

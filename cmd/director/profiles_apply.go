@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -46,6 +47,19 @@ func (p *program) readProfile(file string) ([]byte, error) {
 		return os.ReadFile(file)
 	}
 	return io.ReadAll(io.LimitReader(p.stdin, profile.MaxBytes+1)) // one more, so that Parse refuses it
+}
+
+// requireFrom makes problems of attributes of which a file does not say from whom they are.
+func requireFrom(files []profileFile) {
+	for i := range files {
+		f := &files[i]
+		unsaid := profile.ClientsWord(f.document)
+		if len(unsaid) == 0 {
+			continue
+		}
+		f.profile, f.problems = nil, append(f.problems, unsaid...)
+		f.warnings = slices.DeleteFunc(f.warnings, func(w profile.Problem) bool { return slices.Contains(unsaid, w) })
+	}
 }
 
 // checkLine is the result of checking a file.
@@ -90,15 +104,23 @@ func (p *program) profilesCheck() *cobra.Command {
 		Example: "  director profiles check ranked.yaml casual.yaml\n  director profiles check -o json - < ranked.yaml",
 		Args:    cli.AtLeast(1),
 	}
+	addFlags(cmd.Flags(), byCheck)
 	cli.AddOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, files []string) error {
 		out, err := cli.OutputOf(cmd)
 		if err != nil {
 			return err
 		}
+		conf, err := load(cmd.Flags(), p.environ, byCheck)
+		if err != nil {
+			return err
+		}
 		read, err := p.readProfiles(files)
 		if err != nil {
 			return err
+		}
+		if conf.Database.RequireFrom {
+			requireFrom(read)
 		}
 		if out.JSON {
 			return writeChecks(out, read)

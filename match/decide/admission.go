@@ -123,6 +123,12 @@ func (pl *plan) lacks(t *match.Ticket) []Lack {
 	if len(p.Modes) > 0 && pl.modesOf(t) == 0 {
 		lacks = append(lacks, Lack{Why: LacksMode})
 	}
+	for i := range t.Players {
+		if name, weak := p.Weak(&t.Players[i]); weak {
+			lacks = append(lacks, Lack{Why: LacksSource, Attribute: name, Sub: t.Players[i].Sub})
+			break
+		}
+	}
 	for _, r := range pl.rules {
 		if l, ok := r.condition.(*latency); ok && l.required() && len(t.Latencies) == 0 && !r.ends() {
 			lacks = append(lacks, Lack{Why: LacksLatency, Rule: r.id})

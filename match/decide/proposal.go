@@ -91,9 +91,9 @@ type PassedOver struct {
 // Lack is a reason why a ticket is no candidate of a profile.
 type Lack struct {
 	Why       LackReason
-	Attribute string // of LacksAttribute
+	Attribute string // of LacksAttribute and LacksSource
 	Rule      string // of LacksAttribute and LacksLatency: the id of the rule that needs it
-	Sub       string // of LacksAttribute: the first player without it
+	Sub       string // of LacksAttribute and LacksSource: the first such player
 }
 
 // LackReason is a kind of [Lack].
@@ -104,6 +104,7 @@ const (
 	LacksPlayer    LackReason = "player"     // it names no player
 	LacksPool      LackReason = "pool"       // the profile's filters do not hold it, or it asks for other profiles
 	LacksAttribute LackReason = "attribute"  // a player has no value that the rule can compare
+	LacksSource    LackReason = "source"     // a value is of a weaker source than the profile asks for
 	LacksLatency   LackReason = "latency"    // it measured no region
 	LacksRoom      LackReason = "party_size" // its party is larger than any team
 	LacksMode      LackReason = "mode"       // it allows none of the profile's modes

@@ -46,6 +46,8 @@ func LackText(l decide.Lack, p *profile.Profile, t *match.Ticket) string {
 		}
 	case decide.LacksAttribute:
 		return fmt.Sprintf("a player has no value of attribute %s that rule %s can compare", l.Attribute, l.Rule)
+	case decide.LacksSource:
+		return "a player has attribute " + l.Attribute + sourceText(l.Attribute, p)
 	case decide.LacksPlayer, decide.LacksLatency, decide.LacksRoom, decide.LacksMode, decide.LacksRule, decide.LacksPlaces:
 	}
 	return textOf(l, p, t)
@@ -58,6 +60,8 @@ func textOf(l decide.Lack, p *profile.Profile, t *match.Ticket) string {
 	case decide.LacksAttribute:
 		return fmt.Sprintf("player %s has no value of attribute %s that rule %s can compare", l.Sub, l.Attribute,
 			l.Rule)
+	case decide.LacksSource:
+		return fmt.Sprintf("player %s has attribute %s", l.Sub, l.Attribute) + sourceText(l.Attribute, p)
 	case decide.LacksLatency:
 		return fmt.Sprintf("the ticket measured no latency, which rule %s needs", l.Rule)
 	case decide.LacksRoom:
@@ -72,6 +76,15 @@ func textOf(l decide.Lack, p *profile.Profile, t *match.Ticket) string {
 	case decide.LacksPool:
 	}
 	return string(l.Why)
+}
+
+// sourceText says that nobody vouches for an attribute as the profile asks.
+func sourceText(attribute string, p *profile.Profile) string {
+	declared := p.Attributes[attribute]
+	if declared.From == match.FromClaim {
+		return " on a weaker word than that of the claim " + declared.ClaimPath() + " of its access token, or a backend's"
+	}
+	return " on a weaker word than that of a backend"
 }
 
 // ruleText says that a rule refuses the ticket alone.

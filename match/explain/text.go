@@ -22,6 +22,7 @@ func (t Ticket) Text() string {
 		fmt.Fprintf(&b, ", match %s", t.MatchID)
 	}
 	b.WriteString("\n")
+	t.writeSources(&b)
 	for i := range t.Profiles {
 		t.Profiles[i].write(&b, t)
 	}

@@ -15,6 +15,9 @@ type Ticket struct {
 	MatchID   string    `json:"match_id,omitempty"`
 	CreatedAt time.Time `json:"created_at,omitzero"`
 	Party     []string  `json:"party,omitempty"`
+	// Sources say who vouches for the attributes of each player, by the player and the attribute: client, claim or
+	// backend.
+	Sources map[string]map[string]string `json:"sources,omitempty"`
 	// Read is how many other tickets were read. Partial reports that the queue has more, which were left out.
 	Read     int       `json:"read"`
 	Partial  bool      `json:"partial,omitempty"`

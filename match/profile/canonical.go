@@ -110,6 +110,12 @@ func canonicalAttributes(all map[string]Attribute) members {
 		if initial := all[name].Default; initial != nil {
 			a = append(a, member{"default", canonicalValue(*initial)})
 		}
+		if from := all[name].From; from != match.FromClient { // left out: earlier releases refuse the key
+			a = append(a, member{"from", sources.word(from)})
+		}
+		if claim := all[name].Claim; len(claim) > 0 {
+			a = append(a, member{"claim", anys(claim)})
+		}
 		d = append(d, member{name, a})
 	}
 	return d

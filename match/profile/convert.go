@@ -15,12 +15,14 @@ type converter struct {
 	report     *report
 	p          *Profile
 	attributes map[string]use
-	teamsKnown bool             // the teams are right, so that rules can be checked against them
-	byName     map[string][]int // indexes in p.Teams, by the name in the document
-	roles      map[string]bool  // of all teams
-	mostPlayer int              // of a match
-	fills      []fill           // teams that are to be filled first
-	ids        map[string]bool  // of rules
+	firstUses  map[string]firstUse // of attributes, declared or not
+	saysFrom   map[string]bool     // of declared attributes: the document says from whom they are
+	teamsKnown bool                // the teams are right, so that rules can be checked against them
+	byName     map[string][]int    // indexes in p.Teams, by the name in the document
+	roles      map[string]bool     // of all teams
+	mostPlayer int                 // of a match
+	fills      []fill              // teams that are to be filled first
+	ids        map[string]bool     // of rules
 	ruleCount  int
 	nodes      map[string]*node // of rules, by their ids
 }
@@ -80,6 +82,7 @@ func (c *converter) profile(n *node) {
 		}
 	}
 	p.Pool = pool(c, n.good("pool"))
+	c.usePool(n.good("pool"))
 	p.Attributes = c.declared(n.good("attributes"))
 	c.function(n)
 	c.teams(n.good("teams"))

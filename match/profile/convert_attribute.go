@@ -43,6 +43,7 @@ func (c *converter) use(n *node, kinds kindSet, by string) {
 	if n == nil {
 		return
 	}
+	c.recordUse(n, by)
 	if declared, ok := c.p.Attributes[n.text]; ok {
 		if kinds&(1<<declared.Kind) == 0 {
 			c.report.add(n, "%s needs the type %s, and attributes.%s says %s", by, kinds, shorten(n.text),
@@ -114,6 +115,7 @@ func (c *converter) declared(n *node) map[string]Attribute {
 					types.word(a.Kind))
 			}
 		}
+		c.source(&a, n.keys[i].name, item)
 		all[n.keys[i].name] = a
 	}
 	return all

@@ -18,6 +18,7 @@ const (
 	maxAttributes = 64
 	maxModes      = 8
 	maxData       = 4 << 10
+	maxClaimPath  = 8
 	maxWait       = 24 * time.Hour // the longest a ticket waits
 )
 
@@ -32,6 +33,9 @@ var (
 	hostName = text{regexp.MustCompile(`^([A-Za-z0-9._-]{1,253}|[0-9A-Fa-f:.]{2,45})$`), "a host name or an IP " +
 		"address, without port"}
 	playerRange = text{regexp.MustCompile(`^[0-9]{1,4}\.\.[0-9]{1,4}$`), "a range such as 3..5"}
+
+	claimPath = text{regexp.MustCompile(`^[^\x00-\x1f.]{1,64}(\.[^\x00-\x1f.]{1,64}){0,7}$`), "up to 8 names of 1 to 64 " +
+		"characters, with dots between them"}
 
 	attributeName = nameText("an attribute")
 	roleName      = nameText("a role")
@@ -188,6 +192,18 @@ var attributeShape = object{what: "an attribute", fields: []field{
 	{
 		name: "default", shape: value, initial: "none: a ticket must have the attribute",
 		about: "The value for players without the attribute.",
+	},
+	{
+		name: "from", shape: sourceWords, initial: "client",
+		about: "Who must vouch for the value: the player's `client`, on its word; a `claim` of its access token, which the " +
+			"identity provider has signed; or a `backend` of the studio, which stores attributes of players and queues for " +
+			"them. A backend's value is also enough for `claim`. A ticket with a value of a weaker source is refused.",
+	},
+	{
+		name: "claim", shape: either{claimPath, list{element: label(256), min: 1, max: maxClaimPath}},
+		initial: "the name of the attribute",
+		about: "With `from: claim`, the claim that has the value. Dots lead into objects: `game.skill`. A list names each " +
+			"step, for names with dots: `['https://studio.example/game', skill]`.",
 	},
 }}
 

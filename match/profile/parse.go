@@ -27,7 +27,29 @@ func Warnings(document []byte) []Problem {
 	if err != nil {
 		return nil
 	}
-	return c.undeclared()
+	all := c.undeclared()
+	for _, name := range c.unvouched() {
+		if _, isUndeclared := c.attributes[name]; !isUndeclared { // else the warning above says enough
+			all = append(all, c.clientsWord(name))
+		}
+	}
+	sortProblems(all)
+	return all
+}
+
+// ClientsWord returns the attributes that a document's rules and filters use, and of which it does not say from
+// whom they are: any client may write what it likes into them. A document that [Parse] refuses has none.
+func ClientsWord(document []byte) []Problem {
+	c, err := convert(document, false)
+	if err != nil {
+		return nil
+	}
+	var all []Problem
+	for _, name := range c.unvouched() {
+		all = append(all, c.clientsWord(name))
+	}
+	sortProblems(all)
+	return all
 }
 
 func convert(document []byte, stored bool) (*converter, error) {
@@ -39,7 +61,7 @@ func convert(document []byte, stored bool) (*converter, error) {
 	documentShape.check(r, root)
 	c := &converter{
 		report: r, p: &Profile{},
-		attributes: map[string]use{}, ids: map[string]bool{}, roles: map[string]bool{}, nodes: map[string]*node{},
+		attributes: map[string]use{}, firstUses: map[string]firstUse{}, saysFrom: map[string]bool{}, ids: map[string]bool{}, roles: map[string]bool{}, nodes: map[string]*node{},
 	}
 	if root.kind == isObject {
 		c.profile(root)

@@ -5,6 +5,7 @@ package profile
 
 import (
 	"encoding/json"
+	"strings"
 	"time"
 
 	"github.com/lattice-director/director/match"
@@ -59,11 +60,33 @@ func (p *Profile) Preferred() []Rule {
 	return rules
 }
 
-// Attribute is the type of an attribute and its default.
+// Attribute is the type of an attribute, its default, and who must vouch for its values.
 type Attribute struct {
 	Kind    match.Kind
 	Default *match.Value // nil: tickets must have the attribute
+	From    match.Source // the weakest source that suffices; a ticket with a value of a weaker one is no candidate
+	Claim   []string     // of From claim: the path in the access token, at least one name; else nil
 }
+
+// Trusts reports whether a source suffices for the attribute.
+func (a Attribute) Trusts(s match.Source) bool { return s >= a.From }
+
+// Weak returns the attribute of a player for which a weaker source vouches than the profile asks for, the first by
+// name.
+func (p *Profile) Weak(player *match.Player) (attribute string, found bool) {
+	for name, declared := range p.Attributes {
+		if declared.From == match.FromClient || found && name > attribute {
+			continue
+		}
+		if _, has := player.Attributes[name]; has && !declared.Trusts(player.SourceOf(name)) {
+			attribute, found = name, true
+		}
+	}
+	return attribute, found
+}
+
+// ClaimPath names the claim that has an attribute, for people: "game.skill".
+func (a Attribute) ClaimPath() string { return strings.Join(a.Claim, ".") }
 
 // Team is a team of a match. A team of the document with a count of n becomes n teams, with "-1" to "-n" appended to
 // the name.

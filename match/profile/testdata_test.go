@@ -25,6 +25,16 @@ var accepted = map[string]string{
 	"ranked": ranked,
 	"trade":  tradeable + "trade: {skill: 10 per second, latency: 5ms per second, balance: 0.50 per second}\n",
 	"least":  "name: duel\nteams: [{name: all, players: 2}]\n",
+	"sources": `name: vouched
+attributes:
+  skill: {type: number, from: claim, claim: game.skill}
+  league: {type: string, from: claim, default: bronze}
+  rank: {type: number, from: claim, claim: ["https://studio.example/game", rank]}
+  blocked: {type: list, from: backend}
+  maps: {type: list, from: client}
+teams: [{name: all, players: 2}]
+rules: [{near: skill, within: 100}, {same: league}, {near: rank, within: 5}, {avoid: blocked}, {common: maps}]
+`,
 	"json":   "{\n\t\"name\": \"duel\",\n\t\"teams\": [{\"name\": \"all\", \"players\": 2e0}],\n\t\"data\": {\"a\\/b\": \"\\u00e9\", \"n\": 1e3}\n}",
 	"bom":    "\uFEFFname: duel\nteams: [{name: all, players: 2}]\n",
 	"crlf":   "name: duel\r\nteams:\r\n  - name: all\r\n    players: 2\r\n",
@@ -103,6 +113,11 @@ const tradeable = "name: duel\nteams: [{name: red, players: 1}, {name: blue, pla
 
 // refused are documents with the beginning of the first problem.
 var refused = map[string][2]string{
+	"from a friend":         {duel("") + "attributes: {skill: {type: number, from: friend}}\n", `line 4, column 42: attributes.skill.from: "friend" is not allowed`},
+	"claim of a client":     {duel("") + "attributes: {skill: {type: number, claim: skill}}\n", "line 4, column 43: attributes.skill.claim: claim has no meaning here"},
+	"claim of a backend":    {duel("") + "attributes: {skill: {type: number, from: backend, claim: skill}}\n", "line 4, column 58: attributes.skill.claim: claim has no meaning here: it names the claim of from: claim, and from is backend"},
+	"claim without a name":  {duel("") + "attributes: {skill: {type: number, from: claim, claim: game..skill}}\n", `line 4, column 56: attributes.skill.claim: "game..skill" is not allowed`},
+	"claim of nothing":      {duel("") + "attributes: {skill: {type: number, from: claim, claim: []}}\n", "line 4, column 56: attributes.skill.claim: a list of 0 is not allowed"},
 	"trade of nobody":       {tradeable + "trade: {level: 10 per second}\n", "line 4, column 9: trade.level: no rule compares the attribute level, and attributes does not declare it"},
 	"trade of a text":       {tradeable + "attributes: {map: {type: string}}\ntrade: {map: 1 per second}\n", "line 5, column 9: trade.map: trade needs the type number, and attributes.map says string"},
 	"trade of a list":       {tradeable + "attributes: {maps: {type: list}}\ntrade: {maps: 1 per second}\n", "line 5, column 9: trade.maps: trade needs the type number, and attributes.maps says list"},

@@ -42,9 +42,11 @@ func (c choices[T]) word(value T) string {
 }
 
 var (
-	ages      = choices[Age]{{"oldest", Oldest}, {"youngest", Youngest}, {"mean", Mean}, {"each", Each}}
-	joinings  = choices[Joining]{{"never", Never}, {"allow", Allow}, {"prefer", Prefer}}
-	types     = choices[match.Kind]{{"number", match.Number}, {"string", match.Text}, {"list", match.List}}
+	ages     = choices[Age]{{"oldest", Oldest}, {"youngest", Youngest}, {"mean", Mean}, {"each", Each}}
+	joinings = choices[Joining]{{"never", Never}, {"allow", Allow}, {"prefer", Prefer}}
+	types    = choices[match.Kind]{{"number", match.Number}, {"string", match.Text}, {"list", match.List}}
+	sources  = choices[match.Source]{{"client", match.FromClient}, {"claim", match.FromClaim},
+		{"backend", match.FromBackend}}
 	functions = choices[FunctionType]{{"grpc", GRPC}, {"rest", REST}}
 	excludes  = choices[match.Exclude]{{"none", match.ExcludeNone}, {"min", match.ExcludeMin},
 		{"max", match.ExcludeMax}, {"both", match.ExcludeBoth}}
@@ -59,6 +61,7 @@ var (
 	ageWords      = ages.words()
 	joinWords     = joinings.words()
 	typeWords     = types.words()
+	sourceWords   = sources.words()
 	functionWords = functions.words()
 	excludeWords  = excludes.words()
 	operatorWords = operators.words()

@@ -17,7 +17,8 @@ func (m *maker) arrival(at time.Time) replay.Arrival {
 	t.Fields.Created = match.MomentOf(at)
 	of := m.party()
 	for i := range m.draw(m.sizes).Size {
-		p := match.Player{Sub: fmt.Sprintf("p%09d-%02d", m.n, i), Attributes: match.Attributes{}}
+		p := match.Player{Sub: fmt.Sprintf("p%09d-%02d", m.n, i), Attributes: match.Attributes{},
+			Source: match.FromBackend}
 		m.fields.fill(m, p.Attributes, of)
 		t.Players = append(t.Players, p)
 	}

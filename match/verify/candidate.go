@@ -30,6 +30,10 @@ func Candidate(p *profile.Profile, t match.Ticket) (found []Violation) {
 // lacks returns the declared attributes without a default that a player does not have.
 func lacks(p *profile.Profile, t match.Ticket, player match.Player) (found []Violation) {
 	for name, a := range p.Attributes {
+		if v := player.Attributes[name]; v.Kind != 0 && player.SourceOf(name) < a.From {
+			found = append(found, violation("candidate", "a %s vouches for %s of player %s of ticket %s: the profile asks for a %s",
+				player.SourceOf(name), name, player.Sub, t.ID, a.From))
+		}
 		if a.Default == nil && player.Attributes[name].Kind != a.Kind {
 			found = append(found, violation("candidate", "player %s of ticket %s lacks %s", player.Sub, t.ID, name))
 		}

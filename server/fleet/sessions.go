@@ -82,6 +82,8 @@ type player struct {
 	Role       string          `json:"role,omitempty"`
 	TicketID   string          `json:"ticket_id,omitempty"`
 	Attributes json.RawMessage `json:"attributes,omitempty"`
+	// Sources has no entry for what is the client's word
+	Sources map[string]string `json:"sources,omitempty"`
 }
 
 // page returns the sessions after the session with the id after, at least as new as the digest of state.
@@ -100,7 +102,8 @@ func (f sessionFace) page(ctx context.Context, id string, state db.RosterState, 
 			make([]player, len(r.Players)),
 		}
 		for n, p := range r.Players {
-			out.Sessions[i].Players[n] = player{p.Sub, p.State, p.Team, p.Role, p.Ticket, p.Attributes}
+			out.Sessions[i].Players[n] = player{p.Sub, p.State, p.Team, p.Role, p.Ticket, p.Attributes,
+				p.Sources}
 		}
 	}
 	if more {

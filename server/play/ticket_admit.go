@@ -16,41 +16,86 @@ import (
 	"github.com/lattice-director/director/server/rest"
 )
 
-// admit returns how long a ticket may wait, or why it is refused. Before it refuses, it reads the profiles again: the
-// versions in memory may be a second old.
-func (f ticketFace) admit(ctx context.Context, d ticketbody.Draft,
-	body ticketbody.Prepared) (ttl time.Duration, err error) {
-	if f.tickets.Profiles == nil {
-		return defaultTTL, nil
-	}
-	now := time.Now()
-	t, err := ticketbody.Decode("", f.tickets.Store.Now(), body.Body("", f.tickets.Store.Now()), "")
-	if err != nil {
-		return 0, err
-	}
-	if ttl, err = f.checkProfiles(ctx, d, t); err == nil || fault.Is(err, fault.Unavailable) {
-		return ttl, err
-	}
-	if err := f.tickets.Profiles.Refresh(ctx, now); err != nil {
-		return 0, err
-	}
-	return f.checkProfiles(ctx, d, t)
+// admitted is a ticket that may be queued.
+type admitted struct {
+	draft ticketbody.Draft // with what others than the client vouch for
+	body  ticketbody.Prepared
+	ttl   time.Duration // how long it may wait
 }
 
-// checkProfiles returns how long the ticket may wait: what the most patient of its profiles allows. Errors: NotFound
-// for an unknown profile; 422 for a ticket that can be in no match of one; 400 for attributes that one requires, and
-// for a ticket that no profile would take.
-func (f ticketFace) checkProfiles(ctx context.Context, d ticketbody.Draft,
-	t *match.Ticket) (ttl time.Duration, err error) {
-	if len(d.Profiles) == 0 {
-		return defaultTTL, f.checkUnnamed(ctx, t)
+// admit returns the ticket of a client's draft, or why it is refused. Before it refuses, it reads the profiles again:
+// the versions in memory may be a second old.
+func (f ticketFace) admit(ctx context.Context, d ticketbody.Draft) (admitted, error) {
+	if f.tickets.Profiles == nil {
+		body, err := ticketbody.Prepare(d)
+		return admitted{d, body, defaultTTL}, err
 	}
+	now := time.Now()
+	a, err := f.judge(ctx, d)
+	if err == nil || fault.Is(err, fault.Unavailable) {
+		return a, err
+	}
+	if err := f.tickets.Profiles.Refresh(ctx, now); err != nil {
+		return admitted{}, err
+	}
+	return f.judge(ctx, d)
+}
+
+// judge asks the profiles of a draft.
+func (f ticketFace) judge(ctx context.Context, d ticketbody.Draft) (a admitted, err error) {
+	profiles, err := f.profilesOf(ctx, d)
+	if err != nil {
+		return a, err
+	}
+	if a.draft, err = f.vouch(ctx, d, profiles); err != nil {
+		return a, err
+	}
+	if a.body, err = ticketbody.Prepare(a.draft); err != nil {
+		return a, err
+	}
+	now := f.tickets.Store.Now()
+	t, err := ticketbody.Decode("", now, a.body.Body("", now), "")
+	if err != nil {
+		return a, err
+	}
+	a.ttl, err = f.checkProfiles(rest.Caller(ctx), profiles, a.draft, t)
+	return a, err
+}
+
+// profilesOf returns the profiles that a draft names, or if it names none, those that take such tickets: all live ones
+// with a pool. Errors: NotFound for an unknown profile; 400 if all live profiles want to be named. Without any profile,
+// directors of Open Match decide about tickets, by other fields.
+func (f ticketFace) profilesOf(ctx context.Context, d ticketbody.Draft) (all []*profile.Profile, err error) {
 	for _, name := range d.Profiles {
 		p, err := f.tickets.Profiles.LiveProfile(ctx, name)
 		if err != nil {
-			return 0, err
+			return nil, err
 		}
-		if err := checkProfile(p, d); err != nil {
+		all = append(all, p)
+	}
+	if len(d.Profiles) > 0 {
+		return all, nil
+	}
+	live, err := f.tickets.Profiles.AllLive(ctx)
+	if err != nil || len(live) == 0 {
+		return nil, err
+	}
+	takers := slices.DeleteFunc(live, func(p *profile.Profile) bool { return p.Pool == nil })
+	var c rest.Check
+	c.That(len(takers) > 0, "profiles", "is required, because no profile has a pool: none takes tickets that name no profile")
+	slices.SortFunc(takers, func(a, b *profile.Profile) int { return cmp.Compare(a.Name, b.Name) })
+	return takers, c.Err()
+}
+
+// checkProfiles returns how long the ticket may wait: what the most patient of the profiles that it names allows.
+// Errors: 422 for a ticket that can be in no match of one; 400 for attributes that one requires.
+func (f ticketFace) checkProfiles(caller string, profiles []*profile.Profile, d ticketbody.Draft,
+	t *match.Ticket) (ttl time.Duration, err error) {
+	if len(d.Profiles) == 0 {
+		return defaultTTL, f.checkTakers(profiles, t)
+	}
+	for _, p := range profiles {
+		if err := checkProfile(p, d, caller); err != nil {
 			return 0, err
 		}
 		if why := explain.Refusal(p, t); why != "" {
@@ -61,20 +106,11 @@ func (f ticketFace) checkProfiles(ctx context.Context, d ticketbody.Draft,
 	return cmp.Or(ttl, defaultTTL), nil
 }
 
-// checkUnnamed refuses a ticket that names no profile if all live profiles want to be named, or none can match it.
-// Without any profile, directors of Open Match decide about tickets, by other fields.
-func (f ticketFace) checkUnnamed(ctx context.Context, t *match.Ticket) error {
-	live, err := f.tickets.Profiles.AllLive(ctx)
-	if err != nil || len(live) == 0 {
-		return err
-	}
-	var c rest.Check
-	takers := slices.DeleteFunc(live, func(p *profile.Profile) bool { return p.Pool == nil })
-	c.That(len(takers) > 0, "profiles", "is required, because no profile has a pool: none takes tickets that name no profile")
+// checkTakers refuses a ticket that names no profile if none of those that take such tickets can match it.
+func (f ticketFace) checkTakers(takers []*profile.Profile, t *match.Ticket) error {
 	if len(takers) == 0 || f.tickets.ForOthers {
-		return c.Err()
+		return nil
 	}
-	slices.SortFunc(takers, func(a, b *profile.Profile) int { return cmp.Compare(a.Name, b.Name) })
 	var all []string
 	for _, p := range takers {
 		why := explain.Refusal(p, t)

@@ -60,18 +60,15 @@ func (f ticketFace) createFor(ctx context.Context, in rest.In[ticketRequest], me
 	if err != nil {
 		return createdTicket{}, err
 	}
-	body, err := ticketbody.Prepare(draft)
-	if err != nil {
-		return createdTicket{}, err
-	}
-	ttl, err := f.admit(ctx, draft, body)
+	a, err := f.admit(ctx, draft)
 	if err != nil {
 		return createdTicket{}, err
 	}
 	request := db.PlayerTicketRequest{
-		Caller: caller, Party: partyOf(draft), Profiles: draft.Profiles, Fields: ticketbody.Fields(draft),
-		Body: body.Body, Bytes: len(body),
-		TTL: ttl, Lease: f.tickets.Lease, IdempotencyKey: key, RequestHash: hashOf(draft, in.Body.Lobby),
+		Caller: caller, Party: partyOf(draft), Profiles: draft.Profiles, Fields: ticketbody.Fields(a.draft),
+		Body: a.body.Body, Bytes: len(a.body), TTL: a.ttl, Lease: f.tickets.Lease, IdempotencyKey: key,
+		// of the client's words, since another member's claims are others
+		RequestHash: hashOf(draft, in.Body.Lobby),
 	}
 	answer, err := f.queue(ctx, request, in.Body.Lobby)
 	if err != nil {
@@ -80,7 +77,7 @@ func (f ticketFace) createFor(ctx context.Context, in rest.In[ticketRequest], me
 	logTicket(ctx, answer.ID)
 	t := db.PlayerTicket{
 		ID: answer.ID, State: db.TicketQueued, Version: 1, Party: request.Party, Profiles: request.Profiles,
-		Created: answer.CreatedAt, Body: body,
+		Created: answer.CreatedAt, Body: a.body,
 	}
 	if !answer.New {
 		if t, err = f.read(ctx, answer.ID); err != nil {
@@ -106,7 +103,7 @@ func partyOf(d ticketbody.Draft) (subs []string) {
 	return subs
 }
 
-func checkProfile(p *profile.Profile, d ticketbody.Draft) error {
+func checkProfile(p *profile.Profile, d ticketbody.Draft, caller string) error {
 	if most := largestParty(p); most > 0 && len(d.Players) > most {
 		return &rest.Problem{
 			Status: http.StatusUnprocessableEntity, Code: "party_too_large", Title: "Party too large",
@@ -117,7 +114,7 @@ func checkProfile(p *profile.Profile, d ticketbody.Draft) error {
 	var c rest.Check
 	for _, name := range slices.Sorted(maps.Keys(p.Attributes)) {
 		for _, player := range d.Players {
-			if !checkAttribute(&c, p, name, d, player) {
+			if !checkAttribute(&c, p, name, d, player, player.Sub == caller) {
 				break // one error says enough
 			}
 		}
@@ -158,22 +155,30 @@ func largestParty(p *profile.Profile) (most int) {
 	return max(most, split)
 }
 
-// checkAttribute reports an attribute that a player lacks, or that has another type than the profile says.
-func checkAttribute(c *rest.Check, p *profile.Profile, name string, d ticketbody.Draft,
-	player match.Player) (fine bool) {
+// checkAttribute reports an attribute that a player lacks, that has another type than the profile says, or for which
+// nobody vouches as the profile asks.
+func checkAttribute(c *rest.Check, p *profile.Profile, name string, d ticketbody.Draft, player match.Player,
+	isCaller bool) (fine bool) {
 	want, field := p.Attributes[name], "players."+player.Sub+".attributes."+name
 	v, ok := player.Attributes[name]
 	if !ok {
 		v, ok = d.Attributes[name]
 		field = "attributes." + name
 	}
-	if !ok {
-		c.That(want.Default != nil, field,
-			fmt.Sprintf("is required by profile %q and must be %s", p.Name, kindNames[want.Kind]))
-		return want.Default != nil
+	var problem string
+	switch isVouched := want.Trusts(player.SourceOf(name)); {
+	case !ok && want.Default != nil:
+	case !ok && !isVouched:
+		problem = fmt.Sprintf("is required and must be %s: %s", kindNames[want.Kind], needed(p, name, isCaller))
+	case !ok:
+		problem = fmt.Sprintf("is required by profile %q and must be %s", p.Name, kindNames[want.Kind])
+	case !isVouched:
+		problem = "is the word of the player's client: " + needed(p, name, isCaller)
+	case v.Kind != want.Kind:
+		problem = fmt.Sprintf("must be %s for profile %q", kindNames[want.Kind], p.Name)
 	}
-	c.That(v.Kind == want.Kind, field, fmt.Sprintf("must be %s for profile %q", kindNames[want.Kind], p.Name))
-	return v.Kind == want.Kind
+	c.That(problem == "", field, problem)
+	return problem == ""
 }
 
 var kindNames = map[match.Kind]string{match.Number: "a number", match.Text: "a text", match.List: "a list of texts"}

@@ -122,7 +122,8 @@ func Bearer(verify func(ctx context.Context, raw string) (sub string, err error)
 		case !Sub.Valid(sub):
 			refuseToken(c, failures, "sub must be "+Sub.Description)
 		default:
-			scopeOf(c).caller = sub
+			s := scopeOf(c)
+			s.caller, s.token = sub, raw
 		}
 	}
 }
@@ -131,6 +132,14 @@ func Bearer(verify func(ctx context.Context, raw string) (sub string, err error)
 func Caller(ctx context.Context) string {
 	if s, ok := scopeIn(ctx); ok {
 		return s.caller
+	}
+	return ""
+}
+
+// AccessToken returns the player's access token that [Bearer] has verified, "" on other routes. It is a secret.
+func AccessToken(ctx context.Context) string {
+	if s, ok := scopeIn(ctx); ok {
+		return s.token
 	}
 	return ""
 }

@@ -13,6 +13,7 @@ type scope struct {
 	context.Context
 
 	id       string // the request id
+	token    string // the access token that Bearer has verified, "" on other routes
 	caller   string // the authenticated player, operator or key, "" before authentication
 	role     string // what the log calls the caller; "" means "player"
 	code     string // of the problem that was answered, "" when none was

@@ -24,6 +24,55 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+type Source int32
+
+const (
+	Source_CLIENT  Source = 0 // the player's client, on its word
+	Source_CLAIM   Source = 1 // a claim of the player's access token
+	Source_BACKEND Source = 2 // the studio's backend
+)
+
+// Enum value maps for Source.
+var (
+	Source_name = map[int32]string{
+		0: "CLIENT",
+		1: "CLAIM",
+		2: "BACKEND",
+	}
+	Source_value = map[string]int32{
+		"CLIENT":  0,
+		"CLAIM":   1,
+		"BACKEND": 2,
+	}
+)
+
+func (x Source) Enum() *Source {
+	p := new(Source)
+	*p = x
+	return p
+}
+
+func (x Source) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Source) Descriptor() protoreflect.EnumDescriptor {
+	return file_ticket_ticket_proto_enumTypes[0].Descriptor()
+}
+
+func (Source) Type() protoreflect.EnumType {
+	return &file_ticket_ticket_proto_enumTypes[0]
+}
+
+func (x Source) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Source.Descriptor instead.
+func (Source) EnumDescriptor() ([]byte, []int) {
+	return file_ticket_ticket_proto_rawDescGZIP(), []int{0}
+}
+
 // The value of Ticket.extensions["director.ticket"].
 type TicketDetails struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -94,7 +143,10 @@ type Player struct {
 	// The player's id, as the claim "sub" of access tokens has it.
 	Sub string `protobuf:"bytes,1,opt,name=sub,proto3" json:"sub,omitempty"`
 	// The player's own attributes. They replace the ticket's attributes of the same names.
-	Attributes    map[string]*Value `protobuf:"bytes,2,rep,name=attributes,proto3" json:"attributes,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Attributes map[string]*Value `protobuf:"bytes,2,rep,name=attributes,proto3" json:"attributes,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Who vouches for the player's attributes, its own and the ticket's, by name. An attribute that is missing here is the word of
+	// the player's client. A ticket of Open Match without this extension is a backend's, with all its attributes.
+	Sources       map[string]Source `protobuf:"bytes,3,rep,name=sources,proto3" json:"sources,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value,enum=director.ticket.v1.Source"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -139,6 +191,13 @@ func (x *Player) GetSub() string {
 func (x *Player) GetAttributes() map[string]*Value {
 	if x != nil {
 		return x.Attributes
+	}
+	return nil
+}
+
+func (x *Player) GetSources() map[string]Source {
+	if x != nil {
+		return x.Sources
 	}
 	return nil
 }
@@ -378,15 +437,19 @@ const file_ticket_ticket_proto_rawDesc = "" +
 	"\bprofiles\x18\x03 \x03(\tR\bprofiles\x1a<\n" +
 	"\x0eLatenciesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\xc0\x01\n" +
+	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\xdb\x02\n" +
 	"\x06Player\x12\x10\n" +
 	"\x03sub\x18\x01 \x01(\tR\x03sub\x12J\n" +
 	"\n" +
 	"attributes\x18\x02 \x03(\v2*.director.ticket.v1.Player.AttributesEntryR\n" +
-	"attributes\x1aX\n" +
+	"attributes\x12A\n" +
+	"\asources\x18\x03 \x03(\v2'.director.ticket.v1.Player.SourcesEntryR\asources\x1aX\n" +
 	"\x0fAttributesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12/\n" +
-	"\x05value\x18\x02 \x01(\v2\x19.director.ticket.v1.ValueR\x05value:\x028\x01\"o\n" +
+	"\x05value\x18\x02 \x01(\v2\x19.director.ticket.v1.ValueR\x05value:\x028\x01\x1aV\n" +
+	"\fSourcesEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x120\n" +
+	"\x05value\x18\x02 \x01(\x0e2\x1a.director.ticket.v1.SourceR\x05value:\x028\x01\"o\n" +
 	"\x05Value\x12\x18\n" +
 	"\x06number\x18\x01 \x01(\x01H\x00R\x06number\x12\x14\n" +
 	"\x04text\x18\x02 \x01(\tH\x00R\x04text\x12.\n" +
@@ -403,7 +466,12 @@ const file_ticket_ticket_proto_rawDesc = "" +
 	"\n" +
 	"TeamsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01BPZ2github.com/lattice-director/director/api/ticket/pb\xaa\x02\x19LatticeDirector.Ticket.V1b\x06proto3"
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01*,\n" +
+	"\x06Source\x12\n" +
+	"\n" +
+	"\x06CLIENT\x10\x00\x12\t\n" +
+	"\x05CLAIM\x10\x01\x12\v\n" +
+	"\aBACKEND\x10\x02BPZ2github.com/lattice-director/director/api/ticket/pb\xaa\x02\x19LatticeDirector.Ticket.V1b\x06proto3"
 
 var (
 	file_ticket_ticket_proto_rawDescOnce sync.Once
@@ -417,29 +485,34 @@ func file_ticket_ticket_proto_rawDescGZIP() []byte {
 	return file_ticket_ticket_proto_rawDescData
 }
 
-var file_ticket_ticket_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
+var file_ticket_ticket_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
+var file_ticket_ticket_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
 var file_ticket_ticket_proto_goTypes = []any{
-	(*TicketDetails)(nil),     // 0: director.ticket.v1.TicketDetails
-	(*Player)(nil),            // 1: director.ticket.v1.Player
-	(*Value)(nil),             // 2: director.ticket.v1.Value
-	(*List)(nil),              // 3: director.ticket.v1.List
-	(*AssignmentDetails)(nil), // 4: director.ticket.v1.AssignmentDetails
-	nil,                       // 5: director.ticket.v1.TicketDetails.LatenciesEntry
-	nil,                       // 6: director.ticket.v1.Player.AttributesEntry
-	nil,                       // 7: director.ticket.v1.AssignmentDetails.TeamsEntry
+	(Source)(0),               // 0: director.ticket.v1.Source
+	(*TicketDetails)(nil),     // 1: director.ticket.v1.TicketDetails
+	(*Player)(nil),            // 2: director.ticket.v1.Player
+	(*Value)(nil),             // 3: director.ticket.v1.Value
+	(*List)(nil),              // 4: director.ticket.v1.List
+	(*AssignmentDetails)(nil), // 5: director.ticket.v1.AssignmentDetails
+	nil,                       // 6: director.ticket.v1.TicketDetails.LatenciesEntry
+	nil,                       // 7: director.ticket.v1.Player.AttributesEntry
+	nil,                       // 8: director.ticket.v1.Player.SourcesEntry
+	nil,                       // 9: director.ticket.v1.AssignmentDetails.TeamsEntry
 }
 var file_ticket_ticket_proto_depIdxs = []int32{
-	1, // 0: director.ticket.v1.TicketDetails.players:type_name -> director.ticket.v1.Player
-	5, // 1: director.ticket.v1.TicketDetails.latencies:type_name -> director.ticket.v1.TicketDetails.LatenciesEntry
-	6, // 2: director.ticket.v1.Player.attributes:type_name -> director.ticket.v1.Player.AttributesEntry
-	3, // 3: director.ticket.v1.Value.list:type_name -> director.ticket.v1.List
-	7, // 4: director.ticket.v1.AssignmentDetails.teams:type_name -> director.ticket.v1.AssignmentDetails.TeamsEntry
-	2, // 5: director.ticket.v1.Player.AttributesEntry.value:type_name -> director.ticket.v1.Value
-	6, // [6:6] is the sub-list for method output_type
-	6, // [6:6] is the sub-list for method input_type
-	6, // [6:6] is the sub-list for extension type_name
-	6, // [6:6] is the sub-list for extension extendee
-	0, // [0:6] is the sub-list for field type_name
+	2, // 0: director.ticket.v1.TicketDetails.players:type_name -> director.ticket.v1.Player
+	6, // 1: director.ticket.v1.TicketDetails.latencies:type_name -> director.ticket.v1.TicketDetails.LatenciesEntry
+	7, // 2: director.ticket.v1.Player.attributes:type_name -> director.ticket.v1.Player.AttributesEntry
+	8, // 3: director.ticket.v1.Player.sources:type_name -> director.ticket.v1.Player.SourcesEntry
+	4, // 4: director.ticket.v1.Value.list:type_name -> director.ticket.v1.List
+	9, // 5: director.ticket.v1.AssignmentDetails.teams:type_name -> director.ticket.v1.AssignmentDetails.TeamsEntry
+	3, // 6: director.ticket.v1.Player.AttributesEntry.value:type_name -> director.ticket.v1.Value
+	0, // 7: director.ticket.v1.Player.SourcesEntry.value:type_name -> director.ticket.v1.Source
+	8, // [8:8] is the sub-list for method output_type
+	8, // [8:8] is the sub-list for method input_type
+	8, // [8:8] is the sub-list for extension type_name
+	8, // [8:8] is the sub-list for extension extendee
+	0, // [0:8] is the sub-list for field type_name
 }
 
 func init() { file_ticket_ticket_proto_init() }
@@ -457,13 +530,14 @@ func file_ticket_ticket_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_ticket_ticket_proto_rawDesc), len(file_ticket_ticket_proto_rawDesc)),
-			NumEnums:      0,
-			NumMessages:   8,
+			NumEnums:      1,
+			NumMessages:   9,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
 		GoTypes:           file_ticket_ticket_proto_goTypes,
 		DependencyIndexes: file_ticket_ticket_proto_depIdxs,
+		EnumInfos:         file_ticket_ticket_proto_enumTypes,
 		MessageInfos:      file_ticket_ticket_proto_msgTypes,
 	}.Build()
 	File_ticket_ticket_proto = out.File

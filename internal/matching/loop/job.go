@@ -172,24 +172,47 @@ func tell(players []db.MatchPlayer, t *match.Ticket, names []string) ([]db.Match
 	if len(names) == 0 {
 		return players, nil
 	}
-	attributes := map[string]match.Attributes{}
-	for _, p := range t.Players {
-		attributes[p.Sub] = p.Attributes
+	bySub := map[string]*match.Player{}
+	for i := range t.Players {
+		bySub[t.Players[i].Sub] = &t.Players[i]
 	}
 	for i, p := range players {
-		told := map[string]any{}
-		for _, name := range names {
-			if v, ok := attributes[p.Sub][name]; ok {
-				told[name] = v.Plain()
-			}
-		}
+		told, sources := toldOf(bySub[p.Sub], names)
 		text, err := json.Marshal(told)
 		if err != nil {
 			return nil, err
 		}
-		if len(text) <= tellBytes {
-			players[i].Told = text
+		if len(text) > tellBytes {
+			continue
+		}
+		players[i].Told = text
+		// the bound is that of both; without its sources, a value counts as the client's word
+		if vouched, err := json.Marshal(sources); err == nil && len(text)+len(vouched) <= tellBytes {
+			players[i].Sources = sources
 		}
 	}
 	return players, nil
+}
+
+// toldOf returns the attributes of a player that have some names, and who vouches for those that are not the client's
+// word.
+func toldOf(p *match.Player, names []string) (told map[string]any, sources map[string]string) {
+	told = map[string]any{}
+	if p == nil {
+		return told, nil
+	}
+	for _, name := range names {
+		v, ok := p.Attributes[name]
+		if !ok {
+			continue
+		}
+		told[name] = v.Plain()
+		if source := p.SourceOf(name); source != match.FromClient {
+			if sources == nil {
+				sources = map[string]string{}
+			}
+			sources[name] = source.String()
+		}
+	}
+	return told, sources
 }

@@ -29,7 +29,8 @@ func (h *history) arrival(row query.ReplayTicketsRow) (replay.Arrival, error) {
 	}
 	if row.Attributes == nil {
 		for _, sub := range slices.Sorted(slices.Values(row.Party)) {
-			t.Players = append(t.Players, match.Player{Sub: sub, Attributes: match.Attributes{}})
+			t.Players = append(t.Players, match.Player{Sub: sub, Attributes: match.Attributes{},
+				Source: match.FromBackend})
 		}
 	}
 	a := replay.Arrival{Ticket: t, SeenAt: later(row.SeenAt, row.Created).UTC()}

@@ -106,14 +106,33 @@ func latenciesOf(d *pb.TicketDetails) map[string]uint16 {
 // playersOf returns the party, sorted. Players without attributes of their own share the ticket's.
 func playersOf(ticket match.Attributes, d *pb.TicketDetails, player string) []match.Player {
 	if d == nil && token.ValidSubject(player) {
-		return []match.Player{{Sub: player, Attributes: ticket}}
+		return []match.Player{{Sub: player, Attributes: ticket, Source: match.FromBackend}}
 	}
 	players := make([]match.Player, 0, len(d.GetPlayers()))
 	for _, p := range d.GetPlayers() {
-		players = append(players, match.Player{Sub: p.GetSub(), Attributes: overlay(ticket, p.GetAttributes())})
+		players = append(players, match.Player{Sub: p.GetSub(), Attributes: overlay(ticket, p.GetAttributes()),
+			Sources: sourcesOf(p.GetSources())})
 	}
 	slices.SortFunc(players, func(a, b match.Player) int { return cmp.Compare(a.Sub, b.Sub) })
 	return players
+}
+
+// sourcesOf reads who vouches for attributes. A source that this release does not know is the client's word.
+func sourcesOf(stored map[string]pb.Source) map[string]match.Source {
+	if len(stored) == 0 {
+		return nil
+	}
+	all := make(map[string]match.Source, len(stored))
+	for name, s := range stored {
+		switch s {
+		case pb.Source_CLAIM:
+			all[name] = match.FromClaim
+		case pb.Source_BACKEND:
+			all[name] = match.FromBackend
+		case pb.Source_CLIENT:
+		}
+	}
+	return all
 }
 
 func overlay(ticket match.Attributes, own map[string]*pb.Value) match.Attributes {

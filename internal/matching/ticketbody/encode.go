@@ -21,7 +21,7 @@ import (
 type Draft struct {
 	Profiles   []string         // that the ticket asks for
 	Attributes match.Attributes // of the ticket, and so of each player
-	Players    []match.Player   // with their own attributes only; none twice
+	Players    []match.Player   // with their own attributes only, and the sources of all; none twice
 	Latencies  map[string]uint16
 }
 
@@ -90,9 +90,28 @@ func detailsOf(d Draft) *pb.TicketDetails {
 	players := slices.SortedFunc(slices.Values(d.Players),
 		func(a, b match.Player) int { return cmp.Compare(a.Sub, b.Sub) })
 	for _, p := range players {
-		m.Players = append(m.Players, &pb.Player{Sub: p.Sub, Attributes: ownValues(d.Attributes, p.Attributes)})
+		m.Players = append(m.Players, &pb.Player{Sub: p.Sub, Attributes: ownValues(d.Attributes, p.Attributes),
+			Sources: storedSources(p.Sources)})
 	}
 	return m
+}
+
+// storedSources leaves out the client, which is the source of every attribute that is not named.
+func storedSources(sources map[string]match.Source) map[string]pb.Source {
+	if len(sources) == 0 {
+		return nil
+	}
+	out := make(map[string]pb.Source, len(sources))
+	for name, s := range sources {
+		switch s {
+		case match.FromClaim:
+			out[name] = pb.Source_CLAIM
+		case match.FromBackend:
+			out[name] = pb.Source_BACKEND
+		case match.FromClient:
+		}
+	}
+	return out
 }
 
 // ownValues returns a player's own attributes, with the ticket's empty lists, which are no tag.

@@ -54,7 +54,8 @@ func FromFacts(t match.Ticket, attributes, latencies []byte) (*match.Ticket, err
 	tags := valueFrom(players[""]["tags"]).List
 	delete(players, "")
 	for _, sub := range slices.Sorted(maps.Keys(players)) {
-		p := match.Player{Sub: sub, Attributes: match.Attributes{}}
+		// the history keeps no sources: a replay takes every value as one that somebody vouches for
+		p := match.Player{Sub: sub, Attributes: match.Attributes{}, Source: match.FromBackend}
 		for name, v := range players[sub] {
 			if value := valueFrom(v); value.Kind != 0 {
 				p.Attributes[name] = value

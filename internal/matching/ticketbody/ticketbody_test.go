@@ -35,6 +35,9 @@ var (
 		}
 	})
 	attributes = rapid.Custom(func(t *rapid.T) match.Attributes { return rapid.MapOfN(names, values, 0, 5).Draw(t, "attributes") })
+	sources    = rapid.Custom(func(t *rapid.T) map[string]match.Source {
+		return rapid.MapOfN(names, rapid.SampledFrom([]match.Source{match.FromClient, match.FromClaim, match.FromBackend}), 0, 4).Draw(t, "sources")
+	})
 	drafts     = rapid.Custom(func(t *rapid.T) ticketbody.Draft {
 		d := ticketbody.Draft{
 			Profiles:   rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"duel", "ranked-5v5", "x"}), 0, 3, rapid.ID).Draw(t, "profiles"),
@@ -42,7 +45,7 @@ var (
 			Latencies:  rapid.MapOfN(rapid.SampledFrom([]string{"eu", "us", "ap"}), rapid.Uint16Range(0, 10_000), 0, 3).Draw(t, "latencies"),
 		}
 		for _, sub := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"ada", "bo", "cy", "é"}), 1, 4, rapid.ID).Draw(t, "party") {
-			d.Players = append(d.Players, match.Player{Sub: sub, Attributes: attributes.Draw(t, "own")})
+			d.Players = append(d.Players, match.Player{Sub: sub, Attributes: attributes.Draw(t, "own"), Sources: sources.Draw(t, "sources")})
 		}
 		return d
 	})
@@ -72,6 +75,10 @@ func TestADraftSurvivesTheQueue(t *testing.T) {
 			want := maps.Clone(d.Attributes)
 			maps.Copy(want, p.Attributes)
 			requireSame(t, want, got.Players[i].Attributes)
+			require.Equal(t, match.FromClient, got.Players[i].Source)
+			for name := range got.Players[i].Attributes {
+				require.Equal(t, p.SourceOf(name), got.Players[i].SourceOf(name), name)
+			}
 		}
 		again, err := ticketbody.Encode("id", at, d)
 		require.NoError(t, err)
@@ -127,7 +134,7 @@ func TestATicketOfOpenMatch(t *testing.T) {
 	require.Equal(t, "id", got.ID)
 	require.Equal(t, at, got.Created)
 	require.Equal(t, []string{"duel"}, got.Profiles)
-	require.Equal(t, []match.Player{{Sub: "ada", Attributes: match.Attributes{
+	require.Equal(t, []match.Player{{Sub: "ada", Source: match.FromBackend, Attributes: match.Attributes{
 		"skill": {Kind: match.Number, Number: 7}, "player": {Kind: match.Text, Text: "ada"}, "role": {Kind: match.Text, Text: "tank"},
 		"maps": {Kind: match.List, List: []string{"dust", "aim:2"}},
 	}}}, got.Players)

@@ -1,0 +1,80 @@
+package profile
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/lattice-director/director/match"
+)
+
+// firstUse is where a document first uses an attribute.
+type firstUse struct {
+	at *node  // names the attribute
+	by string // the part of the document: near, pool
+}
+
+// source reads who must vouch for an attribute.
+func (c *converter) source(a *Attribute, name string, n *node) {
+	from, claim := n.good("from"), n.good("claim")
+	a.From, c.saysFrom[name] = sources.valueOf(from, match.FromClient), from != nil
+	switch {
+	case a.From != match.FromClaim && claim != nil:
+		c.report.add(claim, "claim has no meaning here: it names the claim of from: claim, and from is %s", a.From)
+	case a.From != match.FromClaim:
+	case claim == nil:
+		a.Claim = []string{name}
+	case claim.kind == isText:
+		a.Claim = strings.Split(claim.text, ".")
+	default:
+		a.Claim = claim.texts()
+	}
+}
+
+// usePool records the attributes that the pool filters by: texts, numbers, and lists as tags "name:value".
+func (c *converter) usePool(n *node) {
+	if n == nil {
+		return
+	}
+	for _, filters := range []*node{n.good("strings"), n.good("doubles")} {
+		if filters == nil {
+			continue
+		}
+		for i, k := range filters.keys {
+			c.recordUse(&node{line: k.line, column: k.column, path: filters.items[i].path, text: k.name}, "pool")
+		}
+	}
+	if tags := n.good("tags"); tags != nil {
+		for _, tag := range tags.items {
+			if name, _, isList := strings.Cut(tag.text, ":"); isList {
+				c.recordUse(&node{line: tag.line, column: tag.column, path: tag.path, text: name}, "pool")
+			}
+		}
+	}
+}
+
+func (c *converter) recordUse(n *node, by string) {
+	if _, known := c.firstUses[n.text]; !known {
+		c.firstUses[n.text] = firstUse{n, by}
+	}
+}
+
+// unvouched returns the attributes in use of which the document does not say from whom they are.
+func (c *converter) unvouched() (names []string) {
+	for name := range maps.Keys(c.firstUses) {
+		if !c.saysFrom[name] {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// clientsWord says that anybody may write what they like into an attribute.
+func (c *converter) clientsWord(name string) Problem {
+	use, short := c.firstUses[name], shorten(name)
+	return Problem{Line: use.at.line, Column: use.at.column, Path: use.at.path, Text: fmt.Sprintf(
+		"%s takes the attribute %s on the word of the player's client: add attributes: {%s: {from: claim}} or {from: "+
+			"backend}, or {from: client} if players may say what they like", use.by, short, short)}
+}
