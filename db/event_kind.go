@@ -16,6 +16,7 @@ var EventKinds = []string{
 	"key.made", "key.advanced", "key.tainted",
 	"profile.applied", "profile.rolled_back", "profile.shadowed", "profile.shadow_ended", "profile.paused",
 	"profile.resumed", "profile.retired",
+	"players.stored", "players.forgotten",
 	"app_version.applied",
 	"pool.applied", "pool.scaled", "pool.paused", "pool.resumed",
 	"pools.limited",

@@ -5335,6 +5335,12 @@ CREATE VIEW public.open_sessions AS
    FROM public.sessions s
   WHERE (s.match_id IS NULL);
 
+CREATE TABLE public.player_avoids (
+    region text NOT NULL COLLATE pg_catalog."C",
+    sub text NOT NULL COLLATE pg_catalog."C",
+    avoided text NOT NULL COLLATE pg_catalog."C"
+);
+
 CREATE TABLE public.player_refusals_default (
     sub text NOT NULL COLLATE pg_catalog."C",
     hour timestamp with time zone NOT NULL,
@@ -5413,6 +5419,19 @@ CREATE TABLE public.session_history_default (
     closed_at timestamp with time zone DEFAULT now() NOT NULL,
     reason text NOT NULL,
     match_id uuid
+);
+
+CREATE TABLE public.stored_players (
+    region text NOT NULL COLLATE pg_catalog."C",
+    sub text NOT NULL COLLATE pg_catalog."C",
+    attributes jsonb NOT NULL,
+    avoid text[] NOT NULL,
+    may_party_with text[] NOT NULL,
+    updated_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    updated_by text NOT NULL,
+    CONSTRAINT a_player_avoids_at_most_256 CHECK ((cardinality(avoid) <= 256)),
+    CONSTRAINT a_player_may_party_with_at_most_256 CHECK ((cardinality(may_party_with) <= 256)),
+    CONSTRAINT attributes_are_an_object_of_16_kib CHECK (((jsonb_typeof(attributes) = 'object'::text) AND (octet_length((attributes)::text) <= 16384)))
 );
 
 CREATE TABLE public.ticket_events_default (
@@ -5597,6 +5616,9 @@ ALTER TABLE ONLY public.netcode_tokens
 ALTER TABLE ONLY public.signing_keys
     ADD CONSTRAINT one_key_signs_at_a_time EXCLUDE USING gist (tstzrange(sign_from, sign_until) WITH &&) WHERE ((tainted_at IS NULL));
 
+ALTER TABLE ONLY public.player_avoids
+    ADD CONSTRAINT player_avoids_pkey PRIMARY KEY (region, sub, avoided);
+
 ALTER TABLE ONLY public.player_refusals
     ADD CONSTRAINT player_refusals_pkey PRIMARY KEY (sub, hour, call, code);
 
@@ -5677,6 +5699,9 @@ ALTER TABLE ONLY public.signing_keys
 
 ALTER TABLE ONLY public.start_pauses
     ADD CONSTRAINT start_pauses_pkey PRIMARY KEY (region, app, version, cause);
+
+ALTER TABLE ONLY public.stored_players
+    ADD CONSTRAINT stored_players_pkey PRIMARY KEY (region, sub);
 
 ALTER TABLE ONLY public.ticket_events
     ADD CONSTRAINT ticket_events_pkey PRIMARY KEY (region, ticket_id, n, at);
@@ -5786,6 +5811,8 @@ CREATE UNIQUE INDEX one_deployment_has_a_ref ON public.deployments USING btree (
 CREATE UNIQUE INDEX one_deployment_has_a_tag ON public.deployments USING btree (region, tag);
 
 CREATE UNIQUE INDEX one_instance_has_a_deployment ON public.instances USING btree (region, deployment_id) WHERE ((deployment_id IS NOT NULL) AND (status <> 'gone'::text));
+
+CREATE INDEX player_avoids_from_the_other_side ON public.player_avoids USING btree (region, avoided);
 
 CREATE INDEX player_refusals_by_time ON ONLY public.player_refusals USING btree (last_at);
 

@@ -22,6 +22,7 @@ type groups struct {
 	clientLists   *batch.Group[ClientList, ClientListResult]
 	newTickets    *batch.Group[*ticketDraft, Ticket]
 	ticketReads   *batch.Group[string, Ticket]
+	storedPlayers *batch.Group[playersLookup, map[string]StoredPlayer]
 	ticketDeletes *batch.Group[string, struct{}]
 
 	playerTickets     *batch.Group[PlayerTicketRequest, PlayerTicketAnswer]
@@ -69,6 +70,9 @@ func (s *Store) newGroups() (g groups) {
 		batch.Limits[*ticketDraft]{MaxWeight: 1024, Weight: (*ticketDraft).weight, Bytes: (*ticketDraft).bytes},
 		s.createBatch)
 	g.ticketReads = addGroup(s, &g, "ticket read", tickets, s.getBatch)
+	g.storedPlayers = addGroup(s, &g, "stored player",
+		batch.Limits[playersLookup]{MaxWeight: 1024, Weight: playersLookup.weight, Bytes: playersLookup.bytes},
+		s.readStoredPlayers)
 	g.ticketDeletes = addGroup(s, &g, "ticket delete", tickets, s.deleteBatch)
 	g.playerTickets = addGroup(s, &g, "player ticket",
 		batch.Limits[PlayerTicketRequest]{MaxWeight: 512, Weight: PlayerTicketRequest.players,

@@ -81,6 +81,8 @@ type QueueStatus struct {
 	Endpoint string `json:"endpoint"`
 	Region   string `json:"region"`
 	Team     string `json:"team"` // of the caller
+	// Teams are those of all players, by sub; only for a [Backend].
+	Teams map[string]string `json:"teams"`
 
 	Reason string `json:"reason"` // of a final state
 	Detail string `json:"detail"` // the reason in words, for people

@@ -19,6 +19,7 @@ import (
 	"github.com/lattice-director/director/internal/rivalis/command"
 	"github.com/lattice-director/director/internal/rivalis/roomhost"
 	"github.com/lattice-director/director/internal/rivalis/roster"
+	"github.com/lattice-director/director/server/backend"
 	"github.com/lattice-director/director/server/bevygap"
 	"github.com/lattice-director/director/server/console"
 	"github.com/lattice-director/director/server/orchestrator"
@@ -36,15 +37,44 @@ func (o Options) universe() string {
 	return cmp.Or(o.Universe, "global")
 }
 
-// mountTickets mounts the routes of tickets, and makes the hub that wakes calls which wait.
+// mountTickets mounts the routes of tickets.
 func (s *Server) mountTickets(short, lasting gin.IRouter) {
+	play.MountTickets(short, lasting, s.tickets())
+}
+
+// tickets configures the routes of tickets, and makes the hub that wakes calls which wait.
+func (s *Server) tickets() play.Tickets {
 	o := s.options
-	s.hub = watch.New(o.Store, o.universe(), o.MaxWaiters, o.Log, panics.New(o.Log, nil))
-	play.MountTickets(short, lasting, play.Tickets{
+	if s.hub == nil {
+		s.hub = watch.New(o.Store, o.universe(), o.MaxWaiters, o.Log, panics.New(o.Log, nil))
+	}
+	return play.Tickets{
 		Store: readyChecks{o.Store}, Profiles: play.NewLiveProfiles(o.Store, o.universe()), Hub: s.hub,
-		Region: o.universe(), ForOthers: o.OpenMatch != nil,
+		Region: o.universe(), Parties: o.parties(), ForOthers: o.OpenMatch != nil,
 		Lease: max(o.TicketLease, 0), CallTimeout: o.CallTimeout, Stopping: s.stopping,
-	})
+	}
+}
+
+// parties says whom players may take into a party.
+func (o Options) parties() play.Parties {
+	return play.Parties{Store: o.Store, Region: o.universe(), AreOpen: o.OpenParties}
+}
+
+// mountBackend mounts what the studio's own services call. They have slots of their own, so that a rush of players
+// cannot keep them out.
+func (s *Server) mountBackend(failures *rest.Limiter) error {
+	o := s.options
+	tokens, err := rest.ParseBackendTokens(o.BackendTokens)
+	if err != nil {
+		return err
+	}
+	gate := rest.NewGate(o.MaxInFlight, o.Metrics.HTTP, o.Log)
+	forPlayers, forTickets := rest.Backend(tokens, rest.ScopePlayers, failures),
+		rest.Backend(tokens, rest.ScopeTickets, failures)
+	backend.Mount(s.engine.Group("", o.middlewares(gate, forPlayers)...), o.Store, o.universe())
+	play.MountBackendTickets(s.engine.Group("", o.middlewares(gate, forTickets)...),
+		s.engine.Group("", gate.RefuseWhenFull, forTickets, rest.Lasting), s.tickets())
+	return nil
 }
 
 // readyChecks is a store whose answer to a player of a ready check is the ticket, which the face reads next.

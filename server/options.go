@@ -49,6 +49,12 @@ type Options struct {
 	// OpsTokens are the tokens of operators, of at least 16 bytes each, in the forms of rest.ParseOperatorTokens.
 	// Without them the routes of operators are not mounted.
 	OpsTokens []string
+	// BackendTokens are the tokens of the studio's own services, in the forms of rest.ParseBackendTokens. Without them
+	// the routes of backends are not mounted.
+	BackendTokens []string
+	// OpenParties lets players take anybody into their party whom they name, as releases before this one did. Otherwise
+	// a backend permits it, or they queue with a room of the realtime lobby.
+	OpenParties bool
 	// Modes holds the number of seats of a session, by mode, for requests that do not set it.
 	Modes play.Modes
 
@@ -167,6 +173,9 @@ func (o Options) check() error {
 		if len(secret) < minSecret {
 			return fmt.Errorf("server: operator token %d is shorter than %d bytes", i+1, minSecret)
 		}
+	}
+	if _, err := rest.ParseBackendTokens(o.BackendTokens); err != nil {
+		return fmt.Errorf("server: %w", err)
 	}
 	if err := o.Modes.Validate(); err != nil {
 		return fmt.Errorf("server: %w", err)

@@ -166,9 +166,14 @@ func (s *Server) mount() error {
 		}
 		auth := []gin.HandlerFunc{rest.Bearer(verify, failures), rest.LimitCaller(rest.NewLimiter(o.CallerRate))}
 		short := s.engine.Group("", o.middlewares(players, auth...)...)
-		play.Mount(short, o.Store, o.Keys, o.Connects, o.Modes)
+		play.Mount(short, o.Store, o.Keys, o.Connects, o.Modes, o.parties())
 		s.mountTickets(short, s.engine.Group("",
 			slices.Concat([]gin.HandlerFunc{players.RefuseWhenFull}, auth, []gin.HandlerFunc{rest.Lasting})...))
+	}
+	if len(o.BackendTokens) > 0 {
+		if err := s.mountBackend(failures); err != nil {
+			return err
+		}
 	}
 	if len(o.OpsTokens) > 0 {
 		// Few slots: operators are few, and must not take those of others.

@@ -81,7 +81,7 @@ func defaults(t *testing.T, url string) config {
 	t.Helper()
 	return config{
 		db:      db.Config{URL: url, MaxConns: 8, BatchTimeout: time.Minute, HoldTimeout: time.Minute},
-		Options: server.Options{FleetTokens: []string{fleetToken}, OpsTokens: []string{opsToken}, Listener: listen(t), CallTimeout: 30 * time.Second, ReadyTimeout: 30 * time.Second},
+		Options: server.Options{FleetTokens: []string{fleetToken}, OpsTokens: []string{opsToken}, OpenParties: true, BackendTokens: backendTokens, Listener: listen(t), CallTimeout: 30 * time.Second, ReadyTimeout: 30 * time.Second},
 	}
 }
 

@@ -133,7 +133,7 @@ func (l *Lab) defaults() []string {
 	return []string{
 		"DATABASE_URL=" + l.URL(),
 		"DIRECTOR_AUTH_JWKS=" + l.options.JWKS,
-		"DIRECTOR_FLEET_TOKEN=" + l.fleetToken,
+		"DIRECTOR_FLEET_TOKEN=" + l.fleetToken, "DIRECTOR_OPEN_PARTIES=true",
 		"DIRECTOR_OPS_TOKENS=" + l.opsToken,
 		"DIRECTOR_KEY_ENCRYPTION_KEY=" + base64.StdEncoding.EncodeToString(kek),
 		"DIRECTOR_PLAYER_RATE=0",

@@ -237,6 +237,15 @@ func (c *Config) processSettings() []setting {
 			help: "The secrets with which operators log in to the console, and which they send as `authorization: " +
 				"Bearer …` to /ops/. NAME=SECRET names whoever has one, for events; NAME:viewer=SECRET is for " +
 				"somebody who may only read. Not set: /ops/ is not served, and nobody logs in to the console by token"},
+		{flag: "backend-tokens", section: sectionAuth, secret: true, start: true, commands: byServers,
+			value: backendTokens(&c.Server.BackendTokens),
+			help: "The secrets that your own services send as `authorization: Bearer …` to /backend/, to say what profiles " +
+				"take from nobody else, and to queue for players. NAME:players=SECRET and NAME:tickets=SECRET may do one " +
+				"of the two, NAME=SECRET both; a name has several during a rotation. Not set: /backend/ is not served"},
+		{flag: "open-parties", section: sectionAuth, commands: byServers, value: boolean(&c.Server.OpenParties),
+			help: "Players may name anybody as a member of their party, as before: any client can then take others into " +
+				"a match or a queue. Not set: only members of the same room of the realtime lobby, and those whom a " +
+				"backend permits (`may_party_with`). `director dev` sets it"},
 		{flag: "auth-jwks", aliases: []string{"Auth__Jwks", "Auth:Jwks"}, section: sectionAuth, start: true,
 			commands: byServers,
 			value:    keySet(&c.JWKS),

@@ -89,7 +89,8 @@ func (d *devRun) prepareOrchestrator(ctx context.Context) (err error) {
 	return err
 }
 
-// prepareProviders lets servers run as processes of this machine.
+// prepareProviders lets servers run as processes of this machine, and players name their party: development has no
+// backend that permits it.
 func (d *devRun) prepareProviders() {
 	if d.conf.from("providers") == fromDefault {
 		d.conf.Providers = []string{providerManual, providerProcess}
@@ -98,6 +99,9 @@ func (d *devRun) prepareProviders() {
 		d.conf.Processes.Commands = arenaCommand()
 	}
 	d.conf.development = true
+	if d.conf.from("open-parties") == fromDefault {
+		d.conf.Server.OpenParties = true
+	}
 }
 
 // freeOr returns the address if it is free, or else one with any free port.

@@ -90,6 +90,15 @@ func (l *loaded) warnRemoved(ctx context.Context, log *slog.Logger) {
 	}
 }
 
+// warnParties logs that players decide about each other. Development and tests of old clients need it; production should
+// not for long.
+func (l *loaded) warnParties(ctx context.Context, log *slog.Logger) {
+	if l.Server.OpenParties {
+		log.LogAttrs(ctx, slog.LevelWarn, "players may take anybody into their party whom they name",
+			slog.String("set_by", "DIRECTOR_OPEN_PARTIES"), slog.String("instead", "lobbies, or may_party_with of PUT /backend/players"))
+	}
+}
+
 // warnIgnored logs a line for each removed setting that is set, and for each DIRECTOR_ variable that is no setting,
 // such as a misspelt one.
 func (l *loaded) warnIgnored(ctx context.Context, log *slog.Logger) {

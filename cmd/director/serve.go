@@ -51,6 +51,7 @@ func (p *program) runServe(ctx context.Context, conf *loaded) error {
 	conf.warnIgnored(ctx, log)
 	conf.warnOrchestrator(ctx, log)
 	conf.warnRealtime(ctx, log)
+	conf.warnParties(ctx, log)
 	proc, err := newProcess(ctx, "serve", conf, log)
 	if err != nil {
 		return err

@@ -13,6 +13,7 @@ import (
 
 	"github.com/lattice-director/director/provider"
 	"github.com/lattice-director/director/server/orchestrator"
+	"github.com/lattice-director/director/server/rest"
 	"github.com/lattice-director/director/token"
 )
 
@@ -137,6 +138,20 @@ func operatorTokens(p *[]string) value {
 			}
 		}
 		return nil
+	}
+	return v
+}
+
+// backendTokens are secrets with names and scopes.
+func backendTokens(p *[]string) value {
+	v := value{kind: "secret", allowedText: fmt.Sprintf("NAME=SECRET or NAME:SCOPES=SECRET, with the scopes players, "+
+		"tickets or players+tickets, secrets of %d characters or more and names of a-z, 0-9 and -; several "+
+		"comma-separated", shortestSecret)}
+	v.show = func() string { return masked(len(*p)) }
+	v.set = func(text string) error {
+		*p = splitList(text)
+		_, err := rest.ParseBackendTokens(*p)
+		return v.must(err == nil && len(*p) > 0)
 	}
 	return v
 }

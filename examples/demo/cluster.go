@@ -167,7 +167,7 @@ func (c *cluster) settings() []string {
 	return append(c.lobbySettings(),
 		"DATABASE_URL="+c.postgres.URL("postgres"),
 		"DIRECTOR_KEY_ENCRYPTION_KEY="+base64.StdEncoding.EncodeToString(kek),
-		"DIRECTOR_FLEET_TOKEN="+c.fleetKey,
+		"DIRECTOR_FLEET_TOKEN="+c.fleetKey, "DIRECTOR_OPEN_PARTIES=true",
 		"DIRECTOR_AUTH_JWKS="+c.login.JWKS(),
 		"DIRECTOR_LEASE_TTL="+leaseTTL.String(),
 		"DIRECTOR_LOG_FORMAT=text",

@@ -5,6 +5,7 @@ package profile
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"time"
 
@@ -83,6 +84,15 @@ func (p *Profile) Weak(player *match.Player) (attribute string, found bool) {
 		}
 	}
 	return attribute, found
+}
+
+// Avoids reports whether a rule reads an attribute as the players to avoid.
+func (p *Profile) Avoids(attribute string) bool { return avoids(p.Rules, attribute) }
+
+func avoids(rules []Rule, attribute string) bool {
+	return slices.ContainsFunc(rules, func(r Rule) bool {
+		return r.Kind == Avoid && r.Attribute == attribute || avoids(r.Rules, attribute)
+	})
 }
 
 // ClaimPath names the claim that has an attribute, for people: "game.skill".

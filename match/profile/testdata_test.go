@@ -35,10 +35,10 @@ attributes:
 teams: [{name: all, players: 2}]
 rules: [{near: skill, within: 100}, {same: league}, {near: rank, within: 5}, {avoid: blocked}, {common: maps}]
 `,
-	"json":   "{\n\t\"name\": \"duel\",\n\t\"teams\": [{\"name\": \"all\", \"players\": 2e0}],\n\t\"data\": {\"a\\/b\": \"\\u00e9\", \"n\": 1e3}\n}",
-	"bom":    "\uFEFFname: duel\nteams: [{name: all, players: 2}]\n",
-	"crlf":   "name: duel\r\nteams:\r\n  - name: all\r\n    players: 2\r\n",
-	"alias":  "name: duel\nteams:\n  - &t {name: red, players: 2, roles: &r {tank: 1}}\n  - {name: blue, players: 2, roles: *r}\n",
+	"json":  "{\n\t\"name\": \"duel\",\n\t\"teams\": [{\"name\": \"all\", \"players\": 2e0}],\n\t\"data\": {\"a\\/b\": \"\\u00e9\", \"n\": 1e3}\n}",
+	"bom":   "\uFEFFname: duel\nteams: [{name: all, players: 2}]\n",
+	"crlf":  "name: duel\r\nteams:\r\n  - name: all\r\n    players: 2\r\n",
+	"alias": "name: duel\nteams:\n  - &t {name: red, players: 2, roles: &r {tank: 1}}\n  - {name: blue, players: 2, roles: *r}\n",
 	"fill": `name: filled
 teams: [{name: all, players: {fill: 16, for: 20s, then: 4}, step: 2}, {name: bots, players: {fill: 3, for: 10s, then: 1}, count: 2}]
 `,

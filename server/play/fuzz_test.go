@@ -46,7 +46,7 @@ func engine(t *testing.T, caller string) *gin.Engine {
 	e, err := rest.New(rest.Options{})
 	require.NoError(t, err)
 	e.Use(rest.Bearer(func(context.Context, string) (string, error) { return caller, nil }, nil))
-	play.Mount(e, sink{t}, sink{t}, (*connect.Minter)(nil), play.Modes{"race": 2})
+	play.Mount(e, sink{t}, sink{t}, (*connect.Minter)(nil), play.Modes{"race": 2}, play.Parties{AreOpen: true})
 	return e
 }
 
@@ -79,7 +79,7 @@ func TestHashDependsOnTheMeaning(t *testing.T) {
 		e, err := rest.New(rest.Options{})
 		require.NoError(t, err)
 		e.Use(rest.Bearer(func(context.Context, string) (string, error) { return "alice", nil }, nil))
-		play.Mount(e, recorder, recorder, (*connect.Minter)(nil), nil)
+		play.Mount(e, recorder, recorder, (*connect.Minter)(nil), nil, play.Parties{AreOpen: true})
 		r := httptest.NewRequest(http.MethodPost, "/matchmake", strings.NewReader(body))
 		r.Header.Set("Authorization", "Bearer x")
 		r.Header.Set("Idempotency-Key", "k")

@@ -42,12 +42,13 @@ type face struct {
 	keys     Signer
 	connects Connector
 	modes    Modes
+	parties  Parties
 }
 
 // Mount adds the routes of this face. They belong behind rest.Bearer, because the handlers read the player with
 // rest.Caller.
-func Mount(r gin.IRouter, store Store, keys Signer, connects Connector, modes Modes) {
-	f := face{store, keys, connects, modes}
+func Mount(r gin.IRouter, store Store, keys Signer, connects Connector, modes Modes, parties Parties) {
+	f := face{store, keys, connects, modes, parties}
 	r.POST("/matchmake", rest.Handle(http.StatusOK, f.matchmake))
 	r.POST("/resolve", rest.Handle(http.StatusOK, f.resolve))
 	r.GET("/sessions/:id", rest.Handle(http.StatusOK, f.session))

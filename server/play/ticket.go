@@ -22,6 +22,10 @@ type TicketStore interface {
 	LobbyPlayers(ctx context.Context, project, room, caller string) ([]string, error)
 	CreateLobbyTicket(ctx context.Context, universe string, r db.LobbyTicketRequest) (db.PlayerTicketAnswer, error)
 	PlayerTicket(ctx context.Context, region, id, sub string) (db.PlayerTicket, error)
+	// AnyTicket returns a ticket to somebody who is no player of it. Errors: NotFound; Unavailable.
+	AnyTicket(ctx context.Context, region, id string) (db.PlayerTicket, error)
+	// StoredPlayers returns what backends have stored of players, by sub. Errors: Unavailable.
+	StoredPlayers(ctx context.Context, region string, subs []string) (map[string]db.StoredPlayer, error)
 	CancelPlayerTicket(ctx context.Context, region, id, sub string) (declines uuid.UUID, err error)
 	// AnswerReadyCheck records whether a player accepts the match that its ticket is in. Errors: NotFound where the
 	// player is no member; Conflict, "too_late", where no answer of the player is awaited, or one about another match;
@@ -52,6 +56,7 @@ type Tickets struct {
 	Store    TicketStore
 	Hub      *watch.Hub
 	Profiles Profiles // nil: every name is a profile, and nothing is checked against it
+	Parties  Parties  // whom players may queue with
 	Region   string   // of the queue
 	// ForOthers says that directors of Open Match may match tickets that name no profile, by other fields than the
 	// profiles' pools.
@@ -68,6 +73,7 @@ type Tickets struct {
 
 type ticketFace struct {
 	tickets   Tickets
+	isBackend bool // the caller is a backend, which queues for players
 	places    *places
 	estimates *estimates
 }
@@ -75,13 +81,7 @@ type ticketFace struct {
 // MountTickets adds the routes of tickets. short is for calls that answer at once, lasting for those that may wait;
 // both belong behind rest.Bearer, and lasting behind rest.Lasting.
 func MountTickets(short, lasting gin.IRouter, t Tickets) {
-	if t.CallTimeout == 0 {
-		t.CallTimeout = 900 * time.Millisecond
-	}
-	if t.beat == 0 {
-		t.beat = 15 * time.Second
-	}
-	f := ticketFace{t, newPlaces(t), newEstimates(t)}
+	f := newTicketFace(t)
 	short.POST("/tickets", rest.Handle(http.StatusOK, f.create))
 	short.DELETE("/tickets/:id", rest.Handle(http.StatusOK, f.cancel))
 	short.POST("/tickets/:id/accept", rest.Handle(http.StatusOK, f.accept))
@@ -90,18 +90,45 @@ func MountTickets(short, lasting gin.IRouter, t Tickets) {
 	lasting.GET("/tickets/:id/events", rest.HandleEvents(f.watch))
 }
 
+func newTicketFace(t Tickets) ticketFace {
+	if t.CallTimeout == 0 {
+		t.CallTimeout = 900 * time.Millisecond
+	}
+	if t.beat == 0 {
+		t.beat = 15 * time.Second
+	}
+	return ticketFace{tickets: t, places: newPlaces(t), estimates: newEstimates(t)}
+}
+
 // read returns a ticket as the caller sees it.
 func (f ticketFace) read(ctx context.Context, id string) (db.PlayerTicket, error) {
 	ctx, cancel := context.WithTimeout(ctx, f.tickets.CallTimeout)
 	defer cancel()
+	if f.isBackend {
+		t, err := f.tickets.Store.AnyTicket(ctx, f.tickets.Region, id)
+		t.Lease = 0 // a backend that reads a ticket is no player that waits for it
+		return t, err
+	}
 	return f.tickets.Store.PlayerTicket(ctx, f.tickets.Region, id, rest.Caller(ctx))
+}
+
+// callerOf returns the player that calls, "" for a backend.
+func (f ticketFace) callerOf(ctx context.Context) string {
+	if f.isBackend {
+		return ""
+	}
+	return rest.Caller(ctx)
 }
 
 // show returns the document of a ticket.
 func (f ticketFace) show(ctx context.Context, t db.PlayerTicket) ticket {
 	ctx, cancel := context.WithTimeout(ctx, f.tickets.CallTimeout)
 	defer cancel()
-	return f.document(ctx, t, rest.Caller(ctx))
+	d := f.document(ctx, t, f.callerOf(ctx))
+	if f.isBackend && t.Seat != nil {
+		d.Teams = t.Seat.Teams
+	}
+	return d
 }
 
 func logTicket(ctx context.Context, id string) {

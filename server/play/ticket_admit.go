@@ -58,7 +58,7 @@ func (f ticketFace) judge(ctx context.Context, d ticketbody.Draft) (a admitted, 
 	if err != nil {
 		return a, err
 	}
-	a.ttl, err = f.checkProfiles(rest.Caller(ctx), profiles, a.draft, t)
+	a.ttl, err = f.checkProfiles(f.callerOf(ctx), profiles, a.draft, t)
 	return a, err
 }
 

@@ -38,6 +38,9 @@ const maxLobbyTries = 3
 // create puts a party into the queue.
 func (f ticketFace) create(ctx context.Context, in rest.In[ticketRequest]) (t createdTicket, err error) {
 	if in.Body.Lobby == nil {
+		if err := f.tickets.Parties.check(ctx, rest.Caller(ctx), in.Body.Party); err != nil {
+			return t, err
+		}
 		return f.createFor(ctx, in, nil)
 	}
 	for range maxLobbyTries {
@@ -64,19 +67,25 @@ func (f ticketFace) createFor(ctx context.Context, in rest.In[ticketRequest], me
 	if err != nil {
 		return createdTicket{}, err
 	}
-	request := db.PlayerTicketRequest{
-		Caller: caller, Party: partyOf(draft), Profiles: draft.Profiles, Fields: ticketbody.Fields(a.draft),
-		Body: a.body.Body, Bytes: len(a.body), TTL: a.ttl, Lease: f.tickets.Lease, IdempotencyKey: key,
+	return f.enter(ctx, a, in.Body.Lobby, db.PlayerTicketRequest{
+		Caller: caller, Lease: f.tickets.Lease, IdempotencyKey: key,
 		// of the client's words, since another member's claims are others
-		RequestHash: hashOf(draft, in.Body.Lobby),
-	}
-	answer, err := f.queue(ctx, request, in.Body.Lobby)
+		RequestHash: hashOf(draft, in.Body.Lobby, false),
+	})
+}
+
+// enter queues an admitted ticket with the rest of its request.
+func (f ticketFace) enter(ctx context.Context, a admitted, lobby *ticketLobby,
+	r db.PlayerTicketRequest) (createdTicket, error) {
+	r.Party, r.Profiles, r.Fields = partyOf(a.draft), a.draft.Profiles, ticketbody.Fields(a.draft)
+	r.Body, r.Bytes, r.TTL = a.body.Body, len(a.body), a.ttl
+	answer, err := f.queue(ctx, r, lobby)
 	if err != nil {
 		return createdTicket{}, err
 	}
 	logTicket(ctx, answer.ID)
 	t := db.PlayerTicket{
-		ID: answer.ID, State: db.TicketQueued, Version: 1, Party: request.Party, Profiles: request.Profiles,
+		ID: answer.ID, State: db.TicketQueued, Version: 1, Party: r.Party, Profiles: r.Profiles,
 		Created: answer.CreatedAt, Body: a.body,
 	}
 	if !answer.New {

@@ -27,6 +27,8 @@ type ticket struct {
 	Endpoint      string `json:"endpoint,omitempty"`
 	Region        string `json:"region,omitempty"`
 	Team          string `json:"team,omitempty"`
+	// Teams are those of all players, for a backend
+	Teams map[string]string `json:"teams,omitempty"`
 
 	Reason string `json:"reason,omitempty"`
 	Detail string `json:"detail,omitempty"` // the reason in words

@@ -18,19 +18,23 @@ const maxCancels = 3
 // cancel takes the caller's ticket out of the queue. While its players are being asked, it declines for the caller.
 func (f ticketFace) cancel(ctx context.Context, in rest.In[rest.None]) (ticket, error) {
 	id := in.Param("id")
-	var err error
+	return f.answer(ctx, id, f.cancelAs(ctx, rest.Caller(ctx), id), db.TicketAssigned)
+}
+
+// cancelAs cancels a ticket as one of its players.
+func (f ticketFace) cancelAs(ctx context.Context, sub, id string) (err error) {
 	for range maxCancels {
 		var declines uuid.UUID
-		declines, err = f.tickets.Store.CancelPlayerTicket(ctx, f.tickets.Region, id, rest.Caller(ctx))
+		declines, err = f.tickets.Store.CancelPlayerTicket(ctx, f.tickets.Region, id, sub)
 		if err != nil || declines == uuid.Nil {
-			break
+			return err
 		}
 		if err = f.tickets.Store.AnswerReadyCheck(ctx, f.tickets.Region,
-			readyAnswer{&declines}.forTicket(ctx, id, false)); !isTooLate(err) {
-			break
+			db.ReadyCheckAnswer{Ticket: id, Sub: sub, MatchID: declines}); !isTooLate(err) {
+			return err
 		}
 	}
-	return f.answer(ctx, id, err, db.TicketAssigned)
+	return err
 }
 
 func isTooLate(err error) bool { return hasCode(err, "too_late") }

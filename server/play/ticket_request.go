@@ -1,7 +1,6 @@
 package play
 
 import (
-	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/json"
@@ -9,7 +8,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/lattice-director/director/internal/matching/ticketbody"
 	"github.com/lattice-director/director/lobby"
@@ -21,8 +19,6 @@ import (
 const (
 	maxAttributes     = 64      // of a player
 	maxAttributeBytes = 8 << 10 // of a ticket, with those of its players
-	maxText           = 1024    // bytes
-	maxList           = 64
 )
 
 var (
@@ -39,12 +35,12 @@ var (
 
 // ticketRequest asks for a ticket. Values of attributes are numbers, texts or lists of texts.
 type ticketRequest struct {
-	Profiles   []string                 `json:"profiles"`
-	Party      []string                 `json:"party"` // nil means the caller alone
-	Attributes map[string]attribute     `json:"attributes"`
-	Players    map[string]*ticketPlayer `json:"players"`
-	Latencies  map[string]*float64      `json:"latencies"`
-	Lobby      *ticketLobby             `json:"lobby"` // its members are the party; nil: none
+	Profiles   []string                   `json:"profiles"`
+	Party      []string                   `json:"party"` // nil means the caller alone
+	Attributes map[string]json.RawMessage `json:"attributes"`
+	Players    map[string]*ticketPlayer   `json:"players"`
+	Latencies  map[string]*float64        `json:"latencies"`
+	Lobby      *ticketLobby               `json:"lobby"` // its members are the party; nil: none
 }
 
 // ticketLobby is a room of the realtime lobby.
@@ -54,17 +50,7 @@ type ticketLobby struct {
 }
 
 type ticketPlayer struct {
-	Attributes map[string]attribute `json:"attributes"`
-}
-
-// attribute is a value of JSON whose numbers are texts, so that none is rounded before it is checked.
-type attribute struct{ value any }
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (a *attribute) UnmarshalJSON(raw []byte) error {
-	from := json.NewDecoder(bytes.NewReader(raw))
-	from.UseNumber()
-	return from.Decode(&a.value)
+	Attributes map[string]json.RawMessage `json:"attributes"`
 }
 
 // Validate implements rest.Validator.
@@ -135,17 +121,17 @@ func (r *ticketRequest) draft(caller, key string, members []string) (d ticketbod
 }
 
 // attributesOf checks and converts attributes; null is absent.
-func attributesOf(c *rest.Check, field string, values map[string]attribute) match.Attributes {
+func attributesOf(c *rest.Check, field string, values map[string]json.RawMessage) match.Attributes {
 	c.Count(field, len(values), 0, maxAttributes)
 	out := make(match.Attributes, len(values))
 	for _, name := range slices.Sorted(maps.Keys(values)) {
-		if values[name].value == nil {
+		v, problem := match.ParseValue(values[name])
+		if v.Kind == 0 && problem == "" {
 			continue
 		}
-		v, err := valueOf(values[name].value)
 		at := field + "." + name
 		c.That(attributeName.Valid(name), at, "the name must be "+attributeName.Description)
-		c.That(err == "", at, err)
+		c.That(problem == "", at, problem)
 		c.That(v.Kind != match.List || name != "profile", at,
 			"must not be a list: tags of that name are those of profiles")
 		out[name] = v
@@ -153,60 +139,17 @@ func attributesOf(c *rest.Check, field string, values map[string]attribute) matc
 	return out
 }
 
-// valueOf converts a value of JSON, or says what is allowed.
-func valueOf(value any) (v match.Value, allowed string) {
-	switch value := value.(type) {
-	case json.Number:
-		number, problem := match.ParseNumber(value.String())
-		return match.Value{Kind: match.Number, Number: number}, problem
-	case string:
-		return match.Value{Kind: match.Text, Text: value}, textProblem(value)
-	case []any:
-		v = match.Value{Kind: match.List, List: make([]string, 0, len(value))}
-		if len(value) > maxList {
-			return v, fmt.Sprintf("must have 0 to %d entries", maxList)
-		}
-		for _, entry := range value {
-			text, ok := entry.(string)
-			if !ok {
-				return v, "must be a list of texts"
-			}
-			if problem := textProblem(text); problem != "" {
-				return v, problem
-			}
-			v.List = append(v.List, text)
-		}
-		return v, ""
-	default:
-		return v, "must be a number, a text or a list of texts"
-	}
-}
-
-func textProblem(text string) string {
-	if len(text) > maxText || strings.ContainsFunc(text,
-		func(r rune) bool { return unicode.IsControl(r) || r == unicode.ReplacementChar }) {
-		return fmt.Sprintf("must be at most %d bytes of UTF-8 without control characters", maxText)
-	}
-	return ""
-}
-
-// sizeOf counts the bytes of names and texts, and 8 for a number.
+// sizeOf counts the bytes of names and values.
 func sizeOf(a match.Attributes) (n int) {
 	for name, v := range a {
-		n += len(name) + len(v.Text)
-		for _, text := range v.List {
-			n += len(text)
-		}
-		if v.Kind == match.Number {
-			n += 8
-		}
+		n += len(name) + v.Bytes()
 	}
 	return n
 }
 
 // hashOf returns the same value for requests that mean the same, by whichever member of the party. Another version of
 // this code may serve a retry, so a field that is added must not change the hash when it is absent.
-func hashOf(d ticketbody.Draft, lobby *ticketLobby) []byte {
+func hashOf(d ticketbody.Draft, lobby *ticketLobby, isBackend bool) []byte {
 	type player struct {
 		Sub        string           `json:"sub"`
 		Attributes match.Attributes `json:"attributes,omitempty"`
@@ -217,7 +160,8 @@ func hashOf(d ticketbody.Draft, lobby *ticketLobby) []byte {
 		Attributes match.Attributes  `json:"attributes,omitempty"`
 		Latencies  map[string]uint16 `json:"latencies,omitempty"`
 		Lobby      *ticketLobby      `json:"lobby,omitempty"`
-	}{Profiles: d.Profiles, Attributes: d.Attributes, Latencies: d.Latencies, Lobby: lobby}
+		IsBackend  bool              `json:"backend,omitempty"`
+	}{Profiles: d.Profiles, Attributes: d.Attributes, Latencies: d.Latencies, Lobby: lobby, IsBackend: isBackend}
 	for _, p := range d.Players {
 		canonical.Players = append(canonical.Players, player{p.Sub, p.Attributes})
 	}

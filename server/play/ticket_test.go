@@ -49,6 +49,16 @@ func (s *ticketSink) CreatePlayerTicket(_ context.Context, region string, r db.P
 	return db.PlayerTicketAnswer{ID: "id", CreatedAt: time.Now(), New: true}, nil
 }
 
+// StoredPlayers has stored karma of bob, who avoids eve.
+func (s *ticketSink) StoredPlayers(_ context.Context, region string, subs []string) (map[string]db.StoredPlayer, error) {
+	require.Equal(s.t, "global", region)
+	found := map[string]db.StoredPlayer{}
+	if slices.Contains(subs, "bob") {
+		found["bob"] = db.StoredPlayer{Sub: "bob", Attributes: map[string]any{"karma": 7.0}, Avoid: []string{"eve"}}
+	}
+	return found, nil
+}
+
 func (s *ticketSink) QueuedFor(context.Context, string, string) ([]int64, error) { return nil, nil }
 
 func (s *ticketSink) WaitingTimes(context.Context, string) (map[string][]db.WaitingTime, error) {
@@ -78,7 +88,7 @@ func ticketEngine(t *testing.T, profiles play.Profiles) (*gin.Engine, *ticketSin
 	require.NoError(t, err)
 	e.Use(rest.Bearer(func(context.Context, string) (string, error) { return "alice", nil }, nil))
 	s := &ticketSink{t: t}
-	play.MountTickets(e, e, play.Tickets{Store: s, Hub: watch.New(nil, "global", 1, nil, nil), Region: "global", Profiles: profiles, Lease: time.Second})
+	play.MountTickets(e, e, play.Tickets{Store: s, Hub: watch.New(nil, "global", 1, nil, nil), Region: "global", Profiles: profiles, Parties: play.Parties{AreOpen: true}, Lease: time.Second})
 	return e, s
 }
 

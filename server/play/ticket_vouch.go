@@ -2,13 +2,12 @@ package play
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"reflect"
 	"slices"
-	"strings"
 
+	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/matching/ticketbody"
 	"github.com/lattice-director/director/match"
 	"github.com/lattice-director/director/match/profile"
@@ -16,32 +15,39 @@ import (
 	"github.com/lattice-director/director/token"
 )
 
-// voucher replaces what a client says of its party by what somebody else vouches for, as far as profiles ask for it.
+// voucher finds what others than the client say of the players of a ticket.
 type voucher struct {
-	caller string
-	claims *token.Claims // of the caller's access token; nil: not read yet
+	face   ticketFace
+	caller string // "" where a backend queues for the players
+	party  []string
+	claims *token.Claims              // of the caller's access token; nil: not read yet
+	stored map[string]db.StoredPlayer // what backends have said; nil: not read yet
 	check  rest.Check
 }
 
-// vouch returns a copy of a client's draft in which the attributes that profiles ask of a claim are the claims of the
-// caller's access token. What nobody vouches for stays the client's word, which [checkAttribute] then refuses. Errors:
-// 400 for a claim that is no value of an attribute, and for profiles that read one attribute from two claims.
+// vouch returns a copy of a draft in which the attributes that profiles ask of others than the client are the claims of
+// the caller's access token, or what a backend has stored. What nobody vouches for stays the client's word, which
+// [checkAttribute] then refuses. Errors: 400 for a claim that is no value of an attribute, and for profiles that read
+// one attribute from two claims; Unavailable.
 func (f ticketFace) vouch(ctx context.Context, d ticketbody.Draft,
 	profiles []*profile.Profile) (ticketbody.Draft, error) {
 	asked, err := vouchedAttributes(profiles)
 	if err != nil || len(asked) == 0 {
 		return d, err
 	}
-	v := voucher{caller: rest.Caller(ctx)}
+	v := voucher{face: f, caller: f.callerOf(ctx), party: partyOf(d)}
 	d.Attributes, d.Players = maps.Clone(d.Attributes), slices.Clone(d.Players)
 	for _, name := range slices.Sorted(maps.Keys(asked)) {
-		for i := range d.Players {
-			value, source, err := v.value(ctx, d.Players[i].Sub, name, asked[name])
+		for i, p := range d.Players {
+			if hasAttribute(d, p, name) && asked[name].Trusts(p.SourceOf(name)) {
+				continue // a backend queues, and says it itself
+			}
+			value, source, err := v.value(ctx, p.Sub, name, asked[name])
 			if err != nil {
 				return d, err
 			}
 			if source != match.FromClient {
-				d.Players[i] = withAttribute(d.Players[i], name, value, source)
+				d.Players[i] = withAttribute(p, name, value, source)
 			}
 		}
 		shareAttribute(&d, name)
@@ -49,11 +55,24 @@ func (f ticketFace) vouch(ctx context.Context, d ticketbody.Draft,
 	return d, v.check.Err()
 }
 
+func hasAttribute(d ticketbody.Draft, p match.Player, name string) bool {
+	_, own := p.Attributes[name]
+	_, shared := d.Attributes[name]
+	return own || shared
+}
+
+// askedAttribute is an attribute that profiles ask of others than the client.
+type askedAttribute struct {
+	profile.Attribute
+
+	isAvoid bool // a rule reads it as the players to avoid
+}
+
 // vouchedAttributes returns the attributes that profiles do not take from clients, as the most demanding of them
 // declares each.
-func vouchedAttributes(profiles []*profile.Profile) (map[string]profile.Attribute, error) {
+func vouchedAttributes(profiles []*profile.Profile) (map[string]askedAttribute, error) {
 	var c rest.Check
-	asked, by := map[string]profile.Attribute{}, map[string]string{}
+	asked, by := map[string]askedAttribute{}, map[string]string{}
 	for _, p := range profiles {
 		for name, declared := range p.Attributes {
 			was, known := asked[name]
@@ -64,30 +83,53 @@ func vouchedAttributes(profiles []*profile.Profile) (map[string]profile.Attribut
 				c.That(false, "profiles", fmt.Sprintf("must not name both %q and %q: they read the attribute %s from two "+
 					"claims of the access token", by[name], p.Name, name))
 			}
-			asked[name], by[name] = declared, p.Name
+			asked[name], by[name] = askedAttribute{declared, was.isAvoid || p.Avoids(name)}, p.Name
 		}
 	}
 	return asked, c.Err()
 }
 
-// value returns what somebody vouches for of a player's attribute, and who; FromClient: nobody does.
+// value returns what somebody vouches for of a player's attribute, and who; FromClient: nobody does. A claim counts
+// before what is stored, since the profile asks for it.
 func (v *voucher) value(ctx context.Context, sub, name string,
-	declared profile.Attribute) (value match.Value, source match.Source, err error) {
-	if declared.From != match.FromClaim || sub != v.caller {
-		return value, match.FromClient, nil
+	declared askedAttribute) (value match.Value, source match.Source, err error) {
+	if declared.From == match.FromClaim && sub == v.caller {
+		if v.claims == nil {
+			claims, err := token.ReadClaims(rest.AccessToken(ctx))
+			if err != nil {
+				return value, match.FromClient, err
+			}
+			v.claims = &claims
+		}
+		if value, found := v.claim(name, declared.Attribute); found {
+			return value, match.FromClaim, nil
+		}
 	}
-	if v.claims == nil {
-		claims, err := token.ReadClaims(rest.AccessToken(ctx))
-		if err != nil {
+	if v.stored == nil {
+		tickets := v.face.tickets
+		if v.stored, err = tickets.Store.StoredPlayers(ctx, tickets.Region, v.party); err != nil {
 			return value, match.FromClient, err
 		}
-		v.claims = &claims
 	}
-	value, found := v.claim(name, declared)
-	if !found {
-		return value, match.FromClient, nil
+	if value, found := v.storedValue(v.stored[sub], name, declared); found {
+		return value, match.FromBackend, nil
 	}
-	return value, match.FromClaim, nil
+	return match.Value{}, match.FromClient, nil
+}
+
+// storedValue returns what a backend has stored as an attribute, or as the list of players to avoid.
+func (v *voucher) storedValue(p db.StoredPlayer, name string, declared askedAttribute) (match.Value, bool) {
+	plain, has := p.Attributes[name]
+	switch {
+	case has:
+		value := match.ValueOf(plain)
+		v.check.That(value.Kind == declared.Kind, "players."+p.Sub+".attributes."+name,
+			"as a backend has stored it, must be "+kindNames[declared.Kind])
+		return value, value.Kind == declared.Kind
+	case declared.isAvoid && declared.Kind == match.List && len(p.Avoid) > 0:
+		return match.Value{Kind: match.List, List: p.Avoid}, true
+	}
+	return match.Value{}, false
 }
 
 // claim reads a claim, and reports one that is no value of an attribute.
@@ -101,17 +143,12 @@ func (v *voucher) claim(name string, declared profile.Attribute) (value match.Va
 	if !found || text == "null" {
 		return value, false
 	}
-	from := json.NewDecoder(strings.NewReader(text))
-	from.UseNumber() // so that no number is rounded before it is checked
-	var raw any
-	if err := from.Decode(&raw); err != nil {
-		v.check.That(false, field, said+"cannot be read")
-		return value, false
+	value, problem := match.ParseValue([]byte(text))
+	if problem == "" && value.Kind != declared.Kind {
+		problem = "must be " + kindNames[declared.Kind]
 	}
-	value, allowed := valueOf(raw)
-	v.check.That(allowed == "", field, said+allowed)
-	v.check.That(allowed != "" || value.Kind == declared.Kind, field, said+"must be "+kindNames[declared.Kind])
-	return value, allowed == "" && value.Kind == declared.Kind
+	v.check.That(problem == "", field, said+problem)
+	return value, problem == ""
 }
 
 // withAttribute returns a copy of a player with a value that somebody vouches for.
@@ -134,10 +171,10 @@ func shareAttribute(d *ticketbody.Draft, name string) {
 	if !slices.ContainsFunc(d.Players, vouched) {
 		return
 	}
-	if client, said := d.Attributes[name]; said {
+	if shared, said := d.Attributes[name]; said {
 		for i, p := range d.Players { // the client's word about the others stays theirs, to be refused
 			if _, own := p.Attributes[name]; !own {
-				d.Players[i] = withAttribute(p, name, client, match.FromClient)
+				d.Players[i] = withAttribute(p, name, shared, p.SourceOf(name))
 			}
 		}
 		delete(d.Attributes, name)
@@ -158,10 +195,10 @@ func shareAttribute(d *ticketbody.Draft, name string) {
 // needed says who must vouch for an attribute of a player.
 func needed(p *profile.Profile, name string, isCaller bool) string {
 	declared := p.Attributes[name]
-	from := "from a backend, since the claims of other players than the caller are not known"
+	from := "from a backend, which has stored none: the claims of other players than the caller are not known"
 	switch {
 	case declared.From == match.FromBackend:
-		from = "from a backend only"
+		from = "from a backend only, which has stored none"
 	case isCaller:
 		from = "from the claim " + declared.ClaimPath() + " of the access token, which has none"
 	}

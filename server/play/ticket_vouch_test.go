@@ -43,7 +43,7 @@ func postWith(t *testing.T, profiles play.Profiles, claims, body string) (*httpt
 	require.NoError(t, err)
 	e.Use(rest.Bearer(func(context.Context, string) (string, error) { return "alice", nil }, nil))
 	s := &ticketSink{t: t}
-	play.MountTickets(e, e, play.Tickets{Store: s, Hub: watch.New(nil, "global", 1, nil, nil), Region: "global", Profiles: profiles, Lease: time.Second})
+	play.MountTickets(e, e, play.Tickets{Store: s, Hub: watch.New(nil, "global", 1, nil, nil), Region: "global", Profiles: profiles, Parties: play.Parties{AreOpen: true}, Lease: time.Second})
 	r := httptest.NewRequest(http.MethodPost, "/tickets", strings.NewReader(body))
 	r.Header.Set("Authorization", "Bearer eyJhbGciOiJFZERTQSJ9."+base64.RawURLEncoding.EncodeToString([]byte(claims))+".e30")
 	w := httptest.NewRecorder()
@@ -98,7 +98,7 @@ func TestAWeakerWordIsRefused(t *testing.T) {
 		{`{"game":1500}`, `{"profiles":["ranked"]}`, "attributes.skill", "is there twice, or is not in an object"},
 		{`{"game":{"skill":1500},"mmr":9}`, `{"profiles":["other","ranked"]}`, "profiles", "they read the attribute skill from two claims"},
 		{game1500, `{"profiles":["ranked"],"party":["alice","bob"],"players":{"bob":{"attributes":{"skill":1500}}}}`, "players.bob.attributes.skill",
-			"from a backend, since the claims of other players than the caller are not known"},
+			"takes it from a backend, which has stored none: the claims of other players than the caller are not known"},
 		{game1500, `{"profiles":["ranked"],"party":["alice","bob"],"attributes":{"skill":1500}}`, "players.bob.attributes.skill", "is the word of the player's client"},
 		{game1500, `{"profiles":["ranked"],"party":["alice","bob"]}`, "attributes.skill", "is required and must be a number"},
 	} {

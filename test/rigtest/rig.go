@@ -63,7 +63,7 @@ func On(t *testing.T, bin, database string, settings ...string) *Rig {
 	r.Bin, r.logs = bin, t.TempDir()
 	r.Env = append([]string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "DATABASE_URL=" + database,
-		"DIRECTOR_FLEET_TOKEN=" + FleetToken,
+		"DIRECTOR_FLEET_TOKEN=" + FleetToken, "DIRECTOR_OPEN_PARTIES=true",
 		"DIRECTOR_KEY_ENCRYPTION_KEY=" + base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{7}, 32)),
 		"DIRECTOR_AUTH_JWKS=" + KeySet(public),
 		"DIRECTOR_FAILURE_RATE=0", "DIRECTOR_LOG_FORMAT=json",

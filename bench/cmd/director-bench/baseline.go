@@ -111,7 +111,7 @@ func (p *program) baselineOptions(ctx context.Context, registry *prometheus.Regi
 	return server.Options{
 		Store: store, Keys: keyring.New(store, sealer, token.AlgEdDSA, schedule), Connects: connect.New(sealer),
 		Access:      token.AccessConfig{Keys: keys},
-		FleetTokens: []string{p.variable("DIRECTOR_FLEET_TOKEN")}, MaxInFlight: inFlight,
+		FleetTokens: []string{p.variable("DIRECTOR_FLEET_TOKEN")}, OpenParties: true, MaxInFlight: inFlight,
 		CallerRate: rest.Rate{PerSecond: -1},
 		Addr:       "127.0.0.1:0", MetricsAddr: p.variable("DIRECTOR_METRICS_ADDR"),
 		CallTimeout: 900 * time.Millisecond,
@@ -207,7 +207,7 @@ func stack(o server.Options, store interface {
 		gate.Enter, deadline), store)
 	limit := rest.LimitCaller(rest.NewLimiter(o.CallerRate))
 	play.Mount(engine.Group("", rest.Bearer(verify, failures), limit, bodies.Read, gate.Enter, deadline), store, o.Keys,
-		o.Connects, o.Modes)
+		o.Connects, o.Modes, play.Parties{AreOpen: o.OpenParties})
 	infra.Mount(engine, o.Keys, infra.Readiness{
 		Database: o.Store, Keys: o.Keys, Schema: migrations.Latest(), Timeout: o.CallTimeout,
 		Draining: func() bool { return false },

@@ -113,19 +113,8 @@ func attributesOf(told json.RawMessage) match.Attributes {
 	}
 	all := match.Attributes{}
 	for name, v := range values {
-		switch v := v.(type) {
-		case float64:
-			all[name] = match.Value{Kind: match.Number, Number: v}
-		case string:
-			all[name] = match.Value{Kind: match.Text, Text: v}
-		case []any:
-			list := match.Value{Kind: match.List}
-			for _, text := range v {
-				if text, ok := text.(string); ok {
-					list.List = append(list.List, text)
-				}
-			}
-			all[name] = list
+		if value := match.ValueOf(v); value.Kind != 0 {
+			all[name] = value
 		}
 	}
 	return all

@@ -51,13 +51,13 @@ func FromFacts(t match.Ticket, attributes, latencies []byte) (*match.Ticket, err
 	if err := unmarshal(latencies, &t.Latencies); err != nil {
 		return nil, fmt.Errorf("the latencies of ticket %s: %w", t.ID, err)
 	}
-	tags := valueFrom(players[""]["tags"]).List
+	tags := match.ValueOf(players[""]["tags"]).List
 	delete(players, "")
 	for _, sub := range slices.Sorted(maps.Keys(players)) {
 		// the history keeps no sources: a replay takes every value as one that somebody vouches for
 		p := match.Player{Sub: sub, Attributes: match.Attributes{}, Source: match.FromBackend}
 		for name, v := range players[sub] {
-			if value := valueFrom(v); value.Kind != 0 {
+			if value := match.ValueOf(v); value.Kind != 0 {
 				p.Attributes[name] = value
 			}
 		}
@@ -74,24 +74,6 @@ func unmarshal(text []byte, to any) error {
 		return nil
 	}
 	return json.Unmarshal(text, to)
-}
-
-func valueFrom(v any) match.Value {
-	switch v := v.(type) {
-	case float64:
-		return match.Value{Kind: match.Number, Number: v}
-	case string:
-		return match.Value{Kind: match.Text, Text: v}
-	case []any:
-		list := match.Value{Kind: match.List}
-		for _, text := range v {
-			if text, ok := text.(string); ok {
-				list.List = append(list.List, text)
-			}
-		}
-		return list
-	}
-	return match.Value{}
 }
 
 // sharedFields are the search fields of attributes that all players have in common.

@@ -38,7 +38,7 @@ var (
 	sources    = rapid.Custom(func(t *rapid.T) map[string]match.Source {
 		return rapid.MapOfN(names, rapid.SampledFrom([]match.Source{match.FromClient, match.FromClaim, match.FromBackend}), 0, 4).Draw(t, "sources")
 	})
-	drafts     = rapid.Custom(func(t *rapid.T) ticketbody.Draft {
+	drafts = rapid.Custom(func(t *rapid.T) ticketbody.Draft {
 		d := ticketbody.Draft{
 			Profiles:   rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"duel", "ranked-5v5", "x"}), 0, 3, rapid.ID).Draw(t, "profiles"),
 			Attributes: attributes.Draw(t, "attributes"),

@@ -1,0 +1,128 @@
+package db
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/lattice-director/director/db/internal/batch"
+	"github.com/lattice-director/director/db/internal/frame"
+	"github.com/lattice-director/director/db/query"
+)
+
+// StoredPlayer is what the studio's backend says of a player.
+type StoredPlayer struct {
+	Sub          string
+	Attributes   map[string]any // float64, string or []string by name, at most 16 KiB as JSON
+	Avoid        []string       // players whom the player is not to play with, sorted, at most 256
+	MayPartyWith []string       // players whom the player may take into a party, sorted, at most 256
+	UpdatedAt    time.Time
+	UpdatedBy    string // backend:NAME
+}
+
+// StorePlayers replaces what is known of players, each once. Players of whom it says the same already stay as they are.
+// author is the backend; an event names it, unless nothing has changed. It returns how many have changed. Errors:
+// Unavailable.
+func (s *Store) StorePlayers(ctx context.Context, region, author string, players []StoredPlayer) (changed int, err error) {
+	arg := query.StorePlayersParams{Region: region, Author: author}
+	for _, p := range players {
+		arg.Subs, arg.Attributes = append(arg.Subs, p.Sub), append(arg.Attributes, jsonText(p.Attributes, "{}"))
+		arg.Avoid, arg.MayPartyWith = append(arg.Avoid, jsonText(p.Avoid, "[]")), append(arg.MayPartyWith,
+			jsonText(p.MayPartyWith, "[]"))
+	}
+	err = s.frame.InTx(ctx, func(q *query.Queries) error {
+		subs, err := q.StorePlayers(ctx, arg)
+		if changed = len(subs); err != nil || changed == 0 {
+			return err
+		}
+		if err := q.ClearAvoided(ctx, query.ClearAvoidedParams{Region: region, Subs: subs}); err != nil {
+			return err
+		}
+		if err := q.AddAvoided(ctx, query.AddAvoidedParams{Region: region, Subs: subs}); err != nil {
+			return err
+		}
+		return logStoredPlayers(ctx, q, region, "players.stored", author, subs)
+	})
+	return changed, frame.Classify(err)
+}
+
+// ForgetPlayer removes what is stored of a player. It reports whether there was anything. Errors: Unavailable.
+func (s *Store) ForgetPlayer(ctx context.Context, region, author, sub string) (known bool, err error) {
+	err = s.frame.InTx(ctx, func(q *query.Queries) error {
+		n, err := q.ForgetStoredPlayer(ctx, query.ForgetStoredPlayerParams{Region: region, Sub: sub})
+		if known = n > 0; err != nil || !known {
+			return err
+		}
+		if err := q.ClearAvoided(ctx, query.ClearAvoidedParams{Region: region, Subs: []string{sub}}); err != nil {
+			return err
+		}
+		return logStoredPlayers(ctx, q, region, "players.forgotten", author, []string{sub})
+	})
+	return known, frame.Classify(err)
+}
+
+// loggedPlayers bounds the players that an event of a batch names.
+const loggedPlayers = 16
+
+func logStoredPlayers(ctx context.Context, q *query.Queries, region, kind, author string, subs []string) error {
+	slices.Sort(subs)
+	detail := jsonText(map[string]any{"players": len(subs), "subs": subs[:min(len(subs), loggedPlayers)]}, "{}")
+	return q.LogStoredPlayers(ctx, query.LogStoredPlayersParams{Region: region, Kind: kind, Actor: author,
+		Detail: []byte(detail)})
+}
+
+// jsonText encodes finite numbers and texts, which cannot fail; none is what an absent map or list is.
+func jsonText(value any, none string) string {
+	text, _ := json.Marshal(value)
+	if string(text) == "null" {
+		return none
+	}
+	return string(text)
+}
+
+// playersLookup asks for what is stored of some players.
+type playersLookup struct{ subs []string }
+
+func (l playersLookup) weight() int { return len(l.subs) }
+
+func (l playersLookup) bytes() int { return textBytes(l.subs...) }
+
+type playersCall = batch.Call[playersLookup, map[string]StoredPlayer]
+
+// StoredPlayers returns what is stored of some players, by sub; those of whom nothing is are left out. Calls that wait
+// at the same time share one statement. Errors: Unavailable.
+func (s *Store) StoredPlayers(ctx context.Context, region string, subs []string) (map[string]StoredPlayer, error) {
+	return s.groups.storedPlayers.Do(ctx, region, playersLookup{subs})
+}
+
+func (s *Store) readStoredPlayers(ctx context.Context, region string, calls []*playersCall) error {
+	var subs []string
+	for _, c := range calls {
+		subs = append(subs, c.Req.subs...)
+	}
+	slices.Sort(subs)
+	rows, err := s.q.StoredPlayers(ctx, query.StoredPlayersParams{Region: region, Subs: slices.Compact(subs)})
+	if err != nil {
+		return err
+	}
+	known := make(map[string]StoredPlayer, len(rows))
+	for _, r := range rows {
+		p := StoredPlayer{Sub: r.Sub, Avoid: r.Avoid, MayPartyWith: r.MayPartyWith, UpdatedAt: r.UpdatedAt,
+			UpdatedBy: r.UpdatedBy}
+		if err := json.Unmarshal(r.Attributes, &p.Attributes); err != nil {
+			return err
+		}
+		known[r.Sub] = p
+	}
+	for _, c := range calls {
+		found := make(map[string]StoredPlayer, len(c.Req.subs))
+		for _, sub := range c.Req.subs {
+			if p, ok := known[sub]; ok {
+				found[sub] = p
+			}
+		}
+		c.Answer(found, nil)
+	}
+	return nil
+}

@@ -1,0 +1,159 @@
+package backend
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
+	"github.com/lattice-director/director/match"
+	"github.com/lattice-director/director/server/rest"
+)
+
+// The bounds of what is stored of a player, and of a batch.
+const (
+	maxAttributes     = 64
+	maxAttributeBytes = 8 << 10 // of names and values
+	maxListed         = 256     // players that a player avoids, or may take into a party
+	maxBatch          = 256     // players of a call
+)
+
+// playerRequest is all that a backend says of a player: what is absent is removed.
+type playerRequest struct {
+	Attributes   map[string]json.RawMessage `json:"attributes"`
+	Avoid        []string                   `json:"avoid"`
+	MayPartyWith []string                   `json:"may_party_with"`
+}
+
+// Validate implements rest.Validator.
+func (r *playerRequest) Validate(c *rest.Check) { r.check(c, "") }
+
+// check reports invalid fields, whose names begin with prefix.
+func (r *playerRequest) check(c *rest.Check, prefix string) {
+	c.Count(prefix+"attributes", len(r.Attributes), 0, maxAttributes)
+	size := 0
+	for _, name := range slices.Sorted(maps.Keys(r.Attributes)) {
+		v, problem := match.ParseValue(r.Attributes[name])
+		field := prefix + "attributes." + name
+		c.That(rest.Mode.Valid(name), field, "the name must be "+rest.Mode.Description)
+		c.That(problem == "", field, problem)
+		c.That(v.Kind != match.List || name != "profile", field, "must not be a list: tags of that name are those of profiles")
+		size += len(name) + v.Bytes()
+	}
+	c.That(size <= maxAttributeBytes, prefix+"attributes", fmt.Sprintf("must not be larger than %d bytes", maxAttributeBytes))
+	for field, subs := range map[string][]string{"avoid": r.Avoid, "may_party_with": r.MayPartyWith} {
+		c.Count(prefix+field, len(subs), 0, maxListed)
+		c.Each(prefix+field, subs, rest.Sub)
+		c.Unique(prefix+field, subs)
+	}
+}
+
+// player returns what the store keeps; null is absent.
+func (r *playerRequest) player(sub string) db.StoredPlayer {
+	p := db.StoredPlayer{Sub: sub, Attributes: map[string]any{}, Avoid: slices.Sorted(slices.Values(r.Avoid)),
+		MayPartyWith: slices.Sorted(slices.Values(r.MayPartyWith))}
+	for name, raw := range r.Attributes {
+		if v, _ := match.ParseValue(raw); v.Kind != 0 {
+			p.Attributes[name] = v.Plain()
+		}
+	}
+	return p
+}
+
+// playerAnswer is what is stored of a player.
+type playerAnswer struct {
+	Sub          string         `json:"sub"`
+	Attributes   map[string]any `json:"attributes"`
+	Avoid        []string       `json:"avoid"`
+	MayPartyWith []string       `json:"may_party_with"`
+	UpdatedAt    time.Time      `json:"updated_at"`
+	UpdatedBy    string         `json:"updated_by"`
+}
+
+func (f face) put(ctx context.Context, in rest.In[playerRequest]) (playerAnswer, error) {
+	sub, err := subOf(in.Param("sub"))
+	if err != nil {
+		return playerAnswer{}, err
+	}
+	_, err = f.store.StorePlayers(ctx, f.region, rest.Caller(ctx), []db.StoredPlayer{in.Body.player(sub)})
+	if err != nil {
+		return playerAnswer{}, err
+	}
+	return f.read(ctx, sub)
+}
+
+// batchRequest stores several players.
+type batchRequest struct {
+	Players map[string]*playerRequest `json:"players"`
+}
+
+// Validate implements rest.Validator.
+func (r *batchRequest) Validate(c *rest.Check) {
+	c.Count("players", len(r.Players), 1, maxBatch)
+	for _, sub := range slices.Sorted(maps.Keys(r.Players)) {
+		field := "players." + sub
+		c.That(rest.Sub.Valid(sub), field, "the name must be "+rest.Sub.Description)
+		c.That(r.Players[sub] != nil, field, "must be an object")
+		if p := r.Players[sub]; p != nil {
+			p.check(c, field+".")
+		}
+	}
+}
+
+type batchAnswer struct {
+	Players int `json:"players"`
+	Changed int `json:"changed"`
+}
+
+func (f face) putAll(ctx context.Context, in rest.In[batchRequest]) (batchAnswer, error) {
+	players := make([]db.StoredPlayer, 0, len(in.Body.Players))
+	for sub, p := range in.Body.Players {
+		players = append(players, p.player(sub))
+	}
+	changed, err := f.store.StorePlayers(ctx, f.region, rest.Caller(ctx), players)
+	return batchAnswer{len(players), changed}, err
+}
+
+func (f face) get(ctx context.Context, in rest.In[rest.None]) (playerAnswer, error) {
+	sub, err := subOf(in.Param("sub"))
+	if err != nil {
+		return playerAnswer{}, err
+	}
+	return f.read(ctx, sub)
+}
+
+func (f face) read(ctx context.Context, sub string) (playerAnswer, error) {
+	found, err := f.store.StoredPlayers(ctx, f.region, []string{sub})
+	if err != nil {
+		return playerAnswer{}, err
+	}
+	p, known := found[sub]
+	if !known {
+		return playerAnswer{}, fault.New(fault.NotFound, "player_unknown", "no backend has stored anything of this player")
+	}
+	return playerAnswer{p.Sub, p.Attributes, p.Avoid, p.MayPartyWith, p.UpdatedAt.UTC(), p.UpdatedBy}, nil
+}
+
+type forgetAnswer struct {
+	Sub       string `json:"sub"`
+	Forgotten bool   `json:"forgotten"` // false: nothing was stored
+}
+
+func (f face) forget(ctx context.Context, in rest.In[rest.None]) (forgetAnswer, error) {
+	sub, err := subOf(in.Param("sub"))
+	if err != nil {
+		return forgetAnswer{}, err
+	}
+	known, err := f.store.ForgetPlayer(ctx, f.region, rest.Caller(ctx), sub)
+	return forgetAnswer{sub, known}, err
+}
+
+func subOf(text string) (string, error) {
+	var c rest.Check
+	c.Match("sub", text, rest.Sub)
+	return text, c.Err()
+}

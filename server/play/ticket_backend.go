@@ -1,0 +1,73 @@
+package play
+
+import (
+	"context"
+	"net/http"
+	"slices"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/matching/ticketbody"
+	"github.com/lattice-director/director/match"
+	"github.com/lattice-director/director/server/rest"
+)
+
+// MountBackendTickets adds the routes with which a backend queues for players. They belong behind rest.Backend, and
+// lasting behind rest.Lasting as well.
+func MountBackendTickets(short, lasting gin.IRouter, t Tickets) {
+	f := newTicketFace(t)
+	f.isBackend = true
+	short.POST("/backend/tickets", rest.Handle(http.StatusOK, f.createByBackend))
+	short.DELETE("/backend/tickets/:id", rest.Handle(http.StatusOK, f.cancelByBackend))
+	lasting.GET("/backend/tickets/:id", rest.Handle(http.StatusOK, f.get))
+}
+
+// createByBackend queues players for whom a backend vouches. The ticket is that of the first player of the party, who
+// counts as having posted it: a player with a ticket of its own for the profile keeps it. Nobody needs to wait for the
+// ticket, so it stays until its time is over.
+func (f ticketFace) createByBackend(ctx context.Context, in rest.In[ticketRequest]) (createdTicket, error) {
+	var c rest.Check
+	c.That(in.Body.Party != nil, "party", "is required")
+	c.That(in.Body.Lobby == nil, "lobby", "must be absent: a backend names the party")
+	if err := c.Err(); err != nil {
+		return createdTicket{}, err
+	}
+	key, first := in.Header("Idempotency-Key"), slices.Min(in.Body.Party)
+	draft, err := in.Body.draft(first, key, nil)
+	if err != nil {
+		return createdTicket{}, err
+	}
+	vouchForAll(&draft, match.FromBackend)
+	a, err := f.admit(ctx, draft)
+	if err != nil {
+		return createdTicket{}, err
+	}
+	return f.enter(ctx, a, nil, db.PlayerTicketRequest{
+		Caller: first, IdempotencyKey: key, RequestHash: hashOf(draft, nil, true),
+	})
+}
+
+// vouchForAll makes one source that of each attribute of a draft.
+func vouchForAll(d *ticketbody.Draft, source match.Source) {
+	for i, p := range d.Players {
+		sources := make(map[string]match.Source, len(d.Attributes)+len(p.Attributes))
+		for name := range d.Attributes {
+			sources[name] = source
+		}
+		for name := range p.Attributes {
+			sources[name] = source
+		}
+		d.Players[i].Sources = sources
+	}
+}
+
+// cancelByBackend takes a ticket out of the queue. While its players are being asked, it declines for them.
+func (f ticketFace) cancelByBackend(ctx context.Context, in rest.In[rest.None]) (ticket, error) {
+	id := in.Param("id")
+	t, err := f.read(ctx, id)
+	if err == nil && len(t.Party) > 0 {
+		err = f.cancelAs(ctx, t.Party[0], id)
+	}
+	return f.answer(ctx, id, err, db.TicketAssigned)
+}
