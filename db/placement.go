@@ -113,7 +113,7 @@ func (s *Store) placeOne(ctx context.Context, region string, c *placeCall) (done
 		return false, nil
 	}
 	rows, err := s.q.FillForOne(ctx, query.FillForOneParams{
-		Region: region, Locks: playerLocks(r), Subs: r.Party, Caller: r.Caller, Mode: r.Mode,
+		Region: region, Universe: s.cfg.Universe, Locks: playerLocks(r), Subs: r.Party, Caller: r.Caller, Mode: r.Mode,
 		MaxPlayers: int32(r.MaxPlayers),
 		Size:       int32(len(r.Party)), Party: partyKey(r.Party), SeatTtl: s.cfg.Timing.SeatTTL,
 	})

@@ -56,7 +56,7 @@ func (c *candidates) pack(requests []*request) (seated []*request) {
 	parties := make([]pack.Party, len(requests))
 	for i, r := range requests {
 		parties[i] = pack.Party{Shape: pack.Shape{Mode: r.req.Mode, MaxPlayers: r.req.MaxPlayers},
-			Size: len(r.req.Party), PlayedIn: r.verdict.playedIn, FillOnly: r.fillOnly}
+			Size: len(r.req.Party), PlayedIn: r.verdict.excluded, FillOnly: r.fillOnly}
 	}
 	at, sessions := pack.Seat(parties, c.sessions, c.hosts)
 	c.packed = sessions
@@ -125,10 +125,14 @@ func (c *candidates) placement(at int) *Placement {
 	}
 }
 
+// maxExcluded bounds the sessions that are read, and locked, beside those that a party needs: somebody whom thousands
+// avoid gets a new session rather than all of theirs.
+const maxExcluded = 32
+
 func keysWanted(requests []*request) (k pack.Needs) {
 	for _, r := range requests {
 		// A session that the party may not join may be among those found: read one more for each.
-		k.Add(pack.Shape{Mode: r.req.Mode, MaxPlayers: r.req.MaxPlayers}, len(r.req.Party), 1+len(r.verdict.playedIn))
+		k.Add(pack.Shape{Mode: r.req.Mode, MaxPlayers: r.req.MaxPlayers}, len(r.req.Party), 1+min(len(r.verdict.excluded), maxExcluded))
 	}
 	return k
 }

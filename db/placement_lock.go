@@ -85,6 +85,8 @@ func (p placing) newRequests(calls []*placeCall, l *locked) ([]*request, error) 
 			r.verdict = resume(r.req, seats.seatsAround(r.req), p.store.cfg.MaxReserved)
 		}
 	}
+	requests = p.avoided.separate(requests)
+	p.avoided.exclude(requests)
 	return requests, nil
 }
 

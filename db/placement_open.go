@@ -68,11 +68,13 @@ func (s *Store) placeWaiting(ctx context.Context, region string, calls []*placeC
 	var senders []uuid.UUID
 	pooled := s.pooledModes(ctx)
 	err = s.frame.InTx(ctx, func(q *query.Queries) error {
-		p := placing{store: s, q: q, region: region, pooled: pooled, senders: &senders, wait: true}
+		p := placing{store: s, q: q, region: region, pooled: pooled, senders: &senders, wait: true,
+			avoided: s.newAvoidance(region, calls)}
 		var out tx.Pipeline
 		l := locked{}
 		query.QueueExec(&out, (*query.Queries).LimitLockWait, max(1, int32(lockWait.Milliseconds())))
 		l.queue(&out, region, calls, nil)
+		p.avoided.queue(&out)
 		if err := q.Send(ctx, &out); err != nil {
 			return err
 		}
@@ -113,6 +115,10 @@ func (p placing) openSessions(ctx context.Context, requests, decided []*request)
 	if err != nil {
 		return err
 	}
+	if err := p.avoided.readAgain(ctx, p.q); err != nil {
+		return err
+	}
+	p.avoided.exclude(requests)
 	if err := p.seat(ctx, c, requests, decided, vacated); err != nil {
 		return err
 	}

@@ -22,7 +22,7 @@ type verdict struct {
 	answer   *Placement
 	err      *fault.Error
 	giveUp   []seatRef   // seats superseded by this request
-	playedIn []uuid.UUID // sessions where a member is connected
+	excluded []uuid.UUID // sessions that the party may not join: a member is connected there, or they avoid somebody
 }
 
 // resume decides whether an earlier request has placed the players already. The rules, in order:
@@ -44,7 +44,7 @@ func resume(r PlaceRequest, seats []query.SeatsAroundRow, maxReserved int) verdi
 	if rejoin := h.playing(r); rejoin != nil {
 		return verdict{answer: rejoin}
 	}
-	v := verdict{playedIn: h.playedIn(r.Party)}
+	v := verdict{excluded: h.playedIn(r.Party)}
 	v.giveUp, v.err = h.supersede(r)
 	if v.err == nil && h.elsewhere+len(r.Party) > maxReserved {
 		v.err = &fault.Error{Kind: fault.TooMany, Code: "too_many_reserved", RetryAfter: fault.RetryAfter,

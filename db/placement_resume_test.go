@@ -64,7 +64,7 @@ func TestResume(t *testing.T) {
 			}
 			require.Nil(t, v.answer)
 			require.ElementsMatch(t, c.giveUp, v.giveUp)
-			require.Equal(t, c.played, v.playedIn)
+			require.Equal(t, c.played, v.excluded)
 			if c.code == "" {
 				require.Nil(t, v.err)
 			} else {

@@ -19,6 +19,7 @@ type placing struct {
 	region string
 	pooled map[regionMode]bool // modes that pools serve
 
+	avoided *avoidance
 	senders *[]uuid.UUID // to notify after the commit; see opening
 
 	wait       bool // for locked rows; false skips them
@@ -36,7 +37,8 @@ func (s *Store) placeWithoutWaiting(ctx context.Context, region string, calls []
 	var senders []uuid.UUID
 	pooled := s.pooledModes(ctx)
 	err = s.frame.InTx(ctx, func(q *query.Queries) error {
-		p := placing{store: s, q: q, region: region, pooled: pooled, senders: &senders, lastResort: lastResort}
+		p := placing{store: s, q: q, region: region, pooled: pooled, senders: &senders, lastResort: lastResort,
+			avoided: s.newAvoidance(region, calls)}
 		l, shapes := locked{}, shapesOf(calls)
 		if err := p.lock(ctx, &l, calls, shapes); err != nil {
 			return err
@@ -70,7 +72,7 @@ func (s *Store) placeWithoutWaiting(ctx context.Context, region string, calls []
 // because the party may not join all of them.
 func restrict(requests []*request, mayOpen, contested map[pack.Shape]bool, lastResort bool) {
 	for _, r := range requests {
-		if len(r.verdict.playedIn) > 0 {
+		if len(r.verdict.excluded) > 0 {
 			contested[r.req.shape()] = true
 		}
 	}
@@ -92,6 +94,7 @@ func (p placing) lock(ctx context.Context, l *locked, calls []*placeCall, openin
 	query.Queue(&out, &l.sessions, (*query.Queries).FillOpenSessions, query.FillOpenSessionsParams{
 		Region: p.region, Modes: k.Modes, MaxPlayers: k.MaxPlayers, Sizes: k.Sizes, Parties: p.withExtra(k.Parties),
 	})
+	p.avoided.queue(&out)
 	return p.q.Send(ctx, &out)
 }
 
@@ -225,7 +228,7 @@ func (p placing) refuse(ctx context.Context, requests []*request) error {
 		arg.Modes = append(arg.Modes, r.req.Mode)
 		arg.MaxPlayers = append(arg.MaxPlayers, int32(r.req.MaxPlayers))
 		arg.Sizes = append(arg.Sizes, int32(len(r.req.Party)))
-		for _, session := range r.verdict.playedIn {
+		for _, session := range r.verdict.excluded {
 			arg.Players, arg.PlayedIn = append(arg.Players, int32(i)), append(arg.PlayedIn, session)
 		}
 	}

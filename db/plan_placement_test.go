@@ -35,6 +35,7 @@ INSERT INTO netcode_tokens (region, client_id, session_id, sub, deployment_id, e
 	SELECT d.region, row_number() OVER (), s.id, s.handle || 'p1', d.id, now() + interval '1 minute' FROM (
 		SELECT id, region, row_number() OVER () AS n FROM deployments) d JOIN (SELECT id, handle, row_number() OVER () AS n FROM sessions) s ON s.n % 10000 + 1 = d.n;
 INSERT INTO idempotency_keys SELECT 'c' || n, 'k', '', '{}', now() + interval '1 day' FROM generate_series(1, 20000) n;
+INSERT INTO player_avoids SELECT 'global', 'a' || n, 'b' || n FROM generate_series(1, 100000) n;
 ANALYZE;`
 
 func TestHotPlansReadWhatTheyTake(t *testing.T) {
@@ -50,6 +51,10 @@ func TestHotPlansReadWhatTheyTake(t *testing.T) {
 		},
 		"FillOpenSessions": func(ctx context.Context, q *query.Queries) error {
 			_, err := q.FillOpenSessions(ctx, query.FillOpenSessionsParams{Region: "eu", Modes: duel, MaxPlayers: eight, Sizes: one, Parties: one})
+			return err
+		},
+		"AvoidedAround": func(ctx context.Context, q *query.Queries) error {
+			_, err := q.AvoidedAround(ctx, query.AvoidedAroundParams{Region: "eu", Universe: "global", Subs: ann})
 			return err
 		},
 		"FillForOne": func(ctx context.Context, q *query.Queries) error {

@@ -76,8 +76,10 @@ func (s *Store) ApplyProfile(ctx context.Context, edit ProfileEdit, document []b
 	if err := s.checkAccept(p); err != nil {
 		return ProfileChange{}, err
 	}
-	if unsaid := profile.ClientsWord(document); s.cfg.RequireFrom && len(unsaid) > 0 {
-		return ProfileChange{}, &profile.Error{Problems: unsaid}
+	if s.cfg.RequireFrom {
+		if unsaid := profile.ClientsWord(document); len(unsaid) > 0 {
+			return ProfileChange{}, &profile.Error{Problems: unsaid}
+		}
 	}
 	edit.Name = p.Name
 	next := profileText{string(document), p.Canonical()}

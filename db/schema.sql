@@ -5336,9 +5336,9 @@ CREATE VIEW public.open_sessions AS
   WHERE (s.match_id IS NULL);
 
 CREATE TABLE public.player_avoids (
-    region text NOT NULL COLLATE pg_catalog."C",
-    sub text NOT NULL COLLATE pg_catalog."C",
-    avoided text NOT NULL COLLATE pg_catalog."C"
+    region text NOT NULL,
+    sub text NOT NULL,
+    avoided text NOT NULL
 );
 
 CREATE TABLE public.player_refusals_default (
@@ -5422,8 +5422,8 @@ CREATE TABLE public.session_history_default (
 );
 
 CREATE TABLE public.stored_players (
-    region text NOT NULL COLLATE pg_catalog."C",
-    sub text NOT NULL COLLATE pg_catalog."C",
+    region text NOT NULL,
+    sub text NOT NULL,
     attributes jsonb NOT NULL,
     avoid text[] NOT NULL,
     may_party_with text[] NOT NULL,

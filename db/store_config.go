@@ -102,6 +102,8 @@ type Config struct {
 	// Rooms are the types of rooms of the realtime lobby; nil: those that are built in. Replicas and workers should
 	// have the same.
 	Rooms *lobby.Types
+	// Universe is the region of what backends store of players; "" means global.
+	Universe string
 	// Queueing says how sessions of the realtime lobby queue; nil: they do not queue at this process.
 	Queueing *Queueing
 	Tracer   pgx.QueryTracer  // may be nil
@@ -132,6 +134,7 @@ func (c Config) withDefaults() Config {
 	c.BatchTimeout = orDefault(c.BatchTimeout, 5*time.Second)
 	c.HoldTimeout = orDefault(c.HoldTimeout, d.HoldTimeout)
 	c.LockWait = orDefault(c.LockWait, 200*time.Millisecond)
+	c.Universe = orDefault(c.Universe, "global")
 	if c.Rooms == nil {
 		c.Rooms, _ = lobby.NewTypes(false, nil) // without a configuration nothing is wrong
 	}

@@ -43,6 +43,7 @@ func warmUp(ctx context.Context, q *query.Queries) error {
 		func() error { _, err := q.ModesOfPools(ctx); return err },
 		func() error { _, err := q.TryLocks(ctx, query.TryLocksParams{}); return err },
 		func() error { _, err := q.SeatsAround(ctx, query.SeatsAroundParams{}); return err },
+		func() error { _, err := q.AvoidedAround(ctx, query.AvoidedAroundParams{}); return err },
 		func() error { _, err := q.FillForOne(ctx, query.FillForOneParams{}); return err },
 		func() error { _, err := q.FillOpenSessions(ctx, query.FillOpenSessionsParams{}); return err },
 		func() error { _, err := q.WaitForOpenSessions(ctx, query.WaitForOpenSessionsParams{}); return err },

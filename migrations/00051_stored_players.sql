@@ -7,8 +7,8 @@
 SELECT set_config('search_path', format('%I, pg_temp', current_schema()), true);
 
 CREATE TABLE stored_players (
-    region text COLLATE "C" NOT NULL,
-    sub text COLLATE "C" NOT NULL,
+    region text NOT NULL,
+    sub text NOT NULL,
     attributes jsonb NOT NULL,     -- numbers, texts and lists of texts, by name
     avoid text[] NOT NULL,         -- players, sorted
     may_party_with text[] NOT NULL, -- players, sorted
@@ -23,9 +23,9 @@ CREATE TABLE stored_players (
 -- The lists avoid, a row a player, for placement: it asks whom a newcomer avoids and who avoids the newcomer, once for each player that it
 -- seats, and must cost next to nothing where nobody avoids anybody.
 CREATE TABLE player_avoids (
-    region text COLLATE "C" NOT NULL,
-    sub text COLLATE "C" NOT NULL,
-    avoided text COLLATE "C" NOT NULL,
+    region text NOT NULL,
+    sub text NOT NULL,
+    avoided text NOT NULL,
     PRIMARY KEY (region, sub, avoided)
 );
 CREATE INDEX player_avoids_from_the_other_side ON player_avoids (region, avoided);

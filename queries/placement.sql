@@ -45,6 +45,28 @@ FROM around a
 JOIN sessions s ON s.region = @region AND s.id = a.session_id
 LEFT JOIN live_sessions v ON v.region = @region AND v.id = a.session_id;
 
+-- name: AvoidedAround :many
+-- The sessions that players may not join: those in which somebody has a seat whom they avoid, or who avoids them. Two of the players
+-- who may not meet have a row with the other one. A player with a list, or on one, has a row in any case: with the zero id if there is
+-- no such session. Most players have none, so each costs two index lookups.
+WITH players AS MATERIALIZED (
+    SELECT DISTINCT unnest(@subs::text[]) AS sub
+), pairs AS MATERIALIZED (
+    SELECT p.sub, a.other FROM players p CROSS JOIN LATERAL (
+        SELECT l.avoided AS other FROM player_avoids l WHERE l.region = @universe AND l.sub = p.sub OFFSET 0) a
+    UNION
+    SELECT p.sub, a.other FROM players p CROSS JOIN LATERAL (
+        SELECT l.sub AS other FROM player_avoids l WHERE l.region = @universe AND l.avoided = p.sub OFFSET 0) a
+)
+SELECT DISTINCT x.sub::text AS sub, (CASE WHEN x.other = ANY (@subs::text[]) THEN x.other ELSE '' END)::text AS other,
+       coalesce(st.session_id, '00000000-0000-0000-0000-000000000000')::uuid AS session_id
+FROM pairs x
+LEFT JOIN LATERAL (
+    SELECT s.session_id FROM seats s WHERE s.region = @region AND s.sub = x.other AND s.state = 'reserved'
+    UNION ALL
+    SELECT s.session_id FROM seats s WHERE s.region = @region AND s.sub = x.other AND s.state = 'connected'
+    OFFSET 0) st ON true;
+
 -- name: FillOpenSessions :many
 -- The fullest open sessions with enough free seats for a party of each size, one session per party. Sessions that another
 -- transaction has locked are returned as not held; WaitForOpenSessions waits for them.
@@ -71,7 +93,7 @@ ORDER BY f.id;
 
 -- name: FillForOne :many
 -- A batch of one party in one round trip, when no other transaction decides about its players, they hold no seat and none is
--- reserved for them, and the fullest session is not locked. Otherwise it changes nothing and returns no row. It reads before
+-- reserved for them, they avoid nobody and nobody avoids them, and the fullest session is not locked. Otherwise it changes nothing and returns no row. It reads before
 -- it has the locks; the unique index of reserved seats rejects a player that it would seat twice.
 WITH claimed AS MATERIALIZED (
     SELECT bool_and(pg_try_advisory_xact_lock(k.lock)) AS all_of_them FROM (SELECT unnest(@locks::bigint[]) AS lock) k
@@ -83,6 +105,10 @@ WITH claimed AS MATERIALIZED (
         UNION ALL
         SELECT 1 FROM seats st WHERE st.region = @region AND st.sub = p.sub AND st.state = 'connected' OFFSET 0) f)
       AND NOT EXISTS (SELECT 1 FROM seats st WHERE st.region = @region AND st.reserved_by = sqlc.arg(caller)::text AND st.reserved_by <> st.sub AND st.state <> 'connected')
+      AND NOT EXISTS (SELECT 1 FROM (SELECT unnest(@subs::text[]) AS sub) p CROSS JOIN LATERAL (
+        SELECT 1 FROM player_avoids l WHERE l.region = sqlc.arg(universe)::text AND l.sub = p.sub
+        UNION ALL
+        SELECT 1 FROM player_avoids l WHERE l.region = sqlc.arg(universe)::text AND l.avoided = p.sub OFFSET 0) f)
       AND s.region = @region AND s.player_count <= s.max_players - sqlc.arg(size)::int AND s.id = (
         SELECT o.id FROM open_sessions o
         WHERE o.region = @region AND o.mode = sqlc.arg(mode)::text AND o.max_players = sqlc.arg(max_players)::int

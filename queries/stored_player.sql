@@ -6,7 +6,7 @@
 INSERT INTO stored_players AS p (region, sub, attributes, avoid, may_party_with, updated_by)
 SELECT @region, n.sub, n.attributes::jsonb, ARRAY(SELECT jsonb_array_elements_text(n.avoid::jsonb)),
        ARRAY(SELECT jsonb_array_elements_text(n.may_party_with::jsonb)), @author
-FROM (SELECT unnest(@subs::text[]) COLLATE "C" AS sub, unnest(@attributes::text[]) AS attributes, unnest(@avoid::text[]) AS avoid,
+FROM (SELECT unnest(@subs::text[]) AS sub, unnest(@attributes::text[]) AS attributes, unnest(@avoid::text[]) AS avoid,
              unnest(@may_party_with::text[]) AS may_party_with) n
 ORDER BY n.sub
 ON CONFLICT (region, sub) DO UPDATE SET attributes = excluded.attributes, avoid = excluded.avoid, may_party_with = excluded.may_party_with,

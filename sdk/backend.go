@@ -41,7 +41,7 @@ type StoredPlayer struct {
 	UpdatedBy string    `json:"updated_by"` // "backend:" and the name of the token
 }
 
-// PutPlayers replaces what is stored of players, by sub, 1 to 256, in one transaction, and returns of how many something
+// PutPlayers replaces what is stored of players, by sub, at most 256, in one transaction, and returns of how many something
 // has changed. It may be repeated. Errors: [ErrInvalid], [ErrUnauthorized].
 func (b *Backend) PutPlayers(ctx context.Context, players map[string]PlayerFacts) (changed int, err error) {
 	var answer struct {

@@ -105,7 +105,22 @@ func TestProfilesCheck(t *testing.T) {
 	require.Equal(t, "-: profile duel is valid\n", director.Run(t, environ, duelFile, "profiles", "check", "-").Stdout)
 	require.Equal(t, "-:3:16: rules[0].near: warning: the attribute skill is not declared, so that a value of another type counts as none: "+
 		"add attributes: {skill: {type: number}}\n", director.Run(t, environ, duelFile, "profiles", "check", "-").Stderr)
-	require.Empty(t, director.Run(t, environ, duelFile+"attributes: {skill: {type: number}}\n", "profiles", "check", "-").Stderr)
+	const unsaid = "-:3:16: rules[0].near: near takes the attribute skill on the word of the player's client: add attributes: {skill: {from: claim}} or {from: backend}, " +
+		"or {from: client} if players may say what they like\n"
+	declared := director.Run(t, environ, duelFile+"attributes: {skill: {type: number}}\n", "profiles", "check", "-")
+	require.NoError(t, declared.Err)
+	require.Equal(t, strings.Replace(unsaid, "near: ", "near: warning: ", 1), declared.Stderr)
+	strict := append(slices.Clip(environ), "DIRECTOR_PROFILES_REQUIRE_FROM=true")
+	for _, from := range []string{"client", "claim", "backend"} {
+		said := director.Run(t, strict, duelFile+"attributes: {skill: {type: number, from: "+from+"}}\n", "profiles", "check", "-")
+		require.Equal(t, "-: profile duel is valid\n", said.Stdout)
+		require.Empty(t, said.Stderr)
+	}
+	for _, document := range []string{duelFile, duelFile + "attributes: {skill: {type: number}}\n"} {
+		refused := director.Run(t, strict, document, "profiles", "check", "-")
+		require.Equal(t, 1, cli.ExitCode(refused.Err))
+		require.Equal(t, unsaid, refused.Stdout)
+	}
 	wrong := writeFile(t, "wrong.yaml", "name: duel\nteams: [{name: a, player: 1}]\n")
 	refused := director.Run(t, environ, "", "profiles", "check", wrong)
 	require.Equal(t, 1, cli.ExitCode(refused.Err))

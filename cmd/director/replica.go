@@ -129,7 +129,7 @@ func (p *process) endReport(ctx context.Context) {
 // store returns the configuration of the database.
 func (c *Config) store() db.Config {
 	cfg := c.Database
-	cfg.Describe, cfg.NoHistory = c.describeTicket, c.keepsNoHistory()
+	cfg.Describe, cfg.NoHistory, cfg.Universe = c.describeTicket, c.keepsNoHistory(), c.Server.Universe
 	return cfg
 }
 

@@ -12,6 +12,61 @@ import (
 	"github.com/google/uuid"
 )
 
+const avoidedAround = `-- name: AvoidedAround :many
+WITH players AS MATERIALIZED (
+    SELECT DISTINCT unnest($1::text[]) AS sub
+), pairs AS MATERIALIZED (
+    SELECT p.sub, a.other FROM players p CROSS JOIN LATERAL (
+        SELECT l.avoided AS other FROM player_avoids l WHERE l.region = $3 AND l.sub = p.sub OFFSET 0) a
+    UNION
+    SELECT p.sub, a.other FROM players p CROSS JOIN LATERAL (
+        SELECT l.sub AS other FROM player_avoids l WHERE l.region = $3 AND l.avoided = p.sub OFFSET 0) a
+)
+SELECT DISTINCT x.sub::text AS sub, (CASE WHEN x.other = ANY ($1::text[]) THEN x.other ELSE '' END)::text AS other,
+       coalesce(st.session_id, '00000000-0000-0000-0000-000000000000')::uuid AS session_id
+FROM pairs x
+LEFT JOIN LATERAL (
+    SELECT s.session_id FROM seats s WHERE s.region = $2 AND s.sub = x.other AND s.state = 'reserved'
+    UNION ALL
+    SELECT s.session_id FROM seats s WHERE s.region = $2 AND s.sub = x.other AND s.state = 'connected'
+    OFFSET 0) st ON true
+`
+
+type AvoidedAroundParams struct {
+	Subs     []string
+	Region   string
+	Universe string
+}
+
+type AvoidedAroundRow struct {
+	Sub       string
+	Other     string
+	SessionID uuid.UUID
+}
+
+// The sessions that players may not join: those in which somebody has a seat whom they avoid, or who avoids them. Two of the players
+// who may not meet have a row with the other one. A player with a list, or on one, has a row in any case: with the zero id if there is
+// no such session. Most players have none, so each costs two index lookups.
+func (q *Queries) AvoidedAround(ctx context.Context, arg AvoidedAroundParams) ([]AvoidedAroundRow, error) {
+	rows, err := q.db.Query(ctx, avoidedAround, arg.Subs, arg.Region, arg.Universe)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []AvoidedAroundRow{}
+	for rows.Next() {
+		var i AvoidedAroundRow
+		if err := rows.Scan(&i.Sub, &i.Other, &i.SessionID); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const fillForOne = `-- name: FillForOne :many
 WITH claimed AS MATERIALIZED (
     SELECT bool_and(pg_try_advisory_xact_lock(k.lock)) AS all_of_them FROM (SELECT unnest($3::bigint[]) AS lock) k
@@ -23,17 +78,21 @@ WITH claimed AS MATERIALIZED (
         UNION ALL
         SELECT 1 FROM seats st WHERE st.region = $2 AND st.sub = p.sub AND st.state = 'connected' OFFSET 0) f)
       AND NOT EXISTS (SELECT 1 FROM seats st WHERE st.region = $2 AND st.reserved_by = $5::text AND st.reserved_by <> st.sub AND st.state <> 'connected')
+      AND NOT EXISTS (SELECT 1 FROM (SELECT unnest($4::text[]) AS sub) p CROSS JOIN LATERAL (
+        SELECT 1 FROM player_avoids l WHERE l.region = $6::text AND l.sub = p.sub
+        UNION ALL
+        SELECT 1 FROM player_avoids l WHERE l.region = $6::text AND l.avoided = p.sub OFFSET 0) f)
       AND s.region = $2 AND s.player_count <= s.max_players - $1::int AND s.id = (
         SELECT o.id FROM open_sessions o
-        WHERE o.region = $2 AND o.mode = $6::text AND o.max_players = $7::int
-          AND o.player_count < o.max_players AND o.player_count <= $7::int - $1::int AND o.takes_players
+        WHERE o.region = $2 AND o.mode = $7::text AND o.max_players = $8::int
+          AND o.player_count < o.max_players AND o.player_count <= $8::int - $1::int AND o.takes_players
         ORDER BY o.player_count DESC, o.id LIMIT 1)
     FOR NO KEY UPDATE SKIP LOCKED
 ), filled AS (
     UPDATE sessions s SET player_count = s.player_count + $1::int FROM room r WHERE s.region = $2 AND s.id = r.id
 ), seated AS (
     INSERT INTO seats (region, session_id, sub, mode, party, reserved_by, expires_at, look_at)
-    SELECT $2, r.id, p.sub, $6::text, $8::uuid, $5::text, now() + $9::interval, now() + $9::interval
+    SELECT $2, r.id, p.sub, $7::text, $9::uuid, $5::text, now() + $10::interval, now() + $10::interval
     FROM room r CROSS JOIN (SELECT unnest($4::text[]) AS sub ORDER BY 1) p
 )
 SELECT r.id, r.handle, (r.player_count + $1::int)::int AS player_count, i.endpoint
@@ -46,6 +105,7 @@ type FillForOneParams struct {
 	Locks      []int64
 	Subs       []string
 	Caller     string
+	Universe   string
 	Mode       string
 	MaxPlayers int32
 	Party      uuid.UUID
@@ -60,7 +120,7 @@ type FillForOneRow struct {
 }
 
 // A batch of one party in one round trip, when no other transaction decides about its players, they hold no seat and none is
-// reserved for them, and the fullest session is not locked. Otherwise it changes nothing and returns no row. It reads before
+// reserved for them, they avoid nobody and nobody avoids them, and the fullest session is not locked. Otherwise it changes nothing and returns no row. It reads before
 // it has the locks; the unique index of reserved seats rejects a player that it would seat twice.
 func (q *Queries) FillForOne(ctx context.Context, arg FillForOneParams) ([]FillForOneRow, error) {
 	rows, err := q.db.Query(ctx, fillForOne,
@@ -69,6 +129,7 @@ func (q *Queries) FillForOne(ctx context.Context, arg FillForOneParams) ([]FillF
 		arg.Locks,
 		arg.Subs,
 		arg.Caller,
+		arg.Universe,
 		arg.Mode,
 		arg.MaxPlayers,
 		arg.Party,

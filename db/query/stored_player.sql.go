@@ -84,7 +84,7 @@ const storePlayers = `-- name: StorePlayers :many
 INSERT INTO stored_players AS p (region, sub, attributes, avoid, may_party_with, updated_by)
 SELECT $1, n.sub, n.attributes::jsonb, ARRAY(SELECT jsonb_array_elements_text(n.avoid::jsonb)),
        ARRAY(SELECT jsonb_array_elements_text(n.may_party_with::jsonb)), $2
-FROM (SELECT unnest($3::text[]) COLLATE "C" AS sub, unnest($4::text[]) AS attributes, unnest($5::text[]) AS avoid,
+FROM (SELECT unnest($3::text[]) AS sub, unnest($4::text[]) AS attributes, unnest($5::text[]) AS avoid,
              unnest($6::text[]) AS may_party_with) n
 ORDER BY n.sub
 ON CONFLICT (region, sub) DO UPDATE SET attributes = excluded.attributes, avoid = excluded.avoid, may_party_with = excluded.may_party_with,

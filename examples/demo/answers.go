@@ -18,7 +18,8 @@ import (
 type answers struct {
 	transport *http.Transport
 
-	login devlogin.Issuer
+	login  devlogin.Issuer
+	skills map[string]float64 // by player, as the login knows them
 
 	mu            sync.Mutex
 	inOrder       []answer             // in the order of arrival
@@ -43,7 +44,11 @@ func newAnswers(login devlogin.Issuer) *answers {
 
 // accessToken makes an access token of a player, whom RoundTrip finds by the token.
 func (a *answers) accessToken(_ context.Context, player string) (string, error) {
-	token, _, err := a.login.Mint(devlogin.Claims{Subject: player}, 10*time.Minute)
+	claims := devlogin.Claims{Subject: player}
+	if skill, known := a.skills[player]; known {
+		claims.Game = map[string]float64{"skill": skill}
+	}
+	token, _, err := a.login.Mint(claims, 10*time.Minute)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.players["Bearer "+token] = player

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"log/slog"
 	"net/http"
 	"os"
@@ -44,7 +45,24 @@ func newPlayers(c *cluster) (p *players, err error) {
 		PlayFor: bots.Span{Min: 4 * time.Second, Max: 12 * time.Second},
 		Rest:    bots.Span{Min: 200 * time.Millisecond, Max: 1500 * time.Millisecond},
 	})
-	return p, err
+	if err != nil {
+		return nil, err
+	}
+	p.answers.skills = p.swarm.Skills() // before the first token is made
+	return p, nil
+}
+
+// tellBackend stores what the studio's ranking knows: the skill of each bot, since a login speaks for its own player only,
+// and with whom it may party.
+func (p *players) tellBackend(ctx context.Context, token string) error {
+	facts := map[string]sdk.PlayerFacts{}
+	for _, party := range p.swarm.Parties() {
+		for _, name := range party {
+			facts[name] = sdk.PlayerFacts{Attributes: map[string]any{"skill": p.answers.skills[name]}, MayPartyWith: party}
+		}
+	}
+	_, err := sdk.NewBackend(p.client, token).PutPlayers(ctx, facts)
+	return err
 }
 
 // count counts the bots that are connected now, and those that a game server has welcomed at least once.

@@ -32,6 +32,7 @@ type record struct {
 	drainedAt          time.Time
 
 	tokensShown, tokensRefused int
+	cheatsTried, cheatsRefused int
 
 	queueing queueing
 }
@@ -47,6 +48,7 @@ type step struct {
 func (c *chaos) steps() []step {
 	return []step{
 		{0, c.matchesWait, c.openArena},
+		{0.22, c.crowded, c.cheat},
 		{0.25, c.crowded, c.stealTokens},
 		{0.33, c.crowded, c.killServer},
 		{0, c.evictedPlay, c.reportEvicted},

@@ -46,11 +46,13 @@ func capacity(i int) int { return (3 - i%2) * sessionSize }
 type cluster struct {
 	dir      string
 	login    devlogin.Issuer
-	fleetKey string   // the game servers' secret
-	console  string   // the link that opens the console
-	env      []string // of all processes of the director
-	postgres *pglocal.Cluster
-	db       *pgxpool.Pool
+	fleetKey string // the game servers' secret
+	// rankingToken is that of the studio's backend, which knows the players' skills
+	rankingToken string
+	console      string   // the link that opens the console
+	env          []string // of all processes of the director
+	postgres     *pglocal.Cluster
+	db           *pgxpool.Pool
 
 	launched *process.Provider // reads the game servers that workers start
 	revoke   func()            // of the last will that kills them
@@ -131,7 +133,7 @@ func (c *cluster) command(binary, name string, env []string, args ...string) sub
 
 // startDirector migrates the database, then starts the replicas.
 func (c *cluster) startDirector(ctx context.Context) (how string, err error) {
-	c.fleetKey = rand.Text()
+	c.fleetKey, c.rankingToken = rand.Text(), rand.Text()
 	if c.login, err = devlogin.New(); err != nil {
 		return "", err
 	}
@@ -167,7 +169,8 @@ func (c *cluster) settings() []string {
 	return append(c.lobbySettings(),
 		"DATABASE_URL="+c.postgres.URL("postgres"),
 		"DIRECTOR_KEY_ENCRYPTION_KEY="+base64.StdEncoding.EncodeToString(kek),
-		"DIRECTOR_FLEET_TOKEN="+c.fleetKey, "DIRECTOR_OPEN_PARTIES=true",
+		"DIRECTOR_FLEET_TOKEN="+c.fleetKey,
+		"DIRECTOR_BACKEND_TOKENS=ranking:players="+c.rankingToken,
 		"DIRECTOR_AUTH_JWKS="+c.login.JWKS(),
 		"DIRECTOR_LEASE_TTL="+leaseTTL.String(),
 		"DIRECTOR_LOG_FORMAT=text",

@@ -109,6 +109,9 @@ func perform(ctx context.Context, c *cluster, s *screen, opts options) (end endi
 		return ending{err: err}
 	}
 	defer players.close()
+	if err := players.tellBackend(ctx, c.rankingToken); err != nil {
+		return ending{err: fmt.Errorf("the ranking: %w", err)}
+	}
 	s.printf("  %-9s %d bots, alone or in parties of up to %d; they know both replicas\n\n", "players", botCount,
 		largestParty)
 	end.proofs, end.err = play(ctx, c, players, s, opts.length)

@@ -130,7 +130,8 @@ func ticketsIn(raw []byte) (tickets []match.Ticket, err error) {
 		t := match.Ticket{ID: r.ID, Created: r.Created, Profiles: r.Profiles, Latencies: r.Latencies}
 		for sub, own := range r.Attributes {
 			skill := match.Value{Kind: match.Number, Number: own.Skill}
-			t.Players = append(t.Players, match.Player{Sub: sub, Attributes: match.Attributes{"skill": skill}})
+			t.Players = append(t.Players, match.Player{Sub: sub, Source: match.FromBackend,
+				Attributes: match.Attributes{"skill": skill}})
 		}
 		tickets = append(tickets, t)
 	}

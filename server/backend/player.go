@@ -93,7 +93,8 @@ type batchRequest struct {
 
 // Validate implements rest.Validator.
 func (r *batchRequest) Validate(c *rest.Check) {
-	c.Count("players", len(r.Players), 1, maxBatch)
+	c.That(r.Players != nil, "players", "is required and must be an object")
+	c.Count("players", len(r.Players), 0, maxBatch)
 	for _, sub := range slices.Sorted(maps.Keys(r.Players)) {
 		field := "players." + sub
 		c.That(rest.Sub.Valid(sub), field, "the name must be "+rest.Sub.Description)

@@ -39,7 +39,7 @@ func (f ticketFace) vouch(ctx context.Context, d ticketbody.Draft,
 	d.Attributes, d.Players = maps.Clone(d.Attributes), slices.Clone(d.Players)
 	for _, name := range slices.Sorted(maps.Keys(asked)) {
 		for i, p := range d.Players {
-			if hasAttribute(d, p, name) && asked[name].Trusts(p.SourceOf(name)) {
+			if hasAttribute(d, p, name) && asked[name].declared.Trusts(p.SourceOf(name)) {
 				continue // a backend queues, and says it itself
 			}
 			value, source, err := v.value(ctx, p.Sub, name, asked[name])
@@ -63,9 +63,8 @@ func hasAttribute(d ticketbody.Draft, p match.Player, name string) bool {
 
 // askedAttribute is an attribute that profiles ask of others than the client.
 type askedAttribute struct {
-	profile.Attribute
-
-	isAvoid bool // a rule reads it as the players to avoid
+	declared profile.Attribute
+	isAvoid  bool // a rule reads it as the players to avoid
 }
 
 // vouchedAttributes returns the attributes that profiles do not take from clients, as the most demanding of them
@@ -76,10 +75,10 @@ func vouchedAttributes(profiles []*profile.Profile) (map[string]askedAttribute, 
 	for _, p := range profiles {
 		for name, declared := range p.Attributes {
 			was, known := asked[name]
-			if declared.From == match.FromClient || known && was.From > declared.From {
+			if declared.From == match.FromClient || known && was.declared.From > declared.From {
 				continue
 			}
-			if known && was.From == declared.From && !slices.Equal(was.Claim, declared.Claim) {
+			if known && was.declared.From == declared.From && !slices.Equal(was.declared.Claim, declared.Claim) {
 				c.That(false, "profiles", fmt.Sprintf("must not name both %q and %q: they read the attribute %s from two "+
 					"claims of the access token", by[name], p.Name, name))
 			}
@@ -92,8 +91,8 @@ func vouchedAttributes(profiles []*profile.Profile) (map[string]askedAttribute, 
 // value returns what somebody vouches for of a player's attribute, and who; FromClient: nobody does. A claim counts
 // before what is stored, since the profile asks for it.
 func (v *voucher) value(ctx context.Context, sub, name string,
-	declared askedAttribute) (value match.Value, source match.Source, err error) {
-	if declared.From == match.FromClaim && sub == v.caller {
+	asked askedAttribute) (value match.Value, source match.Source, err error) {
+	if asked.declared.From == match.FromClaim && sub == v.caller {
 		if v.claims == nil {
 			claims, err := token.ReadClaims(rest.AccessToken(ctx))
 			if err != nil {
@@ -101,7 +100,7 @@ func (v *voucher) value(ctx context.Context, sub, name string,
 			}
 			v.claims = &claims
 		}
-		if value, found := v.claim(name, declared.Attribute); found {
+		if value, found := v.claim(name, asked.declared); found {
 			return value, match.FromClaim, nil
 		}
 	}
@@ -111,22 +110,22 @@ func (v *voucher) value(ctx context.Context, sub, name string,
 			return value, match.FromClient, err
 		}
 	}
-	if value, found := v.storedValue(v.stored[sub], name, declared); found {
+	if value, found := v.storedValue(v.stored[sub], name, asked); found {
 		return value, match.FromBackend, nil
 	}
 	return match.Value{}, match.FromClient, nil
 }
 
 // storedValue returns what a backend has stored as an attribute, or as the list of players to avoid.
-func (v *voucher) storedValue(p db.StoredPlayer, name string, declared askedAttribute) (match.Value, bool) {
+func (v *voucher) storedValue(p db.StoredPlayer, name string, asked askedAttribute) (match.Value, bool) {
 	plain, has := p.Attributes[name]
 	switch {
 	case has:
 		value := match.ValueOf(plain)
-		v.check.That(value.Kind == declared.Kind, "players."+p.Sub+".attributes."+name,
-			"as a backend has stored it, must be "+kindNames[declared.Kind])
-		return value, value.Kind == declared.Kind
-	case declared.isAvoid && declared.Kind == match.List && len(p.Avoid) > 0:
+		v.check.That(value.Kind == asked.declared.Kind, "players."+p.Sub+".attributes."+name,
+			"as a backend has stored it, must be "+kindNames[asked.declared.Kind])
+		return value, value.Kind == asked.declared.Kind
+	case asked.isAvoid && asked.declared.Kind == match.List && len(p.Avoid) > 0:
 		return match.Value{Kind: match.List, List: p.Avoid}, true
 	}
 	return match.Value{}, false

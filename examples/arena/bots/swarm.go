@@ -125,6 +125,27 @@ func (s *Swarm) addParty(size int, rng *rand.Rand) {
 	s.parties = append(s.parties, s.newParty(s.bots[first:]))
 }
 
+// Skills returns the skill of each bot.
+func (s *Swarm) Skills() map[string]float64 {
+	all := make(map[string]float64, len(s.bots))
+	for _, b := range s.bots {
+		all[b.name] = b.skill
+	}
+	return all
+}
+
+// Parties returns the names of the bots that play together.
+func (s *Swarm) Parties() (all [][]string) {
+	for _, p := range s.parties {
+		var names []string
+		for _, b := range p.members {
+			names = append(names, b.name)
+		}
+		all = append(all, names)
+	}
+	return all
+}
+
 // Run runs the bots until ctx ends; they then leave their servers cleanly. It returns when all have left.
 func (s *Swarm) Run(ctx context.Context) {
 	defer s.http.CloseIdleConnections()

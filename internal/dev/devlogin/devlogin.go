@@ -108,6 +108,7 @@ type Claims struct {
 	ID       string `json:"jti"`
 	IssuedAt int64  `json:"iat"`
 	Expires  int64  `json:"exp"`
+	Game     any    `json:"game,omitempty"` // what the login knows of the player, for profiles; nil: nothing
 }
 
 // Mint returns an access token (RFC 7515, compact) that is valid for ttl. Its expiry is truncated to the second.

@@ -379,7 +379,11 @@ export interface paths {
          *
          *     Attributes are what the rules of profiles compare: numbers, texts, or lists of texts in order of preference.
          *     `attributes` are those of every player; `players` replaces them for single players. A profile may require
-         *     attributes, which are then checked. A ticket that can be in no match of a profile that it names, whatever the other tickets are and
+         *     attributes, which are then checked, and may say who must vouch for them. What a profile takes from a claim
+         *     replaces what the request says: the director reads it from the caller's access token, of the other members what a
+         *     backend has stored. What is then still the client's word is refused (400, which names the attribute and what is needed).
+         *
+         *     A ticket that can be in no match of a profile that it names, whatever the other tickets are and
          *     however long it waits, is refused with 422 `cannot_match`, and so is one that names none if no profile with a `pool` can match it
          *     (unless clients of Open Match are served, which may): latencies that are missing or above the last limit, an attribute that is missing or of another
          *     type than a rule compares, roles that no team has, a party that breaks a rule by itself, or the filters of the pool.
@@ -481,6 +485,112 @@ export interface paths {
          */
         post: operations["declineTicket"];
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/backend/players": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Say what you know of several players
+         * @description Replaces what is stored of each of these players, 1 to 256, in one transaction. See
+         *     [one player](#putBackendPlayer). The call may be repeated.
+         */
+        put: operations["putBackendPlayers"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/backend/players/{sub}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read what is stored of a player
+         * @description Returns what a backend has stored of the player.
+         */
+        get: operations["getBackendPlayer"];
+        /**
+         * Say what you know of a player
+         * @description Replaces what is stored of the player: what the request leaves out is removed. The attributes are those that profiles
+         *     take from nobody else (`from: backend`), and where the access token of the player has no such claim, or is not
+         *     there because another member of the party queues, also those `from: claim`. Tickets that wait already keep their values.
+         *     The call may be repeated; if it changes nothing, it writes nothing.
+         */
+        put: operations["putBackendPlayer"];
+        post?: never;
+        /**
+         * Forget a player
+         * @description Removes what is stored of the player. The call may be repeated.
+         */
+        delete: operations["forgetBackendPlayer"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/backend/tickets": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Queue for players
+         * @description Puts a party into the queue of the named profiles, as [createTicket](#createTicket) does, with you as the source of each
+         *     attribute: profiles take them `from: backend` and `from: claim`. `party` is required, `lobby` is not allowed. What you
+         *     leave out is what you have stored of the players. A party that you name needs no permission.
+         *
+         *     The players follow the ticket with their access tokens, or you do. Nobody has to: the ticket stays until the `ttl` of
+         *     its profiles is over. The first player of the party by name counts as having posted it: a ticket of its own for one
+         *     of the profiles is a conflict, 409 `ticket_exists`.
+         *
+         *     The same request again returns the ticket that is there (200). An `Idempotency-Key` also covers a retry after the ticket has left.
+         */
+        post: operations["createBackendTicket"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/backend/tickets/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read a ticket
+         * @description Returns any ticket of the queue, as [getTicket](#getTicket) does for its players, with the teams of all of them. It does not
+         *     count as a player that waits, so it does not keep a ticket alive.
+         */
+        get: operations["getBackendTicket"];
+        put?: never;
+        post?: never;
+        /**
+         * Take a ticket out of the queue
+         * @description Takes any ticket out of the queue, as [cancelTicket](#cancelTicket) does for its players. While these are asked whether
+         *     they accept a match, it declines for them.
+         */
+        delete: operations["cancelBackendTicket"];
         options?: never;
         head?: never;
         patch?: never;
@@ -1430,6 +1540,10 @@ export interface components {
             attributes?: {
                 [key: string]: unknown;
             };
+            /** @description Who vouches for these attributes, by name: a `claim` of the player's access token, or a `backend` of the studio. An attribute that is missing here is the word of the player's client, which can be a lie. */
+            sources?: {
+                [key: string]: "claim" | "backend";
+            };
         };
         /**
          * @example {
@@ -1453,7 +1567,7 @@ export interface components {
         MatchmakeRequest: {
             region: components["schemas"]["Region"];
             mode: components["schemas"]["Mode"];
-            /** @description The players to seat together, including the caller, without duplicates. Absent means the caller alone. */
+            /** @description The players to seat together, including the caller, without duplicates. Absent means the caller alone. The others must be players with whom a backend lets the caller party, as for [tickets](#createTicket). */
             party?: components["schemas"]["Sub"][] | null;
             /**
              * @description The session's number of seats, at least the size of the party. Only sessions of exactly this size are
@@ -1588,6 +1702,106 @@ export interface components {
             [key: string]: unknown;
         } | null;
         /**
+         * @description All that you say of a player.
+         * @example {
+         *       "attributes": {
+         *         "skill": 1480
+         *       },
+         *       "avoid": [
+         *         "mallory"
+         *       ],
+         *       "may_party_with": [
+         *         "bob"
+         *       ]
+         *     }
+         */
+        BackendPlayer: {
+            attributes?: components["schemas"]["Attributes"];
+            /** @description Players whom the player is not to play with. [matchmake](#matchmake) seats neither with the other, unless they are in one party. A rule `avoid` of a profile reads them where its attribute is `from: backend`. */
+            avoid?: components["schemas"]["Sub"][] | null;
+            /** @description Players whom the player may take into a party, and who may take the player into theirs. */
+            may_party_with?: components["schemas"]["Sub"][] | null;
+        };
+        /**
+         * @example {
+         *       "players": {
+         *         "alice": {
+         *           "attributes": {
+         *             "skill": 1480
+         *           }
+         *         },
+         *         "bob": {
+         *           "attributes": {
+         *             "skill": 1210
+         *           }
+         *         }
+         *       }
+         *     }
+         */
+        BackendPlayers: {
+            /** @description By `sub`. */
+            players: {
+                [key: string]: components["schemas"]["BackendPlayer"];
+            };
+        };
+        /**
+         * @example {
+         *       "players": 2,
+         *       "changed": 1
+         *     }
+         */
+        BackendPlayersStored: {
+            /** @description How many players the request named. */
+            players: number;
+            /** @description Of how many something has changed. */
+            changed: number;
+        };
+        /**
+         * @example {
+         *       "sub": "alice",
+         *       "attributes": {
+         *         "skill": 1480
+         *       },
+         *       "avoid": [
+         *         "mallory"
+         *       ],
+         *       "may_party_with": [
+         *         "bob"
+         *       ],
+         *       "updated_at": "2026-11-23T18:04:05Z",
+         *       "updated_by": "backend:ranking"
+         *     }
+         */
+        StoredPlayer: {
+            sub: components["schemas"]["Sub"];
+            attributes: components["schemas"]["Attributes"];
+            /** @description Players whom the player is not to play with. [matchmake](#matchmake) seats neither with the other, unless they are in one party. A rule `avoid` of a profile reads them where its attribute is `from: backend`. */
+            avoid: components["schemas"]["Sub"][];
+            /** @description Players whom the player may take into a party, and who may take the player into theirs. */
+            may_party_with: components["schemas"]["Sub"][];
+            /**
+             * @description When it last changed.
+             * @example 2026-11-23T18:04:05Z
+             */
+            updated_at: string;
+            /**
+             * @description The backend that changed it, by the name of its token.
+             * @example backend:ranking
+             */
+            updated_by: string;
+        };
+        /**
+         * @example {
+         *       "sub": "alice",
+         *       "forgotten": true
+         *     }
+         */
+        ForgottenPlayer: {
+            sub: components["schemas"]["Sub"];
+            /** @description Whether anything was stored. */
+            forgotten: boolean;
+        };
+        /**
          * @example {
          *       "profiles": [
          *         "ranked-5v5"
@@ -1604,7 +1818,7 @@ export interface components {
         TicketRequest: {
             /** @description The profiles to queue for; the first match wins. Absent or empty: all profiles that take tickets which name none, those with a `pool`. 400 if there are profiles and none has one. */
             profiles?: components["schemas"]["ProfileName"][] | null;
-            /** @description The players that must play together, including the caller. Absent means the caller alone. */
+            /** @description The players that must play together, including the caller. Absent means the caller alone. The others must be players with whom a backend lets the caller party (`may_party_with`, of either of the two), unless the operator has opened parties (`DIRECTOR_OPEN_PARTIES`). */
             party?: components["schemas"]["Sub"][] | null;
             /** @description A room of the realtime lobby, a party or a lobby, whose owner is the caller: its members are the party. Absent means `party`, which must be absent otherwise. */
             lobby?: {
@@ -1696,6 +1910,10 @@ export interface components {
             region?: components["schemas"]["Region"];
             /** @description The name of the caller's team. */
             team?: string;
+            /** @description The names of all players' teams, by `sub`. Only for a backend. */
+            teams?: {
+                [key: string]: string;
+            };
             /** @description Why the ticket left the queue. See [tickets](#tickets). */
             reason?: string;
             /** @description The `reason` in words, for people. Absent for one that the director does not know. */
@@ -1925,6 +2143,12 @@ export interface components {
             partial?: boolean;
             /** @description Further profiles whose pool admits the ticket. */
             not_explained?: string[];
+            /** @description Who vouches for the attributes of each player, by the player and the attribute: the player's `client`, a `claim` of its access token, or a `backend`. */
+            sources?: {
+                [key: string]: {
+                    [key: string]: "client" | "claim" | "backend";
+                };
+            };
             /** @description The profiles that the ticket asks for, at most 8. */
             profiles: components["schemas"]["ProfileExplanation"][];
         };
@@ -1956,7 +2180,7 @@ export interface components {
                  * @description A word for programs. Later releases may add some.
                  * @enum {string}
                  */
-                reason: "player" | "pool" | "attribute" | "latency" | "party_size" | "mode" | "not_asked" | "unknown" | "retired" | "function" | "unreadable" | "seated" | "own_party" | "state";
+                reason: "player" | "pool" | "attribute" | "source" | "latency" | "party_size" | "mode" | "not_asked" | "unknown" | "retired" | "function" | "unreadable" | "seated" | "own_party" | "state";
                 /** @description A sentence for people. */
                 text: string;
                 /** @description The attribute that is missing. */
@@ -2389,7 +2613,7 @@ export interface components {
              * @description The kind of problem, for programs. Stable.
              * @enum {string}
              */
-            code: "invalid_request" | "invalid_json" | "unauthorized" | "not_owner" | "no_seat" | "origin_not_allowed" | "route_not_found" | "profile_unknown" | "instance_unknown" | "session_unknown" | "lobby_unknown" | "ticket_unknown" | "match_unknown" | "method_not_allowed" | "request_timeout" | "superseded" | "viewers_token" | "outside_deployment" | "deployment_over" | "instance_taken" | "no_connect_tokens" | "no_capacity" | "mode_unknown" | "region_unknown" | "party_conflict" | "ticket_exists" | "party_changed" | "lobby_not_ready" | "matched" | "assigned" | "too_late" | "profile_retired" | "session_closed" | "ticket_ended" | "profile_changed" | "body_too_large" | "unsupported_media_type" | "idempotency_mismatch" | "party_too_large" | "cannot_match" | "profile_invalid" | "upgrade_required" | "rate_limited" | "waiting_full" | "too_many_reserved" | "too_many_tickets" | "too_many_profiles" | "too_many_queries" | "internal" | "unavailable" | "room_pending" | "draining";
+            code: "invalid_request" | "invalid_json" | "unauthorized" | "not_owner" | "no_seat" | "origin_not_allowed" | "route_not_found" | "profile_unknown" | "instance_unknown" | "session_unknown" | "lobby_unknown" | "ticket_unknown" | "match_unknown" | "method_not_allowed" | "request_timeout" | "superseded" | "viewers_token" | "scope_missing" | "party_not_permitted" | "player_unknown" | "outside_deployment" | "deployment_over" | "instance_taken" | "no_connect_tokens" | "no_capacity" | "mode_unknown" | "region_unknown" | "party_conflict" | "ticket_exists" | "party_changed" | "lobby_not_ready" | "matched" | "assigned" | "too_late" | "profile_retired" | "session_closed" | "ticket_ended" | "profile_changed" | "body_too_large" | "unsupported_media_type" | "idempotency_mismatch" | "party_too_large" | "cannot_match" | "profile_invalid" | "upgrade_required" | "rate_limited" | "waiting_full" | "too_many_reserved" | "too_many_tickets" | "too_many_profiles" | "too_many_queries" | "internal" | "unavailable" | "room_pending" | "draining";
             /** @description The same as `X-Request-Id`. */
             request_id: string;
             /** @description With `invalid_request`, every field or header that is missing or outside its limits. With `profile_invalid`, every problem. */
@@ -2474,6 +2698,37 @@ export interface components {
         };
         /** @description The access token is missing, invalid, expired or has another audience; `WWW-Authenticate` says which. */
         PlayerUnauthorized: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                "WWW-Authenticate": components["headers"]["WWWAuthenticate"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description `party_not_permitted`: nobody permits that you take these players into a party. */
+        PartyNotPermitted: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description `scope_missing`: the token lacks the scope that the call needs. */
+        ScopeMissing: {
+            headers: {
+                "X-Request-Id": components["headers"]["RequestId"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description The backend's token is missing or wrong. */
+        BackendUnauthorized: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
                 "WWW-Authenticate": components["headers"]["WWWAuthenticate"];
@@ -3093,6 +3348,7 @@ export interface operations {
             };
             400: components["responses"]["InvalidRequest"];
             401: components["responses"]["PlayerUnauthorized"];
+            403: components["responses"]["PartyNotPermitted"];
             408: components["responses"]["RequestTimeout"];
             /** @description No instance can host the session now (retry after a second or more), or none has offered that mode or region within the last day, or another member of the party has an unused seat in that region and mode that they requested or resolved themselves. */
             409: {
@@ -3256,7 +3512,7 @@ export interface operations {
             };
             400: components["responses"]["InvalidRequest"];
             401: components["responses"]["PlayerUnauthorized"];
-            /** @description The caller is not the owner of the room of the realtime lobby. */
+            /** @description The caller is not the owner of the room of the realtime lobby, or may not take these players into a party. */
             403: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3631,6 +3887,370 @@ export interface operations {
             };
             413: components["responses"]["BodyTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    putBackendPlayers: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["BackendPlayers"];
+            };
+        };
+        responses: {
+            /** @description How many players it named, and of how many something has changed. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BackendPlayersStored"];
+                };
+            };
+            400: components["responses"]["InvalidRequest"];
+            401: components["responses"]["BackendUnauthorized"];
+            403: components["responses"]["ScopeMissing"];
+            408: components["responses"]["RequestTimeout"];
+            413: components["responses"]["BodyTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    getBackendPlayer: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The player, as the `sub` of its access tokens has it.
+                 * @example alice
+                 */
+                sub: components["schemas"]["Sub"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What is stored. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StoredPlayer"];
+                };
+            };
+            400: components["responses"]["InvalidRequest"];
+            401: components["responses"]["BackendUnauthorized"];
+            403: components["responses"]["ScopeMissing"];
+            /** @description Nothing is stored of the player. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    putBackendPlayer: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The player, as the `sub` of its access tokens has it.
+                 * @example alice
+                 */
+                sub: components["schemas"]["Sub"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["BackendPlayer"];
+            };
+        };
+        responses: {
+            /** @description What is stored now. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StoredPlayer"];
+                };
+            };
+            400: components["responses"]["InvalidRequest"];
+            401: components["responses"]["BackendUnauthorized"];
+            403: components["responses"]["ScopeMissing"];
+            408: components["responses"]["RequestTimeout"];
+            413: components["responses"]["BodyTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    forgetBackendPlayer: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The player, as the `sub` of its access tokens has it.
+                 * @example alice
+                 */
+                sub: components["schemas"]["Sub"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The player is forgotten. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ForgottenPlayer"];
+                };
+            };
+            400: components["responses"]["InvalidRequest"];
+            401: components["responses"]["BackendUnauthorized"];
+            403: components["responses"]["ScopeMissing"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    createBackendTicket: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description A value of your choice, new for each request and the same for each of its retries, such as a UUID. Stored for each
+                 *     caller for 24 hours.
+                 * @example 9b2d7c1e-match-4
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TicketRequest"];
+            };
+        };
+        responses: {
+            /** @description The players wait with this ticket already. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Ticket"];
+                };
+            };
+            /** @description The ticket is in the queue. */
+            201: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Ticket"];
+                };
+            };
+            400: components["responses"]["InvalidRequest"];
+            401: components["responses"]["BackendUnauthorized"];
+            403: components["responses"]["ScopeMissing"];
+            /** @description There is no such profile. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            408: components["responses"]["RequestTimeout"];
+            /** @description A player of the party waits with another ticket. */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            413: components["responses"]["BodyTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            /** @description The party fits into no team of a profile, or the `Idempotency-Key` was used with another body. */
+            422: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests, or too many tickets. Wait for `Retry-After`. */
+            429: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    "Retry-After": components["headers"]["RetryAfter"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    getBackendTicket: {
+        parameters: {
+            query?: {
+                /**
+                 * @description How long to wait for another state, such as `30s`; 60 seconds at most. Absent, the answer comes at once.
+                 * @example 30s
+                 */
+                wait?: string;
+                /**
+                 * @description The version that the caller knows. Absent means the one that the ticket has when the call begins. 0 is answered at once.
+                 * @example 3
+                 */
+                version?: number;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description The `ticket_id` of the ticket.
+                 * @example d4k0q2v8e5s0c1p6f3a0
+                 */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The ticket. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Ticket"];
+                };
+            };
+            400: components["responses"]["InvalidRequest"];
+            401: components["responses"]["BackendUnauthorized"];
+            403: components["responses"]["ScopeMissing"];
+            /** @description There is no such ticket, or you are not in its party. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The ticket left the queue some minutes ago. */
+            410: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    cancelBackendTicket: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of the ticket. */
+                id: components["schemas"]["TicketID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The ticket, which has left the queue. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Ticket"];
+                };
+            };
+            401: components["responses"]["BackendUnauthorized"];
+            403: components["responses"]["ScopeMissing"];
+            /** @description There is no such ticket, or you are not in its party. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The ticket is in a match; `ticket` has its state. */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The ticket left the queue some minutes ago. */
+            410: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             429: components["responses"]["RateLimited"];
             500: components["responses"]["Internal"];
             503: components["responses"]["Unavailable"];

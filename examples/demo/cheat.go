@@ -1,0 +1,44 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/lattice-director/director/sdk"
+)
+
+// cheat queues for ranked play as clients that were changed: with a skill of their own choice, of which the login knows
+// nothing, and in a party with players who never asked for it.
+func (p *players) cheat(ctx context.Context) (tried, refused int) {
+	weak := map[string]any{"skill": 400}
+	player := sdk.NewPlayer(p.client, func(ctx context.Context) (string, error) { return p.answers.accessToken(ctx, "cheat") })
+	for _, request := range []sdk.TicketRequest{
+		{Attributes: weak},
+		{Players: map[string]sdk.TicketPlayer{"cheat": {Attributes: weak}}},
+		{Party: []string{"bot-001", "cheat"}, Attributes: weak},
+	} {
+		request.Profiles = []string{profileName}
+		_, err := player.Queue(ctx, request)
+		if tried++; errors.Is(err, sdk.ErrInvalid) || errors.Is(err, sdk.ErrForbidden) {
+			refused++
+		}
+	}
+	return tried, refused
+}
+
+func (c *chaos) cheat(ctx context.Context) error {
+	tried, refused := c.judge.players.cheat(ctx)
+	c.judge.record.cheatsTried += tried
+	c.judge.record.cheatsRefused += refused
+	c.screen.eventf("·", "a changed client says that its skill is 400, and takes a stranger along: %d of %d refused", refused, tried)
+	return nil
+}
+
+func (j *judge) cheatRefused() proof {
+	return proof{
+		claim:    "Nobody was ranked by their own word",
+		ok:       j.record.cheatsTried > 0 && j.record.cheatsTried == j.record.cheatsRefused,
+		evidence: fmt.Sprintf("%d of %d tickets of a changed client were refused", j.record.cheatsRefused, j.record.cheatsTried),
+	}
+}
