@@ -70,7 +70,7 @@ function offer(player, { room, room_type, from_player }) {
     await player.join(room_type, room);
   });
   $('decline-invitation').onclick = () => act(async () => {
-    show({ invitation: false });
     await player.lobby.room(room).leave();
+    show({ invitation: false });
   });
 }

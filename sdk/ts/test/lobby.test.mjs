@@ -107,6 +107,21 @@ test('a patch whose predecessor is missing asks for a snapshot', async (t) => {
   assert.deepEqual(made[0].sent.slice(1).map(({ t: type, p }) => [type, p.seq]), [['echo', undefined], ['state.ack', 2], ['state.ack', 3], ['state.resync', undefined], ['state.ack', 7]]);
 });
 
+// Pins frames that are lost because they arrive in one piece with the answer to the handshake, before the client listens.
+test('frames right behind the handshake are heard', async (t) => {
+  const { Standin, made } = sockets((frame, answer) => {
+    if (frame.t) return;
+    answer(welcome);
+    answer({ t: 'room.invited', room: 'p', p: { room: 'p' } });
+    answer({ t: 'state.snapshot', room: 'r', p: { seq: 3, state: { x: 1 } } });
+  });
+  const lobby = await Lobby.connect(options(Standin));
+  t.after(() => lobby.close());
+  assert.deepEqual(await new Promise((resolve) => lobby.on('invited', resolve)), { room: 'p' });
+  assert.equal(lobby.rooms[0]?.state.x, 1);
+  assert.deepEqual(made[0].sent[1], { v: 1, t: 'state.ack', room: 'r', p: { seq: 3 } });
+});
+
 test('keys of a state are only keys', () => {
   const state = patched(snapshot(JSON.parse('{"__proto__": {"a": 1}}')), [{ op: 'set', path: '/__proto__', value: { polluted: true } }, { op: 'set', path: '/constructor', value: 1 }]);
   assert.equal({}.polluted, undefined);

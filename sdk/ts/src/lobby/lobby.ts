@@ -198,6 +198,7 @@ export class Lobby extends Emitter<LobbyEvents> implements RoomClient {
     this.emit('connected', { url: socket.url, session, resumed });
     if (!resumed) for (const room of this.all.values()) void this.rejoin(room);
     this.wake();
+    setTimeout(() => this.socket === socket && socket.start()); // the program that awaited connect listens by then
   }
 
   private wake(): void {

@@ -41,10 +41,10 @@ export class Socket {
     private readonly socket: WebSocket,
     readonly url: string,
     readonly welcome: Welcome,
+    private readonly early: readonly unknown[],
     private readonly onFrame: (frame: Frame) => void,
   ) {
     this.ended = new Promise((resolve) => (this.end = resolve));
-    socket.onmessage = ({ data }): void => this.take(data);
     socket.onclose = ({ code, reason }): void => this.stop(code, reason);
     this.watch();
   }
@@ -54,8 +54,9 @@ export class Socket {
     const deadline = new Deadline(signal, timeout);
     const socket = new make(url);
     try {
-      const welcome = await abortable(shakeHands(socket, hello), deadline.signal);
-      return new Socket(socket, url, welcome, onFrame);
+      const early: unknown[] = [];
+      const welcome = await abortable(shakeHands(socket, hello, early), deadline.signal);
+      return new Socket(socket, url, welcome, early, onFrame);
     } catch (err) {
       socket.close();
       if (deadline.aborted) throw signal?.reason;
@@ -63,6 +64,12 @@ export class Socket {
     } finally {
       deadline.end();
     }
+  }
+
+  /** Begins to take frames: first those that have arrived in one piece with the answer to the handshake. */
+  start(): void {
+    this.socket.onmessage = ({ data }): void => this.take(data);
+    for (const data of this.early) this.take(data);
   }
 
   send(frame: Frame): void {
@@ -93,8 +100,8 @@ export class Socket {
   }
 }
 
-/** Sends the first frame and returns what the answer says. */
-function shakeHands(socket: WebSocket, hello: Hello): Promise<Welcome> {
+/** Sends the first frame and returns what the answer says. What arrives behind it is kept. */
+function shakeHands(socket: WebSocket, hello: Hello, early: unknown[]): Promise<Welcome> {
   return new Promise((resolve, reject) => {
     socket.onopen = (): void => socket.send(JSON.stringify({ v: 1, codecs: ['json'], ...hello }));
     socket.onclose = ({ code, reason }): void => reject(new DisconnectedError(code, reason));
@@ -104,6 +111,7 @@ function shakeHands(socket: WebSocket, hello: Hello): Promise<Welcome> {
       const p = frame?.p as (Partial<Welcome> & Refusal) | undefined;
       if (frame?.t === 'error') return reject(new LobbyError('handshake', p ?? {}));
       if (frame?.t !== 'handshake.ok' || typeof p?.session_id !== 'string') return reject(new DisconnectedError(1002, 'not a director'));
+      socket.onmessage = (next): void => void early.push(next.data);
       resolve({ session_id: p.session_id, resumed: p.resumed === true });
     };
   });
