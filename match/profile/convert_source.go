@@ -11,8 +11,8 @@ import (
 
 // firstUse is where a document first uses an attribute.
 type firstUse struct {
-	at *node  // names the attribute
-	by string // the part of the document: near, pool
+	node *node  // names the attribute
+	part string // of the document: near, pool
 }
 
 // source reads who must vouch for an attribute.
@@ -74,7 +74,7 @@ func (c *converter) unvouched() (names []string) {
 // clientsWord says that anybody may write what they like into an attribute.
 func (c *converter) clientsWord(name string) Problem {
 	use, short := c.firstUses[name], shorten(name)
-	return Problem{Line: use.at.line, Column: use.at.column, Path: use.at.path, Text: fmt.Sprintf(
+	return Problem{Line: use.node.line, Column: use.node.column, Path: use.node.path, Text: fmt.Sprintf(
 		"%s takes the attribute %s on the word of the player's client: add attributes: {%s: {from: claim}} or {from: "+
-			"backend}, or {from: client} if players may say what they like", use.by, short, short)}
+			"backend}, or {from: client} if players may say what they like", use.part, short, short)}
 }

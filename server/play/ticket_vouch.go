@@ -17,12 +17,12 @@ import (
 
 // voucher finds what others than the client say of the players of a ticket.
 type voucher struct {
-	face   ticketFace
-	caller string // "" where a backend queues for the players
-	party  []string
-	claims *token.Claims              // of the caller's access token; nil: not read yet
-	stored map[string]db.StoredPlayer // what backends have said; nil: not read yet
-	check  rest.Check
+	face          ticketFace
+	caller        string // "" where a backend queues for the players
+	party         []string
+	claims        *token.Claims              // of the caller's access token; nil: not read yet
+	storedPlayers map[string]db.StoredPlayer // what backends have said; nil: not read yet
+	check         rest.Check
 }
 
 // vouch returns a copy of a draft in which the attributes that profiles ask of others than the client are the claims of
@@ -104,13 +104,13 @@ func (v *voucher) value(ctx context.Context, sub, name string,
 			return value, match.FromClaim, nil
 		}
 	}
-	if v.stored == nil {
+	if v.storedPlayers == nil {
 		tickets := v.face.tickets
-		if v.stored, err = tickets.Store.StoredPlayers(ctx, tickets.Region, v.party); err != nil {
+		if v.storedPlayers, err = tickets.Store.StoredPlayers(ctx, tickets.Region, v.party); err != nil {
 			return value, match.FromClient, err
 		}
 	}
-	if value, found := v.storedValue(v.stored[sub], name, asked); found {
+	if value, found := v.storedValue(v.storedPlayers[sub], name, asked); found {
 		return value, match.FromBackend, nil
 	}
 	return match.Value{}, match.FromClient, nil
