@@ -67,7 +67,7 @@ func TestFailedAuthenticationIsLogged(t *testing.T) {
 	for want, a := range map[string]answer{
 		"The X-Fleet-Token header is missing.": b.fleet("register", registration("a"), func(r *http.Request) { r.Header.Del("X-Fleet-Token") }),
 		"The X-Fleet-Token header is wrong.":   b.fleet("register", registration("a"), header("X-Fleet-Token", "s3cret")),
-		"expired":                              b.matchmake("alice", duel, header("Authorization", "Bearer "+b.issuer.token(fields{"sub": "alice", "exp": 1}))),
+		"expired":                              b.matchmake("alice", duel, header("Authorization", "Bearer "+b.issuer.Token(fields{"sub": "alice", "exp": 1}))),
 		"Authorization: Bearer":                b.matchmake("alice", duel, header("Authorization", "s3cret")),
 	} {
 		require.Equal(t, http.StatusUnauthorized, a.status)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lattice-director/director/internal/testkit/keytest"
 	"github.com/lattice-director/director/server"
 	"github.com/lattice-director/director/server/rest"
 	"github.com/lattice-director/director/token"
@@ -21,25 +22,25 @@ func TestAccessTokens(t *testing.T) {
 	b := setup(t, func(c *config) { c.Access = token.AccessConfig{Issuer: "https://login.example", Audience: "game"} })
 	now := time.Now()
 	good := fields{"sub": "alice", "iss": "https://login.example", "aud": []string{"game", "shop"}, "nbf": now.Unix()}
-	other := newIssuer(t)
+	other := keytest.NewLogin(t)
 	for name, row := range map[string]struct {
 		header   string
 		accepted bool
 	}{
-		"good":                 {"Bearer " + b.issuer.token(good), true},
-		"lower case scheme":    {"bearer " + b.issuer.token(good), true},
-		"expired within":       {"Bearer " + b.issuer.token(good.with("exp", now.Add(-20*time.Second).Unix())), true},
-		"expired":              {"Bearer " + b.issuer.token(good.with("exp", now.Add(-time.Minute).Unix())), false},
-		"no expiry":            {"Bearer " + b.issuer.token(good.with("exp", nil)), false},
-		"not yet":              {"Bearer " + b.issuer.token(good.with("nbf", now.Add(time.Minute).Unix())), false},
-		"no sub":               {"Bearer " + b.issuer.token(good.with("sub", nil)), false},
-		"empty sub":            {"Bearer " + b.issuer.token(good.with("sub", "")), false},
-		"sub with NUL":         {"Bearer " + b.issuer.token(good.with("sub", "a\x00b")), false},
-		"another issuer":       {"Bearer " + b.issuer.token(good.with("iss", "https://evil.example")), false},
-		"another audience":     {"Bearer " + b.issuer.token(good.with("aud", "shop")), false},
-		"somebody else's":      {"Bearer " + other.token(good), false},
-		"no signature":         {"Bearer " + strings.TrimRight(b.issuer.token(good), "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"), false},
-		"alg none":             {"Bearer " + b64([]byte(`{"alg":"none"}`)) + "." + b64([]byte(`{"sub":"alice","exp":9999999999}`)) + ".", false},
+		"good":                 {"Bearer " + b.issuer.Token(good), true},
+		"lower case scheme":    {"bearer " + b.issuer.Token(good), true},
+		"expired within":       {"Bearer " + b.issuer.Token(good.with("exp", now.Add(-20*time.Second).Unix())), true},
+		"expired":              {"Bearer " + b.issuer.Token(good.with("exp", now.Add(-time.Minute).Unix())), false},
+		"no expiry":            {"Bearer " + b.issuer.Token(good.with("exp", nil)), false},
+		"not yet":              {"Bearer " + b.issuer.Token(good.with("nbf", now.Add(time.Minute).Unix())), false},
+		"no sub":               {"Bearer " + b.issuer.Token(good.with("sub", nil)), false},
+		"empty sub":            {"Bearer " + b.issuer.Token(good.with("sub", "")), false},
+		"sub with NUL":         {"Bearer " + b.issuer.Token(good.with("sub", "a\x00b")), false},
+		"another issuer":       {"Bearer " + b.issuer.Token(good.with("iss", "https://evil.example")), false},
+		"another audience":     {"Bearer " + b.issuer.Token(good.with("aud", "shop")), false},
+		"somebody else's":      {"Bearer " + other.Token(good), false},
+		"no signature":         {"Bearer " + strings.TrimRight(b.issuer.Token(good), "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"), false},
+		"alg none":             {"Bearer " + keytest.Base64([]byte(`{"alg":"none"}`)) + "." + keytest.Base64([]byte(`{"sub":"alice","exp":9999999999}`)) + ".", false},
 		"another scheme":       {"Basic YWxpY2U6c2VjcmV0", false},
 		"nothing":              {"", false},
 		"no token":             {"Bearer ", false},
@@ -140,7 +141,7 @@ func TestCrossOrigin(t *testing.T) {
 func TestInvalidOptionsAreRefused(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	good := server.Options{Store: b.store, Keys: b.keys, Access: token.AccessConfig{Keys: b.issuer.source}, FleetTokens: []string{fleetToken}}
+	good := server.Options{Store: b.store.Store, Keys: b.keys, Access: token.AccessConfig{Keys: b.issuer.Source}, FleetTokens: []string{fleetToken}}
 	for name, change := range map[string]func(*server.Options){
 		"no fleet token":      func(o *server.Options) { o.FleetTokens = nil },
 		"a short fleet token": func(o *server.Options) { o.FleetTokens = []string{fleetToken, "hunter2"} },

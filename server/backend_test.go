@@ -13,6 +13,7 @@ import (
 
 	"github.com/lattice-director/director/api/contracttest"
 	"github.com/lattice-director/director/internal/matching/ticketbody"
+	"github.com/lattice-director/director/internal/testkit/keytest"
 	"github.com/lattice-director/director/match"
 	"github.com/lattice-director/director/server"
 	"github.com/lattice-director/director/server/rest"
@@ -48,15 +49,15 @@ func TestStoredPlayers(t *testing.T) {
 	}, stored)
 	require.Equal(t, stored, b.backend(http.MethodPut, "players/ada", ada, rotatedToken).ok(http.StatusOK), "the same again writes nothing")
 	require.Equal(t, stored, b.backend(http.MethodGet, "players/ada", nil, playersToken).ok(http.StatusOK))
-	require.Equal(t, 1, count(b, "SELECT count(*) FROM events WHERE kind = 'players.stored' AND actor = 'backend:studio' AND detail = '{\"players\": 1, \"subs\": [\"ada\"]}'"))
-	require.Equal(t, 2, count(b, "SELECT count(*) FROM player_avoids WHERE region = 'global' AND sub = 'ada'"))
+	require.Equal(t, 1, b.store.Count("SELECT count(*) FROM events WHERE kind = 'players.stored' AND actor = 'backend:studio' AND detail = '{\"players\": 1, \"subs\": [\"ada\"]}'"))
+	require.Equal(t, 2, b.store.Count("SELECT count(*) FROM player_avoids WHERE region = 'global' AND sub = 'ada'"))
 
 	batch := fields{"players": fields{"ada": ada, "bo": fields{"attributes": fields{"skill": 3}}, "é c": fields{"avoid": nil}}}
 	require.Equal(t, fields{"players": 3.0, "changed": 2.0}, b.backend(http.MethodPut, "players", batch).ok(http.StatusOK))
 	require.Equal(t, fields{"players": 3.0, "changed": 0.0}, b.backend(http.MethodPut, "players", batch, playersToken).ok(http.StatusOK))
 	require.Equal(t, map[string]any{}, b.backend(http.MethodGet, "players/%C3%A9%20c", nil).ok(http.StatusOK)["attributes"])
 	require.Empty(t, b.backend(http.MethodPut, "players/ada", fields{}).ok(http.StatusOK)["avoid"], "what is left out is removed")
-	require.Zero(t, count(b, "SELECT count(*) FROM player_avoids"))
+	require.Zero(t, b.store.Count("SELECT count(*) FROM player_avoids"))
 
 	require.Equal(t, fields{"sub": "ada", "forgotten": true}, b.backend(http.MethodDelete, "players/ada", nil).ok(http.StatusOK))
 	require.Equal(t, fields{"sub": "ada", "forgotten": false}, b.backend(http.MethodDelete, "players/ada", nil).ok(http.StatusOK))
@@ -71,14 +72,14 @@ func TestTokensOfBackends(t *testing.T) {
 	night := fields{"profiles": []string{"ranked"}, "party": []string{"ada"}}
 	b.backend(http.MethodPost, "tickets", night, playersToken).problem(http.StatusForbidden, "scope_missing")
 	b.backend(http.MethodPut, "players/ada", fields{}, ticketsToken).problem(http.StatusForbidden, "scope_missing")
-	for _, wrong := range []string{"", "x", opsToken, fleetToken, b.issuer.token(fields{"sub": "ada"}), backendToken + "x", "studio=" + backendToken, strings.ToUpper(backendToken)} {
+	for _, wrong := range []string{"", "x", opsToken, fleetToken, b.issuer.Token(fields{"sub": "ada"}), backendToken + "x", "studio=" + backendToken, strings.ToUpper(backendToken)} {
 		b.backend(http.MethodPut, "players/ada", fields{}, wrong).problem(http.StatusUnauthorized, "unauthorized")
 		b.backend(http.MethodPost, "tickets", night, wrong).problem(http.StatusUnauthorized, "unauthorized")
 	}
 	b.call(b.request(http.MethodPost, "/tickets", night, header("Authorization", "Bearer "+backendToken))).problem(http.StatusUnauthorized, "unauthorized")
-	require.Zero(t, count(b, "SELECT count(*) FROM stored_players"))
+	require.Zero(t, b.store.Count("SELECT count(*) FROM stored_players"))
 	for _, wrong := range []string{"short=0123456789abcde", "0123456789abcdef", "a:admin=0123456789abcdef", "A=0123456789abcdef"} {
-		_, err := server.New(server.Options{Store: b.store, Keys: b.keys, OpenFleet: true, Access: token.AccessConfig{Keys: b.issuer.source}, BackendTokens: []string{wrong}})
+		_, err := server.New(server.Options{Store: b.store.Store, Keys: b.keys, OpenFleet: true, Access: token.AccessConfig{Keys: b.issuer.Source}, BackendTokens: []string{wrong}})
 		require.ErrorContains(t, err, "backend token 1")
 		require.NotContains(t, err.Error(), "0123456789")
 	}
@@ -100,7 +101,7 @@ func TestTicketsOfABackend(t *testing.T) {
 	require.Equal(t, id, b.ticketCall("bo", http.MethodGet, "/"+id, nil).ok(http.StatusOK)["ticket_id"])
 	require.Equal(t, "queued", b.backend(http.MethodGet, "tickets/"+id+"?wait=10ms&version=1", nil).ok(http.StatusOK)["state"])
 	require.Equal(t, map[string]any{"skill": "backend", "karma": "backend"}, b.sources(id)["ada"])
-	require.Equal(t, 1, count(b, "SELECT count(*) FROM tickets WHERE expires_at > now() + interval '5 minutes'"), "nobody has to wait for it")
+	require.Equal(t, 1, b.store.Count("SELECT count(*) FROM tickets WHERE expires_at > now() + interval '5 minutes'"), "nobody has to wait for it")
 
 	require.Equal(t, "cancelled", b.backend(http.MethodDelete, "tickets/"+id, nil).ok(http.StatusOK)["state"])
 	require.Equal(t, "cancelled", b.backend(http.MethodDelete, "tickets/"+id, nil).ok(http.StatusOK)["state"], "again: the same")
@@ -130,7 +131,7 @@ func TestStoredAttributesFillATicket(t *testing.T) {
 		"ada": fields{"attributes": fields{"karma": 97, "skill": 1480}}, "bo": fields{"attributes": fields{"skill": 1450}, "avoid": []string{"eve"}}, "cy": fields{"attributes": fields{"skill": "high"}},
 	}}).ok(http.StatusOK)
 	post := func(body fields) answer {
-		return b.call(b.request(http.MethodPost, "/tickets", body, header("Authorization", "Bearer "+b.issuer.token(fields{"sub": "ada", "game": fields{"skill": 1500}}))))
+		return b.call(b.request(http.MethodPost, "/tickets", body, header("Authorization", "Bearer "+b.issuer.Token(fields{"sub": "ada", "game": fields{"skill": 1500}}))))
 	}
 	duo := fields{"profiles": []string{"vouched"}, "party": []string{"ada", "bo"}, "attributes": fields{"skill": 400, "maps": []string{"dust"}}}
 	id := post(duo).ok(http.StatusCreated)["ticket_id"].(string)
@@ -155,7 +156,7 @@ func TestPartiesThatNobodyPermits(t *testing.T) {
 	b.matchmake("ada", seat).problem(http.StatusForbidden, "party_not_permitted")
 	b.backend(http.MethodPut, "players/ada", fields{"may_party_with": []string{"bo"}}).ok(http.StatusOK)
 	require.Contains(t, b.ticketCall("ada", http.MethodPost, "", queue).problem(http.StatusForbidden, "party_not_permitted")["detail"], "party: cy;")
-	require.Zero(t, count(b, "SELECT count(*) FROM seats")+count(b, "SELECT count(*) FROM tickets"))
+	require.Zero(t, b.store.Count("SELECT count(*) FROM seats")+b.store.Count("SELECT count(*) FROM tickets"))
 	b.backend(http.MethodPut, "players/cy", fields{"may_party_with": []string{"ada"}}).ok(http.StatusOK)
 	b.ticketCall("ada", http.MethodPost, "", queue).ok(http.StatusCreated)
 	b.matchmake("ada", seat).ok(http.StatusOK)
@@ -171,7 +172,7 @@ func TestForgedRequestsMoveNoRule(t *testing.T) {
 	b := setup(t, func(c *config) { c.CallerRate, c.FailureRate = unlimited, unlimited })
 	b.profile("vouched", vouchedDocument)
 	b.backend(http.MethodPut, "players", fields{"players": fields{"ada": fields{"attributes": fields{"karma": 97}}, "bo": fields{"attributes": fields{"skill": 1450}}}}).ok(http.StatusOK)
-	ours, stranger := b.issuer.token(fields{"sub": "ada", "game": fields{"skill": 1500}}), newIssuer(t).token(fields{"sub": "ada", "game": fields{"skill": 3000}})
+	ours, stranger := b.issuer.Token(fields{"sub": "ada", "game": fields{"skill": 1500}}), keytest.NewLogin(t).Token(fields{"sub": "ada", "game": fields{"skill": 3000}})
 	random := rand.New(rand.NewPCG(30, 30))
 	pick := func(of ...string) string { return of[random.IntN(len(of))] }
 	attributes := func() string {
@@ -190,8 +191,8 @@ func TestForgedRequestsMoveNoRule(t *testing.T) {
 			pick("", "", `,"party":["ada","bo"],"players":{"bo":{"attributes":`+attributes()+`}}`, `,"party":["ada","eve"]`,
 				`,"players":{"ada":{"attributes":`+attributes()+`,"sources":{"skill":"claim","karma":"backend"}},"ada":{"attributes":`+attributes()+`}}`) +
 			pick("", `,"sources":{"skill":2}`, `,"sources":"backend"`, `,"source":"backend"`) + "}"
-		raw := pick(ours, ours, ours, ours, ours, ours, stranger, b.issuer.token(fields{"sub": "ada"}), b.issuer.token(fields{"sub": "ada", "skill": 3000, "game.skill": 3000}),
-			b.issuer.token(fields{"sub": "ada", "game": []any{fields{"skill": 3000}}}), withPayload(ours, `{"sub":"ada","exp":9999999999,"game":{"skill":3000}}`))
+		raw := pick(ours, ours, ours, ours, ours, ours, stranger, b.issuer.Token(fields{"sub": "ada"}), b.issuer.Token(fields{"sub": "ada", "skill": 3000, "game.skill": 3000}),
+			b.issuer.Token(fields{"sub": "ada", "game": []any{fields{"skill": 3000}}}), withPayload(ours, `{"sub":"ada","exp":9999999999,"game":{"skill":3000}}`))
 		a := b.call(b.request(http.MethodPost, "/tickets", body, header("Authorization", "Bearer "+raw)))
 		switch a.status {
 		case http.StatusUnauthorized:
@@ -240,7 +241,7 @@ func (b *bundle) storedTicket(id string) *match.Ticket {
 // withPayload replaces the payload of a token and keeps its signature.
 func withPayload(raw, payload string) string {
 	parts := strings.Split(raw, ".")
-	return parts[0] + "." + b64([]byte(payload)) + "." + parts[2]
+	return parts[0] + "." + keytest.Base64([]byte(payload)) + "." + parts[2]
 }
 
 // A server refuses every body that violates a constraint of the contract, and stores nothing of it.
@@ -267,7 +268,7 @@ func TestInvalidBodiesOfBackends(t *testing.T) {
 		large[fmt.Sprint("a", i)] = strings.Repeat("x", 1000)
 	}
 	require.Equal(t, []string{"attributes"}, b.backend(http.MethodPut, "players/ada", fields{"attributes": large}).named())
-	require.Zero(t, count(b, "SELECT count(*) FROM stored_players"))
+	require.Zero(t, b.store.Count("SELECT count(*) FROM stored_players"))
 	text, err := json.Marshal(fields{"avoid": []string{"a", "a"}})
 	require.NoError(t, err)
 	require.Equal(t, []string{"avoid[1]"}, b.backend(http.MethodPut, "players/ada", text).named())

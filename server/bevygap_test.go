@@ -24,21 +24,21 @@ func guests(c *config) {
 // deployServer adds a pool with one server that takes players.
 func (b *bundle) deployServer(capacity int) {
 	b.t.Helper()
-	b.exec(`INSERT INTO app_versions (app, version, provider, launch, ports, game_port, modes, capacity, max_players, dialect, protocol_id)
+	b.store.Exec(`INSERT INTO app_versions (app, version, provider, launch, ports, game_port, modes, capacity, max_players, dialect, protocol_id)
 		VALUES ('my game', '1', 'manual', 'none', '[]', 'game', '{duel}', 100, 2, 'lightyear-le', '7')`)
-	b.exec(`INSERT INTO pools (region, app, version, max_servers) VALUES ('eu', 'my game', '1', 10)`)
-	b.exec(`INSERT INTO pool_modes (region, mode, app, version) VALUES ('eu', 'duel', 'my game', '1')`)
+	b.store.Exec(`INSERT INTO pools (region, app, version, max_servers) VALUES ('eu', 'my game', '1', 10)`)
+	b.store.Exec(`INSERT INTO pool_modes (region, mode, app, version) VALUES ('eu', 'duel', 'my game', '1')`)
 	if capacity == 0 {
 		return
 	}
 	id := uuid.New()
 	sealed, by := b.sealer.SealSecret(token.PurposeNetcode, "eu", id.String(), netcode.NewKey().Secret())
 	b.register(id.String())
-	b.exec(`INSERT INTO deployments (region, id, app, version, provider, tag, phase, intent_at, ref, ip, ports, endpoint, netcode_key, sealed_by, incarnation, next_at)
+	b.store.Exec(`INSERT INTO deployments (region, id, app, version, provider, tag, phase, intent_at, ref, ip, ports, endpoint, netcode_key, sealed_by, incarnation, next_at)
 		SELECT 'eu', $1, 'my game', '1', 'manual', left($1::uuid::text, 20), 'ready', now(), 'ref', '192.0.2.7',
 			'{"game": {"name": "game", "internal": 6420, "external": 31504, "protocol": "udp"}}', '192.0.2.7:31504', $2, $3, incarnation, NULL
 		FROM instances WHERE id = $1::uuid::text`, id, sealed, by)
-	b.exec(`UPDATE instances SET deployment_id = $1 WHERE id = $1::uuid::text`, id)
+	b.store.Exec(`UPDATE instances SET deployment_id = $1 WHERE id = $1::uuid::text`, id)
 }
 
 func (b *bundle) askBevygap(query string, header http.Header) (frames []string, err error) {
@@ -69,7 +69,7 @@ func TestABevygapClientGetsASeatAndAToken(t *testing.T) {
 	b.deployServer(8)
 	guest, err := b.askBevygap("", nil)
 	require.NoError(t, err)
-	player, err := b.askBevygap("?access_token="+b.issuer.token(fields{"sub": "ann"}), nil)
+	player, err := b.askBevygap("?access_token="+b.issuer.Token(fields{"sub": "ann"}), nil)
 	require.NoError(t, err)
 	for _, frames := range [][]string{guest, player} {
 		require.Len(t, frames, 3)
@@ -80,8 +80,8 @@ func TestABevygapClientGetsASeatAndAToken(t *testing.T) {
 		require.Len(t, text, 2732)
 		require.NotContains(t, b.log.String(), frames[2][30:90], "no token is in the log")
 	}
-	require.Equal(t, 1, count(b, "SELECT count(*) FROM seats WHERE sub = 'ann'"))
-	require.Equal(t, 1, count(b, "SELECT count(*) FROM seats WHERE sub LIKE 'guest:%'"))
+	require.Equal(t, 1, b.store.Count("SELECT count(*) FROM seats WHERE sub = 'ann'"))
+	require.Equal(t, 1, b.store.Count("SELECT count(*) FROM seats WHERE sub LIKE 'guest:%'"))
 	wrong, err := b.askBevygap("?access_token=wrong", nil)
 	require.NoError(t, err)
 	require.Contains(t, wrong[1], `{"Error":[401,"the access token was refused"]}`)
@@ -98,11 +98,11 @@ func TestAStoppingReplicaEndsBevygapClients(t *testing.T) {
 		frames, _ := b.askBevygap("", nil)
 		got <- frames
 	}()
-	require.Eventually(t, func() bool { return count(b, "SELECT count(*) FROM demand WHERE source = 'bevygap'") == 1 }, wait, tick)
+	require.Eventually(t, func() bool { return b.store.Count("SELECT count(*) FROM demand WHERE source = 'bevygap'") == 1 }, wait, tick)
 	b.stop()
 	frames := <-got
 	require.Contains(t, frames[len(frames)-1], `{"Error":[503,"this replica stops: ask again"]}`)
-	require.Zero(t, count(b, "SELECT count(*) FROM demand"))
+	require.Zero(t, b.store.Count("SELECT count(*) FROM demand"))
 }
 
 // The replica strips Origins of pages that are not listed; this face must see and refuse them.

@@ -1,13 +1,15 @@
 package server_test
 
 import (
-	"bytes"
+	"encoding/base64"
 	"encoding/json"
-	"io"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/internal/testkit/webtest"
 )
 
 // answer is the answer to a call.
@@ -21,33 +23,13 @@ type answer struct {
 // call sends a request and reads the answer.
 func (b *bundle) call(r *http.Request) answer {
 	b.t.Helper()
-	res, err := b.client.Do(r)
-	require.NoError(b.t, err)
-	defer res.Body.Close()
-	body, err := io.ReadAll(res.Body)
-	require.NoError(b.t, err)
-	return answer{b.t, res.StatusCode, res.Header, body}
+	a := webtest.Send(b.t, b.client, r)
+	return answer{b.t, a.Status, a.Header, []byte(a.Body)}
 }
 
 func (b *bundle) request(method, path string, body any, change ...func(*http.Request)) *http.Request {
 	b.t.Helper()
-	var content io.Reader
-	switch v := body.(type) {
-	case nil:
-	case string:
-		content = bytes.NewBufferString(v)
-	case []byte:
-		content = bytes.NewReader(v)
-	default:
-		text, err := json.Marshal(v)
-		require.NoError(b.t, err)
-		content = bytes.NewReader(text)
-	}
-	r, err := http.NewRequestWithContext(b.t.Context(), method, "http://"+b.server.Addr().String()+path, content)
-	require.NoError(b.t, err)
-	if content != nil {
-		r.Header.Set("Content-Type", "application/json")
-	}
+	r := webtest.Request(b.t, method, "http://"+b.server.Addr().String()+path, body)
 	for _, c := range change {
 		c(r)
 	}
@@ -114,7 +96,7 @@ func (b *bundle) fleet(path string, body any, change ...func(*http.Request)) ans
 
 // as adds a player's access token to a request.
 func (b *bundle) as(sub string) func(*http.Request) {
-	return header("Authorization", "Bearer "+b.issuer.token(fields{"sub": sub}))
+	return header("Authorization", "Bearer "+b.issuer.Token(fields{"sub": sub}))
 }
 
 func (b *bundle) matchmake(sub string, body any, change ...func(*http.Request)) answer {
@@ -130,4 +112,13 @@ func (b *bundle) resolve(sub string, handle any, change ...func(*http.Request)) 
 func (b *bundle) session(sub, id string) answer {
 	b.t.Helper()
 	return b.get("/sessions/"+id, b.as(sub))
+}
+
+// claimsOf reads a token without verifying it.
+func claimsOf(t *testing.T, raw string) (claims fields) {
+	t.Helper()
+	payload, err := base64.RawURLEncoding.DecodeString(strings.Split(raw, ".")[1])
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(payload, &claims))
+	return claims
 }

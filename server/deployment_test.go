@@ -17,12 +17,10 @@ import (
 func (b *bundle) deploy(ready bool) uuid.UUID {
 	b.t.Helper()
 	id := uuid.New()
-	_, err := b.store.Pool().Exec(b.t.Context(), `INSERT INTO app_versions (app, version, provider, launch, ports, game_port, modes, capacity, max_players)
+	b.store.Exec(`INSERT INTO app_versions (app, version, provider, launch, ports, game_port, modes, capacity, max_players)
 		VALUES ('arena', '1', 'process', 'arena', '[]', 'game', '{duel}', 64, 8) ON CONFLICT DO NOTHING`)
-	require.NoError(b.t, err)
-	_, err = b.store.Pool().Exec(b.t.Context(), `INSERT INTO deployments (region, id, app, version, provider, tag, phase, intent_at, ref, next_at)
+	b.store.Exec(`INSERT INTO deployments (region, id, app, version, provider, tag, phase, intent_at, ref, next_at)
 		VALUES ('eu', $1, 'arena', '1', 'process', $2, 'starting', now(), $2, NULL)`, id, id.String()[:20])
-	require.NoError(b.t, err)
 	if ready {
 		b.providerReady(id)
 	}
@@ -31,9 +29,8 @@ func (b *bundle) deploy(ready bool) uuid.UUID {
 
 func (b *bundle) providerReady(id uuid.UUID) {
 	b.t.Helper()
-	_, err := b.store.Pool().Exec(b.t.Context(), `UPDATE deployments SET provider_ready_at = now(), ip = '192.0.2.7', location = 'Montreal',
+	b.store.Exec(`UPDATE deployments SET provider_ready_at = now(), ip = '192.0.2.7', location = 'Montreal',
 		ports = '{"game": {"name": "game", "internal": 7000, "external": 31504, "protocol": "udp"}}' WHERE id = $1`, id)
-	require.NoError(b.t, err)
 }
 
 func (b *bundle) tokenOf(purpose token.DeploymentPurpose, id uuid.UUID) string {
@@ -108,7 +105,7 @@ func TestRefusedRegistrationsAreKept(t *testing.T) {
 		return text
 	}
 	events := func() int {
-		return count(b, "SELECT count(*) FROM ops.events WHERE kind = 'deployment.refused' AND instance = '"+id.String()+"'")
+		return b.store.Count("SELECT count(*) FROM ops.events WHERE kind = 'deployment.refused' AND instance = '" + id.String() + "'")
 	}
 	for range 3 {
 		b.fleet("register", deployed(id).with("capacity", 65), b.ofDeployment(id)).problem(http.StatusForbidden, "outside_deployment")
@@ -125,7 +122,7 @@ func TestRefusedRegistrationsAreKept(t *testing.T) {
 	b.fleet("register", deployed(id), b.ofDeployment(id)).ok(http.StatusOK)
 	b.fleet("register", deployed(id).with("boot_id", "boot-2").with("replaces", "none"), b.ofDeployment(id)).problem(http.StatusConflict, "instance_taken")
 	require.Equal(t, before, refused(), "it is part of a restart")
-	require.Equal(t, 1, count(b, "SELECT count(*) FROM ops.deployments WHERE refused_at < registered_at"))
+	require.Equal(t, 1, b.store.Count("SELECT count(*) FROM ops.deployments WHERE refused_at < registered_at"))
 }
 
 // The provider's name of a server counts only from a server of the deployment, and only if it is the deployment's.
@@ -142,7 +139,7 @@ func TestProviderRefs(t *testing.T) {
 	}
 	got := b.fleet("register", registration("a").with("provider_ref", id.String()[:20])).problem(http.StatusBadRequest, "invalid_request")
 	require.Contains(t, fmt.Sprint(got), "provider_ref")
-	require.Equal(t, 1, count(b, "SELECT count(*) FROM instances WHERE boot_id = 'boot-1'"), "the refused server took nobody's place")
+	require.Equal(t, 1, b.store.Count("SELECT count(*) FROM instances WHERE boot_id = 'boot-1'"), "the refused server took nobody's place")
 }
 
 func TestWrongDeploymentTokens(t *testing.T) {

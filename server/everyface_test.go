@@ -1,7 +1,6 @@
 package server_test
 
 import (
-	"bytes"
 	"context"
 	"io"
 	"net/http"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/doctor"
+	"github.com/lattice-director/director/internal/testkit/keytest"
 	"github.com/lattice-director/director/server"
 	"github.com/lattice-director/director/server/bevygap"
 	"github.com/lattice-director/director/server/console"
@@ -33,10 +33,7 @@ const (
 
 // everyFace serves everything that a replica can serve, with no limits for what one address may do.
 func everyFace(c *config) {
-	sealer, err := token.NewSealer(bytes.Repeat([]byte{7}, token.KEKBytes))
-	if err != nil {
-		panic(err)
-	}
+	sealer := keytest.Sealer(c.t, 7)
 	c.CallerRate, c.FailureRate = rest.Rate{PerSecond: -1}, rest.Rate{PerSecond: -1}
 	c.MetricsAddr = noPort
 	c.OpenMatch = &openmatch.Options{Addrs: []string{noPort}}
@@ -69,7 +66,7 @@ func (b *bundle) credentials(l server.Listener, path string) http.Header {
 		h.Set("Authorization", "Bearer "+opsToken)
 	case l.Name == "api":
 		h.Set("X-Fleet-Token", fleetToken)
-		h.Set("Authorization", "Bearer "+b.issuer.token(fields{"sub": "alice"}))
+		h.Set("Authorization", "Bearer "+b.issuer.Token(fields{"sub": "alice"}))
 	}
 	return h
 }

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"net/http"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
@@ -37,9 +38,9 @@ func TestARegistrationReplacesTheOneBefore(t *testing.T) {
 			"labels": fields{"build": "1842", "gone": nil, "a/b.c_d-e": "ü"}, "reports_seats": true,
 		})
 	})
-	require.Equal(t, 1, count(b, `SELECT count(*) FROM ops.fleet WHERE instance = 'a' AND load = 0.25 AND max_sessions = 3 AND version = '1.8.2'
+	require.Equal(t, 1, b.store.Count(`SELECT count(*) FROM ops.fleet WHERE instance = 'a' AND load = 0.25 AND max_sessions = 3 AND version = '1.8.2'
 		AND labels = '{"build": "1842", "a/b.c_d-e": "ü"}' AND reports_seats AND capacity = 64 AND modes = '{duel}'`))
-	require.Equal(t, 1, count(b, "SELECT count(*) FROM instances WHERE cert_digest = 'sha-256:mC0=' AND boot_id = 'boot-1'"))
+	require.Equal(t, 1, b.store.Count("SELECT count(*) FROM instances WHERE cert_digest = 'sha-256:mC0=' AND boot_id = 'boot-1'"))
 
 	b.register("a", func(f fields) {
 		f["modes"], f["capacity"] = []string{"race", "duel"}, 10
@@ -47,7 +48,7 @@ func TestARegistrationReplacesTheOneBefore(t *testing.T) {
 			f[optional] = nil // null means absent
 		}
 	})
-	require.Equal(t, 1, count(b, `SELECT count(*) FROM ops.fleet WHERE instance = 'a' AND load = 0 AND max_sessions IS NULL AND version IS NULL
+	require.Equal(t, 1, b.store.Count(`SELECT count(*) FROM ops.fleet WHERE instance = 'a' AND load = 0 AND max_sessions IS NULL AND version IS NULL
 		AND labels = '{}' AND capacity = 10 AND modes = '{race,duel}'`))
 }
 
@@ -76,7 +77,7 @@ func TestIncarnations(t *testing.T) {
 			old := b.register("a")
 			session, _ := b.seat("alice")
 			if row.expired {
-				b.expire("a")
+				b.store.AgeHeartbeats("a", time.Minute)
 			}
 			me := b.register("a", row.change)
 			require.Equal(t, row.continues, me["incarnation"] == old["incarnation"])
@@ -121,7 +122,7 @@ func TestAServerFrozenPastItsLease(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	me := b.register("a")
-	b.expire("a")
+	b.store.AgeHeartbeats("a", time.Minute)
 	b.fleet("heartbeat", me).problem(http.StatusNotFound, "instance_unknown")
 	b.matchmake("alice", duel).problem(http.StatusConflict, "no_capacity")
 	again := b.register("a")
@@ -141,7 +142,7 @@ func TestLegacyServers(t *testing.T) {
 	b.fleet("heartbeat", me).ok(http.StatusOK)
 	session, resolved := b.seat("alice")
 	require.Equal(t, "udp://203.0.113.7:7777/?x=1", resolved["endpoint"])
-	require.Equal(t, 1, count(b, "SELECT count(*) FROM seats WHERE expires_at > now() + interval '1 hour'"), "it reports no seats")
+	require.Equal(t, 1, b.store.Count("SELECT count(*) FROM seats WHERE expires_at > now() + interval '1 hour'"), "it reports no seats")
 
 	res := b.fleet("seats", fields{"instance_id": "old", "session_id": session["session_id"], "left": []string{"alice"}}).ok(http.StatusOK)
 	require.Equal(t, true, res["closed"], "its last seat was left")

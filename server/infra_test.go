@@ -1,7 +1,6 @@
 package server_test
 
 import (
-	"bytes"
 	"encoding/xml"
 	"net/http"
 	"regexp"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/lattice-director/director/api"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
+	"github.com/lattice-director/director/internal/testkit/keytest"
 	"github.com/lattice-director/director/internal/testkit/storetest"
 	"github.com/lattice-director/director/server/keyring"
 	"github.com/lattice-director/director/token"
@@ -130,9 +130,7 @@ func TestKeysThatCannotBeOpened(t *testing.T) {
 	t.Parallel()
 	url := dbtest.New(t)
 	store := storetest.Open(t, url)
-	others, err := token.NewSealer(bytes.Repeat([]byte{9}, token.KEKBytes))
-	require.NoError(t, err)
-	require.NoError(t, keyring.New(store, others, token.AlgEdDSA, keyring.Schedule{}).Refresh(t.Context()))
+	require.NoError(t, keyring.New(store, keytest.Sealer(t, 9), token.AlgEdDSA, keyring.Schedule{}).Refresh(t.Context()))
 
 	b := start(t, url)
 	require.NoError(t, b.store.ReadClock(t.Context()))

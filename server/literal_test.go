@@ -63,7 +63,7 @@ func TestATokenOnTwoConnections(t *testing.T) {
 	require.False(t, second.plays, "a replay")
 	require.Equal(t, "not_holder", s.close(second))
 	s.session("alice", session["session_id"].(string)).ok(http.StatusOK)
-	require.Equal(t, 1, count(s.bundle, "SELECT count(*) FROM seats WHERE state = 'connected'"), "the first connection plays on")
+	require.Equal(t, 1, s.store.Count("SELECT count(*) FROM seats WHERE state = 'connected'"), "the first connection plays on")
 
 	require.Equal(t, "ok", s.close(first))
 	s.session("alice", session["session_id"].(string)).problem(http.StatusGone, "session_closed")

@@ -20,7 +20,7 @@ func TestTheMembersOfALobbyQueueTogether(t *testing.T) {
 	_, err = b.store.CreateProject(t.Context(), db.NewProject{ID: "game", Name: "game", Region: "eu", Actor: "test"})
 	require.NoError(t, err)
 	for _, sub := range []string{"alice", "bob"} {
-		b.exec(`INSERT INTO realtime_sessions (region, id, project, player, authenticated, ttl, owner) VALUES ('eu', 's-' || $1, 'game', $1, true, '30 s', gen_random_uuid())`, sub)
+		b.store.Exec(`INSERT INTO realtime_sessions (region, id, project, player, authenticated, ttl, owner) VALUES ('eu', 's-' || $1, 'game', $1, true, '30 s', gen_random_uuid())`, sub)
 		options := lobby.Options{"private": []byte("false")}
 		b.inParty(sub, types.Join(lobby.Join{Type: "party", Session: "s-" + sub, Player: sub, Options: options}))
 	}

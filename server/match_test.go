@@ -1,19 +1,19 @@
 package server_test
 
 import (
-	"context"
 	"fmt"
 	"log/slog"
 	"net/http"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/internal/matching/loop"
+	"github.com/lattice-director/director/internal/testkit/background"
 	"github.com/lattice-director/director/internal/testkit/storetest"
+	"github.com/lattice-director/director/internal/testkit/webtest"
 )
 
 // worker runs the director's loop with a store of its own, as in another pod.
@@ -21,12 +21,7 @@ func (b *bundle) worker() (stop func()) {
 	b.t.Helper()
 	l, err := loop.New(loop.Options{Store: storetest.Open(b.t, b.config.db.URL), Universe: "global", Log: slog.New(slog.NewTextHandler(b.t.Output(), nil))})
 	require.NoError(b.t, err)
-	ctx, cancel := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	running.Go(func() { l.Run(ctx) })
-	stop = func() { cancel(); running.Wait() }
-	b.t.Cleanup(stop)
-	return stop
+	return background.Loop(b.t, l.Run)
 }
 
 // await waits for the states of a ticket by long polls, as a player does, until it is in one of them.
@@ -108,7 +103,7 @@ func TestReadyCheckAcceptedByAll(t *testing.T) {
 	ada, bo := b.queue("ada", fields{"profiles": []string{"asked"}}), b.queue("bo", fields{"profiles": []string{"asked"}})
 	check := b.await("ada", ada, "accepting")
 	require.Equal(t, map[string]any{"players": 2.0, "accepted": 0.0, "you": false, "until": check["accept"].(map[string]any)["until"]}, check["accept"])
-	require.Empty(t, count(b, "SELECT count(*) FROM seats"), "nobody has a seat yet")
+	require.Empty(t, b.store.Count("SELECT count(*) FROM seats"), "nobody has a seat yet")
 
 	accepted := b.ticketCall("ada", http.MethodPost, "/"+ada+"/accept", nil).ok(http.StatusOK)["accept"].(map[string]any)
 	require.Equal(t, []any{1.0, true}, []any{accepted["accepted"], accepted["you"]})
@@ -130,7 +125,7 @@ func TestReadyCheckDeclined(t *testing.T) {
 	b.worker()
 	b.register("a")
 	ada := b.queue("ada", fields{"profiles": []string{"asked"}})
-	created := count(b, "SELECT count(*) FROM tickets WHERE id = $1 AND created = (SELECT min(created) FROM tickets)", ada)
+	created := b.store.Count("SELECT count(*) FROM tickets WHERE id = $1 AND created = (SELECT min(created) FROM tickets)", ada)
 	require.Equal(t, 1, created)
 	bo := b.queue("bo", fields{"profiles": []string{"asked"}})
 	b.await("ada", ada, "accepting")
@@ -230,12 +225,12 @@ rules: [{near: skill, within: 100, widen: [{after: 1s, within: 200}, {after: 2s,
 `)
 	id := b.queue("ada", fields{"profiles": []string{"wide"}, "attributes": fields{"skill": 1000}})
 	stream := b.events("ada", id)
-	first := b.next(stream)
-	require.Equal(t, []any{"queued", "1", 100.0}, []any{first.name, first.id, first.data["step"].(map[string]any)["within"]})
-	second := b.next(stream)
+	first := webtest.NextEvent(t, stream)
+	require.Equal(t, []any{"queued", "1", 100.0}, []any{first.Name, first.ID, first.Fields()["step"].(map[string]any)["within"]})
+	second := webtest.NextEvent(t, stream)
 	require.Equal(t, []any{"widened", "1", "queued", 1.0, 200.0},
-		[]any{second.name, second.id, second.data["state"], second.data["version"], second.data["step"].(map[string]any)["within"]})
-	require.NotEmpty(t, second.data["step"].(map[string]any)["next_at"])
-	third := b.next(stream)
-	require.Equal(t, []any{"widened", map[string]any{"rule": "near-skill", "ended": true}}, []any{third.name, third.data["step"]})
+		[]any{second.Name, second.ID, second.Fields()["state"], second.Fields()["version"], second.Fields()["step"].(map[string]any)["within"]})
+	require.NotEmpty(t, second.Fields()["step"].(map[string]any)["next_at"])
+	third := webtest.NextEvent(t, stream)
+	require.Equal(t, []any{"widened", map[string]any{"rule": "near-skill", "ended": true}}, []any{third.Name, third.Fields()["step"]})
 }

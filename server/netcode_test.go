@@ -23,12 +23,12 @@ func (b *bundle) deployNetcode() (instance string, key netcode.Key) {
 	instance, key = deployment.String(), netcode.NewKey()
 	b.register(instance)
 	sealed, by := b.sealer.SealSecret(token.PurposeNetcode, "eu", deployment.String(), key.Secret())
-	b.exec(`INSERT INTO app_versions (app, version, provider, launch, ports, game_port, modes, capacity, max_players, dialect, protocol_id)
+	b.store.Exec(`INSERT INTO app_versions (app, version, provider, launch, ports, game_port, modes, capacity, max_players, dialect, protocol_id)
 		VALUES ('arena', '1', 'process', 'arena', '[]', 'game', '{duel}', 100, 8, 'lightyear-be', '80085') ON CONFLICT DO NOTHING`)
-	b.exec(`INSERT INTO deployments (region, id, app, version, provider, tag, phase, ip, ports, endpoint, netcode_key, sealed_by, incarnation)
+	b.store.Exec(`INSERT INTO deployments (region, id, app, version, provider, tag, phase, ip, ports, endpoint, netcode_key, sealed_by, incarnation)
 		SELECT 'eu', $1, 'arena', '1', 'process', left($2, 20), 'ready', '192.0.2.7', '{"game": {"name": "game", "internal": 6420, "external": 31504, "protocol": "udp"}}',
 			'192.0.2.7:31504', $3, $4, incarnation FROM instances WHERE id = $2`, deployment, instance, sealed, by)
-	b.exec(`UPDATE instances SET deployment_id = $1 WHERE id = $2`, deployment, instance)
+	b.store.Exec(`UPDATE instances SET deployment_id = $1 WHERE id = $2`, deployment, instance)
 	return instance, key
 }
 
@@ -64,7 +64,7 @@ func TestNoConnectTokenWithoutItsKey(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.deployNetcode()
-	b.exec(`UPDATE deployments SET netcode_key = $1`, []byte("broken"))
+	b.store.Exec(`UPDATE deployments SET netcode_key = $1`, []byte("broken"))
 	session := b.matchmake("alice", duel).ok(http.StatusOK)
 	b.resolve("alice", session["session_handle"]).problem(http.StatusServiceUnavailable, "unavailable")
 }
@@ -78,10 +78,10 @@ func TestListsOfClients(t *testing.T) {
 	client := resolved["netcode"].(map[string]any)["client_id"]
 	require.Equal(t, fields{"instance_id": server, "applied": true, "refused": []any{map[string]any{"client_id": "7", "result": "unknown"}}},
 		b.fleet("clients", fields{"instance_id": server, "seq": 2, "clients": []any{"7", client}}).ok(http.StatusOK))
-	require.Equal(t, 1, count(b, "SELECT count(*) FROM seats WHERE state = 'connected'"))
+	require.Equal(t, 1, b.store.Count("SELECT count(*) FROM seats WHERE state = 'connected'"))
 	require.Equal(t, false, b.fleet("clients", fields{"instance_id": server, "seq": 1, "clients": []any{}}).ok(http.StatusOK)["applied"])
 	b.fleet("clients", fields{"instance_id": server, "seq": 3, "clients": []any{}}).ok(http.StatusOK)
-	require.Equal(t, 0, count(b, "SELECT count(*) FROM seats"))
+	require.Equal(t, 0, b.store.Count("SELECT count(*) FROM seats"))
 	b.register("plain")
 	b.fleet("clients", fields{"instance_id": "plain", "seq": 1, "clients": []any{}}).problem(http.StatusConflict, "no_connect_tokens")
 }

@@ -63,7 +63,7 @@ func TestOpenMatchAlone(t *testing.T) {
 	for _, alone := range []func(*server.Options){
 		func(o *server.Options) { o.FleetTokens = nil }, func(o *server.Options) { o.Access.Keys = nil },
 	} {
-		o := server.Options{Store: b.store, Keys: b.keys, FleetTokens: []string{fleetToken}, Access: token.AccessConfig{Keys: b.issuer.source}}
+		o := server.Options{Store: b.store.Store, Keys: b.keys, FleetTokens: []string{fleetToken}, Access: token.AccessConfig{Keys: b.issuer.Source}}
 		alone(&o)
 		_, err := server.New(o)
 		require.Error(t, err, "without Open Match both are required")
@@ -124,7 +124,7 @@ func TestOpenMatchIsNotOpenByAccident(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	good := server.Options{
-		Store: b.store, Keys: b.keys, Access: token.AccessConfig{Keys: b.issuer.source}, FleetTokens: []string{fleetToken}, Addr: ":8080",
+		Store: b.store.Store, Keys: b.keys, Access: token.AccessConfig{Keys: b.issuer.Source}, FleetTokens: []string{fleetToken}, Addr: ":8080",
 		OpenMatch: &openmatch.Options{Addrs: []string{"127.0.0.1:50504"}},
 	}
 	_, err := server.New(good)

@@ -97,7 +97,7 @@ func TestOperatorTokens(t *testing.T) {
 	off := setup(t, func(c *config) { c.OpsTokens = nil })
 	off.client = &http.Client{} // the contract has these routes
 	off.ops(http.MethodGet, "profiles", nil).problem(http.StatusNotFound, "route_not_found")
-	_, err := server.New(server.Options{Store: b.store, Keys: b.keys, OpenFleet: true, Access: b.config.Access, OpsTokens: []string{"short"}})
+	_, err := server.New(server.Options{Store: b.store.Store, Keys: b.keys, OpenFleet: true, Access: b.config.Access, OpsTokens: []string{"short"}})
 	require.Error(t, err)
 }
 

@@ -3,7 +3,6 @@ package server_test
 import (
 	"io"
 	"net/http"
-	"strings"
 	"testing"
 	"time"
 
@@ -12,6 +11,7 @@ import (
 
 	"github.com/lattice-director/director/internal/testkit/agents"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
+	"github.com/lattice-director/director/internal/testkit/webtest"
 	"github.com/lattice-director/director/server"
 	"github.com/lattice-director/director/server/orchestrator"
 )
@@ -35,16 +35,9 @@ func serveAPI(c *config) {
 // api calls the REST API of a replica's orchestrator.
 func (b *bundle) api(method, path, body string) (status int, text, etag string) {
 	b.t.Helper()
-	req, err := http.NewRequestWithContext(b.t.Context(), method, "http://"+b.server.OrchestratorAddr().String()+path, strings.NewReader(body))
-	require.NoError(b.t, err)
-	req.Header.Set("Authorization", "Bearer "+apiAdminKey)
-	req.Header.Set("Content-Type", "application/json")
-	res, err := http.DefaultClient.Do(req)
-	require.NoError(b.t, err)
-	defer func() { _ = res.Body.Close() }()
-	read, err := io.ReadAll(res.Body)
-	require.NoError(b.t, err)
-	return res.StatusCode, string(read), res.Header.Get("ETag")
+	a := webtest.Send(b.t, http.DefaultClient, webtest.Request(b.t, method, "http://"+b.server.OrchestratorAddr().String()+path, body,
+		"Authorization", "Bearer "+apiAdminKey))
+	return a.Status, a.Body, a.Header.Get("ETag")
 }
 
 func (b *bundle) apiStatus(method, path, body string) int {

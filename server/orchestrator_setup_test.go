@@ -17,6 +17,7 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/testkit/agents"
+	"github.com/lattice-director/director/internal/testkit/background"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
 	"github.com/lattice-director/director/server"
 	"github.com/lattice-director/director/server/orchestrator"
@@ -75,7 +76,7 @@ func fleetOn(t *testing.T, url string, replicas int, change ...func(*config)) *f
 func (f *fleet) ready() {
 	f.t.Helper()
 	f.eventually(func() bool {
-		return count(f.bundle, "SELECT count(*) FROM replicas WHERE ended_at IS NULL") == len(f.replicas)
+		return f.store.Count("SELECT count(*) FROM replicas WHERE ended_at IS NULL") == len(f.replicas)
 	})
 }
 
@@ -135,15 +136,8 @@ func (f *fleet) gameServer(name string, change ...func(*agents.Config)) *gameSer
 		c(&cfg)
 	}
 	g.Agent = agents.New(cfg)
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- g.Run(ctx) }()
-	g.kill = sync.OnceFunc(func() {
-		cancel()
-		require.ErrorIs(f.t, <-ended, context.Canceled)
-		transport.CloseIdleConnections()
-	})
-	f.t.Cleanup(g.kill)
+	f.t.Cleanup(transport.CloseIdleConnections)
+	g.kill = background.RunUntilCanceled(f.t, g.Run)
 	return g
 }
 

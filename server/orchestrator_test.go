@@ -20,6 +20,7 @@ import (
 	"github.com/lattice-director/director/internal/testkit/agents"
 	"github.com/lattice-director/director/internal/testkit/agents/wire"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
+	"github.com/lattice-director/director/internal/testkit/storetest"
 )
 
 // The life of rooms and game servers, on one, two and three replicas.
@@ -121,7 +122,7 @@ func TestRivalisEvictsAndTakesBack(t *testing.T) {
 	f.eventually(func() bool { return f.hasRoom("lobby") })
 	mute.Store(true)
 	f.eventually(func() bool {
-		return count(f.bundle, "SELECT count(*) FROM events WHERE kind = 'agent.stale' AND instance_id = $1", before.ID) == 1
+		return f.store.Count("SELECT count(*) FROM events WHERE kind = 'agent.stale' AND instance_id = $1", before.ID) == 1
 	})
 	f.eventually(func() bool { return g.endedWith(4003) })
 	f.eventually(func() bool { _, err := f.store.FindAgent(t.Context(), "global", before.ID); return err != nil })
@@ -137,7 +138,7 @@ func TestRivalisFencesAnAgent(t *testing.T) {
 	f := newFleet(t, 1)
 	g := f.gameServer("eu0", func(c *agents.Config) { c.Random = func() float64 { return 0 } })
 	before := g.listed()
-	f.exec("UPDATE agent_states SET left_at = now(), tx = pg_current_xact_id() WHERE agent_id = $1", before.ID)
+	f.store.Exec("UPDATE agent_states SET left_at = now(), tx = pg_current_xact_id() WHERE agent_id = $1", before.ID)
 	f.eventually(func() bool { return g.endedWith(4003) })
 	f.eventually(func() bool { info, ok := g.info(); return ok && info.ID != before.ID })
 }
@@ -173,7 +174,7 @@ func TestRivalisReplicaStops(t *testing.T) {
 	}
 	require.Contains(t, f.replicas[2].log.String(), `"clean":true`)
 	f.eventually(func() bool {
-		return count(f.bundle, "SELECT count(*) FROM agent_states WHERE left_at IS NULL") == len(servers)
+		return f.store.Count("SELECT count(*) FROM agent_states WHERE left_at IS NULL") == len(servers)
 	})
 }
 
@@ -183,20 +184,12 @@ func TestRivalisStopsAlone(t *testing.T) {
 	f := newFleet(t, 1)
 	g := f.gameServer("eu0")
 	g.listed()
-	observer := setupStore(t, f.config.db.URL)
+	observer := storetest.Open(t, f.config.db.URL)
 	f.stop()
 	g.kill()
 	n := -1
 	require.NoError(t, observer.Pool().QueryRow(t.Context(), "SELECT count(*) FROM agent_states WHERE left_at IS NULL").Scan(&n))
 	require.Zero(t, n)
-}
-
-func setupStore(t *testing.T, url string) *db.Store {
-	t.Helper()
-	s, err := db.Open(t.Context(), db.Config{URL: url})
-	require.NoError(t, err)
-	t.Cleanup(s.Close)
-	return s
 }
 
 // A replica that was ended while it was frozen closes its connections and begins anew.
@@ -205,10 +198,10 @@ func TestRivalisEndedReplicaBeginsAnew(t *testing.T) {
 	f := newFleet(t, 1)
 	g := f.gameServer("eu0", func(c *agents.Config) { c.Random = func() float64 { return 0 } })
 	before := g.listed()
-	f.exec("UPDATE replicas SET ended_at = now(), rows_until = now()")
+	f.store.Exec("UPDATE replicas SET ended_at = now(), rows_until = now()")
 	f.eventually(func() bool { return g.endedWith(4003) })
 	f.eventually(func() bool { info, ok := g.info(); return ok && info.ID != before.ID })
-	require.Equal(t, 2, count(f.bundle, "SELECT count(*) FROM replicas"))
+	require.Equal(t, 2, f.store.Count("SELECT count(*) FROM replicas"))
 }
 
 // While Postgres is away, sockets and polls go on; the newest state is applied when it is back.
@@ -275,7 +268,7 @@ func TestRivalisUnderLoad(t *testing.T) {
 		})
 		require.Empty(t, g.closed)
 	}
-	f.eventually(func() bool { return count(f.bundle, "SELECT count(*) FROM rooms WHERE state = 'reported'") == 80 })
+	f.eventually(func() bool { return f.store.Count("SELECT count(*) FROM rooms WHERE state = 'reported'") == 80 })
 	require.NotContains(t, f.log.String(), "panic")
 }
 

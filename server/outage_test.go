@@ -14,6 +14,7 @@ import (
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/dev/pglocal"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
+	"github.com/lattice-director/director/internal/testkit/storetest"
 )
 
 // production sets the default timeouts.
@@ -74,15 +75,7 @@ func stop(b *bundle, c *pglocal.Cluster) (end func()) {
 
 // freeze suspends every process of the server: connections stay open, and nothing answers.
 func freeze(b *bundle, c *pglocal.Cluster) (end func()) {
-	pids := []int{c.PID()}
-	found, err := b.store.Pool().Query(b.t.Context(), "SELECT pid FROM pg_stat_activity")
-	require.NoError(b.t, err)
-	for found.Next() {
-		var pid int
-		require.NoError(b.t, found.Scan(&pid))
-		pids = append(pids, pid)
-	}
-	require.NoError(b.t, found.Err())
+	pids := append(storetest.Values[int](b.store, "SELECT pid FROM pg_stat_activity"), c.PID())
 	signal := func(s syscall.Signal) {
 		for _, pid := range pids {
 			_ = syscall.Kill(pid, s) // fails if a backend has ended meanwhile
@@ -187,9 +180,9 @@ func TestReplicaClockMinutesOff(t *testing.T) {
 			b.untilReady()
 			me := b.register("a")
 			now := time.Now()
-			short := header("Authorization", "Bearer "+b.issuer.token(fields{"sub": "alice", "nbf": now.Unix(), "exp": now.Add(time.Minute).Unix()}))
+			short := header("Authorization", "Bearer "+b.issuer.Token(fields{"sub": "alice", "nbf": now.Unix(), "exp": now.Add(time.Minute).Unix()}))
 			session := b.matchmake("alice", duel, short).ok(http.StatusOK)
-			stale := header("Authorization", "Bearer "+b.issuer.token(fields{"sub": "alice", "exp": now.Add(-time.Minute).Unix()}))
+			stale := header("Authorization", "Bearer "+b.issuer.Token(fields{"sub": "alice", "exp": now.Add(-time.Minute).Unix()}))
 			b.matchmake("alice", duel, stale).problem(http.StatusUnauthorized, "unauthorized")
 
 			claims := claimsOf(t, b.resolve("alice", session["session_handle"]).ok(http.StatusOK)["session_token"].(string))
@@ -197,9 +190,9 @@ func TestReplicaClockMinutesOff(t *testing.T) {
 			require.InDelta(t, 120, claims["exp"].(float64)-claims["iat"].(float64), 0)
 			require.Len(t, b.get("/.well-known/jwks.json").ok(http.StatusOK)["keys"], 2)
 
-			b.steady()
+			b.store.EndAmnesty()
 			b.fleet("heartbeat", me).ok(http.StatusOK)
-			b.expire("a")
+			b.store.AgeHeartbeats("a", time.Minute)
 			b.fleet("heartbeat", me).problem(http.StatusNotFound, "instance_unknown")
 		})
 	}
@@ -214,7 +207,7 @@ func TestServingStartsLeaseExpiry(t *testing.T) {
 		c.db.Timing.LeaseTTL = time.Second
 	})
 	me := b.register("a")
-	b.exec("UPDATE instance_leases SET heartbeat_at = now() - interval '1 hour'")
+	b.store.Exec("UPDATE instance_leases SET heartbeat_at = now() - interval '1 hour'")
 	b.fleet("heartbeat", me).ok(http.StatusOK) // No lease expires yet.
 	b.eventually(func() bool { return b.matchmake("alice", duel).status == http.StatusConflict })
 	b.fleet("heartbeat", me).problem(http.StatusNotFound, "instance_unknown")

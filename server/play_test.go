@@ -55,7 +55,7 @@ func TestAPartyIsSeatedTogetherOrNotAtAll(t *testing.T) {
 	b.matchmake("dave", four).ok(http.StatusOK)
 	b.matchmake("erin", four).ok(http.StatusOK)
 	b.matchmake("alice", four.with("party", []string{"alice", "bob", "carol"})).problem(http.StatusConflict, "no_capacity")
-	require.Equal(t, 2, count(b, "SELECT count(*) FROM seats"))
+	require.Equal(t, 2, b.store.Count("SELECT count(*) FROM seats"))
 
 	got := b.matchmake("alice", four.with("party", []string{"bob", "alice"})).ok(http.StatusOK)
 	require.EqualValues(t, 4, got["player_count"])
@@ -83,7 +83,7 @@ func TestInvalidPartiesAreRefused(t *testing.T) {
 	} {
 		require.Equal(t, []string{row.field}, b.matchmake("alice", row.body).named(), name)
 	}
-	require.Equal(t, 0, count(b, "SELECT count(*) FROM seats"))
+	require.Equal(t, 0, b.store.Count("SELECT count(*) FROM seats"))
 }
 
 // A repeated request gets the same seat, and a different request gets a new one. A player never has two.
@@ -98,7 +98,7 @@ func TestMatchmakeAgain(t *testing.T) {
 
 	other := b.matchmake("alice", duel.with("max_players", 2)).ok(http.StatusOK)
 	require.NotEqual(t, first["session_id"], other["session_id"])
-	require.Equal(t, 1, count(b, "SELECT count(*) FROM seats"))
+	require.Equal(t, 1, b.store.Count("SELECT count(*) FROM seats"))
 	b.session("alice", first["session_id"].(string)).problem(http.StatusGone, "session_closed")
 }
 
@@ -169,7 +169,7 @@ func TestIdempotency(t *testing.T) {
 	} {
 		require.NotEmpty(t, b.matchmake("alice", body, key).problem(http.StatusUnprocessableEntity, "idempotency_mismatch"), name)
 	}
-	require.Equal(t, 0, count(b, "SELECT count(*) FROM seats"))
+	require.Equal(t, 0, b.store.Count("SELECT count(*) FROM seats"))
 	b.matchmake("bob", duel, key).ok(http.StatusOK) // Keys of different callers are independent.
 
 	for _, bad := range []string{"with space", strings.Repeat("k", 129), "ü"} {
@@ -190,16 +190,16 @@ func TestMisspeltNames(t *testing.T) {
 func TestARefusalSaysHowManyServersStart(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.exec(`INSERT INTO app_versions (app, version, provider, launch, ports, game_port, modes, capacity, max_players)
+	b.store.Exec(`INSERT INTO app_versions (app, version, provider, launch, ports, game_port, modes, capacity, max_players)
 	        VALUES ('arena', '1', 'process', 'arena', '[]', 'game', '{duel}', 8, 8)`)
-	b.exec("INSERT INTO pools (region, app, version, max_servers) VALUES ('eu', 'arena', '1', 10)")
-	b.exec("INSERT INTO pool_modes (region, mode, app, version) VALUES ('eu', 'duel', 'arena', '1')")
+	b.store.Exec("INSERT INTO pools (region, app, version, max_servers) VALUES ('eu', 'arena', '1', 10)")
+	b.store.Exec("INSERT INTO pool_modes (region, mode, app, version) VALUES ('eu', 'duel', 'arena', '1')")
 	a := b.matchmake("alice", duel)
 	require.EqualValues(t, 0, a.problem(http.StatusConflict, "no_capacity")["servers_starting"])
 	require.Equal(t, "2", a.header.Get("Retry-After"))
-	b.exec(`UPDATE pools SET last_plan = '{"live": 0, "coming": 1}'`)
+	b.store.Exec(`UPDATE pools SET last_plan = '{"live": 0, "coming": 1}'`)
 	require.EqualValues(t, 1, b.matchmake("alice", duel).problem(http.StatusConflict, "no_capacity")["servers_starting"])
-	b.exec("UPDATE pools SET paused_until = '9999-01-01'")
+	b.store.Exec("UPDATE pools SET paused_until = '9999-01-01'")
 	require.Equal(t, "10", b.matchmake("alice", duel).header.Get("Retry-After"))
 }
 

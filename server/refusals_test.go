@@ -50,7 +50,7 @@ func TestRefusalsOfPlayersAreRecorded(t *testing.T) {
 	require.Contains(t, all["POST /matchmake invalid_request"].Detail, "party must contain the caller")
 	require.NotContains(t, all["POST /resolve no_seat"].Detail, seated["session_handle"].(string), "a handle is a secret")
 	require.Contains(t, all, "GET /sessions/:id session_unknown")
-	require.Equal(t, 4, count(b, "SELECT count(*) FROM ops.refusals"))
+	require.Equal(t, 4, b.store.Count("SELECT count(*) FROM ops.refusals"))
 }
 
 // A player who is refused again and again is one row, also by the rate limit, and a stopping replica still records it.

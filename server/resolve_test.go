@@ -17,7 +17,7 @@ func TestASessionToken(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.register("a")
-	before := count(b, "SELECT floor(extract(epoch FROM now()))::int")
+	before := b.store.Count("SELECT floor(extract(epoch FROM now()))::int")
 	session, resolved := b.seat("alice")
 	raw := resolved["session_token"].(string)
 	require.Equal(t, fields{"endpoint": "a.example:7777", "session_token": raw, "session_id": session["session_id"]}, resolved)
@@ -47,7 +47,7 @@ func TestATokenNamesTheMatch(t *testing.T) {
 	b.register("a")
 	_, resolved := b.seat("alice")
 	require.NotContains(t, claimsOf(t, resolved["session_token"].(string)), "mid")
-	b.exec("UPDATE seats SET match_id = '0190a1b2-0000-7000-8000-000000000001', team = 'red'")
+	b.store.Exec("UPDATE seats SET match_id = '0190a1b2-0000-7000-8000-000000000001', team = 'red'")
 	_, resolved = b.seat("alice")
 	claims := claimsOf(t, resolved["session_token"].(string))
 	require.Equal(t, "0190a1b2-0000-7000-8000-000000000001", claims["mid"])
@@ -73,7 +73,7 @@ func TestResolveRefuses(t *testing.T) {
 	for _, sub := range []string{"alice", "bob"} {
 		b.resolve(sub, handle).problem(http.StatusGone, "session_closed")
 	}
-	b.exec("UPDATE session_history SET closed_at = closed_at - interval '25 hours'")
+	b.store.Exec("UPDATE session_history SET closed_at = closed_at - interval '25 hours'")
 	b.resolve("alice", handle).problem(http.StatusNotFound, "session_unknown")
 	b.session("alice", session["session_id"].(string)).problem(http.StatusNotFound, "session_unknown")
 }
@@ -84,7 +84,7 @@ func TestASessionPastItsLease(t *testing.T) {
 	b := setup(t)
 	b.register("a")
 	session, _ := b.seat("alice")
-	b.expire("a")
+	b.store.AgeHeartbeats("a", time.Minute)
 	b.resolve("alice", session["session_handle"]).problem(http.StatusGone, "session_closed")
 	b.resolve("bob", session["session_handle"]).problem(http.StatusGone, "session_closed")
 	b.session("alice", session["session_id"].(string)).problem(http.StatusGone, "session_closed")
@@ -117,7 +117,7 @@ func TestResolveExtendsTheReservation(t *testing.T) {
 	b.register("a")
 	b.matchmake("alice", duel).ok(http.StatusOK)
 	const beyond = "SELECT count(*) FROM seats WHERE expires_at > now() + interval '100 seconds'"
-	require.Equal(t, 0, count(b, beyond))
+	require.Equal(t, 0, b.store.Count(beyond))
 	b.seat("alice")
-	require.Equal(t, 1, count(b, beyond))
+	require.Equal(t, 1, b.store.Count(beyond))
 }

@@ -7,13 +7,11 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
-	"io"
 	"math/big"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -22,14 +20,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/internal/testkit/dbtest"
+	"github.com/lattice-director/director/internal/testkit/keytest"
 	"github.com/lattice-director/director/internal/testkit/logtest"
+	"github.com/lattice-director/director/internal/testkit/webtest"
 	"github.com/lattice-director/director/server/telemetry"
 )
 
 // stoppable starts a replica that the test stops itself.
 func stoppable(t *testing.T, change ...func(*config)) (b *bundle, stop func(), stopped <-chan error) {
 	t.Helper()
-	b = &bundle{t: t, log: new(logtest.Buffer), issuer: newIssuer(t)}
+	b = &bundle{t: t, log: new(logtest.Buffer), issuer: keytest.NewLogin(t)}
 	b.config = defaults(t, dbtest.New(t))
 	for _, c := range change {
 		c(&b.config)
@@ -65,10 +65,10 @@ func TestStoppingFailsReadinessFirst(t *testing.T) {
 func TestStoppingWaitsForCalls(t *testing.T) {
 	t.Parallel()
 	b, stop, stopped := stoppable(t)
-	release := b.lockTables("instance_directory")
+	release := b.store.Hold("LOCK TABLE instance_directory IN ACCESS EXCLUSIVE MODE")
 	slow := make(chan answer, 1)
 	go func() { slow <- b.fleet("register", registration("a")) }()
-	b.untilBlocked(1)
+	b.store.AwaitBlocked(1)
 	stop()
 	b.eventually(func() bool { return !b.accepts() })
 	release()
@@ -80,7 +80,7 @@ func TestStoppingWaitsForCalls(t *testing.T) {
 func TestStoppingCutsOffAfterTheTimeout(t *testing.T) {
 	t.Parallel()
 	b, stop, stopped := stoppable(t, func(c *config) { c.ShutdownTimeout = 200 * time.Millisecond })
-	release := b.lockTables("instance_directory")
+	release := b.store.Hold("LOCK TABLE instance_directory IN ACCESS EXCLUSIVE MODE")
 	cut := make(chan error, 1)
 	r := b.request(http.MethodPost, "/fleet/register", registration("a"), b.withAllTokens)
 	go func() {
@@ -90,7 +90,7 @@ func TestStoppingCutsOffAfterTheTimeout(t *testing.T) {
 		}
 		cut <- err
 	}()
-	b.untilBlocked(1)
+	b.store.AwaitBlocked(1)
 	stop()
 	require.ErrorContains(t, <-stopped, "cut off")
 	require.Error(t, <-cut)
@@ -105,26 +105,6 @@ func (b *bundle) accepts() bool {
 	return err == nil
 }
 
-// lockTables makes calls that use the tables wait until release, or until the test ends.
-func (b *bundle) lockTables(tables ...string) (release func()) {
-	b.t.Helper()
-	tx, err := b.store.Pool().Begin(b.t.Context())
-	require.NoError(b.t, err)
-	release = func() { _ = tx.Rollback(context.Background()) } // fails when it was released before
-	b.t.Cleanup(release)
-	_, err = tx.Exec(b.t.Context(), "LOCK TABLE "+strings.Join(tables, ", ")+" IN ACCESS EXCLUSIVE MODE")
-	require.NoError(b.t, err)
-	return release
-}
-
-// untilBlocked waits until n backends wait for locks.
-func (b *bundle) untilBlocked(n int) {
-	b.t.Helper()
-	b.eventually(func() bool {
-		return count(b, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'") >= n
-	})
-}
-
 // Run returns when its listener fails, and when its address is already in use.
 func TestAListenerThatFails(t *testing.T) {
 	t.Parallel()
@@ -132,7 +112,7 @@ func TestAListenerThatFails(t *testing.T) {
 	require.NoError(t, b.config.Listener.Close())
 	require.Error(t, <-stopped)
 
-	taken := listen(t)
+	taken := webtest.Listen(t)
 	defer taken.Close()
 	other := &bundle{t: t, log: new(logtest.Buffer), issuer: b.issuer, config: defaults(t, b.config.db.URL)}
 	require.NoError(t, other.config.Listener.Close())
@@ -148,13 +128,13 @@ func TestMetrics(t *testing.T) {
 	metrics, err := telemetry.New(registry, "1.2.3")
 	require.NoError(t, err)
 	b := setup(t, func(c *config) {
-		c.Metrics, c.db.Observer, c.MetricsListener = metrics, metrics, listen(t)
+		c.Metrics, c.db.Observer, c.MetricsListener = metrics, metrics, webtest.Listen(t)
 	})
 	b.register("a")
 	b.seat("alice")
 	b.eventually(func() bool { return metrics.SampleSnapshot(t.Context(), b.store) == nil })
 
-	text := plain(t, "http://"+b.server.MetricsAddr().String()+"/metrics")
+	text := webtest.Send(t, http.DefaultClient, webtest.Request(t, http.MethodGet, "http://"+b.server.MetricsAddr().String()+"/metrics", nil)).Body
 	for _, line := range []string{
 		`director_http_requests_total{method="POST",route="/matchmake",status="200"} 1`,
 		`director_group_calls_count{group="placement"} 1`, `director_group_wait_seconds_count{group="resolve"} 1`,
@@ -168,22 +148,9 @@ func TestMetrics(t *testing.T) {
 	problems, err := promlint.NewWithMetricFamilies(families).Lint()
 	require.NoError(t, err)
 	require.Empty(t, problems)
-	require.Contains(t, plain(t, "http://"+b.server.MetricsAddr().String()+"/debug/pprof/"), "goroutine")
+	require.Contains(t, webtest.Send(t, http.DefaultClient, webtest.Request(t, http.MethodGet, "http://"+b.server.MetricsAddr().String()+"/debug/pprof/", nil)).Body, "goroutine")
 	require.Equal(t, http.StatusNotFound, b.get("/metrics").status, "not on the public listener")
 	require.Nil(t, setup(t).server.MetricsAddr(), "not by default")
-}
-
-// plain gets a page that the contract does not describe.
-func plain(t *testing.T, url string) string {
-	t.Helper()
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	res, err := client.Get(url)
-	require.NoError(t, err)
-	defer res.Body.Close()
-	text, err := io.ReadAll(res.Body)
-	require.NoError(t, err)
-	require.Equal(t, http.StatusOK, res.StatusCode)
-	return string(text)
 }
 
 // With a certificate the API speaks TLS and HTTP/2.

@@ -130,8 +130,8 @@ func TestTheFirstReportTurnsReportingOn(t *testing.T) {
 	me := b.register("a", func(f fields) { f["reports_seats"] = false })
 	session, _ := b.seat("alice")
 	const held = "SELECT count(*) FROM seats WHERE expires_at > now() + interval '1 hour'"
-	require.Equal(t, 1, count(b, held))
+	require.Equal(t, 1, b.store.Count(held))
 	b.fleet("seats", me.with("session_id", session["session_id"])).ok(http.StatusOK)
-	require.Equal(t, 1, count(b, "SELECT count(*) FROM instances WHERE reports_seats"))
-	require.Equal(t, 0, count(b, held))
+	require.Equal(t, 1, b.store.Count("SELECT count(*) FROM instances WHERE reports_seats"))
+	require.Equal(t, 0, b.store.Count(held))
 }

@@ -122,7 +122,7 @@ func TestWaitingForSessionsEnds(t *testing.T) {
 func TestSessionsAtAnotherReplica(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	other := start(t, b.config.db.URL, func(c *config) { c.Access.Keys = b.issuer.source })
+	other := start(t, b.config.db.URL, func(c *config) { c.Access.Keys = b.issuer.Source })
 	me := b.register("a")
 	known := other.sessions(me).ok(http.StatusOK)
 	answers := other.waitForSessions(me, known["cursor"], 1)

@@ -1,12 +1,8 @@
 package server_test
 
 import (
-	"bytes"
-	"context"
 	"log/slog"
-	"net"
 	"net/http"
-	"sync"
 	"testing"
 	"time"
 
@@ -14,8 +10,12 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/connect"
+	"github.com/lattice-director/director/internal/testkit/background"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
+	"github.com/lattice-director/director/internal/testkit/keytest"
 	"github.com/lattice-director/director/internal/testkit/logtest"
+	"github.com/lattice-director/director/internal/testkit/storetest"
+	"github.com/lattice-director/director/internal/testkit/webtest"
 	"github.com/lattice-director/director/server"
 	"github.com/lattice-director/director/server/keyring"
 	"github.com/lattice-director/director/token"
@@ -28,6 +28,7 @@ const fleetToken = "the secret of the fleet"
 
 // config holds the settings that a test may change before its replica starts.
 type config struct {
+	t        *testing.T
 	db       db.Config
 	schedule keyring.Schedule
 	server.Options
@@ -37,11 +38,11 @@ type config struct {
 // bundle is a replica on a database of its own, with clients.
 type bundle struct {
 	t       *testing.T
-	store   *db.Store
+	store   *storetest.DB
 	keys    *keyring.Keeper
 	server  *server.Server
 	log     *logtest.Buffer
-	issuer  issuer
+	issuer  keytest.Login
 	client  *http.Client
 	config  config
 	ticket  string // see waitingTicket
@@ -65,13 +66,14 @@ func setup(t *testing.T, change ...func(*config)) *bundle {
 // start starts a replica on a database that may be unavailable.
 func start(t *testing.T, url string, change ...func(*config)) *bundle {
 	t.Helper()
-	b := &bundle{t: t, log: new(logtest.Buffer), issuer: newIssuer(t)}
+	b := &bundle{t: t, log: new(logtest.Buffer), issuer: keytest.NewLogin(t)}
 	b.config = defaults(t, url)
 	for _, c := range change {
 		c(&b.config)
 	}
 	b.open()
-	b.run()
+	require.NoError(t, b.server.Listen(t.Context()))
+	b.stop = background.Run(t, b.server.Run)
 	b.client = newClient(t)
 	return b
 }
@@ -80,16 +82,10 @@ func start(t *testing.T, url string, change ...func(*config)) *bundle {
 func defaults(t *testing.T, url string) config {
 	t.Helper()
 	return config{
+		t:       t,
 		db:      db.Config{URL: url, MaxConns: 8, BatchTimeout: time.Minute, HoldTimeout: time.Minute},
-		Options: server.Options{FleetTokens: []string{fleetToken}, OpsTokens: []string{opsToken}, OpenParties: true, BackendTokens: backendTokens, Listener: listen(t), CallTimeout: 30 * time.Second, ReadyTimeout: 30 * time.Second},
+		Options: server.Options{FleetTokens: []string{fleetToken}, OpsTokens: []string{opsToken}, OpenParties: true, BackendTokens: backendTokens, Listener: webtest.Listen(t), CallTimeout: 30 * time.Second, ReadyTimeout: 30 * time.Second},
 	}
-}
-
-func listen(t *testing.T) net.Listener {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	return l
 }
 
 func (b *bundle) open() {
@@ -97,39 +93,22 @@ func (b *bundle) open() {
 	log := slog.New(slog.NewJSONHandler(b.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	b.config.db.Log, b.config.Log = log, log
 	var err error
-	b.store, err = db.Open(b.t.Context(), b.config.db)
-	require.NoError(b.t, err)
-	b.t.Cleanup(b.store.Close)
-	b.sealer, err = token.NewSealer(bytes.Repeat([]byte{7}, token.KEKBytes))
-	require.NoError(b.t, err)
-	b.keys = keyring.New(b.store, b.sealer, token.AlgEdDSA, b.config.schedule)
+	b.store = storetest.On(b.t, b.config.db.URL, func(c *db.Config) { *c = b.config.db })
+	b.sealer = keytest.Sealer(b.t, 7)
+	b.keys = keyring.New(b.store.Store, b.sealer, token.AlgEdDSA, b.config.schedule)
 
 	o := b.config.Options
-	o.Store, o.Keys, o.Connects = b.store, b.keys, connect.New(b.sealer)
+	o.Store, o.Keys, o.Connects = b.store.Store, b.keys, connect.New(b.sealer)
 	if b.config.nobody {
 		o.FleetTokens = nil
 	} else {
 		o.Deployments = b.sealer.DeploymentTokens()
 	}
 	if o.Access.Keys == nil && !b.config.nobody {
-		o.Access.Keys = b.issuer.source
+		o.Access.Keys = b.issuer.Source
 	}
 	b.server, err = server.New(o)
 	require.NoError(b.t, err)
-}
-
-// run runs the replica until the test ends.
-func (b *bundle) run() {
-	b.t.Helper()
-	require.NoError(b.t, b.server.Listen(b.t.Context()))
-	ctx, stop := context.WithCancel(context.Background())
-	stopped := make(chan error, 1)
-	go func() { stopped <- b.server.Run(ctx) }()
-	b.stop = sync.OnceFunc(func() {
-		stop()
-		require.NoError(b.t, <-stopped)
-	})
-	b.t.Cleanup(b.stop)
 }
 
 // duel is a matchmake request for the region and mode of registration.
@@ -158,31 +137,6 @@ func (b *bundle) seat(sub string) (session, resolved fields) {
 	b.t.Helper()
 	session = b.matchmake(sub, duel).ok(http.StatusOK)
 	return session, b.resolve(sub, session["session_handle"]).ok(http.StatusOK)
-}
-
-func (b *bundle) exec(sql string, args ...any) {
-	b.t.Helper()
-	_, err := b.store.Pool().Exec(b.t.Context(), sql, args...)
-	require.NoError(b.t, err)
-}
-
-func count(b *bundle, sql string, args ...any) (n int) {
-	b.t.Helper()
-	require.NoError(b.t, b.store.Pool().QueryRow(b.t.Context(), sql, args...).Scan(&n))
-	return n
-}
-
-// steady turns on the expiry of leases, as if replicas had been serving for an hour.
-func (b *bundle) steady() {
-	b.t.Helper()
-	b.exec("UPDATE fleet_clock SET pulse_at = now(), steady_since = now() - interval '1 hour'")
-}
-
-// expire moves the last heartbeat of an instance back, so that its lease has expired.
-func (b *bundle) expire(id string) {
-	b.t.Helper()
-	b.steady()
-	b.exec("UPDATE instance_leases SET heartbeat_at = heartbeat_at - interval '1 minute' WHERE instance_id = $1", id)
 }
 
 // How long, and in which interval, eventually checks its condition.

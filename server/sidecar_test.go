@@ -1,14 +1,13 @@
 package server_test
 
 import (
-	"bytes"
-	"context"
-	"encoding/json"
 	"net/http"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lattice-director/director/internal/testkit/background"
+	"github.com/lattice-director/director/internal/testkit/webtest"
 	"github.com/lattice-director/director/sdk"
 	"github.com/lattice-director/director/sidecar"
 )
@@ -24,40 +23,24 @@ func newSidecar(t *testing.T, b *bundle) *beside {
 	t.Helper()
 	client, err := sdk.New(sdk.Options{URLs: []string{"http://" + b.server.Addr().String()}})
 	require.NoError(t, err)
-	o := sidecar.Options{Client: client, HTTP: listen(t), Server: sdk.ServerOptions{
+	o := sidecar.Options{Client: client, HTTP: webtest.Listen(t), Server: sdk.ServerOptions{
 		InstanceID: "game", Endpoint: "game.example:7777", Region: "eu", Modes: []string{"duel"}, Capacity: 8, FleetToken: fleetToken,
 	}}
 	s, err := sidecar.New(o)
 	require.NoError(t, err)
-	ctx, stop := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- s.Run(ctx) }()
 	t.Cleanup(func() {
-		stop()
-		require.NoError(t, <-ended)
 		client.Close()
 		http.DefaultClient.CloseIdleConnections()
 	})
+	background.Run(t, s.Run)
 	return &beside{b, "http://" + o.HTTP.Addr().String()}
 }
 
 func (s *beside) say(method, path string, body any) fields {
 	s.t.Helper()
-	var text []byte
-	if body != nil {
-		var err error
-		text, err = json.Marshal(body)
-		require.NoError(s.t, err)
-	}
-	r, err := http.NewRequestWithContext(s.t.Context(), method, s.url+path, bytes.NewReader(text))
-	require.NoError(s.t, err)
-	res, err := http.DefaultClient.Do(r)
-	require.NoError(s.t, err)
-	defer res.Body.Close()
-	var f fields
-	require.NoError(s.t, json.NewDecoder(res.Body).Decode(&f))
-	require.Equal(s.t, http.StatusOK, res.StatusCode, "%v", f)
-	return f
+	a := webtest.Send(s.t, http.DefaultClient, webtest.Request(s.t, method, s.url+path, body))
+	require.Equal(s.t, http.StatusOK, a.Status, a.Body)
+	return webtest.Decode[fields](s.t, a)
 }
 
 func (s *beside) incarnation() (id string, capacity int) {
@@ -103,7 +86,7 @@ func TestAGameThatRestartsBesideItsSidecarIsANewGame(t *testing.T) {
 	require.NotEqual(t, first, second)
 	require.Equal(t, 16, capacity)
 	s.eventually(func() bool { return len(s.players()) == 0 })
-	require.Zero(t, count(s.bundle, "SELECT count(*) FROM seats WHERE sub = 'ada' AND state <> 'left'"), "the seat of the dead match is free")
+	require.Zero(t, s.store.Count("SELECT count(*) FROM seats WHERE sub = 'ada' AND state <> 'left'"), "the seat of the dead match is free")
 	require.Equal(t, "game.example:7778", s.play("ada"))
 
 	s.say(http.MethodPost, "/ready", fields{"boot_id": "b2"})

@@ -1,9 +1,7 @@
 package server_test
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"net/http"
 	"strings"
 	"testing"
@@ -12,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/testkit/webtest"
 )
 
 // ticketCall makes a call about tickets as a player.
@@ -39,8 +38,8 @@ func assignmentTo(text string) string { return string([]byte{1<<3 | 2, byte(len(
 // profile makes a version of a profile live.
 func (b *bundle) profile(name, document string) {
 	b.t.Helper()
-	b.exec("INSERT INTO profiles (region, name, live) VALUES ('global', $1, 1) ON CONFLICT (region, name) DO UPDATE SET live = profiles.live + 1", name)
-	b.exec(`INSERT INTO profile_versions (region, name, version, document, canonical, author)
+	b.store.Exec("INSERT INTO profiles (region, name, live) VALUES ('global', $1, 1) ON CONFLICT (region, name) DO UPDATE SET live = profiles.live + 1", name)
+	b.store.Exec(`INSERT INTO profile_versions (region, name, version, document, canonical, author)
 		SELECT region, name, live, $2, '', 'test' FROM profiles WHERE name = $1`, name, document)
 }
 
@@ -143,55 +142,14 @@ func TestLongPolls(t *testing.T) {
 	require.Equal(t, "cancelled", b.ticketCall("bob", http.MethodGet, "/"+id+"?wait=60s&version=2", nil).ok(http.StatusOK)["state"], "nothing follows")
 }
 
-// event is a server-sent event.
-type event struct {
-	name, id string
-	data     fields
-}
-
-// events are the events of a stream, and closed at its end.
-func (b *bundle) events(sub, id string, change ...func(*http.Request)) <-chan event {
+// events are the events of a ticket's stream, and closed at its end.
+func (b *bundle) events(sub, id string, change ...func(*http.Request)) <-chan webtest.Event {
 	b.t.Helper()
 	request := b.request(http.MethodGet, "/tickets/"+id+"/events", nil, append([]func(*http.Request){b.as(sub)}, change...)...)
-	res, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(request) //nolint:bodyclose // the reader below closes it
-	require.NoError(b.t, err)
-	require.Equal(b.t, http.StatusOK, res.StatusCode)
-	require.Equal(b.t, "text/event-stream", res.Header.Get("Content-Type"))
-	out := make(chan event, 100)
-	go func() {
-		defer close(out)
-		defer res.Body.Close()
-		lines := bufio.NewScanner(res.Body)
-		for e := (event{}); lines.Scan(); {
-			name, value, _ := strings.Cut(lines.Text(), ": ")
-			switch name {
-			case "event":
-				e.name = value
-			case "id":
-				e.id = value
-			case "data":
-				_ = json.Unmarshal([]byte(value), &e.data)
-			case "":
-				if e.name != "" {
-					out <- e
-				}
-				e = event{}
-			}
-		}
-	}()
-	return out
-}
-
-// next returns the next event of a stream, the zero value at its end.
-func (b *bundle) next(events <-chan event) event {
-	b.t.Helper()
-	select {
-	case e := <-events:
-		return e
-	case <-time.After(30 * time.Second):
-		require.Fail(b.t, "no event")
-		return event{}
-	}
+	a, events := webtest.Events(b.t, &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}, request)
+	require.Equal(b.t, http.StatusOK, a.Status)
+	require.Equal(b.t, "text/event-stream", a.Header.Get("Content-Type"))
+	return events
 }
 
 // A stream has each state in its order, ends after the last, and continues at another replica after this one was
@@ -199,25 +157,25 @@ func (b *bundle) next(events <-chan event) event {
 func TestEventsOfATicket(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	other := start(t, b.config.db.URL, func(c *config) { c.Access.Keys = b.issuer.source })
+	other := start(t, b.config.db.URL, func(c *config) { c.Access.Keys = b.issuer.Source })
 	other.issuer = b.issuer
 	b.profile("ranked", ranked)
 	id := b.queue("alice", fields{"profiles": []string{"ranked"}})
 	stream := b.events("alice", id)
-	require.Equal(t, "queued", b.next(stream).name)
+	require.Equal(t, "queued", webtest.NextEvent(t, stream).Name)
 	require.NoError(t, other.store.PauseTickets(t.Context(), "global", []string{id}))
-	paused := b.next(stream)
-	require.Equal(t, []any{"paused", "2", 2.0}, []any{paused.name, paused.id, paused.data["version"]})
+	paused := webtest.NextEvent(t, stream)
+	require.Equal(t, []any{"paused", "2", 2.0}, []any{paused.Name, paused.ID, paused.Fields()["version"]})
 	b.stop()
-	require.Equal(t, event{}, b.next(stream), "a stopping replica ends its streams")
+	require.Equal(t, webtest.Event{}, webtest.NextEvent(t, stream), "a stopping replica ends its streams")
 
 	require.NoError(t, other.store.ResumeTickets(t.Context(), "global", []string{id}))
 	require.NoError(t, other.store.PauseTickets(t.Context(), "global", []string{id}))
 	other.assign(id, assignmentTo("203.0.113.7:7777"))
-	stream = other.events("alice", id, header("Last-Event-ID", paused.id))
+	stream = other.events("alice", id, header("Last-Event-ID", paused.ID))
 	var names, ids []string
-	for e := b.next(stream); e.name != ""; e = b.next(stream) {
-		names, ids = append(names, e.name), append(ids, e.id)
+	for e := webtest.NextEvent(t, stream); e.Name != ""; e = webtest.NextEvent(t, stream) {
+		names, ids = append(names, e.Name), append(ids, e.ID)
 	}
 	require.Equal(t, []string{"queued", "paused", "assigned"}, names)
 	require.Equal(t, []string{"3", "4", "5"}, ids)

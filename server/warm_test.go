@@ -16,7 +16,7 @@ func TestAReplicaIsReadyWithConnectionsOnly(t *testing.T) {
 	require.GreaterOrEqual(t, setup(t).store.Pool().Stat().TotalConns(), int32(4))
 
 	first := setup(t)
-	release := first.lockTables("agents")
+	release := first.store.Hold("LOCK TABLE agents IN ACCESS EXCLUSIVE MODE")
 	b := start(t, first.config.db.URL)
 	require.NoError(t, b.store.ReadClock(t.Context()))
 	require.NoError(t, b.keys.Refresh(t.Context()))
@@ -27,7 +27,7 @@ func TestAReplicaIsReadyWithConnectionsOnly(t *testing.T) {
 	release()
 	b.eventually(func() bool { return b.get("/readyz").status == http.StatusOK })
 
-	release = first.lockTables("agents")
+	release = first.store.Hold("LOCK TABLE agents IN ACCESS EXCLUSIVE MODE")
 	defer release()
 	slow := start(t, first.config.db.URL)
 	require.NoError(t, slow.store.ReadClock(t.Context()))

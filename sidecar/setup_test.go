@@ -1,13 +1,10 @@
 package sidecar_test
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"flag"
 	"io"
-	"net"
 	"net/http"
 	"os/exec"
 	"strings"
@@ -18,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/lattice-director/director/internal/testkit/toolstest"
+	"github.com/lattice-director/director/internal/testkit/webtest"
 	"github.com/lattice-director/director/sdk"
 	"github.com/lattice-director/director/sdk/sdktest"
 	"github.com/lattice-director/director/sidecar"
@@ -52,7 +50,7 @@ func setup(t *testing.T, change ...func(*sidecar.Options)) *rig {
 	client, err := sdk.New(sdk.Options{URLs: []string{"http://director.test"}, HTTPClient: &http.Client{Transport: director.Transport()}})
 	require.NoError(t, err)
 	o := sidecar.Options{
-		Client: client, HTTP: listen(t), Lines: listen(t),
+		Client: client, HTTP: webtest.Listen(t), Lines: webtest.Listen(t),
 		Server: sdk.ServerOptions{InstanceID: "engine-1", Endpoint: "game.test:7777", Region: "eu", Modes: []string{"duel"}, Capacity: 4, HeartbeatEvery: 50 * time.Millisecond},
 	}
 	for _, c := range change {
@@ -75,32 +73,11 @@ func setup(t *testing.T, change ...func(*sidecar.Options)) *rig {
 	return r
 }
 
-func listen(t *testing.T) net.Listener {
-	t.Helper()
-	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	return l
-}
-
 // call calls the sidecar; body may be nil. It returns the status and the JSON of the answer.
 func (r *rig) call(method, path string, body any) (int, fields) {
 	r.t.Helper()
-	var text io.Reader
-	if body != nil {
-		encoded, err := json.Marshal(body)
-		require.NoError(r.t, err)
-		text = bytes.NewReader(encoded)
-	}
-	req, err := http.NewRequestWithContext(r.t.Context(), method, r.url+path, text)
-	require.NoError(r.t, err)
-	res, err := http.DefaultClient.Do(req)
-	require.NoError(r.t, err)
-	defer func() { _ = res.Body.Close() }()
-	var answer fields
-	if err := json.NewDecoder(res.Body).Decode(&answer); err != nil {
-		require.ErrorIs(r.t, err, io.EOF)
-	}
-	return res.StatusCode, answer
+	a := webtest.Send(r.t, http.DefaultClient, webtest.Request(r.t, method, r.url+path, body))
+	return a.Status, webtest.Decode[fields](r.t, a)
 }
 
 // must is call with an answer of 2xx.
@@ -146,22 +123,10 @@ func (r *rig) sse() stream {
 	r.t.Helper()
 	ctx, cancel := context.WithTimeout(r.t.Context(), patience)
 	r.t.Cleanup(cancel)
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, r.url+"/events", nil)
-	require.NoError(r.t, err)
-	res, err := http.DefaultClient.Do(req)
-	require.NoError(r.t, err)
-	r.t.Cleanup(func() { _ = res.Body.Close() })
-	lines := bufio.NewScanner(res.Body)
-	lines.Buffer(nil, 1<<20)
+	_, events := webtest.Events(r.t, http.DefaultClient, webtest.Request(r.t, http.MethodGet, r.url+"/events", nil).WithContext(ctx))
 	return stream{r.t, func() (string, error) {
-		name := ""
-		for lines.Scan() {
-			if is, found := strings.CutPrefix(lines.Text(), "event: "); found {
-				name = is
-			}
-			if data, found := strings.CutPrefix(lines.Text(), "data: "); found {
-				return name + " " + data, nil
-			}
+		if e, open := <-events; open {
+			return e.Name + " " + e.Data, nil
 		}
 		return "", io.EOF
 	}}

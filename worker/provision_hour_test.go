@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
@@ -164,10 +163,7 @@ func (h *hour) requireOneEach() {
 		// one that crashed before it was adopted is replaced
 		require.LessOrEqual(h.bundle.t, n, 1+h.crashes[tag], "servers started for tag %s", tag)
 	}
-	rows, err := h.Pool().Query(h.bundle.t.Context(), "SELECT phase FROM deployments WHERE phase NOT IN ('ready', 'draining')")
-	require.NoError(h.bundle.t, err)
-	phases, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	require.NoError(h.bundle.t, err)
+	phases := storetest.Values[string](h.bundle.DB, "SELECT phase FROM deployments WHERE phase NOT IN ('ready', 'draining')")
 	require.Empty(h.bundle.t, phases, "deployments that are neither ready nor over")
 	require.Equal(h.bundle.t, h.deployments, storetest.One[int](h.bundle.DB, "SELECT (SELECT count(*) FROM deployments) + (SELECT count(*) FROM deployment_history)"))
 }

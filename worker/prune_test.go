@@ -12,8 +12,8 @@ import (
 func TestPruneDeletesExpiredRows(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.register("eu", "old", 8)
-	b.register("eu", "young", 8)
+	b.AddServer("old", 8)
+	b.AddServer("young", 8)
 	b.Exec(`INSERT INTO idempotency_keys (caller, key, request_hash, answer, expires_at)
 		SELECT 'anna', 'key-' || n, '', '{}', now() + CASE WHEN n <= 2 * $1 THEN interval '-1 second' ELSE interval '1 hour' END
 		FROM generate_series(1, 2 * $1 + 3) n`, pruneBatch)

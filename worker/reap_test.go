@@ -15,8 +15,8 @@ import (
 func TestReapEndsInstancesPastTheirLease(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.register("eu", "eu-1", 8)
-	b.register("us", "us-1", 8)
+	b.AddServer("eu-1", 8)
+	b.AddServer("us-1", 8, storetest.InRegion("us"))
 	b.place("eu", "anna", "ben")
 	alive := b.place("us", "carl")
 	b.expireLeases("eu")
@@ -40,7 +40,7 @@ func TestReapTakesABacklogInOneRun(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for i := range 2*reapInstances + 1 {
-		b.register("eu", fmt.Sprintf("eu-%03d", i), 8)
+		b.AddServer(fmt.Sprintf("eu-%03d", i), 8)
 	}
 	b.expireLeases("eu")
 	b.EndAmnesty()
@@ -52,7 +52,7 @@ func TestReapersShareTheWork(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for i := range 2 * reapInstances {
-		b.register("eu", fmt.Sprintf("eu-%03d", i), 2)
+		b.AddServer(fmt.Sprintf("eu-%03d", i), 2)
 		b.place("eu", fmt.Sprintf("player-%03d", i), fmt.Sprintf("friend-%03d", i))
 	}
 	b.expireLeases("eu")
@@ -68,7 +68,7 @@ func TestReapersShareTheWork(t *testing.T) {
 func TestReapEndsNothingDuringAnAmnesty(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.register("eu", "eu-1", 8)
+	b.AddServer("eu-1", 8)
 	b.expireLeases("eu")
 
 	require.Empty(t, once(t, loopOf(t, b.options(), "reap")))
@@ -79,7 +79,7 @@ func TestReapEndsNothingDuringAnAmnesty(t *testing.T) {
 func TestReapFreesSeatsOfPlayersWhoNeverConnected(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.register("eu", "eu-1", 8)
+	b.AddServer("eu-1", 8)
 	abandoned, kept := b.place("eu", "anna", "ben"), b.place("eu", "carl", "dora")
 	b.Exec("UPDATE seats SET expires_at = now() - interval '1 second', look_at = now() WHERE sub IN ('anna', 'ben', 'carl')")
 
@@ -100,7 +100,7 @@ func TestReapFreesSeatsOfPlayersWhoNeverConnected(t *testing.T) {
 func TestReapRetriesLockedSessions(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.register("eu", "eu-1", 8)
+	b.AddServer("eu-1", 8)
 	b.place("eu", "anna")
 	b.expireLeases("eu")
 	b.EndAmnesty()
@@ -123,14 +123,14 @@ func TestReapRetriesLockedSessions(t *testing.T) {
 func TestARegionWithoutInstancesIsReapedAndPruned(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.register("eu", "one", 8)
+	b.AddServer("one", 8)
 	b.place("eu", "anna")
 	tx, err := b.Pool().Begin(t.Context())
 	require.NoError(t, err)
 	// as a placement locks it: registration leaves the session to the reaper
 	_, err = tx.Exec(t.Context(), "SELECT FROM sessions FOR NO KEY UPDATE")
 	require.NoError(t, err)
-	b.register("us", "one", 8)
+	b.AddServer("one", 8, storetest.InRegion("us"))
 	require.NoError(t, tx.Rollback(t.Context()))
 	b.Exec("INSERT INTO redeemed_tokens (region, jti, session_id, sub, expires_at) VALUES ('eu', 'j', gen_random_uuid(), 'anna', now() - interval '1 hour')")
 	b.Exec("UPDATE seats SET expires_at = now() - interval '1 hour', look_at = now() - interval '1 hour'")

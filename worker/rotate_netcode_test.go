@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
+	"github.com/lattice-director/director/internal/testkit/keytest"
 	"github.com/lattice-director/director/internal/testkit/storetest"
 	"github.com/lattice-director/director/token"
 )
@@ -33,13 +34,13 @@ func TestRotateResealsTheKeysOfDeployments(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	once(t, loopOf(t, b.options(), "rotate"))
-	ready, draining := b.sealedDeployment(sealer(t, 1), "ready", 7), b.sealedDeployment(sealer(t, 1), "draining", 8)
+	ready, draining := b.sealedDeployment(keytest.Sealer(t, 1), "ready", 7), b.sealedDeployment(keytest.Sealer(t, 1), "draining", 8)
 	newer := loopOf(t, b.options(2), "rotate")
 	require.Equal(t, Done{"resealed": 2, "netcode_resealed": 2}, once(t, newer))
 	require.Empty(t, once(t, newer))
 	for id, key := range map[uuid.UUID]byte{ready: 7, draining: 8} {
 		sealed := storetest.One[[]byte](b.DB, "SELECT netcode_key FROM deployments WHERE id = $1", id)
-		secret, err := sealer(t, 2).OpenSecret(token.PurposeNetcode, "eu", id.String(), sealed)
+		secret, err := keytest.Sealer(t, 2).OpenSecret(token.PurposeNetcode, "eu", id.String(), sealed)
 		require.NoError(t, err, "the new key-encryption key alone opens it")
 		require.Equal(t, bytes.Repeat([]byte{key}, 32), secret)
 	}
@@ -51,7 +52,7 @@ func TestRotateDrainsDeploymentsWhoseKeysDoNotOpen(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	once(t, loopOf(t, b.options(), "rotate"))
-	s := sealer(t, 1)
+	s := keytest.Sealer(t, 1)
 	good, swapped, starting, ending := b.sealedDeployment(s, "ready", 1), b.sealedDeployment(s, "ready", 2), b.sealedDeployment(s, "starting", 3), b.sealedDeployment(s, "stopping", 4)
 	b.Exec("UPDATE deployments SET netcode_key = (SELECT netcode_key FROM deployments WHERE id = $1) WHERE id <> $1", good)
 
@@ -70,9 +71,9 @@ func TestRotateDrainsNothingForAKeyEncryptionKeyThatIsInUse(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	once(t, loopOf(t, b.options(), "rotate"))
-	id := b.sealedDeployment(sealer(t, 1), "ready", 1)
+	id := b.sealedDeployment(keytest.Sealer(t, 1), "ready", 1)
 	wrong := b.options()
-	wrong.Sealer = sealer(t, 9)
+	wrong.Sealer = keytest.Sealer(t, 9)
 	done, err := loopOf(t, wrong, "rotate").runOnce(t.Context())
 	require.ErrorIs(t, err, token.ErrSealed)
 	require.Empty(t, done)

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/testkit/keytest"
 	"github.com/lattice-director/director/internal/testkit/storetest"
 	"github.com/lattice-director/director/token"
 )
@@ -32,7 +33,7 @@ func TestRotateResealsTheKeysOfProjects(t *testing.T) {
 	once(t, loopOf(t, b.options(), "rotate"))
 	_, err := b.CreateProject(t.Context(), db.NewProject{ID: "p1", Name: "p1", Region: "eu"})
 	require.NoError(t, err)
-	first, revoked := b.projectKey(sealer(t, 1), "first"), b.projectKey(sealer(t, 1), "revoked")
+	first, revoked := b.projectKey(keytest.Sealer(t, 1), "first"), b.projectKey(keytest.Sealer(t, 1), "revoked")
 	_, err = b.RevokeProjectKey(t.Context(), "p1", "revoked", "test")
 	require.NoError(t, err)
 	require.Equal(t, 2, storetest.One[int](b.DB, "SELECT project_keys FROM ops.key_encryption_keys"))
@@ -41,11 +42,11 @@ func TestRotateResealsTheKeysOfProjects(t *testing.T) {
 	require.Equal(t, Done{"resealed": 2, "project_keys_resealed": 2}, once(t, newer))
 	require.Empty(t, once(t, newer))
 	for id, want := range map[string]string{"first": first, "revoked": revoked} {
-		secret, err := b.opened(sealer(t, 2), id)
+		secret, err := b.opened(keytest.Sealer(t, 2), id)
 		require.NoError(t, err, "the new key-encryption key alone opens it")
 		require.Equal(t, want, secret)
 	}
-	require.Equal(t, sealer(t, 2).First(), storetest.One[string](b.DB, "SELECT fingerprint FROM ops.key_encryption_keys"), "the old one can be retired")
+	require.Equal(t, keytest.Sealer(t, 2).First(), storetest.One[string](b.DB, "SELECT fingerprint FROM ops.key_encryption_keys"), "the old one can be retired")
 }
 
 // A secret that was copied from another key does not open: it is reported and stays, and the others are resealed all
@@ -56,15 +57,15 @@ func TestRotateReportsKeysOfProjectsThatDoNotOpen(t *testing.T) {
 	once(t, loopOf(t, b.options(), "rotate"))
 	_, err := b.CreateProject(t.Context(), db.NewProject{ID: "p1", Name: "p1", Region: "eu"})
 	require.NoError(t, err)
-	want := b.projectKey(sealer(t, 1), "good")
-	b.projectKey(sealer(t, 1), "swapped")
+	want := b.projectKey(keytest.Sealer(t, 1), "good")
+	b.projectKey(keytest.Sealer(t, 1), "swapped")
 	b.Exec("UPDATE project_keys SET sealed_secret = (SELECT sealed_secret FROM project_keys WHERE id = 'good') WHERE id = 'swapped'")
 
 	done, err := loopOf(t, b.options(2), "rotate").runOnce(t.Context())
 	require.ErrorIs(t, err, token.ErrSealed)
 	require.ErrorContains(t, err, "key swapped of project p1")
 	require.Equal(t, Done{"resealed": 2, "project_keys_resealed": 1}, done)
-	secret, err := b.opened(sealer(t, 2), "good")
+	secret, err := b.opened(keytest.Sealer(t, 2), "good")
 	require.NoError(t, err)
 	require.Equal(t, want, secret)
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/testkit/keytest"
 	"github.com/lattice-director/director/internal/testkit/storetest"
 	"github.com/lattice-director/director/token"
 )
@@ -51,7 +52,7 @@ func TestRotateResealsWithTheFirstKEK(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, keys, 2)
 	for _, k := range keys {
-		_, err := sealer(t, 2).Open(token.Material(k.KeyMaterial))
+		_, err := keytest.Sealer(t, 2).Open(token.Material(k.KeyMaterial))
 		require.NoError(t, err, "the new key-encryption key alone opens it")
 	}
 }
@@ -76,7 +77,7 @@ func TestRotateCreatesNoKeyBesideOneItCannotOpen(t *testing.T) {
 	once(t, loopOf(t, b.options(), "rotate"))
 	b.pass(testPolicy.Period)
 	wrong := b.options()
-	wrong.Sealer = sealer(t, 7)
+	wrong.Sealer = keytest.Sealer(t, 7)
 	done, err := loopOf(t, wrong, "rotate").runOnce(t.Context())
 	require.ErrorIs(t, err, token.ErrSealed)
 	require.Zero(t, done["keys"])

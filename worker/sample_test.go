@@ -12,8 +12,8 @@ import (
 func TestSamplesAreTakenOnceAMinute(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.register("eu", "one", 8)
-	b.register("eu", "two", 8)
+	b.AddServer("one", 8)
+	b.AddServer("two", 8)
 	b.Exec("DELETE FROM instance_leases WHERE instance_id = 'two'")
 	b.Exec("INSERT INTO minute_samples SELECT date_trunc('minute', now()) - h * interval '1 hour', '', 'late_loops', '', 0 FROM unnest('{5,7,9}'::int[]) h")
 	first, second := once(t, loopOf(t, b.options(), "sample")), once(t, loopOf(t, b.options(), "sample"))

@@ -1,7 +1,6 @@
 package worker
 
 import (
-	"bytes"
 	"context"
 	"testing"
 	"time"
@@ -10,8 +9,8 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
+	"github.com/lattice-director/director/internal/testkit/keytest"
 	"github.com/lattice-director/director/internal/testkit/storetest"
-	"github.com/lattice-director/director/token"
 )
 
 func TestMain(m *testing.M) { dbtest.VerifyNoLeaks(m) }
@@ -31,18 +30,7 @@ func setup(t *testing.T) *bundle {
 var testPolicy = db.KeyPolicy{Period: 24 * time.Hour, Lead: 6 * time.Minute, Overlap: 9 * time.Minute}
 
 func (b *bundle) options(keks ...byte) Options {
-	return Options{Store: b.Store, Sealer: sealer(b.t, append(keks, 1)...), Policy: testPolicy}
-}
-
-func sealer(t *testing.T, keks ...byte) *token.Sealer {
-	t.Helper()
-	secrets := make([][]byte, len(keks))
-	for i, k := range keks {
-		secrets[i] = bytes.Repeat([]byte{k}, token.KEKBytes)
-	}
-	s, err := token.NewSealer(secrets...)
-	require.NoError(t, err)
-	return s
+	return Options{Store: b.Store, Sealer: keytest.Sealer(b.t, append(keks, 1)...), Policy: testPolicy}
 }
 
 // loopOf returns one loop of a worker with the options.
@@ -65,15 +53,6 @@ func once(t *testing.T, l *loop) Done {
 	done, err := l.runOnce(t.Context())
 	require.NoError(t, err)
 	return done
-}
-
-func (b *bundle) register(region, id string, capacity int) db.Registered {
-	b.t.Helper()
-	r, err := b.Register(b.t.Context(), db.Registration{
-		InstanceID: id, Endpoint: id + ":7777", Region: region, Modes: []string{"duel"}, Capacity: capacity, BootID: "boot",
-	})
-	require.NoError(b.t, err)
-	return r
 }
 
 func (b *bundle) place(region string, players ...string) db.Placement {

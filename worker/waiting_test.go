@@ -50,7 +50,7 @@ func TestRoomsLearnWhatBecameOfTheirTickets(t *testing.T) {
 func TestRoomsOfMatchesEndWithTheirSession(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.register("eu", "host-1", 10)
+	b.AddServer("host-1", 10)
 	b.place("eu", "ada", "bo")
 	b.Exec(`INSERT INTO lobbies (region, uid, project, id, type, state, max_members, grace, match_id, participants, size, game_region, session_id)
 		SELECT 'eu', gen_random_uuid(), 'p1', 'duel:match:1', 'duel', '{"phase":"ready"}', 2, '1 minute', gen_random_uuid(), '{s-1,s-2}', 2, s.region, s.id FROM sessions s`)

@@ -63,7 +63,7 @@ func only(t *testing.T, o Options, name string) *Worker {
 func TestWorkerSurvivesAnUnavailableDatabase(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.register("eu", "eu-1", 8)
+	b.AddServer("eu-1", 8)
 	proxy := dbtest.NewProxy(t, b.URL, nil)
 	var log bytes.Buffer
 	o := b.options()
@@ -193,7 +193,7 @@ func TestEachRegionGetsItsTurn(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for _, region := range []string{"eu", "us", "za"} {
-		b.register(region, region+"-1", 8)
+		b.AddServer(region+"-1", 8, storetest.InRegion(region))
 	}
 	turns := func(err error) (seen []string) {
 		got := eachRegion(t.Context(), b.Regions, func(region string) error { seen = append(seen, region); return err })

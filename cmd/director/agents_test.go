@@ -15,6 +15,7 @@ import (
 	"github.com/lattice-director/director/internal/cli/clitest"
 	"github.com/lattice-director/director/internal/doctor"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
+	"github.com/lattice-director/director/internal/testkit/storetest"
 )
 
 func TestAgentKeys(t *testing.T) {
@@ -58,11 +59,11 @@ func TestAgents(t *testing.T) {
 	url := dbtest.New(t)
 	environ := env("DATABASE_URL=" + url)
 	require.Equal(t, "[]\n", director.OK(t, environ, "agents", "list", "-o", "json"), "never null")
-	store := storeOn(t, url)
+	store := storetest.On(t, url)
 	replica, err := store.BeginReplica(t.Context(), "global")
 	require.NoError(t, err)
-	joinAgent(t, store, replica, "562cfc2cbeef8cf4", "eu0")
-	joinAgent(t, store, replica, "562cfc2cbeef8cf5", "eu1")
+	joinAgent(t, store.Store, replica, "562cfc2cbeef8cf4", "eu0")
+	joinAgent(t, store.Store, replica, "562cfc2cbeef8cf5", "eu1")
 
 	_, found, _ := examined(t, environ)
 	require.Equal(t, "region global: 2 of 2 Rivalis game servers connected, 0 of them draining", found["agents"].Says)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lattice-director/director/internal/testkit/keytest"
 	"github.com/lattice-director/director/server/realtime"
 	"github.com/lattice-director/director/token"
 )
@@ -26,8 +27,7 @@ func TestNexisVariables(t *testing.T) {
 		"NEXIS_ALLOWED_ORIGINS=https://a.example,https://b.example")
 	require.NoError(t, err)
 	require.NoError(t, l.checkRealtime())
-	sealer, err := token.NewSealer(make([]byte, token.KEKBytes))
-	require.NoError(t, err)
+	sealer := keytest.Sealer(t, 0)
 	o, err := l.realtimeOptions(sealer)
 	require.NoError(t, err)
 	_, known := o.Rooms.Lookup("town")

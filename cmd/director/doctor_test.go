@@ -11,6 +11,7 @@ import (
 	"github.com/lattice-director/director/internal/cli"
 	"github.com/lattice-director/director/internal/doctor"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
+	"github.com/lattice-director/director/internal/testkit/storetest"
 )
 
 // examined runs doctor, and returns its findings and the exit code.
@@ -41,7 +42,7 @@ func outsider(t *testing.T, url string) *pgx.Conn {
 func TestDoctor(t *testing.T) {
 	t.Parallel()
 	url := dbtest.New(t)
-	environ, s := env("DATABASE_URL="+url), storeOn(t, url)
+	environ, s := env("DATABASE_URL="+url), storetest.On(t, url)
 	d, found, code := examined(t, environ)
 	require.Equal(t, 1, code)
 	require.Equal(t, doctor.Fail, d.State)
@@ -52,7 +53,7 @@ func TestDoctor(t *testing.T) {
 	require.Len(t, d.Checks, 29)
 
 	start(t, serving(url, login(t).JWKS(), "DIRECTOR_WORK=true"), "serve").api()
-	registerOn(t, s, "eu-1")
+	s.AddServer("eu-1", 8)
 	require.Eventually(t, func() bool {
 		_, found, _ = examined(t, environ)
 		return found["workers"].State == doctor.OK && found["signing keys"].State == doctor.OK && found["replicas"].State == doctor.OK
@@ -67,10 +68,10 @@ func TestDoctor(t *testing.T) {
 func TestDoctorFindsWhatIsBroken(t *testing.T) {
 	t.Parallel()
 	url := dbtest.New(t)
-	environ, s := env("DATABASE_URL="+url, "DIRECTOR_KEY_ENCRYPTION_KEY="+testKEK), storeOn(t, url)
+	environ, s := env("DATABASE_URL="+url, "DIRECTOR_KEY_ENCRYPTION_KEY="+testKEK), storetest.On(t, url)
 	director.OK(t, environ, "keys", "rotate")
-	registerOn(t, s, "eu-1")
-	_, err := placeOn(t, s, "anna")
+	s.AddServer("eu-1", 8)
+	_, err := placeOn(t, s.Store, "anna")
 	require.NoError(t, err)
 	for _, sql := range []string{
 		`UPDATE fleet_clock SET pulse_at = now(), steady_since = now() - interval '1 hour'`,

@@ -10,6 +10,7 @@ import (
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/cli"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
+	"github.com/lattice-director/director/internal/testkit/storetest"
 )
 
 func printedEvents(t *testing.T, text string) (all []eventLine) {
@@ -33,10 +34,10 @@ func kindsOf(all []eventLine) (kinds []string) {
 func TestEvents(t *testing.T) {
 	t.Parallel()
 	url := dbtest.New(t)
-	environ, s := env("DATABASE_URL="+url), storeOn(t, url)
-	registerOn(t, s, "eu-1")
-	registerOn(t, s, "eu-2")
-	p, err := placeOn(t, s, "anna")
+	environ, s := env("DATABASE_URL="+url), storetest.On(t, url)
+	s.AddServer("eu-1", 8)
+	s.AddServer("eu-2", 8)
+	p, err := placeOn(t, s.Store, "anna")
 	require.NoError(t, err)
 	director.OK(t, environ, "fleet", "drain", "eu-1")
 	director.OK(t, environ, "sessions", "close", p.SessionID, "--reason", "a test")
@@ -82,11 +83,11 @@ func TestEvents(t *testing.T) {
 func TestEventsFollow(t *testing.T) {
 	t.Parallel()
 	url := dbtest.New(t)
-	environ, s := env("DATABASE_URL="+url), storeOn(t, url)
-	registerOn(t, s, "eu-1")
+	environ, s := env("DATABASE_URL="+url), storetest.On(t, url)
+	s.AddServer("eu-1", 8)
 	r := start(t, environ, "events", "--follow")
 	r.stdout.wait(t, "eu-1")
-	registerOn(t, s, "eu-2")
+	s.AddServer("eu-2", 8)
 	r.stdout.wait(t, "eu-2")
 
 	_, err := s.Pool().Exec(t.Context(), `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()`)

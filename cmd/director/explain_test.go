@@ -2,41 +2,25 @@ package main
 
 import (
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
-	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/cli"
 	"github.com/lattice-director/director/internal/cli/clitest"
-	"github.com/lattice-director/director/internal/matching/ticketbody"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
-	"github.com/lattice-director/director/match"
+	"github.com/lattice-director/director/internal/testkit/storetest"
 	"github.com/lattice-director/director/match/explain"
 )
-
-// queueOn queues a player with a skill for the profile duel, on a database of a director.
-func queueOn(t *testing.T, s *db.Store, sub string, skill float64) string {
-	t.Helper()
-	d := ticketbody.Draft{Profiles: []string{"duel"}, Attributes: match.Attributes{"skill": {Kind: match.Number, Number: skill}}, Players: []match.Player{{Sub: sub}}}
-	prepared, err := ticketbody.Prepare(d)
-	require.NoError(t, err)
-	created, err := s.CreatePlayerTicket(t.Context(), "global", db.PlayerTicketRequest{
-		Caller: sub, Party: []string{sub}, Profiles: d.Profiles, Fields: ticketbody.Fields(d), Body: prepared.Body, TTL: time.Hour, RequestHash: []byte(sub),
-	})
-	require.NoError(t, err)
-	return created.ID
-}
 
 // Pins an explanation that people cannot read, or programs not parse, and an id that fails without a reason.
 func TestExplain(t *testing.T) {
 	t.Parallel()
 	url := dbtest.New(t)
-	environ, s := env("DATABASE_URL="+url), storeOn(t, url)
+	environ, s := env("DATABASE_URL="+url), storetest.On(t, url)
 	director.OK(t, environ, "profiles", "apply", "-f", writeFile(t, "duel.yaml", duelFile))
-	me := queueOn(t, s, "ada", 1000)
-	queueOn(t, s, "bo", 1231)
+	me := s.QueuePlayer("ada", 1000, "duel")
+	s.QueuePlayer("bo", 1231, "duel")
 
 	text := director.OK(t, environ, "explain", "ticket", me)
 	require.Contains(t, text, "ticket "+me+": queued, ")

@@ -17,6 +17,7 @@ import (
 	"github.com/lattice-director/director/internal/cli"
 	"github.com/lattice-director/director/internal/cli/clitest"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
+	"github.com/lattice-director/director/internal/testkit/storetest"
 	"github.com/lattice-director/director/token"
 )
 
@@ -25,9 +26,9 @@ func TestTokenInspect(t *testing.T) {
 	t.Parallel()
 	url, issuer := dbtest.New(t), login(t)
 	environ := env("DATABASE_URL="+url, "DIRECTOR_KEY_ENCRYPTION_KEY="+testKEK)
-	s := storeOn(t, url)
+	s := storetest.On(t, url)
 	api := start(t, serving(url, issuer.JWKS(), "DIRECTOR_WORK=true"), "serve").api()
-	registerOn(t, s, "eu-1")
+	s.AddServer("eu-1", 8)
 	require.Eventually(t, func() bool { status, _ := clitest.Get(t, api+"/readyz"); return status == http.StatusOK }, deadline, tick)
 	_, body := clitest.Post(t, api+"/matchmake", bearer(t, issuer, "anna"), object{"region": "eu", "mode": "duel"})
 	status, body := clitest.Post(t, api+"/resolve", bearer(t, issuer, "anna"), object{"session_handle": clitest.Field(t, body, "session_handle")})

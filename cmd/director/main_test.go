@@ -147,18 +147,6 @@ func (l *lines) wait(t *testing.T, words string) string {
 
 const fleetHeader = "X-Fleet-Token: " + testFleetToken
 
-// storeOn opens a store for the test's own calls.
-func storeOn(t *testing.T, url string) *db.Store {
-	t.Helper()
-	return storetest.Open(t, url)
-}
-
-func registerOn(t *testing.T, s *db.Store, id string) {
-	t.Helper()
-	_, err := s.Register(t.Context(), db.Registration{InstanceID: id, Endpoint: id + ":7777", Region: "eu", Modes: []string{"duel"}, Capacity: 8, BootID: "b"})
-	require.NoError(t, err)
-}
-
 func placeOn(t *testing.T, s *db.Store, sub string) (db.Placement, error) {
 	t.Helper()
 	return s.Place(t.Context(), db.PlaceRequest{Caller: sub, Region: "eu", Mode: "duel", Party: []string{sub}, MaxPlayers: 2})
@@ -245,10 +233,10 @@ func TestCompletion(t *testing.T) {
 	require.NotContains(t, director.OK(t, env(), "__complete", "fleet", "drain", ""), "error")
 
 	url := dbtest.New(t)
-	s := storeOn(t, url)
-	registerOn(t, s, "eu-1")
-	registerOn(t, s, "eu-2")
-	p, err := placeOn(t, s, "anna")
+	s := storetest.On(t, url)
+	s.AddServer("eu-1", 8)
+	s.AddServer("eu-2", 8)
+	p, err := placeOn(t, s.Store, "anna")
 	require.NoError(t, err)
 	environ := env("DATABASE_URL="+url, "DIRECTOR_KEY_ENCRYPTION_KEY="+testKEK)
 	made := clitest.Read[[]madeLine](t, director, environ, "keys", "rotate")

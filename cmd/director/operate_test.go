@@ -13,6 +13,7 @@ import (
 	"github.com/lattice-director/director/internal/cli"
 	"github.com/lattice-director/director/internal/cli/clitest"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
+	"github.com/lattice-director/director/internal/testkit/storetest"
 	"github.com/lattice-director/director/migrations"
 )
 
@@ -99,16 +100,16 @@ func TestKeys(t *testing.T) {
 func TestFleet(t *testing.T) {
 	t.Parallel()
 	url := dbtest.New(t)
-	environ, s := env("DATABASE_URL="+url), storeOn(t, url)
-	registerOn(t, s, "eu-1")
+	environ, s := env("DATABASE_URL="+url), storetest.On(t, url)
+	s.AddServer("eu-1", 8)
 
 	require.Equal(t, []changeLine{{"eu-1", true}}, clitest.Read[[]changeLine](t, director, environ, "fleet", "drain", "eu-1"))
-	_, err := placeOn(t, s, "anna")
+	_, err := placeOn(t, s.Store, "anna")
 	require.True(t, fault.Is(err, fault.NoCapacity), "%v", err)
 	require.Equal(t, "draining", clitest.Read[[]opsview.Instance](t, director, environ, "fleet", "list")[0].Status)
 
 	require.Equal(t, []changeLine{{"eu-1", true}}, clitest.Read[[]changeLine](t, director, environ, "fleet", "undrain", "eu-1"))
-	_, err = placeOn(t, s, "anna")
+	_, err = placeOn(t, s.Store, "anna")
 	require.NoError(t, err)
 	fleet := clitest.Read[[]opsview.Instance](t, director, environ, "fleet", "list", "--region", "eu", "--mode", "duel")
 	require.Len(t, fleet, 1)
@@ -124,7 +125,7 @@ func TestFleet(t *testing.T) {
 	require.Len(t, clitest.Read[[]opsview.Instance](t, director, environ, "fleet", "list", "--all"), 1)
 	require.Equal(t, "director: instance 'eu-1' is gone\n", director.Run(t, environ, "", "fleet", "undrain", "eu-1").Stderr)
 
-	registerOn(t, s, "eu-2")
+	s.AddServer("eu-2", 8)
 	some := director.Run(t, environ, "", "fleet", "drain", "eu-1", "eu-2", "eu-3", "--output", "json")
 	require.Equal(t, 1, cli.ExitCode(some.Err))
 	require.Equal(t, "director: there is no instance 'eu-3'\n", some.Stderr)
@@ -137,8 +138,8 @@ func TestFleet(t *testing.T) {
 func TestFleetDrains(t *testing.T) {
 	t.Parallel()
 	url := dbtest.New(t)
-	environ, s := env("DATABASE_URL="+url), storeOn(t, url)
-	registerOn(t, s, "eu-1")
+	environ, s := env("DATABASE_URL="+url), storetest.On(t, url)
+	s.AddServer("eu-1", 8)
 	drain := func(args ...string) []changeLine {
 		return clitest.Read[[]changeLine](t, director, environ, append([]string{"fleet"}, args...)...)
 	}
@@ -170,9 +171,9 @@ func TestFleetDrains(t *testing.T) {
 func TestSessions(t *testing.T) {
 	t.Parallel()
 	url := dbtest.New(t)
-	environ, s := env("DATABASE_URL="+url), storeOn(t, url)
-	registerOn(t, s, "eu-1")
-	p, err := placeOn(t, s, "anna")
+	environ, s := env("DATABASE_URL="+url), storetest.On(t, url)
+	s.AddServer("eu-1", 8)
+	p, err := placeOn(t, s.Store, "anna")
 	require.NoError(t, err)
 
 	open := clitest.Read[[]opsview.Session](t, director, environ, "sessions", "list", "--region", "eu", "--mode", "duel", "--instance", "eu-1")
@@ -216,11 +217,11 @@ func TestDatabaseErrorsSayWhatToDo(t *testing.T) {
 func TestFleetShow(t *testing.T) {
 	t.Parallel()
 	url := dbtest.New(t)
-	environ, s := env("DATABASE_URL="+url), storeOn(t, url)
-	registerOn(t, s, "eu-1")
-	p, err := placeOn(t, s, "anna")
+	environ, s := env("DATABASE_URL="+url), storetest.On(t, url)
+	s.AddServer("eu-1", 8)
+	p, err := placeOn(t, s.Store, "anna")
 	require.NoError(t, err)
-	_, err = placeOn(t, s, "bob")
+	_, err = placeOn(t, s.Store, "bob")
 	require.NoError(t, err)
 
 	one := clitest.Read[instanceDetails](t, director, environ, "fleet", "show", "eu-1")
@@ -243,9 +244,9 @@ func TestFleetShow(t *testing.T) {
 func TestInvariants(t *testing.T) {
 	t.Parallel()
 	url := dbtest.New(t)
-	environ, s := env("DATABASE_URL="+url), storeOn(t, url)
-	registerOn(t, s, "eu-1")
-	p, err := placeOn(t, s, "anna")
+	environ, s := env("DATABASE_URL="+url), storetest.On(t, url)
+	s.AddServer("eu-1", 8)
+	p, err := placeOn(t, s.Store, "anna")
 	require.NoError(t, err)
 	require.Contains(t, director.OK(t, environ, "invariants"), "seat count drift")
 	for _, i := range clitest.Read[[]invariantLine](t, director, environ, "invariants") {

@@ -15,6 +15,7 @@ import (
 	"github.com/lattice-director/director/internal/cli"
 	"github.com/lattice-director/director/internal/cli/clitest"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
+	"github.com/lattice-director/director/internal/testkit/storetest"
 	"github.com/lattice-director/director/provider"
 )
 
@@ -75,7 +76,7 @@ func TestPools(t *testing.T) {
 func TestPoolsOfProvidersThatNoWorkerHas(t *testing.T) {
 	t.Parallel()
 	url := dbtest.New(t)
-	environ, s := env("DATABASE_URL="+url), storeOn(t, url)
+	environ, s := env("DATABASE_URL="+url), storetest.On(t, url)
 	applied := director.Run(t, environ, poolsDocument, "pools", "apply", "-f", "-")
 	require.NoError(t, applied.Err)
 	require.Contains(t, applied.Stderr, "warning: no running worker has the provider manual: set DIRECTOR_PROVIDERS")
@@ -108,7 +109,7 @@ func TestPoolLimits(t *testing.T) {
 func TestDeploymentLog(t *testing.T) {
 	t.Parallel()
 	url, dir := dbtest.New(t), t.TempDir()
-	s, id, tag := storeOn(t, url), uuid.New(), string(provider.NewTag())
+	s, id, tag := storetest.On(t, url), uuid.New(), string(provider.NewTag())
 	environ := env("DATABASE_URL="+url, "DIRECTOR_PROVIDERS=process", "DIRECTOR_PROCESS_COMMANDS=arena=/bin/true", "DIRECTOR_PROCESS_DIR="+dir)
 	require.NoError(t, director.Run(t, environ, poolsDocument, "pools", "apply", "-f", "-").Err)
 	_, err := s.Pool().Exec(t.Context(), `INSERT INTO deployments (region, id, app, version, provider, tag, intent_at, ref) VALUES ('eu', $1, 'arena', 'v2', 'process', $2, now(), $2)`, id, tag)

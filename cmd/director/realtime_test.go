@@ -4,13 +4,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/internal/testkit/dbtest"
+	"github.com/lattice-director/director/internal/testkit/webtest"
 	"github.com/lattice-director/director/server/realtime/realtimetest"
 	"github.com/lattice-director/director/token"
 )
@@ -33,15 +33,10 @@ func (l runningLobby) post(path, body string, into any) int {
 
 func (l runningLobby) postAs(internalToken, path, body string, into any) int {
 	l.t.Helper()
-	r, err := http.NewRequestWithContext(l.t.Context(), http.MethodPost, "http://"+l.logged("listening", "realtime_control_addr")+path, strings.NewReader(body))
-	require.NoError(l.t, err)
-	r.Header.Set("x-nexis-internal-token", internalToken)
-	r.Header.Set("Content-Type", "application/json")
-	res, err := http.DefaultClient.Do(r)
-	require.NoError(l.t, err)
-	defer func() { _ = res.Body.Close() }()
-	require.NoError(l.t, json.NewDecoder(res.Body).Decode(into))
-	return res.StatusCode
+	a := webtest.Send(l.t, http.DefaultClient, webtest.Request(l.t, http.MethodPost, "http://"+l.logged("listening", "realtime_control_addr")+path, body,
+		"x-nexis-internal-token", internalToken))
+	require.NoError(l.t, json.Unmarshal([]byte(a.Body), into))
+	return a.Status
 }
 
 func (l runningLobby) token(project, key string) string {

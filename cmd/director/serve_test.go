@@ -18,6 +18,7 @@ import (
 	"github.com/lattice-director/director/internal/cli/clitest"
 	"github.com/lattice-director/director/internal/dev/devlogin"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
+	"github.com/lattice-director/director/internal/testkit/storetest"
 	"github.com/lattice-director/director/migrations"
 )
 
@@ -160,7 +161,7 @@ func TestServeOpenMatch(t *testing.T) {
 	status, _ = clitest.Post(t, r.api()+"/v1/backendservice/tickets:releaseall", "Authorization: Bearer "+secret, object{})
 	require.Equal(t, http.StatusForbidden, status)
 	var regions []string
-	require.NoError(t, storeOn(t, url).Pool().QueryRow(t.Context(), "SELECT array_agg(region) FROM tickets").Scan(&regions))
+	require.NoError(t, storetest.On(t, url).Pool().QueryRow(t.Context(), "SELECT array_agg(region) FROM tickets").Scan(&regions))
 	require.Equal(t, []string{"moon"}, regions)
 	require.NoError(t, r.stop())
 	require.NotContains(t, r.log.String(), secret)
@@ -184,7 +185,7 @@ func TestServeStartsWithoutADatabase(t *testing.T) {
 func TestServeRunsOnANewerSchema(t *testing.T) {
 	t.Parallel()
 	url := dbtest.New(t)
-	_, err := storeOn(t, url).Pool().Exec(t.Context(), "INSERT INTO goose_db_version (version_id, is_applied) VALUES ($1, true)", migrations.Latest()+1)
+	_, err := storetest.On(t, url).Pool().Exec(t.Context(), "INSERT INTO goose_db_version (version_id, is_applied) VALUES ($1, true)", migrations.Latest()+1)
 	require.NoError(t, err)
 	r := start(t, serving(url, login(t).JWKS(), "DIRECTOR_LEASE_TLL=1s"), "serve")
 	r.api()
@@ -234,7 +235,7 @@ func TestServeAndWork(t *testing.T) {
 func TestServeFinishesCallsUnderWay(t *testing.T) {
 	t.Parallel()
 	url := dbtest.New(t)
-	s := storeOn(t, url)
+	s := storetest.On(t, url)
 	r := start(t, serving(url, login(t).JWKS(), "DIRECTOR_CALL_TIMEOUT=1m", "DIRECTOR_SHUTDOWN_TIMEOUT=1m"), "serve")
 	api := r.api()
 

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/lattice-director/director/internal/testkit/dbtest"
+	"github.com/lattice-director/director/internal/testkit/storetest"
 )
 
 // onTerminal runs a command on a terminal of that many columns, and returns its output there and on stderr.
@@ -42,9 +43,9 @@ func onTerminal(t *testing.T, columns uint16, environ []string, args ...string) 
 func TestTablesFitTheTerminal(t *testing.T) {
 	t.Parallel()
 	url := dbtest.New(t)
-	environ, s := env("DATABASE_URL="+url, "DIRECTOR_KEY_ENCRYPTION_KEY="+testKEK), storeOn(t, url)
-	registerOn(t, s, "eu-west-arena-production-0042")
-	p, err := placeOn(t, s, "anna")
+	environ, s := env("DATABASE_URL="+url, "DIRECTOR_KEY_ENCRYPTION_KEY="+testKEK), storetest.On(t, url)
+	s.AddServer("eu-west-arena-production-0042", 8)
+	p, err := placeOn(t, s.Store, "anna")
 	require.NoError(t, err)
 	director.OK(t, environ, "keys", "rotate")
 

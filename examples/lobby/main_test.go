@@ -12,7 +12,9 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/matching/loop"
+	"github.com/lattice-director/director/internal/testkit/background"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
+	"github.com/lattice-director/director/internal/testkit/keytest"
 	"github.com/lattice-director/director/internal/testkit/storetest"
 	"github.com/lattice-director/director/server/projects"
 	"github.com/lattice-director/director/server/realtime"
@@ -48,9 +50,8 @@ func replica(t *testing.T, url string) string {
 // control starts the control API on the database, with the project p1 and its key k1, and returns its address.
 func control(t *testing.T, url string) string {
 	store := storetest.Open(t, url)
-	sealer, err := token.NewSealer(make([]byte, token.KEKBytes))
-	require.NoError(t, err)
-	_, err = store.CreateProject(t.Context(), db.NewProject{ID: "p1", Name: "one", Region: "global"})
+	sealer := keytest.Sealer(t, 0)
+	_, err := store.CreateProject(t.Context(), db.NewProject{ID: "p1", Name: "one", Region: "global"})
 	require.NoError(t, err)
 	_, _, err = store.CreateProjectKey(t.Context(), db.NewProjectKey{Project: "p1", ID: "k1", Name: "one", Scopes: []string{db.ScopeMint}, Seal: sealer.NewProjectSecret})
 	require.NoError(t, err)
@@ -65,10 +66,7 @@ func control(t *testing.T, url string) string {
 func makeMatches(t *testing.T, url string) {
 	l, err := loop.New(loop.Options{Store: storetest.Open(t, url), Universe: "global"})
 	require.NoError(t, err)
-	ctx, cancel := context.WithCancel(context.Background())
-	var over sync.WaitGroup
-	over.Go(func() { l.Run(ctx) })
-	t.Cleanup(func() { cancel(); over.Wait() })
+	background.Loop(t, l.Run)
 }
 
 // Pins the steps of the guide to a match, over two replicas: the program meets, chats, is ready, queues and finds its

@@ -12,18 +12,12 @@ import (
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/connect"
+	"github.com/lattice-director/director/internal/testkit/keytest"
 	"github.com/lattice-director/director/token"
 	"github.com/lattice-director/director/token/netcode"
 )
 
 var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-
-func newSealer(t testing.TB) *token.Sealer {
-	t.Helper()
-	sealer, err := token.NewSealer(make([]byte, token.KEKBytes))
-	require.NoError(t, err)
-	return sealer
-}
 
 // resolved returns a seat on a deployment with that key.
 func resolved(sealer *token.Sealer, key netcode.Key, d netcode.Dialect) db.Resolved {
@@ -38,7 +32,7 @@ func resolved(sealer *token.Sealer, key netcode.Key, d netcode.Dialect) db.Resol
 
 func TestTicketsOpenAtTheirServer(t *testing.T) {
 	t.Parallel()
-	sealer := newSealer(t)
+	sealer := keytest.Sealer(t, 0)
 	m := connect.New(sealer)
 	for _, d := range netcode.Dialects() {
 		key := netcode.NewKey()
@@ -76,7 +70,7 @@ func TestTicketsOpenAtTheirServer(t *testing.T) {
 // same sealed bytes were opened for their own row.
 func TestForeignKeysMintNothing(t *testing.T) {
 	t.Parallel()
-	sealer := newSealer(t)
+	sealer := keytest.Sealer(t, 0)
 	m := connect.New(sealer)
 	good := resolved(sealer, netcode.NewKey(), netcode.Netcode102)
 	_, err := m.Ticket(good)
@@ -100,7 +94,7 @@ func TestForeignKeysMintNothing(t *testing.T) {
 
 func TestPrintedTicketsShowNoToken(t *testing.T) {
 	t.Parallel()
-	sealer := newSealer(t)
+	sealer := keytest.Sealer(t, 0)
 	ticket, err := connect.New(sealer).Ticket(resolved(sealer, netcode.NewKey(), netcode.Netcode102))
 	require.NoError(t, err)
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%x"} {
@@ -111,7 +105,7 @@ func TestPrintedTicketsShowNoToken(t *testing.T) {
 
 // BenchmarkTicket mints tokens for 1,000 deployments in turn.
 func BenchmarkTicket(b *testing.B) {
-	sealer := newSealer(b)
+	sealer := keytest.Sealer(b, 0)
 	m := connect.New(sealer)
 	seats := make([]db.Resolved, 1000)
 	for i := range seats {

@@ -1,55 +1,44 @@
 package keymint_test
 
 import (
-	"bytes"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/internal/keymint"
+	"github.com/lattice-director/director/internal/testkit/keytest"
 	"github.com/lattice-director/director/token"
 )
-
-func sealer(t *testing.T, keks ...byte) *token.Sealer {
-	t.Helper()
-	secrets := make([][]byte, len(keks))
-	for i, b := range keks {
-		secrets[i] = bytes.Repeat([]byte{b}, token.KEKBytes)
-	}
-	s, err := token.NewSealer(secrets...)
-	require.NoError(t, err)
-	return s
-}
 
 // Another replica must be able to open a new key.
 func TestWhatIsMintedOpensElsewhere(t *testing.T) {
 	t.Parallel()
-	made, err := keymint.With(sealer(t, 1), token.AlgEdDSA)(nil)
+	made, err := keymint.With(keytest.Sealer(t, 1), token.AlgEdDSA)(nil)
 	require.NoError(t, err)
-	_, err = sealer(t, 1).Open(token.Material(made))
+	_, err = keytest.Sealer(t, 1).Open(token.Material(made))
 	require.NoError(t, err)
 	require.NotEmpty(t, made.SealedBy)
 
-	_, err = keymint.With(sealer(t, 1), "HS256")(nil)
+	_, err = keymint.With(keytest.Sealer(t, 1), "HS256")(nil)
 	require.Error(t, err)
 }
 
 // After a change of the key-encryption key, every key must open with the new one, and must be written only once.
 func TestResealMovesAKeyOnce(t *testing.T) {
 	t.Parallel()
-	old, err := keymint.With(sealer(t, 1), token.AlgEdDSA)(nil)
+	old, err := keymint.With(keytest.Sealer(t, 1), token.AlgEdDSA)(nil)
 	require.NoError(t, err)
 
-	anew, changed, err := keymint.Reseal(sealer(t, 2, 1), old)
+	anew, changed, err := keymint.Reseal(keytest.Sealer(t, 2, 1), old)
 	require.NoError(t, err)
 	require.True(t, changed)
 	require.Equal(t, old.KID, anew.KID)
-	_, err = sealer(t, 2).Open(token.Material(anew))
+	_, err = keytest.Sealer(t, 2).Open(token.Material(anew))
 	require.NoError(t, err)
 
-	_, changed, err = keymint.Reseal(sealer(t, 2, 1), anew)
+	_, changed, err = keymint.Reseal(keytest.Sealer(t, 2, 1), anew)
 	require.NoError(t, err)
 	require.False(t, changed)
-	_, _, err = keymint.Reseal(sealer(t, 3), anew)
+	_, _, err = keymint.Reseal(keytest.Sealer(t, 3), anew)
 	require.ErrorIs(t, err, token.ErrSealed)
 }

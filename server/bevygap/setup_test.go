@@ -18,6 +18,7 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/fault"
+	"github.com/lattice-director/director/internal/testkit/background"
 	"github.com/lattice-director/director/internal/testkit/logtest"
 	"github.com/lattice-director/director/server/rest"
 )
@@ -174,15 +175,9 @@ func setup(t *testing.T, change ...func(*Options)) *bundle {
 	server.Config.ReadTimeout, server.Config.WriteTimeout = 200*time.Millisecond, 200*time.Millisecond
 	server.Start()
 	b.url = strings.TrimPrefix(server.URL, "http://")
-	ctx, stop := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	running.Go(func() { b.face.Run(ctx) })
-	t.Cleanup(func() {
-		require.NoError(t, b.face.Stop(context.Background()))
-		stop()
-		running.Wait()
-		server.Close()
-	})
+	t.Cleanup(server.Close)
+	background.Loop(t, b.face.Run)
+	t.Cleanup(func() { require.NoError(t, b.face.Stop(context.Background())) })
 	return b
 }
 

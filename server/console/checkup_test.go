@@ -9,6 +9,7 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/doctor"
+	"github.com/lattice-director/director/internal/testkit/keytest"
 )
 
 // Pins a page of health that does not name a process with another key-encryption key, as director doctor does.
@@ -18,7 +19,7 @@ func TestHealthNamesTheProcessThatLacksAKey(t *testing.T) {
 	_, err := b.rotate(t.Context(), b.As("console:ada"))
 	require.NoError(t, err)
 	process := func(name string, kek byte) {
-		other, err := db.Open(t.Context(), db.Config{URL: b.url, Name: name, KeyEncryptionKeys: sealerOf(t, kek).Fingerprints()})
+		other, err := db.Open(t.Context(), db.Config{URL: b.URL, Name: name, KeyEncryptionKeys: keytest.Sealer(t, kek).Fingerprints()})
 		require.NoError(t, err)
 		t.Cleanup(other.Close)
 		require.NoError(t, other.Report(t.Context(), nil))

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lattice-director/director/internal/testkit/keytest"
 	"github.com/lattice-director/director/server/rest"
 )
 
@@ -22,22 +23,22 @@ func TestLoginIsRequired(t *testing.T) {
 	w := b.browser()
 	for _, path := range []string{"/", "/fleet", "/fleet?region=eu", "/instances/eu-1/drain"} {
 		got := w.get(path)
-		require.Equal(t, http.StatusSeeOther, got.status, path)
-		require.Contains(t, got.header.Get("Location"), "/login")
+		require.Equal(t, http.StatusSeeOther, got.Status, path)
+		require.Contains(t, got.Header.Get("Location"), "/login")
 	}
-	require.Equal(t, "/login?next=%2Ffleet%3Fregion%3Deu", w.get("/fleet?region=eu").header.Get("Location"))
-	require.Equal(t, http.StatusUnauthorized, w.post("/instances/eu-1/drain", nil).status)
+	require.Equal(t, "/login?next=%2Ffleet%3Fregion%3Deu", w.get("/fleet?region=eu").Header.Get("Location"))
+	require.Equal(t, http.StatusUnauthorized, w.post("/instances/eu-1/drain", nil).Status)
 
 	got := w.post("/login", url.Values{"token": {adaToken}, "next": {"/fleet?region=eu"}})
-	require.Equal(t, "/fleet?region=eu", got.header.Get("Location"))
+	require.Equal(t, "/fleet?region=eu", got.Header.Get("Location"))
 	page := w.get("/fleet")
-	require.Equal(t, http.StatusOK, page.status)
-	require.Contains(t, page.body, "ada, operator")
-	require.Equal(t, http.StatusSeeOther, w.get("/login").status, "whoever is logged in needs no login")
+	require.Equal(t, http.StatusOK, page.Status)
+	require.Contains(t, page.Body, "ada, operator")
+	require.Equal(t, http.StatusSeeOther, w.get("/login").Status, "whoever is logged in needs no login")
 
-	require.Equal(t, http.StatusForbidden, w.post("/logout", nil).status, "a form without its token")
-	w.post("/logout", url.Values{"csrf": {csrfField.FindStringSubmatch(page.body)[1]}})
-	require.Equal(t, http.StatusSeeOther, w.get("/fleet").status)
+	require.Equal(t, http.StatusForbidden, w.post("/logout", nil).Status, "a form without its token")
+	w.post("/logout", url.Values{"csrf": {csrfField.FindStringSubmatch(page.Body)[1]}})
+	require.Equal(t, http.StatusSeeOther, w.get("/fleet").Status)
 }
 
 // Pins a copy of a cookie that goes on counting after its owner has logged out, at another replica, too; and one that
@@ -45,29 +46,29 @@ func TestLoginIsRequired(t *testing.T) {
 func TestALogoutEndsCopiesOfTheCookie(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.register("eu-1")
+	b.AddServer("eu-1", 8)
 	owner, other := b.as(adaToken), b.as(adaToken)
 	thief := b.browser()
 	base, err := url.Parse(b.server.URL)
 	require.NoError(t, err)
 	thief.http.Jar.SetCookies(base, owner.http.Jar.Cookies(base))
-	form := url.Values{"csrf": {csrfField.FindStringSubmatch(owner.get("/instances/eu-1/drain").body)[1]}}
-	require.Equal(t, http.StatusOK, thief.get("/fleet").status)
+	form := url.Values{"csrf": {csrfField.FindStringSubmatch(owner.get("/instances/eu-1/drain").Body)[1]}}
+	require.Equal(t, http.StatusOK, thief.get("/fleet").Status)
 
-	b.exec("ALTER TABLE console_logouts RENAME TO away")
-	require.Equal(t, http.StatusOK, thief.get("/health").status)
-	require.GreaterOrEqual(t, thief.post("/instances/eu-1/drain", form).status, 500)
-	b.exec("ALTER TABLE away RENAME TO console_logouts")
+	b.Exec("ALTER TABLE console_logouts RENAME TO away")
+	require.Equal(t, http.StatusOK, thief.get("/health").Status)
+	require.GreaterOrEqual(t, thief.post("/instances/eu-1/drain", form).Status, 500)
+	b.Exec("ALTER TABLE away RENAME TO console_logouts")
 
-	require.Equal(t, http.StatusSeeOther, owner.post("/logout", form).status)
-	require.Equal(t, "/login?next=%2Ffleet", thief.get("/fleet").header.Get("Location"))
-	require.Equal(t, http.StatusUnauthorized, thief.post("/instances/eu-1/drain", form).status)
-	require.Equal(t, http.StatusOK, thief.get("/login").status, "no circle of redirects")
-	require.Equal(t, http.StatusOK, other.get("/fleet").status, "another login of the same person stays")
+	require.Equal(t, http.StatusSeeOther, owner.post("/logout", form).Status)
+	require.Equal(t, "/login?next=%2Ffleet", thief.get("/fleet").Header.Get("Location"))
+	require.Equal(t, http.StatusUnauthorized, thief.post("/instances/eu-1/drain", form).Status)
+	require.Equal(t, http.StatusOK, thief.get("/login").Status, "no circle of redirects")
+	require.Equal(t, http.StatusOK, other.get("/fleet").Status, "another login of the same person stays")
 
-	b.exec("UPDATE console_logouts SET until = now() - interval '2 hours'")
-	form = url.Values{"csrf": {csrfField.FindStringSubmatch(other.get("/instances/eu-1/drain").body)[1]}}
-	require.Equal(t, http.StatusSeeOther, other.post("/logout", form).status)
+	b.Exec("UPDATE console_logouts SET until = now() - interval '2 hours'")
+	form = url.Values{"csrf": {csrfField.FindStringSubmatch(other.get("/instances/eu-1/drain").Body)[1]}}
+	require.Equal(t, http.StatusSeeOther, other.post("/logout", form).Status)
 	var kept int
 	require.NoError(t, b.Store.Pool().QueryRow(t.Context(), "SELECT count(*) FROM console_logouts").Scan(&kept))
 	require.Equal(t, 1, kept, "what counts no more is forgotten")
@@ -80,18 +81,18 @@ func TestWrongTokensAreLimited(t *testing.T) {
 	w := b.browser()
 	for range 3 {
 		got := w.post("/login", url.Values{"token": {"ada=" + adaToken}})
-		require.Equal(t, http.StatusUnauthorized, got.status)
-		require.NotContains(t, got.body, adaToken)
+		require.Equal(t, http.StatusUnauthorized, got.Status)
+		require.NotContains(t, got.Body, adaToken)
 	}
-	require.Equal(t, http.StatusTooManyRequests, w.post("/login", url.Values{"token": {"x"}}).status)
-	require.Equal(t, http.StatusSeeOther, w.post("/login", url.Values{"token": {adaToken}}).status, "the right token is never limited")
+	require.Equal(t, http.StatusTooManyRequests, w.post("/login", url.Values{"token": {"x"}}).Status)
+	require.Equal(t, http.StatusSeeOther, w.post("/login", url.Values{"token": {adaToken}}).Status, "the right token is never limited")
 }
 
 // Pins strangers who lock all operators out of the console with forms that they never finish.
 func TestHalfSentFormsLockNobodyOut(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.register("eu-1")
+	b.AddServer("eu-1", 8)
 	ada := b.as(adaToken)
 	cookies := ada.http.Jar.Cookies(&url.URL{Scheme: "http", Host: b.server.Listener.Addr().String(), Path: "/"})
 	for i := range 4 * maxRequests {
@@ -105,8 +106,8 @@ func TestHalfSentFormsLockNobodyOut(t *testing.T) {
 		_, err = bufio.NewReader(conn).ReadString('\n') // 100 Continue: the form is being read
 		require.NoError(t, err)
 	}
-	require.Equal(t, http.StatusSeeOther, b.browser().post("/login", url.Values{"token": {adaToken}}).status)
-	require.Equal(t, http.StatusSeeOther, ada.act("/instances/eu-1/drain", "reason", "test").status)
+	require.Equal(t, http.StatusSeeOther, b.browser().post("/login", url.Values{"token": {adaToken}}).Status)
+	require.Equal(t, http.StatusSeeOther, ada.act("/instances/eu-1/drain", "reason", "test").Status)
 }
 
 // Pins a login that leads to another site.
@@ -115,7 +116,7 @@ func TestLoginLeadsNowhereElse(t *testing.T) {
 	b := setup(t)
 	for _, next := range []string{"https://evil.example/", "//evil.example", "/\\evil.example", "javascript:alert(1)", "evil.example", "/\t/evil.example", ""} {
 		got := b.browser().post("/login", url.Values{"token": {adaToken}, "next": {next}})
-		require.Equal(t, "/", got.header.Get("Location"), next)
+		require.Equal(t, "/", got.Header.Get("Location"), next)
 	}
 }
 
@@ -146,7 +147,7 @@ func TestLoginCountsOnEveryReplica(t *testing.T) {
 		return out.Code
 	}
 	require.Equal(t, http.StatusOK, status(other()))
-	require.Equal(t, http.StatusSeeOther, status(other(func(o *Options) { o.Cookies = sealerOf(t, 2).Cookies() })), "another key-encryption key")
+	require.Equal(t, http.StatusSeeOther, status(other(func(o *Options) { o.Cookies = keytest.Sealer(t, 2).Cookies() })), "another key-encryption key")
 	require.Equal(t, http.StatusSeeOther, status(other(func(o *Options) { o.Tokens = []string{"ivy:viewer=" + ivyToken} })), "the token was taken away")
 	late := other()
 	late.Config.Handler.(*Console).now = func() time.Time { return time.Now().Add(13 * time.Hour) }
@@ -169,14 +170,14 @@ func TestCookies(t *testing.T) {
 	} {
 		b := setup(t, c.change)
 		got := b.browser().post("/login", url.Values{"token": {adaToken}}, c.headers...)
-		cookies, err := http.ParseSetCookie(got.header.Get("Set-Cookie"))
+		cookies, err := http.ParseSetCookie(got.Header.Get("Set-Cookie"))
 		require.NoError(t, err)
 		require.Equal(t, c.secure, cookies.Secure, c.name)
 		require.Equal(t, c.secure, cookies.Name == "__Host-director-session", c.name)
 		require.True(t, cookies.HttpOnly)
 		require.Equal(t, http.SameSiteLaxMode, cookies.SameSite)
 		require.Equal(t, 12*60*60, cookies.MaxAge)
-		require.Equal(t, c.secure, got.header.Get("Strict-Transport-Security") != "", c.name)
+		require.Equal(t, c.secure, got.Header.Get("Strict-Transport-Security") != "", c.name)
 	}
 }
 

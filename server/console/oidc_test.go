@@ -19,6 +19,8 @@ import (
 	"github.com/lestrrat-go/jwx/v2/jwk"
 	"github.com/lestrrat-go/jwx/v2/jwt"
 	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/internal/testkit/webtest"
 )
 
 // issuer is a small issuer of OpenID Connect with one client and one person.
@@ -123,9 +125,9 @@ func setupOIDC(t *testing.T, change ...func(*OIDC)) (*bundle, *issuer) {
 }
 
 // enter logs in, and returns the answer to the return from the issuer.
-func (i *issuer) enter(w *browser) answer {
+func (i *issuer) enter(w *browser) webtest.Answer {
 	w.t.Helper()
-	state := i.authorize(w.get("/login/oidc?next=/keys").header.Get("Location"))
+	state := i.authorize(w.get("/login/oidc?next=/keys").Header.Get("Location"))
 	return w.get("/login/callback?" + url.Values{"state": {state}, "code": {code}}.Encode())
 }
 
@@ -161,14 +163,14 @@ func TestOIDCRoles(t *testing.T) {
 		w := b.browser()
 		got := i.enter(w)
 		if c.who == "" {
-			require.Equal(t, http.StatusUnauthorized, got.status, c.claims)
-			require.Contains(t, got.body, "nothing there makes you an operator or a viewer")
-			require.Equal(t, http.StatusSeeOther, w.get("/fleet").status)
+			require.Equal(t, http.StatusUnauthorized, got.Status, c.claims)
+			require.Contains(t, got.Body, "nothing there makes you an operator or a viewer")
+			require.Equal(t, http.StatusSeeOther, w.get("/fleet").Status)
 			continue
 		}
-		require.Equal(t, http.StatusSeeOther, got.status, got.body)
-		require.Equal(t, "/keys", got.header.Get("Location"))
-		require.Contains(t, w.get("/fleet").body, c.who, c.claims)
+		require.Equal(t, http.StatusSeeOther, got.Status, got.Body)
+		require.Equal(t, "/keys", got.Header.Get("Location"))
+		require.Contains(t, w.get("/fleet").Body, c.who, c.claims)
 	}
 }
 
@@ -178,22 +180,22 @@ func TestOIDCRefuses(t *testing.T) {
 	t.Parallel()
 	b, i := setupOIDC(t)
 	i.claims["groups"] = "ops"
-	refused := func(name string, got answer) {
-		require.GreaterOrEqual(t, got.status, 400, name)
-		require.NotContains(t, strings.Join(got.header.Values("Set-Cookie"), " "), "director-session", name)
+	refused := func(name string, got webtest.Answer) {
+		require.GreaterOrEqual(t, got.Status, 400, name)
+		require.NotContains(t, strings.Join(got.Header.Values("Set-Cookie"), " "), "director-session", name)
 	}
 	w := b.browser()
 	refused("no attempt", w.get("/login/callback?state=x&code="+code))
-	state := i.authorize(w.get("/login/oidc").header.Get("Location"))
+	state := i.authorize(w.get("/login/oidc").Header.Get("Location"))
 	refused("another state", w.get("/login/callback?state=x&code="+code))
 	refused("the attempt is used up", w.get("/login/callback?state="+state+"&code="+code))
-	state = i.authorize(w.get("/login/oidc").header.Get("Location"))
+	state = i.authorize(w.get("/login/oidc").Header.Get("Location"))
 	refused("another browser", b.browser().get("/login/callback?state="+state+"&code="+code))
 	refused("a wrong code", w.get("/login/callback?state="+state+"&code=x"))
-	state = i.authorize(w.get("/login/oidc").header.Get("Location"))
+	state = i.authorize(w.get("/login/oidc").Header.Get("Location"))
 	got := w.get("/login/callback?error=access_denied&error_description=" + url.QueryEscape(hostile) + "&state=" + state)
 	refused("the issuer refuses", got)
-	require.NotContains(t, got.body, "<script>alert")
+	require.NotContains(t, got.Body, "<script>alert")
 
 	for name, change := range map[string]func(*jwt.Builder){
 		"audience": func(b *jwt.Builder) { b.Audience([]string{"another"}) },
@@ -207,7 +209,7 @@ func TestOIDCRefuses(t *testing.T) {
 	i.change, i.sign = nil, newKey(t)
 	refused("signed by another key", i.enter(b.browser()))
 	i.sign = i.key
-	require.Equal(t, http.StatusSeeOther, i.enter(b.browser()).status)
+	require.Equal(t, http.StatusSeeOther, i.enter(b.browser()).Status)
 }
 
 // Pins a login that stops for all because the issuer publishes one key that is malformed, or of a type that is not
@@ -217,7 +219,7 @@ func TestOIDCSkipsUnusableKeys(t *testing.T) {
 	b, i := setupOIDC(t)
 	i.claims["groups"] = "ops"
 	i.junk = []any{7, map[string]any{"kty": "future", "kid": "new"}, map[string]any{"kty": "EC", "crv": "P-256", "x": "AAAA", "y": "AAAA", "kid": "bad"}}
-	require.Equal(t, http.StatusSeeOther, i.enter(b.browser()).status)
+	require.Equal(t, http.StatusSeeOther, i.enter(b.browser()).Status)
 	status := b.console.LoginKeys()()
 	require.Equal(t, []int{1, 3}, []int{status.Usable, len(status.Ignored)})
 	require.NoError(t, status.Err)
@@ -232,9 +234,9 @@ func TestOIDCIssuerIsDown(t *testing.T) {
 	handler := i.server.Config.Handler
 	i.server.Config.Handler = http.NotFoundHandler()
 	got := b.browser().get("/login/oidc")
-	require.Equal(t, http.StatusBadGateway, got.status)
-	require.Contains(t, got.body, "A token of an operator still logs in.")
-	require.Equal(t, http.StatusOK, b.as(adaToken).get("/fleet").status)
+	require.Equal(t, http.StatusBadGateway, got.Status)
+	require.Contains(t, got.Body, "A token of an operator still logs in.")
+	require.Equal(t, http.StatusOK, b.as(adaToken).get("/fleet").Status)
 	i.server.Config.Handler = handler
-	require.Equal(t, http.StatusSeeOther, i.enter(b.browser()).status)
+	require.Equal(t, http.StatusSeeOther, i.enter(b.browser()).Status)
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/fault"
+	"github.com/lattice-director/director/internal/testkit/storetest"
 )
 
 // Pins a page of health that begins with vacuum and keys, stays green while servers die, or leads nowhere from what it
@@ -20,10 +21,10 @@ import (
 func TestHealthBeginsWithTheGame(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.register("eu-1")
+	b.AddServer("eu-1", 8)
 	b.place("duel", "p1", "p2")
 	b.samples()
-	b.exec(`INSERT INTO minute_samples (minute, region, measure, subject, value)
+	b.Exec(`INSERT INTO minute_samples (minute, region, measure, subject, value)
 		VALUES (date_trunc('minute', now()) - interval '5 minutes', 'eu', 'lost', '', 7), (date_trunc('minute', now()) - interval '30 minutes', 'eu', 'lost', '', 5)
 		ON CONFLICT (minute, region, measure, subject) DO UPDATE SET value = EXCLUDED.value`)
 	require.NoError(t, b.RecordRefusals(t.Context(), []db.Refusals{{Times: 3, Refusal: fault.Refusal{Player: "p9", Call: "POST /matchmake", Code: "no_capacity"}}}))
@@ -34,7 +35,7 @@ func TestHealthBeginsWithTheGame(t *testing.T) {
 	require.Contains(t, page, `<details id="machinery" open>`, "no worker runs: the machinery is not well")
 	require.Contains(t, page, `<th scope="row"><a href="/keys">signing keys</a></th>`)
 	require.Contains(t, w.contains("/health?range=15+min", `aria-current="true">15 min</a>`), `<span class="state bad">7</span>`)
-	require.Contains(t, w.get("/health?range=nonsense").body, `aria-current="true">1 h</a>`)
+	require.Contains(t, w.get("/health?range=nonsense").Body, `aria-current="true">1 h</a>`)
 }
 
 // Pins a queue that says how many wait and not who, for how long and why, and one whose built-in profiles hide the
@@ -42,12 +43,12 @@ func TestHealthBeginsWithTheGame(t *testing.T) {
 func TestTheQueueListsWaitingTickets(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.profile("duel")
+	b.AddProfile("duel", storetest.Duel)
 	for _, size := range []int{10, 2, 100} {
-		b.profile(fmt.Sprintf("realtime-%d", size))
+		b.AddProfile(fmt.Sprintf("realtime-%d", size), storetest.Duel)
 	}
-	first, second := b.ticket("p1", 1000), b.ticket("<b>far</b>", 1400)
-	b.exec(`UPDATE tickets SET created = created - 60 * 1000000000::bigint WHERE id = $1`, first)
+	first, second := b.QueuePlayer("p1", 1000, "duel"), b.QueuePlayer("<b>far</b>", 1400, "duel")
+	b.Exec(`UPDATE tickets SET created = created - 60 * 1000000000::bigint WHERE id = $1`, first)
 	w := b.as(adaToken)
 	page := w.contains("/queue", `href="/players?q=p1"`, "&lt;b&gt;far&lt;/b&gt;", "no match yet", "3 built-in profiles")
 	require.Less(t, strings.Index(page, ticketPath(first)), strings.Index(page, ticketPath(second)), "oldest first")
@@ -55,7 +56,7 @@ func TestTheQueueListsWaitingTickets(t *testing.T) {
 	require.Less(t, strings.Index(page, `id="p-realtime-10"`), strings.Index(page, `id="p-realtime-100"`))
 	require.Contains(t, page, `<details id="built-in">`, "folded while nobody waits for them")
 	require.Contains(t, w.contains("/queue?profile=duel", "Tickets of duel"), ticketPath(first))
-	require.NotContains(t, w.get("/queue?profile=realtime-2").body, ticketPath(first))
+	require.NotContains(t, w.get("/queue?profile=realtime-2").Body, ticketPath(first))
 	w.contains("/queue?profile=nobody", "There is no profile nobody.")
 }
 
@@ -63,21 +64,21 @@ func TestTheQueueListsWaitingTickets(t *testing.T) {
 func TestTheQueueIsPaged(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.profile("duel")
+	b.AddProfile("duel", storetest.Duel)
 	const many = pageSize + 3
 	for i := range many {
-		b.ticket(fmt.Sprintf("p%03d", i), float64(1000*i))
+		b.QueuePlayer(fmt.Sprintf("p%03d", i), float64(1000*i), "duel")
 	}
 	w, seen, row := b.as(adaToken), map[string]bool{}, regexp.MustCompile(`<tr id="t-([^"]+)">`)
 	for path := "/queue"; path != ""; {
 		page := w.get(path)
-		require.Equal(t, http.StatusOK, page.status)
-		for _, match := range row.FindAllStringSubmatch(page.body, -1) {
+		require.Equal(t, http.StatusOK, page.Status)
+		for _, match := range row.FindAllStringSubmatch(page.Body, -1) {
 			require.False(t, seen[match[1]], match[1])
 			seen[match[1]] = true
 		}
 		path = ""
-		if next := nextPage.FindStringSubmatch(page.body); next != nil {
+		if next := nextPage.FindStringSubmatch(page.Body); next != nil {
 			path = strings.ReplaceAll(next[1], "&amp;", "&")
 		}
 	}
@@ -88,10 +89,10 @@ func TestTheQueueIsPaged(t *testing.T) {
 func TestPlayersAreFoundByTheBeginningOfTheirIDs(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.register("eu-1", func(r *db.Registration) { r.Capacity = 64 })
+	b.AddServer("eu-1", 8, func(r *db.Registration) { r.Capacity = 64 })
 	b.place("duel", "alice")
-	b.profile("duel")
-	b.ticket("alfred", 1000)
+	b.AddProfile("duel", storetest.Duel)
+	b.QueuePlayer("alfred", 1000, "duel")
 	require.NoError(t, b.RecordRefusals(t.Context(), []db.Refusals{
 		{Times: 3, Refusal: fault.Refusal{Player: "alan", Call: "POST /matchmake", Code: "no_capacity", Detail: "<i>full</i>"}},
 		{Times: 1, Refusal: fault.Refusal{Player: "bo", Call: "POST /tickets", Code: "cannot_match"}},
@@ -111,7 +112,7 @@ func TestTheFleetIsSortedAndFiltered(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	register := func(id, endpoint, version, rack string, capacity int32) {
-		b.register(id, func(r *db.Registration) {
+		b.AddServer(id, 8, func(r *db.Registration) {
 			r.Endpoint, r.Version, r.Labels, r.Capacity = endpoint, version, map[string]string{"rack": rack}, int(capacity)
 		})
 	}
@@ -121,7 +122,7 @@ func TestTheFleetIsSortedAndFiltered(t *testing.T) {
 	register("d", "[2001:db8::1]:7001", "1.1", "8", 16)
 	w, row := b.as(adaToken), regexp.MustCompile(`<tr id="i-([^"]+)">`)
 	order := func(query string) (ids string) {
-		for _, match := range row.FindAllStringSubmatch(w.get("/fleet?"+query).body, -1) {
+		for _, match := range row.FindAllStringSubmatch(w.get("/fleet?"+query).Body, -1) {
 			ids += match[1]
 		}
 		return ids
@@ -135,13 +136,13 @@ func TestTheFleetIsSortedAndFiltered(t *testing.T) {
 	}
 	w.contains("/fleet?host=10.0.3.7", `href="/hosts/10.0.3.7/drain"`)
 	w.contains("/hosts/10.0.3.7/drain", "2 game servers run there now")
-	require.Equal(t, http.StatusSeeOther, w.act("/hosts/10.0.3.7/drain", "reason", "a new disk").status)
+	require.Equal(t, http.StatusSeeOther, w.act("/hosts/10.0.3.7/drain", "reason", "a new disk").Status)
 	require.Equal(t, "ab", order("state=draining"))
 	require.Equal(t, []string{"console:ada"}, b.actors("drain.kept"))
-	require.Equal(t, http.StatusSeeOther, w.act("/hosts/10.0.3.7/undrain").status)
-	require.Equal(t, http.StatusSeeOther, w.act("/labels/rack=8/drain").status)
+	require.Equal(t, http.StatusSeeOther, w.act("/hosts/10.0.3.7/undrain").Status)
+	require.Equal(t, http.StatusSeeOther, w.act("/labels/rack=8/drain").Status)
 	require.Equal(t, "cd", order("state=draining"))
-	require.Equal(t, http.StatusForbidden, b.as(ivyToken).get("/hosts/10.0.3.7/drain").status)
+	require.Equal(t, http.StatusForbidden, b.as(ivyToken).get("/hosts/10.0.3.7/drain").Status)
 }
 
 // Pins an export that leaves the filter out, and a time from which events are read that reads on for ever.
@@ -149,39 +150,39 @@ func TestEventsFromATimeAreSaved(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	at := time.Date(2026, 11, 24, 2, 0, 0, 0, time.UTC)
-	b.exec(`INSERT INTO events (kind, at, detail) SELECT 'early.event', $1::timestamptz, '{}' FROM generate_series(1, 3)`, at)
-	b.exec(`INSERT INTO events (kind, at, detail) SELECT 'late.event', $1::timestamptz, jsonb_build_object('said', 'Disk Full') FROM generate_series(1, 700)`, at.Add(time.Hour))
+	b.Exec(`INSERT INTO events (kind, at, detail) SELECT 'early.event', $1::timestamptz, '{}' FROM generate_series(1, 3)`, at)
+	b.Exec(`INSERT INTO events (kind, at, detail) SELECT 'late.event', $1::timestamptz, jsonb_build_object('said', 'Disk Full') FROM generate_series(1, 700)`, at.Add(time.Hour))
 	w := b.as(ivyToken)
 	from := "/events?from=" + url.QueryEscape(at.Add(time.Minute).Format("2006-01-02T15:04"))
 	require.NotContains(t, w.contains(from, "late.event", "Save as a file"), "early.event")
 	w.contains("/events?text=disk+full", "late.event")
-	require.NotContains(t, w.get("/events?text=disk+empty").body, "late.event")
+	require.NotContains(t, w.get("/events?text=disk+empty").Body, "late.event")
 	w.contains("/events", `<option value="instance.">`, `<option value="instance.ended">`)
-	require.Equal(t, http.StatusBadRequest, w.get("/events?from=yesterday").status)
+	require.Equal(t, http.StatusBadRequest, w.get("/events?from=yesterday").Status)
 
 	saved := w.get(strings.Replace(from, "/events", "/events/export", 1))
-	require.Equal(t, http.StatusOK, saved.status)
-	require.Equal(t, "application/x-ndjson", saved.header.Get("Content-Type"))
-	require.Contains(t, saved.header.Get("Content-Disposition"), "attachment")
-	lines := strings.Split(strings.TrimSpace(saved.body), "\n")
+	require.Equal(t, http.StatusOK, saved.Status)
+	require.Equal(t, "application/x-ndjson", saved.Header.Get("Content-Type"))
+	require.Contains(t, saved.Header.Get("Content-Disposition"), "attachment")
+	lines := strings.Split(strings.TrimSpace(saved.Body), "\n")
 	require.Len(t, lines, 700, "more than a page")
 	require.Contains(t, lines[0], `"cursor":"`)
-	require.NotContains(t, saved.body, "early.event")
+	require.NotContains(t, saved.Body, "early.event")
 }
 
 // Pins a search that finds whole ids only, and one that shows markup.
 func TestAnyIDIsFoundByItsBeginning(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.register("arena-1", func(r *db.Registration) { r.Capacity = 64 })
-	b.register("arena-2")
+	b.AddServer("arena-1", 8, func(r *db.Registration) { r.Capacity = 64 })
+	b.AddServer("arena-2", 8)
 	placed := b.place("duel", "arthur")
 	w := b.as(ivyToken)
 	w.contains("/find?q=ar", "Game servers", `href="/instances/arena-1"`, `href="/instances/arena-2"`, "Players", `href="/players?q=arthur"`)
 	leads := func(text, path string) {
 		found := w.get("/find?q=" + url.QueryEscape(text))
-		require.Equal(t, http.StatusSeeOther, found.status, text)
-		require.Equal(t, path, found.header.Get("Location"), text)
+		require.Equal(t, http.StatusSeeOther, found.Status, text)
+		require.Equal(t, path, found.Header.Get("Location"), text)
 	}
 	leads("arena-2", instancePath("arena-2"))
 	leads("arth", playerPath("arthur"))
@@ -198,12 +199,12 @@ func TestTheNavigationShowsWhatIsUsed(t *testing.T) {
 	page := w.contains("/health", `href="/fleet"`)
 	for _, path := range []string{"/agents", "/rooms", "/lobbies", "/deployments"} {
 		require.NotContains(t, page, `<li><a href="`+path+`"`)
-		require.Contains(t, w.get(path).body, `<li><a href="`+path+`"`, "the page that is shown")
+		require.Contains(t, w.get(path).Body, `<li><a href="`+path+`"`, "the page that is shown")
 	}
 	b.agents(1, "rooms")
 	b.deployments(1, "")
 	b.console.usage.readAt = time.Time{}
-	page = w.get("/health").body
+	page = w.get("/health").Body
 	require.Contains(t, page, `<li><a href="/agents"`)
 	require.Contains(t, page, `<li><a href="/deployments"`)
 	require.NotContains(t, page, `<li><a href="/lobbies"`)

@@ -19,19 +19,19 @@ const hostile = `"><script>alert(1)</script>`
 func TestInstance(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.register("eu-1", func(r *db.Registration) { r.Labels = map[string]string{"rack": hostile} })
+	b.AddServer("eu-1", 8, func(r *db.Registration) { r.Labels = map[string]string{"rack": hostile} })
 	placed := b.place("duel", "p1")
 	page := b.as(adaToken).get("/instances/eu-1")
-	require.Equal(t, http.StatusOK, page.status)
-	for _, text := range []string{"192.0.2.1:7777", "4 of 8", sessionPath(placed.SessionID), "instance.registered", "/instances/eu-1/drain", "rack=&#34;&gt;&lt;script"} {
-		require.Contains(t, page.body, text)
+	require.Equal(t, http.StatusOK, page.Status)
+	for _, text := range []string{"eu-1:7777", "4 of 8", sessionPath(placed.SessionID), "instance.registered", "/instances/eu-1/drain", "rack=&#34;&gt;&lt;script"} {
+		require.Contains(t, page.Body, text)
 	}
-	require.NotContains(t, page.body, "<script>alert")
-	require.NotContains(t, b.as(ivyToken).get("/instances/eu-1").body, "/drain")
+	require.NotContains(t, page.Body, "<script>alert")
+	require.NotContains(t, b.as(ivyToken).get("/instances/eu-1").Body, "/drain")
 	missing := b.as(adaToken).get("/instances/" + url.PathEscape(hostile+"/x"))
-	require.Equal(t, http.StatusNotFound, missing.status)
-	require.NotContains(t, missing.body, "<script>alert")
-	require.Contains(t, missing.body, "It may have ended a while ago")
+	require.Equal(t, http.StatusNotFound, missing.Status)
+	require.NotContains(t, missing.Body, "<script>alert")
+	require.Contains(t, missing.Body, "It may have ended a while ago")
 }
 
 // Pins a session that is closed without a reason or a name, twice, or by a viewer, and one that nobody can look at
@@ -39,47 +39,47 @@ func TestInstance(t *testing.T) {
 func TestSession(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.register("eu-1")
+	b.AddServer("eu-1", 8)
 	id := b.place("duel", "p1", hostile).SessionID
 	w := b.as(adaToken)
-	open := w.get(sessionPath(id)).body
+	open := w.get(sessionPath(id)).Body
 	for _, text := range []string{"reserved", "/players?q=p1", "2 of 4", sessionPath(id) + "/close", "&lt;script&gt;alert"} {
 		require.Contains(t, open, text)
 	}
 	require.NotContains(t, open, "<script>alert")
 
-	require.Contains(t, w.act(sessionPath(id)+"/close").body, "Say why")
-	require.Equal(t, http.StatusUnprocessableEntity, w.act(sessionPath(id)+"/close", "reason", strings.Repeat("x", maxReason+1)).status)
-	require.Equal(t, http.StatusBadRequest, w.act(sessionPath(id)+"/close", "reason", "a\x00b").status)
+	require.Contains(t, w.act(sessionPath(id)+"/close").Body, "Say why")
+	require.Equal(t, http.StatusUnprocessableEntity, w.act(sessionPath(id)+"/close", "reason", strings.Repeat("x", maxReason+1)).Status)
+	require.Equal(t, http.StatusBadRequest, w.act(sessionPath(id)+"/close", "reason", "a\x00b").Status)
 	require.Empty(t, b.actors("session.closed"))
-	require.Equal(t, http.StatusSeeOther, w.act(sessionPath(id)+"/close", "reason", "players stuck "+hostile).status)
-	closed := w.get(sessionPath(id)).body
+	require.Equal(t, http.StatusSeeOther, w.act(sessionPath(id)+"/close", "reason", "players stuck "+hostile).Status)
+	closed := w.get(sessionPath(id)).Body
 	require.Contains(t, closed, "players stuck &#34;&gt;&lt;script")
 	require.NotContains(t, closed, "<script>alert")
-	require.Equal(t, http.StatusSeeOther, w.act(sessionPath(id)+"/close", "reason", "again").status)
-	require.Contains(t, w.get("/fleet").body, "closed before: nothing changed")
+	require.Equal(t, http.StatusSeeOther, w.act(sessionPath(id)+"/close", "reason", "again").Status)
+	require.Contains(t, w.get("/fleet").Body, "closed before: nothing changed")
 	require.Equal(t, []string{"console:ada"}, b.actors("session.closed"))
 
-	require.Equal(t, http.StatusNotFound, w.get("/sessions/eu.00000000-0000-0000-0000-000000000000").status)
-	require.Equal(t, http.StatusBadRequest, w.get("/sessions/x").status)
+	require.Equal(t, http.StatusNotFound, w.get("/sessions/eu.00000000-0000-0000-0000-000000000000").Status)
+	require.Equal(t, http.StatusBadRequest, w.get("/sessions/x").Status)
 }
 
 // Pins a player who is not found where they are or were, and an id that becomes markup.
 func TestPlayer(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.register("eu-1")
+	b.AddServer("eu-1", 8)
 	id := b.place("duel", "p1", hostile).SessionID
 	w := b.as(ivyToken)
-	require.Contains(t, w.get("/players").body, "Enter the id of a player")
-	require.Contains(t, w.get("/players?q=nobody").body, "Nothing is known of this player.")
-	require.Contains(t, w.get("/players?q=p1").body, sessionPath(id))
-	found := w.get("/players?q=" + url.QueryEscape(hostile)).body
+	require.Contains(t, w.get("/players").Body, "Enter the id of a player")
+	require.Contains(t, w.get("/players?q=nobody").Body, "Nothing is known of this player.")
+	require.Contains(t, w.get("/players?q=p1").Body, sessionPath(id))
+	found := w.get("/players?q=" + url.QueryEscape(hostile)).Body
 	require.Contains(t, found, sessionPath(id))
 	require.NotContains(t, found, "<script>alert")
 
 	require.NoError(t, b.As("x").CloseSession(t.Context(), id, "maintenance"))
-	page := w.get("/players?q=p1").body
+	page := w.get("/players?q=p1").Body
 	require.Contains(t, page, "In no session.")
 	require.Contains(t, page, "maintenance")
 	require.Contains(t, page, "No refusals in the last 7 days.")
@@ -92,7 +92,7 @@ func TestARefusedPlayer(t *testing.T) {
 	require.NoError(t, b.RecordRefusals(t.Context(), []db.Refusals{{Times: 12, Refusal: fault.Refusal{
 		Player: "p1", Call: "POST /matchmake", Code: "no_capacity", Region: "eu", Mode: "duel", Detail: "<script>alert(1)</script> is full", RequestID: "request-7",
 	}}}))
-	page := b.as(ivyToken).get("/players?q=p1").body
+	page := b.as(ivyToken).get("/players?q=p1").Body
 	for _, text := range []string{"POST /matchmake", "no_capacity", "eu", "duel", "&lt;script&gt;alert(1)&lt;/script&gt; is full", ">12<", "request-7", "/capacity"} {
 		require.Contains(t, page, text)
 	}
@@ -103,13 +103,13 @@ func TestARefusedPlayer(t *testing.T) {
 func TestFind(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.register("eu-1")
+	b.AddServer("eu-1", 8)
 	id := b.place("duel", "p1").SessionID
 	starting := b.deployments(1, "")[0].String()
 	b.agents(1, "rooms")
 	w := b.as(ivyToken)
 	for text, path := range map[string]string{id: sessionPath(id), "eu-1 \t": "/instances/eu-1", "p1": "/players?q=p1", starting: "/deployments/" + starting, "0000000000000001": "/agents/0000000000000001", "a&b/../c": "/players?q=a%26b%2F..%2Fc", "": "/players?q="} {
-		require.Equal(t, path, w.get("/find?q="+url.QueryEscape(text)).header.Get("Location"), text)
+		require.Equal(t, path, w.get("/find?q="+url.QueryEscape(text)).Header.Get("Location"), text)
 	}
 }
 
@@ -118,22 +118,22 @@ func TestCapacity(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	w := b.as(ivyToken)
-	require.Contains(t, w.get("/capacity").body, "No game server offers a mode")
-	b.register("eu-1")
-	require.Contains(t, w.get("/capacity").body, "gets seats everywhere below")
-	large := w.get("/capacity?party=9&seats=9").body
+	require.Contains(t, w.get("/capacity").Body, "No game server offers a mode")
+	b.AddServer("eu-1", 8)
+	require.Contains(t, w.get("/capacity").Body, "gets seats everywhere below")
+	large := w.get("/capacity?party=9&seats=9").Body
 	require.Contains(t, large, "no game server has room for a session of that size")
 	require.Contains(t, large, "Start game servers of this mode in this region")
 	_, err := b.As("x").Drain(t.Context(), "eu-1")
 	require.NoError(t, err)
-	drained := w.get("/capacity").body
+	drained := w.get("/capacity").Body
 	require.Contains(t, drained, "is refused now with 409")
 	require.Contains(t, drained, "all live game servers drain")
 	require.Contains(t, drained, "Undrain a game server")
 	for _, query := range []string{"party=x&seats=-1", "party=99999999999999999999", "region=" + url.QueryEscape(hostile)} {
 		page := w.get("/capacity?" + query)
-		require.Equal(t, http.StatusOK, page.status, query)
-		require.NotContains(t, page.body, "<script>alert")
+		require.Equal(t, http.StatusOK, page.Status, query)
+		require.NotContains(t, page.Body, "<script>alert")
 	}
 }
 
@@ -144,27 +144,27 @@ func TestKeys(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	w := b.as(adaToken)
-	require.Contains(t, w.get("/keys").body, "No key signs")
-	form := url.Values{"csrf": {csrfField.FindStringSubmatch(w.get("/keys").body)[1]}}
-	require.Equal(t, http.StatusSeeOther, w.post("/keys/rotate", form).status)
-	page := w.get("/keys").body
+	require.Contains(t, w.get("/keys").Body, "No key signs")
+	form := url.Values{"csrf": {csrfField.FindStringSubmatch(w.get("/keys").Body)[1]}}
+	require.Equal(t, http.StatusSeeOther, w.post("/keys/rotate", form).Status)
+	page := w.get("/keys").Body
 	require.Contains(t, page, "keys were made")
 	made := kidRow.FindAllStringSubmatch(page, -1)
 	require.GreaterOrEqual(t, len(made), 2)
-	require.Equal(t, http.StatusSeeOther, w.post("/keys/rotate", form).status, "the same form again")
-	require.Contains(t, w.get("/keys").body, "nothing changed")
-	require.Len(t, kidRow.FindAllStringSubmatch(w.get("/keys").body, -1), len(made))
+	require.Equal(t, http.StatusSeeOther, w.post("/keys/rotate", form).Status, "the same form again")
+	require.Contains(t, w.get("/keys").Body, "nothing changed")
+	require.Len(t, kidRow.FindAllStringSubmatch(w.get("/keys").Body, -1), len(made))
 
 	kid := made[0][1]
-	require.Contains(t, w.get("/keys/"+kid+"/taint").body, "This cannot be undone.")
-	require.Contains(t, w.act("/keys/"+kid+"/taint").body, "Say why")
-	require.Equal(t, http.StatusSeeOther, w.act("/keys/"+kid+"/taint", "reason", "it leaked").status)
-	require.Contains(t, w.get("/keys").body, `<span class="state bad">tainted</span>`)
+	require.Contains(t, w.get("/keys/"+kid+"/taint").Body, "This cannot be undone.")
+	require.Contains(t, w.act("/keys/"+kid+"/taint").Body, "Say why")
+	require.Equal(t, http.StatusSeeOther, w.act("/keys/"+kid+"/taint", "reason", "it leaked").Status)
+	require.Contains(t, w.get("/keys").Body, `<span class="state bad">tainted</span>`)
 	w.act("/keys/"+kid+"/taint", "reason", "again")
-	require.Contains(t, w.get("/keys").body, "nothing changed")
+	require.Contains(t, w.get("/keys").Body, "nothing changed")
 	require.Equal(t, []string{"console:ada"}, b.actors("key.tainted"))
-	require.Equal(t, http.StatusNotFound, w.get("/keys/nothing/taint").status)
-	require.NotContains(t, b.as(ivyToken).get("/keys").body, "/taint")
+	require.Equal(t, http.StatusNotFound, w.get("/keys/nothing/taint").Status)
+	require.NotContains(t, b.as(ivyToken).get("/keys").Body, "/taint")
 }
 
 // Pins health that says less than doctor, or reads the whole database for each browser.
@@ -172,13 +172,13 @@ func TestHealth(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	w := b.as(ivyToken)
-	page := w.get("/health").body
+	page := w.get("/health").Body
 	for _, text := range []string{"no replica has ever served this database", "No worker has run on this database.", "no key signs", "First:"} {
 		require.Contains(t, page, text)
 	}
 	_, err := b.Pool().Exec(t.Context(), `INSERT INTO worker_loops (loop, every, succeeded_at) VALUES ('reap', '1 s', now()), ('history', '10 min', now() - interval '2 hours')`)
 	require.NoError(t, err)
-	page = w.get("/health").body
+	page = w.get("/health").Body
 	require.Contains(t, page, "1 of 2")
 	require.Contains(t, page, "no worker has run on this database", "the checks of doctor are at most 15 s old")
 }

@@ -14,11 +14,11 @@ import (
 func (b *bundle) populate() []string {
 	b.t.Helper()
 	for i := range 4 {
-		b.register(fmt.Sprintf("eu-frankfurt-%d", i), func(r *db.Registration) {
+		b.AddServer(fmt.Sprintf("eu-frankfurt-%d", i), 8, func(r *db.Registration) {
 			r.Modes, r.Capacity, r.Labels, r.Version = []string{"duel", "free-for-all"}, 64, map[string]string{"rack": "r7", "build": "nightly-2026-11-24"}, "1.4.2"
 		})
 	}
-	b.register("us-east-with-a-rather-long-name-of-a-game-server-0001", func(r *db.Registration) { r.Region, r.Modes = "us-east", []string{"arena"} })
+	b.AddServer("us-east-with-a-rather-long-name-of-a-game-server-0001", 8, func(r *db.Registration) { r.Region, r.Modes = "us-east", []string{"arena"} })
 	var last db.Placement
 	for i := range 6 {
 		last = b.place("duel", fmt.Sprintf("player-%d", i), fmt.Sprintf("<b>player</b>-%d", i))
@@ -43,7 +43,7 @@ func (b *bundle) populate() []string {
 // samples writes the measures of an hour.
 func (b *bundle) samples() {
 	b.t.Helper()
-	b.exec(`INSERT INTO minute_samples (minute, region, measure, subject, value)
+	b.Exec(`INSERT INTO minute_samples (minute, region, measure, subject, value)
 		SELECT date_trunc('minute', now()) - m * interval '1 minute', k.region, k.measure, k.subject, k.value * (50 + m % 17) FROM generate_series(1, 60) m, (VALUES
 			('eu', 'instances', 'ready', 1), ('eu', 'instances', 'draining', 0.1), ('eu', 'capacity', '', 64), ('eu', 'reserved', '', 40), ('eu', 'waiting_players', '', 1),
 			('global', 'tickets', '', 3), ('global', 'oldest_ticket', '', 0.4), ('global', 'matches', 'duel', 2), ('', 'late_loops', '', 0), ('', 'oldest_snapshot', '', 0.2), ('eu', 'players', '', 30), ('eu', 'lost', '', 0)

@@ -13,18 +13,20 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db/opsview"
+	"github.com/lattice-director/director/internal/testkit/storetest"
+	"github.com/lattice-director/director/internal/testkit/webtest"
 )
 
 // contains requires that a page is shown, has all texts, and no markup that a stranger chose.
 func (w *browser) contains(path string, texts ...string) string {
 	w.t.Helper()
 	page := w.get(path)
-	require.Equal(w.t, http.StatusOK, page.status, "%s: %s", path, page.body)
+	require.Equal(w.t, http.StatusOK, page.Status, "%s: %s", path, page.Body)
 	for _, text := range texts {
-		require.Contains(w.t, page.body, text, path)
+		require.Contains(w.t, page.Body, text, path)
 	}
-	require.NotContains(w.t, page.body, "<script>alert", path)
-	return page.body
+	require.NotContains(w.t, page.Body, "<script>alert", path)
+	return page.Body
 }
 
 // Pins pages that say nothing while there is nothing, or not what to do then.
@@ -43,12 +45,12 @@ func TestPagesOfTheQueueAreEmpty(t *testing.T) {
 	w.contains("/events", "Nothing has happened yet.")
 	w.contains("/events?kind=x", "No event matches the filter")
 	for _, path := range []string{"/tickets/t", "/matches/" + uuid.NewString(), "/agents/a", "/deployments/" + uuid.NewString()} {
-		require.Equal(t, http.StatusNotFound, w.get(path).status, path)
+		require.Equal(t, http.StatusNotFound, w.get(path).Status, path)
 	}
 	for _, path := range []string{"/matches/x", "/deployments/x", "/deployments/" + url.PathEscape(hostile)} {
 		page := w.get(path)
-		require.Equal(t, http.StatusBadRequest, page.status, path)
-		require.NotContains(t, page.body, "<script>alert")
+		require.Equal(t, http.StatusBadRequest, page.Status, path)
+		require.NotContains(t, page.Body, "<script>alert")
 	}
 }
 
@@ -56,9 +58,9 @@ func TestPagesOfTheQueueAreEmpty(t *testing.T) {
 func TestQueue(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.profile("duel")
-	b.profile("raid")
-	b.ticket("p1", 1000)
+	b.AddProfile("duel", storetest.Duel)
+	b.AddProfile("raid", storetest.Duel)
+	b.QueuePlayer("p1", 1000, "duel")
 	b.matched("t1", "", 5)
 	w := b.as(ivyToken)
 	w.contains("/queue", `<b>1</b><span>tickets wait</span>`, `href="/queue?profile=duel"`, "no worker", `<polyline class="line0"`, "As a table", "174 s")
@@ -70,21 +72,21 @@ func TestQueue(t *testing.T) {
 func TestTicket(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.profile("duel")
-	near, far := b.ticket("p1", 1000), b.ticket(hostile, 1500)
+	b.AddProfile("duel", storetest.Duel)
+	near, far := b.QueuePlayer("p1", 1000, "duel"), b.QueuePlayer(hostile, 1500, "duel")
 	w := b.as(ivyToken)
 	w.contains(ticketPath(near), "waits", `href="/players?q=p1"`, "near-skill", ticketPath(far), "The nearest ticket that does not fit", "<li>near-skill allowed 500</li>", "In words", "queued")
 	w.contains("/players?q=p1", "What happened to the latest ticket, 1 state<")
 	w.contains(ticketPath(far), "&lt;script&gt;alert")
-	require.Equal(t, ticketPath(near), w.get("/find?q="+near).header.Get("Location"))
+	require.Equal(t, ticketPath(near), w.get("/find?q="+near).Header.Get("Location"))
 }
 
 // Pins matches that cannot be followed to their session, or a page of them that repeats or leaves out some.
 func TestMatches(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.register("eu-1")
-	b.profile("duel")
+	b.AddServer("eu-1", 8)
+	b.AddProfile("duel", storetest.Duel)
 	session := b.place("duel", "p1").SessionID
 	last := b.matched(hostile, session, 1)
 	for i := range pageSize + 3 {
@@ -110,7 +112,7 @@ func TestMatches(t *testing.T) {
 	for _, query := range []string{"after=x~y", "after=" + url.QueryEscape(hostile), "profile=" + url.QueryEscape(hostile)} {
 		w.contains("/matches?" + query)
 	}
-	require.Equal(t, matchPath(last.String()), w.get("/find?q="+last.String()).header.Get("Location"))
+	require.Equal(t, matchPath(last.String()), w.get("/find?q="+last.String()).Header.Get("Location"))
 }
 
 // Pins a plot whose values are of other minutes, and one that nobody can read without seeing it.
@@ -143,18 +145,18 @@ func TestAgents(t *testing.T) {
 	w := b.as(adaToken)
 	page := w.contains("/agents", "connected", "/agents/0000000000000001/drain", "create", "&lt;script&gt;alert")
 	require.Contains(t, w.contains(strings.ReplaceAll(nextPage.FindStringSubmatch(page)[1], "&amp;", "&")), "/agents/0000000000000034")
-	require.NotContains(t, b.as(ivyToken).get("/agents").body, "/drain")
+	require.NotContains(t, b.as(ivyToken).get("/agents").Body, "/drain")
 	w.contains("/agents/0000000000000001", `data-copy="0000000000000001"`, "/instances/p0000000000000001", "~lobby", "rack=", "/events?instance=0000000000000001")
 	require.Contains(t, w.contains("/rooms"), "/agents/0000000000000001")
 
-	require.Equal(t, http.StatusSeeOther, w.act("/agents/0000000000000001/drain").status)
+	require.Equal(t, http.StatusSeeOther, w.act("/agents/0000000000000001/drain").Status)
 	w.contains("/agents/0000000000000001", "it gets no new rooms", "kept over restarts", "/agents/0000000000000001/undrain")
 	w.act("/agents/0000000000000001/drain")
-	require.Contains(t, w.get("/agents").body, "nothing changed")
+	require.Contains(t, w.get("/agents").Body, "nothing changed")
 	w.act("/agents/0000000000000001/undrain")
 	require.Equal(t, []string{"console:ada"}, b.actors("drain.kept"))
 	require.Equal(t, []string{"console:ada"}, b.actors("drain.ended"))
-	require.Equal(t, http.StatusNotFound, w.get("/agents/zz/drain").status)
+	require.Equal(t, http.StatusNotFound, w.get("/agents/zz/drain").Status)
 }
 
 // Pins rooms of the lobby whose second page repeats the first.
@@ -180,28 +182,28 @@ func TestDeployments(t *testing.T) {
 	require.NotContains(t, page, "secret-of-the-env")
 	w.contains(strings.ReplaceAll(nextPage.FindStringSubmatch(page)[1], "&amp;", "&"), "Servers")
 	w.contains("/deployments?phase=ready&app=arena&region=eu", deploymentPath(ids[0].String()))
-	require.NotContains(t, b.as(ivyToken).get("/deployments").body, "/stop")
+	require.NotContains(t, b.as(ivyToken).get("/deployments").Body, "/stop")
 
 	one := deploymentPath(ids[0].String())
 	w.contains(one, "/instances/"+ids[0].String(), "Ready for players", one+"/stop")
-	require.Contains(t, w.act(one+"/stop").body, "Say why")
-	require.Equal(t, http.StatusSeeOther, w.act(one+"/stop", "reason", "bad build").status)
+	require.Contains(t, w.act(one+"/stop").Body, "Say why")
+	require.Equal(t, http.StatusSeeOther, w.act(one+"/stop", "reason", "bad build").Status)
 	w.contains(one, "bad build", "The server stops.")
 	w.act(one+"/stop", "reason", "bad build")
-	require.Contains(t, w.get("/deployments").body, "nothing changed")
+	require.Contains(t, w.get("/deployments").Body, "nothing changed")
 	require.Equal(t, []string{"console:ada"}, b.actors("deployment.stopped"))
 
 	const scale = "/pools/eu/arena/v1.2/scale"
 	for _, wrong := range [][2]string{{"x", "5"}, {"-1", "5"}, {"6", "5"}, {"0", "100001"}, {"", "5"}, {"99999999999", "5"}} {
-		require.Equal(t, http.StatusUnprocessableEntity, w.act(scale, "min", wrong[0], "max", wrong[1]).status, wrong)
+		require.Equal(t, http.StatusUnprocessableEntity, w.act(scale, "min", wrong[0], "max", wrong[1]).Status, wrong)
 	}
 	require.Empty(t, b.actors("pool.scaled"))
-	require.Equal(t, http.StatusSeeOther, w.act(scale, "min", "2", "max", "9").status)
+	require.Equal(t, http.StatusSeeOther, w.act(scale, "min", "2", "max", "9").Status)
 	w.contains("/deployments", "2 to 9, buffer 20%")
 	w.act(scale, "min", "2", "max", "8", "reason", "a quiet week")
 	w.contains("/events?kind=pool.scaled&actor=console:ada", "reason: a quiet week")
 	require.Equal(t, []string{"console:ada", "console:ada"}, b.actors("pool.scaled"))
-	require.Equal(t, http.StatusNotFound, w.get("/pools/eu/arena/v9/scale").status)
+	require.Equal(t, http.StatusNotFound, w.get("/pools/eu/arena/v9/scale").Status)
 }
 
 var olderEvents = regexp.MustCompile(`<p class="more"><a href="([^"]+)">Older events</a>`)
@@ -210,9 +212,9 @@ var olderEvents = regexp.MustCompile(`<p class="more"><a href="([^"]+)">Older ev
 func TestEvents(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.register("eu-1")
+	b.AddServer("eu-1", 8)
 	session := b.place("duel", "p1").SessionID
-	b.exec(`INSERT INTO events (region, kind, actor, instance_id, detail) VALUES ('eu', 'agent.joined', 'key#1', '000a', jsonb_build_object('name', $1::text)),
+	b.Exec(`INSERT INTO events (region, kind, actor, instance_id, detail) VALUES ('eu', 'agent.joined', 'key#1', '000a', jsonb_build_object('name', $1::text)),
 		('eu', 'deployment.wanted', 'director', '7d3f0c7e-3a0b-4c5e-9f43-6c1d2b8e5a10', '{}'), ('eu', $1::text, $1::text, $1::text, '{}')`, hostile)
 	w := b.as(ivyToken)
 	page := w.contains("/events", "session.opened", sessionPath(session), `href="/instances/eu-1"`, `href="/agents/000a"`, `href="/deployments/7d3f0c7e-3a0b-4c5e-9f43-6c1d2b8e5a10"`, "name: &#34;&gt;&lt;script")
@@ -226,7 +228,7 @@ func TestEvents(t *testing.T) {
 	require.NotContains(t, only, "instance.registered")
 	w.contains("/events?actor=" + url.QueryEscape(hostile))
 
-	b.exec(`INSERT INTO events (region, kind) SELECT 'eu', 'test.event' FROM generate_series(1, $1::int)`, 2*pageSize)
+	b.Exec(`INSERT INTO events (region, kind) SELECT 'eu', 'test.event' FROM generate_series(1, $1::int)`, 2*pageSize)
 	seen, path := map[string]bool{}, "/events?region=eu"
 	for path != "" {
 		page := w.contains(path)
@@ -252,8 +254,8 @@ func TestEventsUntilATime(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	at := time.Now().UTC().Add(-time.Hour).Truncate(time.Minute)
-	b.exec(`INSERT INTO events (kind, at) SELECT 'early.event', $1::timestamptz FROM generate_series(1, $2::int)`, at, pageSize+1)
-	b.exec(`INSERT INTO events (kind, at) VALUES ('late.event', $1::timestamptz)`, at.Add(time.Minute))
+	b.Exec(`INSERT INTO events (kind, at) SELECT 'early.event', $1::timestamptz FROM generate_series(1, $2::int)`, at, pageSize+1)
+	b.Exec(`INSERT INTO events (kind, at) VALUES ('late.event', $1::timestamptz)`, at.Add(time.Minute))
 	w := b.as(ivyToken)
 	until := "/events?until=" + url.QueryEscape(at.Add(time.Minute).Format("2006-01-02T15:04"))
 	page := w.contains(until, "early.event", ">"+at.Format(time.DateTime)+"<", "Events until then", "Show all")
@@ -265,8 +267,8 @@ func TestEventsUntilATime(t *testing.T) {
 	require.Contains(t, w.contains("/events", "late.event"), "Latest events")
 	for _, text := range []string{"x", hostile, "2026-13-01T00:00", "275760-09-13T00:00"} {
 		wrong := w.get("/events?until=" + url.QueryEscape(text))
-		require.Equal(t, http.StatusBadRequest, wrong.status, text)
-		require.Contains(t, wrong.body, "until must be a time of UTC")
+		require.Equal(t, http.StatusBadRequest, wrong.Status, text)
+		require.Contains(t, wrong.Body, "until must be a time of UTC")
 	}
 }
 
@@ -274,7 +276,7 @@ func TestEventsUntilATime(t *testing.T) {
 func TestEventsSayWhereTheyStopped(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.exec(`INSERT INTO events (kind) SELECT 'test.event' FROM generate_series(1, 5100)`)
+	b.Exec(`INSERT INTO events (kind) SELECT 'test.event' FROM generate_series(1, 5100)`)
 	w := b.as(ivyToken)
 	page := w.contains("/events?kind=rare.", "No event matches the filter among the latest 5 000.", "Older events")
 	w.contains(strings.ReplaceAll(olderEvents.FindStringSubmatch(page)[1], "&amp;", "&"), "No further events.")
@@ -285,9 +287,9 @@ func TestEventsAreLive(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	_, events := b.as(ivyToken).watch("/events?kind=instance.")
-	require.Contains(t, next(t, events).html(t), "No event matches")
-	b.register("eu-1")
-	require.Contains(t, next(t, events).html(t), "instance.registered")
+	require.Contains(t, htmlOf(t, webtest.NextEvent(t, events)), "No event matches")
+	b.AddServer("eu-1", 8)
+	require.Contains(t, htmlOf(t, webtest.NextEvent(t, events)), "instance.registered")
 }
 
 // Pins a page of the queue that no browser can watch.
@@ -295,5 +297,5 @@ func TestQueueIsLive(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	_, events := b.as(ivyToken).watch("/queue")
-	require.Contains(t, next(t, events).html(t), "There is no matchmaking profile.", fmt.Sprint(opsview.MaxPage))
+	require.Contains(t, htmlOf(t, webtest.NextEvent(t, events)), "There is no matchmaking profile.", fmt.Sprint(opsview.MaxPage))
 }

@@ -19,18 +19,18 @@ func TestHeaders(t *testing.T) {
 	script := b.console.assets.path("console.js")
 	for path, status := range map[string]int{"/login": http.StatusSeeOther, "/fleet": http.StatusOK, "/nowhere": http.StatusNotFound, script: http.StatusOK, "/static/x": http.StatusNotFound} {
 		got := w.get(path)
-		require.Equal(t, status, got.status, path)
-		csp := got.header.Get("Content-Security-Policy")
+		require.Equal(t, status, got.Status, path)
+		csp := got.Header.Get("Content-Security-Policy")
 		require.Contains(t, csp, "default-src 'none'", path)
 		require.NotContains(t, csp, "unsafe", path)
 		require.Contains(t, csp, "frame-ancestors 'none'")
-		require.Equal(t, "DENY", got.header.Get("X-Frame-Options"))
-		require.Equal(t, "nosniff", got.header.Get("X-Content-Type-Options"))
+		require.Equal(t, "DENY", got.Header.Get("X-Frame-Options"))
+		require.Equal(t, "nosniff", got.Header.Get("X-Content-Type-Options"))
 		if path == script {
-			require.Contains(t, got.header.Get("Cache-Control"), "immutable")
-			require.Contains(t, got.header.Get("Content-Type"), "javascript")
+			require.Contains(t, got.Header.Get("Cache-Control"), "immutable")
+			require.Contains(t, got.Header.Get("Content-Type"), "javascript")
 		} else {
-			require.Equal(t, "no-store", got.header.Get("Cache-Control"), path)
+			require.Equal(t, "no-store", got.Header.Get("Cache-Control"), path)
 		}
 	}
 }

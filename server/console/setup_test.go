@@ -2,13 +2,11 @@ package console
 
 import (
 	"context"
-	"io"
 	"net/http"
 	"net/http/cookiejar"
 	"net/http/httptest"
 	"net/url"
 	"regexp"
-	"strings"
 	"testing"
 	"time"
 
@@ -18,8 +16,9 @@ import (
 	"github.com/lattice-director/director/internal/doctor"
 	"github.com/lattice-director/director/internal/keymint"
 	"github.com/lattice-director/director/internal/matching/explainer"
-	"github.com/lattice-director/director/internal/testkit/dbtest"
+	"github.com/lattice-director/director/internal/testkit/keytest"
 	"github.com/lattice-director/director/internal/testkit/storetest"
+	"github.com/lattice-director/director/internal/testkit/webtest"
 	"github.com/lattice-director/director/token"
 )
 
@@ -31,9 +30,8 @@ const (
 
 // bundle is a console on a database of its own.
 type bundle struct {
-	*db.Store
+	*storetest.DB
 	t       *testing.T
-	url     string // of the database
 	console *Console
 	server  *httptest.Server
 	rotate  func(ctx context.Context, by db.Act) ([]db.SigningKey, error)
@@ -41,9 +39,8 @@ type bundle struct {
 
 func setup(t *testing.T, change ...func(*Options)) *bundle {
 	t.Helper()
-	b := &bundle{t: t, url: dbtest.New(t)}
-	b.Store = storetest.Open(t, b.url)
-	sealer := sealerOf(t, 1)
+	b := &bundle{t: t, DB: storetest.New(t)}
+	sealer := keytest.Sealer(t, 1)
 	policy := db.KeyPolicy{Period: 24 * time.Hour, Lead: time.Minute, Overlap: time.Minute}
 	b.rotate = func(ctx context.Context, by db.Act) ([]db.SigningKey, error) {
 		return by.RotateKeys(ctx, policy, true, keymint.With(sealer, token.AlgEdDSA))
@@ -62,15 +59,6 @@ func setup(t *testing.T, change ...func(*Options)) *bundle {
 	return b
 }
 
-func sealerOf(t *testing.T, kek byte) *token.Sealer {
-	t.Helper()
-	key := make([]byte, token.KEKBytes)
-	key[0] = kek
-	sealer, err := token.NewSealer(key)
-	require.NoError(t, err)
-	return sealer
-}
-
 // browser is a client with cookies, which does not follow redirects.
 type browser struct {
 	t    *testing.T
@@ -87,69 +75,38 @@ func (b *bundle) browser() *browser {
 // as is a browser that has logged in with a token.
 func (b *bundle) as(token string) *browser {
 	w := b.browser()
-	require.Equal(b.t, http.StatusSeeOther, w.post("/login", url.Values{"token": {token}}).status)
+	require.Equal(b.t, http.StatusSeeOther, w.post("/login", url.Values{"token": {token}}).Status)
 	return w
 }
 
-// answer is a response with its body read.
-type answer struct {
-	status int
-	body   string
-	header http.Header
+func (w *browser) do(r *http.Request) webtest.Answer {
+	w.t.Helper()
+	return webtest.Send(w.t, w.http, r)
 }
 
-func (w *browser) do(r *http.Request) answer {
+func (w *browser) get(path string) webtest.Answer {
 	w.t.Helper()
-	response, err := w.http.Do(r)
-	require.NoError(w.t, err)
-	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
-	require.NoError(w.t, err)
-	return answer{response.StatusCode, string(body), response.Header}
+	return w.do(webtest.Request(w.t, http.MethodGet, w.base+path, nil))
 }
 
-func (w *browser) get(path string) answer {
+func (w *browser) post(path string, form url.Values, headers ...string) webtest.Answer {
 	w.t.Helper()
-	r, err := http.NewRequestWithContext(w.t.Context(), http.MethodGet, w.base+path, http.NoBody)
-	require.NoError(w.t, err)
-	return w.do(r)
-}
-
-func (w *browser) post(path string, form url.Values, headers ...string) answer {
-	w.t.Helper()
-	r, err := http.NewRequestWithContext(w.t.Context(), http.MethodPost, w.base+path, strings.NewReader(form.Encode()))
-	require.NoError(w.t, err)
-	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	for i := 0; i+1 < len(headers); i += 2 {
-		r.Header.Set(headers[i], headers[i+1])
-	}
-	return w.do(r)
+	return w.do(webtest.Request(w.t, http.MethodPost, w.base+path, form.Encode(),
+		append([]string{"Content-Type", "application/x-www-form-urlencoded"}, headers...)...))
 }
 
 var csrfField = regexp.MustCompile(`name="csrf" value="([^"]+)"`)
 
 // act opens the form of an action and sends it with these values.
-func (w *browser) act(path string, pairs ...string) answer {
+func (w *browser) act(path string, pairs ...string) webtest.Answer {
 	w.t.Helper()
 	page := w.get(path)
-	require.Equal(w.t, http.StatusOK, page.status, page.body)
-	form := url.Values{"csrf": {csrfField.FindStringSubmatch(page.body)[1]}}
+	require.Equal(w.t, http.StatusOK, page.Status, page.Body)
+	form := url.Values{"csrf": {csrfField.FindStringSubmatch(page.Body)[1]}}
 	for i := 0; i+1 < len(pairs); i += 2 {
 		form.Set(pairs[i], pairs[i+1])
 	}
 	return w.post(path, form)
-}
-
-// register adds a game server of region eu for duels.
-func (b *bundle) register(id string, change ...func(*db.Registration)) db.Registered {
-	b.t.Helper()
-	r := db.Registration{InstanceID: id, Endpoint: "192.0.2.1:7777", Region: "eu", Modes: []string{"duel"}, Capacity: 8, BootID: "b"}
-	for _, c := range change {
-		c(&r)
-	}
-	made, err := b.Register(b.t.Context(), r)
-	require.NoError(b.t, err)
-	return made
 }
 
 // place seats players in a session of a mode.

@@ -1,7 +1,6 @@
 package console
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,7 +9,6 @@ import (
 	"net/url"
 	"regexp"
 	"strconv"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -19,66 +17,24 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/panics"
+	"github.com/lattice-director/director/internal/testkit/webtest"
 )
 
-// event is one server-sent event.
-type event struct{ name, id, data string }
-
-func (e event) html(t *testing.T) string {
+func htmlOf(t *testing.T, e webtest.Event) string {
 	t.Helper()
 	var r replacement
-	require.NoError(t, json.Unmarshal([]byte(e.data), &r))
+	require.NoError(t, json.Unmarshal([]byte(e.Data), &r))
 	return r.HTML
 }
 
 // watch opens a stream. Events come on the channel, which is closed when the stream ends.
-func (w *browser) watch(path string, headers ...string) (status int, events <-chan event) {
+func (w *browser) watch(path string, headers ...string) (status int, events <-chan webtest.Event) {
 	w.t.Helper()
 	ctx, cancel := context.WithCancel(w.t.Context())
 	w.t.Cleanup(cancel)
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, w.base+path, http.NoBody)
-	require.NoError(w.t, err)
-	r.Header.Set("Accept", "text/event-stream")
-	for i := 0; i+1 < len(headers); i += 2 {
-		r.Header.Set(headers[i], headers[i+1])
-	}
-	response, err := w.http.Do(r) //nolint:bodyclose // the goroutine below closes it
-	require.NoError(w.t, err)
-	out := make(chan event, 100)
-	go func() {
-		defer close(out)
-		defer response.Body.Close()
-		var e event
-		for lines := bufio.NewScanner(response.Body); lines.Scan(); {
-			name, value, _ := strings.Cut(lines.Text(), ": ")
-			switch name {
-			case "event":
-				e.name = value
-			case "id":
-				e.id = value
-			case "data":
-				e.data = value
-			case "":
-				if value == "" && e.name != "" {
-					out <- e
-					e = event{}
-				}
-			}
-		}
-	}()
-	return response.StatusCode, out
-}
-
-func next(t *testing.T, events <-chan event) event {
-	t.Helper()
-	select {
-	case e, ok := <-events:
-		require.True(t, ok, "the stream ended")
-		return e
-	case <-time.After(time.Minute):
-		require.Fail(t, "no event")
-		return event{}
-	}
+	r := webtest.Request(w.t, http.MethodGet, w.base+path, nil, append([]string{"Accept", "text/event-stream"}, headers...)...)
+	a, events := webtest.Events(w.t, w.http, r.WithContext(ctx))
+	return a.Status, events
 }
 
 var versionOf = regexp.MustCompile(`data-version="(\d+)"`)
@@ -87,25 +43,25 @@ var versionOf = regexp.MustCompile(`data-version="(\d+)"`)
 func TestStreamSendsChanges(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.register("eu-1", func(r *db.Registration) { r.Capacity = 8 })
+	b.AddServer("eu-1", 8, func(r *db.Registration) { r.Capacity = 8 })
 	ada, ivy := b.as(adaToken), b.as(ivyToken)
-	page := ada.get("/fleet").body
+	page := ada.get("/fleet").Body
 	version := versionOf.FindStringSubmatch(page)[1]
 	status, mine := ada.watch("/fleet?_since=" + version)
 	require.Equal(t, http.StatusOK, status)
 	_, hers := ivy.watch("/fleet")
-	require.NotContains(t, next(t, hers).html(t), "/drain")
+	require.NotContains(t, htmlOf(t, webtest.NextEvent(t, hers)), "/drain")
 
 	ada.act("/instances/eu-1/drain")
-	first := next(t, mine)
-	require.Equal(t, "live", first.name)
-	require.Contains(t, first.html(t), "draining", "the first event is the change, because the browser has what was there before")
-	require.Contains(t, first.html(t), "/instances/eu-1/undrain")
-	require.NotContains(t, next(t, hers).html(t), "/undrain")
+	first := webtest.NextEvent(t, mine)
+	require.Equal(t, "live", first.Name)
+	require.Contains(t, htmlOf(t, first), "draining", "the first event is the change, because the browser has what was there before")
+	require.Contains(t, htmlOf(t, first), "/instances/eu-1/undrain")
+	require.NotContains(t, htmlOf(t, webtest.NextEvent(t, hers)), "/undrain")
 
-	_, resumed := ada.watch("/fleet?_since="+version, "Last-Event-ID", first.id)
-	b.register("eu-2")
-	require.Contains(t, next(t, resumed).html(t), "eu-2", "a stream that resumes does not repeat what the browser has")
+	_, resumed := ada.watch("/fleet?_since="+version, "Last-Event-ID", first.ID)
+	b.AddServer("eu-2", 8)
+	require.Contains(t, htmlOf(t, webtest.NextEvent(t, resumed)), "eu-2", "a stream that resumes does not repeat what the browser has")
 }
 
 // Pins a database that every browser reads on its own.
@@ -198,7 +154,7 @@ func TestStreamsEnd(t *testing.T) {
 	status, _ := b.browser().watch("/fleet")
 	require.Equal(t, http.StatusUnauthorized, status)
 	_, events := b.as(adaToken).watch("/fleet")
-	next(t, events)
+	webtest.NextEvent(t, events)
 	b.console.Stop()
 	for range events { // until it is closed
 	}
@@ -215,24 +171,24 @@ func TestALogoutEndsStreams(t *testing.T) {
 	base, err := url.Parse(b.server.URL)
 	require.NoError(t, err)
 	thief.http.Jar.SetCookies(base, owner.http.Jar.Cookies(base))
-	form := url.Values{"csrf": {csrfField.FindStringSubmatch(owner.get("/keys").body)[1]}}
+	form := url.Values{"csrf": {csrfField.FindStringSubmatch(owner.get("/keys").Body)[1]}}
 	_, stolen := thief.watch("/fleet")
 	_, kept := other.watch("/fleet")
-	next(t, stolen)
-	next(t, kept)
+	webtest.NextEvent(t, stolen)
+	webtest.NextEvent(t, kept)
 
-	b.exec("ALTER TABLE console_logouts RENAME TO away")
-	b.register("eu-1")
-	require.Contains(t, next(t, stolen).html(t), "eu-1")
-	require.Contains(t, next(t, kept).html(t), "eu-1")
-	b.exec("ALTER TABLE away RENAME TO console_logouts")
+	b.Exec("ALTER TABLE console_logouts RENAME TO away")
+	b.AddServer("eu-1", 8)
+	require.Contains(t, htmlOf(t, webtest.NextEvent(t, stolen)), "eu-1")
+	require.Contains(t, htmlOf(t, webtest.NextEvent(t, kept)), "eu-1")
+	b.Exec("ALTER TABLE away RENAME TO console_logouts")
 
-	require.Equal(t, http.StatusSeeOther, owner.post("/logout", form).status)
+	require.Equal(t, http.StatusSeeOther, owner.post("/logout", form).Status)
 	require.Eventually(t, func() bool { _, more := <-stolen; return !more }, 10*time.Second, time.Millisecond, "the stream goes on")
 	status, _ := thief.watch("/fleet")
 	require.Equal(t, http.StatusUnauthorized, status)
-	b.register("eu-2")
-	require.Contains(t, next(t, kept).html(t), "eu-2", "another login of the same person stays")
+	b.AddServer("eu-2", 8)
+	require.Contains(t, htmlOf(t, webtest.NextEvent(t, kept)), "eu-2", "another login of the same person stays")
 }
 
 // Pins a page that goes stale without a word while the database does not answer, and one that stays so.

@@ -1,7 +1,6 @@
 package keyring_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"sync"
@@ -12,7 +11,7 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/fault"
-	"github.com/lattice-director/director/internal/testkit/dbtest"
+	"github.com/lattice-director/director/internal/testkit/keytest"
 	"github.com/lattice-director/director/internal/testkit/storetest"
 	"github.com/lattice-director/director/server/keyring"
 	"github.com/lattice-director/director/token"
@@ -22,20 +21,13 @@ import (
 type bundle struct {
 	*keyring.Keeper
 	t     *testing.T
-	store *db.Store
+	store *storetest.DB
 }
 
 func setup(t *testing.T) *bundle {
 	t.Helper()
-	store := storetest.Open(t, dbtest.New(t))
-	return &bundle{keyring.New(store, sealer(t, 1), token.AlgEdDSA, keyring.Schedule{}), t, store}
-}
-
-func sealer(t *testing.T, kek byte) *token.Sealer {
-	t.Helper()
-	s, err := token.NewSealer(bytes.Repeat([]byte{kek}, token.KEKBytes))
-	require.NoError(t, err)
-	return s
+	store := storetest.New(t)
+	return &bundle{keyring.New(store.Store, keytest.Sealer(t, 1), token.AlgEdDSA, keyring.Schedule{}), t, store}
 }
 
 func (b *bundle) refresh() {
@@ -43,22 +35,10 @@ func (b *bundle) refresh() {
 	require.NoError(b.t, b.Refresh(b.t.Context()))
 }
 
-func (b *bundle) exec(sql string, args ...any) {
-	b.t.Helper()
-	_, err := b.store.Pool().Exec(b.t.Context(), sql, args...)
-	require.NoError(b.t, err)
-}
-
-func one[T any](b *bundle, sql string) (v T) {
-	b.t.Helper()
-	require.NoError(b.t, b.store.Pool().QueryRow(b.t.Context(), sql).Scan(&v))
-	return v
-}
-
 // claims makes claims of a token that is issued some time from now, by the database's clock.
 func (b *bundle) claims(from time.Duration) token.SessionClaims {
 	b.t.Helper()
-	issued := one[time.Time](b, "SELECT now()").Add(from).Truncate(time.Second)
+	issued := storetest.One[time.Time](b.store, "SELECT now()").Add(from).Truncate(time.Second)
 	return token.SessionClaims{
 		Subject: "alice", SessionID: "eu.1", Handle: "eu.h", Endpoint: "a:1", Region: "eu", ID: "jti",
 		IssuedAt: issued, Expires: issued.Add(2 * time.Minute),
@@ -92,7 +72,7 @@ func TestTheFirstReplicasMakeTheFirstKeys(t *testing.T) {
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() {
-			k := keyring.New(b.store, sealer(t, 1), token.AlgEdDSA, keyring.Schedule{})
+			k := keyring.New(b.store.Store, keytest.Sealer(t, 1), token.AlgEdDSA, keyring.Schedule{})
 			if err := k.Refresh(t.Context()); err != nil {
 				t.Error(err)
 			}
@@ -100,7 +80,7 @@ func TestTheFirstReplicasMakeTheFirstKeys(t *testing.T) {
 	}
 	all.Wait()
 	b.refresh()
-	require.Equal(t, 2, one[int](b, "SELECT count(*) FROM signing_keys"), "the signing key and the next one")
+	require.Equal(t, 2, storetest.One[int](b.store, "SELECT count(*) FROM signing_keys"), "the signing key and the next one")
 	require.NoError(t, b.Usable())
 	require.Len(t, b.published(), 2)
 }
@@ -111,7 +91,7 @@ func TestAKeySignsFromItsFirstSecondOn(t *testing.T) {
 	b := setup(t)
 	b.refresh()
 	c := b.claims(0)
-	c.IssuedAt = one[time.Time](b, "SELECT min(sign_from) FROM signing_keys").Truncate(time.Second)
+	c.IssuedAt = storetest.One[time.Time](b.store, "SELECT min(sign_from) FROM signing_keys").Truncate(time.Second)
 	_, err := b.Sign(c)
 	require.NoError(t, err)
 }
@@ -124,8 +104,8 @@ func TestLastKeyWithoutSuccessor(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
 			b.refresh()
-			b.exec("DELETE FROM signing_keys WHERE sign_from > now()")
-			b.exec("UPDATE signing_keys SET publish_at = now() - interval '2 days', sign_from = now() - interval '1 day', sign_until = now() + $1::interval", left)
+			b.store.Exec("DELETE FROM signing_keys WHERE sign_from > now()")
+			b.store.Exec("UPDATE signing_keys SET publish_at = now() - interval '2 days', sign_from = now() - interval '1 day', sign_until = now() + $1::interval", left)
 			b.refresh()
 			require.NoError(t, b.Usable())
 			for _, from := range []time.Duration{0, 8 * time.Second, time.Minute} {
@@ -165,16 +145,16 @@ func TestAKeyUnderAnotherKeyEncryptionKey(t *testing.T) {
 	b := setup(t)
 	b.refresh()
 	before := b.published()
-	foreign, err := sealer(t, 2).Mint(token.AlgEdDSA)
+	foreign, err := keytest.Sealer(t, 2).Mint(token.AlgEdDSA)
 	require.NoError(t, err)
-	b.exec(`INSERT INTO signing_keys (kid, alg, public_jwk, sealed_private, sealed_by, publish_at, sign_from, sign_until, verify_until, lead, overlap)
+	b.store.Exec(`INSERT INTO signing_keys (kid, alg, public_jwk, sealed_private, sealed_by, publish_at, sign_from, sign_until, verify_until, lead, overlap)
 		SELECT $1, $2, $3, $4, $5, now(), max(sign_until), max(sign_until) + interval '1 day', max(verify_until) + interval '2 days', lead, max(overlap)
 		FROM signing_keys WHERE lead > interval '0' GROUP BY lead`, foreign.KID, foreign.Alg, foreign.PublicJWK, foreign.Sealed, foreign.SealedBy)
 	require.ErrorIs(t, b.Refresh(t.Context()), token.ErrSealed)
 	require.Equal(t, before, b.published())
 	require.NoError(t, b.Usable())
 
-	started := keyring.New(b.store, sealer(t, 1), token.AlgEdDSA, keyring.Schedule{})
+	started := keyring.New(b.store.Store, keytest.Sealer(t, 1), token.AlgEdDSA, keyring.Schedule{})
 	require.ErrorIs(t, started.Refresh(t.Context()), token.ErrSealed)
 	require.ErrorContains(t, started.Usable(), foreign.KID, "readyz says why")
 }
@@ -184,7 +164,7 @@ func TestATaintedKeyIsNotPublished(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.refresh()
-	kid := one[string](b, "SELECT kid FROM ops.keys WHERE state = 'signing'")
+	kid := storetest.One[string](b.store, "SELECT kid FROM ops.keys WHERE state = 'signing'")
 	require.NoError(t, b.store.TaintKey(t.Context(), kid))
 	b.refresh()
 	require.NotContains(t, b.published(), kid)

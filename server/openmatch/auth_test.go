@@ -81,7 +81,7 @@ func TestTokens(t *testing.T) {
 		require.Equal(t, want, calledOverREST(t, b.web.URL, nil, "bearer", token), token)
 	}
 	a := b.rest(http.MethodGet, frontendPath+"/nothing", "")
-	require.JSONEq(t, `{"code":16,"message":"the token is missing or wrong: send it as metadata or header: authorization: Bearer <token>"}`, a.body)
+	require.JSONEq(t, `{"code":16,"message":"the token is missing or wrong: send it as metadata or header: authorization: Bearer <token>"}`, a.Body)
 }
 
 // Pins unlimited attempts to guess a token, and callers with a token that are refused because of such attempts.
@@ -93,7 +93,7 @@ func TestFailuresAreCounted(t *testing.T) {
 		_, err := pb.NewFrontendServiceClient(conn).GetTicket(t.Context(), &pb.GetTicketRequest{})
 		require.Equal(t, want, status.Code(err))
 	}
-	require.Equal(t, http.StatusTooManyRequests, b.rest(http.MethodGet, frontendPath+"/tickets/x", "").status, "the same address")
+	require.Equal(t, http.StatusTooManyRequests, b.rest(http.MethodGet, frontendPath+"/tickets/x", "").Status, "the same address")
 	b.create(&pb.Ticket{})
 }
 

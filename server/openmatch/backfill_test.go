@@ -30,12 +30,12 @@ func (b *bundle) acknowledge(id, connection string) (*pb.AcknowledgeBackfillResp
 // into puts a ticket into a match with a backfill, as FetchMatches does.
 func (b *bundle) into(backfill, ticket string) {
 	b.match(ticket)
-	b.exec("INSERT INTO backfill_tickets (region, ticket_id, backfill_id) VALUES ('global', $1, $2)", ticket, backfill)
+	b.store.Exec("INSERT INTO backfill_tickets (region, ticket_id, backfill_id) VALUES ('global', $1, $2)", ticket, backfill)
 }
 
 // unheard lets the last word of a backfill be so long ago.
 func (b *bundle) unheard(id, ago string) {
-	b.exec("UPDATE backfills SET acked_at = clock_timestamp() - $2::text::interval WHERE id = $1", id, ago)
+	b.store.Exec("UPDATE backfills SET acked_at = clock_timestamp() - $2::text::interval WHERE id = $1", id, ago)
 }
 
 func TestBackfillsThatAreRefused(t *testing.T) {
@@ -78,7 +78,7 @@ func TestBackfillsThatAreRefused(t *testing.T) {
 func TestABackfillsLife(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	other := replica(t, b.url)
+	other := replica(t, b.store.URL)
 	persistent := map[string]*anypb.Any{"p": {TypeUrl: "somebody.elses/Type", Value: []byte{1}}}
 	given := &pb.Backfill{Id: "mine", Generation: 7, SearchFields: full().GetSearchFields(), PersistentField: persistent}
 	created := b.createBackfill(given)
@@ -171,7 +171,7 @@ func TestAnExpiredBackfill(t *testing.T) {
 	require.Equal(t, []string{"it"}, b.backfills(&pb.Pool{}))
 	_, err := b.UpdateBackfill(t.Context(), &pb.UpdateBackfillRequest{Backfill: &pb.Backfill{Id: id, Extensions: map[string]*anypb.Any{"it": {TypeUrl: "a/b"}}}})
 	require.NoError(t, err)
-	b.exec("UPDATE backfills SET acked_at = acked_at - interval '3 seconds'") // 48 s are four fifths of a minute
+	b.store.Exec("UPDATE backfills SET acked_at = acked_at - interval '3 seconds'") // 48 s are four fifths of a minute
 	require.Empty(t, b.backfills(&pb.Pool{}))
 	_, err = b.UpdateBackfill(t.Context(), &pb.UpdateBackfillRequest{Backfill: &pb.Backfill{Id: id}})
 	refused(t, codes.Unavailable, "can not update an expired backfill, id: "+id, err)
@@ -183,6 +183,6 @@ func TestAnExpiredBackfill(t *testing.T) {
 	b.unheard(id, "45 seconds")
 	_, err = b.acknowledge(id, "host:1")
 	require.NoError(t, err)
-	b.exec("UPDATE backfills SET acked_at = acked_at - interval '45 seconds'")
+	b.store.Exec("UPDATE backfills SET acked_at = acked_at - interval '45 seconds'")
 	require.Equal(t, []string{"it"}, b.backfills(&pb.Pool{}))
 }

@@ -85,7 +85,7 @@ func TestCancelTicket(t *testing.T) {
 func TestCancelTicketRacesWithAMatch(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	other := replica(t, b.url)
+	other := replica(t, b.store.URL)
 	for range 20 {
 		ticket := b.create(&pb.Ticket{})
 		var race sync.WaitGroup
@@ -129,12 +129,12 @@ func TestExtrasOverREST(t *testing.T) {
 	b := setup(t)
 	id := b.create(&pb.Ticket{}).GetId()
 	answer := b.rest(http.MethodPatch, "/v1/frontendservice/tickets", `{"ticket":{"id":"`+id+`","search_fields":{"tags":["new"]}}}`)
-	require.Equal(t, http.StatusOK, answer.status, answer.body)
-	require.Contains(t, answer.body, `"tags"`)
+	require.Equal(t, http.StatusOK, answer.Status, answer.Body)
+	require.Contains(t, answer.Body, `"tags"`)
 	answer = b.rest(http.MethodPost, "/v1/queryservice/tickets:count", `{"pool":{}}`)
-	require.JSONEq(t, `{"tickets":"1"}`, answer.body)
+	require.JSONEq(t, `{"tickets":"1"}`, answer.Body)
 	answer = b.rest(http.MethodPost, "/v1/frontendservice/tickets/"+id+":cancel", `{}`)
-	require.JSONEq(t, `{"cancelled":true}`, answer.body)
+	require.JSONEq(t, `{"cancelled":true}`, answer.Body)
 	answer = b.rest(http.MethodGet, "/v1/frontendservice/tickets/"+id, "")
-	require.Equal(t, http.StatusNotFound, answer.status)
+	require.Equal(t, http.StatusNotFound, answer.Status)
 }

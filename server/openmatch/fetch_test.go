@@ -121,7 +121,7 @@ func TestFetchMatchesRequires(t *testing.T) {
 func TestFetchMatches(t *testing.T) {
 	t.Parallel()
 	b := setup(t, window(50*time.Millisecond, 10*time.Second))
-	other := replica(t, b.url)
+	other := replica(t, b.store.URL)
 	created := map[string]*pb.Ticket{}
 	for i := range 20 {
 		ticket := b.create(&pb.Ticket{
@@ -242,7 +242,7 @@ func TestFetchMatchesOfABadNeighbour(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := setup(t, window(100*time.Millisecond, 2*time.Second))
-			other := replica(t, b.url, window(100*time.Millisecond, 2*time.Second))
+			other := replica(t, b.store.URL, window(100*time.Millisecond, 2*time.Second))
 			b.create(&pb.Ticket{})
 			b.create(&pb.Ticket{})
 			at := bad(t)
@@ -268,7 +268,7 @@ func TestFetchMatchesOfABadNeighbour(t *testing.T) {
 func TestFetchMatchesWithTheIDOfAnother(t *testing.T) {
 	t.Parallel()
 	b := setup(t, window(300*time.Millisecond, time.Second))
-	other := replica(t, b.url, window(300*time.Millisecond, time.Second))
+	other := replica(t, b.store.URL, window(300*time.Millisecond, time.Second))
 	at := proposing(t, &pb.Match{MatchId: "m"})
 	second := make(chan error, 1)
 	go func() {
@@ -310,9 +310,9 @@ func TestFetchMatchesOverREST(t *testing.T) {
 	at := proposing(t, &pb.Match{MatchId: "m"})
 	body := fmt.Sprintf(`{"config":{"host":%q,"port":%d},"profile":{"name":"p"}}`, at.GetHost(), at.GetPort())
 	answer := b.rest(http.MethodPost, "/v1/backendservice/matches:fetch", body)
-	require.Equal(t, http.StatusOK, answer.status)
-	require.JSONEq(t, `{"result":{"match":{"match_id":"m"}}}`, answer.body)
+	require.Equal(t, http.StatusOK, answer.Status)
+	require.JSONEq(t, `{"result":{"match":{"match_id":"m"}}}`, answer.Body)
 	answer = b.rest(http.MethodPost, "/v1/backendservice/matches:fetch", `{"config":{"type":"REST"},"profile":{}}`)
-	require.Equal(t, http.StatusInternalServerError, answer.status)
-	require.Contains(t, answer.body, "error(s) in FetchMatches call. syncErr=[\\u003cnil\\u003e]")
+	require.Equal(t, http.StatusInternalServerError, answer.Status)
+	require.Contains(t, answer.Body, "error(s) in FetchMatches call. syncErr=[\\u003cnil\\u003e]")
 }

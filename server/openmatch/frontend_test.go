@@ -124,7 +124,7 @@ func TestUnknownIds(t *testing.T) {
 func TestReadYourWrites(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	other := replica(t, b.url)
+	other := replica(t, b.store.URL)
 	for range 100 {
 		id := b.create(&pb.Ticket{}).GetId()
 		require.Contains(t, other.queried(&pb.Pool{}), id)
@@ -149,7 +149,7 @@ func TestReadYourWrites(t *testing.T) {
 func TestDeletionIsDone(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	other := replica(t, b.url)
+	other := replica(t, b.store.URL)
 	for name, change := range map[string]func(id string){
 		"waits": func(string) {}, "matched": b.match, "assigned": func(id string) { b.assign("host:1", id) },
 	} {
@@ -173,12 +173,12 @@ func TestAssignedTicketsEndOnTime(t *testing.T) {
 	b.assign("host:1", id)
 	_, err := b.ticket(id)
 	require.NoError(t, err)
-	b.exec("UPDATE settled_tickets SET settled_at = clock_timestamp() - interval '300 milliseconds'")
+	b.store.Exec("UPDATE settled_tickets SET settled_at = clock_timestamp() - interval '300 milliseconds'")
 	b.assign("host:2", id) // and its time begins anew
-	b.exec("UPDATE settled_tickets SET settled_at = settled_at - interval '400 milliseconds'")
+	b.store.Exec("UPDATE settled_tickets SET settled_at = settled_at - interval '400 milliseconds'")
 	_, err = b.ticket(id)
 	require.NoError(t, err)
-	b.exec("UPDATE settled_tickets SET settled_at = settled_at - interval '100 milliseconds'")
+	b.store.Exec("UPDATE settled_tickets SET settled_at = settled_at - interval '100 milliseconds'")
 	_, err = b.ticket(id)
 	refused(t, codes.NotFound, "Ticket id: "+id+" not found", err)
 }
@@ -189,9 +189,9 @@ func TestMatchedTicketsComeBackOnTime(t *testing.T) {
 	b := setup(t, func(c *config) { c.PendingFor = time.Minute })
 	id := b.create(&pb.Ticket{}).GetId()
 	b.match(id)
-	b.exec("UPDATE tickets SET pending_at = clock_timestamp() - interval '59 seconds'")
+	b.store.Exec("UPDATE tickets SET pending_at = clock_timestamp() - interval '59 seconds'")
 	require.Empty(t, b.queried(&pb.Pool{}))
-	b.exec("UPDATE tickets SET pending_at = clock_timestamp() - interval '1 minute'")
+	b.store.Exec("UPDATE tickets SET pending_at = clock_timestamp() - interval '1 minute'")
 	require.Contains(t, b.queried(&pb.Pool{}), id)
 }
 
@@ -236,7 +236,7 @@ func TestTicketsWithATTL(t *testing.T) {
 	created, err := b.CreateTicket(with(t.Context(), ttl, "1m"), &pb.CreateTicketRequest{Ticket: &pb.Ticket{}})
 	require.NoError(t, err)
 	require.Contains(t, b.queried(&pb.Pool{}), created.GetId())
-	b.exec("UPDATE tickets SET expires_at = expires_at - interval '1 minute'")
+	b.store.Exec("UPDATE tickets SET expires_at = expires_at - interval '1 minute'")
 	require.Empty(t, b.queried(&pb.Pool{}))
 	_, err = b.ticket(created.GetId())
 	refused(t, codes.NotFound, "Ticket id: "+created.GetId()+" not found", err)

@@ -29,16 +29,16 @@ func TestOverREST(t *testing.T) {
 	b := setup(t)
 	a := b.rest(http.MethodPost, frontendPath+"/tickets", `{"ticket": {"searchFields": {"doubleArgs": {"mmr": 1, "top": "Infinity"}, "tags": ["a"]}, "unheard_of": 1,
 		"extensions": {"x": {"@type": "type.googleapis.com/openmatch.DefaultEvaluationCriteria", "score": 2}}}}`)
-	require.Equal(t, http.StatusOK, a.status, a.body)
-	require.Equal(t, "application/json", a.header.Get("Content-Type"))
-	require.Equal(t, "application/grpc", a.header.Get("Grpc-Metadata-Content-Type"))
+	require.Equal(t, http.StatusOK, a.Status, a.Body)
+	require.Equal(t, "application/json", a.Header.Get("Content-Type"))
+	require.Equal(t, "application/grpc", a.Header.Get("Grpc-Metadata-Content-Type"))
 	var created pb.Ticket
-	require.NoError(t, protojson.Unmarshal([]byte(a.body), &created))
+	require.NoError(t, protojson.Unmarshal([]byte(a.Body), &created))
 	id := created.GetId()
 	got, err := b.ticket(id)
 	require.NoError(t, err)
 	same(t, got, &created)
-	fields := object(t, a.body)
+	fields := object(t, a.Body)
 	require.ElementsMatch(t, []string{"id", "search_fields", "extensions", "create_time"}, keys(fields))
 	require.Equal(t, map[string]any{"mmr": 1.0, "top": "Infinity"}, fields["search_fields"].(map[string]any)["double_args"])
 
@@ -68,15 +68,15 @@ func TestOverREST(t *testing.T) {
 		{http.MethodPost, frontendPath + "/backfills/x/acknowledge", `{"assignment": {}}`, 404, `{"code":5,"message":"Backfill id: x not found"}`},
 	} {
 		a := b.rest(c.method, c.path, c.body)
-		require.Equal(t, c.status, a.status, "%s %s: %s", c.method, c.path, a.body)
-		require.Equal(t, c.answer, compact(t, a.body), "%s %s", c.method, c.path)
+		require.Equal(t, c.status, a.Status, "%s %s: %s", c.method, c.path, a.Body)
+		require.Equal(t, c.answer, compact(t, a.Body), "%s %s", c.method, c.path)
 	}
 	unreadable := b.rest(http.MethodPost, frontendPath+"/tickets", `{"ticket": {"extensions": {"x": {"@type": "type.googleapis.com/somebody.elses.Type"}}}}`)
-	require.Equal(t, http.StatusBadRequest, unreadable.status, unreadable.body)
+	require.Equal(t, http.StatusBadRequest, unreadable.Status, unreadable.Body)
 	large := b.rest(http.MethodPost, frontendPath+"/tickets", strings.Repeat(" ", 4<<20+1))
-	require.Equal(t, http.StatusTooManyRequests, large.status, "gRPC's word for it is ResourceExhausted")
+	require.Equal(t, http.StatusTooManyRequests, large.Status, "gRPC's word for it is ResourceExhausted")
 	for _, path := range []string{"/v1/matchfunction:run", "/v1/evaluator/matches:evaluate", "/v1/other", "/v1"} {
-		require.Contains(t, b.rest(http.MethodPost, path, "{}").body, `"title"`, "not ours to serve")
+		require.Contains(t, b.rest(http.MethodPost, path, "{}").Body, `"title"`, "not ours to serve")
 	}
 }
 
@@ -96,15 +96,15 @@ func keys(o map[string]any) (names []string) {
 func TestBackfillsOverREST(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	created := object(t, b.rest(http.MethodPost, frontendPath+"/backfills", `{"backfill": {"generation": "7"}}`).body)
+	created := object(t, b.rest(http.MethodPost, frontendPath+"/backfills", `{"backfill": {"generation": "7"}}`).Body)
 	require.Equal(t, "1", created["generation"])
 	id := created["id"].(string)
-	updated := object(t, b.rest(http.MethodPatch, frontendPath+"/backfills", `{"backfill": {"id": "`+id+`"}}`).body)
+	updated := object(t, b.rest(http.MethodPatch, frontendPath+"/backfills", `{"backfill": {"id": "`+id+`"}}`).Body)
 	require.Equal(t, "2", updated["generation"])
-	acked := object(t, b.rest(http.MethodPost, frontendPath+"/backfills/"+id+"/acknowledge", `{"assignment": {"connection": "c"}}`).body)
+	acked := object(t, b.rest(http.MethodPost, frontendPath+"/backfills/"+id+"/acknowledge", `{"assignment": {"connection": "c"}}`).Body)
 	require.Equal(t, "2", acked["backfill"].(map[string]any)["generation"])
-	require.Equal(t, http.StatusOK, b.rest(http.MethodDelete, frontendPath+"/backfills/"+id, "").status)
-	require.Equal(t, http.StatusNotFound, b.rest(http.MethodGet, frontendPath+"/backfills/"+id, "").status)
+	require.Equal(t, http.StatusOK, b.rest(http.MethodDelete, frontendPath+"/backfills/"+id, "").Status)
+	require.Equal(t, http.StatusNotFound, b.rest(http.MethodGet, frontendPath+"/backfills/"+id, "").Status)
 }
 
 // Pins pages that are merged into one, or not sent as lines.
@@ -115,7 +115,7 @@ func TestLinesOverREST(t *testing.T) {
 		b.create(&pb.Ticket{})
 	}
 	a := b.rest(http.MethodPost, queryPath+"/tickets:query", `{"pool": {}}`)
-	lines := strings.Split(strings.TrimSuffix(a.body, "\n"), "\n")
+	lines := strings.Split(strings.TrimSuffix(a.Body, "\n"), "\n")
 	require.Len(t, lines, 3)
 	for _, line := range lines {
 		require.Len(t, object(t, line)["result"].(map[string]any)["tickets"], 1)
@@ -160,8 +160,8 @@ func TestOptionsOverREST(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	a := b.rest(http.MethodPost, frontendPath+"/tickets", `{"ticket": {}}`, "Grpc-Metadata-director-ticket-ttl", "soon")
-	require.Equal(t, http.StatusBadRequest, a.status)
-	require.Contains(t, a.body, "director-ticket-ttl must be")
+	require.Equal(t, http.StatusBadRequest, a.Status)
+	require.Contains(t, a.Body, "director-ticket-ttl must be")
 }
 
 // Pins a request body without end that is read for longer than the server's read timeout.

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/lattice-director/director/api/openmatch/pb"
+	"github.com/lattice-director/director/internal/testkit/webtest"
 	"github.com/lattice-director/director/server/openmatch"
 )
 
@@ -65,7 +66,7 @@ func TestSeveralAddresses(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(c *config) {
 		c.Addrs = append(c.Addrs, "127.0.0.1:0")
-		c.Listeners = []net.Listener{listener(t)}
+		c.Listeners = []net.Listener{webtest.Listen(t)}
 	})
 	require.NoError(t, b.server.Listen(t.Context()))
 	require.Len(t, b.server.Addrs(), 3)
@@ -97,7 +98,7 @@ func (h hanging) Run(_ *pb.RunRequest, stream grpc.ServerStreamingServer[pb.RunR
 func TestStoppingWhileMatchesAreFetched(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	h, l := hanging{called: make(chan struct{}, 1)}, listener(t)
+	h, l := hanging{called: make(chan struct{}, 1)}, webtest.Listen(t)
 	functions := grpc.NewServer()
 	pb.RegisterMatchFunctionServer(functions, h)
 	go func() { _ = functions.Serve(l) }()

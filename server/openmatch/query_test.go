@@ -184,9 +184,9 @@ func TestQueriesOverRESTComeInSmallPages(t *testing.T) {
 		b.create(&pb.Ticket{SearchFields: &pb.SearchFields{Tags: []string{fmt.Sprint(i, strings.Repeat("x", 10_000))}}})
 	}
 	got := b.rest(http.MethodPost, "/v1/queryservice/tickets:query", `{"pool":{}}`)
-	require.Equal(t, http.StatusOK, got.status)
+	require.Equal(t, http.StatusOK, got.Status)
 	ids := map[string]bool{}
-	for line := range strings.Lines(got.body) {
+	for line := range strings.Lines(got.Body) {
 		require.Less(t, len(line), 256<<10)
 		var page struct {
 			Result struct {

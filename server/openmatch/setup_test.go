@@ -7,7 +7,6 @@ import (
 	"errors"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -25,6 +24,7 @@ import (
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
 	"github.com/lattice-director/director/internal/testkit/storetest"
+	"github.com/lattice-director/director/internal/testkit/webtest"
 	"github.com/lattice-director/director/server/openmatch"
 	"github.com/lattice-director/director/server/rest"
 )
@@ -42,8 +42,7 @@ type config struct {
 // bundle is a server on a database, with clients over gRPC and REST.
 type bundle struct {
 	t      *testing.T
-	url    string
-	store  *db.Store
+	store  *storetest.DB
 	server *openmatch.Server
 	stop   func() error // stops the server, once
 
@@ -65,10 +64,10 @@ func replica(t *testing.T, url string, change ...func(*config)) *bundle {
 	for _, f := range change {
 		f(&c)
 	}
-	b := &bundle{t: t, url: url}
-	b.store = storetest.Open(t, url, func(d *db.Config) { d.Timing, d.Log = c.Timing, slog.New(slog.DiscardHandler) })
+	b := &bundle{t: t}
+	b.store = storetest.On(t, url, func(d *db.Config) { d.Timing, d.Log = c.Timing, slog.New(slog.DiscardHandler) })
 	require.NoError(t, b.store.ReadClock(t.Context()))
-	c.Store = b.store
+	c.Store = b.store.Store
 	var err error
 	b.server, err = openmatch.New(c.Options)
 	require.NoError(t, err)
@@ -185,16 +184,9 @@ func (b *bundle) assign(connection string, ids ...string) *pb.AssignTicketsRespo
 	return answer
 }
 
-// exec changes the database directly.
-func (b *bundle) exec(sql string, args ...any) {
-	tag, err := b.store.Pool().Exec(b.t.Context(), sql, args...)
-	require.NoError(b.t, err)
-	require.NotZero(b.t, tag.RowsAffected(), sql)
-}
-
 // match puts a ticket into a match, as FetchMatches does.
 func (b *bundle) match(id string) {
-	b.exec("UPDATE tickets SET pending_at = clock_timestamp(), matched_in = 'm' WHERE id = $1", id)
+	b.store.Exec("UPDATE tickets SET pending_at = clock_timestamp(), matched_in = 'm' WHERE id = $1", id)
 }
 
 // refused requires an error with exactly this code and text.
@@ -210,29 +202,13 @@ func same(t *testing.T, want, got proto.Message) {
 	require.True(t, proto.Equal(want, got), "want %v\n got %v", want, got)
 }
 
-// answer is the response to a request over HTTP.
-type answer struct {
-	status int
-	header http.Header
-	body   string
-}
-
 func (b *bundle) request(method, path, body string, header ...string) *http.Request {
-	r, err := http.NewRequestWithContext(b.t.Context(), method, b.web.URL+path, strings.NewReader(body))
-	require.NoError(b.t, err)
-	for i := 0; i < len(header); i += 2 {
-		r.Header.Set(header[i], header[i+1])
-	}
-	return r
+	return webtest.Request(b.t, method, b.web.URL+path, body, header...)
 }
 
-func (b *bundle) rest(method, path, body string, header ...string) answer {
-	res, err := b.web.Client().Do(b.request(method, path, body, header...))
-	require.NoError(b.t, err)
-	defer res.Body.Close()
-	text, err := io.ReadAll(res.Body)
-	require.NoError(b.t, err)
-	return answer{res.StatusCode, res.Header, string(text)}
+func (b *bundle) rest(method, path, body string, header ...string) webtest.Answer {
+	b.t.Helper()
+	return webtest.Send(b.t, b.web.Client(), b.request(method, path, body, header...))
 }
 
 // compact removes white space from JSON: protojson varies it on purpose.
@@ -244,12 +220,6 @@ func compact(t *testing.T, text string) string {
 		out.WriteByte('\n')
 	}
 	return strings.TrimSuffix(out.String(), "\n")
-}
-
-func listener(t *testing.T) net.Listener {
-	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	return l
 }
 
 // Limit and interval of tests that wait for a condition.

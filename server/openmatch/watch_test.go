@@ -62,7 +62,7 @@ func (w watching) ends(code codes.Code, text string) {
 func TestWatching(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	other := replica(t, b.url)
+	other := replica(t, b.store.URL)
 	id := b.create(&pb.Ticket{}).GetId()
 	watchers := []watching{b.watch(id), other.watch(id)}
 	hear := func(connection string) {

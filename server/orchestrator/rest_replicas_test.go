@@ -1,9 +1,7 @@
 package orchestrator
 
 import (
-	"bufio"
 	"context"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -19,6 +17,7 @@ import (
 	"github.com/lattice-director/director/internal/rivalis/roster"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
 	"github.com/lattice-director/director/internal/testkit/storetest"
+	"github.com/lattice-director/director/internal/testkit/webtest"
 )
 
 // apiReplica is the REST API of one replica on a real database. The test plays the agents' connections.
@@ -100,57 +99,26 @@ func (r *apiReplica) host(t *testing.T, id, name string) {
 // call returns the status, the body and the entity tag of an answer.
 func (r *apiReplica) call(t *testing.T, method, path, body string) (status int, text, etag string) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), method, r.URL+path, strings.NewReader(body))
-	require.NoError(t, err)
-	req.Header.Set("Authorization", "Bearer "+adminKey)
-	if body != "" {
-		req.Header.Set("Content-Type", "application/json")
-	}
-	res, err := r.Client().Do(req)
-	require.NoError(t, err)
-	defer func() { _ = res.Body.Close() }()
-	read, err := io.ReadAll(res.Body)
-	require.NoError(t, err)
-	return res.StatusCode, string(read), res.Header.Get("ETag")
+	a := webtest.Send(t, r.Client(), webtest.Request(t, method, r.URL+path, body, "Authorization", "Bearer "+adminKey))
+	return a.Status, a.Body, a.Header.Get("ETag")
 }
 
-// follow opens a stream of events. The channel receives each frame of three lines, joined by spaces, without its data.
-func (r *apiReplica) follow(t *testing.T, after string) (frames <-chan string, cut func()) {
+// follow opens a stream of events.
+func (r *apiReplica) follow(t *testing.T, after string) (events <-chan webtest.Event, cut func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
-	status, body := r.begin(ctx, t, after)
+	status, events := r.begin(ctx, t, after)
 	require.Equal(t, http.StatusOK, status)
-	read := make(chan string, 100)
-	lines := bufio.NewScanner(body)
-	require.True(t, lines.Scan())
-	require.Equal(t, ": connected", lines.Text())
-	go func() {
-		frame := ""
-		for lines.Scan() {
-			switch kind, value, _ := strings.Cut(lines.Text(), ": "); kind {
-			case "event":
-				frame = value
-			case "id":
-				frame += " " + value
-			case "":
-				if frame != "" {
-					read <- frame
-				}
-				frame = ""
-			}
-		}
-	}()
-	return read, cancel
+	return events, cancel
 }
 
 // nextEvent returns the type and the id of the next event other than sync, because the number of sync events is not
 // fixed.
-func nextEvent(t *testing.T, frames <-chan string) (kind, id string) {
+func nextEvent(t *testing.T, events <-chan webtest.Event) (kind, id string) {
 	t.Helper()
 	for {
-		kind, id, _ = strings.Cut(within(t, frames, "event"), " ")
-		if kind != roster.Sync {
-			return kind, id
+		if e := webtest.NextEvent(t, events); e.Name != roster.Sync {
+			return e.Name, e.ID
 		}
 	}
 }
@@ -242,16 +210,11 @@ func (r *apiReplica) opens(t *testing.T) bool {
 	return status == http.StatusOK
 }
 
-func (r *apiReplica) begin(ctx context.Context, t *testing.T, after string) (status int, body io.Reader) {
+func (r *apiReplica) begin(ctx context.Context, t *testing.T, after string) (status int, events <-chan webtest.Event) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, r.URL+"/v1/events", nil)
-	require.NoError(t, err)
-	req.Header.Set("Authorization", "Bearer "+adminKey)
-	req.Header.Set("Last-Event-ID", after)
-	res, err := r.Client().Do(req)
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = res.Body.Close() })
-	return res.StatusCode, res.Body
+	request := webtest.Request(t, http.MethodGet, r.URL+"/v1/events", nil, "Authorization", "Bearer "+adminKey, "Last-Event-ID", after)
+	a, events := webtest.Events(t, r.Client(), request.WithContext(ctx))
+	return a.Status, events
 }
 
 // FuzzLastEventID checks that a stream begins with any header value: after that event, at the present, or with a

@@ -17,6 +17,7 @@ import (
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/rivalis/roster"
+	"github.com/lattice-director/director/internal/testkit/background"
 )
 
 const (
@@ -142,13 +143,7 @@ func (f *fleet) RosterSince(_ context.Context, _ string, since db.SettledPoint) 
 func (f *fleet) roster(t testing.TB) *roster.Roster {
 	r, err := roster.New(f, "global", roster.Config{})
 	require.NoError(t, err)
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		_ = r.Run(ctx)
-	}()
-	t.Cleanup(func() { cancel(); <-ended })
+	background.Run(t, r.Run)
 	require.Eventually(t, r.Ready, patience, time.Millisecond)
 	return r
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/lattice-director/director/api/contracttest"
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
+	"github.com/lattice-director/director/internal/testkit/keytest"
 	"github.com/lattice-director/director/internal/testkit/storetest"
 	"github.com/lattice-director/director/token"
 )
@@ -39,8 +40,7 @@ func setup(t *testing.T, change ...func(*Options)) *bundle {
 	t.Helper()
 	b := &bundle{Store: storetest.Open(t, dbtest.New(t)), t: t}
 	var err error
-	b.sealer, err = token.NewSealer(make([]byte, token.KEKBytes))
-	require.NoError(t, err)
+	b.sealer = keytest.Sealer(t, 0)
 	b.doc, err = contracttest.Nexis()
 	require.NoError(t, err)
 	o := Options{Store: b.Store, Region: "eu", Tokens: []string{"another-internal-token", internal}, Secrets: token.ProjectSecrets{Master: master, Sealer: b.sealer}}

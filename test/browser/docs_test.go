@@ -77,7 +77,7 @@ func TestChromiumSearchAndTry(t *testing.T) {
 	click(p, ".btn.authorize")
 	p.Until("document.querySelector('#http-bearer-value, .auth-container input')")
 	chromiumtest.Eval[bool](p, `[...document.querySelectorAll('.auth-container')].find(e => e.textContent.includes('accessToken')).querySelector('input').focus(), true`)
-	require.NoError(t, chromedp.Do(p.Ctx, chromedp.KeyEvent(r.AccessToken("ann"))))
+	require.NoError(t, chromedp.Do(p.Ctx, chromedp.KeyEvent(r.Login.AccessToken("ann"))))
 	chromiumtest.Eval[bool](p, `document.activeElement.closest('.auth-container').querySelector('.btn.authorize').click(), true`)
 	click(p, ".close-modal")
 	click(p, ".opblock.is-open .execute")

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -56,8 +57,8 @@ type ticket struct {
 	Players  map[string]rigtest.Fields `json:"players"`
 }
 
-// copyOf returns a ticket as other players post it, of whom each would play the role.
-func copyOf(t *testing.T, body string, players int, name, role string) (sub string, posted rigtest.Fields) {
+// copyOf returns a ticket as other players post it for one profile, of whom each would play the role.
+func copyOf(t *testing.T, body, profile string, players int, name, role string) (sub string, posted rigtest.Fields) {
 	t.Helper()
 	var own ticket
 	require.NoError(t, json.Unmarshal([]byte(body), &posted))
@@ -72,85 +73,112 @@ func copyOf(t *testing.T, body string, players int, name, role string) (sub stri
 		party = append(party, name+member)
 		of[name+member] = rigtest.Fields{"attributes": attributes}
 	}
-	posted["party"], posted["players"] = party, of
+	posted["profiles"], posted["party"], posted["players"] = []string{profile}, party, of
 	return party[0], posted
 }
 
 // Pins documentation whose tickets no profile of it matches. Every profile of the documentation is applied, and copies
-// of the tickets that ask for it, with the roles that profiles of teams need, are posted until one is assigned.
+// of the tickets that ask for it, with the roles that profiles of teams need, are posted until one is assigned: after a
+// minute, where rules widen until then. All wait side by side, so each profile has a name of its own.
 func TestTheTicketsShownAreMatched(t *testing.T) {
 	t.Parallel()
 	r := rigtest.New(t, clitest.BuildDirector(t))
 	r.Serve("--work")
-	tickets := slices.DeleteFunc(shown(t, shownTicket), func(body string) bool {
-		var own ticket
-		// the members of a lobby queue over its WebSocket, in tests of its own
-		return json.Unmarshal([]byte(body), &own) != nil || len(own.Party) == 0
-	})
-	require.NotEmpty(t, tickets)
-	matched := 0
+	tickets := shownTickets(t)
+	var waiting []shownMatch
+	var modes []string
 	for i, document := range shown(t, shownProfile) {
 		p, err := profile.Parse([]byte(document))
 		require.NoError(t, err, document)
 		if p.Function != nil {
 			continue // docs/how-to/match-functions.md has a test with its server
 		}
-		r.ApplyProfile(document)
+		name := fmt.Sprint("shown-", i)
+		r.ApplyProfile(strings.Replace(document, "name: "+p.Name, "name: "+name, 1))
+		modes = slices.Compact(slices.Sorted(slices.Values(append(modes, p.Modes...))))
+		register(t, r, modes)
 		for j, body := range tickets {
-			var own ticket
-			require.NoError(t, json.Unmarshal([]byte(body), &own))
-			if slices.Contains(own.Profiles, p.Name) {
-				requireMatched(t, r, p, body, fmt.Sprintf("%d-%d-", i, j))
-				matched++
+			if slices.Contains(profilesOf(t, body), p.Name) {
+				waiting = append(waiting, postCopies(t, r, name, body, fmt.Sprintf("%d-%d-", i, j)))
 			}
 		}
 	}
-	require.Positive(t, matched)
+	require.NotEmpty(t, waiting)
+	require.Eventually(t, func() bool {
+		register(t, r, modes)
+		waiting = slices.DeleteFunc(waiting, func(m shownMatch) bool { return m.isMade(t, r) })
+		return len(waiting) == 0
+	}, 2*time.Minute, time.Second, "no match of %v", &waiting)
 }
 
-// requireMatched posts copies of a ticket beside a game server with room, until one is assigned: after a minute, where
-// rules widen until then.
-func requireMatched(t *testing.T, r *rigtest.Rig, p *profile.Profile, body, name string) {
+// shownTickets returns the bodies of all tickets of players that the documentation shows.
+func shownTickets(t *testing.T) []string {
 	t.Helper()
-	register := func() {
-		status, answer, err := r.Fleet("/fleet/register", rigtest.Fields{
-			"instance_id": "game", "endpoint": "203.0.113.7:7777", "region": "eu", "modes": p.Modes, "capacity": 1000,
-		})
-		require.NoError(t, err)
-		require.Equal(t, http.StatusOK, status, answer)
-	}
-	register()
-	parties := map[string][]string{} // by ticket
+	return slices.DeleteFunc(shown(t, shownTicket), func(body string) bool {
+		var own ticket
+		// the members of a lobby queue over its WebSocket, in tests of its own
+		return json.Unmarshal([]byte(body), &own) != nil || len(own.Party) == 0
+	})
+}
+
+func profilesOf(t *testing.T, body string) []string {
+	t.Helper()
+	var own ticket
+	require.NoError(t, json.Unmarshal([]byte(body), &own))
+	return own.Profiles
+}
+
+// register registers a game server with room for all, which also renews its lease.
+func register(t *testing.T, r *rigtest.Rig, modes []string) {
+	t.Helper()
+	status, answer, err := r.Fleet("/fleet/register", rigtest.Fields{
+		"instance_id": "game", "endpoint": "203.0.113.7:7777", "region": "eu", "modes": modes, "capacity": 1000,
+	})
+	require.NoError(t, err)
+	require.Equal(t, http.StatusOK, status, answer)
+}
+
+// shownMatch is a match that is to be made of copies of a ticket.
+type shownMatch struct {
+	body    string
+	parties map[string][]string // by ticket
+}
+
+func postCopies(t *testing.T, r *rigtest.Rig, profile, body, name string) shownMatch {
+	t.Helper()
+	m := shownMatch{body: body, parties: map[string][]string{}}
 	for i, role := range []string{"tank", "tank", "healer", "healer"} {
 		for players := range 2 {
-			sub, copied := copyOf(t, body, players+1, fmt.Sprint(name, i, players, "-"), role)
+			sub, copied := copyOf(t, body, profile, players+1, fmt.Sprint(name, i, players, "-"), role)
 			status, answer, err := r.Play(sub, "/tickets", copied)
 			require.NoError(t, err)
 			require.Equal(t, http.StatusCreated, status, "%v: %s", answer, body)
-			parties[answer["ticket_id"].(string)] = copied["party"].([]string)
+			m.parties[answer["ticket_id"].(string)] = copied["party"].([]string)
 		}
 	}
-	require.Eventually(t, func() bool {
-		register()
-		for id, party := range parties {
-			if stateOf(t, r, id, party) == "assigned" {
-				return true
-			}
+	return m
+}
+
+// isMade reports whether one of the tickets is assigned.
+func (m shownMatch) isMade(t *testing.T, r *rigtest.Rig) bool {
+	t.Helper()
+	for id, party := range m.parties {
+		if stateOf(t, r, id, party) == "assigned" {
+			return true
 		}
-		return false
-	}, 2*time.Minute, time.Second, "no match of %s: %s", p.Name, body)
+	}
+	return false
 }
 
 // stateOf returns the state of a ticket, after its players have accepted the match that asks them.
 func stateOf(t *testing.T, r *rigtest.Rig, id string, party []string) string {
 	t.Helper()
-	header := func(sub string) http.Header { return http.Header{"Authorization": {"Bearer " + r.AccessToken(sub)}} }
-	status, answer, err := r.Call(t.Context(), http.MethodGet, r.NextReplica()+"/tickets/"+id, header(party[0]), nil)
+	status, answer, err := r.Call(t.Context(), http.MethodGet, r.NextReplica()+"/tickets/"+id, r.As(party[0]), nil)
 	require.NoError(t, err)
 	require.Equal(t, http.StatusOK, status, answer)
 	if answer["state"] == "accepting" {
 		for _, sub := range party {
-			_, _, err := r.Post(r.NextReplica(), "/tickets/"+id+"/accept", header(sub), rigtest.Fields{"match_id": answer["match_id"]})
+			_, _, err := r.Post(r.NextReplica(), "/tickets/"+id+"/accept", r.As(sub), rigtest.Fields{"match_id": answer["match_id"]})
 			require.NoError(t, err)
 		}
 	}

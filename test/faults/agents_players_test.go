@@ -27,7 +27,7 @@ func TestASeatInARivalisRoomSurvivesTheReplica(t *testing.T) {
 
 	var seat fields
 	require.Eventually(t, func() bool {
-		status, answer, _ := r.Post(second.URL, "/matchmake", r.player("ann"), fields{"region": "eu", "mode": "duel", "max_players": 2})
+		status, answer, _ := r.Post(second.URL, "/matchmake", r.As("ann"), fields{"region": "eu", "mode": "duel", "max_players": 2})
 		seat = answer
 		return status == http.StatusOK
 	}, 20*time.Second, 100*time.Millisecond)
@@ -35,7 +35,7 @@ func TestASeatInARivalisRoomSurvivesTheReplica(t *testing.T) {
 	var status int
 	var answer fields
 	require.Eventually(t, func() bool { // a slow machine answers unavailable first
-		status, answer, _ = r.Post(second.URL, "/resolve", r.player("ann"), fields{"session_handle": seat["session_handle"]})
+		status, answer, _ = r.Post(second.URL, "/resolve", r.As("ann"), fields{"session_handle": seat["session_handle"]})
 		require.Equal(t, http.StatusServiceUnavailable, status, answer)
 		return answer["code"] == "room_pending"
 	}, 20*time.Second, 50*time.Millisecond)
@@ -44,7 +44,7 @@ func TestASeatInARivalisRoomSurvivesTheReplica(t *testing.T) {
 	quiet.over.Store(true)
 	began := time.Now()
 	require.Eventually(t, func() bool {
-		status, answer, _ = r.Post(second.URL, "/resolve", r.player("ann"), fields{"session_handle": seat["session_handle"]})
+		status, answer, _ = r.Post(second.URL, "/resolve", r.As("ann"), fields{"session_handle": seat["session_handle"]})
 		return status == http.StatusOK
 	}, 20*time.Second, 50*time.Millisecond)
 	t.Logf("resolved %s after the replica was killed", time.Since(began))
@@ -52,7 +52,7 @@ func TestASeatInARivalisRoomSurvivesTheReplica(t *testing.T) {
 	require.Equal(t, []string{roomOf(seat)}, roomsOf(game))
 
 	require.Eventually(t, func() bool {
-		status, answer, _ = r.Post(second.URL, "/matchmake", r.player("bob"), fields{"region": "eu", "mode": "duel", "max_players": 2})
+		status, answer, _ = r.Post(second.URL, "/matchmake", r.As("bob"), fields{"region": "eu", "mode": "duel", "max_players": 2})
 		return status == http.StatusOK
 	}, 10*time.Second, 100*time.Millisecond)
 	require.Equal(t, seat["session_id"], answer["session_id"], "a second player joins the room")
@@ -86,10 +86,6 @@ func TestAMatchInARivalisRoom(t *testing.T) {
 		return one[int](r.rig, "SELECT count(*) FROM session_history WHERE reason = 'room_gone'") == 1
 	}, 20*time.Second, 50*time.Millisecond)
 	r.RequireInvariants()
-}
-
-func (r *rig) player(sub string) http.Header {
-	return http.Header{"Authorization": {"Bearer " + r.AccessToken(sub)}}
 }
 
 // roomOf returns the room of a session.

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/internal/testkit/agents"
+	"github.com/lattice-director/director/internal/testkit/background"
 	"github.com/lattice-director/director/test/rigtest"
 )
 
@@ -71,15 +72,7 @@ func (r *agentRig) newAgent(name string, change ...func(*agents.Config)) *agents
 // runAgent runs an agent until the test ends or the returned function is called. A frame that the protocol does not
 // allow ends it before.
 func (r *agentRig) runAgent(a *agents.Agent) (cut func()) {
-	ctx, cancel := context.WithCancel(context.WithoutCancel(r.T.Context()))
-	done := make(chan error, 1)
-	go func() { done <- a.Run(ctx) }()
-	cut = sync.OnceFunc(func() {
-		cancel()
-		require.ErrorIs(r.T, <-done, context.Canceled)
-	})
-	r.T.Cleanup(cut)
-	return cut
+	return background.RunUntilCanceled(r.T, a.Run)
 }
 
 // call calls the REST API behind the address. Without an answer the status is 0.
@@ -102,7 +95,7 @@ func (r *agentRig) listed() int {
 // awaitReplicas waits until the given number of replicas hold agents, and returns the id of the newest one.
 func (r *agentRig) awaitReplicas(n int) (newest string) {
 	r.T.Helper()
-	require.Eventually(r.T, func() bool { return one[int](r.rig, "SELECT count(*) FROM replicas") == n }, 30*time.Second, 20*time.Millisecond)
+	r.Await("SELECT count(*) = $1 FROM replicas", n)
 	return one[string](r.rig, "SELECT id::text FROM replicas ORDER BY steady_since DESC LIMIT 1")
 }
 

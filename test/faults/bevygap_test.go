@@ -1,7 +1,6 @@
 package faults
 
 import (
-	"bytes"
 	"context"
 	"encoding/base64"
 	"fmt"
@@ -16,6 +15,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
+	"github.com/lattice-director/director/internal/testkit/keytest"
 	"github.com/lattice-director/director/token"
 	"github.com/lattice-director/director/token/netcode"
 )
@@ -43,9 +43,7 @@ func newBevygapRig(t *testing.T) *bevygapRig {
 func (r *bevygapRig) startServer(url string, capacity int) {
 	r.T.Helper()
 	id := uuid.New()
-	sealer, err := token.NewSealer(bytes.Repeat([]byte{7}, token.KEKBytes))
-	require.NoError(r.T, err)
-	sealed, by := sealer.SealSecret(token.PurposeNetcode, "eu", id.String(), r.key.Secret())
+	sealed, by := keytest.Sealer(r.T, 7).SealSecret(token.PurposeNetcode, "eu", id.String(), r.key.Secret())
 	status, answer, err := r.Post(url, "/fleet/register", http.Header{"X-Fleet-Token": {fleetToken}}, fields{
 		"instance_id": id.String(), "endpoint": "192.0.2.7:31504", "region": "eu", "modes": []string{"other"}, "capacity": capacity,
 	})

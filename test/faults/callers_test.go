@@ -26,7 +26,7 @@ func TestAbortedCallsOpenNoBackends(t *testing.T) {
 	l.await(20)
 	before := r.backends()
 	abort(t, replica, 4000, "GET /readyz HTTP/1.1\r\nHost: director\r\n\r\n")
-	abort(t, replica, 4000, fmt.Sprintf("GET /sessions/%s HTTP/1.1\r\nHost: director\r\nAuthorization: Bearer %s\r\n\r\n", session["session_id"], r.AccessToken("ann")))
+	abort(t, replica, 4000, fmt.Sprintf("GET /sessions/%s HTTP/1.1\r\nHost: director\r\nAuthorization: Bearer %s\r\n\r\n", session["session_id"], r.Login.AccessToken("ann")))
 	opened := r.backends() - before
 	t.Logf("%d backends opened", opened)
 	l.await(20)
@@ -77,7 +77,7 @@ func TestSlowBodiesBlockNoOtherCallers(t *testing.T) {
 			conn, err := net.Dial("tcp", strings.TrimPrefix(replica.URL, "http://"))
 			require.NoError(t, err)
 			t.Cleanup(func() { _ = conn.Close() })
-			_, err = fmt.Fprintf(conn, "POST /matchmake HTTP/1.1\r\nHost: director\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\n\r\n", r.AccessToken(sub), len(body))
+			_, err = fmt.Fprintf(conn, "POST /matchmake HTTP/1.1\r\nHost: director\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\n\r\n", r.Login.AccessToken(sub), len(body))
 			require.NoError(t, err)
 			slow = append(slow, conn)
 		}

@@ -1,9 +1,6 @@
 package faults
 
 import (
-	"bytes"
-	"context"
-	"crypto/ed25519"
 	"log/slog"
 	"sync/atomic"
 	"testing"
@@ -15,7 +12,9 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/testkit/background"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
+	"github.com/lattice-director/director/internal/testkit/keytest"
 	"github.com/lattice-director/director/internal/testkit/logtest"
 	"github.com/lattice-director/director/internal/testkit/storetest"
 	"github.com/lattice-director/director/server"
@@ -39,33 +38,28 @@ type embedded struct {
 // embed starts a replica that is ready, on a database of its own.
 func embed(t *testing.T) *embedded {
 	t.Helper()
-	public, private, err := ed25519.GenerateKey(nil)
-	require.NoError(t, err)
 	r := &embedded{url: dbtest.New(t), trap: &trap{}, log: &logtest.Buffer{}}
-	r.rig = &rig{rigtest.Embedded(t, private, time.Minute)}
+	r.rig = &rig{rigtest.Embedded(t, time.Minute)}
+	var err error
 	r.metrics, err = telemetry.New(prometheus.NewRegistry(), "test")
 	require.NoError(t, err)
 	log := slog.New(listenerTrap{slog.NewJSONHandler(r.log, nil), new(atomic.Bool)})
 	store := storetest.Open(t, r.url, func(c *db.Config) { c.Tracer, c.Observer, c.Log = r.trap, r.metrics, log })
 	r.Pool = store.Pool()
-	s, err := server.New(r.options(store, public, log))
+	s, err := server.New(r.options(store, log))
 	require.NoError(t, err)
 	r.runServer(s)
 	return r
 }
 
 // options have long timeouts, because a machine that runs all tests at once is slow.
-func (r *embedded) options(store *db.Store, login ed25519.PublicKey, log *slog.Logger) server.Options {
+func (r *embedded) options(store *db.Store, log *slog.Logger) server.Options {
 	r.T.Helper()
-	sealer, err := token.NewSealer(bytes.Repeat([]byte{7}, token.KEKBytes))
-	require.NoError(r.T, err)
-	keys := keyring.New(store, sealer, token.AlgEdDSA, keyring.Schedule{})
+	keys := keyring.New(store, keytest.Sealer(r.T, 7), token.AlgEdDSA, keyring.Schedule{})
 	require.NoError(r.T, store.ReadClock(r.T.Context()))
 	require.NoError(r.T, keys.Refresh(r.T.Context()))
-	source, err := token.NewKeySource(rigtest.KeySet(login), token.SourceOptions{})
-	require.NoError(r.T, err)
 	return server.Options{
-		Store: store, Keys: keys, Access: token.AccessConfig{Keys: source}, FleetTokens: []string{fleetToken}, Addr: "127.0.0.1:0",
+		Store: store, Keys: keys, Access: token.AccessConfig{Keys: r.Login.Source}, FleetTokens: []string{fleetToken}, Addr: "127.0.0.1:0",
 		OpenMatch:   &openmatch.Options{Addrs: []string{"127.0.0.1:0"}, CallTimeout: time.Minute},
 		CallTimeout: 30 * time.Second, ReadyTimeout: 30 * time.Second, Log: log, Metrics: r.metrics,
 	}
@@ -75,13 +69,7 @@ func (r *embedded) options(store *db.Store, login ed25519.PublicKey, log *slog.L
 func (r *embedded) runServer(s *server.Server) {
 	r.T.Helper()
 	require.NoError(r.T, s.Listen(r.T.Context()))
-	ctx, stop := context.WithCancel(context.Background())
-	stopped := make(chan error, 1)
-	go func() { stopped <- s.Run(ctx) }()
-	r.T.Cleanup(func() {
-		stop()
-		require.NoError(r.T, <-stopped)
-	})
+	background.Run(r.T, s.Run)
 	r.SetURLs("http://" + s.Addr().String())
 	conn, err := grpc.NewClient(s.GRPCAddrs()[0].String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
 	require.NoError(r.T, err)

@@ -88,7 +88,7 @@ func (l *load) addPlayers(s *site, callers int, regions ...string) {
 				for turn := 0; l.ctx.Err() == nil; turn++ {
 					sub := fmt.Sprintf("%s-%s-%d-%d", s.name, region, n, turn)
 					// Two players a session, so that placements keep opening sessions.
-					status, answer, err := l.Post(s.URL, "/matchmake", http.Header{"Authorization": {"Bearer " + l.AccessToken(sub)}},
+					status, answer, err := l.Post(s.URL, "/matchmake", l.As(sub),
 						fields{"region": region, "mode": "duel", "max_players": 2})
 					if err == nil && status == http.StatusOK {
 						l.acked.Store(sub, answer["session_id"])

@@ -2,7 +2,6 @@ package faults
 
 import (
 	"fmt"
-	"net/http"
 	"sync"
 	"testing"
 	"time"
@@ -28,11 +27,11 @@ func TestAWorkerDiesBetweenProposalAndCommit(t *testing.T) {
 		l.queueFor(fmt.Sprint("early-", n), "pairs")
 	}
 	// Without a game server the matches of the function wait, and keep their marks.
-	l.awaitCount(20, "SELECT count(*) FROM tickets WHERE pending_at IS NOT NULL")
+	l.Await("SELECT count(*) = 20 FROM tickets WHERE pending_at IS NOT NULL")
 	worker.Kill()
-	l.gameServer()
+	l.KeepAlive(time.Second, "a")
 	worker = l.rig.Start("work")
-	l.awaitCount(20, "SELECT count(*) FROM settled_tickets WHERE assignment IS NOT NULL")
+	l.Await("SELECT count(*) = 20 FROM settled_tickets WHERE assignment IS NOT NULL")
 
 	var players sync.WaitGroup
 	players.Go(func() {
@@ -47,36 +46,9 @@ func TestAWorkerDiesBetweenProposalAndCommit(t *testing.T) {
 		worker = l.rig.Start("work")
 	}
 	players.Wait()
-	l.awaitCount(220, "SELECT count(*) FROM settled_tickets WHERE assignment IS NOT NULL")
+	l.Await("SELECT count(*) = 220 FROM settled_tickets WHERE assignment IS NOT NULL")
 	require.Equal(t, 220, one[int](l.rig, "SELECT count(DISTINCT sub) FROM seats"))
 	require.Equal(t, 220, one[int](l.rig, "SELECT count(*) FROM seats"), "nobody has two seats")
 	require.Equal(t, 110, one[int](l.rig, "SELECT count(*) FROM match_history"))
 	l.RequireInvariants()
-}
-
-// gameServer registers a game server, and sends heartbeats until the test ends.
-func (l *omRig) gameServer() {
-	l.T.Helper()
-	register := func() {
-		status, answer, err := l.Fleet("/fleet/register", fields{
-			"instance_id": "a", "endpoint": "a:7777", "region": "eu", "modes": []string{"duel"}, "capacity": 1000, "boot_id": "1",
-		})
-		require.NoError(l.T, err)
-		require.Equal(l.T, http.StatusOK, status, "%v", answer)
-	}
-	register()
-	var beats sync.WaitGroup
-	beats.Go(func() {
-		for l.T.Context().Err() == nil {
-			pause(l.T.Context(), time.Second)
-			_, _, _ = l.Fleet("/fleet/heartbeat", fields{"instance_id": "a"})
-		}
-	})
-	l.T.Cleanup(beats.Wait)
-}
-
-// awaitCount waits until a query counts n.
-func (l *omRig) awaitCount(n int, query string) {
-	l.T.Helper()
-	require.Eventually(l.T, func() bool { return one[int](l.rig, query) == n }, assignedWithin, 50*time.Millisecond, "%s: want %d, have %d", query, n, one[int](l.rig, query))
 }

@@ -156,6 +156,6 @@ func (l *loopRig) leave(ctx context.Context, w *waiter) {
 }
 
 func (l *loopRig) askFor(ctx context.Context, w *waiter, method, query string) (int, fields, error) {
-	header := http.Header{"Authorization": {"Bearer " + l.AccessToken(w.party[rand.IntN(len(w.party))])}}
+	header := l.As(w.party[rand.IntN(len(w.party))])
 	return l.Call(ctx, method, l.NextReplica()+"/tickets/"+w.id+query, header, nil)
 }

@@ -1,17 +1,16 @@
 package faults
 
 import (
-	"bufio"
 	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lattice-director/director/internal/testkit/webtest"
 	"github.com/lattice-director/director/sdk"
 )
 
@@ -39,9 +38,13 @@ func TestStreamsContinueAtAnotherReplica(t *testing.T) {
 
 	ada := r.queueFor("ada", "asked")
 	events := r.streamEvents(first, "ada", ada, "")
-	require.Equal(t, "queued 1", <-events)
+	next := func() string {
+		e := <-events
+		return e.Name + e.ID
+	}
+	require.Equal(t, "queued1", next())
 	first.Kill()
-	require.Empty(t, <-events, "cut off")
+	require.Empty(t, next(), "cut off")
 	r.SetURLs(second.URL)
 
 	bo := r.queueFor("bo", "asked")
@@ -50,12 +53,12 @@ func TestStreamsContinueAtAnotherReplica(t *testing.T) {
 	cy := r.queueFor("cy", "asked")
 	r.answer("cy", cy, "accept")
 	events = r.streamEvents(second, "ada", ada, "1")
-	for _, want := range []string{"accepting 2", "queued 3", "accepting 4"} {
-		require.Equal(t, want, <-events)
+	for _, want := range []string{"accepting2", "queued3", "accepting4"} {
+		require.Equal(t, want, next())
 	}
 	r.answer("ada", ada, "accept")
-	require.Equal(t, "assigned 5", <-events)
-	require.Empty(t, <-events, "nothing follows")
+	require.Equal(t, "assigned5", next())
+	require.Empty(t, next(), "nothing follows")
 
 	select {
 	case list := <-lists:
@@ -92,30 +95,15 @@ func (r *rig) answer(sub, ticket, answer string) {
 	}, 30*time.Second, 100*time.Millisecond, "%s: %s", sub, answer)
 }
 
-// streamEvents follows a ticket at a replica: the name and the id of each event, "" when the stream has ended.
-func (r *rig) streamEvents(at *process, sub, ticket, last string) <-chan string {
+// streamEvents follows the events of a ticket at a replica, after one of them. The channel is closed at the end of the stream.
+func (r *rig) streamEvents(at *process, sub, ticket, last string) <-chan webtest.Event {
 	r.T.Helper()
-	req, err := http.NewRequestWithContext(r.T.Context(), http.MethodGet, at.URL+"/tickets/"+ticket+"/events", nil)
-	require.NoError(r.T, err)
-	req.Header = http.Header{"Authorization": {"Bearer " + r.AccessToken(sub)}}
+	request := webtest.Request(r.T, http.MethodGet, at.URL+"/tickets/"+ticket+"/events", nil)
+	request.Header = r.As(sub)
 	if last != "" {
-		req.Header.Set("Last-Event-ID", last)
+		request.Header.Set("Last-Event-ID", last)
 	}
-	res, err := (&http.Client{}).Do(req) //nolint:bodyclose // the reader below closes it
-	require.NoError(r.T, err)
-	require.Equal(r.T, http.StatusOK, res.StatusCode)
-	out := make(chan string, 100)
-	go func() {
-		defer close(out)
-		defer func() { _ = res.Body.Close() }()
-		name := ""
-		for lines := bufio.NewScanner(res.Body); lines.Scan(); {
-			if event, ok := strings.CutPrefix(lines.Text(), "event: "); ok {
-				name = event
-			} else if id, ok := strings.CutPrefix(lines.Text(), "id: "); ok {
-				out <- name + " " + id
-			}
-		}
-	}()
-	return out
+	a, events := webtest.Events(r.T, &http.Client{}, request)
+	require.Equal(r.T, http.StatusOK, a.Status)
+	return events
 }

@@ -114,7 +114,7 @@ func (s *soak) sendBodiesSlowly(ctx context.Context) {
 			}
 			defer func() { _ = conn.Close() }()
 			_, _ = fmt.Fprintf(conn, "POST /matchmake HTTP/1.1\r\nHost: d\r\nContent-Type: application/json\r\nContent-Length: 60\r\nAuthorization: Bearer %s\r\n\r\n{",
-				s.AccessToken(fmt.Sprintf("slow-%d", n)))
+				s.Login.AccessToken(fmt.Sprintf("slow-%d", n)))
 			go func() { _, _ = bufio.NewReader(conn).ReadString(0) }()
 			for ctx.Err() == nil {
 				pause(ctx, 100*time.Millisecond)
@@ -130,7 +130,7 @@ func (s *soak) sendBodiesSlowly(ctx context.Context) {
 // halfRequests end within a header, within the body of a call that changes something, and within the body of one that
 // waits.
 func (s *soak) halfRequests() []string {
-	authorization := "Authorization: Bearer " + s.AccessToken("half") + "\r\n"
+	authorization := "Authorization: Bearer " + s.Login.AccessToken("half") + "\r\n"
 	return []string{
 		"GET /tickets/x HTTP/1.1\r\nHost: d\r\nAuthoriz",
 		"POST /tickets HTTP/1.1\r\nHost: d\r\n" + authorization + "Content-Type: application/json\r\nContent-Length: 60\r\n\r\n{",
@@ -165,7 +165,7 @@ func (s *soak) sendOddText(ctx context.Context) {
 			s.T.Errorf("%s: %v", path, err)
 			return
 		}
-		request.Header.Set("Authorization", "Bearer "+s.AccessToken("odd"))
+		request.Header.Set("Authorization", "Bearer "+s.Login.AccessToken("odd"))
 		request.Header.Set("Content-Type", "application/json")
 		response, err := http.DefaultClient.Do(request)
 		if err != nil {

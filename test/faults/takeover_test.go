@@ -48,7 +48,7 @@ func TestATakeoverIsBounded(t *testing.T) {
 				worker = c.Start("work")
 			})
 			standby := c.Start("work")
-			c.await("SELECT count(*) = 2 FROM loop_workers WHERE lease_until > now()")
+			c.Await("SELECT count(*) = 2 FROM loop_workers WHERE lease_until > now()")
 			c.takeover("another one takes over", worker.Kill)
 			c.takeover("the only one is stopped and started again", func() {
 				require.NoError(t, standby.Signal(syscall.SIGTERM))
@@ -101,7 +101,7 @@ func (c *crowdedQueue) queue(n int, player func(i int) (profile int, skill float
 // startWorker starts a worker and waits until it decides for all profiles.
 func (c *crowdedQueue) startWorker() *process {
 	worker := c.Start("work")
-	c.await(fmt.Sprintf("SELECT count(*) = %d FROM profile_owners o JOIN loop_workers w ON w.id = o.worker AND w.lease_until > now()", c.profiles))
+	c.Await("SELECT count(*) = $1 FROM profile_owners o JOIN loop_workers w ON w.id = o.worker AND w.lease_until > now()", c.profiles)
 	c.matchEach(c.now())
 	return worker
 }
@@ -122,15 +122,10 @@ func (c *crowdedQueue) takeover(how string, end func()) {
 func (c *crowdedQueue) matchEach(from time.Time) (first, each time.Duration) {
 	c.T.Helper()
 	c.queue(2*c.profiles, func(i int) (int, float64) { return i / 2, 1000 })
-	c.await(fmt.Sprintf("SELECT count(DISTINCT profile) = %d FROM match_history WHERE decided_at > '%s'", c.profiles, from.Format(time.RFC3339Nano)))
+	c.Await("SELECT count(DISTINCT profile) = $1 FROM match_history WHERE decided_at > $2", c.profiles, from)
 	firsts := one[[]time.Time](c.rig, `SELECT array_agg(at ORDER BY at) FROM (
 		SELECT min(committed_at) AS at FROM match_history WHERE decided_at > $1 GROUP BY profile) m`, from)
 	return firsts[0].Sub(from), firsts[len(firsts)-1].Sub(from)
 }
 
 func (c *crowdedQueue) now() time.Time { return one[time.Time](c.rig, "SELECT clock_timestamp()") }
-
-func (c *crowdedQueue) await(condition string) {
-	c.T.Helper()
-	require.Eventually(c.T, func() bool { return one[bool](c.rig, condition) }, time.Minute, 50*time.Millisecond, condition)
-}

@@ -3,8 +3,6 @@ package rigtest
 import (
 	"bytes"
 	"context"
-	"crypto/ed25519"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -37,15 +35,6 @@ func (r *Rig) NextReplica() string {
 	defer r.mu.Unlock()
 	r.turn++
 	return r.urls[r.turn%len(r.urls)]
-}
-
-func b64(data []byte) string { return base64.RawURLEncoding.EncodeToString(data) }
-
-// AccessToken signs an access token of a player.
-func (r *Rig) AccessToken(sub string) string {
-	claims, _ := json.Marshal(map[string]any{"sub": sub, "exp": time.Now().Add(time.Hour).Unix()})
-	signed := b64([]byte(`{"alg":"EdDSA","kid":"login","typ":"JWT"}`)) + "." + b64(claims)
-	return signed + "." + b64(ed25519.Sign(r.login, []byte(signed)))
 }
 
 // Fields is a JSON object.
@@ -89,9 +78,14 @@ func (r *Rig) Fleet(path string, body Fields) (int, Fields, error) {
 	return r.Post(r.NextReplica(), path, http.Header{"X-Fleet-Token": {FleetToken}}, body)
 }
 
+// As returns the headers of a player's calls.
+func (r *Rig) As(sub string) http.Header {
+	return http.Header{"Authorization": {"Bearer " + r.Login.AccessToken(sub)}}
+}
+
 // Play calls the next replica once, as a player.
 func (r *Rig) Play(sub, path string, body Fields) (int, Fields, error) {
-	return r.Post(r.NextReplica(), path, http.Header{"Authorization": {"Bearer " + r.AccessToken(sub)}}, body)
+	return r.Post(r.NextReplica(), path, r.As(sub), body)
 }
 
 // PlayUntilOK calls one replica after the other until one answers 200, as a client does that retries after 503 and 429.

@@ -1,9 +1,7 @@
 package rigtest
 
 import (
-	"bytes"
 	"context"
-	"crypto/ed25519"
 	"encoding/base64"
 	"fmt"
 	"net/http"
@@ -20,6 +18,7 @@ import (
 	"github.com/lattice-director/director/internal/dev/pglocal"
 	"github.com/lattice-director/director/internal/dev/subprocess"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
+	"github.com/lattice-director/director/internal/testkit/keytest"
 )
 
 // FleetToken is the secret of the game servers.
@@ -33,10 +32,10 @@ type Rig struct {
 	Env     []string // the environment of the next process, NAME=value; the last value of a name is used
 	Cluster *pglocal.Cluster
 	Pool    *pgxpool.Pool
-	Client  *http.Client // of the callers
+	Client  *http.Client  // of the callers
+	Login   keytest.Login // of the players
 
-	logs  string
-	login ed25519.PrivateKey
+	logs string
 
 	mu      sync.Mutex
 	started int      // processes, to number their logs
@@ -57,32 +56,27 @@ func New(t *testing.T, bin string, settings ...string) *Rig {
 // On makes an installation on a database that has the schema. It has no Cluster. Each setting is NAME=value.
 func On(t *testing.T, bin, database string, settings ...string) *Rig {
 	t.Helper()
-	public, private, err := ed25519.GenerateKey(nil)
-	require.NoError(t, err)
-	r := Embedded(t, private, 3*time.Second)
+	r := Embedded(t, 3*time.Second)
 	r.Bin, r.logs = bin, t.TempDir()
 	r.Env = append([]string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "DATABASE_URL=" + database,
 		"DIRECTOR_FLEET_TOKEN=" + FleetToken, "DIRECTOR_OPEN_PARTIES=true",
-		"DIRECTOR_KEY_ENCRYPTION_KEY=" + base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{7}, 32)),
-		"DIRECTOR_AUTH_JWKS=" + KeySet(public),
+		"DIRECTOR_KEY_ENCRYPTION_KEY=" + base64.StdEncoding.EncodeToString(keytest.KEK(7)),
+		"DIRECTOR_AUTH_JWKS=" + r.Login.Set,
 		"DIRECTOR_FAILURE_RATE=0", "DIRECTOR_LOG_FORMAT=json",
 	}, settings...)
+	var err error
 	r.Pool, err = pgxpool.New(t.Context(), database)
 	require.NoError(t, err)
 	t.Cleanup(r.Pool.Close)
 	return r
 }
 
-// Embedded is a rig without processes: its replicas run inside the test, which sets their URLs and the Pool. The login
-// signs access tokens; a call may take as long as the timeout.
-func Embedded(t *testing.T, login ed25519.PrivateKey, timeout time.Duration) *Rig {
-	return &Rig{T: t, login: login, Client: &http.Client{Timeout: timeout}}
-}
-
-// KeySet is the JWKS of the login.
-func KeySet(login ed25519.PublicKey) string {
-	return fmt.Sprintf(`{"keys":[{"kty":"OKP","crv":"Ed25519","alg":"EdDSA","use":"sig","kid":"login","x":%q}]}`, b64(login))
+// Embedded is a rig without processes: its replicas run inside the test, which sets their URLs and the Pool. A call may
+// take as long as the timeout.
+func Embedded(t *testing.T, timeout time.Duration) *Rig {
+	t.Helper()
+	return &Rig{T: t, Login: keytest.NewLogin(t), Client: &http.Client{Timeout: timeout}}
 }
 
 // command is a run of the director with a log of its own.

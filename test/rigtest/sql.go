@@ -2,6 +2,7 @@ package rigtest
 
 import (
 	"context"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -18,6 +19,15 @@ func One[V any](r *Rig, sql string, args ...any) (v V) {
 	r.T.Helper()
 	require.NoError(r.T, r.Pool.QueryRow(context.WithoutCancel(r.T.Context()), sql, args...).Scan(&v), sql)
 	return v
+}
+
+// Await waits until a query reads true, within a minute.
+func (r *Rig) Await(condition string, args ...any) {
+	r.T.Helper()
+	var holds bool
+	require.Eventually(r.T, func() bool {
+		return r.Pool.QueryRow(r.T.Context(), condition, args...).Scan(&holds) == nil && holds
+	}, time.Minute, 20*time.Millisecond, condition)
 }
 
 // RequireInvariants asserts that no invariant is violated.

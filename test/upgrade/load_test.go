@@ -118,7 +118,7 @@ func (l *load) completed(name string) *atomic.Int64 {
 }
 
 func (l *load) player(sub string) *sdk.Player {
-	return sdk.NewPlayer(l.client, func(context.Context) (string, error) { return l.AccessToken(sub), nil })
+	return sdk.NewPlayer(l.client, func(context.Context) (string, error) { return l.Login.AccessToken(sub), nil })
 }
 
 // playOnce takes a seat, resolves it and plays.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/lattice-director/director/api/openmatch/pb"
 	"github.com/lattice-director/director/internal/testkit/agents"
+	"github.com/lattice-director/director/internal/testkit/background"
 	"github.com/lattice-director/director/test/rigtest"
 )
 
@@ -76,13 +77,7 @@ func (l *load) rivalis(addrs ...string) *rivalis {
 	for n := range 2 {
 		agent := rigtest.NewAgent(r.address.Addr(), fmt.Sprint("agent-", n))
 		r.agents = append(r.agents, agent)
-		ctx, cancel := context.WithCancel(context.WithoutCancel(l.T.Context()))
-		done := make(chan error, 1)
-		go func() { done <- agent.Run(ctx) }()
-		l.T.Cleanup(func() {
-			cancel()
-			require.ErrorIs(l.T, <-done, context.Canceled, "a frame that the protocol does not allow")
-		})
+		background.RunUntilCanceled(l.T, agent.Run) // a frame that the protocol does not allow ends it
 	}
 	l.loop("rooms", r.roomOnce)
 	return r

@@ -8,16 +8,15 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/matching/explainer"
 	"github.com/lattice-director/director/internal/matching/loop"
-	"github.com/lattice-director/director/internal/matching/ticketbody"
+	"github.com/lattice-director/director/internal/testkit/background"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
-	"github.com/lattice-director/director/match"
+	"github.com/lattice-director/director/internal/testkit/storetest"
 	"github.com/lattice-director/director/match/explain"
 )
 
@@ -26,53 +25,17 @@ func TestMain(m *testing.M) { dbtest.VerifyNoLeaks(m) }
 const universe = "global"
 
 type bundle struct {
-	*db.Store
+	*storetest.DB
 	*explainer.Reader
 
-	t   *testing.T
-	sql *pgxpool.Pool
+	t *testing.T
 }
 
 func setup(t *testing.T) *bundle {
 	t.Helper()
-	b := &bundle{t: t}
-	url := dbtest.New(t)
-	var err error
-	b.Store, err = db.Open(t.Context(), db.Config{URL: url, MaxConns: 8, Log: slog.New(slog.DiscardHandler)})
-	require.NoError(t, err)
-	t.Cleanup(b.Store.Close)
-	b.sql, err = pgxpool.New(t.Context(), url)
-	require.NoError(t, err)
-	t.Cleanup(b.sql.Close)
+	b := &bundle{t: t, DB: storetest.New(t, func(c *db.Config) { c.Log = slog.New(slog.DiscardHandler) })}
 	b.Reader = explainer.New(explainer.Options{Store: b.Store, Universe: universe})
 	return b
-}
-
-// profile makes a document the live version of a profile.
-func (b *bundle) profile(name, document string) {
-	b.t.Helper()
-	_, err := b.ApplyProfile(b.t.Context(), db.ProfileEdit{Region: universe, Author: "test"}, []byte("name: "+name+"\n"+document), false)
-	require.NoError(b.t, err)
-}
-
-func (b *bundle) host(id string, capacity int, modes ...string) db.Registered {
-	b.t.Helper()
-	r, err := b.Register(b.t.Context(), db.Registration{InstanceID: id, Region: "eu", Endpoint: id + ":7000", Modes: modes, Capacity: capacity})
-	require.NoError(b.t, err)
-	return r
-}
-
-// ticket queues one player.
-func (b *bundle) ticket(sub string, skill float64, profiles ...string) string {
-	b.t.Helper()
-	d := ticketbody.Draft{Profiles: profiles, Attributes: match.Attributes{"skill": {Kind: match.Number, Number: skill}}, Players: []match.Player{{Sub: sub}}}
-	prepared, err := ticketbody.Prepare(d)
-	require.NoError(b.t, err)
-	created, err := b.CreatePlayerTicket(b.t.Context(), universe, db.PlayerTicketRequest{
-		Caller: sub, Party: []string{sub}, Profiles: profiles, Fields: ticketbody.Fields(d), Body: prepared.Body, TTL: time.Hour, RequestHash: []byte(sub),
-	})
-	require.NoError(b.t, err)
-	return created.ID
 }
 
 func (b *bundle) explained(id string) explain.Ticket {
@@ -82,20 +45,18 @@ func (b *bundle) explained(id string) explain.Ticket {
 	return t
 }
 
-const duel = "mode: duel\nteams: [{name: a, players: 1, count: 2}]\nrules: [{near: skill, within: 100}]\n"
-
 // Pins an explanation that does not see what the database says of the ticket, the others, the profile or the hosts.
 func TestATicketThatWaits(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.profile("duel", duel)
-	b.profile("old", duel)
+	b.AddProfile("duel", storetest.Duel)
+	b.AddProfile("old", storetest.Duel)
 	_, err := b.RetireProfile(t.Context(), db.ProfileEdit{Region: universe, Name: "old", Author: "test"})
 	require.NoError(t, err)
-	me := b.ticket("ada", 1000, "duel", "missing", "old")
-	b.ticket("bo", 1231, "duel")
-	b.ticket("cy", 3000, "duel")
-	b.ticket("dee", 1000, "other")
+	me := b.QueuePlayer("ada", 1000, "duel", "missing", "old")
+	b.QueuePlayer("bo", 1231, "duel")
+	b.QueuePlayer("cy", 3000, "duel")
+	b.QueuePlayer("dee", 1000, "other")
 
 	found := b.explained(me)
 	require.Equal(t, [3]any{"queued", []string{"ada"}, 3}, [3]any{found.State, found.Party, found.Read})
@@ -110,14 +71,13 @@ func TestATicketThatWaits(t *testing.T) {
 	require.Equal(t, explain.Unknown, found.Profiles[1].Why[0].Reason)
 	require.Equal(t, explain.Retired, found.Profiles[2].Why[0].Reason)
 
-	b.host("eu-1", 10, "duel")
-	b.ticket("eve", 1050, "duel")
+	b.AddServer("eu-1", 10)
+	b.QueuePlayer("eve", 1050, "duel")
 	p = b.explained(me).Profiles[0]
 	require.Len(t, p.Match, 2)
 	require.Equal(t, []explain.Region{{Region: "eu", Room: 10}}, p.Regions)
 
-	_, err = b.sql.Exec(t.Context(), "UPDATE tickets SET paused_at = now() WHERE id = $1", me)
-	require.NoError(t, err)
+	b.Exec("UPDATE tickets SET paused_at = now() WHERE id = $1", me)
 	found = b.explained(me)
 	require.Equal(t, "paused", found.State)
 	require.Equal(t, explain.InState, found.Profiles[0].Why[0].Reason)
@@ -127,10 +87,10 @@ func TestATicketThatWaits(t *testing.T) {
 func TestTheBoundOfAnExplanation(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.profile("duel", duel)
-	me := b.ticket("ada", 1000, "duel")
+	b.AddProfile("duel", storetest.Duel)
+	me := b.QueuePlayer("ada", 1000, "duel")
 	for i := range 5 {
-		b.ticket(fmt.Sprint("p", i), 5000, "duel")
+		b.QueuePlayer(fmt.Sprint("p", i), 5000, "duel")
 	}
 	b.MaxCandidates = 3
 	found := b.explained(me)
@@ -143,10 +103,10 @@ func TestTheBoundOfAnExplanation(t *testing.T) {
 func TestATicketThatNamesNoProfile(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.profile("a-tagged", "pool: {tags: [x]}\n"+duel)
-	b.profile("b-open", "pool: {}\n"+duel)
-	b.profile("c-named", duel)
-	found := b.explained(b.ticket("ada", 1000))
+	b.AddProfile("a-tagged", "pool: {tags: [x]}\n"+storetest.Duel)
+	b.AddProfile("b-open", "pool: {}\n"+storetest.Duel)
+	b.AddProfile("c-named", storetest.Duel)
+	found := b.explained(b.QueuePlayer("ada", 1000))
 	require.Len(t, found.Profiles, 2)
 	require.Equal(t, [2]any{"b-open", true}, [2]any{found.Profiles[0].Name, found.Profiles[0].Candidate})
 	require.Equal(t, "tag x", found.Profiles[1].Why[0].Filter)
@@ -156,14 +116,13 @@ func TestATicketThatNamesNoProfile(t *testing.T) {
 func TestAResolvedSeatIsAReason(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.profile("duel", duel)
-	b.host("eu-1", 10, "duel")
+	b.AddProfile("duel", storetest.Duel)
+	b.AddServer("eu-1", 10)
 	placed, err := b.Place(t.Context(), db.PlaceRequest{Caller: "ada", Party: []string{"ada"}, Region: "eu", Mode: "duel", MaxPlayers: 2})
 	require.NoError(t, err)
-	me := b.ticket("ada", 1000, "duel")
+	me := b.QueuePlayer("ada", 1000, "duel")
 	require.True(t, b.explained(me).Profiles[0].Candidate, "an unused seat is given up")
-	_, err = b.sql.Exec(t.Context(), "UPDATE seats SET resolved_at = now()")
-	require.NoError(t, err)
+	b.Exec("UPDATE seats SET resolved_at = now()")
 	w := b.explained(me).Profiles[0].Why
 	require.Len(t, w, 1)
 	require.Equal(t, [2]string{explain.Seated, "ada"}, [2]string{w[0].Reason, w[0].Player})
@@ -174,13 +133,13 @@ func TestAResolvedSeatIsAReason(t *testing.T) {
 func TestAMatchThatWasMade(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.profile("duel", duel)
-	b.host("eu-1", 10, "duel")
-	one, two := b.ticket("ada", 1000, "duel"), b.ticket("bo", 1090, "duel")
+	b.AddProfile("duel", storetest.Duel)
+	b.AddServer("eu-1", 10)
+	one, two := b.QueuePlayer("ada", 1000, "duel"), b.QueuePlayer("bo", 1090, "duel")
 	b.work()
 	var id uuid.UUID
 	require.Eventually(t, func() bool {
-		return b.sql.QueryRow(t.Context(), "SELECT match_id FROM ticket_history GROUP BY 1 HAVING count(*) = 2").Scan(&id) == nil
+		return b.Pool().QueryRow(t.Context(), "SELECT match_id FROM ticket_history GROUP BY 1 HAVING count(*) = 2").Scan(&id) == nil
 	}, 20*time.Second, 20*time.Millisecond)
 
 	m, err := b.Reader.Match(t.Context(), id)
@@ -200,14 +159,11 @@ func TestAMatchThatWasMade(t *testing.T) {
 
 	found := b.explained(one)
 	require.Equal(t, [3]any{"assigned", id.String(), []string{"ada"}}, [3]any{found.State, found.MatchID, found.Party})
-	_, err = b.sql.Exec(t.Context(), "DELETE FROM ticket_events")
-	require.NoError(t, err)
-	_, err = b.sql.Exec(t.Context(), "DELETE FROM settled_tickets")
-	require.NoError(t, err)
+	b.Exec("DELETE FROM ticket_events")
+	b.Exec("DELETE FROM settled_tickets")
 	require.Equal(t, "assigned", b.explained(one).State, "the history knows it for longer")
 
-	_, err = b.sql.Exec(t.Context(), "SELECT close_sessions('eu', ARRAY(SELECT id FROM sessions), 'test')")
-	require.NoError(t, err)
+	b.Exec("SELECT close_sessions('eu', ARRAY(SELECT id FROM sessions), 'test')")
 	m, err = b.Reader.Match(t.Context(), id)
 	require.NoError(t, err)
 	require.Equal(t, [2]string{"ended", "eu-1"}, [2]string{m.State, m.Host})
@@ -218,23 +174,20 @@ func (b *bundle) work() {
 	b.t.Helper()
 	l, err := loop.New(loop.Options{Store: b.Store, Universe: universe, Log: slog.New(slog.DiscardHandler)})
 	require.NoError(b.t, err)
-	ctx, cancel := context.WithCancel(context.WithoutCancel(b.t.Context()))
-	done := make(chan struct{})
-	go func() { defer close(done); l.Run(ctx) }()
-	b.t.Cleanup(func() { cancel(); <-done })
+	background.Loop(b.t, l.Run)
 }
 
 // Pins a match whose players are asked, or which plays without history, that is said not to exist.
 func TestAMatchWithoutHistory(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.profile("duel", duel+"accept: {within: 20s}\n")
-	b.host("eu-1", 10, "duel")
-	b.ticket("ada", 1000, "duel")
-	me := b.ticket("bo", 1090, "duel")
+	b.AddProfile("duel", storetest.Duel+"accept: {within: 20s}\n")
+	b.AddServer("eu-1", 10)
+	b.QueuePlayer("ada", 1000, "duel")
+	me := b.QueuePlayer("bo", 1090, "duel")
 	b.work()
 	var id uuid.UUID
-	require.Eventually(t, func() bool { return b.sql.QueryRow(t.Context(), "SELECT id FROM matches").Scan(&id) == nil }, 20*time.Second, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return b.Pool().QueryRow(t.Context(), "SELECT id FROM matches").Scan(&id) == nil }, 20*time.Second, 20*time.Millisecond)
 	m, err := b.Reader.Match(t.Context(), id)
 	require.NoError(t, err)
 	require.Equal(t, "proposed", m.State)
@@ -249,9 +202,9 @@ func TestAMatchWithoutHistory(t *testing.T) {
 func TestWhatIsNotKnown(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	gone := b.ticket("ada", 1000)
+	gone := b.QueuePlayer("ada", 1000)
 	for _, table := range []string{"tickets", "ticket_events", "ticket_players"} {
-		_, err := b.sql.Exec(t.Context(), "DELETE FROM "+table)
+		_, err := b.Pool().Exec(t.Context(), "DELETE FROM "+table)
 		require.NoError(t, err)
 	}
 	for _, id := range []string{"nonsense", gone} {
@@ -268,8 +221,8 @@ func TestWhatIsNotKnown(t *testing.T) {
 func TestOneExplanationAtATime(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.profile("duel", duel)
-	me := b.ticket("ada", 1000, "duel")
+	b.AddProfile("duel", storetest.Duel)
+	me := b.QueuePlayer("ada", 1000, "duel")
 	entered, leave := make(chan struct{}), make(chan struct{})
 	blocked := explainer.New(explainer.Options{Store: slowStore{b.Store, entered, leave}, Universe: universe})
 	done := make(chan error, 1)

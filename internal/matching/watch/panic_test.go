@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/testkit/background"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
 )
 
@@ -20,7 +21,7 @@ func TestAHubRetriesAfterAPanic(t *testing.T) {
 			b.hub.poll = 20 * time.Millisecond
 			panicked := make(chan struct{})
 			b.statements.connecting.set(method, func() { close(panicked); panic("in " + method) })
-			b.run()
+			background.Run(b.t, b.hub.Run)
 			id := b.create(func(n *db.NewTicket) { n.TTL, n.KeepAlive = time.Hour, true })
 			w := b.watch(id)
 			select {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/fault"
+	"github.com/lattice-director/director/internal/testkit/background"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
 	"github.com/lattice-director/director/internal/testkit/storetest"
 )
@@ -26,9 +27,8 @@ const region = "eu"
 // bundle is two replicas on one database: here watches tickets, there assigns them.
 type bundle struct {
 	t          *testing.T
-	url        string
 	here       *db.Store
-	there      *db.Store
+	there      *storetest.DB
 	hub        *Hub
 	statements *counter // that here has sent
 }
@@ -105,38 +105,16 @@ func setup(t *testing.T, change ...func(*db.Config)) *bundle {
 	t.Helper()
 	b := setupOn(t, dbtest.New(t), change...)
 	b.hub.poll = time.Hour
-	b.run()
+	background.Run(b.t, b.hub.Run)
 	return b
 }
 
 func setupOn(t *testing.T, url string, change ...func(*db.Config)) *bundle {
 	t.Helper()
-	b := &bundle{t: t, url: url, statements: &counter{}}
-	b.here = b.store(append(change, func(c *db.Config) { c.Tracer = b.statements })...)
-	b.there = b.store(change...)
+	b := &bundle{t: t, statements: &counter{}, there: storetest.On(t, url, change...)}
+	b.here = b.there.Replica(append(change, func(c *db.Config) { c.Tracer = b.statements })...)
 	b.hub = New(b.here, region, 5000, nil, nil)
 	return b
-}
-
-func (b *bundle) store(change ...func(*db.Config)) *db.Store {
-	b.t.Helper()
-	return storetest.Open(b.t, b.url, change...)
-}
-
-// run runs the hub until the test ends, or stop is called.
-func (b *bundle) run() (stop func()) {
-	ctx, cancel := context.WithCancel(context.WithoutCancel(b.t.Context()))
-	ended := make(chan error, 1)
-	go func() { ended <- b.hub.Run(ctx) }()
-	stop = func() {
-		cancel()
-		if err, open := <-ended; open {
-			require.NoError(b.t, err)
-			close(ended)
-		}
-	}
-	b.t.Cleanup(stop)
-	return stop
 }
 
 func (b *bundle) create(change ...func(*db.NewTicket)) (id string) {
@@ -160,12 +138,6 @@ func (b *bundle) assign(assignment string, ids ...string) {
 func (b *bundle) delete(id string) {
 	b.t.Helper()
 	require.NoError(b.t, b.there.DeleteTicket(b.t.Context(), region, id))
-}
-
-func (b *bundle) exec(sql string, args ...any) {
-	b.t.Helper()
-	_, err := b.there.Pool().Exec(b.t.Context(), sql, args...)
-	require.NoError(b.t, err)
 }
 
 // watching is a call of Watch in the background.

@@ -13,7 +13,9 @@ import (
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/dev/pglocal"
+	"github.com/lattice-director/director/internal/testkit/background"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
+	"github.com/lattice-director/director/internal/testkit/storetest"
 )
 
 func TestAssignmentsArePushed(t *testing.T) {
@@ -88,7 +90,7 @@ func TestAKilledListenerLosesNothing(t *testing.T) {
 	one, two := b.watch(ids[0]), b.watch(ids[1])
 	b.idle(2)
 	for i := range 5 {
-		b.exec("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND query = 'LISTEN director'")
+		b.there.Exec("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND query = 'LISTEN director'")
 		b.assign(fmt.Sprint("a", i), ids...)
 		one.gets(fmt.Sprint("a", i))
 		two.gets(fmt.Sprint("a", i))
@@ -100,7 +102,7 @@ func TestWithoutNotificationsTheHubPolls(t *testing.T) {
 	t.Parallel()
 	b := setupOn(t, dbtest.New(t), func(c *db.Config) { c.Pooler = "pgbouncer" })
 	b.hub.poll = 20 * time.Millisecond
-	b.run()
+	background.Run(b.t, b.hub.Run)
 	ids := []string{b.create(), b.create()}
 	one, two := b.watch(ids[0]), b.watch(ids[1])
 	b.assign("a", ids[0])
@@ -209,7 +211,7 @@ func TestAnAssignmentOfAnEarlierTimeIsSent(t *testing.T) {
 	w := b.watch(id)
 	b.assign("a", id)
 	w.gets("a")
-	b.exec("UPDATE settled_tickets SET assignment = 'b', settled_at = settled_at - interval '1 minute', tx = pg_current_xact_id()")
+	b.there.Exec("UPDATE settled_tickets SET assignment = 'b', settled_at = settled_at - interval '1 minute', tx = pg_current_xact_id()")
 	b.there.Notify(db.TopicTickets, region)
 	w.gets("b")
 }
@@ -219,7 +221,7 @@ func TestWatchersOutlastTheDatabase(t *testing.T) {
 	t.Parallel()
 	cluster := dbtest.NewMigratedCluster(t, pglocal.Options{})
 	b := setupOn(t, cluster.URL("postgres"))
-	b.run() // polls each two seconds: notifications and readings fail during the outage
+	background.Run(b.t, b.hub.Run) // polls each two seconds: notifications and readings fail during the outage
 	id, assigned := b.create(), b.create()
 	b.assign("a", assigned)
 	one, two := b.watch(id), b.watch(assigned)
@@ -250,7 +252,7 @@ func TestANewServerMakesAllWatchersReadTheirTickets(t *testing.T) {
 	b.here.Pool().Reset()
 	b.there.Pool().Reset()
 	b.assign("a", id)
-	b.exec("UPDATE settled_tickets SET tx = '3'")
+	b.there.Exec("UPDATE settled_tickets SET tx = '3'")
 	b.read()
 	w.gets("a")
 	b.assign("b", id)
@@ -261,7 +263,7 @@ func TestANewServerMakesAllWatchersReadTheirTickets(t *testing.T) {
 func TestWhyAWatchEnds(t *testing.T) {
 	t.Parallel()
 	b := setupOn(t, dbtest.New(t))
-	stop := b.run()
+	stop := background.Run(b.t, b.hub.Run)
 	id := b.create()
 
 	left := b.watch(id)
@@ -286,7 +288,7 @@ func TestWatchersAreBounded(t *testing.T) {
 	t.Parallel()
 	b := setupOn(t, dbtest.New(t))
 	b.hub.limit = 1
-	b.run()
+	background.Run(b.t, b.hub.Run)
 	id := b.create()
 	b.assign("a", id)
 	first := b.watch(id)
@@ -304,7 +306,7 @@ func TestWatchingKeepsATicketAlive(t *testing.T) {
 	const ttl = time.Hour
 	kept := b.create(func(n *db.NewTicket) { n.TTL, n.KeepAlive = ttl, true })
 	fixed := b.create(func(n *db.NewTicket) { n.TTL = ttl })
-	age := func() { b.exec("UPDATE tickets SET expires_at = now() + interval '1 minute'") }
+	age := func() { b.there.Exec("UPDATE tickets SET expires_at = now() + interval '1 minute'") }
 	alive := func() bool { return b.left(kept) > ttl-time.Minute }
 	age()
 	w, second, other := b.watch(kept), b.watch(kept), b.watch(fixed)
@@ -331,9 +333,7 @@ func TestWatchingKeepsATicketAlive(t *testing.T) {
 }
 
 // left returns how long a ticket has to live.
-func (b *bundle) left(id string) (d time.Duration) {
+func (b *bundle) left(id string) time.Duration {
 	b.t.Helper()
-	row := b.there.Pool().QueryRow(b.t.Context(), "SELECT expires_at - now() FROM tickets WHERE id = $1", id)
-	require.NoError(b.t, row.Scan(&d))
-	return d
+	return storetest.One[time.Duration](b.there, "SELECT expires_at - now() FROM tickets WHERE id = $1", id)
 }

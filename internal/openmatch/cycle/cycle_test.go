@@ -14,6 +14,7 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/openmatch/cycle"
+	"github.com/lattice-director/director/internal/testkit/storetest"
 )
 
 func TestTheBestMatchesAreDeliveredAndTheirTicketsPending(t *testing.T) {
@@ -31,7 +32,7 @@ func TestTheBestMatchesAreDeliveredAndTheirTicketsPending(t *testing.T) {
 	require.Equal(t, []string{"high", "other"}, d.ids())
 	require.Equal(t, "match high", string(d.got[0].Match))
 	require.Equal(t, []string{ids[0], ids[4]}, b.waiting())
-	require.Equal(t, "high", one[string](b, "SELECT convert_from(substr(matched_in, 17), 'UTF8') FROM tickets WHERE id = $1", ids[1]))
+	require.Equal(t, "high", storetest.One[string](b.DB, "SELECT convert_from(substr(matched_in, 17), 'UTF8') FROM tickets WHERE id = $1", ids[1]))
 }
 
 // Pins a call that ends before registration: other callers could still join the cycle.
@@ -76,7 +77,7 @@ func TestACycleSeesWhatItsCallersProposeTogether(t *testing.T) {
 	}
 	require.Empty(t, low.ids())
 	require.Equal(t, []string{"high"}, high.ids())
-	require.Equal(t, int64(1), one[int64](b, "SELECT count(*) FROM match_cycles"))
+	require.Equal(t, int64(1), storetest.One[int64](b.DB, "SELECT count(*) FROM match_cycles"))
 }
 
 // Pins matches with tickets that are no longer free, which are dropped, and matches with ids that were never issued,
@@ -90,9 +91,9 @@ func TestMatchesThatMissATicketAreDropped(t *testing.T) {
 	missing, err := b.AssignTickets(ctx, universe, []db.Assignment{{Tickets: ids[1:2], Assignment: []byte("there")}}, false)
 	require.NoError(t, err)
 	require.Empty(t, missing)
-	b.exec("UPDATE tickets SET pending_at = clock_timestamp() WHERE id = $1", ids[2])
-	b.exec("UPDATE tickets SET expires_at = clock_timestamp() WHERE id = $1", ids[3])
-	b.exec("UPDATE tickets SET pending_at = clock_timestamp() - interval '1 minute' WHERE id = $1", ids[4])
+	b.Exec("UPDATE tickets SET pending_at = clock_timestamp() WHERE id = $1", ids[2])
+	b.Exec("UPDATE tickets SET expires_at = clock_timestamp() WHERE id = $1", ids[3])
+	b.Exec("UPDATE tickets SET pending_at = clock_timestamp() - interval '1 minute' WHERE id = $1", ids[4])
 
 	metrics := prometheus.NewRegistry()
 	d := proposes(

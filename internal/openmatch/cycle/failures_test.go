@@ -13,6 +13,7 @@ import (
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/openmatch/cycle"
+	"github.com/lattice-director/director/internal/testkit/storetest"
 )
 
 // longLease sets a lease that only expireLeases ends early: machines that run tests are slow at times.
@@ -21,8 +22,8 @@ func longLease(o *cycle.Options) { o.Lease = time.Minute }
 // expireLeases expires a replica's leases.
 func (b *bundle) expireLeases(r *replica) {
 	b.t.Helper()
-	b.exec("UPDATE match_callers SET seen_at = seen_at - interval '1 hour' WHERE replica = $1", r.id)
-	b.exec("UPDATE match_cycles SET lease_until = clock_timestamp() WHERE owner = $1", r.id)
+	b.Exec("UPDATE match_callers SET seen_at = seen_at - interval '1 hour' WHERE replica = $1", r.id)
+	b.Exec("UPDATE match_cycles SET lease_until = clock_timestamp() WHERE owner = $1", r.id)
 }
 
 // kill cuts a replica off from the database, and expires its leases.
@@ -35,7 +36,7 @@ func (b *bundle) kill(r *replica) {
 // advance moves the cycle's row to a state.
 func (b *bundle) advance(state string) {
 	b.t.Helper()
-	b.exec("UPDATE match_cycles SET state = $1, registers_until = clock_timestamp()", state)
+	b.Exec("UPDATE match_cycles SET state = $1, registers_until = clock_timestamp()", state)
 }
 
 // Pins a cycle that ends with its owner, in each of its states.
@@ -65,14 +66,14 @@ func TestAnotherReplicaTakesOver(t *testing.T) {
 				}}
 				s, th := second.start(waits), third.start(proposes(proposal("3", 1, ids[2])))
 				b.callers(3)
-				b.eventually("SELECT count(*) = 2 FROM match_proposals")
+				b.Await("SELECT count(*) = 2 FROM match_proposals")
 				if state == db.CycleEvaluating {
 					close(release)
-					b.eventually("SELECT count(*) = 2 FROM match_callers WHERE NOT proposing")
+					b.Await("SELECT count(*) = 2 FROM match_callers WHERE NOT proposing")
 				}
 				b.advance(state)
 				die(b, first)
-				b.eventually("SELECT EXISTS (SELECT FROM match_cycles WHERE owner <> $1)", first.id)
+				b.Await("SELECT EXISTS (SELECT FROM match_cycles WHERE owner <> $1)", first.id)
 				if state != db.CycleEvaluating {
 					close(release)
 				}
@@ -81,7 +82,7 @@ func TestAnotherReplicaTakesOver(t *testing.T) {
 				require.Equal(t, []string{"2"}, s.ids())
 				require.Equal(t, []string{"3"}, th.ids())
 				require.Equal(t, []string{ids[0]}, b.waiting())
-				require.Equal(t, int64(1), one[int64](b, "SELECT count(*) FROM match_cycles"))
+				require.Equal(t, int64(1), storetest.One[int64](b.DB, "SELECT count(*) FROM match_cycles"))
 				first.stop()
 				err := lost.wait(t)
 				require.True(t, fault.Is(err, fault.Unavailable), "%v", err)
@@ -104,7 +105,7 @@ func TestMatchesOfADeadOwnerAreDelivered(t *testing.T) {
 		<-more
 		return errors.Join(err, propose(proposal("same", 1, ids[0])), propose(proposal("2", 1, ids[1])))
 	}})
-	b.eventually("SELECT EXISTS (SELECT FROM match_proposals WHERE accepted)")
+	b.Await("SELECT EXISTS (SELECT FROM match_proposals WHERE accepted)")
 	b.advance(db.CycleRegistering)
 	b.kill(first)
 	b.owned(second)
@@ -136,7 +137,7 @@ func TestAPausedOwnerCommitsNothing(t *testing.T) {
 			r := b.replica(window(0), by(judge), longLease)
 			f := r.start(proposes(proposal("1", 1, ids[0])))
 			<-paused
-			b.exec(sql)
+			b.Exec(sql)
 			close(resume)
 			err := f.wait(t)
 			require.True(t, fault.Is(err, fault.Unavailable), "%v", err)
@@ -320,7 +321,7 @@ func TestNothingIsCommittedForACallThatHasFailed(t *testing.T) {
 					_, err = holder.Exec(ctx, "SELECT FROM tickets WHERE id = $1 FOR UPDATE", ids[0])
 					require.NoError(t, err)
 					close(gate)
-					b.eventually("SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock')")
+					b.Await("SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock')")
 					close(again)
 					require.Never(t, func() bool { return len(fails.done) > 0 }, 100*time.Millisecond, 5*time.Millisecond)
 					require.NoError(t, holder.Rollback(ctx))

@@ -12,17 +12,18 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/openmatch/cycle"
+	"github.com/lattice-director/director/internal/testkit/storetest"
 )
 
 func (b *bundle) owned(r *replica) {
 	b.t.Helper()
-	b.eventually("SELECT EXISTS (SELECT FROM match_cycles WHERE owner = $1 AND state <> 'ended')", r.id)
+	b.Await("SELECT EXISTS (SELECT FROM match_cycles WHERE owner = $1 AND state <> 'ended')", r.id)
 }
 
 // callers waits until n callers are in the cycle.
 func (b *bundle) callers(n int) {
 	b.t.Helper()
-	b.eventually("SELECT count(*) = $1 FROM match_callers", n)
+	b.Await("SELECT count(*) = $1 FROM match_callers", n)
 }
 
 // Pins replicas that each run a cycle of their own, and proposals that are lost between replicas.
@@ -58,7 +59,7 @@ func TestCallersOfAllReplicasAreInOneCycle(t *testing.T) {
 		}
 	}
 	require.Empty(t, b.waiting())
-	require.Equal(t, int64(1), one[int64](b, "SELECT count(*) FROM match_cycles"))
+	require.Equal(t, int64(1), storetest.One[int64](b.DB, "SELECT count(*) FROM match_cycles"))
 }
 
 // Pins an evaluator that gets no proposals of other replicas, or only at the end.
@@ -138,7 +139,7 @@ func TestACallerThatLeavesGetsNoTickets(t *testing.T) {
 			<-proposed // a caller that leaves right after joining never runs its match function
 			b.callers(2)
 			if replicas == 1 {
-				b.eventually("SELECT EXISTS (SELECT FROM match_proposals)")
+				b.Await("SELECT EXISTS (SELECT FROM match_proposals)")
 			}
 			leaves.cancel()
 			require.ErrorIs(t, leaves.wait(t), context.Canceled)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/openmatch/cycle"
+	"github.com/lattice-director/director/internal/testkit/background"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
 	"github.com/lattice-director/director/internal/testkit/storetest"
 	"github.com/lattice-director/director/match"
@@ -26,24 +27,24 @@ func TestMain(m *testing.M) { dbtest.VerifyNoLeaks(m) }
 
 // bundle is a database of its own for a test, with a store on it.
 type bundle struct {
-	*db.Store
+	*storetest.DB
 
 	t      *testing.T
-	url    string
 	timing db.Timing
 }
 
 func setup(t *testing.T) *bundle {
 	t.Helper()
-	b := &bundle{t: t, url: dbtest.New(t), timing: db.DefaultTiming()}
-	b.Store = b.store()
+	b := &bundle{t: t, timing: db.DefaultTiming()}
+	b.DB = storetest.New(t, b.quietly)
 	return b
 }
 
+func (b *bundle) quietly(c *db.Config) { c.Timing, c.Log = b.timing, slog.New(slog.DiscardHandler) }
+
 func (b *bundle) store(change ...func(*db.Config)) *db.Store {
 	b.t.Helper()
-	quiet := func(c *db.Config) { c.Timing, c.Log = b.timing, slog.New(slog.DiscardHandler) }
-	return storetest.Open(b.t, b.url, append([]func(*db.Config){quiet}, change...)...)
+	return b.Replica(append([]func(*db.Config){b.quietly}, change...)...)
 }
 
 // replica is a running engine with a store of its own, as in another pod.
@@ -66,12 +67,8 @@ func (b *bundle) replica(change ...func(*cycle.Options)) *replica {
 	}
 	e, err := cycle.New(o)
 	require.NoError(b.t, err)
-	ctx, cancel := context.WithCancel(context.WithoutCancel(b.t.Context()))
-	done := make(chan error, 1)
-	go func() { done <- e.Run(ctx) }()
 	r := &replica{Engine: e, b: b, id: o.Replica, store: o.Store.(*db.Store)}
-	r.stop = sync.OnceFunc(func() { cancel(); require.NoError(b.t, <-done) })
-	b.t.Cleanup(r.stop)
+	r.stop = background.Run(b.t, e.Run)
 	return r
 }
 
@@ -117,25 +114,6 @@ func (b *bundle) waiting() []string {
 	}
 	slices.Sort(ids)
 	return ids
-}
-
-func (b *bundle) exec(sql string, args ...any) int64 {
-	b.t.Helper()
-	tag, err := b.Pool().Exec(b.t.Context(), sql, args...)
-	require.NoError(b.t, err)
-	return tag.RowsAffected()
-}
-
-func one[T any](b *bundle, sql string, args ...any) (v T) {
-	b.t.Helper()
-	require.NoError(b.t, b.Pool().QueryRow(b.t.Context(), sql, args...).Scan(&v))
-	return v
-}
-
-// eventually waits until a query returns true.
-func (b *bundle) eventually(sql string, args ...any) {
-	b.t.Helper()
-	require.Eventually(b.t, func() bool { return one[bool](b, sql, args...) }, 10*time.Second, 2*time.Millisecond, sql)
 }
 
 func proposal(id string, score float64, tickets ...string) cycle.Proposal {

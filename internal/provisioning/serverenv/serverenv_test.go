@@ -1,7 +1,6 @@
 package serverenv
 
 import (
-	"bytes"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -11,15 +10,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db/provision"
+	"github.com/lattice-director/director/internal/testkit/keytest"
 	"github.com/lattice-director/director/provider"
 	"github.com/lattice-director/director/token"
 	"github.com/lattice-director/director/token/netcode"
 )
 
 func settings(t *testing.T) Settings {
-	sealer, err := token.NewSealer(bytes.Repeat([]byte{1}, token.KEKBytes))
-	require.NoError(t, err)
-	return Settings{PublicURL: "https://director.test", Sealer: sealer}
+	return Settings{PublicURL: "https://director.test", Sealer: keytest.Sealer(t, 1)}
 }
 
 func version() provision.AppVersion {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/fault"
+	"github.com/lattice-director/director/internal/testkit/background"
 )
 
 func TestACallHereForAConnectionThere(t *testing.T) {
@@ -150,7 +151,7 @@ func TestCallsAreBounded(t *testing.T) {
 	t.Parallel()
 	b := prepare(t)
 	b.caller = New(b.here, region, Options{Replica: func() uuid.UUID { return b.hereID }, Timeout: testTimeout, MaxWaiting: 1})
-	stop := b.start(b.caller.Run)
+	stop := background.Run(b.t, b.caller.Run)
 	done := make(chan error, 1)
 	go func() { _, err := b.caller.Create(t.Context(), room("r")); done <- err }()
 	require.Eventually(t, func() bool { return len(b.caller.waitingFor()) == 1 }, testTimeout, time.Millisecond)

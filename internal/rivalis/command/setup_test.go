@@ -11,6 +11,7 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/fault"
+	"github.com/lattice-director/director/internal/testkit/background"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
 	"github.com/lattice-director/director/internal/testkit/storetest"
 )
@@ -80,18 +81,7 @@ func (b *bundle) run(here Store, change ...func(*Options)) {
 		c(&o)
 	}
 	b.caller = New(here, region, o)
-	b.start(b.caller.Run)
-}
-
-// start runs a loop until the test ends, and returns a function that ends it earlier.
-func (b *bundle) start(run func(context.Context) error) (stop func()) {
-	ctx, cancel := context.WithCancel(context.WithoutCancel(b.t.Context()))
-	done := make(chan error, 1)
-	go func() { done <- run(ctx) }()
-	var once sync.Once
-	stop = func() { once.Do(func() { cancel(); require.NoError(b.t, <-done) }) }
-	b.t.Cleanup(stop)
-	return stop
+	background.Run(b.t, b.caller.Run)
 }
 
 // connect plays the replica that holds the agent's connection: it passes each command to reply and settles it with the
@@ -101,7 +91,7 @@ func (b *bundle) connect(reply func(db.Command) *db.CommandAck) {
 	wake, stop := b.there.Subscribe(db.TopicReplica(b.thereID), region)
 	b.t.Cleanup(stop)
 	sent := map[uuid.UUID]bool{}
-	b.start(func(ctx context.Context) error {
+	background.Run(b.t, func(ctx context.Context) error {
 		var replying sync.WaitGroup
 		defer replying.Wait()
 		for {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/rivalis/roomhost"
+	"github.com/lattice-director/director/internal/testkit/background"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
 	"github.com/lattice-director/director/internal/testkit/storetest"
 )
@@ -55,12 +56,7 @@ func (b *bundle) run(replica uuid.UUID) (stop func()) {
 		Store: b.Store, Region: region, Replica: func() uuid.UUID { return replica }, Destroy: b.destroy,
 		Log: slog.New(slog.NewTextHandler(b.t.Output(), nil)),
 	})
-	ctx, cancel := context.WithCancel(context.WithoutCancel(b.t.Context()))
-	done := make(chan struct{})
-	go func() { defer close(done); h.Run(ctx) }()
-	stop = sync.OnceFunc(func() { cancel(); <-done })
-	b.t.Cleanup(stop)
-	return stop
+	return background.Loop(b.t, h.Run)
 }
 
 func (b *bundle) destroy(_ context.Context, room string) error {

@@ -16,11 +16,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/testkit/background"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
+	"github.com/lattice-director/director/internal/testkit/longtest"
 	"github.com/lattice-director/director/internal/testkit/storetest"
 )
 
-func TestMain(m *testing.M) { dbtest.VerifyNoLeaks(m) }
+func TestMain(m *testing.M) {
+	longtest.LimitRapid(25)
+	dbtest.VerifyNoLeaks(m)
+}
 
 const (
 	region      = "eu"
@@ -228,22 +233,9 @@ func (f *follower) run(change ...func(*follower)) (stop func()) {
 	for _, c := range change {
 		c(f)
 	}
-	ctx, cancel := context.WithCancel(context.WithoutCancel(f.t.Context()))
-	ended := make(chan error, 2)
-	go func() { ended <- f.Run(ctx) }()
-	go func() { ended <- f.events.Run(ctx) }()
-	stopped := false
-	stop = func() {
-		cancel()
-		if !stopped {
-			require.NoError(f.t, <-ended)
-			require.NoError(f.t, <-ended)
-		}
-		stopped = true
-	}
-	f.t.Cleanup(stop)
+	stopRoster, stopEvents := background.Run(f.t, f.Run), background.Run(f.t, f.events.Run)
 	f.wait(0)
-	return stop
+	return func() { stopEvents(); stopRoster() }
 }
 
 // wait waits until the copy includes a transaction.

@@ -1,17 +1,19 @@
 package storetest
 
 import (
+	"context"
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
 )
 
-// DB is a database of a test's own and a store on it, with what tests do to both in SQL. The bundles of packages embed
-// it.
+// DB is a database of a test's own and a store on it, with what tests do to both in SQL. It is the one vocabulary of
+// tests for that: the bundles of packages embed it, or hold it as their store.
 type DB struct {
 	*db.Store
 
@@ -22,7 +24,13 @@ type DB struct {
 // New makes a database, and opens a store on it as [Open] does.
 func New(t testing.TB, change ...func(*db.Config)) *DB {
 	t.Helper()
-	d := &DB{T: t, URL: dbtest.New(t)}
+	return On(t, dbtest.New(t), change...)
+}
+
+// On opens a store on a database that the test has made.
+func On(t testing.TB, url string, change ...func(*db.Config)) *DB {
+	t.Helper()
+	d := &DB{T: t, URL: url}
 	d.Store = d.Replica(change...)
 	return d
 }
@@ -33,11 +41,12 @@ func (d *DB) Replica(change ...func(*db.Config)) *db.Store {
 	return Open(d.T, d.URL, change...)
 }
 
-// Exec runs a statement.
-func (d *DB) Exec(sql string, args ...any) {
+// Exec runs a statement, and returns how many rows it affected.
+func (d *DB) Exec(sql string, args ...any) (rows int64) {
 	d.T.Helper()
-	_, err := d.Pool().Exec(d.T.Context(), sql, args...)
+	tag, err := d.Pool().Exec(d.T.Context(), sql, args...)
 	require.NoError(d.T, err, sql)
+	return tag.RowsAffected()
 }
 
 // One returns the only value that a query reads.
@@ -45,6 +54,16 @@ func One[V any](d *DB, sql string, args ...any) (v V) {
 	d.T.Helper()
 	require.NoError(d.T, d.Pool().QueryRow(d.T.Context(), sql, args...).Scan(&v), sql)
 	return v
+}
+
+// Values returns the values of a query's only column.
+func Values[V any](d *DB, sql string, args ...any) []V {
+	d.T.Helper()
+	rows, err := d.Pool().Query(d.T.Context(), sql, args...)
+	require.NoError(d.T, err, sql)
+	all, err := pgx.CollectRows(rows, pgx.RowTo[V])
+	require.NoError(d.T, err, sql)
+	return all
 }
 
 // Count returns the number that a query reads.
@@ -59,13 +78,46 @@ func (d *DB) Eventually(want int, sql string, args ...any) {
 	var got int
 	require.Eventually(d.T, func() bool {
 		return d.Pool().QueryRow(d.T.Context(), sql, args...).Scan(&got) == nil && got == want
-	}, 10*time.Second, 10*time.Millisecond, "%s: want %d", sql, want)
+	}, 30*time.Second, 5*time.Millisecond, "%s: want %d", sql, want)
 }
 
-// RequireInvariants asserts that no invariant is violated.
+// Await waits until a query reads true.
+func (d *DB) Await(condition string, args ...any) {
+	d.T.Helper()
+	var holds bool
+	require.Eventually(d.T, func() bool {
+		return d.Pool().QueryRow(d.T.Context(), condition, args...).Scan(&holds) == nil && holds
+	}, 30*time.Second, 5*time.Millisecond, condition)
+}
+
+// AwaitBlocked waits until at least so many connections of the database wait for locks of others.
+func (d *DB) AwaitBlocked(connections int) {
+	d.T.Helper()
+	d.Await(`SELECT count(*) >= $1 FROM pg_stat_activity
+		WHERE datname = current_database() AND pg_blocking_pids(pid) <> '{}'`, connections)
+}
+
+// Hold runs a statement in a transaction, which keeps its locks until release is called or the test ends.
+func (d *DB) Hold(sql string, args ...any) (release func()) {
+	d.T.Helper()
+	tx, err := d.Pool().Begin(d.T.Context())
+	require.NoError(d.T, err)
+	release = func() { _ = tx.Rollback(context.WithoutCancel(d.T.Context())) } // fails when it was released before
+	d.T.Cleanup(release)
+	_, err = tx.Exec(d.T.Context(), sql, args...)
+	require.NoError(d.T, err, sql)
+	return release
+}
+
+// RequireInvariants asserts that no invariant is violated, also when the test is over.
 func (d *DB) RequireInvariants() {
 	d.T.Helper()
-	require.Zero(d.T, d.Count("SELECT coalesce(sum(violations), 0)::int FROM ops.invariants"))
+	rows, err := d.Pool().Query(context.WithoutCancel(d.T.Context()),
+		"SELECT name || ': ' || violations FROM ops.invariants WHERE violations > 0")
+	require.NoError(d.T, err)
+	violated, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	require.NoError(d.T, err)
+	require.Empty(d.T, violated)
 }
 
 // EndAmnesty ends the amnesty of a new database, as an hour of heartbeats would.
