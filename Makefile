@@ -64,6 +64,7 @@ test: postgres compiler python node chromium $(BIN)/gotestsum ## Run every test 
 	@echo "building and running every test: some minutes, and two more the first time"
 	@all=$$($(if $(ROOT_PKGS),go list $(ROOT_PKGS))); \
 	alone=$$(grep -E '$(ALONE)' <<<"$$all" || true); others=$$(grep -vE '$(ALONE)' <<<"$$all" || true); \
+	$(if $(filter ./...,$(PKGS)),go build -o $(BIN)/test/director ./cmd/director; export DIRECTOR_TEST_BINARY=$(abspath $(BIN))/test/director;) \
 	if [ -n "$$others" ]; then $(GOTESTSUM) --packages="$$(xargs <<<"$$others")" -- $(GOTEST); fi; \
 	$(if $(BENCH_PKGS),(cd bench && $(GOTESTSUM) --packages="$(BENCH_PKGS)" -- $(GOTEST));) \
 	if [ -n "$$alone" ]; then $(GOTESTSUM) --packages="$$(xargs <<<"$$alone")" -- -p 1 -parallel 3 $(GOTEST); fi

@@ -11,39 +11,46 @@ import (
 	"github.com/lattice-director/director/internal/testkit/toolstest"
 )
 
+// builtBefore names the director's binary, if whoever started the tests has built it: `make test` builds it once for
+// all test processes.
+const builtBefore = "DIRECTOR_TEST_BINARY"
+
 var (
-	built   string // the directory of the director's binary; "" until a test needs it
-	compile = sync.OnceValue(func() (err error) {
-		if built, err = os.MkdirTemp("", "director-test-"); err != nil {
-			return err
+	buildDir string // of the director's binary; "" until a test needs one that was not built before
+	compile  = sync.OnceValues(func() (binary string, err error) {
+		if binary = os.Getenv(builtBefore); binary != "" {
+			return binary, nil
 		}
-		build, err := toolstest.GoCommand(context.Background(), "build", "-o", director(), "./cmd/director")
+		if buildDir, err = os.MkdirTemp("", "director-test-"); err != nil {
+			return "", err
+		}
+		binary = filepath.Join(buildDir, "director")
+		build, err := toolstest.GoCommand(context.Background(), "build", "-o", binary, "./cmd/director")
 		if err != nil {
-			return err
+			return "", err
 		}
 		out, err := build.CombinedOutput()
 		if err != nil {
-			return fmt.Errorf("%w: %s", err, out)
+			return "", fmt.Errorf("%w: %s", err, out)
 		}
-		return nil
+		return binary, nil
 	})
 )
 
-func director() string { return filepath.Join(built, "director") }
-
-// BuildDirector compiles the director, once in a test process, and returns the path of the binary. TestMain removes it
-// with RemoveDirector.
+// BuildDirector compiles the director, once in a test process or before it, and returns the path of the binary.
+// TestMain removes it with RemoveDirector.
 func BuildDirector(t testing.TB) string {
 	t.Helper()
-	if err := compile(); err != nil {
+	binary, err := compile()
+	if err != nil {
 		t.Fatalf("clitest: %v", err)
 	}
-	return director()
+	return binary
 }
 
 // RemoveDirector removes what BuildDirector made. Call it when all tests have ended.
 func RemoveDirector() {
-	if built != "" {
-		_ = os.RemoveAll(built)
+	if buildDir != "" {
+		_ = os.RemoveAll(buildDir)
 	}
 }
