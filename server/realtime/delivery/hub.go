@@ -253,6 +253,9 @@ func (h *Hub) Deliver(a db.LobbyAnswer) {
 
 // Leave takes a connection out of a room that it has left, at once, and delivers the answer to the others.
 func (h *Hub) Leave(c Receiver, a db.LobbyAnswer) {
+	if s := h.session(c); s != nil {
+		s.forgetInvitation(a.Lobby)
+	}
 	if a.Room != nil {
 		if m := h.memberIn(c, a.Room.ID); m != nil && m.room.uid == a.Lobby {
 			m.room.run(func(*batch) {

@@ -74,6 +74,7 @@ func (s *session) dropMember(room string, m *member) {
 	if s.members[room] == m {
 		delete(s.members, room)
 	}
+	delete(s.sentInvitations, m.room.uid) // the next one is another
 }
 
 // deliverRow sends the frames of a row.

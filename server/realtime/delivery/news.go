@@ -179,6 +179,13 @@ func (s *session) addInvitations(open []db.RealtimeInvitation) {
 	s.sendInvitations(open, s.sentInvitations)
 }
 
+// forgetInvitation forgets that an invitation was sent, because it was declined: the next one to the room is another.
+func (s *session) forgetInvitation(room uuid.UUID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.sentInvitations, room)
+}
+
 func (s *session) sendInvitations(open []db.RealtimeInvitation, told map[uuid.UUID]bool) {
 	for _, i := range open {
 		if !told[i.Lobby] {
