@@ -34,6 +34,8 @@ type LobbyAnswer struct {
 	Answer   any             // of [lobby.Room]
 	Closed   bool            // the room ended
 	Previous int64           // the Pos before the transaction
+	// rows with messages that a resumed session may not have been sent, by Pos, up to Previous
+	Missed []LobbyRow
 }
 
 // LobbyRow is a row of a room's log: what one transaction tells its members.

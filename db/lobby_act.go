@@ -52,6 +52,8 @@ func (s *Store) lobbyBatch(ctx context.Context, region string, calls []*lobbyCal
 		return lobbyError(err)
 	}
 	s.announce(t)
+	t.answerInvitations()
+	t.answerCancels()
 	for i, r := range t.results {
 		s.reportLobbyPanic(ctx, r.Err)
 		if !errors.Is(r.Err, errRoomEnds) {

@@ -23,6 +23,9 @@ type lobbyQueueChange struct {
 	// with which they enter it; nil: one is made for Queue. A transaction with it has no other change
 	Request *roomTicketRequest
 	Ticket  string // with which they leave it; "": any
+	cancels bool   // a member wants it
+	// Session waits in the place of Predecessor, a session of the same player, which has nothing else to change
+	Predecessor, Session string
 }
 
 // queueLobby makes and removes the tickets of rooms, in the transaction that changes the rooms and has locked them. A
@@ -49,6 +52,7 @@ func (s *Store) queueLobby(ctx context.Context, q *query.Queries, region string,
 	if err := t.write(ctx); err != nil {
 		return nil, err
 	}
+	t.succeed(changes)
 	s.pauseSessions(q, region, awaySessions(changes), true)
 	return t, nil
 }
@@ -60,6 +64,10 @@ func (t *queueTurn) readLobbies(ctx context.Context, changes []lobbyQueueChange,
 	parties := make([]*party, len(changes))
 	var entering []*party
 	for i, c := range changes {
+		if c.Session != "" {
+			t.awareSessions = append(t.awareSessions, c.Session)
+			continue
+		}
 		t.awareRooms = append(t.awareRooms, c.Lobby)
 		if c.Queue == nil {
 			continue
@@ -79,7 +87,11 @@ func (t *queueTurn) readLobbies(ctx context.Context, changes []lobbyQueueChange,
 
 // changeRoom decides about the ticket of a room.
 func (t *queueTurn) changeRoom(c lobbyQueueChange, p *party, refused *query.RefuseLobbyParams) error {
-	if p == nil {
+	switch {
+	case c.Session != "":
+		t.leaveOwn(c)
+		return nil
+	case p == nil:
 		return t.leaveRoom(c)
 	}
 	answer, err := t.enter(p)
@@ -116,6 +128,33 @@ func (t *queueTurn) leaveRoom(c lobbyQueueChange) error {
 		t.leave(r, reasonByMember)
 	}
 	return nil
+}
+
+// leaveOwn takes what a session waits with by itself out of the queue, since it comes to wait with its room.
+func (t *queueTurn) leaveOwn(c lobbyQueueChange) {
+	if r, waits := t.waitOf(c.Session); waits && !waitsElsewhere(r) {
+		t.leave(r, reasonElsewhere)
+	}
+}
+
+// succeed lets sessions wait in the place of others of their players. They are connected, so that the tickets are
+// candidates again.
+func (t *queueTurn) succeed(changes []lobbyQueueChange) {
+	var old []string
+	p := query.SucceedWaitingParams{Region: t.region}
+	for _, c := range changes {
+		if c.Session != "" {
+			p.Lobbies, p.Sessions = append(p.Lobbies, c.Lobby), append(p.Sessions, c.Session)
+			p.Predecessors, old = append(p.Predecessors, c.Predecessor), append(old, c.Predecessor)
+		}
+	}
+	if len(old) == 0 {
+		return
+	}
+	query.QueueExec(t.q.Deferred(), (*query.Queries).HoldTicketsOfSessions,
+		query.HoldTicketsOfSessionsParams{Region: t.region, Sessions: old})
+	query.QueueExec(t.q.Deferred(), (*query.Queries).SucceedWaiting, p)
+	t.store.pauseSessions(t.q, t.region, p.Sessions, false)
 }
 
 // awaySessions returns the suspended members of rooms that enter the queue, whose new tickets are paused.

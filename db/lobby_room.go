@@ -21,6 +21,7 @@ type lobbyRoom struct {
 	now        lobby.Room // after the actions so far
 	pos        int64      // before the transaction
 	invites    []lobby.Effect
+	answered   []string // players whose invitations have an answer
 
 	// After all actions:
 	row    *LobbyRow // nil: the members receive nothing
@@ -38,9 +39,22 @@ func readLobby(row query.LockLobbiesRow) (*lobbyRoom, error) {
 	room := lobby.Room{
 		Project: row.Project, ID: row.ID, Type: row.Type, State: state, Seq: row.Seq, MaxMembers: int(row.MaxMembers),
 		Grace:   row.Grace,
-		Private: row.Private, IsLocked: row.Locked, Participants: row.Participants, Joins: row.Joins,
+		Private: row.Private, IsLocked: row.Locked, Participants: row.Participants, Places: placesOf(row),
+		Joins: row.Joins,
 	}
 	return &lobbyRoom{uid: row.Uid, pos: row.Pos, roomBefore: room, now: room}, err
+}
+
+// placesOf returns whose the places of a match are; nil for the room of an earlier release.
+func placesOf(row query.LockLobbiesRow) (places []lobby.Place) {
+	for i, player := range row.ParticipantPlayers {
+		places = append(places, lobby.Place{Player: player, Seat: row.ParticipantSeats[i]})
+	}
+	return places
+}
+
+func (r *lobbyRoom) has(session string) bool {
+	return slices.ContainsFunc(r.now.Members, func(m lobby.Member) bool { return m.Session == session })
 }
 
 func (r *lobbyRoom) addMember(row query.LobbyMembersRow) {
@@ -115,7 +129,11 @@ func (r *lobbyRoom) joined() bool {
 	return !slices.Equal(r.roomBefore.Members, r.now.Members) || !slices.Equal(r.roomBefore.Invited, r.now.Invited)
 }
 
-func (r *lobbyRoom) empty() bool { return len(r.now.Members) == 0 && len(r.now.Invited) == 0 }
+// empty reports whether the room has neither members nor connected players that are invited.
+func (r *lobbyRoom) empty() bool {
+	connected := func(m lobby.Member) bool { return m.Session != "" }
+	return len(r.now.Members) == 0 && !slices.ContainsFunc(r.now.Invited, connected)
+}
 
 func (r *lobbyRoom) lastPos() int64 {
 	if r.row != nil {

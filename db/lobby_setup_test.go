@@ -47,7 +47,7 @@ func (l *lobbies) joining(session, room, kind string) db.LobbyAction {
 }
 
 func (l *lobbies) leaving(session, room string) db.LobbyAction {
-	return actionOf(session, room, l.types.Leave(session))
+	return actionOf(session, room, l.types.Leave(session, session))
 }
 
 func (l *lobbies) saying(session, room, kind string) db.LobbyAction {

@@ -68,6 +68,14 @@ func (s *Store) DropExpiredInvitations(ctx context.Context, region string, batch
 	return n, nil
 }
 
+// DropExpiredPlayerInvitations deletes up to batch expired invitations of players and returns their number. Errors:
+// Unavailable.
+func (s *Store) DropExpiredPlayerInvitations(ctx context.Context, region string, batch int) (int, error) {
+	n, err := s.q.DropExpiredPlayerInvitations(ctx,
+		query.DropExpiredPlayerInvitationsParams{Region: region, Most: int32(batch)})
+	return int(n), frame.Classify(err)
+}
+
 // lobbyLogKept is how long replicas with members of a room can read a row of its log. Those that are further behind
 // send snapshots.
 const lobbyLogKept = time.Minute

@@ -74,7 +74,7 @@ func TestOnlyTheOwnerOfASessionActs(t *testing.T) {
 	now := l.saying("a", "r", "inc")
 	now.Session.Epoch = 2
 	require.Equal(t, int64(2), l.act(l.Store, now).Room.Pos)
-	director := actionOf("", "r", l.types.Leave("a"))
+	director := actionOf("", "r", l.types.Leave("a", "a"))
 	director.Session = db.SessionEpoch{}
 	require.True(t, l.act(l.Store, director).Closed, "the director itself has no session")
 }

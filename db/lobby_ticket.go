@@ -102,12 +102,16 @@ func replayTicket(ctx context.Context, q *query.Queries, r PlayerTicketRequest) 
 // askIn queues the members of a room with a ticket.
 func (s *Store) askIn(ctx context.Context, q *query.Queries, region string, r LobbyTicketRequest,
 	asked *roomTicketRequest, further []string) (*lobbyTurn, error) {
-	var profile string
+	var named string
 	if len(r.Ticket.Profiles) > 0 {
-		profile = r.Ticket.Profiles[0]
+		named = r.Ticket.Profiles[0]
 	}
-	act := s.cfg.Rooms.AskedFor(r.Ticket.Caller, r.Ticket.Party,
-		lobby.Queue{RoomType: s.cfg.Rooms.TypeOf(profile), Size: lobby.Size(float64(len(r.Ticket.Party)))})
+	size, err := s.matchSize(ctx, q, asked.universe, named)
+	if err != nil {
+		return nil, err
+	}
+	act := s.cfg.Rooms.AskedFor(r.Ticket.Caller, r.Ticket.Party, lobby.Queue{RoomType: s.cfg.Rooms.TypeOf(named),
+		Size: lobby.Size(float64(max(size, len(r.Ticket.Party))))})
 	step := lobbyStep{request: asked, LobbyAction: LobbyAction{Region: region, Project: r.Project, Room: r.Room,
 		Act: act}}
 	turn, err := s.actIn(ctx, q, region, []lobbyStep{step}, further)
@@ -115,6 +119,22 @@ func (s *Store) askIn(ctx context.Context, q *query.Queries, region string, r Lo
 		return nil, err
 	}
 	return turn, lobbyTicketError(turn.results[0].Err)
+}
+
+// matchSize returns the most players of a match of a profile; 0 if nobody knows it.
+func (s *Store) matchSize(ctx context.Context, q *query.Queries, universe, name string) (players int, err error) {
+	live, err := q.LiveVersions(ctx, query.LiveVersionsParams{Region: universe, Names: []string{name}})
+	if err != nil || len(live) == 0 {
+		return 0, err
+	}
+	t := s.newQueueTurn(q, universe, "")
+	if err := t.readProfiles(ctx, live); err != nil || t.profiles[name] == nil {
+		return 0, err
+	}
+	for _, team := range t.profiles[name].Teams {
+		players += team.Max
+	}
+	return players, nil
 }
 
 func lobbyUnknown() *fault.Error {

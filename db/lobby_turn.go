@@ -28,8 +28,13 @@ type lobbyStep struct {
 type lobbyResult struct {
 	LobbyAnswer
 
-	Err error // a *lobby.Error, an *Error of the kind Superseded, or errRoomEnds
+	invited []string // players
+	cancels bool     // a member wants to leave the queue
+	Err     error    // a *lobby.Error, an *Error of the kind Superseded, or errRoomEnds
 }
+
+// maxRoomsOfSession bounds the rooms of a session: when it is resumed, it is sent all of them.
+const maxRoomsOfSession = 64
 
 // errRoomEnds is the error of a step in a room that an older step of the transaction has ended. Another transaction
 // finds no such room.
@@ -42,14 +47,16 @@ type lobbyTurn struct {
 
 	ownerEpochs    map[string]int64 // epochs of the locked sessions that have an owner
 	lockedSessions map[string]bool  // sessions that are locked
+	roomsBySession map[string]int   // of those that may join one
 	byUID          map[uuid.UUID]*lobbyRoom
 	byID           map[lobbyID]*lobbyRoom
 	changedRooms   []*lobbyRoom // in which an action has succeeded, in the order of the first
 
 	queue   []lobbyQueueChange
-	queued  *queueTurn // of queue; nil: nothing of it changes
-	invited []string   // sessions, after the commit
-	keys    []string   // of the notice
+	queued  *queueTurn               // of queue; nil: nothing of it changes
+	invited []query.InvitePlayersRow // after the commit, like matched
+	matched []uuid.UUID              // rooms that did not know of their match
+	keys    []string                 // of the notice
 }
 
 type lobbyID struct{ project, id string }
@@ -83,8 +90,9 @@ func (s *Store) actIn(ctx context.Context, q *query.Queries, region string, step
 	locked []string) (*lobbyTurn, error) {
 	t := &lobbyTurn{
 		region: region, results: make([]lobbyResult, len(steps)),
-		ownerEpochs: map[string]int64{}, lockedSessions: map[string]bool{}, byUID: map[uuid.UUID]*lobbyRoom{},
-		byID: map[lobbyID]*lobbyRoom{},
+		ownerEpochs: map[string]int64{}, lockedSessions: map[string]bool{}, roomsBySession: map[string]int{},
+		byUID: map[uuid.UUID]*lobbyRoom{},
+		byID:  map[lobbyID]*lobbyRoom{},
 	}
 	if err := t.load(ctx, q, steps, locked); err != nil {
 		return nil, err
@@ -118,6 +126,11 @@ func (t *lobbyTurn) load(ctx context.Context, q *query.Queries, steps []lobbySte
 		query.Queue(&p, &sessions, (*query.Queries).LockLobbySessions,
 			query.LockLobbySessionsParams{Region: t.region, Ids: ids})
 	}
+	var joined []query.RoomsOfSessionsRow
+	if joining := joiningSessions(steps); len(joining) > 0 {
+		query.Queue(&p, &joined, (*query.Queries).RoomsOfSessions,
+			query.RoomsOfSessionsParams{Region: t.region, Sessions: joining})
+	}
 	which := lobbiesOf(t.region, steps)
 	query.Queue(&p, &found, (*query.Queries).LockLobbies, which)
 	query.Queue(&p, &members, (*query.Queries).LobbyMembers, query.LobbyMembersParams(which))
@@ -129,6 +142,9 @@ func (t *lobbyTurn) load(ctx context.Context, q *query.Queries, steps []lobbySte
 			t.ownerEpochs[r.ID] = r.Epoch
 		}
 	}
+	for _, r := range joined {
+		t.roomsBySession[r.Session] = int(r.Rooms)
+	}
 	return t.read(found, members)
 }
 
@@ -137,6 +153,17 @@ func sessionsOf(steps []lobbyStep, locked []string) []string {
 	ids := slices.Clone(locked)
 	for _, step := range steps {
 		if step.Session.Epoch != 0 {
+			ids = append(ids, step.Session.ID)
+		}
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}
+
+// joiningSessions returns the sessions of steps that may join a room.
+func joiningSessions(steps []lobbyStep) (ids []string) {
+	for _, step := range steps {
+		if step.Make && step.Session.Epoch != 0 {
 			ids = append(ids, step.Session.ID)
 		}
 	}
@@ -192,14 +219,24 @@ func (t *lobbyTurn) take(step lobbyStep) (*lobbyRoom, lobbyResult) {
 	case r.now.Closed:
 		return nil, lobbyResult{Err: errRoomEnds}
 	}
+	before := r.has(step.Session.ID)
+	if step.Make && !before && t.roomsBySession[step.Session.ID] >= maxRoomsOfSession {
+		return nil, lobbyResult{Err: lobby.ErrTooManyRooms}
+	}
 	answer, effects, err := r.act(step.Act)
 	if err != nil {
 		return nil, lobbyResult{Err: err}
 	}
+	if !before && r.has(step.Session.ID) {
+		t.roomsBySession[step.Session.ID]++
+	}
 	t.use(r)
 	t.note(r, step, effects)
-	return r, lobbyResult{LobbyAnswer: LobbyAnswer{Answer: answer}}
+	return r, lobbyResult{LobbyAnswer: LobbyAnswer{Answer: answer}, invited: invitedBy(effects),
+		cancels: slices.ContainsFunc(effects, isCancel)}
 }
+
+func isCancel(e lobby.Effect) bool { return e.Reason == lobby.ReasonCancel }
 
 // room returns the room of a step, or a new one if the step may make it; nil: there is none.
 func (t *lobbyTurn) room(step lobbyStep) *lobbyRoom {
@@ -236,9 +273,14 @@ func (t *lobbyTurn) note(r *lobbyRoom, step lobbyStep, effects []lobby.Effect) {
 			for _, m := range r.now.Members {
 				t.keys = append(t.keys, m.Session)
 			}
+		case lobby.EffectSucceed:
+			t.queue = append(t.queue, lobbyQueueChange{Lobby: r.uid, Predecessor: e.From, Session: e.Session})
+			t.keys = append(t.keys, e.Session)
+		case lobby.EffectWithdraw:
+			r.answered = append(r.answered, e.Player)
 		case lobby.EffectDequeue:
 			t.queue = append(t.queue, lobbyQueueChange{Lobby: r.uid, Project: r.now.Project, Members: r.now.Members,
-				Ticket: step.ticket})
+				Ticket: step.ticket, cancels: isCancel(e)})
 		}
 	}
 }
@@ -259,7 +301,12 @@ func (t *lobbyTurn) unlocked() (ids []string) {
 // announce wakes the replicas with members of the rooms that changed, and those of sessions that were invited or
 // removed.
 func (s *Store) announce(t *lobbyTurn) {
-	s.notifyRealtime(t.region, append(t.keys, t.invited...)...)
+	for _, i := range t.invited {
+		if i.Connected {
+			t.keys = append(t.keys, i.Session)
+		}
+	}
+	s.notifyRealtime(t.region, t.keys...)
 	if t.queued != nil {
 		t.queued.wake()
 	}

@@ -2,6 +2,7 @@ package db
 
 import (
 	"context"
+	"slices"
 
 	"github.com/lattice-director/director/db/internal/tx"
 	"github.com/lattice-director/director/db/query"
@@ -28,6 +29,10 @@ func (s *Store) writeLobbies(ctx context.Context, q *query.Queries, t *lobbyTurn
 	if len(t.queue) == 0 {
 		return nil
 	}
+	if cancelled := t.cancelled(); len(cancelled) > 0 {
+		query.Queue(q.Deferred(), &t.matched, (*query.Queries).MatchedLobbies,
+			query.MatchedLobbiesParams{Region: t.region, Lobbies: cancelled})
+	}
 	t.queued, err = s.queueLobby(ctx, q, t.region, t.queue)
 	return err
 }
@@ -40,12 +45,18 @@ type lobbyWrites struct {
 	join   query.PutLobbyMembersParams
 	leave  query.DeleteLobbyMembersParams
 	invite query.InvitePlayersParams
+	answer query.AnswerInvitationsParams
+	places query.PutParticipantsParams
 	log    query.InsertLobbyLogParams
 }
+
+// maxInvitationsByPlayer bounds the invitations of a player in five minutes, over all rooms of a project.
+const maxInvitationsByPlayer = 64
 
 func newLobbyWrites(region string) (w lobbyWrites) {
 	w.insert.Region, w.put.Region, w.end.Region = region, region, region
 	w.join.Region, w.leave.Region, w.invite.Region, w.log.Region = region, region, region, region
+	w.answer.Region, w.places.Region, w.invite.Most = region, region, maxInvitationsByPlayer
 	return w
 }
 
@@ -60,10 +71,18 @@ func (w *lobbyWrites) add(r *lobbyRoom) error {
 		w.addChanged(r)
 	}
 	w.addMembers(r)
+	if !slices.Equal(r.roomBefore.Participants, r.now.Participants) {
+		w.places.Uids = append(w.places.Uids, r.uid)
+		w.places.Participants = append(w.places.Participants, textArray(r.now.Participants))
+	}
+	for _, player := range r.answered {
+		w.answer.Lobbies, w.answer.Players = append(w.answer.Lobbies, r.uid), append(w.answer.Players, player)
+	}
 	for _, e := range r.invites {
 		p := &w.invite
-		p.Lobbies, p.Projects, p.Players, p.Inviters = append(p.Lobbies, r.uid), append(p.Projects,
-			r.now.Project), append(p.Players, e.Player), append(p.Inviters, e.Session)
+		p.Lobbies, p.Projects, p.Players = append(p.Lobbies, r.uid), append(p.Projects, r.now.Project),
+			append(p.Players, e.Player)
+		p.Inviters, p.InvitingPlayers = append(p.Inviters, e.Session), append(p.InvitingPlayers, e.Inviter)
 	}
 	return w.addLog(r)
 }
@@ -116,7 +135,10 @@ func (w *lobbyWrites) addMembers(r *lobbyRoom) {
 	}
 	for _, all := range [][]lobby.Member{r.roomBefore.Members, r.roomBefore.Invited} {
 		for _, m := range all {
-			if !after[m.Session] {
+			switch {
+			case m.Session == "" && !slices.Contains(r.now.Invited, m):
+				r.answered = append(r.answered, m.Player)
+			case !after[m.Session]:
 				w.leave.Lobbies, w.leave.Sessions = append(w.leave.Lobbies, r.uid), append(w.leave.Sessions, m.Session)
 			}
 		}
@@ -133,14 +155,15 @@ func (w *lobbyWrites) addLog(r *lobbyRoom) error {
 	return err
 }
 
-// queue defers the statements that have rows, rooms before members. The invited sessions are in invited after the
-// commit.
-func (w *lobbyWrites) queue(out *tx.Pipeline, invited *[]string) {
+// queue defers the statements that have rows, rooms before members. Who is invited is in invited after the commit.
+func (w *lobbyWrites) queue(out *tx.Pipeline, invited *[]query.InvitePlayersRow) {
 	deferRows(out, len(w.insert.Uids), (*query.Queries).InsertLobbies, w.insert)
 	deferRows(out, len(w.put.Uids), (*query.Queries).PutLobbies, w.put)
 	deferRows(out, len(w.end.Uids), (*query.Queries).DeleteLobbies, w.end)
 	deferRows(out, len(w.end.Uids), (*query.Queries).DeleteMembersOfLobbies, query.DeleteMembersOfLobbiesParams(w.end))
 	deferRows(out, len(w.leave.Lobbies), (*query.Queries).DeleteLobbyMembers, w.leave)
+	deferRows(out, len(w.places.Uids), (*query.Queries).PutParticipants, w.places)
+	deferRows(out, len(w.answer.Lobbies), (*query.Queries).AnswerInvitations, w.answer)
 	deferRows(out, len(w.join.Lobbies), (*query.Queries).PutLobbyMembers, w.join)
 	if len(w.invite.Lobbies) > 0 {
 		query.Queue(out, invited, (*query.Queries).InvitePlayers, w.invite)

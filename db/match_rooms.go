@@ -98,13 +98,15 @@ func (r *matchRooms) add(s *Store, m matchedRoom, sessions []query.WaitingOfTick
 	for len(sessions) > 0 {
 		first := sessions[0]
 		here := func(w query.WaitingOfTicketsRow) bool { return w.Region == first.Region && w.Project == first.Project }
-		m.Project, m.Type, m.ID, m.Participants = first.Project, first.RoomType, matchRoomID(first.RoomType, m.id), nil
+		m.Project, m.Type, m.ID = first.Project, first.RoomType, matchRoomID(first.RoomType, m.id)
+		m.Participants, m.Seats = nil, nil
 		if IsRealtimeProfile(m.Profile) {
 			m.Size = int(first.Size)
 		}
 		for _, w := range sessions {
 			if here(w) {
 				m.Participants = append(m.Participants, lobby.Member{Session: w.Session, Player: w.Player})
+				m.Seats = append(m.Seats, w.Sub)
 				addSessionWaitingToEnd(&r.ends, w.Ticket, m.id, m.ID)
 			}
 		}
@@ -129,11 +131,17 @@ func (p *madeRooms) add(m matchedRoom, room *lobby.Room) {
 	r.Private, r.Graces = append(r.Private, room.Private), append(r.Graces, room.Grace)
 	r.Matches, r.Sizes, r.Participants = append(r.Matches, m.id), append(r.Sizes, int32(m.Size)), append(r.Participants,
 		textArray(room.Participants))
+	players, seats := make([]string, len(room.Places)), make([]string, len(room.Places))
+	for i, place := range room.Places {
+		players[i], seats[i] = place.Player, place.Seat
+	}
+	r.ParticipantPlayers = append(r.ParticipantPlayers, textArray(players))
+	r.ParticipantSeats = append(r.ParticipantSeats, textArray(seats))
 	r.GameRegions, r.Sessions = append(r.GameRegions, m.gameRegion), append(r.Sessions, m.session)
 	for _, k := range room.Invited {
 		i := &p.members
-		i.Lobbies, i.Sessions, i.Players = append(i.Lobbies, uid), append(i.Sessions, k.Session), append(i.Players,
-			k.Player)
+		i.Lobbies, i.Projects = append(i.Lobbies, uid), append(i.Projects, room.Project)
+		i.Sessions, i.Players = append(i.Sessions, k.Session), append(i.Players, k.Player)
 	}
 }
 

@@ -26,6 +26,9 @@ INSERT INTO lobby_members (region, lobby, session, player, state, expires_at)
 	SELECT 'eu', md5('r' || n)::uuid, 'invited' || n, 'player' || n, 'invited', now() + n * interval '1 s' FROM generate_series(1, 1000) n;
 INSERT INTO lobby_log (region, lobby, pos, at, body)
 	SELECT 'eu', md5('r' || (1 + n / 3))::uuid, 1 + n % 3, now() - n * interval '2 ms', '{"e":[]}' FROM generate_series(0, 29999) n;
+INSERT INTO lobby_invitations (region, lobby, player, project, invited_by, inviting_player, expires_at)
+	SELECT 'eu', md5('r' || n % 4000)::uuid, 'player' || n, 'p' || n % 2, 's-1', 'player' || n % 1000, now() + n * interval '1 s' FROM generate_series(1, 10000) n;
+INSERT INTO player_blocks (region, project, player, blocked) SELECT 'eu', 'p' || n % 2, 'player' || n, 'player' || n + 1 FROM generate_series(1, 10000) n;
 ANALYZE;`
 
 func TestPlansOfLobbies(t *testing.T) {
@@ -56,6 +59,18 @@ func TestPlansOfLobbies(t *testing.T) {
 		},
 		"InvitePlayers": func(ctx context.Context, q *query.Queries) error {
 			return second(q.InvitePlayers(ctx, query.InvitePlayersParams{Region: "eu", Lobbies: one}))
+		},
+		"RoomsOfSessions": func(ctx context.Context, q *query.Queries) error {
+			return second(q.RoomsOfSessions(ctx, query.RoomsOfSessionsParams{Region: "eu", Sessions: []string{"s1"}}))
+		},
+		"PutParticipants": func(ctx context.Context, q *query.Queries) error {
+			return q.PutParticipants(ctx, query.PutParticipantsParams{Region: "eu", Uids: one, Participants: []string{"{s1}"}})
+		},
+		"AnswerInvitations": func(ctx context.Context, q *query.Queries) error {
+			return q.AnswerInvitations(ctx, query.AnswerInvitationsParams{Region: "eu", Lobbies: one, Players: []string{"player1"}})
+		},
+		"DropExpiredPlayerInvitations": func(ctx context.Context, q *query.Queries) error {
+			return second(q.DropExpiredPlayerInvitations(ctx, query.DropExpiredPlayerInvitationsParams{Region: "eu", Most: 100}))
 		},
 		"LobbyLog": func(ctx context.Context, q *query.Queries) error {
 			return second(q.LobbyLog(ctx, query.LobbyLogParams{Region: "eu", Lobbies: one}))

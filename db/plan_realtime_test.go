@@ -3,6 +3,7 @@ package db
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -27,6 +28,9 @@ INSERT INTO lobby_members (region, lobby, session, player, state, join_order)
 	SELECT 'eu', md5('l' || (n + k * 7) % 4000)::uuid, 's-' || n, 'player' || n, 'joined', n FROM generate_series(1, 20000) n, generate_series(0, 1) k;
 INSERT INTO lobby_members (region, lobby, session, player, state, expires_at)
 	SELECT 'eu', md5('l' || (n + 21) % 4000)::uuid, 's-' || n, 'player' || n, 'invited', now() + interval '5 minutes' FROM generate_series(100, 20000, 100) n;
+INSERT INTO lobby_invitations (region, lobby, player, project, invited_by, inviting_player, expires_at)
+	SELECT 'eu', md5('l' || n % 4000)::uuid, 'player' || n, 'p' || n % 100, 's-1', 'player' || n % 1000, now() + interval '5 minutes' FROM generate_series(1, 10000) n;
+INSERT INTO player_blocks (region, project, player, blocked) SELECT 'eu', 'p' || n % 100, 'player' || n, 'player' || n + 1 FROM generate_series(1, 10000) n;
 ANALYZE;`
 
 func TestRealtimePlansReadWhatTheyTake(t *testing.T) {
@@ -54,6 +58,12 @@ func TestRealtimePlansReadWhatTheyTake(t *testing.T) {
 		},
 		"RealtimeInvitations": func(ctx context.Context, q *query.Queries) error {
 			return second(q.RealtimeInvitations(ctx, query.RealtimeInvitationsParams{Region: "eu", Sessions: ids}))
+		},
+		"SessionsOfPlayers": func(ctx context.Context, q *query.Queries) error {
+			return second(q.SessionsOfPlayers(ctx, query.SessionsOfPlayersParams{Region: "eu", Projects: []string{"p1"}, Players: []string{"player1"}, Most: 32}))
+		},
+		"MissedMessages": func(ctx context.Context, q *query.Queries) error {
+			return second(q.MissedMessages(ctx, query.MissedMessagesParams{Region: "eu", Sessions: ids, Since: make([]time.Time, 2), MostRows: 256, MostBytes: 1 << 20}))
 		},
 		"RealtimeNews": func(ctx context.Context, q *query.Queries) error {
 			return second(q.RealtimeNews(ctx, query.RealtimeNewsParams{Region: "eu", Replica: replica}))

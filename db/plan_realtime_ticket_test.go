@@ -61,6 +61,9 @@ func TestRealtimeTicketPlansReadWhatTheyTake(t *testing.T) {
 		"HoldTicketsOfSessions": func(ctx context.Context, q *query.Queries) error {
 			return q.HoldTicketsOfSessions(ctx, query.HoldTicketsOfSessionsParams{Region: "eu", Sessions: sessions})
 		},
+		"SucceedWaiting": func(ctx context.Context, q *query.Queries) error {
+			return q.SucceedWaiting(ctx, query.SucceedWaitingParams{Region: "eu", Lobbies: lobbies, Predecessors: sessions, Sessions: sessions})
+		},
 		"PauseTicketsOfSessions": func(ctx context.Context, q *query.Queries) error {
 			return q.PauseTicketsOfSessions(ctx, query.PauseTicketsOfSessionsParams{Region: "eu", Sessions: sessions})
 		},

@@ -37,11 +37,12 @@ type OpenedRealtime struct {
 	TookOver    bool                 // it was resumed while another connection held it
 	Previous    string               // the id asked for, if it was not resumed
 	Rooms       []LobbyAnswer        // of Back, for each room of a resumed session
-	Invitations []RealtimeInvitation // of a resumed session
+	Invitations []RealtimeInvitation // of the session and its player
 	Ticket      string               // with which a resumed session waits for a match; "": none
 }
 
-// RealtimeInvitation says that a session may join a room, and has not yet.
+// RealtimeInvitation says that a session may join a room, and has not yet: it, or its player, is invited, or has a
+// place in the match that made the room.
 type RealtimeInvitation struct {
 	Lobby        uuid.UUID
 	Room, Type   string

@@ -3,6 +3,7 @@ package db
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/query"
@@ -21,7 +22,7 @@ func (s *Store) SuspendDeadReplicas(ctx context.Context, region string) (int, er
 			return nil, err
 		}
 		return ids, t.suspend(ctx, query.SuspendRealtimeSessionsParams{Ids: ids,
-			Announced: slices.Repeat([]bool{true}, len(ids))}, s.cfg.Rooms.Away)
+			Announced: slices.Repeat([]bool{true}, len(ids)), Silences: make([]time.Duration, len(ids))}, s.cfg.Rooms.Away)
 	})
 }
 
@@ -50,7 +51,7 @@ func (s *Store) EndExpiredRealtime(ctx context.Context, region string) (int, err
 		if err != nil || len(ids) == 0 {
 			return nil, err
 		}
-		if _, err = t.inRooms(ctx, ids, true, s.cfg.Rooms.Leave); err != nil {
+		if _, err = t.inRooms(ctx, ids, true, s.cfg.Rooms.End); err != nil {
 			return nil, err
 		}
 		if err := t.leaveSessions(ctx, t.q, region, ids); err != nil {

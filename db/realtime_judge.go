@@ -19,6 +19,9 @@ const (
 	resumeExpired = 24 * time.Hour
 
 	maxTakeovers = 10 // of a live session, in the ten seconds of the statements
+
+	maxSessionsOfPlayer = 32
+	maxSessionsOfKey    = 100_000
 )
 
 // openFacts is what a transaction has read to judge which sessions to open.
@@ -27,19 +30,26 @@ type openFacts struct {
 	sessions map[string]query.LockRealtimeSessionsRow
 	keys     map[projectKeyName]query.JudgeRealtimeKeysRow
 	ended    []uuid.UUID // replicas
+	players  []query.SessionsOfPlayersRow
+	opened   map[projectKeyName]int // sessions that this transaction opens, by key
 }
 
 // loadOpenings locks the sessions to resume, and reads the rest, in one round trip.
 func (t *sessionTx) loadOpenings(ctx context.Context, calls []*openCall) (openFacts, error) {
 	ids := slices.Clone(t.further)
 	var replicas []uuid.UUID
-	var keys query.JudgeRealtimeKeysParams
+	keys := query.JudgeRealtimeKeysParams{Region: t.region, Most: maxSessionsOfKey}
+	players := query.SessionsOfPlayersParams{Region: t.region, Most: maxSessionsOfPlayer}
 	for _, c := range calls {
 		if id := c.Req.resumes(); id != "" {
 			ids = append(ids, id)
 		}
 		if c.Req.Key != "" {
 			keys.Projects, keys.Ids = append(keys.Projects, c.Req.Project), append(keys.Ids, c.Req.Key)
+		}
+		if c.Req.Player != "" {
+			players.Projects, players.Players = append(players.Projects, c.Req.Project), append(players.Players,
+				c.Req.Player)
 		}
 		if !slices.Contains(replicas, c.Req.Replica) {
 			replicas = append(replicas, c.Req.Replica)
@@ -56,6 +66,9 @@ func (t *sessionTx) loadOpenings(ctx context.Context, calls []*openCall) (openFa
 	if len(keys.Ids) > 0 {
 		query.Queue(&p, &known, (*query.Queries).JudgeRealtimeKeys, keys)
 	}
+	if len(players.Players) > 0 {
+		query.Queue(&p, &f.players, (*query.Queries).SessionsOfPlayers, players)
+	}
 	query.Queue(&p, &f.ended, (*query.Queries).EndedReplicas,
 		query.EndedReplicasParams{Region: t.region, Ids: replicas})
 	query.Queue(&p, &f.now, func(q *query.Queries, ctx context.Context,
@@ -65,6 +78,7 @@ func (t *sessionTx) loadOpenings(ctx context.Context, calls []*openCall) (openFa
 	if err := t.q.Send(ctx, &p); err != nil {
 		return openFacts{}, err
 	}
+	f.opened = map[projectKeyName]int{}
 	f.sessions, f.keys = byID(locked), make(map[projectKeyName]query.JudgeRealtimeKeysRow, len(known))
 	for _, k := range known {
 		f.keys[projectKeyName{k.Project, k.ID}] = k
@@ -85,6 +99,9 @@ func (f openFacts) judge(o OpenRealtime) (OpenedRealtime, error) {
 		return OpenedRealtime{}, fault.NewUnavailable("the lease of this replica has expired", nil)
 	}
 	if !resumed {
+		if err := f.judgeNumber(o); err != nil {
+			return OpenedRealtime{}, err
+		}
 		id := newSessionID()
 		player := o.Player
 		if player == "" {
@@ -100,6 +117,32 @@ func (f openFacts) judge(o OpenRealtime) (OpenedRealtime, error) {
 		return OpenedRealtime{}, e
 	}
 	return OpenedRealtime{ID: row.ID, Epoch: row.Epoch + 1, Player: row.Player, Resumed: true, TookOver: live}, nil
+}
+
+// judgeNumber refuses a new session of a player, or of a key, that has too many. The ones that were closed count until
+// they can no longer be resumed.
+func (f openFacts) judgeNumber(o OpenRealtime) error {
+	at := slices.IndexFunc(f.players, func(r query.SessionsOfPlayersRow) bool {
+		return r.Project == o.Project && r.Player == o.Player
+	})
+	key := projectKeyName{o.Project, o.Key}
+	switch {
+	case at >= 0 && f.players[at].Sessions >= maxSessionsOfPlayer:
+		return tooManySessions("the player has %d sessions", maxSessionsOfPlayer)
+	case int(f.keys[key].Sessions)+f.opened[key] >= maxSessionsOfKey:
+		return tooManySessions("the key has %d sessions", maxSessionsOfKey)
+	}
+	if at >= 0 {
+		f.players[at].Sessions++
+	}
+	f.opened[key]++
+	return nil
+}
+
+func tooManySessions(format string, most int) error {
+	e := fault.New(fault.TooMany, "too_many_sessions", format, most)
+	e.RetryAfter = fault.RetryAfter
+	return e
 }
 
 // resumable returns the session that the client asks for, if it may resume it.

@@ -46,7 +46,7 @@ func (s *Store) newsOf(ctx context.Context, region string, replica uuid.UUID,
 	query.Queue(&p, &waits, (*query.Queries).RealtimeWaits,
 		query.RealtimeWaitsParams{Region: region, Sessions: ask.Ids})
 	query.Queue(&p, &invited, (*query.Queries).RealtimeInvitations,
-		query.RealtimeInvitationsParams{Region: region, Sessions: ask.Ids})
+		query.RealtimeInvitationsParams{Region: region, Sessions: ask.Ids, Opened: []string{}})
 	query.Queue(&p, &expired, (*query.Queries).ExpiredWaits,
 		query.ExpiredWaitsParams{Region: region, Sessions: ask.Ids})
 	if err := s.q.Send(ctx, &p); err != nil {
@@ -94,13 +94,6 @@ func (n newsBySession) list() []RealtimeNews {
 		list = append(list, *news)
 	}
 	return list
-}
-
-// readInvitations returns the open invitations of sessions.
-func readInvitations(ctx context.Context, q *query.Queries, region string,
-	sessions []string) (map[string][]RealtimeInvitation, error) {
-	rows, err := q.RealtimeInvitations(ctx, query.RealtimeInvitationsParams{Region: region, Sessions: sessions})
-	return invitationsBySession(rows), err
 }
 
 func invitationsBySession(rows []query.RealtimeInvitationsRow) map[string][]RealtimeInvitation {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/lattice-director/director/db/internal/batch"
@@ -16,7 +17,8 @@ import (
 // resumed while it is live or suspended for less than its TTL, by the token with which it was last attached, by the
 // same player, or, with ResumeByKey, by a token of the same key; otherwise the client gets a new one. A live session is
 // taken over: its former owner gets an older epoch. Errors: Invalid, Forbidden (token_expired, key_required,
-// key_unknown, key_revoked, key_scope), TooMany (takeovers: ten within ten seconds), Unavailable.
+// key_unknown, key_revoked, key_scope), TooMany (takeovers: ten within ten seconds; too_many_sessions: the player has 32,
+// or the key 100,000), Unavailable.
 func (s *Store) OpenRealtime(ctx context.Context, o OpenRealtime) (OpenedRealtime, error) {
 	if n := utf8.RuneCountInString(o.Project); n == 0 || n > maxProjectID || !isStorable(o.Project) {
 		return OpenedRealtime{}, &fault.Error{Kind: fault.Invalid, Code: "invalid", Field: "project_id",
@@ -92,7 +94,8 @@ type realtimeOpening struct {
 	opened  []OpenedRealtime // by call
 	refused []error          // by call; nil: opened
 	rooms   sessionRooms
-	invited map[string][]RealtimeInvitation // by session
+	invited []query.RealtimeInvitationsRow
+	missed  []query.MissedMessagesRow
 	tickets []query.TicketsOfSessionsRow
 }
 
@@ -102,6 +105,7 @@ func (t *realtimeOpening) run(ctx context.Context, calls []*openCall) (err error
 	}
 	made, attached := query.InsertRealtimeSessionsParams{Region: t.region}, query.AttachRealtimeSessionsParams{Region: t.region}
 	back := make(map[string]func(string) lobby.Action)
+	var named []string // new sessions of players with names
 	for i, c := range calls {
 		o := &t.opened[i]
 		if *o, t.refused[i] = t.facts.judge(c.Req); t.refused[i] != nil {
@@ -109,6 +113,9 @@ func (t *realtimeOpening) run(ctx context.Context, calls []*openCall) (err error
 		}
 		if !o.Resumed {
 			addSessionToInsert(&made, c.Req, *o)
+			if o.Player != o.ID {
+				named = append(named, o.ID)
+			}
 			continue
 		}
 		addSessionToAttach(&attached, c.Req, *o)
@@ -120,10 +127,13 @@ func (t *realtimeOpening) run(ctx context.Context, calls []*openCall) (err error
 	if len(made.Ids) > 0 {
 		query.QueueExec(t.q.Deferred(), (*query.Queries).InsertRealtimeSessions, made)
 	}
+	if len(attached.Ids) > 0 {
+		query.QueueExec(t.q.Deferred(), (*query.Queries).AttachRealtimeSessions, attached)
+	}
+	t.readInvitations(named, attached.Ids)
 	if len(attached.Ids) == 0 {
 		return nil
 	}
-	query.QueueExec(t.q.Deferred(), (*query.Queries).AttachRealtimeSessions, attached)
 	return t.comeBack(ctx, attached.Ids, func(session string) lobby.Action { return back[session](session) })
 }
 
@@ -132,30 +142,40 @@ func (t *realtimeOpening) comeBack(ctx context.Context, sessions []string, back 
 	if t.rooms, err = t.inRooms(ctx, sessions, false, back); err != nil {
 		return err
 	}
-	if t.invited, err = readInvitations(ctx, t.q, t.region, sessions); err != nil {
-		return err
-	}
+	t.readMissed(sessions)
 	t.pauseSessions(t.q, t.region, sessions, false)
 	query.Queue(t.q.Deferred(), &t.tickets, (*query.Queries).TicketsOfSessions,
 		query.TicketsOfSessionsParams{Region: t.region, Sessions: sessions})
 	return nil
 }
 
+// readInvitations defers reading the open invitations of sessions until the new ones have a row.
+func (t *realtimeOpening) readInvitations(opened, resumed []string) {
+	if len(opened)+len(resumed) == 0 {
+		return
+	}
+	query.Queue(t.q.Deferred(), &t.invited, (*query.Queries).RealtimeInvitations, query.RealtimeInvitationsParams{
+		Region: t.region, Sessions: slices.Concat(opened, resumed), Opened: append([]string{}, opened...),
+	})
+}
+
 // addAnswers completes the answers with what is known after the commit.
 func (t *realtimeOpening) addAnswers(calls []*openCall) {
-	of := make(map[string]*OpenedRealtime, len(calls))
+	of, invited := make(map[string]*OpenedRealtime, len(calls)), invitationsBySession(t.invited)
 	for i := range t.opened {
-		if o := &t.opened[i]; o.Resumed {
-			o.Invitations = t.invited[o.ID]
+		if o := &t.opened[i]; t.refused[i] == nil {
+			o.Invitations = invited[o.ID]
 			of[o.ID] = o
 		}
 	}
 	for _, r := range t.tickets {
 		of[r.Session].Ticket = r.Ticket
 	}
+	missed := t.missedRows()
 	for _, r := range t.rooms {
 		if o := of[r.session]; o != nil && r.result.Err == nil {
 			o.Rooms = append(o.Rooms, r.result.LobbyAnswer)
+			o.Rooms[len(o.Rooms)-1].Missed = missed[missedIn{r.session, r.result.Lobby}]
 		}
 	}
 }

@@ -61,7 +61,7 @@ func TestRoomsHearWhenASessionIsSuspendedAndResumed(t *testing.T) {
 		n.join(ann, "chat", room)
 	}
 	n.join(bob, "chat", "chat:1")
-	require.NoError(t, n.SuspendRealtime(t.Context(), lobbyRegion, []db.SessionEpoch{epochOf(ann)}, chats(t).Away, true))
+	require.NoError(t, n.SuspendRealtime(t.Context(), lobbyRegion, []db.SessionEpoch{epochOf(ann)}, chats(t).Away, true, 0))
 	back := n.open(n.client("ann", resuming(ann), func(o *db.OpenRealtime) { o.Back = chats(t).Back }))
 	var ids []string
 	for _, r := range back.Rooms {
@@ -84,7 +84,7 @@ func TestAFormerOwnerChangesNothing(t *testing.T) {
 	n.open(n.client("ann", resuming(first), func(o *db.OpenRealtime) { o.Back = chats(t).Back }))
 	said := len(n.entries("chat:1"))
 	for _, act := range []lobby.Action{
-		chats(t).Leave(first.ID), chats(t).Message(lobby.Message{Session: first.ID, Type: "say", Data: json.RawMessage(`{}`)}),
+		chats(t).Leave(first.ID, first.Player), chats(t).Message(lobby.Message{Session: first.ID, Type: "say", Data: json.RawMessage(`{}`)}),
 		chats(t).Join(lobby.Join{Type: "chat", Session: first.ID, Player: first.Player}),
 	} {
 		_, err := n.actAs(first, "chat:1", act)
@@ -190,9 +190,9 @@ func (n *nexis) wander(ctx context.Context, types *lobby.Types, stores []*db.Sto
 		case step < 75:
 			act(types.Message(lobby.Message{Session: o.ID, Type: "inc", Data: json.RawMessage(`{"by":1}`)}))
 		case step < 85:
-			act(types.Leave(o.ID))
+			act(types.Leave(o.ID, o.Player))
 		default:
-			require.NoError(n.t, store.SuspendRealtime(ctx, lobbyRegion, []db.SessionEpoch{epochOf(o)}, types.Away, step%2 == 0))
+			require.NoError(n.t, store.SuspendRealtime(ctx, lobbyRegion, []db.SessionEpoch{epochOf(o)}, types.Away, step%2 == 0, 0))
 			if step > 95 {
 				_, err := n.Pool().Exec(ctx, "UPDATE realtime_sessions SET suspended_at = suspended_at - interval '1 hour', expires_at = expires_at - interval '1 hour' WHERE id = $1 AND owner IS NULL", o.ID)
 				require.NoError(n.t, err)

@@ -3,6 +3,7 @@ package db
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/lattice-director/director/db/internal/batch"
 	"github.com/lattice-director/director/db/query"
@@ -11,11 +12,12 @@ import (
 
 // SuspendRealtime records that sessions have lost their connections, and pauses their tickets. A session with another
 // epoch stays as it is. With announce, away acts in all their rooms at once; without it a worker lets it act after five
-// seconds, unless the session is resumed by then. Errors: Unavailable.
+// seconds, unless the session is resumed by then. Nothing was heard of the clients for the time silence. Errors:
+// Unavailable.
 func (s *Store) SuspendRealtime(ctx context.Context, region string, sessions []SessionEpoch,
-	away func(session string) lobby.Action, announce bool) error {
+	away func(session string) lobby.Action, announce bool, silence time.Duration) error {
 	for part := range slices.Chunk(sessions, suspendedAtOnce) {
-		if _, err := s.groups.suspensions.Do(ctx, region, suspension{part, away, announce}); err != nil {
+		if _, err := s.groups.suspensions.Do(ctx, region, suspension{part, away, announce, silence}); err != nil {
 			return err
 		}
 	}
@@ -29,6 +31,7 @@ type suspension struct {
 	sessions []SessionEpoch
 	away     func(session string) lobby.Action
 	announce bool
+	silence  time.Duration
 }
 
 type suspendCall = batch.Call[suspension, struct{}]
@@ -77,6 +80,7 @@ func (t *sessionTx) suspendThose(ctx context.Context, calls []*suspendCall) erro
 			away[e.ID] = c.Req.away
 			suspended.Ids, suspended.Announced = append(suspended.Ids, e.ID), append(suspended.Announced,
 				c.Req.announce)
+			suspended.Silences = append(suspended.Silences, c.Req.silence)
 		}
 	}
 	return t.suspend(ctx, suspended, func(session string) lobby.Action { return away[session](session) })

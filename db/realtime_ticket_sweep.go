@@ -88,7 +88,7 @@ func (s *Store) settleLost(q *query.Queries, lost []query.LostWaitingRow, connec
 	var sessions []query.WaitingOfTicketsRow
 	for _, r := range lost {
 		sessions = append(sessions, query.WaitingOfTicketsRow{
-			Region: r.Region, Session: r.Session, Ticket: r.Ticket, Project: r.Project, Player: r.Player,
+			Region: r.Region, Session: r.Session, Ticket: r.Ticket, Project: r.Project, Player: r.Player, Sub: r.Sub,
 			RoomType: r.RoomType, Size: r.Size, Lobby: r.Lobby,
 		})
 		all.wake(r.Region, r.Session)

@@ -789,7 +789,8 @@ CREATE FUNCTION public.hot_tables() RETURNS regclass[]
                  'match_proposals', 'ticket_players', 'matches', 'match_accepts', 'demand',
                  'replicas', 'agents', 'agent_states', 'rooms', 'commands',
                  'pools', 'deployments', 'netcode_tokens', 'provider_budgets',
-                 'realtime_sessions', 'lobbies', 'lobby_members', 'lobby_log', 'realtime_tickets', 'realtime_expired', 'lobby_outcomes']::regclass[]
+                 'realtime_sessions', 'lobbies', 'lobby_members', 'lobby_log', 'realtime_tickets', 'realtime_expired', 'lobby_outcomes',
+                 'lobby_invitations']::regclass[]
 $$;
 
 CREATE TABLE public.deployments (
@@ -2498,6 +2499,8 @@ CREATE TABLE public.lobbies (
     game_region text,
     session_id uuid,
     created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    participant_players text[] COLLATE pg_catalog."C",
+    participant_seats text[] COLLATE pg_catalog."C",
     CONSTRAINT a_room_has_up_to_its_members CHECK (((members >= 0) AND (members <= max_members))),
     CONSTRAINT a_room_state_has_up_to_64_kib CHECK ((octet_length((state)::text) <= 65536)),
     CONSTRAINT a_room_with_participants_has_a_match CHECK (((match_id IS NULL) = (participants IS NULL)))
@@ -2645,6 +2648,7 @@ CREATE TABLE public.realtime_sessions (
     takeovers integer DEFAULT 0 NOT NULL,
     takeovers_since timestamp with time zone,
     created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    heard_at timestamp with time zone,
     CONSTRAINT a_session_has_an_owner_or_is_suspended CHECK (((owner IS NULL) = (suspended_at IS NOT NULL))),
     CONSTRAINT a_suspended_session_expires CHECK (((suspended_at IS NULL) = (expires_at IS NULL))),
     CONSTRAINT only_a_suspension_is_announced_later CHECK ((announced OR (suspended_at IS NOT NULL)))
@@ -5229,6 +5233,29 @@ CREATE TABLE public.installation (
     CONSTRAINT there_is_one_installation CHECK (only_row)
 );
 
+CREATE TABLE public.lobby_invitations (
+    region text NOT NULL,
+    lobby uuid NOT NULL,
+    player text NOT NULL COLLATE pg_catalog."C",
+    project text NOT NULL COLLATE pg_catalog."C",
+    invited_by text COLLATE pg_catalog."C",
+    inviting_player text COLLATE pg_catalog."C",
+    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    answered_at timestamp with time zone,
+    CONSTRAINT an_invitation_is_of_a_session_and_its_player CHECK (((invited_by IS NULL) = (inviting_player IS NULL)))
+)
+WITH (fillfactor='80', autovacuum_vacuum_scale_factor='0.05');
+ALTER TABLE ONLY public.lobby_invitations ALTER COLUMN region SET (n_distinct=1);
+
+COMMENT ON TABLE public.lobby_invitations IS 'Rooms of the realtime lobby that a player may join, with whichever session.';
+
+COMMENT ON COLUMN public.lobby_invitations.invited_by IS 'the session that invites; null: a match of the player made the room';
+
+COMMENT ON COLUMN public.lobby_invitations.inviting_player IS 'the player of that session';
+
+COMMENT ON COLUMN public.lobby_invitations.answered_at IS 'when it was accepted or declined; it then counts for the rate of the player that invites only';
+
 CREATE UNLOGGED TABLE public.lobby_log (
     region text NOT NULL,
     lobby uuid NOT NULL,
@@ -5340,6 +5367,18 @@ CREATE TABLE public.player_avoids (
     sub text NOT NULL,
     avoided text NOT NULL
 );
+
+CREATE TABLE public.player_blocks (
+    region text NOT NULL,
+    project text NOT NULL COLLATE pg_catalog."C",
+    player text NOT NULL COLLATE pg_catalog."C",
+    blocked text NOT NULL COLLATE pg_catalog."C",
+    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    CONSTRAINT a_player_blocks_others CHECK ((player <> blocked))
+);
+ALTER TABLE ONLY public.player_blocks ALTER COLUMN region SET (n_distinct=1);
+
+COMMENT ON TABLE public.player_blocks IS 'Players of the realtime lobby whom a player has blocked: it gets no invitations from them.';
 
 CREATE TABLE public.player_refusals_default (
     sub text NOT NULL COLLATE pg_catalog."C",
@@ -5574,6 +5613,9 @@ ALTER TABLE ONLY public.kept_drains
 ALTER TABLE ONLY public.lobbies
     ADD CONSTRAINT lobbies_pkey PRIMARY KEY (region, uid);
 
+ALTER TABLE ONLY public.lobby_invitations
+    ADD CONSTRAINT lobby_invitations_pkey PRIMARY KEY (region, lobby, player);
+
 ALTER TABLE ONLY public.lobby_log
     ADD CONSTRAINT lobby_log_pkey PRIMARY KEY (region, lobby, pos);
 
@@ -5618,6 +5660,9 @@ ALTER TABLE ONLY public.signing_keys
 
 ALTER TABLE ONLY public.player_avoids
     ADD CONSTRAINT player_avoids_pkey PRIMARY KEY (region, sub, avoided);
+
+ALTER TABLE ONLY public.player_blocks
+    ADD CONSTRAINT player_blocks_pkey PRIMARY KEY (region, project, player, blocked);
 
 ALTER TABLE ONLY public.player_refusals
     ADD CONSTRAINT player_refusals_pkey PRIMARY KEY (sub, hour, call, code);
@@ -5780,7 +5825,13 @@ CREATE INDEX lobbies_that_play ON public.lobbies USING btree (game_region, sessi
 
 CREATE INDEX lobbies_to_close ON public.lobbies USING btree (region, closes_at) WHERE (closes_at IS NOT NULL);
 
+CREATE INDEX lobby_invitations_by_a_player ON public.lobby_invitations USING btree (region, project, inviting_player) WHERE (inviting_player IS NOT NULL);
+
 CREATE INDEX lobby_invitations_by_expiry ON public.lobby_members USING btree (region, expires_at) WHERE (expires_at IS NOT NULL);
+
+CREATE INDEX lobby_invitations_of_a_player ON public.lobby_invitations USING btree (region, project, player);
+
+CREATE INDEX lobby_invitations_to_expire ON public.lobby_invitations USING btree (region, expires_at);
 
 CREATE INDEX lobby_log_by_time ON public.lobby_log USING btree (region, at);
 
@@ -5829,6 +5880,8 @@ CREATE INDEX realtime_expired_by_time ON public.realtime_expired USING btree (re
 CREATE INDEX realtime_sessions_by_owner ON public.realtime_sessions USING btree (region, owner, id) WHERE (owner IS NOT NULL);
 
 CREATE INDEX realtime_sessions_by_player ON public.realtime_sessions USING btree (region, project, player);
+
+CREATE INDEX realtime_sessions_of_a_key ON public.realtime_sessions USING btree (region, project, key_id) WHERE (key_id IS NOT NULL);
 
 CREATE INDEX realtime_sessions_to_announce ON public.realtime_sessions USING btree (region, suspended_at) WHERE (NOT announced);
 

@@ -51,9 +51,10 @@ func (r *Room) Remove(session, reason string) (Member, bool) {
 	return m, ok
 }
 
-// Invite invites all sessions of a player, in the name of a member.
-func (r *Room) Invite(player, by string) {
-	r.Effects = append(r.Effects, Effect{Kind: EffectInvite, Player: player, Session: by})
+// Invite invites a player, whichever session it has, in the name of a member.
+func (r *Room) Invite(player string, by Member) {
+	r.Effects = append(r.Effects,
+		Effect{Kind: EffectInvite, Player: player, Session: by.Session, Inviter: by.Player})
 }
 
 // Enqueue puts the members into a queue, together.
@@ -62,14 +63,25 @@ func (r *Room) Enqueue(q Queue) { r.Effects = append(r.Effects, Effect{Kind: Eff
 // Dequeue takes the members out of the queue.
 func (r *Room) Dequeue() { r.Effects = append(r.Effects, Effect{Kind: EffectDequeue}) }
 
-// add makes a session a member; an invitation of it is used up.
+// add makes a session a member; the invitations of its player are used up.
 func (r *Room) add(session, player string) Member {
 	r.Joins++
 	m := Member{Session: session, Player: player, Order: r.Joins}
-	r.Invited = without(r.Invited, session)
+	r.answer(session, player)
 	r.Members = append(slices.Clip(r.Members), m)
 	r.Entries = append(r.Entries, Entry{Kind: EntryJoined, Session: session})
 	return m
+}
+
+// answer ends the invitations of a session and of its player, and reports whether there was one. In a match, each
+// session has its own.
+func (r *Room) answer(session, player string) bool {
+	open := func(m Member) bool { return m.Session == session || r.Participants == nil && m.Player == player }
+	if !slices.ContainsFunc(r.Invited, open) {
+		return false
+	}
+	r.Invited = slices.DeleteFunc(slices.Clone(r.Invited), open)
+	return true
 }
 
 // take removes a member, and its key of the state.

@@ -3,6 +3,7 @@ package lobby
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 )
 
 const (
@@ -15,7 +16,8 @@ const (
 // group is what lobbies and parties have in common: an owner, whom the member with the longest stay follows,
 // invitations, and a place in the queue for all members together.
 type group struct {
-	types *Types // whose profiles have their own sizes
+	types *Types   // whose profiles have their own sizes
+	kinds []string // of messages that it knows
 }
 
 // card is a member in the state of a group. A party has no teams and no readiness.
@@ -35,11 +37,34 @@ func (r *Room) setCard(session string, c card) { r.Set(memberKey(session), c) }
 
 func (group) oncePerPlayer() {}
 
+// succeed gives a session the card of its player's other session, with the team and the readiness, and the ownership if
+// that had it. The members keep their place in the queue.
+func (group) succeed(r *Room, old, m Member, o Options) error {
+	name, err := o.fields().displayName()
+	if err != nil {
+		return err
+	}
+	c := r.card(old.Session)
+	if c.Away = false; name != "" {
+		c.Name = name
+	}
+	r.Delete(memberKey(old.Session))
+	r.setCard(m.Session, c)
+	if r.text("owner") == old.Session {
+		r.Set("owner", m.Session)
+	}
+	if r.text("phase") == phaseQueued {
+		r.Effects = append(r.Effects,
+			Effect{Kind: EffectSucceed, Player: m.Player, From: old.Session, Session: m.Session})
+	}
+	return nil
+}
+
 func (group) Open(Opening) (State, error) { return State{"phase": encode(phaseOpen)}, nil }
 
 // join gives a new member its card. Its arrival takes the members out of the queue.
 func (group) join(r *Room, m Member, o Options, c card) error {
-	name, err := o.fields().text("name", maxName)
+	name, err := o.fields().displayName()
 	if err != nil {
 		return err
 	}
@@ -98,16 +123,20 @@ func (g group) message(r *Room, m Member, msg Message, f fields) error {
 	case "owner":
 		return byOwner(r, m, f, handOver)
 	case "cancel":
-		takeBack(r)
-		return nil
+		return cancel(r)
 	}
-	return Invalid("type", "is not a message of this type of room")
+	return unknownMessage(g.kinds)
+}
+
+// unknownMessage is the error of a message that a type of room does not know.
+func unknownMessage(kinds []string) *Error {
+	return Invalid("type", "must be one of %s", strings.Join(kinds, ", "))
 }
 
 // fieldsOfMessage reads the data of a message, which lobbies and parties want to be an object.
-func fieldsOfMessage(m Message) (fields, error) {
+func (g group) fieldsOfMessage(m Message) (fields, error) {
 	if m.Bytes {
-		return fields{}, Invalid("type", "is not a message of this type of room")
+		return fields{}, unknownMessage(g.kinds)
 	}
 	return fieldsOf("data", m.Data)
 }
@@ -118,6 +147,18 @@ func byOwner(r *Room, m Member, f fields, act func(*Room, Member, fields) error)
 		return ErrNotOwner
 	}
 	return act(r, m, f)
+}
+
+// cancel takes the members out of the queue, and says if that comes too late.
+func cancel(r *Room) error {
+	if r.text("phase") == phaseMatched {
+		return ErrMatched
+	}
+	if r.text("phase") == phaseQueued {
+		r.Effects = append(r.Effects, Effect{Kind: EffectDequeue, Reason: ReasonCancel})
+	}
+	reopen(r)
+	return nil
 }
 
 func say(r *Room, m Member, f fields) error {
@@ -137,23 +178,30 @@ func invite(r *Room, m Member, f fields) error {
 	switch {
 	case slices.ContainsFunc(r.Members, func(o Member) bool { return o.Player == name }):
 		return nil
+	case r.IsLocked && r.text("owner") != m.Session: // an invitation opens the lock, which is the owner's
+		return ErrLocked
 	case len(r.Members) >= r.MaxMembers:
 		return ErrFull
-	case len(r.Invited)+pendingInvitations(r) >= maxInvitations:
+	case openInvitations(r, name) >= maxInvitations:
 		return Invalid("player", "cannot be invited while %d invitations are open", maxInvitations)
 	}
-	r.Invite(name, m.Session)
+	r.Invite(name, m)
 	return nil
 }
 
-// pendingInvitations counts those of this transaction, which are in Invited only afterwards.
-func pendingInvitations(r *Room) (n int) {
+// openInvitations counts the other players that are invited. Those of this transaction are in Invited only afterwards.
+func openInvitations(r *Room, but string) int {
+	players := map[string]bool{}
+	for _, m := range r.Invited {
+		players[m.Player] = true
+	}
 	for _, e := range r.Effects {
 		if e.Kind == EffectInvite {
-			n++
+			players[e.Player] = true
 		}
 	}
-	return n
+	delete(players, but)
+	return len(players)
 }
 
 func lock(r *Room, _ Member, f fields) error {

@@ -11,6 +11,12 @@ type Join struct {
 // oncePerPlayer is a logic whose rooms have a player once: a second session of the player takes the place of the first.
 type oncePerPlayer interface{ oncePerPlayer() }
 
+// heir is a logic that keeps something of a member: succeed gives to m, a session that is in the room in the place of
+// old, what the state says of old.
+type heir interface {
+	succeed(r *Room, old, m Member, o Options) error
+}
+
 // Join returns the action by which a session becomes a member. For a member it changes nothing.
 func (t *Types) Join(j Join) Action {
 	return bounded(func(r *Room) error {
@@ -28,11 +34,13 @@ func (t *Types) Join(j Join) Action {
 		if _, ok := r.Member(j.Session); ok {
 			return nil
 		}
-		back, err := t.replace(r, typ, j)
-		if err != nil {
-			return err
+		before := predecessor(r, typ.logic, j)
+		if old, ok := r.Member(before); ok {
+			return succeed(r, typ.logic, old, j)
 		}
-		if err := admit(r, j, back || made); err != nil {
+		// Nobody is in an empty room who could invite or unlock: it is the next one's, as if that had made it.
+		deserted := len(r.Members) == 0 && r.Participants == nil
+		if err := admit(r, j, made || deserted || before != ""); err != nil {
 			return err
 		}
 		return typ.logic.Join(r, r.add(j.Session, j.Player), j.Options)
@@ -62,18 +70,43 @@ func (t *Types) openRoom(r *Room, j Join) error {
 	return err
 }
 
-// replace removes the session with which the player is in the room already, where a player is there once.
-func (t *Types) replace(r *Room, typ Type, j Join) (bool, error) {
-	if _, once := typ.logic.(oncePerPlayer); !once {
-		return false, nil
+// predecessor returns the session of the same player whose place in the room the session takes, "" if there is none.
+// The place in a match is the session's from then on.
+func predecessor(r *Room, logic Logic, j Join) string {
+	if old := r.takePlace(j.Session, j.Player); old != "" {
+		return old
 	}
-	at := slices.IndexFunc(r.Members, func(m Member) bool { return m.Player == j.Player })
+	if _, once := logic.(oncePerPlayer); !once {
+		return ""
+	}
+	at := slices.IndexFunc(r.Members, func(m Member) bool {
+		return m.Player == j.Player && m.Player != m.Session // a sub may look like the id of a session without one
+	})
 	if at < 0 {
-		return false, nil
+		return ""
 	}
-	old, _ := r.Remove(r.Members[at].Session, "replaced")
-	return true, typ.logic.Leave(r, old)
+	return r.Members[at].Session
 }
+
+// succeed makes a session a member in the place of another one of its player, in one change: nobody sees the room
+// without the player.
+func succeed(r *Room, logic Logic, old Member, j Join) error {
+	m := Member{Session: j.Session, Player: j.Player, Order: old.Order}
+	r.Members = slices.Clone(r.Members)
+	r.Members[slices.IndexFunc(r.Members, func(o Member) bool { return o.Session == old.Session })] = m
+	r.answer(j.Session, j.Player)
+	r.Entries = append(r.Entries, Entry{Kind: EntryLeft, Session: old.Session, Reason: reasonReplaced},
+		Entry{Kind: EntryJoined, Session: m.Session})
+	r.Effects = append(r.Effects,
+		Effect{Kind: EffectRemove, Session: old.Session, Player: old.Player, Reason: reasonReplaced})
+	if h, ok := logic.(heir); ok {
+		return h.succeed(r, old, m, j.Options)
+	}
+	return nil
+}
+
+// reasonReplaced is why a session leaves whose place another one of its player has taken.
+const reasonReplaced = "replaced"
 
 // admit decides whether a session may become a member. The place is its own if it made the room, or takes the place of
 // its player's other session.
@@ -85,7 +118,7 @@ func admit(r *Room, j Join, own bool) error {
 		return ErrNotInvited
 	case r.Participants == nil && r.Private && !invited && !own:
 		return ErrNotInvited
-	case r.IsLocked && !own:
+	case r.IsLocked && !invited && !own:
 		return ErrLocked
 	case len(r.Members) >= r.MaxMembers:
 		return ErrFull

@@ -44,7 +44,7 @@ func (l lobby) Join(r *Room, m Member, o Options) error {
 }
 
 func (l lobby) Message(r *Room, m Member, msg Message) error {
-	f, err := fieldsOfMessage(msg)
+	f, err := l.fieldsOfMessage(msg)
 	if err != nil {
 		return err
 	}

@@ -73,13 +73,13 @@ func TestTheLongestMemberFollowsAnOwner(t *testing.T) {
 	for _, typ := range []string{"lobby", "party"} {
 		h := setup(t, typ)
 		h.mustJoin("s1", "s2", "s3")
-		h.must(h.Leave("s2"))
+		h.must(h.Leave("s2", playerOf("s2")))
 		h.mustJoin("s2")
 		h.must(h.Away("s1"))
 		require.Equal(t, `"s1"`, h.value("owner"), "it may come back")
-		h.must(h.Leave("s1"))
+		h.must(h.Leave("s1", playerOf("s1")))
 		require.Equal(t, `"s3"`, h.value("owner"))
-		h.must(h.Leave("s3"))
+		h.must(h.Leave("s3", playerOf("s3")))
 		require.Equal(t, `"s2"`, h.value("owner"))
 	}
 }
@@ -94,7 +94,7 @@ func TestAPlayerIsInALobbyOnce(t *testing.T) {
 		h.mustSend("s1", "lock", `{}`)
 		h.news()
 		require.NoError(t, h.join("s5"), "a place of its own in a room that is full, private and locked")
-		require.Equal(t, []string{"s2", "s5"}, h.sessions())
+		require.Equal(t, []string{"s5", "s2"}, h.sessions())
 		entries, _ := h.news()
 		require.JSONEq(t, `[{"k":"left","s":"s1","r":"replaced"},{"k":"joined","s":"s5"}]`, entries)
 	}
@@ -136,11 +136,10 @@ func TestAChangeOfReadinessOrMembershipTakesALobbyOutOfTheQueue(t *testing.T) {
 		},
 		"cancel": func(h *house) Action { return h.Message(Message{Session: "s2", Type: "cancel"}) },
 		"join":   func(h *house) Action { return h.Join(Join{Type: "lobby", Session: "s4", Player: "di"}) },
-		"leave":  func(h *house) Action { return h.Leave("s2") },
+		"leave":  func(h *house) Action { return h.Leave("s2", playerOf("s2")) },
 		"kick": func(h *house) Action {
 			return h.Message(Message{Session: "s1", Type: "kick", Data: []byte(`{"session":"s3"}`)})
 		},
-		"replace": func(h *house) Action { return h.Join(Join{Type: "lobby", Session: "s5", Player: "ada"}) },
 	}
 	for name, change := range changes {
 		t.Run(name, func(t *testing.T) {
@@ -266,4 +265,46 @@ func TestSayingReachesAll(t *testing.T) {
 	h.mustSend("s2", "say", `{"text":"gg","more":1}`)
 	entries, _ := h.news()
 	require.JSONEq(t, `[{"k":"message","s":"s2","t":"say","d":{"text":"gg"}}]`, entries)
+}
+
+// Pins members who are called like another one: what tells them apart cannot be seen.
+func TestNamesHaveNoHiddenCharacters(t *testing.T) {
+	t.Parallel()
+	for _, typ := range []string{"lobby", "party", "match"} {
+		h := setup(t, typ)
+		h.room.Private = false
+		for _, bad := range []string{"Ada\u200b", "\u202eadA", "A\u2066da", "\ufeffAda", "Ada\u200d", "\u200cAda", "\u3164", "Ad\u00ada", "\u2060", "\U000e0041"} {
+			requireCode(t, "invalid", h.join("s1", "private", "false", "name", string(encode(bad))))
+		}
+		for i, good := range []string{"Ada", "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645", "\U0001f468\u200d\U0001f469\u200d\U0001f467"} {
+			require.NoError(t, h.join(session(i+1), "private", "false", "name", string(encode(good))))
+		}
+	}
+}
+
+// Pins errors that do not say what would be right.
+func TestRoomsSayWhichMessagesTheyKnow(t *testing.T) {
+	t.Parallel()
+	for typ, want := range map[string]string{
+		"lobby": "type must be one of say, invite, cancel, lock, kick, owner, ready, team, set, countdown, start",
+		"party": "type must be one of say, invite, cancel, lock, kick, owner, queue",
+	} {
+		h := setup(t, typ)
+		h.mustJoin("s1")
+		require.EqualError(t, h.send("s1", "redy", `{}`), want)
+		require.EqualError(t, h.do(h.Message(Message{Session: "s1", Type: "x", Data: encode("AAE="), Bytes: true})), want)
+	}
+}
+
+// Pins a cancel that came too late and was answered with ok.
+func TestACancelOfAMatchIsRefused(t *testing.T) {
+	t.Parallel()
+	h := setup(t, "party")
+	h.mustJoin("s1")
+	h.mustSend("s1", "queue", `{"room_type":"duel"}`)
+	h.must(h.MatchedTo("m1", "duel:match:1"))
+	requireCode(t, "matched", h.send("s1", "cancel", ``))
+	require.Equal(t, `"matched"`, h.value("phase"))
+	h.mustSend("s1", "queue", `{"room_type":"duel"}`)
+	h.mustSend("s1", "cancel", ``)
 }

@@ -24,6 +24,7 @@ type Matched struct {
 	Profile           string
 	Size              int      // as it was asked for
 	Participants      []Member // in the order of the queue
+	Seats             []string // of Participants, see [Place]; nil: the seats are for their players
 	Server            *Server  // nil: the match has none
 }
 
@@ -36,9 +37,13 @@ func (t *Types) Matched(m Matched) func() *Room {
 			Project: m.Project, ID: m.ID, Type: m.Type, New: true, Seq: 1,
 			MaxMembers: len(m.Participants), Grace: typ.Grace, Private: true, Participants: []string{},
 		}
-		for _, p := range m.Participants {
+		for i, p := range m.Participants {
+			place := Place{Player: p.Player, Seat: p.Player}
+			if m.Seats != nil {
+				place.Seat = m.Seats[i]
+			}
 			r.Invited = append(r.Invited, Member{Session: p.Session, Player: p.Player})
-			r.Participants = append(r.Participants, p.Session)
+			r.Participants, r.Places = append(r.Participants, p.Session), append(r.Places, place)
 		}
 		r.State, _ = typ.logic.Open(Opening{Type: typ}) // without options, no logic refuses
 		if logic, ok := typ.logic.(match); ok {
@@ -59,7 +64,8 @@ func (t *Types) Ended() Action {
 }
 
 // ServerOf returns the action by which a member asks for the session handle of the match's server, in the Answer. It
-// changes nothing. Errors: [ErrNotMember], [ErrNoServer].
+// changes nothing, and the player for whom the seat is: "" if an earlier release made the room. Errors: [ErrNotMember],
+// [ErrNoServer].
 func (t *Types) ServerOf(session string) Action {
 	return atomic(func(r *Room) error {
 		if _, ok := r.Member(session); !ok {
@@ -72,7 +78,7 @@ func (t *Types) ServerOf(session string) Action {
 		if server.SessionHandle == "" {
 			return ErrNoServer
 		}
-		r.Answer = map[string]any{"session_handle": server.SessionHandle}
+		r.Answer = map[string]any{"session_handle": server.SessionHandle, "seat": r.seatOf(session)}
 		return nil
 	})
 }
@@ -102,11 +108,27 @@ func (match) begin(r *Room, m Matched) {
 }
 
 func (match) Join(r *Room, m Member, o Options) error {
-	name, err := o.fields().text("name", maxName)
+	name, err := o.fields().displayName()
 	if err != nil {
 		return err
 	}
 	r.Set(memberKey(m.Session), player{Player: nameOf(m), Name: name})
+	return nil
+}
+
+// succeed lets a session be shown in the place of its player's other session.
+func (match) succeed(r *Room, old, m Member, o Options) error {
+	name, err := o.fields().displayName()
+	if err != nil {
+		return err
+	}
+	var p player
+	_ = json.Unmarshal(r.State[memberKey(old.Session)], &p)
+	if p.Away = false; name != "" {
+		p.Name = name
+	}
+	r.Delete(memberKey(old.Session))
+	r.Set(memberKey(m.Session), p)
 	return nil
 }
 

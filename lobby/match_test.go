@@ -38,7 +38,7 @@ func TestParticipantsTalkInTheRoomOfAMatch(t *testing.T) {
 	require.JSONEq(t, `[{"k":"message","s":"s1","t":"ping","d":[1]}]`, entries)
 	h.must(h.Away("s2"))
 	require.JSONEq(t, `{"player":"bo","name":"Bo","away":true}`, h.value("m:s2"))
-	h.must(h.Leave("s2"))
+	h.must(h.Leave("s2", playerOf("s2")))
 	h.mustJoin("s2")
 	h.must(h.Ended())
 	require.Equal(t, `"ended"`, h.value("phase"))

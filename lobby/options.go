@@ -58,6 +58,30 @@ func (f fields) text(name string, maxBytes int) (string, error) {
 	return s, nil
 }
 
+// displayName returns a text by which others know a member: "" if it is absent. What nobody sees in it could make it
+// look like another one.
+func (f fields) displayName() (string, error) {
+	s, err := f.text("name", maxName)
+	if err == nil && hasHidden(s) {
+		return "", Invalid(f.prefix+"name", "must have no invisible characters, and none that change the direction of writing")
+	}
+	return s, err
+}
+
+// hasHidden reports whether a text has characters without a shape. Those that join or part the letters of some
+// languages, and emojis, may be between two of these.
+func hasHidden(s string) bool {
+	runes := []rune(s)
+	for i, r := range runes {
+		joins := (r == '\u200c' || r == '\u200d') && i > 0 && i+1 < len(runes) && runes[i-1] > unicode.MaxLatin1 &&
+			runes[i+1] > unicode.MaxLatin1 && !unicode.Is(unicode.Cf, runes[i-1])
+		if !joins && (unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r)) {
+			return true
+		}
+	}
+	return false
+}
+
 // required returns a string that must not be empty.
 func (f fields) required(name string, maxBytes int) (string, error) {
 	s, err := f.text(name, maxBytes)

@@ -6,7 +6,7 @@ type party struct{ group }
 func (p party) Join(r *Room, m Member, o Options) error { return p.join(r, m, o, card{}) }
 
 func (p party) Message(r *Room, m Member, msg Message) error {
-	f, err := fieldsOfMessage(msg)
+	f, err := p.fieldsOfMessage(msg)
 	if err != nil {
 		return err
 	}

@@ -1,25 +1,41 @@
 package lobby
 
-// Leave returns the action by which a session stops being a member, or declines its invitation.
-func (t *Types) Leave(session string) Action {
+// Leave returns the action by which a session stops being a member, or declines the invitation of its player, also that
+// to other sessions.
+func (t *Types) Leave(session, player string) Action {
 	return atomic(func(r *Room) error {
-		m, ok := r.take(session)
-		if !ok {
-			return decline(r, session)
+		if r.Participants != nil && player != session {
+			r.Effects = append(r.Effects, Effect{Kind: EffectWithdraw, Player: player})
 		}
-		r.Entries = append(r.Entries, Entry{Kind: EntryLeft, Session: session})
-		if logic := t.logic(r); logic != nil {
-			return logic.Leave(r, m)
+		if _, ok := r.Member(session); ok {
+			return t.leave(r, session)
+		}
+		if !r.answer(session, player) {
+			return ErrNotMember
 		}
 		return nil
 	})
 }
 
-func decline(r *Room, session string) error {
-	if _, ok := find(r.Invited, session); !ok {
-		return ErrNotMember
+// End returns the action of a session that has ended. Invitations and the place in a match stay those of its player,
+// who may come back with another session.
+func (t *Types) End(session string) Action {
+	return atomic(func(r *Room) error {
+		r.Invited = without(r.Invited, session)
+		return t.leave(r, session)
+	})
+}
+
+// leave takes a session out of a room in which it may be.
+func (t *Types) leave(r *Room, session string) error {
+	m, ok := r.take(session)
+	if !ok {
+		return nil
 	}
-	r.Invited = without(r.Invited, session)
+	r.Entries = append(r.Entries, Entry{Kind: EntryLeft, Session: session})
+	if logic := t.logic(r); logic != nil {
+		return logic.Leave(r, m)
+	}
 	return nil
 }
 

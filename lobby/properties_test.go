@@ -146,7 +146,7 @@ func (w *walk) draw(rt *rapid.T) Action {
 	case "join":
 		return w.Join(Join{Type: w.typ, Session: s, Player: playerOf(s), Options: drawOptions(rt)})
 	case "leave":
-		return w.Leave(s)
+		return w.Leave(s, playerOf(s))
 	case "away":
 		return w.Away(s)
 	case "back":

@@ -10,10 +10,16 @@ type State map[string]json.RawMessage
 
 // Member is a session that joined a room, or is invited to it.
 type Member struct {
-	Session string
+	Session string // "" of an invitation of a player, whichever session accepts it
 	Player  string // the session's id for a client without a name
 	Order   int64  // of joining, from 1; 0 while invited
 	Away    bool   // its socket is gone
+}
+
+// Place says whose a place in a match is. It passes from one session of the player to the next.
+type Place struct {
+	Player string
+	Seat   string // the player of the ticket, for whom the game server keeps the seat
 }
 
 // Room is a room as a transaction has read and locked it, with the changes of the actions so far. Not safe for
@@ -29,7 +35,8 @@ type Room struct {
 	// that it stays without members and invitations; 0: it ends with the transaction that leaves it empty
 	Grace             time.Duration
 	Private, IsLocked bool
-	Participants      []string // sessions of the match that made it; nil: no match did
+	Participants      []string // sessions that have the places of the match that made it; nil: no match did
+	Places            []Place  // of Participants, in their order; nil: an earlier release made the room
 	Closed            bool     // the room ends with this transaction
 
 	Joins   int64    // the Order of the last member that joined
@@ -70,17 +77,26 @@ type Op struct {
 
 // Kinds of an [Effect].
 const (
-	EffectInvite  = "invite"  // all sessions of Player, for five minutes; Session invites them
+	// Player may join for five minutes, with any session; Session, of Inviter, invites it
+	EffectInvite  = "invite"
 	EffectRemove  = "remove"  // Session, which is no longer among the members, for Reason
 	EffectEnqueue = "enqueue" // the members queue together for Queue
-	EffectDequeue = "dequeue" // they leave the queue
+	EffectDequeue = "dequeue" // they leave the queue; a member wants it if the Reason is ReasonCancel
+	EffectSucceed = "succeed" // Session waits in the queue where From, of the same Player, has waited
+	// Player has left the match for good: no other session of it is sent the match
+	EffectWithdraw = "withdraw"
 )
+
+// ReasonCancel is the reason of members who leave the queue since one of them wants it.
+const ReasonCancel = "cancel"
 
 // Effect is a change beside the room's own rows, in the same transaction.
 type Effect struct {
 	Kind    string
 	Player  string
 	Session string
+	From    string
+	Inviter string
 	Reason  string
 	Queue   Queue
 }

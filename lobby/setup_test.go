@@ -154,6 +154,6 @@ func copyOf(r *Room) *Room {
 	c.State = r.State.Clone()
 	c.Members, c.Invited = slices.Clone(r.Members), slices.Clone(r.Invited)
 	c.Entries, c.Effects = slices.Clone(r.Entries), slices.Clone(r.Effects)
-	c.Participants = slices.Clone(r.Participants)
+	c.Participants, c.Places = slices.Clone(r.Participants), slices.Clone(r.Places)
 	return &c
 }

@@ -25,12 +25,12 @@ func TestEveryTypeHasMembersThatJoinAndLeave(t *testing.T) {
 		entries, _ = h.news()
 		require.JSONEq(t, `[{"k":"dropped","s":"s1"},{"k":"reconnected","s":"s1"},{"k":"reconnected","s":"s1"}]`, entries)
 
-		h.must(h.Leave("s1"))
+		h.must(h.Leave("s1", playerOf("s1")))
 		require.Empty(t, h.sessions())
 		entries, _ = h.news()
 		require.JSONEq(t, `[{"k":"left","s":"s1"}]`, entries)
 		require.NotContains(t, h.state(), `"m:s1"`)
-		require.ErrorIs(t, h.do(h.Leave("s1")), ErrNotMember)
+		require.ErrorIs(t, h.do(h.Leave("s1", playerOf("s1"))), ErrNotMember)
 		require.ErrorIs(t, h.send("s1", "say", `{"text":"hi"}`), ErrNotMember)
 	})
 }
@@ -92,7 +92,7 @@ func TestAnInvitationToAnyTypeCanBeDeclined(t *testing.T) {
 		h.mustJoin("s1")
 		h.room.Invited = []Member{{Session: "s2", Player: "bo"}}
 		h.news()
-		h.must(h.Leave("s2"))
+		h.must(h.Leave("s2", playerOf("s2")))
 		require.Empty(t, h.room.Invited)
 		require.Empty(t, h.room.Entries)
 	})
@@ -111,7 +111,7 @@ func TestMembersLeaveARoomOfATypeThatIsNotKnownHere(t *testing.T) {
 		h.must(h.Away("s1"))
 		h.must(h.Back("s1"))
 		h.must(h.Ended())
-		h.must(h.Leave("s1"))
+		h.must(h.Leave("s1", playerOf("s1")))
 		require.Equal(t, []string{"s2"}, h.sessions())
 	})
 }
@@ -177,7 +177,7 @@ func TestAStateOfMoreThan64KiBLeavesTheRoomUnchanged(t *testing.T) {
 		before := copyOf(h.room)
 		require.ErrorIs(t, h.join("s3"), ErrStateTooBig)
 		require.Equal(t, before, copyOf(h.room))
-		for _, act := range []Action{h.Away("s1"), h.Back("s1"), h.Ended(), h.Leave("s1")} {
+		for _, act := range []Action{h.Away("s1"), h.Back("s1"), h.Ended(), h.Leave("s1", playerOf("s1"))} {
 			h.must(act)
 		}
 		if h.room.Participants == nil {

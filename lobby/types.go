@@ -1,6 +1,9 @@
 package lobby
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Type is what the rooms of a type have in common.
 type Type struct {
@@ -23,10 +26,13 @@ type Types struct {
 // nothing.
 func builtIn(t *Types) []Type {
 	minute := time.Minute
+	common := []string{"say", "invite", "cancel", "lock", "kick", "owner"}
+	asLobby := group{types: t, kinds: slices.Concat(common, []string{"ready", "team", "set", "countdown", "start"})}
+	asParty := group{types: t, kinds: slices.Concat(common, []string{"queue"})}
 	return []Type{
 		{Name: "chat", MaxMembers: 200, Grace: minute, logic: chat{}},
-		{Name: "lobby", MaxMembers: 16, Grace: minute, logic: lobby{group: group{types: t}}},
-		{Name: "party", MaxMembers: 16, Grace: minute, Private: true, logic: party{group: group{types: t}}},
+		{Name: "lobby", MaxMembers: 16, Grace: minute, logic: lobby{group: asLobby}},
+		{Name: "party", MaxMembers: 16, Grace: minute, Private: true, logic: party{group: asParty}},
 		{Name: "match", MaxMembers: maxMatch, Grace: 5 * minute, Private: true, logic: match{}},
 	}
 }

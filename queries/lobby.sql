@@ -6,9 +6,15 @@ SELECT s.id, s.epoch, (s.owner IS NOT NULL)::bool AS live FROM realtime_sessions
 WHERE s.region = @region AND s.id = ANY (@ids::text[])
 ORDER BY s.id FOR NO KEY UPDATE;
 
+-- name: RoomsOfSessions :many
+-- Returns the number of rooms of sessions, which are locked.
+SELECT m.session, count(*)::int AS rooms FROM lobby_members m
+WHERE m.region = @region AND m.session = ANY (@sessions::text[]) AND m.state = 'joined' GROUP BY m.session;
+
 -- name: LockLobbies :many
 -- Locks the rooms with the uids, and those with the ids in their projects.
-SELECT l.uid, l.project, l.id, l.type, l.pos, l.seq, l.state, l.joins, l.max_members, l.private, l.locked, l.grace, l.participants
+SELECT l.uid, l.project, l.id, l.type, l.pos, l.seq, l.state, l.joins, l.max_members, l.private, l.locked, l.grace, l.participants,
+       l.participant_players, l.participant_seats
 FROM lobbies l
 WHERE l.region = @region AND l.uid = ANY (ARRAY(
     SELECT unnest(@uids::uuid[])
@@ -18,7 +24,8 @@ WHERE l.region = @region AND l.uid = ANY (ARRAY(
 ORDER BY l.uid FOR NO KEY UPDATE;
 
 -- name: LobbyMembers :many
--- Returns the members of the same rooms as LockLobbies, which runs before it. An invitation that has expired does not count.
+-- Returns the members of the same rooms as LockLobbies, which runs before it, and the players that members have invited, without session. An
+-- invitation that has expired does not count.
 SELECT m.lobby, m.session, m.player, m.join_order, m.away
 FROM lobby_members m
 WHERE m.region = @region AND m.lobby = ANY (ARRAY(
@@ -27,7 +34,16 @@ WHERE m.region = @region AND m.lobby = ANY (ARRAY(
     SELECT f.uid FROM (SELECT unnest(@projects::text[]) AS project, unnest(@ids::text[]) AS id) w CROSS JOIN LATERAL (
         SELECT n.uid FROM lobbies n WHERE n.region = @region AND n.project = w.project AND n.id = w.id OFFSET 0) f))
     AND (m.expires_at IS NULL OR m.expires_at > clock_timestamp())
-ORDER BY m.lobby, m.join_order, m.session;
+UNION ALL
+SELECT i.lobby, '' AS session, i.player, NULL, false
+FROM lobby_invitations i
+WHERE i.region = @region AND i.lobby = ANY (ARRAY(
+    SELECT unnest(@uids::uuid[])
+    UNION ALL
+    SELECT f.uid FROM (SELECT unnest(@projects::text[]) AS project, unnest(@ids::text[]) AS id) w CROSS JOIN LATERAL (
+        SELECT n.uid FROM lobbies n WHERE n.region = @region AND n.project = w.project AND n.id = w.id OFFSET 0) f))
+    AND i.inviting_player IS NOT NULL AND i.answered_at IS NULL AND i.expires_at > clock_timestamp()
+ORDER BY 1, 4, 2, 3;
 
 -- name: InsertLobbies :exec
 INSERT INTO lobbies (region, uid, project, id, type, pos, seq, state, members, joins, max_members, private, locked, grace, closes_at)
@@ -54,7 +70,21 @@ WHERE l.region = @region AND l.uid = n.uid;
 DELETE FROM lobbies l WHERE l.region = @region AND l.uid = ANY (@uids::uuid[]);
 
 -- name: DeleteMembersOfLobbies :exec
+WITH invitations AS (
+    DELETE FROM lobby_invitations i WHERE i.region = @region AND i.lobby = ANY (@uids::uuid[])
+)
 DELETE FROM lobby_members m WHERE m.region = @region AND m.lobby = ANY (@uids::uuid[]);
+
+-- name: PutParticipants :exec
+-- Sessions that have a place in a match now.
+UPDATE lobbies l SET participants = n.participants::text[]
+FROM (SELECT unnest(@uids::uuid[]) AS uid, unnest(@participants::text[]) AS participants) n
+WHERE l.region = @region AND l.uid = n.uid;
+
+-- name: AnswerInvitations :exec
+UPDATE lobby_invitations i SET answered_at = clock_timestamp()
+FROM (SELECT unnest(@lobbies::uuid[]) AS lobby, unnest(@players::text[]) AS player) n
+WHERE i.region = @region AND i.lobby = n.lobby AND i.player = n.player AND i.answered_at IS NULL;
 
 -- name: PutLobbyMembers :exec
 INSERT INTO lobby_members AS m (region, lobby, session, player, state, join_order, away)
@@ -70,15 +100,67 @@ USING (SELECT unnest(@lobbies::uuid[]) AS lobby, unnest(@sessions::text[]) AS se
 WHERE m.region = @region AND m.lobby = n.lobby AND m.session = n.session;
 
 -- name: InvitePlayers :many
--- Invites the sessions of players, and returns those that are no members. A player's oldest 32 sessions are invited.
-INSERT INTO lobby_members AS m (region, lobby, session, player, state, expires_at, invited_by)
-SELECT @region, n.lobby, s.id, n.player, 'invited', clock_timestamp() + interval '5 minutes', nullif(n.inviter, '')
-FROM (SELECT unnest(@lobbies::uuid[]) AS lobby, unnest(@projects::text[]) AS project, unnest(@players::text[]) AS player,
-             unnest(@inviters::text[]) AS inviter) n
-CROSS JOIN LATERAL (
-    SELECT r.id FROM realtime_sessions r WHERE r.region = @region AND r.project = n.project AND r.player = n.player LIMIT 32) s
-ON CONFLICT (region, lobby, session) DO UPDATE SET expires_at = excluded.expires_at, invited_by = excluded.invited_by WHERE m.state = 'invited'
-RETURNING m.session;
+-- Invites players, and those of their sessions that are no members: at most 32 of each. Returns the players with these sessions, "" for one without,
+-- and whether they are connected. refused: the player that invites has made @most invitations in five minutes. A player is not told that the other
+-- one has blocked it.
+WITH asked AS (
+    SELECT n.i, n.lobby, n.project, n.player, n.inviter, n.inviting_player
+    FROM (SELECT generate_subscripts(@lobbies::uuid[], 1) AS i, unnest(@lobbies::uuid[]) AS lobby, unnest(@projects::text[]) COLLATE "C" AS project,
+                 unnest(@players::text[]) COLLATE "C" AS player, unnest(@inviters::text[]) AS inviter,
+                 unnest(@inviting_players::text[]) COLLATE "C" AS inviting_player) n
+), judged AS (
+    SELECT a.*, b.player IS NOT NULL AS blocked,
+           row_number() OVER (PARTITION BY a.project, a.inviting_player ORDER BY a.i) + (
+               SELECT count(*) FROM lobby_invitations v
+               WHERE v.region = @region AND v.project = a.project AND v.inviting_player = a.inviting_player AND v.expires_at > clock_timestamp()
+                 AND (v.lobby, v.player) <> (a.lobby, a.player)) > @most::int AS refused
+    FROM asked a LEFT JOIN LATERAL (
+        SELECT p.player FROM player_blocks p WHERE p.region = @region AND p.project = a.project AND p.player = a.player AND p.blocked = a.inviting_player
+        OFFSET 0) b ON true
+), stored AS (
+    INSERT INTO lobby_invitations (region, lobby, player, project, invited_by, inviting_player, expires_at)
+    SELECT @region, j.lobby, j.player, j.project, j.inviter, j.inviting_player, clock_timestamp() + interval '5 minutes'
+    FROM judged j WHERE NOT j.blocked AND NOT j.refused
+    ON CONFLICT (region, lobby, player) DO UPDATE SET invited_by = excluded.invited_by, inviting_player = excluded.inviting_player,
+        expires_at = excluded.expires_at, answered_at = NULL
+), invited AS (
+    INSERT INTO lobby_members AS m (region, lobby, session, player, state, expires_at, invited_by)
+    SELECT @region, j.lobby, s.id, j.player, 'invited', clock_timestamp() + interval '5 minutes', j.inviter
+    FROM judged j CROSS JOIN LATERAL (
+        SELECT r.id FROM realtime_sessions r WHERE r.region = @region AND r.project = j.project AND r.player = j.player LIMIT 32) s
+    WHERE NOT j.blocked AND NOT j.refused
+    ON CONFLICT (region, lobby, session) DO UPDATE SET expires_at = excluded.expires_at, invited_by = excluded.invited_by WHERE m.state = 'invited'
+    RETURNING m.lobby, m.player, m.session
+)
+SELECT j.lobby::uuid AS lobby, j.player::text AS player, j.refused::bool AS refused, coalesce(i.session, '')::text AS session,
+       (s.owner IS NOT NULL)::bool AS connected
+FROM judged j LEFT JOIN invited i ON i.lobby = j.lobby AND i.player = j.player
+LEFT JOIN realtime_sessions s ON s.region = @region AND s.id = i.session;
+
+-- name: MatchedLobbies :many
+-- Returns those of the rooms whose members have a match of which the room has not heard.
+SELECT DISTINCT o.lobby FROM lobby_outcomes o WHERE o.region = @region AND o.lobby = ANY (@lobbies::uuid[]) AND o.match_id IS NOT NULL;
+
+-- name: BlockPlayer :one
+-- Blocks a player, whose open invitations end. Returns false if that would be more than @most.
+WITH stored AS (
+    INSERT INTO player_blocks (region, project, player, blocked)
+    SELECT @region, @project, @player, @blocked
+    WHERE (SELECT count(*) FROM player_blocks b WHERE b.region = @region AND b.project = @project AND b.player = @player) < @most::int
+    ON CONFLICT (region, project, player, blocked) DO NOTHING
+    RETURNING blocked
+), ended AS (
+    UPDATE lobby_invitations v SET answered_at = clock_timestamp()
+    WHERE v.region = @region AND v.project = @project AND v.player = @player AND v.inviting_player = @blocked AND v.answered_at IS NULL
+)
+SELECT (EXISTS (SELECT FROM stored) OR EXISTS (
+    SELECT FROM player_blocks b WHERE b.region = @region AND b.project = @project AND b.player = @player AND b.blocked = @blocked))::bool AS blocked;
+
+-- name: UnblockPlayer :exec
+DELETE FROM player_blocks b WHERE b.region = @region AND b.project = @project AND b.player = @player AND b.blocked = @blocked;
+
+-- name: BlockedPlayers :many
+SELECT b.blocked FROM player_blocks b WHERE b.region = @region AND b.project = @project AND b.player = @player ORDER BY b.blocked;
 
 -- name: InsertLobbyLog :exec
 INSERT INTO lobby_log (region, lobby, pos, body)
@@ -109,10 +191,11 @@ FROM lobbies l CROSS JOIN LATERAL (
 WHERE l.region = @region AND l.uid = ANY (@uids::uuid[]);
 
 -- name: ListLobbies :many
--- Looks at up to most_seen rooms of the project, by id, and returns up to a page of those that may be listed: one row with an empty id if there are
+-- Looks at up to most_seen rooms of the project, by id, and returns up to a page of those that may be listed, which are
+-- not private, and not empty and locked: one row with an empty id if there are
 -- none. last is the last room that it looked at, seen their number.
 WITH seen AS (
-    SELECT r.id, r.type, r.members, r.private FROM lobbies r
+    SELECT r.id, r.type, r.members, r.private OR r.locked AND r.members = 0 AS private FROM lobbies r
     WHERE r.region = @region AND r.project = @project AND r.id > @after
     ORDER BY r.id LIMIT sqlc.arg(most_seen)::int
 )
@@ -153,6 +236,13 @@ WHERE l.region = @region AND l.uid = ANY (ARRAY(
     SELECT m.lobby FROM lobby_members m
     WHERE m.region = @region AND m.expires_at <= statement_timestamp() ORDER BY m.expires_at LIMIT sqlc.arg(most)::int))
 ORDER BY l.uid FOR NO KEY UPDATE SKIP LOCKED;
+
+-- name: DropExpiredPlayerInvitations :execrows
+-- Deletes expired invitations of players, also those to rooms that have ended. They have no effect any more.
+DELETE FROM lobby_invitations i USING (
+    SELECT k.lobby, k.player FROM lobby_invitations k WHERE k.region = @region AND k.expires_at <= statement_timestamp()
+    ORDER BY k.expires_at LIMIT sqlc.arg(most)::int FOR UPDATE SKIP LOCKED) old
+WHERE i.region = @region AND i.lobby = old.lobby AND i.player = old.player;
 
 -- name: DeleteExpiredInvitations :exec
 -- Deletes expired invitations of rooms that are locked.

@@ -103,6 +103,14 @@ WITH held AS MATERIALIZED (
 INSERT INTO ticket_events (region, ticket_id, n, state)
 SELECT h.region, h.id, h.version + 1, CASE WHEN @pause::bool THEN 'paused' ELSE 'queued' END FROM held h;
 
+-- name: SucceedWaiting :exec
+-- Lets sessions wait with the tickets of rooms, which are locked, in the place of other sessions of their players. A session that waits keeps
+-- what it waits with.
+UPDATE realtime_tickets r SET session = n.session
+FROM (SELECT unnest(@lobbies::uuid[]) AS lobby, unnest(@predecessors::text[]) AS predecessor, unnest(@sessions::text[]) AS session) n
+WHERE r.region = @region AND r.session = n.predecessor AND r.lobby = n.lobby
+  AND NOT EXISTS (SELECT FROM realtime_tickets o WHERE o.region = @region AND o.session = n.session);
+
 -- name: SuspendedAndQueued :many
 -- Returns suspended sessions whose tickets are neither paused nor in a match: they were in one when the sessions were suspended. Locks the sessions, so
 -- that they are not resumed before the commit.
@@ -115,24 +123,33 @@ ORDER BY s.id LIMIT @batch FOR SHARE OF s SKIP LOCKED;
 
 -- name: WaitingOfTickets :many
 -- Returns the sessions that wait with these tickets of the universe, in the order of the queue. The tickets are locked.
-SELECT r.region, r.session, r.ticket, r.project, r.player, r.room_type, r.size, r.lobby FROM realtime_tickets r
+SELECT r.region, r.session, r.ticket, r.project, r.player, r.sub, r.room_type, r.size, r.lobby FROM realtime_tickets r
 WHERE r.ticket_region = @universe AND r.ticket = ANY (@tickets::text[])
 ORDER BY r.queued_at, r.ticket, r.place;
 
 -- name: InsertMatchLobbies :exec
 -- Inserts the rooms of matches. A room with invitations does not close.
-INSERT INTO lobbies (region, uid, project, id, type, seq, state, max_members, private, grace, match_id, participants, size, game_region, session_id)
-SELECT @region, n.uid, n.project, n.id, n.type, n.seq, n.state::json, n.max_members, n.private, n.grace, n.match_id, n.participants::text[], n.size,
-       nullif(n.game_region, ''), nullif(n.session_id, '00000000-0000-0000-0000-000000000000')
+INSERT INTO lobbies (region, uid, project, id, type, seq, state, max_members, private, grace, match_id, participants, participant_players,
+    participant_seats, size, game_region, session_id)
+SELECT @region, n.uid, n.project, n.id, n.type, n.seq, n.state::json, n.max_members, n.private, n.grace, n.match_id, n.participants::text[],
+       n.players::text[], n.seats::text[], n.size, nullif(n.game_region, ''), nullif(n.session_id, '00000000-0000-0000-0000-000000000000')
 FROM (SELECT unnest(@uids::uuid[]) AS uid, unnest(@projects::text[]) AS project, unnest(@ids::text[]) AS id, unnest(@types::text[]) AS type,
              unnest(@seqs::bigint[]) AS seq, unnest(@states::text[]) AS state, unnest(@max_members::int[]) AS max_members,
              unnest(@private::bool[]) AS private, unnest(@graces::interval[]) AS grace, unnest(@matches::uuid[]) AS match_id,
-             unnest(@participants::text[]) AS participants, unnest(@sizes::int[]) AS size, unnest(@game_regions::text[]) AS game_region,
+             unnest(@participants::text[]) AS participants, unnest(@participant_players::text[]) AS players,
+             unnest(@participant_seats::text[]) AS seats, unnest(@sizes::int[]) AS size, unnest(@game_regions::text[]) AS game_region,
              unnest(@sessions::uuid[]) AS session_id) n
 ORDER BY n.project, n.id;
 
 -- name: InviteParticipants :exec
--- Invites sessions into rooms that this transaction makes.
+-- Invites sessions into rooms that this transaction makes, and further sessions of players with names for as long as the rooms last.
+WITH places AS (
+    INSERT INTO lobby_invitations (region, lobby, player, project, expires_at)
+    SELECT DISTINCT @region, n.lobby, n.player, n.project, clock_timestamp() + interval '24 hours'
+    FROM (SELECT unnest(@lobbies::uuid[]) AS lobby, unnest(@sessions::text[]) AS session, unnest(@players::text[]) AS player,
+                 unnest(@projects::text[]) AS project) n
+    WHERE n.player <> n.session
+)
 INSERT INTO lobby_members (region, lobby, session, player, state, expires_at)
 SELECT @region, n.lobby, n.session, n.player, 'invited', clock_timestamp() + interval '5 minutes'
 FROM (SELECT unnest(@lobbies::uuid[]) AS lobby, unnest(@sessions::text[]) AS session, unnest(@players::text[]) AS player) n;
@@ -191,7 +208,7 @@ UNION SELECT DISTINCT o.region FROM lobby_outcomes o UNION SELECT DISTINCT e.reg
 -- name: LostWaiting :many
 -- Returns sessions whose ticket has left the queue without them, with what became of it: an assignment by a director of Open Match, or the last state.
 -- All sessions of a ticket are in one page.
-SELECT r.region, r.session, r.ticket_region, r.ticket, r.project, r.player, r.room_type, r.size, r.lobby,
+SELECT r.region, r.session, r.ticket_region, r.ticket, r.project, r.player, r.sub, r.room_type, r.size, r.lobby,
        coalesce(s.assignment, '')::bytea AS assignment, coalesce(e.state, '')::text AS state, coalesce(e.reason, '')::text AS reason
 FROM (
     SELECT DISTINCT o.ticket_region, o.ticket FROM realtime_tickets o

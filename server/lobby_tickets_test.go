@@ -39,7 +39,7 @@ func TestTheMembersOfALobbyQueueTogether(t *testing.T) {
 	require.Equal(t, "cancelled", b.ticketCall("bob", http.MethodDelete, "/"+id, nil).ok(http.StatusOK)["state"])
 	again := b.queue("alice", body)
 	require.NotEqual(t, id, again, "the party is open again")
-	b.inParty("bob", types.Leave("s-bob"))
+	b.inParty("bob", types.Leave("s-bob", "bob"))
 	require.Equal(t, "cancelled", b.ticketCall("alice", http.MethodGet, "/"+again, nil).ok(http.StatusOK)["state"])
 	require.Equal(t, []any{"alice"}, b.ticketCall("alice", http.MethodPost, "", body.with("players", nil)).ok(http.StatusCreated)["party"])
 	b.inParty("alice", types.Away("s-alice"))

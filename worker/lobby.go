@@ -43,7 +43,12 @@ func (c *lobbyCleaner) close(ctx context.Context, region string, done Done) erro
 		done.add("rooms_with_expired_invitations", n)
 		return n, err
 	})
-	return errors.Join(invitations, drain(lobbyBatch, func() (int, error) {
+	ofPlayers := drain(lobbyBatch, func() (int, error) {
+		n, err := c.store.DropExpiredPlayerInvitations(ctx, region, lobbyBatch)
+		done.add("invitations_expired", n)
+		return n, err
+	})
+	return errors.Join(invitations, ofPlayers, drain(lobbyBatch, func() (int, error) {
 		seen, closed, err := c.store.CloseEmptyLobbies(ctx, region, lobbyBatch)
 		done.add("rooms_closed", closed)
 		return seen, err

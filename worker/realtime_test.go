@@ -73,7 +73,7 @@ func TestADrainIsAnnouncedOnlyForSessionsThatStayAway(t *testing.T) {
 	l := loopOf(t, b.options(), "realtime")
 	drained, owned := b.lobbyReplica(types, 3)
 	live, _ := b.lobbyReplica(types, 1)
-	require.NoError(t, b.SuspendRealtime(t.Context(), "eu", owned, types.Away, false))
+	require.NoError(t, b.SuspendRealtime(t.Context(), "eu", owned, types.Away, false, 0))
 	require.NoError(t, b.EndRealtimeReplica(t.Context(), "eu", drained))
 	require.Empty(t, once(t, l))
 	returned, err := b.OpenRealtime(t.Context(), db.OpenRealtime{Region: "eu", Project: "p1", TTL: 30 * time.Second, Replica: live, Back: types.Back, Resume: owned[0].ID})

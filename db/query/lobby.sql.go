@@ -12,6 +12,90 @@ import (
 	"github.com/google/uuid"
 )
 
+const answerInvitations = `-- name: AnswerInvitations :exec
+UPDATE lobby_invitations i SET answered_at = clock_timestamp()
+FROM (SELECT unnest($2::uuid[]) AS lobby, unnest($3::text[]) AS player) n
+WHERE i.region = $1 AND i.lobby = n.lobby AND i.player = n.player AND i.answered_at IS NULL
+`
+
+type AnswerInvitationsParams struct {
+	Region  string
+	Lobbies []uuid.UUID
+	Players []string
+}
+
+func (q *Queries) AnswerInvitations(ctx context.Context, arg AnswerInvitationsParams) error {
+	_, err := q.db.Exec(ctx, answerInvitations, arg.Region, arg.Lobbies, arg.Players)
+	return err
+}
+
+const blockPlayer = `-- name: BlockPlayer :one
+WITH stored AS (
+    INSERT INTO player_blocks (region, project, player, blocked)
+    SELECT $1, $2, $3, $4
+    WHERE (SELECT count(*) FROM player_blocks b WHERE b.region = $1 AND b.project = $2 AND b.player = $3) < $5::int
+    ON CONFLICT (region, project, player, blocked) DO NOTHING
+    RETURNING blocked
+), ended AS (
+    UPDATE lobby_invitations v SET answered_at = clock_timestamp()
+    WHERE v.region = $1 AND v.project = $2 AND v.player = $3 AND v.inviting_player = $4 AND v.answered_at IS NULL
+)
+SELECT (EXISTS (SELECT FROM stored) OR EXISTS (
+    SELECT FROM player_blocks b WHERE b.region = $1 AND b.project = $2 AND b.player = $3 AND b.blocked = $4))::bool AS blocked
+`
+
+type BlockPlayerParams struct {
+	Region  string
+	Project string
+	Player  string
+	Blocked string
+	Most    int32
+}
+
+// Blocks a player, whose open invitations end. Returns false if that would be more than @most.
+func (q *Queries) BlockPlayer(ctx context.Context, arg BlockPlayerParams) (bool, error) {
+	row := q.db.QueryRow(ctx, blockPlayer,
+		arg.Region,
+		arg.Project,
+		arg.Player,
+		arg.Blocked,
+		arg.Most,
+	)
+	var blocked bool
+	err := row.Scan(&blocked)
+	return blocked, err
+}
+
+const blockedPlayers = `-- name: BlockedPlayers :many
+SELECT b.blocked FROM player_blocks b WHERE b.region = $1 AND b.project = $2 AND b.player = $3 ORDER BY b.blocked
+`
+
+type BlockedPlayersParams struct {
+	Region  string
+	Project string
+	Player  string
+}
+
+func (q *Queries) BlockedPlayers(ctx context.Context, arg BlockedPlayersParams) ([]string, error) {
+	rows, err := q.db.Query(ctx, blockedPlayers, arg.Region, arg.Project, arg.Player)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []string{}
+	for rows.Next() {
+		var blocked string
+		if err := rows.Scan(&blocked); err != nil {
+			return nil, err
+		}
+		items = append(items, blocked)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const closeLobbies = `-- name: CloseLobbies :many
 DELETE FROM lobbies l
 WHERE l.region = $1 AND l.uid = ANY ($2::uuid[]) AND l.closes_at <= clock_timestamp() AND NOT EXISTS (
@@ -93,6 +177,9 @@ func (q *Queries) DeleteLobbyMembers(ctx context.Context, arg DeleteLobbyMembers
 }
 
 const deleteMembersOfLobbies = `-- name: DeleteMembersOfLobbies :exec
+WITH invitations AS (
+    DELETE FROM lobby_invitations i WHERE i.region = $1 AND i.lobby = ANY ($2::uuid[])
+)
 DELETE FROM lobby_members m WHERE m.region = $1 AND m.lobby = ANY ($2::uuid[])
 `
 
@@ -104,6 +191,27 @@ type DeleteMembersOfLobbiesParams struct {
 func (q *Queries) DeleteMembersOfLobbies(ctx context.Context, arg DeleteMembersOfLobbiesParams) error {
 	_, err := q.db.Exec(ctx, deleteMembersOfLobbies, arg.Region, arg.Uids)
 	return err
+}
+
+const dropExpiredPlayerInvitations = `-- name: DropExpiredPlayerInvitations :execrows
+DELETE FROM lobby_invitations i USING (
+    SELECT k.lobby, k.player FROM lobby_invitations k WHERE k.region = $1 AND k.expires_at <= statement_timestamp()
+    ORDER BY k.expires_at LIMIT $2::int FOR UPDATE SKIP LOCKED) old
+WHERE i.region = $1 AND i.lobby = old.lobby AND i.player = old.player
+`
+
+type DropExpiredPlayerInvitationsParams struct {
+	Region string
+	Most   int32
+}
+
+// Deletes expired invitations of players, also those to rooms that have ended. They have no effect any more.
+func (q *Queries) DropExpiredPlayerInvitations(ctx context.Context, arg DropExpiredPlayerInvitationsParams) (int64, error) {
+	result, err := q.db.Exec(ctx, dropExpiredPlayerInvitations, arg.Region, arg.Most)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
 }
 
 const insertLobbies = `-- name: InsertLobbies :exec
@@ -180,44 +288,89 @@ func (q *Queries) InsertLobbyLog(ctx context.Context, arg InsertLobbyLogParams) 
 }
 
 const invitePlayers = `-- name: InvitePlayers :many
-INSERT INTO lobby_members AS m (region, lobby, session, player, state, expires_at, invited_by)
-SELECT $1, n.lobby, s.id, n.player, 'invited', clock_timestamp() + interval '5 minutes', nullif(n.inviter, '')
-FROM (SELECT unnest($2::uuid[]) AS lobby, unnest($3::text[]) AS project, unnest($4::text[]) AS player,
-             unnest($5::text[]) AS inviter) n
-CROSS JOIN LATERAL (
-    SELECT r.id FROM realtime_sessions r WHERE r.region = $1 AND r.project = n.project AND r.player = n.player LIMIT 32) s
-ON CONFLICT (region, lobby, session) DO UPDATE SET expires_at = excluded.expires_at, invited_by = excluded.invited_by WHERE m.state = 'invited'
-RETURNING m.session
+WITH asked AS (
+    SELECT n.i, n.lobby, n.project, n.player, n.inviter, n.inviting_player
+    FROM (SELECT generate_subscripts($2::uuid[], 1) AS i, unnest($2::uuid[]) AS lobby, unnest($3::text[]) COLLATE "C" AS project,
+                 unnest($4::text[]) COLLATE "C" AS player, unnest($5::text[]) AS inviter,
+                 unnest($6::text[]) COLLATE "C" AS inviting_player) n
+), judged AS (
+    SELECT a.i, a.lobby, a.project, a.player, a.inviter, a.inviting_player, b.player IS NOT NULL AS blocked,
+           row_number() OVER (PARTITION BY a.project, a.inviting_player ORDER BY a.i) + (
+               SELECT count(*) FROM lobby_invitations v
+               WHERE v.region = $1 AND v.project = a.project AND v.inviting_player = a.inviting_player AND v.expires_at > clock_timestamp()
+                 AND (v.lobby, v.player) <> (a.lobby, a.player)) > $7::int AS refused
+    FROM asked a LEFT JOIN LATERAL (
+        SELECT p.player FROM player_blocks p WHERE p.region = $1 AND p.project = a.project AND p.player = a.player AND p.blocked = a.inviting_player
+        OFFSET 0) b ON true
+), stored AS (
+    INSERT INTO lobby_invitations (region, lobby, player, project, invited_by, inviting_player, expires_at)
+    SELECT $1, j.lobby, j.player, j.project, j.inviter, j.inviting_player, clock_timestamp() + interval '5 minutes'
+    FROM judged j WHERE NOT j.blocked AND NOT j.refused
+    ON CONFLICT (region, lobby, player) DO UPDATE SET invited_by = excluded.invited_by, inviting_player = excluded.inviting_player,
+        expires_at = excluded.expires_at, answered_at = NULL
+), invited AS (
+    INSERT INTO lobby_members AS m (region, lobby, session, player, state, expires_at, invited_by)
+    SELECT $1, j.lobby, s.id, j.player, 'invited', clock_timestamp() + interval '5 minutes', j.inviter
+    FROM judged j CROSS JOIN LATERAL (
+        SELECT r.id FROM realtime_sessions r WHERE r.region = $1 AND r.project = j.project AND r.player = j.player LIMIT 32) s
+    WHERE NOT j.blocked AND NOT j.refused
+    ON CONFLICT (region, lobby, session) DO UPDATE SET expires_at = excluded.expires_at, invited_by = excluded.invited_by WHERE m.state = 'invited'
+    RETURNING m.lobby, m.player, m.session
+)
+SELECT j.lobby::uuid AS lobby, j.player::text AS player, j.refused::bool AS refused, coalesce(i.session, '')::text AS session,
+       (s.owner IS NOT NULL)::bool AS connected
+FROM judged j LEFT JOIN invited i ON i.lobby = j.lobby AND i.player = j.player
+LEFT JOIN realtime_sessions s ON s.region = $1 AND s.id = i.session
 `
 
 type InvitePlayersParams struct {
-	Region   string
-	Lobbies  []uuid.UUID
-	Projects []string
-	Players  []string
-	Inviters []string
+	Region          string
+	Lobbies         []uuid.UUID
+	Projects        []string
+	Players         []string
+	Inviters        []string
+	InvitingPlayers []string
+	Most            int32
 }
 
-// Invites the sessions of players, and returns those that are no members. A player's oldest 32 sessions are invited.
-func (q *Queries) InvitePlayers(ctx context.Context, arg InvitePlayersParams) ([]string, error) {
+type InvitePlayersRow struct {
+	Lobby     uuid.UUID
+	Player    string
+	Refused   bool
+	Session   string
+	Connected bool
+}
+
+// Invites players, and those of their sessions that are no members: at most 32 of each. Returns the players with these sessions, "" for one without,
+// and whether they are connected. refused: the player that invites has made @most invitations in five minutes. A player is not told that the other
+// one has blocked it.
+func (q *Queries) InvitePlayers(ctx context.Context, arg InvitePlayersParams) ([]InvitePlayersRow, error) {
 	rows, err := q.db.Query(ctx, invitePlayers,
 		arg.Region,
 		arg.Lobbies,
 		arg.Projects,
 		arg.Players,
 		arg.Inviters,
+		arg.InvitingPlayers,
+		arg.Most,
 	)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	items := []string{}
+	items := []InvitePlayersRow{}
 	for rows.Next() {
-		var session string
-		if err := rows.Scan(&session); err != nil {
+		var i InvitePlayersRow
+		if err := rows.Scan(
+			&i.Lobby,
+			&i.Player,
+			&i.Refused,
+			&i.Session,
+			&i.Connected,
+		); err != nil {
 			return nil, err
 		}
-		items = append(items, session)
+		items = append(items, i)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, err
@@ -242,7 +395,7 @@ func (q *Queries) KeepLobbies(ctx context.Context, arg KeepLobbiesParams) error 
 
 const listLobbies = `-- name: ListLobbies :many
 WITH seen AS (
-    SELECT r.id, r.type, r.members, r.private FROM lobbies r
+    SELECT r.id, r.type, r.members, r.private OR r.locked AND r.members = 0 AS private FROM lobbies r
     WHERE r.region = $3 AND r.project = $4 AND r.id > $5
     ORDER BY r.id LIMIT $6::int
 )
@@ -273,7 +426,8 @@ type ListLobbiesRow struct {
 	Seen    int32
 }
 
-// Looks at up to most_seen rooms of the project, by id, and returns up to a page of those that may be listed: one row with an empty id if there are
+// Looks at up to most_seen rooms of the project, by id, and returns up to a page of those that may be listed, which are
+// not private, and not empty and locked: one row with an empty id if there are
 // none. last is the last room that it looked at, seen their number.
 func (q *Queries) ListLobbies(ctx context.Context, arg ListLobbiesParams) ([]ListLobbiesRow, error) {
 	rows, err := q.db.Query(ctx, listLobbies,
@@ -440,7 +594,16 @@ WHERE m.region = $1 AND m.lobby = ANY (ARRAY(
     SELECT f.uid FROM (SELECT unnest($3::text[]) AS project, unnest($4::text[]) AS id) w CROSS JOIN LATERAL (
         SELECT n.uid FROM lobbies n WHERE n.region = $1 AND n.project = w.project AND n.id = w.id OFFSET 0) f))
     AND (m.expires_at IS NULL OR m.expires_at > clock_timestamp())
-ORDER BY m.lobby, m.join_order, m.session
+UNION ALL
+SELECT i.lobby, '' AS session, i.player, NULL, false
+FROM lobby_invitations i
+WHERE i.region = $1 AND i.lobby = ANY (ARRAY(
+    SELECT unnest($2::uuid[])
+    UNION ALL
+    SELECT f.uid FROM (SELECT unnest($3::text[]) AS project, unnest($4::text[]) AS id) w CROSS JOIN LATERAL (
+        SELECT n.uid FROM lobbies n WHERE n.region = $1 AND n.project = w.project AND n.id = w.id OFFSET 0) f))
+    AND i.inviting_player IS NOT NULL AND i.answered_at IS NULL AND i.expires_at > clock_timestamp()
+ORDER BY 1, 4, 2, 3
 `
 
 type LobbyMembersParams struct {
@@ -458,7 +621,8 @@ type LobbyMembersRow struct {
 	Away      bool
 }
 
-// Returns the members of the same rooms as LockLobbies, which runs before it. An invitation that has expired does not count.
+// Returns the members of the same rooms as LockLobbies, which runs before it, and the players that members have invited, without session. An
+// invitation that has expired does not count.
 func (q *Queries) LobbyMembers(ctx context.Context, arg LobbyMembersParams) ([]LobbyMembersRow, error) {
 	rows, err := q.db.Query(ctx, lobbyMembers,
 		arg.Region,
@@ -612,7 +776,8 @@ func (q *Queries) LobbySnapshots(ctx context.Context, arg LobbySnapshotsParams) 
 }
 
 const lockLobbies = `-- name: LockLobbies :many
-SELECT l.uid, l.project, l.id, l.type, l.pos, l.seq, l.state, l.joins, l.max_members, l.private, l.locked, l.grace, l.participants
+SELECT l.uid, l.project, l.id, l.type, l.pos, l.seq, l.state, l.joins, l.max_members, l.private, l.locked, l.grace, l.participants,
+       l.participant_players, l.participant_seats
 FROM lobbies l
 WHERE l.region = $1 AND l.uid = ANY (ARRAY(
     SELECT unnest($2::uuid[])
@@ -630,19 +795,21 @@ type LockLobbiesParams struct {
 }
 
 type LockLobbiesRow struct {
-	Uid          uuid.UUID
-	Project      string
-	ID           string
-	Type         string
-	Pos          int64
-	Seq          int64
-	State        []byte
-	Joins        int64
-	MaxMembers   int32
-	Private      bool
-	Locked       bool
-	Grace        time.Duration
-	Participants []string
+	Uid                uuid.UUID
+	Project            string
+	ID                 string
+	Type               string
+	Pos                int64
+	Seq                int64
+	State              []byte
+	Joins              int64
+	MaxMembers         int32
+	Private            bool
+	Locked             bool
+	Grace              time.Duration
+	Participants       []string
+	ParticipantPlayers []string
+	ParticipantSeats   []string
 }
 
 // Locks the rooms with the uids, and those with the ids in their projects.
@@ -674,6 +841,8 @@ func (q *Queries) LockLobbies(ctx context.Context, arg LockLobbiesParams) ([]Loc
 			&i.Locked,
 			&i.Grace,
 			&i.Participants,
+			&i.ParticipantPlayers,
+			&i.ParticipantSeats,
 		); err != nil {
 			return nil, err
 		}
@@ -718,6 +887,36 @@ func (q *Queries) LockLobbySessions(ctx context.Context, arg LockLobbySessionsPa
 			return nil, err
 		}
 		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const matchedLobbies = `-- name: MatchedLobbies :many
+SELECT DISTINCT o.lobby FROM lobby_outcomes o WHERE o.region = $1 AND o.lobby = ANY ($2::uuid[]) AND o.match_id IS NOT NULL
+`
+
+type MatchedLobbiesParams struct {
+	Region  string
+	Lobbies []uuid.UUID
+}
+
+// Returns those of the rooms whose members have a match of which the room has not heard.
+func (q *Queries) MatchedLobbies(ctx context.Context, arg MatchedLobbiesParams) ([]uuid.UUID, error) {
+	rows, err := q.db.Query(ctx, matchedLobbies, arg.Region, arg.Lobbies)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []uuid.UUID{}
+	for rows.Next() {
+		var lobby uuid.UUID
+		if err := rows.Scan(&lobby); err != nil {
+			return nil, err
+		}
+		items = append(items, lobby)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, err
@@ -868,6 +1067,60 @@ func (q *Queries) PutLobbyMembers(ctx context.Context, arg PutLobbyMembersParams
 	return err
 }
 
+const putParticipants = `-- name: PutParticipants :exec
+UPDATE lobbies l SET participants = n.participants::text[]
+FROM (SELECT unnest($2::uuid[]) AS uid, unnest($3::text[]) AS participants) n
+WHERE l.region = $1 AND l.uid = n.uid
+`
+
+type PutParticipantsParams struct {
+	Region       string
+	Uids         []uuid.UUID
+	Participants []string
+}
+
+// Sessions that have a place in a match now.
+func (q *Queries) PutParticipants(ctx context.Context, arg PutParticipantsParams) error {
+	_, err := q.db.Exec(ctx, putParticipants, arg.Region, arg.Uids, arg.Participants)
+	return err
+}
+
+const roomsOfSessions = `-- name: RoomsOfSessions :many
+SELECT m.session, count(*)::int AS rooms FROM lobby_members m
+WHERE m.region = $1 AND m.session = ANY ($2::text[]) AND m.state = 'joined' GROUP BY m.session
+`
+
+type RoomsOfSessionsParams struct {
+	Region   string
+	Sessions []string
+}
+
+type RoomsOfSessionsRow struct {
+	Session string
+	Rooms   int32
+}
+
+// Returns the number of rooms of sessions, which are locked.
+func (q *Queries) RoomsOfSessions(ctx context.Context, arg RoomsOfSessionsParams) ([]RoomsOfSessionsRow, error) {
+	rows, err := q.db.Query(ctx, roomsOfSessions, arg.Region, arg.Sessions)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []RoomsOfSessionsRow{}
+	for rows.Next() {
+		var i RoomsOfSessionsRow
+		if err := rows.Scan(&i.Session, &i.Rooms); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const startGrace = `-- name: StartGrace :exec
 UPDATE lobbies l SET closes_at = clock_timestamp() + l.grace
 WHERE l.region = $1 AND l.uid = ANY ($2::uuid[]) AND l.closes_at IS NULL AND NOT EXISTS (
@@ -882,5 +1135,26 @@ type StartGraceParams struct {
 // Lets rooms without members and invitations close after their grace.
 func (q *Queries) StartGrace(ctx context.Context, arg StartGraceParams) error {
 	_, err := q.db.Exec(ctx, startGrace, arg.Region, arg.Uids)
+	return err
+}
+
+const unblockPlayer = `-- name: UnblockPlayer :exec
+DELETE FROM player_blocks b WHERE b.region = $1 AND b.project = $2 AND b.player = $3 AND b.blocked = $4
+`
+
+type UnblockPlayerParams struct {
+	Region  string
+	Project string
+	Player  string
+	Blocked string
+}
+
+func (q *Queries) UnblockPlayer(ctx context.Context, arg UnblockPlayerParams) error {
+	_, err := q.db.Exec(ctx, unblockPlayer,
+		arg.Region,
+		arg.Project,
+		arg.Player,
+		arg.Blocked,
+	)
 	return err
 }

@@ -28,7 +28,7 @@ func (q *Queries) AnnounceRealtimeSessions(ctx context.Context, arg AnnounceReal
 
 const attachRealtimeSessions = `-- name: AttachRealtimeSessions :exec
 UPDATE realtime_sessions s SET
-    owner = n.owner, epoch = s.epoch + 1, suspended_at = NULL, expires_at = NULL, announced = true, authenticated = n.authenticated,
+    owner = n.owner, epoch = s.epoch + 1, suspended_at = NULL, heard_at = NULL, expires_at = NULL, announced = true, authenticated = n.authenticated,
     key_id = nullif(n.key_id, ''), token_digest = nullif(n.digest, ''),
     token_expires = CASE WHEN n.expires > '0001-01-01 00:00:00+00' THEN n.expires END, ttl = n.ttl,
     takeovers = CASE WHEN NOT n.took_over THEN s.takeovers WHEN s.takeovers_since > clock_timestamp() - interval '10 seconds' THEN s.takeovers + 1 ELSE 1 END,
@@ -121,26 +121,36 @@ func (q *Queries) InsertRealtimeSessions(ctx context.Context, arg InsertRealtime
 }
 
 const judgeRealtimeKeys = `-- name: JudgeRealtimeKeys :many
-SELECT k.project, k.id, k.scopes, coalesce(k.retires_at <= clock_timestamp(), false)::bool AS revoked
-FROM (SELECT unnest($1::text[]) AS project, unnest($2::text[]) AS id) w
+SELECT k.project, k.id, k.scopes, coalesce(k.retires_at <= clock_timestamp(), false)::bool AS revoked,
+       (SELECT count(*) FROM (SELECT FROM realtime_sessions s WHERE s.region = $1 AND s.project = k.project AND s.key_id = k.id
+                              LIMIT $2::int) c)::int AS sessions
+FROM (SELECT unnest($3::text[]) AS project, unnest($4::text[]) AS id) w
 JOIN project_keys k ON k.project = w.project AND k.id = w.id
 `
 
 type JudgeRealtimeKeysParams struct {
+	Region   string
+	Most     int32
 	Projects []string
 	Ids      []string
 }
 
 type JudgeRealtimeKeysRow struct {
-	Project string
-	ID      string
-	Scopes  []string
-	Revoked bool
+	Project  string
+	ID       string
+	Scopes   []string
+	Revoked  bool
+	Sessions int32
 }
 
-// Returns the known ones of these keys of projects.
+// Returns the known ones of these keys of projects, with the number of their sessions, counted up to @most.
 func (q *Queries) JudgeRealtimeKeys(ctx context.Context, arg JudgeRealtimeKeysParams) ([]JudgeRealtimeKeysRow, error) {
-	rows, err := q.db.Query(ctx, judgeRealtimeKeys, arg.Projects, arg.Ids)
+	rows, err := q.db.Query(ctx, judgeRealtimeKeys,
+		arg.Region,
+		arg.Most,
+		arg.Projects,
+		arg.Ids,
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -153,6 +163,7 @@ func (q *Queries) JudgeRealtimeKeys(ctx context.Context, arg JudgeRealtimeKeysPa
 			&i.ID,
 			&i.Scopes,
 			&i.Revoked,
+			&i.Sessions,
 		); err != nil {
 			return nil, err
 		}
@@ -168,10 +179,12 @@ const lockRealtimeSessions = `-- name: LockRealtimeSessions :many
 
 SELECT s.id, s.project, s.player, s.key_id, s.token_digest, s.owner, s.epoch, s.takeovers,
        coalesce(s.expires_at <= clock_timestamp() AND (SELECT realtime_steady_since($1)) + s.ttl <= clock_timestamp(), false)::bool AS expired,
-       coalesce(s.takeovers_since > clock_timestamp() - interval '10 seconds', false)::bool AS contested
-FROM realtime_sessions s
+       coalesce(s.takeovers_since > clock_timestamp() - interval '10 seconds', false)::bool AS contested,
+       (CASE WHEN s.owner IS NULL THEN coalesce(s.heard_at, s.suspended_at)
+             ELSE least(r.seen_at, clock_timestamp()) - interval '30 seconds' END)::timestamptz AS heard_at
+FROM realtime_sessions s LEFT JOIN replicas r ON r.region = s.region AND r.id = s.owner
 WHERE s.region = $1 AND s.id = ANY ($2::text[])
-ORDER BY s.id FOR NO KEY UPDATE
+ORDER BY s.id FOR NO KEY UPDATE OF s
 `
 
 type LockRealtimeSessionsParams struct {
@@ -190,11 +203,14 @@ type LockRealtimeSessionsRow struct {
 	Takeovers   int32
 	Expired     bool
 	Contested   bool
+	HeardAt     time.Time
 }
 
 // Sessions of the realtime lobby: who owns them, and when they end. A transaction locks the sessions that it changes first, in the order of their
 // ids, and then their rooms. Workers lock with SKIP LOCKED, and so wait for nobody.
-// expired means that a suspended session can no longer be resumed, although no worker has ended it. contested: it was taken over in the last ten seconds.
+// expired means that a suspended session can no longer be resumed, although no worker has ended it. contested: it was taken over in the last ten
+// seconds. heard_at: when its client was last heard of, or earlier. That of a session that is taken over may have been silent for 30 seconds: after
+// that, a replica closes a connection.
 func (q *Queries) LockRealtimeSessions(ctx context.Context, arg LockRealtimeSessionsParams) ([]LockRealtimeSessionsRow, error) {
 	rows, err := q.db.Query(ctx, lockRealtimeSessions, arg.Region, arg.Ids)
 	if err != nil {
@@ -215,6 +231,70 @@ func (q *Queries) LockRealtimeSessions(ctx context.Context, arg LockRealtimeSess
 			&i.Takeovers,
 			&i.Expired,
 			&i.Contested,
+			&i.HeardAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const missedMessages = `-- name: MissedMessages :many
+SELECT w.session::text AS session, g.lobby, g.pos, g.at, g.body
+FROM (SELECT unnest($1::text[]) COLLATE "C" AS session, unnest($2::timestamptz[]) AS since) w
+JOIN lobby_members m ON m.region = $3 AND m.session = w.session AND m.state = 'joined'
+CROSS JOIN LATERAL (
+    SELECT b.lobby, b.pos, b.at, b.body FROM (
+        SELECT o.lobby, o.pos, o.at, o.body, sum(octet_length(o.body)) OVER (ORDER BY o.pos DESC) AS bytes FROM (
+            SELECT k.lobby, k.pos, k.at, k.body FROM lobby_log k WHERE k.region = $3 AND k.lobby = m.lobby
+            ORDER BY k.pos DESC LIMIT $4::int) o
+        WHERE o.at > w.since AND (o.body LIKE '%"k":"message"%' OR o.body LIKE '%"k":"bytes"%')) b
+    WHERE b.bytes <= $5::bigint) g
+ORDER BY w.session, g.lobby, g.pos
+`
+
+type MissedMessagesParams struct {
+	Sessions  []string
+	Since     []time.Time
+	Region    string
+	MostRows  int32
+	MostBytes int64
+}
+
+type MissedMessagesRow struct {
+	Session string
+	Lobby   uuid.UUID
+	Pos     int64
+	At      time.Time
+	Body    string
+}
+
+// The rows with messages that were written in rooms of sessions since a time, each as many of the last ones as have up to so many bytes.
+func (q *Queries) MissedMessages(ctx context.Context, arg MissedMessagesParams) ([]MissedMessagesRow, error) {
+	rows, err := q.db.Query(ctx, missedMessages,
+		arg.Sessions,
+		arg.Since,
+		arg.Region,
+		arg.MostRows,
+		arg.MostBytes,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []MissedMessagesRow{}
+	for rows.Next() {
+		var i MissedMessagesRow
+		if err := rows.Scan(
+			&i.Session,
+			&i.Lobby,
+			&i.Pos,
+			&i.At,
+			&i.Body,
 		); err != nil {
 			return nil, err
 		}
@@ -270,17 +350,36 @@ func (q *Queries) OwnedRealtime(ctx context.Context, arg OwnedRealtimeParams) ([
 }
 
 const realtimeInvitations = `-- name: RealtimeInvitations :many
-SELECT m.session, l.uid AS lobby, l.id AS room, l.type, coalesce(l.size, 0)::int AS size, l.participants,
-       coalesce(m.invited_by, '')::text AS inviter, coalesce(i.player, '')::text AS inviting_player
-FROM lobby_members m JOIN lobbies l ON l.region = m.region AND l.uid = m.lobby
-LEFT JOIN lobby_members i ON i.region = m.region AND i.lobby = m.lobby AND i.session = m.invited_by
-WHERE m.region = $1 AND m.session = ANY ($2::text[]) AND m.state = 'invited' AND m.expires_at > clock_timestamp()
-ORDER BY m.session, m.expires_at, l.id
+SELECT o.session, l.uid AS lobby, l.id AS room, l.type, coalesce(l.size, 0)::int AS size, l.participants, o.inviter::text AS inviter,
+       o.inviting_player::text AS inviting_player
+FROM (
+    SELECT m.session, m.player, m.lobby, m.expires_at, coalesce(m.invited_by, '') AS inviter, coalesce(i.player, '') AS inviting_player, true AS heard
+    FROM lobby_members m
+    LEFT JOIN lobby_members i ON i.region = m.region AND i.lobby = m.lobby AND i.session = m.invited_by
+    WHERE m.region = $1 AND m.session = ANY ($2::text[]) AND m.state = 'invited' AND m.expires_at > clock_timestamp()
+    UNION ALL
+    SELECT s.id, s.player, i.lobby, i.expires_at, coalesce(i.invited_by, ''), coalesce(i.inviting_player, ''),
+           i.inviting_player IS NOT NULL OR s.id = ANY ($3::text[]) OR NOT EXISTS (
+               SELECT FROM lobbies k JOIN realtime_sessions p ON p.region = k.region AND p.id = ANY (k.participants)
+               WHERE k.region = $1 AND k.uid = i.lobby AND p.player = s.player AND p.owner IS NOT NULL)
+    FROM realtime_sessions s CROSS JOIN LATERAL (
+        SELECT v.lobby, v.expires_at, v.invited_by, v.inviting_player FROM lobby_invitations v
+        WHERE v.region = $1 AND v.project = s.project AND v.player = s.player AND v.answered_at IS NULL AND v.expires_at > clock_timestamp()
+        OFFSET 0) i
+    WHERE s.region = $1 AND s.id = ANY ($2::text[])
+      AND NOT EXISTS (
+          SELECT FROM lobby_members m WHERE m.region = $1 AND m.lobby = i.lobby AND m.session = s.id
+            AND (m.state = 'joined' OR m.expires_at > clock_timestamp()))
+) o JOIN lobbies l ON l.region = $1 AND l.uid = o.lobby
+WHERE o.heard AND (l.game_region IS NULL OR l.session_id IS NOT NULL) AND NOT EXISTS (
+    SELECT FROM player_blocks b WHERE b.region = $1 AND b.project = l.project AND b.player = o.player AND b.blocked = o.inviting_player)
+ORDER BY o.session, o.expires_at, l.id
 `
 
 type RealtimeInvitationsParams struct {
 	Region   string
 	Sessions []string
+	Opened   []string
 }
 
 type RealtimeInvitationsRow struct {
@@ -294,8 +393,10 @@ type RealtimeInvitationsRow struct {
 	InvitingPlayer string
 }
 
+// The rooms to which sessions are invited, and those to which their players are and of which the sessions are no members. Of a match that its player
+// is in, a session hears if it is one of @opened, or if no session that has the place is connected.
 func (q *Queries) RealtimeInvitations(ctx context.Context, arg RealtimeInvitationsParams) ([]RealtimeInvitationsRow, error) {
-	rows, err := q.db.Query(ctx, realtimeInvitations, arg.Region, arg.Sessions)
+	rows, err := q.db.Query(ctx, realtimeInvitations, arg.Region, arg.Sessions, arg.Opened)
 	if err != nil {
 		return nil, err
 	}
@@ -482,6 +583,52 @@ func (q *Queries) SessionsOfEndedReplicas(ctx context.Context, arg SessionsOfEnd
 	return items, nil
 }
 
+const sessionsOfPlayers = `-- name: SessionsOfPlayers :many
+SELECT w.project::text AS project, w.player::text AS player,
+       (SELECT count(*) FROM (SELECT FROM realtime_sessions s WHERE s.region = $1 AND s.project = w.project AND s.player = w.player
+                              LIMIT $2::int) c)::int AS sessions
+FROM (SELECT unnest($3::text[]) COLLATE "C" AS project, unnest($4::text[]) COLLATE "C" AS player) w
+`
+
+type SessionsOfPlayersParams struct {
+	Region   string
+	Most     int32
+	Projects []string
+	Players  []string
+}
+
+type SessionsOfPlayersRow struct {
+	Project  string
+	Player   string
+	Sessions int32
+}
+
+// Returns the number of sessions of players, counted up to @most.
+func (q *Queries) SessionsOfPlayers(ctx context.Context, arg SessionsOfPlayersParams) ([]SessionsOfPlayersRow, error) {
+	rows, err := q.db.Query(ctx, sessionsOfPlayers,
+		arg.Region,
+		arg.Most,
+		arg.Projects,
+		arg.Players,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []SessionsOfPlayersRow{}
+	for rows.Next() {
+		var i SessionsOfPlayersRow
+		if err := rows.Scan(&i.Project, &i.Player, &i.Sessions); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const sessionsToAnnounce = `-- name: SessionsToAnnounce :many
 SELECT s.id FROM realtime_sessions s
 WHERE s.region = $1 AND NOT s.announced AND s.suspended_at <= statement_timestamp() - interval '5 seconds'
@@ -552,8 +699,10 @@ func (q *Queries) SessionsToEnd(ctx context.Context, arg SessionsToEndParams) ([
 }
 
 const suspendRealtimeSessions = `-- name: SuspendRealtimeSessions :exec
-UPDATE realtime_sessions s SET owner = NULL, suspended_at = clock_timestamp(), expires_at = clock_timestamp() + s.ttl, announced = n.announced
-FROM (SELECT unnest($2::text[]) AS id, unnest($3::bool[]) AS announced) n
+UPDATE realtime_sessions s SET owner = NULL, suspended_at = clock_timestamp(), expires_at = clock_timestamp() + s.ttl, announced = n.announced,
+    heard_at = coalesce((SELECT r.seen_at FROM replicas r WHERE r.region = s.region AND r.id = s.owner AND r.ended_at IS NOT NULL), clock_timestamp())
+               - n.silence
+FROM (SELECT unnest($2::text[]) AS id, unnest($3::bool[]) AS announced, unnest($4::interval[]) AS silence) n
 WHERE s.region = $1 AND s.id = n.id
 `
 
@@ -561,10 +710,17 @@ type SuspendRealtimeSessionsParams struct {
 	Region    string
 	Ids       []string
 	Announced []bool
+	Silences  []time.Duration
 }
 
-// Suspends sessions that the transaction has locked.
+// Suspends sessions that the transaction has locked, whose clients were last heard of so long ago. Those of a replica that has ended were heard of
+// when that renewed its lease last.
 func (q *Queries) SuspendRealtimeSessions(ctx context.Context, arg SuspendRealtimeSessionsParams) error {
-	_, err := q.db.Exec(ctx, suspendRealtimeSessions, arg.Region, arg.Ids, arg.Announced)
+	_, err := q.db.Exec(ctx, suspendRealtimeSessions,
+		arg.Region,
+		arg.Ids,
+		arg.Announced,
+		arg.Silences,
+	)
 	return err
 }

@@ -291,33 +291,37 @@ func (q *Queries) HoldTicketsOfSessions(ctx context.Context, arg HoldTicketsOfSe
 }
 
 const insertMatchLobbies = `-- name: InsertMatchLobbies :exec
-INSERT INTO lobbies (region, uid, project, id, type, seq, state, max_members, private, grace, match_id, participants, size, game_region, session_id)
-SELECT $1, n.uid, n.project, n.id, n.type, n.seq, n.state::json, n.max_members, n.private, n.grace, n.match_id, n.participants::text[], n.size,
-       nullif(n.game_region, ''), nullif(n.session_id, '00000000-0000-0000-0000-000000000000')
+INSERT INTO lobbies (region, uid, project, id, type, seq, state, max_members, private, grace, match_id, participants, participant_players,
+    participant_seats, size, game_region, session_id)
+SELECT $1, n.uid, n.project, n.id, n.type, n.seq, n.state::json, n.max_members, n.private, n.grace, n.match_id, n.participants::text[],
+       n.players::text[], n.seats::text[], n.size, nullif(n.game_region, ''), nullif(n.session_id, '00000000-0000-0000-0000-000000000000')
 FROM (SELECT unnest($2::uuid[]) AS uid, unnest($3::text[]) AS project, unnest($4::text[]) AS id, unnest($5::text[]) AS type,
              unnest($6::bigint[]) AS seq, unnest($7::text[]) AS state, unnest($8::int[]) AS max_members,
              unnest($9::bool[]) AS private, unnest($10::interval[]) AS grace, unnest($11::uuid[]) AS match_id,
-             unnest($12::text[]) AS participants, unnest($13::int[]) AS size, unnest($14::text[]) AS game_region,
-             unnest($15::uuid[]) AS session_id) n
+             unnest($12::text[]) AS participants, unnest($13::text[]) AS players,
+             unnest($14::text[]) AS seats, unnest($15::int[]) AS size, unnest($16::text[]) AS game_region,
+             unnest($17::uuid[]) AS session_id) n
 ORDER BY n.project, n.id
 `
 
 type InsertMatchLobbiesParams struct {
-	Region       string
-	Uids         []uuid.UUID
-	Projects     []string
-	Ids          []string
-	Types        []string
-	Seqs         []int64
-	States       []string
-	MaxMembers   []int32
-	Private      []bool
-	Graces       []time.Duration
-	Matches      []uuid.UUID
-	Participants []string
-	Sizes        []int32
-	GameRegions  []string
-	Sessions     []uuid.UUID
+	Region             string
+	Uids               []uuid.UUID
+	Projects           []string
+	Ids                []string
+	Types              []string
+	Seqs               []int64
+	States             []string
+	MaxMembers         []int32
+	Private            []bool
+	Graces             []time.Duration
+	Matches            []uuid.UUID
+	Participants       []string
+	ParticipantPlayers []string
+	ParticipantSeats   []string
+	Sizes              []int32
+	GameRegions        []string
+	Sessions           []uuid.UUID
 }
 
 // Inserts the rooms of matches. A room with invitations does not close.
@@ -335,6 +339,8 @@ func (q *Queries) InsertMatchLobbies(ctx context.Context, arg InsertMatchLobbies
 		arg.Graces,
 		arg.Matches,
 		arg.Participants,
+		arg.ParticipantPlayers,
+		arg.ParticipantSeats,
 		arg.Sizes,
 		arg.GameRegions,
 		arg.Sessions,
@@ -343,6 +349,13 @@ func (q *Queries) InsertMatchLobbies(ctx context.Context, arg InsertMatchLobbies
 }
 
 const inviteParticipants = `-- name: InviteParticipants :exec
+WITH places AS (
+    INSERT INTO lobby_invitations (region, lobby, player, project, expires_at)
+    SELECT DISTINCT $1, n.lobby, n.player, n.project, clock_timestamp() + interval '24 hours'
+    FROM (SELECT unnest($2::uuid[]) AS lobby, unnest($3::text[]) AS session, unnest($4::text[]) AS player,
+                 unnest($5::text[]) AS project) n
+    WHERE n.player <> n.session
+)
 INSERT INTO lobby_members (region, lobby, session, player, state, expires_at)
 SELECT $1, n.lobby, n.session, n.player, 'invited', clock_timestamp() + interval '5 minutes'
 FROM (SELECT unnest($2::uuid[]) AS lobby, unnest($3::text[]) AS session, unnest($4::text[]) AS player) n
@@ -353,15 +366,17 @@ type InviteParticipantsParams struct {
 	Lobbies  []uuid.UUID
 	Sessions []string
 	Players  []string
+	Projects []string
 }
 
-// Invites sessions into rooms that this transaction makes.
+// Invites sessions into rooms that this transaction makes, and further sessions of players with names for as long as the rooms last.
 func (q *Queries) InviteParticipants(ctx context.Context, arg InviteParticipantsParams) error {
 	_, err := q.db.Exec(ctx, inviteParticipants,
 		arg.Region,
 		arg.Lobbies,
 		arg.Sessions,
 		arg.Players,
+		arg.Projects,
 	)
 	return err
 }
@@ -420,7 +435,7 @@ func (q *Queries) LobbyOutcomes(ctx context.Context, arg LobbyOutcomesParams) ([
 }
 
 const lostWaiting = `-- name: LostWaiting :many
-SELECT r.region, r.session, r.ticket_region, r.ticket, r.project, r.player, r.room_type, r.size, r.lobby,
+SELECT r.region, r.session, r.ticket_region, r.ticket, r.project, r.player, r.sub, r.room_type, r.size, r.lobby,
        coalesce(s.assignment, '')::bytea AS assignment, coalesce(e.state, '')::text AS state, coalesce(e.reason, '')::text AS reason
 FROM (
     SELECT DISTINCT o.ticket_region, o.ticket FROM realtime_tickets o
@@ -449,6 +464,7 @@ type LostWaitingRow struct {
 	Ticket       string
 	Project      string
 	Player       string
+	Sub          string
 	RoomType     string
 	Size         int32
 	Lobby        *uuid.UUID
@@ -475,6 +491,7 @@ func (q *Queries) LostWaiting(ctx context.Context, arg LostWaitingParams) ([]Los
 			&i.Ticket,
 			&i.Project,
 			&i.Player,
+			&i.Sub,
 			&i.RoomType,
 			&i.Size,
 			&i.Lobby,
@@ -676,6 +693,32 @@ func (q *Queries) RoomsThatQueue(ctx context.Context, arg RoomsThatQueueParams) 
 	return items, nil
 }
 
+const succeedWaiting = `-- name: SucceedWaiting :exec
+UPDATE realtime_tickets r SET session = n.session
+FROM (SELECT unnest($2::uuid[]) AS lobby, unnest($3::text[]) AS predecessor, unnest($4::text[]) AS session) n
+WHERE r.region = $1 AND r.session = n.predecessor AND r.lobby = n.lobby
+  AND NOT EXISTS (SELECT FROM realtime_tickets o WHERE o.region = $1 AND o.session = n.session)
+`
+
+type SucceedWaitingParams struct {
+	Region       string
+	Lobbies      []uuid.UUID
+	Predecessors []string
+	Sessions     []string
+}
+
+// Lets sessions wait with the tickets of rooms, which are locked, in the place of other sessions of their players. A session that waits keeps
+// what it waits with.
+func (q *Queries) SucceedWaiting(ctx context.Context, arg SucceedWaitingParams) error {
+	_, err := q.db.Exec(ctx, succeedWaiting,
+		arg.Region,
+		arg.Lobbies,
+		arg.Predecessors,
+		arg.Sessions,
+	)
+	return err
+}
+
 const suspendedAndQueued = `-- name: SuspendedAndQueued :many
 SELECT s.id FROM realtime_sessions s
 JOIN realtime_tickets r ON r.region = s.region AND r.session = s.id
@@ -780,7 +823,7 @@ func (q *Queries) WaitingOfSession(ctx context.Context, arg WaitingOfSessionPara
 }
 
 const waitingOfTickets = `-- name: WaitingOfTickets :many
-SELECT r.region, r.session, r.ticket, r.project, r.player, r.room_type, r.size, r.lobby FROM realtime_tickets r
+SELECT r.region, r.session, r.ticket, r.project, r.player, r.sub, r.room_type, r.size, r.lobby FROM realtime_tickets r
 WHERE r.ticket_region = $1 AND r.ticket = ANY ($2::text[])
 ORDER BY r.queued_at, r.ticket, r.place
 `
@@ -796,6 +839,7 @@ type WaitingOfTicketsRow struct {
 	Ticket   string
 	Project  string
 	Player   string
+	Sub      string
 	RoomType string
 	Size     int32
 	Lobby    *uuid.UUID
@@ -817,6 +861,7 @@ func (q *Queries) WaitingOfTickets(ctx context.Context, arg WaitingOfTicketsPara
 			&i.Ticket,
 			&i.Project,
 			&i.Player,
+			&i.Sub,
 			&i.RoomType,
 			&i.Size,
 			&i.Lobby,

@@ -1,6 +1,9 @@
 package lobby
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"fmt"
+)
 
 // Event is something that the client heard: one of the types of this file. A type that a newer director sends is an
 // [Unknown].
@@ -22,12 +25,15 @@ type (
 // The events of a room in which the session is.
 type (
 	// Message was sent to the room. From is the session that sent it, "" for a message of the room itself, such as
-	// "matched" or "unqueued".
+	// "matched" or "unqueued". Repeated: it was sent while the client was away. A message that the client has published
+	// is not published again.
 	Message struct {
-		Room string          `json:"-"`
-		Type string          `json:"type"`
-		From string          `json:"from"`
-		Data json.RawMessage `json:"data"`
+		Room     string          `json:"-"`
+		Type     string          `json:"type"`
+		From     string          `json:"from"`
+		Data     json.RawMessage `json:"data"`
+		ID       string          `json:"id"` // in the room: two numbers, in the order of the messages
+		Repeated bool            `json:"repeated"`
 	}
 	// Joined: a session has become a member; Dropped: it has lost its connection; Reconnected: it is back.
 	Joined struct {
@@ -111,6 +117,10 @@ func (c *Client) takeEvent(f frame) {
 	case "room.left":
 		c.takeLeft(f)
 	case "session.replaced": // Connected says so
+	case "room.message":
+		if c.options.OnEvent != nil {
+			c.takeMessage(f)
+		}
 	default:
 		if c.options.OnEvent != nil { // decoding it for nobody would be in vain
 			c.publish(eventOf(f))
@@ -134,6 +144,32 @@ func (c *Client) takeMembers(f frame) {
 	m.state.Sessions = p.Members
 	c.mu.Unlock()
 	c.publish(MembersChanged{f.Room})
+}
+
+// takeMessage publishes a message, unless it is repeated and was published before.
+func (c *Client) takeMessage(f frame) {
+	e := eventOf(f)
+	if m, is := e.(Message); is && !c.notesMessage(m) {
+		return
+	}
+	c.publish(e)
+}
+
+// notesMessage notes the last message of a room, and reports whether it is new.
+func (c *Client) notesMessage(e Message) (isNew bool) {
+	var at messageID
+	_, _ = fmt.Sscanf(e.ID, "%d.%d", &at.row, &at.index) // without an id, as of an older director, nothing is repeated
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	m := c.rooms[e.Room]
+	if m == nil {
+		return true
+	}
+	if e.Repeated && (at.row < m.last.row || at.row == m.last.row && at.index <= m.last.index) {
+		return false
+	}
+	m.last = at
+	return true
 }
 
 // takeLeft forgets a room from which the session was removed.

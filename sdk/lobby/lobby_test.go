@@ -34,6 +34,8 @@ func TestAPartyFindsItsMatch(t *testing.T) {
 
 	require.NoError(t, bo.Room("party:x").Say(ctx, "shall we?"))
 	line := hears[lobby.Message](ada, 1)
+	require.NotEmpty(t, line.ID)
+	line.ID = ""
 	require.Equal(t, lobby.Message{Room: "party:x", Type: "say", From: bo.Status().Session, Data: json.RawMessage(`{"text":"shall we?"}`)}, line)
 
 	err := bo.Room("party:x").Queue(ctx, lobby.Queue{RoomType: "duel"})

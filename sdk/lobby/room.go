@@ -12,7 +12,11 @@ type membership struct {
 	joined   bool // by this client, which can join it again
 	state    State
 	hasState bool // a snapshot has arrived
+	last     messageID
 }
+
+// messageID is the place of a message among those of its room.
+type messageID struct{ row, index int64 }
 
 // JoinOptions are what a member says of itself, and what a member that makes a room says of that. The zero value leaves
 // everything to the type of the room.

@@ -32,7 +32,8 @@ func (h *handshake) attach(ctx context.Context, who identity, chosen wire.Codec,
 	}
 	c := newConn(r, h, who, chosen, opened)
 	if !r.conns.Add(c, c) { // others have ended this id, or the server stops
-		r.suspend(c.session)
+		h.server.rates.leave(c.playerName())
+		r.suspend(c.session, 0)
 		return nil, refuseUnavailable
 	}
 	h.greet(c, who, opened)
@@ -87,9 +88,20 @@ func (c *conn) run() {
 	c.running.Wait()
 	c.hub.Detach(c)
 	if !c.isDisowned() {
-		c.replica.suspend(c.session)
+		c.replica.suspend(c.session, c.silence())
 	}
+	c.server.rates.leave(c.playerName())
 	c.replica.conns.Remove(c)
+}
+
+// silence returns for how long the client may not have been heard when its connection ended.
+func (c *conn) silence() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.wasSilent {
+		return c.server.options.timing.silence()
+	}
+	return 0
 }
 
 func (c *conn) isDisowned() bool {

@@ -113,7 +113,10 @@ func (h *handshake) refusalOf(ctx context.Context, who identity, err error) *ref
 	if refused := h.keyRefusal(e.Code, who.key); refused != nil {
 		return refused
 	}
-	if e.Kind == fault.TooMany {
+	switch {
+	case e.Code == "too_many_sessions":
+		return &refusal{close: closeTryLater, code: e.Code, reason: "too many sessions: " + e.Detail}
+	case e.Kind == fault.TooMany:
 		return refuseTakeovers
 	}
 	h.logUnexpected(ctx, "a session was not opened", err)

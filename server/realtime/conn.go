@@ -28,22 +28,24 @@ type conn struct {
 	session                 db.SessionEpoch
 
 	// Of the goroutine that reads.
-	rates      rates
 	garbage    int           // frames in a row that could not be decoded
 	lastSerial chan struct{} // closed when the last serial action has ended; nil: there was none
 
+	rates   *sharedRates  // of the player
 	slots   chan struct{} // of actions under way
 	running sync.WaitGroup
 
 	mu           sync.Mutex
 	space        sync.Cond            // signaled when half of the outbox is free, and when the connection ends
 	out          outbox               // guarded by mu, like the fields below
+	onFree       func()               // called when half of the outbox is free; may be nil
 	holdsPushes  bool                 // pushes wait until the client reads them
 	isWriting    bool                 // a goroutine writes
 	isPaused     bool                 // reading waits for actions
 	isClosing    bool                 // nothing is queued any more
 	closeCode    websocket.StatusCode // to send after the outbox; 0: the connection was cut
 	closeReason  string
+	wasSilent    bool // the client did not answer a ping
 	sessionTaken bool // somebody else has the session: it is not suspended
 
 	lastError, lastRefused time.Time // when error events were sent
@@ -57,8 +59,11 @@ func newConn(r *replica, h *handshake, who identity, chosen wire.Codec, opened d
 		slots: make(chan struct{}, maxActions),
 	}
 	c.space.L = &c.mu
+	c.rates = h.server.rates.enter(c.playerName())
 	return c
 }
+
+func (c *conn) playerName() playerName { return playerName{c.project, c.player} }
 
 // Ref implements delivery.Receiver.
 func (c *conn) Ref() db.SessionEpoch { return c.session }
@@ -96,6 +101,19 @@ func (c *conn) queueParcel(p parcel) {
 		return
 	}
 	c.startWriter()
+}
+
+// WhenFree implements delivery.Receiver.
+func (c *conn) WhenFree(fn func()) {
+	c.mu.Lock()
+	free := c.out.halfFree()
+	if !free {
+		c.onFree = fn
+	}
+	c.mu.Unlock()
+	if free {
+		fn()
+	}
 }
 
 // releasePushes lets pushes out.

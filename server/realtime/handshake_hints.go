@@ -14,6 +14,7 @@ var handshakeHints = map[string]string{
 	wire.CodeVersion:    firstFrame,
 	"handshake_timeout": firstFrame,
 	"unsupported_codec": `"codecs" must contain msgpack or json`,
+	"too_many_sessions": "resume a session with its session_id instead of opening another one; one that is closed counts until its TTL is over",
 	"key_refused":       "mint a token for a key of the project that is not revoked: `director projects keys PROJECT` lists the keys",
 }
 

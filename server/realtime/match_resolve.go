@@ -33,13 +33,21 @@ func resolve(ctx context.Context, c *conn, e wire.Envelope) (sendable, error) {
 	}
 	server, _ := did.Answer.(map[string]any)
 	handle, _ := server["session_handle"].(string)
-	sub := c.player
-	found, err := c.server.store.Resolve(ctx, handle, sub)
-	if (fault.Is(err, fault.NotFound) || fault.Is(err, fault.Forbidden)) &&
-		sub != c.session.ID { // in a match of a bucket, players are sessions
-		sub = c.session.ID
-		found, err = c.server.store.Resolve(ctx, handle, sub)
+	sub, _ := server["seat"].(string)
+	if sub != "" {
+		return c.resolveSeat(ctx, handle, sub)
 	}
+	// The room of an earlier release does not know the seat: in a match of a bucket, players are sessions.
+	way, err := c.resolveSeat(ctx, handle, c.player)
+	if (fault.Is(err, fault.NotFound) || fault.Is(err, fault.Forbidden)) && c.player != c.session.ID {
+		return c.resolveSeat(ctx, handle, c.session.ID)
+	}
+	return way, err
+}
+
+// resolveSeat returns the way to the seat that the game server keeps for a player of a ticket.
+func (c *conn) resolveSeat(ctx context.Context, handle, sub string) (sendable, error) {
+	found, err := c.server.store.Resolve(ctx, handle, sub)
 	if err != nil {
 		return sendable{}, err
 	}

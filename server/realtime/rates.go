@@ -2,7 +2,7 @@ package realtime
 
 import "time"
 
-// What a session may send. Acks are counted apart: one comes for each patch.
+// What a player may send to a replica. Acks are counted apart: one comes for each patch.
 const (
 	framesPerSecond = 100
 	framesBurst     = 1_000
@@ -33,7 +33,7 @@ func (b *bucket) take(now time.Time, perSecond, burst float64) bool {
 	return true
 }
 
-// rates judges the frames of one connection. Not safe for concurrent use.
+// rates judges the frames of one player. Not safe for concurrent use.
 type rates struct {
 	frames, acks bucket
 

@@ -52,6 +52,7 @@ func (c *conn) pings() ws.Pings {
 func (c *conn) onSilence(heard bool) (goOn bool) {
 	c.mu.Lock()
 	patient := heard || c.isWriting || c.isPaused
+	c.wasSilent = !patient
 	c.mu.Unlock()
 	if !patient {
 		c.server.metrics.silentClients.Inc()

@@ -91,6 +91,9 @@ type timing struct {
 	look      time.Duration // between two looks at sessions without a connection; longer than call
 }
 
+// silence is after how long a connection whose client is not heard is closed.
+func (t timing) silence() time.Duration { return t.ping + t.pong }
+
 // Defaults returns what operators may change, with its defaults. [New] uses them for fields that are zero, except
 // RequireKey.
 func Defaults() Options {
@@ -149,6 +152,7 @@ type Server struct {
 	guard    *panics.Guard
 	metrics  *metrics
 	outages  *outage.Log
+	rates    *playerRates
 	slots    *ws.Slots // of connections, also those before their handshake
 	messages *ws.Reader
 
@@ -185,7 +189,7 @@ func New(store *db.Store, options Options) (*Server, error) {
 	s := &Server{
 		store: store, options: o, secrets: newSecrets(store, o), proxies: trusted,
 		failures: rest.NewLimiter(o.FailureRate),
-		outages:  outage.New(o.Log), slots: ws.NewSlots(o.MaxConnections), messages: ws.NewReader(messageLimits),
+		outages:  outage.New(o.Log), slots: ws.NewSlots(o.MaxConnections), rates: newPlayerRates(), messages: ws.NewReader(messageLimits),
 		regions: map[string]*region{}, stopping: make(chan struct{}), ran: make(chan struct{}),
 	}
 	s.welcoming, s.endWelcome = context.WithCancel(context.Background())

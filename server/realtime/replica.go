@@ -90,21 +90,21 @@ func (r *replica) renewOnce(ctx context.Context) error {
 
 // suspend records that the connection of a session is closed. A session that cannot be recorded now is recorded with
 // the next renewal: nobody else does that while this replica lives.
-func (r *replica) suspend(session db.SessionEpoch) {
+func (r *replica) suspend(session db.SessionEpoch, silence time.Duration) {
 	ctx, cancel := context.WithTimeout(context.Background(), r.region.server.options.timing.call)
 	defer cancel()
-	if r.suspendAll(ctx, []db.SessionEpoch{session}) != nil {
+	if r.suspendAll(ctx, []db.SessionEpoch{session}, silence) != nil {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.unsuspended[session.ID] = session
 	}
 }
 
-func (r *replica) suspendAll(ctx context.Context, sessions []db.SessionEpoch) error {
+func (r *replica) suspendAll(ctx context.Context, sessions []db.SessionEpoch, silence time.Duration) error {
 	// clients of a replica that restarts reconnect to another one at once
 	announce := !r.region.server.restarting.Load()
 	return r.region.server.store.SuspendRealtime(ctx, r.region.name, sessions, r.region.server.options.Rooms.Away,
-		announce)
+		announce, silence)
 }
 
 func (r *replica) suspendLate(ctx context.Context) error {
@@ -114,7 +114,7 @@ func (r *replica) suspendLate(ctx context.Context) error {
 			return nil
 		}
 		bounded, cancel := context.WithTimeout(ctx, leaseTimeout)
-		err := r.suspendAll(bounded, batch)
+		err := r.suspendAll(bounded, batch, r.region.server.options.timing.silence())
 		cancel()
 		if err != nil {
 			return err

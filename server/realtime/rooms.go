@@ -82,7 +82,7 @@ func leaveRoom(ctx context.Context, c *conn, e wire.Envelope) (func() (sendable,
 	if failed != nil {
 		return nil, failed
 	}
-	action := db.LobbyAction{Act: c.server.options.Rooms.Leave(c.session.ID)}
+	action := db.LobbyAction{Act: c.server.options.Rooms.Leave(c.session.ID, c.player)}
 	return c.inRoom(ctx, action, room, func(did db.LobbyAnswer) { c.hub.Leave(c, did) }), nil
 }
 

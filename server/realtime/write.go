@@ -63,10 +63,15 @@ func (c *conn) observeDelivery(p parcel) {
 // takeParcel takes a parcel.
 func (c *conn) takeParcel() (p parcel, ok bool) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	p, ok = c.out.take()
+	var onFree func()
 	if c.out.halfFree() {
 		c.space.Broadcast()
+		onFree, c.onFree = c.onFree, nil
+	}
+	c.mu.Unlock()
+	if onFree != nil {
+		onFree()
 	}
 	return p, ok
 }

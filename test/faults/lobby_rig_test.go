@@ -32,10 +32,13 @@ func (r *lobbyRig) connect(at *replicaOfLobby, sub string) *realtimetest.Client 
 	return rigtest.ConnectLobby(r.T, at.Lobby, sub)
 }
 
-// heard returns the values of the counter that a client was told of, in order.
+// heard returns the values of the counter that a client was told of, in order, without those that were repeated to it
+// although it had them.
 func heard(c rigtest.Member, room string) (values []int) {
+	known := map[string]bool{}
 	for _, e := range c.Events() {
-		if e.Type == "room.message" && e.Room == room {
+		if again := e.P["repeated"] == true && known[e.Text("id")]; e.Type == "room.message" && e.Room == room && !again {
+			known[e.Text("id")] = true
 			data, _ := e.P["data"].(map[string]any)
 			n, _ := data["counter"].(float64)
 			values = append(values, int(n))

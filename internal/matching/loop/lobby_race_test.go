@@ -35,11 +35,14 @@ type partyRace struct {
 // changes are what may happen to a party in the queue. Each returns whether it has taken the party out of the queue.
 var changes = map[string]func(*partyRace) error{
 	"leave": func(r *partyRace) error {
-		_, err := r.on(r.other, "bo", r.types.Leave(r.opened["bo"].ID))
+		_, err := r.on(r.other, "bo", r.types.Leave(r.opened["bo"].ID, "bo"))
 		return err
 	},
 	"cancel": func(r *partyRace) error {
 		_, err := r.on(r.other, "bo", r.types.Message(lobby.Message{Session: r.opened["bo"].ID, Player: "bo", Type: "cancel"}))
+		if errors.Is(err, lobby.ErrMatched) {
+			return nil // the match was faster, and says so
+		}
 		return err
 	},
 	"cancel the ticket": func(r *partyRace) error {
@@ -58,7 +61,7 @@ var changes = map[string]func(*partyRace) error{
 	"end": func(r *partyRace) error {
 		o := r.opened["bo"]
 		ended := []db.SessionEpoch{{ID: o.ID, Epoch: o.Epoch}}
-		if err := r.other.SuspendRealtime(r.t.Context(), region, ended, r.types.Away, true); err != nil {
+		if err := r.other.SuspendRealtime(r.t.Context(), region, ended, r.types.Away, true, 0); err != nil {
 			return err
 		}
 		_, err := r.sql.Exec(r.t.Context(), `WITH live AS (UPDATE replicas SET steady_since = clock_timestamp() - interval '1 hour', seen_at = clock_timestamp())

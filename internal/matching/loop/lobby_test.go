@@ -184,7 +184,7 @@ func TestAPartyThatChangesIsInNoMatch(t *testing.T) {
 	l.send("bo", "party:1", "cancel", `{}`)
 	require.Zero(t, l.count(waiting))
 	queue()
-	_, err := l.act("bo", "party:1", l.types.Leave(l.opened["bo"].ID))
+	_, err := l.act("bo", "party:1", l.types.Leave(l.opened["bo"].ID, "bo"))
 	require.NoError(t, err)
 	require.Zero(t, l.count(waiting))
 	require.Zero(t, l.count("SELECT count(*) FROM tickets"))

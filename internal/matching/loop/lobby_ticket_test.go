@@ -180,7 +180,7 @@ func TestAPartyAndItsTicketChangeTogether(t *testing.T) {
 		},
 		"a member cancels in the room": func(string) { l.send("bo", "party:1", "cancel", `{}`) },
 		"a member leaves": func(string) {
-			_, err := l.act("bo", "party:1", l.types.Leave(l.opened["bo"].ID))
+			_, err := l.act("bo", "party:1", l.types.Leave(l.opened["bo"].ID, "bo"))
 			require.NoError(t, err)
 			l.join("party", "party:1", "bo")
 		},
@@ -191,7 +191,7 @@ func TestAPartyAndItsTicketChangeTogether(t *testing.T) {
 		"a player joins": func(string) {
 			l.open("cy")
 			l.join("party", "party:1", "cy")
-			_, err := l.act("cy", "party:1", l.types.Leave(l.opened["cy"].ID))
+			_, err := l.act("cy", "party:1", l.types.Leave(l.opened["cy"].ID, "cy"))
 			require.NoError(t, err)
 		},
 	} {

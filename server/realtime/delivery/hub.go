@@ -93,7 +93,7 @@ func (h *Hub) Run(ctx context.Context) {
 	running.Go(func() { h.newsReader.run(ctx) })
 }
 
-// Attach makes a connection the Receiver of its session, and sends it the rooms and the invitations of a resumed
+// Attach makes a connection the Receiver of its session, and sends it its invitations and the rooms of a resumed
 // session. An older connection of the session is closed. Call it when handshake.ok is in the outbox.
 func (h *Hub) Attach(c Receiver, opened db.OpenedRealtime) {
 	s := &session{Receiver: c, members: map[string]*member{}, sentInvitations: map[uuid.UUID]bool{}}
@@ -107,13 +107,33 @@ func (h *Hub) Attach(c Receiver, opened db.OpenedRealtime) {
 		old.Close(CloseSuperseded, ReasonSuperseded)
 	}
 	if !opened.Resumed {
+		s.addInvitations(opened.Invitations)
 		return
 	}
 	h.newsReader.askFor(c.Ref().ID) // for what happened before Watch
 	invite := onceAfter(len(opened.Rooms), func() { s.addInvitations(opened.Invitations) })
-	for _, a := range opened.Rooms {
-		h.enter(&joining{session: s, answer: a, entryKind: lobby.EntryReconnected, countDown: invite})
+	rooms := make([]*joining, len(opened.Rooms))
+	for i, a := range opened.Rooms {
+		rooms[i] = &joining{session: s, answer: a, entryKind: lobby.EntryReconnected, countDown: invite}
 	}
+	h.enterAll(rooms)
+}
+
+// enterAll makes a session a member of rooms one after the other, as its outbox frees: what it is sent of all at once
+// might never fit.
+func (h *Hub) enterAll(rooms []*joining) {
+	if len(rooms) == 0 {
+		return
+	}
+	j := rooms[0]
+	j.session.WhenFree(func() {
+		entered := j.countDown
+		j.countDown = func() {
+			entered()
+			h.enterAll(rooms[1:])
+		}
+		h.enter(j)
+	})
 }
 
 // register returns the connection that s replaces, if any. It is not current if the session has a connection with a

@@ -128,6 +128,8 @@ type listener struct {
 
 func (c *listener) Ref() db.SessionEpoch { return c.Session }
 
+func (c *listener) WhenFree(fn func()) { fn() }
+
 func (c *listener) Close(code websocket.StatusCode, _ string) { c.closed = code }
 
 func (c *listener) Push(_ PushClass, _ string, frames ...*wire.SharedFrame) {

@@ -282,7 +282,7 @@ func (r *hubRoom) sendToAll(frame *wire.SharedFrame) {
 func (r *hubRoom) endRoom() {
 	for _, m := range r.localMembers {
 		m.session.Push(PushEvent, r.id, wire.NewSharedFrame(entryMessage(r.id,
-			lobby.Entry{Kind: lobby.EntryLeft, Session: m.id, Reason: "closed"})))
+			lobby.Entry{Kind: lobby.EntryLeft, Session: m.id, Reason: "closed"}, 0, 0)))
 		r.forgetMember(m)
 	}
 }
@@ -298,7 +298,7 @@ func (r *hubRoom) resetTo(b *batch, s lobby.Snapshot) {
 		case m.joinPos > r.pos:
 		case !r.memberIDs[m.id]:
 			m.session.Push(PushEvent, r.id,
-				wire.NewSharedFrame(entryMessage(r.id, lobby.Entry{Kind: lobby.EntryLeft, Session: m.id})))
+				wire.NewSharedFrame(entryMessage(r.id, lobby.Entry{Kind: lobby.EntryLeft, Session: m.id}, 0, 0)))
 			r.forgetMember(m)
 		default:
 			m.sendSnapshot(b, r.state)

@@ -2,6 +2,7 @@ package delivery
 
 import (
 	"encoding/json"
+	"fmt"
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/lobby"
@@ -15,9 +16,13 @@ var entryTypes = map[string]string{
 	lobby.EntryMessage:     "room.message", lobby.EntryBytes: "room.message.bytes",
 }
 
-// entryMessage returns the message about an entry of a room's log.
-func entryMessage(room string, e lobby.Entry) wire.Outgoing {
-	return wire.Outgoing{Type: entryTypes[e.Kind], Room: room, P: entryPayload(e)}
+// entryMessage returns the message about an entry of a room's log, the one with the index i of the row at pos.
+func entryMessage(room string, e lobby.Entry, pos int64, i int) wire.Outgoing {
+	p := entryPayload(e)
+	if e.Kind == lobby.EntryMessage || e.Kind == lobby.EntryBytes {
+		p["id"] = fmt.Sprintf("%d.%d", pos, i) // by which a client knows a message that is repeated
+	}
+	return wire.Outgoing{Type: entryTypes[e.Kind], Room: room, P: p}
 }
 
 func entryPayload(e lobby.Entry) map[string]any {

@@ -88,7 +88,7 @@ func newRowFrames(room string, row db.LobbyRow) *rowFrames {
 		f.patch.DecidedAt = row.WrittenAt
 	}
 	for i, e := range row.Entries {
-		f.events[i] = wire.NewSharedFrame(entryMessage(room, e))
+		f.events[i] = wire.NewSharedFrame(entryMessage(room, e, row.Pos, i))
 		f.events[i].DecidedAt = row.WrittenAt
 		if e.Kind == lobby.EntryLeft {
 			if f.leavers == nil {
@@ -122,7 +122,7 @@ func (f *rowFrames) welcome(room, session, kind string) (presence, messages []*w
 	}
 	if first < 0 {
 		return []*wire.SharedFrame{wire.NewSharedFrame(entryMessage(room,
-			lobby.Entry{Kind: kind, Session: session}))}, nil
+			lobby.Entry{Kind: kind, Session: session}, 0, 0))}, nil
 	}
 	for i, e := range f.entries[first:] {
 		if e.Kind == lobby.EntryMessage || e.Kind == lobby.EntryBytes {
@@ -172,9 +172,24 @@ func (r *hubRoom) enterMember(b *batch, s *session, a db.LobbyAnswer, kind strin
 	m.listPos = m.joinPos
 	s.Push(PushEvent, r.id, append(presence, list)...)
 	m.sendSnapshot(b, state)
+	messages = append(repeatedFrames(r.id, a.Missed), messages...)
 	if len(messages) > 0 {
 		s.Push(PushEvent, r.id, messages...)
 	}
+}
+
+// repeatedFrames returns the messages of rows that a session may not have been sent, marked.
+func repeatedFrames(room string, rows []db.LobbyRow) (frames []*wire.SharedFrame) {
+	for _, row := range rows {
+		for i, e := range row.Entries {
+			if e.Kind == lobby.EntryMessage || e.Kind == lobby.EntryBytes {
+				out := entryMessage(room, e, row.Pos, i)
+				out.P.(map[string]any)["repeated"] = true
+				frames = append(frames, wire.NewSharedFrame(out))
+			}
+		}
+	}
+	return frames
 }
 
 // hasRowsFrom reports whether all rows behind a position, up to the room's, are in the tail.

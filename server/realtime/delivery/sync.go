@@ -47,7 +47,11 @@ func (f *snapshotPolicy) snapshot(now time.Time, seq int64, kind lobby.ChecksumK
 		f.forced[maxForced-1] = now
 		f.owed = false
 	}
+	neverAcks := f.seq > 0 && f.acked == 0 && !now.Before(f.opens)
 	f.seq, f.opens = seq, now.Add(maxGate)
+	if neverAcks {
+		f.opens = now // it would get nothing but snapshots of a room that changes often
+	}
 	f.unsure = checksum && kind == lobby.ChecksumLocal
 	return checksum
 }

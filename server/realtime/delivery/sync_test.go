@@ -215,3 +215,23 @@ func TestAResyncAfterAnEnglishChecksumEndsThem(t *testing.T) {
 	f.resync()
 	require.True(t, f.snapshot(now, 1, lobby.ChecksumLocal), "it asks for another reason")
 }
+
+// Pins a script that never acks in a room that changes often: it was sent a snapshot in two seconds, and no patch.
+func TestAScriptThatNeverAcksGetsPatchesOfABusyRoom(t *testing.T) {
+	t.Parallel()
+	l := newLine(modelClient{silent: true}, lobby.ChecksumSafe)
+	for range 1000 {
+		l.change(lobby.ChecksumSafe)
+		l.wait(10 * time.Millisecond)
+	}
+	patches, snapshots := 0, 0
+	for _, p := range l.down {
+		if p.snapshot {
+			snapshots++
+		} else {
+			patches++
+		}
+	}
+	require.Greater(t, patches, 700, "with %d snapshots", snapshots)
+	require.Less(t, snapshots, 10)
+}

@@ -209,9 +209,9 @@ func TestBadFrames(t *testing.T) {
 		`{"rid":"r","v":1,"t":"x","room":7}`:                       "r",
 		`{"rid":"r","v":"1","t":"x"}`:                              "r",
 		`{"rid":"r","t":"x"}`:                                      "r",
-		`{"rid":7,"v":1,"t":"x"}`:                                  "",
-		`{"rid":"` + strings.Repeat("r", 257) + `","v":1,"t":"x"}`: "",
-		`{"rid":["r"`:                                              "", `{"rid":7,`: "", `{7`: "", "{\"rid\":\"r\",\"x\":\"\x01\"}": "r",
+		`{"rid":7,"v":1,"t":"x"}`:                                  "7",
+		`{"rid":"` + strings.Repeat("r", 257) + `","v":1,"t":"x"}`: strings.Repeat("r", 256),
+		`{"rid":["r"`:                                              "", `{"rid":7,`: "7", `{7`: "", "{\"rid\":\"r\",\"x\":\"\x01\"}": "r",
 	} {
 		_, err := JSONCodec{}.Decode([]byte(frame))
 		var bad *FrameError

@@ -35,7 +35,7 @@ func newEnvelope(root value, frame int) (Envelope, error) {
 	}
 	e := Envelope{RID: ridOf(root), P: object["p"]}
 	if rid, is := optionalText(object["rid"]); !is || rid != e.RID {
-		return Envelope{}, badFrame("", fmt.Errorf("rid is not a string of up to %d bytes", maxRID))
+		return Envelope{}, badFrame(e.RID, fmt.Errorf("rid is not a string of up to %d bytes", maxRID))
 	}
 	var isType, isRoom bool
 	e.Type, isType = optionalText(object["t"])
@@ -60,15 +60,18 @@ func newEnvelope(root value, frame int) (Envelope, error) {
 	return e, nil
 }
 
-// ridOf returns the rid of a decoded frame, or of what has been decoded of it; empty if it has none that can be sent
-// back.
+// ridOf returns the rid of a decoded frame, or of what has been decoded of it; empty if it has none. One that is too
+// long is cut, and a number becomes text, so that the client can tell which of its frames was refused.
 func ridOf(root value) string {
 	object, _ := root.(map[string]any)
-	rid, _ := object["rid"].(string)
-	if len(rid) > maxRID {
-		return ""
+	rid, isText := object["rid"].(string)
+	if number, is := object["rid"].(float64); is {
+		return string(RawJSON(number))
 	}
-	return rid
+	if !isText || len(rid) <= maxRID {
+		return rid
+	}
+	return strings.ToValidUTF8(rid[:maxRID], "")
 }
 
 // optionalText returns a string; null is as good as absent.

@@ -31,7 +31,7 @@ func TestEnvelopes(t *testing.T) {
 		`{"v":1,"t":" \t","rid":"r"}`:         {codeTypeRequired, "message type is required", "r"},
 		`{"v":1,"t":null}`:                    {codeTypeRequired, "message type is required", ""},
 		`{"v":null,"t":"x","rid":"r"}`:        {CodeBadFrame, "decode failed: v is not a number", "r"},
-		`{"v":1,"t":"x","rid":7}`:             {CodeBadFrame, "decode failed: rid is not a string of up to 256 bytes", ""},
+		`{"v":1,"t":"x","rid":7}`:             {CodeBadFrame, "decode failed: rid is not a string of up to 256 bytes", "7"},
 		`{"v":1,"t":"x","rid":"r","room":{}}`: {CodeBadFrame, "decode failed: room is not a string", "r"},
 	} {
 		_, err := JSONCodec{}.Decode([]byte(frame))

@@ -27,6 +27,7 @@ const (
 var (
 	FailUnknownType = &Failure{Code: CodeUnknownType, Text: "unknown message type"}
 	FailRefused     = &Failure{Code: CodeRefused, Text: "not served here"}
+	FailNameless    = &Failure{Code: CodeRefused, Text: "the token of the session names no player"}
 	FailUnavailable = &Failure{Code: CodeUnavailable, Text: "temporarily unavailable", RetryAfter: time.Second}
 	FailRateLimited = &Failure{Code: CodeRateLimited, Text: "rate limited", RetryAfter: time.Second}
 )
@@ -72,7 +73,7 @@ var kindFailures = map[fault.Kind]Failure{
 var ticketCodes = map[string]bool{
 	"not_queued": true, "ticket_exists": true, "party_conflict": true, "matched": true, "too_many_tickets": true,
 	"ticket_ended": true, "too_late": true,
-	"cannot_match": true, "profile_unknown": true,
+	"cannot_match": true, "profile_unknown": true, "too_many_blocks": true,
 }
 
 // FailureOf turns any error into the failure that the client gets. known is false for an error of the director itself,

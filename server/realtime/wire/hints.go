@@ -8,7 +8,8 @@ var Hints = map[string]string{
 
 	codeTypeRequired: `"t" names the message, such as room.join_or_create`,
 	CodeUnknownType: "there are room.join_or_create, room.leave, room.list, room.message, room.message.bytes, state.ack, state.resync, " +
-		"matchmaking.enqueue, matchmaking.dequeue, match.accept, match.decline, match.resolve and echo",
+		"matchmaking.enqueue, matchmaking.dequeue, match.accept, match.decline, match.resolve, player.block, " +
+		"player.unblock, player.blocked and echo",
 	codeRoomRequired: `the field "room" names the room`,
 
 	"room_not_found":        "room.join_or_create makes a room; the director makes those of matches",
@@ -17,5 +18,6 @@ var Hints = map[string]string{
 	"no_logic":              "rooms of this type accept no messages; those of the type chat relay them",
 	"cannot_match":          `"attributes" and "latencies" must be what the profile of the room type needs`,
 	"profile_unknown":       "DIRECTOR_REALTIME_ROOMS names the profile of the room type: `director profiles list` lists those that are there",
+	"too_many_rooms":        "leave a room first, with room.leave",
 	"not_invited":           `the room is private: a member invites the player, which is the "sub" of its token`,
 }

@@ -34,8 +34,11 @@ export interface RoomEvents {
   state: State;
   /** The sessions in the room, sorted. */
   members: readonly string[];
-  /** A message; `from` is the session that sent it, and absent for the room's own, such as "matched" and "unqueued". */
-  message: { readonly type: string; readonly data: unknown; readonly from?: string };
+  /**
+   * A message; `from` is the session that sent it, and absent for the room's own, such as "matched" and "unqueued". `repeated`: it was
+   * sent while the client was away.
+   */
+  message: { readonly type: string; readonly data: unknown; readonly from?: string; readonly id?: string; readonly repeated?: boolean };
   joined: Presence;
   dropped: Presence;
   reconnected: Presence;

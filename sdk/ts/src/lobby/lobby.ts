@@ -237,7 +237,7 @@ export class Lobby extends Emitter<LobbyEvents> implements RoomClient {
         if (Array.isArray(p['members'])) room.emit('members', (room.sessions = p['members'] as string[]));
         return true;
       case 'room.message':
-        room.emit('message', p as never);
+        if (room.isNew(p)) room.emit('message', p as never);
         return true;
     }
     const kind = presences[t];

@@ -54,6 +54,8 @@ export class Room extends Emitter<RoomEvents> {
   /** With which the client joined; undefined: it did not. */
   options: JoinOptions | undefined;
 
+  private last: readonly [row: number, index: number] = [0, 0];
+
   /** Use `Lobby.join` or `Lobby.room`. */
   constructor(
     private readonly client: RoomClient,
@@ -75,6 +77,15 @@ export class Room extends Emitter<RoomEvents> {
   /** Whether this client owns the party or the lobby. */
   get isOwner(): boolean {
     return this.state['owner'] === this.client.session;
+  }
+
+  /** Returns whether a message is new. The director repeats what the client may have missed while it was away. */
+  isNew(message: { readonly id?: unknown; readonly repeated?: unknown }): boolean {
+    const [row = 0, index = 0] = String(message.id ?? '').split('.').map(Number);
+    const known = row < this.last[0] || (row === this.last[0] && index <= this.last[1]);
+    if (known && message.repeated === true) return false;
+    this.last = [row, index];
+    return true;
   }
 
   /** Sends a message and waits until the room has accepted it. It is not repeated. Throws LobbyError, UncertainError. */

@@ -1,0 +1,44 @@
+package db
+
+import (
+	"github.com/google/uuid"
+
+	"github.com/lattice-director/director/db/query"
+)
+
+// Bounds of the messages of a room that are repeated to a session that is resumed.
+const (
+	maxMissedRows  = 256 // that are looked at
+	maxMissedBytes = 128 << 10
+)
+
+// missedIn names a room of a session.
+type missedIn struct {
+	session string
+	lobby   uuid.UUID
+}
+
+// readMissed defers reading what was said in the rooms of resumed sessions since their clients were last heard of.
+func (t *realtimeOpening) readMissed(sessions []string) {
+	p := query.MissedMessagesParams{Region: t.region, MostRows: maxMissedRows, MostBytes: maxMissedBytes}
+	for _, id := range sessions {
+		p.Sessions, p.Since = append(p.Sessions, id), append(p.Since, t.facts.sessions[id].HeardAt)
+	}
+	query.Queue(t.q.Deferred(), &t.missed, (*query.Queries).MissedMessages, p)
+}
+
+// missedRows returns what was read, without the rows that this transaction has written.
+func (t *realtimeOpening) missedRows() map[missedIn][]LobbyRow {
+	last := map[uuid.UUID]int64{}
+	for _, r := range t.rooms {
+		last[r.result.Lobby] = r.result.Previous
+	}
+	missed := map[missedIn][]LobbyRow{}
+	for _, r := range t.missed {
+		row, err := decodeLobbyLog(query.LobbyLogRow{Lobby: r.Lobby, Pos: r.Pos, At: r.At, Body: r.Body})
+		if in := (missedIn{r.Session, r.Lobby}); err == nil && r.Pos <= last[r.Lobby] {
+			missed[in] = append(missed[in], row)
+		}
+	}
+	return missed
+}

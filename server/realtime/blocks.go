@@ -1,0 +1,41 @@
+package realtime
+
+import (
+	"context"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/server/realtime/wire"
+)
+
+// maxPlayerName is how many bytes the name of a player may have, as in tokens.
+const maxPlayerName = 255
+
+// blockRPCs returns the RPCs by which a player decides who may invite it.
+func blockRPCs() map[string]rpc {
+	return map[string]rpc{
+		"player.block":   serial(changeBlock((*db.Store).BlockPlayer)),
+		"player.unblock": serial(changeBlock((*db.Store).UnblockPlayer)),
+		"player.blocked": serial(listBlocked),
+	}
+}
+
+// changeBlock blocks or unblocks another player. A player without a name would forget it with its session.
+func changeBlock(change func(*db.Store, context.Context, db.PlayerBlock) error) func(context.Context, *conn,
+	wire.Envelope) (sendable, error) {
+	return func(ctx context.Context, c *conn, e wire.Envelope) (sendable, error) {
+		other, is := e.PayloadFields()["player"].(string)
+		if !is || other == "" || len(other) > maxPlayerName {
+			return sendable{}, wire.InvalidField("player", "has to be the name of a player")
+		}
+		if c.player == c.session.ID {
+			return sendable{}, wire.FailNameless
+		}
+		return sendable{}, change(c.server.store, ctx, db.PlayerBlock{Region: c.region, Project: c.project,
+			Player: c.player, Blocked: other})
+	}
+}
+
+func listBlocked(ctx context.Context, c *conn, _ wire.Envelope) (sendable, error) {
+	blocked, err := c.server.store.BlockedPlayers(ctx, c.region, c.project, c.player)
+	return sendable{P: map[string]any{"players": blocked}, Event: "player.blocked"}, err
+}

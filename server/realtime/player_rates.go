@@ -1,0 +1,69 @@
+package realtime
+
+import (
+	"sync"
+	"time"
+)
+
+// ratesKept is how long what a player has sent is remembered after its last connection: its buckets are full then.
+const ratesKept = 10 * time.Second
+
+// playerRates are the rates of the players of this process. A player has one, over all its connections, so that a
+// client gets nothing by connecting again. Safe for concurrent use.
+type playerRates struct {
+	mu       sync.Mutex
+	byPlayer map[playerName]*sharedRates
+}
+
+// playerName names a player; without a name, it is the session.
+type playerName struct{ project, player string }
+
+// sharedRates judge the frames of all connections of a player. Safe for concurrent use.
+type sharedRates struct {
+	connections int       // guarded by the mutex of playerRates, like leftAt
+	leftAt      time.Time // when the last of them was closed
+
+	mu    sync.Mutex
+	rates rates
+}
+
+func newPlayerRates() *playerRates { return &playerRates{byPlayer: map[playerName]*sharedRates{}} }
+
+// enter returns the rates of a player that connects. Call leave when the connection is closed.
+func (p *playerRates) enter(name playerName) *sharedRates {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	shared := p.byPlayer[name]
+	if shared == nil {
+		shared = &sharedRates{}
+		p.byPlayer[name] = shared
+	}
+	shared.connections++
+	return shared
+}
+
+func (p *playerRates) leave(name playerName) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	shared := p.byPlayer[name]
+	shared.leftAt = time.Now()
+	if shared.connections--; shared.connections == 0 {
+		time.AfterFunc(ratesKept, func() { p.forget(name) })
+	}
+}
+
+// forget forgets a player that has not connected again.
+func (p *playerRates) forget(name playerName) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if shared := p.byPlayer[name]; shared != nil && shared.connections == 0 && time.Since(shared.leftAt) >= ratesKept {
+		delete(p.byPlayer, name)
+	}
+}
+
+// judge counts a frame.
+func (s *sharedRates) judge(now time.Time, ack bool) verdict {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.rates.judge(now, ack)
+}

@@ -1,0 +1,166 @@
+package realtime
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/server/realtime/realtimetest"
+	"github.com/lattice-director/director/token"
+)
+
+// as connects as a player, with a token that names it, of a key that the replica must have.
+func as(player string) func(*realtimetest.Options) {
+	named := mint("p1", "k1", func(c *token.ProjectClaims) { c.Subject = player })
+	return func(o *realtimetest.Options) { o.Token = named }
+}
+
+// arena starts two replicas with a key for tokens of players, and a profile of duels on a game server.
+func arena(t *testing.T) (a, b *served) {
+	t.Helper()
+	a, b = matchmaking(t)
+	a.key("p1", "k1")
+	a.apply(t, "name: duel\nmode: arena\nteams: [{name: red, players: 1}, {name: blue, players: 1}]\n")
+	_, err := a.store.Register(t.Context(), db.Registration{InstanceID: "host-1", Region: "eu", Endpoint: "host-1:7000", Modes: []string{"arena"}, Capacity: 10})
+	require.NoError(t, err)
+	return a, b
+}
+
+func enqueueDuel(t *testing.T, clients ...*realtimetest.Client) {
+	t.Helper()
+	for _, c := range clients {
+		c.Must(t, "matchmaking.enqueue", "", map[string]any{"roomType": "duel", "latencies": map[string]any{"eu": float64(20)}})
+	}
+}
+
+// sees waits until a client sees a member in the state of a room, and not another one.
+func sees(t *testing.T, c *realtimetest.Client, room, session, notSession string) {
+	t.Helper()
+	c.Wait(t, "the member "+session, func(v *realtimetest.View) bool {
+		r := v.Room(room)
+		_, old := r.State["m:"+notSession]
+		_, card := r.State["m:"+session]
+		return card && !old && slices.Contains(r.Members, session) && !slices.Contains(r.Members, notSession)
+	})
+}
+
+// Pins a client that crashed in a match: its new session got no match.found, and heard not_invited and not_a_member,
+// while its seat on the game server waited.
+func TestARestartedGameIsInItsMatchAgain(t *testing.T) {
+	t.Parallel()
+	for name, crash := range map[string]func(t *testing.T, ada *realtimetest.Client, room string){
+		"before it joined": func(_ *testing.T, ada *realtimetest.Client, _ string) { ada.Drop() },
+		"as a member": func(t *testing.T, ada *realtimetest.Client, room string) {
+			t.Helper()
+			ada.Join(t, "duel", room, nil)
+			ada.Drop()
+		},
+		"and nobody knows": func(t *testing.T, ada *realtimetest.Client, room string) {
+			t.Helper()
+			ada.Join(t, "duel", room, nil)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a, b := arena(t)
+			ada, bo := a.client(as("ada")), b.client(as("bo"))
+			enqueueDuel(t, ada, bo)
+			room, _ := found(t, ada)
+			bo.Join(t, "duel", room, nil)
+			crash(t, ada, room)
+
+			restarted := b.client(as("ada"))
+			same, p := found(t, restarted)
+			require.Equal(t, room, same)
+			require.Equal(t, "duel", p["room_type"])
+			restarted.Join(t, "duel", room, nil)
+			sees(t, bo, room, restarted.Session(), ada.Session())
+			way := restarted.Must(t, "match.resolve", room, nil)
+			require.Equal(t, "ada@"+way["session_id"].(string), way["session_token"])
+
+			third := a.client(as("ada"))
+			same, p = found(t, third)
+			require.Equal(t, room, same, "until the match has ended")
+			require.Contains(t, p["participants"], restarted.Session())
+			cy := b.client(as("cy"))
+			require.Equal(t, "not_invited", cy.Ask(t, "room.join_or_create", room, map[string]any{"roomType": "duel"}).Code())
+		})
+	}
+}
+
+// Whoever left the match on purpose is not called back.
+func TestAPlayerWhoLeftItsMatchIsNotCalledBack(t *testing.T) {
+	t.Parallel()
+	a, b := arena(t)
+	ada, bo := a.client(as("ada")), b.client(as("bo"))
+	enqueueDuel(t, ada, bo)
+	room, _ := found(t, ada)
+	ada.Join(t, "duel", room, nil)
+	ada.Leave(t, room)
+	bo.Join(t, "duel", room, nil)
+	opened, err := a.store.OpenRealtime(t.Context(), db.OpenRealtime{Region: "global", Project: "p1", Player: "ada", Replica: a.regionOf("global").replicaID(), TTL: 30e9})
+	require.NoError(t, err)
+	require.Empty(t, opened.Invitations)
+	opened, err = a.store.OpenRealtime(t.Context(), db.OpenRealtime{Region: "global", Project: "p1", Player: "bo", Replica: a.regionOf("global").replicaID(), TTL: 30e9})
+	require.NoError(t, err)
+	require.Len(t, opened.Invitations, 1)
+}
+
+// In a match of a bucket the seat is for the session that queued; a new session of its player gets it.
+func TestARestartedGameHasTheSeatOfItsSession(t *testing.T) {
+	t.Parallel()
+	a, b := arena(t)
+	a.apply(t, "name: realtime-2\nmode: arena\nattributes: {queue: {type: string}}\nteams: [{name: players, players: 2}]\nrules: [{same: queue}]\n")
+	ada, bo := a.client(as("ada")), b.client(as("bo"))
+	for _, c := range []*realtimetest.Client{ada, bo} {
+		c.Must(t, "matchmaking.enqueue", "", map[string]any{"roomType": "sparring", "latencies": map[string]any{"eu": float64(20)}})
+	}
+	room, _ := found(t, bo)
+	ada.Drop()
+	restarted := b.client(as("ada"))
+	found(t, restarted)
+	restarted.Join(t, "sparring", room, nil)
+	way := restarted.Must(t, "match.resolve", room, nil)
+	require.Equal(t, ada.Session()+"@"+way["session_id"].(string), way["session_token"])
+}
+
+// Pins an owner who reloads the page: the party lost its place in the queue, and had another owner.
+func TestAPartyKeepsItsPlaceWhenItsOwnerReloads(t *testing.T) {
+	t.Parallel()
+	for name, drop := range map[string]bool{"closed": true, "still open": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a, b := arena(t)
+			ada, bo := a.client(as("ada")), b.client(as("bo"))
+			party := friends{room: "party:1", kind: "crowd", size: 3, members: []*realtimetest.Client{ada, bo}}
+			party.gather(t)
+			party.queue(t)
+			if drop {
+				ada.Drop()
+				bo.Wait(t, "the drop", func(v *realtimetest.View) bool { return v.Count("room.dropped", "party:1") == 1 })
+			}
+			reloaded := b.client(as("ada"))
+			reloaded.Must(t, "matchmaking.enqueue", "", map[string]any{"roomType": "crowd", "size": float64(16)})
+			reloaded.Join(t, "party", "party:1", nil)
+			sees(t, bo, "party:1", reloaded.Session(), ada.Session())
+			state := bo.Room("party:1").State
+			require.Equal(t, reloaded.Session(), state["owner"])
+			require.Equal(t, "queued", state["phase"])
+			require.Equal(t, 1, a.count("SELECT count(*) FROM tickets WHERE paused_at IS NULL"))
+			require.Equal(t, 1, a.count("SELECT count(*) FROM tickets"), "what it waited for alone is over")
+			cy := a.client(as("cy"))
+			cy.Must(t, "matchmaking.enqueue", "", map[string]any{"roomType": "crowd", "size": float64(3)})
+			room, p := found(t, reloaded)
+			require.ElementsMatch(t, []any{reloaded.Session(), bo.Session(), cy.Session()}, p["participants"])
+			reloaded.Join(t, "crowd", room, nil)
+		})
+	}
+}
+
+func (v *served) exec(statement string) {
+	v.t.Helper()
+	_, err := v.store.Pool().Exec(v.t.Context(), statement)
+	require.NoError(v.t, err)
+}

@@ -1,0 +1,212 @@
+package faults
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/server/realtime/realtimetest"
+	"github.com/lattice-director/director/test/rigtest"
+)
+
+const (
+	restartLobby = "lobby:waiting"
+	restartChat  = "chat:town"
+	backWithin   = 5 * time.Second
+)
+
+// regular is a player whose game is restarted again and again: each time it has a new session. One goroutine uses it.
+type regular struct {
+	rig    *lobbyRig
+	name   string
+	party  string // that has a match
+	match  string // the room of the match
+	client *realtimetest.Client
+
+	restarts int
+	slowest  time.Duration // from the end of a game to the next one's places
+}
+
+// rooms returns what the player has, by the type of the room.
+func (p *regular) rooms() map[string]string {
+	return map[string]string{"chat": restartChat, "party": p.party, "lobby": restartLobby}
+}
+
+// restart ends the game, and starts it again until it has all its places.
+func (p *regular) restart(ctx context.Context, urls *lobbyURLs) error {
+	violations := p.client.Violations(false)
+	p.client.Drop()
+	if len(violations) > 0 {
+		return fmt.Errorf("%s: %v", p.name, violations)
+	}
+	began := time.Now()
+	err := errors.New("not yet")
+	for err != nil && time.Since(began) < backWithin {
+		if err = p.comeBack(ctx, urls.next()); err != nil {
+			pause(ctx, 20*time.Millisecond)
+		}
+	}
+	p.restarts++
+	p.slowest = max(p.slowest, time.Since(began))
+	if err != nil {
+		return fmt.Errorf("%s is not back: %w", p.name, err)
+	}
+	return nil
+}
+
+func (p *regular) comeBack(ctx context.Context, url string) error {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	c, err := realtimetest.Connect(ctx, realtimetest.Options{URL: url, Token: rigtest.LobbyToken(p.name), Late: true})
+	if err != nil {
+		return err
+	}
+	for kind, room := range p.rooms() {
+		if err := joinAs(ctx, c, kind, room); err != nil {
+			c.Drop()
+			return err
+		}
+	}
+	err = c.Await(ctx, "match.found", func(v *realtimetest.View) bool { return v.Count("match.found", p.match) == 1 })
+	if err == nil {
+		err = joinAs(ctx, c, "duel", p.match)
+	}
+	if err != nil {
+		c.Drop()
+		return err
+	}
+	p.client = c
+	return nil
+}
+
+func joinAs(ctx context.Context, c *realtimetest.Client, kind, room string) error {
+	answer, err := c.RPC(ctx, "room.join_or_create", room, map[string]any{"roomType": kind, "options": map[string]any{}})
+	if err == nil && !answer.OK() {
+		err = fmt.Errorf("%s: %v", room, answer)
+	}
+	return err
+}
+
+// lobbyURLs are the listeners of the replicas that serve, for players who connect in turn.
+type lobbyURLs struct {
+	mu   sync.Mutex
+	urls []string
+	turn int
+}
+
+func (u *lobbyURLs) next() string {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.turn++
+	return u.urls[u.turn%len(u.urls)]
+}
+
+func (u *lobbyURLs) replace(i int, url string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.urls[i] = url
+}
+
+// Replicas are killed while the games of all players are restarted, again and again. Each player is back in its party,
+// its room and its match within seconds; nobody loses a place: the parties have their owners, and the lobby that waits
+// for a match has waited all the time.
+func TestRestartedGamesLoseNoPlace(t *testing.T) {
+	t.Parallel()
+	r := newLobbyRig(t, "DIRECTOR_REALTIME_SESSION_TTL=10s")
+	replicas := []*replicaOfLobby{r.replica("--work"), r.replica(), r.replica()}
+	urls := &lobbyURLs{}
+	for _, at := range replicas {
+		urls.urls = append(urls.urls, at.Lobby)
+	}
+	players := r.regulars(replicas[0], 8)
+	ticket := one[string](r.rig, "SELECT min(ticket) FROM realtime_tickets")
+
+	ctx, cancel := context.WithTimeout(t.Context(), 25*time.Second)
+	defer cancel()
+	var running sync.WaitGroup
+	for i, p := range players {
+		running.Go(func() {
+			for pause(ctx, time.Duration(i)*100*time.Millisecond); ctx.Err() == nil; pause(ctx, 2*time.Second) {
+				if err := p.restart(t.Context(), urls); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	for kills := 0; ctx.Err() == nil; kills++ {
+		i := 1 + kills%2 // the first has the workers
+		replicas[i].Kill()
+		replicas[i] = r.replica()
+		urls.replace(i, replicas[i].Lobby)
+		pause(ctx, 2*time.Second)
+	}
+	running.Wait()
+	for _, p := range players {
+		require.NoError(t, p.restart(t.Context(), urls)) // the last kill may have cut it off
+	}
+	r.requirePlaces(players, ticket)
+}
+
+// regulars makes players who are in a chat and in a lobby that waits for a match, and in parties of two with matches of
+// four.
+func (r *lobbyRig) regulars(at *replicaOfLobby, n int) (players []*regular) {
+	r.T.Helper()
+	public := map[string]any{"private": false}
+	for i := range n {
+		p := &regular{rig: r, name: fmt.Sprint("regular-", i), party: fmt.Sprint("party:", i/2)}
+		p.client = r.connect(at, p.name)
+		for kind, room := range p.rooms() {
+			p.client.Join(r.T, kind, room, public)
+		}
+		p.client.Tell(r.T, restartLobby, "ready", map[string]any{"ready": true})
+		players = append(players, p)
+	}
+	first := players[0].client
+	first.Wait(r.T, "the lobby", func(v *realtimetest.View) bool { return len(v.Room(restartLobby).Members) == n })
+	for _, p := range players {
+		require.Eventually(r.T, func() bool { // a ready that is under way
+			m, _ := first.Room(restartLobby).State["m:"+p.client.Session()].(map[string]any)
+			return m["ready"] == true
+		}, 20*time.Second, 10*time.Millisecond)
+	}
+	for i := 0; i < n; i += 2 {
+		players[i].client.Must(r.T, "room.message", players[i].party, map[string]any{"type": "queue", "data": map[string]any{"room_type": "duel", "size": 4}})
+	}
+	for _, p := range players {
+		p.client.Wait(r.T, "match.found", func(v *realtimetest.View) bool { return v.Count("match.found", "") == 1 })
+		p.match = p.client.Join(r.T, "duel", found(p.client)[0], nil)
+	}
+	first.Must(r.T, "room.message", restartLobby, map[string]any{"type": "start", "data": map[string]any{"room_type": "waits", "size": 16}})
+	return players
+}
+
+// requirePlaces requires that players have what they had.
+func (r *lobbyRig) requirePlaces(players []*regular, ticket string) {
+	r.T.Helper()
+	r.RequireInvariants()
+	var slowest time.Duration
+	for i, p := range players {
+		slowest = max(slowest, p.slowest)
+		require.Greater(r.T, p.restarts, 3)
+		for _, room := range append(slices.Collect(maps.Values(p.rooms())), p.match) {
+			require.Equal(r.T, 1, one[int](r.rig, `SELECT count(*)::int FROM lobby_members m JOIN lobbies l ON l.region = m.region AND l.uid = m.lobby
+				WHERE l.id = $1 AND m.player = $2 AND m.session = $3 AND m.state = 'joined'`, room, p.name, p.client.Session()), "%s in %s", p.name, room)
+		}
+		owner := one[string](r.rig, "SELECT state->>'owner' FROM lobbies WHERE id = $1", p.party)
+		require.Equal(r.T, i%2 == 0, owner == p.client.Session(), "the owner of %s", p.party)
+	}
+	require.Equal(r.T, players[0].client.Session(), one[string](r.rig, "SELECT state->>'owner' FROM lobbies WHERE id = $1", restartLobby))
+	require.Equal(r.T, "queued", one[string](r.rig, "SELECT state->>'phase' FROM lobbies WHERE id = $1", restartLobby))
+	require.Equal(r.T, ticket, one[string](r.rig, "SELECT min(ticket) FROM realtime_tickets"))
+	require.Equal(r.T, len(players), one[int](r.rig, "SELECT count(DISTINCT session)::int FROM realtime_tickets WHERE ticket = $1", ticket))
+	require.Zero(r.T, one[int](r.rig, "SELECT count(*)::int FROM tickets WHERE paused_at IS NOT NULL"), "all are there")
+	r.T.Logf("the slowest of all restarts took %v", slowest)
+}
