@@ -12,6 +12,7 @@ import (
 
 // PartyStore is the part of db.Store that [Parties] calls.
 type PartyStore interface {
+	// StoredPlayers returns what backends have stored of players, by sub. Errors: Unavailable.
 	StoredPlayers(ctx context.Context, region string, subs []string) (map[string]db.StoredPlayer, error)
 }
 

@@ -17,6 +17,9 @@ import (
 
 // TicketStore is the part of db.Store that the routes of tickets call.
 type TicketStore interface {
+	OutlookStore
+	PartyStore
+
 	CreatePlayerTicket(ctx context.Context, region string, r db.PlayerTicketRequest) (db.PlayerTicketAnswer, error)
 	// LobbyPlayers returns the players of a room's members, sorted, to one of them. Errors: NotFound; Unavailable.
 	LobbyPlayers(ctx context.Context, project, room, caller string) ([]string, error)
@@ -24,14 +27,16 @@ type TicketStore interface {
 	PlayerTicket(ctx context.Context, region, id, sub string) (db.PlayerTicket, error)
 	// AnyTicket returns a ticket to somebody who is no player of it. Errors: NotFound; Unavailable.
 	AnyTicket(ctx context.Context, region, id string) (db.PlayerTicket, error)
-	// StoredPlayers returns what backends have stored of players, by sub. Errors: Unavailable.
-	StoredPlayers(ctx context.Context, region string, subs []string) (map[string]db.StoredPlayer, error)
 	CancelPlayerTicket(ctx context.Context, region, id, sub string) (declines uuid.UUID, err error)
 	// AnswerReadyCheck records whether a player accepts the match that its ticket is in. Errors: NotFound where the
 	// player is no member; Conflict, "too_late", where no answer of the player is awaited, or one about another match;
 	// Unavailable.
 	AnswerReadyCheck(ctx context.Context, region string, answer db.ReadyCheckAnswer) error
 	TicketEvents(ctx context.Context, region, id string, after int) ([]db.TicketEvent, error)
+}
+
+// OutlookStore says what waiting tickets may expect.
+type OutlookStore interface {
 	QueuedFor(ctx context.Context, region, tag string) (created []int64, err error)
 	WaitingTimes(ctx context.Context, region string) (map[string][]db.WaitingTime, error)
 	Now() time.Time
