@@ -12,6 +12,8 @@ var EventKinds = []string{
 	"drain.kept", "drain.ended",
 	"agent_key.created", "agent_key.revoked",
 	"project.created",
+	"lobby.player_kicked", "lobby.player_banned", "lobby.player_muted", "lobby.player_pardoned",
+	"lobby.changed", "lobby.closed", "lobby.messaged", "lobby.player_messaged",
 	"project_key.created", "project_key.revoked", "project_key.rotated",
 	"key.made", "key.advanced", "key.tainted",
 	"profile.applied", "profile.rolled_back", "profile.shadowed", "profile.shadow_ended", "profile.paused",

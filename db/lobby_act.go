@@ -75,6 +75,8 @@ func lobbyError(err error) error {
 		return fmt.Errorf("%w: %w", lobby.ErrStateTooBig, err)
 	case "a_room_has_up_to_its_members":
 		return fmt.Errorf("%w: %w", lobby.ErrFull, err)
+	case "a_code_names_one_room":
+		return fmt.Errorf("%w: %w", lobby.ErrCodeTaken, err)
 	}
 	return err
 }

@@ -2,8 +2,10 @@ package db
 
 import (
 	"context"
+	"encoding/json"
 
 	"github.com/lattice-director/director/db/query"
+	"github.com/lattice-director/director/lobby"
 )
 
 // LobbyQuery asks for a page of the rooms of a project, by id.
@@ -16,14 +18,8 @@ type LobbyQuery struct {
 
 // LobbyPage is a page of rooms. A page may have fewer rooms than its limit, or none, and still be followed by another.
 type LobbyPage struct {
-	Rooms []LobbyInfo
-	Next  string // "": it is the last page
-}
-
-// LobbyInfo is a room of a [LobbyPage].
-type LobbyInfo struct {
-	ID, Type string
-	Members  int
+	Rooms []lobby.Listed // decoded
+	Next  string         // "": it is the last page
 }
 
 const (
@@ -57,7 +53,8 @@ func (s *Store) ListLobbies(ctx context.Context, q LobbyQuery) (page LobbyPage, 
 func lobbyPage(rows []query.ListLobbiesRow, p query.ListLobbiesParams) (page LobbyPage) {
 	for _, r := range rows {
 		if r.ID != "" {
-			page.Rooms = append(page.Rooms, LobbyInfo{ID: r.ID, Type: r.Type, Members: int(r.Members)})
+			page.Rooms = append(page.Rooms, listedLobby(query.NewestLobbiesRow{ID: r.ID, Type: r.Type, Members: r.Members,
+				MaxMembers: r.MaxMembers, Locked: r.Locked, Metadata: r.Metadata, CreatedAt: r.CreatedAt}))
 		}
 	}
 	switch {
@@ -67,4 +64,34 @@ func lobbyPage(rows []query.ListLobbiesRow, p query.ListLobbiesParams) (page Lob
 		page.Next = rows[0].Last
 	}
 	return page
+}
+
+// MaxNewestLobbies bounds the rooms that [Store.NewestLobbies] returns.
+const MaxNewestLobbies = 2000
+
+// NewestLobbies returns the newest rooms of a type that are not private, for searches; a project with more has others
+// that no search finds. Errors: TooMany, Unavailable.
+func (s *Store) NewestLobbies(ctx context.Context, region, project, ofType string) (rooms []lobby.Listed, err error) {
+	if !isStorable(project) || !isStorable(ofType) {
+		return nil, nil
+	}
+	err = s.read(ctx, func(ctx context.Context, q *query.Queries) error {
+		rows, err := q.NewestLobbies(ctx, query.NewestLobbiesParams{Region: region, Project: project, OfType: ofType,
+			Page: MaxNewestLobbies})
+		rooms = make([]lobby.Listed, len(rows))
+		for i, r := range rows {
+			rooms[i] = listedLobby(r)
+		}
+		return err
+	})
+	return rooms, err
+}
+
+func listedLobby(r query.NewestLobbiesRow) lobby.Listed {
+	listed := lobby.Listed{ID: r.ID, Type: r.Type, Members: int(r.Members), MaxMembers: int(r.MaxMembers),
+		IsLocked: r.Locked, CreatedAt: r.CreatedAt}
+	if r.Metadata != "" {
+		listed.Metadata = json.RawMessage(r.Metadata)
+	}
+	return listed.Decoded()
 }

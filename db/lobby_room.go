@@ -1,6 +1,7 @@
 package db
 
 import (
+	"encoding/json"
 	"slices"
 	"time"
 
@@ -41,6 +42,13 @@ func readLobby(row query.LockLobbiesRow) (*lobbyRoom, error) {
 		Grace:   row.Grace,
 		Private: row.Private, IsLocked: row.Locked, Participants: row.Participants, Places: placesOf(row),
 		Joins: row.Joins,
+		Code:  row.Code, Said: row.Said,
+	}
+	if row.Metadata != "" {
+		room.Metadata = json.RawMessage(row.Metadata)
+	}
+	if row.Sanctions != "" && err == nil {
+		err = json.Unmarshal([]byte(row.Sanctions), &room.Sanctions)
 	}
 	return &lobbyRoom{uid: row.Uid, pos: row.Pos, roomBefore: room, now: room}, err
 }
@@ -123,6 +131,9 @@ func (r *lobbyRoom) changed() bool {
 	return r.row != nil || r.joined() || r.now.Private != r.roomBefore.Private ||
 		r.now.IsLocked != r.roomBefore.IsLocked || r.now.MaxMembers != r.roomBefore.MaxMembers
 }
+
+// hasNewDetails reports whether what few transactions change has to be written.
+func (r *lobbyRoom) hasNewDetails() bool { return !lobby.EqualDetails(&r.roomBefore, &r.now) }
 
 // joined reports whether members or invitations have changed.
 func (r *lobbyRoom) joined() bool {

@@ -2,7 +2,10 @@ package db
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"slices"
+	"time"
 
 	"github.com/lattice-director/director/db/internal/tx"
 	"github.com/lattice-director/director/db/query"
@@ -41,12 +44,14 @@ func (s *Store) writeLobbies(ctx context.Context, q *query.Queries, t *lobbyTurn
 type lobbyWrites struct {
 	insert query.InsertLobbiesParams
 	put    query.PutLobbiesParams
+	detail query.PutLobbyDetailsParams
 	end    query.DeleteLobbiesParams
 	join   query.PutLobbyMembersParams
 	leave  query.DeleteLobbyMembersParams
 	invite query.InvitePlayersParams
 	answer query.AnswerInvitationsParams
 	places query.PutParticipantsParams
+	say    query.PutLobbySayingsParams
 	log    query.InsertLobbyLogParams
 }
 
@@ -54,9 +59,10 @@ type lobbyWrites struct {
 const maxInvitationsByPlayer = 64
 
 func newLobbyWrites(region string) (w lobbyWrites) {
-	w.insert.Region, w.put.Region, w.end.Region = region, region, region
+	w.insert.Region, w.put.Region, w.detail.Region, w.end.Region = region, region, region, region
 	w.join.Region, w.leave.Region, w.invite.Region, w.log.Region = region, region, region, region
 	w.answer.Region, w.places.Region, w.invite.Most = region, region, maxInvitationsByPlayer
+	w.say.Region = region
 	return w
 }
 
@@ -70,6 +76,11 @@ func (w *lobbyWrites) add(r *lobbyRoom) error {
 	case r.changed():
 		w.addChanged(r)
 	}
+	if r.hasNewDetails() {
+		if err := w.addDetails(r); err != nil {
+			return err
+		}
+	}
 	w.addMembers(r)
 	if !slices.Equal(r.roomBefore.Participants, r.now.Participants) {
 		w.places.Uids = append(w.places.Uids, r.uid)
@@ -78,6 +89,7 @@ func (w *lobbyWrites) add(r *lobbyRoom) error {
 	for _, player := range r.answered {
 		w.answer.Lobbies, w.answer.Players = append(w.answer.Lobbies, r.uid), append(w.answer.Players, player)
 	}
+	w.addSayings(r)
 	for _, e := range r.invites {
 		p := &w.invite
 		p.Lobbies, p.Projects, p.Players = append(p.Lobbies, r.uid), append(p.Projects, r.now.Project),
@@ -97,6 +109,7 @@ func (w *lobbyWrites) addNew(r *lobbyRoom) {
 		now.Joins), append(p.MaxMembers, int32(now.MaxMembers))
 	p.Private, p.Locked = append(p.Private, now.Private), append(p.Locked, now.IsLocked)
 	p.Graces, p.Empty = append(p.Graces, now.Grace.Microseconds()), append(p.Empty, r.empty())
+	p.Said = append(p.Said, now.Said)
 }
 
 func (w *lobbyWrites) addChanged(r *lobbyRoom) {
@@ -110,6 +123,33 @@ func (w *lobbyWrites) addChanged(r *lobbyRoom) {
 		now.Joins), append(p.MaxMembers, int32(now.MaxMembers))
 	p.Private, p.Locked, p.Empty = append(p.Private, now.Private), append(p.Locked, now.IsLocked), append(p.Empty,
 		r.empty())
+	p.Said = append(p.Said, now.Said)
+}
+
+func (w *lobbyWrites) addDetails(r *lobbyRoom) error {
+	sanctions := ""
+	if len(r.now.Sanctions) > 0 {
+		encoded, err := json.Marshal(r.now.Sanctions)
+		if err != nil {
+			return fmt.Errorf("%w: %w", errBadJSON, err)
+		}
+		sanctions = string(encoded)
+	}
+	p := &w.detail
+	p.Uids, p.Metadata = append(p.Uids, r.uid), append(p.Metadata, string(r.now.Metadata))
+	p.Codes, p.Sanctions = append(p.Codes, r.now.Code), append(p.Sanctions, sanctions)
+	return nil
+}
+
+// addSayings remembers what the members have said.
+func (w *lobbyWrites) addSayings(r *lobbyRoom) {
+	p := &w.say
+	for _, e := range lobby.Sayings(r.now.Entries) {
+		p.Lobbies, p.Numbers, p.Times = append(p.Lobbies, r.uid), append(p.Numbers, e.Number), append(p.Times,
+			time.UnixMilli(e.SaidAt))
+		p.Sessions, p.Players, p.Data = append(p.Sessions, e.Session), append(p.Players, e.Player), append(p.Data,
+			string(e.Data))
+	}
 }
 
 // addMembers writes the members that are new or have changed, and deletes those that are gone.
@@ -159,6 +199,7 @@ func (w *lobbyWrites) addLog(r *lobbyRoom) error {
 func (w *lobbyWrites) queue(out *tx.Pipeline, invited *[]query.InvitePlayersRow) {
 	deferRows(out, len(w.insert.Uids), (*query.Queries).InsertLobbies, w.insert)
 	deferRows(out, len(w.put.Uids), (*query.Queries).PutLobbies, w.put)
+	deferRows(out, len(w.detail.Uids), (*query.Queries).PutLobbyDetails, w.detail)
 	deferRows(out, len(w.end.Uids), (*query.Queries).DeleteLobbies, w.end)
 	deferRows(out, len(w.end.Uids), (*query.Queries).DeleteMembersOfLobbies, query.DeleteMembersOfLobbiesParams(w.end))
 	deferRows(out, len(w.leave.Lobbies), (*query.Queries).DeleteLobbyMembers, w.leave)
@@ -168,6 +209,7 @@ func (w *lobbyWrites) queue(out *tx.Pipeline, invited *[]query.InvitePlayersRow)
 	if len(w.invite.Lobbies) > 0 {
 		query.Queue(out, invited, (*query.Queries).InvitePlayers, w.invite)
 	}
+	deferRows(out, len(w.say.Lobbies), (*query.Queries).PutLobbySayings, w.say)
 	deferRows(out, len(w.log.Lobbies), (*query.Queries).InsertLobbyLog, w.log)
 }
 

@@ -2,6 +2,7 @@ package db
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -83,6 +84,22 @@ func TestPlansOfLobbies(t *testing.T) {
 		},
 		"ListLobbies": func(ctx context.Context, q *query.Queries) error {
 			return second(q.ListLobbies(ctx, query.ListLobbiesParams{Region: "eu", Project: "p1"}))
+		},
+		"PutLobbyDetails": func(ctx context.Context, q *query.Queries) error {
+			return q.PutLobbyDetails(ctx, query.PutLobbyDetailsParams{Region: "eu", Uids: one, Metadata: []string{""}, Codes: []string{""}, Sanctions: []string{""}})
+		},
+		"LobbyOfCode": func(ctx context.Context, q *query.Queries) error {
+			_, err := q.LobbyOfCode(ctx, query.LobbyOfCodeParams{Region: "eu", Project: "p1", Code: "KX7-4ZM"})
+			if errors.Is(err, pgx.ErrNoRows) {
+				return nil
+			}
+			return err
+		},
+		"NewestLobbies": func(ctx context.Context, q *query.Queries) error {
+			return second(q.NewestLobbies(ctx, query.NewestLobbiesParams{Region: "eu", Project: "p1", OfType: "chat", Page: 100}))
+		},
+		"PlayerPresence": func(ctx context.Context, q *query.Queries) error {
+			return second(q.PlayerPresence(ctx, query.PlayerPresenceParams{Region: "eu", Project: "p", Players: []string{"player1", "nobody"}}))
 		},
 		"LobbiesToClose": func(ctx context.Context, q *query.Queries) error {
 			return second(q.LobbiesToClose(ctx, query.LobbiesToCloseParams{Region: "eu", Most: 100}))

@@ -59,6 +59,7 @@ type RealtimeNews struct {
 	Revoked     bool // its key no longer opens sessions
 	Invitations []RealtimeInvitation
 	Wait        *RealtimeWait // nil: it waits for no match
+	LastMessage int64         // the number of the last message to its player, if there are unread ones; 0: there are none
 	Expired     *ExpiredWait  // nil: no ticket has left the queue of late, except by the session itself or with a match
 }
 

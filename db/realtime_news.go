@@ -42,6 +42,7 @@ func (s *Store) newsOf(ctx context.Context, region string, replica uuid.UUID,
 	var invited []query.RealtimeInvitationsRow
 	var waits []query.RealtimeWaitsRow
 	var expired []query.ExpiredWaitsRow
+	var unread []query.UnreadMessagesRow
 	query.Queue(&p, &rows, (*query.Queries).RealtimeNews, ask)
 	query.Queue(&p, &waits, (*query.Queries).RealtimeWaits,
 		query.RealtimeWaitsParams{Region: region, Sessions: ask.Ids})
@@ -49,10 +50,15 @@ func (s *Store) newsOf(ctx context.Context, region string, replica uuid.UUID,
 		query.RealtimeInvitationsParams{Region: region, Sessions: ask.Ids, Opened: []string{}})
 	query.Queue(&p, &expired, (*query.Queries).ExpiredWaits,
 		query.ExpiredWaitsParams{Region: region, Sessions: ask.Ids})
+	query.Queue(&p, &unread, (*query.Queries).UnreadMessages,
+		query.UnreadMessagesParams{Region: region, Sessions: ask.Ids})
 	if err := s.q.Send(ctx, &p); err != nil {
 		return nil, err
 	}
 	n := newsBySession{}
+	for _, r := range unread {
+		n.newsOf(r.Session).LastMessage = r.Last
+	}
 	for id, open := range invitationsBySession(invited) {
 		n.newsOf(id).Invitations = open
 	}

@@ -790,7 +790,7 @@ CREATE FUNCTION public.hot_tables() RETURNS regclass[]
                  'replicas', 'agents', 'agent_states', 'rooms', 'commands',
                  'pools', 'deployments', 'netcode_tokens', 'provider_budgets',
                  'realtime_sessions', 'lobbies', 'lobby_members', 'lobby_log', 'realtime_tickets', 'realtime_expired', 'lobby_outcomes',
-                 'lobby_invitations']::regclass[]
+                 'lobby_invitations', 'lobby_sayings', 'player_inboxes', 'player_messages']::regclass[]
 $$;
 
 CREATE TABLE public.deployments (
@@ -2499,14 +2499,26 @@ CREATE TABLE public.lobbies (
     game_region text,
     session_id uuid,
     created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    metadata json,
+    code text COLLATE pg_catalog."C",
+    sanctions json,
     participant_players text[] COLLATE pg_catalog."C",
     participant_seats text[] COLLATE pg_catalog."C",
+    said bigint DEFAULT 0 NOT NULL,
     CONSTRAINT a_room_has_up_to_its_members CHECK (((members >= 0) AND (members <= max_members))),
     CONSTRAINT a_room_state_has_up_to_64_kib CHECK ((octet_length((state)::text) <= 65536)),
     CONSTRAINT a_room_with_participants_has_a_match CHECK (((match_id IS NULL) = (participants IS NULL)))
 )
 WITH (fillfactor='50', autovacuum_vacuum_scale_factor='0.02');
 ALTER TABLE ONLY public.lobbies ALTER COLUMN region SET (n_distinct=1);
+
+COMMENT ON COLUMN public.lobbies.metadata IS 'What its owner or a backend wants a list to show: an object; NULL: nothing.';
+
+COMMENT ON COLUMN public.lobbies.code IS 'With it, a client joins without an invitation; NULL: the room has none.';
+
+COMMENT ON COLUMN public.lobbies.sanctions IS 'A list of players who are banned from the room or muted in it, while the room lives; NULL: none.';
+
+COMMENT ON COLUMN public.lobbies.said IS 'The number of the last message that the room remembers; 0: none.';
 
 CREATE TABLE public.lobby_members (
     region text NOT NULL,
@@ -3192,7 +3204,10 @@ CREATE VIEW ops.lobbies AS
     l.match_id AS match,
     ((l.game_region || '.'::text) || l.session_id) AS session,
     l.created_at,
-    l.closes_at
+    l.closes_at,
+    l.code,
+    (l.metadata)::text AS metadata,
+    (l.sanctions)::text AS sanctions
    FROM (public.lobbies l
      CROSS JOIN LATERAL ( SELECT count(*) FILTER (WHERE (m.away AND (m.state = 'joined'::text))) AS away,
             count(*) FILTER (WHERE (m.expires_at > statement_timestamp())) AS invited
@@ -3234,6 +3249,12 @@ COMMENT ON COLUMN ops.lobbies.session IS 'The session of the director in which t
 COMMENT ON COLUMN ops.lobbies.created_at IS 'When it was made.';
 
 COMMENT ON COLUMN ops.lobbies.closes_at IS 'When it ends; NULL: it has members or invitations.';
+
+COMMENT ON COLUMN ops.lobbies.code IS 'The code with which a client joins it; NULL: it has none.';
+
+COMMENT ON COLUMN ops.lobbies.metadata IS 'What room.list shows of it beside these columns, a JSON object; NULL: nothing.';
+
+COMMENT ON COLUMN ops.lobbies.sanctions IS 'The players who are banned from it or muted in it, a JSON list; NULL: none.';
 
 CREATE UNLOGGED TABLE public.match_callers (
     region text NOT NULL,
@@ -5280,6 +5301,27 @@ CREATE TABLE public.lobby_outcomes (
 WITH (fillfactor='80', autovacuum_vacuum_scale_factor='0.05');
 ALTER TABLE ONLY public.lobby_outcomes ALTER COLUMN region SET (n_distinct=1);
 
+CREATE TABLE public.lobby_sayings (
+    region text NOT NULL,
+    lobby uuid NOT NULL,
+    slot integer NOT NULL,
+    number bigint NOT NULL,
+    at timestamp with time zone NOT NULL,
+    session text NOT NULL COLLATE pg_catalog."C",
+    player text NOT NULL COLLATE pg_catalog."C",
+    data text NOT NULL,
+    CONSTRAINT a_message_is_remembered_up_to_8_kib CHECK ((octet_length(data) <= 8192)),
+    CONSTRAINT a_room_remembers_50_messages CHECK (((slot >= 0) AND (slot <= 49)))
+)
+WITH (fillfactor='70', autovacuum_vacuum_scale_factor='0.05');
+ALTER TABLE ONLY public.lobby_sayings ALTER COLUMN region SET (n_distinct=1);
+
+COMMENT ON TABLE public.lobby_sayings IS 'The last messages of the type say in a room.';
+
+COMMENT ON COLUMN public.lobby_sayings.number IS 'of the message in its room, from 1, without gaps';
+
+COMMENT ON COLUMN public.lobby_sayings.session IS 'that said it; empty: the room itself';
+
 CREATE TABLE public.match_accepts (
     region text NOT NULL,
     match_id uuid NOT NULL,
@@ -5379,6 +5421,49 @@ CREATE TABLE public.player_blocks (
 ALTER TABLE ONLY public.player_blocks ALTER COLUMN region SET (n_distinct=1);
 
 COMMENT ON TABLE public.player_blocks IS 'Players of the realtime lobby whom a player has blocked: it gets no invitations from them.';
+
+CREATE TABLE public.player_inboxes (
+    region text NOT NULL,
+    project text NOT NULL COLLATE pg_catalog."C",
+    player text NOT NULL COLLATE pg_catalog."C",
+    last bigint DEFAULT 0 NOT NULL,
+    read bigint DEFAULT 0 NOT NULL,
+    sent integer DEFAULT 0 NOT NULL,
+    sent_since timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    used_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    CONSTRAINT a_player_reads_what_was_sent CHECK (((read >= 0) AND (read <= last)))
+)
+WITH (fillfactor='70', autovacuum_vacuum_scale_factor='0.05');
+ALTER TABLE ONLY public.player_inboxes ALTER COLUMN region SET (n_distinct=1);
+
+COMMENT ON TABLE public.player_inboxes IS 'Players of the realtime lobby with messages of other players. Workers delete those that nobody has used for a week.';
+
+COMMENT ON COLUMN public.player_inboxes.last IS 'the number of the last message to the player; 0: none';
+
+COMMENT ON COLUMN public.player_inboxes.read IS 'the last number that the player has read';
+
+COMMENT ON COLUMN public.player_inboxes.sent IS 'messages that the player has sent to others in the minute from sent_since on';
+
+CREATE TABLE public.player_messages (
+    region text NOT NULL,
+    project text NOT NULL COLLATE pg_catalog."C",
+    player text NOT NULL COLLATE pg_catalog."C",
+    slot integer NOT NULL,
+    number bigint NOT NULL,
+    at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    from_session text NOT NULL COLLATE pg_catalog."C",
+    from_player text NOT NULL COLLATE pg_catalog."C",
+    type text NOT NULL,
+    data text NOT NULL,
+    CONSTRAINT a_message_to_a_player_has_up_to_8_kib CHECK ((octet_length(data) <= 8192)),
+    CONSTRAINT an_inbox_has_50_messages CHECK (((slot >= 0) AND (slot <= 49)))
+)
+WITH (fillfactor='70', autovacuum_vacuum_scale_factor='0.05');
+ALTER TABLE ONLY public.player_messages ALTER COLUMN region SET (n_distinct=1);
+
+COMMENT ON TABLE public.player_messages IS 'The last messages to a player.';
+
+COMMENT ON COLUMN public.player_messages.from_session IS 'that sent it; empty: a backend did';
 
 CREATE TABLE public.player_refusals_default (
     sub text NOT NULL COLLATE pg_catalog."C",
@@ -5625,6 +5710,9 @@ ALTER TABLE ONLY public.lobby_members
 ALTER TABLE ONLY public.lobby_outcomes
     ADD CONSTRAINT lobby_outcomes_pkey PRIMARY KEY (region, lobby, ticket);
 
+ALTER TABLE ONLY public.lobby_sayings
+    ADD CONSTRAINT lobby_sayings_pkey PRIMARY KEY (region, lobby, slot);
+
 ALTER TABLE ONLY public.loop_workers
     ADD CONSTRAINT loop_workers_pkey PRIMARY KEY (id);
 
@@ -5663,6 +5751,12 @@ ALTER TABLE ONLY public.player_avoids
 
 ALTER TABLE ONLY public.player_blocks
     ADD CONSTRAINT player_blocks_pkey PRIMARY KEY (region, project, player, blocked);
+
+ALTER TABLE ONLY public.player_inboxes
+    ADD CONSTRAINT player_inboxes_pkey PRIMARY KEY (region, project, player);
+
+ALTER TABLE ONLY public.player_messages
+    ADD CONSTRAINT player_messages_pkey PRIMARY KEY (region, project, player, slot);
 
 ALTER TABLE ONLY public.player_refusals
     ADD CONSTRAINT player_refusals_pkey PRIMARY KEY (sub, hour, call, code);
@@ -5766,8 +5860,13 @@ ALTER TABLE ONLY public.ticket_players
 ALTER TABLE ONLY public.tickets
     ADD CONSTRAINT tickets_pkey PRIMARY KEY (region, id);
 
+ALTER TABLE public.lobbies
+    ADD CONSTRAINT what_a_list_shows_of_a_room_has_up_to_2_kib CHECK ((octet_length((metadata)::text) <= 2048)) NOT VALID;
+
 ALTER TABLE ONLY public.worker_loops
     ADD CONSTRAINT worker_loops_pkey PRIMARY KEY (loop);
+
+CREATE UNIQUE INDEX a_code_names_one_room ON public.lobbies USING btree (region, project, code) WHERE (code IS NOT NULL);
 
 CREATE UNIQUE INDEX a_key_is_rotated_once ON public.project_keys USING btree (project, rotated_from) WHERE (rotated_from IS NOT NULL);
 
@@ -5821,6 +5920,8 @@ CREATE INDEX instances_gone ON public.instances USING btree (region, ended_at) W
 
 CREATE INDEX instances_stranded ON public.instances USING btree (region, id) WHERE stranded;
 
+CREATE INDEX lobbies_listed ON public.lobbies USING btree (region, project, type, created_at DESC) WHERE (NOT private);
+
 CREATE INDEX lobbies_that_play ON public.lobbies USING btree (game_region, session_id) WHERE (session_id IS NOT NULL);
 
 CREATE INDEX lobbies_to_close ON public.lobbies USING btree (region, closes_at) WHERE (closes_at IS NOT NULL);
@@ -5864,6 +5965,8 @@ CREATE UNIQUE INDEX one_deployment_has_a_tag ON public.deployments USING btree (
 CREATE UNIQUE INDEX one_instance_has_a_deployment ON public.instances USING btree (region, deployment_id) WHERE ((deployment_id IS NOT NULL) AND (status <> 'gone'::text));
 
 CREATE INDEX player_avoids_from_the_other_side ON public.player_avoids USING btree (region, avoided);
+
+CREATE INDEX player_inboxes_by_use ON public.player_inboxes USING btree (region, used_at);
 
 CREATE INDEX player_refusals_by_time ON ONLY public.player_refusals USING btree (last_at);
 
@@ -6158,6 +6261,12 @@ ALTER TABLE ONLY public.instance_leases
 
 ALTER TABLE ONLY public.instance_modes
     ADD CONSTRAINT instance_modes_region_instance_id_fkey FOREIGN KEY (region, instance_id) REFERENCES public.instances(region, id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.lobby_sayings
+    ADD CONSTRAINT lobby_sayings_region_lobby_fkey FOREIGN KEY (region, lobby) REFERENCES public.lobbies(region, uid) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.player_messages
+    ADD CONSTRAINT player_messages_region_project_player_fkey FOREIGN KEY (region, project, player) REFERENCES public.player_inboxes(region, project, player) ON DELETE CASCADE;
 
 ALTER TABLE ONLY public.profile_versions
     ADD CONSTRAINT profile_versions_region_name_fkey FOREIGN KEY (region, name) REFERENCES public.profiles(region, name) DEFERRABLE INITIALLY DEFERRED;

@@ -23,18 +23,15 @@ func (r *Room) Tell(kind string, data any) {
 	r.Entries = append(r.Entries, Entry{Kind: EntryMessage, Type: kind, Data: encode(data)})
 }
 
-// TellFrom sends a message of a member to all members, itself included.
-func (r *Room) TellFrom(session, kind string, data any) {
-	r.Entries = append(r.Entries, Entry{Kind: EntryMessage, Session: session, Type: kind, Data: encode(data)})
-}
-
 // Relay sends a member's message to all members, itself included.
 func (r *Room) Relay(m Message) {
 	kind := EntryMessage
 	if m.Bytes {
 		kind = EntryBytes
 	}
-	r.Entries = append(r.Entries, Entry{Kind: kind, Session: m.Session, Type: m.Type, Data: m.Data})
+	e := Entry{Kind: kind, Session: m.Session, Type: m.Type, Data: m.Data}
+	r.remember(&e, m)
+	r.Entries = append(r.Entries, e)
 }
 
 // Member returns the member that has joined with the session.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -20,7 +21,10 @@ const (
 	maxGroup       = 200   // members: each has a key of the state
 	maxParty       = maxMatch
 	maxGrace       = time.Hour
-	maxProfile     = 63 // bytes
+	maxProfile     = 63  // bytes
+	maxLink        = 500 // bytes
+
+	linkCode = "{code}"
 )
 
 // settings reads one key of a type each. A logic has those that are in its list.
@@ -32,11 +36,12 @@ var (
 		"state":       readState,
 		"profile":     readProfile,
 		"queue":       readQueue,
+		"link":        readLink,
 	}
 	keysOf = map[string][]string{
-		"chat":  {"max_members", "grace", "private", "state"},
-		"lobby": {"max_members", "grace", "private", "queue"},
-		"party": {"max_members", "grace", "private"},
+		"chat":  {"max_members", "grace", "private", "state", "link"},
+		"lobby": {"max_members", "grace", "private", "queue", "link"},
+		"party": {"max_members", "grace", "private", "link"},
 		"match": {"grace", "profile"},
 	}
 	maxMembersOf = map[string]int{"chat": maxChat, "lobby": maxGroup, "party": maxParty}
@@ -106,7 +111,8 @@ func (t *Types) base(logic string) Type {
 // template reads Nexis' form: the state of new rooms of a type.
 func (t *Types) template(name string, entries []entry, config json.RawMessage) (Type, error) {
 	for _, e := range entries {
-		if readers[e.key] != nil && e.key != "state" {
+		// States of earlier releases may have these keys.
+		if readers[e.key] != nil && e.key != "state" && e.key != "link" {
 			return Type{}, fmt.Errorf(`key %q is one of a type with the key "logic", which is absent`, e.key)
 		}
 	}
@@ -161,6 +167,17 @@ func readProfile(typ *Type, raw json.RawMessage) error {
 		return fmt.Errorf("must be the name of a profile, of at most %d bytes", maxProfile)
 	}
 	typ.Profile = name
+	return nil
+}
+
+func readLink(typ *Type, raw json.RawMessage) error {
+	link := unquoted(raw)
+	u, err := url.Parse(strings.ReplaceAll(link, linkCode, "code"))
+	if err != nil || u.Scheme == "" || len(link) > maxLink || !strings.Contains(link, linkCode) {
+		return fmt.Errorf("must be a URL of at most %d bytes with %s, such as \"https://game.example/join/%s\"", maxLink,
+			linkCode, linkCode)
+	}
+	typ.Link = link
 	return nil
 }
 

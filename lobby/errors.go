@@ -27,6 +27,11 @@ var (
 	ErrNotOwner     = &Error{Code: "refused", Text: "only the owner of the room may do this"}
 	ErrChanged      = &Error{Code: "party_changed", Text: "the members of the room have changed"}
 	ErrNoServer     = &Error{Code: "refused", Text: "the match has no server"}
+	ErrOfMatch      = &Error{Code: "refused", Text: "the director decides about the room of a match"}
+	ErrBanned       = &Error{Code: "banned", Text: "banned from the room"}
+	ErrMuted        = &Error{Code: "muted", Text: "muted in the room"}
+	ErrCodeUnknown  = &Error{Code: "code_unknown", Text: "no room has this code"}
+	ErrCodeTaken    = &Error{Code: "unavailable", Text: "another room has this code"}
 	ErrStateTooBig  = &Error{Code: "too_large", Text: "the state of the room would have more than 64 KiB"}
 	ErrTooLarge     = &Error{Code: "too_large", Text: "payload exceeds maximum size"}
 )

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"time"
 )
 
 const (
@@ -26,6 +27,7 @@ type card struct {
 	Team  json.RawMessage `json:"team,omitempty"`
 	Ready *bool           `json:"ready,omitempty"`
 	Away  bool            `json:"away"`
+	Data  json.RawMessage `json:"data,omitempty"` // what the client shows of its player
 }
 
 func (r *Room) card(session string) (c card) {
@@ -47,6 +49,11 @@ func (group) succeed(r *Room, old, m Member, o Options) error {
 	c := r.card(old.Session)
 	if c.Away = false; name != "" {
 		c.Name = name
+	}
+	if raw := o.fields().raw("data"); raw != nil {
+		if c.Data, err = memberData(r, "options.data", raw); err != nil {
+			return err
+		}
 	}
 	r.Delete(memberKey(old.Session))
 	r.setCard(m.Session, c)
@@ -70,6 +77,9 @@ func (group) join(r *Room, m Member, o Options, c card) error {
 	}
 	if c.Name = name; name == "" {
 		c.Name = nameOf(m)
+	}
+	if c.Data, err = memberData(r, "options.data", o.fields().raw("data")); err != nil {
+		return err
 	}
 	r.setCard(m.Session, c)
 	ensureOwner(r)
@@ -112,8 +122,8 @@ func ensureOwner(r *Room) {
 // message handles the messages that lobbies and parties have in common.
 func (g group) message(r *Room, m Member, msg Message, f fields) error {
 	switch msg.Type {
-	case "say":
-		return say(r, m, f)
+	case MessageSay:
+		return say(r, msg, f)
 	case "invite":
 		return invite(r, m, f)
 	case "lock":
@@ -122,8 +132,13 @@ func (g group) message(r *Room, m Member, msg Message, f fields) error {
 		return byOwner(r, m, f, g.kick)
 	case "owner":
 		return byOwner(r, m, f, handOver)
+	case "member":
+		return setMemberData(r, m, f)
 	case "cancel":
 		return cancel(r)
+	}
+	if strings.HasPrefix(msg.Type, customMessage) {
+		return relayCustom(r, msg)
 	}
 	return unknownMessage(g.kinds)
 }
@@ -161,12 +176,13 @@ func cancel(r *Room) error {
 	return nil
 }
 
-func say(r *Room, m Member, f fields) error {
+func say(r *Room, msg Message, f fields) error {
 	var text string
 	if json.Unmarshal(f.raw("text"), &text) != nil || text == "" || len(text) > maxSaid {
 		return Invalid("text", "must be a string of 1 to %d bytes", maxSaid)
 	}
-	r.TellFrom(m.Session, "say", map[string]string{"text": text})
+	msg.Data = encode(map[string]string{"text": text})
+	r.Relay(msg)
 	return nil
 }
 
@@ -219,7 +235,16 @@ func (g group) kick(r *Room, m Member, f fields) error {
 	if err != nil {
 		return err
 	}
+	ban, err := f.flag("ban", false)
+	if err != nil {
+		return err
+	}
 	kicked, _ := r.Remove(session, "kicked")
+	if ban {
+		if err := r.sanction(Sanction{Player: kicked.Player, IsBan: true}, time.Time{}); err != nil {
+			return err
+		}
+	}
 	return g.Leave(r, kicked)
 }
 

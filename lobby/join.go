@@ -1,11 +1,16 @@
 package lobby
 
-import "slices"
+import (
+	"slices"
+	"time"
+)
 
 // Join is a session that joins a room. Type is the room's, and makes a new one.
 type Join struct {
 	Type, Session, Player string
 	Options               Options
+	Code                  string    // of the room, which admits to a private one; "": none was shown
+	AskedAt               time.Time // for sanctions that end; zero: none has ended
 }
 
 // oncePerPlayer is a logic whose rooms have a player once: a second session of the player takes the place of the first.
@@ -67,6 +72,13 @@ func (t *Types) openRoom(r *Room, j Join) error {
 	}
 	r.Type, r.Seq, r.Grace, r.Private, r.MaxMembers = typ.Name, 1, typ.Grace, private, members
 	r.State, err = typ.logic.Open(Opening{Type: typ, Session: j.Session, Player: j.Player, Options: j.Options})
+	if raw := options.raw("metadata"); err == nil && raw != nil {
+		metadata, err := ParseMetadata("options.metadata", raw)
+		if err != nil {
+			return err
+		}
+		t.setMetadata(r, metadata)
+	}
 	return err
 }
 
@@ -114,9 +126,13 @@ func admit(r *Room, j Join, own bool) error {
 	invited := slices.ContainsFunc(r.Invited,
 		func(m Member) bool { return m.Session == j.Session || m.Player == j.Player })
 	switch {
+	case r.isSanctioned(j.Player, j.AskedAt, func(s Sanction) bool { return s.IsBan }):
+		return ErrBanned
+	case j.Code != "" && j.Code != r.Code:
+		return ErrCodeUnknown // it had another one when the client's request arrived
 	case r.Participants != nil && !slices.Contains(r.Participants, j.Session):
 		return ErrNotInvited
-	case r.Participants == nil && r.Private && !invited && !own:
+	case r.Participants == nil && r.Private && !invited && !own && j.Code == "":
 		return ErrNotInvited
 	case r.IsLocked && !invited && !own:
 		return ErrLocked

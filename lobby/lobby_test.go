@@ -286,8 +286,8 @@ func TestNamesHaveNoHiddenCharacters(t *testing.T) {
 func TestRoomsSayWhichMessagesTheyKnow(t *testing.T) {
 	t.Parallel()
 	for typ, want := range map[string]string{
-		"lobby": "type must be one of say, invite, cancel, lock, kick, owner, ready, team, set, countdown, start",
-		"party": "type must be one of say, invite, cancel, lock, kick, owner, queue",
+		"lobby": "type must be one of say, invite, cancel, lock, kick, owner, member, x.…, ready, team, set, countdown, start",
+		"party": "type must be one of say, invite, cancel, lock, kick, owner, member, x.…, queue",
 	} {
 		h := setup(t, typ)
 		h.mustJoin("s1")

@@ -3,6 +3,7 @@ package lobby
 import (
 	"encoding/json"
 	"maps"
+	"time"
 )
 
 // Logic is the behaviour of a room type. It is pure: the same room and action give the same result. A method that
@@ -34,6 +35,7 @@ type Message struct {
 	Type            string
 	Data            json.RawMessage // any JSON; of bytes: a string of base64
 	Bytes           bool
+	SentAt          time.Time // for sanctions that end; zero: none has ended
 }
 
 const (

@@ -26,6 +26,9 @@ func (t *Types) Message(m Message) Action {
 		if invalid != nil {
 			return invalid
 		}
+		if isSpeech(logic, checked) && r.isSanctioned(m.Player, m.SentAt, func(s Sanction) bool { return s.IsMute }) {
+			return ErrMuted
+		}
 		return logic.Message(r, member, checked)
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -96,6 +97,13 @@ func (w *walk) hold() {
 	}
 	require.LessOrEqual(w.t, r.State.Bytes(), maxStateBytes)
 	require.LessOrEqual(w.t, len(r.State), maxStateKeys)
+	for _, m := range r.Members {
+		require.False(w.t, r.isSanctioned(m.Player, time.Time{}, func(s Sanction) bool { return s.IsBan }))
+	}
+	if w.hasOwner(r) {
+		require.Equal(w.t, r.Code, r.text("code"))
+		require.Equal(w.t, string(r.Metadata), string(r.State["metadata"]))
+	}
 	parsed, err := ParseState(r.State.JSON())
 	require.NoError(w.t, err)
 	require.Empty(w.t, Diff(r.State, parsed), "values are as a transaction reads them again")
@@ -142,7 +150,7 @@ func (w *walk) holdGroup() {
 // draw draws an action of a session or of the director.
 func (w *walk) draw(rt *rapid.T) Action {
 	s := session(rapid.IntRange(1, 8).Draw(rt, "session"))
-	switch rapid.SampledFrom([]string{"join", "join", "leave", "away", "back", "message", "message", "message", "message", "director"}).Draw(rt, "action") {
+	switch rapid.SampledFrom([]string{"join", "join", "leave", "away", "back", "message", "message", "message", "message", "details", "backend", "director"}).Draw(rt, "action") {
 	case "join":
 		return w.Join(Join{Type: w.typ, Session: s, Player: playerOf(s), Options: drawOptions(rt)})
 	case "leave":
@@ -153,8 +161,44 @@ func (w *walk) draw(rt *rapid.T) Action {
 		return w.Back(s)
 	case "message":
 		return w.Message(Message{Session: s, Player: playerOf(s), Type: drawKind(rt), Data: drawData(rt, w)})
+	case "details":
+		return w.drawDetails(rt, s)
+	case "backend":
+		return w.drawBackend(rt, s)
 	}
 	return w.drawDirector(rt)
+}
+
+// drawDetails draws a change of how the room is found.
+func (w *walk) drawDetails(rt *rapid.T, session string) Action {
+	if rapid.Bool().Draw(rt, "code") {
+		return w.ShareCode(session, CodeOf(rapid.Uint64().Draw(rt, "random")), CodeWish(rapid.IntRange(0, 2).Draw(rt, "wish")))
+	}
+	return w.Update(session, drawChange(rt))
+}
+
+func drawChange(rt *rapid.T) (c Change) {
+	members, flag := rapid.IntRange(-1, 20).Draw(rt, "max_members"), rapid.Bool().Draw(rt, "flag")
+	switch rapid.IntRange(0, 3).Draw(rt, "what") {
+	case 0:
+		c.MaxMembers = &members
+	case 1:
+		c.IsPrivate = &flag
+	case 2:
+		c.IsLocked = &flag
+	case 3:
+		c.Metadata, _ = ParseMetadata("metadata", encode(map[string]any{"map": rapid.StringN(0, 3, 9).Draw(rt, "map")}))
+	}
+	return c
+}
+
+// drawBackend draws what a backend does in the room.
+func (w *walk) drawBackend(rt *rapid.T, session string) Action {
+	punished := Sanction{Player: playerOf(session), IsBan: rapid.Bool().Draw(rt, "ban")}
+	return rapid.SampledFrom([]Action{
+		w.Expel(punished.Player, "kicked"), w.Punish(punished, time.Time{}), w.Pardon(punished.Player),
+		w.Reconfigure(drawChange(rt)), w.Announce("news", json.RawMessage(`{"text":"hi"}`)),
+	}).Draw(rt, "backend")
 }
 
 // drawDirector draws an action of the director, with what goes with it: it takes the tickets itself.
@@ -177,7 +221,7 @@ func (w *walk) drawDirector(rt *rapid.T) Action {
 
 func drawOptions(rt *rapid.T) Options {
 	o := Options{}
-	for _, key := range []string{"private", "max_members", "name", "topic", "settings"} {
+	for _, key := range []string{"private", "max_members", "name", "topic", "settings", "metadata"} {
 		if rapid.IntRange(0, 5).Draw(rt, "has "+key) == 0 {
 			o[key] = drawJSON(rt)
 		}
@@ -200,7 +244,7 @@ func drawData(rt *rapid.T, w *walk) json.RawMessage {
 		"key": rapid.StringN(1, 3, 10).Draw(rt, "key"), "value": drawJSON(rt), "locked": rapid.Bool().Draw(rt, "locked"),
 		"session": session(rapid.IntRange(1, 8).Draw(rt, "other")), "player": playerOf(session(rapid.IntRange(1, 8).Draw(rt, "player"))),
 		"room_type": rapid.SampledFrom([]string{"duel", "ranked"}).Draw(rt, "room type"), "size": rapid.IntRange(1, 20).Draw(rt, "size"),
-		"by": rapid.IntRange(-3, 3).Draw(rt, "by"),
+		"ban": rapid.IntRange(0, 4).Draw(rt, "ban") == 0, "by": rapid.IntRange(-3, 3).Draw(rt, "by"),
 	})
 }
 

@@ -39,6 +39,11 @@ type Room struct {
 	Places            []Place  // of Participants, in their order; nil: an earlier release made the room
 	Closed            bool     // the room ends with this transaction
 
+	Metadata  json.RawMessage // see [ParseMetadata]; nil: none
+	Code      string          // with which a session joins without an invitation; "": none
+	Sanctions []Sanction      // replaced, never changed in place
+	Said      int64           // the Number of the last message that the room remembers
+
 	Joins   int64    // the Order of the last member that joined
 	Entries []Entry  // what members are sent after the patch, in order
 	Effects []Effect // other changes of this transaction, in order
@@ -66,6 +71,11 @@ type Entry struct {
 	Reason  string          `json:"r,omitempty"` // why a member left that did not leave by itself
 	Type    string          `json:"t,omitempty"` // of a message
 	Data    json.RawMessage `json:"d,omitempty"` // of a message; of bytes: a string of base64
+
+	// Of a message that the room remembers.
+	Number int64  `json:"n,omitempty"` // from 1; 0: it does not
+	SaidAt int64  `json:"a,omitempty"` // milliseconds since 1970
+	Player string `json:"u,omitempty"`
 }
 
 // Op is a change of one key of a state, as clients apply it.

@@ -155,5 +155,6 @@ func copyOf(r *Room) *Room {
 	c.Members, c.Invited = slices.Clone(r.Members), slices.Clone(r.Invited)
 	c.Entries, c.Effects = slices.Clone(r.Entries), slices.Clone(r.Effects)
 	c.Participants, c.Places = slices.Clone(r.Participants), slices.Clone(r.Places)
+	c.Sanctions = slices.Clone(r.Sanctions)
 	return &c
 }

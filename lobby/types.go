@@ -11,6 +11,7 @@ type Type struct {
 	MaxMembers int
 	Grace      time.Duration // see [Room]
 	Private    bool          // a new room of it is joined by invitation only, unless options say otherwise
+	Link       string        // to a room by its code, which stands for linkCode; empty: there is none
 	Profile    string        // whose queue leads to its matches; empty: a bucket of the type and a size
 
 	logic Logic
@@ -26,7 +27,7 @@ type Types struct {
 // nothing.
 func builtIn(t *Types) []Type {
 	minute := time.Minute
-	common := []string{"say", "invite", "cancel", "lock", "kick", "owner"}
+	common := []string{"say", "invite", "cancel", "lock", "kick", "owner", "member", customMessage + "…"}
 	asLobby := group{types: t, kinds: slices.Concat(common, []string{"ready", "team", "set", "countdown", "start"})}
 	asParty := group{types: t, kinds: slices.Concat(common, []string{"queue"})}
 	return []Type{

@@ -14,7 +14,8 @@ WHERE m.region = @region AND m.session = ANY (@sessions::text[]) AND m.state = '
 -- name: LockLobbies :many
 -- Locks the rooms with the uids, and those with the ids in their projects.
 SELECT l.uid, l.project, l.id, l.type, l.pos, l.seq, l.state, l.joins, l.max_members, l.private, l.locked, l.grace, l.participants,
-       l.participant_players, l.participant_seats
+       l.participant_players, l.participant_seats,
+       coalesce(l.metadata::text, '')::text AS metadata, coalesce(l.code, '')::text AS code, coalesce(l.sanctions::text, '')::text AS sanctions, l.said
 FROM lobbies l
 WHERE l.region = @region AND l.uid = ANY (ARRAY(
     SELECT unnest(@uids::uuid[])
@@ -46,25 +47,40 @@ WHERE i.region = @region AND i.lobby = ANY (ARRAY(
 ORDER BY 1, 4, 2, 3;
 
 -- name: InsertLobbies :exec
-INSERT INTO lobbies (region, uid, project, id, type, pos, seq, state, members, joins, max_members, private, locked, grace, closes_at)
+INSERT INTO lobbies (region, uid, project, id, type, pos, seq, state, members, joins, max_members, private, locked, grace, said, closes_at)
 SELECT @region, n.uid, n.project, n.id, n.type, n.pos, n.seq, n.state::json, n.members, n.joins, n.max_members, n.private, n.locked,
-       n.grace * interval '1 microsecond', CASE WHEN n.empty THEN clock_timestamp() + n.grace * interval '1 microsecond' END
+       n.grace * interval '1 microsecond', n.said, CASE WHEN n.empty THEN clock_timestamp() + n.grace * interval '1 microsecond' END
 FROM (SELECT unnest(@uids::uuid[]) AS uid, unnest(@projects::text[]) AS project, unnest(@ids::text[]) AS id, unnest(@types::text[]) AS type,
              unnest(@positions::bigint[]) AS pos, unnest(@seqs::bigint[]) AS seq, unnest(@states::text[]) AS state, unnest(@members::int[]) AS members,
              unnest(@joins::bigint[]) AS joins, unnest(@max_members::int[]) AS max_members, unnest(@private::bool[]) AS private,
-             unnest(@locked::bool[]) AS locked, unnest(@graces::bigint[]) AS grace, unnest(@empty::bool[]) AS empty) n
+             unnest(@locked::bool[]) AS locked, unnest(@graces::bigint[]) AS grace, unnest(@said::bigint[]) AS said, unnest(@empty::bool[]) AS empty) n
 ORDER BY n.project, n.id; -- an insert waits for an uncommitted room of the same id: in one order, so that none deadlock
 
 -- name: PutLobbies :exec
 -- Changes rooms. A state whose seq stays is not written again.
 UPDATE lobbies l SET
     pos = n.pos, seq = n.seq, state = CASE WHEN n.seq = l.seq THEN l.state ELSE n.state::json END, members = n.members, joins = n.joins,
-    max_members = n.max_members, private = n.private, locked = n.locked,
+    max_members = n.max_members, private = n.private, locked = n.locked, said = n.said,
     closes_at = CASE WHEN n.empty THEN coalesce(l.closes_at, clock_timestamp() + l.grace) END
 FROM (SELECT unnest(@uids::uuid[]) AS uid, unnest(@positions::bigint[]) AS pos, unnest(@seqs::bigint[]) AS seq, unnest(@states::text[]) AS state,
              unnest(@members::int[]) AS members, unnest(@joins::bigint[]) AS joins, unnest(@max_members::int[]) AS max_members,
-             unnest(@private::bool[]) AS private, unnest(@locked::bool[]) AS locked, unnest(@empty::bool[]) AS empty) n
+             unnest(@private::bool[]) AS private, unnest(@locked::bool[]) AS locked, unnest(@said::bigint[]) AS said, unnest(@empty::bool[]) AS empty) n
 WHERE l.region = @region AND l.uid = n.uid;
+
+-- name: PutLobbyDetails :exec
+-- Changes what few transactions change. It runs after the statements that make rooms.
+UPDATE lobbies l SET metadata = nullif(n.metadata, '')::json, code = nullif(n.code, ''), sanctions = nullif(n.sanctions, '')::json
+FROM (SELECT unnest(@uids::uuid[]) AS uid, unnest(@metadata::text[]) AS metadata, unnest(@codes::text[]) AS code, unnest(@sanctions::text[]) AS sanctions) n
+WHERE l.region = @region AND l.uid = n.uid;
+
+-- name: LobbyOfCode :one
+SELECT l.id, l.type FROM lobbies l WHERE l.region = @region AND l.project = @project AND l.code = @code::text;
+
+-- name: NewestLobbies :many
+-- Returns the newest rooms of a type that may be listed.
+SELECT l.id, l.type, l.members, l.max_members, l.locked, coalesce(l.metadata::text, '')::text AS metadata, l.created_at FROM lobbies l
+WHERE l.region = @region AND l.project = @project AND l.type = @of_type::text AND NOT l.private AND NOT (l.locked AND l.members = 0)
+ORDER BY l.created_at DESC LIMIT sqlc.arg(page)::int;
 
 -- name: DeleteLobbies :exec
 DELETE FROM lobbies l WHERE l.region = @region AND l.uid = ANY (@uids::uuid[]);
@@ -167,6 +183,25 @@ INSERT INTO lobby_log (region, lobby, pos, body)
 SELECT @region, n.lobby, n.pos, n.body
 FROM (SELECT unnest(@lobbies::uuid[]) AS lobby, unnest(@positions::bigint[]) AS pos, unnest(@bodies::text[]) AS body) n;
 
+-- name: PutLobbySayings :exec
+-- Remembers messages, each in the slot of an older one. Those that one transaction says in a room have different slots.
+INSERT INTO lobby_sayings AS s (region, lobby, slot, number, at, session, player, data)
+SELECT @region, n.lobby, n.number % 50, n.number, n.at, n.session, n.player, n.data
+FROM (SELECT unnest(@lobbies::uuid[]) AS lobby, unnest(@numbers::bigint[]) AS number, unnest(@times::timestamptz[]) AS at,
+             unnest(@sessions::text[]) AS session, unnest(@players::text[]) AS player, unnest(@data::text[]) AS data) n
+ON CONFLICT (region, lobby, slot) DO UPDATE
+SET number = excluded.number, at = excluded.at, session = excluded.session, player = excluded.player, data = excluded.data;
+
+-- name: LobbySayings :many
+-- Returns what a room remembers behind a number to a session that is its member: one row with the number 0 if that is nothing, and none to others.
+SELECT coalesce(s.number, 0)::bigint AS number, coalesce(s.at, 'epoch')::timestamptz AS at, coalesce(s.session, '')::text AS session,
+       coalesce(s.player, '')::text AS player, coalesce(s.data, '')::text AS data
+FROM lobbies l
+JOIN lobby_members m ON m.region = l.region AND m.lobby = l.uid AND m.session = sqlc.arg(reader)::text AND m.state = 'joined'
+LEFT JOIN lobby_sayings s ON s.region = l.region AND s.lobby = l.uid AND s.number > sqlc.arg(after)::bigint
+WHERE l.region = @region AND l.project = @project AND l.id = @id
+ORDER BY s.number;
+
 -- name: LobbyLog :many
 -- Returns rows of logs behind positions: at most so many of each room, and up to so many bytes, but at least one row.
 SELECT r.lobby, r.pos, r.at, r.body FROM (
@@ -195,14 +230,16 @@ WHERE l.region = @region AND l.uid = ANY (@uids::uuid[]);
 -- not private, and not empty and locked: one row with an empty id if there are
 -- none. last is the last room that it looked at, seen their number.
 WITH seen AS (
-    SELECT r.id, r.type, r.members, r.private OR r.locked AND r.members = 0 AS private FROM lobbies r
+    SELECT r.id, r.type, r.members, r.max_members, r.private OR r.locked AND r.members = 0 AS private, r.locked, r.metadata, r.created_at FROM lobbies r
     WHERE r.region = @region AND r.project = @project AND r.id > @after
     ORDER BY r.id LIMIT sqlc.arg(most_seen)::int
 )
-SELECT coalesce(p.id, '')::text AS id, coalesce(p.type, '')::text AS type, coalesce(p.members, 0)::int AS members, c.last::text AS last, c.seen::int AS seen
+SELECT coalesce(p.id, '')::text AS id, coalesce(p.type, '')::text AS type, coalesce(p.members, 0)::int AS members,
+       coalesce(p.max_members, 0)::int AS max_members, coalesce(p.locked, false)::bool AS locked, coalesce(p.metadata::text, '')::text AS metadata,
+       coalesce(p.created_at, 'epoch')::timestamptz AS created_at, c.last::text AS last, c.seen::int AS seen
 FROM (SELECT max(id) AS last, count(*) AS seen FROM seen) c
 LEFT JOIN LATERAL (
-    SELECT o.id, o.type, o.members FROM seen o
+    SELECT o.id, o.type, o.members, o.max_members, o.locked, o.metadata, o.created_at FROM seen o
     WHERE NOT o.private AND (sqlc.arg(of_type)::text = '' OR o.type = sqlc.arg(of_type)::text)
     ORDER BY o.id LIMIT sqlc.arg(page)::int) p ON true
 WHERE c.seen > 0
@@ -270,3 +307,16 @@ SELECT count(*)::int AS rows, coalesce(max(at), @since)::timestamptz AS last FRO
 -- Returns the players of the members of a room, sorted.
 SELECT m.player FROM lobbies l JOIN lobby_members m ON m.region = l.region AND m.lobby = l.uid
 WHERE l.region = @region AND l.project = @project AND l.id = @id AND m.state = 'joined' ORDER BY m.player;
+
+-- name: LobbyDetails :one
+-- Returns a room for a backend or an operator.
+SELECT l.uid, l.type, l.max_members, l.private, l.locked, coalesce(l.metadata::text, '')::text AS metadata, coalesce(l.code, '')::text AS code,
+       coalesce(l.sanctions::text, '')::text AS sanctions, l.created_at
+FROM lobbies l WHERE l.region = @region AND l.project = @project AND l.id = @id;
+
+-- name: MembersOfLobby :many
+-- Returns the members of a room by the order in which they joined, and then those that are invited.
+SELECT m.session, m.player, m.away, m.join_order FROM lobby_members m
+WHERE m.region = @region AND m.lobby = @lobby AND (m.expires_at IS NULL OR m.expires_at > statement_timestamp())
+ORDER BY m.join_order NULLS LAST, m.session LIMIT 4000;
+

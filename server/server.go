@@ -178,7 +178,9 @@ func (s *Server) mount() error {
 	if len(o.OpsTokens) > 0 {
 		// Few slots: operators are few, and must not take those of others.
 		operators, auth := rest.NewGate(16, o.Metrics.HTTP, o.Log), rest.Operator(o.OpsTokens, failures)
-		ops.Mount(s.engine.Group("", o.middlewares(operators, auth)...), o.Store, o.universe())
+		short := s.engine.Group("", o.middlewares(operators, auth)...)
+		ops.Mount(short, o.Store, o.universe())
+		ops.MountLobby(short, o.Store, o.Store.LobbyTypes())
 		s.mountExplain(operators, auth)
 	}
 	if err := s.mountBevygap(failures); err != nil {

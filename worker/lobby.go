@@ -48,7 +48,12 @@ func (c *lobbyCleaner) close(ctx context.Context, region string, done Done) erro
 		done.add("invitations_expired", n)
 		return n, err
 	})
-	return errors.Join(invitations, ofPlayers, drain(lobbyBatch, func() (int, error) {
+	inboxes := drain(lobbyBatch, func() (int, error) {
+		n, err := c.store.DropUnusedInboxes(ctx, region, lobbyBatch)
+		done.add("inboxes_dropped", n)
+		return n, err
+	})
+	return errors.Join(invitations, ofPlayers, inboxes, drain(lobbyBatch, func() (int, error) {
 		seen, closed, err := c.store.CloseEmptyLobbies(ctx, region, lobbyBatch)
 		done.add("rooms_closed", closed)
 		return seen, err

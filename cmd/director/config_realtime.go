@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -89,6 +90,14 @@ func (c *Config) realtimeSettings() []setting {
 			commands: byServers,
 			value:    list(&c.Projects.CORSOrigins, "origins such as https://ops.example, or *"),
 			help:     "The origins of web pages that may call the control API from a browser. Not set: none"},
+		{flag: "realtime-text-hook", section: sectionRealtime, secret: true, commands: byServers,
+			value: hookURL(&c.Realtime.TextHook),
+			help: "The URL of a service that checks what players say, such as https://user:password@filter.example/check. " +
+				"It gets each message of the type `say`, and answers `{\"allow\": true}` within a second. Not set: " +
+				"nothing is checked"},
+		{flag: "realtime-text-hook-fail-open", section: sectionRealtime, commands: byServers,
+			value: boolean(&c.Realtime.TextHookFailOpen),
+			help:  "Let through what the text hook could not check. Otherwise it is refused while the hook does not answer"},
 		{flag: "realtime-max-connections", section: sectionRealtime, commands: byServers,
 			value: integer(&c.Realtime.MaxConnections, 1, 1_000_000),
 			help:  "The number of clients connected to a replica; further ones get 503 and retry"},
@@ -109,6 +118,17 @@ func seconds(p *time.Duration, least, most time.Duration) value {
 		}
 		*p, err = time.ParseDuration(text)
 		return v.must(err == nil && least <= *p && *p <= most)
+	}
+	return v
+}
+
+func hookURL(p *string) value {
+	v := hiddenText(p)
+	v.allowedText = "a URL of http or https"
+	v.set = func(text string) error {
+		u, err := url.Parse(text)
+		*p = text
+		return v.must(err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "")
 	}
 	return v
 }

@@ -113,6 +113,8 @@ var samples = map[string]sample{
 	"realtime-origins":             {"https://a.example", "https://b.example", nil},
 	"realtime-control-origins":     {"https://a.example", "*", nil},
 	"realtime-max-connections":     {"1", "500", []string{"0"}},
+	"realtime-text-hook":           {"https://filter.example/check", "http://a:b@127.0.0.1:9", []string{"filter.example", "ftp://a"}},
+	"realtime-text-hook-fail-open": {"true", "false", []string{"maybe"}},
 	"realtime-resume-by-key":       {"true", "false", []string{"maybe"}},
 	"console-addr":                 {":8091", "127.0.0.1:0", []string{"8090"}},
 	"console-url":                  {"https://console.example", "http://127.0.0.1:8090", []string{"console.example", "ftp://a"}},

@@ -42,6 +42,9 @@ type Lobby struct {
 	Session    string     `db:"session" sql:"coalesce(session, '')" json:"session"` // region.uuid; "": none
 	CreatedAt  time.Time  `db:"created_at" json:"created_at"`
 	ClosesAt   *time.Time `db:"closes_at" json:"closes_at"` // nil: it has members or invitations
+	Code       string     `db:"code" sql:"coalesce(code, '')" json:"code"`
+	Metadata   string     `db:"metadata" sql:"coalesce(metadata, '')" json:"metadata"`    // JSON; "": none
+	Sanctions  string     `db:"sanctions" sql:"coalesce(sanctions, '')" json:"sanctions"` // JSON; "": none
 }
 
 // Lobbies are read in the order of region, project and id.

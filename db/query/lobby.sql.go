@@ -215,13 +215,13 @@ func (q *Queries) DropExpiredPlayerInvitations(ctx context.Context, arg DropExpi
 }
 
 const insertLobbies = `-- name: InsertLobbies :exec
-INSERT INTO lobbies (region, uid, project, id, type, pos, seq, state, members, joins, max_members, private, locked, grace, closes_at)
+INSERT INTO lobbies (region, uid, project, id, type, pos, seq, state, members, joins, max_members, private, locked, grace, said, closes_at)
 SELECT $1, n.uid, n.project, n.id, n.type, n.pos, n.seq, n.state::json, n.members, n.joins, n.max_members, n.private, n.locked,
-       n.grace * interval '1 microsecond', CASE WHEN n.empty THEN clock_timestamp() + n.grace * interval '1 microsecond' END
+       n.grace * interval '1 microsecond', n.said, CASE WHEN n.empty THEN clock_timestamp() + n.grace * interval '1 microsecond' END
 FROM (SELECT unnest($2::uuid[]) AS uid, unnest($3::text[]) AS project, unnest($4::text[]) AS id, unnest($5::text[]) AS type,
              unnest($6::bigint[]) AS pos, unnest($7::bigint[]) AS seq, unnest($8::text[]) AS state, unnest($9::int[]) AS members,
              unnest($10::bigint[]) AS joins, unnest($11::int[]) AS max_members, unnest($12::bool[]) AS private,
-             unnest($13::bool[]) AS locked, unnest($14::bigint[]) AS grace, unnest($15::bool[]) AS empty) n
+             unnest($13::bool[]) AS locked, unnest($14::bigint[]) AS grace, unnest($15::bigint[]) AS said, unnest($16::bool[]) AS empty) n
 ORDER BY n.project, n.id
 `
 
@@ -240,6 +240,7 @@ type InsertLobbiesParams struct {
 	Private    []bool
 	Locked     []bool
 	Graces     []int64
+	Said       []int64
 	Empty      []bool
 }
 
@@ -259,6 +260,7 @@ func (q *Queries) InsertLobbies(ctx context.Context, arg InsertLobbiesParams) er
 		arg.Private,
 		arg.Locked,
 		arg.Graces,
+		arg.Said,
 		arg.Empty,
 	)
 	return err
@@ -395,14 +397,16 @@ func (q *Queries) KeepLobbies(ctx context.Context, arg KeepLobbiesParams) error 
 
 const listLobbies = `-- name: ListLobbies :many
 WITH seen AS (
-    SELECT r.id, r.type, r.members, r.private OR r.locked AND r.members = 0 AS private FROM lobbies r
+    SELECT r.id, r.type, r.members, r.max_members, r.private OR r.locked AND r.members = 0 AS private, r.locked, r.metadata, r.created_at FROM lobbies r
     WHERE r.region = $3 AND r.project = $4 AND r.id > $5
     ORDER BY r.id LIMIT $6::int
 )
-SELECT coalesce(p.id, '')::text AS id, coalesce(p.type, '')::text AS type, coalesce(p.members, 0)::int AS members, c.last::text AS last, c.seen::int AS seen
+SELECT coalesce(p.id, '')::text AS id, coalesce(p.type, '')::text AS type, coalesce(p.members, 0)::int AS members,
+       coalesce(p.max_members, 0)::int AS max_members, coalesce(p.locked, false)::bool AS locked, coalesce(p.metadata::text, '')::text AS metadata,
+       coalesce(p.created_at, 'epoch')::timestamptz AS created_at, c.last::text AS last, c.seen::int AS seen
 FROM (SELECT max(id) AS last, count(*) AS seen FROM seen) c
 LEFT JOIN LATERAL (
-    SELECT o.id, o.type, o.members FROM seen o
+    SELECT o.id, o.type, o.members, o.max_members, o.locked, o.metadata, o.created_at FROM seen o
     WHERE NOT o.private AND ($1::text = '' OR o.type = $1::text)
     ORDER BY o.id LIMIT $2::int) p ON true
 WHERE c.seen > 0
@@ -419,11 +423,15 @@ type ListLobbiesParams struct {
 }
 
 type ListLobbiesRow struct {
-	ID      string
-	Type    string
-	Members int32
-	Last    string
-	Seen    int32
+	ID         string
+	Type       string
+	Members    int32
+	MaxMembers int32
+	Locked     bool
+	Metadata   string
+	CreatedAt  time.Time
+	Last       string
+	Seen       int32
 }
 
 // Looks at up to most_seen rooms of the project, by id, and returns up to a page of those that may be listed, which are
@@ -449,6 +457,10 @@ func (q *Queries) ListLobbies(ctx context.Context, arg ListLobbiesParams) ([]Lis
 			&i.ID,
 			&i.Type,
 			&i.Members,
+			&i.MaxMembers,
+			&i.Locked,
+			&i.Metadata,
+			&i.CreatedAt,
 			&i.Last,
 			&i.Seen,
 		); err != nil {
@@ -526,6 +538,48 @@ func (q *Queries) LobbiesWithExpiredInvitations(ctx context.Context, arg Lobbies
 		return nil, err
 	}
 	return items, nil
+}
+
+const lobbyDetails = `-- name: LobbyDetails :one
+SELECT l.uid, l.type, l.max_members, l.private, l.locked, coalesce(l.metadata::text, '')::text AS metadata, coalesce(l.code, '')::text AS code,
+       coalesce(l.sanctions::text, '')::text AS sanctions, l.created_at
+FROM lobbies l WHERE l.region = $1 AND l.project = $2 AND l.id = $3
+`
+
+type LobbyDetailsParams struct {
+	Region  string
+	Project string
+	ID      string
+}
+
+type LobbyDetailsRow struct {
+	Uid        uuid.UUID
+	Type       string
+	MaxMembers int32
+	Private    bool
+	Locked     bool
+	Metadata   string
+	Code       string
+	Sanctions  string
+	CreatedAt  time.Time
+}
+
+// Returns a room for a backend or an operator.
+func (q *Queries) LobbyDetails(ctx context.Context, arg LobbyDetailsParams) (LobbyDetailsRow, error) {
+	row := q.db.QueryRow(ctx, lobbyDetails, arg.Region, arg.Project, arg.ID)
+	var i LobbyDetailsRow
+	err := row.Scan(
+		&i.Uid,
+		&i.Type,
+		&i.MaxMembers,
+		&i.Private,
+		&i.Locked,
+		&i.Metadata,
+		&i.Code,
+		&i.Sanctions,
+		&i.CreatedAt,
+	)
+	return i, err
 }
 
 const lobbyLog = `-- name: LobbyLog :many
@@ -654,6 +708,28 @@ func (q *Queries) LobbyMembers(ctx context.Context, arg LobbyMembersParams) ([]L
 	return items, nil
 }
 
+const lobbyOfCode = `-- name: LobbyOfCode :one
+SELECT l.id, l.type FROM lobbies l WHERE l.region = $1 AND l.project = $2 AND l.code = $3::text
+`
+
+type LobbyOfCodeParams struct {
+	Region  string
+	Project string
+	Code    string
+}
+
+type LobbyOfCodeRow struct {
+	ID   string
+	Type string
+}
+
+func (q *Queries) LobbyOfCode(ctx context.Context, arg LobbyOfCodeParams) (LobbyOfCodeRow, error) {
+	row := q.db.QueryRow(ctx, lobbyOfCode, arg.Region, arg.Project, arg.Code)
+	var i LobbyOfCodeRow
+	err := row.Scan(&i.ID, &i.Type)
+	return i, err
+}
+
 const lobbyPositions = `-- name: LobbyPositions :many
 SELECT l.uid, l.pos FROM lobbies l WHERE l.region = $1 AND l.uid = ANY ($2::uuid[])
 `
@@ -706,6 +782,65 @@ func (q *Queries) LobbyRegions(ctx context.Context) ([]string, error) {
 			return nil, err
 		}
 		items = append(items, region)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const lobbySayings = `-- name: LobbySayings :many
+SELECT coalesce(s.number, 0)::bigint AS number, coalesce(s.at, 'epoch')::timestamptz AS at, coalesce(s.session, '')::text AS session,
+       coalesce(s.player, '')::text AS player, coalesce(s.data, '')::text AS data
+FROM lobbies l
+JOIN lobby_members m ON m.region = l.region AND m.lobby = l.uid AND m.session = $1::text AND m.state = 'joined'
+LEFT JOIN lobby_sayings s ON s.region = l.region AND s.lobby = l.uid AND s.number > $2::bigint
+WHERE l.region = $3 AND l.project = $4 AND l.id = $5
+ORDER BY s.number
+`
+
+type LobbySayingsParams struct {
+	Reader  string
+	After   int64
+	Region  string
+	Project string
+	ID      string
+}
+
+type LobbySayingsRow struct {
+	Number  int64
+	At      time.Time
+	Session string
+	Player  string
+	Data    string
+}
+
+// Returns what a room remembers behind a number to a session that is its member: one row with the number 0 if that is nothing, and none to others.
+func (q *Queries) LobbySayings(ctx context.Context, arg LobbySayingsParams) ([]LobbySayingsRow, error) {
+	rows, err := q.db.Query(ctx, lobbySayings,
+		arg.Reader,
+		arg.After,
+		arg.Region,
+		arg.Project,
+		arg.ID,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []LobbySayingsRow{}
+	for rows.Next() {
+		var i LobbySayingsRow
+		if err := rows.Scan(
+			&i.Number,
+			&i.At,
+			&i.Session,
+			&i.Player,
+			&i.Data,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, err
@@ -777,7 +912,8 @@ func (q *Queries) LobbySnapshots(ctx context.Context, arg LobbySnapshotsParams) 
 
 const lockLobbies = `-- name: LockLobbies :many
 SELECT l.uid, l.project, l.id, l.type, l.pos, l.seq, l.state, l.joins, l.max_members, l.private, l.locked, l.grace, l.participants,
-       l.participant_players, l.participant_seats
+       l.participant_players, l.participant_seats,
+       coalesce(l.metadata::text, '')::text AS metadata, coalesce(l.code, '')::text AS code, coalesce(l.sanctions::text, '')::text AS sanctions, l.said
 FROM lobbies l
 WHERE l.region = $1 AND l.uid = ANY (ARRAY(
     SELECT unnest($2::uuid[])
@@ -810,6 +946,10 @@ type LockLobbiesRow struct {
 	Participants       []string
 	ParticipantPlayers []string
 	ParticipantSeats   []string
+	Metadata           string
+	Code               string
+	Sanctions          string
+	Said               int64
 }
 
 // Locks the rooms with the uids, and those with the ids in their projects.
@@ -843,6 +983,10 @@ func (q *Queries) LockLobbies(ctx context.Context, arg LockLobbiesParams) ([]Loc
 			&i.Participants,
 			&i.ParticipantPlayers,
 			&i.ParticipantSeats,
+			&i.Metadata,
+			&i.Code,
+			&i.Sanctions,
+			&i.Said,
 		); err != nil {
 			return nil, err
 		}
@@ -924,6 +1068,107 @@ func (q *Queries) MatchedLobbies(ctx context.Context, arg MatchedLobbiesParams) 
 	return items, nil
 }
 
+const membersOfLobby = `-- name: MembersOfLobby :many
+SELECT m.session, m.player, m.away, m.join_order FROM lobby_members m
+WHERE m.region = $1 AND m.lobby = $2 AND (m.expires_at IS NULL OR m.expires_at > statement_timestamp())
+ORDER BY m.join_order NULLS LAST, m.session LIMIT 4000
+`
+
+type MembersOfLobbyParams struct {
+	Region string
+	Lobby  uuid.UUID
+}
+
+type MembersOfLobbyRow struct {
+	Session   string
+	Player    string
+	Away      bool
+	JoinOrder *int64
+}
+
+// Returns the members of a room by the order in which they joined, and then those that are invited.
+func (q *Queries) MembersOfLobby(ctx context.Context, arg MembersOfLobbyParams) ([]MembersOfLobbyRow, error) {
+	rows, err := q.db.Query(ctx, membersOfLobby, arg.Region, arg.Lobby)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []MembersOfLobbyRow{}
+	for rows.Next() {
+		var i MembersOfLobbyRow
+		if err := rows.Scan(
+			&i.Session,
+			&i.Player,
+			&i.Away,
+			&i.JoinOrder,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const newestLobbies = `-- name: NewestLobbies :many
+SELECT l.id, l.type, l.members, l.max_members, l.locked, coalesce(l.metadata::text, '')::text AS metadata, l.created_at FROM lobbies l
+WHERE l.region = $1 AND l.project = $2 AND l.type = $3::text AND NOT l.private AND NOT (l.locked AND l.members = 0)
+ORDER BY l.created_at DESC LIMIT $4::int
+`
+
+type NewestLobbiesParams struct {
+	Region  string
+	Project string
+	OfType  string
+	Page    int32
+}
+
+type NewestLobbiesRow struct {
+	ID         string
+	Type       string
+	Members    int32
+	MaxMembers int32
+	Locked     bool
+	Metadata   string
+	CreatedAt  time.Time
+}
+
+// Returns the newest rooms of a type that may be listed.
+func (q *Queries) NewestLobbies(ctx context.Context, arg NewestLobbiesParams) ([]NewestLobbiesRow, error) {
+	rows, err := q.db.Query(ctx, newestLobbies,
+		arg.Region,
+		arg.Project,
+		arg.OfType,
+		arg.Page,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []NewestLobbiesRow{}
+	for rows.Next() {
+		var i NewestLobbiesRow
+		if err := rows.Scan(
+			&i.ID,
+			&i.Type,
+			&i.Members,
+			&i.MaxMembers,
+			&i.Locked,
+			&i.Metadata,
+			&i.CreatedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const playersOfLobby = `-- name: PlayersOfLobby :many
 SELECT m.player FROM lobbies l JOIN lobby_members m ON m.region = l.region AND m.lobby = l.uid
 WHERE l.region = $1 AND l.project = $2 AND l.id = $3 AND m.state = 'joined' ORDER BY m.player
@@ -996,11 +1241,11 @@ const putLobbies = `-- name: PutLobbies :exec
 
 UPDATE lobbies l SET
     pos = n.pos, seq = n.seq, state = CASE WHEN n.seq = l.seq THEN l.state ELSE n.state::json END, members = n.members, joins = n.joins,
-    max_members = n.max_members, private = n.private, locked = n.locked,
+    max_members = n.max_members, private = n.private, locked = n.locked, said = n.said,
     closes_at = CASE WHEN n.empty THEN coalesce(l.closes_at, clock_timestamp() + l.grace) END
 FROM (SELECT unnest($2::uuid[]) AS uid, unnest($3::bigint[]) AS pos, unnest($4::bigint[]) AS seq, unnest($5::text[]) AS state,
              unnest($6::int[]) AS members, unnest($7::bigint[]) AS joins, unnest($8::int[]) AS max_members,
-             unnest($9::bool[]) AS private, unnest($10::bool[]) AS locked, unnest($11::bool[]) AS empty) n
+             unnest($9::bool[]) AS private, unnest($10::bool[]) AS locked, unnest($11::bigint[]) AS said, unnest($12::bool[]) AS empty) n
 WHERE l.region = $1 AND l.uid = n.uid
 `
 
@@ -1015,6 +1260,7 @@ type PutLobbiesParams struct {
 	MaxMembers []int32
 	Private    []bool
 	Locked     []bool
+	Said       []int64
 	Empty      []bool
 }
 
@@ -1032,7 +1278,34 @@ func (q *Queries) PutLobbies(ctx context.Context, arg PutLobbiesParams) error {
 		arg.MaxMembers,
 		arg.Private,
 		arg.Locked,
+		arg.Said,
 		arg.Empty,
+	)
+	return err
+}
+
+const putLobbyDetails = `-- name: PutLobbyDetails :exec
+UPDATE lobbies l SET metadata = nullif(n.metadata, '')::json, code = nullif(n.code, ''), sanctions = nullif(n.sanctions, '')::json
+FROM (SELECT unnest($2::uuid[]) AS uid, unnest($3::text[]) AS metadata, unnest($4::text[]) AS code, unnest($5::text[]) AS sanctions) n
+WHERE l.region = $1 AND l.uid = n.uid
+`
+
+type PutLobbyDetailsParams struct {
+	Region    string
+	Uids      []uuid.UUID
+	Metadata  []string
+	Codes     []string
+	Sanctions []string
+}
+
+// Changes what few transactions change. It runs after the statements that make rooms.
+func (q *Queries) PutLobbyDetails(ctx context.Context, arg PutLobbyDetailsParams) error {
+	_, err := q.db.Exec(ctx, putLobbyDetails,
+		arg.Region,
+		arg.Uids,
+		arg.Metadata,
+		arg.Codes,
+		arg.Sanctions,
 	)
 	return err
 }
@@ -1063,6 +1336,39 @@ func (q *Queries) PutLobbyMembers(ctx context.Context, arg PutLobbyMembersParams
 		arg.Players,
 		arg.Orders,
 		arg.Away,
+	)
+	return err
+}
+
+const putLobbySayings = `-- name: PutLobbySayings :exec
+INSERT INTO lobby_sayings AS s (region, lobby, slot, number, at, session, player, data)
+SELECT $1, n.lobby, n.number % 50, n.number, n.at, n.session, n.player, n.data
+FROM (SELECT unnest($2::uuid[]) AS lobby, unnest($3::bigint[]) AS number, unnest($4::timestamptz[]) AS at,
+             unnest($5::text[]) AS session, unnest($6::text[]) AS player, unnest($7::text[]) AS data) n
+ON CONFLICT (region, lobby, slot) DO UPDATE
+SET number = excluded.number, at = excluded.at, session = excluded.session, player = excluded.player, data = excluded.data
+`
+
+type PutLobbySayingsParams struct {
+	Region   string
+	Lobbies  []uuid.UUID
+	Numbers  []int64
+	Times    []time.Time
+	Sessions []string
+	Players  []string
+	Data     []string
+}
+
+// Remembers messages, each in the slot of an older one. Those that one transaction says in a room have different slots.
+func (q *Queries) PutLobbySayings(ctx context.Context, arg PutLobbySayingsParams) error {
+	_, err := q.db.Exec(ctx, putLobbySayings,
+		arg.Region,
+		arg.Lobbies,
+		arg.Numbers,
+		arg.Times,
+		arg.Sessions,
+		arg.Players,
+		arg.Data,
 	)
 	return err
 }

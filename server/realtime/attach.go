@@ -87,6 +87,8 @@ func (c *conn) run() {
 	stopPings()
 	c.running.Wait()
 	c.hub.Detach(c)
+	c.server.lists.forget(c)
+	c.server.presences.forget(c)
 	if !c.isDisowned() {
 		c.replica.suspend(c.session, c.silence())
 	}

@@ -24,7 +24,9 @@ type conn struct {
 	ws      *ws.Conn
 	codec   wire.Codec
 
-	region, project, player string // they never change, like session
+	// They never change.
+	region, project, player string
+	address                 string // under which what it may try is counted
 	session                 db.SessionEpoch
 
 	// Of the goroutine that reads.
@@ -54,7 +56,7 @@ type conn struct {
 func newConn(r *replica, h *handshake, who identity, chosen wire.Codec, opened db.OpenedRealtime) *conn {
 	c := &conn{
 		server: h.server, replica: r, hub: r.region.hub, ws: h.ws, codec: chosen, region: r.region.name,
-		project: who.project, player: opened.Player,
+		project: who.project, player: opened.Player, address: h.address,
 		session: db.SessionEpoch{ID: opened.ID, Epoch: opened.Epoch}, holdsPushes: true,
 		slots: make(chan struct{}, maxActions),
 	}

@@ -36,7 +36,7 @@ type sendable struct {
 // allRPCs returns the RPCs by message type.
 func (s *Server) allRPCs() map[string]rpc {
 	all := map[string]rpc{}
-	for _, some := range []map[string]rpc{s.roomRPCs(), s.relayRPCs(), matchmakingRPCs(), blockRPCs()} {
+	for _, some := range []map[string]rpc{s.roomRPCs(), s.relayRPCs(), matchmakingRPCs(), blockRPCs(), messageRPCs()} {
 		maps.Copy(all, some)
 	}
 	return all

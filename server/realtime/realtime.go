@@ -19,6 +19,7 @@ import (
 	"github.com/lattice-director/director/internal/base/outage"
 	"github.com/lattice-director/director/internal/base/panics"
 	"github.com/lattice-director/director/lobby"
+	"github.com/lattice-director/director/server/realtime/texts"
 	"github.com/lattice-director/director/server/rest"
 	"github.com/lattice-director/director/server/ws"
 	"github.com/lattice-director/director/token"
@@ -64,6 +65,11 @@ type Options struct {
 	Universe string
 	Signer   Signer // of session tokens; nil: match.resolve is refused
 
+	// TextHook is a URL at which what players say is checked; "": nothing is. With TextHookFailOpen, what could not be
+	// checked is said all the same. See package texts.
+	TextHook         string
+	TextHookFailOpen bool
+
 	Rooms          *lobby.Types // nil: the built-in types
 	Conformance    bool         // echo and position.update reach members on the same replica
 	Origins        []string     // pages that may connect; none: any may, because nothing here depends on cookies
@@ -89,6 +95,7 @@ type timing struct {
 	ping      time.Duration // between pings
 	pong      time.Duration // until the answer
 	look      time.Duration // between two looks at sessions without a connection; longer than call
+	presence  time.Duration // between two looks at watched players
 }
 
 // silence is after how long a connection whose client is not heard is closed.
@@ -136,25 +143,29 @@ func (t timing) withDefaults() timing {
 		call:  cmp.Or(t.call, 10*time.Second),
 		write: cmp.Or(t.write, 10*time.Second), close: cmp.Or(t.close, 5*time.Second),
 		ping: cmp.Or(t.ping, 20*time.Second), pong: cmp.Or(t.pong, 10*time.Second),
-		look: cmp.Or(t.look, 15*time.Second),
+		look: cmp.Or(t.look, 15*time.Second), presence: cmp.Or(t.presence, presenceEvery),
 	}
 }
 
 // Server serves the realtime lobby on a listener of its own. Make it with [New]; then [Server.Listen], [Server.Serve]
 // and [Server.Run], once each, and [Server.Stop].
 type Server struct {
-	store    *db.Store
-	options  Options
-	rpcs     map[string]rpc
-	secrets  *secrets
-	proxies  rest.Proxies
-	failures *rest.Limiter
-	guard    *panics.Guard
-	metrics  *metrics
-	outages  *outage.Log
-	rates    *playerRates
-	slots    *ws.Slots // of connections, also those before their handshake
-	messages *ws.Reader
+	store     *db.Store
+	options   Options
+	rpcs      map[string]rpc
+	secrets   *secrets
+	proxies   rest.Proxies
+	failures  *rest.Limiter
+	codes     *rest.Limiter // of rooms, that clients try
+	lists     *roomLists
+	presences *presences
+	texts     *texts.Hook // nil: texts are not checked
+	guard     *panics.Guard
+	metrics   *metrics
+	outages   *outage.Log
+	rates     *playerRates
+	slots     *ws.Slots // of connections, also those before their handshake
+	messages  *ws.Reader
 
 	mu       sync.Mutex
 	regions  map[string]*region
@@ -188,8 +199,8 @@ func New(store *db.Store, options Options) (*Server, error) {
 	}
 	s := &Server{
 		store: store, options: o, secrets: newSecrets(store, o), proxies: trusted,
-		failures: rest.NewLimiter(o.FailureRate),
-		outages:  outage.New(o.Log), slots: ws.NewSlots(o.MaxConnections), rates: newPlayerRates(), messages: ws.NewReader(messageLimits),
+		failures: rest.NewLimiter(o.FailureRate), codes: rest.NewLimiter(codeRate),
+		outages: outage.New(o.Log), slots: ws.NewSlots(o.MaxConnections), rates: newPlayerRates(), messages: ws.NewReader(messageLimits),
 		regions: map[string]*region{}, stopping: make(chan struct{}), ran: make(chan struct{}),
 	}
 	s.welcoming, s.endWelcome = context.WithCancel(context.Background())
@@ -201,6 +212,9 @@ func New(store *db.Store, options Options) (*Server, error) {
 	}
 	s.guard = panics.New(o.Log, s.metrics.panics)
 	s.rpcs = s.allRPCs()
+	s.lists = newRoomLists(s)
+	s.presences = newPresences(s)
+	s.texts = texts.New(o.TextHook, o.TextHookFailOpen, s.outages.Call("check texts").Report)
 	s.http = rest.NewHTTPServer(rest.HTTPOptions{Handler: s, Addr: o.Addr, Listener: o.Listener, TLS: o.TLS,
 		HTTP1: true, Log: o.Log})
 	return s, nil

@@ -49,6 +49,21 @@ func (s *Server) regionOf(name string) *region {
 	return r
 }
 
+// startLoop runs a loop until the server stops, or stop is called. It returns nil while the server does not run.
+func (s *Server) startLoop(run func(ctx context.Context)) (stop context.CancelFunc) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.draining || s.running == nil || s.running.Err() != nil {
+		return nil
+	}
+	ctx, stop := context.WithCancel(s.running)
+	s.loops.Go(func() {
+		defer stop()
+		run(ctx)
+	})
+	return stop
+}
+
 func (s *Server) allRegions() []*region {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -21,7 +21,12 @@ func (s *Server) roomRPCs() map[string]rpc {
 	return map[string]rpc{
 		"room.join_or_create": joinRoom,
 		"room.leave":          leaveRoom,
+		"room.join":           joinByCode,
+		"room.code":           shareCode,
+		"room.update":         updateRoom,
 		"room.list":           listRooms,
+		"room.unlist":         unlistRooms,
+		"room.history":        roomHistory,
 		"room.message":        message,
 		"room.plugin.call":    message,
 		"room.message.bytes":  sendRoomBytes,
@@ -53,13 +58,9 @@ func joinRoom(ctx context.Context, c *conn, e wire.Envelope) (func() (sendable, 
 	if failed != nil {
 		return nil, failed
 	}
-	options, size := map[string]json.RawMessage{}, 0
-	for name, v := range e.PayloadOptions() {
-		options[name] = wire.RawJSON(v)
-		size += len(name) + len(options[name])
-	}
+	options, size := rawFields(e.PayloadOptions())
 	act := c.server.options.Rooms.Join(lobby.Join{Type: roomType, Session: c.session.ID, Player: c.player,
-		Options: options})
+		Options: options, AskedAt: c.server.store.Now()})
 	finish := c.inRoom(ctx, db.LobbyAction{Make: true, Act: act, Bytes: size}, room,
 		func(did db.LobbyAnswer) { c.hub.Join(c, did) })
 	return func() (sendable, error) {
@@ -67,6 +68,16 @@ func joinRoom(ctx context.Context, c *conn, e wire.Envelope) (func() (sendable, 
 		a.P = addField(a.P, "room", room)
 		return a, err
 	}, nil
+}
+
+// rawFields returns the fields of an object as JSON, and how many bytes they have.
+func rawFields(object map[string]any) (fields map[string]json.RawMessage, size int) {
+	fields = make(map[string]json.RawMessage, len(object))
+	for name, v := range object {
+		fields[name] = wire.RawJSON(v)
+		size += len(name) + len(fields[name])
+	}
+	return fields, size
 }
 
 func addField(p map[string]any, name string, v any) map[string]any {
@@ -95,7 +106,11 @@ func message(ctx context.Context, c *conn, e wire.Envelope) (func() (sendable, e
 	if failed != nil {
 		return nil, failed
 	}
-	return c.sayInRoom(ctx, room, lobby.Message{Type: kind, Data: wire.RawJSON(e.PayloadFields()["data"])}), nil
+	m := lobby.Message{Type: kind, Data: wire.RawJSON(e.PayloadFields()["data"])}
+	if kind == lobby.MessageSay && c.server.texts != nil {
+		return sayChecked(room, m)(ctx, c, e)
+	}
+	return c.sayInRoom(ctx, room, m), nil
 }
 
 // messageType returns the type of a message; a number becomes text.
@@ -132,7 +147,7 @@ func sendRoomBytes(ctx context.Context, c *conn, e wire.Envelope) (func() (senda
 }
 
 func (c *conn) sayInRoom(ctx context.Context, room string, m lobby.Message) func() (sendable, error) {
-	m.Session, m.Player = c.session.ID, c.player
+	m.Session, m.Player, m.SentAt = c.session.ID, c.player, c.server.store.Now()
 	return c.inRoom(ctx, db.LobbyAction{Act: c.server.options.Rooms.Message(m), Bytes: len(m.Data)}, room,
 		c.hub.Deliver)
 }
@@ -162,33 +177,4 @@ func (c *conn) ack(e wire.Envelope) {
 	if e.RID != "" {
 		c.answerFrame(e, sendable{}, nil)
 	}
-}
-
-const maxListed = 1000 // rooms of a page
-
-func listRooms(ctx context.Context, c *conn, e wire.Envelope) (func() (sendable, error), error) {
-	roomType, failed := e.RoomType("")
-	if failed != nil {
-		return nil, failed
-	}
-	after, _ := e.PayloadFields()["after"].(string)
-	q := db.LobbyQuery{
-		Region: c.region, Project: c.project, Type: roomType, AfterRoom: after,
-		Limit: wire.ClampInteger(e.PayloadFields()["limit"], maxListed, 1, maxListed),
-	}
-	return func() (sendable, error) {
-		page, err := c.server.store.ListLobbies(ctx, q)
-		if err != nil {
-			return sendable{}, err
-		}
-		listed := make([]any, 0, len(page.Rooms))
-		for _, room := range page.Rooms {
-			listed = append(listed, map[string]any{"id": room.ID, "room_type": room.Type, "members": room.Members})
-		}
-		p := map[string]any{"rooms": listed}
-		if page.Next != "" {
-			p["next"] = page.Next
-		}
-		return sendable{P: p, Event: "room.list"}, nil
-	}, nil
 }

@@ -23,7 +23,8 @@ func listed(t *testing.T, c *realtimetest.Client, p map[string]any) (ids []strin
 	rooms, _ := answer["rooms"].([]any)
 	for _, r := range rooms {
 		room, _ := r.(map[string]any)
-		require.Equal(t, map[string]any{"id": room["id"], "room_type": room["room_type"], "members": float64(1)}, room)
+		require.Equal(t, map[string]any{"id": room["id"], "room_type": room["room_type"], "members": float64(1), "max_members": room["max_members"],
+			"locked": false}, room)
 		ids = append(ids, fmt.Sprint(room["id"]))
 	}
 	return ids, answer["next"]
@@ -62,7 +63,7 @@ func TestAListWithoutARIDIsAnEvent(t *testing.T) {
 	r := v.shaken()
 	r.text(`{"v":1,"t":"room.list"}`)
 	require.Equal(t, seen{Type: "room.list", P: map[string]any{
-		"rooms": []any{map[string]any{"id": "chat:default", "room_type": "chat", "members": float64(1)}},
+		"rooms": []any{map[string]any{"id": "chat:default", "room_type": "chat", "members": float64(1), "max_members": float64(200), "locked": false}},
 	}}, r.next())
 }
 

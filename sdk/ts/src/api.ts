@@ -500,7 +500,7 @@ export interface paths {
         get?: never;
         /**
          * Say what you know of several players
-         * @description Replaces what is stored of each of these players, 1 to 256, in one transaction. See
+         * @description Replaces what is stored of each of these players, at most 256, in one transaction. See
          *     [one player](#putBackendPlayer). The call may be repeated.
          */
         put: operations["putBackendPlayers"];
@@ -724,6 +724,190 @@ export interface paths {
          * @description Makes a version live, by default the one before the live version. With `version` the call is safe to retry; without it, send `If-Match`.
          */
         post: operations["rollbackProfile"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/ops/lobby/room": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get a room of the realtime lobby with its members
+         * @description Returns a room, its members in the order in which they joined, and who is invited, banned and muted.
+         */
+        get: operations["getLobbyRoom"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/ops/lobby/kick": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Remove a player from a room
+         * @description The sessions of the player leave the room with the reason `kicked`, and its invitations end. It may join again: a ban keeps it out.
+         *     `seconds` has no effect.
+         */
+        post: operations["kickFromLobby"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/ops/lobby/ban": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Keep a player out of a room
+         * @description The player leaves the room with the reason `banned`, and cannot join it while the room lives, or for `seconds`. A player who is not in the room is
+         *     kept out as well. The same ban again replaces the first.
+         */
+        post: operations["banFromLobby"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/ops/lobby/mute": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Keep a player quiet in a room
+         * @description What the player says in the room is refused with the code `muted`, while the room lives, or for `seconds`: in a party and a lobby `say` and messages
+         *     whose type begins with `x.`, in other rooms every message.
+         */
+        post: operations["muteInLobby"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/ops/lobby/pardon": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * End the ban and the mute of a player
+         * @description Changes nothing for a player who is neither banned nor muted. `seconds` has no effect.
+         */
+        post: operations["pardonInLobby"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/ops/lobby/change": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Change a room
+         * @description Changes what its owner changes with `room.update`, also of rooms without an owner; what is absent stays. Rooms of matches are refused.
+         */
+        post: operations["changeLobbyRoom"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/ops/lobby/close": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * End a room
+         * @description All members leave the room with the reason `closed`, and a party leaves the queue. Whoever joins the id next makes a new room.
+         */
+        post: operations["closeLobbyRoom"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/ops/lobby/message": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send the members of a room a message
+         * @description The members receive `room.message` with this type and data, and without `from`, since nobody of them sent it.
+         */
+        post: operations["messageLobbyRoom"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/ops/lobby/tell": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send a player a message
+         * @description All sessions of the player receive `player.message` with this type and data, and without `from`. It waits for a player who is not connected: the
+         *     last 50 messages are kept for a week. Players cannot block a backend.
+         */
+        post: operations["messagePlayer"];
         delete?: never;
         options?: never;
         head?: never;
@@ -2564,6 +2748,243 @@ export interface components {
             reason?: string | null;
         };
         /**
+         * @description What happens to a player in a room.
+         * @example {
+         *       "project": "demo-project",
+         *       "room": "lobby:friday",
+         *       "player": "bo",
+         *       "seconds": 600,
+         *       "reason": "insults"
+         *     }
+         */
+        LobbyPunishment: {
+            /**
+             * @description The project.
+             * @example demo-project
+             */
+            project: string;
+            /**
+             * @description The id of the room.
+             * @example lobby:friday
+             */
+            room: string;
+            /** @description The `sub` of its token, or without one its session. */
+            player: string;
+            /** @description How long it holds. Absent means while the room lives. */
+            seconds?: number | null;
+            /** @description Why, for the event. */
+            reason?: string | null;
+        };
+        /**
+         * @description What changes of a room.
+         * @example {
+         *       "project": "demo-project",
+         *       "room": "lobby:friday",
+         *       "locked": true,
+         *       "metadata": {
+         *         "map": "dust"
+         *       }
+         *     }
+         */
+        LobbyChange: {
+            /**
+             * @description The project.
+             * @example demo-project
+             */
+            project: string;
+            /**
+             * @description The id of the room.
+             * @example lobby:friday
+             */
+            room: string;
+            /** @description Whether only invited players join. */
+            private?: boolean | null;
+            /** @description Whether nobody joins. */
+            locked?: boolean | null;
+            /** @description At most the type's and at least the number of members. */
+            max_members?: number | null;
+            /** @description What lists show of the room, as a whole; see docs/nexis.md. An empty object removes it. */
+            metadata?: Record<string, never> | null;
+            /** @description Why, for the event. */
+            reason?: string | null;
+        };
+        /**
+         * @description A room to end.
+         * @example {
+         *       "project": "demo-project",
+         *       "room": "lobby:friday",
+         *       "reason": "empty since yesterday"
+         *     }
+         */
+        LobbyClosing: {
+            /**
+             * @description The project.
+             * @example demo-project
+             */
+            project: string;
+            /**
+             * @description The id of the room.
+             * @example lobby:friday
+             */
+            room: string;
+            /** @description Why, for the event. */
+            reason?: string | null;
+        };
+        /**
+         * @description A message to the members of a room.
+         * @example {
+         *       "project": "demo-project",
+         *       "room": "lobby:friday",
+         *       "type": "news",
+         *       "data": {
+         *         "text": "maintenance in ten minutes"
+         *       }
+         *     }
+         */
+        LobbyMessage: {
+            /**
+             * @description The project.
+             * @example demo-project
+             */
+            project: string;
+            /**
+             * @description The id of the room.
+             * @example lobby:friday
+             */
+            room: string;
+            /** @description The type of the message. */
+            type: string;
+            /** @description Any JSON, at most 8 KiB. */
+            data?: unknown;
+        };
+        /**
+         * @description A message to a player.
+         * @example {
+         *       "project": "demo-project",
+         *       "player": "bo",
+         *       "type": "news",
+         *       "data": {
+         *         "text": "your gift has arrived"
+         *       }
+         *     }
+         */
+        LobbyPlayerMessage: {
+            /**
+             * @description The project.
+             * @example demo-project
+             */
+            project: string;
+            /** @description The `sub` of its token, or without one its session. */
+            player: string;
+            /** @description The type of the message. */
+            type: string;
+            /** @description Any JSON, at most 8 KiB. */
+            data?: unknown;
+        };
+        /**
+         * @description How far a message came.
+         * @example {
+         *       "reached": 1
+         *     }
+         */
+        LobbyReached: {
+            /** @description The number of connections of the player. */
+            reached: number;
+        };
+        /**
+         * @description What a call about a room led to.
+         * @example {
+         *       "done": true
+         *     }
+         */
+        LobbyDone: {
+            /** @description true. */
+            done: boolean;
+        };
+        /**
+         * @description A room of the realtime lobby.
+         * @example {
+         *       "project": "demo-project",
+         *       "room": "lobby:friday",
+         *       "type": "lobby",
+         *       "max_members": 16,
+         *       "private": false,
+         *       "locked": false,
+         *       "created_at": "2026-11-27T20:15:00Z",
+         *       "members": [
+         *         {
+         *           "session": "s-3f9a1c0de5b87624",
+         *           "player": "ada",
+         *           "away": false
+         *         }
+         *       ],
+         *       "invited": [],
+         *       "banned": [
+         *         {
+         *           "player": "bo",
+         *           "reason": "insults"
+         *         }
+         *       ],
+         *       "muted": []
+         *     }
+         */
+        LobbyRoom: {
+            /** @description The project. */
+            project: string;
+            /** @description The id of the room. */
+            room: string;
+            /** @description Its type. */
+            type: string;
+            /** @description The most members that it may have. */
+            max_members: number;
+            /** @description Whether only invited players join. */
+            private: boolean;
+            /** @description Whether nobody joins. */
+            locked: boolean;
+            /** @description With which a client joins it; absent if it has none. */
+            code?: string;
+            /** @description What lists show of it; absent if that is nothing. */
+            metadata?: Record<string, never>;
+            /**
+             * Format: date-time
+             * @description When it was made.
+             */
+            created_at?: string;
+            /** @description In the order in which they joined. */
+            members: {
+                /** @description The session. */
+                session: string;
+                /** @description Its player, or the session if it has none. */
+                player: string;
+                /** @description Whether it has no connection. */
+                away: boolean;
+            }[];
+            /** @description Players who are invited. */
+            invited: string[];
+            /** @description Who may not join. */
+            banned: components["schemas"]["LobbySanction"][];
+            /** @description Who may not say anything. */
+            muted: components["schemas"]["LobbySanction"][];
+        };
+        /**
+         * @description A player who is banned from a room, or muted in it.
+         * @example {
+         *       "player": "bo",
+         *       "reason": "insults"
+         *     }
+         */
+        LobbySanction: {
+            /** @description The player. */
+            player: string;
+            /**
+             * Format: date-time
+             * @description When it ends; absent: with the room.
+             */
+            until?: string;
+            /** @description Why. */
+            reason?: string;
+        };
+        /**
          * @description What a change led to.
          * @example {
          *       "name": "ranked-5v5",
@@ -2613,7 +3034,7 @@ export interface components {
              * @description The kind of problem, for programs. Stable.
              * @enum {string}
              */
-            code: "invalid_request" | "invalid_json" | "unauthorized" | "not_owner" | "no_seat" | "origin_not_allowed" | "route_not_found" | "profile_unknown" | "instance_unknown" | "session_unknown" | "lobby_unknown" | "ticket_unknown" | "match_unknown" | "method_not_allowed" | "request_timeout" | "superseded" | "viewers_token" | "scope_missing" | "party_not_permitted" | "player_unknown" | "outside_deployment" | "deployment_over" | "instance_taken" | "no_connect_tokens" | "no_capacity" | "mode_unknown" | "region_unknown" | "party_conflict" | "ticket_exists" | "party_changed" | "lobby_not_ready" | "matched" | "assigned" | "too_late" | "profile_retired" | "session_closed" | "ticket_ended" | "profile_changed" | "body_too_large" | "unsupported_media_type" | "idempotency_mismatch" | "party_too_large" | "cannot_match" | "profile_invalid" | "upgrade_required" | "rate_limited" | "waiting_full" | "too_many_reserved" | "too_many_tickets" | "too_many_profiles" | "too_many_queries" | "internal" | "unavailable" | "room_pending" | "draining";
+            code: "invalid_request" | "invalid_json" | "unauthorized" | "party_not_permitted" | "not_owner" | "no_seat" | "origin_not_allowed" | "route_not_found" | "profile_unknown" | "instance_unknown" | "session_unknown" | "lobby_unknown" | "player_unknown" | "player_not_in_room" | "ticket_unknown" | "match_unknown" | "method_not_allowed" | "request_timeout" | "superseded" | "scope_missing" | "viewers_token" | "outside_deployment" | "deployment_over" | "instance_taken" | "no_connect_tokens" | "no_capacity" | "mode_unknown" | "region_unknown" | "party_conflict" | "ticket_exists" | "party_changed" | "lobby_not_ready" | "room_refuses" | "room_type_unknown" | "matched" | "assigned" | "too_late" | "profile_retired" | "session_closed" | "ticket_ended" | "profile_changed" | "body_too_large" | "unsupported_media_type" | "idempotency_mismatch" | "party_too_large" | "cannot_match" | "profile_invalid" | "upgrade_required" | "rate_limited" | "waiting_full" | "too_many_reserved" | "too_many_tickets" | "too_many_profiles" | "too_many_queries" | "internal" | "unavailable" | "room_pending" | "draining";
             /** @description The same as `X-Request-Id`. */
             request_id: string;
             /** @description With `invalid_request`, every field or header that is missing or outside its limits. With `profile_invalid`, every problem. */
@@ -4202,7 +4623,10 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The id of the ticket. */
+                /**
+                 * @description The id of the ticket.
+                 * @example d4k0q2v8e5s0c1p6f3a0
+                 */
                 id: components["schemas"]["TicketID"];
             };
             cookie?: never;
@@ -4656,6 +5080,475 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            413: components["responses"]["BodyTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    getLobbyRoom: {
+        parameters: {
+            query: {
+                /**
+                 * @description The project.
+                 * @example demo-project
+                 */
+                project: string;
+                /**
+                 * @description The id of the room.
+                 * @example lobby:friday
+                 */
+                room: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The room. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LobbyRoom"];
+                };
+            };
+            400: components["responses"]["InvalidRequest"];
+            401: components["responses"]["OperatorUnauthorized"];
+            /** @description There is no such room. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    kickFromLobby: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["LobbyPunishment"];
+            };
+        };
+        responses: {
+            /** @description It is done, and members on all replicas receive it. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LobbyDone"];
+                };
+            };
+            400: components["responses"]["InvalidRequest"];
+            401: components["responses"]["OperatorUnauthorized"];
+            403: components["responses"]["ViewersToken"];
+            /** @description There is no such room, or the player is not in it. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            408: components["responses"]["RequestTimeout"];
+            /** @description The room does not allow it, or this replica does not know its type. */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            413: components["responses"]["BodyTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    banFromLobby: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["LobbyPunishment"];
+            };
+        };
+        responses: {
+            /** @description It is done, and members on all replicas receive it. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LobbyDone"];
+                };
+            };
+            400: components["responses"]["InvalidRequest"];
+            401: components["responses"]["OperatorUnauthorized"];
+            403: components["responses"]["ViewersToken"];
+            /** @description There is no such room. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            408: components["responses"]["RequestTimeout"];
+            /** @description The room does not allow it, or this replica does not know its type. */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            413: components["responses"]["BodyTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    muteInLobby: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["LobbyPunishment"];
+            };
+        };
+        responses: {
+            /** @description It is done, and members on all replicas receive it. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LobbyDone"];
+                };
+            };
+            400: components["responses"]["InvalidRequest"];
+            401: components["responses"]["OperatorUnauthorized"];
+            403: components["responses"]["ViewersToken"];
+            /** @description There is no such room. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            408: components["responses"]["RequestTimeout"];
+            /** @description The room does not allow it, or this replica does not know its type. */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            413: components["responses"]["BodyTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    pardonInLobby: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["LobbyPunishment"];
+            };
+        };
+        responses: {
+            /** @description It is done, and members on all replicas receive it. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LobbyDone"];
+                };
+            };
+            400: components["responses"]["InvalidRequest"];
+            401: components["responses"]["OperatorUnauthorized"];
+            403: components["responses"]["ViewersToken"];
+            /** @description There is no such room. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            408: components["responses"]["RequestTimeout"];
+            /** @description The room does not allow it, or this replica does not know its type. */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            413: components["responses"]["BodyTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    changeLobbyRoom: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["LobbyChange"];
+            };
+        };
+        responses: {
+            /** @description It is done, and members on all replicas receive it. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LobbyDone"];
+                };
+            };
+            400: components["responses"]["InvalidRequest"];
+            401: components["responses"]["OperatorUnauthorized"];
+            403: components["responses"]["ViewersToken"];
+            /** @description There is no such room. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            408: components["responses"]["RequestTimeout"];
+            /** @description The room does not allow it, or this replica does not know its type. */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            413: components["responses"]["BodyTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    closeLobbyRoom: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["LobbyClosing"];
+            };
+        };
+        responses: {
+            /** @description It is done, and members on all replicas receive it. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LobbyDone"];
+                };
+            };
+            400: components["responses"]["InvalidRequest"];
+            401: components["responses"]["OperatorUnauthorized"];
+            403: components["responses"]["ViewersToken"];
+            /** @description There is no such room. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            408: components["responses"]["RequestTimeout"];
+            /** @description The room does not allow it, or this replica does not know its type. */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            413: components["responses"]["BodyTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    messageLobbyRoom: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["LobbyMessage"];
+            };
+        };
+        responses: {
+            /** @description It is done, and members on all replicas receive it. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LobbyDone"];
+                };
+            };
+            400: components["responses"]["InvalidRequest"];
+            401: components["responses"]["OperatorUnauthorized"];
+            403: components["responses"]["ViewersToken"];
+            /** @description There is no such room. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            408: components["responses"]["RequestTimeout"];
+            /** @description The room does not allow it, or this replica does not know its type. */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            413: components["responses"]["BodyTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    messagePlayer: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["LobbyPlayerMessage"];
+            };
+        };
+        responses: {
+            /** @description It is stored. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LobbyReached"];
+                };
+            };
+            400: components["responses"]["InvalidRequest"];
+            401: components["responses"]["OperatorUnauthorized"];
+            403: components["responses"]["ViewersToken"];
+            /** @description There is no such project. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            408: components["responses"]["RequestTimeout"];
             413: components["responses"]["BodyTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             429: components["responses"]["RateLimited"];

@@ -21,6 +21,7 @@ type delivered interface {
 	LobbySnapshots(ctx context.Context, region string, lobbies []uuid.UUID) ([]db.LobbySnapshot, error)
 	RealtimeNews(ctx context.Context, region string, replica uuid.UUID,
 		sessions []db.SessionEpoch) ([]db.RealtimeNews, error)
+	PlayerMessages(ctx context.Context, region, session string, after int64, unread bool) ([]db.PlayerMessage, error)
 }
 
 // notices is a db.RealtimeFeed.
@@ -72,6 +73,7 @@ type session struct {
 	members         map[string]*member // by the room's id
 	sentInvitations map[uuid.UUID]bool // the rooms of the invitations that it was sent
 	queue           queueNews
+	lastMessage     int64 // the number of the last message to its player that it was sent
 }
 
 // NewHub returns a hub. Its run must be called, and ends the subscription to notifications.
@@ -106,11 +108,11 @@ func (h *Hub) Attach(c Receiver, opened db.OpenedRealtime) {
 		h.leaveRooms(old)
 		old.Close(CloseSuperseded, ReasonSuperseded)
 	}
+	h.newsReader.askFor(c.Ref().ID) // for what happened before Watch, and messages to the player
 	if !opened.Resumed {
 		s.addInvitations(opened.Invitations)
 		return
 	}
-	h.newsReader.askFor(c.Ref().ID) // for what happened before Watch
 	invite := onceAfter(len(opened.Rooms), func() { s.addInvitations(opened.Invitations) })
 	rooms := make([]*joining, len(opened.Rooms))
 	for i, a := range opened.Rooms {

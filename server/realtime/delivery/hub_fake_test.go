@@ -61,6 +61,10 @@ func (l *memoryLog) LobbySnapshots(context.Context, string, []uuid.UUID) ([]db.L
 	return []db.LobbySnapshot{{Lobby: l.uid, Snapshot: l.room}}, nil
 }
 
+func (l *memoryLog) PlayerMessages(context.Context, string, string, int64, bool) ([]db.PlayerMessage, error) {
+	return nil, nil
+}
+
 func (l *memoryLog) RealtimeNews(context.Context, string, uuid.UUID, []db.SessionEpoch) ([]db.RealtimeNews, error) {
 	return nil, nil
 }

@@ -143,6 +143,9 @@ func (n *newsReader) readPage(ctx context.Context, replica uuid.UUID, page []db.
 	for _, ref := range page {
 		if s := n.hub.current(ref); s != nil {
 			s.takeNews(told[ref.ID], asked[ref.ID])
+			if err := n.sendMessages(ctx, s, told[ref.ID]); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -38,7 +38,18 @@ func entryPayload(e lobby.Entry) map[string]any {
 		return p
 	}
 	wire.AddText(p, "from", e.Session) // absent from a message of the room itself
+	if e.Number > 0 {
+		AddSaying(p, e.Number, e.SaidAt, e.Session, e.Player)
+	}
 	return p
+}
+
+// AddSaying adds to a message what it has because its room remembers it.
+func AddSaying(p map[string]any, number, saidAt int64, session, player string) {
+	p["number"], p["at"] = number, saidAt
+	if player != session {
+		wire.AddText(p, "from_player", player)
+	}
 }
 
 // membersMessage returns room.members. The ids are sorted.

@@ -1,0 +1,145 @@
+package db_test
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
+	"github.com/lattice-director/director/lobby"
+)
+
+// joiningWith is joining with options.
+func (l *lobbies) joiningWith(session, room, kind, options string) db.LobbyAction {
+	o := lobby.Options{}
+	require.NoError(l.t, json.Unmarshal([]byte(options), &o))
+	a := actionOf(session, room, l.types.Join(lobby.Join{Type: kind, Session: session, Player: session, Options: o}))
+	a.Make = true
+	return a
+}
+
+// Pins details of a room that a replica does not see, or that a room does not keep.
+func TestTheDetailsOfARoomAreRows(t *testing.T) {
+	t.Parallel()
+	l := setupLobbies(t)
+	l.session("a", "b")
+	l.act(l.Store, l.joiningWith("a", "lobby:1", "lobby", `{"metadata":{"map":"dust","n":1}}`))
+	l.act(l.Store, l.joining("b", "lobby:2", "lobby"))
+	rooms, err := l.replica().NewestLobbies(t.Context(), "eu", "p", "lobby")
+	require.NoError(t, err)
+	require.Len(t, rooms, 2)
+	require.Equal(t, "lobby:2", rooms[0].ID)
+	require.JSONEq(t, `{"map":"dust","n":1}`, string(rooms[1].Metadata))
+	require.Equal(t, [3]any{1, 16, false}, [3]any{rooms[1].Members, rooms[1].MaxMembers, rooms[1].IsLocked})
+
+	private, most := true, 3
+	l.act(l.replica(), actionOf("a", "lobby:1", l.types.Update("a", lobby.Change{IsPrivate: &private, MaxMembers: &most, Metadata: json.RawMessage(`{}`)})))
+	rooms, err = l.NewestLobbies(t.Context(), "eu", "p", "lobby")
+	require.NoError(t, err)
+	require.Len(t, rooms, 1, "the other is private")
+	require.Equal(t, "t|3|", one[string](l.bundle, "SELECT concat_ws('|', private, max_members, coalesce(metadata::text, '')) FROM lobbies WHERE id = 'lobby:1'"))
+	page, err := l.ListLobbies(t.Context(), db.LobbyQuery{Region: "eu", Project: "p"})
+	require.NoError(t, err)
+	require.Equal(t, []string{"lobby:2"}, []string{page.Rooms[0].ID})
+}
+
+// A code belongs to one room, and a room that cannot get it fails alone.
+func TestACodeNamesOneLivingRoom(t *testing.T) {
+	t.Parallel()
+	l := setupLobbies(t)
+	l.session("a", "b", "c")
+	l.act(l.Store, l.joining("a", "party:1", "party"))
+	l.act(l.Store, l.joining("b", "party:2", "party"))
+	share := func(session, room, code string) db.LobbyAction {
+		return actionOf(session, room, l.types.ShareCode(session, code, lobby.CodeRead))
+	}
+	require.Equal(t, map[string]any{"code": "KX7-4ZM"}, l.act(l.Store, share("a", "party:1", "KX7-4ZM")).Answer)
+	_, err := l.ActInLobby(t.Context(), share("b", "party:2", "KX7-4ZM"))
+	require.ErrorIs(t, err, lobby.ErrCodeTaken)
+	l.act(l.Store, share("b", "party:2", "AAA-AAA"))
+	room, kind, err := l.LobbyOfCode(t.Context(), "eu", "p", "KX7-4ZM")
+	require.NoError(t, err)
+	require.Equal(t, [2]string{"party:1", "party"}, [2]string{room, kind})
+	_, _, err = l.LobbyOfCode(t.Context(), "eu", "other", "KX7-4ZM")
+	require.ErrorIs(t, err, lobby.ErrCodeUnknown)
+
+	join := lobby.Join{Type: "party", Session: "c", Player: "c", Code: "KX7-4ZM"}
+	require.Len(t, l.act(l.Store, actionOf("c", "party:1", l.types.Join(join))).Room.Members, 2, "the code is the invitation")
+	l.exec("UPDATE lobbies SET grace = '0'")
+	l.act(l.Store, l.leaving("a", "party:1"))
+	require.True(t, l.act(l.Store, l.leaving("c", "party:1")).Closed)
+	_, _, err = l.LobbyOfCode(t.Context(), "eu", "p", "KX7-4ZM")
+	require.ErrorIs(t, err, lobby.ErrCodeUnknown)
+	l.act(l.Store, actionOf("b", "party:2", l.types.ShareCode("b", "KX7-4ZM", lobby.CodeRenew)))
+}
+
+func (l *lobbies) project() {
+	l.t.Helper()
+	l.exec("INSERT INTO projects (id, name, region) VALUES ('p', 'arena', 'eu')")
+}
+
+func (l *lobbies) moderate(act lobby.Action, kind string) error {
+	return l.ModerateLobby(l.t.Context(), db.LobbyModeration{Project: "p", Room: "lobby:1", Act: act, Kind: kind, Actor: "operator:ivy",
+		Detail: map[string]any{"player": "b"}})
+}
+
+// A ban is a row with the room, and an event names who decided it, in the same transaction.
+func TestARoomIsModeratedFromOutside(t *testing.T) {
+	t.Parallel()
+	l := setupLobbies(t)
+	l.project()
+	l.session("a", "b")
+	made := l.act(l.Store, l.joining("a", "lobby:1", "lobby"))
+	l.act(l.Store, l.joining("b", "lobby:1", "lobby"))
+	require.NoError(t, l.moderate(l.types.Punish(lobby.Sanction{Player: "b", IsBan: true, Reason: "insults"}, l.Now()), "lobby.player_banned"))
+	require.Equal(t, "operator:ivy|b|lobby:1|p", one[string](l.bundle, `SELECT concat_ws('|', actor, detail ->> 'player', detail ->> 'room', detail ->> 'project')
+		FROM events WHERE kind = 'lobby.player_banned'`))
+	rows := l.log(made.Lobby, 2)
+	require.Equal(t, []lobby.Entry{{Kind: lobby.EntryLeft, Session: "b", Reason: "banned"}}, rows[0].Entries)
+	_, err := l.replica().ActInLobby(t.Context(), l.joining("b", "lobby:1", "lobby"))
+	require.ErrorIs(t, err, lobby.ErrBanned)
+	d, err := l.LobbyDetails(t.Context(), "p", "lobby:1")
+	require.NoError(t, err)
+	require.Equal(t, []lobby.Sanction{{Player: "b", IsBan: true, Reason: "insults"}}, d.Sanctions)
+	require.Equal(t, []lobby.Member{{Session: "a", Player: "a", Order: 1}}, d.Members)
+
+	events := one[int](l.bundle, "SELECT count(*) FROM events")
+	require.ErrorIs(t, l.moderate(l.types.Expel("nobody", "kicked"), "lobby.player_kicked"), lobby.ErrNotMember)
+	require.Equal(t, events, one[int](l.bundle, "SELECT count(*) FROM events"), "what has no effect has no event")
+	require.NoError(t, l.moderate(l.types.Close(), "lobby.closed"))
+	require.Zero(t, one[int](l.bundle, "SELECT count(*) FROM lobbies"))
+	requireKind(t, fault.NotFound, "lobby_unknown", l.moderate(l.types.Close(), "lobby.closed"))
+	l.act(l.Store, l.joining("b", "lobby:1", "lobby")) // another room, in which nobody is banned
+}
+
+// Pins a moderation that is lost because the room changes at the same time.
+func TestModerationRacesWithMembers(t *testing.T) {
+	t.Parallel()
+	l := setupLobbies(t)
+	l.project()
+	l.session("a", "b")
+	l.act(l.Store, l.joining("a", "lobby:1", "lobby"))
+	joins := make(chan error, 1)
+	other := l.replica()
+	go func() {
+		var err error
+		for range 20 {
+			if _, err = other.ActInLobby(context.Background(), l.joining("b", "lobby:1", "lobby")); err != nil {
+				break
+			}
+			if _, err = other.ActInLobby(context.Background(), l.leaving("b", "lobby:1")); err != nil {
+				break
+			}
+		}
+		joins <- err
+	}()
+	require.NoError(t, l.moderate(l.types.Punish(lobby.Sanction{Player: "b", IsBan: true}, time.Time{}), "lobby.player_banned"))
+	if err := <-joins; err != nil {
+		require.True(t, err == error(lobby.ErrBanned) || err == error(lobby.ErrNotMember), "%v", err)
+	}
+	require.Equal(t, []lobby.Member{{Session: "a", Player: "a", Order: 1}}, l.snapshot(l.room("lobby:1")).Members)
+}

@@ -1,0 +1,55 @@
+package db
+
+import (
+	"context"
+	"slices"
+
+	"github.com/lattice-director/director/db/query"
+)
+
+// MaxPresence bounds the players of a call of [Store.PlayerPresence].
+const MaxPresence = 1000
+
+// PlayerPresence says whether a player of the realtime lobby is connected, and where.
+type PlayerPresence struct {
+	Player   string
+	IsOnline bool
+	Rooms    []PresenceRoom // up to 4 that are not private, by id
+	Blocked  []string       // players who shall not know it
+}
+
+// PresenceRoom is a room in which a player is.
+type PresenceRoom struct{ ID, Type string }
+
+// PlayerPresence returns the presence of players, each once; unknown players are not connected. Errors: TooMany,
+// Unavailable.
+func (s *Store) PlayerPresence(ctx context.Context, region, project string,
+	players []string) (found []PlayerPresence, err error) {
+	p := query.PlayerPresenceParams{Region: region, Project: project, Players: players}
+	err = s.read(ctx, func(ctx context.Context, q *query.Queries) error {
+		rows, err := q.PlayerPresence(ctx, p)
+		found = make([]PlayerPresence, len(rows))
+		for i, r := range rows {
+			found[i] = PlayerPresence{Player: r.Player, IsOnline: r.IsOnline, Blocked: r.Blocked}
+			for n, id := range r.Rooms {
+				found[i].Rooms = append(found[i].Rooms, PresenceRoom{id, r.Types[n]})
+			}
+		}
+		return err
+	})
+	return found, err
+}
+
+// SeenBy returns what another player sees: one whom the player has blocked sees it as not connected.
+func (p PlayerPresence) SeenBy(watcher string) PlayerPresence {
+	if slices.Contains(p.Blocked, watcher) {
+		return PlayerPresence{Player: p.Player}
+	}
+	p.Blocked = nil
+	return p
+}
+
+// Equal reports whether two presences look the same.
+func (p PlayerPresence) Equal(other PlayerPresence) bool {
+	return p.Player == other.Player && p.IsOnline == other.IsOnline && slices.Equal(p.Rooms, other.Rooms)
+}

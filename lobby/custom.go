@@ -1,0 +1,48 @@
+package lobby
+
+import "encoding/json"
+
+// customMessage begins the types of the messages that lobbies and parties relay without a meaning of their own. Types
+// without it are free for later releases.
+const customMessage = "x."
+
+const (
+	maxCustom     = 4 << 10 // bytes of the data of a custom message
+	maxMemberData = 1 << 10 // bytes of a member
+	// maxAllData is what all members of a room may have together, so that a full room has space for the rest of its
+	// state.
+	maxAllData = 32 << 10
+)
+
+func relayCustom(r *Room, msg Message) error {
+	if len(msg.Data) > maxCustom {
+		return ErrTooLarge
+	}
+	r.Relay(msg)
+	return nil
+}
+
+// setMemberData changes what the clients show of a member, such as its character; null removes it.
+func setMemberData(r *Room, m Member, f fields) (err error) {
+	c := r.card(m.Session)
+	if c.Data, err = memberData(r, "data", f.raw("data")); err != nil {
+		return err
+	}
+	r.setCard(m.Session, c)
+	return nil
+}
+
+func memberData(r *Room, field string, raw json.RawMessage) (json.RawMessage, error) {
+	if raw == nil {
+		return nil, nil //nolint:nilnil // none is no error
+	}
+	cleaned, err := clean(field, raw)
+	if err != nil {
+		return nil, err
+	}
+	most := min(maxMemberData, maxAllData/max(1, r.MaxMembers))
+	if cleaned[0] != '{' || len(cleaned) > most {
+		return nil, Invalid(field, "must be an object of at most %d bytes", most)
+	}
+	return cleaned, nil
+}

@@ -1,0 +1,112 @@
+package lobby
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+)
+
+// isSpeech reports whether a message is what members say to each other, which a muted member may not.
+func isSpeech(logic Logic, m Message) bool {
+	if _, grouped := logic.(queuing); grouped {
+		return m.Type == MessageSay || strings.HasPrefix(m.Type, customMessage)
+	}
+	return true
+}
+
+// moderating makes an action of a backend or an operator, for whom a room that a client may make has to exist.
+func moderating(act func(*Room) error) Action {
+	return atomic(func(r *Room) error {
+		if r.Type == "" {
+			return ErrNotFound
+		}
+		return act(r)
+	})
+}
+
+// Expel returns the action by which the sessions of a player leave a room, and its invitations end. reason is what all
+// members receive, such as kicked. Errors: [ErrNotMember] if it has neither.
+func (t *Types) Expel(player, reason string) Action {
+	return moderating(func(r *Room) error {
+		found, err := t.expel(r, player, reason)
+		if err == nil && !found {
+			err = ErrNotMember
+		}
+		return err
+	})
+}
+
+func (t *Types) expel(r *Room, player, reason string) (found bool, err error) {
+	invited := len(r.Invited)
+	r.Invited = slices.DeleteFunc(slices.Clone(r.Invited), func(m Member) bool { return m.Player == player })
+	found = len(r.Invited) < invited
+	logic := t.logic(r)
+	if logic == nil {
+		return false, ErrWrongType // what its members are to each other, only another process knows
+	}
+	for {
+		at := slices.IndexFunc(r.Members, func(m Member) bool { return m.Player == player })
+		if at < 0 {
+			return found, nil
+		}
+		gone, _ := r.Remove(r.Members[at].Session, reason)
+		found = true
+		if err := logic.Leave(r, gone); err != nil {
+			return found, err
+		}
+	}
+}
+
+// Punish returns the action that bans a player from a room, which expels it, or mutes it in the room. now is the time
+// from which EndsAt counts. Errors: code invalid if the room has too many sanctions.
+func (t *Types) Punish(s Sanction, now time.Time) Action {
+	return moderating(func(r *Room) error {
+		if err := r.sanction(s, now); err != nil || !s.IsBan {
+			return err
+		}
+		_, err := t.expel(r, s.Player, "banned")
+		return err
+	})
+}
+
+// Pardon returns the action that ends the ban and the mute of a player. It changes nothing where there is none.
+func (t *Types) Pardon(player string) Action {
+	return moderating(func(r *Room) error {
+		r.Sanctions = slices.DeleteFunc(slices.Clone(r.Sanctions), func(s Sanction) bool { return s.Player == player })
+		return nil
+	})
+}
+
+// Close returns the action that ends a room: its members leave it, and the queue.
+func (t *Types) Close() Action {
+	return moderating(func(r *Room) error {
+		if t.hasOwner(r) {
+			takeBack(r)
+		}
+		r.Closed = true
+		return nil
+	})
+}
+
+// Announce returns the action by which a backend sends the members of a room a message, which comes from the room
+// itself. Errors: code invalid, [ErrTooLarge].
+func (t *Types) Announce(kind string, data json.RawMessage) Action {
+	checked, invalid := Message{Type: kind, Data: data}.checked()
+	return moderating(func(r *Room) error {
+		if invalid == nil {
+			r.Tell(checked.Type, checked.Data)
+		}
+		return invalid
+	})
+}
+
+// Reconfigure returns the action by which a backend changes a room, whoever owns it. Errors: [ErrOfMatch]; code invalid.
+func (t *Types) Reconfigure(c Change) Action {
+	return bounded(moderating(func(r *Room) error {
+		if r.Participants != nil {
+			return ErrOfMatch
+		}
+		return t.change(r, c)
+	}))
+}

@@ -1,0 +1,29 @@
+package lobby
+
+// MessageSay is the type of the messages that people read. Rooms remember them, and a hook checks them.
+const MessageSay = "say"
+
+const (
+	// MaxSayings is how many messages a room remembers.
+	MaxSayings = 50
+	maxSaying  = 8 << 10 // bytes of the data of a message that is remembered
+)
+
+// remember numbers a message of a member, if it is one that the room remembers. Without the time, it is none.
+func (r *Room) remember(e *Entry, m Message) {
+	if e.Kind != EntryMessage || e.Type != MessageSay || len(e.Data) > maxSaying || m.SentAt.IsZero() {
+		return
+	}
+	r.Said++
+	e.Number, e.SaidAt, e.Player = r.Said, m.SentAt.UnixMilli(), m.Player
+}
+
+// Sayings returns the messages among entries that the room remembers: the last MaxSayings.
+func Sayings(entries []Entry) (said []Entry) {
+	for _, e := range entries {
+		if e.Number > 0 {
+			said = append(said, e)
+		}
+	}
+	return said[max(0, len(said)-MaxSayings):]
+}

@@ -1,0 +1,47 @@
+package lobby
+
+import (
+	"slices"
+	"time"
+)
+
+// maxSanctions bounds the players who are banned from a room or muted in it.
+const maxSanctions = 256
+
+// Sanction keeps a player out of a room, or quiet in it, while the room lives.
+type Sanction struct {
+	Player string    `json:"player"`
+	IsBan  bool      `json:"ban,omitempty"`  // it may not join
+	IsMute bool      `json:"mute,omitempty"` // what it says is refused
+	EndsAt time.Time `json:"until,omitzero"` // zero: with the room
+	Reason string    `json:"reason,omitempty"`
+}
+
+func (s Sanction) IsOver(now time.Time) bool {
+	return !s.EndsAt.IsZero() && !now.IsZero() && !s.EndsAt.After(now)
+}
+
+func (r *Room) isSanctioned(player string, now time.Time, kind func(Sanction) bool) bool {
+	return slices.ContainsFunc(r.Sanctions,
+		func(s Sanction) bool { return s.Player == player && kind(s) && !s.IsOver(now) })
+}
+
+// sanction adds a sanction. It replaces one of the same kind for the player; those that are over go.
+func (r *Room) sanction(added Sanction, now time.Time) error {
+	kept := r.sanctionsWithout(added.Player, added.IsBan, now)
+	if len(kept) >= maxSanctions {
+		return Invalid("player", "cannot be banned or muted while %d others are", maxSanctions)
+	}
+	r.Sanctions = append(kept, added)
+	return nil
+}
+
+func (r *Room) sanctionsWithout(player string, isBan bool, now time.Time) []Sanction {
+	kept := make([]Sanction, 0, len(r.Sanctions)+1)
+	for _, s := range r.Sanctions {
+		if !s.IsOver(now) && (s.Player != player || s.IsBan != isBan) {
+			kept = append(kept, s)
+		}
+	}
+	return kept
+}

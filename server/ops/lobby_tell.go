@@ -1,0 +1,48 @@
+package ops
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/base/fault"
+	"github.com/lattice-director/director/lobby"
+	"github.com/lattice-director/director/lobby/esjson"
+	"github.com/lattice-director/director/server/rest"
+)
+
+// playerMessage is a message to a player.
+type playerMessage struct {
+	Project string          `json:"project"`
+	Player  string          `json:"player"`
+	Type    string          `json:"type"`
+	Data    json.RawMessage `json:"data"`
+}
+
+// Validate implements rest.Validator.
+func (r *playerMessage) Validate(c *rest.Check) {
+	c.That(lobby.ValidID(r.Project), "project", "must have 1 to 128 bytes without spaces and control characters")
+	c.That(r.Player != "" && len(r.Player) <= maxPlayer, "player", "must have 1 to 255 bytes")
+	checkMessage(c, r.Type, r.Data)
+}
+
+// reached says to how many connections a message went.
+type reached struct {
+	Reached int `json:"reached"`
+}
+
+// tell sends a player a message, which waits for it if it is not connected.
+func (f lobbyFace) tell(ctx context.Context, in rest.In[playerMessage]) (reached, error) {
+	region, err := f.store.ProjectRegion(ctx, in.Body.Project)
+	if fault.Is(err, fault.NotFound) {
+		err = fault.New(fault.NotFound, "lobby_unknown", "there is no such project")
+	}
+	if err != nil {
+		return reached{}, err
+	}
+	data, _ := esjson.Parse(in.Body.Data) // of a body that was JSON; absent data is null
+	n, err := f.store.SendToPlayer(ctx, db.NewPlayerMessage{Region: region, Project: in.Body.Project,
+		Recipient: in.Body.Player, Type: in.Body.Type, Data: esjson.Append(nil, data), Kind: "lobby.player_messaged",
+		Actor: rest.Caller(ctx)})
+	return reached{n}, err
+}

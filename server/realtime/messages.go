@@ -1,0 +1,71 @@
+package realtime
+
+import (
+	"context"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/lobby"
+	"github.com/lattice-director/director/server/realtime/delivery"
+	"github.com/lattice-director/director/server/realtime/texts"
+	"github.com/lattice-director/director/server/realtime/wire"
+)
+
+// maxDirectData is how many bytes the data of a message to a player may have.
+const maxDirectData = 4 << 10
+
+// messageRPCs returns the RPCs of players who are in no room together: messages and presence.
+func messageRPCs() map[string]rpc {
+	return map[string]rpc{
+		"player.message": serial(messagePlayer),
+		"player.history": serial(playerHistory),
+		"player.read":    serial(readMessages),
+		"presence.watch": serial(watchPresence),
+	}
+}
+
+// messagePlayer sends a message to another player.
+func messagePlayer(ctx context.Context, c *conn, e wire.Envelope) (sendable, error) {
+	p := e.PayloadFields()
+	to, is := p["player"].(string)
+	if !is || to == "" || len(to) > maxPlayerName {
+		return sendable{}, wire.InvalidField("player", "has to be the name of a player")
+	}
+	kind, failed := messageType(e)
+	if failed != nil {
+		return sendable{}, failed
+	}
+	data := wire.RawJSON(p["data"])
+	if len(data) > maxDirectData {
+		return sendable{}, lobby.ErrTooLarge
+	}
+	if kind == lobby.MessageSay && c.server.texts != nil {
+		checked, err := c.checkText(ctx, texts.Message{To: to, Data: data})
+		if err != nil {
+			return sendable{}, err
+		}
+		data = checked
+	}
+	reached, err := c.server.store.SendToPlayer(ctx, db.NewPlayerMessage{Region: c.region, Project: c.project, Recipient: to,
+		FromSession: c.session.ID, FromPlayer: c.player, Type: kind, Data: data})
+	return sendable{P: map[string]any{"reached": reached}}, err
+}
+
+// playerHistory answers with the last messages to the player, also those that it has read.
+func playerHistory(ctx context.Context, c *conn, e wire.Envelope) (sendable, error) {
+	after := wire.ClampInteger(e.PayloadFields()["after"], 0, 0, 1<<53)
+	found, err := c.server.store.PlayerMessages(ctx, c.region, c.session.ID, int64(after), false)
+	messages := make([]any, len(found))
+	for i, m := range found {
+		messages[i] = delivery.PlayerMessage(m)
+	}
+	return sendable{P: map[string]any{"messages": messages}, Event: "player.history"}, err
+}
+
+// readMessages notes what the player has read, so that its next sessions are not sent it again.
+func readMessages(ctx context.Context, c *conn, e wire.Envelope) (sendable, error) {
+	number, is := e.PayloadFields()["number"].(float64)
+	if !is || number < 1 || number > 1<<53 {
+		return sendable{}, wire.InvalidField("number", "has to be that of a message")
+	}
+	return sendable{}, c.server.store.ReadPlayerMessages(ctx, c.region, c.project, c.player, int64(number))
+}

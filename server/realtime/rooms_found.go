@@ -1,0 +1,92 @@
+package realtime
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/lobby"
+	"github.com/lattice-director/director/server/realtime/wire"
+	"github.com/lattice-director/director/server/rest"
+)
+
+// codeRate is how many codes an address may send. A class that joins its teacher's room has one address.
+var codeRate = rest.Rate{PerSecond: 0.5, Burst: 60}
+
+// maxCodeTries bounds how often a room is given another code because a second room has the one that it was given. With
+// 100,000 codes in use, one try in 4,000 fails.
+const maxCodeTries = 3
+
+// joinByCode joins the room that has a code. It makes none.
+func joinByCode(ctx context.Context, c *conn, e wire.Envelope) (func() (sendable, error), error) {
+	typed, _ := e.PayloadFields()["code"].(string)
+	code, ok := lobby.ParseCode(typed)
+	if !ok {
+		return nil, wire.InvalidField("code", "must be the code of a room, such as KX7-4ZM")
+	}
+	options, size := rawFields(e.PayloadOptions())
+	return func() (sendable, error) {
+		if wait := c.server.codes.Take(c.address); wait > 0 {
+			return sendable{}, &wire.Failure{Code: wire.CodeRateLimited, Text: "too many codes", RetryAfter: wait}
+		}
+		room, roomType, err := c.server.store.LobbyOfCode(ctx, c.region, c.project, code)
+		if err != nil {
+			return sendable{}, err
+		}
+		act := c.server.options.Rooms.Join(lobby.Join{Type: roomType, Session: c.session.ID, Player: c.player,
+			Options: options, Code: code, AskedAt: c.server.store.Now()})
+		a, err := c.inRoom(ctx, db.LobbyAction{Act: act, Bytes: size}, room,
+			func(did db.LobbyAnswer) { c.hub.Join(c, did) })()
+		a.P = addField(addField(a.P, "room", room), "room_type", roomType)
+		return a, err
+	}, nil
+}
+
+// shareCode answers with the code of a room, and makes or removes it.
+func shareCode(ctx context.Context, c *conn, e wire.Envelope) (func() (sendable, error), error) {
+	room, failed := e.NeededRoom()
+	if failed != nil {
+		return nil, failed
+	}
+	wish := lobby.CodeRead
+	if renew, _ := e.PayloadFields()["renew"].(bool); renew {
+		wish = lobby.CodeRenew
+	}
+	if remove, _ := e.PayloadFields()["remove"].(bool); remove {
+		wish = lobby.CodeRemove
+	}
+	return func() (a sendable, err error) {
+		for range maxCodeTries {
+			act := c.server.options.Rooms.ShareCode(c.session.ID, lobby.CodeOf(randomNumber()), wish)
+			a, err = c.inRoom(ctx, db.LobbyAction{Act: act}, room, c.hub.Deliver)()
+			if !errors.Is(err, lobby.ErrCodeTaken) {
+				break
+			}
+		}
+		a.Event = "room.code"
+		return a, err
+	}, nil
+}
+
+func randomNumber() uint64 {
+	var random [8]byte
+	_, _ = rand.Read(random[:]) // never fails
+	return binary.LittleEndian.Uint64(random[:])
+}
+
+// updateRoom changes a room after it was made.
+func updateRoom(ctx context.Context, c *conn, e wire.Envelope) (func() (sendable, error), error) {
+	room, failed := e.NeededRoom()
+	if failed != nil {
+		return nil, failed
+	}
+	fields, size := rawFields(e.PayloadFields())
+	change, err := lobby.ParseChange(fields)
+	if err != nil {
+		return nil, err
+	}
+	act := c.server.options.Rooms.Update(c.session.ID, change)
+	return c.inRoom(ctx, db.LobbyAction{Act: act, Bytes: size}, room, c.hub.Deliver), nil
+}

@@ -1,0 +1,37 @@
+package realtime
+
+import (
+	"context"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/server/realtime/delivery"
+	"github.com/lattice-director/director/server/realtime/wire"
+)
+
+// roomHistory answers with what the room remembers of what its members have said.
+func roomHistory(ctx context.Context, c *conn, e wire.Envelope) (func() (sendable, error), error) {
+	room, failed := e.NeededRoom()
+	if failed != nil {
+		return nil, failed
+	}
+	after := wire.ClampInteger(e.PayloadFields()["after"], 0, 0, 1<<53)
+	return func() (sendable, error) {
+		said, err := c.server.store.LobbySayings(ctx, c.region, c.project, room, c.session.ID, int64(after))
+		if err != nil {
+			return sendable{}, err
+		}
+		messages := make([]any, len(said))
+		for i, one := range said {
+			messages[i] = sayingOf(one)
+		}
+		return sendable{P: map[string]any{"messages": messages}, Room: room, Event: "room.history"}, nil
+	}, nil
+}
+
+// sayingOf returns the payload of the room.message that a message was.
+func sayingOf(s db.LobbySaying) map[string]any {
+	p := map[string]any{"type": "say", "data": s.Data}
+	wire.AddText(p, "from", s.Session)
+	delivery.AddSaying(p, s.Number, s.SaidAt.UnixMilli(), s.Session, s.Player)
+	return p
+}

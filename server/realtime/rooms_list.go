@@ -1,0 +1,91 @@
+package realtime
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/lobby"
+	"github.com/lattice-director/director/server/realtime/wire"
+)
+
+const maxListed = 1000 // rooms of a page
+
+// listRooms lists rooms: all of them in pages, or those that a search selects, which a client may watch.
+func listRooms(ctx context.Context, c *conn, e wire.Envelope) (func() (sendable, error), error) {
+	roomType, failed := e.RoomType("")
+	if failed != nil {
+		return nil, failed
+	}
+	p := e.PayloadFields()
+	if p["filter"] != nil || p["joinable"] != nil || p["order"] != nil || p["subscribe"] != nil {
+		return searchRooms(ctx, c, roomType, p)
+	}
+	after, _ := p["after"].(string)
+	q := db.LobbyQuery{
+		Region: c.region, Project: c.project, Type: roomType, AfterRoom: after,
+		Limit: wire.ClampInteger(p["limit"], maxListed, 1, maxListed),
+	}
+	return func() (sendable, error) {
+		page, err := c.server.store.ListLobbies(ctx, q)
+		if err != nil {
+			return sendable{}, err
+		}
+		answer := map[string]any{"rooms": listedRooms(page.Rooms)}
+		if page.Next != "" {
+			answer["next"] = page.Next
+		}
+		return sendable{P: answer, Event: "room.list"}, nil
+	}, nil
+}
+
+// searchRooms lists the newest rooms of a type that a search selects.
+func searchRooms(ctx context.Context, c *conn, roomType string, p map[string]any) (func() (sendable, error), error) {
+	if _, known := c.server.options.Rooms.Lookup(roomType); !known {
+		return nil, wire.InvalidField("room_type", "must be that of the rooms to search")
+	}
+	fields, _ := rawFields(p)
+	search, err := lobby.ParseSearch(fields)
+	if err != nil {
+		return nil, err
+	}
+	subscribe, isFlag := p["subscribe"].(bool)
+	if p["subscribe"] != nil && !isFlag {
+		return nil, wire.InvalidField("subscribe", "must be true or false")
+	}
+	list := listName{c.region, c.project, roomType}
+	return func() (sendable, error) {
+		rooms, err := c.server.lists.read(ctx, list)
+		if err != nil {
+			return sendable{}, err
+		}
+		found := search.Select(rooms)
+		a := sendable{P: map[string]any{"rooms": listedRooms(found)}, Event: "room.list"}
+		if subscribe {
+			if err := c.server.lists.mayWatch(list, search); err != nil {
+				return sendable{}, err
+			}
+			a.Queued = func() { c.server.lists.add(c, list, search, found) }
+		}
+		return a, nil
+	}, nil
+}
+
+// unlistRooms ends the subscription to a list.
+func unlistRooms(_ context.Context, c *conn, _ wire.Envelope) (func() (sendable, error), error) {
+	c.server.lists.forget(c)
+	return nil, nil //nolint:nilnil // there is nothing to wait for
+}
+
+func listedRooms(rooms []lobby.Listed) []any {
+	all := make([]any, 0, len(rooms))
+	for _, r := range rooms {
+		one := map[string]any{"id": r.ID, "room_type": r.Type, "members": r.Members, "max_members": r.MaxMembers,
+			"locked": r.IsLocked}
+		if r.Metadata != nil {
+			one["metadata"] = json.RawMessage(r.Metadata)
+		}
+		all = append(all, one)
+	}
+	return all
+}

@@ -1,0 +1,212 @@
+package realtime
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/lattice-director/director/internal/base/follow"
+	"github.com/lattice-director/director/lobby"
+	"github.com/lattice-director/director/server/realtime/delivery"
+	"github.com/lattice-director/director/server/realtime/wire"
+)
+
+const (
+	// listEvery is how old the rooms of a search may be: whoever searches, one statement a second reads a list.
+	listEvery   = time.Second
+	listTimeout = 3 * time.Second
+	// maxSearches bounds the different searches of a list that clients of this replica watch: each is repeated when the
+	// list changes. The same search of many clients is one.
+	maxSearches = 256
+	// listKept is how long a list stays that nobody watches, and maxLists bounds them.
+	listKept = time.Minute
+	maxLists = 1000
+)
+
+// listName names a list: the rooms of a type in a project that are not private.
+type listName struct{ region, project, roomType string }
+
+// roomLists are the lists that clients of this replica search and watch. Safe for concurrent use.
+type roomLists struct {
+	server *Server
+
+	mu     sync.Mutex
+	byName map[listName]*roomList
+	watch  map[*conn]*watchedSearch // what a connection watches
+}
+
+// roomList is a list as it was read last.
+type roomList struct {
+	name   listName
+	reader chan struct{} // holds a value while the list is read
+	rooms  []lobby.Listed
+	readAt time.Time
+
+	// Guarded by the mutex of roomLists.
+	usedAt   time.Time
+	searches map[string]*watchedSearch // by their keys
+	stop     context.CancelFunc        // ends the loop; nil: there is none
+}
+
+// watchedSearch is a search that clients watch, with the rooms that they know.
+type watchedSearch struct {
+	list       *roomList
+	search     lobby.Search
+	knownRooms []lobby.Listed
+	conns      map[*conn]bool
+}
+
+func newRoomLists(s *Server) *roomLists {
+	return &roomLists{server: s, byName: map[listName]*roomList{}, watch: map[*conn]*watchedSearch{}}
+}
+
+// read returns the rooms of a list as they were up to a second ago.
+func (l *roomLists) read(ctx context.Context, name listName) ([]lobby.Listed, error) {
+	return l.list(name).readNewerThan(ctx, l.server, listEvery)
+}
+
+// list returns a list, which may not have been read.
+func (l *roomLists) list(name listName) *roomList {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := time.Now()
+	found := l.byName[name]
+	if found == nil {
+		l.dropUnused(now)
+		found = &roomList{name: name, reader: make(chan struct{}, 1), searches: map[string]*watchedSearch{}}
+		if len(l.byName) < maxLists {
+			l.byName[name] = found
+		}
+	}
+	found.usedAt = now
+	return found
+}
+
+func (l *roomLists) dropUnused(now time.Time) {
+	for name, list := range l.byName {
+		if len(list.searches) == 0 && now.Sub(list.usedAt) > listKept {
+			delete(l.byName, name)
+		}
+	}
+}
+
+// readNewerThan returns the rooms, and reads them if the last reading is too old.
+func (l *roomList) readNewerThan(ctx context.Context, s *Server, age time.Duration) ([]lobby.Listed, error) {
+	select {
+	case l.reader <- struct{}{}:
+	case <-ctx.Done():
+		return nil, wire.FailUnavailable
+	}
+	defer func() { <-l.reader }()
+	if time.Since(l.readAt) < age {
+		return l.rooms, nil
+	}
+	rooms, err := s.store.NewestLobbies(ctx, l.name.region, l.name.project, l.name.roomType)
+	if err != nil {
+		return nil, err
+	}
+	l.rooms, l.readAt = rooms, time.Now()
+	return rooms, nil
+}
+
+// mayWatch returns why a connection may not watch a search, or nil.
+func (l *roomLists) mayWatch(name listName, search lobby.Search) error {
+	list := l.list(name)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if list.searches[search.Key] == nil && len(list.searches) >= maxSearches || l.byName[name] != list {
+		return &wire.Failure{Code: wire.CodeRateLimited, Text: "too many searches are watched", RetryAfter: listKept}
+	}
+	return nil
+}
+
+// add lets a connection watch a search, of which it was sent the rooms that were found. What it watched before, it
+// watches no more.
+func (l *roomLists) add(c *conn, name listName, search lobby.Search, found []lobby.Listed) {
+	l.forget(c)
+	list := l.list(name)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	w := list.searches[search.Key]
+	if w == nil {
+		w = &watchedSearch{list: list, search: search, knownRooms: found, conns: map[*conn]bool{}}
+		list.searches[search.Key] = w
+	} else if frame := listChange(name.roomType, found, w.knownRooms); frame != nil {
+		c.Push(delivery.PushEvent, "", frame)
+	}
+	w.conns[c], l.watch[c] = true, w
+	if list.stop == nil {
+		list.stop = l.server.startLoop(func(ctx context.Context) { l.follow(ctx, list) })
+	}
+}
+
+// forget ends what a connection watches.
+func (l *roomLists) forget(c *conn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	w := l.watch[c]
+	if w == nil {
+		return
+	}
+	delete(l.watch, c)
+	delete(w.conns, c)
+	if len(w.conns) > 0 {
+		return
+	}
+	delete(w.list.searches, w.search.Key)
+	if len(w.list.searches) == 0 && w.list.stop != nil {
+		w.list.stop()
+		w.list.stop = nil
+	}
+}
+
+// follow sends the clients that watch a list what changes in it.
+func (l *roomLists) follow(ctx context.Context, list *roomList) {
+	follow.Loop{
+		Name: "room list", Every: listEvery, Timeout: listTimeout, Guard: l.server.guard,
+		Report: l.server.outages.Call("room list").Report,
+		Do: func(ctx context.Context, _ bool) error {
+			rooms, err := list.readNewerThan(ctx, l.server, listEvery/2)
+			if err != nil {
+				return err
+			}
+			for _, w := range l.searchesOf(list) {
+				l.send(w, w.search.Select(rooms))
+			}
+			return nil
+		},
+	}.Run(ctx)
+}
+
+func (l *roomLists) searchesOf(list *roomList) (all []*watchedSearch) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, w := range list.searches {
+		all = append(all, w)
+	}
+	return all
+}
+
+func (l *roomLists) send(w *watchedSearch, found []lobby.Listed) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	frame := listChange(w.list.name.roomType, w.knownRooms, found)
+	w.knownRooms = found
+	if frame == nil {
+		return
+	}
+	for c := range w.conns {
+		c.Push(delivery.PushEvent, "", frame)
+	}
+}
+
+// listChange returns the event that turns the rooms that a client knows into others; nil: they are the same.
+func listChange(roomType string, known, now []lobby.Listed) *wire.SharedFrame {
+	changed, removed := lobby.ListChanges(known, now)
+	if len(changed) == 0 && len(removed) == 0 {
+		return nil
+	}
+	return wire.NewSharedFrame(wire.Outgoing{Type: "room.list.changed", P: map[string]any{
+		"room_type": roomType, "rooms": listedRooms(changed), "removed": append([]string{}, removed...),
+	}})
+}
