@@ -3,6 +3,8 @@ package lobby
 import (
 	"encoding/json"
 	"slices"
+	"strings"
+	"unicode"
 
 	"github.com/lattice-director/director/lobby/esjson"
 )
@@ -78,7 +80,7 @@ func ParseMetadata(field string, raw json.RawMessage) (json.RawMessage, error) {
 func validMetadata(value any) bool {
 	switch v := value.(type) {
 	case string:
-		return len(v) <= maxMetadataValue
+		return len(v) <= maxMetadataValue && !strings.ContainsFunc(v, unicode.IsControl)
 	case float64, bool:
 		return true
 	}

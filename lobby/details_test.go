@@ -40,7 +40,7 @@ func TestTheOwnerChangesTheRoom(t *testing.T) {
 	for change, field := range map[string]string{
 		`{"max_members":1}`: "max_members", `{"max_members":17}`: "max_members", `{"max_members":0}`: "max_members", `{"max_members":"4"}`: "max_members",
 		`{"private":1}`: "private", `{"locked":"x"}`: "locked", `{"metadata":[]}`: "metadata", `{"metadata":{"a":[]}}`: "metadata",
-		`{"metadata":{"a b":1}}`: "metadata", `{"metadata":{"a":1e400}}`: "metadata", `{"metadata":{"a":"` + strings.Repeat("x", 257) + `"}}`: "metadata",
+		`{"metadata":{"a b":1}}`: "metadata", `{"metadata":{"a":1e400}}`: "metadata", `{"metadata":{"a":"\u0000"}}`: "metadata", `{"metadata":{"a":"` + strings.Repeat("x", 257) + `"}}`: "metadata",
 	} {
 		err := h.update("s1", change)
 		requireCode(t, "invalid", err)

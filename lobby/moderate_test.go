@@ -3,6 +3,7 @@ package lobby
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -98,8 +99,9 @@ func TestSanctionsAreBounded(t *testing.T) {
 		h.must(h.Punish(s, now))
 	}
 	requireCode(t, "invalid", h.do(h.Punish(Sanction{Player: "x", IsMute: true}, now)))
-	h.must(h.Punish(Sanction{Player: "3", IsBan: true, Reason: "again"}, now))
+	h.must(h.Punish(Sanction{Player: "3", IsBan: true, Reason: strings.Repeat("é", 400)[1:]}, now))
 	require.Len(t, h.room.Sanctions, maxSanctions)
+	require.Len(t, h.room.Sanctions[maxSanctions-1].Reason, maxSanctionReason-2, "a row that each action reads is short")
 	h.must(h.Punish(Sanction{Player: "x", IsMute: true}, now.Add(time.Second)))
 	require.Len(t, h.room.Sanctions, maxSanctions, "one was over")
 }

@@ -2,11 +2,16 @@ package lobby
 
 import (
 	"slices"
+	"strings"
 	"time"
 )
 
-// maxSanctions bounds the players who are banned from a room or muted in it.
-const maxSanctions = 256
+const (
+	// maxSanctions bounds the players who are banned from a room or muted in it: each action in the room reads them.
+	maxSanctions = 256
+	// maxSanctionReason is how many bytes of a reason the room keeps; the event has all of it.
+	maxSanctionReason = 100
+)
 
 // Sanction keeps a player out of a room, or quiet in it, while the room lives.
 type Sanction struct {
@@ -31,6 +36,9 @@ func (r *Room) sanction(added Sanction, now time.Time) error {
 	kept := r.sanctionsWithout(added.Player, added.IsBan, now)
 	if len(kept) >= maxSanctions {
 		return Invalid("player", "cannot be banned or muted while %d others are", maxSanctions)
+	}
+	if len(added.Reason) > maxSanctionReason {
+		added.Reason = strings.ToValidUTF8(added.Reason[:maxSanctionReason], "")
 	}
 	r.Sanctions = append(kept, added)
 	return nil

@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"strings"
 	"time"
+	"unicode"
 
 	"github.com/gin-gonic/gin"
 
@@ -13,6 +15,7 @@ import (
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/lobby"
 	"github.com/lattice-director/director/server/rest"
+	"github.com/lattice-director/director/token"
 )
 
 // LobbyStore is the part of db.Store that the calls about rooms of the realtime lobby need.
@@ -45,7 +48,6 @@ func MountLobby(r gin.IRouter, store LobbyStore, types *lobby.Types) {
 }
 
 const (
-	maxPlayer          = 255        // bytes
 	maxSanctionSeconds = 31_536_000 // a year
 )
 
@@ -73,11 +75,15 @@ type punishment struct {
 // Validate implements rest.Validator.
 func (r *punishment) Validate(c *rest.Check) {
 	r.check(c)
-	c.That(r.Player != "" && len(r.Player) <= maxPlayer, "player", "must have 1 to 255 bytes")
+	checkPlayer(c, r.Player)
 	checkReason(c, r.Reason)
 	if r.Seconds != nil {
 		c.Range("seconds", *r.Seconds, 1, maxSanctionSeconds)
 	}
+}
+
+func checkPlayer(c *rest.Check, player string) {
+	c.That(token.ValidSubject(player), "player", "must have 1 to 255 bytes without control characters")
 }
 
 func (r *punishment) facts() map[string]any {
@@ -220,6 +226,7 @@ func (r *roomMessage) Validate(c *rest.Check) {
 
 func checkMessage(c *rest.Check, kind string, data json.RawMessage) {
 	c.Len("type", kind, 1, 128)
+	c.That(!strings.ContainsFunc(kind, unicode.IsControl), "type", "must not have control characters")
 	c.That(len(data) <= maxAnnouncement, "data", "must have at most 8192 bytes")
 }
 

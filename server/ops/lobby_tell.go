@@ -22,7 +22,7 @@ type playerMessage struct {
 // Validate implements rest.Validator.
 func (r *playerMessage) Validate(c *rest.Check) {
 	c.That(lobby.ValidID(r.Project), "project", "must have 1 to 128 bytes without spaces and control characters")
-	c.That(r.Player != "" && len(r.Player) <= maxPlayer, "player", "must have 1 to 255 bytes")
+	checkPlayer(c, r.Player)
 	checkMessage(c, r.Type, r.Data)
 }
 

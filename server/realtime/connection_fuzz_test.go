@@ -20,6 +20,11 @@ func FuzzConnection(f *testing.F) {
 		`{"v":1,"t":"room.message.bytes","room":"lobby:default","p":{"type":1,"data_b64":"===="}}`,
 		`{"v":1,"t":"state.ack","room":"lobby:default","p":{"seq":1e300,"checksum":"x"}}`, `{"v":1,"t":"state.resync","room":"lobby:default"}`,
 		`{"v":1,"t":"matchmaking.enqueue","rid":"a","p":{"roomType":"a b","size":"3","latencies":{"eu":-1}}}`,
+		`{"v":1,"t":"room.list","rid":"a","p":{"room_type":"lobby","filter":{"a":{"min":-1e400}},"order":"free","subscribe":true}}`,
+		`{"v":1,"t":"room.update","rid":"a","room":"lobby:default","p":{"metadata":{"__proto__":"\ud800"},"max_members":1e300}}`,
+		`{"v":1,"t":"room.join","rid":"a","p":{"code":"\u0000"}}`, `{"v":1,"t":"room.code","room":"lobby:default","p":{"renew":1}}`,
+		`{"v":1,"t":"player.message","rid":"a","p":{"player":"\u0000","type":"say","data":{"text":"\u0000"}}}`,
+		`{"v":1,"t":"presence.watch","rid":"a","p":{"players":["\u0000"]}}`, `{"v":1,"t":"room.history","room":"lobby:default","p":{"after":1e300}}`,
 		`{"v":1,"t":"room.list","p":{"after":"\u0000","limit":-1}}`, `{"v":1,"t":"echo","p":null}`, `{"v":1,"t":"room.leave","rid":"","p":[]}`, string(join), "\x00",
 	} {
 		f.Add([]byte(seed))

@@ -2,12 +2,14 @@ package realtime
 
 import (
 	"context"
+	"strings"
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/lobby"
 	"github.com/lattice-director/director/server/realtime/delivery"
 	"github.com/lattice-director/director/server/realtime/texts"
 	"github.com/lattice-director/director/server/realtime/wire"
+	"github.com/lattice-director/director/token"
 )
 
 // maxDirectData is how many bytes the data of a message to a player may have.
@@ -27,12 +29,15 @@ func messageRPCs() map[string]rpc {
 func messagePlayer(ctx context.Context, c *conn, e wire.Envelope) (sendable, error) {
 	p := e.PayloadFields()
 	to, is := p["player"].(string)
-	if !is || to == "" || len(to) > maxPlayerName {
+	if !is || !token.ValidSubject(to) {
 		return sendable{}, wire.InvalidField("player", "has to be the name of a player")
 	}
 	kind, failed := messageType(e)
 	if failed != nil {
 		return sendable{}, failed
+	}
+	if strings.ContainsRune(kind, 0) {
+		return sendable{}, wire.InvalidField("type", "has to be without U+0000")
 	}
 	data := wire.RawJSON(p["data"])
 	if len(data) > maxDirectData {

@@ -44,7 +44,7 @@ func TestPlayersSendEachOtherMessages(t *testing.T) {
 	cy.Must(t, "player.block", "", map[string]any{"player": "ada"})
 	require.Equal(t, float64(0), send("cy", "again")["reached"])
 	require.Len(t, cy.Must(t, "player.history", "", nil)["messages"], 1, "a blocked player's is not kept")
-	for _, p := range []map[string]any{{"type": "say"}, {"player": "bo"}, {"player": float64(7), "type": "say"}} {
+	for _, p := range []map[string]any{{"type": "say"}, {"player": "bo"}, {"player": "b\x00", "type": "say"}, {"player": "bo", "type": "\x00"}, {"player": float64(7), "type": "say"}} {
 		require.Equal(t, "invalid", ada.Ask(t, "player.message", "", p).Code(), p)
 	}
 	require.Equal(t, "invalid", ada.Ask(t, "player.read", "", nil).Code())
@@ -80,7 +80,7 @@ func TestFriendsSeeEachOther(t *testing.T) {
 	sees(map[string]any{"player": "bo", "online": true, "rooms": []any{map[string]any{"id": "lobby:1", "room_type": "lobby"}}})
 	bo.Must(t, "player.block", "", map[string]any{"player": "ada"})
 	sees(nobody("bo"))
-	for _, p := range []any{nil, "bo", []any{float64(1)}, []any{""}, make([]any, 101)} {
+	for _, p := range []any{nil, "bo", []any{float64(1)}, []any{""}, []any{"b\x00"}, make([]any, 101)} {
 		require.Equal(t, "invalid", ada.Ask(t, "presence.watch", "", map[string]any{"players": p}).Code(), p)
 	}
 	ada.Must(t, "presence.watch", "", map[string]any{"players": []any{}})

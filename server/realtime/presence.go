@@ -11,6 +11,7 @@ import (
 	"github.com/lattice-director/director/internal/base/follow"
 	"github.com/lattice-director/director/server/realtime/delivery"
 	"github.com/lattice-director/director/server/realtime/wire"
+	"github.com/lattice-director/director/token"
 )
 
 const (
@@ -87,7 +88,7 @@ func friendsOf(e wire.Envelope) ([]string, *wire.Failure) {
 	players := make([]string, 0, len(list))
 	for _, one := range list {
 		name, is := one.(string)
-		if !is || name == "" || len(name) > maxPlayerName {
+		if !is || !token.ValidSubject(name) {
 			return nil, wire.InvalidField("players", "has to be a list of at most 100 names of players")
 		}
 		players = append(players, name)
