@@ -82,6 +82,7 @@ type Client struct {
 	rooms    map[string]*membership
 	pending  map[string]*pendingCall // by rid
 	lastCall int                     // number of the last rid
+	watches  map[string]*watch       // by the event that keeps the list up to date
 	ended    error                   // why the client has ended
 }
 
@@ -103,7 +104,7 @@ func Connect(ctx context.Context, options Options) (*Client, error) {
 		return nil, err
 	}
 	c := &Client{options: options, status: Status{Session: options.Session}, rooms: map[string]*membership{},
-		pending: map[string]*pendingCall{}}
+		pending: map[string]*pendingCall{}, watches: map[string]*watch{}}
 	c.life, c.end = context.WithCancel(context.WithoutCancel(ctx))
 	pauses := newPauses(options)
 	if err := c.openAny(ctx, pauses); err != nil {

@@ -25,15 +25,21 @@ type (
 // The events of a room in which the session is.
 type (
 	// Message was sent to the room. From is the session that sent it, "" for a message of the room itself, such as
-	// "matched" or "unqueued". Repeated: it was sent while the client was away. A message that the client has published
-	// is not published again.
+	// "matched" or "unqueued".
 	Message struct {
-		Room     string          `json:"-"`
-		Type     string          `json:"type"`
-		From     string          `json:"from"`
-		Data     json.RawMessage `json:"data"`
-		ID       string          `json:"id"` // in the room: two numbers, in the order of the messages
-		Repeated bool            `json:"repeated"`
+		Room string          `json:"-"`
+		Type string          `json:"type"`
+		From string          `json:"from"`
+		Data json.RawMessage `json:"data"`
+		// The room remembers the last lines of chat: Number counts them, At is the time in milliseconds since 1970, and
+		// FromPlayer the sender's name in its token. All of them are empty for other messages.
+		Number     int64  `json:"number"`
+		At         int64  `json:"at"`
+		FromPlayer string `json:"from_player"`
+		// Repeated: it was sent while the client was away. What it has heard before is not published again. ID is two
+		// numbers with a dot, which grow.
+		Repeated bool   `json:"repeated"`
+		ID       string `json:"id"`
 	}
 	// Joined: a session has become a member; Dropped: it has lost its connection; Reconnected: it is back.
 	Joined struct {
@@ -116,11 +122,11 @@ func (c *Client) takeEvent(f frame) {
 		c.takeMembers(f)
 	case "room.left":
 		c.takeLeft(f)
-	case "session.replaced": // Connected says so
+	case eventRooms, eventFriends:
+		c.noteListChange(f)
 	case "room.message":
-		if c.options.OnEvent != nil {
-			c.takeMessage(f)
-		}
+		c.takeMessage(f)
+	case "session.replaced": // Connected says so
 	default:
 		if c.options.OnEvent != nil { // decoding it for nobody would be in vain
 			c.publish(eventOf(f))
@@ -146,30 +152,35 @@ func (c *Client) takeMembers(f frame) {
 	c.publish(MembersChanged{f.Room})
 }
 
-// takeMessage publishes a message, unless it is repeated and was published before.
+// takeMessage publishes a message, unless the client has heard it before its connection ended.
 func (c *Client) takeMessage(f frame) {
-	e := eventOf(f)
-	if m, is := e.(Message); is && !c.notesMessage(m) {
+	if c.options.OnEvent == nil { // decoding it for nobody would be in vain
 		return
 	}
-	c.publish(e)
+	event := decoded(f, func(e *Message) { e.Room = f.Room })
+	if e, is := event.(Message); is && c.noteHeard(e) && e.Repeated {
+		return
+	}
+	c.publish(event)
 }
 
-// notesMessage notes the last message of a room, and reports whether it is new.
-func (c *Client) notesMessage(e Message) (isNew bool) {
-	var at messageID
-	_, _ = fmt.Sscanf(e.ID, "%d.%d", &at.row, &at.index) // without an id, as of an older director, nothing is repeated
+// noteHeard reports whether a message is not newer than those that the client has heard in its room.
+func (c *Client) noteHeard(e Message) bool {
+	var at heardMessage
+	if n, _ := fmt.Sscanf(e.ID, "%d.%d", &at.position, &at.index); n != 2 { //nolint:mnd // both
+		return false
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	m := c.rooms[e.Room]
 	if m == nil {
-		return true
-	}
-	if e.Repeated && (at.row < m.last.row || at.row == m.last.row && at.index <= m.last.index) {
 		return false
 	}
-	m.last = at
-	return true
+	if at.position < m.heard.position || at.position == m.heard.position && at.index <= m.heard.index {
+		return true
+	}
+	m.heard = at
+	return false
 }
 
 // takeLeft forgets a room from which the session was removed.
@@ -186,8 +197,6 @@ func (c *Client) takeLeft(f frame) {
 
 func eventOf(f frame) Event {
 	switch f.Type {
-	case "room.message":
-		return decoded(f, func(e *Message) { e.Room = f.Room })
 	case "room.joined":
 		return decoded(f, func(e *Joined) { e.Room = f.Room })
 	case "room.dropped":
@@ -200,6 +209,8 @@ func eventOf(f frame) Event {
 		return decoded[MatchFound](f, nil)
 	case "match.pending":
 		return decoded[MatchPending](f, nil)
+	case "player.message":
+		return decoded[PlayerMessage](f, nil)
 	case "matchmaking.expired":
 		return decoded[QueueExpired](f, nil)
 	}

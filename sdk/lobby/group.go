@@ -5,10 +5,18 @@ import (
 	"time"
 )
 
-// Invite invites a player, by the "sub" of its token, for five minutes. Errors: those of [Room.Send] but
-// [ErrUncertain].
-func (r *Room) Invite(ctx context.Context, player string) error {
-	return r.set(ctx, "invite", fields{"player": player})
+// Invite invites a player, by the "sub" of its token, for five minutes, and returns how many of its connections that has
+// reached: 0 as well for a player who does not exist. Errors: those of [Room.Send] but [ErrUncertain].
+func (r *Room) Invite(ctx context.Context, player string) (reached int, err error) {
+	var answer struct{ Reached int }
+	err = r.client.repeat(ctx, func() error { return r.send(ctx, "invite", fields{"player": player}, &answer) })
+	return answer.Reached, err
+}
+
+// SetData shows all members an object of this one's own, such as its character and colour; nil takes it back. Errors: as
+// Ready.
+func (r *Room) SetData(ctx context.Context, data map[string]any) error {
+	return r.set(ctx, "member", fields{"data": data})
 }
 
 // Ready says whether this member of a lobby is ready. A change takes all members out of the queue. Errors: those of
@@ -36,6 +44,12 @@ func (r *Room) Lock(ctx context.Context, locked bool) error {
 // refused.
 func (r *Room) Kick(ctx context.Context, session string) error {
 	return r.Send(ctx, "kick", fields{"session": session})
+}
+
+// Ban removes a member of a party or a lobby, by its session, whose player cannot join again while the room lives. For
+// the owner. Errors: as Kick.
+func (r *Room) Ban(ctx context.Context, session string) error {
+	return r.Send(ctx, "kick", fields{"session": session, "ban": true})
 }
 
 // GiveOwnership makes another member the owner of a party or a lobby. For the owner. Errors: those of [Room.Send], and

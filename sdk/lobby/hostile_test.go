@@ -2,6 +2,7 @@ package lobby_test
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -163,6 +164,29 @@ func TestStates(t *testing.T) {
 	require.Equal(t, "2", string(g.Room("r").State().Values["a/b~"]))
 	require.EqualValues(t, 1, resyncs.Load())
 	require.Len(t, heard[lobby.StateChanged](g), 3)
+}
+
+// A repeated message that was heard is not published twice.
+func TestRepeatedMessages(t *testing.T) {
+	t.Parallel()
+	say := func(id string, repeated bool) string {
+		return fmt.Sprintf(`{"v":1,"t":"room.message","room":"r","p":{"type":"say","data":null,"id":%q,"repeated":%v}}`, id, repeated)
+	}
+	g := dial(t, standIn(t, accepted, func(frame string) []string {
+		if strings.Contains(frame, "state.ack") {
+			return nil
+		}
+		return []string{
+			`{"v":1,"t":"state.snapshot","room":"r","p":{"seq":1,"state":{}}}`, say("9.0", false), say("10.0", false), say("9.0", true),
+			say("10.0", true), say("10.1", true), say("11.0", true), say("12.0", false), ok(frame, ""),
+		}
+	}))
+	require.NoError(t, g.Call(within(t), "echo", "", nil, nil))
+	var ids []string
+	for _, m := range heard[lobby.Message](g) {
+		ids = append(ids, m.ID)
+	}
+	require.Equal(t, []string{"9.0", "10.0", "10.1", "11.0", "12.0"}, ids)
 }
 
 // A token that was refused is asked for once more, and the client ends when it is the same.

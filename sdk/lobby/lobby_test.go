@@ -1,7 +1,7 @@
 package lobby_test
 
 import (
-	"encoding/json"
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -21,7 +21,9 @@ func TestAPartyFindsItsMatch(t *testing.T) {
 	ada, bo := connect(t, "ada", one, other), connect(t, "bo", other, one)
 	ctx := within(t)
 	party := ada.join("party", "party:x", lobby.JoinOptions{Name: "Ada"})
-	require.NoError(t, party.Invite(ctx, "bo"))
+	reached, err := party.Invite(ctx, "bo")
+	require.NoError(t, err)
+	require.Equal(t, 1, reached)
 	invited := hears[lobby.Invited](bo, 1)
 	require.Equal(t, lobby.Invited{Room: "party:x", RoomType: "party", From: ada.Status().Session, FromPlayer: "ada"},
 		invited)
@@ -34,11 +36,10 @@ func TestAPartyFindsItsMatch(t *testing.T) {
 
 	require.NoError(t, bo.Room("party:x").Say(ctx, "shall we?"))
 	line := hears[lobby.Message](ada, 1)
-	require.NotEmpty(t, line.ID)
-	line.ID = ""
-	require.Equal(t, lobby.Message{Room: "party:x", Type: "say", From: bo.Status().Session, Data: json.RawMessage(`{"text":"shall we?"}`)}, line)
+	require.Equal(t, []string{"party:x", "say", bo.Status().Session, `{"text":"shall we?"}`},
+		[]string{line.Room, line.Type, line.From, string(line.Data)})
 
-	err := bo.Room("party:x").Queue(ctx, lobby.Queue{RoomType: "duel"})
+	err = bo.Room("party:x").Queue(ctx, lobby.Queue{RoomType: "duel"})
 	require.Equal(t, "refused", lobby.CodeOf(err))
 	require.ErrorContains(t, err, "room.message queue: ")
 	require.NoError(t, party.Queue(ctx, lobby.Queue{RoomType: "duel"}))
@@ -68,7 +69,7 @@ func TestALobby(t *testing.T) {
 		lobby.JoinOptions{Name: "Ada", MaxMembers: 3, Settings: map[string]any{"map": "dust"}})
 	bos, cys := bo.join("lobby", "lobby:x", lobby.JoinOptions{Name: "Bo"}), cy.join("lobby", "lobby:x",
 		lobby.JoinOptions{})
-	rooms, next, err := cy.List(ctx, "lobby", "", 10)
+	rooms, next, err := cy.List(ctx, lobby.RoomQuery{RoomType: "lobby", Limit: 10})
 	require.NoError(t, err)
 	require.Empty(t, next)
 	require.Len(t, rooms, 1)
@@ -99,6 +100,136 @@ func TestALobby(t *testing.T) {
 	})
 	require.Equal(t, "refused", lobby.CodeOf(room.Set(ctx, "map", "dust")))
 	ada.eventually("lobby:x", "one state", func(s lobby.State) bool { return s.Equal(bos.State()) })
+}
+
+// Strangers find a lobby by what its owner says of it, see the list change, and friends join by a code.
+func TestFindingARoom(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	one, other := r.ServeLobby("--work"), r.ServeLobby()
+	ada, bo, cy := connect(t, "ada", one), connect(t, "bo", other, one), connect(t, "cy", other)
+	ctx := within(t)
+	lists, stop := make(chan []lobby.ListedRoom, 64), make(chan error, 1)
+	watching, end := context.WithCancel(ctx)
+	go func() {
+		stop <- bo.WatchRooms(watching, lobby.RoomQuery{RoomType: "lobby", Joinable: true, Filter: map[string]any{"map": []string{"dust", "nuke"}}},
+			func(rooms []lobby.ListedRoom) { lists <- rooms })
+	}()
+	shows := func(what string, holds func([]lobby.ListedRoom) bool) {
+		t.Helper()
+		for {
+			select {
+			case rooms := <-lists:
+				if holds(rooms) {
+					return
+				}
+			case err := <-stop:
+				require.NoError(t, err, what)
+			case <-ctx.Done():
+				require.NoError(t, ctx.Err(), what)
+			}
+		}
+	}
+	shows("no room", func(rooms []lobby.ListedRoom) bool { return len(rooms) == 0 })
+	room := ada.join("lobby", "lobby:x", lobby.JoinOptions{Metadata: map[string]any{"map": "dust"}, MaxMembers: 4})
+	shows("the new room", func(rooms []lobby.ListedRoom) bool {
+		return len(rooms) == 1 && rooms[0].ID == "lobby:x" && rooms[0].Metadata["map"] == "dust" && rooms[0].MaxMembers == 4
+	})
+	other.Kill()
+	require.NoError(t, room.Update(ctx, lobby.RoomChange{Metadata: map[string]any{"map": "nuke"}}))
+	shows("what changed while it was away", func(rooms []lobby.ListedRoom) bool { return len(rooms) == 1 && rooms[0].Metadata["map"] == "nuke" })
+	require.NoError(t, room.Update(ctx, lobby.RoomChange{Private: new(true)}))
+	shows("no room again", func(rooms []lobby.ListedRoom) bool { return len(rooms) == 0 })
+	end()
+	require.ErrorIs(t, <-stop, context.Canceled)
+
+	code, err := room.Code(ctx)
+	require.NoError(t, err)
+	require.Len(t, code.Code, len("KX7-4ZM"))
+	joined, err := bo.JoinByCode(ctx, strings.ToLower(code.Code), lobby.JoinOptions{Name: "Bo"})
+	require.NoError(t, err)
+	require.Equal(t, "lobby:x", joined.ID)
+	require.Equal(t, "Bo", joined.State().Members()[bo.Status().Session].Name)
+	renewed, err := room.RenewCode(ctx)
+	require.NoError(t, err)
+	require.NotEqual(t, code, renewed)
+	require.NoError(t, room.RemoveCode(ctx))
+	_, err = bo.JoinByCode(ctx, renewed.Code, lobby.JoinOptions{})
+	require.Equal(t, "code_unknown", lobby.CodeOf(err))
+	cy.Close()
+}
+
+// A member that joins later reads what was said.
+func TestHistory(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	at := r.ServeLobby()
+	ada, bo := connect(t, "ada", at), connect(t, "bo", at)
+	ctx := within(t)
+	room := ada.join("chat", "chat:x", lobby.JoinOptions{})
+	for _, text := range []string{"one", "two"} {
+		require.NoError(t, room.Say(ctx, text))
+	}
+	bos := bo.join("chat", "chat:x", lobby.JoinOptions{})
+	lines, err := bos.History(ctx, 0)
+	require.NoError(t, err)
+	require.Len(t, lines, 2)
+	require.Equal(t, []any{"chat:x", "say", "ada", `{"text":"one"}`}, []any{lines[0].Room, lines[0].Type, lines[0].FromPlayer, string(lines[0].Data)})
+	require.Positive(t, lines[0].At)
+	rest, err := bos.History(ctx, lines[0].Number)
+	require.NoError(t, err)
+	require.Equal(t, lines[1:], rest)
+	_, err = connect(t, "cy", at).Room("chat:x").History(ctx, 0)
+	require.Equal(t, "not_a_member", lobby.CodeOf(err))
+}
+
+// Players write to each other and see each other's presence and characters, also over the end of a replica.
+func TestFriends(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	one, other := r.ServeLobby("--work"), r.ServeLobby()
+	ada, bo := connect(t, "ada", one), connect(t, "bo", other, one)
+	ctx := within(t)
+	reached, err := ada.SendTo(ctx, "bo", "say", map[string]any{"text": "hello"})
+	require.NoError(t, err)
+	require.Equal(t, 1, reached)
+	mail := hears[lobby.PlayerMessage](bo, 1)
+	require.Equal(t, []any{"say", "ada", `{"text":"hello"}`, int64(1)}, []any{mail.Type, mail.FromPlayer, string(mail.Data), mail.Number})
+	inbox, err := bo.Inbox(ctx, 0)
+	require.NoError(t, err)
+	require.Equal(t, []lobby.PlayerMessage{mail}, inbox)
+	require.NoError(t, bo.MarkRead(ctx, mail.Number))
+	require.NoError(t, bo.Block(ctx, "cy"))
+	blocked, err := bo.Blocked(ctx)
+	require.NoError(t, err)
+	require.Equal(t, []string{"cy"}, blocked)
+	require.NoError(t, bo.Unblock(ctx, "cy"))
+
+	seen, stop := make(chan []lobby.FriendPresence, 64), make(chan error, 1)
+	watching, end := context.WithCancel(ctx)
+	go func() {
+		stop <- bo.WatchFriends(watching, []string{"ada", "cy"}, func(friends []lobby.FriendPresence) { seen <- friends })
+	}()
+	first := <-seen
+	require.Equal(t, []any{"ada", true, "cy", false}, []any{first[0].Player, first[0].Online, first[1].Player, first[1].Online})
+	other.Kill()
+	connect(t, "cy", one)
+	for friends := first; !friends[1].Online; {
+		select {
+		case friends = <-seen:
+		case <-ctx.Done():
+			require.NoError(t, ctx.Err())
+		}
+	}
+	end()
+	require.ErrorIs(t, <-stop, context.Canceled)
+
+	room := ada.join("lobby", "lobby:x", lobby.JoinOptions{Data: map[string]any{"character": "fox"}})
+	bo.join("lobby", "lobby:x", lobby.JoinOptions{})
+	require.NoError(t, room.SetData(ctx, map[string]any{"character": "owl"}))
+	bo.eventually("lobby:x", "the character", func(s lobby.State) bool {
+		return s.Members()[ada.Status().Session].Data["character"] == "owl"
+	})
 }
 
 // A session alone queues, asks again, and leaves the queue.

@@ -70,27 +70,3 @@ func (r *Room) Resolve(ctx context.Context) (s Seat, err error) {
 	err = r.client.Repeat(ctx, "match.resolve", r.ID, struct{}{}, &s)
 	return s, err
 }
-
-// ListedRoom is a room that the list shows.
-type ListedRoom struct {
-	ID       string `json:"id"`
-	RoomType string `json:"room_type"`
-	Members  int    `json:"members"`
-}
-
-// List returns the rooms of a type that are not private, "" for all types, in the order of their ids: at most limit (1
-// to 1,000) behind the id after. next is the id for the next page, "" behind the last. Errors: those of
-// [Client.Repeat].
-func (c *Client) List(ctx context.Context, roomType, after string,
-	limit int) (rooms []ListedRoom, next string, err error) {
-	body := fields{"limit": limit, "after": after}
-	if roomType != "" {
-		body["roomType"] = roomType
-	}
-	var answer struct {
-		Rooms []ListedRoom `json:"rooms"`
-		Next  string       `json:"next"`
-	}
-	err = c.Repeat(ctx, "room.list", "", body, &answer)
-	return answer.Rooms, answer.Next, err
-}

@@ -11,12 +11,12 @@ type membership struct {
 	options  JoinOptions
 	joined   bool // by this client, which can join it again
 	state    State
-	hasState bool // a snapshot has arrived
-	last     messageID
+	hasState bool         // a snapshot has arrived
+	heard    heardMessage // the last one
 }
 
-// messageID is the place of a message among those of its room.
-type messageID struct{ row, index int64 }
+// heardMessage is where a message is in the order of its room: position counts from 1.
+type heardMessage struct{ position, index int64 }
 
 // JoinOptions are what a member says of itself, and what a member that makes a room says of that. The zero value leaves
 // everything to the type of the room.
@@ -26,6 +26,8 @@ type JoinOptions struct {
 	// it.
 	Private    *bool          `json:"private,omitempty"`
 	MaxMembers int            `json:"max_members,omitempty"`
+	Metadata   map[string]any `json:"metadata,omitempty"` // of a new room: what the list shows of it
+	Data       map[string]any `json:"data,omitempty"`     // what all members see of this one, such as its character
 	Topic      string         `json:"topic,omitempty"`    // of a new chat
 	Settings   map[string]any `json:"settings,omitempty"` // of a new lobby
 }
@@ -43,14 +45,22 @@ func (c *Client) Room(id string) *Room { return &Room{id, c} }
 // ask for none. Joining again changes nothing. Errors: [*Error] with room_full, room_locked, not_invited,
 // room_not_found, unsupported_room_type, invalid; those of [Client.Repeat].
 func (c *Client) Join(ctx context.Context, roomType, id string, options JoinOptions) (*Room, error) {
+	return c.join(ctx, "room.join_or_create", id, fields{"room_type": roomType, "options": options}, options)
+}
+
+// join makes a request that joins a room, which says its type or gets it, and waits for the state.
+func (c *Client) join(ctx context.Context, request, id string, body fields, options JoinOptions) (*Room, error) {
 	var answer struct {
-		Room string `json:"room"`
+		Room     string `json:"room"`
+		RoomType string `json:"room_type"`
 	}
-	body := map[string]any{"roomType": roomType, "options": options}
-	if err := c.Repeat(ctx, "room.join_or_create", id, body, &answer); err != nil {
+	if err := c.Repeat(ctx, request, id, body, &answer); err != nil {
 		return nil, err
 	}
-	c.noteJoined(answer.Room, roomType, options)
+	if roomType, said := body["room_type"].(string); said {
+		answer.RoomType = roomType
+	}
+	c.noteJoined(answer.Room, answer.RoomType, options)
 	room := c.Room(answer.Room)
 	return room, c.Await(ctx, func() bool { return room.State().Seq > 0 })
 }
@@ -107,18 +117,35 @@ func (c *Client) forgetRoom(id string) {
 // Send sends a message to the room and waits until the room has accepted it. It is not repeated. Errors: those of
 // [Client.Call].
 func (r *Room) Send(ctx context.Context, kind string, data any) error {
+	return r.send(ctx, kind, data, nil)
+}
+
+func (r *Room) send(ctx context.Context, kind string, data, answer any) error {
 	body, err := json.Marshal(data)
 	if err != nil {
 		return err
 	}
 	f := frame{Version: protocolVersion, Type: "room.message", Room: r.ID}
 	message := map[string]any{"type": kind, "data": json.RawMessage(body)}
-	return r.client.call(ctx, "room.message "+kind, f, message, nil)
+	return r.client.call(ctx, "room.message "+kind, f, message, answer)
 }
 
 // set sends a message that may be sent twice, such as the readiness of a member.
 func (r *Room) set(ctx context.Context, kind string, data any) error {
 	return r.client.repeat(ctx, func() error { return r.Send(ctx, kind, data) })
+}
+
+// History returns the last lines of chat that the room remembers, the oldest first: those with a number behind after.
+// Errors: [*Error] with not_a_member; those of [Client.Repeat].
+func (r *Room) History(ctx context.Context, after int64) ([]Message, error) {
+	var answer struct {
+		Messages []Message `json:"messages"`
+	}
+	err := r.client.Repeat(ctx, "room.history", r.ID, fields{"after": after}, &answer)
+	for i := range answer.Messages {
+		answer.Messages[i].Room = r.ID
+	}
+	return answer.Messages, err
 }
 
 // fields are the data of a message.

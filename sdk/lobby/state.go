@@ -28,11 +28,12 @@ func (s State) Text(key string) (text string) {
 
 // Member is a member of a party, a lobby or a match.
 type Member struct {
-	Name   string `json:"name"`
-	Player string `json:"player"` // in a match
-	Team   any    `json:"team"`   // in a lobby: a string, a number or nil
-	Ready  bool   `json:"ready"`  // in a lobby
-	Away   bool   `json:"away"`   // its connection has ended, and its session has not
+	Name   string         `json:"name"`
+	Player string         `json:"player"` // in a match
+	Team   any            `json:"team"`   // in a lobby: a string, a number or nil
+	Ready  bool           `json:"ready"`  // in a lobby
+	Away   bool           `json:"away"`   // its connection has ended, and its session has not
+	Data   map[string]any `json:"data"`   // what it shows of itself
 }
 
 // memberPrefix is that of the keys of members.

@@ -1,39 +1,43 @@
 // The list of rooms, and the way into one.
 import { $, act, element, show } from './parts.js';
 
-let refresh; // the timer of the list
+let stop = () => {}; // ends the list
 
-export function openHall(player) {
+export async function openHall(player) {
   show({ hall: true, room: false, game: false, check: false });
-  clearInterval(refresh);
-  refresh = setInterval(() => act(() => list(player)), 1000);
-  $('create').onsubmit = (event) => {
-    event.preventDefault();
-    act(() => leaveHall(player, `lobby:${$('room-name').value}`));
-  };
-  return act(() => list(player));
+  submits('create', 'room-name', (name) => enter(player, () => player.join('lobby', `lobby:${name}`, { max_members: 4 })));
+  submits('join-code', 'code', (code) => enter(player, () => player.joinByCode(code)));
+  await act(async () => {
+    stop = await player.lobby.watchRooms({ room_type: 'lobby', joinable: true, order: 'newest', limit: 50 }, (rooms) => list(player, rooms));
+  });
 }
 
-async function list(player) {
-  const { rooms } = await player.lobby.list({ type: 'lobby', limit: 50 });
-  const rows = rooms.filter(({ members }) => members > 0).map(({ id, members }) => row(player, id, members));
-  show({ 'no-rooms': rows.length === 0 });
+/** Gives a form's field to a function. */
+function submits(form, field, take) {
+  $(form).onsubmit = (event) => {
+    event.preventDefault();
+    act(() => take($(field).value));
+  };
+}
+
+function list(player, rooms) {
+  show({ 'no-rooms': rooms.length === 0 });
   const focused = document.activeElement?.dataset?.room; // the keyboard stays on its room
-  $('rooms').replaceChildren(...rows);
+  $('rooms').replaceChildren(...rooms.map((room) => row(player, room)));
   if (focused) [...document.querySelectorAll('#rooms button')].find(({ dataset }) => dataset.room === focused)?.focus();
 }
 
-function row(player, id, members) {
+function row(player, { id, members, max_members }) {
   const name = id.slice('lobby:'.length);
-  const button = element('button', `Join ${name}`, { onclick: () => act(() => leaveHall(player, id)) });
+  const button = element('button', `Join ${name}`, { onclick: () => act(() => enter(player, () => player.join('lobby', id))) });
   button.dataset.room = id;
-  const item = element('li', `${name}, ${members === 1 ? '1 player' : `${members} players`}`);
+  const item = element('li', `${name}, ${members} of ${max_members} players`);
   item.append(button);
   return item;
 }
 
-async function leaveHall(player, id) {
-  await player.join('lobby', id, { max_members: 4 });
-  clearInterval(refresh);
+async function enter(player, join) {
+  await join();
+  stop();
   show({ hall: false });
 }

@@ -48,11 +48,13 @@ async function enter(name, before = {}) {
     keep();
     openHall(player);
   };
-  player.join = async (type, id, options = {}) => {
-    player.room = await lobby.join(type, id, { name, ...options });
-    keep(player.room.id);
-    enterRoom(player);
+  const enter = (room) => {
+    player.room = room;
+    keep(room.id);
+    return enterRoom(player);
   };
+  player.join = async (type, id, options = {}) => enter(await lobby.join(type, id, { name, ...options }));
+  player.joinByCode = async (code) => enter(await lobby.joinByCode(code, { name }));
   show({ enter: false });
   say(`You are ${name}.`);
   if (before.room) return player.join('lobby', before.room).catch(player.openHall); // it may be gone

@@ -36,6 +36,13 @@ export function enterRoom(player) {
   });
   show({ room: true, hall: false, invitation: false });
   draw(room, names);
+  return act(() => greet(room, names));
+}
+
+/** Shows what was said before, and the code with which friends join. */
+async function greet(room, names) {
+  for (const line of await room.history()) hear(line, names);
+  $('room-code').textContent = room.isOwner ? (await room.code()).code : room.state.code ?? 'ask the owner';
 }
 
 /** Gives a form's field to a function, and empties it. */
@@ -63,8 +70,8 @@ function draw(room, names) {
   $('phase').textContent = phases[state.phase] ?? '';
 }
 
-function hear({ type, data, from }, names) {
-  const line = { say: () => `${names.get(from) ?? 'somebody'}: ${data.text}`, unqueued: () => `Out of the queue: ${data.detail ?? data.reason}.`, matched: () => 'A match was found.' }[type]?.();
+function hear({ type, data, from, from_player: player }, names) {
+  const line = { say: () => `${names.get(from) ?? player ?? 'somebody'}: ${data.text}`, unqueued: () => `Out of the queue: ${data.detail ?? data.reason}.`, matched: () => 'A match was found.' }[type]?.();
   if (!line) return;
   $('chat').append(element('p', line));
   $('chat').scrollTop = $('chat').scrollHeight;

@@ -43,7 +43,7 @@ func (g Group) Meet(ctx context.Context, room string) error {
 		return err
 	}
 	for _, f := range others {
-		if err := hosts.Invite(ctx, f.Name); err != nil {
+		if _, err := hosts.Invite(ctx, f.Name); err != nil {
 			return err
 		}
 	}

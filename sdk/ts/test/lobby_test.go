@@ -147,7 +147,7 @@ func lobbyStarts(r *rig) {
 	bos := r.lobbyCall("bo", "join", "lobby", room, object{"name": "Bo"}).Me.Session
 	cys := r.lobbyCall("cy", "join", "lobby", room).Me.Session
 	listed := ask[struct{ Rooms []struct{ ID string } }](r, "lobbyCall",
-		object{"player": "cy", "method": "list", "args": []any{object{"type": "lobby"}}})
+		object{"player": "cy", "method": "list", "args": []any{object{"room_type": "lobby"}}})
 	require.Equal(r, room, listed.Rooms[0].ID)
 
 	r.roomCall("ada", room, "set", "map", "nuke")
@@ -212,6 +212,79 @@ func lobbySurvivesReplica(r *rig) {
 	require.Equal(r, "EndedError", r.hears("bo", "ended", 1).Name)
 	_, failed := try[any](r, "roomCall", object{"player": "bo", "room": room, "method": "say", "args": []any{"x"}})
 	require.Equal(r, "EndedError", failed.Name)
+}
+
+// Strangers find a lobby by what its owner says of it, and see the list change, also over the end of a replica; friends
+// join by a code, and read what was said.
+func lobbyIsFound(r *rig) {
+	a, b := r.ServeLobby("--work"), r.ServeLobby("--work")
+	r.enterLobby("bo", a, b)
+	dies, stays := a, b
+	if ask[string](r, "lobbyURL", object{"player": "bo"}) == b.Lobby {
+		dies, stays = b, a
+	}
+	r.enterLobby("ada", stays)
+	listed := func(holds string) { ask[bool](r, "lobbyListed", object{"player": "bo", "holds": holds}) }
+	query := object{"room_type": "lobby", "joinable": true, "filter": object{"map": []string{"dust", "nuke"}}}
+	ask[any](r, "lobbyWatch", object{"player": "bo", "query": query})
+	listed("rooms.length === 0")
+	room := r.lobbyCall("ada", "createLobby", object{"name": "Ada", "max_members": 4, "metadata": object{"map": "dust"}}).ID
+	listed("rooms[0]?.metadata?.map === 'dust' && rooms[0].members === 1 && rooms[0].max_members === 4")
+	dies.Kill()
+	r.roomCall("ada", room, "update", object{"metadata": object{"map": "nuke"}})
+	listed("rooms[0]?.metadata?.map === 'nuke'")
+	r.roomCall("ada", room, "update", object{"private": true})
+	listed("rooms.length === 0")
+	ask[any](r, "lobbyUnwatch", object{"player": "bo"})
+
+	r.roomCall("ada", room, "say", "first")
+	type shared struct{ Code string }
+	code := ask[shared](r, "roomCall", object{"player": "ada", "room": room, "method": "code"}).Code
+	require.Len(r, code, len("KX7-4ZM"))
+	joined := r.lobbyCall("bo", "joinByCode", strings.ToLower(code), object{"name": "Bo"})
+	require.Equal(r, []string{room, "lobby", "Bo"}, []string{joined.ID, joined.Type, joined.Me.Name})
+	lines := ask[[]lobbyLine](r, "roomCall", object{"player": "bo", "room": room, "method": "history"})
+	require.Equal(r, object{"text": "first"}, lines[0].Data)
+	r.roomCall("ada", room, "ban", joined.Me.Session)
+	_, failed := try[any](r, "lobbyCall", object{"player": "bo", "method": "joinByCode", "args": []any{code}})
+	require.Equal(r, "banned", failed.Code)
+	r.roomCall("ada", room, "code", object{"remove": true})
+	_, failed = try[any](r, "lobbyCall", object{"player": "bo", "method": "joinByCode", "args": []any{code}})
+	require.Equal(r, "code_unknown", failed.Code)
+}
+
+// Players write to each other, see each other's presence, also over the end of a replica, and each other's characters.
+func lobbyFriends(r *rig) {
+	a, b := r.ServeLobby("--work"), r.ServeLobby("--work")
+	r.enterLobby("bo", a, b)
+	dies, stays := a, b
+	if ask[string](r, "lobbyURL", object{"player": "bo"}) == b.Lobby {
+		dies, stays = b, a
+	}
+	r.enterLobby("ada", stays)
+	sent := ask[int](r, "lobbyCall", object{"player": "ada", "method": "sendTo", "args": []any{"bo", "say", object{"text": "hello"}}})
+	require.Equal(r, 1, sent)
+	require.Equal(r, "ada", r.hears("bo", "mail", 1).FromPlayer)
+	require.Len(r, ask[[]any](r, "lobbyCall", object{"player": "bo", "method": "inbox"}), 1)
+	ask[any](r, "lobbyCall", object{"player": "bo", "method": "markRead", "args": []any{1}})
+	ask[any](r, "lobbyCall", object{"player": "bo", "method": "block", "args": []any{"cy"}})
+	require.Equal(r, []string{"cy"}, ask[[]string](r, "lobbyCall", object{"player": "bo", "method": "blocked"}))
+	ask[any](r, "lobbyCall", object{"player": "bo", "method": "block", "args": []any{"cy", false}})
+
+	listed := func(holds string) { ask[bool](r, "lobbyListed", object{"player": "bo", "holds": holds}) }
+	ask[any](r, "lobbyFriends", object{"player": "bo", "players": []string{"ada", "cy"}})
+	listed("rooms.find(({ player }) => player === 'ada').online && !rooms.find(({ player }) => player === 'cy').online")
+	dies.Kill()
+	r.enterLobby("cy", stays)
+	listed("rooms.find(({ player }) => player === 'cy').online")
+	ask[any](r, "lobbyUnwatch", object{"player": "bo"})
+
+	const room = "lobby:x"
+	r.lobbyCall("ada", "join", "lobby", room, object{"data": object{"character": "fox"}})
+	r.lobbyCall("bo", "join", "lobby", room)
+	r.sees("bo", room, "room.members.some(({ data }) => data?.character === 'fox')")
+	r.roomCall("ada", room, "setData", object{"character": "owl"})
+	r.sees("bo", room, "room.members.some(({ data }) => data?.character === 'owl')")
 }
 
 // A token that was refused is replaced once; what cannot work says so.

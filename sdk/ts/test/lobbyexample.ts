@@ -48,6 +48,39 @@ if (room.isOwner) {
 }
 }
 
+export async function find(lobby: Lobby): Promise<void> {
+const open = await lobby.createLobby({ name: 'Ada', max_members: 4, metadata: { map: 'dust', skill: 1200 } });
+
+const stop = await lobby.watchRooms(
+  { room_type: 'lobby', joinable: true, order: 'members', filter: { map: ['dust', 'nuke'], skill: { min: 1000, max: 1400 } } },
+  (rooms) => rooms.forEach(({ id, metadata, members, max_members }) => print(`${id} ${metadata?.map} ${members}/${max_members}`)),
+);
+
+const { code, link } = await open.code(); // such as KX7-4ZM
+
+await open.update({ private: true, max_members: 4, metadata: { map: 'nuke' } });
+print(`${code} ${link}`);
+stop();
+}
+
+export async function joinByCode(lobby: Lobby): Promise<void> {
+const room = await lobby.joinByCode('kx74zm', { name: 'Bo' });
+for (const { from_player, data } of await room.history()) print(`${from_player}: ${(data as { text: string }).text}`);
+}
+
+export async function friends(lobby: Lobby, party: Room): Promise<void> {
+await party.setData({ character: 'fox', colour: '#c33' }); // in party.members
+await party.send('x.emote', { name: 'wave' });
+
+await lobby.watchFriends(['bo', 'cy'], (friends) => friends.forEach(({ player, online, rooms }) => print(`${player} ${online} ${rooms[0]?.id}`)));
+
+lobby.on('mail', async ({ from_player, data, number }) => {
+  print(`${from_player}: ${(data as { text: string }).text}`);
+  await lobby.markRead(number);
+});
+await lobby.sendTo('bo', 'say', { text: 'are you there?' });
+}
+
 export function play(lobby: Lobby): void {
 lobby.on('match', async (found) => {
   const match = await lobby.joinMatch(found, { name: 'Ada' });

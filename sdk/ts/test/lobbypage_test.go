@@ -92,7 +92,7 @@ func TestChromiumLobbyPage(t *testing.T) {
 	ada.fill("#room-name", "friday")
 	ada.click("#create button")
 	ada.sees("#room-title", "friday")
-	bo.sees("#rooms li", "friday, 1 player")
+	bo.sees("#rooms li", "friday, 1 of 4 players")
 	bo.isFit("hall 360")
 	bo.click("#rooms button")
 	for _, v := range []lobbyVisitor{ada, bo} {
@@ -131,7 +131,7 @@ func TestChromiumLobbyPage(t *testing.T) {
 	ada.click("#leave-game")
 	ada.sees("#members", "ada (owner, not ready)")
 	ada.click("#leave-room")
-	ada.sees("#rooms li", "friday, 1 player")
+	ada.sees("#rooms li", "friday, 1 of 4 players")
 }
 
 // A player is invited and declines; another one is removed by the owner.
@@ -153,5 +153,8 @@ func TestChromiumLobbyInvitation(t *testing.T) {
 	ada.sees("#members", "bo (not ready)")
 	ada.click("#members button")
 	bo.sees("#status", "The owner removed you.")
-	bo.sees("#rooms li", "friday, 1 player")
+	bo.sees("#rooms li", "friday, 1 of 4 players")
+	bo.fill("#code", chromiumtest.Eval[string](ada.tab, "document.querySelector('#room-code').textContent"))
+	bo.click("#join-code button")
+	ada.sees("#members", "bo (not ready)")
 }

@@ -3,7 +3,7 @@ import { Lobby } from '../sdk/lobby/index.js';
 import { until } from './until.mjs';
 
 const clients = new Map();
-const kinds = ['connected', 'disconnected', 'ended', 'invited', 'match', 'pending', 'expired', 'frame'];
+const kinds = ['connected', 'disconnected', 'ended', 'invited', 'match', 'pending', 'expired', 'mail', 'frame'];
 
 /** What the tests see of a room. */
 const describe = ({ id, type, state, seq, sessions, members, me, isOwner }) => ({ id, type, state, seq, sessions, members, me: me ?? null, isOwner });
@@ -37,8 +37,8 @@ export const lobbySteps = {
     const { lobby, said, events } = client(player);
     const answer = await lobby[method](...(args ?? []));
     if (!answer?.id) return answer;
-    if (!answer.heard) {
-      answer.heard = true;
+    if (!answer.isListenedTo) {
+      answer.isListenedTo = true;
       answer.on('message', ({ type, data, from }) => said.push({ room: answer.id, type, data, from }));
       answer.on('left', (event) => events.push({ kind: 'left', room: answer.id, ...event }));
     }
@@ -60,6 +60,24 @@ export const lobbySteps = {
     const seen = () => client(player).events.filter((event) => event.kind === kind);
     return until(() => `${n} ${kind} of ${player}: ${JSON.stringify(client(player).events)}`, () => (seen().length >= n ? seen() : undefined));
   },
+
+  /** Watches a list of rooms. */
+  async lobbyWatch({ player, query }) {
+    const watcher = client(player);
+    watcher.stop = await watcher.lobby.watchRooms(query, (rooms) => (watcher.rooms = rooms));
+  },
+
+  /** Waits until an expression about the list is true. */
+  lobbyListed({ player, holds }) {
+    const judge = new Function('rooms', `return ${holds}`);
+    return until(() => `${holds} of ${player}: ${JSON.stringify(client(player).rooms)}`, () => (judge(client(player).rooms) ? true : undefined));
+  },
+  /** Watches the presence of players. */
+  async lobbyFriends({ player, players }) {
+    const watcher = client(player);
+    watcher.stop = await watcher.lobby.watchFriends(players, (friends) => (watcher.rooms = friends));
+  },
+  lobbyUnwatch: ({ player }) => client(player).stop(),
 
   /** Waits for n messages in all rooms, and returns them. */
   lobbySaid: ({ player, n }) => until(() => `${n} messages of ${player}: ${JSON.stringify(client(player).said)}`, () => (client(player).said.length >= n ? client(player).said : undefined)),

@@ -25,6 +25,8 @@ var scenarios = map[string]func(*rig){
 	"hostile answers are bounded":              boundsAnswers,
 	"a party reaches its game server":          partyReachesItsServer,
 	"a lobby starts":                           lobbyStarts,
+	"a lobby is found":                         lobbyIsFound,
+	"lobby friends see each other":             lobbyFriends,
 	"a lobby client survives its replica":      lobbySurvivesReplica,
 	"a refused token of the lobby is replaced": lobbyTokens,
 }

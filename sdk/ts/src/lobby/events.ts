@@ -16,6 +16,8 @@ export interface LobbyEvents {
   pending: { readonly room_type: string; readonly size: number; readonly seconds: number; readonly match_id: string };
   /** The session waits for no match any more. */
   expired: { readonly room_type: string; readonly size: number; readonly reason: string };
+  /** A message to the player, also one that was sent while it was away. */
+  mail: PlayerMessage;
   /** Any other frame, such as one of a newer director. */
   frame: { readonly t: string; readonly room?: string; readonly p?: unknown };
 }
@@ -28,17 +30,42 @@ export interface FoundMatch {
   readonly participants: readonly string[];
 }
 
+/** A message in a room. */
+export interface RoomMessage {
+  readonly type: string;
+  readonly data: unknown;
+  readonly from?: string;
+  /** The room remembers the last lines of chat: they have a number, their time in milliseconds since 1970, and the name in the sender's token. */
+  readonly number?: number;
+  readonly at?: number;
+  readonly from_player?: string;
+  /** It was sent while the client was away. What it has heard before is not repeated to the program. */
+  readonly repeated?: boolean;
+  /** Two numbers with a dot, which grow. */
+  readonly id?: string;
+}
+
+/** A message to a player. */
+export interface PlayerMessage {
+  readonly type: string;
+  readonly data: unknown;
+  /** The session that sent it, and the name in its token; absent for one of the studio's backend. */
+  readonly from?: string;
+  readonly from_player?: string;
+  /** Counts the messages to the player: what arrives twice has the same number. */
+  readonly number: number;
+  /** Milliseconds since 1970. */
+  readonly at: number;
+}
+
 /** The events of a `Room`. */
 export interface RoomEvents {
   /** The room has another state. */
   state: State;
   /** The sessions in the room, sorted. */
   members: readonly string[];
-  /**
-   * A message; `from` is the session that sent it, and absent for the room's own, such as "matched" and "unqueued". `repeated`: it was
-   * sent while the client was away.
-   */
-  message: { readonly type: string; readonly data: unknown; readonly from?: string; readonly id?: string; readonly repeated?: boolean };
+  /** A message; `from` is the session that sent it, and absent for the room's own, such as "matched" and "unqueued". */
+  message: RoomMessage;
   joined: Presence;
   dropped: Presence;
   reconnected: Presence;

@@ -3,9 +3,11 @@ import { abortable, sleep } from '../wait.js';
 import { Calls } from './calls.js';
 import { Dialer, type LobbyOptions } from './dialer.js';
 import { EndedError, isRepeatable, LobbyError } from './errors.js';
-import { Emitter, type FoundMatch, type LobbyEvents } from './events.js';
-import { Room, type JoinOptions, type QueueRequest, type RequestOptions, type RoomClient } from './room.js';
+import { Emitter, type FoundMatch, type LobbyEvents, type PlayerMessage, type RoomMessage } from './events.js';
+import type { FriendPresence, ListedRoom, RoomQuery } from './list.js';
+import { reached, Room, type JoinOptions, type QueueRequest, type RequestOptions, type RoomClient } from './room.js';
 import type { Frame, Socket } from './socket.js';
+import { Watched } from './watched.js';
 
 /** The pause before a request is repeated, in milliseconds, beside the one that the director asks for. */
 const repeatPause = 250;
@@ -16,13 +18,6 @@ export interface QueuePlace {
   readonly size: number;
   /** 1 is the next; it counts to 1,000. */
   readonly position: number;
-}
-
-/** A room that the list shows. */
-export interface ListedRoom {
-  readonly id: string;
-  readonly room_type: string;
-  readonly members: number;
 }
 
 /**
@@ -38,6 +33,7 @@ export class Lobby extends Emitter<LobbyEvents> implements RoomClient {
   private readonly life = new AbortController();
   private socket: Socket | undefined;
   private waiting: (() => void)[] = [];
+  private readonly watched = new Map<string, Watched<any>>();
 
   private constructor(options: LobbyOptions) {
     super();
@@ -80,10 +76,13 @@ export class Lobby extends Emitter<LobbyEvents> implements RoomClient {
    * nothing. Throws LobbyError: `room_full`, `room_locked`, `not_invited`, `room_not_found`, `unsupported_room_type`, `invalid`.
    */
   async join(type: string, id?: string, options: JoinOptions = {}, call: CallOptions = {}): Promise<Room> {
-    const request: RequestOptions = { ...call, repeat: true, ...(id === undefined ? {} : { room: id }) };
-    const answer = await this.request('room.join_or_create', { roomType: type, options }, request);
+    return this.enter('room.join_or_create', { room_type: type }, id, options, call);
+  }
+
+  private async enter(request: string, which: object, id: string | undefined, options: JoinOptions, call: CallOptions): Promise<Room> {
+    const answer = await this.request(request, { ...which, options }, { ...call, repeat: true, ...(id === undefined ? {} : { room: id }) });
     const room = this.room(String(answer['room']));
-    room.type = type;
+    room.type = String({ ...answer, ...which }['room_type']);
     room.options = options;
     if (room.seq === 0) await abortable(nextState(room), call.signal);
     return room;
@@ -104,11 +103,54 @@ export class Lobby extends Emitter<LobbyEvents> implements RoomClient {
     return this.join(match.room_type, match.room, options, call);
   }
 
-  /** Returns the rooms of a type that are not private, by id; `next` is the `after` of the next page. */
-  async list(query: { type?: string; after?: string; limit?: number } = {}, call: CallOptions = {}): Promise<{ rooms: ListedRoom[]; next?: string }> {
-    const { type: roomType, after, limit } = query;
-    const answer = await this.request('room.list', { roomType, after, limit }, { ...call, repeat: true });
-    return answer as unknown as { rooms: ListedRoom[]; next?: string };
+  /** Joins the room that has a code, such as "KX7-4ZM", also a private one. Throws LobbyError: `code_unknown`, `room_full`, `banned`, … */
+  joinByCode(code: string, options: JoinOptions = {}, call: CallOptions = {}): Promise<Room> {
+    return this.enter('room.join', { code }, undefined, options, call);
+  }
+
+  /** Returns rooms that are not private; `next` is the `after` of the next page. */
+  async list(query: RoomQuery = {}, call: CallOptions = {}): Promise<{ rooms: ListedRoom[]; next?: string }> {
+    return (await this.request('room.list', query, { ...call, repeat: true })) as unknown as { rooms: ListedRoom[]; next?: string };
+  }
+
+  /**
+   * Calls a function with the rooms that a search finds, and again with all of them when they change, at most once a second. A client
+   * watches one search; a second one replaces it. Returns a function that ends it. Throws LobbyError: `invalid`.
+   */
+  watchRooms(query: RoomQuery, show: (rooms: ListedRoom[]) => void, call: CallOptions = {}): Promise<() => void> {
+    const watched = new Watched<ListedRoom>('room.list', { ...query, subscribe: true }, 'rooms', ({ id }) => id, show);
+    return this.watch('room.list.changed', watched, ['room.unlist', {}], call);
+  }
+
+  /** Calls a function with the presence of up to 100 players, and again with all of them when it changes. Otherwise as `watchRooms`. */
+  watchFriends(players: readonly string[], show: (friends: FriendPresence[]) => void, call: CallOptions = {}): Promise<() => void> {
+    const watched = new Watched<FriendPresence>('presence.watch', { players }, 'players', ({ player }) => player, show);
+    return this.watch('presence.changed', watched, ['presence.watch', { players: [] }], call);
+  }
+
+  /** Sends a message to a player, also one who is not connected. Returns how many of its connections it reached. It is not repeated. */
+  async sendTo(player: string, type: string, data: unknown, call: CallOptions = {}): Promise<number> {
+    return reached(await this.request('player.message', { player, type, data }, call));
+  }
+
+  /** Returns the last messages to the player, the oldest first: those with a number behind `after`. */
+  async inbox({ after = 0, ...call }: CallOptions & { after?: number } = {}): Promise<PlayerMessage[]> {
+    return (await this.request('player.history', { after }, { ...call, repeat: true }))['messages'] as PlayerMessage[];
+  }
+
+  /** The player has read its messages up to this number: later sessions are not sent them again. */
+  async markRead(number: number, call: CallOptions = {}): Promise<void> {
+    await this.request('player.read', { number }, { ...call, repeat: true });
+  }
+
+  /** Decides whether another player may invite this one and write to it. The other is not told. */
+  async block(player: string, blocks = true, call: CallOptions = {}): Promise<void> {
+    await this.request(blocks ? 'player.block' : 'player.unblock', { player }, { ...call, repeat: true });
+  }
+
+  /** Returns the players that this one blocks. */
+  async blocked(call: CallOptions = {}): Promise<string[]> {
+    return (await this.request('player.blocked', {}, { ...call, repeat: true }))['players'] as string[];
   }
 
   /** Puts the session into the queue, alone; the event `match` follows. Throws LobbyError: `cannot_match`, `profile_unknown`, `ticket_exists`. */
@@ -197,12 +239,29 @@ export class Lobby extends Emitter<LobbyEvents> implements RoomClient {
     this.session = session;
     this.emit('connected', { url: socket.url, session, resumed });
     if (!resumed) for (const room of this.all.values()) void this.rejoin(room);
+    for (const [event, watched] of this.watched) this.begin(event, watched, {}).catch(() => {}); // the client has ended
     this.wake();
     setTimeout(() => this.socket === socket && socket.start()); // the program that awaited connect listens by then
   }
 
   private wake(): void {
     for (const resolve of this.waiting.splice(0)) resolve();
+  }
+
+  private async watch<Item>(event: string, watched: Watched<Item>, end: [type: string, p: object], call: CallOptions): Promise<() => void> {
+    this.watched.set(event, watched);
+    await this.begin(event, watched, call);
+    return () => {
+      if (this.watched.get(event) !== watched) return;
+      this.watched.delete(event);
+      void this.request(...end).catch(() => {}); // the end of the connection ends it as well
+    };
+  }
+
+  private async begin(event: string, watched: Watched<any>, call: CallOptions): Promise<void> {
+    watched.restart();
+    const answer = await this.request(watched.type, watched.p, { ...call, repeat: true });
+    if (this.watched.get(event) === watched) watched.begin(answer);
   }
 
   /** Joins a room again in which the client was with a session that has ended. */
@@ -219,6 +278,8 @@ export class Lobby extends Emitter<LobbyEvents> implements RoomClient {
 
   private take({ t, rid, room: id, p }: Frame): void {
     if (t === 'rpc.response') return this.calls.take(rid, p);
+    const watched = this.watched.get(t);
+    if (watched) return watched.take(p as Record<string, unknown>);
     const event = lobbyEvents[t];
     if (event) return this.emit(event, p as never);
     if (id === undefined || !this.takeOfRoom(this.room(id), t, (p ?? {}) as Record<string, unknown>)) this.emit('frame', { t, ...(id === undefined ? {} : { room: id }), p });
@@ -237,7 +298,7 @@ export class Lobby extends Emitter<LobbyEvents> implements RoomClient {
         if (Array.isArray(p['members'])) room.emit('members', (room.sessions = p['members'] as string[]));
         return true;
       case 'room.message':
-        if (room.isNew(p)) room.emit('message', p as never);
+        room.takeMessage(p as unknown as RoomMessage);
         return true;
     }
     const kind = presences[t];
@@ -259,11 +320,12 @@ function nextState(room: Room): Promise<void> {
   });
 }
 
-const lobbyEvents: Record<string, 'invited' | 'match' | 'pending' | 'expired'> = {
+const lobbyEvents: Record<string, 'invited' | 'match' | 'pending' | 'expired' | 'mail'> = {
   'room.invited': 'invited',
   'match.found': 'match',
   'match.pending': 'pending',
   'matchmaking.expired': 'expired',
+  'player.message': 'mail',
 };
 
 const presences: Record<string, 'joined' | 'left' | 'dropped' | 'reconnected'> = {

@@ -1,7 +1,7 @@
 import type { CallOptions } from '../http.js';
 import type { Connection } from '../types.js';
 import { isCode } from './errors.js';
-import { Emitter, type RoomEvents } from './events.js';
+import { Emitter, type RoomEvents, type RoomMessage } from './events.js';
 import { membersOf, patched, snapshot, type Member, type Op, type State } from './state.js';
 
 /** What a member says of itself, and what a member that makes a room says of that. */
@@ -11,10 +11,23 @@ export interface JoinOptions {
   /** Only invited players join the new room, and the list of rooms does not have it. */
   private?: boolean;
   max_members?: number;
+  /** Of a new room: what the list shows of it. */
+  metadata?: Record<string, string | number | boolean>;
   /** Of a new chat. */
   topic?: string;
+  /** What all members see of this one, such as its character. */
+  data?: Record<string, unknown>;
   /** Of a new lobby. */
   settings?: Record<string, unknown>;
+}
+
+/** What the owner changes of a room. */
+export interface RoomChange {
+  private?: boolean;
+  locked?: boolean;
+  max_members?: number;
+  /** Replaces all of it. */
+  metadata?: Record<string, string | number | boolean>;
 }
 
 /** What a session, a party or a lobby queues for. */
@@ -54,7 +67,8 @@ export class Room extends Emitter<RoomEvents> {
   /** With which the client joined; undefined: it did not. */
   options: JoinOptions | undefined;
 
-  private last: readonly [row: number, index: number] = [0, 0];
+  /** The last message that was heard. */
+  private heard: [position: number, index: number] = [0, -1];
 
   /** Use `Lobby.join` or `Lobby.room`. */
   constructor(
@@ -79,15 +93,6 @@ export class Room extends Emitter<RoomEvents> {
     return this.state['owner'] === this.client.session;
   }
 
-  /** Returns whether a message is new. The director repeats what the client may have missed while it was away. */
-  isNew(message: { readonly id?: unknown; readonly repeated?: unknown }): boolean {
-    const [row = 0, index = 0] = String(message.id ?? '').split('.').map(Number);
-    const known = row < this.last[0] || (row === this.last[0] && index <= this.last[1]);
-    if (known && message.repeated === true) return false;
-    this.last = [row, index];
-    return true;
-  }
-
   /** Sends a message and waits until the room has accepted it. It is not repeated. Throws LobbyError, UncertainError. */
   async send(type: string, data: unknown = {}, options: CallOptions = {}): Promise<void> {
     await this.message(type, data, options, false);
@@ -98,34 +103,59 @@ export class Room extends Emitter<RoomEvents> {
     return this.send('say', { text }, options);
   }
 
-  /** Invites a player, by the `sub` of its token, for 5 minutes. */
-  invite(player: string, options?: CallOptions): Promise<void> {
-    return this.message('invite', { player }, options);
+  /** Returns the last lines of chat that the room remembers, the oldest first: those with a number behind `after`. */
+  async history({ after = 0, ...options }: CallOptions & { after?: number } = {}): Promise<RoomMessage[]> {
+    return (await this.client.request('room.history', { after }, { ...options, room: this.id, repeat: true }))['messages'] as RoomMessage[];
+  }
+
+  /** Invites a player, by the `sub` of its token, for 5 minutes. Returns how many of its connections that has reached. */
+  async invite(player: string, options?: CallOptions): Promise<number> {
+    return reached(await this.message('invite', { player }, options));
+  }
+
+  /** Shows all members an object of this one's own, such as its character and colour; null takes it back. */
+  async setData(data: Record<string, unknown> | null, options?: CallOptions): Promise<void> {
+    await this.message('member', { data }, options);
   }
 
   /** In a lobby. A change takes all members out of the queue. */
-  ready(ready: boolean, options?: CallOptions): Promise<void> {
-    return this.message('ready', { ready }, options);
+  async ready(ready: boolean, options?: CallOptions): Promise<void> {
+    await this.message('ready', { ready }, options);
   }
 
   /** In a lobby. */
-  team(team: string | number | null, options?: CallOptions): Promise<void> {
-    return this.message('team', { team }, options);
+  async team(team: string | number | null, options?: CallOptions): Promise<void> {
+    await this.message('team', { team }, options);
   }
 
   /** Changes a setting of a lobby; null deletes it. For the owner. */
-  set(key: string, value: unknown, options?: CallOptions): Promise<void> {
-    return this.message('set', { key, value }, options);
+  async set(key: string, value: unknown, options?: CallOptions): Promise<void> {
+    await this.message('set', { key, value }, options);
   }
 
   /** Decides whether others may join. For the owner. */
-  lock(locked: boolean, options?: CallOptions): Promise<void> {
-    return this.message('lock', { locked }, options);
+  async lock(locked: boolean, options?: CallOptions): Promise<void> {
+    await this.message('lock', { locked }, options);
   }
 
   /** Removes a member. For the owner. */
   kick(session: string, options?: CallOptions): Promise<void> {
     return this.send('kick', { session }, options);
+  }
+
+  /** Removes a member, whose player cannot join again while the room lives. For the owner. */
+  ban(session: string, options?: CallOptions): Promise<void> {
+    return this.send('kick', { session, ban: true }, options);
+  }
+
+  /** Changes who may join and what the list shows; what is absent stays. For the owner. */
+  async update(change: RoomChange, options: CallOptions = {}): Promise<void> {
+    await this.client.request('room.update', change, { ...options, room: this.id, repeat: true });
+  }
+
+  /** Returns the code with which others join, and makes one if there is none. `renew` and `remove` are for the owner. */
+  code({ renew, remove, ...options }: CallOptions & { renew?: boolean; remove?: boolean } = {}): Promise<{ code?: string; link?: string }> {
+    return this.client.request('room.code', { renew, remove }, { ...options, room: this.id, repeat: true });
   }
 
   /** Makes another member the owner. For the owner. */
@@ -149,8 +179,8 @@ export class Room extends Emitter<RoomEvents> {
   }
 
   /** Takes the members out of the queue. */
-  cancelQueue(options?: CallOptions): Promise<void> {
-    return this.message('cancel', {}, options);
+  async cancelQueue(options?: CallOptions): Promise<void> {
+    await this.message('cancel', {}, options);
   }
 
   /** Leaves the room, or declines an invitation to it. */
@@ -168,8 +198,8 @@ export class Room extends Emitter<RoomEvents> {
     return this.client.request('match.resolve', {}, { ...options, room: this.id, repeat: true }) as unknown as Promise<Connection>;
   }
 
-  private async message(type: string, data: unknown, options: CallOptions = {}, repeat = true): Promise<void> {
-    await this.client.request('room.message', { type, data }, { ...options, room: this.id, repeat });
+  private message(type: string, data: unknown, options: CallOptions = {}, repeat = true): Promise<Record<string, unknown>> {
+    return this.client.request('room.message', { type, data }, { ...options, room: this.id, repeat });
   }
 
   /** Takes a snapshot or a patch, and returns the type of the answer that the director must get, if any. For the client. */
@@ -188,11 +218,26 @@ export class Room extends Emitter<RoomEvents> {
     return 'state.ack';
   }
 
+  /** Takes a message, unless the room has heard it before its connection ended. For the client. */
+  takeMessage(message: RoomMessage): void {
+    const [position = 0, index = 0] = (message.id ?? '').split('.').map(Number);
+    const isHeard = position < this.heard[0] || (position === this.heard[0] && index <= this.heard[1]);
+    if (message.repeated && isHeard) return;
+    if (!isHeard) this.heard = [position, index];
+    this.emit('message', message);
+  }
+
   /** The client is no member any more. For the client. */
   forget(): void {
+    this.heard = [0, -1];
     this.state = snapshot({});
     this.sessions = [];
     this.seq = 0;
     this.options = undefined;
   }
+}
+
+/** Returns how many connections a message has reached. */
+export function reached(answer: Record<string, unknown>): number {
+  return Number(answer['reached'] ?? 0);
 }

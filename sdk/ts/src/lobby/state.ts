@@ -18,6 +18,8 @@ export interface Member {
   /** In a lobby. */
   readonly team?: string | number | null;
   readonly ready?: boolean;
+  /** What it shows of itself. */
+  readonly data?: Readonly<Record<string, unknown>>;
   /** Whether its connection has ended, while its session has not. */
   readonly away?: boolean;
 }
