@@ -176,10 +176,10 @@ func (c *Client) noteHeard(e Message) bool {
 	if m == nil {
 		return false
 	}
-	if at.position < m.heard.position || at.position == m.heard.position && at.index <= m.heard.index {
+	if at.position < m.lastMessage.position || at.position == m.lastMessage.position && at.index <= m.lastMessage.index {
 		return true
 	}
-	m.heard = at
+	m.lastMessage = at
 	return false
 }
 

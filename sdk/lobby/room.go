@@ -7,12 +7,12 @@ import (
 
 // membership is what a client knows of a room in which its session is.
 type membership struct {
-	roomType string
-	options  JoinOptions
-	joined   bool // by this client, which can join it again
-	state    State
-	hasState bool         // a snapshot has arrived
-	heard    heardMessage // the last one
+	roomType    string
+	options     JoinOptions
+	joined      bool // by this client, which can join it again
+	state       State
+	hasState    bool         // a snapshot has arrived
+	lastMessage heardMessage // the last one
 }
 
 // heardMessage is where a message is in the order of its room: position counts from 1.
