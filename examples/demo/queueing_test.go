@@ -77,7 +77,7 @@ func TestBrokenRulesAreFound(t *testing.T) {
 func TestUnrecordedTicketsAreFound(t *testing.T) {
 	t.Parallel()
 	h := newHistory(t)
-	h.record.queueing.workerKilledAt = after(0)
+	h.record.queueing.workerKilledAt, h.record.queueing.epochKilled = after(0), 1
 	h.match(1, -10, eight(1500, 1500))
 	last := h.match(1, -1, eight(1500, 1500))
 	h.exec(`DELETE FROM ticket_history WHERE match_id = $1`, last)

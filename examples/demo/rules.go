@@ -49,14 +49,16 @@ func (j *judge) rulesHold(ctx context.Context) proof {
 const recordedWithin = 3 * time.Second
 
 // unrecorded returns how many matches have no tickets in the history because their worker was killed just after. Others
-// are an error.
+// are an error. The worker may still decide between the reading of the time and its end.
 func (j *judge) unrecorded(ctx context.Context) (lost int, err error) {
 	var missing []string
 	err = j.db.QueryRow(ctx, `
 		SELECT count(*) FILTER (WHERE just), coalesce(array_agg(id::text) FILTER (WHERE NOT just), '{}') FROM (
-			SELECT m.id, m.decided_at BETWEEN $1::timestamptz - $2::interval AND $1 AS just FROM match_history m
+			SELECT m.id, m.epoch = $4 AND m.decided_at BETWEEN $1::timestamptz - $2::interval AND $1::timestamptz + interval '1 second' AS just
+			FROM match_history m
 			WHERE m.profile = $3 AND cardinality(m.tickets) <> (SELECT count(*) FROM ticket_history t WHERE t.match_id = m.id)) m`,
-		j.record.queueing.workerKilledAt, recordedWithin, profileName).Scan(&lost, &missing)
+		j.record.queueing.workerKilledAt, recordedWithin, profileName,
+		j.record.queueing.epochKilled).Scan(&lost, &missing)
 	if err == nil && len(missing) > 0 {
 		err = fmt.Errorf("the tickets of match %s are not in the history", missing[0])
 	}
