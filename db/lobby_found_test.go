@@ -3,6 +3,7 @@ package db_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"testing"
 	"time"
 
@@ -139,7 +140,7 @@ func TestModerationRacesWithMembers(t *testing.T) {
 	}()
 	require.NoError(t, l.moderate(l.types.Punish(lobby.Sanction{Player: "b", IsBan: true}, time.Time{}), "lobby.player_banned"))
 	if err := <-joins; err != nil {
-		require.True(t, err == error(lobby.ErrBanned) || err == error(lobby.ErrNotMember), "%v", err)
+		require.True(t, errors.Is(err, lobby.ErrBanned) || errors.Is(err, lobby.ErrNotMember), "%v", err)
 	}
 	require.Equal(t, []lobby.Member{{Session: "a", Player: "a", Order: 1}}, l.snapshot(l.room("lobby:1")).Members)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -66,9 +67,7 @@ func moderationError(err error) error {
 
 func (m LobbyModeration) log(ctx context.Context, q *query.Queries, region string) error {
 	facts := map[string]any{"project": m.Project, "room": m.Room}
-	for name, value := range m.Detail {
-		facts[name] = value
-	}
+	maps.Copy(facts, m.Detail)
 	detail, err := json.Marshal(facts)
 	if err != nil {
 		return err

@@ -86,34 +86,44 @@ func (s *Store) newGroups() (g groups) {
 	g.rosterStates = addGroup(s, &g, "roster state",
 		batch.Limits[InstanceRef]{MaxWeight: 256, Weight: batch.One[InstanceRef], Bytes: InstanceRef.bytes},
 		s.rosterStateBatch)
-	g.agents = addGroup(s, &g, "snapshot",
+	s.addAgentGroups(&g)
+	s.addLobbyGroups(&g)
+	return g
+}
+
+// addAgentGroups adds the groups of Rivalis game servers and their rooms.
+func (s *Store) addAgentGroups(g *groups) {
+	g.agents = addGroup(s, g, "snapshot",
 		batch.Limits[agentChange]{MaxWeight: heavyBatch, Weight: agentChange.weight, Bytes: agentChange.bytes},
 		s.agentBatch)
-	g.newRooms = addGroup(s, &g, "create",
+	g.newRooms = addGroup(s, g, "create",
 		batch.Limits[NewRoom]{MaxWeight: 256, Weight: batch.One[NewRoom], Bytes: NewRoom.bytes}, s.createRooms)
-	g.commands = addGroup(s, &g, "command",
+	g.commands = addGroup(s, g, "command",
 		batch.Limits[commandOrder]{MaxWeight: 256, Weight: batch.One[commandOrder], Bytes: commandOrder.bytes},
 		s.sendCommands)
-	g.acks = addGroup(s, &g, "ack", batch.Limits[CommandAck]{MaxWeight: 512, Weight: batch.One[CommandAck],
+	g.acks = addGroup(s, g, "ack", batch.Limits[CommandAck]{MaxWeight: 512, Weight: batch.One[CommandAck],
 		Bytes: CommandAck.bytes}, s.acknowledge)
-	g.expiries = addGroup(s, &g, "command expiry",
+	g.expiries = addGroup(s, g, "command expiry",
 		batch.Limits[uuid.UUID]{MaxWeight: 512, Weight: batch.One[uuid.UUID],
 			Bytes: func(uuid.UUID) int { return len(uuid.UUID{}) }}, s.expireCommands)
-	g.agentReads = addGroup(s, &g, "agent read",
+	g.agentReads = addGroup(s, g, "agent read",
 		batch.Limits[string]{MaxWeight: 64, Weight: batch.One[string], Bytes: idBytesOf}, s.findAgents)
-	g.realtimeOpens = addGroup(s, &g, "realtime open",
+	g.roomReads = addGroup(s, g, "room read",
+		batch.Limits[string]{MaxWeight: 1024, Weight: batch.One[string], Bytes: idBytesOf}, s.findRooms)
+}
+
+// addLobbyGroups adds the groups of the realtime lobby.
+func (s *Store) addLobbyGroups(g *groups) {
+	g.realtimeOpens = addGroup(s, g, "realtime open",
 		batch.Limits[OpenRealtime]{MaxWeight: 256, Weight: batch.One[OpenRealtime], Bytes: OpenRealtime.bytes},
 		s.openSessions)
-	g.suspensions = addGroup(s, &g, "suspension",
+	g.suspensions = addGroup(s, g, "suspension",
 		batch.Limits[suspension]{MaxWeight: suspendedAtOnce, Weight: suspension.weight, Bytes: suspension.bytes},
 		s.suspendSessions)
-	g.roomReads = addGroup(s, &g, "room read",
-		batch.Limits[string]{MaxWeight: 1024, Weight: batch.One[string], Bytes: idBytesOf}, s.findRooms)
-	g.minted = addGroup(s, &g, "mint", batch.Limits[projectKeyName]{MaxWeight: 1024, Weight: batch.One[projectKeyName],
+	g.minted = addGroup(s, g, "mint", batch.Limits[projectKeyName]{MaxWeight: 1024, Weight: batch.One[projectKeyName],
 		Bytes: projectKeyName.bytes}, s.countMinted)
-	g.lobbies = addGroup(s, &g, "lobby",
+	g.lobbies = addGroup(s, g, "lobby",
 		batch.Limits[LobbyAction]{MaxWeight: 1024, Weight: LobbyAction.weight, Bytes: LobbyAction.bytes}, s.lobbyBatch)
-	return g
 }
 
 // addGroup makes a group and adds it to those that Drain waits for. The name is the one in metrics.

@@ -34,7 +34,7 @@ func setMemberData(r *Room, m Member, f fields) (err error) {
 
 func memberData(r *Room, field string, raw json.RawMessage) (json.RawMessage, error) {
 	if raw == nil {
-		return nil, nil //nolint:nilnil // none is no error
+		return nil, nil
 	}
 	cleaned, err := clean(field, raw)
 	if err != nil {

@@ -34,7 +34,7 @@ func ParseChange(request map[string]json.RawMessage) (c Change, err error) {
 		return c, err
 	}
 	if f.raw("max_members") != nil {
-		members, err := f.whole("max_members", 1, maxChat, 0)
+		members, err := f.whole("max_members", maxChat, 0)
 		if err != nil {
 			return c, err
 		}

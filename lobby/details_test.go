@@ -29,7 +29,7 @@ func TestTheOwnerChangesTheRoom(t *testing.T) {
 	require.NoError(t, h.update("s1", `{"private":true,"maxMembers":2,"locked":false,"metadata":{"map":"nuke","n":1e2}}`))
 	require.True(t, h.room.Private)
 	require.Equal(t, 2, h.room.MaxMembers)
-	require.Equal(t, `{"map":"nuke","n":100}`, string(h.room.Metadata))
+	require.Equal(t, json.RawMessage(`{"map":"nuke","n":100}`), h.room.Metadata)
 	require.Equal(t, "true", h.value("private"))
 	require.Equal(t, "2", h.value("max_members"))
 	require.Equal(t, "false", h.value("locked"))
@@ -44,21 +44,29 @@ func TestTheOwnerChangesTheRoom(t *testing.T) {
 	} {
 		err := h.update("s1", change)
 		requireCode(t, "invalid", err)
-		require.Equal(t, field, err.(*Error).Field, change)
+		require.Equal(t, field, fieldOf(t, err), change)
 	}
+}
+
+// fieldOf returns the field that an error names.
+func fieldOf(t *testing.T, err error) string {
+	t.Helper()
+	var refused *Error
+	require.ErrorAs(t, err, &refused)
+	return refused.Field
 }
 
 func TestMetadataHasBounds(t *testing.T) {
 	t.Parallel()
 	values := map[string]any{}
-	for _, key := range strings.Split("abcdefghijklmnop", "") {
+	for key := range strings.SplitSeq("abcdefghijklmnop", "") {
 		values[key] = strings.Repeat("x", 256)
 	}
 	_, err := ParseMetadata("metadata", encode(values))
 	requireCode(t, "invalid", err)
 	require.ErrorContains(t, err, "2048 bytes")
 	values = map[string]any{}
-	for _, key := range strings.Split("abcdefghijklmnopq", "") {
+	for key := range strings.SplitSeq("abcdefghijklmnopq", "") {
 		values[key] = 1
 	}
 	_, err = ParseMetadata("metadata", encode(values))

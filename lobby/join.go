@@ -66,7 +66,7 @@ func (t *Types) openRoom(r *Room, j Join) error {
 	if err != nil {
 		return err
 	}
-	members, err := options.whole("max_members", 1, typ.MaxMembers, typ.MaxMembers)
+	members, err := options.whole("max_members", typ.MaxMembers, typ.MaxMembers)
 	if err != nil {
 		return err
 	}
@@ -123,21 +123,28 @@ const reasonReplaced = "replaced"
 // admit decides whether a session may become a member. The place is its own if it made the room, or takes the place of
 // its player's other session.
 func admit(r *Room, j Join, own bool) error {
-	invited := slices.ContainsFunc(r.Invited,
+	invited := own || slices.ContainsFunc(r.Invited,
 		func(m Member) bool { return m.Session == j.Session || m.Player == j.Player })
 	switch {
 	case r.isSanctioned(j.Player, j.AskedAt, func(s Sanction) bool { return s.IsBan }):
 		return ErrBanned
 	case j.Code != "" && j.Code != r.Code:
 		return ErrCodeUnknown // it had another one when the client's request arrived
-	case r.Participants != nil && !slices.Contains(r.Participants, j.Session):
+	case !r.isOpenTo(j, invited):
 		return ErrNotInvited
-	case r.Participants == nil && r.Private && !invited && !own && j.Code == "":
-		return ErrNotInvited
-	case r.IsLocked && !invited && !own:
+	case r.IsLocked && !invited:
 		return ErrLocked
 	case len(r.Members) >= r.MaxMembers:
 		return ErrFull
 	}
 	return nil
+}
+
+// isOpenTo reports whether a session may join at all: a participant of a match room; of a private room somebody who is
+// invited, or knows its code.
+func (r *Room) isOpenTo(j Join, invited bool) bool {
+	if r.Participants != nil {
+		return slices.Contains(r.Participants, j.Session)
+	}
+	return !r.Private || invited || j.Code != ""
 }

@@ -128,7 +128,7 @@ func setting(r *Room, _ Member, f fields) error {
 
 // countdown shows the members that the owner is about to start. A change of readiness or of membership ends it.
 func (l lobby) countdown(r *Room, _ Member, f fields) error {
-	seconds, err := f.whole("seconds", 1, maxCountdown, 5)
+	seconds, err := f.whole("seconds", maxCountdown, 5)
 	if err != nil {
 		return err
 	}

@@ -99,15 +99,15 @@ func (f fields) flag(name string, absent bool) (bool, error) {
 	return value, nil
 }
 
-// whole returns a whole number of a range; absent has its own value.
-func (f fields) whole(name string, from, to, absent int) (int, error) {
+// whole returns a whole number from 1 to another; absent has its own value.
+func (f fields) whole(name string, to, absent int) (int, error) {
 	raw := f.raw(name)
 	if raw == nil {
 		return absent, nil
 	}
 	var n float64
-	if json.Unmarshal(raw, &n) != nil || n != math.Trunc(n) || n < float64(from) || n > float64(to) {
-		return 0, Invalid(f.prefix+name, "must be a whole number from %d to %d", from, to)
+	if json.Unmarshal(raw, &n) != nil || n != math.Trunc(n) || n < 1 || n > float64(to) {
+		return 0, Invalid(f.prefix+name, "must be a whole number from 1 to %d", to)
 	}
 	return int(n), nil
 }

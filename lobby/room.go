@@ -87,13 +87,13 @@ type Op struct {
 
 // Kinds of an [Effect].
 const (
-	// Player may join for five minutes, with any session; Session, of Inviter, invites it
+	// EffectInvite lets Player join for five minutes, with any session; Session, of Inviter, invites it.
 	EffectInvite  = "invite"
 	EffectRemove  = "remove"  // Session, which is no longer among the members, for Reason
 	EffectEnqueue = "enqueue" // the members queue together for Queue
 	EffectDequeue = "dequeue" // they leave the queue; a member wants it if the Reason is ReasonCancel
 	EffectSucceed = "succeed" // Session waits in the queue where From, of the same Player, has waited
-	// Player has left the match for good: no other session of it is sent the match
+	// EffectWithdraw means that Player has left the match for good: no other session of it is sent the match.
 	EffectWithdraw = "withdraw"
 )
 

@@ -33,14 +33,14 @@ func (r *Room) isSanctioned(player string, now time.Time, kind func(Sanction) bo
 
 // sanction adds a sanction. It replaces one of the same kind for the player; those that are over go.
 func (r *Room) sanction(added Sanction, now time.Time) error {
-	kept := r.sanctionsWithout(added.Player, added.IsBan, now)
-	if len(kept) >= maxSanctions {
+	r.Sanctions = r.sanctionsWithout(added.Player, added.IsBan, now)
+	if len(r.Sanctions) >= maxSanctions {
 		return Invalid("player", "cannot be banned or muted while %d others are", maxSanctions)
 	}
 	if len(added.Reason) > maxSanctionReason {
 		added.Reason = strings.ToValidUTF8(added.Reason[:maxSanctionReason], "")
 	}
-	r.Sanctions = append(kept, added)
+	r.Sanctions = append(r.Sanctions, added)
 	return nil
 }
 

@@ -74,7 +74,7 @@ func ParseSearch(request map[string]json.RawMessage) (s Search, err error) {
 	if s.isJoinable, err = f.flag("joinable", false); err != nil {
 		return s, err
 	}
-	if s.limit, err = f.whole("limit", 1, maxSearchPage, maxSearchPage); err != nil {
+	if s.limit, err = f.whole("limit", maxSearchPage, maxSearchPage); err != nil {
 		return s, err
 	}
 	if s.order, err = f.text("order", 16); err != nil {

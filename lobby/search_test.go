@@ -69,7 +69,7 @@ func TestASearchThatIsNoneIsRefused(t *testing.T) {
 		require.NoError(t, json.Unmarshal([]byte(request), &values))
 		_, err := ParseSearch(values)
 		requireCode(t, "invalid", err)
-		require.Equal(t, field, err.(*Error).Field, request)
+		require.Equal(t, field, fieldOf(t, err), request)
 	}
 }
 

@@ -182,7 +182,7 @@ func TestForgedRequestsMoveNoRule(t *testing.T) {
 		name := func() string {
 			return pick("skill", "skill", "karma", "blocked", "Skill", "sk\\u0069ll", "game.skill", "game", "sources")
 		}
-		strange := fmt.Sprintf(`{"%s":%s,"%s":%s}`, name(), value(), name(), value())
+		strange := "{\"" + name() + "\":" + value() + ",\"" + name() + "\":" + value() + "}"
 		return pick("null", `{"skill":3000}`, `{"skill":"3000"}`, `{"skill":3000,"skill":1}`, `{"karma":1,"skill":[]}`, strange)
 	}
 	var accepted, refused, unauthorized int

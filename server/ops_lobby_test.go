@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"maps"
 	"net/http"
 	"testing"
 
@@ -33,9 +34,7 @@ func TestRoomsAreModeratedOverHTTP(t *testing.T) {
 	b := withLobby(t)
 	call := func(path string, more fields) answer {
 		body := fields{"project": "p", "room": "lobby:1"}
-		for name, value := range more {
-			body[name] = value
-		}
+		maps.Copy(body, more)
 		return b.ops(http.MethodPost, "lobby/"+path, body)
 	}
 	room := func() fields {

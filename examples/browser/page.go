@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
-	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -77,8 +76,7 @@ func login(w http.ResponseWriter, r *http.Request, mint func(context.Context, st
 	}
 	token, err := mint(r.Context(), name)
 	if err != nil {
-		slog.ErrorContext(r.Context(), "no token", slog.Any("error", err))
-		http.Error(w, "no token: the program's log says why", http.StatusInternalServerError)
+		http.Error(w, "no token: "+err.Error(), http.StatusInternalServerError)
 		return
 	}
 	answer(w, map[string]string{"token": token})

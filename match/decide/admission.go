@@ -123,18 +123,27 @@ func (pl *plan) lacks(t *match.Ticket) []Lack {
 	if len(p.Modes) > 0 && pl.modesOf(t) == 0 {
 		lacks = append(lacks, Lack{Why: LacksMode})
 	}
+	return pl.lackedColumns(t, pl.lackedLatencies(t, pl.lackedSources(t, lacks)))
+}
+
+// lackedSources adds the first value whose source is weaker than the profile asks for.
+func (pl *plan) lackedSources(t *match.Ticket, lacks []Lack) []Lack {
 	for i := range t.Players {
-		if name, weak := p.Weak(&t.Players[i]); weak {
-			lacks = append(lacks, Lack{Why: LacksSource, Attribute: name, Sub: t.Players[i].Sub})
-			break
+		if name, weak := pl.profile.Weak(&t.Players[i]); weak {
+			return append(lacks, Lack{Why: LacksSource, Attribute: name, Sub: t.Players[i].Sub})
 		}
 	}
+	return lacks
+}
+
+// lackedLatencies adds the rules that need a latency, of a ticket that has none.
+func (pl *plan) lackedLatencies(t *match.Ticket, lacks []Lack) []Lack {
 	for _, r := range pl.rules {
 		if l, ok := r.condition.(*latency); ok && l.required() && len(t.Latencies) == 0 && !r.ends() {
 			lacks = append(lacks, Lack{Why: LacksLatency, Rule: r.id})
 		}
 	}
-	return pl.lackedColumns(t, lacks)
+	return lacks
 }
 
 func (pl *plan) lackedColumns(t *match.Ticket, lacks []Lack) []Lack {

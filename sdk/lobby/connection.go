@@ -63,7 +63,7 @@ func (c *Client) dial(ctx context.Context, url, token string) (*connection, welc
 	l.silence.Stop()
 	alive := func(context.Context, []byte) bool { l.silence.Reset(maxSilence); return true }
 	ws, _, err := websocket.Dial(ctx, url,
-		&websocket.DialOptions{OnPingReceived: alive}) //nolint:bodyclose // Dial closes it
+		&websocket.DialOptions{OnPingReceived: alive})
 	if err != nil {
 		return nil, welcome{}, unreachable(url, err)
 	}

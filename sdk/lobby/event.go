@@ -11,14 +11,14 @@ type Event interface{ isEvent() }
 
 // The events of the connection.
 type (
-	// Connected: the client is connected, and has resumed its session or has a new one.
+	// Connected means that the client is connected, and has resumed its session or has a new one.
 	Connected struct {
 		URL, Session string
 		Resumed      bool
 	}
-	// Disconnected: the connection has ended; the client connects again.
+	// Disconnected means that the connection has ended; the client connects again.
 	Disconnected struct{ Err error }
-	// Ended: the client has ended, and no event follows.
+	// Ended means that the client has ended, and no event follows.
 	Ended struct{ Err error }
 )
 
@@ -41,14 +41,16 @@ type (
 		Repeated bool   `json:"repeated"`
 		ID       string `json:"id"`
 	}
-	// Joined: a session has become a member; Dropped: it has lost its connection; Reconnected: it is back.
+	// Joined means that a session has become a member.
 	Joined struct {
 		Room    string `json:"-"`
 		Session string `json:"client_id"`
 	}
-	Dropped     Joined
+	// Dropped means that a member has lost its connection.
+	Dropped Joined
+	// Reconnected means that a member is back.
 	Reconnected Joined
-	// Left: a session is no member any more. Self is true for that of this client. Reason is "kicked", "replaced" (the
+	// Left means that a session is no member any more. Self is true for that of this client. Reason is "kicked", "replaced" (the
 	// player has joined with another session), the code of a refusal where the client could not join again after its
 	// session had ended, or "".
 	Left struct {
@@ -57,36 +59,36 @@ type (
 		Reason  string `json:"reason"`
 		Self    bool   `json:"-"`
 	}
-	// MembersChanged: who is in the room now is in its state.
+	// MembersChanged means that others are in the room now: its state has them.
 	MembersChanged struct{ Room string }
-	// StateChanged: the room has another state.
+	// StateChanged means that the room has another state.
 	StateChanged struct{ Room string }
 )
 
 // The events of invitations and of the queue.
 type (
-	// Invited: somebody invites the player. Join the room, or leave it to decline.
+	// Invited means that somebody invites the player. Join the room, or leave it to decline.
 	Invited struct {
 		Room       string `json:"room"`
 		RoomType   string `json:"room_type"`
 		From       string `json:"from"`        // a session
 		FromPlayer string `json:"from_player"` // the player's name in its token
 	}
-	// MatchFound: join the room with its type. It is sent again on each connection until the session has.
+	// MatchFound names the room to join, with its type. It is sent again on each connection until the session has.
 	MatchFound struct {
 		Room         string   `json:"room"`
 		RoomType     string   `json:"room_type"`
 		Size         int      `json:"size"`
 		Participants []string `json:"participants"` // sessions
 	}
-	// MatchPending: the player has so many seconds to accept or to decline.
+	// MatchPending gives the player so many seconds to accept or to decline.
 	MatchPending struct {
 		RoomType string `json:"room_type"`
 		Size     int    `json:"size"`
 		Seconds  int    `json:"seconds"`
 		MatchID  string `json:"match_id"`
 	}
-	// QueueExpired: the session waits for no match any more.
+	// QueueExpired means that the session waits for no match any more.
 	QueueExpired struct {
 		RoomType string `json:"room_type"`
 		Size     int    `json:"size"`

@@ -42,4 +42,4 @@ func ExampleConnect() {
 	}
 	seat, err := match.Resolve(ctx)
 	fmt.Println(seat.Endpoint, err)
-}
+} //nolint:testableexamples // it needs a director

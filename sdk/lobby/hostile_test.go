@@ -88,7 +88,7 @@ func TestWhatNoDirectorSends(t *testing.T) {
 	require.NoError(t, g.Call(within(t), "echo", "", nil, nil))
 	unknown := heard[lobby.Unknown](g)
 	require.Equal(t, "news", unknown[len(unknown)-1].Type)
-	require.EqualValues(t, 1, len(heard[lobby.Connected](g)))
+	require.Len(t, heard[lobby.Connected](g), 1)
 	require.Zero(t, g.Room("r").State().Seq)
 
 	flood := dial(t, standIn(t, accepted, func(string) []string { return []string{strings.Repeat("x", 2<<20)} }))

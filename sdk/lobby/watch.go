@@ -167,8 +167,9 @@ func (c *Client) takeChanges(w *watch) map[string]json.RawMessage {
 // noteListChange keeps what has changed in a list that is watched.
 func (c *Client) noteListChange(f frame) {
 	var p struct {
-		Rooms, Players []json.RawMessage
-		Removed        []string
+		Rooms   []json.RawMessage `json:"rooms"`
+		Players []json.RawMessage `json:"players"`
+		Removed []string          `json:"removed"`
 	}
 	if json.Unmarshal(f.Payload, &p) != nil {
 		return
@@ -180,7 +181,10 @@ func (c *Client) noteListChange(f frame) {
 		return
 	}
 	for _, raw := range append(p.Rooms, p.Players...) {
-		var item struct{ ID, Player string }
+		var item struct {
+			ID     string `json:"id"`
+			Player string `json:"player"`
+		}
 		if json.Unmarshal(raw, &item) == nil {
 			w.changed[cmp.Or(item.ID, item.Player)] = raw
 		}

@@ -147,8 +147,8 @@ func forgedBody(t *rapid.T) string {
 	sources := rapid.SampledFrom([]string{"", `,"sources":{"skill":"claim"}`, `,"source":"backend"`, `,"sources":{"skill":2}`, `,"sources":["backend"]`})
 	member := func(name string) string {
 		return rapid.SampledFrom([]string{
-			"", fmt.Sprintf(`,"%s":{"skill":%s}`, name, skill.Draw(t, "skill")), fmt.Sprintf(`,"%s":{"skill":%s,"skill":%s}`, name, skill.Draw(t, "first"), skill.Draw(t, "second")),
-			fmt.Sprintf(`,"%s":{"skill":%s},"%s":{"Skill":%s}`, name, skill.Draw(t, "one"), name, skill.Draw(t, "two")),
+			"", fmt.Sprintf(`,%q:{"skill":%s}`, name, skill.Draw(t, "skill")), fmt.Sprintf(`,%q:{"skill":%s,"skill":%s}`, name, skill.Draw(t, "first"), skill.Draw(t, "second")),
+			fmt.Sprintf(`,%q:{"skill":%s},%q:{"Skill":%s}`, name, skill.Draw(t, "one"), name, skill.Draw(t, "two")),
 		}).Draw(t, name)
 	}
 	own := rapid.SampledFrom([]string{"", `,"players":{"alice":{"x":0` + member("attributes") + sources.Draw(t, "own sources") + `}}`}).Draw(t, "own")

@@ -2,7 +2,6 @@ package realtime
 
 import (
 	"context"
-	"encoding/json"
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/lobby"
@@ -83,7 +82,7 @@ func listedRooms(rooms []lobby.Listed) []any {
 		one := map[string]any{"id": r.ID, "room_type": r.Type, "members": r.Members, "max_members": r.MaxMembers,
 			"locked": r.IsLocked}
 		if r.Metadata != nil {
-			one["metadata"] = json.RawMessage(r.Metadata)
+			one["metadata"] = r.Metadata
 		}
 		all = append(all, one)
 	}

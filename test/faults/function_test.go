@@ -9,10 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// assignedWithin is far shorter than DIRECTOR_OM_PENDING_FOR in this test: tickets do not wait for the marks of a dead
-// worker.
-const assignedWithin = 20 * time.Second
-
 // A worker is killed between the proposals of a profile's match function and their commit. The next owner frees the
 // tickets that the dead one has marked, and nobody is seated twice.
 func TestAWorkerDiesBetweenProposalAndCommit(t *testing.T) {

@@ -47,7 +47,9 @@ func (f *Friend) note(event lobby.Event) {
 	case lobby.MatchFound:
 		f.foundMatches = append(f.foundMatches, e)
 	case lobby.Message:
-		var line struct{ Text string }
+		var line struct {
+			Text string `json:"text"`
+		}
 		if e.Type == "say" && json.Unmarshal(e.Data, &line) == nil {
 			f.said = append(f.said, Line{e.Room, e.From, line.Text})
 		}

@@ -100,6 +100,8 @@ func lackText(why replay.LackingCount) string {
 	switch why.Reason {
 	case decide.LacksPlayer:
 		return "they name no player"
+	case decide.LacksSource:
+		return fmt.Sprintf("nobody vouches for a player's %s as the profile asks", why.Attribute)
 	case decide.LacksPool:
 		return "the profile's pool does not hold them"
 	case decide.LacksAttribute:
