@@ -29,7 +29,7 @@ func TestTheOwnerChangesTheRoom(t *testing.T) {
 	require.NoError(t, h.update("s1", `{"private":true,"maxMembers":2,"locked":false,"metadata":{"map":"nuke","n":1e2}}`))
 	require.True(t, h.room.Private)
 	require.Equal(t, 2, h.room.MaxMembers)
-	require.Equal(t, json.RawMessage(`{"map":"nuke","n":100}`), h.room.Metadata)
+	require.Equal(t, []byte(`{"map":"nuke","n":100}`), []byte(h.room.Metadata))
 	require.Equal(t, "true", h.value("private"))
 	require.Equal(t, "2", h.value("max_members"))
 	require.Equal(t, "false", h.value("locked"))

@@ -22,6 +22,7 @@ type Sanction struct {
 	Reason string    `json:"reason,omitempty"`
 }
 
+// IsOver reports whether the sanction has ended at a time.
 func (s Sanction) IsOver(now time.Time) bool {
 	return !s.EndsAt.IsZero() && !now.IsZero() && !s.EndsAt.After(now)
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // A player joins the match that a friend's party finds, and connects to its game server.
-func ExampleConnect() {
+func ExampleConnect() { //nolint:testableexamples // it needs a director
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	token := lobby.StaticToken("what the game's backend minted")
@@ -42,4 +42,4 @@ func ExampleConnect() {
 	}
 	seat, err := match.Resolve(ctx)
 	fmt.Println(seat.Endpoint, err)
-} //nolint:testableexamples // it needs a director
+}

@@ -14,8 +14,8 @@ import (
 
 // findView is what templates/find.html reads.
 type findView struct {
-	Text  string
-	Found []foundGroup // without empty ones
+	Text   string
+	Groups []foundGroup // without empty ones
 }
 
 // foundGroup are the things of a kind whose ids begin with a text.

@@ -35,8 +35,8 @@ type fleetTotals struct {
 // Free is how many seats no session has reserved.
 func (t fleetTotals) Free() int64 { return max(0, t.Capacity-t.Reserved) }
 
-// Alive is how many game servers have a lease that holds.
-func (t fleetTotals) Alive() int32 { return t.Ready + t.Draining }
+// LiveServers is how many game servers have a lease that holds.
+func (t fleetTotals) LiveServers() int32 { return t.Ready + t.Draining }
 
 var fleetPage = page[fleetView]{path: "/fleet", template: "fleet", every: 2 * time.Second, load: loadFleet}
 

@@ -11,7 +11,7 @@ import (
 // drainGroup is what drains together: the game servers of a host, or those with a label.
 type drainGroup struct {
 	noun, param string // as in host, and the parameter of the path
-	says        string // what belongs to it; %s is its name
+	members     string // what belongs to it; %s is its name
 	filter      func(name string) opsview.FleetFilter
 	drain       func(a db.Act, ctx context.Context, name, region string) (bool, error)
 	undrain     func(a db.Act, ctx context.Context, name, region string) (bool, error)
@@ -19,12 +19,12 @@ type drainGroup struct {
 
 var drainGroups = []drainGroup{
 	{
-		noun: "host", param: "host", says: "the game servers whose endpoint has the host %s",
+		noun: "host", param: "host", members: "the game servers whose endpoint has the host %s",
 		filter: func(name string) opsview.FleetFilter { return opsview.FleetFilter{Host: name, Running: true} },
 		drain:  db.Act.DrainHost, undrain: db.Act.UndrainHost,
 	},
 	{
-		noun: "label", param: "label", says: "the game servers with the label %s",
+		noun: "label", param: "label", members: "the game servers with the label %s",
 		filter: func(name string) opsview.FleetFilter { return opsview.FleetFilter{Label: name, Running: true} },
 		drain:  db.Act.DrainLabel, undrain: db.Act.UndrainLabel,
 	},
@@ -47,7 +47,7 @@ func (d drainGroup) drainAction() action {
 				count = fmt.Sprintf("More than %d game servers run", len(found))
 			}
 			return question{
-				Title: "Drain " + fmt.Sprintf(d.says, name) + "?", Button: "Drain", Back: d.fleetPath(name),
+				Title: "Drain " + fmt.Sprintf(d.members, name) + "?", Button: "Drain", Back: d.fleetPath(name),
 				Says: []string{
 					"No new player gets a seat on them. " + count + " there now.",
 					"Their sessions play on until they end.",
@@ -69,7 +69,7 @@ func (d drainGroup) undrainAction() action {
 		ask: func(_ context.Context, _ Store, q query) (question, error) {
 			name := q.Param(d.param)
 			return question{
-				Title: "Undrain " + fmt.Sprintf(d.says, name) + "?", Button: "Undrain", Back: d.fleetPath(name),
+				Title: "Undrain " + fmt.Sprintf(d.members, name) + "?", Button: "Undrain", Back: d.fleetPath(name),
 				Says: []string{"Players get seats on them again. Those that drain for another reason go on draining."},
 			}, nil
 		},

@@ -25,11 +25,11 @@ type healthView struct {
 
 // gameState is how the game is, with its last minutes for the lines in the tiles.
 type gameState struct {
-	Fleet   fleetTotals
-	Queue   opsview.Queue // over all universes; the oldest ticket is that of the slowest
-	Lost    int           // game servers that died within the time of the plots
-	Refused *doctor.Figure
-	Past    samples
+	Fleet       fleetTotals
+	Queue       opsview.Queue // over all universes; the oldest ticket is that of the slowest
+	LostServers int           // game servers that died within the time of the plots
+	Refused     *doctor.Figure
+	Past        samples
 }
 
 // healthPage reads often what is cheap, and runs the checks of doctor rarely.
@@ -68,7 +68,7 @@ func (v healthView) withGame(ctx context.Context, s Store, q query) (healthView,
 	ranges, chosen := plotRanges(q)
 	past, err := readSamples(ctx, s, "", chosen.Minutes, "players", "capacity", "reserved", "lost", "tickets",
 		"waiting_players", "oldest_ticket", "instances", "oldest_snapshot", "late_loops")
-	v.Game.Fleet, v.Game.Past, v.Game.Lost = totalsOf(counts), past, int(past.line("lost", "").sum())
+	v.Game.Fleet, v.Game.Past, v.Game.LostServers = totalsOf(counts), past, int(past.line("lost", "").sum())
 	v.Game.Refused = v.Diagnosis.FigureOf("refusals")
 	v.Ranges, v.Plots, v.Machinery = ranges, past.gamePlots(), past.machineryPlots()
 	return v, err

@@ -78,8 +78,8 @@ func (v queueView) withSortedProfiles() queueView {
 	return v
 }
 
-// Busy returns the built-in profiles that tickets wait for.
-func (v queueView) Busy() (n int) {
+// BusyBuiltIn returns the built-in profiles that tickets wait for.
+func (v queueView) BusyBuiltIn() (n int) {
 	for _, p := range v.BuiltIn {
 		if p.Waiting.Tickets > 0 {
 			n++

@@ -18,9 +18,9 @@ const (
 // usage knows which capabilities an installation uses, so that the navigation shows no page that stays empty. Safe for
 // concurrent use.
 type usage struct {
-	mu     sync.Mutex
-	used   map[string]bool
-	readAt time.Time
+	mu           sync.Mutex
+	capabilities map[string]bool
+	readAt       time.Time
 }
 
 // usageAge is how old the knowledge may be: a capability that is new appears after as long.
@@ -30,14 +30,14 @@ const usageAge = 15 * time.Second
 func (u *usage) latest(ctx context.Context, s Store, now time.Time) map[string]bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if u.used != nil && now.Sub(u.readAt) < usageAge {
-		return u.used
+	if u.capabilities != nil && now.Sub(u.readAt) < usageAge {
+		return u.capabilities
 	}
 	used, err := readAll(ctx, s, readUsage)
 	if err != nil {
 		return map[string]bool{usesAgents: true, usesLobby: true, usesPools: true}
 	}
-	u.used, u.readAt = used, now
+	u.capabilities, u.readAt = used, now
 	return used
 }
 

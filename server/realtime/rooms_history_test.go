@@ -51,7 +51,7 @@ func TestTextsAreChecked(t *testing.T) {
 			w.WriteHeader(http.StatusInternalServerError)
 		default:
 			var m map[string]any
-			_, _ = io.WriteString(w, fmt.Sprintf(`{"allow":%t}`, json.Unmarshal(body, &m) == nil))
+			_, _ = fmt.Fprintf(w, `{"allow":%t}`, json.Unmarshal(body, &m) == nil)
 		}
 	}))
 	t.Cleanup(hook.Close)
