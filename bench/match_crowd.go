@@ -22,7 +22,7 @@ type crowd struct {
 	*caller
 
 	profile string
-	mode    string // each crowd has its mode, so that it does not take the game servers of another
+	mode    string // each crowd has its own, so that it does not take the game servers of another, nor of an earlier run
 	servers *fleet // without players before the turn
 }
 
@@ -71,7 +71,7 @@ func (c *caller) matchServers() error {
 // no room.
 func (c *caller) newCrowd(within int) (all *crowd, err error) {
 	ctx := c.client.ctx
-	all = &crowd{caller: c, mode: fmt.Sprintf("bench-%d", c.crowds.Add(1))}
+	all = &crowd{caller: c, mode: fmt.Sprintf("bench-%s-%d", c.id, c.crowds.Add(1))}
 	places := c.places
 	places.modes = []string{all.mode}
 	full := newFleet(c.client, c.URLs, places, 1)
