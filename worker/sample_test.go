@@ -21,9 +21,23 @@ func TestSamplesAreTakenOnceAMinute(t *testing.T) {
 	if second["samples"] == 0 { // else a minute began between the two
 		require.Positive(t, first["samples"])
 	}
-	require.Equal(t, "capacity=8 instances ready=1 instances silent=1 reserved=0 sessions=0", storetest.One[string](b.DB, `SELECT string_agg(trim(measure || ' ' || subject) || '=' || value, ' ' ORDER BY measure, subject)
+	require.Equal(t, "capacity=8 instances ready=1 instances silent=1 players=0 reserved=0 sessions=0", storetest.One[string](b.DB, `SELECT string_agg(trim(measure || ' ' || subject) || '=' || value, ' ' ORDER BY measure, subject)
 		FROM ops.minute_samples WHERE region = 'eu' AND minute = (SELECT min(minute) FROM ops.minute_samples WHERE region = 'eu')`))
 	require.Equal(t, 1, storetest.One[int](b.DB, "SELECT count(DISTINCT measure || minute)::int FROM ops.minute_samples WHERE measure = 'oldest_snapshot' AND minute = (SELECT min(minute) FROM ops.minute_samples WHERE region = 'eu')"))
+}
+
+// Pins game servers that died and that no plot shows, and a count with those that ended by themselves.
+func TestSamplesCountTheGameServersThatDied(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for id, reason := range map[string]string{"died": "lease expired", "too": "lease expired", "left": "deregistered"} {
+		b.AddServer(id, 8)
+		b.Exec("UPDATE instances SET status = 'gone', ended_at = date_trunc('minute', now()) - interval '5 seconds' WHERE id = $1", id)
+		b.Exec(`INSERT INTO events (region, kind, instance_id, at, detail)
+			VALUES ('eu', 'instance.ended', $1, date_trunc('minute', now()) - interval '5 seconds', jsonb_build_object('reason', $2::text))`, id, reason)
+	}
+	once(t, loopOf(t, b.options(), "sample"))
+	require.InDelta(t, 2, storetest.One[float64](b.DB, "SELECT coalesce(sum(value), 0) FROM ops.minute_samples WHERE region = 'eu' AND measure = 'lost'"), 0)
 }
 
 // Pins a count of matches that is of the present minute, which is not over.
