@@ -53,8 +53,10 @@ const recordedWithin = 3 * time.Second
 func (j *judge) unrecorded(ctx context.Context) (lost int, err error) {
 	var missing []string
 	err = j.db.QueryRow(ctx, `
-		SELECT count(*) FILTER (WHERE just), coalesce(array_agg(id::text) FILTER (WHERE NOT just), '{}') FROM (
-			SELECT m.id, m.epoch = $4 AND m.decided_at BETWEEN $1::timestamptz - $2::interval AND $1::timestamptz + interval '1 second' AS just
+		SELECT count(*) FILTER (WHERE just), coalesce(array_agg(text) FILTER (WHERE NOT just), '{}') FROM (
+			SELECT format('%s (%s of its %s, epoch %s, %s after the kill)', m.id,
+				(SELECT count(*) FROM ticket_history t WHERE t.match_id = m.id), cardinality(m.tickets), m.epoch, m.decided_at - $1) AS text,
+				m.epoch = $4 AND m.decided_at BETWEEN $1::timestamptz - $2::interval AND $1::timestamptz + interval '1 second' AS just
 			FROM match_history m
 			WHERE m.profile = $3 AND cardinality(m.tickets) <> (SELECT count(*) FROM ticket_history t WHERE t.match_id = m.id)) m`,
 		j.record.queueing.workerKilledAt, recordedWithin, profileName,
