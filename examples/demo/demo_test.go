@@ -42,7 +42,7 @@ func TestDemo(t *testing.T) {
 	} {
 		require.Contains(t, out.String(), "✓ "+claim+"\n")
 	}
-	require.Equal(t, 19, strings.Count(out.String(), "\n✓ "))
+	require.Equal(t, 20, strings.Count(out.String(), "\n✓ "))
 }
 
 func TestLength(t *testing.T) {

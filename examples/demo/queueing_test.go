@@ -91,7 +91,7 @@ func TestUnrecordedTicketsAreFound(t *testing.T) {
 
 	later := h.match(1, 10, eight(1500, 1500))
 	h.exec(`DELETE FROM ticket_history WHERE match_id = $1`, later)
-	h.broken(h.rulesHold(t.Context()), "the tickets of match "+later.String()+" are not in the history")
+	h.broken(h.rulesHold(t.Context()), "the tickets of match "+later.String()+" (0 of its 8")
 }
 
 // The proof finds a queue in which nothing was matched after the worker had been killed.

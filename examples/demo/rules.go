@@ -49,7 +49,8 @@ func (j *judge) rulesHold(ctx context.Context) proof {
 const recordedWithin = 3 * time.Second
 
 // unrecorded returns how many matches have no tickets in the history because their worker was killed just after. Others
-// are an error. The worker may still decide between the reading of the time and its end.
+// are an error, but those of the last moments, which are not due yet. The worker may still decide between the reading of
+// the time and its end.
 func (j *judge) unrecorded(ctx context.Context) (lost int, err error) {
 	var missing []string
 	err = j.db.QueryRow(ctx, `
@@ -58,7 +59,8 @@ func (j *judge) unrecorded(ctx context.Context) (lost int, err error) {
 				(SELECT count(*) FROM ticket_history t WHERE t.match_id = m.id), cardinality(m.tickets), m.epoch, m.decided_at - $1) AS text,
 				m.epoch = $4 AND m.decided_at BETWEEN $1::timestamptz - $2::interval AND $1::timestamptz + interval '1 second' AS just
 			FROM match_history m
-			WHERE m.profile = $3 AND cardinality(m.tickets) <> (SELECT count(*) FROM ticket_history t WHERE t.match_id = m.id)) m`,
+			WHERE m.profile = $3 AND m.decided_at < clock_timestamp() - $2::interval
+				AND cardinality(m.tickets) <> (SELECT count(*) FROM ticket_history t WHERE t.match_id = m.id)) m`,
 		j.record.queueing.workerKilledAt, recordedWithin, profileName,
 		j.record.queueing.epochKilled).Scan(&lost, &missing)
 	if err == nil && len(missing) > 0 {
