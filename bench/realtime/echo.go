@@ -40,7 +40,9 @@ func echo(ctx context.Context, ws *websocket.Conn, n int64) error {
 		if err != nil {
 			return err
 		}
-		var f struct{ RID string }
+		var f struct {
+			RID string `json:"rid"`
+		}
 		if err := json.Unmarshal(text, &f); err != nil {
 			return err
 		}
