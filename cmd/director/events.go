@@ -7,11 +7,9 @@ import (
 	"fmt"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
 	"github.com/lattice-director/director/db"
@@ -26,13 +24,6 @@ const (
 	// followEvery is how often --follow reads new events, and retries while the database is unreachable.
 	followEvery = time.Second
 )
-
-// eventLine is an event as --output json prints it.
-type eventLine struct {
-	Cursor string `json:"cursor"` // for --after
-
-	opsview.Event
-}
 
 // eventFilter selects the printed events. An empty field matches all.
 type eventFilter struct {
@@ -147,13 +138,11 @@ func parseCursor(text string) (opsview.EventCursor, error) {
 	if text == "" {
 		return opsview.EventCursor{}, nil
 	}
-	number, rest, _ := strings.Cut(text, "/")
-	tx, err := strconv.ParseUint(number, 10, 64)
-	id, idErr := uuid.Parse(rest)
-	if err != nil || idErr != nil {
+	cursor, ok := opsview.ParseEventCursor(text)
+	if !ok {
 		return opsview.EventCursor{}, fmt.Errorf("--after %q is not allowed: it must be a cursor as --output json prints it, number/uuid", text)
 	}
-	return opsview.EventCursor{Tx: tx, ID: id}, nil
+	return cursor, nil
 }
 
 // begin computes the time that --since means by the database's clock, which is that of the events.
@@ -219,8 +208,7 @@ func (r *eventReader) follow(ctx context.Context, cmd *cobra.Command) error {
 
 func printEvent(out cli.Output, e opsview.Event) error {
 	if out.JSON {
-		cursor := strconv.FormatUint(e.Tx, 10) + "/" + e.ID.String()
-		line, err := json.Marshal(eventLine{cursor, e})
+		line, err := json.Marshal(e.Line())
 		if err != nil {
 			return err
 		}

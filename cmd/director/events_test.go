@@ -8,22 +8,23 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/opsview"
 	"github.com/lattice-director/director/internal/cli"
 	"github.com/lattice-director/director/internal/testkit/dbtest"
 	"github.com/lattice-director/director/internal/testkit/storetest"
 )
 
-func printedEvents(t *testing.T, text string) (all []eventLine) {
+func printedEvents(t *testing.T, text string) (all []opsview.EventLine) {
 	t.Helper()
 	for line := range strings.Lines(text) {
-		var e eventLine
+		var e opsview.EventLine
 		require.NoError(t, json.Unmarshal([]byte(line), &e), line)
 		all = append(all, e)
 	}
 	return all
 }
 
-func kindsOf(all []eventLine) (kinds []string) {
+func kindsOf(all []opsview.EventLine) (kinds []string) {
 	for _, e := range all {
 		kinds = append(kinds, e.Kind)
 	}

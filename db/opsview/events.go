@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"math"
+	"strconv"
 	"strings"
 	"time"
 
@@ -94,6 +95,30 @@ func LatestEvent() EventCursor { return EventCursor{Tx: math.MaxInt64, ID: uuid.
 
 // Cursor returns the place of the event.
 func (e Event) Cursor() EventCursor { return EventCursor{e.Tx, e.ID} }
+
+// String returns the cursor as people and programs pass it on: number/uuid.
+func (c EventCursor) String() string { return strconv.FormatUint(c.Tx, 10) + "/" + c.ID.String() }
+
+// ParseEventCursor is the inverse of [EventCursor.String].
+func ParseEventCursor(text string) (c EventCursor, ok bool) {
+	number, rest, _ := strings.Cut(text, "/")
+	tx, err := strconv.ParseUint(number, 10, 64)
+	id, idErr := uuid.Parse(rest)
+	if err != nil || idErr != nil {
+		return EventCursor{}, false
+	}
+	return EventCursor{Tx: tx, ID: id}, true
+}
+
+// EventLine is an event in a file of JSON lines, with its place in the log.
+type EventLine struct {
+	Cursor string `json:"cursor"`
+
+	Event
+}
+
+// Line returns the event as a line of a file.
+func (e Event) Line() EventLine { return EventLine{e.Cursor().String(), e} }
 
 // Key is the cursor as a page names it.
 func (c EventCursor) Key() []any { return []any{c.Tx, c.ID} }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/http"
-	"strconv"
 
 	"github.com/gin-gonic/gin"
 
@@ -18,15 +17,8 @@ const (
 	exportReads = 20
 )
 
-// exportedEvent is a line of the file: what director events --output json prints.
-type exportedEvent struct {
-	Cursor string `json:"cursor"`
-
-	opsview.Event
-}
-
-// exportEvents answers with the events that the filter of the page selects, latest first, as JSON lines: at most 10,000,
-// of the latest 100,000.
+// exportEvents answers with the events that the filter of the page selects, latest first, as the JSON lines that director
+// events prints: at most 10,000, of the latest 100,000.
 func (c *Console) exportEvents(g *gin.Context) {
 	q := queryOf(g)
 	ctx, cancel := c.bounded(g.Request.Context())
@@ -41,8 +33,7 @@ func (c *Console) exportEvents(g *gin.Context) {
 	out := json.NewEncoder(&lines)
 	for written, reads := 0, 1; err == nil; reads++ {
 		for _, e := range found.Events[:min(len(found.Events), maxExported-written)] {
-			cursor := strconv.FormatUint(e.Tx, 10) + "/" + e.ID.String()
-			if err := out.Encode(exportedEvent{cursor, e}); err != nil {
+			if err := out.Encode(e.Line()); err != nil {
 				c.fail(g, err)
 				return
 			}

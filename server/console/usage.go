@@ -26,41 +26,64 @@ type usage struct {
 // usageAge is how old the knowledge may be: a capability that is new appears after as long.
 const usageAge = 15 * time.Second
 
-// latest returns what is used; all of it while the database gives no answer.
+// usageTimeout bounds a reading: a page that is shown waits for it.
+const usageTimeout = time.Second
+
+// latest returns what is used; all of it where that has never been read. One request reads at a time, and others go on
+// with what is known: while the database gives no answer, no page waits for those before it.
 func (u *usage) latest(ctx context.Context, s Store, now time.Time) map[string]bool {
+	known, isOld := u.lastReading(now)
+	if !isOld {
+		return known
+	}
+	ctx, cancel := context.WithTimeout(ctx, usageTimeout)
+	defer cancel()
+	read, err := readAll(ctx, s, readUsage)
+	if err != nil {
+		return known
+	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if u.capabilities != nil && now.Sub(u.readAt) < usageAge {
-		return u.capabilities
+	u.capabilities = read
+	return read
+}
+
+// lastReading returns what was read last, and whether that is so old that the caller has to read it again.
+func (u *usage) lastReading(now time.Time) (capabilities map[string]bool, isOld bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if isOld = now.Sub(u.readAt) >= usageAge; isOld {
+		u.readAt = now
 	}
-	used, err := readAll(ctx, s, readUsage)
-	if err != nil {
-		return map[string]bool{usesAgents: true, usesLobby: true, usesPools: true}
+	if u.capabilities == nil {
+		return map[string]bool{usesAgents: true, usesLobby: true, usesPools: true}, isOld
 	}
-	u.capabilities, u.readAt = used, now
-	return used
+	return u.capabilities, isOld
 }
 
 func readUsage(ctx context.Context, q opsview.Querier) (map[string]bool, error) {
-	one := opsview.Page{Limit: 1}
-	agents, err := opsview.Agents.Read(ctx, q, opsview.AgentFilter{}, one)
+	agents, err := hasRow(ctx, q, opsview.Agents, opsview.AgentFilter{})
 	if err != nil {
 		return nil, err
 	}
-	keys, err := opsview.ProjectKeys.Read(ctx, q, opsview.Any{}, one)
+	keys, err := hasRow(ctx, q, opsview.ProjectKeys, opsview.Any{})
 	if err != nil {
 		return nil, err
 	}
-	rooms, err := opsview.Lobbies.Read(ctx, q, opsview.LobbyFilter{}, one)
+	rooms, err := hasRow(ctx, q, opsview.Lobbies, opsview.LobbyFilter{})
 	if err != nil {
 		return nil, err
 	}
-	pools, err := opsview.Pools.Read(ctx, q, opsview.PoolFilter{}, one)
+	pools, err := hasRow(ctx, q, opsview.Pools, opsview.PoolFilter{})
 	if err != nil {
 		return nil, err
 	}
-	deployments, err := opsview.Deployments.Read(ctx, q, opsview.DeploymentFilter{}, one)
-	return map[string]bool{
-		usesAgents: len(agents) > 0, usesLobby: len(keys)+len(rooms) > 0, usesPools: len(pools)+len(deployments) > 0,
-	}, err
+	deployments, err := hasRow(ctx, q, opsview.Deployments, opsview.DeploymentFilter{})
+	return map[string]bool{usesAgents: agents, usesLobby: keys || rooms, usesPools: pools || deployments}, err
+}
+
+// hasRow reports whether a filter selects any row of a view.
+func hasRow[T any, F opsview.Filter](ctx context.Context, q opsview.Querier, v opsview.View[T, F], f F) (bool, error) {
+	rows, err := v.Read(ctx, q, f, opsview.Page{Limit: 1})
+	return len(rows) > 0, err
 }

@@ -47,9 +47,7 @@ func MountLobby(r gin.IRouter, store LobbyStore, types *lobby.Types) {
 	r.POST("/ops/lobby/tell", rest.Handle(http.StatusOK, f.tell))
 }
 
-const (
-	maxSanctionSeconds = 31_536_000 // a year
-)
+const maxSanctionSeconds = 31_536_000 // a year
 
 // roomName names a room in a request.
 type roomName struct {
@@ -87,13 +85,9 @@ func checkPlayer(c *rest.Check, player string) {
 }
 
 func (r *punishment) facts() map[string]any {
-	facts := map[string]any{"player": r.Player}
-	if r.Reason != "" {
-		facts["reason"] = r.Reason
-	}
-	if r.Seconds != nil {
-		facts["seconds"] = *r.Seconds
-	}
+	facts := reasonFacts(r.Reason)
+	facts["player"] = r.Player
+	addFact(facts, "seconds", r.Seconds)
 	return facts
 }
 
@@ -168,7 +162,7 @@ func (r *roomChange) Validate(c *rest.Check) {
 func (f lobbyFace) change(ctx context.Context, in rest.In[roomChange]) (done, error) {
 	r := in.Body
 	change := lobby.Change{IsPrivate: r.Private, IsLocked: r.Locked, MaxMembers: r.MaxMembers}
-	facts := map[string]any{}
+	facts := reasonFacts(r.Reason)
 	if len(r.Metadata) > 0 && string(r.Metadata) != "null" {
 		change.Metadata, _ = lobby.ParseMetadata("metadata", r.Metadata) // Validate has read it
 		facts["metadata"] = change.Metadata
@@ -176,10 +170,15 @@ func (f lobbyFace) change(ctx context.Context, in rest.In[roomChange]) (done, er
 	addFact(facts, "private", r.Private)
 	addFact(facts, "locked", r.Locked)
 	addFact(facts, "max_members", r.MaxMembers)
-	if r.Reason != "" {
-		facts["reason"] = r.Reason
-	}
 	return f.moderate(ctx, r.roomName, "lobby.changed", f.types.Reconfigure(change), facts)
+}
+
+// reasonFacts begins the detail of an event, with the reason if there is one.
+func reasonFacts(reason string) map[string]any {
+	if reason == "" {
+		return map[string]any{}
+	}
+	return map[string]any{"reason": reason}
 }
 
 func addFact[T any](facts map[string]any, name string, value *T) {
@@ -201,11 +200,7 @@ func (r *roomClosing) Validate(c *rest.Check) {
 }
 
 func (f lobbyFace) close(ctx context.Context, in rest.In[roomClosing]) (done, error) {
-	facts := map[string]any{}
-	if in.Body.Reason != "" {
-		facts["reason"] = in.Body.Reason
-	}
-	return f.moderate(ctx, in.Body.roomName, "lobby.closed", f.types.Close(), facts)
+	return f.moderate(ctx, in.Body.roomName, "lobby.closed", f.types.Close(), reasonFacts(in.Body.Reason))
 }
 
 // roomMessage is a message to the members of a room.
