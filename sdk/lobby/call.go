@@ -70,7 +70,7 @@ func (c *Client) call(ctx context.Context, name string, f frame, body, answer an
 			continue // the connection has ended in between, and nothing was sent
 		}
 		f.RID = rid
-		link.write(f)
+		link.request(f)
 		select {
 		case r := <-waiting.answer:
 			return r.decode(name, answer)

@@ -1,6 +1,7 @@
 package lobby
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -99,11 +100,15 @@ func (l *connection) shakeHands(ctx context.Context, h hello) (w welcome, err er
 	return w, nil
 }
 
-// write sends a frame. An error shows with the next read, which ends the connection. No context of a caller bounds it,
-// because one that ends during a write would cut the connection.
-func (l *connection) write(f frame) {
+// request sends a frame of a caller. An error shows with the next read, which ends the connection. No context of the
+// caller bounds it, because one that ends during a write would cut the connection.
+func (l *connection) request(f frame) {
 	ctx, cancel := context.WithTimeout(context.Background(), writeTimeout)
 	defer cancel()
+	l.write(ctx, f)
+}
+
+func (l *connection) write(ctx context.Context, f frame) {
 	if raw, err := json.Marshal(f); err == nil {
 		_ = l.ws.Write(ctx, websocket.MessageText, raw)
 	}
@@ -112,32 +117,53 @@ func (l *connection) write(f frame) {
 // read takes the frames of a connection until it ends, and returns why.
 func (c *Client) read(l *connection) error {
 	defer l.silence.Stop()
+	defer context.AfterFunc(c.life, func() { _ = l.ws.CloseNow() })()
+	// The end of the client and the timer of silence cut the connection. A context that can end would cost the library a
+	// callback for each frame.
+	ctx := context.Background()
 	for {
-		_, raw, err := l.ws.Read(c.life)
+		_, raw, err := l.ws.Read(ctx)
 		if err != nil {
 			_ = l.ws.CloseNow()
 			return err
 		}
 		l.silence.Reset(maxSilence)
-		var f frame
-		if json.Unmarshal(raw, &f) == nil && f.Type != "" {
-			c.take(l, f)
+		if !c.isForNobody(raw) {
+			c.take(l, raw)
 		}
+		c.noteFrame()
 	}
 }
 
+// messageTail ends each message of a room, as the director writes it: with its keys in order.
+var messageTail = []byte(`,"t":"room.message","v":1}`)
+
+// isForNobody reports whether a frame is a message of a room that no caller would hear. Decoding the messages of a busy
+// room costs more than everything else that a client does.
+func (c *Client) isForNobody(raw []byte) bool {
+	return c.options.OnEvent == nil && bytes.HasSuffix(raw, messageTail)
+}
+
 // take handles a frame.
-func (c *Client) take(l *connection, f frame) {
+func (c *Client) take(l *connection, raw []byte) {
+	var f frame
+	if json.Unmarshal(raw, &f) != nil || f.Type == "" {
+		return
+	}
 	switch f.Type {
 	case "rpc.response":
 		c.takeAnswer(f)
 	case "state.snapshot", "state.patch":
 		if reply, ok := c.takeState(f); ok {
-			l.write(reply)
+			l.write(context.Background(), reply) // what blocks it blocks the next read: the timer of silence runs
 		}
 	default:
 		c.takeEvent(f)
 	}
+}
+
+// noteFrame counts a frame, and wakes those who wait for what it changed.
+func (c *Client) noteFrame() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.status.Frames++

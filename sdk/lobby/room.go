@@ -12,6 +12,7 @@ type membership struct {
 	joined      bool // by this client, which can join it again
 	state       State
 	hasState    bool         // a snapshot has arrived
+	isLent      bool         // a caller has the map of the state's values: the next patch changes a copy
 	lastMessage heardMessage // the last one
 }
 
@@ -89,10 +90,12 @@ func (c *Client) Rooms() []*Room {
 func (r *Room) State() State {
 	r.client.mu.Lock()
 	defer r.client.mu.Unlock()
-	if m := r.client.rooms[r.ID]; m != nil {
-		return m.state
+	m := r.client.rooms[r.ID]
+	if m == nil {
+		return State{}
 	}
-	return State{}
+	m.isLent = true
+	return m.state
 }
 
 // Leave leaves the room, or takes back or declines an invitation to it. Errors: those of [Client.Repeat].

@@ -3,6 +3,7 @@ package lobby
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"strings"
 )
@@ -84,8 +85,8 @@ func (c *Client) takeState(f frame) (answer frame, ok bool) {
 		return frame{}, false // a snapshot had it
 	}
 	c.publish(StateChanged{f.Room})
-	seq, err := json.Marshal(map[string]int64{"seq": next.Seq})
-	return frame{Version: protocolVersion, Type: "state.ack", Room: f.Room, Payload: seq}, err == nil
+	seq := fmt.Appendf(nil, `{"seq":%d}`, next.Seq)
+	return frame{Version: protocolVersion, Type: "state.ack", Room: f.Room, Payload: seq}, true
 }
 
 // replaceState replaces the state of a room. known is false for a patch whose predecessor is missing; the membership is
@@ -99,7 +100,7 @@ func (c *Client) replaceState(f frame, next change) (m *membership, known bool) 
 			m = &membership{}
 			c.rooms[f.Room] = m
 		}
-		m.state.Seq, m.state.Values, m.hasState = next.Seq, next.Values, true
+		m.state.Seq, m.state.Values, m.hasState, m.isLent = next.Seq, next.Values, true, false
 		return m, true
 	}
 	if m == nil || !m.hasState || next.Seq > m.state.Seq+1 {
@@ -109,25 +110,27 @@ func (c *Client) replaceState(f frame, next change) (m *membership, known bool) 
 	if next.Seq <= m.state.Seq {
 		return nil, true
 	}
-	m.state = m.state.applyPatch(next)
+	m.applyPatch(next)
 	return m, true
 }
 
 var unescape = strings.NewReplacer("~1", "/", "~0", "~")
 
-// applyPatch returns the state after a patch.
-func (s State) applyPatch(next change) State {
-	values := maps.Clone(s.Values)
-	if values == nil {
-		values = map[string]json.RawMessage{}
+// applyPatch changes the values of a room in a map that no caller has.
+func (m *membership) applyPatch(next change) {
+	if m.isLent {
+		m.state.Values, m.isLent = maps.Clone(m.state.Values), false
+	}
+	if m.state.Values == nil {
+		m.state.Values = map[string]json.RawMessage{}
 	}
 	for _, op := range next.Ops {
 		key := unescape.Replace(strings.TrimPrefix(op.Path, "/"))
 		if op.Op == "del" {
-			delete(values, key)
+			delete(m.state.Values, key)
 		} else {
-			values[key] = op.Value
+			m.state.Values[key] = op.Value
 		}
 	}
-	return State{Seq: next.Seq, Values: values, Sessions: s.Sessions}
+	m.state.Seq = next.Seq
 }
