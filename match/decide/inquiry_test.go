@@ -50,7 +50,7 @@ func drawInquiry(t *rapid.T, most int) *inquired {
 // narrowedByOthers reports whether a rule may fail between the players of one ticket because another ticket is young.
 func narrowedByOthers(rules []profile.Rule) bool {
 	return slices.ContainsFunc(rules, func(r profile.Rule) bool {
-		pairs := r.Kind == profile.Near || r.Kind == profile.Different || r.Kind == profile.Avoid
+		pairs := r.Kind == profile.Near || r.Kind == profile.Same || r.Kind == profile.Different || r.Kind == profile.Avoid
 		return r.Age == profile.Each && len(r.Widen) > 0 && !pairs || narrowedByOthers(r.Rules)
 	})
 }

@@ -51,6 +51,32 @@ func TestJoinInProgress(t *testing.T) {
 	require.Empty(t, decideWith(p, []Roster{old}, ticket("a", skill(5))), "the session is too old")
 }
 
+// Pins that players of an open match, who have no waiting time, were compared with one another under the age of each.
+func TestNewcomersOfPairsThatPlayAlready(t *testing.T) {
+	t.Parallel()
+	same := passing(on(profile.Same, "skill", profile.Limits{}))
+	same.Age = profile.Each
+	not := profile.Rule{Kind: profile.Not, Rules: []profile.Rule{same}}
+	rosters := []Roster{open("s", []float64{0}, []float64{1})}
+	for name, c := range map[string]struct {
+		rule     profile.Rule
+		newcomer option
+		joins    int
+	}{
+		"compared with nobody":         {same, textOf("class", "none"), 1},
+		"different from one of them":   {same, skill(1), 0},
+		"not the same, with nobody":    {not, textOf("class", "none"), 0},
+		"not the same, different":      {not, skill(1), 1},
+		"not the same, from both":      {not, skill(2), 1},
+		"the same as neither of those": {same, skill(2), 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			require.Len(t, decideWith(joining(with(game(2, 2), c.rule), profile.Prefer), rosters, ticket("a", c.newcomer)), c.joins)
+		})
+	}
+}
+
 func TestJoinsKeepTeamsEven(t *testing.T) {
 	t.Parallel()
 	p := joining(game(4, 4), profile.Allow)

@@ -52,6 +52,17 @@ func (s *same) judge(l *lineup, _ *profile.Limits) verdict {
 	return none(offences)
 }
 
+// admitsPairs implements pairwise: two tickets for which the rule has ended may have different values, beside a third
+// for which it has not and that has none.
+func (s *same) admitsPairs(l *lineup, c *candidate, r *rule) bool {
+	return s.perTeam || admitsAtoms(l, c, r, s.scope, areUnequal)
+}
+
+// judgePairs implements pairwise.
+func (s *same) judgePairs(l *lineup, r *rule) verdict {
+	return judgeAtoms(l, r, scopes(s.scope, s.perTeam, l), areUnequal)
+}
+
 // different holds if all values are distinct, in the match or in each team.
 type different struct {
 	scope
@@ -94,19 +105,34 @@ func (d *different) judge(l *lineup, _ *profile.Limits) verdict {
 
 // admitsPairs implements pairwise: two tickets for which the rule has ended may have equal values.
 func (d *different) admitsPairs(l *lineup, c *candidate, r *rule) bool {
-	if d.perTeam || d.role != anyRole {
+	return d.perTeam || admitsAtoms(l, c, r, d.scope, areEqual)
+}
+
+// judgePairs implements pairwise.
+func (d *different) judgePairs(l *lineup, r *rule) verdict {
+	return judgeAtoms(l, r, scopes(d.scope, d.perTeam, l), areEqual)
+}
+
+// areEqual and areUnequal are what two values may not be, by a rule.
+func areEqual(a, b atom) bool   { return a == b }
+func areUnequal(a, b atom) bool { return a != b }
+
+// admitsAtoms reports whether no two players that the rule binds have values that offend it.
+func admitsAtoms(l *lineup, c *candidate, r *rule, s scope, offend func(a, b atom) bool) bool {
+	if s.role != anyRole {
 		return true
 	}
-	own, binds := c.atomsOf(d.column), l.binds(r, c)
+	own, binds := c.atomsOf(s.column), l.binds(r, c)
 	for i, a := range own {
 		if a == (atom{}) {
 			continue
 		}
-		if binds && slices.Contains(own[:i], a) {
+		offends := func(b atom) bool { return b != (atom{}) && offend(a, b) }
+		if binds && slices.ContainsFunc(own[:i], offends) {
 			return false
 		}
 		for _, pick := range l.picks {
-			if (binds || l.binds(r, pick)) && slices.Contains(pick.atomsOf(d.column), a) {
+			if (binds || l.binds(r, pick)) && slices.ContainsFunc(pick.atomsOf(s.column), offends) {
 				return false
 			}
 		}
@@ -114,24 +140,24 @@ func (d *different) admitsPairs(l *lineup, c *candidate, r *rule) bool {
 	return true
 }
 
-// judgePairs implements pairwise.
-func (d *different) judgePairs(l *lineup, r *rule) verdict {
+// judgeAtoms counts the players whose value and that of one before them offend the rule, which binds one of both.
+func judgeAtoms(l *lineup, r *rule, in []scope, offend func(a, b atom) bool) verdict {
 	if !l.bindsAny(r) {
 		return verdict{regions: everywhere, ended: true}
 	}
 	offences := 0
-	for _, s := range scopes(d.scope, d.perTeam, l) {
+	for _, s := range in {
 		var all []boundAtom
 		for pick, c := range l.picks {
+			binds := l.binds(r, c)
 			for p, a := range c.atomsOf(s.column) {
 				if a == (atom{}) || !l.isInScope(l.first[pick]+p, s) {
 					continue
 				}
-				b := boundAtom{a, l.binds(r, c)}
-				if slices.ContainsFunc(all, b.offends) {
+				if slices.ContainsFunc(all, func(b boundAtom) bool { return (binds || b.binds) && offend(a, b.atom) }) {
 					offences++
 				}
-				all = append(all, b)
+				all = append(all, boundAtom{a, binds})
 			}
 		}
 	}
@@ -142,10 +168,6 @@ func (d *different) judgePairs(l *lineup, r *rule) verdict {
 type boundAtom struct {
 	atom  atom
 	binds bool
-}
-
-func (b boundAtom) offends(other boundAtom) bool {
-	return b.atom == other.atom && (b.binds || other.binds)
 }
 
 // atoms returns the values in scope, without those that are left out.

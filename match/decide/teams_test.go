@@ -186,16 +186,17 @@ func TestPairsThatARuleHasEndedFor(t *testing.T) {
 	end := step(10*time.Second, profile.Limits{Ended: true})
 	for name, c := range map[string]struct {
 		rule            profile.Rule
-		pair, odd, even option // two of pair offend the rule, odd offends it with both, and even with none
+		a, b, odd, even option // a and b offend the rule, odd offends it with one of them, and even with none
 	}{
-		"different": {on(profile.Different, "class", profile.Limits{}), textOf("class", "x"), textOf("class", "x"), textOf("class", "y")},
-		"avoid":     {on(profile.Avoid, "blocked", profile.Limits{}), list("blocked", "a", "b"), list("blocked", "a", "b"), list("blocked")},
+		"different": {on(profile.Different, "class", profile.Limits{}), textOf("class", "x"), textOf("class", "x"), textOf("class", "x"), textOf("class", "y")},
+		"avoid":     {on(profile.Avoid, "blocked", profile.Limits{}), list("blocked", "a", "b"), list("blocked", "a", "b"), list("blocked", "a", "b"), list("blocked")},
+		"same":      {passing(on(profile.Same, "class", profile.Limits{})), textOf("class", "x"), textOf("class", "y"), textOf("class", "x"), textOf("skill", "no class")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c.rule.Age, c.rule.Widen = profile.Each, []profile.Step{end}
 			p := with(game(3), c.rule)
-			old := []*match.Ticket{ticket("a", c.pair, waited(10*time.Second)), ticket("b", c.pair, waited(20*time.Second))}
+			old := []*match.Ticket{ticket("a", c.a, waited(10*time.Second)), ticket("b", c.b, waited(20*time.Second))}
 			require.Len(t, decide(p, append(old, ticket("c", c.even))...), 1, "the young one offends nobody")
 			require.Empty(t, decide(p, append(old, ticket("c", c.odd))...), "the young one offends them")
 			require.Len(t, decide(p, append(old, ticket("c", c.odd, waited(11*time.Second)))...), 1, "it has ended for all")
