@@ -84,6 +84,40 @@ func (a Act) RotateKeys(ctx context.Context, policy KeyPolicy, force bool, mint 
 	return a.store.rotateKeys(ctx, rotation{policy, a.actor}, force, mint)
 }
 
+// NewEnrolment is what an enrolment allows.
+type NewEnrolment struct {
+	Region     string
+	Name       string        // 1 to 64 letters, digits and . _ -
+	Modes      []string      // that its servers may offer; none: any
+	MaxServers int32         // that run at one time, 1 to 100,000
+	ValidFor   time.Duration // for how long its token registers servers
+}
+
+// CreateEnrolment makes an enrolment and returns its token, which cannot be read again. Errors: Invalid; Conflict, for a
+// name that is taken; Unavailable.
+func (a Act) CreateEnrolment(ctx context.Context, n NewEnrolment) (token string, err error) {
+	_, err = acts(ctx, a, func(q *query.Queries, ctx context.Context, p query.OpsCreateEnrolmentParams) (bool, error) {
+		var err error
+		token, err = q.OpsCreateEnrolment(ctx, p)
+		return true, err
+	}, query.OpsCreateEnrolmentParams{Region: n.Region, Name: n.Name, Modes: append([]string{}, n.Modes...),
+		MaxServers: n.MaxServers, ValidFor: n.ValidFor})
+	return token, err
+}
+
+// RevokeEnrolment lets the token of an enrolment register no more servers, and with servers also revokes the credentials
+// of those that it has registered. Errors: NotFound, Unavailable.
+func (a Act) RevokeEnrolment(ctx context.Context, region, name string, servers bool) (changed bool, err error) {
+	return acts(ctx, a, (*query.Queries).OpsRevokeEnrolment,
+		query.OpsRevokeEnrolmentParams{Region: region, Name: name, Servers: servers})
+}
+
+// RevokeServer revokes the credential that a game server got by an enrolment, and ends its registration. Errors:
+// NotFound, Unavailable.
+func (a Act) RevokeServer(ctx context.Context, instance string) (changed bool, err error) {
+	return acts(ctx, a, (*query.Queries).OpsRevokeServer, instance)
+}
+
 // DrainAgent keeps the game server of an agent drained. Errors: NotFound, Unavailable.
 func (a Act) DrainAgent(ctx context.Context, agent string) (changed bool, err error) {
 	return acts(ctx, a, (*query.Queries).OpsDrainAgent, agent)

@@ -5,6 +5,7 @@
 // Where is …?
 //
 //	game servers               instance*.go: registration, heartbeats, drains, reaping; catalogue.go: which modes exist
+//	who may register           enrolment.go: credentials of game servers that register themselves
 //	placement of players       placement*.go, seat*.go, session*.go, demand*.go (the requests that wait for a server)
 //	connect tokens             netcode*.go
 //	pools and their servers    db/provision; deployment_join.go: the registration of a started server

@@ -39,6 +39,11 @@ type Registration struct {
 	// app version, its endpoint comes from the provider, and it gets players once it is ready. nil: somebody else
 	// started the server.
 	Joining *provision.Joining
+	// Enrolling is set when the server registers by an enrolment, which says its region, its modes and how many there
+	// may be, and gives it a credential of its own. nil: by another credential.
+	Enrolling *Enrolling
+
+	terms query.LockEnrolmentRow // of Enrolling, read under its lock
 }
 
 // Registered is the answer to a registration.
@@ -48,13 +53,14 @@ type Registered struct {
 	Incarnation uuid.UUID
 	Available   int       // seats of its capacity that no open session has reserved
 	Deployed    *Deployed // nil without Registration.Joining
+	Enrolled    *Enrolled // nil without Registration.Enrolling
 }
 
 // Register registers an instance, for the first time or again. With the same boot id, endpoint and region, and while
 // its lease is live, an instance keeps its incarnation and its sessions. Otherwise it gets a new incarnation, and the
 // sessions of the old one close. The endpoint of a deployment's server is the director's and decides nothing. Errors:
 // Superseded or Conflict when Replaces is not the current incarnation; Gone, Forbidden or Invalid for a deployment;
-// Unavailable.
+// Forbidden or Conflict for an enrolment; Unavailable.
 func (s *Store) Register(ctx context.Context, r Registration) (out Registered, err error) {
 	err = s.frame.InTx(ctx, func(q *query.Queries) error {
 		out, err = registerInstance(ctx, q, r)
@@ -68,11 +74,9 @@ func (s *Store) Register(ctx context.Context, r Registration) (out Registered, e
 }
 
 func registerInstance(ctx context.Context, q *query.Queries, r Registration) (Registered, error) {
-	if r.Joining != nil {
-		var err error
-		if r, err = completeRegistration(ctx, q, r); err != nil {
-			return Registered{}, err
-		}
+	r, err := applyTerms(ctx, q, r)
+	if err != nil {
+		return Registered{}, err
 	}
 	incarnation, continued, err := chooseIncarnation(ctx, q, r)
 	if err != nil {
@@ -90,9 +94,39 @@ func registerInstance(ctx context.Context, q *query.Queries, r Registration) (Re
 			return Registered{}, err
 		}
 	}
+	if r.Enrolling != nil {
+		if out.Enrolled, err = takePlace(ctx, q, r, incarnation); err != nil {
+			return Registered{}, err
+		}
+	}
 	available, err := q.Available(ctx, query.AvailableParams{Region: r.Region, ID: r.InstanceID})
 	out.Available = int(available)
 	return out, err
+}
+
+// applyTerms refuses a registration that its deployment or its enrolment does not allow, and returns it with what these
+// decide.
+func applyTerms(ctx context.Context, q *query.Queries, r Registration) (Registration, error) {
+	var err error
+	switch {
+	case r.Joining != nil:
+		return completeRegistration(ctx, q, r)
+	case r.Enrolling != nil:
+		r.terms, err = lockEnrolment(ctx, q, r)
+	}
+	return r, err
+}
+
+// lockInstanceID locks the row of the instance in the directory, so that two registrations of one id run one after the
+// other.
+func lockInstanceID(ctx context.Context, q *query.Queries, r Registration,
+	fresh uuid.UUID) (query.LockInstanceIDRow, error) {
+	known, err := q.LockInstanceID(ctx, query.LockInstanceIDParams{InstanceID: r.InstanceID, Region: r.Region,
+		Incarnation: fresh})
+	if err == nil && r.Enrolling != nil {
+		err = checkHolder(ctx, q, r)
+	}
+	return known, err
 }
 
 // chooseIncarnation decides whether the registration continues an incarnation, and ends the previous one if not. It
@@ -100,8 +134,7 @@ func registerInstance(ctx context.Context, q *query.Queries, r Registration) (Re
 func chooseIncarnation(ctx context.Context, q *query.Queries,
 	r Registration) (uuid.UUID, *query.LockInstanceRow, error) {
 	fresh := uuid.New()
-	known, err := q.LockInstanceID(ctx, query.LockInstanceIDParams{InstanceID: r.InstanceID, Region: r.Region,
-		Incarnation: fresh})
+	known, err := lockInstanceID(ctx, q, r, fresh)
 	if err != nil || known.IsNew {
 		return fresh, nil, err
 	}
@@ -196,8 +229,11 @@ func logRegistration(ctx context.Context, q *query.Queries, r Registration, inca
 	if continued != nil { // its labels may have changed to those of a drain
 		return q.LogKeptDrain(ctx, query.LogKeptDrainParams{Region: r.Region, InstanceID: r.InstanceID})
 	}
-	detail, err := json.Marshal(map[string]any{"endpoint": r.Endpoint, "incarnation": incarnation,
-		"capacity": r.Capacity})
+	facts := map[string]any{"endpoint": r.Endpoint, "incarnation": incarnation, "capacity": r.Capacity}
+	if r.Enrolling != nil {
+		facts["enrolment"] = r.terms.Name
+	}
+	detail, err := json.Marshal(facts)
 	if err != nil {
 		return err
 	}

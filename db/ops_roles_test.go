@@ -69,6 +69,9 @@ func TestOpsRoleHasNoOtherRights(t *testing.T) {
 		`SELECT ops.scale_pool('eu', 'a', 'b', 1, 1)`,
 		`SELECT ops.pause_pool('eu', 'a', 'b')`,
 		`SELECT ops.resume_pool('eu', 'a', 'b')`,
+		`SELECT ops.create_enrolment('eu', 'a', '{}', 1)`,
+		`SELECT ops.revoke_enrolment('eu', 'a')`,
+		`SELECT ops.revoke_server('a')`,
 		`SELECT ops.pause_profile('global', 'a')`,
 		`SELECT ops.resume_profile('global', 'a')`,
 	} {

@@ -36,6 +36,46 @@ $_$;
 
 COMMENT ON FUNCTION ops.close_session(id text, reason text) IS 'Closes a session, given as region.uuid, for the reason: its players lose their seats, its instance gets the room back.';
 
+CREATE FUNCTION ops.create_enrolment(region text, name text, modes text[], max_servers integer, valid_for interval DEFAULT '30 days'::interval) RETURNS text
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    AS $_$
+DECLARE
+    secret text := replace(gen_random_uuid()::text || gen_random_uuid()::text, '-', '');
+    made   uuid;
+BEGIN
+    IF coalesce(create_enrolment.region, '') !~ '^[a-z0-9-]{1,32}$' THEN
+        RAISE EXCEPTION 'the region of an enrolment has 1 to 32 characters of a-z 0-9 -' USING ERRCODE = 'invalid_parameter_value';
+    ELSIF coalesce(create_enrolment.name, '') !~ '^[A-Za-z0-9._-]{1,64}$' THEN
+        RAISE EXCEPTION 'the name of an enrolment has 1 to 64 letters, digits and . _ -' USING ERRCODE = 'invalid_parameter_value';
+    ELSIF create_enrolment.max_servers IS NULL OR create_enrolment.max_servers NOT BETWEEN 1 AND 100000 THEN
+        RAISE EXCEPTION 'an enrolment is for 1 to 100,000 servers' USING ERRCODE = 'invalid_parameter_value';
+    ELSIF valid_for IS NULL OR valid_for NOT BETWEEN interval '1 minute' AND interval '3660 days' THEN
+        RAISE EXCEPTION 'an enrolment is valid for a minute to ten years' USING ERRCODE = 'invalid_parameter_value';
+    ELSIF cardinality(create_enrolment.modes) > 32
+        OR EXISTS (SELECT FROM unnest(create_enrolment.modes) m WHERE coalesce(m, '') !~ '^[A-Za-z0-9._-]{1,64}$') THEN
+        RAISE EXCEPTION 'an enrolment names up to 32 modes, each of 1 to 64 letters, digits and . _ -' USING ERRCODE = 'invalid_parameter_value';
+    ELSIF EXISTS (SELECT FROM enrolments e WHERE e.region = create_enrolment.region AND e.name = create_enrolment.name AND e.revoked_at IS NULL) THEN
+        RAISE EXCEPTION 'region % has an enrolment % already: revoke it first, or choose another name', quote_literal(region), quote_literal(name)
+            USING ERRCODE = 'object_not_in_prerequisite_state';
+    END IF;
+    DELETE FROM enrolments e WHERE e.region = create_enrolment.region AND least(e.expires_at, e.revoked_at) < now() - interval '90 days'
+        AND NOT EXISTS (SELECT FROM enrolled_servers s WHERE s.region = e.region AND s.enrolment = e.id);
+    IF (SELECT count(*) FROM enrolments e WHERE e.region = create_enrolment.region) >= 1000 THEN
+        RAISE EXCEPTION 'region % has 1000 enrolments', quote_literal(region) USING ERRCODE = 'object_not_in_prerequisite_state';
+    END IF;
+    INSERT INTO enrolments (region, name, digest, modes, max_servers, expires_at, created_by)
+    VALUES (create_enrolment.region, create_enrolment.name, sha256(convert_to(secret, 'UTF8')), coalesce(create_enrolment.modes, '{}'),
+        create_enrolment.max_servers, now() + valid_for, acting_operator()) RETURNING id INTO made;
+    INSERT INTO events (region, kind, actor, detail) VALUES (create_enrolment.region, 'enrolment.created', acting_operator(), jsonb_build_object(
+        'name', create_enrolment.name, 'enrolment', made, 'modes', coalesce(create_enrolment.modes, '{}'), 'max_servers', create_enrolment.max_servers,
+        'expires_at', now() + valid_for));
+    RETURN 'le1.' || create_enrolment.region || '.' || made || '.' || secret;
+END
+$_$;
+
+COMMENT ON FUNCTION ops.create_enrolment(region text, name text, modes text[], max_servers integer, valid_for interval) IS 'Makes an enrolment and returns its token, which cannot be read again. Game servers of the region send it as X-Fleet-Token when they register, and get a credential each. They may offer these modes (empty: any), and at most so many of them run at one time.';
+
 CREATE FUNCTION ops.drain(instance text) RETURNS boolean
     LANGUAGE sql SECURITY DEFINER
     SET search_path TO 'public', 'pg_temp'
@@ -221,6 +261,57 @@ END
 $$;
 
 COMMENT ON FUNCTION ops.resume_profile(region text, profile text) IS 'Ends the pause of a profile: the tickets that waited meanwhile are matched. Returns whether this changed anything.';
+
+CREATE FUNCTION ops.revoke_enrolment(region text, name text, servers boolean DEFAULT false) RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    AS $$
+DECLARE
+    found_id uuid;
+    was_valid boolean;
+    changed  boolean;
+    server   text;
+BEGIN
+    SELECT e.id, e.revoked_at IS NULL INTO found_id, was_valid FROM enrolments e
+    WHERE e.region = revoke_enrolment.region AND e.name = revoke_enrolment.name ORDER BY e.revoked_at DESC NULLS FIRST LIMIT 1 FOR NO KEY UPDATE;
+    IF found_id IS NULL THEN
+        RAISE EXCEPTION 'region % has no enrolment %', coalesce(quote_literal(region), 'NULL'), coalesce(quote_literal(name), 'NULL')
+            USING ERRCODE = 'no_data_found';
+    END IF;
+    changed := was_valid;
+    IF was_valid THEN
+        UPDATE enrolments e SET revoked_at = now() WHERE e.region = revoke_enrolment.region AND e.id = found_id;
+        INSERT INTO events (region, kind, actor, detail) VALUES (revoke_enrolment.region, 'enrolment.revoked', acting_operator(),
+            jsonb_build_object('name', revoke_enrolment.name, 'enrolment', found_id, 'servers', coalesce(servers, false)));
+    END IF;
+    IF servers THEN
+        FOR server IN SELECT s.instance_id FROM enrolled_servers s WHERE s.region = revoke_enrolment.region AND s.enrolment = found_id
+                      AND s.revoked_at IS NULL ORDER BY s.instance_id
+        LOOP
+            changed := coalesce(revoke_credential(server), false) OR changed;
+        END LOOP;
+    END IF;
+    RETURN changed;
+END
+$$;
+
+COMMENT ON FUNCTION ops.revoke_enrolment(region text, name text, servers boolean) IS 'Lets the token of an enrolment register no game server any more. Those that it registered go on, unless servers is true: then their credentials are revoked, too, as ops.revoke_server does. Returns whether this changed anything.';
+
+CREATE FUNCTION ops.revoke_server(instance text) RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    AS $$
+DECLARE
+    changed boolean := revoke_credential(instance);
+BEGIN
+    IF changed IS NULL THEN
+        RAISE EXCEPTION 'instance % has no credential of an enrolment', coalesce(quote_literal(instance), 'NULL') USING ERRCODE = 'no_data_found';
+    END IF;
+    RETURN changed;
+END
+$$;
+
+COMMENT ON FUNCTION ops.revoke_server(instance text) IS 'Revokes the credential that a game server got by an enrolment: its registration ends with its sessions, and the credential registers nothing any more. A process that has the token of the enrolment can register again. Returns whether this changed anything.';
 
 CREATE FUNCTION ops.scale_pool(region text, app text, version text, min integer, max integer) RETURNS boolean
     LANGUAGE plpgsql SECURITY DEFINER
@@ -1178,6 +1269,32 @@ BEGIN
 END
 $$;
 
+CREATE FUNCTION public.revoke_credential(p_instance text) RETURNS boolean
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    home      text;
+    known     uuid;
+    ended     boolean;
+    is_first  boolean;
+BEGIN
+    SELECT d.region, d.incarnation INTO home, known FROM instance_directory d WHERE d.instance_id = p_instance FOR NO KEY UPDATE;
+    SELECT i.status = 'gone' INTO ended FROM instances i WHERE i.region = home AND i.id = p_instance FOR NO KEY UPDATE;
+    SELECT s.revoked_at IS NULL INTO is_first FROM enrolled_servers s
+    WHERE s.region = home AND s.instance_id = p_instance AND s.incarnation = known FOR NO KEY UPDATE;
+    IF is_first THEN
+        UPDATE enrolled_servers SET revoked_at = now() WHERE region = home AND instance_id = p_instance;
+        INSERT INTO events (region, kind, actor, instance_id) VALUES (home, 'credential.revoked', acting_operator(), p_instance);
+        IF NOT ended THEN
+            PERFORM end_instance(home, p_instance, 'credential revoked');
+        END IF;
+    END IF;
+    RETURN is_first;
+END
+$$;
+
+COMMENT ON FUNCTION public.revoke_credential(p_instance text) IS 'Revokes the credential that an instance got by an enrolment. NULL: it has none.';
+
 CREATE FUNCTION public.schema_version() RETURNS bigint
     LANGUAGE plpgsql STABLE
     AS $$
@@ -1969,6 +2086,82 @@ COMMENT ON COLUMN ops.drains.since IS 'When it was given.';
 COMMENT ON COLUMN ops.drains.age IS 'How long ago that is.';
 
 COMMENT ON COLUMN ops.drains.instances IS 'How many game servers that have not ended obey it; 0: perhaps it was forgotten.';
+
+CREATE TABLE public.enrolled_servers (
+    region text NOT NULL,
+    instance_id text NOT NULL,
+    enrolment uuid NOT NULL,
+    credential uuid NOT NULL,
+    incarnation uuid NOT NULL,
+    tokens_by text NOT NULL,
+    enrolled_at timestamp with time zone DEFAULT now() NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    revoked_at timestamp with time zone
+);
+
+CREATE TABLE public.enrolments (
+    region text NOT NULL,
+    id uuid DEFAULT gen_random_uuid() NOT NULL,
+    name text NOT NULL COLLATE pg_catalog."C",
+    digest bytea NOT NULL,
+    modes text[] NOT NULL,
+    max_servers integer NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    created_by text NOT NULL,
+    revoked_at timestamp with time zone,
+    CONSTRAINT an_enrolment_has_a_region CHECK ((region ~ '^[a-z0-9-]{1,32}$'::text)),
+    CONSTRAINT an_enrolment_has_a_short_name CHECK ((name ~ '^[A-Za-z0-9._-]{1,64}$'::text)),
+    CONSTRAINT an_enrolment_is_for_some_servers CHECK (((max_servers >= 1) AND (max_servers <= 100000))),
+    CONSTRAINT an_enrolment_names_at_most_32_modes CHECK ((cardinality(modes) <= 32)),
+    CONSTRAINT the_digest_of_an_enrolment_is_sha_256 CHECK ((octet_length(digest) = 32))
+);
+
+CREATE VIEW ops.enrolments AS
+ SELECT e.region,
+    e.name,
+    e.id AS enrolment,
+        CASE
+            WHEN (e.revoked_at IS NOT NULL) THEN 'revoked'::text
+            WHEN (e.expires_at <= statement_timestamp()) THEN 'expired'::text
+            ELSE 'valid'::text
+        END AS state,
+    e.modes,
+    n.servers,
+    e.max_servers,
+    e.expires_at,
+    e.created_at,
+    e.created_by,
+    e.revoked_at
+   FROM (public.enrolments e
+     CROSS JOIN LATERAL ( SELECT count(*) AS servers
+           FROM (public.enrolled_servers s
+             JOIN public.instances i ON (((i.region = s.region) AND (i.id = s.instance_id) AND (i.incarnation = s.incarnation) AND (i.status <> 'gone'::text))))
+          WHERE ((s.region = e.region) AND (s.enrolment = e.id))) n);
+
+COMMENT ON VIEW ops.enrolments IS 'What lets game servers that register themselves get a credential each: ops.create_enrolment makes one. One that ended 90 days ago disappears when the next is made.';
+
+COMMENT ON COLUMN ops.enrolments.region IS 'The region of its game servers.';
+
+COMMENT ON COLUMN ops.enrolments.name IS 'Its name; unique in the region among those that are not revoked.';
+
+COMMENT ON COLUMN ops.enrolments.enrolment IS 'Its id, which is part of its token.';
+
+COMMENT ON COLUMN ops.enrolments.state IS 'valid; expired or revoked: its token registers no game server any more.';
+
+COMMENT ON COLUMN ops.enrolments.modes IS 'The modes that its game servers may offer; empty: any.';
+
+COMMENT ON COLUMN ops.enrolments.servers IS 'Its game servers that have not ended.';
+
+COMMENT ON COLUMN ops.enrolments.max_servers IS 'How many of them there may be at one time.';
+
+COMMENT ON COLUMN ops.enrolments.expires_at IS 'Until when its token registers game servers. Those that it registered stay.';
+
+COMMENT ON COLUMN ops.enrolments.created_at IS 'When it was made.';
+
+COMMENT ON COLUMN ops.enrolments.created_by IS 'Who made it.';
+
+COMMENT ON COLUMN ops.enrolments.revoked_at IS 'When it was revoked. NULL: it was not.';
 
 CREATE TABLE public.events (
     region text DEFAULT ''::text NOT NULL,
@@ -3167,6 +3360,15 @@ CREATE VIEW ops.key_encryption_keys AS
            FROM public.deployments
           WHERE (COALESCE(deployments.tokens_by, deployments.sealed_by) IS NOT NULL)
         UNION ALL
+         SELECT s.tokens_by,
+            0,
+            0,
+            1,
+            0
+           FROM (public.enrolled_servers s
+             JOIN public.instances i ON (((i.region = s.region) AND (i.id = s.instance_id) AND (i.incarnation = s.incarnation) AND (i.status <> 'gone'::text))))
+          WHERE ((s.revoked_at IS NULL) AND (s.expires_at > statement_timestamp()))
+        UNION ALL
          SELECT project_keys.sealed_by,
             0,
             0,
@@ -3183,7 +3385,7 @@ COMMENT ON COLUMN ops.key_encryption_keys.signing_keys IS 'Signing keys that it 
 
 COMMENT ON COLUMN ops.key_encryption_keys.netcode_keys IS 'Keys of deployments, for netcode connect tokens, that it seals. Workers seal them again with the newest.';
 
-COMMENT ON COLUMN ops.key_encryption_keys.credentials IS 'Deployments whose credentials it authenticates. They keep it for as long as they live.';
+COMMENT ON COLUMN ops.key_encryption_keys.credentials IS 'Game servers whose credentials it authenticates: of deployments, which keep it for as long as they live, and of enrolments, which get one of the newest key with their next heartbeat.';
 
 COMMENT ON COLUMN ops.key_encryption_keys.project_keys IS 'Keys of projects of the realtime lobby whose secrets it seals. Workers seal them again with the newest.';
 
@@ -4869,6 +5071,45 @@ COMMENT ON COLUMN ops.seats.match IS 'The match that gave the player the seat; N
 
 COMMENT ON COLUMN ops.seats.team IS 'The team of the player in this match.';
 
+CREATE VIEW ops.server_credentials AS
+ SELECT i.region,
+    i.id AS instance,
+    i.status,
+        CASE
+            WHEN (s.instance_id IS NOT NULL) THEN 'enrolment'::text
+            WHEN (i.deployment_id IS NOT NULL) THEN 'deployment'::text
+            WHEN i.creates_rooms THEN 'agent key'::text
+            ELSE 'fleet token'::text
+        END AS credential,
+    e.name AS enrolment,
+    s.enrolled_at,
+    s.expires_at,
+    s.tokens_by,
+    s.revoked_at
+   FROM ((public.instances i
+     LEFT JOIN public.enrolled_servers s ON (((s.region = i.region) AND (s.instance_id = i.id) AND (s.incarnation = i.incarnation))))
+     LEFT JOIN public.enrolments e ON (((e.region = s.region) AND (e.id = s.enrolment))));
+
+COMMENT ON VIEW ops.server_credentials IS 'With which kind of credential each game server registered. Those that ended lately are included.';
+
+COMMENT ON COLUMN ops.server_credentials.region IS 'Its region.';
+
+COMMENT ON COLUMN ops.server_credentials.instance IS 'Its id.';
+
+COMMENT ON COLUMN ops.server_credentials.status IS 'starting, ready, draining or gone.';
+
+COMMENT ON COLUMN ops.server_credentials.credential IS 'enrolment: its own, which it got by an enrolment; deployment: its own, since the director started it; agent key: that of its Rivalis agent; fleet token: the secret that the fleet shares.';
+
+COMMENT ON COLUMN ops.server_credentials.enrolment IS 'The name of its enrolment. NULL: none.';
+
+COMMENT ON COLUMN ops.server_credentials.enrolled_at IS 'When it got its credential. NULL: it has none of an enrolment.';
+
+COMMENT ON COLUMN ops.server_credentials.expires_at IS 'Until when the credential is valid; it is renewed while the game server lives. NULL: it has none of an enrolment.';
+
+COMMENT ON COLUMN ops.server_credentials.tokens_by IS 'The fingerprint of the key-encryption key that made the credential. NULL: it has none of an enrolment.';
+
+COMMENT ON COLUMN ops.server_credentials.revoked_at IS 'When ops.revoke_server revoked the credential. NULL: it did not.';
+
 CREATE VIEW ops.session_lifetimes AS
  SELECT session_history.region,
     ((session_history.region || '.'::text) || session_history.id) AS session,
@@ -5662,6 +5903,12 @@ ALTER TABLE ONLY public.deployment_history_default
 ALTER TABLE ONLY public.deployments
     ADD CONSTRAINT deployments_pkey PRIMARY KEY (region, id);
 
+ALTER TABLE ONLY public.enrolled_servers
+    ADD CONSTRAINT enrolled_servers_pkey PRIMARY KEY (region, instance_id);
+
+ALTER TABLE ONLY public.enrolments
+    ADD CONSTRAINT enrolments_pkey PRIMARY KEY (region, id);
+
 ALTER TABLE ONLY public.events
     ADD CONSTRAINT events_pkey PRIMARY KEY (region, at, id);
 
@@ -5874,6 +6121,8 @@ CREATE UNIQUE INDEX a_match_has_one_room_in_a_project ON public.lobbies USING bt
 
 CREATE UNIQUE INDEX a_name_is_of_one_agent_key ON public.agent_keys USING btree (region, name) WHERE (revoked_at IS NULL);
 
+CREATE UNIQUE INDEX a_name_is_of_one_enrolment ON public.enrolments USING btree (region, name) WHERE (revoked_at IS NULL);
+
 CREATE UNIQUE INDEX a_player_has_one_live_ticket ON public.tickets USING btree (region, player) WHERE (player IS NOT NULL);
 
 CREATE UNIQUE INDEX a_player_waits_for_one_seat_in_a_mode ON public.seats USING btree (region, sub, mode) WHERE (state = 'reserved'::text);
@@ -5903,6 +6152,8 @@ CREATE INDEX demand_by_expiry ON public.demand USING btree (region, expires_at) 
 CREATE INDEX deployments_due ON public.deployments USING btree (region, provider, next_at) WHERE (next_at IS NOT NULL);
 
 CREATE INDEX deployments_of_pool ON public.deployments USING btree (region, app, version);
+
+CREATE INDEX enrolled_servers_of_an_enrolment ON public.enrolled_servers USING btree (region, enrolment);
 
 CREATE INDEX events_in_commit_order ON ONLY public.events USING btree (tx, id);
 
@@ -6255,6 +6506,12 @@ ALTER TABLE ONLY public.pools
 
 ALTER TABLE ONLY public.start_pauses
     ADD CONSTRAINT a_start_pause_is_of_an_app_version FOREIGN KEY (app, version) REFERENCES public.app_versions(app, version) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.enrolled_servers
+    ADD CONSTRAINT enrolled_servers_region_enrolment_fkey FOREIGN KEY (region, enrolment) REFERENCES public.enrolments(region, id);
+
+ALTER TABLE ONLY public.enrolled_servers
+    ADD CONSTRAINT enrolled_servers_region_instance_id_fkey FOREIGN KEY (region, instance_id) REFERENCES public.instances(region, id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY public.instance_leases
     ADD CONSTRAINT instance_leases_region_instance_id_fkey FOREIGN KEY (region, instance_id) REFERENCES public.instances(region, id) ON DELETE CASCADE;

@@ -15,6 +15,7 @@ import (
 // field here and a line in newGroups.
 type groups struct {
 	heartbeats    *batch.Group[heartbeat, Alive]
+	enrolments    *batch.Group[EnrolmentID, enrolmentDigest]
 	placements    *batch.Group[PlaceRequest, Placement]
 	openings      *batch.Group[PlaceRequest, Placement] // calls of placements that must wait for locks
 	resolves      *batch.Group[resolveRequest, Resolved]
@@ -57,6 +58,9 @@ func (s *Store) newGroups() (g groups) {
 	g.heartbeats = addGroup(s, &g, "heartbeat",
 		batch.Limits[heartbeat]{MaxWeight: 2048, Weight: batch.One[heartbeat], Bytes: heartbeat.bytes},
 		s.heartbeatBatch)
+	g.enrolments = addGroup(s, &g, "enrolment",
+		batch.Limits[EnrolmentID]{MaxWeight: 1024, Weight: batch.One[EnrolmentID], Bytes: EnrolmentID.bytes},
+		s.readEnrolments)
 	g.placements = addGroup(s, &g, "placement", placements, s.placeBatch)
 	g.openings = addGroup(s, &g, "opening", placements, s.openBatch)
 	g.resolves = addGroup(s, &g, "resolve",

@@ -67,3 +67,12 @@ SELECT set_config('transaction_read_only', 'on', true);
 -- name: Login :one
 -- Returns the actor of events that the login of the database causes.
 SELECT ('sql:' || session_user)::text AS actor;
+
+-- name: OpsCreateEnrolment :one
+SELECT ops.create_enrolment(@region::text, @name::text, @modes::text[], @max_servers::int, sqlc.arg(valid_for)::interval)::text AS token;
+
+-- name: OpsRevokeEnrolment :one
+SELECT ops.revoke_enrolment(@region::text, @name::text, @servers::bool)::bool AS changed;
+
+-- name: OpsRevokeServer :one
+SELECT ops.revoke_server(@instance::text)::bool AS changed;

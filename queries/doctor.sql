@@ -80,6 +80,23 @@ SELECT k.fingerprint::text AS fingerprint, k.credentials::int AS credentials, (k
        (SELECT count(*) FROM running r WHERE r.keys[1] = k.fingerprint)::int AS first
 FROM ops.key_encryption_keys k ORDER BY k.credentials DESC, 1 LIMIT 20;
 
+-- name: DoctorEnrolments :one
+-- Sums up with which credentials game servers registered, and finds the enrolment with game servers that ends first, and one without a place.
+-- ends_in is in seconds, below 0 for one that has ended; '' stands for no enrolment.
+WITH e AS (
+    SELECT o.region || '/' || o.name AS name, o.state, o.servers, o.max_servers, extract(epoch FROM o.expires_at - now())::float8 AS ends_in
+    FROM ops.enrolments o WHERE o.state <> 'revoked'
+), ending AS (
+    SELECT e.name, e.servers, e.ends_in FROM e WHERE e.servers > 0 ORDER BY e.ends_in LIMIT 1
+), c AS (
+    SELECT count(*) FILTER (WHERE k.credential = 'enrolment') AS enrolled, count(*) FILTER (WHERE k.credential = 'fleet token') AS sharing
+    FROM ops.server_credentials k WHERE k.status <> 'gone'
+)
+SELECT (SELECT count(*) FROM e WHERE e.state = 'valid')::int AS enrolments, c.enrolled::int AS enrolled, c.sharing::int AS sharing,
+       coalesce(g.name, '')::text AS ending, coalesce(g.servers, 0)::int AS ending_servers, coalesce(g.ends_in, 0)::float8 AS ends_in,
+       coalesce((SELECT e.name FROM e WHERE e.state = 'valid' AND e.servers >= e.max_servers ORDER BY 1 LIMIT 1), '')::text AS without_place
+FROM c LEFT JOIN ending g ON true;
+
 -- name: DoctorFleet :one
 -- Sums up the fleet. It looks up the events of those few instances that ended lately, by an index: lost are those whose lease expired in the last
 -- half hour. last and heartbeat are seconds since the last end and the last heartbeat of any.

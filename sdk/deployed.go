@@ -119,10 +119,13 @@ func (s *GameServer) Endpoint() string {
 // [GameServer.Shutdown].
 func (s *GameServer) Unwanted() <-chan struct{} { return s.unwanted }
 
-// hear keeps what an answer says about a deployment.
-func (s *GameServer) hear(a deployedAnswer) {
+// hear keeps what an answer says about a deployment, and a new credential.
+func (s *GameServer) hear(a statusAnswer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if a.Credential != nil {
+		s.credential = a.Credential.Token
+	}
 	if s.opts.Endpoint == "" && a.Endpoint != "" {
 		s.endpoint = a.Endpoint
 	}

@@ -14,7 +14,7 @@ import (
 var (
 	// ErrInvalid: 400, 413, 415 or 422; the request is invalid and a retry is useless. Error.Fields names the fields.
 	ErrInvalid = errors.New("invalid request")
-	// ErrUnauthorized: 401; the fleet token or access token is missing, wrong or expired.
+	// ErrUnauthorized: 401; the fleet token, the credential or the access token is missing, wrong or expired.
 	ErrUnauthorized = errors.New("unauthorized")
 	// ErrForbidden: 403; on Resolve, the caller holds no seat in that session.
 	ErrForbidden = errors.New("forbidden")

@@ -23,16 +23,20 @@ type registerRequest struct {
 const noIncarnation = "none"
 
 type registerAnswer struct {
-	deployedAnswer
+	statusAnswer
 
 	Incarnation string `json:"incarnation"`
 }
 
-// deployedAnswer is part of the answers to register and heartbeat. Its fields are empty for servers that nobody
+// statusAnswer is part of the answers to register and heartbeat. Endpoint and Desired are empty for servers that nobody
 // deployed.
-type deployedAnswer struct {
+type statusAnswer struct {
 	Endpoint string `json:"endpoint"`
 	Desired  string `json:"desired"` // running or stopped
+	// Credential is set when the server is to use a new one.
+	Credential *struct {
+		Token string `json:"token"`
+	} `json:"credential"`
 }
 
 // instanceRef is part of every request after registration. Incarnation is empty, and omitted, with a director that

@@ -47,7 +47,8 @@ type ServerOptions struct {
 	// Load returns how busy the server is, 0 or more, on a scale that the whole fleet shares. It is called before each
 	// heartbeat; new sessions go to the least loaded servers. Nil reports no load.
 	Load func() float64
-	// FleetToken is the secret shared with the director.
+	// FleetToken is the token of an enrolment, with which the server gets a credential of its own, or the secret that
+	// all game servers share, or the token of a deployment. The credential is kept in memory and renewed.
 	FleetToken string
 	// HeartbeatEvery is the longest pause between heartbeats. Default [DefaultHeartbeatEvery]; use a third of the
 	// director's lease. Each pause is up to a fifth shorter, so that game servers that start together do not heartbeat
@@ -78,6 +79,7 @@ type GameServer struct {
 
 	mu               sync.Mutex
 	incarnation      string
+	credential       string // that it got by an enrolment; "": it uses the FleetToken
 	endpoint         string
 	isUnwantedClosed bool // unwanted is closed
 	draining         bool
@@ -263,10 +265,12 @@ func (s *GameServer) call(ctx context.Context, path string, once bool, body, out
 	return s.client.do(ctx, call{method: http.MethodPost, path: path, header: s.header(), body: body, once: once}, out)
 }
 
-func (s *GameServer) header() http.Header {
+func (s *GameServer) header() http.Header { return fleetHeader(s.secret()) }
+
+func fleetHeader(secret string) http.Header {
 	header := http.Header{}
-	if s.opts.FleetToken != "" {
-		header.Set("X-Fleet-Token", s.opts.FleetToken)
+	if secret != "" {
+		header.Set("X-Fleet-Token", secret)
 	}
 	return header
 }

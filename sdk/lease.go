@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"math/rand/v2"
+	"net/http"
 	"time"
 )
 
@@ -43,7 +44,7 @@ func jittered(d time.Duration) time.Duration {
 // had time for a heartbeat.
 func (s *GameServer) heartbeat(ctx context.Context) error {
 	load := s.load()
-	var answer deployedAnswer
+	var answer statusAnswer
 	err := s.fenced(ctx, "/fleet/heartbeat", false, func(ref instanceRef) any {
 		return heartbeatRequest{instanceRef: ref, Load: load}
 	}, &answer)
@@ -63,11 +64,20 @@ func (s *GameServer) fenced(ctx context.Context, path string, once bool, body fu
 
 // fence makes a call with the current incarnation and handles a refusal of that incarnation. If the director does not
 // know it, fence registers again and returns ErrUnknownInstance, because the sessions that the call may concern have
-// ended. If it is superseded, fence ends the server.
+// ended. If it is superseded, fence ends the server. If its credential has expired, fence gets another one and repeats
+// the call.
 func (s *GameServer) fence(ctx context.Context, send func(instanceRef) error) error {
-	ref := s.ref()
+	ref, credential := s.ref(), s.ownCredential()
 	err := send(ref)
 	switch {
+	case errors.Is(err, ErrUnauthorized) && credential != "":
+		if again := s.enrolAgain(ctx, credential); again != nil {
+			return errors.Join(err, again)
+		}
+		if s.ref().Incarnation != ref.Incarnation {
+			return ErrUnknownInstance
+		}
+		return send(ref)
 	case errors.Is(err, ErrUnknownInstance):
 		if again := s.registerAgain(ctx, ref.Incarnation); again != nil {
 			return again
@@ -109,6 +119,11 @@ func (s *GameServer) registerAgain(ctx context.Context, unknown string) error {
 	if s.ref().Incarnation != unknown || s.isClosing() {
 		return nil
 	}
+	return s.registerDraining(ctx)
+}
+
+// registerDraining registers again, and repeats a drain.
+func (s *GameServer) registerDraining(ctx context.Context) error {
 	if err := s.registerLocked(ctx); err != nil {
 		return err
 	}
@@ -140,7 +155,7 @@ func (s *GameServer) registerLocked(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.hear(answer.deployedAnswer)
+	s.hear(answer.statusAnswer)
 	s.mu.Lock()
 	renewed := s.incarnation != answer.Incarnation || answer.Incarnation == ""
 	s.incarnation = answer.Incarnation
@@ -156,16 +171,21 @@ func (s *GameServer) registerLocked(ctx context.Context) error {
 
 // registerReplacing names the incarnation that the registration replaces, so that the director refuses one that arrives
 // late, after another process has registered. A process without an incarnation learns from the first refusal which one
-// it replaces.
+// it replaces. One whose credential is refused registers by its enrolment.
 func (s *GameServer) registerReplacing(ctx context.Context) (answer registerAnswer, err error) {
-	replaces := cmp.Or(s.ref().Incarnation, noIncarnation)
+	replaces, secret := cmp.Or(s.ref().Incarnation, noIncarnation), s.secret()
 	for range maxReplaceAttempts {
-		err = s.call(ctx, "/fleet/register", false, s.registration(replaces), &answer)
+		err = s.client.do(ctx, call{method: http.MethodPost, path: "/fleet/register", header: fleetHeader(secret),
+			body: s.registration(replaces)}, &answer)
 		refusal, refused := errors.AsType[*Error](err)
-		if !refused || refusal.incarnation == "" {
-			break
+		switch {
+		case refused && refusal.incarnation != "":
+			replaces = refusal.incarnation
+		case refused && refusesCredential(refusal) && secret != s.opts.FleetToken:
+			secret = s.opts.FleetToken
+		default:
+			return answer, err
 		}
-		replaces = refusal.incarnation
 	}
 	return answer, err
 }

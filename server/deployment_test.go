@@ -33,7 +33,7 @@ func (b *bundle) providerReady(id uuid.UUID) {
 		ports = '{"game": {"name": "game", "internal": 7000, "external": 31504, "protocol": "udp"}}' WHERE id = $1`, id)
 }
 
-func (b *bundle) tokenOf(purpose token.DeploymentPurpose, id uuid.UUID) string {
+func (b *bundle) tokenOf(purpose token.ServerPurpose, id uuid.UUID) string {
 	return string(b.deployments().Token(purpose, token.Deployment{Region: "eu", ID: id.String()}))
 }
 

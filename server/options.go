@@ -29,7 +29,7 @@ import (
 
 // Options configure a replica. Store and Keys are required; every other zero value is usable, with one exception.
 //
-// A replica serves players if it has Access.Keys, and game servers if it has FleetTokens, OpenFleet or Deployments. One
+// A replica serves players if it has Access.Keys, and game servers if it has FleetTokens, OpenFleet or ServerTokens. One
 // that serves neither of them by mistake would be ready and of no use, so both are required unless a face that needs
 // neither is served: Open Match, Rivalis, the realtime lobby, its control API, or guests of bevygap.
 type Options struct {
@@ -44,8 +44,9 @@ type Options struct {
 	FleetTokens []string
 	// OpenFleet accepts every game server when FleetTokens is empty.
 	OpenFleet bool
-	// Deployments verifies the tokens of deployments. Without it the game servers of deployments are not served.
-	Deployments *token.DeploymentTokens
+	// ServerTokens makes and verifies the credentials that game servers have of their own: those of deployments, and those
+	// that register by an enrolment. Without it these are not served.
+	ServerTokens *token.ServerTokens
 	// OpsTokens are the tokens of operators, of at least 16 bytes each, in the forms of rest.ParseOperatorTokens.
 	// Without them the routes of operators are not mounted.
 	OpsTokens []string
@@ -191,7 +192,7 @@ func (o Options) mayServeAlone() bool {
 
 // servesFleet reports whether the routes of game servers are mounted.
 func (o Options) servesFleet() bool {
-	return len(o.FleetTokens) > 0 || o.OpenFleet || o.Deployments != nil
+	return len(o.FleetTokens) > 0 || o.OpenFleet || o.ServerTokens != nil
 }
 
 func (o Options) usesTLS() bool { return o.TLSCert != "" || o.TLSKey != "" }

@@ -25,6 +25,7 @@ package server
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -35,7 +36,9 @@ import (
 	"time"
 
 	"github.com/gin-gonic/gin"
+	"github.com/google/uuid"
 
+	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/matching/explainer"
 	"github.com/lattice-director/director/internal/matching/watch"
@@ -154,9 +157,9 @@ func (s *Server) mount() error {
 		o.Log)
 	s.guarded = players.Guard(s.engine, func(r *http.Request) bool { return play.Serves(r.URL.Path) })
 	if o.servesFleet() {
-		s.mountFleet(servers, rest.FleetToken(o.FleetTokens, o.OpenFleet, o.Deployments, failures))
+		s.mountFleet(servers, o.fleetTokens(failures).Handler())
 	}
-	if o.Deployments != nil {
+	if o.ServerTokens != nil {
 		s.mountDeployments(servers, failures)
 	}
 	if o.Access.Keys != nil {
@@ -193,10 +196,22 @@ func (s *Server) mount() error {
 	return nil
 }
 
+// fleetTokens returns what authenticates game servers.
+func (o Options) fleetTokens(failures *rest.Limiter) rest.FleetTokens {
+	return rest.FleetTokens{
+		Secrets: o.FleetTokens, IsOpen: o.OpenFleet, Servers: o.ServerTokens, Now: o.Store.Now, Failures: failures,
+		Enrolment: func(ctx context.Context, region string, id uuid.UUID) (*[sha256.Size]byte, error) {
+			ctx, cancel := context.WithTimeout(ctx, o.CallTimeout)
+			defer cancel()
+			return o.Store.EnrolmentDigest(ctx, db.EnrolmentID{Region: region, ID: id})
+		},
+	}
+}
+
 // mountFleet mounts what game servers call.
 func (s *Server) mountFleet(gate *rest.Gate, auth gin.HandlerFunc) {
 	o := s.options
-	fleet.Mount(s.engine.Group("", o.middlewares(gate, auth)...), o.Store)
+	fleet.Mount(s.engine.Group("", o.middlewares(gate, auth)...), o.Store, o.ServerTokens)
 	s.waitingServers = fleet.MountSessions(s.engine.Group("", gate.RefuseWhenFull, auth, rest.Lasting), fleet.Sessions{
 		Store: o.Store, MaxWaiters: o.MaxWaiters, CallTimeout: o.CallTimeout, Stopping: s.stopping,
 	})
@@ -206,13 +221,13 @@ func (s *Server) mountFleet(gate *rest.Gate, auth gin.HandlerFunc) {
 // no place of game servers: its path is its credential, and its body is not read.
 func (s *Server) mountDeployments(gate *rest.Gate, failures *rest.Limiter) {
 	o := s.options
-	auth := rest.DeploymentToken(o.Deployments, token.ForContext, failures)
+	auth := rest.DeploymentToken(o.ServerTokens, token.ForContext, failures)
 	fleet.MountContext(s.engine.Group("", gate.RefuseWhenFull, auth, rest.Lasting), fleet.Context{
 		Store: o.Store, MaxWaiters: o.MaxWaiters, CallTimeout: o.CallTimeout, Stopping: s.stopping,
 	})
 	providers := rest.NewGate(hooksInFlight, o.Metrics.HTTP, o.Log)
 	hook.Mount(s.engine.Group("", providers.RefuseWhenFull, rest.DropBody, providers.Enter,
-		rest.Deadline(o.CallTimeout)), o.Store, o.Deployments)
+		rest.Deadline(o.CallTimeout)), o.Store, o.ServerTokens)
 }
 
 // hooksInFlight bounds the webhooks that are decided at a time.

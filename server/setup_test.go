@@ -32,7 +32,8 @@ type config struct {
 	db       db.Config
 	schedule keyring.Schedule
 	server.Options
-	nobody bool // no key set and no fleet token: no routes for players and game servers
+	keks   []byte // of the key-encryption keys; nil: one
+	nobody bool   // no key set and no fleet token: no routes for players and game servers
 }
 
 // bundle is a replica on a database of its own, with clients.
@@ -51,7 +52,7 @@ type bundle struct {
 	sealer  *token.Sealer
 }
 
-func (b *bundle) deployments() *token.DeploymentTokens { return b.sealer.DeploymentTokens() }
+func (b *bundle) deployments() *token.ServerTokens { return b.sealer.ServerTokens() }
 
 // setup starts a replica that is ready.
 func setup(t *testing.T, change ...func(*config)) *bundle {
@@ -95,6 +96,9 @@ func (b *bundle) open() {
 	var err error
 	b.store = storetest.On(b.t, b.config.db.URL, func(c *db.Config) { *c = b.config.db })
 	b.sealer = keytest.Sealer(b.t, 7)
+	if b.config.keks != nil {
+		b.sealer = keytest.Sealer(b.t, b.config.keks...)
+	}
 	b.keys = keyring.New(b.store.Store, b.sealer, token.AlgEdDSA, b.config.schedule)
 
 	o := b.config.Options
@@ -102,7 +106,7 @@ func (b *bundle) open() {
 	if b.config.nobody {
 		o.FleetTokens = nil
 	} else {
-		o.Deployments = b.sealer.DeploymentTokens()
+		o.ServerTokens = b.sealer.ServerTokens()
 	}
 	if o.Access.Keys == nil && !b.config.nobody {
 		o.Access.Keys = b.issuer.Source

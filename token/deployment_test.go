@@ -11,22 +11,22 @@ import (
 
 const deploymentID = "0b8f9a3e-5f0c-4d59-9d5b-0f7d0e1c2a33"
 
-func newDeploymentTokens(t require.TestingT, keks ...byte) *DeploymentTokens {
+func newServerTokens(t require.TestingT, keks ...byte) *ServerTokens {
 	secrets := make([][]byte, len(keks))
 	for i, b := range keks {
 		secrets[i] = secretOf(b)
 	}
 	sealer, err := NewSealer(secrets...)
 	require.NoError(t, err)
-	return sealer.DeploymentTokens()
+	return sealer.ServerTokens()
 }
 
 // Servers live for a day: a later build must accept what this one made.
 func TestDeploymentTokensKeepTheirForm(t *testing.T) {
 	t.Parallel()
-	tokens := newDeploymentTokens(t, 1)
+	tokens := newServerTokens(t, 1)
 	d := Deployment{"eu-west", deploymentID}
-	for purpose, want := range map[DeploymentPurpose]string{
+	for purpose, want := range map[ServerPurpose]string{
 		ForFleet:   "zYMh8P-g91jpAaO5wEoH_JhVbbIyJqFj-qK3zxrNrgk",
 		ForContext: "5jQ37oqf23CGBaIQ90SN-mXR6uElhzEwhNlmhKTCcEw",
 		ForHook:    "84IoAFxx3UEAJ4i4oHhbIkGshthhc5zO0I0ppDJARIM",
@@ -39,9 +39,9 @@ func TestDeploymentTokensKeepTheirForm(t *testing.T) {
 // The rotation of a key-encryption key: servers that run keep their tokens as long as the old one is configured.
 func TestDeploymentTokensVerifyUnderAnyKey(t *testing.T) {
 	t.Parallel()
-	before, during, after := newDeploymentTokens(t, 1), newDeploymentTokens(t, 2, 1), newDeploymentTokens(t, 2)
+	before, during, after := newServerTokens(t, 1), newServerTokens(t, 2, 1), newServerTokens(t, 2)
 	d := Deployment{"eu", deploymentID}
-	for _, purpose := range deploymentPurposes {
+	for _, purpose := range serverPurposes {
 		raw := string(before.Token(purpose, d))
 		_, first, ok := before.Verify(purpose, raw)
 		require.True(t, ok)
@@ -59,9 +59,9 @@ func TestDeploymentTokensVerifyUnderAnyKey(t *testing.T) {
 
 func TestDeploymentTokensAreForOnePurpose(t *testing.T) {
 	t.Parallel()
-	tokens, d := newDeploymentTokens(t, 1), Deployment{"eu", deploymentID}
-	for _, made := range deploymentPurposes {
-		for _, asked := range deploymentPurposes {
+	tokens, d := newServerTokens(t, 1), Deployment{"eu", deploymentID}
+	for _, made := range serverPurposes {
+		for _, asked := range serverPurposes {
 			_, _, ok := tokens.Verify(asked, string(tokens.Token(made, d)))
 			require.Equal(t, made == asked, ok, "%s as %s", made, asked)
 		}
@@ -71,7 +71,7 @@ func TestDeploymentTokensAreForOnePurpose(t *testing.T) {
 // A token speaks for one deployment: any change of it is refused, and so is a second spelling of the same bytes.
 func TestChangedDeploymentTokensAreRefused(t *testing.T) {
 	t.Parallel()
-	tokens := newDeploymentTokens(t, 1)
+	tokens := newServerTokens(t, 1)
 	raw := string(tokens.Token(ForFleet, Deployment{"eu", deploymentID}))
 	rapid.Check(t, func(t *rapid.T) {
 		at, b := rapid.IntRange(0, len(raw)-1).Draw(t, "at"), rapid.Byte().Draw(t, "byte")
@@ -87,21 +87,21 @@ func TestChangedDeploymentTokensAreRefused(t *testing.T) {
 
 func TestDeploymentSecretsAreNotPrinted(t *testing.T) {
 	t.Parallel()
-	secret := newDeploymentTokens(t, 1).Token(ForFleet, Deployment{"eu", deploymentID})
+	secret := newServerTokens(t, 1).Token(ForFleet, Deployment{"eu", deploymentID})
 	require.Equal(t, "[hidden] [hidden] [hidden]", fmt.Sprintf("%v %s %q", secret, secret, secret))
 	require.Equal(t, "[hidden]", secret.LogValue().String())
 }
 
 func TestMaxDeploymentToken(t *testing.T) {
 	t.Parallel()
-	longest := newDeploymentTokens(t, 1).Token(ForFleet, Deployment{strings.Repeat("r", 32), deploymentID})
+	longest := newServerTokens(t, 1).Token(ForFleet, Deployment{strings.Repeat("r", 32), deploymentID})
 	require.Len(t, string(longest), MaxDeploymentToken)
-	_, _, ok := newDeploymentTokens(t, 1).Verify(ForFleet, string(longest))
+	_, _, ok := newServerTokens(t, 1).Verify(ForFleet, string(longest))
 	require.True(t, ok)
 }
 
 func FuzzDeploymentToken(f *testing.F) {
-	tokens := newDeploymentTokens(f, 1)
+	tokens := newServerTokens(f, 1)
 	d := Deployment{"eu", deploymentID}
 	f.Add(string(tokens.Token(ForFleet, d)))
 	f.Add("ld1.eu." + deploymentID + ".")

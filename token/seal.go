@@ -33,10 +33,10 @@ const (
 // Sealer encrypts secrets with key-encryption keys. The first of these seals, and all of them open. To rotate them,
 // put the new one first, reseal every row, and remove the old one. Safe for concurrent use.
 type Sealer struct {
-	first       kek
-	byID        map[string]kek
-	deployments []deploymentKeys // in the order of the key-encryption keys
-	cookies     *Cookies
+	first   kek
+	byID    map[string]kek
+	servers []serverKeys // in the order of the key-encryption keys
+	cookies *Cookies
 }
 
 type kek struct {
@@ -59,11 +59,11 @@ func NewSealer(keks ...[]byte) (*Sealer, error) {
 			s.first = k
 		}
 		s.byID[k.id] = k
-		tokens, err := newDeploymentKeys(k.id, secret)
+		tokens, err := newServerKeys(k.id, secret)
 		if err != nil {
 			return nil, err
 		}
-		s.deployments = append(s.deployments, tokens)
+		s.servers = append(s.servers, tokens)
 		cookie, err := newCookieKey(k.id, secret)
 		if err != nil {
 			return nil, err

@@ -124,7 +124,6 @@ const (
 	byProviders
 	byDeploy   // deployments start and env, which make keys and credentials of servers
 	byProjects // projects, which make keys and tokens of the realtime lobby
-	byApply    // apply, whose projects are in a region
 	bySidecar
 
 	byServers = byServe | byDev
@@ -227,12 +226,12 @@ func (c *Config) processSettings() []setting {
 			aliases: []string{"DIRECTOR_FLEET_TOKENS", "Fleet__Token", "Fleet:Token"}, section: sectionAuth,
 			secret: true, start: true, commands: byServers,
 			value: secrets(&c.Server.FleetTokens),
-			help: "The secret that game servers send; several during a rotation. `serve` does not start without one, " +
-				"except with allow-open-fleet, or when it serves Open Match, Rivalis, the realtime lobby or guests of " +
-				"bevygap: it then serves only game servers that the director starts"},
+			help: "The secret that game servers share; several during a rotation. Not set: only game servers with a " +
+				"credential of their own are served, those that the director starts and those that register by an " +
+				"enrolment (`director enrolments create`)"},
 		{flag: "allow-open-fleet", section: sectionAuth, start: true, commands: byServers,
 			value: boolean(&c.Server.OpenFleet),
-			help:  "Start without a fleet token: anybody who reaches the API can register game servers"},
+			help:  "Without a fleet token, anybody who reaches the API can register game servers"},
 		{flag: "ops-tokens", section: sectionAuth, secret: true, start: true, commands: byServers,
 			value: operatorTokens(&c.Server.OpsTokens),
 			help: "The secrets with which operators log in to the console, and which they send as `authorization: " +

@@ -21,8 +21,8 @@ func (c *Config) sidecarSettings() []setting {
 		{flag: "sidecar-fleet-token", aliases: []string{"FLEET_TOKEN"}, section: sectionSidecar, secret: true,
 			commands: bySidecar,
 			value:    oneSecret(&c.GameServer.FleetToken),
-			help: "The secret of game servers. Give it in the environment: all users of the machine can read a command " +
-				"line"},
+			help: "The token of an enrolment, with which the game server gets a credential of its own, or the secret that " +
+				"game servers share. Give it in the environment: all users of the machine can read a command line"},
 		{flag: "sidecar-addr", section: sectionSidecar, commands: bySidecar, value: address(&c.SidecarAddr),
 			help: "The loopback address at which the game server calls the sidecar over HTTP"},
 		{flag: "sidecar-lines-addr", section: sectionSidecar, commands: bySidecar, value: address(&c.SidecarLinesAddr),

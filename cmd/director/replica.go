@@ -242,7 +242,8 @@ func (p *process) serverOptions(ctx context.Context) (server.Options, error) {
 		return o, err
 	}
 	if len(o.FleetTokens) == 0 && !o.OpenFleet {
-		p.log.Info("only game servers of deployments are served: DIRECTOR_FLEET_TOKEN is not set")
+		p.log.Info("only game servers with a credential of their own are served, of deployments and by enrolments " +
+			"(director enrolments create): DIRECTOR_FLEET_TOKEN is not set")
 	}
 	if o.Realtime, err = c.realtimeOptions(p.sealer); err != nil {
 		return o, err
@@ -251,7 +252,7 @@ func (p *process) serverOptions(ctx context.Context) (server.Options, error) {
 	o.Projects, o.Console = c.projectsOptions(p.sealer), c.consoleOptions(p.sealer)
 	o.Store, o.Keys, o.Connects = p.store, keyring.New(p.store, p.sealer, c.Worker.Alg,
 		c.schedule()), connect.New(p.sealer)
-	o.Deployments = p.sealer.DeploymentTokens()
+	o.ServerTokens = p.sealer.ServerTokens()
 	o.Log, o.Tracer, o.Metrics = p.log, p.tracing.provider(), p.metrics
 	return o, nil
 }
@@ -320,11 +321,6 @@ func (c *Config) checkServe() error {
 	missing := []error{c.checkCommon()}
 	alone := len(c.OpenMatch.Addrs) > 0 || c.Orchestrator.Addr != "" || c.BevygapPlayers == bevygapGuests ||
 		c.Realtime.Addr != "" || c.Projects.Addr != ""
-	if !alone && len(c.Server.FleetTokens) == 0 && !c.Server.OpenFleet {
-		missing = append(missing, errors.New("there is no fleet token, so anybody could register game servers: set "+
-			"DIRECTOR_FLEET_TOKEN "+
-			"('openssl rand -hex 24' makes one), or allow it with --allow-open-fleet"))
-	}
 	if !alone && c.JWKS == "" {
 		missing = append(missing, errors.New("there is no key set to verify players' access tokens with: set "+
 			"DIRECTOR_AUTH_JWKS "+

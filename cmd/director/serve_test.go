@@ -65,7 +65,6 @@ func TestServeRefuses(t *testing.T) {
 		says    string
 	}{
 		"unusable key file": {append(full, "DIRECTOR_AUTH_JWKS="+unusable), `no usable key: key "new": it cannot be read, or is of an unknown type`},
-		"open fleet":        {without("DIRECTOR_FLEET_TOKEN"), "set DIRECTOR_FLEET_TOKEN"},
 		"short secret":      {append(full, "DIRECTOR_FLEET_TOKEN=short"), "16 characters or more"},
 		"no KEK":            {without("DIRECTOR_KEY_ENCRYPTION_KEY"), "set DIRECTOR_KEY_ENCRYPTION_KEY"},
 		"no key set":        {without("DIRECTOR_AUTH_JWKS"), "set DIRECTOR_AUTH_JWKS"},
@@ -323,4 +322,18 @@ func TestOnlyATerminalIsATerminal(t *testing.T) {
 	require.NoError(t, err)
 	require.False(t, cli.IsTerminal(file))
 	require.NoError(t, file.Close())
+}
+
+// A replica needs no secret that game servers share: each registers by an enrolment.
+func TestServeWithoutASharedFleetToken(t *testing.T) {
+	t.Parallel()
+	environ := env("DATABASE_URL="+dbtest.New(t), "DIRECTOR_KEY_ENCRYPTION_KEY="+testKEK, "DIRECTOR_AUTH_JWKS="+login(t).JWKS())
+	r := start(t, environ, "serve", "--addr", "127.0.0.1:0")
+	status, body := clitest.Post(t, r.api()+"/fleet/register", "X-Fleet-Token: "+testFleetToken, myServer)
+	require.Equal(t, http.StatusUnauthorized, status, body)
+	made := clitest.Read[newEnrolmentLine](t, director, environ, "enrolments", "create", "--region", "eu", "--name", "a", "--max-servers", "1")
+	status, body = clitest.Post(t, r.api()+"/fleet/register", "X-Fleet-Token: "+made.Token, myServer)
+	require.Equal(t, http.StatusOK, status, body)
+	require.Contains(t, body, `"credential"`)
+	require.NoError(t, r.stop())
 }

@@ -30,6 +30,7 @@ func AllViews() []Definition {
 		define(Amnesties), define(AgentReplicas), define(LobbyReplicas), define(Processes), define(WorkerLoops),
 		define(Snapshots), define(Partitions),
 		define(Invariants), define(Keys), define(KeyEncryptionKeys),
+		define(Enrolments), define(ServerCredentials),
 	}
 }
 

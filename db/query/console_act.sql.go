@@ -49,6 +49,31 @@ func (q *Queries) OpsCloseSession(ctx context.Context, arg OpsCloseSessionParams
 	return err
 }
 
+const opsCreateEnrolment = `-- name: OpsCreateEnrolment :one
+SELECT ops.create_enrolment($1::text, $2::text, $3::text[], $4::int, $5::interval)::text AS token
+`
+
+type OpsCreateEnrolmentParams struct {
+	Region     string
+	Name       string
+	Modes      []string
+	MaxServers int32
+	ValidFor   time.Duration
+}
+
+func (q *Queries) OpsCreateEnrolment(ctx context.Context, arg OpsCreateEnrolmentParams) (string, error) {
+	row := q.db.QueryRow(ctx, opsCreateEnrolment,
+		arg.Region,
+		arg.Name,
+		arg.Modes,
+		arg.MaxServers,
+		arg.ValidFor,
+	)
+	var token string
+	err := row.Scan(&token)
+	return token, err
+}
+
 const opsDrain = `-- name: OpsDrain :one
 SELECT ops.drain($1::text)::bool AS changed
 `
@@ -189,6 +214,34 @@ type OpsResumeProfileParams struct {
 
 func (q *Queries) OpsResumeProfile(ctx context.Context, arg OpsResumeProfileParams) (bool, error) {
 	row := q.db.QueryRow(ctx, opsResumeProfile, arg.Universe, arg.Profile)
+	var changed bool
+	err := row.Scan(&changed)
+	return changed, err
+}
+
+const opsRevokeEnrolment = `-- name: OpsRevokeEnrolment :one
+SELECT ops.revoke_enrolment($1::text, $2::text, $3::bool)::bool AS changed
+`
+
+type OpsRevokeEnrolmentParams struct {
+	Region  string
+	Name    string
+	Servers bool
+}
+
+func (q *Queries) OpsRevokeEnrolment(ctx context.Context, arg OpsRevokeEnrolmentParams) (bool, error) {
+	row := q.db.QueryRow(ctx, opsRevokeEnrolment, arg.Region, arg.Name, arg.Servers)
+	var changed bool
+	err := row.Scan(&changed)
+	return changed, err
+}
+
+const opsRevokeServer = `-- name: OpsRevokeServer :one
+SELECT ops.revoke_server($1::text)::bool AS changed
+`
+
+func (q *Queries) OpsRevokeServer(ctx context.Context, instance string) (bool, error) {
+	row := q.db.QueryRow(ctx, opsRevokeServer, instance)
 	var changed bool
 	err := row.Scan(&changed)
 	return changed, err

@@ -171,6 +171,49 @@ func (q *Queries) DoctorDenials(ctx context.Context, codes []string) ([]DoctorDe
 	return items, nil
 }
 
+const doctorEnrolments = `-- name: DoctorEnrolments :one
+WITH e AS (
+    SELECT o.region || '/' || o.name AS name, o.state, o.servers, o.max_servers, extract(epoch FROM o.expires_at - now())::float8 AS ends_in
+    FROM ops.enrolments o WHERE o.state <> 'revoked'
+), ending AS (
+    SELECT e.name, e.servers, e.ends_in FROM e WHERE e.servers > 0 ORDER BY e.ends_in LIMIT 1
+), c AS (
+    SELECT count(*) FILTER (WHERE k.credential = 'enrolment') AS enrolled, count(*) FILTER (WHERE k.credential = 'fleet token') AS sharing
+    FROM ops.server_credentials k WHERE k.status <> 'gone'
+)
+SELECT (SELECT count(*) FROM e WHERE e.state = 'valid')::int AS enrolments, c.enrolled::int AS enrolled, c.sharing::int AS sharing,
+       coalesce(g.name, '')::text AS ending, coalesce(g.servers, 0)::int AS ending_servers, coalesce(g.ends_in, 0)::float8 AS ends_in,
+       coalesce((SELECT e.name FROM e WHERE e.state = 'valid' AND e.servers >= e.max_servers ORDER BY 1 LIMIT 1), '')::text AS without_place
+FROM c LEFT JOIN ending g ON true
+`
+
+type DoctorEnrolmentsRow struct {
+	Enrolments    int32
+	Enrolled      int32
+	Sharing       int32
+	Ending        string
+	EndingServers int32
+	EndsIn        float64
+	WithoutPlace  string
+}
+
+// Sums up with which credentials game servers registered, and finds the enrolment with game servers that ends first, and one without a place.
+// ends_in is in seconds, below 0 for one that has ended; ” stands for no enrolment.
+func (q *Queries) DoctorEnrolments(ctx context.Context) (DoctorEnrolmentsRow, error) {
+	row := q.db.QueryRow(ctx, doctorEnrolments)
+	var i DoctorEnrolmentsRow
+	err := row.Scan(
+		&i.Enrolments,
+		&i.Enrolled,
+		&i.Sharing,
+		&i.Ending,
+		&i.EndingServers,
+		&i.EndsIn,
+		&i.WithoutPlace,
+	)
+	return i, err
+}
+
 const doctorFleet = `-- name: DoctorFleet :one
 WITH s AS (
     SELECT count(*) FILTER (WHERE f.alive)::int AS alive, count(*) FILTER (WHERE NOT f.alive AND f.status NOT IN ('gone', 'starting'))::int AS expired,

@@ -8,6 +8,7 @@
 //	processes.go replicas, workers, and what they report of themselves
 //	fleet.go     game servers and their seats
 //	drains.go    drains that operators keep
+//	enrolments.go the credentials of game servers that register themselves
 //	players.go   players who are refused, and tickets that wait
 //	pools.go     pools of servers, limits.go the limits over all of them
 //	kek.go       key-encryption keys
@@ -118,6 +119,7 @@ var checkups = []checkup{
 	{"fleet", "Game servers die or fall silent", Doctor.checkFleet, false, true},
 	{"seats", "Reserved seats far above players", Doctor.checkSeats, false, true},
 	{"drains", "A host must go down", Doctor.checkDrains, false, true},
+	{"enrolments", "Game servers get no credential", Doctor.checkEnrolments, false, true},
 	{"refusals", "Players are refused", Doctor.checkRefusals, false, true},
 	{"tickets", "Players wait for a match", Doctor.checkTickets, false, true},
 	{"agents", "Rivalis game servers vanish or do not answer", Doctor.checkAgents, false, true},

@@ -29,6 +29,8 @@ func TestDoctorJudges(t *testing.T) {
 		OK: {
 			judgeKEKs(nil), judgeKEKs([]kekUse{{Fingerprint: "a", Credentials: 3}}), judgeKEKs([]kekUse{{Fingerprint: "a", Credentials: 3, Processes: 2, First: 1}}),
 			judgeKEKs([]kekUse{{Fingerprint: "a", Others: 3, Processes: 2}}),
+			judgeEnrolments(enrolmentSums{Sharing: 9}), judgeEnrolments(enrolmentSums{Enrolments: 1, Enrolled: 3}),
+			judgeEnrolments(enrolmentSums{Enrolments: 1, Enrolled: 3, Ending: "eu/a", EndingServers: 3, EndsIn: 3*24*3600 + 1}),
 			judgeDrains(nil), judgeDrains([]opsview.Drain{{Target: "host", Value: "10.0.0.7", Actor: "console:ada", Age: 7*24*time.Hour - time.Minute, Instances: 3}}),
 			judgeConnections(79, 100), judgeWriters(9, who, true), judgeSlots([]slotLine{{"a", true, "reserved", 2 * gib}}), judgeClock(-5 * time.Second),
 			judgeSnapshots([]opsview.Snapshot{{Kind: "transaction", Age: 60 * time.Second, Transactions: 9_000_000, Oldest: who}, {Kind: "replication slot", Transactions: 1_000_000, Oldest: who}}),
@@ -47,6 +49,9 @@ func TestDoctorJudges(t *testing.T) {
 		},
 		Warn: {
 			judgeKEKs([]kekUse{{Fingerprint: "a", Credentials: 3, Processes: 2}, {Fingerprint: "b", Credentials: 1, Processes: 2, First: 2}}),
+			judgeEnrolments(enrolmentSums{Enrolments: 1, Enrolled: 3, Sharing: 1}), judgeEnrolments(enrolmentSums{Enrolled: 3, Ending: "eu/a", EndingServers: 3, EndsIn: -1}),
+			judgeEnrolments(enrolmentSums{Enrolments: 1, Enrolled: 3, Ending: "eu/a", EndingServers: 3, EndsIn: 3*24*3600 - 1}),
+			judgeEnrolments(enrolmentSums{Enrolments: 1, Enrolled: 3, WithoutPlace: "eu/a"}),
 			judgeDrains([]opsview.Drain{
 				{Target: "host", Value: "10.0.0.7", Actor: "console:ada", Age: 7 * 24 * time.Hour},
 				{Target: "instance", Value: "a", Actor: "sql:bob", Age: time.Second, Instances: 1},

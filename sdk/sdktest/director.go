@@ -22,6 +22,9 @@ import (
 type Options struct {
 	// FleetToken is required with every fleet call; empty requires none.
 	FleetToken string
+	// Enrolment is the token of an enrolment, which is accepted beside FleetToken: a server that registers with it gets a
+	// credential, which its other calls have to have. Empty: there is no enrolment.
+	Enrolment string
 	// Access returns the player of an access token. Nil uses the token itself as the player's name.
 	Access func(accessToken string) (sub string, err error)
 	// TokenTTL is the lifetime of session tokens. Default 2 minutes.
@@ -39,6 +42,7 @@ type Director struct {
 	mu               sync.Mutex
 	instances        map[string]*instance
 	endedDeployments map[string]bool         // deployments that have ended, by id
+	credentials      map[string]string       // ids of instances, by the secret that they got by the enrolment
 	latest           map[string]*instance    // by id, the last one that registered, whether or not it still exists
 	sessions         []*session              // in the order they were opened
 	redeemed         map[string]redemption   // by jti
@@ -64,7 +68,7 @@ func New(opts Options) (*Director, error) {
 	}
 	d := &Director{
 		opts: opts, ring: ring, mux: http.NewServeMux(), instances: map[string]*instance{},
-		latest: map[string]*instance{}, endedDeployments: map[string]bool{},
+		latest: map[string]*instance{}, endedDeployments: map[string]bool{}, credentials: map[string]string{},
 		redeemed: map[string]redemption{}, answers: map[string]storedAnswer{}, tickets: map[string]*ticket{},
 		changed: make(chan struct{}),
 	}

@@ -2,6 +2,7 @@ package sdktest
 
 import (
 	"net/http"
+	"time"
 
 	"github.com/google/uuid"
 )
@@ -12,6 +13,8 @@ type instance struct {
 	draining    bool
 
 	deployed, unwanted bool
+
+	isRenewed bool // the answer to the next heartbeat has the credential
 }
 
 type registration struct {
@@ -105,7 +108,7 @@ func (d *Director) available(i *instance) int {
 
 func (d *Director) fleet(handle func(*http.Request) (any, *problem)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		if d.opts.FleetToken != "" && r.Header.Get("X-Fleet-Token") != d.opts.FleetToken {
+		if !d.accepts(r) {
 			newProblem(http.StatusUnauthorized, "unauthorized", "X-Fleet-Token is missing or wrong").write(w)
 			return
 		}
@@ -119,6 +122,55 @@ func (d *Director) fleet(handle func(*http.Request) (any, *problem)) http.Handle
 			writeJSON(w, http.StatusOK, "application/json", body)
 		}
 	}
+}
+
+// accepts reports whether a call of a game server has a credential that is good for the route.
+func (d *Director) accepts(r *http.Request) bool {
+	got := r.Header.Get("X-Fleet-Token")
+	if d.opts.Enrolment != "" && got == d.opts.Enrolment {
+		return r.URL.Path == "/fleet/register"
+	}
+	return d.credentials[got] != "" || got == d.opts.FleetToken || d.opts.FleetToken == "" && d.opts.Enrolment == ""
+}
+
+// RevokeServer revokes the credential that a game server got by the enrolment, and ends its lease.
+func (d *Director) RevokeServer(instanceID string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.dropCredentials(instanceID)
+	d.end(instanceID)
+	d.wake()
+}
+
+// ExpireCredential makes the credential of a game server invalid, which keeps its lease.
+func (d *Director) ExpireCredential(instanceID string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.dropCredentials(instanceID)
+}
+
+// RenewCredential gives a game server another credential with its next heartbeat. The present one stays valid.
+func (d *Director) RenewCredential(instanceID string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if i := d.instances[instanceID]; i != nil {
+		i.isRenewed = true
+	}
+}
+
+func (d *Director) dropCredentials(instanceID string) {
+	for secret, id := range d.credentials {
+		if id == instanceID {
+			delete(d.credentials, secret)
+		}
+	}
+}
+
+// addCredential adds a new credential to an answer.
+func (d *Director) addCredential(answer map[string]any, i *instance) {
+	secret := "li1.test." + uuid.NewString()
+	d.credentials[secret] = i.InstanceID
+	answer["credential"] = map[string]any{"token": secret, "expires_at": time.Now().Add(24 * time.Hour).UTC()}
 }
 
 // register keeps the incarnation if boot id and endpoint are the same. Otherwise it ends the previous incarnation.
@@ -147,6 +199,9 @@ func (d *Director) register(r *http.Request) (any, *problem) {
 	d.instances[i.InstanceID], d.latest[i.InstanceID] = i, i
 	answer := d.status(i, "registered")
 	answer["incarnation"] = i.incarnation
+	if got := r.Header.Get("X-Fleet-Token"); d.credentials[got] != "" || d.opts.Enrolment != "" && got == d.opts.Enrolment {
+		d.addCredential(answer, i)
+	}
 	return answer, nil
 }
 
@@ -191,7 +246,12 @@ func (d *Director) heartbeat(r *http.Request) (any, *problem) {
 	if ref.Load != nil {
 		i.Load = *ref.Load
 	}
-	return d.status(i, "alive"), nil
+	answer := d.status(i, "alive")
+	if i.isRenewed {
+		i.isRenewed = false
+		d.addCredential(answer, i)
+	}
+	return answer, nil
 }
 
 func (d *Director) caller(r *http.Request, body any, ref *instanceRef) (*instance, *problem) {

@@ -239,7 +239,7 @@ func person(actor string) string {
 
 // tones are the colours of states. A state is always written too, so that colour is never all there is.
 var tones = map[string]string{
-	"ok": "good", "ready": "good", "live": "good", "decided": "good", "playing": "good", "created": "good",
+	"ok": "good", "valid": "good", "ready": "good", "live": "good", "decided": "good", "playing": "good", "created": "good",
 	"reported": "good", "can match now": "good",
 	"can join now": "good", "connected": "good", "signing": "good", "running": "good", "active": "good",
 	"assigned": "good", "done": "good", "open": "good",

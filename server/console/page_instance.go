@@ -9,10 +9,11 @@ import (
 
 // instanceView is what templates/instance.html reads.
 type instanceView struct {
-	Instance opsview.Instance
-	Sessions []opsview.Session // a page
-	Next     string
-	Events   []opsview.Event // the latest
+	Instance   opsview.Instance
+	Sessions   []opsview.Session // a page
+	Next       string
+	Events     []opsview.Event // the latest
+	Credential opsview.ServerCredential
 }
 
 var instancePage = page[instanceView]{path: "/instances/:id", template: "instance", every: 2 * time.Second,
@@ -33,6 +34,11 @@ func loadInstance(ctx context.Context, s Store, q query) (v instanceView, err er
 	}
 	if more {
 		v.Next = q.Next("", v.Sessions[len(v.Sessions)-1].ID.String())
+	}
+	if v.Credential, err = one(ctx, s, opsview.ServerCredentials,
+		opsview.ServerCredentialFilter{Region: v.Instance.Region, Instance: v.Instance.Instance}, "instance_unknown",
+		"no instance %q: ended ones are forgotten after some time", v.Instance.Instance); err != nil {
+		return v, err
 	}
 	v.Events, err = eventsOf(ctx, s, v.Instance.Instance)
 	return v, err

@@ -12,6 +12,9 @@ type keysView struct {
 	Keys []opsview.Key // the latest, latest turn first
 	More bool          // older ones exist
 	KEKs []opsview.KeyEncryptionKey
+	// Enrolments are those whose token registers game servers, and those that have some.
+	Enrolments     []opsview.Enrolment
+	MoreEnrolments bool
 }
 
 // Of returns the first key in a state; nil: there is none.
@@ -32,7 +35,11 @@ func loadKeys(ctx context.Context, s Store, _ query) (v keysView, err error) {
 		opsview.Page{Limit: pageSize}); err != nil {
 		return v, err
 	}
-	v.KEKs, _, err = list(ctx, s, opsview.KeyEncryptionKeys, opsview.Any{}, opsview.Page{Limit: 100})
+	if v.KEKs, _, err = list(ctx, s, opsview.KeyEncryptionKeys, opsview.Any{}, opsview.Page{Limit: 100}); err != nil {
+		return v, err
+	}
+	v.Enrolments, v.MoreEnrolments, err = list(ctx, s, opsview.Enrolments, opsview.EnrolmentFilter{Useful: true},
+		opsview.Page{Limit: pageSize})
 	return v, err
 }
 

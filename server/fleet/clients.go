@@ -54,7 +54,7 @@ type refusedClient struct {
 }
 
 func (f face) clients(ctx context.Context, in rest.In[clientsRequest]) (clientsAnswer, error) {
-	if err := speaksFor(ctx, in.Body.InstanceID); err != nil {
+	if err := in.Body.speaksFor(ctx); err != nil {
 		return clientsAnswer{}, err
 	}
 	res, err := f.store.ReportClients(ctx, in.Body.list())

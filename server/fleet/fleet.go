@@ -17,6 +17,7 @@ import (
 	"github.com/lattice-director/director/db/provision"
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/server/rest"
+	"github.com/lattice-director/director/token"
 )
 
 // Store is the part of db.Store that this face calls.
@@ -28,14 +29,22 @@ type Store interface {
 	SetDrain(ctx context.Context, ref db.InstanceRef, drain bool) (db.DrainStatus, error)
 	ReportSeats(ctx context.Context, r db.SeatReport) (db.SeatReportResult, error)
 	ReportClients(ctx context.Context, l db.ClientList) (db.ClientListResult, error)
+	Now() time.Time
+	RenewCredential(ctx context.Context, region, instance string, credential uuid.UUID,
+		tokensBy string) (expiresAt time.Time, ok bool, err error)
 }
 
-type face struct{ store Store }
+type face struct {
+	store  Store
+	tokens *token.ServerTokens
+}
 
-// Mount adds the routes of this face under /fleet.
-func Mount(r gin.IRouter, store Store) {
-	f := face{store}
+// Mount adds the routes of this face under /fleet. tokens makes the credentials of game servers that register by an
+// enrolment; nil: none does.
+func Mount(r gin.IRouter, store Store, tokens *token.ServerTokens) {
+	f := face{store, tokens}
 	r.POST("/fleet/register", rest.Refused(f.noteRefusal), rest.Handle(http.StatusOK, f.register))
+	r = r.Group("", rest.RefuseEnrolments)
 	r.POST("/fleet/heartbeat", rest.Handle(http.StatusOK, f.heartbeat))
 	r.POST("/fleet/deregister", rest.Handle(http.StatusNoContent, f.deregister))
 	r.POST("/fleet/seats", rest.Handle(http.StatusOK, f.seats))
@@ -55,14 +64,32 @@ func (r caller) ref() db.InstanceRef {
 	return db.InstanceRef{InstanceID: r.InstanceID, Incarnation: r.Incarnation}
 }
 
-// speaksFor adds the instance to the access log line, and refuses a caller whose token speaks for another one.
-func speaksFor(ctx context.Context, instanceID string) error {
-	rest.AddLogAttrs(ctx, slog.String("instance_id", instanceID))
-	if d := deploymentOf(ctx); d != nil && d.ID.String() != instanceID {
-		return &fault.Error{Kind: fault.Forbidden, Code: "outside_deployment",
-			Detail: "the token is valid for instance " + d.ID.String() + " alone"}
+// speaksFor refuses a caller whose credential speaks for another instance. One that registered by an enrolment names its
+// incarnation: the end of the incarnation is what ends a credential that an operator has revoked.
+func (r caller) speaksFor(ctx context.Context) error {
+	if err := speaksFor(ctx, r.InstanceID); err != nil {
+		return err
+	}
+	if enrolledCaller(ctx) != nil && r.Incarnation == nil {
+		return &fault.Error{Kind: fault.Invalid, Code: "invalid_request", Field: "incarnation",
+			Detail: "is required with the credential of an instance: the registration returned it"}
 	}
 	return nil
+}
+
+// speaksFor adds the instance to the access log line, and refuses a caller whose credential speaks for another one.
+func speaksFor(ctx context.Context, instanceID string) error {
+	rest.AddLogAttrs(ctx, slog.String("instance_id", instanceID))
+	s := rest.Server(ctx)
+	if s == nil || s.InstanceID == "" || s.InstanceID == instanceID {
+		return nil
+	}
+	code := "outside_enrolment"
+	if s.Deployment != nil {
+		code = "outside_deployment"
+	}
+	return &fault.Error{Kind: fault.Forbidden, Code: code,
+		Detail: "the token is valid for instance " + s.InstanceID + " alone"}
 }
 
 // checkLoad requires a load from 0 to a billion, which the store can compare.
@@ -92,6 +119,9 @@ type status struct {
 	Endpoint string     `json:"endpoint,omitempty"` // that players dial; absent until it is ready
 	EndsAt   *time.Time `json:"ends_at,omitempty"`
 	Desired  string     `json:"desired,omitempty"` // running or stopped
+
+	// Of instances that registered by an enrolment, when it is new.
+	Credential *credential `json:"credential,omitempty"`
 }
 
 // statusOf returns the answer for an instance, which may belong to a deployment. word is the status of one that is
@@ -116,16 +146,20 @@ func statusOf(id, word string, available int, d *db.Deployed) status {
 }
 
 func (f face) heartbeat(ctx context.Context, in rest.In[heartbeatRequest]) (status, error) {
-	if err := speaksFor(ctx, in.Body.InstanceID); err != nil {
+	if err := in.Body.speaksFor(ctx); err != nil {
 		return status{}, err
 	}
 	alive, err := f.store.Heartbeat(ctx, in.Body.ref(), in.Body.Load)
-	return statusOf(in.Body.InstanceID, "alive", alive.Available, alive.Deployed), err
+	s := statusOf(in.Body.InstanceID, "alive", alive.Available, alive.Deployed)
+	if err == nil {
+		s.Credential = f.renewed(ctx, in.Body.InstanceID)
+	}
+	return s, err
 }
 
 // deregister accepts a load, because older game servers send one.
 func (f face) deregister(ctx context.Context, in rest.In[heartbeatRequest]) (rest.None, error) {
-	if err := speaksFor(ctx, in.Body.InstanceID); err != nil {
+	if err := in.Body.speaksFor(ctx); err != nil {
 		return rest.None{}, err
 	}
 	return rest.None{}, f.store.Deregister(ctx, in.Body.ref())
@@ -144,7 +178,7 @@ func (r *drainRequest) Validate(c *rest.Check) {
 }
 
 func (f face) drain(ctx context.Context, in rest.In[drainRequest]) (status, error) {
-	if err := speaksFor(ctx, in.Body.InstanceID); err != nil {
+	if err := in.Body.speaksFor(ctx); err != nil {
 		return status{}, err
 	}
 	now, err := f.store.SetDrain(ctx, in.Body.ref(), *in.Body.Drain)

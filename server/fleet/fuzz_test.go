@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/google/uuid"
@@ -66,6 +67,12 @@ func (s sink) ReportClients(_ context.Context, l db.ClientList) (db.ClientListRe
 	return db.ClientListResult{}, nil
 }
 
+func (s sink) RenewCredential(context.Context, string, string, uuid.UUID, string) (time.Time, bool, error) {
+	return time.Time{}, false, nil
+}
+
+func (s sink) Now() time.Time { return time.Now() }
+
 func bad(f rest.Format) func(string) bool { return func(s string) bool { return !f.Valid(s) } }
 
 // storable requires texts that Postgres can store.
@@ -107,7 +114,7 @@ func FuzzFleet(f *testing.F) {
 		}
 		engine, err := rest.New(rest.Options{})
 		require.NoError(t, err)
-		fleet.Mount(engine, sink{t})
+		fleet.Mount(engine, sink{t}, nil)
 		w := httptest.NewRecorder()
 		engine.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/fleet/"+paths[path], strings.NewReader(body)))
 		require.Less(t, w.Code, 500, "%s", w.Body)

@@ -106,7 +106,7 @@ func (f face) register(ctx context.Context, in rest.In[registerRequest]) (regist
 		return registered{}, err
 	}
 	r := in.Body.registration()
-	r.Joining = deploymentOf(ctx)
+	r.Joining, r.Enrolling = deploymentOf(ctx), f.enrolling(ctx)
 	if r.Joining == nil && r.Endpoint == "" { // only the provider of a deployment knows a better one
 		var c rest.Check
 		c.Match("endpoint", r.Endpoint, rest.Endpoint)
@@ -118,5 +118,9 @@ func (f face) register(ctx context.Context, in rest.In[registerRequest]) (regist
 		return registered{}, c.Err()
 	}
 	out, err := f.store.Register(ctx, r)
-	return registered{statusOf(out.InstanceID, "registered", out.Available, out.Deployed), out.Incarnation}, err
+	s := statusOf(out.InstanceID, "registered", out.Available, out.Deployed)
+	if err == nil && out.Enrolled != nil {
+		s.Credential = f.makeCredential(r.Region, out.InstanceID, *out.Enrolled)
+	}
+	return registered{s, out.Incarnation}, err
 }

@@ -123,7 +123,7 @@ var statuses = map[db.SeatResult]int{
 }
 
 func (f face) seats(ctx context.Context, in rest.In[seatsRequest]) (seatsAnswer, error) {
-	if err := speaksFor(ctx, in.Body.InstanceID); err != nil {
+	if err := in.Body.speaksFor(ctx); err != nil {
 		return seatsAnswer{}, err
 	}
 	if _, id, _ := strings.Cut(in.Body.SessionID,

@@ -48,7 +48,7 @@ func MountSessions(lasting gin.IRouter, s Sessions) (waiting func() int) {
 		s.poll = 5 * time.Second
 	}
 	f := sessionFace{s, newWaiters(s.MaxWaiters)}
-	lasting.GET("/fleet/sessions", rest.Handle(http.StatusOK, f.sessions))
+	lasting.GET("/fleet/sessions", rest.RefuseEnrolments, rest.Handle(http.StatusOK, f.sessions))
 	return f.waiters.len
 }
 

@@ -46,7 +46,7 @@ func (f sessionFace) sessions(ctx context.Context, in rest.In[rest.None]) (roste
 	if err != nil {
 		return rosters{}, err
 	}
-	if err := speaksFor(ctx, l.ref.InstanceID); err != nil {
+	if err := (caller{l.ref.InstanceID, l.ref.Incarnation}).speaksFor(ctx); err != nil {
 		return rosters{}, err
 	}
 	state, err := f.state(ctx, l.ref)

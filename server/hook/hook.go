@@ -23,11 +23,11 @@ type Store interface {
 
 type face struct {
 	store  Store
-	tokens *token.DeploymentTokens
+	tokens *token.ServerTokens
 }
 
 // Mount adds POST /hooks/<region>/<id>/<mac>.
-func Mount(r gin.IRouter, store Store, tokens *token.DeploymentTokens) {
+func Mount(r gin.IRouter, store Store, tokens *token.ServerTokens) {
 	f := face{store, tokens}
 	r.POST("/hooks/:region/:id/:mac", rest.Handle(http.StatusNoContent, f.wake))
 }

@@ -9,83 +9,12 @@ import (
 	"strings"
 
 	"github.com/gin-gonic/gin"
-	"github.com/google/uuid"
 
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/token"
 )
 
-const (
-	headerFleetToken = "X-Fleet-Token"
-	fleetChallenge   = `FleetToken realm="director"`
-	bearerChallenge  = `Bearer realm="director"`
-)
-
-// FleetToken accepts requests that carry one of the secrets as X-Fleet-Token; several secrets allow rotation. Without
-// secrets it accepts every request if open is true, and none otherwise. It also accepts the tokens of deployments,
-// unless tokens is nil: handlers read with [Deployment] for which deployment the request speaks. failures limits how
-// often an address may fail; nil sets no limit.
-func FleetToken(secrets []string, open bool, tokens *token.DeploymentTokens, failures *Limiter) gin.HandlerFunc {
-	hashes := make([][sha256.Size]byte, len(secrets))
-	for i, secret := range secrets {
-		hashes[i] = sha256.Sum256([]byte(secret))
-	}
-	open = open && len(secrets) == 0
-	return func(c *gin.Context) {
-		got := c.GetHeader(headerFleetToken)
-		switch {
-		case tokens != nil && token.IsDeploymentToken(got):
-			if !joins(c, tokens, token.ForFleet, got) {
-				refuse(c, failures, fleetChallenge, "The X-Fleet-Token header is wrong.")
-			}
-		case open:
-		case got == "": // An empty secret in the configuration must not match it.
-			refuse(c, failures, fleetChallenge, "The X-Fleet-Token header is missing.")
-		case indexOf(hashes, got) < 0:
-			refuse(c, failures, fleetChallenge, "The X-Fleet-Token header is wrong.")
-		}
-	}
-}
-
-// DeploymentToken accepts requests that carry a deployment's token of this purpose as Authorization, without a scheme,
-// as servers that were built for Edgegap send it.
-func DeploymentToken(tokens *token.DeploymentTokens, purpose token.DeploymentPurpose,
-	failures *Limiter) gin.HandlerFunc {
-	return func(c *gin.Context) {
-		if !joins(c, tokens, purpose, c.GetHeader("Authorization")) {
-			refuse(c, failures, fleetChallenge, "The Authorization header is missing or wrong.")
-		}
-	}
-}
-
-// joins verifies a token of a deployment, and keeps its name for the handlers.
-func joins(c *gin.Context, tokens *token.DeploymentTokens, purpose token.DeploymentPurpose, raw string) bool {
-	d, by, ok := tokens.Verify(purpose, raw)
-	if !ok {
-		return false
-	}
-	id, err := uuid.Parse(d.ID)
-	if err != nil {
-		return false
-	}
-	scopeOf(c).deployment = &DeploymentCaller{Region: d.Region, ID: id, TokenBy: by}
-	return true
-}
-
-// DeploymentCaller names the deployment whose token came with a request.
-type DeploymentCaller struct {
-	Region  string
-	ID      uuid.UUID
-	TokenBy string // fingerprint of the key-encryption key that verified the token
-}
-
-// Deployment returns the deployment for which a request speaks, nil if its token is shared by all game servers.
-func Deployment(ctx context.Context) *DeploymentCaller {
-	if s, ok := scopeIn(ctx); ok {
-		return s.deployment
-	}
-	return nil
-}
+const bearerChallenge = `Bearer realm="director"`
 
 // indexOf returns the index of the secret, or -1. It takes the same time whichever secret matches. It compares hashes,
 // so that timing does not reveal the length of a secret either.

@@ -36,7 +36,7 @@ func TestFleetToken(t *testing.T) {
 		"none, not open":               {nil, false, "any", 401},
 		"empty secret matches nothing": {[]string{""}, false, "", 401},
 	} {
-		b := setup(t, rest.Options{}, rest.FleetToken(tc.secrets, tc.open, nil, nil))
+		b := setup(t, rest.Options{}, rest.FleetTokens{Secrets: tc.secrets, IsOpen: tc.open}.Handler())
 		w := b.post(with(`"seats":1`), "X-Fleet-Token", tc.sent)
 		require.Equal(t, tc.want, w.Code, name)
 		if tc.want == 401 {
@@ -115,7 +115,7 @@ func TestValidCallerSharesAnAttackersAddress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		failures := rest.NewLimiter(rest.Rate{PerSecond: 1, Burst: 5})
 		play := setup(t, rest.Options{}, rest.Bearer(verifyTest, failures))
-		fleet := setup(t, rest.Options{}, rest.FleetToken([]string{"secret"}, false, nil, failures))
+		fleet := setup(t, rest.Options{}, rest.FleetTokens{Secrets: []string{"secret"}, Failures: failures}.Handler())
 		counts := map[int]int{}
 		for range 100 {
 			w := play.post(with(`"seats":1`), "Authorization", "Bearer guess")
@@ -139,7 +139,7 @@ func TestValidCallerSharesAnAttackersAddress(t *testing.T) {
 func TestFailuresCountPerNetwork(t *testing.T) {
 	t.Parallel()
 	failures := rest.NewLimiter(rest.Rate{PerSecond: .001, Burst: 1})
-	b := setup(t, rest.Options{}, rest.FleetToken([]string{"secret"}, false, nil, failures))
+	b := setup(t, rest.Options{}, rest.FleetTokens{Secrets: []string{"secret"}, Failures: failures}.Handler())
 	from := func(address string) int {
 		r := request(http.MethodPost, "/join", "")
 		r.RemoteAddr = address

@@ -92,7 +92,7 @@ func TestSecretsNeverReachTheLog(t *testing.T) {
 		return "", errors.New("signature is wrong")
 	}
 	b := setup(t, rest.Options{})
-	fleet := rest.FleetToken([]string{"fleet-s3cret"}, false, nil, nil)
+	fleet := rest.FleetTokens{Secrets: []string{"fleet-s3cret"}}.Handler()
 	player := rest.Bearer(verify, nil)
 	answer := rest.Handle(http.StatusOK, join)
 	b.POST("/fleet", fleet, answer)

@@ -23,7 +23,7 @@ type scope struct {
 	region   string // that the request names; see [About]
 	mode     string
 
-	deployment *DeploymentCaller // whose token came with the request
+	server *ServerCaller // whose own credential came with the request of a game server
 }
 
 // AddLogAttrs adds attributes to the access log line of the request that the context belongs to. Outside of requests it

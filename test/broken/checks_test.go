@@ -101,6 +101,18 @@ var breakages = map[string]breakage{
 		},
 		doctor.Warn, "^1 drains are kept; the oldest is of host gone, by ada, 192h ago, and 0 game servers obey it$",
 	},
+	"enrolments": {
+		func(i *installation) func() {
+			i.Exec(`INSERT INTO enrolments (region, name, digest, modes, max_servers, expires_at, created_by)
+				VALUES ('eu', 'rack-7', sha256('a'), '{}', 9, now() + interval '2 days', 'ada')`)
+			i.Exec(`INSERT INTO instances (region, id, incarnation, endpoint, modes, capacity, seat_ceiling, status)
+				VALUES ('eu', 'a', gen_random_uuid(), 'a:1', '{duel}', 8, 8, 'draining')`)
+			i.Exec(`INSERT INTO enrolled_servers (region, instance_id, enrolment, credential, incarnation, tokens_by, expires_at)
+				SELECT 'eu', 'a', e.id, gen_random_uuid(), n.incarnation, 'aa', now() + interval '1 day' FROM enrolments e, instances n`)
+			return func() { i.Exec("DELETE FROM instances"); i.Exec("DELETE FROM enrolments") }
+		},
+		doctor.Warn, "^the enrolment eu/rack-7 ends in 4[78]h.*, and 1 game servers registered by it",
+	},
 	"pool limits": {
 		func(i *installation) func() {
 			i.Exec("UPDATE pool_limits SET max_servers = 0")
@@ -146,7 +158,7 @@ func TestEachCheckSeesWhatItIsFor(t *testing.T) {
 	t.Parallel()
 	i := &installation{Rig: rigtest.New(t, clitest.BuildDirector(t), "DIRECTOR_LEASE_TTL=3s")}
 	order := []string{
-		"workers", "signing keys", "pooler", "schema", "restored dump", "locks", "writers", "lobby", "drains", "pool limits", "partitions", "bloat", "pools",
+		"workers", "signing keys", "pooler", "schema", "restored dump", "locks", "writers", "lobby", "drains", "enrolments", "pool limits", "partitions", "bloat", "pools",
 		"seats",
 	}
 	require.Len(t, order, len(breakages))

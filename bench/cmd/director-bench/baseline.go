@@ -203,8 +203,8 @@ func stack(o server.Options, store interface {
 	failures := rest.NewLimiter(o.FailureRate)
 	bodies, gate, deadline := rest.NewBodies(2*o.MaxInFlight, 5*time.Second), rest.NewGate(o.MaxInFlight, nil,
 		log), rest.Deadline(o.CallTimeout)
-	fleet.Mount(engine.Group("", rest.FleetToken(o.FleetTokens, o.OpenFleet, o.Deployments, failures), bodies.Read,
-		gate.Enter, deadline), store)
+	fleet.Mount(engine.Group("", rest.FleetTokens{Secrets: o.FleetTokens, IsOpen: o.OpenFleet, Servers: o.ServerTokens,
+		Failures: failures}.Handler(), bodies.Read, gate.Enter, deadline), store, nil)
 	limit := rest.LimitCaller(rest.NewLimiter(o.CallerRate))
 	play.Mount(engine.Group("", rest.Bearer(verify, failures), limit, bodies.Read, gate.Enter, deadline), store, o.Keys,
 		o.Connects, o.Modes, play.Parties{AreOpen: o.OpenParties})

@@ -18,7 +18,7 @@ const edgegap = "edgegap"
 // arbitrium returns the variables that Edgegap's servers read, as far as the provider does not set them. A server that
 // was built for Edgegap stops with an error when one is missing.
 func (s Settings) arbitrium(name token.Deployment, v provision.AppVersion) provider.Env {
-	url, secret := s.PublicURL+"/fleet/context", string(s.Sealer.DeploymentTokens().Token(token.ForContext, name))
+	url, secret := s.PublicURL+"/fleet/context", string(s.Sealer.ServerTokens().Token(token.ForContext, name))
 	env := provider.Env{"ARBITRIUM_CONTEXT_URL": url, "ARBITRIUM_CONTEXT_TOKEN": secret}
 	if v.Provider == edgegap {
 		return env

@@ -38,7 +38,7 @@ type Server struct {
 // and a server without a key.
 func (s Settings) Environment(d Server, v provision.AppVersion) (provider.Env, provider.Secret, error) {
 	name := token.Deployment{Region: d.Region, ID: d.ID.String()}
-	tokens := s.Sealer.DeploymentTokens()
+	tokens := s.Sealer.ServerTokens()
 	env := make(provider.Env, len(v.Env)+16)
 	maps.Copy(env, v.Env)
 	maps.Copy(env, provider.Env{

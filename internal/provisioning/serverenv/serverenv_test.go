@@ -33,7 +33,7 @@ func TestEnvironment(t *testing.T) {
 	s, id := settings(t), uuid.New()
 	env, webhook, err := s.Environment(Server{Region: "eu", ID: id, EndsAt: time.Date(2027, 1, 2, 3, 4, 5, 6, time.UTC)}, version())
 	require.NoError(t, err)
-	d, _, ok := s.Sealer.DeploymentTokens().Verify(token.ForFleet, env["FLEET_TOKEN"])
+	d, _, ok := s.Sealer.ServerTokens().Verify(token.ForFleet, env["FLEET_TOKEN"])
 	require.True(t, ok, "the app version's variables must not replace the director's")
 	require.Equal(t, token.Deployment{Region: "eu", ID: id.String()}, d)
 	delete(env, "FLEET_TOKEN")
@@ -43,7 +43,7 @@ func TestEnvironment(t *testing.T) {
 	}, env)
 	path, found := strings.CutPrefix(string(webhook), "https://director.test/hooks/eu/"+id.String()+"/")
 	require.True(t, found)
-	_, ok = s.Sealer.DeploymentTokens().VerifyMAC(token.ForHook, d, path)
+	_, ok = s.Sealer.ServerTokens().VerifyMAC(token.ForHook, d, path)
 	require.True(t, ok)
 }
 
@@ -83,7 +83,7 @@ func TestEnvironmentOfArbitrium(t *testing.T) {
 	var mapping struct{ Ports map[string]provider.Port }
 	require.NoError(t, json.Unmarshal([]byte(env["ARBITRIUM_PORTS_MAPPING"]), &mapping))
 	require.Equal(t, provider.Port{Name: "game", Internal: 7000, External: 7000, Protocol: provider.UDP}, mapping.Ports["game"])
-	_, _, ok := s.Sealer.DeploymentTokens().Verify(token.ForContext, env["ARBITRIUM_CONTEXT_TOKEN"])
+	_, _, ok := s.Sealer.ServerTokens().Verify(token.ForContext, env["ARBITRIUM_CONTEXT_TOKEN"])
 	require.True(t, ok)
 
 	v.Provider = "edgegap"

@@ -1138,7 +1138,7 @@ export interface components {
         InstanceID: string;
         /**
          * Format: uuid
-         * @description The `incarnation` of the last register answer. Absent, for older game servers, the call is accepted for any process with that `instance_id` and is not fenced.
+         * @description The `incarnation` of the last register answer. Required with the credential of an enrolled instance. Otherwise, for older game servers, it may be absent: the call is then accepted for any process with that `instance_id` and is not fenced.
          * @example 0b8f9a3e-5f0c-4d59-9d5b-0f7d0e1c2a33
          */
         Incarnation: string | null;
@@ -1294,6 +1294,7 @@ export interface components {
              * @example 0b8f9a3e-5f0c-4d59-9d5b-0f7d0e1c2a33
              */
             incarnation: string;
+            credential?: components["schemas"]["InstanceCredential"];
         };
         /**
          * @example {
@@ -1334,6 +1335,17 @@ export interface components {
              * @enum {string}
              */
             desired?: "running" | "stopped";
+            credential?: components["schemas"]["InstanceCredential"];
+        };
+        /** @description Of an instance that registered by an enrolment: what to send as `X-Fleet-Token` from now on. Every answer to register has one, and the answer to a heartbeat when it is renewed: after half of its life, or when the director's key was replaced. The one before stays valid until it expires, so that an answer may be lost. */
+        InstanceCredential: {
+            /** @description A secret. Keep it in memory and out of logs. */
+            token: string;
+            /**
+             * Format: date-time
+             * @description Until when it is valid without a renewal.
+             */
+            expires_at: string;
         };
         /**
          * @example {
@@ -3034,7 +3046,7 @@ export interface components {
              * @description The kind of problem, for programs. Stable.
              * @enum {string}
              */
-            code: "invalid_request" | "invalid_json" | "unauthorized" | "party_not_permitted" | "not_owner" | "no_seat" | "origin_not_allowed" | "route_not_found" | "profile_unknown" | "instance_unknown" | "session_unknown" | "lobby_unknown" | "player_unknown" | "player_not_in_room" | "ticket_unknown" | "match_unknown" | "method_not_allowed" | "request_timeout" | "superseded" | "scope_missing" | "viewers_token" | "outside_deployment" | "deployment_over" | "instance_taken" | "no_connect_tokens" | "no_capacity" | "mode_unknown" | "region_unknown" | "party_conflict" | "ticket_exists" | "party_changed" | "lobby_not_ready" | "room_refuses" | "room_type_unknown" | "matched" | "assigned" | "too_late" | "profile_retired" | "session_closed" | "ticket_ended" | "profile_changed" | "body_too_large" | "unsupported_media_type" | "idempotency_mismatch" | "party_too_large" | "cannot_match" | "profile_invalid" | "upgrade_required" | "rate_limited" | "waiting_full" | "too_many_reserved" | "too_many_tickets" | "too_many_profiles" | "too_many_queries" | "internal" | "unavailable" | "room_pending" | "draining";
+            code: "invalid_request" | "invalid_json" | "unauthorized" | "party_not_permitted" | "not_owner" | "no_seat" | "origin_not_allowed" | "route_not_found" | "profile_unknown" | "instance_unknown" | "session_unknown" | "lobby_unknown" | "player_unknown" | "player_not_in_room" | "ticket_unknown" | "match_unknown" | "method_not_allowed" | "request_timeout" | "superseded" | "scope_missing" | "viewers_token" | "outside_enrolment" | "enrolment_over" | "enrolment_full" | "credential_revoked" | "outside_deployment" | "deployment_over" | "instance_taken" | "no_connect_tokens" | "no_capacity" | "mode_unknown" | "region_unknown" | "party_conflict" | "ticket_exists" | "party_changed" | "lobby_not_ready" | "room_refuses" | "room_type_unknown" | "matched" | "assigned" | "too_late" | "profile_retired" | "session_closed" | "ticket_ended" | "profile_changed" | "body_too_large" | "unsupported_media_type" | "idempotency_mismatch" | "party_too_large" | "cannot_match" | "profile_invalid" | "upgrade_required" | "rate_limited" | "waiting_full" | "too_many_reserved" | "too_many_tickets" | "too_many_profiles" | "too_many_queries" | "internal" | "unavailable" | "room_pending" | "draining";
             /** @description The same as `X-Request-Id`. */
             request_id: string;
             /** @description With `invalid_request`, every field or header that is missing or outside its limits. With `profile_invalid`, every problem. */
@@ -3077,8 +3089,15 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description `outside_deployment`: the token of a deployment is valid for its own instance, within its region and app version. */
-        OutsideDeployment: {
+        /**
+         * @description The credential does not allow the call.
+         *
+         *     - `outside_deployment`: the token of a deployment is valid for its own instance, within its region and app version.
+         *     - `outside_enrolment`: the credential of an instance is valid for this instance alone, and an enrolment for its region and modes.
+         *     - `enrolment_over`: the enrolment has expired or was revoked. `credential_revoked`: register with the token of an enrolment.
+         *     - `scope_missing`: the token of an enrolment only registers.
+         */
+        OutsideCredential: {
             headers: {
                 "X-Request-Id": components["headers"]["RequestId"];
                 [name: string]: unknown;
@@ -3369,9 +3388,9 @@ export interface operations {
             };
             400: components["responses"]["InvalidRequest"];
             401: components["responses"]["FleetUnauthorized"];
-            403: components["responses"]["OutsideDeployment"];
+            403: components["responses"]["OutsideCredential"];
             408: components["responses"]["RequestTimeout"];
-            /** @description `replaces` is not the current incarnation: another process has registered meanwhile (`superseded`: stop), or was registered before (`instance_taken`: to replace it, register again with its `incarnation` as `replaces`). */
+            /** @description `replaces` is not the current incarnation: another process has registered meanwhile (`superseded`: stop), or was registered before (`instance_taken`: to replace it, register again with its `incarnation` as `replaces`). Or the enrolment has no place (`enrolment_full`). */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -3414,7 +3433,7 @@ export interface operations {
             };
             400: components["responses"]["InvalidRequest"];
             401: components["responses"]["FleetUnauthorized"];
-            403: components["responses"]["OutsideDeployment"];
+            403: components["responses"]["OutsideCredential"];
             404: components["responses"]["InstanceUnknown"];
             408: components["responses"]["RequestTimeout"];
             409: components["responses"]["Superseded"];
@@ -3448,7 +3467,7 @@ export interface operations {
             };
             400: components["responses"]["InvalidRequest"];
             401: components["responses"]["FleetUnauthorized"];
-            403: components["responses"]["OutsideDeployment"];
+            403: components["responses"]["OutsideCredential"];
             404: components["responses"]["InstanceUnknown"];
             408: components["responses"]["RequestTimeout"];
             409: components["responses"]["Superseded"];
@@ -3484,7 +3503,7 @@ export interface operations {
             };
             400: components["responses"]["InvalidRequest"];
             401: components["responses"]["FleetUnauthorized"];
-            403: components["responses"]["OutsideDeployment"];
+            403: components["responses"]["OutsideCredential"];
             /** @description The instance is unknown, or its lease has expired. Register again. */
             404: {
                 headers: {
@@ -3529,7 +3548,7 @@ export interface operations {
             };
             400: components["responses"]["InvalidRequest"];
             401: components["responses"]["FleetUnauthorized"];
-            403: components["responses"]["OutsideDeployment"];
+            403: components["responses"]["OutsideCredential"];
             /** @description The instance is unknown, or its lease has expired. Register again. */
             404: {
                 headers: {
@@ -3567,7 +3586,7 @@ export interface operations {
                  */
                 instance_id: string;
                 /**
-                 * @description The [incarnation](#incarnations) that register returned. An older one is answered 409.
+                 * @description The [incarnation](#incarnations) that register returned. An older one is answered 409. Required with the credential of an enrolled instance.
                  * @example 0b8f9a3e-5f0c-4d59-9d5b-0f7d0e1c2a33
                  */
                 incarnation?: string;
@@ -3605,7 +3624,7 @@ export interface operations {
             };
             400: components["responses"]["InvalidRequest"];
             401: components["responses"]["FleetUnauthorized"];
-            403: components["responses"]["OutsideDeployment"];
+            403: components["responses"]["OutsideCredential"];
             404: components["responses"]["InstanceUnknown"];
             409: components["responses"]["Superseded"];
             429: components["responses"]["RateLimited"];
@@ -3638,7 +3657,7 @@ export interface operations {
             };
             400: components["responses"]["InvalidRequest"];
             401: components["responses"]["FleetUnauthorized"];
-            403: components["responses"]["OutsideDeployment"];
+            403: components["responses"]["OutsideCredential"];
             404: components["responses"]["InstanceUnknown"];
             408: components["responses"]["RequestTimeout"];
             409: components["responses"]["Superseded"];

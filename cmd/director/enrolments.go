@@ -1,0 +1,104 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lattice-director/director/db/opsview"
+	"github.com/lattice-director/director/internal/cli"
+)
+
+func (p *program) enrolments() *cobra.Command {
+	return cli.Family(&cobra.Command{
+		Use:   "enrolments",
+		Short: "Give game servers that register themselves a credential each",
+		Long: "An enrolment has a token that registers game servers of one region, with some modes, up to a number at one time, until a date. Each game\n" +
+			"server gets a credential that speaks for it alone and is renewed while it lives, so no secret is shared by the whole fleet.\n" +
+			"docs/how-to/enrolments.md shows how to move a fleet to it. The same in SQL: views ops.enrolments and ops.server_credentials, functions\n" +
+			"ops.create_enrolment, ops.revoke_enrolment and ops.revoke_server.",
+		Example: "  director enrolments create --region eu-west --name rack-7 --mode duel --max-servers 50\n  director enrolments list\n" +
+			"  director enrolments servers\n  director enrolments revoke-server eu-arena-7\n  director enrolments revoke eu-west/rack-7",
+	}, p.enrolmentsCreate(), p.enrolmentsList(), p.enrolmentsServers(), p.enrolmentsRevoke(), p.enrolmentsRevokeServer())
+}
+
+func (p *program) enrolmentsList() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List the enrolments, and how many game servers each has",
+		Long: "Lists the enrolments whose token registers game servers, and those that have some. A token that has expired or was revoked registers none;\n" +
+			"the game servers that it registered stay.",
+		Example: "  director enrolments list\n  director enrolments list --all\n  director enrolments list -o json | jq -r '.[] | select(.servers == .max_servers) | .name'",
+		Args:    cli.Exactly(0),
+	}
+	region := cmd.Flags().String("region", "", "Only this region")
+	all := cmd.Flags().Bool("all", false, "Also those that have ended and have no game servers")
+	p.completeFlag(cmd, "region", regionWords)
+	addFlags(cmd.Flags(), byOperator)
+	cli.AddOutput(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		return p.withDatabase(cmd, byOperator, func(ctx context.Context, l operator) error {
+			found, err := opsview.Enrolments.Read(ctx, l.Pool(),
+				opsview.EnrolmentFilter{Region: *region, Useful: !*all}, opsview.Page{})
+			if err != nil {
+				return err
+			}
+			header := []string{"region", "name", "state", "modes", "servers", "max servers", "expires at", "created by"}
+			return cli.Write(l.out.Sparing("created by", "modes"), found, header, func(e opsview.Enrolment) []any {
+				return []any{e.Region, e.Name, e.State, allowedModes(e.Modes), e.Servers, e.MaxServers, readableTime(&e.ExpiresAt),
+					e.CreatedBy}
+			})
+		})
+	}
+	return cmd
+}
+
+func allowedModes(modes []string) any {
+	if len(modes) == 0 {
+		return "any"
+	}
+	return modes
+}
+
+func (p *program) enrolmentsServers() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "servers",
+		Short: "List with which kind of credential each game server registered",
+		Long: "Lists the game servers with the kind of their credential: enrolment, its own, by the enrolment that is named; deployment, its own, since the\n" +
+			"director started it; agent key, that of its Rivalis agent; fleet token, the secret that game servers share.",
+		Example: "  director enrolments servers\n  director enrolments servers --credential 'fleet token'   # who still uses the shared secret\n" +
+			"  director enrolments servers --name rack-7",
+		Args: cli.Exactly(0),
+	}
+	f := opsview.ServerCredentialFilter{Running: true}
+	kinds := []string{"enrolment", "deployment", "agent key", "fleet token"}
+	cmd.Flags().StringVar(&f.Region, "region", "", "Only this region")
+	cmd.Flags().StringVar(&f.Credential, "credential", "", "Only this kind: enrolment, deployment, agent key or fleet token")
+	cmd.Flags().StringVar(&f.Enrolment, "name", "", "Only those of the enrolment with this name")
+	p.completeFlag(cmd, "region", regionWords)
+	p.completeFlag(cmd, "credential", func(_ context.Context, _ operator, begun string, given []string) ([]string, error) {
+		return among(kinds, begun, given), nil
+	})
+	p.completeFlag(cmd, "name", wordsOf(opsview.Enrolments, opsview.EnrolmentFilter{}, "name"))
+	addFlags(cmd.Flags(), byOperator)
+	cli.AddOutput(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if f.Credential != "" && !slices.Contains(kinds, f.Credential) {
+			return cli.Usage(fmt.Errorf("--credential %q must be enrolment, deployment, agent key or fleet token", f.Credential))
+		}
+		return p.withDatabase(cmd, byOperator, func(ctx context.Context, l operator) error {
+			found, err := opsview.ServerCredentials.Read(ctx, l.Pool(), f, opsview.Page{})
+			if err != nil {
+				return err
+			}
+			header := []string{"region", "instance", "status", "credential", "enrolment", "enrolled at", "expires at"}
+			return cli.Write(l.out.Sparing("enrolled at", "status"), found, header, func(s opsview.ServerCredential) []any {
+				return []any{s.Region, s.Instance, s.Status, s.Credential, orBlank(s.Enrolment), readableTime(s.EnrolledAt),
+					readableTime(s.ExpiresAt)}
+			})
+		})
+	}
+	return cmd
+}

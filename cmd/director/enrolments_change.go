@@ -1,0 +1,131 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/opsview"
+	"github.com/lattice-director/director/internal/cli"
+)
+
+// newEnrolmentLine is the output that contains the token.
+type newEnrolmentLine struct {
+	opsview.Enrolment
+
+	Token string `json:"token"`
+}
+
+func (p *program) enrolmentsCreate() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "create --region REGION --name NAME --max-servers N",
+		Short: "Make an enrolment and print its token once",
+		Long: "Makes an enrolment and prints its token. Only the SHA-256 of its secret is stored, so it cannot be shown again. Give it to the game servers as\n" +
+			"FLEET_TOKEN, or to their sidecars as DIRECTOR_SIDECAR_FLEET_TOKEN.",
+		Example: "  director enrolments create --region eu-west --name rack-7 --mode duel --max-servers 50\n" +
+			"  director enrolments create --region eu-west --name night --max-servers 4 --valid-for 12h -o json | jq -r .token",
+		Args: cli.Exactly(0),
+	}
+	n := db.NewEnrolment{}
+	cmd.Flags().StringVar(&n.Region, "region", "", "The region of its game servers")
+	cmd.Flags().StringVar(&n.Name, "name", "",
+		"The name of the enrolment: 1 to 64 letters, digits, dots, dashes and underscores")
+	cmd.Flags().StringSliceVar(&n.Modes, "mode", nil,
+		"A mode that its game servers may offer; may be repeated. Not given: any mode")
+	cmd.Flags().Int32Var(&n.MaxServers, "max-servers", 0, "How many of its game servers there may be at one time")
+	cmd.Flags().DurationVar(&n.ValidFor, "valid-for", 30*24*time.Hour,
+		"For how long the token registers game servers, such as 720h; those that it registered stay")
+	p.completeFlag(cmd, "region", regionWords)
+	p.completeFlag(cmd, "mode", modeWords)
+	addFlags(cmd.Flags(), byOperator)
+	cli.AddOutput(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if n.Region == "" || n.Name == "" || n.MaxServers < 1 {
+			return cli.Usage(errors.New("--region, --name and --max-servers are required"))
+		}
+		return p.withDatabase(cmd, byOperator, func(ctx context.Context, l operator) error {
+			return l.createEnrolment(ctx, cmd, n)
+		})
+	}
+	return cmd
+}
+
+func (l operator) createEnrolment(ctx context.Context, cmd *cobra.Command, n db.NewEnrolment) error {
+	token, err := l.As("").CreateEnrolment(ctx, n)
+	if err != nil {
+		return err
+	}
+	made, err := opsview.Enrolments.One(ctx, l.Pool(), opsview.EnrolmentFilter{Region: n.Region, Name: n.Name})
+	if err != nil {
+		return err
+	}
+	if l.out.JSON {
+		return cli.WriteJSON(l.out.Writer, newEnrolmentLine{made, token})
+	}
+	fmt.Fprintln(l.out.Writer, token)
+	fmt.Fprintf(cmd.ErrOrStderr(), "This is the token of enrolment %s/%s, until %s. It is not kept and cannot be shown again.\n", made.Region,
+		made.Name, made.ExpiresAt.UTC().Format(time.RFC3339))
+	return nil
+}
+
+func (p *program) enrolmentsRevoke() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "revoke REGION/NAME…",
+		Short: "Let the token of an enrolment register no more game servers",
+		Long: "Revokes enrolments, at once and on all replicas. Their game servers go on, and may register again with their own credentials. With --servers\n" +
+			"the credentials of these game servers are revoked, too, as 'director enrolments revoke-server' does: use it when the token has leaked.",
+		Example:           "  director enrolments revoke eu-west/rack-7\n  director enrolments revoke eu-west/rack-7 --servers",
+		Args:              cli.AtLeast(1),
+		ValidArgsFunction: p.completeArgs(enrolmentWords),
+	}
+	servers := cmd.Flags().Bool("servers", false, "Also revoke the credentials of its game servers, which ends their sessions")
+	addFlags(cmd.Flags(), byOperator)
+	cli.AddOutput(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return p.withDatabase(cmd, byOperator, func(ctx context.Context, l operator) error {
+			return l.changeEach("enrolment", args, func(arg string) (bool, error) {
+				region, name, ok := strings.Cut(arg, "/")
+				if !ok {
+					return false, cli.Usage(fmt.Errorf("%q is not of the form REGION/NAME", arg))
+				}
+				return l.As("").RevokeEnrolment(ctx, region, name, *servers)
+			})
+		})
+	}
+	return cmd
+}
+
+func (p *program) enrolmentsRevokeServer() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "revoke-server INSTANCE…",
+		Short: "Revoke the credential that a game server got by an enrolment",
+		Long: "Revokes credentials: the registration of the game server ends, with its sessions, and its credential opens nothing any more. A process that has\n" +
+			"the token of the enrolment registers again, with another credential; if it must not, revoke the enrolment first.",
+		Example:           "  director enrolments revoke-server eu-arena-7",
+		Args:              cli.AtLeast(1),
+		ValidArgsFunction: p.completeArgs(wordsOf(opsview.ServerCredentials, opsview.ServerCredentialFilter{Credential: "enrolment"}, "instance")),
+	}
+	addFlags(cmd.Flags(), byOperator)
+	cli.AddOutput(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return p.withDatabase(cmd, byOperator, func(ctx context.Context, l operator) error {
+			return l.changeEach("instance", args, func(id string) (bool, error) { return l.As("").RevokeServer(ctx, id) })
+		})
+	}
+	return cmd
+}
+
+// enrolmentWords completes enrolments, REGION/NAME.
+func enrolmentWords(ctx context.Context, l operator, begun string, given []string) ([]string, error) {
+	found, err := opsview.Enrolments.Read(ctx, l.Pool(), opsview.EnrolmentFilter{State: "valid"}, opsview.Page{})
+	all := make([]string, len(found))
+	for i, e := range found {
+		all[i] = e.Region + "/" + e.Name
+	}
+	return among(all, begun, given), err
+}

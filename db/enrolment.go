@@ -1,0 +1,174 @@
+package db
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/lattice-director/director/db/internal/batch"
+	"github.com/lattice-director/director/db/internal/frame"
+	"github.com/lattice-director/director/db/query"
+	"github.com/lattice-director/director/internal/base/fault"
+)
+
+// CredentialLife is how long the credential of an instance is valid without a renewal: long enough for a network that is
+// away overnight, and no longer, since nobody may notice that one was copied from a server that has ended.
+const CredentialLife = 24 * time.Hour
+
+// Enrolling is who registers by an enrolment: whoever has its token, or an instance that registered by it before.
+type Enrolling struct {
+	Region     string
+	Enrolment  uuid.UUID
+	Credential uuid.UUID // of the instance; uuid.Nil: the request has the token of the enrolment
+	TokensBy   string    // fingerprint of the key-encryption key that will make the credential of the answer
+}
+
+// isInstance reports whether the request has the credential of an instance.
+func (e Enrolling) isInstance() bool { return e.Credential != uuid.Nil }
+
+// Enrolled is the credential that an instance gets by an enrolment.
+type Enrolled struct {
+	Enrolment, Credential uuid.UUID
+	ExpiresAt             time.Time // by the database's clock
+}
+
+// EnrolmentID names an enrolment.
+type EnrolmentID struct {
+	Region string
+	ID     uuid.UUID
+}
+
+func (e EnrolmentID) bytes() int { return textBytes(e.Region) }
+
+// enrolmentDigest is the SHA-256 of the secret of an enrolment; nil: there is no such enrolment.
+type enrolmentDigest *[sha256.Size]byte
+
+// EnrolmentDigest returns the SHA-256 of the secret of an enrolment, nil if there is none. Calls that wait at the same
+// time share one statement, so that tokens that strangers made up cost little. Errors: Unavailable.
+func (s *Store) EnrolmentDigest(ctx context.Context, id EnrolmentID) (*[sha256.Size]byte, error) {
+	return s.groups.enrolments.Do(ctx, "", id)
+}
+
+func (s *Store) readEnrolments(ctx context.Context, _ string, calls []*batch.Call[EnrolmentID, enrolmentDigest]) error {
+	var p query.EnrolmentDigestsParams
+	for _, c := range calls {
+		p.Regions, p.Ids = append(p.Regions, c.Req.Region), append(p.Ids, c.Req.ID)
+	}
+	rows, err := s.q.EnrolmentDigests(ctx, p)
+	if err != nil {
+		return err
+	}
+	known := make(map[EnrolmentID]enrolmentDigest, len(rows))
+	for _, r := range rows {
+		digest := [sha256.Size]byte(r.Digest)
+		known[EnrolmentID{r.Region, r.ID}] = &digest
+	}
+	for _, c := range calls {
+		c.Answer(known[c.Req], nil)
+	}
+	return nil
+}
+
+// RenewCredential extends the credential of an instance whose heartbeat was accepted; tokensBy is as in Enrolling. ok is
+// false for one that was revoked or replaced. A renewal whose answer was lost is repeated without harm. Errors:
+// Unavailable.
+func (s *Store) RenewCredential(ctx context.Context, region, instance string, credential uuid.UUID,
+	tokensBy string) (expiresAt time.Time, ok bool, err error) {
+	expiresAt, err = s.q.RenewCredential(ctx, query.RenewCredentialParams{Life: CredentialLife, TokensBy: tokensBy,
+		Region: region, InstanceID: instance, Credential: credential})
+	if errors.Is(err, pgx.ErrNoRows) {
+		return time.Time{}, false, nil
+	}
+	return expiresAt, err == nil, frame.Classify(err)
+}
+
+// lockEnrolment locks the enrolment of a registration until its end, and refuses what the enrolment does not allow. The
+// end of an enrolment is that of its token: instances that it registered may register again.
+func lockEnrolment(ctx context.Context, q *query.Queries, r Registration) (query.LockEnrolmentRow, error) {
+	e, err := q.LockEnrolment(ctx, query.LockEnrolmentParams{Region: r.Enrolling.Region, ID: r.Enrolling.Enrolment})
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return e, credentialRevoked(r)
+	case err != nil:
+		return e, err
+	case e.Revoked && !r.Enrolling.isInstance():
+		return e, fault.New(fault.Forbidden, "enrolment_over", "the enrolment %s was revoked", e.Name)
+	case e.Expired && !r.Enrolling.isInstance():
+		return e, fault.New(fault.Forbidden, "enrolment_over", "the enrolment %s has expired", e.Name)
+	case r.Region != r.Enrolling.Region:
+		return e, outsideEnrolment("region", "it is of region %s", r.Enrolling.Region)
+	}
+	for _, mode := range r.Modes {
+		if len(e.Modes) > 0 && !slices.Contains(e.Modes, mode) {
+			return e, outsideEnrolment("modes", "it has no mode %q", mode)
+		}
+	}
+	return e, nil
+}
+
+// checkHolder refuses a registration by an enrolment under an id that somebody else has. The caller has locked the row of
+// the directory.
+func checkHolder(ctx context.Context, q *query.Queries, r Registration) error {
+	p := query.HolderOfInstanceParams{Region: r.Region, InstanceID: r.InstanceID}
+	if id, err := uuid.Parse(r.InstanceID); err == nil {
+		p.AsDeployment = &id
+	}
+	holder, err := q.HolderOfInstance(ctx, p)
+	if err != nil {
+		return err
+	}
+	return judgeHolder(holder, r)
+}
+
+func judgeHolder(holder query.HolderOfInstanceRow, r Registration) error {
+	e := r.Enrolling
+	isOwn := holder.Enrolment != nil && *holder.Enrolment == e.Enrolment
+	switch {
+	case e.isInstance() && (!isOwn || *holder.Credential != e.Credential || holder.Revoked):
+		return credentialRevoked(r)
+	case !isOwn && (holder.Runs || holder.Deployed):
+		return outsideEnrolment("instance_id",
+			"a game server with another credential has it; wait until that has deregistered or its lease has expired")
+	}
+	return nil
+}
+
+func credentialRevoked(r Registration) error {
+	return fault.New(fault.Forbidden, "credential_revoked",
+		"the credential of instance %q was revoked or replaced: register with the token of an enrolment", r.InstanceID)
+}
+
+func outsideEnrolment(field, format string, args ...any) error {
+	return fault.New(fault.Forbidden, "outside_enrolment", "the enrolment does not allow this %s: %s", field,
+		fmt.Sprintf(format, args...))
+}
+
+// takePlace notes that an instance has registered by its enrolment, and returns its credential. The enrolment is locked,
+// so its places are counted exactly, whatever number of replicas register its servers.
+func takePlace(ctx context.Context, q *query.Queries, r Registration, incarnation uuid.UUID) (*Enrolled, error) {
+	e := r.Enrolling
+	credential := e.Credential
+	if !e.isInstance() {
+		credential = uuid.New()
+	}
+	put, err := q.PutEnrolledServer(ctx, query.PutEnrolledServerParams{Region: r.Region, InstanceID: r.InstanceID,
+		Enrolment: e.Enrolment, Credential: credential, Incarnation: incarnation, TokensBy: e.TokensBy, Life: CredentialLife})
+	if err != nil {
+		return nil, err
+	}
+	taken, err := q.CountEnrolled(ctx, query.CountEnrolledParams{Region: r.Region, Enrolment: e.Enrolment})
+	if err != nil {
+		return nil, err
+	}
+	if taken > int64(r.terms.MaxServers) {
+		return nil, fault.New(fault.Conflict, "enrolment_full", "the enrolment %s has all of its %d servers", r.terms.Name,
+			r.terms.MaxServers)
+	}
+	return &Enrolled{e.Enrolment, put.Credential, put.ExpiresAt}, nil
+}
