@@ -126,7 +126,7 @@ func (q *Inquiry) Compare(other *match.Ticket) {
 type failure struct {
 	rule    int // -1: because
 	because string
-	verdict
+	verdict verdict
 }
 
 // funnel counts the rules that the pair satisfies, and returns those that it breaks.
@@ -217,7 +217,7 @@ func (r *rule) everAdmits(l *lineup, c *candidate) bool {
 		return r.mayAdmit(l, c)
 	}
 	lim := &r.steps[len(r.steps)-1].Limits
-	return lim.Ended || r.admits(l, c, lim)
+	return lim.Ended || r.condition.admits(l, c, lim)
 }
 
 // nearest keeps the candidate that breaks the fewest rules by the least.
@@ -230,7 +230,7 @@ type nearest struct {
 func (n *nearest) offer(c *candidate, fails []failure) {
 	over := 0.0
 	for _, f := range fails {
-		over += f.excess
+		over += f.verdict.excess
 	}
 	less := n.c == nil
 	if !less {
@@ -251,7 +251,7 @@ func (n *nearest) described(pl *plan) *Nearest {
 		if f.rule >= 0 {
 			id = pl.rules[f.rule].id
 		}
-		found.Fails = append(found.Fails, RuleValue{ID: id, Value: f.value, Limit: f.limit})
+		found.Fails = append(found.Fails, RuleValue{ID: id, Value: f.verdict.value, Limit: f.verdict.limit})
 	}
 	return found
 }

@@ -30,7 +30,7 @@ func (q *Inquiry) relax(fit []*candidate, nodes int) {
 		if q.narrowest(r).Ended {
 			continue
 		}
-		t := &trial{Inquiry: q, rule: r, list: fit, nodes: max(relaxRounds*baseNodes, nodes/len(rules))}
+		t := &trial{inquiry: q, rule: r, list: fit, nodes: max(relaxRounds*baseNodes, nodes/len(rules))}
 		if l := &q.relaxed[i]; len(l.list) > 0 {
 			t.list = slices.Concat(l.candidates(), fit)
 			q.findings.Complete = q.findings.Complete && !l.partial
@@ -53,7 +53,7 @@ func (q *Inquiry) narrowest(r *rule) *profile.Limits {
 
 // trial searches with one rule relaxed.
 type trial struct {
-	*Inquiry
+	inquiry *Inquiry
 
 	rule  *rule
 	list  []*candidate
@@ -63,7 +63,7 @@ type trial struct {
 // findLeast searches for the least limit that suffices, by bisection and by probing just below the smallest limit that
 // sufficed so far.
 func (t *trial) findLeast() (Relaxation, bool) {
-	now := *t.narrowest(t.rule)
+	now := *t.inquiry.narrowest(t.rule)
 	for _, scale := range scalesOf(t.rule.condition, &now) {
 		enough, ok := t.try(scale, scale.widest)
 		if !ok {
@@ -99,7 +99,7 @@ func (t *trial) narrow(s scale, short, enough float64) float64 {
 			short = x
 		}
 	}
-	t.findings.Complete = false
+	t.inquiry.findings.Complete = false
 	return enough
 }
 
@@ -110,8 +110,8 @@ func (t *trial) try(s scale, x float64) (enough float64, ok bool) {
 	if !t.with(&limits) {
 		return 0, false
 	}
-	at := slices.Index(t.engine.plan.rules, t.rule)
-	needs := max(s.now, s.needs(t.engine.search.placing.verdicts[at].value))
+	at := slices.Index(t.inquiry.engine.plan.rules, t.rule)
+	needs := max(s.now, s.needs(t.inquiry.engine.search.placing.verdicts[at].value))
 	if needs >= x {
 		return x, true
 	}
@@ -127,12 +127,12 @@ func (t *trial) with(limits *profile.Limits) bool {
 	t.rule.base, t.rule.steps = *limits, nil
 	nodes := min(2*maxNodes, t.nodes)
 	if nodes < 2 {
-		t.findings.Complete = false
+		t.inquiry.findings.Complete = false
 		return false
 	}
-	t.stepsSpent = 0
-	found := t.among(t.list, nodes)
-	t.nodes -= t.stepsSpent
+	t.inquiry.stepsSpent = 0
+	found := t.inquiry.among(t.list, nodes)
+	t.nodes -= t.inquiry.stepsSpent
 	return found
 }
 

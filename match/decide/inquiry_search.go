@@ -151,7 +151,7 @@ func (q *Inquiry) best(list []*candidate, nodes int) {
 
 // biggest searches for the line-up with the most players.
 type biggest struct {
-	*search
+	search *search
 
 	maxPlayers int // no line-up of these candidates has more
 	picks      []*candidate
@@ -170,20 +170,20 @@ func (q *Inquiry) mostWith(list []*candidate) int {
 
 // grow adds choices from the i-th on to the line-up, as long as it can become bigger than the biggest so far.
 func (b *biggest) grow(i int) {
-	if b.line.players > b.players {
-		b.picks, b.players = append(b.picks[:0], b.line.picks...), b.line.players
+	if b.search.line.players > b.players {
+		b.picks, b.players = append(b.picks[:0], b.search.line.picks...), b.search.line.players
 	}
-	for ; i < len(b.choices.list) && b.players < b.maxPlayers; i++ {
-		if left, _ := b.choices.playersFrom(i); b.line.players+left <= b.players {
+	for ; i < len(b.search.choices.list) && b.players < b.maxPlayers; i++ {
+		if left, _ := b.search.choices.playersFrom(i); b.search.line.players+left <= b.players {
 			return
 		}
-		if b.nodes--; b.nodes < 0 {
-			b.ranOutOfSteps = true
+		if b.search.nodes--; b.search.nodes < 0 {
+			b.search.ranOutOfSteps = true
 			return
 		}
-		if b.take(b.choices.list[i]) {
+		if b.search.take(b.search.choices.list[i]) {
 			b.grow(i + 1)
-			b.line.pop()
+			b.search.line.pop()
 		}
 	}
 }

@@ -140,11 +140,11 @@ func (pl *plan) choosePivot() {
 		if !ok {
 			continue
 		}
-		pl.pivot = pivot{rule: r, column: n.column, byRole: n.byRole, fold: n.fold, factor: 1}
+		pl.pivot = pivot{rule: r, column: n.scope.column, byRole: n.scope.byRole, fold: n.scope.fold, factor: 1}
 		if n.fromMean {
 			pl.pivot.factor = 2
 		}
-		if n.perTeam || n.role != anyRole || n.byRole != nil || pl.numbers[n.column].optional {
+		if n.perTeam || n.scope.role != anyRole || n.scope.byRole != nil || pl.numbers[n.scope.column].optional {
 			pl.pivot.factor = 0
 		}
 		return
@@ -156,8 +156,8 @@ func (pl *plan) choosePivot() {
 		}
 	}
 	for _, r := range pl.rules {
-		if b, ok := r.condition.(*balance); ok && b.role == anyRole {
-			pl.pivot = pivot{column: b.column, byRole: b.byRole, fold: b.fold}
+		if b, ok := r.condition.(*balance); ok && b.scope.role == anyRole {
+			pl.pivot = pivot{column: b.scope.column, byRole: b.scope.byRole, fold: b.scope.fold}
 			return
 		}
 	}
@@ -167,8 +167,8 @@ func (pl *plan) choosePivot() {
 func (pl *plan) chooseEven() {
 	pl.even = evenness{pl.pivot.column, pl.pivot.byRole, pl.pivot.fold, profile.FoldMean}
 	for _, r := range pl.preferredSet(func(int) bool { return true }).rules {
-		if b, ok := r.condition.(*balance); ok && b.role == anyRole {
-			pl.even = evenness{b.column, b.byRole, b.fold, b.teams}
+		if b, ok := r.condition.(*balance); ok && b.scope.role == anyRole {
+			pl.even = evenness{b.scope.column, b.scope.byRole, b.scope.fold, b.teams}
 			return
 		}
 	}
@@ -178,7 +178,7 @@ func (pl *plan) chooseEven() {
 func (pl *plan) addCounted() {
 	for _, r := range allOf(pl.rules) {
 		k, ok := r.condition.(*count)
-		if !ok || k.role != anyRole || r.base.Min == 0 {
+		if !ok || k.scope.role != anyRole || r.base.Min == 0 {
 			continue
 		}
 		least := r.base.Min
@@ -190,7 +190,7 @@ func (pl *plan) addCounted() {
 		if k.perTeam {
 			least *= len(pl.teams)
 		}
-		pl.counted, pl.traitNeeds = append(pl.counted, k.column), append(pl.traitNeeds, least)
+		pl.counted, pl.traitNeeds = append(pl.counted, k.scope.column), append(pl.traitNeeds, least)
 	}
 }
 
@@ -201,9 +201,9 @@ func (pl *plan) roleNeeds() []int { return pl.traitNeeds[:len(pl.roles)] }
 func (pl *plan) chooseBuckets() {
 	for _, r := range allOf(pl.rules) {
 		s, ok := r.condition.(*same)
-		if ok && len(r.steps) == 0 && !s.perTeam && s.role == anyRole && !pl.atoms[s.column].optional &&
+		if ok && len(r.steps) == 0 && !s.perTeam && s.scope.role == anyRole && !pl.atoms[s.scope.column].optional &&
 			len(pl.buckets) < maxBucketColumns {
-			pl.buckets = append(pl.buckets, s.column)
+			pl.buckets = append(pl.buckets, s.scope.column)
 		}
 	}
 }

@@ -89,7 +89,7 @@ func (s *regionSet) measure(c *candidate) {
 func (pl *plan) reachable(seed *candidate, l *lineup) uint64 {
 	for _, r := range pl.rules {
 		k, ok := r.condition.(*latency)
-		if !ok || k.role != anyRole || !k.required() || r.limits(l.ageOf(seed)).Ended {
+		if !ok || k.scope.role != anyRole || !k.required() || r.limits(l.ageOf(seed)).Ended {
 			continue
 		}
 		return seed.measured & l.allowedRegions

@@ -183,8 +183,8 @@ func (p *pivot) span(c *candidate) (low, high float64) {
 // least high. Without ratings by role they are its least and greatest number. low > high says little or, with
 // infinities, that all its players are left out.
 func (n *near) bounds(c *candidate) (low, high float64) {
-	if n.byRole == nil {
-		return c.span(n.column, n.fold)
+	if n.scope.byRole == nil {
+		return c.span(n.scope.column, n.scope.fold)
 	}
 	var least, greatest []float64
 	for player := range c.size {
@@ -194,8 +194,8 @@ func (n *near) bounds(c *candidate) (low, high float64) {
 		}
 		least, greatest = append(least, from), append(greatest, to)
 	}
-	low, _ = extremes(foldParty(greatest, 0, n.fold))
-	_, high = extremes(foldParty(least, 0, n.fold))
+	low, _ = extremes(foldParty(greatest, 0, n.scope.fold))
+	_, high = extremes(foldParty(least, 0, n.scope.fold))
 	return low, high
 }
 

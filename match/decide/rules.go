@@ -18,8 +18,8 @@ type rule struct {
 	byTeam bool
 	// firm says that teams that break the rule break it whoever joins them, so that it can be judged before they are
 	// full.
-	firm bool
-	condition
+	firm      bool
+	condition condition
 }
 
 // condition is what a rule's kind compares.
@@ -89,7 +89,7 @@ func (r *rule) mayAdmit(l *lineup, c *candidate) bool {
 		return p.admitsPairs(l, c, r)
 	}
 	lim := r.limits(l.widest(r.age, c))
-	return lim.Ended || r.admits(l, c, lim)
+	return lim.Ended || r.condition.admits(l, c, lim)
 }
 
 // pairwise is a condition that takes the narrower limit of each pair itself.
@@ -113,7 +113,7 @@ func (r *rule) judgeAt(l *lineup, age time.Duration) verdict {
 	if lim.Ended {
 		return verdict{regions: everywhere, ended: true}
 	}
-	return r.judge(l, lim)
+	return r.condition.judge(l, lim)
 }
 
 // forEach judges under the limits of each step that a ticket has passed: all must hold.

@@ -4,7 +4,7 @@ import "github.com/lattice-director/director/match/profile"
 
 // balance holds if the teams' values differ by at most the limit. A team without numbers has no value.
 type balance struct {
-	scope
+	scope scope
 	teams profile.Fold
 }
 
@@ -13,7 +13,7 @@ func (*balance) admits(*lineup, *candidate, *profile.Limits) bool { return true 
 func (b *balance) judge(l *lineup, lim *profile.Limits) verdict {
 	l.moreValues = l.moreValues[:0]
 	for team := range l.teams {
-		l.values = l.gather(l.values[:0], b.inTeam(team))
+		l.values = l.gather(l.values[:0], b.scope.inTeam(team))
 		if len(l.values) > 0 {
 			l.moreValues = append(l.moreValues, fold(l.values, b.teams))
 		}

@@ -8,12 +8,12 @@ import (
 
 // common holds if enough values are in every list.
 type common struct {
-	scope
+	scope     scope
 	attribute string
 }
 
 func (k *common) admits(l *lineup, c *candidate, lim *profile.Limits) bool {
-	if k.role != anyRole {
+	if k.scope.role != anyRole {
 		return true
 	}
 	l.push(c)
@@ -48,8 +48,8 @@ func (k *common) shared(l *lineup) (values []text, bound bool) {
 
 // partyLists returns the lists of a pick's players in scope, or one list of what any of them has.
 func (k *common) partyLists(l *lineup, pick int) [][]text {
-	lists := l.picks[pick].listsOf(k.column)
-	if len(lists) == 1 && k.role == anyRole && lists[0] != nil {
+	lists := l.picks[pick].listsOf(k.scope.column)
+	if len(lists) == 1 && k.scope.role == anyRole && lists[0] != nil {
 		return lists
 	}
 	var all [][]text
@@ -58,7 +58,7 @@ func (k *common) partyLists(l *lineup, pick int) [][]text {
 			all = append(all, list)
 		}
 	}
-	if k.fold == profile.Union && len(all) > 1 {
+	if k.scope.fold == profile.Union && len(all) > 1 {
 		return [][]text{distinct(slices.Concat(all...))}
 	}
 	return all

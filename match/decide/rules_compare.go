@@ -15,8 +15,8 @@ type compare struct {
 }
 
 type measure struct {
-	scope
-	take profile.Fold
+	scope scope
+	take  profile.Fold
 }
 
 func (pl *plan) comparison(p *profile.Rule, s scope, col column) condition {
@@ -43,10 +43,11 @@ func (pl *plan) measure(m *profile.Measure, s scope, col column) measure {
 // admits finds numbers that no further player mends: of each player, or the greatest or the least of the match.
 func (c *compare) admits(_ *lineup, other *candidate, lim *profile.Limits) bool {
 	m := &c.measure
-	if c.otherMeasure != nil || m.role != anyRole || m.byRole != nil || m.team != anyTeam || !c.isFirm() {
+	if c.otherMeasure != nil || m.scope.role != anyRole || m.scope.byRole != nil || m.scope.team != anyTeam ||
+		!c.isFirm() {
 		return true
 	}
-	low, high := other.span(m.column, m.fold)
+	low, high := other.span(m.scope.column, m.scope.fold)
 	return low > high || holds(c.operator, low, lim.Number) && holds(c.operator, high, lim.Number)
 }
 

@@ -4,17 +4,17 @@ import "github.com/lattice-director/director/match/profile"
 
 // count holds if so many players have one of some texts, in the match or in each team.
 type count struct {
-	scope
+	scope   scope
 	perTeam bool
 }
 
 func (k *count) admits(l *lineup, c *candidate, lim *profile.Limits) bool {
-	if k.perTeam || k.role != anyRole {
+	if k.perTeam || k.scope.role != anyRole {
 		return true
 	}
-	n := ones(c.column(k.column))
+	n := ones(c.column(k.scope.column))
 	for _, pick := range l.picks {
-		n += ones(pick.column(k.column))
+		n += ones(pick.column(k.scope.column))
 	}
 	return n <= float64(lim.Max)
 }

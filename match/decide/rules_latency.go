@@ -12,13 +12,13 @@ import (
 // latency holds in the regions where the greatest latency of the players, or their mean, is at most the limit and the
 // greatest exceeds the least by at most the spread. A region that somebody did not measure does not count.
 type latency struct {
-	scope
+	scope   scope
 	mean    bool
 	missing profile.Missing
 }
 
 func (k *latency) admits(l *lineup, c *candidate, lim *profile.Limits) bool {
-	if k.role != anyRole {
+	if k.scope.role != anyRole {
 		return true
 	}
 	limit := lim.Latency
@@ -153,7 +153,7 @@ func (k *latency) playersOf(l *lineup, pick int) int {
 	if k.leftOut(c) {
 		return 0
 	}
-	if k.role == anyRole {
+	if k.scope.role == anyRole {
 		return c.size
 	}
 	n := 0

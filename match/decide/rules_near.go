@@ -8,7 +8,7 @@ import (
 
 // near holds if numbers differ by at most the limit: the greatest from the least, or each from their mean.
 type near struct {
-	scope
+	scope             scope
 	perTeam, fromMean bool
 	tolerance         int  // column of the tickets' own limits; noColumn
 	mayHaveNoRole     bool // a match may have players in no role
@@ -18,7 +18,7 @@ type near struct {
 const noColumn = -1
 
 func (n *near) admits(l *lineup, c *candidate, lim *profile.Limits) bool {
-	if n.perTeam || n.role != anyRole {
+	if n.perTeam || n.scope.role != anyRole {
 		return true
 	}
 	low, high := n.bounds(c)
@@ -125,7 +125,7 @@ func between(values []float64, a int, same bool) float64 {
 }
 
 func (n *near) admitsPairs(l *lineup, c *candidate, r *rule) bool {
-	if n.perTeam || n.fromMean || n.role != anyRole {
+	if n.perTeam || n.fromMean || n.scope.role != anyRole {
 		return true
 	}
 	own := n.limit(l, r, c)

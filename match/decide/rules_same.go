@@ -8,17 +8,17 @@ import (
 
 // same holds if all values are equal, in the match or in each team.
 type same struct {
-	scope
+	scope   scope
 	perTeam bool
 }
 
 func (s *same) admits(l *lineup, c *candidate, _ *profile.Limits) bool {
-	if s.perTeam || s.role != anyRole {
+	if s.perTeam || s.scope.role != anyRole {
 		return true
 	}
 	var first atom
 	for i := -1; i < len(l.picks); i++ {
-		for _, a := range pickOr(l, i, c).atomsOf(s.column) {
+		for _, a := range pickOr(l, i, c).atomsOf(s.scope.column) {
 			if first == (atom{}) {
 				first = a
 			} else if a != (atom{}) && a != first {
@@ -65,15 +65,15 @@ func (s *same) judgePairs(l *lineup, r *rule) verdict {
 
 // different holds if all values are distinct, in the match or in each team.
 type different struct {
-	scope
+	scope   scope
 	perTeam bool
 }
 
 func (d *different) admits(l *lineup, c *candidate, _ *profile.Limits) bool {
-	if d.perTeam || d.role != anyRole {
+	if d.perTeam || d.scope.role != anyRole {
 		return true
 	}
-	own := c.atomsOf(d.column)
+	own := c.atomsOf(d.scope.column)
 	for i, a := range own {
 		if a == (atom{}) {
 			continue
@@ -82,7 +82,7 @@ func (d *different) admits(l *lineup, c *candidate, _ *profile.Limits) bool {
 			return false
 		}
 		for _, pick := range l.picks {
-			if slices.Contains(pick.atomsOf(d.column), a) {
+			if slices.Contains(pick.atomsOf(d.scope.column), a) {
 				return false
 			}
 		}

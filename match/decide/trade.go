@@ -19,7 +19,7 @@ import (
 
 // trade is a profile's trade, with the column of its numbers.
 type trade struct {
-	profile.Trade
+	terms profile.Trade
 
 	column int   // -1: it has none
 	byRole []int // as of a scope
@@ -27,7 +27,7 @@ type trade struct {
 
 func (pl *plan) addTrades() {
 	for _, t := range pl.profile.Trade {
-		added := trade{Trade: t, column: -1}
+		added := trade{terms: t, column: -1}
 		if t.Attribute != "" {
 			numbers := column{attribute: t.Attribute, role: anyRole, optional: true}
 			added.column, added.byRole = pl.number(numbers), pl.byRole(t.ByRole, numbers)
@@ -48,7 +48,8 @@ func (s *search) tradedValues(regions *regionSet) []Traded {
 	var all []Traded
 	for i := range s.plan.trades {
 		t := &s.plan.trades[i]
-		all = append(all, Traded{t.Key(), s.paid(t, regions) / float64(s.final.waitingPlayers()), t.PerSecond})
+		all = append(all, Traded{t.terms.Key(), s.paid(t, regions) / float64(s.final.waitingPlayers()),
+			t.terms.PerSecond})
 	}
 	return all
 }
@@ -57,7 +58,7 @@ func (s *search) tradedValues(regions *regionSet) []Traded {
 func (s *search) costs(regions *regionSet) (seconds float64) {
 	for i := range s.plan.trades {
 		t := &s.plan.trades[i]
-		seconds = float64(seconds + s.paid(t, regions)/t.PerSecond)
+		seconds = float64(seconds + s.paid(t, regions)/t.terms.PerSecond)
 	}
 	return seconds
 }
@@ -65,7 +66,7 @@ func (s *search) costs(regions *regionSet) (seconds float64) {
 // paid returns what the players of the match in s.final pay of a quality, summed over them.
 func (s *search) paid(t *trade, regions *regionSet) float64 {
 	l := &s.final
-	switch t.Quality {
+	switch t.terms.Quality {
 	case profile.OfAttribute:
 		l.values = l.gather(l.values[:0], scope{column: t.column, role: anyRole, team: anyTeam})
 		return distances(l.values, nil)
@@ -98,7 +99,7 @@ func (s *search) paidForBalance(t *trade) float64 {
 	for team := range l.teams {
 		l.values = l.gather(l.values[:0], scope{column: t.column, byRole: t.byRole, role: anyRole, team: team})
 		if len(l.values) > 0 {
-			teams, players = append(teams, fold(l.values, t.Teams)), append(players, float64(len(l.values)))
+			teams, players = append(teams, fold(l.values, t.terms.Teams)), append(players, float64(len(l.values)))
 		}
 	}
 	return distances(teams, players)
@@ -181,11 +182,11 @@ func (k *choices) tradedDelay(c *candidate) float64 {
 	delay := time.Duration(c.created - k.seed.created).Seconds()
 	for i := range k.plan.trades {
 		t := &k.plan.trades[i]
-		if t.Quality != profile.OfAttribute {
+		if t.terms.Quality != profile.OfAttribute {
 			continue
 		}
 		if x, from := c.middle(t.column), k.seed.middle(t.column); !math.IsInf(x, 1) && !math.IsInf(from, 1) {
-			delay = float64(delay + math.Abs(x-from)/t.PerSecond)
+			delay = float64(delay + math.Abs(x-from)/t.terms.PerSecond)
 		}
 	}
 	return delay

@@ -16,9 +16,9 @@ type Accept struct {
 // accepts reports whether a ticket accepts its n-th match, counted from 0.
 func (a Accept) accepts(t *waiting, seed uint64) bool {
 	if !a.Drawn {
-		return t.Why != Declined
+		return t.arrival.Why != Declined
 	}
 	h := fnv.New64a()
-	_, _ = h.Write([]byte(t.Ticket.ID))
+	_, _ = h.Write([]byte(t.arrival.Ticket.ID))
 	return rand.New(rand.NewPCG(seed^h.Sum64(), uint64(t.readyChecks))).Float64() < a.Rate
 }

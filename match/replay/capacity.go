@@ -29,7 +29,7 @@ type servers struct {
 
 // decided is a match that waits for a server.
 type decided struct {
-	*proposal
+	proposal *proposal
 
 	regions []string
 }

@@ -4,21 +4,21 @@ import "github.com/lattice-director/director/match/decide"
 
 // remember counts the recorded outcome of a ticket.
 func (r *run) remember(a *Arrival) {
-	if r.Matches == nil {
+	if r.input.Matches == nil {
 		return
 	}
 	r.recorded.arrived(a)
 	switch {
-	case a.Recorded != nil && r.instant(a.Recorded).Before(r.End):
+	case a.Recorded != nil && r.instant(a.Recorded).Before(r.input.End):
 		r.recorded.matched(a, r.instant(a.Recorded))
 		if r.past != nil {
 			r.past.add(a, &r.recorded.trade)
 		}
 		r.expect(a)
-	case a.Recorded == nil && a.Why != Stayed && a.LeftAt.Before(r.End):
+	case a.Recorded == nil && a.Why != Stayed && a.LeftAt.Before(r.input.End):
 		r.recorded.countLeft(a, a.Why, a.LeftAt)
 	default:
-		r.recorded.countLeft(a, Stayed, r.End)
+		r.recorded.countLeft(a, Stayed, r.input.End)
 	}
 }
 
@@ -34,7 +34,9 @@ func (r *run) expect(a *Arrival) {
 	}
 }
 
-func (r *run) hasSameRules(version int) bool { return r.HasSameRules != nil && r.HasSameRules(version) }
+func (r *run) hasSameRules(version int) bool {
+	return r.input.HasSameRules != nil && r.input.HasSameRules(version)
+}
 
 // compare counts a match that was also recorded, and notes a recorded one that it differs from.
 func (r *run) compare(p *proposal) {
@@ -45,7 +47,7 @@ func (r *run) compare(p *proposal) {
 		return
 	}
 	r.reproduced.Matches++
-	if r.hasSameRules(p.tickets[0].Recorded.Version) {
+	if r.hasSameRules(p.tickets[0].arrival.Recorded.Version) {
 		r.reproduced.FromSame++
 	}
 }
@@ -53,15 +55,16 @@ func (r *run) compare(p *proposal) {
 // recordedAlike reports whether a match was recorded with exactly these tickets. Their teams must be equal if both drew
 // sides with the same seed.
 func (r *run) recordedAlike(p *proposal) bool {
-	first := p.tickets[0].Recorded
+	first := p.tickets[0].arrival.Recorded
 	if first == nil || first.Tickets != len(p.tickets) {
 		return false
 	}
 	for _, w := range p.tickets {
-		if w.Recorded == nil || w.Recorded.Match != first.Match {
+		if w.arrival.Recorded == nil || w.arrival.Recorded.Match != first.Match {
 			return false
 		}
-		if first.Seed == r.Seed && w.Recorded.Team != "" && w.Recorded.Team != teamOf(&p.Proposal, w.Ticket.ID) {
+		if first.Seed == r.input.Seed && w.arrival.Recorded.Team != "" &&
+			w.arrival.Recorded.Team != teamOf(&p.decision, w.arrival.Ticket.ID) {
 			return false
 		}
 	}

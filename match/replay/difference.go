@@ -19,8 +19,8 @@ type Difference struct {
 // differ notes a ticket of a recorded match that the replay did not match as recorded: it matched the ticket with
 // others at a moment or, with nil, not at all.
 func (r *run) differ(w *waiting, p *proposal, at time.Time) {
-	was := w.Recorded
-	if was == nil || !r.hasSameRules(was.Version) || !was.DecidedAt.Before(r.End) {
+	was := w.arrival.Recorded
+	if was == nil || !r.hasSameRules(was.Version) || !was.DecidedAt.Before(r.input.End) {
 		return
 	}
 	since := was.DecidedAt
@@ -31,15 +31,15 @@ func (r *run) differ(w *waiting, p *proposal, at time.Time) {
 	if first != nil && !since.Before(first.since) {
 		return
 	}
-	r.reproduced.First = &Difference{Match: was.Match, Decided: was.DecidedAt, Ticket: w.Ticket.ID,
+	r.reproduced.First = &Difference{Match: was.Match, Decided: was.DecidedAt, Ticket: w.arrival.Ticket.ID,
 		Why: r.whyDifferent(w, p, at), since: since}
 }
 
 // whyDifferent says what the replay did with a ticket instead, and what is known of the cause.
 func (r *run) whyDifferent(w *waiting, p *proposal, at time.Time) string {
-	was := w.Recorded
+	was := w.arrival.Recorded
 	cause := ""
-	if was.Seed != r.Seed {
+	if was.Seed != r.input.Seed {
 		cause = "; another worker, or one that began anew, made the recorded match"
 	}
 	if p == nil {
@@ -65,19 +65,19 @@ const maxNamed = 8
 func (r *run) othersOf(w *waiting, p *proposal) (others, gone string) {
 	var named []string
 	for _, o := range p.tickets {
-		if o.Recorded != nil && o.Recorded.Match == w.Recorded.Match {
+		if o.arrival.Recorded != nil && o.arrival.Recorded.Match == w.arrival.Recorded.Match {
 			continue
 		}
-		named = append(named, o.Ticket.ID)
-		if gone == "" && o.Recorded == nil && o.Why != Stayed {
-			gone = fmt.Sprintf("%s left the queue %s after that", o.Ticket.ID,
-				o.LeftAt.Sub(p.proposedAt).Round(time.Millisecond))
-			if o.LeftSeen.IsZero() {
+		named = append(named, o.arrival.Ticket.ID)
+		if gone == "" && o.arrival.Recorded == nil && o.arrival.Why != Stayed {
+			gone = fmt.Sprintf("%s left the queue %s after that", o.arrival.Ticket.ID,
+				o.arrival.LeftAt.Sub(p.proposedAt).Round(time.Millisecond))
+			if o.arrival.LeftSeen.IsZero() {
 				gone += ", and the history does not record when the worker learned of it"
 			}
 		}
 	}
-	if len(named) == 0 && len(p.tickets) < w.Recorded.Tickets {
+	if len(named) == 0 && len(p.tickets) < w.arrival.Recorded.Tickets {
 		return "fewer tickets", ""
 	}
 	if more := len(named) - maxNamed; more > 0 {

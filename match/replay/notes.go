@@ -8,13 +8,13 @@ import (
 
 // notes say what the replay does not reproduce.
 func (r *run) notes() []string {
-	if r.Matches == nil {
+	if r.input.Matches == nil {
 		return []string{
 			"Tickets are made, not recorded: compare reports of several rules with each other, not with a real queue.",
 			r.capacityNote(), r.acceptNote(),
 		}
 	}
-	p := r.Version.Profile
+	p := r.input.Version.Profile
 	notes := []string{
 		fmt.Sprintf("A ticket that waits longer than it did never cancels: %d tickets (censored).", r.censored),
 		r.acceptNote(),
@@ -32,22 +32,22 @@ func (r *run) notes() []string {
 }
 
 func (r *run) acceptNote() string {
-	within := r.Version.Profile.Accept
+	within := r.input.Version.Profile.Accept
 	switch {
 	case within == 0:
 		return "The profile has no ready check: every match is accepted."
-	case r.Accept.Drawn:
-		return fmt.Sprintf("Accepts are drawn: a ticket accepts with probability %g, and a ready check that fails lasts %s.", r.Accept.Rate, within)
-	case r.Matches == nil:
+	case r.input.Accept.Drawn:
+		return fmt.Sprintf("Accepts are drawn: a ticket accepts with probability %g, and a ready check that fails lasts %s.", r.input.Accept.Rate, within)
+	case r.input.Matches == nil:
 		return "Every ticket accepts its match."
 	}
 	return fmt.Sprintf("Accepts are as recorded: a ticket that declined a match declines its first one, and a ready check that fails lasts %s.", within)
 }
 
 func (r *run) capacityNote() string {
-	if r.Capacity.Recorded {
+	if r.input.Capacity.Recorded {
 		return fmt.Sprintf("Capacity is as recorded: while matches waited for a server of a game region, others wait there, too (%d shortages).",
-			len(r.Capacity.Shortages))
+			len(r.input.Capacity.Shortages))
 	}
 	return "Capacity is unlimited: every match finds a server at once."
 }

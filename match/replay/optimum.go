@@ -132,7 +132,7 @@ func (s *singles) compare(end time.Time) *Optimum {
 // optimum of all tickets pays for the part: a ticket may be paired with one outside for no more than the time between
 // it and the end of the part.
 type block struct {
-	*singles
+	singles *singles
 
 	tickets    []*single
 	begin, end float64
@@ -145,7 +145,7 @@ func (b *block) leastCost() float64 {
 		if at >= min(x.leftAt, y.leftAt) {
 			return math.Inf(1)
 		}
-		return 2*at - x.createdAt - y.createdAt + b.distance(x, y)
+		return 2*at - x.createdAt - y.createdAt + b.singles.distance(x, y)
 	}, func(i int) float64 {
 		x := b.tickets[i]
 		return max(0, min(b.end, x.leftAt, x.seenAt+x.seenAt-b.begin)-x.createdAt)

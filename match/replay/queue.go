@@ -7,7 +7,7 @@ import (
 
 // waiting is a ticket in the virtual queue.
 type waiting struct {
-	Arrival
+	arrival Arrival
 
 	readyChecks int // how many ready checks it had
 }

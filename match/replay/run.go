@@ -15,7 +15,7 @@ const Effort = 16384
 
 // proposal is a match that the engine found, with its tickets.
 type proposal struct {
-	decide.Proposal
+	decision decide.Proposal
 
 	proposedAt time.Time
 	tickets    []*waiting
@@ -23,7 +23,7 @@ type proposal struct {
 
 // run is a replay under way.
 type run struct {
-	*Input
+	input *Input
 
 	engine   *decide.Engine
 	queue    map[string]*waiting
@@ -49,7 +49,7 @@ func Run(ctx context.Context, in Input) (*Report, error) {
 		return nil, err
 	}
 	r := &run{
-		Input: &in, engine: decide.New(in.Version, in.Seed), queue: map[string]*waiting{},
+		input: &in, engine: decide.New(in.Version, in.Seed), queue: map[string]*waiting{},
 		servers:  newServers(in.Capacity),
 		replayed: newSums(&in), recorded: newSums(&in), seeds: map[uint64]bool{},
 		past: newPastTrades(in.Version.Profile), singles: newSingles(in.Version.Profile, in.Begin),
@@ -73,7 +73,7 @@ func (r *run) pass(ctx context.Context) error {
 	if err := r.advance(); err != nil {
 		return err
 	}
-	r.progress(r.Begin)
+	r.progress(r.input.Begin)
 	for ctx.Err() == nil {
 		at, ok := r.moment()
 		if !ok {
@@ -89,7 +89,7 @@ func (r *run) pass(ctx context.Context) error {
 
 // moment returns the time of the next event; ok is false if none follows before the end.
 func (r *run) moment() (at time.Time, ok bool) {
-	at = r.End
+	at = r.input.End
 	earlier := func(t time.Time) {
 		if !t.IsZero() && t.Before(at) {
 			at = t
@@ -103,7 +103,7 @@ func (r *run) moment() (at time.Time, ok bool) {
 	if t, waits := r.engine.Next(); waits {
 		earlier(t)
 	}
-	return at, at.Before(r.End)
+	return at, at.Before(r.input.End)
 }
 
 // happen handles all events of a moment. The engine first does the work that is due by then, as in the director loop.
@@ -139,7 +139,7 @@ func (r *run) advance() error {
 	}
 	r.next = nil
 	if ok {
-		a.SeenAt = later(a.SeenAt, r.Begin)
+		a.SeenAt = later(a.SeenAt, r.input.Begin)
 		r.next = &a
 	}
 	return nil
@@ -162,10 +162,10 @@ func (r *run) arrive(a Arrival) {
 	r.remember(&a)
 	r.replayed.arrived(&a)
 	r.singles.arrive(&a)
-	w := &waiting{Arrival: a}
+	w := &waiting{arrival: a}
 	r.queue[a.Ticket.ID] = w
 	r.engine.Add(a.Ticket)
-	if a.Why != Stayed && (a.Why != Declined || r.Accept.Drawn) {
+	if a.Why != Stayed && (a.Why != Declined || r.input.Accept.Drawn) {
 		r.events.put(event{happensAt: later(a.LeftAt, a.LeftSeen), ticket: a.Ticket.ID, leaves: true})
 	}
 }
@@ -177,17 +177,17 @@ func (r *run) event(e event) bool {
 		return true
 	}
 	if w := r.queue[e.ticket]; w != nil {
-		r.leave(w, w.Why, e.happensAt)
+		r.leave(w, w.arrival.Why, e.happensAt)
 	}
 	return false
 }
 
 func (r *run) leave(w *waiting, why Leaving, at time.Time) {
-	delete(r.queue, w.Ticket.ID)
-	r.engine.Remove(w.Ticket.ID)
-	r.replayed.countLeft(&w.Arrival, why, at)
+	delete(r.queue, w.arrival.Ticket.ID)
+	r.engine.Remove(w.arrival.Ticket.ID)
+	r.replayed.countLeft(&w.arrival, why, at)
 	r.differ(w, nil, at)
-	r.singles.recordPaid(w.Ticket.ID, at, 0)
+	r.singles.recordPaid(w.arrival.Ticket.ID, at, 0)
 }
 
 // decide lets the engine decide about everything that it has to.
@@ -203,11 +203,11 @@ func (r *run) decide(at time.Time) {
 
 // propose asks the players of a match, and finds it a server.
 func (r *run) propose(found decide.Proposal, at time.Time) {
-	p := &proposal{Proposal: found, proposedAt: at}
+	p := &proposal{decision: found, proposedAt: at}
 	for _, id := range found.Tickets {
 		p.tickets = append(p.tickets, r.queue[id])
 	}
-	if r.hasLostTickets(p) || r.Version.Profile.Accept > 0 && !r.accepted(p) {
+	if r.hasLostTickets(p) || r.input.Version.Profile.Accept > 0 && !r.accepted(p) {
 		return
 	}
 	var regions []string
@@ -215,8 +215,8 @@ func (r *run) propose(found decide.Proposal, at time.Time) {
 		regions = append(regions, region.Name)
 	}
 	for _, w := range p.tickets {
-		delete(r.queue, w.Ticket.ID)
-		r.engine.Remove(w.Ticket.ID)
+		delete(r.queue, w.arrival.Ticket.ID)
+		r.engine.Remove(w.arrival.Ticket.ID)
 	}
 	if r.servers.room(regions) {
 		r.seat(p, at)
@@ -231,10 +231,10 @@ func (r *run) hasLostTickets(p *proposal) bool {
 	var at time.Time
 	var stay []string
 	for _, w := range p.tickets {
-		if w.Why != Stayed && w.Why != Declined && !w.LeftAt.After(p.proposedAt) {
-			at = later(at, w.LeftSeen)
+		if w.arrival.Why != Stayed && w.arrival.Why != Declined && !w.arrival.LeftAt.After(p.proposedAt) {
+			at = later(at, w.arrival.LeftSeen)
 		} else {
-			stay = append(stay, w.Ticket.ID)
+			stay = append(stay, w.arrival.Ticket.ID)
 		}
 	}
 	if at.IsZero() {
@@ -250,8 +250,8 @@ func (r *run) accepted(p *proposal) bool {
 	var stay []string
 	var decline []*waiting
 	for _, w := range p.tickets {
-		if r.Accept.accepts(w, r.Seed) {
-			stay = append(stay, w.Ticket.ID)
+		if r.input.Accept.accepts(w, r.input.Seed) {
+			stay = append(stay, w.arrival.Ticket.ID)
 		} else {
 			decline = append(decline, w)
 		}
@@ -263,19 +263,19 @@ func (r *run) accepted(p *proposal) bool {
 	for _, w := range decline {
 		r.leave(w, Declined, p.proposedAt)
 	}
-	r.events.put(event{happensAt: p.proposedAt.Add(r.Version.Profile.Accept), returns: stay})
+	r.events.put(event{happensAt: p.proposedAt.Add(r.input.Version.Profile.Accept), returns: stay})
 	return false
 }
 
 // seat counts a match that has its server.
 func (r *run) seat(p *proposal, at time.Time) {
-	r.replayed.match(matchOf(r.Version.Number, &p.Proposal))
+	r.replayed.match(matchOf(r.input.Version.Number, &p.decision))
 	r.replayed.band(p, at)
 	paid := r.replayed.trade.match(p)
 	for _, w := range p.tickets {
-		r.singles.recordPaid(w.Ticket.ID, at, paid)
-		r.replayed.matched(&w.Arrival, at)
-		if w.Recorded != nil && r.instant(w.Recorded).Before(at) {
+		r.singles.recordPaid(w.arrival.Ticket.ID, at, paid)
+		r.replayed.matched(&w.arrival, at)
+		if w.arrival.Recorded != nil && r.instant(w.arrival.Recorded).Before(at) {
 			r.censored++
 		}
 	}
@@ -284,7 +284,7 @@ func (r *run) seat(p *proposal, at time.Time) {
 
 // instant returns when a ticket got its recorded match: its decision, or its server if capacity is limited.
 func (r *run) instant(was *RecordedMatch) time.Time {
-	if r.Capacity.Recorded {
+	if r.input.Capacity.Recorded {
 		return was.SeatedAt
 	}
 	return was.DecidedAt
@@ -293,22 +293,22 @@ func (r *run) instant(was *RecordedMatch) time.Time {
 // end counts those that wait at the end.
 func (r *run) end() error {
 	for _, d := range r.servers.waiting {
-		for _, w := range d.tickets {
-			r.queue[w.Ticket.ID] = w
+		for _, w := range d.proposal.tickets {
+			r.queue[w.arrival.Ticket.ID] = w
 		}
 	}
 	for _, w := range r.queue {
-		r.replayed.countLeft(&w.Arrival, Stayed, r.End)
-		r.singles.recordPaid(w.Ticket.ID, r.End, 0)
-		r.differ(w, nil, r.End)
-		if w.Recorded != nil && r.instant(w.Recorded).Before(r.End) {
+		r.replayed.countLeft(&w.arrival, Stayed, r.input.End)
+		r.singles.recordPaid(w.arrival.Ticket.ID, r.input.End, 0)
+		r.differ(w, nil, r.input.End)
+		if w.arrival.Recorded != nil && r.instant(w.arrival.Recorded).Before(r.input.End) {
 			r.censored++
 		}
 	}
-	if r.Matches == nil {
+	if r.input.Matches == nil {
 		return nil
 	}
-	for m, err := range r.Matches {
+	for m, err := range r.input.Matches {
 		if err != nil {
 			return err
 		}
@@ -318,21 +318,23 @@ func (r *run) end() error {
 }
 
 func (r *run) progress(at time.Time) {
-	if r.Progress != nil && at.Sub(r.progressAt) >= r.End.Sub(r.Begin)/100 {
+	if r.input.Progress != nil && at.Sub(r.progressAt) >= r.input.End.Sub(r.input.Begin)/100 {
 		r.progressAt = at
-		r.Progress(at)
+		r.input.Progress(at)
 	}
 }
 
 // report returns the report of the finished replay.
 func (r *run) report() (*Report, error) {
 	out := &Report{
-		Schema: 1, Profile: r.Version.Profile.Name, Version: r.Version.Number, From: r.Begin.UTC(), To: r.End.UTC(),
-		Seed:     r.Seed,
+		Schema: 1, Profile: r.input.Version.Profile.Name, Version: r.input.Version.Number, From: r.input.Begin.UTC(),
+		To:       r.input.End.UTC(),
+		Seed:     r.input.Seed,
 		Replayed: r.replayed.finish(), Censored: r.censored,
-		Optimum: r.singles.compare(r.End), NoCandidates: r.lacking.summary(), NotReproduced: slices.Clip(r.notes()),
+		Optimum: r.singles.compare(r.input.End), NoCandidates: r.lacking.summary(),
+		NotReproduced: slices.Clip(r.notes()),
 	}
-	if r.Matches != nil {
+	if r.input.Matches != nil {
 		recorded := r.recorded.finish()
 		if r.past == nil {
 			recorded.Trade = nil

@@ -84,9 +84,9 @@ func binOf(seconds float64) int {
 func (s *sums) band(p *proposal, at time.Time) {
 	waited := time.Duration(0)
 	for _, w := range p.tickets {
-		waited += max(0, at.Sub(w.Ticket.Created))
+		waited += max(0, at.Sub(w.arrival.Ticket.Created))
 	}
-	for _, r := range p.Rules {
+	for _, r := range p.decision.Rules {
 		if r.ID == s.spread && r.Text != "ended" {
 			b := &s.bands[binOf(waited.Seconds()/float64(len(p.tickets)))]
 			b.matches++

@@ -30,9 +30,9 @@ func (s *tradeSums) addWaiting(t *match.Ticket, until time.Time) {
 func (s *tradeSums) match(p *proposal) (seconds float64) {
 	players := 0
 	for _, w := range p.tickets {
-		players += len(w.Ticket.Players)
+		players += len(w.arrival.Ticket.Players)
 	}
-	for i, t := range p.Traded {
+	for i, t := range p.decision.Traded {
 		s.paid[i] = float64(s.paid[i] + t.Value*float64(players))
 		seconds = float64(seconds + t.Value/t.PerSecond)
 	}

@@ -11,7 +11,7 @@ import (
 
 // maker makes tickets one after the other.
 type maker struct {
-	Options
+	options Options
 
 	random *rand.Rand
 	sizes  []Share
@@ -30,7 +30,7 @@ func Arrivals(o Options) (iter.Seq2[replay.Arrival, error], error) {
 		return nil, err
 	}
 	return func(yield func(replay.Arrival, error) bool) {
-		m := &maker{Options: o, random: rand.New(rand.NewPCG(o.Seed, 0x73696d)), sizes: o.parties(), fields: fields}
+		m := &maker{options: o, random: rand.New(rand.NewPCG(o.Seed, 0x73696d)), sizes: o.parties(), fields: fields}
 		end := o.From.Add(o.length())
 		most := o.Rate * (1 + o.Daily)
 		for at := m.nextAfter(o.From, most); at.Before(end); at = m.nextAfter(at, most) {

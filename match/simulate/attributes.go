@@ -144,7 +144,7 @@ func (f *fields) word(name string, n int) string {
 }
 
 func (f *fields) text(m *maker, name string) string {
-	if shares := m.Texts[name]; len(shares) > 0 {
+	if shares := m.options.Texts[name]; len(shares) > 0 {
 		return m.draw(shares).Name
 	}
 	return f.word(name, m.random.IntN(vocabulary))
@@ -152,7 +152,7 @@ func (f *fields) text(m *maker, name string) string {
 
 // list draws three words in an order of preference.
 func (f *fields) list(m *maker, name string) (list []string) {
-	if shares := m.Texts[name]; len(shares) > 0 {
+	if shares := m.options.Texts[name]; len(shares) > 0 {
 		return m.drawSome(shares, 3)
 	}
 	for _, n := range m.random.Perm(vocabulary)[:3] {
@@ -176,7 +176,7 @@ func (m *maker) drawSome(shares []Share, most int) (list []string) {
 // someRoles draws which roles a player would take: one, and each other one with a probability of a quarter.
 func (f *fields) someRoles(m *maker) []string {
 	var roles []string
-	if shares := m.Texts[roleAttribute]; len(shares) > 0 {
+	if shares := m.options.Texts[roleAttribute]; len(shares) > 0 {
 		roles = []string{m.draw(shares).Name}
 	} else {
 		roles = []string{f.roles[m.random.IntN(len(f.roles))]}

@@ -12,7 +12,7 @@ import (
 // arrival makes the ticket that arrives at a moment.
 func (m *maker) arrival(at time.Time) replay.Arrival {
 	m.n++
-	t := &match.Ticket{ID: fmt.Sprintf("t%09d", m.n), Created: at, Profiles: []string{m.Profile.Name}}
+	t := &match.Ticket{ID: fmt.Sprintf("t%09d", m.n), Created: at, Profiles: []string{m.options.Profile.Name}}
 	t.Fields = m.fields.search
 	t.Fields.Created = match.MomentOf(at)
 	of := m.party()
@@ -22,12 +22,12 @@ func (m *maker) arrival(at time.Time) replay.Arrival {
 		m.fields.fill(m, p.Attributes, of)
 		t.Players = append(t.Players, p)
 	}
-	if len(m.Regions) > 0 {
+	if len(m.options.Regions) > 0 {
 		t.Latencies = m.latencies()
 	}
-	a := replay.Arrival{Ticket: t, SeenAt: at, LeftAt: at.Add(m.Profile.TTL), Why: replay.Quit}
-	if m.Patience > 0 {
-		a.LeftAt = at.Add(min(m.Profile.TTL, time.Duration(m.random.ExpFloat64()*float64(m.Patience))))
+	a := replay.Arrival{Ticket: t, SeenAt: at, LeftAt: at.Add(m.options.Profile.TTL), Why: replay.Quit}
+	if m.options.Patience > 0 {
+		a.LeftAt = at.Add(min(m.options.Profile.TTL, time.Duration(m.random.ExpFloat64()*float64(m.options.Patience))))
 	}
 	return a
 }
@@ -49,7 +49,7 @@ func (m *maker) draw(shares []Share) Share {
 // level draws how good the players of a party are, in deviations from the mean.
 func (m *maker) level() float64 {
 	x := m.random.NormFloat64()
-	if !m.Skill.Bimodal {
+	if !m.options.Skill.Bimodal {
 		return x
 	}
 	if m.random.IntN(2) == 0 {
@@ -69,11 +69,11 @@ type party struct {
 
 func (m *maker) party() party {
 	p := party{level: m.level()}
-	if len(m.Numbers) > 0 {
+	if len(m.options.Numbers) > 0 {
 		p.levels = map[string]float64{}
 	}
 	for _, name := range m.fields.names { // in order: a map's is another each time
-		if _, ok := m.Numbers[name]; ok {
+		if _, ok := m.options.Numbers[name]; ok {
 			p.levels[name] = m.random.NormFloat64()
 		}
 	}
@@ -83,13 +83,13 @@ func (m *maker) party() party {
 // number draws a number of a player of a party.
 func (m *maker) number(name string, of party) float64 {
 	apart := withinParty * m.random.NormFloat64()
-	if d, ok := m.Numbers[name]; ok {
+	if d, ok := m.options.Numbers[name]; ok {
 		return d.valueAt((of.levels[name] + apart) / math.Hypot(1, withinParty))
 	}
-	if name == m.Profile.Priority.Attribute {
+	if name == m.options.Profile.Priority.Attribute {
 		return 0 // unless somebody says whose turn comes earlier
 	}
-	return math.Round(m.Skill.Mean + m.Skill.Deviation*(of.level+apart))
+	return math.Round(m.options.Skill.Mean + m.options.Skill.Deviation*(of.level+apart))
 }
 
 // Latencies in milliseconds: to the nearest region, and for each further region.
@@ -101,18 +101,18 @@ const (
 // latencies draws where a party is, and how far it is from each region. Regions are neighbours in the order in which
 // they are given, around the globe.
 func (m *maker) latencies() map[string]uint16 {
-	home := m.draw(m.Regions).Name
+	home := m.draw(m.options.Regions).Name
 	at := 0
-	for i, r := range m.Regions {
+	for i, r := range m.options.Regions {
 		if r.Name == home {
 			at = i
 		}
 	}
-	out := make(map[string]uint16, len(m.Regions))
+	out := make(map[string]uint16, len(m.options.Regions))
 	line := math.Exp(0.5 * m.random.NormFloat64()) // the quality of the party's connection
-	for i, r := range m.Regions {
+	for i, r := range m.options.Regions {
 		hops := max(i-at, at-i)
-		hops = min(hops, len(m.Regions)-hops)
+		hops = min(hops, len(m.options.Regions)-hops)
 		ms := nearMillis*line + float64(hops)*hopMillis*(0.9+0.2*m.random.Float64())
 		out[r.Name] = uint16(min(10_000, max(1, ms)))
 	}

@@ -131,7 +131,7 @@ func (l *Loop) takeBatch(ctx context.Context, batch []db.ProfileOwner) (epochs m
 		return epochs, nil
 	}
 	err = reading(ctx, "taking profiles", func(ctx context.Context) error {
-		taken, err := l.Store.TakeProfiles(ctx, l.Universe, l.lease.id, free)
+		taken, err := l.options.Store.TakeProfiles(ctx, l.options.Universe, l.lease.id, free)
 		maps.Copy(epochs, taken)
 		return err
 	})
@@ -144,7 +144,7 @@ func (l *Loop) documents(ctx context.Context, batch []db.ProfileOwner) (document
 		versions[o.Profile] = o.LiveVersion
 	}
 	err = reading(ctx, "reading profiles", func(ctx context.Context) (err error) {
-		documents, err = l.Store.ProfileDocuments(ctx, l.Universe, versions)
+		documents, err = l.options.Store.ProfileDocuments(ctx, l.options.Universe, versions)
 		return err
 	})
 	return documents, err
@@ -154,7 +154,7 @@ func (l *Loop) documents(ctx context.Context, batch []db.ProfileOwner) (document
 // the version. Matches that were decided by the version before are committed as they are.
 func (l *Loop) adopt(ctx context.Context, o db.ProfileOwner, epoch int64, document string) bool {
 	read, err := profile.ParseStored([]byte(document))
-	if err == nil && read.Function != nil && l.Matchmaker == nil {
+	if err == nil && read.Function != nil && l.options.Matchmaker == nil {
 		err = errFunction
 	}
 	if err != nil {
@@ -169,7 +169,7 @@ func (l *Loop) adopt(ctx context.Context, o db.ProfileOwner, epoch int64, docume
 		l.waiting.isDemandStale = true
 		delete(l.looksWithoutOwner, o.Profile)
 		l.metrics.takeovers.Inc()
-		l.Log.LogAttrs(ctx, slog.LevelInfo, "profile is decided here", slog.String("profile", o.Profile),
+		l.options.Log.LogAttrs(ctx, slog.LevelInfo, "profile is decided here", slog.String("profile", o.Profile),
 			slog.Int64("epoch", epoch))
 	}
 	p.version, p.profile, p.seed, p.rosters, p.rostersRead, p.asks = o.LiveVersion, read, newSeed(), nil, time.Time{}, true
@@ -181,6 +181,6 @@ func (l *Loop) adopt(ctx context.Context, o db.ProfileOwner, epoch int64, docume
 // it; another one is left to workers of that release.
 func (l *Loop) cannotRead(ctx context.Context, name string, version int, err error) {
 	l.unreadableVersions[name] = version // the next look gives it up
-	l.Log.LogAttrs(ctx, slog.LevelError, "profile cannot be read by this release", slog.String("profile", name),
+	l.options.Log.LogAttrs(ctx, slog.LevelError, "profile cannot be read by this release", slog.String("profile", name),
 		slog.Int("version", version), slog.Any("error", err))
 }

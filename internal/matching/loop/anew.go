@@ -32,7 +32,7 @@ func (l *Loop) beginAnew(ctx context.Context, err error) {
 		why = anewReading
 	}
 	l.metrics.anew.WithLabelValues(why).Inc()
-	l.Log.LogAttrs(ctx, slog.LevelWarn, "the director loop begins anew", slog.String("why", why),
+	l.options.Log.LogAttrs(ctx, slog.LevelWarn, "the director loop begins anew", slog.String("why", why),
 		slog.Any("error", err), slog.Int("profiles", len(l.profiles)))
 	if why == anewReading || why == anewLease {
 		l.keep()

@@ -94,7 +94,7 @@ type turn struct {
 
 // decided is a match that an engine decided.
 type decided struct {
-	decide.Proposal
+	proposal decide.Proposal
 
 	decidedAt time.Time
 	tickets   []*match.Ticket // as the engine had them, in the order of the proposal; nil: of a match function
@@ -178,7 +178,7 @@ func (t *turn) searchOn(s *searching) {
 	found, done := s.engine.Run(s.decisionAt, t.effort)
 	s.dirty = !done
 	for _, f := range found {
-		d := decided{Proposal: f, decidedAt: s.decisionAt}
+		d := decided{proposal: f, decidedAt: s.decisionAt}
 		for _, id := range f.Tickets {
 			d.tickets = append(d.tickets, s.engine.Ticket(id))
 		}

@@ -50,7 +50,7 @@ func drain(d *decider, now time.Time, template turn) (all []string) {
 		t.run()
 		d.end(t)
 		for _, f := range t.matches {
-			all = append(all, fmt.Sprint(f.decidedAt.Sub(start), " ", slices.Sorted(slices.Values(f.Tickets))))
+			all = append(all, fmt.Sprint(f.decidedAt.Sub(start), " ", slices.Sorted(slices.Values(f.proposal.Tickets))))
 		}
 	}
 	return all

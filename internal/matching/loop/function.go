@@ -110,8 +110,9 @@ func (l *Loop) callFunction(p *owned) {
 	}
 	f.begin(now)
 	l.calls.running++
-	call := &functionCall{matchmaker: l.Matchmaker, store: l.Store, universe: l.Universe, playerArg: l.PlayerArg,
-		now: now, profile: f.profile, profileName: p.name, epoch: p.epoch,
+	call := &functionCall{matchmaker: l.options.Matchmaker, store: l.options.Store, universe: l.options.Universe,
+		playerArg: l.options.PlayerArg,
+		now:       now, profile: f.profile, profileName: p.name, epoch: p.epoch,
 		function: f}
 	l.calls.goroutines.Go(func() { l.calls.report(call) })
 }
@@ -170,7 +171,7 @@ func (l *Loop) accepted(ctx context.Context, p *owned, m cycle.Accepted, teams m
 	tickets := make([]*match.Ticket, 0, len(m.Tickets))
 	for _, id := range m.Tickets {
 		if e := l.queue.entries[id]; e != nil {
-			if t, err := e.ticket(l.PlayerArg); err == nil {
+			if t, err := e.ticket(l.options.PlayerArg); err == nil {
 				tickets = append(tickets, t)
 			}
 		}
@@ -180,7 +181,7 @@ func (l *Loop) accepted(ctx context.Context, p *owned, m cycle.Accepted, teams m
 		l.freeTickets(marked, 0)
 		return
 	}
-	l.proposed(ctx, p, decided{Proposal: p.function.rest.Proposal(tickets, teams, p.function.regions),
+	l.proposed(ctx, p, decided{proposal: p.function.rest.Proposal(tickets, teams, p.function.regions),
 		decidedAt: l.moment()}, &marked)
 }
 
@@ -196,15 +197,15 @@ func (l *Loop) reportCall(ctx context.Context, c *functionCall) {
 	}
 	about := slog.String("profile", c.profileName)
 	if len(c.refused) > 0 {
-		l.Log.LogAttrs(ctx, slog.LevelWarn, "a match function proposes matches that cannot be committed", about,
+		l.options.Log.LogAttrs(ctx, slog.LevelWarn, "a match function proposes matches that cannot be committed", about,
 			slog.Any("matches", c.refused))
 	}
 	if last := c.function.failure; failure != last {
 		c.function.failure = failure
 		if failure == "" {
-			l.Log.LogAttrs(ctx, slog.LevelInfo, "the match function of a profile works again", about)
+			l.options.Log.LogAttrs(ctx, slog.LevelInfo, "the match function of a profile works again", about)
 		} else {
-			l.Log.LogAttrs(ctx, slog.LevelWarn, "the match function of a profile fails", about,
+			l.options.Log.LogAttrs(ctx, slog.LevelWarn, "the match function of a profile fails", about,
 				slog.String("error", failure))
 		}
 	}
@@ -213,7 +214,7 @@ func (l *Loop) reportCall(ctx context.Context, c *functionCall) {
 // maxWaitOf returns how long a match of these tickets may wait for a server: at most half of the time until their marks
 // expire.
 func (l *Loop) maxWaitOf(tickets []string) time.Duration {
-	limit, now := waitAtMost, l.Store.Now()
+	limit, now := waitAtMost, l.options.Store.Now()
 	for _, id := range tickets {
 		if e := l.queue.entries[id]; e != nil {
 			limit = min(limit, e.pendingUntil.Sub(now)/2)
@@ -224,8 +225,8 @@ func (l *Loop) maxWaitOf(tickets []string) time.Duration {
 
 // delayedFree frees the tickets of a dropped match of a function at a later time.
 type delayedFree struct {
-	db.MarkedTickets
-	freeAt time.Time
+	tickets db.MarkedTickets
+	freeAt  time.Time
 }
 
 // dropCalls waits for the running calls, whose context has ended, and returns the tickets of their matches to the
@@ -237,7 +238,7 @@ func (l *Loop) dropCalls() {
 			l.freeTickets(m, 0)
 		}
 	}
-	l.calls = newCalls(l.Options)
+	l.calls = newCalls(l.options)
 }
 
 // freeTickets returns the tickets of a function's match to the queue after a delay.
@@ -263,7 +264,7 @@ func (l *Loop) freeMarked(ctx context.Context) {
 		if f.freeAt.After(now) {
 			rest = append(rest, f)
 		} else {
-			due = append(due, f.MarkedTickets)
+			due = append(due, f.tickets)
 		}
 	}
 	if l.delayedFrees = rest; len(due) == 0 {
@@ -271,8 +272,9 @@ func (l *Loop) freeMarked(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	if err := l.Store.FreeMarkedTickets(ctx, l.Universe, due); err != nil {
-		l.Log.LogAttrs(ctx, slog.LevelWarn, "tickets of matches could not be freed: they wait until their marks expire",
+	if err := l.options.Store.FreeMarkedTickets(ctx, l.options.Universe, due); err != nil {
+		l.options.Log.LogAttrs(ctx, slog.LevelWarn,
+			"tickets of matches could not be freed: they wait until their marks expire",
 			slog.Any("error", err))
 	}
 }
@@ -295,11 +297,11 @@ func (l *Loop) freeAbandoned(ctx context.Context) error {
 	}
 	freed := 0
 	err := reading(ctx, "freeing tickets of former owners", func(ctx context.Context) (err error) {
-		freed, err = l.Store.FreeAbandonedTickets(ctx, l.Universe, epochs)
+		freed, err = l.options.Store.FreeAbandonedTickets(ctx, l.options.Universe, epochs)
 		return err
 	})
 	if freed > 0 {
-		l.Log.LogAttrs(ctx, slog.LevelInfo, "tickets of a former owner are free", slog.Int("tickets", freed))
+		l.options.Log.LogAttrs(ctx, slog.LevelInfo, "tickets of a former owner are free", slog.Int("tickets", freed))
 	}
 	return err
 }

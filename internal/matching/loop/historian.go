@@ -159,15 +159,15 @@ func (h *historian) setUnwritten(r records) {
 
 // history returns what a ticket's history keeps when it leaves the queue; nil if no history is kept.
 func (l *Loop) history(e *entry, t *match.Ticket) *db.TicketHistory {
-	if l.NoHistory {
+	if l.options.NoHistory {
 		return nil
 	}
 	h := &db.TicketHistory{SeenAt: e.seenAt, Profiles: t.Profiles}
 	for _, p := range t.Players {
 		h.Party = append(h.Party, p.Sub)
 	}
-	h.Party = l.Privacy.Party(h.Party)
-	h.Attributes, h.Latencies = l.Privacy.Facts(t)
+	h.Party = l.options.Privacy.Party(h.Party)
+	h.Attributes, h.Latencies = l.options.Privacy.Facts(t)
 	return h
 }
 
@@ -193,7 +193,7 @@ func (q *queue) announceLeft(id string) {
 
 // ticketLeft implements listener: a replay needs to know until when this worker had the ticket as a candidate.
 func (l *Loop) ticketLeft(e *entry) {
-	if !l.NoHistory && l.decidesAbout(e) {
+	if !l.options.NoHistory && l.decidesAbout(e) {
 		l.historian.sight(db.Sighting{Ticket: e.id, SeenAt: e.seenAt, LeftSeenAt: l.lastMoment})
 	}
 }
@@ -206,7 +206,8 @@ func (l *Loop) sightWaiting() {
 	for len(q.unrecorded) > 0 && len(sightings) < sightAtOnce && q.unrecorded[0].seenAt.Before(before) {
 		first := q.unrecorded[0]
 		q.unrecorded = q.unrecorded[1:]
-		if e := q.entries[first.id]; e != nil && e.seenAt.Equal(first.seenAt) && !l.NoHistory && l.decidesAbout(e) {
+		if e := q.entries[first.id]; e != nil && e.seenAt.Equal(first.seenAt) && !l.options.NoHistory &&
+			l.decidesAbout(e) {
 			sightings = append(sightings, db.Sighting{Ticket: e.id, SeenAt: e.seenAt})
 		}
 	}

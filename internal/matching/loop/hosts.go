@@ -33,7 +33,7 @@ func (l *Loop) readHosts(ctx context.Context) error {
 	}
 	var rows []db.HostRegion
 	err := reading(ctx, "reading the game regions", func(ctx context.Context) (err error) {
-		rows, err = l.Store.HostRegions(ctx, slices.Sorted(maps.Keys(modes)))
+		rows, err = l.options.Store.HostRegions(ctx, slices.Sorted(maps.Keys(modes)))
 		return err
 	})
 	if err != nil {

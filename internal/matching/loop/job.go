@@ -108,7 +108,7 @@ func nearestRegion(tickets []*match.Ticket) string {
 
 // newJob turns what was decided into what is committed. Regions that are known to have room come first.
 func (l *Loop) newJob(p *owned, d decided) (*job, error) {
-	found := d.Proposal
+	found := d.proposal
 	why, err := explain.EncodeWhy(found)
 	if err != nil {
 		return nil, err
@@ -143,7 +143,7 @@ func (l *Loop) newJob(p *owned, d decided) (*job, error) {
 		if e == nil || !e.playable() {
 			return nil, fmt.Errorf("ticket %s left the queue", id)
 		}
-		t, err := e.ticket(l.PlayerArg)
+		t, err := e.ticket(l.options.PlayerArg)
 		if err != nil {
 			return nil, err
 		}

@@ -60,7 +60,7 @@ func (o Options) withDefaults() Options {
 
 // Loop decides for the profiles that it owns. Make one with [New], and Run it once.
 type Loop struct {
-	Options
+	options Options
 
 	metrics    *metrics
 	lastMoment time.Time // what moment returned last
@@ -103,7 +103,7 @@ type Loop struct {
 func New(o Options) (*Loop, error) {
 	o = o.withDefaults()
 	l := &Loop{
-		Options: o, lease: newLease(o.Store, uuid.New(), o.Lease), turns: newTurns(runtime.GOMAXPROCS(0), o.Guard),
+		options: o, lease: newLease(o.Store, uuid.New(), o.Lease), turns: newTurns(runtime.GOMAXPROCS(0), o.Guard),
 		profiles: map[string]*owned{}, looksWithoutOwner: map[string]int{}, unreadableVersions: map[string]int{},
 		refusalsBySeed: map[string]int{}, turnTime: turnTime, maxLate: maxLate,
 	}
@@ -146,25 +146,25 @@ func (l *Loop) Run(ctx context.Context) {
 	l.freeAll("")
 	l.dropCalls()
 	l.freeMarked(ctx)
-	_ = l.Store.EndLoopWorker(ctx, l.lease.id) // it expires by itself
+	_ = l.options.Store.EndLoopWorker(ctx, l.lease.id) // it expires by itself
 }
 
 func (l *Loop) guarded(ctx context.Context) error {
-	return l.Guard.Do("director loop", func() error { return l.run(ctx) })
+	return l.options.Guard.Do("director loop", func() error { return l.run(ctx) })
 }
 
 // runMatchmaker runs the matchmaker in a goroutine until the returned function is called.
 func (l *Loop) runMatchmaker(ctx context.Context) (end func()) {
-	if l.Matchmaker == nil {
+	if l.options.Matchmaker == nil {
 		return func() {}
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var running sync.WaitGroup
-	running.Go(func() { _ = l.Matchmaker.Run(ctx) }) // its errors end calls
+	running.Go(func() { _ = l.options.Matchmaker.Run(ctx) }) // its errors end calls
 	return func() {
 		cancel()
 		running.Wait()
-		l.Matchmaker.Close()
+		l.options.Matchmaker.Close()
 	}
 }
 
@@ -174,12 +174,12 @@ func (l *Loop) reset() {
 	l.freeAll("")
 	l.dropCalls()
 	l.turns.drop()
-	l.turns = newTurns(l.turns.slots, l.Guard)
+	l.turns = newTurns(l.turns.slots, l.options.Guard)
 	l.profiles, l.looksWithoutOwner, l.refusalsBySeed = map[string]*owned{}, map[string]int{}, map[string]int{}
 	l.profilesByName, l.profilesToTake = nil, nil
 	l.emptyQueue()
 	close(l.commits.ended)
-	l.commits = newCommits(l.Store, l.Universe, l.historian)
+	l.commits = newCommits(l.options.Store, l.options.Universe, l.historian)
 	l.holds, l.waiting, l.hosts = nil, waiting{}, hosts{}
 }
 
@@ -282,7 +282,8 @@ func (l *Loop) followQueue(ctx context.Context, t *timers) error {
 func (l *Loop) loadQueue(ctx context.Context) error {
 	err := l.queue.load(ctx)
 	if err == nil && l.queue.isFullyRead {
-		l.Log.LogAttrs(ctx, slog.LevelInfo, "the director loop follows the queue", slog.String("universe", l.Universe),
+		l.options.Log.LogAttrs(ctx, slog.LevelInfo, "the director loop follows the queue",
+			slog.String("universe", l.options.Universe),
 			slog.Int("tickets", l.queue.len()))
 	}
 	return err
@@ -368,12 +369,13 @@ type wakes struct {
 func (l *Loop) subscribe() *wakes {
 	w := &wakes{}
 	subscribe := func(topic, region string) <-chan struct{} {
-		wake, stop := l.Store.Subscribe(topic, region)
+		wake, stop := l.options.Store.Subscribe(topic, region)
 		w.stops = append(w.stops, stop)
 		return wake
 	}
-	w.queue, w.settled = subscribe(db.TopicQueue, l.Universe), subscribe(db.TopicTickets, l.Universe)
-	w.profiles, w.matches = subscribe(db.TopicProfiles, l.Universe), subscribe(db.TopicMatches, l.Universe)
+	w.queue, w.settled = subscribe(db.TopicQueue, l.options.Universe), subscribe(db.TopicTickets, l.options.Universe)
+	w.profiles, w.matches = subscribe(db.TopicProfiles, l.options.Universe), subscribe(db.TopicMatches,
+		l.options.Universe)
 	w.capacity = subscribe(db.TopicCapacity, "")
 	return w
 }

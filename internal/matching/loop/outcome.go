@@ -38,7 +38,7 @@ func (l *Loop) takeOutcomes(ctx context.Context) {
 
 func (l *Loop) handle(ctx context.Context, o outcomes) {
 	if o.err != nil {
-		l.Log.LogAttrs(ctx, slog.LevelWarn, "matches could not be committed", slog.Int("matches", len(o.jobs)),
+		l.options.Log.LogAttrs(ctx, slog.LevelWarn, "matches could not be committed", slog.Int("matches", len(o.jobs)),
 			slog.Any("error", o.err))
 		for _, j := range o.jobs {
 			l.giveBack(j, retryPause, "error")
@@ -73,7 +73,8 @@ func (l *Loop) settle(ctx context.Context, j *job, outcome db.MatchOutcome) {
 		}
 		l.giveBack(j, refusedPause, "refused")
 	case db.MatchBad:
-		l.Log.LogAttrs(ctx, slog.LevelError, "the database refuses a match", slog.String("profile", j.match.Profile),
+		l.options.Log.LogAttrs(ctx, slog.LevelError, "the database refuses a match",
+			slog.String("profile", j.match.Profile),
 			slog.Any("tickets", j.tickets()))
 		l.giveBack(j, l.badPause(j.anchor), "bad")
 	}
@@ -85,7 +86,7 @@ func (l *Loop) committed(j *job) {
 	if j.match.Accepted {
 		l.metrics.accepts.WithLabelValues("accepted").Inc()
 	}
-	now, p := l.Store.Now(), l.profiles[j.match.Profile]
+	now, p := l.options.Store.Now(), l.profiles[j.match.Profile]
 	for i, t := range j.match.Tickets {
 		if b := j.began[i]; !b.created.IsZero() {
 			waited := max(0, now.Sub(b.created))
@@ -137,11 +138,12 @@ func (l *Loop) handleLostTickets(ctx context.Context, j *job, gone []string) {
 	known := l.queue.freeVersions(gone)
 	err := l.queue.refresh(ctx, gone)
 	if err != nil {
-		l.Log.LogAttrs(ctx, slog.LevelWarn, "tickets could not be read", slog.Any("error", err))
+		l.options.Log.LogAttrs(ctx, slog.LevelWarn, "tickets could not be read", slog.Any("error", err))
 	}
 	for _, id := range gone {
-		if !db.IssuedHere(l.Universe, db.TicketID, id) {
-			l.Log.LogAttrs(ctx, slog.LevelError, "a ticket cannot be matched: its id was not issued for its region",
+		if !db.IssuedHere(l.options.Universe, db.TicketID, id) {
+			l.options.Log.LogAttrs(ctx, slog.LevelError,
+				"a ticket cannot be matched: its id was not issued for its region",
 				slog.String("ticket", id))
 			l.queue.bar(id)
 		}

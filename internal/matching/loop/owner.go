@@ -17,7 +17,7 @@ import (
 func (l *Loop) look(ctx context.Context) error {
 	var all []db.ProfileOwner
 	err := reading(ctx, "reading the owners of profiles", func(ctx context.Context) (err error) {
-		all, err = l.Store.ProfileOwners(ctx, l.Universe)
+		all, err = l.options.Store.ProfileOwners(ctx, l.options.Universe)
 		return err
 	})
 	if err != nil {
@@ -30,7 +30,7 @@ func (l *Loop) look(ctx context.Context) error {
 	return l.own(ctx, all)
 }
 
-func (l *Loop) emptyQueue() { l.queue = newQueue(l.Options, l) }
+func (l *Loop) emptyQueue() { l.queue = newQueue(l.options, l) }
 
 // own finds profiles to take, follows new versions and gives up what is beyond this worker's share. The database
 // decides who owns a profile; a former owner's commits fail.
@@ -86,7 +86,7 @@ func (l *Loop) followPause(ctx context.Context, p *owned, paused bool) {
 	}
 	p.paused = paused
 	l.learn(p, change{moment: l.moment(), kind: decisionsDue}) // not of the moment when it was paused
-	l.Log.LogAttrs(ctx, slog.LevelInfo, "the pause of a profile changed", slog.String("profile", p.name),
+	l.options.Log.LogAttrs(ctx, slog.LevelInfo, "the pause of a profile changed", slog.String("profile", p.name),
 		slog.Bool("paused", paused))
 }
 
@@ -101,7 +101,7 @@ func (l *Loop) dropOthers(ctx context.Context, all []db.ProfileOwner) {
 	for name, p := range l.profiles {
 		if mine[name] != p.epoch {
 			l.drop(name)
-			l.Log.LogAttrs(ctx, slog.LevelInfo, "profile is decided elsewhere", slog.String("profile", name))
+			l.options.Log.LogAttrs(ctx, slog.LevelInfo, "profile is decided elsewhere", slog.String("profile", name))
 		}
 	}
 }
@@ -125,13 +125,13 @@ func (l *Loop) resume(ctx context.Context, all []db.ProfileOwner) error {
 
 func (l *Loop) giveUp(ctx context.Context, profile string) error {
 	return reading(ctx, "giving a profile up", func(ctx context.Context) error {
-		return l.Store.GiveUpProfile(ctx, l.Universe, l.lease.id, profile)
+		return l.options.Store.GiveUpProfile(ctx, l.options.Universe, l.lease.id, profile)
 	})
 }
 
 func (l *Loop) workers(ctx context.Context) (all []db.LoopWorker, err error) {
 	err = reading(ctx, "reading the workers of the loop", func(ctx context.Context) (err error) {
-		all, err = l.Store.LoopWorkers(ctx)
+		all, err = l.options.Store.LoopWorkers(ctx)
 		return err
 	})
 	return all, err

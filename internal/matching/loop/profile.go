@@ -71,12 +71,12 @@ func (l *Loop) learn(p *owned, c change) {
 		return
 	}
 	for whole := false; !whole; {
-		whole = c.apply(p.function, l.PlayerArg)
+		whole = c.apply(p.function, l.options.PlayerArg)
 	}
 }
 
 func (p *owned) owner(l *Loop) db.MatchOwner {
-	return db.MatchOwner{Universe: l.Universe, Worker: l.lease.id, Profile: p.name, Epoch: p.epoch}
+	return db.MatchOwner{Universe: l.options.Universe, Worker: l.lease.id, Profile: p.name, Epoch: p.epoch}
 }
 
 // size is how many seats the session of a match has.
@@ -205,7 +205,7 @@ func (l *Loop) release() {
 
 // logDecision tells what was decided, at debug level: matches are in match_history.
 func (l *Loop) logDecision(ctx context.Context, p *owned, found decide.Proposal) {
-	l.Log.LogAttrs(ctx, slog.LevelDebug, "match decided", slog.String("profile", p.name),
+	l.options.Log.LogAttrs(ctx, slog.LevelDebug, "match decided", slog.String("profile", p.name),
 		slog.Int("version", p.version),
 		slog.String("anchor", found.Anchor), slog.Int("tickets", len(found.Tickets)))
 }

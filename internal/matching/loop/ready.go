@@ -37,12 +37,13 @@ func (l *Loop) readReadyChecks(ctx context.Context) error {
 		}
 		var checks []db.OpenReadyCheck
 		err := reading(ctx, "reading ready checks", func(ctx context.Context) error {
-			judged, err := l.Store.JudgeReadyChecks(ctx, l.Universe, []db.MatchOwner{p.owner(l)}, 0, judgeBatch)
+			judged, err := l.options.Store.JudgeReadyChecks(ctx, l.options.Universe, []db.MatchOwner{p.owner(l)}, 0,
+				judgeBatch)
 			if err != nil {
 				return err
 			}
 			l.metrics.accepts.WithLabelValues("failed").Add(float64(len(judged.Matches)))
-			checks, err = l.Store.OpenReadyChecks(ctx, l.Universe, p.name)
+			checks, err = l.options.Store.OpenReadyChecks(ctx, l.options.Universe, p.name)
 			return err
 		})
 		if err != nil {
@@ -70,7 +71,7 @@ func (l *Loop) acceptedJob(p *owned, c db.OpenReadyCheck) *job {
 		if e.created.Before(j.oldest) {
 			j.oldest = e.created
 		}
-		if body, err := e.ticket(l.PlayerArg); err == nil {
+		if body, err := e.ticket(l.options.PlayerArg); err == nil {
 			j.began[i] = waiter{e.created, body.Mean(p.profile.Pivot())}
 		}
 	}
@@ -98,7 +99,7 @@ func (l *Loop) renewAccepted(ctx context.Context) error {
 	}
 	var ended []uuid.UUID
 	err := reading(ctx, "renewing accepted matches", func(ctx context.Context) (err error) {
-		ended, err = l.Store.RenewAccepted(ctx, l.Universe, owners, accepted)
+		ended, err = l.options.Store.RenewAccepted(ctx, l.options.Universe, owners, accepted)
 		return err
 	})
 	if err != nil {

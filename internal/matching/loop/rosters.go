@@ -48,7 +48,7 @@ func (l *Loop) readRostersOf(ctx context.Context, wanted func(*owned) bool) erro
 	}
 	var open []db.OpenMatch
 	err := reading(ctx, "reading the open matches", func(ctx context.Context) (err error) {
-		open, err = l.Store.OpenMatches(ctx, l.Universe, names)
+		open, err = l.options.Store.OpenMatches(ctx, l.options.Universe, names)
 		return err
 	})
 	if err != nil {

@@ -53,7 +53,7 @@ func (l *Loop) followShadow(ctx context.Context, p *owned, version int, mayBegin
 	}
 	var stored db.ProfileVersion
 	err = reading(ctx, "reading the shadow of a profile", func(ctx context.Context) (err error) {
-		stored, err = l.Store.Profile(ctx, l.Universe, p.name, version)
+		stored, err = l.options.Store.Profile(ctx, l.options.Universe, p.name, version)
 		return err
 	})
 	if err != nil {
@@ -66,7 +66,8 @@ func (l *Loop) followShadow(ctx context.Context, p *owned, version int, mayBegin
 		err = errFunctionShadow
 	}
 	if err != nil {
-		l.Log.LogAttrs(ctx, slog.LevelError, "the shadow of a profile cannot decide", slog.String("profile", p.name),
+		l.options.Log.LogAttrs(ctx, slog.LevelError, "the shadow of a profile cannot decide",
+			slog.String("profile", p.name),
 			slog.Int("version", version), slog.Any("error", err))
 		return true, nil
 	}
@@ -98,7 +99,7 @@ func (l *Loop) beginShadow(p *owned, now time.Time) {
 		return
 	}
 	t := &turn{profile: p, shadow: s, now: now, decides: true, lasts: s.credit, maxLate: l.maxLate,
-		effort: shadowEffort, maxMatches: shadowMatches, playerArg: l.PlayerArg}
+		effort: shadowEffort, maxMatches: shadowMatches, playerArg: l.options.PlayerArg}
 	s.decider.hot = true
 	l.turns.begin(s.decider.begin(t))
 }
@@ -112,7 +113,7 @@ func (l *Loop) endShadow(t *turn) {
 		return
 	}
 	for i := range t.matches {
-		s.record("shadow", s.profile, &t.matches[i].Proposal, t.matches[i].decidedAt)
+		s.record("shadow", s.profile, &t.matches[i].proposal, t.matches[i].decidedAt)
 	}
 }
 
@@ -178,8 +179,8 @@ func (l *Loop) putShadows(ctx context.Context) {
 			continue
 		}
 		seen := p.shadow.matchCounts
-		if err := l.Store.RecordShadow(ctx, l.Universe, seen); err != nil {
-			l.Log.LogAttrs(ctx, slog.LevelWarn, "matches of a shadow could not be recorded",
+		if err := l.options.Store.RecordShadow(ctx, l.options.Universe, seen); err != nil {
+			l.options.Log.LogAttrs(ctx, slog.LevelWarn, "matches of a shadow could not be recorded",
 				slog.String("profile", p.name), slog.Any("error", err))
 		}
 		p.shadow.matchCounts = db.ShadowMatches{Profile: seen.Profile, LiveMatches: seen.LiveMatches,

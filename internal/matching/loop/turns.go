@@ -143,7 +143,8 @@ func (l *Loop) takeTurns(ctx context.Context) {
 func (l *Loop) decideAnew(ctx context.Context, p *owned) {
 	p.failed = time.Now()
 	l.metrics.anew.WithLabelValues(anewFailed).Inc()
-	l.Log.LogAttrs(ctx, slog.LevelError, "a decision failed because of a bug: the profile decides anew after a pause",
+	l.options.Log.LogAttrs(ctx, slog.LevelError,
+		"a decision failed because of a bug: the profile decides anew after a pause",
 		slog.String("profile", p.name), slog.Int("version", p.version), slog.Duration("pause", panicPause))
 	p.rosters, p.rostersRead = nil, time.Time{}
 	p.decideBy(p.profile)
@@ -173,7 +174,7 @@ func (l *Loop) beginTurn(p *owned, now time.Time, mayDecide bool, room int) {
 		return
 	}
 	t := &turn{profile: p, now: now, decides: mayDecide, lasts: l.turnTime, maxLate: l.maxLate, effort: turnEffort,
-		maxMatches: min(turnMatches, room), playerArg: l.PlayerArg}
+		maxMatches: min(turnMatches, room), playerArg: l.options.PlayerArg}
 	if p.profile.Accept > 0 {
 		t.effort, t.maxMatches = askEffort, min(t.maxMatches, maxReadyChecks-p.checks-l.commits.asking[p.name])
 	}
@@ -190,7 +191,7 @@ func (l *Loop) mayDecide(p *owned, room int) bool {
 
 // moment implements listener. It has the precision of Postgres, microseconds, so that a replay has the same moments.
 func (l *Loop) moment() time.Time {
-	if now := l.Store.Now().UTC().Truncate(time.Microsecond); now.After(l.lastMoment) {
+	if now := l.options.Store.Now().UTC().Truncate(time.Microsecond); now.After(l.lastMoment) {
 		l.lastMoment = now
 	}
 	return l.lastMoment
@@ -201,23 +202,24 @@ func (l *Loop) moment() time.Time {
 func (l *Loop) proposed(ctx context.Context, p *owned, d decided, marked *db.MarkedTickets) {
 	if !l.isCurrent(d) {
 		l.metrics.dropped.WithLabelValues("gone").Inc()
-		l.putBack(p, d.Tickets, marked, 0)
+		l.putBack(p, d.proposal.Tickets, marked, 0)
 		return
 	}
-	asks := p.profile.Accept > 0 && d.Session == ""
+	asks := p.profile.Accept > 0 && d.proposal.Session == ""
 	if asks && !l.mayAsk(p) {
-		l.putBack(p, d.Tickets, marked, 0)
+		l.putBack(p, d.proposal.Tickets, marked, 0)
 		return
 	}
 	j, err := l.newJob(p, d)
 	if err != nil {
-		l.Log.LogAttrs(ctx, slog.LevelWarn, "a decided match cannot be committed", slog.String("profile", p.name),
+		l.options.Log.LogAttrs(ctx, slog.LevelWarn, "a decided match cannot be committed",
+			slog.String("profile", p.name),
 			slog.Any("error", err))
-		l.putBack(p, d.Tickets, marked, badPause)
+		l.putBack(p, d.proposal.Tickets, marked, badPause)
 		return
 	}
-	l.logDecision(ctx, p, d.Proposal)
-	p.shadow.record("live", p.profile, &d.Proposal, d.decidedAt)
+	l.logDecision(ctx, p, d.proposal)
+	p.shadow.record("live", p.profile, &d.proposal, d.decidedAt)
 	j.asks = asks
 	if marked != nil {
 		j.match.Mark, j.maxWait = marked.Mark, l.maxWaitOf(marked.IDs)
@@ -229,7 +231,7 @@ func (l *Loop) proposed(ctx context.Context, p *owned, d decided, marked *db.Mar
 // changed or left, or a match of another profile may have taken them.
 func (l *Loop) isCurrent(d decided) bool {
 	for i, t := range d.tickets {
-		if e := l.queue.entries[d.Tickets[i]]; e == nil || e.decoded.Load() != t {
+		if e := l.queue.entries[d.proposal.Tickets[i]]; e == nil || e.decoded.Load() != t {
 			return false
 		}
 	}
@@ -238,7 +240,7 @@ func (l *Loop) isCurrent(d decided) bool {
 
 // nextDecision is when time alone makes a decision possible; zero: never.
 func (l *Loop) nextDecision() (next time.Time) {
-	skew := time.Until(l.Store.Now()) // timers run by this machine's clock
+	skew := time.Until(l.options.Store.Now()) // timers run by this machine's clock
 	earlier := func(at time.Time, ok bool) {
 		if ok && (next.IsZero() || at.Before(next)) {
 			next = at

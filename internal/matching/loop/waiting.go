@@ -55,7 +55,7 @@ func (l *Loop) oldestWaiting() time.Duration {
 	if len(l.waiting.jobs) == 0 {
 		return 0
 	}
-	return max(0, l.Store.Now().Sub(l.waiting.jobs[0].oldest))
+	return max(0, l.options.Store.Now().Sub(l.waiting.jobs[0].oldest))
 }
 
 // forget takes the tickets of a match that no longer waits out of the index.
@@ -151,7 +151,7 @@ func (l *Loop) show(ctx context.Context) error {
 
 func (l *Loop) move(ctx context.Context, to db.TicketState, ids []string) error {
 	return reading(ctx, "recording which tickets wait for a server", func(ctx context.Context) error {
-		return l.Store.MoveTickets(ctx, l.Universe, to, ids, "")
+		return l.options.Store.MoveTickets(ctx, l.options.Universe, to, ids, "")
 	})
 }
 
@@ -185,7 +185,7 @@ func (l *Loop) putDemand(ctx context.Context) error {
 		return nil
 	}
 	err := reading(ctx, "recording demand", func(ctx context.Context) error {
-		return l.Store.PutDemand(ctx, l.Universe, slices.Sorted(maps.Keys(l.profiles)), now)
+		return l.options.Store.PutDemand(ctx, l.options.Universe, slices.Sorted(maps.Keys(l.profiles)), now)
 	})
 	if err != nil {
 		return err
@@ -199,7 +199,7 @@ func (l *Loop) putDemand(ctx context.Context) error {
 func (l *Loop) sumDemand() []db.Demand {
 	sums := map[string]*db.Demand{}
 	for _, j := range append(l.commits.jobs(), l.waiting.jobs...) {
-		region, row := j.demand(l.Universe)
+		region, row := j.demand(l.options.Universe)
 		if !j.waitedForServer || row == (db.DemandKey{}) {
 			continue
 		}

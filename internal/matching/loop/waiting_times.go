@@ -115,14 +115,14 @@ func (l *Loop) restoreWaits(ctx context.Context) error {
 	}
 	var times map[string][]db.WaitingTime
 	err := reading(ctx, "reading waiting times", func(ctx context.Context) (err error) {
-		times, err = l.Store.WaitingTimes(ctx, l.Universe)
+		times, err = l.options.Store.WaitingTimes(ctx, l.options.Universe)
 		return err
 	})
 	if err != nil {
 		return err
 	}
 	for _, p := range taken {
-		p.waitTimes = restored(times[p.name], l.Store.Now())
+		p.waitTimes = restored(times[p.name], l.options.Store.Now())
 	}
 	return nil
 }
@@ -132,7 +132,7 @@ func (l *Loop) putWaits(ctx context.Context) error {
 	if time.Since(l.waitTimesStoredAt) < tick {
 		return nil
 	}
-	now, changed := l.Store.Now(), map[string][]db.WaitingTime{}
+	now, changed := l.options.Store.Now(), map[string][]db.WaitingTime{}
 	for name, p := range l.profiles {
 		if p.waitTimes != nil && p.waitTimes.mustStore(now) {
 			changed[name] = p.waitTimes.times()
@@ -143,7 +143,9 @@ func (l *Loop) putWaits(ctx context.Context) error {
 	}
 	l.waitTimesStoredAt = time.Now()
 	err := reading(ctx, "storing waiting times",
-		func(ctx context.Context) error { return l.Store.PutWaitingTimes(ctx, l.Universe, changed) })
+		func(ctx context.Context) error {
+			return l.options.Store.PutWaitingTimes(ctx, l.options.Universe, changed)
+		})
 	if err != nil {
 		return err
 	}

@@ -79,7 +79,7 @@ func (r *Room) unserved(now time.Time) (players []*Player, demand []db.Waiting) 
 // learn stores an outlook for all players of a mode. It is called with the mutex locked.
 func (r *Room) learn(o fault.Outlook) {
 	for _, q := range r.queues {
-		if q.region != o.Region || q.mode != o.Mode || q.outlook == o {
+		if q.key.region != o.Region || q.key.mode != o.Mode || q.outlook == o {
 			continue
 		}
 		q.outlook = o

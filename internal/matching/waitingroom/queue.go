@@ -20,7 +20,7 @@ type queueKey struct {
 // queue holds the players of one kind of session, the oldest first. It has a goroutine while it has players. Its fields
 // are guarded by the room's mutex.
 type queue struct {
-	queueKey
+	key queueKey
 
 	room    *Room
 	wake    chan struct{}
@@ -83,8 +83,8 @@ func (q *queue) lives(ctx context.Context) bool {
 		return true
 	}
 	q.runs = false
-	if len(q.players) == 0 && q.room.queues[q.queueKey] == q {
-		delete(q.room.queues, q.queueKey)
+	if len(q.players) == 0 && q.room.queues[q.key] == q {
+		delete(q.room.queues, q.key)
 	}
 	return false
 }

@@ -86,7 +86,7 @@ func (r *Room) Join(request Request) (*Player, error) {
 	key := queueKey{request.Region, request.Mode, request.MaxPlayers}
 	p.queue = r.queues[key]
 	if p.queue == nil {
-		p.queue = &queue{queueKey: key, room: r, wake: make(chan struct{}, 1)}
+		p.queue = &queue{key: key, room: r, wake: make(chan struct{}, 1)}
 		r.queues[key] = p.queue
 	}
 	p.queue.add(p)

@@ -51,7 +51,7 @@ type Options struct {
 // Host registers the processes of this replica's agents, and makes their rooms match their sessions. Make it with
 // [New], and Run it once.
 type Host struct {
-	Options
+	options          Options
 	refusedProcesses map[string]bool // processes that cannot be registered; each is logged once
 }
 
@@ -60,19 +60,19 @@ func New(o Options) *Host {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Host{Options: o, refusedProcesses: map[string]bool{}}
+	return &Host{options: o, refusedProcesses: map[string]bool{}}
 }
 
 // Run runs the host until ctx ends. During a database outage it retries.
 func (h *Host) Run(ctx context.Context) {
-	wake, stop := h.Store.Subscribe(db.TopicFleet, h.Region)
+	wake, stop := h.options.Store.Subscribe(db.TopicFleet, h.options.Region)
 	defer stop()
-	every := min(beatInterval, h.Store.Timing().LeaseTTL/10)
+	every := min(beatInterval, h.options.Store.Timing().LeaseTTL/10)
 	follow.Loop{
 		Name: "rooms of sessions", Every: every, Timeout: callTimeout, Wakes: follow.Wakes{wake},
 		Pause: func(took time.Duration) time.Duration { return restAfter(took, every) },
-		Do:    h.runOnce, Guard: h.Guard,
-		Report: outage.NewCall(h.Log, "sessions of agents' processes cannot be settled",
+		Do:    h.runOnce, Guard: h.options.Guard,
+		Report: outage.NewCall(h.options.Log, "sessions of agents' processes cannot be settled",
 			"sessions of agents' processes can be settled again").Report,
 	}.Run(ctx)
 }
@@ -85,11 +85,11 @@ func restAfter(took, beat time.Duration) time.Duration {
 
 // runOnce registers the processes and settles their rooms once. With beat it also renews their leases.
 func (h *Host) runOnce(ctx context.Context, beat bool) error {
-	replica := h.Replica()
+	replica := h.options.Replica()
 	if replica == uuid.Nil {
 		return nil
 	}
-	processes, err := h.Store.HostProcesses(ctx, h.Region, replica)
+	processes, err := h.options.Store.HostProcesses(ctx, h.options.Region, replica)
 	if err != nil || len(processes) == 0 {
 		return err
 	}
@@ -112,7 +112,7 @@ func (h *Host) register(ctx context.Context, processes []db.HostProcess, beat bo
 	calls, callsCtx := errgroup.WithContext(ctx)
 	calls.SetLimit(maxConcurrent)
 	for _, p := range processes {
-		r, ok := registrationOf(p, h.Region)
+		r, ok := registrationOf(p, h.options.Region)
 		switch {
 		case p.IsReplaced || !ok:
 			h.logOnce(ctx, p)
@@ -134,13 +134,13 @@ func (h *Host) register(ctx context.Context, processes []db.HostProcess, beat bo
 	if len(limits) == 0 {
 		return nil
 	}
-	return h.Store.LimitSessions(ctx, h.Region, limits)
+	return h.options.Store.LimitSessions(ctx, h.options.Region, limits)
 }
 
 func (h *Host) registerOne(ctx context.Context, p db.HostProcess, r db.Registration) error {
-	done, err := h.Store.Register(ctx, r)
+	done, err := h.options.Store.Register(ctx, r)
 	if err == nil && p.Draining {
-		_, err = h.Store.SetDrain(ctx, db.InstanceRef{InstanceID: p.ID, Incarnation: &done.Incarnation}, true)
+		_, err = h.options.Store.SetDrain(ctx, db.InstanceRef{InstanceID: p.ID, Incarnation: &done.Incarnation}, true)
 	}
 	return err
 }
@@ -149,9 +149,9 @@ func (h *Host) registerOne(ctx context.Context, p db.HostProcess, r db.Registrat
 // instance stays in force.
 func (h *Host) beat(ctx context.Context, p db.HostProcess, r db.Registration) error {
 	ref := db.InstanceRef{InstanceID: p.ID, Incarnation: &p.Instance.Incarnation}
-	_, err := h.Store.Heartbeat(ctx, ref, r.Load)
+	_, err := h.options.Store.Heartbeat(ctx, ref, r.Load)
 	if err == nil && mustChangeDrain(p) {
-		_, err = h.Store.SetDrain(ctx, ref, p.Draining)
+		_, err = h.options.Store.SetDrain(ctx, ref, p.Draining)
 	}
 	var refused *fault.Error
 	if errors.As(err, &refused) && refused.Kind != fault.Unavailable {
@@ -168,7 +168,7 @@ func (h *Host) logOnce(ctx context.Context, p db.HostProcess) {
 	}
 	if !h.refusedProcesses[p.ID] {
 		h.refusedProcesses[p.ID] = true
-		h.Log.LogAttrs(ctx, slog.LevelWarn,
+		h.options.Log.LogAttrs(ctx, slog.LevelWarn,
 			"the process of an agent cannot host sessions: it has no endpoint, no room type that is a mode, "+
 				"no connections, or its id is another game server's", slog.Bool("taken", p.IsReplaced))
 	}
@@ -177,7 +177,7 @@ func (h *Host) logOnce(ctx context.Context, p db.HostProcess) {
 // settle compares the sessions on processes with their rooms.
 func (h *Host) settle(ctx context.Context, replica uuid.UUID, processes []string) error {
 	for {
-		done, err := h.Store.SettleRooms(ctx, h.Region, replica, processes)
+		done, err := h.options.Store.SettleRooms(ctx, h.options.Region, replica, processes)
 		if err != nil || !done.HasMore || done.Created+done.Closed == 0 {
 			return err
 		}
@@ -185,10 +185,11 @@ func (h *Host) settle(ctx context.Context, replica uuid.UUID, processes []string
 }
 
 func (h *Host) destroyOrphans(ctx context.Context, replica uuid.UUID, processes []string) error {
-	rooms, err := h.Store.OrphanedRooms(ctx, h.Region, replica, processes)
+	rooms, err := h.options.Store.OrphanedRooms(ctx, h.options.Region, replica, processes)
 	for _, id := range rooms {
 		var refused *fault.Error
-		if err := h.Destroy(ctx, id); err != nil && !(errors.As(err, &refused) && refused.Kind != fault.Unavailable) {
+		if err := h.options.Destroy(ctx, id); err != nil &&
+			!(errors.As(err, &refused) && refused.Kind != fault.Unavailable) {
 			return err // other errors, such as a busy agent, are retried in the next run
 		}
 	}

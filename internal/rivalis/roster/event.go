@@ -67,7 +67,7 @@ func parsePosition(id string) (position, bool) {
 // entry is an event with its position. The position of a Sync is the end of the part of the log that was read before
 // it.
 type entry struct {
-	Event
+	event Event
 
 	position position
 }

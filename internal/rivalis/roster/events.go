@@ -207,8 +207,8 @@ func (e *Events) take(page *db.AgentEventPage) {
 		r.last = entries[len(entries)-1].position
 	}
 	for i := range entries {
-		r.sync.owed = r.sync.owed || entries[i].changesFleet()
-		e.counts.sent(entries[i].Type)
+		r.sync.owed = r.sync.owed || entries[i].event.changesFleet()
+		e.counts.sent(entries[i].event.Type)
 	}
 	r.next, r.isHeldBack = page.Next, page.IsHeldBack
 	e.recent.append(entries, position{tx: r.next.Tx, id: r.next.ID, n: lastOfRow(r.next.ID)})

@@ -29,7 +29,7 @@ type fleet struct {
 
 // agent is an instance, listed or not.
 type agent struct {
-	*Instance
+	instance *Instance
 
 	joinedElsewhere bool // its process has opened another connection
 	listed          bool
@@ -37,7 +37,7 @@ type agent struct {
 
 // place is the location of a room in the copy.
 type place struct {
-	*Instance
+	instance *Instance
 
 	n int
 }
@@ -55,7 +55,7 @@ func (f *fleet) apply(page *db.RosterPage) {
 	var d diff
 	if flipped := f.setReplicas(page.Replicas); len(flipped) > 0 {
 		for _, a := range f.agents {
-			if flipped[a.replica] {
+			if flipped[a.instance.replica] {
 				f.show(a, &d)
 			}
 		}
@@ -106,29 +106,29 @@ func (f *fleet) set(row *db.RosterAgent, d *diff) {
 		delete(f.agents, row.Info.ID)
 		return
 	}
-	a = &agent{Instance: newInstance(row), joinedElsewhere: row.JoinedElsewhere}
+	a = &agent{instance: newInstance(row), joinedElsewhere: row.JoinedElsewhere}
 	f.agents[row.Info.ID] = a
 	f.show(a, d)
 }
 
 // show lists or hides an agent, according to its row and its replica's row.
 func (f *fleet) show(a *agent, d *diff) {
-	if a.joinedElsewhere || !f.liveReplicas[a.replica] {
+	if a.joinedElsewhere || !f.liveReplicas[a.instance.replica] {
 		f.hide(a, d)
 		return
 	}
 	if !a.listed {
 		a.listed = true
-		f.totals.count(a.Instance, 1)
-		d.add(a.Instance)
+		f.totals.count(a.instance, 1)
+		d.add(a.instance)
 	}
 }
 
 func (f *fleet) hide(a *agent, d *diff) {
 	if a.listed {
 		a.listed = false
-		f.totals.count(a.Instance, -1)
-		d.remove(a.Instance)
+		f.totals.count(a.instance, -1)
+		d.remove(a.instance)
 	}
 }
 
@@ -139,7 +139,7 @@ func (f *fleet) index(d *diff) {
 	for i := range d.removed {
 		delete(f.listed, i.ID)
 		for _, r := range i.Rooms {
-			if f.rooms[r.ID].Instance == i {
+			if f.rooms[r.ID].instance == i {
 				delete(f.rooms, r.ID)
 			}
 		}

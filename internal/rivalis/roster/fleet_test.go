@@ -106,7 +106,7 @@ func sameView(t require.TestingT, want, got *View) {
 func sameIndexes(t require.TestingT, want, got *fleet) {
 	require.Len(t, got.rooms, len(want.rooms))
 	for id, p := range want.rooms {
-		require.Equal(t, string(p.room(p.n)), string(got.rooms[id].room(got.rooms[id].n)))
+		require.Equal(t, string(p.instance.room(p.n)), string(got.rooms[id].instance.room(got.rooms[id].n)))
 	}
 	require.Len(t, got.listed, len(want.listed))
 	for id, i := range want.listed {

@@ -64,7 +64,7 @@ func (l *recent) append(added []entry, end position) {
 	}
 	l.entries = append(l.entries, added...)
 	for i := range added {
-		l.bytes += len(added[i].Data)
+		l.bytes += len(added[i].event.Data)
 	}
 	l.wake()
 }
@@ -74,7 +74,7 @@ func (l *recent) trim() {
 	drop, bytes := len(l.entries), 0
 	for drop > 0 && len(l.entries)-drop < keptEvents && bytes < keptBytes {
 		drop--
-		bytes += len(l.entries[drop].Data)
+		bytes += len(l.entries[drop].event.Data)
 	}
 	if drop > 0 {
 		l.from = l.entries[drop-1].position
@@ -128,7 +128,7 @@ func (l *recent) find(event position) (m mark, ok bool) {
 	defer l.mu.Unlock()
 	at := l.indexAfter(event)
 	for i := at - 1; i >= 0 && l.entries[i].position == event; i-- {
-		if l.entries[i].ID != "" {
+		if l.entries[i].event.ID != "" {
 			return mark{l.epoch, l.first + uint64(at)}, true
 		}
 	}

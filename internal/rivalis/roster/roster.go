@@ -124,7 +124,7 @@ func (r *Roster) Instance(id string) (*Instance, bool) {
 func (r *Roster) AppendRoom(b []byte, id string) ([]byte, bool) {
 	if s := r.state.Load(); s.fleet != nil {
 		if p, ok := s.fleet.room(id); ok {
-			return append(b, p.Instance.room(p.n)...), true
+			return append(b, p.instance.room(p.n)...), true
 		}
 	}
 	return b, false

@@ -34,19 +34,19 @@ func (s Stats) AppendJSON(b []byte) []byte {
 
 // totals updates Stats as instances are added and removed.
 type totals struct {
-	Stats
+	stats Stats
 
 	types map[string]int // number of instances that offer each room type
 }
 
-func newTotals() totals { return totals{Stats: Stats{Hash: emptyHash}, types: map[string]int{}} }
+func newTotals() totals { return totals{stats: Stats{Hash: emptyHash}, types: map[string]int{}} }
 
 // count adds an instance if sign is 1 and removes it if sign is -1.
 func (t *totals) count(i *Instance, sign int) {
-	t.Instances += sign
-	t.Rooms += sign * len(i.Rooms)
-	t.Connections += int64(sign) * i.connections
-	t.Hash ^= i.hash
+	t.stats.Instances += sign
+	t.stats.Rooms += sign * len(i.Rooms)
+	t.stats.Connections += int64(sign) * i.connections
+	t.stats.Hash ^= i.hash
 	changed := false
 	for _, name := range i.RoomTypes {
 		before := t.types[name]
@@ -57,14 +57,14 @@ func (t *totals) count(i *Instance, sign int) {
 		changed = changed || before == 0 || before+sign == 0
 	}
 	if changed {
-		t.RoomTypes = nil
+		t.stats.RoomTypes = nil
 	}
 }
 
 // snapshot returns the current totals.
 func (t *totals) snapshot() Stats {
-	if t.RoomTypes == nil {
-		t.RoomTypes = slices.Sorted(maps.Keys(t.types)) // nil only if there are no room types
+	if t.stats.RoomTypes == nil {
+		t.stats.RoomTypes = slices.Sorted(maps.Keys(t.types)) // nil only if there are no room types
 	}
-	return t.Stats
+	return t.stats
 }

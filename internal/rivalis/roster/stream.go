@@ -113,7 +113,7 @@ func (s *Stream) Next(ctx context.Context) ([]Event, error) {
 func (s *Stream) passOn(entries []entry) []Event {
 	events := make([]Event, len(entries))
 	for i := range entries {
-		events[i] = entries[i].Event
+		events[i] = entries[i].event
 	}
 	return events
 }
@@ -145,7 +145,7 @@ func (s *Stream) follow(ctx context.Context) ([]entry, error) {
 			return nil, nil
 		}
 		last := &entries[len(entries)-1]
-		s.pos, s.lookUp = last.position, last.ID != ""
+		s.pos, s.lookUp = last.position, last.event.ID != ""
 		return entries, nil
 	}
 	select {
@@ -162,7 +162,7 @@ func (s *Stream) follow(ctx context.Context) ([]entry, error) {
 // before this replica read them. A Sync at pos may be a new one.
 func notBefore(pos position, entries []entry) []entry {
 	for i := range entries {
-		if c := entries[i].position.compare(pos); c > 0 || c == 0 && entries[i].Type == Sync {
+		if c := entries[i].position.compare(pos); c > 0 || c == 0 && entries[i].event.Type == Sync {
 			return entries[i:]
 		}
 	}
