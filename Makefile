@@ -38,7 +38,7 @@ PG18_DIR     ?= $(if $(filter 0,$(shell id -u)),/var/cache/director/postgres-18,
 GOVULNCHECK  := v1.8.0
 GORELEASER   := v2.16.0
 SYFT         := v1.57.0
-RELEASE_FLAGS ?= --snapshot --clean --skip=docker
+RELEASE_FLAGS ?= --snapshot --clean --skip=docker,sign
 # The plugins of protoc that generate Go code.
 PLUGINS      := $(BIN)/protoc-gen-go $(BIN)/protoc-gen-go-grpc $(BIN)/protoc-gen-grpc-gateway
 
@@ -107,14 +107,15 @@ generate: postgres protoc $(BIN)/sqlc $(PLUGINS) $(SDK_TS)/node_modules ## Gener
 	@npm --prefix $(SDK_TS) run --silent generate
 
 .PHONY: reference
-reference: postgres ## Generate docs/reference/ and the tables of docs/configuration.md (tests check that they are current)
+reference: postgres ## Generate docs/reference/, the tables of docs/configuration.md, and llms.txt (tests check that they are current)
 	@go test ./cmd/director -run '^(TestReference|TestConfigurationPage)' -count=1 -update
+	@go test ./docs -run '^TestLLMs$$' -count=1 -update
 
 .PHONY: generate-check
 generate-check: postgres protoc $(BIN)/sqlc $(PLUGINS) $(SDK_TS)/node_modules ## Fail when generated code is not current (a test checks api/docs.html)
 	@$(BIN)/sqlc diff
 	@go run ./internal/dev/dumpschema -check db/schema.sql
-	@npm --prefix $(SDK_TS) run --silent generate -- --check || { echo "$(SDK_TS)/src/api.ts is not current: make generate" >&2; exit 1; }
+	@npm --prefix $(SDK_TS) run --silent generate -- --check
 	@fresh=$$(mktemp -d); trap 'rm -r "$$fresh"' EXIT; \
 	for protocol in openmatch ticket; do \
 	  mkdir "$$fresh/$$protocol"; api/$$protocol/generate.sh "$$fresh/$$protocol"; \
@@ -174,6 +175,11 @@ docker: ## Build the images lattice-director and lattice-arena
 docker-check: ## Build both images on a real engine, run the director's until SIGTERM, and start all of compose.yaml (needs an engine, best one of your own)
 	@ops/docker-check.sh
 	@ops/compose-check.sh
+
+.PHONY: release-prepare
+release-prepare: ## Turn [Unreleased] into RELEASE (such as 0.2.0) and set the versions of the chart and of the npm package; commits and tags nothing
+	@test -n '$(RELEASE)' || { echo "say which release: make release-prepare RELEASE=0.2.0" >&2; exit 1; }
+	@ops/release/prepare.sh '$(RELEASE)'
 
 .PHONY: release
 release: $(BIN)/goreleaser $(BIN)/syft ## Build binaries, archives, packages, checksums and SBOMs into .bin/release/; publishes nothing without RELEASE_FLAGS

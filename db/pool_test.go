@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/db/provision"
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/provider"
@@ -28,15 +29,15 @@ func euPool(version string, modes ...string) provision.Pool {
 
 func (b *bundle) declare(apps []provision.AppVersion, pools ...provision.Pool) provision.PoolChanges {
 	b.t.Helper()
-	done, err := b.ApplyPools(b.t.Context(), provision.PoolEdit{Author: "ci"}, apps, pools, false)
+	done, err := b.Declare(b.t.Context(), db.Declaration{Author: "ci", Apps: apps, Pools: pools})
 	require.NoError(b.t, err)
-	return done
+	return done.Provisioned
 }
 
 // refused returns the error of a declaration that is not applied.
 func (b *bundle) refused(kind fault.Kind, apps []provision.AppVersion, pools ...provision.Pool) *fault.Error {
 	b.t.Helper()
-	_, err := b.ApplyPools(b.t.Context(), provision.PoolEdit{}, apps, pools, false)
+	_, err := b.Declare(b.t.Context(), db.Declaration{Apps: apps, Pools: pools})
 	var e *fault.Error
 	require.ErrorAs(b.t, err, &e)
 	require.Equal(b.t, kind, e.Kind, "%v", err)
@@ -59,7 +60,7 @@ func (b *bundle) deployed(version, phase string) (id string) {
 const failing = `INSERT INTO start_pauses (region, app, version, cause, count, until, reason)
 	SELECT r, 'arena', 'v1', c, 3, now() + interval '1 hour', 'x' FROM unnest('{eu,us}'::text[]) r, unnest('{failures,capacity}'::text[]) c`
 
-func TestApplyPoolsReadsBackWhatWasDeclared(t *testing.T) {
+func TestDeclarePoolsReadsBackWhatWasDeclared(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	three := 3
@@ -88,7 +89,7 @@ func TestApplyPoolsReadsBackWhatWasDeclared(t *testing.T) {
 	require.Equal(t, 2, one[int](b, "SELECT count(*) FROM events WHERE actor = 'ci' AND kind IN ('app_version.applied', 'pool.applied')"))
 }
 
-func TestApplyPoolsIsAllOrNothing(t *testing.T) {
+func TestDeclarePoolsIsAllOrNothing(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.declare([]provision.AppVersion{arenaVersion("v1")}, euPool("v1", "duel"))
@@ -99,7 +100,7 @@ func TestApplyPoolsIsAllOrNothing(t *testing.T) {
 	require.True(t, fault.Is(err, fault.NotFound))
 }
 
-func TestApplyPoolsKeepsWhatServersDependOn(t *testing.T) {
+func TestDeclarePoolsKeepsWhatServersDependOn(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.declare([]provision.AppVersion{arenaVersion("v1")}, euPool("v1", "duel"))
@@ -137,7 +138,7 @@ func TestFallbacksThatCannotStart(t *testing.T) {
 }
 
 // Pins a document that moves a mode between its pools, whose order decided whether it was applied.
-func TestApplyPoolsMovesAModeBetweenPoolsWithoutServers(t *testing.T) {
+func TestDeclarePoolsMovesAModeBetweenPoolsWithoutServers(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	v1, v2 := arenaVersion("v1"), arenaVersion("v2")
@@ -148,16 +149,16 @@ func TestApplyPoolsMovesAModeBetweenPoolsWithoutServers(t *testing.T) {
 	require.Contains(t, e.Detail, "belongs to pool arena/v2")
 }
 
-func TestApplyPoolsDryRunWritesNothing(t *testing.T) {
+func TestDeclarePoolsDryRunWritesNothing(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	done, err := b.ApplyPools(t.Context(), provision.PoolEdit{}, []provision.AppVersion{arenaVersion("v1")}, []provision.Pool{euPool("v1", "duel")}, true)
+	done, err := b.Declare(t.Context(), db.Declaration{Apps: []provision.AppVersion{arenaVersion("v1")}, Pools: []provision.Pool{euPool("v1", "duel")}, DryRun: true})
 	require.NoError(t, err)
-	require.Equal(t, "created", done.Pools[0].Change)
+	require.Equal(t, "created", done.Provisioned.Pools[0].Change)
 	require.Zero(t, one[int](b, "SELECT count(*) FROM app_versions"))
 }
 
-func TestApplyPoolsRefusesToTakeAModeFromServers(t *testing.T) {
+func TestDeclarePoolsRefusesToTakeAModeFromServers(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.declare([]provision.AppVersion{arenaVersion("v1")}, euPool("v1", "duel", "solo"))

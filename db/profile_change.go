@@ -64,31 +64,46 @@ type profileText struct {
 // check that does not suit; TooMany; Unavailable.
 func (s *Store) ApplyProfile(ctx context.Context, edit ProfileEdit, document []byte,
 	shadow bool) (ProfileChange, error) {
-	p, err := profile.Parse(document)
+	next, err := s.checkProfile(&edit, document)
 	if err != nil {
 		return ProfileChange{}, err
+	}
+	return s.changeProfile(ctx, edit, next, next.decision(shadow))
+}
+
+// checkProfile checks a document that is to be applied, and fills in the name of its profile.
+func (s *Store) checkProfile(edit *ProfileEdit, document []byte) (*profileText, error) {
+	p, err := profile.Parse(document)
+	if err != nil {
+		return nil, err
 	}
 	if edit.Name != "" && edit.Name != p.Name {
 		e := fault.New(fault.Invalid, "invalid", "the document is of profile %q, not of %q", p.Name, edit.Name)
 		e.Field = "name"
-		return ProfileChange{}, e
+		return nil, e
 	}
 	if err := s.checkAccept(p); err != nil {
-		return ProfileChange{}, err
+		return nil, err
 	}
 	if s.cfg.RequireFrom {
 		if unsaid := profile.ClientsWord(document); len(unsaid) > 0 {
-			return ProfileChange{}, &profile.Error{Problems: unsaid}
+			return nil, &profile.Error{Problems: unsaid}
 		}
 	}
 	edit.Name = p.Name
-	next := profileText{string(document), p.Canonical()}
-	return s.changeProfile(ctx, edit, &next, func(was profileState) (profileState, string, error) {
+	return &profileText{string(document), p.Canonical()}, nil
+}
+
+// profileDecision decides what a profile is after a change, and the event; one of "" changes nothing.
+type profileDecision = func(profileState) (profileState, string, error)
+
+func (t *profileText) decision(shadow bool) profileDecision {
+	return func(was profileState) (profileState, string, error) {
 		if shadow {
-			return was.applyShadow(next.canonical)
+			return was.applyShadow(t.canonical)
 		}
-		return was.apply(next.canonical)
-	})
+		return was.apply(t.canonical)
+	}
 }
 
 func (s profileState) apply(canonical []byte) (profileState, string, error) {
@@ -150,17 +165,19 @@ func retiredProfile(name string) *fault.Error {
 // RetireProfile ends a profile: it makes no matches from now on, and tickets that ask for no other profile leave the
 // queue. Its versions are kept. Errors: NotFound, Conflict for another live version than the expected one, Unavailable.
 func (s *Store) RetireProfile(ctx context.Context, edit ProfileEdit) (ProfileChange, error) {
-	return s.changeProfile(ctx, edit, nil, func(was profileState) (profileState, string, error) {
-		switch {
-		case was.liveVersion == 0:
-			return was, "", noProfile(edit.Name, 0)
-		case was.retired:
-			return was, "", nil
-		}
-		now := was
-		now.retired, now.shadow = true, 0
-		return now, "profile.retired", nil
-	})
+	return s.changeProfile(ctx, edit, nil, edit.retire)
+}
+
+func (e ProfileEdit) retire(was profileState) (profileState, string, error) {
+	switch {
+	case was.liveVersion == 0:
+		return was, "", noProfile(e.Name, 0)
+	case was.retired:
+		return was, "", nil
+	}
+	now := was
+	now.retired, now.shadow = true, 0
+	return now, "profile.retired", nil
 }
 
 // ShadowProfile makes a version the shadow of a profile, which decides beside the live version and commits nothing.
@@ -186,31 +203,18 @@ func (s *Store) ShadowProfile(ctx context.Context, edit ProfileEdit, version int
 	})
 }
 
-// changeProfile runs a change as one transaction: it reads the profile under the lock, decides, and writes the profile,
-// its new version if there is one, and the event that decide names. An event of "" changes nothing.
+// changeProfile runs a change as one transaction.
 func (s *Store) changeProfile(ctx context.Context, edit ProfileEdit, next *profileText,
-	decide func(profileState) (profileState, string, error)) (ProfileChange, error) {
+	decide profileDecision) (ProfileChange, error) {
 	if err := checkReason(edit.Reason); err != nil {
 		return ProfileChange{}, err
 	}
 	var done ProfileChange
-	err := s.frame.InTx(ctx, func(q *query.Queries) error {
-		was, err := lockProfile(ctx, q, edit)
-		if err != nil {
-			return err
+	err := s.frame.InTx(ctx, func(q *query.Queries) (err error) {
+		if done, err = edit.change(ctx, q, next, decide); err == nil && edit.DryRun {
+			err = errDryRun
 		}
-		now, event, err := decide(was)
-		if err != nil {
-			return err
-		}
-		done = ProfileChange{Name: edit.Name, Version: now.changedVersion(event, next), Changed: event != ""}
-		if event == "" {
-			return nil
-		}
-		if err := writeProfile(ctx, q, edit, was, now, next, event); err != nil || !edit.DryRun {
-			return err
-		}
-		return errDryRun
+		return err
 	})
 	if err != nil && !errors.Is(err, errDryRun) {
 		return ProfileChange{}, frame.Classify(err)
@@ -219,6 +223,25 @@ func (s *Store) changeProfile(ctx context.Context, edit ProfileEdit, next *profi
 		s.Notify(TopicProfiles, edit.Region)
 	}
 	return done, nil
+}
+
+// change reads the profile under the lock, decides, and writes the profile, its new version if there is one, and the
+// event.
+func (e ProfileEdit) change(ctx context.Context, q *query.Queries, next *profileText,
+	decide profileDecision) (ProfileChange, error) {
+	was, err := lockProfile(ctx, q, e)
+	if err != nil {
+		return ProfileChange{}, err
+	}
+	now, event, err := decide(was)
+	if err != nil {
+		return ProfileChange{}, err
+	}
+	done := ProfileChange{Name: e.Name, Version: now.changedVersion(event, next), Changed: event != ""}
+	if event == "" {
+		return done, nil
+	}
+	return done, writeProfile(ctx, q, e, was, now, next, event)
 }
 
 // changedVersion returns the version that a change is about: the shadow where an event or an unchanged text is the

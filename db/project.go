@@ -37,23 +37,34 @@ func (s *Store) CreateProject(ctx context.Context, n NewProject) (query.Project,
 	if n.ID == "" {
 		n.ID = uuid.NewString()
 	}
-	if !lobby.ValidID(n.ID) {
-		return query.Project{}, &fault.Error{Kind: fault.Invalid, Code: "invalid", Field: "id",
-			Detail: "id must have 1 to 128 bytes without spaces and control characters"}
-	}
-	if err := checkProjectName(n.Name); err != nil {
+	if err := n.Check(); err != nil {
 		return query.Project{}, err
 	}
-	made := query.Project{ID: n.ID, Name: n.Name, Region: n.Region}
+	var made query.Project
 	err := s.frame.InTx(ctx, func(q *query.Queries) (err error) {
-		if made.CreatedAt, err = q.CreateProject(ctx,
-			query.CreateProjectParams{ID: n.ID, Name: n.Name, Region: n.Region}); err != nil {
-			return projectConflict(err, n.ID)
-		}
-		return logProject(ctx, q, n.Region, "project.created", n.Actor,
-			map[string]string{"project": n.ID, "name": n.Name})
+		made, err = n.create(ctx, q)
+		return err
 	})
 	return made, frame.Classify(err)
+}
+
+// Check refuses a project that cannot be created. Errors: Invalid (name, id).
+func (n NewProject) Check() error {
+	if !lobby.ValidID(n.ID) {
+		return &fault.Error{Kind: fault.Invalid, Code: "invalid", Field: "id",
+			Detail: "id must have 1 to 128 bytes without spaces and control characters"}
+	}
+	return checkProjectName(n.Name)
+}
+
+func (n NewProject) create(ctx context.Context, q *query.Queries) (made query.Project, err error) {
+	made = query.Project{ID: n.ID, Name: n.Name, Region: n.Region}
+	if made.CreatedAt, err = q.CreateProject(ctx,
+		query.CreateProjectParams{ID: n.ID, Name: n.Name, Region: n.Region}); err != nil {
+		return made, projectConflict(err, n.ID)
+	}
+	return made, logProject(ctx, q, n.Region, "project.created", n.Actor,
+		map[string]string{"project": n.ID, "name": n.Name})
 }
 
 // Projects returns up to limit projects, at most MaxProjectPage, the newest first. after is the id of the last project

@@ -193,8 +193,9 @@ func TestProfilesOfTheDocumentation(t *testing.T) {
 // Pins a declaration of the documentation that the director refuses.
 func TestPoolsOfTheDocumentation(t *testing.T) {
 	t.Parallel()
-	shown := regexp.MustCompile("(?s)```yaml\n(apps:\n.*?)```").FindAllStringSubmatch(pages(t)["docs/provisioning.md"], -1)
-	require.Len(t, shown, 1)
+	declared := regexp.MustCompile("(?s)```yaml\n((?:apps|projects):\n.*?)```")
+	shown := declared.FindAllStringSubmatch(pages(t)["docs/provisioning.md"]+pages(t)["docs/how-to/gitops.md"], -1)
+	require.Len(t, shown, 2)
 	for _, match := range shown {
 		_, err := poolfile.Parse([]byte(match[1]))
 		require.NoError(t, err, match[1])

@@ -87,6 +87,10 @@ DELETE FROM app_versions v WHERE v.app = @app AND v.version = @version
   AND NOT EXISTS (SELECT FROM pools p WHERE p.app = v.app AND p.version = v.version)
   AND NOT EXISTS (SELECT FROM deployments d WHERE d.app = v.app AND d.version = v.version);
 
+-- name: CountServersOfAppVersions :many
+-- Those that have not ended at their provider, of each app version that has any.
+SELECT app, version, count(*)::int AS servers FROM deployments GROUP BY app, version;
+
 -- name: DrainInstancesOfPool :many
 -- Their sessions continue. Instances that are starting never become ready.
 WITH locked AS (

@@ -56,6 +56,11 @@ JOIN profile_versions v ON v.region = @region AND v.name = n.name AND v.version 
 -- The versions that decide. Profiles that are retired have none.
 SELECT name, live FROM profiles WHERE region = @region AND name = ANY (@names::text[]) AND retired_at IS NULL;
 
+-- name: CountTicketsOfProfiles :many
+-- How many tickets wait for each of these profiles, whether they name others as well or not. It reads all of ticket_players.
+SELECT p.profile, count(DISTINCT p.ticket_id)::int AS tickets FROM ticket_players p
+WHERE p.region = @region AND p.profile = ANY (@names::text[]) GROUP BY p.profile;
+
 -- name: ListProfileVersions :many
 SELECT version, author, reason, created_at FROM profile_versions WHERE region = @region AND name = @name ORDER BY version DESC;
 

@@ -12,6 +12,16 @@ ORDER BY p.created_at DESC, p.id DESC LIMIT @batch;
 -- name: Project :one
 SELECT name, region, created_at FROM projects WHERE id = @id;
 
+-- name: ProjectForChange :one
+SELECT name, region FROM projects WHERE id = @id FOR NO KEY UPDATE;
+
+-- name: RenameProject :exec
+UPDATE projects SET name = @name WHERE id = @id;
+
+-- name: ListProjectNames :many
+-- All of them: --prune names those that no file declares.
+SELECT id, name, region FROM projects ORDER BY id LIMIT @batch;
+
 -- name: LogProject :exec
 INSERT INTO events (region, kind, actor, detail) VALUES (@region, @kind, @actor, @detail);
 

@@ -124,6 +124,7 @@ const (
 	byProviders
 	byDeploy   // deployments start and env, which make keys and credentials of servers
 	byProjects // projects, which make keys and tokens of the realtime lobby
+	byApply    // apply, whose projects are in a region
 	bySidecar
 
 	byServers = byServe | byDev

@@ -29,7 +29,7 @@ func (c *Config) realtimeSettings() []setting {
 			value: address(&c.Projects.Addr),
 			help: "The address of the control API for projects, keys and tokens, such as :3000. Keep it private. Not " +
 				"set: it is not served, except by `director dev` at 127.0.0.1:3000"},
-		{flag: "realtime-region", section: sectionRealtime, commands: byServers | byProjects,
+		{flag: "realtime-region", section: sectionRealtime, commands: byServers | byProjects | byApply,
 			value: gameRegion(&c.Realtime.Region),
 			help:  "The region of new projects, and of clients whose project does not exist. A project keeps its region"},
 		{flag: "realtime-auth", aliases: []string{"NEXIS_AUTH_MODE"}, section: sectionRealtime, commands: byServers,

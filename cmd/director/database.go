@@ -31,6 +31,15 @@ func (p *program) withDatabase(cmd *cobra.Command, commands commandSet,
 	if err != nil {
 		return err
 	}
+	return p.withStore(cmd, commands, func(ctx context.Context, l operator) error {
+		l.out = out
+		return fn(ctx, l)
+	})
+}
+
+// withStore is withDatabase for a command without --output.
+func (p *program) withStore(cmd *cobra.Command, commands commandSet,
+	fn func(ctx context.Context, l operator) error) error {
 	conf, err := load(cmd.Flags(), p.environ, commands)
 	if err != nil {
 		return err
@@ -41,7 +50,7 @@ func (p *program) withDatabase(cmd *cobra.Command, commands commandSet,
 		return err
 	}
 	defer store.Close()
-	return explainDatabaseError(fn(cmd.Context(), operator{conf, store, out}))
+	return explainDatabaseError(fn(cmd.Context(), operator{loaded: conf, Store: store}))
 }
 
 func (p *program) openStore(ctx context.Context, conf *loaded) (*db.Store, error) {

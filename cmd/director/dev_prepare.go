@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/lattice-director/director/db"
-	"github.com/lattice-director/director/db/provision"
 	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/migrations"
 )
@@ -66,7 +65,7 @@ func (d *devRun) applyPools(ctx context.Context) error {
 		return err
 	}
 	defer store.Close()
-	_, err = store.ApplyPools(ctx, provision.PoolEdit{Author: "director dev"}, d.pools.Apps, d.pools.Pools, false)
+	_, err = store.Declare(ctx, db.Declaration{Author: "director dev", Apps: d.pools.Apps, Pools: d.pools.Pools})
 	return atFile(d.conf.Pools, refusalText(d.pools.Locate(err)))
 }
 

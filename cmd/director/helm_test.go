@@ -18,6 +18,7 @@ func TestTheHelmChartTakesNoSecretAsASetting(t *testing.T) {
 		if s.secret {
 			for _, name := range slices.Concat([]string{s.variable()}, s.aliases) {
 				require.Contains(t, refused, name)
+				require.Contains(t, refusedInExtraEnv(t), name)
 			}
 		}
 	}
@@ -49,4 +50,22 @@ func refusedByTheChart(t *testing.T) []string {
 	}
 	require.NoError(t, json.Unmarshal(text, &schema))
 	return slices.Collect(maps.Keys(schema.Defs.Settings.Properties))
+}
+
+// refusedInExtraEnv returns the variables that extraEnv of the Helm chart must not have as a value.
+func refusedInExtraEnv(t *testing.T) []string {
+	t.Helper()
+	var schema struct {
+		Defs struct {
+			NotSecret struct {
+				Not struct {
+					Enum []string
+				}
+			} `json:"notSecret"`
+		} `json:"$defs"`
+	}
+	text, err := os.ReadFile("../../ops/helm/lattice-director/values.schema.json")
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(text, &schema))
+	return schema.Defs.NotSecret.Not.Enum
 }

@@ -65,7 +65,7 @@ func (p *program) root() *cobra.Command {
 			"signed token, operators inspect and control both. All state is in Postgres.\n\n" +
 			"Every setting is a flag and an environment variable of the same name: --lease-ttl is DIRECTOR_LEASE_TTL. The flag wins.\n\n" +
 			"Exit codes: 0 success; 1 the command failed, or a check found a problem; 2 wrong usage, such as an unknown flag or an\n" +
-			"invalid setting.",
+			"invalid setting; 3 'apply --dry-run' found something to change.",
 		Example: "  director dev                      # everything on this machine, with a private Postgres\n" +
 			"  director migrate up               # bring the schema of DATABASE_URL up to date\n" +
 			"  director serve                    # a replica\n" +
@@ -76,11 +76,11 @@ func (p *program) root() *cobra.Command {
 	}, p.bench(), p.version())
 	// The groups of the console, after what runs the director.
 	addGroup(root, "Run", p.dev(), p.serve(), p.work(), p.sidecar(), p.migrate())
-	addGroup(root, "Overview", p.doctor(), p.invariants())
+	addGroup(root, "Overview", p.doctor(), p.invariants(), p.mcp())
 	addGroup(root, "Game servers", p.fleet(), p.enrolments(), p.sessions())
 	addGroup(root, "Players", p.profiles(), p.explain(), p.replay(), p.simulate(), p.token())
 	addGroup(root, "Rooms", p.agents(), p.projects())
-	addGroup(root, "System", p.pools(), p.deployments(), p.providers(), p.events(), p.keys())
+	addGroup(root, "System", p.apply(), p.pools(), p.deployments(), p.providers(), p.events(), p.keys())
 	root.SetFlagErrorFunc(explainFlag)
 	root.SetUsageFunc(func(cmd *cobra.Command) error { writeUsage(cmd.OutOrStdout(), cmd); return nil })
 	completeWords(root)

@@ -4,16 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/db/opsview"
 	"github.com/lattice-director/director/db/provision"
 	"github.com/lattice-director/director/internal/cli"
+	"github.com/lattice-director/director/internal/declaration"
 	"github.com/lattice-director/director/internal/provisioning/poolfile"
 )
 
@@ -53,15 +53,15 @@ func (p *program) poolsApply() *cobra.Command {
 			return err
 		}
 		return p.withDatabase(cmd, byOperator, func(ctx context.Context, l operator) error {
-			done, err := l.ApplyPools(ctx, provision.PoolEdit{Author: flags.author, Reason: flags.reason},
-				declared.Apps, declared.Pools, *dry)
+			done, err := l.Declare(ctx, db.Declaration{Author: flags.author, Reason: flags.reason, Apps: declared.Apps,
+				Pools: declared.Pools, DryRun: *dry})
 			if err != nil {
 				return atFile(*file, refusalText(declared.Locate(err)))
 			}
 			if *dry {
 				fmt.Fprintln(p.stderr, "dry run: nothing was applied")
 			}
-			return errors.Join(writeApplied(l.out, done), p.warnProviders(ctx, l, declared.Apps))
+			return errors.Join(writeApplied(l.out, done.Provisioned), p.warnProviders(ctx, l, declared.Apps))
 		})
 	}
 	return cmd
@@ -69,20 +69,16 @@ func (p *program) poolsApply() *cobra.Command {
 
 // readPools reads and checks a file; "-" is standard input.
 func (p *program) readPools(file string) (*poolfile.File, error) {
-	from := p.stdin
-	if file != "-" {
-		opened, err := os.Open(file)
-		if err != nil {
-			return nil, err
-		}
-		defer func() { _ = opened.Close() }() // it was only read
-		from = opened
-	}
-	text, err := io.ReadAll(io.LimitReader(from, poolfile.MaxBytes+1)) // one more, so that Parse refuses it
+	read, err := declaration.Sources([]string{file}, p.stdin)
 	if err != nil {
 		return nil, err
 	}
-	declared, err := poolfile.Parse(text)
+	declared, err := poolfile.Parse(read[0].Text)
+	if err == nil && declared.Declares("projects") {
+		err = &poolfile.Error{Problems: []poolfile.Problem{
+			declared.Problem("projects", "'director apply' applies projects, and all else that files declare"),
+		}}
+	}
 	return declared, atFile(file, err)
 }
 

@@ -5,61 +5,26 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/lattice-director/director/db"
 	"github.com/lattice-director/director/internal/cli"
+	"github.com/lattice-director/director/internal/declaration"
 	"github.com/lattice-director/director/match/profile"
 )
 
-// profileFile is a file with a profile.
-type profileFile struct {
-	file     string
-	document []byte
-	profile  *profile.Profile // nil if it has problems
-	problems []profile.Problem
-	warnings []profile.Problem // of a valid one
-}
-
 // readProfiles reads and parses files; "-" is standard input. The error is that of a file that cannot be read.
-func (p *program) readProfiles(files []string) ([]profileFile, error) {
-	all := make([]profileFile, len(files))
-	for i, file := range files {
-		document, err := p.readProfile(file)
-		if err != nil {
-			return nil, err
-		}
-		all[i] = profileFile{file: file, document: document}
-		all[i].profile, err = profile.Parse(document)
-		if refused, ok := errors.AsType[*profile.Error](err); ok {
-			all[i].problems = refused.Problems
-		}
-		all[i].warnings = profile.Warnings(document)
+func (p *program) readProfiles(files []string, requireFrom bool) ([]declaration.Profile, error) {
+	sources, err := declaration.Sources(files, p.stdin)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]declaration.Profile, len(sources))
+	for i, source := range sources {
+		all[i] = declaration.ParseProfile(source, requireFrom)
 	}
 	return all, nil
-}
-
-func (p *program) readProfile(file string) ([]byte, error) {
-	if file != "-" {
-		return os.ReadFile(file)
-	}
-	return io.ReadAll(io.LimitReader(p.stdin, profile.MaxBytes+1)) // one more, so that Parse refuses it
-}
-
-// requireFrom makes problems of attributes of which a file does not say from whom they are.
-func requireFrom(files []profileFile) {
-	for i := range files {
-		f := &files[i]
-		unsaid := profile.ClientsWord(f.document)
-		if len(unsaid) == 0 {
-			continue
-		}
-		f.profile, f.problems = nil, append(f.problems, unsaid...)
-		f.warnings = slices.DeleteFunc(f.warnings, func(w profile.Problem) bool { return slices.Contains(unsaid, w) })
-	}
 }
 
 // checkLine is the result of checking a file.
@@ -73,23 +38,23 @@ type checkLine struct {
 var errProfilesRefused = errors.New("not every file is a valid profile")
 
 // refusals returns an error if a file has problems, after it wrote them as FILE:LINE:COLUMN, which editors understand.
-func refusals(to io.Writer, files []profileFile) error {
+func refusals(to io.Writer, files []declaration.Profile) error {
 	var err error
 	for _, f := range files {
-		for _, problem := range f.problems {
+		for _, problem := range f.Problems {
 			err = errProfilesRefused
-			fmt.Fprintln(to, problem.InFile(f.file))
+			fmt.Fprintln(to, problem.InFile(f.File))
 		}
 	}
 	return err
 }
 
 // warn writes the warnings about files, as refusals writes problems.
-func warn(to io.Writer, files []profileFile) {
+func warn(to io.Writer, files []declaration.Profile) {
 	for _, f := range files {
-		for _, warning := range f.warnings {
+		for _, warning := range f.Warnings {
 			warning.Text = "warning: " + warning.Text
-			fmt.Fprintln(to, warning.InFile(f.file))
+			fmt.Fprintln(to, warning.InFile(f.File))
 		}
 	}
 }
@@ -115,12 +80,9 @@ func (p *program) profilesCheck() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		read, err := p.readProfiles(files)
+		read, err := p.readProfiles(files, conf.Database.RequireFrom)
 		if err != nil {
 			return err
-		}
-		if conf.Database.RequireFrom {
-			requireFrom(read)
 		}
 		if out.JSON {
 			return writeChecks(out, read)
@@ -130,23 +92,23 @@ func (p *program) profilesCheck() *cobra.Command {
 			return err
 		}
 		for _, f := range read {
-			fmt.Fprintf(p.stdout, "%s: profile %s is valid\n", f.file, f.profile.Name)
+			fmt.Fprintf(p.stdout, "%s: profile %s is valid\n", f.File, f.Profile.Name)
 		}
 		return nil
 	}
 	return cmd
 }
 
-func writeChecks(out cli.Output, files []profileFile) error {
+func writeChecks(out cli.Output, files []declaration.Profile) error {
 	lines := make([]checkLine, len(files))
 	var refused error
 	for i, f := range files {
-		lines[i] = checkLine{File: f.file, Problems: append([]profile.Problem{}, f.problems...),
-			Warnings: append([]profile.Problem{}, f.warnings...)}
-		if f.profile == nil {
+		lines[i] = checkLine{File: f.File, Problems: append([]profile.Problem{}, f.Problems...),
+			Warnings: append([]profile.Problem{}, f.Warnings...)}
+		if f.Profile == nil {
 			refused = errProfilesRefused
 		} else {
-			lines[i].Profile = f.profile.Name
+			lines[i].Profile = f.Profile.Name
 		}
 	}
 	return errors.Join(cli.WriteJSON(out.Writer, lines), refused)
@@ -216,8 +178,7 @@ func (p *program) profilesApply() *cobra.Command {
 		Use:   "apply -f FILE…",
 		Short: "Apply profiles: each file becomes the live version of its profile",
 		Long: "Stores each file as the next version of the profile that it names, and makes it live. A file that means the same as the\n" +
-			"live version changes nothing. All files are checked first: with one that is not valid, none is applied. With - it reads\n" +
-			"standard input.\n\n" +
+			"live version changes nothing. All files are applied, or none. With - it reads standard input.\n\n" +
 			"With --shadow the version only decides beside the live one, and its matches are not committed. --dry-run prints what would change.\n" +
 			"The column as says which it was: live, shadow, or would be live or shadow, after a dry run. Warnings go to standard error.",
 		Example: "  director profiles apply -f ranked.yaml --reason 'wider skill window'\n" +
@@ -242,7 +203,11 @@ func (p *program) profilesApply() *cobra.Command {
 		if len(*files) == 0 {
 			return cli.Usage(errors.New("--file is required: a profile in YAML or JSON"))
 		}
-		read, err := p.readProfiles(append(*files, more...))
+		conf, err := load(cmd.Flags(), p.environ, byProfile)
+		if err != nil {
+			return err
+		}
+		read, err := p.readProfiles(append(*files, more...), conf.Database.RequireFrom)
 		if err != nil {
 			return err
 		}
@@ -251,31 +216,31 @@ func (p *program) profilesApply() *cobra.Command {
 			return err
 		}
 		return p.withDatabase(cmd, byProfile, func(ctx context.Context, l operator) error {
-			edit := func(name string) db.ProfileEdit { return flags.edit(cmd, l.Server.Universe, name) }
-			if *dry {
-				return l.dryRun(ctx, read, *shadow, edit)
+			d := db.Declaration{Region: l.Server.Universe, Author: flags.author, Reason: flags.reason, DryRun: *dry}
+			for _, f := range read {
+				one := db.DeclaredProfile{Document: f.Text, AsShadow: *shadow}
+				one.Expected = flags.edit(cmd, l.Server.Universe, f.Profile.Name).Expected
+				d.Profiles = append(d.Profiles, one)
 			}
-			return l.apply(ctx, read, *shadow, edit)
+			return l.applyProfiles(ctx, read, d, *shadow)
 		})
 	}
 	return cmd
 }
 
-// apply applies the files in turn, and ends with the first error.
-func (l operator) apply(ctx context.Context, files []profileFile, shadow bool,
-	edit func(name string) db.ProfileEdit) error {
-	var changes []appliedProfile
-	var failed error
-	for _, f := range files {
-		done, err := l.ApplyProfile(ctx, edit(f.profile.Name), f.document, shadow)
-		if err != nil {
-			failed = fmt.Errorf("%s: %w", f.file, refusalText(err))
-			break
+// applyProfiles applies all files or none.
+func (l operator) applyProfiles(ctx context.Context, files []declaration.Profile, d db.Declaration, shadow bool) error {
+	done, err := l.Declare(ctx, d)
+	if err != nil {
+		set := declaration.Set{Profiles: files}
+		return refusalText(set.Locate(err))
+	}
+	changes := make([]appliedProfile, len(done.Profiles))
+	for i, p := range done.Profiles {
+		changes[i] = appliedProfile{profileChange(p.ProfileChange), roleOf(shadow), d.DryRun}
+		if d.DryRun && !l.out.JSON {
+			fmt.Fprint(l.out.Writer, profileDiff(p, files[i].File, string(files[i].Text)))
 		}
-		changes = append(changes, appliedProfile{profileChange: profileChange(done), As: roleOf(shadow)})
 	}
-	if len(changes) > 0 || l.out.JSON {
-		failed = errors.Join(writeAppliedProfiles(l.out, changes), failed)
-	}
-	return failed
+	return writeAppliedProfiles(l.out, changes)
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lattice-director/director/db"
-	"github.com/lattice-director/director/internal/base/fault"
 	"github.com/lattice-director/director/internal/cli"
+	"github.com/lattice-director/director/internal/declaration"
 )
 
 func (p *program) profilesDiff() *cobra.Command {
@@ -89,33 +89,21 @@ func (p *program) twoDocuments(ctx context.Context, l operator, name string, ver
 		second, err := l.Profile(ctx, l.Server.Universe, name, wanted)
 		return versionText(first), versionText(second), err
 	}
-	document, err := p.readProfile(other)
-	return versionText(first), titled{other, string(document)}, err
+	read, err := declaration.Sources([]string{other}, p.stdin)
+	if err != nil {
+		return from, to, err
+	}
+	return versionText(first), titled{other, string(read[0].Text)}, nil
 }
 
-// dryRun prints what applying files would change. Files are applied one by one, each to what is there now.
-func (l operator) dryRun(ctx context.Context, files []profileFile, shadow bool,
-	edit func(name string) db.ProfileEdit) error {
-	var changes []appliedProfile
-	for _, f := range files {
-		live, err := l.Profile(ctx, l.Server.Universe, f.profile.Name, 0)
-		if err != nil && !fault.Is(err, fault.NotFound) {
-			return err
-		}
-		before := titled{title: "nothing"}
-		if err == nil {
-			before = versionText(live)
-		}
-		only := edit(f.profile.Name)
-		only.DryRun = true
-		change, err := l.ApplyProfile(ctx, only, f.document, shadow)
-		if err != nil {
-			return fmt.Errorf("%s: %w", f.file, refusalText(err))
-		}
-		changes = append(changes, appliedProfile{profileChange(change), roleOf(shadow), true})
-		if !l.out.JSON {
-			fmt.Fprint(l.out.Writer, unifiedDiff(before.title, f.file, before.text, string(f.document)))
-		}
+// profileDiff returns what a file changes in the live version of its profile; to is "" for a profile that ends.
+func profileDiff(p db.ProfileOutcome, file, to string) string {
+	from := "nothing"
+	if p.FormerVersion > 0 {
+		from = fmt.Sprintf("%s@%d", p.Name, p.FormerVersion)
 	}
-	return writeAppliedProfiles(l.out, changes)
+	if !p.Changed {
+		return ""
+	}
+	return unifiedDiff(from, file, p.FormerDocument, to)
 }

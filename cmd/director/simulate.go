@@ -90,11 +90,11 @@ func (p *program) profileToTry(file string) (*profile.Profile, error) {
 	if file == "" {
 		return nil, cli.Usage(errors.New("--profile is missing: the file of the profile to try"))
 	}
-	read, err := p.readProfiles([]string{file})
+	read, err := p.readProfiles([]string{file}, false)
 	if err != nil {
 		return nil, err
 	}
-	return read[0].profile, refusals(p.stderr, read)
+	return read[0].Profile, refusals(p.stderr, read)
 }
 
 // checkRate refuses a value of --accept-rate that is no probability.

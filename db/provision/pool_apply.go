@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/lattice-director/director/db/internal/frame"
 	"github.com/lattice-director/director/db/query"
 	"github.com/lattice-director/director/internal/base/fault"
 )
@@ -17,14 +16,32 @@ type PoolChange struct {
 	Region  string // "" for an app version
 	App     string
 	Version string
-	Change  string   // created, changed or unchanged
+	Change  string   // created, changed, unchanged, deleted or kept
 	Fields  []string // that changed, as documents call them
+	Reason  string   // why something that is not declared was kept
 }
 
-// PoolChanges are those of a whole document, in its order.
+// PoolChanges are those of a whole declaration: what it declares in its order, then what was pruned or kept.
 type PoolChanges struct {
 	Apps  []PoolChange
 	Pools []PoolChange
+
+	// FormerState and NewState are what the app versions and pools of the changes were, and what they are now.
+	FormerState, NewState Declared
+}
+
+// Declared is a set of app versions and pools, by their names.
+type Declared struct {
+	Apps  map[string]AppVersion // by APP/VERSION
+	Pools map[string]Pool       // by REGION/APP/VERSION
+}
+
+// Declaration is app versions and pools that belong together.
+type Declaration struct {
+	Apps  []AppVersion
+	Pools []Pool
+	// PruneApps and PrunePools delete what the declaration does not name, unless servers run in it.
+	PruneApps, PrunePools bool
 }
 
 // declared is what the database holds when a document is applied, and what the document says.
@@ -44,40 +61,61 @@ type (
 
 func (k poolKey) name() string { return k.app + "/" + k.version }
 
+func (k poolKey) withRegion() string { return k.region + "/" + k.name() }
+
 func (p *Pool) key() poolKey { return poolKey{p.Region, p.App, p.Version} }
 
-// ApplyPools makes app versions and pools as they are declared: all of them, or nothing. What it does not name stays.
-// Fields with a documented default may be zero; a pool's Modes are exactly those that it has afterwards. What running
-// servers depend on, which is everything but the durations, does not change once a server of the app version was
-// started. With dry it only says what would change. Errors: Invalid and Conflict with the path of the value in Field,
-// TooMany, Unavailable.
-func (s *Store) ApplyPools(ctx context.Context, edit PoolEdit, apps []AppVersion, pools []Pool,
-	dry bool) (PoolChanges, error) {
-	if wrong := CheckPools(apps, pools); len(wrong) > 0 {
-		return PoolChanges{}, problemError(fault.Invalid, "invalid", wrong[0])
+// Check refuses a declaration that is wrong whatever the database holds. Errors: Invalid with the path of the value in
+// Field.
+func (d Declaration) Check() error {
+	if wrong := CheckPools(d.Apps, d.Pools); len(wrong) > 0 {
+		return problemError(fault.Invalid, "invalid", wrong[0])
 	}
-	d := declared{apps: each(apps, withAppDefaults), pools: each(pools, withPoolDefaults)}
-	var done PoolChanges
-	err := s.frame.InBulkTxWithRetries(ctx, func(q *query.Queries) error {
-		if err := lockDeclarations(ctx, q, d.keys()...); err != nil {
-			return err
-		}
-		if err := d.read(ctx, q); err != nil {
-			return err
-		}
-		var err error
-		if done, err = d.plan(); err != nil || dry {
-			return err
-		}
-		return writePools(q, edit, d, done)
-	})
+	return nil
+}
+
+// Apply makes app versions and pools as they are declared, in a transaction of the caller, after Check; with dry it only
+// decides. Fields with a documented default may be zero; a pool's Modes are exactly those that it has afterwards. What
+// running servers depend on, which is everything but the durations, does not change once a server of the app version was
+// started. The caller calls [Store.NotifyApplied] after the commit. Errors: Conflict and Invalid with the path of the
+// value in Field, TooMany, those of the database.
+func (d Declaration) Apply(ctx context.Context, q *query.Queries, edit PoolEdit, dry bool) (PoolChanges, error) {
+	now := declared{apps: each(d.Apps, withAppDefaults), pools: each(d.Pools, withPoolDefaults)}
+	if err := now.lock(ctx, q, d.PrunePools); err != nil {
+		return PoolChanges{}, err
+	}
+	if err := now.read(ctx, q); err != nil {
+		return PoolChanges{}, err
+	}
+	before := now.byName()
+	pruned, err := d.prunable(ctx, q, &now)
 	if err != nil {
-		return PoolChanges{}, frame.Classify(err)
+		return PoolChanges{}, err
+	}
+	done, err := now.plan()
+	if err != nil {
+		return done, err
 	}
 	if !dry {
-		s.notifyPools(d.keys()...)
+		if err := pruned.delete(ctx, q, edit); err != nil {
+			return done, err
+		}
+		if err := writePools(q, edit, now, done); err != nil {
+			return done, err
+		}
 	}
+	done.Apps, done.Pools = append(done.Apps, pruned.apps...), append(done.Pools, pruned.pools...)
+	done.FormerState, done.NewState = before, now.byName()
 	return done, nil
+}
+
+// byName returns what is declared now.
+func (d *declared) byName() Declared {
+	all := Declared{Apps: maps.Clone(d.versions), Pools: make(map[string]Pool, len(d.current))}
+	for key, p := range d.current {
+		all.Pools[key.withRegion()] = p
+	}
+	return all
 }
 
 func each[T any](list []T, change func(T) T) []T {
@@ -104,6 +142,25 @@ func (d *declared) keys() []poolKey {
 		keys = append(keys, poolKey{app: v.App, version: v.Version})
 	}
 	return keys
+}
+
+// lock locks what the document names, and with all also every other pool, so that no server is started in one that is
+// about to be pruned.
+func (d *declared) lock(ctx context.Context, q *query.Queries, all bool) error {
+	keys := d.keys()
+	if all {
+		if err := q.LockDeclarations(ctx); err != nil { // now, so that no pool is added after they are listed
+			return err
+		}
+		pools, err := readPools(ctx, q, "")
+		if err != nil {
+			return err
+		}
+		for _, p := range pools {
+			keys = append(keys, p.key())
+		}
+	}
+	return lockDeclarations(ctx, q, keys...)
 }
 
 // lockDeclarations locks pools and then their app versions, so that no server of them is started or deployed meanwhile.

@@ -15,7 +15,7 @@ import (
 	"github.com/lattice-director/director/internal/base/fault"
 )
 
-// PoolEdit says which pool changes, who changes it and why. ApplyPools reads Author and Reason only.
+// PoolEdit says which pool changes, who changes it and why. [Declaration.Apply] reads Author and Reason only.
 type PoolEdit struct {
 	Region  string
 	App     string
@@ -164,6 +164,15 @@ func readPool(ctx context.Context, q *query.Queries, key poolKey) (Pool, error) 
 		}
 	}
 	return Pool{}, fault.New(fault.NotFound, "pool_unknown", "there is no pool %s in region %q", key.name(), key.region)
+}
+
+// NotifyApplied wakes the loops after a declaration was committed.
+func (s *Store) NotifyApplied(done PoolChanges) {
+	var keys []poolKey
+	for _, c := range append(slices.Clone(done.Pools), done.Apps...) {
+		keys = append(keys, poolKey{c.Region, c.App, c.Version})
+	}
+	s.notifyPools(keys...)
 }
 
 // notifyPools wakes the loops of pools and of their regions' deployments.

@@ -25,7 +25,7 @@ func withPoolDefaults(p Pool) Pool {
 }
 
 // CheckPools returns what is wrong with a declaration as such, whatever the database holds, at most 16 problems in the
-// order of the lists. [Store.ApplyPools] calls it.
+// order of the lists. [Declaration.Check] calls it.
 func CheckPools(apps []AppVersion, pools []Pool) []PoolProblem {
 	all := []PoolProblem{}
 	p := problems{list: &all}

@@ -121,25 +121,29 @@ func drainPool(ctx context.Context, q *query.Queries, edit PoolEdit, reason stri
 func (s *Store) DeletePool(ctx context.Context, edit PoolEdit) (drained int, err error) {
 	_, err = s.changePool(ctx, edit, func(q *query.Queries, p Pool) (Pool, error) {
 		var err error
-		if drained, err = drainPool(ctx, q, edit, "pool_deleted"); err != nil {
+		if drained, err = deletePool(ctx, q, edit); err != nil {
 			return p, err
 		}
-		if err := q.DeletePoolModes(ctx,
-			query.DeletePoolModesParams{Region: p.Region, App: p.App, Version: p.Version,
-				Keep: []string{}}); err != nil {
-			return p, err
-		}
-		if err := q.DeletePool(ctx, query.DeletePoolParams{Region: p.Region, App: p.App,
-			Version: p.Version}); err != nil {
-			return p, err
-		}
-		if err := q.DeleteUnusedAppVersion(ctx,
-			query.DeleteUnusedAppVersionParams{App: p.App, Version: p.Version}); err != nil {
-			return p, err
-		}
-		edit.log(q.Deferred(), "pool.deleted", PoolChange{Region: p.Region, App: p.App, Version: p.Version},
-			map[string]any{"drained": drained})
-		return p, nil
+		return p, q.DeleteUnusedAppVersion(ctx,
+			query.DeleteUnusedAppVersionParams{App: p.App, Version: p.Version})
 	})
 	return drained, err
+}
+
+// deletePool is DeletePool without its app version.
+func deletePool(ctx context.Context, q *query.Queries, edit PoolEdit) (drained int, err error) {
+	if drained, err = drainPool(ctx, q, edit, "pool_deleted"); err != nil {
+		return 0, err
+	}
+	if err := q.DeletePoolModes(ctx, query.DeletePoolModesParams{Region: edit.Region, App: edit.App,
+		Version: edit.Version, Keep: []string{}}); err != nil {
+		return 0, err
+	}
+	if err := q.DeletePool(ctx, query.DeletePoolParams{Region: edit.Region, App: edit.App,
+		Version: edit.Version}); err != nil {
+		return 0, err
+	}
+	edit.log(q.Deferred(), "pool.deleted", PoolChange{Region: edit.Region, App: edit.App, Version: edit.Version},
+		map[string]any{"drained": drained})
+	return drained, nil
 }

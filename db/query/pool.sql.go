@@ -11,6 +11,37 @@ import (
 	"time"
 )
 
+const countServersOfAppVersions = `-- name: CountServersOfAppVersions :many
+SELECT app, version, count(*)::int AS servers FROM deployments GROUP BY app, version
+`
+
+type CountServersOfAppVersionsRow struct {
+	App     string
+	Version string
+	Servers int32
+}
+
+// Those that have not ended at their provider, of each app version that has any.
+func (q *Queries) CountServersOfAppVersions(ctx context.Context) ([]CountServersOfAppVersionsRow, error) {
+	rows, err := q.db.Query(ctx, countServersOfAppVersions)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []CountServersOfAppVersionsRow{}
+	for rows.Next() {
+		var i CountServersOfAppVersionsRow
+		if err := rows.Scan(&i.App, &i.Version, &i.Servers); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const deletePool = `-- name: DeletePool :exec
 DELETE FROM pools WHERE region = $1 AND app = $2 AND version = $3
 `

@@ -21,6 +21,42 @@ func (q *Queries) CountProfiles(ctx context.Context, region string) (int64, erro
 	return count, err
 }
 
+const countTicketsOfProfiles = `-- name: CountTicketsOfProfiles :many
+SELECT p.profile, count(DISTINCT p.ticket_id)::int AS tickets FROM ticket_players p
+WHERE p.region = $1 AND p.profile = ANY ($2::text[]) GROUP BY p.profile
+`
+
+type CountTicketsOfProfilesParams struct {
+	Region string
+	Names  []string
+}
+
+type CountTicketsOfProfilesRow struct {
+	Profile string
+	Tickets int32
+}
+
+// How many tickets wait for each of these profiles, whether they name others as well or not. It reads all of ticket_players.
+func (q *Queries) CountTicketsOfProfiles(ctx context.Context, arg CountTicketsOfProfilesParams) ([]CountTicketsOfProfilesRow, error) {
+	rows, err := q.db.Query(ctx, countTicketsOfProfiles, arg.Region, arg.Names)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []CountTicketsOfProfilesRow{}
+	for rows.Next() {
+		var i CountTicketsOfProfilesRow
+		if err := rows.Scan(&i.Profile, &i.Tickets); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const forgetShadow = `-- name: ForgetShadow :exec
 DELETE FROM shadow_matches WHERE region = $1 AND profile = $2
 `

@@ -119,6 +119,37 @@ func (q *Queries) CreateProjectKey(ctx context.Context, arg CreateProjectKeyPara
 	return created_at, err
 }
 
+const listProjectNames = `-- name: ListProjectNames :many
+SELECT id, name, region FROM projects ORDER BY id LIMIT $1
+`
+
+type ListProjectNamesRow struct {
+	ID     string
+	Name   string
+	Region string
+}
+
+// All of them: --prune names those that no file declares.
+func (q *Queries) ListProjectNames(ctx context.Context, batch int32) ([]ListProjectNamesRow, error) {
+	rows, err := q.db.Query(ctx, listProjectNames, batch)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	items := []ListProjectNamesRow{}
+	for rows.Next() {
+		var i ListProjectNamesRow
+		if err := rows.Scan(&i.ID, &i.Name, &i.Region); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const logProject = `-- name: LogProject :exec
 INSERT INTO events (region, kind, actor, detail) VALUES ($1, $2, $3, $4)
 `
@@ -181,6 +212,22 @@ func (q *Queries) ProjectCounts(ctx context.Context) (ProjectCountsRow, error) {
 		&i.Rotated,
 		&i.Tokens,
 	)
+	return i, err
+}
+
+const projectForChange = `-- name: ProjectForChange :one
+SELECT name, region FROM projects WHERE id = $1 FOR NO KEY UPDATE
+`
+
+type ProjectForChangeRow struct {
+	Name   string
+	Region string
+}
+
+func (q *Queries) ProjectForChange(ctx context.Context, id string) (ProjectForChangeRow, error) {
+	row := q.db.QueryRow(ctx, projectForChange, id)
+	var i ProjectForChangeRow
+	err := row.Scan(&i.Name, &i.Region)
 	return i, err
 }
 
@@ -299,6 +346,20 @@ func (q *Queries) Projects(ctx context.Context, arg ProjectsParams) ([]Project, 
 		return nil, err
 	}
 	return items, nil
+}
+
+const renameProject = `-- name: RenameProject :exec
+UPDATE projects SET name = $1 WHERE id = $2
+`
+
+type RenameProjectParams struct {
+	Name string
+	ID   string
+}
+
+func (q *Queries) RenameProject(ctx context.Context, arg RenameProjectParams) error {
+	_, err := q.db.Exec(ctx, renameProject, arg.Name, arg.ID)
+	return err
 }
 
 const resealProjectKeys = `-- name: ResealProjectKeys :execrows

@@ -23,13 +23,25 @@ func IsUsage(err error) bool {
 	return errors.As(err, &u)
 }
 
-// ExitCode returns 0 for nil, 2 for a usage error, and 1 for every other error.
+// differsError marks that a dry run found something to change.
+type differsError struct{ error }
+
+func (e differsError) Unwrap() error { return e.error }
+
+// Differs marks err as what a dry run says that would change something, which has an exit code of its own.
+func Differs(err error) error { return differsError{err} }
+
+// ExitCode returns 0 for nil, 2 for a usage error, 3 for a dry run that would change something, and 1 for every other
+// error.
 func ExitCode(err error) int {
+	var differs differsError
 	switch {
 	case err == nil:
 		return 0
 	case IsUsage(err):
 		return 2
+	case errors.As(err, &differs):
+		return 3
 	default:
 		return 1
 	}

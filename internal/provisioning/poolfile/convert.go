@@ -15,10 +15,17 @@ import (
 	"github.com/lattice-director/director/token/netcode"
 )
 
-// document is a file as YAML has it. Its keys are the paths of problems.
+// poolDocument is a file as YAML has it. Its keys are the paths of problems.
 type poolDocument struct {
-	Apps  []app  `yaml:"apps"`
-	Pools []pool `yaml:"pools"`
+	Apps     []app     `yaml:"apps,omitempty"`
+	Pools    []pool    `yaml:"pools,omitempty"`
+	Projects []project `yaml:"projects,omitempty"`
+}
+
+type project struct {
+	ID     text `yaml:"id"`
+	Name   text `yaml:"name,omitempty"`
+	Region text `yaml:"region,omitempty"`
 }
 
 type app struct {
@@ -26,42 +33,42 @@ type app struct {
 	Version        text            `yaml:"version"`
 	Provider       text            `yaml:"provider"`
 	Launch         text            `yaml:"launch"`
-	LaunchVersion  text            `yaml:"launch_version"`
-	Ports          []port          `yaml:"ports"`
-	GamePort       text            `yaml:"game_port"`
-	Endpoint       text            `yaml:"endpoint"`
+	LaunchVersion  text            `yaml:"launch_version,omitempty"`
+	Ports          []port          `yaml:"ports,omitempty"`
+	GamePort       text            `yaml:"game_port,omitempty"`
+	Endpoint       text            `yaml:"endpoint,omitempty"`
 	Modes          []text          `yaml:"modes"`
-	Capacity       whole           `yaml:"capacity"`
-	MaxSessions    *whole          `yaml:"max_sessions"`
-	MaxPlayers     whole           `yaml:"max_players"`
-	Env            map[string]text `yaml:"env"`
-	Resources      resources       `yaml:"resources"`
-	StartWithin    text            `yaml:"start_within"`
-	RegisterWithin text            `yaml:"register_within"`
-	Grace          text            `yaml:"grace"`
-	MaxLifetime    text            `yaml:"max_lifetime"`
-	DrainAhead     text            `yaml:"drain_ahead"`
-	Netcode        *connectTokens  `yaml:"netcode"`
-	DigestRequired bool            `yaml:"digest_required"`
-	Compat         text            `yaml:"compat"`
-	Fallback       *fallback       `yaml:"fallback"`
+	Capacity       whole           `yaml:"capacity,omitempty"`
+	MaxSessions    *whole          `yaml:"max_sessions,omitempty"`
+	MaxPlayers     whole           `yaml:"max_players,omitempty"`
+	Env            map[string]text `yaml:"env,omitempty"`
+	Resources      resources       `yaml:"resources,omitempty"`
+	StartWithin    text            `yaml:"start_within,omitempty"`
+	RegisterWithin text            `yaml:"register_within,omitempty"`
+	Grace          text            `yaml:"grace,omitempty"`
+	MaxLifetime    text            `yaml:"max_lifetime,omitempty"`
+	DrainAhead     text            `yaml:"drain_ahead,omitempty"`
+	Netcode        *connectTokens  `yaml:"netcode,omitempty"`
+	DigestRequired bool            `yaml:"digest_required,omitempty"`
+	Compat         text            `yaml:"compat,omitempty"`
+	Fallback       *fallback       `yaml:"fallback,omitempty"`
 }
 
 type fallback struct {
 	Provider      text `yaml:"provider"`
 	Launch        text `yaml:"launch"`
-	LaunchVersion text `yaml:"launch_version"`
+	LaunchVersion text `yaml:"launch_version,omitempty"`
 }
 
 type port struct {
 	Name     text       `yaml:"name"`
-	Internal portNumber `yaml:"internal"`
+	Internal portNumber `yaml:"internal,omitempty"`
 	Protocol text       `yaml:"protocol"`
 }
 
 type resources struct {
-	CPUUnits  whole `yaml:"cpu_units"`
-	MemoryMiB whole `yaml:"memory_mib"`
+	CPUUnits  whole `yaml:"cpu_units,omitempty"`
+	MemoryMiB whole `yaml:"memory_mib,omitempty"`
 }
 
 type connectTokens struct {
@@ -75,12 +82,12 @@ type pool struct {
 	Version     text    `yaml:"version"`
 	Min         whole   `yaml:"min"`
 	Max         whole   `yaml:"max"`
-	Buffer      text    `yaml:"buffer"`
-	MaxStarting whole   `yaml:"max_starting"`
-	EmptyTTL    text    `yaml:"empty_ttl"`
-	Coordinates *place  `yaml:"coordinates"`
-	Networks    []text  `yaml:"networks"`
-	Modes       *[]text `yaml:"modes"`
+	Buffer      text    `yaml:"buffer,omitempty"`
+	MaxStarting whole   `yaml:"max_starting,omitempty"`
+	EmptyTTL    text    `yaml:"empty_ttl,omitempty"`
+	Coordinates *place  `yaml:"coordinates,omitempty"`
+	Networks    []text  `yaml:"networks,omitempty"`
+	Modes       *[]text `yaml:"modes,omitempty"`
 }
 
 type place struct {
@@ -127,7 +134,7 @@ const maxProblems = 16
 
 func (c *converter) addf(path, format string, args ...any) {
 	if len(c.problems) < maxProblems {
-		c.problems = append(c.problems, c.file.problem(path, fmt.Sprintf(format, args...)))
+		c.problems = append(c.problems, c.file.Problem(path, fmt.Sprintf(format, args...)))
 	}
 }
 

@@ -14,11 +14,22 @@ const MaxBytes = 256 << 10
 
 // File is a document that was read.
 type File struct {
-	Apps  []provision.AppVersion
-	Pools []provision.Pool
+	Apps     []provision.AppVersion
+	Pools    []provision.Pool
+	Projects []Project
 
-	positions positions
+	positions document.Positions
 }
+
+// Project is a project of the realtime lobby.
+type Project struct {
+	ID     string
+	Name   string // "": the id
+	Region string // "": the usual one
+}
+
+// Declares reports whether the document has a list: "apps", "pools" or "projects", which may be empty.
+func (f *File) Declares(list string) bool { _, has := f.positions[list]; return has }
 
 // Error lists what is wrong with a document: 1 to 16 problems.
 type Error = document.Error
@@ -27,8 +38,8 @@ type Error = document.Error
 type Problem = document.Problem
 
 // Parse reads a document of at most [MaxBytes]. Errors: *[Error].
-func Parse(document []byte) (*File, error) {
-	read, at, err := decode(document)
+func Parse(text []byte) (*File, error) {
+	read, at, err := decode(text)
 	if err != nil {
 		return nil, err
 	}
@@ -40,8 +51,11 @@ func Parse(document []byte) (*File, error) {
 	for i, p := range read.Pools {
 		f.Pools = append(f.Pools, c.pool(fmt.Sprintf("pools[%d].", i), p))
 	}
-	if len(c.problems) == 0 && len(f.Apps)+len(f.Pools) == 0 {
-		c.addf("", "the document declares nothing: it is a mapping with apps, pools or both")
+	for _, p := range read.Projects {
+		f.Projects = append(f.Projects, Project{string(p.ID), string(p.Name), string(p.Region)})
+	}
+	if !f.Declares("apps") && !f.Declares("pools") && !f.Declares("projects") {
+		c.addf("", "the document declares nothing: "+contentWords)
 	}
 	if len(c.problems) == 0 { // a value that cannot be read would be reported twice
 		for _, p := range provision.CheckPools(f.Apps, f.Pools) {
@@ -54,17 +68,14 @@ func Parse(document []byte) (*File, error) {
 	return f, nil
 }
 
-// Locate adds line and column to an error of [db.Store.ApplyPools] that names a value of the document. Other errors
-// stay as they are.
+// Locate adds line and column to an error that names a value of the document. Other errors stay as they are.
 func (f *File) Locate(err error) error {
 	var refused *fault.Error
 	if !errors.As(err, &refused) || refused.Field == "" {
 		return err
 	}
-	return &Error{Problems: []Problem{f.problem(refused.Field, refused.Detail)}}
+	return &Error{Problems: []Problem{f.Problem(refused.Field, refused.Detail)}}
 }
 
-func (f *File) problem(path, text string) Problem {
-	at := f.positions.positionOf(path)
-	return Problem{Line: at.Line, Column: at.Column, Path: path, Text: text}
-}
+// Problem returns a problem of a value, with its position.
+func (f *File) Problem(path, text string) Problem { return f.positions.Problem(path, text) }

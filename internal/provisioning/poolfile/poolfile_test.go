@@ -149,7 +149,7 @@ func TestParseNamesTheKindThatIsExpected(t *testing.T) {
 func TestParseRefusesWhatIsNoDocument(t *testing.T) {
 	t.Parallel()
 	for name, document := range map[string]string{
-		"empty": "", "comment": "# nothing", "text": "hello", "list": "- a", "nothing": "apps: []", "two": "apps: []\n---\npools: []\n", "binary": "\xff\xfe",
+		"empty": "", "comment": "# nothing", "text": "hello", "list": "- a", "nothing": "{}", "two": "apps: []\n---\npools: []\n", "binary": "\xff\xfe",
 		"nul": "apps:\x00", "large": strings.Repeat("# comment\n", 30000), "list as text": "apps: [{app: [a]}]", "deep": strings.Repeat("[", 5000), "dashes": strings.Repeat("- ", 5000),
 		"other": "name: arena", "negative port": "apps: [{ports: [{internal: -1}]}]", "large port": "apps: [{ports: [{internal: 65536}]}]",
 	} {

@@ -3,7 +3,6 @@ package poolfile
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"reflect"
 	"strings"
 
@@ -13,43 +12,14 @@ import (
 	"github.com/lattice-director/director/internal/base/document"
 )
 
+// contentWords say what a document is.
+const contentWords = "it is a mapping with apps, pools, projects or several of them"
+
 // limits bound a document: lists of mappings of lists are all that it has.
-var limits = document.Limits{Bytes: MaxBytes, Depth: 16, Content: "it is a mapping with apps, pools or both"}
-
-// position is where a value begins, counted from 1.
-type position struct{ Line, Column int }
-
-// positions are those of values, by path.
-type positions map[string]position
-
-// positionOf returns the position of a value, or of the closest value around one that is missing.
-func (p positions) positionOf(path string) position {
-	for path != "" {
-		if at, ok := p[path]; ok {
-			return at
-		}
-		path = path[:max(strings.LastIndexAny(path, ".["), 0)]
-	}
-	return position{1, 1}
-}
-
-// withPosition adds the path to a problem that has none and is about a value.
-func (p positions) withPosition(err error) error {
-	refused, ok := errors.AsType[*Error](err)
-	if !ok || refused.Problems[0].Path != "" {
-		return err
-	}
-	first := &refused.Problems[0]
-	for path, at := range p { // a mapping begins where its first key does, and no value there
-		if at == (position{first.Line, first.Column}) && len(path) > len(first.Path) {
-			first.Path = path
-		}
-	}
-	return err
-}
+var limits = document.Limits{Bytes: MaxBytes, Depth: 16, Content: contentWords}
 
 // decode reads the YAML of a document. Errors: *Error.
-func decode(raw []byte) (read poolDocument, at positions, err error) {
+func decode(raw []byte) (read poolDocument, at document.Positions, err error) {
 	text, err := limits.Text(raw)
 	if err != nil {
 		return read, nil, err
@@ -58,10 +28,9 @@ func decode(raw []byte) (read poolDocument, at positions, err error) {
 	if err != nil {
 		return read, nil, err
 	}
-	at = positions{}
-	at.add("", body)
+	at = document.PositionsOf(body)
 	if err := decodeNode(body, &read); err != nil {
-		return read, nil, at.withPosition(atPosition(body, err))
+		return read, nil, at.WithPath(atPosition(body, err))
 	}
 	return read, at, nil
 }
@@ -121,31 +90,4 @@ func kindText(kind reflect.Kind) string {
 	default:
 		return "a number"
 	}
-}
-
-// add notes where a value and what it holds begin.
-func (p positions) add(path string, n ast.Node) {
-	line, column := document.Begin(n)
-	p[path] = position{line, column}
-	switch n := n.(type) {
-	case *ast.MappingNode:
-		for _, v := range n.Values {
-			p.addValue(path, v)
-		}
-	case *ast.MappingValueNode:
-		p.addValue(path, n)
-	case *ast.SequenceNode:
-		for i, v := range n.Values {
-			p.add(fmt.Sprintf("%s[%d]", path, i), v)
-		}
-	default: // it holds nothing
-	}
-}
-
-func (p positions) addValue(path string, v *ast.MappingValueNode) {
-	key := v.Key.GetToken().Value
-	if path != "" {
-		key = path + "." + key
-	}
-	p.add(key, v.Value)
 }

@@ -32,6 +32,10 @@ import (
 	"k8s.io/kubernetes/pkg/apis/policy"
 	_ "k8s.io/kubernetes/pkg/apis/policy/install"
 	policyvalidation "k8s.io/kubernetes/pkg/apis/policy/validation"
+	"k8s.io/kubernetes/pkg/apis/rbac"
+	_ "k8s.io/kubernetes/pkg/apis/rbac/install"
+	rbacvalidation "k8s.io/kubernetes/pkg/apis/rbac/validation"
+	gateway "sigs.k8s.io/gateway-api/apis/v1"
 	"sigs.k8s.io/yaml"
 )
 
@@ -64,12 +68,11 @@ func decode(document []byte) (runtime.Object, error) {
 	if err := yaml.Unmarshal(document, &kind); err != nil {
 		return nil, err
 	}
-	switch kind.Kind {
-	case monitoring.ServiceMonitorsKind:
-		into := &monitoring.ServiceMonitor{}
-		return into, yaml.UnmarshalStrict(document, into)
-	case monitoring.PrometheusRuleKind:
-		into := &monitoring.PrometheusRule{}
+	custom := map[string]runtime.Object{
+		monitoring.ServiceMonitorsKind: &monitoring.ServiceMonitor{}, monitoring.PrometheusRuleKind: &monitoring.PrometheusRule{},
+		"HTTPRoute": &gateway.HTTPRoute{}, "GRPCRoute": &gateway.GRPCRoute{},
+	}
+	if into, isCustom := custom[kind.Kind]; isCustom {
 		return into, yaml.UnmarshalStrict(document, into)
 	}
 	object, _, err := codecs.UniversalDeserializer().Decode(document, nil, nil)
@@ -79,9 +82,11 @@ func decode(document []byte) (runtime.Object, error) {
 // refusals returns why the API server would refuse an object.
 func refusals(object runtime.Object) field.ErrorList {
 	object = object.DeepCopyObject()
-	meta(object).SetNamespace("games")
+	if meta(object).GetNamespace() == "" {
+		meta(object).SetNamespace("games")
+	}
 	switch object.(type) {
-	case *monitoring.ServiceMonitor, *monitoring.PrometheusRule:
+	case *monitoring.ServiceMonitor, *monitoring.PrometheusRule, *gateway.HTTPRoute, *gateway.GRPCRoute:
 		return nil // custom resources, which their types describe
 	}
 	legacyscheme.Scheme.Default(object)
@@ -100,6 +105,12 @@ func validate(object runtime.Object) field.ErrorList {
 		o.Spec.ManualSelector = new(true) // the API server makes a selector of a label that it adds
 		o.Spec.Selector = &metav1.LabelSelector{MatchLabels: o.Spec.Template.Labels}
 		return batchvalidation.ValidateJobCreate(o, batchvalidation.JobValidationOptions{})
+	case *core.Pod:
+		return corevalidation.ValidatePodCreate(o, corevalidation.PodValidationOptions{})
+	case *rbac.Role:
+		return rbacvalidation.ValidateRole(o)
+	case *rbac.RoleBinding:
+		return rbacvalidation.ValidateRoleBinding(o)
 	case *core.Service:
 		if o.Spec.ClusterIP != "" {
 			o.Spec.ClusterIPs = []string{o.Spec.ClusterIP} // as the API server does

@@ -3,6 +3,7 @@ package helm_test
 import (
 	"maps"
 	"os"
+	"regexp"
 	"slices"
 	"testing"
 
@@ -13,10 +14,13 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	gateway "sigs.k8s.io/gateway-api/apis/v1"
 	"sigs.k8s.io/yaml"
 
+	"helm.sh/helm/v4/pkg/chart/common"
 	"helm.sh/helm/v4/pkg/chart/v2/lint"
 )
 
@@ -34,11 +38,12 @@ func TestTheMigrationRunsBeforeEverything(t *testing.T) {
 		require.Equal(t, args, r.pods()[name].Spec.Containers[0].Args, name)
 	}
 	require.Empty(t, job.Spec.Template.Spec.ServiceAccountName, "it is created after the hook")
+	require.False(t, *job.Spec.Template.Spec.AutomountServiceAccountToken)
 	require.Empty(t, job.Spec.Template.Spec.Containers[0].EnvFrom, "the ConfigMap is created after the hook")
 	policy := named[*networkingv1.NetworkPolicy](t, r, "game-lattice-director-migration")
 	require.Less(t, policy.Annotations["helm.sh/hook-weight"], job.Annotations["helm.sh/hook-weight"])
 	for _, o := range r.objects {
-		if o != runtime.Object(job) && o != runtime.Object(policy) {
+		if o != runtime.Object(job) && o != runtime.Object(policy) && meta(o).GetAnnotations()["helm.sh/hook"] != "test" {
 			require.NotContains(t, meta(o).GetAnnotations(), "helm.sh/hook", meta(o).GetName())
 		}
 	}
@@ -64,7 +69,7 @@ func TestEachListenerHasAPortAndAService(t *testing.T) {
 	require.Equal(t, map[string]int32{"http": 8080, "grpc": 50504, "orchestrator": 7350, "realtime": 4000, "realtime-ctl": 3000, "console": 8090, "metrics": 9090}, ports(replica))
 	served := map[string]string{}
 	for name, v := range variables(replica) {
-		if v.ValueFrom == nil {
+		if v.ValueFrom == nil && name != "OTEL_RESOURCE_ATTRIBUTES" {
 			served[name] = v.Value
 		}
 	}
@@ -121,6 +126,8 @@ func TestTheAutoscalerOwnsTheNumberOfReplicas(t *testing.T) {
 	require.Nil(t, named[*appsv1.Deployment](t, r, "game-lattice-director").Spec.Replicas)
 	hpa := of[*autoscalingv2.HorizontalPodAutoscaler](r)[0]
 	require.Equal(t, "game-lattice-director", hpa.Spec.ScaleTargetRef.Name)
+	require.EqualValues(t, 600, *hpa.Spec.Behavior.ScaleDown.StabilizationWindowSeconds, "each replica that goes closes streams")
+	require.Zero(t, *hpa.Spec.Behavior.ScaleUp.StabilizationWindowSeconds)
 	fixed := render(t, "replicas: {count: 5}")
 	require.EqualValues(t, 5, *named[*appsv1.Deployment](t, fixed, "game-lattice-director").Spec.Replicas)
 	require.Empty(t, of[*autoscalingv2.HorizontalPodAutoscaler](fixed))
@@ -161,6 +168,133 @@ func TestAChangeOfSettingsReplacesPods(t *testing.T) {
 		require.NotEqual(t, before.pods()[name].Annotations, after.pods()[name].Annotations, name)
 	}
 	require.Equal(t, "24", named[*corev1.ConfigMap](t, after, "game-lattice-director").Data["DIRECTOR_MAX_CONNS"])
+}
+
+// Pins a migration on a node that has no taint of games, or without the proxy to the database that replicas have.
+func TestTheMigrationRunsWhereItsValuesSay(t *testing.T) {
+	t.Parallel()
+	r := render(t, everything)
+	pod := r.pods()["game-lattice-director-migrate"]
+	require.Equal(t, "migrations", pod.Spec.ServiceAccountName)
+	require.Equal(t, "games", pod.Spec.Tolerations[0].Key)
+	require.Equal(t, map[string]string{"disk": "ssd"}, pod.Spec.NodeSelector)
+	require.Equal(t, "zone", pod.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms[0].MatchExpressions[0].Key)
+	require.Equal(t, "high", pod.Spec.PriorityClassName)
+	require.Equal(t, "games", pod.Labels["team"])
+	require.Equal(t, "disabled", pod.Annotations["linkerd.io/inject"])
+	require.Equal(t, "/ca/ca.crt", variables(pod)["PGSSLROOTCERT"].Value)
+	require.Equal(t, "/ca", pod.Spec.Containers[0].VolumeMounts[0].MountPath)
+	require.Equal(t, "extra", pod.Spec.Containers[0].EnvFrom[0].ConfigMapRef.Name)
+	require.NotContains(t, r.selected(map[string]string{"team": "games", "lattice-director/metrics": "true"}), "game-lattice-director-migrate")
+	for _, name := range []string{"game-lattice-director", "game-lattice-director-worker", "game-lattice-director-migrate"} {
+		spec := r.pods()[name].Spec
+		require.Equal(t, "proxy", spec.InitContainers[0].Name, name)
+		require.Equal(t, corev1.ContainerRestartPolicyAlways, *spec.InitContainers[0].RestartPolicy, name)
+		require.Equal(t, "agent", spec.Containers[1].Name, name)
+	}
+}
+
+// Pins variables of the values that no container has, or that the chart's own ones override.
+func TestFurtherVariablesReachReplicasAndWorkers(t *testing.T) {
+	t.Parallel()
+	r := render(t, everything)
+	for _, name := range []string{"game-lattice-director", "game-lattice-director-worker"} {
+		pod := r.pods()[name]
+		require.Equal(t, "team=games", variables(pod)["OTEL_RESOURCE_ATTRIBUTES"].Value, name)
+		from := pod.Spec.Containers[0].EnvFrom
+		require.Equal(t, []string{"game-lattice-director", "extra", "more", "MORE_"},
+			[]string{from[0].ConfigMapRef.Name, from[1].ConfigMapRef.Name, from[2].SecretRef.Name, from[2].Prefix}, name)
+	}
+}
+
+// Pins a route to a Service or a port that does not exist.
+func TestRoutesLeadToServices(t *testing.T) {
+	t.Parallel()
+	r := render(t, everything)
+	http := named[*gateway.HTTPRoute](t, r, "game-lattice-director")
+	require.Equal(t, []gateway.Hostname{"director.example.com"}, http.Spec.Hostnames)
+	require.EqualValues(t, "https", *http.Spec.ParentRefs[0].SectionName)
+	require.Equal(t, "/", *http.Spec.Rules[0].Matches[0].Path.Value)
+	grpc := named[*gateway.GRPCRoute](t, r, "game-lattice-director-grpc")
+	for _, to := range []gateway.BackendObjectReference{http.Spec.Rules[0].BackendRefs[0].BackendObjectReference, grpc.Spec.Rules[0].BackendRefs[0].BackendObjectReference} {
+		require.EqualValues(t, named[*corev1.Service](t, r, string(to.Name)).Spec.Ports[0].Port, *to.Port)
+	}
+	require.Empty(t, of[*gateway.HTTPRoute](render(t, "")))
+}
+
+// Pins a worker that Agones refuses, or that may do more than it does.
+func TestAgonesLetsWorkersDoWhatTheyDo(t *testing.T) {
+	t.Parallel()
+	r := render(t, everything)
+	role := of[*rbacv1.Role](r)[0]
+	require.Equal(t, []rbacv1.PolicyRule{
+		{APIGroups: []string{"agones.dev"}, Resources: []string{"gameservers"}, Verbs: []string{"get", "list", "delete"}},
+		{APIGroups: []string{"agones.dev"}, Resources: []string{"fleets"}, Verbs: []string{"get"}},
+	}, role.Rules)
+	binding := of[*rbacv1.RoleBinding](r)[0]
+	require.Equal(t, role.Name, binding.RoleRef.Name)
+	require.Equal(t, []string{"fleets", "fleets", "games"}, []string{role.Namespace, binding.Namespace, binding.Subjects[0].Namespace})
+	worker := r.pods()["game-lattice-director-worker"].Spec
+	require.Equal(t, worker.ServiceAccountName, binding.Subjects[0].Name)
+	require.True(t, *worker.AutomountServiceAccountToken)
+	require.Empty(t, of[*rbacv1.Role](render(t, "")))
+}
+
+// Pins a dashboard that is not the one of the repository, or that Grafana's sidecar does not find.
+func TestDashboardsAreThoseOfTheRepository(t *testing.T) {
+	t.Parallel()
+	r := render(t, everything)
+	for _, name := range []string{"director", "rivalis"} {
+		installed := named[*corev1.ConfigMap](t, r, "game-lattice-director-"+name+"-dash")
+		require.Equal(t, "1", installed.Labels["grafana_dashboard"])
+		text, err := os.ReadFile("../../grafana/" + name + ".json")
+		require.NoError(t, err)
+		require.JSONEq(t, string(text), installed.Data["lattice-"+name+".json"])
+	}
+}
+
+// Pins a test of a release that needs more than the release has, or that runs with an install.
+func TestHelmTestAsksDoctor(t *testing.T) {
+	t.Parallel()
+	r := render(t, everything)
+	pod := named[*corev1.Pod](t, r, "game-lattice-director-doctor")
+	require.Equal(t, "test", pod.Annotations["helm.sh/hook"])
+	require.Equal(t, []string{"doctor"}, pod.Spec.Containers[0].Args)
+	require.Equal(t, map[string]string{"DATABASE_URL": "director-secrets/DATABASE_URL", "DATABASE_URL_DIRECT": "database/direct", "DIRECTOR_EDGEGAP_TOKEN": "edgegap/token"},
+		secretsOf(r.pods()[pod.Name]), "the database, and what the values add")
+	require.Equal(t, []string{pod.Name}, r.selected(named[*networkingv1.NetworkPolicy](t, r, "game-lattice-director-test").Spec.PodSelector.MatchLabels))
+	require.Empty(t, of[*corev1.Pod](render(t, "tests: {enabled: false}")))
+}
+
+// Pins a value that the README of the chart does not mention.
+func TestTheReadmeNamesEveryValue(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(chartDir + "/README.md")
+	require.NoError(t, err)
+	values, err := common.ReadValuesFile(chartDir + "/values.yaml")
+	require.NoError(t, err)
+	for name, value := range values {
+		require.Contains(t, string(text), "`"+name, name)
+		group, isGroup := value.(map[string]any)
+		if !isGroup || name == "secretEnv" || name == "podSecurityContext" {
+			continue
+		}
+		for field := range group {
+			require.Regexp(t, "`("+name+"\\.)?"+field+"[`.,]", string(text), "%s.%s", name, field)
+		}
+	}
+}
+
+// Pins values of the README that the chart refuses.
+func TestTheReadmesValuesAreAccepted(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(chartDir + "/README.md")
+	require.NoError(t, err)
+	shown := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(string(text), -1)
+	require.Len(t, shown, 2)
+	for _, values := range shown {
+		requireConsistent(t, render(t, values[1]))
+	}
 }
 
 // Pins notes that say nothing about a release that does not work.

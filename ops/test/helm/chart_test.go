@@ -14,6 +14,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
+// proxy and agent are containers of the values: a proxy to the database, and a collector of logs.
+const (
+	restricted = `securityContext: {allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: {drop: [ALL]}}, resources: {requests: {cpu: 10m}, limits: {memory: 64Mi}}`
+	proxy      = `{name: proxy, image: "registry.example.com/proxy:1", restartPolicy: Always, ` + restricted + `}`
+	agent      = `{name: agent, image: "registry.example.com/agent:1", ` + restricted + `}`
+)
+
 // everything turns on all that the chart can render.
 const everything = `
 image: {repository: registry.example.com/lattice-director, digest: "sha256:` + "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef" + `"}
@@ -27,8 +34,9 @@ secretEnv:
   DIRECTOR_ORCHESTRATOR_ADMIN_KEYS: {}
 settings: {DIRECTOR_AUTH_JWKS: "https://login.example.com/jwks", DIRECTOR_MAX_CONNS: 24, DIRECTOR_POOLER: pgbouncer, DIRECTOR_TLS_CERT: /tls/tls.crt, DIRECTOR_TLS_KEY: /tls/tls.key}
 listeners:
-  api: {service: {type: LoadBalancer, annotations: {a: b}}, ingress: {enabled: true, className: nginx, host: director.example.com, tlsSecret: director-tls, annotations: {a: b}}}
-  grpc: {enabled: true, ingress: {enabled: true, host: grpc.example.com}}
+  api: {service: {type: LoadBalancer, annotations: {a: b}}, ingress: {enabled: true, className: nginx, host: director.example.com, tlsSecret: director-tls, annotations: {a: b}},
+        route: {enabled: true, parentRefs: [{name: public, namespace: gateways, sectionName: https}], hostnames: [director.example.com], annotations: {a: b}}}
+  grpc: {enabled: true, ingress: {enabled: true, host: grpc.example.com}, route: {enabled: true, parentRefs: [{name: public}]}}
   orchestrator: {enabled: true, ingress: {enabled: true, host: rivalis.example.com}}
   realtime: {enabled: true, ingress: {enabled: true, host: lobby.example.com}}
   realtimeControl: {enabled: true, from: [{podSelector: {matchLabels: {app: backend}}}]}
@@ -41,7 +49,28 @@ replicas:
   priorityClassName: high
   annotations: {a: b}
   labels: {team: games}
-workers: {settings: {DIRECTOR_PROVIDERS: agones}, labels: {team: games}}
+  initContainers: [` + proxy + `]
+  extraContainers: [` + agent + `]
+workers: {settings: {DIRECTOR_PROVIDERS: agones}, labels: {team: games}, initContainers: [` + proxy + `], extraContainers: [` + agent + `]}
+migration:
+  serviceAccountName: migrations
+  automountToken: true
+  extraEnv: [{name: PGSSLROOTCERT, value: /ca/ca.crt}]
+  extraEnvFrom: [{configMapRef: {name: extra}}]
+  extraVolumes: [{name: ca, configMap: {name: ca}}]
+  extraVolumeMounts: [{name: ca, mountPath: /ca}]
+  initContainers: [` + proxy + `]
+  extraContainers: [` + agent + `]
+  annotations: {linkerd.io/inject: disabled}
+  labels: {team: games}
+  nodeSelector: {disk: ssd}
+  tolerations: [{key: games, operator: Exists}]
+  affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: zone, operator: In, values: [a]}]}]}}}
+  priorityClassName: high
+rbac: {agones: {enabled: true, namespace: fleets}}
+grafanaDashboards: {enabled: true, annotations: {grafana_folder: Games}}
+extraEnv: [{name: OTEL_RESOURCE_ATTRIBUTES, value: team=games}, {name: DIRECTOR_EDGEGAP_TOKEN, valueFrom: {secretKeyRef: {name: edgegap, key: token}}}]
+extraEnvFrom: [{configMapRef: {name: extra}}, {secretRef: {name: more, optional: true}, prefix: MORE_}]
 serviceAccount: {annotations: {a: b}, automountToken: true}
 networkPolicy: {extraEgress: [{to: [{namespaceSelector: {}}], ports: [{port: 4318}]}]}
 serviceMonitor: {enabled: true, labels: {release: prometheus}}
@@ -72,6 +101,12 @@ var variants = map[string]string{
 	"instant stop":         "drainDelay: 0\nshutdownTimeout: 1",
 	"node ports":           "listeners: {api: {service: {type: NodePort}}}",
 	"subchart":             "global: {anything: true}",
+	"no tests":             "tests: {enabled: false}",
+	"dashboards":           "grafanaDashboards: {enabled: true}",
+	"agones here":          "rbac: {agones: {enabled: true}}\nserviceAccount: {automountToken: true}",
+	"own behaviour":        "replicas: {autoscaling: {enabled: true, behavior: {scaleDown: {policies: [{type: Pods, value: 2, periodSeconds: 60}]}, scaleUp: null}}}",
+	"usual behaviour":      "replicas: {autoscaling: {enabled: true, behavior: null}}",
+	"route by name":        "listeners: {api: {route: {enabled: true, parentRefs: [{name: public}]}}}",
 }
 
 // Pins a chart that renders only with the values that its author tried.

@@ -38,6 +38,9 @@ func (r rendered) pods() map[string]corev1.PodTemplateSpec {
 	for _, j := range of[*batchv1.Job](r) {
 		found[j.Name] = j.Spec.Template
 	}
+	for _, p := range of[*corev1.Pod](r) {
+		found[p.Name] = corev1.PodTemplateSpec{ObjectMeta: p.ObjectMeta, Spec: p.Spec}
+	}
 	return found
 }
 

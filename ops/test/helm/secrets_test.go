@@ -42,7 +42,7 @@ func TestSecretsAreReadWhereTheyAre(t *testing.T) {
 			"DATABASE_URL": "director-secrets/DATABASE_URL", "DATABASE_URL_DIRECT": "database/direct",
 			"DIRECTOR_KEY_ENCRYPTION_KEY": "director-secrets/DIRECTOR_KEY_ENCRYPTION_KEY", "DIRECTOR_FLEET_TOKEN": "director-secrets/DIRECTOR_FLEET_TOKEN",
 			"DIRECTOR_OPS_TOKENS": "director-secrets/DIRECTOR_OPS_TOKENS", "DIRECTOR_REALTIME_MASTER_SECRET": "lobby/master", "DIRECTOR_REALTIME_INTERNAL_TOKEN": "lobby/control",
-			"DIRECTOR_ORCHESTRATOR_ADMIN_KEYS": "director-secrets/DIRECTOR_ORCHESTRATOR_ADMIN_KEYS",
+			"DIRECTOR_ORCHESTRATOR_ADMIN_KEYS": "director-secrets/DIRECTOR_ORCHESTRATOR_ADMIN_KEYS", "DIRECTOR_EDGEGAP_TOKEN": "edgegap/token",
 		}, secretsOf(r.pods()[name]), name)
 	}
 	migration := r.pods()["game-lattice-director-migrate"]

@@ -31,6 +31,33 @@ imagePullSecrets:
 {{- end }}
 {{- end }}
 
+{{- /* Further variables, at the end. Takes (dict "root" $ "env" a list of EnvVars). A name that the chart sets is refused: of two
+variables with one name, tools keep either. */}}
+{{- define "director.extraEnv" -}}
+{{- range .env }}
+{{- if and (hasKey $.root.Values.secretEnv .name) (not (kindIs "invalid" (get $.root.Values.secretEnv .name))) }}
+{{- fail (printf "extraEnv has %s, which secretEnv has as well" .name) }}
+{{- end }}
+{{- end }}
+{{- with .env }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{- define "director.envFrom" -}}
+- configMapRef: {name: {{ include "director.fullname" . }}}
+{{- with .Values.extraEnvFrom }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{- define "director.initContainers" -}}
+{{- with .initContainers }}
+initContainers:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+
 {{- /* Where a pod may run. Takes (dict "root" $ "component" … "of" replicas or workers). */}}
 {{- define "director.placement" -}}
 {{- with .root.Values.topologyKeys }}
@@ -45,19 +72,24 @@ topologySpreadConstraints:
     matchLabelKeys: [pod-template-hash] # an upgrade spreads the new pods, whatever the old ones do
   {{- end }}
 {{- end }}
-{{- with .of.nodeSelector }}
+{{ include "director.nodes" .of }}
+{{- end }}
+
+{{- /* On which nodes a pod may run. Takes replicas, workers or migration. */}}
+{{- define "director.nodes" -}}
+{{- with .nodeSelector }}
 nodeSelector:
   {{- toYaml . | nindent 2 }}
 {{- end }}
-{{- with .of.tolerations }}
+{{- with .tolerations }}
 tolerations:
   {{- toYaml . | nindent 2 }}
 {{- end }}
-{{- with .of.affinity }}
+{{- with .affinity }}
 affinity:
   {{- toYaml . | nindent 2 }}
 {{- end }}
-{{- with .of.priorityClassName }}
+{{- with .priorityClassName }}
 priorityClassName: {{ . }}
 {{- end }}
 {{- end }}
@@ -91,4 +123,5 @@ volumes:
   {{- toYaml . | nindent 2 }}
 {{- end }}
 {{ include "director.placement" . }}
+{{- include "director.initContainers" .of | nindent 0 }}
 {{- end }}

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/internal/cli"
+	"github.com/lattice-director/director/internal/declaration"
+)
+
+func (p *program) apply() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "apply -f DIRECTORY",
+		Short: "Make profiles, pools, apps and projects what the files of a directory declare",
+		Long: "Makes everything as files declare it, in one transaction: all of it, or nothing. A file is a profile, or has lists of apps,\n" +
+			"pools and projects. In a directory and below it, files count whose names end in .yaml, .yml or .json. All files are checked\n" +
+			"before anything changes. What is so already is not written, so the command may run after each commit.\n\n" +
+			"--dry-run prints what would change, as a diff, and exits with 3 if anything would.\n\n" +
+			"--prune removes what no file declares, of the kinds of which the files declare something, or an empty list: profiles are\n" +
+			"retired, pools and apps deleted. It keeps what is used, and says why: a profile for which tickets wait, a pool with servers, an\n" +
+			"app of which a server is left. It keeps projects, and the built-in profiles realtime-2 to realtime-16.",
+		Example: "  director apply -f deploy/ --dry-run\n" +
+			"  director apply -f deploy/ --prune --author \"$CI_COMMIT_AUTHOR\" --reason \"$CI_COMMIT_SHA\"\n" +
+			"  director apply -f deploy/ --dry-run -o json | jq -r '.[] | select(.change != \"unchanged\") | .diff'",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 && !cmd.Flags().Changed("file") {
+				return cli.Usage(errors.New("name the directory with -f"))
+			}
+			return nil // the shell expands -f *.yaml to one flag and arguments
+		},
+	}
+	files := cmd.Flags().StringArrayP("file", "f", nil,
+		"A directory or a file in YAML or JSON, required; - is standard input. Repeatable")
+	prune := cmd.Flags().Bool("prune", false, "Also remove what no file declares and nobody uses")
+	dry := cmd.Flags().Bool("dry-run", false, "Only print what would change; exit code 3 if anything would")
+	var flags poolFlags
+	flags.add(cmd)
+	addFlags(cmd.Flags(), byProfile|byApply)
+	cli.AddOutput(cmd)
+	cmd.RunE = func(cmd *cobra.Command, more []string) error {
+		if len(*files) == 0 {
+			return cli.Usage(errors.New("--file is required: a directory, or a file in YAML or JSON"))
+		}
+		set, err := p.readDeclaration(cmd, append(*files, more...))
+		if err != nil {
+			return err
+		}
+		return p.withDatabase(cmd, byProfile|byApply, func(ctx context.Context, l operator) error {
+			d := set.Declaration()
+			d.Region, d.Author, d.Reason, d.DryRun = l.Server.Universe, flags.author, flags.reason, *dry
+			if *prune {
+				d.Prune = set.Prune()
+			}
+			return p.declare(ctx, l, set, d)
+		})
+	}
+	return cmd
+}
+
+// readDeclaration reads and checks files. It writes warnings to stderr.
+func (p *program) readDeclaration(cmd *cobra.Command, paths []string) (*declaration.Set, error) {
+	conf, err := load(cmd.Flags(), p.environ, byProfile|byApply)
+	if err != nil {
+		return nil, err
+	}
+	sources, err := declaration.Sources(paths, p.stdin)
+	if err != nil {
+		return nil, err
+	}
+	set := declaration.Parse(sources, declaration.Options{
+		ProjectRegion: conf.Realtime.Region, RequireFrom: conf.Database.RequireFrom,
+	})
+	warn(p.stderr, set.Profiles)
+	if problems := set.Problems(); len(problems) > 0 {
+		return nil, errors.New(strings.Join(problems, "\n"))
+	}
+	return set, nil
+}
+
+// declare applies a declaration, and prints what became of it.
+func (p *program) declare(ctx context.Context, l operator, set *declaration.Set, d db.Declaration) error {
+	done, err := l.Declare(ctx, d)
+	if err != nil {
+		return refusalText(set.Locate(err))
+	}
+	lines := declaredLines(set, done)
+	if err := writeDeclared(l.out, lines, d.DryRun); err != nil {
+		return err
+	}
+	if err := p.warnProviders(ctx, l, d.Apps); err != nil || !d.DryRun {
+		return err
+	}
+	if changes := countChanges(lines); changes > 0 {
+		return cli.Differs(fmt.Errorf("dry run: nothing was applied; %d of %d would change", changes, len(lines)))
+	}
+	return nil
+}

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/provision"
+	"github.com/lattice-director/director/internal/cli"
+	"github.com/lattice-director/director/internal/declaration"
+	"github.com/lattice-director/director/internal/provisioning/poolfile"
+)
+
+// declaredLine is the output of `apply` for one thing.
+type declaredLine struct {
+	Kind    string   `json:"kind"`              // profile, app, pool or project
+	Name    string   `json:"name"`              // of an app APP/VERSION, of a pool REGION/APP/VERSION, of a project its id
+	Change  string   `json:"change"`            // created, changed, unchanged, retired, deleted or kept
+	File    string   `json:"file"`              // "" for what no file declares
+	Version int      `json:"version,omitempty"` // of a profile: the one that is live
+	Fields  []string `json:"fields"`            // of an app, a pool or a project that changed
+	Reason  string   `json:"reason"`            // why it was kept
+	Diff    string   `json:"diff"`              // in the unified format; "" where nothing changes
+}
+
+// declaredLines are those of all kinds: first what files declare, in their order, then what none does.
+func declaredLines(set *declaration.Set, done db.DeclarationOutcome) (lines []declaredLine) {
+	for i, p := range done.Profiles {
+		line := declaredLine{Kind: "profile", Name: p.Name, Change: p.Change, Version: p.Version, Reason: p.Reason}
+		to, text := "nothing", ""
+		if i < len(set.Profiles) {
+			line.File, to, text = set.Profiles[i].File, set.Profiles[i].File, string(set.Profiles[i].Text)
+		}
+		line.Diff = profileDiff(p, to, text)
+		lines = append(lines, line)
+	}
+	declared := set.Declaration()
+	for i, c := range done.Provisioned.Apps {
+		line := poolLine("app", c.App+"/"+c.Version, c)
+		if i < len(declared.Apps) {
+			line.File = set.FileOf("apps", i)
+		}
+		was, now := textsOf(done.Provisioned.FormerState.Apps, done.Provisioned.NewState.Apps, line.Name, poolfile.AppText)
+		lines = append(lines, line.withDiff(was, now))
+	}
+	for i, c := range done.Provisioned.Pools {
+		line := poolLine("pool", c.Region+"/"+c.App+"/"+c.Version, c)
+		if i < len(declared.Pools) {
+			line.File = set.FileOf("pools", i)
+		}
+		was, now := textsOf(done.Provisioned.FormerState.Pools, done.Provisioned.NewState.Pools, line.Name, poolfile.PoolText)
+		lines = append(lines, line.withDiff(was, now))
+	}
+	for i, p := range done.Projects {
+		line := declaredLine{Kind: "project", Name: p.ID, Change: p.Change, Reason: p.Reason}
+		if i < len(declared.Projects) {
+			line.File = set.FileOf("projects", i)
+		}
+		was, now := "", projectText(p.Name, p.Region)
+		if p.FormerName != "" {
+			was = projectText(p.FormerName, p.Region)
+		}
+		if p.Change == "changed" {
+			line.Fields = []string{"name"}
+		}
+		lines = append(lines, line.withDiff(was, now))
+	}
+	return lines
+}
+
+func poolLine(kind, name string, c provision.PoolChange) declaredLine {
+	return declaredLine{Kind: kind, Name: name, Change: c.Change, Fields: c.Fields, Reason: c.Reason}
+}
+
+// textsOf returns an item of a map before and after a declaration as text; "" where it is not in the map.
+func textsOf[T any](before, after map[string]T, name string, text func(T) string) (was, now string) {
+	if item, has := before[name]; has {
+		was = text(item)
+	}
+	if item, has := after[name]; has {
+		now = text(item)
+	}
+	return was, now
+}
+
+func projectText(name, region string) string {
+	return fmt.Sprintf("name: %s\nregion: %s\n", name, region)
+}
+
+// withDiff adds what changes.
+func (l declaredLine) withDiff(was, now string) declaredLine {
+	from, to := l.Kind+" "+l.Name, l.File
+	if was == "" {
+		from = "nothing"
+	}
+	if now == "" {
+		to = "nothing"
+	}
+	if l.Change != "unchanged" && l.Change != "kept" {
+		l.Diff = unifiedDiff(from, to, was, now)
+	}
+	return l
+}
+
+func countChanges(lines []declaredLine) (n int) {
+	for _, line := range lines {
+		if line.Change != "unchanged" && line.Change != "kept" {
+			n++
+		}
+	}
+	return n
+}
+
+func writeDeclared(out cli.Output, lines []declaredLine, dry bool) error {
+	for i := range lines {
+		lines[i].Fields = append([]string{}, lines[i].Fields...) // never null
+		if dry && !out.JSON {
+			fmt.Fprint(out.Writer, lines[i].Diff)
+		}
+	}
+	return cli.Write(out.Sparing("fields", "file"), lines, []string{"kind", "name", "change", "file", "fields", "reason"},
+		func(l declaredLine) []any {
+			return []any{l.Kind, l.Name, l.Change, l.File, l.Fields, l.Reason}
+		})
+}

@@ -1,0 +1,45 @@
+package main
+
+import (
+	"context"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lattice-director/director/internal/assistant"
+	"github.com/lattice-director/director/internal/cli"
+	"github.com/lattice-director/director/internal/matching/explainer"
+)
+
+func (p *program) mcp() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "mcp",
+		Short: "Let an AI assistant read the installation",
+		Long: "Answers an AI assistant by the Model Context Protocol over standard input and output; the assistant starts the command. It has\n" +
+			"five tools: doctor, waiting_tickets, explain_ticket, capacity and events. All of them read; an answer has at most 48 KiB. They\n" +
+			"show what the console shows, with the ids of players: give an assistant no more than you give its provider.\n\n" +
+			"The commands need the database role of 'director doctor'; explain_ticket needs the director's own.",
+		Example: "  claude mcp add director -- director mcp\n" +
+			"  echo '{\"mcpServers\": {\"director\": {\"command\": \"director\", \"args\": [\"mcp\"]}}}' > .mcp.json",
+		Args: cli.Exactly(0),
+	}
+	addFlags(cmd.Flags(), byExplained|byDoctor)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		return p.withStore(cmd, byExplained|byDoctor, func(ctx context.Context, l operator) error {
+			checks := l.doctor()
+			checks.Store = l.Store
+			return assistant.Serve(ctx, assistant.Options{
+				Store: l.Store, Doctor: checks, Universe: l.Server.Universe, Version: buildVersion().Version,
+				Explain: explainer.New(explainer.Options{Store: l.Store, Universe: l.Server.Universe,
+					PlayerArg: l.Server.PlayerArg}),
+				ErrorText: func(err error) error { return explainDatabaseError(refusalText(err)) },
+			}, io.NopCloser(p.stdin), unclosed{p.stdout})
+		})
+	}
+	return cmd
+}
+
+// unclosed is an output that stays open.
+type unclosed struct{ io.Writer }
+
+func (unclosed) Close() error { return nil }

@@ -1,0 +1,119 @@
+package db
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/lattice-director/director/db/query"
+	"github.com/lattice-director/director/match/profile"
+)
+
+func (d *Declaration) declareProfiles(ctx context.Context, q *query.Queries,
+	texts []*profileText) (done []ProfileOutcome, err error) {
+	named := map[string]bool{}
+	for i, text := range texts {
+		one, err := d.declareProfile(ctx, q, d.Profiles[i], text)
+		if err != nil {
+			return nil, atIndex("profiles", i, err)
+		}
+		named[one.Name] = true
+		done = append(done, one)
+	}
+	if !d.Prune.Profiles {
+		return done, nil
+	}
+	pruned, err := d.pruneProfiles(ctx, q, named)
+	return append(done, pruned...), err
+}
+
+func (d *Declaration) declareProfile(ctx context.Context, q *query.Queries, declared DeclaredProfile,
+	text *profileText) (done ProfileOutcome, err error) {
+	p, err := profile.Parse(declared.Document)
+	if err != nil {
+		return done, err
+	}
+	edit := ProfileEdit{Region: d.Region, Name: p.Name, Author: d.Author, Reason: d.Reason, Expected: declared.Expected}
+	if done, err = readLive(ctx, q, edit); err != nil {
+		return done, err
+	}
+	if done.ProfileChange, err = edit.change(ctx, q, text, text.decision(declared.AsShadow)); err != nil {
+		return done, err
+	}
+	switch {
+	case !done.Changed:
+		done.Change = "unchanged"
+	case done.FormerVersion == 0:
+		done.Change = "created"
+	default:
+		done.Change = "changed"
+	}
+	return done, nil
+}
+
+// readLive returns what a profile is before a change, under the lock.
+func readLive(ctx context.Context, q *query.Queries, edit ProfileEdit) (before ProfileOutcome, err error) {
+	if err := q.LockProfiles(ctx, edit.Region); err != nil {
+		return before, err
+	}
+	live, err := q.GetProfileVersion(ctx, query.GetProfileVersionParams{Region: edit.Region, Name: edit.Name})
+	if errors.Is(err, pgx.ErrNoRows) || err == nil && live.RetiredAt != nil {
+		return before, nil
+	}
+	return ProfileOutcome{FormerDocument: live.Document, FormerVersion: int(live.Version)}, err
+}
+
+// pruneProfiles retires the profiles that nothing declares and that no ticket waits for: a file that is gone must not
+// cancel the tickets of players.
+func (d *Declaration) pruneProfiles(ctx context.Context, q *query.Queries,
+	named map[string]bool) (done []ProfileOutcome, err error) {
+	if err := q.LockProfiles(ctx, d.Region); err != nil { // now, so that none is added after they are listed
+		return nil, err
+	}
+	live, err := q.ListProfiles(ctx, query.ListProfilesParams{Region: d.Region})
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, p := range live {
+		if !named[p.Name] && !IsRealtimeProfile(p.Name) {
+			names = append(names, p.Name)
+		}
+	}
+	counted, err := q.CountTicketsOfProfiles(ctx, query.CountTicketsOfProfilesParams{Region: d.Region, Names: names})
+	if err != nil {
+		return nil, err
+	}
+	waiting := map[string]int{}
+	for _, c := range counted {
+		waiting[c.Profile] = int(c.Tickets)
+	}
+	for _, name := range names {
+		one, err := d.pruneProfile(ctx, q, name, waiting[name])
+		if err != nil {
+			return nil, err
+		}
+		done = append(done, one)
+	}
+	return done, nil
+}
+
+func (d *Declaration) pruneProfile(ctx context.Context, q *query.Queries, name string,
+	waiting int) (done ProfileOutcome, err error) {
+	edit := ProfileEdit{Region: d.Region, Name: name, Author: d.Author, Reason: d.Reason}
+	if done, err = readLive(ctx, q, edit); err != nil {
+		return done, err
+	}
+	done.Name, done.Version = name, done.FormerVersion
+	if waiting > 0 {
+		done.Change = "kept"
+		done.Reason = fmt.Sprintf("tickets wait for it (%d): 'director profiles retire %s' cancels those that name no "+
+			"other profile", waiting, name)
+		return done, nil
+	}
+	done.Change = "retired"
+	done.ProfileChange, err = edit.change(ctx, q, nil, edit.retire)
+	return done, err
+}

@@ -1,0 +1,81 @@
+package db
+
+import (
+	"context"
+	"errors"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/lattice-director/director/db/query"
+	"github.com/lattice-director/director/internal/base/fault"
+)
+
+// maxListedProjects bounds the projects that are named because no file declares them.
+const maxListedProjects = 10000
+
+func (d *Declaration) declareProjects(ctx context.Context, q *query.Queries) (done []ProjectOutcome, err error) {
+	if len(d.Projects) == 0 && !d.Prune.Projects {
+		return nil, nil
+	}
+	actor := d.Author
+	if actor == "" {
+		if actor, err = q.Login(ctx); err != nil {
+			return nil, err
+		}
+	}
+	named := map[string]bool{}
+	for i, p := range d.Projects {
+		p.Actor = actor
+		one, err := p.declare(ctx, q)
+		if err != nil {
+			return nil, atIndex("projects", i, err)
+		}
+		named[p.ID] = true
+		done = append(done, one)
+	}
+	if !d.Prune.Projects {
+		return done, nil
+	}
+	kept, err := keptProjects(ctx, q, named)
+	return append(done, kept...), err
+}
+
+// declare makes a project, or renames it. Its region does not change: it is that of its rooms, sessions and keys.
+func (n NewProject) declare(ctx context.Context, q *query.Queries) (done ProjectOutcome, err error) {
+	done = ProjectOutcome{ID: n.ID, Name: n.Name, Region: n.Region, Change: "unchanged"}
+	was, err := q.ProjectForChange(ctx, n.ID)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		done.Change = "created"
+		_, err = n.create(ctx, q)
+	case err != nil:
+	case was.Region != n.Region:
+		e := fault.New(fault.Conflict, "project_region", "project %q is in region %q, which does not change: "+
+			"%q is not allowed", n.ID, was.Region, n.Region)
+		e.Field = "region"
+		return done, e
+	case was.Name != n.Name:
+		done.Change = "changed"
+		if err = q.RenameProject(ctx, query.RenameProjectParams{ID: n.ID, Name: n.Name}); err == nil {
+			err = logProject(ctx, q, n.Region, "project.renamed", n.Actor,
+				map[string]string{"project": n.ID, "name": n.Name, "before": was.Name})
+		}
+	}
+	done.FormerName = was.Name
+	return done, err
+}
+
+// keptProjects returns the projects that nothing declares.
+func keptProjects(ctx context.Context, q *query.Queries, named map[string]bool) (kept []ProjectOutcome, err error) {
+	all, err := q.ListProjectNames(ctx, maxListedProjects)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range all {
+		if !named[p.ID] {
+			kept = append(kept, ProjectOutcome{ID: p.ID, Name: p.Name, FormerName: p.Name, Region: p.Region, Change: "kept",
+				Reason: "the director deletes no project: its keys, rooms and sessions would go with it"})
+		}
+	}
+	return kept, nil
+}

@@ -1,0 +1,125 @@
+package provision
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/lattice-director/director/db/query"
+)
+
+// pruning is what becomes of pools and app versions that a declaration does not name: deleted or kept.
+type pruning struct{ apps, pools []PoolChange }
+
+// prunable decides what is pruned, and takes it out of what is declared now, so that the declaration may have its
+// modes. Servers of a pool are not ended by a file that is gone: that needs a command.
+func (d Declaration) prunable(ctx context.Context, q *query.Queries, now *declared) (pruned pruning, err error) {
+	if d.PrunePools {
+		pruned.pools = now.prunePools()
+	}
+	if d.PruneApps {
+		servers, err := q.CountServersOfAppVersions(ctx)
+		if err != nil {
+			return pruned, err
+		}
+		left := map[string]int{}
+		for _, n := range servers {
+			left[poolKey{app: n.App, version: n.Version}.name()] = int(n.Servers)
+		}
+		pruned.apps = now.pruneApps(left)
+	}
+	return pruned, nil
+}
+
+func (d *declared) prunePools() (changes []PoolChange) {
+	named := map[poolKey]bool{}
+	for i := range d.pools {
+		named[d.pools[i].key()] = true
+	}
+	for _, key := range slices.SortedFunc(maps.Keys(d.current), poolKey.compare) {
+		if named[key] {
+			continue
+		}
+		p := d.current[key]
+		c := PoolChange{Region: key.region, App: key.app, Version: key.version, Change: "deleted"}
+		if p.Servers > 0 {
+			c.Change = "kept"
+			c.Reason = fmt.Sprintf("it has servers (%d): 'director pools delete %s' drains them", p.Servers,
+				key.withRegion())
+		} else {
+			d.forget(p)
+		}
+		changes = append(changes, c)
+	}
+	return changes
+}
+
+// forget removes a pool from what is declared now.
+func (d *declared) forget(p Pool) {
+	delete(d.current, p.key())
+	for _, m := range p.Modes {
+		delete(d.owners, poolMode{p.Region, m})
+	}
+}
+
+// pruneApps decides about app versions that the document does not name, by the number of servers that are left of each.
+func (d *declared) pruneApps(servers map[string]int) (changes []PoolChange) {
+	named, needed := map[string]bool{}, map[string]string{}
+	for i := range d.apps {
+		named[d.apps[i].Name()] = true
+	}
+	for _, pools := range [][]Pool{slices.Collect(maps.Values(d.current)), d.pools} {
+		for i := range pools {
+			name := pools[i].Name()
+			needed[name] = max(needed[name], pools[i].key().withRegion()) // any of them, the same each time
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(d.versions)) {
+		if named[name] {
+			continue
+		}
+		v := d.versions[name]
+		c := PoolChange{App: v.App, Version: v.Version, Change: "deleted"}
+		switch pool := needed[name]; {
+		case pool != "":
+			c.Change, c.Reason = "kept", "pool "+pool+" starts servers of it"
+		case servers[name] > 0:
+			c.Change, c.Reason = "kept", fmt.Sprintf("servers of it have not ended (%d)", servers[name])
+		default:
+			delete(d.versions, name)
+		}
+		changes = append(changes, c)
+	}
+	return changes
+}
+
+// delete deletes what is pruned.
+func (p pruning) delete(ctx context.Context, q *query.Queries, edit PoolEdit) error {
+	for _, c := range p.pools {
+		if c.Change != "deleted" {
+			continue
+		}
+		edit.Region, edit.App, edit.Version = c.Region, c.App, c.Version
+		if _, err := deletePool(ctx, q, edit); err != nil {
+			return err
+		}
+	}
+	for _, c := range p.apps {
+		if c.Change != "deleted" {
+			continue
+		}
+		if err := q.DeleteUnusedAppVersion(ctx, query.DeleteUnusedAppVersionParams{App: c.App,
+			Version: c.Version}); err != nil {
+			return err
+		}
+		edit.log(q.Deferred(), "app_version.deleted", c, nil)
+	}
+	return nil
+}
+
+// compare orders pools as people read them.
+func (k poolKey) compare(other poolKey) int {
+	return strings.Compare(k.withRegion(), other.withRegion())
+}

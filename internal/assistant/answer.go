@@ -1,0 +1,84 @@
+package assistant
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Bounds of answers. What an assistant reads costs its user, and what is too long is not read.
+const (
+	maxAnswer    = 48 << 10 // bytes
+	defaultRows  = 20
+	maxRows      = 100
+	maxRunning   = 2 // calls at a time: the command has two connections
+	maxCall      = time.Minute
+	omittedWords = "\n(the rest is omitted: it is longer than an answer may be)\n"
+)
+
+// add adds a tool that reads. Its calls wait for one another, and end after a minute.
+func add[In any](s *mcp.Server, t tools, name, description string, call func(context.Context, In) (string, error)) {
+	tool := &mcp.Tool{Name: name, Description: description,
+		Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true, OpenWorldHint: new(false)}}
+	mcp.AddTool(s, tool, func(ctx context.Context, _ *mcp.CallToolRequest, in In) (*mcp.CallToolResult, any, error) {
+		ctx, cancel := context.WithTimeout(ctx, maxCall)
+		defer cancel()
+		select {
+		case t.running <- struct{}{}:
+			defer func() { <-t.running }()
+		case <-ctx.Done():
+			return nil, nil, ctx.Err()
+		}
+		text, err := call(ctx, in)
+		if err != nil {
+			if t.ErrorText != nil {
+				err = t.ErrorText(err)
+			}
+			return nil, nil, err
+		}
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}, nil, nil
+	})
+}
+
+// shortened cuts a text to the length of an answer.
+func shortened(text string) string {
+	if len(text) <= maxAnswer {
+		return text
+	}
+	cut := maxAnswer - len(omittedWords)
+	for cut > 0 && text[cut]&0xC0 == 0x80 { // within a character
+		cut--
+	}
+	return text[:cut] + omittedWords
+}
+
+// rowsAnswer is a list, and whether there are more rows than it has.
+type rowsAnswer[T any] struct {
+	Rows []T  `json:"rows"`
+	More bool `json:"more"`
+}
+
+// listed returns rows as JSON, without the last ones where all are too long for an answer.
+func listed[T any](rows []T, more bool) (string, error) {
+	for {
+		text, err := json.Marshal(rowsAnswer[T]{append([]T{}, rows...), more})
+		if err != nil || len(text) <= maxAnswer || len(rows) == 0 {
+			return string(text), err
+		}
+		rows, more = rows[:len(rows)/2], true
+	}
+}
+
+// rowLimit returns how many rows a call asks for.
+func rowLimit(limit int) (int, error) {
+	switch {
+	case limit == 0:
+		return defaultRows, nil
+	case limit < 0 || limit > maxRows:
+		return 0, fmt.Errorf("limit %d is not allowed: it must be 1 to %d", limit, maxRows)
+	}
+	return limit, nil
+}

@@ -1,0 +1,83 @@
+package document
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/goccy/go-yaml/ast"
+)
+
+// Position is where a value begins, counted from 1.
+type Position struct{ Line, Column int }
+
+// Positions are those of the values of a document, by path, such as "apps[0].ports[1].name".
+type Positions map[string]Position
+
+// PositionsOf returns where the values of a syntax tree begin. Values of aliases are where the alias is.
+func PositionsOf(body ast.Node) Positions {
+	p := Positions{}
+	p.add("", body)
+	return p
+}
+
+// At returns the position of a value, or of the closest value around one that is missing.
+func (p Positions) At(path string) Position {
+	for path != "" {
+		if at, ok := p[path]; ok {
+			return at
+		}
+		path = path[:max(strings.LastIndexAny(path, ".["), 0)]
+	}
+	return Position{1, 1}
+}
+
+// Problem returns a problem of a value, with its position.
+func (p Positions) Problem(path, text string) Problem {
+	at := p.At(path)
+	return Problem{Line: at.Line, Column: at.Column, Path: path, Text: text}
+}
+
+// WithPath adds the path to a problem that has none and is about a value. Errors other than *[Error] stay as they are.
+func (p Positions) WithPath(err error) error {
+	refused, ok := errors.AsType[*Error](err)
+	if !ok || refused.Problems[0].Path != "" {
+		return err
+	}
+	first := &refused.Problems[0]
+	for path, at := range p { // a mapping begins where its first key does, and no value there
+		if at == (Position{first.Line, first.Column}) && len(path) > len(first.Path) {
+			first.Path = path
+		}
+	}
+	return err
+}
+
+// add notes where a value and what it holds begin.
+func (p Positions) add(path string, n ast.Node) {
+	line, column := Begin(n)
+	p[path] = Position{line, column}
+	switch n := n.(type) {
+	case *ast.MappingNode:
+		for _, v := range n.Values {
+			p.addValue(path, v)
+		}
+	case *ast.MappingValueNode:
+		p.addValue(path, n)
+	case *ast.SequenceNode:
+		for i, v := range n.Values {
+			p.add(fmt.Sprintf("%s[%d]", path, i), v)
+		}
+	case *ast.AnchorNode:
+		p.add(path, n.Value)
+	default: // it holds nothing
+	}
+}
+
+func (p Positions) addValue(path string, v *ast.MappingValueNode) {
+	key := v.Key.GetToken().Value
+	if path != "" {
+		key = path + "." + key
+	}
+	p.add(key, v.Value)
+}

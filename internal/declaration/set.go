@@ -1,0 +1,219 @@
+package declaration
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+
+	"github.com/lattice-director/director/db"
+	"github.com/lattice-director/director/db/provision"
+	"github.com/lattice-director/director/internal/base/document"
+	"github.com/lattice-director/director/internal/base/fault"
+	"github.com/lattice-director/director/internal/provisioning/poolfile"
+)
+
+// Options say how files are read.
+type Options struct {
+	ProjectRegion string // of projects whose file names none
+	RequireFrom   bool   // see ParseProfile
+}
+
+// Set is what files declare together.
+type Set struct {
+	Profiles []Profile
+	pools    []poolSource
+
+	apps, poolList, projects []place // of each item of the declaration
+	declaration              db.Declaration
+	problems                 []string
+}
+
+// poolSource is a file with app versions, pools or projects.
+type poolSource struct {
+	*poolfile.File
+
+	name string
+}
+
+// place is where an item of a declaration stands: in which file, at which index of its list.
+type place struct{ file, index int }
+
+// Parse parses files. Read the problems of the set before anything else of it.
+func Parse(sources []Source, options Options) *Set {
+	s := &Set{}
+	for _, source := range sources {
+		switch kindOf(source.Text) {
+		case isPoolFile:
+			s.addPools(source, options)
+		case isProfile:
+			s.addProfile(ParseProfile(source, options.RequireFrom))
+		case isNeither:
+			s.addProblem(source.File, document.Problem{Line: 1, Column: 1,
+				Text: "this is neither a profile, which has a name and teams, nor does it have apps, pools or projects"})
+		}
+	}
+	if len(s.problems) == 0 {
+		s.checkTogether()
+	}
+	return s
+}
+
+// Problems lists what is wrong as FILE:LINE:COLUMN: PATH: TEXT, which editors understand; none: the files are valid.
+func (s *Set) Problems() []string { return s.problems }
+
+// Declaration returns what a set without problems declares.
+func (s *Set) Declaration() db.Declaration { return s.declaration }
+
+// Prune returns the kinds that may be pruned: those of which the files declare something, or an empty list.
+func (s *Set) Prune() db.Prune {
+	prune := db.Prune{Profiles: len(s.Profiles) > 0}
+	for _, f := range s.pools {
+		prune.Apps = prune.Apps || f.Declares("apps")
+		prune.Pools = prune.Pools || f.Declares("pools")
+		prune.Projects = prune.Projects || f.Declares("projects")
+	}
+	return prune
+}
+
+func (s *Set) addProblem(file string, p document.Problem) {
+	s.problems = append(s.problems, p.InFile(file))
+}
+
+func (s *Set) addProfile(p Profile) {
+	for _, problem := range p.Problems {
+		s.addProblem(p.File, problem)
+	}
+	s.Profiles = append(s.Profiles, p)
+	s.declaration.Profiles = append(s.declaration.Profiles, db.DeclaredProfile{Document: p.Text})
+}
+
+func (s *Set) addPools(source Source, options Options) {
+	f, err := poolfile.Parse(source.Text)
+	if refused, ok := errors.AsType[*poolfile.Error](err); ok {
+		for _, problem := range refused.Problems {
+			s.addProblem(source.File, problem)
+		}
+		return
+	}
+	file := len(s.pools)
+	s.pools = append(s.pools, poolSource{f, source.File})
+	for i, v := range f.Apps {
+		s.apps, s.declaration.Apps = append(s.apps, place{file, i}), append(s.declaration.Apps, v)
+	}
+	for i, p := range f.Pools {
+		s.poolList, s.declaration.Pools = append(s.poolList, place{file, i}), append(s.declaration.Pools, p)
+	}
+	for i, p := range f.Projects {
+		s.projects = append(s.projects, place{file, i})
+		s.declaration.Projects = append(s.declaration.Projects, projectOf(p, options))
+	}
+}
+
+func projectOf(p poolfile.Project, options Options) db.NewProject {
+	n := db.NewProject{ID: p.ID, Name: p.Name, Region: p.Region}
+	if n.Name == "" {
+		n.Name = n.ID
+	}
+	if n.Region == "" {
+		n.Region = options.ProjectRegion
+	}
+	return n
+}
+
+// checkTogether reports what is wrong between files: what two of them declare.
+func (s *Set) checkTogether() {
+	for _, p := range provision.CheckPools(s.declaration.Apps, s.declaration.Pools) {
+		s.problems = append(s.problems, s.located(p.Path, p.Text))
+	}
+	files := map[string]string{}
+	for i, p := range s.Profiles {
+		if first, isTwice := files[p.Profile.Name]; isTwice {
+			s.problems = append(s.problems, s.located(fmt.Sprintf("profiles[%d].name", i),
+				fmt.Sprintf("profile %s is declared in %s as well", p.Profile.Name, first)))
+		}
+		files[p.Profile.Name] = p.File
+	}
+	clear(files)
+	for i, p := range s.declaration.Projects {
+		if err := p.Check(); err != nil {
+			s.problems = append(s.problems, s.locatedError(fmt.Sprintf("projects[%d]", i), err))
+		}
+		if first, isTwice := files[p.ID]; isTwice {
+			s.problems = append(s.problems, s.located(fmt.Sprintf("projects[%d].id", i),
+				fmt.Sprintf("project %s is declared in %s as well", p.ID, first)))
+		}
+		files[p.ID] = s.FileOf("projects", i)
+	}
+}
+
+func (s *Set) locatedError(path string, err error) string {
+	var refused *fault.Error
+	if !errors.As(err, &refused) {
+		return err.Error()
+	}
+	return s.located(path+"."+refused.Field, refused.Detail)
+}
+
+// Locate returns an error of [db.Store.Declare] that names a value with the place of the value in its file. Other errors
+// stay as they are.
+func (s *Set) Locate(err error) error {
+	var refused *fault.Error
+	if !errors.As(err, &refused) || !itemPath.MatchString(refused.Field) {
+		return err
+	}
+	return errors.New(s.located(refused.Field, refused.Detail))
+}
+
+// itemPath is the path of a value of a declaration.
+var itemPath = regexp.MustCompile(`^(profiles|apps|pools|projects)\[(\d+)\](.*)$`)
+
+// located describes a problem of a value of the declaration where it stands in its file.
+func (s *Set) located(path, text string) string {
+	m := itemPath.FindStringSubmatch(path)
+	if m == nil {
+		return text
+	}
+	list, rest := m[1], m[3]
+	i, err := strconv.Atoi(m[2])
+	if err != nil {
+		return text
+	}
+	if list == "profiles" {
+		p := s.Profiles[i]
+		return p.located(rest, text)
+	}
+	at := s.places(list)[i]
+	f := s.pools[at.file]
+	return f.Problem(fmt.Sprintf("%s[%d]%s", list, at.index, rest), text).InFile(f.name)
+}
+
+func (s *Set) places(list string) []place {
+	switch list {
+	case "apps":
+		return s.apps
+	case "pools":
+		return s.poolList
+	}
+	return s.projects
+}
+
+// FileOf returns the file of an item of the declaration: of "profiles", "apps", "pools" or "projects".
+func (s *Set) FileOf(list string, i int) string {
+	if list == "profiles" {
+		return s.Profiles[i].File
+	}
+	return s.pools[s.places(list)[i].file].name
+}
+
+// located describes a problem of a value of the profile; path begins with a dot, or is empty.
+func (p Profile) located(path, text string) string {
+	positions := document.Positions{}
+	if body := bodyOf(p.Text); body != nil {
+		positions = document.PositionsOf(body)
+	}
+	if path != "" {
+		path = path[1:]
+	}
+	return positions.Problem(path, text).InFile(p.File)
+}
